@@ -1,0 +1,1 @@
+//! Rust cells: split, generate, compile, load.

@@ -1,0 +1,7 @@
+//! Everything of the `xlazy` binary but its `main`, so that tests can reach it.
+pub mod cli;
+pub mod engine;
+pub mod eval;
+pub mod magics;
+pub mod repl;
+pub mod wire;

@@ -1,0 +1,2 @@
+//! The `xlazy` binary.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Jupyter messaging over ZeroMQ.

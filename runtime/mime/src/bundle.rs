@@ -1,0 +1,83 @@
+//! MIME bundles: one value in the several forms a front end may choose from.
+
+/// The content of one MIME type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    Text(String),
+    /// Binary content (images); sent as base64 where the protocol is text.
+    Bytes(Vec<u8>),
+}
+
+/// A value in one or more MIME types, in the order they were added. `text/plain` is the twin every display carries.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bundle {
+    pub entries: Vec<(String, Content)>,
+}
+
+impl Bundle {
+    /// A bundle of plain text alone.
+    pub fn text(plain: impl Into<String>) -> Bundle {
+        Bundle::default().with("text/plain", plain)
+    }
+
+    /// HTML with its plain-text twin.
+    pub fn html(html: impl Into<String>, plain: impl Into<String>) -> Bundle {
+        Bundle::text(plain).with("text/html", html)
+    }
+
+    /// Adds textual content of one MIME type, replacing what was there of that type.
+    pub fn with(self, mime: &str, text: impl Into<String>) -> Bundle {
+        self.with_content(mime, Content::Text(text.into()))
+    }
+
+    /// Adds binary content of one MIME type, replacing what was there of that type.
+    pub fn with_bytes(self, mime: &str, bytes: Vec<u8>) -> Bundle {
+        self.with_content(mime, Content::Bytes(bytes))
+    }
+
+    fn with_content(mut self, mime: &str, content: Content) -> Bundle {
+        self.entries.retain(|(m, _)| m != mime);
+        self.entries.push((mime.to_owned(), content));
+        self
+    }
+
+    /// The text of a MIME type, if the bundle has it as text.
+    pub fn get(&self, mime: &str) -> Option<&str> {
+        self.entries.iter().find_map(|(m, c)| match c {
+            Content::Text(t) if m == mime => Some(t.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The plain-text twin, empty where there is none.
+    pub fn plain(&self) -> &str {
+        self.get("text/plain").unwrap_or("")
+    }
+}
+
+/// A value that shows itself as a MIME bundle: implement it for your own types to display them in a notebook.
+pub trait Rich {
+    fn rich(&self) -> Bundle;
+}
+
+impl Rich for Bundle {
+    fn rich(&self) -> Bundle {
+        self.clone()
+    }
+}
+
+/// Escapes text for HTML content and quoted attributes.
+pub fn escape_html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for ch in text.chars() {
+        match ch {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,7 @@
+//! What a display is made of ([`Bundle`]) and how the kernel and its session process talk ([`Frame`]). No dependencies.
+mod bundle;
+mod codec;
+mod frame;
+
+pub use bundle::{Bundle, Content, Rich, escape_html};
+pub use frame::{Ask, Fault, Frame, Outcome, RunCell, Tell, Var};
