@@ -1,0 +1,126 @@
+//! `%vars`: the variables that live across cells, with type, cell and a short description.
+use super::{Magic, Scope, Session, answer};
+use crate::engine::{Event, Reply};
+use xlazy_mime::{Bundle, Var, escape_html};
+
+pub struct Vars;
+
+impl Magic for Vars {
+    fn name(&self) -> &'static str {
+        "vars"
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        &["who", "whos"]
+    }
+
+    fn usage(&self) -> &'static str {
+        "%vars [--json]"
+    }
+
+    fn summary(&self) -> &'static str {
+        "lists the variables that live across cells"
+    }
+
+    fn help(&self) -> &'static str {
+        r#"Lists every variable that a later cell can use: its name, its type, the cell that stored it last, and what it
+holds where that is cheap to say. No tensor is computed for it.
+
+```
+let x = Tensor::ones([2, 3]);
+let n = 7;
+%vars
+```"#
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Line
+    }
+
+    fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
+        let (json, rest) = answer::json_flag(args);
+        if !rest.is_empty() {
+            return answer::usage(self, &format!("%vars takes no `{rest}`: it always lists every variable."));
+        }
+        let vars = session.vars();
+        answer::display(if json { answer::json(&as_json(&vars)) } else { table(&vars) }, events);
+        Reply::Ok
+    }
+}
+
+fn table(vars: &[Var]) -> Bundle {
+    if vars.is_empty() {
+        return Bundle::text("No variables yet. `let x = 1;` in a cell keeps x for the cells after it.");
+    }
+    const HEAD: [&str; 4] = ["Name", "Type", "Cell", "Value"];
+    let row = |v: &Var| {
+        let cell = if v.cell == 0 { String::new() } else { v.cell.to_string() };
+        [v.name.clone(), short_type(&v.type_name), cell, v.summary.replace('\n', " ")]
+    };
+    let rows: Vec<[String; 4]> = vars.iter().map(row).collect();
+    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).chain([HEAD[i].len()]).max().unwrap_or(0).min(48);
+    let line = |r: [&str; 4]| {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|i| format!("{:w$}", r[i], w = width(i)));
+        format!("{a}  {b}  {c}  {d}").trim_end().to_owned() + "\n"
+    };
+    let mut text = line(HEAD);
+    let mut html = String::from("<table><thead><tr>");
+    HEAD.iter().for_each(|h| html.push_str(&format!("<th style=\"text-align:left\">{h}</th>")));
+    html.push_str("</tr></thead><tbody>");
+    for (row, var) in rows.iter().zip(vars) {
+        text.push_str(&line([&row[0], &row[1], &row[2], &row[3]]));
+        let [name, kind, cell, value] = row.each_ref().map(|s| escape_html(s));
+        let full = escape_html(&var.type_name);
+        html.push_str(&format!(
+            "<tr><td style=\"text-align:left\"><code>{name}</code></td>\
+             <td style=\"text-align:left\"><code title=\"{full}\">{kind}</code></td>\
+             <td>{cell}</td><td style=\"text-align:left\">{value}</td></tr>"
+        ));
+    }
+    html.push_str("</tbody></table>");
+    Bundle::html(html, text.trim_end())
+}
+
+/// A type's name without the paths: `alloc::vec::Vec<xlazy::tensor::Tensor>` is `Vec<Tensor>`.
+fn short_type(full: &str) -> String {
+    let mut out = String::new();
+    let mut word = String::new();
+    let mut chars = full.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c.is_alphanumeric() || c == '_' {
+            word.push(c);
+        } else if c == ':' && chars.peek() == Some(&':') {
+            chars.next();
+            word.clear();
+        } else {
+            out.push_str(&std::mem::take(&mut word));
+            out.push(c);
+        }
+    }
+    out + &word
+}
+
+fn as_json(vars: &[Var]) -> serde_json::Value {
+    let one = |v: &Var| {
+        serde_json::json!({
+            "name": v.name, "type": v.type_name, "cell": v.cell, "summary": v.summary, "handle": v.handle,
+        })
+    };
+    vars.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_type;
+
+    #[test]
+    fn types_lose_their_paths() {
+        assert_eq!(short_type("alloc::vec::Vec<xlazy::tensor::Tensor>"), "Vec<Tensor>");
+        assert_eq!(short_type("(i32, &str)"), "(i32, &str)");
+        assert_eq!(
+            short_type("std::collections::hash::map::HashMap<alloc::string::String, [f32; 3]>"),
+            "HashMap<String, [f32; 3]>"
+        );
+        assert_eq!(short_type("dyn core::ops::function::Fn(i32) -> i32"), "dyn Fn(i32) -> i32");
+    }
+}

@@ -1,0 +1,394 @@
+//! The table of magics against a session that only records what it is asked.
+use expect_test::{Expect, expect};
+use std::cell::RefCell;
+use std::sync::Mutex;
+use xlazy_kernel::engine::{Event, Failure, Reply};
+use xlazy_kernel::magics::{self, Session, TABLE};
+use xlazy_mime::{Bundle, Var};
+
+#[derive(Default)]
+struct Recorder {
+    asked: RefCell<Vec<String>>,
+    vars: Vec<Var>,
+}
+
+impl Session for Recorder {
+    fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure> {
+        self.asked.borrow_mut().push(format!("call {name} [{args}]"));
+        Ok(Bundle::text(format!("<{name}>")))
+    }
+
+    fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply {
+        self.asked.borrow_mut().push(format!("run {code:?}"));
+        events(Event::Insight { kind: "compile".into(), json: r#"{"ms": 20.5}"#.into() });
+        events(Event::Result(Bundle::text("<result>")));
+        match code.contains("panic") {
+            true => Reply::Error(Failure { name: "Panic".into(), ..Failure::default() }),
+            false => Reply::Ok,
+        }
+    }
+
+    fn vars(&self) -> Vec<Var> {
+        self.vars.clone()
+    }
+}
+
+/// Runs a line and writes down everything that came of it.
+fn transcript(session: &Recorder, line: &str, body: Option<&str>) -> String {
+    let mut out = String::new();
+    let reply = magics::run(line, body, session, &mut |event| {
+        out.push_str(&match event {
+            Event::Stream { stderr: true, text } => format!("stderr: {text}"),
+            Event::Stream { stderr: false, text } => format!("stdout: {text}"),
+            Event::Display { bundle, .. } => format!("display: {}\n", bundle.plain()),
+            Event::Result(bundle) => format!("result: {}\n", bundle.plain()),
+            Event::Page(bundle) => format!("page: {}", bundle.plain()),
+            other => format!("{other:?}\n"),
+        })
+    });
+    session.asked.borrow_mut().drain(..).for_each(|asked| out.push_str(&format!("asked: {asked}\n")));
+    match reply {
+        Reply::Ok => {}
+        Reply::Error(f) => out.push_str(&format!("error {}: {}\n", f.name, f.message)),
+        Reply::Interrupted => out.push_str("interrupted\n"),
+    }
+    out
+}
+
+fn check(line: &str, expected: Expect) {
+    expected.assert_eq(&transcript(&Recorder::default(), line, None));
+}
+
+#[test]
+fn every_magic_explains_itself() {
+    for magic in TABLE {
+        let name = magic.name();
+        assert!(magic.usage().contains(name), "usage of {name}");
+        assert!(magic.summary().len() > 10 && !magic.summary().ends_with('.'), "summary of {name}");
+        let fences = magic.help().lines().filter(|l| *l == "```").count();
+        assert!(fences >= 2 && fences % 2 == 0, "help of {name} has no example in a fence");
+        let example = magic.help().split("```").nth(1).unwrap();
+        assert!(example.contains(name), "the example of {name} does not use it");
+        for line in magic.help().lines().chain(magic.usage().lines()) {
+            assert!(line.chars().count() <= 120, "help of {name} has a line too long for a terminal");
+        }
+        let page = transcript(&Recorder::default(), &format!("%help {name}"), None);
+        assert!(page.starts_with(&format!("page: {}", magic.usage())), "{page}");
+    }
+}
+
+#[test]
+fn names_are_unique_and_complete() {
+    let mut names: Vec<&str> = magics::names().collect();
+    assert!(names.contains(&"metrics") && names.contains(&"who"));
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+#[test]
+fn unknown_magics_name_the_nearest() {
+    check(
+        "%metric",
+        expect![[r#"
+        error UnknownMagic: there is no magic %metric. Did you mean %metrics?
+        Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo, !command. %help tells more.
+    "#]],
+    );
+    check(
+        "%elephant",
+        expect![[r#"
+        error UnknownMagic: there is no magic %elephant.
+        Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo, !command. %help tells more.
+    "#]],
+    );
+    check(
+        "%",
+        expect![[r#"
+        error UsageError: there is no magic name after %. %help lists the magics.
+    "#]],
+    );
+    check(
+        "%help tiem",
+        expect![[r#"
+        error UsageError: there is no magic %tiem to explain. Did you mean %time?
+            %help [--json] [MAGIC]
+    "#]],
+    );
+}
+
+#[test]
+fn help_lists_the_table() {
+    check(
+        "%help",
+        expect![[r#"
+        page: Magics (%help NAME explains one):
+          %help         lists the magics, or explains one
+          %vars         lists the variables that live across cells
+          %time %%time  times a line or a cell, and counts what it made the runtime do
+          %metrics      what the session compiled, ran and transferred so far
+          %graph        draws the pending graph of an expression, or of everything pending
+          %ir           prints the lazy IR of an expression, or of everything pending
+          %stablehlo    prints the StableHLO of an expression, or of the last synced program
+          %hlo          prints the HLO that XLA's passes made of an expression, or of the last synced program
+          !command      runs a shell command
+    "#]],
+    );
+    check(
+        "%help %vars",
+        expect![[r#"
+        page: %vars [--json]
+
+        Lists every variable that a later cell can use: its name, its type, the cell that stored it last, and what it
+        holds where that is cheap to say. No tensor is computed for it.
+
+            let x = Tensor::ones([2, 3]);
+            let n = 7;
+            %vars
+
+        Also written: %who %whos
+    "#]],
+    );
+}
+
+#[test]
+fn programs_are_asked_of_the_runtime_or_shown_by_a_hidden_cell() {
+    check(
+        "%graph",
+        expect![[r#"
+        display: <graph>
+        asked: call graph []
+    "#]],
+    );
+    check(
+        "%ir --json",
+        expect![[r#"
+        display: <ir>
+        asked: call ir [--json]
+    "#]],
+    );
+    check(
+        "%stablehlo x.matmul(&w)",
+        expect![[r#"
+        Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+        result: <result>
+        asked: run "xlazy::show::stablehlo(&(x.matmul(&w)\n), false)"
+    "#]],
+    );
+    check(
+        "%hlo y --json",
+        expect![[r#"
+        Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+        result: <result>
+        asked: run "xlazy::show::hlo(&(y\n), true)"
+    "#]],
+    );
+    check(
+        "graph y; ",
+        expect![[r#"
+        Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+        result: <result>
+        asked: run "xlazy::show::graph(&(y\n), false)"
+    "#]],
+    );
+    check(
+        "%graph --svg y",
+        expect![[r#"
+        error UsageError: %graph has no option --svg.
+            %graph [--json] [EXPRESSION]
+    "#]],
+    );
+}
+
+#[test]
+fn metrics_pass_on_what_they_know() {
+    check(
+        "%metrics",
+        expect![[r#"
+        display: <metrics>
+        asked: call metrics []
+    "#]],
+    );
+    check(
+        "%metrics clear",
+        expect![[r#"
+        display: <metrics>
+        asked: call metrics [clear]
+    "#]],
+    );
+    check(
+        "%metrics --json",
+        expect![[r#"
+        display: <metrics>
+        asked: call metrics [--json]
+    "#]],
+    );
+    check(
+        "%metrics all",
+        expect![[r#"
+        error UsageError: %metrics does not know `all`.
+            %metrics [--json]
+            %metrics clear
+    "#]],
+    );
+}
+
+#[test]
+fn variables_are_a_table() {
+    check(
+        "%vars",
+        expect![[r#"
+        display: No variables yet. `let x = 1;` in a cell keeps x for the cells after it.
+    "#]],
+    );
+    let var = |name: &str, kind: &str, cell, summary: &str| Var {
+        name: name.into(),
+        type_name: kind.into(),
+        cell,
+        summary: summary.into(),
+        handle: true,
+    };
+    let session = Recorder {
+        vars: vec![
+            var("x", "xlazy::tensor::Tensor", 3, "f32[2, 3], pending"),
+            var("label", "alloc::vec::Vec<alloc::string::String>", 12, "<b>\nbold"),
+        ],
+        ..Recorder::default()
+    };
+    expect![[r#"
+        display: Name   Type         Cell  Value
+        x      Tensor       3     f32[2, 3], pending
+        label  Vec<String>  12    <b> bold
+    "#]]
+    .assert_eq(&transcript(&session, "%vars", None));
+    expect![[r#"
+        display: [{"cell":3,"handle":true,"name":"x","summary":"f32[2, 3], pending","type":"xlazy::tensor::Tensor"},{"cell":12,"handle":true,"name":"label","summary":"<b>\nbold","type":"alloc::vec::Vec<alloc::string::String>"}]
+    "#]].assert_eq(&transcript(&session, "%who --json", None));
+    let mut html = String::new();
+    magics::run("%vars", None, &session, &mut |event| {
+        if let Event::Display { bundle, .. } = event {
+            html = bundle.get("text/html").unwrap().to_owned();
+        }
+    });
+    assert!(html.contains("&lt;b&gt;") && !html.contains("<b>"), "{html}");
+}
+
+#[test]
+fn time_runs_the_code_and_counts_what_it_did() {
+    let session = Recorder::default();
+    let steady = |text: String| {
+        let wall = text.split("wall time: ").nth(1).unwrap().split(['·', '(']).next().unwrap().trim().to_owned();
+        text.replace(&wall, "…")
+    };
+    expect![[r#"
+        Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+        result: <result>
+        display: wall time: … · compile ×1 20.5 ms
+        asked: run "f(x)"
+    "#]]
+    .assert_eq(&steady(transcript(&session, "%time f(x)", None)));
+    expect![[r#"
+        Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+        result: <result>
+        display: wall time: … (the code failed) · compile ×1 20.5 ms
+        asked: run "let a = 1;\npanic!()\n"
+        error Panic: 
+    "#]]
+    .assert_eq(&steady(transcript(&session, "%%time", Some("let a = 1;\npanic!()\n"))));
+    check(
+        "%time",
+        expect![[r#"
+        error UsageError: %time needs code to time.
+            %time [--json] CODE
+            %%time [--json]   (the rest of the cell is timed)
+    "#]],
+    );
+    expect![[r#"
+        error UsageError: %%time takes no code on its own line: `f()` belongs below it.
+            %time [--json] CODE
+            %%time [--json]   (the rest of the cell is timed)
+    "#]]
+    .assert_eq(&transcript(&session, "%%time f()", Some("g()")));
+}
+
+#[test]
+fn a_magic_in_the_wrong_place_says_where_it_belongs() {
+    expect![[r#"
+        error UsageError: %vars is a line magic: it takes no cell body. Write it as %vars on a line of its own.
+            %vars [--json]
+    "#]]
+    .assert_eq(&transcript(&Recorder::default(), "%%vars", Some("let x = 1;")));
+}
+
+/// An interrupt reaches every running command, so the tests with commands take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+#[test]
+fn shell_output_exit_codes_and_signals_are_shown() {
+    let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+    check(
+        "!printf 'one\\nzwölf\\n'",
+        expect![[r#"
+            stdout: one
+            zwölf
+        "#]],
+    );
+    check(
+        "!exit 3",
+        expect![[r#"
+        stderr: [exit code 3]
+    "#]],
+    );
+    check(
+        "!kill -9 $$",
+        expect![[r#"
+        stderr: [ended by SIGKILL]
+    "#]],
+    );
+    check("!cat", expect![[""]]);
+    check(
+        "!",
+        expect![[r#"
+        error UsageError: write the command after the !, on one line.
+            !COMMAND
+    "#]],
+    );
+}
+
+#[test]
+fn a_process_left_in_the_background_does_not_hold_the_cell() {
+    let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+    let start = std::time::Instant::now();
+    check(
+        "!sleep 20 & echo started",
+        expect![[r#"
+        stdout: started
+    "#]],
+    );
+    assert!(start.elapsed().as_secs() < 15);
+}
+
+/// Interrupts a command as soon as it has printed something.
+fn interrupted(command: &str) -> String {
+    let mut out = String::new();
+    let reply = magics::run(command, None, &Recorder::default(), &mut |event| {
+        if let Event::Stream { text, .. } = event {
+            out.push_str(&text);
+            magics::interrupt();
+        }
+    });
+    assert_eq!(reply, Reply::Interrupted);
+    out
+}
+
+#[test]
+fn an_interrupt_ends_a_command() {
+    let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+    let start = std::time::Instant::now();
+    assert_eq!(interrupted("!echo on; sleep 60"), "on\n");
+    // Even one that will not listen.
+    assert_eq!(interrupted("!trap '' INT; echo on; sleep 60; sleep 60"), "on\n");
+    assert!(start.elapsed().as_secs() < 30);
+    magics::interrupt();
+}
