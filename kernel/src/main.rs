@@ -1,2 +1,6 @@
 //! The `xlazy` binary.
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    xlazy_kernel::cli::main()
+}

@@ -1,1 +1,71 @@
-//! The subcommands of the `xlazy` binary.
+//! The subcommands of the `xlazy` binary: one file per subcommand, one table.
+use crate::engine::Failure;
+use clap::{ArgMatches, Command};
+use std::io;
+use std::process::ExitCode;
+
+mod bench;
+pub mod bundle;
+mod doctor;
+pub mod eval;
+pub mod events;
+pub mod install;
+mod kernel_command;
+pub mod notebook;
+mod plugins;
+mod repl_command;
+pub mod run;
+mod session;
+pub mod terminal;
+
+pub use session::interrupt_on_ctrl_c;
+
+/// The exit code of something ended by Ctrl-C, as shells count it.
+const INTERRUPTED: u8 = 130;
+
+type Subcommand = (fn() -> Command, fn(&ArgMatches) -> ExitCode);
+
+/// Every subcommand, in the order that `--help` lists them.
+const SUBCOMMANDS: &[Subcommand] = &[
+    (repl_command::command, repl_command::run),
+    (eval::command, eval::run),
+    (run::command, run::run),
+    (install::command, install::run),
+    (install::uninstall_command, install::run_uninstall),
+    (doctor::command, doctor::run),
+    (plugins::command, plugins::run),
+    (bench::command, bench::run),
+    (kernel_command::command, kernel_command::run),
+];
+
+/// The whole command line.
+pub fn command() -> Command {
+    Command::new("xlazy")
+        .about("Rust with lazy tensors on XLA: a Jupyter kernel, a REPL and a notebook runner")
+        .version(env!("CARGO_PKG_VERSION"))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .max_term_width(110)
+        .subcommands(SUBCOMMANDS.iter().map(|(command, _)| command()))
+}
+
+/// Runs what the command line asks for.
+pub fn main() -> ExitCode {
+    let matches = command().get_matches();
+    let (name, matches) = matches.subcommand().expect("clap asks for a subcommand");
+    let (_, run) = SUBCOMMANDS.iter().find(|(command, _)| command().get_name() == name).expect("clap knows no others");
+    run(matches)
+}
+
+/// Says why a command could not do its work.
+fn fail(message: &str) -> ExitCode {
+    eprintln!("xlazy: {message}");
+    ExitCode::FAILURE
+}
+
+fn fail_with(failure: &Failure) -> ExitCode {
+    for line in terminal::failure_lines(failure) {
+        eprintln!("{}", terminal::plain_unless(terminal::colours(&io::stderr()), &line));
+    }
+    ExitCode::FAILURE
+}

@@ -1,0 +1,138 @@
+//! `xlazy install` and `xlazy uninstall`: the kernelspec in Jupyter's data folder.
+use super::notebook::DISPLAY_NAME;
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
+use serde_json::json;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const NAME: &str = "xlazy";
+
+/// The logos, under the names Jupyter looks for.
+const LOGOS: [(&str, &[u8]); 3] = [
+    ("logo-svg.svg", include_bytes!("../../assets/logo.svg")),
+    ("logo-32x32.png", include_bytes!("../../assets/logo-32x32.png")),
+    ("logo-64x64.png", include_bytes!("../../assets/logo-64x64.png")),
+];
+
+pub fn command() -> Command {
+    with_places(Command::new("install").about("Tell Jupyter about xlazy (the kernelspec)"))
+}
+
+pub fn uninstall_command() -> Command {
+    with_places(Command::new("uninstall").about("Remove the kernelspec from Jupyter; nothing else is touched"))
+}
+
+fn with_places(command: Command) -> Command {
+    command
+        .arg(
+            Arg::new("user")
+                .long("user")
+                .action(ArgAction::SetTrue)
+                .help("In the user's Jupyter folder: JUPYTER_DATA_DIR, or jupyter under XDG_DATA_HOME [default]"),
+        )
+        .arg(
+            Arg::new("prefix")
+                .long("prefix")
+                .value_name("DIR")
+                .value_parser(value_parser!(PathBuf))
+                .help("In DIR/share/jupyter"),
+        )
+        .arg(
+            Arg::new("sys-prefix")
+                .long("sys-prefix")
+                .action(ArgAction::SetTrue)
+                .help("In the Python environment that is active (VIRTUAL_ENV, CONDA_PREFIX, or python3's prefix)"),
+        )
+        .group(ArgGroup::new("place").args(["user", "prefix", "sys-prefix"]))
+}
+
+pub fn run(matches: &ArgMatches) -> ExitCode {
+    let installed = place(matches).and_then(|data| {
+        let executable = std::env::current_exe().map_err(|e| format!("xlazy cannot tell where it is itself: {e}"))?;
+        let home = std::env::var_os("XLAZY_HOME").map(PathBuf::from);
+        write_kernelspec(&data, &executable, home.as_deref())
+            .map_err(|e| format!("the kernelspec could not be written to {}: {e}", data.display()))
+    });
+    match installed {
+        Ok(folder) => {
+            println!("kernelspec xlazy: {}", folder.display());
+            ExitCode::SUCCESS
+        }
+        Err(why) => super::fail(&why),
+    }
+}
+
+pub fn run_uninstall(matches: &ArgMatches) -> ExitCode {
+    let folder = match place(matches) {
+        Ok(data) => spec_folder(&data),
+        Err(why) => return super::fail(&why),
+    };
+    match std::fs::remove_dir_all(&folder) {
+        Ok(()) => println!("removed: {}", folder.display()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => println!("nothing to remove: {}", folder.display()),
+        Err(e) => return super::fail(&format!("{} could not be removed: {e}", folder.display())),
+    }
+    ExitCode::SUCCESS
+}
+
+/// Writes kernel.json and the logos into a Jupyter data folder; the answer is the kernelspec's own folder.
+pub fn write_kernelspec(data: &Path, executable: &Path, home: Option<&Path>) -> io::Result<PathBuf> {
+    let folder = spec_folder(data);
+    std::fs::create_dir_all(&folder)?;
+    let mut spec = json!({
+        "argv": [executable.to_string_lossy(), "kernel", "{connection_file}"],
+        "display_name": DISPLAY_NAME,
+        "language": "rust",
+        "interrupt_mode": "message",
+        "metadata": {"debugger": false},
+    });
+    if let Some(home) = home {
+        spec["env"] = json!({"XLAZY_HOME": std::path::absolute(home)?.to_string_lossy()});
+    }
+    for (name, bytes) in LOGOS {
+        std::fs::write(folder.join(name), bytes)?;
+    }
+    // Last, since this file is what makes the folder a kernelspec.
+    std::fs::write(folder.join("kernel.json"), format!("{spec:#}\n"))?;
+    Ok(folder)
+}
+
+/// Where the kernelspec lies in a Jupyter data folder.
+pub fn spec_folder(data: &Path) -> PathBuf {
+    data.join("kernels").join(NAME)
+}
+
+/// The user's Jupyter data folder, as Jupyter itself finds it.
+pub fn user_data_folder() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|v: &OsString| !v.is_empty()).map(PathBuf::from);
+    set("JUPYTER_DATA_DIR")
+        .or_else(|| set("XDG_DATA_HOME").map(|d| d.join("jupyter")))
+        .or_else(|| set("HOME").map(|d| d.join(".local/share/jupyter")))
+}
+
+fn place(matches: &ArgMatches) -> Result<PathBuf, String> {
+    if let Some(prefix) = matches.get_one::<PathBuf>("prefix") {
+        return Ok(prefix.join("share/jupyter"));
+    }
+    if matches.get_flag("sys-prefix") {
+        return sys_prefix().map(|p| p.join("share/jupyter"));
+    }
+    user_data_folder().ok_or_else(|| "no HOME is set: say where with --prefix DIR".to_owned())
+}
+
+fn sys_prefix() -> Result<PathBuf, String> {
+    for name in ["VIRTUAL_ENV", "CONDA_PREFIX"] {
+        if let Some(prefix) = std::env::var_os(name).filter(|v| !v.is_empty()) {
+            return Ok(prefix.into());
+        }
+    }
+    let asked = std::process::Command::new("python3").args(["-c", "import sys; print(sys.prefix)"]).output();
+    match asked {
+        Ok(answer) if answer.status.success() => {
+            Ok(PathBuf::from(String::from_utf8_lossy(&answer.stdout).trim().to_owned()))
+        }
+        _ => Err("there is no active Python environment and no python3: say where with --prefix DIR".to_owned()),
+    }
+}

@@ -1,0 +1,19 @@
+//! `xlazy kernel`: what Jupyter starts.
+use clap::{Arg, ArgMatches, Command, value_parser};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+pub fn command() -> Command {
+    Command::new("kernel").about("Serve a Jupyter front end (Jupyter itself calls this)").arg(
+        Arg::new("connection-file")
+            .value_name("CONNECTION_FILE")
+            .required(true)
+            .value_parser(value_parser!(PathBuf))
+            .help("The file in which Jupyter says where to listen"),
+    )
+}
+
+pub fn run(matches: &ArgMatches) -> ExitCode {
+    let path = matches.get_one::<PathBuf>("connection-file").expect("it is required");
+    super::fail(&format!("{}: the Jupyter side is not here yet", path.display()))
+}

@@ -1,0 +1,21 @@
+//! `xlazy repl`: the terminal front end.
+use super::session;
+use crate::repl;
+use clap::{ArgMatches, Command};
+use std::process::ExitCode;
+
+pub fn command() -> Command {
+    Command::new("repl").about("Type cells in the terminal, or pipe them in").after_help(
+        "Enter runs a complete cell and continues an unfinished one; Alt-Enter always starts a new line. Tab \
+         completes, Ctrl-R searches the history, Ctrl-C interrupts a running cell or clears the line, Ctrl-D ends. \
+         %help lists the magics.\n\nWhen standard input is not a terminal, cells are run as they come, without prompts; the first error \
+         ends with exit code 1.",
+    )
+}
+
+pub fn run(_matches: &ArgMatches) -> ExitCode {
+    match session::start() {
+        Ok(engine) => repl::run(engine),
+        Err(failure) => super::fail_with(&failure),
+    }
+}

@@ -1,0 +1,238 @@
+//! `xlazy run`: executes a notebook without Jupyter, shows progress, and writes the outputs into a copy.
+use super::notebook::{CodeCell, Notebook};
+use super::terminal::{colours, failure_lines, plain_unless};
+use super::{INTERRUPTED, events, session};
+use crate::engine::{Engine, Event, Failure, Reply, Request};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+pub fn command() -> Command {
+    Command::new("run")
+        .about("Execute a notebook headless, cell by cell")
+        .arg(Arg::new("notebook").value_name("NOTEBOOK").required(true).value_parser(value_parser!(PathBuf)))
+        .arg(
+            Arg::new("output")
+                .short('o')
+                .long("output")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write the executed notebook here; without it, or --in-place, nothing is written"),
+        )
+        .arg(
+            Arg::new("in-place")
+                .long("in-place")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("output")
+                .help("Write the outputs into the notebook itself"),
+        )
+        .arg(
+            Arg::new("timeout")
+                .long("timeout")
+                .value_name("SECONDS")
+                .value_parser(value_parser!(u64).range(1..))
+                .help("Interrupt a cell that takes longer, as an error"),
+        )
+        .arg(
+            Arg::new("json")
+                .long("json")
+                .action(ArgAction::SetTrue)
+                .help("Print one JSON object per event on standard output, and one per cell that says how it ended"),
+        )
+        .after_help(
+            "The notebook's own folder is the working directory. The first error ends the run, unless its cell is \
+             tagged `raises-exception`; cells tagged `skip-execution` are left alone. The output file is written \
+             even when a cell fails.\n\nExit code: 0, 1 when a cell failed, 130 when it was interrupted.",
+        )
+}
+
+pub fn run(matches: &ArgMatches) -> ExitCode {
+    let path = matches.get_one::<PathBuf>("notebook").expect("it is required");
+    let output = match matches.get_flag("in-place") {
+        true => Some(path),
+        false => matches.get_one::<PathBuf>("output"),
+    };
+    // The working directory is about to change.
+    let output = output.map(|p| std::path::absolute(p).unwrap_or_else(|_| p.clone()));
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(e) => return super::fail(&format!("{} could not be read: {e}", path.display())),
+    };
+    let mut notebook = match Notebook::parse(&text) {
+        Ok(notebook) => notebook,
+        Err(why) => return super::fail(&format!("{}: {why}", path.display())),
+    };
+    if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty())
+        && let Err(e) = std::env::set_current_dir(folder)
+    {
+        return super::fail(&format!("{} cannot be the working directory: {e}", folder.display()));
+    }
+    let engine = match session::start() {
+        Ok(engine) => engine,
+        Err(failure) => return super::fail_with(&failure),
+    };
+    let interrupts = session::interrupt_on_ctrl_c(engine.clone());
+    let settings = Settings {
+        json: matches.get_flag("json"),
+        timeout: matches.get_one("timeout").copied().map(Duration::from_secs),
+        colours: colours(&io::stderr()),
+    };
+    let reply = execute(&engine, &mut notebook, &settings, &mut io::stdout(), &mut io::stderr());
+    drop(interrupts);
+    engine.shutdown();
+    if let Some(output) = output {
+        if let Err(e) = write_whole(&output, &notebook.to_text()) {
+            return super::fail(&format!("{} could not be written: {e}", output.display()));
+        }
+        eprintln!("written: {}", output.display());
+    }
+    match reply {
+        Reply::Ok => ExitCode::SUCCESS,
+        Reply::Error(_) => ExitCode::FAILURE,
+        Reply::Interrupted => ExitCode::from(INTERRUPTED),
+    }
+}
+
+/// How a notebook is run, apart from what is in it.
+#[derive(Default)]
+pub struct Settings {
+    pub json: bool,
+    pub timeout: Option<Duration>,
+    pub colours: bool,
+}
+
+/// Runs the cells in order and writes their outputs into the notebook; progress goes to `err`, JSON to `out`.
+pub fn execute(
+    engine: &Arc<dyn Engine>,
+    notebook: &mut Notebook,
+    settings: &Settings,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Reply {
+    notebook.set_kernel();
+    notebook.clear_outputs();
+    let cells = notebook.code_cells();
+    let total = cells.len();
+    let all = Instant::now();
+    for (done, cell) in cells.iter().enumerate() {
+        let count = done as u64 + 1;
+        let _ = write!(err, "[{count:>width$}/{total}] {}", first_line(&cell.code), width = total.to_string().len());
+        let _ = err.flush();
+        let start = Instant::now();
+        notebook.set_execution_count(cell.index, count);
+        let reply = execute_cell(engine, notebook, cell, count, settings, out);
+        let took = start.elapsed();
+        if settings.json {
+            let mut line = events::reply_json(count, &reply, took);
+            line["id"] = cell.id.clone().into();
+            let _ = writeln!(out, "{line}");
+        }
+        let failure = match &reply {
+            Reply::Ok => None,
+            Reply::Error(failure) => Some(failure.clone()),
+            Reply::Interrupted => Some(interrupted("the cell was interrupted")),
+        };
+        let expected = cell.may_fail && matches!(&reply, Reply::Error(failure) if failure.name != TIMEOUT);
+        let ended = match &failure {
+            None => String::new(),
+            Some(failure) if expected => format!(" ({}, as its tag allows)", failure.name),
+            Some(failure) => format!(" {}", failure.name),
+        };
+        let _ = writeln!(err, "  {:.2} s{ended}", took.as_secs_f64());
+        let Some(failure) = failure else { continue };
+        notebook.add_error(cell.index, &failure);
+        if !expected {
+            for line in failure_lines(&failure) {
+                let _ = writeln!(err, "{}", plain_unless(settings.colours, &line));
+            }
+            let left = total - done - 1;
+            let rest = if left == 0 { String::new() } else { format!("; {left} more not run") };
+            let _ = writeln!(err, "stopped at cell {count} of {total}{rest}");
+            return reply;
+        }
+    }
+    let _ = writeln!(err, "{total} cells in {:.1} s", all.elapsed().as_secs_f64());
+    Reply::Ok
+}
+
+fn execute_cell(
+    engine: &Arc<dyn Engine>,
+    notebook: &mut Notebook,
+    cell: &CodeCell,
+    count: u64,
+    settings: &Settings,
+    out: &mut dyn Write,
+) -> Reply {
+    let request =
+        Request { code: cell.code.clone(), silent: false, store_history: true, allow_stdin: false, cell: count };
+    let late = Arc::new(AtomicBool::new(false));
+    let (finished, watch) = channel::<()>();
+    let watchdog = settings.timeout.map(|limit| {
+        let (engine, late) = (engine.clone(), late.clone());
+        std::thread::spawn(move || {
+            let mut wait = limit;
+            // A second interrupt ends even what the first cannot unwind, so two are all there is to do.
+            for _ in 0..2 {
+                if watch.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+                late.store(true, Ordering::SeqCst);
+                engine.interrupt();
+                wait = Duration::from_secs(2);
+            }
+        })
+    });
+    let reply = engine.execute(&request, &mut |event| {
+        if settings.json {
+            let _ = writeln!(out, "{}", events::event_json(count, &event));
+        }
+        notebook.add_event(cell.index, count, &event);
+        if let Event::Input { answer, .. } = event {
+            let _ = answer.send(Err("a notebook that runs headless has nobody to ask".to_owned()));
+        }
+    });
+    drop(finished);
+    if let Some(watchdog) = watchdog {
+        let _ = watchdog.join();
+    }
+    match (&settings.timeout, reply) {
+        (Some(limit), Reply::Interrupted | Reply::Error(_)) if late.load(Ordering::SeqCst) => {
+            let message = format!("the cell took longer than {} s and was interrupted", limit.as_secs());
+            Reply::Error(Failure { name: TIMEOUT.to_owned(), ..interrupted(&message) })
+        }
+        (_, reply) => reply,
+    }
+}
+
+/// The error of a cell that took too long; a cell that may fail may not do that.
+const TIMEOUT: &str = "Timeout";
+
+fn interrupted(message: &str) -> Failure {
+    Failure { name: "Interrupted".to_owned(), message: message.to_owned(), traceback: Vec::new() }
+}
+
+/// What a cell is recognised by in a line of progress.
+fn first_line(code: &str) -> String {
+    let line = code.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
+    let mut short: String = line.chars().take(60).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// Writes a file so that a reader sees all of it or what was there before.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    let partial = path.with_file_name(name);
+    std::fs::write(&partial, text)?;
+    std::fs::rename(&partial, path).inspect_err(|_| {
+        let _ = std::fs::remove_file(&partial);
+    })
+}

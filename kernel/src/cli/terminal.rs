@@ -1,0 +1,235 @@
+//! Showing what a cell does on a terminal or in a pipe; shared by `xlazy eval` and the REPL.
+use crate::engine::{Event, Failure};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+use xlazy_mime::{Bundle, Content};
+
+/// Where a cell's events go: results and streams as a terminal user expects them.
+pub struct Screen<'a> {
+    pub out: &'a mut dyn Write,
+    pub err: &'a mut dyn Write,
+    /// Whether colours may pass to `out` and `err`.
+    pub colours: (bool, bool),
+    /// Put before a result's first line (`Out[3]: `).
+    pub result_prefix: String,
+    /// Whether the cell may read lines from standard input.
+    pub stdin: bool,
+    /// Where pictures are saved to, since a terminal cannot show them; without it they are only named.
+    pub pictures: Option<PathBuf>,
+    /// The last state of displays that were changed after they were shown.
+    updates: Vec<(String, Bundle)>,
+    /// Whether what came last on `out` ended its line; a result or a display starts on a line of its own.
+    at_line_start: bool,
+}
+
+impl<'a> Screen<'a> {
+    pub fn new(out: &'a mut dyn Write, err: &'a mut dyn Write) -> Screen<'a> {
+        Screen {
+            out,
+            err,
+            colours: (false, false),
+            result_prefix: String::new(),
+            stdin: false,
+            pictures: None,
+            updates: Vec::new(),
+            at_line_start: true,
+        }
+    }
+
+    /// Shows one event. A closed pipe (`xlazy eval … | head`) is not an error of the cell.
+    pub fn show(&mut self, event: Event) {
+        match event {
+            Event::Stream { stderr: false, text } => self.write_out(&text),
+            Event::Stream { stderr: true, text } => {
+                let _ = self.err.write_all(plain_unless(self.colours.1, &text).as_bytes());
+                let _ = self.err.flush();
+            }
+            Event::Display { bundle, update: false, .. } => self.write_block("", &bundle),
+            // What stands on a terminal is not changed; the last state is shown when the cell has ended.
+            Event::Display { bundle, id: Some(id), update: true } => {
+                self.updates.retain(|(known, _)| *known != id);
+                self.updates.push((id, bundle));
+            }
+            Event::Display { .. } | Event::ClearOutput { .. } | Event::Insight { .. } => {}
+            Event::Result(bundle) => {
+                let prefix = self.result_prefix.clone();
+                self.write_block(&prefix, &bundle);
+            }
+            Event::Page(bundle) => self.write_block("", &bundle),
+            Event::Input { prompt, password, answer } => {
+                self.write_out(&prompt);
+                let _ = answer.send(if self.stdin { read_answer(password) } else { Err(NOBODY.to_owned()) });
+                self.at_line_start = true;
+            }
+        }
+    }
+
+    /// Shows what is still to be shown when a cell has ended.
+    pub fn finish(&mut self) {
+        for (_, bundle) in std::mem::take(&mut self.updates) {
+            self.write_block("", &bundle);
+        }
+    }
+
+    /// Shows why a cell failed.
+    pub fn failure(&mut self, failure: &Failure) {
+        self.finish_line();
+        let _ = self.out.flush();
+        for line in failure_lines(failure) {
+            let _ = writeln!(self.err, "{}", plain_unless(self.colours.1, &line));
+        }
+        let _ = self.err.flush();
+    }
+
+    /// Ends the line that the last output left open.
+    pub fn finish_line(&mut self) {
+        if !self.at_line_start {
+            self.write_out("\n");
+        }
+    }
+
+    fn write_out(&mut self, text: &str) {
+        if let Some(last) = text.chars().next_back() {
+            self.at_line_start = last == '\n';
+            let _ = self.out.write_all(plain_unless(self.colours.0, text).as_bytes());
+            let _ = self.out.flush();
+        }
+    }
+
+    fn write_block(&mut self, prefix: &str, bundle: &Bundle) {
+        let text = self.as_text(bundle);
+        if text.is_empty() {
+            return;
+        }
+        self.finish_line();
+        // A block of several lines stays aligned when it starts below its prefix.
+        let gap = if prefix.is_empty() || !text.contains('\n') { "" } else { "\n" };
+        self.write_out(&format!("{prefix}{gap}{text}"));
+        self.finish_line();
+    }
+
+    fn as_text(&self, bundle: &Bundle) -> String {
+        let mut text = bundle.plain().to_owned();
+        for (mime, content) in &bundle.entries {
+            let Some(kind) = mime.strip_prefix("image/") else { continue };
+            let bytes = match content {
+                Content::Bytes(bytes) => bytes.as_slice(),
+                Content::Text(text) => text.as_bytes(),
+            };
+            let extension = kind.split('+').next().unwrap_or(kind);
+            let note = match self.pictures.as_ref().and_then(|folder| save(folder, extension, bytes).ok()) {
+                Some(path) => format!("[{mime}: {}]", path.display()),
+                None if text.is_empty() => format!("[{mime}, {} bytes]", bytes.len()),
+                None => continue,
+            };
+            text.push_str(if text.is_empty() { "" } else { "\n" });
+            text.push_str(&note);
+        }
+        if text.is_empty() && !bundle.entries.is_empty() {
+            let mimes: Vec<&str> = bundle.entries.iter().map(|(m, _)| m.as_str()).collect();
+            text = format!("[{}]", mimes.join(", "));
+        }
+        text
+    }
+}
+
+const NOBODY: &str = "there is nobody to ask: standard input is not a terminal";
+
+/// Whether colours should go to a stream: it is a terminal and nobody asked for none (https://no-color.org).
+pub fn colours(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// The lines that tell about a failure: its traceback, or name and message where there is none.
+pub fn failure_lines(failure: &Failure) -> Vec<String> {
+    match failure.traceback.as_slice() {
+        [] => vec![format!("\x1b[1;31m{}\x1b[0m: {}", failure.name, failure.message)],
+        lines => lines.to_vec(),
+    }
+}
+
+/// The text as it is where colours are wanted, and without its escape sequences where they are not.
+pub fn plain_unless(colours: bool, text: &str) -> String {
+    if colours || !text.contains('\x1b') {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == '\x1b' && chars.peek() == Some(&'[') {
+            chars.next();
+            chars.by_ref().find(|c| ('@'..='~').contains(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn read_answer(password: bool) -> Result<String, String> {
+    // Standard tools hide what is typed; without a terminal there is nothing to hide.
+    let hidden = password && io::stdin().is_terminal() && stty("-echo");
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    if hidden {
+        stty("echo");
+        println!();
+    }
+    match read {
+        Ok(0) => Err("standard input has ended".to_owned()),
+        Ok(_) => Ok(line.trim_end_matches(['\n', '\r']).to_owned()),
+        Err(e) => Err(format!("standard input could not be read: {e}")),
+    }
+}
+
+fn stty(mode: &str) -> bool {
+    std::process::Command::new("stty").arg(mode).status().is_ok_and(|s| s.success())
+}
+
+fn save(folder: &std::path::Path, extension: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    std::fs::create_dir_all(folder)?;
+    for n in 1.. {
+        let path = folder.join(format!("{n}.{extension}"));
+        match std::fs::File::create_new(&path) {
+            Ok(mut file) => return file.write_all(bytes).map(|()| path),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(e) => return Err(e),
+        }
+    }
+    unreachable!("numbers do not run out")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(events: Vec<Event>) -> String {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut screen = Screen::new(&mut out, &mut err);
+        screen.result_prefix = "Out[1]: ".into();
+        events.into_iter().for_each(|e| screen.show(e));
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn results_start_on_a_line_of_their_own() {
+        let stream = |text: &str| Event::Stream { stderr: false, text: text.into() };
+        let text = shown(vec![stream("working"), Event::Result(Bundle::text("[[1, 2],\n [3, 4]]"))]);
+        assert_eq!(text, "working\nOut[1]: \n[[1, 2],\n [3, 4]]\n");
+        assert_eq!(shown(vec![stream("a\n"), Event::Result(Bundle::text("7"))]), "a\nOut[1]: 7\n");
+    }
+
+    #[test]
+    fn what_a_terminal_cannot_show_is_named() {
+        let picture = Bundle::default().with_bytes("image/png", vec![1, 2, 3]);
+        assert_eq!(shown(vec![Event::Result(picture)]), "Out[1]: [image/png, 3 bytes]\n");
+        assert_eq!(shown(vec![Event::Result(Bundle::default().with("text/html", "<b>"))]), "Out[1]: [text/html]\n");
+        assert_eq!(shown(vec![Event::Result(Bundle::default())]), "");
+    }
+
+    #[test]
+    fn colours_are_taken_out_whole() {
+        assert_eq!(plain_unless(false, "\x1b[1;31mError\x1b[0m: x\x1b[K"), "Error: x");
+        assert_eq!(plain_unless(true, "\x1b[1mx"), "\x1b[1mx");
+    }
+}

@@ -1,0 +1,421 @@
+//! `xlazy run`: what it writes into a notebook.
+use crate::mock::Mock;
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use xlazy_kernel::cli::notebook::Notebook;
+use xlazy_kernel::cli::run::{Settings, execute};
+use xlazy_kernel::engine::{Engine, Reply};
+
+/// A notebook of code cells.
+fn document(cells: &[&str]) -> Value {
+    let cell = |code: &&str| json!({"cell_type": "code", "source": code, "metadata": {}, "outputs": [], "execution_count": null});
+    json!({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells.iter().map(cell).collect::<Vec<_>>()})
+}
+
+fn run_with(document: &Value, settings: &Settings) -> (Value, String, String, Reply) {
+    let engine: Arc<dyn Engine> = Arc::new(Mock::default());
+    let mut notebook = Notebook::parse(&document.to_string()).unwrap();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let reply = execute(&engine, &mut notebook, settings, &mut out, &mut err);
+    let written = serde_json::from_str(&notebook.to_text()).unwrap();
+    validate(&written);
+    (written, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), reply)
+}
+
+fn run(document: &Value) -> (Value, String, Reply) {
+    let (written, _, err, reply) = run_with(document, &Settings::default());
+    (written, err, reply)
+}
+
+/// What nbformat 4.5's schema asks of a document, cell by cell and output by output.
+fn validate(document: &Value) {
+    assert_eq!(document["nbformat"], 4);
+    assert!(document["nbformat_minor"].as_u64().unwrap() >= 5);
+    assert!(document["metadata"]["kernelspec"]["name"].is_string());
+    let mut ids = Vec::new();
+    let multiline = |v: &Value| v.is_string() || v.as_array().is_some_and(|lines| lines.iter().all(Value::is_string));
+    let keys = |v: &Value, expected: &[&str]| {
+        let mut found: Vec<&str> = v.as_object().unwrap().keys().map(String::as_str).collect();
+        found.sort();
+        assert_eq!(found, expected);
+    };
+    for cell in document["cells"].as_array().unwrap() {
+        let id = cell["id"].as_str().unwrap();
+        assert!((1..=64).contains(&id.len()) && id.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)));
+        assert!(!ids.contains(&id), "id {id} twice");
+        ids.push(id);
+        assert!(multiline(&cell["source"]));
+        if cell["cell_type"] != "code" {
+            continue;
+        }
+        assert!(cell["execution_count"].is_null() || cell["execution_count"].is_u64());
+        for output in cell["outputs"].as_array().unwrap() {
+            match output["output_type"].as_str().unwrap() {
+                "stream" => {
+                    keys(output, &["name", "output_type", "text"]);
+                    assert!(multiline(&output["text"]));
+                }
+                "display_data" => keys(output, &["data", "metadata", "output_type"]),
+                "execute_result" => keys(output, &["data", "execution_count", "metadata", "output_type"]),
+                "error" => {
+                    keys(output, &["ename", "evalue", "output_type", "traceback"]);
+                    assert!(output["traceback"].as_array().unwrap().iter().all(Value::is_string));
+                }
+                other => panic!("an output of type {other}"),
+            }
+            for (mime, content) in output["data"].as_object().into_iter().flatten() {
+                assert!(mime.ends_with("json") || multiline(content), "{mime}: {content}");
+            }
+        }
+    }
+}
+
+fn check_outputs(code: &str, expected: Expect) {
+    let (written, _, _) = run(&document(&[code]));
+    expected.assert_eq(&format!("{:#}\n", written["cells"][0]["outputs"]));
+}
+
+#[test]
+fn adjacent_streams_are_one_output() {
+    check_outputs(
+        "out a\\nb\nout c\\n\nerr x\\n\nout d\n",
+        expect![[r#"
+        [
+          {
+            "name": "stdout",
+            "output_type": "stream",
+            "text": [
+              "a\n",
+              "bc\n"
+            ]
+          },
+          {
+            "name": "stderr",
+            "output_type": "stream",
+            "text": [
+              "x\n"
+            ]
+          },
+          {
+            "name": "stdout",
+            "output_type": "stream",
+            "text": [
+              "d"
+            ]
+          }
+        ]
+    "#]],
+    );
+}
+
+#[test]
+fn results_and_pictures_keep_their_types() {
+    check_outputs(
+        "= 7\njson {\"b\": 1}\npng",
+        expect![[r#"
+        [
+          {
+            "data": {
+              "text/html": [
+                "<b>7</b>\n",
+                "<i>"
+              ],
+              "text/plain": [
+                "7"
+              ]
+            },
+            "execution_count": 1,
+            "metadata": {},
+            "output_type": "execute_result"
+          },
+          {
+            "data": {
+              "application/json": {
+                "b": 1
+              },
+              "text/plain": [
+                "json"
+              ]
+            },
+            "execution_count": 1,
+            "metadata": {},
+            "output_type": "execute_result"
+          },
+          {
+            "data": {
+              "image/png": "iVBORw==",
+              "text/plain": [
+                "a picture"
+              ]
+            },
+            "metadata": {},
+            "output_type": "display_data"
+          }
+        ]
+    "#]],
+    );
+}
+
+#[test]
+fn updates_and_clears_change_what_is_there() {
+    check_outputs(
+        "show a old\nupdate a new\nupdate unknown x",
+        expect![[r#"
+        [
+          {
+            "data": {
+              "text/plain": [
+                "new"
+              ]
+            },
+            "metadata": {},
+            "output_type": "display_data"
+          }
+        ]
+    "#]],
+    );
+    check_outputs(
+        "out gone\nclear\nout stays",
+        expect![[r#"
+        [
+          {
+            "name": "stdout",
+            "output_type": "stream",
+            "text": [
+              "stays"
+            ]
+          }
+        ]
+    "#]],
+    );
+    check_outputs(
+        "out gone\nclear-at-next\nout stays",
+        expect![[r#"
+        [
+          {
+            "name": "stdout",
+            "output_type": "stream",
+            "text": [
+              "stays"
+            ]
+          }
+        ]
+    "#]],
+    );
+    check_outputs(
+        "out stays\nclear-at-next",
+        expect![[r#"
+        [
+          {
+            "name": "stdout",
+            "output_type": "stream",
+            "text": [
+              "stays"
+            ]
+          }
+        ]
+    "#]],
+    );
+    // An id lives as long as the notebook: a later cell may change an earlier one's display.
+    let (written, _, _) = run(&document(&["show a old", "update a new"]));
+    assert_eq!(written["cells"][0]["outputs"][0]["data"]["text/plain"], json!(["new"]));
+    assert_eq!(written["cells"][1]["outputs"], json!([]));
+}
+
+#[test]
+fn nobody_is_asked_and_pages_are_shown() {
+    check_outputs(
+        "ask name\npage help",
+        expect![[r#"
+        [
+          {
+            "name": "stdout",
+            "output_type": "stream",
+            "text": [
+              "no answer: a notebook that runs headless has nobody to ask\n"
+            ]
+          },
+          {
+            "data": {
+              "text/plain": [
+                "help"
+              ]
+            },
+            "metadata": {},
+            "output_type": "display_data"
+          }
+        ]
+    "#]],
+    );
+}
+
+#[test]
+fn the_first_error_ends_it_and_is_written_down() {
+    let (written, err, reply) = run(&document(&["= 1", "out x\nfail shapes differ", "= 3", "= 4"]));
+    assert!(matches!(reply, Reply::Error(_)));
+    expect![[r#"
+        [1/4] = 1  … s
+        [2/4] out x  … s TensorError
+        TensorError: shapes differ
+          cell 1, line 1
+        stopped at cell 2 of 4; 2 more not run
+    "#]]
+    .assert_eq(&steady(&err));
+    expect![[r#"
+        [
+          {
+            "name": "stdout",
+            "output_type": "stream",
+            "text": [
+              "x"
+            ]
+          },
+          {
+            "ename": "TensorError",
+            "evalue": "shapes differ",
+            "output_type": "error",
+            "traceback": [
+              "\u001b[31mTensorError\u001b[0m: shapes differ",
+              "  cell 1, line 1"
+            ]
+          }
+        ]
+    "#]]
+    .assert_eq(&format!("{:#}\n", written["cells"][1]["outputs"]));
+    assert_eq!(written["cells"][1]["execution_count"], 2);
+    assert_eq!(written["cells"][2]["execution_count"], Value::Null);
+}
+
+/// Progress without the times.
+fn steady(progress: &str) -> String {
+    let words = progress.split(' ').map(|w| match w.parse::<f64>() {
+        Ok(_) if w.contains('.') => "…",
+        _ => w,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn tags_allow_errors_and_skip_cells() {
+    let mut notebook = document(&["fail expected", "fail skipped", "= 3"]);
+    notebook["cells"][0]["metadata"]["tags"] = json!(["raises-exception"]);
+    notebook["cells"][1]["metadata"]["tags"] = json!(["skip-execution"]);
+    notebook["cells"][1]["outputs"] = json!([{"output_type": "stream", "name": "stdout", "text": ["kept"]}]);
+    let (written, err, reply) = run(&notebook);
+    assert_eq!(reply, Reply::Ok);
+    expect![[r#"
+        [1/2] fail expected  … s (TensorError, as its tag allows)
+        [2/2] = 3  … s
+        2 cells in … s
+    "#]]
+    .assert_eq(&steady(&err));
+    assert_eq!(written["cells"][0]["outputs"][0]["ename"], "TensorError");
+    assert_eq!(written["cells"][1]["outputs"], notebook["cells"][1]["outputs"]);
+    assert_eq!(written["cells"][2]["execution_count"], 2);
+}
+
+#[test]
+fn everything_else_stays_and_ids_are_given() {
+    let mut notebook = document(&["out x", "  \n"]);
+    notebook["nbformat_minor"] = 2.into();
+    notebook["metadata"]["custom"] = json!({"z": 1.5, "a": [true, null]});
+    notebook["metadata"]["language_info"] = json!({"version": "9"});
+    notebook["cells"][0]["id"] = "cell-2".into();
+    notebook["cells"][0]["metadata"] = json!({"collapsed": true});
+    let markdown =
+        json!({"cell_type": "markdown", "source": ["# Größe\n", "x"], "metadata": {}, "attachments": {"a": {}}});
+    notebook["cells"].as_array_mut().unwrap().push(markdown);
+    let (written, _, _) = run(&notebook);
+    assert_eq!(written["metadata"]["custom"], notebook["metadata"]["custom"]);
+    assert_eq!(written["metadata"]["language_info"]["version"], "9");
+    assert_eq!(written["metadata"]["language_info"]["name"], "rust");
+    let ids: Vec<&Value> = written["cells"].as_array().unwrap().iter().map(|c| &c["id"]).collect();
+    assert_eq!(ids, ["cell-2", "cell-2x", "cell-3"]);
+    assert_eq!(written["cells"][0]["metadata"], json!({"collapsed": true}));
+    assert_eq!(written["cells"][1]["execution_count"], Value::Null);
+    assert_eq!(written["cells"][2]["source"], json!(["# Größe\n", "x"]));
+    assert_eq!(written["cells"][2]["attachments"], json!({"a": {}}));
+}
+
+#[test]
+fn a_written_notebook_is_laid_out_as_jupyter_does_it() {
+    let mut notebook = Notebook::parse(&document(&["= 1"]).to_string()).unwrap();
+    let engine: Arc<dyn Engine> = Arc::new(Mock::default());
+    execute(&engine, &mut notebook, &Settings::default(), &mut Vec::new(), &mut Vec::new());
+    expect![[r#"
+        {
+         "cells": [
+          {
+           "cell_type": "code",
+           "execution_count": 1,
+           "id": "cell-1",
+           "metadata": {},
+           "outputs": [
+            {
+             "data": {
+              "text/html": [
+               "<b>1</b>\n",
+               "<i>"
+              ],
+              "text/plain": [
+               "1"
+              ]
+             },
+             "execution_count": 1,
+             "metadata": {},
+             "output_type": "execute_result"
+            }
+           ],
+           "source": [
+            "= 1"
+           ]
+          }
+         ],
+         "metadata": {
+          "kernelspec": {
+           "display_name": "xlazy (Rust, lazy tensors on XLA)",
+           "language": "rust",
+           "name": "xlazy"
+          },
+          "language_info": {
+           "codemirror_mode": "rust",
+           "file_extension": ".rs",
+           "mimetype": "text/rust",
+           "name": "rust",
+           "pygments_lexer": "rust"
+          }
+         },
+         "nbformat": 4,
+         "nbformat_minor": 5
+        }
+    "#]]
+    .assert_eq(&notebook.to_text());
+    // A second run of what was written changes nothing.
+    let mut again = Notebook::parse(&notebook.to_text()).unwrap();
+    execute(&engine, &mut again, &Settings::default(), &mut Vec::new(), &mut Vec::new());
+    assert_eq!(again.to_text(), notebook.to_text());
+}
+
+#[test]
+fn a_cell_that_takes_too_long_is_an_error() {
+    let settings = Settings { timeout: Some(Duration::from_millis(30)), ..Settings::default() };
+    let mut notebook = document(&["hang"]);
+    notebook["cells"][0]["metadata"]["tags"] = json!(["raises-exception"]);
+    let (written, _, err, reply) = run_with(&notebook, &settings);
+    assert!(matches!(reply, Reply::Error(_)), "{err}");
+    assert_eq!(written["cells"][0]["outputs"][0]["ename"], "Timeout");
+}
+
+#[test]
+fn json_tells_what_happened_cell_by_cell() {
+    let settings = Settings { json: true, ..Settings::default() };
+    let (_, out, _, _) = run_with(&document(&["= 1", "fail no"]), &settings);
+    let lines: Vec<Value> = out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(lines.iter().map(|l| &l["event"]).collect::<Vec<_>>(), ["result", "reply", "reply"]);
+    assert_eq!(
+        (&lines[2]["status"], &lines[2]["id"], &lines[2]["cell"]),
+        (&"error".into(), &"cell-2".into(), &2.into())
+    );
+}
