@@ -2,9 +2,10 @@
 use crate::api::{self, Handle, MOST_BYTES, Slice, resource};
 use crate::c::{self, Call, PJRT_Buffer, PJRT_Event, Struct};
 use crate::event::{await_ready, is_ready};
+use crate::layout::{self, MinorToMajor};
 use crate::{BufferType, Client, Code, Device, Error, Event, Result};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 resource!(PJRT_Buffer, "the buffer", PJRT_Buffer_Destroy_Args, buffer, BUFFERS);
 
@@ -21,6 +22,25 @@ pub struct Buffer {
 pub(crate) struct Shape {
     pub element_type: BufferType,
     pub dims: Box<[i64]>,
+}
+
+impl Shape {
+    /// Copies what came from the device in `order` to row-major.
+    fn reorder(&self, src: &[u8], dst: &mut [u8], order: &MinorToMajor) {
+        match order {
+            Some(order) => layout::to_row_major(src, dst, self.element_type.size(), &self.dims, order),
+            None => dst.copy_from_slice(src),
+        }
+    }
+
+    fn reordered(&self, data: Vec<u8>, order: &MinorToMajor) -> Result<Vec<u8>> {
+        if order.is_none() {
+            return Ok(data);
+        }
+        let mut dst = zeroes(c::PJRT_Buffer_ToHostBuffer_Args::NAME, data.len())?;
+        self.reorder(&data, &mut dst, order);
+        Ok(dst)
+    }
 }
 
 impl Buffer {
@@ -79,8 +99,17 @@ impl Buffer {
             let message = format!("{} bytes for an array of {size}", dst.len());
             return Err(Error::argument(c::PJRT_Buffer_ToHostBuffer_Args::NAME, message));
         }
-        // SAFETY: `dst` is borrowed until the copy has ended.
-        await_ready(&unsafe { self.copy_out(dst.as_mut_ptr(), size) }?)
+        let order = layout::of_buffer(&self.handle, self.dims());
+        let Some(order) = order else {
+            // SAFETY: `dst` is borrowed until the copy has ended.
+            return await_ready(&unsafe { self.copy_out(dst.as_mut_ptr(), size, &None) }?);
+        };
+        let mut data = zeroes(c::PJRT_Buffer_ToHostBuffer_Args::NAME, size)?;
+        let order = Some(order);
+        // SAFETY: `data` is ours until the copy has ended.
+        await_ready(&unsafe { self.copy_out(data.as_mut_ptr(), size, &order) }?)?;
+        self.shape.reorder(&data, dst, &order);
+        Ok(())
     }
 
     /// Like [`Buffer::to_host`], into new memory.
@@ -91,9 +120,10 @@ impl Buffer {
     /// Starts a copy of the array to new memory on the host.
     pub fn to_host_async(&self) -> Result<HostCopy> {
         let mut data = zeroes(c::PJRT_Buffer_ToHostBuffer_Args::NAME, self.host_size()?)?;
+        let order = layout::of_buffer(&self.handle, self.dims());
         // SAFETY: the data stays where it is until the copy has ended: HostCopy waits for that before it lets go.
-        let event = unsafe { self.copy_out(data.as_mut_ptr(), data.len()) }?;
-        Ok(HostCopy { data, event: Some(event), _client: self.client.clone() })
+        let event = unsafe { self.copy_out(data.as_mut_ptr(), data.len(), &order) }?;
+        Ok(HostCopy { data, event: Some(event), shape: self.shape.clone(), order, client: self.client.clone() })
     }
 
     /// The event of the array being there: the end of the program or transfer that makes it.
@@ -141,17 +171,18 @@ impl Buffer {
         self.handle.raw()
     }
 
-    /// Starts the copy to the host; the layout asked for is row-major, whatever the device's is.
+    /// Starts the copy to the host, in the device's order.
     ///
     /// # Safety
     /// `dst` has `size` bytes, which stay writable and unread until the event has come.
-    unsafe fn copy_out(&self, dst: *mut u8, size: usize) -> Result<Handle<PJRT_Event>> {
+    unsafe fn copy_out(&self, dst: *mut u8, size: usize, order: &MinorToMajor) -> Result<Handle<PJRT_Event>> {
         let rank = self.dims().len();
-        let minor_to_major: [i64; 16] = std::array::from_fn(|i| rank as i64 - 1 - i as i64);
+        let row_major: [i64; 16] = std::array::from_fn(|i| rank as i64 - 1 - i as i64);
         let long: Vec<i64>;
-        let minor_to_major = match minor_to_major.get(..rank) {
-            Some(short) => short,
-            None => {
+        let minor_to_major = match (order, row_major.get(..rank)) {
+            (Some(order), _) => order,
+            (None, Some(short)) => short,
+            (None, None) => {
                 long = (0..rank as i64).rev().collect();
                 &long
             }
@@ -211,7 +242,9 @@ fn element_type(buffer: &Handle<PJRT_Buffer>) -> Result<BufferType> {
 pub struct HostCopy {
     data: Vec<u8>,
     event: Option<Handle<PJRT_Event>>,
-    _client: Client,
+    shape: Arc<Shape>,
+    order: MinorToMajor,
+    client: Client,
 }
 
 impl HostCopy {
@@ -225,20 +258,25 @@ impl HostCopy {
     /// Errors: what went wrong while the array was computed or copied.
     pub fn wait(mut self) -> Result<Vec<u8>> {
         self.finish()?;
-        Ok(std::mem::take(&mut self.data))
+        self.shape.reordered(std::mem::take(&mut self.data), &self.order)
     }
 
     /// Calls `then` with the array once it is there, like [`Event::on_ready`].
     pub fn on_ready(mut self, then: impl FnOnce(Result<Vec<u8>>) + Send + 'static) -> Result<()> {
         let Some(handle) = self.event.take() else { return Ok(()) };
-        let event = Event::new(handle, self._client.clone());
-        // Shared, so that the memory is still here to wait for if the plugin refuses the callback.
-        let data = Arc::new(std::sync::Mutex::new(std::mem::take(&mut self.data)));
-        let shared = data.clone();
-        let take = move || std::mem::take(&mut *shared.lock().unwrap_or_else(|e| e.into_inner()));
-        event.on_ready(move |result| then(result.map(|()| take()))).inspect_err(|_| {
+        let event = Event::new(handle, self.client.clone());
+        // Without its event the copy no longer waits when dropped; it is shared, so that the memory is still here to wait
+        // for if the plugin refuses the callback.
+        let copy = Arc::new(Mutex::new(self));
+        let shared = copy.clone();
+        let taken = move || {
+            let mut copy = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let data = std::mem::take(&mut copy.data);
+            copy.shape.reordered(data, &copy.order)
+        };
+        event.on_ready(move |result| then(result.and_then(|()| taken()))).inspect_err(|_| {
             let _ = event.await_ready();
-            drop(data);
+            drop(copy);
         })
     }
 

@@ -289,6 +289,7 @@ structs! {
     PJRT_Buffer_Destroy_Args { buffer: *mut PJRT_Buffer }
     PJRT_Buffer_ElementType_Args { buffer: *mut PJRT_Buffer, r#type: c_uint }
     PJRT_Buffer_Dimensions_Args { buffer: *mut PJRT_Buffer, dims: *const i64, num_dims: usize }
+    PJRT_Buffer_GetMemoryLayout_Args { buffer: *mut PJRT_Buffer, layout: PJRT_Buffer_MemoryLayout }
     PJRT_Buffer_ToHostBuffer_Args {
         src: *mut PJRT_Buffer, host_layout: *mut PJRT_Buffer_MemoryLayout, dst: *mut c_void, dst_size: usize,
         event: *mut PJRT_Event,
@@ -422,7 +423,7 @@ table! {
     PJRT_Buffer_Dimensions(PJRT_Buffer_Dimensions_Args)
     PJRT_Buffer_UnpaddedDimensions
     PJRT_Buffer_DynamicDimensionIndices
-    PJRT_Buffer_GetMemoryLayout
+    PJRT_Buffer_GetMemoryLayout(PJRT_Buffer_GetMemoryLayout_Args)
     PJRT_Buffer_OnDeviceSizeInBytes(PJRT_Buffer_OnDeviceSizeInBytes_Args)
     PJRT_Buffer_Device(PJRT_Buffer_Device_Args)
     PJRT_Buffer_Memory

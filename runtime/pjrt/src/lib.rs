@@ -16,6 +16,7 @@ mod device;
 mod error;
 mod event;
 mod executable;
+mod layout;
 mod live;
 mod options;
 mod plugin;
