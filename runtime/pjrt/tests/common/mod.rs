@@ -22,6 +22,18 @@ pub fn cpu_plugin_file() -> PathBuf {
     file
 }
 
+/// The folder in which the C header is: `XLAZY_PJRT_INCLUDE`, or `include_dir` in the plugin's `plugin.json`.
+pub fn include_dir() -> String {
+    if let Ok(folder) = std::env::var("XLAZY_PJRT_INCLUDE") {
+        return folder;
+    }
+    let json = cpu_plugin_file().with_file_name("plugin.json");
+    let text = std::fs::read_to_string(&json)
+        .unwrap_or_else(|e| panic!("{}: {e}: run tests/run.sh, which builds the CPU plugin", json.display()));
+    let (_, value) = text.split_once("\"include_dir\"").expect("include_dir in plugin.json");
+    value.split('"').nth(1).expect("a text after include_dir").to_owned()
+}
+
 /// The CPU plugin.
 pub fn plugin() -> Plugin {
     static QUIET: Once = Once::new();
