@@ -1,5 +1,184 @@
-//! The only `unsafe` of this crate: signals, dlopen, environment.
+//! The only `unsafe` of this crate: signals, dlopen, descriptors, and values whose type was compiled a second time.
 #![allow(unsafe_code)]
+use std::any::Any;
+use std::cell::Cell;
+use std::ffi::{CStr, CString};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Ends the running cell if an interrupt came in: unwinds with [`crate::cell::Interrupted`]'s payload.
-pub fn check_interrupt() {}
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+/// When the interrupt came in, in monotonic milliseconds.
+static SINCE: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static CELL_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Other threads follow an interrupt only when the cell's own thread has not noticed it for this long: it may be
+/// waiting for them. Threads of earlier cells then survive an interrupt that the cell answers at once.
+const OTHER_THREADS_AFTER_MS: u64 = 60;
+
+/// Ends the running cell if an interrupt came in: unwinds with [`crate::cell::Interrupted`] as payload.
+#[inline]
+pub fn check_interrupt() {
+    if INTERRUPTED.load(Ordering::Relaxed) {
+        unwind_if_due();
+    }
+}
+
+#[cold]
+fn unwind_if_due() {
+    let due =
+        CELL_THREAD.get() || monotonic_ms().saturating_sub(SINCE.load(Ordering::Relaxed)) > OTHER_THREADS_AFTER_MS;
+    if due && !std::thread::panicking() && crate::cell::running() {
+        std::panic::resume_unwind(Box::new(crate::cell::Interrupted(())));
+    }
+}
+
+/// Whether an interrupt came in and no cell has answered it yet.
+pub fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
+
+pub fn clear_interrupt() {
+    INTERRUPTED.store(false, Ordering::SeqCst);
+}
+
+/// Marks the calling thread as the one that runs cells.
+pub fn this_is_the_cell_thread() {
+    CELL_THREAD.set(true);
+}
+
+pub fn is_cell_thread() -> bool {
+    CELL_THREAD.get()
+}
+
+extern "C" fn on_sigint(_: libc::c_int) {
+    SINCE.store(monotonic_ms(), Ordering::Relaxed);
+    INTERRUPTED.store(true, Ordering::SeqCst);
+}
+
+fn monotonic_ms() -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `t` is a valid timespec; clock_gettime is async-signal-safe.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    t.tv_sec as u64 * 1000 + t.tv_nsec as u64 / 1_000_000
+}
+
+/// Turns SIGINT into the flag that [`check_interrupt`] reads.
+pub fn catch_sigint() {
+    // SAFETY: the handler only stores to atomics and reads a clock; SA_RESTART keeps user code from spurious EINTR.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_sigint as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGINT, &action, std::ptr::null_mut());
+    }
+}
+
+/// Asks Linux to kill this process when the kernel process goes away without a word.
+pub fn die_with_parent() {
+    // SAFETY: plain prctl with integer arguments.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+/// Takes the frame stream over from descriptor 0, where the kernel put it, and leaves /dev/null there for user code.
+pub fn take_stdin() -> std::io::Result<OwnedFd> {
+    let null = std::fs::File::open("/dev/null")?;
+    // SAFETY: dup and dup2 on descriptors that are open; the new one is owned by nobody else.
+    unsafe {
+        let fd = libc::fcntl(0, libc::F_DUPFD_CLOEXEC, 3);
+        if fd < 0 || libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&null), 0) < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// What a cell's object exports.
+pub type Entry = extern "C-unwind" fn();
+
+/// Loads a cell's object and finds its entry. Objects are never closed: locations, vtables and threads point into them.
+pub fn load(object: &str, symbol: &str) -> Result<Entry, String> {
+    let (Ok(path), Ok(name)) = (CString::new(object), CString::new(symbol)) else {
+        return Err(format!("{object}: a path cannot hold a zero byte"));
+    };
+    // SAFETY: the object was compiled by the kernel from generated code whose entry has type `Entry`.
+    unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+        if handle.is_null() {
+            return Err(CStr::from_ptr(libc::dlerror()).to_string_lossy().into_owned());
+        }
+        let entry = libc::dlsym(handle, name.as_ptr());
+        if entry.is_null() {
+            return Err(format!("{object} has no {symbol}"));
+        }
+        Ok(std::mem::transmute::<*mut libc::c_void, Entry>(entry))
+    }
+}
+
+/// Gives a stored value the type `T` of a second compilation of the same definition, whose TypeId differs.
+///
+/// Only generated code asks for this, after comparing the definitions with everything they mention; size and alignment
+/// are compared here once more.
+pub fn adopt<T: 'static>(value: Box<dyn Any>) -> Result<T, Box<dyn Any>> {
+    if std::mem::size_of_val(&*value) != size_of::<T>() || std::mem::align_of_val(&*value) != align_of::<T>() {
+        return Err(value);
+    }
+    // SAFETY: the same definition compiled by the same rustc with the same flags has the same layout, so the box can be
+    // read, and later dropped, as the new type.
+    Ok(unsafe { *Box::from_raw(Box::into_raw(value).cast::<T>()) })
+}
+
+/// As [`adopt`], for a value that stays in the store.
+pub fn adopt_ref<T: 'static>(value: &dyn Any) -> Option<&T> {
+    let fits = std::mem::size_of_val(value) == size_of::<T>() && std::mem::align_of_val(value) == align_of::<T>();
+    // SAFETY: as for `adopt`.
+    fits.then(|| unsafe { &*(value as *const dyn Any).cast::<T>() })
+}
+
+/// `std::thread::sleep` ends up here, ahead of libc's own symbol, because a sleeping cell must be interruptible.
+/// Returning early is all it does: the next check in the cell unwinds.
+///
+/// # Safety
+/// As for `clock_nanosleep(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clock_nanosleep(
+    clock: libc::clockid_t,
+    flags: libc::c_int,
+    request: *const libc::timespec,
+    remaining: *mut libc::timespec,
+) -> libc::c_int {
+    // SAFETY: the caller's pointers are handed on unchanged.
+    let failed = unsafe { libc::syscall(libc::SYS_clock_nanosleep, clock, flags, request, remaining) } != 0;
+    match failed.then(std::io::Error::last_os_error).and_then(|e| e.raw_os_error()) {
+        Some(libc::EINTR) if INTERRUPTED.load(Ordering::Relaxed) => 0,
+        Some(code) => code,
+        None => 0,
+    }
+}
+
+/// See [`clock_nanosleep`].
+///
+/// # Safety
+/// As for `nanosleep(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nanosleep(request: *const libc::timespec, remaining: *mut libc::timespec) -> libc::c_int {
+    // SAFETY: the caller's pointers are handed on unchanged.
+    match unsafe { clock_nanosleep(libc::CLOCK_MONOTONIC, 0, request, remaining) } {
+        0 => 0,
+        code => {
+            // SAFETY: errno is this thread's own.
+            unsafe { *libc::__errno_location() = code };
+            -1
+        }
+    }
+}
+
+/// Sets an environment variable that is not set yet. Called before a plugin is loaded, which reads it once.
+pub(crate) fn set_env_default(name: &str, value: &str) {
+    if std::env::var_os(name).is_none() {
+        // SAFETY: the only writer of the environment; readers in other threads go through std, which has its own lock.
+        unsafe { std::env::set_var(name, value) }
+    }
+}

@@ -66,6 +66,17 @@ impl Rich for Bundle {
     }
 }
 
+macro_rules! rich_through_pointers {
+    ($($pointer:ty)*) => {$(
+        impl<T: Rich + ?Sized> Rich for $pointer {
+            fn rich(&self) -> Bundle {
+                (**self).rich()
+            }
+        }
+    )*};
+}
+rich_through_pointers!(&T &mut T Box<T> std::rc::Rc<T> std::sync::Arc<T>);
+
 /// Escapes text for HTML content and quoted attributes.
 pub fn escape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);

@@ -1,0 +1,98 @@
+//! The way to the kernel: one locked writer for the frames of all threads, with stream text gathered into larger frames.
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use xlazy_mime::{Frame, Tell};
+
+struct Link {
+    state: Mutex<State>,
+    /// Tells the flusher that text waits.
+    waiting: Condvar,
+}
+
+struct State {
+    out: std::fs::File,
+    text: String,
+    stderr: bool,
+}
+
+static LINK: OnceLock<Link> = OnceLock::new();
+
+/// Text that nothing else pushes out is sent after this long: a million small prints become a few hundred frames.
+const GATHER: Duration = Duration::from_millis(8);
+const GATHER_BYTES: usize = 32 << 10;
+
+/// Frames go to this descriptor from now on.
+pub fn connect(out: OwnedFd) {
+    let state = State { out: out.into(), text: String::new(), stderr: false };
+    let _ = LINK.set(Link { state: Mutex::new(state), waiting: Condvar::new() });
+    let _ = std::thread::Builder::new().name("xlazy-streams".into()).spawn(flush_late_text);
+}
+
+pub fn connected() -> bool {
+    LINK.get().is_some()
+}
+
+/// Sends one frame; everything printed before it goes first.
+pub fn send(tell: &Tell) {
+    let Some(link) = LINK.get() else { return };
+    // Raw writers' buffered text belongs before a display. The lock of stdout comes first everywhere.
+    let _ = std::io::stdout().flush();
+    let mut state = lock(link);
+    state.flush();
+    state.put(tell);
+}
+
+/// Adds printed text; false when there is no kernel to print to.
+pub fn text(stderr: bool, args: std::fmt::Arguments) -> bool {
+    let Some(link) = LINK.get() else { return false };
+    // Formatting runs user code, which may print itself: never under the lock.
+    let text = match args.as_str() {
+        Some(text) => std::borrow::Cow::Borrowed(text),
+        None => std::borrow::Cow::Owned(args.to_string()),
+    };
+    let mut state = lock(link);
+    if state.stderr != stderr {
+        state.flush();
+        state.stderr = stderr;
+    }
+    let first = state.text.is_empty();
+    state.text.push_str(&text);
+    if state.text.len() >= GATHER_BYTES {
+        state.flush();
+    } else if first && !state.text.is_empty() {
+        link.waiting.notify_one();
+    }
+    true
+}
+
+fn lock(link: &Link) -> MutexGuard<'_, State> {
+    link.state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn flush_late_text() {
+    let Some(link) = LINK.get() else { return };
+    loop {
+        let state = lock(link);
+        drop(link.waiting.wait_while(state, |s| s.text.is_empty()));
+        std::thread::sleep(GATHER);
+        lock(link).flush();
+    }
+}
+
+impl State {
+    fn flush(&mut self) {
+        if !self.text.is_empty() {
+            let text = std::mem::take(&mut self.text);
+            self.put(&Tell::Stream { stderr: self.stderr, text });
+        }
+    }
+
+    fn put(&mut self, tell: &Tell) {
+        // Without its kernel a session has nobody to work for.
+        if tell.send(&mut self.out).is_err() {
+            std::process::exit(0);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! How a cell ends: an error from `?`, a panic, a failed op, an interrupt.
+use super::Interrupted;
+use crate::error::Raised;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::error::Error;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use xlazy_mime::{Fault, Outcome};
+
+thread_local! {
+    static OUTCOME: RefCell<Option<Outcome>> = const { RefCell::new(None) };
+    /// What the panic hook saw last on this thread.
+    static PANIC: Cell<Option<Fault>> = const { Cell::new(None) };
+}
+
+/// Panics of a cell are told in its error reply; those of other threads go to stderr, with the cell's line.
+pub(super) fn install_hook() {
+    std::panic::set_hook(Box::new(|info| {
+        let message = payload_text(info.payload());
+        let (file, line, column) = info.location().map(|l| (l.file(), l.line(), l.column())).unwrap_or(("", 0, 0));
+        if crate::sys::is_cell_thread() {
+            let file = file.to_owned();
+            PANIC.set(Some(Fault { name: "Panic".into(), message, file, line, column, notes: Vec::new() }));
+        } else {
+            let thread = std::thread::current();
+            let name = thread.name().unwrap_or("<unnamed>");
+            super::streams::print_text(
+                true,
+                format_args!("thread '{name}' panicked at {file}:{line}:{column}:\n{message}\n"),
+            );
+        }
+    }));
+}
+
+/// Runs a cell's body and keeps how it ended for [`take`]; true when it came to its end.
+#[doc(hidden)]
+pub fn catch<S: IntoFault>(body: impl FnOnce() -> Result<(), S>) -> bool {
+    PANIC.set(None);
+    let outcome = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => Outcome::Ok,
+        Ok(Err(stop)) => Outcome::Failed(stop.into_fault()),
+        Err(payload) => of_panic(&*payload),
+    };
+    let completed = outcome == Outcome::Ok;
+    OUTCOME.set(Some(outcome));
+    completed
+}
+
+/// How the cell ended. An unwind that got past [`catch`] (a panicking drop) is in `result`.
+pub(super) fn take(result: Result<(), Box<dyn Any + Send>>) -> Outcome {
+    let kept = OUTCOME.take();
+    match result {
+        Err(payload) => of_panic(&*payload),
+        // The cell noticed nothing (a thread it joined did, or its last sleep was cut short): the user did interrupt it.
+        Ok(()) if crate::sys::interrupted() => Outcome::Interrupted,
+        Ok(()) => kept.unwrap_or(Outcome::Ok),
+    }
+}
+
+fn of_panic(payload: &(dyn Any + Send)) -> Outcome {
+    if payload.is::<Interrupted>() {
+        return Outcome::Interrupted;
+    }
+    if let Some(raised) = payload.downcast_ref::<Raised>() {
+        return Outcome::Failed(located("TensorError", raised.error.to_string(), raised.at));
+    }
+    let seen = PANIC.take();
+    Outcome::Failed(match seen {
+        Some(fault) => fault,
+        None => Fault { name: "Panic".into(), message: payload_text(payload), ..Fault::default() },
+    })
+}
+
+fn payload_text(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic with a payload that is not text".to_owned()
+    }
+}
+
+fn located(name: &str, message: String, at: &Location) -> Fault {
+    let (file, line, column) = (at.file().to_owned(), at.line(), at.column());
+    Fault { name: name.to_owned(), message, file, line, column, notes: Vec::new() }
+}
+
+/// What a cell's `?` returns: any error that converts into a boxed one, with the line of the `?`.
+#[doc(hidden)]
+pub struct Stop(Fault);
+
+impl<E: Into<Box<dyn Error>>> From<E> for Stop {
+    #[track_caller]
+    fn from(error: E) -> Stop {
+        let error = error.into();
+        let mut fault = located("Error", error.to_string(), Location::caller());
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            fault.notes.push(format!("caused by: {error}"));
+            cause = error.source();
+        }
+        Stop(fault)
+    }
+}
+
+/// As [`Stop`], for errors that have only `Debug`.
+#[doc(hidden)]
+pub struct StopDebug(Fault);
+
+impl<E: std::fmt::Debug> From<E> for StopDebug {
+    #[track_caller]
+    fn from(error: E) -> StopDebug {
+        StopDebug(located("Error", format!("{error:?}"), Location::caller()))
+    }
+}
+
+/// So that [`catch`] takes both.
+#[doc(hidden)]
+pub trait IntoFault {
+    fn into_fault(self) -> Fault;
+}
+impl IntoFault for Stop {
+    fn into_fault(self) -> Fault {
+        self.0
+    }
+}
+impl IntoFault for StopDebug {
+    fn into_fault(self) -> Fault {
+        self.0
+    }
+}

@@ -1,0 +1,122 @@
+//! The variables that live across cells. They belong to the cell thread, so that values need not be `Send`.
+use std::any::{Any, type_name};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use xlazy_mime::Var;
+
+/// Types whose values are cheap to duplicate: a cell works on a copy and the store keeps its own, so that moving one in
+/// a cell does not lose it.
+pub trait Handle: Clone + 'static {
+    /// A few words for listings of variables.
+    fn summary(&self) -> String {
+        String::new()
+    }
+}
+
+macro_rules! handles {
+    ($($t:ty)*) => {$(
+        impl Handle for $t {
+            fn summary(&self) -> String {
+                short(self)
+            }
+        }
+    )*};
+}
+handles!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char String &'static str);
+
+fn short(value: &dyn std::fmt::Debug) -> String {
+    let text = format!("{value:?}");
+    match text.char_indices().nth(60) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text,
+    }
+}
+
+struct Slot {
+    /// None while a cell has it.
+    value: Option<Box<dyn Any>>,
+    type_name: &'static str,
+    handle: bool,
+    summary: String,
+    cell: u64,
+}
+
+thread_local! {
+    static STORE: RefCell<BTreeMap<String, Slot>> = const { RefCell::new(BTreeMap::new()) };
+    static CELL: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// A copy of a variable, if the store has one of that name and type. Answers only on the cell thread.
+pub fn peek<T: Handle>(name: &str) -> Option<T> {
+    STORE.with_borrow(|s| s.get(name)?.value.as_ref()?.downcast_ref::<T>().cloned())
+}
+
+pub(super) fn set_cell(cell: u64) {
+    CELL.set(cell);
+}
+
+/// Stores a value. What was stored under the name before is dropped outside the store's lock: its drop is user code.
+pub(super) fn put(name: &str, value: Box<dyn Any>, type_name: &'static str, handle: bool, summary: String) {
+    let slot = Slot { value: Some(value), type_name, handle, summary, cell: CELL.get() };
+    let old = STORE.with_borrow_mut(|s| s.insert(name.to_owned(), slot));
+    drop(old);
+}
+
+pub(super) fn take(name: &str) -> Box<dyn Any> {
+    STORE.with_borrow_mut(|s| s.get_mut(name).and_then(|s| s.value.take())).unwrap_or_else(|| gone(name))
+}
+
+/// Puts a value back that `take` gave out and that has the wrong type.
+pub(super) fn untake(name: &str, value: Box<dyn Any>) {
+    STORE.with_borrow_mut(|s| {
+        if let Some(slot) = s.get_mut(name) {
+            slot.value = Some(value);
+        }
+    });
+}
+
+pub(super) fn copy<T: 'static>(name: &str, clone: impl FnOnce(&dyn Any) -> Option<T>) -> T {
+    // The value is out of the store while user code (`clone`) looks at it, which may itself ask the store.
+    let value = take(name);
+    let copy = clone(&*value);
+    untake(name, value);
+    copy.unwrap_or_else(|| changed(name, type_name::<T>()))
+}
+
+fn gone(name: &str) -> ! {
+    panic!("the variable `{name}` is no longer in the session")
+}
+
+pub(super) fn changed(name: &str, now: &str) -> ! {
+    let was = STORE.with_borrow(|s| s.get(name).map(|s| s.type_name)).unwrap_or("?");
+    panic!("the variable `{name}` has type {was}, not {now}")
+}
+
+/// Forgets what the cell took and did not give back; their names.
+pub(super) fn lost() -> Vec<String> {
+    STORE.with_borrow_mut(|s| {
+        let names: Vec<String> = s.iter().filter(|(_, s)| s.value.is_none()).map(|(n, _)| n.clone()).collect();
+        names.iter().for_each(|n| drop(s.remove(n)));
+        names
+    })
+}
+
+pub(super) fn list() -> Vec<Var> {
+    STORE.with_borrow(|s| {
+        let var = |(name, s): (&String, &Slot)| Var {
+            name: name.clone(),
+            type_name: s.type_name.to_owned(),
+            summary: s.summary.clone(),
+            cell: s.cell,
+            handle: s.handle,
+        };
+        s.iter().map(var).collect()
+    })
+}
+
+/// Drops variables whose type no longer exists.
+pub(super) fn forget(names: &str) {
+    for name in names.split_whitespace() {
+        drop(STORE.with_borrow_mut(|s| s.remove(name)));
+    }
+}

@@ -1,0 +1,105 @@
+//! Printing, reading from the user and sleeping, as a cell does them.
+use super::link;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use xlazy_mime::Tell;
+
+pub(super) static ANSWERS: Mutex<Option<Receiver<Result<String, String>>>> = Mutex::new(None);
+
+/// How long a wait may go without looking for an interrupt.
+const SLICE: Duration = Duration::from_millis(10);
+
+/// Asks the user for a line of text. The error says why there is no answer.
+pub fn input(prompt: &str) -> Result<String, String> {
+    ask(prompt, false)
+}
+
+/// As [`input`], without showing what is typed.
+pub fn input_password(prompt: &str) -> Result<String, String> {
+    ask(prompt, true)
+}
+
+fn ask(prompt: &str, password: bool) -> Result<String, String> {
+    let answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(answers) = answers.as_ref().filter(|_| super::running()) else {
+        return Err("input works only while a cell runs".into());
+    };
+    while answers.try_recv().is_ok() {} // an answer that came too late for an interrupted cell
+    link::send(&Tell::AskInput { prompt: prompt.to_owned(), password });
+    loop {
+        crate::sys::check_interrupt();
+        match answers.recv_timeout(SLICE) {
+            Ok(answer) => return answer,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err("the kernel is gone".into()),
+        }
+    }
+}
+
+/// Sleeps; an interrupt ends it at once, and the cell with it.
+pub fn sleep(duration: Duration) {
+    let end = Instant::now() + duration;
+    loop {
+        crate::sys::check_interrupt();
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left);
+    }
+}
+
+#[doc(hidden)]
+pub fn print_text(stderr: bool, args: std::fmt::Arguments) {
+    if !link::text(stderr, args) {
+        match stderr {
+            true => std::eprint!("{args}"),
+            false => std::print!("{args}"),
+        }
+    }
+}
+
+/// `std::print!`, in exact order with the cell's displays.
+#[macro_export]
+macro_rules! print {
+    ($($arg:tt)*) => { $crate::cell::rt::print_text(false, ::std::format_args!($($arg)*)) };
+}
+
+/// `std::println!`, in exact order with the cell's displays.
+#[macro_export]
+macro_rules! println {
+    () => { $crate::cell::rt::print_text(false, ::std::format_args!("\n")) };
+    ($($arg:tt)*) => { $crate::cell::rt::print_line(false, ::std::format_args!($($arg)*)) };
+}
+
+/// `std::eprint!`, in exact order with the cell's displays.
+#[macro_export]
+macro_rules! eprint {
+    ($($arg:tt)*) => { $crate::cell::rt::print_text(true, ::std::format_args!($($arg)*)) };
+}
+
+/// `std::eprintln!`, in exact order with the cell's displays.
+#[macro_export]
+macro_rules! eprintln {
+    () => { $crate::cell::rt::print_text(true, ::std::format_args!("\n")) };
+    ($($arg:tt)*) => { $crate::cell::rt::print_line(true, ::std::format_args!($($arg)*)) };
+}
+
+/// `std::dbg!`, in exact order with the cell's displays; it names the cell's line.
+#[macro_export]
+macro_rules! dbg {
+    () => { $crate::cell::rt::print_text(true, ::std::format_args!("[line {}]\n", ::std::line!())) };
+    ($value:expr $(,)?) => {
+        match $value {
+            value => {
+                $crate::cell::rt::print_text(
+                    true,
+                    ::std::format_args!("[line {}] {} = {:#?}\n", ::std::line!(), ::std::stringify!($value), &value),
+                );
+                value
+            }
+        }
+    };
+    ($($value:expr),+ $(,)?) => { ($($crate::dbg!($value)),+,) };
+}

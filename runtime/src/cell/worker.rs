@@ -1,0 +1,84 @@
+//! The session process: reads questions from the kernel, runs cells on one thread of their own, answers.
+use super::{RUNNING, link, outcome, store, streams};
+use crate::sys;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use xlazy_mime::{Ask, Bundle, Fault, Frame, Outcome, RunCell, Tell};
+
+/// Deep recursion is common in teaching code; the pages are only taken when they are used.
+const CELL_STACK: usize = 64 << 20;
+
+/// Runs the session until the kernel ends it. The kernel passes the frame stream as descriptor 0.
+pub fn main() {
+    sys::die_with_parent();
+    // The session holds the data; when memory runs out it must go before the kernel, which can explain it.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "500");
+    let stream = sys::take_stdin().and_then(|fd| Ok((fd.try_clone()?, fd)));
+    let Ok((input, output)) = stream else {
+        std::eprintln!("xlazy-session is started by the xlazy kernel; it is of no use alone");
+        std::process::exit(2);
+    };
+    sys::catch_sigint();
+    outcome::install_hook();
+    link::connect(output);
+    let (jobs, work) = mpsc::channel();
+    let (answers, answered) = mpsc::channel();
+    *streams::ANSWERS.lock().expect("nothing has run yet") = Some(answered);
+    let cells = std::thread::Builder::new().name("cell".into()).stack_size(CELL_STACK).spawn(move || work_off(work));
+    if cells.is_err() {
+        std::eprintln!("xlazy-session: no memory for the cell thread");
+        std::process::exit(2);
+    }
+    link::send(&Tell::Ready { version: env!("CARGO_PKG_VERSION").to_owned() });
+    let mut input = std::io::BufReader::new(std::fs::File::from(input));
+    loop {
+        match Ask::receive(&mut input) {
+            Ok(Some(Ask::Input(answer))) => drop(answers.send(answer)),
+            Ok(Some(Ask::Shutdown)) | Ok(None) | Err(_) => break,
+            Ok(Some(ask)) => drop(jobs.send(ask)),
+        }
+    }
+    // Not `return`: destructors of statics and running threads of user code have nobody to report to any more.
+    std::process::exit(0);
+}
+
+fn work_off(work: mpsc::Receiver<Ask>) {
+    sys::this_is_the_cell_thread();
+    for ask in work {
+        match ask {
+            Ask::Run(cell) => run(&cell),
+            Ask::Call { id, name, args } => {
+                let answer = catch_unwind(AssertUnwindSafe(|| call(&name, &args))).unwrap_or_else(|_| {
+                    Err(Fault { name: "Panic".into(), message: format!("{name} panicked"), ..Fault::default() })
+                });
+                link::send(&Tell::Reply { id, answer });
+            }
+            Ask::Input(_) | Ask::Shutdown => {}
+        }
+    }
+}
+
+fn run(cell: &RunCell) {
+    sys::clear_interrupt();
+    store::set_cell(cell.cell);
+    RUNNING.store(true, Ordering::SeqCst);
+    let outcome = match sys::load(&cell.object, &cell.symbol) {
+        Ok(entry) => outcome::take(catch_unwind(AssertUnwindSafe(|| entry()))),
+        Err(message) => Outcome::Failed(Fault { name: "LoadError".into(), message, ..Fault::default() }),
+    };
+    RUNNING.store(false, Ordering::SeqCst);
+    sys::clear_interrupt();
+    let lost = store::lost();
+    link::send(&Tell::Done { run: cell.run, outcome, vars: store::list(), lost });
+}
+
+fn call(name: &str, args: &str) -> Result<Bundle, Fault> {
+    match name {
+        "forget" => {
+            store::forget(args);
+            Ok(Bundle::default())
+        }
+        _ => crate::calls::call(name, args),
+    }
+}

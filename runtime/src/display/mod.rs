@@ -1,0 +1,2 @@
+//! Values and graphs as MIME bundles.
+pub(crate) mod hlo;

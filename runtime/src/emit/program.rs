@@ -1,0 +1,114 @@
+//! A whole program: parameters, the steps in order, the results.
+use super::builder::{Emit, Val, mlir_type};
+use crate::dtype::DType;
+use crate::ir::{Input, Step};
+use crate::op::{Lower, Type};
+use crate::shape::Shape;
+use std::fmt::Write;
+
+/// How a program's leaves are laid out as its parameters: device data one by one, then the scalars of user code, packed
+/// by dtype so that any number of them costs one small transfer each step.
+pub(crate) struct Params {
+    /// Leaf numbers of the device data, in parameter order.
+    pub data: Vec<u32>,
+    /// Leaf numbers of the scalars that travel in one buffer of this dtype.
+    pub packs: Vec<(DType, Vec<u32>)>,
+}
+
+/// The dtype that a scalar of `dtype` travels in.
+fn pack_dtype(dtype: DType) -> DType {
+    match dtype {
+        DType::F64 => DType::F64,
+        DType::I64 => DType::I64,
+        d if d.is_differentiable() => DType::F32,
+        _ => DType::I32,
+    }
+}
+
+impl Params {
+    /// `leaves` are the types of all leaves and whether each is a scalar.
+    pub fn lay_out<'a>(leaves: impl Iterator<Item = (&'a Type, bool)>) -> Params {
+        let mut data = Vec::new();
+        let mut packs: Vec<(DType, Vec<u32>)> = Vec::new();
+        for (i, (ty, scalar)) in leaves.enumerate() {
+            if !scalar {
+                data.push(i as u32);
+                continue;
+            }
+            let dtype = pack_dtype(ty.dtype);
+            match packs.iter_mut().find(|(d, _)| *d == dtype) {
+                Some((_, members)) => members.push(i as u32),
+                None => packs.push((dtype, vec![i as u32])),
+            }
+        }
+        Params { data, packs }
+    }
+
+    pub fn count(&self) -> usize {
+        self.data.len() + self.packs.len()
+    }
+}
+
+/// A leaf as the program sees it.
+pub(crate) struct LeafType {
+    pub ty: Type,
+    pub scalar: bool,
+    pub donate: bool,
+}
+
+/// The StableHLO text of a cut.
+pub(crate) fn program(steps: &[Step], leaves: &[LeafType], params: &Params, roots: &[u32]) -> String {
+    let mut e = Emit::default();
+    let mut leaf_values: Vec<Option<Val>> = vec![None; leaves.len()];
+    let mut arguments = String::new();
+    let mut taken = vec![false; roots.len()];
+    for (n, &leaf) in params.data.iter().enumerate() {
+        let LeafType { ty, donate, .. } = &leaves[leaf as usize];
+        let v = e.fresh(ty.clone());
+        let _ = write!(arguments, "{}{v}: {}", if n > 0 { ", " } else { "" }, mlir_type(ty));
+        let alias = (0..roots.len()).find(|&r| *donate && !taken[r] && steps[roots[r] as usize].ty == *ty);
+        if let Some(r) = alias {
+            taken[r] = true;
+            let _ = write!(arguments, " {{tf.aliasing_output = {r} : i32}}");
+        }
+        leaf_values[leaf as usize] = Some(v);
+    }
+    for (n, (dtype, members)) in params.packs.iter().enumerate() {
+        let shape = if members.len() == 1 { Shape::default() } else { Shape::new(&[members.len()]) };
+        let pack = e.fresh(Type::new(*dtype, shape));
+        let comma = if n + params.data.len() > 0 { ", " } else { "" };
+        let _ = write!(arguments, "{comma}{pack}: {}", mlir_type(&pack.ty));
+        for (i, &leaf) in members.iter().enumerate() {
+            let one = match members.len() {
+                1 => pack.clone(),
+                _ => {
+                    let s = e.slice(&pack, &[i as i64], &[i as i64 + 1], &[1]);
+                    e.reshape(&s, &Shape::default())
+                }
+            };
+            leaf_values[leaf as usize] = Some(e.convert(&one, leaves[leaf as usize].ty.dtype));
+        }
+    }
+    let mut values: Vec<Val> = Vec::with_capacity(steps.len());
+    for step in steps {
+        let inputs: Vec<Val> = step
+            .inputs
+            .iter()
+            .map(|i| match *i {
+                Input::Leaf(l) => leaf_values[l as usize].clone().expect("every leaf is a parameter"),
+                Input::Step(s) => values[s as usize].clone(),
+            })
+            .collect();
+        let mut l = Lower { e: &mut e, inputs: &inputs, attrs: &step.attrs, out: &step.ty };
+        let v = (step.op.lower)(&mut l);
+        debug_assert_eq!(v.ty, step.ty, "the lowering of {} gives another type than its rule", step.op.name);
+        values.push(v);
+    }
+    let results: Vec<&Val> = roots.iter().map(|&r| &values[r as usize]).collect();
+    let join = |f: &dyn Fn(&Val) -> String| results.iter().map(|v| f(v)).collect::<Vec<_>>().join(", ");
+    let (names, types) = (join(&|v| v.to_string()), join(&|v| mlir_type(&v.ty)));
+    format!(
+        "module @xlazy {{\n  func.func public @main({arguments}) -> ({types}) {{\n{}    return {names} : {types}\n  }}\n}}\n",
+        e.text
+    )
+}

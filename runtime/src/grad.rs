@@ -1,0 +1,188 @@
+//! Gradients: a reverse walk over the recorded graph that reads each op's gradient from the table.
+use crate::ir::{LEAF, NodeId, REQUIRES_GRAD, TAPE_FREED, graph};
+use crate::op::Grad;
+use crate::tensor::{Tensor, on_behalf, refuse};
+use std::collections::{BinaryHeap, HashMap};
+use std::panic::Location;
+use std::sync::Weak;
+
+impl Tensor {
+    /// Computes the gradient of this one-element tensor with respect to every leaf that requires one, and adds it to
+    /// their `grad()` (`torch.Tensor.backward`). The recorded history is then gone; keep it with [`Tensor::backward_with`].
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let w = tensor([3.0]).requires_grad_(true);
+    /// (&w * &w).sum().backward();
+    /// assert_eq!(w.grad().unwrap().to_vec::<f32>(), [6.0]);
+    /// ```
+    #[track_caller]
+    pub fn backward(&self) {
+        self.backward_with(None, false)
+    }
+
+    /// As [`Tensor::backward`], with the gradient of this tensor given (needed when it has several elements), and the
+    /// history kept for another time where `retain_graph` is set.
+    #[track_caller]
+    pub fn backward_with(&self, gradient: Option<&Tensor>, retain_graph: bool) {
+        let at = Location::caller();
+        let seed = self.seed(gradient);
+        on_behalf(at, false, || {
+            let found = walk(&[(self.clone(), seed)], &[], retain_graph);
+            for (leaf, dx) in found.leaves {
+                let sum = match leaf.grad() {
+                    Some(old) => old + dx,
+                    None => dx,
+                };
+                leaf.set_grad(Some(sum));
+            }
+        });
+    }
+
+    // The gradient that a walk starts with.
+    #[track_caller]
+    fn seed(&self, gradient: Option<&Tensor>) -> Tensor {
+        if !self.requires_grad() {
+            let why = "does not require gradients: no tensor it was made from was marked with `requires_grad_(true)`, \
+                       or it was made inside `no_grad`";
+            refuse("backward", &[self], why);
+        }
+        match gradient {
+            Some(g) if g.shape() == self.shape() => g.clone(),
+            Some(g) => refuse("backward", &[self, g], "the gradient given must have the tensor's shape"),
+            None if self.numel() == 1 => self.ones_like(),
+            None => refuse(
+                "backward",
+                &[self],
+                "a gradient is created by itself only for one element; reduce with `.sum()` or `.mean()`, or give one",
+            ),
+        }
+    }
+}
+
+/// The gradients of `output` (one element) with respect to `inputs`, without touching anybody's `grad()`
+/// (`torch.autograd.grad`). `None` where `output` does not depend on an input. The history is kept.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let x = tensor([2.0]).requires_grad_(true);
+/// let dx = grad(&x.pow(3.0).sum(), &[&x]);
+/// assert_eq!(dx[0].as_ref().unwrap().to_vec::<f32>(), [12.0]);
+/// ```
+#[track_caller]
+pub fn grad(output: &Tensor, inputs: &[&Tensor]) -> Vec<Option<Tensor>> {
+    let at = Location::caller();
+    let seed = output.seed(None);
+    on_behalf(at, false, || walk(&[(output.clone(), seed)], inputs, true).wanted)
+}
+
+struct Found {
+    /// Leaves that are still alive, with what flows to them.
+    leaves: Vec<(Tensor, Tensor)>,
+    /// What flows to the tensors asked for.
+    wanted: Vec<Option<Tensor>>,
+}
+
+#[track_caller]
+fn walk(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) -> Found {
+    // Later nodes first: every consumer of a node has been seen when the node's turn comes.
+    let mut queue: BinaryHeap<(u64, NodeId)> = BinaryHeap::new();
+    let mut flowing: HashMap<NodeId, Tensor> = HashMap::new();
+    for (output, dy) in starts {
+        let id = output.id();
+        queue.push((graph().node(id).seq, id));
+        add(&mut flowing, id, dy.clone());
+    }
+    let wanted_ids: Vec<NodeId> = wanted.iter().map(|t| t.id()).collect();
+    let mut found = Found { leaves: Vec::new(), wanted: vec![None; wanted.len()] };
+    let mut visited = Vec::new();
+    let mut last = None;
+    while let Some((seq, id)) = queue.pop() {
+        if last == Some(seq) {
+            continue;
+        }
+        last = Some(seq);
+        let Some(dy) = flowing.remove(&id) else { continue };
+        for (slot, _) in found.wanted.iter_mut().zip(&wanted_ids).filter(|(_, w)| **w == id) {
+            *slot = Some(dy.clone());
+        }
+        let step = open(id);
+        match step {
+            Open::Leaf(owner) => {
+                // A tensor that nobody holds any more needs no gradient.
+                if let Some(inner) = owner.upgrade() {
+                    found.leaves.push((Tensor(inner), dy));
+                }
+            }
+            Open::Freed(t) => refuse(
+                "backward",
+                &[&t],
+                "its history was used up by an earlier backward(); call `backward_with(None, true)` there to keep it",
+            ),
+            Open::Op { op, ids, inputs, output, attrs, wanted } => {
+                visited.push(id);
+                let cx = Grad { inputs, output, dy, attrs, wanted };
+                for (i, dx) in op(&cx).into_iter().enumerate() {
+                    if let (Some(dx), true) = (dx, cx.wanted[i]) {
+                        let x = &cx.inputs[i];
+                        let dx = dx.sum_to_shape(&x.shape()).to(x.dtype());
+                        queue.push((graph().node(ids[i]).seq, ids[i]));
+                        add(&mut flowing, ids[i], dx);
+                    }
+                }
+                // The handles go before the history is freed, outside the lock.
+                drop(cx);
+            }
+        }
+    }
+    if !retain {
+        let mut g = graph();
+        for id in visited {
+            g.node_mut(id).flags |= TAPE_FREED;
+            if g.node(id).data().is_some() {
+                g.cut_inputs(id);
+            }
+        }
+    }
+    found
+}
+
+fn add(flowing: &mut HashMap<NodeId, Tensor>, id: NodeId, dx: Tensor) {
+    let sum = match flowing.remove(&id) {
+        Some(old) => old + dx,
+        None => dx,
+    };
+    flowing.insert(id, sum);
+}
+
+/// One node of the walk, with handles on its operands.
+enum Open {
+    Leaf(Weak<crate::tensor::Inner>),
+    Freed(Tensor),
+    Op {
+        op: fn(&Grad) -> Vec<Option<Tensor>>,
+        ids: Vec<NodeId>,
+        inputs: Vec<Tensor>,
+        output: Tensor,
+        attrs: Box<[crate::op::Attr]>,
+        wanted: Vec<bool>,
+    },
+}
+
+fn open(id: NodeId) -> Open {
+    let mut g = graph();
+    let n = g.node(id);
+    if n.flags & LEAF != 0 {
+        return Open::Leaf(g.owners.get(&id).cloned().unwrap_or_default());
+    }
+    let (op, attrs, flags, ids) = (n.op, n.attrs.clone(), n.flags, n.inputs.to_vec());
+    match op.grad {
+        Some(grad) if flags & TAPE_FREED == 0 => {
+            let wanted = ids.iter().map(|&i| g.node(i).flags & REQUIRES_GRAD != 0).collect();
+            let inputs = ids.iter().map(|&i| Tensor::of_node(&mut g, i)).collect();
+            let output = Tensor::of_node(&mut g, id);
+            Open::Op { op: grad, ids, inputs, output, attrs, wanted }
+        }
+        _ => Open::Freed(Tensor::of_node(&mut g, id)),
+    }
+}

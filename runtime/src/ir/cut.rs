@@ -1,0 +1,253 @@
+//! Cutting the graph: which nodes a sync runs, what it feeds in, and the structured key that identifies the program.
+use super::graph::{Graph, NodeId, Payload};
+use crate::op::{Attr, OpDef, Type};
+use crate::session::DeviceData;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// Which values of earlier reads a cut may start from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Scope {
+    /// A barrier: values cached by reads are computed again, so that reading never changes the step's program; buffers
+    /// that nothing else holds are donated.
+    Barrier,
+    /// A read: starts from whatever value is there.
+    Read,
+}
+
+/// What feeds a parameter of the program.
+#[derive(Clone, Debug)]
+pub(crate) enum Leaf {
+    Data { data: Arc<DeviceData>, donate: bool },
+    Scalar(u64),
+}
+
+/// An operand inside a cut: a parameter, or an earlier step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Input {
+    Leaf(u32),
+    Step(u32),
+}
+
+/// One op of the program.
+pub(crate) struct Step {
+    pub op: &'static OpDef,
+    pub attrs: Box<[Attr]>,
+    pub ty: Type,
+    pub inputs: Vec<Input>,
+    pub at: &'static Location<'static>,
+}
+
+/// The identity of a program: compared in full at a hit, hashed for the look-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub words: Vec<u64>,
+    pub hash: u128,
+}
+
+/// A part of the graph, ready to be looked up and, on a miss, lowered.
+pub(crate) struct Cut {
+    pub nodes: Vec<NodeId>,
+    pub leaves: Vec<(NodeId, Leaf)>,
+    pub roots: Vec<NodeId>,
+    pub root_types: Vec<Type>,
+    pub key: Key,
+}
+
+const LEAF_BIT: u32 = 1 << 31;
+
+impl Graph {
+    /// The roots of a barrier: every live tensor that has no value yet, in creation order.
+    pub fn barrier_roots(&self) -> Vec<NodeId> {
+        self.pending_nodes().filter(|&id| self.node(id).handles > 0).collect()
+    }
+
+    /// Cuts out what `roots` need. `roots` are pending and in creation order. The cut holds its roots, and so all of its
+    /// nodes, until [`Graph::let_go`].
+    pub fn cut(&mut self, roots: Vec<NodeId>, scope: Scope) -> Cut {
+        self.mark += 1;
+        let mark = self.mark;
+        for &r in &roots {
+            self.node_mut(r).mark = mark;
+            self.node_mut(r).refs += 1;
+        }
+        let nodes = match scope {
+            Scope::Barrier => self.reach_backwards(mark),
+            Scope::Read => self.reach_from(&roots, mark),
+        };
+        let mut leaves: Vec<(NodeId, Leaf)> = Vec::new();
+        let mut words: Vec<u64> = Vec::with_capacity(nodes.len() * 4 + 64);
+        for (i, &id) in nodes.iter().enumerate() {
+            self.node_mut(id).pos = i as u32;
+            let n = self.node(id);
+            words.push(n.op.id as u64 | (n.inputs.len() as u64) << 32 | (n.attrs.len() as u64) << 48);
+            n.attrs.iter().for_each(|a| attr_words(a, &mut words));
+            let mut pair = 0u64;
+            for k in 0..n.inputs.len() {
+                let input = self.node(id).inputs[k];
+                let word = match self.node(input).mark == mark {
+                    true => self.node(input).pos,
+                    false => {
+                        let leaf = self.leaf(input);
+                        let n = self.node_mut(input);
+                        n.mark = mark;
+                        n.pos = LEAF_BIT | leaves.len() as u32;
+                        let pos = n.pos;
+                        leaves.push((input, leaf));
+                        pos
+                    }
+                };
+                if k % 2 == 0 {
+                    pair = word as u64;
+                } else {
+                    words.push(pair | (word as u64) << 32);
+                }
+            }
+            if self.node(id).inputs.len() % 2 == 1 {
+                words.push(pair);
+            }
+        }
+        if scope == Scope::Barrier {
+            self.donations(&nodes, &roots, &mut leaves);
+        }
+        words.push(u64::MAX);
+        for (id, leaf) in &leaves {
+            let ty = &self.node(*id).ty;
+            let kind = match leaf {
+                Leaf::Scalar(_) => 1,
+                Leaf::Data { donate, .. } => 2 + *donate as u64,
+            };
+            words.push(kind | (ty.dtype as u64) << 8 | (ty.shape.len() as u64) << 16);
+            words.extend(ty.shape.iter().map(|&d| d as u64));
+        }
+        words.push(u64::MAX);
+        words.extend(roots.iter().map(|&r| self.node(r).pos as u64));
+        let hash = xxhash_rust::xxh3::xxh3_128(bytemuck::cast_slice(&words));
+        let root_types = roots.iter().map(|&r| self.node(r).ty.clone()).collect();
+        Cut { nodes, leaves, roots, root_types, key: Key { words, hash } }
+    }
+
+    /// Ends a cut's hold on its nodes.
+    pub fn let_go(&mut self, cut: &Cut) {
+        cut.roots.iter().for_each(|&r| self.unref(r));
+    }
+
+    // What a node outside the cut feeds in.
+    fn leaf(&self, id: NodeId) -> Leaf {
+        match &self.node(id).payload {
+            Payload::Scalar(bits) => Leaf::Scalar(*bits),
+            Payload::Data(d) | Payload::Cached(d) => Leaf::Data { data: d.clone(), donate: false },
+            Payload::Pending => unreachable!("a pending operand is part of the cut"),
+        }
+    }
+
+    // One pass over the pending list from its end: every consumer comes after what it consumes.
+    fn reach_backwards(&mut self, mark: u32) -> Vec<NodeId> {
+        let pending = std::mem::take(&mut self.pending);
+        let mut nodes = Vec::with_capacity(pending.len());
+        for &(id, seq) in pending.iter().rev() {
+            let n = self.node(id);
+            if n.seq != seq || n.mark != mark {
+                continue;
+            }
+            nodes.push(id);
+            for k in 0..n.inputs.len() {
+                let input = self.node(id).inputs[k];
+                let n = self.node_mut(input);
+                if matches!(n.payload, Payload::Pending | Payload::Cached(_)) {
+                    n.mark = mark;
+                }
+            }
+        }
+        nodes.reverse();
+        self.pending = pending;
+        nodes
+    }
+
+    // From the roots alone, so that a read costs what it reads and not what is pending.
+    fn reach_from(&mut self, roots: &[NodeId], mark: u32) -> Vec<NodeId> {
+        let mut nodes = roots.to_vec();
+        let mut next = 0;
+        while next < nodes.len() {
+            let id = nodes[next];
+            next += 1;
+            for k in 0..self.node(id).inputs.len() {
+                let input = self.node(id).inputs[k];
+                let n = self.node_mut(input);
+                if n.mark != mark && matches!(n.payload, Payload::Pending) {
+                    n.mark = mark;
+                    nodes.push(input);
+                }
+            }
+        }
+        nodes.sort_unstable_by_key(|&id| self.node(id).seq);
+        nodes
+    }
+
+    // A buffer is donated when all that refers to it are nodes of this cut that will let go of it.
+    fn donations(&self, nodes: &[NodeId], roots: &[NodeId], leaves: &mut [(NodeId, Leaf)]) {
+        // A node stays with its operands when something outside the cut refers to it, or the tape wants them.
+        let mut edges = vec![0u32; nodes.len()];
+        for input in nodes.iter().flat_map(|&id| &self.node(id).inputs) {
+            let pos = self.node(*input).pos;
+            if pos & LEAF_BIT == 0 {
+                edges[pos as usize] += 1;
+            }
+        }
+        let mut kept: Vec<bool> = nodes.iter().zip(&edges).map(|(&id, &e)| self.node(id).refs != e).collect();
+        for &r in roots {
+            kept[self.node(r).pos as usize] = self.node(r).on_tape();
+        }
+        let mut uses = vec![0u32; leaves.len()];
+        for (i, &id) in nodes.iter().enumerate().rev() {
+            // An operand of a kept node is kept, too; a node that is no root goes when its consumers let go.
+            for &input in &self.node(id).inputs {
+                let pos = self.node(input).pos;
+                if pos & LEAF_BIT == 0 {
+                    kept[pos as usize] |= kept[i];
+                } else if !kept[i] {
+                    uses[(pos & !LEAF_BIT) as usize] += 1;
+                }
+            }
+        }
+        for (i, (id, leaf)) in leaves.iter_mut().enumerate() {
+            if let Leaf::Data { data, donate } = leaf {
+                let n = self.node(*id);
+                // two owners: the node, and this cut
+                *donate = n.handles == 0 && n.refs == uses[i] && Arc::strong_count(data) == 2;
+            }
+        }
+    }
+
+    /// The steps of a cut, copied out of the arena for lowering: only a miss pays for it.
+    pub fn steps(&self, cut: &Cut) -> Vec<Step> {
+        let leaf_at: std::collections::HashMap<NodeId, u32> =
+            cut.leaves.iter().enumerate().map(|(i, (id, _))| (*id, i as u32)).collect();
+        let step_at: std::collections::HashMap<NodeId, u32> =
+            cut.nodes.iter().enumerate().map(|(i, id)| (*id, i as u32)).collect();
+        cut.nodes
+            .iter()
+            .map(|&id| {
+                let n = self.node(id);
+                let inputs = n.inputs.iter().map(|i| match step_at.get(i) {
+                    Some(&s) => Input::Step(s),
+                    None => Input::Leaf(leaf_at[i]),
+                });
+                Step { op: n.op, attrs: n.attrs.clone(), ty: n.ty.clone(), inputs: inputs.collect(), at: n.at }
+            })
+            .collect()
+    }
+}
+
+fn attr_words(a: &Attr, words: &mut Vec<u64>) {
+    match a {
+        Attr::Int(v) => words.extend([1, *v as u64]),
+        Attr::Float(v) => words.extend([2, v.to_bits()]),
+        Attr::Bool(v) => words.push(3 | (*v as u64) << 8),
+        Attr::DType(v) => words.push(4 | (*v as u64) << 8),
+        Attr::Ints(v) => {
+            words.push(5 | (v.len() as u64) << 8);
+            words.extend(v.iter().map(|&i| i as u64));
+        }
+    }
+}

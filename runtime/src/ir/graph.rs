@@ -1,0 +1,255 @@
+//! The arena of nodes. A node is an op on earlier nodes; creation order is a topological order.
+//!
+//! Reference counts are kept by hand under the arena's one lock: a node lives while a tensor or another node refers to it,
+//! and chains of any length are freed by a loop, not by recursion.
+use crate::op::{Attr, OpDef, Type};
+use crate::session::DeviceData;
+use crate::tensor::Inner;
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::panic::Location;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+pub(crate) type NodeId = u32;
+
+/// What stands behind a node.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Payload {
+    /// Nothing yet: the op is to be run.
+    #[default]
+    Pending,
+    /// The value, computed by a read; barriers still see the op, so that reading does not change the step's program.
+    Cached(Arc<DeviceData>),
+    /// The value; what made it is gone, unless the gradient tape keeps it.
+    Data(Arc<DeviceData>),
+    /// A number of user code: a parameter of every program that uses it. Bits of an f64, or an i64 for integer dtypes.
+    Scalar(u64),
+}
+
+/// A gradient can flow through the node.
+pub(crate) const REQUIRES_GRAD: u8 = 1;
+/// Gradients accumulate here: the node of a tensor that the user marked.
+pub(crate) const LEAF: u8 = 2;
+/// `backward()` has been through: the tape no longer holds the node's operands.
+pub(crate) const TAPE_FREED: u8 = 4;
+
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub op: &'static OpDef,
+    pub inputs: SmallVec<[NodeId; 4]>,
+    pub attrs: Box<[Attr]>,
+    pub ty: Type,
+    pub payload: Payload,
+    pub at: &'static Location<'static>,
+    /// Creation number: tells a node from a later one in the same slot. 0 marks a free slot.
+    pub seq: u64,
+    /// Tensors and nodes that refer to this node.
+    pub refs: u32,
+    /// Tensors among them.
+    pub handles: u32,
+    pub flags: u8,
+    /// Scratch of the cut in progress: the node's number in it, valid where `mark` is the cut's.
+    pub pos: u32,
+    pub mark: u32,
+}
+
+impl Node {
+    pub fn data(&self) -> Option<&Arc<DeviceData>> {
+        match &self.payload {
+            Payload::Data(d) => Some(d),
+            _ => None,
+        }
+    }
+
+    pub fn value(&self) -> Option<&Arc<DeviceData>> {
+        match &self.payload {
+            Payload::Data(d) | Payload::Cached(d) => Some(d),
+            _ => None,
+        }
+    }
+
+    /// Whether the gradient tape still needs this node's operands.
+    pub fn on_tape(&self) -> bool {
+        self.flags & REQUIRES_GRAD != 0 && self.flags & (TAPE_FREED | LEAF) == 0
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Graph {
+    nodes: Vec<Node>,
+    free: Vec<NodeId>,
+    seq: u64,
+    /// Nodes that a barrier must look at, in creation order; entries of freed or finished nodes are skipped.
+    pub pending: Vec<(NodeId, u64)>,
+    pub(super) mark: u32,
+    /// Tensors that gradients accumulate in, by their node.
+    pub owners: HashMap<NodeId, Weak<Inner>>,
+    /// Nodes to free; kept to reuse its memory.
+    doomed: Vec<NodeId>,
+    pub created: u64,
+    pub destroyed: u64,
+}
+
+static GRAPH: Mutex<Option<Graph>> = Mutex::new(None);
+
+/// The arena, locked. Nothing that can panic, block or call user code runs while it is held.
+pub(crate) struct Locked(MutexGuard<'static, Option<Graph>>);
+
+impl std::ops::Deref for Locked {
+    type Target = Graph;
+    fn deref(&self) -> &Graph {
+        self.0.as_ref().expect("made in graph()")
+    }
+}
+
+impl std::ops::DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut Graph {
+        self.0.as_mut().expect("made in graph()")
+    }
+}
+
+pub(crate) fn graph() -> Locked {
+    let mut g = GRAPH.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if g.is_none() {
+        *g = Some(Graph::default());
+    }
+    Locked(g)
+}
+
+impl Graph {
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id as usize]
+    }
+
+    /// Adds a node with no reference yet; each operand gains one.
+    pub fn push(
+        &mut self,
+        op: &'static OpDef,
+        inputs: SmallVec<[NodeId; 4]>,
+        attrs: Box<[Attr]>,
+        ty: Type,
+        payload: Payload,
+        at: &'static Location<'static>,
+    ) -> NodeId {
+        for &i in &inputs {
+            self.nodes[i as usize].refs += 1;
+        }
+        self.seq += 1;
+        let pending = matches!(payload, Payload::Pending);
+        let node =
+            Node { op, inputs, attrs, ty, payload, at, seq: self.seq, refs: 0, handles: 0, flags: 0, pos: 0, mark: 0 };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.nodes[id as usize] = node;
+                id
+            }
+            None => {
+                self.nodes.push(node);
+                (self.nodes.len() - 1) as NodeId
+            }
+        };
+        if pending {
+            self.pending.push((id, self.seq));
+        }
+        id
+    }
+
+    /// A tensor now refers to the node.
+    pub fn hold(&mut self, id: NodeId) {
+        let n = &mut self.nodes[id as usize];
+        n.refs += 1;
+        n.handles += 1;
+        self.created += 1;
+    }
+
+    /// A tensor no longer refers to the node.
+    pub fn release(&mut self, id: NodeId) {
+        self.nodes[id as usize].handles -= 1;
+        self.destroyed += 1;
+        self.unref(id);
+    }
+
+    /// Frees a node that nothing came to refer to.
+    pub fn discard(&mut self, id: NodeId) {
+        self.nodes[id as usize].refs += 1;
+        self.unref(id);
+    }
+
+    /// One reference less; frees what nothing refers to any more.
+    pub fn unref(&mut self, id: NodeId) {
+        let mut doomed = std::mem::take(&mut self.doomed);
+        doomed.push(id);
+        while let Some(id) = doomed.pop() {
+            let n = &mut self.nodes[id as usize];
+            n.refs -= 1;
+            if n.refs > 0 {
+                continue;
+            }
+            n.seq = 0;
+            n.payload = Payload::Pending;
+            n.attrs = Box::default();
+            doomed.extend_from_slice(&n.inputs);
+            n.inputs = SmallVec::new();
+            if n.flags & LEAF != 0 {
+                self.owners.remove(&id);
+            }
+            self.free.push(id);
+        }
+        self.doomed = doomed;
+        self.compact();
+    }
+
+    // Without barriers (a session that only reads) freed nodes would pile up in the pending list.
+    fn compact(&mut self) {
+        if self.pending.len() > 1024 && self.pending.len() > 4 * self.live() {
+            let nodes = &self.nodes;
+            self.pending.retain(|&(id, seq)| nodes[id as usize].seq == seq);
+        }
+    }
+
+    /// Gives the node its value and, unless the tape wants them, drops its operands.
+    pub fn finish(&mut self, id: NodeId, data: Arc<DeviceData>) {
+        let n = &mut self.nodes[id as usize];
+        n.payload = Payload::Data(data);
+        if !n.on_tape() {
+            self.cut_inputs(id);
+        }
+    }
+
+    /// Drops a finished node's operands.
+    pub fn cut_inputs(&mut self, id: NodeId) {
+        for i in std::mem::take(&mut self.nodes[id as usize].inputs) {
+            self.unref(i);
+        }
+    }
+
+    /// Forgets pending entries whose nodes are gone or have their value.
+    pub fn prune_pending(&mut self) {
+        let nodes = &self.nodes;
+        self.pending.retain(|&(id, seq)| {
+            let n = &nodes[id as usize];
+            n.seq == seq && !matches!(n.payload, Payload::Data(_))
+        });
+    }
+
+    /// Nodes alive.
+    pub fn live(&self) -> usize {
+        self.nodes.len() - self.free.len()
+    }
+
+    /// Pending nodes alive, in creation order.
+    pub fn pending_nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let alive = |&&(id, seq): &&(NodeId, u64)| {
+            let n = &self.nodes[id as usize];
+            n.seq == seq && matches!(n.payload, Payload::Pending | Payload::Cached(_))
+        };
+        self.pending.iter().filter(alive).map(|&(id, _)| id)
+    }
+
+    /// Bytes that the arena holds per node, allocations of the nodes themselves not counted.
+    pub const NODE_BYTES: usize = size_of::<Node>() + size_of::<(NodeId, u64)>();
+}

@@ -1,0 +1,296 @@
+//! Activations and what bounds values: clamp, softmax and its logarithm.
+use crate::emit::{Reducer, Val};
+use crate::op::{AttrsExt, Lower, OpDef, Sample, Type, rules};
+use crate::tensor::{Arg, Tensor, trace};
+
+fn sample() -> Vec<Sample> {
+    vec![Sample::of(&[&[2, 3]])]
+}
+
+static CLAMP: OpDef = OpDef::new(
+    "clamp",
+    |s| Ok(Type::new(rules::promote(s.inputs), s.shape(0).clone())),
+    |l| {
+        // Which bounds there are is an attribute; their values are operands.
+        let (low, high) = (l.attrs.flag(0), l.attrs.flag(1));
+        let mut v = l.cast(0);
+        let mut next = 1;
+        for (there, op) in [(low, "maximum"), (high, "minimum")] {
+            if there {
+                let bound = l.fit(next);
+                v = l.binary(op, &v, &bound);
+                next += 1;
+            }
+        }
+        v
+    },
+)
+.attrs(&["has_min", "has_max"])
+.samples(Vec::new)
+.grad(|g| {
+    let x = g.x(0);
+    let mut inside = x.ones_like().bool();
+    let mut next = 1;
+    if g.attrs.flag(0) {
+        inside = inside.logical_and(&x.ge(g.x(next)));
+        next += 1;
+    }
+    if g.attrs.flag(1) {
+        inside = inside.logical_and(&x.le(g.x(next)));
+    }
+    let mut out = vec![Some(g.dy.where_(&inside, 0.0))];
+    out.resize(g.inputs.len(), None);
+    out
+});
+
+static RELU: OpDef = OpDef::new("relu", rules::same, |l| {
+    let x = l.x(0);
+    l.with_const("maximum", &x, 0.0)
+})
+.samples(sample)
+.grad(|g| vec![Some(g.dy.where_(&g.output.gt(0.0), 0.0))]);
+
+static SIGMOID: OpDef = OpDef::new("sigmoid", rules::float, |l| {
+    let x = l.cast(0);
+    l.unary("logistic", &x)
+})
+.samples(sample)
+.grad(|g| vec![Some(&g.dy * (&g.output * (1.0 - &g.output)))]);
+
+static SILU: OpDef = OpDef::new("silu", rules::float, |l| {
+    let x = l.cast(0);
+    let s = l.unary("logistic", &x);
+    l.mul(&x, &s)
+})
+.samples(sample)
+.grad(|g| {
+    let s = g.x(0).sigmoid();
+    vec![Some(&g.dy * (&s * (g.x(0) * (1.0 - &s) + 1.0)))]
+});
+
+// x Φ(x); Φ from the error function, or torch's tanh approximation
+static GELU: OpDef = OpDef::new("gelu", rules::float, |l| {
+    let x = l.cast(0);
+    let inner = match l.attrs.flag(0) {
+        true => {
+            let x2 = l.mul(&x, &x);
+            let x3 = l.mul(&x2, &x);
+            let cubic = l.with_const("multiply", &x3, 0.044715);
+            let sum = l.add(&x, &cubic);
+            let scaled = l.with_const("multiply", &sum, (2.0 / std::f64::consts::PI).sqrt());
+            l.unary("tanh", &scaled)
+        }
+        false => {
+            let scaled = l.with_const("multiply", &x, std::f64::consts::FRAC_1_SQRT_2);
+            l.unary("chlo.erf", &scaled)
+        }
+    };
+    let one = l.with_const("add", &inner, 1.0);
+    let half = l.with_const("multiply", &x, 0.5);
+    l.mul(&half, &one)
+})
+.attrs(&["tanh"])
+.samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![true.into()]), Sample::of(&[&[2, 3]]).attrs(vec![false.into()])])
+.grad(|g| {
+    let x = g.x(0);
+    let slope = match g.attrs.flag(0) {
+        true => {
+            let k = (2.0 / std::f64::consts::PI).sqrt();
+            let t = ((x + x.pow(3.0) * 0.044715) * k).tanh();
+            let dt = (1.0 - t.square()) * (x.square() * (3.0 * 0.044715 * k) + k);
+            (&t + 1.0) * 0.5 + x * 0.5 * dt
+        }
+        false => {
+            let cdf = ((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
+            let pdf = (x.square() * -0.5).exp() * (1.0 / (2.0 * std::f64::consts::PI).sqrt());
+            cdf + x * pdf
+        }
+    };
+    vec![Some(&g.dy * slope)]
+});
+
+// log(1 + e^x), written so that it does not overflow
+static SOFTPLUS: OpDef = OpDef::new("softplus", rules::float, |l| {
+    let x = l.cast(0);
+    let top = l.with_const("maximum", &x, 0.0);
+    let a = l.unary("abs", &x);
+    let n = l.unary("negate", &a);
+    let e = l.unary("exponential", &n);
+    let log = l.unary("log_plus_one", &e);
+    l.add(&top, &log)
+})
+.samples(sample)
+.grad(|g| vec![Some(&g.dy * g.x(0).sigmoid())]);
+
+static LEAKY_RELU: OpDef = OpDef::new("leaky_relu", rules::same, |l| {
+    let x = l.x(0);
+    let slope = l.fit(1);
+    let scaled = l.mul(&x, &slope);
+    let zero = l.constant(0.0, &x.ty);
+    let positive = l.compare("GT", &x, &zero);
+    l.select(&positive, &x, &scaled)
+})
+.samples(|| vec![Sample::of(&[&[2, 3], &[]])])
+.grad(|g| {
+    let positive = g.x(0).gt(0.0);
+    let slope = g.want(1, || (&g.dy * g.x(0)).where_(&positive.logical_not(), 0.0));
+    vec![Some(g.dy.where_(&positive, &(&g.dy * g.x(1)))), slope]
+});
+
+static ELU: OpDef = OpDef::new("elu", rules::same, |l| {
+    let x = l.x(0);
+    let alpha = l.fit(1);
+    let e = l.unary("exponential_minus_one", &x);
+    let scaled = l.mul(&alpha, &e);
+    let zero = l.constant(0.0, &x.ty);
+    let positive = l.compare("GT", &x, &zero);
+    l.select(&positive, &x, &scaled)
+})
+.samples(|| vec![Sample::of(&[&[2, 3], &[]]).range(0.1, 1.0), Sample::of(&[&[2, 3], &[]]).range(-1.0, -0.1)])
+.grad(|g| {
+    let positive = g.x(0).gt(0.0);
+    let e = g.x(0).exp();
+    let alpha = g.want(1, || (&g.dy * (&e - 1.0)).where_(&positive.logical_not(), 0.0));
+    vec![Some(g.dy.where_(&positive, &(&g.dy * g.x(1) * &e))), alpha]
+});
+
+// x minus its maximum along the dimension, and the dimension
+fn shifted(l: &mut Lower) -> (Val, usize) {
+    let dim = l.attrs.index(0);
+    let x = l.cast(0);
+    if x.rank() == 0 {
+        let zero = l.constant(0.0, &x.ty);
+        return (zero, 0);
+    }
+    let max = l.reduce_keep(&x, &[dim], Reducer::Max);
+    let max = l.broadcast(&max, x.shape());
+    (l.sub(&x, &max), dim)
+}
+
+fn along(x: &Val, dim: usize) -> Vec<usize> {
+    if x.rank() == 0 { vec![] } else { vec![dim] }
+}
+
+fn softmax_samples() -> Vec<Sample> {
+    vec![Sample::of(&[&[2, 3]]).attrs(vec![1usize.into()]), Sample::of(&[&[2, 3]]).attrs(vec![0usize.into()])]
+}
+
+static SOFTMAX: OpDef = OpDef::new("softmax", rules::float, |l| {
+    let (x, dim) = shifted(l);
+    let e = l.unary("exponential", &x);
+    let sum = l.reduce_keep(&e, &along(&x, dim), Reducer::Add);
+    let sum = l.broadcast(&sum, x.shape());
+    l.div(&e, &sum)
+})
+.attrs(&["dim"])
+.samples(softmax_samples)
+.grad(|g| {
+    let dim = g.attrs.int(0);
+    let weighted = &g.dy * &g.output;
+    let sum = weighted.sum_dim(dim, true);
+    vec![Some(weighted - &g.output * sum)]
+});
+
+static LOG_SOFTMAX: OpDef = OpDef::new("log_softmax", rules::float, |l| {
+    let (x, dim) = shifted(l);
+    let e = l.unary("exponential", &x);
+    let sum = l.reduce_keep(&e, &along(&x, dim), Reducer::Add);
+    let log = l.unary("log", &sum);
+    let log = l.broadcast(&log, x.shape());
+    l.sub(&x, &log)
+})
+.attrs(&["dim"])
+.samples(softmax_samples)
+.grad(|g| {
+    let dim = g.attrs.int(0);
+    let sum = g.dy.sum_dim(dim, true);
+    vec![Some(&g.dy - g.output.exp() * sum)]
+});
+
+pub(super) static OPS: &[&OpDef] =
+    &[&CLAMP, &RELU, &SIGMOID, &SILU, &GELU, &SOFTPLUS, &LEAKY_RELU, &ELU, &SOFTMAX, &LOG_SOFTMAX];
+
+impl Tensor {
+    /// Each element bounded to `min..=max` (`torch.clamp`); bounds are numbers or tensors that broadcast.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(tensor([-2.0, 0.5, 3.0]).clamp(-1.0, 1.0).to_vec::<f32>(), [-1.0, 0.5, 1.0]);
+    /// ```
+    #[track_caller]
+    pub fn clamp<'a>(&self, min: impl Into<Arg<'a>>, max: impl Into<Arg<'a>>) -> Tensor {
+        trace(&CLAMP, [self.into(), min.into(), max.into()], [true.into(), true.into()])
+    }
+
+    /// Each element at least `min` (`torch.clamp_min`).
+    #[track_caller]
+    pub fn clamp_min<'a>(&self, min: impl Into<Arg<'a>>) -> Tensor {
+        trace(&CLAMP, [self.into(), min.into()], [true.into(), false.into()])
+    }
+
+    /// Each element at most `max` (`torch.clamp_max`).
+    #[track_caller]
+    pub fn clamp_max<'a>(&self, max: impl Into<Arg<'a>>) -> Tensor {
+        trace(&CLAMP, [self.into(), max.into()], [false.into(), true.into()])
+    }
+
+    /// max(x, 0) (`torch.relu`).
+    #[track_caller]
+    pub fn relu(&self) -> Tensor {
+        trace(&RELU, [self.into()], [])
+    }
+
+    /// 1 / (1 + e^-x) (`torch.sigmoid`); StableHLO logistic.
+    #[track_caller]
+    pub fn sigmoid(&self) -> Tensor {
+        trace(&SIGMOID, [self.into()], [])
+    }
+
+    /// x · sigmoid(x) (`torch.nn.functional.silu`).
+    #[track_caller]
+    pub fn silu(&self) -> Tensor {
+        trace(&SILU, [self.into()], [])
+    }
+
+    /// x · Φ(x), Φ the normal distribution's (`torch.nn.functional.gelu`).
+    #[track_caller]
+    pub fn gelu(&self) -> Tensor {
+        trace(&GELU, [self.into()], [false.into()])
+    }
+
+    /// gelu by its tanh approximation (`gelu(x, approximate="tanh")`).
+    #[track_caller]
+    pub fn gelu_tanh(&self) -> Tensor {
+        trace(&GELU, [self.into()], [true.into()])
+    }
+
+    /// log(1 + e^x) (`torch.nn.functional.softplus`).
+    #[track_caller]
+    pub fn softplus(&self) -> Tensor {
+        trace(&SOFTPLUS, [self.into()], [])
+    }
+
+    /// x where positive, `slope · x` elsewhere (`torch.nn.functional.leaky_relu`).
+    #[track_caller]
+    pub fn leaky_relu<'a>(&self, slope: impl Into<Arg<'a>>) -> Tensor {
+        trace(&LEAKY_RELU, [self.into(), slope.into()], [])
+    }
+
+    /// x where positive, `alpha · (e^x - 1)` elsewhere (`torch.nn.functional.elu`).
+    #[track_caller]
+    pub fn elu<'a>(&self, alpha: impl Into<Arg<'a>>) -> Tensor {
+        trace(&ELU, [self.into(), alpha.into()], [])
+    }
+
+    /// Exponentials normalised to sum to 1 along `dim` (`torch.softmax`).
+    #[track_caller]
+    pub fn softmax(&self, dim: i64) -> Tensor {
+        trace(&SOFTMAX, [self.into()], [self.dim_index("softmax", dim).into()])
+    }
+
+    /// The logarithm of [`Tensor::softmax`], computed without overflow (`torch.log_softmax`).
+    #[track_caller]
+    pub fn log_softmax(&self, dim: i64) -> Tensor {
+        trace(&LOG_SOFTMAX, [self.into()], [self.dim_index("log_softmax", dim).into()])
+    }
+}

@@ -1,0 +1,128 @@
+//! The ops behind data, scalars and second names: they have no lowering of their own, or hand a value through.
+use crate::dtype::DType;
+use crate::op::{OpDef, Type, rules};
+use crate::shape::{Dims, Shape};
+use crate::tensor::{Arg, Tensor, trace};
+
+/// A value on the device.
+pub(crate) static DATA: OpDef = OpDef::new("device_data", |_| Err("data is not computed".into()), |_| unreachable!());
+
+/// A number of user code.
+pub(crate) static SCALAR: OpDef = OpDef::new("scalar", |_| Err("a scalar is not computed".into()), |_| unreachable!());
+
+/// A second node for one value.
+pub(crate) static ALIAS: OpDef = OpDef::new("alias", rules::same, |l| l.x(0));
+
+static CLONE: OpDef = OpDef::new("clone", rules::same, |l| l.x(0)).grad(|g| vec![Some(g.dy.clone())]);
+
+static TO: OpDef = OpDef::new("to", |s| Ok(Type::new(s.attrs_dtype(0), s.shape(0).clone())), |l| l.cast(0))
+    .attrs(&["dtype"])
+    .grad(|g| {
+        // back to the operand's dtype, which the walk sees to
+        vec![Some(g.dy.clone())]
+    });
+
+static SUM_TO: OpDef = OpDef::new(
+    "sum_to_size",
+    |s| {
+        let shape: Shape = Dims(s.attrs_ints(0).to_vec()).shape("sum_to_size").map_err(|e| e.to_string())?;
+        match shape.broadcast(s.shape(0)) {
+            Some(b) if b == *s.shape(0) => Ok(Type::new(s.dtype(0), shape)),
+            _ => Err(format!("{shape} does not broadcast to {}", s.shape(0))),
+        }
+    },
+    |l| {
+        let x = l.x(0);
+        let shape = l.out.shape.clone();
+        let skip = x.rank() - shape.len();
+        let dims: Vec<usize> =
+            (0..x.rank()).filter(|&d| d < skip || (shape[d - skip] == 1 && x.shape()[d] != 1)).collect();
+        let v = l.reduce(&x, &dims, crate::emit::Reducer::Add);
+        l.reshape(&v, &shape)
+    },
+)
+.attrs(&["size"])
+.grad(|g| vec![Some(g.dy.expand(g.x(0).shape()))]);
+
+pub(super) static OPS: &[&OpDef] = &[&DATA, &SCALAR, &ALIAS, &CLONE, &TO, &SUM_TO];
+
+impl Tensor {
+    /// The same value as a tensor of its own, through which gradients flow (`torch.Tensor.clone`). Rust's `clone()` on a
+    /// tensor makes another name for the same tensor, as Python's assignment does.
+    #[track_caller]
+    pub fn copy(&self) -> Tensor {
+        trace(&CLONE, [self.into()], [])
+    }
+
+    /// Converted to a dtype (`torch.Tensor.to`); floats become integers by cutting towards zero. StableHLO: convert.
+    #[track_caller]
+    pub fn to(&self, dtype: DType) -> Tensor {
+        if self.dtype() == dtype { self.clone() } else { trace(&TO, [self.into()], [dtype.into()]) }
+    }
+
+    /// As float32 (`torch.Tensor.float`).
+    #[track_caller]
+    pub fn float(&self) -> Tensor {
+        self.to(DType::F32)
+    }
+
+    /// As float64 (`torch.Tensor.double`).
+    #[track_caller]
+    pub fn double(&self) -> Tensor {
+        self.to(DType::F64)
+    }
+
+    /// As bfloat16 (`torch.Tensor.bfloat16`).
+    #[track_caller]
+    pub fn bfloat16(&self) -> Tensor {
+        self.to(DType::BF16)
+    }
+
+    /// As float16 (`torch.Tensor.half`).
+    #[track_caller]
+    pub fn half(&self) -> Tensor {
+        self.to(DType::F16)
+    }
+
+    /// As int64 (`torch.Tensor.long`).
+    #[track_caller]
+    pub fn long(&self) -> Tensor {
+        self.to(DType::I64)
+    }
+
+    /// As int32 (`torch.Tensor.int`).
+    #[track_caller]
+    pub fn int(&self) -> Tensor {
+        self.to(DType::I32)
+    }
+
+    /// As bool: true where not zero (`torch.Tensor.bool`).
+    #[track_caller]
+    pub fn bool(&self) -> Tensor {
+        self.to(DType::Bool)
+    }
+
+    /// Sums what broadcasting repeated, down to `shape` (`torch.Tensor.sum_to_size`).
+    #[track_caller]
+    pub fn sum_to_size(&self, shape: impl Into<Dims>) -> Tensor {
+        let dims: Dims = shape.into();
+        trace(&SUM_TO, [self.into()], [dims.0.into()])
+    }
+
+    #[track_caller]
+    pub(crate) fn sum_to_shape(&self, shape: &Shape) -> Tensor {
+        if self.shape() == *shape { self.clone() } else { self.sum_to_size(shape) }
+    }
+
+    /// Replaces this tensor's value (`torch.Tensor.copy_`); `value` is broadcast and converted.
+    #[track_caller]
+    pub fn copy_<'a>(&self, value: impl Into<Arg<'a>>) -> Tensor {
+        let value = match value.into() {
+            Arg::Tensor(t) => t.to(self.dtype()).expand(self.shape()),
+            Arg::Owned(t) => t.to(self.dtype()).expand(self.shape()),
+            Arg::Scalar(s) => self.full_like(s),
+        };
+        self.assign("copy_", value);
+        self.clone()
+    }
+}

@@ -1,0 +1,128 @@
+//! Comparisons, logic, and choice by condition.
+use crate::dtype::DType;
+use crate::emit::Val;
+use crate::op::{Lower, OpDef, Rule, Sample, Sig, Type, rules};
+use crate::tensor::{Arg, Tensor, trace};
+
+// Both operands in the dtype they promote to, broadcast together, then compared.
+fn compared(l: &mut Lower, direction: &str) -> Val {
+    let types: Vec<&Type> = l.inputs.iter().map(|v| &v.ty).collect();
+    let dtype = rules::promote(&types);
+    let shape = l.out.shape.clone();
+    let [a, b] = [0, 1].map(|i| {
+        let x = l.x(i);
+        let x = l.convert(&x, dtype);
+        l.broadcast(&x, &shape)
+    });
+    l.compare(direction, &a, &b)
+}
+
+fn logic(l: &mut Lower, op: &str) -> Val {
+    let (a, b) = (l.fit(0), l.fit(1));
+    l.binary(op, &a, &b)
+}
+
+fn samples() -> Vec<Sample> {
+    vec![Sample::of(&[&[2, 3], &[2, 3]]), Sample::of(&[&[2, 3], &[3]])]
+}
+
+macro_rules! comparisons {
+    ($($(#[$doc:meta])* pub fn $method:ident => $op:ident $lower:expr;)*) => {
+        $(static $op: OpDef = OpDef::new(stringify!($method), rules::compare, $lower).samples(samples);)*
+        impl Tensor {
+            $($(#[$doc])*
+            #[track_caller]
+            pub fn $method<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+                trace(&$op, [self.into(), other.into()], [])
+            })*
+        }
+    };
+}
+
+comparisons! {
+    /// True where equal (`torch.eq`).
+    pub fn eq => EQ |l| compared(l, "EQ");
+    /// True where different (`torch.ne`).
+    pub fn ne => NE |l| compared(l, "NE");
+    /// True where less (`torch.lt`).
+    pub fn lt => LT |l| compared(l, "LT");
+    /// True where less or equal (`torch.le`).
+    pub fn le => LE |l| compared(l, "LE");
+    /// True where greater (`torch.gt`).
+    pub fn gt => GT |l| compared(l, "GT");
+    /// True where greater or equal (`torch.ge`).
+    pub fn ge => GE |l| compared(l, "GE");
+    /// True where both are not zero (`torch.logical_and`).
+    pub fn logical_and => LOGICAL_AND |l| logic(l, "and");
+    /// True where one is not zero (`torch.logical_or`).
+    pub fn logical_or => LOGICAL_OR |l| logic(l, "or");
+    /// True where exactly one is not zero (`torch.logical_xor`).
+    pub fn logical_xor => LOGICAL_XOR |l| logic(l, "xor");
+}
+
+fn where_rule(s: &Sig) -> Rule {
+    if s.dtype(0) != DType::Bool {
+        return Err(format!("the condition is {}, expected bool: make one with a comparison", s.dtype(0)));
+    }
+    let shape = rules::broadcast_shapes(s)?;
+    Ok(Type::new(rules::promote(&s.inputs[1..]), shape))
+}
+
+static WHERE: OpDef = OpDef::new("where", where_rule, |l| {
+    let shape = l.out.shape.clone();
+    let c = l.x(0);
+    let c = l.broadcast(&c, &shape);
+    let (a, b) = (l.fit(1), l.fit(2));
+    l.select(&c, &a, &b)
+})
+.samples(|| {
+    let mut s = Sample::of(&[]).and(DType::Bool, &[2, 3]);
+    s.inputs.push((None, crate::shape::Shape::new(&[2, 3])));
+    s.inputs.push((None, crate::shape::Shape::new(&[3])));
+    vec![s]
+})
+.grad(|g| {
+    let zero = g.dy.zeros_like();
+    vec![None, g.want(1, || where_(g.x(0), &g.dy, &zero)), g.want(2, || where_(g.x(0), &zero, &g.dy))]
+});
+
+pub(super) static OPS: &[&OpDef] = &[&EQ, &NE, &LT, &LE, &GT, &GE, &LOGICAL_AND, &LOGICAL_OR, &LOGICAL_XOR, &WHERE];
+
+/// `yes` where the condition is true, `no` elsewhere (`torch.where`); all three broadcast.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let x = tensor([-1.0, 2.0]);
+/// assert_eq!(where_(&x.gt(0.0), &x, 0.0).to_vec::<f32>(), [0.0, 2.0]);
+/// ```
+#[track_caller]
+pub fn where_<'a>(condition: &'a Tensor, yes: impl Into<Arg<'a>>, no: impl Into<Arg<'a>>) -> Tensor {
+    trace(&WHERE, [condition.into(), yes.into(), no.into()], [])
+}
+
+impl Tensor {
+    /// This tensor where the condition is true, `other` elsewhere (`torch.Tensor.where`).
+    #[track_caller]
+    pub fn where_<'a>(&'a self, condition: &'a Tensor, other: impl Into<Arg<'a>>) -> Tensor {
+        trace(&WHERE, [condition.into(), self.into(), other.into()], [])
+    }
+
+    /// `value` where the mask is true, this tensor elsewhere (`torch.Tensor.masked_fill`).
+    #[track_caller]
+    pub fn masked_fill<'a>(&'a self, mask: &'a Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        trace(&WHERE, [mask.into(), value.into(), self.into()], [])
+    }
+
+    /// True where the two are close: `|a - b| <= atol + rtol · |b|` (`torch.isclose`).
+    #[track_caller]
+    pub fn isclose(&self, other: &Tensor, rtol: f64, atol: f64) -> Tensor {
+        let close = (self - other).abs().le(&(other.abs() * rtol + atol));
+        close.logical_or(&self.eq(other))
+    }
+
+    /// Whether all elements are close (`torch.allclose`, with its default tolerances). Runs what both need.
+    #[track_caller]
+    pub fn allclose(&self, other: &Tensor) -> bool {
+        self.isclose(other, 1e-5, 1e-8).all().item() != 0.0
+    }
+}

@@ -1,0 +1,253 @@
+//! Tensors from nothing, from numbers and from Rust data.
+use crate::dtype::{DType, Element, Scalar};
+use crate::op::{AttrsExt, OpDef, Rule, Sample, Sig, Type};
+use crate::shape::{Dims, Shape};
+use crate::tensor::{Tensor, refuse, trace};
+
+fn shape_and_dtype(s: &Sig) -> Rule {
+    Ok(Type::new(s.attrs.dtype(1), s.attrs_shape(0)))
+}
+
+static FULL: OpDef = OpDef::new("full", shape_and_dtype, |l| l.fit(0)).attrs(&["size", "dtype"]).grad(|_| vec![None]);
+
+static ZEROS: OpDef = OpDef::new("zeros", shape_and_dtype, |l| {
+    let ty = l.out.clone();
+    l.constant(0.0, &ty)
+})
+.attrs(&["size", "dtype"])
+.samples(|| vec![Sample::of(&[]).attrs(vec![vec![2i64].into(), DType::F32.into()])]);
+
+static ONES: OpDef = OpDef::new("ones", shape_and_dtype, |l| {
+    let ty = l.out.clone();
+    l.constant(1.0, &ty)
+})
+.attrs(&["size", "dtype"])
+.samples(|| vec![Sample::of(&[]).attrs(vec![vec![2i64].into(), DType::F32.into()])]);
+
+// start + step · 0, 1, 2…; start and step are operands, only the number of elements is fixed
+static ARANGE: OpDef = OpDef::new(
+    "arange",
+    |s| Ok(Type::new(s.attrs.dtype(1), Shape::new(&[s.attrs.index(0)]))),
+    |l| {
+        let ty = l.out.clone();
+        // Halves count exactly only to 2048: count in f32.
+        let wide = if matches!(ty.dtype, DType::BF16 | DType::F16) { DType::F32 } else { ty.dtype };
+        let counting = Type::new(wide, ty.shape.clone());
+        let i = l.iota(&counting, 0);
+        let (start, step) = (l.x(0), l.x(1));
+        let [start, step] = [start, step].map(|v| {
+            let v = l.convert(&v, wide);
+            l.broadcast(&v, &ty.shape)
+        });
+        let scaled = l.mul(&i, &step);
+        let v = l.add(&scaled, &start);
+        l.convert(&v, ty.dtype)
+    },
+)
+.attrs(&["steps", "dtype"]);
+
+static EYE: OpDef = OpDef::new("eye", shape_and_dtype, |l| {
+    let ty = l.out.clone();
+    let index = Type::new(DType::I64, ty.shape.clone());
+    let (row, column) = (l.iota(&index, 0), l.iota(&index, 1));
+    let same = l.compare("EQ", &row, &column);
+    l.convert(&same, ty.dtype)
+})
+.attrs(&["size", "dtype"])
+.samples(|| vec![Sample::of(&[]).attrs(vec![vec![3i64, 3].into(), DType::F32.into()])]);
+
+pub(super) static OPS: &[&OpDef] = &[&FULL, &ZEROS, &ONES, &ARANGE, &EYE];
+
+/// Data as user code writes it down: numbers and nested arrays of them. As Python's lists in `torch.tensor`, floats become
+/// float32 and integers int64; vectors and slices, like NumPy's arrays, keep the dtype of their elements.
+pub trait Literal {
+    #[doc(hidden)]
+    fn shape(&self) -> Vec<usize>;
+    #[doc(hidden)]
+    fn dtype(&self) -> DType;
+    #[doc(hidden)]
+    fn write(&self, out: &mut Vec<u8>);
+}
+
+macro_rules! literal {
+    ($($t:ty => $d:ident as $as:ty),*) => {$(
+        impl Literal for $t {
+            fn shape(&self) -> Vec<usize> {
+                vec![]
+            }
+            fn dtype(&self) -> DType {
+                DType::$d
+            }
+            fn write(&self, out: &mut Vec<u8>) {
+                Element::write(*self as $as, out);
+            }
+        }
+    )*};
+}
+literal!(f32 => F32 as f32, f64 => F32 as f32, i64 => I64 as i64, i32 => I64 as i64, usize => I64 as i64,
+    u8 => U8 as u8, i8 => I8 as i8, bool => Bool as bool);
+
+impl<T: Literal, const N: usize> Literal for [T; N] {
+    fn shape(&self) -> Vec<usize> {
+        let mut s = vec![N];
+        match self.first() {
+            Some(first) => s.extend(first.shape()),
+            None => s.truncate(1),
+        }
+        s
+    }
+    fn dtype(&self) -> DType {
+        self.first().map_or(DType::F32, |x| x.dtype())
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|x| x.write(out));
+    }
+}
+
+impl<T: Element> Literal for Vec<T> {
+    fn shape(&self) -> Vec<usize> {
+        vec![self.len()]
+    }
+    fn dtype(&self) -> DType {
+        T::DTYPE
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|x| Element::write(*x, out));
+    }
+}
+
+impl<T: Element> Literal for &[T] {
+    fn shape(&self) -> Vec<usize> {
+        vec![self.len()]
+    }
+    fn dtype(&self) -> DType {
+        T::DTYPE
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|x| Element::write(*x, out));
+    }
+}
+
+/// A tensor of data on the device (`torch.tensor`): nested arrays, a vector, a slice or one number.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// assert_eq!(tensor([[1, 2, 3], [4, 5, 6]]).shape(), [2, 3]);
+/// assert_eq!(tensor(vec![1.0f64]).dtype(), F64);
+/// ```
+#[track_caller]
+pub fn tensor(data: impl Literal) -> Tensor {
+    let ty = Type::new(data.dtype(), Shape::new(&data.shape()));
+    let mut bytes = Vec::with_capacity(ty.bytes());
+    data.write(&mut bytes);
+    Tensor::of_bytes(&bytes, ty)
+}
+
+#[track_caller]
+fn filled(op: &'static OpDef, size: Dims, dtype: DType) -> Tensor {
+    let shape = size.shape(op.name).unwrap_or_else(|e| e.raise());
+    trace(op, [], [(&shape).into(), dtype.into()])
+}
+
+impl Tensor {
+    /// A tensor of a shape from its elements in row-major order; keeps their dtype.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], [2, 2]);
+    /// assert_eq!(x.select(0, 1).to_vec::<f32>(), [3.0, 4.0]);
+    /// ```
+    #[track_caller]
+    pub fn from_slice<T: Element>(data: &[T], size: impl Into<Dims>) -> Tensor {
+        let shape = size.into().shape("from_slice").unwrap_or_else(|e| e.raise());
+        if shape.numel() != data.len() {
+            refuse(
+                "from_slice",
+                &[],
+                format!("{} elements do not fill {shape}, which has {}", data.len(), shape.numel()),
+            );
+        }
+        let mut bytes = Vec::with_capacity(std::mem::size_of_val(data));
+        data.iter().for_each(|x| Element::write(*x, &mut bytes));
+        Tensor::of_bytes(&bytes, Type::new(T::DTYPE, shape))
+    }
+
+    /// As [`Tensor::from_slice`], from a vector.
+    #[track_caller]
+    pub fn from_vec<T: Element>(data: Vec<T>, size: impl Into<Dims>) -> Tensor {
+        Tensor::from_slice(&data, size)
+    }
+
+    /// Zeros, float32 (`torch.zeros`).
+    #[track_caller]
+    pub fn zeros(size: impl Into<Dims>) -> Tensor {
+        filled(&ZEROS, size.into(), DType::F32)
+    }
+
+    /// Ones, float32 (`torch.ones`).
+    #[track_caller]
+    pub fn ones(size: impl Into<Dims>) -> Tensor {
+        filled(&ONES, size.into(), DType::F32)
+    }
+
+    /// One number everywhere; its dtype is the number's (`torch.full`). The number is a parameter of the program.
+    #[track_caller]
+    pub fn full(size: impl Into<Dims>, value: impl Into<Scalar>) -> Tensor {
+        let value = value.into();
+        let shape = size.into().shape("full").unwrap_or_else(|e| e.raise());
+        trace(&FULL, [value.into()], [(&shape).into(), value.default_dtype().into()])
+    }
+
+    /// Zeros of this tensor's shape and dtype (`torch.zeros_like`).
+    #[track_caller]
+    pub fn zeros_like(&self) -> Tensor {
+        let ty = self.ty();
+        filled(&ZEROS, ty.shape.into(), ty.dtype)
+    }
+
+    /// Ones of this tensor's shape and dtype (`torch.ones_like`).
+    #[track_caller]
+    pub fn ones_like(&self) -> Tensor {
+        let ty = self.ty();
+        filled(&ONES, ty.shape.into(), ty.dtype)
+    }
+
+    /// One number everywhere, in this tensor's shape and dtype (`torch.full_like`).
+    #[track_caller]
+    pub fn full_like(&self, value: impl Into<Scalar>) -> Tensor {
+        let ty = self.ty();
+        trace(&FULL, [value.into().into()], [(&ty.shape).into(), ty.dtype.into()])
+    }
+
+    /// Numbers from `start` up to and without `end` in steps of `step`; int64 where all three are integers, float32
+    /// otherwise (`torch.arange`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(Tensor::arange(0, 6, 2).to_vec::<i64>(), [0, 2, 4]);
+    /// ```
+    #[track_caller]
+    pub fn arange(start: impl Into<Scalar>, end: impl Into<Scalar>, step: impl Into<Scalar>) -> Tensor {
+        let (start, end, step) = (start.into(), end.into(), step.into());
+        let dtype = [start, end, step].into_iter().map(Scalar::default_dtype).fold(DType::I64, DType::promote);
+        let n = (end.as_f64() - start.as_f64()) / step.as_f64();
+        if !n.is_finite() || n < 0.0 {
+            let message = format!("steps of {} do not lead from {} to {}", step.as_f64(), start.as_f64(), end.as_f64());
+            refuse("arange", &[], message);
+        }
+        trace(&ARANGE, [start.into(), step.into()], [(n.ceil() as usize).into(), dtype.into()])
+    }
+
+    /// `steps` numbers from `start` to `end`, both included, float32 (`torch.linspace`).
+    #[track_caller]
+    pub fn linspace(start: f64, end: f64, steps: usize) -> Tensor {
+        let step = if steps > 1 { (end - start) / (steps - 1) as f64 } else { 0.0 };
+        trace(&ARANGE, [start.into(), step.into()], [steps.into(), DType::F32.into()])
+    }
+
+    /// The identity matrix of n rows, float32 (`torch.eye`).
+    #[track_caller]
+    pub fn eye(n: usize) -> Tensor {
+        filled(&EYE, [n, n].into(), DType::F32)
+    }
+}

@@ -1,0 +1,156 @@
+//! Products of matrices and vectors.
+use crate::op::{OpDef, Rule, Sample, Sig, Type};
+use crate::shape::Shape;
+use crate::tensor::{Tensor, refuse, trace};
+
+// (batch, rows, inner) and (batch, inner, columns) as torch reads them: vectors gain a dimension, batches broadcast.
+fn parts(a: &Shape, b: &Shape) -> Result<(Shape, usize, usize, usize), String> {
+    if a.is_empty() || b.is_empty() {
+        return Err("needs tensors of at least 1 dimension; multiply numbers with `*`".into());
+    }
+    let (m, k) = if a.len() == 1 { (1, a[0]) } else { (a[a.len() - 2], a[a.len() - 1]) };
+    let (kb, n) = if b.len() == 1 { (b[0], 1) } else { (b[b.len() - 2], b[b.len() - 1]) };
+    if k != kb {
+        return Err(format!("the inner sizes differ: {a} has {k} columns, {b} has {kb} rows; expected them equal"));
+    }
+    let batch = |s: &Shape| Shape::new(&s[..s.len().saturating_sub(2)]);
+    let (ba, bb) = (batch(a), batch(b));
+    let both = ba.broadcast(&bb).ok_or_else(|| format!("the batch sizes {ba} and {bb} do not broadcast"))?;
+    Ok((both, m, k, n))
+}
+
+fn matmul_rule(s: &Sig) -> Rule {
+    let (a, b) = (s.shape(0), s.shape(1));
+    let (mut shape, m, _, n) = parts(a, b)?;
+    if a.len() > 1 {
+        shape.push(m);
+    }
+    if b.len() > 1 {
+        shape.push(n);
+    }
+    Ok(Type::new(s.dtype(0).promote(s.dtype(1)), shape))
+}
+
+static MATMUL: OpDef = OpDef::new("matmul", matmul_rule, |l| {
+    let (a, b) = (l.cast(0), l.cast(1));
+    let (batch, m, k, n) = parts(a.shape(), b.shape()).expect("checked by the type rule");
+    let out = l.out.shape.clone();
+    // The common cases need no broadcast: a matrix on the right, or no batch at all.
+    if b.rank() <= 2 {
+        let contract_b = if b.rank() == 2 { 0 } else { b.rank() - 1 };
+        let v = l.dot_general(&a, &b, [&[], &[]], [&[a.rank() - 1], &[contract_b]]);
+        return l.reshape(&v, &out);
+    }
+    let wide = |rows: usize, columns: usize| {
+        let mut s = batch.clone();
+        s.push(rows);
+        s.push(columns);
+        s
+    };
+    let a = if a.rank() == 1 { l.reshape(&a, &Shape::new(&[1, k])) } else { a };
+    let a = l.broadcast(&a, &wide(m, k));
+    let b = l.broadcast(&b, &wide(k, n));
+    let dims: Vec<usize> = (0..batch.len()).collect();
+    let v = l.dot_general(&a, &b, [&dims, &dims], [&[batch.len() + 1], &[batch.len()]]);
+    l.reshape(&v, &out)
+})
+.samples(|| {
+    vec![
+        Sample::of(&[&[2, 3], &[3, 4]]),
+        Sample::of(&[&[3], &[3]]),
+        Sample::of(&[&[2, 3], &[3]]),
+        Sample::of(&[&[3], &[3, 2]]),
+        Sample::of(&[&[2, 2, 3], &[3, 2]]),
+        Sample::of(&[&[2, 1, 2, 3], &[2, 3, 2]]),
+        Sample::of(&[&[3], &[2, 3, 2]]),
+    ]
+})
+.grad(|g| {
+    let (a, b) = (g.x(0), g.x(1));
+    // as matrices: vectors with a dimension of size 1
+    let (va, vb) = (a.dim() == 1, b.dim() == 1);
+    let mut dy = g.dy.clone();
+    if vb {
+        dy = dy.unsqueeze(-1);
+    }
+    if va {
+        dy = dy.unsqueeze(-2);
+    }
+    let ma = if va { a.unsqueeze(0) } else { a.clone() };
+    let mb = if vb { b.unsqueeze(1) } else { b.clone() };
+    let da = g.want(0, || {
+        let d = dy.matmul(&mb.transpose(-1, -2));
+        let d = d.sum_to_shape(&ma.shape());
+        d.reshape(a.shape())
+    });
+    let db = g.want(1, || {
+        // A shared matrix on the right: one product over all rows instead of a sum over the batch.
+        let d = match ma.dim() > 2 && mb.dim() == 2 {
+            true => {
+                let (k, n) = (mb.size(0), mb.size(1));
+                ma.reshape([-1, k as i64]).transpose(0, 1).matmul(&dy.reshape([-1, n as i64]))
+            }
+            false => ma.transpose(-1, -2).matmul(&dy),
+        };
+        d.sum_to_shape(&mb.shape()).reshape(b.shape())
+    });
+    vec![da, db]
+});
+
+pub(super) static OPS: &[&OpDef] = &[&MATMUL];
+
+impl Tensor {
+    /// The matrix product; batches broadcast, vectors work on either side (`torch.matmul`). StableHLO: dot_general.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let y = tensor([[1.0, 2.0]]).matmul(&tensor([[3.0], [4.0]]));
+    /// assert_eq!(y.to_vec::<f32>(), [11.0]);
+    /// ```
+    #[track_caller]
+    pub fn matmul(&self, other: &Tensor) -> Tensor {
+        trace(&MATMUL, [self.into(), other.into()], [])
+    }
+
+    /// The product of two matrices (`torch.mm`).
+    #[track_caller]
+    pub fn mm(&self, other: &Tensor) -> Tensor {
+        if (self.dim(), other.dim()) != (2, 2) {
+            refuse("mm", &[self, other], "needs two matrices; use `matmul` for batches and vectors");
+        }
+        self.matmul(other)
+    }
+
+    /// The products of two batches of matrices (`torch.bmm`).
+    #[track_caller]
+    pub fn bmm(&self, other: &Tensor) -> Tensor {
+        if (self.dim(), other.dim()) != (3, 3) || self.size(0) != other.size(0) {
+            refuse("bmm", &[self, other], "needs two batches of matrices, equally many");
+        }
+        self.matmul(other)
+    }
+
+    /// The inner product of two vectors (`torch.dot`).
+    #[track_caller]
+    pub fn dot(&self, other: &Tensor) -> Tensor {
+        if (self.dim(), other.dim()) != (1, 1) {
+            refuse("dot", &[self, other], "needs two vectors");
+        }
+        self.matmul(other)
+    }
+
+    /// The product of every pair of elements of two vectors (`torch.outer`).
+    #[track_caller]
+    pub fn outer(&self, other: &Tensor) -> Tensor {
+        if (self.dim(), other.dim()) != (1, 1) {
+            refuse("outer", &[self, other], "needs two vectors");
+        }
+        self.unsqueeze(1) * other.unsqueeze(0)
+    }
+
+    /// `self + mat1 · mat2` (`torch.addmm`).
+    #[track_caller]
+    pub fn addmm(&self, mat1: &Tensor, mat2: &Tensor) -> Tensor {
+        self + mat1.mm(mat2)
+    }
+}

@@ -1,0 +1,86 @@
+//! `+ - * / %` and unary `-` between tensors and numbers, by value and by reference.
+use super::binary::{add, div, mul, remainder, sub};
+use crate::tensor::{Arg, Tensor};
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, Sub, SubAssign};
+
+// One impl for all right-hand sides: the result's type is known before a literal's is, so `(&x * 2.0).sum()` needs no
+// suffix. On the left a number is an f64 or an i64, for the same reason.
+macro_rules! operator {
+    ($($trait:ident, $method:ident, $f:ident;)*) => {$(
+        impl<'a, T: Into<Arg<'a>>> $trait<T> for Tensor {
+            type Output = Tensor;
+            #[track_caller]
+            fn $method(self, other: T) -> Tensor {
+                $f(Arg::Tensor(&self), other.into())
+            }
+        }
+        impl<'a, T: Into<Arg<'a>>> $trait<T> for &Tensor {
+            type Output = Tensor;
+            #[track_caller]
+            fn $method(self, other: T) -> Tensor {
+                $f(Arg::Tensor(self), other.into())
+            }
+        }
+        operator!(@left $trait, $method, $f, f64);
+        operator!(@left $trait, $method, $f, i64);
+    )*};
+    (@left $trait:ident, $method:ident, $f:ident, $n:ty) => {
+        impl $trait<Tensor> for $n {
+            type Output = Tensor;
+            #[track_caller]
+            fn $method(self, other: Tensor) -> Tensor {
+                $f(Arg::from(self), Arg::Owned(other))
+            }
+        }
+        impl $trait<&Tensor> for $n {
+            type Output = Tensor;
+            #[track_caller]
+            fn $method(self, other: &Tensor) -> Tensor {
+                $f(Arg::from(self), Arg::Tensor(other))
+            }
+        }
+    };
+}
+
+operator! {
+    Add, add, add;
+    Sub, sub, sub;
+    Mul, mul, mul;
+    Div, div, div;
+    Rem, rem, remainder;
+}
+
+impl Neg for Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn neg(self) -> Tensor {
+        Tensor::neg(&self)
+    }
+}
+
+impl Neg for &Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn neg(self) -> Tensor {
+        Tensor::neg(self)
+    }
+}
+
+macro_rules! assign {
+    ($($trait:ident, $method:ident, $f:ident;)*) => {$(
+        // The name is bound to a new tensor: other handles keep the old value, unlike `add_` and its like.
+        impl<'a, T: Into<Arg<'a>>> $trait<T> for Tensor {
+            #[track_caller]
+            fn $method(&mut self, other: T) {
+                *self = $f(Arg::Tensor(self), other.into());
+            }
+        }
+    )*};
+}
+
+assign! {
+    AddAssign, add_assign, add;
+    SubAssign, sub_assign, sub;
+    MulAssign, mul_assign, mul;
+    DivAssign, div_assign, div;
+}

@@ -1,0 +1,155 @@
+//! Random numbers, made on the device from a counter: each op takes one 64-bit key, drawn on the host, as a parameter of
+//! the program. Drawing again never compiles again, and a value that is computed twice is the same.
+use crate::dtype::DType;
+use crate::emit::Val;
+use crate::op::{AttrsExt, Lower, OpDef, Rule, Sig, Type};
+use crate::shape::{Dims, Shape};
+use crate::tensor::{Tensor, refuse, trace};
+use std::sync::Mutex;
+
+fn rule(s: &Sig) -> Rule {
+    Ok(Type::new(s.attrs.dtype(1), s.attrs_shape(0)))
+}
+
+/// Uniform in [0, 1), in f32 or f64 as the output needs.
+fn uniform(l: &mut Lower) -> Val {
+    let (key, shape) = (l.x(0), l.out.shape.clone());
+    let wide = if l.out.dtype == DType::F64 { DType::F64 } else { DType::F32 };
+    l.uniform(&key, wide, &shape)
+}
+
+static RAND: OpDef = OpDef::new("rand", rule, |l| {
+    let (u, dtype) = (uniform(l), l.out.dtype);
+    l.convert(&u, dtype)
+})
+.attrs(&["size", "dtype"]);
+
+// Inverse of the normal distribution's function: sqrt(2) erfinv(2u - 1), with u away from 0.
+static RANDN: OpDef = OpDef::new("randn", rule, |l| {
+    let (u, dtype) = (uniform(l), l.out.dtype);
+    let least = if u.dtype() == DType::F64 { 2f64.powi(-54) } else { 2f64.powi(-25) };
+    let u = l.with_const("add", &u, least);
+    let twice = l.with_const("multiply", &u, 2.0);
+    let centred = l.with_const("subtract", &twice, 1.0);
+    let inverse = l.unary("chlo.erf_inv", &centred);
+    let v = l.with_const("multiply", &inverse, std::f64::consts::SQRT_2);
+    l.convert(&v, dtype)
+})
+.attrs(&["size", "dtype"]);
+
+// low + floor(u · (high - low)); the bounds are operands
+static RANDINT: OpDef = OpDef::new("randint", rule, |l| {
+    let (key, shape) = (l.x(0), l.out.shape.clone());
+    let u = l.uniform(&key, DType::F64, &shape);
+    let [low, high] = [1, 2].map(|i| {
+        let v = l.x(i);
+        let v = l.convert(&v, DType::F64);
+        l.broadcast(&v, &shape)
+    });
+    let range = l.sub(&high, &low);
+    let scaled = l.mul(&u, &range);
+    let floor = l.unary("floor", &scaled);
+    let v = l.add(&floor, &low);
+    let dtype = l.out.dtype;
+    l.convert(&v, dtype)
+})
+.attrs(&["size", "dtype"]);
+
+pub(super) static OPS: &[&OpDef] = &[&RAND, &RANDN, &RANDINT];
+
+/// `(seed, keys drawn)`
+static STATE: Mutex<(u64, u64)> = Mutex::new((0, 0));
+
+/// Starts the random numbers anew (`torch.manual_seed`); the default seed is 0.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// manual_seed(7);
+/// let a = Tensor::rand([3]).to_vec::<f32>();
+/// manual_seed(7);
+/// assert_eq!(Tensor::rand([3]).to_vec::<f32>(), a);
+/// ```
+pub fn manual_seed(seed: u64) {
+    *STATE.lock().unwrap_or_else(|p| p.into_inner()) = (seed, 0);
+}
+
+/// A key that no other op of this seed has: SplitMix64 of seed and counter.
+fn key() -> i64 {
+    let mut s = STATE.lock().unwrap_or_else(|p| p.into_inner());
+    s.1 += 1;
+    let mut z = s.0.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(s.1.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) as i64
+}
+
+#[track_caller]
+fn draw(op: &'static OpDef, shape: &Shape, dtype: DType) -> Tensor {
+    trace(op, [key().into()], [shape.into(), dtype.into()])
+}
+
+impl Tensor {
+    /// Uniform in [0, 1), float32 (`torch.rand`). StableHLO: rng_bit_generator, Threefry.
+    #[track_caller]
+    pub fn rand(size: impl Into<Dims>) -> Tensor {
+        draw(&RAND, &size.into().shape("rand").unwrap_or_else(|e| e.raise()), DType::F32)
+    }
+
+    /// Normal with mean 0 and deviation 1, float32 (`torch.randn`).
+    #[track_caller]
+    pub fn randn(size: impl Into<Dims>) -> Tensor {
+        draw(&RANDN, &size.into().shape("randn").unwrap_or_else(|e| e.raise()), DType::F32)
+    }
+
+    /// Uniform in [0, 1), in this tensor's shape and dtype (`torch.rand_like`).
+    #[track_caller]
+    pub fn rand_like(&self) -> Tensor {
+        self.draw_like(&RAND)
+    }
+
+    /// Normal with mean 0 and deviation 1, in this tensor's shape and dtype (`torch.randn_like`).
+    #[track_caller]
+    pub fn randn_like(&self) -> Tensor {
+        self.draw_like(&RANDN)
+    }
+
+    #[track_caller]
+    fn draw_like(&self, op: &'static OpDef) -> Tensor {
+        let ty = self.ty();
+        if !ty.dtype.is_float() {
+            refuse(op.name, &[self], "random floats have no meaning in this dtype; use `randint`");
+        }
+        draw(op, &ty.shape, ty.dtype)
+    }
+
+    /// Integers from `low` up to and without `high`, int64 (`torch.randint`).
+    #[track_caller]
+    pub fn randint(low: i64, high: i64, size: impl Into<Dims>) -> Tensor {
+        if low >= high {
+            refuse("randint", &[], format!("there is no integer from {low} up to {high}"));
+        }
+        let shape = size.into().shape("randint").unwrap_or_else(|e| e.raise());
+        trace(&RANDINT, [key().into(), low.into(), high.into()], [(&shape).into(), DType::I64.into()])
+    }
+
+    /// True with the probability each element gives, as 0 and 1 in its dtype (`torch.bernoulli`).
+    #[track_caller]
+    pub fn bernoulli(&self) -> Tensor {
+        self.rand_like().lt(self).to(self.dtype())
+    }
+
+    /// Zeroes each element with probability `p` and scales the others by 1 / (1 - p) (`torch.nn.functional.dropout`).
+    /// Does nothing where `training` is false. `p` is a parameter: changing it does not compile again.
+    #[track_caller]
+    pub fn dropout(&self, p: f64, training: bool) -> Tensor {
+        if !(0.0..=1.0).contains(&p) {
+            refuse("dropout", &[self], format!("the probability must be between 0 and 1, not {p}"));
+        }
+        if !training {
+            return self.clone();
+        }
+        let keep = crate::tensor::no_grad(|| self.rand_like()).ge(p);
+        let scale = if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 };
+        self * keep.to(self.dtype()) * scale
+    }
+}

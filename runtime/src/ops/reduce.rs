@@ -1,0 +1,425 @@
+//! Reductions: sums, means, extremes, logic, norms, cumulative sums.
+use crate::dtype::{Category, DType};
+use crate::emit::{Reducer, Val};
+use crate::op::{AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type};
+use crate::shape::{Dims, Shape};
+use crate::tensor::{Tensor, refuse, trace};
+
+/// The shape after reducing over the dims of attribute 0, kept as 1 where attribute 1 says so.
+fn reduced(s: &Sig) -> Shape {
+    let (dims, keep) = (s.attrs.dims(0), s.attrs.flag(1));
+    let mut shape = Shape::default();
+    for (i, &d) in s.shape(0).iter().enumerate() {
+        match (dims.contains(&i), keep) {
+            (false, _) => shape.push(d),
+            (true, true) => shape.push(1),
+            (true, false) => {}
+        }
+    }
+    shape
+}
+
+fn keep_type(s: &Sig) -> Rule {
+    Ok(Type::new(s.dtype(0), reduced(s)))
+}
+
+// Sums and products of integers and bools count in int64, as in torch.
+fn sum_type(s: &Sig) -> Rule {
+    let dtype = if s.dtype(0).category() <= Category::Int { DType::I64 } else { s.dtype(0) };
+    Ok(Type::new(dtype, reduced(s)))
+}
+
+fn float_type(s: &Sig) -> Rule {
+    if !s.dtype(0).is_differentiable() {
+        return Err(format!("needs a float tensor, this one is {}: convert with `.float()`", s.dtype(0)));
+    }
+    Ok(Type::new(s.dtype(0), reduced(s)))
+}
+
+fn bool_type(s: &Sig) -> Rule {
+    Ok(Type::new(DType::Bool, reduced(s)))
+}
+
+// Halves are summed in f32, as XLA and torch do on accelerators.
+fn reduce_in(l: &mut Lower, r: Reducer, wide: bool) -> Val {
+    let x = l.cast(0);
+    let dims = l.attrs.dims(0);
+    let shape = l.out.shape.clone();
+    let dtype = l.out.dtype;
+    let x = if wide && matches!(dtype, DType::BF16 | DType::F16) { l.convert(&x, DType::F32) } else { x };
+    let v = l.reduce(&x, &dims, r);
+    let v = l.convert(&v, dtype);
+    l.reshape(&v, &shape)
+}
+
+fn samples() -> Vec<Sample> {
+    let of = |dims: Vec<i64>, keep: bool| Sample::of(&[&[2, 3, 2]]).attrs(vec![dims.into(), keep.into()]);
+    vec![of(vec![0, 1, 2], false), of(vec![1], true), of(vec![0, 2], false)]
+}
+
+/// The gradient of a reduction with its reduced dimensions put back, broadcast to the operand's shape.
+fn spread(g: &crate::op::Grad, dy: &Tensor) -> Tensor {
+    let x = g.x(0);
+    let mut shape = x.shape();
+    g.attrs.dims(0).iter().for_each(|&d| shape[d] = 1);
+    dy.reshape(&shape).expand(x.shape())
+}
+
+static SUM: OpDef = OpDef::new("sum", sum_type, |l| reduce_in(l, Reducer::Add, true))
+    .attrs(&["dim", "keepdim"])
+    .samples(samples)
+    .grad(|g| vec![Some(spread(g, &g.dy))]);
+
+fn count(shape: &Shape, dims: &[usize]) -> f64 {
+    dims.iter().map(|&d| shape[d]).product::<usize>() as f64
+}
+
+static MEAN: OpDef = OpDef::new("mean", float_type, |l| {
+    let v = reduce_in(l, Reducer::Add, true);
+    let n = count(l.inputs[0].shape(), &l.attrs.dims(0));
+    l.with_const("divide", &v, n)
+})
+.attrs(&["dim", "keepdim"])
+.samples(samples)
+.grad(|g| {
+    let n = count(&g.x(0).shape(), &g.attrs.dims(0));
+    vec![Some(spread(g, &(&g.dy * (1.0 / n))))]
+});
+
+static PROD: OpDef = OpDef::new("prod", sum_type, |l| reduce_in(l, Reducer::Mul, false))
+    .attrs(&["dim", "keepdim"])
+    .samples(|| samples().into_iter().map(|s| s.range(0.5, 2.0)).collect())
+    .grad(|g| vec![Some(spread(g, &(&g.dy * &g.output)) / g.x(0))]);
+
+// Equals share the gradient evenly, as in torch.
+fn extreme_grad(g: &crate::op::Grad) -> Vec<Option<Tensor>> {
+    let x = g.x(0);
+    let is = x.eq(&spread(g, &g.output)).to(x.dtype());
+    let n = is.sum_dims(&g.attrs.dims(0), true);
+    vec![Some(spread(g, &g.dy) * (is / n))]
+}
+
+static AMAX: OpDef = OpDef::new("amax", keep_type, |l| extreme(l, Reducer::Max))
+    .attrs(&["dim", "keepdim"])
+    .samples(samples)
+    .grad(extreme_grad);
+
+static AMIN: OpDef = OpDef::new("amin", keep_type, |l| extreme(l, Reducer::Min))
+    .attrs(&["dim", "keepdim"])
+    .samples(samples)
+    .grad(extreme_grad);
+
+fn extreme(l: &mut Lower, r: Reducer) -> Val {
+    let x = l.x(0);
+    match x.dtype() {
+        DType::Bool => reduce_in(l, if r == Reducer::Max { Reducer::Or } else { Reducer::And }, false),
+        _ => reduce_in(l, r, false),
+    }
+}
+
+static ALL: OpDef =
+    OpDef::new("all", bool_type, |l| reduce_in(l, Reducer::And, false)).attrs(&["dim", "keepdim"]).samples(samples);
+static ANY: OpDef =
+    OpDef::new("any", bool_type, |l| reduce_in(l, Reducer::Or, false)).attrs(&["dim", "keepdim"]).samples(samples);
+
+fn index_type(s: &Sig) -> Rule {
+    if s.shape(0).get(s.attrs.index(0)) == Some(&0) {
+        return Err("there is no extreme element in an empty dimension".into());
+    }
+    let mut shape = s.shape(0).clone();
+    if !shape.is_empty() {
+        match s.attrs.flag(1) {
+            true => shape[s.attrs.index(0)] = 1,
+            false => drop(shape.remove(s.attrs.index(0))),
+        }
+    }
+    Ok(Type::new(DType::I64, shape))
+}
+
+fn arg(l: &mut Lower, max: bool) -> Val {
+    let x = l.x(0);
+    let shape = l.out.shape.clone();
+    if x.rank() == 0 {
+        let ty = l.out.clone();
+        return l.constant(0.0, &ty);
+    }
+    let x = if x.dtype() == DType::Bool { l.convert(&x, DType::I32) } else { x };
+    let dim = l.attrs.index(0);
+    let (_, index) = l.arg_extreme(&x, dim, max);
+    l.reshape(&index, &shape)
+}
+
+fn arg_samples() -> Vec<Sample> {
+    vec![Sample::of(&[&[2, 3]]).attrs(vec![1usize.into(), false.into()])]
+}
+
+static ARGMAX: OpDef =
+    OpDef::new("argmax", index_type, |l| arg(l, true)).attrs(&["dim", "keepdim"]).samples(arg_samples);
+static ARGMIN: OpDef =
+    OpDef::new("argmin", index_type, |l| arg(l, false)).attrs(&["dim", "keepdim"]).samples(arg_samples);
+
+// A window that reaches from the start to each element.
+fn running(l: &mut Lower, r: Reducer) -> Val {
+    let x = l.cast(0);
+    if x.rank() == 0 || x.shape().numel() == 0 {
+        return x;
+    }
+    let dim = l.attrs.index(0);
+    let n = x.shape()[dim];
+    let init = l.neutral(r, x.dtype());
+    let region = l.region(r, x.dtype());
+    let ones = vec![1usize; x.rank()];
+    let mut window = ones.clone();
+    window[dim] = n;
+    let mut padding = vec![[0usize, 0]; x.rank()];
+    padding[dim] = [n - 1, 0];
+    let rows: Vec<String> = padding.iter().map(|p| format!("[{}, {}]", p[0], p[1])).collect();
+    let attributes = format!(
+        "{{window_dimensions = array<i64{}>, window_strides = array<i64{}>, padding = dense<[{}]> : tensor<{}x2xi64>}}",
+        crate::emit::array(&window),
+        crate::emit::array(&ones),
+        rows.join(", "),
+        x.rank()
+    );
+    let ty = x.ty.clone();
+    l.with_region("reduce_window", &[&x, &init], &region, &attributes, ty)
+}
+
+static CUMSUM: OpDef = OpDef::new(
+    "cumsum",
+    |s| {
+        let dtype = if s.dtype(0).category() <= Category::Int { DType::I64 } else { s.dtype(0) };
+        Ok(Type::new(dtype, s.shape(0).clone()))
+    },
+    |l| running(l, Reducer::Add),
+)
+.attrs(&["dim"])
+.samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![1usize.into()])])
+.grad(|g| {
+    let dim = g.attrs.int(0);
+    vec![Some(g.dy.flip(dim).cumsum(dim).flip(dim))]
+});
+
+static LOGSUMEXP: OpDef = OpDef::new(
+    "logsumexp",
+    |s| Ok(Type::new(s.dtype(0).to_float(), reduced(s))),
+    |l| {
+        let x = l.cast(0);
+        let dims = l.attrs.dims(0);
+        let shape = l.out.shape.clone();
+        let max = l.reduce_keep(&x, &dims, Reducer::Max);
+        // the maximum may be infinite; subtracting it would make NaN
+        let finite = l.op("is_finite", &[&max], "", Type::new(DType::Bool, max.shape().clone()));
+        let zero = l.constant(0.0, &max.ty);
+        let max = l.select(&finite, &max, &zero);
+        let wide = l.broadcast(&max, x.shape());
+        let d = l.sub(&x, &wide);
+        let e = l.unary("exponential", &d);
+        let sum = l.reduce_keep(&e, &dims, Reducer::Add);
+        let log = l.unary("log", &sum);
+        let v = l.add(&log, &max);
+        l.reshape(&v, &shape)
+    },
+)
+.attrs(&["dim", "keepdim"])
+.samples(samples)
+.grad(|g| vec![Some(spread(g, &g.dy) * (g.x(0) - spread(g, &g.output)).exp())]);
+
+pub(super) static OPS: &[&OpDef] =
+    &[&SUM, &MEAN, &PROD, &AMAX, &AMIN, &ALL, &ANY, &ARGMAX, &ARGMIN, &CUMSUM, &LOGSUMEXP];
+
+impl Tensor {
+    #[track_caller]
+    fn reduce(&self, op: &'static OpDef, dims: Dims, keepdim: bool) -> Tensor {
+        let dims = self.dim_indices(op.name, &dims);
+        let dims: Vec<i64> = dims.into_iter().map(|d| d as i64).collect();
+        trace(op, [self.into()], [dims.into(), keepdim.into()])
+    }
+
+    pub(crate) fn sum_dims(&self, dims: &[usize], keepdim: bool) -> Tensor {
+        if dims.is_empty() { self.clone() } else { self.reduce(&SUM, dims.into(), keepdim) }
+    }
+
+    /// The sum of all elements (`torch.sum`). Integers and bools sum to int64.
+    #[track_caller]
+    pub fn sum(&self) -> Tensor {
+        self.reduce(&SUM, Dims::default(), false)
+    }
+
+    /// The sum along `dim` (one or several), kept with size 1 where `keepdim` (`torch.sum(x, dim, keepdim)`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([[1.0, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(x.sum_dim(0, false).to_vec::<f32>(), [4.0, 6.0]);
+    /// ```
+    #[track_caller]
+    pub fn sum_dim(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
+        self.reduce(&SUM, dim.into(), keepdim)
+    }
+
+    /// The mean of all elements (`torch.mean`); float tensors only.
+    #[track_caller]
+    pub fn mean(&self) -> Tensor {
+        self.reduce(&MEAN, Dims::default(), false)
+    }
+
+    /// The mean along `dim` (`torch.mean(x, dim, keepdim)`).
+    #[track_caller]
+    pub fn mean_dim(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
+        self.reduce(&MEAN, dim.into(), keepdim)
+    }
+
+    /// The product of all elements (`torch.prod`).
+    #[track_caller]
+    pub fn prod(&self) -> Tensor {
+        self.reduce(&PROD, Dims::default(), false)
+    }
+
+    /// The product along `dim` (`torch.prod(x, dim, keepdim)`).
+    #[track_caller]
+    pub fn prod_dim(&self, dim: i64, keepdim: bool) -> Tensor {
+        self.reduce(&PROD, dim.into(), keepdim)
+    }
+
+    /// The largest element (`torch.max(x)`).
+    #[track_caller]
+    pub fn max(&self) -> Tensor {
+        self.not_empty("max");
+        self.reduce(&AMAX, Dims::default(), false)
+    }
+
+    /// The smallest element (`torch.min(x)`).
+    #[track_caller]
+    pub fn min(&self) -> Tensor {
+        self.not_empty("min");
+        self.reduce(&AMIN, Dims::default(), false)
+    }
+
+    #[track_caller]
+    fn not_empty(&self, op: &'static str) {
+        if self.numel() == 0 {
+            refuse(op, &[self], "an empty tensor has no extreme element");
+        }
+    }
+
+    /// The largest elements along `dim` and where they are, int64 (`torch.max(x, dim, keepdim)`).
+    #[track_caller]
+    pub fn max_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
+        (self.reduce(&AMAX, dim.into(), keepdim), self.argmax_dim(dim, keepdim))
+    }
+
+    /// The smallest elements along `dim` and where they are, int64 (`torch.min(x, dim, keepdim)`).
+    #[track_caller]
+    pub fn min_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
+        (self.reduce(&AMIN, dim.into(), keepdim), self.argmin_dim(dim, keepdim))
+    }
+
+    /// The largest elements along `dim` (`torch.amax`).
+    #[track_caller]
+    pub fn amax(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
+        self.reduce(&AMAX, dim.into(), keepdim)
+    }
+
+    /// The smallest elements along `dim` (`torch.amin`).
+    #[track_caller]
+    pub fn amin(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
+        self.reduce(&AMIN, dim.into(), keepdim)
+    }
+
+    /// The index of the largest element of the flattened tensor, int64 (`torch.argmax(x)`).
+    #[track_caller]
+    pub fn argmax(&self) -> Tensor {
+        self.not_empty("argmax");
+        self.flatten().argmax_dim(0, false)
+    }
+
+    /// The index of the smallest element of the flattened tensor, int64 (`torch.argmin(x)`).
+    #[track_caller]
+    pub fn argmin(&self) -> Tensor {
+        self.not_empty("argmin");
+        self.flatten().argmin_dim(0, false)
+    }
+
+    /// Where the largest elements along `dim` are, int64; the first of equals (`torch.argmax(x, dim, keepdim)`).
+    #[track_caller]
+    pub fn argmax_dim(&self, dim: i64, keepdim: bool) -> Tensor {
+        trace(&ARGMAX, [self.into()], [self.dim_index("argmax", dim).into(), keepdim.into()])
+    }
+
+    /// Where the smallest elements along `dim` are, int64; the first of equals (`torch.argmin(x, dim, keepdim)`).
+    #[track_caller]
+    pub fn argmin_dim(&self, dim: i64, keepdim: bool) -> Tensor {
+        trace(&ARGMIN, [self.into()], [self.dim_index("argmin", dim).into(), keepdim.into()])
+    }
+
+    /// Whether all elements are true, as a bool tensor (`torch.all`).
+    #[track_caller]
+    pub fn all(&self) -> Tensor {
+        self.reduce(&ALL, Dims::default(), false)
+    }
+
+    /// Whether any element is true, as a bool tensor (`torch.any`).
+    #[track_caller]
+    pub fn any(&self) -> Tensor {
+        self.reduce(&ANY, Dims::default(), false)
+    }
+
+    /// Whether all elements along `dim` are true (`torch.all(x, dim, keepdim)`).
+    #[track_caller]
+    pub fn all_dim(&self, dim: i64, keepdim: bool) -> Tensor {
+        self.reduce(&ALL, dim.into(), keepdim)
+    }
+
+    /// Whether any element along `dim` is true (`torch.any(x, dim, keepdim)`).
+    #[track_caller]
+    pub fn any_dim(&self, dim: i64, keepdim: bool) -> Tensor {
+        self.reduce(&ANY, dim.into(), keepdim)
+    }
+
+    /// The running sum along `dim` (`torch.cumsum`).
+    #[track_caller]
+    pub fn cumsum(&self, dim: i64) -> Tensor {
+        trace(&CUMSUM, [self.into()], [self.dim_index("cumsum", dim).into()])
+    }
+
+    /// log Σ e^x along `dim`, without overflow (`torch.logsumexp`).
+    #[track_caller]
+    pub fn logsumexp(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
+        self.reduce(&LOGSUMEXP, dim.into(), keepdim)
+    }
+
+    /// The variance along `dim`; divides by n - `correction` (`torch.var`, whose default correction is 1).
+    #[track_caller]
+    pub fn var_dim(&self, dim: impl Into<Dims>, correction: usize, keepdim: bool) -> Tensor {
+        let dims = self.dim_indices("var", &dim.into());
+        let n = count(&self.shape(), &dims);
+        let d: Dims = dims.as_slice().into();
+        let centred = self - self.mean_dim(d.clone(), true);
+        centred.square().sum_dim(d, keepdim) / (n - correction as f64).max(0.0)
+    }
+
+    /// The variance of all elements, unbiased (`torch.var(x)`).
+    #[track_caller]
+    pub fn var(&self) -> Tensor {
+        self.var_dim(Dims::default(), 1, false)
+    }
+
+    /// The standard deviation along `dim` (`torch.std`).
+    #[track_caller]
+    pub fn std_dim(&self, dim: impl Into<Dims>, correction: usize, keepdim: bool) -> Tensor {
+        self.var_dim(dim, correction, keepdim).sqrt()
+    }
+
+    /// The standard deviation of all elements, unbiased (`torch.std(x)`).
+    #[track_caller]
+    pub fn std(&self) -> Tensor {
+        self.var().sqrt()
+    }
+
+    /// The square root of the sum of squares of all elements (`torch.norm`, p = 2).
+    #[track_caller]
+    pub fn norm(&self) -> Tensor {
+        self.square().sum().sqrt()
+    }
+}

@@ -1,0 +1,74 @@
+//! The platforms xlazy runs on: where each one's PJRT plugin is, its options and its quirks. One file per platform.
+mod cpu;
+mod cuda;
+mod tpu;
+
+use crate::{Error, Result};
+use std::path::PathBuf;
+use xlazy_pjrt::Value;
+
+/// What tells one platform from another.
+pub struct Platform {
+    /// As in `PJRT_DEVICE`.
+    pub name: &'static str,
+    /// Where the plugin may be, in the order to look.
+    pub candidates: fn() -> Vec<PathBuf>,
+    pub options: fn() -> Vec<(&'static str, Value)>,
+    /// Environment that the plugin wants before it is loaded, where the user has not set it.
+    pub environment: &'static [(&'static str, &'static str)],
+    /// What to do when there is no plugin.
+    pub remedy: &'static str,
+}
+
+/// All platforms.
+pub static PLATFORMS: &[&Platform] = &[&cpu::CPU, &tpu::TPU, &cuda::CUDA];
+
+impl Platform {
+    /// The platform that `PJRT_DEVICE` names; the CPU where it is not set.
+    pub fn chosen() -> Result<&'static Platform> {
+        let name = std::env::var("PJRT_DEVICE").unwrap_or_else(|_| "CPU".into());
+        PLATFORMS.iter().copied().find(|p| p.name.eq_ignore_ascii_case(&name)).ok_or_else(|| Error::Usage {
+            message: format!(
+                "PJRT_DEVICE is {name:?}, which is no platform of xlazy: expected one of {}",
+                PLATFORMS.iter().map(|p| p.name).collect::<Vec<_>>().join(", ")
+            ),
+        })
+    }
+
+    /// The plugin's library.
+    pub fn library(&self) -> Result<PathBuf> {
+        let candidates = (self.candidates)();
+        candidates.iter().find(|p| p.exists()).cloned().ok_or_else(|| Error::Usage {
+            message: format!(
+                "no PJRT plugin for {} was found; looked for {}. {}",
+                self.name,
+                candidates.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "),
+                self.remedy
+            ),
+        })
+    }
+}
+
+/// Folders that hold one subfolder per plugin: the installation's, or the build tree's when xlazy runs from one.
+fn plugin_dirs() -> Vec<PathBuf> {
+    let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let mut out: Vec<PathBuf> = var("XLAZY_PLUGIN_DIR").into_iter().collect();
+    out.extend(var("XLAZY_HOME").map(|h| h.join("plugins")));
+    if let Ok(exe) = std::env::current_exe() {
+        for dir in exe.ancestors().skip(1) {
+            out.push(dir.join("plugins"));
+            if dir.file_name().is_some_and(|n| n == "target") {
+                out.push(dir.join("home/plugins"));
+            }
+        }
+    }
+    out.extend(var("HOME").map(|h| h.join(".local/share/xlazy/plugins")));
+    out.retain(|d| d.is_dir());
+    out
+}
+
+/// `relative` below each plugin folder, after the path that `variable` names.
+fn candidates(variable: &str, relative: &str) -> Vec<PathBuf> {
+    let named = std::env::var_os(variable).map(PathBuf::from);
+    named.into_iter().chain(plugin_dirs().into_iter().map(|d| d.join(relative))).collect()
+}

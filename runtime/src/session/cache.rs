@@ -1,0 +1,119 @@
+//! The executable cache: by hash, compared in full, bounded by the size of the code, least recently used goes first.
+use crate::Result;
+use crate::emit::Params;
+use crate::insight::metrics;
+use crate::ir::Key;
+use crate::op::Type;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use xlazy_pjrt::{Buffer, LoadedExecutable};
+
+/// A compiled program and how to feed it.
+pub(crate) struct Program {
+    pub key: Key,
+    pub executable: LoadedExecutable,
+    pub params: Params,
+    pub root_types: Vec<Type>,
+    pub text: String,
+    pub nodes: usize,
+    pub donated: usize,
+    /// The scalars of the last run with their buffers: a learning rate that does not change is not sent again.
+    pub packs: Mutex<Vec<Option<(Vec<u8>, Arc<Buffer>)>>>,
+    bytes: usize,
+}
+
+impl Program {
+    pub fn new(
+        key: Key,
+        executable: LoadedExecutable,
+        params: Params,
+        root_types: Vec<Type>,
+        text: String,
+        nodes: usize,
+        donated: usize,
+    ) -> Program {
+        metrics::CREATE_COMPILE_HANDLES.add(1);
+        // A plugin that does not know its code's size still counts: the text stands in for it.
+        let code = executable.executable().code_size().unwrap_or(0).max(0) as usize;
+        let bytes = code + text.len() + key.words.len() * 8;
+        let packs = Mutex::new(vec![None; params.packs.len()]);
+        Program { key, executable, params, root_types, text, nodes, donated, packs, bytes }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        metrics::DESTROY_COMPILE_HANDLES.add(1);
+    }
+}
+
+#[derive(Default)]
+struct Cache {
+    programs: HashMap<u128, (Arc<Program>, u64)>,
+    clock: u64,
+    bytes: usize,
+    last: Option<Arc<Program>>,
+}
+
+static CACHE: Mutex<Option<Cache>> = Mutex::new(None);
+
+fn with<R>(f: impl FnOnce(&mut Cache) -> R) -> R {
+    let mut c = CACHE.lock().unwrap_or_else(|p| p.into_inner());
+    f(c.get_or_insert_with(Cache::default))
+}
+
+/// Bytes of compiled code that the cache keeps; `XLAZY_CACHE_BYTES` sets it.
+fn capacity() -> usize {
+    static BYTES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *BYTES.get_or_init(|| std::env::var("XLAZY_CACHE_BYTES").ok().and_then(|v| v.parse().ok()).unwrap_or(1 << 30))
+}
+
+/// The program of this key; two keys with one hash are told apart by comparing them in full.
+pub(crate) fn look_up(key: &Key) -> Option<Arc<Program>> {
+    with(|c| {
+        c.clock += 1;
+        let clock = c.clock;
+        let (program, used) = c.programs.get_mut(&key.hash)?;
+        if program.key.words != key.words {
+            return None;
+        }
+        *used = clock;
+        c.last = Some(program.clone());
+        Some(program.clone())
+    })
+}
+
+/// Whether a program of this key is cached, without counting as a use.
+pub(crate) fn contains(key: &Key) -> bool {
+    with(|c| c.programs.get(&key.hash).is_some_and(|(p, _)| p.key.words == key.words))
+}
+
+pub(crate) fn insert(program: Program) -> Arc<Program> {
+    let program = Arc::new(program);
+    with(|c| {
+        c.clock += 1;
+        c.bytes += program.bytes;
+        if let Some((old, _)) = c.programs.insert(program.key.hash, (program.clone(), c.clock)) {
+            c.bytes -= old.bytes;
+        }
+        c.last = Some(program.clone());
+        while c.bytes > capacity() && c.programs.len() > 1 {
+            let oldest = *c.programs.iter().min_by_key(|(_, (_, used))| *used).expect("more than one").0;
+            if let Some((old, _)) = c.programs.remove(&oldest) {
+                c.bytes -= old.bytes;
+            }
+        }
+    });
+    program
+}
+
+/// The program that ran last.
+pub(crate) fn last_program() -> Option<Arc<Program>> {
+    with(|c| c.last.clone())
+}
+
+/// A program after XLA's passes, as HLO text.
+pub(crate) fn optimized_text(program: &Program) -> Result<String> {
+    let (format, bytes) = program.executable.optimized_program()?;
+    Ok(crate::display::hlo::text(&format, &bytes))
+}

@@ -1,0 +1,53 @@
+//! The one client of this process, made when it is first needed.
+use crate::platform::Platform;
+use crate::{Error, Result};
+use std::sync::OnceLock;
+use xlazy_pjrt::{Client, Device, Plugin};
+
+/// The client and what is asked of it all the time.
+pub(crate) struct Session {
+    pub client: Client,
+    pub device: Device,
+    pub platform: &'static Platform,
+    /// `cpu:0`
+    pub device_name: String,
+}
+
+static SESSION: OnceLock<Result<Session>> = OnceLock::new();
+
+/// The session; the first call loads the plugin (0.2 s warm, about 1 s cold for the CPU).
+pub(crate) fn session() -> Result<&'static Session> {
+    SESSION.get_or_init(open).as_ref().map_err(Clone::clone)
+}
+
+fn open() -> Result<Session> {
+    let platform = Platform::chosen()?;
+    let library = platform.library()?;
+    for (name, value) in platform.environment {
+        crate::sys::set_env_default(name, value);
+    }
+    let plugin = Plugin::load(&library)?;
+    let client = plugin.create_client(&(platform.options)())?;
+    let device = client.addressable_devices().into_iter().next().ok_or_else(|| Error::Usage {
+        message: format!("the plugin {} has no device on this machine", library.display()),
+    })?;
+    let device_name = format!("{}:{}", platform.name.to_lowercase(), device.local_hardware_id().max(0));
+    Ok(Session { client, device, platform, device_name })
+}
+
+/// The name of the device that tensors live on, such as `cpu:0`.
+pub fn device_name() -> Result<&'static str> {
+    session().map(|s| s.device_name.as_str())
+}
+
+/// Loads the plugin in the background, so that the first tensor does not wait for it.
+pub fn preload() {
+    // A failure is kept in SESSION and reported where the session is first needed.
+    let _ = std::thread::Builder::new().name("preload".into()).spawn(|| drop(session()));
+}
+
+impl From<xlazy_pjrt::Error> for Error {
+    fn from(e: xlazy_pjrt::Error) -> Error {
+        Error::Pjrt { call: e.call, code: e.code.to_string(), message: e.message }
+    }
+}

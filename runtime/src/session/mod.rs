@@ -1,0 +1,34 @@
+//! The live PJRT session: one client, its executable cache, syncs and transfers. Only this module talks to `pjrt`.
+mod cache;
+mod client;
+mod run;
+mod transfer;
+
+pub(crate) use cache::{last_program, optimized_text};
+pub(crate) use client::session;
+pub use client::{device_name, preload};
+pub(crate) use run::{barrier, read, would};
+pub(crate) use transfer::{download, upload};
+
+use crate::op::Type;
+use xlazy_pjrt::Buffer;
+
+/// A value on the device.
+#[derive(Debug)]
+pub(crate) struct DeviceData {
+    pub buffer: Buffer,
+    pub ty: Type,
+}
+
+impl DeviceData {
+    pub fn new(buffer: Buffer, ty: Type) -> DeviceData {
+        crate::insight::metrics::CREATE_DATA_HANDLES.add(1);
+        DeviceData { buffer, ty }
+    }
+}
+
+impl Drop for DeviceData {
+    fn drop(&mut self) {
+        crate::insight::metrics::DESTROY_DATA_HANDLES.add(1);
+    }
+}

@@ -1,0 +1,204 @@
+//! Syncs: cut the graph, find or compile its program, run it, give the nodes their values.
+use super::cache::{self, Program};
+use super::{DeviceData, session};
+use crate::dtype::DType;
+use crate::emit::{LeafType, Params, program};
+use crate::insight::{Cause, SyncEvent, metrics, record};
+use crate::ir::{Cut, Leaf, NodeId, Payload, Scope, graph};
+use crate::{Error, Result};
+use std::panic::Location;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use xlazy_pjrt::{Buffer, CompileOptions};
+
+/// One sync at a time: between a cut and its end no other sync may see half-finished nodes or donated buffers.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Computes every live tensor that has no value yet and cuts the graph behind them. `None` when there was nothing to do.
+pub(crate) fn barrier(cause: Cause, at: &'static Location<'static>) -> Result<Option<SyncEvent>> {
+    let _turn = TURN.lock().unwrap_or_else(|p| p.into_inner());
+    metrics::MARK_STEP.add(1);
+    let cut = {
+        let mut g = graph();
+        let roots = g.barrier_roots();
+        if roots.is_empty() {
+            return Ok(None);
+        }
+        g.cut(roots, Scope::Barrier)
+    };
+    let ran = run(&cut, cause, at);
+    let mut g = graph();
+    if let Ok((outputs, _)) = &ran {
+        for (&root, data) in cut.roots.iter().zip(outputs) {
+            g.finish(root, data.clone());
+        }
+        g.prune_pending();
+    }
+    g.let_go(&cut);
+    drop(g);
+    ran.map(|(_, event)| Some(event))
+}
+
+/// The value of one node; runs only what it needs, keeps the value beside the node, leaves the pending graph as it is.
+pub(crate) fn read(
+    id: NodeId,
+    cause: Cause,
+    at: &'static Location<'static>,
+) -> Result<(Arc<DeviceData>, Option<SyncEvent>)> {
+    let _turn = TURN.lock().unwrap_or_else(|p| p.into_inner());
+    let cut = {
+        let mut g = graph();
+        if let Some(d) = g.node(id).value() {
+            return Ok((d.clone(), None));
+        }
+        g.cut(vec![id], Scope::Read)
+    };
+    metrics::SYNC_TENSORS.add(1);
+    let ran = run(&cut, cause, at);
+    let mut g = graph();
+    if let Ok((outputs, _)) = &ran
+        && let Payload::Pending = g.node(id).payload
+    {
+        g.node_mut(id).payload = Payload::Cached(outputs[0].clone());
+    }
+    g.let_go(&cut);
+    drop(g);
+    ran.map(|(mut outputs, event)| (outputs.swap_remove(0), Some(event)))
+}
+
+/// What a barrier would do now: how many ops it would run, and whether its program is cached.
+pub(crate) fn would() -> (usize, bool) {
+    let mut g = graph();
+    let roots = g.barrier_roots();
+    if roots.is_empty() {
+        return (0, true);
+    }
+    let cut = g.cut(roots, Scope::Barrier);
+    g.let_go(&cut);
+    (cut.nodes.len(), cache::contains(&cut.key))
+}
+
+fn run(cut: &Cut, cause: Cause, at: &'static Location<'static>) -> Result<(Vec<Arc<DeviceData>>, SyncEvent)> {
+    let (program, lower, compile) = match cache::look_up(&cut.key) {
+        Some(p) => {
+            metrics::CACHED_COMPILE.add(1);
+            (p, Duration::ZERO, Duration::ZERO)
+        }
+        None => build(cut)?,
+    };
+    crate::sys::check_interrupt();
+    let start = Instant::now();
+    let outputs = execute(cut, &program)?;
+    let execute = start.elapsed();
+    metrics::EXECUTE_TIME.add_time(execute);
+    let event = record(SyncEvent {
+        number: 0,
+        cause,
+        at,
+        nodes: program.nodes,
+        parameters: program.params.count(),
+        outputs: outputs.len(),
+        donated: program.donated,
+        compiled: compile > Duration::ZERO,
+        lower,
+        compile,
+        execute,
+        hash: cut.key.hash,
+    });
+    Ok((outputs, event))
+}
+
+/// Lowers and compiles a cut: what a miss costs.
+fn build(cut: &Cut) -> Result<(Arc<Program>, Duration, Duration)> {
+    let start = Instant::now();
+    let (steps, leaves) = {
+        let g = graph();
+        let leaf = |(id, leaf): &(NodeId, Leaf)| LeafType {
+            ty: g.node(*id).ty.clone(),
+            scalar: matches!(leaf, Leaf::Scalar(_)),
+            donate: matches!(leaf, Leaf::Data { donate: true, .. }),
+        };
+        (g.steps(cut), cut.leaves.iter().map(leaf).collect::<Vec<_>>())
+    };
+    let params = Params::lay_out(leaves.iter().map(|l| (&l.ty, l.scalar)));
+    let position = |r: &NodeId| cut.nodes.iter().rposition(|n| n == r).expect("roots are nodes") as u32;
+    let roots: Vec<u32> = match cut.roots.len() {
+        1 => vec![position(&cut.roots[0])],
+        _ => {
+            let at: std::collections::HashMap<NodeId, u32> =
+                cut.nodes.iter().enumerate().map(|(i, &n)| (n, i as u32)).collect();
+            cut.roots.iter().map(|r| at[r]).collect()
+        }
+    };
+    let text = program(&steps, &leaves, &params, &roots);
+    let lower = start.elapsed();
+    metrics::LOWER_TIME.add_time(lower);
+    let start = Instant::now();
+    let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
+    let executable = session()?.client.compile(&code, &CompileOptions::default())?;
+    let compile = start.elapsed();
+    metrics::COMPILE_TIME.add_time(compile);
+    metrics::UNCACHED_COMPILE.add(1);
+    let donated = leaves.iter().filter(|l| l.donate).count();
+    let built =
+        Program::new(cut.key.clone(), executable, params, cut.root_types.clone(), text, cut.nodes.len(), donated);
+    Ok((cache::insert(built), lower, compile))
+}
+
+fn execute(cut: &Cut, program: &Program) -> Result<Vec<Arc<DeviceData>>> {
+    let packs = program
+        .params
+        .packs
+        .iter()
+        .enumerate()
+        .map(|(i, (dtype, members))| pack(cut, program, i, *dtype, members))
+        .collect::<Result<Vec<Arc<Buffer>>>>()?;
+    let mut arguments: Vec<&Buffer> = Vec::with_capacity(program.params.count());
+    for &leaf in &program.params.data {
+        match &cut.leaves[leaf as usize].1 {
+            Leaf::Data { data, .. } => arguments.push(&data.buffer),
+            Leaf::Scalar(_) => unreachable!("scalars are packed"),
+        }
+    }
+    arguments.extend(packs.iter().map(|p| &**p));
+    let outputs = program.executable.execute(&arguments, &[])?;
+    if outputs.len() != program.root_types.len() {
+        let message =
+            format!("the program gave {} results where {} were expected", outputs.len(), program.root_types.len());
+        return Err(Error::Usage { message });
+    }
+    Ok(outputs
+        .into_iter()
+        .zip(&program.root_types)
+        .map(|(buffer, ty)| Arc::new(DeviceData::new(buffer, ty.clone())))
+        .collect())
+}
+
+/// The buffer of the scalars of one dtype; the last run's where they are the same.
+fn pack(cut: &Cut, program: &Program, i: usize, dtype: DType, members: &[u32]) -> Result<Arc<Buffer>> {
+    let mut bytes = Vec::with_capacity(members.len() * dtype.size());
+    for &leaf in members {
+        if let Leaf::Scalar(bits) = cut.leaves[leaf as usize].1 {
+            match dtype {
+                DType::F32 => bytes.extend_from_slice(&(f64::from_bits(bits) as f32).to_le_bytes()),
+                DType::I32 => bytes.extend_from_slice(&(bits as i64 as i32).to_le_bytes()),
+                _ => bytes.extend_from_slice(&bits.to_le_bytes()),
+            }
+        }
+    }
+    let mut packs = program.packs.lock().unwrap_or_else(|p| p.into_inner());
+    if let Some((last, buffer)) = &packs[i]
+        && *last == bytes
+    {
+        return Ok(buffer.clone());
+    }
+    let s = session()?;
+    let n = [members.len() as i64];
+    let dims: &[i64] = if members.len() == 1 { &[] } else { &n };
+    let start = Instant::now();
+    let buffer = Arc::new(s.client.buffer_from_host(&bytes, dtype.pjrt(), dims, &s.device)?);
+    metrics::TRANSFER_TO_DEVICE_TIME.add_time(start.elapsed());
+    metrics::OUTBOUND_DATA.add_bytes(bytes.len());
+    packs[i] = Some((bytes, buffer.clone()));
+    Ok(buffer)
+}

@@ -1,0 +1,39 @@
+//! Host ↔ device.
+use super::{DeviceData, session};
+use crate::Result;
+use crate::insight::metrics;
+use crate::op::Type;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Copies row-major bytes to the device.
+pub(crate) fn upload(bytes: &[u8], ty: Type) -> Result<Arc<DeviceData>> {
+    let s = session()?;
+    let start = Instant::now();
+    let mut dims = [0i64; 8];
+    let mut long = Vec::new();
+    let dims: &[i64] = match ty.shape.len() {
+        n if n <= dims.len() => {
+            dims.iter_mut().zip(ty.shape.iter()).for_each(|(d, &s)| *d = s as i64);
+            &dims[..n]
+        }
+        _ => {
+            long.extend(ty.shape.iter().map(|&d| d as i64));
+            &long
+        }
+    };
+    let buffer = s.client.buffer_from_host(bytes, ty.dtype.pjrt(), dims, &s.device)?;
+    metrics::TRANSFER_TO_DEVICE_TIME.add_time(start.elapsed());
+    metrics::OUTBOUND_DATA.add_bytes(bytes.len());
+    Ok(Arc::new(DeviceData::new(buffer, ty)))
+}
+
+/// Copies a value to the host as row-major bytes; waits for it, and gives the error of the execution that made it.
+pub(crate) fn download(data: &DeviceData) -> Result<Vec<u8>> {
+    let start = Instant::now();
+    let mut bytes = vec![0; data.ty.bytes()];
+    data.buffer.to_host(&mut bytes)?;
+    metrics::TRANSFER_FROM_DEVICE_TIME.add_time(start.elapsed());
+    metrics::INBOUND_DATA.add_bytes(bytes.len());
+    Ok(bytes)
+}
