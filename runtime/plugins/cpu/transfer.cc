@@ -121,17 +121,39 @@ absl::Status Client_FulfillAliasBuffer(PJRT_Client_FulfillAliasBuffer_Args* args
 
 namespace {
 
+bool SameOrder(const xla::Shape& a, const xla::Shape& b) {
+  return a.layout().minor_to_major() == b.layout().minor_to_major();
+}
+
 // Copies at once when the data is there and small, and its bytes are already those that the host wants.
 // Returns false when XLA has to do the copy.
 absl::StatusOr<bool> CopyInline(xla::PjRtBuffer& buffer, const xla::Shape& host, size_t size, void* to) {
-  if (size > kInlineCopyBytes || !IsByteSized(host)) return false;
-  if (host.layout().minor_to_major() != buffer.on_device_shape().layout().minor_to_major()) return false;
+  if (size > kInlineCopyBytes || !IsByteSized(host) || !SameOrder(host, buffer.on_device_shape())) return false;
   xla::Future<> ready = buffer.GetReadyFuture();
   if (!ready.IsReady()) return false;
   XLAZY_TRY(ready.Await());
   XLAZY_ASSIGN(auto reference, buffer.AcquireExternalReference());
   if (size != 0) std::memcpy(to, reference->OpaqueDeviceMemoryDataPointer(), size);
   return true;
+}
+
+// Lets XLA copy into `to`, which is kept alive until that is done.
+xla::Future<> CopyByXla(xla::PjRtBuffer& buffer, std::shared_ptr<xla::MutableBorrowingLiteral> to) {
+  if (SameOrder(to->shape(), buffer.on_device_shape())) {
+    xla::Future<> done = buffer.ToLiteral(to.get());
+    done.OnReady([to](const absl::Status&) {});
+    return done;
+  }
+  // XLA's CPU client copies bytes as they lie, whatever layout the literal has, so another order takes a second step.
+  xla::Shape shape = to->shape();
+  *shape.mutable_layout() = buffer.on_device_shape().layout();
+  auto between = std::make_shared<xla::Literal>(shape);
+  auto [promise, done] = xla::MakePromise<>();
+  buffer.ToLiteral(between.get())
+      .OnReady([to, between, promise = std::move(promise)](const absl::Status& status) mutable {
+        promise.Set(status.ok() ? to->CopyFrom(*between) : status);
+      });
+  return std::move(done);
 }
 
 }  // namespace
@@ -168,9 +190,7 @@ absl::Status Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args* args) {
     }
   }
   auto literal = std::make_shared<xla::MutableBorrowingLiteral>(static_cast<char*>(args->dst), host);
-  xla::Future<> done = buffer.ToLiteral(literal.get());
-  done.OnReady([literal](const absl::Status&) {});  // keeps it alive until then
-  args->event = ToEvent(std::move(done));
+  args->event = ToEvent(CopyByXla(buffer, std::move(literal)));
   return absl::OkStatus();
 }
 
