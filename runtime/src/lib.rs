@@ -1,4 +1,5 @@
 //! xlazy: lazy tensors on XLA. A cell needs only `use xlazy::prelude::*;`.
+pub mod bench;
 mod calls;
 pub mod cell;
 pub mod display;

@@ -7,7 +7,7 @@ mod transfer;
 pub(crate) use cache::{last_program, optimized_text};
 pub(crate) use client::session;
 pub use client::{device_name, preload};
-pub(crate) use run::{barrier, read, would};
+pub(crate) use run::{barrier, compiled, lowered, read, would};
 pub(crate) use transfer::{download, upload};
 
 use crate::op::Type;

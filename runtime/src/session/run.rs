@@ -6,6 +6,7 @@ use crate::emit::{LeafType, Params, program};
 use crate::insight::{Cause, SyncEvent, metrics, record};
 use crate::ir::{Cut, Leaf, NodeId, Payload, Scope, graph};
 use crate::{Error, Result};
+use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -108,9 +109,14 @@ fn run(cut: &Cut, cause: Cause, at: &'static Location<'static>) -> Result<(Vec<A
     Ok((outputs, event))
 }
 
-/// Lowers and compiles a cut: what a miss costs.
-fn build(cut: &Cut) -> Result<(Arc<Program>, Duration, Duration)> {
-    let start = Instant::now();
+/// A cut as StableHLO, and how to feed it.
+struct Lowered {
+    text: String,
+    params: Params,
+    donated: usize,
+}
+
+fn lower(cut: &Cut) -> Lowered {
     let (steps, leaves) = {
         let g = graph();
         let leaf = |(id, leaf): &(NodeId, Leaf)| LeafType {
@@ -121,16 +127,16 @@ fn build(cut: &Cut) -> Result<(Arc<Program>, Duration, Duration)> {
         (g.steps(cut), cut.leaves.iter().map(leaf).collect::<Vec<_>>())
     };
     let params = Params::lay_out(leaves.iter().map(|l| (&l.ty, l.scalar)));
-    let position = |r: &NodeId| cut.nodes.iter().rposition(|n| n == r).expect("roots are nodes") as u32;
-    let roots: Vec<u32> = match cut.roots.len() {
-        1 => vec![position(&cut.roots[0])],
-        _ => {
-            let at: std::collections::HashMap<NodeId, u32> =
-                cut.nodes.iter().enumerate().map(|(i, &n)| (n, i as u32)).collect();
-            cut.roots.iter().map(|r| at[r]).collect()
-        }
-    };
+    let at: HashMap<NodeId, u32> = cut.nodes.iter().enumerate().map(|(i, &n)| (n, i as u32)).collect();
+    let roots: Vec<u32> = cut.roots.iter().map(|r| at[r]).collect();
     let text = program(&steps, &leaves, &params, &roots);
+    Lowered { text, params, donated: leaves.iter().filter(|l| l.donate).count() }
+}
+
+/// Lowers and compiles a cut: what a miss costs.
+fn build(cut: &Cut) -> Result<(Arc<Program>, Duration, Duration)> {
+    let start = Instant::now();
+    let Lowered { text, params, donated } = lower(cut);
     let lower = start.elapsed();
     metrics::LOWER_TIME.add_time(lower);
     let start = Instant::now();
@@ -139,10 +145,38 @@ fn build(cut: &Cut) -> Result<(Arc<Program>, Duration, Duration)> {
     let compile = start.elapsed();
     metrics::COMPILE_TIME.add_time(compile);
     metrics::UNCACHED_COMPILE.add(1);
-    let donated = leaves.iter().filter(|l| l.donate).count();
     let built =
         Program::new(cut.key.clone(), executable, params, cut.root_types.clone(), text, cut.nodes.len(), donated);
     Ok((cache::insert(built), lower, compile))
+}
+
+/// Looks at the program that would compute some pending nodes, without running it. `None` where there is nothing to run.
+fn inspect<R>(roots: Vec<NodeId>, look: impl FnOnce(&Cut) -> R) -> Option<R> {
+    let _turn = TURN.lock().unwrap_or_else(|p| p.into_inner());
+    let cut = {
+        let mut g = graph();
+        let roots: Vec<NodeId> = roots.into_iter().filter(|&r| g.node(r).value().is_none()).collect();
+        if roots.is_empty() {
+            return None;
+        }
+        g.cut(roots, Scope::Read)
+    };
+    let seen = look(&cut);
+    graph().let_go(&cut);
+    Some(seen)
+}
+
+/// The StableHLO text of the program that would compute these nodes.
+pub(crate) fn lowered(roots: Vec<NodeId>) -> Option<String> {
+    inspect(roots, |cut| lower(cut).text)
+}
+
+/// The compiled program that would compute these nodes: from the cache, or compiled now; it is not run.
+pub(crate) fn compiled(roots: Vec<NodeId>) -> Option<Result<Arc<Program>>> {
+    inspect(roots, |cut| match cache::look_up(&cut.key) {
+        Some(p) => Ok(p),
+        None => build(cut).map(|(p, _, _)| p),
+    })
 }
 
 fn execute(cut: &Cut, program: &Program) -> Result<Vec<Arc<DeviceData>>> {

@@ -1,0 +1,175 @@
+//! What the host pays per op: `xlazy bench host` and `cargo bench` print these figures.
+use crate::prelude::*;
+use crate::tensor::sync_for;
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+/// The figures of one run, in microseconds unless the name says bytes.
+pub struct Host {
+    pub figures: Vec<(&'static str, f64)>,
+}
+
+impl Host {
+    /// One JSON object, figures by name.
+    pub fn json(&self) -> String {
+        let parts: Vec<String> = self.figures.iter().map(|(k, v)| format!("\"{k}\":{v:.4}")).collect();
+        format!("{{{}}}", parts.join(","))
+    }
+
+    /// A table, with what each figure means.
+    pub fn table(&self) -> String {
+        let mut out = String::new();
+        for (name, v) in &self.figures {
+            let meaning = MEANING.iter().find(|m| m.0 == *name).map_or("", |m| m.1);
+            let _ = writeln!(out, "{name:<24} {v:>10.3}   {meaning}");
+        }
+        out
+    }
+}
+
+const MEANING: &[(&str, &str)] = &[
+    ("trace_us_per_op", "µs to record one op, in a chain of 1,000"),
+    ("sync_us_per_op", "µs per op until a cached sync() of 1,000 chained ops returns, less one launch"),
+    ("launch_us", "µs until the host returns from a cached program of one op (trace, sync, launch)"),
+    ("ready_us", "µs until that program's result is ready"),
+    ("bytes_per_node", "bytes of memory per pending op, of 200,000"),
+    ("wide_trace_us_per_op", "µs to record one op, 1,000 independent ones"),
+    ("wide_sync_us_per_op", "µs per op until a cached sync() of 1,000 independent ops with 1,000 results returns"),
+    ("chain_100k_s", "seconds to record, hash and lower a chain of 100,000 ops"),
+    ("optimizer_200_us", "µs of host time for an SGD step with momentum over 200 parameters, synced"),
+];
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1e6
+}
+
+fn repeat(n: usize, mut f: impl FnMut() -> Duration) -> f64 {
+    (0..n.div_ceil(5)).for_each(|_| drop(f()));
+    median((0..n).map(|_| f()).collect())
+}
+
+/// Resident memory of this process in bytes.
+fn resident() -> f64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    statm.split_whitespace().nth(1).and_then(|p| p.parse::<f64>().ok()).unwrap_or(0.0) * 4096.0
+}
+
+/// Measures everything; takes a few seconds.
+pub fn host() -> Host {
+    const N: usize = 1000;
+    let x = Tensor::ones([4]);
+    sync();
+    let chain = || {
+        let mut y = &x * 1.5;
+        for _ in 1..N {
+            y = y.tanh();
+        }
+        y
+    };
+    let mut traced = Vec::new();
+    let mut synced = Vec::new();
+    for round in 0..25 {
+        let start = Instant::now();
+        let y = chain();
+        let t = start.elapsed();
+        let start = Instant::now();
+        sync();
+        let s = start.elapsed();
+        y.wait();
+        if round >= 5 {
+            traced.push(t);
+            synced.push(s);
+        }
+    }
+    let launch = repeat(300, || {
+        let start = Instant::now();
+        let y = x.tanh();
+        sync();
+        let t = start.elapsed();
+        y.wait();
+        t
+    });
+    let ready = repeat(300, || {
+        let start = Instant::now();
+        let y = x.tanh();
+        sync();
+        y.wait();
+        start.elapsed()
+    });
+    let (mut wide_traced, mut wide_synced) = (Vec::new(), Vec::new());
+    for round in 0..8 {
+        let start = Instant::now();
+        let all: Vec<Tensor> = (0..N).map(|_| x.tanh()).collect();
+        let t = start.elapsed();
+        let start = Instant::now();
+        sync();
+        let s = start.elapsed();
+        all[N - 1].wait();
+        if round >= 2 {
+            wide_traced.push(t);
+            wide_synced.push(s);
+        }
+    }
+    let optimizer = optimizer_200();
+    let (bytes, chain_s) = long_chain();
+    Host {
+        figures: vec![
+            ("trace_us_per_op", median(traced) / N as f64),
+            ("sync_us_per_op", (median(synced) - launch).max(0.0) / N as f64),
+            ("launch_us", launch),
+            ("ready_us", ready),
+            ("bytes_per_node", bytes),
+            ("wide_trace_us_per_op", median(wide_traced) / N as f64),
+            ("wide_sync_us_per_op", median(wide_synced) / N as f64),
+            ("chain_100k_s", chain_s),
+            ("optimizer_200_us", optimizer),
+        ],
+    }
+}
+
+/// SGD with momentum over 200 parameters of 16 elements, gradients given.
+fn optimizer_200() -> f64 {
+    let make = || (0..200).map(|_| Tensor::ones([16])).collect::<Vec<_>>();
+    let (weights, momenta, gradients) = (make(), make(), make());
+    sync();
+    let (lr, m) = (0.01, 0.9);
+    repeat(60, || {
+        let start = Instant::now();
+        no_grad(|| {
+            for ((w, b), g) in weights.iter().zip(&momenta).zip(&gradients) {
+                b.copy_(&(b * m + g));
+                w.sub_(b * lr);
+            }
+        });
+        sync_for(crate::insight::Cause::OptimizerStep);
+        let t = start.elapsed();
+        weights[199].wait();
+        t
+    })
+}
+
+/// Bytes per pending node of 200,000, and the seconds that 100,000 take to be recorded, hashed and lowered.
+fn long_chain() -> (f64, f64) {
+    let x = Tensor::ones([4]);
+    sync();
+    let before = resident();
+    let mut y = x.tanh();
+    let mut all = vec![y.clone()];
+    for _ in 1..200_000 {
+        y = y.tanh();
+        all.push(y.clone());
+    }
+    let bytes = (resident() - before) / 200_000.0;
+    drop((y, all));
+    let start = Instant::now();
+    let mut y = x.tanh();
+    for _ in 1..100_000 {
+        y = y.tanh();
+    }
+    crate::session::would();
+    let text = crate::session::lowered(vec![y.id()]).map_or(0, |t| t.len());
+    let t = start.elapsed().as_secs_f64();
+    assert!(text > 100_000, "every op is in the program");
+    (bytes, t)
+}
