@@ -252,6 +252,49 @@ fn errors_are_values_with_the_plugins_words() {
 }
 
 #[test]
+fn options_reach_the_compiler() {
+    let client = client(1);
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("dump");
+    let _ = std::fs::remove_dir_all(&folder);
+    let options = CompileOptions {
+        optimization_level: Some(CompileOptions::O1),
+        overrides: vec![
+            ("xla_dump_to".into(), Value::Str(folder.display().to_string())),
+            ("xla_dump_hlo_as_text".into(), Value::Bool(true)),
+            ("xla_dump_max_hlo_modules".into(), Value::Int(3)),
+        ],
+        ..CompileOptions::on_device(0)
+    };
+    client.compile(&Program::mlir(DOUBLE), &options).unwrap();
+    assert!(std::fs::read_dir(&folder).unwrap().count() > 0, "nothing in {}", folder.display());
+    let unknown =
+        CompileOptions { overrides: vec![("xla_no_such_flag".into(), Value::Bool(true))], ..CompileOptions::default() };
+    let e = client.compile(&Program::mlir(DOUBLE), &unknown).unwrap_err();
+    assert!(e.message.contains("xla_no_such_flag"), "{e}");
+}
+
+#[test]
+fn options_become_a_protobuf() {
+    // build options (field 3): device_ordinal -1, one replica, one partition.
+    let minus_one = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
+    let expected = [&[0x1a, 15, 0x08][..], &minus_one, &[0x20, 1, 0x28, 1]].concat();
+    assert_eq!(CompileOptions::default().to_bytes(), expected);
+    // Device 300 (field 9): one replica, one partition, its list of replicas' devices.
+    let on_device = CompileOptions::on_device(300).to_bytes();
+    assert!(on_device.ends_with(&[0x4a, 10, 0x08, 1, 0x10, 1, 0x1a, 4, 0x0a, 2, 0xac, 0x02]), "{on_device:?}");
+    let flag = CompileOptions { overrides: vec![("f".into(), Value::Ints(vec![1, 2]))], ..Default::default() };
+    assert!(flag.to_bytes().ends_with(b"\x3a\x0a\x0a\x01f\x12\x05\x0a\x031,2"), "{:?}", flag.to_bytes());
+}
+
+#[test]
+fn every_type_may_be_used_from_any_thread() {
+    fn check<T: Send + Sync + 'static>() {}
+    use xlazy_pjrt::*;
+    check::<(Plugin, Client, Device, Topology, DeviceDescription, Executable, LoadedExecutable)>();
+    check::<(Buffer, HostCopy, Event, Error, Value, CompileOptions)>();
+}
+
+#[test]
 fn clients_do_not_mix() {
     let (ours, theirs) = (client(1), client(1));
     let program = compile(&ours, DOUBLE);
