@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# Installs xlazy for this user: builds it, fetches and compiles the CPU plugin, registers the kernel with Jupyter, and
+# runs the first notebook as proof. A second run does only what is missing.
+#
+#   ./install.sh [--no-demo] [--prefix DIR] [--uninstall]
+#
+#   --no-demo     leave out JupyterLab and the notebook run at the end
+#   --prefix DIR  put everything under DIR and nothing into the home folder
+#   --uninstall   remove what an earlier run installed (with the same --prefix)
+#
+#   XLAZY_HOME    where it goes without --prefix (default: ~/.local/share/xlazy)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+started=$SECONDS
+step() { printf '\033[1m[%3d s] %s\033[0m\n' $((SECONDS - started)) "$*"; }
+die() {
+  printf 'install: %s\n' "$*" >&2
+  exit 1
+}
+
+demo=1 prefix='' uninstall=''
+while (($#)); do
+  case $1 in
+    --no-demo) demo='' ;;
+    --prefix)
+      [[ -n ${2:-} ]] || die "--prefix needs a folder"
+      prefix=$(realpath -m "$2")
+      shift
+      ;;
+    --prefix=*) prefix=$(realpath -m "${1#*=}") ;;
+    --uninstall) uninstall=1 ;;
+    -h | --help)
+      sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
+      exit
+      ;;
+    *) die "unknown option $1; see ./install.sh --help" ;;
+  esac
+  shift
+done
+
+[[ $(uname -s)-$(uname -m) == Linux-x86_64 ]] ||
+  die "xlazy runs on Linux x86_64 so far, and this is $(uname -sm): there is no CPU plugin for it"
+
+home=${prefix:-${XLAZY_HOME:-$HOME/.local/share/xlazy}}
+link=$HOME/.local/bin/xlazy
+spec=(--user)
+if [[ -n $prefix ]]; then
+  link=''
+  spec=(--prefix "$prefix")
+fi
+
+if [[ -n $uninstall ]]; then
+  [[ -e $home/runtime.json ]] || die "there is no xlazy in $home"
+  "$home/bin/xlazy" uninstall "${spec[@]}" || true
+  [[ -z $link || $(readlink "$link" 2>/dev/null) != "$home/bin/xlazy" ]] || rm "$link"
+  rm -rf "${home:?}"/{bin,lib,plugins,jupyter,runtime.json}
+  rmdir --ignore-fail-on-non-empty "$home"
+  step "removed xlazy from $home (the fetched headers stay in ${XLAZY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/xlazy})"
+  exit
+fi
+
+# ---- What it takes
+
+step "checking the tools"
+missing=()
+command -v cargo >/dev/null || missing+=("Rust: curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh")
+command -v "${CXX:-g++}" >/dev/null || missing+=("a C++ compiler: sudo apt-get install -y g++")
+command -v python3 >/dev/null || missing+=("Python: sudo apt-get install -y python3 python3-pip python3-venv")
+python3 -m venv --help >/dev/null 2>&1 || missing+=("Python's venv: sudo apt-get install -y python3-venv")
+if ((${#missing[@]})); then
+  printf 'install: missing\n' >&2
+  printf '  %s\n' "${missing[@]}" >&2
+  exit 1
+fi
+wanted=$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
+have=$(rustc --version | cut -d' ' -f2) || die "rustc $wanted is not installed: rustup toolchain install $wanted"
+[[ $(printf '%s\n' "$wanted" "$have" | sort -V | head -n1) == "$wanted" ]] ||
+  die "rustc is $have, but $wanted or later is needed: rustup toolchain install $wanted"
+
+# ---- Build
+
+step "building xlazy with rustc $have"
+# Other flags would give another libxlazy.so than the one that cells are told to link to.
+unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET
+cargo build --release --locked -p xlazy-kernel -p xlazy-session -p xlazy
+target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json,sys; print(json.load(sys.stdin)["target_directory"])')
+
+mkdir -p "$home"
+step "the CPU plugin"
+scripts/cpu-plugin.sh "$home/plugins/cpu"
+
+# ---- Into place: made beside what is there, then exchanged
+
+step "installing into $home"
+stage=$(mktemp -d "$home/.new.XXXXXX")
+trap 'rm -rf "$stage"' EXIT
+mkdir -p "$stage"/{bin,lib/deps}
+install -m 755 "$target/release/xlazy" "$target/release/xlazy-session" "$stage/bin/"
+install -m 755 "$target/release/libxlazy.so" "$stage/lib/"
+install -m 755 "$(rustc --print sysroot)"/lib/rustlib/x86_64-unknown-linux-gnu/lib/libstd-*.so "$stage/lib/"
+# A cell is compiled against the metadata of all that libxlazy.so was made from.
+cargo build --release --locked -p xlazy --message-format=json 2>/dev/null | python3 -c '
+import json, shutil, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    for path in message.get("filenames", []):
+        if path.endswith((".rmeta", ".rlib")):
+            meta = path[:-5] + ".rmeta" if path.endswith(".rlib") else path
+            try:
+                shutil.copy(meta, sys.argv[1])
+            except FileNotFoundError:
+                shutil.copy(path, sys.argv[1])
+' "$stage/lib/deps"
+RUSTC=$(rustc --print sysroot)/bin/rustc "$stage/bin/xlazy" describe-toolchain >"$stage/runtime.json"
+for part in bin lib; do
+  [[ ! -e $home/$part ]] || mv "$home/$part" "$stage/old-$part"
+  mv "$stage/$part" "$home/$part"
+done
+mv "$stage/runtime.json" "$home/runtime.json"
+rm -rf "$stage"
+if [[ -n $link ]]; then
+  mkdir -p "$(dirname "$link")"
+  ln -sfn "$home/bin/xlazy" "$link"
+fi
+XLAZY_HOME=$home "$home/bin/xlazy" install "${spec[@]}"
+
+# ---- Proof
+
+lab=jupyter
+if [[ -n $demo ]]; then
+  if [[ -x $home/jupyter/bin/jupyter-lab ]]; then
+    lab=$home/jupyter/bin/jupyter
+  elif ! jupyter lab --version >/dev/null 2>&1; then
+    step "installing JupyterLab into $home/jupyter"
+    # jupyter-lab is what the check above looks for, and pip writes it last: a broken run is done again.
+    rm -rf "$home/jupyter"
+    python3 -m venv "$home/jupyter"
+    "$home/jupyter/bin/pip" install --disable-pip-version-check --progress-bar on -r scripts/jupyter-requirements.txt
+    lab=$home/jupyter/bin/jupyter
+  fi
+  step "running notebooks/01-first-steps.ipynb"
+  "$home/bin/xlazy" run notebooks/01-first-steps.ipynb -o "$home/first-run.ipynb"
+fi
+
+step "xlazy is installed"
+command=xlazy
+if [[ -z $link || :$PATH: != *:$(dirname "$link"):* ]]; then
+  command=$home/bin/xlazy
+  [[ -z $link ]] || echo "  $(dirname "$link") is not on your PATH; add it to call xlazy by its name"
+fi
+cat <<END
+  a notebook:   $lab lab notebooks/02-digits.ipynb   (choose the kernel "xlazy")
+  the terminal: $command repl
+  all well?     $command doctor
+END

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Every test of xlazy, with all that they need. A cold run takes about 15 minutes on two cores.
+#
+#   tests/run.sh          everything
+#   tests/run.sh NAME…    only these parts: lint rust docs plugin protocol notebooks install
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+started=$SECONDS
+step() { printf '\n\033[1m[%4d s] %s\033[0m\n' $((SECONDS - started)) "$*"; }
+need() {
+  command -v "$1" >/dev/null && return
+  echo "tests: $1 is missing: $2" >&2
+  exit 1
+}
+need cargo "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"
+need g++ "sudo apt-get install -y g++"
+need python3 "sudo apt-get install -y python3 python3-pip python3-venv"
+# The flags of .cargo/config.toml belong to what is tested.
+unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET
+export PYTHONDONTWRITEBYTECODE=1
+tools=$PWD/target/tools
+
+lint() {
+  cargo fmt --all --check
+  cargo clippy --release --locked --workspace --all-targets -- -D warnings
+}
+
+rust() {
+  local nextest=(cargo nextest)
+  if ! cargo nextest --version >/dev/null 2>&1; then
+    [[ -x $tools/bin/cargo-nextest ]] || cargo install --locked --root "$tools" cargo-nextest
+    nextest=("$tools/bin/cargo-nextest" nextest)
+  fi
+  cargo build --release --locked -p xlazy -p xlazy-session -p xlazy-kernel
+  "${nextest[@]}" run --release --locked --workspace --no-fail-fast
+}
+
+docs() {
+  cargo test --release --locked --doc -p xlazy -p xlazy-mime -p xlazy-pjrt
+  RUSTDOCFLAGS="-D warnings" cargo doc --release --locked --no-deps -p xlazy -p xlazy-mime -p xlazy-pjrt
+}
+
+plugin() { runtime/plugins/cpu/tests/run.sh "$PWD/target/home/plugins/cpu"; }
+
+protocol() { kernel/tests/protocol/run.sh; }
+
+notebooks() { tests/notebooks/run.sh; }
+
+install() { tests/install.sh; }
+
+step "the CPU plugin"
+scripts/cpu-plugin.sh target/home/plugins/cpu
+parts=("$@")
+((${#parts[@]})) || parts=(lint rust docs plugin protocol notebooks install)
+for part in "${parts[@]}"; do
+  step "$part"
+  "$part"
+done
+step "all passed"
