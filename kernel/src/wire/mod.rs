@@ -1,1 +1,22 @@
-//! Jupyter messaging over ZeroMQ.
+//! Jupyter messaging 5.4 over ZeroMQ: sees only [`crate::engine::Engine`], and knows nothing of Rust or tensors.
+//!
+//! A request goes: ROUTER socket (`sockets`) → [`message::parse`] → the shell thread (`shell`), or at once for control
+//! (`hub`) → the engine → its events through `iopub` (gathered, in order) → `publisher` (a queue per subscriber).
+use std::io::Write;
+
+mod content;
+mod history;
+mod hub;
+mod iopub;
+pub mod message;
+mod publisher;
+mod serve;
+mod shell;
+mod sockets;
+
+pub use serve::{Options, connection, serve};
+
+/// One line on stderr, which Jupyter shows in its own log. Nobody may be reading any more, and that is no error.
+fn log(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "xlazy kernel: {line}");
+}

@@ -1,0 +1,100 @@
+//! What the channels share: the engine once it is there, the way out on each socket, and the question to the user.
+use super::content::{About, kernel_info};
+use super::iopub::Iopub;
+use super::message::{Envelope, Message};
+use super::sockets::{Fence, Outbound};
+use crate::engine::{Engine, Failure};
+use serde_json::{Value, json};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// An interrupt is answered after this time at the latest, whatever the engine does.
+const INTERRUPT_LIMIT: Duration = Duration::from_millis(80);
+
+pub struct Hub {
+    pub envelope: Arc<Envelope>,
+    pub iopub: Iopub,
+    pub shell: Outbound,
+    pub control: Outbound,
+    pub stdin: Outbound,
+    /// Asks the shell reader to take in what has already arrived.
+    pub fences: UnboundedSender<Fence>,
+    /// Set by the thread that starts the engine; kernel_info need not wait for it.
+    pub engine: OnceLock<Result<Arc<dyn Engine>, Failure>>,
+    pub about: About,
+    /// Who waits for a line from the user.
+    pub asking: Mutex<Option<Sender<Result<String, String>>>>,
+    /// Told when the kernel is to end.
+    pub stop: Notify,
+}
+
+impl Hub {
+    /// The engine, waited for while it starts.
+    pub fn engine(&self) -> &Result<Arc<dyn Engine>, Failure> {
+        self.engine.wait()
+    }
+
+    /// Sends a reply to whom the request came from.
+    pub fn reply(&self, out: &Outbound, request: &Message, msg_type: &str, content: &Value) {
+        self.reply_with(out, request, msg_type, &json!({}), content);
+    }
+
+    pub fn reply_with(&self, out: &Outbound, request: &Message, msg_type: &str, metadata: &Value, content: &Value) {
+        out.send(&request.identities, self.envelope.seal(msg_type, &request.header, metadata, content));
+    }
+
+    /// Asks the front end that sent the request for a line.
+    pub fn ask(&self, request: &Message, prompt: &str, password: bool, answer: Sender<Result<String, String>>) {
+        *self.asking.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        self.reply(&self.stdin, request, "input_request", &json!({"prompt": prompt, "password": password}));
+    }
+
+    /// Gives the answer to whoever asked. Nobody may be asking any more: an answer can come too late.
+    pub fn answer(&self, answer: Result<String, String>) {
+        let asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(asking) = asking {
+            let _ = asking.send(answer);
+        }
+    }
+
+    /// Interrupts the running cell; returns when the engine has taken it in, or after [`INTERRUPT_LIMIT`].
+    pub async fn interrupt(&self) {
+        self.answer(Err("the cell was interrupted".into()));
+        if let Some(Ok(engine)) = self.engine.get() {
+            let engine = engine.clone();
+            let taken = tokio::task::spawn_blocking(move || engine.interrupt());
+            let _ = tokio::time::timeout(INTERRUPT_LIMIT, taken).await;
+        }
+    }
+
+    pub fn kernel_info(&self, out: &Outbound, request: &Message) {
+        self.reply(out, request, "kernel_info_reply", &kernel_info(&self.about));
+    }
+}
+
+/// Handles a message of the control channel, and the few of shell's that must not wait for the running cell.
+pub async fn control(hub: Arc<Hub>, out: Outbound, request: Message) {
+    hub.iopub.status(&request.header, "busy");
+    match request.msg_type.as_str() {
+        "kernel_info_request" => hub.kernel_info(&out, &request),
+        "interrupt_request" => {
+            hub.interrupt().await;
+            hub.reply(&out, &request, "interrupt_reply", &json!({"status": "ok"}));
+        }
+        "shutdown_request" => {
+            let restart = super::content::flag(&request.content, "restart", false);
+            let content = json!({"status": "ok", "restart": restart});
+            hub.reply(&out, &request, "shutdown_reply", &content);
+            // Other front ends of this kernel learn of it here.
+            hub.iopub.send(&request.header, "shutdown_reply", content);
+        }
+        other => super::log(format_args!("control: no answer to a message of type {other:?}")),
+    }
+    hub.iopub.status(&request.header, "idle");
+    if request.msg_type == "shutdown_request" {
+        hub.stop.notify_one();
+    }
+}

@@ -1,0 +1,181 @@
+//! What goes out on iopub, in order: stream text is gathered into larger messages, everything else goes at once.
+use super::message::Envelope;
+use super::publisher::{Note, Publisher};
+use bytes::Bytes;
+use jupyter_protocol::messaging::{Stdio, StreamContent};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Text waits this long for more, but the first text after a pause goes at once.
+const GATHER: Duration = Duration::from_millis(15);
+
+/// A message of this much text is sent without waiting for more.
+const CHUNK: usize = 64 << 10;
+
+/// The cell waits while this much is on its way to the publisher, which itself never waits.
+const TEXT_LIMIT: usize = 8 << 20;
+const ITEM_LIMIT: usize = 20_000;
+
+/// The queue in front of the publisher. Cheap to clone.
+#[derive(Clone)]
+pub struct Iopub(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    state: Mutex<State>,
+    wake: Notify,
+    room: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    items: VecDeque<Item>,
+    text: usize,
+    /// Something other than text waits, so nothing is gathered any longer.
+    urgent: bool,
+    closed: bool,
+}
+
+enum Item {
+    Text { parent: Arc<Value>, stderr: bool, text: String },
+    Message { parent: Arc<Value>, msg_type: &'static str, content: Value },
+}
+
+impl Iopub {
+    /// Starts the writer task; call it inside the runtime.
+    pub fn start(publisher: Publisher, envelope: Arc<Envelope>) -> Iopub {
+        let inner = Arc::new(Inner::default());
+        tokio::spawn(write(inner.clone(), publisher, envelope));
+        Iopub(inner)
+    }
+
+    /// Queues a message; never waits.
+    pub fn send(&self, parent: &Arc<Value>, msg_type: &'static str, content: Value) {
+        let mut state = self.0.lock();
+        state.items.push_back(Item::Message { parent: parent.clone(), msg_type, content });
+        state.urgent = true;
+        drop(state);
+        self.0.wake.notify_one();
+    }
+
+    pub fn status(&self, parent: &Arc<Value>, state: &'static str) {
+        self.send(parent, "status", json!({"execution_state": state}));
+    }
+
+    /// Queues text of a cell. Waits while too much is queued, so never call it on a task.
+    pub fn stream(&self, parent: &Arc<Value>, stderr: bool, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        let full = |s: &mut State| !s.closed && (s.text >= TEXT_LIMIT || s.items.len() >= ITEM_LIMIT);
+        let state = self.0.lock();
+        let mut state = self.0.room.wait_while(state, full).unwrap_or_else(PoisonError::into_inner);
+        let (idle, before) = (state.items.is_empty(), state.text);
+        state.text += text.len();
+        let wake = idle || before / CHUNK != state.text / CHUNK;
+        match state.items.back_mut() {
+            Some(Item::Text { parent: p, stderr: e, text: tail })
+                if *e == stderr && Arc::ptr_eq(p, parent) && tail.len() + text.len() <= CHUNK =>
+            {
+                tail.push_str(&text);
+            }
+            _ => state.items.push_back(Item::Text { parent: parent.clone(), stderr, text }),
+        }
+        drop(state);
+        // Waking the writer for every line would cost more than the line; it looks again when its time is up.
+        if wake {
+            self.0.wake.notify_one();
+        }
+    }
+
+    /// Sends what is queued and lets nobody wait any more.
+    pub fn close(&self) {
+        let mut state = self.0.lock();
+        state.closed = true;
+        state.urgent = true;
+        drop(state);
+        self.0.room.notify_all();
+        self.0.wake.notify_one();
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn write(inner: Arc<Inner>, publisher: Publisher, envelope: Arc<Envelope>) {
+    let mut sent = Instant::now() - GATHER;
+    loop {
+        inner.wake.notified().await;
+        let items = loop {
+            let ready = {
+                let mut state = inner.lock();
+                let due = state.urgent || state.text >= CHUNK || sent.elapsed() >= GATHER;
+                due.then(|| {
+                    state.text = 0;
+                    state.urgent = false;
+                    std::mem::take(&mut state.items)
+                })
+            };
+            match ready {
+                Some(items) => break items,
+                None => tokio::select! {
+                    _ = tokio::time::sleep_until(sent + GATHER) => {}
+                    _ = inner.wake.notified() => {}
+                },
+            }
+        };
+        inner.room.notify_all();
+        if items.is_empty() {
+            continue;
+        }
+        for item in items {
+            publish(item, &publisher, &envelope);
+            // Encoding a large batch must not keep the heartbeat waiting.
+            tokio::task::consume_budget().await;
+        }
+        sent = Instant::now();
+    }
+}
+
+fn publish(item: Item, publisher: &Publisher, envelope: &Arc<Envelope>) {
+    match item {
+        Item::Message { parent, msg_type, content } => {
+            publisher.publish(&sealed(envelope, &parent, msg_type, &content), None);
+        }
+        Item::Text { parent, stderr, text } => {
+            let frames = sealed(envelope, &parent, "stream", &stream(stderr, text));
+            let envelope = envelope.clone();
+            let note: Note = Arc::new(move |bytes| {
+                let text = format!("\n[xlazy: {} of output left out: the front end reads too slowly]\n", size(bytes));
+                sealed(&envelope, &parent, "stream", &stream(true, text))
+            });
+            publisher.publish(&frames, Some(&note));
+        }
+    }
+}
+
+fn stream(stderr: bool, text: String) -> Value {
+    super::content::typed(StreamContent { name: if stderr { Stdio::Stderr } else { Stdio::Stdout }, text })
+}
+
+fn size(bytes: usize) -> String {
+    if bytes < 1 << 20 { format!("{} kB", bytes.div_ceil(1 << 10)) } else { format!("{} MB", bytes.div_ceil(1 << 20)) }
+}
+
+/// A message with its topic in front, which subscribers filter by.
+pub fn sealed(envelope: &Envelope, parent: &Value, msg_type: &str, content: &Value) -> Vec<Bytes> {
+    let topic = match msg_type {
+        "stream" => format!("stream.{}", content["name"].as_str().unwrap_or("stdout")),
+        _ => format!("kernel.{}.{msg_type}", envelope.session()),
+    };
+    let mut frames = vec![Bytes::from(topic)];
+    frames.extend(envelope.seal(msg_type, parent, &json!({}), content));
+    frames
+}

@@ -1,0 +1,203 @@
+//! Brings the channels up from a connection file, and down again: on request, on a signal, when the parent dies.
+use super::content::{About, text};
+use super::history::History;
+use super::hub::{Hub, control};
+use super::iopub::{Iopub, sealed};
+use super::message::{Envelope, Key};
+use super::publisher::{Limits, Publisher, Welcome};
+use super::shell::{Arrival, Arrivals, Shell};
+use super::sockets::{heartbeat, read, router};
+use crate::engine::{Engine, Failure};
+use jupyter_protocol::connection_info::{ConnectionInfo, Transport};
+use jupyter_protocol::messaging::IoPubWelcome;
+use serde_json::json;
+use std::io;
+use std::os::unix::process::parent_id;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, mpsc};
+use std::thread;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::unbounded_channel;
+
+/// How long an engine may take to shut down before the process ends anyway.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(3);
+
+/// How long the last messages may take to leave. The ROUTER sockets do not say when theirs have left, so this time is
+/// always spent; a reply on a local connection needs a small part of it.
+const LINGER: Duration = Duration::from_millis(50);
+const DRAIN_LIMIT: Duration = Duration::from_millis(500);
+
+const PARENT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What a kernel says about itself and where it keeps its history.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Shared by the kernels of one user; None keeps the history in memory.
+    pub history: Option<PathBuf>,
+    pub version: String,
+    pub rust_version: String,
+    pub banner: String,
+}
+
+/// Reads a connection file.
+pub fn connection(file: &Path) -> io::Result<ConnectionInfo> {
+    let bad = |e: &dyn std::fmt::Display| io::Error::other(format!("connection file {}: {e}", file.display()));
+    let bytes = std::fs::read(file).map_err(|e| bad(&e))?;
+    serde_json::from_slice(&bytes).map_err(|e| bad(&e))
+}
+
+/// Serves one kernel until it is told to end. The engine starts beside the sockets, on a thread of its own, so that a
+/// front end is answered before it is ready; a failure to start is shown by every cell.
+pub fn serve<F>(connection: &ConnectionInfo, options: Options, engine: F) -> io::Result<()>
+where
+    F: FnOnce() -> Result<Arc<dyn Engine>, Failure> + Send + 'static,
+{
+    let key = Key::new(&connection.signature_scheme, &connection.key).map_err(io::Error::other)?;
+    // Two threads: encoding a megabyte of output must not delay an interrupt.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let served = runtime.block_on(bring_up(connection, key, options, engine));
+    // What still runs is a cell that would not end; the process is about to.
+    runtime.shutdown_background();
+    served
+}
+
+async fn bring_up<F>(connection: &ConnectionInfo, key: Key, options: Options, engine: F) -> io::Result<()>
+where
+    F: FnOnce() -> Result<Arc<dyn Engine>, Failure> + Send + 'static,
+{
+    let envelope = Arc::new(Envelope::new(key.clone()));
+    let publisher = bind_iopub(connection, envelope.clone()).await?;
+    let (hb, hb_reader, _) = router(&connection.hb_url()).await?;
+    let (control_out, control_reader, _) = router(&connection.control_url()).await?;
+    let (stdin, stdin_reader, _) = router(&connection.stdin_url()).await?;
+    let (shell, shell_reader, _) = router(&connection.shell_url()).await?;
+
+    let (fences, shell_fences) = unbounded_channel();
+    let Options { history, version, rust_version, banner } = options;
+    let hub = Arc::new(Hub {
+        iopub: Iopub::start(publisher.clone(), envelope.clone()),
+        envelope,
+        shell,
+        control: control_out,
+        stdin,
+        fences,
+        engine: OnceLock::new(),
+        about: About { version, rust_version, banner },
+        asking: Default::default(),
+        stop: Notify::new(),
+    });
+    hub.iopub.status(&Arc::new(json!({})), "starting");
+
+    let starting = hub.clone();
+    thread::Builder::new().name("engine-start".into()).spawn(move || {
+        let _ = starting.engine.set(engine());
+    })?;
+    let (arrivals, requests) = (Arrivals::default(), mpsc::channel());
+    let shell = (hub.clone(), arrivals.clone());
+    thread::Builder::new()
+        .name("shell".into())
+        .spawn(move || Shell::new(shell.0, History::open(history), shell.1).run(requests.1))?;
+
+    tokio::spawn(heartbeat(hb_reader, hb));
+    tokio::spawn(read(shell_reader, "shell", key.clone(), shell_fences, {
+        let hub = hub.clone();
+        move |message| match message.msg_type.as_str() {
+            // Old clients send these here, and neither can wait for the running cell.
+            "shutdown_request" | "interrupt_request" => {
+                tokio::spawn(control(hub.clone(), hub.shell.clone(), message));
+            }
+            _ => {
+                let number = arrivals.fetch_add(1, Ordering::AcqRel) + 1;
+                let _ = requests.0.send(Arrival { number, message });
+            }
+        }
+    }));
+    tokio::spawn(read(control_reader, "control", key.clone(), unbounded_channel().1, {
+        let hub = hub.clone();
+        move |message| {
+            tokio::spawn(control(hub.clone(), hub.control.clone(), message));
+        }
+    }));
+    tokio::spawn(read(stdin_reader, "stdin", key, unbounded_channel().1, {
+        let hub = hub.clone();
+        move |message| match message.msg_type.as_str() {
+            "input_reply" => hub.answer(Ok(text(&message.content, "value"))),
+            other => super::log(format_args!("stdin: no use for a message of type {other:?}")),
+        }
+    }));
+
+    wait_for_the_end(&hub).await?;
+    bring_down(&hub, &publisher).await;
+    Ok(())
+}
+
+async fn bind_iopub(connection: &ConnectionInfo, envelope: Arc<Envelope>) -> io::Result<Publisher> {
+    let welcome: Welcome = Box::new(move |topic| {
+        let subscription = String::from_utf8_lossy(topic).into_owned();
+        let content = super::content::typed(IoPubWelcome::new(subscription));
+        let mut frames = sealed(&envelope, &json!({}), "iopub_welcome", &content);
+        // JEP 65: the topic is the subscription itself.
+        frames[0] = bytes::Bytes::copy_from_slice(topic);
+        frames
+    });
+    let bound = match connection.transport {
+        Transport::TCP => {
+            Publisher::bind_tcp(&connection.ip, connection.iopub_port, welcome, Limits::default()).await.map(|b| b.0)
+        }
+        Transport::IPC => {
+            let url = connection.iopub_url();
+            Publisher::bind_ipc(Path::new(url.trim_start_matches("ipc://")), welcome, Limits::default()).await
+        }
+    };
+    bound.map_err(|e| io::Error::other(format!("cannot listen on {}: {e}", connection.iopub_url())))
+}
+
+async fn wait_for_the_end(hub: &Arc<Hub>) -> io::Result<()> {
+    let mut interrupts = signal(SignalKind::interrupt())?;
+    let mut terminations = signal(SignalKind::terminate())?;
+    let parent = orphaned();
+    tokio::pin!(parent);
+    loop {
+        tokio::select! {
+            _ = hub.stop.notified() => return Ok(()),
+            _ = terminations.recv() => return Ok(()),
+            _ = &mut parent => {
+                super::log(format_args!("the parent process is gone"));
+                return Ok(());
+            }
+            _ = interrupts.recv() => hub.interrupt().await,
+        }
+    }
+}
+
+/// Ends when the process that started this kernel has ended. Only asked for where Jupyter says who that is.
+async fn orphaned() {
+    let Some(named) = std::env::var("JPY_PARENT_PID").ok().and_then(|pid| pid.parse::<u32>().ok()) else {
+        return std::future::pending().await;
+    };
+    let first = parent_id();
+    // A wrapper may stand between Jupyter and this process, and in a container Jupyter may not be visible at all.
+    let process = PathBuf::from(format!("/proc/{named}"));
+    let visible = process.exists();
+    let mut every = tokio::time::interval(PARENT_INTERVAL);
+    loop {
+        every.tick().await;
+        if parent_id() != first || (visible && !process.exists()) {
+            return;
+        }
+    }
+}
+
+async fn bring_down(hub: &Arc<Hub>, publisher: &Publisher) {
+    if let Some(Ok(engine)) = hub.engine.get() {
+        let engine = engine.clone();
+        let ended = tokio::task::spawn_blocking(move || engine.shutdown());
+        let _ = tokio::time::timeout(SHUTDOWN_LIMIT, ended).await;
+    }
+    hub.iopub.close();
+    let _ = tokio::time::timeout(DRAIN_LIMIT, publisher.drained()).await;
+    tokio::time::sleep(LINGER).await;
+}

@@ -1,0 +1,247 @@
+//! The shell channel: one thread takes its requests in order, and runs the cells.
+use super::content::{self, Execute, byte_offset, number, text};
+use super::history::History;
+use super::hub::Hub;
+use super::message::{Message, timestamp};
+use crate::engine::{Completions, Engine, Event, Failure, Reply, Request};
+use jupyter_protocol::ExecutionCount;
+use jupyter_protocol::messaging::{ClearOutput, ExecuteInput};
+use serde_json::{Map, Value, json};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, PoisonError};
+use std::time::SystemTime;
+use tokio::sync::oneshot;
+
+/// Insight events a reply carries along; a cell can cause any number.
+const INSIGHT_LIMIT: usize = 200;
+
+/// A request and its place in the order of arrival.
+pub struct Arrival {
+    pub number: u64,
+    pub message: Message,
+}
+
+/// Counts arrivals; the reader counts up, the shell thread asks how far it has come.
+pub type Arrivals = Arc<AtomicU64>;
+
+pub struct Shell {
+    hub: Arc<Hub>,
+    history: History,
+    arrivals: Arrivals,
+    /// The number of the last cell that got one.
+    count: u64,
+    /// Execute requests up to this arrival are not run, because a cell before them failed.
+    abort_through: u64,
+}
+
+impl Shell {
+    pub fn new(hub: Arc<Hub>, history: History, arrivals: Arrivals) -> Shell {
+        Shell { hub, history, arrivals, count: 0, abort_through: 0 }
+    }
+
+    /// Takes requests until nobody can send any.
+    pub fn run(mut self, requests: Receiver<Arrival>) {
+        for arrival in requests {
+            let header = arrival.message.header.clone();
+            self.hub.iopub.status(&header, "busy");
+            self.handle(&arrival);
+            self.hub.iopub.status(&header, "idle");
+        }
+    }
+
+    fn handle(&mut self, arrival: &Arrival) {
+        let message = &arrival.message;
+        let asked = &message.content;
+        let code = || text(asked, "code");
+        let (reply_type, reply) = match message.msg_type.as_str() {
+            "execute_request" if arrival.number <= self.abort_through => {
+                ("execute_reply", json!({"status": "aborted"}))
+            }
+            "execute_request" => return self.execute(message),
+            "kernel_info_request" => return self.hub.kernel_info(&self.hub.shell, message),
+            "is_complete_request" => ("is_complete_reply", self.ask(|e| content::completeness(e.is_complete(&code())))),
+            "complete_request" => ("complete_reply", self.complete(asked)),
+            "inspect_request" => {
+                let (code, level) = (code(), number(asked, "detail_level").unwrap_or(0).clamp(0, 1));
+                let cursor = cursor(asked, &code);
+                ("inspect_reply", self.ask(|e| content::inspection(e.inspect(&code, cursor, level as u8))))
+            }
+            "history_request" => ("history_reply", content::history(self.history.ask(asked))),
+            "comm_info_request" => ("comm_info_reply", json!({"status": "ok", "comms": {}})),
+            "comm_open" => return self.refuse_comm(message),
+            // Of comms that were refused, or closed by the front end: nothing to do.
+            "comm_msg" | "comm_close" => return,
+            other => return super::log(format_args!("shell: no answer to a message of type {other:?}")),
+        };
+        self.hub.reply(&self.hub.shell, message, reply_type, &reply);
+    }
+
+    /// Asks the engine; one that did not start, or that panics, answers with an error.
+    fn ask(&self, question: impl FnOnce(&dyn Engine) -> Value) -> Value {
+        let asked = match self.hub.engine() {
+            Ok(engine) => catch_unwind(AssertUnwindSafe(|| question(engine.as_ref()))).map_err(internal),
+            Err(failure) => Err(failure.clone()),
+        };
+        asked.unwrap_or_else(|failure| content::error(&failure, json!({"status": "error"})))
+    }
+
+    fn complete(&self, asked: &Map<String, Value>) -> Value {
+        let code = text(asked, "code");
+        let cursor = cursor(asked, &code);
+        self.ask(|engine| {
+            let found = engine.complete(&code, cursor);
+            // A range that does not fit the code would make the front end replace the wrong text.
+            let fits = found.start <= found.end && found.end <= code.len();
+            let found = if fits { found } else { Completions { start: cursor, end: cursor, matches: found.matches } };
+            content::completions(&code, &found)
+        })
+    }
+
+    /// No target is known, and a comm with an unknown target is closed at once.
+    fn refuse_comm(&self, message: &Message) {
+        let (id, target) = (text(&message.content, "comm_id"), text(&message.content, "target_name"));
+        super::log(format_args!("shell: no comm target {target:?}"));
+        self.hub.iopub.send(&message.header, "comm_close", json!({"comm_id": id, "data": {}}));
+    }
+
+    fn execute(&mut self, message: &Message) {
+        let asked = Execute::read(&message.content);
+        let started = timestamp(SystemTime::now());
+        let cell = self.count + 1;
+        let iopub = &self.hub.iopub;
+        if !asked.silent {
+            let input = ExecuteInput { code: asked.code.clone(), execution_count: ExecutionCount::new(cell as usize) };
+            iopub.send(&message.header, "execute_input", content::typed(input));
+        }
+        let request = Request {
+            code: asked.code.clone(),
+            silent: asked.silent,
+            store_history: asked.store_history,
+            allow_stdin: asked.allow_stdin,
+            cell,
+        };
+        let mut outputs = Outputs {
+            hub: &self.hub,
+            message,
+            asked: &asked,
+            cell,
+            pages: vec![],
+            insight: vec![],
+            result: String::new(),
+        };
+        let reply = match self.hub.engine() {
+            Ok(engine) => catch_unwind(AssertUnwindSafe(|| engine.execute(&request, &mut |event| outputs.take(event))))
+                .unwrap_or_else(|panic| Reply::Error(internal(panic))),
+            Err(failure) => Reply::Error(failure.clone()),
+        };
+        let Outputs { pages, insight, result, .. } = outputs;
+        // A question the cell no longer waits for.
+        self.hub.asking.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if asked.store_history {
+            self.count = cell;
+            self.history.add(cell, &asked.code, &result);
+        }
+        let failure = content::failure_of(reply);
+        let status = if failure.is_some() { "error" } else { "ok" };
+        let mut content = json!({"status": status, "execution_count": cell, "payload": pages, "user_expressions": {}});
+        match failure {
+            Some(failure) => {
+                if !asked.silent {
+                    iopub.send(&message.header, "error", content::error(&failure, json!({})));
+                }
+                content = content::error(&failure, content);
+                if asked.stop_on_error {
+                    self.abort_what_waits();
+                }
+            }
+            None => content["user_expressions"] = self.evaluate(&asked),
+        }
+        let mut metadata = json!({"started": started, "status": status, "dependencies_met": true});
+        if !insight.is_empty() {
+            metadata["xlazy"] = json!(insight);
+        }
+        self.hub.reply_with(&self.hub.shell, message, "execute_reply", &metadata, &content);
+    }
+
+    fn evaluate(&self, asked: &Execute) -> Value {
+        let evaluate = |expression: &str| self.ask(|engine| content::expression(engine.evaluate(expression)));
+        asked.user_expressions.iter().map(|(name, expression)| (name.clone(), evaluate(expression))).collect()
+    }
+
+    /// Everything that has arrived by now is not run; what arrives later is.
+    fn abort_what_waits(&mut self) {
+        let (fence, passed) = oneshot::channel();
+        if self.hub.fences.send(fence).is_ok() {
+            let _ = passed.blocking_recv();
+        }
+        self.abort_through = self.arrivals.load(Ordering::Acquire);
+    }
+}
+
+/// What a running cell shows, on its way out.
+struct Outputs<'a> {
+    hub: &'a Hub,
+    message: &'a Message,
+    asked: &'a Execute,
+    cell: u64,
+    pages: Vec<Value>,
+    insight: Vec<Value>,
+    /// The plain text of the result, for the history.
+    result: String,
+}
+
+impl Outputs<'_> {
+    fn take(&mut self, event: Event) {
+        let (iopub, parent) = (&self.hub.iopub, &self.message.header);
+        match event {
+            Event::Input { prompt, password, answer } => match self.asked.allow_stdin {
+                true => self.hub.ask(self.message, &prompt, password, answer),
+                false => {
+                    let refusal = "this front end does not allow a cell to ask for input (allow_stdin is false)";
+                    let _ = answer.send(Err(refusal.into()));
+                }
+            },
+            Event::Page(bundle) => {
+                self.pages.push(json!({"source": "page", "data": content::data(&bundle), "start": 0}));
+            }
+            Event::Insight { kind, json } if self.insight.len() < INSIGHT_LIMIT => {
+                let detail = serde_json::from_str(&json).unwrap_or(Value::String(json));
+                self.insight.push(json!({"kind": kind, "detail": detail}));
+            }
+            Event::Insight { .. } => {}
+            // A silent cell broadcasts nothing.
+            _ if self.asked.silent => {}
+            Event::Stream { stderr, text } => iopub.stream(parent, stderr, text),
+            Event::Display { bundle, id, update } => {
+                let transient = id.map_or_else(|| json!({}), |id| json!({"display_id": id}));
+                let msg_type = if update { "update_display_data" } else { "display_data" };
+                let shown = json!({"data": content::data(&bundle), "metadata": {}, "transient": transient});
+                iopub.send(parent, msg_type, shown);
+            }
+            Event::Result(bundle) => {
+                self.result = bundle.plain().to_owned();
+                let data = content::data(&bundle);
+                let shown = json!({"execution_count": self.cell, "data": data, "metadata": {}});
+                iopub.send(parent, "execute_result", shown);
+            }
+            Event::ClearOutput { wait } => iopub.send(parent, "clear_output", content::typed(ClearOutput { wait })),
+        }
+    }
+}
+
+fn cursor(asked: &Map<String, Value>, code: &str) -> usize {
+    number(asked, "cursor_pos").map_or(code.len(), |at| byte_offset(code, at))
+}
+
+/// A panic in the engine is a bug of ours; the session goes on and the user learns of it.
+fn internal(panic: Box<dyn Any + Send>) -> Failure {
+    let message = match (panic.downcast_ref::<String>(), panic.downcast_ref::<&str>()) {
+        (Some(text), _) => text.clone(),
+        (_, Some(text)) => (*text).to_owned(),
+        _ => "a panic without a message".to_owned(),
+    };
+    Failure { name: "InternalError".into(), message: format!("xlazy itself failed: {message}"), traceback: vec![] }
+}

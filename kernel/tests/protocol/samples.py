@@ -1,0 +1,47 @@
+"""What the protocol suite sends: Rust for the real kernel, the toy language of mock_engine.rs for the mock."""
+
+import os
+
+REAL = {
+    "code_hello_world": 'println!("hello, world");',
+    "code_stderr": 'eprintln!("test");',
+    "completion_samples": [{"text": "%hel"}, {"text": "let protocol_name = 1; protocol_na"}],
+    "complete_code_samples": ["1 + 1", "let x = 5;", "fn f() -> i32 {\n    1\n}", "%help"],
+    "incomplete_code_samples": ["fn f() {", "let x = (1,", 'let s = "abc'],
+    "invalid_code_samples": ["fn f() }", "let x = 1);"],
+    "code_page_something": "%help",
+    "code_generate_error": "compile_error_on_purpose",
+    "code_execute_result": [
+        {"code": "6 * 7", "result": "42"},
+        {"code": '"a".repeat(3)', "result": '"aaa"'},
+        {"code": "1 + 1", "result": "2"},
+    ],
+    "code_display_data": [{"code": 'xlazy::display::html("<b>bold</b>");', "mime": "text/html"}],
+    "code_history_pattern": "6 ?*",
+    "code_inspect_sample": "%help",
+    "code_clear_output": "xlazy::display::clear_output(false);",
+    "loop_forever": "let mut n = 0u64; loop { n = n.wrapping_add(1); }",
+    "ask_for_input": None,
+    "good": "1 + 1",
+}
+
+MOCK = {
+    "code_hello_world": "print hello, world",
+    "code_stderr": "eprint test",
+    "completion_samples": [{"text": "pri", "matches": ["print", "println"]}, {"text": "zz", "matches": []}],
+    "complete_code_samples": ["1+1"],
+    "incomplete_code_samples": ["loop {"],
+    "invalid_code_samples": [")"],
+    "code_page_something": "page help",
+    "code_generate_error": "error boom",
+    "code_execute_result": [{"code": "6+7", "result": "13"}, {"code": "1+1", "result": "2"}, {"code": "cell"}],
+    "code_display_data": [{"code": "display x", "mime": "text/html"}],
+    "code_history_pattern": "6?*",
+    "code_inspect_sample": "print",
+    "code_clear_output": "clear",
+    "loop_forever": "wait",
+    "ask_for_input": "input name?",
+    "good": "1+1",
+}
+
+SAMPLES = REAL if os.environ.get("XLAZY_KERNEL", "real") == "real" else MOCK
