@@ -1,1 +1,524 @@
-//! Rust cells: split, generate, compile, load.
+//! Rust cells: split, generate, compile, load. [`RustEngine`] is the engine that front ends run.
+mod compile;
+mod complete;
+mod errors;
+mod generate;
+mod groups;
+pub mod install;
+mod rustc;
+mod scan;
+mod session;
+mod source;
+mod split;
+mod types;
+
+use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Request};
+use crate::magics;
+use compile::{Compiler, Refused, Scope, Timing};
+use errors::{run_failure, sentence};
+use install::Installation;
+use nix::sys::signal::Signal;
+use session::{News, SessionProcess, signal};
+use source::CellText;
+use split::Segment;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use xlazy_mime::{Ask, Bundle, Outcome, RunCell, Tell, Var};
+
+/// Runs Rust cells in a session process of its own.
+pub struct RustEngine {
+    /// Held while a cell runs, magics included.
+    busy: Mutex<()>,
+    state: Mutex<State>,
+    shared: Shared,
+}
+
+/// What an interrupt, a completion or an inspection needs while a cell runs.
+struct Shared {
+    executing: AtomicBool,
+    /// An interrupt came in during this cell.
+    interrupted: AtomicBool,
+    /// The session that runs a cell at the moment; 0 between cells.
+    running_pid: AtomicI32,
+    last_interrupt: Mutex<Option<Instant>>,
+    forced: AtomicBool,
+    at_work: Mutex<rustc::AtWork>,
+    names: RwLock<complete::Names>,
+}
+
+struct State {
+    install: Installation,
+    dir: PathBuf,
+    compiler: Compiler,
+    session: SessionProcess,
+    vars: Vec<Var>,
+    /// What became of variables that are no longer there.
+    gone: HashMap<String, String>,
+    runs: u64,
+    calls: u64,
+}
+
+/// A second interrupt within this time ends a session that does not react to the first.
+const INSIST: Duration = Duration::from_secs(5);
+const CALL_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// What a run may do besides running.
+struct Mode {
+    cell: u64,
+    silent: bool,
+    allow_stdin: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl RustEngine {
+    /// Starts a session and a compiler for its first cell.
+    pub fn start(install: Installation) -> Result<RustEngine, Failure> {
+        let state = State::start(install)?;
+        let shared = Shared {
+            executing: AtomicBool::new(false),
+            interrupted: AtomicBool::new(false),
+            running_pid: AtomicI32::new(0),
+            last_interrupt: Mutex::new(None),
+            forced: AtomicBool::new(false),
+            at_work: Mutex::new(state.compiler.at_work.clone()),
+            names: RwLock::default(),
+        };
+        Ok(RustEngine { busy: Mutex::new(()), state: Mutex::new(state), shared })
+    }
+
+    /// Runs all parts of a cell, magics and Rust, until one fails.
+    fn run_all(&self, mode: &Mode, code: &str, events: &mut dyn FnMut(Event)) -> Reply {
+        let known = |name: &str| self.names().knows(name);
+        let cell = Arc::new(CellText { cell: mode.cell, text: code.to_owned() });
+        for segment in split::segments(code, &known) {
+            let reply = match segment {
+                Segment::Magic { line, body } => {
+                    let run = ForMagics { engine: self, mode };
+                    magics::run(&code[line], body.map(|b| &code[b]), &run, events)
+                }
+                Segment::Code(range) => self.run_code(mode, &cell, range, events),
+            };
+            if self.shared.interrupted.load(Ordering::SeqCst) && reply == Reply::Ok {
+                return Reply::Interrupted;
+            }
+            if reply != Reply::Ok {
+                return reply;
+            }
+        }
+        Reply::Ok
+    }
+
+    fn run_code(&self, mode: &Mode, cell: &Arc<CellText>, range: Range<usize>, events: &mut dyn FnMut(Event)) -> Reply {
+        if let Some(command) = evcxr_command(&cell.text[range.clone()]) {
+            let message =
+                format!("{command} is not here yet: this version of xlazy has no commands that begin with a colon");
+            return Reply::Error(sentence("NotSupported", message));
+        }
+        let mut state = lock(&self.state);
+        let reply = state.run(mode, cell, range, &self.shared, events);
+        *self.shared.names.write().unwrap_or_else(PoisonError::into_inner) = state.names();
+        state.compiler.warm_up();
+        reply
+    }
+
+    fn names(&self) -> std::sync::RwLockReadGuard<'_, complete::Names> {
+        self.shared.names.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self) -> (MutexGuard<'_, ()>, Executing<'_>) {
+        let busy = lock(&self.busy);
+        self.shared.interrupted.store(false, Ordering::SeqCst);
+        self.shared.forced.store(false, Ordering::SeqCst);
+        *lock(&self.shared.last_interrupt) = None;
+        self.shared.executing.store(true, Ordering::SeqCst);
+        (busy, Executing(&self.shared))
+    }
+
+    /// Asks the runtime; `None` while a cell runs.
+    fn try_call(&self, name: &str, args: &str) -> Option<Result<Bundle, Failure>> {
+        match self.state.try_lock() {
+            Ok(mut state) if !self.shared.executing.load(Ordering::SeqCst) => Some(state.call(name, args)),
+            _ => None,
+        }
+    }
+}
+
+/// Says so when a cell has come to its end, however it did.
+struct Executing<'a>(&'a Shared);
+
+impl Drop for Executing<'_> {
+    fn drop(&mut self) {
+        self.0.executing.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Engine for RustEngine {
+    fn execute(&self, request: &Request, events: &mut dyn FnMut(Event)) -> Reply {
+        let _running = self.enter();
+        let mode = Mode { cell: request.cell, silent: request.silent, allow_stdin: request.allow_stdin };
+        self.run_all(&mode, &request.code, events)
+    }
+
+    fn evaluate(&self, expression: &str) -> Result<Bundle, Failure> {
+        let _running = self.enter();
+        let mode = Mode { cell: 0, silent: false, allow_stdin: false };
+        let mut value = None;
+        let reply = self.run_all(&mode, expression, &mut |event| {
+            if let Event::Result(bundle) = event {
+                value = Some(bundle);
+            }
+        });
+        match reply {
+            Reply::Ok => Ok(value.unwrap_or_else(|| Bundle::text("()"))),
+            Reply::Error(failure) => Err(failure),
+            Reply::Interrupted => Err(sentence("Interrupted", "the expression was interrupted")),
+        }
+    }
+
+    fn complete(&self, code: &str, cursor: usize) -> Completions {
+        let cursor = code.floor_char_boundary(cursor.min(code.len()));
+        let runtime = self.try_call("names", "").and_then(Result::ok);
+        complete::complete(&self.names(), runtime.as_ref(), code, cursor)
+    }
+
+    fn inspect(&self, code: &str, cursor: usize, detail: u8) -> Option<Bundle> {
+        let cursor = code.floor_char_boundary(cursor.min(code.len()));
+        let name = complete::name_at(code, cursor)?;
+        complete::inspect(&self.names(), &name, detail).or_else(|| self.try_call("doc", &name)?.ok())
+    }
+
+    fn is_complete(&self, code: &str) -> Completeness {
+        complete::is_complete(code)
+    }
+
+    fn interrupt(&self) {
+        let shared = &self.shared;
+        if !shared.executing.load(Ordering::SeqCst) {
+            return;
+        }
+        shared.interrupted.store(true, Ordering::SeqCst);
+        magics::interrupt();
+        lock(&shared.at_work).kill();
+        let pid = shared.running_pid.load(Ordering::SeqCst);
+        let again = lock(&shared.last_interrupt).replace(Instant::now()).is_some_and(|t| t.elapsed() < INSIST);
+        if pid != 0 && again {
+            shared.forced.store(true, Ordering::SeqCst);
+            signal(pid, Signal::SIGKILL);
+        } else {
+            signal(pid, Signal::SIGINT);
+        }
+    }
+
+    fn restart(&self) -> Result<(), Failure> {
+        signal(self.shared.running_pid.load(Ordering::SeqCst), Signal::SIGKILL);
+        lock(&self.shared.at_work).kill();
+        let mut state = lock(&self.state);
+        let install = state.install.clone();
+        *state = State::start(install)?;
+        *lock(&self.shared.at_work) = state.compiler.at_work.clone();
+        *self.shared.names.write().unwrap_or_else(PoisonError::into_inner) = state.names();
+        Ok(())
+    }
+
+    fn shutdown(&self) {
+        signal(self.shared.running_pid.load(Ordering::SeqCst), Signal::SIGKILL);
+        lock(&self.shared.at_work).kill();
+        let mut state = lock(&self.state);
+        state.compiler.cool_down();
+        state.session.ask(&Ask::Shutdown);
+    }
+}
+
+/// What magics see of the engine.
+struct ForMagics<'a> {
+    engine: &'a RustEngine,
+    mode: &'a Mode,
+}
+
+impl magics::Session for ForMagics<'_> {
+    fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure> {
+        lock(&self.engine.state).call(name, args)
+    }
+
+    fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply {
+        let mode = Mode { cell: self.mode.cell, silent: self.mode.silent, allow_stdin: self.mode.allow_stdin };
+        self.engine.run_all(&mode, code, events)
+    }
+
+    fn vars(&self) -> Vec<Var> {
+        lock(&self.engine.state).vars.clone()
+    }
+}
+
+impl State {
+    fn start(install: Installation) -> Result<State, Failure> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let unique = format!("xlazy-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let dir = std::env::temp_dir().join(unique);
+        std::fs::create_dir_all(&dir).map_err(|e| sentence("StartError", format!("{}: {e}", dir.display())))?;
+        let session = SessionProcess::start(&install).map_err(|e| sentence("StartError", e))?;
+        let compiler = Compiler::new(install.clone(), dir.clone());
+        Ok(State { install, dir, compiler, session, vars: Vec::new(), gone: HashMap::new(), runs: 0, calls: 0 })
+    }
+
+    fn run(
+        &mut self,
+        mode: &Mode,
+        cell: &Arc<CellText>,
+        range: Range<usize>,
+        shared: &Shared,
+        events: &mut dyn FnMut(Event),
+    ) -> Reply {
+        let scope = Scope { vars: &self.vars, gone: &self.gone };
+        let ready = match self.compiler.compile(cell, range, &scope) {
+            Ok(ready) => ready,
+            Err(Refused::Interrupted) => return Reply::Interrupted,
+            Err(Refused::Failure(failure)) => return Reply::Error(failure),
+        };
+        events(rustc_insight(mode.cell, &ready.timing));
+        if shared.interrupted.load(Ordering::SeqCst) {
+            return Reply::Interrupted;
+        }
+        self.compiler.commit(&ready);
+        self.drop_outdated(events);
+        let Some(object) = &ready.object else { return Reply::Ok };
+        self.runs += 1;
+        let run = RunCell {
+            run: self.runs,
+            cell: mode.cell,
+            object: object.to_string_lossy().into_owned(),
+            symbol: generate::ENTRY.into(),
+            file: ready.file.clone(),
+        };
+        shared.running_pid.store(self.session.pid(), Ordering::SeqCst);
+        self.session.ask(&Ask::Run(run));
+        // While the cell runs, the next one's compiler starts up.
+        self.compiler.warm_up();
+        let end = self.listen(mode, events, shared);
+        shared.running_pid.store(0, Ordering::SeqCst);
+        let _ = std::fs::remove_file(object);
+        match end {
+            Ok((outcome, vars, lost)) => self.conclude(mode, outcome, vars, lost, &ready.moves, events),
+            Err(how) => Reply::Error(self.replace_session(&how, shared)),
+        }
+    }
+
+    /// Passes on what the cell does until it is done; the error says how the session died.
+    fn listen(
+        &mut self,
+        mode: &Mode,
+        events: &mut dyn FnMut(Event),
+        shared: &Shared,
+    ) -> Result<(Outcome, Vec<Var>, Vec<String>), String> {
+        loop {
+            match self.session.next() {
+                News::Raw { stderr, text } => events(Event::Stream { stderr, text }),
+                News::Gone(how) => return Err(how),
+                News::Tell(Tell::Done { run, outcome, vars, lost }) if run == self.runs => {
+                    return Ok((outcome, vars, lost));
+                }
+                News::Tell(Tell::AskInput { prompt, password }) => {
+                    let answer = self.user_answer(mode, prompt, password, events, shared);
+                    if let Some(answer) = answer {
+                        self.session.ask(&Ask::Input(answer));
+                    }
+                }
+                News::Tell(Tell::Result(_)) if mode.silent => {}
+                News::Tell(tell) => pass_on(tell, events),
+            }
+        }
+    }
+
+    /// Waits for the user, and at the same time for the cell's end: an interrupt takes the question back.
+    fn user_answer(
+        &mut self,
+        mode: &Mode,
+        prompt: String,
+        password: bool,
+        events: &mut dyn FnMut(Event),
+        shared: &Shared,
+    ) -> Option<Result<String, String>> {
+        if !mode.allow_stdin {
+            return Some(Err("this front end has no way to ask the user".into()));
+        }
+        let (answer, answered) = channel();
+        events(Event::Input { prompt, password, answer });
+        loop {
+            match answered.recv_timeout(Duration::from_millis(20)) {
+                Ok(answer) => return Some(answer),
+                Err(RecvTimeoutError::Disconnected) => return Some(Err("the question was not answered".into())),
+                Err(RecvTimeoutError::Timeout) => {
+                    let over = matches!(self.session.look(), Some(News::Gone(_) | News::Tell(Tell::Done { .. })));
+                    if over || shared.forced.load(Ordering::SeqCst) {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    fn conclude(
+        &mut self,
+        mode: &Mode,
+        outcome: Outcome,
+        vars: Vec<Var>,
+        lost: Vec<String>,
+        moves: &std::collections::BTreeSet<String>,
+        events: &mut dyn FnMut(Event),
+    ) -> Reply {
+        let by = if mode.cell == 0 { "an unnumbered cell".to_owned() } else { format!("cell {}", mode.cell) };
+        let how = match outcome {
+            Outcome::Ok => format!("was moved by {by}: run the cell that makes it again, or move a `.clone()` of it"),
+            _ => format!("was lost when {by} ended early after moving it"),
+        };
+        for name in lost.iter().chain(moves) {
+            if !vars.iter().any(|v| v.name == *name) {
+                self.gone.insert(name.clone(), how.clone());
+            }
+        }
+        self.vars = vars;
+        self.gone.retain(|n, _| !self.vars.iter().any(|v| v.name == *n));
+        self.refuse_nameless(events);
+        match outcome {
+            Outcome::Ok => Reply::Ok,
+            Outcome::Interrupted => Reply::Interrupted,
+            Outcome::Failed(fault) => {
+                let compiler = &self.compiler;
+                Reply::Error(run_failure(&fault, &|file| compiler.source(file), &lost))
+            }
+        }
+    }
+
+    /// Drops variables of types that were redefined, and says so.
+    fn drop_outdated(&mut self, events: &mut dyn FnMut(Event)) {
+        let outdated = |v: &Var| {
+            let mut out = None;
+            types::nameable(&v.type_name, &mut |crate_name, path| {
+                let current = self.compiler.defs.current_path(crate_name, path).map(|(written, _)| written);
+                if current.is_none() {
+                    out = Some(path.to_owned());
+                }
+                Some(current.unwrap_or_default())
+            });
+            out.map(|path| (v.name.clone(), path))
+        };
+        let outdated: Vec<(String, String)> = self.vars.iter().filter_map(outdated).collect();
+        for (name, path) in &outdated {
+            let what = format!("was dropped because its type `{path}` was defined anew");
+            events(Event::Stream { stderr: true, text: format!("note: the variable `{name}` {what}\n") });
+            self.gone.insert(name.clone(), what);
+        }
+        self.forget(outdated.into_iter().map(|(name, _)| name).collect());
+    }
+
+    /// Drops variables whose types no later cell could write down, and says what to do instead.
+    fn refuse_nameless(&mut self, events: &mut dyn FnMut(Event)) {
+        let mut refused = Vec::new();
+        for v in &self.vars {
+            let named = types::nameable(&v.type_name, &mut |c, p| {
+                self.compiler.defs.current_path(c, p).map(|(written, _)| written).or(Some(String::new()))
+            });
+            if let types::Named::Refused(why) = named {
+                events(Event::Stream {
+                    stderr: true,
+                    text: format!("note: `{}` is not kept for later cells: {why}\n", v.name),
+                });
+                self.gone.insert(v.name.clone(), format!("was not kept: {why}"));
+                refused.push(v.name.clone());
+            }
+        }
+        self.forget(refused);
+    }
+
+    fn forget(&mut self, names: Vec<String>) {
+        if !names.is_empty() {
+            let _ = self.call("forget", &names.join(" "));
+            self.vars.retain(|v| !names.contains(&v.name));
+        }
+    }
+
+    /// The session died in a cell: a new one takes its place, and the error says what is lost.
+    fn replace_session(&mut self, how: &str, shared: &Shared) -> Failure {
+        let names: Vec<String> = self.vars.drain(..).map(|v| v.name).collect();
+        for name in &names {
+            self.gone.insert(name.clone(), "was lost when its session ended".into());
+        }
+        let forced = shared.forced.load(Ordering::SeqCst);
+        let mut message = match forced {
+            true => "the cell did not answer the interrupt, so its session was ended".to_owned(),
+            false => format!("the session process {how}"),
+        };
+        match SessionProcess::start(&self.install) {
+            Ok(session) => {
+                self.session = session;
+                message += "; a new one is running";
+            }
+            Err(e) => message += &format!("; a new one does not start: {e}"),
+        }
+        message += &match names.is_empty() {
+            true => ". No variables were lost".to_owned(),
+            false => format!(". Lost variables: {}", names.join(", ")),
+        };
+        message += ". Items (functions, types, macros) are still there";
+        sentence(if forced { "SessionRestarted" } else { "SessionDied" }, message)
+    }
+
+    fn call(&mut self, name: &str, args: &str) -> Result<Bundle, Failure> {
+        self.calls += 1;
+        let wanted = self.calls;
+        self.session.ask(&Ask::Call { id: wanted, name: name.into(), args: args.into() });
+        let answer = self.session.wait_for(CALL_TIMEOUT, |news| match news {
+            News::Tell(Tell::Reply { id, answer }) if id == wanted => Ok(answer),
+            other => Err(other),
+        });
+        match answer {
+            Some(Ok(bundle)) => Ok(bundle),
+            Some(Err(fault)) => Err(sentence(&fault.name, fault.message)),
+            None => Err(sentence("SessionDied", format!("the session did not answer {name}"))),
+        }
+    }
+
+    fn names(&self) -> complete::Names {
+        complete::Names::of(&self.vars, &self.compiler.defs)
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.compiler.cool_down();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn pass_on(tell: Tell, events: &mut dyn FnMut(Event)) {
+    match tell {
+        Tell::Stream { stderr, text } => events(Event::Stream { stderr, text }),
+        Tell::Display { bundle, id, update } => events(Event::Display { bundle, id, update }),
+        Tell::Result(bundle) => events(Event::Result(bundle)),
+        Tell::ClearOutput { wait } => events(Event::ClearOutput { wait }),
+        Tell::Event { kind, json } => events(Event::Insight { kind, json }),
+        Tell::Ready { .. } | Tell::AskInput { .. } | Tell::Done { .. } | Tell::Reply { .. } => {}
+    }
+}
+
+fn rustc_insight(cell: u64, timing: &Timing) -> Event {
+    let json = serde_json::json!({
+        "cell": cell, "definitions_ms": timing.group_ms, "statements_ms": timing.cell_ms, "compiles": timing.tries,
+    });
+    Event::Insight { kind: "rustc".into(), json: json.to_string() }
+}
+
+/// `:dep …` and its siblings, as evcxr has them.
+fn evcxr_command(code: &str) -> Option<&str> {
+    let line = code.trim_start().lines().next()?;
+    let is_command = line.starts_with(':') && line[1..].starts_with(|c: char| c.is_ascii_alphabetic());
+    is_command.then(|| line.split_whitespace().next().unwrap_or(line))
+}

@@ -1,0 +1,207 @@
+//! From a parsed cell to the source of a crate: a group of definitions, or the cell's statements.
+use super::groups::Definitions;
+use super::source::{CellText, Edit, Source, Tag, blanked};
+use super::split::{Binding, Item, Parsed};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A variable of an earlier cell that this one mentions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    pub name: String,
+    pub written_type: String,
+    /// Its type was compiled again from the same definition since it was stored.
+    pub adopt: bool,
+}
+
+/// What was learned from rustc's answer to an earlier try.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Variables that the cell moves: they cannot be put back.
+    pub moved: BTreeSet<String>,
+    /// Variables that the cell both declares and moves: there is nothing to store.
+    pub spent: BTreeSet<String>,
+    /// How far a closure's trait had to be weakened: 0 `Fn`, 1 `FnMut`, 2 `FnOnce`.
+    pub closures: BTreeMap<String, usize>,
+    /// An error type has `Debug` alone.
+    pub debug_errors: bool,
+    /// `use`s of earlier cells that no longer resolve.
+    pub dropped_uses: BTreeSet<String>,
+}
+
+pub const ENTRY: &str = "xlazy_cell";
+const NAME_IN_TEXT: &str = "g_0000000000000000";
+
+/// The crate of the cell's items, together with items of earlier cells. Its name is a hash of its text.
+pub fn group(
+    cell: &Arc<CellText>,
+    range: Range<usize>,
+    parsed: &Parsed,
+    moved: &[Item],
+    rest: &Definitions,
+    plan: &Plan,
+) -> (String, Source) {
+    let mut out = Source::default();
+    prologue(&mut out, "dylib", NAME_IN_TEXT, cell, parsed, rest, plan);
+    out.plain(&blank_lines_before(cell, &range));
+    let mut kept: Vec<Range<usize>> = parsed.items.iter().map(|i| i.range.clone()).collect();
+    kept.extend(parsed.use_ranges.iter().cloned());
+    kept.extend(parsed.macro_ranges.iter().cloned());
+    kept.sort_by_key(|r| r.start);
+    let mut edits: Vec<Edit> = parsed.items.iter().flat_map(|i| i.edits.iter().cloned()).collect();
+    let mut from = range.start;
+    for r in kept.iter().chain([&(range.end..range.end)]) {
+        let gap = from..r.start;
+        edits.push(Edit { text: blanked(&cell.text[gap.clone()]), range: gap });
+        from = r.end;
+    }
+    edits.sort_by_key(|e| e.range.start);
+    out.user(cell, range, &edits);
+    for item in moved {
+        out.plain("\n");
+        out.user(&item.source, item.range.clone(), &item.edits);
+    }
+    out.plain("\n");
+    let mut hash = Fnv::default();
+    hash.add(out.text.as_bytes());
+    let name = format!("g_{:016x}", hash.0);
+    out.text = out.text.replacen(NAME_IN_TEXT, &name, 1);
+    (name, out)
+}
+
+/// FNV-1a: the same in every version of the standard library, so that names may be kept on disk.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.0 = (self.0 ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3));
+    }
+}
+
+/// The crate that runs the cell's statements. `defs` are in force already, the cell's own items included.
+pub fn cell(
+    cell: &Arc<CellText>,
+    range: Range<usize>,
+    parsed: &Parsed,
+    defs: &Definitions,
+    loaded: &[Loaded],
+    plan: &Plan,
+    serial: u64,
+) -> Source {
+    let mut out = Source::default();
+    prologue(&mut out, "cdylib", &format!("cell_{serial}"), cell, parsed, defs, plan);
+    out.plain(&format!(
+        " #[unsafe(no_mangle)] pub extern \"C-unwind\" fn {ENTRY}() {{ use ::xlazy::cell::rt as xlazy_rt; \
+         use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepMove as _}};"
+    ));
+    for v in loaded {
+        let (name, ty) = (&v.name, &v.written_type);
+        let how = if v.adopt { "adopt" } else { "new" };
+        let text = format!(" let mut {name}: {ty} = (&&&xlazy_rt::Load::<{ty}>::{how}(\"{name}\")).load();");
+        out.generated(Tag::Load(name.clone()), &text);
+    }
+    let stop = if plan.debug_errors { "StopDebug" } else { "Stop" };
+    out.plain(&format!(" let xlazy_done = xlazy_rt::catch(|| -> ::core::result::Result<(), xlazy_rt::{stop}> {{"));
+    out.plain(&blank_lines_before(cell, &range));
+    out.user(cell, range.clone(), &statement_edits(cell, parsed));
+    out.plain("\n;");
+    for b in parsed.bindings.iter().filter(|b| !plan.spent.contains(&b.name)) {
+        out.generated(Tag::Keep(b.name.clone()), &keep(b, plan));
+    }
+    out.plain(" ::core::result::Result::Ok(()) });");
+    for v in loaded.iter().filter(|v| !plan.moved.contains(&v.name)) {
+        let name = &v.name;
+        let shadowed = parsed.bindings.iter().any(|b| b.name == *name);
+        let only = if shadowed { "if !xlazy_done " } else { "" };
+        let text = format!(" {only}{{ (&&xlazy_rt::Keep::new(\"{name}\", {name})).keep(); }}");
+        out.generated(Tag::Restore(name.clone()), &text);
+    }
+    out.plain(" }\n");
+    out
+}
+
+/// The generated text before the cell is one line, so that the cell's lines keep their numbers (`line!()` says them).
+fn blank_lines_before(cell: &CellText, range: &Range<usize>) -> String {
+    blanked(&cell.text[..range.start])
+}
+
+/// Everything on line 1: attributes, crates, what earlier cells defined, imported and called macros.
+fn prologue(
+    out: &mut Source,
+    crate_type: &str,
+    name: &str,
+    cell: &Arc<CellText>,
+    parsed: &Parsed,
+    defs: &Definitions,
+    plan: &Plan,
+) {
+    out.plain(&format!("#![crate_type=\"{crate_type}\"]#![crate_name=\"{name}\"]#![allow(warnings)]"));
+    for r in &parsed.inner_attributes {
+        out.user(cell, r.clone(), &[]);
+    }
+    out.plain(
+        " #[macro_use(print, println, eprint, eprintln, dbg)] extern crate xlazy; extern crate alloc; \
+         use ::xlazy::prelude::*;",
+    );
+    for g in &defs.groups {
+        let names: Vec<&str> = g.items.iter().flat_map(|i| &i.names).map(String::as_str).collect();
+        // Even a group of nothing but `impl`s must be linked.
+        out.plain(&format!(" extern crate {};", g.crate_name));
+        if !names.is_empty() {
+            out.plain(&format!(" use ::{}::{{{}}};", g.crate_name, names.join(", ")));
+        }
+    }
+    let own: BTreeSet<&str> = parsed.uses.iter().map(|u| u.binds.as_str()).collect();
+    for u in defs.uses.iter().filter(|u| !own.contains(u.binds.as_str()) && !plan.dropped_uses.contains(&u.binds)) {
+        out.generated(Tag::Use(u.binds.clone()), &format!(" {}", u.text));
+    }
+    let own: BTreeSet<&str> = parsed.macros.iter().map(|m| m.name.as_str()).collect();
+    for m in defs.macros.iter().filter(|m| !own.contains(m.name.as_str())) {
+        out.generated(Tag::Macro(m.name.clone()), &format!(" {}", m.text));
+    }
+}
+
+fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed) -> Vec<Edit> {
+    let mut edits = parsed.edits.clone();
+    let mut blank = parsed.inner_attributes.clone();
+    blank.extend(parsed.items.iter().map(|i| i.range.clone()));
+    edits.extend(blank.into_iter().map(|range| Edit { text: blanked(&cell.text[range.clone()]), range }));
+    edits.sort_by_key(|e| e.range.start);
+    if let Some(t) = &parsed.trailing {
+        // Around everything else that is inserted at the same places.
+        let first = edits.partition_point(|e| e.range.start < t.start);
+        edits.insert(first, Edit::insert(t.start, SHOW.0));
+        let last = edits.partition_point(|e| e.range.start <= t.end);
+        edits.insert(last, Edit::insert(t.end, SHOW.1));
+    }
+    edits
+}
+
+/// Shows the last expression: see `ShowRich` and its siblings in the runtime.
+const SHOW: (&str, &str) = (
+    "{ let xlazy_value = &(",
+    "); use xlazy_rt::{ShowRich as _, ShowPlain as _, ShowDebug as _, ShowOpaque as _, NoEvcxr as _}; \
+     xlazy_rt::result(match (&&xlazy_rt::Show(xlazy_value)).rich_bundle() { \
+     ::core::option::Option::None if xlazy_rt::evcxr_is_absent(&xlazy_value.evcxr_display()) => \
+     (&&xlazy_rt::Show(xlazy_value)).text_bundle(), rich => rich }); }",
+);
+
+fn keep(b: &Binding, plan: &Plan) -> String {
+    let name = &b.name;
+    let value = match b.closure {
+        None => name.clone(),
+        Some(arity) => {
+            let of = ["Fn", "FnMut", "FnOnce"][plan.closures.get(name).copied().unwrap_or(0).min(2)];
+            let args = vec!["_"; arity].join(", ");
+            format!("::alloc::boxed::Box::new({name}) as ::alloc::boxed::Box<dyn ::core::ops::{of}({args}) -> _>")
+        }
+    };
+    format!(" (&&xlazy_rt::Keep::new(\"{name}\", {value})).keep();")
+}

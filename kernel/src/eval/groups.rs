@@ -1,0 +1,178 @@
+//! Definition groups: which items are in force, and what a new cell's items make necessary to compile again.
+use super::split::{Item, Macro, Parsed, Use};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+
+/// Items that were compiled together, as one crate.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub crate_name: String,
+    pub object: PathBuf,
+    pub items: Vec<Item>,
+}
+
+/// Everything that earlier cells defined and that is still in force.
+#[derive(Clone, Debug, Default)]
+pub struct Definitions {
+    pub groups: Vec<Group>,
+    pub uses: Vec<Use>,
+    pub macros: Vec<Macro>,
+    /// For every group there ever was: its types, with the hash of each definition and of what it mentions.
+    past: HashMap<String, BTreeMap<String, u64>>,
+}
+
+/// What a cell's items call for.
+#[derive(Debug, Default)]
+pub struct Change {
+    /// The cell's own items need a new group.
+    pub needed: bool,
+    /// Items of earlier cells that go into the same group.
+    pub moved: Vec<Item>,
+    /// What is in force besides the new group.
+    pub rest: Definitions,
+}
+
+impl Definitions {
+    pub fn items(&self) -> impl Iterator<Item = (&Group, &Item)> {
+        self.groups.iter().flat_map(|g| g.items.iter().map(move |i| (g, i)))
+    }
+
+    pub fn item(&self, name: &str) -> Option<(&Group, &Item)> {
+        self.items().find(|(_, i)| i.names.iter().any(|n| n == name))
+    }
+
+    pub fn externs(&self) -> Vec<(String, PathBuf)> {
+        self.groups.iter().map(|g| (g.crate_name.clone(), g.object.clone())).collect()
+    }
+
+    /// What the cell's items replace and pull along.
+    pub fn change(&self, parsed: &Parsed) -> Change {
+        let mut rest = self.clone();
+        let binds: BTreeSet<&str> = parsed.items.iter().flat_map(|i| &i.names).map(String::as_str).collect();
+        let used: BTreeSet<&str> = parsed.uses.iter().map(|u| u.binds.as_str()).collect();
+        rest.uses.retain(|u| !binds.contains(u.binds.as_str()) && !used.contains(u.binds.as_str()));
+        let macros: BTreeSet<&str> = parsed.macros.iter().map(|m| m.name.as_str()).collect();
+        rest.macros.retain(|m| !macros.contains(m.name.as_str()));
+        if parsed.items.is_empty() || self.all_known(parsed) {
+            return Change { needed: false, moved: Vec::new(), rest };
+        }
+        let replaced = |old: &Item| parsed.items.iter().any(|new| replaces(new, old));
+        let mut touched: BTreeSet<String> = self.targets(parsed, &binds);
+        for (_, old) in self.items().filter(|(_, i)| replaced(i)) {
+            touched.extend(old.names.iter().cloned());
+            // Without its old `impl`, the type itself is compiled again.
+            touched.extend(
+                old.header.iter().map(|h| h.self_type.clone()).filter(|n| !n.is_empty() && self.item(n).is_some()),
+            );
+        }
+        let mut moved: Vec<Item> = Vec::new();
+        // An item that names something of the new group is compiled with it, and so on until nothing more is touched.
+        loop {
+            let next = rest.items().map(|(_, i)| i).find(|i| {
+                !replaced(i)
+                    && (i.names.iter().any(|n| touched.contains(n)) || i.mentions.iter().any(|m| touched.contains(m)))
+            });
+            let Some(next) = next.cloned() else { break };
+            touched.extend(next.names.iter().cloned());
+            for g in &mut rest.groups {
+                g.items.retain(|i| !same(i, &next));
+            }
+            moved.push(next);
+        }
+        moved.sort_by_key(|i| (i.source.cell, i.range.start));
+        for g in &mut rest.groups {
+            g.items.retain(|i| !replaced(i));
+        }
+        rest.groups.retain(|g| !g.items.is_empty());
+        Change { needed: true, moved, rest }
+    }
+
+    /// The very same items are in force already.
+    fn all_known(&self, parsed: &Parsed) -> bool {
+        parsed.items.iter().all(|new| self.items().any(|(_, old)| old.names == new.names && old.text() == new.text()))
+            && parsed.macros.iter().all(|m| self.macros.contains(m))
+            && parsed.uses.iter().all(|u| self.uses.contains(u))
+    }
+
+    /// Items of earlier cells that must share a crate with an `impl` of this cell: rustc allows an `impl` only beside
+    /// its type or its trait.
+    fn targets(&self, parsed: &Parsed, own: &BTreeSet<&str>) -> BTreeSet<String> {
+        let mut out = BTreeSet::new();
+        for header in parsed.items.iter().filter_map(|i| i.header.as_ref()) {
+            let local_trait = header.of_trait.as_ref().is_some_and(|t| own.contains(t.as_str()));
+            if local_trait || own.contains(header.self_type.as_str()) {
+                continue;
+            }
+            let candidates = [Some(&header.self_type), header.of_trait.as_ref()].into_iter().flatten();
+            out.extend(candidates.chain(&header.mentions).find(|n| self.item(n).is_some()).cloned());
+        }
+        out
+    }
+
+    /// Puts the new group in force, with the cell's `use`s and macros.
+    pub fn commit(mut self, group: Option<Group>, parsed: &Parsed) -> Definitions {
+        self.groups.extend(group);
+        self.uses.extend(parsed.uses.iter().cloned());
+        self.macros.extend(parsed.macros.iter().cloned());
+        let hashes = self.hashes();
+        for g in &self.groups {
+            let own = g.items.iter().flat_map(|i| &i.names).filter_map(|n| Some((n.clone(), *hashes.get(n)?)));
+            self.past.insert(g.crate_name.clone(), own.collect());
+        }
+        self
+    }
+
+    /// How a type of a definition group is written now, and whether it was compiled anew since; `None` when its
+    /// definition is another one today.
+    pub fn current_path(&self, crate_name: &str, path: &str) -> Option<(String, bool)> {
+        let name = path.split("::").next().unwrap_or(path);
+        let (group, _) = self.item(name)?;
+        if group.crate_name == crate_name {
+            return Some((format!("::{crate_name}::{path}"), false));
+        }
+        let was = self.past.get(crate_name)?.get(name)?;
+        let now = self.past.get(&group.crate_name)?.get(name)?;
+        (was == now).then(|| (format!("::{}::{path}", group.crate_name), true))
+    }
+
+    /// For each name in force, a hash of its definition and of the definitions of all types that it mentions.
+    fn hashes(&self) -> BTreeMap<String, u64> {
+        let types: BTreeMap<&str, &Item> = self
+            .items()
+            .filter(|(_, i)| i.is_type || i.names.len() == 1)
+            .flat_map(|(_, i)| i.names.iter().map(move |n| (n.as_str(), i)))
+            .collect();
+        let hash = |name: &str| {
+            let mut seen = BTreeSet::from([name]);
+            let mut todo = vec![name];
+            while let Some(name) = todo.pop() {
+                let Some(item) = types.get(name) else { continue };
+                for m in item.mentions.iter().filter_map(|m| types.get_key_value(m.as_str())) {
+                    if m.1.is_type && seen.insert(m.0) {
+                        todo.push(m.0);
+                    }
+                }
+            }
+            let mut h = DefaultHasher::new();
+            seen.iter().filter_map(|n| types.get(n)).for_each(|i| i.text().hash(&mut h));
+            h.finish()
+        };
+        types.keys().map(|n| ((*n).to_owned(), hash(n))).collect()
+    }
+}
+
+fn same(a: &Item, b: &Item) -> bool {
+    std::sync::Arc::ptr_eq(&a.source, &b.source) && a.range == b.range
+}
+
+/// Whether a new item takes the place of an old one.
+fn replaces(new: &Item, old: &Item) -> bool {
+    match (&new.header, &old.header) {
+        (Some(new), Some(old)) => {
+            new.text == old.text && (new.of_trait.is_some() || !new.members.is_disjoint(&old.members))
+        }
+        (None, None) => new.names.iter().any(|n| old.names.contains(n)),
+        _ => false,
+    }
+}

@@ -1,0 +1,173 @@
+//! Running rustc: one process waits, already started, for the next cell's source; its answer comes as JSON lines.
+use super::install::Installation;
+use serde_json::Value;
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A rustc that has started and waits for source text on its standard input.
+pub struct Warm {
+    child: Child,
+    pub serial: u64,
+    pub object: PathBuf,
+}
+
+/// The compiler that is at work, for whoever wants to stop it.
+#[derive(Clone, Default)]
+pub struct AtWork(Arc<Mutex<Option<Child>>>);
+
+impl AtWork {
+    pub fn kill(&self) -> bool {
+        let mut child = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        child.as_mut().is_some_and(|c| c.kill().is_ok())
+    }
+}
+
+/// One of rustc's messages, parsed as far as needed.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostic {
+    pub level: String,
+    pub code: String,
+    pub message: String,
+    pub spans: Vec<Span>,
+    pub children: Vec<Diagnostic>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+    pub primary: bool,
+    pub label: Option<String>,
+    pub replacement: Option<String>,
+    /// In the source given on standard input; otherwise in a library.
+    pub ours: bool,
+    /// Where the macro that this span is in was called.
+    pub call: Option<Box<Span>>,
+}
+
+pub enum Compiled {
+    Object(PathBuf),
+    Errors(Vec<Diagnostic>),
+    /// Somebody killed it.
+    Stopped,
+    /// rustc itself failed: no such file, out of memory, a crash.
+    Broken(String),
+}
+
+/// How locations in the objects name the source of a compilation; the kernel knows which cell that is.
+pub fn file_name(serial: u64) -> String {
+    format!("xlazy-cell-{serial}")
+}
+
+/// Starts rustc for a source yet to come. `externs` are definition groups: crate name and object.
+pub fn start(
+    install: &Installation,
+    dir: &Path,
+    serial: u64,
+    externs: &[(String, PathBuf)],
+    options: &[String],
+) -> std::io::Result<Warm> {
+    let object = dir.join(format!("libcell_{serial}.so"));
+    let mut command = Command::new(&install.toolchain.rustc);
+    // A path rather than `-`: rustc then sets itself up before it waits for the text.
+    command.arg("/dev/stdin").arg(format!("--remap-path-prefix=/dev/stdin={}", file_name(serial)));
+    command.args(["--edition=2024", "-Cprefer-dynamic", "-Copt-level=0", "-Cdebuginfo=0", "-Ccodegen-units=1"]);
+    command.args(["--error-format=json", "-Awarnings"]);
+    command.arg(with("--extern=xlazy=", &install.runtime_so));
+    command.arg(with("-Ldependency=", &install.deps_dir));
+    command.arg(with("-Ldependency=", dir));
+    for (name, path) in externs {
+        command.arg(with(&format!("--extern={name}="), path));
+    }
+    if let Some(lld) = &install.toolchain.lld {
+        command.arg(with("-Clinker=", &lld.exe)).arg("-Clinker-flavor=ld.lld");
+        command.args(lld.search.iter().map(|d| with("-Lnative=", d)));
+        command.arg(with("-Clink-arg=-rpath=", dir));
+    } else {
+        command.arg(with("-Clink-arg=-Wl,-rpath,", dir));
+    }
+    command.args(options).arg("-o").arg(&object);
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    Ok(Warm { child, serial, object })
+}
+
+fn with(option: &str, path: &Path) -> OsString {
+    let mut arg = OsString::from(option);
+    arg.push(path);
+    arg
+}
+
+impl Warm {
+    /// Throws a waiting compiler away.
+    pub fn discard(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Feeds it the source and waits for the object or the errors.
+    pub fn compile(mut self, source: &str, at_work: &AtWork) -> Compiled {
+        let stdin = self.child.stdin.take();
+        let stderr = self.child.stderr.take();
+        *at_work.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.child);
+        // A compiler that died early closes its end; its status says more than the write's error.
+        let _ = stdin.map(|mut s| s.write_all(source.as_bytes()));
+        let mut answer = String::new();
+        let _ = stderr.map(|mut e| e.read_to_string(&mut answer));
+        let child = at_work.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let status = match child.map(|mut c| c.wait()) {
+            Some(Ok(status)) => status,
+            Some(Err(e)) => return Compiled::Broken(e.to_string()),
+            None => return Compiled::Stopped,
+        };
+        if status.success() {
+            return Compiled::Object(self.object);
+        }
+        let errors: Vec<Diagnostic> = answer
+            .lines()
+            .filter_map(|l| serde_json::from_str::<Value>(l).ok())
+            .map(|v| diagnostic(&v, &file_name(self.serial)))
+            .filter(|d| d.level.starts_with("error"))
+            .collect();
+        if std::os::unix::process::ExitStatusExt::signal(&status) == Some(9) {
+            return Compiled::Stopped;
+        }
+        if errors.is_empty() {
+            Compiled::Broken(format!("rustc: {status}\n{answer}"))
+        } else {
+            Compiled::Errors(errors)
+        }
+    }
+}
+
+fn text(v: &Value, key: &str) -> String {
+    v.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn diagnostic(v: &Value, file: &str) -> Diagnostic {
+    let list = |key| v.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    Diagnostic {
+        level: text(v, "level"),
+        code: v.get("code").map(|c| text(c, "code")).unwrap_or_default(),
+        message: text(v, "message"),
+        spans: list("spans").iter().map(|s| span(s, file)).collect(),
+        children: list("children").iter().map(|d| diagnostic(d, file)).collect(),
+    }
+}
+
+fn span(v: &Value, file: &str) -> Span {
+    let number = |key| v.get(key).and_then(Value::as_u64).unwrap_or(0) as usize;
+    let optional = |key| v.get(key).and_then(Value::as_str).map(str::to_owned);
+    let name = text(v, "file_name");
+    Span {
+        start: number("byte_start"),
+        end: number("byte_end"),
+        primary: v.get("is_primary").and_then(Value::as_bool).unwrap_or(false),
+        label: optional("label"),
+        replacement: optional("suggested_replacement"),
+        ours: name == file || name == "/dev/stdin",
+        call: v.get("expansion").and_then(|e| e.get("span")).map(|s| Box::new(span(s, file))),
+    }
+}

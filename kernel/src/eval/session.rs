@@ -1,0 +1,342 @@
+//! The session process as the kernel sees it: started, asked, listened to, and found dead.
+use super::install::Installation;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::collections::VecDeque;
+use std::io::{ErrorKind, PipeReader, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, channel, sync_channel};
+use std::time::Duration;
+use xlazy_mime::{Ask, Bundle, Frame, Tell};
+
+/// What comes from the session, in order.
+#[derive(Debug)]
+pub enum News {
+    Tell(Tell),
+    /// Written past the runtime to descriptor 1 or 2: C code, child processes, `std::io::stdout()`.
+    Raw {
+        stderr: bool,
+        text: String,
+    },
+    /// The process is gone; how it went, as the end of a sentence.
+    Gone(String),
+}
+
+pub struct SessionProcess {
+    to: UnixStream,
+    news: Receiver<News>,
+    /// News that came while something else was waited for.
+    backlog: VecDeque<News>,
+    pid: i32,
+}
+
+/// News waiting for the front end. When it is slow, the session's writers wait: ten million lines cost no memory.
+const WAITING_NEWS: usize = 256;
+/// Output of threads between cells that is kept for the next cell.
+const BACKLOG: usize = 10_000;
+
+impl SessionProcess {
+    pub fn start(install: &Installation) -> Result<SessionProcess, String> {
+        let (ours, theirs) = UnixStream::pair().map_err(|e| e.to_string())?;
+        let (send, news) = sync_channel(WAITING_NEWS);
+        let (started, start) = channel();
+        let install = install.clone();
+        let frames = ours.try_clone().map_err(|e| e.to_string())?;
+        // The thread that starts the process must live as long as it does: Linux ends a PR_SET_PDEATHSIG child when
+        // the *thread* that forked it ends.
+        std::thread::Builder::new()
+            .name("xlazy-session".into())
+            .spawn(move || match spawn(&install, theirs) {
+                Ok((child, out, err)) => {
+                    let _ = started.send(Ok(child.id() as i32));
+                    Pump {
+                        child,
+                        frames: Some(frames),
+                        buffer: Vec::new(),
+                        out: Raw::new(out),
+                        err: Raw::new(err),
+                        send,
+                    }
+                    .run();
+                }
+                Err(e) => drop(started.send(Err(format!("{}: {e}", install.session_exe.display())))),
+            })
+            .map_err(|e| e.to_string())?;
+        let pid = start.recv().unwrap_or_else(|_| Err("the session's thread ended".into()))?;
+        Ok(SessionProcess { to: ours, news, backlog: VecDeque::new(), pid })
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Puts a question. A dead session is noticed by what comes next, not here.
+    pub fn ask(&mut self, ask: &Ask) {
+        let _ = ask.send(&mut self.to);
+    }
+
+    pub fn next(&mut self) -> News {
+        self.backlog.pop_front().unwrap_or_else(|| self.news.recv().unwrap_or_else(|_| gone()))
+    }
+
+    /// What has come by now; keeps it for [`SessionProcess::next`].
+    pub fn look(&mut self) -> Option<&News> {
+        match self.news.try_recv() {
+            Ok(news) => self.keep(news),
+            Err(TryRecvError::Disconnected) => self.keep(gone()),
+            Err(TryRecvError::Empty) => return None,
+        }
+        self.backlog.back()
+    }
+
+    /// The next news that answers `wanted`; everything else is kept.
+    pub fn wait_for<T>(&mut self, timeout: Duration, mut wanted: impl FnMut(News) -> Result<T, News>) -> Option<T> {
+        let end = std::time::Instant::now() + timeout;
+        loop {
+            let left = end.saturating_duration_since(std::time::Instant::now());
+            let news = match self.news.recv_timeout(left) {
+                Ok(news) => news,
+                Err(RecvTimeoutError::Timeout) => return None,
+                Err(RecvTimeoutError::Disconnected) => gone(),
+            };
+            let is_end = matches!(news, News::Gone(_));
+            match wanted(news) {
+                Ok(answer) => return Some(answer),
+                Err(news) => self.keep(news),
+            }
+            if is_end {
+                return None;
+            }
+        }
+    }
+
+    fn keep(&mut self, news: News) {
+        let is_text = matches!(news, News::Raw { .. } | News::Tell(Tell::Stream { .. }));
+        if !is_text || self.backlog.len() < BACKLOG {
+            self.backlog.push_back(news);
+        }
+    }
+}
+
+impl Drop for SessionProcess {
+    fn drop(&mut self) {
+        // Its end of the stream closes; a session that does not notice, because a cell hangs, is killed.
+        self.ask(&Ask::Shutdown);
+        let _ = self.to.shutdown(std::net::Shutdown::Both);
+        let ended = self.wait_for(Duration::from_millis(300), |n| match n {
+            News::Gone(_) => Ok(()),
+            other => Err(other),
+        });
+        if ended.is_none() {
+            signal(self.pid, Signal::SIGKILL);
+        }
+    }
+}
+
+pub fn signal(pid: i32, signal: Signal) {
+    if pid > 0 {
+        let _ = kill(Pid::from_raw(pid), signal);
+    }
+}
+
+fn gone() -> News {
+    News::Gone("ended".into())
+}
+
+fn spawn(install: &Installation, frames: UnixStream) -> std::io::Result<(Child, PipeReader, PipeReader)> {
+    let (out, out_end) = std::io::pipe()?;
+    let (err, err_end) = std::io::pipe()?;
+    for end in [&out, &err] {
+        fcntl(end.as_fd(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    }
+    let child = Command::new(&install.session_exe)
+        .stdin(OwnedFd::from(frames))
+        .stdout(out_end)
+        .stderr(err_end)
+        .env("XLAZY_PLUGIN_DIR", &install.plugins_dir)
+        .env("LD_LIBRARY_PATH", install.library_path())
+        .env("TF_ENABLE_ONEDNN_OPTS", "0")
+        .env("TF_CPP_MIN_LOG_LEVEL", "3")
+        .spawn()?;
+    Ok((child, out, err))
+}
+
+/// Reads everything the session says. Text written to its descriptors comes before a frame that was sent after it.
+struct Pump {
+    child: Child,
+    frames: Option<UnixStream>,
+    buffer: Vec<u8>,
+    out: Raw,
+    err: Raw,
+    send: SyncSender<News>,
+}
+
+impl Pump {
+    fn run(mut self) {
+        let mut chunk = vec![0; 64 << 10];
+        while let Some(frames) = &mut self.frames {
+            let mut fds = vec![PollFd::new(frames.as_fd(), PollFlags::POLLIN)];
+            for raw in [&self.out, &self.err] {
+                fds.extend(raw.pipe.as_ref().map(|p| PollFd::new(p.as_fd(), PollFlags::POLLIN)));
+            }
+            if poll(&mut fds, PollTimeout::NONE).is_err() {
+                continue;
+            }
+            let readable = fds[0].revents().is_some_and(|r| !r.is_empty());
+            drop(fds);
+            if !readable {
+                self.drain();
+                continue;
+            }
+            // The frames first, then what was written before them, then the frames' news.
+            match frames.read(&mut chunk) {
+                Ok(0) => self.frames = None,
+                Ok(n) => self.buffer.extend_from_slice(&chunk[..n]),
+                Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
+                Err(_) => self.frames = None,
+            }
+            self.drain();
+            self.deliver();
+        }
+        let how = self.child.wait().map(|s| how_it_ended(&s, &self.err.tail)).unwrap_or_else(|e| e.to_string());
+        self.drain();
+        for raw in [&mut self.out, &mut self.err] {
+            raw.finish(&self.send);
+        }
+        let _ = self.send.send(News::Gone(how));
+    }
+
+    fn drain(&mut self) {
+        self.out.drain(false, &self.send);
+        self.err.drain(true, &self.send);
+    }
+
+    fn deliver(&mut self) {
+        let mut at = 0;
+        while let Some(head) = self.buffer.get(at..at + 4) {
+            let len = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+            let Some(body) = self.buffer.get(at + 4..at + 4 + len) else { break };
+            if let Ok(tell) = Tell::decode(body) {
+                let _ = self.send.send(News::Tell(tell));
+            }
+            at += 4 + len;
+        }
+        self.buffer.drain(..at);
+    }
+}
+
+/// One raw stream: text as it comes, and the displays that crates written for evcxr put into it.
+struct Raw {
+    pipe: Option<PipeReader>,
+    pending: Vec<u8>,
+    display: Option<(String, String)>,
+    /// The last text, for what a dying process said.
+    tail: String,
+}
+
+const BEGIN: &str = "EVCXR_BEGIN_CONTENT";
+const END: &str = "EVCXR_END_CONTENT";
+
+impl Raw {
+    fn new(pipe: PipeReader) -> Raw {
+        Raw { pipe: Some(pipe), pending: Vec::new(), display: None, tail: String::new() }
+    }
+
+    /// Reads until nothing is there at the moment.
+    fn drain(&mut self, stderr: bool, send: &SyncSender<News>) {
+        let mut chunk = [0; 16 << 10];
+        while let Some(pipe) = &mut self.pipe {
+            match pipe.read(&mut chunk) {
+                Ok(0) => self.pipe = None,
+                Ok(n) => {
+                    self.pending.extend_from_slice(&chunk[..n]);
+                    self.split(stderr, send);
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => self.pipe = None,
+            }
+        }
+    }
+
+    fn split(&mut self, stderr: bool, send: &SyncSender<News>) {
+        let mut text = String::new();
+        loop {
+            let end = self.pending.iter().position(|b| *b == b'\n');
+            let Some(end) = end else { break };
+            let line: Vec<u8> = self.pending.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line);
+            match &mut self.display {
+                Some((mime, content)) if line.trim_end() == END => {
+                    let content = content.strip_suffix('\n').unwrap_or(content);
+                    let mut bundle = Bundle::default().with(mime, content);
+                    if mime != "text/plain" {
+                        bundle = bundle.with("text/plain", format!("<{mime}>"));
+                    }
+                    self.display = None;
+                    let _ = send.send(News::Tell(Tell::Display { bundle, id: None, update: false }));
+                }
+                Some((_, content)) => content.push_str(&line),
+                None => match line.strip_prefix(BEGIN) {
+                    Some(mime) if !stderr => {
+                        self.flush(stderr, &mut text, send);
+                        self.display = Some((mime.trim().to_owned(), String::new()));
+                    }
+                    _ => text.push_str(&line),
+                },
+            }
+        }
+        // An unfinished line is shown at once, unless it may become a display's or ends inside a character.
+        let open = self.display.is_some()
+            || BEGIN.as_bytes().starts_with(&self.pending[..self.pending.len().min(BEGIN.len())]);
+        if !open {
+            let whole = match std::str::from_utf8(&self.pending) {
+                Err(e) if e.error_len().is_none() => e.valid_up_to(),
+                _ => self.pending.len(),
+            };
+            let rest: Vec<u8> = self.pending.drain(..whole).collect();
+            text.push_str(&String::from_utf8_lossy(&rest));
+        }
+        self.flush(stderr, &mut text, send);
+    }
+
+    fn flush(&mut self, stderr: bool, text: &mut String, send: &SyncSender<News>) {
+        if text.is_empty() {
+            return;
+        }
+        self.tail.push_str(text);
+        let cut = self.tail.floor_char_boundary(self.tail.len().saturating_sub(2000));
+        self.tail.drain(..cut);
+        let _ = send.send(News::Raw { stderr, text: std::mem::take(text) });
+    }
+
+    fn finish(&mut self, send: &SyncSender<News>) {
+        let rest = String::from_utf8_lossy(&std::mem::take(&mut self.pending)).into_owned();
+        self.flush(false, &mut rest.clone(), send);
+    }
+}
+
+fn how_it_ended(status: &ExitStatus, stderr: &str) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exited with code {code}"),
+        (None, Some(6)) if stderr.contains("has overflowed its stack") => {
+            "died of a stack overflow (endless recursion?)".into()
+        }
+        (None, Some(number)) => {
+            let name = Signal::try_from(number).map(|s| s.as_str()).unwrap_or("an unknown signal");
+            let meaning = match number {
+                11 => ", a segmentation fault",
+                6 => ", an abort",
+                9 => ", perhaps for lack of memory",
+                _ => "",
+            };
+            format!("was ended by signal {number} ({name}{meaning})")
+        }
+        (None, None) => "ended".into(),
+    }
+}

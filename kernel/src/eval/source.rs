@@ -1,0 +1,183 @@
+//! Generated source text that remembers, byte by byte, what of it the user wrote and where.
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A cell's text as the user wrote it, with the number it is known by.
+#[derive(Debug, PartialEq)]
+pub struct CellText {
+    pub cell: u64,
+    pub text: String,
+}
+
+impl CellText {
+    /// What messages call this cell.
+    pub fn label(&self) -> String {
+        match self.cell {
+            0 => "cell".to_owned(),
+            n => format!("cell {n}"),
+        }
+    }
+}
+
+/// Why a piece of text was generated, so that an error inside it can be told in the user's terms.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Tag {
+    Plain,
+    /// Fetches a variable; its type is written out here.
+    Load(String),
+    /// Stores a variable that this cell declares.
+    Keep(String),
+    /// Puts a variable of an earlier cell back.
+    Restore(String),
+    /// Repeats a `use` of an earlier cell.
+    Use(String),
+    /// Repeats a macro of an earlier cell.
+    Macro(String),
+}
+
+#[derive(Clone, Debug)]
+enum Origin {
+    Generated(Tag),
+    User { text: Arc<CellText>, start: usize },
+}
+
+#[derive(Clone, Debug)]
+struct Piece {
+    at: usize,
+    len: usize,
+    origin: Origin,
+}
+
+/// A replacement of part of a user's text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    pub range: Range<usize>,
+    pub text: String,
+}
+
+impl Edit {
+    pub fn insert(at: usize, text: impl Into<String>) -> Edit {
+        Edit { range: at..at, text: text.into() }
+    }
+}
+
+/// Where a position in generated source comes from.
+#[derive(Debug)]
+pub enum Place<'a> {
+    User { text: &'a Arc<CellText>, at: usize },
+    Generated(&'a Tag),
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    pub text: String,
+    pieces: Vec<Piece>,
+}
+
+impl Source {
+    pub fn generated(&mut self, tag: Tag, text: &str) {
+        self.pieces.push(Piece { at: self.text.len(), len: text.len(), origin: Origin::Generated(tag) });
+        self.text.push_str(text);
+    }
+
+    pub fn plain(&mut self, text: &str) {
+        self.generated(Tag::Plain, text);
+    }
+
+    /// Adds part of the user's text with edits applied; they must be sorted and may not overlap.
+    pub fn user(&mut self, text: &Arc<CellText>, range: Range<usize>, edits: &[Edit]) {
+        let mut from = range.start;
+        for edit in edits.iter().filter(|e| e.range.start >= range.start && e.range.end <= range.end) {
+            self.verbatim(text, from..edit.range.start);
+            self.plain(&edit.text);
+            from = edit.range.end;
+        }
+        self.verbatim(text, from..range.end);
+    }
+
+    fn verbatim(&mut self, text: &Arc<CellText>, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        let origin = Origin::User { text: text.clone(), start: range.start };
+        self.pieces.push(Piece { at: self.text.len(), len: range.len(), origin });
+        self.text.push_str(&text.text[range]);
+    }
+
+    /// Where the byte comes from. A position at the end of the user's text counts as the user's.
+    pub fn place(&self, byte: usize) -> Place<'_> {
+        let index = self.pieces.partition_point(|p| p.at + p.len <= byte);
+        let Some(piece) = self.pieces.get(index).or(self.pieces.last()) else { return Place::Generated(&Tag::Plain) };
+        match &piece.origin {
+            Origin::User { text, start } => {
+                Place::User { text, at: start + byte.saturating_sub(piece.at).min(piece.len) }
+            }
+            Origin::Generated(tag) => Place::Generated(tag),
+        }
+    }
+
+    /// The user's bytes that a range of generated source covers, when both its ends are the user's own.
+    pub fn user_range(&self, range: Range<usize>) -> Option<(&Arc<CellText>, Range<usize>)> {
+        let last = if range.is_empty() { range.start } else { range.end - 1 };
+        match (self.place(range.start), self.place(last)) {
+            (Place::User { text, at }, Place::User { text: other, at: end })
+                if Arc::ptr_eq(text, other) && at <= end =>
+            {
+                let end = if range.is_empty() { at } else { end + 1 };
+                Some((text, at..end.min(text.text.len())))
+            }
+            // An empty position right behind the user's text (an unexpected end, say).
+            _ if range.is_empty() && range.start > 0 => match self.place(range.start - 1) {
+                Place::User { text, at } => Some((text, at + 1..at + 1)),
+                Place::Generated(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The byte at a 1-based line and column (in characters), as rustc and `Location` count.
+    pub fn byte_at(&self, line: u32, column: u32) -> Option<usize> {
+        let mut start = 0;
+        for _ in 1..line {
+            start += self.text[start..].find('\n')? + 1;
+        }
+        let rest = &self.text[start..];
+        let column = (column.max(1) - 1) as usize;
+        Some(start + rest.char_indices().nth(column).map_or(rest.len(), |(i, _)| i))
+    }
+}
+
+/// 1-based line and column (in characters) of a byte.
+pub fn line_column(text: &str, byte: usize) -> (u32, u32) {
+    let before = &text[..text.floor_char_boundary(byte.min(text.len()))];
+    let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+    let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+    (line as u32, before[line_start..].chars().count() as u32 + 1)
+}
+
+/// As many blanks as the text is long, with its line breaks: what follows keeps its line and column.
+pub fn blanked(text: &str) -> String {
+    text.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_find_their_way_back() {
+        let cell = Arc::new(CellText { cell: 3, text: "let ä = 1;\nfor i in 0..2 { f(i) }".into() });
+        let brace = cell.text.find('{').unwrap() + 1;
+        let mut source = Source::default();
+        source.plain("#![x] fn cell() {");
+        source.user(&cell, 0..cell.text.len(), &[Edit::insert(brace, "check();")]);
+        source.plain("\n}");
+        let byte = source.byte_at(2, 25).unwrap();
+        assert!(source.text[byte..].starts_with("f(i)"), "{}", &source.text[byte..]);
+        let Place::User { text, at } = source.place(byte) else { panic!() };
+        assert_eq!(line_column(&text.text, at), (2, 17));
+        assert!(matches!(source.place(3), Place::Generated(Tag::Plain)));
+        let (_, range) = source.user_range(byte..byte + 4).unwrap();
+        assert_eq!(&cell.text[range], "f(i)");
+    }
+}

@@ -1,0 +1,573 @@
+//! A cell taken apart: magic lines, items, statements, bindings, the last expression, and where checks belong.
+use super::scan::{self, Kind, tokens};
+use super::source::{CellText, Edit};
+use proc_macro2::Span;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+use syn::parse::{ParseStream, Parser};
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{Expr, Pat, Stmt};
+
+/// Part of a cell, in the order they stand.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Segment {
+    Code(Range<usize>),
+    Magic { line: Range<usize>, body: Option<Range<usize>> },
+}
+
+/// Finds magic lines: `%name` or `!command` where a statement could begin, `%%name` for the whole cell.
+/// `!x` is Rust when `x` is known as a name.
+pub fn segments(code: &str, known: &dyn Fn(&str) -> bool) -> Vec<Segment> {
+    let indent = code.len() - code.trim_start().len();
+    if code[indent..].starts_with("%%") {
+        let end = code[indent..].find('\n').map_or(code.len(), |i| indent + i);
+        return vec![Segment::Magic { line: indent..end, body: Some((end + 1).min(code.len())..code.len()) }];
+    }
+    let mut out = Vec::new();
+    let mut from = 0;
+    let mut at = 0;
+    while at < code.len() {
+        let end = code[at..].find('\n').map_or(code.len(), |i| at + i + 1);
+        if looks_like_magic(&code[at..end], known) && statement_could_begin(&code[from..at]) {
+            if !code[from..at].trim().is_empty() {
+                out.push(Segment::Code(from..at));
+            }
+            out.push(Segment::Magic { line: at..code[..end].trim_end_matches('\n').len(), body: None });
+            from = end;
+        }
+        at = end;
+    }
+    if !code[from..].trim().is_empty() {
+        out.push(Segment::Code(from..code.len()));
+    }
+    out
+}
+
+fn looks_like_magic(line: &str, known: &dyn Fn(&str) -> bool) -> bool {
+    if let Some(rest) = line.strip_prefix('%') {
+        return rest.starts_with(|c: char| c.is_alphabetic()) || rest.trim().is_empty();
+    }
+    let Some(rest) = line.strip_prefix('!') else { return false };
+    let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    !(matches!(name.as_str(), "true" | "false" | "matches") || rest.starts_with(['(', '{', '!']) || known(&name))
+}
+
+fn statement_could_begin(before: &str) -> bool {
+    let tokens = tokens(before);
+    if tokens.last().is_some_and(|t| t.open_ended) {
+        return false;
+    }
+    let mut depth = 0;
+    for t in &tokens {
+        match t.kind {
+            Kind::Open(_) => depth += 1,
+            Kind::Close(_) => depth -= 1,
+            _ => {}
+        }
+    }
+    let last = tokens.iter().rev().find(|t| t.kind != Kind::Comment);
+    depth <= 0 && last.is_none_or(|t| matches!(t.kind, Kind::Punct(';') | Kind::Close('}')))
+}
+
+/// An item that persists.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// What it is imported by; empty for an `impl`.
+    pub names: Vec<String>,
+    /// For an `impl`: its header without blanks, and what it defines.
+    pub header: Option<Header>,
+    pub is_type: bool,
+    pub source: Arc<CellText>,
+    pub range: Range<usize>,
+    pub edits: Vec<Edit>,
+    pub mentions: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Header {
+    pub text: String,
+    pub of_trait: Option<String>,
+    pub self_type: String,
+    pub mentions: BTreeSet<String>,
+    pub members: BTreeSet<String>,
+}
+
+impl Item {
+    pub fn text(&self) -> &str {
+        &self.source.text[self.range.clone()]
+    }
+}
+
+/// A `use` declaration, or one leaf of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Use {
+    /// The name it binds; the path itself for a glob or an `as _`.
+    pub binds: String,
+    /// As it is repeated in later cells, with attributes left out.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Macro {
+    pub name: String,
+    /// On one line and without comments.
+    pub text: String,
+    pub mentions: BTreeSet<String>,
+}
+
+/// A variable that the cell declares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Binding {
+    pub name: String,
+    /// How many arguments, when it is bound to a closure written in place.
+    pub closure: Option<usize>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Parsed {
+    pub items: Vec<Item>,
+    pub uses: Vec<Use>,
+    pub use_ranges: Vec<Range<usize>>,
+    pub macros: Vec<Macro>,
+    pub macro_ranges: Vec<Range<usize>>,
+    pub inner_attributes: Vec<Range<usize>>,
+    pub bindings: Vec<Binding>,
+    pub trailing: Option<Range<usize>>,
+    pub has_statements: bool,
+    /// Interrupt checks in the statements.
+    pub edits: Vec<Edit>,
+    /// Names that the statements mention.
+    pub mentions: BTreeSet<String>,
+    /// Names used bare where a value is moved, and never bound in the cell.
+    pub moved: BTreeSet<String>,
+}
+
+pub const CHECK: &str = "::xlazy::cell::rt::check();";
+
+/// Parses part of a cell. An error is for rustc to explain.
+pub fn parse(cell: &Arc<CellText>, range: Range<usize>) -> syn::Result<Parsed> {
+    let text = &cell.text[range.clone()];
+    let parser = |input: ParseStream| {
+        let attributes = input.call(syn::Attribute::parse_inner)?;
+        Ok((attributes, input.call(syn::Block::parse_within)?))
+    };
+    let parsed = parser.parse_str(text).map(|(attributes, statements)| {
+        let base = range.start;
+        let mut out = Parsed::default();
+        out.inner_attributes.extend(attributes.iter().map(|a| bytes(a.span(), base)));
+        let count = statements.len();
+        for (i, statement) in statements.iter().enumerate() {
+            out.add(cell, base, statement, i + 1 == count);
+        }
+        out.finish(cell, range);
+        out
+    });
+    // Spans are looked up by then; without this, every cell's text would stay in a table of the thread.
+    proc_macro2::extra::invalidate_current_thread_spans();
+    parsed
+}
+
+fn bytes(span: Span, base: usize) -> Range<usize> {
+    let r = span.byte_range();
+    r.start + base..r.end + base
+}
+
+impl Parsed {
+    fn add(&mut self, cell: &Arc<CellText>, base: usize, statement: &Stmt, last: bool) {
+        match statement {
+            Stmt::Item(syn::Item::Use(u)) => {
+                self.use_ranges.push(bytes(u.span(), base));
+                let root = if u.leading_colon.is_some() { "::" } else { "" };
+                flatten_use(&u.tree, root, &mut self.uses);
+            }
+            Stmt::Item(syn::Item::Macro(m)) if m.ident.is_some() => {
+                let range = bytes(m.span(), base);
+                let name = m.ident.as_ref().map(|i| i.to_string()).unwrap_or_default();
+                let text = one_line(&cell.text[range.clone()]);
+                let mentions = scan::mentions(&cell.text[range.clone()]);
+                self.macros.push(Macro { name, text, mentions });
+                self.macro_ranges.push(range);
+            }
+            Stmt::Item(item) => self.items.extend(persistent_item(cell, base, item)),
+            other => {
+                self.has_statements = true;
+                if let Stmt::Local(local) = other {
+                    let closure = closure_arity(local);
+                    let mut names = Names(Vec::new());
+                    names.visit_pat(&local.pat);
+                    let binding = |name| Binding { name, closure };
+                    for b in names.0.into_iter().map(binding) {
+                        self.bindings.retain(|x| x.name != b.name);
+                        self.bindings.push(b);
+                    }
+                }
+                let mut checks = Checks { base, edits: Vec::new() };
+                checks.visit_stmt(other);
+                self.edits.append(&mut checks.edits);
+                let mut moves = Moves { used: BTreeSet::new(), bound: BTreeSet::new() };
+                moves.visit_stmt(other);
+                self.moved.append(&mut moves.used);
+                self.moved.retain(|n| !moves.bound.contains(n));
+                self.trailing = match other {
+                    Stmt::Expr(e, None) if last && shows_something(e) => Some(bytes(e.span(), base)),
+                    Stmt::Macro(m) if last && m.semi_token.is_none() && !prints(&m.mac) => Some(bytes(m.span(), base)),
+                    _ => None,
+                };
+            }
+        }
+    }
+
+    fn finish(&mut self, cell: &Arc<CellText>, range: Range<usize>) {
+        self.edits.sort_by_key(|e| e.range.start);
+        let mut bound = Names(Vec::new());
+        bound.0.extend(self.bindings.iter().map(|b| b.name.clone()));
+        self.moved.retain(|n| !bound.0.contains(n));
+        let mut text = String::new();
+        let mut from = range.start;
+        let mut taken: Vec<_> = self.items.iter().map(|i| i.range.clone()).collect();
+        taken.extend(self.macro_ranges.iter().cloned());
+        taken.sort_by_key(|r| r.start);
+        for r in taken {
+            text.push_str(&cell.text[from..r.start]);
+            from = r.end;
+        }
+        text.push_str(&cell.text[from..range.end]);
+        self.mentions = scan::mentions(&text);
+    }
+}
+
+fn prints(mac: &syn::Macro) -> bool {
+    let name = mac.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+    matches!(
+        name.as_str(),
+        "print" | "println" | "eprint" | "eprintln" | "write" | "assert" | "assert_eq" | "assert_ne"
+    ) && name != "write"
+}
+
+/// Whether a last expression can have a value other than `()`.
+fn shows_something(e: &Expr) -> bool {
+    match e {
+        Expr::ForLoop(_) | Expr::While(_) | Expr::Assign(_) | Expr::Return(_) | Expr::Break(_) | Expr::Let(_) => false,
+        Expr::Macro(m) => !prints(&m.mac),
+        Expr::If(i) => i.else_branch.is_some(),
+        _ => true,
+    }
+}
+
+fn closure_arity(local: &syn::Local) -> Option<usize> {
+    match (&local.pat, local.init.as_ref().map(|i| &*i.expr)) {
+        (Pat::Ident(_), Some(Expr::Closure(c))) if c.asyncness.is_none() => Some(c.inputs.len()),
+        _ => None,
+    }
+}
+
+/// The variables that a pattern binds.
+struct Names(Vec<String>);
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
+        let name = p.ident.to_string();
+        // `let None = …` and `let MAX = …` compare with a constant.
+        if !name.starts_with(|c: char| c.is_uppercase()) && !name.starts_with("__") {
+            self.0.push(name);
+        }
+        if let Some((_, inner)) = &p.subpat {
+            self.visit_pat(inner);
+        }
+    }
+    fn visit_expr(&mut self, _: &'ast Expr) {}
+}
+
+/// Puts an interrupt check at the start of every loop body, function and closure.
+struct Checks {
+    base: usize,
+    edits: Vec<Edit>,
+}
+
+impl Checks {
+    fn block(&mut self, block: &syn::Block) {
+        // In front of the first statement rather than behind the brace: inner attributes come first.
+        let at = bytes(block.brace_token.span.open(), self.base).end;
+        self.edits.push(Edit::insert(at, CHECK));
+    }
+
+    fn function(&mut self, sig: &syn::Signature, block: &syn::Block) {
+        if sig.constness.is_none() && sig.abi.is_none() {
+            self.block(block);
+            syn::visit::visit_block(self, block);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Checks {
+    fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
+        self.block(&e.body);
+        syn::visit::visit_expr_for_loop(self, e);
+    }
+    fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
+        self.block(&e.body);
+        syn::visit::visit_expr_while(self, e);
+    }
+    fn visit_expr_loop(&mut self, e: &'ast syn::ExprLoop) {
+        self.block(&e.body);
+        syn::visit::visit_expr_loop(self, e);
+    }
+    fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
+        if e.constness.is_none() && e.asyncness.is_none() {
+            match &*e.body {
+                Expr::Block(b) if b.label.is_none() && b.attrs.is_empty() => self.block(&b.block),
+                body => {
+                    let range = bytes(body.span(), self.base);
+                    self.edits.push(Edit::insert(range.start, format!("{{{CHECK} ")));
+                    self.visit_expr(body);
+                    self.edits.push(Edit::insert(range.end, "}"));
+                    return;
+                }
+            }
+        }
+        syn::visit::visit_expr_closure(self, e);
+    }
+    fn visit_item_fn(&mut self, f: &'ast syn::ItemFn) {
+        self.function(&f.sig, &f.block);
+    }
+    fn visit_impl_item_fn(&mut self, f: &'ast syn::ImplItemFn) {
+        self.function(&f.sig, &f.block);
+    }
+    fn visit_trait_item_fn(&mut self, f: &'ast syn::TraitItemFn) {
+        if let Some(block) = &f.default {
+            self.function(&f.sig, block);
+        }
+    }
+    // Evaluated by the compiler.
+    fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
+    fn visit_item_static(&mut self, _: &'ast syn::ItemStatic) {}
+    fn visit_impl_item_const(&mut self, _: &'ast syn::ImplItemConst) {}
+    fn visit_trait_item_const(&mut self, _: &'ast syn::TraitItemConst) {}
+    fn visit_expr_const(&mut self, _: &'ast syn::ExprConst) {}
+    fn visit_type(&mut self, _: &'ast syn::Type) {}
+}
+
+/// Names that stand alone where their value is taken: `f(x)`, `let y = x`, `[x]`, `for _ in x`, `x.into_iter()`.
+struct Moves {
+    used: BTreeSet<String>,
+    bound: BTreeSet<String>,
+}
+
+impl Moves {
+    fn bare(&mut self, e: &Expr) {
+        if let Expr::Path(p) = e
+            && let Some(name) = p.path.get_ident()
+        {
+            self.used.insert(name.to_string());
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Moves {
+    fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
+        self.bound.insert(p.ident.to_string());
+    }
+    fn visit_local(&mut self, l: &'ast syn::Local) {
+        if let (Pat::Ident(p), Some(init)) = (&l.pat, &l.init)
+            && p.by_ref.is_none()
+        {
+            self.bare(&init.expr);
+        }
+        syn::visit::visit_local(self, l);
+    }
+    fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
+        e.args.iter().for_each(|a| self.bare(a));
+        syn::visit::visit_expr_call(self, e);
+    }
+    fn visit_expr_method_call(&mut self, e: &'ast syn::ExprMethodCall) {
+        e.args.iter().for_each(|a| self.bare(a));
+        if e.method.to_string().starts_with("into_") {
+            self.bare(&e.receiver);
+        }
+        syn::visit::visit_expr_method_call(self, e);
+    }
+    fn visit_expr_array(&mut self, e: &'ast syn::ExprArray) {
+        e.elems.iter().for_each(|a| self.bare(a));
+        syn::visit::visit_expr_array(self, e);
+    }
+    fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
+        self.bare(&e.expr);
+        syn::visit::visit_expr_for_loop(self, e);
+    }
+    fn visit_field_value(&mut self, f: &'ast syn::FieldValue) {
+        self.bare(&f.expr);
+        syn::visit::visit_field_value(self, f);
+    }
+    // A closure that is not `move` may only borrow.
+    fn visit_item(&mut self, _: &'ast syn::Item) {}
+}
+
+fn flatten_use(tree: &syn::UseTree, prefix: &str, out: &mut Vec<Use>) {
+    let mut leaf = |binds: String, path: String| out.push(Use { binds, text: format!("use {path};") });
+    match tree {
+        syn::UseTree::Path(p) => {
+            let prefix = format!("{prefix}{}::", p.ident);
+            flatten_use(&p.tree, &prefix, out)
+        }
+        syn::UseTree::Name(n) if n.ident == "self" => {
+            let path = prefix.trim_end_matches("::");
+            let name = path.rsplit("::").next().unwrap_or(path).to_owned();
+            leaf(name, format!("{prefix}{{self}}"))
+        }
+        syn::UseTree::Name(n) => leaf(n.ident.to_string(), format!("{prefix}{}", n.ident)),
+        syn::UseTree::Rename(r) => {
+            let source = if r.ident == "self" {
+                format!("{prefix}{{self as {}}}", r.rename)
+            } else {
+                format!("{prefix}{} as {}", r.ident, r.rename)
+            };
+            let binds = if r.rename == "_" { format!("{prefix}{} as _", r.ident) } else { r.rename.to_string() };
+            leaf(binds, source)
+        }
+        syn::UseTree::Glob(_) => leaf(format!("{prefix}*"), format!("{prefix}*")),
+        syn::UseTree::Group(g) => g.items.iter().for_each(|t| flatten_use(t, prefix, out)),
+    }
+}
+
+/// Text on one line: comments go, line breaks become blanks. Literals stay as they are.
+fn one_line(text: &str) -> String {
+    let mut out = String::new();
+    for token in tokens(text).iter().filter(|t| t.kind != Kind::Comment) {
+        let gap = out.is_empty() || text[..token.range.start].ends_with(|c: char| !c.is_whitespace() && c != '/');
+        if !gap {
+            out.push(' ');
+        }
+        out.push_str(&text[token.range.clone()]);
+    }
+    out
+}
+
+fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Item) -> Option<Item> {
+    let range = bytes(item.span(), base);
+    let mut publish = Publish { base, edits: Vec::new() };
+    let mut header = None;
+    let mut is_type = false;
+    let names = match item {
+        syn::Item::Const(i) => publish.named(&i.vis, i.const_token.span, &i.ident),
+        syn::Item::Static(i) => publish.named(&i.vis, i.static_token.span, &i.ident),
+        syn::Item::Fn(i) => publish.named(&i.vis, i.sig.span(), &i.sig.ident),
+        syn::Item::Mod(i) => {
+            let start = i.unsafety.as_ref().map_or(i.mod_token.span, |u| u.span);
+            publish.named(&i.vis, start, &i.ident)
+        }
+        syn::Item::Trait(i) => {
+            is_type = true;
+            let start = i.unsafety.as_ref().map_or(i.trait_token.span, |u| u.span);
+            publish.named(&i.vis, start, &i.ident)
+        }
+        syn::Item::Type(i) => {
+            is_type = true;
+            publish.named(&i.vis, i.type_token.span, &i.ident)
+        }
+        syn::Item::Enum(i) => {
+            is_type = true;
+            publish.named(&i.vis, i.enum_token.span, &i.ident)
+        }
+        syn::Item::Struct(i) => {
+            is_type = true;
+            i.fields.iter().for_each(|f| publish.field(f));
+            publish.named(&i.vis, i.struct_token.span, &i.ident)
+        }
+        syn::Item::Union(i) => {
+            is_type = true;
+            i.fields.named.iter().for_each(|f| publish.field(f));
+            publish.named(&i.vis, i.union_token.span, &i.ident)
+        }
+        syn::Item::ForeignMod(i) => {
+            let names = i.items.iter().filter_map(|i| match i {
+                syn::ForeignItem::Fn(f) => Some(publish.named(&f.vis, f.sig.span(), &f.sig.ident)),
+                syn::ForeignItem::Static(s) => Some(publish.named(&s.vis, s.static_token.span, &s.ident)),
+                _ => None,
+            });
+            names.flatten().collect()
+        }
+        syn::Item::Impl(i) => {
+            header = Some(impl_header(cell, base, i));
+            if i.trait_.is_none() {
+                i.items.iter().for_each(|i| publish.member(i));
+            }
+            Vec::new()
+        }
+        _ => Vec::new(),
+    };
+    let mut checks = Checks { base, edits: Vec::new() };
+    checks.visit_item(item);
+    let mut edits = publish.edits;
+    edits.append(&mut checks.edits);
+    edits.sort_by_key(|e| e.range.start);
+    let mentions = scan::mentions(&cell.text[range.clone()]);
+    Some(Item { names, header, is_type, source: cell.clone(), range, edits, mentions })
+}
+
+fn impl_header(cell: &Arc<CellText>, base: usize, i: &syn::ItemImpl) -> Header {
+    let start = bytes(i.impl_token.span, base).start;
+    let end = bytes(i.brace_token.span.open(), base).start;
+    let text = &cell.text[start..end];
+    let mut ty = &*i.self_ty;
+    while let syn::Type::Reference(r) = ty {
+        ty = &r.elem;
+    }
+    let self_type = match ty {
+        syn::Type::Path(p) => p.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default(),
+        _ => String::new(),
+    };
+    let members = i.items.iter().filter_map(|i| match i {
+        syn::ImplItem::Fn(f) => Some(f.sig.ident.to_string()),
+        syn::ImplItem::Const(c) => Some(c.ident.to_string()),
+        syn::ImplItem::Type(t) => Some(t.ident.to_string()),
+        _ => None,
+    });
+    Header {
+        text: text.split_whitespace().collect::<Vec<_>>().join(""),
+        of_trait: i.trait_.as_ref().and_then(|t| t.1.segments.last()).map(|s| s.ident.to_string()),
+        self_type,
+        mentions: scan::mentions(text),
+        members: members.collect(),
+    }
+}
+
+/// Makes what a group defines visible to the cells after it.
+struct Publish {
+    base: usize,
+    edits: Vec<Edit>,
+}
+
+impl Publish {
+    fn named(&mut self, vis: &syn::Visibility, start: Span, ident: &syn::Ident) -> Vec<String> {
+        self.make_public(vis, start);
+        vec![ident.to_string()]
+    }
+
+    fn make_public(&mut self, vis: &syn::Visibility, start: Span) {
+        match vis {
+            syn::Visibility::Public(_) => {}
+            syn::Visibility::Restricted(r) => {
+                let range = bytes(r.span(), self.base);
+                self.edits.push(Edit { range, text: "pub".into() });
+            }
+            syn::Visibility::Inherited => {
+                self.edits.push(Edit::insert(bytes(start, self.base).start, "pub "));
+            }
+        }
+    }
+
+    fn field(&mut self, f: &syn::Field) {
+        let start = f.ident.as_ref().map_or_else(|| f.ty.span(), |i| i.span());
+        self.make_public(&f.vis, start);
+    }
+
+    fn member(&mut self, i: &syn::ImplItem) {
+        match i {
+            syn::ImplItem::Fn(f) => self.make_public(&f.vis, f.sig.span()),
+            syn::ImplItem::Const(c) => self.make_public(&c.vis, c.const_token.span),
+            _ => {}
+        }
+    }
+}

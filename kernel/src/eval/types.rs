@@ -1,0 +1,176 @@
+//! From what `std::any::type_name` says to a type that a later cell can write down.
+use super::scan::{Kind, tokens};
+
+/// How a stored variable's type is written in a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Named {
+    Type(String),
+    /// It has no name; the advice says what to store instead.
+    Refused(String),
+}
+
+/// Rewrites each path of a type's name: private modules of the standard library are left out, others keep theirs.
+/// `group` maps a path into a definition group to the one that is in force now.
+pub fn nameable(type_name: &str, group: &mut dyn FnMut(&str, &str) -> Option<String>) -> Named {
+    if type_name.contains("{{closure}}") {
+        return Named::Refused(
+            "it is a closure, and its type has no name: store it as `Box<dyn Fn(..) -> ..>`, written in the `let`"
+                .into(),
+        );
+    }
+    if type_name.contains("{{") || type_name.contains("{async") || type_name.contains("{impl") {
+        return Named::Refused("its type has no name: store what it holds, or a `Box<dyn Trait>` of it".into());
+    }
+    let mut out = String::new();
+    let all = tokens(type_name);
+    let mut i = 0;
+    while i < all.len() {
+        let token = &all[i];
+        let text = &type_name[token.range.clone()];
+        if token.kind != Kind::Ident {
+            out.push_str(text);
+            // `dyn A + B`, `Foo<A, B>` and `-> T` read on with blanks where the name had them.
+            let next = all.get(i + 1).map_or(type_name.len(), |t| t.range.start);
+            out.push_str(&type_name[token.range.end..next]);
+            i += 1;
+            continue;
+        }
+        let mut path = vec![text];
+        let mut last = i;
+        while let [a, b, c, ..] = &all[last + 1..] {
+            let is_path = a.kind == Kind::Punct(':') && b.kind == Kind::Punct(':') && c.kind == Kind::Ident;
+            if !is_path || a.range.start != all[last].range.end || b.range.end != c.range.start {
+                break;
+            }
+            path.push(&type_name[c.range.clone()]);
+            last += 3;
+        }
+        if path.len() > 1 && path[0].starts_with("cell_") {
+            return Named::Refused(format!(
+                "its type {} is declared inside a block or function: declare it at the top of a cell",
+                path[path.len() - 1]
+            ));
+        }
+        let name = path[path.len() - 1];
+        let is_value = path.len() > 1 && name.starts_with(|c: char| c.is_lowercase());
+        if is_value && !matches!(path[0], "core" | "alloc") {
+            return Named::Refused(format!(
+                "it is the function `{name}` itself: give it a type, `let f: fn(..) -> .. = {name};`"
+            ));
+        }
+        if path.len() > 1 && path[0].starts_with("g_") {
+            match group(path[0], &path[1..].join("::")) {
+                Some(written) => out.push_str(&written),
+                None => {
+                    return Named::Refused(format!("its type {name} was defined anew since"));
+                }
+            }
+        } else {
+            out.push_str(&public_path(&path));
+        }
+        let next = all.get(last + 1).map_or(type_name.len(), |t| t.range.start);
+        out.push_str(&type_name[all[last].range.end..next]);
+        i = last + 1;
+    }
+    Named::Type(out)
+}
+
+/// Second-level modules of the standard library that are public themselves.
+const PUBLIC: &[(&str, &str)] = &[
+    ("sync", "mpsc"),
+    ("sync", "atomic"),
+    ("sync", "nonpoison"),
+    ("collections", "hash_map"),
+    ("collections", "hash_set"),
+    ("collections", "btree_map"),
+    ("collections", "btree_set"),
+    ("collections", "vec_deque"),
+    ("collections", "binary_heap"),
+    ("collections", "linked_list"),
+    ("os", "fd"),
+];
+
+fn public_path(path: &[&str]) -> String {
+    let (first, last) = (path[0], path[path.len() - 1]);
+    if path.len() == 1 || !matches!(first, "std" | "core" | "alloc") {
+        let root = if path.len() == 1 { "" } else { "::" };
+        // The runtime's modules are private where the type is at its root or in its prelude.
+        return match first {
+            "xlazy" if matches!(path, [_, "tensor", _]) => format!("::xlazy::{last}"),
+            _ => format!("{root}{}", path.join("::")),
+        };
+    }
+    if let [_, "collections", kind @ ("hash" | "btree"), table @ ("map" | "set"), ..] = path {
+        let own = matches!(last, "HashMap" | "HashSet" | "BTreeMap" | "BTreeSet");
+        let module = if own { String::new() } else { format!("{kind}_{table}::") };
+        return format!("::std::collections::{module}{last}");
+    }
+    if let [_, "os", rest @ ..] = path {
+        return format!("::std::os::{}", rest.join("::"));
+    }
+    match path {
+        [_, module, inner, .., _] if PUBLIC.contains(&(module, inner)) => {
+            format!("::{first}::{module}::{inner}::{last}")
+        }
+        [_, module, .., _] => format!("::{first}::{module}::{last}"),
+        _ => format!("::{}", path.join("::")),
+    }
+}
+
+/// Types that certainly are not `Copy` and not handles: a bare use of such a variable moves it.
+pub fn surely_moves(type_name: &str) -> bool {
+    const MOVED: &[&str] = &[
+        "alloc::vec::Vec<",
+        "alloc::boxed::Box<",
+        "alloc::rc::Rc<",
+        "alloc::sync::Arc<",
+        "alloc::collections::",
+        "std::collections::",
+        "std::sync::",
+        "core::cell::RefCell<",
+        "std::thread::JoinHandle<",
+    ];
+    MOVED.iter().any(|p| type_name.starts_with(p))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(type_name: &str) -> String {
+        match nameable(type_name, &mut |g, p| Some(format!("::{g}::{p}"))) {
+            Named::Type(t) => t,
+            Named::Refused(why) => format!("refused: {why}"),
+        }
+    }
+
+    #[test]
+    fn private_paths_of_std_become_public() {
+        assert_eq!(
+            name("std::collections::hash::map::HashMap<&str, alloc::vec::Vec<i32>>"),
+            "::std::collections::HashMap<&str, ::alloc::vec::Vec<i32>>"
+        );
+        assert_eq!(
+            name("alloc::collections::btree::map::BTreeMap<i32, [u8; 4]>"),
+            "::std::collections::BTreeMap<i32, [u8; 4]>"
+        );
+        assert_eq!(name("std::sync::poison::mutex::Mutex<u8>"), "::std::sync::Mutex<u8>");
+        assert_eq!(name("core::ops::range::Range<usize>"), "::core::ops::Range<usize>");
+        assert_eq!(
+            name("alloc::boxed::Box<dyn core::ops::function::Fn(i32) -> i32 + core::marker::Send>"),
+            "::alloc::boxed::Box<dyn ::core::ops::Fn(i32) -> i32 + ::core::marker::Send>"
+        );
+        assert_eq!(
+            name("std::sync::mpsc::Sender<(i32, g_1::Point)>"),
+            "::std::sync::mpsc::Sender<(i32, ::g_1::Point)>"
+        );
+        assert_eq!(name("(i32, &[u8], fn(i32) -> bool)"), "(i32, &[u8], fn(i32) -> bool)");
+    }
+
+    #[test]
+    fn what_has_no_name_is_refused() {
+        assert!(name("g_1::adder::{{closure}}").starts_with("refused: it is a closure"));
+        assert!(name("g_1::area").starts_with("refused: it is the function `area`"));
+        assert!(name("cell_4::xlazy_cell::{{closure}}::P").starts_with("refused"));
+    }
+}
