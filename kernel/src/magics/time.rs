@@ -75,11 +75,10 @@ struct Tally(BTreeMap<String, (u64, f64)>);
 
 impl Tally {
     fn add(&mut self, kind: &str, json: &str) {
-        let milliseconds =
-            serde_json::from_str::<serde_json::Value>(json).ok().and_then(|v| v.get("ms")?.as_f64()).unwrap_or(0.0);
+        let data = serde_json::from_str(json).unwrap_or(serde_json::Value::Null);
         let entry = self.0.entry(kind.to_owned()).or_default();
         entry.0 += 1;
-        entry.1 += milliseconds;
+        entry.1 += milliseconds(&data);
     }
 
     fn text(&self, wall: Duration, reply: &Reply) -> Bundle {
@@ -103,6 +102,12 @@ impl Tally {
             self.0.iter().map(|(k, (n, ms))| (k.clone(), serde_json::json!({"count": n, "ms": ms}))).collect();
         answer::json(&serde_json::json!({"wall_ms": wall.as_secs_f64() * 1e3, "did": did}))
     }
+}
+
+/// How long an event says it took: its `ms`, or the sum of its parts (`lower_ms`, `compile_ms`…).
+fn milliseconds(event: &serde_json::Value) -> f64 {
+    let parts = event.as_object().into_iter().flatten().filter(|(key, _)| key.ends_with("_ms"));
+    event.get("ms").and_then(|v| v.as_f64()).unwrap_or_else(|| parts.filter_map(|(_, v)| v.as_f64()).sum())
 }
 
 /// A duration in the unit that leaves it readable: `870 µs`, `12.4 ms`, `3.21 s`, `2 min 5 s`.

@@ -1,8 +1,9 @@
 //! The line editor: multi-line cells, history, completion and colours on top of rustyline.
 use super::highlight;
+use crate::cli::terminal::colours;
 use crate::engine::{Completeness, Engine};
 use rustyline::completion::{Completer, Pair};
-use rustyline::config::{BellStyle, CompletionType};
+use rustyline::config::{BellStyle, ColorMode, CompletionType};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
@@ -10,11 +11,12 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{
     Cmd, ConditionalEventHandler, Config, Context, Event, EventContext, EventHandler, Helper, KeyCode, KeyEvent,
-    Modifiers, Movement, RepeatCount,
+    Modifiers, RepeatCount,
 };
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const INDENT: &str = "    ";
 
@@ -32,16 +34,18 @@ pub fn new(engine: Arc<dyn Engine>, history: Option<PathBuf>) -> Result<Editor, 
         .completion_type(CompletionType::List)
         .completion_show_all_if_ambiguous(true)
         .bell_style(BellStyle::None)
+        .color_mode(if colours(&std::io::stdout()) { ColorMode::Enabled } else { ColorMode::Disabled })
         .build();
+    let pending = Arc::new(AtomicBool::new(false));
     let mut inner = rustyline::Editor::with_config(config)?;
-    inner.set_helper(Some(Assistant { engine: engine.clone() }));
+    inner.set_helper(Some(Assistant { engine: engine.clone(), closing_brace: pending.clone() }));
     inner.bind_sequence(
         KeyEvent(KeyCode::Enter, Modifiers::NONE),
         EventHandler::Conditional(Box::new(OnEnter { engine })),
     );
     inner.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), EventHandler::Simple(Cmd::Newline));
     inner.bind_sequence(KeyEvent(KeyCode::Tab, Modifiers::NONE), EventHandler::Conditional(Box::new(OnTab)));
-    inner.bind_sequence(KeyEvent::from('}'), EventHandler::Conditional(Box::new(OnClosingBrace)));
+    inner.bind_sequence(KeyEvent::from('}'), EventHandler::Conditional(Box::new(OnClosingBrace { pending })));
     if let Some(file) = &history {
         let _ = file.parent().map(std::fs::create_dir_all);
         // There is none before the first session.
@@ -68,6 +72,8 @@ impl Editor {
 
 struct Assistant {
     engine: Arc<dyn Engine>,
+    /// Set when the completion asked for next is really a closing brace.
+    closing_brace: Arc<AtomicBool>,
 }
 
 impl Helper for Assistant {}
@@ -81,19 +87,34 @@ impl Completer for Assistant {
     type Candidate = Pair;
 
     fn complete(&self, line: &str, pos: usize, _: &Context<'_>) -> Result<(usize, Vec<Pair>), ReadlineError> {
+        if self.closing_brace.swap(false, Ordering::Relaxed)
+            && let Some(start) = closing_brace(line, pos)
+        {
+            return Ok((start, vec![Pair { display: "}".to_owned(), replacement: "}".to_owned() }]));
+        }
         let found = self.engine.complete(line, pos);
         let few = found.matches.len() <= 20;
-        let pairs = found.matches.into_iter().map(|c| {
+        // The editor counts candidates in 16 bits.
+        let pairs = found.matches.into_iter().take(2000).map(|c| {
             let detail: String = c.detail.chars().take(60).collect();
-            let display =
-                if few && !detail.is_empty() { format!("{}  \x1b[90m{detail}\x1b[0m", c.text) } else { c.text.clone() };
+            let display = if few && !detail.is_empty() { c.text.clone() + DETAIL + &detail } else { c.text.clone() };
             Pair { display, replacement: c.text }
         });
         Ok((found.start.min(pos), pairs.collect()))
     }
 }
 
+/// Between a candidate and what it is.
+const DETAIL: &str = "  ";
+
 impl Highlighter for Assistant {
+    fn highlight_candidate<'c>(&self, candidate: &'c str, _: CompletionType) -> Cow<'c, str> {
+        match candidate.split_once(DETAIL) {
+            Some((text, detail)) => Cow::Owned(format!("{text}{DETAIL}\x1b[90m{detail}\x1b[0m")),
+            None => Cow::Borrowed(candidate),
+        }
+    }
+
     fn highlight<'l>(&self, line: &'l str, _pos: usize) -> Cow<'l, str> {
         Cow::Owned(highlight::coloured(line))
     }
@@ -135,16 +156,25 @@ impl ConditionalEventHandler for OnTab {
     }
 }
 
-/// A closing brace at the start of a line takes one step of the indent back.
-struct OnClosingBrace;
+/// A closing brace at the start of a line takes one step of the indent back. A handler may only name one command,
+/// and rustyline's `Replace` leaves the cursor before the new text; a completion puts it behind.
+struct OnClosingBrace {
+    pending: Arc<AtomicBool>,
+}
 
 impl ConditionalEventHandler for OnClosingBrace {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, context: &EventContext) -> Option<Cmd> {
-        let before = &context.line()[..context.pos()];
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        let steps_back = before.contains('\n') && line.trim().is_empty() && line.ends_with(INDENT);
-        steps_back.then(|| Cmd::Replace(Movement::BackwardChar(INDENT.len() as RepeatCount), Some("}".to_owned())))
+        closing_brace(context.line(), context.pos())?;
+        self.pending.store(true, Ordering::Relaxed);
+        Some(Cmd::Complete)
     }
+}
+
+/// Where the indent begins that a closing brace at the cursor replaces, if it stands at the start of a line.
+fn closing_brace(text: &str, cursor: usize) -> Option<usize> {
+    let (_, line) = text[..cursor].rsplit_once('\n')?;
+    let outer = line.strip_suffix(INDENT)?;
+    outer.trim().is_empty().then_some(cursor - INDENT.len())
 }
 
 fn current_indent(before: &str) -> &str {

@@ -62,8 +62,10 @@ impl Front<'_> {
             Reply::Ok => {}
             Reply::Error(failure) => screen.failure(failure),
             Reply::Interrupted => {
+                // A terminal has echoed ^C where the cursor was.
+                let line_break = if self.interactive { "\n" } else { "" };
                 let note = "\x1b[33minterrupted\x1b[0m; every variable is kept";
-                let _ = writeln!(screen.err, "{}", terminal::plain_unless(screen.colours.1, note));
+                let _ = writeln!(screen.err, "{line_break}{}", terminal::plain_unless(screen.colours.1, note));
             }
         }
         reply
