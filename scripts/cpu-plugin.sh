@@ -70,7 +70,7 @@ fi
 
 # A folder that holds something else was not meant to be replaced.
 if [[ -d $dest ]]; then
-  foreign=$(find "$dest" -mindepth 1 -maxdepth 1 ! -name 'libpjrt_cpu.so*' ! -name 'libtensorflow_*.so.2' ! -name plugin.json -printf '%f ' -quit)
+  foreign=$(find "$dest" -mindepth 1 -maxdepth 1 ! -name 'libpjrt_cpu.so*' ! -name 'libtensorflow_*.so.2' ! -name plugin.json -printf '%f' -quit)
   [[ -z $foreign ]] || die "$dest holds $foreign, which is not of the CPU plugin: name a folder of its own"
 fi
 
@@ -144,8 +144,9 @@ PYTHON
 
 # Another folder that this script has filled: its libraries can be shared instead of fetched.
 find_donor() {
-  local folder
-  for folder in "$dest" $(cat "$cache/cpu-plugin/installed" 2>/dev/null); do
+  local folder earlier=()
+  [[ ! -e $cache/cpu-plugin/installed ]] || mapfile -t earlier <"$cache/cpu-plugin/installed"
+  for folder in "$dest" "${earlier[@]}"; do
     if has_libraries "$folder"; then
       donor=$folder
       return

@@ -46,9 +46,18 @@ constexpr size_t kVoidEntries = 2;
 static_assert(offsetof(PJRT_Api, PJRT_Error_Destroy) + (kEntries + kVoidEntries) * sizeof(void*) == PJRT_Api_STRUCT_SIZE,
               "entries.h must name every entry of the C table once");
 
-PJRT_Layouts_Extension MakeLayouts() {
+PJRT_FFI_Extension MakeFfi() {
+  PJRT_FFI_Extension ffi{};
+  ffi.base = {PJRT_FFI_Extension_STRUCT_SIZE, PJRT_Extension_Type_FFI, nullptr};
+#define XLAZY_FILL(name, last, field) ffi.field = XLAZY_WRAP(name, last);
+  XLAZY_FFI_ENTRIES(XLAZY_FILL)
+#undef XLAZY_FILL
+  return ffi;
+}
+
+PJRT_Layouts_Extension MakeLayouts(PJRT_Extension_Base* next) {
   PJRT_Layouts_Extension layouts{};
-  layouts.base = {PJRT_Layouts_Extension_STRUCT_SIZE, PJRT_Extension_Type_Layouts, nullptr};
+  layouts.base = {PJRT_Layouts_Extension_STRUCT_SIZE, PJRT_Extension_Type_Layouts, next};
 #define XLAZY_FILL(name, last) layouts.PJRT_##name = XLAZY_WRAP(name, last);
   XLAZY_LAYOUT_ENTRIES(XLAZY_FILL)
 #undef XLAZY_FILL
@@ -78,7 +87,8 @@ PJRT_Api MakeApi(PJRT_Extension_Base* extensions) {
 }  // namespace xlazy
 
 extern "C" __attribute__((visibility("default"))) const PJRT_Api* GetPjrtApi() {
-  static PJRT_Layouts_Extension layouts = xlazy::MakeLayouts();
+  static PJRT_FFI_Extension ffi = xlazy::MakeFfi();
+  static PJRT_Layouts_Extension layouts = xlazy::MakeLayouts(&ffi.base);
   static const PJRT_Api api = xlazy::MakeApi(&layouts.base);
   return &api;
 }

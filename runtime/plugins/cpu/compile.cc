@@ -32,6 +32,9 @@ absl::StatusOr<xla::HloModuleProto> ParseHlo(absl::string_view format, absl::str
 // Calls `compile` with the program as an mlir::ModuleOp or an XlaComputation, whichever it is.
 template <class Compile>
 auto WithProgram(const PJRT_Program& program, Compile compile) -> decltype(compile(mlir::ModuleOp())) {
+  if (!XLAZY_HAS(&program, format_size) || program.format == nullptr || program.code == nullptr) {
+    return absl::InvalidArgumentError("the program has no code, no format, or a struct_size that is too small");
+  }
   absl::string_view format(program.format, program.format_size), code(program.code, program.code_size);
   if (format == "mlir") {
     mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);  // XLA's compiler has its own threads

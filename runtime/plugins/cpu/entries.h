@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "xla/pjrt/c/pjrt_c_api.h"
+#include "xla/pjrt/c/pjrt_c_api_ffi_extension.h"
 #include "xla/pjrt/c/pjrt_c_api_layouts_extension.h"
 
 // clang-format off
@@ -161,13 +162,20 @@
   X(Layouts_PJRT_Buffer_MemoryLayout, layout)                  \
   X(Layouts_PJRT_Topology_GetDefaultLayout, layout)            \
   X(Layouts_PJRT_Executable_GetOutputLayouts, layouts)
+
+// ffi.cc, execute.cc: the entries of the FFI extension. X(name, last, its name in the extension's struct)
+#define XLAZY_FFI_ENTRIES(X)                              \
+  X(FFI_Type_Register, type_info, type_register)          \
+  X(FFI_UserData_Add, user_data, user_data_add)           \
+  X(FFI_Register_Handler, platform_name_size, register_handler)
 // clang-format on
 
 namespace xlazy {
 
-#define XLAZY_DECLARE(name, last) absl::Status name(PJRT_##name##_Args* args);
+#define XLAZY_DECLARE(name, last, ...) absl::Status name(PJRT_##name##_Args* args);
 XLAZY_ENTRIES(XLAZY_DECLARE)
 XLAZY_LAYOUT_ENTRIES(XLAZY_DECLARE)
+XLAZY_FFI_ENTRIES(XLAZY_DECLARE)
 #undef XLAZY_DECLARE
 
 // The two entries that return nothing and so cannot fail.

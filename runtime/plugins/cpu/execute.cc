@@ -7,6 +7,7 @@ namespace xlazy {
 namespace {
 
 absl::Status ReadOptions(const PJRT_ExecuteOptions& c, xla::ExecuteOptions& options) {
+  if (!XLAZY_HAS(&c, launch_id)) return absl::InvalidArgumentError("the struct_size of the execute options is too small");
   if (c.num_send_ops != 0 || c.num_recv_ops != 0) {
     return absl::UnimplementedError("send and receive callbacks do not exist on the CPU");
   }
@@ -96,6 +97,12 @@ absl::Status LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) 
 absl::Status ExecuteContext_Create(PJRT_ExecuteContext_Create_Args* args) {
   args->context = new PJRT_ExecuteContext();
   return absl::OkStatus();
+}
+
+absl::Status FFI_UserData_Add(PJRT_FFI_UserData_Add_Args* args) {
+  XLAZY_NEED(args->context);
+  return args->context->context.ffi_context().Insert(
+      xla::ffi::ExecutionContext::TypeId(args->user_data.type_id), args->user_data.data);
 }
 
 absl::Status ExecuteContext_Destroy(PJRT_ExecuteContext_Destroy_Args* args) {

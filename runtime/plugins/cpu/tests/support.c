@@ -269,6 +269,7 @@ int main(int argc, char** argv) {
   run("struct sizes: shorter, longer, none; null arguments", test_structs);
   run("data: host buffer semantics, layouts, copies, transfer managers", test_data);
   run("programs: results, donation, serialization, topologies, statistics", test_programs);
+  run("functions of the caller, by the FFI extension", test_ffi);
   int before = failures;
   test_processes(argv[1]);
   printf("%s collectives: 4 devices in one process, 2 x 2 devices in two\n", failures == before ? "pass" : "FAIL");

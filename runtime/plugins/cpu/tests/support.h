@@ -73,5 +73,6 @@ extern const char kAllReduce[];
 void test_structs(void);
 void test_data(void);
 void test_programs(void);
+void test_ffi(void);
 void test_processes(const char* plugin);
 int run_process(const char* folder, int node);

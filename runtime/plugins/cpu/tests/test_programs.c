@@ -232,6 +232,9 @@ static void test_ahead_of_time(void) {
   destroy.executable = args.executable;
   CALL(Executable_Destroy, &destroy);
 
+  program.struct_size = PJRT_STRUCT_SIZE(PJRT_Program, code_size);
+  FAILS(Compile, &args, INVALID_ARGUMENT, "struct_size");
+  program.struct_size = PJRT_Program_STRUCT_SIZE;
   program.format = "fortran";
   program.format_size = 7;
   FAILS(Compile, &args, INVALID_ARGUMENT, "unknown program format fortran");
@@ -260,12 +263,44 @@ static void test_bad_program(void) {
   FAILS(Client_Compile, &args, INVALID_ARGUMENT, "CompileOptionsProto");
 }
 
+static void test_bad_arguments(PJRT_LoadedExecutable* executable) {
+  int64_t dims_a[2] = {4, 8}, dims_b[2] = {8, 2};
+  PJRT_Buffer *a = put(client, 0, inputs_a, 2, dims_a), *b = put(client, 0, inputs_b, 2, dims_b), *output[1];
+  PJRT_Buffer *right[2] = {a, b}, *swapped[2] = {b, a}, *twice[2] = {a, a};
+  PJRT_Buffer **right_list[1] = {right}, **swapped_list[1] = {swapped}, **twice_list[1] = {twice}, **output_list[1] = {output};
+  ARGS(LoadedExecutable_Execute, args);
+  args.executable = executable;
+  args.num_devices = 1;
+  args.output_lists = (PJRT_Buffer** const*)output_list;
+  args.argument_lists = (PJRT_Buffer* const* const*)right_list;
+  args.num_args = 1;
+  FAILS(LoadedExecutable_Execute, &args, INVALID_ARGUMENT, "1");
+  args.num_args = 2;
+  args.argument_lists = (PJRT_Buffer* const* const*)swapped_list;
+  FAILS(LoadedExecutable_Execute, &args, INVALID_ARGUMENT, "size");
+  args.argument_lists = (PJRT_Buffer* const* const*)twice_list;
+  FAILS(LoadedExecutable_Execute, &args, INVALID_ARGUMENT, "size");
+  args.argument_lists = (PJRT_Buffer* const* const*)right_list;
+  args.num_devices = 2;
+  PJRT_Error* error = api->PJRT_LoadedExecutable_Execute(&args);
+  CHECK(error != NULL, "a program of one device ran on two");
+  if (error != NULL) destroy_error(error);
+  ARGS(Buffer_Delete, deletion);
+  deletion.buffer = b;
+  CALL(Buffer_Delete, &deletion);
+  args.num_devices = 1;
+  FAILS(LoadedExecutable_Execute, &args, INVALID_ARGUMENT, "deleted");
+  destroy_buffer(a);
+  destroy_buffer(b);
+}
+
 void test_programs(void) {
   make_inputs();
   client = make_client(1);
   PJRT_LoadedExecutable* executable = compile(client, kMatmul);
   check_matmul(executable, "compiled");
   test_questions(executable);
+  test_bad_arguments(executable);
   measure(executable);
   test_donation();
   test_memory_counts();
