@@ -2,6 +2,7 @@
 pub mod bench;
 mod calls;
 pub mod cell;
+pub mod data;
 pub mod display;
 mod dtype;
 mod emit;
@@ -9,8 +10,10 @@ mod error;
 mod grad;
 pub mod insight;
 mod ir;
+pub mod nn;
 mod op;
 mod ops;
+pub mod optim;
 mod platform;
 pub mod prelude;
 mod session;

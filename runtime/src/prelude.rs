@@ -3,3 +3,6 @@ pub use crate::cell::{clear_output, display, display_with_id, input, input_passw
 pub use crate::dtype::DType::{self, BF16, Bool, C64, F16, F32, F64, I8, I32, I64, U8};
 pub use crate::{Shape, Tensor, cat, grad, insight, manual_seed, metrics, no_grad, stack, sync, tensor, where_};
 pub use xlazy_mime::{Bundle, Rich};
+pub use crate::nn::Module;
+pub use crate::optim::{Optimizer, optimizer_step};
+pub use crate::{data, nn, optim, parts};

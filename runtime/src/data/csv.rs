@@ -1,0 +1,71 @@
+//! Tables of numbers from text files.
+use crate::{Error, Result};
+use std::io::Read;
+use std::path::Path;
+
+/// A file of numbers separated by commas, `.gz` or plain, as one row-major vector with its rows and columns. A first line
+/// that is no numbers is taken for a heading; empty lines are skipped.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let path = std::env::temp_dir().join(format!("xlazy-{}.csv", std::process::id()));
+/// std::fs::write(&path, "a,b\n1,2\n3,4.5\n").unwrap();
+/// let (values, rows, columns) = data::read_csv(&path).unwrap();
+/// assert_eq!((values, rows, columns), (vec![1.0, 2.0, 3.0, 4.5], 2, 2));
+/// # std::fs::remove_file(&path).unwrap();
+/// ```
+pub fn read_csv(path: impl AsRef<Path>) -> Result<(Vec<f32>, usize, usize)> {
+    let path = path.as_ref();
+    let failed = |what: String| Error::Usage { message: format!("cannot read {}: {what}", path.display()) };
+    let file = std::fs::File::open(path).map_err(|e| failed(e.to_string()))?;
+    let mut text = String::new();
+    match path.extension().is_some_and(|e| e == "gz") {
+        true => flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text),
+        false => std::io::BufReader::new(file).read_to_string(&mut text),
+    }
+    .map_err(|e| failed(e.to_string()))?;
+    parse(&text).map_err(failed)
+}
+
+fn parse(text: &str) -> std::result::Result<(Vec<f32>, usize, usize), String> {
+    let (mut values, mut rows, mut columns) = (Vec::new(), 0, 0);
+    for (i, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let before = values.len();
+        let mut wrong = None;
+        for field in line.split(',') {
+            match field.trim().trim_matches('"').parse::<f32>() {
+                Ok(v) => values.push(v),
+                Err(_) => wrong = wrong.or(Some(field)),
+            }
+        }
+        match wrong {
+            Some(_) if rows == 0 && before == values.len() => continue,
+            Some(field) => return Err(format!("line {}: `{}` is not a number", i + 1, field.trim())),
+            None => {}
+        }
+        let n = values.len() - before;
+        if rows > 0 && n != columns {
+            return Err(format!("line {} has {n} fields, the lines before it {columns}", i + 1));
+        }
+        (rows, columns) = (rows + 1, n);
+    }
+    Ok((values, rows, columns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn rows_of_one_length_with_or_without_a_heading() {
+        assert_eq!(parse("1,2\n3,4\n"), Ok((vec![1.0, 2.0, 3.0, 4.0], 2, 2)));
+        assert_eq!(parse("x, y\r\n1,-2e3\r\n\r\n"), Ok((vec![1.0, -2000.0], 1, 2)));
+        assert_eq!(parse(""), Ok((vec![], 0, 0)));
+        assert_eq!(parse("1,2\n3\n"), Err("line 2 has 1 fields, the lines before it 2".into()));
+        assert_eq!(parse("1,2\n3,x\n"), Err("line 2: `x` is not a number".into()));
+        assert_eq!(parse("1,x\n"), Err("line 1: `x` is not a number".into()));
+    }
+}

@@ -1,0 +1,204 @@
+//! Batches from data in host memory.
+use crate::insight::Cause;
+use crate::op::Type;
+use crate::shape::Shape;
+use crate::tensor::{Tensor, refuse};
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Samples of `N` parts each, such as a picture and its label (`torch.utils.data.Dataset`).
+pub trait Dataset<const N: usize>: Send + Sync {
+    fn len(&self) -> usize;
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The samples at these places, stacked: one tensor per part, on the device.
+    #[track_caller]
+    fn batch(&self, indices: &[usize]) -> [Tensor; N];
+}
+
+/// Tensors whose first dimension counts the samples (`torch.utils.data.TensorDataset`). Their values are copied to host
+/// memory once; batches go to the device one by one.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let data = data::TensorDataset::new([&Tensor::rand([10, 3]), &Tensor::arange(0, 10, 1)]);
+/// for [x, y] in &data::DataLoader::new(data, 4) {
+///     assert_eq!(x.size(0), y.size(0));
+/// }
+/// ```
+#[derive(Clone)]
+pub struct TensorDataset<const N: usize> {
+    parts: Arc<[Part; N]>,
+    len: usize,
+}
+
+struct Part {
+    bytes: Vec<u8>,
+    ty: Type,
+    /// Bytes of one sample.
+    stride: usize,
+}
+
+impl<const N: usize> TensorDataset<N> {
+    #[track_caller]
+    pub fn new(tensors: [&Tensor; N]) -> TensorDataset<N> {
+        let shapes = tensors.map(Tensor::shape);
+        let len = shapes.first().and_then(|s| s.first().copied()).unwrap_or(0);
+        if shapes.iter().any(|s| s.first() != Some(&len)) {
+            refuse("TensorDataset", &tensors, "the first dimensions must be equal: they count the samples");
+        }
+        let at = Location::caller();
+        let parts = tensors.map(|t| {
+            let ty = t.ty();
+            let bytes = t.bytes(Cause::Read, at).unwrap_or_else(|e| e.raise());
+            Part { stride: ty.bytes() / len.max(1), ty, bytes }
+        });
+        TensorDataset { parts: Arc::new(parts), len }
+    }
+}
+
+impl<const N: usize> Dataset<N> for TensorDataset<N> {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    #[track_caller]
+    fn batch(&self, indices: &[usize]) -> [Tensor; N] {
+        std::array::from_fn(|i| {
+            let part = &self.parts[i];
+            let mut bytes = Vec::with_capacity(indices.len() * part.stride);
+            for &k in indices {
+                bytes.extend_from_slice(&part.bytes[k * part.stride..(k + 1) * part.stride]);
+            }
+            let mut dims = part.ty.shape.to_vec();
+            dims[0] = indices.len();
+            Tensor::of_bytes(&bytes, Type::new(part.ty.dtype, Shape::new(&dims)))
+        })
+    }
+}
+
+/// What [`DataLoader::with`] takes beside the batch size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DataLoaderOptions {
+    /// Another order in each epoch.
+    pub shuffle: bool,
+    /// What the orders are drawn from: the same seed gives the same epochs.
+    pub seed: u64,
+    /// Leaves out a last batch that is smaller than the others. Its shape would compile a program of its own.
+    pub drop_last: bool,
+}
+
+/// Goes through a dataset in batches, as often as one likes (`torch.utils.data.DataLoader`). The last batch is smaller where
+/// the samples do not come out even, unless `drop_last` is set.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let data = data::TensorDataset::new([&Tensor::arange(0, 10, 1)]);
+/// let options = data::DataLoaderOptions { shuffle: true, seed: 7, drop_last: true };
+/// let loader = data::DataLoader::with(data, 4, options);
+/// assert_eq!(loader.len(), 2);
+/// for [x] in &loader {
+///     assert_eq!(x.shape(), [4]);
+/// }
+/// ```
+pub struct DataLoader<const N: usize> {
+    dataset: Box<dyn Dataset<N>>,
+    batch_size: usize,
+    options: DataLoaderOptions,
+    epoch: AtomicU64,
+}
+
+impl<const N: usize> DataLoader<N> {
+    #[track_caller]
+    pub fn new(dataset: impl Dataset<N> + 'static, batch_size: usize) -> DataLoader<N> {
+        DataLoader::with(dataset, batch_size, DataLoaderOptions::default())
+    }
+
+    #[track_caller]
+    pub fn with(dataset: impl Dataset<N> + 'static, batch_size: usize, options: DataLoaderOptions) -> DataLoader<N> {
+        if batch_size == 0 {
+            refuse("DataLoader", &[], "the batch size must be 1 or more");
+        }
+        DataLoader { dataset: Box::new(dataset), batch_size, options, epoch: AtomicU64::new(0) }
+    }
+
+    /// Batches in an epoch.
+    pub fn len(&self) -> usize {
+        match self.options.drop_last {
+            true => self.dataset.len() / self.batch_size,
+            false => self.dataset.len().div_ceil(self.batch_size),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One epoch. Each call shuffles anew, if the options say so.
+    #[track_caller]
+    pub fn iter(&self) -> Batches<'_, N> {
+        let mut order: Vec<usize> = (0..self.dataset.len()).collect();
+        if self.options.shuffle {
+            let epoch = self.epoch.fetch_add(1, Ordering::Relaxed);
+            shuffle(&mut order, self.options.seed ^ epoch.wrapping_mul(0xd134_2543_de82_ef95));
+        }
+        Batches { loader: self, order, next: 0 }
+    }
+}
+
+/// Fisher and Yates's shuffle, by SplitMix64.
+fn shuffle(order: &mut [usize], seed: u64) {
+    let mut state = seed;
+    for i in (1..order.len()).rev() {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        // The high half of the product is uniform below i + 1 but for a bias of 2^-64 of it.
+        order.swap(i, ((z as u128 * (i as u128 + 1)) >> 64) as usize);
+    }
+}
+
+/// One epoch of a [`DataLoader`].
+pub struct Batches<'a, const N: usize> {
+    loader: &'a DataLoader<N>,
+    order: Vec<usize>,
+    next: usize,
+}
+
+impl<const N: usize> Iterator for Batches<'_, N> {
+    type Item = [Tensor; N];
+
+    #[track_caller]
+    fn next(&mut self) -> Option<[Tensor; N]> {
+        if self.next >= self.loader.len() {
+            return None;
+        }
+        let start = self.next * self.loader.batch_size;
+        let end = (start + self.loader.batch_size).min(self.order.len());
+        self.next += 1;
+        Some(self.loader.dataset.batch(&self.order[start..end]))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.loader.len() - self.next;
+        (left, Some(left))
+    }
+}
+
+impl<const N: usize> ExactSizeIterator for Batches<'_, N> {}
+
+impl<'a, const N: usize> IntoIterator for &'a DataLoader<N> {
+    type Item = [Tensor; N];
+    type IntoIter = Batches<'a, N>;
+
+    #[track_caller]
+    fn into_iter(self) -> Batches<'a, N> {
+        self.iter()
+    }
+}

@@ -1,0 +1,50 @@
+//! Starting values of parameters (`torch.nn.init`), drawn on the device.
+use crate::shape::Dims;
+use crate::tensor::{Tensor, no_grad};
+
+/// A parameter uniform in [-bound, bound).
+#[track_caller]
+pub fn uniform(size: impl Into<Dims>, bound: f64) -> Tensor {
+    no_grad(|| Tensor::rand(size) * (2.0 * bound) - bound).requires_grad_(true)
+}
+
+/// A parameter from the normal distribution with mean 0 and this deviation.
+#[track_caller]
+pub fn normal(size: impl Into<Dims>, std: f64) -> Tensor {
+    no_grad(|| Tensor::randn(size) * std).requires_grad_(true)
+}
+
+/// A parameter of ones.
+#[track_caller]
+pub fn ones(size: impl Into<Dims>) -> Tensor {
+    Tensor::ones(size).requires_grad_(true)
+}
+
+/// A parameter of zeros.
+#[track_caller]
+pub fn zeros(size: impl Into<Dims>) -> Tensor {
+    Tensor::zeros(size).requires_grad_(true)
+}
+
+/// The bound of torch's default for weights and biases: `kaiming_uniform_` with a = √5 is uniform within ±1/√fan_in.
+pub(super) fn default_bound(fan_in: usize) -> f64 {
+    if fan_in == 0 { 0.0 } else { 1.0 / (fan_in as f64).sqrt() }
+}
+
+/// A weight after He: uniform within ±√(6 / fan_in), for layers before a relu (`kaiming_uniform_`, nonlinearity relu).
+/// `size` is [out, in, …].
+#[track_caller]
+pub fn kaiming_uniform(size: impl Into<Dims>) -> Tensor {
+    let size = size.into();
+    let fan_in: i64 = size.0.iter().skip(1).product();
+    uniform(size, (6.0 / fan_in.max(1) as f64).sqrt())
+}
+
+/// A weight after Glorot: uniform within ±√(6 / (fan_in + fan_out)) (`xavier_uniform_`). `size` is [out, in, …].
+#[track_caller]
+pub fn xavier_uniform(size: impl Into<Dims>) -> Tensor {
+    let size = size.into();
+    let field: i64 = size.0.iter().skip(2).product();
+    let fans: i64 = size.0.iter().take(2).sum::<i64>() * field;
+    uniform(size, (6.0 / fans.max(1) as f64).sqrt())
+}

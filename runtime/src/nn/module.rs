@@ -1,0 +1,238 @@
+//! What a module is: something with parameters, buffers and modules inside, that makes a tensor of a tensor.
+use crate::tensor::{Tensor, no_grad};
+use crate::{Error, Result};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A layer or a whole model (`torch.nn.Module`).
+///
+/// A model of your own names its parts with [`parts!`](crate::parts) and says what it computes:
+///
+/// ```
+/// use xlazy::prelude::*;
+/// struct Net { fc1: nn::Linear, fc2: nn::Linear }
+/// impl Module for Net {
+///     parts!(fc1, fc2);
+///     fn forward(&self, x: &Tensor) -> Tensor {
+///         self.fc2.forward(&self.fc1.forward(x).relu())
+///     }
+/// }
+/// let net = Net { fc1: nn::Linear::new(4, 8), fc2: nn::Linear::new(8, 2) };
+/// assert_eq!(net.forward(&Tensor::ones([3, 4])).shape(), [3, 2]);
+/// assert_eq!(net.named_parameters()[2].0, "fc2.weight");
+/// ```
+pub trait Module: Send + Sync {
+    /// What the module makes of `x`. A module that takes other arguments has a method of its own instead.
+    #[track_caller]
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let _ = x;
+        Error::Usage { message: "this module has no `forward` of one tensor; see its own methods".into() }.raise()
+    }
+
+    /// Shows each parameter, buffer and module inside to `parts`; [`parts!`](crate::parts) writes this method.
+    fn parts(&self, parts: &mut Parts) {
+        let _ = parts;
+    }
+
+    /// All parameters, each once, under dotted names such as `fc1.weight` (`torch.nn.Module.named_parameters`).
+    fn named_parameters(&self) -> Vec<(String, Tensor)> {
+        let mut seen = HashSet::new();
+        let mut out = collect(self, |p| matches!(p, Part::Parameter(_)));
+        out.retain(|(_, t)| seen.insert(Arc::as_ptr(&t.0)));
+        out
+    }
+
+    /// All parameters, each once: what an optimizer takes (`torch.nn.Module.parameters`).
+    fn parameters(&self) -> Vec<Tensor> {
+        self.named_parameters().into_iter().map(|(_, t)| t).collect()
+    }
+
+    /// Tensors that belong to the state but are not trained, such as running means (`torch.nn.Module.named_buffers`).
+    fn named_buffers(&self) -> Vec<(String, Tensor)> {
+        collect(self, |p| matches!(p, Part::Buffer(_)))
+    }
+
+    /// Parameters and buffers by name, under all their names (`torch.nn.Module.state_dict`).
+    fn state_dict(&self) -> Vec<(String, Tensor)> {
+        collect(self, |_| true)
+    }
+
+    /// Copies values in by name; every name must be there, with the right shape, and no other
+    /// (`torch.nn.Module.load_state_dict`).
+    fn load_state_dict(&self, state: &[(String, Tensor)]) -> Result<()> {
+        load(&self.state_dict(), state)
+    }
+
+    /// Turns training behaviour (dropout, batch statistics) on or off everywhere inside (`torch.nn.Module.train`).
+    fn train(&self, on: bool) {
+        self.parts(&mut Parts {
+            prefix: String::new(),
+            visit: &mut |_, part| {
+                if let Part::Training(flag) = part {
+                    flag.0.store(on, Ordering::Relaxed);
+                }
+            },
+        });
+    }
+
+    /// Turns training behaviour off (`torch.nn.Module.eval`).
+    fn eval(&self) {
+        self.train(false)
+    }
+
+    /// Forgets the gradients of all parameters (`torch.nn.Module.zero_grad`).
+    fn zero_grad(&self) {
+        self.parameters().iter().for_each(|p| p.set_grad(None));
+    }
+}
+
+/// Whether a module trains; every module starts out training.
+#[derive(Debug)]
+pub struct Training(AtomicBool);
+
+impl Training {
+    pub fn on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for Training {
+    fn default() -> Training {
+        Training(AtomicBool::new(true))
+    }
+}
+
+/// One thing a module is made of.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    Parameter(&'a Tensor),
+    Buffer(&'a Tensor),
+    Training(&'a Training),
+}
+
+/// Collects what a module is made of, with dotted names.
+pub struct Parts<'v> {
+    prefix: String,
+    visit: &'v mut dyn FnMut(&str, Part),
+}
+
+impl Parts<'_> {
+    /// A parameter (a tensor), a module, or several of them (a vector, an option).
+    pub fn add(&mut self, name: &str, part: &(impl AsPart + ?Sized)) {
+        part.show(name, self);
+    }
+
+    /// A tensor that is saved with the state but not trained.
+    pub fn buffer(&mut self, name: &str, tensor: &Tensor) {
+        self.under(name, |p| (p.visit)(&p.prefix, Part::Buffer(tensor)));
+    }
+
+    /// The switch that [`Module::train`] turns.
+    pub fn training(&mut self, flag: &Training) {
+        (self.visit)(&self.prefix, Part::Training(flag));
+    }
+
+    fn under(&mut self, name: &str, f: impl FnOnce(&mut Self)) {
+        let n = self.prefix.len();
+        if n > 0 {
+            self.prefix.push('.');
+        }
+        self.prefix.push_str(name);
+        f(self);
+        self.prefix.truncate(n);
+    }
+}
+
+/// What can be a part of a module.
+pub trait AsPart {
+    #[doc(hidden)]
+    fn show(&self, name: &str, parts: &mut Parts);
+}
+
+impl AsPart for Tensor {
+    fn show(&self, name: &str, parts: &mut Parts) {
+        parts.under(name, |p| (p.visit)(&p.prefix, Part::Parameter(self)));
+    }
+}
+
+impl<M: Module + ?Sized> AsPart for M {
+    fn show(&self, name: &str, parts: &mut Parts) {
+        parts.under(name, |p| self.parts(p));
+    }
+}
+
+impl<P: AsPart> AsPart for Option<P> {
+    fn show(&self, name: &str, parts: &mut Parts) {
+        if let Some(part) = self {
+            part.show(name, parts);
+        }
+    }
+}
+
+impl<P: AsPart> AsPart for Vec<P> {
+    fn show(&self, name: &str, parts: &mut Parts) {
+        parts.under(name, |p| self.iter().enumerate().for_each(|(i, part)| part.show(&i.to_string(), p)));
+    }
+}
+
+/// Inside `impl Module`: the fields that are parameters or modules, by name. They can be tensors, modules, and vectors and
+/// options of them.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// struct Scale { factor: Tensor, layers: Vec<nn::Linear> }
+/// impl Module for Scale {
+///     parts!(factor, layers);
+/// }
+/// let m = Scale { factor: nn::parameter(Tensor::ones([1])), layers: vec![nn::Linear::new(2, 2)] };
+/// let names: Vec<String> = m.named_parameters().into_iter().map(|p| p.0).collect();
+/// assert_eq!(names, ["factor", "layers.0.weight", "layers.0.bias"]);
+/// ```
+#[macro_export]
+macro_rules! parts {
+    ($($field:ident),* $(,)?) => {
+        fn parts(&self, parts: &mut $crate::nn::Parts) {
+            $(parts.add(stringify!($field), &self.$field);)*
+        }
+    };
+}
+
+/// A tensor as a parameter: gradients accumulate in it (`torch.nn.Parameter`).
+#[track_caller]
+pub fn parameter(value: Tensor) -> Tensor {
+    value.detach().requires_grad_(true)
+}
+
+fn collect<M: Module + ?Sized>(module: &M, keep: impl Fn(&Part) -> bool) -> Vec<(String, Tensor)> {
+    let mut out = Vec::new();
+    let mut visit = |name: &str, part: Part| match part {
+        Part::Parameter(t) | Part::Buffer(t) if keep(&part) => out.push((name.to_owned(), t.clone())),
+        _ => {}
+    };
+    module.parts(&mut Parts { prefix: String::new(), visit: &mut visit });
+    out
+}
+
+// Checks everything before it changes anything.
+fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)]) -> Result<()> {
+    let find = |from: &[(String, Tensor)], name: &str| from.iter().find(|(n, _)| n == name).map(|(_, t)| t.clone());
+    let mut wrong = Vec::new();
+    let mut pairs = Vec::new();
+    for (name, old) in mine {
+        match find(state, name) {
+            None => wrong.push(format!("`{name}` is missing")),
+            Some(new) if new.shape() != old.shape() => {
+                wrong.push(format!("`{name}` has shape {}, expected {}", new.shape(), old.shape()));
+            }
+            Some(new) => pairs.push((old, new)),
+        }
+    }
+    let extra = state.iter().filter(|(name, _)| find(mine, name).is_none());
+    wrong.extend(extra.map(|(name, _)| format!("`{name}` is not part of the module")));
+    if !wrong.is_empty() {
+        return Err(Error::Usage { message: format!("the state does not fit: {}", wrong.join("; ")) });
+    }
+    no_grad(|| pairs.into_iter().for_each(|(old, new)| drop(old.copy_(&new))));
+    Ok(())
+}

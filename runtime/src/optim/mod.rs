@@ -1,0 +1,113 @@
+//! Optimizers under torch's names, as plain users of tensors.
+//!
+//! One step is one program, however often it runs: step counts and rates go in as numbers, and the state is there, on the
+//! device, before the first step. Parameters and state are replaced in place, so that a barrier can reuse their buffers.
+mod adam;
+mod schedule;
+mod sgd;
+
+pub use adam::{Adam, AdamOptions, AdamW};
+pub use schedule::{CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, StepLR};
+pub use sgd::{SGD, SGDOptions};
+
+use crate::dtype::DType;
+use crate::insight::Cause;
+use crate::tensor::{Tensor, is_grad_enabled, on_behalf, sync_for};
+use std::borrow::Borrow;
+use std::panic::Location;
+
+/// What trains parameters by their gradients (`torch.optim.Optimizer`).
+pub trait Optimizer: Send {
+    /// Changes every parameter that has a gradient. Nothing runs before the next barrier; see [`optimizer_step`].
+    #[track_caller]
+    fn step(&mut self);
+
+    /// The tensors that this optimizer changes.
+    fn parameters(&self) -> &[Tensor];
+
+    /// The learning rate.
+    fn lr(&self) -> f64;
+
+    /// Sets the learning rate; it is a number of the program, so this never compiles again.
+    fn set_lr(&mut self, lr: f64);
+
+    /// Forgets all gradients (`torch.optim.Optimizer.zero_grad`, to none).
+    fn zero_grad(&self) {
+        self.parameters().iter().for_each(|p| p.set_grad(None));
+    }
+}
+
+/// Takes a step and runs it: `step()`, then a barrier (`torch_xla.core.xla_model.optimizer_step(opt, barrier=True)`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let w = tensor([1.0]).requires_grad_(true);
+/// let mut opt = optim::SGD::new([&w], 0.5);
+/// (&w * &w).sum().backward();
+/// optim::optimizer_step(&mut opt);
+/// assert_eq!(w.item(), 0.0);
+/// ```
+#[track_caller]
+pub fn optimizer_step(optimizer: &mut dyn Optimizer) {
+    // A call through `dyn` loses the caller's line.
+    on_behalf(Location::caller(), is_grad_enabled(), || optimizer.step());
+    sync_for(Cause::OptimizerStep);
+}
+
+/// Scales the gradients down where their common norm is above `max_norm`, and gives that norm
+/// (`torch.nn.utils.clip_grad_norm_`). Nothing is read back.
+#[track_caller]
+pub fn clip_grad_norm_(parameters: &[Tensor], max_norm: f64) -> Tensor {
+    on_behalf(Location::caller(), false, || {
+        let squares = parameters.iter().filter_map(Tensor::grad).map(|g| g.square().sum());
+        let Some(sum) = squares.reduce(|a, b| a + b) else { return Tensor::zeros(()) };
+        let norm = sum.sqrt();
+        let scale = (max_norm / (&norm + 1e-6)).clamp_max(1.0);
+        for p in parameters {
+            if let Some(g) = p.grad() {
+                p.set_grad(Some(g * &scale));
+            }
+        }
+        norm
+    })
+}
+
+/// What an optimizer's constructor takes, parameters by value or by reference, as a vector.
+fn listed(parameters: impl IntoIterator<Item = impl Borrow<Tensor>>) -> Vec<Tensor> {
+    parameters.into_iter().map(|p| p.borrow().clone()).collect()
+}
+
+/// State of the shape of each parameter, zero.
+fn zeros_like(parameters: &[Tensor]) -> Vec<Tensor> {
+    parameters.iter().map(|p| p.zeros_like()).collect()
+}
+
+// Parameters that are still to be drawn and state that is still to be filled would make the first step another program
+// than the second.
+#[track_caller]
+fn settle() {
+    sync_for(Cause::OptimizerStep);
+}
+
+/// The numbers of one step, each a tensor without dimensions that all parameters share: one parameter of the program in
+/// place of one per op.
+#[derive(Default)]
+struct Numbers(Vec<(u8, DType, u64, Tensor)>);
+
+impl Numbers {
+    /// The number in a place of the formula, for parameters of a dtype. `variant` tells apart values that differ between
+    /// parameters, such as step counts.
+    fn get(&mut self, place: u8, like: DType, variant: u64, value: f64) -> Tensor {
+        // Halves compute with the number rounded to their dtype in any case.
+        let dtype = if like == DType::F64 { DType::F64 } else { DType::F32 };
+        if let Some((.., t)) = self.0.iter().find(|n| (n.0, n.1, n.2) == (place, dtype, variant)) {
+            return t.clone();
+        }
+        let t = match dtype {
+            DType::F64 => Tensor::zeros(()).to(DType::F64) + value,
+            _ => Tensor::full((), value),
+        };
+        self.0.push((place, dtype, variant, t.clone()));
+        t
+    }
+}

@@ -1,0 +1,209 @@
+//! Training: modules, optimizers and data loaders together, what they learn and what they compile.
+use std::sync::Mutex;
+use xlazy::metrics::counter_value;
+use xlazy::prelude::*;
+
+// The runtime is one per process, and counters are its own: one test at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    let guard = ONE.lock().unwrap_or_else(|p| p.into_inner());
+    sync();
+    manual_seed(0);
+    guard
+}
+
+fn compiles() -> u64 {
+    counter_value("UncachedCompile").unwrap()
+}
+
+fn mlp() -> nn::Sequential {
+    nn::Sequential::new((nn::Linear::new(2, 16), nn::Tanh, nn::Linear::new(16, 1)))
+}
+
+/// Steps on one batch; how many programs each step compiled, and the losses.
+fn steps(model: &dyn Module, opt: &mut dyn Optimizer, n: usize) -> (Vec<u64>, Vec<f64>) {
+    let x = Tensor::rand([50, 2]) * 2.0 - 1.0;
+    let y = x.narrow(1, 0, 1) * x.narrow(1, 1, 1);
+    sync();
+    let mut counts = Vec::new();
+    let mut losses = Vec::new();
+    for _ in 0..n {
+        let before = compiles();
+        opt.zero_grad();
+        let loss = (model.forward(&x) - &y).square().mean();
+        loss.backward();
+        optimizer_step(opt);
+        counts.push(compiles() - before);
+        losses.push(loss.item());
+    }
+    (counts, losses)
+}
+
+#[test]
+fn a_step_compiles_once_whatever_the_optimizer() {
+    let _alone = alone();
+    let sgd = optim::SGDOptions { momentum: 0.9, dampening: 0.1, weight_decay: 1e-4, nesterov: false };
+    let nesterov = optim::SGDOptions { momentum: 0.9, nesterov: true, ..Default::default() };
+    type Make<'a> = &'a dyn Fn(Vec<Tensor>) -> Box<dyn Optimizer>;
+    let makes: [(&str, Make, f64); 5] = [
+        ("SGD", &|p| Box::new(optim::SGD::new(p, 0.5)), 0.1),
+        ("SGD with momentum", &|p| Box::new(optim::SGD::with(p, 0.1, sgd)), 0.1),
+        ("SGD, Nesterov", &|p| Box::new(optim::SGD::with(p, 0.1, nesterov)), 0.1),
+        ("Adam", &|p| Box::new(optim::Adam::new(p, 0.03)), 0.02),
+        ("AdamW", &|p| Box::new(optim::AdamW::new(p, 0.03)), 0.02),
+    ];
+    for (name, make, good) in makes {
+        let model = mlp();
+        let mut opt = make(model.parameters());
+        let (counts, losses) = steps(&model, &mut *opt, 100);
+        assert_eq!(counts.iter().sum::<u64>(), counts[0], "{name}: {counts:?}");
+        assert_eq!(counts[0], 1, "{name}");
+        assert!(losses[99] < good, "{name}: {} to {}", losses[0], losses[99]);
+        opt.set_lr(0.001);
+        let (counts, _) = steps(&model, &mut *opt, 2);
+        assert_eq!(counts, [0, 0], "{name}: another learning rate is another number, not another program");
+    }
+}
+
+#[test]
+fn every_parameter_and_its_state_reuses_its_buffer() {
+    let _alone = alone();
+    let model = mlp();
+    let mut opt = optim::Adam::new(model.parameters(), 0.01);
+    steps(&model, &mut opt, 3);
+    let events = xlazy::insight::events();
+    let step = events.iter().rev().find(|e| e.cause == insight::Cause::OptimizerStep).unwrap();
+    assert_eq!(step.donated, 3 * 4, "4 parameters, each with two means");
+    assert!(step.at.file().ends_with("train.rs"), "{}", step.at);
+}
+
+#[test]
+fn a_schedule_never_compiles() {
+    let _alone = alone();
+    let model = mlp();
+    let mut opt = optim::SGD::new(model.parameters(), 0.5);
+    let mut schedule = optim::CosineAnnealingLR::new(&opt, 10, 0.0);
+    steps(&model, &mut opt, 1);
+    for _ in 0..10 {
+        schedule.step(&mut opt);
+        assert_eq!(steps(&model, &mut opt, 1).0, [0]);
+    }
+    assert!(opt.lr().abs() < 1e-12);
+}
+
+#[test]
+fn nodes_of_a_module_carry_the_users_line() {
+    let _alone = alone();
+    let model = mlp();
+    let y = model.forward(&Tensor::ones([1, 2]));
+    let line = line!() - 1;
+    assert!(y.location().file().ends_with("train.rs"), "{}", y.location());
+    assert_eq!(y.location().line(), line);
+    y.sum().backward();
+    let g = model.parameters()[0].grad().unwrap();
+    assert_eq!(g.location().line(), line!() - 2);
+}
+
+#[test]
+fn names_states_and_modes() {
+    let _alone = alone();
+    struct Net {
+        body: nn::Sequential,
+        heads: Vec<nn::Linear>,
+        tied: Tensor,
+        scale: Option<Tensor>,
+    }
+    impl Module for Net {
+        parts!(body, heads, tied, scale);
+    }
+    let make = || {
+        let body = nn::Sequential::new((nn::Linear::without_bias(2, 3), nn::Dropout::new(0.5)));
+        let heads = vec![nn::Linear::new(3, 1)];
+        Net { body, tied: heads[0].weight.clone(), heads, scale: None }
+    };
+    let (a, b) = (make(), make());
+    let names: Vec<String> = a.named_parameters().into_iter().map(|p| p.0).collect();
+    assert_eq!(names, ["body.0.weight", "heads.0.weight", "heads.0.bias"], "a tied weight is one parameter");
+    assert_eq!(a.state_dict().len(), 4);
+    b.load_state_dict(&a.state_dict()).unwrap();
+    for (x, y) in a.parameters().iter().zip(b.parameters()) {
+        assert_eq!(x.to_vec::<f32>(), y.to_vec::<f32>());
+        assert!(y.requires_grad() && y.is_leaf());
+    }
+    let x = Tensor::ones([100, 2]);
+    let zeros = |m: &Net| m.body.forward(&x).to_vec::<f32>().iter().filter(|v| **v == 0.0).count();
+    assert!(zeros(&a) > 50);
+    a.eval();
+    assert_eq!(zeros(&a), 0);
+    a.train(true);
+    assert!(zeros(&a) > 50);
+    let wrong = b.load_state_dict(&a.state_dict()[1..]).unwrap_err().to_string();
+    assert!(wrong.contains("`body.0.weight` is missing"), "{wrong}");
+}
+
+#[test]
+fn initial_values_are_torchs() {
+    let _alone = alone();
+    let layer = nn::Linear::new(100, 200);
+    for p in layer.parameters() {
+        let v = p.to_vec::<f32>();
+        let (low, high) = v.iter().fold((0f32, 0f32), |(l, h), &x| (l.min(x), h.max(x)));
+        assert!(low >= -0.1 && high <= 0.1 && low < -0.095 && high > 0.095, "{low} {high}");
+    }
+    manual_seed(3);
+    let a = nn::Linear::new(4, 4).weight.to_vec::<f32>();
+    manual_seed(3);
+    assert_eq!(nn::Linear::new(4, 4).weight.to_vec::<f32>(), a);
+}
+
+#[test]
+fn loaders_give_every_sample_once_in_an_order_of_the_seed() {
+    let _alone = alone();
+    let x = Tensor::arange(0, 10, 1);
+    let y = x.float().unsqueeze(1) * 2.0;
+    let set = data::TensorDataset::new([&x, &y]);
+    let epoch = |loader: &data::DataLoader<2>| -> Vec<Vec<i64>> {
+        loader
+            .iter()
+            .map(|[x, y]| {
+                let x = x.to_vec::<i64>();
+                let twice: Vec<f32> = x.iter().map(|&v| v as f32 * 2.0).collect();
+                assert_eq!((y.to_vec::<f32>(), y.size(1)), (twice, 1));
+                x
+            })
+            .collect()
+    };
+    let plain = data::DataLoader::new(set.clone(), 4);
+    assert_eq!(epoch(&plain), [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9]]);
+    assert_eq!((plain.len(), plain.iter().len()), (3, 3));
+    let shuffled = |seed| {
+        let options = data::DataLoaderOptions { shuffle: true, seed, drop_last: false };
+        data::DataLoader::with(set.clone(), 4, options)
+    };
+    let (a, b) = (shuffled(1), shuffled(1));
+    let first = epoch(&a);
+    assert_eq!(first, epoch(&b));
+    assert_ne!(first, epoch(&a), "each epoch has an order of its own");
+    assert_ne!(first, epoch(&shuffled(2)));
+    let mut all = first.concat();
+    all.sort_unstable();
+    assert_eq!(all, (0..10).collect::<Vec<i64>>());
+    let options = data::DataLoaderOptions { drop_last: true, ..Default::default() };
+    assert_eq!(epoch(&data::DataLoader::with(set, 4, options)).len(), 2);
+}
+
+#[test]
+fn gradients_are_clipped_to_a_norm() {
+    let _alone = alone();
+    let w = tensor([0.0, 0.0]).requires_grad_(true);
+    let clipped = |max: f64| {
+        w.set_grad(None);
+        (&w * tensor([3.0, 4.0])).sum().backward();
+        let norm = optim::clip_grad_norm_(&[w.clone()], max).item();
+        (norm, w.grad().unwrap().norm().item())
+    };
+    let (norm, after) = clipped(1.0);
+    assert!((norm - 5.0).abs() < 1e-6 && (after - 1.0).abs() < 1e-5, "{norm} {after}");
+    assert!((clipped(10.0).1 - 5.0).abs() < 1e-6);
+}
