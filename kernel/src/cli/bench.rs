@@ -1,11 +1,38 @@
 //! `xlazy bench`: what recording, syncing and launching cost on this machine.
-use clap::{ArgMatches, Command};
+use crate::eval::install::Installation;
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::process::ExitCode;
 
 pub fn command() -> Command {
-    Command::new("bench").about("Measure").subcommand_required(true).arg_required_else_help(true)
+    Command::new("bench")
+        .about("Measure on this machine")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(
+            Command::new("host")
+                .about("What the host pays per traced op, cached sync and launch")
+                .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object")),
+        )
 }
 
-pub fn run(_matches: &ArgMatches) -> ExitCode {
-    super::fail("not here yet")
+/// The measurement runs in the session executable: that process has the runtime, this one never loads it.
+pub fn run(matches: &ArgMatches) -> ExitCode {
+    let (what, matches) = matches.subcommand().expect("clap asks for one");
+    let installation = match Installation::find() {
+        Ok(installation) => installation,
+        Err(failure) => return super::fail_with(&failure),
+    };
+    let mut command = std::process::Command::new(&installation.session_exe);
+    command
+        .args(["--bench", what])
+        .env("LD_LIBRARY_PATH", installation.library_path())
+        .env("XLAZY_PLUGIN_DIR", &installation.plugins_dir);
+    if matches.get_flag("json") {
+        command.arg("--json");
+    }
+    match command.status() {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(status) => super::fail(&format!("the benchmark ended with {status}")),
+        Err(e) => super::fail(&format!("{} could not be started: {e}", installation.session_exe.display())),
+    }
 }

@@ -1,11 +1,323 @@
 //! `xlazy doctor`: what is installed, whether it works, and what to do about what does not.
-use clap::{ArgMatches, Command};
-use std::process::ExitCode;
+use super::describe_toolchain::RustcVersion;
+use super::install::{spec_folder, user_data_folder};
+use super::{plugins, session, terminal};
+use crate::eval::install::Installation;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 pub fn command() -> Command {
-    Command::new("doctor").about("Check the installation")
+    Command::new("doctor")
+        .about("Check the installation: what is there, what works, and what to do about the rest")
+        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the checks as one JSON object"))
+        .after_help("Exit code: 0, or 1 when a check failed. Warnings do not count.")
 }
 
-pub fn run(_matches: &ArgMatches) -> ExitCode {
-    super::fail("not here yet")
+pub fn run(matches: &ArgMatches) -> ExitCode {
+    let as_json = matches.get_flag("json");
+    let colours = terminal::colours(&io::stdout());
+    let installation = Installation::find().map_err(|f| f.message);
+    let mut checks = Vec::new();
+    for check in CHECKS {
+        for found in check(installation.as_ref()) {
+            if !as_json {
+                super::say(&terminal::plain_unless(colours, &found.to_line()));
+            }
+            checks.push(found);
+        }
+    }
+    let failed = checks.iter().filter(|c| c.status == Status::Fail).count();
+    let warned = checks.iter().filter(|c| c.status == Status::Warn).count();
+    if as_json {
+        let list: Vec<Value> = checks.iter().map(Check::to_json).collect();
+        super::say(&format!("{:#}", json!({"ok": failed == 0, "checks": list})));
+    } else {
+        match (failed, warned) {
+            (0, 0) => super::say("everything works"),
+            (0, n) => super::say(&format!("it works; {n} to look at")),
+            (n, _) => super::say(&format!("{n} failed")),
+        }
+    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Status {
+    Ok,
+    Warn,
+    Fail,
+}
+
+struct Check {
+    name: &'static str,
+    status: Status,
+    found: String,
+    /// What to do about it, empty where there is nothing to do.
+    advice: String,
+}
+
+impl Check {
+    fn new(name: &'static str, status: Status, found: impl Into<String>, advice: impl Into<String>) -> Check {
+        Check { name, status, found: found.into(), advice: advice.into() }
+    }
+
+    fn to_line(&self) -> String {
+        let status = match self.status {
+            Status::Ok => "\x1b[32mok  \x1b[0m",
+            Status::Warn => "\x1b[33mwarn\x1b[0m",
+            Status::Fail => "\x1b[31mFAIL\x1b[0m",
+        };
+        let mut line = format!("{status}  {:<12} {}", self.name, self.found);
+        if !self.advice.is_empty() {
+            line.push_str(&format!("\n{:19}→ {}", "", self.advice));
+        }
+        line
+    }
+
+    fn to_json(&self) -> Value {
+        let status = match self.status {
+            Status::Ok => "ok",
+            Status::Warn => "warn",
+            Status::Fail => "fail",
+        };
+        json!({"name": self.name, "status": status, "found": self.found, "advice": self.advice})
+    }
+}
+
+type Found<'a> = Result<&'a Installation, &'a String>;
+
+/// Every check, in the order they are shown: each needs what comes before it.
+const CHECKS: &[fn(Found) -> Vec<Check>] =
+    &[xlazy, installation, rustc, linker, cpp_compiler, cell, plugins_load, jupyter, kernelspec, disk];
+
+fn xlazy(_: Found) -> Vec<Check> {
+    let exe = std::env::current_exe().map(|p| p.display().to_string()).unwrap_or_default();
+    vec![Check::new("xlazy", Status::Ok, format!("{} at {exe}", env!("CARGO_PKG_VERSION")), "")]
+}
+
+fn installation(found: Found) -> Vec<Check> {
+    vec![match found {
+        Ok(i) => Check::new("runtime", Status::Ok, i.runtime_so.display().to_string(), ""),
+        Err(why) => Check::new("runtime", Status::Fail, why, ""),
+    }]
+}
+
+/// Cells link to the runtime, which works with the very rustc that built it and no other.
+fn rustc(found: Found) -> Vec<Check> {
+    let Ok(installation) = found else {
+        return Vec::new();
+    };
+    let rustc = &installation.toolchain.rustc;
+    let Some(RustcVersion { release, commit }) = RustcVersion::of(rustc) else {
+        let why = format!("{} does not run", rustc.display());
+        let advice = "install Rust (https://rustup.rs), then run ./install.sh again";
+        return vec![Check::new("rustc", Status::Fail, why, advice)];
+    };
+    let built = home(installation).and_then(|h| std::fs::read_to_string(h.join("runtime.json")).ok());
+    let built: Value = built.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let check = match built.get("rustc_commit").and_then(Value::as_str) {
+        None => {
+            Check::new("rustc", Status::Ok, format!("{release} (a build tree keeps no record of its compiler)"), "")
+        }
+        Some(c) if c == commit => {
+            Check::new("rustc", Status::Ok, format!("{release}, the one that built the runtime"), "")
+        }
+        Some(_) => {
+            let with = built.get("rustc").and_then(Value::as_str).unwrap_or("another one");
+            let found = format!("{} is {release}, the runtime was built with {with}", rustc.display());
+            Check::new("rustc", Status::Fail, found, "run ./install.sh again: it rebuilds the runtime with this rustc")
+        }
+    };
+    vec![check]
+}
+
+fn linker(found: Found) -> Vec<Check> {
+    let Ok(installation) = found else {
+        return Vec::new();
+    };
+    vec![match (&installation.toolchain.lld, answer(Path::new("cc"), &["--version"])) {
+        (Some(lld), _) => Check::new("linker", Status::Ok, format!("rust-lld at {}", lld.exe.display()), ""),
+        (None, Some(cc)) => {
+            let found = format!("no rust-lld, so cells link through cc ({}), which is slower", first_line(&cc));
+            Check::new("linker", Status::Warn, found, "rustup's toolchains bring rust-lld along")
+        }
+        (None, None) => Check::new(
+            "linker",
+            Status::Fail,
+            "neither rust-lld nor cc",
+            "install a C compiler: apt install gcc libc6-dev",
+        ),
+    }]
+}
+
+fn cpp_compiler(_: Found) -> Vec<Check> {
+    let known = ["c++", "g++", "clang++"].iter().find_map(|name| answer(Path::new(name), &["--version"]));
+    vec![match known {
+        Some(version) => Check::new("C++", Status::Ok, first_line(&version), ""),
+        None => Check::new(
+            "C++",
+            Status::Warn,
+            "no C++ compiler; only building the CPU plugin needs one",
+            "apt install g++, before running ./install.sh again",
+        ),
+    }]
+}
+
+/// The whole path of a cell that needs no plugin: generate, compile, load, run, display.
+fn cell(found: Found) -> Vec<Check> {
+    if found.is_err() {
+        return Vec::new();
+    }
+    let advice = "try `xlazy eval '40 + 2'` and read its error; ./install.sh rebuilds what is missing";
+    let tried = within(Duration::from_secs(60), || {
+        let engine = session::start().map_err(|f| f.message)?;
+        let start = Instant::now();
+        let answer = engine.evaluate("40 + 2").map_err(|f| format!("{}: {}", f.name, f.message));
+        let took = start.elapsed();
+        engine.shutdown();
+        match answer?.plain() {
+            "42" => Ok(took),
+            other => Err(format!("40 + 2 showed {other:?}")),
+        }
+    });
+    vec![match tried {
+        Some(Ok(took)) => Check::new("first cell", Status::Ok, format!("ran in {} ms", took.as_millis()), ""),
+        Some(Err(why)) => Check::new("first cell", Status::Fail, first_line(&why), advice),
+        None => Check::new("first cell", Status::Fail, "gave no answer for 60 s", advice),
+    }]
+}
+
+/// Each plugin is loaded by a session process of its own: one that aborts takes nothing else along.
+fn plugins_load(found: Found) -> Vec<Check> {
+    let Ok(installation) = found else { return Vec::new() };
+    let plugins = plugins::installed(&installation.plugins_dir);
+    if plugins.is_empty() {
+        let found = format!("no plugin in {}", installation.plugins_dir.display());
+        return vec![Check::new("plugin", Status::Fail, found, "run ./install.sh: it brings the CPU plugin")];
+    }
+    plugins.iter().map(|p| load_plugin(installation, p)).collect()
+}
+
+fn load_plugin(installation: &Installation, plugin: &plugins::Plugin) -> Check {
+    let name = &plugin.name;
+    let bad = |why: String| {
+        let advice = "run ./install.sh again, or remove the plugin's folder";
+        Check::new("plugin", Status::Fail, format!("{name}: {why}"), advice)
+    };
+    let child = std::process::Command::new(&installation.session_exe)
+        .arg("--probe")
+        .arg(&plugin.library)
+        .env("LD_LIBRARY_PATH", installation.library_path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let child = match child {
+        Ok(child) => child,
+        Err(e) => return bad(format!("{} could not be started: {e}", installation.session_exe.display())),
+    };
+    let id = child.id();
+    match within(Duration::from_secs(120), move || child.wait_with_output()) {
+        None => {
+            let _ = kill(Pid::from_raw(id as i32), Signal::SIGKILL);
+            bad("did not load within 120 s".to_owned())
+        }
+        Some(Err(e)) => bad(e.to_string()),
+        Some(Ok(done)) => {
+            let (says, complains) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+            match (done.status.success(), says.trim(), complains.trim()) {
+                (true, "", _) => {
+                    let found = format!("{name}: this session program cannot try plugins");
+                    Check::new("plugin", Status::Warn, found, "")
+                }
+                (true, says, _) => Check::new("plugin", Status::Ok, format!("{name}: {}", first_line(says)), ""),
+                (false, _, "") => bad(format!("loading it ended with {}", done.status)),
+                (false, _, complains) => bad(first_line(complains)),
+            }
+        }
+    }
+}
+
+fn jupyter(found: Found) -> Vec<Check> {
+    let own = found.ok().and_then(home).map(|h| h.join("jupyter/bin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let places = std::env::split_paths(&path).chain(own);
+    let lab = places.map(|d| d.join("jupyter-lab")).find(|p| p.is_file());
+    vec![match lab {
+        Some(path) => Check::new("JupyterLab", Status::Ok, path.display().to_string(), ""),
+        None => Check::new(
+            "JupyterLab",
+            Status::Warn,
+            "not found; the REPL and `xlazy run` work without it",
+            "pip install jupyterlab, or run ./install.sh",
+        ),
+    }]
+}
+
+fn kernelspec(_: Found) -> Vec<Check> {
+    let mut places: Vec<PathBuf> = user_data_folder().into_iter().collect();
+    let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let prefixes = environments.chain(["/usr/local".into(), "/usr".into()]);
+    places.extend(prefixes.map(|p| p.join("share/jupyter")));
+    let Some(path) = places.iter().map(|p| spec_folder(p).join("kernel.json")).find(|p| p.is_file()) else {
+        return vec![Check::new("kernelspec", Status::Warn, "Jupyter does not know xlazy yet", "xlazy install")];
+    };
+    let spec: Value =
+        std::fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
+    let starts = PathBuf::from(spec.pointer("/argv/0").and_then(Value::as_str).unwrap_or_default());
+    let same = |a: &Path| a.canonicalize().ok() == std::env::current_exe().ok().and_then(|e| e.canonicalize().ok());
+    vec![if !starts.is_file() {
+        let found = format!("{} starts {}, which is not there", path.display(), starts.display());
+        Check::new("kernelspec", Status::Fail, found, "xlazy install")
+    } else if same(&starts) {
+        Check::new("kernelspec", Status::Ok, path.display().to_string(), "")
+    } else {
+        let found = format!("{} starts another xlazy, {}", path.display(), starts.display());
+        Check::new("kernelspec", Status::Warn, found, "xlazy install, if Jupyter should start this one")
+    }]
+}
+
+fn disk(found: Found) -> Vec<Check> {
+    let place = found.ok().and_then(|i| i.runtime_so.parent().map(Path::to_owned)).unwrap_or_else(std::env::temp_dir);
+    let Ok(figures) = nix::sys::statvfs::statvfs(&place) else {
+        return Vec::new();
+    };
+    let free = figures.blocks_available() * figures.fragment_size();
+    let text = format!("{:.1} GiB free at {}", free as f64 / f64::from(1 << 30), place.display());
+    let (status, advice) = match free >> 20 {
+        0..200 => (Status::Fail, "make room: cells and compiled programs are kept on disk"),
+        200..2048 => (Status::Warn, "a plugin and a build of the runtime take about 2 GiB"),
+        _ => (Status::Ok, ""),
+    };
+    vec![Check::new("disk", status, text, advice)]
+}
+
+/// The folder of an installation; a build tree has none.
+fn home(installation: &Installation) -> Option<PathBuf> {
+    let bin = installation.session_exe.parent()?;
+    (bin.file_name()? == "bin").then(|| bin.parent().map(Path::to_owned))?
+}
+
+fn answer(program: &Path, args: &[&str]) -> Option<String> {
+    let done =
+        std::process::Command::new(program).args(args).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// What the work answers, or nothing if it takes longer than that; it is then left behind.
+fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (done, news) = channel();
+    std::thread::spawn(move || done.send(work()));
+    news.recv_timeout(limit).ok()
 }

@@ -57,7 +57,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     });
     match installed {
         Ok(folder) => {
-            println!("kernelspec xlazy: {}", folder.display());
+            super::say(&format!("kernelspec xlazy: {}", folder.display()));
             ExitCode::SUCCESS
         }
         Err(why) => super::fail(&why),
@@ -70,8 +70,10 @@ pub fn run_uninstall(matches: &ArgMatches) -> ExitCode {
         Err(why) => return super::fail(&why),
     };
     match std::fs::remove_dir_all(&folder) {
-        Ok(()) => println!("removed: {}", folder.display()),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => println!("nothing to remove: {}", folder.display()),
+        Ok(()) => super::say(&format!("removed: {}", folder.display())),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            super::say(&format!("nothing to remove: {}", folder.display()));
+        }
         Err(e) => return super::fail(&format!("{} could not be removed: {e}", folder.display())),
     }
     ExitCode::SUCCESS

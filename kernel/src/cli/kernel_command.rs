@@ -1,4 +1,5 @@
 //! `xlazy kernel`: what Jupyter starts.
+use super::{kernel, session};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,5 +16,8 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches) -> ExitCode {
     let path = matches.get_one::<PathBuf>("connection-file").expect("it is required");
-    super::fail(&format!("{}: the Jupyter side is not here yet", path.display()))
+    match kernel::run(path, env!("CARGO_PKG_RUST_VERSION"), session::start) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => super::fail(&format!("{}: {e}", path.display())),
+    }
 }

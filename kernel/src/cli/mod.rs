@@ -1,15 +1,17 @@
 //! The subcommands of the `xlazy` binary: one file per subcommand, one table.
 use crate::engine::Failure;
 use clap::{ArgMatches, Command};
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 mod bench;
 pub mod bundle;
+mod describe_toolchain;
 mod doctor;
 pub mod eval;
 pub mod events;
 pub mod install;
+pub mod kernel;
 mod kernel_command;
 pub mod notebook;
 mod plugins;
@@ -36,6 +38,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     (plugins::command, plugins::run),
     (bench::command, bench::run),
     (kernel_command::command, kernel_command::run),
+    (describe_toolchain::command, describe_toolchain::run),
 ];
 
 /// The whole command line.
@@ -55,6 +58,11 @@ pub fn main() -> ExitCode {
     let (name, matches) = matches.subcommand().expect("clap asks for a subcommand");
     let (_, run) = SUBCOMMANDS.iter().find(|(command, _)| command().get_name() == name).expect("clap knows no others");
     run(matches)
+}
+
+/// Prints a line. A reader that has gone (`xlazy doctor | head`) is not an error.
+fn say(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
 }
 
 /// Says why a command could not do its work.

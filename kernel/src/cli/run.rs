@@ -15,7 +15,13 @@ use std::time::{Duration, Instant};
 pub fn command() -> Command {
     Command::new("run")
         .about("Execute a notebook headless, cell by cell")
-        .arg(Arg::new("notebook").value_name("NOTEBOOK").required(true).value_parser(value_parser!(PathBuf)))
+        .arg(
+            Arg::new("notebook")
+                .value_name("NOTEBOOK")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("An .ipynb file"),
+        )
         .arg(
             Arg::new("output")
                 .short('o')

@@ -1,16 +1,14 @@
 //! Starting the engine for the subcommands that run cells, and letting Ctrl-C reach it.
 use crate::engine::{Engine, Failure};
+use crate::eval::RustEngine;
+use crate::eval::install::Installation;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use std::sync::Arc;
 
 /// A new session, ready for its first cell.
 pub fn start() -> Result<Arc<dyn Engine>, Failure> {
-    Err(Failure {
-        name: "NotInstalled".into(),
-        message: "the cell engine is not here yet".into(),
-        ..Failure::default()
-    })
+    Ok(Arc::new(RustEngine::start(Installation::find()?)?))
 }
 
 /// Ends listening for Ctrl-C when dropped.
@@ -27,7 +25,9 @@ impl Drop for Interrupts {
 /// Turns Ctrl-C and a polite request to end into an interrupt of the running cell, for as long as the answer lives.
 /// Without it, the process would be gone before its session and its output file are in order.
 pub fn interrupt_on_ctrl_c(engine: Arc<dyn Engine>) -> Interrupts {
-    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return Interrupts(None) };
+    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else {
+        return Interrupts(None);
+    };
     let handle = signals.handle();
     std::thread::spawn(move || signals.forever().for_each(|_| engine.interrupt()));
     Interrupts(Some(handle))

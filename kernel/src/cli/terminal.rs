@@ -81,11 +81,13 @@ impl<'a> Screen<'a> {
         let _ = self.err.flush();
     }
 
-    /// Ends the line that the last output left open.
-    pub fn finish_line(&mut self) {
-        if !self.at_line_start {
+    /// Ends the line that the last output left open, and says whether there was one.
+    pub fn finish_line(&mut self) -> bool {
+        let open = !self.at_line_start;
+        if open {
             self.write_out("\n");
         }
+        open
     }
 
     fn write_out(&mut self, text: &str) {

@@ -57,13 +57,13 @@ impl Front<'_> {
         let request = Request { code: code.to_owned(), silent: false, store_history: true, allow_stdin, cell };
         let reply = engine.execute(&request, &mut |event| screen.show(event));
         screen.finish();
-        screen.finish_line();
+        let ended_a_line = screen.finish_line();
         match &reply {
             Reply::Ok => {}
             Reply::Error(failure) => screen.failure(failure),
             Reply::Interrupted => {
                 // A terminal has echoed ^C where the cursor was.
-                let line_break = if self.interactive { "\n" } else { "" };
+                let line_break = if self.interactive && !ended_a_line { "\n" } else { "" };
                 let note = "\x1b[33minterrupted\x1b[0m; every variable is kept";
                 let _ = writeln!(screen.err, "{line_break}{}", terminal::plain_unless(screen.colours.1, note));
             }

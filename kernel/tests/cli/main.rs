@@ -2,4 +2,5 @@
 mod install;
 mod mock;
 mod notebook;
+mod real;
 mod terminal;

@@ -1,0 +1,150 @@
+//! The binary with real cells: needs the session program and the runtime beside it.
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn xlazy() -> Command {
+    let session = Path::new(env!("CARGO_BIN_EXE_xlazy")).with_file_name("xlazy-session");
+    assert!(session.exists(), "first: cargo build -p xlazy -p xlazy-session, in the same profile as this test");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xlazy"));
+    command.env_remove("XLAZY_HOME").stdin(Stdio::null());
+    command
+}
+
+fn check(done: Output, code: i32, out: Expect, err: Expect) {
+    out.assert_eq(&String::from_utf8(done.stdout).unwrap());
+    err.assert_eq(&String::from_utf8(done.stderr).unwrap());
+    assert_eq!(done.status.code(), Some(code));
+}
+
+fn piped(mut command: Command, input: &str) -> Output {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn eval_runs_cells_in_one_session() {
+    let mut command = xlazy();
+    command.args(["eval", "let x = 41;", "println!(\"hello\"); x + 1"]);
+    check(
+        command.output().unwrap(),
+        0,
+        expect![[r#"
+        hello
+        42
+    "#]],
+        expect![[""]],
+    );
+    let mut command = xlazy();
+    command.args(["eval", "let x = 2;", "%vars", "!echo $((6 * 7)); exit 3"]);
+    check(
+        command.output().unwrap(),
+        0,
+        expect![[r#"
+        Name  Type  Cell  Value
+        x     i32   1     2
+        42
+    "#]],
+        expect![[r#"
+        [exit code 3]
+    "#]],
+    );
+}
+
+#[test]
+fn errors_point_into_the_cell_and_end_it() {
+    let mut command = xlazy();
+    command.args(["eval", "let n = 3;", "n + \"a\"", "println!(\"not reached\")"]);
+    check(
+        command.output().unwrap(),
+        1,
+        expect![[""]],
+        expect![[r#"
+        error[E0277]: cannot add `&str` to `i32`
+         --> cell 2:1:3
+          |
+        1 | n + "a"
+          |   ^ no implementation for `i32 + &str`
+          |
+          = help: the trait `Add<&str>` is not implemented for `i32`
+    "#]],
+    );
+    let mut command = xlazy();
+    command.args(["eval", "println!(\"before\"); panic!(\"too {}\", \"hot\")"]);
+    check(
+        command.output().unwrap(),
+        1,
+        expect![[r#"
+        before
+    "#]],
+        expect![[r#"
+        Panic: too hot
+         --> cell 1, line 1
+        1 | println!("before"); panic!("too {}", "hot")
+          |                     ^
+    "#]],
+    );
+}
+
+#[test]
+fn pipes_are_read() {
+    let mut command = xlazy();
+    command.arg("eval");
+    check(
+        piped(command, "let a = 2;\na * 21\n"),
+        0,
+        expect![[r#"
+        42
+    "#]],
+        expect![[""]],
+    );
+    let mut command = xlazy();
+    command.arg("repl");
+    let cells = "fn twice(n: i32) -> i32 {\n    n * 2\n}\nlet a = twice(4);\na\n";
+    check(
+        piped(command, cells),
+        0,
+        expect![[r#"
+        8
+    "#]],
+        expect![[""]],
+    );
+}
+
+#[test]
+fn a_notebook_is_run_and_written() {
+    let folder = std::env::temp_dir().join(format!("xlazy-run-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let code = |source: &str| json!({"cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": null});
+    let cells = [
+        code("let x = 5usize;"),
+        code("std::fs::read_to_string(\"beside.txt\").unwrap().trim().len() + x"),
+        code("%nope"),
+    ];
+    let notebook = json!({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells});
+    std::fs::write(folder.join("in.ipynb"), notebook.to_string()).unwrap();
+    std::fs::write(folder.join("beside.txt"), "four\n").unwrap();
+    let done =
+        xlazy().arg("run").arg(folder.join("in.ipynb")).arg("-o").arg(folder.join("out.ipynb")).output().unwrap();
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    let written: Value = serde_json::from_slice(&std::fs::read(folder.join("out.ipynb")).unwrap()).unwrap();
+    assert_eq!(written["cells"][1]["outputs"][0]["data"]["text/plain"], json!(["9"]));
+    assert_eq!(written["cells"][2]["outputs"][0]["ename"], "UnknownMagic");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn the_doctor_runs_a_cell() {
+    let done = xlazy().args(["doctor", "--json"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let status = |name: &str| {
+        let check = report["checks"].as_array().unwrap().iter().find(|c| c["name"] == name);
+        check.unwrap_or_else(|| panic!("no check of {name}: {report:#}"))["status"].clone()
+    };
+    for name in ["xlazy", "runtime", "rustc", "linker", "first cell"] {
+        assert_eq!(status(name), "ok", "{name}: {report:#}");
+    }
+}
