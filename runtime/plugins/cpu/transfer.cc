@@ -115,8 +115,10 @@ absl::Status Client_FulfillAliasBuffer(PJRT_Client_FulfillAliasBuffer_Args* args
   if (!failed) XLAZY_NEED(args->buffer);
   // The callback can be used once, so this call also frees it.
   std::unique_ptr<PJRT_FulfillAliasBufferCallback> owned(args->fulfill_alias_buffer_cb);
-  if (failed) return owned->callback(FromErrorCode(args->status_code, args->error_message, args->error_message_size));
-  return owned->callback(args->buffer->buffer.get());
+  if (!failed) return owned->callback(args->buffer->buffer.get());
+  // XLA hands the error that it was given straight back. It is the alias's now, and telling it worked.
+  owned->callback(FromErrorCode(args->status_code, args->error_message, args->error_message_size)).IgnoreError();
+  return absl::OkStatus();
 }
 
 namespace {

@@ -324,6 +324,44 @@ static void test_copies(void) {
   destroy_buffer(buffer);
 }
 
+// A buffer that stands for another one which does not exist yet.
+static void test_alias(void) {
+  float data[4] = {1, 2, 3, 4}, got[4] = {0};
+  int64_t dims[1] = {4};
+  ARGS(Device_DefaultMemory, memory);
+  memory.device = device_at(client, 0);
+  CALL(Device_DefaultMemory, &memory);
+  for (int fail = 0; fail < 2; fail++) {
+    ARGS(Client_CreateAliasBuffer, create);
+    create.client = client;
+    create.memory = memory.memory;
+    create.shape_dims = dims;
+    create.shape_num_dims = 1;
+    create.shape_element_type = PJRT_Buffer_Type_F32;
+    CALL(Client_CreateAliasBuffer, &create);
+    PJRT_Buffer* real = put(client, 0, data, 1, dims);
+    ARGS(Client_FulfillAliasBuffer, fulfill);
+    fulfill.client = client;
+    fulfill.buffer = real;
+    fulfill.fulfill_alias_buffer_cb = create.fulfill_alias_buffer_cb;
+    fulfill.status_code = fail ? PJRT_Error_Code_ABORTED : PJRT_Error_Code_OK;
+    fulfill.error_message = "never mind";
+    fulfill.error_message_size = 10;
+    CALL(Client_FulfillAliasBuffer, &fulfill);
+    if (fail) {
+      ARGS(Buffer_ReadyEvent, ready);
+      ready.buffer = create.alias_buffer;
+      CALL(Buffer_ReadyEvent, &ready);
+      must_fail("alias", wait_for(ready.event), PJRT_Error_Code_ABORTED, "never mind");
+    } else {
+      get(create.alias_buffer, got, 4);
+      CHECK(got[3] == 4, "the alias shows %g", got[3]);
+    }
+    destroy_buffer(create.alias_buffer);
+    destroy_buffer(real);
+  }
+}
+
 void test_data(void) {
   client = make_client(2);
   test_semantics();
@@ -332,5 +370,6 @@ void test_data(void) {
   test_events();
   test_transfer_manager();
   test_copies();
+  test_alias();
   destroy_client(client);
 }
