@@ -172,6 +172,19 @@ fn an_interrupt_is_answered_while_a_cell_runs() {
 }
 
 #[test]
+fn an_interrupt_reaches_a_cell_that_waits_for_the_engine_to_start() {
+    let (start, gate) = std::sync::mpsc::channel();
+    let mut kernel = Kernel::start_with(client::Setup { gate: Some(gate), ..Default::default() });
+    kernel.send_shell("execute_request", json!({"code": "1"}));
+    kernel.iopub_until(|m| m["msg_type"] == "execute_input");
+    assert_eq!(kernel.ask_control_only("interrupt_request", json!({}))["content"]["status"], "ok");
+    start.send(()).unwrap();
+    assert_eq!(kernel.shell()["content"]["ename"], "Interrupted");
+    kernel.drain_idles(2);
+    assert_eq!(kernel.execute(json!({"code": "1"})).0["content"]["status"], "ok");
+}
+
+#[test]
 fn after_an_error_what_waits_is_aborted_and_what_comes_later_runs() {
     let mut kernel = Kernel::start();
     for code in ["print running\ninput go?\nerror first", "1", "2"] {

@@ -5,6 +5,7 @@ use super::message::{Envelope, Message};
 use super::sockets::{Fence, Outbound};
 use crate::engine::{Engine, Failure};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -27,6 +28,8 @@ pub struct Hub {
     pub about: About,
     /// Who waits for a line from the user.
     pub asking: Mutex<Option<Sender<Result<String, String>>>>,
+    /// Whether an interrupt came since the current cell began, which the engine may not have known of yet.
+    pub interrupted: AtomicBool,
     /// Told when the kernel is to end.
     pub stop: Notify,
 }
@@ -62,6 +65,7 @@ impl Hub {
 
     /// Interrupts the running cell; returns when the engine has taken it in, or after [`INTERRUPT_LIMIT`].
     pub async fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::SeqCst);
         self.answer(Err("the cell was interrupted".into()));
         if let Some(Ok(engine)) = self.engine.get() {
             let engine = engine.clone();

@@ -87,6 +87,7 @@ where
         engine: OnceLock::new(),
         about: About { version, rust_version, banner },
         asking: Default::default(),
+        interrupted: Default::default(),
         stop: Notify::new(),
     });
     hub.iopub.status(&Arc::new(json!({})), "starting");

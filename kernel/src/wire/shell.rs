@@ -112,6 +112,7 @@ impl Shell {
         let started = timestamp(SystemTime::now());
         let cell = self.count + 1;
         let iopub = &self.hub.iopub;
+        self.hub.interrupted.store(false, Ordering::SeqCst);
         if !asked.silent {
             let input = ExecuteInput { code: asked.code.clone(), execution_count: ExecutionCount::new(cell as usize) };
             iopub.send(&message.header, "execute_input", content::typed(input));
@@ -133,6 +134,8 @@ impl Shell {
             result: String::new(),
         };
         let reply = match self.hub.engine() {
+            // While the engine was starting there was nobody to pass the interrupt on to.
+            Ok(_) if self.hub.interrupted.load(Ordering::SeqCst) => Reply::Interrupted,
             Ok(engine) => catch_unwind(AssertUnwindSafe(|| engine.execute(&request, &mut |event| outputs.take(event))))
                 .unwrap_or_else(|panic| Reply::Error(internal(panic))),
             Err(failure) => Reply::Error(failure.clone()),

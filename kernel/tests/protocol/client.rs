@@ -47,6 +47,8 @@ pub struct Setup {
     pub history: Option<PathBuf>,
     pub tcp: bool,
     pub broken: bool,
+    /// The engine starts when something comes through.
+    pub gate: Option<Receiver<()>>,
 }
 
 pub struct Kernel {
@@ -115,8 +117,11 @@ impl Kernel {
         let served = info.clone();
         let thread = std::thread::spawn(move || {
             let broken = Failure { message: "no session program".into(), ..Failure::default() };
-            serve(&served, options, move || if setup.broken { Err(broken) } else { Ok(Arc::new(engine) as _) })
-                .unwrap();
+            let start = move || {
+                setup.gate.iter().for_each(|gate| gate.recv().unwrap());
+                if setup.broken { Err(broken) } else { Ok(Arc::new(engine) as _) }
+            };
+            serve(&served, options, start).unwrap();
         });
         Kernel { client: Client::connect(info), calls, thread: Some(thread), _folder: folder }
     }

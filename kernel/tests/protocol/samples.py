@@ -16,12 +16,12 @@ REAL = {
         {"code": '"a".repeat(3)', "result": '"aaa"'},
         {"code": "1 + 1", "result": "2"},
     ],
-    "code_display_data": [{"code": 'xlazy::display::html("<b>bold</b>");', "mime": "text/html"}],
+    "code_display_data": [{"code": 'display(&xlazy::mime::Bundle::html("<b>bold</b>", "bold"));', "mime": "text/html"}],
     "code_history_pattern": "6 ?*",
-    "code_inspect_sample": "%help",
-    "code_clear_output": "xlazy::display::clear_output(false);",
+    "code_inspect_sample": "Tensor",
+    "code_clear_output": "clear_output(false);",
     "loop_forever": "let mut n = 0u64; loop { n = n.wrapping_add(1); }",
-    "ask_for_input": None,
+    "ask_for_input": 'let name = input("name?");',
     "good": "1 + 1",
 }
 

@@ -176,14 +176,12 @@ def test_forged_messages_are_ignored(kernel):
     assert status(client, client.execute(SAMPLES["good"]))["execution_count"] == 1
 
 
-if SAMPLES["ask_for_input"]:
-
-    def test_input_is_asked_for_and_answered(kernel):
-        _, client = kernel
-        id = client.execute(SAMPLES["ask_for_input"], allow_stdin=True)
-        assert client.get_stdin_msg(timeout=60)["content"]["prompt"] == "name?"
-        client.input("Ada")
-        assert status(client, id)["status"] == "ok"
+def test_input_is_asked_for_and_answered(kernel):
+    _, client = kernel
+    id = client.execute(SAMPLES["ask_for_input"], allow_stdin=True)
+    assert client.get_stdin_msg(timeout=60)["content"]["prompt"] == "name?"
+    client.input("Ada")
+    assert status(client, id)["status"] == "ok"
 
 
 def test_the_heart_beats(kernel):
