@@ -18,6 +18,7 @@ mod platform;
 pub mod prelude;
 mod session;
 mod shape;
+pub mod show;
 mod sys;
 mod tensor;
 
@@ -26,7 +27,7 @@ pub use error::{Error, Raised, Result};
 pub use grad::grad;
 pub use insight::metrics;
 pub use ops::{Literal, cat, manual_seed, stack, tensor, where_};
-pub use session::{device_name, preload};
+pub use session::{device_name, preload, probe};
 pub use shape::{Dims, Shape};
 pub use tensor::{Arg, Tensor, is_grad_enabled, no_grad, sync};
 pub use xlazy_mime as mime;

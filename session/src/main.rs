@@ -5,6 +5,13 @@ fn main() {
     match words[..] {
         ["--bench", "host"] => print!("{}", xlazy::bench::host().table()),
         ["--bench", "host", "--json"] => println!("{}", xlazy::bench::host().json()),
+        ["--probe", library] => match xlazy::probe(library.as_ref()) {
+            Ok(line) => println!("{line}"),
+            Err(why) => {
+                eprintln!("{why}");
+                std::process::exit(1);
+            }
+        },
         _ => xlazy::cell::worker::main(),
     }
 }

@@ -1,6 +1,14 @@
-//! What happened and why: metrics with torch_xla's names, sync causes, the log of syncs and compilations.
+//! What happened and why: metrics with torch_xla's names, sync causes, the log of syncs and compilations, and the
+//! explanation of every compilation that had a forerunner.
+mod explain;
 mod log;
 pub mod metrics;
+mod render;
+mod report;
 
-pub(crate) use log::record;
+pub use crate::session::set_cache_capacity;
+pub use explain::compilations;
+pub(crate) use explain::{LeafRecord, Record, compiled, same_place};
 pub use log::{Cause, SyncEvent, events};
+pub(crate) use log::record;
+pub use report::{Class, Compilation, Difference, Explanation, Place};

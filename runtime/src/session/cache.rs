@@ -4,7 +4,7 @@ use crate::emit::Params;
 use crate::insight::metrics;
 use crate::ir::Key;
 use crate::op::Type;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use xlazy_pjrt::{Buffer, LoadedExecutable};
 
@@ -49,6 +49,9 @@ impl Drop for Program {
 
 #[derive(Default)]
 struct Cache {
+    /// Hashes of programs that were evicted: compiling one of them again has that cause and no other.
+    evicted: HashSet<u128>,
+    programs_at_most: Option<usize>,
     programs: HashMap<u128, (Arc<Program>, u64)>,
     clock: u64,
     bytes: usize,
@@ -97,19 +100,60 @@ pub(crate) fn insert(program: Program) -> Arc<Program> {
             c.bytes -= old.bytes;
         }
         c.last = Some(program.clone());
-        while c.bytes > capacity() && c.programs.len() > 1 {
-            let oldest = *c.programs.iter().min_by_key(|(_, (_, used))| *used).expect("more than one").0;
-            if let Some((old, _)) = c.programs.remove(&oldest) {
-                c.bytes -= old.bytes;
-            }
-        }
+        c.evicted.remove(&program.key.hash);
+        c.shrink();
     });
     program
+}
+
+impl Cache {
+    fn most(&self) -> usize {
+        self.programs_at_most.unwrap_or_else(default_programs)
+    }
+
+    // The least recently used go first; the newest always stays.
+    fn shrink(&mut self) {
+        while self.programs.len() > 1 && (self.bytes > capacity() || self.programs.len() > self.most()) {
+            let Some(oldest) = self.programs.iter().min_by_key(|(_, (_, used))| *used).map(|(h, _)| *h) else { return };
+            if let Some((old, _)) = self.programs.remove(&oldest) {
+                self.bytes -= old.bytes;
+                self.evicted.insert(oldest);
+            }
+        }
+    }
+}
+
+/// Keeps at most `programs` compiled programs (at least 1), besides the bound on their size; the default is 2048, or what
+/// `XLAZY_COMPILATION_CACHE_SIZE` says (torch_xla: `XLA_COMPILATION_CACHE_SIZE`).
+pub fn set_cache_capacity(programs: usize) {
+    with(|c| {
+        c.programs_at_most = Some(programs.max(1));
+        c.shrink();
+    });
+}
+
+fn default_programs() -> usize {
+    static N: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    let set = || std::env::var("XLAZY_COMPILATION_CACHE_SIZE").ok().and_then(|v| v.parse().ok());
+    *N.get_or_init(|| set().unwrap_or(2048))
+}
+
+/// Whether the program of this hash was compiled before and evicted, and how much the cache holds, in words.
+pub(crate) fn was_evicted(hash: u128) -> (bool, String) {
+    with(|c| {
+        let room = format!("{} of at most {} programs and {} MB of code", c.programs.len(), c.most(), capacity() >> 20);
+        (c.evicted.contains(&hash), room)
+    })
 }
 
 /// The program that ran last.
 pub(crate) fn last_program() -> Option<Arc<Program>> {
     with(|c| c.last.clone())
+}
+
+/// Looking a program up makes it the last one; who does not run it says so here.
+pub(crate) fn set_last(program: Option<Arc<Program>>) {
+    with(|c| c.last = program);
 }
 
 /// A program after XLA's passes, as HLO text.

@@ -1,6 +1,7 @@
 //! The one client of this process, made when it is first needed.
-use crate::platform::Platform;
+use crate::platform::{PLATFORMS, Platform};
 use crate::{Error, Result};
+use std::path::Path;
 use std::sync::OnceLock;
 use xlazy_pjrt::{Client, Device, Plugin};
 
@@ -33,6 +34,27 @@ fn open() -> Result<Session> {
     })?;
     let device_name = format!("{}:{}", platform.name.to_lowercase(), device.local_hardware_id().max(0));
     Ok(Session { client, device, platform, device_name })
+}
+
+/// Loads a plugin and asks it for a client: one line about it, or why it does not work. For `xlazy doctor`, in a process of
+/// its own.
+pub fn probe(library: &Path) -> Result<String> {
+    let known = |p: &&&Platform| (p.candidates)().iter().any(|c| c == library);
+    for (name, value) in PLATFORMS.iter().find(known).map_or(PLATFORMS[0], |p| p).environment {
+        crate::sys::set_env_default(name, value);
+    }
+    let plugin = Plugin::load(library)?;
+    let (major, minor) = plugin.api_version();
+    let client = plugin.create_client(&[])?;
+    let devices = client.addressable_devices();
+    let kinds = devices.first().map(|d| d.kind()).unwrap_or_default();
+    Ok(format!(
+        "{} {}, PJRT API {major}.{minor}, {} device{} ({kinds})",
+        client.platform_name(),
+        client.platform_version(),
+        devices.len(),
+        if devices.len() == 1 { "" } else { "s" }
+    ))
 }
 
 /// The name of the device that tensors live on, such as `cpu:0`.

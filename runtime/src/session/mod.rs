@@ -4,10 +4,11 @@ mod client;
 mod run;
 mod transfer;
 
-pub(crate) use cache::{last_program, optimized_text};
+pub(crate) use cache::{Program, last_program, optimized_text};
 pub(crate) use client::session;
-pub use client::{device_name, preload};
-pub(crate) use run::{barrier, compiled, lowered, read, would};
+pub use cache::set_cache_capacity;
+pub use client::{device_name, preload, probe};
+pub(crate) use run::{barrier, begin_cell, compiled, lowered, read, would};
 pub(crate) use transfer::{download, upload};
 
 use crate::op::Type;

@@ -3,12 +3,14 @@ use super::cache::{self, Program};
 use super::{DeviceData, session};
 use crate::dtype::DType;
 use crate::emit::{LeafType, Params, program};
-use crate::insight::{Cause, SyncEvent, metrics, record};
-use crate::ir::{Cut, Leaf, NodeId, Payload, Scope, graph};
+use crate::insight::{
+    Cause, LeafRecord, Place, Record, SyncEvent, compiled as keep_record, metrics, record, same_place,
+};
+use crate::ir::{Cut, Leaf, NodeId, Payload, Scope, Step, graph};
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::panic::Location;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use xlazy_pjrt::{Buffer, CompileOptions};
 
@@ -28,6 +30,7 @@ pub(crate) fn barrier(cause: Cause, at: &'static Location<'static>) -> Result<Op
         g.cut(roots, Scope::Barrier)
     };
     let ran = run(&cut, cause, at);
+    reads().clear();
     let mut g = graph();
     if let Ok((outputs, _)) = &ran {
         for (&root, data) in cut.roots.iter().zip(outputs) {
@@ -56,6 +59,9 @@ pub(crate) fn read(
     };
     metrics::SYNC_TENSORS.add(1);
     let ran = run(&cut, cause, at);
+    if matches!(cause, Cause::Read | Cause::ControlFlow | Cause::Concrete) {
+        reads().push(at);
+    }
     let mut g = graph();
     if let Ok((outputs, _)) = &ran
         && let Payload::Pending = g.node(id).payload
@@ -85,7 +91,7 @@ fn run(cut: &Cut, cause: Cause, at: &'static Location<'static>) -> Result<(Vec<A
             metrics::CACHED_COMPILE.add(1);
             (p, Duration::ZERO, Duration::ZERO)
         }
-        None => build(cut)?,
+        None => build(cut, cause, at)?,
     };
     crate::sys::check_interrupt();
     let start = Instant::now();
@@ -109,34 +115,56 @@ fn run(cut: &Cut, cause: Cause, at: &'static Location<'static>) -> Result<(Vec<A
     Ok((outputs, event))
 }
 
+/// Lines that read a value since the last barrier: what user code may have decided by.
+static READS: Mutex<Vec<Place>> = Mutex::new(Vec::new());
+
+fn reads() -> MutexGuard<'static, Vec<Place>> {
+    READS.lock().unwrap_or_else(|p| p.into_inner())
+}
+
+/// Forgets what was read: a new cell begins, and what it does does not follow from values that another one read.
+pub(crate) fn begin_cell() {
+    reads().clear();
+}
+
 /// A cut as StableHLO, and how to feed it.
 struct Lowered {
     text: String,
     params: Params,
     donated: usize,
+    steps: Vec<Step>,
+    leaves: Vec<LeafRecord>,
+    roots: Vec<u32>,
 }
 
 fn lower(cut: &Cut) -> Lowered {
-    let (steps, leaves) = {
+    let (steps, leaves, places) = {
         let g = graph();
+        let places: Vec<Place> = cut.leaves.iter().map(|(id, _)| g.node(*id).at).collect();
         let leaf = |(id, leaf): &(NodeId, Leaf)| LeafType {
             ty: g.node(*id).ty.clone(),
             scalar: matches!(leaf, Leaf::Scalar(_)),
             donate: matches!(leaf, Leaf::Data { donate: true, .. }),
         };
-        (g.steps(cut), cut.leaves.iter().map(leaf).collect::<Vec<_>>())
+        (g.steps(cut), cut.leaves.iter().map(leaf).collect::<Vec<_>>(), places)
     };
     let params = Params::lay_out(leaves.iter().map(|l| (&l.ty, l.scalar)));
     let at: HashMap<NodeId, u32> = cut.nodes.iter().enumerate().map(|(i, &n)| (n, i as u32)).collect();
     let roots: Vec<u32> = cut.roots.iter().map(|r| at[r]).collect();
     let text = program(&steps, &leaves, &params, &roots);
-    Lowered { text, params, donated: leaves.iter().filter(|l| l.donate).count() }
+    let donated = leaves.iter().filter(|l| l.donate).count();
+    let leaves = leaves
+        .into_iter()
+        .zip(places)
+        .map(|(l, at)| LeafRecord { ty: l.ty, scalar: l.scalar, donate: l.donate, at })
+        .collect();
+    Lowered { text, params, donated, steps, leaves, roots }
 }
 
-/// Lowers and compiles a cut: what a miss costs.
-fn build(cut: &Cut) -> Result<(Arc<Program>, Duration, Duration)> {
+/// Lowers and compiles a cut: what a miss costs. Says why there was no program for it.
+fn build(cut: &Cut, cause: Cause, at: Place) -> Result<(Arc<Program>, Duration, Duration)> {
     let start = Instant::now();
-    let Lowered { text, params, donated } = lower(cut);
+    let Lowered { text, params, donated, steps, leaves, roots } = lower(cut);
     let lower = start.elapsed();
     metrics::LOWER_TIME.add_time(lower);
     let start = Instant::now();
@@ -145,6 +173,26 @@ fn build(cut: &Cut) -> Result<(Arc<Program>, Duration, Duration)> {
     let compile = start.elapsed();
     metrics::COMPILE_TIME.add_time(compile);
     metrics::UNCACHED_COMPILE.add(1);
+    let (evicted, capacity) = cache::was_evicted(cut.key.hash);
+    let left_pending = match cause {
+        Cause::Display | Cause::Read => graph().barrier_roots().iter().filter(|r| !cut.roots.contains(r)).count(),
+        _ => 0,
+    };
+    let kept = Record {
+        number: 0,
+        cause,
+        site: at,
+        hash: cut.key.hash,
+        steps,
+        leaves,
+        roots,
+        // Reading the same line again and again (a cell that shows a value) decides nothing.
+        reads: reads().iter().copied().filter(|r| !same_place(r, at)).collect(),
+        left_pending,
+        evicted,
+        capacity,
+    };
+    keep_record(kept, params.count(), lower, compile);
     let built =
         Program::new(cut.key.clone(), executable, params, cut.root_types.clone(), text, cut.nodes.len(), donated);
     Ok((cache::insert(built), lower, compile))
@@ -155,7 +203,7 @@ fn inspect<R>(roots: Vec<NodeId>, look: impl FnOnce(&Cut) -> R) -> Option<R> {
     let _turn = TURN.lock().unwrap_or_else(|p| p.into_inner());
     let cut = {
         let mut g = graph();
-        let roots: Vec<NodeId> = roots.into_iter().filter(|&r| g.node(r).value().is_none()).collect();
+        let roots: Vec<NodeId> = roots.into_iter().filter(|&r| g.node(r).data().is_none()).collect();
         if roots.is_empty() {
             return None;
         }
@@ -172,11 +220,15 @@ pub(crate) fn lowered(roots: Vec<NodeId>) -> Option<String> {
 }
 
 /// The compiled program that would compute these nodes: from the cache, or compiled now; it is not run.
+#[track_caller]
 pub(crate) fn compiled(roots: Vec<NodeId>) -> Option<Result<Arc<Program>>> {
-    inspect(roots, |cut| match cache::look_up(&cut.key) {
+    let last = cache::last_program();
+    let program = inspect(roots, |cut| match cache::look_up(&cut.key) {
         Some(p) => Ok(p),
-        None => build(cut).map(|(p, _, _)| p),
-    })
+        None => build(cut, Cause::Display, std::panic::Location::caller()).map(|(p, _, _)| p),
+    });
+    cache::set_last(last);
+    program
 }
 
 fn execute(cut: &Cut, program: &Program) -> Result<Vec<Arc<DeviceData>>> {

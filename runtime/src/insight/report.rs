@@ -1,0 +1,126 @@
+//! What is said of a compilation: the class of its cause, the line at fault, the difference, the fix.
+use crate::insight::Cause;
+use std::panic::Location;
+use std::time::Duration;
+
+/// Why a program had to be compiled although one much like it was there: one enum for reports, JSON and tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// A tensor came with other sizes.
+    Shape,
+    /// A tensor came with another dtype.
+    Dtype,
+    /// A number that is part of the program changed (an epsilon, a power given as attribute).
+    Constant,
+    /// A position that is part of the program changed (where a slice starts, which element is selected).
+    Index,
+    /// Other ops, or more or fewer of them.
+    Structure,
+    /// Other tensors were alive, so other results were asked for.
+    Roots,
+    /// The same ops on other parameters: two tensors became one, or a buffer can (no longer) be reused.
+    Aliasing,
+    /// The state of a random number generator is part of the program.
+    Rng,
+    /// A value was read before the step's barrier, which runs a part of the step as a program of its own.
+    EarlyRead,
+    /// User code went another way after it had read a value.
+    ControlFlow,
+    /// Options, precision or the plugin changed.
+    Environment,
+    /// The very same program had been compiled and was evicted from the cache.
+    Eviction,
+    /// Data lie on the devices in another way.
+    Sharding,
+    /// Training became evaluation, or gradients were switched on or off.
+    Mode,
+    /// None of these: the differing nodes are shown.
+    Unclassified,
+}
+
+impl Class {
+    pub const ALL: [Class; 15] = [
+        Class::Shape,
+        Class::Dtype,
+        Class::Constant,
+        Class::Index,
+        Class::Structure,
+        Class::Roots,
+        Class::Aliasing,
+        Class::Rng,
+        Class::EarlyRead,
+        Class::ControlFlow,
+        Class::Environment,
+        Class::Eviction,
+        Class::Sharding,
+        Class::Mode,
+        Class::Unclassified,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Shape => "shape",
+            Class::Dtype => "dtype",
+            Class::Constant => "constant",
+            Class::Index => "index",
+            Class::Structure => "structure",
+            Class::Roots => "roots",
+            Class::Aliasing => "aliasing",
+            Class::Rng => "rng",
+            Class::EarlyRead => "early-read",
+            Class::ControlFlow => "control-flow",
+            Class::Environment => "environment",
+            Class::Eviction => "eviction",
+            Class::Sharding => "sharding",
+            Class::Mode => "mode",
+            Class::Unclassified => "unclassified",
+        }
+    }
+}
+
+/// A line of user code.
+pub type Place = &'static Location<'static>;
+
+/// One thing that differs between a program and the one it is compared with.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// `input`, `attribute end of slice`, `op`, `result`, `buffer`.
+    pub what: String,
+    pub was: String,
+    pub now: String,
+    pub was_at: Option<Place>,
+    pub now_at: Option<Place>,
+}
+
+/// Why a program was compiled again.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    pub class: Class,
+    /// The line to look at.
+    pub at: Place,
+    /// What differs, the root of it first.
+    pub differences: Vec<Difference>,
+    /// What to do about it, with the numbers at hand.
+    pub fix: String,
+    /// The number of the compilation it is compared with.
+    pub compared_with: u64,
+}
+
+/// One compilation.
+#[derive(Clone, Debug)]
+pub struct Compilation {
+    pub number: u64,
+    /// What made the sync happen, and where.
+    pub cause: Cause,
+    pub site: Place,
+    pub nodes: usize,
+    pub parameters: usize,
+    pub outputs: usize,
+    pub lower: Duration,
+    pub compile: Duration,
+    pub hash: u128,
+    /// `None` for the first program of its kind: there was nothing to reuse.
+    pub why: Option<Explanation>,
+    /// Finding the explanation took this long.
+    pub explained_in: Duration,
+}
