@@ -3,9 +3,10 @@
 import os
 
 REAL = {
+    "prepare": "/// Adds one.\nfn add_one(n: i64) -> i64 {\n    n + 1\n}",
     "code_hello_world": 'println!("hello, world");',
     "code_stderr": 'eprintln!("test");',
-    "completion_samples": [{"text": "%hel"}, {"text": "let protocol_name = 1; protocol_na"}],
+    "completion_samples": [{"text": "%hel"}, {"text": "add_o", "matches": ["add_one"]}],
     "complete_code_samples": ["1 + 1", "let x = 5;", "fn f() -> i32 {\n    1\n}", "%help"],
     "incomplete_code_samples": ["fn f() {", "let x = (1,", 'let s = "abc'],
     "invalid_code_samples": ["fn f() }", "let x = 1);"],
@@ -18,7 +19,7 @@ REAL = {
     ],
     "code_display_data": [{"code": 'display(&xlazy::mime::Bundle::html("<b>bold</b>", "bold"));', "mime": "text/html"}],
     "code_history_pattern": "6 ?*",
-    "code_inspect_sample": "Tensor",
+    "code_inspect_sample": "add_one",
     "code_clear_output": "clear_output(false);",
     "loop_forever": "let mut n = 0u64; loop { n = n.wrapping_add(1); }",
     "ask_for_input": 'let name = input("name?");',
@@ -26,6 +27,7 @@ REAL = {
 }
 
 MOCK = {
+    "prepare": "let it be",
     "code_hello_world": "print hello, world",
     "code_stderr": "eprint test",
     "completion_samples": [{"text": "pri", "matches": ["print", "println"]}, {"text": "zz", "matches": []}],

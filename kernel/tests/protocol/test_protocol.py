@@ -27,6 +27,13 @@ class TestKernel(jupyter_kernel_test.KernelTests):
     file_extension = ".rs"
     supported_history_operations = ("tail", "range", "search")
 
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # Something of the user's own to complete and to inspect.
+        reply = cls.kc.execute(SAMPLES["prepare"], reply=True, timeout=60)
+        assert reply["content"]["status"] == "ok", reply["content"]
+
 
 class TestWelcome(jupyter_kernel_test.IopubWelcomeTests):
     kernel_name = "xlazy-test"
