@@ -1,7 +1,62 @@
-//! Questions that the kernel puts to the runtime (`metrics`, `graph y`…), by name.
+//! Questions that the kernel puts to the runtime (`metrics`, `graph`, `names`…), by name.
+use crate::display::{self, json, names};
+use crate::insight::metrics;
+use crate::{Error, Result, show};
 use xlazy_mime::{Bundle, Fault};
 
+type Answer = fn(args: &str) -> Result<Bundle>;
+
+/// Every question there is.
+const CALLS: &[(&str, Answer)] = &[
+    ("metrics", metrics_report),
+    ("graph", |args| Ok(show::pending_graph(is_json(args)?))),
+    ("ir", |args| Ok(show::pending_ir(is_json(args)?))),
+    ("stablehlo", |args| show::last_stablehlo(is_json(args)?)),
+    ("hlo", |args| show::last_hlo(is_json(args)?)),
+    ("names", |_| Ok(names::bundle())),
+    ("doc", |args| {
+        names::doc(args).ok_or_else(|| refused(format!("the runtime has nothing called `{}`", args.trim())))
+    }),
+    ("cell", register_cell),
+];
+
 /// Answers one question.
-pub fn call(name: &str, _args: &str) -> Result<Bundle, Fault> {
-    Err(Fault { name: "UnknownCall".into(), message: format!("unknown call {name}"), ..Fault::default() })
+pub fn call(name: &str, args: &str) -> std::result::Result<Bundle, Fault> {
+    let fault = |name: &str, message: String| Fault { name: name.into(), message, ..Fault::default() };
+    match CALLS.iter().find(|c| c.0 == name) {
+        None => Err(fault("UnknownCall", format!("the runtime has no answer to `{name}`"))),
+        Some((_, answer)) => answer(args).map_err(|e| fault("TensorError", e.to_string())),
+    }
+}
+
+fn metrics_report(args: &str) -> Result<Bundle> {
+    match args.trim() {
+        "" => Ok(display::metrics::bundle(&metrics::report())),
+        "--json" => Ok(json::bundle(metrics::report_json())),
+        "clear" => {
+            metrics::clear_all();
+            Ok(Bundle::default())
+        }
+        other => Err(refused(format!("metrics takes `--json` or `clear`, not `{other}`"))),
+    }
+}
+
+/// `FILE NUMBER`: locations in this source file belong to that cell.
+fn register_cell(args: &str) -> Result<Bundle> {
+    let parsed = args.trim().rsplit_once(' ').and_then(|(file, cell)| Some((file, cell.parse().ok()?)));
+    let (file, cell) = parsed.ok_or_else(|| refused(format!("expected a file and a cell's number, not `{args}`")))?;
+    display::place::register(file, cell);
+    Ok(Bundle::default())
+}
+
+fn is_json(args: &str) -> Result<bool> {
+    match args.trim() {
+        "" => Ok(false),
+        "--json" => Ok(true),
+        other => Err(refused(format!("unknown option `{other}`; there is `--json`"))),
+    }
+}
+
+fn refused(message: String) -> Error {
+    Error::Usage { message }
 }

@@ -1,0 +1,47 @@
+//! Lists the source files whose documentation comments the runtime shows (`src/display/names.rs`): a new file of ops or
+//! layers is found by itself.
+use std::fmt::Write;
+use std::path::Path;
+
+/// Folders of public items with the module they are reached through; none: the prelude, or methods.
+const FOLDERS: [(&str, &str); 4] = [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data")];
+const FILES: [(&str, &str); 8] = [
+    ("tensor.rs", ""),
+    ("grad.rs", ""),
+    ("cell/show.rs", ""),
+    ("cell/streams.rs", ""),
+    ("display/image.rs", ""),
+    ("display/plot.rs", ""),
+    ("show.rs", "show"),
+    ("insight/metrics.rs", "metrics"),
+];
+
+fn main() {
+    let src = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("src");
+    let mut found: Vec<(String, String)> = FILES.iter().map(|(f, m)| (f.to_string(), m.to_string())).collect();
+    for (folder, module) in FOLDERS {
+        println!("cargo::rerun-if-changed=src/{folder}");
+        let public = std::fs::read_to_string(src.join(folder).join("mod.rs")).unwrap_or_default();
+        let entries = std::fs::read_dir(src.join(folder)).into_iter().flatten().flatten();
+        for name in entries.filter_map(|e| e.file_name().into_string().ok()) {
+            let Some(stem) = name.strip_suffix(".rs") else { continue };
+            let alone = public.contains(&format!("pub mod {stem};")) && !public.contains(&format!("pub use {stem}::"));
+            let of = if alone { format!("{module}::{stem}") } else { module.to_owned() };
+            // The table of ops is not public.
+            if (folder, stem) != ("ops", "mod") {
+                found.push((format!("{folder}/{name}"), of));
+            }
+        }
+    }
+    found[FILES.len()..].sort();
+    let mut out = String::from("&[\n");
+    for (file, module) in &found {
+        println!("cargo::rerun-if-changed=src/{file}");
+        let _ = writeln!(out, "    ({module:?}, {file:?}, include_str!({:?})),", src.join(file).display().to_string());
+    }
+    out.push_str("]\n");
+    let to = Path::new(&std::env::var("OUT_DIR").unwrap_or_default()).join("sources.rs");
+    if let Err(e) = std::fs::write(&to, out) {
+        println!("cargo::error=cannot write {}: {e}", to.display());
+    }
+}

@@ -1,0 +1,395 @@
+//! The public names of the runtime with their documentation, read from its own sources: for completion and `name?`.
+//!
+//! rustdoc's comments are the one place where an op is described; what the kernel shows is the same text.
+use super::json;
+use std::fmt::Write;
+use std::sync::OnceLock;
+use xlazy_mime::Bundle;
+
+/// The files whose public items a cell can name, with the module they are reached through and their text; `build.rs` lists
+/// them.
+const SOURCES: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+/// A public item.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Name {
+    pub name: String,
+    /// `method`, `function`, `struct`, `enum`, `trait`, `macro`.
+    pub kind: &'static str,
+    /// The type of a method, the module of anything else; empty for what the prelude brings.
+    pub owner: String,
+    /// `matmul(&self, other: &Tensor) -> Tensor`; empty for types.
+    pub signature: String,
+    pub doc: String,
+    pub file: &'static str,
+}
+
+impl Name {
+    /// `Tensor::matmul(&self, other: &Tensor) -> Tensor`
+    fn full(&self) -> String {
+        let what = if self.signature.is_empty() { &self.name } else { &self.signature };
+        if self.owner.is_empty() { what.clone() } else { format!("{}::{what}", self.owner) }
+    }
+}
+
+/// Every public item, in the order of the sources.
+pub(crate) fn all() -> &'static [Name] {
+    static NAMES: OnceLock<Vec<Name>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let mut names: Vec<Name> =
+            SOURCES.iter().flat_map(|(module, file, text)| extract(module, file, text)).collect();
+        // `new` without words of its own has its type's.
+        let types: Vec<(String, String)> =
+            names.iter().filter(|n| n.signature.is_empty()).map(|n| (n.name.clone(), n.doc.clone())).collect();
+        for n in names.iter_mut().filter(|n| n.doc.is_empty() && n.name == "new") {
+            n.doc = types.iter().find(|t| t.0 == n.owner).map_or_else(String::new, |t| t.1.clone());
+        }
+        names
+    })
+}
+
+/// All names: as JSON, and as text with one `name kind signature` a line.
+pub(crate) fn bundle() -> Bundle {
+    let plain: String = all().iter().map(|n| format!("{}\t{}\t{}\n", n.name, n.kind, n.full())).collect();
+    let json = json::list(all().iter().map(|n| {
+        format!(
+            "{{\"name\":{},\"kind\":\"{}\",\"owner\":{},\"signature\":{},\"doc\":{}}}",
+            json::string(&n.name),
+            n.kind,
+            json::string(&n.owner),
+            json::string(&n.signature),
+            json::string(&n.doc)
+        )
+    }));
+    Bundle::text(plain).with("application/json", json)
+}
+
+/// The documentation of a name, such as `matmul` or `Tensor::matmul`; `None` where there is none.
+pub(crate) fn doc(name: &str) -> Option<Bundle> {
+    let (owner, last) =
+        name.trim().trim_end_matches('!').rsplit_once("::").unwrap_or(("", name.trim().trim_end_matches('!')));
+    let owner = owner.rsplit("::").next().unwrap_or("");
+    let fits = |n: &&Name| n.name == last && (owner.is_empty() || n.owner.rsplit("::").next() == Some(owner));
+    let found: Vec<&Name> = all().iter().filter(fits).collect();
+    if found.is_empty() {
+        return None;
+    }
+    let mut plain = Vec::new();
+    let mut markdown = Vec::new();
+    for n in found {
+        let head = format!("{} {}", n.kind, n.full());
+        plain.push(format!("{head}\n\n{}", n.doc));
+        let keyword = if n.signature.is_empty() { n.kind } else { "fn" };
+        markdown.push(format!("```rust\n{keyword} {}\n```\n\n{}", n.full(), n.doc));
+    }
+    Some(Bundle::text(plain.join("\n\n")).with("text/markdown", markdown.join("\n\n---\n\n")))
+}
+
+/// What a macro makes of each of its documented entries.
+struct Template {
+    macro_name: String,
+    kind: &'static str,
+    /// What follows the name: `(&self) -> Tensor`.
+    rest: String,
+}
+
+/// The documented items of one source file. Reads what rustfmt writes: items begin at column 0, methods at column 4.
+fn extract(module: &str, file: &'static str, text: &str) -> Vec<Name> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut out: Vec<Name> = Vec::new();
+    let mut templates: Vec<Template> = Vec::new();
+    // Where we are: the block that began at column 0.
+    let mut block = Block::Outside;
+    let mut doc = String::new();
+    let mut hidden = false;
+    let mut at = 0;
+    while at < lines.len() {
+        let line = lines[at];
+        at += 1;
+        let trimmed = line.trim_start();
+        let depth = line.len() - trimmed.len();
+        if line == "#[cfg(test)]" {
+            break;
+        }
+        if let Some(text) = trimmed.strip_prefix("///") {
+            let _ = writeln!(doc, "{}", text.strip_prefix(' ').unwrap_or(text));
+            continue;
+        }
+        if trimmed.starts_with("#[") || trimmed.is_empty() {
+            hidden |= trimmed.starts_with("#[doc(hidden)]");
+            continue;
+        }
+        let (text, was_hidden) = (std::mem::take(&mut doc), std::mem::take(&mut hidden));
+        if depth == 0 {
+            if was_hidden && trimmed.ends_with('{') {
+                block = Block::Other;
+                continue;
+            }
+            if let Some(name) = trimmed.strip_prefix("macro_rules! ") {
+                let end = at + lines[at..].iter().position(|l| *l == "}").unwrap_or(0);
+                let name: String = ident(name);
+                templates.extend(template(&name, &lines[at..end]));
+                if !text.is_empty() && !was_hidden {
+                    out.push(item(name, "macro", module, String::new(), &text, file));
+                }
+                at = end;
+                continue;
+            }
+            block = Block::of(trimmed, &templates).unwrap_or(match trimmed {
+                "}" => Block::Outside,
+                _ => block,
+            });
+        }
+        if was_hidden {
+            continue;
+        }
+        if let (Block::Macro(i), 4) = (&block, depth) {
+            let t = &templates[*i];
+            let entry = trimmed.strip_prefix("pub ").unwrap_or(trimmed);
+            let entry = entry.strip_prefix("fn ").unwrap_or(entry);
+            let name = ident(entry);
+            if !name.is_empty() && (!text.is_empty() || trimmed.starts_with("pub fn ")) {
+                let owner = if t.kind == "method" { "Tensor" } else { module };
+                let signature = if t.rest.is_empty() { String::new() } else { format!("{name}{}", t.rest) };
+                out.push(item(name, t.kind, owner, signature, &text, file));
+            }
+            continue;
+        }
+        if let Some(found) = plain_item(trimmed, depth, &block, &lines[at - 1..], module) {
+            let (name, kind, owner, signature) = found;
+            out.push(item(name, kind, &owner, signature, &text, file));
+        }
+    }
+    out
+}
+
+fn item(name: String, kind: &'static str, owner: &str, signature: String, doc: &str, file: &'static str) -> Name {
+    Name { name, kind, owner: owner.to_owned(), signature, doc: doc.trim_end().to_owned(), file }
+}
+
+#[derive(Clone, PartialEq)]
+enum Block {
+    Outside,
+    /// `impl Type {`
+    Impl(String),
+    Trait(String),
+    /// The body of a macro call; its template.
+    Macro(usize),
+    /// Something whose lines are nobody's business.
+    Other,
+}
+
+impl Block {
+    /// The block that a line at column 0 begins.
+    fn of(line: &str, templates: &[Template]) -> Option<Block> {
+        if !line.ends_with('{') {
+            return None;
+        }
+        if let Some(rest) = line.strip_prefix("impl") {
+            let rest = match rest.strip_prefix('<') {
+                Some(generics) => generics.split_once("> ").map_or("", |r| r.1),
+                None => rest.trim_start(),
+            };
+            return Some(if rest.contains(" for ") { Block::Other } else { Block::Impl(ident(rest)) });
+        }
+        if let Some(rest) = line.strip_prefix("pub trait ") {
+            return Some(Block::Trait(ident(rest)));
+        }
+        let called = templates.iter().position(|t| line.strip_suffix("! {") == Some(&t.macro_name));
+        called.map(Block::Macro).or(Some(Block::Other))
+    }
+}
+
+/// An item written out: name, kind, owner, signature.
+fn plain_item(
+    line: &str,
+    depth: usize,
+    block: &Block,
+    from: &[&str],
+    module: &str,
+) -> Option<(String, &'static str, String, String)> {
+    let public = line.strip_prefix("pub ");
+    if depth == 0 {
+        for kind in ["struct", "enum", "trait"] {
+            if let Some(rest) = public.and_then(|l| l.strip_prefix(kind)) {
+                return Some((ident(rest.trim_start()), kind, module.to_owned(), String::new()));
+            }
+        }
+    }
+    let (owner, method) = match (block, depth) {
+        (Block::Impl(ty), 4) => (ty.clone(), public?),
+        (Block::Trait(name), 4) => (name.clone(), line),
+        (_, 0) => (module.to_owned(), public?),
+        _ => return None,
+    };
+    let rest = method.strip_prefix("const ").unwrap_or(method).strip_prefix("fn ")?;
+    let signature = signature(rest, &from[1..]);
+    let kind = if signature.contains("self") && depth == 4 { "method" } else { "function" };
+    Some((ident(rest), kind, owner, signature))
+}
+
+/// A signature that may go over several lines, on one.
+fn signature(first: &str, following: &[&str]) -> String {
+    let mut out = String::new();
+    for line in std::iter::once(&first).chain(following) {
+        let line = line.trim();
+        if !out.is_empty() && !out.ends_with('(') {
+            out.push(' ');
+        }
+        let done = line.ends_with('{') || line.ends_with(';') || line.ends_with('}');
+        out.push_str(line.split('{').next().unwrap_or(line).trim_end_matches(';').trim_end());
+        if done {
+            break;
+        }
+    }
+    out.replace(", )", ")")
+}
+
+/// What a macro writes for each entry: the first public function or type in it whose name is the entry's.
+fn template(macro_name: &str, body: &[&str]) -> Option<Template> {
+    for (i, line) in body.iter().enumerate() {
+        let line = line.trim_start().trim_start_matches("$(");
+        for kind in ["fn", "struct"] {
+            let Some((before, rest)) = line.split_once(&format!("{kind} $")) else { continue };
+            if !matches!(before.trim(), "pub" | "$vis") {
+                continue;
+            }
+            let name = ident(rest);
+            return Some(match kind {
+                "fn" => {
+                    let rest = signature(rest, &body[i + 1..])[name.len()..].to_owned();
+                    Template { macro_name: macro_name.to_owned(), kind: "method", rest }
+                }
+                _ => Template { macro_name: macro_name.to_owned(), kind: "struct", rest: String::new() },
+            });
+        }
+    }
+    None
+}
+
+fn ident(text: &str) -> String {
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn every_way_to_write_an_item_is_read() {
+        let source = r#"//! A file.
+macro_rules! unary {
+    ($($(#[$doc:meta])* $vis:vis fn $method:ident => $op:ident;)*) => {
+        impl Tensor {
+            $($(#[$doc])*
+            #[track_caller]
+            $vis fn $method(&self) -> Tensor {
+                trace(&$op, [self.into()], [])
+            })*
+        }
+    };
+}
+
+unary! {
+    /// e to the power.
+    ///
+    /// Two paragraphs.
+    pub fn exp => EXP "exp", |l| {
+        un(l)
+    };
+    pub fn bare => BARE;
+}
+
+/// A type.
+#[derive(Clone)]
+pub struct Layer<'a> {
+    /// A field.
+    pub width: usize,
+}
+
+impl<'a> Layer<'a> {
+    /// Makes one.
+    #[track_caller]
+    pub fn new<T: Into<usize>>(
+        width: T,
+        bias: bool,
+    ) -> Layer<'a> {
+        Layer { width: width.into() }
+    }
+    /// Not for you.
+    pub(crate) fn inner(&self) {}
+    /// Hidden.
+    #[doc(hidden)]
+    pub fn secret(&self) {}
+}
+
+impl Rich for Layer<'_> {
+    /// Not listed.
+    fn rich(&self) -> Bundle {}
+}
+
+/// Does things.
+pub trait Module {
+    /// Runs it.
+    fn forward(&self, x: &Tensor) -> Tensor;
+}
+
+/// Free.
+pub fn free(x: f64) -> f64 { x }
+
+#[cfg(test)]
+mod tests {
+    /// No.
+    pub fn no() {}
+}
+"#;
+        let mut out = String::new();
+        for n in extract("nn", "f.rs", source) {
+            let _ = writeln!(out, "{} {} | {}", n.kind, n.full(), n.doc.replace('\n', "/"));
+        }
+        expect![[r#"
+            method Tensor::exp(&self) -> Tensor | e to the power.//Two paragraphs.
+            method Tensor::bare(&self) -> Tensor | 
+            struct nn::Layer | A type.
+            function Layer::new<T: Into<usize>>(width: T, bias: bool) -> Layer<'a> | Makes one.
+            trait nn::Module | Does things.
+            method Module::forward(&self, x: &Tensor) -> Tensor | Runs it.
+            function nn::free(x: f64) -> f64 | Free.
+        "#]]
+        .assert_eq(&out);
+    }
+
+    #[test]
+    fn the_runtimes_names_are_found_with_their_docs() {
+        for name in ["matmul", "exp", "add_", "backward", "softmax", "Tensor::relu", "cat", "eq", "image", "to_vec"] {
+            let doc = doc(name).unwrap_or_else(|| panic!("{name} is not found"));
+            assert!(doc.plain().contains("\n\n"), "{name}: {}", doc.plain());
+        }
+        assert_eq!(doc("no_such_name"), None);
+        assert_eq!(
+            doc("add_").unwrap().plain(),
+            "method Tensor::add_<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor\n\nAdds to this tensor's value \
+             (`torch.Tensor.add_`)."
+        );
+    }
+
+    #[test]
+    fn no_method_of_tensor_and_no_function_lacks_docs() {
+        // Small accessors of other types say it all by their names.
+        let told_by_name = |n: &Name| n.owner.starts_with(char::is_uppercase) && n.owner != "Tensor";
+        let bare: Vec<String> = all()
+            .iter()
+            .filter(|n| n.doc.is_empty() && !told_by_name(n))
+            .map(|n| format!("{}: {}", n.file, n.full()))
+            .collect();
+        assert!(bare.is_empty(), "public functions without a doc comment:\n{}", bare.join("\n"));
+    }
+
+    #[test]
+    fn files_are_found_by_themselves() {
+        let has = |module: &str, file: &str| SOURCES.iter().any(|s| (s.0, s.1) == (module, file));
+        assert!(has("", "ops/unary.rs") && has("nn", "nn/linear.rs") && has("optim", "optim/sgd.rs"));
+        assert!(!has("", "ops/mod.rs"));
+    }
+}

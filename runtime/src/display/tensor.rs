@@ -1,0 +1,294 @@
+//! How a tensor shows itself: its values, then what it is and what showing it took.
+use super::number;
+use crate::dtype::{Category, DType};
+use crate::insight::Cause;
+use crate::ir::{Payload, graph};
+use crate::op::Type;
+use crate::session;
+use crate::shape::Shape;
+use crate::tensor::{Tensor, on_behalf};
+use crate::{Result, cat};
+use std::fmt::{Display, Formatter, Write};
+use std::ops::Range;
+use xlazy_mime::{Bundle, Rich, escape_html};
+
+/// A tensor of more elements shows the edges of its long dimensions, as torch does.
+const MOST: usize = 1000;
+const EDGE: usize = 3;
+/// Larger tensors are cut down on the device, so that showing one does not move gigabytes.
+const DOWNLOAD: usize = 16 << 20;
+const DIGITS: usize = 4;
+const LINE: usize = 80;
+
+/// What of a tensor is shown: along each dimension either all, or both edges.
+struct Shown {
+    ty: Type,
+    /// Which indices of each dimension there are texts for.
+    kept: Vec<Vec<usize>>,
+    /// The elements at those indices, row-major.
+    texts: Vec<String>,
+    width: usize,
+}
+
+/// The values to show, and a sentence on what it took to get them.
+fn look(t: &Tensor, digits: usize) -> Result<(Shown, String)> {
+    let ty = t.ty();
+    let at = t.location();
+    let (data, ran) = t.value(Cause::Display, at)?;
+    let elide = ty.shape.numel() > MOST;
+    let long = |size: usize| elide && size > 2 * EDGE;
+    let edges =
+        |size: usize| if long(size) { (0..EDGE).chain(size - EDGE..size).collect() } else { (0..size).collect() };
+    let kept: Vec<Vec<usize>> = ty.shape.iter().map(|&size| edges(size)).collect();
+    let bytes = if ty.bytes() <= DOWNLOAD {
+        pick(&session::download(&data)?, &ty, &kept)
+    } else {
+        let cut = on_behalf(at, false, || {
+            let edges = |t: Tensor, (d, &size): (usize, &usize)| match long(size) {
+                true => {
+                    let (d, n) = (d as i64, EDGE as i64);
+                    cat(&[&t.narrow(d, 0, n), &t.narrow(d, size as i64 - n, n)], d)
+                }
+                false => t,
+            };
+            ty.shape.iter().enumerate().fold(t.detach(), edges)
+        });
+        cut.bytes(Cause::Display, at)?
+    };
+    let texts = number::texts(ty.dtype, &bytes, digits);
+    let width = texts.iter().map(String::len).max().unwrap_or(0);
+    let mut line = format!("{ty} on {}", session::device_name()?);
+    line += &match ran {
+        None => " · already computed".to_owned(),
+        Some(e) if e.compiled => format!(" · compiled in {}", duration(e.compile)),
+        Some(_) => " · from the cache".to_owned(),
+    };
+    if t.requires_grad() {
+        line += " · requires grad";
+    }
+    Ok((Shown { ty, kept, texts, width }, line))
+}
+
+/// The bytes of the kept elements.
+fn pick(bytes: &[u8], ty: &Type, kept: &[Vec<usize>]) -> Vec<u8> {
+    if kept.iter().zip(ty.shape.iter()).all(|(k, &size)| k.len() == size) {
+        return bytes.to_vec();
+    }
+    let size = ty.dtype.size();
+    let mut offsets = vec![0usize];
+    for (kept, stride) in kept.iter().zip(ty.shape.strides()) {
+        offsets = offsets.iter().flat_map(|o| kept.iter().map(move |k| o + k * stride)).collect();
+    }
+    offsets.iter().flat_map(|o| &bytes[o * size..(o + 1) * size]).copied().collect()
+}
+
+fn duration(d: std::time::Duration) -> String {
+    match d.as_secs_f64() * 1e3 {
+        ms if ms < 1.0 => format!("{ms:.1} ms"),
+        ms if ms < 10_000.0 => format!("{ms:.0} ms"),
+        ms => format!("{:.1} s", ms / 1e3),
+    }
+}
+
+impl Shown {
+    fn elided(&self, dim: usize) -> bool {
+        self.kept[dim].len() < self.ty.shape[dim]
+    }
+
+    /// Texts per step along a dimension.
+    fn stride(&self, dim: usize) -> usize {
+        self.kept[dim + 1..].iter().map(Vec::len).product()
+    }
+
+    /// Nested brackets, aligned, wrapped at 80 columns.
+    fn text(&self) -> String {
+        let mut out = String::new();
+        match self.kept.len() {
+            0 => out.push_str(&self.texts[0]),
+            _ if self.texts.is_empty() => out.push_str("[]"),
+            _ => self.write(0, 0, &mut out),
+        }
+        out
+    }
+
+    fn write(&self, dim: usize, from: usize, out: &mut String) {
+        out.push('[');
+        let last = dim + 1 == self.kept.len();
+        let per_line = ((LINE.saturating_sub(dim)) / (self.width + 2)).max(1);
+        let indent = " ".repeat(dim + 1);
+        let between = format!(",{}{indent}", "\n".repeat(self.kept.len() - 1 - dim));
+        let n = self.kept[dim].len();
+        // How many things stand in the row so far: "..." counts as one.
+        let mut written = 0;
+        let mut separate = |out: &mut String| {
+            match (written, last) {
+                (0, _) => {}
+                (_, false) => out.push_str(&between),
+                (w, true) if w % per_line == 0 => drop(write!(out, ",\n{indent}")),
+                (_, true) => out.push_str(", "),
+            }
+            written += 1;
+        };
+        for i in 0..n {
+            if i == EDGE && self.elided(dim) {
+                separate(out);
+                out.push_str(if last { " ..." } else { "..." });
+            }
+            separate(out);
+            match last {
+                true => drop(write!(out, "{:>w$}", self.texts[from + i], w = self.width)),
+                false => self.write(dim + 1, from + i * self.stride(dim), out),
+            }
+        }
+        out.push(']');
+    }
+
+    /// Tables: one for up to two dimensions, one per index of the leading ones beyond.
+    fn html(&self) -> String {
+        let rank = self.kept.len();
+        match rank {
+            0 => format!("<div style=\"font-size:1.15em\">{}</div>", escape_html(&self.texts[0])),
+            _ if self.texts.is_empty() => "<div style=\"opacity:.6\">no elements</div>".to_owned(),
+            1 => self.row_table(),
+            2 => self.table(0..self.texts.len()),
+            _ => {
+                let mut out = String::from("<div style=\"display:flex;flex-wrap:wrap;gap:10px\">");
+                self.grid(0, 0, &mut Vec::new(), &mut out);
+                out + "</div>"
+            }
+        }
+    }
+
+    fn grid(&self, dim: usize, from: usize, index: &mut Vec<usize>, out: &mut String) {
+        if dim + 2 == self.kept.len() {
+            let label: Vec<String> = index.iter().map(usize::to_string).collect();
+            let table = self.table(from..from + self.stride(dim - 1));
+            let label = label.join(", ");
+            let _ = write!(out, "<div><div style=\"opacity:.6;padding:2px\">[{label}, :, :]</div>{table}</div>");
+            return;
+        }
+        for (i, &at) in self.kept[dim].iter().enumerate() {
+            if i == EDGE && self.elided(dim) {
+                out.push_str("<div style=\"opacity:.6;align-self:center\">⋯</div>");
+            }
+            index.push(at);
+            self.grid(dim + 1, from + i * self.stride(dim), index, out);
+            index.pop();
+        }
+    }
+
+    /// The last two dimensions from one text on, with their indices at the edges.
+    fn table(&self, texts: Range<usize>) -> String {
+        let [rows, columns] = [self.kept.len() - 2, self.kept.len() - 1];
+        let mut out = String::from(TABLE);
+        let ellipsis = |out: &mut String, i: usize, tag: &str, style: &str| {
+            if i == EDGE && self.elided(columns) {
+                let _ = write!(out, "<{tag} style=\"{style};opacity:.6\">⋯</{tag}>");
+            }
+        };
+        let _ = write!(out, "<tr><th style=\"{HEAD}\"></th>");
+        for (i, at) in self.kept[columns].iter().enumerate() {
+            ellipsis(&mut out, i, "th", HEAD);
+            let _ = write!(out, "<th style=\"{HEAD}\">{at}</th>");
+        }
+        out.push_str("</tr>");
+        let width = self.kept[columns].len();
+        for (r, at) in self.kept[rows].iter().enumerate() {
+            if r == EDGE && self.elided(rows) {
+                let _ = write!(out, "<tr><th style=\"{HEAD}\">⋮</th>");
+                for i in 0..width + self.elided(columns) as usize {
+                    let sign = if self.elided(columns) && i == EDGE { "⋱" } else { "⋮" };
+                    let _ = write!(out, "<td style=\"{CELL};opacity:.6\">{sign}</td>");
+                }
+                out.push_str("</tr>");
+            }
+            let _ = write!(out, "<tr><th style=\"{HEAD}\">{at}</th>");
+            for (i, text) in self.texts[texts.clone()][r * width..][..width].iter().enumerate() {
+                ellipsis(&mut out, i, "td", CELL);
+                self.cell(text, &mut out);
+            }
+            out.push_str("</tr>");
+        }
+        out + "</table></div>"
+    }
+
+    /// One dimension, ten to a row, with the index of each row's first element.
+    fn row_table(&self) -> String {
+        let n = self.texts.len();
+        let per_row = if n <= 16 { 16 } else { 10 };
+        let mut out = String::from(TABLE);
+        for (r, row) in self.texts.chunks(per_row).enumerate() {
+            let _ = write!(out, "<tr><th style=\"{HEAD}\">{}</th>", self.kept[0][r * per_row]);
+            for (i, text) in row.iter().enumerate() {
+                if i == EDGE && self.elided(0) {
+                    let _ = write!(out, "<td style=\"{CELL};opacity:.6\">⋯</td>");
+                }
+                self.cell(text, &mut out);
+            }
+            out.push_str("</tr>");
+        }
+        out + "</table></div>"
+    }
+
+    fn cell(&self, text: &str, out: &mut String) {
+        let odd = self.ty.dtype.category() >= Category::Float && (text.contains("nan") || text.contains("inf"));
+        let mark = if odd { ";color:#d9534f" } else { "" };
+        let faint = if self.ty.dtype == DType::Bool && text == "false" { ";opacity:.55" } else { "" };
+        let _ = write!(out, "<td style=\"{CELL}{mark}{faint}\">{}</td>", escape_html(text));
+    }
+}
+
+// Inline, because front ends strip style sheets from outputs; no colour of its own but for NaN, so that it reads on light
+// and on dark pages.
+const TABLE: &str = "<div style=\"overflow:auto;max-height:420px\"><table style=\"border-collapse:collapse;margin:0;\
+                     font-family:ui-monospace,monospace;font-size:.92em;color:inherit;background:none\">";
+const CELL: &str = "padding:2px 8px;text-align:right;white-space:pre;border:1px solid rgba(128,128,128,.25)";
+const HEAD: &str = "padding:2px 8px;text-align:right;font-weight:normal;opacity:.5;border:none";
+
+impl Rich for Tensor {
+    /// The values, computed if need be, as text and as an HTML table; errors end the cell at the line that made the tensor.
+    fn rich(&self) -> Bundle {
+        match look(self, DIGITS) {
+            Ok((shown, line)) => {
+                let html = format!(
+                    "<div style=\"line-height:1.35\">{}<div style=\"opacity:.65;font-size:.85em;padding-top:3px\">{}</div></div>",
+                    shown.html(),
+                    escape_html(&line)
+                );
+                Bundle::html(html, format!("{}\n{line}", shown.text()))
+            }
+            Err(e) => super::fail(e, self.location()),
+        }
+    }
+}
+
+/// The values alone, as torch prints them; `{:.2}` shows two digits. Runs what the tensor needs.
+impl Display for Tensor {
+    fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
+        match look(self, f.precision().unwrap_or(DIGITS)) {
+            Ok((shown, _)) => f.write_str(&shown.text()),
+            Err(e) => super::fail(e, self.location()),
+        }
+    }
+}
+
+impl crate::cell::Handle for Tensor {
+    /// Type and state; nothing is computed for a listing.
+    fn summary(&self) -> String {
+        let g = graph();
+        let n = g.node(self.id());
+        let state = match n.payload {
+            Payload::Pending => "pending",
+            _ => "on device",
+        };
+        format!("{}, {state}", n.ty)
+    }
+}
+
+/// The whole value on the host as f64, row-major, of a picture or the like.
+pub(super) fn numbers(t: &Tensor) -> (Shape, DType, Vec<f64>) {
+    let ty = t.ty();
+    let bytes = t.bytes(Cause::Display, t.location()).unwrap_or_else(|e| super::fail(e, t.location()));
+    let values = bytes.chunks_exact(ty.dtype.size()).map(|b| crate::tensor::element(ty.dtype, b).as_f64()).collect();
+    (ty.shape, ty.dtype, values)
+}

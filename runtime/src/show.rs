@@ -1,0 +1,113 @@
+//! What the runtime would do, shown without doing it: the pending graph, its IR, its StableHLO, XLA's optimised HLO. What
+//! `%graph`, `%ir`, `%stablehlo` and `%hlo` show.
+use crate::display::{self, json};
+use crate::ir::{NodeId, graph as arena, print::View};
+use crate::session::{self, Program};
+use crate::{Error, Result, Tensor};
+use xlazy_mime::Bundle;
+
+/// The graph that computing the tensor would run, drawn: ops with types and source lines, what is on the device already,
+/// what is shared. Runs nothing. With `as_json`, the nodes as data.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let y = (Tensor::ones([2, 3]) * 2.0).sum();
+/// assert!(xlazy::show::graph(&y, false).plain().contains("sum f32[]"));
+/// ```
+pub fn graph(of: &Tensor, as_json: bool) -> Bundle {
+    show_graph(&View::of(&arena(), &[of.id()], false), as_json)
+}
+
+/// The recorded nodes that the tensor needs, one a line: `%2 = f32[2,3] mul(%0, %1)  # cell 7, line 3`. Runs nothing.
+/// With `as_json`, the nodes as data.
+pub fn ir(of: &Tensor, as_json: bool) -> Bundle {
+    show_ir(&View::of(&arena(), &[of.id()], false), as_json)
+}
+
+/// The StableHLO text that xlazy would hand to XLA to compute the tensor. Compiles and runs nothing. With `as_json`, as
+/// data.
+pub fn stablehlo(of: &Tensor, as_json: bool) -> Bundle {
+    match session::lowered(vec![of.id()]) {
+        Some(text) => program("stablehlo", "StableHLO, as it would be handed to XLA", &text, as_json),
+        None => nothing_to_run(as_json),
+    }
+}
+
+/// The HLO text of the program that would compute the tensor, after XLA's passes: what really runs, with fusions and
+/// layouts. Compiles it if it is not in the cache, and does not run it. With `as_json`, as data.
+#[track_caller]
+pub fn hlo(of: &Tensor, as_json: bool) -> Bundle {
+    let text = session::compiled(vec![of.id()]).map(|p| p.and_then(|p| session::optimized_text(&p)));
+    match text {
+        Some(Ok(text)) => program("hlo", "HLO after XLA's passes; not run", &text, as_json),
+        Some(Err(e)) => e.raise(),
+        None => nothing_to_run(as_json),
+    }
+}
+
+fn nothing_to_run(as_json: bool) -> Bundle {
+    match as_json {
+        true => json::bundle("null".to_owned()),
+        false => Bundle::text("the value is on the device already: there is nothing to compile"),
+    }
+}
+
+/// Everything that is pending, as a graph.
+pub(crate) fn pending_graph(as_json: bool) -> Bundle {
+    show_graph(&pending(), as_json)
+}
+
+/// Everything that is pending, as text.
+pub(crate) fn pending_ir(as_json: bool) -> Bundle {
+    show_ir(&pending(), as_json)
+}
+
+fn pending() -> View {
+    let g = arena();
+    let roots: Vec<NodeId> = g.barrier_roots();
+    View::of(&g, &roots, true)
+}
+
+fn show_graph(view: &View, as_json: bool) -> Bundle {
+    if as_json { json::bundle(view.json()) } else { display::graph::bundle(view) }
+}
+
+fn show_ir(view: &View, as_json: bool) -> Bundle {
+    if as_json {
+        return json::bundle(view.json());
+    }
+    if view.nodes.is_empty() {
+        return Bundle::text("nothing is pending");
+    }
+    let (text, bundle) = (view.text(), |text: &str| display::page::program("pending IR, not run", text));
+    bundle(&text)
+}
+
+/// The StableHLO of the program that ran last.
+pub(crate) fn last_stablehlo(as_json: bool) -> Result<Bundle> {
+    let last = last_program()?;
+    Ok(program("stablehlo", &about(&last, "StableHLO of the program that ran last"), &last.text, as_json))
+}
+
+/// The optimised HLO of the program that ran last.
+pub(crate) fn last_hlo(as_json: bool) -> Result<Bundle> {
+    let last = last_program()?;
+    let text = session::optimized_text(&last)?;
+    Ok(program("hlo", &about(&last, "HLO after XLA's passes, of the program that ran last"), &text, as_json))
+}
+
+fn last_program() -> Result<std::sync::Arc<Program>> {
+    let message = "no program has run yet: show or read a tensor, or call sync(), and ask again";
+    session::last_program().ok_or_else(|| Error::Usage { message: message.into() })
+}
+
+fn about(p: &Program, what: &str) -> String {
+    format!("{what}: {} ops, {} parameters, {} results", p.nodes, p.params.count(), p.root_types.len())
+}
+
+fn program(format: &str, head: &str, text: &str, as_json: bool) -> Bundle {
+    match as_json {
+        true => json::bundle(format!("{{\"format\":\"{format}\",\"text\":{}}}", json::string(text))),
+        false => display::page::program(head, text),
+    }
+}
