@@ -234,11 +234,22 @@ pub struct OpDef {
     pub grad: Option<GradFn>,
     /// Operands to try the op on: every sample is compiled and, where there is a gradient, checked against differences.
     pub samples: fn() -> Vec<Sample>,
+    /// How an attribute that keeps changing becomes a parameter; `None` where these attributes cannot.
+    pub heal: Option<fn(&[Attr]) -> Option<Healed>>,
+}
+
+/// An op with one attribute turned into a parameter: another op of the same meaning that takes it as its last operand.
+pub struct Healed {
+    pub op: &'static OpDef,
+    /// The attributes that stay.
+    pub attrs: Box<[Attr]>,
+    /// The attribute's value, now data.
+    pub value: i64,
 }
 
 impl OpDef {
     pub const fn new(name: &'static str, infer: fn(&Sig) -> Rule, lower: fn(&mut Lower) -> Val) -> OpDef {
-        OpDef { name, id: name_id(name), attrs: &[], infer, lower, grad: None, samples: Vec::new }
+        OpDef { name, id: name_id(name), attrs: &[], infer, lower, grad: None, samples: Vec::new, heal: None }
     }
     pub const fn attrs(mut self, names: &'static [&'static str]) -> OpDef {
         self.attrs = names;
@@ -246,6 +257,10 @@ impl OpDef {
     }
     pub const fn grad(mut self, grad: GradFn) -> OpDef {
         self.grad = Some(grad);
+        self
+    }
+    pub const fn heal(mut self, heal: fn(&[Attr]) -> Option<Healed>) -> OpDef {
+        self.heal = Some(heal);
         self
     }
     pub const fn samples(mut self, samples: fn() -> Vec<Sample>) -> OpDef {
@@ -272,10 +287,20 @@ const fn name_id(name: &str) -> u32 {
     h
 }
 
+/// One operand of a try.
+#[derive(Clone)]
+pub struct Operand {
+    /// A fixed dtype (indices, conditions); otherwise the operand is of the dtype tried.
+    pub dtype: Option<DType>,
+    pub shape: Shape,
+    /// Integers from 0 up to and without this, instead of the sample's range.
+    pub below: Option<usize>,
+}
+
 /// Operands for one try of an op: uniform in `low..high`, floats unless a dtype is given.
 #[derive(Clone)]
 pub struct Sample {
-    pub inputs: Vec<(Option<DType>, Shape)>,
+    pub inputs: Vec<Operand>,
     pub attrs: Vec<Attr>,
     pub low: f64,
     pub high: f64,
@@ -284,12 +309,22 @@ pub struct Sample {
 impl Sample {
     /// Float operands of these shapes, between -1 and 1.
     pub fn of(shapes: &[&[usize]]) -> Sample {
-        let inputs = shapes.iter().map(|s| (None, Shape::new(s))).collect();
+        let inputs = shapes.iter().map(|s| Operand { dtype: None, shape: Shape::new(s), below: None }).collect();
         Sample { inputs, attrs: vec![], low: -1.0, high: 1.0 }
     }
-    /// Appends an operand of a fixed dtype (indices, conditions).
+    /// Appends an operand of a fixed dtype (conditions, keys).
     pub fn and(mut self, dtype: DType, shape: &[usize]) -> Sample {
-        self.inputs.push((Some(dtype), Shape::new(shape)));
+        self.inputs.push(Operand { dtype: Some(dtype), shape: Shape::new(shape), below: None });
+        self
+    }
+    /// Appends int64 indices below `n`.
+    pub fn index(mut self, shape: &[usize], n: usize) -> Sample {
+        self.inputs.push(Operand { dtype: Some(DType::I64), shape: Shape::new(shape), below: Some(n) });
+        self
+    }
+    /// Appends operands of the dtype tried.
+    pub fn then(mut self, shapes: &[&[usize]]) -> Sample {
+        self.inputs.extend(Sample::of(shapes).inputs);
         self
     }
     pub fn attrs(mut self, attrs: Vec<Attr>) -> Sample {

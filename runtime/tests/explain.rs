@@ -296,8 +296,12 @@ fn a_moved_slice_is_an_index() {
     };
     let line = line!() - 4;
     during(|| drop(step(0)));
+    xlazy::insight::set_healing(false);
     let c = during(|| drop(step(1)));
     explained(&c, Class::Index, &[line], "index_select");
+    xlazy::insight::set_healing(true);
+    let c = during(|| drop(step(2)));
+    explained(&c, Class::Index, &[line], "from now on it is a parameter");
 }
 
 #[test]
@@ -333,4 +337,36 @@ fn explaining_ten_thousand_nodes_takes_under_ten_milliseconds() {
     let c = during(|| drop(step(3)));
     assert_eq!(c[0].why.as_ref().unwrap().class, Class::Shape);
     println!("explained {} ops in {:?}", c[0].nodes, c[0].explained_in);
+}
+
+#[test]
+fn a_moving_slice_is_healed_and_gives_the_same_numbers() {
+    let _alone = alone();
+    let x = randn(&[40]).requires_grad_(true);
+    let step = |i: i64| {
+        let y = x.narrow(0, i, 10).square().sum();
+        y.backward();
+        let g = x.grad().unwrap();
+        x.set_grad(None);
+        sync();
+        (y.item(), g.to_vec::<f32>())
+    };
+    let plain: Vec<_> = {
+        xlazy::insight::set_healing(false);
+        let all = (0..6).map(step).collect();
+        xlazy::insight::set_healing(true);
+        all
+    };
+    let mut compiled = 0;
+    for i in [5, 3, 2, 0, 1, 4] {
+        let mut result = None;
+        compiled += during(|| result = Some(step(i))).len();
+        assert_eq!(result.as_ref(), Some(&plain[i as usize]));
+    }
+    // Every position is in the cache from before healing.
+    assert_eq!(compiled, 0);
+    let positions = [17, 23, 9, 30, 11];
+    let counts: Vec<usize> = positions.iter().map(|&i| during(|| drop(step(i))).len()).collect();
+    assert_eq!(counts, [1, 0, 0, 0, 0], "healed at the next miss");
+    assert!(xlazy::insight::healed().iter().any(|h| h.op == "slice"));
 }

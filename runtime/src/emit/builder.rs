@@ -94,7 +94,11 @@ fn literal(v: f64, dtype: DType) -> String {
         Category::Bool => (v != 0.0).to_string(),
         Category::Int => format!("{}", v as i64),
         Category::Complex => format!("({}, {})", literal(v, DType::F32), literal(0.0, DType::F32)),
-        Category::Float if v.is_finite() => format!("{v:e}").replace('e', if v.fract() == 0.0 { ".0e" } else { "e" }),
+        Category::Float if v.is_finite() => {
+            let text = format!("{v:e}");
+            // MLIR wants a point in every float: `1e0` is an integer to it, `3.2e1` is none
+            if text.contains('.') { text } else { text.replace('e', ".0e") }
+        }
         Category::Float => {
             let bits: u64 = match dtype {
                 DType::F64 => v.to_bits(),
@@ -355,6 +359,24 @@ impl Emit {
         self.op("slice", &[x], &a, Type::new(x.dtype(), shape))
     }
 
+    /// The part of `sizes` that starts at `start` (a scalar) along `dim` and at 0 elsewhere. A start that would reach beyond
+    /// the end is moved back, as StableHLO says.
+    pub fn dynamic_slice(&mut self, x: &Val, start: &Val, dim: usize, sizes: &[usize]) -> Val {
+        let zero = self.scalar(0.0, start.dtype());
+        let starts: Vec<&Val> = (0..x.rank()).map(|d| if d == dim { start } else { &zero }).collect();
+        let inputs: Vec<&Val> = std::iter::once(x).chain(starts).collect();
+        let a = format!("{{slice_sizes = array<i64{}>}}", array(sizes));
+        self.op("dynamic_slice", &inputs, &a, Type::new(x.dtype(), Shape::new(sizes)))
+    }
+
+    /// `x` with `part` written over it from `start` (a scalar) along `dim`, from 0 elsewhere.
+    pub fn dynamic_update_slice(&mut self, x: &Val, part: &Val, start: &Val, dim: usize) -> Val {
+        let zero = self.scalar(0.0, start.dtype());
+        let starts: Vec<&Val> = (0..x.rank()).map(|d| if d == dim { start } else { &zero }).collect();
+        let inputs: Vec<&Val> = [x, part].into_iter().chain(starts).collect();
+        self.op("dynamic_update_slice", &inputs, "", x.ty.clone())
+    }
+
     /// Pads with `value` (a scalar): `low` and `high` at the edges (negative crops), `interior` between elements.
     pub fn pad(&mut self, x: &Val, value: &Val, low: &[i64], high: &[i64], interior: &[i64]) -> Val {
         let mut shape = x.shape().clone();
@@ -477,6 +499,85 @@ impl Emit {
         let out = self.fresh(ty);
         let _ = writeln!(self.text, "    {out} = stablehlo.convert {shifted} : ({t}) -> {}", mlir(&out.ty));
         self.with_const("multiply", &out, scale)
+    }
+
+    /// A constant vector of floats.
+    pub fn floats(&mut self, values: &[f64], dtype: DType) -> Val {
+        let v = self.fresh(Type::new(dtype, Shape::new(&[values.len()])));
+        let items = list(values.iter().map(|&x| literal(x, dtype)));
+        let _ = writeln!(self.text, "    {v} = stablehlo.constant dense<[{items}]> : {}", mlir(&v.ty));
+        v
+    }
+
+    /// Sorts `x` along `dim` and takes `with` (int64) along; stable, NaN as the largest number.
+    pub fn sort_pair(&mut self, x: &Val, with: &Val, dim: usize, descending: bool) -> (Val, Val) {
+        let n = self.next;
+        self.next += 10;
+        let [r, a, b, c, d, beats, nan_a, nan_b, not, last] = std::array::from_fn(|i| format!("%{}", n + 1 + i as u32));
+        let (t, i1) = (format!("tensor<{}>", x.dtype().mlir()), "tensor<i1>");
+        let compare = |direction: &str, p: &str, q: &str| {
+            format!(
+                "\"stablehlo.compare\"({p}, {q}) {{comparison_direction = #stablehlo<comparison_direction {direction}>}} : ({t}, {t}) -> {i1}"
+            )
+        };
+        let mut body = format!("{beats} = {}\n", compare(if descending { "GT" } else { "LT" }, &a, &b));
+        let before = if x.dtype().is_float() {
+            // going up NaN comes after every number, going down before
+            let (first, second) = if descending { (&a, &b) } else { (&b, &a) };
+            let (is, is_not) = (compare("NE", first, first), compare("EQ", second, second));
+            let _ = write!(
+                body,
+                "      {nan_a} = {is}\n      {nan_b} = {is_not}\n      {not} = stablehlo.and {nan_a}, {nan_b} : {i1}\n      {last} = stablehlo.or {beats}, {not} : {i1}\n"
+            );
+            last
+        } else {
+            beats.clone()
+        };
+        let (xt, wt) = (mlir(&x.ty).to_string(), mlir(&with.ty).to_string());
+        let _ = writeln!(
+            self.text,
+            "    {r}:2 = \"stablehlo.sort\"({x}, {with}) ({{\n    ^bb0({a}: {t}, {b}: {t}, {c}: tensor<i64>, {d}: tensor<i64>):\n      {body}      stablehlo.return {before} : {i1}\n    }}) {{dimension = {dim} : i64, is_stable = true}} : ({xt}, {wt}) -> ({xt}, {wt})"
+        );
+        let part = |result: u8, ty: &Type| Val { id: n + 1, result: Some(result), ty: ty.clone() };
+        (part(0, &x.ty), part(1, &with.ty))
+    }
+
+    /// The maximum of each window and its position in `index` (int64, of `x`'s shape); the first of equals, NaN wins.
+    /// `attributes` are those of reduce_window.
+    pub fn window_arg_max(&mut self, x: &Val, index: &Val, attributes: &str, shape: &Shape) -> Val {
+        let init = self.neutral(Reducer::Max, x.dtype());
+        let none = self.scalar(-1.0, DType::I64);
+        let n = self.next;
+        self.next += 14;
+        let [r, a, ai, b, bi, beats, nan, any, tie, lower, same, take, v, p] =
+            std::array::from_fn(|i| format!("%{}", n + 1 + i as u32));
+        let (t, it, i1) = (format!("tensor<{}>", x.dtype().mlir()), "tensor<i64>", "tensor<i1>");
+        let compare = |direction: &str, p: &str, q: &str, t: &str| {
+            format!(
+                "\"stablehlo.compare\"({p}, {q}) {{comparison_direction = #stablehlo<comparison_direction {direction}>}} : ({t}, {t}) -> {i1}"
+            )
+        };
+        // -1 stands for no position yet: it loses to any other
+        let zero = self.scalar(0.0, DType::I64);
+        let (value_ty, out) = (Type::new(x.dtype(), shape.clone()), Type::new(DType::I64, shape.clone()));
+        let extra = self.next;
+        self.next += 4;
+        let [empty, first, free, not_free] = std::array::from_fn(|i| format!("%{}", extra + 1 + i as u32));
+        let _ = writeln!(
+            self.text,
+            "    {r}:2 = \"stablehlo.reduce_window\"({x}, {index}, {init}, {none}) ({{\n    ^bb0({a}: {t}, {ai}: {it}, {b}: {t}, {bi}: {it}):\n      {beats} = {gt}\n      {nan} = {ne}\n      {any} = stablehlo.or {beats}, {nan} : {i1}\n      {tie} = {eq}\n      {lower} = {li}\n      {first} = {known}\n      {same} = stablehlo.and {tie}, {lower} : {i1}\n      {free} = stablehlo.and {same}, {first} : {i1}\n      {empty} = {unknown}\n      {not_free} = stablehlo.or {free}, {empty} : {i1}\n      {take} = stablehlo.or {any}, {not_free} : {i1}\n      {v} = stablehlo.select {any}, {a}, {b} : {i1}, {t}\n      {p} = stablehlo.select {take}, {ai}, {bi} : {i1}, {it}\n      stablehlo.return {v}, {p} : {t}, {it}\n    }}) {attributes} : ({xt}, {ixt}, {t}, {it}) -> ({vt}, {ot})",
+            gt = compare("GT", &a, &b, &t),
+            ne = compare("NE", &a, &a, &t),
+            eq = compare("EQ", &a, &b, &t),
+            li = compare("LT", &ai, &bi, it),
+            known = compare("GE", &ai, &zero.to_string(), it),
+            unknown = compare("LT", &bi, &zero.to_string(), it),
+            xt = mlir(&x.ty),
+            ixt = mlir(&index.ty),
+            vt = mlir(&value_ty),
+            ot = mlir(&out),
+        );
+        Val { id: n + 1, result: Some(1), ty: out }
     }
 
     /// One line of text as it is; `{}` in it must already be filled in. Gives the value it defines.

@@ -1,9 +1,9 @@
 //! Why a program is compiled again: the new program is compared with the nearest one there was. Runs on a miss only.
-use super::report::{Class, Compilation, Difference, Explanation, Place};
+use super::report::{Class, Compilation, Difference, Explanation, Healing, Place};
 use super::Cause;
 use crate::display::place::location;
 use crate::ir::{Input, Step};
-use crate::op::{Attr, Type};
+use crate::op::{Attr, OpDef, Type};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -77,6 +77,7 @@ struct History {
     records: VecDeque<Arc<Record>>,
     bytes: usize,
     compilations: Vec<Compilation>,
+    healed: Vec<Healing>,
 }
 
 static HISTORY: Mutex<Option<History>> = Mutex::new(None);
@@ -91,12 +92,36 @@ pub fn compilations() -> Vec<Compilation> {
     with(|h| h.compilations.clone())
 }
 
-/// Keeps a freshly compiled program and says why it was compiled again, if there was one like it.
-pub(crate) fn compiled(mut record: Record, parameters: usize, lower: Duration, compile: Duration) -> Compilation {
+/// The attributes that became parameters, oldest first.
+pub fn healed() -> Vec<Healing> {
+    with(|h| h.healed.clone())
+}
+
+/// Turns healing on (as it is from the start) or off; off also for what was healed before.
+pub fn set_healing(on: bool) {
+    crate::ir::graph().healing.set(on);
+}
+
+/// Whether attributes that keep changing become parameters.
+pub fn healing() -> bool {
+    crate::ir::graph().healing.is_on()
+}
+
+/// Why a program that is about to be compiled was not there, if there was one like it; and how long the search took.
+pub(crate) fn why(record: &Record) -> (Option<Explanation>, Duration) {
     let start = Instant::now();
     let known: Vec<Arc<Record>> = with(|h| h.records.iter().cloned().collect());
-    let why = explain(&record, &known);
-    let explained_in = start.elapsed();
+    (explain(record, &known), start.elapsed())
+}
+
+/// Keeps a freshly compiled program, with the reason found before.
+pub(crate) fn compiled(
+    mut record: Record,
+    (why, explained_in): (Option<Explanation>, Duration),
+    parameters: usize,
+    lower: Duration,
+    compile: Duration,
+) -> Compilation {
     with(|h| {
         record.number = h.compilations.len() as u64 + 1;
         let compilation = Compilation {
@@ -112,6 +137,10 @@ pub(crate) fn compiled(mut record: Record, parameters: usize, lower: Duration, c
             why,
             explained_in,
         };
+        if let Some(why) = compilation.why.as_ref().filter(|w| w.healed) {
+            let healed = |(op, at): &(&OpDef, Place)| Healing { op: op.name, at, compilation: compilation.number };
+            h.healed.extend(why.healable.iter().map(healed));
+        }
         h.compilations.push(compilation.clone());
         h.bytes += record.bytes();
         h.records.push_back(Arc::new(record));
@@ -175,7 +204,7 @@ fn evicted(new: &Record, same: &Record) -> Explanation {
          inputs to one shape so that one program serves",
         new.capacity
     );
-    Explanation { class: Class::Eviction, at: new.site, differences, fix, compared_with: same.number }
+    Explanation { class: Class::Eviction, at: new.site, differences, fix, compared_with: same.number, healable: vec![], healed: false }
 }
 
 /// The comparison proper: inputs first, since what differs there explains what differs behind them.
@@ -186,6 +215,8 @@ fn compare(new: &Record, old: &Record) -> Explanation {
         differences,
         fix,
         compared_with: old.number,
+        healable: vec![],
+        healed: false,
     };
     let inputs = input_differences(new, old);
     let aligned = align(new, old);
@@ -211,7 +242,8 @@ fn compare(new: &Record, old: &Record) -> Explanation {
     }
     if same_ops {
         if let Some((class, at, difference, fix)) = attribute_difference(new, old, &aligned.pairs) {
-            return make(class, at, vec![difference], fix);
+            let healable = healable(new, old, &aligned.pairs);
+            return Explanation { healable, ..make(class, at, vec![difference], fix) };
         }
         if let Some((at, difference)) = wiring_difference(new, old, &aligned.pairs) {
             let fix = "give each use a tensor of its own (`copy()`), or share it in every step".into();
@@ -439,6 +471,17 @@ fn attribute_difference(new: &Record, old: &Record, pairs: &[(u32, u32)]) -> Opt
     None
 }
 
+/// Every op whose attributes differ and that can take the difference as a parameter.
+fn healable(new: &Record, old: &Record, pairs: &[(u32, u32)]) -> Vec<(&'static OpDef, Place)> {
+    let one = |&(i, j): &(u32, u32)| {
+        let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
+        let heal = a.op.heal.filter(|_| a.attrs != b.attrs)?;
+        let (ha, hb) = (heal(&a.attrs)?, heal(&b.attrs)?);
+        (std::ptr::eq(ha.op, hb.op) && ha.attrs == hb.attrs && ha.value != hb.value).then_some((a.op, a.at))
+    };
+    pairs.iter().filter_map(one).collect()
+}
+
 fn attr(a: &Attr) -> String {
     a.to_string()
 }
@@ -533,7 +576,7 @@ fn roots(new: &Record, old: &Record) -> Explanation {
         o.len(),
         n.len()
     );
-    Explanation { class: Class::Roots, at, differences, fix, compared_with: old.number }
+    Explanation { class: Class::Roots, at, differences, fix, compared_with: old.number, healable: vec![], healed: false }
 }
 
 /// Whether the ops that are new all lead to results that are new.
@@ -567,7 +610,7 @@ fn early_read(new: &Record, old: &Record) -> Explanation {
          read costs {} ops each time",
         new.steps.len()
     );
-    Explanation { class: Class::EarlyRead, at: new.site, differences, fix, compared_with: old.number }
+    Explanation { class: Class::EarlyRead, at: new.site, differences, fix, compared_with: old.number, healable: vec![], healed: false }
 }
 
 fn control_flow_fix(new: &Record) -> String {

@@ -7,8 +7,8 @@ mod render;
 mod report;
 
 pub use crate::session::set_cache_capacity;
-pub use explain::compilations;
-pub(crate) use explain::{LeafRecord, Record, compiled, same_place};
+pub use explain::{compilations, healed, healing, set_healing};
+pub(crate) use explain::{LeafRecord, Record, compiled, same_place, why};
 pub use log::{Cause, SyncEvent, events};
 pub(crate) use log::record;
-pub use report::{Class, Compilation, Difference, Explanation, Place};
+pub use report::{Class, Compilation, Difference, Explanation, Healing, Place};

@@ -1,5 +1,6 @@
 //! What is said of a compilation: the class of its cause, the line at fault, the difference, the fix.
 use crate::insight::Cause;
+use crate::op::OpDef;
 use std::panic::Location;
 use std::time::Duration;
 
@@ -92,6 +93,16 @@ pub struct Difference {
     pub now_at: Option<Place>,
 }
 
+/// An attribute that became a parameter, so that its changes no longer compile anything.
+#[derive(Clone, Debug)]
+pub struct Healing {
+    /// The op, by its torch name, and the line that calls it.
+    pub op: &'static str,
+    pub at: Place,
+    /// The compilation that led to it.
+    pub compilation: u64,
+}
+
 /// Why a program was compiled again.
 #[derive(Clone, Debug)]
 pub struct Explanation {
@@ -104,6 +115,10 @@ pub struct Explanation {
     pub fix: String,
     /// The number of the compilation it is compared with.
     pub compared_with: u64,
+    /// Ops and lines whose changing attribute can become a parameter.
+    pub(crate) healable: Vec<(&'static OpDef, Place)>,
+    /// Whether that was done: the cause is gone.
+    pub healed: bool,
 }
 
 /// One compilation.

@@ -1,7 +1,10 @@
 //! Cutting the graph: which nodes a sync runs, what it feeds in, and the structured key that identifies the program.
-use super::graph::{Graph, NodeId, Payload};
+use super::graph::{Graph, Node, NodeId, Payload};
+use crate::dtype::DType;
 use crate::op::{Attr, OpDef, Type};
 use crate::session::DeviceData;
+use crate::shape::Shape;
+use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -18,8 +21,32 @@ pub(crate) enum Scope {
 /// What feeds a parameter of the program.
 #[derive(Clone, Debug)]
 pub(crate) enum Leaf {
-    Data { data: Arc<DeviceData>, donate: bool },
+    Data {
+        data: Arc<DeviceData>,
+        donate: bool,
+    },
     Scalar(u64),
+    /// An attribute of the node that healing made a parameter: an i64.
+    Lifted(i64),
+}
+
+impl Leaf {
+    /// The type of the parameter; `node` is the leaf's.
+    pub fn ty(&self, node: &Node) -> Type {
+        match self {
+            Leaf::Lifted(_) => Type::new(DType::I64, Shape::default()),
+            _ => node.ty.clone(),
+        }
+    }
+
+    /// What travels in a pack of scalars.
+    pub fn bits(&self) -> Option<u64> {
+        match *self {
+            Leaf::Scalar(bits) => Some(bits),
+            Leaf::Lifted(v) => Some(v as u64),
+            Leaf::Data { .. } => None,
+        }
+    }
 }
 
 /// An operand inside a cut: a parameter, or an earlier step.
@@ -49,6 +76,8 @@ pub(crate) struct Key {
 pub(crate) struct Cut {
     pub nodes: Vec<NodeId>,
     pub leaves: Vec<(NodeId, Leaf)>,
+    /// Nodes with a lifted attribute: the position in `nodes`, and the leaf that carries the value.
+    lifted: Vec<(u32, u32)>,
     pub roots: Vec<NodeId>,
     pub root_types: Vec<Type>,
     pub key: Key,
@@ -76,12 +105,15 @@ impl Graph {
             Scope::Read => self.reach_from(&roots, mark),
         };
         let mut leaves: Vec<(NodeId, Leaf)> = Vec::new();
+        let mut lifted = Vec::new();
         let mut words: Vec<u64> = Vec::with_capacity(nodes.len() * 4 + 64);
         for (i, &id) in nodes.iter().enumerate() {
             self.node_mut(id).pos = i as u32;
             let n = self.node(id);
-            words.push(n.op.id as u64 | (n.inputs.len() as u64) << 32 | (n.attrs.len() as u64) << 48);
-            n.attrs.iter().for_each(|a| attr_words(a, &mut words));
+            let healed = if self.healing.is_idle() { None } else { self.healing.of(n) };
+            let (op, attrs) = healed.as_ref().map_or((n.op, &n.attrs), |h| (h.op, &h.attrs));
+            words.push(op.id as u64 | (n.inputs.len() as u64) << 32 | (attrs.len() as u64) << 48);
+            attrs.iter().for_each(|a| attr_words(a, &mut words));
             let mut pair = 0u64;
             for k in 0..n.inputs.len() {
                 let input = self.node(id).inputs[k];
@@ -106,15 +138,21 @@ impl Graph {
             if self.node(id).inputs.len() % 2 == 1 {
                 words.push(pair);
             }
+            if let Some(h) = healed {
+                let leaf = leaves.len() as u32;
+                words.push((LEAF_BIT | leaf) as u64);
+                lifted.push((i as u32, leaf));
+                leaves.push((id, Leaf::Lifted(h.value)));
+            }
         }
         if scope == Scope::Barrier {
             self.donations(&nodes, &roots, &mut leaves);
         }
         words.push(u64::MAX);
         for (id, leaf) in &leaves {
-            let ty = &self.node(*id).ty;
+            let ty = leaf.ty(self.node(*id));
             let kind = match leaf {
-                Leaf::Scalar(_) => 1,
+                Leaf::Scalar(_) | Leaf::Lifted(_) => 1,
                 Leaf::Data { donate, .. } => 2 + *donate as u64,
             };
             words.push(kind | (ty.dtype as u64) << 8 | (ty.shape.len() as u64) << 16);
@@ -124,7 +162,7 @@ impl Graph {
         words.extend(roots.iter().map(|&r| self.node(r).pos as u64));
         let hash = xxhash_rust::xxh3::xxh3_128(bytemuck::cast_slice(&words));
         let root_types = roots.iter().map(|&r| self.node(r).ty.clone()).collect();
-        Cut { nodes, leaves, roots, root_types, key: Key { words, hash } }
+        Cut { nodes, leaves, lifted, roots, root_types, key: Key { words, hash } }
     }
 
     /// Ends a cut's hold on its nodes.
@@ -221,21 +259,27 @@ impl Graph {
 
     /// The steps of a cut, copied out of the arena for lowering: only a miss pays for it.
     pub fn steps(&self, cut: &Cut) -> Vec<Step> {
-        let leaf_at: std::collections::HashMap<NodeId, u32> =
+        let leaf_at: HashMap<NodeId, u32> =
             cut.leaves.iter().enumerate().map(|(i, (id, _))| (*id, i as u32)).collect();
-        let step_at: std::collections::HashMap<NodeId, u32> =
-            cut.nodes.iter().enumerate().map(|(i, id)| (*id, i as u32)).collect();
-        cut.nodes
-            .iter()
-            .map(|&id| {
-                let n = self.node(id);
-                let inputs = n.inputs.iter().map(|i| match step_at.get(i) {
-                    Some(&s) => Input::Step(s),
-                    None => Input::Leaf(leaf_at[i]),
-                });
-                Step { op: n.op, attrs: n.attrs.clone(), ty: n.ty.clone(), inputs: inputs.collect(), at: n.at }
-            })
-            .collect()
+        let step_at: HashMap<NodeId, u32> = cut.nodes.iter().enumerate().map(|(i, id)| (*id, i as u32)).collect();
+        let lifted: HashMap<u32, u32> = cut.lifted.iter().copied().collect();
+        let step = |(i, &id): (usize, &NodeId)| {
+            let n = self.node(id);
+            let operand = |i: &NodeId| match step_at.get(i) {
+                Some(&s) => Input::Step(s),
+                None => Input::Leaf(leaf_at[i]),
+            };
+            let mut inputs: Vec<Input> = n.inputs.iter().map(operand).collect();
+            let (mut op, mut attrs) = (n.op, n.attrs.clone());
+            if let Some(&leaf) = lifted.get(&(i as u32))
+                && let Some(h) = n.op.heal.and_then(|heal| heal(&n.attrs))
+            {
+                inputs.push(Input::Leaf(leaf));
+                (op, attrs) = (h.op, h.attrs);
+            }
+            Step { op, attrs, ty: n.ty.clone(), inputs, at: n.at }
+        };
+        cut.nodes.iter().enumerate().map(step).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Reference counts are kept by hand under the arena's one lock: a node lives while a tensor or another node refers to it,
 //! and chains of any length are freed by a loop, not by recursion.
+use super::heal::Healing;
 use crate::op::{Attr, OpDef, Type};
 use crate::session::DeviceData;
 use crate::tensor::Inner;
@@ -88,6 +89,7 @@ pub(crate) struct Graph {
     doomed: Vec<NodeId>,
     pub created: u64,
     pub destroyed: u64,
+    pub healing: Healing,
 }
 
 static GRAPH: Mutex<Option<Graph>> = Mutex::new(None);

@@ -79,7 +79,7 @@ impl View {
             }
         }
         order.sort_unstable_by_key(|&id| g.node(id).seq);
-        order.iter().enumerate().for_each(|(i, &id)| drop(seen.insert(id, i)));
+        order.iter().enumerate().for_each(|(i, &id)| _ = seen.insert(id, i));
         let mut nodes: Vec<ViewNode> = order.iter().map(|&id| node(g, id, expands(id), &seen)).collect();
         for i in 0..nodes.len() {
             for input in nodes[i].inputs.clone() {
@@ -146,7 +146,7 @@ impl ViewNode {
         let inputs: Vec<String> = self.inputs.iter().map(|i| format!("%{i}")).collect();
         let mut out = format!("%{number} = {} {}", self.ty, self.op);
         match self.state {
-            State::Scalar => drop(write!(out, "({})", self.attrs)),
+            State::Scalar => _ = write!(out, "({})", self.attrs),
             _ => {
                 let _ = write!(out, "({})", inputs.join(", "));
                 if !self.attrs.is_empty() {

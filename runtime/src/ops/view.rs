@@ -1,7 +1,8 @@
 //! Shape and order: reshapes, transposes, slices, joins. Values are never shared between a view and its base: an
 //! in-place op on a view does not reach the base.
 use crate::emit::Val;
-use crate::op::{AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type, rules};
+use crate::dtype::DType;
+use crate::op::{AttrsExt, Healed, Lower, OpDef, Rule, Sample, Sig, Type, rules};
 use crate::shape::{Dims, Shape};
 use crate::tensor::{Tensor, refuse, trace, trace_all};
 
@@ -95,7 +96,52 @@ static SLICE: OpDef = OpDef::new(
     let kept = g.dy.size(dim) as i64;
     let after = n - start - ((kept - 1).max(0) * step + kept.min(1));
     vec![Some(pad_dim(&g.dy, dim as usize, start, after, step - 1))]
+})
+.heal(|attrs| {
+    let (start, end, step) = (attrs.int(1), attrs.int(2), attrs.int(3));
+    let n = ((end - start + step - 1) / step).max(0);
+    Some(Healed { op: &SLICE_AT, attrs: [attrs[0].clone(), n.into(), step.into()].into(), value: start })
 });
+
+// A slice whose start is an operand: what SLICE becomes once its start keeps changing.
+static SLICE_AT: OpDef = OpDef::new(
+    "slice.start",
+    |s| {
+        let mut shape = s.shape(0).clone();
+        shape[s.attrs.index(0)] = s.attrs.index(1);
+        Ok(Type::new(s.dtype(0), shape))
+    },
+    |l| {
+        let (x, dim, n, step) = (l.x(0), l.attrs.index(0), l.attrs.index(1), l.attrs.int(2));
+        let mut sizes: Vec<usize> = x.shape().to_vec();
+        sizes[dim] = if n == 0 { 0 } else { (n - 1) * step as usize + 1 };
+        let start = l.x(1);
+        let part = l.dynamic_slice(&x, &start, dim, &sizes);
+        let (zero, limit) = (vec![0; sizes.len()], sizes.iter().map(|&d| d as i64).collect::<Vec<_>>());
+        let steps: Vec<i64> = (0..sizes.len()).map(|d| if d == dim { step } else { 1 }).collect();
+        l.slice(&part, &zero, &limit, &steps)
+    },
+)
+.attrs(&["dim", "length", "step"])
+.samples(|| vec![Sample::of(&[&[2, 7]]).and(DType::I64, &[]).attrs(vec![1usize.into(), 3usize.into(), 2usize.into()])]);
+
+// Padding along one dimension whose place is an operand: the gradient of SLICE_AT.
+static PAD_AT: OpDef = OpDef::new(
+    "pad.low",
+    |s| {
+        let mut shape = s.shape(0).clone();
+        shape[s.attrs.index(0)] += s.attrs.index(1);
+        Ok(Type::new(s.dtype(0), shape))
+    },
+    |l| {
+        let (x, value, start, dim) = (l.x(0), l.cast(1), l.x(2), l.attrs.index(0));
+        let shape = l.out.shape.clone();
+        let base = l.broadcast(&value, &shape);
+        l.dynamic_update_slice(&base, &x, &start, dim)
+    },
+)
+.attrs(&["dim", "amount"])
+.samples(|| vec![Sample::of(&[&[2, 3], &[]]).and(DType::I64, &[]).attrs(vec![1usize.into(), 2usize.into()])]);
 
 static PAD: OpDef = OpDef::new(
     "pad",
@@ -145,6 +191,16 @@ static PAD: OpDef = OpDef::new(
         (&g.dy * (1.0 - mask)).sum()
     });
     vec![x, value]
+})
+.heal(|attrs| {
+    // Padding of one dimension, nothing cropped, nothing between: the gradient of a slice with step 1.
+    let (low, high) = (attrs.ints(0), attrs.ints(1));
+    let moved = |d: usize| (low[d], high[d]) != (0, 0);
+    let dim = (0..low.len()).find(|&d| moved(d))?;
+    let plain = attrs.ints(2).iter().all(|&i| i == 0) && low.iter().chain(high).all(|&a| a >= 0);
+    let only = (dim + 1..low.len()).all(|d| !moved(d));
+    let attributes = [dim.into(), (low[dim] + high[dim]).into()].into();
+    (plain && only).then(|| Healed { op: &PAD_AT, attrs: attributes, value: low[dim] })
 });
 
 #[track_caller]
@@ -239,7 +295,7 @@ static TRIU: OpDef = OpDef::new("triu", matrix, |l| triangle(l, true))
     .samples(triangle_samples)
     .grad(|g| vec![Some(g.dy.triu(g.attrs.int(0)))]);
 
-pub(super) static OPS: &[&OpDef] = &[&RESHAPE, &EXPAND, &PERMUTE, &SLICE, &PAD, &CAT, &FLIP, &TRIL, &TRIU];
+pub(super) static OPS: &[&OpDef] = &[&RESHAPE, &EXPAND, &PERMUTE, &SLICE, &SLICE_AT, &PAD, &PAD_AT, &CAT, &FLIP, &TRIL, &TRIU];
 
 /// Joins tensors along a dimension they have (`torch.cat`).
 ///

@@ -4,7 +4,7 @@ use super::{DeviceData, session};
 use crate::dtype::DType;
 use crate::emit::{LeafType, Params, program};
 use crate::insight::{
-    Cause, LeafRecord, Place, Record, SyncEvent, compiled as keep_record, metrics, record, same_place,
+    Cause, Explanation, LeafRecord, Place, Record, SyncEvent, compiled as keep_record, metrics, record, same_place, why,
 };
 use crate::ir::{Cut, Leaf, NodeId, Payload, Scope, Step, graph};
 use crate::{Error, Result};
@@ -21,15 +21,11 @@ static TURN: Mutex<()> = Mutex::new(());
 pub(crate) fn barrier(cause: Cause, at: &'static Location<'static>) -> Result<Option<SyncEvent>> {
     let _turn = TURN.lock().unwrap_or_else(|p| p.into_inner());
     metrics::MARK_STEP.add(1);
-    let cut = {
-        let mut g = graph();
-        let roots = g.barrier_roots();
-        if roots.is_empty() {
-            return Ok(None);
-        }
-        g.cut(roots, Scope::Barrier)
-    };
-    let ran = run(&cut, cause, at);
+    let roots = graph().barrier_roots();
+    if roots.is_empty() {
+        return Ok(None);
+    }
+    let (cut, ran) = cut_and_run(roots, Scope::Barrier, cause, at);
     reads().clear();
     let mut g = graph();
     if let Ok((outputs, _)) = &ran {
@@ -50,15 +46,11 @@ pub(crate) fn read(
     at: &'static Location<'static>,
 ) -> Result<(Arc<DeviceData>, Option<SyncEvent>)> {
     let _turn = TURN.lock().unwrap_or_else(|p| p.into_inner());
-    let cut = {
-        let mut g = graph();
-        if let Some(d) = g.node(id).value() {
-            return Ok((d.clone(), None));
-        }
-        g.cut(vec![id], Scope::Read)
-    };
+    if let Some(d) = graph().node(id).value() {
+        return Ok((d.clone(), None));
+    }
     metrics::SYNC_TENSORS.add(1);
-    let ran = run(&cut, cause, at);
+    let (cut, ran) = cut_and_run(vec![id], Scope::Read, cause, at);
     if matches!(cause, Cause::Read | Cause::ControlFlow | Cause::Concrete) {
         reads().push(at);
     }
@@ -85,17 +77,38 @@ pub(crate) fn would() -> (usize, bool) {
     (cut.nodes.len(), cache::contains(&cut.key))
 }
 
-fn run(cut: &Cut, cause: Cause, at: &'static Location<'static>) -> Result<(Vec<Arc<DeviceData>>, SyncEvent)> {
-    let (program, lower, compile) = match cache::look_up(&cut.key) {
-        Some(p) => {
+type Ran = Result<(Vec<Arc<DeviceData>>, SyncEvent)>;
+
+/// Cuts, finds or compiles the program, runs it. The caller lets the cut go.
+fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cut, Ran) {
+    let mut cut = graph().cut(roots, scope);
+    if let Some(p) = cache::look_up(&cut.key) {
+        metrics::CACHED_COMPILE.add(1);
+        let ran = run(&cut, &p, (Duration::ZERO, Duration::ZERO), cause, at);
+        return (cut, ran);
+    }
+    let mut missed = miss(&cut, cause, at);
+    if heal(&mut missed) {
+        // The same graph with the changing attributes as parameters is another program, which may be there already.
+        let roots = cut.roots.clone();
+        let healed = graph().cut(roots, scope);
+        graph().let_go(&cut);
+        cut = healed;
+        if let Some(p) = cache::look_up(&cut.key) {
             metrics::CACHED_COMPILE.add(1);
-            (p, Duration::ZERO, Duration::ZERO)
+            let ran = run(&cut, &p, (Duration::ZERO, Duration::ZERO), cause, at);
+            return (cut, ran);
         }
-        None => build(cut, cause, at)?,
-    };
+        missed = Missed { why: missed.why, ..miss(&cut, cause, at) };
+    }
+    let ran = compile(&cut, missed).and_then(|(p, times)| run(&cut, &p, times, cause, at));
+    (cut, ran)
+}
+
+fn run(cut: &Cut, program: &Program, (lower, compile): (Duration, Duration), cause: Cause, at: Place) -> Ran {
     crate::sys::check_interrupt();
     let start = Instant::now();
-    let outputs = execute(cut, &program)?;
+    let outputs = execute(cut, program)?;
     let execute = start.elapsed();
     metrics::EXECUTE_TIME.add_time(execute);
     let event = record(SyncEvent {
@@ -127,6 +140,72 @@ pub(crate) fn begin_cell() {
     reads().clear();
 }
 
+/// A program that is not in the cache: lowered, and compared with those that were.
+struct Missed {
+    text: String,
+    params: Params,
+    donated: usize,
+    lower: Duration,
+    record: Record,
+    why: (Option<Explanation>, Duration),
+}
+
+fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
+    let start = Instant::now();
+    let Lowered { text, params, donated, steps, leaves, roots } = lower(cut);
+    let lower = start.elapsed();
+    let (evicted, capacity) = cache::was_evicted(cut.key.hash);
+    let left_pending = match cause {
+        Cause::Display | Cause::Read => graph().barrier_roots().iter().filter(|r| !cut.roots.contains(r)).count(),
+        _ => 0,
+    };
+    let record = Record {
+        number: 0,
+        cause,
+        site: at,
+        hash: cut.key.hash,
+        steps,
+        leaves,
+        roots,
+        // Reading the same line again and again (a cell that shows a value) decides nothing.
+        reads: reads().iter().copied().filter(|r| !same_place(r, at)).collect(),
+        left_pending,
+        evicted,
+        capacity,
+    };
+    let why = why(&record);
+    Missed { text, params, donated, lower, record, why }
+}
+
+/// Turns what keeps changing into parameters, where that is the cause of a miss; true when the graph must be cut again.
+fn heal(missed: &mut Missed) -> bool {
+    let Some(why) = &mut missed.why.0 else { return false };
+    let mut g = graph();
+    let added = why.healable.iter().filter(|(op, at)| g.healing.add(op, at)).count();
+    if added == 0 {
+        return false;
+    }
+    why.healed = true;
+    why.fix = "healed: from now on it is a parameter and compiles nothing; `%heal off` turns that off".into();
+    true
+}
+
+/// What a miss costs: XLA's compilation.
+fn compile(cut: &Cut, missed: Missed) -> Result<(Arc<Program>, (Duration, Duration))> {
+    let Missed { text, params, donated, lower, record, why } = missed;
+    metrics::LOWER_TIME.add_time(lower);
+    let start = Instant::now();
+    let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
+    let executable = session()?.client.compile(&code, &CompileOptions::default())?;
+    let compile = start.elapsed();
+    metrics::COMPILE_TIME.add_time(compile);
+    metrics::UNCACHED_COMPILE.add(1);
+    keep_record(record, why, params.count(), lower, compile);
+    let built =
+        Program::new(cut.key.clone(), executable, params, cut.root_types.clone(), text, cut.nodes.len(), donated);
+    Ok((cache::insert(built), (lower, compile)))
+}
+
 /// A cut as StableHLO, and how to feed it.
 struct Lowered {
     text: String,
@@ -142,8 +221,8 @@ fn lower(cut: &Cut) -> Lowered {
         let g = graph();
         let places: Vec<Place> = cut.leaves.iter().map(|(id, _)| g.node(*id).at).collect();
         let leaf = |(id, leaf): &(NodeId, Leaf)| LeafType {
-            ty: g.node(*id).ty.clone(),
-            scalar: matches!(leaf, Leaf::Scalar(_)),
+            ty: leaf.ty(g.node(*id)),
+            scalar: leaf.bits().is_some(),
             donate: matches!(leaf, Leaf::Data { donate: true, .. }),
         };
         (g.steps(cut), cut.leaves.iter().map(leaf).collect::<Vec<_>>(), places)
@@ -159,43 +238,6 @@ fn lower(cut: &Cut) -> Lowered {
         .map(|(l, at)| LeafRecord { ty: l.ty, scalar: l.scalar, donate: l.donate, at })
         .collect();
     Lowered { text, params, donated, steps, leaves, roots }
-}
-
-/// Lowers and compiles a cut: what a miss costs. Says why there was no program for it.
-fn build(cut: &Cut, cause: Cause, at: Place) -> Result<(Arc<Program>, Duration, Duration)> {
-    let start = Instant::now();
-    let Lowered { text, params, donated, steps, leaves, roots } = lower(cut);
-    let lower = start.elapsed();
-    metrics::LOWER_TIME.add_time(lower);
-    let start = Instant::now();
-    let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
-    let executable = session()?.client.compile(&code, &CompileOptions::default())?;
-    let compile = start.elapsed();
-    metrics::COMPILE_TIME.add_time(compile);
-    metrics::UNCACHED_COMPILE.add(1);
-    let (evicted, capacity) = cache::was_evicted(cut.key.hash);
-    let left_pending = match cause {
-        Cause::Display | Cause::Read => graph().barrier_roots().iter().filter(|r| !cut.roots.contains(r)).count(),
-        _ => 0,
-    };
-    let kept = Record {
-        number: 0,
-        cause,
-        site: at,
-        hash: cut.key.hash,
-        steps,
-        leaves,
-        roots,
-        // Reading the same line again and again (a cell that shows a value) decides nothing.
-        reads: reads().iter().copied().filter(|r| !same_place(r, at)).collect(),
-        left_pending,
-        evicted,
-        capacity,
-    };
-    keep_record(kept, params.count(), lower, compile);
-    let built =
-        Program::new(cut.key.clone(), executable, params, cut.root_types.clone(), text, cut.nodes.len(), donated);
-    Ok((cache::insert(built), lower, compile))
 }
 
 /// Looks at the program that would compute some pending nodes, without running it. `None` where there is nothing to run.
@@ -222,10 +264,10 @@ pub(crate) fn lowered(roots: Vec<NodeId>) -> Option<String> {
 /// The compiled program that would compute these nodes: from the cache, or compiled now; it is not run.
 #[track_caller]
 pub(crate) fn compiled(roots: Vec<NodeId>) -> Option<Result<Arc<Program>>> {
-    let last = cache::last_program();
+    let (last, at) = (cache::last_program(), Location::caller());
     let program = inspect(roots, |cut| match cache::look_up(&cut.key) {
         Some(p) => Ok(p),
-        None => build(cut, Cause::Display, std::panic::Location::caller()).map(|(p, _, _)| p),
+        None => compile(cut, miss(cut, Cause::Display, at)).map(|(p, _)| p),
     });
     cache::set_last(last);
     program
@@ -243,7 +285,7 @@ fn execute(cut: &Cut, program: &Program) -> Result<Vec<Arc<DeviceData>>> {
     for &leaf in &program.params.data {
         match &cut.leaves[leaf as usize].1 {
             Leaf::Data { data, .. } => arguments.push(&data.buffer),
-            Leaf::Scalar(_) => unreachable!("scalars are packed"),
+            Leaf::Scalar(_) | Leaf::Lifted(_) => unreachable!("scalars are packed"),
         }
     }
     arguments.extend(packs.iter().map(|p| &**p));
@@ -264,7 +306,7 @@ fn execute(cut: &Cut, program: &Program) -> Result<Vec<Arc<DeviceData>>> {
 fn pack(cut: &Cut, program: &Program, i: usize, dtype: DType, members: &[u32]) -> Result<Arc<Buffer>> {
     let mut bytes = Vec::with_capacity(members.len() * dtype.size());
     for &leaf in members {
-        if let Leaf::Scalar(bits) = cut.leaves[leaf as usize].1 {
+        if let Some(bits) = cut.leaves[leaf as usize].1.bits() {
             match dtype {
                 DType::F32 => bytes.extend_from_slice(&(f64::from_bits(bits) as f32).to_le_bytes()),
                 DType::I32 => bytes.extend_from_slice(&(bits as i64 as i32).to_le_bytes()),
