@@ -60,3 +60,38 @@ fn is_json(args: &str) -> Result<bool> {
 fn refused(message: String) -> Error {
     Error::Usage { message }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::call;
+
+    #[test]
+    fn questions_are_answered_and_others_refused_by_name() {
+        assert_eq!(call("nonsense", "").unwrap_err().message, "the runtime has no answer to `nonsense`");
+        assert_eq!(call("graph", "--fast").unwrap_err().message, "unknown option `--fast`; there is `--json`");
+        assert_eq!(call("doc", "nonsense").unwrap_err().message, "the runtime has nothing called `nonsense`");
+        assert_eq!(call("metrics", "all").unwrap_err().message, "metrics takes `--json` or `clear`, not `all`");
+        assert!(call("metrics", "--json").unwrap().get("application/json").unwrap().contains("CachedCompile"));
+        assert!(call("graph", "--json").unwrap().get("application/json").unwrap().starts_with("{\"nodes\":["));
+        let names = call("names", "").unwrap();
+        assert!(names.plain().contains("\nexp\tmethod\tTensor::exp(&self) -> Tensor\n"), "{}", names.plain());
+        assert!(
+            names
+                .get("application/json")
+                .unwrap()
+                .contains("{\"name\":\"exp\",\"kind\":\"method\",\"owner\":\"Tensor\"")
+        );
+        assert!(
+            call("doc", "Tensor::exp").unwrap().get("text/markdown").unwrap().starts_with("```rust\nfn Tensor::exp")
+        );
+    }
+
+    #[test]
+    fn locations_are_told_in_the_cells_terms() {
+        let here = std::panic::Location::caller();
+        assert!(super::display::place::location(here).starts_with("calls.rs:"));
+        call("cell", &format!("{} 7", here.file())).unwrap();
+        assert_eq!(super::display::place::location(here), format!("cell 7, line {}", here.line()));
+        assert!(call("cell", "file").is_err());
+    }
+}

@@ -404,7 +404,7 @@ fn a_graph_too_large_to_draw_is_summarised() {
     let _alone = alone();
     let mut x = tensor([1.0]);
     for _ in 0..1000 {
-        x = x + 1.0;
+        x = &x + 1.0;
     }
     let graph = show::graph(&x, false);
     assert!(graph.plain().contains("2001 nodes"), "{}", graph.plain());

@@ -74,7 +74,7 @@ fn instruction(i: &Message, names: &Names) -> String {
         }
     };
     let mut out = format!("%{} = {} {opcode}({operands})", i.str(1), shape_text(&i.message(3), true));
-    attributes(i, opcode, names, &mut |name, value| drop(write!(out, ", {name}={value}")));
+    attributes(i, opcode, names, &mut |name, value| _ = write!(out, ", {name}={value}"));
     out
 }
 
@@ -307,5 +307,57 @@ fn float(v: f64, shortest: &str) -> String {
     match v.abs() {
         a if a.is_finite() && a != 0.0 && !(1e-4..1e7).contains(&a) => format!("{v:e}"),
         _ => shortest.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    fn varint(v: u64) -> Vec<u8> {
+        if v < 128 { vec![v as u8] } else { [vec![v as u8 | 0x80], varint(v >> 7)].concat() }
+    }
+
+    fn field(number: u64, inside: &[u8]) -> Vec<u8> {
+        [varint(number << 3 | 2), varint(inside.len() as u64), inside.to_vec()].concat()
+    }
+
+    fn int(number: u64, value: u64) -> Vec<u8> {
+        [varint(number << 3), varint(value)].concat()
+    }
+
+    #[test]
+    fn a_convolution_is_told_as_xla_tells_it() {
+        let f32s = [int(2, 11), field(3, &[1, 4, 4, 1]), field(5, &field(1, &[3, 2, 1, 0]))].concat();
+        let window = [int(1, 3), int(2, 2), int(3, 1), int(4, 1)].concat();
+        let window = [field(1, &window), field(1, &window)].concat();
+        let dims = [int(7, 0), int(8, 3), field(11, &[1, 2]), int(3, 2), int(4, 3), field(6, &[0, 1])].concat();
+        let dims = [dims, int(9, 0), int(10, 3), field(12, &[1, 2])].concat();
+        let parameter = [field(1, b"p"), field(2, b"parameter"), field(3, &f32s), int(35, 1)].concat();
+        let conv =
+            [field(1, b"c"), field(2, b"convolution"), field(3, &f32s), field(15, &window), field(16, &dims)].concat();
+        let conv = [conv, int(35, 2), field(36, &[1, 1])].concat();
+        let body = [
+            field(1, b"main"),
+            field(2, &parameter),
+            field(2, &conv),
+            field(4, &field(2, &f32s)),
+            int(5, 9),
+            int(6, 2),
+        ];
+        let module = [field(1, b"m"), field(3, &body.concat()), int(6, 9)].concat();
+        expect_test::expect![[r#"
+            HloModule m
+
+            ENTRY %main (p: f32[1,4,4,1]) -> f32[1,4,4,1] {
+              %p = f32[1,4,4,1]{3,2,1,0} parameter(0)
+              ROOT %c = f32[1,4,4,1]{3,2,1,0} convolution(%p, %p), window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+            }
+        "#]]
+        .assert_eq(&text("hlo", &module));
+        // Whatever a plugin sends, there is an answer.
+        (0..module.len()).for_each(|n| drop(text("hlo", &module[..n])));
+        assert_eq!(text("hlo", b"???"), "3 bytes in the format hlo, which xlazy cannot read");
+        assert_eq!(text("odd", b""), "0 bytes in the format odd, which xlazy cannot read");
     }
 }

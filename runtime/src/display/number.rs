@@ -119,6 +119,6 @@ mod tests {
 
     #[test]
     fn short_numbers_are_short() {
-        assert_eq!([0.5, 12.0, 1e-9, -3.14159].map(short).join(" "), "0.5 12 1.000e-9 -3.1416");
+        assert_eq!([0.5, 12.0, 1e-9, -2.34567].map(short).join(" "), "0.5 12 1.000e-9 -2.3457");
     }
 }

@@ -124,7 +124,7 @@ impl Shown {
             match (written, last) {
                 (0, _) => {}
                 (_, false) => out.push_str(&between),
-                (w, true) if w % per_line == 0 => drop(write!(out, ",\n{indent}")),
+                (w, true) if w % per_line == 0 => _ = write!(out, ",\n{indent}"),
                 (_, true) => out.push_str(", "),
             }
             written += 1;
@@ -136,7 +136,7 @@ impl Shown {
             }
             separate(out);
             match last {
-                true => drop(write!(out, "{:>w$}", self.texts[from + i], w = self.width)),
+                true => _ = write!(out, "{:>w$}", self.texts[from + i], w = self.width),
                 false => self.write(dim + 1, from + i * self.stride(dim), out),
             }
         }
