@@ -3,17 +3,23 @@ use crate::engine::{Event, Failure, Reply};
 use xlazy_mime::{Bundle, Var};
 
 mod answer;
+mod budget;
+mod compiles;
 mod graph;
+mod heal;
+mod healed;
 mod help;
 mod hlo;
 mod ir;
 mod metrics;
 mod nearest;
+mod pending;
 mod program;
 mod shell;
 mod stablehlo;
 mod time;
 mod vars;
+mod why;
 
 pub use nearest::nearest;
 pub use shell::interrupt;
@@ -28,6 +34,12 @@ pub const TABLE: &[&dyn Magic] = &[
     &ir::Ir,
     &stablehlo::StableHlo,
     &hlo::Hlo,
+    &pending::Pending,
+    &compiles::Compiles,
+    &why::Why,
+    &healed::Healed,
+    &heal::Heal,
+    &budget::Budget,
     &shell::Shell,
 ];
 

@@ -8,6 +8,7 @@ mod streams;
 pub mod worker;
 
 pub use show::{clear_output, display, display_with_id, update_display};
+pub(crate) use store::tensors;
 pub use store::{Handle, peek};
 pub use streams::{input, input_password, sleep};
 

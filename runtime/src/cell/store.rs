@@ -101,6 +101,17 @@ pub(super) fn lost() -> Vec<String> {
     })
 }
 
+/// Variables that are tensors, by the nodes they refer to. Answers only on the cell thread.
+pub(crate) fn tensors() -> Vec<(String, u32)> {
+    STORE.with_borrow(|s| {
+        let tensor = |(name, slot): (&String, &Slot)| {
+            let t = slot.value.as_ref()?.downcast_ref::<crate::Tensor>()?;
+            Some((name.clone(), t.id()))
+        };
+        s.iter().filter_map(tensor).collect()
+    })
+}
+
 pub(super) fn list() -> Vec<Var> {
     STORE.with_borrow(|s| {
         let var = |(name, s): (&String, &Slot)| Var {

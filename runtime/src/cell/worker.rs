@@ -62,6 +62,7 @@ fn work_off(work: mpsc::Receiver<Ask>) {
 fn run(cell: &RunCell) {
     sys::clear_interrupt();
     store::set_cell(cell.cell);
+    crate::insight::cell::begin();
     RUNNING.store(true, Ordering::SeqCst);
     let outcome = match sys::load(&cell.object, &cell.symbol) {
         Ok(entry) => outcome::take(catch_unwind(AssertUnwindSafe(|| entry()))),
@@ -70,6 +71,9 @@ fn run(cell: &RunCell) {
     RUNNING.store(false, Ordering::SeqCst);
     sys::clear_interrupt();
     let lost = store::lost();
+    if let Some(json) = crate::insight::cell::end() {
+        link::send(&Tell::Event { kind: "cell".into(), json });
+    }
     link::send(&Tell::Done { run: cell.run, outcome, vars: store::list(), lost });
 }
 

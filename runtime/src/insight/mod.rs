@@ -1,5 +1,6 @@
 //! What happened and why: metrics with torch_xla's names, sync causes, the log of syncs and compilations, and the
 //! explanation of every compilation that had a forerunner.
+pub(crate) mod cell;
 mod explain;
 mod log;
 pub mod metrics;
@@ -7,8 +8,10 @@ mod render;
 mod report;
 
 pub use crate::session::set_cache_capacity;
+pub use cell::{Pending, budget, pending, pending_bundle, pending_json, set_budget};
 pub use explain::{compilations, healed, healing, set_healing};
 pub(crate) use explain::{LeafRecord, Record, compiled, same_place, why};
 pub use log::{Cause, SyncEvent, events};
 pub(crate) use log::record;
+pub use render::{compiles_bundle, compiles_json, healed_bundle, healed_json};
 pub use report::{Class, Compilation, Difference, Explanation, Healing, Place};

@@ -1,5 +1,6 @@
 //! Compilations and their explanations as sentences, as text, as HTML and as JSON.
-use super::report::{Class, Compilation, Difference, Explanation};
+use super::report::{Class, Compilation, Difference, Explanation, Healing};
+use super::{compilations, healed};
 use crate::display::place::location;
 use std::fmt::Write;
 use xlazy_mime::{Bundle, escape_html};
@@ -157,6 +158,68 @@ impl Compilation {
             quote(&self.sentence())
         )
     }
+}
+
+/// All compilations as a table: number, place, cause, ops, times, reason.
+pub fn compiles_bundle() -> Bundle {
+    let all = compilations();
+    if all.is_empty() {
+        return Bundle::text("nothing was compiled yet");
+    }
+    let mut text = String::from("  #  ops  params  results  lower ms  compile ms  why            at\n");
+    let mut html = String::from(
+        "<table style=\"font-family:monospace\"><tr><th>#</th><th>ops</th><th>parameters</th><th>results</th><th>lower ms</th>\
+         <th>compile ms</th><th>for</th><th>why</th><th>at</th></tr>",
+    );
+    for c in &all {
+        let why = c.why.as_ref().map_or("first", |w| w.class.name());
+        let at = location(c.why.as_ref().map_or(c.site, |w| w.at));
+        let (lower, compile) = (c.lower.as_secs_f64() * 1e3, c.compile.as_secs_f64() * 1e3);
+        let _ = writeln!(
+            text,
+            "{:>3} {:>4} {:>7} {:>8} {lower:>9.1} {compile:>11.1}  {why:<14} {at}",
+            c.number, c.nodes, c.parameters, c.outputs
+        );
+        let _ = write!(
+            html,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{lower:.1}</td><td>{compile:.1}</td><td>{}</td><td>{why}</td>\
+             <td>{}</td></tr>",
+            c.number,
+            c.nodes,
+            c.parameters,
+            c.outputs,
+            c.cause.name(),
+            escape_html(&at)
+        );
+    }
+    html.push_str("</table>");
+    Bundle::html(html, text)
+}
+
+/// All compilations as a JSON array.
+pub fn compiles_json() -> String {
+    let all: Vec<String> = compilations().iter().map(Compilation::json).collect();
+    format!("[{}]", all.join(","))
+}
+
+/// What was healed, as a list.
+pub fn healed_bundle() -> Bundle {
+    let all = healed();
+    if all.is_empty() {
+        return Bundle::text("nothing was healed: no attribute changed between otherwise equal programs");
+    }
+    let line = |h: &Healing| format!("{} at {} (compilation #{})", h.op, location(h.at), h.compilation);
+    let lines: Vec<String> = all.iter().map(line).collect();
+    let items: Vec<String> = lines.iter().map(|l| format!("<li>{}</li>", escape_html(l))).collect();
+    Bundle::html(format!("<ul>{}</ul>", items.join("")), format!("{}\n", lines.join("\n")))
+}
+
+/// What was healed, as a JSON array.
+pub fn healed_json() -> String {
+    let one = |h: &Healing| {
+        format!("{{\"op\":\"{}\",\"file\":{:?},\"line\":{},\"compilation\":{}}}", h.op, h.at.file(), h.at.line(), h.compilation)
+    };
+    format!("[{}]", healed().iter().map(one).collect::<Vec<_>>().join(","))
 }
 
 /// A JSON string.

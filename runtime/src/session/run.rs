@@ -3,6 +3,7 @@ use super::cache::{self, Program};
 use super::{DeviceData, session};
 use crate::dtype::DType;
 use crate::emit::{LeafType, Params, program};
+use crate::insight::cell::within_budget;
 use crate::insight::{
     Cause, Explanation, LeafRecord, Place, Record, SyncEvent, compiled as keep_record, metrics, record, same_place, why,
 };
@@ -193,6 +194,7 @@ fn heal(missed: &mut Missed) -> bool {
 /// What a miss costs: XLA's compilation.
 fn compile(cut: &Cut, missed: Missed) -> Result<(Arc<Program>, (Duration, Duration))> {
     let Missed { text, params, donated, lower, record, why } = missed;
+    within_budget(why.0.as_ref())?;
     metrics::LOWER_TIME.add_time(lower);
     let start = Instant::now();
     let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };

@@ -1,0 +1,35 @@
+//! `%budget`: let a cell compile N programs and no more.
+use super::{Magic, Scope, Session, answer};
+use crate::engine::{Event, Reply};
+
+pub struct Budget;
+
+impl Magic for Budget {
+    fn name(&self) -> &'static str {
+        "budget"
+    }
+
+    fn usage(&self) -> &'static str {
+        "%budget compiles=N\n%budget off"
+    }
+
+    fn summary(&self) -> &'static str {
+        "let a cell compile N programs and no more"
+    }
+
+    fn help(&self) -> &'static str {
+        r#"The cell that would compile one program more ends with the explanation instead; all that is pending stays in place.
+
+```
+%budget compiles=1
+```"#
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Line
+    }
+
+    fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
+        answer::show(session.call("budget", args), events)
+    }
+}

@@ -1,0 +1,36 @@
+//! `%heal`: turn healing on or off.
+use super::{Magic, Scope, Session, answer};
+use crate::engine::{Event, Reply};
+
+pub struct Heal;
+
+impl Magic for Heal {
+    fn name(&self) -> &'static str {
+        "heal"
+    }
+
+    fn usage(&self) -> &'static str {
+        "%heal [on|off]"
+    }
+
+    fn summary(&self) -> &'static str {
+        "turn healing on or off"
+    }
+
+    fn help(&self) -> &'static str {
+        r#"With healing on (as it is from the start) an attribute that changes between otherwise equal programs becomes a parameter.
+Results are the same, bit for bit, for positions.
+
+```
+%heal off
+```"#
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Line
+    }
+
+    fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
+        answer::show(session.call("heal", args), events)
+    }
+}

@@ -1,0 +1,37 @@
+//! `%pending`: the tensors that have no value yet, and what a sync would do.
+use super::{Magic, Scope, Session, answer};
+use crate::engine::{Event, Reply};
+
+pub struct Pending;
+
+impl Magic for Pending {
+    fn name(&self) -> &'static str {
+        "pending"
+    }
+
+    fn usage(&self) -> &'static str {
+        "%pending [--json]"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the tensors that have no value yet, and what a sync would do"
+    }
+
+    fn help(&self) -> &'static str {
+        r#"Lists the live tensors that are recorded but not computed: variable, type, op, cell and line. Says how many ops a sync
+would run, how much memory it would take, and whether its program is in the cache. Runs nothing.
+
+```
+let x = Tensor::ones([3]) + 1.0;
+%pending
+```"#
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Line
+    }
+
+    fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
+        answer::show(session.call("pending", args), events)
+    }
+}
