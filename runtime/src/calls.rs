@@ -1,6 +1,6 @@
 //! Questions that the kernel puts to the runtime (`metrics`, `graph`, `names`…), by name.
 use crate::display::{self, json, names};
-use crate::insight::metrics;
+use crate::insight::{self, metrics};
 use crate::{Error, Result, show};
 use xlazy_mime::{Bundle, Fault};
 
@@ -18,6 +18,16 @@ const CALLS: &[(&str, Answer)] = &[
         names::doc(args).ok_or_else(|| refused(format!("the runtime has nothing called `{}`", args.trim())))
     }),
     ("cell", register_cell),
+    ("why", why),
+    ("compiles", |args| {
+        Ok(if is_json(args)? { json::bundle(insight::compiles_json()) } else { insight::compiles_bundle() })
+    }),
+    ("pending", |args| {
+        Ok(if is_json(args)? { json::bundle(insight::pending_json()) } else { insight::pending_bundle() })
+    }),
+    ("healed", |args| Ok(if is_json(args)? { json::bundle(insight::healed_json()) } else { insight::healed_bundle() })),
+    ("heal", heal),
+    ("budget", budget),
 ];
 
 /// Answers one question.
@@ -47,6 +57,59 @@ fn register_cell(args: &str) -> Result<Bundle> {
     let (file, cell) = parsed.ok_or_else(|| refused(format!("expected a file and a cell's number, not `{args}`")))?;
     display::place::register(file, cell);
     Ok(Bundle::default())
+}
+
+/// `[N] [--json]`: the explanation of a compilation, the last one without a number.
+fn why(args: &str) -> Result<Bundle> {
+    let words: Vec<&str> = args.split_whitespace().collect();
+    let as_json = words.contains(&"--json");
+    let numbers: Vec<&&str> = words.iter().filter(|w| **w != "--json").collect();
+    let all = insight::compilations();
+    let found = match numbers[..] {
+        [] => all.iter().rev().find(|c| c.why.is_some()).or(all.last()),
+        [n] => {
+            let n: u64 = n.parse().map_err(|_| refused(format!("expected the number of a compilation, not `{n}`")))?;
+            Some(
+                all.iter()
+                    .find(|c| c.number == n)
+                    .ok_or_else(|| refused(format!("there is no compilation {n}: so far there are {}", all.len())))?,
+            )
+        }
+        _ => return Err(refused("why takes one number at most".into())),
+    };
+    Ok(match found {
+        None => Bundle::text("nothing was compiled yet"),
+        Some(c) if as_json => json::bundle(c.json()),
+        Some(c) => c.bundle(),
+    })
+}
+
+/// `on`, `off`, or nothing to ask.
+fn heal(args: &str) -> Result<Bundle> {
+    match args.trim() {
+        "" => {}
+        "on" => insight::set_healing(true),
+        "off" => insight::set_healing(false),
+        other => return Err(refused(format!("heal takes `on` or `off`, not `{other}`"))),
+    }
+    Ok(Bundle::text(if insight::healing() { "healing is on" } else { "healing is off" }))
+}
+
+/// `compiles=N`, `off`, or nothing to ask.
+fn budget(args: &str) -> Result<Bundle> {
+    match args.trim() {
+        "" => {}
+        "off" => insight::set_budget(None),
+        other => {
+            let n = other.strip_prefix("compiles=").unwrap_or(other).trim();
+            let n = n.parse().map_err(|_| refused(format!("budget takes `compiles=N` or `off`, not `{other}`")))?;
+            insight::set_budget(Some(n));
+        }
+    }
+    Ok(Bundle::text(match insight::budget() {
+        None => "no budget: cells may compile as much as they need".to_owned(),
+        Some(n) => format!("each cell may compile {n} program{}", if n == 1 { "" } else { "s" }),
+    }))
 }
 
 fn is_json(args: &str) -> Result<bool> {
