@@ -4,7 +4,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// When the interrupt came in, in monotonic milliseconds.
@@ -44,9 +44,12 @@ pub fn clear_interrupt() {
     INTERRUPTED.store(false, Ordering::SeqCst);
 }
 
+static CELL_THREAD_ID: AtomicI32 = AtomicI32::new(0);
+
 /// Marks the calling thread as the one that runs cells.
 pub fn this_is_the_cell_thread() {
     CELL_THREAD.set(true);
+    CELL_THREAD_ID.store(thread_id(), Ordering::SeqCst);
 }
 
 pub fn is_cell_thread() -> bool {
@@ -56,6 +59,17 @@ pub fn is_cell_thread() -> bool {
 extern "C" fn on_sigint(_: libc::c_int) {
     SINCE.store(monotonic_ms(), Ordering::Relaxed);
     INTERRUPTED.store(true, Ordering::SeqCst);
+    // Linux gives the signal to any thread; the one that sleeps or waits must get it, so that its call returns.
+    let cell = CELL_THREAD_ID.load(Ordering::SeqCst);
+    if cell != 0 && cell != thread_id() {
+        // SAFETY: plain system calls, async-signal-safe; at worst the thread no longer exists.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), cell, libc::SIGINT) };
+    }
+}
+
+fn thread_id() -> i32 {
+    // SAFETY: a system call without arguments.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
 fn monotonic_ms() -> u64 {

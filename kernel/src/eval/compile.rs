@@ -1,10 +1,11 @@
 //! From a cell's text to an object that the session can load: definitions first, then statements, with what rustc
 //! answers taken into account.
-use super::errors::{compile_failure, sentence};
+use super::errors::{Known, compile_failure, point_out, sentence};
 use super::generate::{self, Loaded, Plan};
 use super::groups::{Definitions, Group};
 use super::install::Installation;
 use super::rustc::{self, AtWork, Compiled, Diagnostic, Warm};
+use super::scan;
 use super::source::{CellText, Place, Source, Tag};
 use super::split::{self, Parsed};
 use super::types::{Named, nameable, surely_moves};
@@ -122,7 +123,9 @@ impl Compiler {
 
     /// Compiles part of a cell.
     pub fn compile(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Result<Ready, Refused> {
-        let Ok(parsed) = split::parse(cell, range.clone()) else { return Err(self.explain_syntax(cell, range, scope)) };
+        let Ok(parsed) = split::parse(cell, range.clone()) else {
+            return Err(unbalanced(cell, range.clone()).unwrap_or_else(|| self.explain_syntax(cell, range, scope)));
+        };
         let mut timing = Timing::default();
         let defs = self.definitions(cell, range.clone(), &parsed, scope, &mut timing)?;
         if !parsed.has_statements && parsed.items.is_empty() && parsed.use_ranges.is_empty() && parsed.macros.is_empty()
@@ -170,6 +173,10 @@ impl Compiler {
                     match warm.compile(&source.text, &self.at_work) {
                         // Its file keeps the name it was linked under: cells find it by that (DT_NEEDED).
                         Compiled::Object(object) => {
+                            // A crate that depends on it is found by crate name (rustc's search for dependencies).
+                            let by_name = self.dir.join(format!("lib{name}.so"));
+                            std::fs::hard_link(&object, by_name)
+                                .map_err(|e| sentence("CompileError", e.to_string()))?;
                             self.objects.insert(name.clone(), object.clone());
                             object
                         }
@@ -257,10 +264,20 @@ impl Compiler {
 
 fn failed(compiled: Compiled, source: &Source, scope: &Scope) -> Refused {
     match compiled {
-        Compiled::Errors(errors) => Refused::Failure(compile_failure(&errors, source, scope.gone)),
+        Compiled::Errors(errors) => {
+            let vars: Vec<&str> = scope.vars.iter().map(|v| v.name.as_str()).collect();
+            Refused::Failure(compile_failure(&errors, source, &Known { gone: scope.gone, vars: &vars }))
+        }
         Compiled::Broken(what) => Refused::Failure(sentence("CompileError", what)),
         Compiled::Stopped | Compiled::Object(_) => Refused::Interrupted,
     }
+}
+
+/// A delimiter without its partner, or a literal without its end: rustc would point at the braces that we generate.
+fn unbalanced(cell: &Arc<CellText>, range: Range<usize>) -> Option<Refused> {
+    let text = &cell.text[range.clone()];
+    let (at, title, label) = scan::unbalanced(text)?;
+    Some(Refused::Failure(point_out(cell, at.start + range.start..at.end + range.start, &title, label)))
 }
 
 /// The variables that the cell mentions, with their types as this cell can write them.

@@ -1,6 +1,7 @@
 //! What is in scope, for completion and inspection, and whether a cell is complete.
 use super::groups::Definitions;
 use super::scan::{Kind, tokens};
+use super::types::short;
 use crate::engine::{Candidate, Completeness, Completions};
 use crate::magics;
 use xlazy_mime::{Bundle, Var};
@@ -112,7 +113,7 @@ pub fn complete(names: &Names, runtime: Option<&Bundle>, code: &str, cursor: usi
         of.map(|v| methods_of(&v.type_name)).unwrap_or_default().iter().for_each(|m| offer(m, "method", ""));
         runtime.filter(|(_, kind, _)| *kind == "method").for_each(|(n, k, d)| offer(n, k, d));
     } else {
-        names.vars.iter().for_each(|v| offer(&v.name, "variable", &v.type_name));
+        names.vars.iter().for_each(|v| offer(&v.name, "variable", &short(&v.type_name)));
         names.items.iter().for_each(|i| offer(&i.name, i.kind, &i.signature));
         runtime.filter(|(_, kind, _)| *kind != "method").for_each(|(n, k, d)| offer(n, k, d));
         MACROS.iter().for_each(|m| offer(m, "macro", ""));
@@ -222,7 +223,7 @@ pub fn inspect(names: &Names, name: &str, detail: u8) -> Option<Bundle> {
     if let Some(v) = names.vars.iter().find(|v| v.name == name) {
         let summary = if v.summary.is_empty() { String::new() } else { format!(" = {}", v.summary) };
         let kind = if v.handle { "a cell works on a copy" } else { "a cell takes it and puts it back" };
-        let text = format!("{}: {}{summary}\nfrom cell {}; {kind}", v.name, v.type_name, v.cell);
+        let text = format!("{}: {}{summary}\nfrom cell {}; {kind}", v.name, short(&v.type_name), v.cell);
         return Some(Bundle::text(text));
     }
     let item = names.items.iter().find(|i| i.name.trim_end_matches('!') == name)?;

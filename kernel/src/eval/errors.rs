@@ -1,5 +1,5 @@
 //! What the user sees of an error: rustc's messages at the cell's own lines, and a failed cell's traceback.
-use super::rustc::{Diagnostic, Span};
+use super::rustc::{Diagnostic, FILE_PREFIX, Span};
 use super::source::{CellText, Place, Source, Tag, line_column};
 use crate::engine::Failure;
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
@@ -12,18 +12,38 @@ use xlazy_mime::Fault;
 struct Retold {
     title: String,
     help: Option<String>,
+    /// It is about a variable that cannot be stored.
+    about_keeping: bool,
 }
 
-/// Turns rustc's errors into a failure. `gone` says of variables that no longer exist what became of them.
-pub fn compile_failure(errors: &[Diagnostic], source: &Source, gone: &HashMap<String, String>) -> Failure {
+/// What the session knows of names that a cell may mean.
+pub struct Known<'a> {
+    /// What became of variables that no longer exist.
+    pub gone: &'a HashMap<String, String>,
+    pub vars: &'a [&'a str],
+}
+
+/// Turns rustc's errors into a failure.
+pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) -> Failure {
     let mut traceback = Vec::new();
     let mut message = String::new();
     let mut nameless = Vec::new();
+    let mut borrows = 0;
     for error in errors.iter().filter(|e| e.level.starts_with("error")) {
         if error.spans.is_empty() && error.message.starts_with("aborting due to") {
             continue;
         }
-        let retold = retell(error, source, gone);
+        let mut retold = retell(error, source, known);
+        // One variable that borrows makes several errors in what we generate; one of them says it all.
+        let about_keeping = retold.as_ref().is_some_and(|r| r.about_keeping);
+        borrows += usize::from(about_keeping);
+        if about_keeping && borrows > 1 {
+            continue;
+        }
+        let hint = if retold.is_none() { similar_variable(error, known) } else { None };
+        if let Some(help) = hint {
+            retold = Some(Retold { title: error.message.clone(), help: Some(help), about_keeping: false });
+        }
         let title = retold.as_ref().map_or(&error.message, |r| &r.title);
         let snippets = snippets(&error.spans, source, retold.is_some());
         if snippets.is_empty() && retold.is_none() {
@@ -163,13 +183,24 @@ fn suggestion<'a>(child: &'a Diagnostic, level: Level<'a>, source: &'a Source) -
     Some(group)
 }
 
+/// A cell has only those variables in scope that it mentions, so rustc cannot know what a misspelt name may mean.
+fn similar_variable(error: &Diagnostic, known: &Known) -> Option<String> {
+    if error.code != "E0425" || !error.message.starts_with("cannot find value") {
+        return None;
+    }
+    let name = error.message.split('`').nth(1)?;
+    let near = |v: &&&str| strsim::damerau_levenshtein(v, name) <= name.len().div_ceil(4);
+    let found = known.vars.iter().filter(near).min_by_key(|v| strsim::damerau_levenshtein(v, name))?;
+    Some(format!("a variable with a similar name exists: `{found}`"))
+}
+
 /// Errors about what we generated, told in terms of the cell.
-fn retell(error: &Diagnostic, source: &Source, gone: &HashMap<String, String>) -> Option<Retold> {
+fn retell(error: &Diagnostic, source: &Source, known: &Known) -> Option<Retold> {
     if error.code == "E0425"
         && let Some(name) = error.message.split('`').nth(1)
-        && let Some(what) = gone.get(name)
+        && let Some(what) = known.gone.get(name)
     {
-        return Some(Retold { title: format!("`{name}` {what}"), help: None });
+        return Some(Retold { title: format!("`{name}` {what}"), help: None, about_keeping: false });
     }
     let tag = |s: &Span| match source.place(s.start) {
         Place::Generated(tag) if s.ours => Some(tag),
@@ -187,6 +218,7 @@ fn retell(error: &Diagnostic, source: &Source, gone: &HashMap<String, String>) -
                          Inside braces `{ … }` borrowing is fine"
                             .into(),
                     ),
+                    about_keeping: true,
                 });
             }
             Tag::Load(name)
@@ -195,6 +227,7 @@ fn retell(error: &Diagnostic, source: &Source, gone: &HashMap<String, String>) -
                 return Some(Retold {
                     title: format!("the variable `{name}` cannot be used here: {}", error.message),
                     help: Some("its type cannot be named from a cell; store what it holds instead".into()),
+                    about_keeping: false,
                 });
             }
             _ => {}
@@ -231,10 +264,7 @@ const OFF: &str = "\x1b[0m";
 pub fn run_failure(fault: &Fault, sources: &dyn Fn(&str) -> Option<Arc<Source>>, lost: &[String]) -> Failure {
     let mut traceback = vec![format!("{RED}{}{OFF}: {}", fault.name, fault.message)];
     let source = sources(&fault.file);
-    let place = source.as_ref().and_then(|s| match s.place(s.byte_at(fault.line, fault.column)?) {
-        Place::User { text, at } => Some((text.clone(), at)),
-        Place::Generated(_) => None,
-    });
+    let place = source.as_ref().and_then(|s| s.user_place(fault.line, fault.column));
     match place {
         Some((text, at)) => traceback.extend(point_at(&text, at)),
         None if source.is_none() && !fault.file.is_empty() => {
@@ -244,7 +274,8 @@ pub fn run_failure(fault: &Fault, sources: &dyn Fn(&str) -> Option<Arc<Source>>,
     }
     traceback.extend(fault.notes.iter().map(|n| format!("{BOLD}note{OFF}: {n}")));
     if !lost.is_empty() {
-        traceback.push(format!("{BOLD}note{OFF}: lost: {} (moved before the error)", lost.join(", ")));
+        let names = lost.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+        traceback.push(format!("{BOLD}note{OFF}: the cell had moved {names} before it failed: lost"));
     }
     Failure { name: fault.name.clone(), message: fault.message.clone(), traceback }
 }
@@ -260,6 +291,46 @@ fn point_at(text: &CellText, at: usize) -> Vec<String> {
         format!("{BLUE}{number} |{OFF} {code}"),
         format!("{gutter} {BLUE}|{OFF} {before}{RED}^{OFF}"),
     ]
+}
+
+/// A compile error of ours.
+pub fn point_out(text: &Arc<CellText>, range: Range<usize>, title: &str, label: &str) -> Failure {
+    let annotation = AnnotationKind::Primary.span(range).label(label);
+    let snippet = Snippet::source(text.text.as_str()).path(text.label()).annotation(annotation);
+    let rendered = Renderer::styled().render(&[Level::ERROR.primary_title(title).element(snippet)]);
+    let traceback = rendered.lines().map(str::to_owned).collect();
+    Failure { name: "CompileError".into(), message: title.into(), traceback }
+}
+
+/// Puts the cell and its line where text names a place in generated source (`xlazy-cell-7:1:230`).
+pub fn name_cells(text: String, sources: &dyn Fn(&str) -> Option<Arc<Source>>) -> String {
+    if !text.contains(FILE_PREFIX) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(start) = rest.find(FILE_PREFIX) {
+        out.push_str(&rest[..start]);
+        rest = &rest[start..];
+        let word = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != ':').unwrap_or(rest.len());
+        let mut parts = rest[..word].trim_end_matches(':').split(':');
+        let source = parts.next().and_then(sources);
+        let line = parts.next().and_then(|n| n.parse().ok());
+        let column = parts.next().and_then(|n| n.parse().ok()).unwrap_or(1);
+        match source.and_then(|s| s.user_place(line?, column)) {
+            Some((text, at)) => {
+                let (line, _) = line_column(&text.text, at);
+                out.push_str(&format!("{}, line {line}", text.label()));
+                let used = rest[..word].trim_end_matches(':').len();
+                rest = &rest[used..];
+            }
+            None => {
+                out.push_str(FILE_PREFIX);
+                rest = &rest[FILE_PREFIX.len()..];
+            }
+        }
+    }
+    out + rest
 }
 
 /// A failure in one sentence.

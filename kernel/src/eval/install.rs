@@ -47,7 +47,13 @@ impl Installation {
         let places = places.chain(built.map(Place::Built)).chain(default.map(Place::Installed));
         for place in places {
             match place.open() {
-                Ok(found) => return Ok(found),
+                Ok(mut found) => {
+                    // Somebody else's plugins: a developer's, or those of a test.
+                    if let Some(dir) = std::env::var_os("XLAZY_PLUGIN_DIR") {
+                        found.plugins_dir = dir.into();
+                    }
+                    return Ok(found);
+                }
                 Err(what) => tried.push(what),
             }
         }

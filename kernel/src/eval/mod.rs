@@ -254,7 +254,9 @@ impl magics::Session for ForMagics<'_> {
     }
 
     fn vars(&self) -> Vec<Var> {
-        lock(&self.engine.state).vars.clone()
+        let mut vars = lock(&self.engine.state).vars.clone();
+        vars.iter_mut().for_each(|v| v.type_name = types::short(&v.type_name));
+        vars
     }
 }
 
@@ -320,7 +322,10 @@ impl State {
     ) -> Result<(Outcome, Vec<Var>, Vec<String>), String> {
         loop {
             match self.session.next() {
-                News::Raw { stderr, text } => events(Event::Stream { stderr, text }),
+                News::Raw { stderr, text } | News::Tell(Tell::Stream { stderr, text }) => {
+                    let text = errors::name_cells(text, &|file| self.compiler.source(file));
+                    events(Event::Stream { stderr, text });
+                }
                 News::Gone(how) => return Err(how),
                 News::Tell(Tell::Done { run, outcome, vars, lost }) if run == self.runs => {
                     return Ok((outcome, vars, lost));
@@ -500,12 +505,11 @@ impl Drop for State {
 
 fn pass_on(tell: Tell, events: &mut dyn FnMut(Event)) {
     match tell {
-        Tell::Stream { stderr, text } => events(Event::Stream { stderr, text }),
         Tell::Display { bundle, id, update } => events(Event::Display { bundle, id, update }),
         Tell::Result(bundle) => events(Event::Result(bundle)),
         Tell::ClearOutput { wait } => events(Event::ClearOutput { wait }),
         Tell::Event { kind, json } => events(Event::Insight { kind, json }),
-        Tell::Ready { .. } | Tell::AskInput { .. } | Tell::Done { .. } | Tell::Reply { .. } => {}
+        Tell::Stream { .. } | Tell::Ready { .. } | Tell::AskInput { .. } | Tell::Done { .. } | Tell::Reply { .. } => {}
     }
 }
 

@@ -59,8 +59,10 @@ pub enum Compiled {
 
 /// How locations in the objects name the source of a compilation; the kernel knows which cell that is.
 pub fn file_name(serial: u64) -> String {
-    format!("xlazy-cell-{serial}")
+    format!("{FILE_PREFIX}{serial}")
 }
+
+pub const FILE_PREFIX: &str = "xlazy-cell-";
 
 /// Starts rustc for a source yet to come. `externs` are definition groups: crate name and object.
 pub fn start(

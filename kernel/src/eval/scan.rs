@@ -168,6 +168,32 @@ pub fn mentions(text: &str) -> std::collections::BTreeSet<String> {
     names
 }
 
+/// The first thing that has no end or no beginning: where, what to say, and what to write below it.
+pub fn unbalanced(text: &str) -> Option<(Range<usize>, String, &'static str)> {
+    let mut open: Vec<(char, Range<usize>)> = Vec::new();
+    for t in tokens(text) {
+        if t.open_ended {
+            let what = if t.kind == Kind::Comment { "comment" } else { "literal" };
+            let start = t.range.start..t.range.start + text[t.range.start..].chars().next().map_or(1, char::len_utf8);
+            return Some((start, format!("this {what} has no end"), "it starts here"));
+        }
+        match t.kind {
+            Kind::Open(c) => open.push((c, t.range)),
+            Kind::Close(c) => match open.pop() {
+                Some((o, _)) if matches!((o, c), ('(', ')') | ('[', ']') | ('{', '}')) => {}
+                // Rather the one that was left open inside than the one that closes around it.
+                Some((o, at)) if open.iter().any(|(o, _)| matches!((o, c), ('(', ')') | ('[', ']') | ('{', '}'))) => {
+                    return Some((at, format!("unclosed delimiter: `{o}`"), "it is never closed"));
+                }
+                _ => return Some((t.range, format!("unexpected closing delimiter: `{c}`"), "it closes nothing")),
+            },
+            _ => {}
+        }
+    }
+    let (c, at) = open.pop()?;
+    Some((at, format!("unclosed delimiter: `{c}`"), "it is never closed"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -54,15 +54,8 @@ impl SessionProcess {
             .spawn(move || match spawn(&install, theirs) {
                 Ok((child, out, err)) => {
                     let _ = started.send(Ok(child.id() as i32));
-                    Pump {
-                        child,
-                        frames: Some(frames),
-                        buffer: Vec::new(),
-                        out: Raw::new(out),
-                        err: Raw::new(err),
-                        send,
-                    }
-                    .run();
+                    let (out, err, framed) = (Raw::new(Some(out)), Raw::new(Some(err)), Raw::new(None));
+                    Pump { child, frames: Some(frames), buffer: Vec::new(), out, err, framed, send }.run();
                 }
                 Err(e) => drop(started.send(Err(format!("{}: {e}", install.session_exe.display())))),
             })
@@ -173,6 +166,8 @@ struct Pump {
     buffer: Vec<u8>,
     out: Raw,
     err: Raw,
+    /// Printed by a cell rather than written raw, but in evcxr's form.
+    framed: Raw,
     send: SyncSender<News>,
 }
 
@@ -221,8 +216,13 @@ impl Pump {
         while let Some(head) = self.buffer.get(at..at + 4) {
             let len = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
             let Some(body) = self.buffer.get(at + 4..at + 4 + len) else { break };
-            if let Ok(tell) = Tell::decode(body) {
-                let _ = self.send.send(News::Tell(tell));
+            match Tell::decode(body) {
+                Ok(Tell::Stream { stderr: false, text }) if self.framed.wants(&text) => {
+                    self.framed.pending.extend_from_slice(text.as_bytes());
+                    self.framed.split(false, &self.send);
+                }
+                Ok(tell) => drop(self.send.send(News::Tell(tell))),
+                Err(_) => {}
             }
             at += 4 + len;
         }
@@ -243,8 +243,13 @@ const BEGIN: &str = "EVCXR_BEGIN_CONTENT";
 const END: &str = "EVCXR_END_CONTENT";
 
 impl Raw {
-    fn new(pipe: PipeReader) -> Raw {
-        Raw { pipe: Some(pipe), pending: Vec::new(), display: None, tail: String::new() }
+    fn new(pipe: Option<PipeReader>) -> Raw {
+        Raw { pipe, pending: Vec::new(), display: None, tail: String::new() }
+    }
+
+    /// Whether printed text holds a display in evcxr's form, or goes on with one.
+    fn wants(&self, text: &str) -> bool {
+        self.display.is_some() || !self.pending.is_empty() || text.contains(BEGIN)
     }
 
     /// Reads until nothing is there at the moment.

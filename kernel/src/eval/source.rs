@@ -135,6 +135,18 @@ impl Source {
         }
     }
 
+    /// The user's text at a 1-based line and column. A place in what was generated around an expression means it.
+    pub fn user_place(&self, line: u32, column: u32) -> Option<(Arc<CellText>, usize)> {
+        let byte = self.byte_at(line, column)?;
+        let index = self.pieces.partition_point(|p| p.at + p.len <= byte);
+        let found = self.pieces.get(index..)?.iter().take(2).find_map(|p| match &p.origin {
+            Origin::User { text, start } => Some((text.clone(), start + byte.saturating_sub(p.at))),
+            Origin::Generated(_) => None,
+        })?;
+        let same_line = self.text[byte..].find('\n').is_none_or(|n| n > 0);
+        same_line.then_some(found)
+    }
+
     /// The byte at a 1-based line and column (in characters), as rustc and `Location` count.
     pub fn byte_at(&self, line: u32, column: u32) -> Option<usize> {
         let mut start = 0;

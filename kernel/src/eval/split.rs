@@ -51,7 +51,7 @@ fn looks_like_magic(line: &str, known: &dyn Fn(&str) -> bool) -> bool {
     }
     let Some(rest) = line.strip_prefix('!') else { return false };
     let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-    !(matches!(name.as_str(), "true" | "false" | "matches") || rest.starts_with(['(', '{', '!']) || known(&name))
+    !(name == "matches" || rest.starts_with(['(', '{', '!']) || known(&name))
 }
 
 fn statement_could_begin(before: &str) -> bool {

@@ -75,6 +75,21 @@ pub fn nameable(type_name: &str, group: &mut dyn FnMut(&str, &str) -> Option<Str
     Named::Type(out)
 }
 
+/// A type's name for people: the last part of each path.
+pub fn short(type_name: &str) -> String {
+    let mut out = String::new();
+    let all = tokens(type_name);
+    for (i, token) in all.iter().enumerate() {
+        let colon = |t: Option<&super::scan::Token>| t.is_some_and(|t| t.kind == Kind::Punct(':'));
+        let in_path = token.kind == Kind::Ident && colon(all.get(i + 1)) && colon(all.get(i + 2));
+        if !in_path && token.kind != Kind::Punct(':') {
+            let next = all.get(i + 1).map_or(type_name.len(), |t| t.range.start);
+            out.push_str(&type_name[token.range.start..next]);
+        }
+    }
+    out
+}
+
 /// Second-level modules of the standard library that are public themselves.
 const PUBLIC: &[(&str, &str)] = &[
     ("sync", "mpsc"),
@@ -165,6 +180,15 @@ mod tests {
             "::std::sync::mpsc::Sender<(i32, ::g_1::Point)>"
         );
         assert_eq!(name("(i32, &[u8], fn(i32) -> bool)"), "(i32, &[u8], fn(i32) -> bool)");
+    }
+
+    #[test]
+    fn people_read_short_names() {
+        assert_eq!(
+            short("std::collections::hash::map::HashMap<&str, alloc::vec::Vec<g_1::P>>"),
+            "HashMap<&str, Vec<P>>"
+        );
+        assert_eq!(short("(i32, &[u8], xlazy::tensor::Tensor)"), "(i32, &[u8], Tensor)");
     }
 
     #[test]

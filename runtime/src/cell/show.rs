@@ -79,8 +79,22 @@ pub trait ShowOpaque {
 }
 impl<T: ?Sized> ShowOpaque for Show<'_, T> {
     fn text_bundle(&self) -> Option<Bundle> {
-        Some(Bundle::text(format!("<{}>", std::any::type_name::<T>())))
+        Some(Bundle::text(format!("<{}>", without_groups(std::any::type_name::<T>()))))
     }
+}
+
+/// A type's name without the crates that the kernel compiles definitions into (`g_` and 16 digits).
+fn without_groups(name: &str) -> String {
+    let mut parts = name.split("g_");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        match part[digits.min(16)..].strip_prefix("::") {
+            Some(rest) if digits >= 16 => out.push_str(rest),
+            _ => out.extend(["g_", part]),
+        }
+    }
+    out
 }
 
 /// What `value.evcxr_display()` gives for types that have no such method of their own.

@@ -1,0 +1,129 @@
+//! Runs the literate cells of tests/cells: each file is one session, each ```rust block a cell, and the ```output or
+//! ```error block after it what the cell must show. `[..]` stands for anything in a line, a line `[...]` for any lines.
+//! With XLAZY_BLESS=1 the blocks are rewritten to what the cells do; read the difference before you keep it.
+mod eval_support;
+
+use eval_support::{cells_dir, engine, plain, run};
+use xlazy_kernel::engine::Reply;
+
+macro_rules! files {
+    ($($name:ident)*) => {
+        const FILES: &[&str] = &[$(stringify!($name)),*];
+        $(
+            #[test]
+            fn $name() {
+                check(stringify!($name));
+            }
+        )*
+    };
+}
+
+files!(values items impls macros_and_uses moves panics_and_errors compile_errors display output closures threads);
+
+#[test]
+fn every_file_is_run() {
+    let mut found: Vec<String> = std::fs::read_dir(cells_dir())
+        .expect("tests/cells")
+        .filter_map(|e| Some(e.ok()?.file_name().to_str()?.strip_suffix(".md")?.to_owned()))
+        .collect();
+    found.sort();
+    let mut listed = FILES.to_vec();
+    listed.sort();
+    assert_eq!(found, listed);
+}
+
+/// One cell and the blocks around it.
+#[derive(Default)]
+struct Block {
+    /// Text up to and with the cell's closing fence.
+    before: String,
+    code: String,
+    output: String,
+    error: String,
+}
+
+fn check(name: &str) {
+    let path = cells_dir().join(format!("{name}.md"));
+    let text = std::fs::read_to_string(&path).expect("a literate file");
+    let (blocks, rest) = parse(&text);
+    let engine = engine();
+    let mut wrong = Vec::new();
+    let mut blessed = String::new();
+    for (i, block) in blocks.iter().enumerate() {
+        let (output, reply) = run(&engine, i as u64 + 1, &block.code);
+        let error = match &reply {
+            Reply::Ok => String::new(),
+            Reply::Error(failure) => plain(failure),
+            Reply::Interrupted => "Interrupted".into(),
+        };
+        for (what, wanted, got) in [("output", &block.output, &output), ("error", &block.error, &error)] {
+            if !matches(wanted, got) {
+                let code = &block.code;
+                wrong.push(format!("cell {}:\n{code}--- wanted {what}:\n{wanted}\n--- got:\n{got}\n", i + 1));
+            }
+        }
+        blessed += &block.before;
+        for (fence, wanted, got) in [("output", &block.output, output), ("error", &block.error, error)] {
+            let text = if matches(wanted, &got) { wanted.clone() } else { got };
+            if !text.trim().is_empty() {
+                blessed += &format!("```{fence}\n{}\n```\n", trimmed(&text).join("\n"));
+            }
+        }
+    }
+    if std::env::var_os("XLAZY_BLESS").is_some() {
+        std::fs::write(&path, blessed + &rest).expect("blessing");
+    } else {
+        assert!(wrong.is_empty(), "{}\n{}", path.display(), wrong.join("\n"));
+    }
+}
+
+fn parse(text: &str) -> (Vec<Block>, String) {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut before = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let body = |lines: &mut std::str::Lines| -> String {
+            lines.take_while(|l| *l != "```").map(|l| format!("{l}\n")).collect()
+        };
+        match (line, blocks.last_mut()) {
+            ("```rust", _) => {
+                let code = body(&mut lines);
+                before += &format!("```rust\n{code}```\n");
+                blocks.push(Block { before: std::mem::take(&mut before), code, ..Block::default() });
+            }
+            ("```output", Some(block)) => block.output = body(&mut lines),
+            ("```error", Some(block)) => block.error = body(&mut lines),
+            _ => before += &format!("{line}\n"),
+        }
+    }
+    (blocks, before)
+}
+
+fn trimmed(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let start = lines.iter().position(|l| !l.is_empty()).unwrap_or(lines.len());
+    let end = lines.iter().rposition(|l| !l.is_empty()).map_or(start, |i| i + 1);
+    lines[start..end].to_vec()
+}
+
+fn matches(wanted: &str, got: &str) -> bool {
+    lines_match(&trimmed(wanted), &trimmed(got))
+}
+
+fn lines_match(wanted: &[&str], got: &[&str]) -> bool {
+    match (wanted, got) {
+        ([], []) => true,
+        ([w, wanted @ ..], _) if w.trim() == "[...]" => (0..=got.len()).any(|n| lines_match(wanted, &got[n..])),
+        ([w, wanted @ ..], [g, got @ ..]) => line_matches(w, g) && lines_match(wanted, got),
+        _ => false,
+    }
+}
+
+fn line_matches(wanted: &str, got: &str) -> bool {
+    match wanted.split_once("[..]") {
+        None => wanted == got,
+        Some((start, rest)) => got.strip_prefix(start).is_some_and(|got| {
+            got.char_indices().map(|(i, _)| i).chain([got.len()]).any(|i| line_matches(rest, &got[i..]))
+        }),
+    }
+}
