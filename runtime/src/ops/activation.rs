@@ -1,6 +1,6 @@
 //! Activations and what bounds values: clamp, softmax and its logarithm.
 use crate::emit::{Reducer, Val};
-use crate::op::{AttrsExt, Lower, OpDef, Sample, Type, rules};
+use crate::op::{AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type, rules};
 use crate::tensor::{Arg, Tensor, trace};
 
 fn sample() -> Vec<Sample> {
@@ -9,11 +9,11 @@ fn sample() -> Vec<Sample> {
 
 static CLAMP: OpDef = OpDef::new(
     "clamp",
-    |s| Ok(Type::new(rules::promote(s.inputs), s.shape(0).clone())),
+    |s| Ok(Type::new(rules::promote(s.inputs), rules::broadcast_shapes(s)?)),
     |l| {
         // Which bounds there are is an attribute; their values are operands.
         let (low, high) = (l.attrs.flag(0), l.attrs.flag(1));
-        let mut v = l.cast(0);
+        let mut v = l.fit(0);
         let mut next = 1;
         for (there, op) in [(low, "maximum"), (high, "minimum")] {
             if there {
@@ -26,20 +26,41 @@ static CLAMP: OpDef = OpDef::new(
     },
 )
 .attrs(&["has_min", "has_max"])
-.samples(Vec::new)
+.samples(|| {
+    let of = |low: bool, high: bool| vec![low.into(), high.into()];
+    vec![
+        Sample::of(&[&[2, 3], &[], &[3]]).attrs(of(true, true)),
+        Sample::of(&[&[3], &[2, 1]]).attrs(of(true, false)),
+        Sample::of(&[&[3], &[2, 1]]).attrs(of(false, true)),
+    ]
+})
 .grad(|g| {
+    // A value at its bound lets the gradient through, one beyond it hands it to the bound.
     let x = g.x(0);
-    let mut inside = x.ones_like().bool();
-    let mut next = 1;
-    if g.attrs.flag(0) {
-        inside = inside.logical_and(&x.ge(g.x(next)));
-        next += 1;
+    let (low, high) = (g.attrs.flag(0), g.attrs.flag(1));
+    let min = low.then(|| g.x(1));
+    let max = high.then(|| g.x(if low { 2 } else { 1 }));
+    let above = min.map(|m| x.ge(m));
+    let below = max.map(|m| x.le(m));
+    let pass = |t: Tensor| g.dy.where_(&t, 0.0);
+    let mut out = vec![g.want(0, || match (&above, &below) {
+        (Some(a), Some(b)) => pass(a.logical_and(b)),
+        (Some(a), None) => pass(a.clone()),
+        (None, Some(b)) => pass(b.clone()),
+        (None, None) => g.dy.clone(),
+    })];
+    if let Some(min) = min {
+        out.push(g.want(1, || {
+            let hit = x.lt(min);
+            pass(max.map_or(hit.clone(), |max| hit.logical_and(&min.lt(max))))
+        }));
     }
-    if g.attrs.flag(1) {
-        inside = inside.logical_and(&x.le(g.x(next)));
+    if let Some(max) = max {
+        out.push(g.want(out.len(), || {
+            let hit = x.gt(max);
+            pass(min.map_or(hit.clone(), |min| hit.logical_or(&max.lt(min))))
+        }));
     }
-    let mut out = vec![Some(g.dy.where_(&inside, 0.0))];
-    out.resize(g.inputs.len(), None);
     out
 });
 
@@ -122,7 +143,12 @@ static SOFTPLUS: OpDef = OpDef::new("softplus", rules::float, |l| {
 .samples(sample)
 .grad(|g| vec![Some(&g.dy * g.x(0).sigmoid())]);
 
-static LEAKY_RELU: OpDef = OpDef::new("leaky_relu", rules::same, |l| {
+// Slopes are rarely whole: integers would lose them.
+fn floats(s: &Sig) -> Rule {
+    if s.dtype(0).is_float() { rules::same(s) } else { Err("needs a float tensor: convert with `.float()`".into()) }
+}
+
+static LEAKY_RELU: OpDef = OpDef::new("leaky_relu", floats, |l| {
     let x = l.x(0);
     let slope = l.fit(1);
     let scaled = l.mul(&x, &slope);
@@ -137,7 +163,7 @@ static LEAKY_RELU: OpDef = OpDef::new("leaky_relu", rules::same, |l| {
     vec![Some(g.dy.where_(&positive, &(&g.dy * g.x(1)))), slope]
 });
 
-static ELU: OpDef = OpDef::new("elu", rules::same, |l| {
+static ELU: OpDef = OpDef::new("elu", floats, |l| {
     let x = l.x(0);
     let alpha = l.fit(1);
     let e = l.unary("exponential_minus_one", &x);

@@ -1,6 +1,6 @@
 //! The ops behind data, scalars and second names: they have no lowering of their own, or hand a value through.
 use crate::dtype::DType;
-use crate::op::{OpDef, Type, rules};
+use crate::op::{OpDef, Sample, Type, rules};
 use crate::shape::{Dims, Shape};
 use crate::tensor::{Arg, Tensor, trace};
 
@@ -11,12 +11,18 @@ pub(crate) static DATA: OpDef = OpDef::new("device_data", |_| Err("data is not c
 pub(crate) static SCALAR: OpDef = OpDef::new("scalar", |_| Err("a scalar is not computed".into()), |_| unreachable!());
 
 /// A second node for one value.
-pub(crate) static ALIAS: OpDef = OpDef::new("alias", rules::same, |l| l.x(0));
+pub(crate) static ALIAS: OpDef = OpDef::new("alias", rules::same, |l| l.x(0)).samples(sample);
 
-static CLONE: OpDef = OpDef::new("clone", rules::same, |l| l.x(0)).grad(|g| vec![Some(g.dy.clone())]);
+fn sample() -> Vec<Sample> {
+    vec![Sample::of(&[&[2, 3]])]
+}
+
+static CLONE: OpDef =
+    OpDef::new("clone", rules::same, |l| l.x(0)).samples(sample).grad(|g| vec![Some(g.dy.clone())]);
 
 static TO: OpDef = OpDef::new("to", |s| Ok(Type::new(s.attrs_dtype(0), s.shape(0).clone())), |l| l.cast(0))
     .attrs(&["dtype"])
+    .samples(|| DType::ALL[..9].iter().map(|&d| Sample::of(&[&[2, 3]]).attrs(vec![d.into()])).collect())
     .grad(|g| {
         // back to the operand's dtype, which the walk sees to
         vec![Some(g.dy.clone())]
@@ -42,6 +48,7 @@ static SUM_TO: OpDef = OpDef::new(
     },
 )
 .attrs(&["size"])
+.samples(|| vec![Sample::of(&[&[4, 2, 3]]).attrs(vec![vec![2i64, 1].into()])])
 .grad(|g| vec![Some(g.dy.expand(g.x(0).shape()))]);
 
 pub(super) static OPS: &[&OpDef] = &[&DATA, &SCALAR, &ALIAS, &CLONE, &TO, &SUM_TO];

@@ -1,7 +1,7 @@
 //! Elementwise arithmetic of two operands, which broadcast and promote as in torch.
 use crate::dtype::Category;
 use crate::emit::Val;
-use crate::op::{Lower, OpDef, Sample, rules};
+use crate::op::{Lower, OpDef, Rule, Sample, Sig, rules};
 use crate::tensor::{Arg, Tensor, trace};
 
 fn both(l: &mut Lower, op: &str) -> Val {
@@ -61,9 +61,56 @@ fn floored(l: &mut Lower) -> Val {
     l.select(&lower, &less, &q)
 }
 
-static FLOOR_DIVIDE: OpDef = OpDef::new("floor_divide", rules::binary, floored).samples(positive);
+// Steps have slope 0.
+fn flat(g: &crate::op::Grad) -> Vec<Option<Tensor>> {
+    [0, 1].map(|i| g.want(i, || g.x(i).zeros_like())).to_vec()
+}
 
-static REMAINDER: OpDef = OpDef::new("remainder", rules::binary, |l| {
+fn not_all_bool(s: &Sig) -> Rule {
+    rules::refuse_bool(s, "convert with `.long()`")?;
+    rules::binary(s)
+}
+
+static FLOOR_DIVIDE: OpDef = OpDef::new("floor_divide", not_all_bool, floored).samples(positive).grad(flat);
+
+static DIV_TRUNC: OpDef = OpDef::new("div_trunc", not_all_bool, |l| {
+    let q = both(l, "divide");
+    if !l.out.dtype.is_float() {
+        return q;
+    }
+    let (down, up) = (l.unary("floor", &q), l.unary("ceil", &q));
+    let zero = l.constant(0.0, &q.ty);
+    let negative = l.compare("LT", &q, &zero);
+    l.select(&negative, &up, &down)
+})
+.samples(positive)
+.grad(flat);
+
+static FMOD: OpDef = OpDef::new("fmod", not_all_bool, |l| both(l, "remainder"))
+    .samples(positive)
+    .grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * (g.x(0) / g.x(1)).trunc()).neg())]);
+
+fn bits(s: &Sig) -> Rule {
+    let ty = rules::binary(s)?;
+    if ty.dtype.is_differentiable() { Err("needs integers or bools".into()) } else { Ok(ty) }
+}
+
+fn shifted(s: &Sig) -> Rule {
+    not_all_bool(s)?;
+    bits(s)
+}
+
+static BITWISE_AND: OpDef = OpDef::new("bitwise_and", bits, |l| both(l, "and")).samples(samples);
+static BITWISE_OR: OpDef = OpDef::new("bitwise_or", bits, |l| both(l, "or")).samples(samples);
+static BITWISE_XOR: OpDef = OpDef::new("bitwise_xor", bits, |l| both(l, "xor")).samples(samples);
+static SHIFT_LEFT: OpDef = OpDef::new("bitwise_left_shift", shifted, |l| both(l, "shift_left")).samples(samples);
+static SHIFT_RIGHT: OpDef = OpDef::new("bitwise_right_shift", shifted, |l| {
+    let op = if l.out.dtype == crate::dtype::DType::U8 { "shift_right_logical" } else { "shift_right_arithmetic" };
+    both(l, op)
+})
+.samples(samples);
+
+static REMAINDER: OpDef = OpDef::new("remainder", not_all_bool, |l| {
     // torch's remainder has the divisor's sign: fix up the one of StableHLO, which has the dividend's
     let (a, b) = (l.fit(0), l.fit(1));
     let r = l.binary("remainder", &a, &b);
@@ -132,7 +179,10 @@ static ATAN2: OpDef = OpDef::new("atan2", rules::binary_float, |l| both(l, "atan
 });
 
 pub(super) static OPS: &[&OpDef] =
-    &[&ADD, &SUB, &MUL, &DIV, &FLOOR_DIVIDE, &REMAINDER, &POW, &MAXIMUM, &MINIMUM, &ATAN2];
+    &[
+        &ADD, &SUB, &MUL, &DIV, &FLOOR_DIVIDE, &DIV_TRUNC, &REMAINDER, &FMOD, &POW, &MAXIMUM, &MINIMUM, &ATAN2,
+        &BITWISE_AND, &BITWISE_OR, &BITWISE_XOR, &SHIFT_LEFT, &SHIFT_RIGHT,
+    ];
 
 /// `a + b` for the operator impls.
 #[track_caller]
@@ -183,6 +233,76 @@ impl Tensor {
     #[track_caller]
     pub fn div<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         div(self.into(), other.into())
+    }
+
+    /// The quotient cut towards zero (`torch.div(a, b, rounding_mode="trunc")`); integers stay integers.
+    #[track_caller]
+    pub fn div_trunc<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+        trace(&DIV_TRUNC, [self.into(), other.into()], [])
+    }
+
+    /// The rest of the division, with the sign of this tensor (`torch.fmod`). StableHLO: remainder.
+    #[track_caller]
+    pub fn fmod<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+        trace(&FMOD, [self.into(), other.into()], [])
+    }
+
+    /// Bits set in both (`torch.bitwise_and`).
+    #[track_caller]
+    pub fn bitwise_and<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+        trace(&BITWISE_AND, [self.into(), other.into()], [])
+    }
+
+    /// Bits set in either (`torch.bitwise_or`).
+    #[track_caller]
+    pub fn bitwise_or<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+        trace(&BITWISE_OR, [self.into(), other.into()], [])
+    }
+
+    /// Bits set in exactly one (`torch.bitwise_xor`).
+    #[track_caller]
+    pub fn bitwise_xor<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+        trace(&BITWISE_XOR, [self.into(), other.into()], [])
+    }
+
+    /// Bits moved up (`torch.bitwise_left_shift`).
+    #[track_caller]
+    pub fn bitwise_left_shift<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+        trace(&SHIFT_LEFT, [self.into(), other.into()], [])
+    }
+
+    /// Bits moved down, the sign staying (`torch.bitwise_right_shift`).
+    #[track_caller]
+    pub fn bitwise_right_shift<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+        trace(&SHIFT_RIGHT, [self.into(), other.into()], [])
+    }
+
+    /// The larger of the two, a number winning over NaN (`torch.fmax`).
+    #[track_caller]
+    pub fn fmax(&self, other: &Tensor) -> Tensor {
+        self.maximum(other).where_(&self.isnan().logical_or(&other.isnan()).logical_not(), &other.where_(&self.isnan(), self))
+    }
+
+    /// The smaller of the two, a number winning over NaN (`torch.fmin`).
+    #[track_caller]
+    pub fn fmin(&self, other: &Tensor) -> Tensor {
+        self.minimum(other).where_(&self.isnan().logical_or(&other.isnan()).logical_not(), &other.where_(&self.isnan(), self))
+    }
+
+    /// The length of the hypotenuse (`torch.hypot`).
+    #[track_caller]
+    pub fn hypot(&self, other: &Tensor) -> Tensor {
+        (self.square() + other.square()).sqrt()
+    }
+
+    /// log(e^a + e^b), without overflow (`torch.logaddexp`).
+    #[track_caller]
+    pub fn logaddexp(&self, other: &Tensor) -> Tensor {
+        // at equal infinities the difference is NaN
+        let d = (self - other).abs();
+        let top = self.maximum(other);
+        let d = d.masked_fill(&d.isnan(), f64::INFINITY);
+        top + d.neg().exp().log1p()
     }
 
     /// The quotient rounded down (`torch.floor_divide`); integers stay integers. No gradient flows.

@@ -76,10 +76,7 @@ static WHERE: OpDef = OpDef::new("where", where_rule, |l| {
     l.select(&c, &a, &b)
 })
 .samples(|| {
-    let mut s = Sample::of(&[]).and(DType::Bool, &[2, 3]);
-    s.inputs.push((None, crate::shape::Shape::new(&[2, 3])));
-    s.inputs.push((None, crate::shape::Shape::new(&[3])));
-    vec![s]
+    vec![Sample::of(&[]).and(DType::Bool, &[2, 3]).then(&[&[2, 3], &[3]])]
 })
 .grad(|g| {
     let zero = g.dy.zeros_like();

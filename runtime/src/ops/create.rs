@@ -1,14 +1,17 @@
 //! Tensors from nothing, from numbers and from Rust data.
 use crate::dtype::{DType, Element, Scalar};
-use crate::op::{AttrsExt, OpDef, Rule, Sample, Sig, Type};
+use crate::op::{AttrsExt, OpDef, Rule, Sample, Sig, Type, rules};
 use crate::shape::{Dims, Shape};
-use crate::tensor::{Tensor, refuse, trace};
+use crate::tensor::{Arg, Tensor, refuse, trace};
 
 fn shape_and_dtype(s: &Sig) -> Rule {
     Ok(Type::new(s.attrs.dtype(1), s.attrs_shape(0)))
 }
 
-static FULL: OpDef = OpDef::new("full", shape_and_dtype, |l| l.fit(0)).attrs(&["size", "dtype"]).grad(|_| vec![None]);
+static FULL: OpDef = OpDef::new("full", shape_and_dtype, |l| l.fit(0))
+    .attrs(&["size", "dtype"])
+    .samples(|| vec![Sample::of(&[&[]]).attrs(vec![vec![2i64].into(), DType::F32.into()])])
+    .grad(|_| vec![None]);
 
 static ZEROS: OpDef = OpDef::new("zeros", shape_and_dtype, |l| {
     let ty = l.out.clone();
@@ -44,7 +47,51 @@ static ARANGE: OpDef = OpDef::new(
         l.convert(&v, ty.dtype)
     },
 )
-.attrs(&["steps", "dtype"]);
+.attrs(&["steps", "dtype"])
+.samples(|| vec![Sample::of(&[&[], &[]]).attrs(vec![4usize.into(), DType::F32.into()])]);
+
+// From both ends towards the middle, so that both ends are met exactly.
+static LINSPACE: OpDef = OpDef::new(
+    "linspace",
+    |s| {
+        if s.inputs.iter().any(|t| !t.shape.is_empty()) {
+            return Err("start and end must be numbers or tensors without dimensions".into());
+        }
+        Ok(Type::new(rules::promote(s.inputs).to_float(), Shape::new(&[s.attrs.index(0)])))
+    },
+    |l| {
+        let (ty, n) = (l.out.clone(), l.attrs.index(0));
+        if n == 0 {
+            return l.constant(0.0, &ty);
+        }
+        let i = l.iota(&ty, 0);
+        let (start, end) = (l.fit(0), l.fit(1));
+        if n == 1 {
+            return start;
+        }
+        let range = l.sub(&end, &start);
+        let step = l.with_const("divide", &range, (n - 1) as f64);
+        let up = l.mul(&i, &step);
+        let up = l.add(&start, &up);
+        let last = l.constant((n - 1) as f64, &ty);
+        let left = l.sub(&last, &i);
+        let down = l.mul(&left, &step);
+        let down = l.sub(&end, &down);
+        let middle = l.constant((n / 2) as f64, &ty);
+        let first = l.compare("LT", &i, &middle);
+        l.select(&first, &up, &down)
+    },
+)
+.attrs(&["steps"])
+.samples(|| vec![Sample::of(&[&[], &[]]).attrs(vec![5usize.into()]), Sample::of(&[&[], &[]]).attrs(vec![1usize.into()])])
+.grad(|g| {
+    let n = g.attrs.index(0);
+    if n == 0 {
+        return vec![g.want(0, || g.x(0).zeros_like()), g.want(1, || g.x(1).zeros_like())];
+    }
+    let share = Tensor::linspace(0.0, 1.0, n).to(g.dy.dtype());
+    vec![g.want(0, || (&g.dy * (1.0 - &share)).sum()), g.want(1, || (&g.dy * &share).sum())]
+});
 
 static EYE: OpDef = OpDef::new("eye", shape_and_dtype, |l| {
     let ty = l.out.clone();
@@ -56,7 +103,7 @@ static EYE: OpDef = OpDef::new("eye", shape_and_dtype, |l| {
 .attrs(&["size", "dtype"])
 .samples(|| vec![Sample::of(&[]).attrs(vec![vec![3i64, 3].into(), DType::F32.into()])]);
 
-pub(super) static OPS: &[&OpDef] = &[&FULL, &ZEROS, &ONES, &ARANGE, &EYE];
+pub(super) static OPS: &[&OpDef] = &[&FULL, &ZEROS, &ONES, &ARANGE, &LINSPACE, &EYE];
 
 /// Data as user code writes it down: numbers and nested arrays of them. As Python's lists in `torch.tensor`, floats become
 /// float32 and integers int64; vectors and slices, like NumPy's arrays, keep the dtype of their elements.
@@ -238,16 +285,26 @@ impl Tensor {
         trace(&ARANGE, [start.into(), step.into()], [(n.ceil() as usize).into(), dtype.into()])
     }
 
-    /// `steps` numbers from `start` to `end`, both included, float32 (`torch.linspace`).
+    /// `steps` numbers from `start` to `end`, both included; float32 unless tensors say otherwise (`torch.linspace`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(Tensor::linspace(0.0, 1.0, 3).to_vec::<f32>(), [0.0, 0.5, 1.0]);
+    /// ```
     #[track_caller]
-    pub fn linspace(start: f64, end: f64, steps: usize) -> Tensor {
-        let step = if steps > 1 { (end - start) / (steps - 1) as f64 } else { 0.0 };
-        trace(&ARANGE, [start.into(), step.into()], [steps.into(), DType::F32.into()])
+    pub fn linspace<'a>(start: impl Into<Arg<'a>>, end: impl Into<Arg<'a>>, steps: usize) -> Tensor {
+        trace(&LINSPACE, [start.into(), end.into()], [steps.into()])
     }
 
     /// The identity matrix of n rows, float32 (`torch.eye`).
     #[track_caller]
     pub fn eye(n: usize) -> Tensor {
-        filled(&EYE, [n, n].into(), DType::F32)
+        Tensor::eye_of(n, n)
+    }
+
+    /// Ones on the diagonal of a matrix of n rows and m columns, float32 (`torch.eye(n, m)`).
+    #[track_caller]
+    pub fn eye_of(n: usize, m: usize) -> Tensor {
+        filled(&EYE, [n, m].into(), DType::F32)
     }
 }

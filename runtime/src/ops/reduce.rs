@@ -89,7 +89,31 @@ static MEAN: OpDef = OpDef::new("mean", float_type, |l| {
 static PROD: OpDef = OpDef::new("prod", sum_type, |l| reduce_in(l, Reducer::Mul, false))
     .attrs(&["dim", "keepdim"])
     .samples(|| samples().into_iter().map(|s| s.range(0.5, 2.0)).collect())
-    .grad(|g| vec![Some(spread(g, &(&g.dy * &g.output)) / g.x(0))]);
+    .grad(|g| {
+        // The product of all others, as that of those before times that of those after: right where there are zeros.
+        let x = g.x(0);
+        let shape = x.shape();
+        let dims = g.attrs.dims(0);
+        let mut order: Vec<usize> = (0..shape.len()).filter(|d| !dims.contains(d)).collect();
+        let kept = order.len();
+        order.extend(&dims);
+        let mut flat: Vec<i64> = order[..kept].iter().map(|&d| shape[d] as i64).collect();
+        flat.push(order[kept..].iter().map(|&d| shape[d]).product::<usize>() as i64);
+        let rows = x.permute(order.as_slice()).reshape(flat);
+        let before = others_before(&rows);
+        let after = others_before(&rows.flip(-1)).flip(-1);
+        let moved: Vec<usize> = order.iter().map(|&d| shape[d]).collect();
+        let mut back = vec![0usize; order.len()];
+        order.iter().enumerate().for_each(|(i, &d)| back[d] = i);
+        vec![Some(spread(g, &g.dy) * (before * after).reshape(moved).permute(back))]
+    });
+
+// For each element the product of those before it in its row, 1 for the first.
+fn others_before(rows: &Tensor) -> Tensor {
+    let n = rows.size(-1) as i64;
+    let ones = rows.narrow(-1, 0, n.min(1)).ones_like();
+    super::cat(&[&ones, &rows.narrow(-1, 0, (n - 1).max(0))], -1).cumprod(-1)
+}
 
 // Equals share the gradient evenly, as in torch.
 fn extreme_grad(g: &crate::op::Grad) -> Vec<Option<Tensor>> {
@@ -200,6 +224,31 @@ static CUMSUM: OpDef = OpDef::new(
     vec![Some(g.dy.flip(dim).cumsum(dim).flip(dim))]
 });
 
+static CUMPROD: OpDef = OpDef::new(
+    "cumprod",
+    |s| {
+        let dtype = if s.dtype(0).category() <= Category::Int { DType::I64 } else { s.dtype(0) };
+        Ok(Type::new(dtype, s.shape(0).clone()))
+    },
+    |l| running(l, Reducer::Mul),
+)
+.attrs(&["dim"])
+.samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![1usize.into()])])
+.grad(|g| {
+    // dx_i = Σ_{j >= i} dy_j · (product of x_0 … x_j without x_i): no division, right where there are zeros
+    let dim = g.attrs.int(0);
+    if g.x(0).dim() == 0 {
+        return vec![Some(g.dy.clone())];
+    }
+    let (x, dy) = (g.x(0).transpose(dim, -1), g.dy.transpose(dim, -1));
+    let n = x.size(-1);
+    let after = Tensor::ones([n, n]).bool().triu(1);
+    let between = x.unsqueeze(-2).where_(&after, 1.0).cumprod(-1);
+    let reached = between.where_(&after.logical_or(&Tensor::eye(n).bool()), 0.0);
+    let sum = (reached * dy.unsqueeze(-2)).sum_dim(-1, false);
+    vec![Some((others_before(&x) * sum).transpose(dim, -1))]
+});
+
 static LOGSUMEXP: OpDef = OpDef::new(
     "logsumexp",
     |s| Ok(Type::new(s.dtype(0).to_float(), reduced(s))),
@@ -226,7 +275,7 @@ static LOGSUMEXP: OpDef = OpDef::new(
 .grad(|g| vec![Some(spread(g, &g.dy) * (g.x(0) - spread(g, &g.output)).exp())]);
 
 pub(super) static OPS: &[&OpDef] =
-    &[&SUM, &MEAN, &PROD, &AMAX, &AMIN, &ALL, &ANY, &ARGMAX, &ARGMIN, &CUMSUM, &LOGSUMEXP];
+    &[&SUM, &MEAN, &PROD, &AMAX, &AMIN, &ALL, &ANY, &ARGMAX, &ARGMIN, &CUMSUM, &CUMPROD, &LOGSUMEXP];
 
 impl Tensor {
     #[track_caller]
@@ -417,9 +466,73 @@ impl Tensor {
         self.var().sqrt()
     }
 
+    /// The variance and the mean along `dim` (`torch.var_mean`).
+    #[track_caller]
+    pub fn var_mean_dim(&self, dim: impl Into<Dims>, correction: usize, keepdim: bool) -> (Tensor, Tensor) {
+        let dim = dim.into();
+        (self.var_dim(dim.clone(), correction, keepdim), self.mean_dim(dim, keepdim))
+    }
+
+    /// The standard deviation and the mean along `dim` (`torch.std_mean`).
+    #[track_caller]
+    pub fn std_mean_dim(&self, dim: impl Into<Dims>, correction: usize, keepdim: bool) -> (Tensor, Tensor) {
+        let dim = dim.into();
+        (self.std_dim(dim.clone(), correction, keepdim), self.mean_dim(dim, keepdim))
+    }
+
+    /// The running product along `dim` (`torch.cumprod`).
+    #[track_caller]
+    pub fn cumprod(&self, dim: i64) -> Tensor {
+        trace(&CUMPROD, [self.into()], [self.dim_index("cumprod", dim).into()])
+    }
+
     /// The square root of the sum of squares of all elements (`torch.norm`, p = 2).
     #[track_caller]
     pub fn norm(&self) -> Tensor {
-        self.square().sum().sqrt()
+        self.norm_p(2.0, Dims::default(), false)
+    }
+
+    /// The `p`-norm along `dim` (`torch.linalg.vector_norm`): p may be infinite; 0 counts the elements that are not zero.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(tensor([[3.0, 4.0]]).norm_p(2.0, 1, false).to_vec::<f32>(), [5.0]);
+    /// ```
+    #[track_caller]
+    pub fn norm_p(&self, p: f64, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
+        let dim = dim.into();
+        // at zero the root has no slope: torch says 0, the formula NaN
+        let rooted = |s: Tensor, root: &dyn Fn(&Tensor) -> Tensor| {
+            let some = s.ne(0.0);
+            root(&s.where_(&some, 1.0)).where_(&some, 0.0)
+        };
+        match p {
+            2.0 => rooted(self.square().sum_dim(dim, keepdim), &|s| s.sqrt()),
+            1.0 => self.abs().sum_dim(dim, keepdim),
+            0.0 => self.ne(0).to(self.dtype()).sum_dim(dim, keepdim),
+            f64::INFINITY => self.abs().amax(dim, keepdim),
+            f64::NEG_INFINITY => self.abs().amin(dim, keepdim),
+            _ => rooted(rooted(self.abs(), &|a| a.pow(p)).sum_dim(dim, keepdim), &|s| s.pow(1.0 / p)),
+        }
+    }
+
+    /// The sum of the elements that are not NaN (`torch.nansum`).
+    #[track_caller]
+    pub fn nansum(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
+        self.masked_fill(&self.isnan(), 0.0).sum_dim(dim, keepdim)
+    }
+
+    /// The mean of the elements that are not NaN (`torch.nanmean`).
+    #[track_caller]
+    pub fn nanmean(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
+        let dim = dim.into();
+        let count = self.isnan().logical_not().sum_dim(dim.clone(), keepdim);
+        self.nansum(dim, keepdim) / count
+    }
+
+    /// How many elements along `dim` are not zero, int64 (`torch.count_nonzero`).
+    #[track_caller]
+    pub fn count_nonzero(&self, dim: impl Into<Dims>) -> Tensor {
+        self.ne(0).sum_dim(dim, false)
     }
 }

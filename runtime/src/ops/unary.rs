@@ -1,6 +1,6 @@
 //! Elementwise functions of one tensor.
 use crate::emit::Val;
-use crate::op::{Grad, Lower, OpDef, Sample, rules};
+use crate::op::{AttrsExt, Grad, Lower, OpDef, Sample, rules};
 use crate::tensor::{Tensor, trace};
 
 // Elementwise: the operand converted to the output's dtype, then one operation.
@@ -15,6 +15,14 @@ fn sample() -> Vec<Sample> {
 
 fn positive() -> Vec<Sample> {
     vec![Sample::of(&[&[2, 3]]).range(0.2, 3.0)]
+}
+
+fn inside() -> Vec<Sample> {
+    vec![Sample::of(&[&[2, 3]]).range(-0.9, 0.9)]
+}
+
+fn above_one() -> Vec<Sample> {
+    vec![Sample::of(&[&[2, 3]]).range(1.2, 3.0)]
 }
 
 macro_rules! unary {
@@ -108,6 +116,40 @@ unary! {
         let one = l.constant(1.0, &x.ty);
         l.binary("atan2", &x, &one)
     }, |g| vec![Some(&g.dy / (g.x(0).square() + 1.0))];
+    /// The arc sine, in radians. torch.asin; CHLO asin.
+    pub fn asin => ASIN "asin", rules::float, inside, |l| un(l, "chlo.asin"),
+        |g| vec![Some(&g.dy * (1.0 - g.x(0).square()).rsqrt())];
+    /// The arc cosine, in radians. torch.acos; CHLO acos.
+    pub fn acos => ACOS "acos", rules::float, inside, |l| un(l, "chlo.acos"),
+        |g| vec![Some((&g.dy * (1.0 - g.x(0).square()).rsqrt()).neg())];
+    /// The hyperbolic sine. torch.sinh; CHLO sinh.
+    pub fn sinh => SINH "sinh", rules::float, sample, |l| un(l, "chlo.sinh"), |g| chain(g, g.x(0).cosh());
+    /// The hyperbolic cosine. torch.cosh; CHLO cosh.
+    pub fn cosh => COSH "cosh", rules::float, sample, |l| un(l, "chlo.cosh"), |g| chain(g, g.x(0).sinh());
+    /// The inverse of the hyperbolic sine. torch.asinh; CHLO asinh.
+    pub fn asinh => ASINH "asinh", rules::float, sample, |l| un(l, "chlo.asinh"),
+        |g| chain(g, (g.x(0).square() + 1.0).rsqrt());
+    /// The inverse of the hyperbolic cosine; NaN below 1. torch.acosh; CHLO acosh.
+    pub fn acosh => ACOSH "acosh", rules::float, above_one, |l| un(l, "chlo.acosh"),
+        |g| chain(g, (g.x(0).square() - 1.0).rsqrt());
+    /// The inverse of the hyperbolic tangent. torch.atanh; CHLO atanh.
+    pub fn atanh => ATANH "atanh", rules::float, inside, |l| un(l, "chlo.atanh"),
+        |g| chain(g, (1.0 - g.x(0).square()).reciprocal());
+    /// 1 - erf(x), exact where that is small. torch.erfc; CHLO erfc.
+    pub fn erfc => ERFC "erfc", rules::float, sample, |l| un(l, "chlo.erfc"),
+        |g| chain(g, g.x(0).square().neg().exp() * -std::f64::consts::FRAC_2_SQRT_PI);
+    /// The inverse of the error function. torch.erfinv; CHLO erf_inv.
+    pub fn erfinv => ERFINV "erfinv", rules::float, inside, |l| un(l, "chlo.erf_inv"),
+        |g| chain(g, g.output.square().exp() * (0.5 / std::f64::consts::FRAC_2_SQRT_PI * 2.0));
+    /// The logarithm of the absolute value of the gamma function. torch.lgamma; CHLO lgamma.
+    pub fn lgamma => LGAMMA "lgamma", rules::float, positive, |l| un(l, "chlo.lgamma"), |g| chain(g, g.x(0).digamma());
+    /// The derivative of lgamma. torch.digamma; CHLO digamma.
+    pub fn digamma => DIGAMMA "digamma", rules::float, positive, |l| un(l, "chlo.digamma"), |g| chain(g, g.x(0).polygamma(1));
+    /// Every bit turned; for bools the opposite. torch.bitwise_not; StableHLO not.
+    pub fn bitwise_not => BITWISE_NOT "bitwise_not", |s| match s.dtype(0).is_differentiable() {
+        true => Err("needs integers or bools".into()),
+        false => rules::same(s),
+    }, sample, |l| un(l, "not"), none;
     /// The error function. torch.erf; CHLO erf.
     pub fn erf => ERF "erf", rules::float, sample, |l| un(l, "chlo.erf"),
         |g| chain(g, g.x(0).square().neg().exp() * std::f64::consts::FRAC_2_SQRT_PI);
@@ -175,4 +217,89 @@ unary! {
 // Integers are whole already.
 fn rounded(l: &mut Lower, op: &str) -> Val {
     if l.out.dtype.is_float() { un(l, op) } else { l.x(0) }
+}
+
+// The n-th derivative of digamma.
+static POLYGAMMA: OpDef = OpDef::new("polygamma", rules::float, |l| {
+    let x = l.cast(0);
+    let n = l.constant(l.attrs.float(0), &x.ty);
+    l.binary("chlo.polygamma", &n, &x)
+})
+.attrs(&["n"])
+.samples(|| vec![Sample::of(&[&[2, 3]]).range(0.5, 3.0).attrs(vec![1.0.into()])])
+.grad(|g| chain(g, g.x(0).polygamma(g.attrs.float(0) as usize + 1)));
+
+pub(super) static MORE: &[&OpDef] = &[&POLYGAMMA];
+
+impl Tensor {
+    /// The n-th derivative of [`Tensor::digamma`], which is the 0-th (`torch.polygamma`). CHLO polygamma.
+    #[track_caller]
+    pub fn polygamma(&self, n: usize) -> Tensor {
+        if n == 0 { self.digamma() } else { trace(&POLYGAMMA, [self.into()], [(n as f64).into()]) }
+    }
+
+    /// The part after the point, with the sign of x (`torch.frac`).
+    #[track_caller]
+    pub fn frac(&self) -> Tensor {
+        self - self.trunc()
+    }
+
+    /// Rounded to so many places after the point, before it where negative (`torch.round(x, decimals=…)`).
+    #[track_caller]
+    pub fn round_decimals(&self, decimals: i32) -> Tensor {
+        let by = 10f64.powi(decimals.abs());
+        match decimals {
+            0 => self.round(),
+            d if d > 0 => (self * by).round() / by,
+            _ => (self / by).round() * by,
+        }
+    }
+
+    /// sin(πx) / (πx), 1 at zero (`torch.sinc`).
+    #[track_caller]
+    pub fn sinc(&self) -> Tensor {
+        let zero = self.eq(0.0);
+        let x = (self * std::f64::consts::PI).masked_fill(&zero, 1.0);
+        (x.sin() / &x).masked_fill(&zero, 1.0)
+    }
+
+    /// Degrees as radians (`torch.deg2rad`).
+    #[track_caller]
+    pub fn deg2rad(&self) -> Tensor {
+        self * (std::f64::consts::PI / 180.0)
+    }
+
+    /// Radians as degrees (`torch.rad2deg`).
+    #[track_caller]
+    pub fn rad2deg(&self) -> Tensor {
+        self * (180.0 / std::f64::consts::PI)
+    }
+
+    /// NaN and infinities replaced by numbers; without one for an infinity the dtype's extreme (`torch.nan_to_num`).
+    #[track_caller]
+    pub fn nan_to_num(&self, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Tensor {
+        use crate::dtype::DType;
+        if !self.dtype().is_float() {
+            return self.clone();
+        }
+        let most = match self.dtype() {
+            DType::F16 => 65504.0,
+            DType::BF16 => 3.3895313892515355e38,
+            DType::F32 => f32::MAX as f64,
+            _ => f64::MAX,
+        };
+        let x = self.masked_fill(&self.isnan(), nan);
+        let x = x.masked_fill(&self.eq(f64::INFINITY), posinf.unwrap_or(most));
+        x.masked_fill(&self.eq(f64::NEG_INFINITY), neginf.unwrap_or(-most))
+    }
+
+    /// True where the sign is negative, -0 included (`torch.signbit`).
+    #[track_caller]
+    pub fn signbit(&self) -> Tensor {
+        match self.dtype().is_float() {
+            // 1 / -0 is -infinity
+            true => self.lt(0.0).logical_or(&self.reciprocal().eq(f64::NEG_INFINITY)),
+            false => self.lt(0),
+        }
+    }
 }

@@ -1,0 +1,331 @@
+//! Rearranging, made of other ops: rolling, moving and tiling dimensions, diagonals, joining in other directions.
+use super::index::{pick, put_at};
+use super::{cat, stack};
+use crate::shape::Dims;
+use crate::tensor::{Tensor, refuse};
+
+// Row and column of the elements of a diagonal in a matrix of these sizes.
+fn diagonal_places(rows: usize, columns: usize, offset: i64) -> [Tensor; 2] {
+    let (row, column) = ((-offset).max(0), offset.max(0));
+    let n = (rows as i64 - row).min(columns as i64 - column).max(0);
+    [row, column].map(|start| Tensor::folded_ints((start..start + n).collect()))
+}
+
+/// Coordinates of a grid, one tensor for each of the vectors (`torch.meshgrid` with indexing "ij").
+#[track_caller]
+pub fn meshgrid(tensors: &[&Tensor]) -> Vec<Tensor> {
+    let shape: Vec<usize> = tensors.iter().map(|t| t.numel()).collect();
+    let grid = |(d, t): (usize, &&Tensor)| {
+        let mut wide = vec![1; shape.len()];
+        wide[d] = shape[d];
+        t.reshape(wide).expand(shape.as_slice())
+    };
+    tensors.iter().enumerate().map(grid).collect()
+}
+
+// At least 1, 2 or 3 dimensions, where numpy's rules put the new ones.
+fn grown(t: &Tensor, n: usize) -> Tensor {
+    let s = t.shape();
+    match (t.dim(), n) {
+        (0, n) => t.reshape(vec![1; n]),
+        (1, 2) => t.unsqueeze(0),
+        (1, 3) => t.reshape([1, s[0], 1]),
+        (2, 3) => t.unsqueeze(2),
+        _ => t.clone(),
+    }
+}
+
+#[track_caller]
+fn stacked(tensors: &[&Tensor], n: usize, dim: impl Fn(&Tensor) -> i64) -> Tensor {
+    let all: Vec<Tensor> = tensors.iter().map(|t| grown(t, n)).collect();
+    let Some(first) = all.first() else {
+        refuse("stack", &[], "needs at least one tensor");
+    };
+    cat(&all.iter().collect::<Vec<_>>(), dim(first))
+}
+
+/// Joins tensors one above the other (`torch.vstack`).
+#[track_caller]
+pub fn vstack(tensors: &[&Tensor]) -> Tensor {
+    stacked(tensors, 2, |_| 0)
+}
+
+/// Joins tensors side by side (`torch.hstack`).
+#[track_caller]
+pub fn hstack(tensors: &[&Tensor]) -> Tensor {
+    stacked(tensors, 1, |t| i64::from(t.dim() > 1))
+}
+
+/// Joins tensors along the third dimension (`torch.dstack`).
+#[track_caller]
+pub fn dstack(tensors: &[&Tensor]) -> Tensor {
+    stacked(tensors, 3, |_| 2)
+}
+
+/// Joins vectors as columns (`torch.column_stack`).
+#[track_caller]
+pub fn column_stack(tensors: &[&Tensor]) -> Tensor {
+    let columns: Vec<Tensor> = tensors.iter().map(|t| if t.dim() < 2 { t.reshape([-1, 1]) } else { (*t).clone() }).collect();
+    cat(&columns.iter().collect::<Vec<_>>(), 1)
+}
+
+impl Tensor {
+    /// Broadcast to another tensor's shape (`torch.Tensor.expand_as`).
+    #[track_caller]
+    pub fn expand_as(&self, other: &Tensor) -> Tensor {
+        self.expand(other.shape())
+    }
+
+    /// Elements moved along `dims` by `shifts`, those pushed off the end coming in at the start (`torch.roll`). Without
+    /// dims the flattened tensor is rolled.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(tensor([1, 2, 3]).roll(1, 0).to_vec::<i64>(), [3, 1, 2]);
+    /// ```
+    #[track_caller]
+    pub fn roll(&self, shifts: impl Into<Dims>, dims: impl Into<Dims>) -> Tensor {
+        let (shifts, dims) = (shifts.into().0, dims.into().0);
+        if dims.is_empty() && shifts.len() == 1 {
+            return self.flatten().roll(shifts, 0).reshape(self.shape());
+        }
+        if shifts.len() != dims.len() {
+            refuse("roll", &[self], format!("{} shifts for {} dimensions", shifts.len(), dims.len()));
+        }
+        shifts.iter().zip(dims).fold(self.clone(), |x, (&shift, dim)| {
+            if x.dim() == 0 || x.numel() == 0 {
+                return x;
+            }
+            let n = x.size(dim) as i64;
+            let by = shift.rem_euclid(n);
+            if by == 0 {
+                return x;
+            }
+            cat(&[&x.narrow(dim, n - by, by), &x.narrow(dim, 0, n - by)], dim)
+        })
+    }
+
+    /// Dimensions moved to other positions, the others keeping their order (`torch.movedim`).
+    #[track_caller]
+    pub fn movedim(&self, source: impl Into<Dims>, destination: impl Into<Dims>) -> Tensor {
+        let at = |d: Dims| d.0.iter().map(|&d| self.dim_index("movedim", d)).collect::<Vec<_>>();
+        let (from, to) = (at(source.into()), at(destination.into()));
+        if from.len() != to.len() {
+            refuse("movedim", &[self], "needs as many destinations as sources");
+        }
+        let mut rest = (0..self.dim()).filter(|d| !from.contains(d));
+        let order: Vec<usize> = (0..self.dim())
+            .map(|d| match to.iter().position(|&t| t == d) {
+                Some(i) => from[i],
+                None => rest.next().unwrap_or(d),
+            })
+            .collect();
+        self.permute(order)
+    }
+
+    /// Repeated along each dimension, as often as `dims` says from the last one on (`torch.tile`).
+    #[track_caller]
+    pub fn tile(&self, dims: impl Into<Dims>) -> Tensor {
+        let mut times = dims.into().0;
+        while times.len() < self.dim() {
+            times.insert(0, 1);
+        }
+        self.repeat(times)
+    }
+
+    /// Each slice along `dim` repeated `repeats` times (`torch.repeat_interleave`).
+    #[track_caller]
+    pub fn repeat_interleave(&self, repeats: usize, dim: i64) -> Tensor {
+        let d = self.dim_index("repeat_interleave", dim);
+        let mut shape = self.shape();
+        let mut wide = shape.clone();
+        wide.insert(d + 1, repeats);
+        shape[d] *= repeats;
+        self.unsqueeze(d as i64 + 1).expand(&wide).reshape(&shape)
+    }
+
+    /// Parts of the sizes given along `dim` (`torch.split(x, sizes, dim)`).
+    #[track_caller]
+    pub fn split_with_sizes(&self, sizes: &[usize], dim: i64) -> Vec<Tensor> {
+        if sizes.iter().sum::<usize>() != self.size(dim) {
+            refuse("split", &[self], format!("{sizes:?} do not add up to the {} of dimension {dim}", self.size(dim)));
+        }
+        let mut start = 0;
+        let part = |&n: &usize| {
+            start += n;
+            self.narrow(dim, (start - n) as i64, n as i64)
+        };
+        sizes.iter().map(part).collect()
+    }
+
+    /// Parts of `dim` between the positions given (`torch.tensor_split`).
+    #[track_caller]
+    pub fn tensor_split(&self, indices: &[i64], dim: i64) -> Vec<Tensor> {
+        let n = self.size(dim) as i64;
+        let mut edges = vec![0];
+        edges.extend(indices);
+        edges.push(n);
+        edges.windows(2).map(|w| self.slice(dim, w[0], w[1], 1)).collect()
+    }
+
+    /// One dimension as several; one size may be -1 (`torch.unflatten`).
+    #[track_caller]
+    pub fn unflatten(&self, dim: i64, sizes: impl Into<Dims>) -> Tensor {
+        let d = self.dim_index("unflatten", dim);
+        let mut sizes = sizes.into().0;
+        let known: i64 = sizes.iter().filter(|&&s| s != -1).product();
+        let n = self.size(dim) as i64;
+        if let Some(free) = sizes.iter_mut().find(|s| **s == -1) {
+            *free = if known > 0 { n / known } else { 0 };
+        }
+        if sizes.iter().product::<i64>() != n {
+            refuse("unflatten", &[self], format!("{sizes:?} do not multiply to the {n} of dimension {dim}"));
+        }
+        let mut shape: Vec<i64> = self.shape().iter().map(|&s| s as i64).collect();
+        shape.splice(d..d + 1, sizes);
+        self.reshape(shape)
+    }
+
+    /// Several dimensions dropped where their size is 1 (`torch.squeeze(x, dims)`).
+    #[track_caller]
+    pub fn squeeze_dims(&self, dims: impl Into<Dims>) -> Tensor {
+        let dims: Vec<usize> = dims.into().0.iter().map(|&d| self.dim_index("squeeze", d)).collect();
+        let shape = self.shape();
+        let kept: Vec<usize> = (0..shape.len()).filter(|d| shape[*d] != 1 || !dims.contains(d)).map(|d| shape[d]).collect();
+        self.reshape(kept)
+    }
+
+    /// The diagonal of each matrix in `dim1`, `dim2`, as a new last dimension (`torch.diagonal`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(tensor([[1, 2], [3, 4]]).diagonal(0, 0, 1).to_vec::<i64>(), [1, 4]);
+    /// ```
+    #[track_caller]
+    pub fn diagonal(&self, offset: i64, dim1: i64, dim2: i64) -> Tensor {
+        let (a, b) = (self.dim_index("diagonal", dim1), self.dim_index("diagonal", dim2));
+        if a == b {
+            refuse("diagonal", &[self], "needs two different dimensions");
+        }
+        let [row, column] = diagonal_places(self.size(dim1), self.size(dim2), offset);
+        let (dims, places) = if a < b { ([a, b], [&row, &column]) } else { ([b, a], [&column, &row]) };
+        let dims = dims.map(|d| d as i64).to_vec();
+        pick(self, &places, [dims.into(), (self.dim() - 2).into()])
+    }
+
+    /// Matrices with the last dimension as a diagonal, zeros elsewhere, in the dimensions `dim1`, `dim2` of the result
+    /// (`torch.diag_embed`).
+    #[track_caller]
+    pub fn diag_embed(&self, offset: i64, dim1: i64, dim2: i64) -> Tensor {
+        if self.dim() == 0 {
+            refuse("diag_embed", &[self], "needs at least 1 dimension");
+        }
+        let n = self.size(-1) + offset.unsigned_abs() as usize;
+        let mut shape = self.shape();
+        let last = shape.len() - 1;
+        shape[last] = n;
+        shape.push(n);
+        let [row, column] = diagonal_places(n, n, offset);
+        let dims = vec![last as i64, last as i64 + 1];
+        let zeros = Tensor::zeros(&shape).to(self.dtype());
+        let matrices = put_at(&zeros, self, &[&row, &column], [dims.into(), last.into()], false);
+        matrices.movedim([-2, -1], [dim1, dim2])
+    }
+
+    /// A matrix's diagonal, or a matrix with a vector as its diagonal (`torch.diag`).
+    #[track_caller]
+    pub fn diag(&self, diagonal: i64) -> Tensor {
+        match self.dim() {
+            1 => self.diag_embed(diagonal, 0, 1),
+            2 => self.diagonal(diagonal, 0, 1),
+            _ => refuse("diag", &[self], "needs a vector or a matrix"),
+        }
+    }
+
+    /// The sum of a matrix's diagonal (`torch.trace`).
+    #[track_caller]
+    pub fn trace(&self) -> Tensor {
+        if self.dim() != 2 {
+            refuse("trace", &[self], "needs a matrix");
+        }
+        self.diagonal(0, 0, 1).sum()
+    }
+
+    /// A quarter turn in the plane of two dimensions, `k` times (`torch.rot90`).
+    #[track_caller]
+    pub fn rot90(&self, k: i64, dims: [i64; 2]) -> Tensor {
+        let [a, b] = dims;
+        match k.rem_euclid(4) {
+            1 => self.flip(b).transpose(a, b),
+            2 => self.flip(dims),
+            3 => self.flip(a).transpose(a, b),
+            _ => self.clone(),
+        }
+    }
+
+    /// Windows of `size` elements every `step` along `dim`, as a new last dimension (`torch.Tensor.unfold`).
+    #[track_caller]
+    pub fn unfold(&self, dim: i64, size: usize, step: usize) -> Tensor {
+        let d = self.dim_index("unfold", dim);
+        let x = if self.dim() == 0 { self.reshape([1]) } else { self.clone() };
+        let n = x.size(d as i64);
+        if size > n || step == 0 {
+            refuse("unfold", &[self], format!("windows of {size} every {step} do not fit {n} elements"));
+        }
+        let count = (n - size) / step + 1;
+        let places = (0..count * size).map(|p| (p / size * step + p % size) as i64).collect();
+        let windows = x.index_select(d as i64, &Tensor::folded_ints(places));
+        let windows = windows.unflatten(d as i64, [count, size]).movedim(d as i64 + 1, -1);
+        if self.dim() == 0 { windows.squeeze_dim(0) } else { windows }
+    }
+
+    /// A copy with one slice along `dim` replaced (`torch.select_scatter`).
+    #[track_caller]
+    pub fn select_scatter(&self, src: &Tensor, dim: i64, index: i64) -> Tensor {
+        let n = self.size(dim) as i64;
+        let at = Tensor::folded_ints(vec![if index < 0 { index + n } else { index }]);
+        self.index_copy(dim, &at, &src.unsqueeze(dim))
+    }
+
+    /// The Kronecker product (`torch.kron`).
+    #[track_caller]
+    pub fn kron(&self, other: &Tensor) -> Tensor {
+        let rank = self.dim().max(other.dim());
+        let full = |t: &Tensor| {
+            let mut s = vec![1; rank - t.dim()];
+            s.extend(t.shape().iter());
+            s
+        };
+        let (a, b) = (full(self), full(other));
+        let apart = |s: &[usize], first: bool| {
+            s.iter().flat_map(|&n| if first { [n, 1] } else { [1, n] }).collect::<Vec<_>>()
+        };
+        let product = self.reshape(apart(&a, true)) * other.reshape(apart(&b, false));
+        product.reshape(a.iter().zip(&b).map(|(x, y)| x * y).collect::<Vec<_>>())
+    }
+
+    /// Differences of neighbours along `dim`, `n` times over (`torch.diff`).
+    #[track_caller]
+    pub fn diff(&self, n: usize, dim: i64) -> Tensor {
+        (0..n).fold(self.clone(), |x, _| {
+            let size = x.size(dim) as i64;
+            if size == 0 {
+                return x;
+            }
+            let (a, b) = (x.slice(dim, 1, size, 1), x.slice(dim, 0, size - 1, 1));
+            if x.dtype() == crate::DType::Bool { a.logical_xor(&b) } else { a - b }
+        })
+    }
+}
+
+/// Every combination of the elements of some vectors, one row each (`torch.cartesian_prod`).
+#[track_caller]
+pub fn cartesian_prod(tensors: &[&Tensor]) -> Tensor {
+    match tensors {
+        [one] => (*one).clone(),
+        _ => {
+            let grid: Vec<Tensor> = meshgrid(tensors).iter().map(Tensor::flatten).collect();
+            stack(&grid.iter().collect::<Vec<_>>(), 1)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Ops whose result has a shape that depends on values (`nonzero`, `masked_select`, `unique`…): they read what they need
+//! first, which runs it, and go on with the shape they found.
+use crate::dtype::{DType, Element, Scalar};
+use crate::insight::Cause;
+use crate::tensor::{Tensor, element, refuse};
+use std::panic::Location;
+
+/// The one element of a tensor, read because an op needs its value.
+pub(super) fn concrete(x: &Tensor, at: &'static Location<'static>) -> Scalar {
+    match x.bytes(Cause::Concrete, at) {
+        Ok(bytes) => element(x.dtype(), &bytes),
+        Err(e) => e.raise(),
+    }
+}
+
+// Where the elements of a tensor are not zero, in row-major order.
+#[track_caller]
+fn places(x: &Tensor) -> Vec<i64> {
+    let mask = if x.dtype() == DType::Bool { x.clone() } else { x.bool() };
+    match mask.bytes(Cause::Concrete, Location::caller()) {
+        Ok(bytes) => (0..).zip(&bytes).filter(|(_, b)| **b != 0).map(|(i, _)| i).collect(),
+        Err(e) => e.raise(),
+    }
+}
+
+impl Tensor {
+    /// The positions of the elements that are not zero, one row each, int64 (`torch.nonzero`). Reads the tensor, which
+    /// runs what it needs.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(tensor([[0, 5], [7, 0]]).nonzero().to_vec::<i64>(), [0, 1, 1, 0]);
+    /// ```
+    #[track_caller]
+    pub fn nonzero(&self) -> Tensor {
+        let (flat, shape) = (places(self), self.shape());
+        let strides = shape.strides();
+        let mut rows: Vec<i64> = Vec::with_capacity(flat.len() * shape.len());
+        for p in &flat {
+            rows.extend((0..shape.len()).map(|d| *p / strides[d] as i64 % shape[d] as i64));
+        }
+        Tensor::from_slice(&rows, [flat.len(), shape.len()])
+    }
+
+    /// The positions of the elements that are not zero, one vector for each dimension
+    /// (`torch.nonzero(x, as_tuple=True)`): ready to index with.
+    #[track_caller]
+    pub fn nonzero_tuple(&self) -> Vec<Tensor> {
+        let rows = if self.dim() == 0 { self.reshape([1]).nonzero() } else { self.nonzero() };
+        rows.unbind(1)
+    }
+
+    /// The elements where the mask is true, as a vector (`torch.masked_select`). Reads the mask, which runs what it
+    /// needs; gradients flow to the elements chosen.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([1.0, -2.0, 3.0]);
+    /// assert_eq!(x.masked_select(&x.gt(0.0)).to_vec::<f32>(), [1.0, 3.0]);
+    /// ```
+    #[track_caller]
+    pub fn masked_select(&self, mask: &Tensor) -> Tensor {
+        if mask.dtype() != DType::Bool {
+            refuse("masked_select", &[self, mask], "the mask must be bool: make one with a comparison");
+        }
+        let Some(shape) = self.shape().broadcast(&mask.shape()) else {
+            refuse("masked_select", &[self, mask], "the mask and the tensor do not broadcast");
+        };
+        let places = places(&mask.expand(&shape));
+        let n = places.len();
+        self.expand(&shape).take(&Tensor::from_vec(places, [n]))
+    }
+
+    /// The different values in rising order (`torch.unique`, sorted). Reads the tensor, which runs what it needs; no
+    /// gradient flows.
+    #[track_caller]
+    pub fn unique(&self) -> Tensor {
+        let sorted = self.detach().flatten().sort(0, false).0;
+        let n = sorted.numel();
+        if n == 0 {
+            return sorted;
+        }
+        let changes = sorted.slice(0, 1, n as i64, 1).ne(&sorted.slice(0, 0, n as i64 - 1, 1));
+        let first = Tensor::ones([1]).bool();
+        sorted.masked_select(&super::cat(&[&first, &changes], 0))
+    }
+
+    /// How often each of 0, 1, 2… occurs in a vector of integers, int64 (`torch.bincount`). Reads the largest one.
+    #[track_caller]
+    pub fn bincount(&self) -> Tensor {
+        if self.dim() != 1 {
+            refuse("bincount", &[self], "needs a vector");
+        }
+        if self.numel() == 0 {
+            return Tensor::zeros([0]).long();
+        }
+        let n = concrete(&self.max(), Location::caller()).as_i64() + 1;
+        Tensor::zeros([n]).long().index_add(0, &self.long(), &self.ones_like().long())
+    }
+
+    /// A vector of `T` read for an op that needs values.
+    #[track_caller]
+    pub(crate) fn concrete_vec<T: Element>(&self) -> Vec<T> {
+        match self.bytes(Cause::Concrete, Location::caller()) {
+            Ok(bytes) => bytes.chunks_exact(T::DTYPE.size()).map(T::read).collect(),
+            Err(e) => e.raise(),
+        }
+    }
+}

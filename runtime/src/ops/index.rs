@@ -1,0 +1,586 @@
+//! Elements by position: gather and scatter, and the torch methods made of them. Positions are not checked against the
+//! sizes (that would need their values): reading beyond the end gives the last element, writing there does nothing.
+use crate::dtype::{Category, DType};
+use crate::emit::{Reducer, Val, array};
+use crate::op::{Attr, AttrsExt, Grad, Lower, OpDef, Sample, Sig, Type};
+use crate::shape::Shape;
+use crate::tensor::{Arg, Tensor, refuse, trace, trace_all};
+
+/// How several values for one place combine, as an attribute: what is written replaces, is added…
+const REPLACE: i64 = 0;
+const ADD: i64 = 1;
+const MUL: i64 = 2;
+const MAX: i64 = 3;
+const MIN: i64 = 4;
+
+fn region(l: &mut Lower, how: i64, dtype: DType) -> String {
+    match how {
+        REPLACE => l.region_replace(dtype),
+        ADD => l.region(Reducer::Add, dtype),
+        MUL => l.region(Reducer::Mul, dtype),
+        MAX => l.region(Reducer::Max, dtype),
+        _ => l.region(Reducer::Min, dtype),
+    }
+}
+
+fn integers(t: &Type) -> std::result::Result<(), String> {
+    match t.dtype.category() {
+        Category::Int => Ok(()),
+        _ => Err(format!("the index is {}, expected integers: convert with `.long()`", t.dtype)),
+    }
+}
+
+/// Positions as int64 from the front; negative ones count from the end.
+fn wrapped(l: &mut Lower, index: &Val, size: usize) -> Val {
+    let i = l.convert(index, DType::I64);
+    if matches!(index.dtype(), DType::U8) {
+        return i;
+    }
+    let zero = l.constant(0.0, &i.ty);
+    let negative = l.compare("LT", &i, &zero);
+    let back = l.with_const("add", &i, size as f64);
+    l.select(&negative, &back, &i)
+}
+
+/// Vectors of positions: the parts side by side in a new last dimension.
+fn vectors(l: &mut Lower, parts: Vec<Val>) -> Val {
+    let mut shape = parts[0].shape().clone();
+    shape.push(1);
+    let parts: Vec<Val> = parts.iter().map(|p| l.reshape(p, &shape)).collect();
+    let last = shape.len() - 1;
+    if parts.len() == 1 { parts[0].clone() } else { l.concatenate(&parts.iter().collect::<Vec<_>>(), last) }
+}
+
+/// Full positions for torch's `gather` and `scatter`: the index along `dim`, counting in the other dimensions.
+fn positions(l: &mut Lower, index: &Val, dim: usize, sizes: &Shape) -> Val {
+    let index = wrapped(l, index, sizes[dim]);
+    let parts = (0..sizes.len()).map(|d| if d == dim { index.clone() } else { l.iota(&index.ty, d) }).collect();
+    vectors(l, parts)
+}
+
+fn numbers(items: impl IntoIterator<Item = usize>) -> String {
+    items.into_iter().map(|d| d.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+// Which index positions are valid for gather and scatter along a dimension.
+fn along_rule(s: &Sig, index: usize) -> std::result::Result<(), String> {
+    integers(s.inputs[index])?;
+    let (x, i, dim) = (s.shape(0), s.shape(index), s.attrs.index(0));
+    if i.numel() == 0 {
+        return Ok(());
+    }
+    if x.len() != i.len() {
+        return Err(format!("the index {i} and the tensor {x} differ in their number of dimensions"));
+    }
+    match (0..x.len()).find(|&d| d != dim && i[d] > x[d]) {
+        Some(d) => Err(format!("the index {i} is larger than the tensor {x} in dimension {d}")),
+        None => Ok(()),
+    }
+}
+
+static GATHER: OpDef = OpDef::new(
+    "gather",
+    |s| {
+        along_rule(s, 1)?;
+        Ok(Type::new(s.dtype(0), s.shape(1).clone()))
+    },
+    |l| {
+        let (x, index, out) = (l.x(0), l.x(1), l.out.clone());
+        if out.shape.numel() == 0 {
+            return l.constant(0.0, &out);
+        }
+        let rank = x.rank();
+        let at = positions(l, &index, l.attrs.index(0), x.shape());
+        let attributes = format!(
+            "{{dimension_numbers = #stablehlo.gather<offset_dims = [], collapsed_slice_dims = [{all}], \
+             start_index_map = [{all}], index_vector_dim = {rank}>, slice_sizes = array<i64{ones}>, indices_are_sorted = false}}",
+            all = numbers(0..rank),
+            ones = array(&vec![1; rank]),
+        );
+        l.op("gather", &[&x, &at], &attributes, out)
+    },
+)
+.attrs(&["dim"])
+.samples(|| {
+    vec![
+        Sample::of(&[&[4, 3]]).index(&[2, 3], 4).attrs(vec![0usize.into()]),
+        Sample::of(&[&[2, 3]]).index(&[2, 5], 3).attrs(vec![1usize.into()]),
+    ]
+})
+.grad(|g| {
+    let zeros = g.x(0).zeros_like();
+    vec![Some(scatter_with(&zeros, g.attrs.index(0), g.x(1), &g.dy, ADD)), None]
+});
+
+static SCATTER: OpDef = OpDef::new(
+    "scatter",
+    |s| {
+        along_rule(s, 1)?;
+        let (i, src) = (s.shape(1), s.shape(2));
+        let fits = src.is_empty() || i.numel() == 0 || (src.len() == i.len() && (0..i.len()).all(|d| i[d] <= src[d]));
+        match fits {
+            true => Ok(s.inputs[0].clone()),
+            false => Err(format!("the index {i} is larger than the source {src}")),
+        }
+    },
+    |l| {
+        let (x, index, src) = (l.x(0), l.x(1), l.cast(2));
+        if index.shape().numel() == 0 {
+            return x;
+        }
+        let rank = x.rank();
+        let src = match src.rank() < index.rank() {
+            true => l.broadcast(&src, index.shape()),
+            false if src.shape() == index.shape() => src,
+            false => {
+                let limit: Vec<i64> = index.shape().iter().map(|&d| d as i64).collect();
+                l.slice(&src, &vec![0; rank], &limit, &vec![1; rank])
+            }
+        };
+        let at = positions(l, &index, l.attrs.index(0), x.shape());
+        let how = l.attrs.int(1);
+        let region = region(l, how, x.dtype());
+        let attributes = format!(
+            "{{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [{all}], \
+             scatter_dims_to_operand_dims = [{all}], index_vector_dim = {rank}>, indices_are_sorted = false, unique_indices = false}}",
+            all = numbers(0..rank),
+        );
+        let ty = x.ty.clone();
+        l.with_region("scatter", &[&x, &at, &src], &region, &attributes, ty)
+    },
+)
+.attrs(&["dim", "reduce"])
+.samples(|| {
+    let of = |how: i64| Sample::of(&[&[4, 3]]).index(&[2, 3], 4).then(&[&[2, 3]]).attrs(vec![0usize.into(), how.into()]);
+    // replacing has no unique result where positions repeat: one column with one position each
+    let replace = Sample::of(&[&[1, 3]]).index(&[1, 3], 1).then(&[&[1, 3]]).attrs(vec![0usize.into(), REPLACE.into()]);
+    vec![replace, of(ADD), of(MUL).range(0.5, 1.5), of(MAX), of(MIN)]
+})
+.grad(|g| {
+    let dim = g.attrs.index(0);
+    let index = g.x(1);
+    let back = |dy: &Tensor| source_grad(g, 2, trace(&GATHER, [dy.into(), index.into()], [dim.into()]));
+    let picked = |t: &Tensor| trace(&GATHER, [t.into(), index.into()], [dim.into()]);
+    let add = |t: &Tensor, src: &Tensor| scatter_with(t, dim, index, src, ADD);
+    match g.attrs.int(1) {
+        REPLACE => {
+            let dx = g.want(0, || scatter_with(&g.dy, dim, index, &zero_like(&g.dy), REPLACE));
+            vec![dx, None, g.want(2, || back(&g.dy))]
+        }
+        ADD => vec![Some(g.dy.clone()), None, g.want(2, || back(&g.dy))],
+        MUL => {
+            let share = &g.dy * &g.output;
+            vec![g.want(0, || &share / g.x(0)), None, g.want(2, || source_grad(g, 2, picked(&share) / source(g, 2)))]
+        }
+        // equals share the gradient evenly, as in torch
+        _ => {
+            let dtype = g.dy.dtype();
+            let mine = g.x(0).eq(&g.output).to(dtype);
+            let theirs = source(g, 2).eq(&picked(&g.output)).to(dtype);
+            let share = &g.dy / add(&mine, &theirs);
+            vec![g.want(0, || &mine * &share), None, g.want(2, || source_grad(g, 2, picked(&share) * &theirs))]
+        }
+    }
+});
+
+// The part of a scatter's source that the index reaches.
+fn source(g: &Grad, i: usize) -> Tensor {
+    let (src, index) = (g.x(i).clone(), g.x(1).shape());
+    if src.dim() == 0 {
+        return src;
+    }
+    (0..index.len()).fold(src, |s, d| s.narrow(d as i64, 0, index[d] as i64))
+}
+
+// The gradient of that part, as one of the whole source: zero beyond what the index reaches.
+fn source_grad(g: &Grad, i: usize, part: Tensor) -> Tensor {
+    let (src, shape) = (g.x(i).shape(), part.shape());
+    if src.is_empty() || src == shape {
+        return part;
+    }
+    let amounts: Vec<i64> = (0..src.len()).rev().flat_map(|d| [0, (src[d] - shape[d]) as i64]).collect();
+    part.pad(amounts, 0.0)
+}
+
+fn zero_like(x: &Tensor) -> Tensor {
+    Tensor::zeros(()).to(x.dtype())
+}
+
+#[track_caller]
+fn scatter_with(x: &Tensor, dim: usize, index: &Tensor, src: &Tensor, how: i64) -> Tensor {
+    trace(&SCATTER, [x.into(), index.into(), src.into()], [dim.into(), how.into()])
+}
+
+/// The shape of `x[indices]`: what the indexed dimensions leave, with the indices' shape put in at `at`.
+fn indexed(x: &Shape, index: &Shape, dims: &[usize], at: usize) -> Shape {
+    let mut left: Vec<usize> = (0..x.len()).filter(|d| !dims.contains(d)).map(|d| x[d]).collect();
+    left.splice(at..at, index.iter().copied());
+    Shape::new(&left)
+}
+
+// The shape that the index tensors (operands `from`…) have together.
+fn index_shape(s: &Sig, from: usize) -> std::result::Result<Shape, String> {
+    let mut shape = Shape::default();
+    for t in &s.inputs[from..] {
+        integers(t)?;
+        shape = shape
+            .broadcast(&t.shape)
+            .ok_or_else(|| format!("the index tensors {shape} and {} do not broadcast", t.shape))?;
+    }
+    let x = s.shape(0);
+    match s.attrs.dims(0).iter().find(|&&d| x[d] == 0 && shape.numel() > 0) {
+        Some(d) => Err(format!("dimension {d} of {x} has no elements to choose from")),
+        None => Ok(shape),
+    }
+}
+
+// Vectors of positions from the index tensors `from`…, broadcast together.
+fn index_vectors(l: &mut Lower, from: usize, sizes: &Shape) -> (Val, Shape) {
+    let mut shape = Shape::default();
+    for v in &l.inputs[from..] {
+        shape = shape.broadcast(v.shape()).expect("checked by the type rule");
+    }
+    let dims = l.attrs.dims(0);
+    let parts = (0..dims.len())
+        .map(|i| {
+            let v = l.x(from + i);
+            let v = wrapped(l, &v, sizes[dims[i]]);
+            l.broadcast(&v, &shape)
+        })
+        .collect();
+    (vectors(l, parts), shape)
+}
+
+static INDEX: OpDef = OpDef::new(
+    "index",
+    |s| {
+        let shape = index_shape(s, 1)?;
+        Ok(Type::new(s.dtype(0), indexed(s.shape(0), &shape, &s.attrs.dims(0), s.attrs.index(1))))
+    },
+    |l| {
+        let (x, out) = (l.x(0), l.out.clone());
+        if out.shape.numel() == 0 {
+            return l.constant(0.0, &out);
+        }
+        let (dims, at) = (l.attrs.dims(0), l.attrs.index(1));
+        let (vectors, shape) = index_vectors(l, 1, x.shape());
+        let offset = (0..out.shape.len()).filter(|&d| d < at || d >= at + shape.len());
+        let sizes: Vec<usize> =
+            x.shape().iter().enumerate().map(|(d, &n)| if dims.contains(&d) { 1 } else { n }).collect();
+        let attributes = format!(
+            "{{dimension_numbers = #stablehlo.gather<offset_dims = [{}], collapsed_slice_dims = [{picked}], \
+             start_index_map = [{picked}], index_vector_dim = {}>, slice_sizes = array<i64{}>, indices_are_sorted = false}}",
+            numbers(offset),
+            shape.len(),
+            array(&sizes),
+            picked = numbers(dims),
+        );
+        l.op("gather", &[&x, &vectors], &attributes, out)
+    },
+)
+.attrs(&["dims", "at"])
+.samples(|| {
+    let of = |dims: Vec<i64>, at: usize| vec![dims.into(), at.into()];
+    vec![
+        Sample::of(&[&[4, 3]]).index(&[2, 2], 4).attrs(of(vec![0], 0)),
+        Sample::of(&[&[2, 3, 2]]).index(&[5], 3).attrs(of(vec![1], 1)),
+        Sample::of(&[&[2, 3, 2]]).index(&[3], 2).index(&[2, 1], 2).attrs(of(vec![0, 2], 0)),
+    ]
+})
+.grad(|g| {
+    let mut out = vec![None; g.inputs.len()];
+    let indices: Vec<&Tensor> = g.inputs[1..].iter().collect();
+    out[0] = Some(put(&g.x(0).zeros_like(), &g.dy, &indices, [g.attrs[0].clone(), g.attrs[1].clone()], ADD));
+    out
+});
+
+static INDEX_PUT: OpDef = OpDef::new(
+    "index_put",
+    |s| {
+        let shape = index_shape(s, 2)?;
+        let place = indexed(s.shape(0), &shape, &s.attrs.dims(0), s.attrs.index(1));
+        match s.shape(1).broadcast(&place) {
+            Some(b) if b == place => Ok(s.inputs[0].clone()),
+            _ => Err(format!("the values {} do not broadcast to {place}, the shape of what is indexed", s.shape(1))),
+        }
+    },
+    |l| {
+        let (x, values) = (l.x(0), l.cast(1));
+        let (dims, at, how) = (l.attrs.dims(0), l.attrs.index(1), l.attrs.int(2));
+        let (vectors, shape) = index_vectors(l, 2, x.shape());
+        let place = indexed(x.shape(), &shape, &dims, at);
+        if place.numel() == 0 {
+            return x;
+        }
+        let values = l.broadcast(&values, &place);
+        let region = region(l, how, x.dtype());
+        let attributes = format!(
+            "{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{}], inserted_window_dims = [{picked}], \
+             scatter_dims_to_operand_dims = [{picked}], index_vector_dim = {}>, indices_are_sorted = false, unique_indices = false}}",
+            numbers((0..place.len()).filter(|&d| d < at || d >= at + shape.len())),
+            shape.len(),
+            picked = numbers(dims),
+        );
+        let ty = x.ty.clone();
+        l.with_region("scatter", &[&x, &vectors, &values], &region, &attributes, ty)
+    },
+)
+.attrs(&["dims", "at", "reduce"])
+.samples(|| {
+    let of = |dims: Vec<i64>, at: usize, how: i64| vec![dims.into(), at.into(), how.into()];
+    vec![
+        Sample::of(&[&[4, 3], &[2, 3]]).index(&[2], 4).attrs(of(vec![0], 0, ADD)),
+        Sample::of(&[&[2, 3], &[]]).index(&[2], 3).attrs(of(vec![1], 1, REPLACE)),
+    ]
+})
+.grad(|g| {
+    let attrs = [g.attrs[0].clone(), g.attrs[1].clone()];
+    let indices: Vec<&Tensor> = g.inputs[2..].iter().collect();
+    let mut out = vec![None; g.inputs.len()];
+    out[0] = g.want(0, || match g.attrs.int(2) {
+        REPLACE => put(&g.dy, &zero_like(&g.dy), &indices, attrs.clone(), REPLACE),
+        _ => g.dy.clone(),
+    });
+    out[1] = g.want(1, || pick(&g.dy, &indices, attrs.clone()));
+    out
+});
+
+pub(super) static OPS: &[&OpDef] = &[&GATHER, &SCATTER, &INDEX, &INDEX_PUT];
+
+/// `x` at the index tensors; `[dims, at]` as in [`INDEX`].
+#[track_caller]
+pub(super) fn pick(x: &Tensor, indices: &[&Tensor], attrs: [Attr; 2]) -> Tensor {
+    let mut inputs = vec![x];
+    inputs.extend(indices);
+    trace_all(&INDEX, &inputs, attrs)
+}
+
+#[track_caller]
+fn put(x: &Tensor, values: &Tensor, indices: &[&Tensor], [dims, at]: [Attr; 2], how: i64) -> Tensor {
+    let mut inputs = vec![x, values];
+    inputs.extend(indices);
+    trace_all(&INDEX_PUT, &inputs, [dims, at, how.into()])
+}
+
+/// Writes or adds `values` at the index tensors.
+#[track_caller]
+pub(super) fn put_at(x: &Tensor, values: &Tensor, indices: &[&Tensor], attrs: [Attr; 2], accumulate: bool) -> Tensor {
+    put(x, values, indices, attrs, if accumulate { ADD } else { REPLACE })
+}
+
+/// How [`Tensor::scatter_reduce`] combines what falls on one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScatterReduce {
+    Sum,
+    Prod,
+    Mean,
+    Amax,
+    Amin,
+}
+
+fn one(dim: usize) -> [Attr; 2] {
+    [vec![dim as i64].into(), dim.into()]
+}
+
+impl Tensor {
+    // Scalars as vectors of one element, as torch treats them when indexing.
+    fn at_least_1d(&self) -> Tensor {
+        if self.dim() == 0 { self.reshape([1]) } else { self.clone() }
+    }
+
+    /// Elements along `dim` by an index of the same number of dimensions: `out[i][j] = self[index[i][j]][j]` for
+    /// `dim = 0` (`torch.gather`). StableHLO: gather.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([[1.0, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(x.gather(1, &tensor([[1], [0]])).to_vec::<f32>(), [2.0, 3.0]);
+    /// ```
+    #[track_caller]
+    pub fn gather(&self, dim: i64, index: &Tensor) -> Tensor {
+        let d = self.dim_index("gather", dim);
+        let (x, i) = (self.at_least_1d(), index.at_least_1d());
+        trace(&GATHER, [(&x).into(), (&i).into()], [d.into()]).reshape(index.shape())
+    }
+
+    #[track_caller]
+    fn scattered<'a>(&self, op: &'static str, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>, how: i64) -> Tensor {
+        let d = self.dim_index(op, dim);
+        let (x, i) = (self.at_least_1d(), index.at_least_1d());
+        trace(&SCATTER, [(&x).into(), (&i).into(), src.into()], [d.into(), how.into()]).reshape(self.shape())
+    }
+
+    /// This tensor with the elements that `index` names along `dim` replaced by `src`, a tensor or a number
+    /// (`torch.scatter`). Which one stays where positions repeat is not defined. StableHLO: scatter.
+    #[track_caller]
+    pub fn scatter<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
+        self.scattered("scatter", dim, index, src, REPLACE)
+    }
+
+    /// `src` added to the elements that `index` names along `dim` (`torch.scatter_add`). StableHLO: scatter.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = Tensor::zeros([3]).scatter_add(0, &tensor([0, 2, 2]), &tensor([1.0, 2.0, 3.0]));
+    /// assert_eq!(x.to_vec::<f32>(), [1.0, 0.0, 5.0]);
+    /// ```
+    #[track_caller]
+    pub fn scatter_add<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
+        self.scattered("scatter_add", dim, index, src, ADD)
+    }
+
+    /// `src` combined with the elements that `index` names along `dim` (`torch.scatter_reduce`); without `include_self`
+    /// the elements that are hit start from nothing.
+    #[track_caller]
+    pub fn scatter_reduce(
+        &self,
+        dim: i64,
+        index: &Tensor,
+        src: &Tensor,
+        reduce: ScatterReduce,
+        include_self: bool,
+    ) -> Tensor {
+        let start = match include_self {
+            true => self.clone(),
+            false => {
+                let nothing = match reduce {
+                    ScatterReduce::Prod => 1.0,
+                    ScatterReduce::Amax => f64::NEG_INFINITY,
+                    ScatterReduce::Amin => f64::INFINITY,
+                    _ => 0.0,
+                };
+                self.scatter(dim, index, nothing)
+            }
+        };
+        match reduce {
+            ScatterReduce::Sum => start.scattered("scatter_reduce", dim, index, src, ADD),
+            ScatterReduce::Prod => start.scattered("scatter_reduce", dim, index, src, MUL),
+            ScatterReduce::Amax => start.scattered("scatter_reduce", dim, index, src, MAX),
+            ScatterReduce::Amin => start.scattered("scatter_reduce", dim, index, src, MIN),
+            ScatterReduce::Mean => {
+                let sum = start.scattered("scatter_reduce", dim, index, src, ADD);
+                let base = if include_self { self.ones_like() } else { self.zeros_like() };
+                let count = base.scattered("scatter_reduce", dim, index, 1.0, ADD).clamp_min(1.0);
+                if self.dtype().is_float() { sum / count } else { sum.floor_divide(&count) }
+            }
+        }
+    }
+
+    /// The slices along `dim` that `index` names (`torch.index_select`). StableHLO: gather.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([[1, 2], [3, 4], [5, 6]]);
+    /// assert_eq!(x.index_select(0, &tensor([2, 0])).to_vec::<i64>(), [5, 6, 1, 2]);
+    /// ```
+    #[track_caller]
+    pub fn index_select(&self, dim: i64, index: &Tensor) -> Tensor {
+        let d = self.dim_index("index_select", dim);
+        if index.dim() > 1 {
+            refuse("index_select", &[self, index], "the index must be a vector; use `embedding` or `i` for more");
+        }
+        if self.dim() == 0 {
+            return self.clone();
+        }
+        pick(self, &[&index.at_least_1d()], one(d))
+    }
+
+    /// The elements of the flattened tensor at `index`, in the index's shape (`torch.take`).
+    #[track_caller]
+    pub fn take(&self, index: &Tensor) -> Tensor {
+        pick(&self.flatten(), &[index], one(0))
+    }
+
+    /// As [`Tensor::gather`], with the other dimensions broadcast (`torch.take_along_dim`).
+    #[track_caller]
+    pub fn take_along_dim(&self, index: &Tensor, dim: i64) -> Tensor {
+        let d = self.dim_index("take_along_dim", dim);
+        let (mine, theirs) = (self.shape(), index.shape());
+        let (mut a, mut b) = (mine.clone(), theirs.clone());
+        if a.len() != b.len() {
+            refuse("take_along_dim", &[self, index], "both must have the same number of dimensions");
+        }
+        (a[d], b[d]) = (1, 1);
+        let Some(mut both) = a.broadcast(&b) else {
+            refuse("take_along_dim", &[self, index], "the dimensions other than `dim` do not broadcast");
+        };
+        both[d] = mine[d];
+        let x = self.expand(&both);
+        both[d] = theirs[d];
+        x.gather(dim, &index.expand(&both))
+    }
+
+    /// `source` added to the slices along `dim` that `index` names (`torch.index_add`).
+    #[track_caller]
+    pub fn index_add(&self, dim: i64, index: &Tensor, source: &Tensor) -> Tensor {
+        self.indexed_put("index_add", dim, index, source, ADD)
+    }
+
+    /// `source` in place of the slices along `dim` that `index` names (`torch.index_copy`).
+    #[track_caller]
+    pub fn index_copy(&self, dim: i64, index: &Tensor, source: &Tensor) -> Tensor {
+        self.indexed_put("index_copy", dim, index, source, REPLACE)
+    }
+
+    /// `value`, a number or a tensor of one element, in the slices along `dim` that `index` names (`torch.index_fill`).
+    #[track_caller]
+    pub fn index_fill<'a>(&self, dim: i64, index: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let value = match value.into() {
+            Arg::Tensor(t) => t.reshape(()),
+            Arg::Owned(t) => t.reshape(()),
+            Arg::Scalar(s) => Tensor::full((), s),
+        };
+        let d = self.dim_index("index_fill", dim);
+        let filled = put(&self.at_least_1d(), &value.to(self.dtype()), &[&index.at_least_1d()], one(d), REPLACE);
+        filled.reshape(self.shape())
+    }
+
+    #[track_caller]
+    fn indexed_put(&self, op: &'static str, dim: i64, index: &Tensor, source: &Tensor, how: i64) -> Tensor {
+        let d = self.dim_index(op, dim);
+        let (x, i) = (self.at_least_1d(), index.at_least_1d());
+        let mut shape = x.shape();
+        shape[d] = i.numel();
+        if source.numel() != shape.numel() {
+            refuse(op, &[self, index, source], format!("the source must have the shape {shape}"));
+        }
+        put(&x, &source.reshape(&shape), &[&i], one(d), how).reshape(self.shape())
+    }
+
+    /// The rows of `weight` that this tensor of indices names (`torch.nn.functional.embedding`). StableHLO: gather; the
+    /// gradient is a scatter.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let words = tensor([[1.0, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(tensor([1, 0, 1]).embedding(&words).shape(), [3, 2]);
+    /// ```
+    #[track_caller]
+    pub fn embedding(&self, weight: &Tensor) -> Tensor {
+        if weight.dim() != 2 {
+            refuse("embedding", &[self, weight], "the weight must be a matrix with one row per index");
+        }
+        pick(weight, &[self], one(0))
+    }
+
+    /// For each class index a vector of zeros with a one at the class, int64 (`torch.nn.functional.one_hot`). With
+    /// `num_classes` -1 the largest index is read, which runs what the tensor needs.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(tensor([1, 0]).one_hot(3).to_vec::<i64>(), [0, 1, 0, 1, 0, 0]);
+    /// ```
+    #[track_caller]
+    pub fn one_hot(&self, num_classes: i64) -> Tensor {
+        if self.dtype().category() != Category::Int {
+            refuse("one_hot", &[self], "class indices must be integers");
+        }
+        let n = match num_classes {
+            -1 if self.numel() == 0 => refuse("one_hot", &[self], "without indices the number of classes must be given"),
+            -1 => super::dynamic::concrete(&self.max(), std::panic::Location::caller()).as_i64() + 1,
+            n if n > 0 => n,
+            n => refuse("one_hot", &[self], format!("{n} is no number of classes")),
+        };
+        self.unsqueeze(-1).eq(&Tensor::arange(0, n, 1)).long()
+    }
+}

@@ -1,0 +1,256 @@
+//! Losses: how far a prediction is from its target.
+use crate::dtype::{Category, Scalar};
+use crate::tensor::{Tensor, refuse};
+
+/// What becomes of the losses of single elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Reduction {
+    /// Kept as they are.
+    None,
+    #[default]
+    Mean,
+    Sum,
+    /// The sum divided by the size of the first dimension (only [`Tensor::kl_div`]).
+    BatchMean,
+}
+
+/// What torch's classification losses take besides input and target.
+#[derive(Clone)]
+pub struct CrossEntropyOptions {
+    /// A factor for each class.
+    pub weight: Option<Tensor>,
+    /// A class index that counts for nothing.
+    pub ignore_index: i64,
+    pub reduction: Reduction,
+    /// How much of each target is spread evenly over all classes.
+    pub label_smoothing: f64,
+}
+
+impl Default for CrossEntropyOptions {
+    fn default() -> CrossEntropyOptions {
+        CrossEntropyOptions { weight: None, ignore_index: -100, reduction: Reduction::Mean, label_smoothing: 0.0 }
+    }
+}
+
+#[track_caller]
+fn reduced(losses: Tensor, reduction: Reduction) -> Tensor {
+    match reduction {
+        Reduction::None => losses,
+        Reduction::Mean => losses.mean(),
+        Reduction::Sum => losses.sum(),
+        Reduction::BatchMean => {
+            let n = if losses.dim() == 0 { 1 } else { losses.size(0) };
+            losses.sum() / n as f64
+        }
+    }
+}
+
+#[track_caller]
+fn weighted(losses: Tensor, weight: Option<&Tensor>, reduction: Reduction) -> Tensor {
+    reduced(weight.map_or(losses.clone(), |w| &losses * w), reduction)
+}
+
+// The dimension that classes lie along.
+fn class_dim(x: &Tensor) -> i64 {
+    if x.dim() == 1 { 0 } else { 1 }
+}
+
+impl Tensor {
+    /// The mean of squared differences, or their sum, or each (`torch.nn.functional.mse_loss`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let loss = tensor([1.0, 2.0]).mse_loss(&tensor([1.0, 4.0]), Reduction::Mean);
+    /// assert_eq!(loss.item(), 2.0);
+    /// ```
+    #[track_caller]
+    pub fn mse_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
+        reduced((self - target).square(), reduction)
+    }
+
+    /// The mean of absolute differences (`torch.nn.functional.l1_loss`).
+    #[track_caller]
+    pub fn l1_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
+        reduced((self - target).abs(), reduction)
+    }
+
+    /// Squared below `beta`, absolute above (`torch.nn.functional.smooth_l1_loss`).
+    #[track_caller]
+    pub fn smooth_l1_loss(&self, target: &Tensor, beta: f64, reduction: Reduction) -> Tensor {
+        if beta == 0.0 {
+            return self.l1_loss(target, reduction);
+        }
+        let d = (self - target).abs();
+        let square = d.square() * (0.5 / beta);
+        reduced(square.where_(&d.lt(beta), &(&d - 0.5 * beta)), reduction)
+    }
+
+    /// Squared below `delta`, linear above (`torch.nn.functional.huber_loss`).
+    #[track_caller]
+    pub fn huber_loss(&self, target: &Tensor, delta: f64, reduction: Reduction) -> Tensor {
+        let d = (self - target).abs();
+        let line = (&d - 0.5 * delta) * delta;
+        reduced((d.square() * 0.5).where_(&d.le(delta), &line), reduction)
+    }
+
+    /// The cross entropy of probabilities and targets between 0 and 1 (`torch.nn.functional.binary_cross_entropy`).
+    #[track_caller]
+    pub fn binary_cross_entropy(&self, target: &Tensor, weight: Option<&Tensor>, reduction: Reduction) -> Tensor {
+        // as torch, logarithms stop at -100, so that a certain miss stays finite
+        let (yes, no) = (self.log().clamp_min(-100.0), (1.0 - self).log().clamp_min(-100.0));
+        let losses = (target - 1.0) * no - target * yes;
+        weighted(losses, weight, reduction)
+    }
+
+    /// [`Tensor::binary_cross_entropy`] of sigmoids, without overflow; `pos_weight` counts the positive targets more
+    /// (`torch.nn.functional.binary_cross_entropy_with_logits`).
+    #[track_caller]
+    pub fn binary_cross_entropy_with_logits(
+        &self,
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        pos_weight: Option<&Tensor>,
+        reduction: Reduction,
+    ) -> Tensor {
+        // (1 - t) x + w log(1 + e^-x), with w = 1 + (p - 1) t
+        let log = self.neg().softplus();
+        let log = match pos_weight {
+            Some(p) => log * ((p - 1.0) * target + 1.0),
+            None => log,
+        };
+        weighted((1.0 - target) * self + log, weight, reduction)
+    }
+
+    /// The divergence of log-probabilities from the target, itself logarithms where `log_target`
+    /// (`torch.nn.functional.kl_div`). torch's default reduction is Mean; BatchMean is the mathematical one.
+    #[track_caller]
+    pub fn kl_div(&self, target: &Tensor, log_target: bool, reduction: Reduction) -> Tensor {
+        let losses = match log_target {
+            true => target.exp() * (target - self),
+            false => target.xlogy(target) - target * self,
+        };
+        reduced(losses, reduction)
+    }
+
+    /// The negative log-probability of each target class; classes lie along dimension 1, targets are class indices
+    /// (`torch.nn.functional.nll_loss`). Indices equal to `ignore_index` count for nothing.
+    #[track_caller]
+    pub fn nll_loss(&self, target: &Tensor, options: CrossEntropyOptions) -> Tensor {
+        let classes = class_dim(self);
+        if target.dtype().category() != Category::Int || target.dim() + 1 != self.dim() {
+            refuse("nll_loss", &[self, target], "targets must be class indices: integers, without the class dimension");
+        }
+        let kept = target.ne(options.ignore_index);
+        let target = target.where_(&kept, 0).long();
+        let picked = self.gather(classes, &target.unsqueeze(classes)).squeeze_dim(classes);
+        let weight = match &options.weight {
+            Some(w) => w.take(&target).where_(&kept, 0.0),
+            None => kept.to(self.dtype()),
+        };
+        // a class that is ignored may have log-probability -inf: 0 · inf would be NaN
+        let losses = (picked.neg() * &weight).where_(&kept, 0.0);
+        match options.reduction {
+            Reduction::Mean => losses.sum() / weight.sum(),
+            r => reduced(losses, r),
+        }
+    }
+
+    /// The cross entropy of unnormalised scores: classes lie along dimension 1, targets are class indices, or
+    /// probabilities of the input's shape (`torch.nn.functional.cross_entropy`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let scores = tensor([[2.0, 0.0], [0.0, 2.0]]);
+    /// let loss = scores.cross_entropy(&tensor([0, 1]), Default::default());
+    /// assert!((loss.item() - 0.126928).abs() < 1e-5);
+    /// ```
+    #[track_caller]
+    pub fn cross_entropy(&self, target: &Tensor, options: CrossEntropyOptions) -> Tensor {
+        let classes = class_dim(self);
+        let log = self.log_softmax(classes);
+        let n = log.size(classes) as f64;
+        let smoothing = options.label_smoothing;
+        let along_classes = |w: &Tensor| {
+            let mut shape = vec![1i64; log.dim()];
+            shape[classes as usize] = -1;
+            w.reshape(shape)
+        };
+        if target.dtype().is_float() {
+            if target.shape() != self.shape() {
+                refuse("cross_entropy", &[self, target], "probabilities must have the input's shape");
+            }
+            let target = if smoothing > 0.0 { target * (1.0 - smoothing) + smoothing / n } else { target.clone() };
+            let log = options.weight.as_ref().map_or(log.clone(), |w| &log * along_classes(w));
+            let losses = (log * target).sum_dim(classes, false).neg();
+            return match options.reduction {
+                Reduction::Mean => {
+                    let count = losses.numel().max(1) as f64;
+                    losses.sum() / count
+                }
+                r => reduced(losses, r),
+            };
+        }
+        if smoothing == 0.0 {
+            return log.nll_loss(target, options);
+        }
+        let kept = target.ne(options.ignore_index);
+        let sharp = log.nll_loss(target, CrossEntropyOptions { label_smoothing: 0.0, ..options.clone() });
+        let even = options.weight.as_ref().map_or(log.clone(), |w| &log * along_classes(w));
+        let even = even.sum_dim(classes, false).neg().where_(&kept, 0.0);
+        let even = match options.reduction {
+            Reduction::Mean => {
+                let count = match &options.weight {
+                    Some(w) => w.take(&target.where_(&kept, 0).long()).where_(&kept, 0.0).sum(),
+                    None => kept.to(self.dtype()).sum(),
+                };
+                even.sum() / count
+            }
+            r => reduced(even, r),
+        };
+        sharp * (1.0 - smoothing) + even * (smoothing / n)
+    }
+
+    /// `max(0, margin - y · (x1 - x2))` (`torch.nn.functional.margin_ranking_loss`).
+    #[track_caller]
+    pub fn margin_ranking_loss(&self, other: &Tensor, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
+        reduced((target.neg() * (self - other) + margin).clamp_min(0.0), reduction)
+    }
+
+    /// log(1 + e^(-y x)) for targets of 1 and -1 (`torch.nn.functional.soft_margin_loss`).
+    #[track_caller]
+    pub fn soft_margin_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
+        reduced((target.neg() * self).softplus(), reduction)
+    }
+
+    /// x where the target is 1, max(0, margin - x) where it is -1 (`torch.nn.functional.hinge_embedding_loss`).
+    #[track_caller]
+    pub fn hinge_embedding_loss(&self, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
+        let far = (margin - self).clamp_min(0.0).where_(&target.ne(1.0), 0.0);
+        let near = self.where_(&target.ne(-1.0), 0.0);
+        reduced(far + near, reduction)
+    }
+
+    /// The negative log-likelihood of counts under a Poisson distribution (`torch.nn.functional.poisson_nll_loss` with
+    /// `full=False`).
+    #[track_caller]
+    pub fn poisson_nll_loss(&self, target: &Tensor, log_input: bool, eps: f64, reduction: Reduction) -> Tensor {
+        let losses = match log_input {
+            true => self.exp() - target * self,
+            false => self - target * (self + eps).log(),
+        };
+        reduced(losses, reduction)
+    }
+
+    /// x log(y), 0 where x is 0 (`torch.xlogy`).
+    #[track_caller]
+    pub fn xlogy<'a>(&self, other: impl Into<crate::tensor::Arg<'a>>) -> Tensor {
+        let other = match other.into() {
+            crate::tensor::Arg::Tensor(t) => t.clone(),
+            crate::tensor::Arg::Owned(t) => t,
+            crate::tensor::Arg::Scalar(s) => Tensor::full((), Scalar::Float(s.as_f64())).to(self.dtype().to_float()),
+        };
+        // the logarithm of a safe number where x is 0: neither the value nor its gradient may be NaN there
+        let zero = self.eq(0).logical_and(&other.isnan().logical_not());
+        (self * other.where_(&zero.logical_not(), 1.0).log()).where_(&zero.logical_not(), 0.0)
+    }
+}

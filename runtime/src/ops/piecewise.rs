@@ -1,0 +1,133 @@
+//! Activations made of other ops: pieces of lines, gates.
+use crate::tensor::{Tensor, refuse};
+
+impl Tensor {
+    /// Bounded to `min_val..=max_val` (`torch.nn.functional.hardtanh`).
+    #[track_caller]
+    pub fn hardtanh(&self, min_val: f64, max_val: f64) -> Tensor {
+        // as torch, no gradient flows at the bounds
+        let x = if self.dtype().is_float() { self.clone() } else { self.float() };
+        let inside = x.gt(min_val).logical_and(&x.lt(max_val));
+        x.where_(&inside, &x.detach().clamp(min_val, max_val)).to(self.dtype())
+    }
+
+    /// Bounded to 0..=6 (`torch.nn.functional.relu6`).
+    #[track_caller]
+    pub fn relu6(&self) -> Tensor {
+        self.hardtanh(0.0, 6.0)
+    }
+
+    /// relu6(x + 3) / 6 (`torch.nn.functional.hardsigmoid`).
+    #[track_caller]
+    pub fn hardsigmoid(&self) -> Tensor {
+        (self + 3.0).relu6() / 6.0
+    }
+
+    /// x · hardsigmoid(x) (`torch.nn.functional.hardswish`).
+    #[track_caller]
+    pub fn hardswish(&self) -> Tensor {
+        self * self.hardsigmoid()
+    }
+
+    /// x · tanh(softplus(x)) (`torch.nn.functional.mish`).
+    #[track_caller]
+    pub fn mish(&self) -> Tensor {
+        self * self.softplus().tanh()
+    }
+
+    /// x where positive, `alpha · (e^(x / alpha) - 1)` elsewhere (`torch.nn.functional.celu`).
+    #[track_caller]
+    pub fn celu(&self, alpha: f64) -> Tensor {
+        let negative = (self.clamp_max(0.0) / alpha).expm1() * alpha;
+        self.where_(&self.gt(0.0), &negative)
+    }
+
+    /// elu with the constants that keep mean 0 and variance 1 (`torch.nn.functional.selu`).
+    #[track_caller]
+    pub fn selu(&self) -> Tensor {
+        self.elu(1.6732632423543772) * 1.0507009873554805
+    }
+
+    /// x where positive, `weight · x` elsewhere; one weight, or one per channel (`torch.nn.functional.prelu`).
+    #[track_caller]
+    pub fn prelu(&self, weight: &Tensor) -> Tensor {
+        let weight = match (weight.numel(), self.dim()) {
+            (1, _) => weight.reshape(()),
+            (n, rank) if rank > 0 && self.shape()[usize::from(rank > 1)] == n => {
+                let mut shape = vec![1i64; rank];
+                shape[usize::from(rank > 1)] = -1;
+                weight.reshape(shape)
+            }
+            _ => refuse("prelu", &[self, weight], "needs one weight, or one for each channel"),
+        };
+        self.where_(&self.gt(0.0), &(weight * self))
+    }
+
+    /// The first half along `dim` times the sigmoid of the second (`torch.nn.functional.glu`).
+    #[track_caller]
+    pub fn glu(&self, dim: i64) -> Tensor {
+        let n = self.size(dim) as i64;
+        if self.dim() == 0 || n % 2 != 0 {
+            refuse("glu", &[self], format!("dimension {dim} does not divide into halves"));
+        }
+        self.narrow(dim, 0, n / 2) * self.narrow(dim, n / 2, n / 2).sigmoid()
+    }
+
+    /// log(sigmoid(x)), without overflow (`torch.nn.functional.logsigmoid`).
+    #[track_caller]
+    pub fn logsigmoid(&self) -> Tensor {
+        self.neg().softplus().neg()
+    }
+
+    /// x / (1 + |x|) (`torch.nn.functional.softsign`).
+    #[track_caller]
+    pub fn softsign(&self) -> Tensor {
+        self / (self.abs() + 1)
+    }
+
+    /// x - tanh(x) (`torch.nn.functional.tanhshrink`).
+    #[track_caller]
+    pub fn tanhshrink(&self) -> Tensor {
+        self - self.tanh()
+    }
+
+    /// x moved towards zero by `lambd`, zero in between (`torch.nn.functional.softshrink`).
+    #[track_caller]
+    pub fn softshrink(&self, lambd: f64) -> Tensor {
+        let down = (self - lambd).where_(&self.gt(lambd), 0.0);
+        (self + lambd).where_(&self.lt(-lambd), &down)
+    }
+
+    /// x, but zero between `-lambd` and `lambd` (`torch.nn.functional.hardshrink`).
+    #[track_caller]
+    pub fn hardshrink(&self, lambd: f64) -> Tensor {
+        self.where_(&self.abs().gt(lambd), 0.0)
+    }
+
+    /// x where above the threshold, `value` elsewhere (`torch.nn.functional.threshold`).
+    #[track_caller]
+    pub fn threshold(&self, threshold: f64, value: f64) -> Tensor {
+        self.where_(&self.gt(threshold), value)
+    }
+
+    /// softmax(-x) (`torch.nn.functional.softmin`).
+    #[track_caller]
+    pub fn softmin(&self, dim: i64) -> Tensor {
+        self.neg().softmax(dim)
+    }
+
+    /// log(1 + e^(beta x)) / beta, and x itself where beta · x is above the threshold
+    /// (`torch.nn.functional.softplus(x, beta, threshold)`).
+    #[track_caller]
+    pub fn softplus_with(&self, beta: f64, threshold: f64) -> Tensor {
+        let scaled = self * beta;
+        self.where_(&scaled.gt(threshold), &(scaled.softplus() / beta))
+    }
+
+    /// log(x / (1 - x)), x bounded to `eps..=1 - eps` first (`torch.logit`).
+    #[track_caller]
+    pub fn logit(&self, eps: Option<f64>) -> Tensor {
+        let x = eps.map_or(self.clone(), |e| self.clamp(e, 1.0 - e));
+        (&x / (1.0 - &x)).log()
+    }
+}

@@ -1,0 +1,219 @@
+//! The table checked against itself: every op compiles and runs on each dtype its rule accepts, gives the type its rule
+//! says, and has the gradient that differences say.
+use super::table;
+use crate::dtype::{DType, Element, f32_to_bf16, f32_to_f16};
+use crate::op::{Attr, OpDef, Operand, Sample, Sig, Type};
+use crate::shape::Shape;
+use crate::tensor::{Tensor, sync, trace_all};
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Ops without samples, and why.
+const WITHOUT: &[(&str, &str)] = &[
+    ("device_data", "a leaf: it is a value, not computed"),
+    ("scalar", "a leaf: it is a value, not computed"),
+    ("rand", "random: lazy.rs looks at its numbers"),
+    ("randn", "random: lazy.rs looks at its numbers"),
+    ("randint", "random: lazy.rs looks at its numbers"),
+];
+
+#[test]
+fn names_and_ids_are_unique() {
+    let mut seen = HashMap::new();
+    for op in table() {
+        assert_eq!(seen.insert(op.id, op.name), None, "{} has the id of another op", op.name);
+    }
+}
+
+#[test]
+fn every_op_has_samples_or_a_reason() {
+    let reasons: HashSet<&str> = WITHOUT.iter().map(|(name, _)| *name).collect();
+    for op in table() {
+        assert_eq!((op.samples)().is_empty(), reasons.contains(op.name), "{}", op.name);
+    }
+}
+
+/// Numbers in 0..1 that are the same in every run (SplitMix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// The operands of a sample as host numbers.
+fn numbers(sample: &Sample, seed: u64) -> Vec<Vec<f64>> {
+    let mut random = Numbers(seed);
+    let one = |below: Option<usize>, fixed: Option<DType>, r: f64| match (below, fixed) {
+        (Some(n), _) => (r * n as f64).floor(),
+        (None, Some(DType::Bool)) => (r > 0.5) as u8 as f64,
+        _ => sample.low + r * (sample.high - sample.low),
+    };
+    let mut operand = |o: &Operand| (0..o.shape.numel()).map(|_| one(o.below, o.dtype, random.next())).collect();
+    sample.inputs.iter().map(&mut operand).collect()
+}
+
+/// Numbers as bytes of a dtype; integers small and none of them 0, as a divisor must not be.
+fn upload(values: &[f64], shape: &Shape, dtype: DType, whole: bool) -> Tensor {
+    let mut bytes = Vec::new();
+    for &v in values {
+        let i = if whole { v as i64 } else { (v.abs() * 3.0) as i64 + 1 };
+        match dtype {
+            DType::F64 => v.write(&mut bytes),
+            DType::F32 => (v as f32).write(&mut bytes),
+            DType::F16 => bytes.extend(f32_to_f16(v as f32).to_le_bytes()),
+            DType::BF16 => bytes.extend(f32_to_bf16(v as f32).to_le_bytes()),
+            DType::I64 => i.write(&mut bytes),
+            DType::I32 => (i as i32).write(&mut bytes),
+            DType::I8 => (i as i8).write(&mut bytes),
+            DType::U8 => (i as u8).write(&mut bytes),
+            DType::Bool => (v > 0.5).write(&mut bytes),
+            DType::C64 => unreachable!("not tried"),
+        }
+    }
+    Tensor::of_bytes(&bytes, Type::new(dtype, shape.clone()))
+}
+
+fn operands(sample: &Sample, values: &[Vec<f64>], dtype: DType) -> Vec<Tensor> {
+    let one = |(o, v): (&Operand, &Vec<f64>)| upload(v, &o.shape, o.dtype.unwrap_or(dtype), o.below.is_some());
+    sample.inputs.iter().zip(values).map(one).collect()
+}
+
+fn apply(op: &'static OpDef, sample: &Sample, inputs: &[Tensor]) -> Tensor {
+    trace_all(op, &inputs.iter().collect::<Vec<_>>(), sample.attrs.clone())
+}
+
+fn message(panic: Box<dyn std::any::Any + Send>) -> String {
+    panic.downcast::<String>().map_or_else(|_| "panicked".into(), |m| *m)
+}
+
+/// Compiles and runs all samples in one dtype; the lowering must give the rule's type, which the program writer asserts.
+fn check_dtype(dtype: DType) {
+    let mut cases: Vec<(&'static OpDef, Sample)> = Vec::new();
+    for op in table() {
+        for sample in (op.samples)() {
+            let types: Vec<Type> =
+                sample.inputs.iter().map(|o| Type::new(o.dtype.unwrap_or(dtype), o.shape.clone())).collect();
+            let types: Vec<&Type> = types.iter().collect();
+            match (op.infer)(&Sig { inputs: &types, attrs: &sample.attrs }) {
+                Ok(_) => cases.push((op, sample)),
+                Err(sentence) => assert!(sentence.len() > 10, "{} refuses {dtype} by `{sentence}`", op.name),
+            }
+        }
+    }
+    let mut failures = Vec::new();
+    for batch in cases.chunks(40) {
+        let run = |cases: &[(&'static OpDef, Sample)]| {
+            catch_unwind(AssertUnwindSafe(|| {
+                let outputs: Vec<Tensor> = cases
+                    .iter()
+                    .map(|(op, sample)| apply(op, sample, &operands(sample, &numbers(sample, 1), dtype)))
+                    .collect();
+                sync();
+                outputs.iter().for_each(Tensor::wait);
+            }))
+        };
+        if run(batch).is_err() {
+            for case in batch {
+                if let Err(e) = run(std::slice::from_ref(case)) {
+                    let text = message(e);
+                    failures.push(format!("{} in {dtype}: {}", case.0.name, &text[..text.len().min(400)]));
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+macro_rules! dtypes {
+    ($($test:ident $dtype:ident;)*) => {$(
+        #[test]
+        fn $test() {
+            check_dtype(DType::$dtype);
+        }
+    )*};
+}
+
+dtypes! {
+    every_op_runs_in_f32 F32;
+    every_op_runs_in_f64 F64;
+    every_op_runs_in_bf16 BF16;
+    every_op_runs_in_f16 F16;
+    every_op_runs_in_i64 I64;
+    every_op_runs_in_i32 I32;
+    every_op_runs_in_u8 U8;
+    every_op_runs_in_i8 I8;
+    every_op_runs_in_bool Bool;
+}
+
+/// The derivative of Σ op(x) · w along every element of every float operand, by central differences and by the gradient.
+fn check_gradient(op: &'static OpDef, sample: &Sample, seed: u64) -> Result<(), String> {
+    let types: Vec<Type> =
+        sample.inputs.iter().map(|o| Type::new(o.dtype.unwrap_or(DType::F64), o.shape.clone())).collect();
+    if (op.infer)(&Sig { inputs: &types.iter().collect::<Vec<_>>(), attrs: &sample.attrs }).is_err() {
+        return Ok(());
+    }
+    let values = numbers(sample, seed);
+    let inputs = operands(sample, &values, DType::F64);
+    let leaves: Vec<&Tensor> = inputs.iter().filter(|t| t.dtype() == DType::F64).collect();
+    leaves.iter().for_each(|t| drop(t.requires_grad_(true)));
+    let y = apply(op, sample, &inputs);
+    if leaves.is_empty() || !y.dtype().is_float() {
+        return Ok(());
+    }
+    let mut random = Numbers(seed + 1);
+    let weights: Vec<f64> = (0..y.numel()).map(|_| random.next() - 0.5).collect();
+    let w = Tensor::from_slice(&weights, y.shape());
+    let total = |y: &Tensor| (y.to(DType::F64) * &w).sum();
+    let analytic: Vec<Vec<f64>> = match y.requires_grad() {
+        true => crate::grad(&total(&y), &leaves)
+            .into_iter()
+            .zip(&leaves)
+            .map(|(g, x)| g.map_or(vec![0.0; x.numel()], |g| g.to_vec::<f64>()))
+            .collect(),
+        false => return Err("has a gradient that is not recorded".into()),
+    };
+    let mut at = 0;
+    for (i, o) in sample.inputs.iter().enumerate().filter(|(_, o)| o.dtype.is_none_or(DType::is_float)) {
+        for k in 0..o.shape.numel() {
+            let h = 1e-6;
+            let moved = |by: f64| {
+                let mut v = values.clone();
+                v[i][k] += by;
+                crate::no_grad(|| total(&apply(op, sample, &operands(sample, &v, DType::F64)))).item()
+            };
+            let difference = (moved(h) - moved(-h)) / (2.0 * h);
+            let gradient = analytic[at][k];
+            if (difference - gradient).abs() > 1e-7 + 2e-5 * difference.abs().max(gradient.abs()) {
+                return Err(format!("operand {i}, element {k}: {gradient} against {difference}"));
+            }
+        }
+        at += 1;
+    }
+    Ok(())
+}
+
+#[test]
+fn gradients_are_those_of_differences() {
+    let mut failures = Vec::new();
+    for op in table().filter(|op| op.grad.is_some()) {
+        for (n, sample) in (op.samples)().iter().enumerate() {
+            // a sample may name a dtype of its own, in which differences say nothing
+            if sample.attrs.iter().any(|a| matches!(a, Attr::DType(_))) {
+                continue;
+            }
+            let checked = catch_unwind(AssertUnwindSafe(|| check_gradient(op, sample, 7 + n as u64)));
+            match checked {
+                Ok(Ok(())) => {}
+                Ok(Err(e)) => failures.push(format!("{} sample {n}: {e}", op.name)),
+                Err(e) => failures.push(format!("{} sample {n}: {}", op.name, message(e))),
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
