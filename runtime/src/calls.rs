@@ -18,6 +18,8 @@ const CALLS: &[(&str, Answer)] = &[
         names::doc(args).ok_or_else(|| refused(format!("the runtime has nothing called `{}`", args.trim())))
     }),
     ("cell", register_cell),
+    ("aot", crate::aot::call),
+    ("device", crate::aot::device_answer),
     ("why", why),
     ("compiles", |args| {
         Ok(if is_json(args)? { json::bundle(insight::compiles_json()) } else { insight::compiles_bundle() })

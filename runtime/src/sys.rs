@@ -189,6 +189,24 @@ pub unsafe extern "C" fn nanosleep(request: *const libc::timespec, remaining: *m
     }
 }
 
+/// Sets an environment variable. Only before a plugin is loaded, which may read it in a thread of its own.
+pub(crate) fn set_env(name: &str, value: &str) {
+    // SAFETY: readers in other threads go through std, which has its own lock; no plugin is loaded yet.
+    unsafe { std::env::set_var(name, value) }
+}
+
+/// Asks Linux to write no core dump of this process.
+pub(crate) fn no_core_dump() {
+    // SAFETY: a plain call with a valid struct.
+    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 }) };
+}
+
+/// Ends the process without running exit handlers.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: ends the process; what was printed has been flushed by the caller.
+    unsafe { libc::_exit(code) }
+}
+
 /// Sets an environment variable that is not set yet. Called before a plugin is loaded, which reads it once.
 pub(crate) fn set_env_default(name: &str, value: &str) {
     if std::env::var_os(name).is_none() {

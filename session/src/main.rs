@@ -12,6 +12,9 @@ fn main() {
                 std::process::exit(1);
             }
         },
+        ["--aot", ref rest @ ..] => std::process::exit(xlazy::aot::cli_main(rest)),
+        ["--aot-child"] => xlazy::aot::child_main(),
+        ["--aot-places"] => std::process::exit(xlazy::aot::places_main()),
         _ => xlazy::cell::worker::main(),
     }
 }

@@ -248,7 +248,7 @@ fn element_type(number: i64) -> &'static str {
 const TUPLE: i64 = 13;
 
 /// `f32[2,3]{1,0}`; the layout with tiles and memory space, as XLA prints it.
-fn shape_text(shape: &Message, with_layout: bool) -> String {
+pub(crate) fn shape_text(shape: &Message, with_layout: bool) -> String {
     if shape.int(2) == TUPLE {
         let parts: Vec<String> = shape.messages(4).iter().map(|s| shape_text(s, with_layout)).collect();
         return format!("({})", parts.join(", "));

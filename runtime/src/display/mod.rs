@@ -10,7 +10,7 @@ mod number;
 pub(crate) mod page;
 pub(crate) mod place;
 mod plot;
-mod proto;
+pub(crate) mod proto;
 mod tensor;
 
 pub use image::{ImageOptions, Pictures, image, image_with, images, images_with};

@@ -2,7 +2,7 @@
 
 /// The fields of one message, in order.
 #[derive(Default)]
-pub(super) struct Message<'a>(Vec<(u64, Value<'a>)>);
+pub(crate) struct Message<'a>(Vec<(u64, Value<'a>)>);
 
 #[derive(Clone, Copy)]
 enum Value<'a> {
@@ -52,6 +52,12 @@ impl<'a> Message<'a> {
 
     pub fn str(&self, field: u64) -> &'a str {
         std::str::from_utf8(self.bytes(field)).unwrap_or("")
+    }
+
+    /// Repeated texts.
+    pub fn strings(&self, field: u64) -> Vec<String> {
+        let text = |v| if let Value::Bytes(b) = v { Some(String::from_utf8_lossy(b).into_owned()) } else { None };
+        self.all(field).filter_map(text).collect()
     }
 
     /// A message; an empty one where it is missing or broken.

@@ -4,4 +4,4 @@ mod program;
 
 pub(crate) use builder::array;
 pub use builder::{Emit, Reducer, Val};
-pub(crate) use program::{LeafType, Params, program};
+pub(crate) use program::{LeafType, Mark, Params, program};

@@ -2,9 +2,10 @@
 use super::builder::{Emit, Val, mlir_type};
 use crate::dtype::DType;
 use crate::ir::{Input, Step};
-use crate::op::{Lower, Type};
+use crate::op::{Lower, OpDef, Type};
 use crate::shape::Shape;
 use std::fmt::Write;
+use std::panic::Location;
 
 /// How a program's leaves are laid out as its parameters: device data one by one, then the scalars of user code, packed
 /// by dtype so that any number of them costs one small transfer each step.
@@ -56,8 +57,23 @@ pub(crate) struct LeafType {
     pub donate: bool,
 }
 
-/// The StableHLO text of a cut.
-pub(crate) fn program(steps: &[Step], leaves: &[LeafType], params: &Params, roots: &[u32]) -> String {
+/// Which part of a program's text is from which op of the user's. Kept beside the text, which locations would double.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    /// Bytes of the text.
+    pub from: u32,
+    pub to: u32,
+    pub op: &'static OpDef,
+    pub at: &'static Location<'static>,
+}
+
+/// The StableHLO text of a cut, and where its parts are from.
+pub(crate) fn program(
+    steps: &[Step],
+    leaves: &[LeafType],
+    params: &Params,
+    roots: &[u32],
+) -> (String, Vec<Mark>) {
     let mut e = Emit::default();
     let mut leaf_values: Vec<Option<Val>> = vec![None; leaves.len()];
     let mut arguments = String::new();
@@ -90,7 +106,9 @@ pub(crate) fn program(steps: &[Step], leaves: &[LeafType], params: &Params, root
         }
     }
     let mut values: Vec<Val> = Vec::with_capacity(steps.len());
+    let mut marks: Vec<Mark> = Vec::with_capacity(steps.len());
     for step in steps {
+        let from = e.text.len() as u32;
         let inputs: Vec<Val> = step
             .inputs
             .iter()
@@ -103,12 +121,17 @@ pub(crate) fn program(steps: &[Step], leaves: &[LeafType], params: &Params, root
         let v = (step.op.lower)(&mut l);
         debug_assert_eq!(v.ty, step.ty, "the lowering of {} gives another type than its rule", step.op.name);
         values.push(v);
+        marks.push(Mark { from, to: e.text.len() as u32, op: step.op, at: step.at });
     }
     let results: Vec<&Val> = roots.iter().map(|&r| &values[r as usize]).collect();
     let join = |f: &dyn Fn(&Val) -> String| results.iter().map(|v| f(v)).collect::<Vec<_>>().join(", ");
     let (names, types) = (join(&|v| v.to_string()), join(&|v| mlir_type(&v.ty)));
-    format!(
-        "module @xlazy {{\n  func.func public @main({arguments}) -> ({types}) {{\n{}    return {names} : {types}\n  }}\n}}\n",
-        e.text
-    )
+    let mut text = format!("module @xlazy {{\n  func.func public @main({arguments}) -> ({types}) {{\n");
+    for mark in &mut marks {
+        mark.from += text.len() as u32;
+        mark.to += text.len() as u32;
+    }
+    text.push_str(&e.text);
+    let _ = write!(text, "    return {names} : {types}\n  }}\n}}\n");
+    (text, marks)
 }

@@ -20,8 +20,10 @@ pub struct Platform {
     pub remedy: &'static str,
 }
 
+pub(crate) use tpu::{TPU, places as tpu_places};
+
 /// All platforms.
-pub static PLATFORMS: &[&Platform] = &[&cpu::CPU, &tpu::TPU, &cuda::CUDA];
+pub static PLATFORMS: &[&Platform] = &[&cpu::CPU, &TPU, &cuda::CUDA];
 
 impl Platform {
     /// The platform that `PJRT_DEVICE` names; the CPU where it is not set.
@@ -38,13 +40,10 @@ impl Platform {
     /// The plugin's library.
     pub fn library(&self) -> Result<PathBuf> {
         let candidates = (self.candidates)();
-        candidates.iter().find(|p| p.exists()).cloned().ok_or_else(|| Error::Usage {
-            message: format!(
-                "no PJRT plugin for {} was found; looked for {}. {}",
-                self.name,
-                candidates.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", "),
-                self.remedy
-            ),
+        candidates.iter().find(|p| p.exists()).cloned().ok_or_else(|| {
+            let looked: Vec<String> = candidates.iter().map(|p| p.display().to_string()).collect();
+            let looked = if looked.is_empty() { String::new() } else { format!("; looked for {}", looked.join(", ")) };
+            Error::Usage { message: format!("no PJRT plugin for {} was found{looked}. {}", self.name, self.remedy) }
         })
     }
 }

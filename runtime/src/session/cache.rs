@@ -1,6 +1,6 @@
 //! The executable cache: by hash, compared in full, bounded by the size of the code, least recently used goes first.
 use crate::Result;
-use crate::emit::Params;
+use crate::emit::{Mark, Params};
 use crate::insight::metrics;
 use crate::ir::Key;
 use crate::op::Type;
@@ -15,6 +15,8 @@ pub(crate) struct Program {
     pub params: Params,
     pub root_types: Vec<Type>,
     pub text: String,
+    /// Where the parts of the text are from.
+    pub marks: Vec<Mark>,
     pub nodes: usize,
     pub donated: usize,
     /// The scalars of the last run with their buffers: a learning rate that does not change is not sent again.
@@ -37,7 +39,7 @@ impl Program {
         let code = executable.executable().code_size().unwrap_or(0).max(0) as usize;
         let bytes = code + text.len() + key.words.len() * 8;
         let packs = Mutex::new(vec![None; params.packs.len()]);
-        Program { key, executable, params, root_types, text, nodes, donated, packs, bytes }
+        Program { key, executable, params, root_types, text, marks: Vec::new(), nodes, donated, packs, bytes }
     }
 }
 

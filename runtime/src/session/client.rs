@@ -22,7 +22,11 @@ pub(crate) fn session() -> Result<&'static Session> {
 }
 
 fn open() -> Result<Session> {
-    let platform = Platform::chosen()?;
+    let mut platform = Platform::chosen()?;
+    if let Some(why) = crate::aot::without_chip(platform) {
+        crate::cell::rt::print_text(true, format_args!("{why}\n"));
+        platform = PLATFORMS[0];
+    }
     let library = platform.library()?;
     for (name, value) in platform.environment {
         crate::sys::set_env_default(name, value);
@@ -44,6 +48,12 @@ pub fn probe(library: &Path) -> Result<String> {
         crate::sys::set_env_default(name, value);
     }
     let plugin = Plugin::load(library)?;
+    if let Some(platform) = PLATFORMS.iter().find(known)
+        && crate::aot::without_chip(platform).is_some()
+    {
+        let (major, minor) = plugin.api_version();
+        return Ok(format!("PJRT API {major}.{minor}, no {} in this machine: it compiles, and cannot run", platform.name));
+    }
     let (major, minor) = plugin.api_version();
     let client = plugin.create_client(&[])?;
     let devices = client.addressable_devices();
@@ -55,6 +65,11 @@ pub fn probe(library: &Path) -> Result<String> {
         devices.len(),
         if devices.len() == 1 { "" } else { "s" }
     ))
+}
+
+/// The name of the device that tensors live on, if something has run already.
+pub(crate) fn opened() -> Option<&'static str> {
+    SESSION.get()?.as_ref().ok().map(|s| s.device_name.as_str())
 }
 
 /// The name of the device that tensors live on, such as `cpu:0`.

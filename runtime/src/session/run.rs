@@ -2,7 +2,7 @@
 use super::cache::{self, Program};
 use super::{DeviceData, session};
 use crate::dtype::DType;
-use crate::emit::{LeafType, Params, program};
+use crate::emit::{LeafType, Mark, Params, program};
 use crate::insight::cell::within_budget;
 use crate::insight::{
     Cause, Explanation, LeafRecord, Place, Record, SyncEvent, compiled as keep_record, metrics, record, same_place, why,
@@ -144,6 +144,7 @@ pub(crate) fn begin_cell() {
 /// A program that is not in the cache: lowered, and compared with those that were.
 struct Missed {
     text: String,
+    marks: Vec<Mark>,
     params: Params,
     donated: usize,
     lower: Duration,
@@ -153,7 +154,7 @@ struct Missed {
 
 fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
     let start = Instant::now();
-    let Lowered { text, params, donated, steps, leaves, roots } = lower(cut);
+    let Lowered { text, marks, params, donated, steps, leaves, roots } = lower(cut);
     let lower = start.elapsed();
     let (evicted, capacity) = cache::was_evicted(cut.key.hash);
     let left_pending = match cause {
@@ -175,7 +176,7 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
         capacity,
     };
     let why = why(&record);
-    Missed { text, params, donated, lower, record, why }
+    Missed { text, marks, params, donated, lower, record, why }
 }
 
 /// Turns what keeps changing into parameters, where that is the cause of a miss; true when the graph must be cut again.
@@ -193,7 +194,7 @@ fn heal(missed: &mut Missed) -> bool {
 
 /// What a miss costs: XLA's compilation.
 fn compile(cut: &Cut, missed: Missed) -> Result<(Arc<Program>, (Duration, Duration))> {
-    let Missed { text, params, donated, lower, record, why } = missed;
+    let Missed { text, marks, params, donated, lower, record, why } = missed;
     within_budget(why.0.as_ref())?;
     metrics::LOWER_TIME.add_time(lower);
     let start = Instant::now();
@@ -203,14 +204,16 @@ fn compile(cut: &Cut, missed: Missed) -> Result<(Arc<Program>, (Duration, Durati
     metrics::COMPILE_TIME.add_time(compile);
     metrics::UNCACHED_COMPILE.add(1);
     keep_record(record, why, params.count(), lower, compile);
-    let built =
+    let mut built =
         Program::new(cut.key.clone(), executable, params, cut.root_types.clone(), text, cut.nodes.len(), donated);
+    built.marks = marks;
     Ok((cache::insert(built), (lower, compile)))
 }
 
 /// A cut as StableHLO, and how to feed it.
 struct Lowered {
     text: String,
+    marks: Vec<Mark>,
     params: Params,
     donated: usize,
     steps: Vec<Step>,
@@ -232,14 +235,14 @@ fn lower(cut: &Cut) -> Lowered {
     let params = Params::lay_out(leaves.iter().map(|l| (&l.ty, l.scalar)));
     let at: HashMap<NodeId, u32> = cut.nodes.iter().enumerate().map(|(i, &n)| (n, i as u32)).collect();
     let roots: Vec<u32> = cut.roots.iter().map(|r| at[r]).collect();
-    let text = program(&steps, &leaves, &params, &roots);
+    let (text, marks) = program(&steps, &leaves, &params, &roots);
     let donated = leaves.iter().filter(|l| l.donate).count();
     let leaves = leaves
         .into_iter()
         .zip(places)
         .map(|(l, at)| LeafRecord { ty: l.ty, scalar: l.scalar, donate: l.donate, at })
         .collect();
-    Lowered { text, params, donated, steps, leaves, roots }
+    Lowered { text, marks, params, donated, steps, leaves, roots }
 }
 
 /// Looks at the program that would compute some pending nodes, without running it. `None` where there is nothing to run.
@@ -261,6 +264,25 @@ fn inspect<R>(roots: Vec<NodeId>, look: impl FnOnce(&Cut) -> R) -> Option<R> {
 /// The StableHLO text of the program that would compute these nodes.
 pub(crate) fn lowered(roots: Vec<NodeId>) -> Option<String> {
     inspect(roots, |cut| lower(cut).text)
+}
+
+/// The StableHLO text of what a barrier on these nodes alone would run, with where its parts are from; values that reads have
+/// cached do not cut it short. `None` where all of them have their values.
+pub(crate) fn lowered_step(mut roots: Vec<NodeId>) -> Option<(String, Vec<Mark>)> {
+    let _turn = TURN.lock().unwrap_or_else(|p| p.into_inner());
+    let cut = {
+        let mut g = graph();
+        roots.retain(|&r| g.node(r).data().is_none());
+        roots.sort_unstable_by_key(|&r| g.node(r).seq);
+        roots.dedup();
+        if roots.is_empty() {
+            return None;
+        }
+        g.cut(roots, Scope::Barrier)
+    };
+    let Lowered { text, marks, .. } = lower(&cut);
+    graph().let_go(&cut);
+    Some((text, marks))
 }
 
 /// The compiled program that would compute these nodes: from the cache, or compiled now; it is not run.

@@ -1,0 +1,219 @@
+//! Asking the compiler: what must not reach it, the cache, the child process, and what becomes of it.
+use super::child::{self, Request};
+use super::report::Report;
+use super::{Options, cache, chips, program};
+use crate::platform::TPU;
+use crate::{Error, Result, sys};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// Only answers that are on the disk, or whatever it takes.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Effort {
+    Look,
+    Compile,
+}
+
+/// The report of a program for a topology. `None` where it would take a compile and none is wanted.
+pub(super) fn ask(program: Vec<u8>, topology: &str, options: &Options, effort: Effort) -> Result<Option<Report>> {
+    let topology = chips::topology(topology)?;
+    if let Some((line, ty)) = program::text(&program).and_then(program::dynamic_shape) {
+        let message = format!(
+            "line {line} of the program has a size that is not known, tensor<{ty}>: TPU programs need every size. Give \
+             sizes to the arguments, or export the program without dynamic shapes."
+        );
+        return Err(Error::Usage { message });
+    }
+    if options.partitions == 0 || options.level > 3 {
+        let message = "there is at least one partition, and optimisation levels go from 0 to 3".to_owned();
+        return Err(Error::Usage { message });
+    }
+    let plugin = TPU.library()?;
+    let plugin = plugin.canonicalize().unwrap_or(plugin);
+    let request = Request { plugin, topology, partitions: options.partitions, level: options.level, program };
+    if let Some(report) = cache::look_up(&request) {
+        return Ok(Some(report));
+    }
+    if effort == Effort::Look {
+        return Ok(None);
+    }
+    let report = run(&request, options.timeout)?;
+    cache::keep(&request, &report);
+    Ok(Some(report))
+}
+
+/// Compiles in a process of its own.
+fn run(request: &Request, timeout: Duration) -> Result<Report> {
+    let exe = child_exe()?;
+    let mut child = command(&exe).spawn().map_err(|e| usage(format!("{} does not start: {e}", exe.display())))?;
+    let ended = Following::new(&mut child, request.encode()).wait(&mut child, timeout);
+    match child::answer(&ended.out) {
+        Some(answer) => answer,
+        None => Err(usage(ended.why_no_answer(timeout))),
+    }
+}
+
+/// libtpu must not look for hardware, ask the network or mind other processes that use it.
+fn command(exe: &Path) -> Command {
+    let mut command = Command::new(exe);
+    // What a TPU host says of itself would get in the way of what we say.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("TPU_") {
+            command.env_remove(name);
+        }
+    }
+    for (name, value) in [
+        ("TPU_SKIP_MDS_QUERY", "1"),
+        ("TPU_ACCELERATOR_TYPE", "v5litepod-4"),
+        ("TPU_WORKER_HOSTNAMES", "localhost"),
+        ("TPU_LOG_DIR", "disabled"),
+        ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"),
+    ] {
+        command.env(name, value);
+    }
+    command.arg("--aot-child").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The session executable: this process, or the one that lies where this process was built or installed.
+fn child_exe() -> Result<PathBuf> {
+    const NAME: &str = "xlazy-session";
+    let own = std::env::current_exe().unwrap_or_default();
+    if own.file_name().is_some_and(|n| n == NAME) {
+        return Ok(own);
+    }
+    let named = std::env::var_os("XLAZY_SESSION").map(PathBuf::from);
+    let beside = own.ancestors().skip(1).flat_map(|d| [d.join(NAME), d.join("bin").join(NAME)]);
+    named.into_iter().chain(beside).find(|p| p.is_file()).ok_or_else(|| {
+        usage(format!("{NAME}, which compiles for TPUs, was not found: build it, or name it in XLAZY_SESSION"))
+    })
+}
+
+fn usage(message: String) -> Error {
+    Error::Usage { message }
+}
+
+/// What came of the child.
+struct Ended {
+    out: Vec<u8>,
+    err: Vec<u8>,
+    /// `None` when it was stopped.
+    status: Option<ExitStatus>,
+}
+
+/// The child's pipes, each followed by a thread.
+struct Following {
+    news: Receiver<Part>,
+}
+
+enum Part {
+    Out(Vec<u8>),
+    Err(Vec<u8>),
+}
+
+/// The most that is kept of what a child prints: a plugin that never stops is stopped.
+const MOST_OUTPUT: u64 = 256 << 20;
+/// How often an interrupt is looked for.
+const GLANCE: Duration = Duration::from_millis(20);
+
+impl Following {
+    fn new(child: &mut Child, request: Vec<u8>) -> Following {
+        let (tell, news) = channel();
+        if let Some(mut stdin) = child.stdin.take() {
+            // A child that is gone or does not read is noticed at its other end.
+            std::thread::spawn(move || drop(stdin.write_all(&request)));
+        }
+        follow(child.stdout.take(), tell.clone(), Part::Out);
+        follow(child.stderr.take(), tell, Part::Err);
+        Following { news }
+    }
+
+    fn wait(self, child: &mut Child, timeout: Duration) -> Ended {
+        let end = Instant::now() + timeout;
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        loop {
+            match self.news.recv_timeout(GLANCE.min(end.saturating_duration_since(Instant::now()))) {
+                Ok(Part::Out(bytes)) => out = bytes,
+                Ok(Part::Err(bytes)) => err = bytes,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if sys::interrupted() || Instant::now() >= end => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    sys::check_interrupt();
+                    return Ended { out, err, status: None };
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        Ended { out, err, status: child.wait().ok() }
+    }
+}
+
+fn follow(pipe: Option<impl Read + Send + 'static>, tell: Sender<Part>, part: fn(Vec<u8>) -> Part) {
+    let Some(pipe) = pipe else { return };
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let mut pipe = pipe.take(MOST_OUTPUT);
+        while let Err(e) = pipe.read_to_end(&mut bytes) {
+            if e.kind() != ErrorKind::Interrupted {
+                break;
+            }
+        }
+        let _ = tell.send(part(bytes));
+    });
+}
+
+impl Ended {
+    /// One sentence on what happened, with the last words of the compiler.
+    fn why_no_answer(&self, timeout: Duration) -> String {
+        use std::os::unix::process::ExitStatusExt;
+        let how = match self.status {
+            None => {
+                let after = timeout.as_secs_f64();
+                return format!(
+                    "the TPU compiler had no answer after {after} s and was stopped. Give it longer with --timeout, or try \
+                     a lower optimisation level."
+                );
+            }
+            Some(status) => match (status.signal(), status.code()) {
+                (Some(signal), _) => format!("crashed (signal {signal})"),
+                (None, Some(code)) => format!("ended without an answer (exit code {code})"),
+                (None, None) => "ended without an answer".to_owned(),
+            },
+        };
+        let words = last_words(&String::from_utf8_lossy(&self.err));
+        match words.is_empty() {
+            true => format!("the TPU compiler {how}. Nothing else is harmed: the session goes on."),
+            false => {
+                format!("the TPU compiler {how}. Nothing else is harmed: the session goes on. Its last words: {words}")
+            }
+        }
+    }
+}
+
+/// What a dying process wrote that tells most: the fatal line of its log, else its last line.
+fn last_words(log: &str) -> String {
+    let fatal = |l: &&str| {
+        let mut chars = l.chars();
+        chars.next() == Some('F') && chars.next().is_some_and(|c| c.is_ascii_digit()) && l.contains("] ")
+    };
+    let line = log.lines().find(fatal).and_then(|l| l.split_once("] ")).map(|(_, words)| words);
+    let line = line.or_else(|| log.lines().rev().find(|l| !l.trim().is_empty())).unwrap_or_default();
+    line.trim().chars().take(500).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fatal_line_is_what_a_crash_is_told_by() {
+        let log = "W1 x] careful\nF1120 07:25:53.962380   14488 shape_util.cc:1039] Check failed: !overflow \n@ 0x1\n";
+        assert_eq!(last_words(log), "Check failed: !overflow");
+        assert_eq!(last_words("one\ntwo\n\n"), "two");
+        assert_eq!(last_words(""), "");
+    }
+}

@@ -1,0 +1,300 @@
+//! Compiling for TPUs without having one: does the program fit, and what would it take? libtpu compiles for any TPU on any
+//! machine; here it does so in a process of its own, which may crash, hang or be killed without harm.
+mod cache;
+mod child;
+mod chips;
+mod cli;
+mod device;
+mod driver;
+mod estimate;
+mod hlo;
+mod json;
+mod program;
+mod report;
+mod show;
+
+pub use report::{Fit, Held, Report, Row, Source, Time};
+pub use show::Comparison;
+
+#[doc(hidden)]
+pub use child::main as child_main;
+#[doc(hidden)]
+pub use cli::{main as cli_main, places_main};
+pub(crate) use device::{answer as device_answer, without_chip};
+
+use crate::display::json::bundle;
+use crate::emit::Mark;
+use crate::{Error, Result, Tensor, cell, session};
+use driver::{Effort, ask};
+use std::time::Duration;
+use xlazy_mime::{Bundle, Rich};
+
+/// How to compile.
+///
+/// ```
+/// let careful = xlazy::aot::Options { level: 2, ..Default::default() };
+/// assert_eq!(careful.partitions, 1);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Parts that the program is split into, by the shardings in it.
+    pub partitions: u64,
+    /// The compiler's optimisation level, 0 to 3. Level 1 takes a tenth of the time of the higher ones on big programs.
+    pub level: u64,
+    /// How long the compiler may take.
+    pub timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { partitions: 1, level: 1, timeout: Duration::from_secs(600) }
+    }
+}
+
+/// Tensors whose program is compiled: one, a list, or a tuple of up to four.
+pub trait Outputs {
+    /// The tensors.
+    fn tensors(&self) -> Vec<Tensor>;
+}
+
+impl Outputs for Tensor {
+    fn tensors(&self) -> Vec<Tensor> {
+        vec![self.clone()]
+    }
+}
+impl<T: Outputs + ?Sized> Outputs for &T {
+    fn tensors(&self) -> Vec<Tensor> {
+        (**self).tensors()
+    }
+}
+impl<T: Outputs> Outputs for [T] {
+    fn tensors(&self) -> Vec<Tensor> {
+        self.iter().flat_map(Outputs::tensors).collect()
+    }
+}
+impl<T: Outputs> Outputs for Vec<T> {
+    fn tensors(&self) -> Vec<Tensor> {
+        self[..].tensors()
+    }
+}
+impl<T: Outputs, const N: usize> Outputs for [T; N] {
+    fn tensors(&self) -> Vec<Tensor> {
+        self[..].tensors()
+    }
+}
+macro_rules! tuples {
+    ($(($($name:ident $n:tt),+))+) => {$(
+        impl<$($name: Outputs),+> Outputs for ($($name,)+) {
+            fn tensors(&self) -> Vec<Tensor> {
+                let mut all = Vec::new();
+                $(all.extend(self.$n.tensors());)+
+                all
+            }
+        }
+    )+};
+}
+tuples!((A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3));
+
+/// Compiles what would compute `outputs` for TPUs that need not be there, such as `"v5e:2x2"`, and reports what the compiler
+/// says: whether it fits, and what it would take. Runs nothing. The program is that of a barrier on these tensors alone.
+///
+/// ```no_run
+/// use xlazy::prelude::*;
+/// let w = Tensor::randn([512, 512]);
+/// let narrow = xlazy::aot::compile(&w.to(BF16).matmul(&w.to(BF16)), "v5e");
+/// assert!(narrow.cycles() < xlazy::aot::compile(&w.matmul(&w), "v5e").cycles());
+/// ```
+#[track_caller]
+pub fn compile<O: Outputs + ?Sized>(outputs: &O, topology: &str) -> Report {
+    match compile_with(outputs, topology, &Options::default()) {
+        Ok(report) => report,
+        Err(e) => e.raise(),
+    }
+}
+
+/// As [`compile`], with options, and with errors as values.
+pub fn compile_with<O: Outputs + ?Sized>(outputs: &O, topology: &str, options: &Options) -> Result<Report> {
+    Program::of(outputs)?.report(topology, options)
+}
+
+/// Compiles a StableHLO program that somebody wrote: text or bytecode.
+///
+/// ```
+/// let dynamic = "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }";
+/// let refused = xlazy::aot::compile_program(dynamic.as_bytes(), "v5e", &Default::default()).unwrap_err();
+/// assert!(refused.to_string().contains("tensor<?xf32>"));
+/// ```
+pub fn compile_program(program: &[u8], topology: &str, options: &Options) -> Result<Report> {
+    Program { text: program.to_vec(), marks: Vec::new() }.report(topology, options)
+}
+
+/// Compiles what would compute `outputs` for several chips, each alone, to be seen side by side: one table.
+///
+/// ```no_run
+/// use xlazy::prelude::*;
+/// let w = Tensor::randn([512, 512]);
+/// xlazy::aot::compare(&w.matmul(&w), &["v4", "v5e", "v5p", "v6e", "tpu7x"])
+/// # ;
+/// ```
+#[track_caller]
+pub fn compare<O: Outputs + ?Sized>(outputs: &O, topologies: &[&str]) -> Comparison {
+    match Program::of(outputs) {
+        Ok(program) => program.compare(topologies, &Options::default()),
+        Err(e) => e.raise(),
+    }
+}
+
+/// What `%tpu` shows for an expression; `spec` is the line without it.
+#[doc(hidden)]
+#[track_caller]
+pub fn magic<O: Outputs + ?Sized>(spec: &str, outputs: &O) -> Bundle {
+    let shown = Spec::read(spec).and_then(|spec| spec.show(&Program::of(outputs)?, Effort::Compile));
+    match shown {
+        Ok(bundle) => bundle.unwrap_or_default(),
+        Err(e) => e.raise(),
+    }
+}
+
+/// What `%tpu … last` shows: the program that ran last.
+#[doc(hidden)]
+#[track_caller]
+pub fn magic_last(spec: &str) -> Bundle {
+    match Spec::read(spec).and_then(|spec| spec.show(&Program::last()?, Effort::Compile)) {
+        Ok(bundle) => bundle.unwrap_or_default(),
+        Err(e) => e.raise(),
+    }
+}
+
+/// Answers the kernel's question `aot`: `last SPEC` or `var NAME SPEC`. Answers from the disk alone, in milliseconds; where
+/// it takes a compile the bundle is empty and the kernel runs a cell, which can be interrupted.
+pub(crate) fn call(args: &str) -> Result<Bundle> {
+    let (program, spec) = match args.split_once(' ').unwrap_or((args, "")) {
+        ("last", spec) => (Program::last()?, spec),
+        ("var", rest) => {
+            let (name, spec) = rest.split_once(' ').unwrap_or((rest, ""));
+            match cell::peek::<Tensor>(name) {
+                Some(tensor) => (Program::of(&tensor)?, spec),
+                None => return Ok(Bundle::default()),
+            }
+        }
+        _ => return Err(Error::Usage { message: "aot takes `last` or `var NAME`".into() }),
+    };
+    Ok(Spec::read(spec)?.show(&program, Effort::Look)?.unwrap_or_default())
+}
+
+/// What stands between `%tpu` and its expression: `v5e:2x2 -O2 --json`, `compare v4 v5e`.
+#[derive(Debug, PartialEq)]
+struct Spec {
+    topologies: Vec<String>,
+    compare: bool,
+    json: bool,
+    options: Options,
+}
+
+impl Spec {
+    fn read(text: &str) -> Result<Spec> {
+        let mut spec = Spec { topologies: vec![], compare: false, json: false, options: Options::default() };
+        let refused = |message: String| Err(Error::Usage { message });
+        let mut words = text.split_whitespace();
+        while let Some(word) = words.next() {
+            match word {
+                "compare" => spec.compare = true,
+                "--json" => spec.json = true,
+                "-O0" | "-O1" | "-O2" | "-O3" => spec.options.level = (word.as_bytes()[2] - b'0') as u64,
+                "--partitions" | "--timeout" => match words.next().and_then(|n| n.parse().ok()) {
+                    Some(n) if word == "--partitions" => spec.options.partitions = n,
+                    Some(n) => spec.options.timeout = Duration::from_secs(n),
+                    None => return refused(format!("{word} takes a number")),
+                },
+                _ if word.starts_with('-') => {
+                    return refused(format!(
+                        "unknown option {word}: there are -O0 to -O3, --partitions, --timeout, --json"
+                    ));
+                }
+                topology => spec.topologies.push(chips::topology(topology)?),
+            }
+        }
+        match (spec.compare, spec.topologies.len()) {
+            (_, 0) => refused("which TPU? Write one such as v5e:2x2, or compare with several".into()),
+            (false, 2..) => refused("several TPUs are compared: write compare before them".into()),
+            _ => Ok(spec),
+        }
+    }
+
+    /// The report or table; `None` where it would take a compile that `effort` does not allow.
+    fn show(&self, program: &Program, effort: Effort) -> Result<Option<Bundle>> {
+        if self.compare {
+            let names: Vec<&str> = self.topologies.iter().map(String::as_str).collect();
+            if effort == Effort::Look
+                && names.iter().any(|t| !matches!(program.ask(t, &self.options, effort), Ok(Some(_))))
+            {
+                return Ok(None);
+            }
+            let table = program.compare(&names, &self.options);
+            return Ok(Some(if self.json { bundle(table.json()) } else { table.rich() }));
+        }
+        let report = program.ask(&self.topologies[0], &self.options, effort)?;
+        Ok(report.map(|r| if self.json { bundle(r.json()) } else { r.rich() }))
+    }
+}
+
+/// A program, with what each of its lines comes from.
+struct Program {
+    text: Vec<u8>,
+    marks: Vec<Mark>,
+}
+
+impl Program {
+    /// What a barrier on these tensors alone would run.
+    fn of<O: Outputs + ?Sized>(outputs: &O) -> Result<Program> {
+        let tensors = outputs.tensors();
+        match session::lowered_step(tensors.iter().map(Tensor::id).collect()) {
+            Some((text, marks)) => Ok(Program { text: program::with_locations(&text, &marks).into_bytes(), marks }),
+            None => Err(Error::Usage {
+                message:
+                    "these tensors have their values already, so there is no program to compile: give the expression \
+                          that computes them, or `last` for the program that ran last"
+                        .into(),
+            }),
+        }
+    }
+
+    /// The program that ran last.
+    fn last() -> Result<Program> {
+        let message = "no program has run yet: show or read a tensor, or call sync(), and ask again";
+        let last = session::last_program().ok_or_else(|| Error::Usage { message: message.into() })?;
+        let text = program::with_locations(&last.text, &last.marks).into_bytes();
+        Ok(Program { text, marks: last.marks.clone() })
+    }
+
+    fn ask(&self, topology: &str, options: &Options, effort: Effort) -> Result<Option<Report>> {
+        let mut report = ask(self.text.clone(), topology, options, effort)?;
+        if let Some(report) = &mut report {
+            program::resolve(report.sources_mut(), &self.marks);
+        }
+        Ok(report)
+    }
+
+    fn report(&self, topology: &str, options: &Options) -> Result<Report> {
+        let report = self.ask(topology, options, Effort::Compile)?;
+        report.ok_or_else(|| Error::Usage { message: "the compiler gave no report".into() })
+    }
+
+    /// Two at a time: more would only wait for each other.
+    fn compare(&self, topologies: &[&str], options: &Options) -> Comparison {
+        let halves = [0, 1].map(|half| topologies.iter().skip(half).step_by(2).copied().collect::<Vec<_>>());
+        let all = |names: &[&str]| names.iter().map(|t| self.report(t, options)).collect::<Vec<_>>();
+        let [first, second] = std::thread::scope(|s| {
+            let second = s.spawn(|| all(&halves[1]));
+            let first = all(&halves[0]);
+            [first, second.join().unwrap_or_default()]
+        });
+        let (mut first, mut second) = (first.into_iter(), second.into_iter());
+        let rows = topologies.iter().enumerate().map(|(n, topology)| {
+            let report = if n % 2 == 0 { first.next() } else { second.next() };
+            let lost = || Err(Error::Usage { message: "the compile was interrupted".into() });
+            ((*topology).to_owned(), report.unwrap_or_else(lost))
+        });
+        Comparison { rows: rows.collect() }
+    }
+}
