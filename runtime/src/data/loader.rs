@@ -33,7 +33,8 @@ pub trait Dataset<const N: usize>: Send + Sync {
 #[derive(Clone)]
 pub struct TensorDataset<const N: usize> {
     parts: Arc<[Part; N]>,
-    len: usize,
+    /// The places of the samples in the parts.
+    places: Vec<usize>,
 }
 
 struct Part {
@@ -57,27 +58,57 @@ impl<const N: usize> TensorDataset<N> {
             let bytes = t.bytes(Cause::Read, at).unwrap_or_else(|e| e.raise());
             Part { stride: ty.bytes() / len.max(1), ty, bytes }
         });
-        TensorDataset { parts: Arc::new(parts), len }
+        TensorDataset { parts: Arc::new(parts), places: (0..len).collect() }
+    }
+
+    /// The samples at these places as a dataset of its own, without a copy (`torch.utils.data.Subset`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let data = data::TensorDataset::new([&Tensor::arange(0, 6, 1)]);
+    /// let (train, test): (Vec<usize>, Vec<usize>) = (0..6).partition(|i| i % 3 != 0);
+    /// assert_eq!(data.subset(&train).tensors()[0].to_vec::<i64>(), [1, 2, 4, 5]);
+    /// assert_eq!(data.subset(&test).tensors()[0].to_vec::<i64>(), [0, 3]);
+    /// ```
+    #[track_caller]
+    pub fn subset(&self, places: &[usize]) -> TensorDataset<N> {
+        if let Some(p) = places.iter().find(|p| **p >= self.places.len()) {
+            refuse("subset", &[], format!("there is no sample {p} among {}", self.places.len()));
+        }
+        let places = places.iter().map(|&p| self.places[p]).collect();
+        TensorDataset { parts: self.parts.clone(), places }
+    }
+
+    /// All samples in one batch.
+    #[track_caller]
+    pub fn tensors(&self) -> [Tensor; N] {
+        self.rows(&self.places)
+    }
+
+    #[track_caller]
+    fn rows(&self, places: &[usize]) -> [Tensor; N] {
+        std::array::from_fn(|i| {
+            let part = &self.parts[i];
+            let mut bytes = Vec::with_capacity(places.len() * part.stride);
+            for &k in places {
+                bytes.extend_from_slice(&part.bytes[k * part.stride..(k + 1) * part.stride]);
+            }
+            let mut dims = part.ty.shape.to_vec();
+            dims[0] = places.len();
+            Tensor::of_bytes(&bytes, Type::new(part.ty.dtype, Shape::new(&dims)))
+        })
     }
 }
 
 impl<const N: usize> Dataset<N> for TensorDataset<N> {
     fn len(&self) -> usize {
-        self.len
+        self.places.len()
     }
 
     #[track_caller]
     fn batch(&self, indices: &[usize]) -> [Tensor; N] {
-        std::array::from_fn(|i| {
-            let part = &self.parts[i];
-            let mut bytes = Vec::with_capacity(indices.len() * part.stride);
-            for &k in indices {
-                bytes.extend_from_slice(&part.bytes[k * part.stride..(k + 1) * part.stride]);
-            }
-            let mut dims = part.ty.shape.to_vec();
-            dims[0] = indices.len();
-            Tensor::of_bytes(&bytes, Type::new(part.ty.dtype, Shape::new(&dims)))
-        })
+        let places: Vec<usize> = indices.iter().map(|&i| self.places[i]).collect();
+        self.rows(&places)
     }
 }
 

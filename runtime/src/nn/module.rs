@@ -1,5 +1,5 @@
 //! What a module is: something with parameters, buffers and modules inside, that makes a tensor of a tensor.
-use crate::tensor::{Tensor, no_grad};
+use crate::tensor::{Tensor, no_grad, sync};
 use crate::{Error, Result};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -60,6 +60,7 @@ pub trait Module: Send + Sync {
 
     /// Copies values in by name; every name must be there, with the right shape, and no other
     /// (`torch.nn.Module.load_state_dict`).
+    #[track_caller]
     fn load_state_dict(&self, state: &[(String, Tensor)]) -> Result<()> {
         load(&self.state_dict(), state)
     }
@@ -215,6 +216,7 @@ fn collect<M: Module + ?Sized>(module: &M, keep: impl Fn(&Part) -> bool) -> Vec<
 }
 
 // Checks everything before it changes anything.
+#[track_caller]
 fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)]) -> Result<()> {
     let find = |from: &[(String, Tensor)], name: &str| from.iter().find(|(n, _)| n == name).map(|(_, t)| t.clone());
     let mut wrong = Vec::new();
@@ -233,6 +235,9 @@ fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)]) -> Result<()> {
     if !wrong.is_empty() {
         return Err(Error::Usage { message: format!("the state does not fit: {}", wrong.join("; ")) });
     }
-    no_grad(|| pairs.into_iter().for_each(|(old, new)| drop(old.copy_(&new))));
+    // Copies, not shared buffers: what the caller still holds could not be reused by a step. They run now, so that the
+    // next step is the program that it was.
+    no_grad(|| pairs.into_iter().for_each(|(old, new)| drop(old.copy_(new.copy()))));
+    sync();
     Ok(())
 }

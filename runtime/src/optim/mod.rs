@@ -2,9 +2,13 @@
 //!
 //! One step is one program, however often it runs: step counts and rates go in as numbers, and the state is there, on the
 //! device, before the first step. Parameters and state are replaced in place, so that a barrier can reuse their buffers.
-mod adam;
-mod schedule;
-mod sgd;
+// Public, for a cell names a variable's type by the path that the compiler gives.
+#[doc(hidden)]
+pub mod adam;
+#[doc(hidden)]
+pub mod schedule;
+#[doc(hidden)]
+pub mod sgd;
 
 pub use adam::{Adam, AdamOptions, AdamW};
 pub use schedule::{CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, StepLR};
