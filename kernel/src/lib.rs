@@ -2,6 +2,7 @@
 pub mod cli;
 pub mod engine;
 pub mod eval;
+pub mod footer;
 pub mod magics;
 pub mod repl;
 pub mod wire;

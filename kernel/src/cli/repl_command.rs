@@ -14,7 +14,7 @@ pub fn command() -> Command {
 }
 
 pub fn run(_matches: &ArgMatches) -> ExitCode {
-    match session::start() {
+    match session::start_told() {
         Ok(engine) => repl::run(engine),
         Err(failure) => super::fail_with(&failure),
     }

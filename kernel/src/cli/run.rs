@@ -78,7 +78,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     {
         return super::fail(&format!("{} cannot be the working directory: {e}", folder.display()));
     }
-    let engine = match session::start() {
+    let engine = match session::start_told() {
         Ok(engine) => engine,
         Err(failure) => return super::fail_with(&failure),
     };

@@ -2,6 +2,7 @@
 use crate::engine::{Engine, Failure};
 use crate::eval::RustEngine;
 use crate::eval::install::Installation;
+use crate::footer::WithFooter;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 use std::sync::Arc;
@@ -9,6 +10,11 @@ use std::sync::Arc;
 /// A new session, ready for its first cell.
 pub fn start() -> Result<Arc<dyn Engine>, Failure> {
     Ok(Arc::new(RustEngine::start(Installation::find()?)?))
+}
+
+/// As [`start`], for a person: every cell ends with the line that says what it did.
+pub fn start_told() -> Result<Arc<dyn Engine>, Failure> {
+    Ok(Arc::new(WithFooter(RustEngine::start(Installation::find()?)?)))
 }
 
 /// Ends listening for Ctrl-C when dropped.

@@ -15,6 +15,7 @@ mod metrics;
 mod nearest;
 mod pending;
 mod program;
+mod quiet;
 mod shell;
 mod stablehlo;
 mod time;
@@ -40,6 +41,7 @@ pub const TABLE: &[&dyn Magic] = &[
     &healed::Healed,
     &heal::Heal,
     &budget::Budget,
+    &quiet::Quiet,
     &shell::Shell,
 ];
 

@@ -62,6 +62,7 @@ fn work_off(work: mpsc::Receiver<Ask>) {
 fn run(cell: &RunCell) {
     sys::clear_interrupt();
     store::set_cell(cell.cell);
+    crate::display::place::register(&cell.file, cell.cell);
     crate::insight::cell::begin();
     RUNNING.store(true, Ordering::SeqCst);
     let outcome = match sys::load(&cell.object, &cell.symbol) {
