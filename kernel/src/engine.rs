@@ -2,6 +2,8 @@
 use std::sync::mpsc::Sender;
 use xlazy_mime::Bundle;
 
+pub mod spill;
+
 /// One cell to run.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -95,6 +97,11 @@ pub enum Completeness {
 pub trait Engine: Send + Sync {
     /// Runs one cell to its end and reports what happens through `events`.
     fn execute(&self, request: &Request, events: &mut dyn FnMut(Event)) -> Reply;
+    /// Runs a cell beside the one that is running, where all of it only reads (`%metrics`, `%vars`); `None` says that it
+    /// has to wait for its turn in [`Engine::execute`].
+    fn execute_beside(&self, _request: &Request, _events: &mut dyn FnMut(Event)) -> Option<Reply> {
+        None
+    }
     /// Evaluates an expression for `user_expressions`; its value, or why there is none.
     fn evaluate(&self, expression: &str) -> Result<Bundle, Failure>;
     fn complete(&self, code: &str, cursor: usize) -> Completions;

@@ -83,8 +83,7 @@ pub fn kernel_info(about: &About) -> Value {
         },
         "banner": about.banner,
         "debugger": false,
-        // Comes with protocol 5.5; empty is true, and clients that know the field need not guess.
-        "supported_features": [],
+        "supported_features": ["kernel subshells"],
         "help_links": [
             {"text": "The Rust book", "url": "https://doc.rust-lang.org/book/"},
             {"text": "Rust standard library", "url": "https://doc.rust-lang.org/std/"},

@@ -2,18 +2,25 @@
 use super::content::{About, kernel_info};
 use super::iopub::Iopub;
 use super::message::{Envelope, Message};
-use super::sockets::{Fence, Outbound};
+use super::router::Outbound;
+use super::sockets::Fence;
+use super::subshells::Subshells;
 use crate::engine::{Engine, Failure};
 use serde_json::{Value, json};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// An interrupt is answered after this time at the latest, whatever the engine does.
 const INTERRUPT_LIMIT: Duration = Duration::from_millis(80);
+
+/// By subshell, where the answer goes.
+type Questions = HashMap<Option<String>, Sender<Result<String, String>>>;
 
 pub struct Hub {
     pub envelope: Arc<Envelope>,
@@ -26,10 +33,15 @@ pub struct Hub {
     /// Set by the thread that starts the engine; kernel_info need not wait for it.
     pub engine: OnceLock<Result<Arc<dyn Engine>, Failure>>,
     pub about: About,
-    /// Who waits for a line from the user.
-    pub asking: Mutex<Option<Sender<Result<String, String>>>>,
-    /// Whether an interrupt came since the current cell began, which the engine may not have known of yet.
-    pub interrupted: AtomicBool,
+    /// Who waits for a line from the user, by subshell.
+    pub asking: Mutex<Questions>,
+    pub subshells: Subshells,
+    /// Held while the engine runs a cell, so that a shell knows whether it is its turn.
+    pub turn: Mutex<()>,
+    /// Counts interrupts: a cell sees by it whether one came before its turn, which the engine does not know of.
+    pub interrupts: AtomicU64,
+    /// Where output goes that is more than a front end can show.
+    pub spill: PathBuf,
     /// Told when the kernel is to end.
     pub stop: Notify,
 }
@@ -46,27 +58,44 @@ impl Hub {
     }
 
     pub fn reply_with(&self, out: &Outbound, request: &Message, msg_type: &str, metadata: &Value, content: &Value) {
-        out.send(&request.identities, self.envelope.seal(msg_type, &request.header, metadata, content));
+        out.send(&request.identities, &self.envelope.seal(msg_type, &request.header, metadata, content));
     }
 
     /// Asks the front end that sent the request for a line.
     pub fn ask(&self, request: &Message, prompt: &str, password: bool, answer: Sender<Result<String, String>>) {
-        *self.asking.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        self.asking().insert(request.subshell(), answer);
         self.reply(&self.stdin, request, "input_request", &json!({"prompt": prompt, "password": password}));
     }
 
+    fn asking(&self) -> MutexGuard<'_, Questions> {
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets a question that its cell no longer waits for.
+    pub fn stop_asking(&self, subshell: &Option<String>) {
+        self.asking().remove(subshell);
+    }
+
     /// Gives the answer to whoever asked. Nobody may be asking any more: an answer can come too late.
-    pub fn answer(&self, answer: Result<String, String>) {
-        let asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(asking) = asking {
-            let _ = asking.send(answer);
+    pub fn answer(&self, reply: &Message) {
+        let mut asking = self.asking();
+        // Front ends that know nothing of subshells leave the field out.
+        let asked = match reply.subshell() {
+            id if asking.contains_key(&id) => Some(id),
+            None if asking.len() == 1 => asking.keys().next().cloned(),
+            _ => None,
+        };
+        if let Some(asking) = asked.and_then(|id| asking.remove(&id)) {
+            let _ = asking.send(Ok(super::content::text(&reply.content, "value")));
         }
     }
 
     /// Interrupts the running cell; returns when the engine has taken it in, or after [`INTERRUPT_LIMIT`].
     pub async fn interrupt(&self) {
-        self.interrupted.store(true, Ordering::SeqCst);
-        self.answer(Err("the cell was interrupted".into()));
+        self.interrupts.fetch_add(1, Ordering::SeqCst);
+        for (_, asking) in self.asking().drain() {
+            let _ = asking.send(Err("the cell was interrupted".into()));
+        }
         if let Some(Ok(engine)) = self.engine.get() {
             let engine = engine.clone();
             let taken = tokio::task::spawn_blocking(move || engine.interrupt());
@@ -95,10 +124,27 @@ pub async fn control(hub: Arc<Hub>, out: Outbound, request: Message) {
             // Other front ends of this kernel learn of it here.
             hub.iopub.send(&request.header, "shutdown_reply", content);
         }
+        "create_subshell_request" => {
+            let content = Subshells::create(&hub).map(|id| json!({"status": "ok", "subshell_id": id}));
+            hub.reply(&out, &request, "create_subshell_reply", &answered(content));
+        }
+        "delete_subshell_request" => {
+            let deleted = hub.subshells.delete(&super::content::text(&request.content, "subshell_id"));
+            let content = deleted.map(|()| json!({"status": "ok"}));
+            hub.reply(&out, &request, "delete_subshell_reply", &answered(content));
+        }
+        "list_subshell_request" => {
+            let content = json!({"status": "ok", "subshell_id": hub.subshells.list()});
+            hub.reply(&out, &request, "list_subshell_reply", &content);
+        }
         other => super::log(format_args!("control: no answer to a message of type {other:?}")),
     }
     hub.iopub.status(&request.header, "idle");
     if request.msg_type == "shutdown_request" {
         hub.stop.notify_one();
     }
+}
+
+fn answered(content: Result<Value, Failure>) -> Value {
+    content.unwrap_or_else(|failure| super::content::error(&failure, json!({"status": "error"})))
 }

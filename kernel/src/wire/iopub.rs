@@ -24,8 +24,8 @@ const ITEM_LIMIT: usize = 20_000;
 #[derive(Clone)]
 pub struct Iopub(Arc<Inner>);
 
-#[derive(Default)]
 struct Inner {
+    publisher: Publisher,
     state: Mutex<State>,
     wake: Notify,
     room: Condvar,
@@ -48,8 +48,9 @@ enum Item {
 impl Iopub {
     /// Starts the writer task; call it inside the runtime.
     pub fn start(publisher: Publisher, envelope: Arc<Envelope>) -> Iopub {
-        let inner = Arc::new(Inner::default());
-        tokio::spawn(write(inner.clone(), publisher, envelope));
+        let inner = Inner { publisher, state: Mutex::default(), wake: Notify::new(), room: Condvar::new() };
+        let inner = Arc::new(inner);
+        tokio::spawn(write(inner.clone(), envelope));
         Iopub(inner)
     }
 
@@ -66,14 +67,22 @@ impl Iopub {
         self.send(parent, "status", json!({"execution_state": state}));
     }
 
+    /// Queues a display of a cell, of about so many bytes. Waits while too much is queued or a front end does not keep
+    /// up, so never call it on a task.
+    pub fn show(&self, parent: &Arc<Value>, msg_type: &'static str, content: Value, weight: usize) {
+        let mut state = self.0.lock_when_there_is_room();
+        state.text += weight;
+        drop(state);
+        self.send(parent, msg_type, content);
+        self.0.publisher.wait_for_room();
+    }
+
     /// Queues text of a cell. Waits while too much is queued, so never call it on a task.
     pub fn stream(&self, parent: &Arc<Value>, stderr: bool, text: String) {
         if text.is_empty() {
             return;
         }
-        let full = |s: &mut State| !s.closed && (s.text >= TEXT_LIMIT || s.items.len() >= ITEM_LIMIT);
-        let state = self.0.lock();
-        let mut state = self.0.room.wait_while(state, full).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock_when_there_is_room();
         let (idle, before) = (state.items.is_empty(), state.text);
         state.text += text.len();
         let wake = idle || before / CHUNK != state.text / CHUNK;
@@ -107,9 +116,14 @@ impl Inner {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn lock_when_there_is_room(&self) -> MutexGuard<'_, State> {
+        let full = |s: &mut State| !s.closed && (s.text >= TEXT_LIMIT || s.items.len() >= ITEM_LIMIT);
+        self.room.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-async fn write(inner: Arc<Inner>, publisher: Publisher, envelope: Arc<Envelope>) {
+async fn write(inner: Arc<Inner>, envelope: Arc<Envelope>) {
     let mut sent = Instant::now() - GATHER;
     loop {
         inner.wake.notified().await;
@@ -136,7 +150,7 @@ async fn write(inner: Arc<Inner>, publisher: Publisher, envelope: Arc<Envelope>)
             continue;
         }
         for item in items {
-            publish(item, &publisher, &envelope);
+            publish(item, &inner.publisher, &envelope);
             // Encoding a large batch must not keep the heartbeat waiting.
             tokio::task::consume_budget().await;
         }

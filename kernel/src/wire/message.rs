@@ -74,6 +74,13 @@ pub struct Message {
     pub buffers: Vec<Bytes>,
 }
 
+impl Message {
+    /// The subshell that the message is for (JEP 91); None is the main one.
+    pub fn subshell(&self) -> Option<String> {
+        self.header.get("subshell_id").and_then(Value::as_str).map(str::to_owned)
+    }
+}
+
 /// Why a message was dropped.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reject {

@@ -1,7 +1,8 @@
 //! Jupyter messaging 5.4 over ZeroMQ: sees only [`crate::engine::Engine`], and knows nothing of Rust or tensors.
 //!
-//! A request goes: ROUTER socket (`sockets`) → [`message::parse`] → the shell thread (`shell`), or at once for control
-//! (`hub`) → the engine → its events through `iopub` (gathered, in order) → `publisher` (a queue per subscriber).
+//! A request goes: ROUTER socket (`router`, `sockets`) → [`message::parse`] → the thread of its shell (`shell`, chosen by
+//! `subshells`), or at once for control (`hub`) → the engine → its events through `iopub` (gathered, in order) →
+//! `publisher` (a queue per subscriber). Both kinds of socket write through `outgoing` and speak `zmtp`.
 use std::io::Write;
 
 mod content;
@@ -9,10 +10,14 @@ mod history;
 mod hub;
 mod iopub;
 pub mod message;
+mod outgoing;
 mod publisher;
+mod router;
 mod serve;
 mod shell;
 mod sockets;
+mod subshells;
+mod zmtp;
 
 pub use serve::{Options, connection, serve};
 

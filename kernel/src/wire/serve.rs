@@ -1,21 +1,23 @@
 //! Brings the channels up from a connection file, and down again: on request, on a signal, when the parent dies.
-use super::content::{About, text};
+use super::content::About;
 use super::history::History;
 use super::hub::{Hub, control};
 use super::iopub::{Iopub, sealed};
 use super::message::{Envelope, Key};
 use super::publisher::{Limits, Publisher, Welcome};
-use super::shell::{Arrival, Arrivals, Shell};
-use super::sockets::{heartbeat, read, router};
+use super::router::{Outbound, router};
+use super::shell::Shell;
+use super::sockets::{heartbeat, read};
+use super::subshells::Subshells;
 use crate::engine::{Engine, Failure};
-use jupyter_protocol::connection_info::{ConnectionInfo, Transport};
+use jupyter_protocol::connection_info::ConnectionInfo;
 use jupyter_protocol::messaging::IoPubWelcome;
 use serde_json::json;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -25,9 +27,7 @@ use tokio::sync::mpsc::unbounded_channel;
 /// How long an engine may take to shut down before the process ends anyway.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(3);
 
-/// How long the last messages may take to leave. The ROUTER sockets do not say when theirs have left, so this time is
-/// always spent; a reply on a local connection needs a small part of it.
-const LINGER: Duration = Duration::from_millis(50);
+/// How long the last messages may take to leave.
 const DRAIN_LIMIT: Duration = Duration::from_millis(500);
 
 const PARENT_INTERVAL: Duration = Duration::from_secs(1);
@@ -46,6 +46,13 @@ pub struct Options {
 pub fn connection(file: &Path) -> io::Result<ConnectionInfo> {
     let bad = |e: &dyn std::fmt::Display| io::Error::other(format!("connection file {}: {e}", file.display()));
     let bytes = std::fs::read(file).map_err(|e| bad(&e))?;
+    if std::fs::metadata(file).is_ok_and(|m| m.mode() & 0o077 != 0) {
+        // Whoever has the key can run code as this user. The file is Jupyter's, so only Jupyter's settings help.
+        super::log(format_args!(
+            "others can read the connection file {}, and with its key run code here",
+            file.display()
+        ));
+    }
     serde_json::from_slice(&bytes).map_err(|e| bad(&e))
 }
 
@@ -70,12 +77,13 @@ where
 {
     let envelope = Arc::new(Envelope::new(key.clone()));
     let publisher = bind_iopub(connection, envelope.clone()).await?;
-    let (hb, hb_reader, _) = router(&connection.hb_url()).await?;
-    let (control_out, control_reader, _) = router(&connection.control_url()).await?;
-    let (stdin, stdin_reader, _) = router(&connection.stdin_url()).await?;
-    let (shell, shell_reader, _) = router(&connection.shell_url()).await?;
+    let (hb, hb_reader) = router("heartbeat", &connection.hb_url()).await?;
+    let (control_out, control_reader) = router("control", &connection.control_url()).await?;
+    let (stdin, stdin_reader) = router("stdin", &connection.stdin_url()).await?;
+    let (shell, shell_reader) = router("shell", &connection.shell_url()).await?;
 
     let (fences, shell_fences) = unbounded_channel();
+    let (subshells, requests) = Subshells::new();
     let Options { history, version, rust_version, banner } = options;
     let hub = Arc::new(Hub {
         iopub: Iopub::start(publisher.clone(), envelope.clone()),
@@ -87,7 +95,10 @@ where
         engine: OnceLock::new(),
         about: About { version, rust_version, banner },
         asking: Default::default(),
-        interrupted: Default::default(),
+        subshells,
+        turn: Default::default(),
+        interrupts: Default::default(),
+        spill: spill_folder(history.as_deref()),
         stop: Notify::new(),
     });
     hub.iopub.status(&Arc::new(json!({})), "starting");
@@ -96,11 +107,10 @@ where
     thread::Builder::new().name("engine-start".into()).spawn(move || {
         let _ = starting.engine.set(engine());
     })?;
-    let (arrivals, requests) = (Arrivals::default(), mpsc::channel());
-    let shell = (hub.clone(), arrivals.clone());
+    let shell = hub.clone();
     thread::Builder::new()
         .name("shell".into())
-        .spawn(move || Shell::new(shell.0, History::open(history), shell.1).run(requests.1))?;
+        .spawn(move || Shell::new(shell, History::open(history), None).run(requests))?;
 
     tokio::spawn(heartbeat(hb_reader, hb));
     tokio::spawn(read(shell_reader, "shell", key.clone(), shell_fences, {
@@ -110,10 +120,7 @@ where
             "shutdown_request" | "interrupt_request" => {
                 tokio::spawn(control(hub.clone(), hub.shell.clone(), message));
             }
-            _ => {
-                let number = arrivals.fetch_add(1, Ordering::AcqRel) + 1;
-                let _ = requests.0.send(Arrival { number, message });
-            }
+            _ => hub.subshells.route(&hub, message),
         }
     }));
     tokio::spawn(read(control_reader, "control", key.clone(), unbounded_channel().1, {
@@ -125,7 +132,7 @@ where
     tokio::spawn(read(stdin_reader, "stdin", key, unbounded_channel().1, {
         let hub = hub.clone();
         move |message| match message.msg_type.as_str() {
-            "input_reply" => hub.answer(Ok(text(&message.content, "value"))),
+            "input_reply" => hub.answer(&message),
             other => super::log(format_args!("stdin: no use for a message of type {other:?}")),
         }
     }));
@@ -144,16 +151,15 @@ async fn bind_iopub(connection: &ConnectionInfo, envelope: Arc<Envelope>) -> io:
         frames[0] = bytes::Bytes::copy_from_slice(topic);
         frames
     });
-    let bound = match connection.transport {
-        Transport::TCP => {
-            Publisher::bind_tcp(&connection.ip, connection.iopub_port, welcome, Limits::default()).await.map(|b| b.0)
-        }
-        Transport::IPC => {
-            let url = connection.iopub_url();
-            Publisher::bind_ipc(Path::new(url.trim_start_matches("ipc://")), welcome, Limits::default()).await
-        }
-    };
-    bound.map_err(|e| io::Error::other(format!("cannot listen on {}: {e}", connection.iopub_url())))
+    Publisher::bind(&connection.iopub_url(), welcome, Limits::default()).await
+}
+
+/// Beside the history, or, where nothing is kept, among the temporary files.
+fn spill_folder(history: Option<&Path>) -> PathBuf {
+    match history.and_then(Path::parent) {
+        Some(state) => state.join("output"),
+        None => std::env::temp_dir().join(format!("xlazy-output-{}", std::process::id())),
+    }
 }
 
 async fn wait_for_the_end(hub: &Arc<Hub>) -> io::Result<()> {
@@ -199,6 +205,7 @@ async fn bring_down(hub: &Arc<Hub>, publisher: &Publisher) {
         let _ = tokio::time::timeout(SHUTDOWN_LIMIT, ended).await;
     }
     hub.iopub.close();
-    let _ = tokio::time::timeout(DRAIN_LIMIT, publisher.drained()).await;
-    tokio::time::sleep(LINGER).await;
+    let replies = async |out: &Outbound| out.drained().await;
+    let all = async { tokio::join!(publisher.drained(), replies(&hub.control), replies(&hub.shell)) };
+    let _ = tokio::time::timeout(DRAIN_LIMIT, all).await;
 }

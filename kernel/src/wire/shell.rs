@@ -3,17 +3,19 @@ use super::content::{self, Execute, byte_offset, number, text};
 use super::history::History;
 use super::hub::Hub;
 use super::message::{Message, timestamp};
+use crate::engine::spill::{Limits, Spill};
 use crate::engine::{Completions, Engine, Event, Failure, Reply, Request};
 use jupyter_protocol::ExecutionCount;
 use jupyter_protocol::messaging::{ClearOutput, ExecuteInput};
 use serde_json::{Map, Value, json};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, TryLockError};
 use std::time::SystemTime;
 use tokio::sync::oneshot;
+use xlazy_mime::{Bundle, Content};
 
 /// Insight events a reply carries along; a cell can cause any number.
 const INSIGHT_LIMIT: usize = 200;
@@ -24,13 +26,11 @@ pub struct Arrival {
     pub message: Message,
 }
 
-/// Counts arrivals; the reader counts up, the shell thread asks how far it has come.
-pub type Arrivals = Arc<AtomicU64>;
-
 pub struct Shell {
     hub: Arc<Hub>,
     history: History,
-    arrivals: Arrivals,
+    /// The subshell's; None for the main one.
+    id: Option<String>,
     /// The number of the last cell that got one.
     count: u64,
     /// Execute requests up to this arrival are not run, because a cell before them failed.
@@ -38,8 +38,8 @@ pub struct Shell {
 }
 
 impl Shell {
-    pub fn new(hub: Arc<Hub>, history: History, arrivals: Arrivals) -> Shell {
-        Shell { hub, history, arrivals, count: 0, abort_through: 0 }
+    pub fn new(hub: Arc<Hub>, history: History, id: Option<String>) -> Shell {
+        Shell { hub, history, id, count: 0, abort_through: 0 }
     }
 
     /// Takes requests until nobody can send any.
@@ -112,7 +112,7 @@ impl Shell {
         let started = timestamp(SystemTime::now());
         let cell = self.count + 1;
         let iopub = &self.hub.iopub;
-        self.hub.interrupted.store(false, Ordering::SeqCst);
+        let interrupts = self.hub.interrupts.load(Ordering::SeqCst);
         if !asked.silent {
             let input = ExecuteInput { code: asked.code.clone(), execution_count: ExecutionCount::new(cell as usize) };
             iopub.send(&message.header, "execute_input", content::typed(input));
@@ -133,16 +133,18 @@ impl Shell {
             insight: vec![],
             result: String::new(),
         };
+        let mut spill = Spill::new(Limits::LIVE, &self.hub.spill, cell);
         let reply = match self.hub.engine() {
-            // While the engine was starting there was nobody to pass the interrupt on to.
-            Ok(_) if self.hub.interrupted.load(Ordering::SeqCst) => Reply::Interrupted,
-            Ok(engine) => catch_unwind(AssertUnwindSafe(|| engine.execute(&request, &mut |event| outputs.take(event))))
-                .unwrap_or_else(|panic| Reply::Error(internal(panic))),
+            Ok(engine) => {
+                let mut events = |event| spill.pass(event, &mut |event| outputs.take(event));
+                let run = AssertUnwindSafe(|| self.run_cell(engine.as_ref(), &request, interrupts, &mut events));
+                catch_unwind(run).unwrap_or_else(|panic| Reply::Error(internal(panic)))
+            }
             Err(failure) => Reply::Error(failure.clone()),
         };
+        spill.end(&mut |event| outputs.take(event));
         let Outputs { pages, insight, result, .. } = outputs;
-        // A question the cell no longer waits for.
-        self.hub.asking.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.hub.stop_asking(&self.id);
         if asked.store_history {
             self.count = cell;
             self.history.add(cell, &asked.code, &result);
@@ -169,6 +171,29 @@ impl Shell {
         self.hub.reply_with(&self.hub.shell, message, "execute_reply", &metadata, &content);
     }
 
+    /// Runs a cell when it is its turn, or beside the one of another shell where that is possible.
+    fn run_cell(
+        &self,
+        engine: &dyn Engine,
+        request: &Request,
+        interrupts: u64,
+        events: &mut dyn FnMut(Event),
+    ) -> Reply {
+        let _turn = match self.hub.turn.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+            Err(TryLockError::WouldBlock) => match engine.execute_beside(request, events) {
+                Some(reply) => return reply,
+                None => self.hub.turn.lock().unwrap_or_else(PoisonError::into_inner),
+            },
+        };
+        // While the engine was starting, or ran another cell, the interrupt could not be passed on for this one.
+        if self.hub.interrupts.load(Ordering::SeqCst) != interrupts {
+            return Reply::Interrupted;
+        }
+        engine.execute(request, events)
+    }
+
     fn evaluate(&self, asked: &Execute) -> Value {
         let evaluate = |expression: &str| self.ask(|engine| content::expression(engine.evaluate(expression)));
         asked.user_expressions.iter().map(|(name, expression)| (name.clone(), evaluate(expression))).collect()
@@ -180,7 +205,7 @@ impl Shell {
         if self.hub.fences.send(fence).is_ok() {
             let _ = passed.blocking_recv();
         }
-        self.abort_through = self.arrivals.load(Ordering::Acquire);
+        self.abort_through = self.hub.subshells.arrived();
     }
 }
 
@@ -222,17 +247,26 @@ impl Outputs<'_> {
                 let transient = id.map_or_else(|| json!({}), |id| json!({"display_id": id}));
                 let msg_type = if update { "update_display_data" } else { "display_data" };
                 let shown = json!({"data": content::data(&bundle), "metadata": {}, "transient": transient});
-                iopub.send(parent, msg_type, shown);
+                iopub.show(parent, msg_type, shown, weight(&bundle));
             }
             Event::Result(bundle) => {
                 self.result = bundle.plain().to_owned();
                 let data = content::data(&bundle);
                 let shown = json!({"execution_count": self.cell, "data": data, "metadata": {}});
-                iopub.send(parent, "execute_result", shown);
+                iopub.show(parent, "execute_result", shown, weight(&bundle));
             }
-            Event::ClearOutput { wait } => iopub.send(parent, "clear_output", content::typed(ClearOutput { wait })),
+            Event::ClearOutput { wait } => iopub.show(parent, "clear_output", content::typed(ClearOutput { wait }), 0),
         }
     }
+}
+
+/// About how many bytes a bundle will be as a message.
+fn weight(bundle: &Bundle) -> usize {
+    let size = |content: &Content| match content {
+        Content::Text(text) => text.len(),
+        Content::Bytes(bytes) => bytes.len() / 3 * 4,
+    };
+    bundle.entries.iter().map(|(_, content)| size(content)).sum()
 }
 
 fn cursor(asked: &Map<String, Value>, code: &str) -> usize {

@@ -1,4 +1,5 @@
 //! An engine for protocol tests: each line of a cell is one command of a toy language.
+use std::fmt::Write;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex};
 use xlazy_kernel::engine::{Candidate, Completeness, Completions, Engine, Event, Failure, Reply, Request};
@@ -46,6 +47,14 @@ impl MockEngine {
             // `lines N`: N short lines, each an event of its own.
             "lines" => (0..rest.parse().unwrap_or(0u32))
                 .for_each(|n| emit(Event::Stream { stderr: false, text: format!("line {n}\n") })),
+            // `flood N`: N lines in frames of some kilobytes, as the session sends them.
+            "flood" => flood(rest.parse().unwrap_or(0), emit),
+            // `pictures N BYTES`: N displays.
+            "pictures" => {
+                let (count, bytes) = rest.split_once(' ').unwrap_or((rest, "1"));
+                let picture = "x".repeat(bytes.parse().unwrap_or(1));
+                (0..count.parse().unwrap_or(0u32)).for_each(|_| emit(show(None, false, &picture)));
+            }
             "bytes" => emit(Event::Stream { stderr: false, text: "x".repeat(rest.parse().unwrap_or(0)) }),
             "display" => emit(show(None, false, rest)),
             "show" => emit(show(Some("d1"), false, rest)),
@@ -80,6 +89,17 @@ impl MockEngine {
     }
 }
 
+fn flood(lines: u64, emit: &mut dyn FnMut(Event)) {
+    let mut text = String::new();
+    for n in 0..lines {
+        let _ = writeln!(text, "line {n}");
+        if text.len() > 32 << 10 {
+            emit(Event::Stream { stderr: false, text: std::mem::take(&mut text) });
+        }
+    }
+    emit(Event::Stream { stderr: false, text });
+}
+
 fn failure(message: &str) -> Failure {
     let shown = format!("\u{1b}[31mMockError\u{1b}[0m: {message}");
     Failure { name: "MockError".into(), message: message.into(), traceback: vec![shown] }
@@ -95,6 +115,12 @@ impl Engine for MockEngine {
         self.saw(Call::Execute(request.code.clone()));
         let run = request.code.lines().try_for_each(|line| self.line(line.trim(), request, events));
         run.err().unwrap_or(Reply::Ok)
+    }
+
+    fn execute_beside(&self, request: &Request, events: &mut dyn FnMut(Event)) -> Option<Reply> {
+        let reads = request.code.strip_prefix("read ")?;
+        events(Event::Result(Bundle::text(reads)));
+        Some(Reply::Ok)
     }
 
     fn evaluate(&self, expression: &str) -> Result<Bundle, Failure> {

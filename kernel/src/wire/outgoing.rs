@@ -1,0 +1,122 @@
+//! What waits to be written to one connection: queued from any thread, written by one task, and bounded.
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncWrite, AsyncWriteExt, BufWriter};
+use tokio::sync::Notify;
+
+const BUFFER: usize = 64 << 10;
+
+/// A large message is written in pieces, so that one can see that it gets on.
+const PIECE: usize = 256 << 10;
+
+#[derive(Default)]
+pub struct Outgoing {
+    state: Mutex<State>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Bytes>,
+    /// In the queue and in the write under way.
+    waiting: usize,
+    /// When the peer last took something.
+    moved: Option<Instant>,
+    closed: bool,
+}
+
+impl Outgoing {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues encoded frames; never waits. A peer that leaves more than `limit` bytes waiting is given up: false.
+    pub fn push(&self, message: Bytes, limit: usize) -> bool {
+        let mut state = self.lock();
+        if !state.closed && state.waiting + message.len() > limit {
+            state.close();
+            drop(state);
+            self.wake.notify_one();
+            return false;
+        }
+        if !state.closed {
+            state.waiting += message.len();
+            state.queue.push_back(message);
+        }
+        drop(state);
+        self.wake.notify_one();
+        true
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.lock().waiting
+    }
+
+    /// Whether more than `bytes` wait for a peer that does read, if slowly.
+    pub fn lags(&self, bytes: usize, patience: Duration) -> bool {
+        let state = self.lock();
+        state.waiting > bytes && state.moved.is_some_and(|t| t.elapsed() < patience)
+    }
+
+    pub fn close(&self) {
+        self.lock().close();
+        self.wake.notify_one();
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Writes the queue until the peer leaves or the queue is closed; `told` runs whenever some of it has gone.
+    pub async fn write(&self, writer: impl AsyncWrite + Unpin, told: impl Fn()) -> io::Result<()> {
+        let mut writer = BufWriter::with_capacity(BUFFER, writer);
+        // What may still sit in the buffer; it counts as waiting until it is flushed.
+        let mut buffered = 0;
+        loop {
+            let next = {
+                let mut state = self.lock();
+                if state.closed {
+                    return Ok(());
+                }
+                state.queue.pop_front()
+            };
+            if let Some(message) = next {
+                for piece in message.chunks(PIECE) {
+                    writer.write_all(piece).await?;
+                    let held = (buffered + piece.len()).min(BUFFER);
+                    self.written(buffered + piece.len() - held);
+                    buffered = held;
+                }
+                told();
+                continue;
+            }
+            writer.flush().await?;
+            let left = self.written(std::mem::take(&mut buffered));
+            told();
+            if left == 0 {
+                self.wake.notified().await;
+            }
+        }
+    }
+
+    /// Takes bytes off the account; returns how many still wait.
+    fn written(&self, bytes: usize) -> usize {
+        let mut state = self.lock();
+        state.waiting = state.waiting.saturating_sub(bytes);
+        if bytes > 0 {
+            state.moved = Some(Instant::now());
+        }
+        state.waiting
+    }
+}
+
+impl State {
+    fn close(&mut self) {
+        self.closed = true;
+        self.queue = VecDeque::new();
+        self.waiting = 0;
+    }
+}
