@@ -200,7 +200,7 @@ fn gradients_are_clipped_to_a_norm() {
     let clipped = |max: f64| {
         w.set_grad(None);
         (&w * tensor([3.0, 4.0])).sum().backward();
-        let norm = optim::clip_grad_norm_(&[w.clone()], max).item();
+        let norm = optim::clip_grad_norm_(std::slice::from_ref(&w), max).item();
         (norm, w.grad().unwrap().norm().item())
     };
     let (norm, after) = clipped(1.0);

@@ -59,7 +59,7 @@ impl EmbeddingBag {
         let rows = indices.embedding(&self.weight);
         // The bag of a place is the last one that has begun: that passes over empty bags.
         let places = Tensor::arange(0, indices.numel(), 1);
-        let begun = places.unsqueeze(0).ge(&offsets.unsqueeze(1)).to(DType::I64);
+        let begun = places.unsqueeze(0).ge(offsets.unsqueeze(1)).to(DType::I64);
         let bag = begun.sum_dim(0, false) - 1;
         let zeros = Tensor::zeros([offsets.numel(), self.weight.size(1)]).to(self.weight.dtype());
         zeros.index_add(0, &bag, &rows)

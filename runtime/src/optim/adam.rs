@@ -55,7 +55,7 @@ impl State {
                 if weight_decay != 0.0 {
                     match decoupled {
                         true => old = p * n.get(0, dtype, 0, 1.0 - lr * weight_decay),
-                        false => g = g + p * n.get(1, dtype, 0, weight_decay),
+                        false => g = g.add(p * n.get(1, dtype, 0, weight_decay)),
                     }
                 }
                 let (m, v) = (&self.means[i], &self.squares[i]);

@@ -63,7 +63,7 @@ impl Optimizer for SGD {
                 let Some(mut d) = p.grad() else { continue };
                 let dtype = p.dtype();
                 if weight_decay != 0.0 {
-                    d = d + p * n.get(0, dtype, 0, weight_decay);
+                    d = d.add(p * n.get(0, dtype, 0, weight_decay));
                 }
                 if momentum != 0.0 {
                     let m = n.get(1, dtype, 0, momentum);
