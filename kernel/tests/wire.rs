@@ -341,3 +341,55 @@ fn tcp_heartbeat_and_round_trip_time() {
     println!("execute to idle and reply, client included: median {median:?}, 90 % {:?}", times[180]);
     assert!(median < Duration::from_millis(20), "a delayed acknowledgement or a sleep is in the way: {median:?}");
 }
+
+#[test]
+fn nobody_else_can_connect_or_read() {
+    let tcp = Kernel::start_with(client::Setup { tcp: true, ..Default::default() });
+    let info = tcp.info();
+    let listening = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    for port in [info.shell_port, info.iopub_port, info.stdin_port, info.control_port, info.hb_port] {
+        let address = format!(":{port:04X} 00000000:0000 0A");
+        let lines: Vec<&str> = listening.lines().filter(|l| l.contains(&address)).collect();
+        assert!(lines.len() == 1 && lines[0].contains(&format!("0100007F{address}")), "{port}: {lines:?}");
+    }
+    let folder = client::Folder::new();
+    let history = folder.path().join("history.jsonl");
+    let mut ipc = Kernel::start_with(client::Setup { history: Some(history.clone()), ..Default::default() });
+    ipc.execute(json!({"code": "1"}));
+    let socket = ipc.info().shell_url().trim_start_matches("ipc://").to_owned();
+    for private in [std::path::Path::new(&socket), &history] {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(private).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600, "{}", private.display());
+    }
+    drop(ipc);
+    assert!(!std::path::Path::new(&socket).exists(), "a kernel takes its sockets with it");
+}
+
+#[test]
+fn requests_in_any_order_are_answered_in_theirs() {
+    let mut kernel = Kernel::start();
+    let asks = [
+        ("comm_info_request", json!({})),
+        ("execute_request", json!({"code": "1"})),
+        ("history_request", json!({"hist_access_type": "range", "session": -99, "start": -5, "stop": null})),
+        ("is_complete_request", json!({})),
+        ("inspect_request", json!({"cursor_pos": "x"})),
+        ("execute_request", json!({})),
+        ("complete_request", json!({"code": "p", "cursor_pos": -1})),
+        ("kernel_info_request", json!({"code": 3})),
+    ];
+    for (ask, content) in &asks {
+        kernel.send_shell(ask, content.clone());
+    }
+    for (ask, _) in &asks {
+        assert_eq!(kernel.shell()["msg_type"].as_str().unwrap(), ask.replace("request", "reply"));
+    }
+    // An answer that nobody asked for, and a request on a channel that it does not belong to.
+    let stray = [kernel.frames("input_reply", json!({"value": 3})), kernel.frames("execute_request", json!({}))];
+    for frames in stray {
+        kernel.send_stdin_frames(frames.clone());
+        kernel.send_control_frames(frames);
+    }
+    kernel.drain_idles(asks.len());
+    assert_eq!(kernel.ask_control_only("kernel_info_request", json!({}))["content"]["status"], "ok");
+}

@@ -33,10 +33,11 @@ impl Outgoing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues encoded frames; never waits. A peer that leaves more than `limit` bytes waiting is given up: false.
+    /// Queues encoded frames; never waits. A peer that has left more than `limit` bytes waiting is given up: false.
+    /// One message may be longer than that.
     pub fn push(&self, message: Bytes, limit: usize) -> bool {
         let mut state = self.lock();
-        if !state.closed && state.waiting + message.len() > limit {
+        if !state.closed && state.waiting > limit {
             state.close();
             drop(state);
             self.wake.notify_one();

@@ -32,7 +32,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { wait: 64 << 20, drop_text: 32 << 20, close: 512 << 20 }
+        Limits { wait: 64 << 20, drop_text: 32 << 20, close: 128 << 20 }
     }
 }
 

@@ -10,8 +10,10 @@ use tokio::io::BufReader;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// The longest message, and the most that may wait for a peer that does not read.
+/// The longest message.
 const MESSAGE_LIMIT: u64 = 512 << 20;
+/// The most that may wait for a peer that does not read.
+const WAITING_LIMIT: usize = 128 << 20;
 /// The most frames of one message: real ones have a dozen, and a few hundred buffers.
 const FRAME_COUNT: usize = 100_000;
 const PEER_LIMIT: usize = 1024;
@@ -68,7 +70,7 @@ impl Outbound {
         let mut all = identities.iter().chain(frames);
         let Some(peer) = all.next().and_then(|identity| self.0.lock().get(identity).cloned()) else { return };
         let rest: Vec<Bytes> = all.cloned().collect();
-        if !peer.push(encode(&rest), MESSAGE_LIMIT as usize) {
+        if !peer.push(encode(&rest), WAITING_LIMIT) {
             super::log(format_args!("{}: a front end that stopped reading is disconnected", self.0.channel));
         }
     }
@@ -143,7 +145,7 @@ async fn read(
             let frame = read_frame(reader, left).await?;
             if frame.is_command() {
                 if let Some(pong) = frame.pong() {
-                    peer.push(pong, MESSAGE_LIMIT as usize);
+                    peer.push(pong, WAITING_LIMIT);
                 }
                 continue;
             }
