@@ -24,6 +24,9 @@ REAL = {
     "loop_forever": "let mut n = 0u64; loop { n = n.wrapping_add(1); }",
     "ask_for_input": 'let name = input("name?");',
     "good": "1 + 1",
+    "flood": 'for n in 0..10_000_000 { println!("line {n}"); }',
+    "raw_bytes": r'use std::io::Write; std::io::stdout().write_all(b"\xff\xfe ok\n").unwrap();',
+    "ask_for_password": 'let secret = input_password("secret?");',
 }
 
 MOCK = {
@@ -44,6 +47,8 @@ MOCK = {
     "loop_forever": "wait",
     "ask_for_input": "input name?",
     "good": "1+1",
+    "flood": "flood 10000000",
+    "ask_for_password": "password secret?",
 }
 
 SAMPLES = REAL if os.environ.get("XLAZY_KERNEL", "real") == "real" else MOCK

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from queue import Empty
 
 import jupyter_kernel_test
@@ -16,7 +17,7 @@ from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from samples import SAMPLES
+from samples import REAL, SAMPLES
 
 SUITE = {name: value for name, value in SAMPLES.items() if hasattr(jupyter_kernel_test.KernelTests, name)}
 
@@ -189,6 +190,120 @@ def test_input_is_asked_for_and_answered(kernel):
     assert client.get_stdin_msg(timeout=60)["content"]["prompt"] == "name?"
     client.input("Ada")
     assert status(client, id)["status"] == "ok"
+
+
+def test_input_is_refused_where_the_front_end_does_not_allow_it(kernel):
+    _, client = kernel
+    for cell in ("ask_for_input", "ask_for_password"):
+        reply = status(client, client.execute(SAMPLES[cell], allow_stdin=False))
+        assert reply["status"] == "error" and len(reply["evalue"].split()) > 4, reply
+    assert status(client, client.execute(SAMPLES["good"]))["status"] == "ok"
+
+
+def on_subshell(client, id, kind, content):
+    """jupyter_client has no words for subshells yet; a header field is all there is to it."""
+    message = client.session.msg(kind, content)
+    message["header"]["subshell_id"] = id
+    client.shell_channel.send(message)
+    while True:
+        reply = client.get_shell_msg(timeout=60)
+        if reply["parent_header"]["msg_id"] == message["header"]["msg_id"]:
+            return reply
+
+
+def control(client, kind, content):
+    message = client.session.msg(kind, content)
+    client.control_channel.send(message)
+    while True:
+        reply = client.get_control_msg(timeout=60)
+        if reply["parent_header"]["msg_id"] == message["header"]["msg_id"]:
+            return reply["content"]
+
+
+def test_a_subshell_answers_while_a_cell_runs(kernel):
+    manager, client = kernel
+    info = client.kernel_info(reply=True, timeout=60)["content"]
+    assert "kernel subshells" in info["supported_features"]
+    status(client, client.execute(SAMPLES["prepare"]))
+    id = client.execute(SAMPLES["loop_forever"])
+    wait_for_busy(client, id)
+    subshell = control(client, "create_subshell_request", {})["subshell_id"]
+    assert control(client, "list_subshell_request", {})["subshell_id"] == [subshell]
+    sample = SAMPLES["completion_samples"][-1 if SAMPLES is REAL else 0]
+    asked = {"code": sample["text"], "cursor_pos": len(sample["text"])}
+    began = time.monotonic()
+    reply = on_subshell(client, subshell, "complete_request", asked)
+    assert set(sample["matches"]) <= set(reply["content"]["matches"])
+    assert on_subshell(client, subshell, "is_complete_request", {"code": "1"})["content"]["status"] == "complete"
+    code = SAMPLES["code_inspect_sample"]
+    assert on_subshell(client, subshell, "inspect_request", {"code": code, "cursor_pos": 1})["content"]["found"]
+    print(f"three answers on a subshell beside a cell: {(time.monotonic() - began) * 1e3:.1f} ms")
+    manager.interrupt_kernel()
+    assert status(client, id)["status"] == "error"
+    ran = on_subshell(client, subshell, "execute_request", {"code": SAMPLES["good"], "silent": False})
+    assert (ran["content"]["status"], ran["content"]["execution_count"]) == ("ok", 1)
+    assert control(client, "delete_subshell_request", {"subshell_id": subshell}) == {"status": "ok"}
+    assert on_subshell(client, subshell, "execute_request", {"code": SAMPLES["good"]})["content"]["status"] == "error"
+
+
+def outputs(client, id):
+    while True:
+        message = client.get_iopub_msg(timeout=60)
+        if message["parent_header"].get("msg_id") == id:
+            yield message
+            if message["content"].get("execution_state") == "idle":
+                return
+
+
+def test_ten_million_lines(kernel):
+    manager, client = kernel
+    status(client, client.execute(SAMPLES["good"]))
+    began = time.monotonic()
+    messages = list(outputs(client, client.execute(SAMPLES["flood"])))
+    text = "".join(m["content"]["text"] for m in messages if m["content"].get("name") == "stdout")
+    note = "".join(m["content"]["text"] for m in messages if m["content"].get("name") == "stderr")
+    peak = Path(f"/proc/{manager.provisioner.pid}/status").read_text().split("VmHWM:")[1].split("\n")[0].strip()
+    print(f"ten million lines: {time.monotonic() - began:.1f} s, {len(messages)} messages, kernel's peak {peak}")
+    assert text.endswith("line 9999999\n") and len(text) < 12 << 20
+    file = Path(note.split("it goes on in ")[1].split("]")[0])
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.read_bytes().endswith(b"line 9999999\n")
+    file.unlink()
+    assert int(peak.split()[0]) < 150 << 10
+    assert status(client, client.execute(SAMPLES["good"]))["status"] == "ok"
+
+
+if "raw_bytes" in SAMPLES:  # the mock has no bytes
+
+    def test_bytes_that_are_no_text_are_shown(kernel):
+        _, client = kernel
+        messages = list(outputs(client, client.execute(SAMPLES["raw_bytes"])))
+        assert "\ufffd\ufffd ok\n" in "".join(m["content"].get("text", "") for m in messages)
+
+
+def test_over_unix_sockets():
+    manager = KernelManager(kernel_name="xlazy-test", transport="ipc")
+    manager.start_kernel()
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=60)
+        assert status(client, client.execute(SAMPLES["good"]))["status"] == "ok"
+        assert os.stat(manager.connection_file).st_mode & 0o777 == 0o600
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def test_a_second_front_end_joins(kernel):
+    """Of the same Jupyter session even, so with the same identity on its sockets."""
+    manager, first = kernel
+    second = manager.client()
+    second.start_channels()
+    second.wait_for_ready(timeout=60)
+    for client in (first, second, first):
+        assert status(client, client.execute(SAMPLES["good"]))["status"] == "ok"
+    second.stop_channels()
 
 
 def test_the_heart_beats(kernel):
