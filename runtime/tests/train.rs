@@ -106,6 +106,35 @@ fn nodes_of_a_module_carry_the_users_line() {
 }
 
 #[test]
+fn every_layer_carries_the_users_line() {
+    let _alone = alone();
+    let picture = Tensor::ones([2, 4, 6, 6]);
+    let sequence = Tensor::ones([2, 3, 4]);
+    let conv = nn::Conv2d::new(4, 4, 3);
+    let batch_norm = nn::BatchNorm2d::new(4);
+    let group_norm = nn::GroupNorm::new(2, 4);
+    let layer_norm = nn::LayerNorm::new(4);
+    let attention = nn::MultiheadAttention::new(4, 2);
+    let (line, all) = (
+        line!() + 1,
+        [
+            conv.forward(&picture),
+            batch_norm.forward(&picture),
+            group_norm.forward(&picture),
+            layer_norm.forward(&sequence),
+            attention.forward(&sequence),
+            nn::functional::cross_entropy(&Tensor::ones([2, 3]), &tensor([0, 1])),
+            conv.weight.clone(),
+        ],
+    );
+    for (i, y) in all.iter().enumerate() {
+        let at = y.location();
+        assert_eq!(at.file(), file!(), "{i}: {at}");
+        assert!(at.line().abs_diff(line) < 12, "{i}: {at}");
+    }
+}
+
+#[test]
 fn names_states_and_modes() {
     let _alone = alone();
     struct Net {
@@ -138,6 +167,10 @@ fn names_states_and_modes() {
     assert_eq!(zeros(&a), 0);
     a.train(true);
     assert!(zeros(&a) > 50);
+    assert_eq!(
+        a.summary().plain(),
+        "body.0.weight  [3,2]  6\nheads.0.weight [1,3]  3\nheads.0.bias   [1]    1\n10 numbers to train"
+    );
     let wrong = b.load_state_dict(&a.state_dict()[1..]).unwrap_err().to_string();
     assert!(wrong.contains("`body.0.weight` is missing"), "{wrong}");
 }
@@ -178,7 +211,7 @@ fn loaders_give_every_sample_once_in_an_order_of_the_seed() {
     assert_eq!(epoch(&plain), [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![8, 9]]);
     assert_eq!((plain.len(), plain.iter().len()), (3, 3));
     let shuffled = |seed| {
-        let options = data::DataLoaderOptions { shuffle: true, seed, drop_last: false };
+        let options = data::DataLoaderOptions { shuffle: true, seed, ..Default::default() };
         data::DataLoader::with(set.clone(), 4, options)
     };
     let (a, b) = (shuffled(1), shuffled(1));
@@ -191,6 +224,25 @@ fn loaders_give_every_sample_once_in_an_order_of_the_seed() {
     assert_eq!(all, (0..10).collect::<Vec<i64>>());
     let options = data::DataLoaderOptions { drop_last: true, ..Default::default() };
     assert_eq!(epoch(&data::DataLoader::with(set, 4, options)).len(), 2);
+}
+
+#[test]
+fn a_loader_can_be_the_barrier() {
+    let _alone = alone();
+    let options = data::DataLoaderOptions { sync: true, ..Default::default() };
+    let loader = data::DataLoader::with(data::TensorDataset::new([&Tensor::ones([6, 2])]), 2, options);
+    let total = Tensor::zeros([2]);
+    sync();
+    let before = insight::events().len();
+    let line = line!() + 1;
+    for [x] in &loader {
+        assert_eq!((x.location().file(), x.location().line()), (file!(), line));
+        total.add_(x.sum_dim(0, false));
+    }
+    let events = insight::events();
+    let barriers: Vec<_> = events[before..].iter().map(|e| (e.cause, e.at.line())).collect();
+    assert_eq!(barriers, [(insight::Cause::LoaderBarrier, line); 3]);
+    assert_eq!(total.to_vec::<f32>(), [6.0, 6.0]);
 }
 
 #[test]

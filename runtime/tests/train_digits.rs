@@ -17,7 +17,7 @@ fn digits_are_learnt_with_one_compilation_of_the_step() {
     let (train, test): (Vec<usize>, Vec<usize>) = (0..rows).partition(|i| i % 4 != 0);
     let all = data::TensorDataset::new([&pixels, &labels]);
     let [test_x, test_y] = all.subset(&test).tensors();
-    let options = data::DataLoaderOptions { shuffle: true, seed: 1, drop_last: true };
+    let options = data::DataLoaderOptions { shuffle: true, seed: 1, drop_last: true, ..Default::default() };
     let loader = data::DataLoader::with(all.subset(&train), 50, options);
 
     let model =

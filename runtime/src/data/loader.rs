@@ -2,7 +2,7 @@
 use crate::insight::Cause;
 use crate::op::Type;
 use crate::shape::Shape;
-use crate::tensor::{Tensor, refuse};
+use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +18,12 @@ pub trait Dataset<const N: usize>: Send + Sync {
     /// The samples at these places, stacked: one tensor per part, on the device.
     #[track_caller]
     fn batch(&self, indices: &[usize]) -> [Tensor; N];
+
+    // A call through `dyn` loses the caller's line, which batches should carry.
+    #[doc(hidden)]
+    fn as_tensors(&self) -> Option<&TensorDataset<N>> {
+        None
+    }
 }
 
 /// Tensors whose first dimension counts the samples (`torch.utils.data.TensorDataset`). Their values are copied to host
@@ -87,16 +93,18 @@ impl<const N: usize> TensorDataset<N> {
 
     #[track_caller]
     fn rows(&self, places: &[usize]) -> [Tensor; N] {
-        std::array::from_fn(|i| {
-            let part = &self.parts[i];
+        // No closures: they lose the caller's line.
+        let mut out = Vec::with_capacity(N);
+        for part in self.parts.iter() {
             let mut bytes = Vec::with_capacity(places.len() * part.stride);
             for &k in places {
                 bytes.extend_from_slice(&part.bytes[k * part.stride..(k + 1) * part.stride]);
             }
             let mut dims = part.ty.shape.to_vec();
             dims[0] = places.len();
-            Tensor::of_bytes(&bytes, Type::new(part.ty.dtype, Shape::new(&dims)))
-        })
+            out.push(Tensor::of_bytes(&bytes, Type::new(part.ty.dtype, Shape::new(&dims))));
+        }
+        out.try_into().unwrap_or_else(|_| unreachable!("one tensor for each of the N parts"))
     }
 }
 
@@ -110,6 +118,10 @@ impl<const N: usize> Dataset<N> for TensorDataset<N> {
         let places: Vec<usize> = indices.iter().map(|&i| self.places[i]).collect();
         self.rows(&places)
     }
+
+    fn as_tensors(&self) -> Option<&TensorDataset<N>> {
+        Some(self)
+    }
 }
 
 /// What [`DataLoader::with`] takes beside the batch size.
@@ -121,6 +133,9 @@ pub struct DataLoaderOptions {
     pub seed: u64,
     /// Leaves out a last batch that is smaller than the others. Its shape would compile a program of its own.
     pub drop_last: bool,
+    /// Runs what is pending before each next batch and at the end, so that the loop needs no `sync()`
+    /// (torch_xla's `MpDeviceLoader`).
+    pub sync: bool,
 }
 
 /// Goes through a dataset in batches, as often as one likes (`torch.utils.data.DataLoader`). The last batch is smaller where
@@ -129,7 +144,7 @@ pub struct DataLoaderOptions {
 /// ```
 /// use xlazy::prelude::*;
 /// let data = data::TensorDataset::new([&Tensor::arange(0, 10, 1)]);
-/// let options = data::DataLoaderOptions { shuffle: true, seed: 7, drop_last: true };
+/// let options = data::DataLoaderOptions { shuffle: true, seed: 7, drop_last: true, ..Default::default() };
 /// let loader = data::DataLoader::with(data, 4, options);
 /// assert_eq!(loader.len(), 2);
 /// for [x] in &loader {
@@ -207,13 +222,20 @@ impl<const N: usize> Iterator for Batches<'_, N> {
 
     #[track_caller]
     fn next(&mut self) -> Option<[Tensor; N]> {
+        if self.loader.options.sync && self.next > 0 {
+            sync_for(Cause::LoaderBarrier);
+        }
         if self.next >= self.loader.len() {
             return None;
         }
         let start = self.next * self.loader.batch_size;
         let end = (start + self.loader.batch_size).min(self.order.len());
         self.next += 1;
-        Some(self.loader.dataset.batch(&self.order[start..end]))
+        let (dataset, indices) = (&self.loader.dataset, &self.order[start..end]);
+        match dataset.as_tensors() {
+            Some(tensors) => Some(tensors.batch(indices)),
+            None => Some(on_behalf(Location::caller(), is_grad_enabled(), || dataset.batch(indices))),
+        }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -1,7 +1,7 @@
 //! Attention of many heads.
 use super::init;
 use super::linear::Linear;
-use super::module::{Module, Parts};
+use super::module::{Module, Parts, at_caller};
 use crate::AttentionOptions;
 use crate::tensor::Tensor;
 
@@ -37,16 +37,18 @@ impl MultiheadAttention {
     /// What the queries [n, length, embed] find at the keys, of the values [n, source, embed].
     #[track_caller]
     pub fn attend(&self, query: &Tensor, key: &Tensor, value: &Tensor, options: AttentionOptions) -> Tensor {
-        let (weights, biases) = (self.in_proj_weight.chunk(3, 0), self.in_proj_bias.chunk(3, 0));
-        let heads = self.num_heads as i64;
-        let projected = |x: &Tensor, i: usize| {
-            let y = x.matmul(&weights[i].t()) + &biases[i];
-            let shape = y.shape();
-            y.reshape([shape[0] as i64, shape[1] as i64, heads, -1]).transpose(1, 2)
-        };
-        let (q, k, v) = (projected(query, 0), projected(key, 1), projected(value, 2));
-        let y = q.scaled_dot_product_attention(&k, &v, options).transpose(1, 2);
-        self.out_proj.forward(&y.reshape(query.shape()))
+        at_caller(|| {
+            let (weights, biases) = (self.in_proj_weight.chunk(3, 0), self.in_proj_bias.chunk(3, 0));
+            let heads = self.num_heads as i64;
+            let projected = |x: &Tensor, i: usize| {
+                let y = x.matmul(&weights[i].t()) + &biases[i];
+                let shape = y.shape();
+                y.reshape([shape[0] as i64, shape[1] as i64, heads, -1]).transpose(1, 2)
+            };
+            let (q, k, v) = (projected(query, 0), projected(key, 1), projected(value, 2));
+            let y = q.scaled_dot_product_attention(&k, &v, options).transpose(1, 2);
+            self.out_proj.forward(&y.reshape(query.shape()))
+        })
     }
 }
 

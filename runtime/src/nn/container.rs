@@ -1,7 +1,6 @@
 //! Modules made of modules.
-use super::module::{Module, Parts};
-use crate::tensor::{Tensor, is_grad_enabled, on_behalf};
-use std::panic::Location;
+use super::module::{Module, Parts, at_caller};
+use crate::tensor::Tensor;
 
 /// Modules one after the other (`torch.nn.Sequential`): a tuple of up to twelve, or a vector of boxed ones.
 ///
@@ -42,9 +41,7 @@ impl Module for Sequential {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         // Calls through `dyn` lose the caller's line.
-        on_behalf(Location::caller(), is_grad_enabled(), || {
-            self.layers.iter().fold(x.clone(), |x, layer| layer.forward(&x))
-        })
+        at_caller(|| self.layers.iter().fold(x.clone(), |x, layer| layer.forward(&x)))
     }
 
     fn parts(&self, p: &mut Parts) {

@@ -1,6 +1,6 @@
 //! Convolution and pooling layers.
 use super::init;
-use super::module::{Module, Parts};
+use super::module::{Module, Parts, at_caller};
 use crate::shape::Dims;
 use crate::tensor::Tensor;
 use crate::{AvgPoolOptions, ConvOptions, MaxPoolOptions};
@@ -59,7 +59,7 @@ macro_rules! convolutions {
         impl Module for $name {
             #[track_caller]
             fn forward(&self, x: &Tensor) -> Tensor {
-                x.$method(&self.weight, self.bias.as_ref(), self.options.clone())
+                at_caller(|| x.$method(&self.weight, self.bias.as_ref(), self.options.clone()))
             }
 
             fn parts(&self, p: &mut Parts) {

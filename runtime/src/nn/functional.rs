@@ -1,4 +1,5 @@
 //! Functions without state (`torch.nn.functional`), those that are no methods of tensors.
+use super::module::at_caller;
 use crate::CrossEntropyOptions;
 use crate::tensor::Tensor;
 
@@ -12,7 +13,7 @@ use crate::tensor::Tensor;
 /// ```
 #[track_caller]
 pub fn cross_entropy(logits: &Tensor, targets: &Tensor) -> Tensor {
-    logits.cross_entropy(targets, CrossEntropyOptions::default())
+    at_caller(|| logits.cross_entropy(targets, CrossEntropyOptions::default()))
 }
 
 /// The share of rows whose largest logit is the target's, as a tensor: [n, classes] against [n].

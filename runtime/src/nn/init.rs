@@ -1,17 +1,23 @@
 //! Starting values of parameters (`torch.nn.init`), drawn on the device.
 use crate::shape::Dims;
-use crate::tensor::{Tensor, no_grad};
+use crate::tensor::{Tensor, on_behalf};
+use std::panic::Location;
 
 /// A parameter uniform in [-bound, bound).
 #[track_caller]
 pub fn uniform(size: impl Into<Dims>, bound: f64) -> Tensor {
-    no_grad(|| Tensor::rand(size) * (2.0 * bound) - bound).requires_grad_(true)
+    drawn(|| Tensor::rand(size) * (2.0 * bound) - bound)
 }
 
 /// A parameter from the normal distribution with mean 0 and this deviation.
 #[track_caller]
 pub fn normal(size: impl Into<Dims>, std: f64) -> Tensor {
-    no_grad(|| Tensor::randn(size) * std).requires_grad_(true)
+    drawn(|| Tensor::randn(size) * std)
+}
+
+#[track_caller]
+fn drawn(values: impl FnOnce() -> Tensor) -> Tensor {
+    on_behalf(Location::caller(), false, values).requires_grad_(true)
 }
 
 /// A parameter of ones.

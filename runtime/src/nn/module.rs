@@ -1,9 +1,12 @@
 //! What a module is: something with parameters, buffers and modules inside, that makes a tensor of a tensor.
-use crate::tensor::{Tensor, no_grad, sync};
+use crate::tensor::{Tensor, is_grad_enabled, no_grad, on_behalf, sync};
 use crate::{Error, Result};
 use std::collections::HashSet;
+use std::fmt::Write;
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use xlazy_mime::Bundle;
 
 /// A layer or a whole model (`torch.nn.Module`).
 ///
@@ -46,6 +49,11 @@ pub trait Module: Send + Sync {
     /// All parameters, each once: what an optimizer takes (`torch.nn.Module.parameters`).
     fn parameters(&self) -> Vec<Tensor> {
         self.named_parameters().into_iter().map(|(_, t)| t).collect()
+    }
+
+    /// The parameters as a table: name, shape, numbers.
+    fn summary(&self) -> Bundle {
+        summary(&self.named_parameters())
     }
 
     /// Tensors that belong to the state but are not trained, such as running means (`torch.nn.Module.named_buffers`).
@@ -205,6 +213,12 @@ pub fn parameter(value: Tensor) -> Tensor {
     value.detach().requires_grad_(true)
 }
 
+/// Runs `f` with what it traces put down to the caller's line, which closures and calls through `dyn` would lose.
+#[track_caller]
+pub(super) fn at_caller<R>(f: impl FnOnce() -> R) -> R {
+    on_behalf(Location::caller(), is_grad_enabled(), f)
+}
+
 fn collect<M: Module + ?Sized>(module: &M, keep: impl Fn(&Part) -> bool) -> Vec<(String, Tensor)> {
     let mut out = Vec::new();
     let mut visit = |name: &str, part: Part| match part {
@@ -213,6 +227,20 @@ fn collect<M: Module + ?Sized>(module: &M, keep: impl Fn(&Part) -> bool) -> Vec<
     };
     module.parts(&mut Parts { prefix: String::new(), visit: &mut visit });
     out
+}
+
+fn summary(parameters: &[(String, Tensor)]) -> Bundle {
+    let rows: Vec<[String; 3]> =
+        parameters.iter().map(|(n, t)| [n.clone(), t.shape().to_string(), t.numel().to_string()]).collect();
+    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
+    let (names, shapes, counts) = (width(0), width(1), width(2));
+    let mut out = String::new();
+    for [name, shape, count] in &rows {
+        let _ = writeln!(out, "{name:names$} {shape:shapes$}  {count:>counts$}");
+    }
+    let total: usize = parameters.iter().map(|(_, t)| t.numel()).sum();
+    let _ = write!(out, "{total} numbers to train");
+    Bundle::text(out)
 }
 
 // Checks everything before it changes anything.

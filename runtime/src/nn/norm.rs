@@ -1,9 +1,9 @@
 //! Normalisation layers.
 use super::init;
-use super::module::{Module, Parts, Training};
+use super::module::{Module, Parts, Training, at_caller};
 use crate::dtype::DType;
 use crate::shape::Dims;
-use crate::tensor::{Tensor, no_grad};
+use crate::tensor::Tensor;
 use crate::{BatchNormOptions, Scalar};
 
 /// Normalises over the last dimensions (`torch.nn.LayerNorm`).
@@ -35,7 +35,7 @@ impl LayerNorm {
 impl Module for LayerNorm {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        x.layer_norm(self.weight.shape(), Some(&self.weight), Some(&self.bias), self.eps)
+        at_caller(|| x.layer_norm(self.weight.shape(), Some(&self.weight), Some(&self.bias), self.eps))
     }
 
     fn parts(&self, p: &mut Parts) {
@@ -60,7 +60,7 @@ impl RMSNorm {
 impl Module for RMSNorm {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        x.rms_norm(self.weight.shape(), Some(&self.weight), self.eps)
+        at_caller(|| x.rms_norm(self.weight.shape(), Some(&self.weight), self.eps))
     }
 
     fn parts(&self, p: &mut Parts) {
@@ -87,7 +87,7 @@ impl GroupNorm {
 impl Module for GroupNorm {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        x.group_norm(self.num_groups, Some(&self.weight), Some(&self.bias), self.eps)
+        at_caller(|| x.group_norm(self.num_groups, Some(&self.weight), Some(&self.bias), self.eps))
     }
 
     fn parts(&self, p: &mut Parts) {
@@ -144,14 +144,15 @@ impl Module for BatchNorm {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         let training = self.training.on();
-        if training {
-            // Only for torch's state; nothing here reads it.
-            let count = no_grad(|| &self.num_batches_tracked + 1);
-            self.num_batches_tracked.assign("batch_norm", count);
-        }
         let options = BatchNormOptions { training, momentum: self.momentum, eps: self.eps };
         let running = (Some(&self.running_mean), Some(&self.running_var));
-        x.batch_norm(running.0, running.1, Some(&self.weight), Some(&self.bias), options)
+        at_caller(|| {
+            if training {
+                // Only for torch's state; nothing here reads it.
+                self.num_batches_tracked.add_(1);
+            }
+            x.batch_norm(running.0, running.1, Some(&self.weight), Some(&self.bias), options)
+        })
     }
 
     fn parts(&self, p: &mut Parts) {
