@@ -4,6 +4,7 @@ use clap::{ArgMatches, Command};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+mod aot;
 mod bench;
 pub mod bundle;
 mod describe_toolchain;
@@ -36,6 +37,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     (install::uninstall_command, install::run_uninstall),
     (doctor::command, doctor::run),
     (plugins::command, plugins::run),
+    (aot::command, aot::run),
     (bench::command, bench::run),
     (kernel_command::command, kernel_command::run),
     (describe_toolchain::command, describe_toolchain::run),

@@ -5,6 +5,7 @@ use xlazy_mime::{Bundle, Var};
 mod answer;
 mod budget;
 mod compiles;
+mod device;
 mod graph;
 mod heal;
 mod healed;
@@ -19,6 +20,7 @@ mod quiet;
 mod shell;
 mod stablehlo;
 mod time;
+mod tpu;
 mod vars;
 mod why;
 
@@ -35,6 +37,8 @@ pub const TABLE: &[&dyn Magic] = &[
     &ir::Ir,
     &stablehlo::StableHlo,
     &hlo::Hlo,
+    &tpu::Tpu,
+    &device::Device,
     &pending::Pending,
     &compiles::Compiles,
     &why::Why,

@@ -56,7 +56,17 @@ fn run(request: &Request, timeout: Duration) -> Result<Report> {
     }
 }
 
-/// libtpu must not look for hardware, ask the network or mind other processes that use it.
+/// Environment in which libtpu neither looks for hardware nor asks the network about it, which takes minutes, nor minds other
+/// processes that use it.
+pub(crate) const NO_HARDWARE: &[(&str, &str)] = &[
+    ("TPU_SKIP_MDS_QUERY", "1"),
+    ("TPU_ACCELERATOR_TYPE", "v5litepod-4"),
+    ("TPU_WORKER_HOSTNAMES", "localhost"),
+    ("TPU_LOG_DIR", "disabled"),
+    ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"),
+];
+
+/// The child, started so that nothing of this machine gets in its way.
 fn command(exe: &Path) -> Command {
     let mut command = Command::new(exe);
     // What a TPU host says of itself would get in the way of what we say.
@@ -65,15 +75,7 @@ fn command(exe: &Path) -> Command {
             command.env_remove(name);
         }
     }
-    for (name, value) in [
-        ("TPU_SKIP_MDS_QUERY", "1"),
-        ("TPU_ACCELERATOR_TYPE", "v5litepod-4"),
-        ("TPU_WORKER_HOSTNAMES", "localhost"),
-        ("TPU_LOG_DIR", "disabled"),
-        ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"),
-    ] {
-        command.env(name, value);
-    }
+    command.envs(NO_HARDWARE.iter().copied());
     command.arg("--aot-child").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

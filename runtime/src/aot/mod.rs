@@ -21,6 +21,7 @@ pub use child::main as child_main;
 #[doc(hidden)]
 pub use cli::{main as cli_main, places_main};
 pub(crate) use device::{answer as device_answer, without_chip};
+pub(crate) use driver::NO_HARDWARE;
 
 use crate::display::json::bundle;
 use crate::emit::Mark;

@@ -43,16 +43,21 @@ fn open() -> Result<Session> {
 /// Loads a plugin and asks it for a client: one line about it, or why it does not work. For `xlazy doctor`, in a process of
 /// its own.
 pub fn probe(library: &Path) -> Result<String> {
-    let known = |p: &&&Platform| (p.candidates)().iter().any(|c| c == library);
-    for (name, value) in PLATFORMS.iter().find(known).map_or(PLATFORMS[0], |p| p).environment {
+    let file = library.canonicalize().ok();
+    let known = |p: &&&Platform| (p.candidates)().iter().any(|c| file.is_some() && c.canonicalize().ok() == file);
+    let platform = PLATFORMS.iter().find(known).map_or(PLATFORMS[0], |p| p);
+    let no_chip = crate::aot::without_chip(platform).is_some();
+    let environment = if no_chip { crate::aot::NO_HARDWARE } else { platform.environment };
+    for (name, value) in environment {
         crate::sys::set_env_default(name, value);
     }
     let plugin = Plugin::load(library)?;
-    if let Some(platform) = PLATFORMS.iter().find(known)
-        && crate::aot::without_chip(platform).is_some()
-    {
+    if no_chip {
         let (major, minor) = plugin.api_version();
-        return Ok(format!("PJRT API {major}.{minor}, no {} in this machine: it compiles, and cannot run", platform.name));
+        return Ok(format!(
+            "PJRT API {major}.{minor}, no {} in this machine: it compiles, and cannot run",
+            platform.name
+        ));
     }
     let (major, minor) = plugin.api_version();
     let client = plugin.create_client(&[])?;

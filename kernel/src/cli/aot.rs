@@ -1,0 +1,73 @@
+//! `xlazy aot`: compiles a StableHLO file for TPUs that need not be there.
+use crate::eval::install::Installation;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use std::process::ExitCode;
+
+pub fn command() -> Command {
+    Command::new("aot")
+        .about("Compile a StableHLO program for TPUs that need not be there: does it fit, what would it take?")
+        .arg(Arg::new("program").required(true).value_name("FILE").help("StableHLO text or bytecode; - is stdin"))
+        .arg(
+            Arg::new("topology")
+                .long("topology")
+                .short('t')
+                .required(true)
+                .action(ArgAction::Append)
+                .value_name("TPU")
+                .help("Such as v5e:2x2; several give a table that compares them"),
+        )
+        .arg(
+            Arg::new("partitions")
+                .long("partitions")
+                .value_parser(value_parser!(u32).range(1..))
+                .default_value("1")
+                .value_name("N")
+                .help("Parts that the program's shardings split it into"),
+        )
+        .arg(
+            Arg::new("level")
+                .short('O')
+                .value_parser(value_parser!(u8).range(0..=3))
+                .default_value("1")
+                .value_name("LEVEL")
+                .help("Optimisation level, 0 to 3; above 1 a big program takes minutes"),
+        )
+        .arg(
+            Arg::new("timeout")
+                .long("timeout")
+                .value_parser(value_parser!(u32).range(1..))
+                .default_value("600")
+                .value_name("SECONDS")
+                .help("How long the compiler may take"),
+        )
+        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the report as JSON"))
+        .after_help(
+            "All figures are the compiler's estimates; nothing runs. Needs libtpu: `xlazy plugins install tpu`.",
+        )
+}
+
+/// The runtime does it, in a process of its own: this one never loads a plugin.
+pub fn run(matches: &ArgMatches) -> ExitCode {
+    let installation = match Installation::find() {
+        Ok(installation) => installation,
+        Err(failure) => return super::fail_with(&failure),
+    };
+    let topologies: Vec<&String> = matches.get_many("topology").expect("clap asks for one").collect();
+    let mut command = std::process::Command::new(&installation.session_exe);
+    command
+        .arg("--aot")
+        .arg(matches.get_one::<String>("program").expect("clap asks for it"))
+        .arg(format!("-O{}", matches.get_one::<u8>("level").expect("it has a default")))
+        .args(["--partitions", &matches.get_one::<u32>("partitions").expect("it has a default").to_string()])
+        .args(["--timeout", &matches.get_one::<u32>("timeout").expect("it has a default").to_string()])
+        .args(matches.get_flag("json").then_some("--json"))
+        .args((topologies.len() > 1).then_some("compare"))
+        .args(topologies)
+        .env("LD_LIBRARY_PATH", installation.library_path())
+        .env("XLAZY_PLUGIN_DIR", &installation.plugins_dir);
+    match command.status() {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(e) => super::fail(&format!("{} could not be started: {e}", installation.session_exe.display())),
+    }
+}

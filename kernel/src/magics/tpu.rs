@@ -1,0 +1,134 @@
+//! `%tpu`: a program compiled for TPUs that need not be there.
+use super::{Magic, Scope, Session, answer};
+use crate::engine::{Event, Reply};
+
+pub struct Tpu;
+
+impl Magic for Tpu {
+    fn name(&self) -> &'static str {
+        "tpu"
+    }
+
+    fn usage(&self) -> &'static str {
+        "%tpu [-O2] [--json] TPU EXPRESSION\n%tpu [-O2] [--json] TPU last\n%tpu compare TPU… EXPRESSION"
+    }
+
+    fn summary(&self) -> &'static str {
+        "compiles for a TPU that need not be there: does it fit, what would it take"
+    }
+
+    fn help(&self) -> &'static str {
+        r#"Compiles what the expression needs with XLA's TPU compiler, and shows what the compiler says: peak memory against the
+chip's, and its estimate of the time, fusion by fusion, with the lines of your cells. Nothing runs, and no TPU is needed;
+libtpu is (`xlazy plugins install tpu`). The expression is a tensor, a tuple of tensors or a list of them; `last` is the
+program that ran last, such as a whole training step. compare shows several chips in one table.
+
+TPU is a chip and how many there are along each axis: v5e:2x2, v5p:2x2x1; v5e alone is one chip. The chips are v2, v3, v4,
+v5e, v5p, v6e and tpu7x. -O0 to -O3 is the optimisation level: 1 by default, above that big programs take minutes.
+--partitions N splits the program by its shardings, --timeout SECONDS bounds the compile.
+
+```
+%tpu v5e:2x2 x.matmul(&w).relu()
+%tpu v5e last
+%tpu compare v4 v5e v5p v6e tpu7x x.matmul(&w)
+%tpu -O2 --json v6e:1x1 loss
+```"#
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Line
+    }
+
+    fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
+        let (json, args) = answer::json_flag(args);
+        let (mut spec, what) = match split(args) {
+            Ok(parts) => parts,
+            Err(why) => return answer::usage(self, &why),
+        };
+        if json {
+            spec.push_str(" --json");
+        }
+        let what = what.trim_end_matches(';').trim();
+        let is_tensor = |v: &xlazy_mime::Var| v.name == what && v.type_name == "xlazy::tensor::Tensor";
+        let known = match what {
+            "" => return answer::usage(self, "which program? Write an expression, or last."),
+            "last" => Some(format!("last {spec}")),
+            _ if session.vars().iter().any(is_tensor) => Some(format!("var {what} {spec}")),
+            _ => None,
+        };
+        // What the disk has needs no cell, which costs rustc's time. A compile does: only cells can be interrupted.
+        if let Some(question) = known {
+            match session.call("aot", &question) {
+                Ok(bundle) if bundle.entries.is_empty() => {}
+                told => return answer::show(told, events),
+            }
+        }
+        if what == "last" {
+            return session.run_code(&format!("xlazy::aot::magic_last({spec:?})"), events);
+        }
+        // The line break keeps a trailing `//` comment from swallowing the closing parenthesis.
+        session.run_code(&format!("xlazy::aot::magic({spec:?}, &({what}\n))"), events)
+    }
+}
+
+/// Chips, as topologies begin.
+const CHIPS: &[&str] = &["v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x"];
+
+/// Takes the options and TPUs off the front; what is left is the program.
+fn split(args: &str) -> Result<(String, &str), String> {
+    let mut rest = args.trim();
+    let mut spec: Vec<&str> = Vec::new();
+    let mut chips = 0;
+    loop {
+        let (word, tail) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let chip = word.split(':').next().unwrap_or_default().to_lowercase();
+        match word {
+            "compare" if chips == 0 => {}
+            "--partitions" | "--timeout" => {
+                let (number, after) = tail.trim().split_once(char::is_whitespace).unwrap_or((tail.trim(), ""));
+                spec.extend([word, number]);
+                rest = after.trim_start();
+                continue;
+            }
+            // A minus that is no option begins an expression.
+            _ if word.starts_with("-O") || word.starts_with("--") => {}
+            _ if CHIPS.contains(&chip.as_str()) && !word[chip.len()..].starts_with("::") => {
+                if chips > 0 && !spec.contains(&"compare") {
+                    break;
+                }
+                chips += 1;
+            }
+            _ if chips == 0 && !word.is_empty() => {
+                return Err(format!("{word:?} is no TPU: the chips are {}; v5e:2x2 is four of one.", CHIPS.join(", ")));
+            }
+            _ => break,
+        }
+        spec.push(word);
+        rest = tail.trim_start();
+    }
+    if chips == 0 {
+        return Err(format!("which TPU? The chips are {}; v5e:2x2 is four of one.", CHIPS.join(", ")));
+    }
+    Ok((spec.join(" "), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn a_line_falls_into_tpus_and_program() {
+        let ok = |line| split(line).unwrap();
+        assert_eq!(ok("v5e:2x2 x.matmul(&w)"), ("v5e:2x2".into(), "x.matmul(&w)"));
+        assert_eq!(ok("-O2 v5e last"), ("-O2 v5e".into(), "last"));
+        assert_eq!(ok("v5e -O2 --partitions 4 &y + 1"), ("v5e -O2 --partitions 4".into(), "&y + 1"));
+        assert_eq!(ok("compare v4 v5e tpu7x -x"), ("compare v4 v5e tpu7x".into(), "-x"));
+        // A variable may have a chip's name.
+        assert_eq!(ok("v5e v4"), ("v5e".into(), "v4"));
+        assert_eq!(ok("v5e { let a = 1; f(a) }"), ("v5e".into(), "{ let a = 1; f(a) }"));
+        assert!(split("x.matmul(&w)").unwrap_err().contains("no TPU"));
+        assert!(split("").unwrap_err().contains("which TPU"));
+        assert!(split("compare").unwrap_err().contains("which TPU"));
+        assert_eq!(ok("v5e"), ("v5e".into(), ""));
+    }
+}
