@@ -27,7 +27,7 @@ pub use dtype::{Category, DType, Element, Scalar};
 pub use error::{Error, Raised, Result};
 pub use grad::grad;
 pub use insight::metrics;
-pub use ops::{At, IndexArg, Literal, cat, einsum, manual_seed, stack, tensor, where_};
+pub use ops::{At, IndexArg, OpInfo, ops, Literal, cat, einsum, manual_seed, stack, tensor, where_};
 pub use ops::{
     AttentionOptions, AvgPoolOptions, BatchNormOptions, ConvOptions, ConvTransposeOptions, CrossEntropyOptions,
     InterpolateOptions, Interpolation, MaxPoolOptions, PadMode, Padding, Reduction, ScatterReduce,

@@ -288,6 +288,7 @@ const fn name_id(name: &str) -> u32 {
 }
 
 /// One operand of a try.
+#[cfg_attr(not(test), allow(dead_code))] // the table's test reads it
 #[derive(Clone)]
 pub struct Operand {
     /// A fixed dtype (indices, conditions); otherwise the operand is of the dtype tried.
@@ -298,6 +299,7 @@ pub struct Operand {
 }
 
 /// Operands for one try of an op: uniform in `low..high`, floats unless a dtype is given.
+#[cfg_attr(not(test), allow(dead_code))] // the table's test reads it
 #[derive(Clone)]
 pub struct Sample {
     pub inputs: Vec<Operand>,

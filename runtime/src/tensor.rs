@@ -311,6 +311,10 @@ impl Tensor {
             return (0..self.dim()).collect();
         }
         let mut out: Vec<usize> = dims.0.iter().map(|&d| self.dim_index(op, d)).collect();
+        if self.dim() == 0 {
+            // dimension 0 of a scalar may be named, and is none
+            return vec![];
+        }
         out.sort_unstable();
         if out.windows(2).any(|w| w[0] == w[1]) {
             refuse(op, &[self], format!("a dimension appears twice in {:?}", dims.0));

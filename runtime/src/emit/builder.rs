@@ -579,16 +579,6 @@ impl Emit {
         );
         Val { id: n + 1, result: Some(1), ty: out }
     }
-
-    /// One line of text as it is; `{}` in it must already be filled in. Gives the value it defines.
-    pub fn raw(&mut self, out: Type, line: impl FnOnce(&Val) -> String) -> Val {
-        let v = self.fresh(out);
-        let l = line(&v);
-        self.text.push_str("    ");
-        self.text.push_str(&l);
-        self.text.push('\n');
-        v
-    }
 }
 
 /// `: 1, 2` or nothing: the inside of `array<i64…>`.

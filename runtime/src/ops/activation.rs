@@ -52,13 +52,13 @@ static CLAMP: OpDef = OpDef::new(
     if let Some(min) = min {
         out.push(g.want(1, || {
             let hit = x.lt(min);
-            pass(max.map_or(hit.clone(), |max| hit.logical_and(&min.lt(max))))
+            pass(max.map_or(hit.clone(), |max| hit.logical_and(min.lt(max))))
         }));
     }
     if let Some(max) = max {
         out.push(g.want(out.len(), || {
             let hit = x.gt(max);
-            pass(min.map_or(hit.clone(), |min| hit.logical_or(&max.lt(min))))
+            pass(min.map_or(hit.clone(), |min| hit.logical_or(max.lt(min))))
         }));
     }
     out
@@ -188,7 +188,7 @@ fn shifted(l: &mut Lower) -> (Val, usize) {
         let zero = l.constant(0.0, &x.ty);
         return (zero, 0);
     }
-    let max = l.reduce_keep(&x, &[dim], Reducer::Max);
+    let max = l.reduce_keep(&x, &along(&x, dim), Reducer::Max);
     let max = l.broadcast(&max, x.shape());
     (l.sub(&x, &max), dim)
 }

@@ -65,7 +65,8 @@ pub fn dstack(tensors: &[&Tensor]) -> Tensor {
 /// Joins vectors as columns (`torch.column_stack`).
 #[track_caller]
 pub fn column_stack(tensors: &[&Tensor]) -> Tensor {
-    let columns: Vec<Tensor> = tensors.iter().map(|t| if t.dim() < 2 { t.reshape([-1, 1]) } else { (*t).clone() }).collect();
+    let columns: Vec<Tensor> =
+        tensors.iter().map(|t| if t.dim() < 2 { t.reshape([-1, 1]) } else { (*t).clone() }).collect();
     cat(&columns.iter().collect::<Vec<_>>(), 1)
 }
 
@@ -191,7 +192,8 @@ impl Tensor {
     pub fn squeeze_dims(&self, dims: impl Into<Dims>) -> Tensor {
         let dims: Vec<usize> = dims.into().0.iter().map(|&d| self.dim_index("squeeze", d)).collect();
         let shape = self.shape();
-        let kept: Vec<usize> = (0..shape.len()).filter(|d| shape[*d] != 1 || !dims.contains(d)).map(|d| shape[d]).collect();
+        let kept: Vec<usize> =
+            (0..shape.len()).filter(|d| shape[*d] != 1 || !dims.contains(d)).map(|d| shape[d]).collect();
         self.reshape(kept)
     }
 
@@ -297,9 +299,8 @@ impl Tensor {
             s
         };
         let (a, b) = (full(self), full(other));
-        let apart = |s: &[usize], first: bool| {
-            s.iter().flat_map(|&n| if first { [n, 1] } else { [1, n] }).collect::<Vec<_>>()
-        };
+        let apart =
+            |s: &[usize], first: bool| s.iter().flat_map(|&n| if first { [n, 1] } else { [1, n] }).collect::<Vec<_>>();
         let product = self.reshape(apart(&a, true)) * other.reshape(apart(&b, false));
         product.reshape(a.iter().zip(&b).map(|(x, y)| x * y).collect::<Vec<_>>())
     }

@@ -209,12 +209,7 @@ impl Tensor {
     /// This tensor with `values` written, or added where `accumulate`, at the positions that the index tensors name, one
     /// for each of the first dimensions; `None` keeps a dimension whole (`torch.index_put`).
     #[track_caller]
-    pub fn index_put<'a>(
-        &self,
-        indices: &[Option<&Tensor>],
-        values: impl Into<Arg<'a>>,
-        accumulate: bool,
-    ) -> Tensor {
+    pub fn index_put<'a>(&self, indices: &[Option<&Tensor>], values: impl Into<Arg<'a>>, accumulate: bool) -> Tensor {
         let list = indices.iter().map(|t| t.map_or(At::from(..), At::Tensor)).collect();
         let Indexed { base, tensors, attrs } = index(self, list);
         let Some(attrs) = attrs else {
@@ -230,12 +225,7 @@ impl Tensor {
 
     /// As [`Tensor::index_put`], on this tensor's value (`torch.Tensor.index_put_`).
     #[track_caller]
-    pub fn index_put_<'a>(
-        &self,
-        indices: &[Option<&Tensor>],
-        values: impl Into<Arg<'a>>,
-        accumulate: bool,
-    ) -> Tensor {
+    pub fn index_put_<'a>(&self, indices: &[Option<&Tensor>], values: impl Into<Arg<'a>>, accumulate: bool) -> Tensor {
         let value = self.index_put(indices, values, accumulate);
         self.assign("index_put_", value);
         self.clone()

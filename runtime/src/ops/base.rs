@@ -17,8 +17,7 @@ fn sample() -> Vec<Sample> {
     vec![Sample::of(&[&[2, 3]])]
 }
 
-static CLONE: OpDef =
-    OpDef::new("clone", rules::same, |l| l.x(0)).samples(sample).grad(|g| vec![Some(g.dy.clone())]);
+static CLONE: OpDef = OpDef::new("clone", rules::same, |l| l.x(0)).samples(sample).grad(|g| vec![Some(g.dy.clone())]);
 
 static TO: OpDef = OpDef::new("to", |s| Ok(Type::new(s.attrs_dtype(0), s.shape(0).clone())), |l| l.cast(0))
     .attrs(&["dtype"])

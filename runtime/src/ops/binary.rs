@@ -145,8 +145,9 @@ static POW: OpDef = OpDef::new(
         &g.dy * slope.where_(&p.ne(0.0), 0.0)
     });
     let exponent = g.want(1, || {
-        let log = x.log();
-        &g.dy * (&g.output * log).where_(&x.gt(0.0), 0.0)
+        // 0 at a base of 0, and NaN below, where the power itself is not continuous
+        let flat = x.eq(0.0).logical_and(p.ge(0.0));
+        &g.dy * (&g.output * x.log()).masked_fill(&flat, 0.0)
     });
     vec![base, exponent]
 });
@@ -157,8 +158,8 @@ static MAXIMUM: OpDef = OpDef::new("maximum", rules::binary, |l| both(l, "maximu
     let tie = a.eq(b);
     let half = &g.dy * 0.5;
     vec![
-        g.want(0, || half.where_(&tie, &g.dy.where_(&a.gt(b), 0.0))),
-        g.want(1, || half.where_(&tie, &g.dy.where_(&b.gt(a), 0.0))),
+        g.want(0, || half.where_(&tie, g.dy.where_(&a.gt(b), 0.0))),
+        g.want(1, || half.where_(&tie, g.dy.where_(&b.gt(a), 0.0))),
     ]
 });
 
@@ -167,8 +168,8 @@ static MINIMUM: OpDef = OpDef::new("minimum", rules::binary, |l| both(l, "minimu
     let tie = a.eq(b);
     let half = &g.dy * 0.5;
     vec![
-        g.want(0, || half.where_(&tie, &g.dy.where_(&a.lt(b), 0.0))),
-        g.want(1, || half.where_(&tie, &g.dy.where_(&b.lt(a), 0.0))),
+        g.want(0, || half.where_(&tie, g.dy.where_(&a.lt(b), 0.0))),
+        g.want(1, || half.where_(&tie, g.dy.where_(&b.lt(a), 0.0))),
     ]
 });
 
@@ -178,11 +179,25 @@ static ATAN2: OpDef = OpDef::new("atan2", rules::binary_float, |l| both(l, "atan
     vec![g.want(0, || &d * x), g.want(1, || (&d * y).neg())]
 });
 
-pub(super) static OPS: &[&OpDef] =
-    &[
-        &ADD, &SUB, &MUL, &DIV, &FLOOR_DIVIDE, &DIV_TRUNC, &REMAINDER, &FMOD, &POW, &MAXIMUM, &MINIMUM, &ATAN2,
-        &BITWISE_AND, &BITWISE_OR, &BITWISE_XOR, &SHIFT_LEFT, &SHIFT_RIGHT,
-    ];
+pub(super) static OPS: &[&OpDef] = &[
+    &ADD,
+    &SUB,
+    &MUL,
+    &DIV,
+    &FLOOR_DIVIDE,
+    &DIV_TRUNC,
+    &REMAINDER,
+    &FMOD,
+    &POW,
+    &MAXIMUM,
+    &MINIMUM,
+    &ATAN2,
+    &BITWISE_AND,
+    &BITWISE_OR,
+    &BITWISE_XOR,
+    &SHIFT_LEFT,
+    &SHIFT_RIGHT,
+];
 
 /// `a + b` for the operator impls.
 #[track_caller]
@@ -280,13 +295,15 @@ impl Tensor {
     /// The larger of the two, a number winning over NaN (`torch.fmax`).
     #[track_caller]
     pub fn fmax(&self, other: &Tensor) -> Tensor {
-        self.maximum(other).where_(&self.isnan().logical_or(&other.isnan()).logical_not(), &other.where_(&self.isnan(), self))
+        self.maximum(other)
+            .where_(&self.isnan().logical_or(other.isnan()).logical_not(), other.where_(&self.isnan(), self))
     }
 
     /// The smaller of the two, a number winning over NaN (`torch.fmin`).
     #[track_caller]
     pub fn fmin(&self, other: &Tensor) -> Tensor {
-        self.minimum(other).where_(&self.isnan().logical_or(&other.isnan()).logical_not(), &other.where_(&self.isnan(), self))
+        self.minimum(other)
+            .where_(&self.isnan().logical_or(other.isnan()).logical_not(), other.where_(&self.isnan(), self))
     }
 
     /// The length of the hypotenuse (`torch.hypot`).

@@ -75,9 +75,7 @@ static WHERE: OpDef = OpDef::new("where", where_rule, |l| {
     let (a, b) = (l.fit(1), l.fit(2));
     l.select(&c, &a, &b)
 })
-.samples(|| {
-    vec![Sample::of(&[]).and(DType::Bool, &[2, 3]).then(&[&[2, 3], &[3]])]
-})
+.samples(|| vec![Sample::of(&[]).and(DType::Bool, &[2, 3]).then(&[&[2, 3], &[3]])])
 .grad(|g| {
     let zero = g.dy.zeros_like();
     vec![None, g.want(1, || where_(g.x(0), &g.dy, &zero)), g.want(2, || where_(g.x(0), &zero, &g.dy))]
@@ -114,7 +112,7 @@ impl Tensor {
     #[track_caller]
     pub fn isclose(&self, other: &Tensor, rtol: f64, atol: f64) -> Tensor {
         let close = (self - other).abs().le(&(other.abs() * rtol + atol));
-        close.logical_or(&self.eq(other))
+        close.logical_or(self.eq(other))
     }
 
     /// Whether all elements are close (`torch.allclose`, with its default tolerances). Runs what both need.

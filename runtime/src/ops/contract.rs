@@ -109,8 +109,14 @@ impl Labelled {
     fn times(self, other: Labelled, needed: impl Fn(char) -> bool) -> Labelled {
         let (a, b) = (self.without_ones(&other), other);
         let b = b.without_ones(&a);
-        let a = { let needed_a = |c: char| needed(c) || b.labels.contains(&c); a.keep(needed_a) };
-        let b = { let needed_b = |c: char| needed(c) || a.labels.contains(&c); b.keep(needed_b) };
+        let a = {
+            let needed_a = |c: char| needed(c) || b.labels.contains(&c);
+            a.keep(needed_a)
+        };
+        let b = {
+            let needed_b = |c: char| needed(c) || a.labels.contains(&c);
+            b.keep(needed_b)
+        };
         let shared = |c: &&char| b.labels.contains(c);
         if let Some(c) = a.labels.iter().filter(shared).find(|c| a.size(**c) != b.size(**c)) {
             refuse("einsum", &[&a.x, &b.x], format!("`{c}` has different sizes in two operands"));
@@ -145,7 +151,11 @@ pub fn einsum(equation: &str, operands: &[&Tensor]) -> Tensor {
     };
     let terms: Vec<&str> = inputs.split(',').collect();
     if terms.len() != operands.len() || operands.is_empty() {
-        refuse("einsum", operands, format!("`{equation}` names {} operands, {} are given", terms.len(), operands.len()));
+        refuse(
+            "einsum",
+            operands,
+            format!("`{equation}` names {} operands, {} are given", terms.len(), operands.len()),
+        );
     }
     let parsed = terms.iter().zip(operands).map(|(t, x)| labels(t, Some(x.dim()), 0)).collect::<Result<Vec<_>, _>>();
     let parsed = parsed.unwrap_or_else(|message| refuse("einsum", operands, message));
@@ -163,7 +173,8 @@ pub fn einsum(equation: &str, operands: &[&Tensor]) -> Tensor {
     if let Some(c) = wanted.iter().find(|c| !parsed.iter().any(|p| p.contains(c))) {
         refuse("einsum", operands, format!("the result names `{c}`, which no operand has"));
     }
-    let mut parts = operands.iter().zip(parsed).map(|(x, labels)| Labelled { x: (*x).clone(), labels }.without_repeats());
+    let mut parts =
+        operands.iter().zip(parsed).map(|(x, labels)| Labelled { x: (*x).clone(), labels }.without_repeats());
     let mut all: Vec<Labelled> = parts.by_ref().collect();
     let mut result = all.remove(0);
     while !all.is_empty() {

@@ -223,7 +223,8 @@ impl Tensor {
     #[track_caller]
     fn conv(&self, op: &'static str, n: usize, w: &Tensor, bias: Option<&Tensor>, o: ConvOptions) -> Tensor {
         if w.dim() != n + 2 || !(n + 1..=n + 2).contains(&self.dim()) {
-            let message = format!("needs an input (batch, channels, {n} × space) and a weight (out, in / groups, {n} × space)");
+            let message =
+                format!("needs an input (batch, channels, {n} × space) and a weight (out, in / groups, {n} × space)");
             refuse(op, &[self, w], message);
         }
         if o.groups == 0 {
@@ -285,7 +286,8 @@ impl Tensor {
         o: ConvTransposeOptions,
     ) -> Tensor {
         if w.dim() != n + 2 || !(n + 1..=n + 2).contains(&self.dim()) || o.groups == 0 {
-            let message = format!("needs an input (batch, channels, {n} × space) and a weight (in, out / groups, {n} × space)");
+            let message =
+                format!("needs an input (batch, channels, {n} × space) and a weight (in, out / groups, {n} × space)");
             refuse(op, &[self, w], message);
         }
         if !w.size(0).is_multiple_of(o.groups) {

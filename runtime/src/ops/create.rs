@@ -69,8 +69,13 @@ static LINSPACE: OpDef = OpDef::new(
         if n == 1 {
             return start;
         }
+        // XLA divides by a constant by multiplying with its reciprocal, which may miss a whole number: put back the rest
         let range = l.sub(&end, &start);
-        let step = l.with_const("divide", &range, (n - 1) as f64);
+        let near = l.with_const("divide", &range, (n - 1) as f64);
+        let back = l.with_const("multiply", &near, (n - 1) as f64);
+        let rest = l.sub(&range, &back);
+        let rest = l.with_const("divide", &rest, (n - 1) as f64);
+        let step = l.add(&near, &rest);
         let up = l.mul(&i, &step);
         let up = l.add(&start, &up);
         let last = l.constant((n - 1) as f64, &ty);
@@ -83,7 +88,9 @@ static LINSPACE: OpDef = OpDef::new(
     },
 )
 .attrs(&["steps"])
-.samples(|| vec![Sample::of(&[&[], &[]]).attrs(vec![5usize.into()]), Sample::of(&[&[], &[]]).attrs(vec![1usize.into()])])
+.samples(|| {
+    vec![Sample::of(&[&[], &[]]).attrs(vec![5usize.into()]), Sample::of(&[&[], &[]]).attrs(vec![1usize.into()])]
+})
 .grad(|g| {
     let n = g.attrs.index(0);
     if n == 0 {

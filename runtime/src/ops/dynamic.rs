@@ -1,6 +1,6 @@
 //! Ops whose result has a shape that depends on values (`nonzero`, `masked_select`, `unique`…): they read what they need
 //! first, which runs it, and go on with the shape they found.
-use crate::dtype::{DType, Element, Scalar};
+use crate::dtype::{DType, Scalar};
 use crate::insight::Cause;
 use crate::tensor::{Tensor, element, refuse};
 use std::panic::Location;
@@ -80,7 +80,7 @@ impl Tensor {
         if n == 0 {
             return sorted;
         }
-        let changes = sorted.slice(0, 1, n as i64, 1).ne(&sorted.slice(0, 0, n as i64 - 1, 1));
+        let changes = sorted.slice(0, 1, n as i64, 1).ne(sorted.slice(0, 0, n as i64 - 1, 1));
         let first = Tensor::ones([1]).bool();
         sorted.masked_select(&super::cat(&[&first, &changes], 0))
     }
@@ -96,14 +96,5 @@ impl Tensor {
         }
         let n = concrete(&self.max(), Location::caller()).as_i64() + 1;
         Tensor::zeros([n]).long().index_add(0, &self.long(), &self.ones_like().long())
-    }
-
-    /// A vector of `T` read for an op that needs values.
-    #[track_caller]
-    pub(crate) fn concrete_vec<T: Element>(&self) -> Vec<T> {
-        match self.bytes(Cause::Concrete, Location::caller()) {
-            Ok(bytes) => bytes.chunks_exact(T::DTYPE.size()).map(T::read).collect(),
-            Err(e) => e.raise(),
-        }
     }
 }

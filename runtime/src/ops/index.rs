@@ -176,7 +176,7 @@ static SCATTER: OpDef = OpDef::new(
         _ => {
             let dtype = g.dy.dtype();
             let mine = g.x(0).eq(&g.output).to(dtype);
-            let theirs = source(g, 2).eq(&picked(&g.output)).to(dtype);
+            let theirs = source(g, 2).eq(picked(&g.output)).to(dtype);
             let share = &g.dy / add(&mine, &theirs);
             vec![g.want(0, || &mine * &share), None, g.want(2, || source_grad(g, 2, picked(&share) * &theirs))]
         }
@@ -576,11 +576,13 @@ impl Tensor {
             refuse("one_hot", &[self], "class indices must be integers");
         }
         let n = match num_classes {
-            -1 if self.numel() == 0 => refuse("one_hot", &[self], "without indices the number of classes must be given"),
+            -1 if self.numel() == 0 => {
+                refuse("one_hot", &[self], "without indices the number of classes must be given")
+            }
             -1 => super::dynamic::concrete(&self.max(), std::panic::Location::caller()).as_i64() + 1,
             n if n > 0 => n,
             n => refuse("one_hot", &[self], format!("{n} is no number of classes")),
         };
-        self.unsqueeze(-1).eq(&Tensor::arange(0, n, 1)).long()
+        self.unsqueeze(-1).eq(Tensor::arange(0, n, 1)).long()
     }
 }

@@ -250,7 +250,7 @@ impl Tensor {
             crate::tensor::Arg::Scalar(s) => Tensor::full((), Scalar::Float(s.as_f64())).to(self.dtype().to_float()),
         };
         // the logarithm of a safe number where x is 0: neither the value nor its gradient may be NaN there
-        let zero = self.eq(0).logical_and(&other.isnan().logical_not());
+        let zero = self.eq(0).logical_and(other.isnan().logical_not());
         (self * other.where_(&zero.logical_not(), 1.0).log()).where_(&zero.logical_not(), 0.0)
     }
 }

@@ -10,6 +10,7 @@ mod contract;
 mod conv;
 mod create;
 mod dynamic;
+mod extra;
 mod index;
 mod linalg;
 mod loss;
@@ -28,9 +29,9 @@ mod view;
 
 use crate::op::OpDef;
 
-pub(crate) use base::{ALIAS, DATA, SCALAR};
 pub use arrange::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
 pub use at::{At, IndexArg};
+pub(crate) use base::{ALIAS, DATA, SCALAR};
 pub use compare::where_;
 pub use contract::einsum;
 pub use conv::{ConvOptions, ConvTransposeOptions, Padding};
@@ -44,7 +45,7 @@ pub use resample::{InterpolateOptions, Interpolation, PadMode};
 pub use view::{cat, stack};
 
 /// Every op there is, by theme.
-pub fn table() -> impl Iterator<Item = &'static OpDef> {
+pub(crate) fn table() -> impl Iterator<Item = &'static OpDef> {
     let themes: [&[&'static OpDef]; _] = [
         base::OPS,
         unary::OPS,
@@ -64,4 +65,24 @@ pub fn table() -> impl Iterator<Item = &'static OpDef> {
         random::OPS,
     ];
     themes.into_iter().flat_map(|t| t.iter().copied())
+}
+
+/// What the table says of one op; for `%help` and the page of what is covered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpInfo {
+    /// The torch name.
+    pub name: &'static str,
+    /// The attributes' names: what is fixed when a program is compiled.
+    pub attributes: &'static [&'static str],
+    /// Whether gradients flow.
+    pub differentiable: bool,
+}
+
+/// Every op there is.
+///
+/// ```
+/// assert!(xlazy::ops().iter().any(|op| op.name == "matmul" && op.differentiable));
+/// ```
+pub fn ops() -> Vec<OpInfo> {
+    table().map(|op| OpInfo { name: op.name, attributes: op.attrs, differentiable: op.grad.is_some() }).collect()
 }

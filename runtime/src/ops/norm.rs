@@ -87,9 +87,8 @@ impl Tensor {
     fn last_dims(&self, op: &'static str, sizes: Dims) -> Vec<usize> {
         let n = sizes.0.len();
         let shape = self.shape();
-        let fits = n > 0
-            && n <= shape.len()
-            && shape[shape.len() - n..].iter().zip(&sizes.0).all(|(&a, &b)| a as i64 == b);
+        let fits =
+            n > 0 && n <= shape.len() && shape[shape.len() - n..].iter().zip(&sizes.0).all(|(&a, &b)| a as i64 == b);
         if !fits {
             refuse(op, &[self], format!("{:?} are not the sizes of the last dimensions", sizes.0));
         }
@@ -137,7 +136,9 @@ impl Tensor {
             refuse("batch_norm", &[self], "needs an input (batch, channels, …)");
         }
         let [w, b] = [weight, bias].map(|t| t.map(|t| per_channel(t, rank)));
-        if !options.training && let (Some(mean), Some(var)) = (running_mean, running_var) {
+        if !options.training
+            && let (Some(mean), Some(var)) = (running_mean, running_var)
+        {
             let scale = (var + options.eps).rsqrt();
             let x = (self - per_channel(mean, rank)) * per_channel(&scale, rank);
             return scaled(x, w.as_ref(), b.as_ref());

@@ -7,8 +7,8 @@ impl Tensor {
     pub fn hardtanh(&self, min_val: f64, max_val: f64) -> Tensor {
         // as torch, no gradient flows at the bounds
         let x = if self.dtype().is_float() { self.clone() } else { self.float() };
-        let inside = x.gt(min_val).logical_and(&x.lt(max_val));
-        x.where_(&inside, &x.detach().clamp(min_val, max_val)).to(self.dtype())
+        let inside = x.gt(min_val).logical_and(x.lt(max_val));
+        x.where_(&inside, x.detach().clamp(min_val, max_val)).to(self.dtype())
     }
 
     /// Bounded to 0..=6 (`torch.nn.functional.relu6`).

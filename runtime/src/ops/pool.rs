@@ -20,6 +20,11 @@ fn windows(s: &Sig, hole_in_window: bool) -> std::result::Result<Shape, String> 
             true => (n, (at(0) - 1) * at(4) + 1),
             false => (if n == 0 { 0 } else { (n - 1) * at(4) + 1 }, at(0)),
         };
+        if (at(0), at(1)) == (1, 1) {
+            // a dimension that is not pooled may be empty
+            shape[d] = (n + at(2) + at(3)).max(0) as usize;
+            continue;
+        }
         let room = n + at(2) + at(3);
         if window > room {
             return Err(format!("a window over {window} elements of dimension {d}, which has {room} with its padding"));
@@ -115,7 +120,7 @@ static MAX_POOL: OpDef = OpDef::new("max_pool", max_rule, |l| {
     // select_and_scatter knows no dilation: add each gradient where its maximum is
     let space = g.attrs.index(5);
     let places = trace(&MAX_POOL_PLACES, [x.into()], g.attrs.to_vec());
-    let dx = flat_space(&x.zeros_like(), space).scatter_add(-1, &flat_space(&places, space), &flat_space(&g.dy, space));
+    let dx = flat_space(&x.zeros_like(), space).scatter_add(-1, &flat_space(&places, space), flat_space(&g.dy, space));
     vec![Some(dx.reshape(x.shape()))]
 });
 
@@ -244,7 +249,11 @@ impl Windows {
             let reach = (kernel[d] - 1) * dilation[d] + 1;
             let room = sizes[d] + 2 * padding[d] - reach;
             if padding[d] * 2 > reach || room < 0 {
-                refuse(op, &[x], format!("padding {} and a kernel reaching over {reach} do not fit {}", padding[d], sizes[d]));
+                refuse(
+                    op,
+                    &[x],
+                    format!("padding {} and a kernel reaching over {reach} do not fit {}", padding[d], sizes[d]),
+                );
             }
             out[d] = room / stride[d] + 1;
             // the last window must begin inside the input or its padding on the near side
@@ -343,7 +352,7 @@ impl Tensor {
         let ones = vec![1; n];
         let sum = trace(&SUM_POOL, [self.into()], w.attrs(self.dim(), &ones));
         let divided = |count: Tensor| match self.dtype().category() {
-            Category::Int => sum.div_trunc(&count.to(self.dtype())),
+            Category::Int => sum.div_trunc(count.to(self.dtype())),
             _ => &sum / &count,
         };
         if let Some(d) = o.divisor_override {

@@ -118,7 +118,7 @@ fn others_before(rows: &Tensor) -> Tensor {
 // Equals share the gradient evenly, as in torch.
 fn extreme_grad(g: &crate::op::Grad) -> Vec<Option<Tensor>> {
     let x = g.x(0);
-    let is = x.eq(&spread(g, &g.output)).to(x.dtype());
+    let is = x.eq(spread(g, &g.output)).to(x.dtype());
     let n = is.sum_dims(&g.attrs.dims(0), true);
     vec![Some(spread(g, &g.dy) * (is / n))]
 }
@@ -244,7 +244,7 @@ static CUMPROD: OpDef = OpDef::new(
     let n = x.size(-1);
     let after = Tensor::ones([n, n]).bool().triu(1);
     let between = x.unsqueeze(-2).where_(&after, 1.0).cumprod(-1);
-    let reached = between.where_(&after.logical_or(&Tensor::eye(n).bool()), 0.0);
+    let reached = between.where_(&after.logical_or(Tensor::eye(n).bool()), 0.0);
     let sum = (reached * dy.unsqueeze(-2)).sum_dim(-1, false);
     vec![Some((others_before(&x) * sum).transpose(dim, -1))]
 });
@@ -416,13 +416,13 @@ impl Tensor {
 
     /// Whether all elements along `dim` are true (`torch.all(x, dim, keepdim)`).
     #[track_caller]
-    pub fn all_dim(&self, dim: i64, keepdim: bool) -> Tensor {
+    pub fn all_dim(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
         self.reduce(&ALL, dim.into(), keepdim)
     }
 
     /// Whether any element along `dim` is true (`torch.any(x, dim, keepdim)`).
     #[track_caller]
-    pub fn any_dim(&self, dim: i64, keepdim: bool) -> Tensor {
+    pub fn any_dim(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
         self.reduce(&ANY, dim.into(), keepdim)
     }
 

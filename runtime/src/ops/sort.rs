@@ -25,15 +25,15 @@ fn samples() -> Vec<Sample> {
     ]
 }
 
-static SORT: OpDef = OpDef::new("sort", rule, |l| sorted(l).0).attrs(&["dim", "descending"]).samples(samples).grad(|g| {
-    let order = g.x(0).argsort(g.attrs.int(0), g.attrs.flag(1));
-    vec![Some(g.dy.zeros_like().scatter_add(g.attrs.int(0), &order, &g.dy))]
-});
+static SORT: OpDef =
+    OpDef::new("sort", rule, |l| sorted(l).0).attrs(&["dim", "descending"]).samples(samples).grad(|g| {
+        let order = g.x(0).argsort(g.attrs.int(0), g.attrs.flag(1));
+        vec![Some(g.dy.zeros_like().scatter_add(g.attrs.int(0), &order, &g.dy))]
+    });
 
-static ARGSORT: OpDef =
-    OpDef::new("argsort", |s| Ok(Type::new(DType::I64, s.shape(0).clone())), |l| sorted(l).1)
-        .attrs(&["dim", "descending"])
-        .samples(samples);
+static ARGSORT: OpDef = OpDef::new("argsort", |s| Ok(Type::new(DType::I64, s.shape(0).clone())), |l| sorted(l).1)
+    .attrs(&["dim", "descending"])
+    .samples(samples);
 
 pub(super) static OPS: &[&OpDef] = &[&SORT, &ARGSORT];
 

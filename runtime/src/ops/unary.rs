@@ -219,20 +219,42 @@ fn rounded(l: &mut Lower, op: &str) -> Val {
     if l.out.dtype.is_float() { un(l, op) } else { l.x(0) }
 }
 
-// The n-th derivative of digamma.
+// The n-th derivative of digamma. CHLO's holds for positive numbers: ψₙ(x) = ψₙ(x + k) + (-1)ⁿ⁺¹ n! Σ (x + i)⁻ⁿ⁻¹, i < k,
+// leads there from those above -k.
 static POLYGAMMA: OpDef = OpDef::new("polygamma", rules::float, |l| {
+    const STEPS: usize = 20;
     let x = l.cast(0);
-    let n = l.constant(l.attrs.float(0), &x.ty);
-    l.binary("chlo.polygamma", &n, &x)
+    let n = l.attrs.float(0);
+    let zero = l.constant(0.0, &x.ty);
+    let below = l.compare("LT", &x, &zero);
+    let up = l.with_const("add", &x, STEPS as f64);
+    let there = l.select(&below, &up, &x);
+    let order = l.constant(n, &x.ty);
+    let value = l.binary("chlo.polygamma", &order, &there);
+    let mut sum = zero;
+    for i in 0..STEPS {
+        let term = l.with_const("add", &x, i as f64);
+        let term = l.with_const("power", &term, -n - 1.0);
+        sum = l.add(&sum, &term);
+    }
+    let factorial: f64 = (1..=n as u64).map(|k| k as f64).product();
+    let sign = if (n as u64).is_multiple_of(2) { -1.0 } else { 1.0 };
+    let moved = l.with_const("multiply", &sum, sign * factorial);
+    let moved = l.add(&value, &moved);
+    l.select(&below, &moved, &value)
 })
 .attrs(&["n"])
-.samples(|| vec![Sample::of(&[&[2, 3]]).range(0.5, 3.0).attrs(vec![1.0.into()])])
+.samples(|| {
+    let of = |low: f64, high: f64| Sample::of(&[&[2, 3]]).range(low, high).attrs(vec![1.0.into()]);
+    vec![of(0.5, 3.0), of(-1.8, -1.2)]
+})
 .grad(|g| chain(g, g.x(0).polygamma(g.attrs.float(0) as usize + 1)));
 
 pub(super) static MORE: &[&OpDef] = &[&POLYGAMMA];
 
 impl Tensor {
-    /// The n-th derivative of [`Tensor::digamma`], which is the 0-th (`torch.polygamma`). CHLO polygamma.
+    /// The n-th derivative of [`Tensor::digamma`], which is the 0-th (`torch.polygamma`), for numbers above -20.
+    /// CHLO polygamma.
     #[track_caller]
     pub fn polygamma(&self, n: usize) -> Tensor {
         if n == 0 { self.digamma() } else { trace(&POLYGAMMA, [self.into()], [(n as f64).into()]) }
@@ -298,7 +320,7 @@ impl Tensor {
     pub fn signbit(&self) -> Tensor {
         match self.dtype().is_float() {
             // 1 / -0 is -infinity
-            true => self.lt(0.0).logical_or(&self.reciprocal().eq(f64::NEG_INFINITY)),
+            true => self.lt(0.0).logical_or(self.reciprocal().eq(f64::NEG_INFINITY)),
             false => self.lt(0),
         }
     }

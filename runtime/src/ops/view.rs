@@ -1,7 +1,7 @@
 //! Shape and order: reshapes, transposes, slices, joins. Values are never shared between a view and its base: an
 //! in-place op on a view does not reach the base.
-use crate::emit::Val;
 use crate::dtype::DType;
+use crate::emit::Val;
 use crate::op::{AttrsExt, Healed, Lower, OpDef, Rule, Sample, Sig, Type, rules};
 use crate::shape::{Dims, Shape};
 use crate::tensor::{Tensor, refuse, trace, trace_all};
@@ -295,7 +295,8 @@ static TRIU: OpDef = OpDef::new("triu", matrix, |l| triangle(l, true))
     .samples(triangle_samples)
     .grad(|g| vec![Some(g.dy.triu(g.attrs.int(0)))]);
 
-pub(super) static OPS: &[&OpDef] = &[&RESHAPE, &EXPAND, &PERMUTE, &SLICE, &SLICE_AT, &PAD, &PAD_AT, &CAT, &FLIP, &TRIL, &TRIU];
+pub(super) static OPS: &[&OpDef] =
+    &[&RESHAPE, &EXPAND, &PERMUTE, &SLICE, &SLICE_AT, &PAD, &PAD_AT, &CAT, &FLIP, &TRIL, &TRIU];
 
 /// Joins tensors along a dimension they have (`torch.cat`).
 ///

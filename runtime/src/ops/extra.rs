@@ -1,0 +1,153 @@
+//! Smaller torch functions made of other ops: distances, signs, joint extremes, writing by mask and flat position.
+use super::index::put_at;
+use crate::dtype::DType;
+use crate::op::Attr;
+use crate::shape::Dims;
+use crate::tensor::{Tensor, refuse};
+
+fn flat() -> [Attr; 2] {
+    [vec![0i64].into(), 0usize.into()]
+}
+
+impl Tensor {
+    /// Whether both have one shape and the same elements, as a bool tensor (`torch.equal`, which reads it).
+    #[track_caller]
+    pub fn equal(&self, other: &Tensor) -> Tensor {
+        match self.shape() == other.shape() {
+            true => self.eq(other).all(),
+            false => Tensor::zeros(()).bool(),
+        }
+    }
+
+    /// The smallest and the largest elements along `dim`, or of all where it names none (`torch.aminmax`).
+    #[track_caller]
+    pub fn aminmax(&self, dim: impl Into<Dims>, keepdim: bool) -> (Tensor, Tensor) {
+        let dim = dim.into();
+        (self.amin(dim.clone(), keepdim), self.amax(dim, keepdim))
+    }
+
+    /// This tensor's size with the sign of `other` (`torch.copysign`).
+    #[track_caller]
+    pub fn copysign(&self, other: &Tensor) -> Tensor {
+        let (x, y) = (self.to(self.dtype().to_float()), other.to(other.dtype().to_float()));
+        // the slope at 0 is 0, as that of abs
+        let sign = Tensor::ones(()).to(x.dtype()).where_(&y.signbit().logical_not(), -1.0);
+        x.abs() * sign
+    }
+
+    /// True where the element is +infinity (`torch.isposinf`).
+    #[track_caller]
+    pub fn isposinf(&self) -> Tensor {
+        if self.dtype().is_float() { self.eq(f64::INFINITY) } else { self.zeros_like().bool() }
+    }
+
+    /// True where the element is -infinity (`torch.isneginf`).
+    #[track_caller]
+    pub fn isneginf(&self) -> Tensor {
+        if self.dtype().is_float() { self.eq(f64::NEG_INFINITY) } else { self.zeros_like().bool() }
+    }
+
+    /// 0 below zero, 1 above, `values` at zero (`torch.heaviside`).
+    #[track_caller]
+    pub fn heaviside(&self, values: &Tensor) -> Tensor {
+        let step = self.gt(0).to(self.dtype());
+        let x = values.where_(&self.eq(0), &step);
+        if self.dtype().is_float() { x.masked_fill(&self.isnan(), f64::NAN) } else { x }
+    }
+
+    /// A power computed in float64 (`torch.float_power`).
+    #[track_caller]
+    pub fn float_power(&self, exponent: &Tensor) -> Tensor {
+        self.double().pow(exponent.double())
+    }
+
+    /// log2(2^a + 2^b), without overflow (`torch.logaddexp2`).
+    #[track_caller]
+    pub fn logaddexp2(&self, other: &Tensor) -> Tensor {
+        let ln2 = std::f64::consts::LN_2;
+        (self * ln2).logaddexp(&(other * ln2)) / ln2
+    }
+
+    /// The `p`-norm of the difference (`torch.dist`).
+    #[track_caller]
+    pub fn dist(&self, other: &Tensor, p: f64) -> Tensor {
+        (self - other).norm_p(p, Dims::default(), false)
+    }
+
+    /// The `p`-norm of the differences along the last dimension, `eps` added to each
+    /// (`torch.nn.functional.pairwise_distance`).
+    #[track_caller]
+    pub fn pairwise_distance(&self, other: &Tensor, p: f64, eps: f64, keepdim: bool) -> Tensor {
+        (self - other + eps).norm_p(p, -1, keepdim)
+    }
+
+    /// The `p`-norm between every row of one and every row of the other (`torch.cdist`).
+    #[track_caller]
+    pub fn cdist(&self, other: &Tensor, p: f64) -> Tensor {
+        if self.dim() < 2 || other.dim() < 2 || self.size(-1) != other.size(-1) {
+            refuse("cdist", &[self, other], "needs (…, rows, size), the sizes equal");
+        }
+        (self.unsqueeze(-2) - other.unsqueeze(-3)).norm_p(p, -1, false)
+    }
+
+    /// The cross product of the vectors of three elements along `dim` (`torch.linalg.cross`).
+    #[track_caller]
+    pub fn cross(&self, other: &Tensor, dim: i64) -> Tensor {
+        if self.size(dim) != 3 || other.size(dim) != 3 {
+            refuse("cross", &[self, other], format!("dimension {dim} must have 3 elements"));
+        }
+        self.roll(-1, dim) * other.roll(-2, dim) - self.roll(-2, dim) * other.roll(-1, dim)
+    }
+
+    /// The sum of products along `dim` (`torch.linalg.vecdot`).
+    #[track_caller]
+    pub fn vecdot(&self, other: &Tensor, dim: i64) -> Tensor {
+        (self * other).sum_dim(dim, false)
+    }
+
+    /// `values` written, or added where `accumulate`, at positions of the flattened tensor (`torch.Tensor.put`).
+    #[track_caller]
+    pub fn put(&self, index: &Tensor, values: &Tensor, accumulate: bool) -> Tensor {
+        let values = values.reshape(index.shape());
+        put_at(&self.flatten(), &values, &[index], flat(), accumulate).reshape(self.shape())
+    }
+
+    /// The elements of `source`, in order, in the places where the mask is true (`torch.masked_scatter`).
+    #[track_caller]
+    pub fn masked_scatter(&self, mask: &Tensor, source: &Tensor) -> Tensor {
+        if mask.dtype() != DType::Bool {
+            refuse("masked_scatter", &[self, mask, source], "the mask must be bool: make one with a comparison");
+        }
+        let Some(shape) = self.shape().broadcast(&mask.shape()) else {
+            refuse("masked_scatter", &[self, mask], "the mask and the tensor do not broadcast");
+        };
+        let mask = mask.expand(&shape);
+        // the n-th true place takes the n-th element
+        let n = (mask.flatten().cumsum(0) - 1).clamp_min(0);
+        source.take(&n).reshape(&shape).where_(&mask, self.expand(&shape))
+    }
+
+    /// Channels of `groups` groups mixed: the first of each group, then the second… (`torch.nn.functional.channel_shuffle`)
+    #[track_caller]
+    pub fn channel_shuffle(&self, groups: usize) -> Tensor {
+        let shape = self.shape();
+        if shape.len() < 3 || groups == 0 || !shape[1].is_multiple_of(groups) {
+            refuse("channel_shuffle", &[self], format!("the channels do not divide into {groups} groups"));
+        }
+        self.unflatten(1, [groups, shape[1] / groups]).transpose(1, 2).reshape(&shape)
+    }
+
+    /// max(0, d(anchor, positive) - d(anchor, negative) + margin) (`torch.nn.functional.triplet_margin_loss`, p = 2).
+    #[track_caller]
+    pub fn triplet_margin_loss(
+        &self,
+        positive: &Tensor,
+        negative: &Tensor,
+        margin: f64,
+        reduction: super::Reduction,
+    ) -> Tensor {
+        let near = self.pairwise_distance(positive, 2.0, 1e-6, false);
+        let far = self.pairwise_distance(negative, 2.0, 1e-6, false);
+        far.margin_ranking_loss(&near, &far.ones_like(), margin, reduction)
+    }
+}

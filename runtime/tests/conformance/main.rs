@@ -1,0 +1,166 @@
+//! Op conformance: PyTorch's own test cases, run through the public API and compared with what PyTorch computed. The
+//! cases lie in tests/conformance of the repository; their README says where they come from.
+mod calls;
+mod case;
+mod compare;
+
+use case::{Case, Host, Reader};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use xlazy::prelude::*;
+
+/// A case traced, not run yet.
+struct Traced {
+    case: Case,
+    outputs: Vec<Tensor>,
+    grads: Vec<Option<Tensor>>,
+}
+
+fn message(panic: Box<dyn std::any::Any + Send>) -> String {
+    panic.downcast::<String>().map_or_else(|e| format!("{:?}", e.downcast_ref::<&str>()), |m| *m)
+}
+
+/// Outputs and gradients.
+type Results = (Vec<Tensor>, Vec<Option<Tensor>>);
+
+// Traces the forward pass and the gradients of Σ output · weight.
+fn trace(case: &Case) -> Result<Option<Results>, String> {
+    let run = || {
+        let outputs = calls::call(case)?;
+        let mut grads = Vec::new();
+        if case.grads.is_some() {
+            let unique = if calls::second_is_place(&case.name) { 1 } else { outputs.len() };
+            let floats = outputs[..unique].iter().filter(|t| t.dtype().is_float());
+            let total = floats
+                .zip(&case.weights)
+                .filter(|(y, _)| y.requires_grad())
+                .map(|(y, w)| (y * Tensor::from_slice(floats_of(w), y.shape()).to(y.dtype())).sum())
+                .reduce(|a, b| a + b);
+            let leaves: Vec<&Tensor> = case.leaves.iter().collect();
+            grads = total.map_or(vec![None; leaves.len()], |t| grad(&t, &leaves));
+        }
+        Some((outputs, grads))
+    };
+    catch_unwind(AssertUnwindSafe(run)).map_err(message)
+}
+
+fn floats_of(h: &Host) -> &[f64] {
+    match &h.data {
+        case::Numbers::Floats(v) => v,
+        case::Numbers::Ints(_) => panic!("weights are floats"),
+    }
+}
+
+fn zero(h: &Host) -> bool {
+    floats_of(h).iter().all(|&x| x == 0.0)
+}
+
+fn compare(t: &Traced) -> Result<(), String> {
+    let name = &t.case.name;
+    if t.outputs.len() != t.case.outputs.len() {
+        return Err(format!("{} outputs, expected {}", t.outputs.len(), t.case.outputs.len()));
+    }
+    for (i, (ours, theirs)) in t.outputs.iter().zip(&t.case.outputs).enumerate() {
+        let ours = catch_unwind(AssertUnwindSafe(|| Host::of(ours))).map_err(message)?;
+        let theirs = if i == 1 && calls::second_is_place(name) { &t.case.outputs[0] } else { theirs };
+        if let Some(d) = compare::difference(name, &ours, theirs) {
+            return Err(format!("output {i}: {d}"));
+        }
+    }
+    for (i, theirs) in t.case.grads.iter().flatten().enumerate() {
+        match (&t.grads[i], theirs) {
+            (Some(ours), Some(theirs)) => {
+                let ours = catch_unwind(AssertUnwindSafe(|| Host::of(ours))).map_err(message)?;
+                if let Some(d) = compare::difference(name, &ours, theirs) {
+                    return Err(format!("gradient {i}: {d}"));
+                }
+            }
+            (None, Some(theirs)) if !zero(theirs) => return Err(format!("gradient {i} is missing")),
+            (Some(ours), None) if ours.ne(0).any().item() != 0.0 => {
+                return Err(format!("gradient {i} is not zero"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+// Many small programs would each cost a compile: trace many cases, run them as one program, then read.
+fn check(batch: Vec<Traced>, failures: &mut Vec<String>) -> usize {
+    let synced = catch_unwind(AssertUnwindSafe(sync));
+    let mut passed = 0;
+    for t in &batch {
+        // after a failed sync each case runs on its own, so that only the guilty one fails
+        match compare(t) {
+            Ok(()) => passed += 1,
+            Err(e) => failures.push(format!("{}: {}", t.case.id, e.lines().next().unwrap_or_default())),
+        }
+    }
+    if synced.is_err() && failures.is_empty() {
+        failures.push("a sync failed, though each case alone passes".into());
+    }
+    passed
+}
+
+/// Cases that become one program.
+const BLOCK: usize = 50;
+
+/// Runs every `SHARDS`-th block of cases; the shards run side by side.
+fn conformance(shard: usize) {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance");
+    let only = std::env::var("XLAZY_CONFORMANCE_OP").ok();
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut reader = Reader::default();
+    let (mut passed, mut failures) = (0, Vec::new());
+    let mut missing: BTreeMap<String, usize> = BTreeMap::new();
+    let mut skipped: BTreeMap<String, usize> = BTreeMap::new();
+    let mut batch = Vec::new();
+    for (i, json) in case::read(&folder).into_iter().enumerate() {
+        if i / BLOCK % SHARDS != shard {
+            continue;
+        }
+        if only.as_ref().is_some_and(|o| !case::name(&json).contains(o.as_str())) {
+            continue;
+        }
+        let Some(case) = reader.case(&folder, &json) else {
+            *skipped.entry(format!("{} (a dtype or value that cannot be read)", case::name(&json))).or_default() += 1;
+            continue;
+        };
+        if let Some(reason) = calls::skip(&case) {
+            *skipped.entry(format!("{} ({reason})", case.name)).or_default() += 1;
+            continue;
+        }
+        match trace(&case) {
+            Ok(Some((outputs, grads))) => batch.push(Traced { case, outputs, grads }),
+            Ok(None) => *missing.entry(case.name).or_default() += 1,
+            Err(e) => failures.push(format!("{}: {}", case.id, e.lines().next().unwrap_or_default())),
+        }
+        if batch.len() == BLOCK {
+            passed += check(std::mem::take(&mut batch), &mut failures);
+        }
+    }
+    passed += check(batch, &mut failures);
+    drop(std::panic::take_hook());
+    let list = |m: &BTreeMap<String, usize>| m.iter().map(|(k, n)| format!("{k} ×{n}")).collect::<Vec<_>>().join(", ");
+    if shard == 0 {
+        let text = std::fs::read_to_string(folder.join("not-implemented.json")).unwrap();
+        missing.extend(serde_json::from_str::<BTreeMap<String, usize>>(&text).unwrap());
+    }
+    println!("conformance, shard {shard}: {passed} passed, {} failed", failures.len());
+    println!("not implemented, {} cases: {}", missing.values().sum::<usize>(), list(&missing));
+    println!("skipped, {} cases: {}", skipped.values().sum::<usize>(), list(&skipped));
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+macro_rules! shards {
+    ($($name:ident $n:literal;)*) => {
+        const SHARDS: usize = [$($n),*].len();
+        $(#[test]
+        fn $name() {
+            conformance($n);
+        })*
+    };
+}
+
+shards! { shard_0 0; shard_1 1; shard_2 2; shard_3 3; }

@@ -1,0 +1,107 @@
+//! What a user relies on beyond single values: indexing, writing in place, what compiles again and what reads values.
+use std::sync::Mutex;
+use xlazy::metrics::counter_value;
+use xlazy::prelude::*;
+
+// Counters are the process's: one test at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    let guard = ONE.lock().unwrap_or_else(|p| p.into_inner());
+    sync();
+    guard
+}
+
+fn compiles() -> u64 {
+    counter_value("UncachedCompile").unwrap()
+}
+
+fn refusal(f: impl FnOnce()) -> String {
+    *std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_err().downcast::<String>().unwrap()
+}
+
+#[test]
+fn indexing_is_pythons() {
+    let _alone = alone();
+    let x = Tensor::arange(0, 24, 1).reshape([2, 3, 4]);
+    assert_eq!(x.i((0, .., 1..3)).shape(), [3, 2]);
+    assert_eq!(x.i((At::Ellipsis, -1)).to_vec::<i64>(), [3, 7, 11, 15, 19, 23]);
+    assert_eq!(x.i((.., At::NewAxis, 0)).shape(), [2, 1, 4]);
+    assert_eq!(x.i(At::Slice { start: None, end: None, step: 2 }).shape(), [1, 3, 4]);
+    assert_eq!(x.i((.., 0..=-1)).shape(), [2, 3, 4]);
+    // index tensors apart from each other: their dimension comes first
+    let rows = tensor([0, 1, 1]);
+    assert_eq!(x.i((&rows, .., &rows)).shape(), [3, 3]);
+    assert_eq!(x.i((.., &rows, &rows)).to_vec::<i64>(), [0, 5, 5, 12, 17, 17]);
+    let message = refusal(|| drop(x.i((0, 0, 0, 0))));
+    assert_eq!(message, "i(i64[2,3,4]): 4 positions for 3 dimensions");
+}
+
+#[test]
+fn parts_are_written_in_place() {
+    let _alone = alone();
+    let x = Tensor::zeros([2, 3]);
+    let same = x.clone();
+    x.set_((.., 1), 5.0);
+    x.set_((0, 0..1), &tensor([7.0]));
+    x.set_(&x.eq(0.0), -1.0);
+    assert_eq!(same.to_vec::<f32>(), [7.0, 5.0, -1.0, -1.0, 5.0, -1.0]);
+    let w = Tensor::zeros([3]).requires_grad_(true);
+    let y = (&w * 2.0).index_put(&[Some(&tensor([0]))], 1.0, false);
+    y.sum().backward();
+    assert_eq!(w.grad().unwrap().to_vec::<f32>(), [0.0, 2.0, 2.0]);
+}
+
+#[test]
+fn another_number_in_an_op_does_not_compile_again() {
+    let _alone = alone();
+    let x = Tensor::ones([4, 4]);
+    let run = |k: f64| {
+        let y = x.clamp(-k, k).leaky_relu(k).hardtanh(-k, k).softshrink(k).layer_norm(4, None, None, k);
+        y.smooth_l1_loss(&x, k, Reduction::Mean).item()
+    };
+    run(0.5);
+    let before = compiles();
+    run(0.25);
+    run(0.125);
+    assert_eq!(compiles(), before);
+}
+
+#[test]
+fn ops_that_need_values_say_so() {
+    let _alone = alone();
+    let x = tensor([1.0, -1.0, 2.0]) * 1.0;
+    let picked = x.masked_select(&x.gt(0.0));
+    assert_eq!(picked.shape(), [2]);
+    let event = insight::events().pop().unwrap();
+    assert_eq!(event.cause.name(), "op that needs concrete values");
+    assert!(event.at.file().ends_with("ops.rs"));
+}
+
+#[test]
+fn sparse_parts_get_their_gradients() {
+    let _alone = alone();
+    let words = Tensor::ones([4, 2]).requires_grad_(true);
+    let y = tensor([[1, 1], [3, 1]]).embedding(&words);
+    y.sum().backward();
+    assert_eq!(words.grad().unwrap().to_vec::<f32>(), [0.0, 0.0, 3.0, 3.0, 0.0, 0.0, 1.0, 1.0]);
+    let x = tensor([3.0, 1.0, 2.0]).requires_grad_(true);
+    let (top, _) = x.topk(2, 0, true);
+    (top * tensor([10.0, 20.0])).sum().backward();
+    assert_eq!(x.grad().unwrap().to_vec::<f32>(), [10.0, 0.0, 20.0]);
+}
+
+#[test]
+fn refusals_name_the_op_and_what_was_expected() {
+    let _alone = alone();
+    let x = Tensor::ones([1, 3, 8, 8]);
+    let message = refusal(|| drop(x.conv2d(&Tensor::ones([4, 2, 3, 3]), None, ConvOptions::default())));
+    assert_eq!(
+        message,
+        "convolution(f32[1,3,8,8], f32[4,2,3,3]): the input has 3 channels, the weight takes 2 × 1 groups"
+    );
+    let message = refusal(|| drop(x.gather(0, &Tensor::ones([1, 3, 8, 8]))));
+    assert!(message.contains("the index is f32, expected integers"), "{message}");
+    let message = refusal(|| drop(einsum("ij,jk", &[&x])));
+    assert!(message.contains("names 2 operands, 1 are given"), "{message}");
+}
