@@ -9,9 +9,9 @@ macro_rules! convolutions {
     ($($(#[$doc:meta])* $name:ident, $dims:literal, $method:ident;)*) => {$(
         $(#[$doc])*
         pub struct $name {
-            /// [out, in / groups, kernel…]
+            /// `[out, in / groups, kernel…]`
             pub weight: Tensor,
-            /// [out]
+            /// `[out]`
             pub bias: Option<Tensor>,
             pub options: ConvOptions,
         }

@@ -53,7 +53,7 @@ impl EmbeddingBag {
         EmbeddingBag { weight: init::normal([num_embeddings, embedding_dim], 1.0) }
     }
 
-    /// All bags in one vector of indices; `offsets` [bags] says where each begins. [bags, dim]; an empty bag is zeros.
+    /// All bags in one vector of indices; `offsets`, `[bags]`, says where each begins. Gives `[bags, dim]`; an empty bag is zeros.
     #[track_caller]
     pub fn bags(&self, indices: &Tensor, offsets: &Tensor) -> Tensor {
         let rows = indices.embedding(&self.weight);

@@ -16,7 +16,7 @@ pub fn cross_entropy(logits: &Tensor, targets: &Tensor) -> Tensor {
     at_caller(|| logits.cross_entropy(targets, CrossEntropyOptions::default()))
 }
 
-/// The share of rows whose largest logit is the target's, as a tensor: [n, classes] against [n].
+/// The share of rows whose largest logit is the target's, as a tensor: `[n, classes]` against `[n]`.
 #[track_caller]
 pub fn accuracy(logits: &Tensor, targets: &Tensor) -> Tensor {
     logits.argmax_dim(-1, false).eq(targets).float().mean()

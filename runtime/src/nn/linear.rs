@@ -12,9 +12,9 @@ use crate::tensor::Tensor;
 /// assert_eq!(layer.forward(&Tensor::ones([5, 3])).shape(), [5, 2]);
 /// ```
 pub struct Linear {
-    /// [out, in]
+    /// `[out, in]`
     pub weight: Tensor,
-    /// [out]
+    /// `[out]`
     pub bias: Option<Tensor>,
 }
 
