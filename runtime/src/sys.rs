@@ -131,24 +131,21 @@ pub fn load(object: &str, symbol: &str) -> Result<Entry, String> {
     }
 }
 
-/// Gives a stored value the type `T` of a second compilation of the same definition, whose TypeId differs.
+/// A stored value as the type `T` that a cell knows it by.
 ///
-/// Only generated code asks for this, after comparing the definitions with everything they mention; size and alignment
-/// are compared here once more.
-pub fn adopt<T: 'static>(value: Box<dyn Any>) -> Result<T, Box<dyn Any>> {
-    if std::mem::size_of_val(&*value) != size_of::<T>() || std::mem::align_of_val(&*value) != align_of::<T>() {
-        return Err(value);
-    }
-    // SAFETY: the same definition compiled by the same rustc with the same flags has the same layout, so the box can be
-    // read, and later dropped, as the new type.
-    Ok(unsafe { *Box::from_raw(Box::into_raw(value).cast::<T>()) })
+/// The store has compared the types. They may differ in one way, which only generated code asks for: `T` was compiled a
+/// second time from the same definition (the kernel compares it, with everything it mentions), so its TypeId is another
+/// one; size and alignment are compared once more by the store.
+pub fn unbox<T: 'static>(value: Box<dyn Any>) -> T {
+    // SAFETY: same type, or same definition, rustc and flags, hence the same layout: the box can be read, and later
+    // dropped, as the new type.
+    unsafe { *Box::from_raw(Box::into_raw(value).cast::<T>()) }
 }
 
-/// As [`adopt`], for a value that stays in the store.
-pub fn adopt_ref<T: 'static>(value: &dyn Any) -> Option<&T> {
-    let fits = std::mem::size_of_val(value) == size_of::<T>() && std::mem::align_of_val(value) == align_of::<T>();
-    // SAFETY: as for `adopt`.
-    fits.then(|| unsafe { &*(value as *const dyn Any).cast::<T>() })
+/// As [`unbox`], for a value that stays in the store.
+pub fn unboxed_ref<T: 'static>(value: &dyn Any) -> &T {
+    // SAFETY: as for `unbox`.
+    unsafe { &*(value as *const dyn Any).cast::<T>() }
 }
 
 /// `std::thread::sleep` ends up here, ahead of libc's own symbol, because a sleeping cell must be interruptible.

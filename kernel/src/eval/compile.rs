@@ -34,6 +34,8 @@ pub struct Ready {
     /// None when the cell has nothing to run.
     pub object: Option<PathBuf>,
     pub file: String,
+    /// The same for definitions that were compiled with it.
+    pub group_file: Option<String>,
     defs: Definitions,
     /// Variables that it moves away, by what is known beforehand.
     pub moves: BTreeSet<String>,
@@ -127,18 +129,15 @@ impl Compiler {
             return Err(unbalanced(cell, range.clone()).unwrap_or_else(|| self.explain_syntax(cell, range, scope)));
         };
         let mut timing = Timing::default();
-        let defs = self.definitions(cell, range.clone(), &parsed, scope, &mut timing)?;
-        if !parsed.has_statements && parsed.items.is_empty() && parsed.use_ranges.is_empty() && parsed.macros.is_empty()
-        {
+        let (defs, group_file) = self.definitions(cell, range.clone(), &parsed, scope, &mut timing)?;
+        // A lone `use` is compiled only to see whether it is right; beside items, their group has shown it.
+        if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
             let file = String::new();
-            return Ok(Ready { object: None, file, defs, moves: BTreeSet::new(), timing });
+            return Ok(Ready { object: None, file, group_file, defs, moves: BTreeSet::new(), timing });
         }
-        let checked_by_group = !parsed.items.is_empty();
-        if !parsed.has_statements && (checked_by_group || parsed.use_ranges.is_empty()) {
-            let file = String::new();
-            return Ok(Ready { object: None, file, defs, moves: BTreeSet::new(), timing });
-        }
-        self.statements(cell, range, parsed, defs, scope, timing)
+        let mut ready = self.statements(cell, range, parsed, defs, scope, timing)?;
+        ready.group_file = group_file;
+        Ok(ready)
     }
 
     pub fn commit(&mut self, ready: &Ready) {
@@ -153,10 +152,10 @@ impl Compiler {
         parsed: &Parsed,
         scope: &Scope,
         timing: &mut Timing,
-    ) -> Result<Definitions, Refused> {
+    ) -> Result<(Definitions, Option<String>), Refused> {
         let change = self.defs.change(parsed);
         if !change.needed {
-            return Ok(change.rest.commit(None, parsed));
+            return Ok((change.rest.commit(None, parsed), None));
         }
         let begin = Instant::now();
         let mut plan = Plan::default();
@@ -165,10 +164,12 @@ impl Compiler {
             timing.tries += 1;
             let (name, source) = generate::group(cell, range.clone(), parsed, &change.moved, &change.rest, &plan);
             let known = self.objects.get(&name).cloned();
+            let mut file = None;
             let object = match known {
                 Some(object) => object,
                 None => {
                     let warm = self.take(&externs)?;
+                    file = Some(rustc::file_name(warm.serial));
                     let source = self.remember(warm.serial, source);
                     match warm.compile(&source.text, &self.at_work) {
                         // Its file keeps the name it was linked under: cells find it by that (DT_NEEDED).
@@ -188,7 +189,7 @@ impl Compiler {
             let mut items = parsed.items.clone();
             items.extend(change.moved.iter().cloned());
             timing.group_ms = begin.elapsed().as_secs_f64() * 1e3;
-            return Ok(change.rest.commit(Some(Group { crate_name: name, object, items }), parsed));
+            return Ok((change.rest.commit(Some(Group { crate_name: name, object, items }), parsed), file));
         }
         Err(sentence("CompileError", "the definitions do not settle after several compiles").into())
     }
@@ -221,7 +222,7 @@ impl Compiler {
                     timing.cell_ms = begin.elapsed().as_secs_f64() * 1e3;
                     let moves = plan.moved.into_iter().chain(plan.spent).collect();
                     let file = rustc::file_name(serial);
-                    return Ok(Ready { object: Some(object), file, defs, moves, timing });
+                    return Ok(Ready { object: Some(object), file, group_file: None, defs, moves, timing });
                 }
                 Compiled::Errors(errors) if learn(&errors, &source, &mut plan) => {}
                 other => return Err(failed(other, &source, scope)),
@@ -232,6 +233,10 @@ impl Compiler {
 
     fn remember(&mut self, serial: u64, source: Source) -> Arc<Source> {
         let source = Arc::new(source);
+        if let Some(dir) = std::env::var_os("XLAZY_KEEP_SOURCES") {
+            let _ =
+                std::fs::write(PathBuf::from(dir).join(rustc::file_name(serial)).with_extension("rs"), &source.text);
+        }
         self.sources.insert(rustc::file_name(serial), source.clone());
         source
     }
@@ -306,6 +311,13 @@ fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> bool {
     for error in errors {
         if error.code == "E0277" && error.message.contains("`?` couldn't convert") {
             plan.debug_errors = true;
+        }
+        if error.code == "E0507"
+            && error.message.contains("captured variable in an `FnMut` closure")
+            && let Some(name) = error.message.split('`').nth(1)
+        {
+            let name = name.split(['.', '[']).next().unwrap_or(name).trim_start_matches('*');
+            plan.moved.insert(name.to_owned());
         }
         for span in error.spans.iter().filter(|s| s.ours) {
             let Place::Generated(tag) = source.place(span.start) else { continue };

@@ -97,7 +97,7 @@ fn snippets<'a>(spans: &'a [Span], source: &'a Source, quiet: bool) -> Vec<Mappe
 }
 
 fn speaks_of_generated_code(text: &str) -> bool {
-    ["xlazy_", "xlazy::cell::rt", "`Keep", "`Load", "`Show", "`catch`", "`put`"].iter().any(|w| text.contains(w))
+    ["xlazy_", "xlazy::cell::rt", "`Of<", "`Show", "`catch`", "`xlazy_value`"].iter().any(|w| text.contains(w))
 }
 
 fn render(
@@ -196,7 +196,7 @@ fn similar_variable(error: &Diagnostic, known: &Known) -> Option<String> {
 
 /// Errors about what we generated, told in terms of the cell.
 fn retell(error: &Diagnostic, source: &Source, known: &Known) -> Option<Retold> {
-    if error.code == "E0425"
+    if matches!(&*error.code, "E0425" | "E0423")
         && let Some(name) = error.message.split('`').nth(1)
         && let Some(what) = known.gone.get(name)
     {

@@ -103,12 +103,18 @@ pub fn cell(
     ));
     for v in loaded {
         let (name, ty) = (&v.name, &v.written_type);
-        let how = if v.adopt { "adopt" } else { "new" };
-        let text = format!(" let mut {name}: {ty} = (&&&xlazy_rt::Load::<{ty}>::{how}(\"{name}\")).load();");
+        let text = format!(" let mut {name}: {ty} = (&&&xlazy_rt::Of::<{ty}>::TYPE).load(\"{name}\", {});", v.adopt);
         out.generated(Tag::Load(name.clone()), &text);
     }
-    let stop = if plan.debug_errors { "StopDebug" } else { "Stop" };
-    out.plain(&format!(" let xlazy_done = xlazy_rt::catch(|| -> ::core::result::Result<(), xlazy_rt::{stop}> {{"));
+    let (stop, catch) = if plan.debug_errors { ("StopDebug", "catch_debug") } else { ("Stop", "catch") };
+    // A body that moves a variable can be called once only, and that needs a detour which others need not pay for.
+    let once = !plan.moved.is_empty();
+    let start = if once {
+        "let mut xlazy_body = ::core::option::Option::Some(".to_owned()
+    } else {
+        format!("let xlazy_done = xlazy_rt::{catch}(&mut ")
+    };
+    out.plain(&format!(" {start}|| -> ::core::result::Result<(), xlazy_rt::{stop}> {{"));
     out.plain(&blank_lines_before(cell, &range));
     out.user(cell, range.clone(), &statement_edits(cell, parsed));
     out.plain("\n;");
@@ -116,11 +122,17 @@ pub fn cell(
         out.generated(Tag::Keep(b.name.clone()), &keep(b, plan));
     }
     out.plain(" ::core::result::Result::Ok(()) });");
+    if once {
+        out.plain(&format!(
+            " let xlazy_done = xlazy_rt::{catch}(&mut || match xlazy_body.take() {{ ::core::option::Option::Some(body) => body(), \
+             ::core::option::Option::None => ::core::result::Result::Ok(()) }}); ::core::mem::drop(xlazy_body);"
+        ));
+    }
     for v in loaded.iter().filter(|v| !plan.moved.contains(&v.name)) {
         let name = &v.name;
         let shadowed = parsed.bindings.iter().any(|b| b.name == *name);
         let only = if shadowed { "if !xlazy_done " } else { "" };
-        let text = format!(" {only}{{ (&&xlazy_rt::Keep::new(\"{name}\", {name})).keep(); }}");
+        let text = format!(" {only}{{ (&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name}); }}");
         out.generated(Tag::Restore(name.clone()), &text);
     }
     out.plain(" }\n");
@@ -188,20 +200,22 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed) -> Vec<Edit> {
 const SHOW: (&str, &str) = (
     "{ let xlazy_value = &(",
     "); use xlazy_rt::{ShowRich as _, ShowPlain as _, ShowDebug as _, ShowOpaque as _, NoEvcxr as _}; \
-     xlazy_rt::result(match (&&xlazy_rt::Show(xlazy_value)).rich_bundle() { \
-     ::core::option::Option::None if xlazy_rt::evcxr_is_absent(&xlazy_value.evcxr_display()) => \
-     (&&xlazy_rt::Show(xlazy_value)).text_bundle(), rich => rich }); }",
+     if !(&&xlazy_rt::Show(xlazy_value)).show_rich() && xlazy_rt::evcxr_is_absent(&xlazy_value.evcxr_display()) { \
+     (&&xlazy_rt::Show(xlazy_value)).show_text(); } }",
 );
 
 fn keep(b: &Binding, plan: &Plan) -> String {
     let name = &b.name;
-    let value = match b.closure {
-        None => name.clone(),
+    match b.closure {
+        None => format!(" (&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name});"),
         Some(arity) => {
             let of = ["Fn", "FnMut", "FnOnce"][plan.closures.get(name).copied().unwrap_or(0).min(2)];
             let args = vec!["_"; arity].join(", ");
-            format!("::alloc::boxed::Box::new({name}) as ::alloc::boxed::Box<dyn ::core::ops::{of}({args}) -> _>")
+            let boxed =
+                format!("::alloc::boxed::Box::new({name}) as ::alloc::boxed::Box<dyn ::core::ops::{of}({args}) -> _>");
+            format!(
+                " {{ let xlazy_value = {boxed}; (&&xlazy_rt::Of::value(&xlazy_value)).keep(\"{name}\", xlazy_value); }}"
+            )
         }
-    };
-    format!(" (&&xlazy_rt::Keep::new(\"{name}\", {value})).keep();")
+    }
 }

@@ -118,7 +118,8 @@ impl Definitions {
         let hashes = self.hashes();
         for g in &self.groups {
             let own = g.items.iter().flat_map(|i| &i.names).filter_map(|n| Some((n.clone(), *hashes.get(n)?)));
-            self.past.insert(g.crate_name.clone(), own.collect());
+            // As it was when it was compiled: later changes take items away from it.
+            self.past.entry(g.crate_name.clone()).or_insert_with(|| own.collect());
         }
         self
     }

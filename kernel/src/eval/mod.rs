@@ -290,6 +290,9 @@ impl State {
             return Reply::Interrupted;
         }
         self.compiler.commit(&ready);
+        if let Some(file) = &ready.group_file {
+            let _ = self.call("cell", &format!("{file} {}", mode.cell));
+        }
         self.drop_outdated(events);
         let Some(object) = &ready.object else { return Reply::Ok };
         self.runs += 1;
@@ -480,14 +483,12 @@ impl State {
         self.calls += 1;
         let wanted = self.calls;
         self.session.ask(&Ask::Call { id: wanted, name: name.into(), args: args.into() });
-        let answer = self.session.wait_for(CALL_TIMEOUT, |news| match news {
-            News::Tell(Tell::Reply { id, answer }) if id == wanted => Ok(answer),
-            other => Err(other),
-        });
-        match answer {
-            Some(Ok(bundle)) => Ok(bundle),
-            Some(Err(fault)) => Err(sentence(&fault.name, fault.message)),
-            None => Err(sentence("SessionDied", format!("the session did not answer {name}"))),
+        let is_answer = |n: &News| matches!(n, News::Tell(Tell::Reply { id, .. }) if *id == wanted);
+        match self.session.wait_for(CALL_TIMEOUT, is_answer) {
+            Some(News::Tell(Tell::Reply { answer, .. })) => {
+                answer.map_err(|fault| sentence(&fault.name, fault.message))
+            }
+            _ => Err(sentence("SessionDied", format!("the session did not answer {name}"))),
         }
     }
 

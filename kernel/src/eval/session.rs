@@ -87,8 +87,8 @@ impl SessionProcess {
         self.backlog.back()
     }
 
-    /// The next news that answers `wanted`; everything else is kept.
-    pub fn wait_for<T>(&mut self, timeout: Duration, mut wanted: impl FnMut(News) -> Result<T, News>) -> Option<T> {
+    /// The next news that is wanted; everything else is kept.
+    pub fn wait_for(&mut self, timeout: Duration, wanted: impl Fn(&News) -> bool) -> Option<News> {
         let end = std::time::Instant::now() + timeout;
         loop {
             let left = end.saturating_duration_since(std::time::Instant::now());
@@ -97,11 +97,11 @@ impl SessionProcess {
                 Err(RecvTimeoutError::Timeout) => return None,
                 Err(RecvTimeoutError::Disconnected) => gone(),
             };
-            let is_end = matches!(news, News::Gone(_));
-            match wanted(news) {
-                Ok(answer) => return Some(answer),
-                Err(news) => self.keep(news),
+            if wanted(&news) {
+                return Some(news);
             }
+            let is_end = matches!(news, News::Gone(_));
+            self.keep(news);
             if is_end {
                 return None;
             }
@@ -121,10 +121,7 @@ impl Drop for SessionProcess {
         // Its end of the stream closes; a session that does not notice, because a cell hangs, is killed.
         self.ask(&Ask::Shutdown);
         let _ = self.to.shutdown(std::net::Shutdown::Both);
-        let ended = self.wait_for(Duration::from_millis(300), |n| match n {
-            News::Gone(_) => Ok(()),
-            other => Err(other),
-        });
+        let ended = self.wait_for(Duration::from_millis(300), |n| matches!(n, News::Gone(_)));
         if ended.is_none() {
             signal(self.pid, Signal::SIGKILL);
         }

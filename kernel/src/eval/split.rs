@@ -571,3 +571,60 @@ impl Publish {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(code: &str) -> Vec<String> {
+        let show = |s: Segment| match s {
+            Segment::Code(r) => format!("code {}", code[r].trim()),
+            Segment::Magic { line, body } => format!("magic {} / {}", &code[line], body.map_or("", |b| &code[b])),
+        };
+        segments(code, &|name| name == "flag").into_iter().map(show).collect()
+    }
+
+    fn parsed(code: &str) -> Parsed {
+        let cell = Arc::new(CellText { cell: 1, text: code.into() });
+        parse(&cell, 0..code.len()).expect("Rust")
+    }
+
+    #[test]
+    fn magics_stand_where_statements_begin() {
+        assert_eq!(parts("let a = 1;\n%time a\na"), ["code let a = 1;", "magic %time a / ", "code a"]);
+        assert_eq!(parts("%%time 3\na\nb"), ["magic %%time 3 / a\nb"]);
+        assert_eq!(parts("!ls | wc\n!flag"), ["magic !ls | wc / ", "code !flag"]);
+        assert_eq!(parts("let x = a\n% b;"), ["code let x = a\n% b;"]);
+        assert_eq!(parts("let s = \"\n%time\n\";"), ["code let s = \"\n%time\n\";"]);
+        assert_eq!(parts("f(\n!flag_2,\n)"), ["code f(\n!flag_2,\n)"]);
+    }
+
+    #[test]
+    fn a_cell_is_taken_apart() {
+        let p =
+            parsed("use a::{b as c, d::*}; fn f() {} let (x, Some(y)) = z else { return }; let g = |q: i32| q; x + y");
+        let binds: Vec<&str> = p.uses.iter().map(|u| u.binds.as_str()).collect();
+        assert_eq!(binds, ["c", "a::d::*"]);
+        assert_eq!(p.items[0].names, ["f"]);
+        let names: Vec<(&str, Option<usize>)> = p.bindings.iter().map(|b| (b.name.as_str(), b.closure)).collect();
+        assert_eq!(names, [("x", None), ("y", None), ("g", Some(1))]);
+        assert!(p.trailing.is_some() && p.mentions.contains("z") && !p.mentions.contains("f"));
+    }
+
+    #[test]
+    fn bare_uses_move_unless_the_cell_binds_the_name() {
+        let p = parsed("f(a, &b); let c = d; for x in e { f(x); } g.into_iter(); let h = 1; f(h);");
+        assert_eq!(p.moved.into_iter().collect::<Vec<_>>(), ["a", "d", "e", "g"]);
+    }
+
+    #[test]
+    fn loops_functions_and_closures_are_checked() {
+        let count = |code: &str| parsed(code).edits.iter().filter(|e| e.text.contains(CHECK)).count();
+        assert_eq!(count("for i in 0..3 { while x { loop {} } }"), 3);
+        assert_eq!(count("v.iter().map(|x| x + 1).filter(|x| { true })"), 2);
+        assert_eq!(count("const { loop {} }"), 0);
+        let items = parsed("const fn f() { loop {} } fn g() { loop {} }").items;
+        assert!(!items[0].edits.iter().any(|e| e.text == CHECK));
+        assert_eq!(items[1].edits.iter().filter(|e| e.text == CHECK).count(), 2);
+    }
+}

@@ -11,6 +11,8 @@ thread_local! {
     static OUTCOME: RefCell<Option<Outcome>> = const { RefCell::new(None) };
     /// What the panic hook saw last on this thread.
     static PANIC: Cell<Option<Fault>> = const { Cell::new(None) };
+    /// The error that a `?` stopped the cell with.
+    static STOPPED: Cell<Option<Fault>> = const { Cell::new(None) };
 }
 
 /// Panics of a cell are told in its error reply; those of other threads go to stderr, with the cell's line.
@@ -34,11 +36,24 @@ pub(super) fn install_hook() {
 
 /// Runs a cell's body and keeps how it ended for [`take`]; true when it came to its end.
 #[doc(hidden)]
-pub fn catch<S: IntoFault>(body: impl FnOnce() -> Result<(), S>) -> bool {
+#[inline(never)]
+pub fn catch(body: &mut dyn FnMut() -> Result<(), Stop>) -> bool {
+    run(&mut || body().is_ok())
+}
+
+/// As [`catch`], for errors that have only `Debug`.
+#[doc(hidden)]
+#[inline(never)]
+pub fn catch_debug(body: &mut dyn FnMut() -> Result<(), StopDebug>) -> bool {
+    run(&mut || body().is_ok())
+}
+
+fn run(body: &mut dyn FnMut() -> bool) -> bool {
     PANIC.set(None);
+    STOPPED.set(None);
     let outcome = match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => Outcome::Ok,
-        Ok(Err(stop)) => Outcome::Failed(stop.into_fault()),
+        Ok(true) => Outcome::Ok,
+        Ok(false) => Outcome::Failed(STOPPED.take().unwrap_or_default()),
         Err(payload) => of_panic(&*payload),
     };
     let completed = outcome == Outcome::Ok;
@@ -86,47 +101,38 @@ fn located(name: &str, message: String, at: &Location) -> Fault {
     Fault { name: name.to_owned(), message, file, line, column, notes: Vec::new() }
 }
 
-/// What a cell's `?` returns: any error that converts into a boxed one, with the line of the `?`.
+/// What a cell's `?` returns: any error that converts into a boxed one. It is empty, so that a cell need not know how
+/// to drop it; the error and the line of the `?` wait in the thread.
 #[doc(hidden)]
-pub struct Stop(Fault);
+pub struct Stop(());
 
 impl<E: Into<Box<dyn Error>>> From<E> for Stop {
     #[track_caller]
     fn from(error: E) -> Stop {
-        let error = error.into();
-        let mut fault = located("Error", error.to_string(), Location::caller());
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            fault.notes.push(format!("caused by: {error}"));
-            cause = error.source();
-        }
-        Stop(fault)
+        stopped_by(error.into(), Location::caller());
+        Stop(())
     }
 }
 
 /// As [`Stop`], for errors that have only `Debug`.
 #[doc(hidden)]
-pub struct StopDebug(Fault);
+pub struct StopDebug(());
 
 impl<E: std::fmt::Debug> From<E> for StopDebug {
     #[track_caller]
     fn from(error: E) -> StopDebug {
-        StopDebug(located("Error", format!("{error:?}"), Location::caller()))
+        STOPPED.set(Some(located("Error", format!("{error:?}"), Location::caller())));
+        StopDebug(())
     }
 }
 
-/// So that [`catch`] takes both.
-#[doc(hidden)]
-pub trait IntoFault {
-    fn into_fault(self) -> Fault;
-}
-impl IntoFault for Stop {
-    fn into_fault(self) -> Fault {
-        self.0
+#[inline(never)]
+fn stopped_by(error: Box<dyn Error>, at: &Location) {
+    let mut fault = located("Error", error.to_string(), at);
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        fault.notes.push(format!("caused by: {error}"));
+        cause = error.source();
     }
-}
-impl IntoFault for StopDebug {
-    fn into_fault(self) -> Fault {
-        self.0
-    }
+    STOPPED.set(Some(fault));
 }

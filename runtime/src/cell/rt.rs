@@ -1,112 +1,73 @@
 //! What generated code calls. Not for people: it changes with the generator in `kernel/src/eval`.
+//!
+//! Every function that is generic or inlined here is compiled again in every cell, while somebody waits. So what can be
+//! done without the type is done in functions that are neither.
 #![doc(hidden)]
 use super::store;
-use std::any::{Any, type_name};
-use std::cell::Cell;
+use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 
-pub use super::outcome::{Stop, StopDebug, catch};
-pub use super::show::{NoEvcxr, Show, ShowDebug, ShowOpaque, ShowPlain, ShowRich, evcxr_is_absent, result};
-pub use super::streams::print_text;
+pub use super::outcome::{Stop, StopDebug, catch, catch_debug};
+pub use super::show::{NoEvcxr, Show, ShowDebug, ShowOpaque, ShowPlain, ShowRich, evcxr_is_absent};
+pub use super::streams::{print_line, print_text};
 pub use crate::sys::check_interrupt as check;
 
-/// `println!`: the text and its newline in one piece, so that lines of several threads do not mix.
-pub fn print_line(stderr: bool, args: std::fmt::Arguments) {
-    print_text(stderr, format_args!("{args}\n"));
-}
+/// A type, to choose by autoref how its values are fetched and stored: `(&&&Of::<T>::TYPE).load("x", false)` and
+/// `(&&Of::value(&x)).keep("x", x)`. Handles and `Copy` values are copied into a cell, everything else is moved.
+pub struct Of<T>(PhantomData<fn() -> T>);
 
-/// Fetches a variable: handles and `Copy` values are copied, everything else is moved. By autoref, called as
-/// `(&&&Load::<T>::new("x")).load()`.
-pub struct Load<T> {
-    name: &'static str,
-    /// The type was compiled a second time from the same definition.
-    adopt: bool,
-    of: PhantomData<fn() -> T>,
-}
+impl<T> Of<T> {
+    pub const TYPE: Of<T> = Of(PhantomData);
 
-impl<T> Load<T> {
-    pub fn new(name: &'static str) -> Load<T> {
-        Load { name, adopt: false, of: PhantomData }
-    }
-
-    pub fn adopt(name: &'static str) -> Load<T> {
-        Load { name, adopt: true, of: PhantomData }
+    pub fn value(_: &T) -> Of<T> {
+        Of(PhantomData)
     }
 }
 
 pub trait LoadHandle<T> {
-    fn load(&self) -> T;
+    fn load(&self, name: &str, adopt: bool) -> T;
 }
-impl<T: store::Handle> LoadHandle<T> for &&Load<T> {
-    fn load(&self) -> T {
-        load_copy(self.name, self.adopt)
+impl<T: store::Handle> LoadHandle<T> for &&Of<T> {
+    fn load(&self, name: &str, adopt: bool) -> T {
+        T::load(name, adopt)
     }
 }
 pub trait LoadCopy<T> {
-    fn load(&self) -> T;
+    fn load(&self, name: &str, adopt: bool) -> T;
 }
-impl<T: Copy + 'static> LoadCopy<T> for &Load<T> {
-    fn load(&self) -> T {
-        load_copy(self.name, self.adopt)
+impl<T: Copy + 'static> LoadCopy<T> for &Of<T> {
+    fn load(&self, name: &str, adopt: bool) -> T {
+        store::copy::<T>(name, adopt)
     }
 }
 pub trait LoadMove<T> {
-    fn load(&self) -> T;
+    /// With `adopt`, the type was compiled a second time from the same definition since the value was stored.
+    fn load(&self, name: &str, adopt: bool) -> T;
 }
-impl<T: 'static> LoadMove<T> for Load<T> {
-    fn load(&self) -> T {
-        let value = store::take(self.name);
-        let value = match value.downcast::<T>() {
-            Ok(value) => return *value,
-            Err(value) if self.adopt => match crate::sys::adopt::<T>(value) {
-                Ok(value) => return value,
-                Err(value) => value,
-            },
-            Err(value) => value,
-        };
-        store::untake(self.name, value);
-        store::changed(self.name, type_name::<T>())
+impl<T: 'static> LoadMove<T> for Of<T> {
+    fn load(&self, name: &str, adopt: bool) -> T {
+        crate::sys::unbox(store::take_as(
+            name,
+            TypeId::of::<T>(),
+            type_name::<T>(),
+            adopt.then(std::alloc::Layout::new::<T>),
+        ))
     }
 }
 
-fn load_copy<T: Clone + 'static>(name: &str, adopt: bool) -> T {
-    store::copy(name, |value: &dyn Any| {
-        let found = value.downcast_ref::<T>();
-        let found = if adopt { found.or_else(|| crate::sys::adopt_ref(value)) } else { found };
-        found.cloned()
-    })
+pub trait KeepHandle<T> {
+    fn keep(&self, name: &str, value: T);
 }
-
-/// Stores a variable, as `(&&Keep::new("x", x)).keep()`.
-pub struct Keep<T> {
-    name: &'static str,
-    value: Cell<Option<T>>,
-}
-
-impl<T> Keep<T> {
-    pub fn new(name: &'static str, value: T) -> Keep<T> {
-        Keep { name, value: Cell::new(Some(value)) }
+impl<T: store::Handle> KeepHandle<T> for &Of<T> {
+    fn keep(&self, name: &str, value: T) {
+        value.keep(name);
     }
 }
-
-pub trait KeepHandle {
-    fn keep(&self);
+pub trait KeepMove<T> {
+    fn keep(&self, name: &str, value: T);
 }
-impl<T: store::Handle> KeepHandle for &Keep<T> {
-    fn keep(&self) {
-        if let Some(value) = self.value.take() {
-            let summary = value.summary();
-            store::put(self.name, Box::new(value), type_name::<T>(), true, summary);
-        }
-    }
-}
-pub trait KeepMove {
-    fn keep(&self);
-}
-impl<T: 'static> KeepMove for Keep<T> {
-    fn keep(&self) {
-        if let Some(value) = self.value.take() {
-            store::put(self.name, Box::new(value), type_name::<T>(), false, String::new());
-        }
+impl<T: 'static> KeepMove<T> for Of<T> {
+    fn keep(&self, name: &str, value: T) {
+        store::put(name, Box::new(value), type_name::<T>());
     }
 }

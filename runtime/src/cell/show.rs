@@ -32,11 +32,9 @@ fn send_display(bundle: Bundle, id: Option<&str>, update: bool) {
 }
 
 /// The value of a cell's last expression.
-#[doc(hidden)]
-pub fn result(bundle: Option<Bundle>) {
-    if let Some(bundle) = bundle {
-        link::send(&Tell::Result(bundle));
-    }
+#[inline(never)]
+fn result(bundle: Bundle) {
+    link::send(&Tell::Result(bundle));
 }
 
 /// A value to be shown; the traits below choose how, by autoref: `Rich`, else `evcxr_display`, else `Debug`, else its
@@ -46,41 +44,55 @@ pub struct Show<'a, T: ?Sized>(pub &'a T);
 
 #[doc(hidden)]
 pub trait ShowRich {
-    fn rich_bundle(&self) -> Option<Bundle>;
+    /// Shows a rich value; false when it is not one.
+    fn show_rich(&self) -> bool;
 }
 impl<T: Rich + ?Sized> ShowRich for &Show<'_, T> {
-    fn rich_bundle(&self) -> Option<Bundle> {
-        Some(self.0.rich())
+    fn show_rich(&self) -> bool {
+        result(self.0.rich());
+        true
     }
 }
 #[doc(hidden)]
 pub trait ShowPlain {
-    fn rich_bundle(&self) -> Option<Bundle>;
+    fn show_rich(&self) -> bool;
 }
 impl<T: ?Sized> ShowPlain for Show<'_, T> {
-    fn rich_bundle(&self) -> Option<Bundle> {
-        None
+    fn show_rich(&self) -> bool {
+        false
     }
 }
 
 #[doc(hidden)]
 pub trait ShowDebug {
-    fn text_bundle(&self) -> Option<Bundle>;
+    fn show_text(&self);
 }
 impl<T: Debug + ?Sized> ShowDebug for &Show<'_, T> {
-    fn text_bundle(&self) -> Option<Bundle> {
-        // Inside a cell `()` means that there is nothing to show.
-        if std::any::type_name::<T>() == "()" { None } else { Some(Bundle::text(debug_text(&self.0))) }
+    fn show_text(&self) {
+        show_debug(&self.0, std::any::type_name::<T>());
     }
 }
 #[doc(hidden)]
 pub trait ShowOpaque {
-    fn text_bundle(&self) -> Option<Bundle>;
+    fn show_text(&self);
 }
 impl<T: ?Sized> ShowOpaque for Show<'_, T> {
-    fn text_bundle(&self) -> Option<Bundle> {
-        Some(Bundle::text(format!("<{}>", without_groups(std::any::type_name::<T>()))))
+    fn show_text(&self) {
+        show_name(std::any::type_name::<T>());
     }
+}
+
+#[inline(never)]
+fn show_debug(value: &dyn Debug, type_name: &str) {
+    // `()` means that there is nothing to show.
+    if type_name != "()" {
+        result(Bundle::text(debug_text(value)));
+    }
+}
+
+#[inline(never)]
+fn show_name(type_name: &str) {
+    result(Bundle::text(format!("<{}>", without_groups(type_name))));
 }
 
 /// A type's name without the crates that the kernel compiles definitions into (`g_` and 16 digits).
@@ -111,7 +123,12 @@ impl<T: ?Sized> NoEvcxr for T {}
 
 #[doc(hidden)]
 pub fn evcxr_is_absent<R>(_: &R) -> bool {
-    std::any::type_name::<R>() == std::any::type_name::<AbsentEvcxrDisplay>()
+    is_absent(std::any::type_name::<R>())
+}
+
+#[inline(never)]
+fn is_absent(type_name: &str) -> bool {
+    type_name == std::any::type_name::<AbsentEvcxrDisplay>()
 }
 
 /// A front end chokes on more text than this, and nobody reads it.
@@ -142,38 +159,18 @@ mod tests {
 
     struct Own;
     impl Own {
-        #[allow(dead_code)]
         fn evcxr_display(&self) {}
-    }
-    struct Opaque;
-    #[derive(Debug)]
-    struct Both;
-    impl Rich for Both {
-        fn rich(&self) -> Bundle {
-            Bundle::text("rich")
-        }
-    }
-
-    macro_rules! shown {
-        ($e:expr) => {{
-            let value = &$e;
-            match (&&Show(value)).rich_bundle() {
-                None if evcxr_is_absent(&value.evcxr_display()) => (&&Show(value)).text_bundle(),
-                None => Some(Bundle::text("by itself")),
-                rich => rich,
-            }
-            .map(|b| b.plain().to_owned())
-        }};
     }
 
     #[test]
-    fn the_most_telling_form_wins() {
-        assert_eq!(shown!(Both).as_deref(), Some("rich"));
-        assert_eq!(shown!(Own).as_deref(), Some("by itself"));
-        assert_eq!(shown!(41 + 1).as_deref(), Some("42"));
-        assert_eq!(shown!("a").as_deref(), Some("\"a\""));
-        assert_eq!(shown!(()).as_deref(), None);
-        assert!(shown!(Opaque).unwrap().ends_with("Opaque>"));
+    fn a_method_of_its_own_hides_the_one_for_all() {
+        assert!(!evcxr_is_absent(&(&Own).evcxr_display()));
+        assert!(evcxr_is_absent(&5.evcxr_display()));
+    }
+
+    #[test]
+    fn groups_are_no_part_of_a_name() {
+        assert_eq!(without_groups("(g_0123456789abcdef::P, my_log_abc::Q)"), "(P, my_log_abc::Q)");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The variables that live across cells. They belong to the cell thread, so that values need not be `Send`.
-use std::any::{Any, type_name};
+use std::alloc::Layout;
+use std::any::{Any, TypeId, type_name};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use xlazy_mime::Var;
@@ -11,13 +12,34 @@ pub trait Handle: Clone + 'static {
     fn summary(&self) -> String {
         String::new()
     }
+
+    #[doc(hidden)]
+    fn load(name: &str, adopt: bool) -> Self {
+        copy(name, adopt)
+    }
+
+    #[doc(hidden)]
+    fn keep(self, name: &str) {
+        let summary = self.summary();
+        put_handle(name, Box::new(self), type_name::<Self>(), summary);
+    }
 }
 
+/// Handles whose code is compiled here, once, rather than in every cell that mentions one.
 macro_rules! handles {
     ($($t:ty)*) => {$(
         impl Handle for $t {
             fn summary(&self) -> String {
                 short(self)
+            }
+            #[inline(never)]
+            fn load(name: &str, adopt: bool) -> Self {
+                copy(name, adopt)
+            }
+            #[inline(never)]
+            fn keep(self, name: &str) {
+                let summary = self.summary();
+                put_handle(name, Box::new(self), type_name::<Self>(), summary);
             }
         }
     )*};
@@ -55,19 +77,46 @@ pub(super) fn set_cell(cell: u64) {
     CELL.set(cell);
 }
 
-/// Stores a value. What was stored under the name before is dropped outside the store's lock: its drop is user code.
-pub(super) fn put(name: &str, value: Box<dyn Any>, type_name: &'static str, handle: bool, summary: String) {
+/// Stores a value that a cell will take.
+#[inline(never)]
+pub(super) fn put(name: &str, value: Box<dyn Any>, type_name: &'static str) {
+    insert(name, value, type_name, false, String::new());
+}
+
+/// Stores a value that a cell will copy.
+#[inline(never)]
+pub fn put_handle(name: &str, value: Box<dyn Any>, type_name: &'static str, summary: String) {
+    insert(name, value, type_name, true, summary);
+}
+
+fn insert(name: &str, value: Box<dyn Any>, type_name: &'static str, handle: bool, summary: String) {
     let slot = Slot { value: Some(value), type_name, handle, summary, cell: CELL.get() };
     let old = STORE.with_borrow_mut(|s| s.insert(name.to_owned(), slot));
+    // Its drop is user code, which may ask the store.
     drop(old);
 }
 
-pub(super) fn take(name: &str) -> Box<dyn Any> {
+/// Takes a value of that type; with a layout, also one of another type that was compiled from the same definition.
+#[inline(never)]
+pub(super) fn take_as(name: &str, id: TypeId, now: &'static str, adopt: Option<Layout>) -> Box<dyn Any> {
+    let value = take(name);
+    let fits = (*value).type_id() == id
+        || adopt.is_some_and(|l| l.size() == size_of_val(&*value) && l.align() == align_of_val(&*value));
+    if fits {
+        return value;
+    }
+    put_back(name, value);
+    changed(name, now)
+}
+
+#[inline(never)]
+fn take(name: &str) -> Box<dyn Any> {
     STORE.with_borrow_mut(|s| s.get_mut(name).and_then(|s| s.value.take())).unwrap_or_else(|| gone(name))
 }
 
-/// Puts a value back that `take` gave out and that has the wrong type.
-pub(super) fn untake(name: &str, value: Box<dyn Any>) {
+/// Puts a value back that `take` gave out.
+#[inline(never)]
+fn put_back(name: &str, value: Box<dyn Any>) {
     STORE.with_borrow_mut(|s| {
         if let Some(slot) = s.get_mut(name) {
             slot.value = Some(value);
@@ -75,19 +124,19 @@ pub(super) fn untake(name: &str, value: Box<dyn Any>) {
     });
 }
 
-pub(super) fn copy<T: 'static>(name: &str, clone: impl FnOnce(&dyn Any) -> Option<T>) -> T {
+pub(super) fn copy<T: Clone + 'static>(name: &str, adopt: bool) -> T {
     // The value is out of the store while user code (`clone`) looks at it, which may itself ask the store.
-    let value = take(name);
-    let copy = clone(&*value);
-    untake(name, value);
-    copy.unwrap_or_else(|| changed(name, type_name::<T>()))
+    let value = take_as(name, TypeId::of::<T>(), type_name::<T>(), adopt.then(Layout::new::<T>));
+    let copy = crate::sys::unboxed_ref::<T>(&*value).clone();
+    put_back(name, value);
+    copy
 }
 
 fn gone(name: &str) -> ! {
     panic!("the variable `{name}` is no longer in the session")
 }
 
-pub(super) fn changed(name: &str, now: &str) -> ! {
+fn changed(name: &str, now: &str) -> ! {
     let was = STORE.with_borrow(|s| s.get(name).map(|s| s.type_name)).unwrap_or("?");
     panic!("the variable `{name}` has type {was}, not {now}")
 }

@@ -50,7 +50,15 @@ pub fn sleep(duration: Duration) {
     }
 }
 
+/// `println!`: the text and its newline in one piece, so that lines of several threads do not mix.
 #[doc(hidden)]
+#[inline(never)]
+pub fn print_line(stderr: bool, args: std::fmt::Arguments) {
+    print_text(stderr, format_args!("{args}\n"));
+}
+
+#[doc(hidden)]
+#[inline(never)]
 pub fn print_text(stderr: bool, args: std::fmt::Arguments) {
     if !link::text(stderr, args) {
         match stderr {
