@@ -49,7 +49,7 @@ v5e, v5p, v6e and tpu7x. -O0 to -O3 is the optimisation level: 1 by default, abo
             spec.push_str(" --json");
         }
         let what = what.trim_end_matches(';').trim();
-        let is_tensor = |v: &xlazy_mime::Var| v.name == what && v.type_name == "xlazy::tensor::Tensor";
+        let is_tensor = |v: &xlazy_mime::Var| v.name == what && v.handle && v.type_name.ends_with("Tensor");
         let known = match what {
             "" => return answer::usage(self, "which program? Write an expression, or last."),
             "last" => Some(format!("last {spec}")),

@@ -136,6 +136,9 @@ fn sources(module: &Module, i: &Instruction) -> Vec<Source> {
         }
     }
     add(i);
+    // The body of a reduction carries its op's name and no line.
+    let placed: HashSet<String> = out.iter().filter(|s| !s.at.is_empty()).map(|s| s.op.clone()).collect();
+    out.retain(|s| !s.at.is_empty() || !placed.contains(&s.op));
     out
 }
 

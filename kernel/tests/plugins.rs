@@ -1,0 +1,110 @@
+//! `xlazy plugins`: what is listed, and that nothing but the right wheel is installed. A small program stands in for Python.
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+#[path = "eval_support/mod.rs"]
+mod support;
+
+/// An installation in a folder of its own, made of links to what was built.
+struct Home(PathBuf);
+
+impl Home {
+    fn new(name: &str) -> Home {
+        drop(support::engine());
+        let home = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("plugins-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&home);
+        for folder in ["bin", "lib/deps", "plugins/cpu", "path"] {
+            std::fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        let built = Path::new(env!("CARGO_BIN_EXE_xlazy")).parent().unwrap();
+        let link = |from: &str, to: &str| std::os::unix::fs::symlink(built.join(from), home.join(to)).unwrap();
+        link("xlazy-session", "bin/xlazy-session");
+        link("libxlazy.so", "lib/libxlazy.so");
+        std::fs::write(home.join("plugins/cpu/libpjrt_cpu.so"), "").unwrap();
+        std::fs::write(home.join("plugins/cpu/plugin.json"), r#"{"version": "1.2.3"}"#).unwrap();
+        Home(home)
+    }
+
+    /// `python3` of this text, ahead of the real one.
+    fn python(&self, script: &str) {
+        let python = self.0.join("path/python3");
+        std::fs::write(&python, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn plugins(&self, arguments: &[&str]) -> (bool, String) {
+        let path = std::env::var("PATH").unwrap();
+        let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_xlazy"))
+            .arg("plugins")
+            .args(arguments)
+            .env("XLAZY_HOME", &self.0)
+            .env("HOME", &self.0)
+            .env("PATH", format!("{}:{path}", self.0.join("path").display()))
+            .env_remove("TPU_LIBRARY_PATH")
+            .env_remove("XLAZY_PLUGIN_DIR")
+            .env_remove("VIRTUAL_ENV")
+            .output()
+            .unwrap();
+        (status.success(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn the_list_has_what_is_there_and_what_could_be() {
+    let home = Home::new("list");
+    let (ok, text) = home.plugins(&["list"]);
+    assert!(ok && text.contains("cpu   1.2.3") && text.contains("libpjrt_cpu.so"), "{text}");
+    let found_elsewhere = text.contains("(from ");
+    assert!(found_elsewhere || text.contains("xlazy plugins install tpu"), "{text}");
+    std::fs::create_dir_all(home.0.join("plugins/tpu")).unwrap();
+    std::fs::write(home.0.join("plugins/tpu/libtpu.so"), "").unwrap();
+    std::fs::write(home.0.join("plugins/tpu/plugin.json"), r#"{"version": "0.0.51"}"#).unwrap();
+    let (ok, json) = home.plugins(&["list", "--json"]);
+    assert!(ok && json.contains("\"version\": \"0.0.51\"") && json.contains("\"from\": \"xlazy\""), "{json}");
+    assert!(home.plugins(&["install", "tpu"]).1.contains("is installed already"));
+    let (ok, text) = home.plugins(&["remove", "tpu"]);
+    assert!(ok && text.starts_with("removed "), "{text}");
+    assert!(!home.0.join("plugins/tpu").exists());
+    assert!(home.plugins(&["remove", "tpu"]).1.starts_with("nothing to remove"));
+    assert!(!home.plugins(&["install", "gpu"]).0 && !home.plugins(&["remove", "cpu"]).0);
+}
+
+#[test]
+fn the_licence_is_named_before_anything_is_fetched() {
+    let home = Home::new("licence");
+    home.python("echo \"python $*\"; exit 1");
+    let (ok, text) = home.plugins(&["install", "tpu", "--fetch"]);
+    assert!(!ok && text.contains("Google Cloud Platform Terms of Service"), "{text}");
+    assert!(text.contains("python3 is needed") && !home.0.join("plugins/tpu").exists(), "{text}");
+    let left: Vec<_> = std::fs::read_dir(home.0.join("plugins")).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left, ["cpu"], "nothing is left behind");
+}
+
+#[test]
+fn only_the_right_wheel_is_installed() {
+    let home = Home::new("wheel");
+    // A pip that fetches what it likes: the name is right, the content is not.
+    home.python(
+        r#"case "$*" in
+  *--version) exit 0 ;;
+  *download*)
+    for last in "$@"; do [ "$prev" = --dest ] && dest=$last; prev=$last; done
+    mkdir -p "$dest" && echo junk > "$dest/libtpu-0.0.51-cp311-cp311-manylinux_2_31_x86_64.whl" ;;
+  *) exit 1 ;;
+esac"#,
+    );
+    let (ok, text) = home.plugins(&["install", "tpu", "--fetch"]);
+    assert!(!ok && text.contains("wrong SHA-256") && text.contains("ba67ddbf"), "{text}");
+    let left: Vec<_> = std::fs::read_dir(home.0.join("plugins")).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left, ["cpu"], "nothing is left behind");
+    home.python(r#"case "$*" in *--version) exit 0 ;; *) exit 1 ;; esac"#);
+    let (ok, text) = home.plugins(&["install", "tpu", "--fetch"]);
+    assert!(!ok && text.contains("pip could not fetch libtpu==0.0.51"), "{text}");
+}
