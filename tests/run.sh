@@ -19,6 +19,7 @@ need python3 "sudo apt-get install -y python3 python3-pip python3-venv"
 # The flags of .cargo/config.toml belong to what is tested.
 unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET
 export PYTHONDONTWRITEBYTECODE=1
+export XLAZY_PLUGIN_DIR=$PWD/target/home/plugins
 tools=$PWD/target/tools
 
 lint() {

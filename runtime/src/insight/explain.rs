@@ -1,6 +1,6 @@
 //! Why a program is compiled again: the new program is compared with the nearest one there was. Runs on a miss only.
-use super::report::{Class, Compilation, Difference, Explanation, Healing, Place};
 use super::Cause;
+use super::report::{Class, Compilation, Difference, Explanation, Healing, Place};
 use crate::display::place::location;
 use crate::ir::{Input, Step};
 use crate::op::{Attr, OpDef, Type};
@@ -161,7 +161,9 @@ fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation> {
     Some(compare(new, &old))
 }
 
-/// The program to compare with: the most alike of the same site, or else of the last and nearest others.
+/// The program to compare with, if there is one: of the same site and kind the most alike; for a barrier the nearest of
+/// other barriers; for a read the step that it ran a part of, or an earlier read of the same value elsewhere. A program
+/// without such a forerunner is the first of its kind, and not compiled again.
 fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>> {
     let best = |candidates: &mut dyn Iterator<Item = &Arc<Record>>, least: f64| {
         candidates
@@ -171,20 +173,36 @@ fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>> {
             .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.number.cmp(&b.1.number)))
             .map(|(_, r)| r.clone())
     };
-    let same_site = |r: &&Arc<Record>| std::ptr::eq(r.site, new.site) || same_place(r.site, new.site);
-    let mut here = known.iter().rev().filter(same_site).filter(|r| r.cause == new.cause).take(NEAREST);
-    if let Some(found) = best(&mut here, 0.2) {
+    let here = |r: &&Arc<Record>| same_place(r.site, new.site) && r.is_read() == new.is_read();
+    if let Some(found) = best(&mut known.iter().rev().filter(here).take(NEAREST), 0.2) {
         return Some(found);
     }
-    // Elsewhere it takes more to speak of the same program: half of its ops, made by the same lines.
-    let elsewhere = |of_kind: &dyn Fn(&Record) -> bool| {
-        let mut found: Vec<&Arc<Record>> =
-            known.iter().rev().filter(|r| !same_site(r) && of_kind(r)).take(64).collect();
+    let closest = |of_kind: &dyn Fn(&Record) -> bool, least: f64| {
+        let mut found: Vec<&Arc<Record>> = known.iter().rev().filter(|r| of_kind(r)).take(64).collect();
         found.sort_by_key(|r| r.steps.len().abs_diff(new.steps.len()));
-        best(&mut found.into_iter().take(NEAREST), 0.5)
+        best(&mut found.into_iter().take(NEAREST), least)
     };
-    // What barriers run is compared first, for reads too: a part of a step is explained by the step.
-    elsewhere(&|r| !r.is_read()).or_else(|| elsewhere(&|r| r.is_read()))
+    match new.is_read() {
+        false => closest(&|r| !r.is_read(), 0.5),
+
+        true => closest(&|r| !r.is_read() && contains(r, new), 1.0)
+            .or_else(|| closest(&|r| r.is_read() && same_result(r, new), 0.5)),
+    }
+}
+
+/// Whether a barrier's program computes what a read asks for on its way: the same op of the same line, of the same type.
+fn contains(step: &Record, read: &Record) -> bool {
+    let Some(root) = read.steps.last() else { return false };
+    step.steps.len() > read.steps.len()
+        && step.steps.iter().any(|s| s.op.id == root.op.id && s.ty == root.ty && same_place(s.at, root.at))
+}
+
+/// Whether the last op of both was made by the same line.
+fn same_result(a: &Record, b: &Record) -> bool {
+    match (a.steps.last(), b.steps.last()) {
+        (Some(a), Some(b)) => a.op.id == b.op.id && same_place(a.at, b.at),
+        _ => false,
+    }
 }
 
 pub(crate) fn same_place(a: Place, b: Place) -> bool {
@@ -204,7 +222,15 @@ fn evicted(new: &Record, same: &Record) -> Explanation {
          inputs to one shape so that one program serves",
         new.capacity
     );
-    Explanation { class: Class::Eviction, at: new.site, differences, fix, compared_with: same.number, healable: vec![], healed: false }
+    Explanation {
+        class: Class::Eviction,
+        at: new.site,
+        differences,
+        fix,
+        compared_with: same.number,
+        healable: vec![],
+        healed: false,
+    }
 }
 
 /// The comparison proper: inputs first, since what differs there explains what differs behind them.
@@ -252,7 +278,9 @@ fn compare(new: &Record, old: &Record) -> Explanation {
         if new.roots != old.roots {
             return roots(new, old);
         }
-        if let Some(i) = (0..new.leaves.len().min(old.leaves.len())).find(|&i| new.leaves[i].donate != old.leaves[i].donate) {
+        if let Some(i) =
+            (0..new.leaves.len().min(old.leaves.len())).find(|&i| new.leaves[i].donate != old.leaves[i].donate)
+        {
             return make(Class::Aliasing, new.leaves[i].at, donation(new, old), donation_fix(new, i));
         }
         if new.leaves.len() == old.leaves.len() {
@@ -372,7 +400,8 @@ fn align(new: &Record, old: &Record) -> Aligned {
     let shorter = n.len().min(o.len());
     let start = (0..shorter).take_while(|&i| same(&n[i], &o[i])).count();
     let end = (0..shorter - start).take_while(|&i| same(&n[n.len() - 1 - i], &o[o.len() - 1 - i])).count();
-    let mut aligned = Aligned { pairs: (0..start as u32).map(|i| (i, i)).collect(), only_new: vec![], only_old: vec![] };
+    let mut aligned =
+        Aligned { pairs: (0..start as u32).map(|i| (i, i)).collect(), only_new: vec![], only_old: vec![] };
     let mut waiting: HashMap<(u32, u32, &str), VecDeque<u32>> = HashMap::new();
     for (j, step) in o.iter().enumerate().take(o.len() - end).skip(start) {
         waiting.entry((step.op.id, step.at.line(), step.at.file())).or_default().push_back(j as u32);
@@ -388,6 +417,11 @@ fn align(new: &Record, old: &Record) -> Aligned {
     aligned.pairs.extend((0..end).map(|i| ((n.len() - 1 - i) as u32, (o.len() - 1 - i) as u32)));
     aligned.pairs.sort_unstable();
     aligned
+}
+
+/// `1 result`, `2 results`.
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn describe(step: &Step) -> String {
@@ -435,7 +469,11 @@ impl Aligned {
 }
 
 /// The first attribute that differs although all operands of its op are alike: later ones follow from it.
-fn attribute_difference(new: &Record, old: &Record, pairs: &[(u32, u32)]) -> Option<(Class, Place, Difference, String)> {
+fn attribute_difference(
+    new: &Record,
+    old: &Record,
+    pairs: &[(u32, u32)],
+) -> Option<(Class, Place, Difference, String)> {
     for &(i, j) in pairs {
         let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
         let Some(k) = (0..a.attrs.len().min(b.attrs.len())).find(|&k| a.attrs[k] != b.attrs[k]) else { continue };
@@ -443,7 +481,9 @@ fn attribute_difference(new: &Record, old: &Record, pairs: &[(u32, u32)]) -> Opt
         let class = match name {
             "size" | "shape" | "steps" => Class::Shape,
             "dtype" => Class::Dtype,
-            "dim" | "dims" | "start" | "end" | "step" | "index" | "low" | "high" | "interior" | "diagonal" => Class::Index,
+            "dim" | "dims" | "start" | "end" | "step" | "index" | "low" | "high" | "interior" | "diagonal" => {
+                Class::Index
+            }
             _ => Class::Constant,
         };
         let fix = match class {
@@ -457,7 +497,10 @@ fn attribute_difference(new: &Record, old: &Record, pairs: &[(u32, u32)]) -> Opt
                  which is data",
                 a.op.name
             ),
-            _ => format!("`{name}` of {} is part of the program: keep it fixed, or pass the number as a tensor", a.op.name),
+            _ => format!(
+                "`{name}` of {} is part of the program: keep it fixed, or pass the number as a tensor",
+                a.op.name
+            ),
         };
         let difference = Difference {
             what: format!("attribute `{name}` of {}", a.op.name),
@@ -572,11 +615,19 @@ fn roots(new: &Record, old: &Record) -> Explanation {
     }
     let at = lost.first().or(gained.first()).map_or(new.site, |x| x.1);
     let fix = format!(
-        "{} results were asked for, now {}: keep the same tensors alive at every sync, and read values after it",
-        o.len(),
-        n.len()
+        "the last sync gave {}, this one {}: keep the same tensors alive at every sync, and read values after it",
+        count(o.len(), "result"),
+        count(n.len(), "result")
     );
-    Explanation { class: Class::Roots, at, differences, fix, compared_with: old.number, healable: vec![], healed: false }
+    Explanation {
+        class: Class::Roots,
+        at,
+        differences,
+        fix,
+        compared_with: old.number,
+        healable: vec![],
+        healed: false,
+    }
 }
 
 /// Whether the ops that are new all lead to results that are new.
@@ -592,25 +643,31 @@ fn roots_explain(new: &Record, aligned: &Aligned) -> bool {
 }
 
 fn early_read(new: &Record, old: &Record) -> Explanation {
-    let differences = vec![
-        Difference {
-            what: "program".into(),
-            was: format!("{} ops, {} results, at the {}", old.steps.len(), old.roots.len(), old.cause.name()),
-            now: format!("{} ops for the one value read", new.steps.len()),
-            was_at: Some(old.site),
-            now_at: Some(new.site),
-        },
-    ];
+    let differences = vec![Difference {
+        what: "program".into(),
+        was: format!("{} ops, {} results, at the {}", old.steps.len(), old.roots.len(), old.cause.name()),
+        now: format!("{} ops for the one value read", new.steps.len()),
+        was_at: Some(old.site),
+        now_at: Some(new.site),
+    }];
     let left = match new.left_pending {
         0 => String::new(),
-        n => format!(" ({n} other results stay pending)"),
+        n => format!(" ({} stay pending)", count(n, "other result")),
     };
     let fix = format!(
         "read after the barrier, when the value is there already: move this line behind `sync()`{left}; compiled once, the \
          read costs {} ops each time",
         new.steps.len()
     );
-    Explanation { class: Class::EarlyRead, at: new.site, differences, fix, compared_with: old.number, healable: vec![], healed: false }
+    Explanation {
+        class: Class::EarlyRead,
+        at: new.site,
+        differences,
+        fix,
+        compared_with: old.number,
+        healable: vec![],
+        healed: false,
+    }
 }
 
 fn control_flow_fix(new: &Record) -> String {
@@ -623,7 +680,11 @@ fn control_flow_fix(new: &Record) -> String {
 
 fn dtype_fix(d: &InputDifference) -> String {
     match &d.was {
-        Some(was) => format!("convert where the data come in: `.to({})` on what was made at {}", was.dtype.name().to_uppercase(), location(d.at)),
+        Some(was) => format!(
+            "convert where the data come in: `.to({})` on what was made at {}",
+            was.dtype.name().to_uppercase(),
+            location(d.at)
+        ),
         None => "convert where the data come in".into(),
     }
 }
@@ -641,13 +702,19 @@ fn shape_fix(was: Option<&Type>, now: Option<&Type>, new: &Record, at: Place) ->
     if was.shape.len() != now.shape.len() {
         return format!("the number of dimensions changed ({} to {}): reshape before the step", was.shape, now.shape);
     }
-    let Some(d) = (0..was.shape.len()).find(|&d| was.shape[d] != now.shape[d]) else { return "pad to one shape".into() };
+    let Some(d) = (0..was.shape.len()).find(|&d| was.shape[d] != now.shape[d]) else {
+        return "pad to one shape".into();
+    };
     let (a, b) = (was.shape[d], now.shape[d]);
     match d == 0 && b < a {
-        true => format!("a short last batch: `drop_last(true)`, or pad {b} rows to {a} and mask them out of the loss"),
+        true => format!(
+            "a short last batch: `drop_last: true` in the loader's options, or pad {b} rows to {a} and mask them out of the loss"
+        ),
         false => {
             let bucket = a.max(b).next_power_of_two();
-            format!("dimension {d} changed from {a} to {b}: pad to a few sizes (such as {bucket}) and mask, one program each")
+            format!(
+                "dimension {d} changed from {a} to {b}: pad to a few sizes (such as {bucket}) and mask, one program each"
+            )
         }
     }
 }
@@ -668,5 +735,8 @@ fn structure_fix(new: &Record, old: &Record, aligned: &Aligned) -> String {
         }
     }
     let (more, fewer) = (aligned.only_new.len(), aligned.only_old.len());
-    format!("{more} ops are new and {fewer} are gone: expected once if you changed the model; do all such changes before training")
+    format!(
+        "{} new and {fewer} gone: expected once if you changed the model; do all such changes before training",
+        count(more, "op")
+    )
 }

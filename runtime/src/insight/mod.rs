@@ -9,9 +9,9 @@ mod report;
 
 pub use crate::session::set_cache_capacity;
 pub use cell::{Pending, budget, pending, pending_bundle, pending_json, set_budget};
-pub use explain::{compilations, healed, healing, set_healing};
 pub(crate) use explain::{LeafRecord, Record, compiled, same_place, why};
-pub use log::{Cause, SyncEvent, events};
+pub use explain::{compilations, healed, healing, set_healing};
 pub(crate) use log::record;
+pub use log::{Cause, SyncEvent, events};
 pub use render::{compiles_bundle, compiles_json, healed_bundle, healed_json};
 pub use report::{Class, Compilation, Difference, Explanation, Healing, Place};

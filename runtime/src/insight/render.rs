@@ -217,7 +217,13 @@ pub fn healed_bundle() -> Bundle {
 /// What was healed, as a JSON array.
 pub fn healed_json() -> String {
     let one = |h: &Healing| {
-        format!("{{\"op\":\"{}\",\"file\":{:?},\"line\":{},\"compilation\":{}}}", h.op, h.at.file(), h.at.line(), h.compilation)
+        format!(
+            "{{\"op\":\"{}\",\"file\":{:?},\"line\":{},\"compilation\":{}}}",
+            h.op,
+            h.at.file(),
+            h.at.line(),
+            h.compilation
+        )
     };
     format!("[{}]", healed().iter().map(one).collect::<Vec<_>>().join(","))
 }
