@@ -139,7 +139,8 @@ fn a_slow_front_end_slows_displays_down_instead_of_losing_them() {
 
 #[test]
 fn an_interrupt_gets_through_a_flood() {
-    let mut kernel = Kernel::start();
+    let folder = Folder::new();
+    let mut kernel = kernel_with_state(&folder);
     kernel.send_shell("execute_request", json!({"code": "flood 3000000\nwait"}));
     kernel.iopub_until(|m| m["msg_type"] == "stream");
     let asked = Instant::now();

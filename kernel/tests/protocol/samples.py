@@ -26,7 +26,7 @@ REAL = {
     "good": "1 + 1",
     "flood": 'for n in 0..10_000_000 { println!("line {n}"); }',
     "raw_bytes": r'use std::io::Write; std::io::stdout().write_all(b"\xff\xfe ok\n").unwrap();',
-    "ask_for_password": 'let secret = input_password("secret?");',
+    "ask_in_vain": ['input("name?")?;', 'input_password("secret?")?;'],
 }
 
 MOCK = {
@@ -48,7 +48,7 @@ MOCK = {
     "ask_for_input": "input name?",
     "good": "1+1",
     "flood": "flood 10000000",
-    "ask_for_password": "password secret?",
+    "ask_in_vain": ["input name?", "password secret?"],
 }
 
 SAMPLES = REAL if os.environ.get("XLAZY_KERNEL", "real") == "real" else MOCK

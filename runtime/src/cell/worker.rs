@@ -1,13 +1,16 @@
-//! The session process: reads questions from the kernel, runs cells on one thread of their own, answers.
+//! The session process: runs cells on one thread of their own, and answers questions, also while a cell runs.
 use super::{RUNNING, link, outcome, store, streams};
 use crate::sys;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use xlazy_mime::{Ask, Bundle, Fault, Frame, Outcome, RunCell, Tell};
 
 /// Deep recursion is common in teaching code; the pages are only taken when they are used.
 const CELL_STACK: usize = 64 << 20;
+
+/// Cells that were handed to their thread and have not ended.
+static CELLS: AtomicUsize = AtomicUsize::new(0);
 
 /// Runs the session until the kernel ends it. The kernel passes the frame stream as descriptor 0.
 pub fn main() {
@@ -26,8 +29,10 @@ pub fn main() {
     let (answers, answered) = mpsc::channel();
     *streams::ANSWERS.lock().expect("nothing has run yet") = Some(answered);
     let cells = std::thread::Builder::new().name("cell".into()).stack_size(CELL_STACK).spawn(move || work_off(work));
-    if cells.is_err() {
-        std::eprintln!("xlazy-session: no memory for the cell thread");
+    let (questions, asked) = mpsc::channel();
+    let beside = std::thread::Builder::new().name("questions".into()).spawn(move || answer_all(asked));
+    if cells.is_err() || beside.is_err() {
+        std::eprintln!("xlazy-session: no memory for its threads");
         std::process::exit(2);
     }
     link::send(&Tell::Ready { version: env!("CARGO_PKG_VERSION").to_owned() });
@@ -36,7 +41,16 @@ pub fn main() {
         match Ask::receive(&mut input) {
             Ok(Some(Ask::Input(answer))) => drop(answers.send(answer)),
             Ok(Some(Ask::Shutdown)) | Ok(None) | Err(_) => break,
-            Ok(Some(ask)) => drop(jobs.send(ask)),
+            Ok(Some(ask)) => match &ask {
+                Ask::Call { name, .. } if CELLS.load(Ordering::SeqCst) > 0 && !needs_the_store(name) => {
+                    drop(questions.send(ask));
+                }
+                Ask::Run(_) => {
+                    CELLS.fetch_add(1, Ordering::SeqCst);
+                    drop(jobs.send(ask));
+                }
+                _ => drop(jobs.send(ask)),
+            },
         }
     }
     // Not `return`: destructors of statics and running threads of user code have nobody to report to any more.
@@ -48,15 +62,32 @@ fn work_off(work: mpsc::Receiver<Ask>) {
     for ask in work {
         match ask {
             Ask::Run(cell) => run(&cell),
-            Ask::Call { id, name, args } => {
-                let answer = catch_unwind(AssertUnwindSafe(|| call(&name, &args))).unwrap_or_else(|_| {
-                    Err(Fault { name: "Panic".into(), message: format!("{name} panicked"), ..Fault::default() })
-                });
-                link::send(&Tell::Reply { id, answer });
-            }
+            Ask::Call { id, name, args } => answer(id, &name, &args),
             Ask::Input(_) | Ask::Shutdown => {}
         }
     }
+}
+
+/// Answers beside the cell thread, so that metrics, names and docs are there while a cell runs.
+fn answer_all(asked: mpsc::Receiver<Ask>) {
+    for ask in asked {
+        if let Ask::Call { id, name, args } = ask {
+            answer(id, &name, &args);
+        }
+    }
+}
+
+/// Whether only the cell thread, to which the variables belong, can do it. Questions that merely name variables answer
+/// without the names elsewhere.
+fn needs_the_store(question: &str) -> bool {
+    question == "forget"
+}
+
+fn answer(id: u64, name: &str, args: &str) {
+    let answer = catch_unwind(AssertUnwindSafe(|| call(name, args))).unwrap_or_else(|_| {
+        Err(Fault { name: "Panic".into(), message: format!("{name} panicked"), ..Fault::default() })
+    });
+    link::send(&Tell::Reply { id, answer });
 }
 
 fn run(cell: &RunCell) {
@@ -75,6 +106,8 @@ fn run(cell: &RunCell) {
     if let Some(json) = crate::insight::cell::end() {
         link::send(&Tell::Event { kind: "cell".into(), json });
     }
+    // Before it is told: a question that comes after the end belongs to the cell thread again.
+    CELLS.fetch_sub(1, Ordering::SeqCst);
     link::send(&Tell::Done { run: cell.run, outcome, vars: store::list(), lost });
 }
 
