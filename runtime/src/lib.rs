@@ -1,13 +1,17 @@
 //! xlazy: lazy tensors on XLA. A cell needs only `use xlazy::prelude::*;`.
+// A cell names the types of variables by the path that `type_name` gives: a module with public types is public, if
+// hidden from the documentation where its types are exported above.
 pub mod aot;
 pub mod bench;
 mod calls;
 pub mod cell;
 pub mod data;
 pub mod display;
-mod dtype;
+#[doc(hidden)]
+pub mod dtype;
 mod emit;
-mod error;
+#[doc(hidden)]
+pub mod error;
 mod grad;
 pub mod insight;
 mod ir;
@@ -18,16 +22,18 @@ pub mod optim;
 mod platform;
 pub mod prelude;
 mod session;
-mod shape;
+#[doc(hidden)]
+pub mod shape;
 pub mod show;
 mod sys;
-mod tensor;
+#[doc(hidden)]
+pub mod tensor;
 
 pub use dtype::{Category, DType, Element, Scalar};
 pub use error::{Error, Raised, Result};
 pub use grad::grad;
 pub use insight::metrics;
-pub use ops::{At, IndexArg, OpInfo, ops, Literal, cat, einsum, manual_seed, stack, tensor, where_};
+pub use ops::{At, IndexArg, Literal, OpInfo, cat, einsum, manual_seed, ops, stack, tensor, where_};
 pub use ops::{
     AttentionOptions, AvgPoolOptions, BatchNormOptions, ConvOptions, ConvTransposeOptions, CrossEntropyOptions,
     InterpolateOptions, Interpolation, MaxPoolOptions, PadMode, Padding, Reduction, ScatterReduce,

@@ -92,7 +92,8 @@ pub fn is_grad_enabled() -> bool {
     THREAD.with(|t| t.grad.get())
 }
 
-struct Restore {
+/// Puts a thread's state back when it goes.
+pub(crate) struct Restore {
     grad: bool,
     at: Option<&'static Location<'static>>,
 }
@@ -127,6 +128,23 @@ pub(crate) fn on_behalf<R>(at: &'static Location<'static>, grad: bool, f: impl F
         restore
     });
     f()
+}
+
+/// Puts all that this thread traces down to the caller's line (unless a line is set already) until the guard goes: for
+/// methods that trace in closures, where `#[track_caller]` does not reach.
+#[track_caller]
+pub(crate) fn caller_line() -> Restore {
+    let at = Location::caller();
+    THREAD.with(|t| {
+        let restore = Restore { grad: t.grad.get(), at: t.at.get() };
+        t.at.set(Some(t.at.get().unwrap_or(at)));
+        restore
+    })
+}
+
+/// The line that this thread traces on behalf of, if one is set.
+pub(crate) fn line() -> Option<&'static Location<'static>> {
+    THREAD.with(|t| t.at.get())
 }
 
 /// Longest pending graph; beyond it the runtime syncs by itself.
@@ -248,7 +266,7 @@ impl Tensor {
 
     #[track_caller]
     pub(crate) fn of_bytes(bytes: &[u8], ty: Type) -> Tensor {
-        let at = Location::caller();
+        let at = THREAD.with(|t| t.at.get()).unwrap_or(Location::caller());
         match session::upload(bytes, ty) {
             Ok(data) => Tensor::of_data(data, at),
             Err(e) => e.raise(),

@@ -1,11 +1,15 @@
 //! What happened and why: metrics with torch_xla's names, sync causes, the log of syncs and compilations, and the
 //! explanation of every compilation that had a forerunner.
-pub(crate) mod cell;
+// Variables are named by the path that `type_name` gives, so modules with public types are public.
+#[doc(hidden)]
+pub mod cell;
 mod explain;
-mod log;
+#[doc(hidden)]
+pub mod log;
 pub mod metrics;
 mod render;
-mod report;
+#[doc(hidden)]
+pub mod report;
 
 pub use crate::session::set_cache_capacity;
 pub use cell::{Pending, budget, pending, pending_bundle, pending_json, set_budget};

@@ -251,7 +251,4 @@ impl Graph {
         };
         self.pending.iter().filter(alive).map(|&(id, _)| id)
     }
-
-    /// Bytes that the arena holds per node, allocations of the nodes themselves not counted.
-    pub const NODE_BYTES: usize = size_of::<Node>() + size_of::<(NodeId, u64)>();
 }

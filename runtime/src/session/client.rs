@@ -9,7 +9,6 @@ use xlazy_pjrt::{Client, Device, Plugin};
 pub(crate) struct Session {
     pub client: Client,
     pub device: Device,
-    pub platform: &'static Platform,
     /// `cpu:0`
     pub device_name: String,
 }
@@ -37,7 +36,7 @@ fn open() -> Result<Session> {
         message: format!("the plugin {} has no device on this machine", library.display()),
     })?;
     let device_name = format!("{}:{}", platform.name.to_lowercase(), device.local_hardware_id().max(0));
-    Ok(Session { client, device, platform, device_name })
+    Ok(Session { client, device, device_name })
 }
 
 /// Loads a plugin and asks it for a client: one line about it, or why it does not work. For `xlazy doctor`, in a process of
