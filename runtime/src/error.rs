@@ -38,7 +38,8 @@ impl Error {
     /// Ends the cell with this error at the caller's line. Unwinds without running the panic hook: nothing is printed.
     #[track_caller]
     pub fn raise(self) -> ! {
-        let raised = Raised { error: self, at: Location::caller() };
+        let at = crate::tensor::line().unwrap_or(Location::caller());
+        let raised = Raised { error: self, at };
         if std::thread::panicking() || !crate::cell::running() {
             panic!("{}", raised.error)
         }

@@ -105,3 +105,13 @@ fn refusals_name_the_op_and_what_was_expected() {
     let message = refusal(|| drop(einsum("ij,jk", &[&x])));
     assert!(message.contains("names 2 operands, 1 are given"), "{message}");
 }
+
+#[test]
+fn errors_and_nodes_carry_the_callers_line() {
+    let _alone = alone();
+    let x = Tensor::ones([2, 3, 8]);
+    // methods made of several ops, in closures
+    for y in [x.group_norm(3, None, None, 1e-5), x.avg_pool1d(2, AvgPoolOptions::default()), x.split(2, -1).remove(1)] {
+        assert!(y.location().file().ends_with("ops.rs") && y.location().file().contains("tests"), "{}", y.location());
+    }
+}

@@ -2,7 +2,7 @@
 use super::index::{pick, put_at};
 use super::{cat, stack};
 use crate::shape::Dims;
-use crate::tensor::{Tensor, refuse};
+use crate::tensor::{Tensor, caller_line, refuse};
 
 // Row and column of the elements of a diagonal in a matrix of these sizes.
 fn diagonal_places(rows: usize, columns: usize, offset: i64) -> [Tensor; 2] {
@@ -14,6 +14,7 @@ fn diagonal_places(rows: usize, columns: usize, offset: i64) -> [Tensor; 2] {
 /// Coordinates of a grid, one tensor for each of the vectors (`torch.meshgrid` with indexing "ij").
 #[track_caller]
 pub fn meshgrid(tensors: &[&Tensor]) -> Vec<Tensor> {
+    let _line = caller_line();
     let shape: Vec<usize> = tensors.iter().map(|t| t.numel()).collect();
     let grid = |(d, t): (usize, &&Tensor)| {
         let mut wide = vec![1; shape.len()];
@@ -37,6 +38,7 @@ fn grown(t: &Tensor, n: usize) -> Tensor {
 
 #[track_caller]
 fn stacked(tensors: &[&Tensor], n: usize, dim: impl Fn(&Tensor) -> i64) -> Tensor {
+    let _line = caller_line();
     let all: Vec<Tensor> = tensors.iter().map(|t| grown(t, n)).collect();
     let Some(first) = all.first() else {
         refuse("stack", &[], "needs at least one tensor");
@@ -47,24 +49,28 @@ fn stacked(tensors: &[&Tensor], n: usize, dim: impl Fn(&Tensor) -> i64) -> Tenso
 /// Joins tensors one above the other (`torch.vstack`).
 #[track_caller]
 pub fn vstack(tensors: &[&Tensor]) -> Tensor {
+    let _line = caller_line();
     stacked(tensors, 2, |_| 0)
 }
 
 /// Joins tensors side by side (`torch.hstack`).
 #[track_caller]
 pub fn hstack(tensors: &[&Tensor]) -> Tensor {
+    let _line = caller_line();
     stacked(tensors, 1, |t| i64::from(t.dim() > 1))
 }
 
 /// Joins tensors along the third dimension (`torch.dstack`).
 #[track_caller]
 pub fn dstack(tensors: &[&Tensor]) -> Tensor {
+    let _line = caller_line();
     stacked(tensors, 3, |_| 2)
 }
 
 /// Joins vectors as columns (`torch.column_stack`).
 #[track_caller]
 pub fn column_stack(tensors: &[&Tensor]) -> Tensor {
+    let _line = caller_line();
     let columns: Vec<Tensor> =
         tensors.iter().map(|t| if t.dim() < 2 { t.reshape([-1, 1]) } else { (*t).clone() }).collect();
     cat(&columns.iter().collect::<Vec<_>>(), 1)
@@ -86,6 +92,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn roll(&self, shifts: impl Into<Dims>, dims: impl Into<Dims>) -> Tensor {
+        let _line = caller_line();
         let (shifts, dims) = (shifts.into().0, dims.into().0);
         if dims.is_empty() && shifts.len() == 1 {
             return self.flatten().roll(shifts, 0).reshape(self.shape());
@@ -109,6 +116,7 @@ impl Tensor {
     /// Dimensions moved to other positions, the others keeping their order (`torch.movedim`).
     #[track_caller]
     pub fn movedim(&self, source: impl Into<Dims>, destination: impl Into<Dims>) -> Tensor {
+        let _line = caller_line();
         let at = |d: Dims| d.0.iter().map(|&d| self.dim_index("movedim", d)).collect::<Vec<_>>();
         let (from, to) = (at(source.into()), at(destination.into()));
         if from.len() != to.len() {
@@ -148,6 +156,7 @@ impl Tensor {
     /// Parts of the sizes given along `dim` (`torch.split(x, sizes, dim)`).
     #[track_caller]
     pub fn split_with_sizes(&self, sizes: &[usize], dim: i64) -> Vec<Tensor> {
+        let _line = caller_line();
         if sizes.iter().sum::<usize>() != self.size(dim) {
             refuse("split", &[self], format!("{sizes:?} do not add up to the {} of dimension {dim}", self.size(dim)));
         }
@@ -162,6 +171,7 @@ impl Tensor {
     /// Parts of `dim` between the positions given (`torch.tensor_split`).
     #[track_caller]
     pub fn tensor_split(&self, indices: &[i64], dim: i64) -> Vec<Tensor> {
+        let _line = caller_line();
         let n = self.size(dim) as i64;
         let mut edges = vec![0];
         edges.extend(indices);
@@ -172,6 +182,7 @@ impl Tensor {
     /// One dimension as several; one size may be -1 (`torch.unflatten`).
     #[track_caller]
     pub fn unflatten(&self, dim: i64, sizes: impl Into<Dims>) -> Tensor {
+        let _line = caller_line();
         let d = self.dim_index("unflatten", dim);
         let mut sizes = sizes.into().0;
         let known: i64 = sizes.iter().filter(|&&s| s != -1).product();
@@ -190,6 +201,7 @@ impl Tensor {
     /// Several dimensions dropped where their size is 1 (`torch.squeeze(x, dims)`).
     #[track_caller]
     pub fn squeeze_dims(&self, dims: impl Into<Dims>) -> Tensor {
+        let _line = caller_line();
         let dims: Vec<usize> = dims.into().0.iter().map(|&d| self.dim_index("squeeze", d)).collect();
         let shape = self.shape();
         let kept: Vec<usize> =
@@ -205,6 +217,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn diagonal(&self, offset: i64, dim1: i64, dim2: i64) -> Tensor {
+        let _line = caller_line();
         let (a, b) = (self.dim_index("diagonal", dim1), self.dim_index("diagonal", dim2));
         if a == b {
             refuse("diagonal", &[self], "needs two different dimensions");
@@ -268,6 +281,7 @@ impl Tensor {
     /// Windows of `size` elements every `step` along `dim`, as a new last dimension (`torch.Tensor.unfold`).
     #[track_caller]
     pub fn unfold(&self, dim: i64, size: usize, step: usize) -> Tensor {
+        let _line = caller_line();
         let d = self.dim_index("unfold", dim);
         let x = if self.dim() == 0 { self.reshape([1]) } else { self.clone() };
         let n = x.size(d as i64);
@@ -292,6 +306,7 @@ impl Tensor {
     /// The Kronecker product (`torch.kron`).
     #[track_caller]
     pub fn kron(&self, other: &Tensor) -> Tensor {
+        let _line = caller_line();
         let rank = self.dim().max(other.dim());
         let full = |t: &Tensor| {
             let mut s = vec![1; rank - t.dim()];
@@ -308,6 +323,7 @@ impl Tensor {
     /// Differences of neighbours along `dim`, `n` times over (`torch.diff`).
     #[track_caller]
     pub fn diff(&self, n: usize, dim: i64) -> Tensor {
+        let _line = caller_line();
         (0..n).fold(self.clone(), |x, _| {
             let size = x.size(dim) as i64;
             if size == 0 {

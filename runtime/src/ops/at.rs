@@ -2,7 +2,7 @@
 use super::index::{pick, put_at};
 use crate::dtype::{Category, DType};
 use crate::op::Attr;
-use crate::tensor::{Arg, Tensor, refuse};
+use crate::tensor::{Arg, Tensor, caller_line, refuse};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo};
 
 /// What stands for one dimension in [`Tensor::i`].
@@ -105,6 +105,7 @@ struct Indexed {
 
 #[track_caller]
 fn index(x: &Tensor, list: Vec<At>) -> Indexed {
+    let _line = caller_line();
     let takes = |a: &At| match a {
         At::Ellipsis | At::NewAxis => 0,
         At::Tensor(t) if t.dtype() == DType::Bool => t.dim(),
@@ -210,6 +211,7 @@ impl Tensor {
     /// for each of the first dimensions; `None` keeps a dimension whole (`torch.index_put`).
     #[track_caller]
     pub fn index_put<'a>(&self, indices: &[Option<&Tensor>], values: impl Into<Arg<'a>>, accumulate: bool) -> Tensor {
+        let _line = caller_line();
         let list = indices.iter().map(|t| t.map_or(At::from(..), At::Tensor)).collect();
         let Indexed { base, tensors, attrs } = index(self, list);
         let Some(attrs) = attrs else {
@@ -235,6 +237,7 @@ impl Tensor {
     /// (`x[a, :, b]`). [`Tensor::i`] is the same, easier to write.
     #[track_caller]
     pub fn index(&self, indices: &[Option<&Tensor>]) -> Tensor {
+        let _line = caller_line();
         let list: Vec<At> = indices.iter().map(|t| t.map_or(At::from(..), At::Tensor)).collect();
         self.i(list)
     }

@@ -1,6 +1,6 @@
 //! Sums over products in Einstein's notation, and what else comes down to one matrix product.
 use crate::shape::Dims;
-use crate::tensor::{Tensor, refuse};
+use crate::tensor::{Tensor, caller_line, refuse};
 
 /// A tensor with a label for each dimension.
 struct Labelled {
@@ -42,6 +42,7 @@ impl Labelled {
     // The diagonal where a label is named twice.
     #[track_caller]
     fn without_repeats(mut self) -> Labelled {
+        let _line = caller_line();
         loop {
             let twice = (0..self.labels.len()).find_map(|i| {
                 let j = self.labels[i + 1..].iter().position(|c| *c == self.labels[i])?;
@@ -70,6 +71,7 @@ impl Labelled {
     // Sums over the labels that nobody needs any more.
     #[track_caller]
     fn keep(mut self, needed: impl Fn(char) -> bool) -> Labelled {
+        let _line = caller_line();
         let gone: Vec<usize> = (0..self.labels.len()).filter(|&i| !needed(self.labels[i])).collect();
         if !gone.is_empty() {
             self.x = self.x.sum_dim(gone.as_slice(), false).to(self.x.dtype());
@@ -81,6 +83,7 @@ impl Labelled {
     // As a batch of matrices with these groups of labels.
     #[track_caller]
     fn arranged(&self, groups: [&[char]; 3]) -> Tensor {
+        let _line = caller_line();
         let at = |c: &char| self.labels.iter().position(|l| l == c).expect("the label is one of the operand's");
         let shape = self.x.shape();
         let order: Vec<usize> = groups.iter().flat_map(|g| g.iter().map(at)).collect();
@@ -95,6 +98,7 @@ impl Labelled {
     // A dimension of size 1 against a larger one repeats: it counts as if it were not there.
     #[track_caller]
     fn without_ones(mut self, other: &Labelled) -> Labelled {
+        let _line = caller_line();
         for i in (0..self.labels.len()).rev() {
             let c = self.labels[i];
             if self.x.shape()[i] == 1 && other.size(c).is_some_and(|n| n != 1) {
@@ -107,6 +111,7 @@ impl Labelled {
 
     #[track_caller]
     fn times(self, other: Labelled, needed: impl Fn(char) -> bool) -> Labelled {
+        let _line = caller_line();
         let (a, b) = (self.without_ones(&other), other);
         let b = b.without_ones(&a);
         let a = {
@@ -145,6 +150,7 @@ impl Labelled {
 /// ```
 #[track_caller]
 pub fn einsum(equation: &str, operands: &[&Tensor]) -> Tensor {
+    let _line = caller_line();
     let (inputs, output) = match equation.split_once("->") {
         Some((i, o)) => (i, Some(o)),
         None => (equation, None),
@@ -189,6 +195,7 @@ pub fn einsum(equation: &str, operands: &[&Tensor]) -> Tensor {
 impl Labelled {
     #[track_caller]
     fn arranged_as(&self, wanted: &[char]) -> Tensor {
+        let _line = caller_line();
         let at = |c: &char| self.labels.iter().position(|l| l == c).expect("every label of the result is left");
         self.x.permute(wanted.iter().map(at).collect::<Vec<_>>())
     }
@@ -199,6 +206,7 @@ impl Tensor {
     /// (`torch.tensordot`).
     #[track_caller]
     pub fn tensordot(&self, other: &Tensor, dims: usize) -> Tensor {
+        let _line = caller_line();
         if dims > self.dim() || dims > other.dim() {
             refuse("tensordot", &[self, other], format!("{dims} dimensions to sum over are more than there are"));
         }
@@ -209,6 +217,7 @@ impl Tensor {
     /// The sum over products along pairs of dimensions (`torch.tensordot(a, b, (dims_a, dims_b))`).
     #[track_caller]
     pub fn tensordot_dims(&self, other: &Tensor, dims_self: impl Into<Dims>, dims_other: impl Into<Dims>) -> Tensor {
+        let _line = caller_line();
         let a: Vec<usize> = dims_self.into().0.iter().map(|&d| self.dim_index("tensordot", d)).collect();
         let b: Vec<usize> = dims_other.into().0.iter().map(|&d| other.dim_index("tensordot", d)).collect();
         if a.len() != b.len() {
@@ -229,6 +238,7 @@ impl Tensor {
     /// The sum of products along the last dimensions (`torch.inner`).
     #[track_caller]
     pub fn inner(&self, other: &Tensor) -> Tensor {
+        let _line = caller_line();
         if self.dim() == 0 || other.dim() == 0 {
             return self * other;
         }

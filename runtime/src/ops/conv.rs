@@ -2,7 +2,7 @@
 use crate::emit::array;
 use crate::op::{AttrsExt, OpDef, Rule, Sample, Sig, Type, rules};
 use crate::shape::{Dims, Shape};
-use crate::tensor::{Tensor, refuse, trace};
+use crate::tensor::{Tensor, caller_line, refuse, trace};
 
 // Attributes, one number per spatial dimension in the first five: see `ATTRS`.
 const ATTRS: &[&str] = &["stride", "low", "high", "input_dilation", "dilation", "groups", "batch_groups"];
@@ -107,6 +107,7 @@ pub(super) static OPS: &[&OpDef] = &[&CONVOLUTION];
 
 #[track_caller]
 fn convolution(x: &Tensor, w: &Tensor, spatial: [&[i64]; 5], groups: usize, batch_groups: usize) -> Tensor {
+    let _line = caller_line();
     let [stride, low, high, input_dilation, dilation] = spatial.map(|a| a.to_vec().into());
     trace(
         &CONVOLUTION,
@@ -198,6 +199,7 @@ impl Default for ConvTransposeOptions {
 /// One number for each of `n` spatial dimensions.
 #[track_caller]
 pub(super) fn each(op: &'static str, what: &str, v: &Dims, n: usize, least: i64) -> Vec<i64> {
+    let _line = caller_line();
     let all = if v.0.len() == 1 { vec![v.0[0]; n] } else { v.0.clone() };
     if all.len() != n || all.iter().any(|&d| d < least) {
         refuse(op, &[], format!("{what} is {:?}: needs one number or {n}, each at least {least}", v.0));
@@ -222,6 +224,7 @@ pub(super) fn batched(x: &Tensor, n: usize, f: impl FnOnce(&Tensor) -> Tensor) -
 impl Tensor {
     #[track_caller]
     fn conv(&self, op: &'static str, n: usize, w: &Tensor, bias: Option<&Tensor>, o: ConvOptions) -> Tensor {
+        let _line = caller_line();
         if w.dim() != n + 2 || !(n + 1..=n + 2).contains(&self.dim()) {
             let message =
                 format!("needs an input (batch, channels, {n} × space) and a weight (out, in / groups, {n} × space)");
@@ -285,6 +288,7 @@ impl Tensor {
         bias: Option<&Tensor>,
         o: ConvTransposeOptions,
     ) -> Tensor {
+        let _line = caller_line();
         if w.dim() != n + 2 || !(n + 1..=n + 2).contains(&self.dim()) || o.groups == 0 {
             let message =
                 format!("needs an input (batch, channels, {n} × space) and a weight (in, out / groups, {n} × space)");

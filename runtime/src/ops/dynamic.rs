@@ -2,7 +2,7 @@
 //! first, which runs it, and go on with the shape they found.
 use crate::dtype::{DType, Scalar};
 use crate::insight::Cause;
-use crate::tensor::{Tensor, element, refuse};
+use crate::tensor::{Tensor, caller_line, element, refuse};
 use std::panic::Location;
 
 /// The one element of a tensor, read because an op needs its value.
@@ -33,6 +33,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn nonzero(&self) -> Tensor {
+        let _line = caller_line();
         let (flat, shape) = (places(self), self.shape());
         let strides = shape.strides();
         let mut rows: Vec<i64> = Vec::with_capacity(flat.len() * shape.len());

@@ -3,7 +3,7 @@ use super::index::put_at;
 use crate::dtype::DType;
 use crate::op::Attr;
 use crate::shape::Dims;
-use crate::tensor::{Tensor, refuse};
+use crate::tensor::{Tensor, caller_line, refuse};
 
 fn flat() -> [Attr; 2] {
     [vec![0i64].into(), 0usize.into()]
@@ -84,6 +84,7 @@ impl Tensor {
     /// The `p`-norm between every row of one and every row of the other (`torch.cdist`).
     #[track_caller]
     pub fn cdist(&self, other: &Tensor, p: f64) -> Tensor {
+        let _line = caller_line();
         if self.dim() < 2 || other.dim() < 2 || self.size(-1) != other.size(-1) {
             refuse("cdist", &[self, other], "needs (…, rows, size), the sizes equal");
         }
@@ -93,6 +94,7 @@ impl Tensor {
     /// The cross product of the vectors of three elements along `dim` (`torch.linalg.cross`).
     #[track_caller]
     pub fn cross(&self, other: &Tensor, dim: i64) -> Tensor {
+        let _line = caller_line();
         if self.size(dim) != 3 || other.size(dim) != 3 {
             refuse("cross", &[self, other], format!("dimension {dim} must have 3 elements"));
         }
@@ -130,6 +132,7 @@ impl Tensor {
     /// Channels of `groups` groups mixed: the first of each group, then the second… (`torch.nn.functional.channel_shuffle`)
     #[track_caller]
     pub fn channel_shuffle(&self, groups: usize) -> Tensor {
+        let _line = caller_line();
         let shape = self.shape();
         if shape.len() < 3 || groups == 0 || !shape[1].is_multiple_of(groups) {
             refuse("channel_shuffle", &[self], format!("the channels do not divide into {groups} groups"));

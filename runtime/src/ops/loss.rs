@@ -1,6 +1,6 @@
 //! Losses: how far a prediction is from its target.
 use crate::dtype::{Category, Scalar};
-use crate::tensor::{Tensor, refuse};
+use crate::tensor::{Tensor, caller_line, refuse};
 
 /// What becomes of the losses of single elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -47,6 +47,7 @@ fn reduced(losses: Tensor, reduction: Reduction) -> Tensor {
 
 #[track_caller]
 fn weighted(losses: Tensor, weight: Option<&Tensor>, reduction: Reduction) -> Tensor {
+    let _line = caller_line();
     reduced(weight.map_or(losses.clone(), |w| &losses * w), reduction)
 }
 
@@ -136,6 +137,7 @@ impl Tensor {
     /// (`torch.nn.functional.nll_loss`). Indices equal to `ignore_index` count for nothing.
     #[track_caller]
     pub fn nll_loss(&self, target: &Tensor, options: CrossEntropyOptions) -> Tensor {
+        let _line = caller_line();
         let classes = class_dim(self);
         if target.dtype().category() != Category::Int || target.dim() + 1 != self.dim() {
             refuse("nll_loss", &[self, target], "targets must be class indices: integers, without the class dimension");
@@ -166,6 +168,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cross_entropy(&self, target: &Tensor, options: CrossEntropyOptions) -> Tensor {
+        let _line = caller_line();
         let classes = class_dim(self);
         let log = self.log_softmax(classes);
         let n = log.size(classes) as f64;

@@ -1,6 +1,6 @@
 //! Normalisation and attention, made of other ops; XLA fuses them.
 use crate::shape::Dims;
-use crate::tensor::{Tensor, refuse};
+use crate::tensor::{Tensor, caller_line, refuse};
 
 /// What torch's batch normalisation takes besides its tensors.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,7 @@ fn normalised(x: &Tensor, dims: &[usize], eps: f64) -> Tensor {
 
 #[track_caller]
 fn scaled(x: Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Tensor {
+    let _line = caller_line();
     let x = weight.map_or(x.clone(), |w| &x * w);
     bias.map_or(x.clone(), |b| &x + b)
 }
@@ -85,6 +86,7 @@ impl Tensor {
 
     #[track_caller]
     fn last_dims(&self, op: &'static str, sizes: Dims) -> Vec<usize> {
+        let _line = caller_line();
         let n = sizes.0.len();
         let shape = self.shape();
         let fits =
@@ -98,6 +100,7 @@ impl Tensor {
     /// Normalised over each of `num_groups` groups of channels, dimension 1 (`torch.nn.functional.group_norm`).
     #[track_caller]
     pub fn group_norm(&self, num_groups: usize, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Tensor {
+        let _line = caller_line();
         let shape = self.shape();
         if shape.len() < 2 || num_groups == 0 || !shape[1].is_multiple_of(num_groups) {
             refuse("group_norm", &[self], format!("the channels do not divide into {num_groups} groups"));
@@ -131,6 +134,7 @@ impl Tensor {
         bias: Option<&Tensor>,
         options: BatchNormOptions,
     ) -> Tensor {
+        let _line = caller_line();
         let rank = self.dim();
         if rank == 0 {
             refuse("batch_norm", &[self], "needs an input (batch, channels, …)");
@@ -172,6 +176,7 @@ impl Tensor {
     /// The cosine of the angle between the vectors along `dim` (`torch.nn.functional.cosine_similarity`).
     #[track_caller]
     pub fn cosine_similarity(&self, other: &Tensor, dim: i64, eps: f64) -> Tensor {
+        let _line = caller_line();
         let Some(shape) = self.shape().broadcast(&other.shape()) else {
             refuse("cosine_similarity", &[self, other], "the shapes do not broadcast");
         };
@@ -194,6 +199,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn scaled_dot_product_attention(&self, key: &Tensor, value: &Tensor, options: AttentionOptions) -> Tensor {
+        let _line = caller_line();
         if self.dim() < 2 || key.dim() < 2 || value.dim() < 2 {
             refuse("scaled_dot_product_attention", &[self, key, value], "needs (…, length, size)");
         }

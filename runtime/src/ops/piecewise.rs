@@ -1,5 +1,5 @@
 //! Activations made of other ops: pieces of lines, gates.
-use crate::tensor::{Tensor, refuse};
+use crate::tensor::{Tensor, caller_line, refuse};
 
 impl Tensor {
     /// Bounded to `min_val..=max_val` (`torch.nn.functional.hardtanh`).
@@ -66,6 +66,7 @@ impl Tensor {
     /// The first half along `dim` times the sigmoid of the second (`torch.nn.functional.glu`).
     #[track_caller]
     pub fn glu(&self, dim: i64) -> Tensor {
+        let _line = caller_line();
         let n = self.size(dim) as i64;
         if self.dim() == 0 || n % 2 != 0 {
             refuse("glu", &[self], format!("dimension {dim} does not divide into halves"));
@@ -127,6 +128,7 @@ impl Tensor {
     /// log(x / (1 - x)), x bounded to `eps..=1 - eps` first (`torch.logit`).
     #[track_caller]
     pub fn logit(&self, eps: Option<f64>) -> Tensor {
+        let _line = caller_line();
         let x = eps.map_or(self.clone(), |e| self.clamp(e, 1.0 - e));
         (&x / (1.0 - &x)).log()
     }

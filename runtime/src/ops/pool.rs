@@ -5,7 +5,7 @@ use crate::dtype::{Category, DType};
 use crate::emit::{Reducer, array};
 use crate::op::{Attr, AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type};
 use crate::shape::{Dims, Shape};
-use crate::tensor::{Tensor, refuse, trace};
+use crate::tensor::{Tensor, caller_line, refuse, trace};
 
 // One number for each dimension of the operand. `hole`: distance between the elements of a window (maxima) or of the
 // operand (sums).
@@ -235,6 +235,7 @@ impl Windows {
         [kernel, stride, padding, dilation]: [&Dims; 4],
         ceil: bool,
     ) -> Windows {
+        let _line = caller_line();
         if !(n + 1..=n + 2).contains(&x.dim()) {
             refuse(op, &[x], format!("needs an input (batch, channels, {n} × space)"));
         }
@@ -334,6 +335,7 @@ impl Tensor {
     /// (`torch.nn.functional.max_unpool2d` and its like).
     #[track_caller]
     pub fn max_unpool(&self, indices: &Tensor, output_size: impl Into<Dims>) -> Tensor {
+        let _line = caller_line();
         let space = output_size.into().shape("max_unpool").unwrap_or_else(|e| e.raise());
         if self.shape() != indices.shape() || space.len() > self.dim() {
             refuse("max_unpool", &[self, indices], "the indices must have the input's shape");
@@ -348,6 +350,7 @@ impl Tensor {
 
     #[track_caller]
     fn avg_pool(&self, op: &'static str, n: usize, kernel: Dims, o: &AvgPoolOptions) -> Tensor {
+        let _line = caller_line();
         let w = Windows::new(op, self, n, [&kernel, &o.stride, &o.padding, &1.into()], o.ceil_mode);
         let ones = vec![1; n];
         let sum = trace(&SUM_POOL, [self.into()], w.attrs(self.dim(), &ones));
@@ -398,6 +401,7 @@ impl Tensor {
 
     #[track_caller]
     pub(super) fn adaptive_avg_pool(&self, op: &'static str, n: usize, output: &Dims) -> Tensor {
+        let _line = caller_line();
         if !(n + 1..=n + 2).contains(&self.dim()) {
             refuse(op, &[self], format!("needs an input (batch, channels, {n} × space)"));
         }

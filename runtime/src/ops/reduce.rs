@@ -3,7 +3,7 @@ use crate::dtype::{Category, DType};
 use crate::emit::{Reducer, Val};
 use crate::op::{AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type};
 use crate::shape::{Dims, Shape};
-use crate::tensor::{Tensor, refuse, trace};
+use crate::tensor::{Tensor, caller_line, refuse, trace};
 
 /// The shape after reducing over the dims of attribute 0, kept as 1 where attribute 1 says so.
 fn reduced(s: &Sig) -> Shape {
@@ -500,6 +500,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn norm_p(&self, p: f64, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
+        let _line = caller_line();
         let dim = dim.into();
         // at zero the root has no slope: torch says 0, the formula NaN
         let rooted = |s: Tensor, root: &dyn Fn(&Tensor) -> Tensor| {

@@ -3,7 +3,7 @@
 use crate::dtype::{Category, DType};
 use crate::op::{AttrsExt, OpDef, Sample, Type};
 use crate::shape::{Dims, Shape};
-use crate::tensor::{Tensor, refuse, trace};
+use crate::tensor::{Tensor, caller_line, refuse, trace};
 
 // Numbers that follow from shapes; floats as the bits of f64.
 static FOLDED: OpDef = OpDef::new(
@@ -118,12 +118,14 @@ impl Tensor {
 
     #[track_caller]
     pub(super) fn folded_floats(values: &[f64], dtype: DType) -> Tensor {
+        let _line = caller_line();
         let bits: Vec<i64> = values.iter().map(|v| v.to_bits() as i64).collect();
         trace(&FOLDED, [], [bits.into(), dtype.into()])
     }
 
     #[track_caller]
     fn tapped(&self, dim: i64, taps: Taps) -> Tensor {
+        let _line = caller_line();
         let d = self.dim_index("interpolate", dim);
         let mut wide = vec![1i64; self.dim()];
         wide[d] = -1;
@@ -140,6 +142,7 @@ impl Tensor {
     // Means over `out` windows that cover the dimension, which may overlap.
     #[track_caller]
     pub(super) fn average_bins(&self, dim: i64, out: usize) -> Tensor {
+        let _line = caller_line();
         let n = self.size(dim);
         if n == out || out == 0 {
             return self.narrow(dim, 0, out as i64);
@@ -166,6 +169,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn interpolate(&self, options: InterpolateOptions) -> Tensor {
+        let _line = caller_line();
         let op = "interpolate";
         if self.dim() < 3 {
             refuse(op, &[self], "needs an input (batch, channels, space…)");
@@ -219,6 +223,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn pad_mode(&self, pad: impl Into<Dims>, mode: PadMode) -> Tensor {
+        let _line = caller_line();
         let amounts = pad.into().0;
         if amounts.len() % 2 != 0 || amounts.len() / 2 > self.dim() {
             refuse("pad", &[self], format!("{amounts:?} is not a pair of amounts for each of the last dimensions"));
@@ -255,6 +260,7 @@ impl Tensor {
     /// Channels rearranged into space: (…, C·r², H, W) becomes (…, C, H·r, W·r) (`torch.nn.functional.pixel_shuffle`).
     #[track_caller]
     pub fn pixel_shuffle(&self, upscale_factor: usize) -> Tensor {
+        let _line = caller_line();
         let (r, shape) = (upscale_factor, self.shape());
         if shape.len() < 3 || r == 0 || !shape[shape.len() - 3].is_multiple_of(r * r) {
             refuse("pixel_shuffle", &[self], format!("the channels do not divide by {r} × {r}"));

@@ -1,7 +1,7 @@
 //! Order: sort, argsort, topk, median. NaN counts as the largest number, as in torch.
 use crate::dtype::DType;
 use crate::op::{AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type};
-use crate::tensor::{Tensor, refuse, trace};
+use crate::tensor::{Tensor, caller_line, refuse, trace};
 
 fn rule(s: &Sig) -> Rule {
     Ok(s.inputs[0].clone())
@@ -49,6 +49,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn sort(&self, dim: i64, descending: bool) -> (Tensor, Tensor) {
+        let _line = caller_line();
         let d = self.dim_index("sort", dim);
         if self.dim() == 0 {
             return (self.clone(), self.zeros_like().long());
@@ -85,6 +86,7 @@ impl Tensor {
     /// The `k`-th smallest elements along `dim`, counting from 1, and where they are (`torch.kthvalue`).
     #[track_caller]
     pub fn kthvalue(&self, k: usize, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
+        let _line = caller_line();
         if self.dim() == 0 {
             return self.sort(0, false);
         }

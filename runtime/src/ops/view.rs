@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::emit::Val;
 use crate::op::{AttrsExt, Healed, Lower, OpDef, Rule, Sample, Sig, Type, rules};
 use crate::shape::{Dims, Shape};
-use crate::tensor::{Tensor, refuse, trace, trace_all};
+use crate::tensor::{Tensor, caller_line, refuse, trace, trace_all};
 
 fn to_shape(s: &Sig) -> Rule {
     Ok(Type::new(s.dtype(0), s.attrs_shape(0)))
@@ -319,6 +319,7 @@ pub fn cat(tensors: &[&Tensor], dim: i64) -> Tensor {
 /// Joins tensors of one shape along a new dimension (`torch.stack`).
 #[track_caller]
 pub fn stack(tensors: &[&Tensor], dim: i64) -> Tensor {
+    let _line = caller_line();
     let grown: Vec<Tensor> = tensors.iter().map(|t| t.unsqueeze(dim)).collect();
     cat(&grown.iter().collect::<Vec<_>>(), dim)
 }
@@ -512,6 +513,7 @@ impl Tensor {
     /// Parts of `size` elements along `dim`, the last one smaller where it does not come out even (`torch.split`).
     #[track_caller]
     pub fn split(&self, size: usize, dim: i64) -> Vec<Tensor> {
+        let _line = caller_line();
         let n = self.size(dim);
         if size == 0 {
             refuse("split", &[self], "the size of a part must be 1 or more");
@@ -533,6 +535,7 @@ impl Tensor {
     /// The slices along `dim`, which is dropped (`torch.unbind`).
     #[track_caller]
     pub fn unbind(&self, dim: i64) -> Vec<Tensor> {
+        let _line = caller_line();
         (0..self.size(dim) as i64).map(|i| self.select(dim, i)).collect()
     }
 
