@@ -53,8 +53,10 @@ pub fn main() {
             },
         }
     }
-    // Not `return`: destructors of statics and running threads of user code have nobody to report to any more.
-    std::process::exit(0);
+    // Neither `return` nor `exit`: threads of user code and of the plugin are still at work, and destructors of statics
+    // must not run under them.
+    let _ = std::io::Write::flush(&mut std::io::stdout());
+    sys::exit_now(0)
 }
 
 fn work_off(work: mpsc::Receiver<Ask>) {
