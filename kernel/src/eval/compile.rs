@@ -1,19 +1,22 @@
 //! From a cell's text to an object that the session can load: definitions first, then statements, with what rustc
 //! answers taken into account.
+use super::cache::{CellCache, Entry};
 use super::errors::{Known, compile_failure, point_out, sentence};
 use super::generate::{self, Loaded, Plan};
 use super::groups::{Definitions, Group};
 use super::install::Installation;
-use super::rustc::{self, AtWork, Compiled, Diagnostic, Warm};
+use super::rustc::{self, AtWork, Compiled, Diagnostic, Needs, Warm};
 use super::scan;
 use super::source::{CellText, Place, Source, Tag};
 use super::split::{self, Parsed};
 use super::types::{Named, nameable, surely_moves};
 use crate::engine::Failure;
+use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Instant;
 use xlazy_mime::Var;
 
@@ -21,11 +24,16 @@ use xlazy_mime::Var;
 pub struct Compiler {
     install: Installation,
     dir: PathBuf,
+    /// Of this kernel alone.
+    run: String,
     serial: u64,
-    warm: Option<(Warm, Vec<(String, PathBuf)>)>,
+    warm: Option<(Warm, Needs)>,
     pub defs: Definitions,
     sources: HashMap<String, Arc<Source>>,
     objects: HashMap<String, PathBuf>,
+    cache: CellCache,
+    /// Puts a compiled cell into the cache, beside everything else.
+    keeping: Option<JoinHandle<()>>,
     pub at_work: AtWork,
 }
 
@@ -33,6 +41,8 @@ pub struct Compiler {
 pub struct Ready {
     /// None when the cell has nothing to run.
     pub object: Option<PathBuf>,
+    /// How the cache is to keep it once it has run: key and head.
+    keep: Option<(String, Value)>,
     pub file: String,
     /// The same for definitions that were compiled with it.
     pub group_file: Option<String>,
@@ -47,6 +57,8 @@ pub struct Timing {
     pub group_ms: f64,
     pub cell_ms: f64,
     pub tries: u32,
+    /// Statements or definitions came from the cache.
+    pub cached: bool,
 }
 
 pub enum Refused {
@@ -72,8 +84,11 @@ const MOST_TRIES: u32 = 8;
 impl Compiler {
     pub fn new(install: Installation, dir: PathBuf) -> Compiler {
         let mut compiler = Compiler {
+            cache: CellCache::open(&install),
+            keeping: None,
             install,
             dir,
+            run: uuid::Uuid::new_v4().simple().to_string()[..16].to_owned(),
             serial: 0,
             warm: None,
             defs: Definitions::default(),
@@ -92,12 +107,12 @@ impl Compiler {
 
     /// Starts the compiler for the next cell, if none fits that waits already.
     pub fn warm_up(&mut self) {
-        let externs = self.defs.externs();
-        if self.warm.as_ref().is_some_and(|(_, e)| *e == externs) {
+        let needs = self.needs(self.defs.externs());
+        if self.warm.as_ref().is_some_and(|(_, n)| *n == needs) {
             return;
         }
         self.cool_down();
-        self.warm = self.start(&externs).ok().map(|w| (w, externs));
+        self.warm = self.start(&needs).ok().map(|w| (w, needs));
     }
 
     pub fn cool_down(&mut self) {
@@ -106,21 +121,69 @@ impl Compiler {
         }
     }
 
-    fn start(&mut self, externs: &[(String, PathBuf)]) -> Result<Warm, Failure> {
-        self.serial += 1;
-        rustc::start(&self.install, &self.dir, self.serial, externs, &[])
+    fn needs(&self, externs: Vec<(String, PathBuf)>) -> Needs {
+        Needs { externs, options: vec!["-Copt-level=0".to_owned()] }
+    }
+
+    fn start(&mut self, needs: &Needs) -> Result<Warm, Failure> {
+        let id = self.new_id();
+        rustc::start(&self.install, &self.dir, id, needs)
             .map_err(|e| sentence("CompileError", format!("rustc does not start: {e}")))
     }
 
-    /// A waiting compiler that knows these groups, or a new one.
-    fn take(&mut self, externs: &[(String, PathBuf)]) -> Result<Warm, Failure> {
+    fn new_id(&mut self) -> String {
+        self.serial += 1;
+        format!("{}-{}", self.run, self.serial)
+    }
+
+    /// A waiting compiler that knows what is needed, or a new one.
+    fn take(&mut self, needs: &Needs) -> Result<Warm, Failure> {
         match self.warm.take() {
-            Some((warm, known)) if known == externs => Ok(warm),
+            Some((warm, known)) if known == *needs => Ok(warm),
             other => {
                 self.warm = other;
-                self.start(externs)
+                self.start(needs)
             }
         }
+    }
+
+    /// What the cache has, once what is being put there has arrived.
+    fn cached(&mut self, key: &str) -> Option<(Entry, Plan, String)> {
+        self.settle();
+        let entry = self.cache.get(key)?;
+        let plan = Plan::from_json(&entry.head)?;
+        let id = entry.head.get("id")?.as_str()?.to_owned();
+        Some((entry, plan, id))
+    }
+
+    /// What is being kept is kept.
+    pub fn settle(&mut self) {
+        if let Some(keeping) = self.keeping.take() {
+            let _ = keeping.join();
+        }
+    }
+
+    /// The cell has run: its object goes, into the cache if it may be kept.
+    pub fn finished(&mut self, ready: &Ready) {
+        let Some(object) = ready.object.clone() else { return };
+        match ready.keep.clone() {
+            None => drop(std::fs::remove_file(object)),
+            Some((key, head)) => self.keep(key, head, object, true),
+        }
+    }
+
+    fn keep(&mut self, key: String, head: Value, object: PathBuf, remove: bool) {
+        self.settle();
+        let cache = self.cache.clone();
+        let work = move || {
+            if let Ok(bytes) = std::fs::read(&object) {
+                cache.put(&key, &Entry { head, object: bytes });
+            }
+            if remove {
+                let _ = std::fs::remove_file(&object);
+            }
+        };
+        self.keeping = std::thread::Builder::new().name("xlazy-cache".into()).spawn(work).ok();
     }
 
     /// Compiles part of a cell.
@@ -133,7 +196,7 @@ impl Compiler {
         // A lone `use` is compiled only to see whether it is right; beside items, their group has shown it.
         if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
             let file = String::new();
-            return Ok(Ready { object: None, file, group_file, defs, moves: BTreeSet::new(), timing });
+            return Ok(Ready { object: None, keep: None, file, group_file, defs, moves: BTreeSet::new(), timing });
         }
         let mut ready = self.statements(cell, range, parsed, defs, scope, timing)?;
         ready.group_file = group_file;
@@ -158,40 +221,67 @@ impl Compiler {
             return Ok((change.rest.commit(None, parsed), None));
         }
         let begin = Instant::now();
+        let needs = self.needs(change.rest.externs());
+        let generate = |plan: &Plan| generate::group(cell, range.clone(), parsed, &change.moved, &change.rest, plan);
+        let (mut name, mut source) = generate(&Plan::default());
+        let key = self.cache.key(&needs.options, &needs.externs, &source.text);
         let mut plan = Plan::default();
-        let externs = change.rest.externs();
-        for _ in 0..MOST_TRIES {
-            timing.tries += 1;
-            let (name, source) = generate::group(cell, range.clone(), parsed, &change.moved, &change.rest, &plan);
-            let known = self.objects.get(&name).cloned();
-            let mut file = None;
-            let object = match known {
-                Some(object) => object,
-                None => {
-                    let warm = self.take(&externs)?;
-                    file = Some(rustc::file_name(warm.serial));
-                    let source = self.remember(warm.serial, source);
-                    match warm.compile(&source.text, &self.at_work) {
-                        // Its file keeps the name it was linked under: cells find it by that (DT_NEEDED).
-                        Compiled::Object(object) => {
-                            // A crate that depends on it is found by crate name (rustc's search for dependencies).
-                            let by_name = self.dir.join(format!("lib{name}.so"));
-                            std::fs::hard_link(&object, by_name)
-                                .map_err(|e| sentence("CompileError", e.to_string()))?;
-                            self.objects.insert(name.clone(), object.clone());
-                            object
-                        }
-                        Compiled::Errors(errors) if learn(&errors, &source, &mut plan) => continue,
-                        other => return Err(failed(other, &source, scope)),
-                    }
-                }
-            };
-            let mut items = parsed.items.clone();
-            items.extend(change.moved.iter().cloned());
-            timing.group_ms = begin.elapsed().as_secs_f64() * 1e3;
-            return Ok((change.rest.commit(Some(Group { crate_name: name, object, items }), parsed), file));
+        let mut found = self.objects.get(&name).map(|object| (object.clone(), None));
+        if found.is_none()
+            && let Some((entry, known, id)) = self.cached(&key)
+        {
+            (name, source) = generate(&known);
+            let object = rustc::object_in(&self.dir, &id);
+            self.place_group(&name, &object, |path| std::fs::write(path, &entry.object))?;
+            self.remember(&id, source.clone());
+            timing.cached = true;
+            found = Some((object, Some(rustc::file_name(&id))));
         }
-        Err(sentence("CompileError", "the definitions do not settle after several compiles").into())
+        while found.is_none() {
+            timing.tries += 1;
+            if timing.tries > MOST_TRIES {
+                let failure = sentence("CompileError", "the definitions do not settle after several compiles");
+                return Err(failure.into());
+            }
+            let warm = self.take(&needs)?;
+            let id = warm.id.clone();
+            let kept = self.remember(&id, source.clone());
+            match warm.compile(&kept.text, &self.at_work) {
+                Compiled::Object(object, alone) => {
+                    self.place_group(&name, &object, |_| Ok(()))?;
+                    if alone {
+                        self.keep(key.clone(), head(&plan, &id), object.clone(), false);
+                    }
+                    found = Some((object, Some(rustc::file_name(&id))));
+                    break;
+                }
+                Compiled::Errors(errors) if learn(&errors, &kept, &mut plan) => {}
+                other => return Err(failed(other, &kept, scope)),
+            }
+            (name, source) = generate(&plan);
+            found = self.objects.get(&name).map(|object| (object.clone(), None));
+        }
+        let (object, file) = found.expect("the loop ends with one");
+        let mut items = parsed.items.clone();
+        items.extend(change.moved.iter().cloned());
+        timing.group_ms = begin.elapsed().as_secs_f64() * 1e3;
+        Ok((change.rest.commit(Some(Group { crate_name: name, object, items }), parsed), file))
+    }
+
+    /// A group's object keeps the name it was linked under: cells find it by that (DT_NEEDED). A crate that depends on
+    /// it is found by crate name (rustc's search for dependencies).
+    fn place_group(
+        &mut self,
+        name: &str,
+        object: &Path,
+        write: impl Fn(&Path) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
+        let by_name = self.dir.join(format!("lib{name}.so"));
+        write(object)
+            .and_then(|()| std::fs::hard_link(object, by_name))
+            .map_err(|e| sentence("CompileError", e.to_string()))?;
+        self.objects.insert(name.to_owned(), object.to_owned());
+        Ok(())
     }
 
     fn statements(
@@ -210,61 +300,76 @@ impl Compiler {
             parsed.moved.contains(&v.name) && var.is_some_and(|s| !s.handle && surely_moves(&s.type_name))
         };
         let mut plan = Plan { moved: loaded.iter().filter(moves).map(|v| v.name.clone()).collect(), ..Plan::default() };
-        let externs = defs.externs();
+        let needs = self.needs(defs.externs());
+        let generate = |plan: &Plan| generate::cell(cell, range.clone(), &parsed, &defs, &loaded, plan);
+        let mut source = generate(&plan);
+        let key = self.cache.key(&needs.options, &needs.externs, &source.text);
+        let ready = |timing: &mut Timing, plan: Plan, object, keep, id: &str| {
+            timing.cell_ms = begin.elapsed().as_secs_f64() * 1e3;
+            let moves = plan.moved.into_iter().chain(plan.spent).collect();
+            let (file, timing) = (rustc::file_name(id), *timing);
+            Ready { object: Some(object), keep, file, group_file: None, defs: defs.clone(), moves, timing }
+        };
+        if let Some((entry, plan, id)) = self.cached(&key) {
+            self.remember(&id, generate(&plan));
+            // A file of its own for every run: an object that is opened twice keeps its statics.
+            let fresh = self.new_id();
+            let object = rustc::object_in(&self.dir, &fresh);
+            std::fs::write(&object, &entry.object).map_err(|e| sentence("CompileError", e.to_string()))?;
+            timing.cached = true;
+            return Ok(ready(&mut timing, plan, object, None, &id));
+        }
         for _ in 0..MOST_TRIES {
             timing.tries += 1;
-            let warm = self.take(&externs)?;
-            let serial = warm.serial;
-            let source = generate::cell(cell, range.clone(), &parsed, &defs, &loaded, &plan, serial);
-            let source = self.remember(serial, source);
-            match warm.compile(&source.text, &self.at_work) {
-                Compiled::Object(object) => {
-                    timing.cell_ms = begin.elapsed().as_secs_f64() * 1e3;
-                    let moves = plan.moved.into_iter().chain(plan.spent).collect();
-                    let file = rustc::file_name(serial);
-                    return Ok(Ready { object: Some(object), file, group_file: None, defs, moves, timing });
+            let warm = self.take(&needs)?;
+            let id = warm.id.clone();
+            let kept = self.remember(&id, source);
+            match warm.compile(&kept.text, &self.at_work) {
+                Compiled::Object(object, alone) => {
+                    let keep = alone.then(|| (key, head(&plan, &id)));
+                    return Ok(ready(&mut timing, plan, object, keep, &id));
                 }
-                Compiled::Errors(errors) if learn(&errors, &source, &mut plan) => {}
-                other => return Err(failed(other, &source, scope)),
+                Compiled::Errors(errors) if learn(&errors, &kept, &mut plan) => source = generate(&plan),
+                other => return Err(failed(other, &kept, scope)),
             }
         }
         Err(sentence("CompileError", "the cell does not settle after several compiles").into())
     }
 
-    fn remember(&mut self, serial: u64, source: Source) -> Arc<Source> {
+    fn remember(&mut self, id: &str, source: Source) -> Arc<Source> {
         let source = Arc::new(source);
+        let file = rustc::file_name(id);
         if let Some(dir) = std::env::var_os("XLAZY_KEEP_SOURCES") {
-            let _ =
-                std::fs::write(PathBuf::from(dir).join(rustc::file_name(serial)).with_extension("rs"), &source.text);
+            let _ = std::fs::write(PathBuf::from(dir).join(&file).with_extension("rs"), &source.text);
         }
-        self.sources.insert(rustc::file_name(serial), source.clone());
+        self.sources.insert(file, source.clone());
         source
     }
 
     /// rustc's own words about text that does not parse.
     fn explain_syntax(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Refused {
-        let externs = self.defs.externs();
-        let warm = match self.take(&externs) {
+        let needs = self.needs(self.defs.externs());
+        let warm = match self.take(&needs) {
             Ok(warm) => warm,
             Err(failure) => return failure.into(),
         };
-        let source = generate::cell(
-            cell,
-            range,
-            &Parsed::default(),
-            &Definitions::default(),
-            &[],
-            &Plan::default(),
-            warm.serial,
-        );
-        let source = self.remember(warm.serial, source);
+        let (nothing, plan) = (Definitions::default(), Plan::default());
+        let source = generate::cell(cell, range, &Parsed::default(), &nothing, &[], &plan);
+        let source = self.remember(&warm.id.clone(), source);
         match warm.compile(&source.text, &self.at_work) {
-            Compiled::Object(_) => {
+            Compiled::Object(..) => {
                 sentence("CompileError", "this is Rust that xlazy cannot take apart; put it into a function").into()
             }
             other => failed(other, &source, scope),
         }
     }
+}
+
+/// What the cache keeps beside an object: what had to be learned, and the name that its locations carry.
+fn head(plan: &Plan, id: &str) -> Value {
+    let mut head = plan.to_json();
+    head["id"] = id.into();
+    head
 }
 
 fn failed(compiled: Compiled, source: &Source, scope: &Scope) -> Refused {
@@ -274,7 +379,7 @@ fn failed(compiled: Compiled, source: &Source, scope: &Scope) -> Refused {
             Refused::Failure(compile_failure(&errors, source, &Known { gone: scope.gone, vars: &vars }))
         }
         Compiled::Broken(what) => Refused::Failure(sentence("CompileError", what)),
-        Compiled::Stopped | Compiled::Object(_) => Refused::Interrupted,
+        Compiled::Stopped | Compiled::Object(..) => Refused::Interrupted,
     }
 }
 

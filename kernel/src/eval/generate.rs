@@ -2,6 +2,7 @@
 use super::groups::Definitions;
 use super::source::{CellText, Edit, Source, Tag, blanked};
 use super::split::{Binding, Item, Parsed};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,8 +31,32 @@ pub struct Plan {
     pub dropped_uses: BTreeSet<String>,
 }
 
+impl Plan {
+    pub fn to_json(&self) -> Value {
+        serde_json::json!({
+            "moved": self.moved, "spent": self.spent, "closures": self.closures, "debug_errors": self.debug_errors,
+            "dropped_uses": self.dropped_uses,
+        })
+    }
+
+    pub fn from_json(json: &Value) -> Option<Plan> {
+        let set = |key: &str| -> Option<BTreeSet<String>> {
+            json.get(key)?.as_array()?.iter().map(|v| v.as_str().map(str::to_owned)).collect()
+        };
+        let closures = json.get("closures")?.as_object()?.iter();
+        Some(Plan {
+            moved: set("moved")?,
+            spent: set("spent")?,
+            closures: closures.map(|(n, v)| Some((n.clone(), v.as_u64()? as usize))).collect::<Option<_>>()?,
+            debug_errors: json.get("debug_errors")?.as_bool()?,
+            dropped_uses: set("dropped_uses")?,
+        })
+    }
+}
+
 pub const ENTRY: &str = "xlazy_cell";
 const NAME_IN_TEXT: &str = "g_0000000000000000";
+const CELL_IN_TEXT: &str = "cell_0000000000000000";
 
 /// The crate of the cell's items, together with items of earlier cells. Its name is a hash of its text.
 pub fn group(
@@ -63,11 +88,15 @@ pub fn group(
         out.user(&item.source, item.range.clone(), &item.edits);
     }
     out.plain("\n");
-    let mut hash = Fnv::default();
-    hash.add(out.text.as_bytes());
-    let name = format!("g_{:016x}", hash.0);
+    let name = format!("g_{:016x}", hash(&out.text));
     out.text = out.text.replacen(NAME_IN_TEXT, &name, 1);
     (name, out)
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hash = Fnv::default();
+    hash.add(text.as_bytes());
+    hash.0
 }
 
 /// FNV-1a: the same in every version of the standard library, so that names may be kept on disk.
@@ -85,7 +114,7 @@ impl Fnv {
     }
 }
 
-/// The crate that runs the cell's statements. `defs` are in force already, the cell's own items included.
+/// The crate that runs the cell's statements, named by a hash of its text. `defs` are in force already, the cell's own items included.
 pub fn cell(
     cell: &Arc<CellText>,
     range: Range<usize>,
@@ -93,10 +122,9 @@ pub fn cell(
     defs: &Definitions,
     loaded: &[Loaded],
     plan: &Plan,
-    serial: u64,
 ) -> Source {
     let mut out = Source::default();
-    prologue(&mut out, "cdylib", &format!("cell_{serial}"), cell, parsed, defs, plan);
+    prologue(&mut out, "cdylib", CELL_IN_TEXT, cell, parsed, defs, plan);
     out.plain(&format!(
         " #[unsafe(no_mangle)] pub extern \"C-unwind\" fn {ENTRY}() {{ use ::xlazy::cell::rt as xlazy_rt; \
          use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepMove as _}};"
@@ -136,6 +164,8 @@ pub fn cell(
         out.generated(Tag::Restore(name.clone()), &text);
     }
     out.plain(" }\n");
+    // Types that the cell declares inside are told apart by the crate's name.
+    out.text = out.text.replacen(CELL_IN_TEXT, &format!("cell_{:016x}", hash(&out.text)), 1);
     out
 }
 

@@ -14,6 +14,8 @@ pub struct Installation {
     pub deps_dir: PathBuf,
     pub plugins_dir: PathBuf,
     pub toolchain: Toolchain,
+    /// Where compiled cells are kept; `None` for a kernel that compiles every one anew.
+    pub cell_cache: Option<PathBuf>,
 }
 
 /// A compiler without rustup in between, and a linker without `cc` in between where that is possible.
@@ -111,7 +113,14 @@ impl Place {
             Some(toolchain) => toolchain,
             None => Toolchain::find().map_err(|e| e.message)?,
         };
-        Ok(Installation { session_exe, runtime_so, deps_dir, plugins_dir, toolchain })
+        Ok(Installation {
+            session_exe,
+            runtime_so,
+            deps_dir,
+            plugins_dir,
+            toolchain,
+            cell_cache: super::cache::folder(),
+        })
     }
 }
 

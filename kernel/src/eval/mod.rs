@@ -1,4 +1,5 @@
 //! Rust cells: split, generate, compile, load. [`RustEngine`] is the engine that front ends run.
+mod cache;
 mod compile;
 mod complete;
 mod errors;
@@ -59,6 +60,8 @@ struct State {
     vars: Vec<Var>,
     /// What became of variables that are no longer there.
     gone: HashMap<String, String>,
+    /// Source files of definitions, and the cells they belong to.
+    registered: Vec<(String, u64)>,
     runs: u64,
     calls: u64,
 }
@@ -266,9 +269,10 @@ impl State {
         let unique = format!("xlazy-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let dir = std::env::temp_dir().join(unique);
         std::fs::create_dir_all(&dir).map_err(|e| sentence("StartError", format!("{}: {e}", dir.display())))?;
-        let session = SessionProcess::start(&install).map_err(|e| sentence("StartError", e))?;
+        let session = SessionProcess::start(&install, &dir).map_err(|e| sentence("StartError", e))?;
         let compiler = Compiler::new(install.clone(), dir.clone());
-        Ok(State { install, dir, compiler, session, vars: Vec::new(), gone: HashMap::new(), runs: 0, calls: 0 })
+        let (vars, gone, registered) = Default::default();
+        Ok(State { install, dir, compiler, session, vars, gone, registered, runs: 0, calls: 0 })
     }
 
     fn run(
@@ -292,6 +296,7 @@ impl State {
         self.compiler.commit(&ready);
         if let Some(file) = &ready.group_file {
             let _ = self.call("cell", &format!("{file} {}", mode.cell));
+            self.registered.push((file.clone(), mode.cell));
         }
         self.drop_outdated(events);
         let Some(object) = &ready.object else { return Reply::Ok };
@@ -309,7 +314,7 @@ impl State {
         self.compiler.warm_up();
         let end = self.listen(mode, events, shared);
         shared.running_pid.store(0, Ordering::SeqCst);
-        let _ = std::fs::remove_file(object);
+        self.compiler.finished(&ready);
         match end {
             Ok((outcome, vars, lost)) => self.conclude(mode, outcome, vars, lost, &ready.moves, events),
             Err(how) => Reply::Error(self.replace_session(&how, shared)),
@@ -464,9 +469,13 @@ impl State {
             true => "the cell did not answer the interrupt, so its session was ended".to_owned(),
             false => format!("the session process {how}"),
         };
-        match SessionProcess::start(&self.install) {
+        match SessionProcess::start(&self.install, &self.dir) {
             Ok(session) => {
                 self.session = session;
+                // Functions of earlier cells are still there, and so are their lines.
+                for (file, cell) in self.registered.clone() {
+                    let _ = self.call("cell", &format!("{file} {cell}"));
+                }
                 message += "; a new one is running";
             }
             Err(e) => message += &format!("; a new one does not start: {e}"),
@@ -500,6 +509,7 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         self.compiler.cool_down();
+        self.compiler.settle();
         let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
@@ -517,6 +527,7 @@ fn pass_on(tell: Tell, events: &mut dyn FnMut(Event)) {
 fn rustc_insight(cell: u64, timing: &Timing) -> Event {
     let json = serde_json::json!({
         "cell": cell, "definitions_ms": timing.group_ms, "statements_ms": timing.cell_ms, "compiles": timing.tries,
+        "cached": timing.cached,
     });
     Event::Insight { kind: "rustc".into(), json: json.to_string() }
 }

@@ -3,6 +3,7 @@ use super::install::Installation;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,8 +11,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A rustc that has started and waits for source text on its standard input.
 pub struct Warm {
     child: Child,
-    pub serial: u64,
+    /// No other compile of any kernel has it: what is kept on the disk can name its source and its object by it.
+    pub id: String,
     pub object: PathBuf,
+    dep_info: PathBuf,
+}
+
+/// What a compiler must be told when it starts, before there is any text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Needs {
+    /// Definition groups: crate name and object.
+    pub externs: Vec<(String, PathBuf)>,
+    pub options: Vec<String>,
 }
 
 /// The compiler that is at work, for whoever wants to stop it.
@@ -49,7 +60,8 @@ pub struct Span {
 }
 
 pub enum Compiled {
-    Object(PathBuf),
+    /// The object, and whether the source alone made it what it is: no file was included and no environment read.
+    Object(PathBuf, bool),
     Errors(Vec<Diagnostic>),
     /// Somebody killed it.
     Stopped,
@@ -58,30 +70,28 @@ pub enum Compiled {
 }
 
 /// How locations in the objects name the source of a compilation; the kernel knows which cell that is.
-pub fn file_name(serial: u64) -> String {
-    format!("{FILE_PREFIX}{serial}")
+pub fn file_name(id: &str) -> String {
+    format!("{FILE_PREFIX}{id}")
 }
 
 pub const FILE_PREFIX: &str = "xlazy-cell-";
 
-/// Starts rustc for a source yet to come. `externs` are definition groups: crate name and object.
-pub fn start(
-    install: &Installation,
-    dir: &Path,
-    serial: u64,
-    externs: &[(String, PathBuf)],
-    options: &[String],
-) -> std::io::Result<Warm> {
-    let object = dir.join(format!("libcell_{serial}.so"));
+/// What every compile is told.
+pub const FLAGS: &[&str] =
+    &["--edition=2024", "-Cprefer-dynamic", "-Cdebuginfo=0", "-Ccodegen-units=1", "--error-format=json", "-Awarnings"];
+
+/// Starts rustc for a source yet to come.
+pub fn start(install: &Installation, dir: &Path, id: String, needs: &Needs) -> std::io::Result<Warm> {
+    let object = object_in(dir, &id);
+    let dep_info = object.with_extension("d");
     let mut command = Command::new(&install.toolchain.rustc);
     // A path rather than `-`: rustc then sets itself up before it waits for the text.
-    command.arg("/dev/stdin").arg(format!("--remap-path-prefix=/dev/stdin={}", file_name(serial)));
-    command.args(["--edition=2024", "-Cprefer-dynamic", "-Copt-level=0", "-Cdebuginfo=0", "-Ccodegen-units=1"]);
-    command.args(["--error-format=json", "-Awarnings"]);
+    command.arg("/dev/stdin").arg(format!("--remap-path-prefix=/dev/stdin={}", file_name(&id)));
+    command.args(FLAGS);
     command.arg(with("--extern=xlazy=", &install.runtime_so));
     command.arg(with("-Ldependency=", &install.deps_dir));
     command.arg(with("-Ldependency=", dir));
-    for (name, path) in externs {
+    for (name, path) in &needs.externs {
         command.arg(with(&format!("--extern={name}="), path));
     }
     if let Some(lld) = &install.toolchain.lld {
@@ -91,9 +101,25 @@ pub fn start(
     } else {
         command.arg(with("-Clink-arg=-Wl,-rpath,", dir));
     }
-    command.args(options).arg("-o").arg(&object);
-    let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-    Ok(Warm { child, serial, object })
+    command.args(&needs.options);
+    command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
+    // A group of its own: Ctrl-C in a terminal is for the cell that runs, not for the compiler that waits for the next.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    Ok(Warm { child: command.spawn()?, id, object, dep_info })
+}
+
+/// Where the object of that compile lies in a kernel's folder.
+pub fn object_in(dir: &Path, id: &str) -> PathBuf {
+    dir.join(format!("libcell_{id}.so"))
+}
+
+/// Whether rustc read nothing besides the source: its list of files is `/dev/stdin`, and no variable is named.
+fn reads_only_the_source(dep_info: &Path) -> bool {
+    let text = std::fs::read_to_string(dep_info).unwrap_or_default();
+    let _ = std::fs::remove_file(dep_info);
+    let rule = text.lines().find(|l| l.contains(".so:"));
+    let sources = rule.and_then(|l| l.split_once(".so:")).map(|(_, files)| files.trim());
+    sources.is_some_and(|s| !s.contains(' ')) && !text.contains("# env-dep:")
 }
 
 fn with(option: &str, path: &Path) -> OsString {
@@ -125,12 +151,12 @@ impl Warm {
             None => return Compiled::Stopped,
         };
         if status.success() {
-            return Compiled::Object(self.object);
+            return Compiled::Object(self.object, reads_only_the_source(&self.dep_info));
         }
         let errors: Vec<Diagnostic> = answer
             .lines()
             .filter_map(|l| serde_json::from_str::<Value>(l).ok())
-            .map(|v| diagnostic(&v, &file_name(self.serial)))
+            .map(|v| diagnostic(&v, &file_name(&self.id)))
             .filter(|d| d.level.starts_with("error"))
             .collect();
         if std::os::unix::process::ExitStatusExt::signal(&status) == Some(9) {

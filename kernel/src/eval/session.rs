@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, channel, sync_channel};
 use std::time::Duration;
@@ -41,17 +42,18 @@ const WAITING_NEWS: usize = 256;
 const BACKLOG: usize = 10_000;
 
 impl SessionProcess {
-    pub fn start(install: &Installation) -> Result<SessionProcess, String> {
+    /// `groups` is the folder in which objects find the definition groups that they were linked to.
+    pub fn start(install: &Installation, groups: &Path) -> Result<SessionProcess, String> {
         let (ours, theirs) = UnixStream::pair().map_err(|e| e.to_string())?;
         let (send, news) = sync_channel(WAITING_NEWS);
         let (started, start) = channel();
-        let install = install.clone();
+        let (install, groups) = (install.clone(), groups.to_owned());
         let frames = ours.try_clone().map_err(|e| e.to_string())?;
         // The thread that starts the process must live as long as it does: Linux ends a PR_SET_PDEATHSIG child when
         // the *thread* that forked it ends.
         std::thread::Builder::new()
             .name("xlazy-session".into())
-            .spawn(move || match spawn(&install, theirs) {
+            .spawn(move || match spawn(&install, &groups, theirs) {
                 Ok((child, out, err)) => {
                     let _ = started.send(Ok(child.id() as i32));
                     let (out, err, framed) = (Raw::new(Some(out)), Raw::new(Some(err)), Raw::new(None));
@@ -138,18 +140,25 @@ fn gone() -> News {
     News::Gone("ended".into())
 }
 
-fn spawn(install: &Installation, frames: UnixStream) -> std::io::Result<(Child, PipeReader, PipeReader)> {
+fn spawn(
+    install: &Installation,
+    groups: &Path,
+    frames: UnixStream,
+) -> std::io::Result<(Child, PipeReader, PipeReader)> {
     let (out, out_end) = std::io::pipe()?;
     let (err, err_end) = std::io::pipe()?;
     for end in [&out, &err] {
         fcntl(end.as_fd(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     }
+    let mut libraries = vec![groups.to_owned()];
+    libraries.extend(std::env::split_paths(&install.library_path()));
     let child = Command::new(&install.session_exe)
+        .process_group(0)
         .stdin(OwnedFd::from(frames))
         .stdout(out_end)
         .stderr(err_end)
         .env("XLAZY_PLUGIN_DIR", &install.plugins_dir)
-        .env("LD_LIBRARY_PATH", install.library_path())
+        .env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap_or_default())
         .env("TF_ENABLE_ONEDNN_OPTS", "0")
         .env("TF_CPP_MIN_LOG_LEVEL", "3")
         .spawn()?;

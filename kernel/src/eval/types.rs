@@ -105,13 +105,22 @@ const PUBLIC: &[(&str, &str)] = &[
     ("os", "fd"),
 ];
 
+/// Private modules of the runtime; what they make public is at its root.
+const AT_ROOT: &[&str] = &["dtype", "error", "grad", "ops", "op", "session", "shape", "tensor"];
+/// Public modules of the runtime with private ones inside.
+const IN_MODULE: &[&str] = &["data", "display", "insight"];
+
 fn public_path(path: &[&str]) -> String {
     let (first, last) = (path[0], path[path.len() - 1]);
     if path.len() == 1 || !matches!(first, "std" | "core" | "alloc") {
         let root = if path.len() == 1 { "" } else { "::" };
-        // The runtime's modules are private where the type is at its root or in its prelude.
-        return match first {
-            "xlazy" if matches!(path, [_, "tensor", _]) => format!("::xlazy::{last}"),
+        return match path {
+            ["xlazy_mime", ..] => format!("::xlazy::mime::{last}"),
+            // Its modules are private where a type is public at its root, or at that of a public module.
+            ["xlazy", module, ..] if AT_ROOT.contains(module) => format!("::xlazy::{last}"),
+            ["xlazy", module, inner, .., _] if IN_MODULE.contains(module) && *inner != "metrics" => {
+                format!("::xlazy::{module}::{last}")
+            }
             _ => format!("{root}{}", path.join("::")),
         };
     }
@@ -144,6 +153,12 @@ pub fn surely_moves(type_name: &str) -> bool {
         "std::sync::",
         "core::cell::RefCell<",
         "std::thread::JoinHandle<",
+        "std::fs::File",
+        "std::net::Tcp",
+        "std::net::Udp",
+        "std::process::Child",
+        "std::path::PathBuf",
+        "std::ffi::os_str::OsString",
     ];
     MOVED.iter().any(|p| type_name.starts_with(p))
 }
@@ -180,6 +195,22 @@ mod tests {
             "::std::sync::mpsc::Sender<(i32, ::g_1::Point)>"
         );
         assert_eq!(name("(i32, &[u8], fn(i32) -> bool)"), "(i32, &[u8], fn(i32) -> bool)");
+    }
+
+    #[test]
+    fn types_of_the_runtime_are_written_as_it_publishes_them() {
+        for (private, public) in [
+            ("xlazy::tensor::Tensor", "::xlazy::Tensor"),
+            ("xlazy::shape::Shape", "::xlazy::Shape"),
+            ("alloc::vec::Vec<xlazy::dtype::DType>", "::alloc::vec::Vec<::xlazy::DType>"),
+            ("xlazy::error::Error", "::xlazy::Error"),
+            ("xlazy::ops::conv::ConvOptions", "::xlazy::ConvOptions"),
+            ("xlazy::nn::linear::Linear", "::xlazy::nn::linear::Linear"),
+            ("xlazy::display::image::ImageOptions", "::xlazy::display::ImageOptions"),
+            ("xlazy_mime::bundle::Bundle", "::xlazy::mime::Bundle"),
+        ] {
+            assert_eq!(name(private), public);
+        }
     }
 
     #[test]

@@ -25,9 +25,21 @@ fn build_runtime() {
     });
 }
 
+/// Compiles every cell anew, whatever earlier tests ran.
+#[allow(dead_code)]
 pub fn engine() -> RustEngine {
+    start(None)
+}
+
+#[allow(dead_code)]
+/// An engine that keeps compiled cells in that folder.
+pub fn start(cell_cache: Option<PathBuf>) -> RustEngine {
     build_runtime();
-    Installation::find().and_then(RustEngine::start).unwrap_or_else(|f| panic!("{}", f.message))
+    let with_cache = |mut install: Installation| {
+        install.cell_cache = cell_cache;
+        RustEngine::start(install)
+    };
+    Installation::find().and_then(with_cache).unwrap_or_else(|f| panic!("{}", f.message))
 }
 
 /// What a cell did, as text: streams as they are, `=> ` before the result, `[display] ` before displays.
