@@ -209,7 +209,9 @@ fn files_are_compiled_from_the_command_line() {
     let file = folder.join("double.mlir");
     let path = file.to_str().unwrap();
     let program = |ty: &str| {
-        format!("module @d {{ func.func public @main(%a: {ty}) -> {ty} {{ %0 = stablehlo.add %a, %a : {ty} return %0 : {ty} }} }}")
+        format!(
+            "module @d {{ func.func public @main(%a: {ty}) -> {ty} {{ %0 = stablehlo.add %a, %a : {ty} return %0 : {ty} }} }}"
+        )
     };
     std::fs::write(&file, program("tensor<?xf32>")).unwrap();
     let done = aot(&[path, "--topology", "v5e"]);

@@ -52,16 +52,14 @@ v5e, v5p, v6e and tpu7x. -O0 to -O3 is the optimisation level: 1 by default, abo
         let is_tensor = |v: &xlazy_mime::Var| v.name == what && v.handle && v.type_name.ends_with("Tensor");
         let known = match what {
             "" => return answer::usage(self, "which program? Write an expression, or last."),
-            "last" => Some(format!("last {spec}")),
-            _ if session.vars().iter().any(is_tensor) => Some(format!("var {what} {spec}")),
-            _ => None,
+            "last" => "last".to_owned(),
+            _ if session.vars().iter().any(is_tensor) => format!("var {what}"),
+            _ => "check".to_owned(),
         };
         // What the disk has needs no cell, which costs rustc's time. A compile does: only cells can be interrupted.
-        if let Some(question) = known {
-            match session.call("aot", &question) {
-                Ok(bundle) if bundle.entries.is_empty() => {}
-                told => return answer::show(told, events),
-            }
+        match session.call("aot", &format!("{known} {spec}")) {
+            Ok(bundle) if bundle.entries.is_empty() => {}
+            told => return answer::show(told, events),
         }
         if what == "last" {
             return session.run_code(&format!("xlazy::aot::magic_last({spec:?})"), events);

@@ -10,8 +10,8 @@ mod estimate;
 mod hlo;
 mod json;
 mod program;
-mod report;
-mod show;
+pub mod report;
+pub mod show;
 
 pub use report::{Fit, Held, Report, Row, Source, Time};
 pub use show::Comparison;
@@ -25,6 +25,7 @@ pub(crate) use driver::NO_HARDWARE;
 
 use crate::display::json::bundle;
 use crate::emit::Mark;
+use crate::platform::TPU;
 use crate::{Error, Result, Tensor, cell, session};
 use driver::{Effort, ask};
 use std::time::Duration;
@@ -166,10 +167,14 @@ pub fn magic_last(spec: &str) -> Bundle {
     }
 }
 
-/// Answers the kernel's question `aot`: `last SPEC` or `var NAME SPEC`. Answers from the disk alone, in milliseconds; where
+/// Answers the kernel's question `aot`: `last SPEC`, `var NAME SPEC` or `check SPEC`. Answers from the disk alone, in milliseconds; where
 /// it takes a compile the bundle is empty and the kernel runs a cell, which can be interrupted.
 pub(crate) fn call(args: &str) -> Result<Bundle> {
     let (program, spec) = match args.split_once(' ').unwrap_or((args, "")) {
+        ("check", spec) => {
+            Spec::read(spec)?;
+            return TPU.library().map(|_| Bundle::default());
+        }
         ("last", spec) => (Program::last()?, spec),
         ("var", rest) => {
             let (name, spec) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -178,7 +183,7 @@ pub(crate) fn call(args: &str) -> Result<Bundle> {
                 None => return Ok(Bundle::default()),
             }
         }
-        _ => return Err(Error::Usage { message: "aot takes `last` or `var NAME`".into() }),
+        _ => return Err(Error::Usage { message: "aot takes `last`, `var NAME` or `check`".into() }),
     };
     Ok(Spec::read(spec)?.show(&program, Effort::Look)?.unwrap_or_default())
 }

@@ -127,6 +127,9 @@ pub(super) fn sizes(text: &str) -> Sizes {
         }
     }
     held.sort_by_key(|h| std::cmp::Reverse(h.bytes));
+    // One op of the user's may stand for many of the program's, all of one size.
+    let mut seen = std::collections::HashSet::new();
+    held.retain(|h| h.sources[0].at.is_empty() || seen.insert((h.shape.clone(), h.sources[0].clone())));
     held.truncate(LARGEST);
     out.largest = held;
     out

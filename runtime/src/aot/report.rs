@@ -75,7 +75,7 @@ pub struct Held {
 }
 
 /// An op of the user's program, and where it stands.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Source {
     /// Such as `matmul`; empty where the program does not say.
     pub op: String,

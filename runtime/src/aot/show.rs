@@ -223,13 +223,22 @@ fn parts(r: &Report) -> Vec<(&'static str, u64)> {
 }
 
 fn largest_row(h: &Held) -> [String; 4] {
-    [size(h.bytes), h.shape.clone(), h.name.clone(), sources(&h.sources)]
+    [size(h.bytes), short(&h.shape), h.name.clone(), sources(&h.sources)]
 }
 
 fn time_row(r: &Report, row: &Row) -> [String; 6] {
     let times = row.times.map_or("×?".to_owned(), |n| if n == 1 { "".into() } else { format!("×{n}") });
     let share = format!("{:.1} %", percent(row.total(), r.time.cycles));
-    [grouped(row.total()), share, times, row.name.clone(), row.shape.clone(), sources(&row.sources)]
+    [grouped(row.total()), share, times, row.name.clone(), short(&row.shape), sources(&row.sources)]
+}
+
+/// The shape of a fusion with many results would take the whole width.
+fn short(shape: &str) -> String {
+    const LONGEST: usize = 64;
+    match shape.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{}…", &shape[..cut]),
+        None => shape.to_owned(),
+    }
 }
 
 /// `matmul, tanh (cell 7, line 3)`: ops that share a line stand together.
