@@ -1,5 +1,6 @@
 //! The messaging protocol over real sockets, with a mock engine behind it and a small client in front.
 #[path = "protocol/client.rs"]
+#[allow(dead_code)]
 mod client;
 #[path = "protocol/mock_engine.rs"]
 mod mock_engine;

@@ -22,9 +22,9 @@ fn call(to: &mut UnixStream, id: u64, name: &str, args: &str) {
 /// The next answer or end of a cell.
 fn next(from: &mut UnixStream) -> Tell {
     loop {
-        match Tell::receive(from).unwrap().expect("the session ended") {
-            tell @ (Tell::Reply { .. } | Tell::Done { .. }) => return tell,
-            _ => {}
+        let tell = Tell::receive(from).unwrap().expect("the session ended");
+        if matches!(tell, Tell::Reply { .. } | Tell::Done { .. }) {
+            return tell;
         }
     }
 }

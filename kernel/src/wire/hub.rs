@@ -40,6 +40,8 @@ pub struct Hub {
     pub turn: Mutex<()>,
     /// Counts interrupts: a cell sees by it whether one came before its turn, which the engine does not know of.
     pub interrupts: AtomicU64,
+    /// Held while an interrupt is handed to the engine, so that it cannot hit the cell after the one it was meant for.
+    pub delivery: Arc<Mutex<()>>,
     /// Where output goes that is more than a front end can show.
     pub spill: PathBuf,
     /// Told when the kernel is to end.
@@ -97,8 +99,11 @@ impl Hub {
             let _ = asking.send(Err("the cell was interrupted".into()));
         }
         if let Some(Ok(engine)) = self.engine.get() {
-            let engine = engine.clone();
-            let taken = tokio::task::spawn_blocking(move || engine.interrupt());
+            let (engine, delivery) = (engine.clone(), self.delivery.clone());
+            let taken = tokio::task::spawn_blocking(move || {
+                let _delivery = delivery.lock().unwrap_or_else(PoisonError::into_inner);
+                engine.interrupt();
+            });
             let _ = tokio::time::timeout(INTERRUPT_LIMIT, taken).await;
         }
     }

@@ -98,6 +98,7 @@ where
         subshells,
         turn: Default::default(),
         interrupts: Default::default(),
+        delivery: Default::default(),
         spill: spill_folder(history.as_deref()),
         stop: Notify::new(),
     });

@@ -188,6 +188,7 @@ impl Shell {
             },
         };
         // While the engine was starting, or ran another cell, the interrupt could not be passed on for this one.
+        drop(self.hub.delivery.lock().unwrap_or_else(PoisonError::into_inner));
         if self.hub.interrupts.load(Ordering::SeqCst) != interrupts {
             return Reply::Interrupted;
         }

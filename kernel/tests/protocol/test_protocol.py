@@ -108,7 +108,8 @@ def test_sigint_interrupts(kernel):
     wait_for_busy(client, id)
     os.kill(manager.provisioner.pid, signal.SIGINT)
     assert status(client, id)["status"] == "error"
-    assert status(client, client.execute(SAMPLES["good"]))["status"] == "ok"
+    after = status(client, client.execute(SAMPLES["good"]))
+    assert after["status"] == "ok", after
 
 
 def test_the_kernel_ends_with_its_parent():
