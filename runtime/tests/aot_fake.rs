@@ -49,7 +49,7 @@ fn every_way_to_fail_is_one_message() {
         ("tiny", "8 bytes"),
         ("old", "0.30"),
         ("major", "7."),
-        ("short", "does not have this call"),
+        ("short", "the table lacks"),
         ("lock", "another process holds libtpu's lock"),
         ("no_topology", "does not take this topology: there are no such chips"),
         ("null_topology", "null pointer"),

@@ -52,6 +52,11 @@ impl Request {
 /// Comes before the answer: whatever a plugin printed stands ahead of it.
 const MARK: &str = "\nxlazy-aot-answer ";
 
+/// Whether this process was started to compile.
+pub fn is_child() -> bool {
+    std::env::var_os(super::driver::IS_CHILD).is_some()
+}
+
 /// Answers one request and ends the process.
 pub fn main() -> ! {
     crate::sys::die_with_parent();

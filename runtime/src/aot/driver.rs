@@ -5,7 +5,7 @@ use super::{Options, cache, chips, program};
 use crate::platform::TPU;
 use crate::{Error, Result, sys};
 use std::io::{ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -47,8 +47,8 @@ pub(super) fn ask(program: Vec<u8>, topology: &str, options: &Options, effort: E
 
 /// Compiles in a process of its own.
 fn run(request: &Request, timeout: Duration) -> Result<Report> {
-    let exe = child_exe()?;
-    let mut child = command(&exe).spawn().map_err(|e| usage(format!("{} does not start: {e}", exe.display())))?;
+    let words = child_command()?;
+    let mut child = command(&words).spawn().map_err(|e| usage(format!("{} does not start: {e}", words[0])))?;
     let ended = Following::new(&mut child, request.encode()).wait(&mut child, timeout);
     match child::answer(&ended.out) {
         Some(answer) => answer,
@@ -67,8 +67,8 @@ pub(crate) const NO_HARDWARE: &[(&str, &str)] = &[
 ];
 
 /// The child, started so that nothing of this machine gets in its way.
-fn command(exe: &Path) -> Command {
-    let mut command = Command::new(exe);
+fn command(words: &[String]) -> Command {
+    let mut command = Command::new(&words[0]);
     // What a TPU host says of itself would get in the way of what we say.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("TPU_") {
@@ -76,22 +76,29 @@ fn command(exe: &Path) -> Command {
         }
     }
     command.envs(NO_HARDWARE.iter().copied());
-    command.arg("--aot-child").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(&words[1..]).env(IS_CHILD, "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// The session executable: this process, or the one that lies where this process was built or installed.
-fn child_exe() -> Result<PathBuf> {
+/// Set for the child alone.
+pub(super) const IS_CHILD: &str = "XLAZY_AOT_IS_CHILD";
+
+/// What to start: the session executable, which is this process, or lies where this process was built or installed.
+/// `XLAZY_AOT_CHILD` names another command, word by line: tests are their own child.
+fn child_command() -> Result<Vec<String>> {
     const NAME: &str = "xlazy-session";
-    let own = std::env::current_exe().unwrap_or_default();
-    if own.file_name().is_some_and(|n| n == NAME) {
-        return Ok(own);
+    if let Ok(named) = std::env::var("XLAZY_AOT_CHILD")
+        && !named.is_empty()
+    {
+        return Ok(named.lines().map(str::to_owned).collect());
     }
-    let named = std::env::var_os("XLAZY_SESSION").map(PathBuf::from);
+    let own = std::env::current_exe().unwrap_or_default();
     let beside = own.ancestors().skip(1).flat_map(|d| [d.join(NAME), d.join("bin").join(NAME)]);
-    named.into_iter().chain(beside).find(|p| p.is_file()).ok_or_else(|| {
-        usage(format!("{NAME}, which compiles for TPUs, was not found: build it, or name it in XLAZY_SESSION"))
-    })
+    let is_session = |p: &PathBuf| p.file_name().is_some_and(|n| n == NAME) && p.is_file();
+    let exe = std::iter::once(own.clone()).chain(beside).find(is_session);
+    let exe =
+        exe.ok_or_else(|| usage(format!("{NAME}, which compiles for TPUs, was not found beside {}", own.display())))?;
+    Ok(vec![exe.to_string_lossy().into_owned(), "--aot-child".into()])
 }
 
 fn usage(message: String) -> Error {

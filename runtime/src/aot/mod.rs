@@ -17,7 +17,7 @@ pub use report::{Fit, Held, Report, Row, Source, Time};
 pub use show::Comparison;
 
 #[doc(hidden)]
-pub use child::main as child_main;
+pub use child::{is_child, main as child_main};
 #[doc(hidden)]
 pub use cli::{main as cli_main, places_main};
 pub(crate) use device::{answer as device_answer, without_chip};

@@ -3,7 +3,6 @@
 #![allow(unsafe_code, dead_code)]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_owned()
@@ -27,24 +26,18 @@ pub fn libtpu() -> Option<PathBuf> {
     found
 }
 
-/// Builds the process that compiles: test runners build only what tests depend on. With XLAZY_PREBUILT it is taken as it is.
-fn build_session() {
-    if std::env::var_os("XLAZY_PREBUILT").is_some() {
-        return;
+/// The process that compiles, when a test asks for one: the test's own executable, which so is of the same build.
+#[test]
+fn child() {
+    if xlazy::aot::is_child() {
+        xlazy::aot::child_main();
     }
-    let exe = std::env::current_exe().expect("a test has a path");
-    let profile_dir = exe.parent().and_then(Path::parent).expect("target/<profile>/deps/test");
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo
-        .args(["build", "--quiet", "-p", "xlazy", "-p", "xlazy-session", "--target-dir"])
-        .arg(profile_dir.parent().expect("target"));
-    cargo.args(profile_dir.ends_with("release").then_some("--release")).current_dir(root());
-    assert!(cargo.status().is_ok_and(|s| s.success()), "`cargo build -p xlazy-session` fails");
 }
 
-/// An empty folder for reports, this process's own; and the process that compiles, built.
+/// An empty folder for reports, this process's own; and the test as its own child.
 pub fn fresh_cache() -> PathBuf {
-    build_session();
+    let own = std::env::current_exe().expect("a test has a path");
+    set("XLAZY_AOT_CHILD", format!("{}\n--exact\naot_support::child\n--nocapture", own.display()));
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("aot-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("a folder for tests");
