@@ -1,16 +1,17 @@
 //! From a cell's text to an object that the session can load: definitions first, then statements, with what rustc
 //! answers taken into account.
 use super::cache::{CellCache, Entry};
+use super::deps::Deps;
 use super::errors::{Known, compile_failure, point_out, sentence};
 use super::generate::{self, Loaded, Plan};
-use super::groups::{Definitions, Group};
+use super::groups::{Change, Definitions, Group};
 use super::install::Installation;
 use super::rustc::{self, AtWork, Compiled, Diagnostic, Needs, Warm};
 use super::scan;
 use super::source::{CellText, Place, Source, Tag};
 use super::split::{self, Parsed};
 use super::types::{Named, nameable, surely_moves};
-use crate::engine::Failure;
+use crate::engine::{Failure, Reply};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -32,6 +33,10 @@ pub struct Compiler {
     sources: HashMap<String, Arc<Source>>,
     objects: HashMap<String, PathBuf>,
     cache: CellCache,
+    /// Private types whose public path was found, and which guess it was.
+    guesses: HashMap<String, usize>,
+    /// How much rustc optimises, for the cell at hand.
+    pub opt_level: u8,
     /// Puts a compiled cell into the cache, beside everything else.
     keeping: Option<JoinHandle<()>>,
     pub at_work: AtWork,
@@ -66,6 +71,15 @@ pub enum Refused {
     Interrupted,
 }
 
+impl From<Refused> for Reply {
+    fn from(refused: Refused) -> Reply {
+        match refused {
+            Refused::Failure(failure) => Reply::Error(failure),
+            Refused::Interrupted => Reply::Interrupted,
+        }
+    }
+}
+
 impl From<Failure> for Refused {
     fn from(failure: Failure) -> Refused {
         Refused::Failure(failure)
@@ -86,6 +100,8 @@ impl Compiler {
         let mut compiler = Compiler {
             cache: CellCache::open(&install),
             keeping: None,
+            guesses: HashMap::new(),
+            opt_level: 0,
             install,
             dir,
             run: uuid::Uuid::new_v4().simple().to_string()[..16].to_owned(),
@@ -107,7 +123,7 @@ impl Compiler {
 
     /// Starts the compiler for the next cell, if none fits that waits already.
     pub fn warm_up(&mut self) {
-        let needs = self.needs(self.defs.externs());
+        let needs = self.needs(&self.defs);
         if self.warm.as_ref().is_some_and(|(_, n)| *n == needs) {
             return;
         }
@@ -121,8 +137,25 @@ impl Compiler {
         }
     }
 
-    fn needs(&self, externs: Vec<(String, PathBuf)>) -> Needs {
-        Needs { externs, options: vec!["-Copt-level=0".to_owned()] }
+    fn needs(&self, defs: &Definitions) -> Needs {
+        let mut options = vec![format!("-Copt-level={}", self.opt_level)];
+        options.extend(defs.deps.iter().flat_map(|d| d.options.clone()));
+        Needs { externs: defs.externs(), options }
+    }
+
+    /// Puts other dependencies in force; what was defined so far is compiled again where it is linked to those of
+    /// before.
+    pub fn depend_on(&mut self, deps: Arc<Deps>) -> Result<(), Refused> {
+        let link = self.dir.join(deps.library.file_name().unwrap_or_default());
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(&deps.library, &link).map_err(|e| sentence("DependencyError", e.to_string()))?;
+        let change = self.defs.regroup(deps);
+        let cell = Arc::new(CellText { cell: 0, text: String::new() });
+        let gone = HashMap::new();
+        let scope = Scope { vars: &[], gone: &gone };
+        let parsed = Parsed::default();
+        self.defs = self.group(change, &cell, 0..0, &parsed, &scope, &mut Timing::default())?.0;
+        Ok(())
     }
 
     fn start(&mut self, needs: &Needs) -> Result<Warm, Failure> {
@@ -217,15 +250,27 @@ impl Compiler {
         timing: &mut Timing,
     ) -> Result<(Definitions, Option<String>), Refused> {
         let change = self.defs.change(parsed);
+        self.group(change, cell, range, parsed, scope, timing)
+    }
+
+    fn group(
+        &mut self,
+        change: Change,
+        cell: &Arc<CellText>,
+        range: Range<usize>,
+        parsed: &Parsed,
+        scope: &Scope,
+        timing: &mut Timing,
+    ) -> Result<(Definitions, Option<String>), Refused> {
         if !change.needed {
             return Ok((change.rest.commit(None, parsed), None));
         }
         let begin = Instant::now();
-        let needs = self.needs(change.rest.externs());
+        let needs = self.needs(&change.rest);
         let generate = |plan: &Plan| generate::group(cell, range.clone(), parsed, &change.moved, &change.rest, plan);
-        let (mut name, mut source) = generate(&Plan::default());
+        let mut plan = Plan { opt_level: self.opt_level, ..Plan::default() };
+        let (mut name, mut source) = generate(&plan);
         let key = self.cache.key(&needs.options, &needs.externs, &source.text);
-        let mut plan = Plan::default();
         let mut found = self.objects.get(&name).map(|object| (object.clone(), None));
         if found.is_none()
             && let Some((entry, known, id)) = self.cached(&key)
@@ -299,8 +344,10 @@ impl Compiler {
             let var = scope.vars.iter().find(|s| s.name == v.name);
             parsed.moved.contains(&v.name) && var.is_some_and(|s| !s.handle && surely_moves(&s.type_name))
         };
-        let mut plan = Plan { moved: loaded.iter().filter(moves).map(|v| v.name.clone()).collect(), ..Plan::default() };
-        let needs = self.needs(defs.externs());
+        let moved = loaded.iter().filter(moves).map(|v| v.name.clone()).collect();
+        let guess = |v: &Loaded| Some((v.name.clone(), *self.guesses.get(&v.written_type)?));
+        let mut plan = Plan { moved, guesses: loaded.iter().filter_map(guess).collect(), ..Plan::default() };
+        let needs = self.needs(&defs);
         let generate = |plan: &Plan| generate::cell(cell, range.clone(), &parsed, &defs, &loaded, plan);
         let mut source = generate(&plan);
         let key = self.cache.key(&needs.options, &needs.externs, &source.text);
@@ -326,6 +373,9 @@ impl Compiler {
             let kept = self.remember(&id, source);
             match warm.compile(&kept.text, &self.at_work) {
                 Compiled::Object(object, alone) => {
+                    let guessed =
+                        loaded.iter().filter_map(|v| Some((v.written_type.clone(), *plan.guesses.get(&v.name)?)));
+                    self.guesses.extend(guessed);
                     let keep = alone.then(|| (key, head(&plan, &id)));
                     return Ok(ready(&mut timing, plan, object, keep, &id));
                 }
@@ -348,7 +398,7 @@ impl Compiler {
 
     /// rustc's own words about text that does not parse.
     fn explain_syntax(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Refused {
-        let needs = self.needs(self.defs.externs());
+        let needs = self.needs(&self.defs);
         let warm = match self.take(&needs) {
             Ok(warm) => warm,
             Err(failure) => return failure.into(),
@@ -431,6 +481,13 @@ fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> bool {
                 Tag::Keep(name) if matches!(&*error.code, "E0382" | "E0381") => drop(plan.spent.insert(name.clone())),
                 Tag::Keep(name) if matches!(&*error.code, "E0525" | "E0594" | "E0596" | "E0507") => {
                     *plan.closures.entry(name.clone()).or_insert(0) += 1;
+                }
+                Tag::Load(name) if matches!(&*error.code, "E0603" | "E0433" | "E0412" | "E0425") => {
+                    // One step per compile, however often the type is written.
+                    let next = before.guesses.get(name).copied().unwrap_or(0) + 1;
+                    if next <= 3 {
+                        plan.guesses.insert(name.clone(), next);
+                    }
                 }
                 Tag::Use(binds) => drop(plan.dropped_uses.insert(binds.clone())),
                 _ => {}

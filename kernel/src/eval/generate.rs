@@ -2,6 +2,7 @@
 use super::groups::Definitions;
 use super::source::{CellText, Edit, Source, Tag, blanked};
 use super::split::{Binding, Item, Parsed};
+use super::types;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -29,13 +30,21 @@ pub struct Plan {
     pub debug_errors: bool,
     /// `use`s of earlier cells that no longer resolve.
     pub dropped_uses: BTreeSet<String>,
+    /// Variables whose types are private where `type_name` says they are, and which guess at a public path is next.
+    pub guesses: BTreeMap<String, usize>,
+    pub opt_level: u8,
 }
 
 impl Plan {
+    /// The type as this plan writes it.
+    pub fn written_type(&self, v: &Loaded) -> String {
+        types::guess(&v.written_type, self.guesses.get(&v.name).copied().unwrap_or(0))
+    }
+
     pub fn to_json(&self) -> Value {
         serde_json::json!({
             "moved": self.moved, "spent": self.spent, "closures": self.closures, "debug_errors": self.debug_errors,
-            "dropped_uses": self.dropped_uses,
+            "dropped_uses": self.dropped_uses, "guesses": self.guesses, "opt_level": self.opt_level,
         })
     }
 
@@ -43,11 +52,15 @@ impl Plan {
         let set = |key: &str| -> Option<BTreeSet<String>> {
             json.get(key)?.as_array()?.iter().map(|v| v.as_str().map(str::to_owned)).collect()
         };
-        let closures = json.get("closures")?.as_object()?.iter();
+        let map = |key: &str| -> Option<BTreeMap<String, usize>> {
+            json.get(key)?.as_object()?.iter().map(|(n, v)| Some((n.clone(), v.as_u64()? as usize))).collect()
+        };
         Some(Plan {
             moved: set("moved")?,
             spent: set("spent")?,
-            closures: closures.map(|(n, v)| Some((n.clone(), v.as_u64()? as usize))).collect::<Option<_>>()?,
+            closures: map("closures")?,
+            guesses: map("guesses")?,
+            opt_level: json.get("opt_level")?.as_u64()? as u8,
             debug_errors: json.get("debug_errors")?.as_bool()?,
             dropped_uses: set("dropped_uses")?,
         })
@@ -129,8 +142,11 @@ pub fn cell(
         " #[unsafe(no_mangle)] pub extern \"C-unwind\" fn {ENTRY}() {{ use ::xlazy::cell::rt as xlazy_rt; \
          use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepMove as _}};"
     ));
+    if let Some(deps) = defs.deps.as_ref().filter(|d| d.tokio) {
+        out.plain(&format!(" let _xlazy_tokio = ::{}::xlazy_enter();", deps.crate_name));
+    }
     for v in loaded {
-        let (name, ty) = (&v.name, &v.written_type);
+        let (name, ty) = (&v.name, &plan.written_type(v));
         let text = format!(" let mut {name}: {ty} = (&&&xlazy_rt::Of::<{ty}>::TYPE).load(\"{name}\", {});", v.adopt);
         out.generated(Tag::Load(name.clone()), &text);
     }
@@ -185,6 +201,10 @@ fn prologue(
     plan: &Plan,
 ) {
     out.plain(&format!("#![crate_type=\"{crate_type}\"]#![crate_name=\"{name}\"]#![allow(warnings)]"));
+    if plan.opt_level > 0 {
+        // Compiled otherwise, it is another crate.
+        out.plain(&format!("/* opt {} */", plan.opt_level));
+    }
     for r in &parsed.inner_attributes {
         out.user(cell, r.clone(), &[]);
     }
@@ -192,6 +212,10 @@ fn prologue(
         " #[macro_use(print, println, eprint, eprintln, dbg)] extern crate xlazy; extern crate alloc; \
          use ::xlazy::prelude::*;",
     );
+    if let Some(deps) = &defs.deps {
+        // Left out, rustc would link its crates a second time (their statics would exist twice).
+        out.plain(&format!(" extern crate {};", deps.crate_name));
+    }
     for g in &defs.groups {
         let names: Vec<&str> = g.items.iter().flat_map(|i| &i.names).map(String::as_str).collect();
         // Even a group of nothing but `impl`s must be linked.

@@ -1,8 +1,10 @@
 //! Definition groups: which items are in force, and what a new cell's items make necessary to compile again.
+use super::deps::Deps;
 use super::split::{Item, Macro, Parsed, Use};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Items that were compiled together, as one crate.
 #[derive(Clone, Debug)]
@@ -18,6 +20,8 @@ pub struct Definitions {
     pub groups: Vec<Group>,
     pub uses: Vec<Use>,
     pub macros: Vec<Macro>,
+    /// Crates that `:dep` brought.
+    pub deps: Option<Arc<Deps>>,
     /// For every group there ever was: its types, with the hash of each definition and of what it mentions.
     past: HashMap<String, BTreeMap<String, u64>>,
 }
@@ -86,6 +90,21 @@ impl Definitions {
         }
         rest.groups.retain(|g| !g.items.is_empty());
         Change { needed: true, moved, rest }
+    }
+
+    /// All items in one new group, as other dependencies make it necessary: what was linked to those of before cannot
+    /// be linked beside the new ones.
+    pub fn regroup(&self, deps: Arc<Deps>) -> Change {
+        let mut moved: Vec<Item> = self.items().map(|(_, i)| i.clone()).collect();
+        moved.sort_by_key(|i| (i.source.cell, i.range.start));
+        let linked = self.deps.is_some();
+        let mut rest = Definitions { deps: Some(deps), ..self.clone() };
+        if linked {
+            rest.groups.clear();
+        } else {
+            moved.clear();
+        }
+        Change { needed: !moved.is_empty(), moved, rest }
     }
 
     /// The very same items are in force already.

@@ -16,6 +16,8 @@ pub struct Installation {
     pub toolchain: Toolchain,
     /// Where compiled cells are kept; `None` for a kernel that compiles every one anew.
     pub cell_cache: Option<PathBuf>,
+    /// Where dependencies of notebooks are built.
+    pub dependencies: Option<PathBuf>,
 }
 
 /// A compiler without rustup in between, and a linker without `cc` in between where that is possible.
@@ -120,6 +122,7 @@ impl Place {
             plugins_dir,
             toolchain,
             cell_cache: super::cache::folder(),
+            dependencies: super::deps::folder(),
         })
     }
 }

@@ -1,7 +1,9 @@
 //! Rust cells: split, generate, compile, load. [`RustEngine`] is the engine that front ends run.
 mod cache;
 mod compile;
+mod commands;
 mod complete;
+mod deps;
 mod errors;
 mod generate;
 mod groups;
@@ -15,7 +17,7 @@ mod types;
 
 use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Request};
 use crate::magics;
-use compile::{Compiler, Refused, Scope, Timing};
+use compile::{Compiler, Scope, Timing};
 use errors::{run_failure, sentence};
 use install::Installation;
 use nix::sys::signal::Signal;
@@ -49,6 +51,7 @@ struct Shared {
     last_interrupt: Mutex<Option<Instant>>,
     forced: AtomicBool,
     at_work: Mutex<rustc::AtWork>,
+    cargo: deps::CargoAtWork,
     names: RwLock<complete::Names>,
 }
 
@@ -62,6 +65,8 @@ struct State {
     gone: HashMap<String, String>,
     /// Source files of definitions, and the cells they belong to.
     registered: Vec<(String, u64)>,
+    /// Of cells that do not say otherwise.
+    opt_level: u8,
     runs: u64,
     calls: u64,
 }
@@ -75,6 +80,8 @@ struct Mode {
     cell: u64,
     silent: bool,
     allow_stdin: bool,
+    /// How much this cell is to be optimised, where it says so itself.
+    opt_level: Option<u8>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -92,6 +99,7 @@ impl RustEngine {
             last_interrupt: Mutex::new(None),
             forced: AtomicBool::new(false),
             at_work: Mutex::new(state.compiler.at_work.clone()),
+            cargo: deps::CargoAtWork::default(),
             names: RwLock::default(),
         };
         Ok(RustEngine { busy: Mutex::new(()), state: Mutex::new(state), shared })
@@ -101,8 +109,32 @@ impl RustEngine {
     fn run_all(&self, mode: &Mode, code: &str, events: &mut dyn FnMut(Event)) -> Reply {
         let known = |name: &str| self.names().knows(name);
         let cell = Arc::new(CellText { cell: mode.cell, text: code.to_owned() });
-        for segment in split::segments(code, &known) {
+        let segments = split::segments(code, &known);
+        let dependency = |s: &Segment| match s {
+            Segment::Command(line) => code[line.clone()].trim().strip_prefix(":dep ").map(str::trim),
+            _ => None,
+        };
+        let wanted: Vec<&str> = segments.iter().filter_map(dependency).collect();
+        if !wanted.is_empty() {
+            // Built together, before anything of the cell runs.
+            let reply = self.depend(&wanted, events);
+            if reply != Reply::Ok {
+                return reply;
+            }
+        }
+        let mut mode = Mode { opt_level: mode.opt_level.or(commands::opt_in(code)), ..*mode };
+        for segment in segments {
+            let mode = &mut mode;
             let reply = match segment {
+                Segment::Command(line) => self.command(mode, &code[line], events),
+                Segment::Magic { line, body } if code[line.clone()].trim_start_matches('%').starts_with("opt ") => {
+                    let level = code[line].split_whitespace().nth(1).and_then(|l| l.parse().ok());
+                    match level.filter(|l| *l <= 3u8) {
+                        Some(level) => mode.opt_level = Some(level),
+                        None => return Reply::Error(sentence("UsageError", "`%opt` takes a level from 0 to 3")),
+                    }
+                    body.map_or(Reply::Ok, |body| self.run_all(mode, &code[body], events))
+                }
                 Segment::Magic { line, body } => {
                     let run = ForMagics { engine: self, mode };
                     magics::run(&code[line], body.map(|b| &code[b]), &run, events)
@@ -120,11 +152,6 @@ impl RustEngine {
     }
 
     fn run_code(&self, mode: &Mode, cell: &Arc<CellText>, range: Range<usize>, events: &mut dyn FnMut(Event)) -> Reply {
-        if let Some(command) = evcxr_command(&cell.text[range.clone()]) {
-            let message =
-                format!("{command} is not here yet: this version of xlazy has no commands that begin with a colon");
-            return Reply::Error(sentence("NotSupported", message));
-        }
         let mut state = lock(&self.state);
         let reply = state.run(mode, cell, range, &self.shared, events);
         *self.shared.names.write().unwrap_or_else(PoisonError::into_inner) = state.names();
@@ -166,13 +193,13 @@ impl Drop for Executing<'_> {
 impl Engine for RustEngine {
     fn execute(&self, request: &Request, events: &mut dyn FnMut(Event)) -> Reply {
         let _running = self.enter();
-        let mode = Mode { cell: request.cell, silent: request.silent, allow_stdin: request.allow_stdin };
+        let mode = Mode { cell: request.cell, silent: request.silent, allow_stdin: request.allow_stdin, opt_level: None };
         self.run_all(&mode, &request.code, events)
     }
 
     fn evaluate(&self, expression: &str) -> Result<Bundle, Failure> {
         let _running = self.enter();
-        let mode = Mode { cell: 0, silent: false, allow_stdin: false };
+        let mode = Mode { cell: 0, silent: false, allow_stdin: false, opt_level: None };
         let mut value = None;
         let reply = self.run_all(&mode, expression, &mut |event| {
             if let Event::Result(bundle) = event {
@@ -209,6 +236,7 @@ impl Engine for RustEngine {
         }
         shared.interrupted.store(true, Ordering::SeqCst);
         magics::interrupt();
+        shared.cargo.kill();
         lock(&shared.at_work).kill();
         let pid = shared.running_pid.load(Ordering::SeqCst);
         let again = lock(&shared.last_interrupt).replace(Instant::now()).is_some_and(|t| t.elapsed() < INSIST);
@@ -252,8 +280,7 @@ impl magics::Session for ForMagics<'_> {
     }
 
     fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply {
-        let mode = Mode { cell: self.mode.cell, silent: self.mode.silent, allow_stdin: self.mode.allow_stdin };
-        self.engine.run_all(&mode, code, events)
+        self.engine.run_all(self.mode, code, events)
     }
 
     fn vars(&self) -> Vec<Var> {
@@ -272,7 +299,7 @@ impl State {
         let session = SessionProcess::start(&install, &dir).map_err(|e| sentence("StartError", e))?;
         let compiler = Compiler::new(install.clone(), dir.clone());
         let (vars, gone, registered) = Default::default();
-        Ok(State { install, dir, compiler, session, vars, gone, registered, runs: 0, calls: 0 })
+        Ok(State { install, dir, compiler, session, vars, gone, registered, opt_level: 0, runs: 0, calls: 0 })
     }
 
     fn run(
@@ -284,10 +311,12 @@ impl State {
         events: &mut dyn FnMut(Event),
     ) -> Reply {
         let scope = Scope { vars: &self.vars, gone: &self.gone };
-        let ready = match self.compiler.compile(cell, range, &scope) {
+        self.compiler.opt_level = mode.opt_level.unwrap_or(self.opt_level);
+        let ready = self.compiler.compile(cell, range, &scope);
+        self.compiler.opt_level = self.opt_level;
+        let ready = match ready {
             Ok(ready) => ready,
-            Err(Refused::Interrupted) => return Reply::Interrupted,
-            Err(Refused::Failure(failure)) => return Reply::Error(failure),
+            Err(refused) => return refused.into(),
         };
         events(rustc_insight(mode.cell, &ready.timing));
         if shared.interrupted.load(Ordering::SeqCst) {
@@ -530,11 +559,4 @@ fn rustc_insight(cell: u64, timing: &Timing) -> Event {
         "cached": timing.cached,
     });
     Event::Insight { kind: "rustc".into(), json: json.to_string() }
-}
-
-/// `:dep …` and its siblings, as evcxr has them.
-fn evcxr_command(code: &str) -> Option<&str> {
-    let line = code.trim_start().lines().next()?;
-    let is_command = line.starts_with(':') && line[1..].starts_with(|c: char| c.is_ascii_alphabetic());
-    is_command.then(|| line.split_whitespace().next().unwrap_or(line))
 }

@@ -14,7 +14,12 @@ use syn::{Expr, Pat, Stmt};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Segment {
     Code(Range<usize>),
-    Magic { line: Range<usize>, body: Option<Range<usize>> },
+    Magic {
+        line: Range<usize>,
+        body: Option<Range<usize>>,
+    },
+    /// `:dep …` and its siblings, as evcxr has them.
+    Command(Range<usize>),
 }
 
 /// Finds magic lines: `%name` or `!command` where a statement could begin, `%%name` for the whole cell.
@@ -30,11 +35,13 @@ pub fn segments(code: &str, known: &dyn Fn(&str) -> bool) -> Vec<Segment> {
     let mut at = 0;
     while at < code.len() {
         let end = code[at..].find('\n').map_or(code.len(), |i| at + i + 1);
-        if looks_like_magic(&code[at..end], known) && statement_could_begin(&code[from..at]) {
+        let command = looks_like_command(&code[at..end]);
+        if (command || looks_like_magic(&code[at..end], known)) && statement_could_begin(&code[from..at]) {
             if !code[from..at].trim().is_empty() {
                 out.push(Segment::Code(from..at));
             }
-            out.push(Segment::Magic { line: at..code[..end].trim_end_matches('\n').len(), body: None });
+            let line = at..code[..end].trim_end_matches('\n').len();
+            out.push(if command { Segment::Command(line) } else { Segment::Magic { line, body: None } });
             from = end;
         }
         at = end;
@@ -43,6 +50,10 @@ pub fn segments(code: &str, known: &dyn Fn(&str) -> bool) -> Vec<Segment> {
         out.push(Segment::Code(from..code.len()));
     }
     out
+}
+
+fn looks_like_command(line: &str) -> bool {
+    line.trim_start().strip_prefix(':').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
 fn looks_like_magic(line: &str, known: &dyn Fn(&str) -> bool) -> bool {
@@ -206,6 +217,7 @@ impl Parsed {
                 let mut checks = Checks { base, edits: Vec::new() };
                 checks.visit_stmt(other);
                 self.edits.append(&mut checks.edits);
+                Awaits { base, edits: &mut self.edits }.visit_stmt(other);
                 let mut moves = Moves { used: BTreeSet::new(), bound: BTreeSet::new() };
                 moves.visit_stmt(other);
                 self.moved.append(&mut moves.used);
@@ -347,6 +359,29 @@ impl<'ast> Visit<'ast> for Checks {
     fn visit_trait_item_const(&mut self, _: &'ast syn::TraitItemConst) {}
     fn visit_expr_const(&mut self, _: &'ast syn::ExprConst) {}
     fn visit_type(&mut self, _: &'ast syn::Type) {}
+}
+
+/// Lets the cell's thread wait where the cell itself says `.await`.
+struct Awaits<'a> {
+    base: usize,
+    edits: &'a mut Vec<Edit>,
+}
+
+impl<'ast> Visit<'ast> for Awaits<'_> {
+    fn visit_expr_await(&mut self, e: &'ast syn::ExprAwait) {
+        let inner = bytes(e.base.span(), self.base);
+        let whole = bytes(e.span(), self.base);
+        self.edits.push(Edit::insert(inner.start, "xlazy_rt::block_on("));
+        self.visit_expr(&e.base);
+        self.edits.push(Edit { range: inner.end..whole.end, text: ")".into() });
+    }
+    fn visit_expr_async(&mut self, _: &'ast syn::ExprAsync) {}
+    fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
+        if e.asyncness.is_none() {
+            syn::visit::visit_expr_closure(self, e);
+        }
+    }
+    fn visit_item(&mut self, _: &'ast syn::Item) {}
 }
 
 /// Names that stand alone where their value is taken: `f(x)`, `let y = x`, `[x]`, `for _ in x`, `x.into_iter()`.
@@ -579,6 +614,7 @@ mod tests {
     fn parts(code: &str) -> Vec<String> {
         let show = |s: Segment| match s {
             Segment::Code(r) => format!("code {}", code[r].trim()),
+            Segment::Command(r) => format!("command {}", &code[r]),
             Segment::Magic { line, body } => format!("magic {} / {}", &code[line], body.map_or("", |b| &code[b])),
         };
         segments(code, &|name| name == "flag").into_iter().map(show).collect()
@@ -593,6 +629,7 @@ mod tests {
     fn magics_stand_where_statements_begin() {
         assert_eq!(parts("let a = 1;\n%time a\na"), ["code let a = 1;", "magic %time a / ", "code a"]);
         assert_eq!(parts("%%time 3\na\nb"), ["magic %%time 3 / a\nb"]);
+        assert_eq!(parts(":dep a = \"1\"\nuse a::b;"), ["command :dep a = \"1\"", "code use a::b;"]);
         assert_eq!(parts("!ls | wc\n!flag"), ["magic !ls | wc / ", "code !flag"]);
         assert_eq!(parts("let x = a\n% b;"), ["code let x = a\n% b;"]);
         assert_eq!(parts("let s = \"\n%time\n\";"), ["code let s = \"\n%time\n\";"]);

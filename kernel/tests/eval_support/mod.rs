@@ -37,6 +37,7 @@ pub fn start(cell_cache: Option<PathBuf>) -> RustEngine {
     build_runtime();
     let with_cache = |mut install: Installation| {
         install.cell_cache = cell_cache;
+        install.dependencies = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("deps"));
         RustEngine::start(install)
     };
     Installation::find().and_then(with_cache).unwrap_or_else(|f| panic!("{}", f.message))

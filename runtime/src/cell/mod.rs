@@ -5,6 +5,7 @@ pub mod rt;
 mod show;
 mod store;
 mod streams;
+mod wait;
 pub mod worker;
 
 pub use show::{clear_output, display, display_with_id, update_display};

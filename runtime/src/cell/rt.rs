@@ -7,6 +7,7 @@ use super::store;
 use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 
+pub use super::wait::block_on;
 pub use super::outcome::{Stop, StopDebug, catch, catch_debug};
 pub use super::show::{NoEvcxr, Show, ShowDebug, ShowOpaque, ShowPlain, ShowRich, evcxr_is_absent};
 pub use super::streams::{print_line, print_text};

@@ -1,0 +1,156 @@
+//! evcxr's commands (`:dep`, `:vars`, `:type`…): what people's fingers and notebooks written for evcxr know.
+use super::deps::{self, Deps};
+use super::errors::sentence;
+use super::{ForMagics, Mode, RustEngine, lock, types};
+use crate::engine::{Engine, Event, Reply};
+use crate::magics;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use xlazy_mime::Bundle;
+
+/// What `:help` lists.
+const COMMANDS: &[(&str, &str)] = &[
+    (":dep name = \"1\"", "add a dependency: also { version, features, path, git }"),
+    (":show_deps", "list the dependencies"),
+    (":vars", "list the variables, as %vars does"),
+    (":type EXPRESSION", "show an expression's type (also :t)"),
+    (":clear", "forget variables, items and dependencies (also :restart)"),
+    (":opt [LEVEL]", "optimise the cells from here on; `// @opt 3` and `%opt 3` do so for one cell"),
+    (":load FILE", "run a file as a cell"),
+    (":version", "show which xlazy this is"),
+    (":help", "show this list; %help lists the magics"),
+];
+
+/// Commands that set what xlazy always does, or does not have.
+const SETTINGS: &[&str] = &[
+    "offline",
+    "timing",
+    "sccache",
+    "linker",
+    "codegen_backend",
+    "toolchain",
+    "preserve_vars_on_panic",
+    "fmt",
+    "efmt",
+    "internal_debug",
+    "build_env",
+    "cache",
+    "static_linking",
+    "types",
+    "env",
+];
+
+impl RustEngine {
+    pub(super) fn command(&self, mode: &Mode, line: &str, events: &mut dyn FnMut(Event)) -> Reply {
+        let line = line.trim().trim_start_matches(':');
+        let (name, args) = line.split_once(char::is_whitespace).map_or((line, ""), |(n, a)| (n, a.trim()));
+        let run = ForMagics { engine: self, mode };
+        match name {
+            // Done before the cell began.
+            "dep" => Reply::Ok,
+            "vars" => magics::run("%vars", None, &run, events),
+            "t" | "type" => self.show_type(mode, args, events),
+            "help" => {
+                let list = COMMANDS.iter().map(|(c, what)| format!("{c:<18} {what}\n"));
+                show(list.collect::<String>().trim_end(), events)
+            }
+            "version" => show(&format!("xlazy {}", env!("CARGO_PKG_VERSION")), events),
+            "clear" | "restart" => match Engine::restart(self) {
+                Ok(()) => Reply::Ok,
+                Err(failure) => Reply::Error(failure),
+            },
+            "opt" => match args.parse::<u8>() {
+                _ if args.is_empty() => self.set_opt(2),
+                Ok(level) if level <= 3 => self.set_opt(level),
+                _ => refuse("UsageError", format!("`:opt` takes a level from 0 to 3, not `{args}`")),
+            },
+            "load" => match std::fs::read_to_string(args) {
+                Ok(text) => self.run_all(mode, &text, events),
+                Err(e) => refuse("UsageError", format!("{args}: {e}")),
+            },
+            "show_deps" => {
+                let deps = lock(&self.state).compiler.defs.deps.clone();
+                let list: Vec<String> =
+                    deps.iter().flat_map(|d| &d.wanted).map(|(n, w)| format!("{n} = {w}")).collect();
+                show(&if list.is_empty() { "no dependencies".into() } else { list.join("\n") }, events)
+            }
+            _ if SETTINGS.contains(&name) => {
+                let text = format!("note: `:{name}` sets nothing in xlazy\n");
+                events(Event::Stream { stderr: true, text });
+                Reply::Ok
+            }
+            _ => refuse("UnknownCommand", format!("there is no command `:{name}`; `:help` lists the commands")),
+        }
+    }
+
+    fn set_opt(&self, level: u8) -> Reply {
+        lock(&self.state).opt_level = level;
+        Reply::Ok
+    }
+
+    fn show_type(&self, mode: &Mode, expression: &str, events: &mut dyn FnMut(Event)) -> Reply {
+        let code = format!("::std::any::type_name_of_val(&({expression}))");
+        self.run_all(mode, &code, &mut |event| match event {
+            Event::Result(bundle) => {
+                let name = types::short(bundle.plain().trim_matches('"'));
+                events(Event::Result(Bundle::text(format!("{expression}: {name}"))));
+            }
+            other => events(other),
+        })
+    }
+
+    /// Adds the dependencies that `lines` (without `:dep`) name to those in force.
+    pub(super) fn depend(&self, lines: &[&str], events: &mut dyn FnMut(Event)) -> Reply {
+        let mut state = lock(&self.state);
+        let before = state.compiler.defs.deps.clone();
+        let mut wanted = before.as_ref().map(|d| d.wanted.clone()).unwrap_or_default();
+        for line in lines {
+            match deps::parse(line) {
+                Ok((name, what)) => drop(wanted.insert(name, what)),
+                Err(failure) => return Reply::Error(failure),
+            }
+        }
+        let in_a_folder = wanted.values().any(|w| w.contains("path"));
+        if !in_a_folder && before.as_ref().is_some_and(|d| d.wanted == wanted) {
+            return Reply::Ok;
+        }
+        let mut say = |text| events(Event::Stream { stderr: true, text });
+        let built = deps::build(&state.install, wanted, &self.shared.cargo, &mut say);
+        if self.shared.interrupted.load(Ordering::SeqCst) {
+            return Reply::Interrupted;
+        }
+        let deps: Deps = match built {
+            Ok(deps) => deps,
+            Err(failure) => return Reply::Error(failure),
+        };
+        if before.as_ref().is_some_and(|d| **d == deps) {
+            return Reply::Ok;
+        }
+        if let Err(refused) = state.compiler.depend_on(Arc::new(deps)) {
+            return refused.into();
+        }
+        if before.is_some() {
+            let text =
+                "note: the dependencies were linked anew; their statics begin again for the cells from here on\n";
+            say(text.to_owned());
+        }
+        state.compiler.warm_up();
+        Reply::Ok
+    }
+}
+
+/// The level that a cell asks for itself: `// @opt 3` on a line of its own.
+pub(super) fn opt_in(text: &str) -> Option<u8> {
+    let levels =
+        text.lines().filter_map(|l| l.trim().strip_prefix("//")?.trim().strip_prefix("@opt")?.trim().parse().ok());
+    levels.filter(|l| *l <= 3).last()
+}
+
+fn show(text: &str, events: &mut dyn FnMut(Event)) -> Reply {
+    events(Event::Display { bundle: Bundle::text(text), id: None, update: false });
+    Reply::Ok
+}
+
+fn refuse(name: &str, message: String) -> Reply {
+    Reply::Error(sentence(name, message))
+}

@@ -1,0 +1,33 @@
+//! A dependency for the tests of `:dep`: a static, a private path, a feature, a macro, a figure in evcxr's form.
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub use shout::Shout;
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// Counts calls; with the feature `double`, twice.
+pub fn count() -> u32 {
+    let step = if cfg!(feature = "double") { 2 } else { 1 };
+    COUNT.fetch_add(step, Ordering::SeqCst) + step
+}
+
+mod private {
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Pair<T>(pub T, pub T);
+}
+pub use private::Pair;
+
+#[macro_export]
+macro_rules! pair {
+    ($a:expr, $b:expr) => {
+        $crate::Pair($a, $b)
+    };
+}
+
+pub struct Figure(pub &'static str);
+
+impl Figure {
+    pub fn evcxr_display(&self) {
+        println!("EVCXR_BEGIN_CONTENT text/html\n<b>{}</b>\nEVCXR_END_CONTENT", self.0);
+    }
+}
