@@ -83,7 +83,10 @@ have=$(rustc --version | cut -d' ' -f2) || die "rustc $wanted is not installed: 
 step "building xlazy with rustc $have"
 # Other flags would give another libxlazy.so than the one that cells are told to link to.
 unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET
-cargo build --release --locked -p xlazy-kernel -p xlazy-session -p xlazy
+# All of the workspace at once, here and wherever something is built: the choice of packages decides the features of what
+# they depend on, and so which libxlazy.so comes out.
+build=(cargo build --release --locked --workspace)
+"${build[@]}"
 target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json,sys; print(json.load(sys.stdin)["target_directory"])')
 
 mkdir -p "$home"
@@ -100,10 +103,14 @@ install -m 755 "$target/release/xlazy" "$target/release/xlazy-session" "$stage/b
 install -m 755 "$target/release/libxlazy.so" "$stage/lib/"
 install -m 755 "$(rustc --print sysroot)"/lib/rustlib/x86_64-unknown-linux-gnu/lib/libstd-*.so "$stage/lib/"
 # A cell is compiled against the metadata of all that libxlazy.so was made from.
-cargo build --release --locked -p xlazy --message-format=json 2>/dev/null | python3 -c '
+needed=$(cargo tree --locked -p xlazy -e normal --prefix none --format '{lib}' | sort -u | tr '\n' ' ')
+"${build[@]}" --message-format=json 2>/dev/null | python3 -c '
 import json, shutil, sys
+needed = set(sys.argv[2].split())
 for line in sys.stdin:
     message = json.loads(line)
+    if message.get("target", {}).get("name", "").replace("-", "_") not in needed:
+        continue
     for path in message.get("filenames", []):
         if path.endswith((".rmeta", ".rlib")):
             meta = path[:-5] + ".rmeta" if path.endswith(".rlib") else path
@@ -111,7 +118,7 @@ for line in sys.stdin:
                 shutil.copy(meta, sys.argv[1])
             except FileNotFoundError:
                 shutil.copy(path, sys.argv[1])
-' "$stage/lib/deps"
+' "$stage/lib/deps" "$needed"
 RUSTC=$(rustc --print sysroot)/bin/rustc "$stage/bin/xlazy" describe-toolchain >"$stage/runtime.json"
 for part in bin lib; do
   [[ ! -e $home/$part ]] || mv "$home/$part" "$stage/old-$part"

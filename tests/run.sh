@@ -19,7 +19,10 @@ need python3 "sudo apt-get install -y python3 python3-pip python3-venv"
 # The flags of .cargo/config.toml belong to what is tested.
 unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET
 export PYTHONDONTWRITEBYTECODE=1
-export XLAZY_PLUGIN_DIR=$PWD/target/home/plugins
+# Everything is built once, by the line that install.sh has, too; tests take what is there.
+export XLAZY_PLUGIN_DIR=$PWD/target/home/plugins XLAZY_BIN=$PWD/target/release/xlazy XLAZY_PREBUILT=1
+LD_LIBRARY_PATH=$(rustc --print target-libdir)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
 tools=$PWD/target/tools
 
 lint() {
@@ -33,13 +36,12 @@ rust() {
     [[ -x $tools/bin/cargo-nextest ]] || cargo install --locked --root "$tools" cargo-nextest
     nextest=("$tools/bin/cargo-nextest" nextest)
   fi
-  cargo build --release --locked -p xlazy -p xlazy-session -p xlazy-kernel
   "${nextest[@]}" run --release --locked --workspace --no-fail-fast
 }
 
 docs() {
-  cargo test --release --locked --doc -p xlazy -p xlazy-mime -p xlazy-pjrt
-  RUSTDOCFLAGS="-D warnings" cargo doc --release --locked --no-deps -p xlazy -p xlazy-mime -p xlazy-pjrt
+  cargo test --release --locked --doc --workspace
+  RUSTDOCFLAGS="-D warnings" cargo doc --release --locked --no-deps --workspace
 }
 
 plugin() { runtime/plugins/cpu/tests/run.sh "$PWD/target/home/plugins/cpu"; }
@@ -50,6 +52,8 @@ notebooks() { tests/notebooks/run.sh; }
 
 install() { tests/install.sh; }
 
+step "build"
+cargo build --release --locked --workspace
 step "the CPU plugin"
 scripts/cpu-plugin.sh target/home/plugins/cpu
 parts=("$@")
