@@ -29,6 +29,8 @@ struct Inner {
     state: Mutex<State>,
     wake: Notify,
     room: Condvar,
+    /// Told when everything has gone to the publisher after [`Iopub::close`].
+    done: Notify,
 }
 
 #[derive(Default)]
@@ -48,7 +50,13 @@ enum Item {
 impl Iopub {
     /// Starts the writer task; call it inside the runtime.
     pub fn start(publisher: Publisher, envelope: Arc<Envelope>) -> Iopub {
-        let inner = Inner { publisher, state: Mutex::default(), wake: Notify::new(), room: Condvar::new() };
+        let inner = Inner {
+            publisher,
+            state: Mutex::default(),
+            wake: Notify::new(),
+            room: Condvar::new(),
+            done: Notify::new(),
+        };
         let inner = Arc::new(inner);
         tokio::spawn(write(inner.clone(), envelope));
         Iopub(inner)
@@ -101,14 +109,15 @@ impl Iopub {
         }
     }
 
-    /// Sends what is queued and lets nobody wait any more.
-    pub fn close(&self) {
+    /// Sends what is queued, lets nobody wait any more, and returns when the publisher has all of it.
+    pub async fn close(&self) {
         let mut state = self.0.lock();
         state.closed = true;
         state.urgent = true;
         drop(state);
         self.0.room.notify_all();
         self.0.wake.notify_one();
+        self.0.done.notified().await;
     }
 }
 
@@ -127,18 +136,18 @@ async fn write(inner: Arc<Inner>, envelope: Arc<Envelope>) {
     let mut sent = Instant::now() - GATHER;
     loop {
         inner.wake.notified().await;
-        let items = loop {
+        let (items, closed) = loop {
             let ready = {
                 let mut state = inner.lock();
                 let due = state.urgent || state.text >= CHUNK || sent.elapsed() >= GATHER;
                 due.then(|| {
                     state.text = 0;
                     state.urgent = false;
-                    std::mem::take(&mut state.items)
+                    (std::mem::take(&mut state.items), state.closed)
                 })
             };
             match ready {
-                Some(items) => break items,
+                Some(ready) => break ready,
                 None => tokio::select! {
                     _ = tokio::time::sleep_until(sent + GATHER) => {}
                     _ = inner.wake.notified() => {}
@@ -146,15 +155,17 @@ async fn write(inner: Arc<Inner>, envelope: Arc<Envelope>) {
             }
         };
         inner.room.notify_all();
-        if items.is_empty() {
-            continue;
+        if !items.is_empty() {
+            sent = Instant::now();
         }
         for item in items {
             publish(item, &inner.publisher, &envelope);
             // Encoding a large batch must not keep the heartbeat waiting.
             tokio::task::consume_budget().await;
         }
-        sent = Instant::now();
+        if closed {
+            return inner.done.notify_one();
+        }
     }
 }
 

@@ -205,8 +205,10 @@ async fn bring_down(hub: &Arc<Hub>, publisher: &Publisher) {
         let ended = tokio::task::spawn_blocking(move || engine.shutdown());
         let _ = tokio::time::timeout(SHUTDOWN_LIMIT, ended).await;
     }
-    hub.iopub.close();
     let replies = async |out: &Outbound| out.drained().await;
-    let all = async { tokio::join!(publisher.drained(), replies(&hub.control), replies(&hub.shell)) };
+    let all = async {
+        hub.iopub.close().await;
+        tokio::join!(publisher.drained(), replies(&hub.control), replies(&hub.shell))
+    };
     let _ = tokio::time::timeout(DRAIN_LIMIT, all).await;
 }
