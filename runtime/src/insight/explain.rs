@@ -186,8 +186,19 @@ fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>> {
         false => closest(&|r| !r.is_read(), 0.5),
 
         true => closest(&|r| !r.is_read() && contains(r, new), 1.0)
-            .or_else(|| closest(&|r| r.is_read() && same_result(r, new), 0.5)),
+            .or_else(|| closest(&|r| r.is_read() && same_result(r, new) && same_sources(r, new), 0.5)),
     }
+}
+
+/// Whether both start from data of the same lines.
+fn same_sources(a: &Record, b: &Record) -> bool {
+    let places = |r: &Record| -> Vec<(u32, u32, &'static str)> {
+        let data = r.leaves.iter().filter(|l| !l.scalar);
+        let mut all: Vec<_> = data.map(|l| (l.at.line(), l.at.column(), l.at.file())).collect();
+        all.sort_unstable();
+        all
+    };
+    places(a) == places(b)
 }
 
 /// Whether a barrier's program computes what a read asks for on its way: the same op of the same line, of the same type.
