@@ -11,6 +11,7 @@ mod describe_toolchain;
 mod doctor;
 pub mod eval;
 pub mod events;
+mod export;
 pub mod install;
 pub mod kernel;
 mod kernel_command;
@@ -33,6 +34,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     (repl_command::command, repl_command::run),
     (eval::command, eval::run),
     (run::command, run::run),
+    (export::command, export::run),
     (install::command, install::run),
     (install::uninstall_command, install::run_uninstall),
     (doctor::command, doctor::run),

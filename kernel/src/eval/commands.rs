@@ -143,7 +143,7 @@ impl RustEngine {
 pub(super) fn opt_in(text: &str) -> Option<u8> {
     let levels =
         text.lines().filter_map(|l| l.trim().strip_prefix("//")?.trim().strip_prefix("@opt")?.trim().parse().ok());
-    levels.filter(|l| *l <= 3).last()
+    levels.filter(|l| *l <= 3).next_back()
 }
 
 fn show(text: &str, events: &mut dyn FnMut(Event)) -> Reply {

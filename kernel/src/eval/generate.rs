@@ -251,7 +251,7 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed) -> Vec<Edit> {
 }
 
 /// Shows the last expression: see `ShowRich` and its siblings in the runtime.
-const SHOW: (&str, &str) = (
+pub const SHOW: (&str, &str) = (
     "{ let xlazy_value = &(",
     "); use xlazy_rt::{ShowRich as _, ShowPlain as _, ShowDebug as _, ShowOpaque as _, NoEvcxr as _}; \
      if !(&&xlazy_rt::Show(xlazy_value)).show_rich() && xlazy_rt::evcxr_is_absent(&xlazy_value.evcxr_display()) { \

@@ -5,6 +5,7 @@ mod commands;
 mod complete;
 mod deps;
 mod errors;
+pub mod export;
 mod generate;
 mod groups;
 pub mod install;

@@ -155,6 +155,8 @@ pub struct Parsed {
     pub moved: BTreeSet<String>,
 }
 
+/// Put in front of what is awaited at the top of a cell; `)` takes the place of `.await`.
+pub const AWAIT: &str = "xlazy_rt::block_on(";
 pub const CHECK: &str = "::xlazy::cell::rt::check();";
 
 /// Parses part of a cell. An error is for rustc to explain.
@@ -371,7 +373,7 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
     fn visit_expr_await(&mut self, e: &'ast syn::ExprAwait) {
         let inner = bytes(e.base.span(), self.base);
         let whole = bytes(e.span(), self.base);
-        self.edits.push(Edit::insert(inner.start, "xlazy_rt::block_on("));
+        self.edits.push(Edit::insert(inner.start, AWAIT));
         self.visit_expr(&e.base);
         self.edits.push(Edit { range: inner.end..whole.end, text: ")".into() });
     }

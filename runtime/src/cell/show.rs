@@ -34,6 +34,10 @@ fn send_display(bundle: Bundle, id: Option<&str>, update: bool) {
 /// The value of a cell's last expression.
 #[inline(never)]
 fn result(bundle: Bundle) {
+    if !link::connected() {
+        // A notebook that was exported as a program.
+        return std::println!("{}", bundle.plain());
+    }
     link::send(&Tell::Result(bundle));
 }
 

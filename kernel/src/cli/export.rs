@@ -1,0 +1,78 @@
+//! `xlazy export`: a notebook becomes a cargo project that builds and gives the same output.
+use super::notebook::Notebook;
+use crate::eval::export::{Program, program};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+pub fn command() -> Command {
+    let path = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
+    };
+    Command::new("export")
+        .about("Write a notebook as a cargo project with a main.rs")
+        .arg(path("notebook", "NOTEBOOK", "An .ipynb file").required(true))
+        .arg(path("output", "FOLDER", "The project's folder; without it, the notebook's name beside it").short('o').long("output"))
+        .arg(
+            path("runtime", "FOLDER", "The source of the crate `xlazy`; without it, where this xlazy was built from")
+                .long("runtime"),
+        )
+        .after_help(
+            "Code cells become one `main`, in their order; magics become comments, `:dep` lines dependencies. Cells tagged \
+             `raises-exception` or `skip-execution` are left out.",
+        )
+}
+
+pub fn run(matches: &ArgMatches) -> ExitCode {
+    let path = matches.get_one::<PathBuf>("notebook").expect("it is required");
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(e) => return super::fail(&format!("{} could not be read: {e}", path.display())),
+    };
+    let cells = match Notebook::parse(&text) {
+        Ok(notebook) => notebook.code_cells(),
+        Err(why) => return super::fail(&format!("{}: {why}", path.display())),
+    };
+    let cells: Vec<(u64, String)> =
+        (1..).zip(cells).filter(|(_, c)| !c.may_fail).map(|(number, c)| (number, c.code)).collect();
+    let program = match program(&cells) {
+        Ok(program) => program,
+        Err(failure) => return super::fail_with(&failure),
+    };
+    let folder = matches.get_one::<PathBuf>("output").cloned().unwrap_or_else(|| path.with_extension(""));
+    let runtime = matches.get_one::<PathBuf>("runtime").cloned();
+    let runtime = runtime.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("runtime"));
+    let runtime = std::path::absolute(&runtime).unwrap_or(runtime);
+    if let Err(e) = write(&folder, path, &runtime, &program) {
+        return super::fail(&format!("{}: {e}", folder.display()));
+    }
+    for (cell, line) in &program.left_out {
+        eprintln!("xlazy: cell {cell}: `{line}` means nothing in a program; it is a comment there");
+    }
+    super::say(&format!("{}: `cargo run` there gives the notebook's output", folder.display()));
+    ExitCode::SUCCESS
+}
+
+fn write(folder: &Path, notebook: &Path, runtime: &Path, program: &Program) -> std::io::Result<()> {
+    let stem = notebook.file_stem().unwrap_or_default().to_string_lossy();
+    let mut name: String =
+        stem.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name.insert_str(0, "notebook-");
+    }
+    let list: String = program.dependencies.iter().map(|(name, what)| format!("{name} = {what}\n")).collect();
+    let manifest = format!(
+        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n\
+         xlazy = {{ path = {:?} }}\n{list}",
+        runtime.to_string_lossy()
+    );
+    std::fs::create_dir_all(folder.join("src"))?;
+    std::fs::write(folder.join("Cargo.toml"), manifest)?;
+    std::fs::write(folder.join("src/main.rs"), &program.main)?;
+    // The versions that the notebook ran with.
+    let lock = notebook.with_extension("lock");
+    if lock.is_file() {
+        std::fs::copy(lock, folder.join("Cargo.lock"))?;
+    }
+    Ok(())
+}
