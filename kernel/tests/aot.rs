@@ -165,9 +165,9 @@ fn reports_show_in_cells() {
     }
     scratch();
     let engine = engine();
-    shown(&engine, 1, "let x = Tensor::randn([256, 256]);\nlet w = Tensor::randn([256, 128]);");
+    shown(&engine, 1, "let x = Tensor::randn([256, 256]);\nlet w = Tensor::randn([256, 128]);\nsync();");
     let out = shown(&engine, 2, "let y = x.matmul(&w)\n    .relu();\n%tpu v5e:2x2 y");
-    assert!(out.contains("[display] TPU v5 lite (v5e:2x2, 4 devices)"), "{out}");
+    assert!(out.contains("TPU v5 lite (v5e:2x2, 4 devices)"), "{out}");
     assert!(out.contains("fits: peak memory") && out.contains("compiler estimate, not a measurement"), "{out}");
     assert!(out.contains("cell 2, line 1") && out.contains("assumed 1.50 GHz"), "{out}");
 

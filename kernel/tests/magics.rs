@@ -92,16 +92,16 @@ fn unknown_magics_name_the_nearest() {
     check(
         "%metric",
         expect![[r#"
-        error UnknownMagic: there is no magic %metric. Did you mean %metrics?
-        Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo, !command. %help tells more.
-    "#]],
+            error UnknownMagic: there is no magic %metric. Did you mean %metrics?
+            Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %quiet, !command. %help tells more.
+        "#]],
     );
     check(
         "%elephant",
         expect![[r#"
-        error UnknownMagic: there is no magic %elephant.
-        Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo, !command. %help tells more.
-    "#]],
+            error UnknownMagic: there is no magic %elephant.
+            Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %quiet, !command. %help tells more.
+        "#]],
     );
     check(
         "%",
@@ -123,17 +123,26 @@ fn help_lists_the_table() {
     check(
         "%help",
         expect![[r#"
-        page: Magics (%help NAME explains one):
-          %help         lists the magics, or explains one
-          %vars         lists the variables that live across cells
-          %time %%time  times a line or a cell, and counts what it made the runtime do
-          %metrics      what the session compiled, ran and transferred so far
-          %graph        draws the pending graph of an expression, or of everything pending
-          %ir           prints the lazy IR of an expression, or of everything pending
-          %stablehlo    prints the StableHLO of an expression, or of the last synced program
-          %hlo          prints the HLO that XLA's passes made of an expression, or of the last synced program
-          !command      runs a shell command
-    "#]],
+            page: Magics (%help NAME explains one):
+              %help         lists the magics, or explains one
+              %vars         lists the variables that live across cells
+              %time %%time  times a line or a cell, and counts what it made the runtime do
+              %metrics      what the session compiled, ran and transferred so far
+              %graph        draws the pending graph of an expression, or of everything pending
+              %ir           prints the lazy IR of an expression, or of everything pending
+              %stablehlo    prints the StableHLO of an expression, or of the last synced program
+              %hlo          prints the HLO that XLA's passes made of an expression, or of the last synced program
+              %tpu          compiles for a TPU that need not be there: does it fit, what would it take
+              %device       says or chooses which platform programs run on
+              %pending      the tensors that have no value yet, and what a sync would do
+              %compiles     every program compiled so far, and why
+              %why          why the last program was compiled again, or the N-th
+              %healed       attributes that became parameters because they kept changing
+              %heal         turn healing on or off
+              %budget       let a cell compile N programs and no more
+              %quiet        turn off the line under each cell, or on again
+              !command      runs a shell command
+        "#]],
     );
     check(
         "%help %vars",

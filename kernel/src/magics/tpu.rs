@@ -18,13 +18,13 @@ impl Magic for Tpu {
     }
 
     fn help(&self) -> &'static str {
-        r#"Compiles what the expression needs with XLA's TPU compiler, and shows what the compiler says: peak memory against the
-chip's, and its estimate of the time, fusion by fusion, with the lines of your cells. Nothing runs, and no TPU is needed;
-libtpu is (`xlazy plugins install tpu`). The expression is a tensor, a tuple of tensors or a list of them; `last` is the
-program that ran last, such as a whole training step. compare shows several chips in one table.
+        r#"Compiles what the expression needs with XLA's TPU compiler, and shows what the compiler says: peak memory against
+the chip's, and its estimate of the time, fusion by fusion, with the lines of your cells. Nothing runs, and no TPU is
+needed; libtpu is (`xlazy plugins install tpu`). The expression is a tensor, a tuple of tensors or a list of them;
+`last` is the program that ran last, such as a whole training step. compare shows several chips in one table.
 
-TPU is a chip and how many there are along each axis: v5e:2x2, v5p:2x2x1; v5e alone is one chip. The chips are v2, v3, v4,
-v5e, v5p, v6e and tpu7x. -O0 to -O3 is the optimisation level: 1 by default, above that big programs take minutes.
+TPU is a chip and how many there are along each axis: v5e:2x2, v5p:2x2x1; v5e alone is one chip. The chips are v2, v3,
+v4, v5e, v5p, v6e and tpu7x. -O0 to -O3 is the optimisation level: 1 by default, above that big programs take minutes.
 --partitions N splits the program by its shardings, --timeout SECONDS bounds the compile.
 
 ```
