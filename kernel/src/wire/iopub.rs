@@ -111,10 +111,11 @@ impl Iopub {
 
     /// Sends what is queued, lets nobody wait any more, and returns when the publisher has all of it.
     pub async fn close(&self) {
-        let mut state = self.0.lock();
-        state.closed = true;
-        state.urgent = true;
-        drop(state);
+        {
+            let mut state = self.0.lock();
+            state.closed = true;
+            state.urgent = true;
+        }
         self.0.room.notify_all();
         self.0.wake.notify_one();
         self.0.done.notified().await;
