@@ -198,6 +198,13 @@ pub(crate) fn no_core_dump() {
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 }) };
 }
 
+/// Has `f` called when the process exits: before what was registered earlier, such as the destructors of a plugin that is
+/// loaded already.
+pub(crate) fn at_exit(f: extern "C" fn()) {
+    // SAFETY: the handler is a plain function that lives as long as this library, which is never unloaded.
+    unsafe { libc::atexit(f) };
+}
+
 /// Ends the process without running exit handlers.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: ends the process; what was printed has been flushed by the caller.

@@ -4,10 +4,10 @@ mod client;
 mod run;
 mod transfer;
 
-pub(crate) use cache::{Program, last_program, optimized_text};
-pub(crate) use client::{opened, session};
 pub use cache::set_cache_capacity;
+pub(crate) use cache::{Program, last_program, optimized_text};
 pub use client::{device_name, preload, probe};
+pub(crate) use client::{opened, session};
 pub(crate) use run::{barrier, begin_cell, compiled, lowered, lowered_step, read, would};
 pub(crate) use transfer::{download, upload};
 

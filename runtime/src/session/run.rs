@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use xlazy_pjrt::{Buffer, CompileOptions};
+use xlazy_pjrt::{Buffer, CompileOptions, Event};
 
 /// One sync at a time: between a cut and its end no other sync may see half-finished nodes or donated buffers.
 static TURN: Mutex<()> = Mutex::new(());
@@ -110,6 +110,9 @@ fn run(cut: &Cut, program: &Program, (lower, compile): (Duration, Duration), cau
     crate::sys::check_interrupt();
     let start = Instant::now();
     let outputs = execute(cut, program)?;
+    if compile > Duration::ZERO {
+        settle(&outputs)?;
+    }
     let execute = start.elapsed();
     metrics::EXECUTE_TIME.add_time(execute);
     let event = record(SyncEvent {
@@ -319,11 +322,52 @@ fn execute(cut: &Cut, program: &Program) -> Result<Vec<Arc<DeviceData>>> {
             format!("the program gave {} results where {} were expected", outputs.len(), program.root_types.len());
         return Err(Error::Usage { message });
     }
+    if let Some(output) = outputs.first() {
+        watch(output)?;
+    }
     Ok(outputs
         .into_iter()
         .zip(&program.root_types)
         .map(|(buffer, ty)| Arc::new(DeviceData::new(buffer, ty.clone())))
         .collect())
+}
+
+/// Executions that were still running when the host went on. The plugin's destructors must not run under them.
+static IN_FLIGHT: Mutex<Vec<Event>> = Mutex::new(Vec::new());
+
+fn in_flight() -> MutexGuard<'static, Vec<Event>> {
+    IN_FLIGHT.lock().unwrap_or_else(|p| p.into_inner())
+}
+
+/// Keeps an eye on an execution until it is done; small ones are done already.
+fn watch(output: &Buffer) -> Result<()> {
+    let ready = output.ready_event()?;
+    if !ready.is_ready()? {
+        let mut running = in_flight();
+        if running.len() >= 32 {
+            running.retain(|e| !e.is_ready().unwrap_or(true));
+        }
+        running.push(ready);
+    }
+    Ok(())
+}
+
+/// Waits for the first execution of a new program, and has the process wait for later ones when it exits. In the first one
+/// XLA sets up statics, whose destructors would otherwise run before our wait, under running executions.
+fn settle(outputs: &[Arc<DeviceData>]) -> Result<()> {
+    if let Some(output) = outputs.first() {
+        output.buffer.ready_event()?.await_ready()?;
+    }
+    crate::sys::at_exit(wait_at_exit);
+    Ok(())
+}
+
+/// Waits for what is still running, when the process exits.
+extern "C" fn wait_at_exit() {
+    // An exit from within a sync holds the lock: then there is nobody left who could run into the destructors.
+    if let Ok(mut running) = IN_FLIGHT.try_lock() {
+        running.drain(..).for_each(|e| drop(e.await_ready()));
+    }
 }
 
 /// The buffer of the scalars of one dtype; the last run's where they are the same.
