@@ -1,4 +1,4 @@
-//! `xlazy bench`: what recording, syncing and launching cost on this machine.
+//! `xlazy bench`: what recording, syncing, launching and cells cost on this machine.
 use crate::eval::install::Installation;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::process::ExitCode;
@@ -13,11 +13,31 @@ pub fn command() -> Command {
                 .about("What the host pays per traced op, cached sync and launch")
                 .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object")),
         )
+        .subcommand(
+            Command::new("cells")
+                .about("How long cells take over the Jupyter protocol; beside evcxr_jupyter where that is installed")
+                .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object"))
+                .arg(
+                    Arg::new("rounds")
+                        .long("rounds")
+                        .value_name("N")
+                        .default_value("15")
+                        .value_parser(clap::value_parser!(u64).range(1..=99))
+                        .help("Runs of every cell"),
+                ),
+        )
 }
 
-/// The measurement runs in the session executable: that process has the runtime, this one never loads it.
+/// The host's measurement runs in the session executable: that process has the runtime, this one never loads it.
 pub fn run(matches: &ArgMatches) -> ExitCode {
     let (what, matches) = matches.subcommand().expect("clap asks for one");
+    if what == "cells" {
+        let rounds = *matches.get_one::<u64>("rounds").expect("it has a default") as usize;
+        return match super::bench_cells::run(matches.get_flag("json"), rounds) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => super::fail(&why),
+        };
+    }
     let installation = match Installation::find() {
         Ok(installation) => installation,
         Err(failure) => return super::fail_with(&failure),

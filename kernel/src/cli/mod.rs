@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 mod aot;
 mod bench;
+mod bench_cells;
 pub mod bundle;
 mod describe_toolchain;
 mod doctor;

@@ -443,7 +443,8 @@ fn unbalanced(cell: &Arc<CellText>, range: Range<usize>) -> Option<Refused> {
 /// The variables that the cell mentions, with their types as this cell can write them.
 fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<Loaded>, Failure> {
     let mut out = Vec::new();
-    for var in scope.vars.iter().filter(|v| parsed.mentions.contains(&v.name)) {
+    let wanted = |v: &&Var| parsed.mentions.contains(&v.name) && !parsed.rebound.contains(&v.name);
+    for var in scope.vars.iter().filter(wanted) {
         let mut adopt = false;
         let named = nameable(&var.type_name, &mut |crate_name, path| {
             let (written, again) = defs.current_path(crate_name, path)?;

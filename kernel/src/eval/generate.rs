@@ -165,6 +165,10 @@ pub fn cell(
     for b in parsed.bindings.iter().filter(|b| !plan.spent.contains(&b.name)) {
         out.generated(Tag::Keep(b.name.clone()), &keep(b, plan));
     }
+    for name in plan.spent.iter().filter(|n| parsed.rebound.contains(*n)) {
+        // The variable that it shadows must not come back.
+        out.plain(&format!(" xlazy_rt::forget(\"{name}\");"));
+    }
     out.plain(" ::core::result::Result::Ok(()) });");
     if once {
         out.plain(&format!(

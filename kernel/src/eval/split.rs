@@ -145,6 +145,8 @@ pub struct Parsed {
     pub macro_ranges: Vec<Range<usize>>,
     pub inner_attributes: Vec<Range<usize>>,
     pub bindings: Vec<Binding>,
+    /// Names that the cell declares before it mentions them otherwise: what they were before does not matter.
+    pub rebound: BTreeSet<String>,
     pub trailing: Option<Range<usize>>,
     pub has_statements: bool,
     /// Interrupt checks in the statements.
@@ -171,7 +173,11 @@ pub fn parse(cell: &Arc<CellText>, range: Range<usize>) -> syn::Result<Parsed> {
         let mut out = Parsed::default();
         out.inner_attributes.extend(attributes.iter().map(|a| bytes(a.span(), base)));
         let count = statements.len();
+        let mut mentioned = BTreeSet::new();
         for (i, statement) in statements.iter().enumerate() {
+            let at = bytes(statement.span(), base);
+            out.rebind(statement, &mentioned, &cell.text, base);
+            mentioned.append(&mut scan::mentions(&cell.text[at]));
             out.add(cell, base, statement, i + 1 == count);
         }
         out.finish(cell, range);
@@ -231,6 +237,19 @@ impl Parsed {
                 };
             }
         }
+    }
+
+    fn rebind(&mut self, statement: &Stmt, mentioned: &BTreeSet<String>, text: &str, base: usize) {
+        let Stmt::Local(local) = statement else { return };
+        let right_hand_side = local.init.as_ref().map(|i| {
+            let end = i.diverge.as_ref().map_or(bytes(i.expr.span(), base).end, |d| bytes(d.1.span(), base).end);
+            scan::mentions(&text[bytes(i.expr.span(), base).start..end])
+        });
+        let right_hand_side = right_hand_side.unwrap_or_default();
+        let mut names = Names(Vec::new());
+        names.visit_pat(&local.pat);
+        let fresh = |n: &String| !mentioned.contains(n) && !right_hand_side.contains(n);
+        self.rebound.extend(names.0.into_iter().filter(fresh));
     }
 
     fn finish(&mut self, cell: &Arc<CellText>, range: Range<usize>) {
@@ -654,6 +673,12 @@ mod tests {
     fn bare_uses_move_unless_the_cell_binds_the_name() {
         let p = parsed("f(a, &b); let c = d; for x in e { f(x); } g.into_iter(); let h = 1; f(h);");
         assert_eq!(p.moved.into_iter().collect::<Vec<_>>(), ["a", "d", "e", "g"]);
+    }
+
+    #[test]
+    fn a_name_that_is_declared_first_needs_no_earlier_value() {
+        let p = parsed("let a = 1; f(a); let b = b + 1; g(c); let c = 2; let Some(d) = e else { panic!(\"{d}\") };");
+        assert_eq!(p.rebound.into_iter().collect::<Vec<_>>(), ["a"]);
     }
 
     #[test]

@@ -175,7 +175,8 @@ pub(super) fn list() -> Vec<Var> {
 }
 
 /// Drops variables whose type no longer exists.
-pub(super) fn forget(names: &str) {
+#[doc(hidden)]
+pub fn forget(names: &str) {
     for name in names.split_whitespace() {
         drop(STORE.with_borrow_mut(|s| s.remove(name)));
     }

@@ -1,0 +1,288 @@
+//! `xlazy bench cells`: how long cells take over the real protocol, from `execute_request` to `idle`; beside
+//! `evcxr_jupyter`, cell by cell in turns, where that is installed.
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// `{i}` is another number in every round, so that the text is always new.
+const CELLS: &[(&str, &str)] = &[
+    ("let", "let a{i} = {i};"),
+    ("expression", "a + {i}"),
+    ("loop", "let mut s = {i}u64; for i in 0..10u64 { s += i * 2; } s"),
+    ("print", "println!(\"hello {} {}\", a, {i});"),
+    ("collect", "words.iter().map(|w| w.len() + {i}).collect::<Vec<_>>()"),
+];
+const SETUP: &str = "let a = 1; let words = vec![String::from(\"one\"), String::from(\"three\")];";
+const KEY: &str = "bench";
+/// The next cell's compiler has its time to start while a person types.
+const PAUSE: Duration = Duration::from_millis(150);
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Measures and prints; the error is for the user.
+pub fn run(as_json: bool, rounds: usize) -> Result<(), String> {
+    let text = |e: io::Error| e.to_string();
+    let exe = std::env::current_exe().map_err(text)?;
+    let mut kernels = vec![Kernel::start("xlazy", &exe, &["kernel"])?];
+    if let Some(evcxr) = on_path("evcxr_jupyter") {
+        kernels.push(Kernel::start("evcxr", &evcxr, &["--control_file"])?);
+    }
+    for kernel in &mut kernels {
+        kernel.execute(SETUP)?;
+    }
+    let ops = format!("let mut x = Tensor::ones([8, 8]); {}", "x = (&x * {i}.5).tanh(); ".repeat(30));
+    let cells = CELLS.iter().copied().chain([("60 ops", ops.as_str())]);
+    let mut measured: Vec<Vec<Value>> = kernels.iter().map(|_| Vec::new()).collect();
+    for (name, code) in cells {
+        let mut times: Vec<[Vec<f64>; 2]> = kernels.iter().map(|_| Default::default()).collect();
+        for round in 0..rounds {
+            // Never the same number again, not even in the next measurement: the cell cache outlives it.
+            let code = code.replace("{i}", &(std::process::id() as usize % 100_000 * 100 + round).to_string());
+            for (kernel, times) in kernels.iter_mut().zip(&mut times) {
+                if name == "60 ops" && kernel.name != "xlazy" {
+                    continue;
+                }
+                for times in times {
+                    std::thread::park_timeout(PAUSE);
+                    times.push(kernel.execute(&code)?);
+                }
+            }
+        }
+        for ([new, again], out) in times.iter_mut().zip(&mut measured) {
+            if !new.is_empty() {
+                out.push(json!({ "cell": name, "new": summary(new), "again": summary(again) }));
+            }
+        }
+    }
+    let mut report = serde_json::Map::new();
+    for (kernel, cells) in kernels.iter().zip(measured) {
+        let value = json!({ "start_ms": kernel.start_ms, "pss_mb": kernel.memory(), "cells": cells });
+        report.insert(kernel.name.to_owned(), value);
+    }
+    if as_json {
+        super::say(&Value::Object(report).to_string());
+    } else {
+        print_table(&report);
+    }
+    Ok(())
+}
+
+fn summary(times: &mut [f64]) -> Value {
+    times.sort_by(f64::total_cmp);
+    let at = |part: f64| (times[((times.len() - 1) as f64 * part).round() as usize] * 10.0).round() / 10.0;
+    json!({ "median_ms": at(0.5), "p95_ms": at(0.95), "best_ms": at(0.0) })
+}
+
+fn print_table(report: &serde_json::Map<String, Value>) {
+    for (name, kernel) in report {
+        super::say(&format!("{name}: kernel_info after {} ms; PSS {} MB", kernel["start_ms"], kernel["pss_mb"]));
+        for cell in kernel["cells"].as_array().into_iter().flatten() {
+            let (new, again) = (&cell["new"], &cell["again"]);
+            super::say(&format!(
+                "  {:<12} new: median {:>6} ms, p95 {:>6} ms   again: median {:>6} ms",
+                cell["cell"].as_str().unwrap_or_default(),
+                new["median_ms"],
+                new["p95_ms"],
+                again["median_ms"]
+            ));
+        }
+    }
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|d| d.join(name)).find(|p| p.is_file())
+}
+
+/// A kernel process and the client's two connections to it.
+struct Kernel {
+    name: &'static str,
+    child: Child,
+    shell: TcpStream,
+    iopub: TcpStream,
+    file: PathBuf,
+    sent: u64,
+    start_ms: u64,
+}
+
+impl Kernel {
+    fn start(name: &'static str, exe: &Path, args: &[&str]) -> Result<Kernel, String> {
+        let text = |e: io::Error| format!("{name}: {e}");
+        let free: Vec<TcpListener> =
+            (0..5).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>().map_err(text)?;
+        let ports: Vec<u16> =
+            free.iter().map(|l| l.local_addr().map(|a| a.port())).collect::<Result<_, _>>().map_err(text)?;
+        drop(free);
+        let file = std::env::temp_dir().join(format!("xlazy-bench-{}-{name}.json", std::process::id()));
+        let connection = json!({
+            "transport": "tcp", "ip": "127.0.0.1", "signature_scheme": "hmac-sha256", "key": KEY,
+            "shell_port": ports[0], "iopub_port": ports[1], "stdin_port": ports[2], "control_port": ports[3],
+            "hb_port": ports[4],
+        });
+        std::fs::write(&file, connection.to_string()).map_err(text)?;
+        let begin = Instant::now();
+        let mut child = Command::new(exe)
+            .args(args)
+            .arg(&file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(text)?;
+        let mut connect = |port, kind| connect(port, kind, &mut child, begin).map_err(text);
+        let (shell, mut iopub) = (connect(ports[0], "DEALER")?, connect(ports[1], "SUB")?);
+        iopub.write_all(&[0, 1, 1]).map_err(text)?;
+        let mut kernel = Kernel { name, child, shell, iopub, file, sent: 0, start_ms: 0 };
+        kernel.send("kernel_info_request", &json!({})).map_err(text)?;
+        loop {
+            if receive(&mut kernel.shell).map_err(text)?.0 == "kernel_info_reply" {
+                break;
+            }
+        }
+        kernel.start_ms = begin.elapsed().as_millis() as u64;
+        Ok(kernel)
+    }
+
+    fn send(&mut self, kind: &str, content: &Value) -> io::Result<String> {
+        self.sent += 1;
+        let id = format!("{}-{}", std::process::id(), self.sent);
+        let header = json!({
+            "msg_id": id, "session": "bench", "username": "bench", "version": "5.3", "msg_type": kind,
+            "date": "2026-01-01T00:00:00Z",
+        });
+        let parts = [header.to_string(), "{}".into(), "{}".into(), content.to_string()];
+        let mut mac = Hmac::<Sha256>::new_from_slice(KEY.as_bytes()).expect("any key will do");
+        parts.iter().for_each(|p| mac.update(p.as_bytes()));
+        let signature: String = mac.finalize().into_bytes().iter().map(|b| format!("{b:02x}")).collect();
+        let mut frames = vec!["<IDS|MSG>".to_owned(), signature];
+        frames.extend(parts);
+        let mut out = Vec::new();
+        for (i, frame) in frames.iter().enumerate() {
+            let more = u8::from(i + 1 < frames.len());
+            out.push(more | 2);
+            out.extend((frame.len() as u64).to_be_bytes());
+            out.extend(frame.as_bytes());
+        }
+        self.shell.write_all(&out)?;
+        Ok(id)
+    }
+
+    /// Milliseconds from the request to `idle`. A cell that fails is an error: its time would mean nothing.
+    fn execute(&mut self, code: &str) -> Result<f64, String> {
+        let text = |e: io::Error| e.to_string();
+        let content = json!({
+            "code": code, "silent": false, "store_history": true, "user_expressions": {}, "allow_stdin": false,
+            "stop_on_error": true,
+        });
+        let begin = Instant::now();
+        let id = self.send("execute_request", &content).map_err(text)?;
+        loop {
+            let (kind, parent, content) = receive(&mut self.iopub).map_err(text)?;
+            match (&*kind, content["execution_state"].as_str()) {
+                _ if parent != id => {}
+                ("error", _) => return Err(format!("{}: `{code}`: {}", self.name, content["evalue"])),
+                ("status", Some("idle")) => break,
+                _ => {}
+            }
+        }
+        let ms = begin.elapsed().as_secs_f64() * 1e3;
+        while receive(&mut self.shell).map_err(text)?.0 != "execute_reply" {}
+        Ok(ms)
+    }
+
+    /// PSS in MB by process: the kernel, what it started, the waiting compiler.
+    fn memory(&self) -> Value {
+        let mut out = serde_json::Map::new();
+        let mut add = |pid: u32| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+            let pss = rollup
+                .lines()
+                .find_map(|l| l.strip_prefix("Pss:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+            out.insert(name.trim().to_owned(), (pss.unwrap_or(0) / 1024).into());
+        };
+        add(self.child.id());
+        children(self.child.id()).into_iter().for_each(&mut add);
+        Value::Object(out)
+    }
+}
+
+fn children(parent: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|t| std::fs::read_to_string(t.path().join("children")).ok());
+    lists.flat_map(|l| l.split_whitespace().filter_map(|p| p.parse().ok()).collect::<Vec<u32>>()).collect()
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        let _ = self.send("shutdown_request", &json!({ "restart": false }));
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+/// Connects as soon as the kernel listens, and shakes hands: ZMTP 3.0, no encryption.
+fn connect(port: u16, kind: &str, child: &mut Child, begin: Instant) -> io::Result<TcpStream> {
+    let mut stream = loop {
+        match TcpStream::connect(("127.0.0.1", port)) {
+            Ok(stream) => break stream,
+            Err(e) if begin.elapsed() > PATIENCE || child.try_wait()?.is_some() => return Err(e),
+            Err(_) => std::thread::park_timeout(Duration::from_millis(2)),
+        }
+    };
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut greeting = [0u8; 64];
+    (greeting[0], greeting[9], greeting[10]) = (0xff, 0x7f, 3);
+    greeting[12..16].copy_from_slice(b"NULL");
+    stream.write_all(&greeting)?;
+    stream.read_exact(&mut [0; 64])?;
+    let mut ready = b"\x05READY\x0bSocket-Type".to_vec();
+    ready.extend((kind.len() as u32).to_be_bytes());
+    ready.extend(kind.as_bytes());
+    stream.write_all(&[4, ready.len() as u8])?;
+    stream.write_all(&ready)?;
+    read_frame(&mut stream)?;
+    Ok(stream)
+}
+
+fn read_frame(stream: &mut TcpStream) -> io::Result<(u8, Vec<u8>)> {
+    let mut flags = [0];
+    stream.read_exact(&mut flags)?;
+    let length = if flags[0] & 2 != 0 {
+        let mut long = [0; 8];
+        stream.read_exact(&mut long)?;
+        u64::from_be_bytes(long)
+    } else {
+        let mut short = [0];
+        stream.read_exact(&mut short)?;
+        short[0].into()
+    };
+    let mut body = Vec::new();
+    stream.take(length).read_to_end(&mut body)?;
+    Ok((flags[0], body))
+}
+
+/// One message: its type, its parent's id, its content.
+fn receive(stream: &mut TcpStream) -> io::Result<(String, String, Value)> {
+    let mut frames = Vec::new();
+    loop {
+        let (flags, body) = read_frame(stream)?;
+        if flags & 4 == 0 {
+            frames.push(body);
+        }
+        if flags & 5 == 0 {
+            break;
+        }
+    }
+    let start = frames.iter().position(|f| f == b"<IDS|MSG>").unwrap_or(0);
+    let part =
+        |i: usize| -> Value { frames.get(start + i).and_then(|f| serde_json::from_slice(f).ok()).unwrap_or_default() };
+    let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
+    Ok((text(&part(2)["msg_type"]), text(&part(3)["msg_id"]), part(5)))
+}
