@@ -77,9 +77,8 @@ impl Program {
         let parsed = split::parse(cell, range.clone())
             .map_err(|e| super::errors::sentence("ExportError", format!("{} is not Rust: {e}", cell.label())))?;
         let change = defs.change(&parsed);
-        let names: Vec<&String> = parsed.items.iter().flat_map(|i| &i.names).collect();
         let again = parsed.uses.iter().any(|u| defs.uses.iter().any(|old| old.binds == u.binds));
-        if change.needed && (names.iter().any(|n| defs.item(n).is_some()) || !change.moved.is_empty()) || again {
+        if change.needed && defs.redefined_by(&parsed) || again {
             self.main += "    {\n";
             *blocks += 1;
             for item in &change.moved {

@@ -92,6 +92,11 @@ impl Definitions {
         Change { needed: true, moved, rest }
     }
 
+    /// Whether a cell defines again what is in force.
+    pub fn redefined_by(&self, parsed: &Parsed) -> bool {
+        self.items().any(|(_, old)| parsed.items.iter().any(|new| replaces(new, old)))
+    }
+
     /// All items in one new group, as other dependencies make it necessary: what was linked to those of before cannot
     /// be linked beside the new ones.
     pub fn regroup(&self, deps: Arc<Deps>) -> Change {

@@ -1,0 +1,51 @@
+//! A notebook as a program gives what its cells gave.
+mod eval_support;
+
+use eval_support::{engine, run};
+use std::path::PathBuf;
+use std::process::Command;
+use xlazy_kernel::engine::Reply;
+use xlazy_kernel::eval::export::program;
+use xlazy_kernel::eval::install::Installation;
+
+const CELLS: &[&str] = &[
+    "use std::collections::HashMap;\nfn f(x: i32) -> i32 { x + 1 }\n#[derive(Debug, Clone, PartialEq)]\nstruct P { x: i32 }",
+    "let mut p = P { x: f(1) };\np.x",
+    "%quiet off\nfn g() -> i32 { f(10) }\ng()",
+    "fn f(x: i32) -> i32 { x + 2 }\n(f(1), g())",
+    "let m: HashMap<&str, i32> = [(\"a\", 1)].into();\nprintln!(\"{}\", m[\"a\"]);\np.x += 5;",
+    "async fn later() -> i32 { 4 }\nlater().await + p.x",
+    "let p = vec![p];\nfor (i, q) in p.iter().enumerate() {\n    println!(\"{i} {q:?}\");\n}",
+    "let n: i32 = \"12\".parse()?;\nn",
+    "impl P { fn twice(&self) -> i32 { self.x * 2 } }\np.iter().map(P::twice).sum::<i32>()",
+    "macro_rules! seven { () => { 7 } }\nif n > 3 { seven!() } else { 0 }",
+];
+
+#[test]
+fn an_exported_notebook_prints_what_its_cells_showed() {
+    let engine = engine();
+    let mut wanted = String::new();
+    let mut cells = Vec::new();
+    for (i, code) in CELLS.iter().enumerate() {
+        let (out, reply) = run(&engine, i as u64 + 1, code);
+        assert_eq!(reply, Reply::Ok, "{code}");
+        wanted += &out.replace("=> ", "").replace("[display] ", "").replace("not quiet\n", "");
+        cells.push((i as u64 + 1, (*code).to_owned()));
+    }
+    let program = program(&cells).unwrap_or_else(|f| panic!("{}", f.message));
+    assert_eq!(program.left_out, [(3, "%quiet off".to_owned())]);
+    let install = Installation::find().unwrap_or_else(|f| panic!("{}", f.message));
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let (source, exe) = (dir.join("exported.rs"), dir.join("exported"));
+    std::fs::write(&source, &program.main).expect("a source file");
+    let built = Command::new(&install.toolchain.rustc)
+        .args(["--edition=2024", "-Cprefer-dynamic", "-o"])
+        .arg(&exe)
+        .arg(format!("--extern=xlazy={}", install.runtime_so.display()))
+        .arg(format!("-Ldependency={}", install.deps_dir.display()))
+        .arg(&source)
+        .status();
+    assert!(built.is_ok_and(|s| s.success()), "{}", program.main);
+    let output = Command::new(exe).env("LD_LIBRARY_PATH", install.library_path()).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), wanted);
+}
