@@ -18,7 +18,7 @@ macro_rules! files {
     };
 }
 
-files!(values items impls macros_and_uses moves panics_and_errors compile_errors display output closures threads dependencies);
+files!(values items impls macros_and_uses moves panics_and_errors compile_errors display output closures threads dependencies locations);
 
 #[test]
 fn every_file_is_run() {

@@ -53,11 +53,20 @@ fn metrics_report(args: &str) -> Result<Bundle> {
     }
 }
 
-/// `FILE NUMBER`: locations in this source file belong to that cell.
+/// `FILE CELL [LINE:CELL:LINE …]`: locations in this source file belong to that cell, and from those lines on to others.
 fn register_cell(args: &str) -> Result<Bundle> {
-    let parsed = args.trim().rsplit_once(' ').and_then(|(file, cell)| Some((file, cell.parse().ok()?)));
-    let (file, cell) = parsed.ok_or_else(|| refused(format!("expected a file and a cell's number, not `{args}`")))?;
-    display::place::register(file, cell);
+    let mut words = args.split_whitespace();
+    let file = words.next();
+    let cell = words.next().and_then(|c| c.parse().ok());
+    let part = |w: &str| {
+        let mut numbers = w.splitn(3, ':').map(str::parse::<u64>);
+        Some((numbers.next()?.ok()? as u32, numbers.next()?.ok()?, numbers.next()?.ok()? as u32))
+    };
+    let elsewhere: Option<Vec<_>> = words.map(part).collect();
+    match (file, cell, elsewhere) {
+        (Some(file), Some(cell), Some(elsewhere)) => display::place::register_lines(file, cell, &elsewhere),
+        _ => return Err(refused(format!("expected a file, a cell's number and lines, not `{args}`"))),
+    }
     Ok(Bundle::default())
 }
 
@@ -157,6 +166,8 @@ mod tests {
         assert!(super::display::place::location(here).starts_with("calls.rs:"));
         call("cell", &format!("{} 7", here.file())).unwrap();
         assert_eq!(super::display::place::location(here), format!("cell 7, line {}", here.line()));
+        call("cell", &format!("{} 7 {}:3:5", here.file(), here.line() - 1)).unwrap();
+        assert_eq!(super::display::place::location(here), "cell 3, line 6");
         assert!(call("cell", "file").is_err());
     }
 }

@@ -53,6 +53,7 @@ impl CellCache {
         parts.extend([install.runtime_so.clone(), toolchain.rustc.clone()]);
         parts.extend(toolchain.lld.iter().map(|l| l.exe.clone()));
         parts.iter().for_each(|p| context += &stamp(p));
+        context += &format!("{:?} {:?}", super::rustc::FLAGS, toolchain);
         let cache = CellCache { dir: install.cell_cache.clone(), context };
         let pruned = cache.clone();
         let _ = std::thread::Builder::new().name("xlazy-cache".into()).spawn(move || pruned.prune(most_bytes()));

@@ -141,9 +141,9 @@ impl RustEngine {
 
 /// The level that a cell asks for itself: `// @opt 3` on a line of its own.
 pub(super) fn opt_in(text: &str) -> Option<u8> {
-    let levels =
+    let mut levels =
         text.lines().filter_map(|l| l.trim().strip_prefix("//")?.trim().strip_prefix("@opt")?.trim().parse().ok());
-    levels.filter(|l| *l <= 3).next_back()
+    levels.rfind(|l| *l <= 3)
 }
 
 fn show(text: &str, events: &mut dyn FnMut(Event)) -> Reply {

@@ -1,7 +1,7 @@
 //! Rust cells: split, generate, compile, load. [`RustEngine`] is the engine that front ends run.
 mod cache;
-mod compile;
 mod commands;
+mod compile;
 mod complete;
 mod deps;
 mod errors;
@@ -64,8 +64,8 @@ struct State {
     vars: Vec<Var>,
     /// What became of variables that are no longer there.
     gone: HashMap<String, String>,
-    /// Source files of definitions, and the cells they belong to.
-    registered: Vec<(String, u64)>,
+    /// Source files of definitions, and the cells and lines they belong to, as the runtime is told.
+    registered: Vec<String>,
     /// Of cells that do not say otherwise.
     opt_level: u8,
     runs: u64,
@@ -194,7 +194,8 @@ impl Drop for Executing<'_> {
 impl Engine for RustEngine {
     fn execute(&self, request: &Request, events: &mut dyn FnMut(Event)) -> Reply {
         let _running = self.enter();
-        let mode = Mode { cell: request.cell, silent: request.silent, allow_stdin: request.allow_stdin, opt_level: None };
+        let mode =
+            Mode { cell: request.cell, silent: request.silent, allow_stdin: request.allow_stdin, opt_level: None };
         self.run_all(&mode, &request.code, events)
     }
 
@@ -325,8 +326,12 @@ impl State {
         }
         self.compiler.commit(&ready);
         if let Some(file) = &ready.group_file {
-            let _ = self.call("cell", &format!("{file} {}", mode.cell));
-            self.registered.push((file.clone(), mode.cell));
+            let source = self.compiler.source(file);
+            let elsewhere = source.iter().flat_map(|s| s.elsewhere(mode.cell));
+            let lines: String = elsewhere.map(|(here, cell, there)| format!(" {here}:{cell}:{there}")).collect();
+            let known = format!("{file} {}{lines}", mode.cell);
+            let _ = self.call("cell", &known);
+            self.registered.push(known);
         }
         self.drop_outdated(events);
         let Some(object) = &ready.object else { return Reply::Ok };
@@ -503,8 +508,8 @@ impl State {
             Ok(session) => {
                 self.session = session;
                 // Functions of earlier cells are still there, and so are their lines.
-                for (file, cell) in self.registered.clone() {
-                    let _ = self.call("cell", &format!("{file} {cell}"));
+                for known in self.registered.clone() {
+                    let _ = self.call("cell", &known);
                 }
                 message += "; a new one is running";
             }

@@ -98,6 +98,8 @@ pub fn start(install: &Installation, dir: &Path, id: String, needs: &Needs) -> s
         command.arg(with("-Clinker=", &lld.exe)).arg("-Clinker-flavor=ld.lld");
         command.args(lld.search.iter().map(|d| with("-Lnative=", d)));
         command.arg(with("-Clink-arg=-rpath=", dir));
+        // So little is linked that starting threads takes longer than what they do.
+        command.arg("-Clink-arg=--threads=1");
     } else {
         command.arg(with("-Clink-arg=-Wl,-rpath,", dir));
     }

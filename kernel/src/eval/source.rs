@@ -147,6 +147,26 @@ impl Source {
         same_line.then_some(found)
     }
 
+    /// Where text of other cells begins: the line here, the cell, the line there.
+    pub fn elsewhere(&self, cell: u64) -> Vec<(u32, u64, u32)> {
+        let piece = |p: &Piece| match &p.origin {
+            Origin::User { text, start } => {
+                let there = line_column(&text.text, *start).0;
+                Some((line_column(&self.text, p.at).0, text.cell, there))
+            }
+            Origin::Generated(_) => None,
+        };
+        let mut out: Vec<(u32, u64, u32)> = Vec::new();
+        for (here, of, there) in self.pieces.iter().filter_map(piece) {
+            let last = out.last().copied().unwrap_or((1, cell, 1));
+            // Goes on where the piece before it ended.
+            if (of, there) != (last.1, last.2 + (here - last.0)) {
+                out.push((here, of, there));
+            }
+        }
+        out
+    }
+
     /// The byte at a 1-based line and column (in characters), as rustc and `Location` count.
     pub fn byte_at(&self, line: u32, column: u32) -> Option<usize> {
         let mut start = 0;

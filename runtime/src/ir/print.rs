@@ -178,7 +178,7 @@ impl ViewNode {
             self.users,
             self.root.map_or("null".to_owned(), |r| r.to_string()),
             json::string(self.at.file()),
-            self.at.line(),
+            place::line(self.at),
         )
     }
 }
