@@ -85,7 +85,7 @@ pub fn main() -> ! {
         }
     };
     let mut out = std::io::stdout();
-    let _ = write!(out, "{MARK}{answer}\n").and_then(|()| out.flush());
+    let _ = writeln!(out, "{MARK}{answer}").and_then(|()| out.flush());
     // A plugin's exit handlers have nothing to add, and may hang.
     crate::sys::exit_now(0)
 }

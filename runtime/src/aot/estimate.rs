@@ -120,7 +120,8 @@ fn sources(module: &Module, i: &Instruction) -> Vec<Source> {
     let mut out: Vec<Source> = Vec::new();
     let mut add = |i: &Instruction| {
         let source = Source { op: i.op.clone(), at: i.at.clone() };
-        if !(source.op.is_empty() && source.at.is_empty()) && !out.contains(&source) {
+        let told = !source.op.is_empty() || !source.at.is_empty();
+        if told && !out.contains(&source) {
             out.push(source);
         }
     };

@@ -73,11 +73,15 @@ impl Rich for Comparison {
         let mut plain = columns(&rows);
         let _ = write!(plain, "{}", notes(self.rows.iter().filter_map(|(_, r)| r.as_ref().ok())));
         let mut html = String::from("<div><table style=\"font-size:.95em\"><thead><tr>");
-        HEAD.iter().for_each(|h| drop(write!(html, "<th style=\"text-align:left\">{}</th>", escape_html(h))));
+        for h in HEAD {
+            let _ = write!(html, "<th style=\"text-align:left\">{h}</th>");
+        }
         html.push_str("</tr></thead><tbody>");
         for row in &cells {
             html.push_str("<tr>");
-            row.iter().for_each(|c| drop(write!(html, "<td style=\"text-align:left\">{}</td>", escape_html(c))));
+            for c in row {
+                let _ = write!(html, "<td style=\"text-align:left\">{}</td>", escape_html(c));
+            }
             html.push_str("</tr>");
         }
         let notes = notes(self.rows.iter().filter_map(|(_, r)| r.as_ref().ok()));
@@ -162,7 +166,9 @@ fn text(r: &Report) -> String {
     if !f.largest.is_empty() {
         out.push_str("  largest values\n");
         let rows: Vec<[String; 4]> = f.largest.iter().take(LARGEST_SHOWN).map(largest_row).collect();
-        columns(&rows).lines().for_each(|l| drop(writeln!(out, "    {l}")));
+        for l in columns(&rows).lines() {
+            let _ = writeln!(out, "    {l}");
+        }
     }
     if !f.fits {
         return out;
@@ -171,9 +177,13 @@ fn text(r: &Report) -> String {
     let mut rows = vec![["cycles", "share", "times", "instruction", "result", "from"].map(str::to_owned)];
     rows.extend(r.time.rows.iter().take(SHOWN).map(|row| time_row(r, row)));
     if rows.len() > 1 {
-        columns(&rows).lines().for_each(|l| drop(writeln!(out, "  {l}")));
+        for l in columns(&rows).lines() {
+            let _ = writeln!(out, "  {l}");
+        }
     }
-    rest(r).iter().for_each(|l| drop(writeln!(out, "  {l}")));
+    for l in rest(r) {
+        let _ = writeln!(out, "  {l}");
+    }
     out
 }
 
@@ -332,7 +342,9 @@ fn bar(r: &Report) -> String {
 
 fn table(head: &[&str], rows: impl Iterator<Item = (Vec<String>, Option<f64>)>) -> String {
     let mut out = String::from("<table style=\"font-size:.9em\"><thead><tr>");
-    head.iter().for_each(|h| drop(write!(out, "<th style=\"text-align:left\">{h}</th>")));
+    for h in head {
+        let _ = write!(out, "<th style=\"text-align:left\">{h}</th>");
+    }
     out.push_str("</tr></thead><tbody>");
     for (cells, share) in rows {
         out.push_str("<tr>");
