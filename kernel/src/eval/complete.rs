@@ -251,7 +251,8 @@ fn signature(item: &Named) -> String {
 
 pub fn is_complete(code: &str) -> Completeness {
     let trimmed = code.trim_start();
-    if trimmed.starts_with(['%', '!']) && !trimmed.starts_with("%%") {
+    let is_command = trimmed.starts_with(':') && !trimmed.contains('\n');
+    if is_command || trimmed.starts_with(['%', '!']) && !trimmed.starts_with("%%") {
         return Completeness::Complete;
     }
     let all = tokens(code);
@@ -326,6 +327,7 @@ mod tests {
         assert_eq!(is_complete("1.."), Completeness::Complete);
         assert_eq!(is_complete("f(]"), Completeness::Invalid);
         assert_eq!(is_complete("%metrics"), Completeness::Complete);
+        assert_eq!(is_complete(":dep regex = \"1\""), Completeness::Complete);
         assert_eq!(is_complete("'a'; let c = '{';"), Completeness::Complete);
     }
 
