@@ -77,6 +77,23 @@ fn an_interrupt_ends_loops_sleeps_and_recursion_and_keeps_the_variables() {
 }
 
 #[test]
+fn an_interrupt_ends_cargo_and_changes_nothing() {
+    let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("gopher");
+    std::fs::create_dir_all(dir.join("src")).unwrap();
+    std::fs::write(dir.join("Cargo.toml"), "[package]\nname = \"gopher\"\nversion = \"0.1.0\"\n[workspace]\n").unwrap();
+    std::fs::write(dir.join("src/lib.rs"), "").unwrap();
+    // The build script never ends; the name's first letters say that the build has begun.
+    std::fs::write(dir.join("build.rs"), "fn main() { loop { std::thread::park() } }").unwrap();
+    let engine = engine();
+    ok(&engine, "let kept = 1;");
+    let (reply, took) = interrupted(&engine, &format!(":dep gopher = {{ path = {dir:?} }}"));
+    assert_eq!(reply, Reply::Interrupted);
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert_eq!(ok(&engine, "kept"), "=> 1\n");
+    assert_eq!(ok(&engine, ":show_deps"), "[display] no dependencies\n");
+}
+
+#[test]
 fn an_interrupt_while_idle_does_nothing() {
     let engine = engine();
     engine.interrupt();

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Dependencies that are built and in force.
 #[derive(Debug, PartialEq)]
@@ -27,15 +27,30 @@ pub struct Deps {
 
 /// cargo while it runs, for whoever wants to stop it.
 #[derive(Clone, Default)]
-pub struct CargoAtWork(Arc<Mutex<Option<u32>>>);
+pub struct CargoAtWork(Arc<Mutex<Work>>);
+
+#[derive(Default)]
+struct Work {
+    pid: Option<u32>,
+    /// Nothing more is to be started.
+    stopped: bool,
+}
 
 impl CargoAtWork {
     pub fn kill(&self) {
-        if let Some(pid) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+        let mut work = self.lock();
+        work.stopped = true;
+        if let Some(pid) = work.pid {
             // A group: its rustcs go with it.
             let group = nix::unistd::Pid::from_raw(pid as i32);
             let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
         }
+    }
+}
+
+impl CargoAtWork {
+    fn lock(&self) -> MutexGuard<'_, Work> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -108,6 +123,7 @@ pub fn build(
     if from_disk && let Some(known) = recall(&built, &fingerprint(&lock), &wanted) {
         return Ok(known);
     }
+    at_work.lock().stopped = false;
     let result = cargo.build(&manifest, &lock, &wanted, say);
     match &result {
         Ok(deps) => {
@@ -262,6 +278,10 @@ impl Cargo<'_> {
         let cargo = if cargo.is_file() { cargo } else { PathBuf::from("cargo") };
         // A metadata of their own keeps the crates apart from those inside the runtime.
         let flags = "-Cprefer-dynamic\x1f-Cmetadata=xlazy-deps\x1f-Awarnings";
+        let mut work = self.at_work.lock();
+        if work.stopped {
+            return Err(sentence("DependencyError", "cargo was stopped"));
+        }
         let mut child = Command::new(&cargo)
             .args(args)
             .current_dir(self.project)
@@ -275,7 +295,8 @@ impl Cargo<'_> {
             .process_group(0)
             .spawn()
             .map_err(|e| sentence("DependencyError", format!("{} does not start: {e}", cargo.display())))?;
-        *self.at_work.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.id());
+        work.pid = Some(child.id());
+        drop(work);
         let stdout = child.stdout.take();
         let answer = std::thread::spawn(move || {
             let mut text = String::new();
@@ -294,7 +315,7 @@ impl Cargo<'_> {
             }
         }
         let status = child.wait();
-        *self.at_work.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.at_work.lock().pid = None;
         let answer = answer.join().unwrap_or_default();
         match status {
             Ok(status) if status.success() => Ok(answer),
