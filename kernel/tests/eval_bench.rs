@@ -1,0 +1,34 @@
+//! `xlazy bench cells` speaks the real protocol, and says how long cells take the first and the second time.
+mod eval_support;
+
+use std::process::Command;
+
+#[test]
+fn cells_are_measured_over_the_protocol() {
+    // Builds what the kernel needs.
+    drop(eval_support::engine());
+    let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-cache");
+    let out = Command::new(env!("CARGO_BIN_EXE_xlazy"))
+        .args(["bench", "cells", "--json", "--rounds", "2"])
+        .env("XLAZY_CACHE", &cache)
+        .env("PATH", "/usr/bin:/bin")
+        .env("RUSTC", std::env::var_os("RUSTC").unwrap_or_else(rustc))
+        .output()
+        .expect("it runs");
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    let cells = report["xlazy"]["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 6);
+    for cell in cells {
+        let median = |which: &str| cell[which]["median_ms"].as_f64().expect("a time");
+        assert!(median("new") > 0.0 && median("again") < median("new"), "{cell}");
+    }
+    assert!(report["xlazy"]["pss_mb"]["xlazy-session"].as_u64().is_some(), "{report}");
+    let _ = std::fs::remove_dir_all(cache);
+}
+
+/// The compiler's own path: the test hides evcxr by a short `PATH`.
+fn rustc() -> std::ffi::OsString {
+    let out = Command::new("rustc").args(["--print", "sysroot"]).output().expect("rustc runs");
+    format!("{}/bin/rustc", String::from_utf8_lossy(&out.stdout).trim()).into()
+}
