@@ -117,12 +117,13 @@ impl Seen {
         let detail: Vec<String> = first.iter().map(sentence).collect();
         let mut text = line.clone();
         news.iter().for_each(|n| text.push_str(&format!("\n{n}")));
-        let paragraphs = |items: &[String]| -> String {
-            items.iter().map(|i| format!("<div>{}</div>", escape_html(i))).collect()
-        };
+        let paragraphs =
+            |items: &[String]| -> String { items.iter().map(|i| format!("<div>{}</div>", escape_html(i))).collect() };
         let news_html = match news.is_empty() {
             true => String::new(),
-            false => format!("<div style=\"border-left:3px solid #d08a2e;padding-left:6px\">{}</div>", paragraphs(&news)),
+            false => {
+                format!("<div style=\"border-left:3px solid #d08a2e;padding-left:6px\">{}</div>", paragraphs(&news))
+            }
         };
         let html = format!(
             "<div style=\"font-size:85%;opacity:.75\">{news_html}<details><summary>{}</summary>{}<div>host time {} · \

@@ -220,6 +220,7 @@ impl Grad {
 }
 
 type GradFn = fn(&Grad) -> Vec<Option<Tensor>>;
+type HealFn = fn(&[Attr]) -> Option<Healed>;
 
 /// One op: everything xlazy knows of it.
 pub struct OpDef {
@@ -235,7 +236,7 @@ pub struct OpDef {
     /// Operands to try the op on: every sample is compiled and, where there is a gradient, checked against differences.
     pub samples: fn() -> Vec<Sample>,
     /// How an attribute that keeps changing becomes a parameter; `None` where these attributes cannot.
-    pub heal: Option<fn(&[Attr]) -> Option<Healed>>,
+    pub heal: Option<HealFn>,
 }
 
 /// An op with one attribute turned into a parameter: another op of the same meaning that takes it as its last operand.
@@ -259,7 +260,7 @@ impl OpDef {
         self.grad = Some(grad);
         self
     }
-    pub const fn heal(mut self, heal: fn(&[Attr]) -> Option<Healed>) -> OpDef {
+    pub const fn heal(mut self, heal: HealFn) -> OpDef {
         self.heal = Some(heal);
         self
     }

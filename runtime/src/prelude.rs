@@ -4,11 +4,11 @@ pub use crate::display::{ImageOptions, image, image_with, images, images_with, l
 pub use crate::dtype::DType::{self, BF16, Bool, C64, F16, F32, F64, I8, I32, I64, U8};
 pub use crate::nn::Module;
 pub use crate::optim::{Optimizer, optimizer_step};
+pub use crate::{At, Shape, Tensor, cat, einsum, grad, insight, manual_seed, meshgrid, metrics, no_grad, stack, sync};
 pub use crate::{
     AttentionOptions, AvgPoolOptions, BatchNormOptions, ConvOptions, ConvTransposeOptions, CrossEntropyOptions,
     InterpolateOptions, Interpolation, MaxPoolOptions, PadMode, Padding, Reduction, ScatterReduce,
 };
-pub use crate::{At, Shape, Tensor, cat, einsum, grad, insight, manual_seed, meshgrid, metrics, no_grad, stack, sync};
-pub use crate::{tensor, where_};
 pub use crate::{data, nn, optim, parts};
+pub use crate::{tensor, where_};
 pub use xlazy_mime::{Bundle, Rich};

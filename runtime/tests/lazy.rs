@@ -128,7 +128,7 @@ fn a_long_chain_neither_overflows_nor_lingers() {
     let _alone = alone();
     let mut x = Tensor::ones([2]);
     for _ in 0..100_000 {
-        x = x + 1.0;
+        x += 1.0;
     }
     drop(x);
     sync();

@@ -1,4 +1,6 @@
 //! What a user relies on beyond single values: indexing, writing in place, what compiles again and what reads values.
+// `0..=-1` is up to the last element, as in Python.
+#![allow(clippy::reversed_empty_ranges)]
 use std::sync::Mutex;
 use xlazy::metrics::counter_value;
 use xlazy::prelude::*;
@@ -43,7 +45,7 @@ fn parts_are_written_in_place() {
     let x = Tensor::zeros([2, 3]);
     let same = x.clone();
     x.set_((.., 1), 5.0);
-    x.set_((0, 0..1), &tensor([7.0]));
+    x.set_((0, 0..1), tensor([7.0]));
     x.set_(&x.eq(0.0), -1.0);
     assert_eq!(same.to_vec::<f32>(), [7.0, 5.0, -1.0, -1.0, 5.0, -1.0]);
     let w = Tensor::zeros([3]).requires_grad_(true);

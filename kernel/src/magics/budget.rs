@@ -18,7 +18,8 @@ impl Magic for Budget {
     }
 
     fn help(&self) -> &'static str {
-        r#"The cell that would compile one program more ends with the explanation instead; all that is pending stays in place.
+        r#"The cell that would compile one program more ends with the explanation instead; all that is pending
+stays in place.
 
 ```
 %budget compiles=1

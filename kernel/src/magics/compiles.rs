@@ -18,8 +18,8 @@ impl Magic for Compiles {
     }
 
     fn help(&self) -> &'static str {
-        r#"Lists every compilation of the session: ops, parameters, results, times, and why there was no program to reuse. `first`
-means that nothing like it had been compiled before. %why N explains one.
+        r#"Lists every compilation of the session: ops, parameters, results, times, and why there was no
+program to reuse. `first` means that nothing like it had been compiled before. %why N explains one.
 
 ```
 println!("{}", Tensor::ones([3]) + 1.0);

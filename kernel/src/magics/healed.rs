@@ -18,8 +18,9 @@ impl Magic for Healed {
     }
 
     fn help(&self) -> &'static str {
-        r#"A position or another attribute that changes between otherwise equal programs is made a parameter at its first change, so
-that it can cause two compilations and no more. This lists what was healed. %heal off turns healing off.
+        r#"A position or another attribute that changes between otherwise equal programs is made a parameter at
+its first change, so that it can cause two compilations and no more. This lists what was healed.
+%heal off turns healing off.
 
 ```
 %healed

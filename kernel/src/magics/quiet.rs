@@ -20,8 +20,9 @@ impl Magic for Quiet {
     }
 
     fn help(&self) -> &'static str {
-        r#"Under every cell that did something with tensors stands one line: rustc's time, what was compiled and what came from the
-cache, execution, transfers; and why, when a program was compiled again. %quiet turns it off, %quiet off on again.
+        r#"Under every cell that did something with tensors stands one line: rustc's time, what was compiled
+and what came from the cache, execution, transfers; and why, when a program was compiled again.
+%quiet turns it off, %quiet off on again.
 
 ```
 %quiet

@@ -18,8 +18,9 @@ impl Magic for Why {
     }
 
     fn help(&self) -> &'static str {
-        r#"Shows the explanation of the last program that was compiled although one much like it was there: the cause, the line to
-look at, what differs with both source lines, and what to do. With a number, that of compilation N (see %compiles).
+        r#"Shows the explanation of the last program that was compiled although one much like it was there: the
+cause, the line to look at, what differs with both source lines, and what to do. With a number, that
+of compilation N (see %compiles).
 
 ```
 let step = |n: usize| (Tensor::ones([n]) * 2.0).sum().item();

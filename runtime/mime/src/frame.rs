@@ -168,13 +168,9 @@ impl Frame for Ask {
     fn decode(body: &[u8]) -> io::Result<Ask> {
         let mut r = Reader(body);
         Ok(match r.u8()? {
-            0 => Ask::Run(RunCell {
-                run: r.u64()?,
-                cell: r.u64()?,
-                object: r.str()?,
-                symbol: r.str()?,
-                file: r.str()?,
-            }),
+            0 => {
+                Ask::Run(RunCell { run: r.u64()?, cell: r.u64()?, object: r.str()?, symbol: r.str()?, file: r.str()? })
+            }
             1 => Ask::Call { id: r.u64()?, name: r.str()?, args: r.str()? },
             2 => {
                 let ok = r.bool()?;

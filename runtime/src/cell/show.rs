@@ -167,8 +167,9 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::needless_borrow)] // generated code borrows
     fn a_method_of_its_own_hides_the_one_for_all() {
-        assert!(!evcxr_is_absent(&(&Own).evcxr_display()));
+        assert!(!evcxr_is_absent(&Own.evcxr_display()));
         assert!(evcxr_is_absent(&5.evcxr_display()));
     }
 

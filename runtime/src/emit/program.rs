@@ -68,12 +68,7 @@ pub(crate) struct Mark {
 }
 
 /// The StableHLO text of a cut, and where its parts are from.
-pub(crate) fn program(
-    steps: &[Step],
-    leaves: &[LeafType],
-    params: &Params,
-    roots: &[u32],
-) -> (String, Vec<Mark>) {
+pub(crate) fn program(steps: &[Step], leaves: &[LeafType], params: &Params, roots: &[u32]) -> (String, Vec<Mark>) {
     let mut e = Emit::default();
     let mut leaf_values: Vec<Option<Val>> = vec![None; leaves.len()];
     let mut arguments = String::new();

@@ -259,8 +259,7 @@ impl Graph {
 
     /// The steps of a cut, copied out of the arena for lowering: only a miss pays for it.
     pub fn steps(&self, cut: &Cut) -> Vec<Step> {
-        let leaf_at: HashMap<NodeId, u32> =
-            cut.leaves.iter().enumerate().map(|(i, (id, _))| (*id, i as u32)).collect();
+        let leaf_at: HashMap<NodeId, u32> = cut.leaves.iter().enumerate().map(|(i, (id, _))| (*id, i as u32)).collect();
         let step_at: HashMap<NodeId, u32> = cut.nodes.iter().enumerate().map(|(i, id)| (*id, i as u32)).collect();
         let lifted: HashMap<u32, u32> = cut.lifted.iter().copied().collect();
         let step = |(i, &id): (usize, &NodeId)| {

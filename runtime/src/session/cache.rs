@@ -8,6 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use xlazy_pjrt::{Buffer, LoadedExecutable};
 
+/// The bytes of one dtype's scalars, and the buffer that holds them.
+type Pack = (Vec<u8>, Arc<Buffer>);
+
 /// A compiled program and how to feed it.
 pub(crate) struct Program {
     pub key: Key,
@@ -20,7 +23,7 @@ pub(crate) struct Program {
     pub nodes: usize,
     pub donated: usize,
     /// The scalars of the last run with their buffers: a learning rate that does not change is not sent again.
-    pub packs: Mutex<Vec<Option<(Vec<u8>, Arc<Buffer>)>>>,
+    pub packs: Mutex<Vec<Option<Pack>>>,
     bytes: usize,
 }
 
@@ -36,7 +39,7 @@ impl Program {
     ) -> Program {
         metrics::CREATE_COMPILE_HANDLES.add(1);
         // A plugin that does not know its code's size still counts: the text stands in for it.
-        let code = executable.executable().code_size().unwrap_or(0).max(0) as usize;
+        let code = executable.executable().code_size().unwrap_or(0);
         let bytes = code + text.len() + key.words.len() * 8;
         let packs = Mutex::new(vec![None; params.packs.len()]);
         Program { key, executable, params, root_types, text, marks: Vec::new(), nodes, donated, packs, bytes }
