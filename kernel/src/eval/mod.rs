@@ -9,6 +9,7 @@ pub mod export;
 mod generate;
 mod groups;
 pub mod install;
+mod items;
 mod rustc;
 mod scan;
 mod session;
