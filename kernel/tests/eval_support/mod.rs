@@ -37,7 +37,9 @@ pub fn start(cell_cache: Option<PathBuf>) -> RustEngine {
     build_runtime();
     let with_cache = |mut install: Installation| {
         install.cell_cache = cell_cache;
-        install.dependencies = Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("deps"));
+        // One folder per test program: kernels of one folder take turns.
+        install.dependencies =
+            Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("deps-", env!("CARGO_CRATE_NAME"))));
         RustEngine::start(install)
     };
     Installation::find().and_then(with_cache).unwrap_or_else(|f| panic!("{}", f.message))
