@@ -54,7 +54,7 @@ if [[ -n $uninstall ]]; then
   [[ -e $home/runtime.json ]] || die "there is no xlazy in $home"
   "$home/bin/xlazy" uninstall "${spec[@]}" || true
   [[ -z $link || $(readlink "$link" 2>/dev/null) != "$home/bin/xlazy" ]] || rm "$link"
-  rm -rf "${home:?}"/{bin,lib,plugins,jupyter,runtime.json}
+  rm -rf "${home:?}"/{bin,lib,plugins,jupyter,runtime.json,first-run.ipynb}
   rmdir --ignore-fail-on-non-empty "$home"
   step "removed xlazy from $home (the fetched headers stay in ${XLAZY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/xlazy})"
   exit

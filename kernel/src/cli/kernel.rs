@@ -22,7 +22,5 @@ where
 
 /// One history for all kernels of a user, beside the installation.
 fn history_file() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let home = set("XLAZY_HOME").or_else(|| Some(set("HOME")?.join(".local/share/xlazy")))?;
-    Some(home.join("history.jsonl"))
+    Some(crate::home::home()?.join("state/history.jsonl"))
 }

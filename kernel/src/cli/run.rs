@@ -2,7 +2,9 @@
 use super::notebook::{CodeCell, Notebook};
 use super::terminal::{colours, failure_lines, plain_unless};
 use super::{INTERRUPTED, events, session};
+use crate::engine::spill::{Limits, Spill};
 use crate::engine::{Engine, Event, Failure, Reply, Request};
+use crate::home::home;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -87,6 +89,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         json: matches.get_flag("json"),
         timeout: matches.get_one("timeout").copied().map(Duration::from_secs),
         colours: colours(&io::stderr()),
+        spill: home().map_or_else(std::env::temp_dir, |h| h.join("state")).join("output"),
     };
     let reply = execute(&engine, &mut notebook, &settings, &mut io::stdout(), &mut io::stderr());
     drop(interrupts);
@@ -110,6 +113,8 @@ pub struct Settings {
     pub json: bool,
     pub timeout: Option<Duration>,
     pub colours: bool,
+    /// The folder for output that is more than a document can hold.
+    pub spill: PathBuf,
 }
 
 /// Runs the cells in order and writes their outputs into the notebook; progress goes to `err`, JSON to `out`.
@@ -193,7 +198,9 @@ fn execute_cell(
             }
         })
     });
-    let reply = engine.execute(&request, &mut |event| {
+    // What a document cannot hold goes to a file beside the state, as it does for a front end.
+    let mut spill = Spill::new(Limits::DOCUMENT, &settings.spill, count);
+    let mut take = |event: Event| {
         if settings.json {
             let _ = writeln!(out, "{}", events::event_json(count, &event));
         }
@@ -201,7 +208,9 @@ fn execute_cell(
         if let Event::Input { answer, .. } = event {
             let _ = answer.send(Err("a notebook that runs headless has nobody to ask".to_owned()));
         }
-    });
+    };
+    let reply = engine.execute(&request, &mut |event| spill.pass(event, &mut take));
+    spill.end(&mut take);
     drop(finished);
     if let Some(watchdog) = watchdog {
         let _ = watchdog.join();

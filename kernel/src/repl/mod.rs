@@ -141,7 +141,5 @@ fn is_farewell(code: &str) -> bool {
 
 /// Where the history of all sessions is kept.
 fn history_file() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let home = set("XLAZY_HOME").or_else(|| set("HOME").map(|h| h.join(".local/share/xlazy")))?;
-    Some(home.join("state").join("repl-history"))
+    Some(crate::home::home()?.join("state/repl-history"))
 }
