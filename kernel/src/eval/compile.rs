@@ -221,6 +221,8 @@ impl Compiler {
 
     /// Compiles part of a cell.
     pub fn compile(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Result<Ready, Refused> {
+        let (cell, range) = &split::ended(cell, range);
+        let range = range.clone();
         let Ok(parsed) = split::parse(cell, range.clone()) else {
             return Err(unbalanced(cell, range.clone()).unwrap_or_else(|| self.explain_syntax(cell, range, scope)));
         };

@@ -161,6 +161,19 @@ pub fn parse(cell: &Arc<CellText>, range: Range<usize>) -> syn::Result<Parsed> {
     parsed
 }
 
+/// The cell with a semicolon at its end, where that is all that is missing: people leave it out behind a last `let`.
+pub fn ended(cell: &Arc<CellText>, range: Range<usize>) -> (Arc<CellText>, Range<usize>) {
+    if range.end == cell.text.len() && parse(cell, range.clone()).is_err() {
+        // on a line of its own, since the cell may end in a comment
+        let text = format!("{}\n;", cell.text);
+        let (whole, longer) = (range.start..text.len(), Arc::new(CellText { cell: cell.cell, text }));
+        if parse(&longer, whole.clone()).is_ok() {
+            return (longer, whole);
+        }
+    }
+    (cell.clone(), range)
+}
+
 pub(super) fn bytes(span: Span, base: usize) -> Range<usize> {
     let r = span.byte_range();
     r.start + base..r.end + base

@@ -7,15 +7,16 @@ mod explain;
 #[doc(hidden)]
 pub mod log;
 pub mod metrics;
+mod record;
 mod render;
 #[doc(hidden)]
 pub mod report;
 
 pub use crate::session::set_cache_capacity;
 pub use cell::{Pending, budget, pending, pending_bundle, pending_json, set_budget};
-pub(crate) use explain::{LeafRecord, Record, compiled, same_place, why};
-pub use explain::{compilations, healed, healing, set_healing};
 pub(crate) use log::record;
 pub use log::{Cause, SyncEvent, events};
+pub(crate) use record::{LeafRecord, Record, compiled, same_place, why};
+pub use record::{compilations, healed, healing, set_healing};
 pub use render::{compiles_bundle, compiles_json, healed_bundle, healed_json};
 pub use report::{Class, Compilation, Difference, Explanation, Healing, Place};

@@ -1,0 +1,214 @@
+//! The programs that were compiled, kept for comparison after they may have left the cache, and the search for the one
+//! that a new program should have been.
+use super::Cause;
+use super::explain::explain;
+use super::report::{Compilation, Explanation, Healing, Place};
+use crate::ir::Step;
+use crate::op::{OpDef, Type};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// A parameter of a program, with the line that made its value.
+pub(crate) struct LeafRecord {
+    pub ty: Type,
+    pub scalar: bool,
+    pub donate: bool,
+    pub at: Place,
+}
+
+/// A program as the explainer keeps it, after it may have been evicted from the cache.
+pub(crate) struct Record {
+    pub number: u64,
+    pub cause: Cause,
+    pub site: Place,
+    pub hash: u128,
+    pub steps: Vec<Step>,
+    pub leaves: Vec<LeafRecord>,
+    pub roots: Vec<u32>,
+    /// Lines that read a value this program computes again, since the last barrier.
+    pub reads: Vec<Place>,
+    /// Pending results that a read left aside: it ran a part of what was there.
+    pub left_pending: usize,
+    /// How many programs the cache holds at most, and whether this one was there once.
+    pub evicted: bool,
+    pub capacity: String,
+}
+
+impl Record {
+    fn bytes(&self) -> usize {
+        self.steps.len() * size_of::<Step>() + self.leaves.len() * size_of::<LeafRecord>() + 256
+    }
+
+    /// How many (op, line) pairs two programs have in common.
+    fn common(&self, other: &Record) -> usize {
+        let mut mine: HashMap<(u32, Place), usize> = HashMap::new();
+        self.steps.iter().for_each(|s| *mine.entry((s.op.id, s.at)).or_default() += 1);
+        let taken = |s: &&Step| match mine.get_mut(&(s.op.id, s.at)) {
+            Some(n) if *n > 0 => {
+                *n -= 1;
+                true
+            }
+            _ => false,
+        };
+        other.steps.iter().filter(taken).count()
+    }
+
+    /// How much alike two programs are, 0 to 1. A read is like a barrier's program that contains it.
+    fn likeness(&self, new: &Record) -> f64 {
+        let whole = match new.is_read() && !self.is_read() && self.steps.len() > new.steps.len() {
+            true => new.steps.len() as f64,
+            false => (self.steps.len() + new.steps.len()) as f64 / 2.0,
+        };
+        self.common(new) as f64 / whole.max(1.0)
+    }
+
+    pub fn is_read(&self) -> bool {
+        matches!(self.cause, Cause::Display | Cause::Read | Cause::ControlFlow | Cause::Concrete)
+    }
+}
+
+/// Bytes of records kept.
+const KEPT: usize = 64 << 20;
+/// Programs compared in full after those of the same site.
+const NEAREST: usize = 8;
+
+#[derive(Default)]
+struct History {
+    records: VecDeque<Arc<Record>>,
+    bytes: usize,
+    compilations: Vec<Compilation>,
+    healed: Vec<Healing>,
+}
+
+static HISTORY: Mutex<Option<History>> = Mutex::new(None);
+
+fn with<R>(f: impl FnOnce(&mut History) -> R) -> R {
+    let mut h = HISTORY.lock().unwrap_or_else(|p| p.into_inner());
+    f(h.get_or_insert_with(History::default))
+}
+
+/// Every compilation of this session, oldest first.
+pub fn compilations() -> Vec<Compilation> {
+    with(|h| h.compilations.clone())
+}
+
+/// The attributes that became parameters, oldest first.
+pub fn healed() -> Vec<Healing> {
+    with(|h| h.healed.clone())
+}
+
+/// Turns healing on (as it is from the start) or off; off also for what was healed before.
+pub fn set_healing(on: bool) {
+    crate::ir::graph().healing.set(on);
+}
+
+/// Whether attributes that keep changing become parameters.
+pub fn healing() -> bool {
+    crate::ir::graph().healing.is_on()
+}
+
+/// Why a program that is about to be compiled was not there, if there was one like it; and how long the search took.
+pub(crate) fn why(record: &Record) -> (Option<Explanation>, Duration) {
+    let start = Instant::now();
+    let known: Vec<Arc<Record>> = with(|h| h.records.iter().cloned().collect());
+    (explain(record, &known), start.elapsed())
+}
+
+/// Keeps a freshly compiled program, with the reason found before.
+pub(crate) fn compiled(
+    mut record: Record,
+    (why, explained_in): (Option<Explanation>, Duration),
+    parameters: usize,
+    lower: Duration,
+    compile: Duration,
+) -> Compilation {
+    with(|h| {
+        record.number = h.compilations.len() as u64 + 1;
+        let compilation = Compilation {
+            number: record.number,
+            cause: record.cause,
+            site: record.site,
+            nodes: record.steps.len(),
+            parameters,
+            outputs: record.roots.len(),
+            lower,
+            compile,
+            hash: record.hash,
+            why,
+            explained_in,
+        };
+        if let Some(why) = compilation.why.as_ref().filter(|w| w.healed) {
+            let healed = |(op, at): &(&OpDef, Place)| Healing { op: op.name, at, compilation: compilation.number };
+            h.healed.extend(why.healable.iter().map(healed));
+        }
+        h.compilations.push(compilation.clone());
+        h.bytes += record.bytes();
+        h.records.push_back(Arc::new(record));
+        while h.bytes > KEPT && h.records.len() > 1 {
+            if let Some(old) = h.records.pop_front() {
+                h.bytes -= old.bytes();
+            }
+        }
+        compilation
+    })
+}
+
+/// The program to compare with, if there is one: of the same site and kind the most alike; for a barrier the nearest of
+/// other barriers; for a read the step that it ran a part of, or an earlier read of the same value elsewhere. A program
+/// without such a forerunner is the first of its kind, and not compiled again.
+pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>> {
+    let best = |candidates: &mut dyn Iterator<Item = &Arc<Record>>, least: f64| {
+        candidates
+            .map(|r| (r.likeness(new), r))
+            .filter(|(l, _)| *l >= least)
+            // of equals the latest
+            .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.number.cmp(&b.1.number)))
+            .map(|(_, r)| r.clone())
+    };
+    let here = |r: &&Arc<Record>| same_place(r.site, new.site) && r.is_read() == new.is_read();
+    if let Some(found) = best(&mut known.iter().rev().filter(here).take(NEAREST), 0.2) {
+        return Some(found);
+    }
+    let closest = |of_kind: &dyn Fn(&Record) -> bool, least: f64| {
+        let mut found: Vec<&Arc<Record>> = known.iter().rev().filter(|r| of_kind(r)).take(64).collect();
+        found.sort_by_key(|r| r.steps.len().abs_diff(new.steps.len()));
+        best(&mut found.into_iter().take(NEAREST), least)
+    };
+    match new.is_read() {
+        false => closest(&|r| !r.is_read(), 0.5),
+
+        true => closest(&|r| !r.is_read() && contains(r, new), 1.0)
+            .or_else(|| closest(&|r| r.is_read() && same_result(r, new) && same_sources(r, new), 0.5)),
+    }
+}
+
+/// Whether both start from data of the same lines.
+fn same_sources(a: &Record, b: &Record) -> bool {
+    let places = |r: &Record| -> Vec<(u32, u32, &'static str)> {
+        let data = r.leaves.iter().filter(|l| !l.scalar);
+        let mut all: Vec<_> = data.map(|l| (l.at.line(), l.at.column(), l.at.file())).collect();
+        all.sort_unstable();
+        all
+    };
+    places(a) == places(b)
+}
+
+/// Whether a barrier's program computes what a read asks for on its way: the same op of the same line, of the same type.
+fn contains(step: &Record, read: &Record) -> bool {
+    let Some(root) = read.steps.last() else { return false };
+    step.steps.len() > read.steps.len()
+        && step.steps.iter().any(|s| s.op.id == root.op.id && s.ty == root.ty && same_place(s.at, root.at))
+}
+
+/// Whether the last op of both was made by the same line.
+fn same_result(a: &Record, b: &Record) -> bool {
+    match (a.steps.last(), b.steps.last()) {
+        (Some(a), Some(b)) => a.op.id == b.op.id && same_place(a.at, b.at),
+        _ => false,
+    }
+}
+
+pub(crate) fn same_place(a: Place, b: Place) -> bool {
+    a.line() == b.line() && a.column() == b.column() && a.file() == b.file()
+}
