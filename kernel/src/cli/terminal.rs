@@ -137,7 +137,7 @@ impl<'a> Screen<'a> {
 
 const NOBODY: &str = "there is nobody to ask: standard input is not a terminal";
 
-/// Whether colours should go to a stream: it is a terminal and nobody asked for none (https://no-color.org).
+/// Whether colours should go to a stream: it is a terminal and nobody asked for none (<https://no-color.org>).
 pub fn colours(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
