@@ -28,7 +28,7 @@ use source::CellText;
 use split::Segment;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -297,6 +297,7 @@ impl State {
     fn start(install: Installation) -> Result<State, Failure> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let unique = format!("xlazy-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        sweep(&std::env::temp_dir());
         let dir = std::env::temp_dir().join(unique);
         std::fs::create_dir_all(&dir).map_err(|e| sentence("StartError", format!("{}: {e}", dir.display())))?;
         let session = SessionProcess::start(&install, &dir).map_err(|e| sentence("StartError", e))?;
@@ -539,6 +540,22 @@ impl State {
 
     fn names(&self) -> complete::Names {
         complete::Names::of(&self.vars, &self.compiler.defs)
+    }
+}
+
+/// Removes folders of kernels that were killed, a day ago or more, and could not clean up behind them. The day is for
+/// kernels in other containers, whose processes cannot be seen from here.
+fn sweep(temporary: &Path) {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let old = |e: &std::fs::DirEntry| {
+        e.metadata().and_then(|m| m.modified()).is_ok_and(|t| t.elapsed().is_ok_and(|a| a > DAY))
+    };
+    for entry in std::fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|n| n.strip_prefix("xlazy-")?.split('-').next()?.parse::<u32>().ok());
+        if old(&entry) && pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::{Error, Result, sys};
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -48,7 +49,11 @@ pub(super) fn ask(program: Vec<u8>, topology: &str, options: &Options, effort: E
 /// Compiles in a process of its own.
 fn run(request: &Request, timeout: Duration) -> Result<Report> {
     let words = child_command()?;
-    let mut child = command(&words).spawn().map_err(|e| usage(format!("{} does not start: {e}", words[0])))?;
+    let logs = Logs::new();
+    let mut child = command(&words)
+        .env("TPU_LOG_DIR", &logs.0)
+        .spawn()
+        .map_err(|e| usage(format!("{} does not start: {e}", words[0])))?;
     let ended = Following::new(&mut child, request.encode()).wait(&mut child, timeout);
     match child::answer(&ended.out) {
         Some(answer) => answer,
@@ -78,6 +83,26 @@ fn command(words: &[String]) -> Command {
     command.envs(NO_HARDWARE.iter().copied());
     command.args(&words[1..]).env(IS_CHILD, "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+/// libtpu writes a log of every run; where it cannot, it fills the folder for temporary files. It gets one that goes with
+/// the run.
+struct Logs(PathBuf);
+
+impl Logs {
+    fn new() -> Logs {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("xlazy-libtpu-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(name);
+        let _ = std::fs::create_dir_all(&folder);
+        Logs(folder)
+    }
+}
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Set for the child alone.
