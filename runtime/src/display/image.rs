@@ -3,8 +3,9 @@ use super::number::short;
 use super::tensor::numbers;
 use crate::dtype::DType;
 use crate::shape::Shape;
-use crate::tensor::{Tensor, refuse};
+use crate::tensor::{Tensor, on_behalf, refuse};
 use std::fmt::Write;
+use std::panic::Location;
 use xlazy_mime::{Bundle, escape_html};
 
 /// How pictures are shown; `ImageOptions::default()` and what differs from it.
@@ -106,12 +107,12 @@ pub fn images<P: Pictures + ?Sized>(pictures: &P) -> Bundle {
 /// ```
 #[track_caller]
 pub fn images_with<P: Pictures + ?Sized>(pictures: &P, options: ImageOptions) -> Bundle {
-    let tensors = pictures.pictures();
-    if tensors.is_empty() {
+    // What is traced and read for the pictures is put down to the line that asked for them.
+    let all = on_behalf(Location::caller(), false, || Raw::of_all(&pictures.pictures()));
+    if all.is_empty() {
         return Bundle::text("no images");
     }
     // One range for all, so that the pictures can be compared.
-    let all = Raw::of_all(&tensors);
     let range = options.range.unwrap_or_else(|| Raw::range(&all));
     let pictures: Vec<Picture> = all.iter().map(|raw| raw.picture(range)).collect();
     let scale = pictures[0].scale(&options, 64);
@@ -158,6 +159,7 @@ struct Raw {
 }
 
 impl Raw {
+    /// The picture without its values yet.
     #[track_caller]
     fn of(x: &Tensor) -> Raw {
         let channel = |c: usize| matches!(c, 1 | 3 | 4);
@@ -171,8 +173,15 @@ impl Raw {
         if width == 0 || height == 0 {
             refuse("image", &[x], "a picture needs at least one pixel");
         }
-        let (_, dtype, values): (Shape, _, _) = numbers(x);
-        Raw { width, height, channels, planes_first, dtype, values }
+        Raw { width, height, channels, planes_first, dtype: x.dtype(), values: Vec::new() }
+    }
+
+    #[track_caller]
+    fn read(x: &Tensor) -> Raw {
+        // what is no picture is refused before anything is computed
+        let unread = Raw::of(x);
+        let (_, _, values): (Shape, DType, _) = numbers(x);
+        Raw { values, ..unread }
     }
 
     /// Pictures of one batch are read in one go.
@@ -180,12 +189,12 @@ impl Raw {
     fn of_all(tensors: &[Tensor]) -> Vec<Raw> {
         let same = tensors.windows(2).all(|w| w[0].shape() == w[1].shape() && w[0].dtype() == w[1].dtype());
         if !same || tensors.len() < 2 {
-            return tensors.iter().map(|t| Raw::of(t)).collect();
+            return tensors.iter().map(Raw::read).collect();
         }
         let first = Raw::of(&tensors[0]);
         let refs: Vec<&Tensor> = tensors.iter().collect();
-        let (_, _, values) = numbers(&crate::no_grad(|| crate::stack(&refs, 0)));
-        let chunks = values.chunks(first.values.len());
+        let (_, _, values) = numbers(&crate::stack(&refs, 0));
+        let chunks = values.chunks(first.width * first.height * first.channels);
         chunks.map(|c| Raw { values: c.to_vec(), ..Raw { values: Vec::new(), ..first } }).collect()
     }
 
@@ -228,7 +237,7 @@ struct Picture {
 impl Picture {
     #[track_caller]
     fn of(x: &Tensor, range: Option<(f64, f64)>) -> Picture {
-        let raw = [Raw::of(x)];
+        let raw = [Raw::read(x)];
         let range = range.unwrap_or_else(|| Raw::range(&raw));
         raw[0].picture(range)
     }
