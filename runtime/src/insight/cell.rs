@@ -1,7 +1,10 @@
 //! What one cell did: compilations, syncs, transfers, times; its budget of compilations; what it left pending.
+use super::Compilation;
+use super::log::{events_since, last_event};
 use super::metrics::{self, Metric};
-use super::{Compilation, compilations, events};
+use super::record::{compilations_since, compiled_so_far};
 use crate::Error;
+use crate::display::json;
 use crate::display::place::location;
 use crate::ir::{Payload, graph};
 use std::fmt::Write;
@@ -43,8 +46,8 @@ pub(crate) fn begin() {
     crate::session::begin_cell();
     let running = Running {
         start: Instant::now(),
-        compilations: compilations().len(),
-        syncs: events().last().map_or(0, |e| e.number),
+        compilations: compiled_so_far(),
+        syncs: last_event(),
         created: graph().created,
         totals: TIMES.iter().map(|m| (m.count(), m.total())).collect(),
     };
@@ -59,18 +62,17 @@ pub(crate) fn end() -> Option<String> {
     let traced = graph().created.saturating_sub(r.created);
     let total = |i: usize| (after[i].1 - r.totals[i].1).max(0.0);
     let count = |i: usize| after[i].0.saturating_sub(r.totals[i].0);
-    let syncs: Vec<_> = events().into_iter().filter(|e| e.number > r.syncs).collect();
+    let syncs = events_since(r.syncs);
     if syncs.is_empty() && traced == 0 && count(5) == 0 && count(6) == 0 {
         return None;
     }
-    let all = compilations();
-    let compiled = &all[r.compilations.min(all.len())..];
+    let compiled = compilations_since(r.compilations);
     let ms = |ns: f64| ns / 1e6;
-    let reports: Vec<String> = compiled.iter().map(Compilation::json).collect();
+    let reports = json::list(compiled.iter().map(Compilation::json));
     Some(format!(
         "{{\"wall_ms\":{:.3},\"tensors\":{traced},\"syncs\":{},\"compiled\":{},\"hits\":{},\"lower_ms\":{:.3},\"compile_ms\":{:.3},\
          \"execute_ms\":{:.3},\"to_device_ms\":{:.3},\"from_device_ms\":{:.3},\"to_device_bytes\":{},\"from_device_bytes\":{},\
-         \"compilations\":[{}]}}",
+         \"compilations\":{reports}}}",
         wall.as_secs_f64() * 1e3,
         syncs.len(),
         compiled.len(),
@@ -81,8 +83,7 @@ pub(crate) fn end() -> Option<String> {
         ms(total(3)),
         ms(total(4)),
         total(5) as u64,
-        total(6) as u64,
-        reports.join(",")
+        total(6) as u64
     ))
 }
 
@@ -103,7 +104,7 @@ pub(crate) fn within_budget(why: Option<&super::Explanation>) -> crate::Result<(
     let (Some(budget), Some(running)) = (s.budget, s.running.as_ref()) else { return Ok(()) };
     let before = running.compilations;
     drop(s);
-    let used = (compilations().len() - before) as u64;
+    let used = (compiled_so_far() - before) as u64;
     if used < budget {
         return Ok(());
     }
@@ -189,15 +190,14 @@ pub fn pending_json() -> String {
     let (list, nodes, hit) = pending();
     let one = |p: &Pending| {
         format!(
-            "{{\"name\":{},\"type\":\"{}\",\"op\":\"{}\",\"file\":{:?},\"line\":{},\"bytes\":{}}}",
-            p.name.as_ref().map_or("null".to_owned(), |n| format!("{n:?}")),
+            "{{\"name\":{},\"type\":\"{}\",\"op\":\"{}\",\"file\":{},\"line\":{},\"bytes\":{}}}",
+            p.name.as_ref().map_or("null".to_owned(), |n| json::string(n)),
             p.ty,
             p.op,
-            p.at.file(),
+            json::string(p.at.file()),
             p.at.line(),
             p.bytes
         )
     };
-    let all: Vec<String> = list.iter().map(one).collect();
-    format!("{{\"pending\":[{}],\"ops\":{nodes},\"cached\":{hit}}}", all.join(","))
+    format!("{{\"pending\":{},\"ops\":{nodes},\"cached\":{hit}}}", json::list(list.iter().map(one)))
 }

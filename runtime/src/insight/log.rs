@@ -1,4 +1,5 @@
 //! The log of syncs: what caused each, where, and whether it compiled.
+use crate::display::json::string;
 use std::collections::VecDeque;
 use std::panic::Location;
 use std::sync::Mutex;
@@ -69,11 +70,11 @@ impl SyncEvent {
     /// As one JSON object.
     pub fn json(&self) -> String {
         format!(
-            "{{\"number\":{},\"cause\":\"{}\",\"file\":{:?},\"line\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\
+            "{{\"number\":{},\"cause\":\"{}\",\"file\":{},\"line\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\
              \"donated\":{},\"compiled\":{},\"lower_us\":{},\"compile_us\":{},\"execute_us\":{},\"hash\":\"{:032x}\"}}",
             self.number,
             self.cause.name(),
-            self.at.file(),
+            string(self.at.file()),
             self.at.line(),
             self.nodes,
             self.parameters,
@@ -103,7 +104,19 @@ pub(crate) fn record(mut event: SyncEvent) -> SyncEvent {
     event
 }
 
+/// The syncs after the one of that number (0 for all that are kept).
+pub(crate) fn events_since(number: u64) -> Vec<SyncEvent> {
+    let log = LOG.lock().unwrap_or_else(|p| p.into_inner());
+    let after = log.1.partition_point(|e| e.number <= number);
+    log.1.range(after..).cloned().collect()
+}
+
+/// The number of the last sync.
+pub(crate) fn last_event() -> u64 {
+    LOG.lock().unwrap_or_else(|p| p.into_inner()).0
+}
+
 /// The last syncs that ran something, oldest first (at most 4096).
 pub fn events() -> Vec<SyncEvent> {
-    LOG.lock().unwrap_or_else(|p| p.into_inner()).1.iter().cloned().collect()
+    events_since(0)
 }

@@ -93,6 +93,16 @@ pub fn compilations() -> Vec<Compilation> {
     with(|h| h.compilations.clone())
 }
 
+/// How many compilations there were.
+pub(crate) fn compiled_so_far() -> usize {
+    with(|h| h.compilations.len())
+}
+
+/// The compilations after the first `n`.
+pub(crate) fn compilations_since(n: usize) -> Vec<Compilation> {
+    with(|h| h.compilations.get(n..).unwrap_or_default().to_vec())
+}
+
 /// The attributes that became parameters, oldest first.
 pub fn healed() -> Vec<Healing> {
     with(|h| h.healed.clone())

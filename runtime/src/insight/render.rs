@@ -1,6 +1,7 @@
 //! Compilations and their explanations as sentences, as text, as HTML and as JSON.
 use super::report::{Class, Compilation, Difference, Explanation, Healing};
 use super::{compilations, healed};
+use crate::display::json::{list, string};
 use crate::display::place::location;
 use std::fmt::Write;
 use xlazy_mime::{Bundle, escape_html};
@@ -117,7 +118,7 @@ impl Compilation {
 
     /// As one JSON object.
     pub fn json(&self) -> String {
-        let place = |p: super::Place| format!("{{\"file\":{:?},\"line\":{}}}", p.file(), p.line());
+        let place = |p: super::Place| format!("{{\"file\":{},\"line\":{}}}", string(p.file()), p.line());
         let optional = |p: &Option<super::Place>| p.map_or("null".to_owned(), place);
         let why = self.why.as_ref().map_or("null".to_owned(), |w| {
             let differences: Vec<String> = w
@@ -126,9 +127,9 @@ impl Compilation {
                 .map(|d| {
                     format!(
                         "{{\"what\":{},\"was\":{},\"now\":{},\"was_at\":{},\"now_at\":{}}}",
-                        quote(&d.what),
-                        quote(&d.was),
-                        quote(&d.now),
+                        string(&d.what),
+                        string(&d.was),
+                        string(&d.now),
                         optional(&d.was_at),
                         optional(&d.now_at)
                     )
@@ -139,7 +140,7 @@ impl Compilation {
                 w.class.name(),
                 place(w.at),
                 differences.join(","),
-                quote(&w.fix),
+                string(&w.fix),
                 w.compared_with
             )
         });
@@ -155,7 +156,7 @@ impl Compilation {
             self.lower.as_micros(),
             self.compile.as_micros(),
             self.hash,
-            quote(&self.sentence())
+            string(&self.sentence())
         )
     }
 }
@@ -198,8 +199,7 @@ pub fn compiles_bundle() -> Bundle {
 
 /// All compilations as a JSON array.
 pub fn compiles_json() -> String {
-    let all: Vec<String> = compilations().iter().map(Compilation::json).collect();
-    format!("[{}]", all.join(","))
+    list(compilations().iter().map(Compilation::json))
 }
 
 /// What was healed, as a list.
@@ -218,29 +218,12 @@ pub fn healed_bundle() -> Bundle {
 pub fn healed_json() -> String {
     let one = |h: &Healing| {
         format!(
-            "{{\"op\":\"{}\",\"file\":{:?},\"line\":{},\"compilation\":{}}}",
+            "{{\"op\":\"{}\",\"file\":{},\"line\":{},\"compilation\":{}}}",
             h.op,
-            h.at.file(),
+            string(h.at.file()),
             h.at.line(),
             h.compilation
         )
     };
-    format!("[{}]", healed().iter().map(one).collect::<Vec<_>>().join(","))
-}
-
-/// A JSON string.
-fn quote(s: &str) -> String {
-    let mut out = String::from("\"");
-    for c in s.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if (c as u32) < 0x20 => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+    list(healed().iter().map(one))
 }

@@ -1,5 +1,5 @@
 //! Cutting the graph: which nodes a sync runs, what it feeds in, and the structured key that identifies the program.
-use super::graph::{Graph, Node, NodeId, Payload};
+use super::graph::{Graph, Node, NodeId, Payload, graph};
 use crate::dtype::DType;
 use crate::op::{Attr, OpDef, Type};
 use crate::session::DeviceData;
@@ -83,6 +83,14 @@ pub(crate) struct Cut {
     pub key: Key,
 }
 
+/// Ends the hold on the nodes, however the sync ended; so a cut must not be dropped while the arena is locked.
+impl Drop for Cut {
+    fn drop(&mut self) {
+        let mut g = graph();
+        self.roots.iter().for_each(|&r| g.unref(r));
+    }
+}
+
 const LEAF_BIT: u32 = 1 << 31;
 
 impl Graph {
@@ -92,7 +100,7 @@ impl Graph {
     }
 
     /// Cuts out what `roots` need. `roots` are pending and in creation order. The cut holds its roots, and so all of its
-    /// nodes, until [`Graph::let_go`].
+    /// nodes, as long as it lives.
     pub fn cut(&mut self, roots: Vec<NodeId>, scope: Scope) -> Cut {
         self.mark += 1;
         let mark = self.mark;
@@ -163,11 +171,6 @@ impl Graph {
         let hash = xxhash_rust::xxh3::xxh3_128(bytemuck::cast_slice(&words));
         let root_types = roots.iter().map(|&r| self.node(r).ty.clone()).collect();
         Cut { nodes, leaves, lifted, roots, root_types, key: Key { words, hash } }
-    }
-
-    /// Ends a cut's hold on its nodes.
-    pub fn let_go(&mut self, cut: &Cut) {
-        cut.roots.iter().for_each(|&r| self.unref(r));
     }
 
     // What a node outside the cut feeds in.
@@ -292,5 +295,25 @@ fn attr_words(a: &Attr, words: &mut Vec<u64>) {
             words.push(5 | (v.len() as u64) << 8);
             words.extend(v.iter().map(|&i| i as u64));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scope, graph};
+    use crate::Tensor;
+
+    #[test]
+    fn a_cut_lets_go_of_its_nodes_when_a_sync_unwinds() {
+        let x = Tensor::ones([2]);
+        let refs = || graph().node(x.id()).refs;
+        let before = refs();
+        let interrupted = std::panic::catch_unwind(|| {
+            let _cut = graph().cut(vec![x.id()], Scope::Read);
+            assert_eq!(refs(), before + 1);
+            std::panic::resume_unwind(Box::new("an interrupt"));
+        });
+        assert!(interrupted.is_err());
+        assert_eq!(refs(), before);
     }
 }

@@ -35,7 +35,6 @@ pub(crate) fn barrier(cause: Cause, at: &'static Location<'static>) -> Result<Op
         }
         g.prune_pending();
     }
-    g.let_go(&cut);
     drop(g);
     ran.map(|(_, event)| Some(event))
 }
@@ -51,7 +50,8 @@ pub(crate) fn read(
         return Ok((d.clone(), None));
     }
     metrics::SYNC_TENSORS.add(1);
-    let (cut, ran) = cut_and_run(vec![id], Scope::Read, cause, at);
+    // held until the value is in its place
+    let (_cut, ran) = cut_and_run(vec![id], Scope::Read, cause, at);
     if matches!(cause, Cause::Read | Cause::ControlFlow | Cause::Concrete) {
         reads().push(at);
     }
@@ -61,43 +61,39 @@ pub(crate) fn read(
     {
         g.node_mut(id).payload = Payload::Cached(outputs[0].clone());
     }
-    g.let_go(&cut);
     drop(g);
     ran.map(|(mut outputs, event)| (outputs.swap_remove(0), Some(event)))
 }
 
 /// What a barrier would do now: how many ops it would run, and whether its program is cached.
 pub(crate) fn would() -> (usize, bool) {
-    let mut g = graph();
-    let roots = g.barrier_roots();
+    let roots = graph().barrier_roots();
     if roots.is_empty() {
         return (0, true);
     }
-    let cut = g.cut(roots, Scope::Barrier);
-    g.let_go(&cut);
+    let cut = graph().cut(roots, Scope::Barrier);
     (cut.nodes.len(), cache::contains(&cut.key))
 }
 
 type Ran = Result<(Vec<Arc<DeviceData>>, SyncEvent)>;
 
-/// Cuts, finds or compiles the program, runs it. The caller lets the cut go.
+/// Cuts, finds or compiles the program, runs it.
 fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cut, Ran) {
-    let mut cut = graph().cut(roots, scope);
-    if let Some(p) = cache::look_up(&cut.key) {
+    let hit = |cut: &Cut| {
+        let program = cache::look_up(&cut.key)?;
         metrics::CACHED_COMPILE.add(1);
-        let ran = run(&cut, &p, (Duration::ZERO, Duration::ZERO), cause, at);
+        Some(run(cut, &program, (Duration::ZERO, Duration::ZERO), cause, at))
+    };
+    let mut cut = graph().cut(roots, scope);
+    if let Some(ran) = hit(&cut) {
         return (cut, ran);
     }
     let mut missed = miss(&cut, cause, at);
     if heal(&mut missed) {
         // The same graph with the changing attributes as parameters is another program, which may be there already.
-        let roots = cut.roots.clone();
-        let healed = graph().cut(roots, scope);
-        graph().let_go(&cut);
+        let healed = graph().cut(cut.roots.clone(), scope);
         cut = healed;
-        if let Some(p) = cache::look_up(&cut.key) {
-            metrics::CACHED_COMPILE.add(1);
-            let ran = run(&cut, &p, (Duration::ZERO, Duration::ZERO), cause, at);
+        if let Some(ran) = hit(&cut) {
             return (cut, ran);
         }
         missed = Missed { why: missed.why, ..miss(&cut, cause, at) };
@@ -259,9 +255,7 @@ fn inspect<R>(roots: Vec<NodeId>, look: impl FnOnce(&Cut) -> R) -> Option<R> {
         }
         g.cut(roots, Scope::Read)
     };
-    let seen = look(&cut);
-    graph().let_go(&cut);
-    Some(seen)
+    Some(look(&cut))
 }
 
 /// The StableHLO text of the program that would compute these nodes.
@@ -284,7 +278,6 @@ pub(crate) fn lowered_step(mut roots: Vec<NodeId>) -> Option<(String, Vec<Mark>)
         g.cut(roots, Scope::Barrier)
     };
     let Lowered { text, marks, .. } = lower(&cut);
-    graph().let_go(&cut);
     Some((text, marks))
 }
 
