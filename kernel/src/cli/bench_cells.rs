@@ -18,10 +18,22 @@ const CELLS: &[(&str, &str)] = &[
     ("collect", "words.iter().map(|w| w.len() + {i}).collect::<Vec<_>>()"),
 ];
 const SETUP: &str = "let a = 1; let words = vec![String::from(\"one\"), String::from(\"three\")];";
+/// Cells that make the compiler generate much code for other crates' types.
+const WITH_CRATES: &[(&str, &str)] = &[
+    (
+        "serde_json",
+        "let v{i} = json!({\"name\": \"x\", \"age\": {i}, \"tags\": [\"a\", \"b\"]}); \
+         let p{i}: P = serde_json::from_value(v{i}).unwrap(); println!(\"{}\", serde_json::to_string_pretty(&p{i}).unwrap());",
+    ),
+    ("ndarray", "let m{i} = array![[1.0, 2.0], [3.0, {i}.5]]; println!(\"{}\", m{i}.dot(&m{i}) + &m{i}.t());"),
+];
+const CRATES: &str = ":dep serde = { version = \"1\", features = [\"derive\"] }\n:dep serde_json = \"1\"\n:dep ndarray = \"0.16\"\n\
+    use serde::{Serialize, Deserialize}; use serde_json::json; use ndarray::array;\n\
+    #[derive(Serialize, Deserialize)] struct P { name: String, age: u64, tags: Vec<String> }";
 const KEY: &str = "bench";
 /// The next cell's compiler has its time to start while a person types.
 const PAUSE: Duration = Duration::from_millis(150);
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Measures and prints; the error is for the user.
 pub fn run(as_json: bool, rounds: usize) -> Result<(), String> {
@@ -35,7 +47,36 @@ pub fn run(as_json: bool, rounds: usize) -> Result<(), String> {
         kernel.execute(SETUP)?;
     }
     let ops = format!("let mut x = Tensor::ones([8, 8]); {}", "x = (&x * {i}.5).tanh(); ".repeat(30));
-    let cells = CELLS.iter().copied().chain([("60 ops", ops.as_str())]);
+    let cells: Vec<(&str, &str)> = CELLS.iter().copied().chain([("60 ops", ops.as_str())]).collect();
+    let mut measured = measure(&mut kernels, &cells, rounds)?;
+    kernels[0].execute("x")?;
+    std::thread::park_timeout(PAUSE);
+    let memory: Vec<[Value; 2]> = kernels.iter().map(Kernel::memory).collect();
+    let built: Result<Vec<f64>, String> = kernels.iter_mut().map(|k| k.execute(CRATES)).collect();
+    match built {
+        Ok(_) => {
+            let more = measure(&mut kernels, WITH_CRATES, rounds)?;
+            measured.iter_mut().zip(more).for_each(|(m, more)| m.extend(more));
+        }
+        Err(why) => eprintln!("left out, cells that use crates: {why}"),
+    }
+    let mut report = serde_json::Map::new();
+    for ((kernel, cells), [pss, anonymous]) in kernels.iter().zip(measured).zip(memory) {
+        let value = json!({ "start_ms": kernel.start_ms, "pss_mb": pss, "anonymous_mb": anonymous, "cells": cells });
+        report.insert(kernel.name.to_owned(), value);
+    }
+    drop(kernels);
+    report["xlazy"]["first_tensor_ms"] = first_tensor(&exe)?.into();
+    if as_json {
+        super::say(&Value::Object(report).to_string());
+    } else {
+        print_table(&report);
+    }
+    Ok(())
+}
+
+/// For each kernel, how long each cell takes the first and the second time.
+fn measure(kernels: &mut [Kernel], cells: &[(&str, &str)], rounds: usize) -> Result<Vec<Vec<Value>>, String> {
     let mut measured: Vec<Vec<Value>> = kernels.iter().map(|_| Vec::new()).collect();
     for (name, code) in cells {
         let mut times: Vec<[Vec<f64>; 2]> = kernels.iter().map(|_| Default::default()).collect();
@@ -43,7 +84,7 @@ pub fn run(as_json: bool, rounds: usize) -> Result<(), String> {
             // Never the same number again, not even in the next measurement: the cell cache outlives it.
             let code = code.replace("{i}", &(std::process::id() as usize % 100_000 * 100 + round).to_string());
             for (kernel, times) in kernels.iter_mut().zip(&mut times) {
-                if name == "60 ops" && kernel.name != "xlazy" {
+                if *name == "60 ops" && kernel.name != "xlazy" {
                     continue;
                 }
                 for times in times {
@@ -58,17 +99,15 @@ pub fn run(as_json: bool, rounds: usize) -> Result<(), String> {
             }
         }
     }
-    let mut report = serde_json::Map::new();
-    for (kernel, cells) in kernels.iter().zip(measured) {
-        let value = json!({ "start_ms": kernel.start_ms, "pss_mb": kernel.memory(), "cells": cells });
-        report.insert(kernel.name.to_owned(), value);
-    }
-    if as_json {
-        super::say(&Value::Object(report).to_string());
-    } else {
-        print_table(&report);
-    }
-    Ok(())
+    Ok(measured)
+}
+
+/// Milliseconds from starting a kernel until it has shown a tensor.
+fn first_tensor(exe: &Path) -> Result<u64, String> {
+    let begin = Instant::now();
+    let mut kernel = Kernel::start("xlazy", exe, &["kernel"])?;
+    kernel.execute(&format!("Tensor::ones([2, 2]) * {}.5", std::process::id()))?;
+    Ok(begin.elapsed().as_millis() as u64)
 }
 
 fn summary(times: &mut [f64]) -> Value {
@@ -79,7 +118,11 @@ fn summary(times: &mut [f64]) -> Value {
 
 fn print_table(report: &serde_json::Map<String, Value>) {
     for (name, kernel) in report {
-        super::say(&format!("{name}: kernel_info after {} ms; PSS {} MB", kernel["start_ms"], kernel["pss_mb"]));
+        let (start, pss, anonymous) = (&kernel["start_ms"], &kernel["pss_mb"], &kernel["anonymous_mb"]);
+        super::say(&format!("{name}: kernel_info after {start} ms; PSS {pss} MB, of it anonymous {anonymous} MB"));
+        if let Some(ms) = kernel["first_tensor_ms"].as_u64() {
+            super::say(&format!("  first tensor shown {ms} ms after the start"));
+        }
         for cell in kernel["cells"].as_array().into_iter().flatten() {
             let (new, again) = (&cell["new"], &cell["again"]);
             super::say(&format!(
@@ -194,20 +237,23 @@ impl Kernel {
         Ok(ms)
     }
 
-    /// PSS in MB by process: the kernel, what it started, the waiting compiler.
-    fn memory(&self) -> Value {
-        let mut out = serde_json::Map::new();
+    /// MB by process (the kernel, what it started, the waiting compiler): PSS, and what of it is no copy of a file, so that
+    /// nobody else can have it.
+    fn memory(&self) -> [Value; 2] {
+        let mut out: [serde_json::Map<String, Value>; 2] = Default::default();
         let mut add = |pid: u32| {
             let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
-            let pss = rollup
-                .lines()
-                .find_map(|l| l.strip_prefix("Pss:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
-            out.insert(name.trim().to_owned(), (pss.unwrap_or(0) / 1024).into());
+            for (key, out) in ["Pss:", "Anonymous:"].into_iter().zip(&mut out) {
+                let kb = rollup
+                    .lines()
+                    .find_map(|l| l.strip_prefix(key)?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+                out.insert(name.trim().to_owned(), (kb.unwrap_or(0) / 1024).into());
+            }
         };
         add(self.child.id());
         children(self.child.id()).into_iter().for_each(&mut add);
-        Value::Object(out)
+        out.map(Value::Object)
     }
 }
 

@@ -454,7 +454,10 @@ fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<L
             Some(written)
         });
         match named {
-            Named::Type(written_type) => out.push(Loaded { name: var.name.clone(), written_type, adopt }),
+            Named::Type(written_type) => {
+                let handle = var.handle && !adopt;
+                out.push(Loaded { name: var.name.clone(), written_type, adopt, handle });
+            }
             // Declared again here, or meant as something else: rustc will tell if it is missed.
             Named::Refused(_) if defs.item(&var.name).is_some() => {}
             Named::Refused(_) => {}

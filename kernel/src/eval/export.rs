@@ -1,6 +1,6 @@
 //! A notebook as one program: `main.rs` with the cells' code in order, and what its Cargo.toml must name.
 use super::deps;
-use super::generate::SHOW;
+use super::generate::SHOW_EVCXR;
 use super::groups::{Definitions, Group};
 use super::source::CellText;
 use super::split::{self, Parsed, Segment};
@@ -105,9 +105,9 @@ fn body(cell: &Arc<CellText>, range: Range<usize>, parsed: &Parsed) -> String {
         .collect();
     if let Some(t) = &parsed.trailing {
         let first = edits.partition_point(|e| e.0.start < t.start);
-        edits.insert(first, (t.start..t.start, SHOW.0.to_owned()));
+        edits.insert(first, (t.start..t.start, SHOW_EVCXR.0.to_owned()));
         let last = edits.partition_point(|e| e.0.start <= t.end);
-        edits.insert(last, (t.end..t.end, SHOW.1.to_owned()));
+        edits.insert(last, (t.end..t.end, SHOW_EVCXR.1.to_owned()));
     }
     let mut out = String::new();
     let mut from = range.start;

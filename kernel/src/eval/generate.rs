@@ -15,6 +15,8 @@ pub struct Loaded {
     pub written_type: String,
     /// Its type was compiled again from the same definition since it was stored.
     pub adopt: bool,
+    /// Of a type that is a handle for sure: no dispatch is needed, which the compiler would have to do.
+    pub handle: bool,
 }
 
 /// What was learned from rustc's answer to an earlier try.
@@ -147,7 +149,11 @@ pub fn cell(
     }
     for v in loaded {
         let (name, ty) = (&v.name, &plan.written_type(v));
-        let text = format!(" let mut {name}: {ty} = (&&&xlazy_rt::Of::<{ty}>::TYPE).load(\"{name}\", {});", v.adopt);
+        let load = match v.handle {
+            true => format!("<{ty} as xlazy_rt::Handle>::load"),
+            false => format!("(&&&xlazy_rt::Of::<{ty}>::TYPE).load"),
+        };
+        let text = format!(" let mut {name}: {ty} = {load}(\"{name}\", {});", v.adopt);
         out.generated(Tag::Load(name.clone()), &text);
     }
     let (stop, catch) = if plan.debug_errors { ("StopDebug", "catch_debug") } else { ("Stop", "catch") };
@@ -160,7 +166,7 @@ pub fn cell(
     };
     out.plain(&format!(" {start}|| -> ::core::result::Result<(), xlazy_rt::{stop}> {{"));
     out.plain(&blank_lines_before(cell, &range));
-    out.user(cell, range.clone(), &statement_edits(cell, parsed));
+    out.user(cell, range.clone(), &statement_edits(cell, parsed, defs));
     out.plain("\n;");
     for b in parsed.bindings.iter().filter(|b| !plan.spent.contains(&b.name)) {
         out.generated(Tag::Keep(b.name.clone()), &keep(b, plan));
@@ -180,7 +186,11 @@ pub fn cell(
         let name = &v.name;
         let shadowed = parsed.bindings.iter().any(|b| b.name == *name);
         let only = if shadowed { "if !xlazy_done " } else { "" };
-        let text = format!(" {only}{{ (&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name}); }}");
+        let keep = match v.handle {
+            true => format!("xlazy_rt::Handle::keep({name}, \"{name}\")"),
+            false => format!("(&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name})"),
+        };
+        let text = format!(" {only}{{ {keep}; }}");
         out.generated(Tag::Restore(name.clone()), &text);
     }
     out.plain(" }\n");
@@ -238,29 +248,46 @@ fn prologue(
     }
 }
 
-fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed) -> Vec<Edit> {
+fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions) -> Vec<Edit> {
     let mut edits = parsed.edits.clone();
     let mut blank = parsed.inner_attributes.clone();
     blank.extend(parsed.items.iter().map(|i| i.range.clone()));
     edits.extend(blank.into_iter().map(|range| Edit { text: blanked(&cell.text[range.clone()]), range }));
     edits.sort_by_key(|e| e.range.start);
     if let Some(t) = &parsed.trailing {
+        let (before, after) = show(cell, defs);
         // Around everything else that is inserted at the same places.
         let first = edits.partition_point(|e| e.range.start < t.start);
-        edits.insert(first, Edit::insert(t.start, SHOW.0));
+        edits.insert(first, Edit::insert(t.start, before));
         let last = edits.partition_point(|e| e.range.start <= t.end);
-        edits.insert(last, Edit::insert(t.end, SHOW.1));
+        edits.insert(last, Edit::insert(t.end, after));
     }
     edits
 }
 
-/// Shows the last expression: see `ShowRich` and its siblings in the runtime.
-pub const SHOW: (&str, &str) = (
+/// Shows the last expression: see `ShowKnown` and its siblings in the runtime.
+const SHOW: (&str, &str) = (
     "{ let xlazy_value = &(",
-    "); use xlazy_rt::{ShowRich as _, ShowPlain as _, ShowDebug as _, ShowOpaque as _, NoEvcxr as _}; \
-     if !(&&xlazy_rt::Show(xlazy_value)).show_rich() && xlazy_rt::evcxr_is_absent(&xlazy_value.evcxr_display()) { \
-     (&&xlazy_rt::Show(xlazy_value)).show_text(); } }",
+    "); use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowDebug as _, ShowOpaque as _}; \
+     (&&&&xlazy_rt::Show(xlazy_value)).show(); }",
 );
+
+/// The same where the value's type may have an `evcxr_display`.
+pub const SHOW_EVCXR: (&str, &str) = (
+    SHOW.0,
+    "); use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowPlain as _, ShowDebug as _, ShowOpaque as _, NoEvcxr as _}; \
+     if (&&&xlazy_rt::Show(xlazy_value)).is_rich() || xlazy_rt::evcxr_is_absent(&xlazy_value.evcxr_display()) { \
+     (&&&&xlazy_rt::Show(xlazy_value)).show(); } }",
+);
+
+/// Asking for an `evcxr_display` takes the compiler a few milliseconds, and most sessions have none.
+fn show(cell: &CellText, defs: &Definitions) -> (&'static str, &'static str) {
+    const METHOD: &str = "evcxr_display";
+    let named = defs.items().any(|(_, i)| i.mentions.contains(METHOD))
+        || defs.macros.iter().any(|m| m.mentions.contains(METHOD))
+        || cell.text.contains(METHOD);
+    if named || defs.deps.is_some() { SHOW_EVCXR } else { SHOW }
+}
 
 fn keep(b: &Binding, plan: &Plan) -> String {
     let name = &b.name;

@@ -76,9 +76,10 @@ pub fn file_name(id: &str) -> String {
 
 pub const FILE_PREFIX: &str = "xlazy-cell-";
 
-/// What every compile is told.
+/// What every compile is told. Nothing about codegen units: rustc then makes one of a small cell, and of a large one as
+/// many as keep all cores busy.
 pub const FLAGS: &[&str] =
-    &["--edition=2024", "-Cprefer-dynamic", "-Cdebuginfo=0", "-Ccodegen-units=1", "--error-format=json", "-Awarnings"];
+    &["--edition=2024", "-Cprefer-dynamic", "-Cdebuginfo=0", "--error-format=json", "-Awarnings"];
 
 /// Starts rustc for a source yet to come.
 pub fn start(install: &Installation, dir: &Path, id: String, needs: &Needs) -> std::io::Result<Warm> {

@@ -3,14 +3,14 @@ mod link;
 mod outcome;
 pub mod rt;
 mod show;
-mod store;
+pub(crate) mod store;
 mod streams;
 mod wait;
 pub mod worker;
 
 pub use show::{clear_output, display, display_with_id, update_display};
-pub(crate) use store::tensors;
 pub use store::{Handle, peek};
+pub(crate) use store::{compiled_once, tensors};
 pub use streams::{input, input_password, sleep};
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -8,8 +8,8 @@ use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 
 pub use super::outcome::{Stop, StopDebug, catch, catch_debug};
-pub use super::show::{NoEvcxr, Show, ShowDebug, ShowOpaque, ShowPlain, ShowRich, evcxr_is_absent};
-pub use super::store::forget;
+pub use super::show::{NoEvcxr, Show, ShowDebug, ShowKnown, ShowOpaque, ShowPlain, ShowRich, evcxr_is_absent};
+pub use super::store::{Handle, forget};
 pub use super::streams::{print_line, print_text};
 pub use super::wait::block_on;
 pub use crate::sys::check_interrupt as check;

@@ -41,47 +41,63 @@ fn result(bundle: Bundle) {
     link::send(&Tell::Result(bundle));
 }
 
-/// A value to be shown; the traits below choose how, by autoref: `Rich`, else `evcxr_display`, else `Debug`, else its
-/// type's name. One compile, no second try.
+/// A value to be shown; the traits below choose how, by autoref: what is compiled here already, else `Rich`, else `Debug`,
+/// else its type's name. One compile, no second try. Where a type may have an `evcxr_display`, it is asked between `Rich`
+/// and `Debug`.
 #[doc(hidden)]
 pub struct Show<'a, T: ?Sized>(pub &'a T);
 
 #[doc(hidden)]
-pub trait ShowRich {
-    /// Shows a rich value; false when it is not one.
-    fn show_rich(&self) -> bool;
+pub trait ShowKnown {
+    fn show(&self);
 }
-impl<T: Rich + ?Sized> ShowRich for &Show<'_, T> {
-    fn show_rich(&self) -> bool {
-        result(self.0.rich());
+macro_rules! known {
+    ($($t:ty)*) => {$(
+        impl ShowKnown for &&&Show<'_, $t> {
+            #[inline(never)]
+            fn show(&self) {
+                show_debug(&self.0, std::any::type_name::<$t>());
+            }
+        }
+    )*};
+}
+known!(() i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char String &str str);
+
+#[doc(hidden)]
+pub trait ShowRich {
+    fn show(&self);
+    fn is_rich(&self) -> bool {
         true
+    }
+}
+impl<T: Rich + ?Sized> ShowRich for &&Show<'_, T> {
+    fn show(&self) {
+        result(self.0.rich());
     }
 }
 #[doc(hidden)]
 pub trait ShowPlain {
-    fn show_rich(&self) -> bool;
-}
-impl<T: ?Sized> ShowPlain for Show<'_, T> {
-    fn show_rich(&self) -> bool {
+    fn is_rich(&self) -> bool {
         false
     }
 }
+impl<T: ?Sized> ShowPlain for Show<'_, T> {}
 
 #[doc(hidden)]
 pub trait ShowDebug {
-    fn show_text(&self);
+    fn show(&self);
 }
 impl<T: Debug + ?Sized> ShowDebug for &Show<'_, T> {
-    fn show_text(&self) {
+    fn show(&self) {
         show_debug(&self.0, std::any::type_name::<T>());
     }
 }
 #[doc(hidden)]
 pub trait ShowOpaque {
-    fn show_text(&self);
+    fn show(&self);
 }
 impl<T: ?Sized> ShowOpaque for Show<'_, T> {
-    fn show_text(&self) {
+    fn show(&self) {
         show_name(std::any::type_name::<T>());
     }
 }

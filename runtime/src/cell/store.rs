@@ -25,22 +25,30 @@ pub trait Handle: Clone + 'static {
     }
 }
 
-/// Handles whose code is compiled here, once, rather than in every cell that mentions one.
+/// In an `impl Handle`: its code is compiled here, once, rather than in every cell that mentions such a variable.
+macro_rules! compiled_once {
+    () => {
+        #[inline(never)]
+        fn load(name: &str, adopt: bool) -> Self {
+            $crate::cell::store::copy(name, adopt)
+        }
+        #[inline(never)]
+        fn keep(self, name: &str) {
+            let summary = $crate::cell::Handle::summary(&self);
+            let type_name = std::any::type_name::<Self>();
+            $crate::cell::store::put_handle(name, Box::new(self), type_name, summary);
+        }
+    };
+}
+pub(crate) use compiled_once;
+
 macro_rules! handles {
     ($($t:ty)*) => {$(
         impl Handle for $t {
             fn summary(&self) -> String {
                 short(self)
             }
-            #[inline(never)]
-            fn load(name: &str, adopt: bool) -> Self {
-                copy(name, adopt)
-            }
-            #[inline(never)]
-            fn keep(self, name: &str) {
-                let summary = self.summary();
-                put_handle(name, Box::new(self), type_name::<Self>(), summary);
-            }
+            compiled_once!();
         }
     )*};
 }
@@ -124,7 +132,7 @@ fn put_back(name: &str, value: Box<dyn Any>) {
     });
 }
 
-pub(super) fn copy<T: Clone + 'static>(name: &str, adopt: bool) -> T {
+pub(crate) fn copy<T: Clone + 'static>(name: &str, adopt: bool) -> T {
     // The value is out of the store while user code (`clone`) looks at it, which may itself ask the store.
     let value = take_as(name, TypeId::of::<T>(), type_name::<T>(), adopt.then(Layout::new::<T>));
     let copy = crate::sys::unboxed_ref::<T>(&*value).clone();

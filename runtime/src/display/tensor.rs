@@ -283,6 +283,7 @@ impl crate::cell::Handle for Tensor {
         };
         format!("{}, {state}", n.ty)
     }
+    crate::cell::compiled_once!();
 }
 
 /// The whole value on the host as f64, row-major, of a picture or the like.

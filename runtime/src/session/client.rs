@@ -3,6 +3,7 @@ use crate::platform::{PLATFORMS, Platform};
 use crate::{Error, Result};
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use xlazy_pjrt::{Client, Device, Plugin};
 
 /// The client and what is asked of it all the time.
@@ -69,6 +70,15 @@ pub fn probe(library: &Path) -> Result<String> {
         devices.len(),
         if devices.len() == 1 { "" } else { "s" }
     ))
+}
+
+/// Gives the pages back that loading the plugin and compiling the first program took, once there is one.
+pub(crate) fn release_what_loading_took() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if super::cache::last_program().is_some() && !DONE.swap(true, Ordering::Relaxed) {
+        // Beside the next cell.
+        let _ = std::thread::Builder::new().name("release".into()).spawn(crate::sys::release_library_pages);
+    }
 }
 
 /// The name of the device that tensors live on, if something has run already.
