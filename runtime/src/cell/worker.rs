@@ -111,7 +111,6 @@ fn run(cell: &RunCell) {
     // Before it is told: a question that comes after the end belongs to the cell thread again.
     CELLS.fetch_sub(1, Ordering::SeqCst);
     link::send(&Tell::Done { run: cell.run, outcome, vars: store::list(), lost });
-    crate::session::release_what_loading_took();
 }
 
 fn call(name: &str, args: &str) -> Result<Bundle, Fault> {

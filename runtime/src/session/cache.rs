@@ -108,6 +108,7 @@ pub(crate) fn insert(program: Program) -> Arc<Program> {
         c.evicted.remove(&program.key.hash);
         c.shrink();
     });
+    super::client::release_what_loading_took();
     program
 }
 

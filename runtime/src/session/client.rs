@@ -72,11 +72,11 @@ pub fn probe(library: &Path) -> Result<String> {
     ))
 }
 
-/// Gives the pages back that loading the plugin and compiling the first program took, once there is one.
-pub(crate) fn release_what_loading_took() {
+/// Gives the pages back that loading the plugin and compiling a program took, after the first program.
+pub(super) fn release_what_loading_took() {
     static DONE: AtomicBool = AtomicBool::new(false);
-    if super::cache::last_program().is_some() && !DONE.swap(true, Ordering::Relaxed) {
-        // Beside the next cell.
+    if !DONE.swap(true, Ordering::Relaxed) {
+        // Beside the program's run, which needs few of them.
         let _ = std::thread::Builder::new().name("release".into()).spawn(crate::sys::release_library_pages);
     }
 }

@@ -7,7 +7,7 @@ mod transfer;
 pub use cache::set_cache_capacity;
 pub(crate) use cache::{Program, last_program, optimized_text};
 pub use client::{device_name, preload, probe};
-pub(crate) use client::{opened, release_what_loading_took, session};
+pub(crate) use client::{opened, session};
 pub(crate) use run::{barrier, begin_cell, compiled, lowered, lowered_step, read, would};
 pub(crate) use transfer::{download, upload};
 
