@@ -3,33 +3,47 @@
 //! With XLAZY_BLESS=1 the blocks are rewritten to what the cells do; read the difference before you keep it.
 mod eval_support;
 
-use eval_support::{cells_dir, engine, plain, run};
+use eval_support::{cells_dir, engine, plain, run_watched};
 use xlazy_kernel::engine::Reply;
 
 macro_rules! files {
-    ($($name:ident)*) => {
-        const FILES: &[&str] = &[$(stringify!($name)),*];
+    ($list:ident, $folder:literal, $($name:ident)*) => {
+        const $list: &[&str] = &[$(stringify!($name)),*];
         $(
             #[test]
             fn $name() {
-                check(stringify!($name));
+                check(concat!($folder, stringify!($name)));
             }
         )*
     };
 }
 
-files!(values items impls macros_and_uses moves panics_and_errors compile_errors display output closures threads dependencies locations);
+files!(FILES, "", values items impls macros_and_uses moves panics_and_errors compile_errors display output closures threads dependencies locations);
+
+// Recompilations of torch_xla's users: here the compilations of each cell are part of what it shows.
+files!(SCENARIOS, "scenarios/",
+    s01_last_short_batch s03_dtype_change s04_loop_counter_baked s05_special_scalars_0_1 s06_lr_schedule
+    s07_momentum_second_step s08_print_loss_in_step s09_item_in_condition s13_masked_select_nonzero s15_dropout_no_barrier
+    s18_alternating_tiny_cache s20_equal_scalars_dedup s21_rerun_cell_x_plus_1 s22_read_one_of_several s28_model_surgery
+    s30_negative_controls
+    m01_sequence_lengths m02_eval_batch m03_labels_become_floats m04_numbers_of_the_program m05_moving_slice
+    m06_loop_count m07_while_a_value m08_train_and_eval m09_gradient_accumulation m10_frozen_layer
+    m11_one_tensor_twice m12_a_kept_value m13_precision m14_momentum_by_hand m15_assert_in_the_step
+    m16_losses_are_kept m17_an_edited_cell m18_one_result_more
+);
 
 #[test]
 fn every_file_is_run() {
-    let mut found: Vec<String> = std::fs::read_dir(cells_dir())
-        .expect("tests/cells")
-        .filter_map(|e| Some(e.ok()?.file_name().to_str()?.strip_suffix(".md")?.to_owned()))
-        .collect();
-    found.sort();
-    let mut listed = FILES.to_vec();
-    listed.sort();
-    assert_eq!(found, listed);
+    for (folder, listed) in [(cells_dir(), FILES), (cells_dir().join("scenarios"), SCENARIOS)] {
+        let mut found: Vec<String> = std::fs::read_dir(folder)
+            .expect("a folder of cells")
+            .filter_map(|e| Some(e.ok()?.file_name().to_str()?.strip_suffix(".md")?.to_owned()))
+            .collect();
+        found.sort();
+        let mut listed = listed.to_vec();
+        listed.sort();
+        assert_eq!(found, listed);
+    }
 }
 
 /// One cell and the blocks around it.
@@ -50,7 +64,10 @@ fn check(name: &str) {
     let mut wrong = Vec::new();
     let mut blessed = String::new();
     for (i, block) in blocks.iter().enumerate() {
-        let (output, reply) = run(&engine, i as u64 + 1, &block.code);
+        let (mut output, reply, compiled) = run_watched(&engine, i as u64 + 1, &block.code);
+        if name.starts_with("scenarios/") {
+            output += &compiled;
+        }
         let error = match &reply {
             Reply::Ok => String::new(),
             Reply::Error(failure) => plain(failure),

@@ -53,9 +53,11 @@ fn metrics_report(args: &str) -> Result<Bundle> {
     }
 }
 
-/// `FILE CELL [LINE:CELL:LINE …]`: locations in this source file belong to that cell, and from those lines on to others.
+/// `FILE CELL [LINE:CELL:LINE …]`: locations in this source file belong to that cell, and from those lines on to others. The
+/// cell's text follows on the next line.
 fn register_cell(args: &str) -> Result<Bundle> {
-    let mut words = args.split_whitespace();
+    let (head, text) = args.split_once('\n').unwrap_or((args, ""));
+    let mut words = head.split_whitespace();
     let file = words.next();
     let cell = words.next().and_then(|c| c.parse().ok());
     let part = |w: &str| {
@@ -64,7 +66,10 @@ fn register_cell(args: &str) -> Result<Bundle> {
     };
     let elsewhere: Option<Vec<_>> = words.map(part).collect();
     match (file, cell, elsewhere) {
-        (Some(file), Some(cell), Some(elsewhere)) => display::place::register_lines(file, cell, &elsewhere),
+        (Some(file), Some(cell), Some(elsewhere)) => {
+            display::place::register_lines(file, cell, &elsewhere);
+            display::place::keep(cell, text);
+        }
         _ => return Err(refused(format!("expected a file, a cell's number and lines, not `{args}`"))),
     }
     Ok(Bundle::default())
@@ -168,6 +173,9 @@ mod tests {
         assert_eq!(super::display::place::location(here), format!("cell 7, line {}", here.line()));
         call("cell", &format!("{} 7 {}:3:5", here.file(), here.line() - 1)).unwrap();
         assert_eq!(super::display::place::location(here), "cell 3, line 6");
+        assert_eq!(super::display::place::quote(here), None);
+        call("cell", &format!("{} 3 {}:3:5\n1\n2\n3\n4\n5\n  six", here.file(), here.line() - 1)).unwrap();
+        assert_eq!(super::display::place::quote(here).as_deref(), Some("six"));
         assert!(call("cell", "file").is_err());
     }
 }

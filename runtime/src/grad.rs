@@ -29,7 +29,7 @@ impl Tensor {
         let seed = self.seed(gradient);
         on_behalf(at, false, || {
             let found = walk(&[(self.clone(), seed)], &[], retain_graph);
-            for (leaf, dx) in found.leaves {
+            for (_, leaf, dx) in found.leaves {
                 let sum = match leaf.grad() {
                     Some(old) => old + dx,
                     None => dx,
@@ -77,8 +77,8 @@ pub fn grad(output: &Tensor, inputs: &[&Tensor]) -> Vec<Option<Tensor>> {
 }
 
 struct Found {
-    /// Leaves that are still alive, with what flows to them.
-    leaves: Vec<(Tensor, Tensor)>,
+    /// Leaves that are still alive, with what flows to them and when the walk met them.
+    leaves: Vec<(Option<usize>, Tensor, Tensor)>,
     /// What flows to the tensors asked for.
     wanted: Vec<Option<Tensor>>,
 }
@@ -95,6 +95,8 @@ fn walk(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) -> Found 
     }
     let wanted_ids: Vec<NodeId> = wanted.iter().map(|t| t.id()).collect();
     let mut found = Found { leaves: Vec::new(), wanted: vec![None; wanted.len()] };
+    // Leaves in the order in which the walk meets them: when they were made differs between a first step and a later one.
+    let mut met: HashMap<NodeId, usize> = HashMap::new();
     let mut visited = Vec::new();
     let mut last = None;
     while let Some((seq, id)) = queue.pop() {
@@ -111,7 +113,7 @@ fn walk(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) -> Found 
             Open::Leaf(owner) => {
                 // A tensor that nobody holds any more needs no gradient.
                 if let Some(inner) = owner.upgrade() {
-                    found.leaves.push((Tensor(inner), dy));
+                    found.leaves.push((met.get(&id).copied(), Tensor(inner), dy));
                 }
             }
             Open::Freed(t) => refuse(
@@ -127,6 +129,8 @@ fn walk(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) -> Found 
                         let x = &cx.inputs[i];
                         let dx = dx.sum_to_shape(&x.shape()).to(x.dtype());
                         queue.push((graph().node(ids[i]).seq, ids[i]));
+                        let turn = met.len();
+                        met.entry(ids[i]).or_insert(turn);
                         add(&mut flowing, ids[i], dx);
                     }
                 }
@@ -144,6 +148,7 @@ fn walk(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) -> Found 
             }
         }
     }
+    found.leaves.sort_by_key(|(turn, ..)| *turn);
     found
 }
 

@@ -2,6 +2,7 @@
 // A cell names the types of variables by the path that `type_name` gives: a module with public types is public, if
 // hidden from the documentation where its types are exported above.
 pub mod aot;
+pub mod backends;
 pub mod bench;
 mod calls;
 pub mod cell;
@@ -21,6 +22,7 @@ mod ops;
 pub mod optim;
 mod platform;
 pub mod prelude;
+mod rng;
 mod session;
 #[doc(hidden)]
 pub mod shape;

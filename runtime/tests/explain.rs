@@ -233,8 +233,14 @@ fn s22_reading_one_of_several() {
     let read = line!() - 3;
     explained(&during(one), Class::EarlyRead, &[read], "behind `sync()`");
     assert_eq!(during(one).len(), 0);
+    // A barrier for one of them alone is the program of the read.
     let c = during(|| {
         let _b = step().1;
+        sync();
+    });
+    assert_eq!(c.len(), 0);
+    let c = during(|| {
+        let _a = step().0;
         sync();
     });
     let last = line!() - 3;

@@ -65,7 +65,7 @@ struct State {
     vars: Vec<Var>,
     /// What became of variables that are no longer there.
     gone: HashMap<String, String>,
-    /// Source files of definitions, and the cells and lines they belong to, as the runtime is told.
+    /// Source files of definitions, the cells and lines they belong to, and the cell's text, as the runtime is told.
     registered: Vec<String>,
     /// Of cells that do not say otherwise.
     opt_level: u8,
@@ -331,7 +331,7 @@ impl State {
             let source = self.compiler.source(file);
             let elsewhere = source.iter().flat_map(|s| s.elsewhere(mode.cell));
             let lines: String = elsewhere.map(|(here, cell, there)| format!(" {here}:{cell}:{there}")).collect();
-            let known = format!("{file} {}{lines}", mode.cell);
+            let known = format!("{file} {}{lines}\n{}", mode.cell, cell.text);
             let _ = self.call("cell", &known);
             self.registered.push(known);
         }
@@ -344,6 +344,8 @@ impl State {
             object: object.to_string_lossy().into_owned(),
             symbol: generate::ENTRY.into(),
             file: ready.file.clone(),
+            text: cell.text.clone(),
+            lead: self.compiler.source(&ready.file).map_or(0, |s| s.lead()),
         };
         shared.running_pid.store(self.session.pid(), Ordering::SeqCst);
         self.session.ask(&Ask::Run(run));

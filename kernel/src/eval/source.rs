@@ -147,6 +147,14 @@ impl Source {
         same_line.then_some(found)
     }
 
+    /// Characters of generated text before the user's on the first line.
+    pub fn lead(&self) -> u32 {
+        let user = |p: &&Piece| matches!(p.origin, Origin::User { .. });
+        let at = self.pieces.iter().find(user).map_or(0, |p| p.at);
+        let before = &self.text[..at];
+        if before.contains('\n') { 0 } else { before.chars().count() as u32 }
+    }
+
     /// Where text of other cells begins: the line here, the cell, the line there.
     pub fn elsewhere(&self, cell: u64) -> Vec<(u32, u64, u32)> {
         let piece = |p: &Piece| match &p.origin {

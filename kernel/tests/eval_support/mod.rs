@@ -74,10 +74,34 @@ pub fn transcript(event: Event, out: &mut String) {
 /// Runs a cell; its transcript and how it ended.
 #[allow(dead_code)]
 pub fn run(engine: &RustEngine, cell: u64, code: &str) -> (String, Reply) {
-    let request = Request { code: code.into(), cell, store_history: true, allow_stdin: true, silent: false };
-    let mut out = String::new();
-    let reply = engine.execute(&request, &mut |event| transcript(event, &mut out));
+    let (out, reply, _) = run_watched(engine, cell, code);
     (out, reply)
+}
+
+/// As [`run`], and what the cell compiled: a line for each program, with the reason.
+#[allow(dead_code)]
+pub fn run_watched(engine: &RustEngine, cell: u64, code: &str) -> (String, Reply, String) {
+    let request = Request { code: code.into(), cell, store_history: true, allow_stdin: true, silent: false };
+    let (mut out, mut compiled) = (String::new(), String::new());
+    let reply = engine.execute(&request, &mut |event| match &event {
+        Event::Insight { kind, json } if kind == "cell" => compiled.push_str(&compilations(json)),
+        _ => transcript(event, &mut out),
+    });
+    if !out.is_empty() && !out.ends_with('\n') {
+        out.push('\n');
+    }
+    (out, reply, compiled)
+}
+
+fn compilations(json: &str) -> String {
+    let cell: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    let sentence = |c: &serde_json::Value| c["sentence"].as_str().expect("a sentence").to_owned();
+    let all: Vec<String> = cell["compilations"].as_array().expect("a list").iter().map(sentence).collect();
+    match (cell["syncs"].as_u64(), all.is_empty()) {
+        (Some(0), true) => "[nothing ran]\n".into(),
+        (_, true) => "[compiled nothing]\n".into(),
+        _ => all.iter().map(|s| format!("[compiled] {s}\n")).collect(),
+    }
 }
 
 /// The failure's traceback as one text without colours.

@@ -42,6 +42,10 @@ pub struct RunCell {
     pub symbol: String,
     /// The source file name that the cell's locations carry, to be shown as this cell.
     pub file: String,
+    /// The cell as the user wrote it, for reports that quote its lines; columns of the file's first line are this much
+    /// greater.
+    pub text: String,
+    pub lead: u32,
 }
 
 /// Kernel → session.
@@ -148,6 +152,8 @@ impl Frame for Ask {
                 w.str(&c.object);
                 w.str(&c.symbol);
                 w.str(&c.file);
+                w.str(&c.text);
+                w.u32(c.lead);
             }
             Ask::Call { id, name, args } => {
                 w.u8(1);
@@ -169,7 +175,9 @@ impl Frame for Ask {
         let mut r = Reader(body);
         Ok(match r.u8()? {
             0 => {
-                Ask::Run(RunCell { run: r.u64()?, cell: r.u64()?, object: r.str()?, symbol: r.str()?, file: r.str()? })
+                let (run, cell) = (r.u64()?, r.u64()?);
+                let (object, symbol) = (r.str()?, r.str()?);
+                Ask::Run(RunCell { run, cell, object, symbol, file: r.str()?, text: r.str()?, lead: r.u32()? })
             }
             1 => Ask::Call { id: r.u64()?, name: r.str()?, args: r.str()? },
             2 => {
@@ -334,7 +342,15 @@ mod tests {
     fn every_frame_survives_the_way() {
         let fault = Fault { name: "Panic".into(), message: "m".into(), notes: vec!["n".into()], ..Fault::default() };
         round_trip(&[
-            Ask::Run(RunCell { run: 1, cell: 7, object: "o".into(), symbol: "s".into(), file: "f".into() }),
+            Ask::Run(RunCell {
+                run: 1,
+                cell: 7,
+                object: "o".into(),
+                symbol: "s".into(),
+                file: "f".into(),
+                text: "t".into(),
+                lead: 5,
+            }),
             Ask::Call { id: 3, name: "metrics".into(), args: "".into() },
             Ask::Input(Ok("ü".into())),
             Ask::Input(Err("no stdin".into())),

@@ -96,6 +96,8 @@ fn run(cell: &RunCell) {
     sys::clear_interrupt();
     store::set_cell(cell.cell);
     crate::display::place::register(&cell.file, cell.cell);
+    crate::display::place::keep(cell.cell, &cell.text);
+    crate::display::place::shift(&cell.file, cell.lead);
     crate::insight::cell::begin();
     RUNNING.store(true, Ordering::SeqCst);
     let outcome = match sys::load(&cell.object, &cell.symbol) {

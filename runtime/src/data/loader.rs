@@ -1,6 +1,7 @@
 //! Batches from data in host memory.
 use crate::insight::Cause;
 use crate::op::Type;
+use crate::rng::SplitMix;
 use crate::shape::Shape;
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use std::panic::Location;
@@ -192,21 +193,16 @@ impl<const N: usize> DataLoader<N> {
             let epoch = self.epoch.fetch_add(1, Ordering::Relaxed);
             shuffle(&mut order, self.options.seed ^ epoch.wrapping_mul(0xd134_2543_de82_ef95));
         }
-        Batches { loader: self, order, next: 0 }
+        Batches { loader: self, order, next: 0, at: Location::caller() }
     }
 }
 
-/// Fisher and Yates's shuffle, by SplitMix64.
+/// Fisher and Yates's shuffle.
 fn shuffle(order: &mut [usize], seed: u64) {
-    let mut state = seed;
+    let mut rng = SplitMix(seed);
     for i in (1..order.len()).rev() {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
         // The high half of the product is uniform below i + 1 but for a bias of 2^-64 of it.
-        order.swap(i, ((z as u128 * (i as u128 + 1)) >> 64) as usize);
+        order.swap(i, ((rng.next() as u128 * (i as u128 + 1)) >> 64) as usize);
     }
 }
 
@@ -215,6 +211,7 @@ pub struct Batches<'a, const N: usize> {
     loader: &'a DataLoader<N>,
     order: Vec<usize>,
     next: usize,
+    at: &'static Location<'static>,
 }
 
 impl<const N: usize> Iterator for Batches<'_, N> {
@@ -232,10 +229,12 @@ impl<const N: usize> Iterator for Batches<'_, N> {
         let end = (start + self.loader.batch_size).min(self.order.len());
         self.next += 1;
         let (dataset, indices) = (&self.loader.dataset, &self.order[start..end]);
-        match dataset.as_tensors() {
-            Some(tensors) => Some(tensors.batch(indices)),
-            None => Some(on_behalf(Location::caller(), is_grad_enabled(), || dataset.batch(indices))),
-        }
+        let batch = || match dataset.as_tensors() {
+            Some(tensors) => tensors.batch(indices),
+            None => dataset.batch(indices),
+        };
+        // The line that iterates: `next` itself may be called by an adapter of the standard library.
+        Some(on_behalf(self.at, is_grad_enabled(), batch))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

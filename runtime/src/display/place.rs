@@ -1,7 +1,7 @@
 //! Source locations in the user's terms: cell and line.
 use std::collections::HashMap;
 use std::panic::Location;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// For each file, from which line on it is which line of which cell.
 type Files = HashMap<String, Vec<(u32, u64, u32)>>;
@@ -19,6 +19,81 @@ pub(crate) fn register_lines(file: &str, cell: u64, elsewhere: &[(u32, u64, u32)
         let lines = std::iter::once((1, cell, 1)).chain(elsewhere.iter().copied()).collect();
         CELLS.lock().unwrap_or_else(|p| p.into_inner()).get_or_insert_default().insert(file.to_owned(), lines);
     }
+}
+
+/// The cells' texts, by number.
+static TEXTS: Mutex<Option<HashMap<u64, Arc<str>>>> = Mutex::new(None);
+
+/// Keeps a cell's text, so that reports can quote its lines.
+pub(crate) fn keep(cell: u64, text: &str) {
+    if cell > 0 && !text.is_empty() {
+        TEXTS.lock().unwrap_or_else(|p| p.into_inner()).get_or_insert_default().insert(cell, text.into());
+    }
+}
+
+/// How much further right than in the cell columns of a file's first line are.
+static SHIFTS: Mutex<Option<HashMap<String, u32>>> = Mutex::new(None);
+
+pub(crate) fn shift(file: &str, by: u32) {
+    if by > 0 {
+        SHIFTS.lock().unwrap_or_else(|p| p.into_inner()).get_or_insert_default().insert(file.to_owned(), by);
+    }
+}
+
+/// The column in the cell, from 1.
+fn column(at: &Location) -> u32 {
+    let shifts = SHIFTS.lock().unwrap_or_else(|p| p.into_inner());
+    let by = shifts.as_ref().and_then(|s| s.get(at.file()).copied()).filter(|_| at.line() == 1).unwrap_or(0);
+    at.column().saturating_sub(by).max(1)
+}
+
+fn source_line(at: &Location) -> Option<String> {
+    let (cell, line) = find(at)?;
+    let text = TEXTS.lock().unwrap_or_else(|p| p.into_inner()).as_ref()?.get(&cell)?.clone();
+    Some(text.lines().nth(line as usize - 1)?.to_owned())
+}
+
+/// The line of the cell, without its indentation.
+pub(crate) fn quote(at: &Location) -> Option<String> {
+    source_line(at).map(|l| l.trim().to_owned())
+}
+
+/// The line as [`quote`] gives it and the column: what tells lines of edited cells apart.
+pub(crate) fn identity(at: &Location) -> Option<(String, u32)> {
+    quote(at).map(|text| (text, column(at)))
+}
+
+/// The name that the line gives to what is made there: `x` where it reads `let x = …;`.
+pub(crate) fn binding(at: &Location) -> Option<String> {
+    bound(&source_line(at)?, column(at) as usize - 1)
+}
+
+/// The name in `let NAME = CALL;` or `NAME = CALL;`, if it is the last call of CALL that starts at this column.
+fn bound(line: &str, column: usize) -> Option<String> {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let at = line.char_indices().nth(column)?.0;
+    // Only the expression's last call makes the value that gets the name.
+    let name_end = line[at..].find(|c| !word(c) && c != ':')?;
+    let mut depth = 0;
+    let close = line[at + name_end..].starts_with('(').then(|| {
+        line[at + name_end..].find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        })
+    })??;
+    let after = line[at + name_end + close + 1..].trim_start_matches('?').trim();
+    if !(after.starts_with(';') || after.is_empty()) {
+        return None;
+    }
+    let (left, receiver) = line[..at].split_once('=')?;
+    let plain = |c: char| word(c) || ":.&?()[],\"' ".contains(c);
+    let receiver = receiver.trim();
+    if !(receiver.is_empty() || receiver.ends_with('.') && receiver.chars().all(plain)) {
+        return None;
+    }
+    let left = left.trim().trim_start_matches("let ").trim_start().trim_start_matches("mut ");
+    let name = left.split(':').next()?.trim();
+    (!name.is_empty() && name.chars().all(word)).then(|| name.to_owned())
 }
 
 fn find(at: &Location) -> Option<(u64, u32)> {
@@ -44,5 +119,22 @@ pub(crate) fn location(at: &Location) -> String {
         Some((cell, line)) => format!("cell {cell}, line {line}"),
         None if at.file().starts_with("xlazy-cell-") => format!("line {}", at.line()),
         None => format!("{}:{}", at.file().rsplit('/').next().unwrap_or_default(), at.line()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_line_names_what_its_last_call_makes() {
+        let bound = |line: &str, call: &str| super::bound(line, line[..line.find(call).unwrap()].chars().count());
+        assert_eq!(bound("let x = Tensor::ones([2, 3]);", "Tensor").as_deref(), Some("x"));
+        assert_eq!(bound("    let mut ä: Tensor = a.b(1).narrow(0, (i), 10);", "narrow").as_deref(), Some("ä"));
+        assert_eq!(bound("y = x.to(F32)", "to(").as_deref(), Some("y"));
+        assert_eq!(bound("let y = x.narrow(0, i, 10).sum();", "narrow"), None, "another call makes y");
+        assert_eq!(bound("let y = 1.0 + Tensor::ones([2]);", "Tensor"), None, "the sum is y");
+        assert_eq!(bound("let y = f(Tensor::ones([2]));", "Tensor"), None, "an argument");
+        assert_eq!(bound("let (x, y) = pair(2);", "pair"), None);
+        assert_eq!(bound("step(Tensor::ones([2]));", "Tensor"), None);
+        assert_eq!(super::bound("short", 99), None);
     }
 }

@@ -1,4 +1,5 @@
 //! The StableHLO builder that lowerings write through: one method per operation they need, each returns the new value.
+use crate::backends::Precision;
 use crate::dtype::{Category, DType};
 use crate::op::Type;
 use crate::shape::Shape;
@@ -59,10 +60,16 @@ impl Reducer {
 }
 
 /// Writes the body of one program.
-#[derive(Default)]
 pub struct Emit {
     pub(super) text: String,
     pub(super) next: u32,
+    precision: Precision,
+}
+
+impl Emit {
+    pub(super) fn new(precision: Precision) -> Emit {
+        Emit { text: String::new(), next: 0, precision }
+    }
 }
 
 /// `tensor<2x3xf32>`
@@ -403,6 +410,13 @@ impl Emit {
         self.op("reverse", &[x], &format!("{{dimensions = array<i64{}>}}", array(dims)), x.ty.clone())
     }
 
+    /// The attribute of products and convolutions that says how exactly they are computed.
+    pub fn precision_config(&self) -> String {
+        self.precision.stablehlo().map_or(String::new(), |p| {
+            format!(", precision_config = [#stablehlo<precision {p}>, #stablehlo<precision {p}>]")
+        })
+    }
+
     /// Batched matrix product: `batch` dimensions pair up, `contract` ones are summed; the result is batch, left, right.
     pub fn dot_general(&mut self, a: &Val, b: &Val, batch: [&[usize]; 2], contract: [&[usize]; 2]) -> Val {
         let mut shape = Shape::default();
@@ -416,11 +430,12 @@ impl Emit {
         }
         let attributes = format!(
             "{{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [{}], rhs_batching_dimensions = [{}], \
-             lhs_contracting_dimensions = [{}], rhs_contracting_dimensions = [{}]>}}",
+             lhs_contracting_dimensions = [{}], rhs_contracting_dimensions = [{}]>{}}}",
             list(batch[0]),
             list(batch[1]),
             list(contract[0]),
-            list(contract[1])
+            list(contract[1]),
+            self.precision_config()
         );
         self.op("dot_general", &[a, b], &attributes, Type::new(a.dtype(), shape))
     }

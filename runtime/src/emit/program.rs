@@ -1,5 +1,6 @@
 //! A whole program: parameters, the steps in order, the results.
 use super::builder::{Emit, Val, mlir_type};
+use crate::backends::Precision;
 use crate::dtype::DType;
 use crate::ir::{Input, Step};
 use crate::op::{Lower, OpDef, Type};
@@ -68,8 +69,14 @@ pub(crate) struct Mark {
 }
 
 /// The StableHLO text of a cut, and where its parts are from.
-pub(crate) fn program(steps: &[Step], leaves: &[LeafType], params: &Params, roots: &[u32]) -> (String, Vec<Mark>) {
-    let mut e = Emit::default();
+pub(crate) fn program(
+    steps: &[Step],
+    leaves: &[LeafType],
+    params: &Params,
+    roots: &[u32],
+    precision: Precision,
+) -> (String, Vec<Mark>) {
+    let mut e = Emit::new(precision);
     let mut leaf_values: Vec<Option<Val>> = vec![None; leaves.len()];
     let mut arguments = String::new();
     let mut taken = vec![false; roots.len()];

@@ -111,6 +111,11 @@ pub(crate) fn events_since(number: u64) -> Vec<SyncEvent> {
     log.1.range(after..).cloned().collect()
 }
 
+/// How often a program has run, as far as the log goes back.
+pub(crate) fn runs(hash: u128) -> usize {
+    LOG.lock().unwrap_or_else(|p| p.into_inner()).1.iter().filter(|e| e.hash == hash).count()
+}
+
 /// The number of the last sync.
 pub(crate) fn last_event() -> u64 {
     LOG.lock().unwrap_or_else(|p| p.into_inner()).0

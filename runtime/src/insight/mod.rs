@@ -7,6 +7,7 @@ mod explain;
 #[doc(hidden)]
 pub mod log;
 pub mod metrics;
+pub(crate) mod mode;
 mod record;
 mod render;
 #[doc(hidden)]
@@ -16,7 +17,7 @@ pub use crate::session::set_cache_capacity;
 pub use cell::{Pending, budget, pending, pending_bundle, pending_json, set_budget};
 pub(crate) use log::record;
 pub use log::{Cause, SyncEvent, events};
-pub(crate) use record::{LeafRecord, Record, compiled, same_place, why};
+pub(crate) use record::{LeafRecord, Lines, Read, Record, compiled, same_place, why};
 pub use record::{compilations, healed, healing, set_healing};
 pub use render::{compiles_bundle, compiles_json, healed_bundle, healed_json};
 pub use report::{Class, Compilation, Difference, Explanation, Healing, Place};

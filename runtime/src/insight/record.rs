@@ -2,19 +2,54 @@
 //! that a new program should have been.
 use super::Cause;
 use super::explain::explain;
+use super::log::runs;
 use super::report::{Compilation, Explanation, Healing, Place};
+use crate::backends::Precision;
+use crate::display::place::{binding, identity};
 use crate::ir::Step;
 use crate::op::{OpDef, Type};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::Location;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A parameter of a program, with the line that made its value.
+/// A parameter of a program, with the line that made its value and when.
+#[derive(Clone)]
 pub(crate) struct LeafRecord {
     pub ty: Type,
     pub scalar: bool,
     pub donate: bool,
     pub at: Place,
+    pub line: u64,
+    pub seq: u64,
+    /// The variable that holds it, or what its line calls it.
+    pub name: Option<String>,
+}
+
+/// A value that user code read, and how many nodes there had been by then.
+#[derive(Clone, Copy)]
+pub(crate) struct Read {
+    pub at: Place,
+    pub seq: u64,
+}
+
+/// Tells source lines apart by their text where that is known: a cell that was edited and run again has other places, but
+/// most of its lines are those of before.
+#[derive(Default)]
+pub(crate) struct Lines(HashMap<*const Location<'static>, u64>);
+
+impl Lines {
+    pub fn of(&mut self, at: Place) -> u64 {
+        *self.0.entry(at).or_insert_with(|| {
+            let mut h = DefaultHasher::new();
+            match identity(at) {
+                Some(line) => line.hash(&mut h),
+                None => (at.file(), at.line(), at.column()).hash(&mut h),
+            }
+            h.finish()
+        })
+    }
 }
 
 /// A program as the explainer keeps it, after it may have been evicted from the cache.
@@ -24,10 +59,15 @@ pub(crate) struct Record {
     pub site: Place,
     pub hash: u128,
     pub steps: Vec<Step>,
+    /// The source line of every step, as [`Lines`] tells them apart.
+    pub lines: Vec<u64>,
     pub leaves: Vec<LeafRecord>,
     pub roots: Vec<u32>,
-    /// Lines that read a value this program computes again, since the last barrier.
-    pub reads: Vec<Place>,
+    pub precision: Precision,
+    /// Values that were read since the last barrier.
+    pub reads: Vec<Read>,
+    /// Nodes traced since the last barrier, in the cut or not.
+    pub traced: u64,
     /// Pending results that a read left aside: it ran a part of what was there.
     pub left_pending: usize,
     /// How many programs the cache holds at most, and whether this one was there once.
@@ -42,16 +82,18 @@ impl Record {
 
     /// How many (op, line) pairs two programs have in common.
     fn common(&self, other: &Record) -> usize {
-        let mut mine: HashMap<(u32, Place), usize> = HashMap::new();
-        self.steps.iter().for_each(|s| *mine.entry((s.op.id, s.at)).or_default() += 1);
-        let taken = |s: &&Step| match mine.get_mut(&(s.op.id, s.at)) {
+        let mut mine: HashMap<(u32, u64), usize> = HashMap::new();
+        let ops =
+            |r: &'_ Record| -> Vec<(u32, u64)> { r.steps.iter().zip(&r.lines).map(|(s, l)| (s.op.id, *l)).collect() };
+        ops(self).into_iter().for_each(|op| *mine.entry(op).or_default() += 1);
+        let mut taken = |op: &(u32, u64)| match mine.get_mut(op) {
             Some(n) if *n > 0 => {
                 *n -= 1;
                 true
             }
             _ => false,
         };
-        other.steps.iter().filter(taken).count()
+        ops(other).iter().filter(|op| taken(op)).count()
     }
 
     /// How much alike two programs are, 0 to 1. A read is like a barrier's program that contains it.
@@ -63,6 +105,24 @@ impl Record {
         self.common(new) as f64 / whole.max(1.0)
     }
 
+    /// Whether both run the same ops in the same order, whatever lines they are from.
+    pub fn same_ops(&self, other: &Record) -> bool {
+        self.steps.len() == other.steps.len() && self.steps.iter().zip(&other.steps).all(|(a, b)| a.op.id == b.op.id)
+    }
+
+    /// Whether this is the next round of a loop whose first round, and only that, was `first`.
+    pub fn second_of(&self, first: &Record) -> bool {
+        !self.is_read() && !first.is_read() && same_place(self.site, first.site) && runs(first.hash) == 1
+    }
+
+    /// What a step computes, with the name that its line gives it.
+    pub fn written(&self, step: &Step) -> String {
+        // A line names the last thing that it makes.
+        let last = !self.steps.iter().any(|s| s.seq > step.seq && same_place(s.at, step.at));
+        let name = binding(step.at).filter(|_| last).map_or(String::new(), |n| format!("`{n}` = "));
+        format!("{name}{} → {}", step.op.name, step.ty)
+    }
+
     pub fn is_read(&self) -> bool {
         matches!(self.cause, Cause::Display | Cause::Read | Cause::ControlFlow | Cause::Concrete)
     }
@@ -72,6 +132,8 @@ impl Record {
 const KEPT: usize = 64 << 20;
 /// Programs compared in full after those of the same site.
 const NEAREST: usize = 8;
+/// Ops from which on a program of the same ops is thought to be the same work, though from other lines.
+const ALIKE: usize = 3;
 
 #[derive(Default)]
 struct History {
@@ -186,37 +248,44 @@ pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
         best(&mut found.into_iter().take(NEAREST), least)
     };
     match new.is_read() {
-        false => closest(&|r| !r.is_read(), 0.5),
-
+        false => closest(&|r| !r.is_read(), 0.5).or_else(|| {
+            // Other lines, but the same ops throughout: a cell written anew.
+            known.iter().rev().find(|r| !r.is_read() && r.steps.len() >= ALIKE && r.same_ops(new)).cloned()
+        }),
         true => closest(&|r| !r.is_read() && contains(r, new), 1.0)
-            .or_else(|| closest(&|r| r.is_read() && same_result(r, new) && same_sources(r, new), 0.5)),
+            .or_else(|| closest(&|r| r.is_read() && same_result(r, new) && same_sources(r, new), 0.5))
+            .or_else(|| closest(&|r| r.is_read() && same_lines(r, new), 0.5)),
     }
 }
 
 /// Whether both start from data of the same lines.
 fn same_sources(a: &Record, b: &Record) -> bool {
-    let places = |r: &Record| -> Vec<(u32, u32, &'static str)> {
-        let data = r.leaves.iter().filter(|l| !l.scalar);
-        let mut all: Vec<_> = data.map(|l| (l.at.line(), l.at.column(), l.at.file())).collect();
+    let places = |r: &Record| -> Vec<u64> {
+        let mut all: Vec<_> = r.leaves.iter().filter(|l| !l.scalar).map(|l| l.line).collect();
         all.sort_unstable();
         all
     };
     places(a) == places(b)
 }
 
+/// Whether both run the same lines, if not as often.
+fn same_lines(a: &Record, b: &Record) -> bool {
+    let lines =
+        |r: &Record| -> HashSet<(u32, u64)> { r.steps.iter().zip(&r.lines).map(|(s, l)| (s.op.id, *l)).collect() };
+    lines(a) == lines(b)
+}
+
 /// Whether a barrier's program computes what a read asks for on its way: the same op of the same line, of the same type.
 fn contains(step: &Record, read: &Record) -> bool {
-    let Some(root) = read.steps.last() else { return false };
+    let Some((root, line)) = read.steps.last().zip(read.lines.last()) else { return false };
     step.steps.len() > read.steps.len()
-        && step.steps.iter().any(|s| s.op.id == root.op.id && s.ty == root.ty && same_place(s.at, root.at))
+        && step.steps.iter().zip(&step.lines).any(|(s, l)| s.op.id == root.op.id && s.ty == root.ty && l == line)
 }
 
 /// Whether the last op of both was made by the same line.
 fn same_result(a: &Record, b: &Record) -> bool {
-    match (a.steps.last(), b.steps.last()) {
-        (Some(a), Some(b)) => a.op.id == b.op.id && same_place(a.at, b.at),
-        _ => false,
-    }
+    let last = |r: &Record| r.steps.last().map(|s| s.op.id).zip(r.lines.last().copied());
+    last(a).is_some() && last(a) == last(b)
 }
 
 pub(crate) fn same_place(a: Place, b: Place) -> bool {

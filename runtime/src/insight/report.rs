@@ -82,15 +82,25 @@ impl Class {
 /// A line of user code.
 pub type Place = &'static Location<'static>;
 
-/// One thing that differs between a program and the one it is compared with.
+/// One thing that differs between a program and the one it is compared with; `none` is said of what is not there.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// `input`, `attribute end of slice`, `op`, `result`, `buffer`.
+    /// The name of an input, `input`, `attribute end of slice`, `op`, `result`, `the buffer of …`.
     pub what: String,
     pub was: String,
     pub now: String,
     pub was_at: Option<Place>,
     pub now_at: Option<Place>,
+}
+
+impl Difference {
+    pub(crate) fn gained(what: &str, now: String, at: Place) -> Difference {
+        Difference { what: what.into(), was: "none".into(), now, was_at: None, now_at: Some(at) }
+    }
+
+    pub(crate) fn lost(what: &str, was: String, at: Place) -> Difference {
+        Difference { what: what.into(), was, now: "none".into(), was_at: Some(at), now_at: None }
+    }
 }
 
 /// An attribute that became a parameter, so that its changes no longer compile anything.
@@ -109,8 +119,11 @@ pub struct Explanation {
     pub class: Class,
     /// The line to look at.
     pub at: Place,
-    /// What differs, the root of it first.
+    /// What differs, the root of it first, and how many more differences there are than these.
     pub differences: Vec<Difference>,
+    pub hidden: usize,
+    /// Ops that came, went or changed, the first ones.
+    pub graph: Vec<Difference>,
     /// What to do about it, with the numbers at hand.
     pub fix: String,
     /// The number of the compilation it is compared with.
@@ -119,6 +132,8 @@ pub struct Explanation {
     pub(crate) healable: Vec<(&'static OpDef, Place)>,
     /// Whether that was done: the cause is gone.
     pub healed: bool,
+    /// The second step of a loop takes up what the first one made: compiled once, and no reason for alarm.
+    pub warm_up: bool,
 }
 
 /// One compilation.

@@ -1,5 +1,6 @@
 //! Cutting the graph: which nodes a sync runs, what it feeds in, and the structured key that identifies the program.
 use super::graph::{Graph, Node, NodeId, Payload, graph};
+use crate::backends::Precision;
 use crate::dtype::DType;
 use crate::op::{Attr, OpDef, Type};
 use crate::session::DeviceData;
@@ -63,6 +64,8 @@ pub(crate) struct Step {
     pub ty: Type,
     pub inputs: Vec<Input>,
     pub at: &'static Location<'static>,
+    /// Counts nodes as they are traced.
+    pub seq: u64,
 }
 
 /// The identity of a program: compared in full at a hit, hashed for the look-up.
@@ -80,6 +83,8 @@ pub(crate) struct Cut {
     lifted: Vec<(u32, u32)>,
     pub roots: Vec<NodeId>,
     pub root_types: Vec<Type>,
+    /// As it was when the graph was cut: a part of the key.
+    pub precision: Precision,
     pub key: Key,
 }
 
@@ -168,9 +173,11 @@ impl Graph {
         }
         words.push(u64::MAX);
         words.extend(roots.iter().map(|&r| self.node(r).pos as u64));
+        let precision = crate::backends::precision();
+        words.push(precision as u64);
         let hash = xxhash_rust::xxh3::xxh3_128(bytemuck::cast_slice(&words));
         let root_types = roots.iter().map(|&r| self.node(r).ty.clone()).collect();
-        Cut { nodes, leaves, lifted, roots, root_types, key: Key { words, hash } }
+        Cut { nodes, leaves, lifted, roots, root_types, precision, key: Key { words, hash } }
     }
 
     // What a node outside the cut feeds in.
@@ -251,11 +258,15 @@ impl Graph {
                 }
             }
         }
+        // Only what a result can take the place of: otherwise a program would be another one for nothing.
+        let mut wanting: Vec<Option<&Type>> = roots.iter().map(|&r| Some(&self.node(r).ty)).collect();
         for (i, (id, leaf)) in leaves.iter_mut().enumerate() {
             if let Leaf::Data { data, donate } = leaf {
                 let n = self.node(*id);
                 // two owners: the node, and this cut
-                *donate = n.handles == 0 && n.refs == uses[i] && Arc::strong_count(data) == 2;
+                let free = n.handles == 0 && n.refs == uses[i] && Arc::strong_count(data) == 2;
+                let place = wanting.iter_mut().find(|w| free && **w == Some(&n.ty));
+                *donate = place.is_some_and(|w| w.take().is_some());
             }
         }
     }
@@ -279,7 +290,7 @@ impl Graph {
                 inputs.push(Input::Leaf(leaf));
                 (op, attrs) = (h.op, h.attrs);
             }
-            Step { op, attrs, ty: n.ty.clone(), inputs, at: n.at }
+            Step { op, attrs, ty: n.ty.clone(), inputs, at: n.at, seq: n.seq }
         };
         cut.nodes.iter().enumerate().map(step).collect()
     }

@@ -119,6 +119,11 @@ pub(crate) fn graph() -> Locked {
 }
 
 impl Graph {
+    /// The number of the node that was traced last.
+    pub fn last_seq(&self) -> u64 {
+        self.seq
+    }
+
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id as usize]
     }

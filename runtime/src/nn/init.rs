@@ -1,35 +1,51 @@
-//! Starting values of parameters (`torch.nn.init`), drawn on the device.
+//! Starting values of parameters (`torch.nn.init`), drawn on the host: a model's parameters are data from the start, so that
+//! making them compiles nothing and the first step is the same program as the second.
+use crate::ops::random_key;
+use crate::rng::SplitMix;
 use crate::shape::Dims;
-use crate::tensor::{Tensor, on_behalf};
-use std::panic::Location;
+use crate::tensor::Tensor;
 
 /// A parameter uniform in [-bound, bound).
 #[track_caller]
 pub fn uniform(size: impl Into<Dims>, bound: f64) -> Tensor {
-    drawn(|| Tensor::rand(size) * (2.0 * bound) - bound)
+    filled(size.into(), |rng| (rng.uniform() * 2.0 - 1.0) * bound)
 }
 
 /// A parameter from the normal distribution with mean 0 and this deviation.
 #[track_caller]
 pub fn normal(size: impl Into<Dims>, std: f64) -> Tensor {
-    drawn(|| Tensor::randn(size) * std)
+    filled(size.into(), |rng| rng.normal() * std)
 }
 
 #[track_caller]
-fn drawn(values: impl FnOnce() -> Tensor) -> Tensor {
-    on_behalf(Location::caller(), false, values).requires_grad_(true)
+fn filled(size: Dims, value: impl FnMut(&mut SplitMix) -> f64) -> Tensor {
+    constant(size, value).requires_grad_(true)
+}
+
+/// A buffer of one value, as data.
+#[track_caller]
+pub(super) fn buffer(size: impl Into<Dims>, value: f64) -> Tensor {
+    constant(size.into(), |_| value)
+}
+
+#[track_caller]
+fn constant(size: Dims, mut value: impl FnMut(&mut SplitMix) -> f64) -> Tensor {
+    let shape = size.shape("init").unwrap_or_else(|e| e.raise());
+    let mut rng = SplitMix(random_key() as u64);
+    let data: Vec<f32> = (0..shape.numel()).map(|_| value(&mut rng) as f32).collect();
+    Tensor::from_vec(data, &shape)
 }
 
 /// A parameter of ones.
 #[track_caller]
 pub fn ones(size: impl Into<Dims>) -> Tensor {
-    Tensor::ones(size).requires_grad_(true)
+    buffer(size, 1.0).requires_grad_(true)
 }
 
 /// A parameter of zeros.
 #[track_caller]
 pub fn zeros(size: impl Into<Dims>) -> Tensor {
-    Tensor::zeros(size).requires_grad_(true)
+    buffer(size, 0.0).requires_grad_(true)
 }
 
 /// The bound of torch's default for weights and biases: `kaiming_uniform_` with a = √5 is uniform within ±1/√fan_in.

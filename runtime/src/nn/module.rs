@@ -74,7 +74,9 @@ pub trait Module: Send + Sync {
     }
 
     /// Turns training behaviour (dropout, batch statistics) on or off everywhere inside (`torch.nn.Module.train`).
+    #[track_caller]
     fn train(&self, on: bool) {
+        crate::insight::mode::switched(Location::caller(), on);
         self.parts(&mut Parts {
             prefix: String::new(),
             visit: &mut |_, part| {
@@ -86,6 +88,7 @@ pub trait Module: Send + Sync {
     }
 
     /// Turns training behaviour off (`torch.nn.Module.eval`).
+    #[track_caller]
     fn eval(&self) {
         self.train(false)
     }

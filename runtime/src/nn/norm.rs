@@ -1,10 +1,9 @@
 //! Normalisation layers.
 use super::init;
 use super::module::{Module, Parts, Training, at_caller};
-use crate::dtype::DType;
+use crate::BatchNormOptions;
 use crate::shape::Dims;
 use crate::tensor::Tensor;
-use crate::{BatchNormOptions, Scalar};
 
 /// Normalises over the last dimensions (`torch.nn.LayerNorm`).
 ///
@@ -130,9 +129,9 @@ impl BatchNorm {
         BatchNorm {
             weight: init::ones([num_features]),
             bias: init::zeros([num_features]),
-            running_mean: Tensor::zeros([num_features]),
-            running_var: Tensor::ones([num_features]),
-            num_batches_tracked: Tensor::full((), Scalar::Int(0)).to(DType::I64),
+            running_mean: init::buffer([num_features], 0.0),
+            running_var: init::buffer([num_features], 1.0),
+            num_batches_tracked: Tensor::from_vec(vec![0i64], ()),
             eps,
             momentum,
             training: Training::default(),

@@ -56,7 +56,7 @@ static CONVOLUTION: OpDef = OpDef::new("convolution", rule, |l| {
          kernel_spatial_dimensions = [{space}], output_batch_dimension = 0, output_feature_dimension = 1, \
          output_spatial_dimensions = [{space}]>, feature_group_count = {} : i64, batch_group_count = {} : i64, \
          window_strides = array<i64{}>, padding = dense<[{}]> : tensor<{}x2xi64>, lhs_dilation = array<i64{}>, \
-         rhs_dilation = array<i64{}>}}",
+         rhs_dilation = array<i64{}>{}}}",
         a.int(5),
         a.int(6),
         array(a.ints(0)),
@@ -64,6 +64,7 @@ static CONVOLUTION: OpDef = OpDef::new("convolution", rule, |l| {
         padding.len(),
         array(a.ints(3)),
         array(a.ints(4)),
+        l.precision_config(),
     );
     l.op("convolution", &[&x, &w], &attributes, out)
 })

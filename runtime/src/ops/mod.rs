@@ -40,6 +40,7 @@ pub use index::ScatterReduce;
 pub use loss::{CrossEntropyOptions, Reduction};
 pub use norm::{AttentionOptions, BatchNormOptions};
 pub use pool::{AvgPoolOptions, MaxPoolOptions};
+pub(crate) use random::key as random_key;
 pub use random::manual_seed;
 pub use resample::{InterpolateOptions, Interpolation, PadMode};
 pub use view::{cat, stack};

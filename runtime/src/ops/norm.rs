@@ -135,6 +135,7 @@ impl Tensor {
         options: BatchNormOptions,
     ) -> Tensor {
         let _line = caller_line();
+        crate::insight::mode::note(options.training);
         let rank = self.dim();
         if rank == 0 {
             refuse("batch_norm", &[self], "needs an input (batch, channels, …)");

@@ -3,6 +3,7 @@
 use crate::dtype::DType;
 use crate::emit::Val;
 use crate::op::{AttrsExt, Lower, OpDef, Rule, Sig, Type};
+use crate::rng::SplitMix;
 use crate::shape::{Dims, Shape};
 use crate::tensor::{Tensor, refuse, trace};
 use std::sync::Mutex;
@@ -74,13 +75,11 @@ pub fn manual_seed(seed: u64) {
 }
 
 /// A key that no other op of this seed has: SplitMix64 of seed and counter.
-fn key() -> i64 {
+pub(crate) fn key() -> i64 {
     let mut s = STATE.lock().unwrap_or_else(|p| p.into_inner());
     s.1 += 1;
-    let mut z = s.0.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(s.1.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) as i64
+    let drawn = (s.1 - 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    SplitMix(s.0.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(drawn)).next() as i64
 }
 
 #[track_caller]
@@ -145,6 +144,7 @@ impl Tensor {
         if !(0.0..=1.0).contains(&p) {
             refuse("dropout", &[self], format!("the probability must be between 0 and 1, not {p}"));
         }
+        crate::insight::mode::note(training);
         if !training {
             return self.clone();
         }

@@ -83,7 +83,11 @@ fn listed(parameters: impl IntoIterator<Item = impl Borrow<Tensor>>) -> Vec<Tens
 
 /// State of the shape of each parameter, zero.
 fn zeros_like(parameters: &[Tensor]) -> Vec<Tensor> {
-    parameters.iter().map(|p| p.zeros_like()).collect()
+    let zeros = |p: &Tensor| {
+        let ty = p.ty();
+        Tensor::of_bytes(&vec![0; ty.bytes()], ty)
+    };
+    parameters.iter().map(zeros).collect()
 }
 
 // Parameters that are still to be drawn and state that is still to be filled would make the first step another program

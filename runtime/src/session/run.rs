@@ -1,16 +1,19 @@
 //! Syncs: cut the graph, find or compile its program, run it, give the nodes their values.
 use super::cache::{self, Program};
 use super::{DeviceData, session};
+use crate::display::place::binding;
 use crate::dtype::DType;
 use crate::emit::{LeafType, Mark, Params, program};
 use crate::insight::cell::within_budget;
 use crate::insight::{
-    Cause, Explanation, LeafRecord, Place, Record, SyncEvent, compiled as keep_record, metrics, record, same_place, why,
+    Cause, Explanation, LeafRecord, Lines, Place, Read, Record, SyncEvent, compiled as keep_record, metrics, record,
+    same_place, why,
 };
 use crate::ir::{Cut, Leaf, NodeId, Payload, Scope, Step, graph};
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use xlazy_pjrt::{Buffer, CompileOptions, Event};
@@ -29,6 +32,7 @@ pub(crate) fn barrier(cause: Cause, at: &'static Location<'static>) -> Result<Op
     let (cut, ran) = cut_and_run(roots, Scope::Barrier, cause, at);
     reads().clear();
     let mut g = graph();
+    BARRIER.store(g.last_seq(), Ordering::Relaxed);
     if let Ok((outputs, _)) = &ran {
         for (&root, data) in cut.roots.iter().zip(outputs) {
             g.finish(root, data.clone());
@@ -53,7 +57,8 @@ pub(crate) fn read(
     // held until the value is in its place
     let (_cut, ran) = cut_and_run(vec![id], Scope::Read, cause, at);
     if matches!(cause, Cause::Read | Cause::ControlFlow | Cause::Concrete) {
-        reads().push(at);
+        let seq = graph().last_seq();
+        reads().push(Read { at, seq });
     }
     let mut g = graph();
     if let Ok((outputs, _)) = &ran
@@ -128,10 +133,13 @@ fn run(cut: &Cut, program: &Program, (lower, compile): (Duration, Duration), cau
     Ok((outputs, event))
 }
 
-/// Lines that read a value since the last barrier: what user code may have decided by.
-static READS: Mutex<Vec<Place>> = Mutex::new(Vec::new());
+/// How many nodes had been traced at the last barrier.
+static BARRIER: AtomicU64 = AtomicU64::new(0);
 
-fn reads() -> MutexGuard<'static, Vec<Place>> {
+/// Lines that read a value since the last barrier: what user code may have decided by.
+static READS: Mutex<Vec<Read>> = Mutex::new(Vec::new());
+
+fn reads() -> MutexGuard<'static, Vec<Read>> {
     READS.lock().unwrap_or_else(|p| p.into_inner())
 }
 
@@ -153,7 +161,7 @@ struct Missed {
 
 fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
     let start = Instant::now();
-    let Lowered { text, marks, params, donated, steps, leaves, roots } = lower(cut);
+    let Lowered { text, marks, params, donated, steps, lines, leaves, roots } = lower(cut);
     let lower = start.elapsed();
     let (evicted, capacity) = cache::was_evicted(cut.key.hash);
     let left_pending = match cause {
@@ -166,10 +174,13 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
         site: at,
         hash: cut.key.hash,
         steps,
+        lines,
         leaves,
         roots,
+        precision: cut.precision,
         // Reading the same line again and again (a cell that shows a value) decides nothing.
-        reads: reads().iter().copied().filter(|r| !same_place(r, at)).collect(),
+        reads: reads().iter().copied().filter(|r| !same_place(r.at, at)).collect(),
+        traced: graph().last_seq() - BARRIER.load(Ordering::Relaxed),
         left_pending,
         evicted,
         capacity,
@@ -216,32 +227,43 @@ struct Lowered {
     params: Params,
     donated: usize,
     steps: Vec<Step>,
+    lines: Vec<u64>,
     leaves: Vec<LeafRecord>,
     roots: Vec<u32>,
 }
 
 fn lower(cut: &Cut) -> Lowered {
-    let (steps, leaves, places) = {
+    let names: HashMap<NodeId, String> = crate::cell::tensors().into_iter().map(|(name, id)| (id, name)).collect();
+    let (steps, leaves, made) = {
         let g = graph();
-        let places: Vec<Place> = cut.leaves.iter().map(|(id, _)| g.node(*id).at).collect();
+        let made: Vec<(NodeId, Place, u64)> =
+            cut.leaves.iter().map(|(id, _)| (*id, g.node(*id).at, g.node(*id).seq)).collect();
         let leaf = |(id, leaf): &(NodeId, Leaf)| LeafType {
             ty: leaf.ty(g.node(*id)),
             scalar: leaf.bits().is_some(),
             donate: matches!(leaf, Leaf::Data { donate: true, .. }),
         };
-        (g.steps(cut), cut.leaves.iter().map(leaf).collect::<Vec<_>>(), places)
+        (g.steps(cut), cut.leaves.iter().map(leaf).collect::<Vec<_>>(), made)
     };
     let params = Params::lay_out(leaves.iter().map(|l| (&l.ty, l.scalar)));
     let at: HashMap<NodeId, u32> = cut.nodes.iter().enumerate().map(|(i, &n)| (n, i as u32)).collect();
     let roots: Vec<u32> = cut.roots.iter().map(|r| at[r]).collect();
-    let (text, marks) = program(&steps, &leaves, &params, &roots);
+    let (text, marks) = program(&steps, &leaves, &params, &roots, cut.precision);
+    let mut places = Lines::default();
+    let lines: Vec<u64> = steps.iter().map(|s| places.of(s.at)).collect();
+    let latest: HashMap<u64, u64> = lines.iter().zip(&steps).map(|(&l, s)| (l, s.seq)).collect();
     let donated = leaves.iter().filter(|l| l.donate).count();
     let leaves = leaves
         .into_iter()
-        .zip(places)
-        .map(|(l, at)| LeafRecord { ty: l.ty, scalar: l.scalar, donate: l.donate, at })
+        .zip(made)
+        .map(|(l, (id, at, seq))| {
+            // A line names the last thing that it makes.
+            let mut last = || !l.scalar && latest.get(&places.of(at)).is_none_or(|&later| later <= seq);
+            let name = names.get(&id).cloned().or_else(|| last().then(|| binding(at)).flatten());
+            LeafRecord { ty: l.ty, scalar: l.scalar, donate: l.donate, at, line: places.of(at), seq, name }
+        })
         .collect();
-    Lowered { text, marks, params, donated, steps, leaves, roots }
+    Lowered { text, marks, params, donated, steps, lines, leaves, roots }
 }
 
 /// Looks at the program that would compute some pending nodes, without running it. `None` where there is nothing to run.

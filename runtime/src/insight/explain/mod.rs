@@ -1,0 +1,410 @@
+//! Why a program is compiled again: the new program is compared with the nearest one there was. Runs on a miss only.
+mod align;
+mod fix;
+
+use super::mode;
+use super::record::{LeafRecord, Read, Record, nearest, same_place};
+use super::report::{Class, Difference, Explanation, Place};
+use crate::ir::{Input, Step};
+use crate::op::{OpDef, Type};
+use align::{Aligned, align};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Differences that are shown at most.
+const SHOWN: usize = 8;
+
+/// The cause, if there was a program like this one.
+pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation> {
+    if let Some(same) = known.iter().rev().find(|r| r.hash == new.hash && new.evicted) {
+        return Some(evicted(new, same));
+    }
+    let old = nearest(new, known)?;
+    let mut why = compare(new, &old, known);
+    why.graph = align(new, &old).graph(new, &old);
+    why.graph.truncate(SHOWN);
+    Some(why)
+}
+
+fn say(class: Class, at: Place, old: &Record, mut differences: Vec<Difference>, fix: String) -> Explanation {
+    let hidden = differences.len().saturating_sub(SHOWN);
+    differences.truncate(SHOWN);
+    Explanation {
+        class,
+        at,
+        differences,
+        hidden,
+        graph: vec![],
+        fix,
+        compared_with: old.number,
+        healable: vec![],
+        healed: false,
+        warm_up: false,
+    }
+}
+
+fn evicted(new: &Record, same: &Record) -> Explanation {
+    let difference = Difference {
+        what: "program".into(),
+        was: format!("compilation {}", same.number),
+        now: "the same, compiled again".into(),
+        was_at: Some(same.site),
+        now_at: Some(new.site),
+    };
+    say(Class::Eviction, new.site, same, vec![difference], fix::evicted(new))
+}
+
+/// The comparison proper: inputs first, since what differs there explains what differs behind them.
+fn compare(new: &Record, old: &Record, known: &[Arc<Record>]) -> Explanation {
+    let inputs = input_differences(new, old);
+    let aligned = align(new, old);
+
+    // A read that ran part of what a barrier computes.
+    if new.is_read() && !old.is_read() {
+        return early_read(new, old);
+    }
+    if !aligned.same_ops() {
+        if let Some(read) = decided_by(new, old, &aligned, &inputs) {
+            let differences = aligned.differences(new, old);
+            return say(Class::ControlFlow, read, old, differences, fix::control_flow(read));
+        }
+        if let Some((at, training)) = other_mode(new, old, &aligned) {
+            let differences = aligned.differences(new, old);
+            return say(Class::Mode, at, old, differences, fix::mode(training));
+        }
+    }
+    if let Some(first) = inputs.iter().find(|d| d.kind == Kind::Dtype) {
+        return say(Class::Dtype, first.at, old, shown(&inputs, Kind::Dtype), fix::dtype(first));
+    }
+    if let Some(first) = inputs.iter().find(|d| d.kind == Kind::Shape) {
+        let seen = fix::Seen::of(new, first.at, known);
+        let fix = fix::shape(first.was.as_ref(), first.now.as_ref(), new, old, &seen);
+        return say(Class::Shape, first.at, old, shown(&inputs, Kind::Shape), fix);
+    }
+    if aligned.same_ops() {
+        if let Some(why) = attributes(new, old, &aligned.pairs, known) {
+            return why;
+        }
+        if let Some((at, difference)) = wiring_difference(new, old, &aligned.pairs) {
+            let fix = "give each use a tensor of its own (`copy()`), or share it in every step".into();
+            return say(Class::Aliasing, at, old, vec![difference], fix);
+        }
+        if new.roots != old.roots {
+            return roots(new, old);
+        }
+        if let Some(i) =
+            (0..new.leaves.len().min(old.leaves.len())).find(|&i| new.leaves[i].donate != old.leaves[i].donate)
+        {
+            let mut why =
+                say(Class::Aliasing, new.leaves[i].at, old, donation(new, old), fix::donation(new.leaves[i].donate));
+            // The first step's inputs were made by the user, the second's by the first.
+            why.warm_up = new.second_of(old) && new.leaves[i].donate;
+            return why;
+        }
+        if new.precision != old.precision {
+            return environment(new, old);
+        }
+        if new.leaves.len() == old.leaves.len() {
+            let fix = "the nodes are the same; please report this with `%compiles --json`".into();
+            return say(Class::Unclassified, new.site, old, vec![], fix);
+        }
+    }
+    // Ops that only differ in what asked for them: they were traced both times, but their results were dropped once.
+    let (gained, lost) = (aligned.only_new.len() as u64, aligned.only_old.len() as u64);
+    let dropped = gained == 0 && new.roots.len() < old.roots.len() && new.traced + lost > old.traced;
+    let kept = lost == 0 && new.roots.len() > old.roots.len() && new.traced < old.traced + gained;
+    if dropped || kept && roots_explain(new, &aligned) {
+        return roots(new, old);
+    }
+    let mut all = shown(&inputs, Kind::Count);
+    all.extend(aligned.differences(new, old));
+    if let Some(state) = carried_over(new, old, &inputs) {
+        let mut why = say(Class::Structure, state.0, old, all, fix::warm_up(state.1));
+        why.warm_up = true;
+        return why;
+    }
+    let at = aligned.fault(new, old, &inputs);
+    say(Class::Structure, at, old, all, fix::structure(new, old, &aligned, &inputs))
+}
+
+/// The read after which the two programs go different ways, if what is different was traced after a value that both read.
+fn decided_by(new: &Record, old: &Record, aligned: &Aligned, inputs: &[InputDifference]) -> Option<Place> {
+    let ops = |r: &Record, only: &[u32]| only.iter().map(|&i| r.steps[i as usize].seq).min();
+    let (first_new, first_old) = (ops(new, &aligned.only_new), ops(old, &aligned.only_old));
+    let after = |first: Option<u64>, read: &Read| first.is_none_or(|first| first > read.seq);
+    let both = |read: &&Read| {
+        let then = old.reads.iter().any(|r| same_place(r.at, read.at) && after(first_old, r));
+        let fed = |d: &InputDifference| d.kind == Kind::Count && d.seq.is_none_or(|seq| seq > read.seq);
+        then && after(first_new, read) && inputs.iter().all(fed)
+    };
+    new.reads.iter().rev().find(both).map(|r| r.at)
+}
+
+/// Where the program was switched between training and evaluation, if lines that were run in both differ, each as its
+/// mode has it.
+fn other_mode(new: &Record, old: &Record, aligned: &Aligned) -> Option<(Place, bool)> {
+    let line = |r: &Record, i: u32| mode::of(r.steps[i as usize].at).map(|training| (r.steps[i as usize].at, training));
+    let found = aligned.only_old.iter().find_map(|&j| line(old, j));
+    let (at, training) = found.or_else(|| aligned.only_new.iter().find_map(|&i| line(new, i)))?;
+    Some((mode::switch_to(training).unwrap_or(at), training))
+}
+
+/// The input of a second step that the first one made: state which was not there before.
+fn carried_over<'a>(new: &Record, old: &Record, inputs: &'a [InputDifference]) -> Option<(Place, &'a Type)> {
+    let made: HashSet<u64> = old.lines.iter().copied().collect();
+    let state = |d: &'a InputDifference| Some((d.at, d.now.as_ref().filter(|_| made.contains(&d.line))?));
+    inputs.iter().filter(|d| d.kind == Kind::Count && new.second_of(old)).find_map(state)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Shape,
+    Dtype,
+    /// There are more or fewer inputs.
+    Count,
+}
+
+struct InputDifference {
+    kind: Kind,
+    at: Place,
+    line: u64,
+    name: Option<String>,
+    was: Option<Type>,
+    now: Option<Type>,
+    was_at: Option<Place>,
+    /// When the new input was made.
+    seq: Option<u64>,
+}
+
+/// Inputs are paired in order where their number is equal, by the lines that made them otherwise.
+fn input_differences(new: &Record, old: &Record) -> Vec<InputDifference> {
+    let data = |r: &'_ Record| -> Vec<LeafRecord> { r.leaves.iter().filter(|l| !l.scalar).cloned().collect() };
+    let (n, o) = (data(new), data(old));
+    let mut out = Vec::new();
+    let difference = |kind: Kind, now: Option<&LeafRecord>, was: Option<&LeafRecord>| {
+        let l = now.or(was).expect("one of both");
+        InputDifference {
+            kind,
+            at: l.at,
+            line: l.line,
+            name: l.name.clone(),
+            was: was.map(|l| l.ty.clone()),
+            now: now.map(|l| l.ty.clone()),
+            was_at: was.map(|l| l.at),
+            seq: now.map(|l| l.seq),
+        }
+    };
+    let mut pair = |n: &LeafRecord, o: &LeafRecord| {
+        if n.ty != o.ty {
+            let kind = if n.ty.dtype != o.ty.dtype { Kind::Dtype } else { Kind::Shape };
+            out.push(difference(kind, Some(n), Some(o)));
+        }
+    };
+    let kinds = |r: &[LeafRecord]| {
+        let mut all: Vec<(u64, String)> = r.iter().map(|l| (l.line, l.ty.to_string())).collect();
+        all.sort_unstable();
+        all
+    };
+    if n.len() == o.len() {
+        // The same inputs in another order differ in their wiring.
+        if kinds(&n) == kinds(&o) {
+            return out;
+        }
+        n.iter().zip(&o).for_each(|(n, o)| pair(n, o));
+        return out;
+    }
+    let mut rest: Vec<Option<&LeafRecord>> = o.iter().map(Some).collect();
+    let mut unpaired = Vec::new();
+    for x in &n {
+        let exact = rest.iter().position(|r| r.is_some_and(|r| r.ty == x.ty && r.line == x.line));
+        let line = || rest.iter().position(|r| r.is_some_and(|r| r.line == x.line));
+        let alike = || rest.iter().position(|r| r.is_some_and(|r| r.ty == x.ty));
+        match exact.or_else(line).or_else(alike).and_then(|i| rest[i].take()) {
+            Some(r) => pair(x, r),
+            None => unpaired.push(x),
+        }
+    }
+    out.extend(unpaired.into_iter().map(|x| difference(Kind::Count, Some(x), None)));
+    out.extend(rest.into_iter().flatten().map(|r| difference(Kind::Count, None, Some(r))));
+    out
+}
+
+fn shown(inputs: &[InputDifference], kind: Kind) -> Vec<Difference> {
+    let text = |t: &Option<Type>| t.as_ref().map_or("none".to_owned(), Type::to_string);
+    inputs
+        .iter()
+        .filter(|d| d.kind == kind)
+        .map(|d| Difference {
+            what: d.name.as_ref().map_or("input".into(), |n| format!("`{n}`")),
+            was: text(&d.was),
+            now: text(&d.now),
+            was_at: d.was_at,
+            now_at: d.now.is_some().then_some(d.at),
+        })
+        .collect()
+}
+
+/// `1 result`, `2 results`.
+pub(super) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn describe(step: &Step) -> String {
+    format!("{} → {}", step.op.name, step.ty)
+}
+
+/// The first attribute that differs although all operands of its op are alike: later ones follow from it.
+fn attributes(new: &Record, old: &Record, pairs: &[(u32, u32)], known: &[Arc<Record>]) -> Option<Explanation> {
+    let differs = |&&(i, j): &&(u32, u32)| {
+        let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
+        (0..a.attrs.len().min(b.attrs.len())).any(|k| a.attrs[k] != b.attrs[k])
+    };
+    let &(i, j) = pairs.iter().find(differs)?;
+    let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
+    let k = (0..a.attrs.len()).find(|&k| a.attrs[k] != b.attrs[k])?;
+    let name = a.op.attrs.get(k).copied().unwrap_or("attribute");
+    let class = match name {
+        "size" | "shape" | "steps" => Class::Shape,
+        "dtype" => Class::Dtype,
+        "dim" | "dims" | "start" | "end" | "step" | "index" | "low" | "high" | "interior" | "diagonal" => Class::Index,
+        _ => Class::Constant,
+    };
+    let fix = match class {
+        Class::Shape => {
+            let seen = fix::Seen::of(new, a.at, known);
+            fix::shape(Some(&b.ty), Some(&a.ty), new, old, &seen)
+        }
+        _ => fix::attribute(class, name, a, &b.attrs[k].to_string()),
+    };
+    let difference = Difference {
+        what: format!("attribute `{name}` of {}", a.op.name),
+        was: b.attrs[k].to_string(),
+        now: a.attrs[k].to_string(),
+        was_at: Some(b.at),
+        now_at: Some(a.at),
+    };
+    let why = say(class, a.at, old, vec![difference], fix);
+    Some(Explanation { healable: healable(new, old, pairs), ..why })
+}
+
+/// Every op whose attributes differ and that can take the difference as a parameter.
+fn healable(new: &Record, old: &Record, pairs: &[(u32, u32)]) -> Vec<(&'static OpDef, Place)> {
+    let one = |&(i, j): &(u32, u32)| {
+        let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
+        let heal = a.op.heal.filter(|_| a.attrs != b.attrs)?;
+        let (ha, hb) = (heal(&a.attrs)?, heal(&b.attrs)?);
+        (std::ptr::eq(ha.op, hb.op) && ha.attrs == hb.attrs && ha.value != hb.value).then_some((a.op, a.at))
+    };
+    pairs.iter().filter_map(one).collect()
+}
+
+/// The first op that takes another operand than before.
+fn wiring_difference(new: &Record, old: &Record, pairs: &[(u32, u32)]) -> Option<(Place, Difference)> {
+    let name = |i: &Input, r: &Record| match *i {
+        Input::Leaf(l) => {
+            let leaf = &r.leaves[l as usize];
+            leaf.name
+                .as_ref()
+                .map_or_else(|| format!("input {} ({})", l + 1, leaf.ty), |n| format!("`{n}` ({})", leaf.ty))
+        }
+        Input::Step(s) => describe(&r.steps[s as usize]),
+    };
+    pairs.iter().find_map(|&(i, j)| {
+        let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
+        let k = (0..a.inputs.len().max(b.inputs.len())).find(|&k| a.inputs.get(k) != b.inputs.get(k))?;
+        let text = |x: Option<&Input>, r: &Record| x.map_or("none".to_owned(), |x| name(x, r));
+        let difference = Difference {
+            what: format!("operand {} of {}", k + 1, a.op.name),
+            was: text(b.inputs.get(k), old),
+            now: text(a.inputs.get(k), new),
+            was_at: Some(b.at),
+            now_at: Some(a.at),
+        };
+        Some((a.at, difference))
+    })
+}
+
+fn donation(new: &Record, old: &Record) -> Vec<Difference> {
+    let say = |d: bool| if d { "reused for a result" } else { "kept" }.to_owned();
+    let pairs = new.leaves.iter().zip(&old.leaves).filter(|(n, o)| n.donate != o.donate);
+    pairs
+        .map(|(n, o)| Difference {
+            what: match &n.name {
+                Some(name) => format!("the buffer of `{name}` ({})", n.ty),
+                None => format!("the buffer of input {}", n.ty),
+            },
+            was: say(o.donate),
+            now: say(n.donate),
+            was_at: Some(o.at),
+            now_at: Some(n.at),
+        })
+        .collect()
+}
+
+fn environment(new: &Record, old: &Record) -> Explanation {
+    let at = crate::backends::set_at().unwrap_or(new.site);
+    let difference = Difference {
+        what: "the precision of matrix products".into(),
+        was: old.precision.name().into(),
+        now: new.precision.name().into(),
+        was_at: None,
+        now_at: Some(at),
+    };
+    let fix = "set it once, before the first step: every program is compiled anew for it".into();
+    say(Class::Environment, at, old, vec![difference], fix)
+}
+
+fn roots(new: &Record, old: &Record) -> Explanation {
+    let results = |r: &Record| -> Vec<(String, u64, Place)> {
+        let one = |&i: &u32| {
+            let s = &r.steps[i as usize];
+            (r.written(s), r.lines[i as usize], s.at)
+        };
+        r.roots.iter().map(one).collect()
+    };
+    let (n, o) = (results(new), results(old));
+    let missing = |from: &[(String, u64, Place)], of: &[(String, u64, Place)]| -> Vec<(String, Place)> {
+        let mut rest: Vec<&(String, u64, Place)> = of.iter().collect();
+        let gone = |x: &&(String, u64, Place)| match rest.iter().position(|r| r.0 == x.0 && r.1 == x.1) {
+            Some(i) => {
+                rest.swap_remove(i);
+                false
+            }
+            None => true,
+        };
+        from.iter().filter(gone).map(|x| (x.0.clone(), x.2)).collect()
+    };
+    let (gained, lost) = (missing(&n, &o), missing(&o, &n));
+    let at = lost.first().or(gained.first()).map_or(new.site, |x| x.1);
+    let lost = lost.into_iter().map(|(text, at)| Difference::lost("result", text, at));
+    let gained = gained.into_iter().map(|(text, at)| Difference::gained("result", text, at));
+    say(Class::Roots, at, old, lost.chain(gained).collect(), fix::roots(new, old))
+}
+
+/// Whether the ops that are new all lead to results that are new.
+fn roots_explain(new: &Record, aligned: &Aligned) -> bool {
+    let extra: HashSet<u32> = aligned.only_new.iter().copied().collect();
+    let mut used: HashSet<u32> = HashSet::new();
+    for (i, s) in new.steps.iter().enumerate() {
+        if !extra.contains(&(i as u32)) {
+            used.extend(s.inputs.iter().filter_map(|i| if let Input::Step(s) = i { Some(*s) } else { None }));
+        }
+    }
+    extra.is_disjoint(&used) && !extra.is_empty()
+}
+
+fn early_read(new: &Record, old: &Record) -> Explanation {
+    let difference = Difference {
+        what: "program".into(),
+        was: format!(
+            "{} and {} at the {}",
+            count(old.steps.len(), "op"),
+            count(old.roots.len(), "result"),
+            old.cause.name()
+        ),
+        now: format!("{} for the one value read", count(new.steps.len(), "op")),
+        was_at: Some(old.site),
+        now_at: Some(new.site),
+    };
+    say(Class::EarlyRead, new.site, old, vec![difference], fix::early_read(new))
+}

@@ -1,0 +1,49 @@
+//! Which lines ran in training and which in evaluation mode: what `model.eval()` changes in a program is told from other
+//! changes of its ops.
+use super::Place;
+use std::collections::HashMap;
+use std::panic::Location;
+use std::sync::{Mutex, MutexGuard};
+
+#[derive(Default)]
+struct Modes {
+    /// Lines of dropout and batch normalisation: whether the last call trained, and whether there were calls of both kinds.
+    lines: HashMap<(u32, u32, &'static str), (bool, bool)>,
+    /// The last `train(…)` or `eval()` that changed something.
+    switch: Option<(Place, bool)>,
+}
+
+static MODES: Mutex<Option<Modes>> = Mutex::new(None);
+
+fn modes() -> MutexGuard<'static, Option<Modes>> {
+    MODES.lock().unwrap_or_else(|p| p.into_inner())
+}
+
+fn key(at: Place) -> (u32, u32, &'static str) {
+    (at.line(), at.column(), at.file())
+}
+
+/// The caller's line does what it does in training, or what it does in evaluation.
+#[track_caller]
+pub(crate) fn note(training: bool) {
+    let at = crate::tensor::line().unwrap_or(Location::caller());
+    let mut m = modes();
+    let (last, both) = m.get_or_insert_default().lines.entry(key(at)).or_insert((training, false));
+    *both |= *last != training;
+    *last = training;
+}
+
+/// A module was switched to training or to evaluation.
+pub(crate) fn switched(at: Place, training: bool) {
+    modes().get_or_insert_default().switch = Some((at, training));
+}
+
+/// The mode of a line that has run in both, as it ran last.
+pub(super) fn of(at: Place) -> Option<bool> {
+    modes().as_ref()?.lines.get(&key(at)).filter(|(_, both)| *both).map(|(last, _)| *last)
+}
+
+/// Where the mode was switched to this one.
+pub(super) fn switch_to(training: bool) -> Option<Place> {
+    modes().as_ref()?.switch.filter(|(_, to)| *to == training).map(|(at, _)| at)
+}
