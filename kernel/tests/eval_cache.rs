@@ -122,3 +122,39 @@ fn a_damaged_entry_is_compiled_again() {
     assert_eq!(cell(&engine, 5, "40 + 2"), ("=> 42\n".into(), false));
     std::fs::remove_dir_all(dir).unwrap();
 }
+
+/// Two kernels with one folder that holds too little for both: whatever they find there or do not, each cell does what it
+/// says.
+#[test]
+fn kernels_share_a_cache_that_is_too_small() {
+    let dir = folder("shared");
+    let cells: Vec<String> =
+        (0..6).map(|i| format!("let v{i} = vec![{i}; 3]; v{i}.iter().sum::<i32>() + {i}")).collect();
+    let work = |turns: &[usize]| {
+        let exe = env!("CARGO_BIN_EXE_xlazy");
+        let mut command = std::process::Command::new(exe);
+        command.arg("eval").args(turns.iter().map(|i| &cells[*i]));
+        // 0 MB: every look through the folder removes all that is there.
+        command.env("XLAZY_CACHE", &dir).env("XLAZY_CELL_CACHE_MB", "0").env_remove("XLAZY_HOME");
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        command.spawn().expect("it starts")
+    };
+    let orders: [[usize; 12]; 3] = [
+        [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5],
+        [5, 4, 3, 2, 1, 0, 5, 4, 3, 2, 1, 0],
+        [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5],
+    ];
+    let kernels: Vec<_> = orders.iter().map(|order| (order, work(order))).collect();
+    for (order, kernel) in kernels {
+        let done = kernel.wait_with_output().expect("it ends");
+        let wanted: String = order.iter().map(|i| format!("{}\n", 4 * i)).collect();
+        assert_eq!(String::from_utf8_lossy(&done.stdout), wanted, "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(done.status.success());
+    }
+    // What is left is whole: no half-written file stays behind.
+    for entry in std::fs::read_dir(dir.join("cells")).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        assert!(name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit()), "{name}");
+    }
+    std::fs::remove_dir_all(dir).unwrap();
+}

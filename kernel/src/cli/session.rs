@@ -5,6 +5,7 @@ use crate::eval::install::Installation;
 use crate::footer::WithFooter;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
+use std::path::Path;
 use std::sync::Arc;
 
 /// A new session, ready for its first cell.
@@ -15,6 +16,12 @@ pub fn start() -> Result<Arc<dyn Engine>, Failure> {
 /// As [`start`], for a person: every cell ends with the line that says what it did.
 pub fn start_told() -> Result<Arc<dyn Engine>, Failure> {
     Ok(Arc::new(WithFooter(RustEngine::start(Installation::find()?)?)))
+}
+
+/// As [`start_told`], for the cells of a notebook: its dependencies are locked beside it.
+pub fn start_for(notebook: &Path) -> Result<Arc<dyn Engine>, Failure> {
+    let install = Installation { notebook: Some(notebook.to_owned()), ..Installation::find()? };
+    Ok(Arc::new(WithFooter(RustEngine::start(install)?)))
 }
 
 /// Ends listening for Ctrl-C when dropped.

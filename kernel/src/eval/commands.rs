@@ -1,7 +1,7 @@
 //! evcxr's commands (`:dep`, `:vars`, `:type`…): what people's fingers and notebooks written for evcxr know.
 use super::deps::{self, Deps};
 use super::errors::sentence;
-use super::{ForMagics, Mode, RustEngine, lock, types};
+use super::{ForMagics, Mode, RustEngine, complete, lock, types};
 use crate::engine::{Engine, Event, Reply};
 use crate::magics;
 use std::sync::Arc;
@@ -11,12 +11,15 @@ use xlazy_mime::Bundle;
 /// What `:help` lists.
 const COMMANDS: &[(&str, &str)] = &[
     (":dep name = \"1\"", "add a dependency: also { version, features, path, git }"),
-    (":show_deps", "list the dependencies"),
+    (":show_deps", "list the dependencies, and where their versions are locked"),
     (":vars", "list the variables, as %vars does"),
     (":type EXPRESSION", "show an expression's type (also :t)"),
     (":clear", "forget variables, items and dependencies (also :restart)"),
     (":opt [LEVEL]", "optimise the cells from here on; `// @opt 3` and `%opt 3` do so for one cell"),
     (":load FILE", "run a file as a cell"),
+    (":doc NAME", "show what NAME is, as Shift-Tab does"),
+    (":explain", "let rustc explain the last compile error at length"),
+    (":last_compile_dir", "show where this kernel compiles"),
     (":version", "show which xlazy this is"),
     (":help", "show this list; %help lists the magics"),
 ];
@@ -72,14 +75,45 @@ impl RustEngine {
                 let deps = lock(&self.state).compiler.defs.deps.clone();
                 let list: Vec<String> =
                     deps.iter().flat_map(|d| &d.wanted).map(|(n, w)| format!("{n} = {w}")).collect();
-                show(&if list.is_empty() { "no dependencies".into() } else { list.join("\n") }, events)
+                let lock = deps::Notebook::find(&lock(&self.state).install).lock;
+                let lock = lock.map(|l| format!("\nlocked in {}", l.display())).unwrap_or_default();
+                show(&if list.is_empty() { "no dependencies".into() } else { list.join("\n") + &lock }, events)
             }
+            "doc" => match self.describe(args) {
+                Some(bundle) => {
+                    events(Event::Display { bundle, id: None, update: false });
+                    Reply::Ok
+                }
+                None => refuse("UsageError", format!("nothing is known about `{args}`: write `:doc NAME`")),
+            },
+            "explain" => self.explain(events),
+            "last_compile_dir" => show(&lock(&self.state).dir.display().to_string(), events),
+            "q" | "quit" => refuse("UsageError", "a cell cannot end its kernel: shut it down in the front end".into()),
             _ if SETTINGS.contains(&name) => {
                 let text = format!("note: `:{name}` sets nothing in xlazy\n");
                 events(Event::Stream { stderr: true, text });
                 Reply::Ok
             }
             _ => refuse("UnknownCommand", format!("there is no command `:{name}`; `:help` lists the commands")),
+        }
+    }
+
+    fn describe(&self, name: &str) -> Option<Bundle> {
+        complete::inspect(&self.names(), name, 1).or_else(|| lock(&self.state).call("doc", name).ok())
+    }
+
+    /// What `rustc --explain` says to the codes of the last compile error.
+    fn explain(&self, events: &mut dyn FnMut(Event)) -> Reply {
+        let state = lock(&self.state);
+        let explanation = |code: &String| {
+            let mut rustc = std::process::Command::new(&state.install.toolchain.rustc);
+            let out = rustc.arg("--explain").arg(code).output().ok()?;
+            Some(format!("{code}\n{}", String::from_utf8_lossy(&out.stdout).trim()))
+        };
+        let texts: Vec<String> = state.last_codes.iter().filter_map(explanation).collect();
+        match texts.is_empty() {
+            true => refuse("UsageError", "no compile error with a number came before".into()),
+            false => show(&texts.join("\n\n"), events),
         }
     }
 
@@ -130,9 +164,9 @@ impl RustEngine {
             return refused.into();
         }
         if before.is_some() {
-            let text =
-                "note: the dependencies were linked anew; their statics begin again for the cells from here on\n";
-            say(text.to_owned());
+            let names: Vec<String> = before.iter().flat_map(|d| d.wanted.keys()).map(|n| format!("`{n}`")).collect();
+            let names = names.join(", ");
+            say(format!("note: the dependencies were linked anew: statics of {names} begin again; variables stay\n"));
         }
         state.compiler.warm_up();
         Reply::Ok

@@ -6,6 +6,7 @@ use super::errors::{Known, compile_failure, point_out, sentence};
 use super::generate::{self, Loaded, Plan};
 use super::groups::{Change, Definitions, Group};
 use super::install::Installation;
+use super::paths::{Crates, Paths};
 use super::rustc::{self, AtWork, Compiled, Diagnostic, Needs, Warm};
 use super::scan;
 use super::source::{CellText, Place, Source, Tag};
@@ -33,8 +34,7 @@ pub struct Compiler {
     sources: HashMap<String, Arc<Source>>,
     objects: HashMap<String, PathBuf>,
     cache: CellCache,
-    /// Private types whose public path was found, and which guess it was.
-    guesses: HashMap<String, usize>,
+    paths: Paths,
     /// How much rustc optimises, for the cell at hand.
     pub opt_level: u8,
     /// Puts a compiled cell into the cache, beside everything else.
@@ -100,7 +100,7 @@ impl Compiler {
         let mut compiler = Compiler {
             cache: CellCache::open(&install),
             keeping: None,
-            guesses: HashMap::new(),
+            paths: Paths::default(),
             opt_level: 0,
             install,
             dir,
@@ -149,6 +149,7 @@ impl Compiler {
         let link = self.dir.join(deps.library.file_name().unwrap_or_default());
         let _ = std::fs::remove_file(&link);
         std::os::unix::fs::symlink(&deps.library, &link).map_err(|e| sentence("DependencyError", e.to_string()))?;
+        self.paths.forget();
         let change = self.defs.regroup(deps);
         let cell = Arc::new(CellText { cell: 0, text: String::new() });
         let gone = HashMap::new();
@@ -347,8 +348,8 @@ impl Compiler {
             parsed.moved.contains(&v.name) && var.is_some_and(|s| !s.handle && surely_moves(&s.type_name))
         };
         let moved = loaded.iter().filter(moves).map(|v| v.name.clone()).collect();
-        let guess = |v: &Loaded| Some((v.name.clone(), *self.guesses.get(&v.written_type)?));
-        let mut plan = Plan { moved, guesses: loaded.iter().filter_map(guess).collect(), ..Plan::default() };
+        let paths = loaded.iter().flat_map(|v| self.paths.known(&v.written_type)).collect();
+        let mut plan = Plan { moved, paths, ..Plan::default() };
         let needs = self.needs(&defs);
         let generate = |plan: &Plan| generate::cell(cell, range.clone(), &parsed, &defs, &loaded, plan);
         let mut source = generate(&plan);
@@ -375,17 +376,55 @@ impl Compiler {
             let kept = self.remember(&id, source);
             match warm.compile(&kept.text, &self.at_work) {
                 Compiled::Object(object, alone) => {
-                    let guessed =
-                        loaded.iter().filter_map(|v| Some((v.written_type.clone(), *plan.guesses.get(&v.name)?)));
-                    self.guesses.extend(guessed);
                     let keep = alone.then(|| (key, head(&plan, &id)));
                     return Ok(ready(&mut timing, plan, object, keep, &id));
                 }
-                Compiled::Errors(errors) if learn(&errors, &kept, &mut plan) => source = generate(&plan),
+                Compiled::Errors(errors)
+                    if learn(&errors, &kept, &mut plan) | self.find_paths(&errors, &kept, &loaded, &mut plan) =>
+                {
+                    source = generate(&plan);
+                }
                 other => return Err(failed(other, &kept, scope)),
             }
         }
         Err(sentence("CompileError", "the cell does not settle after several compiles").into())
+    }
+
+    /// Where the types of variables are public that rustc could not find; false when there is nothing new.
+    fn find_paths(&mut self, errors: &[Diagnostic], source: &Source, loaded: &[Loaded], plan: &mut Plan) -> bool {
+        let unresolved = |e: &&Diagnostic| matches!(&*e.code, "E0603" | "E0433" | "E0412" | "E0425");
+        let tag = |s: &rustc::Span| match source.place(s.start) {
+            Place::Generated(Tag::Load(name)) if s.ours => Some(name.clone()),
+            _ => None,
+        };
+        let names: BTreeSet<String> = errors.iter().filter(unresolved).flat_map(|e| &e.spans).filter_map(tag).collect();
+        let before = plan.paths.len();
+        for v in loaded.iter().filter(|v| names.contains(&v.name)) {
+            let crates = self.crates();
+            plan.paths.extend(self.paths.find(&v.written_type, || crates));
+        }
+        plan.paths.len() > before
+    }
+
+    fn crates(&self) -> Crates {
+        let deps = self.defs.deps.as_ref();
+        Crates {
+            install: self.install.clone(),
+            dir: self.dir.clone(),
+            options: deps.map(|d| d.options.clone()).unwrap_or_default(),
+            deps: deps.map(|d| d.crate_name.clone()),
+        }
+    }
+
+    /// Finds out where the types of variables are public, while the user reads what the cell did.
+    pub fn prepare(&mut self, vars: &[Var]) {
+        let crates = self.crates();
+        self.paths.prepare(vars.iter().filter_map(written), || crates);
+    }
+
+    /// What of a variable's type no cell can name.
+    pub fn private(&mut self, var: &Var) -> Option<String> {
+        self.paths.private(&written(var)?).map(|p| p.trim_start_matches("::").to_owned())
     }
 
     fn remember(&mut self, id: &str, source: Source) -> Arc<Source> {
@@ -427,6 +466,13 @@ fn head(plan: &Plan, id: &str) -> Value {
 fn failed(compiled: Compiled, source: &Source, scope: &Scope) -> Refused {
     match compiled {
         Compiled::Errors(errors) => {
+            let hidden: Vec<String> =
+                errors.iter().flat_map(|e| &e.children).flat_map(|c| hidden_functions(&c.message)).collect();
+            if let Some(name) = hidden.first() {
+                let what =
+                    format!("`{name}` cannot be made a function pointer here: write a closure, `|x| x.{name}()`");
+                return sentence("CompileError", what).into();
+            }
             let vars: Vec<&str> = scope.vars.iter().map(|v| v.name.as_str()).collect();
             Refused::Failure(compile_failure(&errors, source, &Known { gone: scope.gone, vars: &vars }))
         }
@@ -440,6 +486,14 @@ fn unbalanced(cell: &Arc<CellText>, range: Range<usize>) -> Option<Refused> {
     let text = &cell.text[range.clone()];
     let (at, title, label) = scan::unbalanced(text)?;
     Some(Refused::Failure(point_out(cell, at.start + range.start..at.end + range.start, &title, label)))
+}
+
+/// A variable's type as a cell writes it, whatever became of definitions since.
+fn written(var: &Var) -> Option<String> {
+    match nameable(&var.type_name, &mut |g, p| Some(format!("::{g}::{p}"))) {
+        Named::Type(written) => Some(written),
+        Named::Refused(_) => None,
+    }
 }
 
 /// The variables that the cell mentions, with their types as this cell can write them.
@@ -470,6 +524,7 @@ fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<L
 fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> bool {
     let before = plan.clone();
     for error in errors {
+        plan.wrapped.extend(error.children.iter().flat_map(|c| hidden_functions(&c.message)));
         if error.code == "E0277" && error.message.contains("`?` couldn't convert") {
             plan.debug_errors = true;
         }
@@ -488,17 +543,18 @@ fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> bool {
                 Tag::Keep(name) if matches!(&*error.code, "E0525" | "E0594" | "E0596" | "E0507") => {
                     *plan.closures.entry(name.clone()).or_insert(0) += 1;
                 }
-                Tag::Load(name) if matches!(&*error.code, "E0603" | "E0433" | "E0412" | "E0425") => {
-                    // One step per compile, however often the type is written.
-                    let next = before.guesses.get(name).copied().unwrap_or(0) + 1;
-                    if next <= 3 {
-                        plan.guesses.insert(name.clone(), next);
-                    }
-                }
                 Tag::Use(binds) => drop(plan.dropped_uses.insert(binds.clone())),
                 _ => {}
             }
         }
     }
     *plan != before && plan.closures.values().all(|level| *level <= 2)
+}
+
+/// The functions that a linker's message says are hidden: see `FnValue::wrapped`.
+fn hidden_functions(message: &str) -> Vec<String> {
+    let symbols = message.split("undefined hidden symbol: xlazy::").skip(1).filter_map(|s| s.lines().next());
+    // The last part is a hash: `xlazy::ops::activation::…::relu::h7c736c301eb7040c`.
+    let names = symbols.filter_map(|s| s.trim().rsplit("::").find(|p| !(p.len() == 17 && p.starts_with('h'))));
+    names.map(str::to_owned).collect()
 }

@@ -102,7 +102,7 @@ pub fn build(
     let base = install.dependencies.as_ref();
     let base = base.ok_or_else(|| sentence("DependencyError", "there is no cache folder for dependencies"))?;
     let toolchain = short_hash(&install.toolchain.sysroot.to_string_lossy());
-    let notebook = Notebook::find();
+    let notebook = Notebook::find(install);
     let project = base.join(&notebook.id);
     let cargo = Cargo { install, project: &project, target: base.join(format!("target-{toolchain}")), at_work };
     let io = |e: std::io::Error| sentence("DependencyError", format!("{}: {e}", project.display()));
@@ -164,22 +164,27 @@ fn recall(built: &Path, fingerprint: &str, wanted: &BTreeMap<String, String>) ->
     })
 }
 
-/// Whose dependencies they are. Jupyter names the notebook; without it, the folder stands for it.
-struct Notebook {
+/// Whose dependencies they are: the notebook that `xlazy run` or Jupyter names, or the folder, where nobody says.
+pub struct Notebook {
     id: String,
-    /// The lock that stays beside the notebook, so that it builds the same tomorrow and on another machine.
-    lock: Option<PathBuf>,
+    /// The lock that stays beside the notebook, so that it builds the same tomorrow and on another machine. Notebooks
+    /// without a name (VS Code, `jupyter console`, nbclient) share `xlazy.lock`, where somebody has put one into the
+    /// folder; else the lock stays in the cache.
+    pub lock: Option<PathBuf>,
 }
 
 impl Notebook {
-    fn find() -> Notebook {
+    pub fn find(install: &Installation) -> Notebook {
         let dir = std::env::current_dir().unwrap_or_default();
-        let named = std::env::var_os("JPY_SESSION_NAME")
-            .map(PathBuf::from)
-            .filter(|p| p.extension().is_some_and(|e| e == "ipynb"));
+        let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let named = install.notebook.clone().or_else(|| var("XLAZY_NOTEBOOK")).or_else(|| var("JPY_SESSION_NAME"));
+        let named = named.filter(|p| p.extension().is_some_and(|e| e == "ipynb"));
         let path = named.as_ref().map(|n| dir.join(n.file_name().unwrap_or_default()));
         let id = short_hash(&path.as_ref().unwrap_or(&dir).to_string_lossy());
-        let lock = path.filter(|p| p.is_file()).map(|p| p.with_extension("lock"));
+        let lock = match path {
+            Some(path) => Some(path).filter(|p| p.is_file()).map(|p| p.with_extension("lock")),
+            None => Some(dir.join("xlazy.lock")).filter(|p| p.is_file()),
+        };
         Notebook { id, lock }
     }
 }
@@ -264,6 +269,18 @@ impl Cargo<'_> {
             let file = files.iter().find(|f| f.extension().is_some_and(|e| e == "rlib" || e == "so"))?;
             options.push(format!("--extern={}={}", direct.name, file.display()));
         }
+        // The rest of them by name too: a variable's type may be from a crate that nobody asked for. Of two versions
+        // neither: the name would mean one of them.
+        let inner = self.target.join(TARGET);
+        let mut others: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+        for m in messages.iter().filter(|m| m["reason"] == "compiler-artifact" && is_lib(m)) {
+            let files = m["filenames"].as_array().into_iter().flatten().filter_map(Value::as_str).map(PathBuf::from);
+            let name = m["target"]["name"].as_str().unwrap_or_default().replace('-', "_");
+            let rlib = |f: &PathBuf| f.starts_with(&inner) && f.extension().is_some_and(|e| e == "rlib");
+            others.entry(name).or_default().extend(files.filter(rlib));
+        }
+        others.retain(|name, files| files.len() == 1 && !resolved.iter().any(|d| d.name == *name));
+        options.extend(others.iter().map(|(name, files)| format!("--extern={name}={}", files[0].display())));
         // Where rustc finds what they depend on, and the procedural macros among it.
         for dir in [self.target.join(TARGET).join("debug/deps"), self.target.join("debug/deps")] {
             options.push(format!("-Ldependency={}", dir.display()));

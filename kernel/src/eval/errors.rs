@@ -3,7 +3,7 @@ use super::rustc::{Diagnostic, FILE_PREFIX, Span};
 use super::source::{CellText, Place, Source, Tag, line_column};
 use crate::engine::Failure;
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use xlazy_mime::Fault;
@@ -29,6 +29,7 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
     let mut message = String::new();
     let mut nameless = Vec::new();
     let mut borrows = 0;
+    let mut told = BTreeSet::new();
     for error in errors.iter().filter(|e| e.level.starts_with("error")) {
         if error.spans.is_empty() && error.message.starts_with("aborting due to") {
             continue;
@@ -45,6 +46,10 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
             retold = Some(Retold { title: error.message.clone(), help: Some(help), about_keeping: false });
         }
         let title = retold.as_ref().map_or(&error.message, |r| &r.title);
+        // What we generate names a variable's type twice.
+        if retold.is_some() && !told.insert(title.clone()) {
+            continue;
+        }
         let snippets = snippets(&error.spans, source, retold.is_some());
         if snippets.is_empty() && retold.is_none() {
             nameless.push(error);
@@ -300,6 +305,12 @@ pub fn point_out(text: &Arc<CellText>, range: Range<usize>, title: &str, label: 
     let rendered = Renderer::styled().render(&[Level::ERROR.primary_title(title).element(snippet)]);
     let traceback = rendered.lines().map(str::to_owned).collect();
     Failure { name: "CompileError".into(), message: title.into(), traceback }
+}
+
+/// The numbers of the errors that a failure shows, such as `E0308`.
+pub fn codes(failure: &Failure) -> BTreeSet<String> {
+    let parts = failure.traceback.iter().flat_map(|l| l.split("[E").skip(1));
+    parts.filter_map(|p| p.get(..5)?.strip_suffix(']')).map(|n| format!("E{n}")).collect()
 }
 
 /// Puts the cell and its line where text names a place in generated source (`xlazy-cell-7:1:230`).

@@ -1,8 +1,8 @@
 //! From a parsed cell to the source of a crate: a group of definitions, or the cell's statements.
 use super::groups::Definitions;
+use super::paths;
 use super::source::{CellText, Edit, Source, Tag, blanked};
-use super::split::{Binding, Item, Parsed};
-use super::types;
+use super::split::{Binding, FnValue, Item, Parsed};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -32,21 +32,29 @@ pub struct Plan {
     pub debug_errors: bool,
     /// `use`s of earlier cells that no longer resolve.
     pub dropped_uses: BTreeSet<String>,
-    /// Variables whose types are private where `type_name` says they are, and which guess at a public path is next.
-    pub guesses: BTreeMap<String, usize>,
+    /// Paths that are private where `type_name` says they are, and where they are public.
+    pub paths: BTreeMap<String, String>,
+    /// Functions of the runtime that are wrapped where they are values.
+    pub wrapped: BTreeSet<String>,
     pub opt_level: u8,
 }
 
 impl Plan {
+    /// The edits that an item's or a cell's functions as values need.
+    fn wrap(&self, values: &[FnValue]) -> impl Iterator<Item = Edit> {
+        values.iter().filter(|v| self.wrapped.contains(&v.name)).flat_map(FnValue::wrapped)
+    }
+
     /// The type as this plan writes it.
     pub fn written_type(&self, v: &Loaded) -> String {
-        types::guess(&v.written_type, self.guesses.get(&v.name).copied().unwrap_or(0))
+        paths::replace(&v.written_type, &self.paths)
     }
 
     pub fn to_json(&self) -> Value {
         serde_json::json!({
             "moved": self.moved, "spent": self.spent, "closures": self.closures, "debug_errors": self.debug_errors,
-            "dropped_uses": self.dropped_uses, "guesses": self.guesses, "opt_level": self.opt_level,
+            "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
+            "opt_level": self.opt_level,
         })
     }
 
@@ -54,17 +62,18 @@ impl Plan {
         let set = |key: &str| -> Option<BTreeSet<String>> {
             json.get(key)?.as_array()?.iter().map(|v| v.as_str().map(str::to_owned)).collect()
         };
-        let map = |key: &str| -> Option<BTreeMap<String, usize>> {
-            json.get(key)?.as_object()?.iter().map(|(n, v)| Some((n.clone(), v.as_u64()? as usize))).collect()
-        };
+        fn map<T>(json: &Value, key: &str, value: impl Fn(&Value) -> Option<T>) -> Option<BTreeMap<String, T>> {
+            json.get(key)?.as_object()?.iter().map(|(n, v)| Some((n.clone(), value(v)?))).collect()
+        }
         Some(Plan {
             moved: set("moved")?,
             spent: set("spent")?,
-            closures: map("closures")?,
-            guesses: map("guesses")?,
+            closures: map(json, "closures", |v| Some(v.as_u64()? as usize))?,
+            paths: map(json, "paths", |v| v.as_str().map(str::to_owned))?,
             opt_level: json.get("opt_level")?.as_u64()? as u8,
             debug_errors: json.get("debug_errors")?.as_bool()?,
             dropped_uses: set("dropped_uses")?,
+            wrapped: set("wrapped")?,
         })
     }
 }
@@ -89,7 +98,8 @@ pub fn group(
     kept.extend(parsed.use_ranges.iter().cloned());
     kept.extend(parsed.macro_ranges.iter().cloned());
     kept.sort_by_key(|r| r.start);
-    let mut edits: Vec<Edit> = parsed.items.iter().flat_map(|i| i.edits.iter().cloned()).collect();
+    let item_edits = |i: &Item| i.edits.iter().cloned().chain(plan.wrap(&i.values)).collect::<Vec<Edit>>();
+    let mut edits: Vec<Edit> = parsed.items.iter().flat_map(item_edits).collect();
     let mut from = range.start;
     for r in kept.iter().chain([&(range.end..range.end)]) {
         let gap = from..r.start;
@@ -100,7 +110,9 @@ pub fn group(
     out.user(cell, range, &edits);
     for item in moved {
         out.plain("\n");
-        out.user(&item.source, item.range.clone(), &item.edits);
+        let mut edits = item_edits(item);
+        edits.sort_by_key(|e| e.range.start);
+        out.user(&item.source, item.range.clone(), &edits);
     }
     out.plain("\n");
     let name = format!("g_{:016x}", hash(&out.text));
@@ -166,7 +178,7 @@ pub fn cell(
     };
     out.plain(&format!(" {start}|| -> ::core::result::Result<(), xlazy_rt::{stop}> {{"));
     out.plain(&blank_lines_before(cell, &range));
-    out.user(cell, range.clone(), &statement_edits(cell, parsed, defs));
+    out.user(cell, range.clone(), &statement_edits(cell, parsed, defs, plan));
     out.plain("\n;");
     for b in parsed.bindings.iter().filter(|b| !plan.spent.contains(&b.name)) {
         out.generated(Tag::Keep(b.name.clone()), &keep(b, plan));
@@ -248,8 +260,9 @@ fn prologue(
     }
 }
 
-fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions) -> Vec<Edit> {
+fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, plan: &Plan) -> Vec<Edit> {
     let mut edits = parsed.edits.clone();
+    edits.extend(plan.wrap(&parsed.values));
     let mut blank = parsed.inner_attributes.clone();
     blank.extend(parsed.items.iter().map(|i| i.range.clone()));
     edits.extend(blank.into_iter().map(|range| Edit { text: blanked(&cell.text[range.clone()]), range }));

@@ -18,6 +18,8 @@ pub struct Installation {
     pub cell_cache: Option<PathBuf>,
     /// Where dependencies of notebooks are built.
     pub dependencies: Option<PathBuf>,
+    /// The notebook whose cells they are, where the front end knows it.
+    pub notebook: Option<PathBuf>,
 }
 
 /// A compiler without rustup in between, and a linker without `cc` in between where that is possible.
@@ -123,6 +125,7 @@ impl Place {
             toolchain,
             cell_cache: super::cache::folder(),
             dependencies: super::deps::folder(),
+            notebook: None,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Items that persist: what they are called, what they mention, and what is changed in them so that later cells see them.
 use super::scan;
 use super::source::{CellText, Edit};
-use super::split::{Checks, bytes};
+use super::split::{Checks, FnValue, bytes};
 use proc_macro2::Span;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -20,6 +20,7 @@ pub struct Item {
     pub source: Arc<CellText>,
     pub range: Range<usize>,
     pub edits: Vec<Edit>,
+    pub values: Vec<FnValue>,
     pub mentions: BTreeSet<String>,
 }
 
@@ -91,13 +92,13 @@ pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Ite
         }
         _ => Vec::new(),
     };
-    let mut checks = Checks { base, edits: Vec::new() };
+    let mut checks = Checks { base, edits: Vec::new(), values: Vec::new() };
     checks.visit_item(item);
     let mut edits = publish.edits;
     edits.append(&mut checks.edits);
     edits.sort_by_key(|e| e.range.start);
     let mentions = scan::mentions(&cell.text[range.clone()]);
-    Some(Item { names, header, is_type, source: cell.clone(), range, edits, mentions })
+    Some(Item { names, header, is_type, source: cell.clone(), range, edits, values: checks.values, mentions })
 }
 
 fn impl_header(cell: &Arc<CellText>, base: usize, i: &syn::ItemImpl) -> Header {

@@ -10,6 +10,7 @@ mod generate;
 mod groups;
 pub mod install;
 mod items;
+mod paths;
 mod rustc;
 mod scan;
 mod session;
@@ -67,6 +68,8 @@ struct State {
     gone: HashMap<String, String>,
     /// Source files of definitions, the cells and lines they belong to, and the cell's text, as the runtime is told.
     registered: Vec<String>,
+    /// The numbers of rustc's errors in the last cell that did not compile.
+    last_codes: std::collections::BTreeSet<String>,
     /// Of cells that do not say otherwise.
     opt_level: u8,
     runs: u64,
@@ -302,8 +305,20 @@ impl State {
         std::fs::create_dir_all(&dir).map_err(|e| sentence("StartError", format!("{}: {e}", dir.display())))?;
         let session = SessionProcess::start(&install, &dir).map_err(|e| sentence("StartError", e))?;
         let compiler = Compiler::new(install.clone(), dir.clone());
-        let (vars, gone, registered) = Default::default();
-        Ok(State { install, dir, compiler, session, vars, gone, registered, opt_level: 0, runs: 0, calls: 0 })
+        let (vars, gone, registered, last_codes) = Default::default();
+        Ok(State {
+            install,
+            dir,
+            compiler,
+            session,
+            vars,
+            gone,
+            registered,
+            last_codes,
+            opt_level: 0,
+            runs: 0,
+            calls: 0,
+        })
     }
 
     fn run(
@@ -314,13 +329,19 @@ impl State {
         shared: &Shared,
         events: &mut dyn FnMut(Event),
     ) -> Reply {
+        self.refuse_private(&cell.text[range.clone()], events);
         let scope = Scope { vars: &self.vars, gone: &self.gone };
         self.compiler.opt_level = mode.opt_level.unwrap_or(self.opt_level);
         let ready = self.compiler.compile(cell, range, &scope);
         self.compiler.opt_level = self.opt_level;
         let ready = match ready {
             Ok(ready) => ready,
-            Err(refused) => return refused.into(),
+            Err(refused) => {
+                if let compile::Refused::Failure(failure) = &refused {
+                    self.last_codes = errors::codes(failure);
+                }
+                return refused.into();
+            }
         };
         events(rustc_insight(mode.cell, &ready.timing));
         if shared.interrupted.load(Ordering::SeqCst) {
@@ -439,6 +460,7 @@ impl State {
         self.vars = vars;
         self.gone.retain(|n, _| !self.vars.iter().any(|v| v.name == *n));
         self.refuse_nameless(events);
+        self.compiler.prepare(&self.vars);
         match outcome {
             Outcome::Ok => Reply::Ok,
             Outcome::Interrupted => Reply::Interrupted,
@@ -473,21 +495,40 @@ impl State {
 
     /// Drops variables whose types no later cell could write down, and says what to do instead.
     fn refuse_nameless(&mut self, events: &mut dyn FnMut(Event)) {
-        let mut refused = Vec::new();
-        for v in &self.vars {
+        let refused = |v: &Var| {
             let named = types::nameable(&v.type_name, &mut |c, p| {
                 self.compiler.defs.current_path(c, p).map(|(written, _)| written).or(Some(String::new()))
             });
-            if let types::Named::Refused(why) = named {
-                events(Event::Stream {
-                    stderr: true,
-                    text: format!("note: `{}` is not kept for later cells: {why}\n", v.name),
-                });
-                self.gone.insert(v.name.clone(), format!("was not kept: {why}"));
-                refused.push(v.name.clone());
+            match named {
+                types::Named::Refused(why) => Some((v.name.clone(), why)),
+                types::Named::Type(_) => None,
+            }
+        };
+        let refused = self.vars.iter().filter_map(refused).collect();
+        self.refuse(refused, events);
+    }
+
+    /// The same for types that their crate keeps to itself. Only rustc knows; it was asked when they were stored, and the
+    /// answer is waited for when a cell may need it.
+    fn refuse_private(&mut self, code: &str, events: &mut dyn FnMut(Event)) {
+        let mentions = scan::mentions(code);
+        let mut refused = Vec::new();
+        for v in self.vars.iter().filter(|v| mentions.contains(&v.name)) {
+            if let Some(path) = self.compiler.private(v) {
+                refused.push((v.name.clone(), format!("its type `{path}` is public nowhere: store what it holds")));
             }
         }
-        self.forget(refused);
+        self.refuse(refused, events);
+    }
+
+    /// Drops variables, each with the reason.
+    fn refuse(&mut self, refused: Vec<(String, String)>, events: &mut dyn FnMut(Event)) {
+        for (name, why) in &refused {
+            let text = format!("note: `{name}` is not kept for later cells: {why}\n");
+            events(Event::Stream { stderr: true, text });
+            self.gone.insert(name.clone(), format!("was not kept: {why}"));
+        }
+        self.forget(refused.into_iter().map(|(name, _)| name).collect());
     }
 
     fn forget(&mut self, names: Vec<String>) {

@@ -50,6 +50,7 @@ pub struct Diagnostic {
 pub struct Span {
     pub start: usize,
     pub end: usize,
+    pub line: usize,
     pub primary: bool,
     pub label: Option<String>,
     pub replacement: Option<String>,
@@ -105,6 +106,8 @@ pub fn start(install: &Installation, dir: &Path, id: String, needs: &Needs) -> s
         command.arg(with("-Clink-arg=-Wl,-rpath,", dir));
     }
     command.args(&needs.options);
+    // Files on the way there as well: they carry the names that another kernel of the same folder gives the same cell.
+    command.arg(with("--out-dir=", dir));
     command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
     // A group of its own: Ctrl-C in a terminal is for the cell that runs, not for the compiler that waits for the next.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -177,7 +180,7 @@ fn text(v: &Value, key: &str) -> String {
     v.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn diagnostic(v: &Value, file: &str) -> Diagnostic {
+pub(super) fn diagnostic(v: &Value, file: &str) -> Diagnostic {
     let list = |key| v.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     Diagnostic {
         level: text(v, "level"),
@@ -195,6 +198,7 @@ fn span(v: &Value, file: &str) -> Span {
     Span {
         start: number("byte_start"),
         end: number("byte_end"),
+        line: number("line_start"),
         primary: v.get("is_primary").and_then(Value::as_bool).unwrap_or(false),
         label: optional("label"),
         replacement: optional("suggested_replacement"),

@@ -124,10 +124,30 @@ pub struct Parsed {
     pub has_statements: bool,
     /// Interrupt checks in the statements.
     pub edits: Vec<Edit>,
+    /// Functions that the statements name without calling them, as in `.map(Tensor::relu)`.
+    pub values: Vec<FnValue>,
     /// Names that the statements mention.
     pub mentions: BTreeSet<String>,
     /// Names used bare where a value is moved, and never bound in the cell.
     pub moved: BTreeSet<String>,
+}
+
+/// A path to a function as a value: where it stands, and the function's name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FnValue {
+    pub range: Range<usize>,
+    pub name: String,
+}
+
+impl FnValue {
+    /// A closure around it. rustc cannot link a pointer to a `#[track_caller]` function of another library: it hides the
+    /// function behind the shim that it makes for the pointer.
+    pub fn wrapped(&self) -> [Edit; 2] {
+        [
+            Edit::insert(self.range.start, "(|xlazy_tensor: &::xlazy::Tensor| "),
+            Edit::insert(self.range.end, "(xlazy_tensor))"),
+        ]
+    }
 }
 
 /// Put in front of what is awaited at the top of a cell; `)` takes the place of `.await`.
@@ -208,9 +228,10 @@ impl Parsed {
                         self.bindings.push(b);
                     }
                 }
-                let mut checks = Checks { base, edits: Vec::new() };
+                let mut checks = Checks { base, edits: Vec::new(), values: Vec::new() };
                 checks.visit_stmt(other);
                 self.edits.append(&mut checks.edits);
+                self.values.append(&mut checks.values);
                 Awaits { base, edits: &mut self.edits }.visit_stmt(other);
                 let mut moves = Moves { used: BTreeSet::new(), bound: BTreeSet::new() };
                 moves.visit_stmt(other);
@@ -299,10 +320,11 @@ impl<'ast> Visit<'ast> for Names {
     fn visit_expr(&mut self, _: &'ast Expr) {}
 }
 
-/// Puts an interrupt check at the start of every loop body, function and closure.
+/// Puts an interrupt check at the start of every loop body, function and closure. Notes functions that are values.
 pub(super) struct Checks {
     pub base: usize,
     pub edits: Vec<Edit>,
+    pub values: Vec<FnValue>,
 }
 
 impl Checks {
@@ -347,6 +369,18 @@ impl<'ast> Visit<'ast> for Checks {
             }
         }
         syn::visit::visit_expr_closure(self, e);
+    }
+    fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
+        // What is called is no value.
+        if !matches!(&*e.func, Expr::Path(_)) {
+            self.visit_expr(&e.func);
+        }
+        e.args.iter().for_each(|a| self.visit_expr(a));
+    }
+    fn visit_expr_path(&mut self, e: &'ast syn::ExprPath) {
+        if let Some(last) = e.path.segments.last().filter(|_| e.path.segments.len() > 1) {
+            self.values.push(FnValue { range: bytes(e.span(), self.base), name: last.ident.to_string() });
+        }
     }
     fn visit_item_fn(&mut self, f: &'ast syn::ItemFn) {
         self.function(&f.sig, &f.block);

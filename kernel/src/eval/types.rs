@@ -75,37 +75,6 @@ pub fn nameable(type_name: &str, group: &mut dyn FnMut(&str, &str) -> Option<Str
     Named::Type(out)
 }
 
-/// Guesses at where private types are public: 1 at the crate's root, 2 in its outermost module, 3 in the module before
-/// last. What std, the runtime and definition groups have is known and stays.
-pub fn guess(written: &str, level: usize) -> String {
-    if level == 0 {
-        return written.to_owned();
-    }
-    let mut result = String::new();
-    let mut rest = written;
-    while let Some(start) = rest.find("::") {
-        let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
-        let len = rest[start..].find(|c| !is_path(c)).unwrap_or(rest.len() - start);
-        result.push_str(&rest[..start]);
-        result.push_str(&guessed_path(&rest[start..start + len], level));
-        rest = &rest[start + len..];
-    }
-    result + rest
-}
-
-fn guessed_path(path: &str, level: usize) -> String {
-    let parts: Vec<&str> = path.trim_start_matches("::").split("::").collect();
-    let known = ["std", "core", "alloc", "xlazy"].contains(&parts[0]) || parts[0].starts_with("g_");
-    match parts[..] {
-        [first, .., last] if !known && parts.len() > 2 => match level {
-            1 => format!("::{first}::{last}"),
-            2 => format!("::{first}::{}::{last}", parts[1]),
-            _ => format!("::{}::{last}", parts[..parts.len() - 2].join("::")),
-        },
-        _ => path.to_owned(),
-    }
-}
-
 /// A type's name for people: the last part of each path.
 pub fn short(type_name: &str) -> String {
     let mut out = String::new();
@@ -242,14 +211,6 @@ mod tests {
         ] {
             assert_eq!(name(private), public);
         }
-    }
-
-    #[test]
-    fn private_paths_are_guessed() {
-        let written = "::alloc::vec::Vec<::nd::base::repr::Own<f64, ::nd::Dim>>";
-        assert_eq!(guess(written, 0), written);
-        assert_eq!(guess(written, 1), "::alloc::vec::Vec<::nd::Own<f64, ::nd::Dim>>");
-        assert_eq!(guess(written, 2), "::alloc::vec::Vec<::nd::base::Own<f64, ::nd::Dim>>");
     }
 
     #[test]

@@ -137,6 +137,24 @@ fn a_notebook_is_run_and_written() {
 }
 
 #[test]
+fn a_notebook_that_is_run_locks_its_dependencies_beside_it() {
+    let folder = std::env::temp_dir().join(format!("xlazy-lock-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let counter = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cells/crates/counter").canonicalize().unwrap();
+    let source = format!(":dep counter = {{ path = {:?} }}\ncounter::count()", counter.display().to_string());
+    let cell = json!({"cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": null});
+    let notebook = json!({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]});
+    std::fs::write(folder.join("mine.ipynb"), notebook.to_string()).unwrap();
+    let mut command = xlazy();
+    command.env("XLAZY_CACHE", folder.join("cache")).arg("run").arg(folder.join("mine.ipynb"));
+    let done = command.output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    let lock = std::fs::read_to_string(folder.join("mine.lock")).expect("a lock beside the notebook");
+    assert!(lock.contains("name = \"counter\"") && lock.contains("name = \"tick\""), "{lock}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn the_doctor_runs_a_cell() {
     let done = xlazy().args(["doctor", "--json"]).output().unwrap();
     let report: Value = serde_json::from_slice(&done.stdout).unwrap();

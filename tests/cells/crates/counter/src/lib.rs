@@ -17,6 +17,34 @@ mod private {
 }
 pub use private::Pair;
 
+mod deep {
+    pub mod inside {
+        #[derive(Debug)]
+        pub struct Gauge(pub i32);
+    }
+    pub struct Hidden(pub i32);
+}
+pub mod meters {
+    pub mod fine {
+        pub use crate::deep::inside::Gauge;
+    }
+}
+
+/// Its type is public far from where it is defined.
+pub fn gauge(n: i32) -> meters::fine::Gauge {
+    meters::fine::Gauge(n)
+}
+
+/// Its type is public nowhere.
+pub fn hidden(n: i32) -> deep::Hidden {
+    deep::Hidden(n)
+}
+
+/// Its type is from a crate that only this one names.
+pub fn tick(n: u8) -> tick::Tick {
+    tick::Tick(n)
+}
+
 #[macro_export]
 macro_rules! pair {
     ($a:expr, $b:expr) => {
