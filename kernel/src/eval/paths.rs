@@ -210,7 +210,7 @@ mod tests {
         let mut paths = Paths::default();
         let mut find = |path: &str| paths.find(path, || crates.clone()).get(path).cloned();
         assert_eq!(find("::std::collections::hash::map::Iter"), Some("::std::collections::hash_map::Iter".into()));
-        assert_eq!(find("::xlazy::tensor::Tensor"), Some("::xlazy::Tensor".into()));
+        assert_eq!(find("::xlazy::nn::Module"), Some("::xlazy::nn::Module".into()));
         assert_eq!(find("::std::sys::nothing::There"), None);
         std::fs::remove_dir_all(dir).unwrap();
     }
