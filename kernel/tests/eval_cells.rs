@@ -66,6 +66,9 @@ fn check(name: &str) {
     for (i, block) in blocks.iter().enumerate() {
         let (mut output, reply, compiled) = run_watched(&engine, i as u64 + 1, &block.code);
         if name.starts_with("scenarios/") {
+            if !output.is_empty() && !output.ends_with('\n') {
+                output.push('\n');
+            }
             output += &compiled;
         }
         let error = match &reply {

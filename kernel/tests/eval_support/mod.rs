@@ -87,9 +87,6 @@ pub fn run_watched(engine: &RustEngine, cell: u64, code: &str) -> (String, Reply
         Event::Insight { kind, json } if kind == "cell" => compiled.push_str(&compilations(json)),
         _ => transcript(event, &mut out),
     });
-    if !out.is_empty() && !out.ends_with('\n') {
-        out.push('\n');
-    }
     (out, reply, compiled)
 }
 
