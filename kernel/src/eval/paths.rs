@@ -16,8 +16,11 @@ pub struct Paths {
     /// The path by which a cell can name the type; `None` when there is none.
     known: HashMap<String, Option<String>>,
     /// rustc is being asked, beside everything else.
-    asked: Option<(BTreeSet<String>, JoinHandle<Vec<(String, Option<String>)>>)>,
+    asked: Option<(BTreeSet<String>, JoinHandle<Answers>)>,
 }
+
+/// Paths, and where each is public.
+type Answers = Vec<(String, Option<String>)>;
 
 /// What rustc is told when it is asked: where the crates are.
 #[derive(Clone)]
@@ -124,7 +127,7 @@ fn places(written: &str) -> Vec<(usize, usize)> {
 }
 
 /// Asks rustc about each path: itself when it is public, a re-export that it names otherwise.
-fn ask(crates: &Crates, paths: BTreeSet<String>) -> Vec<(String, Option<String>)> {
+fn ask(crates: &Crates, paths: BTreeSet<String>) -> Answers {
     let paths: Vec<String> = paths.into_iter().collect();
     let errors = compile(crates, &source(crates, &paths)).unwrap_or_default();
     let answer = |(i, path): (usize, &String)| {
