@@ -80,7 +80,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     {
         return super::fail(&format!("{} cannot be the working directory: {e}", folder.display()));
     }
-    let engine = match session::start_told() {
+    let engine = match session::start_told(false) {
         Ok(engine) => engine,
         Err(failure) => return super::fail_with(&failure),
     };

@@ -12,9 +12,10 @@ pub fn start() -> Result<Arc<dyn Engine>, Failure> {
     Ok(Arc::new(RustEngine::start(Installation::find()?)?))
 }
 
-/// As [`start`], for a person: every cell ends with the line that says what it did.
-pub fn start_told() -> Result<Arc<dyn Engine>, Failure> {
-    Ok(Arc::new(WithFooter(RustEngine::start(Installation::find()?)?)))
+/// As [`start`], for a person: every cell ends with the line that says what it did; `live`, where it stands there while
+/// the cell runs.
+pub fn start_told(live: bool) -> Result<Arc<dyn Engine>, Failure> {
+    Ok(Arc::new(WithFooter { engine: RustEngine::start(Installation::find()?)?, live }))
 }
 
 /// Ends listening for Ctrl-C when dropped.

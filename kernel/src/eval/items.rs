@@ -20,6 +20,8 @@ pub struct Item {
     pub source: Arc<CellText>,
     pub range: Range<usize>,
     pub edits: Vec<Edit>,
+    /// What its functions decide by.
+    pub conditions: Vec<Range<usize>>,
     pub mentions: BTreeSet<String>,
 }
 
@@ -91,13 +93,13 @@ pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Ite
         }
         _ => Vec::new(),
     };
-    let mut checks = Checks { base, edits: Vec::new() };
+    let mut checks = Checks::new(base);
     checks.visit_item(item);
     let mut edits = publish.edits;
     edits.append(&mut checks.edits);
     edits.sort_by_key(|e| e.range.start);
     let mentions = scan::mentions(&cell.text[range.clone()]);
-    Some(Item { names, header, is_type, source: cell.clone(), range, edits, mentions })
+    Some(Item { names, header, is_type, source: cell.clone(), range, edits, conditions: checks.conditions, mentions })
 }
 
 fn impl_header(cell: &Arc<CellText>, base: usize, i: &syn::ItemImpl) -> Header {
