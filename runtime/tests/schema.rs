@@ -34,7 +34,7 @@ fn every_answer_is_of_the_schema() {
     sync();
     let line = line!() + 1;
     let step = |n: i64| x.narrow(0, n, 2).sum().item();
-    (0..3).for_each(|n| drop(step(n)));
+    assert_eq!([0, 1, 2].map(step), [8.0; 3]);
     let _short = x.narrow(0, 0, 3).matmul(&Tensor::ones([4, 4])).sum().item() + y.sum().item();
     let all = compiles();
     let all = all.as_array().unwrap();

@@ -242,7 +242,7 @@ mod tests {
         assert!(matches!(source.place(3), Place::Generated(Tag::Plain)));
         let (_, range) = source.user_range(byte..byte + 4).unwrap();
         assert_eq!(&cell.text[range], "f(i)");
-        source.decides_by(&cell, &[14..18, 23..27]);
-        assert_eq!(source.conditions(), [((2, 4), (2, 8)), ((2, 13), (2, 16))]);
+        source.decides_by(&cell, &[14..18, 28..32]);
+        assert_eq!(source.conditions(), [((2, 3), (2, 7)), ((2, 25), (2, 29))]);
     }
 }

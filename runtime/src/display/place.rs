@@ -100,7 +100,9 @@ fn bound(line: &str, column: usize) -> Option<String> {
 type Point = (u32, u32);
 
 /// For each file, from where to where its code decides which way to go.
-static CONDITIONS: Mutex<Option<HashMap<String, Vec<(Point, Point)>>>> = Mutex::new(None);
+type Conditions = HashMap<String, Vec<(Point, Point)>>;
+
+static CONDITIONS: Mutex<Option<Conditions>> = Mutex::new(None);
 
 /// Says where the conditions of `file` stand: `if`, `while`, `match`, assertions.
 pub(crate) fn register_conditions(file: &str, conditions: Vec<(Point, Point)>) {
