@@ -21,6 +21,8 @@ unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET
 export PYTHONDONTWRITEBYTECODE=1
 # Everything is built once, by the line that install.sh has, too; tests take what is there.
 export XLAZY_PLUGIN_DIR=$PWD/target/home/plugins XLAZY_BIN=$PWD/target/release/xlazy XLAZY_PREBUILT=1
+# What is counted must not come from an earlier run.
+export XLAZY_PROGRAM_CACHE=off
 LD_LIBRARY_PATH=$(rustc --print target-libdir)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 tools=$PWD/target/tools

@@ -17,46 +17,120 @@ pub fn is_quiet() -> bool {
 }
 
 /// An engine whose cells end with the line. Front ends for people use it; tests of cells use the engine itself.
-pub struct WithFooter<E>(pub E);
+pub struct WithFooter<E> {
+    pub engine: E,
+    /// Whether the line stands there while something takes long, and changes; a document wants only the last.
+    pub live: bool,
+}
 
 impl<E: Engine> Engine for WithFooter<E> {
     fn execute(&self, request: &Request, events: &mut dyn FnMut(Event)) -> Reply {
+        let told = !request.silent && !is_quiet();
+        let id = format!("xlazy-footer-{}", request.cell);
         let mut seen = Seen::default();
-        let reply = self.0.execute(request, &mut |event| {
-            if let Event::Insight { kind, json } = &event {
-                seen.add(kind, json);
+        let mut live = Live::default();
+        let reply = self.engine.execute(request, &mut |event| {
+            match &event {
+                Event::Insight { kind, json } if kind == "live" => {
+                    if let Some(text) = live_line(json).filter(|_| self.live && told) {
+                        events(line_event(Bundle::html(quiet_html(&escape_html(&text)), text), &id, live.shown()));
+                    }
+                }
+                Event::Insight { kind, json } => seen.add(kind, json),
+                Event::ClearOutput { .. } => live = Live::default(),
+                _ => live.buried |= live.shown,
             }
             events(event);
         });
-        if !request.silent
-            && !is_quiet()
-            && let Some(bundle) = seen.bundle()
-        {
-            events(Event::Display { bundle, id: Some(format!("xlazy-footer-{}", request.cell)), update: false });
+        // `%quiet` may have been what the cell said.
+        let bundle = seen.bundle().filter(|_| told && !is_quiet());
+        match (live, bundle) {
+            (Live { shown: true, buried: false }, Some(bundle)) => events(line_event(bundle, &id, true)),
+            (Live { shown, .. }, bundle) => {
+                if shown {
+                    // Other output stands below it: the line goes where it belongs, under everything.
+                    events(line_event(Bundle::text(""), &id, true));
+                }
+                if let Some(bundle) = bundle {
+                    let id = if shown { format!("{id}-end") } else { id };
+                    events(line_event(bundle, &id, false));
+                }
+            }
         }
         reply
     }
     fn evaluate(&self, expression: &str) -> Result<Bundle, Failure> {
-        self.0.evaluate(expression)
+        self.engine.evaluate(expression)
     }
     fn complete(&self, code: &str, cursor: usize) -> Completions {
-        self.0.complete(code, cursor)
+        self.engine.complete(code, cursor)
     }
     fn inspect(&self, code: &str, cursor: usize, detail: u8) -> Option<Bundle> {
-        self.0.inspect(code, cursor, detail)
+        self.engine.inspect(code, cursor, detail)
     }
     fn is_complete(&self, code: &str) -> Completeness {
-        self.0.is_complete(code)
+        self.engine.is_complete(code)
     }
     fn interrupt(&self) {
-        self.0.interrupt();
+        self.engine.interrupt();
     }
     fn restart(&self) -> Result<(), Failure> {
-        self.0.restart()
+        self.engine.restart()
     }
     fn shutdown(&self) {
-        self.0.shutdown();
+        self.engine.shutdown();
     }
+}
+
+/// What became of the line while the cell ran.
+#[derive(Clone, Copy, Default)]
+struct Live {
+    shown: bool,
+    /// Something was shown after it.
+    buried: bool,
+}
+
+impl Live {
+    /// Whether it was shown before; now it is.
+    fn shown(&mut self) -> bool {
+        std::mem::replace(&mut self.shown, true)
+    }
+}
+
+fn line_event(bundle: Bundle, id: &str, update: bool) -> Event {
+    Event::Display { bundle, id: Some(id.to_owned()), update }
+}
+
+/// What takes long at the moment, as a line: `compiling 12,431 ops for `loss` (sync at cell 3, line 8): 4 s…`.
+pub fn live_line(json: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(json).ok()?;
+    let text = |key: &str| value[key].as_str().unwrap_or_default();
+    let ops = thousands(value["nodes"].as_u64()?);
+    let name = value["name"].as_str().map(|n| format!(" for `{n}`")).unwrap_or_default();
+    let what = match text("what") {
+        "compile" => format!("compiling {ops} ops{name}"),
+        _ => format!("waiting for the device: {ops} ops are running"),
+    };
+    let seconds = value["ms"].as_f64()? / 1e3;
+    let digits = if seconds < 10.0 { 1 } else { 0 };
+    Some(format!("{what} ({} at {}): {seconds:.digits$} s…", text("cause"), text("at")))
+}
+
+fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, d) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(d);
+    }
+    out
+}
+
+/// In a colour of the page, so that it reads on light and dark ground.
+fn quiet_html(inner: &str) -> String {
+    format!("<div style=\"font-size:85%;opacity:.75\">{inner}</div>")
 }
 
 /// What the events of one cell said.
@@ -90,28 +164,40 @@ impl Seen {
             return None;
         }
         let mut parts = vec![format!("rustc {}", milliseconds(self.rustc_ms))];
-        let (compiled, hits, syncs) = (self.sum("compiled"), self.sum("hits"), self.sum("syncs"));
-        if compiled > 0.0 {
-            let time = self.sum("lower_ms") + self.sum("compile_ms");
-            parts.push(format!("compiled {compiled} in {}", milliseconds(time)));
+        let sum = |key: &str| self.sum(key);
+        if sum("trace_ms") > 0.0 {
+            parts.push(format!("traced in {}", milliseconds(sum("trace_ms"))));
         }
-        if hits > 0.0 {
-            parts.push(format!("{hits} from the cache"));
+        if sum("compiled") > 0.0 {
+            let time = sum("lower_ms") + sum("compile_ms");
+            parts.push(format!("compiled {} in {}", sum("compiled"), milliseconds(time)));
         }
-        match syncs > 0.0 {
-            true => parts.push(format!("ran {syncs} in {}", milliseconds(self.sum("execute_ms")))),
+        if sum("disk_hits") > 0.0 {
+            parts.push(format!("{} from the disk in {}", sum("disk_hits"), milliseconds(sum("disk_ms"))));
+        }
+        if sum("memory_hits") > 0.0 {
+            parts.push(format!("{} from memory", sum("memory_hits")));
+        }
+        match sum("syncs") > 0.0 {
+            true => parts.push(format!("ran {} in {}", sum("syncs"), milliseconds(sum("execute_ms")))),
             false => parts.push("nothing ran".into()),
         }
-        let (up, down) = (self.sum("to_device_bytes"), self.sum("from_device_bytes"));
-        if up > 0.0 {
-            parts.push(format!("{} to the device", bytes(up)));
+        let (up, down) = (sum("to_device_bytes"), sum("from_device_bytes"));
+        if up + down > 0.0 {
+            let ways = [(up, "to the device"), (down, "back")];
+            let moved: Vec<String> =
+                ways.iter().filter(|(n, _)| *n > 0.0).map(|(n, way)| format!("{} {way}", bytes(*n))).collect();
+            let time = milliseconds(sum("to_device_ms") + sum("from_device_ms"));
+            parts.push(format!("{} in {time}", moved.join(", ")));
         }
-        if down > 0.0 {
-            parts.push(format!("{} back", bytes(down)));
+        let delta = sum("device_bytes_delta");
+        if delta != 0.0 {
+            parts.push(format!("device memory {}{}", if delta > 0.0 { "+" } else { "−" }, bytes(delta.abs())));
         }
         let line = parts.join(" · ");
-        // A program that was compiled again is news; a first one is detail.
-        let (again, first): (Vec<&Value>, Vec<&Value>) = self.compilations().partition(|c| !c["why"].is_null());
+        // A program that was compiled again is news; a first one is detail, and so is one that cost no compilation.
+        let news = |c: &&Value| !c["why"].is_null() && c["origin"] != "disk";
+        let (again, first): (Vec<&Value>, Vec<&Value>) = self.compilations().partition(news);
         let sentence = |c: &&Value| c["sentence"].as_str().unwrap_or_default().to_owned();
         let news: Vec<String> = again.iter().map(sentence).collect();
         let detail: Vec<String> = first.iter().map(sentence).collect();
@@ -126,14 +212,44 @@ impl Seen {
             }
         };
         let html = format!(
-            "<div style=\"font-size:85%;opacity:.75\">{news_html}<details><summary>{}</summary>{}<div>host time {} · \
-             {} tensors</div></details></div>",
+            "{news_html}<details><summary>{}</summary>{}{}<div>host time {} · {} tensors · {} on the device</div></details>",
             escape_html(&line),
+            self.runs_html(),
             paragraphs(&detail),
             milliseconds(self.sum("wall_ms")),
             self.sum("tensors"),
+            bytes(self.cells.last().map_or(0.0, |c| number(c, "device_bytes"))),
         );
+        let html = quiet_html(&html);
         Some(Bundle::html(html, text))
+    }
+
+    /// What was run, and why: one row for each cause, line and program size.
+    fn runs_html(&self) -> String {
+        let runs: Vec<&Value> = self.cells.iter().filter_map(|c| c["runs"].as_array()).flatten().collect();
+        if runs.is_empty() {
+            return String::new();
+        }
+        let row = |cells: &[String], tag: &str| {
+            let cell = |(i, c): (usize, &String)| {
+                let side = if i < 2 { "left" } else { "right" };
+                format!("<{tag} style=\"text-align:{side};padding:0 8px\">{}</{tag}>", escape_html(c))
+            };
+            format!("<tr>{}</tr>", cells.iter().enumerate().map(cell).collect::<String>())
+        };
+        let head = ["ran for", "at", "ops", "compiled", "memory", "disk", "trace", "lower", "compile", "execute"];
+        let mut out = String::from("<table style=\"color:inherit;background:none\">");
+        out += &row(&head.map(str::to_owned), "th");
+        for r in runs {
+            let text = |key: &str| r[key].as_str().unwrap_or_default().to_owned();
+            let count = |key: &str| number(r, key).to_string();
+            let time = |key: &str| if number(r, key) > 0.0 { milliseconds(number(r, key)) } else { "–".into() };
+            let mut cells = vec![text("cause"), text("at"), count("nodes")];
+            cells.extend(["compiled", "memory_hits", "disk_hits"].map(count));
+            cells.extend(["trace_ms", "lower_ms", "compile_ms", "execute_ms"].map(time));
+            out += &row(&cells, "td");
+        }
+        out + "</table>"
     }
 }
 
@@ -160,7 +276,7 @@ fn bytes(n: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Seen;
+    use super::*;
 
     #[test]
     fn a_cell_without_tensors_has_no_line_and_news_is_in_the_text() {
@@ -169,16 +285,104 @@ mod tests {
         assert!(seen.bundle().is_none());
         seen.add(
             "cell",
-            r#"{"wall_ms":40,"tensors":3,"syncs":2,"compiled":1,"hits":1,"lower_ms":0.2,"compile_ms":30,"execute_ms":0.1,
-                "to_device_bytes":16,"from_device_bytes":4,
-                "compilations":[{"sentence":"Compiled again (shape) at <1>.","why":{"class":"shape"}}]}"#,
+            r#"{"wall_ms":40,"tensors":3,"syncs":3,"compiled":1,"memory_hits":1,"disk_hits":1,"trace_ms":0.02,"lower_ms":0.2,
+                "compile_ms":30,"disk_ms":4,"execute_ms":0.1,"to_device_ms":0.01,"from_device_ms":0.01,"to_device_bytes":16,
+                "from_device_bytes":4,"device_bytes":2048,"device_bytes_delta":-1536,
+                "runs":[{"cause":"sync","at":"cell 1, line 2","nodes":7,"compiled":1,"memory_hits":1,"disk_hits":1,"trace_ms":0.02,
+                "lower_ms":0.2,"compile_ms":30,"execute_ms":0.1}],
+                "compilations":[{"origin":"compiled","sentence":"Compiled again (shape) at <1>.","why":{"class":"shape"}},
+                {"origin":"disk","sentence":"Another shape.","why":{"class":"shape"}}]}"#,
         );
         let bundle = seen.bundle().unwrap();
         assert_eq!(
             bundle.plain(),
-            "rustc 52 ms · compiled 1 in 30 ms · 1 from the cache · ran 2 in 100 µs · 16 B to the device · 4 B back\n\
+            "rustc 52 ms · traced in 20 µs · compiled 1 in 30 ms · 1 from the disk in 4.0 ms · 1 from memory · ran 3 in \
+             100 µs · 16 B to the device, 4 B back in 20 µs · device memory −1.5 kB\n\
              Compiled again (shape) at <1>."
         );
-        assert!(bundle.get("text/html").unwrap().contains("at &lt;1&gt;"));
+        let html = bundle.get("text/html").unwrap();
+        assert!(
+            html.contains("at &lt;1&gt;") && html.contains(">sync</td>") && html.contains("2.0 kB on the device"),
+            "{html}"
+        );
+    }
+
+    /// Does what it is told, in events.
+    struct Fake(fn(&mut dyn FnMut(Event)));
+
+    impl Engine for Fake {
+        fn execute(&self, _: &Request, events: &mut dyn FnMut(Event)) -> Reply {
+            (self.0)(events);
+            Reply::Ok
+        }
+        fn evaluate(&self, _: &str) -> Result<Bundle, Failure> {
+            Ok(Bundle::default())
+        }
+        fn complete(&self, _: &str, _: usize) -> Completions {
+            Completions::default()
+        }
+        fn inspect(&self, _: &str, _: usize, _: u8) -> Option<Bundle> {
+            None
+        }
+        fn is_complete(&self, _: &str) -> Completeness {
+            Completeness::Complete
+        }
+        fn interrupt(&self) {}
+        fn restart(&self) -> Result<(), Failure> {
+            Ok(())
+        }
+        fn shutdown(&self) {}
+    }
+
+    fn insight(kind: &str, json: &str) -> Event {
+        Event::Insight { kind: kind.into(), json: json.into() }
+    }
+
+    fn live(ms: u64) -> Event {
+        let json = format!(
+            r#"{{"what":"compile","nodes":12431,"name":"loss","cause":"sync","cell":3,"line":8,"at":"cell 3, line 8","ms":{ms}}}"#
+        );
+        insight("live", &json)
+    }
+
+    fn shown(live: bool, cell: fn(&mut dyn FnMut(Event))) -> Vec<String> {
+        let mut out = Vec::new();
+        let engine = WithFooter { engine: Fake(cell), live };
+        engine.execute(&Request { cell: 3, ..Request::default() }, &mut |event| match event {
+            Event::Display { bundle, id, update } => {
+                let id = id.unwrap_or_default().replace("xlazy-footer-", "");
+                out.push(format!("{}{id}: {}", if update { "update " } else { "" }, bundle.plain()));
+            }
+            Event::Stream { text, .. } => out.push(text),
+            _ => {}
+        });
+        out
+    }
+
+    const DONE: &str = r#"{"syncs":1,"execute_ms":2}"#;
+
+    #[test]
+    fn the_line_is_live_and_ends_under_everything() {
+        let first = "compiling 12,431 ops for `loss` (sync at cell 3, line 8)";
+        let end = "rustc 0 µs · ran 1 in 2.0 ms";
+        let alone = |events: &mut dyn FnMut(Event)| {
+            events(live(800));
+            events(live(12_300));
+            events(insight("cell", DONE));
+        };
+        assert_eq!(
+            shown(true, alone),
+            [format!("3: {first}: 0.8 s…"), format!("update 3: {first}: 12 s…"), format!("update 3: {end}")]
+        );
+        assert_eq!(shown(false, alone), [format!("3: {end}")]);
+        let buried = |events: &mut dyn FnMut(Event)| {
+            events(live(800));
+            events(Event::Stream { stderr: false, text: "epoch 1".into() });
+            events(insight("cell", DONE));
+        };
+        assert_eq!(
+            shown(true, buried),
+            [format!("3: {first}: 0.8 s…"), "epoch 1".into(), "update 3: ".into(), format!("3-end: {end}")]
+        );
     }
 }

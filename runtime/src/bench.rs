@@ -4,7 +4,7 @@ use crate::tensor::sync_for;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// The figures of one run, in microseconds unless the name says bytes.
+/// The figures of one run, in microseconds unless the name says otherwise.
 pub struct Host {
     pub figures: Vec<(&'static str, f64)>,
 }
@@ -37,6 +37,9 @@ const MEANING: &[(&str, &str)] = &[
     ("wide_sync_us_per_op", "µs per op until a cached sync() of 1,000 independent ops with 1,000 results returns"),
     ("chain_100k_s", "seconds to record, hash and lower a chain of 100,000 ops"),
     ("optimizer_200_us", "µs of host time for an SGD step with momentum over 200 parameters, synced"),
+    ("watched_trace_ratio", "recording an op with the insight on, over the same with it off"),
+    ("watched_sync_ratio", "a cached sync() of 1,000 chained ops with the insight on, over the same with it off"),
+    ("watched_run_ratio", "a cached program of one op until its result is ready, insight on over off"),
 ];
 
 fn median(mut times: Vec<Duration>) -> f64 {
@@ -114,8 +117,9 @@ pub fn host() -> Host {
         }
     }
     let optimizer = optimizer_200();
+    let watched = watched();
     let (bytes, chain_s) = long_chain();
-    Host {
+    let mut host = Host {
         figures: vec![
             ("trace_us_per_op", median(traced) / N as f64),
             ("sync_us_per_op", (median(synced) - launch).max(0.0) / N as f64),
@@ -127,7 +131,65 @@ pub fn host() -> Host {
             ("chain_100k_s", chain_s),
             ("optimizer_200_us", optimizer),
         ],
+    };
+    host.figures.extend(watched);
+    host
+}
+
+/// What watching costs: time, syncs and metrics noted or not, round about, so that what else the machine does hits both
+/// alike; of each pair of rounds the quotient, of those the median. Source lines are noted either way: one pointer per op.
+fn watched() -> [(&'static str, f64); 3] {
+    const PAIRS: usize = 200;
+    let x = Tensor::ones([4]);
+    sync();
+    let chain = || {
+        let start = Instant::now();
+        let mut y = x.tanh();
+        for _ in 1..1000 {
+            y = y.tanh();
+        }
+        let traced = start.elapsed();
+        let start = Instant::now();
+        sync();
+        let synced = start.elapsed();
+        y.wait();
+        (traced, synced)
+    };
+    // Many, because one takes no longer than the clock's grain allows.
+    let launches = || {
+        let start = Instant::now();
+        for _ in 0..100 {
+            let y = x.tanh();
+            sync();
+            y.wait();
+        }
+        start.elapsed()
+    };
+    let mut quotients = [const { Vec::new() }; 3];
+    for pair in 0..PAIRS + PAIRS / 10 {
+        let round = |on: bool| {
+            crate::insight::set_watching(on);
+            let (traced, synced) = chain();
+            [traced, synced, launches()].map(|t| t.as_secs_f64())
+        };
+        // Which comes first changes: the second finds warmer caches.
+        let (on, off) = match pair % 2 {
+            0 => (round(true), round(false)),
+            _ => {
+                let off = round(false);
+                (round(true), off)
+            }
+        };
+        if pair >= PAIRS / 10 {
+            quotients.iter_mut().zip(on.iter().zip(off)).for_each(|(q, (on, off))| q.push(on / off));
+        }
     }
+    crate::insight::set_watching(true);
+    let [trace, sync, run] = quotients.map(|mut q| {
+        q.sort_unstable_by(f64::total_cmp);
+        q[q.len() / 2]
+    });
+    [("watched_trace_ratio", trace), ("watched_sync_ratio", sync), ("watched_run_ratio", run)]
 }
 
 /// SGD with momentum over 200 parameters of 16 elements, gradients given.
@@ -169,7 +231,7 @@ fn long_chain() -> (f64, f64) {
     for _ in 1..100_000 {
         y = y.tanh();
     }
-    crate::session::would();
+    let _ = crate::session::would();
     let text = crate::session::lowered(vec![y.id()]).map_or(0, |t| t.len());
     let t = start.elapsed().as_secs_f64();
     assert!(text > 100_000, "every op is in the program");

@@ -53,21 +53,37 @@ fn metrics_report(args: &str) -> Result<Bundle> {
     }
 }
 
-/// `FILE CELL [LINE:CELL:LINE …]`: locations in this source file belong to that cell, and from those lines on to others. The
-/// cell's text follows on the next line.
+/// `FILE CELL [LINE:CELL:LINE …] [LINE:COLUMN-LINE:COLUMN …]`: locations in this source file belong to that cell, and from
+/// those lines on to others; between those places stands what its code decides by. The cell's text follows on the next line.
 fn register_cell(args: &str) -> Result<Bundle> {
     let (head, text) = args.split_once('\n').unwrap_or((args, ""));
     let mut words = head.split_whitespace();
     let file = words.next();
     let cell = words.next().and_then(|c| c.parse().ok());
-    let part = |w: &str| {
-        let mut numbers = w.splitn(3, ':').map(str::parse::<u64>);
-        Some((numbers.next()?.ok()? as u32, numbers.next()?.ok()?, numbers.next()?.ok()? as u32))
+    let numbers = |w: &str| w.split(':').map(|n| n.parse::<u64>().ok()).collect::<Option<Vec<u64>>>();
+    let (mut elsewhere, mut conditions) = (Vec::new(), Vec::new());
+    let mut read = |w: &str| match w.split_once('-') {
+        Some((from, to)) => match (&numbers(from)?[..], &numbers(to)?[..]) {
+            (&[line, column], &[end, end_column]) => {
+                let place = |line, column| (line as u32, column as u32);
+                conditions.push((place(line, column), place(end, end_column)));
+                Some(())
+            }
+            _ => None,
+        },
+        None => match numbers(w)?[..] {
+            [here, of, there] => {
+                elsewhere.push((here as u32, of, there as u32));
+                Some(())
+            }
+            _ => None,
+        },
     };
-    let elsewhere: Option<Vec<_>> = words.map(part).collect();
-    match (file, cell, elsewhere) {
-        (Some(file), Some(cell), Some(elsewhere)) => {
+    let understood = words.all(|w| read(w).is_some());
+    match (file, cell) {
+        (Some(file), Some(cell)) if understood => {
             display::place::register_lines(file, cell, &elsewhere);
+            display::place::register_conditions(file, conditions);
             display::place::keep(cell, text);
         }
         _ => return Err(refused(format!("expected a file, a cell's number and lines, not `{args}`"))),
@@ -94,6 +110,7 @@ fn why(args: &str) -> Result<Bundle> {
         _ => return Err(refused("why takes one number at most".into())),
     };
     Ok(match found {
+        None if as_json => json::bundle("null".into()),
         None => Bundle::text("nothing was compiled yet"),
         Some(c) if as_json => json::bundle(c.json()),
         Some(c) => c.bundle(),
@@ -111,9 +128,10 @@ fn heal(args: &str) -> Result<Bundle> {
     Ok(Bundle::text(if insight::healing() { "healing is on" } else { "healing is off" }))
 }
 
-/// `compiles=N`, `off`, or nothing to ask.
+/// `compiles=N`, `off`, or nothing to ask; with `--json` the answer is data.
 fn budget(args: &str) -> Result<Bundle> {
-    match args.trim() {
+    let words: Vec<&str> = args.split_whitespace().filter(|w| *w != "--json").collect();
+    match words.join(" ").as_str() {
         "" => {}
         "off" => insight::set_budget(None),
         other => {
@@ -122,10 +140,8 @@ fn budget(args: &str) -> Result<Bundle> {
             insight::set_budget(Some(n));
         }
     }
-    Ok(Bundle::text(match insight::budget() {
-        None => "no budget: cells may compile as much as they need".to_owned(),
-        Some(n) => format!("each cell may compile {n} program{}", if n == 1 { "" } else { "s" }),
-    }))
+    let as_json = args.split_whitespace().any(|w| w == "--json");
+    Ok(if as_json { json::bundle(insight::budget_json()) } else { insight::budget_bundle() })
 }
 
 fn is_json(args: &str) -> Result<bool> {
@@ -176,6 +192,11 @@ mod tests {
         assert_eq!(super::display::place::quote(here), None);
         call("cell", &format!("{} 3 {}:3:5\n1\n2\n3\n4\n5\n  six", here.file(), here.line() - 1)).unwrap();
         assert_eq!(super::display::place::quote(here).as_deref(), Some("six"));
+        let (line, column) = (here.line(), here.column());
+        assert!(!super::display::place::decides(here));
+        call("cell", &format!("{} 7 {line}:{column}-{line}:{}", here.file(), column + 1)).unwrap();
+        assert!(super::display::place::decides(here));
         assert!(call("cell", "file").is_err());
+        assert!(call("cell", "file 1 2:3-4").is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! The public handle: a tensor is a cheap, shared reference to a value that may not have been computed yet.
 use crate::dtype::{DType, Element, Scalar};
-use crate::insight::{Cause, SyncEvent};
+use crate::insight::{Cause, Recording, SyncEvent, waiting};
 use crate::ir::{Graph, LEAF, NodeId, Payload, REQUIRES_GRAD, graph};
 use crate::op::{Attr, OpDef, Sig, Type};
 use crate::session::{self, DeviceData};
@@ -9,7 +9,7 @@ use crate::{Error, Result, ops};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// A lazy tensor. Ops on it are recorded, not run; showing or reading a value runs what it needs, and `sync()` runs all
@@ -81,10 +81,14 @@ struct Thread {
     grad: Cell<bool>,
     /// The line of user code on whose behalf the runtime is tracing (`backward()`, an optimizer's step).
     at: Cell<Option<&'static Location<'static>>>,
+    /// The line that is showing values.
+    shows: Cell<Option<&'static Location<'static>>>,
+    /// Ops it has recorded.
+    ops: Cell<u32>,
 }
 
 thread_local! {
-    static THREAD: Thread = const { Thread { grad: Cell::new(true), at: Cell::new(None) } };
+    static THREAD: Thread = const { Thread { grad: Cell::new(true), at: Cell::new(None), shows: Cell::new(None), ops: Cell::new(0) } };
 }
 
 /// Whether ops on this thread are recorded for gradients (`torch.is_grad_enabled`).
@@ -147,8 +151,42 @@ pub(crate) fn line() -> Option<&'static Location<'static>> {
     THREAD.with(|t| t.at.get())
 }
 
-/// Longest pending graph; beyond it the runtime syncs by itself.
-const TRIM: usize = 500_000;
+/// Runs `f`, which shows values, on behalf of the line `at`: what it reads is put down to it.
+pub(crate) fn showing<R>(at: &'static Location<'static>, f: impl FnOnce() -> R) -> R {
+    struct Before(Option<&'static Location<'static>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            THREAD.with(|t| t.shows.set(self.0));
+        }
+    }
+    let _before = Before(THREAD.with(|t| t.shows.replace(Some(at))));
+    f()
+}
+
+/// The line that shows values, if it is known.
+pub(crate) fn shown_by() -> Option<&'static Location<'static>> {
+    THREAD.with(|t| t.shows.get())
+}
+
+/// Longest pending graph; 0 until it is asked for.
+static TRIM: AtomicUsize = AtomicUsize::new(0);
+
+/// How long the pending graph may grow, in ops and numbers; beyond it the runtime syncs by itself, with the cause "trim".
+/// The default is 500,000, or what `XLAZY_TRIM_GRAPH_SIZE` says (torch_xla: `XLA_TRIM_GRAPH_SIZE`).
+pub fn set_trim(nodes: usize) {
+    TRIM.store(nodes.max(1), Ordering::Relaxed);
+}
+
+fn trim() -> usize {
+    match TRIM.load(Ordering::Relaxed) {
+        0 => {
+            let set = std::env::var("XLAZY_TRIM_GRAPH_SIZE").ok().and_then(|v| v.parse().ok());
+            set_trim(set.unwrap_or(500_000));
+            TRIM.load(Ordering::Relaxed)
+        }
+        set => set,
+    }
+}
 
 /// Records one op; the one place where a tensor error becomes the end of the cell.
 #[track_caller]
@@ -183,7 +221,11 @@ pub(crate) fn refuse(op: &'static str, operands: &[&Tensor], message: impl Into<
 
 fn try_trace(op: &'static OpDef, args: &[Arg], attrs: Box<[Attr]>, at: &'static Location<'static>) -> Result<Tensor> {
     crate::sys::check_interrupt();
-    let (grad, behalf) = THREAD.with(|t| (t.grad.get(), t.at.get()));
+    let (grad, behalf, nth) = THREAD.with(|t| {
+        t.ops.set(t.ops.get().wrapping_add(1));
+        (t.grad.get(), t.at.get(), t.ops.get())
+    });
+    let recording = Recording::begin(nth);
     let at = behalf.unwrap_or(at);
     let mut g = graph();
     let mut ids: SmallVec<[NodeId; 4]> = SmallVec::with_capacity(args.len());
@@ -229,9 +271,10 @@ fn try_trace(op: &'static OpDef, args: &[Arg], attrs: Box<[Attr]>, at: &'static 
     if recorded {
         g.node_mut(id).flags = REQUIRES_GRAD;
     }
-    let long = g.pending.len() > TRIM;
+    let long = g.pending.len() > trim();
     let out = Tensor::of_node(&mut g, id);
     drop(g);
+    drop(recording);
     if long {
         session::barrier(Cause::Trim, at)?;
     }
@@ -416,8 +459,10 @@ impl Tensor {
     /// Runs all that is pending up to here and waits until this tensor's value is on the device.
     #[track_caller]
     pub fn wait(&self) {
-        let done =
-            self.value(Cause::Sync, Location::caller()).and_then(|(d, _)| Ok(d.buffer.ready_event()?.await_ready()?));
+        let done = self.value(Cause::Sync, Location::caller()).and_then(|(d, _)| {
+            let _working = waiting(None);
+            Ok(d.buffer.ready_event()?.await_ready()?)
+        });
         if let Err(e) = done {
             e.raise()
         }
@@ -597,7 +642,9 @@ pub fn sync() {
 #[track_caller]
 pub(crate) fn sync_for(cause: Cause) {
     crate::sys::check_interrupt();
-    if let Err(e) = session::barrier(cause, Location::caller()) {
+    let done = session::barrier(cause, Location::caller());
+    THREAD.with(|t| t.ops.set(0));
+    if let Err(e) = done {
         e.raise()
     }
 }

@@ -16,7 +16,7 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches) -> ExitCode {
     let path = matches.get_one::<PathBuf>("connection-file").expect("it is required");
-    match kernel::run(path, env!("CARGO_PKG_RUST_VERSION"), session::start_told) {
+    match kernel::run(path, env!("CARGO_PKG_RUST_VERSION"), || session::start_told(true)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => super::fail(&format!("{}: {e}", path.display())),
     }

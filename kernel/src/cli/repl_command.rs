@@ -14,7 +14,7 @@ pub fn command() -> Command {
 }
 
 pub fn run(_matches: &ArgMatches) -> ExitCode {
-    match session::start_told() {
+    match session::start_told(false) {
         Ok(engine) => repl::run(engine),
         Err(failure) => super::fail_with(&failure),
     }

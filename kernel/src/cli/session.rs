@@ -13,15 +13,16 @@ pub fn start() -> Result<Arc<dyn Engine>, Failure> {
     Ok(Arc::new(RustEngine::start(Installation::find()?)?))
 }
 
-/// As [`start`], for a person: every cell ends with the line that says what it did.
-pub fn start_told() -> Result<Arc<dyn Engine>, Failure> {
-    Ok(Arc::new(WithFooter(RustEngine::start(Installation::find()?)?)))
+/// As [`start`], for a person: every cell ends with the line that says what it did; `live`, where it stands there while
+/// the cell runs.
+pub fn start_told(live: bool) -> Result<Arc<dyn Engine>, Failure> {
+    Ok(Arc::new(WithFooter { engine: RustEngine::start(Installation::find()?)?, live }))
 }
 
 /// As [`start_told`], for the cells of a notebook: its dependencies are locked beside it.
 pub fn start_for(notebook: &Path) -> Result<Arc<dyn Engine>, Failure> {
     let install = Installation { notebook: Some(notebook.to_owned()), ..Installation::find()? };
-    Ok(Arc::new(WithFooter(RustEngine::start(install)?)))
+    Ok(Arc::new(WithFooter { engine: RustEngine::start(install)?, live: false }))
 }
 
 /// Ends listening for Ctrl-C when dropped.

@@ -1,5 +1,6 @@
 //! Showing what a cell does on a terminal or in a pipe; shared by `xlazy eval` and the REPL.
 use crate::engine::{Event, Failure};
+use crate::footer;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 use xlazy_mime::{Bundle, Content};
@@ -16,6 +17,10 @@ pub struct Screen<'a> {
     pub stdin: bool,
     /// Where pictures are saved to, since a terminal cannot show them; without it they are only named.
     pub pictures: Option<PathBuf>,
+    /// Whether what takes long is told on a line that is written over: for a terminal.
+    pub live: bool,
+    /// Such a line stands there.
+    live_shown: bool,
     /// The last state of displays that were changed after they were shown.
     updates: Vec<(String, Bundle)>,
     /// Whether what came last on `out` ended its line; a result or a display starts on a line of its own.
@@ -31,6 +36,8 @@ impl<'a> Screen<'a> {
             result_prefix: String::new(),
             stdin: false,
             pictures: None,
+            live: false,
+            live_shown: false,
             updates: Vec::new(),
             at_line_start: true,
         }
@@ -38,6 +45,17 @@ impl<'a> Screen<'a> {
 
     /// Shows one event. A closed pipe (`xlazy eval … | head`) is not an error of the cell.
     pub fn show(&mut self, event: Event) {
+        if let Event::Insight { kind, json } = &event {
+            if kind == "live" && self.live && self.at_line_start && !footer::is_quiet() {
+                // Shorter than a terminal is wide: what wraps cannot be written over.
+                let line: String = footer::live_line(json).unwrap_or_default().chars().take(78).collect();
+                let _ = write!(self.out, "\r\x1b[K\x1b[2m{line}\x1b[0m");
+                let _ = self.out.flush();
+                self.live_shown = true;
+            }
+            return;
+        }
+        self.end_live();
         match event {
             Event::Stream { stderr: false, text } => self.write_out(&text),
             Event::Stream { stderr: true, text } => {
@@ -64,8 +82,17 @@ impl<'a> Screen<'a> {
         }
     }
 
+    /// Takes away what was told while it lasted.
+    fn end_live(&mut self) {
+        if std::mem::take(&mut self.live_shown) {
+            let _ = write!(self.out, "\r\x1b[K");
+            let _ = self.out.flush();
+        }
+    }
+
     /// Shows what is still to be shown when a cell has ended.
     pub fn finish(&mut self) {
+        self.end_live();
         for (_, bundle) in std::mem::take(&mut self.updates) {
             self.write_block("", &bundle);
         }
@@ -219,6 +246,24 @@ mod tests {
         let text = shown(vec![stream("working"), Event::Result(Bundle::text("[[1, 2],\n [3, 4]]"))]);
         assert_eq!(text, "working\nOut[1]: \n[[1, 2],\n [3, 4]]\n");
         assert_eq!(shown(vec![stream("a\n"), Event::Result(Bundle::text("7"))]), "a\nOut[1]: 7\n");
+    }
+
+    #[test]
+    fn what_takes_long_is_told_on_a_line_that_is_written_over() {
+        let long = || Event::Insight {
+            kind: "live".into(),
+            json: r#"{"what":"run","nodes":7,"name":null,"cause":"sync","at":"cell 1, line 2","ms":1500}"#.into(),
+        };
+        let told = "waiting for the device: 7 ops are running (sync at cell 1, line 2): 1.5 s…";
+        assert_eq!(shown(vec![long(), Event::Result(Bundle::text("7"))]), "Out[1]: 7\n", "a pipe shows nothing of it");
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut screen = Screen::new(&mut out, &mut err);
+        screen.live = true;
+        screen.show(long());
+        screen.show(Event::Stream { stderr: false, text: "step".into() });
+        screen.show(long());
+        screen.finish();
+        assert_eq!(String::from_utf8(out).unwrap(), format!("\r\x1b[K\x1b[2m{told}\x1b[0m\r\x1b[Kstep"));
     }
 
     #[test]

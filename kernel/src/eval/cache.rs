@@ -32,14 +32,33 @@ pub struct Entry {
 /// The folder for compiled cells: `cells` in `XLAZY_CACHE`, or in the user's cache folder; none when
 /// `XLAZY_CELL_CACHE` is `off`.
 pub fn folder() -> Option<PathBuf> {
-    let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    if std::env::var_os("XLAZY_CELL_CACHE").is_some_and(|v| v == "off" || v == "0") {
+    if is_off("XLAZY_CELL_CACHE") {
         return None;
     }
-    let cache = var("XLAZY_CACHE")
+    Some(root()?.join("cells"))
+}
+
+/// The folder for what XLA compiled: `programs` beside the cells, or the one that `XLAZY_PROGRAM_CACHE` names; none when
+/// that is `off`.
+pub fn programs() -> Option<PathBuf> {
+    if is_off("XLAZY_PROGRAM_CACHE") {
+        return None;
+    }
+    var("XLAZY_PROGRAM_CACHE").or_else(|| Some(root()?.join("programs")))
+}
+
+fn root() -> Option<PathBuf> {
+    var("XLAZY_CACHE")
         .or_else(|| var("XDG_CACHE_HOME").map(|d| d.join("xlazy")))
-        .or_else(|| var("HOME").map(|d| d.join(".cache/xlazy")))?;
-    Some(cache.join("cells"))
+        .or_else(|| var("HOME").map(|d| d.join(".cache/xlazy")))
+}
+
+fn var(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
+}
+
+fn is_off(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|v| v == "off" || v == "0")
 }
 
 impl CellCache {

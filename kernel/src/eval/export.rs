@@ -52,7 +52,7 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
 
 const HEAD: &str = "\
 #![allow(warnings)]
-#[macro_use(print, println, eprint, eprintln, dbg)]
+#[macro_use(print, println, eprint, eprintln, dbg, format)]
 extern crate xlazy;
 extern crate alloc;
 use xlazy::cell::rt as xlazy_rt;

@@ -115,6 +115,9 @@ pub fn group(
         out.user(&item.source, item.range.clone(), &edits);
     }
     out.plain("\n");
+    for item in parsed.items.iter().chain(moved) {
+        out.decides_by(&item.source, &item.conditions);
+    }
     let name = format!("g_{:016x}", hash(&out.text));
     out.text = out.text.replacen(NAME_IN_TEXT, &name, 1);
     (name, out)
@@ -179,6 +182,7 @@ pub fn cell(
     out.plain(&format!(" {start}|| -> ::core::result::Result<(), xlazy_rt::{stop}> {{"));
     out.plain(&blank_lines_before(cell, &range));
     out.user(cell, range.clone(), &statement_edits(cell, parsed, defs, plan));
+    out.decides_by(cell, &parsed.conditions);
     out.plain("\n;");
     for b in parsed.bindings.iter().filter(|b| !plan.spent.contains(&b.name)) {
         out.generated(Tag::Keep(b.name.clone()), &keep(b, plan));
@@ -235,7 +239,7 @@ fn prologue(
         out.user(cell, r.clone(), &[]);
     }
     out.plain(
-        " #[macro_use(print, println, eprint, eprintln, dbg)] extern crate xlazy; extern crate alloc; \
+        " #[macro_use(print, println, eprint, eprintln, dbg, format)] extern crate xlazy; extern crate alloc; \
          use ::xlazy::prelude::*;",
     );
     if let Some(deps) = &defs.deps {

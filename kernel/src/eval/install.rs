@@ -16,6 +16,8 @@ pub struct Installation {
     pub toolchain: Toolchain,
     /// Where compiled cells are kept; `None` for a kernel that compiles every one anew.
     pub cell_cache: Option<PathBuf>,
+    /// Where the session keeps compiled programs; `None` for one that has XLA compile every one anew.
+    pub program_cache: Option<PathBuf>,
     /// Where dependencies of notebooks are built.
     pub dependencies: Option<PathBuf>,
     /// The notebook whose cells they are, where the front end knows it.
@@ -124,6 +126,7 @@ impl Place {
             plugins_dir,
             toolchain,
             cell_cache: super::cache::folder(),
+            program_cache: super::cache::programs(),
             dependencies: super::deps::folder(),
             notebook: None,
         })

@@ -21,6 +21,8 @@ pub struct Item {
     pub range: Range<usize>,
     pub edits: Vec<Edit>,
     pub values: Vec<FnValue>,
+    /// What its functions decide by.
+    pub conditions: Vec<Range<usize>>,
     pub mentions: BTreeSet<String>,
 }
 
@@ -92,13 +94,14 @@ pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Ite
         }
         _ => Vec::new(),
     };
-    let mut checks = Checks { base, edits: Vec::new(), values: Vec::new() };
+    let mut checks = Checks::new(base);
     checks.visit_item(item);
     let mut edits = publish.edits;
     edits.append(&mut checks.edits);
     edits.sort_by_key(|e| e.range.start);
     let mentions = scan::mentions(&cell.text[range.clone()]);
-    Some(Item { names, header, is_type, source: cell.clone(), range, edits, values: checks.values, mentions })
+    let (values, conditions) = (checks.values, checks.conditions);
+    Some(Item { names, header, is_type, source: cell.clone(), range, edits, values, conditions, mentions })
 }
 
 fn impl_header(cell: &Arc<CellText>, base: usize, i: &syn::ItemImpl) -> Header {

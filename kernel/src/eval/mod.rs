@@ -270,7 +270,7 @@ impl Engine for RustEngine {
         lock(&self.shared.at_work).kill();
         let mut state = lock(&self.state);
         state.compiler.cool_down();
-        state.session.ask(&Ask::Shutdown);
+        state.session.end();
     }
 }
 
@@ -349,15 +349,15 @@ impl State {
         }
         self.compiler.commit(&ready);
         if let Some(file) = &ready.group_file {
-            let source = self.compiler.source(file);
-            let elsewhere = source.iter().flat_map(|s| s.elsewhere(mode.cell));
-            let lines: String = elsewhere.map(|(here, cell, there)| format!(" {here}:{cell}:{there}")).collect();
-            let known = format!("{file} {}{lines}\n{}", mode.cell, cell.text);
+            let known = format!("{}\n{}", self.places(file, mode.cell).0, cell.text);
             let _ = self.call("cell", &known);
             self.registered.push(known);
         }
         self.drop_outdated(events);
         let Some(object) = &ready.object else { return Reply::Ok };
+        if let (places, true) = self.places(&ready.file, mode.cell) {
+            let _ = self.call("cell", &places);
+        }
         self.runs += 1;
         let run = RunCell {
             run: self.runs,
@@ -379,6 +379,17 @@ impl State {
             Ok((outcome, vars, lost)) => self.conclude(mode, outcome, vars, lost, &ready.moves, events),
             Err(how) => Reply::Error(self.replace_session(&how, shared)),
         }
+    }
+
+    /// What the runtime is to know of a source file: its cell, lines that belong to others, and what its code decides by;
+    /// and whether there is anything of the last.
+    fn places(&self, file: &str, cell: u64) -> (String, bool) {
+        let mut out = format!("{file} {cell}");
+        let Some(source) = self.compiler.source(file) else { return (out, false) };
+        source.elsewhere(cell).iter().for_each(|(here, of, there)| out += &format!(" {here}:{of}:{there}"));
+        let conditions = source.conditions();
+        conditions.iter().for_each(|((l, c), (end, ec))| out += &format!(" {l}:{c}-{end}:{ec}"));
+        (out, !conditions.is_empty())
     }
 
     /// Passes on what the cell does until it is done; the error says how the session died.

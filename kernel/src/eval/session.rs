@@ -34,6 +34,8 @@ pub struct SessionProcess {
     /// News that came while something else was waited for.
     backlog: VecDeque<News>,
     pid: i32,
+    /// It was let go.
+    gone: bool,
 }
 
 /// News waiting for the front end. When it is slow, the session's writers wait: ten million lines cost no memory.
@@ -63,7 +65,7 @@ impl SessionProcess {
             })
             .map_err(|e| e.to_string())?;
         let pid = start.recv().unwrap_or_else(|_| Err("the session's thread ended".into()))?;
-        Ok(SessionProcess { to: ours, news, backlog: VecDeque::new(), pid })
+        Ok(SessionProcess { to: ours, news, backlog: VecDeque::new(), pid, gone: false })
     }
 
     pub fn pid(&self) -> i32 {
@@ -118,15 +120,25 @@ impl SessionProcess {
     }
 }
 
-impl Drop for SessionProcess {
-    fn drop(&mut self) {
-        // Its end of the stream closes; a session that does not notice, because a cell hangs, is killed.
+/// A session ends at once, unless it is writing a compiled program down.
+const LAST_WRITES: Duration = Duration::from_millis(2500);
+
+impl SessionProcess {
+    /// Lets it go, and waits until it is gone; one that does not notice is killed.
+    pub fn end(&mut self) {
         self.ask(&Ask::Shutdown);
-        let _ = self.to.shutdown(std::net::Shutdown::Both);
-        let ended = self.wait_for(Duration::from_millis(300), |n| matches!(n, News::Gone(_)));
-        if ended.is_none() {
+        let _ = self.to.shutdown(std::net::Shutdown::Write);
+        let over = |n: &News| matches!(n, News::Gone(_));
+        if !self.gone && self.wait_for(LAST_WRITES, over).is_none() {
             signal(self.pid, Signal::SIGKILL);
         }
+        self.gone = true;
+    }
+}
+
+impl Drop for SessionProcess {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -152,12 +164,14 @@ fn spawn(
     }
     let mut libraries = vec![groups.to_owned()];
     libraries.extend(std::env::split_paths(&install.library_path()));
+    let programs = install.program_cache.as_ref().map_or("off".into(), |d| d.clone().into_os_string());
     let child = Command::new(&install.session_exe)
         .process_group(0)
         .stdin(OwnedFd::from(frames))
         .stdout(out_end)
         .stderr(err_end)
         .env("XLAZY_PLUGIN_DIR", &install.plugins_dir)
+        .env("XLAZY_PROGRAM_CACHE", programs)
         .env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap_or_default())
         .env("TF_ENABLE_ONEDNN_OPTS", "0")
         .env("TF_CPP_MIN_LOG_LEVEL", "3")

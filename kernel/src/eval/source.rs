@@ -72,6 +72,8 @@ pub enum Place<'a> {
 pub struct Source {
     pub text: String,
     pieces: Vec<Piece>,
+    /// What the user's code decides by, where it stands here.
+    conditions: Vec<Range<usize>>,
 }
 
 impl Source {
@@ -102,6 +104,27 @@ impl Source {
         let origin = Origin::User { text: text.clone(), start: range.start };
         self.pieces.push(Piece { at: self.text.len(), len: range.len(), origin });
         self.text.push_str(&text.text[range]);
+    }
+
+    /// Says that the user's code decides by these parts of the text, which is in here already.
+    pub fn decides_by(&mut self, text: &Arc<CellText>, conditions: &[Range<usize>]) {
+        let here = |at: usize| {
+            self.pieces.iter().find_map(|p| match &p.origin {
+                Origin::User { text: of, start } if Arc::ptr_eq(of, text) && (*start..start + p.len).contains(&at) => {
+                    Some(p.at + at - start)
+                }
+                _ => None,
+            })
+        };
+        let found = conditions.iter().filter(|r| !r.is_empty());
+        let found: Vec<Range<usize>> = found.filter_map(|r| Some(here(r.start)?..here(r.end - 1)? + 1)).collect();
+        self.conditions.extend(found);
+    }
+
+    /// From which line and column to which the user's code decides by what it finds.
+    pub fn conditions(&self) -> Vec<((u32, u32), (u32, u32))> {
+        let place = |byte| line_column(&self.text, byte);
+        self.conditions.iter().map(|r| (place(r.start), place(r.end))).collect()
     }
 
     /// Where the byte comes from. A position at the end of the user's text counts as the user's.
@@ -219,5 +242,7 @@ mod tests {
         assert!(matches!(source.place(3), Place::Generated(Tag::Plain)));
         let (_, range) = source.user_range(byte..byte + 4).unwrap();
         assert_eq!(&cell.text[range], "f(i)");
+        source.decides_by(&cell, &[14..18, 28..32]);
+        assert_eq!(source.conditions(), [((2, 3), (2, 7)), ((2, 25), (2, 29))]);
     }
 }

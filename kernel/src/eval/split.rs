@@ -126,6 +126,8 @@ pub struct Parsed {
     pub edits: Vec<Edit>,
     /// Functions that the statements name without calling them, as in `.map(Tensor::relu)`.
     pub values: Vec<FnValue>,
+    /// What the statements decide by.
+    pub conditions: Vec<Range<usize>>,
     /// Names that the statements mention.
     pub mentions: BTreeSet<String>,
     /// Names used bare where a value is moved, and never bound in the cell.
@@ -228,10 +230,11 @@ impl Parsed {
                         self.bindings.push(b);
                     }
                 }
-                let mut checks = Checks { base, edits: Vec::new(), values: Vec::new() };
+                let mut checks = Checks::new(base);
                 checks.visit_stmt(other);
                 self.edits.append(&mut checks.edits);
                 self.values.append(&mut checks.values);
+                self.conditions.append(&mut checks.conditions);
                 Awaits { base, edits: &mut self.edits }.visit_stmt(other);
                 let mut moves = Moves { used: BTreeSet::new(), bound: BTreeSet::new() };
                 moves.visit_stmt(other);
@@ -320,14 +323,25 @@ impl<'ast> Visit<'ast> for Names {
     fn visit_expr(&mut self, _: &'ast Expr) {}
 }
 
-/// Puts an interrupt check at the start of every loop body, function and closure. Notes functions that are values.
+/// Puts an interrupt check at the start of every loop body, function and closure, and finds what decides which way the
+/// code goes: a value that is read there is control flow on a value. Notes functions that are
+/// values.
 pub(super) struct Checks {
-    pub base: usize,
+    base: usize,
     pub edits: Vec<Edit>,
     pub values: Vec<FnValue>,
+    pub conditions: Vec<Range<usize>>,
 }
 
 impl Checks {
+    pub fn new(base: usize) -> Checks {
+        Checks { base, edits: Vec::new(), values: Vec::new(), conditions: Vec::new() }
+    }
+
+    fn condition(&mut self, span: Span) {
+        self.conditions.push(bytes(span, self.base));
+    }
+
     fn block(&mut self, block: &syn::Block) {
         // In front of the first statement rather than behind the brace: inner attributes come first.
         let at = bytes(block.brace_token.span.open(), self.base).end;
@@ -345,11 +359,35 @@ impl Checks {
 impl<'ast> Visit<'ast> for Checks {
     fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
         self.block(&e.body);
+        // How often it runs; the elements of a collection are data.
+        if matches!(&*e.expr, Expr::Range(_)) {
+            self.condition(e.expr.span());
+        }
         syn::visit::visit_expr_for_loop(self, e);
     }
     fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
         self.block(&e.body);
+        self.condition(e.cond.span());
         syn::visit::visit_expr_while(self, e);
+    }
+    fn visit_expr_if(&mut self, e: &'ast syn::ExprIf) {
+        self.condition(e.cond.span());
+        syn::visit::visit_expr_if(self, e);
+    }
+    fn visit_expr_match(&mut self, e: &'ast syn::ExprMatch) {
+        self.condition(e.expr.span());
+        let guards = e.arms.iter().filter_map(|a| a.guard.as_ref());
+        guards.for_each(|(_, guard)| self.condition(guard.span()));
+        syn::visit::visit_expr_match(self, e);
+    }
+    fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        if m.path
+            .segments
+            .last()
+            .is_some_and(|s| s.ident.to_string().trim_start_matches("debug_").starts_with("assert"))
+        {
+            self.condition(m.tokens.span());
+        }
     }
     fn visit_expr_loop(&mut self, e: &'ast syn::ExprLoop) {
         self.block(&e.body);
@@ -579,6 +617,13 @@ mod tests {
         assert_eq!(count("for i in 0..3 { while x { loop {} } }"), 3);
         assert_eq!(count("v.iter().map(|x| x + 1).filter(|x| { true })"), 2);
         assert_eq!(count("const { loop {} }"), 0);
+        let decides =
+            |code: &str| -> Vec<String> { parsed(code).conditions.into_iter().map(|r| code[r].to_owned()).collect() };
+        assert_eq!(decides("if a > b { while c { match d { x if e => {} _ => {} } } }"), ["a > b", "c", "d", "e"]);
+        assert_eq!(
+            decides("assert!(f(), \"no\"); let g = h(); for i in 0..n { k(i) } for l in m {}"),
+            ["f(), \"no\"", "0..n"]
+        );
         let items = parsed("const fn f() { loop {} } fn g() { loop {} }").items;
         assert!(!items[0].edits.iter().any(|e| e.text == CHECK));
         assert_eq!(items[1].edits.iter().filter(|e| e.text == CHECK).count(), 2);

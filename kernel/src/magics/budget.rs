@@ -10,7 +10,7 @@ impl Magic for Budget {
     }
 
     fn usage(&self) -> &'static str {
-        "%budget compiles=N\n%budget off"
+        "%budget compiles=N\n%budget off\n%budget [--json]"
     }
 
     fn summary(&self) -> &'static str {
@@ -18,8 +18,9 @@ impl Magic for Budget {
     }
 
     fn help(&self) -> &'static str {
-        r#"The cell that would compile one program more ends with the explanation instead; all that is pending
-stays in place.
+        r#"A cell that would compile more programs than that ends with the explanation instead; all that is
+pending stays in place, so that the sync can be run again with a larger budget. Programs that come from
+the disk cost no compilation.
 
 ```
 %budget compiles=1

@@ -18,9 +18,9 @@ impl Magic for Pending {
     }
 
     fn help(&self) -> &'static str {
-        r#"Lists the live tensors that are recorded but not computed: variable, type, op, cell and line. Says
-how many ops a sync would run, how much memory it would take, and whether its program is in the
-cache. Runs nothing.
+        r#"Lists the live tensors that are recorded but not computed: variable, type, op, the ops it needs, cell
+and line. Says how many ops a sync would run, how much device memory it would add, and whether its
+program is in the cache, on the disk, or to be compiled. Runs nothing.
 
 ```
 let x = Tensor::ones([3]) + 1.0;

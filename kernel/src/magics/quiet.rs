@@ -20,9 +20,10 @@ impl Magic for Quiet {
     }
 
     fn help(&self) -> &'static str {
-        r#"Under every cell that did something with tensors stands one line: rustc's time, what was compiled
-and what came from the cache, execution, transfers; and why, when a program was compiled again.
-%quiet turns it off, %quiet off on again.
+        r#"Under every cell that did something with tensors stands one line: rustc's time, tracing, what was
+compiled and what came from memory or the disk, execution, transfers, device memory; and why, when a
+program was compiled again. While something takes long it says what. Behind it are the syncs of the
+cell, with cause and line. %quiet turns it off, %quiet off on again.
 
 ```
 %quiet

@@ -49,6 +49,7 @@ impl Front<'_> {
         let mut screen = Screen::new(&mut self.out, &mut self.err);
         screen.colours = self.colours;
         screen.stdin = self.interactive;
+        screen.live = self.interactive && self.colours.0;
         screen.pictures = self.pictures.clone();
         if self.interactive {
             screen.result_prefix = format!("\x1b[31mOut[{cell}]:\x1b[0m ");

@@ -37,6 +37,8 @@ pub fn start(cell_cache: Option<PathBuf>) -> RustEngine {
     build_runtime();
     let with_cache = |mut install: Installation| {
         install.cell_cache = cell_cache;
+        // Tests count compilations.
+        install.program_cache = None;
         // One folder per test program: kernels of one folder take turns.
         install.dependencies =
             Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("deps-", env!("CARGO_CRATE_NAME"))));

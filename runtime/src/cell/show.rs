@@ -1,21 +1,26 @@
 //! Displays: how a value becomes a MIME bundle, and how it gets to the front end.
 use super::link;
+use crate::tensor::showing;
 use std::fmt::{Debug, Write};
+use std::panic::Location;
 use xlazy_mime::{Bundle, Rich, Tell};
 
 /// Shows a value below the cell.
+#[track_caller]
 pub fn display<T: Rich + ?Sized>(value: &T) {
-    send_display(value.rich(), None, false);
+    send_display(showing(Location::caller(), || value.rich()), None, false);
 }
 
 /// Shows a value in a place that [`update_display`] can change later.
+#[track_caller]
 pub fn display_with_id<T: Rich + ?Sized>(value: &T, id: &str) {
-    send_display(value.rich(), Some(id), false);
+    send_display(showing(Location::caller(), || value.rich()), Some(id), false);
 }
 
 /// Replaces what [`display_with_id`] showed under that id.
+#[track_caller]
 pub fn update_display<T: Rich + ?Sized>(value: &T, id: &str) {
-    send_display(value.rich(), Some(id), true);
+    send_display(showing(Location::caller(), || value.rich()), Some(id), true);
 }
 
 /// Removes what the cell has shown so far; with `wait`, when the next output comes.
@@ -65,14 +70,17 @@ known!(() i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char 
 
 #[doc(hidden)]
 pub trait ShowRich {
+    /// Put down to the line of the cell that shows it.
+    #[track_caller]
     fn show(&self);
     fn is_rich(&self) -> bool {
         true
     }
 }
 impl<T: Rich + ?Sized> ShowRich for &&Show<'_, T> {
+    #[track_caller]
     fn show(&self) {
-        result(self.0.rich());
+        result(showing(Location::caller(), || self.0.rich()));
     }
 }
 #[doc(hidden)]

@@ -1,5 +1,7 @@
 //! Printing, reading from the user and sleeping, as a cell does them.
 use super::link;
+use crate::tensor::showing;
+use std::panic::Location;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -53,19 +55,37 @@ pub fn sleep(duration: Duration) {
 /// `println!`: the text and its newline in one piece, so that lines of several threads do not mix.
 #[doc(hidden)]
 #[inline(never)]
+#[track_caller]
 pub fn print_line(stderr: bool, args: std::fmt::Arguments) {
     print_text(stderr, format_args!("{args}\n"));
 }
 
+// Tensors among the arguments are shown by the line that prints them.
 #[doc(hidden)]
 #[inline(never)]
+#[track_caller]
 pub fn print_text(stderr: bool, args: std::fmt::Arguments) {
-    if !link::text(stderr, args) {
-        match stderr {
-            true => std::eprint!("{args}"),
-            false => std::print!("{args}"),
+    showing(Location::caller(), || {
+        if !link::text(stderr, args) {
+            match stderr {
+                true => std::eprint!("{args}"),
+                false => std::print!("{args}"),
+            }
         }
-    }
+    });
+}
+
+#[doc(hidden)]
+#[inline(never)]
+#[track_caller]
+pub fn format(args: std::fmt::Arguments) -> String {
+    showing(Location::caller(), || std::fmt::format(args))
+}
+
+/// `std::format!`; tensors in it are shown by this line.
+#[macro_export]
+macro_rules! format {
+    ($($arg:tt)*) => { $crate::cell::rt::format(::std::format_args!($($arg)*)) };
 }
 
 /// `std::print!`, in exact order with the cell's displays.

@@ -56,6 +56,7 @@ pub fn main() {
     // Neither `return` nor `exit`: threads of user code and of the plugin are still at work, and destructors of statics
     // must not run under them.
     let _ = std::io::Write::flush(&mut std::io::stdout());
+    crate::session::settle_disk(std::time::Duration::from_secs(2));
     sys::exit_now(0)
 }
 

@@ -189,7 +189,12 @@ impl Raw {
     fn of_all(tensors: &[Tensor]) -> Vec<Raw> {
         let same = tensors.windows(2).all(|w| w[0].shape() == w[1].shape() && w[0].dtype() == w[1].dtype());
         if !same || tensors.len() < 2 {
-            return tensors.iter().map(Raw::read).collect();
+            let mut all = Vec::with_capacity(tensors.len());
+            // A closure would lose the caller's line.
+            for t in tensors {
+                all.push(Raw::read(t));
+            }
+            return all;
         }
         let first = Raw::of(&tensors[0]);
         let refs: Vec<&Tensor> = tensors.iter().collect();

@@ -96,6 +96,30 @@ fn bound(line: &str, column: usize) -> Option<String> {
     (!name.is_empty() && name.chars().all(word)).then(|| name.to_owned())
 }
 
+/// Line and column.
+type Point = (u32, u32);
+
+/// For each file, from where to where its code decides which way to go.
+type Conditions = HashMap<String, Vec<(Point, Point)>>;
+
+static CONDITIONS: Mutex<Option<Conditions>> = Mutex::new(None);
+
+/// Says where the conditions of `file` stand: `if`, `while`, `match`, assertions.
+pub(crate) fn register_conditions(file: &str, conditions: Vec<(Point, Point)>) {
+    if !conditions.is_empty() {
+        let mut all = CONDITIONS.lock().unwrap_or_else(|p| p.into_inner());
+        all.get_or_insert_default().insert(file.to_owned(), conditions);
+    }
+}
+
+/// Whether a value that is read here decides which way the code goes.
+pub(crate) fn decides(at: &Location) -> bool {
+    let all = CONDITIONS.lock().unwrap_or_else(|p| p.into_inner());
+    let here = (at.line(), at.column());
+    let of_file = all.as_ref().and_then(|all| all.get(at.file()));
+    of_file.is_some_and(|conditions| conditions.iter().any(|(from, to)| *from <= here && here < *to))
+}
+
 fn find(at: &Location) -> Option<(u64, u32)> {
     let cells = CELLS.lock().unwrap_or_else(|p| p.into_inner());
     let lines = cells.as_ref()?.get(at.file())?;

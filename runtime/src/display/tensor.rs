@@ -1,15 +1,16 @@
 //! How a tensor shows itself: its values, then what it is and what showing it took.
 use super::number;
 use crate::dtype::{Category, DType};
-use crate::insight::Cause;
+use crate::insight::{Cause, Origin};
 use crate::ir::{Payload, graph};
 use crate::op::Type;
 use crate::session;
 use crate::shape::Shape;
-use crate::tensor::{Tensor, on_behalf};
+use crate::tensor::{Tensor, on_behalf, shown_by};
 use crate::{Result, cat};
 use std::fmt::{Display, Formatter, Write};
 use std::ops::Range;
+use std::panic::Location;
 use xlazy_mime::{Bundle, Rich, escape_html};
 
 /// A tensor of more elements shows the edges of its long dimensions, as torch does.
@@ -33,7 +34,7 @@ struct Shown {
 /// The values to show, and a sentence on what it took to get them.
 fn look(t: &Tensor, digits: usize) -> Result<(Shown, String)> {
     let ty = t.ty();
-    let at = t.location();
+    let at = shown_by().unwrap_or(t.location());
     let (data, ran) = t.value(Cause::Display, at)?;
     let elide = ty.shape.numel() > MOST;
     let long = |size: usize| elide && size > 2 * EDGE;
@@ -60,7 +61,8 @@ fn look(t: &Tensor, digits: usize) -> Result<(Shown, String)> {
     let mut line = format!("{ty} on {}", session::device_name()?);
     line += &match ran {
         None => " · already computed".to_owned(),
-        Some(e) if e.compiled => format!(" · compiled in {}", duration(e.compile)),
+        Some(e) if e.origin == Origin::Compiled => format!(" · compiled in {}", duration(e.compile)),
+        Some(e) if e.origin == Origin::Disk => " · from the disk".to_owned(),
         Some(_) => " · from the cache".to_owned(),
     };
     if t.requires_grad() {
@@ -286,10 +288,11 @@ impl crate::cell::Handle for Tensor {
     crate::cell::compiled_once!();
 }
 
-/// The whole value on the host as f64, row-major, of a picture or the like.
+/// The whole value on the host as f64, row-major, of a picture or the like; the caller's line shows it.
+#[track_caller]
 pub(super) fn numbers(t: &Tensor) -> (Shape, DType, Vec<f64>) {
     let ty = t.ty();
-    let bytes = t.bytes(Cause::Display, t.location()).unwrap_or_else(|e| super::fail(e, t.location()));
+    let bytes = t.bytes(Cause::Display, Location::caller()).unwrap_or_else(|e| super::fail(e, t.location()));
     let values = bytes.chunks_exact(ty.dtype.size()).map(|b| crate::tensor::element(ty.dtype, b).as_f64()).collect();
     (ty.shape, ty.dtype, values)
 }

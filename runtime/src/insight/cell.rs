@@ -1,22 +1,26 @@
 //! What one cell did: compilations, syncs, transfers, times; its budget of compilations; what it left pending.
-use super::Compilation;
-use super::log::{events_since, last_event};
+use super::log::{events_since, syncs_so_far};
 use super::metrics::{self, Metric};
 use super::record::{compilations_since, compiled_so_far};
+use super::render::place;
+use super::{Compilation, Origin, SyncEvent, live, traced};
 use crate::Error;
 use crate::display::json;
 use crate::display::place::location;
 use crate::ir::{Payload, graph};
+use crate::session::{Forecast, bytes_in_use};
 use std::fmt::Write;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use xlazy_mime::{Bundle, escape_html};
 
 struct Running {
     start: Instant,
-    compilations: usize,
-    syncs: u64,
+    /// Programs that XLA compiled, and all that were new to the session.
+    compiled: (usize, usize),
+    syncs: (u64, Duration),
     created: u64,
+    memory: u64,
     totals: Vec<(u64, f64)>,
 }
 
@@ -44,47 +48,95 @@ static TIMES: &[&Metric] = &[
 /// A cell begins.
 pub(crate) fn begin() {
     crate::session::begin_cell();
+    traced();
     let running = Running {
         start: Instant::now(),
-        compilations: compiled_so_far(),
-        syncs: last_event(),
+        compiled: compiled_so_far(),
+        syncs: syncs_so_far(),
         created: graph().created,
+        memory: bytes_in_use(),
         totals: TIMES.iter().map(|m| (m.count(), m.total())).collect(),
     };
     state().running = Some(running);
+    live::cell_begins();
 }
 
 /// A cell ended: what it did as JSON, or nothing if it did nothing with tensors.
 pub(crate) fn end() -> Option<String> {
+    live::cell_ends();
     let r = state().running.take()?;
     let wall = r.start.elapsed();
     let after: Vec<(u64, f64)> = TIMES.iter().map(|m| (m.count(), m.total())).collect();
-    let traced = graph().created.saturating_sub(r.created);
+    let recorded = graph().created.saturating_sub(r.created);
     let total = |i: usize| (after[i].1 - r.totals[i].1).max(0.0);
     let count = |i: usize| after[i].0.saturating_sub(r.totals[i].0);
-    let syncs = events_since(r.syncs);
-    if syncs.is_empty() && traced == 0 && count(5) == 0 && count(6) == 0 {
+    let (synced, trace) = syncs_so_far();
+    let syncs = synced - r.syncs.0;
+    if syncs == 0 && recorded == 0 && count(5) == 0 && count(6) == 0 {
         return None;
     }
-    let compiled = compilations_since(r.compilations);
+    let new = compilations_since(r.compiled.1);
+    let compiled = new.iter().filter(|c| c.origin == Origin::Compiled).count() as u64;
+    let disk = new.len() as u64 - compiled;
+    let trace = trace - r.syncs.1 + traced();
+    let from_disk: Duration = new.iter().filter(|c| c.origin == Origin::Disk).map(|c| c.compile).sum();
+    let memory = bytes_in_use();
     let ms = |ns: f64| ns / 1e6;
-    let reports = json::list(compiled.iter().map(Compilation::json));
     Some(format!(
-        "{{\"wall_ms\":{:.3},\"tensors\":{traced},\"syncs\":{},\"compiled\":{},\"hits\":{},\"lower_ms\":{:.3},\"compile_ms\":{:.3},\
-         \"execute_ms\":{:.3},\"to_device_ms\":{:.3},\"from_device_ms\":{:.3},\"to_device_bytes\":{},\"from_device_bytes\":{},\
-         \"compilations\":{reports}}}",
+        "{{\"wall_ms\":{:.3},\"tensors\":{recorded},\"syncs\":{syncs},\"compiled\":{compiled},\"memory_hits\":{},\
+         \"disk_hits\":{disk},\"trace_ms\":{:.3},\"lower_ms\":{:.3},\"compile_ms\":{:.3},\"disk_ms\":{:.3},\
+         \"execute_ms\":{:.3},\"to_device_ms\":{:.3},\"from_device_ms\":{:.3},\"to_device_bytes\":{},\
+         \"from_device_bytes\":{},\"device_bytes\":{memory},\"device_bytes_delta\":{},\"runs\":{},\"compilations\":{}}}",
         wall.as_secs_f64() * 1e3,
-        syncs.len(),
-        compiled.len(),
-        syncs.iter().filter(|e| !e.compiled).count(),
+        syncs.saturating_sub(new.len() as u64),
+        trace.as_secs_f64() * 1e3,
         ms(total(0)),
         ms(total(1)),
+        from_disk.as_secs_f64() * 1e3,
         ms(total(2)),
         ms(total(3)),
         ms(total(4)),
         total(5) as u64,
-        total(6) as u64
+        total(6) as u64,
+        memory as i64 - r.memory as i64,
+        runs(&events_since(r.syncs.0)),
+        json::list(new.iter().map(Compilation::json)),
     ))
+}
+
+/// Syncs of one cause, line and program size, of a cell.
+const MOST_RUNS: usize = 40;
+
+/// The syncs as JSON, those of one cause and line and program size together, in the order of their first.
+fn runs(syncs: &[SyncEvent]) -> String {
+    let mut groups: Vec<(&SyncEvent, [u64; 3], [Duration; 4])> = Vec::new();
+    for e in syncs {
+        let like = |f: &SyncEvent| f.cause == e.cause && f.nodes == e.nodes && super::same_place(f.at, e.at);
+        let found = match groups.iter().position(|g| like(g.0)) {
+            Some(i) => i,
+            None if groups.len() == MOST_RUNS => continue,
+            None => {
+                groups.push((e, [0; 3], [Duration::ZERO; 4]));
+                groups.len() - 1
+            }
+        };
+        let (_, origins, times) = &mut groups[found];
+        origins[e.origin as usize] += 1;
+        times.iter_mut().zip([e.trace, e.lower, e.compile, e.execute]).for_each(|(sum, t)| *sum += t);
+    }
+    let one = |(e, [compiled, memory, disk], times): &(&SyncEvent, [u64; 3], [Duration; 4])| {
+        let [trace, lower, compile, execute] = times.map(|t| t.as_secs_f64() * 1e3);
+        format!(
+            "{{\"cause\":\"{}\",\"site\":{},\"at\":{},\"nodes\":{},\"compiled\":{compiled},\"memory_hits\":{memory},\
+             \"disk_hits\":{disk},\"trace_ms\":{trace:.3},\"lower_ms\":{lower:.3},\"compile_ms\":{compile:.3},\
+             \"execute_ms\":{execute:.3}}}",
+            e.cause.name(),
+            place(e.at),
+            json::string(&location(e.at)),
+            e.nodes,
+        )
+    };
+    json::list(groups.iter().map(one))
 }
 
 /// Lets a cell compile at most `compiles` programs; the next compilation ends the cell, with the explanation, and leaves
@@ -102,9 +154,9 @@ pub fn budget() -> Option<u64> {
 pub(crate) fn within_budget(why: Option<&super::Explanation>) -> crate::Result<()> {
     let s = state();
     let (Some(budget), Some(running)) = (s.budget, s.running.as_ref()) else { return Ok(()) };
-    let before = running.compilations;
+    let before = running.compiled.0;
     drop(s);
-    let used = (compiled_so_far() - before) as u64;
+    let used = (compiled_so_far().0 - before) as u64;
     if used < budget {
         return Ok(());
     }
@@ -126,17 +178,46 @@ pub struct Pending {
     pub ty: String,
     pub at: super::Place,
     pub op: &'static str,
-    /// Bytes that its value will take on the device.
+    /// How many pending ops it needs, its own included; `None` where counting would take long.
+    pub nodes: Option<usize>,
+    /// Bytes that its value will take on the device; 0 where a read has put it there already.
     pub bytes: usize,
 }
 
-/// The live tensors that have no value yet, oldest first; how many ops a sync would run, and whether its program is cached.
-pub fn pending() -> (Vec<Pending>, usize, bool) {
+/// What a sync would do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextSync {
+    /// Ops that it would run.
+    pub nodes: usize,
+    /// Bytes of its results, but for those that a read has put on the device already.
+    pub results: usize,
+    /// Bytes of values that nothing else holds: results take their place.
+    pub donated: usize,
+    /// Where its program would come from.
+    pub origin: Origin,
+}
+
+impl NextSync {
+    /// Bytes by which memory in use would change: results, less the buffers they reuse.
+    pub fn memory(&self) -> i64 {
+        self.results as i64 - self.donated as i64
+    }
+}
+
+/// Nodes that are visited to count what pending tensors need.
+const COUNTED: usize = 1 << 20;
+
+/// The live tensors that have no value yet, oldest first, and what a sync would do; `None` when there is nothing to do, or
+/// a sync is at work at the moment.
+pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
     let names = crate::cell::tensors();
-    let list = {
-        let g = graph();
+    let list: Vec<Pending> = {
+        let mut g = graph();
+        let mut visited = 0;
         let all = g.barrier_roots().into_iter();
         all.map(|id| {
+            let nodes = (visited < COUNTED).then(|| g.needed_by(id));
+            visited += nodes.unwrap_or(0);
             let n = g.node(id);
             let cached = matches!(n.payload, Payload::Cached(_));
             Pending {
@@ -144,60 +225,101 @@ pub fn pending() -> (Vec<Pending>, usize, bool) {
                 ty: n.ty.to_string(),
                 at: n.at,
                 op: n.op.name,
+                nodes,
                 bytes: if cached { 0 } else { n.ty.bytes() },
             }
         })
         .collect()
     };
-    let (nodes, hit) = crate::session::would();
-    (list, nodes, hit)
+    let next = crate::session::would().map(|f| {
+        let Forecast { nodes, donated, origin } = f;
+        NextSync { nodes, results: list.iter().map(|p| p.bytes).sum(), donated, origin }
+    });
+    (list, next)
 }
 
 /// [`pending`] as text and HTML.
 pub fn pending_bundle() -> Bundle {
-    let (list, nodes, hit) = pending();
-    let total: usize = list.iter().map(|p| p.bytes).sum();
-    let head = match list.len() {
-        0 => "nothing is pending".to_owned(),
-        n => format!(
-            "{n} pending tensor{}; a sync would run {nodes} op{}, add {} of device memory and {}",
-            if n == 1 { "" } else { "s" },
-            if nodes == 1 { "" } else { "s" },
-            metrics::bytes(total as f64),
-            if hit { "find its program in the cache" } else { "compile a new program" }
-        ),
+    let (list, next) = pending();
+    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let head = match (list.len(), next) {
+        (0, _) => "nothing is pending".to_owned(),
+        (n, None) => format!("{}; a sync is at work", plural(n, "pending tensor")),
+        (n, Some(next)) => {
+            let bytes = metrics::bytes(next.memory().unsigned_abs() as f64);
+            format!(
+                "{}; a sync would run {}, {} and {}",
+                plural(n, "pending tensor"),
+                plural(next.nodes, "op"),
+                match next.memory() {
+                    0 => "leave device memory as it is".to_owned(),
+                    m if m > 0 => format!("add {bytes} of device memory"),
+                    _ => format!("free {bytes} of device memory"),
+                },
+                match next.origin {
+                    Origin::Memory => "find its program in the cache",
+                    Origin::Disk => "find its program on the disk",
+                    Origin::Compiled => "compile a new program",
+                }
+            )
+        }
     };
     let mut text = format!("{head}\n");
-    let mut html = format!("<div>{head}<table style=\"font-family:monospace\">");
-    for p in &list {
-        let name = p.name.as_deref().unwrap_or("–");
-        let _ = writeln!(text, "  {name:<12} {:<16} {:<14} {}", p.ty, p.op, location(p.at));
-        let _ = write!(
-            html,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            escape_html(name),
-            escape_html(&p.ty),
-            escape_html(p.op),
-            escape_html(&location(p.at))
+    let mut html = format!("<div>{head}");
+    if !list.is_empty() {
+        text.push_str("  tensor       type             made by        ops  at\n");
+        html.push_str(
+            "<table style=\"font-family:monospace\"><tr><th>tensor</th><th>type</th><th>made by</th><th>ops</th><th>at</th></tr>",
         );
     }
-    html.push_str("</table></div>");
+    for p in &list {
+        let name = p.name.as_deref().unwrap_or("–");
+        let nodes = p.nodes.map_or("–".to_owned(), |n| n.to_string());
+        let _ = writeln!(text, "  {name:<12} {:<16} {:<14} {nodes:>3}  {}", p.ty, p.op, location(p.at));
+        let cells = [name, &p.ty, p.op, &nodes, &location(p.at)];
+        let row: String = cells.iter().map(|c| format!("<td>{}</td>", escape_html(c))).collect();
+        let _ = write!(html, "<tr>{row}</tr>");
+    }
+    html.push_str(if list.is_empty() { "</div>" } else { "</table></div>" });
     Bundle::html(html, text)
 }
 
 /// [`pending`] as JSON.
 pub fn pending_json() -> String {
-    let (list, nodes, hit) = pending();
+    let (list, next) = pending();
     let one = |p: &Pending| {
         format!(
-            "{{\"name\":{},\"type\":\"{}\",\"op\":\"{}\",\"file\":{},\"line\":{},\"bytes\":{}}}",
+            "{{\"name\":{},\"type\":\"{}\",\"op\":\"{}\",\"site\":{},\"nodes\":{},\"bytes\":{}}}",
             p.name.as_ref().map_or("null".to_owned(), |n| json::string(n)),
             p.ty,
             p.op,
-            json::string(p.at.file()),
-            p.at.line(),
+            place(p.at),
+            p.nodes.map_or("null".to_owned(), |n| n.to_string()),
             p.bytes
         )
     };
-    format!("{{\"pending\":{},\"ops\":{nodes},\"cached\":{hit}}}", json::list(list.iter().map(one)))
+    let next = next.map_or("null".to_owned(), |n| {
+        format!(
+            "{{\"nodes\":{},\"results_bytes\":{},\"donated_bytes\":{},\"memory_bytes\":{},\"origin\":\"{}\"}}",
+            n.nodes,
+            n.results,
+            n.donated,
+            n.memory(),
+            n.origin.name()
+        )
+    });
+    format!("{{\"pending\":{},\"next\":{next}}}", json::list(list.iter().map(one)))
+}
+
+/// The budget of compilations as text.
+pub fn budget_bundle() -> Bundle {
+    Bundle::text(match budget() {
+        None => "no budget: cells may compile as much as they need".to_owned(),
+        Some(n) => format!("each cell may compile {n} program{}", if n == 1 { "" } else { "s" }),
+    })
+}
+
+/// The budget of compilations as JSON.
+pub fn budget_json() -> String {
+    format!("{{\"compiles\":{}}}", budget().map_or("null".to_owned(), |n| n.to_string()))
 }

@@ -1,8 +1,9 @@
 //! The log of syncs: what caused each, where, and whether it compiled.
-use crate::display::json::string;
+use super::render::place;
+use super::watch::watching;
 use std::collections::VecDeque;
 use std::panic::Location;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Why something was run.
@@ -29,6 +30,18 @@ pub enum Cause {
 }
 
 impl Cause {
+    pub const ALL: [Cause; 9] = [
+        Cause::Display,
+        Cause::Read,
+        Cause::ControlFlow,
+        Cause::Sync,
+        Cause::OptimizerStep,
+        Cause::LoaderBarrier,
+        Cause::Trim,
+        Cause::Concrete,
+        Cause::DeviceChange,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
             Cause::Display => "display",
@@ -40,6 +53,29 @@ impl Cause {
             Cause::Trim => "trim",
             Cause::Concrete => "op that needs concrete values",
             Cause::DeviceChange => "device change",
+        }
+    }
+}
+
+/// Where a sync's program came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// XLA compiled it.
+    Compiled,
+    /// It was in the session's cache.
+    Memory,
+    /// An earlier session had compiled it and left it on the disk.
+    Disk,
+}
+
+impl Origin {
+    pub const ALL: [Origin; 3] = [Origin::Compiled, Origin::Memory, Origin::Disk];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::Compiled => "compiled",
+            Origin::Memory => "memory",
+            Origin::Disk => "disk",
         }
     }
 }
@@ -56,9 +92,11 @@ pub struct SyncEvent {
     pub outputs: usize,
     /// Donated buffers.
     pub donated: usize,
-    /// Whether XLA had to compile; otherwise the program came from the cache.
-    pub compiled: bool,
+    pub origin: Origin,
+    /// Recording the ops since the last sync (timed for some of them), cutting and looking the program up.
+    pub trace: Duration,
     pub lower: Duration,
+    /// XLA's compilation, or reading the program from the disk.
     pub compile: Duration,
     /// Until the host could go on; the device may still have been working.
     pub execute: Duration,
@@ -70,17 +108,17 @@ impl SyncEvent {
     /// As one JSON object.
     pub fn json(&self) -> String {
         format!(
-            "{{\"number\":{},\"cause\":\"{}\",\"file\":{},\"line\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\
-             \"donated\":{},\"compiled\":{},\"lower_us\":{},\"compile_us\":{},\"execute_us\":{},\"hash\":\"{:032x}\"}}",
+            "{{\"number\":{},\"cause\":\"{}\",\"site\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\"donated\":{},\
+             \"origin\":\"{}\",\"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"execute_us\":{},\"hash\":\"{:032x}\"}}",
             self.number,
             self.cause.name(),
-            string(self.at.file()),
-            self.at.line(),
+            place(self.at),
             self.nodes,
             self.parameters,
             self.outputs,
             self.donated,
-            self.compiled,
+            self.origin.name(),
+            self.trace.as_micros(),
             self.lower.as_micros(),
             self.compile.as_micros(),
             self.execute.as_micros(),
@@ -91,34 +129,50 @@ impl SyncEvent {
 
 const KEPT: usize = 4096;
 
-static LOG: Mutex<(u64, VecDeque<SyncEvent>)> = Mutex::new((0, VecDeque::new()));
+static LOG: Mutex<Log> = Mutex::new(Log { count: 0, trace: Duration::ZERO, events: VecDeque::new() });
+
+struct Log {
+    count: u64,
+    /// Of all syncs so far.
+    trace: Duration,
+    events: VecDeque<SyncEvent>,
+}
+
+fn log() -> MutexGuard<'static, Log> {
+    LOG.lock().unwrap_or_else(|p| p.into_inner())
+}
 
 pub(crate) fn record(mut event: SyncEvent) -> SyncEvent {
-    let mut log = LOG.lock().unwrap_or_else(|p| p.into_inner());
-    log.0 += 1;
-    event.number = log.0;
-    if log.1.len() == KEPT {
-        log.1.pop_front();
+    if !watching() {
+        return event;
     }
-    log.1.push_back(event.clone());
+    let mut log = log();
+    log.count += 1;
+    log.trace += event.trace;
+    event.number = log.count;
+    if log.events.len() == KEPT {
+        log.events.pop_front();
+    }
+    log.events.push_back(event.clone());
     event
 }
 
 /// The syncs after the one of that number (0 for all that are kept).
 pub(crate) fn events_since(number: u64) -> Vec<SyncEvent> {
-    let log = LOG.lock().unwrap_or_else(|p| p.into_inner());
-    let after = log.1.partition_point(|e| e.number <= number);
-    log.1.range(after..).cloned().collect()
+    let log = log();
+    let after = log.events.partition_point(|e| e.number <= number);
+    log.events.range(after..).cloned().collect()
 }
 
 /// How often a program has run, as far as the log goes back.
 pub(crate) fn runs(hash: u128) -> usize {
-    LOG.lock().unwrap_or_else(|p| p.into_inner()).1.iter().filter(|e| e.hash == hash).count()
+    log().events.iter().filter(|e| e.hash == hash).count()
 }
 
-/// The number of the last sync.
-pub(crate) fn last_event() -> u64 {
-    LOG.lock().unwrap_or_else(|p| p.into_inner()).0
+/// How many syncs there were, and how long their tracing took in all.
+pub(crate) fn syncs_so_far() -> (u64, Duration) {
+    let log = log();
+    (log.count, log.trace)
 }
 
 /// The last syncs that ran something, oldest first (at most 4096).

@@ -54,6 +54,9 @@ impl Metric {
     }
 
     fn add(&self, value: f64) {
+        if !super::watching() {
+            return;
+        }
         let mut s = self.samples();
         s.count += 1;
         s.total += value;
@@ -94,6 +97,8 @@ pub static OUTBOUND_DATA: Metric = Metric::new("OutboundData", Unit::Bytes);
 
 pub static CACHED_COMPILE: Counter = Counter::new("CachedCompile");
 pub static UNCACHED_COMPILE: Counter = Counter::new("UncachedCompile");
+/// Programs that came from the disk.
+pub static PERSISTENT_CACHE_HIT: Counter = Counter::new("PersistentCacheHit");
 pub static CREATE_COMPILE_HANDLES: Counter = Counter::new("CreateCompileHandles");
 pub static DESTROY_COMPILE_HANDLES: Counter = Counter::new("DestroyCompileHandles");
 pub static CREATE_DATA_HANDLES: Counter = Counter::new("CreateDataHandles");
@@ -123,6 +128,7 @@ static COUNTERS: &[&Counter] = &[
     &DESTROY_DATA_HANDLES,
     &DESTROY_TENSOR,
     &MARK_STEP,
+    &PERSISTENT_CACHE_HIT,
     &SYNC_TENSORS,
     &UNCACHED_COMPILE,
 ];

@@ -4,6 +4,7 @@
 #[doc(hidden)]
 pub mod cell;
 mod explain;
+mod live;
 #[doc(hidden)]
 pub mod log;
 pub mod metrics;
@@ -12,12 +13,20 @@ mod record;
 mod render;
 #[doc(hidden)]
 pub mod report;
+mod watch;
 
 pub use crate::session::set_cache_capacity;
-pub use cell::{Pending, budget, pending, pending_bundle, pending_json, set_budget};
+pub use crate::tensor::set_trim;
+pub use cell::{
+    NextSync, Pending, budget, budget_bundle, budget_json, pending, pending_bundle, pending_json, set_budget,
+};
+pub(crate) use live::{Work, compiling, waiting};
 pub(crate) use log::record;
-pub use log::{Cause, SyncEvent, events};
+pub use log::{Cause, Origin, SyncEvent, events};
 pub(crate) use record::{LeafRecord, Lines, Read, Record, compiled, same_place, why};
 pub use record::{compilations, healed, healing, set_healing};
 pub use render::{compiles_bundle, compiles_json, healed_bundle, healed_json};
-pub use report::{Class, Compilation, Difference, Explanation, Healing, Place};
+pub(crate) use report::Costs;
+pub use report::{Class, Compilation, Difference, Explanation, Healing, Memory, Place};
+pub use watch::set_watching;
+pub(crate) use watch::{Recording, traced, watching};

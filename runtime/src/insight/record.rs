@@ -1,9 +1,9 @@
 //! The programs that were compiled, kept for comparison after they may have left the cache, and the search for the one
 //! that a new program should have been.
-use super::Cause;
 use super::explain::explain;
 use super::log::runs;
-use super::report::{Compilation, Explanation, Healing, Place};
+use super::report::{Compilation, Costs, Explanation, Healing, Place};
+use super::{Cause, Origin};
 use crate::backends::Precision;
 use crate::display::place::{binding, identity};
 use crate::ir::Step;
@@ -155,9 +155,9 @@ pub fn compilations() -> Vec<Compilation> {
     with(|h| h.compilations.clone())
 }
 
-/// How many compilations there were.
-pub(crate) fn compiled_so_far() -> usize {
-    with(|h| h.compilations.len())
+/// How many programs XLA compiled so far, and how many there are with those from the disk.
+pub(crate) fn compiled_so_far() -> (usize, usize) {
+    with(|h| (h.compilations.iter().filter(|c| c.origin == Origin::Compiled).count(), h.compilations.len()))
 }
 
 /// The compilations after the first `n`.
@@ -192,8 +192,7 @@ pub(crate) fn compiled(
     mut record: Record,
     (why, explained_in): (Option<Explanation>, Duration),
     parameters: usize,
-    lower: Duration,
-    compile: Duration,
+    costs: Costs,
 ) -> Compilation {
     with(|h| {
         record.number = h.compilations.len() as u64 + 1;
@@ -204,8 +203,12 @@ pub(crate) fn compiled(
             nodes: record.steps.len(),
             parameters,
             outputs: record.roots.len(),
-            lower,
-            compile,
+            origin: costs.origin,
+            trace: costs.trace,
+            lower: costs.lower,
+            compile: costs.compile,
+            memory: costs.memory,
+            flops: costs.flops,
             hash: record.hash,
             why,
             explained_in,

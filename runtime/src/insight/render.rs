@@ -1,9 +1,9 @@
 //! Compilations and their explanations as sentences, as text, as HTML and as JSON.
 use super::explain::count;
-use super::report::{Class, Compilation, Difference, Explanation, Healing};
-use super::{compilations, healed};
+use super::report::{Class, Compilation, Difference, Explanation, Healing, Memory};
+use super::{Origin, compilations, healed, metrics};
 use crate::display::json::{list, string};
-use crate::display::place::{location, quote};
+use crate::display::place::{cell as cell_of, line as line_of, location, quote};
 use std::fmt::Write;
 use xlazy_mime::{Bundle, escape_html};
 
@@ -130,14 +130,17 @@ impl Compilation {
                 }
             }
         }
+        let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
+        let how = if self.origin == Origin::Disk { "read from the disk" } else { "compiled" };
         let _ = writeln!(
             out,
-            "  {} ops, {} parameters, {} results; lowered in {:.1} ms, compiled in {:.1} ms",
+            "  {} ops, {} parameters, {} results; traced in {:.1} ms, lowered in {:.1} ms, {how} in {:.1} ms",
             self.nodes,
             self.parameters,
             self.outputs,
-            self.lower.as_secs_f64() * 1e3,
-            self.compile.as_secs_f64() * 1e3
+            ms(self.trace),
+            ms(self.lower),
+            ms(self.compile)
         );
         out
     }
@@ -173,7 +176,6 @@ impl Compilation {
 
     /// As one JSON object.
     pub fn json(&self) -> String {
-        let place = |p: super::Place| format!("{{\"file\":{},\"line\":{}}}", string(p.file()), p.line());
         let optional = |p: &Option<super::Place>| p.map_or("null".to_owned(), place);
         let why = self.why.as_ref().map_or("null".to_owned(), |w| {
             let difference = |d: &Difference| {
@@ -201,55 +203,110 @@ impl Compilation {
             )
         });
         format!(
-            "{{\"number\":{},\"cause\":\"{}\",\"site\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\"lower_us\":{},\
-             \"compile_us\":{},\"hash\":\"{:032x}\",\"sentence\":{},\"why\":{why}}}",
+            "{{\"number\":{},\"origin\":\"{}\",\"cause\":\"{}\",\"site\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\
+             \"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"memory\":{},\"flops\":{},\"hash\":\"{:032x}\",\
+             \"sentence\":{},\"why\":{why}}}",
             self.number,
+            self.origin.name(),
             self.cause.name(),
             place(self.site),
             self.nodes,
             self.parameters,
             self.outputs,
+            self.trace.as_micros(),
             self.lower.as_micros(),
             self.compile.as_micros(),
+            self.memory.map_or("null".to_owned(), |m| m.json()),
+            self.flops.map_or("null".to_owned(), |f| format!("{f}")),
             self.hash,
             string(&self.sentence())
         )
     }
 }
 
-/// All compilations as a table: number, place, cause, ops, times, reason.
+/// A line of user code as JSON: its file, or the cell that it stands for, and the line there.
+pub(super) fn place(at: super::Place) -> String {
+    let cell = cell_of(at).map_or("null".to_owned(), |c| c.to_string());
+    format!("{{\"file\":{},\"cell\":{cell},\"line\":{}}}", string(at.file()), line_of(at))
+}
+
+impl Memory {
+    fn json(&self) -> String {
+        format!(
+            "{{\"arguments\":{},\"outputs\":{},\"temporaries\":{},\"code\":{},\"total\":{}}}",
+            self.arguments,
+            self.outputs,
+            self.temporaries,
+            self.code,
+            self.total()
+        )
+    }
+}
+
+/// 1.2 k, 3.4 M, 5.6 G.
+fn short(n: f64) -> String {
+    let units = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
+    match units.iter().find(|(scale, _)| n >= *scale) {
+        Some((scale, unit)) => format!("{:.1}{unit}", n / scale),
+        None => format!("{n}"),
+    }
+}
+
+/// All programs that were new to the session as a table: where, why, how large, times, whether XLA compiled them or the
+/// disk had them, memory and arithmetic.
 pub fn compiles_bundle() -> Bundle {
     let all = compilations();
     if all.is_empty() {
         return Bundle::text("nothing was compiled yet");
     }
-    let mut text = String::from("  #  ops  params  results  lower ms  compile ms  why            at\n");
-    let mut html = String::from(
-        "<table style=\"font-family:monospace\"><tr><th>#</th><th>ops</th><th>parameters</th><th>results</th><th>lower ms</th>\
-         <th>compile ms</th><th>for</th><th>why</th><th>at</th></tr>",
-    );
-    for c in &all {
-        let why = c.why.as_ref().map_or("first", |w| w.class.name());
-        let at = location(c.why.as_ref().map_or(c.site, |w| w.at));
-        let (lower, compile) = (c.lower.as_secs_f64() * 1e3, c.compile.as_secs_f64() * 1e3);
-        let _ = writeln!(
-            text,
-            "{:>3} {:>4} {:>7} {:>8} {lower:>9.1} {compile:>11.1}  {why:<14} {at}",
-            c.number, c.nodes, c.parameters, c.outputs
-        );
-        let _ = write!(
-            html,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{lower:.1}</td><td>{compile:.1}</td><td>{}</td><td>{why}</td>\
-             <td>{}</td></tr>",
-            c.number,
-            c.nodes,
-            c.parameters,
-            c.outputs,
-            c.cause.name(),
-            escape_html(&at)
-        );
+    let head =
+        ["#", "at", "for", "ops", "trace ms", "lower ms", "compile ms", "from", "memory", "flops", "why", "look at"];
+    let row = |c: &Compilation| -> Vec<String> {
+        let ms = |d: std::time::Duration| format!("{:.1}", d.as_secs_f64() * 1e3);
+        vec![
+            c.number.to_string(),
+            location(c.site),
+            c.cause.name().into(),
+            c.nodes.to_string(),
+            ms(c.trace),
+            ms(c.lower),
+            ms(c.compile),
+            if c.origin == Origin::Disk { "disk" } else { "XLA" }.into(),
+            c.memory.map_or("–".into(), |m| metrics::bytes(m.total() as f64)),
+            c.flops.map_or("–".into(), short),
+            c.why.as_ref().map_or("first", |w| w.class.name()).into(),
+            c.why.as_ref().map_or(String::new(), |w| location(w.at)),
+        ]
+    };
+    let rows: Vec<Vec<String>> = std::iter::once(head.map(str::to_owned).to_vec()).chain(all.iter().map(row)).collect();
+    let number = |column: usize| matches!(column, 0 | 3..=6 | 8 | 9);
+    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let mut text = String::new();
+    let mut html = String::from("<table style=\"font-family:monospace\">");
+    for (i, row) in rows.iter().enumerate() {
+        let tag = if i == 0 { "th" } else { "td" };
+        html.push_str("<tr>");
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let w = widths[column];
+            let _ = if number(column) { write!(line, "{cell:>w$}  ") } else { write!(line, "{cell:<w$}  ") };
+            let side = if number(column) { "right" } else { "left" };
+            let _ = write!(html, "<{tag} style=\"text-align:{side}\">{}</{tag}>", escape_html(cell));
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+        html.push_str("</tr>");
     }
     html.push_str("</table>");
+    let total: f64 = all.iter().map(|c| c.compile.as_secs_f64()).sum();
+    let disk = all.iter().filter(|c| c.origin == Origin::Disk).count();
+    let hits = metrics::CACHED_COMPILE.value();
+    let sum = format!(
+        "{} compiled, {disk} from the disk, in {total:.2} s; {hits} later runs found their program in memory",
+        all.len() - disk
+    );
+    let _ = writeln!(text, "{sum}");
+    let _ = write!(html, "<div>{sum}</div>");
     Bundle::html(html, text)
 }
 
@@ -272,14 +329,7 @@ pub fn healed_bundle() -> Bundle {
 
 /// What was healed, as a JSON array.
 pub fn healed_json() -> String {
-    let one = |h: &Healing| {
-        format!(
-            "{{\"op\":\"{}\",\"file\":{},\"line\":{},\"compilation\":{}}}",
-            h.op,
-            string(h.at.file()),
-            h.at.line(),
-            h.compilation
-        )
-    };
+    let one =
+        |h: &Healing| format!("{{\"op\":\"{}\",\"site\":{},\"compilation\":{}}}", h.op, place(h.at), h.compilation);
     list(healed().iter().map(one))
 }

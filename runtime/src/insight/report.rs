@@ -1,5 +1,5 @@
 //! What is said of a compilation: the class of its cause, the line at fault, the difference, the fix.
-use crate::insight::Cause;
+use crate::insight::{Cause, Origin};
 use crate::op::OpDef;
 use std::panic::Location;
 use std::time::Duration;
@@ -136,18 +136,55 @@ pub struct Explanation {
     pub warm_up: bool,
 }
 
-/// One compilation.
+/// Bytes that a run of a program takes on the device, as XLA's memory statistics say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    pub arguments: u64,
+    /// Results, less what reuses an argument's memory.
+    pub outputs: u64,
+    pub temporaries: u64,
+    pub code: u64,
+}
+
+impl Memory {
+    /// What is in use at once, at most.
+    pub fn total(&self) -> u64 {
+        self.arguments + self.outputs + self.temporaries + self.code
+    }
+}
+
+/// What it took to get a program, and what it will take to run it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Costs {
+    pub origin: Origin,
+    pub trace: Duration,
+    pub lower: Duration,
+    pub compile: Duration,
+    pub memory: Option<Memory>,
+    pub flops: Option<f64>,
+}
+
+/// One compilation, or one program that came from the disk in its place.
 #[derive(Clone, Debug)]
 pub struct Compilation {
     pub number: u64,
+    /// `Compiled` or `Disk`.
+    pub origin: Origin,
     /// What made the sync happen, and where.
     pub cause: Cause,
     pub site: Place,
     pub nodes: usize,
     pub parameters: usize,
     pub outputs: usize,
+    /// Recording and cutting; see [`SyncEvent::trace`](super::SyncEvent::trace).
+    pub trace: Duration,
     pub lower: Duration,
+    /// XLA's compilation, or reading the program from the disk.
     pub compile: Duration,
+    /// Where the plugin tells.
+    pub memory: Option<Memory>,
+    /// Floating point operations of one run, by XLA's cost analysis, where the plugin has it.
+    pub flops: Option<f64>,
     pub hash: u128,
     /// `None` for the first program of its kind: there was nothing to reuse.
     pub why: Option<Explanation>,

@@ -180,6 +180,14 @@ impl Graph {
         Cut { nodes, leaves, lifted, roots, root_types, precision, key: Key { words, hash } }
     }
 
+    /// How many pending ops a node needs, itself included.
+    pub fn needed_by(&mut self, id: NodeId) -> usize {
+        self.mark += 1;
+        let mark = self.mark;
+        self.node_mut(id).mark = mark;
+        self.reach_from(&[id], mark).len()
+    }
+
     // What a node outside the cut feeds in.
     fn leaf(&self, id: NodeId) -> Leaf {
         match &self.node(id).payload {

@@ -81,9 +81,14 @@ pub(super) fn release_what_loading_took() {
     }
 }
 
+/// The session, if something has run already.
+pub(super) fn open_session() -> Option<&'static Session> {
+    SESSION.get()?.as_ref().ok()
+}
+
 /// The name of the device that tensors live on, if something has run already.
 pub(crate) fn opened() -> Option<&'static str> {
-    SESSION.get()?.as_ref().ok().map(|s| s.device_name.as_str())
+    open_session().map(|s| s.device_name.as_str())
 }
 
 /// The name of the device that tensors live on, such as `cpu:0`.

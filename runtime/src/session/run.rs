@@ -1,22 +1,22 @@
 //! Syncs: cut the graph, find or compile its program, run it, give the nodes their values.
 use super::cache::{self, Program};
-use super::{DeviceData, session};
-use crate::display::place::binding;
+use super::{DeviceData, disk, session};
+use crate::display::place::{binding, decides};
 use crate::dtype::DType;
 use crate::emit::{LeafType, Mark, Params, program};
 use crate::insight::cell::within_budget;
 use crate::insight::{
-    Cause, Explanation, LeafRecord, Lines, Place, Read, Record, SyncEvent, compiled as keep_record, metrics, record,
-    same_place, why,
+    Cause, Costs, Explanation, LeafRecord, Lines, Memory, Origin, Place, Read, Record, SyncEvent, Work,
+    compiled as keep_record, compiling, metrics, record, same_place, traced, waiting, watching, why,
 };
 use crate::ir::{Cut, Leaf, NodeId, Payload, Scope, Step, graph};
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
-use xlazy_pjrt::{Buffer, CompileOptions, Event};
+use xlazy_pjrt::{Buffer, CompileOptions, Event, LoadedExecutable};
 
 /// One sync at a time: between a cut and its end no other sync may see half-finished nodes or donated buffers.
 static TURN: Mutex<()> = Mutex::new(());
@@ -53,6 +53,7 @@ pub(crate) fn read(
     if let Some(d) = graph().node(id).value() {
         return Ok((d.clone(), None));
     }
+    let cause = if cause == Cause::Read && decides(at) { Cause::ControlFlow } else { cause };
     metrics::SYNC_TENSORS.add(1);
     // held until the value is in its place
     let (_cut, ran) = cut_and_run(vec![id], Scope::Read, cause, at);
@@ -70,27 +71,54 @@ pub(crate) fn read(
     ran.map(|(mut outputs, event)| (outputs.swap_remove(0), Some(event)))
 }
 
-/// What a barrier would do now: how many ops it would run, and whether its program is cached.
-pub(crate) fn would() -> (usize, bool) {
+/// What a barrier would do now.
+pub(crate) struct Forecast {
+    /// Ops that it would run.
+    pub nodes: usize,
+    /// Bytes of buffers that results would take the place of.
+    pub donated: usize,
+    pub origin: Origin,
+}
+
+/// What a barrier would do now, without doing it; `None` when nothing is pending, or a sync is at work.
+pub(crate) fn would() -> Option<Forecast> {
+    let _turn = match TURN.try_lock() {
+        Ok(turn) => turn,
+        Err(TryLockError::Poisoned(p)) => p.into_inner(),
+        Err(TryLockError::WouldBlock) => return None,
+    };
     let roots = graph().barrier_roots();
     if roots.is_empty() {
-        return (0, true);
+        return None;
     }
     let cut = graph().cut(roots, Scope::Barrier);
-    (cut.nodes.len(), cache::contains(&cut.key))
+    let donated = cut.leaves.iter().map(|(_, leaf)| match leaf {
+        Leaf::Data { data, donate: true } => data.ty.bytes(),
+        _ => 0,
+    });
+    let origin = match cache::contains(&cut.key) {
+        true => Origin::Memory,
+        false if disk::is_on() && disk::contains(&cut.key, &lower(&cut).text) => Origin::Disk,
+        false => Origin::Compiled,
+    };
+    Some(Forecast { nodes: cut.nodes.len(), donated: donated.sum(), origin })
 }
 
 type Ran = Result<(Vec<Arc<DeviceData>>, SyncEvent)>;
 
 /// Cuts, finds or compiles the program, runs it.
 fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cut, Ran) {
-    let hit = |cut: &Cut| {
+    let start = Instant::now();
+    let none = Duration::ZERO;
+    let hit = |cut: &Cut, trace: Duration| {
         let program = cache::look_up(&cut.key)?;
         metrics::CACHED_COMPILE.add(1);
-        Some(run(cut, &program, (Duration::ZERO, Duration::ZERO), cause, at))
+        let costs = Costs { origin: Origin::Memory, trace, lower: none, compile: none, memory: None, flops: None };
+        Some(run(cut, &program, costs, cause, at))
     };
     let mut cut = graph().cut(roots, scope);
-    if let Some(ran) = hit(&cut) {
+    let trace = traced() + start.elapsed();
+    if let Some(ran) = hit(&cut, trace) {
         return (cut, ran);
     }
     let mut missed = miss(&cut, cause, at);
@@ -98,22 +126,24 @@ fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cu
         // The same graph with the changing attributes as parameters is another program, which may be there already.
         let healed = graph().cut(cut.roots.clone(), scope);
         cut = healed;
-        if let Some(ran) = hit(&cut) {
+        if let Some(ran) = hit(&cut, trace) {
             return (cut, ran);
         }
         missed = Missed { why: missed.why, ..miss(&cut, cause, at) };
     }
-    let ran = compile(&cut, missed).and_then(|(p, times)| run(&cut, &p, times, cause, at));
+    let ran = compile(&cut, missed, trace).and_then(|(p, costs)| run(&cut, &p, costs, cause, at));
     (cut, ran)
 }
 
-fn run(cut: &Cut, program: &Program, (lower, compile): (Duration, Duration), cause: Cause, at: Place) -> Ran {
+fn run(cut: &Cut, program: &Program, costs: Costs, cause: Cause, at: Place) -> Ran {
     crate::sys::check_interrupt();
     let start = Instant::now();
+    let working = waiting(Some(Work { nodes: program.nodes, cause, at }));
     let outputs = execute(cut, program)?;
-    if compile > Duration::ZERO {
+    if costs.origin != Origin::Memory {
         settle(&outputs)?;
     }
+    drop(working);
     let execute = start.elapsed();
     metrics::EXECUTE_TIME.add_time(execute);
     let event = record(SyncEvent {
@@ -124,9 +154,10 @@ fn run(cut: &Cut, program: &Program, (lower, compile): (Duration, Duration), cau
         parameters: program.params.count(),
         outputs: outputs.len(),
         donated: program.donated,
-        compiled: compile > Duration::ZERO,
-        lower,
-        compile,
+        origin: costs.origin,
+        trace: costs.trace,
+        lower: costs.lower,
+        compile: costs.compile,
         execute,
         hash: cut.key.hash,
     });
@@ -165,7 +196,9 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
     let lower = start.elapsed();
     let (evicted, capacity) = cache::was_evicted(cut.key.hash);
     let left_pending = match cause {
-        Cause::Display | Cause::Read => graph().barrier_roots().iter().filter(|r| !cut.roots.contains(r)).count(),
+        Cause::Display | Cause::Read | Cause::ControlFlow => {
+            graph().barrier_roots().iter().filter(|r| !cut.roots.contains(r)).count()
+        }
         _ => 0,
     };
     let record = Record {
@@ -202,22 +235,63 @@ fn heal(missed: &mut Missed) -> bool {
     true
 }
 
-/// What a miss costs: XLA's compilation.
-fn compile(cut: &Cut, missed: Missed) -> Result<(Arc<Program>, (Duration, Duration))> {
+/// What a miss costs: XLA's compilation, unless an earlier session has left the program on the disk.
+fn compile(cut: &Cut, missed: Missed, trace: Duration) -> Result<(Arc<Program>, Costs)> {
     let Missed { text, marks, params, donated, lower, record, why } = missed;
-    within_budget(why.0.as_ref())?;
     metrics::LOWER_TIME.add_time(lower);
     let start = Instant::now();
-    let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
-    let executable = session()?.client.compile(&code, &CompileOptions::default())?;
+    let (executable, origin) = match disk::load(&cut.key, &text) {
+        Some(executable) => (executable, Origin::Disk),
+        None => {
+            within_budget(why.0.as_ref())?;
+            let work = Work { nodes: cut.nodes.len(), cause: record.cause, at: record.site };
+            let _live = compiling(work, variable(&cut.roots));
+            let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
+            (session()?.client.compile(&code, &CompileOptions::default())?, Origin::Compiled)
+        }
+    };
     let compile = start.elapsed();
-    metrics::COMPILE_TIME.add_time(compile);
-    metrics::UNCACHED_COMPILE.add(1);
-    keep_record(record, why, params.count(), lower, compile);
+    match origin {
+        Origin::Disk => metrics::PERSISTENT_CACHE_HIT.add(1),
+        _ => {
+            metrics::COMPILE_TIME.add_time(compile);
+            metrics::UNCACHED_COMPILE.add(1);
+            disk::keep(&cut.key, &text, &executable, compile);
+        }
+    }
+    let (memory, flops) = if watching() { needs(&executable) } else { (None, None) };
+    let costs = Costs { origin, trace, lower, compile, memory, flops };
+    keep_record(record, why, params.count(), costs);
     let mut built =
         Program::new(cut.key.clone(), executable, params, cut.root_types.clone(), text, cut.nodes.len(), donated);
     built.marks = marks;
-    Ok((cache::insert(built), (lower, compile)))
+    Ok((cache::insert(built), costs))
+}
+
+/// The variable that a program is for, where it is for one alone.
+fn variable(roots: &[NodeId]) -> Option<String> {
+    let mut named = crate::cell::tensors().into_iter().filter(|(_, id)| roots.contains(id));
+    match (named.next(), named.next()) {
+        (Some((name, _)), None) => Some(name),
+        _ => None,
+    }
+}
+
+/// What XLA says of a program: the memory and the arithmetic of one run.
+fn needs(program: &LoadedExecutable) -> (Option<Memory>, Option<f64>) {
+    let bytes = |n: i64| n.max(0) as u64;
+    let memory = program.memory_stats().ok().map(|m| Memory {
+        arguments: bytes(m.argument_size),
+        outputs: bytes(m.output_size - m.alias_size),
+        temporaries: bytes(m.temp_size),
+        code: bytes(m.generated_code_size),
+    });
+    let costs = program.cost_analysis().unwrap_or_default();
+    let flops = costs.iter().find_map(|(name, value)| match value {
+        xlazy_pjrt::Value::Float(f) if name == "flops" => Some(*f as f64),
+        _ => None,
+    });
+    (memory, flops)
 }
 
 /// A cut as StableHLO, and how to feed it.
@@ -309,7 +383,7 @@ pub(crate) fn compiled(roots: Vec<NodeId>) -> Option<Result<Arc<Program>>> {
     let (last, at) = (cache::last_program(), Location::caller());
     let program = inspect(roots, |cut| match cache::look_up(&cut.key) {
         Some(p) => Ok(p),
-        None => compile(cut, miss(cut, Cause::Display, at)).map(|(p, _)| p),
+        None => compile(cut, miss(cut, Cause::Display, at), Duration::ZERO).map(|(p, _)| p),
     });
     cache::set_last(last);
     program
@@ -379,6 +453,7 @@ fn settle(outputs: &[Arc<DeviceData>]) -> Result<()> {
 
 /// Waits for what is still running, when the process exits.
 extern "C" fn wait_at_exit() {
+    disk::settle(Duration::from_secs(5));
     // An exit from within a sync holds the lock: then there is nobody left who could run into the destructors.
     if let Ok(mut running) = IN_FLIGHT.try_lock() {
         running.drain(..).for_each(|e| drop(e.await_ready()));

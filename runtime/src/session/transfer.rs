@@ -1,7 +1,7 @@
 //! Host ↔ device.
 use super::{DeviceData, session};
 use crate::Result;
-use crate::insight::metrics;
+use crate::insight::{metrics, waiting};
 use crate::op::Type;
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,7 +32,9 @@ pub(crate) fn upload(bytes: &[u8], ty: Type) -> Result<Arc<DeviceData>> {
 pub(crate) fn download(data: &DeviceData) -> Result<Vec<u8>> {
     let start = Instant::now();
     let mut bytes = vec![0; data.ty.bytes()];
+    let working = waiting(None);
     data.buffer.to_host(&mut bytes)?;
+    drop(working);
     metrics::TRANSFER_FROM_DEVICE_TIME.add_time(start.elapsed());
     metrics::INBOUND_DATA.add_bytes(bytes.len());
     Ok(bytes)

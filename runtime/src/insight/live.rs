@@ -1,0 +1,141 @@
+//! What takes long right now, told while it lasts: compilations, and waits for the device. While a cell runs, a thread looks
+//! in a few times a second, so that what it sees costs the cell two stores and no clock.
+use super::watch::watching;
+use super::{Cause, Place};
+use crate::display::json::string;
+use crate::display::place::{cell, line, location};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, Once};
+use std::time::{Duration, Instant};
+
+const LOOK: Duration = Duration::from_millis(250);
+/// Nothing is said of what is shorter.
+const AFTER: Duration = Duration::from_millis(700);
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The program that is worked on.
+#[derive(Clone, Copy)]
+pub(crate) struct Work {
+    pub nodes: usize,
+    pub cause: Cause,
+    pub at: Place,
+}
+
+struct Compiling {
+    id: u64,
+    work: Work,
+    name: Option<String>,
+    since: Instant,
+}
+
+#[derive(Default)]
+struct State {
+    compiling: Vec<Compiling>,
+    /// The program that was started last.
+    started: Option<Work>,
+}
+
+static STATE: Mutex<State> = Mutex::new(State { compiling: Vec::new(), started: None });
+/// Counts what is begun.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+/// The wait for the device that goes on; 0 for none.
+static WAITING: AtomicU64 = AtomicU64::new(0);
+/// A cell runs.
+static CELL: AtomicBool = AtomicBool::new(false);
+static BEGINS: Condvar = Condvar::new();
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(|p| p.into_inner())
+}
+
+/// A cell begins: there is something to look at.
+pub(super) fn cell_begins() {
+    static THREAD: Once = Once::new();
+    THREAD.call_once(|| drop(std::thread::Builder::new().name("xlazy-live".into()).spawn(look_in)));
+    let _state = state();
+    CELL.store(true, Ordering::Relaxed);
+    BEGINS.notify_one();
+}
+
+pub(super) fn cell_ends() {
+    CELL.store(false, Ordering::Relaxed);
+}
+
+/// A compilation, until it is dropped.
+pub(crate) struct Live(u64);
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        state().compiling.retain(|d| d.id != self.0);
+    }
+}
+
+/// A compilation begins; `name` is the variable that it is for.
+pub(crate) fn compiling(work: Work, name: Option<String>) -> Live {
+    let id = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
+    state().compiling.push(Compiling { id, work, name, since: Instant::now() });
+    Live(id)
+}
+
+/// A wait for the device, until it is dropped.
+pub(crate) struct Waiting;
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        WAITING.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The host starts a program, or waits for the one that it started last.
+pub(crate) fn waiting(start: Option<Work>) -> Waiting {
+    if start.is_some() && watching() {
+        state().started = start;
+    }
+    WAITING.store(COUNT.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+    Waiting
+}
+
+fn look_in() {
+    let mut s = state();
+    // What was seen waiting, since when, and when something was said last.
+    let mut seen = (0, Instant::now());
+    let mut said: Option<Instant> = None;
+    loop {
+        if !CELL.load(Ordering::Relaxed) {
+            s = BEGINS.wait(s).unwrap_or_else(|p| p.into_inner());
+            said = None;
+        } else {
+            s = BEGINS.wait_timeout(s, LOOK).unwrap_or_else(|p| p.into_inner()).0;
+        }
+        let waiting = WAITING.load(Ordering::Relaxed);
+        if waiting != seen.0 {
+            seen = (waiting, Instant::now());
+        }
+        let (what, work, name, since) = match (s.compiling.last(), s.started) {
+            (Some(c), _) => ("compile", c.work, c.name.as_deref(), c.since),
+            (None, Some(work)) if waiting != 0 => ("run", work, None, seen.1),
+            _ => continue,
+        };
+        let gone = since.elapsed();
+        if gone < AFTER || said.is_some_and(|t| t.elapsed() < EVERY) || !CELL.load(Ordering::Relaxed) {
+            continue;
+        }
+        let json = told(what, work, name, gone);
+        said = Some(Instant::now());
+        drop(s);
+        crate::cell::event("live", &json);
+        s = state();
+    }
+}
+
+fn told(what: &str, Work { nodes, cause, at }: Work, name: Option<&str>, gone: Duration) -> String {
+    format!(
+        "{{\"what\":\"{what}\",\"nodes\":{nodes},\"name\":{},\"cause\":\"{}\",\"cell\":{},\"line\":{},\"at\":{},\"ms\":{}}}",
+        name.map_or("null".into(), string),
+        cause.name(),
+        cell(at).map_or("null".into(), |c| c.to_string()),
+        line(at),
+        string(&location(at)),
+        gone.as_millis()
+    )
+}
