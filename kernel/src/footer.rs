@@ -36,6 +36,9 @@ impl<E: Engine> Engine for WithFooter<E> {
         }
         reply
     }
+    fn execute_beside(&self, request: &Request, events: &mut dyn FnMut(Event)) -> Option<Reply> {
+        self.0.execute_beside(request, events)
+    }
     fn evaluate(&self, expression: &str) -> Result<Bundle, Failure> {
         self.0.evaluate(expression)
     }
@@ -48,8 +51,11 @@ impl<E: Engine> Engine for WithFooter<E> {
     fn is_complete(&self, code: &str) -> Completeness {
         self.0.is_complete(code)
     }
-    fn interrupt(&self) {
-        self.0.interrupt();
+    fn interrupt(&self) -> bool {
+        self.0.interrupt()
+    }
+    fn listen(&self, late: Box<dyn FnMut(Event) + Send>) {
+        self.0.listen(late);
     }
     fn restart(&self) -> Result<(), Failure> {
         self.0.restart()

@@ -30,6 +30,10 @@ stays in place.
         Scope::Line
     }
 
+    fn only_reads(&self, args: &str) -> bool {
+        args.is_empty()
+    }
+
     fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         answer::show(session.call("budget", args), events)
     }
