@@ -35,11 +35,16 @@ pub fn check_interrupt() {
 
 #[cold]
 fn unwind_if_due() {
-    let due =
-        CELL_THREAD.get() || monotonic_ms().saturating_sub(SINCE.load(Ordering::Relaxed)) > OTHER_THREADS_AFTER_MS;
-    if due && !std::thread::panicking() && crate::cell::running() {
+    if interrupt_is_due() {
         std::panic::resume_unwind(Box::new(crate::cell::Interrupted(())));
     }
+}
+
+/// Whether [`check_interrupt`] would unwind here.
+pub fn interrupt_is_due() -> bool {
+    let due =
+        || CELL_THREAD.get() || monotonic_ms().saturating_sub(SINCE.load(Ordering::Relaxed)) > OTHER_THREADS_AFTER_MS;
+    INTERRUPTED.load(Ordering::Relaxed) && due() && !std::thread::panicking() && crate::cell::running()
 }
 
 /// Whether an interrupt came in and no cell has answered it yet.

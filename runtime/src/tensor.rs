@@ -417,7 +417,7 @@ impl Tensor {
     #[track_caller]
     pub fn wait(&self) {
         let done =
-            self.value(Cause::Sync, Location::caller()).and_then(|(d, _)| Ok(d.buffer.ready_event()?.await_ready()?));
+            self.value(Cause::Sync, Location::caller()).and_then(|(d, _)| session::wait(&d.buffer.ready_event()?));
         if let Err(e) = done {
             e.raise()
         }

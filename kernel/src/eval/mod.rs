@@ -317,6 +317,10 @@ impl magics::Session for ForMagics<'_> {
         vars.iter_mut().for_each(|v| v.type_name = types::short(&v.type_name));
         vars
     }
+
+    fn interrupted(&self) -> bool {
+        self.engine.shared.interrupted.load(Ordering::SeqCst)
+    }
 }
 
 impl State {

@@ -94,6 +94,8 @@ pub fn start(install: &Installation, dir: &Path, id: String, needs: &Needs) -> s
         command.arg(with("-Clink-arg=-Wl,-rpath,", dir));
     }
     command.args(&needs.options);
+    // For what it makes on the way: one that is killed leaves it behind, and not in the notebook's folder.
+    command.arg(with("--out-dir=", dir));
     command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
     // A group of its own: Ctrl-C in a terminal is for the cell that runs, not for the compiler that waits for the next.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());

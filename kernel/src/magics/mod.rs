@@ -95,6 +95,10 @@ pub trait Session {
     /// Runs code in the same session and store, as a cell that gets no number.
     fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply;
     fn vars(&self) -> Vec<Var>;
+    /// Whether the cell was interrupted: asked by what has just begun to listen for it.
+    fn interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// Runs one line of magic. `line` is as the user wrote it; its `%` or `%%` may be left out, the `!` of a shell

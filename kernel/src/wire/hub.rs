@@ -93,13 +93,14 @@ impl Hub {
     /// Interrupts the running cell; returns when the engine has taken it in, or after [`INTERRUPT_LIMIT`].
     pub async fn interrupt(&self) {
         let interrupt = self.turns.interrupt();
-        for (_, asking) in self.asking().drain() {
-            let _ = asking.send(Err("the cell was interrupted".into()));
-        }
         if let Some(Ok(engine)) = self.engine.get() {
             let (engine, turns) = (engine.clone(), self.turns.clone());
             let taken = tokio::task::spawn_blocking(move || turns.deliver(interrupt, &*engine));
             let _ = tokio::time::timeout(INTERRUPT_LIMIT, taken).await;
+        }
+        // After the engine knows: the cell is to be interrupted, and not to go on with an error.
+        for (_, asking) in self.asking().drain() {
+            let _ = asking.send(Err("the cell was interrupted".into()));
         }
     }
 
