@@ -108,8 +108,12 @@ pub trait Engine: Send + Sync {
     /// Documentation of the name at the cursor; more of it at detail level 1.
     fn inspect(&self, code: &str, cursor: usize, detail: u8) -> Option<Bundle>;
     fn is_complete(&self, code: &str) -> Completeness;
-    /// Ends the running cell, keeping every variable; does nothing when idle. Called from any thread.
-    fn interrupt(&self);
+    /// Ends the running cell, keeping every variable; does nothing when idle. Called from any thread. The answer says
+    /// whether there was a cell.
+    fn interrupt(&self) -> bool;
+    /// Where output goes that comes between cells, of threads that outlive theirs. Where nobody listens, it waits for
+    /// the next cell.
+    fn listen(&self, _late: Box<dyn FnMut(Event) + Send>) {}
     /// Throws the session away and starts a new one.
     fn restart(&self) -> Result<(), Failure>;
     fn shutdown(&self);

@@ -59,6 +59,9 @@ impl<E: Engine> Engine for WithFooter<E> {
         }
         reply
     }
+    fn execute_beside(&self, request: &Request, events: &mut dyn FnMut(Event)) -> Option<Reply> {
+        self.engine.execute_beside(request, events)
+    }
     fn evaluate(&self, expression: &str) -> Result<Bundle, Failure> {
         self.engine.evaluate(expression)
     }
@@ -71,8 +74,11 @@ impl<E: Engine> Engine for WithFooter<E> {
     fn is_complete(&self, code: &str) -> Completeness {
         self.engine.is_complete(code)
     }
-    fn interrupt(&self) {
-        self.engine.interrupt();
+    fn interrupt(&self) -> bool {
+        self.engine.interrupt()
+    }
+    fn listen(&self, late: Box<dyn FnMut(Event) + Send>) {
+        self.engine.listen(late);
     }
     fn restart(&self) -> Result<(), Failure> {
         self.engine.restart()

@@ -1,10 +1,13 @@
-//! The only `unsafe` of this crate: signals, dlopen, descriptors, and values whose type was compiled a second time.
+//! The only `unsafe` of this crate: signals, waits that an interrupt ends, dlopen, descriptors, and values whose type was
+//! compiled a second time.
 #![allow(unsafe_code)]
 use std::any::Any;
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// When the interrupt came in, in monotonic milliseconds.
@@ -18,6 +21,10 @@ thread_local! {
 /// waiting for them. Threads of earlier cells then survive an interrupt that the cell answers at once.
 const OTHER_THREADS_AFTER_MS: u64 = 60;
 
+/// Errors of a read from the user, by their numbers in C.
+pub const CANCELLED: i32 = libc::ECANCELED;
+pub const NOT_SUPPORTED: i32 = libc::ENOTSUP;
+
 /// Ends the running cell if an interrupt came in: unwinds with [`crate::cell::Interrupted`] as payload.
 #[inline]
 pub fn check_interrupt() {
@@ -28,11 +35,16 @@ pub fn check_interrupt() {
 
 #[cold]
 fn unwind_if_due() {
-    let due =
-        CELL_THREAD.get() || monotonic_ms().saturating_sub(SINCE.load(Ordering::Relaxed)) > OTHER_THREADS_AFTER_MS;
-    if due && !std::thread::panicking() && crate::cell::running() {
+    if interrupt_is_due() {
         std::panic::resume_unwind(Box::new(crate::cell::Interrupted(())));
     }
+}
+
+/// Whether [`check_interrupt`] would unwind here.
+pub fn interrupt_is_due() -> bool {
+    let due =
+        || CELL_THREAD.get() || monotonic_ms().saturating_sub(SINCE.load(Ordering::Relaxed)) > OTHER_THREADS_AFTER_MS;
+    INTERRUPTED.load(Ordering::Relaxed) && due() && !std::thread::panicking() && crate::cell::running()
 }
 
 /// Whether an interrupt came in and no cell has answered it yet.
@@ -40,8 +52,63 @@ pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-pub fn clear_interrupt() {
-    INTERRUPTED.store(false, Ordering::SeqCst);
+/// What the cell thread does, by number, and up to which number all was interrupted.
+struct Jobs {
+    current: u64,
+    interrupted: u64,
+}
+
+static JOBS: Mutex<Jobs> = Mutex::new(Jobs { current: 0, interrupted: 0 });
+/// Told when a job is interrupted.
+static AN_INTERRUPT: Condvar = Condvar::new();
+
+fn jobs() -> MutexGuard<'static, Jobs> {
+    JOBS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The cell thread begins a job. It may have been interrupted while it waited.
+pub fn begin_job(number: u64) {
+    let mut jobs = jobs();
+    jobs.current = number;
+    set_interrupted(number <= jobs.interrupted);
+}
+
+pub fn end_job() {
+    jobs().current = 0;
+    set_interrupted(false);
+}
+
+/// Interrupts every job up to this one, and none that comes later.
+pub fn interrupt_up_to(number: u64) {
+    let mut jobs = jobs();
+    jobs.interrupted = number;
+    if (1..=number).contains(&jobs.current) {
+        set_interrupted(true);
+    }
+}
+
+fn set_interrupted(interrupted: bool) {
+    SINCE.store(monotonic_ms(), Ordering::Relaxed);
+    INTERRUPTED.store(interrupted, Ordering::SeqCst);
+    AN_INTERRUPT.notify_all();
+}
+
+/// How often a wait that does not end is disturbed: it may have begun a moment after the last time.
+const DISTURB: Duration = Duration::from_millis(15);
+
+/// Has an interrupt end the system call that the cell thread waits in. Runs as long as the process.
+pub fn disturb_waits() {
+    let mut jobs = jobs();
+    loop {
+        let calm = |_: &mut Jobs| !INTERRUPTED.load(Ordering::SeqCst);
+        jobs = AN_INTERRUPT.wait_while(jobs, calm).unwrap_or_else(PoisonError::into_inner);
+        let cell = CELL_THREAD_ID.load(Ordering::SeqCst);
+        if cell != 0 {
+            // SAFETY: a plain system call; the cell thread lives as long as the process.
+            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), cell, libc::SIGINT) };
+        }
+        jobs = AN_INTERRUPT.wait_timeout(jobs, DISTURB).unwrap_or_else(PoisonError::into_inner).0;
+    }
 }
 
 static CELL_THREAD_ID: AtomicI32 = AtomicI32::new(0);
@@ -56,16 +123,8 @@ pub fn is_cell_thread() -> bool {
     CELL_THREAD.get()
 }
 
-extern "C" fn on_sigint(_: libc::c_int) {
-    SINCE.store(monotonic_ms(), Ordering::Relaxed);
-    INTERRUPTED.store(true, Ordering::SeqCst);
-    // Linux gives the signal to any thread; the one that sleeps or waits must get it, so that its call returns.
-    let cell = CELL_THREAD_ID.load(Ordering::SeqCst);
-    if cell != 0 && cell != thread_id() {
-        // SAFETY: plain system calls, async-signal-safe; at worst the thread no longer exists.
-        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), cell, libc::SIGINT) };
-    }
-}
+/// That a handler runs is what ends a system call.
+extern "C" fn on_sigint(_: libc::c_int) {}
 
 fn thread_id() -> i32 {
     // SAFETY: a system call without arguments.
@@ -79,14 +138,16 @@ fn monotonic_ms() -> u64 {
     t.tv_sec as u64 * 1000 + t.tv_nsec as u64 / 1_000_000
 }
 
-/// Turns SIGINT into the flag that [`check_interrupt`] reads.
-pub fn catch_sigint() {
-    // SAFETY: the handler only stores to atomics and reads a clock; SA_RESTART keeps user code from spurious EINTR.
+/// Lets SIGINT end waits and nothing else, and has a cell that reads from a terminal get an error: by default Linux would
+/// stop the process, which is not the terminal's foreground.
+pub fn catch_signals() {
+    // SAFETY: the handler does nothing. Without SA_RESTART, system calls end with EINTR.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_sigint as *const () as usize;
-        action.sa_flags = libc::SA_RESTART;
         libc::sigaction(libc::SIGINT, &action, std::ptr::null_mut());
+        libc::signal(libc::SIGTTIN, libc::SIG_IGN);
+        libc::signal(libc::SIGTTOU, libc::SIG_IGN);
     }
 }
 
@@ -105,6 +166,7 @@ pub fn take_stdin() -> std::io::Result<OwnedFd> {
         if fd < 0 || libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&null), 0) < 0 {
             return Err(std::io::Error::last_os_error());
         }
+        FRAMES.store(fd, Ordering::Relaxed);
         Ok(OwnedFd::from_raw_fd(fd))
     }
 }
@@ -183,6 +245,112 @@ pub unsafe extern "C" fn nanosleep(request: *const libc::timespec, remaining: *m
             unsafe { *libc::__errno_location() = code };
             -1
         }
+    }
+}
+
+/// What a system call answered, with an error that nobody tries again in place of EINTR when the cell is interrupted.
+fn ended(answer: libc::c_long) -> libc::c_long {
+    if answer == -1 && CELL_THREAD.get() && INTERRUPTED.load(Ordering::Relaxed) {
+        // SAFETY: errno is this thread's own.
+        unsafe {
+            let errno = libc::__errno_location();
+            if *errno == libc::EINTR {
+                *errno = libc::ECANCELED;
+            }
+        }
+    }
+    answer
+}
+
+/// System calls in which a cell can wait for long, ahead of libc's own symbols: an interrupt ends them with ECANCELED. The
+/// standard library would begin them again after EINTR, before the cell could notice anything.
+macro_rules! waits {
+    ($($name:ident($($arg:ident: $type:ty),*) -> $answer:ty = $number:ident($($given:expr),*);)*) => {$(
+        #[doc = concat!("# Safety\nAs for `", stringify!($name), "(2)`.")]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> $answer {
+            // SAFETY: the caller's arguments are handed on unchanged.
+            ended(unsafe { libc::syscall(libc::$number, $($given),*) }) as $answer
+        }
+    )*};
+}
+
+type Bytes = *mut libc::c_void;
+type Fd = libc::c_int;
+type Address = *mut libc::sockaddr;
+
+waits! {
+    readv(fd: Fd, parts: *const libc::iovec, count: Fd) -> isize = SYS_readv(fd, parts, count);
+    writev(fd: Fd, parts: *const libc::iovec, count: Fd) -> isize = SYS_writev(fd, parts, count);
+    recv(fd: Fd, to: Bytes, size: usize, flags: Fd) -> isize = SYS_recvfrom(fd, to, size, flags, 0usize, 0usize);
+    recvfrom(fd: Fd, to: Bytes, size: usize, flags: Fd, from: Address, length: *mut libc::socklen_t) -> isize
+        = SYS_recvfrom(fd, to, size, flags, from, length);
+    recvmsg(fd: Fd, message: *mut libc::msghdr, flags: Fd) -> isize = SYS_recvmsg(fd, message, flags);
+    send(fd: Fd, from: Bytes, size: usize, flags: Fd) -> isize = SYS_sendto(fd, from, size, flags, 0usize, 0usize);
+    sendto(fd: Fd, from: Bytes, size: usize, flags: Fd, to: Address, length: libc::socklen_t) -> isize
+        = SYS_sendto(fd, from, size, flags, to, length);
+    accept(fd: Fd, peer: Address, length: *mut libc::socklen_t) -> Fd = SYS_accept(fd, peer, length);
+    accept4(fd: Fd, peer: Address, length: *mut libc::socklen_t, flags: Fd) -> Fd = SYS_accept4(fd, peer, length, flags);
+    connect(fd: Fd, to: Address, length: libc::socklen_t) -> Fd = SYS_connect(fd, to, length);
+    poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: Fd) -> Fd = SYS_poll(fds, count, timeout);
+    waitpid(pid: libc::pid_t, status: *mut Fd, options: Fd) -> libc::pid_t = SYS_wait4(pid, status, options, 0usize);
+    waitid(kind: libc::idtype_t, id: libc::id_t, info: *mut libc::siginfo_t, options: Fd) -> Fd
+        = SYS_waitid(kind, id, info, options, 0usize);
+    flock(fd: Fd, operation: Fd) -> Fd = SYS_flock(fd, operation);
+    open(path: *const libc::c_char, flags: Fd, mode: libc::mode_t) -> Fd
+        = SYS_openat(libc::AT_FDCWD, path, flags, mode);
+    open64(path: *const libc::c_char, flags: Fd, mode: libc::mode_t) -> Fd
+        = SYS_openat(libc::AT_FDCWD, path, flags | libc::O_LARGEFILE, mode);
+    openat(folder: Fd, path: *const libc::c_char, flags: Fd, mode: libc::mode_t) -> Fd
+        = SYS_openat(folder, path, flags, mode);
+}
+
+/// Where the frames go; a frame is never cut short.
+static FRAMES: AtomicI32 = AtomicI32::new(-1);
+
+/// As the others, except for frames.
+///
+/// # Safety
+/// As for `write(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn write(fd: Fd, from: Bytes, size: usize) -> isize {
+    // SAFETY: the caller's arguments are handed on unchanged.
+    let answer = unsafe { libc::syscall(libc::SYS_write, fd, from, size) };
+    (if fd == FRAMES.load(Ordering::Relaxed) { answer } else { ended(answer) }) as isize
+}
+
+/// As the others; descriptor 0, where there is nothing, is the user: each read asks for a line.
+///
+/// # Safety
+/// As for `read(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn read(fd: Fd, to: Bytes, size: usize) -> isize {
+    if fd == 0 && size > 0 && is_null_device(0) {
+        let line = match crate::cell::line_of_input(size) {
+            None => return 0,
+            Some(Ok(line)) => line,
+            Some(Err(code)) => {
+                // SAFETY: errno is this thread's own.
+                unsafe { *libc::__errno_location() = code };
+                return -1;
+            }
+        };
+        // SAFETY: the caller's memory has `size` bytes, and the line is no longer.
+        unsafe { std::ptr::copy_nonoverlapping(line.as_ptr(), to.cast::<u8>(), line.len()) };
+        return line.len() as isize;
+    }
+    // SAFETY: the caller's arguments are handed on unchanged.
+    ended(unsafe { libc::syscall(libc::SYS_read, fd, to, size) }) as isize
+}
+
+/// Whether nobody has put anything else there since [`take_stdin`].
+fn is_null_device(fd: Fd) -> bool {
+    // SAFETY: `stat` is a valid place for the answer.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        libc::fstat(fd, &mut stat) == 0
+            && stat.st_mode & libc::S_IFMT == libc::S_IFCHR
+            && stat.st_rdev == libc::makedev(1, 3)
     }
 }
 

@@ -461,7 +461,7 @@ impl Tensor {
     pub fn wait(&self) {
         let done = self.value(Cause::Sync, Location::caller()).and_then(|(d, _)| {
             let _working = waiting(None);
-            Ok(d.buffer.ready_event()?.await_ready()?)
+            session::wait(&d.buffer.ready_event()?)
         });
         if let Err(e) = done {
             e.raise()

@@ -43,6 +43,10 @@ pub fn interrupt_on_ctrl_c(engine: Arc<dyn Engine>) -> Interrupts {
         return Interrupts(None);
     };
     let handle = signals.handle();
-    std::thread::spawn(move || signals.forever().for_each(|_| engine.interrupt()));
+    std::thread::spawn(move || {
+        signals.forever().for_each(|_| {
+            engine.interrupt();
+        })
+    });
     Interrupts(Some(handle))
 }

@@ -149,7 +149,7 @@ impl RustEngine {
             return Reply::Ok;
         }
         let mut say = |text| events(Event::Stream { stderr: true, text });
-        let built = deps::build(&state.install, wanted, &self.shared.cargo, &mut say);
+        let built = deps::build(&state.install, wanted, &self.shared.at_work, &mut say);
         if self.shared.interrupted.load(Ordering::SeqCst) {
             return Reply::Interrupted;
         }

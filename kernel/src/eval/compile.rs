@@ -1,5 +1,6 @@
 //! From a cell's text to an object that the session can load: definitions first, then statements, with what rustc
 //! answers taken into account.
+use super::at_work::AtWork;
 use super::cache::{CellCache, Entry};
 use super::deps::Deps;
 use super::errors::{Known, compile_failure, point_out, sentence};
@@ -7,9 +8,9 @@ use super::generate::{self, Loaded, Plan};
 use super::groups::{Change, Definitions, Group};
 use super::install::Installation;
 use super::paths::{Crates, Paths};
-use super::rustc::{self, AtWork, Compiled, Diagnostic, Needs, Warm};
+use super::rustc::{self, Compiled, Diagnostic, Needs, Warm};
 use super::scan;
-use super::source::{CellText, Place, Source, Tag};
+use super::source::{CellText, Place, Source, Sources, Tag};
 use super::split::{self, Parsed};
 use super::types::{Named, nameable, surely_moves};
 use crate::engine::{Failure, Reply};
@@ -31,7 +32,7 @@ pub struct Compiler {
     serial: u64,
     warm: Option<(Warm, Needs)>,
     pub defs: Definitions,
-    sources: HashMap<String, Arc<Source>>,
+    sources: Sources,
     objects: HashMap<String, PathBuf>,
     cache: CellCache,
     paths: Paths,
@@ -39,7 +40,7 @@ pub struct Compiler {
     pub opt_level: u8,
     /// Puts a compiled cell into the cache, beside everything else.
     keeping: Option<JoinHandle<()>>,
-    pub at_work: AtWork,
+    at_work: AtWork,
 }
 
 /// A compiled cell. Nothing has changed yet; [`Compiler::commit`] puts its definitions in force.
@@ -96,7 +97,7 @@ pub struct Scope<'a> {
 const MOST_TRIES: u32 = 8;
 
 impl Compiler {
-    pub fn new(install: Installation, dir: PathBuf) -> Compiler {
+    pub fn new(install: Installation, dir: PathBuf, at_work: AtWork) -> Compiler {
         let mut compiler = Compiler {
             cache: CellCache::open(&install),
             keeping: None,
@@ -108,9 +109,9 @@ impl Compiler {
             serial: 0,
             warm: None,
             defs: Definitions::default(),
-            sources: HashMap::new(),
+            sources: Sources::default(),
             objects: HashMap::new(),
-            at_work: AtWork::default(),
+            at_work,
         };
         compiler.warm_up();
         compiler
@@ -118,7 +119,11 @@ impl Compiler {
 
     /// The source that a location's file name stands for.
     pub fn source(&self, file: &str) -> Option<Arc<Source>> {
-        self.sources.get(file).cloned()
+        self.sources.get(file)
+    }
+
+    pub fn sources(&self) -> Sources {
+        self.sources.clone()
     }
 
     /// Starts the compiler for the next cell, if none fits that waits already.

@@ -65,6 +65,10 @@ impl Names {
         Names { vars: vars.to_vec(), items }
     }
 
+    pub fn vars(&self) -> &[Var] {
+        &self.vars
+    }
+
     pub fn knows(&self, name: &str) -> bool {
         self.vars.iter().any(|v| v.name == name) || self.items.iter().any(|i| i.name.trim_end_matches('!') == name)
     }

@@ -1,15 +1,17 @@
 //! A notebook's dependencies (`:dep`): one cargo project, built into one dylib that every cell links to.
+use super::at_work::AtWork;
 use super::errors::sentence;
 use super::install::Installation;
 use crate::engine::Failure;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
+use std::fs::{File, TryLockError};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Dependencies that are built and in force.
 #[derive(Debug, PartialEq)]
@@ -23,35 +25,6 @@ pub struct Deps {
     pub wanted: BTreeMap<String, String>,
     /// tokio is among them, and its runtime is entered before a cell runs.
     pub tokio: bool,
-}
-
-/// cargo while it runs, for whoever wants to stop it.
-#[derive(Clone, Default)]
-pub struct CargoAtWork(Arc<Mutex<Work>>);
-
-#[derive(Default)]
-struct Work {
-    pid: Option<u32>,
-    /// Nothing more is to be started.
-    stopped: bool,
-}
-
-impl CargoAtWork {
-    pub fn kill(&self) {
-        let mut work = self.lock();
-        work.stopped = true;
-        if let Some(pid) = work.pid {
-            // A group: its rustcs go with it.
-            let group = nix::unistd::Pid::from_raw(pid as i32);
-            let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
-        }
-    }
-}
-
-impl CargoAtWork {
-    fn lock(&self) -> MutexGuard<'_, Work> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -96,7 +69,7 @@ fn absolute_path(wanted: &str) -> String {
 pub fn build(
     install: &Installation,
     wanted: BTreeMap<String, String>,
-    at_work: &CargoAtWork,
+    at_work: &AtWork,
     say: &mut dyn FnMut(String),
 ) -> Result<Deps, Failure> {
     let base = install.dependencies.as_ref();
@@ -108,7 +81,8 @@ pub fn build(
     let io = |e: std::io::Error| sentence("DependencyError", format!("{}: {e}", project.display()));
     std::fs::create_dir_all(&project).map_err(io)?;
     // Kernels of one folder take turns.
-    let turn = std::fs::File::create(project.join("turn")).and_then(|f| f.lock().map(|()| f)).map_err(io)?;
+    let turn = File::create(project.join("turn")).map_err(io)?;
+    take_turn(&turn, at_work).map_err(io)?;
     let (manifest, lock) = (project.join("Cargo.toml"), project.join("Cargo.lock"));
     let built = project.join("built.json");
     let before = std::fs::read(&lock).ok();
@@ -123,7 +97,6 @@ pub fn build(
     if from_disk && let Some(known) = recall(&built, &fingerprint(&lock), &wanted) {
         return Ok(known);
     }
-    at_work.lock().stopped = false;
     let result = cargo.build(&manifest, &lock, &wanted, say);
     match &result {
         Ok(deps) => {
@@ -143,6 +116,18 @@ pub fn build(
     }
     drop(turn);
     result
+}
+
+/// Waits for the kernel that has the turn, unless the cell is interrupted meanwhile.
+fn take_turn(turn: &File, at_work: &AtWork) -> std::io::Result<()> {
+    loop {
+        match turn.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(e)) => return Err(e),
+            Err(TryLockError::WouldBlock) if at_work.is_stopped() => return Err(ErrorKind::Interrupted.into()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
 }
 
 /// What an earlier build made, if all of it is still there: then cargo need not be asked.
@@ -206,7 +191,7 @@ struct Cargo<'a> {
     install: &'a Installation,
     project: &'a Path,
     target: PathBuf,
-    at_work: &'a CargoAtWork,
+    at_work: &'a AtWork,
 }
 
 impl Cargo<'_> {
@@ -295,10 +280,6 @@ impl Cargo<'_> {
         let cargo = if cargo.is_file() { cargo } else { PathBuf::from("cargo") };
         // A metadata of their own keeps the crates apart from those inside the runtime.
         let flags = "-Cprefer-dynamic\x1f-Cmetadata=xlazy-deps\x1f-Awarnings";
-        let mut work = self.at_work.lock();
-        if work.stopped {
-            return Err(sentence("DependencyError", "cargo was stopped"));
-        }
         let mut child = Command::new(&cargo)
             .args(args)
             .current_dir(self.project)
@@ -312,8 +293,11 @@ impl Cargo<'_> {
             .process_group(0)
             .spawn()
             .map_err(|e| sentence("DependencyError", format!("{} does not start: {e}", cargo.display())))?;
-        work.pid = Some(child.id());
-        drop(work);
+        if !self.at_work.begin(child.id()) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(sentence("DependencyError", "cargo was stopped"));
+        }
         let stdout = child.stdout.take();
         let answer = std::thread::spawn(move || {
             let mut text = String::new();
@@ -331,9 +315,9 @@ impl Cargo<'_> {
                 errors += &format!("{line}\n");
             }
         }
-        let status = child.wait();
-        self.at_work.lock().pid = None;
         let answer = answer.join().unwrap_or_default();
+        self.at_work.end();
+        let status = child.wait();
         match status {
             Ok(status) if status.success() => Ok(answer),
             _ => {

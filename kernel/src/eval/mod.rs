@@ -1,4 +1,6 @@
 //! Rust cells: split, generate, compile, load. [`RustEngine`] is the engine that front ends run.
+mod at_work;
+mod beside;
 mod cache;
 mod commands;
 mod compile;
@@ -10,6 +12,7 @@ mod generate;
 mod groups;
 pub mod install;
 mod items;
+mod line;
 mod paths;
 mod rustc;
 mod scan;
@@ -20,11 +23,13 @@ mod types;
 
 use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Request};
 use crate::magics;
+use at_work::AtWork;
 use compile::{Compiler, Scope, Timing};
 use errors::{run_failure, sentence};
 use install::Installation;
+use line::{Late, Line, News};
 use nix::sys::signal::Signal;
-use session::{News, SessionProcess, signal};
+use session::{SessionProcess, signal};
 use source::CellText;
 use split::Segment;
 use std::collections::HashMap;
@@ -49,12 +54,16 @@ struct Shared {
     executing: AtomicBool,
     /// An interrupt came in during this cell.
     interrupted: AtomicBool,
+    /// Held while an interrupt is delivered, and while a cell begins or ends: none hits the cell after the one that it
+    /// was meant for.
+    delivery: Mutex<()>,
     /// The session that runs a cell at the moment; 0 between cells.
     running_pid: AtomicI32,
     last_interrupt: Mutex<Option<Instant>>,
     forced: AtomicBool,
-    at_work: Mutex<rustc::AtWork>,
-    cargo: deps::CargoAtWork,
+    at_work: AtWork,
+    line: Mutex<Line>,
+    late: Late,
     names: RwLock<complete::Names>,
 }
 
@@ -73,11 +82,13 @@ struct State {
     /// Of cells that do not say otherwise.
     opt_level: u8,
     runs: u64,
-    calls: u64,
+    late: Late,
 }
 
 /// A second interrupt within this time ends a session that does not react to the first.
 const INSIST: Duration = Duration::from_secs(5);
+/// One that comes sooner is the same key pressed twice: the first has not had its time.
+const TWICE: Duration = Duration::from_millis(250);
 const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What a run may do besides running.
@@ -96,15 +107,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl RustEngine {
     /// Starts a session and a compiler for its first cell.
     pub fn start(install: Installation) -> Result<RustEngine, Failure> {
-        let state = State::start(install)?;
+        let (at_work, late) = (AtWork::default(), Late::default());
+        let state = State::start(install, &at_work, &late)?;
         let shared = Shared {
             executing: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),
+            delivery: Mutex::new(()),
             running_pid: AtomicI32::new(0),
             last_interrupt: Mutex::new(None),
             forced: AtomicBool::new(false),
-            at_work: Mutex::new(state.compiler.at_work.clone()),
-            cargo: deps::CargoAtWork::default(),
+            at_work,
+            line: Mutex::new(state.session.line().clone()),
+            late,
             names: RwLock::default(),
         };
         Ok(RustEngine { busy: Mutex::new(()), state: Mutex::new(state), shared })
@@ -168,21 +182,16 @@ impl RustEngine {
         self.shared.names.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&self) -> (MutexGuard<'_, ()>, Executing<'_>) {
+    fn enter(&self) -> (Executing<'_>, MutexGuard<'_, ()>) {
         let busy = lock(&self.busy);
-        self.shared.interrupted.store(false, Ordering::SeqCst);
-        self.shared.forced.store(false, Ordering::SeqCst);
-        *lock(&self.shared.last_interrupt) = None;
-        self.shared.executing.store(true, Ordering::SeqCst);
-        (busy, Executing(&self.shared))
-    }
-
-    /// Asks the runtime; `None` while a cell runs.
-    fn try_call(&self, name: &str, args: &str) -> Option<Result<Bundle, Failure>> {
-        match self.state.try_lock() {
-            Ok(mut state) if !self.shared.executing.load(Ordering::SeqCst) => Some(state.call(name, args)),
-            _ => None,
-        }
+        let shared = &self.shared;
+        let _delivery = lock(&shared.delivery);
+        shared.interrupted.store(false, Ordering::SeqCst);
+        shared.forced.store(false, Ordering::SeqCst);
+        *lock(&shared.last_interrupt) = None;
+        shared.at_work.allow();
+        shared.executing.store(true, Ordering::SeqCst);
+        (Executing(shared), busy)
     }
 }
 
@@ -191,6 +200,7 @@ struct Executing<'a>(&'a Shared);
 
 impl Drop for Executing<'_> {
     fn drop(&mut self) {
+        let _delivery = lock(&self.0.delivery);
         self.0.executing.store(false, Ordering::SeqCst);
     }
 }
@@ -201,6 +211,10 @@ impl Engine for RustEngine {
         let mode =
             Mode { cell: request.cell, silent: request.silent, allow_stdin: request.allow_stdin, opt_level: None };
         self.run_all(&mode, &request.code, events)
+    }
+
+    fn execute_beside(&self, request: &Request, events: &mut dyn FnMut(Event)) -> Option<Reply> {
+        self.answer_beside(&request.code, events)
     }
 
     fn evaluate(&self, expression: &str) -> Result<Bundle, Failure> {
@@ -221,53 +235,65 @@ impl Engine for RustEngine {
 
     fn complete(&self, code: &str, cursor: usize) -> Completions {
         let cursor = code.floor_char_boundary(cursor.min(code.len()));
-        let runtime = self.try_call("names", "").and_then(Result::ok);
+        let runtime = self.ask_beside("names", "").ok();
         complete::complete(&self.names(), runtime.as_ref(), code, cursor)
     }
 
     fn inspect(&self, code: &str, cursor: usize, detail: u8) -> Option<Bundle> {
         let cursor = code.floor_char_boundary(cursor.min(code.len()));
         let name = complete::name_at(code, cursor)?;
-        complete::inspect(&self.names(), &name, detail).or_else(|| self.try_call("doc", &name)?.ok())
+        complete::inspect(&self.names(), &name, detail).or_else(|| self.ask_beside("doc", &name).ok())
     }
 
     fn is_complete(&self, code: &str) -> Completeness {
         complete::is_complete(code)
     }
 
-    fn interrupt(&self) {
+    fn interrupt(&self) -> bool {
         let shared = &self.shared;
+        let _delivery = lock(&shared.delivery);
         if !shared.executing.load(Ordering::SeqCst) {
-            return;
+            return false;
         }
         shared.interrupted.store(true, Ordering::SeqCst);
         magics::interrupt();
-        shared.cargo.kill();
-        lock(&shared.at_work).kill();
+        shared.at_work.stop();
         let pid = shared.running_pid.load(Ordering::SeqCst);
-        let again = lock(&shared.last_interrupt).replace(Instant::now()).is_some_and(|t| t.elapsed() < INSIST);
-        if pid != 0 && again {
-            shared.forced.store(true, Ordering::SeqCst);
-            signal(pid, Signal::SIGKILL);
-        } else {
-            signal(pid, Signal::SIGINT);
+        let mut last = lock(&shared.last_interrupt);
+        let since = last.map(|t| t.elapsed());
+        match since {
+            Some(since) if pid != 0 && (TWICE..INSIST).contains(&since) => {
+                shared.forced.store(true, Ordering::SeqCst);
+                signal(pid, Signal::SIGKILL);
+            }
+            _ => lock(&shared.line).tell(&Ask::Interrupt),
         }
+        if since.is_none_or(|since| since >= TWICE) {
+            *last = Some(Instant::now());
+        }
+        true
+    }
+
+    fn listen(&self, late: Box<dyn FnMut(Event) + Send>) {
+        self.shared.late.set(late);
     }
 
     fn restart(&self) -> Result<(), Failure> {
-        signal(self.shared.running_pid.load(Ordering::SeqCst), Signal::SIGKILL);
-        lock(&self.shared.at_work).kill();
+        let shared = &self.shared;
+        signal(shared.running_pid.load(Ordering::SeqCst), Signal::SIGKILL);
+        shared.at_work.stop();
         let mut state = lock(&self.state);
         let install = state.install.clone();
-        *state = State::start(install)?;
-        *lock(&self.shared.at_work) = state.compiler.at_work.clone();
-        *self.shared.names.write().unwrap_or_else(PoisonError::into_inner) = state.names();
+        shared.at_work.allow();
+        *state = State::start(install, &shared.at_work, &shared.late)?;
+        *lock(&shared.line) = state.session.line().clone();
+        *shared.names.write().unwrap_or_else(PoisonError::into_inner) = state.names();
         Ok(())
     }
 
     fn shutdown(&self) {
         signal(self.shared.running_pid.load(Ordering::SeqCst), Signal::SIGKILL);
-        lock(&self.shared.at_work).kill();
+        self.shared.at_work.stop();
         let mut state = lock(&self.state);
         state.compiler.cool_down();
         state.session.end();
@@ -294,31 +320,25 @@ impl magics::Session for ForMagics<'_> {
         vars.iter_mut().for_each(|v| v.type_name = types::short(&v.type_name));
         vars
     }
+
+    fn interrupted(&self) -> bool {
+        self.engine.shared.interrupted.load(Ordering::SeqCst)
+    }
 }
 
 impl State {
-    fn start(install: Installation) -> Result<State, Failure> {
+    fn start(install: Installation, at_work: &AtWork, late: &Late) -> Result<State, Failure> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let unique = format!("xlazy-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         sweep(&std::env::temp_dir());
         let dir = std::env::temp_dir().join(unique);
         std::fs::create_dir_all(&dir).map_err(|e| sentence("StartError", format!("{}: {e}", dir.display())))?;
-        let session = SessionProcess::start(&install, &dir).map_err(|e| sentence("StartError", e))?;
-        let compiler = Compiler::new(install.clone(), dir.clone());
+        let compiler = Compiler::new(install.clone(), dir.clone(), at_work.clone());
+        let session = SessionProcess::start(&install, &dir, late, compiler.sources());
+        let session = session.map_err(|e| sentence("StartError", e))?;
         let (vars, gone, registered, last_codes) = Default::default();
-        Ok(State {
-            install,
-            dir,
-            compiler,
-            session,
-            vars,
-            gone,
-            registered,
-            last_codes,
-            opt_level: 0,
-            runs: 0,
-            calls: 0,
-        })
+        let late = late.clone();
+        Ok(State { install, dir, compiler, session, vars, gone, registered, last_codes, opt_level: 0, runs: 0, late })
     }
 
     fn run(
@@ -368,12 +388,19 @@ impl State {
             text: cell.text.clone(),
             lead: self.compiler.source(&ready.file).map_or(0, |s| s.lead()),
         };
-        shared.running_pid.store(self.session.pid(), Ordering::SeqCst);
-        self.session.ask(&Ask::Run(run));
+        {
+            let _delivery = lock(&shared.delivery);
+            if shared.interrupted.load(Ordering::SeqCst) {
+                return Reply::Interrupted;
+            }
+            shared.running_pid.store(self.session.pid(), Ordering::SeqCst);
+            self.session.run(run);
+        }
         // While the cell runs, the next one's compiler starts up.
         self.compiler.warm_up();
         let end = self.listen(mode, events, shared);
         shared.running_pid.store(0, Ordering::SeqCst);
+        self.session.ended();
         self.compiler.finished(&ready);
         match end {
             Ok((outcome, vars, lost)) => self.conclude(mode, outcome, vars, lost, &ready.moves, events),
@@ -401,10 +428,6 @@ impl State {
     ) -> Result<(Outcome, Vec<Var>, Vec<String>), String> {
         loop {
             match self.session.next() {
-                News::Raw { stderr, text } | News::Tell(Tell::Stream { stderr, text }) => {
-                    let text = errors::name_cells(text, &|file| self.compiler.source(file));
-                    events(Event::Stream { stderr, text });
-                }
                 News::Gone(how) => return Err(how),
                 News::Tell(Tell::Done { run, outcome, vars, lost }) if run == self.runs => {
                     return Ok((outcome, vars, lost));
@@ -412,12 +435,18 @@ impl State {
                 News::Tell(Tell::AskInput { prompt, password }) => {
                     let answer = self.user_answer(mode, prompt, password, events, shared);
                     if let Some(answer) = answer {
-                        self.session.ask(&Ask::Input(answer));
+                        self.session.line().tell(&Ask::Input(answer));
                     }
                 }
                 News::Tell(Tell::Result(_)) if mode.silent => {}
-                News::Tell(tell) => pass_on(tell, events),
+                news => self.pass_on(news, events),
             }
+        }
+    }
+
+    fn pass_on(&self, news: News, events: &mut dyn FnMut(Event)) {
+        if let Some(event) = news.event(&self.compiler.sources()) {
+            events(event);
         }
     }
 
@@ -440,7 +469,12 @@ impl State {
                 Ok(answer) => return Some(answer),
                 Err(RecvTimeoutError::Disconnected) => return Some(Err("the question was not answered".into())),
                 Err(RecvTimeoutError::Timeout) => {
-                    let over = matches!(self.session.look(), Some(News::Gone(_) | News::Tell(Tell::Done { .. })));
+                    // Other threads of the cell go on printing.
+                    let (mut news, mut over) = self.session.before_the_end();
+                    while let Some(one) = news {
+                        self.pass_on(one, events);
+                        (news, over) = self.session.before_the_end();
+                    }
                     if over || shared.forced.load(Ordering::SeqCst) {
                         return None;
                     }
@@ -560,8 +594,9 @@ impl State {
             true => "the cell did not answer the interrupt, so its session was ended".to_owned(),
             false => format!("the session process {how}"),
         };
-        match SessionProcess::start(&self.install, &self.dir) {
+        match SessionProcess::start(&self.install, &self.dir, &self.late, self.compiler.sources()) {
             Ok(session) => {
+                *lock(&shared.line) = session.line().clone();
                 self.session = session;
                 // Functions of earlier cells are still there, and so are their lines.
                 for known in self.registered.clone() {
@@ -579,17 +614,8 @@ impl State {
         sentence(if forced { "SessionRestarted" } else { "SessionDied" }, message)
     }
 
-    fn call(&mut self, name: &str, args: &str) -> Result<Bundle, Failure> {
-        self.calls += 1;
-        let wanted = self.calls;
-        self.session.ask(&Ask::Call { id: wanted, name: name.into(), args: args.into() });
-        let is_answer = |n: &News| matches!(n, News::Tell(Tell::Reply { id, .. }) if *id == wanted);
-        match self.session.wait_for(CALL_TIMEOUT, is_answer) {
-            Some(News::Tell(Tell::Reply { answer, .. })) => {
-                answer.map_err(|fault| sentence(&fault.name, fault.message))
-            }
-            _ => Err(sentence("SessionDied", format!("the session did not answer {name}"))),
-        }
+    fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure> {
+        self.session.line().call(name, args, CALL_TIMEOUT)
     }
 
     fn names(&self) -> complete::Names {
@@ -618,16 +644,6 @@ impl Drop for State {
         self.compiler.cool_down();
         self.compiler.settle();
         let _ = std::fs::remove_dir_all(&self.dir);
-    }
-}
-
-fn pass_on(tell: Tell, events: &mut dyn FnMut(Event)) {
-    match tell {
-        Tell::Display { bundle, id, update } => events(Event::Display { bundle, id, update }),
-        Tell::Result(bundle) => events(Event::Result(bundle)),
-        Tell::ClearOutput { wait } => events(Event::ClearOutput { wait }),
-        Tell::Event { kind, json } => events(Event::Insight { kind, json }),
-        Tell::Stream { .. } | Tell::Ready { .. } | Tell::AskInput { .. } | Tell::Done { .. } | Tell::Reply { .. } => {}
     }
 }
 

@@ -1,4 +1,5 @@
 //! Running rustc: one process waits, already started, for the next cell's source; its answer comes as JSON lines.
+use super::at_work::AtWork;
 use super::install::Installation;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -6,7 +7,6 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// A rustc that has started and waits for source text on its standard input.
 pub struct Warm {
@@ -23,17 +23,6 @@ pub struct Needs {
     /// Definition groups: crate name and object.
     pub externs: Vec<(String, PathBuf)>,
     pub options: Vec<String>,
-}
-
-/// The compiler that is at work, for whoever wants to stop it.
-#[derive(Clone, Default)]
-pub struct AtWork(Arc<Mutex<Option<Child>>>);
-
-impl AtWork {
-    pub fn kill(&self) -> bool {
-        let mut child = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        child.as_mut().is_some_and(|c| c.kill().is_ok())
-    }
 }
 
 /// One of rustc's messages, parsed as far as needed.
@@ -64,7 +53,7 @@ pub enum Compiled {
     /// The object, and whether the source alone made it what it is: no file was included and no environment read.
     Object(PathBuf, bool),
     Errors(Vec<Diagnostic>),
-    /// Somebody killed it.
+    /// The cell was interrupted.
     Stopped,
     /// rustc itself failed: no such file, out of memory, a crash.
     Broken(String),
@@ -106,7 +95,7 @@ pub fn start(install: &Installation, dir: &Path, id: String, needs: &Needs) -> s
         command.arg(with("-Clink-arg=-Wl,-rpath,", dir));
     }
     command.args(&needs.options);
-    // Files on the way there as well: they carry the names that another kernel of the same folder gives the same cell.
+    // For what it makes on the way: one that is killed leaves it behind, and not in the notebook's folder.
     command.arg(with("--out-dir=", dir));
     command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
     // A group of its own: Ctrl-C in a terminal is for the cell that runs, not for the compiler that waits for the next.
@@ -143,18 +132,19 @@ impl Warm {
 
     /// Feeds it the source and waits for the object or the errors.
     pub fn compile(mut self, source: &str, at_work: &AtWork) -> Compiled {
-        let stdin = self.child.stdin.take();
-        let stderr = self.child.stderr.take();
-        *at_work.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.child);
+        let (stdin, stderr) = (self.child.stdin.take(), self.child.stderr.take());
+        if !at_work.begin(self.child.id()) {
+            self.discard();
+            return Compiled::Stopped;
+        }
         // A compiler that died early closes its end; its status says more than the write's error.
         let _ = stdin.map(|mut s| s.write_all(source.as_bytes()));
         let mut answer = String::new();
         let _ = stderr.map(|mut e| e.read_to_string(&mut answer));
-        let child = at_work.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let status = match child.map(|mut c| c.wait()) {
-            Some(Ok(status)) => status,
-            Some(Err(e)) => return Compiled::Broken(e.to_string()),
-            None => return Compiled::Stopped,
+        at_work.end();
+        let status = match self.child.wait() {
+            Ok(status) => status,
+            Err(e) => return Compiled::Broken(e.to_string()),
         };
         if status.success() {
             return Compiled::Object(self.object, reads_only_the_source(&self.dep_info));
@@ -165,7 +155,7 @@ impl Warm {
             .map(|v| diagnostic(&v, &file_name(&self.id)))
             .filter(|d| d.level.starts_with("error"))
             .collect();
-        if std::os::unix::process::ExitStatusExt::signal(&status) == Some(9) {
+        if at_work.is_stopped() {
             return Compiled::Stopped;
         }
         if errors.is_empty() {

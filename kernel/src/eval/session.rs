@@ -1,56 +1,46 @@
 //! The session process as the kernel sees it: started, asked, listened to, and found dead.
 use super::install::Installation;
+use super::line::{Late, Line, News, Queue};
+use super::source::Sources;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::collections::VecDeque;
 use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, channel, sync_channel};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
-use xlazy_mime::{Ask, Bundle, Frame, Tell};
-
-/// What comes from the session, in order.
-#[derive(Debug)]
-pub enum News {
-    Tell(Tell),
-    /// Written past the runtime to descriptor 1 or 2: C code, child processes, `std::io::stdout()`.
-    Raw {
-        stderr: bool,
-        text: String,
-    },
-    /// The process is gone; how it went, as the end of a sentence.
-    Gone(String),
-}
+use xlazy_mime::{Ask, Bundle, Frame, RunCell, Tell};
 
 pub struct SessionProcess {
-    to: UnixStream,
-    news: Receiver<News>,
-    /// News that came while something else was waited for.
-    backlog: VecDeque<News>,
+    line: Line,
+    news: Arc<Queue>,
     pid: i32,
     /// It was let go.
     gone: bool,
 }
 
-/// News waiting for the front end. When it is slow, the session's writers wait: ten million lines cost no memory.
-const WAITING_NEWS: usize = 256;
-/// Output of threads between cells that is kept for the next cell.
-const BACKLOG: usize = 10_000;
-
 impl SessionProcess {
-    /// `groups` is the folder in which objects find the definition groups that they were linked to.
-    pub fn start(install: &Installation, groups: &Path) -> Result<SessionProcess, String> {
+    /// `groups` is the folder in which objects find the definition groups that they were linked to; what comes between
+    /// cells goes to `late`.
+    pub fn start(
+        install: &Installation,
+        groups: &Path,
+        late: &Late,
+        sources: Sources,
+    ) -> Result<SessionProcess, String> {
         let (ours, theirs) = UnixStream::pair().map_err(|e| e.to_string())?;
-        let (send, news) = sync_channel(WAITING_NEWS);
         let (started, start) = channel();
         let (install, groups) = (install.clone(), groups.to_owned());
         let frames = ours.try_clone().map_err(|e| e.to_string())?;
+        let (line, news) = (Line::new(ours), Arc::new(Queue::new()));
+        let to = Out { news: news.clone(), late: late.clone() };
+        let answers = line.clone();
         // The thread that starts the process must live as long as it does: Linux ends a PR_SET_PDEATHSIG child when
         // the *thread* that forked it ends.
         std::thread::Builder::new()
@@ -58,65 +48,47 @@ impl SessionProcess {
             .spawn(move || match spawn(&install, &groups, theirs) {
                 Ok((child, out, err)) => {
                     let _ = started.send(Ok(child.id() as i32));
-                    let (out, err, framed) = (Raw::new(Some(out)), Raw::new(Some(err)), Raw::new(None));
-                    Pump { child, frames: Some(frames), buffer: Vec::new(), out, err, framed, send }.run();
+                    let (out, err, framed) =
+                        (Raw::new(false, Some(out)), Raw::new(true, Some(err)), Raw::new(false, None));
+                    Pump { child, frames: Some(frames), buffer: Vec::new(), out, err, framed, to, line: answers }.run();
                 }
                 Err(e) => drop(started.send(Err(format!("{}: {e}", install.session_exe.display())))),
             })
             .map_err(|e| e.to_string())?;
         let pid = start.recv().unwrap_or_else(|_| Err("the session's thread ended".into()))?;
-        Ok(SessionProcess { to: ours, news, backlog: VecDeque::new(), pid, gone: false })
+        let (queue, late) = (news.clone(), late.clone());
+        std::thread::Builder::new()
+            .name("xlazy-late".into())
+            .spawn(move || queue.hand_on(&late, &sources))
+            .map_err(|e| e.to_string())?;
+        Ok(SessionProcess { line, news, pid, gone: false })
     }
 
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Puts a question. A dead session is noticed by what comes next, not here.
-    pub fn ask(&mut self, ask: &Ask) {
-        let _ = ask.send(&mut self.to);
+    pub fn line(&self) -> &Line {
+        &self.line
     }
 
-    pub fn next(&mut self) -> News {
-        self.backlog.pop_front().unwrap_or_else(|| self.news.recv().unwrap_or_else(|_| gone()))
+    /// Starts a cell; its news are [`SessionProcess::next`]'s until [`SessionProcess::ended`].
+    pub fn run(&self, cell: RunCell) {
+        self.news.set_running(true);
+        self.line.tell(&Ask::Run(cell));
     }
 
-    /// What has come by now; keeps it for [`SessionProcess::next`].
-    pub fn look(&mut self) -> Option<&News> {
-        match self.news.try_recv() {
-            Ok(news) => self.keep(news),
-            Err(TryRecvError::Disconnected) => self.keep(gone()),
-            Err(TryRecvError::Empty) => return None,
-        }
-        self.backlog.back()
+    pub fn ended(&self) {
+        self.news.set_running(false);
     }
 
-    /// The next news that is wanted; everything else is kept.
-    pub fn wait_for(&mut self, timeout: Duration, wanted: impl Fn(&News) -> bool) -> Option<News> {
-        let end = std::time::Instant::now() + timeout;
-        loop {
-            let left = end.saturating_duration_since(std::time::Instant::now());
-            let news = match self.news.recv_timeout(left) {
-                Ok(news) => news,
-                Err(RecvTimeoutError::Timeout) => return None,
-                Err(RecvTimeoutError::Disconnected) => gone(),
-            };
-            if wanted(&news) {
-                return Some(news);
-            }
-            let is_end = matches!(news, News::Gone(_));
-            self.keep(news);
-            if is_end {
-                return None;
-            }
-        }
+    pub fn next(&self) -> News {
+        self.news.pop(None).expect("without a limit it waits")
     }
 
-    fn keep(&mut self, news: News) {
-        let is_text = matches!(news, News::Raw { .. } | News::Tell(Tell::Stream { .. }));
-        if !is_text || self.backlog.len() < BACKLOG {
-            self.backlog.push_back(news);
-        }
+    /// What has come by now, except for the cell's end; whether that has come.
+    pub fn before_the_end(&self) -> (Option<News>, bool) {
+        self.news.before_the_end()
     }
 }
 
@@ -124,15 +96,21 @@ impl SessionProcess {
 const LAST_WRITES: Duration = Duration::from_millis(2500);
 
 impl SessionProcess {
-    /// Lets it go, and waits until it is gone; one that does not notice is killed.
+    /// Lets it go, and waits until it is gone; one that does not notice, because a cell hangs, is killed.
     pub fn end(&mut self) {
-        self.ask(&Ask::Shutdown);
-        let _ = self.to.shutdown(std::net::Shutdown::Write);
-        let over = |n: &News| matches!(n, News::Gone(_));
-        if !self.gone && self.wait_for(LAST_WRITES, over).is_none() {
+        if std::mem::replace(&mut self.gone, true) {
+            return;
+        }
+        self.line.tell(&Ask::Shutdown);
+        self.line.close();
+        self.news.set_running(true);
+        let end = std::time::Instant::now() + LAST_WRITES;
+        let left = || end.saturating_duration_since(std::time::Instant::now());
+        let ended = std::iter::from_fn(|| self.news.pop(Some(left()))).any(|n| matches!(n, News::Gone(_)));
+        if !ended {
             signal(self.pid, Signal::SIGKILL);
         }
-        self.gone = true;
+        self.news.close();
     }
 }
 
@@ -146,10 +124,6 @@ pub fn signal(pid: i32, signal: Signal) {
     if pid > 0 {
         let _ = kill(Pid::from_raw(pid), signal);
     }
-}
-
-fn gone() -> News {
-    News::Gone("ended".into())
 }
 
 fn spawn(
@@ -179,6 +153,18 @@ fn spawn(
     Ok((child, out, err))
 }
 
+/// Where the pump puts what it has read.
+struct Out {
+    news: Arc<Queue>,
+    late: Late,
+}
+
+impl Out {
+    fn send(&self, news: News) {
+        self.news.push(news, &self.late);
+    }
+}
+
 /// Reads everything the session says. Text written to its descriptors comes before a frame that was sent after it.
 struct Pump {
     child: Child,
@@ -188,7 +174,8 @@ struct Pump {
     err: Raw,
     /// Printed by a cell rather than written raw, but in evcxr's form.
     framed: Raw,
-    send: SyncSender<News>,
+    to: Out,
+    line: Line,
 }
 
 impl Pump {
@@ -218,17 +205,18 @@ impl Pump {
             self.drain();
             self.deliver();
         }
+        self.line.hang_up();
         let how = self.child.wait().map(|s| how_it_ended(&s, &self.err.tail)).unwrap_or_else(|e| e.to_string());
         self.drain();
         for raw in [&mut self.out, &mut self.err] {
-            raw.finish(&self.send);
+            raw.finish(&self.to);
         }
-        let _ = self.send.send(News::Gone(how));
+        self.to.send(News::Gone(how));
     }
 
     fn drain(&mut self) {
-        self.out.drain(false, &self.send);
-        self.err.drain(true, &self.send);
+        self.out.drain(&self.to);
+        self.err.drain(&self.to);
     }
 
     fn deliver(&mut self) {
@@ -239,9 +227,11 @@ impl Pump {
             match Tell::decode(body) {
                 Ok(Tell::Stream { stderr: false, text }) if self.framed.wants(&text) => {
                     self.framed.pending.extend_from_slice(text.as_bytes());
-                    self.framed.split(false, &self.send);
+                    self.framed.split(&self.to);
                 }
-                Ok(tell) => drop(self.send.send(News::Tell(tell))),
+                Ok(Tell::Reply { id, answer }) => self.line.answer(id, answer),
+                Ok(Tell::Fence(number)) => self.line.tell(&Ask::Drained(number)),
+                Ok(tell) => self.to.send(News::Tell(tell)),
                 Err(_) => {}
             }
             at += 4 + len;
@@ -252,6 +242,7 @@ impl Pump {
 
 /// One raw stream: text as it comes, and the displays that crates written for evcxr put into it.
 struct Raw {
+    stderr: bool,
     pipe: Option<PipeReader>,
     pending: Vec<u8>,
     display: Option<(String, String)>,
@@ -259,12 +250,15 @@ struct Raw {
     tail: String,
 }
 
+/// What a pipe holds on Linux.
+const PIPE_BYTES: usize = 64 << 10;
+
 const BEGIN: &str = "EVCXR_BEGIN_CONTENT";
 const END: &str = "EVCXR_END_CONTENT";
 
 impl Raw {
-    fn new(pipe: Option<PipeReader>) -> Raw {
-        Raw { pipe, pending: Vec::new(), display: None, tail: String::new() }
+    fn new(stderr: bool, pipe: Option<PipeReader>) -> Raw {
+        Raw { stderr, pipe, pending: Vec::new(), display: None, tail: String::new() }
     }
 
     /// Whether printed text holds a display in evcxr's form, or goes on with one.
@@ -272,15 +266,18 @@ impl Raw {
         self.display.is_some() || !self.pending.is_empty() || text.contains(BEGIN)
     }
 
-    /// Reads until nothing is there at the moment.
-    fn drain(&mut self, stderr: bool, send: &SyncSender<News>) {
+    /// Reads until nothing is there at the moment, or what has been there at the beginning: a flood must not hold up
+    /// the frames.
+    fn drain(&mut self, to: &Out) {
         let mut chunk = [0; 16 << 10];
-        while let Some(pipe) = &mut self.pipe {
+        let mut read = 0;
+        while let Some(pipe) = self.pipe.as_mut().filter(|_| read < PIPE_BYTES) {
             match pipe.read(&mut chunk) {
                 Ok(0) => self.pipe = None,
                 Ok(n) => {
+                    read += n;
                     self.pending.extend_from_slice(&chunk[..n]);
-                    self.split(stderr, send);
+                    self.split(to);
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
@@ -289,7 +286,7 @@ impl Raw {
         }
     }
 
-    fn split(&mut self, stderr: bool, send: &SyncSender<News>) {
+    fn split(&mut self, to: &Out) {
         let mut text = String::new();
         loop {
             let end = self.pending.iter().position(|b| *b == b'\n');
@@ -304,12 +301,12 @@ impl Raw {
                         bundle = bundle.with("text/plain", format!("<{mime}>"));
                     }
                     self.display = None;
-                    let _ = send.send(News::Tell(Tell::Display { bundle, id: None, update: false }));
+                    to.send(News::Tell(Tell::Display { bundle, id: None, update: false }));
                 }
                 Some((_, content)) => content.push_str(&line),
                 None => match line.strip_prefix(BEGIN) {
-                    Some(mime) if !stderr => {
-                        self.flush(stderr, &mut text, send);
+                    Some(mime) if !self.stderr => {
+                        self.flush(&mut text, to);
                         self.display = Some((mime.trim().to_owned(), String::new()));
                     }
                     _ => text.push_str(&line),
@@ -327,22 +324,22 @@ impl Raw {
             let rest: Vec<u8> = self.pending.drain(..whole).collect();
             text.push_str(&String::from_utf8_lossy(&rest));
         }
-        self.flush(stderr, &mut text, send);
+        self.flush(&mut text, to);
     }
 
-    fn flush(&mut self, stderr: bool, text: &mut String, send: &SyncSender<News>) {
+    fn flush(&mut self, text: &mut String, to: &Out) {
         if text.is_empty() {
             return;
         }
         self.tail.push_str(text);
         let cut = self.tail.floor_char_boundary(self.tail.len().saturating_sub(2000));
         self.tail.drain(..cut);
-        let _ = send.send(News::Raw { stderr, text: std::mem::take(text) });
+        to.send(News::Raw { stderr: self.stderr, text: std::mem::take(text) });
     }
 
-    fn finish(&mut self, send: &SyncSender<News>) {
-        let rest = String::from_utf8_lossy(&std::mem::take(&mut self.pending)).into_owned();
-        self.flush(false, &mut rest.clone(), send);
+    fn finish(&mut self, to: &Out) {
+        let mut rest = String::from_utf8_lossy(&std::mem::take(&mut self.pending)).into_owned();
+        self.flush(&mut rest, to);
     }
 }
 

@@ -1,6 +1,21 @@
 //! Generated source text that remembers, byte by byte, what of it the user wrote and where.
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Sources by the file names that locations carry. Clones are the same.
+#[derive(Clone, Default)]
+pub struct Sources(Arc<RwLock<HashMap<String, Arc<Source>>>>);
+
+impl Sources {
+    pub fn get(&self, file: &str) -> Option<Arc<Source>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(file).cloned()
+    }
+
+    pub fn insert(&self, file: String, source: Arc<Source>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(file, source);
+    }
+}
 
 /// A cell's text as the user wrote it, with the number it is known by.
 #[derive(Debug, PartialEq)]

@@ -31,6 +31,10 @@ the disk cost no compilation.
         Scope::Line
     }
 
+    fn only_reads(&self, args: &str) -> bool {
+        args.is_empty()
+    }
+
     fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         answer::show(session.call("budget", args), events)
     }

@@ -32,6 +32,10 @@ is no such chip, one sentence says so and the CPU stays. To see what a TPU would
         Scope::Line
     }
 
+    fn only_reads(&self, args: &str) -> bool {
+        args.is_empty()
+    }
+
     fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         if args.split_whitespace().count() > 1 {
             return answer::usage(self, "%device takes one platform.");

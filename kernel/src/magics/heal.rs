@@ -30,6 +30,10 @@ becomes a parameter. Results are the same, bit for bit, for positions.
         Scope::Line
     }
 
+    fn only_reads(&self, args: &str) -> bool {
+        args.is_empty()
+    }
+
     fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         answer::show(session.call("heal", args), events)
     }

@@ -31,6 +31,10 @@ its first change, so that it can cause two compilations and no more. This lists 
         Scope::Line
     }
 
+    fn only_reads(&self, _args: &str) -> bool {
+        true
+    }
+
     fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         answer::show(session.call("healed", args), events)
     }

@@ -36,6 +36,10 @@ impl Magic for Help {
         Scope::Line
     }
 
+    fn only_reads(&self, _args: &str) -> bool {
+        true
+    }
+
     fn run(&self, args: &str, _body: Option<&str>, _session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         let (json, topic) = answer::json_flag(args);
         let topic = topic.trim_start_matches('%');

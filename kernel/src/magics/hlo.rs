@@ -31,6 +31,10 @@ compiled (a cached compile is used) but not run. Without one, it is the program 
         Scope::Line
     }
 
+    fn only_reads(&self, args: &str) -> bool {
+        program::is_of_the_session(args)
+    }
+
     fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         program::show(self, args, session, events)
     }

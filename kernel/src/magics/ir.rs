@@ -32,6 +32,10 @@ let y = (&x * 2.0).sum();
         Scope::Line
     }
 
+    fn only_reads(&self, args: &str) -> bool {
+        program::is_of_the_session(args)
+    }
+
     fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         program::show(self, args, session, events)
     }

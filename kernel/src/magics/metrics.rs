@@ -34,6 +34,10 @@ println!("{y}");
         Scope::Line
     }
 
+    fn only_reads(&self, args: &str) -> bool {
+        args != "clear"
+    }
+
     fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         match args {
             "" | "--json" | "clear" => answer::show(session.call("metrics", args), events),

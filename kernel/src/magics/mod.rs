@@ -69,6 +69,11 @@ pub trait Magic: Sync {
 
     fn scope(&self) -> Scope;
 
+    /// Whether, with these arguments, it only reads and runs no code: then it answers while a cell runs.
+    fn only_reads(&self, _args: &str) -> bool {
+        false
+    }
+
     /// Runs it; `body` is the rest of the cell for `%%name`.
     fn run(&self, args: &str, body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply;
 }
@@ -90,6 +95,10 @@ pub trait Session {
     /// Runs code in the same session and store, as a cell that gets no number.
     fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply;
     fn vars(&self) -> Vec<Var>;
+    /// Whether the cell was interrupted: asked by what has just begun to listen for it.
+    fn interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// Runs one line of magic. `line` is as the user wrote it; its `%` or `%%` may be left out, the `!` of a shell
@@ -99,8 +108,7 @@ pub fn run(line: &str, body: Option<&str>, session: &dyn Session, events: &mut d
     if let Some(command) = line.strip_prefix('!') {
         return shell::Shell.run(command.trim(), body, session, events);
     }
-    let line = line.trim_start_matches('%').trim_start();
-    let (name, args) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let (name, args) = name_and_arguments(line);
     let Some(magic) = find(name) else { return unknown(name) };
     match (magic.scope(), body) {
         (Scope::Line, Some(_)) => answer::usage(
@@ -113,6 +121,17 @@ pub fn run(line: &str, body: Option<&str>, session: &dyn Session, events: &mut d
         ),
         _ => magic.run(args.trim(), body, session, events),
     }
+}
+
+fn name_and_arguments(line: &str) -> (&str, &str) {
+    let line = line.trim_start_matches('%').trim_start();
+    line.split_once(char::is_whitespace).unwrap_or((line, ""))
+}
+
+/// Whether this line of magic can be answered while a cell runs.
+pub fn only_reads(line: &str) -> bool {
+    let (name, args) = name_and_arguments(line.trim());
+    find(name).is_some_and(|magic| magic.only_reads(args.trim()))
 }
 
 /// The magic of that name or alias.

@@ -32,6 +32,10 @@ let x = Tensor::ones([3]) + 1.0;
         Scope::Line
     }
 
+    fn only_reads(&self, _args: &str) -> bool {
+        true
+    }
+
     fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         answer::show(session.call("pending", args), events)
     }

@@ -2,6 +2,11 @@
 use super::{Magic, Session, answer};
 use crate::engine::{Event, Reply};
 
+/// Whether no expression has to be evaluated for it.
+pub fn is_of_the_session(args: &str) -> bool {
+    answer::json_flag(args).1.is_empty()
+}
+
 /// Shows the form that the magic's name stands for. With an expression, a hidden cell evaluates it and asks
 /// `xlazy::show`; without one, the runtime is asked about what is there.
 pub fn show(magic: &dyn Magic, args: &str, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {

@@ -46,7 +46,7 @@ interrupts the command. Each command has a shell of its own, so `!cd` changes no
         Scope::Line
     }
 
-    fn run(&self, args: &str, body: Option<&str>, _session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
+    fn run(&self, args: &str, body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         if args.is_empty() || body.is_some() {
             return answer::usage(self, "write the command after the !, on one line.");
         }
@@ -65,6 +65,9 @@ interrupts the command. Each command has a shell of its own, so `!cd` changes no
         let group = Pid::from_raw(child.id() as i32);
         let (news, inbox) = channel();
         RUNNING.lock().unwrap_or_else(|e| e.into_inner()).push((group, news.clone()));
+        if session.interrupted() {
+            let _ = news.send(News::Interrupt);
+        }
         forward(child.stdout.take(), false, news.clone());
         forward(child.stderr.take(), true, news.clone());
         std::thread::spawn(move || {

@@ -37,6 +37,10 @@ let n = 7;
         Scope::Line
     }
 
+    fn only_reads(&self, _args: &str) -> bool {
+        true
+    }
+
     fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         let (json, rest) = answer::json_flag(args);
         if !rest.is_empty() {

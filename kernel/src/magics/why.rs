@@ -34,6 +34,10 @@ step(4);
         Scope::Line
     }
 
+    fn only_reads(&self, _args: &str) -> bool {
+        true
+    }
+
     fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
         answer::show(session.call("why", args), events)
     }

@@ -107,6 +107,15 @@ pub fn data(bundle: &Bundle) -> Value {
     Value::Object(entries.collect())
 }
 
+/// About how many bytes a bundle will be as a message.
+pub fn weight(bundle: &Bundle) -> usize {
+    let size = |content: &Content| match content {
+        Content::Text(text) => text.len(),
+        Content::Bytes(bytes) => bytes.len() / 3 * 4,
+    };
+    bundle.entries.iter().map(|(_, content)| size(content)).sum()
+}
+
 fn is_json(mime: &str) -> bool {
     let essence = mime.split(';').next().unwrap_or(mime).trim_end();
     essence == "application/json" || essence.ends_with("+json")

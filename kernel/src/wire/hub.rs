@@ -1,15 +1,16 @@
 //! What the channels share: the engine once it is there, the way out on each socket, and the question to the user.
 use super::content::{About, kernel_info};
 use super::iopub::Iopub;
+use super::late::Last;
 use super::message::{Envelope, Message};
 use super::router::Outbound;
 use super::sockets::Fence;
 use super::subshells::Subshells;
+use super::turns::Turns;
 use crate::engine::{Engine, Failure};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -36,12 +37,9 @@ pub struct Hub {
     /// Who waits for a line from the user, by subshell.
     pub asking: Mutex<Questions>,
     pub subshells: Subshells,
-    /// Held while the engine runs a cell, so that a shell knows whether it is its turn.
-    pub turn: Mutex<()>,
-    /// Counts interrupts: a cell sees by it whether one came before its turn, which the engine does not know of.
-    pub interrupts: AtomicU64,
-    /// Held while an interrupt is handed to the engine, so that it cannot hit the cell after the one it was meant for.
-    pub delivery: Arc<Mutex<()>>,
+    pub turns: Arc<Turns>,
+    /// The cell that ran last, to which output belongs that comes between cells.
+    pub last: Mutex<Last>,
     /// Where output goes that is more than a front end can show.
     pub spill: PathBuf,
     /// Told when the kernel is to end.
@@ -94,17 +92,15 @@ impl Hub {
 
     /// Interrupts the running cell; returns when the engine has taken it in, or after [`INTERRUPT_LIMIT`].
     pub async fn interrupt(&self) {
-        self.interrupts.fetch_add(1, Ordering::SeqCst);
+        let interrupt = self.turns.interrupt();
+        if let Some(Ok(engine)) = self.engine.get() {
+            let (engine, turns) = (engine.clone(), self.turns.clone());
+            let taken = tokio::task::spawn_blocking(move || turns.deliver(interrupt, &*engine));
+            let _ = tokio::time::timeout(INTERRUPT_LIMIT, taken).await;
+        }
+        // After the engine knows: the cell is to be interrupted, and not to go on with an error.
         for (_, asking) in self.asking().drain() {
             let _ = asking.send(Err("the cell was interrupted".into()));
-        }
-        if let Some(Ok(engine)) = self.engine.get() {
-            let (engine, delivery) = (engine.clone(), self.delivery.clone());
-            let taken = tokio::task::spawn_blocking(move || {
-                let _delivery = delivery.lock().unwrap_or_else(PoisonError::into_inner);
-                engine.interrupt();
-            });
-            let _ = tokio::time::timeout(INTERRUPT_LIMIT, taken).await;
         }
     }
 

@@ -1,4 +1,5 @@
 //! What goes out on iopub, in order: stream text is gathered into larger messages, everything else goes at once.
+use super::content;
 use super::message::Envelope;
 use super::publisher::{Note, Publisher};
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use xlazy_mime::Bundle;
 
 /// Text waits this long for more, but the first text after a pause goes at once.
 const GATHER: Duration = Duration::from_millis(15);
@@ -83,6 +85,14 @@ impl Iopub {
         drop(state);
         self.send(parent, msg_type, content);
         self.0.publisher.wait_for_room();
+    }
+
+    /// Queues a MIME bundle, as [`Iopub::show`] does.
+    pub fn display(&self, parent: &Arc<Value>, bundle: &Bundle, id: Option<String>, update: bool) {
+        let transient = id.map_or_else(|| json!({}), |id| json!({"display_id": id}));
+        let msg_type = if update { "update_display_data" } else { "display_data" };
+        let shown = json!({"data": content::data(bundle), "metadata": {}, "transient": transient});
+        self.show(parent, msg_type, shown, content::weight(bundle));
     }
 
     /// Queues text of a cell. Waits while too much is queued, so never call it on a task.
@@ -188,7 +198,7 @@ fn publish(item: Item, publisher: &Publisher, envelope: &Arc<Envelope>) {
 }
 
 fn stream(stderr: bool, text: String) -> Value {
-    super::content::typed(StreamContent { name: if stderr { Stdio::Stderr } else { Stdio::Stdout }, text })
+    content::typed(StreamContent { name: if stderr { Stdio::Stderr } else { Stdio::Stdout }, text })
 }
 
 fn size(bytes: usize) -> String {

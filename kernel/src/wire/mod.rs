@@ -9,6 +9,7 @@ mod content;
 mod history;
 mod hub;
 mod iopub;
+mod late;
 pub mod message;
 mod outgoing;
 mod publisher;
@@ -17,6 +18,7 @@ mod serve;
 mod shell;
 mod sockets;
 mod subshells;
+mod turns;
 mod zmtp;
 
 pub use serve::{Options, connection, serve};

@@ -96,9 +96,8 @@ where
         about: About { version, rust_version, banner },
         asking: Default::default(),
         subshells,
-        turn: Default::default(),
-        interrupts: Default::default(),
-        delivery: Default::default(),
+        turns: Default::default(),
+        last: Default::default(),
         spill: spill_folder(history.as_deref()),
         stop: Notify::new(),
     });
@@ -106,7 +105,11 @@ where
 
     let starting = hub.clone();
     thread::Builder::new().name("engine-start".into()).spawn(move || {
-        let _ = starting.engine.set(engine());
+        let engine = engine();
+        if let Ok(engine) = &engine {
+            super::late::listen(engine.as_ref(), &starting);
+        }
+        let _ = starting.engine.set(engine);
     })?;
     let shell = hub.clone();
     thread::Builder::new()

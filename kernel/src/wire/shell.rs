@@ -10,12 +10,10 @@ use jupyter_protocol::messaging::{ClearOutput, ExecuteInput};
 use serde_json::{Map, Value, json};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, PoisonError, TryLockError};
 use std::time::SystemTime;
 use tokio::sync::oneshot;
-use xlazy_mime::{Bundle, Content};
 
 /// Insight events a reply carries along; a cell can cause any number.
 const INSIGHT_LIMIT: usize = 200;
@@ -112,7 +110,7 @@ impl Shell {
         let started = timestamp(SystemTime::now());
         let cell = self.count + 1;
         let iopub = &self.hub.iopub;
-        let interrupts = self.hub.interrupts.load(Ordering::SeqCst);
+        let turn = self.hub.turns.asked();
         if !asked.silent {
             let input = ExecuteInput { code: asked.code.clone(), execution_count: ExecutionCount::new(cell as usize) };
             iopub.send(&message.header, "execute_input", content::typed(input));
@@ -137,7 +135,7 @@ impl Shell {
         let reply = match self.hub.engine() {
             Ok(engine) => {
                 let mut events = |event| spill.pass(event, &mut |event| outputs.take(event));
-                let run = AssertUnwindSafe(|| self.run_cell(engine.as_ref(), &request, interrupts, &mut events));
+                let run = AssertUnwindSafe(|| self.run_cell(engine.as_ref(), &request, (turn, message), &mut events));
                 catch_unwind(run).unwrap_or_else(|panic| Reply::Error(internal(panic)))
             }
             Err(failure) => Reply::Error(failure.clone()),
@@ -176,22 +174,22 @@ impl Shell {
         &self,
         engine: &dyn Engine,
         request: &Request,
-        interrupts: u64,
+        (asked, message): (u64, &Message),
         events: &mut dyn FnMut(Event),
     ) -> Reply {
-        let _turn = match self.hub.turn.try_lock() {
-            Ok(turn) => turn,
-            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
-            Err(TryLockError::WouldBlock) => match engine.execute_beside(request, events) {
+        let turns = &self.hub.turns;
+        let _turn = match turns.try_take() {
+            Some(turn) => turn,
+            None => match engine.execute_beside(request, events) {
                 Some(reply) => return reply,
-                None => self.hub.turn.lock().unwrap_or_else(PoisonError::into_inner),
+                None => turns.take(),
             },
         };
         // While the engine was starting, or ran another cell, the interrupt could not be passed on for this one.
-        drop(self.hub.delivery.lock().unwrap_or_else(PoisonError::into_inner));
-        if self.hub.interrupts.load(Ordering::SeqCst) != interrupts {
+        if !turns.begin(asked) {
             return Reply::Interrupted;
         }
+        super::late::remember(&self.hub, message, request);
         engine.execute(request, events)
     }
 
@@ -244,30 +242,16 @@ impl Outputs<'_> {
             // A silent cell broadcasts nothing.
             _ if self.asked.silent => {}
             Event::Stream { stderr, text } => iopub.stream(parent, stderr, text),
-            Event::Display { bundle, id, update } => {
-                let transient = id.map_or_else(|| json!({}), |id| json!({"display_id": id}));
-                let msg_type = if update { "update_display_data" } else { "display_data" };
-                let shown = json!({"data": content::data(&bundle), "metadata": {}, "transient": transient});
-                iopub.show(parent, msg_type, shown, weight(&bundle));
-            }
+            Event::Display { bundle, id, update } => iopub.display(parent, &bundle, id, update),
             Event::Result(bundle) => {
                 self.result = bundle.plain().to_owned();
                 let data = content::data(&bundle);
                 let shown = json!({"execution_count": self.cell, "data": data, "metadata": {}});
-                iopub.show(parent, "execute_result", shown, weight(&bundle));
+                iopub.show(parent, "execute_result", shown, content::weight(&bundle));
             }
             Event::ClearOutput { wait } => iopub.show(parent, "clear_output", content::typed(ClearOutput { wait }), 0),
         }
     }
-}
-
-/// About how many bytes a bundle will be as a message.
-fn weight(bundle: &Bundle) -> usize {
-    let size = |content: &Content| match content {
-        Content::Text(text) => text.len(),
-        Content::Bytes(bytes) => bytes.len() / 3 * 4,
-    };
-    bundle.entries.iter().map(|(_, content)| size(content)).sum()
 }
 
 fn cursor(asked: &Map<String, Value>, code: &str) -> usize {

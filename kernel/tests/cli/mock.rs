@@ -81,9 +81,10 @@ impl Engine for Mock {
         }
     }
 
-    fn interrupt(&self) {
+    fn interrupt(&self) -> bool {
         *self.interrupted.0.lock().unwrap() = true;
         self.interrupted.1.notify_all();
+        true
     }
 
     fn restart(&self) -> Result<(), Failure> {

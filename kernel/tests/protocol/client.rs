@@ -12,7 +12,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use xlazy_kernel::engine::Failure;
+use xlazy_kernel::engine::{Engine, Failure};
 use xlazy_kernel::wire::message::{Envelope, Key, Message, parse};
 use xlazy_kernel::wire::{Options, serve};
 use zeromq::util::PeerIdentity;
@@ -47,6 +47,8 @@ pub struct Setup {
     pub history: Option<PathBuf>,
     pub tcp: bool,
     pub broken: bool,
+    /// In place of the mock.
+    pub engine: Option<Arc<dyn Engine>>,
     /// The engine starts when something comes through.
     pub gate: Option<Receiver<()>>,
 }
@@ -111,7 +113,8 @@ impl Kernel {
             signature_scheme: "hmac-sha256".into(),
             kernel_name: None,
         };
-        let (engine, calls) = MockEngine::new();
+        let (mock, calls) = MockEngine::new();
+        let engine = setup.engine.unwrap_or_else(|| Arc::new(mock));
         let options =
             Options { history: setup.history, version: "0".into(), rust_version: "0".into(), banner: "mock".into() };
         let served = info.clone();
@@ -119,7 +122,7 @@ impl Kernel {
             let broken = Failure { message: "no session program".into(), ..Failure::default() };
             let start = move || {
                 setup.gate.iter().for_each(|gate| gate.recv().unwrap());
-                if setup.broken { Err(broken) } else { Ok(Arc::new(engine) as _) }
+                if setup.broken { Err(broken) } else { Ok(engine) }
             };
             serve(&served, options, start).unwrap();
         });
@@ -263,9 +266,15 @@ impl Client {
         checked(&message.into_vec(), &self.key)
     }
 
+    /// The next message. Whether the first one, that the kernel is starting, is seen depends on who was faster.
     pub fn iopub(&mut self) -> Value {
-        let message = self.runtime.block_on(soon("a message on iopub", self.iopub.recv())).unwrap();
-        checked(&message.into_vec(), &self.key)
+        loop {
+            let message = self.runtime.block_on(soon("a message on iopub", self.iopub.recv())).unwrap();
+            let message = checked(&message.into_vec(), &self.key);
+            if message["content"]["execution_state"] != "starting" {
+                return message;
+            }
+        }
     }
 
     /// Messages up to and with the first that fits.

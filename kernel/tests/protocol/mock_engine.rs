@@ -150,10 +150,11 @@ impl Engine for MockEngine {
         }
     }
 
-    fn interrupt(&self) {
+    fn interrupt(&self) -> bool {
         self.saw(Call::Interrupt);
         *self.interrupted.lock().unwrap() = true;
         self.changed.notify_all();
+        true
     }
 
     fn restart(&self) -> Result<(), Failure> {

@@ -60,6 +60,10 @@ pub enum Ask {
     },
     /// What the user typed, or why there is no answer.
     Input(Result<String, String>),
+    /// Everything that was asked before it is to end.
+    Interrupt,
+    /// What was written before [`Tell::Fence`] of that number has been read.
+    Drained(u64),
     Shutdown,
 }
 
@@ -139,6 +143,8 @@ pub enum Tell {
         id: u64,
         answer: Result<Bundle, Fault>,
     },
+    /// To be answered with [`Ask::Drained`]: a display came before it, and what is written raw from now on comes after.
+    Fence(u64),
 }
 
 impl Frame for Ask {
@@ -167,6 +173,11 @@ impl Frame for Ask {
                 w.str(answer.as_ref().unwrap_or_else(|e| e));
             }
             Ask::Shutdown => w.u8(3),
+            Ask::Interrupt => w.u8(4),
+            Ask::Drained(fence) => {
+                w.u8(5);
+                w.u64(*fence);
+            }
         }
         w.0
     }
@@ -186,6 +197,8 @@ impl Frame for Ask {
                 Ask::Input(if ok { Ok(text) } else { Err(text) })
             }
             3 => Ask::Shutdown,
+            4 => Ask::Interrupt,
+            5 => Ask::Drained(r.u64()?),
             _ => return Err(bad("unknown question")),
         })
     }
@@ -277,6 +290,10 @@ impl Frame for Tell {
                     Err(f) => put_fault(&mut w, f),
                 }
             }
+            Tell::Fence(number) => {
+                w.u8(9);
+                w.u64(*number);
+            }
         }
         w.0
     }
@@ -315,6 +332,7 @@ impl Frame for Tell {
                 let answer = if r.bool()? { Ok(r.bundle()?) } else { Err(get_fault(&mut r)?) };
                 Tell::Reply { id, answer }
             }
+            9 => Tell::Fence(r.u64()?),
             _ => return Err(bad("unknown answer")),
         })
     }
@@ -354,6 +372,8 @@ mod tests {
             Ask::Call { id: 3, name: "metrics".into(), args: "".into() },
             Ask::Input(Ok("ü".into())),
             Ask::Input(Err("no stdin".into())),
+            Ask::Interrupt,
+            Ask::Drained(4),
             Ask::Shutdown,
         ]);
         round_trip(&[
@@ -375,6 +395,7 @@ mod tests {
             Tell::AskInput { prompt: "p".into(), password: false },
             Tell::Event { kind: "compile".into(), json: "{}".into() },
             Tell::Reply { id: 1, answer: Err(fault) },
+            Tell::Fence(4),
         ]);
     }
 }

@@ -9,12 +9,16 @@ struct Link {
     state: Mutex<State>,
     /// Tells the flusher that text waits.
     waiting: Condvar,
+    /// The last fence that the kernel has come to.
+    passed: Mutex<u64>,
+    drained: Condvar,
 }
 
 struct State {
     out: std::fs::File,
     text: String,
     stderr: bool,
+    fences: u64,
 }
 
 static LINK: OnceLock<Link> = OnceLock::new();
@@ -25,8 +29,10 @@ const GATHER_BYTES: usize = 32 << 10;
 
 /// Frames go to this descriptor from now on.
 pub fn connect(out: OwnedFd) {
-    let state = State { out: out.into(), text: String::new(), stderr: false };
-    let _ = LINK.set(Link { state: Mutex::new(state), waiting: Condvar::new() });
+    let state = State { out: out.into(), text: String::new(), stderr: false, fences: 0 };
+    let link =
+        Link { state: Mutex::new(state), waiting: Condvar::new(), passed: Mutex::new(0), drained: Condvar::new() };
+    let _ = LINK.set(link);
     let _ = std::thread::Builder::new().name("xlazy-streams".into()).spawn(flush_late_text);
 }
 
@@ -42,6 +48,35 @@ pub fn send(tell: &Tell) {
     let mut state = lock(link);
     state.flush();
     state.put(tell);
+}
+
+/// How long a wait for the kernel goes without looking for an interrupt.
+const LOOK_UP: Duration = Duration::from_millis(20);
+
+/// Sends a frame that what is written raw afterwards must not overtake: C code and child processes have pipes of their
+/// own, so the kernel says when it has read the frame and everything that was written before.
+pub fn send_in_order(tell: &Tell) {
+    let Some(link) = LINK.get() else { return };
+    let _ = std::io::stdout().flush();
+    let mut state = lock(link);
+    state.flush();
+    state.put(tell);
+    state.fences += 1;
+    let fence = state.fences;
+    state.put(&Tell::Fence(fence));
+    drop(state);
+    let mut passed = link.passed.lock().unwrap_or_else(PoisonError::into_inner);
+    while *passed < fence {
+        passed = link.drained.wait_timeout(passed, LOOK_UP).unwrap_or_else(PoisonError::into_inner).0;
+        crate::sys::check_interrupt();
+    }
+}
+
+/// The kernel has come to this fence.
+pub fn drained(fence: u64) {
+    let Some(link) = LINK.get() else { return };
+    *link.passed.lock().unwrap_or_else(PoisonError::into_inner) = fence;
+    link.drained.notify_all();
 }
 
 /// Adds printed text; false when there is no kernel to print to.

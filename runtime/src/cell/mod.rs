@@ -11,6 +11,7 @@ pub mod worker;
 pub use show::{clear_output, display, display_with_id, update_display};
 pub use store::{Handle, peek};
 pub(crate) use store::{compiled_once, tensors};
+pub(crate) use streams::line_of_input;
 pub use streams::{input, input_password, sleep};
 
 use std::sync::atomic::{AtomicBool, Ordering};

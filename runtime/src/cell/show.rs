@@ -25,12 +25,12 @@ pub fn update_display<T: Rich + ?Sized>(value: &T, id: &str) {
 
 /// Removes what the cell has shown so far; with `wait`, when the next output comes.
 pub fn clear_output(wait: bool) {
-    link::send(&Tell::ClearOutput { wait });
+    link::send_in_order(&Tell::ClearOutput { wait });
 }
 
 fn send_display(bundle: Bundle, id: Option<&str>, update: bool) {
     if link::connected() {
-        link::send(&Tell::Display { bundle, id: id.map(str::to_owned), update });
+        link::send_in_order(&Tell::Display { bundle, id: id.map(str::to_owned), update });
     } else if !update {
         std::println!("{}", bundle.plain());
     }

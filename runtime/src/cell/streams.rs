@@ -23,20 +23,55 @@ pub fn input_password(prompt: &str) -> Result<String, String> {
 }
 
 fn ask(prompt: &str, password: bool) -> Result<String, String> {
+    match question(prompt, password) {
+        Some(answer) => answer,
+        None => {
+            crate::sys::check_interrupt();
+            Err("the cell was interrupted".into())
+        }
+    }
+}
+
+/// Waits for the user's answer; `None` when an interrupt came first.
+fn question(prompt: &str, password: bool) -> Option<Result<String, String>> {
     let answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(answers) = answers.as_ref().filter(|_| super::running()) else {
-        return Err("input works only while a cell runs".into());
+        return Some(Err("input works only while a cell runs".into()));
     };
     while answers.try_recv().is_ok() {} // an answer that came too late for an interrupted cell
     link::send(&Tell::AskInput { prompt: prompt.to_owned(), password });
-    loop {
-        crate::sys::check_interrupt();
+    while !crate::sys::interrupted() {
         match answers.recv_timeout(SLICE) {
-            Ok(answer) => return answer,
+            Ok(answer) => return Some(answer),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err("the kernel is gone".into()),
+            Err(RecvTimeoutError::Disconnected) => return Some(Err("the kernel is gone".into())),
         }
     }
+    None
+}
+
+/// What of a line was longer than the memory that asked for it.
+static REST: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// For a read of standard input: at most `size` bytes of what the user answers, or the error's number. `None` outside of
+/// a session, where there is nobody to ask. It must not unwind, since C calls it.
+pub(crate) fn line_of_input(size: usize) -> Option<Result<Vec<u8>, i32>> {
+    if !link::connected() {
+        return None;
+    }
+    let mut rest = REST.lock().unwrap_or_else(PoisonError::into_inner);
+    if rest.is_empty() {
+        match question("", false) {
+            Some(Ok(line)) => rest.extend(line.bytes().chain([b'\n'])),
+            Some(Err(why)) => {
+                print_line(true, format_args!("note: standard input has nothing to read: {why}"));
+                return Some(Err(crate::sys::NOT_SUPPORTED));
+            }
+            None => return Some(Err(crate::sys::CANCELLED)),
+        }
+    }
+    let size = size.min(rest.len());
+    Some(Ok(rest.drain(..size).collect()))
 }
 
 /// Sleeps; an interrupt ends it at once, and the cell with it.

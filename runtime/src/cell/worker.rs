@@ -22,7 +22,7 @@ pub fn main() {
         std::eprintln!("xlazy-session is started by the xlazy kernel; it is of no use alone");
         std::process::exit(2);
     };
-    sys::catch_sigint();
+    sys::catch_signals();
     outcome::install_hook();
     link::connect(output);
     let (jobs, work) = mpsc::channel();
@@ -31,25 +31,30 @@ pub fn main() {
     let cells = std::thread::Builder::new().name("cell".into()).stack_size(CELL_STACK).spawn(move || work_off(work));
     let (questions, asked) = mpsc::channel();
     let beside = std::thread::Builder::new().name("questions".into()).spawn(move || answer_all(asked));
-    if cells.is_err() || beside.is_err() {
+    let disturb = std::thread::Builder::new().name("interrupts".into()).spawn(sys::disturb_waits);
+    if cells.is_err() || beside.is_err() || disturb.is_err() {
         std::eprintln!("xlazy-session: no memory for its threads");
         std::process::exit(2);
     }
     link::send(&Tell::Ready { version: env!("CARGO_PKG_VERSION").to_owned() });
+    // Jobs of the cell thread. An interrupt is for those before it.
+    let mut handed = 0;
     let mut input = std::io::BufReader::new(std::fs::File::from(input));
     loop {
         match Ask::receive(&mut input) {
             Ok(Some(Ask::Input(answer))) => drop(answers.send(answer)),
+            Ok(Some(Ask::Interrupt)) => sys::interrupt_up_to(handed),
+            Ok(Some(Ask::Drained(fence))) => link::drained(fence),
             Ok(Some(Ask::Shutdown)) | Ok(None) | Err(_) => break,
             Ok(Some(ask)) => match &ask {
                 Ask::Call { name, .. } if CELLS.load(Ordering::SeqCst) > 0 && !needs_the_store(name) => {
                     drop(questions.send(ask));
                 }
-                Ask::Run(_) => {
-                    CELLS.fetch_add(1, Ordering::SeqCst);
+                other => {
+                    CELLS.fetch_add(usize::from(matches!(other, Ask::Run(_))), Ordering::SeqCst);
+                    handed += 1;
                     drop(jobs.send(ask));
                 }
-                _ => drop(jobs.send(ask)),
             },
         }
     }
@@ -62,11 +67,15 @@ pub fn main() {
 
 fn work_off(work: mpsc::Receiver<Ask>) {
     sys::this_is_the_cell_thread();
-    for ask in work {
+    for (number, ask) in (1..).zip(work) {
+        sys::begin_job(number);
         match ask {
             Ask::Run(cell) => run(&cell),
-            Ask::Call { id, name, args } => answer(id, &name, &args),
-            Ask::Input(_) | Ask::Shutdown => {}
+            Ask::Call { id, name, args } => {
+                answer(id, &name, &args);
+                sys::end_job();
+            }
+            Ask::Input(_) | Ask::Interrupt | Ask::Drained(_) | Ask::Shutdown => {}
         }
     }
 }
@@ -94,7 +103,6 @@ fn answer(id: u64, name: &str, args: &str) {
 }
 
 fn run(cell: &RunCell) {
-    sys::clear_interrupt();
     store::set_cell(cell.cell);
     crate::display::place::register(&cell.file, cell.cell);
     crate::display::place::keep(cell.cell, &cell.text);
@@ -106,7 +114,7 @@ fn run(cell: &RunCell) {
         Err(message) => Outcome::Failed(Fault { name: "LoadError".into(), message, ..Fault::default() }),
     };
     RUNNING.store(false, Ordering::SeqCst);
-    sys::clear_interrupt();
+    sys::end_job();
     let lost = store::lost();
     if let Some(json) = crate::insight::cell::end() {
         link::send(&Tell::Event { kind: "cell".into(), json });

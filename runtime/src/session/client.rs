@@ -4,6 +4,7 @@ use crate::{Error, Result};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use xlazy_pjrt::{Client, Device, Plugin};
 
 /// The client and what is asked of it all the time.
@@ -16,8 +17,15 @@ pub(crate) struct Session {
 
 static SESSION: OnceLock<Result<Session>> = OnceLock::new();
 
-/// The session; the first call loads the plugin (0.2 s warm, about 1 s cold for the CPU).
+/// The session; the first call loads the plugin (0.2 s warm, about 1 s cold for the CPU; a TPU's takes longer).
 pub(crate) fn session() -> Result<&'static Session> {
+    // Loaded on a thread of its own, since an interrupt must not wait for it; the next call finds what there is by then.
+    if SESSION.get().is_none() && crate::cell::running() && load_aside() {
+        while SESSION.get().is_none() {
+            crate::sys::check_interrupt();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
     SESSION.get_or_init(open).as_ref().map_err(Clone::clone)
 }
 
@@ -98,8 +106,16 @@ pub fn device_name() -> Result<&'static str> {
 
 /// Loads the plugin in the background, so that the first tensor does not wait for it.
 pub fn preload() {
+    load_aside();
+}
+
+/// False when there is no thread for it.
+fn load_aside() -> bool {
     // A failure is kept in SESSION and reported where the session is first needed.
-    let _ = std::thread::Builder::new().name("preload".into()).spawn(|| drop(session()));
+    let load = || {
+        SESSION.get_or_init(open);
+    };
+    std::thread::Builder::new().name("preload".into()).spawn(load).is_ok()
 }
 
 impl From<xlazy_pjrt::Error> for Error {

@@ -1,9 +1,11 @@
 //! The live PJRT session: one client, its executable cache, syncs and transfers. Only this module talks to `pjrt`.
 mod cache;
 mod client;
+mod compile;
 mod disk;
 mod run;
 mod transfer;
+mod wait;
 
 pub use cache::set_cache_capacity;
 pub(crate) use cache::{Program, last_program, optimized_text};
@@ -12,6 +14,7 @@ pub(crate) use client::{opened, session};
 pub(crate) use disk::settle as settle_disk;
 pub(crate) use run::{Forecast, barrier, begin_cell, compiled, lowered, lowered_step, read, would};
 pub(crate) use transfer::{download, upload};
+pub(crate) use wait::wait;
 
 use crate::op::Type;
 use std::sync::atomic::{AtomicU64, Ordering};

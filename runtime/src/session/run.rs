@@ -1,22 +1,23 @@
 //! Syncs: cut the graph, find or compile its program, run it, give the nodes their values.
 use super::cache::{self, Program};
+use super::compile::{compile, join};
+use super::wait::{ready, wait};
 use super::{DeviceData, disk, session};
 use crate::display::place::{binding, decides};
 use crate::dtype::DType;
 use crate::emit::{LeafType, Mark, Params, program};
-use crate::insight::cell::within_budget;
 use crate::insight::{
-    Cause, Costs, Explanation, LeafRecord, Lines, Memory, Origin, Place, Read, Record, SyncEvent, Work,
-    compiled as keep_record, compiling, metrics, record, same_place, traced, waiting, watching, why,
+    Cause, Costs, Explanation, LeafRecord, Lines, Origin, Place, Read, Record, SyncEvent, Work, metrics, record, same_place,
+    traced, waiting, why,
 };
 use crate::ir::{Cut, Leaf, NodeId, Payload, Scope, Step, graph};
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
-use xlazy_pjrt::{Buffer, CompileOptions, Event, LoadedExecutable};
+use xlazy_pjrt::{Buffer, Event};
 
 /// One sync at a time: between a cut and its end no other sync may see half-finished nodes or donated buffers.
 static TURN: Mutex<()> = Mutex::new(());
@@ -40,7 +41,10 @@ pub(crate) fn barrier(cause: Cause, at: &'static Location<'static>) -> Result<Op
         g.prune_pending();
     }
     drop(g);
-    ran.map(|(_, event)| Some(event))
+    let (_, event) = ran?;
+    // Only now: an interrupt that came while the program ran must not lose what was donated to it.
+    crate::sys::check_interrupt();
+    Ok(Some(event))
 }
 
 /// The value of one node; runs only what it needs, keeps the value beside the node, leaves the pending graph as it is.
@@ -111,6 +115,9 @@ fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cu
     let start = Instant::now();
     let none = Duration::ZERO;
     let hit = |cut: &Cut, trace: Duration| {
+        if let Some(joined) = join(&cut.key) {
+            return Some(joined.and_then(|(program, costs)| run(cut, &program, costs, cause, at)));
+        }
         let program = cache::look_up(&cut.key)?;
         metrics::CACHED_COMPILE.add(1);
         let costs = Costs { origin: Origin::Memory, trace, lower: none, compile: none, memory: None, flops: None };
@@ -121,7 +128,10 @@ fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cu
     if let Some(ran) = hit(&cut, trace) {
         return (cut, ran);
     }
+    // Cutting and lowering a long graph takes its time.
+    crate::sys::check_interrupt();
     let mut missed = miss(&cut, cause, at);
+    crate::sys::check_interrupt();
     if heal(&mut missed) {
         // The same graph with the changing attributes as parameters is another program, which may be there already.
         let healed = graph().cut(cut.roots.clone(), scope);
@@ -140,7 +150,7 @@ fn run(cut: &Cut, program: &Program, costs: Costs, cause: Cause, at: Place) -> R
     let start = Instant::now();
     let working = waiting(Some(Work { nodes: program.nodes, cause, at }));
     let outputs = execute(cut, program)?;
-    if costs.origin != Origin::Memory {
+    if costs.origin != Origin::Memory || UNSETTLED.load(Ordering::Relaxed) {
         settle(&outputs)?;
     }
     drop(working);
@@ -180,14 +190,14 @@ pub(crate) fn begin_cell() {
 }
 
 /// A program that is not in the cache: lowered, and compared with those that were.
-struct Missed {
-    text: String,
-    marks: Vec<Mark>,
-    params: Params,
-    donated: usize,
-    lower: Duration,
-    record: Record,
-    why: (Option<Explanation>, Duration),
+pub(super) struct Missed {
+    pub text: String,
+    pub marks: Vec<Mark>,
+    pub params: Params,
+    pub donated: usize,
+    pub lower: Duration,
+    pub record: Record,
+    pub why: (Option<Explanation>, Duration),
 }
 
 fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
@@ -233,65 +243,6 @@ fn heal(missed: &mut Missed) -> bool {
     why.healed = true;
     why.fix = "healed: from now on it is a parameter and compiles nothing; `%heal off` turns that off".into();
     true
-}
-
-/// What a miss costs: XLA's compilation, unless an earlier session has left the program on the disk.
-fn compile(cut: &Cut, missed: Missed, trace: Duration) -> Result<(Arc<Program>, Costs)> {
-    let Missed { text, marks, params, donated, lower, record, why } = missed;
-    metrics::LOWER_TIME.add_time(lower);
-    let start = Instant::now();
-    let (executable, origin) = match disk::load(&cut.key, &text) {
-        Some(executable) => (executable, Origin::Disk),
-        None => {
-            within_budget(why.0.as_ref())?;
-            let work = Work { nodes: cut.nodes.len(), cause: record.cause, at: record.site };
-            let _live = compiling(work, variable(&cut.roots));
-            let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
-            (session()?.client.compile(&code, &CompileOptions::default())?, Origin::Compiled)
-        }
-    };
-    let compile = start.elapsed();
-    match origin {
-        Origin::Disk => metrics::PERSISTENT_CACHE_HIT.add(1),
-        _ => {
-            metrics::COMPILE_TIME.add_time(compile);
-            metrics::UNCACHED_COMPILE.add(1);
-            disk::keep(&cut.key, &text, &executable, compile);
-        }
-    }
-    let (memory, flops) = if watching() { needs(&executable) } else { (None, None) };
-    let costs = Costs { origin, trace, lower, compile, memory, flops };
-    keep_record(record, why, params.count(), costs);
-    let mut built =
-        Program::new(cut.key.clone(), executable, params, cut.root_types.clone(), text, cut.nodes.len(), donated);
-    built.marks = marks;
-    Ok((cache::insert(built), costs))
-}
-
-/// The variable that a program is for, where it is for one alone.
-fn variable(roots: &[NodeId]) -> Option<String> {
-    let mut named = crate::cell::tensors().into_iter().filter(|(_, id)| roots.contains(id));
-    match (named.next(), named.next()) {
-        (Some((name, _)), None) => Some(name),
-        _ => None,
-    }
-}
-
-/// What XLA says of a program: the memory and the arithmetic of one run.
-fn needs(program: &LoadedExecutable) -> (Option<Memory>, Option<f64>) {
-    let bytes = |n: i64| n.max(0) as u64;
-    let memory = program.memory_stats().ok().map(|m| Memory {
-        arguments: bytes(m.argument_size),
-        outputs: bytes(m.output_size - m.alias_size),
-        temporaries: bytes(m.temp_size),
-        code: bytes(m.generated_code_size),
-    });
-    let costs = program.cost_analysis().unwrap_or_default();
-    let flops = costs.iter().find_map(|(name, value)| match value {
-        xlazy_pjrt::Value::Float(f) if name == "flops" => Some(*f as f64),
-        _ => None,
-    });
-    (memory, flops)
 }
 
 /// A cut as StableHLO, and how to feed it.
@@ -381,9 +332,11 @@ pub(crate) fn lowered_step(mut roots: Vec<NodeId>) -> Option<(String, Vec<Mark>)
 #[track_caller]
 pub(crate) fn compiled(roots: Vec<NodeId>) -> Option<Result<Arc<Program>>> {
     let (last, at) = (cache::last_program(), Location::caller());
-    let program = inspect(roots, |cut| match cache::look_up(&cut.key) {
-        Some(p) => Ok(p),
-        None => compile(cut, miss(cut, Cause::Display, at), Duration::ZERO).map(|(p, _)| p),
+    let program = inspect(roots, |cut| {
+        let there = join(&cut.key).map(|joined| joined.map(|(program, _)| program));
+        there.or_else(|| cache::look_up(&cut.key).map(Ok)).unwrap_or_else(|| {
+            compile(cut, miss(cut, Cause::Display, at), Duration::ZERO).map(|(program, _)| program)
+        })
     });
     cache::set_last(last);
     program
@@ -405,6 +358,7 @@ fn execute(cut: &Cut, program: &Program) -> Result<Vec<Arc<DeviceData>>> {
         }
     }
     arguments.extend(packs.iter().map(|p| &**p));
+    make_room()?;
     let outputs = program.executable.execute(&arguments, &[])?;
     if outputs.len() != program.root_types.len() {
         let message =
@@ -433,21 +387,47 @@ fn watch(output: &Buffer) -> Result<()> {
     let ready = output.ready_event()?;
     if !ready.is_ready()? {
         let mut running = in_flight();
-        if running.len() >= 32 {
-            running.retain(|e| !e.is_ready().unwrap_or(true));
-        }
         running.push(ready);
     }
     Ok(())
 }
 
+/// A plugin lets the host wait when this many executions are under way (XLA's CPU client from 32 on), and that wait no
+/// interrupt would end.
+const AT_ONCE: usize = 24;
+
+/// Waits until the device takes another execution at once. Nothing has been given to it yet, so an interrupt may unwind.
+fn make_room() -> Result<()> {
+    loop {
+        let oldest = {
+            let mut running = in_flight();
+            if running.len() >= AT_ONCE {
+                running.retain(|e| !e.is_ready().unwrap_or(true));
+            }
+            match running.len() >= AT_ONCE {
+                true => running[0].clone(),
+                false => return Ok(()),
+            }
+        };
+        // An error of another execution is told where its value is read.
+        let _ = wait(&oldest);
+    }
+}
+
+/// The first execution of a program was interrupted before it ended: the next one settles.
+static UNSETTLED: AtomicBool = AtomicBool::new(false);
+
 /// Waits for the first execution of a new program, and has the process wait for later ones when it exits. In the first one
 /// XLA sets up statics, whose destructors would otherwise run before our wait, under running executions.
 fn settle(outputs: &[Arc<DeviceData>]) -> Result<()> {
-    if let Some(output) = outputs.first() {
-        output.buffer.ready_event()?.await_ready()?;
+    let settled = match outputs.first() {
+        Some(output) => ready(&output.buffer.ready_event()?)?,
+        None => true,
+    };
+    UNSETTLED.store(!settled, Ordering::Relaxed);
+    if settled {
+        crate::sys::at_exit(wait_at_exit);
     }
-    crate::sys::at_exit(wait_at_exit);
     Ok(())
 }
 

@@ -31,8 +31,11 @@ pub(crate) fn upload(bytes: &[u8], ty: Type) -> Result<Arc<DeviceData>> {
 /// Copies a value to the host as row-major bytes; waits for it, and gives the error of the execution that made it.
 pub(crate) fn download(data: &DeviceData) -> Result<Vec<u8>> {
     let start = Instant::now();
-    let mut bytes = vec![0; data.ty.bytes()];
     let working = waiting(None);
+    if crate::cell::running() {
+        super::wait(&data.buffer.ready_event()?)?;
+    }
+    let mut bytes = vec![0; data.ty.bytes()];
     data.buffer.to_host(&mut bytes)?;
     drop(working);
     metrics::TRANSFER_FROM_DEVICE_TIME.add_time(start.elapsed());

@@ -1,0 +1,59 @@
+//! What is answered while a cell runs: questions that only read. Rust has to wait, because the variables belong to the
+//! thread that runs the cell.
+use super::line::Line;
+use super::split::{self, Segment};
+use super::{RustEngine, lock, types};
+use crate::engine::{Event, Failure, Reply};
+use crate::magics;
+use std::time::Duration;
+use xlazy_mime::{Bundle, Var};
+
+/// Who asks beside a cell wants an answer now, or none.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl RustEngine {
+    /// Runs a cell of nothing but magics that only read; `None` for any other.
+    pub(super) fn answer_beside(&self, code: &str, events: &mut dyn FnMut(Event)) -> Option<Reply> {
+        let known = |name: &str| self.names().knows(name);
+        let mut lines = Vec::new();
+        for segment in split::segments(code, &known) {
+            match segment {
+                Segment::Magic { line, body: None } if magics::only_reads(&code[line.clone()]) => {
+                    lines.push(&code[line]);
+                }
+                Segment::Code(range) if code[range.clone()].trim().is_empty() => {}
+                _ => return None,
+            }
+        }
+        let session = Beside { engine: self };
+        let mut replies = lines.into_iter().map(|line| magics::run(line, None, &session, events));
+        Some(replies.find(|reply| *reply != Reply::Ok).unwrap_or(Reply::Ok))
+    }
+
+    /// Asks the runtime, whether a cell runs or not.
+    pub(super) fn ask_beside(&self, name: &str, args: &str) -> Result<Bundle, Failure> {
+        let line: Line = lock(&self.shared.line).clone();
+        line.call(name, args, PATIENCE)
+    }
+}
+
+/// What magics see of a session that runs a cell: the variables as they were before it.
+struct Beside<'a> {
+    engine: &'a RustEngine,
+}
+
+impl magics::Session for Beside<'_> {
+    fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure> {
+        self.engine.ask_beside(name, args)
+    }
+
+    fn run_code(&self, _code: &str, _events: &mut dyn FnMut(Event)) -> Reply {
+        unreachable!("a magic that only reads runs no code")
+    }
+
+    fn vars(&self) -> Vec<Var> {
+        let mut vars = self.engine.names().vars().to_vec();
+        vars.iter_mut().for_each(|v| v.type_name = types::short(&v.type_name));
+        vars
+    }
+}

@@ -1,0 +1,275 @@
+//! An interrupt, wherever a cell is: it ends the cell soon, and every variable, the PJRT session and its buffers stay.
+#[path = "protocol/client.rs"]
+#[allow(dead_code)]
+mod client;
+mod eval_support;
+#[path = "protocol/mock_engine.rs"]
+#[allow(dead_code)]
+mod mock_engine;
+
+use client::{Folder, Kernel, Setup};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use xlazy_kernel::eval::RustEngine;
+
+/// The promise is 100 ms; a machine that is busy with other tests takes longer.
+const SOON: Duration = Duration::from_millis(1500);
+
+fn kernel() -> Kernel {
+    kernel_with(eval_support::engine())
+}
+
+fn kernel_with(engine: RustEngine) -> Kernel {
+    let mut kernel = Kernel::start_with(Setup { engine: Some(Arc::new(engine)), ..Setup::default() });
+    ok(&mut kernel, "let kept = vec![1, 2, 3]; let t = Tensor::ones([4]) * 2.0; xlazy::sync();");
+    kernel
+}
+
+/// The reply to what was asked last, and what its cell showed.
+fn ended(kernel: &mut Kernel) -> (Value, Vec<Value>) {
+    let reply = kernel.shell();
+    let id = reply["parent_header"]["msg_id"].clone();
+    let is_end = |m: &Value| m["content"]["execution_state"] == "idle" && m["parent_header"]["msg_id"] == id;
+    (reply, kernel.iopub_until(is_end))
+}
+
+fn ok(kernel: &mut Kernel, code: &str) -> Vec<Value> {
+    kernel.send_shell("execute_request", json!({"code": code}));
+    let (reply, outputs) = ended(kernel);
+    assert_eq!(reply["content"]["status"], "ok", "{code}\n{reply}");
+    outputs
+}
+
+fn result(outputs: &[Value]) -> String {
+    let shown = outputs.iter().find(|m| m["msg_type"] == "execute_result").expect("a result");
+    shown["content"]["data"]["text/plain"].as_str().unwrap().to_owned()
+}
+
+/// Interrupts the running cell; how long that took.
+fn interrupt(kernel: &mut Kernel, code: &str) -> Duration {
+    let begin = Instant::now();
+    kernel.ask_control_only("interrupt_request", json!({}));
+    let (reply, _) = ended(kernel);
+    let took = begin.elapsed();
+    assert_eq!(reply["content"]["ename"], "Interrupted", "{code}\n{reply}");
+    println!("{:5.1} ms  {}", took.as_secs_f64() * 1e3, code.lines().last().unwrap_or_default());
+    assert!(took < SOON, "{code} took {took:?}");
+    took
+}
+
+/// The number of samples of a metric, asked beside the running cell.
+fn samples(kernel: &mut Kernel, subshell: &Value, metric: &str) -> u64 {
+    kernel.send_to(subshell, "execute_request", json!({"code": "%metrics --json"}));
+    let seen = kernel.iopub_until(|m| m["msg_type"] == "display_data");
+    let reply = kernel.shell();
+    assert_eq!(reply["parent_header"]["subshell_id"], *subshell, "the cell has ended: {reply}");
+    let report = seen.last().unwrap()["content"]["data"]["application/json"].clone();
+    report["metrics"][metric]["samples"].as_u64().unwrap_or(0)
+}
+
+/// Waits until the running cell has come so far.
+fn await_sample(kernel: &mut Kernel, subshell: &Value, metric: &str, before: u64) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while samples(kernel, subshell, metric) == before {
+        assert!(Instant::now() < end, "no further sample of {metric}");
+    }
+}
+
+fn subshell(kernel: &mut Kernel) -> Value {
+    kernel.ask_control_only("create_subshell_request", json!({}))["content"]["subshell_id"].clone()
+}
+
+fn everything_is_there(kernel: &mut Kernel, after: &str) {
+    assert_eq!(
+        result(&ok(kernel, "(kept.clone(), t.to_vec::<f32>())")),
+        "([1, 2, 3], [2.0, 2.0, 2.0, 2.0])",
+        "{after}"
+    );
+}
+
+#[test]
+fn it_ends_whatever_a_cell_waits_in() {
+    let mut kernel = kernel();
+    let cells = [
+        "println!(\"go\"); let mut s = t.clone(); loop { s = &s + 1.0; s = &s * 0.5; s = t.clone(); }",
+        "println!(\"go\"); let mut s = t.clone(); loop { s = &s + 1.0; xlazy::sync(); }",
+        "println!(\"go\"); loop { let _ = (&t + 1.0).sum().item(); }",
+        "println!(\"go\"); let (mut r, w) = std::io::pipe()?; std::io::Read::read(&mut r, &mut [0; 1])?; drop(w);",
+        "println!(\"go\"); let l = std::net::TcpListener::bind(\"127.0.0.1:0\")?; l.accept()?;",
+        "println!(\"go\"); let (a, b) = std::os::unix::net::UnixStream::pair()?; \
+         let n = std::io::Read::read_to_end(&mut &a, &mut vec![]); drop(b); n.unwrap();",
+        "println!(\"go\"); std::process::Command::new(\"sleep\").arg(\"5\").status()?;",
+        "println!(\"go\"); std::process::Command::new(\"sleep\").arg(\"5\").output()?;",
+        "println!(\"go\"); std::thread::sleep(std::time::Duration::from_secs(1000));",
+        "println!(\"go\"); let v: Vec<u64> = (0u64..).map(|x| x % 7).filter(|x| *x > 7).collect();",
+        "println!(\"go\"); loop { println!(\"a line of a flood\"); }",
+        "println!(\"go\"); fn deep(n: u64) -> u64 { if n == 0 { 0 } else { deep(n - 1) + 1 } } loop { deep(100); }",
+        "println!(\"go\"); std::future::pending::<()>().await;",
+        "!echo go; sleep 1000",
+        // The compiler would evaluate this for years.
+        "!echo go\n#[allow(long_running_const_eval)] const N: u64 = { let mut i = 0u64; while i < u64::MAX { i += 1 } i };",
+        "!echo go\nlet n = { #[allow(long_running_const_eval)] const N: u64 = { let mut i = 0u64; while i < u64::MAX { i += 1 } i }; N };",
+    ];
+    for code in cells {
+        kernel.send_shell("execute_request", json!({"code": code}));
+        let go = |m: &Value| m["content"]["text"].as_str().is_some_and(|t| t.contains("go"));
+        let seen = kernel.iopub_until(|m| m["msg_type"] == "error" || go(m));
+        assert!(go(seen.last().unwrap()), "{code}\n{}", seen.last().unwrap());
+        interrupt(&mut kernel, code);
+        everything_is_there(&mut kernel, code);
+    }
+}
+
+#[test]
+fn it_ends_a_question_to_the_user() {
+    let mut kernel = kernel();
+    for ask in ["input(\"? \")?", "input_password(\"? \")?", "std::io::stdin().read_line(&mut String::new())?"] {
+        kernel.send_shell("execute_request", json!({"code": ask, "allow_stdin": true}));
+        kernel.stdin();
+        interrupt(&mut kernel, ask);
+        everything_is_there(&mut kernel, ask);
+    }
+}
+
+/// XLA works on this for seconds; tracing and lowering take milliseconds.
+const LONG_COMPILE: &str = "let mut y = Tensor::ones([64, 64]); \
+    for i in 0..60 { y = y.matmul(&(&t.sum() + i as f32).expand([64, 64])).sin().exp().sum_dim(&[0], true).expand([64, 64]); }";
+
+#[test]
+fn a_compilation_goes_on_aside_and_the_next_run_joins_it() {
+    let mut kernel = kernel();
+    ok(&mut kernel, LONG_COMPILE);
+    let id = subshell(&mut kernel);
+    let before = samples(&mut kernel, &id, "LoweringTime");
+    kernel.send_shell("execute_request", json!({"code": "xlazy::sync();"}));
+    await_sample(&mut kernel, &id, "LoweringTime", before);
+    assert_eq!(samples(&mut kernel, &id, "CompileTime"), before, "it compiles at the moment");
+    interrupt(&mut kernel, "a compilation");
+    everything_is_there(&mut kernel, "a compilation");
+    let begin = Instant::now();
+    ok(&mut kernel, "xlazy::sync();");
+    println!("joined for {:?}", begin.elapsed());
+    let after = ["LoweringTime", "CompileTime"].map(|m| samples(&mut kernel, &id, m));
+    assert!(after[0] <= before + 2 && after[1] == after[0], "{after:?} after {before}: it was compiled once");
+}
+
+#[test]
+fn an_execution_goes_on_aside_and_nothing_of_it_is_lost() {
+    let mut kernel = kernel();
+    let id = subshell(&mut kernel);
+    ok(&mut kernel, "let a = Tensor::ones([1200, 1200]) * 1e-3; let mut y = a.clone();");
+    let before = samples(&mut kernel, &id, "CompileTime");
+    // About 0.3 TFLOP, of which nothing can be left out: each factor is another.
+    let code = "for i in 0..80 { y = y.matmul(&(&a + i as f32 * 1e-9)); } let z = y.sum(); z.item()";
+    kernel.send_shell("execute_request", json!({"code": code}));
+    await_sample(&mut kernel, &id, "CompileTime", before);
+    interrupt(&mut kernel, "an execution");
+    everything_is_there(&mut kernel, "an execution");
+    assert_eq!(result(&ok(&mut kernel, "y.shape().to_vec()")), "[1200, 1200]");
+}
+
+/// Cells of every kind that a notebook has. Most end only when they are interrupted.
+fn random_cell(random: &mut Random, n: u64) -> String {
+    let unique = match random.below(3) {
+        // rustc runs, where others come from the cache.
+        0 => format!("let unique = {n}; "),
+        _ => String::new(),
+    };
+    let cell = match random.below(17) {
+        0 => "loop { count = count.wrapping_add(1); }".to_owned(),
+        1 => "std::thread::sleep(std::time::Duration::from_secs(100));".into(),
+        2 => "loop { w = &w * 1.0; xlazy::sync(); }".into(),
+        3 => format!("let z = (Tensor::ones([{}, 3]) * 2.0).sin().sum().item(); loop {{}}", n + 2),
+        4 => "loop { println!(\"a line\"); }".into(),
+        5 => "input(\"? \")?".into(),
+        6 => "let none: Vec<u64> = (0u64..).map(|x| x % 7).filter(|x| *x > 7).collect();".into(),
+        7 => "kept.len(); panic!(\"of its own\")".into(),
+        8 => "let taken = spare; loop { std::hint::black_box(&taken); }".into(),
+        9 => "let (mut r, w) = std::io::pipe()?; std::io::Read::read(&mut r, &mut [0; 1])?; drop(w);".into(),
+        10 => format!("fn f{}() -> u64 {{ {n} }}\nloop {{ std::hint::black_box(f{}()); }}", n % 3, n % 3),
+        11 => "std::thread::scope(|s| { s.spawn(|| loop { std::hint::black_box(1); }); });".into(),
+        12 => "loop { display(&Bundle::text(\"shown\")); }".into(),
+        13 => "std::process::Command::new(\"sleep\").arg(\"0.3\").status()?; loop {}".into(),
+        14 => return "%time loop {}".into(),
+        15 => return "!sleep 100".into(),
+        _ => "kept.sort(); let v: Vec<f32> = t.to_vec(); std::future::pending::<()>().await;".into(),
+    };
+    unique + &cell
+}
+
+/// xorshift: a test needs no better.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
+/// 500 interrupts, about a minute on a quiet machine. `XLAZY_SEED` repeats a run, `XLAZY_ROUNDS` sets how many.
+#[test]
+fn at_random_moments_it_loses_nothing() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let (seed, rounds) = (number("XLAZY_SEED").unwrap_or(now | 1), number("XLAZY_ROUNDS").unwrap_or(500));
+    println!("XLAZY_SEED={seed}");
+    let mut random = Random(seed);
+    let folder = Folder::new();
+    let mut kernel = kernel_with(eval_support::start(Some(folder.path().to_owned())));
+    let spare = "let spare = vec![0u8; 3];";
+    ok(&mut kernel, &format!("let mut count = 0u64; let mut w = Tensor::ones([64]); {spare}"));
+    let mut times = Vec::new();
+    let (mut interrupted, mut lost) = (0, 0);
+    for n in 0..rounds {
+        let code = random_cell(&mut random, n);
+        println!("round {n}: {code}");
+        kernel.send_shell("execute_request", json!({"code": code, "allow_stdin": true}));
+        let input = kernel.iopub_until(|m| m["msg_type"] == "execute_input");
+        let id = input.last().unwrap()["parent_header"]["msg_id"].clone();
+        // The moment is what is random here; nothing is waited for.
+        let moment = Duration::from_micros(random.below(80_000) * random.below(2));
+        std::thread::park_timeout(moment);
+        let asked = Instant::now();
+        kernel.ask_control_only("interrupt_request", json!({}));
+        let at = || format!("round {n}, {moment:?} after the start of `{code}`");
+        let (reply, _) = ended(&mut kernel);
+        times.push(asked.elapsed());
+        assert_eq!(reply["parent_header"]["msg_id"], id, "{}", at());
+        let name = reply["content"]["ename"].as_str().unwrap_or("ok").to_owned();
+        match &*name {
+            "Interrupted" => interrupted += 1,
+            "Panic" | "ok" => {}
+            _ => panic!("{}\n{reply}", at()),
+        }
+        assert!(times.last().unwrap() < &Duration::from_secs(10), "{}: {times:?}", at());
+        let all = "(kept.clone(), t.to_vec::<f32>(), w.sum().item(), count > u64::MAX)";
+        let want = "([1, 2, 3], [2.0, 2.0, 2.0, 2.0], 64.0, false)";
+        assert_eq!(result(&ok(&mut kernel, all)), want, "{}", at());
+        if code.contains("spare") {
+            kernel.send_shell("execute_request", json!({"code": "spare.len()"}));
+            let (reply, outputs) = ended(&mut kernel);
+            match reply["content"]["status"] == "ok" {
+                true => assert_eq!(result(&outputs), "3", "{}", at()),
+                false => {
+                    lost += 1;
+                    assert!(reply.to_string().contains("was lost when cell"), "{}\n{reply}", at());
+                    ok(&mut kernel, spare);
+                }
+            }
+        }
+    }
+    times.sort();
+    let percent = |p: usize| times[(times.len() - 1) * p / 100];
+    println!(
+        "{rounds} interrupts, {interrupted} of a running cell: median {:?}, 95 % {:?}, longest {:?}; {lost} moved values lost and \
+         said so",
+        percent(50),
+        percent(95),
+        percent(100)
+    );
+    assert!(interrupted > rounds / 2, "most cells run until they are interrupted, {interrupted} of {rounds} were");
+}

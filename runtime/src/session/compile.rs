@@ -1,0 +1,180 @@
+//! Compilations, each on a thread of its own: PJRT cannot stop one, so an interrupted cell leaves it to itself, and whoever
+//! needs the same program meanwhile joins it.
+use super::cache::{self, Program};
+use super::disk;
+use super::run::Missed;
+use super::session;
+use super::wait::LOOK_UP;
+use crate::insight::cell::within_budget;
+use crate::insight::{Costs, Memory, Origin, Work, compiled as keep_record, compiling, metrics, watching};
+use crate::ir::{Cut, Key, NodeId};
+use crate::{Error, Result};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+use xlazy_pjrt::{CompileOptions, LoadedExecutable};
+
+/// The program, and what making it took.
+pub(super) type Compiled = Result<(Arc<Program>, Costs)>;
+
+struct Job {
+    key: Key,
+    outcome: Mutex<Option<Compiled>>,
+    ended: Condvar,
+}
+
+static JOBS: Mutex<Vec<Arc<Job>>> = Mutex::new(Vec::new());
+/// How many there are, so that a launch need not take the lock.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// XLA recurses deeply over long programs.
+const STACK: usize = 64 << 20;
+
+fn jobs() -> MutexGuard<'static, Vec<Arc<Job>>> {
+    JOBS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits for this program if it is being compiled. To be asked before the cache is: a program is there before its
+/// compilation has ended.
+pub(super) fn join(key: &Key) -> Option<Compiled> {
+    if COUNT.load(Ordering::SeqCst) == 0 {
+        return None;
+    }
+    let job = jobs().iter().find(|j| j.key == *key).cloned()?;
+    Some(job.wait())
+}
+
+/// What a miss costs: XLA's compilation, unless an earlier session has left the program on the disk. Puts the program into
+/// the cache.
+pub(super) fn compile(cut: &Cut, missed: Missed, trace: Duration) -> Compiled {
+    // Here, where it can be waited for, and not on the other thread.
+    session()?;
+    let job = Arc::new(Job { key: cut.key.clone(), outcome: Mutex::new(None), ended: Condvar::new() });
+    let make = Make {
+        key: cut.key.clone(),
+        root_types: cut.root_types.clone(),
+        nodes: cut.nodes.len(),
+        // Only this thread knows the variables.
+        name: variable(&cut.roots),
+        trace,
+    };
+    let work = {
+        let job = job.clone();
+        move || {
+            let _end = End(&job);
+            job.set(make.run(missed));
+        }
+    };
+    jobs().push(job.clone());
+    COUNT.fetch_add(1, Ordering::SeqCst);
+    match Builder::new().name("compile".into()).stack_size(STACK).spawn(work) {
+        Ok(_) => job.wait(),
+        Err(e) => {
+            drop(End(&job));
+            Err(Error::Usage { message: format!("no thread for a compilation: {e}") })
+        }
+    }
+}
+
+/// What the other thread needs to know of the cut.
+struct Make {
+    key: Key,
+    root_types: Vec<crate::op::Type>,
+    nodes: usize,
+    name: Option<String>,
+    trace: Duration,
+}
+
+impl Make {
+    fn run(self, missed: Missed) -> Compiled {
+        let Make { key, root_types, nodes, name, trace } = self;
+        let Missed { text, marks, params, donated, lower, record, why } = missed;
+        metrics::LOWER_TIME.add_time(lower);
+        let start = Instant::now();
+        let (executable, origin) = match disk::load(&key, &text) {
+            Some(executable) => (executable, Origin::Disk),
+            None => {
+                within_budget(why.0.as_ref())?;
+                let _live = compiling(Work { nodes, cause: record.cause, at: record.site }, name);
+                let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
+                (session()?.client.compile(&code, &CompileOptions::default())?, Origin::Compiled)
+            }
+        };
+        let compile = start.elapsed();
+        match origin {
+            Origin::Disk => metrics::PERSISTENT_CACHE_HIT.add(1),
+            _ => {
+                metrics::COMPILE_TIME.add_time(compile);
+                metrics::UNCACHED_COMPILE.add(1);
+                disk::keep(&key, &text, &executable, compile);
+            }
+        }
+        let (memory, flops) = if watching() { needs(&executable) } else { (None, None) };
+        let costs = Costs { origin, trace, lower, compile, memory, flops };
+        keep_record(record, why, params.count(), costs);
+        let mut built = Program::new(key, executable, params, root_types, text, nodes, donated);
+        built.marks = marks;
+        Ok((cache::insert(built), costs))
+    }
+}
+
+/// The variable that a program is for, where it is for one alone.
+fn variable(roots: &[NodeId]) -> Option<String> {
+    let mut named = crate::cell::tensors().into_iter().filter(|(_, id)| roots.contains(id));
+    match (named.next(), named.next()) {
+        (Some((name, _)), None) => Some(name),
+        _ => None,
+    }
+}
+
+/// What XLA says of a program: the memory and the arithmetic of one run.
+fn needs(program: &LoadedExecutable) -> (Option<Memory>, Option<f64>) {
+    let bytes = |n: i64| n.max(0) as u64;
+    let memory = program.memory_stats().ok().map(|m| Memory {
+        arguments: bytes(m.argument_size),
+        outputs: bytes(m.output_size - m.alias_size),
+        temporaries: bytes(m.temp_size),
+        code: bytes(m.generated_code_size),
+    });
+    let costs = program.cost_analysis().unwrap_or_default();
+    let flops = costs.iter().find_map(|(name, value)| match value {
+        xlazy_pjrt::Value::Float(f) if name == "flops" => Some(*f as f64),
+        _ => None,
+    });
+    (memory, flops)
+}
+
+impl Job {
+    fn set(&self, outcome: Compiled) {
+        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        self.ended.notify_all();
+    }
+
+    /// Unwinds at an interrupt; the compilation goes on.
+    fn wait(&self) -> Compiled {
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(outcome) = &*outcome {
+                return outcome.clone();
+            }
+            outcome = self.ended.wait_timeout(outcome, LOOK_UP).unwrap_or_else(PoisonError::into_inner).0;
+            if outcome.is_none() {
+                crate::sys::check_interrupt();
+            }
+        }
+    }
+}
+
+/// Ends a job, also one whose thread panicked.
+struct End<'a>(&'a Arc<Job>);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        jobs().retain(|j| !Arc::ptr_eq(j, self.0));
+        COUNT.fetch_sub(1, Ordering::SeqCst);
+        let mut outcome = self.0.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.get_or_insert_with(|| Err(Error::Usage { message: "the compilation ended without a program".into() }));
+        self.0.ended.notify_all();
+    }
+}
