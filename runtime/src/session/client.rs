@@ -2,8 +2,8 @@
 use crate::platform::{PLATFORMS, Platform};
 use crate::{Error, Result};
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use xlazy_pjrt::{Client, Device, Plugin};
 
 /// The client and what is asked of it all the time.
@@ -14,11 +14,20 @@ pub(crate) struct Session {
     pub device_name: String,
 }
 
-static SESSION: OnceLock<Result<Session>> = OnceLock::new();
+static SESSION: OnceLock<Session> = OnceLock::new();
 
-/// The session; the first call loads the plugin (0.2 s warm, about 1 s cold for the CPU).
+/// The session; the first call loads the plugin (0.2 s warm, about 1 s cold for the CPU). What could not be opened is
+/// tried again the next time: a device may have been in use, or no descriptor free.
 pub(crate) fn session() -> Result<&'static Session> {
-    SESSION.get_or_init(open).as_ref().map_err(Clone::clone)
+    static OPENING: Mutex<()> = Mutex::new(());
+    if let Some(session) = SESSION.get() {
+        return Ok(session);
+    }
+    let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    if SESSION.get().is_none() {
+        let _ = SESSION.set(open()?);
+    }
+    Ok(SESSION.get().expect("it has just been set"))
 }
 
 fn open() -> Result<Session> {
@@ -83,7 +92,7 @@ pub(super) fn release_what_loading_took() {
 
 /// The name of the device that tensors live on, if something has run already.
 pub(crate) fn opened() -> Option<&'static str> {
-    SESSION.get()?.as_ref().ok().map(|s| s.device_name.as_str())
+    SESSION.get().map(|s| s.device_name.as_str())
 }
 
 /// The name of the device that tensors live on, such as `cpu:0`.
@@ -93,7 +102,7 @@ pub fn device_name() -> Result<&'static str> {
 
 /// Loads the plugin in the background, so that the first tensor does not wait for it.
 pub fn preload() {
-    // A failure is kept in SESSION and reported where the session is first needed.
+    // A failure is reported where the session is first needed, which tries again.
     let _ = std::thread::Builder::new().name("preload".into()).spawn(|| drop(session()));
 }
 
