@@ -10,13 +10,13 @@ mod mock_engine;
 #[allow(dead_code)]
 mod process;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use process::Process;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 
 struct Dice(u64);
 
@@ -56,9 +56,8 @@ fn two_hundred_cells_with_kill_9_at_random_moments_lose_nothing_unreported() {
         let (name, code) = cell(n);
         // Every third cell or so has a death at a random moment: before it, in rustc's time, in its own, after it.
         let doomed = (dice.below(3) == 0).then(|| (kernel.session(), Duration::from_micros(dice.below(90_000))));
+        let ended = &AtomicBool::new(false);
         let done = std::thread::scope(|scope| {
-            let ended = AtomicBool::new(false);
-            let ended = &ended;
             if let Some((session, when)) = doomed {
                 scope.spawn(move || {
                     let begin = Instant::now();
@@ -137,9 +136,9 @@ fn every_way_to_die_is_told_and_the_next_cell_works() {
 
 /// The CPU's plugin with a mind to abort, and the file that makes it.
 fn aborting_plugin(folder: &Path) -> (PathBuf, PathBuf, PathBuf) {
-    let place = std::env::var_os("XLAZY_PLUGIN_DIR").map(PathBuf::from).unwrap_or_else(|| {
-        Path::new(env!("CARGO_BIN_EXE_xlazy")).ancestors().nth(2).unwrap().join("home/plugins")
-    });
+    let place = std::env::var_os("XLAZY_PLUGIN_DIR")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| Path::new(env!("CARGO_BIN_EXE_xlazy")).ancestors().nth(2).unwrap().join("home/plugins"));
     let json = std::fs::read_to_string(place.join("cpu/plugin.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let include = std::env::var("XLAZY_PJRT_INCLUDE").unwrap_or_else(|_| json["include_dir"].as_str().unwrap().into());
@@ -175,10 +174,12 @@ fn nothing_is_left_behind_when_the_kernel_is_killed() {
     kernel.cell("let child = std::process::Command::new(\"sleep\").arg(\"1000\").spawn()?;").ok();
     let session = kernel.session();
     let compilers = || {
-        let all = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+        let all =
+            std::fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
         let dir = kernel.folder.path().join("tmp").display().to_string();
         all.filter(|pid| {
-            std::fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|c| c.contains("rustc") && c.contains(&dir))
+            std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|c| c.contains("rustc") && c.contains(&dir))
         })
         .count()
     };
@@ -190,7 +191,12 @@ fn nothing_is_left_behind_when_the_kernel_is_killed() {
     end(kernel.pid());
     let begin = Instant::now();
     while alive(session) || compilers() > 0 {
-        assert!(begin.elapsed() < Duration::from_secs(20), "still there: session {}, {} compilers", alive(session), compilers());
+        assert!(
+            begin.elapsed() < Duration::from_secs(20),
+            "still there: session {}, {} compilers",
+            alive(session),
+            compilers()
+        );
         std::thread::yield_now();
     }
 }

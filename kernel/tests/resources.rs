@@ -218,12 +218,13 @@ fn cells_need_nothing_of_the_folder_that_the_notebook_is_in() {
     let mut kernel = Process::start(|command, folder| {
         let notebooks = folder.join("notebooks");
         std::fs::create_dir(&notebooks).unwrap();
-        Disk::new(command, &notebooks, "ro").is_read_only();
-        // The mount is over what is the current folder before it.
+        // Goes there once the disk is mounted.
         after(command, &format!("cd {}", notebooks.display()));
+        Disk::new(command, &notebooks, "ro").is_read_only();
     });
+    let file = kernel.folder.path().join("notebooks/x");
     assert_eq!(kernel.cell("fn two() -> u8 { 2 }\ntwo() + 1").ok(), "3");
-    let error = kernel.cell("std::fs::write(\"x\", \"\")?;").err();
+    let error = kernel.cell(&format!("std::fs::write({file:?}, \"\")?;")).err();
     assert!(error.contains("Read-only file system"), "{error}");
 }
 

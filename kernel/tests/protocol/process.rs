@@ -120,6 +120,10 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        // A test may have killed it.
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
         if !std::thread::panicking() {
             self.client.ask_control_only("shutdown_request", json!({"restart": false}));
         } else {
