@@ -21,7 +21,7 @@ const ROUND: &[&str] = &[
     "w.grad().unwrap().sum().item()",
     "let words: Vec<String> = (0..20).map(|n| format!(\"word {n}\")).collect();",
     "for word in &words { println!(\"{word}\"); }",
-    "x.add_(1.0); x.sync(); x.mean().item()",
+    "x.add_(1.0); sync(); x.mean().item()",
     "std::thread::spawn(|| 1 + 1).join().unwrap()",
     "panic!(\"on purpose\")",
     "%metrics",
