@@ -6,4 +6,5 @@ pub mod footer;
 pub mod home;
 pub mod magics;
 pub mod repl;
+pub mod trouble;
 pub mod wire;

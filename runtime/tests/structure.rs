@@ -85,3 +85,33 @@ fn every_file_says_what_it_is_for() {
         }
     }
 }
+
+/// `file::test`, `test_protocol.py::test` or the path of literate cells, in the README's table of promises.
+#[test]
+fn the_tests_that_the_readme_names_exist() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let section = readme.split("## What is promised").nth(1).expect("the README says what is promised");
+    let table = section.split("\n## ").next().unwrap_or_default();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | "));
+    let mut count = 0;
+    for (promise, tests) in rows.filter(|(promise, _)| *promise != "promise") {
+        let names: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "nothing proves: {promise}");
+        for name in names {
+            count += 1;
+            let found = match name.split_once("::") {
+                None => root().join(name).is_file(),
+                Some((file, test)) if file.ends_with(".py") => {
+                    fs::read_to_string(root().join("kernel/tests/protocol").join(file))
+                        .is_ok_and(|text| text.contains(&format!("def {test}(")))
+                }
+                Some((file, test)) => ["kernel", "runtime"].iter().any(|krate| {
+                    let file = root().join(krate).join("tests").join(file).with_extension("rs");
+                    fs::read_to_string(file).is_ok_and(|text| text.contains(&format!("#[test]\nfn {test}()")))
+                }),
+            };
+            assert!(found, "the README names a test that does not exist: {name}");
+        }
+    }
+    assert!(count > 30, "only {count} tests are named");
+}

@@ -5,8 +5,10 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 /// `{i}` is another number in every round, so that the text is always new.
@@ -30,7 +32,7 @@ const WITH_CRATES: &[(&str, &str)] = &[
 const CRATES: &str = ":dep serde = { version = \"1\", features = [\"derive\"] }\n:dep serde_json = \"1\"\n:dep ndarray = \"0.16\"\n\
     use serde::{Serialize, Deserialize}; use serde_json::json; use ndarray::array;\n\
     #[derive(Serialize, Deserialize)] struct P { name: String, age: u64, tags: Vec<String> }";
-const KEY: &str = "bench";
+static KEY: LazyLock<String> = LazyLock::new(|| uuid::Uuid::new_v4().to_string());
 /// The next cell's compiler has its time to start while a person types.
 const PAUSE: Duration = Duration::from_millis(150);
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -162,11 +164,13 @@ impl Kernel {
         drop(free);
         let file = std::env::temp_dir().join(format!("xlazy-bench-{}-{name}.json", std::process::id()));
         let connection = json!({
-            "transport": "tcp", "ip": "127.0.0.1", "signature_scheme": "hmac-sha256", "key": KEY,
+            "transport": "tcp", "ip": "127.0.0.1", "signature_scheme": "hmac-sha256", "key": *KEY,
             "shell_port": ports[0], "iopub_port": ports[1], "stdin_port": ports[2], "control_port": ports[3],
             "hb_port": ports[4],
         });
-        std::fs::write(&file, connection.to_string()).map_err(text)?;
+        // Whoever reads the key can run code in the kernel.
+        let private = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&file);
+        private.and_then(|mut f| f.write_all(connection.to_string().as_bytes())).map_err(text)?;
         let begin = Instant::now();
         let mut child = Command::new(exe)
             .args(args)

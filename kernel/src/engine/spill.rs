@@ -1,5 +1,6 @@
 //! Keeps a flood of text away from the front end: what is more than it can show goes to a file, and a note says where.
 use super::Event;
+use crate::trouble;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -31,6 +32,7 @@ impl Limits {
 const FOLDER_LIMIT: u64 = 1 << 30;
 /// This much of the disk is left to others.
 const KEEP_FREE: u64 = 1 << 30;
+const NEARLY_FULL: &str = "the disk is nearly full";
 /// How often the free space is looked at, in bytes written.
 const LOOK_EVERY: u64 = 16 << 20;
 /// The end of what was left out is shown after all, this much of it.
@@ -40,6 +42,8 @@ const TAIL: usize = 1 << 10;
 pub struct Spill {
     limits: Limits,
     folder: PathBuf,
+    /// Where the file goes when the folder takes none.
+    elsewhere: PathBuf,
     cell: u64,
     /// What has come in, less what could have been shown meanwhile.
     level: f64,
@@ -65,6 +69,7 @@ impl Spill {
         Spill {
             limits,
             folder: folder.to_owned(),
+            elsewhere: std::env::temp_dir().join(format!("xlazy-output-{}", std::process::id())),
             cell,
             level: 0.0,
             looked: None,
@@ -153,7 +158,7 @@ impl Spill {
 
     fn begin(&mut self, emit: &mut dyn FnMut(Event)) {
         self.left_out = Some(LeftOut::default());
-        let sink = self.sink.get_or_insert_with(|| Sink::open(&self.folder, self.cell));
+        let sink = self.sink.get_or_insert_with(|| Sink::open(&self.folder, &self.elsewhere, self.cell));
         let text = match &sink.refused {
             None => format!("[xlazy: too much output to show; it goes on in {}]", sink.path.display()),
             Some(why) => format!("[xlazy: too much output to show, and no file to put it in: {why}]"),
@@ -225,18 +230,34 @@ struct Sink {
 }
 
 impl Sink {
-    fn open(folder: &Path, cell: u64) -> Sink {
+    /// A file in the first folder, or, where there can be none, in the second.
+    fn open(folder: &Path, elsewhere: &Path, cell: u64) -> Sink {
+        let sink = Sink::open_in(folder, cell);
+        let Some(why) = &sink.refused else { return sink };
+        let mut other = Sink::open_in(elsewhere, cell);
+        if other.refused.is_some() {
+            let advice = trouble::advice(why, folder, "XLAZY_HOME").map(|a| format!("; {a}")).unwrap_or_default();
+            other.refused = Some(format!("{why}{advice}"));
+        }
+        other
+    }
+
+    fn open_in(folder: &Path, cell: u64) -> Sink {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let second = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("cell-{cell}-{second}-{}-{number}.txt", std::process::id()));
-        let mut sink = Sink { path, file: None, written: 0, look_at: 0, refused: None };
+        let mut sink = Sink { path, file: None, written: 0, look_at: LOOK_EVERY, refused: None };
         let opened = DirBuilder::new().recursive(true).mode(0o700).create(folder).and_then(|()| {
             prune(folder);
             // What a cell prints can hold secrets.
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&sink.path)
         });
         match opened {
+            Ok(_) if free(&sink.path).is_some_and(|n| n < KEEP_FREE) => {
+                let _ = fs::remove_file(&sink.path);
+                sink.refused = Some(format!("{}: {NEARLY_FULL}", folder.display()));
+            }
             Ok(file) => sink.file = Some(BufWriter::with_capacity(64 << 10, file)),
             Err(e) => sink.refused = Some(format!("{}: {e}", sink.path.display())),
         }
@@ -247,7 +268,7 @@ impl Sink {
         if self.written >= self.look_at && self.file.is_some() {
             self.look_at = self.written + LOOK_EVERY;
             if free(&self.path).is_some_and(|n| n < KEEP_FREE) {
-                self.stop("the disk is nearly full".into());
+                self.stop(NEARLY_FULL.into());
             }
         }
         if self.written + text.len() as u64 > FOLDER_LIMIT {
@@ -336,7 +357,12 @@ mod tests {
 
     /// What is shown of texts that come at these seconds.
     fn shown(limits: Limits, folder: &Path, texts: &[(u64, String)]) -> String {
+        shown_in(limits, folder, folder, texts)
+    }
+
+    fn shown_in(limits: Limits, folder: &Path, elsewhere: &Path, texts: &[(u64, String)]) -> String {
         let (mut spill, start, mut out) = (Spill::new(limits, folder, 7), Instant::now(), String::new());
+        spill.elsewhere = elsewhere.to_owned();
         for (second, t) in texts {
             let event = Event::Stream { stderr: false, text: t.clone() };
             spill.pass_at(event, start + Duration::from_secs(*second), &mut |e| out += &text(e));
@@ -396,6 +422,14 @@ mod tests {
             spill.pass(Event::Stream { stderr: false, text: format!("\r{n}") }, &mut |e| out += &text(e));
         }
         assert!(out.starts_with("\r0\r1\r2"));
+    }
+
+    #[test]
+    fn a_folder_that_takes_no_file_is_replaced() {
+        let folder = Folder::new();
+        let out = shown_in(LIMITS, Path::new("/dev/null/output"), &folder.0, &[(0, lines(0..5000))]);
+        assert!(out.contains(&format!("it goes on in {}/cell-7-", folder.0.display())), "{out}");
+        assert!(folder.text().ends_with("line 4999\n"));
     }
 
     #[test]

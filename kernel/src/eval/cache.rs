@@ -112,9 +112,9 @@ impl CellCache {
     }
 
     /// Keeps an entry. Readers see all of it or nothing, also when two kernels write the same.
-    pub fn put(&self, key: &str, entry: &Entry) {
+    pub fn put(&self, key: &str, entry: &Entry) -> std::io::Result<()> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let Some(dir) = &self.dir else { return };
+        let Some(dir) = &self.dir else { return Ok(()) };
         let count = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
         let unfinished = dir.join(format!("{key}.{}-{count}", std::process::id()));
         let written = std::fs::create_dir_all(dir)
@@ -126,6 +126,12 @@ impl CellCache {
         if count.is_multiple_of(PRUNE_EVERY) {
             self.prune(most_bytes());
         }
+        written
+    }
+
+    /// Where entries lie.
+    pub fn dir(&self) -> Option<&Path> {
+        self.dir.as_deref()
     }
 
     /// Removes what was not used for longest, until the rest fits.
@@ -207,7 +213,7 @@ mod tests {
     fn what_was_kept_comes_back_and_what_was_changed_does_not() {
         let (cache, dir) = cache("kept");
         assert_eq!(cache.get("k"), None);
-        cache.put("k", &entry(100));
+        cache.put("k", &entry(100)).unwrap();
         assert_eq!(cache.get("k"), Some(entry(100)));
         let mut bytes = std::fs::read(dir.join("k")).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
@@ -223,7 +229,7 @@ mod tests {
     fn the_oldest_go_when_there_is_too_much() {
         let (cache, dir) = cache("prune");
         for (i, key) in ["a", "b", "c"].iter().enumerate() {
-            cache.put(key, &entry(1000));
+            cache.put(key, &entry(1000)).unwrap();
             let time = UNIX_EPOCH + std::time::Duration::from_secs(i as u64);
             std::fs::File::options().append(true).open(dir.join(key)).unwrap().set_modified(time).unwrap();
         }

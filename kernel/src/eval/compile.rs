@@ -14,8 +14,10 @@ use super::source::{CellText, Place, Source, Sources, Tag};
 use super::split::{self, Parsed};
 use super::types::{Named, nameable, surely_moves};
 use crate::engine::{Failure, Reply};
+use crate::trouble;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +41,9 @@ pub struct Compiler {
     /// How much rustc optimises, for the cell at hand.
     pub opt_level: u8,
     /// Puts a compiled cell into the cache, beside everything else.
-    keeping: Option<JoinHandle<()>>,
+    keeping: Option<JoinHandle<std::io::Result<()>>>,
+    /// The cache could not be written to: what to say about it, once.
+    unkept: Unkept,
     at_work: AtWork,
 }
 
@@ -65,6 +69,15 @@ pub struct Timing {
     pub tries: u32,
     /// Statements or definitions came from the cache.
     pub cached: bool,
+}
+
+/// Whether there is something to say about the cache.
+#[derive(Default)]
+enum Unkept {
+    #[default]
+    Nothing,
+    Note(String),
+    Said,
 }
 
 pub enum Refused {
@@ -102,6 +115,7 @@ impl Compiler {
             cache: CellCache::open(&install),
             keeping: None,
             paths: Paths::default(),
+            unkept: Unkept::default(),
             opt_level: 0,
             install,
             dir,
@@ -166,8 +180,13 @@ impl Compiler {
 
     fn start(&mut self, needs: &Needs) -> Result<Warm, Failure> {
         let id = self.new_id();
-        rustc::start(&self.install, &self.dir, id, needs)
-            .map_err(|e| sentence("CompileError", format!("rustc does not start: {e}")))
+        rustc::start(&self.install, &self.dir, id, needs).map_err(|e| match e.kind() {
+            ErrorKind::NotFound | ErrorKind::PermissionDenied => {
+                let rustc = self.install.toolchain.rustc.display();
+                self.toolchain(&format!("{rustc}, which compiles cells, does not start: {e}"))
+            }
+            _ => self.machine(&format!("rustc does not start: {e}")),
+        })
     }
 
     fn new_id(&mut self) -> String {
@@ -197,8 +216,23 @@ impl Compiler {
 
     /// What is being kept is kept.
     pub fn settle(&mut self) {
-        if let Some(keeping) = self.keeping.take() {
-            let _ = keeping.join();
+        let Some(Ok(Err(e))) = self.keeping.take().map(JoinHandle::join) else { return };
+        if let (Unkept::Nothing, Some(dir)) = (&self.unkept, self.cache.dir()) {
+            let why = trouble::with_advice(&e.to_string(), dir, "XLAZY_CACHE");
+            let text = format!("note: compiled cells are not kept: {why}; XLAZY_CELL_CACHE=off is without them\n");
+            self.unkept = Unkept::Note(text);
+        }
+    }
+
+    /// What there is to say about the cache.
+    pub fn note(&mut self) -> Option<String> {
+        match &mut self.unkept {
+            Unkept::Note(text) => {
+                let text = std::mem::take(text);
+                self.unkept = Unkept::Said;
+                Some(text)
+            }
+            Unkept::Nothing | Unkept::Said => None,
         }
     }
 
@@ -215,12 +249,11 @@ impl Compiler {
         self.settle();
         let cache = self.cache.clone();
         let work = move || {
-            if let Ok(bytes) = std::fs::read(&object) {
-                cache.put(&key, &Entry { head, object: bytes });
-            }
+            let kept = std::fs::read(&object).and_then(|bytes| cache.put(&key, &Entry { head, object: bytes }));
             if remove {
                 let _ = std::fs::remove_file(&object);
             }
+            kept
         };
         self.keeping = std::thread::Builder::new().name("xlazy-cache".into()).spawn(work).ok();
     }
@@ -309,7 +342,7 @@ impl Compiler {
                     break;
                 }
                 Compiled::Errors(errors) if learn(&errors, &kept, &mut plan) => {}
-                other => return Err(failed(other, &kept, scope)),
+                other => return Err(self.failed(other, &kept, scope)),
             }
             (name, source) = generate(&plan);
             found = self.objects.get(&name).map(|object| (object.clone(), None));
@@ -330,9 +363,7 @@ impl Compiler {
         write: impl Fn(&Path) -> std::io::Result<()>,
     ) -> Result<(), Failure> {
         let by_name = self.dir.join(format!("lib{name}.so"));
-        write(object)
-            .and_then(|()| std::fs::hard_link(object, by_name))
-            .map_err(|e| sentence("CompileError", e.to_string()))?;
+        write(object).and_then(|()| std::fs::hard_link(object, by_name)).map_err(|e| self.unwritten(object, &e))?;
         self.objects.insert(name.to_owned(), object.to_owned());
         Ok(())
     }
@@ -370,7 +401,7 @@ impl Compiler {
             // A file of its own for every run: an object that is opened twice keeps its statics.
             let fresh = self.new_id();
             let object = rustc::object_in(&self.dir, &fresh);
-            std::fs::write(&object, &entry.object).map_err(|e| sentence("CompileError", e.to_string()))?;
+            std::fs::write(&object, &entry.object).map_err(|e| self.unwritten(&object, &e))?;
             timing.cached = true;
             return Ok(ready(&mut timing, plan, object, None, &id));
         }
@@ -389,7 +420,7 @@ impl Compiler {
                 {
                     source = generate(&plan);
                 }
-                other => return Err(failed(other, &kept, scope)),
+                other => return Err(self.failed(other, &kept, scope)),
             }
         }
         Err(sentence("CompileError", "the cell does not settle after several compiles").into())
@@ -456,8 +487,67 @@ impl Compiler {
             Compiled::Object(..) => {
                 sentence("CompileError", "this is Rust that xlazy cannot take apart; put it into a function").into()
             }
-            other => failed(other, &source, scope),
+            other => self.failed(other, &source, scope),
         }
+    }
+
+    fn failed(&self, compiled: Compiled, source: &Source, scope: &Scope) -> Refused {
+        match compiled {
+            Compiled::Errors(errors) => {
+                let hidden: Vec<String> =
+                    errors.iter().flat_map(|e| &e.children).flat_map(|c| hidden_functions(&c.message)).collect();
+                if let Some(name) = hidden.first() {
+                    let what =
+                        format!("`{name}` cannot be made a function pointer here: write a closure, `|x| x.{name}()`");
+                    return sentence("CompileError", what).into();
+                }
+                let vars: Vec<&str> = scope.vars.iter().map(|v| v.name.as_str()).collect();
+                let known = Known { gone: scope.gone, vars: &vars };
+                let failure = self.not_the_cell(&errors);
+                Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
+            }
+            Compiled::Broken(what) => Refused::Failure(self.machine(what.trim_end())),
+            Compiled::Stopped | Compiled::Object(..) => Refused::Interrupted,
+        }
+    }
+
+    /// Errors that no change of the cell would mend.
+    fn not_the_cell(&self, errors: &[Diagnostic]) -> Option<Failure> {
+        let of_ours = |e: &&Diagnostic| !e.spans.iter().any(|s| s.ours);
+        let is_toolchain = |e: &&Diagnostic| {
+            e.code == "E0514" || e.code == "E0463" && ["`std`", "`core`"].iter().any(|c| e.message.contains(c))
+        };
+        if let Some(error) = errors.iter().find(is_toolchain) {
+            let rustc = self.install.toolchain.rustc.display();
+            return Some(
+                self.toolchain(&format!("{rustc} is not the rustc that xlazy was built with: {}", error.message)),
+            );
+        }
+        let text: String = errors.iter().filter(of_ours).map(Diagnostic::text).collect();
+        let refusal = text.lines().find(|l| trouble::advice(l, &self.dir, "TMPDIR").is_some())?;
+        Some(self.machine(refusal.trim()))
+    }
+
+    /// The machine refuses something; what, and what to do.
+    fn machine(&self, what: &str) -> Failure {
+        match trouble::advice(what, &self.dir, "TMPDIR") {
+            Some(advice) => sentence("ResourceError", format!("{what}\n{advice}. Every variable is kept")),
+            None => sentence("CompileError", what),
+        }
+    }
+
+    /// An object could not be put where the session finds it; what is there of it goes.
+    fn unwritten(&self, object: &Path, e: &std::io::Error) -> Failure {
+        let _ = std::fs::remove_file(object);
+        self.machine(&e.to_string())
+    }
+
+    fn toolchain(&self, what: &str) -> Failure {
+        let version = env!("CARGO_PKG_RUST_VERSION");
+        let remedy =
+            format!("install Rust {version} (`rustup toolchain install {version}`), then run ./install.sh again");
+        let meanwhile = "Variables, magics and cells that were compiled before go on working; `xlazy doctor` says more";
+        sentence("ToolchainError", format!("{what}\n{remedy}. {meanwhile}"))
     }
 }
 
@@ -466,24 +556,6 @@ fn head(plan: &Plan, id: &str) -> Value {
     let mut head = plan.to_json();
     head["id"] = id.into();
     head
-}
-
-fn failed(compiled: Compiled, source: &Source, scope: &Scope) -> Refused {
-    match compiled {
-        Compiled::Errors(errors) => {
-            let hidden: Vec<String> =
-                errors.iter().flat_map(|e| &e.children).flat_map(|c| hidden_functions(&c.message)).collect();
-            if let Some(name) = hidden.first() {
-                let what =
-                    format!("`{name}` cannot be made a function pointer here: write a closure, `|x| x.{name}()`");
-                return sentence("CompileError", what).into();
-            }
-            let vars: Vec<&str> = scope.vars.iter().map(|v| v.name.as_str()).collect();
-            Refused::Failure(compile_failure(&errors, source, &Known { gone: scope.gone, vars: &vars }))
-        }
-        Compiled::Broken(what) => Refused::Failure(sentence("CompileError", what)),
-        Compiled::Stopped | Compiled::Object(..) => Refused::Interrupted,
-    }
 }
 
 /// A delimiter without its partner, or a literal without its end: rustc would point at the braces that we generate.

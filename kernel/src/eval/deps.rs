@@ -3,6 +3,7 @@ use super::at_work::AtWork;
 use super::errors::sentence;
 use super::install::Installation;
 use crate::engine::Failure;
+use crate::trouble;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -78,7 +79,7 @@ pub fn build(
     let notebook = Notebook::find(install);
     let project = base.join(&notebook.id);
     let cargo = Cargo { install, project: &project, target: base.join(format!("target-{toolchain}")), at_work };
-    let io = |e: std::io::Error| sentence("DependencyError", format!("{}: {e}", project.display()));
+    let io = |e: std::io::Error| sentence("DependencyError", trouble::with_advice(&e.to_string(), base, "XLAZY_CACHE"));
     std::fs::create_dir_all(&project).map_err(io)?;
     // Kernels of one folder take turns.
     let turn = File::create(project.join("turn")).map_err(io)?;
@@ -202,7 +203,9 @@ impl Cargo<'_> {
         wanted: &BTreeMap<String, String>,
         say: &mut dyn FnMut(String),
     ) -> Result<Deps, Failure> {
-        let io = |e: std::io::Error| sentence("DependencyError", e.to_string());
+        let io = |e: std::io::Error| {
+            sentence("DependencyError", trouble::with_advice(&e.to_string(), self.project, "XLAZY_CACHE"))
+        };
         let write = |crate_name: &str, root: &str| {
             let text = manifest_text(crate_name, wanted);
             std::fs::write(manifest, text).and_then(|()| std::fs::write(self.project.join("lib.rs"), root)).map_err(io)
@@ -322,7 +325,10 @@ impl Cargo<'_> {
             Ok(status) if status.success() => Ok(answer),
             _ => {
                 let first = errors.lines().find(|l| !l.trim().is_empty()).unwrap_or("cargo was stopped");
-                let message = first.trim_start_matches("error: ").to_owned();
+                let mut message = first.trim_start_matches("error: ").to_owned();
+                if let Some(full) = errors.lines().find(|l| l.contains("No space left on device")) {
+                    message = trouble::with_advice(full.trim(), self.project, "XLAZY_CACHE");
+                }
                 let mut failure = sentence("DependencyError", message);
                 failure.traceback.extend(errors.lines().skip(1).map(str::to_owned));
                 Err(failure)

@@ -23,6 +23,7 @@ mod types;
 
 use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Request};
 use crate::magics;
+use crate::trouble;
 use at_work::AtWork;
 use compile::{Compiler, Scope, Timing};
 use errors::{run_failure, sentence};
@@ -332,10 +333,11 @@ impl State {
         let unique = format!("xlazy-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         sweep(&std::env::temp_dir());
         let dir = std::env::temp_dir().join(unique);
-        std::fs::create_dir_all(&dir).map_err(|e| sentence("StartError", format!("{}: {e}", dir.display())))?;
+        let refused = |what: &str| sentence("StartError", trouble::with_advice(what, &dir, "TMPDIR"));
+        std::fs::create_dir_all(&dir).map_err(|e| refused(&e.to_string()))?;
         let compiler = Compiler::new(install.clone(), dir.clone(), at_work.clone());
         let session = SessionProcess::start(&install, &dir, late, compiler.sources());
-        let session = session.map_err(|e| sentence("StartError", e))?;
+        let session = session.map_err(|e| refused(&e))?;
         let (vars, gone, registered, last_codes) = Default::default();
         let late = late.clone();
         Ok(State { install, dir, compiler, session, vars, gone, registered, last_codes, opt_level: 0, runs: 0, late })
@@ -364,6 +366,9 @@ impl State {
             }
         };
         events(rustc_insight(mode.cell, &ready.timing));
+        if let Some(text) = self.compiler.note() {
+            events(Event::Stream { stderr: true, text });
+        }
         if shared.interrupted.load(Ordering::SeqCst) {
             return Reply::Interrupted;
         }
@@ -604,7 +609,10 @@ impl State {
                 }
                 message += "; a new one is running";
             }
-            Err(e) => message += &format!("; a new one does not start: {e}"),
+            Err(e) => {
+                let why = trouble::with_advice(&e, &self.dir, "TMPDIR");
+                message += &format!("; a new one does not start: {why}");
+            }
         }
         message += &match names.is_empty() {
             true => ". No variables were lost".to_owned(),
@@ -632,7 +640,8 @@ fn sweep(temporary: &Path) {
     };
     for entry in std::fs::read_dir(temporary).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|n| n.strip_prefix("xlazy-")?.split('-').next()?.parse::<u32>().ok());
+        let pid =
+            name.to_str().and_then(|n| n.strip_prefix("xlazy-")?.split('-').find_map(|part| part.parse::<u32>().ok()));
         if old(&entry) && pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
             let _ = std::fs::remove_dir_all(entry.path());
         }

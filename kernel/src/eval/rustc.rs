@@ -35,6 +35,13 @@ pub struct Diagnostic {
     pub children: Vec<Diagnostic>,
 }
 
+impl Diagnostic {
+    /// Its message and its notes, line by line.
+    pub fn text(&self) -> String {
+        self.children.iter().fold(format!("{}\n", self.message), |text, child| text + &child.text())
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Span {
     pub start: usize,
@@ -96,6 +103,7 @@ pub fn start(install: &Installation, dir: &Path, id: String, needs: &Needs) -> s
     }
     command.args(&needs.options);
     // For what it makes on the way: one that is killed leaves it behind, and not in the notebook's folder.
+    // The notebook's folder may be read-only, too.
     command.arg(with("--out-dir=", dir));
     command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
     // A group of its own: Ctrl-C in a terminal is for the cell that runs, not for the compiler that waits for the next.
@@ -106,6 +114,23 @@ pub fn start(install: &Installation, dir: &Path, id: String, needs: &Needs) -> s
 /// Where the object of that compile lies in a kernel's folder.
 pub fn object_in(dir: &Path, id: &str) -> PathBuf {
     dir.join(format!("libcell_{id}.so"))
+}
+
+/// Removes what a compiler that was killed, or that crashed, has left where it was to put this object.
+fn clean_up_after(object: &Path) {
+    let (Some(dir), Some(stem)) = (object.parent(), object.file_stem().map(|s| s.to_string_lossy().into_owned()))
+    else {
+        return;
+    };
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // No other compiler is at work: one that waits for its text has no such folder yet.
+        if name.starts_with("rustc") {
+            let _ = std::fs::remove_dir_all(entry.path());
+        } else if name.starts_with(&stem) || name.ends_with(".rcgu.o") {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Whether rustc read nothing besides the source: its list of files is `/dev/stdin`, and no variable is named.
@@ -146,6 +171,9 @@ impl Warm {
             Ok(status) => status,
             Err(e) => return Compiled::Broken(e.to_string()),
         };
+        if status.code().is_none() {
+            clean_up_after(&self.object);
+        }
         if status.success() {
             return Compiled::Object(self.object, reads_only_the_source(&self.dep_info));
         }

@@ -1,5 +1,6 @@
 //! What was run, in this kernel and in earlier ones: a bounded JSON-lines file and the three ways to ask it.
 use super::content::{flag, number, text};
+use crate::trouble;
 use jupyter_protocol::messaging::HistoryEntry;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -28,19 +29,33 @@ pub struct History {
     session: i64,
     /// None when there is no file to write, or it could not be written: history then lasts as long as the kernel.
     path: Option<PathBuf>,
+    /// Why it is not kept, for whoever asks first.
+    trouble: Option<String>,
 }
 
 impl History {
     /// Reads the file and takes the next session number. A file that cannot be used is no reason not to start.
     pub fn open(path: Option<PathBuf>) -> History {
-        let mut history = History { entries: Vec::new(), session: 1, path };
+        let mut history = History { entries: Vec::new(), session: 1, path, trouble: None };
         if let Some(path) = history.path.clone()
             && let Err(e) = history.load(&path)
         {
-            super::log(format_args!("history is not kept: {}: {e}", path.display()));
-            history.path = None;
+            history.give_up(&path, &e);
         }
         history
+    }
+
+    fn give_up(&mut self, path: &Path, e: &io::Error) {
+        let folder = path.parent().unwrap_or(path);
+        let why = trouble::with_advice(&format!("{}: {e}", path.display()), folder, "XLAZY_HOME");
+        super::log(format_args!("history is not kept: {why}"));
+        self.trouble = Some(format!("[xlazy: the history lasts only as long as this kernel: {why}]\n"));
+        self.path = None;
+    }
+
+    /// What the user must know about it, once.
+    pub fn trouble(&mut self) -> Option<String> {
+        self.trouble.take()
     }
 
     fn load(&mut self, path: &Path) -> io::Result<()> {
@@ -64,6 +79,10 @@ impl History {
             }
         }
         self.session = last + 1;
+        if bytes.last().is_some_and(|b| *b != b'\n') {
+            // The end of a line that a crash or a full disk cut short; the next must not become part of it.
+            private(OpenOptions::new().append(true), path)?.write_all(b"\n")?;
+        }
         let surplus = self.entries.len().saturating_sub(KEEP);
         if surplus > 0 || bytes.len() as u64 > FILE_LIMIT {
             self.entries.drain(..surplus);
@@ -101,11 +120,10 @@ impl History {
             input: input.to_owned(),
             output: output[..cut].to_owned(),
         };
-        if let Some(path) = &self.path
-            && let Err(e) = lock(path).and_then(|_lock| append(path, &entry.line()))
+        if let Some(path) = self.path.clone()
+            && let Err(e) = lock(&path).and_then(|_lock| append(&path, &entry.line()))
         {
-            super::log(format_args!("history is no longer kept: {}: {e}", path.display()));
-            self.path = None;
+            self.give_up(&path, &e);
         }
         if self.entries.len() >= 2 * KEEP {
             self.entries.drain(..KEEP);

@@ -4,6 +4,7 @@
 //! [`Limits::drop_text`] stream text is left out and a note says how much, everything else is kept, and a peer that
 //! reads nothing for [`Limits::close`] bytes is disconnected.
 use super::outgoing::Outgoing;
+use super::router::PEER_LIMIT;
 use super::zmtp::{Listener, Reader, Writer, encode, read_frame, shake};
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -11,11 +12,10 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 
 /// Subscribers only ever send subscriptions, pings and a handshake.
 const FRAME_LIMIT: u64 = 64 << 10;
-const PEER_LIMIT: usize = 1024;
 const TOPIC_LIMIT: usize = 1024;
 
 /// A peer that has taken nothing for this long no longer counts as one that reads slowly.
@@ -86,10 +86,19 @@ impl Publisher {
             room: Condvar::new(),
         });
         let publisher = Publisher(inner.clone());
+        let places = Arc::new(Semaphore::new(PEER_LIMIT));
         tokio::spawn(async move {
             loop {
                 let (reader, writer) = listener.accept("iopub").await;
-                tokio::spawn(serve(inner.clone(), reader, writer));
+                let Ok(place) = places.clone().try_acquire_owned() else {
+                    super::log(format_args!("iopub: a connection was refused: there are {PEER_LIMIT}"));
+                    continue;
+                };
+                let inner = inner.clone();
+                tokio::spawn(async move {
+                    serve(inner, reader, writer).await;
+                    drop(place);
+                });
             }
         });
         Ok(publisher)
@@ -184,13 +193,7 @@ async fn serve(inner: Arc<Inner>, mut reader: Reader, mut writer: Writer) {
     }
     let id = inner.next.fetch_add(1, Ordering::Relaxed);
     let peer = Arc::new(Peer::default());
-    {
-        let mut peers = locked(&inner.peers);
-        if peers.len() >= PEER_LIMIT {
-            return super::log(format_args!("iopub: a connection was refused: there are {PEER_LIMIT}"));
-        }
-        peers.insert(id, peer.clone());
-    }
+    locked(&inner.peers).insert(id, peer.clone());
     let told = || {
         inner.drained.notify_waiters();
         inner.room.notify_all();

@@ -20,7 +20,8 @@ const MESSAGE_LIMIT: u64 = 512 << 20;
 const WAITING_LIMIT: usize = 128 << 20;
 /// The most frames of one message: real ones have a dozen, and a few hundred buffers.
 const FRAME_COUNT: usize = 100_000;
-const PEER_LIMIT: usize = 1024;
+/// The most connections of one socket: what they hold open must leave descriptors for compilers and files.
+pub const PEER_LIMIT: usize = 128;
 
 /// Messages read ahead; beyond that a sender is left waiting in its own socket.
 const READ_AHEAD: usize = 256;

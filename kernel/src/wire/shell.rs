@@ -131,6 +131,11 @@ impl Shell {
             insight: vec![],
             result: String::new(),
         };
+        if !asked.silent
+            && let Some(text) = self.history.trouble()
+        {
+            outputs.take(Event::Stream { stderr: true, text });
+        }
         let mut spill = Spill::new(Limits::LIVE, &self.hub.spill, cell);
         let reply = match self.hub.engine() {
             Ok(engine) => {

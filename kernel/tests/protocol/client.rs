@@ -189,7 +189,7 @@ async fn connected<S: Socket>(mut socket: S, url: &str) -> S {
 }
 
 impl Client {
-    fn connect(info: ConnectionInfo) -> Client {
+    pub fn connect(info: ConnectionInfo) -> Client {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let key = Key::new(&info.signature_scheme, &info.key).unwrap();
         let envelope = Envelope::new(key.clone());

@@ -3,7 +3,7 @@ use super::{RUNNING, link, outcome, store, streams};
 use crate::sys;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError, mpsc};
 use xlazy_mime::{Ask, Bundle, Fault, Frame, Outcome, RunCell, Tell};
 
 /// Deep recursion is common in teaching code; the pages are only taken when they are used.
@@ -23,6 +23,7 @@ pub fn main() {
         std::process::exit(2);
     };
     sys::catch_signals();
+    *SPARE.lock().expect("nothing has run yet") = std::fs::File::open("/dev/null").ok();
     outcome::install_hook();
     link::connect(output);
     let (jobs, work) = mpsc::channel();
@@ -109,7 +110,7 @@ fn run(cell: &RunCell) {
     crate::display::place::shift(&cell.file, cell.lead);
     crate::insight::cell::begin();
     RUNNING.store(true, Ordering::SeqCst);
-    let outcome = match sys::load(&cell.object, &cell.symbol) {
+    let outcome = match load(cell) {
         Ok(entry) => outcome::take(catch_unwind(AssertUnwindSafe(|| entry()))),
         Err(message) => Outcome::Failed(Fault { name: "LoadError".into(), message, ..Fault::default() }),
     };
@@ -122,6 +123,28 @@ fn run(cell: &RunCell) {
     // Before it is told: a question that comes after the end belongs to the cell thread again.
     CELLS.fetch_sub(1, Ordering::SeqCst);
     link::send(&Tell::Done { run: cell.run, outcome, vars: store::list(), lost });
+}
+
+/// A descriptor that is kept back. A cell that opened files until there were no more needs one, or the cell that closes
+/// them could not be loaded.
+static SPARE: Mutex<Option<std::fs::File>> = Mutex::new(None);
+
+fn load(cell: &RunCell) -> Result<sys::Entry, String> {
+    let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+    let loaded = sys::load(&cell.object, &cell.symbol);
+    let loaded = match loaded {
+        Err(why) if why.contains("Too many open files") && spare.take().is_some() => {
+            sys::load(&cell.object, &cell.symbol).map_err(|why| {
+                format!("{why}: the session holds as many files open as it may; restart it, with a larger `ulimit -n`")
+            })
+        }
+        loaded => loaded,
+    };
+    // Again, where one has become free.
+    if spare.is_none() {
+        *spare = std::fs::File::open("/dev/null").ok();
+    }
+    loaded
 }
 
 fn call(name: &str, args: &str) -> Result<Bundle, Fault> {

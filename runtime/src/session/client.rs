@@ -2,9 +2,9 @@
 use crate::platform::{PLATFORMS, Platform};
 use crate::{Error, Result};
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use xlazy_pjrt::{Client, Device, Plugin};
 
 /// The client and what is asked of it all the time.
@@ -15,18 +15,38 @@ pub(crate) struct Session {
     pub device_name: String,
 }
 
-static SESSION: OnceLock<Result<Session>> = OnceLock::new();
+static SESSION: OnceLock<Session> = OnceLock::new();
 
-/// The session; the first call loads the plugin (0.2 s warm, about 1 s cold for the CPU; a TPU's takes longer).
+/// The session; the first call loads the plugin (0.2 s warm, about 1 s cold for the CPU; a TPU's takes longer). What could
+/// not be opened is tried again the next time: a device may have been in use, or no descriptor free.
 pub(crate) fn session() -> Result<&'static Session> {
-    // Loaded on a thread of its own, since an interrupt must not wait for it; the next call finds what there is by then.
-    if SESSION.get().is_none() && crate::cell::running() && load_aside() {
-        while SESSION.get().is_none() {
-            crate::sys::check_interrupt();
-            std::thread::sleep(Duration::from_millis(1));
+    if let Some(session) = SESSION.get() {
+        return Ok(session);
+    }
+    // In a cell on a thread of its own, since an interrupt must not wait for it; the next call finds what there is by then.
+    if crate::cell::running() {
+        let (tell, told) = channel();
+        let aside = move || drop(tell.send(open_once().map(drop)));
+        if std::thread::Builder::new().name("open".into()).spawn(aside).is_ok() {
+            loop {
+                match told.recv_timeout(super::wait::LOOK_UP) {
+                    Ok(opened) => break opened?,
+                    Err(RecvTimeoutError::Timeout) => crate::sys::check_interrupt(),
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
         }
     }
-    SESSION.get_or_init(open).as_ref().map_err(Clone::clone)
+    open_once()
+}
+
+fn open_once() -> Result<&'static Session> {
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    if SESSION.get().is_none() {
+        let _ = SESSION.set(open()?);
+    }
+    Ok(SESSION.get().expect("it has just been set"))
 }
 
 fn open() -> Result<Session> {
@@ -91,7 +111,7 @@ pub(super) fn release_what_loading_took() {
 
 /// The session, if something has run already.
 pub(super) fn open_session() -> Option<&'static Session> {
-    SESSION.get()?.as_ref().ok()
+    SESSION.get()
 }
 
 /// The name of the device that tensors live on, if something has run already.
@@ -106,16 +126,8 @@ pub fn device_name() -> Result<&'static str> {
 
 /// Loads the plugin in the background, so that the first tensor does not wait for it.
 pub fn preload() {
-    load_aside();
-}
-
-/// False when there is no thread for it.
-fn load_aside() -> bool {
-    // A failure is kept in SESSION and reported where the session is first needed.
-    let load = || {
-        SESSION.get_or_init(open);
-    };
-    std::thread::Builder::new().name("preload".into()).spawn(load).is_ok()
+    // A failure is reported where the session is first needed, which tries again.
+    let _ = std::thread::Builder::new().name("preload".into()).spawn(|| drop(open_once()));
 }
 
 impl From<xlazy_pjrt::Error> for Error {
