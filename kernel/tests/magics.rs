@@ -93,14 +93,14 @@ fn unknown_magics_name_the_nearest() {
         "%metric",
         expect![[r#"
             error UnknownMagic: there is no magic %metric. Did you mean %metrics?
-            Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %quiet, !command. %help tells more.
+            Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %opt %quiet, !command. %help tells more.
         "#]],
     );
     check(
         "%elephant",
         expect![[r#"
             error UnknownMagic: there is no magic %elephant.
-            Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %quiet, !command. %help tells more.
+            Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %opt %quiet, !command. %help tells more.
         "#]],
     );
     check(
@@ -140,6 +140,7 @@ fn help_lists_the_table() {
               %healed       attributes that became parameters because they kept changing
               %heal         turn healing on or off
               %budget       let a cell compile N programs and no more
+              %opt          compile this cell optimised
               %quiet        turn off the line under each cell, or on again
               !command      runs a shell command
         "#]],

@@ -497,7 +497,9 @@ impl<'ast> Visit<'ast> for Moves {
     }
     fn visit_expr_method_call(&mut self, e: &'ast syn::ExprMethodCall) {
         e.args.iter().for_each(|a| self.bare(a));
-        if e.method.to_string().starts_with("into_") {
+        // `handle.join()`; what has an argument joins texts.
+        let joins = e.args.is_empty() && (e.method == "join" || e.method == "wait_with_output");
+        if joins || e.method.to_string().starts_with("into_") {
             self.bare(&e.receiver);
         }
         syn::visit::visit_expr_method_call(self, e);
@@ -601,8 +603,9 @@ mod tests {
 
     #[test]
     fn bare_uses_move_unless_the_cell_binds_the_name() {
-        let p = parsed("f(a, &b); let c = d; for x in e { f(x); } g.into_iter(); let h = 1; f(h);");
-        assert_eq!(p.moved.into_iter().collect::<Vec<_>>(), ["a", "d", "e", "g"]);
+        let p =
+            parsed("f(a, &b); let c = d; for x in e { f(x); } g.into_iter(); let h = 1; f(h); i.join(); j.join(k);");
+        assert_eq!(p.moved.into_iter().collect::<Vec<_>>(), ["a", "d", "e", "g", "i", "k"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod hlo;
 mod ir;
 mod metrics;
 mod nearest;
+mod opt;
 mod pending;
 mod program;
 mod quiet;
@@ -45,6 +46,7 @@ pub const TABLE: &[&dyn Magic] = &[
     &healed::Healed,
     &heal::Heal,
     &budget::Budget,
+    &opt::Opt,
     &quiet::Quiet,
     &shell::Shell,
 ];
