@@ -7,8 +7,8 @@ use crate::display::place::{binding, decides};
 use crate::dtype::DType;
 use crate::emit::{LeafType, Mark, Params, program};
 use crate::insight::{
-    Cause, Costs, Explanation, LeafRecord, Lines, Origin, Place, Read, Record, SyncEvent, Work, metrics, record, same_place,
-    traced, waiting, why,
+    Cause, Costs, Explanation, LeafRecord, Lines, Origin, Place, Read, Record, SyncEvent, Work, metrics, record,
+    same_place, traced, waiting, why,
 };
 use crate::ir::{Cut, Leaf, NodeId, Payload, Scope, Step, graph};
 use crate::{Error, Result};
@@ -334,9 +334,9 @@ pub(crate) fn compiled(roots: Vec<NodeId>) -> Option<Result<Arc<Program>>> {
     let (last, at) = (cache::last_program(), Location::caller());
     let program = inspect(roots, |cut| {
         let there = join(&cut.key).map(|joined| joined.map(|(program, _)| program));
-        there.or_else(|| cache::look_up(&cut.key).map(Ok)).unwrap_or_else(|| {
-            compile(cut, miss(cut, Cause::Display, at), Duration::ZERO).map(|(program, _)| program)
-        })
+        there
+            .or_else(|| cache::look_up(&cut.key).map(Ok))
+            .unwrap_or_else(|| compile(cut, miss(cut, Cause::Display, at), Duration::ZERO).map(|(program, _)| program))
     });
     cache::set_last(last);
     program
