@@ -333,7 +333,9 @@ mod tests {
         fn is_complete(&self, _: &str) -> Completeness {
             Completeness::Complete
         }
-        fn interrupt(&self) {}
+        fn interrupt(&self) -> bool {
+            false
+        }
         fn restart(&self) -> Result<(), Failure> {
             Ok(())
         }
