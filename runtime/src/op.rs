@@ -34,6 +34,7 @@ pub enum Attr {
     Float(f64),
     Bool(bool),
     Ints(Box<[i64]>),
+    Floats(Box<[f64]>),
     DType(DType),
 }
 
@@ -44,12 +45,15 @@ impl std::fmt::Display for Attr {
             Attr::Float(v) => write!(f, "{v}"),
             Attr::Bool(v) => write!(f, "{v}"),
             Attr::DType(v) => write!(f, "{v}"),
-            Attr::Ints(v) => {
-                let parts: Vec<String> = v.iter().map(|i| i.to_string()).collect();
-                write!(f, "[{}]", parts.join(","))
-            }
+            Attr::Ints(v) => list(f, v),
+            Attr::Floats(v) => list(f, v),
         }
     }
+}
+
+fn list<T: ToString>(f: &mut std::fmt::Formatter, items: &[T]) -> std::fmt::Result {
+    let parts: Vec<String> = items.iter().map(T::to_string).collect();
+    write!(f, "[{}]", parts.join(","))
 }
 
 macro_rules! attr_from {
@@ -61,7 +65,7 @@ macro_rules! attr_from {
         }
     )*};
 }
-attr_from!(i64 => Int, f64 => Float, bool => Bool, DType => DType, Vec<i64> => Ints);
+attr_from!(i64 => Int, f64 => Float, bool => Bool, DType => DType, Vec<i64> => Ints, Vec<f64> => Floats);
 
 impl From<usize> for Attr {
     fn from(v: usize) -> Attr {
@@ -244,8 +248,8 @@ pub struct Healed {
     pub op: &'static OpDef,
     /// The attributes that stay.
     pub attrs: Box<[Attr]>,
-    /// The attribute's value, now data.
-    pub value: i64,
+    /// The attribute's value, now data: a number or a vector; integers as int64, floats in the output's dtype.
+    pub value: Attr,
 }
 
 impl OpDef {

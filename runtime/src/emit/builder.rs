@@ -366,22 +366,18 @@ impl Emit {
         self.op("slice", &[x], &a, Type::new(x.dtype(), shape))
     }
 
-    /// The part of `sizes` that starts at `start` (a scalar) along `dim` and at 0 elsewhere. A start that would reach beyond
-    /// the end is moved back, as StableHLO says.
-    pub fn dynamic_slice(&mut self, x: &Val, start: &Val, dim: usize, sizes: &[usize]) -> Val {
-        let zero = self.scalar(0.0, start.dtype());
-        let starts: Vec<&Val> = (0..x.rank()).map(|d| if d == dim { start } else { &zero }).collect();
+    /// The part of `sizes` that starts at `starts`, one scalar for each dimension. A start that would reach beyond the end is
+    /// moved back, as StableHLO says.
+    pub fn dynamic_slice(&mut self, x: &Val, starts: &[Val], sizes: &[usize]) -> Val {
         let inputs: Vec<&Val> = std::iter::once(x).chain(starts).collect();
         let a = format!("{{slice_sizes = array<i64{}>}}", array(sizes));
         self.op("dynamic_slice", &inputs, &a, Type::new(x.dtype(), Shape::new(sizes)))
     }
 
-    /// `x` with `part` written over it from `start` (a scalar) along `dim`, from 0 elsewhere.
-    pub fn dynamic_update_slice(&mut self, x: &Val, part: &Val, start: &Val, dim: usize) -> Val {
+    /// Starts for [`Emit::dynamic_slice`]: `start` along `dim`, 0 elsewhere.
+    pub fn starts(&mut self, start: &Val, dim: usize, rank: usize) -> Vec<Val> {
         let zero = self.scalar(0.0, start.dtype());
-        let starts: Vec<&Val> = (0..x.rank()).map(|d| if d == dim { start } else { &zero }).collect();
-        let inputs: Vec<&Val> = [x, part].into_iter().chain(starts).collect();
-        self.op("dynamic_update_slice", &inputs, "", x.ty.clone())
+        (0..rank).map(|d| if d == dim { start.clone() } else { zero.clone() }).collect()
     }
 
     /// Pads with `value` (a scalar): `low` and `high` at the edges (negative crops), `interior` between elements.

@@ -92,19 +92,20 @@ pub(crate) fn program(
         leaf_values[leaf as usize] = Some(v);
     }
     for (n, (dtype, members)) in params.packs.iter().enumerate() {
-        let shape = if members.len() == 1 { Shape::default() } else { Shape::new(&[members.len()]) };
+        let size = |leaf: &u32| leaves[*leaf as usize].ty.shape.numel();
+        let total: usize = members.iter().map(size).sum();
+        let shape = if total == 1 { Shape::default() } else { Shape::new(&[total]) };
         let pack = e.fresh(Type::new(*dtype, shape));
         let comma = if n + params.data.len() > 0 { ", " } else { "" };
         let _ = write!(arguments, "{comma}{pack}: {}", mlir_type(&pack.ty));
-        for (i, &leaf) in members.iter().enumerate() {
-            let one = match members.len() {
-                1 => pack.clone(),
-                _ => {
-                    let s = e.slice(&pack, &[i as i64], &[i as i64 + 1], &[1]);
-                    e.reshape(&s, &Shape::default())
-                }
-            };
-            leaf_values[leaf as usize] = Some(e.convert(&one, leaves[leaf as usize].ty.dtype));
+        let mut next = 0;
+        for &leaf in members {
+            let ty = &leaves[leaf as usize].ty;
+            let (from, to) = (next, next + size(&leaf) as i64);
+            next = to;
+            let part = if total == 1 { pack.clone() } else { e.slice(&pack, &[from], &[to], &[1]) };
+            let part = e.reshape(&part, &ty.shape);
+            leaf_values[leaf as usize] = Some(e.convert(&part, ty.dtype));
         }
     }
     let mut values: Vec<Val> = Vec::with_capacity(steps.len());

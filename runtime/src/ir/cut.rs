@@ -27,24 +27,48 @@ pub(crate) enum Leaf {
         donate: bool,
     },
     Scalar(u64),
-    /// An attribute of the node that healing made a parameter: an i64.
-    Lifted(i64),
+    /// An attribute of the node that healing made a parameter.
+    Lifted(Lifted),
+}
+
+/// A number or a vector of them, in bits as those of [`Payload::Scalar`].
+#[derive(Clone, Debug)]
+pub(crate) struct Lifted {
+    ty: Type,
+    bits: Box<[u64]>,
+}
+
+impl Lifted {
+    /// `value` as an operand of an op that gives `dtype`.
+    fn new(value: &Attr, dtype: DType) -> Lifted {
+        let (ints, floats) =
+            (|v: &[i64]| v.iter().map(|&i| i as u64).collect(), |v: &[f64]| v.iter().map(|f| f.to_bits()).collect());
+        let vector = |n: usize| Shape::new(&[n]);
+        let (dtype, shape, bits) = match value {
+            Attr::Int(v) => (DType::I64, Shape::default(), ints(&[*v])),
+            Attr::Ints(v) => (DType::I64, vector(v.len()), ints(v)),
+            Attr::Float(v) => (dtype, Shape::default(), floats(&[*v])),
+            Attr::Floats(v) => (dtype, vector(v.len()), floats(v)),
+            Attr::Bool(_) | Attr::DType(_) => unreachable!("no number: {value}"),
+        };
+        Lifted { ty: Type::new(dtype, shape), bits }
+    }
 }
 
 impl Leaf {
     /// The type of the parameter; `node` is the leaf's.
     pub fn ty(&self, node: &Node) -> Type {
         match self {
-            Leaf::Lifted(_) => Type::new(DType::I64, Shape::default()),
+            Leaf::Lifted(l) => l.ty.clone(),
             _ => node.ty.clone(),
         }
     }
 
     /// What travels in a pack of scalars.
-    pub fn bits(&self) -> Option<u64> {
-        match *self {
-            Leaf::Scalar(bits) => Some(bits),
-            Leaf::Lifted(v) => Some(v as u64),
+    pub fn bits(&self) -> Option<&[u64]> {
+        match self {
+            Leaf::Scalar(bits) => Some(std::slice::from_ref(bits)),
+            Leaf::Lifted(l) => Some(&l.bits),
             Leaf::Data { .. } => None,
         }
     }
@@ -155,7 +179,8 @@ impl Graph {
                 let leaf = leaves.len() as u32;
                 words.push((LEAF_BIT | leaf) as u64);
                 lifted.push((i as u32, leaf));
-                leaves.push((id, Leaf::Lifted(h.value)));
+                let dtype = self.node(id).ty.dtype;
+                leaves.push((id, Leaf::Lifted(Lifted::new(&h.value, dtype))));
             }
         }
         if scope == Scope::Barrier {
@@ -313,6 +338,10 @@ fn attr_words(a: &Attr, words: &mut Vec<u64>) {
         Attr::Ints(v) => {
             words.push(5 | (v.len() as u64) << 8);
             words.extend(v.iter().map(|&i| i as u64));
+        }
+        Attr::Floats(v) => {
+            words.push(6 | (v.len() as u64) << 8);
+            words.extend(v.iter().map(|f| f.to_bits()));
         }
     }
 }

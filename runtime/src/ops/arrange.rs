@@ -1,5 +1,6 @@
 //! Rearranging, made of other ops: rolling, moving and tiling dimensions, diagonals, joining in other directions.
 use super::index::{pick, put_at};
+use super::view::rolled;
 use super::{cat, stack};
 use crate::shape::Dims;
 use crate::tensor::{Tensor, caller_line, refuse};
@@ -104,12 +105,8 @@ impl Tensor {
             if x.dim() == 0 || x.numel() == 0 {
                 return x;
             }
-            let n = x.size(dim) as i64;
-            let by = shift.rem_euclid(n);
-            if by == 0 {
-                return x;
-            }
-            cat(&[&x.narrow(dim, n - by, by), &x.narrow(dim, 0, n - by)], dim)
+            let d = x.dim_index("roll", dim);
+            rolled(&x, shift.rem_euclid(x.shape()[d] as i64), d)
         })
     }
 

@@ -1,32 +1,41 @@
 //! Resizing: interpolation, padding by mirrored or repeated elements, pixel shuffling. Which elements contribute, and how
 //! much, follows from the shapes alone and is folded into the program.
-use crate::dtype::{Category, DType};
-use crate::op::{AttrsExt, OpDef, Sample, Type};
+use crate::dtype::DType;
+use crate::op::{Attr, AttrsExt, Healed, OpDef, Sample, Type};
 use crate::shape::{Dims, Shape};
 use crate::tensor::{Tensor, caller_line, refuse, trace};
 
-// Numbers that follow from shapes; floats as the bits of f64.
+// Numbers that mostly follow from shapes: integers or floats.
 static FOLDED: OpDef = OpDef::new(
     "constant",
-    |s| Ok(Type::new(s.attrs.dtype(1), Shape::new(&[s.attrs.ints(0).len()]))),
-    |l| {
-        let (values, dtype) = (l.attrs.ints(0), l.out.dtype);
-        match dtype.category() {
-            Category::Int => l.e.ints(values, dtype),
-            _ => l.e.floats(&values.iter().map(|&v| f64::from_bits(v as u64)).collect::<Vec<_>>(), dtype),
-        }
+    |s| {
+        let n = match &s.attrs[0] {
+            Attr::Floats(v) => v.len(),
+            _ => s.attrs.ints(0).len(),
+        };
+        Ok(Type::new(s.attrs.dtype(1), Shape::new(&[n])))
+    },
+    |l| match &l.attrs[0] {
+        Attr::Floats(v) => l.e.floats(v, l.out.dtype),
+        _ => l.e.ints(l.attrs.ints(0), l.out.dtype),
     },
 )
 .attrs(&["values", "dtype"])
 .samples(|| {
-    let float = vec![1.5f64.to_bits() as i64, 0.0f64.to_bits() as i64];
     vec![
         Sample::of(&[]).attrs(vec![vec![1i64, -2].into(), DType::I64.into()]),
-        Sample::of(&[]).attrs(vec![float.into(), DType::F32.into()]),
+        Sample::of(&[]).attrs(vec![vec![1.5, 0.0].into(), DType::F32.into()]),
     ]
-});
+})
+.heal(|attrs| Some(Healed { op: &LIFTED, attrs: [attrs[1].clone()].into(), value: attrs[0].clone() }));
 
-pub(super) static OPS: &[&OpDef] = &[&FOLDED];
+// The same numbers as a parameter.
+static LIFTED: OpDef =
+    OpDef::new("constant.values", |s| Ok(Type::new(s.attrs.dtype(0), s.shape(0).clone())), |l| l.cast(0))
+        .attrs(&["dtype"])
+        .samples(|| vec![Sample::of(&[]).index(&[3], 5).attrs(vec![DType::F32.into()])]);
+
+pub(super) static OPS: &[&OpDef] = &[&FOLDED, &LIFTED];
 
 /// How [`Tensor::interpolate`] finds values between elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -118,9 +127,7 @@ impl Tensor {
 
     #[track_caller]
     pub(super) fn folded_floats(values: &[f64], dtype: DType) -> Tensor {
-        let _line = caller_line();
-        let bits: Vec<i64> = values.iter().map(|v| v.to_bits() as i64).collect();
-        trace(&FOLDED, [], [bits.into(), dtype.into()])
+        trace(&FOLDED, [], [values.to_vec().into(), dtype.into()])
     }
 
     #[track_caller]

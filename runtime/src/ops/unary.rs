@@ -1,6 +1,7 @@
 //! Elementwise functions of one tensor.
 use crate::emit::Val;
-use crate::op::{AttrsExt, Grad, Lower, OpDef, Sample, rules};
+use crate::op::{AttrsExt, Grad, Healed, Lower, OpDef, Sample, rules};
+use crate::shape::Shape;
 use crate::tensor::{Tensor, trace};
 
 // Elementwise: the operand converted to the output's dtype, then one operation.
@@ -221,36 +222,61 @@ fn rounded(l: &mut Lower, op: &str) -> Val {
 
 // The n-th derivative of digamma. CHLO's holds for positive numbers: ψₙ(x) = ψₙ(x + k) + (-1)ⁿ⁺¹ n! Σ (x + i)⁻ⁿ⁻¹, i < k,
 // leads there from those above -k.
-static POLYGAMMA: OpDef = OpDef::new("polygamma", rules::float, |l| {
+fn polygamma(l: &mut Lower, order: &Val, factorial: &Val) -> Val {
     const STEPS: usize = 20;
     let x = l.cast(0);
-    let n = l.attrs.float(0);
+    let [order, factorial] = [order, factorial].map(|v| l.broadcast(v, x.shape()));
     let zero = l.constant(0.0, &x.ty);
     let below = l.compare("LT", &x, &zero);
     let up = l.with_const("add", &x, STEPS as f64);
     let there = l.select(&below, &up, &x);
-    let order = l.constant(n, &x.ty);
     let value = l.binary("chlo.polygamma", &order, &there);
+    let exponent = l.unary("negate", &order);
+    let exponent = l.with_const("subtract", &exponent, 1.0);
     let mut sum = zero;
     for i in 0..STEPS {
         let term = l.with_const("add", &x, i as f64);
-        let term = l.with_const("power", &term, -n - 1.0);
+        let term = l.binary("power", &term, &exponent);
         sum = l.add(&sum, &term);
     }
-    let factorial: f64 = (1..=n as u64).map(|k| k as f64).product();
-    let sign = if (n as u64).is_multiple_of(2) { -1.0 } else { 1.0 };
-    let moved = l.with_const("multiply", &sum, sign * factorial);
+    let moved = l.mul(&sum, &factorial);
     let moved = l.add(&value, &moved);
     l.select(&below, &moved, &value)
+}
+
+// (-1)ⁿ⁺¹ n!
+fn signed_factorial(n: f64) -> f64 {
+    let sign = if (n as u64).is_multiple_of(2) { -1.0 } else { 1.0 };
+    sign * (1..=n as u64).map(|k| k as f64).product::<f64>()
+}
+
+static POLYGAMMA: OpDef = OpDef::new("polygamma", rules::float, |l| {
+    let (n, dtype) = (l.attrs.float(0), l.out.dtype);
+    let (order, factorial) = (l.scalar(n, dtype), l.scalar(signed_factorial(n), dtype));
+    polygamma(l, &order, &factorial)
 })
 .attrs(&["n"])
 .samples(|| {
     let of = |low: f64, high: f64| Sample::of(&[&[2, 3]]).range(low, high).attrs(vec![1.0.into()]);
     vec![of(0.5, 3.0), of(-1.8, -1.2)]
 })
-.grad(|g| chain(g, g.x(0).polygamma(g.attrs.float(0) as usize + 1)));
+.grad(|g| chain(g, g.x(0).polygamma(g.attrs.float(0) as usize + 1)))
+.heal(|attrs| {
+    let n = attrs.float(0);
+    Some(Healed { op: &POLYGAMMA_AT, attrs: [].into(), value: vec![n, signed_factorial(n)].into() })
+});
 
-pub(super) static MORE: &[&OpDef] = &[&POLYGAMMA];
+static POLYGAMMA_AT: OpDef = OpDef::new("polygamma.n", rules::float, |l| {
+    let numbers = l.cast(1);
+    let [order, factorial] = [0, 1].map(|i| {
+        let one = l.slice(&numbers, &[i], &[i + 1], &[1]);
+        l.reshape(&one, &Shape::default())
+    });
+    polygamma(l, &order, &factorial)
+})
+.samples(|| vec![Sample::of(&[&[2, 3], &[2]]).range(1.0, 2.0)]);
+
+pub(super) static MORE: &[&OpDef] = &[&POLYGAMMA, &POLYGAMMA_AT];
 
 impl Tensor {
     /// The n-th derivative of [`Tensor::digamma`], which is the 0-th (`torch.polygamma`), for numbers above -20.

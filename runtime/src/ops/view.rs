@@ -100,7 +100,7 @@ static SLICE: OpDef = OpDef::new(
 .heal(|attrs| {
     let (start, end, step) = (attrs.int(1), attrs.int(2), attrs.int(3));
     let n = ((end - start + step - 1) / step).max(0);
-    Some(Healed { op: &SLICE_AT, attrs: [attrs[0].clone(), n.into(), step.into()].into(), value: start })
+    Some(Healed { op: &SLICE_AT, attrs: [attrs[0].clone(), n.into(), step.into()].into(), value: attrs[1].clone() })
 });
 
 // A slice whose start is an operand: what SLICE becomes once its start keeps changing.
@@ -116,7 +116,8 @@ static SLICE_AT: OpDef = OpDef::new(
         let mut sizes: Vec<usize> = x.shape().to_vec();
         sizes[dim] = if n == 0 { 0 } else { (n - 1) * step as usize + 1 };
         let start = l.x(1);
-        let part = l.dynamic_slice(&x, &start, dim, &sizes);
+        let starts = l.starts(&start, dim, sizes.len());
+        let part = l.dynamic_slice(&x, &starts, &sizes);
         let (zero, limit) = (vec![0; sizes.len()], sizes.iter().map(|&d| d as i64).collect::<Vec<_>>());
         let steps: Vec<i64> = (0..sizes.len()).map(|d| if d == dim { step } else { 1 }).collect();
         l.slice(&part, &zero, &limit, &steps)
@@ -125,23 +126,40 @@ static SLICE_AT: OpDef = OpDef::new(
 .attrs(&["dim", "length", "step"])
 .samples(|| vec![Sample::of(&[&[2, 7]]).and(DType::I64, &[]).attrs(vec![1usize.into(), 3usize.into(), 2usize.into()])]);
 
-// Padding along one dimension whose place is an operand: the gradient of SLICE_AT.
+// Padding whose amounts before each dimension are a vector, those before and after together fixed: what PAD becomes once
+// they keep changing, the gradient of SLICE_AT among it.
 static PAD_AT: OpDef = OpDef::new(
     "pad.low",
     |s| {
         let mut shape = s.shape(0).clone();
-        shape[s.attrs.index(0)] += s.attrs.index(1);
+        for d in 0..shape.len() {
+            let inner = shape[d] as i64 + (shape[d] as i64 - 1).max(0) * s.attrs.ints(1)[d];
+            shape[d] = (inner + s.attrs.ints(0)[d]).max(0) as usize;
+        }
         Ok(Type::new(s.dtype(0), shape))
     },
     |l| {
-        let (x, value, start, dim) = (l.x(0), l.cast(1), l.x(2), l.attrs.index(0));
-        let shape = l.out.shape.clone();
-        let base = l.broadcast(&value, &shape);
-        l.dynamic_update_slice(&base, &x, &start, dim)
+        // As much room on both sides as the result is large, of which XLA computes only the part that is taken.
+        let (x, value, low, inner) = (l.x(0), l.cast(1), l.x(2), l.attrs.ints(1).to_vec());
+        let sizes = l.out.shape.clone();
+        let room: Vec<i64> = sizes.iter().map(|&d| d as i64).collect();
+        let wide = l.pad(&x, &value, &room, &room, &inner);
+        let starts = (0..sizes.len())
+            .map(|d| {
+                let low = l.slice(&low, &[d as i64], &[d as i64 + 1], &[1]);
+                let low = l.reshape(&low, &Shape::default());
+                let room = l.scalar(room[d] as f64, low.dtype());
+                l.sub(&room, &low)
+            })
+            .collect::<Vec<_>>();
+        l.dynamic_slice(&wide, &starts, &sizes)
     },
 )
-.attrs(&["dim", "amount"])
-.samples(|| vec![Sample::of(&[&[2, 3], &[]]).and(DType::I64, &[]).attrs(vec![1usize.into(), 2usize.into()])]);
+.attrs(&["amount", "interior"])
+.samples(|| {
+    let of = |amount: [i64; 2], interior: [i64; 2]| vec![amount.to_vec().into(), interior.to_vec().into()];
+    vec![Sample::of(&[&[2, 3], &[]]).index(&[2], 3).attrs(of([3, 0], [0, 1]))]
+});
 
 static PAD: OpDef = OpDef::new(
     "pad",
@@ -193,14 +211,9 @@ static PAD: OpDef = OpDef::new(
     vec![x, value]
 })
 .heal(|attrs| {
-    // Padding of one dimension, nothing cropped, nothing between: the gradient of a slice with step 1.
     let (low, high) = (attrs.ints(0), attrs.ints(1));
-    let moved = |d: usize| (low[d], high[d]) != (0, 0);
-    let dim = (0..low.len()).find(|&d| moved(d))?;
-    let plain = attrs.ints(2).iter().all(|&i| i == 0) && low.iter().chain(high).all(|&a| a >= 0);
-    let only = (dim + 1..low.len()).all(|d| !moved(d));
-    let attributes = [dim.into(), (low[dim] + high[dim]).into()].into();
-    (plain && only).then(|| Healed { op: &PAD_AT, attrs: attributes, value: low[dim] })
+    let amount: Vec<i64> = low.iter().zip(high).map(|(low, high)| low + high).collect();
+    Some(Healed { op: &PAD_AT, attrs: [amount.into(), attrs[2].clone()].into(), value: attrs[0].clone() })
 });
 
 #[track_caller]
@@ -264,14 +277,21 @@ static FLIP: OpDef = OpDef::new("flip", rules::same, |l| {
 .samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![vec![1i64].into()])])
 .grad(|g| vec![Some(g.dy.flip(g.attrs.ints(0)))]);
 
+// The diagonal is an attribute, or the last operand where it keeps changing.
 fn triangle(l: &mut Lower, upper: bool) -> Val {
     let x = l.x(0);
     let (r, c) = (x.rank() - 2, x.rank() - 1);
-    let index = Type::new(crate::dtype::DType::I64, x.shape().clone());
+    let index = Type::new(DType::I64, x.shape().clone());
     let row = l.iota(&index, r);
     let column = l.iota(&index, c);
-    let diagonal = l.attrs.int(0) as f64;
-    let edge = l.with_const("add", &row, diagonal);
+    let diagonal = match l.inputs.get(1) {
+        Some(d) => l.e.broadcast(d, x.shape()),
+        None => {
+            let diagonal = l.attrs.int(0) as f64;
+            l.constant(diagonal, &index)
+        }
+    };
+    let edge = l.add(&row, &diagonal);
     let keep = l.compare(if upper { "GE" } else { "LE" }, &column, &edge);
     let zero = l.constant(0.0, &x.ty);
     l.select(&keep, &x, &zero)
@@ -288,15 +308,60 @@ fn triangle_samples() -> Vec<Sample> {
 static TRIL: OpDef = OpDef::new("tril", matrix, |l| triangle(l, false))
     .attrs(&["diagonal"])
     .samples(triangle_samples)
-    .grad(|g| vec![Some(g.dy.tril(g.attrs.int(0)))]);
+    .grad(|g| vec![Some(g.dy.tril(g.attrs.int(0)))])
+    .heal(|attrs| Some(Healed { op: &TRIL_AT, attrs: [].into(), value: attrs[0].clone() }));
 
 static TRIU: OpDef = OpDef::new("triu", matrix, |l| triangle(l, true))
     .attrs(&["diagonal"])
     .samples(triangle_samples)
-    .grad(|g| vec![Some(g.dy.triu(g.attrs.int(0)))]);
+    .grad(|g| vec![Some(g.dy.triu(g.attrs.int(0)))])
+    .heal(|attrs| Some(Healed { op: &TRIU_AT, attrs: [].into(), value: attrs[0].clone() }));
 
-pub(super) static OPS: &[&OpDef] =
-    &[&RESHAPE, &EXPAND, &PERMUTE, &SLICE, &SLICE_AT, &PAD, &PAD_AT, &CAT, &FLIP, &TRIL, &TRIU];
+fn triangle_at_samples() -> Vec<Sample> {
+    vec![Sample::of(&[&[3, 4]]).index(&[], 3)]
+}
+
+static TRIL_AT: OpDef = OpDef::new("tril.diagonal", matrix, |l| triangle(l, false)).samples(triangle_at_samples);
+static TRIU_AT: OpDef = OpDef::new("triu.diagonal", matrix, |l| triangle(l, true)).samples(triangle_at_samples);
+
+// Elements moved along one dimension, round the end.
+static ROLL: OpDef = OpDef::new("roll", rules::same, |l| {
+    let (x, dim) = (l.x(0), l.attrs.index(1));
+    let n = x.shape()[dim] as i64;
+    let (mut from, mut to) = (vec![0; x.rank()], x.shape().iter().map(|&d| d as i64).collect::<Vec<_>>());
+    let ones = vec![1; x.rank()];
+    from[dim] = n - l.attrs.int(0);
+    let end = l.slice(&x, &from, &to, &ones);
+    (from[dim], to[dim]) = (0, n - l.attrs.int(0));
+    let start = l.slice(&x, &from, &to, &ones);
+    l.concatenate(&[&end, &start], dim)
+})
+.attrs(&["shift", "dim"])
+.samples(|| vec![Sample::of(&[&[2, 5]]).attrs(vec![2usize.into(), 1usize.into()])])
+.grad(|g| vec![Some(g.dy.roll(-g.attrs.int(0), g.attrs.int(1)))])
+.heal(|attrs| Some(Healed { op: &ROLL_AT, attrs: [attrs[1].clone()].into(), value: attrs[0].clone() }));
+
+static ROLL_AT: OpDef = OpDef::new("roll.shift", rules::same, |l| {
+    let (x, shift, dim) = (l.x(0), l.x(1), l.attrs.index(0));
+    let n = l.scalar(x.shape()[dim] as f64, shift.dtype());
+    let start = l.sub(&n, &shift);
+    let twice = l.concatenate(&[&x, &x], dim);
+    let starts = l.starts(&start, dim, x.rank());
+    l.dynamic_slice(&twice, &starts, x.shape())
+})
+.attrs(&["dim"])
+.samples(|| vec![Sample::of(&[&[2, 5]]).index(&[], 5).attrs(vec![1usize.into()])]);
+
+pub(super) static OPS: &[&OpDef] = &[
+    &RESHAPE, &EXPAND, &PERMUTE, &SLICE, &SLICE_AT, &PAD, &PAD_AT, &CAT, &FLIP, &TRIL, &TRIU, &TRIL_AT, &TRIU_AT,
+    &ROLL, &ROLL_AT,
+];
+
+/// `x` moved by `shift`, less than its size, along one dimension.
+#[track_caller]
+pub(super) fn rolled(x: &Tensor, shift: i64, dim: usize) -> Tensor {
+    trace(&ROLL, [x.into()], [shift.into(), dim.into()])
+}
 
 /// Joins tensors along a dimension they have (`torch.cat`).
 ///

@@ -443,13 +443,11 @@ extern "C" fn wait_at_exit() {
 /// The buffer of the scalars of one dtype; the last run's where they are the same.
 fn pack(cut: &Cut, program: &Program, i: usize, dtype: DType, members: &[u32]) -> Result<Arc<Buffer>> {
     let mut bytes = Vec::with_capacity(members.len() * dtype.size());
-    for &leaf in members {
-        if let Some(bits) = cut.leaves[leaf as usize].1.bits() {
-            match dtype {
-                DType::F32 => bytes.extend_from_slice(&(f64::from_bits(bits) as f32).to_le_bytes()),
-                DType::I32 => bytes.extend_from_slice(&(bits as i64 as i32).to_le_bytes()),
-                _ => bytes.extend_from_slice(&bits.to_le_bytes()),
-            }
+    for &bits in members.iter().filter_map(|&leaf| cut.leaves[leaf as usize].1.bits()).flatten() {
+        match dtype {
+            DType::F32 => bytes.extend_from_slice(&(f64::from_bits(bits) as f32).to_le_bytes()),
+            DType::I32 => bytes.extend_from_slice(&(bits as i64 as i32).to_le_bytes()),
+            _ => bytes.extend_from_slice(&bits.to_le_bytes()),
         }
     }
     let mut packs = program.packs.lock().unwrap_or_else(|p| p.into_inner());
@@ -459,8 +457,8 @@ fn pack(cut: &Cut, program: &Program, i: usize, dtype: DType, members: &[u32]) -
         return Ok(buffer.clone());
     }
     let s = session()?;
-    let n = [members.len() as i64];
-    let dims: &[i64] = if members.len() == 1 { &[] } else { &n };
+    let n = [(bytes.len() / dtype.size()) as i64];
+    let dims: &[i64] = if n == [1] { &[] } else { &n };
     let start = Instant::now();
     let buffer = Arc::new(s.client.buffer_from_host(&bytes, dtype.pjrt(), dims, &s.device)?);
     metrics::TRANSFER_TO_DEVICE_TIME.add_time(start.elapsed());
