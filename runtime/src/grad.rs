@@ -1,7 +1,8 @@
 //! Gradients: a reverse walk over the recorded graph that reads each op's gradient from the table.
+use crate::bucket;
 use crate::ir::{LEAF, NodeId, REQUIRES_GRAD, TAPE_FREED, graph};
 use crate::op::Grad;
-use crate::tensor::{Tensor, on_behalf, refuse};
+use crate::tensor::{Tensor, on_behalf, physically, refuse};
 use std::collections::{BinaryHeap, HashMap};
 use std::panic::Location;
 use std::sync::Weak;
@@ -48,8 +49,8 @@ impl Tensor {
             refuse("backward", &[self], why);
         }
         match gradient {
-            Some(g) if g.shape() == self.shape() => g.clone(),
-            Some(g) => refuse("backward", &[self, g], "the gradient given must have the tensor's shape"),
+            Some(g) if g.shape() == self.shape() && bucket::buckets_of(g) == bucket::buckets_of(self) => g.clone(),
+            Some(g) => refuse("backward", &[self, g], "the gradient given must have the tensor's shape and buckets"),
             None if self.numel() == 1 => self.ones_like(),
             None => refuse(
                 "backward",
@@ -85,6 +86,24 @@ struct Found {
 
 #[track_caller]
 fn walk(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) -> Found {
+    // What was traced of bucketed tensors is a program of fixed shapes, and gradients are taken of that.
+    let starts: Vec<(Tensor, Tensor)> = starts.iter().map(|(y, dy)| (y.clone(), bucket::masked_seed(y, dy))).collect();
+    let mut found = physically(|| walk_physical(&starts, wanted, retain));
+    let shown = |dx: &mut Tensor, x: &Tensor| match bucket::buckets_of(x) {
+        none if none.is_empty() => {}
+        buckets => *dx = bucket::marked(dx.detach(), buckets),
+    };
+    found.leaves.iter_mut().for_each(|(_, x, dx)| shown(dx, x));
+    found.wanted.iter_mut().zip(wanted).for_each(|(dx, x)| {
+        if let Some(dx) = dx {
+            shown(dx, x);
+        }
+    });
+    found
+}
+
+#[track_caller]
+fn walk_physical(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) -> Found {
     // Later nodes first: every consumer of a node has been seen when the node's turn comes.
     let mut queue: BinaryHeap<(u64, NodeId)> = BinaryHeap::new();
     let mut flowing: HashMap<NodeId, Tensor> = HashMap::new();

@@ -4,6 +4,8 @@
 pub mod aot;
 pub mod backends;
 pub mod bench;
+#[doc(hidden)]
+pub mod bucket;
 mod calls;
 pub mod cell;
 pub mod data;
@@ -31,6 +33,7 @@ mod sys;
 #[doc(hidden)]
 pub mod tensor;
 
+pub use bucket::Dynamic;
 pub use dtype::{Category, DType, Element, Scalar};
 pub use error::{Error, Raised, Result};
 pub use grad::grad;

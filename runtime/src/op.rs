@@ -1,4 +1,5 @@
 //! What an op is: its name, type rule, lowering to StableHLO and gradient, as one value. `ops/` holds the table of them.
+use crate::bucket::BucketRule;
 use crate::dtype::{Category, DType};
 use crate::emit::{Emit, Val};
 use crate::shape::Shape;
@@ -241,6 +242,8 @@ pub struct OpDef {
     pub samples: fn() -> Vec<Sample>,
     /// How an attribute that keeps changing becomes a parameter; `None` where these attributes cannot.
     pub heal: Option<HealFn>,
+    /// What the op does with padded dimensions; `None` refuses them.
+    pub bucket: Option<BucketRule>,
 }
 
 /// An op with one attribute turned into a parameter: another op of the same meaning that takes it as its last operand.
@@ -254,7 +257,17 @@ pub struct Healed {
 
 impl OpDef {
     pub const fn new(name: &'static str, infer: fn(&Sig) -> Rule, lower: fn(&mut Lower) -> Val) -> OpDef {
-        OpDef { name, id: name_id(name), attrs: &[], infer, lower, grad: None, samples: Vec::new, heal: None }
+        OpDef {
+            name,
+            id: name_id(name),
+            attrs: &[],
+            infer,
+            lower,
+            grad: None,
+            samples: Vec::new,
+            heal: None,
+            bucket: None,
+        }
     }
     pub const fn attrs(mut self, names: &'static [&'static str]) -> OpDef {
         self.attrs = names;
@@ -266,6 +279,10 @@ impl OpDef {
     }
     pub const fn heal(mut self, heal: HealFn) -> OpDef {
         self.heal = Some(heal);
+        self
+    }
+    pub const fn bucket(mut self, rule: BucketRule) -> OpDef {
+        self.bucket = Some(rule);
         self
     }
     pub const fn samples(mut self, samples: fn() -> Vec<Sample>) -> OpDef {

@@ -5,7 +5,7 @@ use crate::ir::{Graph, LEAF, NodeId, Payload, REQUIRES_GRAD, graph};
 use crate::op::{Attr, OpDef, Sig, Type};
 use crate::session::{self, DeviceData};
 use crate::shape::{Dims, Shape};
-use crate::{Error, Result, ops};
+use crate::{Error, Result, bucket, ops};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::panic::Location;
@@ -43,7 +43,16 @@ pub enum Arg<'a> {
 }
 
 impl Arg<'_> {
-    fn tensor(&self) -> Option<&Tensor> {
+    /// The same operand once more.
+    pub(crate) fn again(&self) -> Arg<'_> {
+        match self {
+            Arg::Tensor(t) => Arg::Tensor(t),
+            Arg::Owned(t) => Arg::Tensor(t),
+            Arg::Scalar(v) => Arg::Scalar(*v),
+        }
+    }
+
+    pub(crate) fn tensor(&self) -> Option<&Tensor> {
         match self {
             Arg::Tensor(t) => Some(t),
             Arg::Owned(t) => Some(t),
@@ -85,10 +94,12 @@ struct Thread {
     shows: Cell<Option<&'static Location<'static>>>,
     /// Ops it has recorded.
     ops: Cell<u32>,
+    /// Tensors are taken as they are physically, their buckets out of sight.
+    physical: Cell<bool>,
 }
 
 thread_local! {
-    static THREAD: Thread = const { Thread { grad: Cell::new(true), at: Cell::new(None), shows: Cell::new(None), ops: Cell::new(0) } };
+    static THREAD: Thread = const { Thread { grad: Cell::new(true), at: Cell::new(None), shows: Cell::new(None), ops: Cell::new(0), physical: Cell::new(false) } };
 }
 
 /// Whether ops on this thread are recorded for gradients (`torch.is_grad_enabled`).
@@ -121,6 +132,23 @@ impl Drop for Restore {
 /// ```
 pub fn no_grad<R>(f: impl FnOnce() -> R) -> R {
     let _restore = THREAD.with(|t| Restore { grad: t.grad.replace(false), at: t.at.get() });
+    f()
+}
+
+/// Whether this thread takes tensors as they are physically.
+pub(crate) fn is_physical() -> bool {
+    THREAD.with(|t| t.physical.get())
+}
+
+/// Runs `f` with tensors taken as they are physically: bucketed dimensions are of their bucket's size and nothing else.
+pub(crate) fn physically<R>(f: impl FnOnce() -> R) -> R {
+    struct Back(bool);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            THREAD.with(|t| t.physical.set(self.0));
+        }
+    }
+    let _back = Back(THREAD.with(|t| t.physical.replace(true)));
     f()
 }
 
@@ -219,15 +247,24 @@ pub(crate) fn refuse(op: &'static str, operands: &[&Tensor], message: impl Into<
     Error::Op { op, operands, message: message.into() }.raise()
 }
 
-fn try_trace(op: &'static OpDef, args: &[Arg], attrs: Box<[Attr]>, at: &'static Location<'static>) -> Result<Tensor> {
+pub(crate) fn try_trace(
+    op: &'static OpDef,
+    args: &[Arg],
+    attrs: Box<[Attr]>,
+    at: &'static Location<'static>,
+) -> Result<Tensor> {
     crate::sys::check_interrupt();
-    let (grad, behalf, nth) = THREAD.with(|t| {
+    let (grad, behalf, physical, nth) = THREAD.with(|t| {
         t.ops.set(t.ops.get().wrapping_add(1));
-        (t.grad.get(), t.at.get(), t.ops.get())
+        (t.grad.get(), t.at.get(), t.physical.get(), t.ops.get())
     });
     let recording = Recording::begin(nth);
     let at = behalf.unwrap_or(at);
     let mut g = graph();
+    if !physical && args.iter().filter_map(Arg::tensor).any(|t| !g.node(t.id()).buckets().is_empty()) {
+        drop(g);
+        return bucket::trace(op, args, attrs, at);
+    }
     let mut ids: SmallVec<[NodeId; 4]> = SmallVec::with_capacity(args.len());
     let mut scalars: SmallVec<[NodeId; 2]> = SmallVec::new();
     for arg in args {
@@ -317,12 +354,14 @@ impl Tensor {
     }
 
     pub(crate) fn ty(&self) -> Type {
-        graph().node(self.id()).ty.clone()
+        let (g, physical) = (graph(), is_physical());
+        let n = g.node(self.id());
+        if physical { n.ty.clone() } else { n.shown() }
     }
 
     /// The sizes of the dimensions (`torch.Tensor.shape`).
     pub fn shape(&self) -> Shape {
-        graph().node(self.id()).ty.shape.clone()
+        self.ty().shape
     }
 
     /// The size of one dimension; negative dimensions count from the back (`torch.Tensor.size`).
@@ -339,7 +378,7 @@ impl Tensor {
 
     /// The number of elements (`torch.Tensor.numel`).
     pub fn numel(&self) -> usize {
-        graph().node(self.id()).ty.shape.numel()
+        self.ty().shape.numel()
     }
 
     /// The element type (`torch.Tensor.dtype`).
@@ -396,7 +435,8 @@ impl Tensor {
     /// The value as row-major bytes.
     pub(crate) fn bytes(&self, cause: Cause, at: &'static Location<'static>) -> Result<Vec<u8>> {
         let (data, _) = self.value(cause, at)?;
-        session::download(&data)
+        let (bytes, buckets) = (session::download(&data)?, bucket::buckets_of(self));
+        Ok(if buckets.is_empty() { bytes } else { bucket::real_bytes(bytes, &data.ty, &buckets) })
     }
 
     /// All elements in row-major order. Runs what the tensor needs. The element type must be the tensor's; halves
@@ -542,6 +582,9 @@ impl Tensor {
         if mine.shape != new.shape {
             refuse(op, &[self, &value], "an in-place op cannot change the shape of its tensor");
         }
+        if bucket::buckets_of(self) != bucket::buckets_of(&value) {
+            refuse(op, &[self, &value], "an in-place op cannot change which dimensions of its tensor are bucketed");
+        }
         let value = if mine.dtype == new.dtype { value } else { value.to(mine.dtype) };
         let leaf = graph().node(self.id()).flags & LEAF != 0;
         if leaf && is_grad_enabled() {
@@ -587,7 +630,7 @@ impl std::fmt::Debug for Tensor {
                 Payload::Pending => "pending",
                 _ => "on device",
             };
-            (n.ty.clone(), state)
+            (n.described(), state)
         };
         write!(f, "Tensor({ty}, {state})")
     }
@@ -596,11 +639,12 @@ impl std::fmt::Debug for Tensor {
 /// A second node for one value, with flags of its own.
 fn alias(g: &mut Graph, id: NodeId) -> Tensor {
     let n = g.node(id);
-    let (ty, at) = (n.ty.clone(), n.at);
+    let (ty, at, buckets) = (n.ty.clone(), n.at, n.buckets().to_vec());
     let alias = match n.data().cloned() {
         Some(data) => g.push(&ops::DATA, SmallVec::new(), Box::default(), ty, Payload::Data(data), at),
         None => g.push(&ops::ALIAS, SmallVec::from_slice(&[id]), Box::default(), ty, Payload::Pending, at),
     };
+    g.node_mut(alias).set_buckets(buckets);
     Tensor::of_node(g, alias)
 }
 

@@ -19,7 +19,8 @@ impl Magic for Heal {
 
     fn help(&self) -> &'static str {
         r#"With healing on (as it is from the start) an attribute that changes between otherwise equal programs
-becomes a parameter. Results are the same, bit for bit, for positions.
+becomes a parameter: where a slice starts, how much is padded before, a roll's shift, a diagonal.
+Results are the same, bit for bit, for positions.
 
 ```
 %heal off

@@ -35,14 +35,15 @@ struct Shown {
 fn look(t: &Tensor, digits: usize) -> Result<(Shown, String)> {
     let ty = t.ty();
     let at = shown_by().unwrap_or(t.location());
-    let (data, ran) = t.value(Cause::Display, at)?;
+    let (_, ran) = t.value(Cause::Display, at)?;
     let elide = ty.shape.numel() > MOST;
     let long = |size: usize| elide && size > 2 * EDGE;
     let edges =
         |size: usize| if long(size) { (0..EDGE).chain(size - EDGE..size).collect() } else { (0..size).collect() };
     let kept: Vec<Vec<usize>> = ty.shape.iter().map(|&size| edges(size)).collect();
-    let bytes = if ty.bytes() <= DOWNLOAD {
-        pick(&session::download(&data)?, &ty, &kept)
+    let bucketed = !crate::bucket::buckets_of(t).is_empty();
+    let bytes = if bucketed || ty.bytes() <= DOWNLOAD {
+        pick(&t.bytes(Cause::Display, at)?, &ty, &kept)
     } else {
         let cut = on_behalf(at, false, || {
             let edges = |t: Tensor, (d, &size): (usize, &usize)| match long(size) {
@@ -283,7 +284,7 @@ impl crate::cell::Handle for Tensor {
             Payload::Pending => "pending",
             _ => "on device",
         };
-        format!("{}, {state}", n.ty)
+        format!("{}, {state}", n.described())
     }
     crate::cell::compiled_once!();
 }

@@ -143,6 +143,13 @@ struct History {
     healed: Vec<Healing>,
 }
 
+impl History {
+    fn heal(&mut self, why: &Explanation, compilation: u64) {
+        let healed = |(op, at): &(&OpDef, Place)| Healing { op: op.name, at, compilation };
+        self.healed.extend(why.healable.iter().map(healed));
+    }
+}
+
 static HISTORY: Mutex<Option<History>> = Mutex::new(None);
 
 fn with<R>(f: impl FnOnce(&mut History) -> R) -> R {
@@ -180,6 +187,11 @@ pub fn healing() -> bool {
     crate::ir::graph().healing.is_on()
 }
 
+/// Lists what was healed where the healed program was there already, compiled for another line.
+pub(crate) fn keep_healings(why: &Explanation, compilation: u64) {
+    with(|h| h.heal(why, compilation));
+}
+
 /// Why a program that is about to be compiled was not there, if there was one like it; and how long the search took.
 pub(crate) fn why(record: &Record) -> (Option<Explanation>, Duration) {
     let start = Instant::now();
@@ -214,8 +226,7 @@ pub(crate) fn compiled(
             explained_in,
         };
         if let Some(why) = compilation.why.as_ref().filter(|w| w.healed) {
-            let healed = |(op, at): &(&OpDef, Place)| Healing { op: op.name, at, compilation: compilation.number };
-            h.healed.extend(why.healable.iter().map(healed));
+            h.heal(why, compilation.number);
         }
         h.compilations.push(compilation.clone());
         h.bytes += record.bytes();

@@ -297,7 +297,9 @@ impl Graph {
             if let Leaf::Data { data, donate } = leaf {
                 let n = self.node(*id);
                 // two owners: the node, and this cut
-                let free = n.handles == 0 && n.refs == uses[i] && Arc::strong_count(data) == 2;
+                // Padded or of the bucket's size already, data make one program: neither is donated.
+                let free =
+                    n.buckets().is_empty() && n.handles == 0 && n.refs == uses[i] && Arc::strong_count(data) == 2;
                 let place = wanting.iter_mut().find(|w| free && **w == Some(&n.ty));
                 *donate = place.is_some_and(|w| w.take().is_some());
             }

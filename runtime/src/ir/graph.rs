@@ -34,12 +34,22 @@ pub(crate) const LEAF: u8 = 2;
 /// `backward()` has been through: the tape no longer holds the node's operands.
 pub(crate) const TAPE_FREED: u8 = 4;
 
+/// A dimension whose physical size is a bucket: only the first `size` elements are real.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Bucket {
+    pub dim: usize,
+    pub size: usize,
+}
+
 #[derive(Debug)]
 pub(crate) struct Node {
     pub op: &'static OpDef,
     pub inputs: SmallVec<[NodeId; 4]>,
     pub attrs: Box<[Attr]>,
+    /// What it is physically.
     pub ty: Type,
+    /// Dimensions that show less than that; mostly none.
+    buckets: Option<Box<[Bucket]>>,
     pub payload: Payload,
     pub at: &'static Location<'static>,
     /// Creation number: tells a node from a later one in the same slot. 0 marks a free slot.
@@ -67,6 +77,31 @@ impl Node {
             Payload::Data(d) | Payload::Cached(d) => Some(d),
             _ => None,
         }
+    }
+
+    pub fn buckets(&self) -> &[Bucket] {
+        self.buckets.as_deref().unwrap_or_default()
+    }
+
+    pub fn set_buckets(&mut self, buckets: Vec<Bucket>) {
+        self.buckets = (!buckets.is_empty()).then(|| buckets.into_boxed_slice());
+    }
+
+    /// The type that tensors of this node show.
+    pub fn shown(&self) -> Type {
+        let mut ty = self.ty.clone();
+        self.buckets().iter().for_each(|b| ty.shape[b.dim] = b.size);
+        ty
+    }
+
+    /// The type as text; `20≤32` is a size of 20 in a bucket of 32.
+    pub fn described(&self) -> String {
+        let size = |(d, n): (usize, &usize)| match self.buckets().iter().find(|b| b.dim == d) {
+            Some(b) => format!("{}≤{n}", b.size),
+            None => n.to_string(),
+        };
+        let sizes: Vec<String> = self.ty.shape.iter().enumerate().map(size).collect();
+        format!("{}[{}]", self.ty.dtype, sizes.join(","))
     }
 
     /// Whether the gradient tape still needs this node's operands.
@@ -147,8 +182,21 @@ impl Graph {
         }
         self.seq += 1;
         let pending = matches!(payload, Payload::Pending);
-        let node =
-            Node { op, inputs, attrs, ty, payload, at, seq: self.seq, refs: 0, handles: 0, flags: 0, pos: 0, mark: 0 };
+        let node = Node {
+            op,
+            inputs,
+            attrs,
+            ty,
+            buckets: None,
+            payload,
+            at,
+            seq: self.seq,
+            refs: 0,
+            handles: 0,
+            flags: 0,
+            pos: 0,
+            mark: 0,
+        };
         let id = match self.free.pop() {
             Some(id) => {
                 self.nodes[id as usize] = node;
@@ -199,6 +247,7 @@ impl Graph {
             n.seq = 0;
             n.payload = Payload::Pending;
             n.attrs = Box::default();
+            n.buckets = None;
             doomed.extend_from_slice(&n.inputs);
             n.inputs = SmallVec::new();
             if n.flags & LEAF != 0 {

@@ -1,4 +1,5 @@
 //! Activations and what bounds values: clamp, softmax and its logarithm.
+use crate::bucket;
 use crate::emit::{Reducer, Val};
 use crate::op::{AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type, rules};
 use crate::tensor::{Arg, Tensor, trace};
@@ -62,21 +63,24 @@ static CLAMP: OpDef = OpDef::new(
         }));
     }
     out
-});
+})
+.bucket(bucket::each);
 
 static RELU: OpDef = OpDef::new("relu", rules::same, |l| {
     let x = l.x(0);
     l.with_const("maximum", &x, 0.0)
 })
 .samples(sample)
-.grad(|g| vec![Some(g.dy.where_(&g.output.gt(0.0), 0.0))]);
+.grad(|g| vec![Some(g.dy.where_(&g.output.gt(0.0), 0.0))])
+.bucket(bucket::each);
 
 static SIGMOID: OpDef = OpDef::new("sigmoid", rules::float, |l| {
     let x = l.cast(0);
     l.unary("logistic", &x)
 })
 .samples(sample)
-.grad(|g| vec![Some(&g.dy * (&g.output * (1.0 - &g.output)))]);
+.grad(|g| vec![Some(&g.dy * (&g.output * (1.0 - &g.output)))])
+.bucket(bucket::each);
 
 static SILU: OpDef = OpDef::new("silu", rules::float, |l| {
     let x = l.cast(0);
@@ -87,7 +91,8 @@ static SILU: OpDef = OpDef::new("silu", rules::float, |l| {
 .grad(|g| {
     let s = g.x(0).sigmoid();
     vec![Some(&g.dy * (&s * (g.x(0) * (1.0 - &s) + 1.0)))]
-});
+})
+.bucket(bucket::each);
 
 // x Φ(x); Φ from the error function, or torch's tanh approximation
 static GELU: OpDef = OpDef::new("gelu", rules::float, |l| {
@@ -128,7 +133,8 @@ static GELU: OpDef = OpDef::new("gelu", rules::float, |l| {
         }
     };
     vec![Some(&g.dy * slope)]
-});
+})
+.bucket(bucket::each);
 
 // log(1 + e^x), written so that it does not overflow
 static SOFTPLUS: OpDef = OpDef::new("softplus", rules::float, |l| {
@@ -141,7 +147,8 @@ static SOFTPLUS: OpDef = OpDef::new("softplus", rules::float, |l| {
     l.add(&top, &log)
 })
 .samples(sample)
-.grad(|g| vec![Some(&g.dy * g.x(0).sigmoid())]);
+.grad(|g| vec![Some(&g.dy * g.x(0).sigmoid())])
+.bucket(bucket::each);
 
 // Slopes are rarely whole: integers would lose them.
 fn floats(s: &Sig) -> Rule {
@@ -161,7 +168,8 @@ static LEAKY_RELU: OpDef = OpDef::new("leaky_relu", floats, |l| {
     let positive = g.x(0).gt(0.0);
     let slope = g.want(1, || (&g.dy * g.x(0)).where_(&positive.logical_not(), 0.0));
     vec![Some(g.dy.where_(&positive, &(&g.dy * g.x(1)))), slope]
-});
+})
+.bucket(bucket::each);
 
 static ELU: OpDef = OpDef::new("elu", floats, |l| {
     let x = l.x(0);
@@ -178,7 +186,8 @@ static ELU: OpDef = OpDef::new("elu", floats, |l| {
     let e = g.x(0).exp();
     let alpha = g.want(1, || (&g.dy * (&e - 1.0)).where_(&positive.logical_not(), 0.0));
     vec![Some(g.dy.where_(&positive, &(&g.dy * g.x(1) * &e))), alpha]
-});
+})
+.bucket(bucket::each);
 
 // x minus its maximum along the dimension, and the dimension
 fn shifted(l: &mut Lower) -> (Val, usize) {
@@ -215,7 +224,8 @@ static SOFTMAX: OpDef = OpDef::new("softmax", rules::float, |l| {
     let weighted = &g.dy * &g.output;
     let sum = weighted.sum_dim(dim, true);
     vec![Some(weighted - &g.output * sum)]
-});
+})
+.bucket(bucket::softmax);
 
 static LOG_SOFTMAX: OpDef = OpDef::new("log_softmax", rules::float, |l| {
     let (x, dim) = shifted(l);
@@ -231,7 +241,8 @@ static LOG_SOFTMAX: OpDef = OpDef::new("log_softmax", rules::float, |l| {
     let dim = g.attrs.int(0);
     let sum = g.dy.sum_dim(dim, true);
     vec![Some(&g.dy - g.output.exp() * sum)]
-});
+})
+.bucket(bucket::softmax);
 
 pub(super) static OPS: &[&OpDef] =
     &[&CLAMP, &RELU, &SIGMOID, &SILU, &GELU, &SOFTPLUS, &LEAKY_RELU, &ELU, &SOFTMAX, &LOG_SOFTMAX];

@@ -1,4 +1,5 @@
 //! The ops behind data, scalars and second names: they have no lowering of their own, or hand a value through.
+use crate::bucket;
 use crate::dtype::DType;
 use crate::op::{OpDef, Sample, Type, rules};
 use crate::shape::{Dims, Shape};
@@ -11,13 +12,16 @@ pub(crate) static DATA: OpDef = OpDef::new("device_data", |_| Err("data is not c
 pub(crate) static SCALAR: OpDef = OpDef::new("scalar", |_| Err("a scalar is not computed".into()), |_| unreachable!());
 
 /// A second node for one value.
-pub(crate) static ALIAS: OpDef = OpDef::new("alias", rules::same, |l| l.x(0)).samples(sample);
+pub(crate) static ALIAS: OpDef = OpDef::new("alias", rules::same, |l| l.x(0)).samples(sample).bucket(bucket::each);
 
 fn sample() -> Vec<Sample> {
     vec![Sample::of(&[&[2, 3]])]
 }
 
-static CLONE: OpDef = OpDef::new("clone", rules::same, |l| l.x(0)).samples(sample).grad(|g| vec![Some(g.dy.clone())]);
+static CLONE: OpDef = OpDef::new("clone", rules::same, |l| l.x(0))
+    .samples(sample)
+    .grad(|g| vec![Some(g.dy.clone())])
+    .bucket(bucket::each);
 
 static TO: OpDef = OpDef::new("to", |s| Ok(Type::new(s.attrs_dtype(0), s.shape(0).clone())), |l| l.cast(0))
     .attrs(&["dtype"])
@@ -25,7 +29,8 @@ static TO: OpDef = OpDef::new("to", |s| Ok(Type::new(s.attrs_dtype(0), s.shape(0
     .grad(|g| {
         // back to the operand's dtype, which the walk sees to
         vec![Some(g.dy.clone())]
-    });
+    })
+    .bucket(bucket::each);
 
 static SUM_TO: OpDef = OpDef::new(
     "sum_to_size",

@@ -1,4 +1,5 @@
 //! Elementwise arithmetic of two operands, which broadcast and promote as in torch.
+use crate::bucket;
 use crate::dtype::Category;
 use crate::emit::Val;
 use crate::op::{Lower, OpDef, Rule, Sample, Sig, rules};
@@ -19,7 +20,8 @@ fn positive() -> Vec<Sample> {
 
 static ADD: OpDef = OpDef::new("add", rules::binary, |l| both(l, "add"))
     .samples(samples)
-    .grad(|g| vec![Some(g.dy.clone()), g.want(1, || g.dy.clone())]);
+    .grad(|g| vec![Some(g.dy.clone()), g.want(1, || g.dy.clone())])
+    .bucket(bucket::each);
 
 static SUB: OpDef = OpDef::new(
     "sub",
@@ -30,15 +32,18 @@ static SUB: OpDef = OpDef::new(
     |l| both(l, "subtract"),
 )
 .samples(samples)
-.grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || g.dy.neg())]);
+.grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || g.dy.neg())])
+.bucket(bucket::each);
 
 static MUL: OpDef = OpDef::new("mul", rules::binary, |l| both(l, "multiply"))
     .samples(samples)
-    .grad(|g| vec![g.want(0, || &g.dy * g.x(1)), g.want(1, || &g.dy * g.x(0))]);
+    .grad(|g| vec![g.want(0, || &g.dy * g.x(1)), g.want(1, || &g.dy * g.x(0))])
+    .bucket(bucket::each);
 
 static DIV: OpDef = OpDef::new("div", rules::binary_float, |l| both(l, "divide"))
     .samples(positive)
-    .grad(|g| vec![g.want(0, || &g.dy / g.x(1)), g.want(1, || (&g.dy * (&g.output / g.x(1))).neg())]);
+    .grad(|g| vec![g.want(0, || &g.dy / g.x(1)), g.want(1, || (&g.dy * (&g.output / g.x(1))).neg())])
+    .bucket(bucket::each);
 
 // The quotient rounded down; integers stay integers.
 fn floored(l: &mut Lower) -> Val {
@@ -71,7 +76,8 @@ fn not_all_bool(s: &Sig) -> Rule {
     rules::binary(s)
 }
 
-static FLOOR_DIVIDE: OpDef = OpDef::new("floor_divide", not_all_bool, floored).samples(positive).grad(flat);
+static FLOOR_DIVIDE: OpDef =
+    OpDef::new("floor_divide", not_all_bool, floored).samples(positive).grad(flat).bucket(bucket::each);
 
 static DIV_TRUNC: OpDef = OpDef::new("div_trunc", not_all_bool, |l| {
     let q = both(l, "divide");
@@ -84,11 +90,13 @@ static DIV_TRUNC: OpDef = OpDef::new("div_trunc", not_all_bool, |l| {
     l.select(&negative, &up, &down)
 })
 .samples(positive)
-.grad(flat);
+.grad(flat)
+.bucket(bucket::each);
 
 static FMOD: OpDef = OpDef::new("fmod", not_all_bool, |l| both(l, "remainder"))
     .samples(positive)
-    .grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * (g.x(0) / g.x(1)).trunc()).neg())]);
+    .grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * (g.x(0) / g.x(1)).trunc()).neg())])
+    .bucket(bucket::each);
 
 fn bits(s: &Sig) -> Rule {
     let ty = rules::binary(s)?;
@@ -100,15 +108,17 @@ fn shifted(s: &Sig) -> Rule {
     bits(s)
 }
 
-static BITWISE_AND: OpDef = OpDef::new("bitwise_and", bits, |l| both(l, "and")).samples(samples);
-static BITWISE_OR: OpDef = OpDef::new("bitwise_or", bits, |l| both(l, "or")).samples(samples);
-static BITWISE_XOR: OpDef = OpDef::new("bitwise_xor", bits, |l| both(l, "xor")).samples(samples);
-static SHIFT_LEFT: OpDef = OpDef::new("bitwise_left_shift", shifted, |l| both(l, "shift_left")).samples(samples);
+static BITWISE_AND: OpDef = OpDef::new("bitwise_and", bits, |l| both(l, "and")).samples(samples).bucket(bucket::each);
+static BITWISE_OR: OpDef = OpDef::new("bitwise_or", bits, |l| both(l, "or")).samples(samples).bucket(bucket::each);
+static BITWISE_XOR: OpDef = OpDef::new("bitwise_xor", bits, |l| both(l, "xor")).samples(samples).bucket(bucket::each);
+static SHIFT_LEFT: OpDef =
+    OpDef::new("bitwise_left_shift", shifted, |l| both(l, "shift_left")).samples(samples).bucket(bucket::each);
 static SHIFT_RIGHT: OpDef = OpDef::new("bitwise_right_shift", shifted, |l| {
     let op = if l.out.dtype == crate::dtype::DType::U8 { "shift_right_logical" } else { "shift_right_arithmetic" };
     both(l, op)
 })
-.samples(samples);
+.samples(samples)
+.bucket(bucket::each);
 
 static REMAINDER: OpDef = OpDef::new("remainder", not_all_bool, |l| {
     // torch's remainder has the divisor's sign: fix up the one of StableHLO, which has the dividend's
@@ -126,7 +136,8 @@ static REMAINDER: OpDef = OpDef::new("remainder", not_all_bool, |l| {
     l.select(&fix, &moved, &r)
 })
 .samples(positive)
-.grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * (g.x(0) / g.x(1)).floor()).neg())]);
+.grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * (g.x(0) / g.x(1)).floor()).neg())])
+.bucket(bucket::each);
 
 static POW: OpDef = OpDef::new(
     "pow",
@@ -150,34 +161,44 @@ static POW: OpDef = OpDef::new(
         &g.dy * (&g.output * x.log()).masked_fill(&flat, 0.0)
     });
     vec![base, exponent]
-});
+})
+.bucket(bucket::each);
 
-static MAXIMUM: OpDef = OpDef::new("maximum", rules::binary, |l| both(l, "maximum")).samples(samples).grad(|g| {
-    // equals share the gradient, as in torch
-    let (a, b) = (g.x(0), g.x(1));
-    let tie = a.eq(b);
-    let half = &g.dy * 0.5;
-    vec![
-        g.want(0, || half.where_(&tie, g.dy.where_(&a.gt(b), 0.0))),
-        g.want(1, || half.where_(&tie, g.dy.where_(&b.gt(a), 0.0))),
-    ]
-});
+static MAXIMUM: OpDef = OpDef::new("maximum", rules::binary, |l| both(l, "maximum"))
+    .samples(samples)
+    .grad(|g| {
+        // equals share the gradient, as in torch
+        let (a, b) = (g.x(0), g.x(1));
+        let tie = a.eq(b);
+        let half = &g.dy * 0.5;
+        vec![
+            g.want(0, || half.where_(&tie, g.dy.where_(&a.gt(b), 0.0))),
+            g.want(1, || half.where_(&tie, g.dy.where_(&b.gt(a), 0.0))),
+        ]
+    })
+    .bucket(bucket::each);
 
-static MINIMUM: OpDef = OpDef::new("minimum", rules::binary, |l| both(l, "minimum")).samples(samples).grad(|g| {
-    let (a, b) = (g.x(0), g.x(1));
-    let tie = a.eq(b);
-    let half = &g.dy * 0.5;
-    vec![
-        g.want(0, || half.where_(&tie, g.dy.where_(&a.lt(b), 0.0))),
-        g.want(1, || half.where_(&tie, g.dy.where_(&b.lt(a), 0.0))),
-    ]
-});
+static MINIMUM: OpDef = OpDef::new("minimum", rules::binary, |l| both(l, "minimum"))
+    .samples(samples)
+    .grad(|g| {
+        let (a, b) = (g.x(0), g.x(1));
+        let tie = a.eq(b);
+        let half = &g.dy * 0.5;
+        vec![
+            g.want(0, || half.where_(&tie, g.dy.where_(&a.lt(b), 0.0))),
+            g.want(1, || half.where_(&tie, g.dy.where_(&b.lt(a), 0.0))),
+        ]
+    })
+    .bucket(bucket::each);
 
-static ATAN2: OpDef = OpDef::new("atan2", rules::binary_float, |l| both(l, "atan2")).samples(positive).grad(|g| {
-    let (y, x) = (g.x(0), g.x(1));
-    let d = &g.dy / (y.square() + x.square());
-    vec![g.want(0, || &d * x), g.want(1, || (&d * y).neg())]
-});
+static ATAN2: OpDef = OpDef::new("atan2", rules::binary_float, |l| both(l, "atan2"))
+    .samples(positive)
+    .grad(|g| {
+        let (y, x) = (g.x(0), g.x(1));
+        let d = &g.dy / (y.square() + x.square());
+        vec![g.want(0, || &d * x), g.want(1, || (&d * y).neg())]
+    })
+    .bucket(bucket::each);
 
 pub(super) static OPS: &[&OpDef] = &[
     &ADD,

@@ -1,4 +1,5 @@
 //! Comparisons, logic, and choice by condition.
+use crate::bucket;
 use crate::dtype::DType;
 use crate::emit::Val;
 use crate::op::{Lower, OpDef, Rule, Sample, Sig, Type, rules};
@@ -28,7 +29,7 @@ fn samples() -> Vec<Sample> {
 
 macro_rules! comparisons {
     ($($(#[$doc:meta])* pub fn $method:ident => $op:ident $lower:expr;)*) => {
-        $(static $op: OpDef = OpDef::new(stringify!($method), rules::compare, $lower).samples(samples);)*
+        $(static $op: OpDef = OpDef::new(stringify!($method), rules::compare, $lower).samples(samples).bucket(bucket::each);)*
         impl Tensor {
             $($(#[$doc])*
             #[track_caller]
@@ -79,7 +80,8 @@ static WHERE: OpDef = OpDef::new("where", where_rule, |l| {
 .grad(|g| {
     let zero = g.dy.zeros_like();
     vec![None, g.want(1, || where_(g.x(0), &g.dy, &zero)), g.want(2, || where_(g.x(0), &zero, &g.dy))]
-});
+})
+.bucket(bucket::each);
 
 pub(super) static OPS: &[&OpDef] = &[&EQ, &NE, &LT, &LE, &GT, &GE, &LOGICAL_AND, &LOGICAL_OR, &LOGICAL_XOR, &WHERE];
 

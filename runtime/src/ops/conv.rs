@@ -1,4 +1,5 @@
 //! Convolutions, in any number of spatial dimensions. StableHLO: convolution; its gradients are convolutions again.
+use crate::bucket;
 use crate::emit::array;
 use crate::op::{AttrsExt, OpDef, Rule, Sample, Sig, Type, rules};
 use crate::shape::{Dims, Shape};
@@ -102,7 +103,7 @@ static CONVOLUTION: OpDef = OpDef::new("convolution", rule, |l| {
         convolution(&xt, &dyt, [a.ints(4), a.ints(1), &high, a.ints(3), a.ints(0)], 1, groups).transpose(0, 1)
     });
     vec![dx, dw]
-});
+}).bucket(bucket::convolution);
 
 pub(super) static OPS: &[&OpDef] = &[&CONVOLUTION];
 

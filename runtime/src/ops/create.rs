@@ -1,4 +1,5 @@
 //! Tensors from nothing, from numbers and from Rust data.
+use crate::bucket::like;
 use crate::dtype::{DType, Element, Scalar};
 use crate::op::{AttrsExt, OpDef, Rule, Sample, Sig, Type, rules};
 use crate::shape::{Dims, Shape};
@@ -110,7 +111,32 @@ static EYE: OpDef = OpDef::new("eye", shape_and_dtype, |l| {
 .attrs(&["size", "dtype"])
 .samples(|| vec![Sample::of(&[]).attrs(vec![vec![3i64, 3].into(), DType::F32.into()])]);
 
-pub(super) static OPS: &[&OpDef] = &[&FULL, &ZEROS, &ONES, &ARANGE, &LINSPACE, &EYE];
+// Which elements of a bucketed dimension are real: the operand says how many. `after`: dimensions behind it.
+static BUCKET_MASK: OpDef = OpDef::new(
+    "bucket_mask",
+    |s| {
+        let mut shape = vec![1; s.attrs.index(1) + 1];
+        shape[0] = s.attrs.index(0);
+        Ok(Type::new(DType::Bool, Shape::new(&shape)))
+    },
+    |l| {
+        let shape = l.out.shape.clone();
+        let position = l.iota(&Type::new(DType::I64, shape.clone()), 0);
+        let size = l.x(0);
+        let size = l.broadcast(&size, &shape);
+        l.compare("LT", &position, &size)
+    },
+)
+.attrs(&["bucket", "after"])
+.samples(|| vec![Sample::of(&[]).index(&[], 4).attrs(vec![4usize.into(), 1usize.into()])]);
+
+pub(super) static OPS: &[&OpDef] = &[&FULL, &ZEROS, &ONES, &ARANGE, &LINSPACE, &EYE, &BUCKET_MASK];
+
+/// True for the first `size` of `bucket` elements, with `after` dimensions of size 1 behind.
+#[track_caller]
+pub(crate) fn bucket_mask(size: usize, bucket: usize, after: usize) -> Tensor {
+    trace(&BUCKET_MASK, [(size as i64).into()], [bucket.into(), after.into()])
+}
 
 /// Data as user code writes it down: numbers and nested arrays of them. As Python's lists in `torch.tensor`, floats become
 /// float32 and integers int64; vectors and slices, like NumPy's arrays, keep the dtype of their elements.
@@ -255,22 +281,19 @@ impl Tensor {
     /// Zeros of this tensor's shape and dtype (`torch.zeros_like`).
     #[track_caller]
     pub fn zeros_like(&self) -> Tensor {
-        let ty = self.ty();
-        filled(&ZEROS, ty.shape.into(), ty.dtype)
+        like(self, |ty| filled(&ZEROS, ty.shape.into(), ty.dtype))
     }
 
     /// Ones of this tensor's shape and dtype (`torch.ones_like`).
     #[track_caller]
     pub fn ones_like(&self) -> Tensor {
-        let ty = self.ty();
-        filled(&ONES, ty.shape.into(), ty.dtype)
+        like(self, |ty| filled(&ONES, ty.shape.into(), ty.dtype))
     }
 
     /// One number everywhere, in this tensor's shape and dtype (`torch.full_like`).
     #[track_caller]
     pub fn full_like(&self, value: impl Into<Scalar>) -> Tensor {
-        let ty = self.ty();
-        trace(&FULL, [value.into().into()], [(&ty.shape).into(), ty.dtype.into()])
+        like(self, |ty| trace(&FULL, [value.into().into()], [(&ty.shape).into(), ty.dtype.into()]))
     }
 
     /// Numbers from `start` up to and without `end` in steps of `step`; int64 where all three are integers, float32

@@ -1,5 +1,6 @@
 //! Elements by position: gather and scatter, and the torch methods made of them. Positions are not checked against the
 //! sizes (that would need their values): reading beyond the end gives the last element, writing there does nothing.
+use crate::bucket;
 use crate::dtype::{Category, DType};
 use crate::emit::{Reducer, Val, array};
 use crate::op::{Attr, AttrsExt, Grad, Lower, OpDef, Sample, Sig, Type};
@@ -110,7 +111,7 @@ static GATHER: OpDef = OpDef::new(
 .grad(|g| {
     let zeros = g.x(0).zeros_like();
     vec![Some(scatter_with(&zeros, g.attrs.index(0), g.x(1), &g.dy, ADD)), None]
-});
+}).bucket(bucket::gather);
 
 static SCATTER: OpDef = OpDef::new(
     "scatter",
@@ -292,7 +293,7 @@ static INDEX: OpDef = OpDef::new(
     let indices: Vec<&Tensor> = g.inputs[1..].iter().collect();
     out[0] = Some(put(&g.x(0).zeros_like(), &g.dy, &indices, [g.attrs[0].clone(), g.attrs[1].clone()], ADD));
     out
-});
+}).bucket(bucket::index);
 
 static INDEX_PUT: OpDef = OpDef::new(
     "index_put",

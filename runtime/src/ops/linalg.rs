@@ -1,4 +1,5 @@
 //! Products of matrices and vectors.
+use crate::bucket;
 use crate::op::{OpDef, Rule, Sample, Sig, Type};
 use crate::shape::Shape;
 use crate::tensor::{Tensor, refuse, trace};
@@ -95,7 +96,8 @@ static MATMUL: OpDef = OpDef::new("matmul", matmul_rule, |l| {
         d.sum_to_shape(&mb.shape()).reshape(b.shape())
     });
     vec![da, db]
-});
+})
+.bucket(bucket::matmul);
 
 pub(super) static OPS: &[&OpDef] = &[&MATMUL];
 

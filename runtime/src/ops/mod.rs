@@ -35,6 +35,7 @@ pub(crate) use base::{ALIAS, DATA, SCALAR};
 pub use compare::where_;
 pub use contract::einsum;
 pub use conv::{ConvOptions, ConvTransposeOptions, Padding};
+pub(crate) use create::bucket_mask;
 pub use create::{Literal, tensor};
 pub use index::ScatterReduce;
 pub use loss::{CrossEntropyOptions, Reduction};
@@ -43,6 +44,7 @@ pub use pool::{AvgPoolOptions, MaxPoolOptions};
 pub(crate) use random::key as random_key;
 pub use random::manual_seed;
 pub use resample::{InterpolateOptions, Interpolation, PadMode};
+pub(crate) use view::slice_at;
 pub use view::{cat, stack};
 
 /// Every op there is, by theme.

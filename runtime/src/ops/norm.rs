@@ -212,9 +212,8 @@ impl Tensor {
         let gqa = options.enable_gqa && self.dim() > 2;
         let (key, value) = if gqa { (shared(key), shared(value)) } else { (key.clone(), value.clone()) };
         let mut scores = (self * scale).matmul(&key.transpose(-1, -2));
-        let (rows, columns) = (self.size(-2), key.size(-2));
         if options.is_causal {
-            let allowed = Tensor::ones([rows, columns]).bool().tril(0);
+            let allowed = scores.ones_like().bool().tril(0);
             scores = scores.where_(&allowed, f64::NEG_INFINITY);
         }
         if let Some(mask) = &options.attn_mask {

@@ -1,6 +1,7 @@
 //! Pooling over windows: maxima, sums and means. StableHLO: reduce_window; the gradient of a maximum is
 //! select_and_scatter.
 use super::conv::{batched, each};
+use crate::bucket;
 use crate::dtype::{Category, DType};
 use crate::emit::{Reducer, array};
 use crate::op::{Attr, AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type};
@@ -78,7 +79,8 @@ static SUM_POOL: OpDef = OpDef::new(
     let attrs: [Attr; 5] =
         [a[0].clone(), a[4].clone(), low.clone().into(), high.collect::<Vec<_>>().into(), a[1].clone()];
     vec![Some(trace(&SUM_POOL, [(&g.dy).into()], attrs))]
-});
+})
+.bucket(bucket::windows);
 
 fn max_rule(s: &Sig) -> Rule {
     if s.dtype(0) == DType::Bool {
@@ -122,7 +124,8 @@ static MAX_POOL: OpDef = OpDef::new("max_pool", max_rule, |l| {
     let places = trace(&MAX_POOL_PLACES, [x.into()], g.attrs.to_vec());
     let dx = flat_space(&x.zeros_like(), space).scatter_add(-1, &flat_space(&places, space), flat_space(&g.dy, space));
     vec![Some(dx.reshape(x.shape()))]
-});
+})
+.bucket(bucket::windows);
 
 // All spatial dimensions, the last ones, as one.
 fn flat_space(x: &Tensor, space: usize) -> Tensor {
@@ -169,7 +172,8 @@ static MAX_POOL_PLACES: OpDef = OpDef::new(
     },
 )
 .attrs(&["window", "stride", "low", "high", "hole", "space"])
-.samples(max_samples);
+.samples(max_samples)
+.bucket(bucket::windows);
 
 pub(super) static OPS: &[&OpDef] = &[&SUM_POOL, &MAX_POOL, &MAX_POOL_BACKWARD, &MAX_POOL_PLACES];
 

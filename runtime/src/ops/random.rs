@@ -1,5 +1,6 @@
 //! Random numbers, made on the device from a counter: each op takes one 64-bit key, drawn on the host, as a parameter of
 //! the program. Drawing again never compiles again, and a value that is computed twice is the same.
+use crate::bucket::like;
 use crate::dtype::DType;
 use crate::emit::Val;
 use crate::op::{AttrsExt, Lower, OpDef, Rule, Sig, Type};
@@ -114,11 +115,10 @@ impl Tensor {
 
     #[track_caller]
     fn draw_like(&self, op: &'static OpDef) -> Tensor {
-        let ty = self.ty();
-        if !ty.dtype.is_float() {
+        if !self.dtype().is_float() {
             refuse(op.name, &[self], "random floats have no meaning in this dtype; use `randint`");
         }
-        draw(op, &ty.shape, ty.dtype)
+        like(self, |ty| draw(op, &ty.shape, ty.dtype))
     }
 
     /// Integers from `low` up to and without `high`, int64 (`torch.randint`).

@@ -1,4 +1,5 @@
 //! Reductions: sums, means, extremes, logic, norms, cumulative sums.
+use crate::bucket;
 use crate::dtype::{Category, DType};
 use crate::emit::{Reducer, Val};
 use crate::op::{AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type};
@@ -68,7 +69,8 @@ fn spread(g: &crate::op::Grad, dy: &Tensor) -> Tensor {
 static SUM: OpDef = OpDef::new("sum", sum_type, |l| reduce_in(l, Reducer::Add, true))
     .attrs(&["dim", "keepdim"])
     .samples(samples)
-    .grad(|g| vec![Some(spread(g, &g.dy))]);
+    .grad(|g| vec![Some(spread(g, &g.dy))])
+    .bucket(bucket::sum);
 
 fn count(shape: &Shape, dims: &[usize]) -> f64 {
     dims.iter().map(|&d| shape[d]).product::<usize>() as f64
@@ -84,7 +86,8 @@ static MEAN: OpDef = OpDef::new("mean", float_type, |l| {
 .grad(|g| {
     let n = count(&g.x(0).shape(), &g.attrs.dims(0));
     vec![Some(spread(g, &(&g.dy * (1.0 / n))))]
-});
+})
+.bucket(bucket::mean);
 
 static PROD: OpDef = OpDef::new("prod", sum_type, |l| reduce_in(l, Reducer::Mul, false))
     .attrs(&["dim", "keepdim"])
@@ -106,7 +109,8 @@ static PROD: OpDef = OpDef::new("prod", sum_type, |l| reduce_in(l, Reducer::Mul,
         let mut back = vec![0usize; order.len()];
         order.iter().enumerate().for_each(|(i, &d)| back[d] = i);
         vec![Some(spread(g, &g.dy) * (before * after).reshape(moved).permute(back))]
-    });
+    })
+    .bucket(bucket::prod);
 
 // For each element the product of those before it in its row, 1 for the first.
 fn others_before(rows: &Tensor) -> Tensor {
@@ -126,12 +130,14 @@ fn extreme_grad(g: &crate::op::Grad) -> Vec<Option<Tensor>> {
 static AMAX: OpDef = OpDef::new("amax", keep_type, |l| extreme(l, Reducer::Max))
     .attrs(&["dim", "keepdim"])
     .samples(samples)
-    .grad(extreme_grad);
+    .grad(extreme_grad)
+    .bucket(bucket::max);
 
 static AMIN: OpDef = OpDef::new("amin", keep_type, |l| extreme(l, Reducer::Min))
     .attrs(&["dim", "keepdim"])
     .samples(samples)
-    .grad(extreme_grad);
+    .grad(extreme_grad)
+    .bucket(bucket::min);
 
 fn extreme(l: &mut Lower, r: Reducer) -> Val {
     let x = l.x(0);
@@ -141,10 +147,14 @@ fn extreme(l: &mut Lower, r: Reducer) -> Val {
     }
 }
 
-static ALL: OpDef =
-    OpDef::new("all", bool_type, |l| reduce_in(l, Reducer::And, false)).attrs(&["dim", "keepdim"]).samples(samples);
-static ANY: OpDef =
-    OpDef::new("any", bool_type, |l| reduce_in(l, Reducer::Or, false)).attrs(&["dim", "keepdim"]).samples(samples);
+static ALL: OpDef = OpDef::new("all", bool_type, |l| reduce_in(l, Reducer::And, false))
+    .attrs(&["dim", "keepdim"])
+    .samples(samples)
+    .bucket(bucket::min);
+static ANY: OpDef = OpDef::new("any", bool_type, |l| reduce_in(l, Reducer::Or, false))
+    .attrs(&["dim", "keepdim"])
+    .samples(samples)
+    .bucket(bucket::max);
 
 fn index_type(s: &Sig) -> Rule {
     if s.shape(0).get(s.attrs.index(0)) == Some(&0) {
@@ -177,10 +187,14 @@ fn arg_samples() -> Vec<Sample> {
     vec![Sample::of(&[&[2, 3]]).attrs(vec![1usize.into(), false.into()])]
 }
 
-static ARGMAX: OpDef =
-    OpDef::new("argmax", index_type, |l| arg(l, true)).attrs(&["dim", "keepdim"]).samples(arg_samples);
-static ARGMIN: OpDef =
-    OpDef::new("argmin", index_type, |l| arg(l, false)).attrs(&["dim", "keepdim"]).samples(arg_samples);
+static ARGMAX: OpDef = OpDef::new("argmax", index_type, |l| arg(l, true))
+    .attrs(&["dim", "keepdim"])
+    .samples(arg_samples)
+    .bucket(bucket::argmax);
+static ARGMIN: OpDef = OpDef::new("argmin", index_type, |l| arg(l, false))
+    .attrs(&["dim", "keepdim"])
+    .samples(arg_samples)
+    .bucket(bucket::argmin);
 
 // A window that reaches from the start to each element.
 fn running(l: &mut Lower, r: Reducer) -> Val {
@@ -222,7 +236,8 @@ static CUMSUM: OpDef = OpDef::new(
 .grad(|g| {
     let dim = g.attrs.int(0);
     vec![Some(g.dy.flip(dim).cumsum(dim).flip(dim))]
-});
+})
+.bucket(bucket::along);
 
 static CUMPROD: OpDef = OpDef::new(
     "cumprod",
@@ -247,7 +262,8 @@ static CUMPROD: OpDef = OpDef::new(
     let reached = between.where_(&after.logical_or(Tensor::eye(n).bool()), 0.0);
     let sum = (reached * dy.unsqueeze(-2)).sum_dim(-1, false);
     vec![Some((others_before(&x) * sum).transpose(dim, -1))]
-});
+})
+.bucket(bucket::along);
 
 static LOGSUMEXP: OpDef = OpDef::new(
     "logsumexp",
@@ -272,7 +288,8 @@ static LOGSUMEXP: OpDef = OpDef::new(
 )
 .attrs(&["dim", "keepdim"])
 .samples(samples)
-.grad(|g| vec![Some(spread(g, &g.dy) * (g.x(0) - spread(g, &g.output)).exp())]);
+.grad(|g| vec![Some(spread(g, &g.dy) * (g.x(0) - spread(g, &g.output)).exp())])
+.bucket(bucket::logsumexp);
 
 pub(super) static OPS: &[&OpDef] =
     &[&SUM, &MEAN, &PROD, &AMAX, &AMIN, &ALL, &ANY, &ARGMAX, &ARGMIN, &CUMSUM, &CUMPROD, &LOGSUMEXP];

@@ -1,4 +1,5 @@
 //! Order: sort, argsort, topk, median. NaN counts as the largest number, as in torch.
+use crate::bucket;
 use crate::dtype::DType;
 use crate::op::{AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type};
 use crate::tensor::{Tensor, caller_line, refuse, trace};
@@ -25,15 +26,19 @@ fn samples() -> Vec<Sample> {
     ]
 }
 
-static SORT: OpDef =
-    OpDef::new("sort", rule, |l| sorted(l).0).attrs(&["dim", "descending"]).samples(samples).grad(|g| {
+static SORT: OpDef = OpDef::new("sort", rule, |l| sorted(l).0)
+    .attrs(&["dim", "descending"])
+    .samples(samples)
+    .grad(|g| {
         let order = g.x(0).argsort(g.attrs.int(0), g.attrs.flag(1));
         vec![Some(g.dy.zeros_like().scatter_add(g.attrs.int(0), &order, &g.dy))]
-    });
+    })
+    .bucket(bucket::along);
 
 static ARGSORT: OpDef = OpDef::new("argsort", |s| Ok(Type::new(DType::I64, s.shape(0).clone())), |l| sorted(l).1)
     .attrs(&["dim", "descending"])
-    .samples(samples);
+    .samples(samples)
+    .bucket(bucket::along);
 
 pub(super) static OPS: &[&OpDef] = &[&SORT, &ARGSORT];
 

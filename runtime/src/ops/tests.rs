@@ -216,3 +216,102 @@ fn gradients_are_those_of_differences() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
+
+/// Which dimension of which operand is bucketed in one try.
+type Choice = Vec<(usize, usize)>;
+
+/// A dimension of the first operand alone, with one of the same size of the second, and with those that align with it.
+fn choices(sample: &Sample) -> Vec<Choice> {
+    let Some(first) = sample.inputs.first() else { return vec![] };
+    let mut out: Vec<Choice> = Vec::new();
+    for d in 0..first.shape.len() {
+        let size = first.shape[d];
+        out.push(vec![(0, d)]);
+        if let Some(second) = sample.inputs.get(1) {
+            out.extend((0..second.shape.len()).filter(|&e| second.shape[e] == size).map(|e| vec![(0, d), (1, e)]));
+        }
+        let back = first.shape.len() - d;
+        let aligned = |(i, o): (usize, &Operand)| {
+            let e = o.shape.len().checked_sub(back)?;
+            (o.shape[e] == size).then_some((i, e))
+        };
+        out.push(sample.inputs.iter().enumerate().filter_map(aligned).collect());
+    }
+    out.sort();
+    out.dedup();
+    out
+}
+
+/// The results of one try: the op's output and what flows to its operands, or the refusal.
+fn tried(op: &'static OpDef, sample: &Sample, dtype: DType, choice: &Choice) -> Result<Vec<Tensor>, String> {
+    let of = || {
+        let plain = operands(sample, &numbers(sample, 3), dtype);
+        let bucketed = |(i, x): (usize, Tensor)| {
+            choice.iter().filter(|(o, _)| *o == i).fold(x, |x, &(_, d)| x.dynamic(d as i64).buckets([7]))
+        };
+        let inputs: Vec<Tensor> = plain.into_iter().enumerate().map(bucketed).collect();
+        let floats: Vec<&Tensor> = inputs.iter().filter(|t| t.dtype() == DType::F64).collect();
+        floats.iter().for_each(|t| drop(t.requires_grad_(true)));
+        let y = apply(op, sample, &inputs);
+        let mut results = vec![y.detach()];
+        if y.requires_grad() {
+            let mut random = Numbers(5);
+            let weights: Vec<f64> = (0..y.numel()).map(|_| random.next() - 0.5).collect();
+            let physical = crate::tensor::physically(|| y.shape());
+            let plain = Tensor::from_slice(&weights, y.shape());
+            let bucketed = |w: Tensor, b: &crate::ir::Bucket| w.dynamic(b.dim as i64).buckets([physical[b.dim]]);
+            let w = crate::bucket::buckets_of(&y).iter().fold(plain, bucketed);
+            results.extend(crate::grad(&(y.to(DType::F64) * w).sum(), &floats).into_iter().flatten());
+        }
+        results
+    };
+    catch_unwind(AssertUnwindSafe(of)).map_err(message)
+}
+
+/// One op bucketed in some way: its name, its results plain and bucketed.
+type Pair = (String, Vec<Tensor>, Vec<Tensor>);
+
+fn unlike((name, plain, bucketed): &Pair) -> Option<String> {
+    let values = |t: &Tensor| -> (Shape, Vec<f64>) {
+        let bytes = t.bytes(crate::insight::Cause::Read, t.location()).unwrap();
+        let numbers = bytes.chunks_exact(t.dtype().size()).map(|b| crate::tensor::element(t.dtype(), b).as_f64());
+        (t.shape(), numbers.collect())
+    };
+    let near = |(x, y): (&f64, &f64)| x == y || (x - y).abs() < 1e-12 * x.abs().max(1.0);
+    let (a, b): (Vec<_>, Vec<_>) = (plain.iter().map(values).collect(), bucketed.iter().map(values).collect());
+    let alike = a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.0 == b.0 && a.1.iter().zip(&b.1).all(near));
+    (!alike).then(|| format!("{name}: {b:?}, expected {a:?}"))
+}
+
+#[test]
+fn bucketed_operands_give_the_same_or_are_refused_by_name() {
+    let (mut failures, mut defined) = (Vec::new(), HashSet::new());
+    let mut pairs: Vec<Pair> = Vec::new();
+    for op in table() {
+        for sample in (op.samples)() {
+            let plain = [DType::F64, DType::I64].map(|d| (d, tried(op, &sample, d, &vec![])));
+            let Some((dtype, Ok(plain))) = plain.into_iter().find(|(_, r)| r.is_ok()) else { continue };
+            for choice in choices(&sample) {
+                match tried(op, &sample, dtype, &choice) {
+                    Ok(bucketed) => {
+                        defined.insert(op.name);
+                        pairs.push((format!("{} {choice:?}", op.name), plain.clone(), bucketed));
+                    }
+                    Err(e) if e.contains("bucket") && e.starts_with(op.name) => {}
+                    Err(e) => failures.push(format!("{} {choice:?}: {e}", op.name)),
+                }
+            }
+        }
+        // a few at a time: one program of all would take XLA long
+        if pairs.len() > 40 {
+            sync();
+            failures.extend(pairs.drain(..).filter_map(|p| unlike(&p)));
+        }
+    }
+    sync();
+    failures.extend(pairs.iter().filter_map(unlike));
+    for op in table().filter(|op| op.bucket.is_some() && !defined.contains(op.name)) {
+        failures.push(format!("{} has a rule that no sample gets through", op.name));
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

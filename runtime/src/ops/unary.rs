@@ -1,4 +1,5 @@
 //! Elementwise functions of one tensor.
+use crate::bucket;
 use crate::emit::Val;
 use crate::op::{AttrsExt, Grad, Healed, Lower, OpDef, Sample, rules};
 use crate::shape::Shape;
@@ -28,7 +29,7 @@ fn above_one() -> Vec<Sample> {
 
 macro_rules! unary {
     ($($(#[$doc:meta])* $vis:vis fn $method:ident => $op:ident $name:literal, $rule:expr, $samples:expr, $lower:expr, $grad:expr;)*) => {
-        $(static $op: OpDef = OpDef::new($name, $rule, $lower).samples($samples).grad($grad);)*
+        $(static $op: OpDef = OpDef::new($name, $rule, $lower).samples($samples).grad($grad).bucket(bucket::each);)*
         pub(super) static OPS: &[&OpDef] = &[$(&$op),*];
         impl Tensor {
             $($(#[$doc])*
@@ -264,7 +265,8 @@ static POLYGAMMA: OpDef = OpDef::new("polygamma", rules::float, |l| {
 .heal(|attrs| {
     let n = attrs.float(0);
     Some(Healed { op: &POLYGAMMA_AT, attrs: [].into(), value: vec![n, signed_factorial(n)].into() })
-});
+})
+.bucket(bucket::each);
 
 static POLYGAMMA_AT: OpDef = OpDef::new("polygamma.n", rules::float, |l| {
     let numbers = l.cast(1);

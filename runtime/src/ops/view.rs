@@ -1,5 +1,6 @@
 //! Shape and order: reshapes, transposes, slices, joins. Values are never shared between a view and its base: an
 //! in-place op on a view does not reach the base.
+use crate::bucket;
 use crate::dtype::DType;
 use crate::emit::Val;
 use crate::op::{AttrsExt, Healed, Lower, OpDef, Rule, Sample, Sig, Type, rules};
@@ -25,8 +26,12 @@ static RESHAPE: OpDef = OpDef::new(
     },
 )
 .attrs(&["shape"])
-.samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![vec![3i64, 2].into()])])
-.grad(|g| vec![Some(g.dy.reshape(g.x(0).shape()))]);
+.samples(|| {
+    let of = |from: &[usize], to: &[i64]| Sample::of(&[from]).attrs(vec![to.to_vec().into()]);
+    vec![of(&[2, 3], &[3, 2]), of(&[2, 6], &[2, 3, 2]), of(&[2, 3, 2], &[6, 2])]
+})
+.grad(|g| vec![Some(g.dy.reshape(g.x(0).shape()))])
+.bucket(bucket::reshape);
 
 static EXPAND: OpDef = OpDef::new(
     "expand",
@@ -41,7 +46,8 @@ static EXPAND: OpDef = OpDef::new(
 )
 .attrs(&["size"])
 .samples(|| vec![Sample::of(&[&[2, 1]]).attrs(vec![vec![4i64, 2, 3].into()])])
-.grad(|g| vec![Some(g.dy.clone())]); // the walk sums it back to the operand's shape
+.grad(|g| vec![Some(g.dy.clone())])
+.bucket(bucket::expand); // the walk sums it back to the operand's shape
 
 static PERMUTE: OpDef = OpDef::new(
     "permute",
@@ -64,7 +70,8 @@ static PERMUTE: OpDef = OpDef::new(
     let mut back = vec![0i64; perm.len()];
     perm.iter().enumerate().for_each(|(i, &p)| back[p] = i as i64);
     vec![Some(g.dy.permute(back))]
-});
+})
+.bucket(bucket::permute);
 
 // start, end and step along one dimension
 static SLICE: OpDef = OpDef::new(
@@ -101,7 +108,8 @@ static SLICE: OpDef = OpDef::new(
     let (start, end, step) = (attrs.int(1), attrs.int(2), attrs.int(3));
     let n = ((end - start + step - 1) / step).max(0);
     Some(Healed { op: &SLICE_AT, attrs: [attrs[0].clone(), n.into(), step.into()].into(), value: attrs[1].clone() })
-});
+})
+.bucket(bucket::along);
 
 // A slice whose start is an operand: what SLICE becomes once its start keeps changing.
 static SLICE_AT: OpDef = OpDef::new(
@@ -188,7 +196,8 @@ static PAD: OpDef = OpDef::new(
 )
 .attrs(&["low", "high", "interior"])
 .samples(|| {
-    vec![Sample::of(&[&[2, 3], &[]]).attrs(vec![vec![1i64, 0].into(), vec![0i64, 2].into(), vec![0i64, 1].into()])]
+    let of = |amounts: [[i64; 2]; 3]| Sample::of(&[&[2, 3], &[]]).attrs(amounts.map(|a| a.to_vec().into()).to_vec());
+    vec![of([[1, 0], [0, 2], [0, 1]]), of([[0, 1], [0, -1], [0, 0]])]
 })
 .grad(|g| {
     let x = g.want(0, || {
@@ -214,7 +223,8 @@ static PAD: OpDef = OpDef::new(
     let (low, high) = (attrs.ints(0), attrs.ints(1));
     let amount: Vec<i64> = low.iter().zip(high).map(|(low, high)| low + high).collect();
     Some(Healed { op: &PAD_AT, attrs: [amount.into(), attrs[2].clone()].into(), value: attrs[0].clone() })
-});
+})
+.bucket(bucket::padding);
 
 #[track_caller]
 fn pad(x: &Tensor, value: f64, low: &[i64], high: &[i64], interior: &[i64]) -> Tensor {
@@ -267,7 +277,8 @@ static CAT: OpDef = OpDef::new(
             part
         })
         .collect()
-});
+})
+.bucket(bucket::cat);
 
 static FLIP: OpDef = OpDef::new("flip", rules::same, |l| {
     let (x, dims) = (l.x(0), l.attrs.dims(0));
@@ -275,7 +286,8 @@ static FLIP: OpDef = OpDef::new("flip", rules::same, |l| {
 })
 .attrs(&["dims"])
 .samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![vec![1i64].into()])])
-.grad(|g| vec![Some(g.dy.flip(g.attrs.ints(0)))]);
+.grad(|g| vec![Some(g.dy.flip(g.attrs.ints(0)))])
+.bucket(bucket::along_all);
 
 // The diagonal is an attribute, or the last operand where it keeps changing.
 fn triangle(l: &mut Lower, upper: bool) -> Val {
@@ -309,13 +321,15 @@ static TRIL: OpDef = OpDef::new("tril", matrix, |l| triangle(l, false))
     .attrs(&["diagonal"])
     .samples(triangle_samples)
     .grad(|g| vec![Some(g.dy.tril(g.attrs.int(0)))])
-    .heal(|attrs| Some(Healed { op: &TRIL_AT, attrs: [].into(), value: attrs[0].clone() }));
+    .heal(|attrs| Some(Healed { op: &TRIL_AT, attrs: [].into(), value: attrs[0].clone() }))
+    .bucket(bucket::each);
 
 static TRIU: OpDef = OpDef::new("triu", matrix, |l| triangle(l, true))
     .attrs(&["diagonal"])
     .samples(triangle_samples)
     .grad(|g| vec![Some(g.dy.triu(g.attrs.int(0)))])
-    .heal(|attrs| Some(Healed { op: &TRIU_AT, attrs: [].into(), value: attrs[0].clone() }));
+    .heal(|attrs| Some(Healed { op: &TRIU_AT, attrs: [].into(), value: attrs[0].clone() }))
+    .bucket(bucket::each);
 
 fn triangle_at_samples() -> Vec<Sample> {
     vec![Sample::of(&[&[3, 4]]).index(&[], 3)]
@@ -339,7 +353,8 @@ static ROLL: OpDef = OpDef::new("roll", rules::same, |l| {
 .attrs(&["shift", "dim"])
 .samples(|| vec![Sample::of(&[&[2, 5]]).attrs(vec![2usize.into(), 1usize.into()])])
 .grad(|g| vec![Some(g.dy.roll(-g.attrs.int(0), g.attrs.int(1)))])
-.heal(|attrs| Some(Healed { op: &ROLL_AT, attrs: [attrs[1].clone()].into(), value: attrs[0].clone() }));
+.heal(|attrs| Some(Healed { op: &ROLL_AT, attrs: [attrs[1].clone()].into(), value: attrs[0].clone() }))
+.bucket(bucket::along_second);
 
 static ROLL_AT: OpDef = OpDef::new("roll.shift", rules::same, |l| {
     let (x, shift, dim) = (l.x(0), l.x(1), l.attrs.index(0));
@@ -356,6 +371,13 @@ pub(super) static OPS: &[&OpDef] = &[
     &RESHAPE, &EXPAND, &PERMUTE, &SLICE, &SLICE_AT, &PAD, &PAD_AT, &CAT, &FLIP, &TRIL, &TRIU, &TRIL_AT, &TRIU_AT,
     &ROLL, &ROLL_AT,
 ];
+
+/// The slice of one element along `dim` that a number of the program names.
+#[track_caller]
+pub(crate) fn slice_at(x: &Tensor, dim: usize, start: i64) -> Tensor {
+    let start = Tensor::full((), start);
+    trace(&SLICE_AT, [x.into(), start.into()], [dim.into(), 1usize.into(), 1usize.into()])
+}
 
 /// `x` moved by `shift`, less than its size, along one dimension.
 #[track_caller]
@@ -411,6 +433,12 @@ impl Tensor {
         }
         let shape = dims.shape("reshape").unwrap_or_else(|e| e.raise());
         if shape == self.shape() { self.clone() } else { trace(&RESHAPE, [self.into()], [(&shape).into()]) }
+    }
+
+    /// In a shape in which dimension `d` comes to be `to(d)`.
+    #[track_caller]
+    fn reshape_moving(&self, shape: Shape, to: impl Fn(usize) -> Option<usize>) -> Tensor {
+        bucket::moved(self, &shape, to).unwrap_or_else(|| self.reshape(shape))
     }
 
     /// As [`Tensor::reshape`] (`torch.Tensor.view`).
@@ -506,10 +534,11 @@ impl Tensor {
     pub fn squeeze_dim(&self, dim: i64) -> Tensor {
         let d = self.dim_index("squeeze", dim);
         let mut shape = self.shape();
-        if shape.get(d) == Some(&1) {
-            shape.remove(d);
+        if shape.get(d) != Some(&1) {
+            return self.clone();
         }
-        self.reshape(shape)
+        shape.remove(d);
+        self.reshape_moving(shape, |i| (i != d).then(|| i - usize::from(i > d)))
     }
 
     /// A new dimension of size 1 (`torch.unsqueeze`).
@@ -519,7 +548,7 @@ impl Tensor {
             Ok(d) => {
                 let mut shape = self.shape();
                 shape.insert(d, 1);
-                self.reshape(shape)
+                self.reshape_moving(shape, |i| Some(i + usize::from(i >= d)))
             }
             Err(message) => refuse("unsqueeze", &[self], message),
         }
@@ -572,7 +601,7 @@ impl Tensor {
         let from = if index < 0 { index + n } else { index };
         let mut shape = self.shape();
         shape.remove(d);
-        self.slice(dim, from, from + 1, 1).reshape(shape)
+        self.slice(dim, from, from + 1, 1).reshape_moving(shape, |i| (i != d).then(|| i - usize::from(i > d)))
     }
 
     /// Parts of `size` elements along `dim`, the last one smaller where it does not come out even (`torch.split`).

@@ -7,8 +7,8 @@ use crate::display::place::{binding, decides};
 use crate::dtype::DType;
 use crate::emit::{LeafType, Mark, Params, program};
 use crate::insight::{
-    Cause, Costs, Explanation, LeafRecord, Lines, Origin, Place, Read, Record, SyncEvent, Work, metrics, record,
-    same_place, traced, waiting, why,
+    Cause, Costs, Explanation, LeafRecord, Lines, Origin, Place, Read, Record, SyncEvent, Work, keep_healings, metrics,
+    record, same_place, traced, waiting, why,
 };
 use crate::ir::{Cut, Leaf, NodeId, Payload, Scope, Step, graph};
 use crate::{Error, Result};
@@ -137,6 +137,9 @@ fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cu
         let healed = graph().cut(cut.roots.clone(), scope);
         cut = healed;
         if let Some(ran) = hit(&cut, trace) {
+            if let Some(why) = &missed.why.0 {
+                keep_healings(why, why.compared_with);
+            }
             return (cut, ran);
         }
         missed = Missed { why: missed.why, ..miss(&cut, cause, at) };

@@ -266,7 +266,9 @@ fn attributes(new: &Record, old: &Record, pairs: &[(u32, u32)], known: &[Arc<Rec
     let class = match name {
         "size" | "shape" | "steps" => Class::Shape,
         "dtype" => Class::Dtype,
-        "dim" | "dims" | "start" | "end" | "step" | "index" | "low" | "high" | "interior" | "diagonal" | "shift" => Class::Index,
+        "dim" | "dims" | "start" | "end" | "step" | "index" | "low" | "high" | "interior" | "diagonal" | "shift" => {
+            Class::Index
+        }
         _ => Class::Constant,
     };
     let fix = match class {

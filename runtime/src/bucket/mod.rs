@@ -1,0 +1,341 @@
+//! Bucketed dimensions: a tensor whose size changes from step to step is kept padded to one of a few sizes, so that each
+//! of them is one program, however many sizes there are.
+//!
+//! A bucketed tensor's node has the padded type; beside it stands how much of each bucketed dimension is real
+//! ([`Bucket`]), a number that enters programs as a parameter only. What a tensor shows of itself (`shape()`, its values)
+//! is the real part. An op on it is traced as the plain op on what is there physically, with the padding masked where the
+//! op would mix it in; each op's entry in the table says how ([`crate::op::OpDef::bucket`]), and refuses where it does not.
+//!
+//! Gradients need nothing of their own: what is traced is an ordinary program of fixed shapes whose masks keep the padding
+//! out, and its gradient is taken as it stands ([`physically`]). The padding repeats the last real elements rather than
+//! being zero, so that it makes no NaN (of a logarithm, of a division) that a mask's zero could not take out of a gradient.
+mod rules;
+
+pub(crate) use rules::*;
+
+use crate::dtype::{DType, Scalar};
+use crate::insight::Cause;
+use crate::ir::{Bucket, graph};
+use crate::op::{Attr, OpDef, Sig, Type};
+use crate::ops;
+use crate::session;
+use crate::shape::{Dims, Shape};
+use crate::tensor::{Arg, Tensor, is_grad_enabled, is_physical, no_grad, on_behalf, physically, refuse, try_trace};
+use crate::{Error, Result};
+use std::panic::Location;
+
+/// A dimension that is to be bucketed: what [`Tensor::dynamic`] gives.
+#[must_use = "`.buckets([…])` says which sizes there are"]
+pub struct Dynamic<'a> {
+    x: &'a Tensor,
+    dim: i64,
+}
+
+impl Dynamic<'_> {
+    /// The tensor padded to the smallest of `sizes` that holds it, so that every size up to the largest runs in the program
+    /// of its bucket. It shows and computes only what is real; results are those of the plain tensor. A size above the
+    /// largest bucket is refused, as is every op that is not defined on padded dimensions, by name.
+    ///
+    /// The values are padded on the host, so they are read if they are on the device only, and run first if they are
+    /// pending.
+    #[track_caller]
+    pub fn buckets(self, sizes: impl Into<Dims>) -> Tensor {
+        let (x, at) = (self.x, Location::caller());
+        let dim = x.dim_index("dynamic", self.dim);
+        let mut sizes = sizes.into().0;
+        sizes.sort_unstable();
+        if x.dim() == 0 || sizes.first().is_none_or(|&s| s < 1) {
+            refuse("dynamic", &[x], "needs a dimension and at least one bucket, each of 1 or more");
+        }
+        if x.requires_grad() {
+            let how = "gradients do not flow through the padding: bucket the data first, then `requires_grad_(true)`";
+            refuse("dynamic", &[x], how);
+        }
+        let known = buckets_of(x);
+        if known.iter().any(|b| b.dim == dim) {
+            refuse("dynamic", &[x], format!("dimension {dim} has a bucket already"));
+        }
+        let size = x.shape()[dim];
+        let Some(&bucket) = sizes.iter().find(|&&s| s as usize >= size) else {
+            let most = sizes[sizes.len() - 1];
+            let message = format!(
+                "dimension {dim} has {size} elements and the largest bucket holds {most}: name a bucket of {size} or more, \
+                 or split the tensor"
+            );
+            refuse("dynamic", &[x], message);
+        };
+        let mut buckets = known;
+        buckets.push(Bucket { dim, size });
+        let padded = on_behalf(at, false, || pad(x, dim, size, bucket as usize, at)).unwrap_or_else(|e| e.raise());
+        marked(padded, buckets)
+    }
+}
+
+impl Tensor {
+    /// Names a dimension whose size changes from step to step, for [`Dynamic::buckets`]: with it, the sizes of a bucket share
+    /// one program (torch: `torch._dynamo.mark_dynamic`; JAX: shape polymorphism). Rows of a batch, or of a sequence:
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let w = Tensor::ones([3, 2]);
+    /// for rows in [32, 32, 17] {
+    ///     let x = Tensor::ones([rows, 3]).dynamic(0).buckets([32, 64]);
+    ///     let y = x.matmul(&w);
+    ///     assert_eq!(y.shape(), [rows, 2]);
+    ///     assert_eq!(y.mean().item(), 3.0);
+    /// }
+    /// ```
+    pub fn dynamic(&self, dim: i64) -> Dynamic<'_> {
+        Dynamic { x: self, dim }
+    }
+
+    /// The plain tensor of what is real: for ops that are not defined on bucketed dimensions. What uses it is compiled for
+    /// each size.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([3, 1, 2]).dynamic(0).buckets([8]);
+    /// assert_eq!(x.unbucket().flip(0).to_vec::<i64>(), [2, 1, 3]);
+    /// ```
+    #[track_caller]
+    pub fn unbucket(&self) -> Tensor {
+        let buckets = buckets_of(self);
+        on_behalf(Location::caller(), is_grad_enabled(), || {
+            physically(|| buckets.iter().fold(self.clone(), |x, b| x.slice(b.dim as i64, 0, b.size as i64, 1)))
+        })
+    }
+}
+
+/// The bucketed dimensions that a tensor shows.
+pub(crate) fn buckets_of(x: &Tensor) -> Vec<Bucket> {
+    match is_physical() {
+        true => Vec::new(),
+        false => graph().node(x.id()).buckets().to_vec(),
+    }
+}
+
+/// Writes down which dimensions of a tensor just traced are bucketed.
+pub(crate) fn marked(x: Tensor, buckets: Vec<Bucket>) -> Tensor {
+    graph().node_mut(x.id()).set_buckets(buckets);
+    x
+}
+
+/// A tensor of `x`'s type made anew, bucketed as `x` is.
+#[track_caller]
+pub(crate) fn like(x: &Tensor, make: impl FnOnce(Type) -> Tensor) -> Tensor {
+    let buckets = buckets_of(x);
+    if buckets.is_empty() {
+        return make(x.ty());
+    }
+    marked(on_behalf(Location::caller(), is_grad_enabled(), || physically(|| make(x.ty()))), buckets)
+}
+
+/// `x` in another shape, dimension `d` of it becoming dimension `to(d)`: what the sizes alone do not tell. `None` where it
+/// has no buckets, or one of them does not stay.
+#[track_caller]
+pub(crate) fn moved(x: &Tensor, shape: &Shape, to: impl Fn(usize) -> Option<usize>) -> Option<Tensor> {
+    let mut buckets = buckets_of(x);
+    if buckets.is_empty() {
+        return None;
+    }
+    let mut physical = shape.clone();
+    let sizes = physically(|| x.shape());
+    for b in &mut buckets {
+        let d = to(b.dim)?;
+        physical[d] = sizes[b.dim];
+        b.dim = d;
+    }
+    let make = || physically(|| x.reshape(&physical));
+    Some(marked(on_behalf(Location::caller(), is_grad_enabled(), make), buckets))
+}
+
+/// `x` with `fill` in the padding of one dimension.
+#[track_caller]
+fn masked<'a>(x: &Tensor, b: Bucket, fill: impl Into<Arg<'a>>) -> Tensor {
+    let fill = fill.into();
+    physically(|| {
+        let shape = x.shape();
+        let mask = ops::bucket_mask(b.size, shape[b.dim], shape.len() - 1 - b.dim);
+        x.where_(&mask, fill.again())
+    })
+}
+
+/// The gradient that a walk starts with, zero in the padding.
+pub(crate) fn masked_seed(output: &Tensor, dy: &Tensor) -> Tensor {
+    buckets_of(output).into_iter().fold(dy.clone(), |dy, b| masked(&dy, b, 0.0))
+}
+
+/// The padding of one dimension as it should be, the last real elements again, where an op left something else there; no
+/// gradient flows to it.
+#[track_caller]
+fn refilled(x: &Tensor, b: Bucket) -> Tensor {
+    if b.size == 0 {
+        return x.clone();
+    }
+    let last = physically(|| no_grad(|| ops::slice_at(x, b.dim, b.size as i64 - 1)));
+    masked(x, b, &last)
+}
+
+/// Row-major bytes of `ty`, padded along `dim` to `bucket` by the last elements.
+fn padded_bytes(bytes: &[u8], ty: &Type, dim: usize, bucket: usize) -> Vec<u8> {
+    let size = ty.shape[dim];
+    let slice = ty.shape[dim + 1..].iter().product::<usize>() * ty.dtype.size();
+    let outer: usize = ty.shape[..dim].iter().product();
+    let mut out = Vec::with_capacity(outer * bucket * slice);
+    for block in 0..outer {
+        let rows = &bytes[block * size * slice..(block + 1) * size * slice];
+        out.extend_from_slice(rows);
+        match size {
+            0 => out.resize(out.len() + bucket * slice, 0),
+            _ => (size..bucket).for_each(|_| out.extend_from_slice(&rows[(size - 1) * slice..])),
+        }
+    }
+    out
+}
+
+/// What of row-major bytes of the physical type is real.
+pub(crate) fn real_bytes(mut bytes: Vec<u8>, ty: &Type, buckets: &[Bucket]) -> Vec<u8> {
+    let mut shape = ty.shape.clone();
+    for b in buckets {
+        let slice = shape[b.dim + 1..].iter().product::<usize>() * ty.dtype.size();
+        let block = shape[b.dim] * slice;
+        if block > 0 {
+            bytes = bytes.chunks_exact(block).flat_map(|c| &c[..b.size * slice]).copied().collect();
+        }
+        shape[b.dim] = b.size;
+    }
+    bytes
+}
+
+// The value of `x`, padded along one more dimension. What is of the right size already is used as it is.
+fn pad(x: &Tensor, dim: usize, size: usize, bucket: usize, at: &'static Location<'static>) -> Result<Tensor> {
+    let (data, _) = x.value(Cause::Concrete, at)?;
+    if size == bucket {
+        return Ok(Tensor::of_data(data, at));
+    }
+    let mut ty = data.ty.clone();
+    let bytes = padded_bytes(&session::download(&data)?, &ty, dim, bucket);
+    ty.shape[dim] = bucket;
+    Ok(Tensor::of_data(session::upload(&bytes, ty)?, at))
+}
+
+/// One operand as a rule sees it.
+struct Operand {
+    /// What it shows.
+    ty: Type,
+    /// Its bucketed dimensions, with the bucket's size.
+    buckets: Vec<(Bucket, usize)>,
+}
+
+/// An op on bucketed operands, on its way to becoming one on what they are physically.
+pub struct Bucketed<'a> {
+    op: &'static OpDef,
+    args: Vec<Arg<'a>>,
+    operands: Vec<Operand>,
+    attrs: Vec<Attr>,
+    /// The type that the result shows.
+    out: Type,
+    at: &'static Location<'static>,
+}
+
+/// A rule's answer.
+pub enum Plan {
+    /// The op on the operands, masked by the rule as they need be; these dimensions of the result are bucketed.
+    Trace(Vec<usize>),
+    /// Other ops that do the same.
+    Instead(Tensor),
+}
+
+/// How an op treats bucketed operands: a plan, or a sentence on why it cannot.
+pub type BucketRule = fn(&mut Bucketed) -> std::result::Result<Plan, String>;
+
+/// Records an op that has bucketed operands.
+pub(crate) fn trace(
+    op: &'static OpDef,
+    args: &[Arg],
+    attrs: Box<[Attr]>,
+    at: &'static Location<'static>,
+) -> Result<Tensor> {
+    let tensors = || args.iter().filter_map(Arg::tensor);
+    let common = tensors().map(Tensor::dtype).reduce(DType::promote);
+    let operand = |arg: &Arg| match arg {
+        Arg::Scalar(v) => Operand { ty: Type::new(scalar_dtype(*v, common), Shape::default()), buckets: vec![] },
+        Arg::Tensor(t) => Operand::of(t),
+        Arg::Owned(t) => Operand::of(t),
+    };
+    let operands: Vec<Operand> = args.iter().map(operand).collect();
+    let refused = |message: String| Error::Op {
+        op: op.name,
+        operands: tensors().map(|t| graph().node(t.id()).described()).collect(),
+        message,
+    };
+    let types: Vec<&Type> = operands.iter().map(|o| &o.ty).collect();
+    let out = (op.infer)(&Sig { inputs: &types, attrs: &attrs }).map_err(refused)?;
+    let args = args.iter().map(Arg::again).collect();
+    let mut b = Bucketed { op, args, operands, attrs: attrs.into_vec(), out, at };
+    let Some(rule) = op.bucket else {
+        return Err(refused("not defined for a bucketed dimension".to_owned() + UNBUCKET));
+    };
+    on_behalf(at, is_grad_enabled(), || match rule(&mut b).map_err(refused)? {
+        Plan::Instead(t) => Ok(t),
+        Plan::Trace(dims) => b.run(&dims),
+    })
+}
+
+/// What to do where an op is not defined.
+const UNBUCKET: &str = "; use `.unbucket()` before it (compiled for each size), or do it before `.dynamic(…)`";
+
+/// The dtype that a number takes beside tensors of `common`.
+fn scalar_dtype(v: Scalar, common: Option<DType>) -> DType {
+    common.map_or(v.default_dtype(), |d| v.promote_with(d))
+}
+
+impl Operand {
+    fn of(t: &Tensor) -> Operand {
+        let g = graph();
+        let n = g.node(t.id());
+        Operand { ty: n.shown(), buckets: n.buckets().iter().map(|&b| (b, n.ty.shape[b.dim])).collect() }
+    }
+}
+
+impl Bucketed<'_> {
+    fn rank(&self, i: usize) -> usize {
+        self.operands[i].ty.shape.len()
+    }
+
+    /// The bucket of a dimension, with its size.
+    fn at(&self, i: usize, dim: usize) -> Option<(Bucket, usize)> {
+        self.operands[i].buckets.iter().find(|(b, _)| b.dim == dim).copied()
+    }
+
+    /// The operand itself.
+    fn tensor(&self, i: usize) -> Tensor {
+        match &self.args[i] {
+            Arg::Tensor(t) => (*t).clone(),
+            Arg::Owned(t) => t.clone(),
+            Arg::Scalar(_) => unreachable!("a number has no dimensions"),
+        }
+    }
+
+    /// Puts `fill` in the padding of a dimension of an operand, if it is bucketed.
+    fn mask(&mut self, i: usize, dim: usize, fill: impl Into<Scalar>) {
+        if let Some((b, _)) = self.at(i, dim) {
+            self.args[i] = Arg::Owned(masked(&self.tensor(i), b, fill.into()));
+        }
+    }
+
+    /// The op on what the operands are physically.
+    fn run(&self, dims: &[usize]) -> Result<Tensor> {
+        let attrs = self.attrs.clone().into_boxed_slice();
+        let y = physically(|| try_trace(self.op, &self.args, attrs, self.at))?;
+        let physical = physically(|| y.shape());
+        let shown = &self.out.shape;
+        let fits = |d: usize| if dims.contains(&d) { physical[d] >= shown[d] } else { physical[d] == shown[d] };
+        debug_assert!(
+            physical.len() == shown.len() && (0..shown.len()).all(fits),
+            "{}: {shown} {physical}",
+            self.op.name
+        );
+        Ok(marked(y, dims.iter().map(|&dim| Bucket { dim, size: shown[dim] }).collect()))
+    }
+}

@@ -1,0 +1,228 @@
+//! Healing: an attribute that changes becomes a parameter, so that it compiles twice and no more, and never changes a
+//! result: bit for bit for positions, to 1e-5 for powers.
+mod support;
+
+use support::{Seeded, alone, close, compiles, programs};
+use xlazy::insight::{healed, set_healing};
+use xlazy::prelude::*;
+
+/// The results of a step for each value, healed, with the number of programs compiled; then plain.
+fn both<V: Copy>(values: &[V], step: impl Fn(V) -> Vec<Tensor>) -> (Vec<Vec<Vec<f32>>>, u64, Vec<Vec<Vec<f32>>>) {
+    let run = |v: &V| {
+        let results = step(*v);
+        sync();
+        results.iter().map(|t| t.to_vec::<f32>()).collect::<Vec<_>>()
+    };
+    let mut with = Vec::new();
+    let compiled = compiles(|| with = values.iter().map(run).collect());
+    set_healing(false);
+    let without = values.iter().map(run).collect();
+    set_healing(true);
+    (with, compiled, without)
+}
+
+#[track_caller]
+fn heals<V: Copy>(op: &str, values: &[V], relative: f32, step: impl Fn(V) -> Vec<Tensor>) {
+    let (with, compiled, without) = both(values, step);
+    assert!(compiled <= 2, "{op}: {compiled} programs for {} values", values.len());
+    assert!(healed().iter().any(|h| h.op == op), "{op} is not among those healed");
+    for (n, (a, b)) in with.iter().zip(&without).enumerate() {
+        for (a, b) in a.iter().zip(b) {
+            close(a, b, 0, relative).unwrap_or_else(|e| panic!("{op}, value {n}: {e}"));
+        }
+    }
+}
+
+fn data(shape: &[usize]) -> Tensor {
+    let t = Tensor::from_slice(&Seeded(7).floats(shape.iter().product(), 0.5, 2.0), shape);
+    t.requires_grad_(true)
+}
+
+/// `y` and the gradient of a weighted sum of it.
+fn with_gradient(x: &Tensor, y: Tensor) -> Vec<Tensor> {
+    (&y * &y).sum().backward();
+    let dx = x.grad().unwrap();
+    x.set_grad(None);
+    vec![y, dx]
+}
+
+#[test]
+fn every_position_is_healed_bit_for_bit() {
+    let _alone = alone();
+    let x = data(&[6, 9]);
+    heals("slice", &[0, 4, 2, 5, 1], 0.0, |i| with_gradient(&x, x.narrow(1, i, 4)));
+    heals("slice", &[0, 3, 5, 1], 0.0, |i| with_gradient(&x, x.select(0, i)));
+    heals("slice", &[0, 2, 1], 0.0, |i| with_gradient(&x, x.slice(1, i, i + 5, 2)));
+    heals("pad", &[(0, 4), (3, 1), (4, 0)], 0.0, |(low, high)| with_gradient(&x, x.pad([low, high], 0.5)));
+    heals("pad", &[(1, -1), (-2, 2), (0, 0), (3, -3)], 0.0, |(low, high)| {
+        with_gradient(&x, x.pad([low, high, -low, -high], 0.0))
+    });
+    heals("pad", &[(-1, -3), (-4, 0), (0, -4)], 0.0, |(low, high)| with_gradient(&x, x.pad([low, high], 0.0)));
+    heals("roll", &[1, 4, 0, -2, 8], 0.0, |shift| with_gradient(&x, x.roll(shift, 1)));
+    heals("tril", &[0, 1, -2, 3], 0.0, |d| with_gradient(&x, x.tril(d)));
+    heals("triu", &[0, 1, -2, 3], 0.0, |d| with_gradient(&x, x.triu(d)));
+    heals("constant", &[0, 3, 5, -1], 0.0, |i| with_gradient(&x, x.select_scatter(&Tensor::ones([9]), 0, i)));
+    heals("constant", &[0, 1, 3, 2], 0.0, |d| with_gradient(&x, x.diagonal(d, 0, 1)));
+}
+
+#[test]
+fn an_order_of_differentiation_is_healed() {
+    let _alone = alone();
+    let x = data(&[16]);
+    heals("polygamma", &[1, 2, 3, 4], 1e-5, |n| vec![x.detach().polygamma(n)]);
+}
+
+#[test]
+fn numbers_are_parameters_from_the_start() {
+    let _alone = alone();
+    let x = data(&[4, 4]);
+    let step = |v: f64| {
+        let mut all = vec![
+            x.pow(v),
+            x.leaky_relu(v),
+            x.elu(v),
+            x.celu(v),
+            x.clamp(v - 1.0, v),
+            x.threshold(v, 0.5 * v),
+            x.softshrink(v),
+            x.hardshrink(v),
+            x.softplus_with(v, 20.0 * v),
+            x.layer_norm(4, None, None, v),
+            x.smooth_l1_loss(&x.detach().neg(), v, Reduction::Mean),
+            x.huber_loss(&x.detach().neg(), v, Reduction::Mean),
+            x.normalize(2.0, 1, v),
+            x.norm_p(v + 2.5, 1, false),
+            x.pad([1, 1], v),
+            x.full_like(v),
+            x.dropout(v / 10.0, true),
+            x.logit(Some(v / 100.0)),
+            Tensor::arange(v, v + 4.0, 1.0),
+            Tensor::linspace(v, 2.0 * v, 5),
+        ];
+        all.push(all.iter().map(Tensor::sum).reduce(|a, b| a + b).unwrap());
+        sync();
+    };
+    assert_eq!(compiles(|| step(0.5)), 1);
+    assert_eq!(compiles(|| [1.0, 1.5, 2.5].into_iter().for_each(step)), 0);
+}
+
+#[test]
+fn turned_off_it_compiles_each_time() {
+    let _alone = alone();
+    let x = data(&[12]);
+    let step = |i: i64| {
+        let y = x.narrow(0, i, 3);
+        sync();
+        y
+    };
+    set_healing(false);
+    assert_eq!(compiles(|| (0..4).for_each(|i| drop(step(i)))), 4);
+    set_healing(true);
+    assert_eq!(compiles(|| (4..9).for_each(|i| drop(step(i)))), 1, "and on again at the first miss");
+}
+
+/// One op of a random program: its attribute has a range, from which each step takes one value.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Slice,
+    Pad,
+    Roll,
+    Tril,
+    Triu,
+    Select,
+    Put,
+    Add,
+    Tanh,
+    Matmul,
+}
+
+const SIZE: usize = 6;
+
+impl Op {
+    fn random(r: &mut Seeded) -> Op {
+        use Op::*;
+        [Slice, Pad, Roll, Tril, Triu, Select, Put, Add, Tanh, Matmul][r.below(10)]
+    }
+
+    /// A value for the attribute that keeps the shape of the result; 0 where there is none.
+    fn value(self, r: &mut Seeded) -> i64 {
+        match self {
+            Op::Slice => r.between(0, 2),
+            Op::Pad => r.between(-2, 4),
+            Op::Roll => r.between(-5, 5),
+            Op::Tril | Op::Triu => r.between(-2, 2),
+            Op::Select | Op::Put => r.between(0, SIZE as i64 - 1),
+            _ => 0,
+        }
+    }
+
+    /// Square matrices to square matrices.
+    fn apply(self, x: &Tensor, v: i64) -> Tensor {
+        let n = SIZE as i64;
+        match self {
+            Op::Slice => cat(&[x, &x.narrow(1, 0, 2)], 1).narrow(1, v, n),
+            Op::Pad => x.pad([v, 2 - v], 0.25).narrow(1, 1, n),
+            Op::Roll => x.roll(v, 0),
+            Op::Tril => x.tril(v) + 0.5,
+            Op::Triu => x.triu(v) + 0.5,
+            Op::Select => x + x.select(0, v),
+            Op::Put => x.select_scatter(&x.select(0, 0), 0, v),
+            Op::Add => x * 0.5 + 1.0,
+            Op::Tanh => x.tanh(),
+            Op::Matmul => x.matmul(x) * 0.1,
+        }
+    }
+
+    fn has_value(self) -> bool {
+        !matches!(self, Op::Add | Op::Tanh | Op::Matmul)
+    }
+}
+
+/// Random programs whose attributes change at random steps give the same with healing as without, and compile at most
+/// once more than there are attributes.
+#[test]
+fn random_programs_are_the_same_healed() {
+    let _alone = alone();
+    for seed in programs(8) {
+        let mut r = Seeded(seed);
+        let ops: Vec<Op> = (0..3 + r.below(5)).map(|_| Op::random(&mut r)).collect();
+        let mut values: Vec<i64> = ops.iter().map(|op| op.value(&mut r)).collect();
+        let steps: Vec<Vec<i64>> = (0..4)
+            .map(|_| {
+                // some change at each step
+                for (v, op) in values.iter_mut().zip(&ops) {
+                    if r.below(2) == 0 {
+                        *v = op.value(&mut r);
+                    }
+                }
+                values.clone()
+            })
+            .collect();
+        let x = Tensor::from_slice(&r.floats(SIZE * SIZE, 0.5, 1.5), [SIZE, SIZE]).requires_grad_(true);
+        let run = |v: &Vec<i64>| {
+            let y = ops.iter().zip(v).fold(x.clone(), |x, (op, v)| op.apply(&x, *v));
+            let results = with_gradient(&x, y);
+            sync();
+            results.iter().map(|t| t.to_vec::<f32>()).collect::<Vec<_>>()
+        };
+        let mut with = Vec::new();
+        let compiled = compiles(|| with = steps.iter().map(run).collect::<Vec<_>>());
+        set_healing(false);
+        let without: Vec<_> = steps.iter().map(run).collect();
+        set_healing(true);
+        let causes = ops.iter().filter(|op| op.has_value()).count() as u64;
+        assert!(compiled <= 1 + causes, "seed {seed}: {ops:?} compiled {compiled} programs");
+        // Sums fuse differently in the two programs; what only moves is the same bit for bit.
+        let (ulps, relative) = match ops.iter().any(|op| matches!(op, Op::Tanh | Op::Matmul)) {
+            true => (4, 1e-5),
+            false => (4, 0.0),
+        };
+        for (step, (a, b)) in with.iter().zip(&without).enumerate() {
+            for (a, b) in a.iter().zip(b) {
+                close(a, b, ulps, relative).unwrap_or_else(|e| {
+                    panic!("seed {seed} (XLAZY_SEED={seed} XLAZY_PROGRAMS=1), step {step}, {ops:?} {steps:?}: {e}")
+                });
+            }
+        }
+    }
+}
