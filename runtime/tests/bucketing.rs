@@ -111,6 +111,8 @@ fn only_what_is_real_is_seen() {
     assert_eq!((both.matmul(&both.t()) * 1.0).to_vec::<f32>(), [5.0, 11.0, 17.0, 11.0, 25.0, 39.0, 17.0, 39.0, 61.0]);
     assert_eq!((both.sum().item(), both.mean().item(), both.amax((), false).item()), (21.0, 3.5, 6.0));
     assert_eq!(both.neg().argmax_dim(0, false).to_vec::<i64>(), [0, 0]);
+    let none = [both.gt(6.5).any(), both.zeros_like().any(), both.lt(7).all(), both.ones_like().all()];
+    assert_eq!(none.map(|t| t.item()), [0.0, 0.0, 1.0, 1.0]);
     // nothing at all
     let none = Tensor::from_slice::<f32>(&[], [0, 2]).dynamic(0).buckets([4]);
     assert_eq!((none.sum().item(), none.mean().item().is_nan(), none.to_vec::<f32>().len()), (0.0, true, 0));

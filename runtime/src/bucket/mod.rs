@@ -36,8 +36,8 @@ impl Dynamic<'_> {
     /// of its bucket. It shows and computes only what is real; results are those of the plain tensor. A size above the
     /// largest bucket is refused, as is every op that is not defined on padded dimensions, by name.
     ///
-    /// The values are padded on the host, so they are read if they are on the device only, and run first if they are
-    /// pending.
+    /// The values are padded on the host: they are read and sent again, and run first if they are pending. Random numbers of
+    /// a bucketed shape (`rand_like`, dropout) are others than those of the plain one.
     #[track_caller]
     pub fn buckets(self, sizes: impl Into<Dims>) -> Tensor {
         let (x, at) = (self.x, Location::caller());
@@ -331,11 +331,11 @@ impl Bucketed<'_> {
         let physical = physically(|| y.shape());
         let shown = &self.out.shape;
         let fits = |d: usize| if dims.contains(&d) { physical[d] >= shown[d] } else { physical[d] == shown[d] };
-        debug_assert!(
-            physical.len() == shown.len() && (0..shown.len()).all(fits),
-            "{}: {shown} {physical}",
-            self.op.name
-        );
+        if physical.len() != shown.len() || !(0..shown.len()).all(fits) {
+            // A rule that forgot an attribute: better refused than wrong.
+            let message = format!("not defined for a bucketed dimension: {shown} would be {physical}{UNBUCKET}");
+            return Err(Error::Op { op: self.op.name, operands: vec![], message });
+        }
         Ok(marked(y, dims.iter().map(|&dim| Bucket { dim, size: shown[dim] }).collect()))
     }
 }

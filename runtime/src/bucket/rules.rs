@@ -4,7 +4,6 @@ use super::{Bucketed, Plan, UNBUCKET, refilled};
 use crate::dtype::{Category, DType, Scalar};
 use crate::ir::Bucket;
 use crate::op::AttrsExt;
-use crate::shape::Dims;
 use std::ops::Range;
 
 type Answer = Result<Plan, String>;
@@ -271,7 +270,7 @@ pub(crate) fn reshape(b: &mut Bucketed) -> Answer {
         to[d] = size as i64;
         out.push(d);
     }
-    b.attrs[0] = Dims(to).0.into();
+    b.attrs[0] = to.into();
     Ok(Plan::Trace(out))
 }
 

@@ -150,11 +150,11 @@ fn extreme(l: &mut Lower, r: Reducer) -> Val {
 static ALL: OpDef = OpDef::new("all", bool_type, |l| reduce_in(l, Reducer::And, false))
     .attrs(&["dim", "keepdim"])
     .samples(samples)
-    .bucket(bucket::min);
+    .bucket(bucket::prod);
 static ANY: OpDef = OpDef::new("any", bool_type, |l| reduce_in(l, Reducer::Or, false))
     .attrs(&["dim", "keepdim"])
     .samples(samples)
-    .bucket(bucket::max);
+    .bucket(bucket::sum);
 
 fn index_type(s: &Sig) -> Rule {
     if s.shape(0).get(s.attrs.index(0)) == Some(&0) {
