@@ -70,13 +70,14 @@ pub(super) fn shape(was: Option<&Type>, now: Option<&Type>, new: &Record, old: &
     let list = |all: &[usize]| all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     if d == 0 && b < a && sizes.len() == 2 {
         return format!(
-            "a short last batch: `drop_last: true` in the loader's options, or pad {b} rows to {a} and mask them out of the loss"
+            "a short last batch: `drop_last: true` in the loader's options, or pad {b} rows to {a} and mask them out: \
+             `.dynamic(0).buckets([{a}])` on the batch"
         );
     }
     let programs = count(pad.len(), "program");
     let sites = if same_place(new.site, old.site) { "" } else { " (compared with another sync)" };
     format!(
-        "dimension {d} has been {}{sites}: pad to {} and mask what was added, {programs} instead of one for each size",
+        "dimension {d} has been {}{sites}: pad and mask with `.dynamic({d}).buckets([{}])`, {programs} instead of one for each size",
         list(&sizes),
         list(&pad)
     )
