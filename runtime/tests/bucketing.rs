@@ -12,9 +12,8 @@ fn rows(r: &mut Seeded, n: usize, width: usize) -> Tensor {
 fn near(what: &str, a: &Tensor, b: &Tensor) {
     assert_eq!(a.shape(), b.shape(), "{what}");
     let (a, b) = (a.to_vec::<f32>(), b.to_vec::<f32>());
-    let far =
-        |(x, y): &(&f32, &f32)| !((*x - *y).abs() <= 1e-6 + 1e-4 * x.abs().max(y.abs())) && !(x.is_nan() && y.is_nan());
-    if let Some((x, y)) = a.iter().zip(&b).find(far) {
+    let near = |x: f32, y: f32| (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-6 + 1e-4 * x.abs().max(y.abs());
+    if let Some((x, y)) = a.iter().zip(&b).find(|(x, y)| !near(**x, **y)) {
         panic!("{what}: {x} against {y}");
     }
 }

@@ -6,8 +6,11 @@ use support::{Seeded, alone, close, compiles, programs};
 use xlazy::insight::{healed, set_healing};
 use xlazy::prelude::*;
 
+/// What the results of each step hold.
+type Steps = Vec<Vec<Vec<f32>>>;
+
 /// The results of a step for each value, healed, with the number of programs compiled; then plain.
-fn both<V: Copy>(values: &[V], step: impl Fn(V) -> Vec<Tensor>) -> (Vec<Vec<Vec<f32>>>, u64, Vec<Vec<Vec<f32>>>) {
+fn both<V: Copy>(values: &[V], step: impl Fn(V) -> Vec<Tensor>) -> (Steps, u64, Steps) {
     let run = |v: &V| {
         let results = step(*v);
         sync();

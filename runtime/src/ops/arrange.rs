@@ -1,6 +1,6 @@
 //! Rearranging, made of other ops: rolling, moving and tiling dimensions, diagonals, joining in other directions.
 use super::index::{pick, put_at};
-use super::view::rolled;
+use super::place::rolled;
 use super::{cat, stack};
 use crate::shape::Dims;
 use crate::tensor::{Tensor, caller_line, refuse};

@@ -17,6 +17,7 @@ mod loss;
 mod norm;
 mod operators;
 mod piecewise;
+mod place;
 mod pool;
 mod random;
 mod reduce;
@@ -58,6 +59,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static OpDef> {
         compare::OPS,
         reduce::OPS,
         view::OPS,
+        place::OPS,
         index::OPS,
         sort::OPS,
         linalg::OPS,

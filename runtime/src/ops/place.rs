@@ -1,0 +1,106 @@
+//! Ops that go by where an element is: triangles of matrices, rolls.
+use crate::bucket;
+use crate::dtype::DType;
+use crate::emit::Val;
+use crate::op::{AttrsExt, Healed, Lower, OpDef, Rule, Sample, Sig, Type, rules};
+use crate::tensor::{Tensor, trace};
+
+// The diagonal is an attribute, or the last operand where it keeps changing.
+fn triangle(l: &mut Lower, upper: bool) -> Val {
+    let x = l.x(0);
+    let (r, c) = (x.rank() - 2, x.rank() - 1);
+    let index = Type::new(DType::I64, x.shape().clone());
+    let row = l.iota(&index, r);
+    let column = l.iota(&index, c);
+    let diagonal = match l.inputs.get(1) {
+        Some(d) => l.e.broadcast(d, x.shape()),
+        None => {
+            let diagonal = l.attrs.int(0) as f64;
+            l.constant(diagonal, &index)
+        }
+    };
+    let edge = l.add(&row, &diagonal);
+    let keep = l.compare(if upper { "GE" } else { "LE" }, &column, &edge);
+    let zero = l.constant(0.0, &x.ty);
+    l.select(&keep, &x, &zero)
+}
+
+fn matrix(s: &Sig) -> Rule {
+    if s.rank(0) < 2 { Err("needs a tensor of at least 2 dimensions".into()) } else { rules::same(s) }
+}
+
+fn triangle_samples() -> Vec<Sample> {
+    vec![Sample::of(&[&[3, 4]]).attrs(vec![0usize.into()]), Sample::of(&[&[2, 3, 3]]).attrs(vec![(-1i64).into()])]
+}
+
+static TRIL: OpDef = OpDef::new("tril", matrix, |l| triangle(l, false))
+    .attrs(&["diagonal"])
+    .samples(triangle_samples)
+    .grad(|g| vec![Some(g.dy.tril(g.attrs.int(0)))])
+    .heal(|attrs| Some(Healed { op: &TRIL_AT, attrs: [].into(), value: attrs[0].clone() }))
+    .bucket(bucket::each);
+
+static TRIU: OpDef = OpDef::new("triu", matrix, |l| triangle(l, true))
+    .attrs(&["diagonal"])
+    .samples(triangle_samples)
+    .grad(|g| vec![Some(g.dy.triu(g.attrs.int(0)))])
+    .heal(|attrs| Some(Healed { op: &TRIU_AT, attrs: [].into(), value: attrs[0].clone() }))
+    .bucket(bucket::each);
+
+fn triangle_at_samples() -> Vec<Sample> {
+    vec![Sample::of(&[&[3, 4]]).index(&[], 3)]
+}
+
+static TRIL_AT: OpDef = OpDef::new("tril.diagonal", matrix, |l| triangle(l, false)).samples(triangle_at_samples);
+static TRIU_AT: OpDef = OpDef::new("triu.diagonal", matrix, |l| triangle(l, true)).samples(triangle_at_samples);
+
+// Elements moved along one dimension, round the end.
+static ROLL: OpDef = OpDef::new("roll", rules::same, |l| {
+    let (x, dim) = (l.x(0), l.attrs.index(1));
+    let n = x.shape()[dim] as i64;
+    let (mut from, mut to) = (vec![0; x.rank()], x.shape().iter().map(|&d| d as i64).collect::<Vec<_>>());
+    let ones = vec![1; x.rank()];
+    from[dim] = n - l.attrs.int(0);
+    let end = l.slice(&x, &from, &to, &ones);
+    (from[dim], to[dim]) = (0, n - l.attrs.int(0));
+    let start = l.slice(&x, &from, &to, &ones);
+    l.concatenate(&[&end, &start], dim)
+})
+.attrs(&["shift", "dim"])
+.samples(|| vec![Sample::of(&[&[2, 5]]).attrs(vec![2usize.into(), 1usize.into()])])
+.grad(|g| vec![Some(g.dy.roll(-g.attrs.int(0), g.attrs.int(1)))])
+.heal(|attrs| Some(Healed { op: &ROLL_AT, attrs: [attrs[1].clone()].into(), value: attrs[0].clone() }))
+.bucket(bucket::along_second);
+
+static ROLL_AT: OpDef = OpDef::new("roll.shift", rules::same, |l| {
+    let (x, shift, dim) = (l.x(0), l.x(1), l.attrs.index(0));
+    let n = l.scalar(x.shape()[dim] as f64, shift.dtype());
+    let start = l.sub(&n, &shift);
+    let twice = l.concatenate(&[&x, &x], dim);
+    let starts = l.starts(&start, dim, x.rank());
+    l.dynamic_slice(&twice, &starts, x.shape())
+})
+.attrs(&["dim"])
+.samples(|| vec![Sample::of(&[&[2, 5]]).index(&[], 5).attrs(vec![1usize.into()])]);
+
+pub(super) static OPS: &[&OpDef] = &[&TRIL, &TRIU, &TRIL_AT, &TRIU_AT, &ROLL, &ROLL_AT];
+
+/// `x` moved by `shift`, less than its size, along one dimension.
+#[track_caller]
+pub(super) fn rolled(x: &Tensor, shift: i64, dim: usize) -> Tensor {
+    trace(&ROLL, [x.into()], [shift.into(), dim.into()])
+}
+
+impl Tensor {
+    /// The lower triangle of each matrix, zeros elsewhere (`torch.tril`).
+    #[track_caller]
+    pub fn tril(&self, diagonal: i64) -> Tensor {
+        trace(&TRIL, [self.into()], [diagonal.into()])
+    }
+
+    /// The upper triangle of each matrix, zeros elsewhere (`torch.triu`).
+    #[track_caller]
+    pub fn triu(&self, diagonal: i64) -> Tensor {
+        trace(&TRIU, [self.into()], [diagonal.into()])
+    }
+}
