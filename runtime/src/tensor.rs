@@ -262,7 +262,7 @@ pub(crate) fn try_trace(
     let at = behalf.unwrap_or(at);
     let mut g = graph();
     if !physical && args.iter().filter_map(Arg::tensor).any(|t| !g.node(t.id()).buckets().is_empty()) {
-        drop(g);
+        drop((g, recording));
         return bucket::trace(op, args, attrs, at);
     }
     let mut ids: SmallVec<[NodeId; 4]> = SmallVec::with_capacity(args.len());
