@@ -160,13 +160,15 @@ impl RustEngine {
         if before.as_ref().is_some_and(|d| **d == deps) {
             return Reply::Ok;
         }
+        let anew = before.as_ref().map(|b| b.compiled_anew(&deps)).unwrap_or_default();
         if let Err(refused) = state.compiler.depend_on(Arc::new(deps)) {
             return refused.into();
         }
         if before.is_some() {
             let names: Vec<String> = before.iter().flat_map(|d| d.wanted.keys()).map(|n| format!("`{n}`")).collect();
             let names = names.join(", ");
-            say(format!("note: the dependencies were linked anew: statics of {names} begin again; variables stay\n"));
+            say(format!("note: the dependencies were linked anew: statics of {names} begin again\n"));
+            state.drop_values_of(&anew, events);
         }
         state.compiler.warm_up();
         Reply::Ok

@@ -28,6 +28,17 @@ pub struct Deps {
     pub tokio: bool,
 }
 
+impl Deps {
+    /// Crates that are other ones in `later`, because of other features or another text: their types are others too.
+    pub fn compiled_anew(&self, later: &Deps) -> Vec<String> {
+        let of =
+            |option: &str| option.strip_prefix("--extern=")?.split_once('=').map(|(n, f)| (n.to_owned(), f.to_owned()));
+        let now: BTreeMap<String, String> = later.options.iter().filter_map(|o| of(o)).collect();
+        let before = self.options.iter().filter_map(|o| of(o));
+        before.filter(|(name, file)| now.get(name).is_some_and(|f| f != file)).map(|(name, _)| name).collect()
+    }
+}
+
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// One `:dep` line: `name`, `name = "1"` or `name = { … }`; several are separated by line breaks.

@@ -571,6 +571,21 @@ impl State {
         self.refuse(refused, events);
     }
 
+    /// Drops variables of types from crates that were compiled anew.
+    fn drop_values_of(&mut self, crates: &[String], events: &mut dyn FnMut(Event)) {
+        let refused = |v: &Var| {
+            let from = crates.iter().find(|c| {
+                let starts = format!("{c}::");
+                v.type_name
+                    .split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':')
+                    .any(|p| p.starts_with(&starts))
+            })?;
+            Some((v.name.clone(), format!("`{from}` was compiled anew, and its types with it")))
+        };
+        let refused = self.vars.iter().filter_map(refused).collect();
+        self.refuse(refused, events);
+    }
+
     /// Drops variables, each with the reason.
     fn refuse(&mut self, refused: Vec<(String, String)>, events: &mut dyn FnMut(Event)) {
         for (name, why) in &refused {
