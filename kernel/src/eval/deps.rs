@@ -313,6 +313,7 @@ impl Cargo<'_> {
             .spawn()
             .map_err(|e| sentence("DependencyError", format!("{} does not start: {e}", cargo.display())))?;
         work.pid = Some(child.id());
+        let _guard = crate::guard::Guard::of(child.id());
         drop(work);
         let stdout = child.stdout.take();
         let answer = std::thread::spawn(move || {

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, channel, sync_channel};
 use std::time::Duration;
@@ -34,6 +34,8 @@ pub struct SessionProcess {
     /// News that came while something else was waited for.
     backlog: VecDeque<News>,
     pid: i32,
+    /// Where the session notes the run and the line that it is at.
+    at: PathBuf,
 }
 
 /// News waiting for the front end. When it is slow, the session's writers wait: ten million lines cost no memory.
@@ -48,6 +50,8 @@ impl SessionProcess {
         let (send, news) = sync_channel(WAITING_NEWS);
         let (started, start) = channel();
         let (install, groups) = (install.clone(), groups.to_owned());
+        let at = groups.join("at");
+        std::fs::write(&at, [0; 12]).map_err(|e| format!("{}: {e}", at.display()))?;
         let frames = ours.try_clone().map_err(|e| e.to_string())?;
         // The thread that starts the process must live as long as it does: Linux ends a PR_SET_PDEATHSIG child when
         // the *thread* that forked it ends.
@@ -63,11 +67,28 @@ impl SessionProcess {
             })
             .map_err(|e| e.to_string())?;
         let pid = start.recv().unwrap_or_else(|_| Err("the session's thread ended".into()))?;
-        Ok(SessionProcess { to: ours, news, backlog: VecDeque::new(), pid })
+        Ok(SessionProcess { to: ours, news, backlog: VecDeque::new(), pid, at })
     }
 
     pub fn pid(&self) -> i32 {
         self.pid
+    }
+
+    /// The line of the cell that this run was at last, also when the process is gone; none before the first statement.
+    pub fn line(&self, run: u64) -> Option<u32> {
+        let noted = std::fs::read(&self.at).ok()?;
+        let (of, line) = noted.split_first_chunk::<8>()?;
+        let line = u32::from_le_bytes(line.try_into().ok()?);
+        (u64::from_le_bytes(*of) == run && line > 0).then_some(line)
+    }
+
+    /// How the process ended, if it has.
+    pub fn ended(&mut self) -> Option<String> {
+        while self.look().is_some_and(|n| !matches!(n, News::Gone(_))) {}
+        self.backlog.iter().find_map(|n| match n {
+            News::Gone(how) => Some(how.clone()),
+            _ => None,
+        })
     }
 
     /// Puts a question. A dead session is noticed by what comes next, not here.
@@ -157,6 +178,7 @@ fn spawn(
         .stdin(OwnedFd::from(frames))
         .stdout(out_end)
         .stderr(err_end)
+        .env("XLAZY_AT", groups.join("at"))
         .env("XLAZY_PLUGIN_DIR", &install.plugins_dir)
         .env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap_or_default())
         .env("TF_ENABLE_ONEDNN_OPTS", "0")
