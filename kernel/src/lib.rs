@@ -3,6 +3,7 @@ pub mod cli;
 pub mod engine;
 pub mod eval;
 pub mod footer;
+pub mod guard;
 pub mod home;
 pub mod magics;
 pub mod repl;

@@ -1,5 +1,6 @@
 //! Runs the literate cells of tests/cells: each file is one session, each ```rust block a cell, and the ```output or
 //! ```error block after it what the cell must show. `[..]` stands for anything in a line, a line `[...]` for any lines.
+//! `$TMP` is a folder for files.
 //! With XLAZY_BLESS=1 the blocks are rewritten to what the cells do; read the difference before you keep it.
 mod eval_support;
 
@@ -18,7 +19,7 @@ macro_rules! files {
     };
 }
 
-files!(FILES, "", bucketing healing values items impls macros_and_uses moves panics_and_errors compile_errors display output closures threads dependencies locations);
+files!(FILES, "", bucketing healing values items impls macros_and_uses moves panics_and_errors compile_errors display output closures threads dependencies locations recover checkpoint checkpoint_serde);
 
 // Recompilations of torch_xla's users: here the compilations of each cell are part of what it shows.
 files!(SCENARIOS, "scenarios/",
@@ -46,6 +47,9 @@ fn every_file_is_run() {
     }
 }
 
+/// What `$TMP` stands for: a folder for files that a cell makes.
+const TMP: &str = env!("CARGO_TARGET_TMPDIR");
+
 /// One cell and the blocks around it.
 #[derive(Default)]
 struct Block {
@@ -64,7 +68,7 @@ fn check(name: &str) {
     let mut wrong = Vec::new();
     let mut blessed = String::new();
     for (i, block) in blocks.iter().enumerate() {
-        let (mut output, reply, compiled) = run_watched(&engine, i as u64 + 1, &block.code);
+        let (mut output, reply, compiled) = run_watched(&engine, i as u64 + 1, &block.code.replace("$TMP", TMP));
         if name.starts_with("scenarios/") {
             if !output.is_empty() && !output.ends_with('\n') {
                 output.push('\n');
@@ -76,6 +80,7 @@ fn check(name: &str) {
             Reply::Error(failure) => plain(failure),
             Reply::Interrupted => "Interrupted".into(),
         };
+        let [output, error] = [output, error].map(|text| text.replace(TMP, "$TMP"));
         for (what, wanted, got) in [("output", &block.output, &output), ("error", &block.error, &error)] {
             if !matches(wanted, got) {
                 let code = &block.code;

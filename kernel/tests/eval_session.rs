@@ -134,6 +134,45 @@ fn a_session_that_dies_is_replaced_and_the_message_says_how_it_died() {
 }
 
 #[test]
+fn a_session_killed_between_cells_or_in_one_is_replaced_and_recovered() {
+    let engine = engine();
+    ok(&engine, "let a = vec![1];");
+    ok(&engine, "let b: Vec<i32> = a.iter().map(|x| x + 1).collect();");
+    let pid: i32 = ok(&engine, "std::process::id()").trim_start_matches("=> ").trim().parse().expect("a number");
+    kill(pid);
+    // A cell that comes before the death is noticed dies of it, too; none runs in a session without its variables.
+    let died = failure(run(&engine, 4, "println!(\"never\")").1);
+    assert_eq!(died.name, "SessionDied");
+    assert!(died.message.contains("SIGKILL") && died.message.contains("a, b"), "{}", died.message);
+    let (out, reply) = run(&engine, 5, "%recover");
+    assert_eq!(reply, Reply::Ok, "{out}");
+    assert!(out.ends_with("Recovered a, b by running cell 1 again.\n"), "{out}");
+    assert_eq!(ok(&engine, "(a, b)"), "=> ([1], [2])\n");
+    let code = "let c = 1;\nlet me = std::process::id().to_string();\n\
+                std::process::Command::new(\"kill\").args([\"-9\", &me]).status()?;\nloop {}";
+    let died = failure(run(&engine, 7, code).1);
+    assert!(died.message.contains("while cell 7 was at line"), "{}", died.message);
+}
+
+#[test]
+fn what_was_interrupted_cannot_be_recovered_and_says_so() {
+    let engine = engine();
+    ok(&engine, "let mut n = 0u64; let kept = 1;");
+    assert_eq!(interrupted(&engine, "println!(\"go\"); loop { n += 1; }").0, Reply::Interrupted);
+    assert_eq!(failure(run(&engine, 3, "std::process::abort()").1).name, "SessionDied");
+    let (_, reply) = run(&engine, 4, "%recover");
+    let stopped = failure(reply);
+    assert_eq!(stopped.name, "RecoverStopped");
+    assert!(stopped.message.contains("cell 2 behaves otherwise than before: it was interrupted"), "{stopped:?}");
+    assert_eq!(ok(&engine, "kept"), "=> 1\n");
+}
+
+fn kill(pid: i32) {
+    let killed = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
+    assert!(killed.expect("kill").success());
+}
+
+#[test]
 fn a_million_lines_arrive_in_order_and_are_not_kept() {
     let engine = engine();
     let mut lines = 0u64;

@@ -31,6 +31,21 @@ impl Session for Recorder {
     fn vars(&self) -> Vec<Var> {
         self.vars.clone()
     }
+
+    fn checkpoint(&self, args: &str, _events: &mut dyn FnMut(Event)) -> Reply {
+        self.asked.borrow_mut().push(format!("checkpoint [{args}]"));
+        Reply::Ok
+    }
+
+    fn autosave(&self, args: &str, _events: &mut dyn FnMut(Event)) -> Reply {
+        self.asked.borrow_mut().push(format!("autosave [{args}]"));
+        Reply::Ok
+    }
+
+    fn recover(&self, _events: &mut dyn FnMut(Event)) -> Reply {
+        self.asked.borrow_mut().push("recover".into());
+        Reply::Ok
+    }
 }
 
 /// Runs a line and writes down everything that came of it.
@@ -93,14 +108,14 @@ fn unknown_magics_name_the_nearest() {
         "%metric",
         expect![[r#"
             error UnknownMagic: there is no magic %metric. Did you mean %metrics?
-            Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %opt %quiet, !command. %help tells more.
+            Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
         "%elephant",
         expect![[r#"
             error UnknownMagic: there is no magic %elephant.
-            Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %opt %quiet, !command. %help tells more.
+            Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
@@ -142,6 +157,9 @@ fn help_lists_the_table() {
               %budget       let a cell compile N programs and no more
               %opt          compile this cell optimised
               %quiet        turn off the line under each cell, or on again
+              %recover      runs the cells again that made the variables lost in a crash
+              %checkpoint   keeps the variables in a file, and loads them again
+              %autosave     saves the variables after a cell when so much time has passed
               !command      runs a shell command
         "#]],
     );

@@ -18,6 +18,7 @@ pub mod error;
 mod grad;
 pub mod insight;
 mod ir;
+mod json;
 pub mod nn;
 mod op;
 mod ops;

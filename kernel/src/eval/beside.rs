@@ -56,4 +56,16 @@ impl magics::Session for Beside<'_> {
         vars.iter_mut().for_each(|v| v.type_name = types::short(&v.type_name));
         vars
     }
+
+    fn checkpoint(&self, _args: &str, _events: &mut dyn FnMut(Event)) -> Reply {
+        unreachable!("it reads the variables' values")
+    }
+
+    fn autosave(&self, _args: &str, _events: &mut dyn FnMut(Event)) -> Reply {
+        unreachable!("it changes what happens after cells")
+    }
+
+    fn recover(&self, _events: &mut dyn FnMut(Event)) -> Reply {
+        unreachable!("it runs cells")
+    }
 }

@@ -59,7 +59,20 @@ pub struct Ready {
     defs: Definitions,
     /// Variables that it moves away, by what is known beforehand.
     pub moves: BTreeSet<String>,
+    pub names: Names,
     pub timing: Timing,
+}
+
+/// What a cell does with variables, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// Variables of earlier cells that it takes.
+    pub takes: BTreeSet<String>,
+    pub binds: BTreeSet<String>,
+    /// Those of `binds` whose earlier value cannot matter.
+    pub fresh: BTreeSet<String>,
+    /// It shows variables and does nothing else.
+    pub only_shows: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -270,7 +283,8 @@ impl Compiler {
         // A lone `use` is compiled only to see whether it is right; beside items, their group has shown it.
         if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
             let file = String::new();
-            return Ok(Ready { object: None, keep: None, file, group_file, defs, moves: BTreeSet::new(), timing });
+            let (moves, names) = Default::default();
+            return Ok(Ready { object: None, keep: None, file, group_file, defs, moves, names, timing });
         }
         let mut ready = self.statements(cell, range, parsed, defs, scope, timing)?;
         ready.group_file = group_file;
@@ -384,6 +398,13 @@ impl Compiler {
             parsed.moved.contains(&v.name) && var.is_some_and(|s| !s.handle && surely_moves(&s.type_name))
         };
         let moved = loaded.iter().filter(moves).map(|v| v.name.clone()).collect();
+        let binds: BTreeSet<String> = parsed.bindings.iter().map(|b| b.name.clone()).collect();
+        let names = Names {
+            takes: loaded.iter().map(|v| v.name.clone()).collect(),
+            fresh: binds.intersection(&parsed.rebound).cloned().collect(),
+            binds,
+            only_shows: parsed.only_shows && parsed.items.is_empty(),
+        };
         let paths = loaded.iter().flat_map(|v| self.paths.known(&v.written_type)).collect();
         let mut plan = Plan { moved, paths, ..Plan::default() };
         let needs = self.needs(&defs);
@@ -393,8 +414,8 @@ impl Compiler {
         let ready = |timing: &mut Timing, plan: Plan, object, keep, id: &str| {
             timing.cell_ms = begin.elapsed().as_secs_f64() * 1e3;
             let moves = plan.moved.into_iter().chain(plan.spent).collect();
-            let (file, timing) = (rustc::file_name(id), *timing);
-            Ready { object: Some(object), keep, file, group_file: None, defs: defs.clone(), moves, timing }
+            let (file, timing, names) = (rustc::file_name(id), *timing, names.clone());
+            Ready { object: Some(object), keep, file, group_file: None, defs: defs.clone(), moves, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {
             self.remember(&id, generate(&plan));

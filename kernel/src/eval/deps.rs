@@ -312,6 +312,7 @@ impl Cargo<'_> {
             let _ = child.wait();
             return Err(sentence("DependencyError", "cargo was stopped"));
         }
+        let _guard = crate::guard::Guard::of(child.id());
         let stdout = child.stdout.take();
         let answer = std::thread::spawn(move || {
             let mut text = String::new();

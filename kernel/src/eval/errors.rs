@@ -285,7 +285,7 @@ pub fn run_failure(fault: &Fault, sources: &dyn Fn(&str) -> Option<Arc<Source>>,
     Failure { name: fault.name.clone(), message: fault.message.clone(), traceback }
 }
 
-fn point_at(text: &CellText, at: usize) -> Vec<String> {
+pub fn point_at(text: &CellText, at: usize) -> Vec<String> {
     let (line, column) = line_column(&text.text, at);
     let code = text.text.lines().nth(line as usize - 1).unwrap_or("");
     let number = line.to_string();

@@ -1,7 +1,7 @@
 //! From a parsed cell to the source of a crate: a group of definitions, or the cell's statements.
 use super::groups::Definitions;
 use super::paths;
-use super::source::{CellText, Edit, Source, Tag, blanked};
+use super::source::{CellText, Edit, Source, Tag, blanked, line_column};
 use super::split::{Binding, FnValue, Item, Parsed};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,7 +130,7 @@ fn hash(text: &str) -> u64 {
 }
 
 /// FNV-1a: the same in every version of the standard library, so that names may be kept on disk.
-struct Fnv(u64);
+pub struct Fnv(pub u64);
 
 impl Default for Fnv {
     fn default() -> Self {
@@ -139,7 +139,7 @@ impl Default for Fnv {
 }
 
 impl Fnv {
-    fn add(&mut self, bytes: &[u8]) {
+    pub fn add(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|b| self.0 = (self.0 ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3));
     }
 }
@@ -278,6 +278,12 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, pl
         edits.insert(first, Edit::insert(t.start, before));
         let last = edits.partition_point(|e| e.range.start <= t.end);
         edits.insert(last, Edit::insert(t.end, after));
+    }
+    // For the report of a crash. It stands before everything else that is inserted at the same place.
+    for start in &parsed.statements {
+        let line = line_column(&cell.text, *start).0;
+        let first = edits.partition_point(|e| e.range.start < *start);
+        edits.insert(first, Edit::insert(*start, format!("xlazy_rt::at({line});")));
     }
     edits
 }

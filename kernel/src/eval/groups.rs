@@ -50,6 +50,20 @@ impl Definitions {
         self.groups.iter().map(|g| (g.crate_name.clone(), g.object.clone())).collect()
     }
 
+    /// Whether a cell compiled with these is the cell compiled with those.
+    pub fn same(&self, other: &Definitions) -> bool {
+        let groups = |a: &Group, b: &Group| a.crate_name == b.crate_name && a.items.len() == b.items.len();
+        let deps = match (&self.deps, &other.deps) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        };
+        deps && self.groups.len() == other.groups.len()
+            && self.groups.iter().zip(&other.groups).all(|(a, b)| groups(a, b))
+            && self.uses == other.uses
+            && self.macros == other.macros
+    }
+
     /// What the cell's items replace and pull along.
     pub fn change(&self, parsed: &Parsed) -> Change {
         let mut rest = self.clone();

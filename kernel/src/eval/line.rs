@@ -234,6 +234,12 @@ impl Queue {
         }
     }
 
+    /// How the session ended, if that is among the news.
+    pub fn death(&self) -> Option<String> {
+        let how = |n: &News| if let News::Gone(how) = n { Some(how.clone()) } else { None };
+        self.lock().news.iter().find_map(how)
+    }
+
     pub fn close(&self) {
         self.lock().closed = true;
         self.came.notify_all();

@@ -2,6 +2,8 @@
 mod at_work;
 mod beside;
 mod cache;
+mod checkpoint;
+mod checkpoint_files;
 mod commands;
 mod compile;
 mod complete;
@@ -12,8 +14,10 @@ mod generate;
 mod groups;
 pub mod install;
 mod items;
+mod journal;
 mod line;
 mod paths;
+mod recover;
 mod rustc;
 mod scan;
 mod session;
@@ -25,11 +29,14 @@ use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Re
 use crate::magics;
 use crate::trouble;
 use at_work::AtWork;
-use compile::{Compiler, Scope, Timing};
+use checkpoint::Autosave;
+use compile::{Compiler, Names, Scope, Timing};
 use errors::{run_failure, sentence};
 use install::Installation;
+use journal::{End, Entry, Journal, Listener};
 use line::{Late, Line, News};
 use nix::sys::signal::Signal;
+use recover::{Lost, Place};
 use session::{SessionProcess, signal};
 use source::CellText;
 use split::Segment;
@@ -76,6 +83,14 @@ struct State {
     vars: Vec<Var>,
     /// What became of variables that are no longer there.
     gone: HashMap<String, String>,
+    /// What a crash took and nothing has brought back.
+    lost: Lost,
+    journal: Journal,
+    /// What a generated run does to variables, where that cannot be seen in its text.
+    effect: Option<Names>,
+    autosave: Autosave,
+    /// The random generator's state after the last run.
+    generator: (u64, u64),
     /// Source files of definitions, the cells and lines they belong to, and the cell's text, as the runtime is told.
     registered: Vec<String>,
     /// The numbers of rustc's errors in the last cell that did not compile.
@@ -99,6 +114,25 @@ struct Mode {
     allow_stdin: bool,
     /// How much this cell is to be optimised, where it says so itself.
     opt_level: Option<u8>,
+    kind: Kind,
+}
+
+/// Whose run it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    User,
+    /// `%recover` repeats an earlier one.
+    Replay,
+    /// Generated, and without any effect on the variables.
+    Hidden,
+}
+
+/// How a run ended, as the session tells it.
+struct Done {
+    outcome: Outcome,
+    vars: Vec<Var>,
+    lost: Vec<String>,
+    generator: (u64, u64),
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -174,9 +208,14 @@ impl RustEngine {
     fn run_code(&self, mode: &Mode, cell: &Arc<CellText>, range: Range<usize>, events: &mut dyn FnMut(Event)) -> Reply {
         let mut state = lock(&self.state);
         let reply = state.run(mode, cell, range, &self.shared, events);
-        *self.shared.names.write().unwrap_or_else(PoisonError::into_inner) = state.names();
+        self.know(&state);
         state.compiler.warm_up();
         reply
+    }
+
+    /// Completion and inspection know of this state from now on.
+    fn know(&self, state: &State) {
+        *self.shared.names.write().unwrap_or_else(PoisonError::into_inner) = state.names();
     }
 
     fn names(&self) -> std::sync::RwLockReadGuard<'_, complete::Names> {
@@ -209,9 +248,22 @@ impl Drop for Executing<'_> {
 impl Engine for RustEngine {
     fn execute(&self, request: &Request, events: &mut dyn FnMut(Event)) -> Reply {
         let _running = self.enter();
-        let mode =
-            Mode { cell: request.cell, silent: request.silent, allow_stdin: request.allow_stdin, opt_level: None };
-        self.run_all(&mode, &request.code, events)
+        if let Some(failure) = lock(&self.state).revive(&self.shared) {
+            if !request.code.trim_start().starts_with('%') {
+                return Reply::Error(failure);
+            }
+            events(Event::Stream { stderr: true, text: format!("{}: {}\n", failure.name, failure.message) });
+        }
+        let mode = Mode {
+            cell: request.cell,
+            silent: request.silent,
+            allow_stdin: request.allow_stdin,
+            opt_level: None,
+            kind: Kind::User,
+        };
+        let reply = self.run_all(&mode, &request.code, events);
+        self.autosave_if_due(events);
+        reply
     }
 
     fn execute_beside(&self, request: &Request, events: &mut dyn FnMut(Event)) -> Option<Reply> {
@@ -220,7 +272,7 @@ impl Engine for RustEngine {
 
     fn evaluate(&self, expression: &str) -> Result<Bundle, Failure> {
         let _running = self.enter();
-        let mode = Mode { cell: 0, silent: false, allow_stdin: false, opt_level: None };
+        let mode = Mode { cell: 0, silent: false, allow_stdin: false, opt_level: None, kind: Kind::User };
         let mut value = None;
         let reply = self.run_all(&mode, expression, &mut |event| {
             if let Event::Result(bundle) = event {
@@ -288,7 +340,7 @@ impl Engine for RustEngine {
         shared.at_work.allow();
         *state = State::start(install, &shared.at_work, &shared.late)?;
         *lock(&shared.line) = state.session.line().clone();
-        *shared.names.write().unwrap_or_else(PoisonError::into_inner) = state.names();
+        self.know(&state);
         Ok(())
     }
 
@@ -316,6 +368,18 @@ impl magics::Session for ForMagics<'_> {
         self.engine.run_all(self.mode, code, events)
     }
 
+    fn checkpoint(&self, args: &str, events: &mut dyn FnMut(Event)) -> Reply {
+        self.engine.checkpoint(self.mode, args, events)
+    }
+
+    fn autosave(&self, args: &str, events: &mut dyn FnMut(Event)) -> Reply {
+        self.engine.autosave(args, events)
+    }
+
+    fn recover(&self, events: &mut dyn FnMut(Event)) -> Reply {
+        self.engine.recover(events)
+    }
+
     fn vars(&self) -> Vec<Var> {
         let mut vars = lock(&self.engine.state).vars.clone();
         vars.iter_mut().for_each(|v| v.type_name = types::short(&v.type_name));
@@ -338,9 +402,26 @@ impl State {
         let compiler = Compiler::new(install.clone(), dir.clone(), at_work.clone());
         let session = SessionProcess::start(&install, &dir, late, compiler.sources());
         let session = session.map_err(|e| refused(&e))?;
-        let (vars, gone, registered, last_codes) = Default::default();
-        let late = late.clone();
-        Ok(State { install, dir, compiler, session, vars, gone, registered, last_codes, opt_level: 0, runs: 0, late })
+        let (vars, gone, lost, journal, generator, registered, last_codes) = Default::default();
+        let (effect, autosave, opt_level, runs) = Default::default();
+        Ok(State {
+            install,
+            dir,
+            compiler,
+            session,
+            vars,
+            gone,
+            lost,
+            journal,
+            effect,
+            autosave,
+            generator,
+            registered,
+            last_codes,
+            opt_level,
+            runs,
+            late: late.clone(),
+        })
     }
 
     fn run(
@@ -351,10 +432,14 @@ impl State {
         shared: &Shared,
         events: &mut dyn FnMut(Event),
     ) -> Reply {
-        self.refuse_private(&cell.text[range.clone()], events);
+        if mode.kind != Kind::Hidden {
+            self.refuse_private(&cell.text[range.clone()], events);
+        }
+        let opt_level = mode.opt_level.unwrap_or(self.opt_level);
+        let defs = self.journal.defs(&self.compiler.defs);
         let scope = Scope { vars: &self.vars, gone: &self.gone };
-        self.compiler.opt_level = mode.opt_level.unwrap_or(self.opt_level);
-        let ready = self.compiler.compile(cell, range, &scope);
+        self.compiler.opt_level = opt_level;
+        let ready = self.compiler.compile(cell, range.clone(), &scope);
         self.compiler.opt_level = self.opt_level;
         let ready = match ready {
             Ok(ready) => ready,
@@ -378,7 +463,9 @@ impl State {
             let _ = self.call("cell", &known);
             self.registered.push(known);
         }
-        self.drop_outdated(events);
+        if mode.kind != Kind::Replay {
+            self.drop_outdated(events);
+        }
         let Some(object) = &ready.object else { return Reply::Ok };
         if let (places, true) = self.places(&ready.file, mode.cell) {
             let _ = self.call("cell", &places);
@@ -403,14 +490,43 @@ impl State {
         }
         // While the cell runs, the next one's compiler starts up.
         self.compiler.warm_up();
-        let end = self.listen(mode, events, shared);
+        let mut heard = Listener::default();
+        let mut listened = |event: Event| {
+            heard.hear(&event);
+            events(event);
+        };
+        let end = self.listen(mode, &mut listened, shared);
         shared.running_pid.store(0, Ordering::SeqCst);
         self.session.ended();
         self.compiler.finished(&ready);
-        match end {
-            Ok((outcome, vars, lost)) => self.conclude(mode, outcome, vars, lost, &ready.moves, events),
-            Err(how) => Reply::Error(self.replace_session(&how, shared)),
+        let done = match end {
+            Ok(done) => done,
+            Err(how) => {
+                let place = Place::Cell(cell, self.session.at_line(self.runs));
+                return Reply::Error(self.replace_session(&how, place, shared));
+            }
+        };
+        let generator = std::mem::replace(&mut self.generator, done.generator);
+        let reply = self.conclude(mode, done, &ready.moves, events);
+        if mode.kind == Kind::User {
+            let mut names = ready.names;
+            if let Some(effect) = &self.effect {
+                names.binds.extend(effect.binds.iter().cloned());
+                names.takes.extend(effect.takes.iter().cloned());
+                names.fresh.extend(effect.fresh.iter().cloned());
+            }
+            if reply != Reply::Ok {
+                // What it declared is stored at its end, and that never came.
+                names.binds.clear();
+                names.fresh.clear();
+            }
+            let end = End::of(&reply, heard.said(), &names, &self.vars);
+            let (cell, silent) = (cell.clone(), mode.silent);
+            let entry = Entry { cell, range, silent, opt_level, defs, generator, names, end };
+            let (vars, lost) = (&self.vars, &self.lost.names);
+            self.journal.add(entry, &|| vars.iter().map(|v| v.name.clone()).chain(lost.iter().cloned()).collect());
         }
+        reply
     }
 
     /// What the runtime is to know of a source file: its cell, lines that belong to others, and what its code decides by;
@@ -425,17 +541,12 @@ impl State {
     }
 
     /// Passes on what the cell does until it is done; the error says how the session died.
-    fn listen(
-        &mut self,
-        mode: &Mode,
-        events: &mut dyn FnMut(Event),
-        shared: &Shared,
-    ) -> Result<(Outcome, Vec<Var>, Vec<String>), String> {
+    fn listen(&mut self, mode: &Mode, events: &mut dyn FnMut(Event), shared: &Shared) -> Result<Done, String> {
         loop {
             match self.session.next() {
                 News::Gone(how) => return Err(how),
-                News::Tell(Tell::Done { run, outcome, vars, lost }) if run == self.runs => {
-                    return Ok((outcome, vars, lost));
+                News::Tell(Tell::Done { run, outcome, vars, lost, generator }) if run == self.runs => {
+                    return Ok(Done { outcome, vars, lost, generator });
                 }
                 News::Tell(Tell::AskInput { prompt, password }) => {
                     let answer = self.user_answer(mode, prompt, password, events, shared);
@@ -491,9 +602,7 @@ impl State {
     fn conclude(
         &mut self,
         mode: &Mode,
-        outcome: Outcome,
-        vars: Vec<Var>,
-        lost: Vec<String>,
+        Done { outcome, vars, lost, .. }: Done,
         moves: &std::collections::BTreeSet<String>,
         events: &mut dyn FnMut(Event),
     ) -> Reply {
@@ -509,6 +618,7 @@ impl State {
         }
         self.vars = vars;
         self.gone.retain(|n, _| !self.vars.iter().any(|v| v.name == *n));
+        self.lost.names.retain(|n| !self.vars.iter().any(|v| v.name == *n));
         self.refuse_nameless(events);
         self.compiler.prepare(&self.vars);
         match outcome {
@@ -601,40 +711,6 @@ impl State {
             let _ = self.call("forget", &names.join(" "));
             self.vars.retain(|v| !names.contains(&v.name));
         }
-    }
-
-    /// The session died in a cell: a new one takes its place, and the error says what is lost.
-    fn replace_session(&mut self, how: &str, shared: &Shared) -> Failure {
-        let names: Vec<String> = self.vars.drain(..).map(|v| v.name).collect();
-        for name in &names {
-            self.gone.insert(name.clone(), "was lost when its session ended".into());
-        }
-        let forced = shared.forced.load(Ordering::SeqCst);
-        let mut message = match forced {
-            true => "the cell did not answer the interrupt, so its session was ended".to_owned(),
-            false => format!("the session process {how}"),
-        };
-        match SessionProcess::start(&self.install, &self.dir, &self.late, self.compiler.sources()) {
-            Ok(session) => {
-                *lock(&shared.line) = session.line().clone();
-                self.session = session;
-                // Functions of earlier cells are still there, and so are their lines.
-                for known in self.registered.clone() {
-                    let _ = self.call("cell", &known);
-                }
-                message += "; a new one is running";
-            }
-            Err(e) => {
-                let why = trouble::with_advice(&e, &self.dir, "TMPDIR");
-                message += &format!("; a new one does not start: {why}");
-            }
-        }
-        message += &match names.is_empty() {
-            true => ". No variables were lost".to_owned(),
-            false => format!(". Lost variables: {}", names.join(", ")),
-        };
-        message += ". Items (functions, types, macros) are still there";
-        sentence(if forced { "SessionRestarted" } else { "SessionDied" }, message)
     }
 
     fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure> {

@@ -10,7 +10,7 @@ use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -23,6 +23,8 @@ pub struct SessionProcess {
     pid: i32,
     /// It was let go.
     gone: bool,
+    /// Where the session notes the run and the line that it is at.
+    at: PathBuf,
 }
 
 impl SessionProcess {
@@ -37,6 +39,8 @@ impl SessionProcess {
         let (ours, theirs) = UnixStream::pair().map_err(|e| e.to_string())?;
         let (started, start) = channel();
         let (install, groups) = (install.clone(), groups.to_owned());
+        let at = groups.join("at");
+        std::fs::write(&at, [0; 12]).map_err(|e| format!("{}: {e}", at.display()))?;
         let frames = ours.try_clone().map_err(|e| e.to_string())?;
         let (line, news) = (Line::new(ours), Arc::new(Queue::new()));
         let to = Out { news: news.clone(), late: late.clone() };
@@ -61,7 +65,7 @@ impl SessionProcess {
             .name("xlazy-late".into())
             .spawn(move || queue.hand_on(&late, &sources))
             .map_err(|e| e.to_string())?;
-        Ok(SessionProcess { line, news, pid, gone: false })
+        Ok(SessionProcess { line, news, pid, gone: false, at })
     }
 
     pub fn pid(&self) -> i32 {
@@ -70,6 +74,19 @@ impl SessionProcess {
 
     pub fn line(&self) -> &Line {
         &self.line
+    }
+
+    /// The line of the cell that this run was at last, also when the process is gone; none before the first statement.
+    pub fn at_line(&self, run: u64) -> Option<u32> {
+        let noted = std::fs::read(&self.at).ok()?;
+        let (of, line) = noted.split_first_chunk::<8>()?;
+        let line = u32::from_le_bytes(line.try_into().ok()?);
+        (u64::from_le_bytes(*of) == run && line > 0).then_some(line)
+    }
+
+    /// How the process ended, if it has.
+    pub fn death(&self) -> Option<String> {
+        self.news.death()
     }
 
     /// Starts a cell; its news are [`SessionProcess::next`]'s until [`SessionProcess::ended`].
@@ -144,6 +161,7 @@ fn spawn(
         .stdin(OwnedFd::from(frames))
         .stdout(out_end)
         .stderr(err_end)
+        .env("XLAZY_AT", groups.join("at"))
         .env("XLAZY_PLUGIN_DIR", &install.plugins_dir)
         .env("XLAZY_PROGRAM_CACHE", programs)
         .env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap_or_default())

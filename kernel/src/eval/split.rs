@@ -121,6 +121,10 @@ pub struct Parsed {
     /// Names that the cell declares before it mentions them otherwise: what they were before does not matter.
     pub rebound: BTreeSet<String>,
     pub trailing: Option<Range<usize>>,
+    /// Where each statement begins.
+    pub statements: Vec<usize>,
+    /// All that the statements do is to name variables: they show, and change nothing.
+    pub only_shows: bool,
     pub has_statements: bool,
     /// Interrupt checks in the statements.
     pub edits: Vec<Edit>,
@@ -165,7 +169,7 @@ pub fn parse(cell: &Arc<CellText>, range: Range<usize>) -> syn::Result<Parsed> {
     };
     let parsed = parser.parse_str(text).map(|(attributes, statements)| {
         let base = range.start;
-        let mut out = Parsed::default();
+        let mut out = Parsed { only_shows: true, ..Parsed::default() };
         out.inner_attributes.extend(attributes.iter().map(|a| bytes(a.span(), base)));
         let count = statements.len();
         let mut mentioned = BTreeSet::new();
@@ -220,6 +224,8 @@ impl Parsed {
             Stmt::Item(item) => self.items.extend(persistent_item(cell, base, item)),
             other => {
                 self.has_statements = true;
+                self.statements.push(bytes(other.span(), base).start);
+                self.only_shows &= matches!(other, Stmt::Expr(Expr::Path(_), _));
                 if let Stmt::Local(local) = other {
                     let closure = closure_arity(local);
                     let mut names = Names(Vec::new());

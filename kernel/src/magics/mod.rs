@@ -3,7 +3,9 @@ use crate::engine::{Event, Failure, Reply};
 use xlazy_mime::{Bundle, Var};
 
 mod answer;
+mod autosave;
 mod budget;
+mod checkpoint;
 mod compiles;
 mod device;
 mod graph;
@@ -18,6 +20,7 @@ mod opt;
 mod pending;
 mod program;
 mod quiet;
+mod recover;
 mod shell;
 mod stablehlo;
 mod time;
@@ -48,6 +51,9 @@ pub const TABLE: &[&dyn Magic] = &[
     &budget::Budget,
     &opt::Opt,
     &quiet::Quiet,
+    &recover::Recover,
+    &checkpoint::Checkpoint,
+    &autosave::Autosave,
     &shell::Shell,
 ];
 
@@ -101,6 +107,12 @@ pub trait Session {
     fn interrupted(&self) -> bool {
         false
     }
+    /// Saves or loads the variables.
+    fn checkpoint(&self, args: &str, events: &mut dyn FnMut(Event)) -> Reply;
+    /// Says how often they are to be saved.
+    fn autosave(&self, args: &str, events: &mut dyn FnMut(Event)) -> Reply;
+    /// Runs again the cells that made what a crash took.
+    fn recover(&self, events: &mut dyn FnMut(Event)) -> Reply;
 }
 
 /// Runs one line of magic. `line` is as the user wrote it; its `%` or `%%` may be left out, the `!` of a shell

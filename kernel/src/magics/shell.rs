@@ -63,6 +63,7 @@ interrupts the command. Each command has a shell of its own, so `!cd` changes no
             Err(e) => return answer::error("ShellError", &format!("the shell `sh` could not be started: {e}")),
         };
         let group = Pid::from_raw(child.id() as i32);
+        let _guard = crate::guard::Guard::of(child.id());
         let (news, inbox) = channel();
         RUNNING.lock().unwrap_or_else(|e| e.into_inner()).push((group, news.clone()));
         if session.interrupted() {

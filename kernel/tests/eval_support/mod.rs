@@ -7,7 +7,7 @@ use xlazy_kernel::eval::RustEngine;
 use xlazy_kernel::eval::install::Installation;
 
 /// With XLAZY_PREBUILT they are taken as they are. Test runners build only what tests depend on; a cell needs `libxlazy.so` and the session process, too.
-fn build_runtime() {
+pub fn build_runtime() {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
         if std::env::var_os("XLAZY_PREBUILT").is_some() {

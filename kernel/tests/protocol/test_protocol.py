@@ -1,5 +1,6 @@
 """The kernel as Jupyter's own client sees it: jupyter_kernel_test without a skip, and what that suite leaves out."""
 
+import json
 import os
 import select
 import signal
@@ -11,11 +12,14 @@ from queue import Empty
 
 import jupyter_kernel_test
 import nbformat
+import numpy as np
 import pytest
 import zmq
 from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
 
 from samples import REAL, SAMPLES
 
@@ -172,6 +176,28 @@ def test_a_notebook_runs(kernel):
     notebook.cells[0].source = SAMPLES["code_generate_error"]
     with pytest.raises(CellExecutionError):
         NotebookClient(notebook, kernel_name="xlazy-test", timeout=60).execute()
+
+
+def test_python_reads_a_checkpoint_and_writes_what_a_cell_reads(kernel, tmp_path):
+    if SAMPLES is not REAL:
+        return  # the mock has no variables
+    manager, client = kernel
+    kept, made = tmp_path / "kept.safetensors", tmp_path / "made.safetensors"
+    save_file({"a": np.array([[1.5, -2.0]], dtype=np.float32)}, made)
+    cells = [
+        "let t = tensor([[1.0, 2.0]]); let half = t.to(F16); let ids = vec![3usize, 4]; let lr = 0.1;",
+        f"%checkpoint save {kept}",
+        f'assert_eq!(nn::load("{made}")?[0].1.to_vec::<f32>(), [1.5, -2.0]);',
+    ]
+    for cell in cells:
+        reply = client.execute(cell, reply=True, timeout=60)
+        assert reply["content"]["status"] == "ok", reply["content"]
+    arrays = load_file(kept)
+    assert {name: a.dtype.name for name, a in arrays.items()} == {"t": "float32", "half": "float16", "ids": "int64"}
+    assert arrays["t"].tolist() == [[1.0, 2.0]] and arrays["ids"].tolist() == [3, 4]
+    with safe_open(kept, framework="numpy") as file:
+        variables = {v["name"]: v["value"] for v in json.loads(file.metadata()["xlazy.variables"])}
+    assert variables["lr"] == 0.1
 
 
 def test_forged_messages_are_ignored(kernel):

@@ -138,6 +138,8 @@ pub enum Tell {
         vars: Vec<Var>,
         /// Variables that this run moved or lost.
         lost: Vec<String>,
+        /// The random generator's seed, and how often it was drawn from.
+        generator: (u64, u64),
     },
     Reply {
         id: u64,
@@ -261,7 +263,7 @@ impl Frame for Tell {
                 w.str(kind);
                 w.str(json);
             }
-            Tell::Done { run, outcome, vars, lost } => {
+            Tell::Done { run, outcome, vars, lost, generator } => {
                 w.u8(7);
                 w.u64(*run);
                 match outcome {
@@ -280,6 +282,8 @@ impl Frame for Tell {
                     w.bool(v.handle);
                 });
                 w.list(lost, |w, n| w.str(n));
+                w.u64(generator.0);
+                w.u64(generator.1);
             }
             Tell::Reply { id, answer } => {
                 w.u8(8);
@@ -325,7 +329,7 @@ impl Frame for Tell {
                         handle: r.bool()?,
                     })
                 })?;
-                Tell::Done { run, outcome, vars, lost: r.list(|r| r.str())? }
+                Tell::Done { run, outcome, vars, lost: r.list(|r| r.str())?, generator: (r.u64()?, r.u64()?) }
             }
             8 => {
                 let id = r.u64()?;
@@ -382,6 +386,7 @@ mod tests {
                 outcome: Outcome::Failed(fault.clone()),
                 vars: vec![Var { name: "x".into(), type_name: "i32".into(), cell: 2, handle: true, ..Var::default() }],
                 lost: vec!["y".into()],
+                generator: (3, 4),
             },
             Tell::Display {
                 bundle: Bundle::html("<b>", "b").with_bytes("image/png", vec![1, 2]),

@@ -1,7 +1,7 @@
 //! Reports on the disk: by program, topology, options, compiler flags and the very libtpu that was asked.
 use super::child::Request;
-use super::json::Json;
 use super::report::Report;
+use crate::json::Json;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 

@@ -3,10 +3,10 @@
 use super::chips::chip;
 use super::estimate::{Estimate, estimate};
 use super::hlo::Module;
-use super::json::Json;
 use super::program;
 use super::report::{Fit, Report, Time};
 use crate::display::json::string;
+use crate::json::Json;
 use crate::{Error, Result};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

@@ -8,7 +8,6 @@ mod device;
 mod driver;
 mod estimate;
 mod hlo;
-mod json;
 mod program;
 pub mod report;
 pub mod show;

@@ -1,4 +1,7 @@
 //! What a running cell needs of its session: the variable store, displays, streams, input, the worker loop.
+mod at;
+#[doc(hidden)]
+pub mod checkpoint;
 mod link;
 mod outcome;
 pub mod rt;

@@ -85,6 +85,11 @@ pub(super) fn set_cell(cell: u64) {
     CELL.set(cell);
 }
 
+/// The cell that stored a variable last; 0 for none.
+pub(super) fn cell_of(name: &str) -> u64 {
+    STORE.with_borrow(|s| s.get(name).map_or(0, |s| s.cell))
+}
+
 /// Stores a value that a cell will take.
 #[inline(never)]
 pub(super) fn put(name: &str, value: Box<dyn Any>, type_name: &'static str) {
@@ -98,7 +103,12 @@ pub fn put_handle(name: &str, value: Box<dyn Any>, type_name: &'static str, summ
 }
 
 fn insert(name: &str, value: Box<dyn Any>, type_name: &'static str, handle: bool, summary: String) {
-    let slot = Slot { value: Some(value), type_name, handle, summary, cell: CELL.get() };
+    // A hidden cell, which has no number, makes nothing anew.
+    let cell = match CELL.get() {
+        0 => cell_of(name),
+        cell => cell,
+    };
+    let slot = Slot { value: Some(value), type_name, handle, summary, cell };
     let old = STORE.with_borrow_mut(|s| s.insert(name.to_owned(), slot));
     // Its drop is user code, which may ask the store.
     drop(old);

@@ -1,5 +1,5 @@
 //! The session process: runs cells on one thread of their own, and answers questions, also while a cell runs.
-use super::{RUNNING, link, outcome, store, streams};
+use super::{RUNNING, at, checkpoint, link, outcome, store, streams};
 use crate::sys;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,6 +26,7 @@ pub fn main() {
     *SPARE.lock().expect("nothing has run yet") = std::fs::File::open("/dev/null").ok();
     outcome::install_hook();
     link::connect(output);
+    at::open();
     let (jobs, work) = mpsc::channel();
     let (answers, answered) = mpsc::channel();
     *streams::ANSWERS.lock().expect("nothing has run yet") = Some(answered);
@@ -93,7 +94,7 @@ fn answer_all(asked: mpsc::Receiver<Ask>) {
 /// Whether only the cell thread, to which the variables belong, can do it. Questions that merely name variables answer
 /// without the names elsewhere.
 fn needs_the_store(question: &str) -> bool {
-    question == "forget"
+    matches!(question, "forget" | "generator") || question.starts_with("checkpoint-")
 }
 
 fn answer(id: u64, name: &str, args: &str) {
@@ -105,6 +106,7 @@ fn answer(id: u64, name: &str, args: &str) {
 
 fn run(cell: &RunCell) {
     store::set_cell(cell.cell);
+    at::begin(cell.run);
     crate::display::place::register(&cell.file, cell.cell);
     crate::display::place::keep(cell.cell, &cell.text);
     crate::display::place::shift(&cell.file, cell.lead);
@@ -122,7 +124,7 @@ fn run(cell: &RunCell) {
     }
     // Before it is told: a question that comes after the end belongs to the cell thread again.
     CELLS.fetch_sub(1, Ordering::SeqCst);
-    link::send(&Tell::Done { run: cell.run, outcome, vars: store::list(), lost });
+    link::send(&Tell::Done { run: cell.run, outcome, vars: store::list(), lost, generator: crate::ops::generator() });
 }
 
 /// A descriptor that is kept back. A cell that opened files until there were no more needs one, or the cell that closes
@@ -153,6 +155,18 @@ fn call(name: &str, args: &str) -> Result<Bundle, Fault> {
             store::forget(args);
             Ok(Bundle::default())
         }
+        "generator" => {
+            let mut words = args.split_whitespace().map(|w| w.parse().unwrap_or(0));
+            crate::ops::set_generator((words.next().unwrap_or(0), words.next().unwrap_or(0)));
+            Ok(Bundle::default())
+        }
+        "checkpoint-write" => told(checkpoint::write(args)),
+        "checkpoint-open" => told(checkpoint::open(args)),
+        "checkpoint-close" => told(checkpoint::close()),
         _ => crate::calls::call(name, args),
     }
+}
+
+fn told(answer: crate::Result<Bundle>) -> Result<Bundle, Fault> {
+    answer.map_err(|e| Fault { name: "CheckpointError".into(), message: e.to_string(), ..Fault::default() })
 }

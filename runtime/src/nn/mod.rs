@@ -1,7 +1,7 @@
 //! Neural networks: modules under torch's names, as plain users of tensors.
 pub mod functional;
 pub mod init;
-mod safetensors;
+pub(crate) mod safetensors;
 // Public, for a cell names a variable's type by the path that the compiler gives.
 #[doc(hidden)]
 pub mod activation;

@@ -129,7 +129,11 @@ pub struct Parts<'v> {
     visit: &'v mut dyn FnMut(&str, Part),
 }
 
-impl Parts<'_> {
+impl<'v> Parts<'v> {
+    pub(crate) fn all(visit: &'v mut dyn FnMut(&str, Part)) -> Parts<'v> {
+        Parts { prefix: String::new(), visit }
+    }
+
     /// A parameter (a tensor), a module, or several of them (a vector, an option).
     pub fn add(&mut self, name: &str, part: &(impl AsPart + ?Sized)) {
         part.show(name, self);
@@ -147,7 +151,7 @@ impl Parts<'_> {
 
     fn under(&mut self, name: &str, f: impl FnOnce(&mut Self)) {
         let n = self.prefix.len();
-        if n > 0 {
+        if n > 0 && !name.is_empty() {
             self.prefix.push('.');
         }
         self.prefix.push_str(name);

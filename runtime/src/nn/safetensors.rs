@@ -1,4 +1,5 @@
 //! States in safetensors files: a JSON header with names, dtypes, shapes and places, then the bytes.
+use crate::display::json::string;
 use crate::dtype::DType;
 use crate::insight::Cause;
 use crate::op::Type;
@@ -6,6 +7,8 @@ use crate::shape::Shape;
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
 use std::panic::Location;
 use std::path::Path;
 
@@ -23,32 +26,71 @@ use std::path::Path;
 #[track_caller]
 pub fn save(path: impl AsRef<Path>, state: &[(String, Tensor)]) -> Result<()> {
     let at = Location::caller();
-    let (mut header, mut body) = (String::from("{"), Vec::new());
-    for (i, (name, t)) in state.iter().enumerate() {
-        let ty = t.ty();
-        let start = body.len();
-        body.extend(t.bytes(Cause::Read, at)?);
-        let dims: Vec<String> = ty.shape.iter().map(usize::to_string).collect();
+    let part =
+        |(name, t): &(String, Tensor)| Ok(Part { name: name.clone(), ty: t.ty(), bytes: t.bytes(Cause::Read, at)? });
+    let parts = state.iter().map(part).collect::<Result<Vec<Part>>>()?;
+    write(path.as_ref(), &[], &parts)
+}
+
+/// One tensor of a file.
+pub(crate) struct Part {
+    pub name: String,
+    pub ty: Type,
+    pub bytes: Vec<u8>,
+}
+
+/// Writes a file: all of it or nothing, also when the power goes. Nobody ever sees half of it.
+pub(crate) fn write(path: &Path, metadata: &[(&str, &str)], parts: &[Part]) -> Result<()> {
+    let mut header = String::from("{");
+    if !metadata.is_empty() {
+        let pairs: Vec<String> = metadata.iter().map(|(k, v)| format!("{}:{}", string(k), string(v))).collect();
+        let _ = write!(header, "\"__metadata__\":{{{}}}", pairs.join(","));
+    }
+    let mut end = 0;
+    for part in parts {
+        let start = end;
+        end += part.bytes.len();
+        let dims: Vec<String> = part.ty.shape.iter().map(usize::to_string).collect();
         let _ = write!(
             header,
-            "{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{start},{}]}}",
-            if i > 0 { "," } else { "" },
-            quoted(name),
-            code(ty.dtype),
+            "{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{start},{end}]}}",
+            if header.len() > 1 { "," } else { "" },
+            string(&part.name),
+            code(part.ty.dtype),
             dims.join(","),
-            body.len()
         );
     }
     header.push('}');
     while header.len() % 8 != 0 {
         header.push(' ');
     }
-    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(header.as_bytes());
-    bytes.extend(body);
-    let path = path.as_ref();
-    std::fs::write(path, bytes).map_err(|e| Error::Usage { message: format!("cannot write {}: {e}", path.display()) })
+    let failed = |e: std::io::Error| Error::Usage { message: format!("cannot write {}: {e}", path.display()) };
+    if header.len() > LONGEST_HEADER {
+        let message = format!("cannot write {}: its header would be longer than any reader takes", path.display());
+        return Err(Error::Usage { message });
+    }
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(format!(".{}.part", std::process::id()));
+    let unfinished = Path::new(&unfinished);
+    let written = File::create(unfinished).and_then(|mut file| {
+        file.write_all(&(header.len() as u64).to_le_bytes())?;
+        file.write_all(header.as_bytes())?;
+        parts.iter().try_for_each(|p| file.write_all(&p.bytes))?;
+        file.sync_all()?;
+        std::fs::rename(unfinished, path)
+    });
+    if let Err(e) = written {
+        let _ = std::fs::remove_file(unfinished);
+        return Err(failed(e));
+    }
+    // The name, too, must be on the disk.
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let _ = File::open(folder).and_then(|f| f.sync_all());
+    Ok(())
 }
+
+/// The limit of the format's own library.
+const LONGEST_HEADER: usize = 100_000_000;
 
 /// The tensors of a safetensors file, by name, in the order of the file's header.
 #[track_caller]
@@ -56,7 +98,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
     let path = path.as_ref();
     let failed = |what: String| Error::Usage { message: format!("cannot read {}: {what}", path.display()) };
     let bytes = std::fs::read(path).map_err(|e| failed(e.to_string()))?;
-    let entries = entries(&bytes).map_err(failed)?;
+    let (_, entries) = entries(&bytes).map_err(failed)?;
     Ok(entries.into_iter().map(|e| (e.name, Tensor::of_bytes(e.bytes, e.ty))).collect())
 }
 
@@ -77,41 +119,33 @@ fn code(dtype: DType) -> &'static str {
     CODES.iter().find(|c| c.0 == dtype).map_or("F32", |c| c.1)
 }
 
-fn quoted(text: &str) -> String {
-    let mut out = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if (c as u32) < 0x20 => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+#[derive(Debug, PartialEq)]
+pub(crate) struct Entry<'a> {
+    pub name: String,
+    pub ty: Type,
+    pub bytes: &'a [u8],
 }
 
-#[derive(Debug, PartialEq)]
-struct Entry<'a> {
-    name: String,
-    ty: Type,
-    bytes: &'a [u8],
-}
+/// Keys and values that a file carries besides its tensors.
+pub(crate) type Metadata = Vec<(String, String)>;
 
 type Parsed<T> = std::result::Result<T, String>;
 
-fn entries(file: &[u8]) -> Parsed<Vec<Entry<'_>>> {
+/// What a file holds; an error says what is wrong with it.
+pub(crate) fn entries(file: &[u8]) -> Parsed<(Metadata, Vec<Entry<'_>>)> {
     let short = || "the file is too short for its header".to_owned();
     let (length, rest) = file.split_first_chunk::<8>().ok_or_else(short)?;
     let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| short())?;
     let (header, body) = rest.split_at_checked(length).ok_or_else(short)?;
     let header = std::str::from_utf8(header).map_err(|_| "the header is no UTF-8".to_owned())?;
     let mut json = Json { text: header, at: 0 };
-    let mut out = Vec::new();
+    let (mut metadata, mut out, mut last) = (Vec::new(), Vec::new(), 0);
     json.object(|json, name| {
         if name == "__metadata__" {
-            return json.object(|json, _| json.string().map(drop));
+            return json.object(|json, key| {
+                metadata.push((key, json.string()?));
+                Ok(())
+            });
         }
         let (mut dtype, mut shape, mut place) = (None, None, None);
         json.object(|json, key| {
@@ -136,10 +170,14 @@ fn entries(file: &[u8]) -> Parsed<Vec<Entry<'_>>> {
         if size != Some(bytes.len()) {
             return Err(format!("`{name}` has {} bytes, which is not {ty}", bytes.len()));
         }
+        last = last.max(end);
         out.push(Entry { name, ty, bytes });
         Ok(())
     })?;
-    Ok(out)
+    if last != body.len() {
+        return Err(format!("it has {} bytes behind its last tensor", body.len() - last));
+    }
+    Ok((metadata, out))
 }
 
 /// As much JSON as a safetensors header has: objects, strings and lists of whole numbers.
@@ -216,8 +254,18 @@ impl Json<'_> {
                     'f' => out.push('\u{c}'),
                     'u' => {
                         let digits: String = chars.by_ref().take(4).map(|c| c.1).collect();
-                        let unit = u32::from_str_radix(&digits, 16).map_err(|_| bad())?;
-                        out.push(char::from_u32(unit).unwrap_or('\u{fffd}'));
+                        let first = u16::from_str_radix(&digits, 16).map_err(|_| bad())?;
+                        // Python writes what lies beyond 16 bits as two.
+                        let mut units = vec![first];
+                        if (0xd800..0xdc00).contains(&first) {
+                            let escape: String = chars.by_ref().take(2).map(|c| c.1).collect();
+                            if escape != "\\u" {
+                                return Err(bad());
+                            }
+                            let digits: String = chars.by_ref().take(4).map(|c| c.1).collect();
+                            units.push(u16::from_str_radix(&digits, 16).map_err(|_| bad())?);
+                        }
+                        out.push_str(&String::from_utf16(&units).map_err(|_| bad())?);
                     }
                     c => out.push(c),
                 },
@@ -242,7 +290,8 @@ mod tests {
             r#" {"__metadata__": {"format":"pt"}, "a\"b": {"dtype":"U8","shape":[2, 1],"data_offsets":[1,3]}, "s":{"dtype":"F32","shape":[],"data_offsets":[0,4]}} "#,
             &[1, 2, 3, 4],
         );
-        let got = entries(&good).unwrap();
+        let (metadata, got) = entries(&good).unwrap();
+        assert_eq!(metadata, [("format".to_owned(), "pt".to_owned())]);
         assert_eq!((got[0].name.as_str(), got[0].bytes), ("a\"b", &[2u8, 3][..]));
         assert_eq!((got[1].ty.to_string().as_str(), got.len()), ("f32[]", 2));
         let refused = |header: &str| entries(&file(header, &[0; 4])).unwrap_err();

@@ -44,6 +44,7 @@ pub use norm::{AttentionOptions, BatchNormOptions};
 pub use pool::{AvgPoolOptions, MaxPoolOptions};
 pub(crate) use random::key as random_key;
 pub use random::manual_seed;
+pub(crate) use random::{generator, set_generator};
 pub use resample::{InterpolateOptions, Interpolation, PadMode};
 pub(crate) use view::slice_at;
 pub use view::{cat, stack};

@@ -75,6 +75,16 @@ pub fn manual_seed(seed: u64) {
     *STATE.lock().unwrap_or_else(|p| p.into_inner()) = (seed, 0);
 }
 
+/// The generator's state: the seed, and how many keys were drawn since.
+pub(crate) fn generator() -> (u64, u64) {
+    *STATE.lock().unwrap_or_else(|p| p.into_inner())
+}
+
+/// Puts a state back that [`generator`] gave.
+pub(crate) fn set_generator(state: (u64, u64)) {
+    *STATE.lock().unwrap_or_else(|p| p.into_inner()) = state;
+}
+
 /// A key that no other op of this seed has: SplitMix64 of seed and counter.
 pub(crate) fn key() -> i64 {
     let mut s = STATE.lock().unwrap_or_else(|p| p.into_inner());

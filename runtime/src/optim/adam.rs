@@ -1,5 +1,6 @@
 //! Adam and AdamW.
-use super::{Numbers, Optimizer, listed, settle, zeros_like};
+use super::{Numbers, Optimizer, listed, number, put_all, settle, zeros_like};
+use crate::Result;
 use crate::tensor::{Tensor, on_behalf};
 use std::borrow::Borrow;
 use std::panic::Location;
@@ -37,6 +38,31 @@ impl State {
         let (means, squares, steps) = (zeros(), zeros(), vec![0; parameters.len()]);
         settle();
         State { parameters, means, squares, steps, lr, options }
+    }
+
+    fn state_dict(&self) -> Vec<(String, Tensor)> {
+        let mut out = vec![number("lr", self.lr)];
+        for i in 0..self.parameters.len() {
+            out.push(number(&format!("state.{i}.step"), self.steps[i] as f64));
+            out.push((format!("state.{i}.exp_avg"), self.means[i].clone()));
+            out.push((format!("state.{i}.exp_avg_sq"), self.squares[i].clone()));
+        }
+        out
+    }
+
+    fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        let state = super::State(state);
+        let lr = state.number("lr")?;
+        let (mut steps, mut means, mut squares) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, p) in self.parameters.iter().enumerate() {
+            steps.push(state.number(&format!("state.{i}.step"))? as u64);
+            means.push(state.tensor(&format!("state.{i}.exp_avg"), p)?);
+            squares.push(state.tensor(&format!("state.{i}.exp_avg_sq"), p)?);
+        }
+        (self.lr, self.steps) = (lr, steps);
+        put_all(&self.means, means);
+        put_all(&self.squares, squares);
+        Ok(())
     }
 
     // As torch's `_single_tensor_adam`; `decoupled` is what makes AdamW of Adam.
@@ -101,6 +127,14 @@ macro_rules! adam {
 
             fn lr(&self) -> f64 {
                 self.0.lr
+            }
+
+            fn state_dict(&self) -> Vec<(String, Tensor)> {
+                self.0.state_dict()
+            }
+
+            fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+                self.0.load_state_dict(state)
             }
 
             fn set_lr(&mut self, lr: f64) {

@@ -16,7 +16,10 @@ pub use sgd::{SGD, SGDOptions};
 
 use crate::dtype::DType;
 use crate::insight::Cause;
+use crate::op::Type;
+use crate::shape::Shape;
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, sync_for};
+use crate::{Error, Result};
 use std::borrow::Borrow;
 use std::panic::Location;
 
@@ -34,6 +37,30 @@ pub trait Optimizer: Send {
 
     /// Sets the learning rate; it is a number of the program, so this never compiles again.
     fn set_lr(&mut self, lr: f64);
+
+    /// What the next step depends on besides the parameters, by name; empty for an optimizer that does not say
+    /// (`torch.optim.Optimizer.state_dict`). Checkpoints keep it.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let w = tensor([1.0]).requires_grad_(true);
+    /// let mut opt = optim::Adam::new([&w], 0.1);
+    /// (&w * 3.0).sum().backward();
+    /// opt.step();
+    /// let mut again = optim::Adam::new([&w], 0.5);
+    /// again.load_state_dict(&opt.state_dict()).unwrap();
+    /// assert_eq!(again.lr(), 0.1);
+    /// ```
+    fn state_dict(&self) -> Vec<(String, Tensor)> {
+        Vec::new()
+    }
+
+    /// Takes over what [`Optimizer::state_dict`] gave; an error where it does not fit, and then nothing has changed
+    /// (`torch.optim.Optimizer.load_state_dict`).
+    fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        let _ = state;
+        Err(Error::Usage { message: "this optimizer has no `load_state_dict` of its own".into() })
+    }
 
     /// Forgets all gradients (`torch.optim.Optimizer.zero_grad`, to none).
     fn zero_grad(&self) {
@@ -79,6 +106,38 @@ pub fn clip_grad_norm_(parameters: &[Tensor], max_norm: f64) -> Tensor {
 /// What an optimizer's constructor takes, parameters by value or by reference, as a vector.
 fn listed(parameters: impl IntoIterator<Item = impl Borrow<Tensor>>) -> Vec<Tensor> {
     parameters.into_iter().map(|p| p.borrow().clone()).collect()
+}
+
+/// A number of an optimizer's state.
+fn number(name: &str, value: f64) -> (String, Tensor) {
+    (name.to_owned(), Tensor::of_bytes(&value.to_le_bytes(), Type::new(DType::F64, Shape::default())))
+}
+
+/// The parts of a state, checked as they are taken: the tensors of each parameter's shape, and numbers.
+struct State<'a>(&'a [(String, Tensor)]);
+
+impl State<'_> {
+    fn tensor(&self, name: &str, like: &Tensor) -> Result<Tensor> {
+        let found = self.0.iter().find(|(n, _)| n == name).map(|(_, t)| t);
+        let wrong = |what: String| Err(Error::Usage { message: format!("the state does not fit: {what}") });
+        match found {
+            None => wrong(format!("`{name}` is missing")),
+            Some(t) if t.ty() != like.ty() => wrong(format!("`{name}` is {}, expected {}", t.ty(), like.ty())),
+            Some(t) => Ok(t.clone()),
+        }
+    }
+
+    fn number(&self, name: &str) -> Result<f64> {
+        let like = number(name, 0.0).1;
+        let bytes = self.tensor(name, &like)?.bytes(Cause::Read, Location::caller())?;
+        Ok(f64::from_le_bytes(bytes.try_into().expect("a double has eight bytes")))
+    }
+}
+
+/// Puts state in place, as a step does.
+fn put_all(old: &[Tensor], new: Vec<Tensor>) {
+    on_behalf(Location::caller(), false, || old.iter().zip(new).for_each(|(o, n)| o.assign("load", n.copy())));
+    settle();
 }
 
 /// State of the shape of each parameter, zero.

@@ -1,5 +1,6 @@
 //! Stochastic gradient descent.
-use super::{Numbers, Optimizer, listed, settle, zeros_like};
+use super::{Numbers, Optimizer, State, listed, number, put_all, settle, zeros_like};
+use crate::Result;
 use crate::tensor::{Tensor, on_behalf};
 use std::borrow::Borrow;
 use std::panic::Location;
@@ -87,6 +88,29 @@ impl Optimizer for SGD {
 
     fn parameters(&self) -> &[Tensor] {
         &self.parameters
+    }
+
+    fn state_dict(&self) -> Vec<(String, Tensor)> {
+        let mut out = vec![number("lr", self.lr)];
+        for (i, seen) in self.seen.iter().enumerate() {
+            out.push(number(&format!("state.{i}.stepped"), f64::from(u8::from(*seen))));
+        }
+        let buffers = self.momenta.iter().enumerate();
+        out.extend(buffers.map(|(i, m)| (format!("state.{i}.momentum_buffer"), m.clone())));
+        out
+    }
+
+    fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        let state = State(state);
+        let lr = state.number("lr")?;
+        let seen = (0..self.parameters.len()).map(|i| Ok(state.number(&format!("state.{i}.stepped"))? != 0.0));
+        let seen = seen.collect::<Result<_>>()?;
+        let momenta = self.momenta.iter().enumerate();
+        let momenta = momenta.map(|(i, m)| state.tensor(&format!("state.{i}.momentum_buffer"), m));
+        let momenta = momenta.collect::<Result<_>>()?;
+        (self.lr, self.seen) = (lr, seen);
+        put_all(&self.momenta, momenta);
+        Ok(())
     }
 
     fn lr(&self) -> f64 {

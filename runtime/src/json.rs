@@ -1,11 +1,11 @@
-//! Reading JSON: reports come from another process, and from the disk, as the JSON that `--json` prints.
+//! Reading JSON that xlazy wrote: reports of another process, checkpoints. [`crate::display::json`] writes it.
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Json {
+pub(crate) enum Json {
     Null,
     Bool(bool),
-    /// Sizes and cycles stay below 2^53, so that a double holds them exactly.
+    /// What xlazy writes as a plain number is exact as a double.
     Number(f64),
     Text(String),
     List(Vec<Json>),

@@ -1,0 +1,137 @@
+//! Checkpoints as files: where they lie, what there is, and times and sizes as people write them.
+use serde_json::Value;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const ENDING: &str = "safetensors";
+
+/// Beside the notebook, which is where the kernel runs; what looks like a path is one.
+pub fn path_of(name: &str) -> Result<PathBuf, String> {
+    if name.is_empty() {
+        return Err("a name is missing: `%checkpoint save NAME`, `%checkpoint load NAME`".into());
+    }
+    let path = match name.ends_with(&format!(".{ENDING}")) {
+        true => PathBuf::from(name),
+        false => PathBuf::from(format!("{name}.{ENDING}")),
+    };
+    std::path::absolute(&path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// One file for each notebook: kernels of one folder do not write over each other's.
+pub fn autosave_path() -> PathBuf {
+    let notebook = std::env::var_os("JPY_SESSION_NAME").map(PathBuf::from);
+    let stem = notebook.as_ref().filter(|p| p.extension().is_some_and(|e| e == "ipynb")).and_then(|p| p.file_stem());
+    let name = match stem {
+        Some(stem) => format!("{}-autosave.{ENDING}", stem.to_string_lossy()),
+        None => format!("autosave.{ENDING}"),
+    };
+    std::path::absolute(&name).unwrap_or_else(|_| PathBuf::from(name))
+}
+
+/// What `%checkpoint load` is to be told to load that file from here.
+pub fn name_of(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    match (path.parent(), path.file_stem()) {
+        (folder, Some(stem)) if folder == here.as_deref() => stem.to_string_lossy().into_owned(),
+        _ => path.display().to_string(),
+    }
+}
+
+/// The checkpoints in a folder.
+pub fn list(folder: &Path) -> String {
+    let mut rows: Vec<[String; 4]> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|e| e.path().extension().is_some_and(|x| x == ENDING))
+        .filter_map(|e| {
+            let variables = variables(&e.path())?;
+            let meta = e.metadata().ok()?;
+            let age = meta.modified().ok()?.elapsed().unwrap_or_default();
+            let name = e.path().file_stem()?.to_string_lossy().into_owned();
+            Some([name, bytes(meta.len()), format!("{} ago", human(age)), variables.join(", ")])
+        })
+        .collect();
+    if rows.is_empty() {
+        return "No checkpoints here yet. `%checkpoint save NAME` keeps the variables in NAME.safetensors.".into();
+    }
+    rows.sort();
+    rows.insert(0, ["Name", "Size", "Saved", "Variables"].map(str::to_owned));
+    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
+    let (a, b, c) = (width(0), width(1), width(2));
+    let line = |r: &[String; 4]| format!("{:a$}  {:b$}  {:c$}  {}", r[0], r[1], r[2], r[3]);
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The variables that a checkpoint says it holds; none for a file that is something else.
+fn variables(path: &Path) -> Option<Vec<String>> {
+    const LONGEST_HEADER: u64 = 100_000_000;
+    let mut file = std::fs::File::open(path).ok()?;
+    let mut length = [0; 8];
+    file.read_exact(&mut length).ok()?;
+    let length = u64::from_le_bytes(length);
+    if length > LONGEST_HEADER.min(file.metadata().ok()?.len()) {
+        return None;
+    }
+    let mut header = vec![0; length as usize];
+    file.read_exact(&mut header).ok()?;
+    let header: Value = serde_json::from_slice(&header).ok()?;
+    let listed: Value = serde_json::from_str(header["__metadata__"]["xlazy.variables"].as_str()?).ok()?;
+    listed.as_array()?.iter().map(|v| v["name"].as_str().map(str::to_owned)).collect()
+}
+
+/// Deletes a checkpoint, and nothing that is none.
+pub fn delete(path: &Path) -> Result<(), String> {
+    if variables(path).is_none() {
+        return Err(format!("{} is no checkpoint of xlazy, so it stays: delete it as any file", path.display()));
+    }
+    std::fs::remove_file(path).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// `30s`, `5min`, `2 h`, or a number of seconds.
+pub fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok().filter(|n| *n > 0)?;
+    let seconds = match text[digits..].trim() {
+        "" | "s" | "sec" | "seconds" => 1,
+        "m" | "min" | "minutes" => 60,
+        "h" | "hours" => 3600,
+        _ => return None,
+    };
+    Some(Duration::from_secs(number.checked_mul(seconds)?))
+}
+
+pub fn human(time: Duration) -> String {
+    match time.as_secs() {
+        s if s < 120 => format!("{s} s"),
+        s if s < 7200 => format!("{} min", s / 60),
+        s if s < 48 * 3600 => format!("{} h", s / 3600),
+        s => format!("{} days", s / 86400),
+    }
+}
+
+pub fn bytes(n: u64) -> String {
+    match n as f64 {
+        n if n < 1024.0 => format!("{n} B"),
+        n if n < 1048576.0 => format!("{:.1} kB", n / 1024.0),
+        n => format!("{:.1} MB", n / 1048576.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_names_are_understood() {
+        assert_eq!(duration("5min"), Some(Duration::from_secs(300)));
+        assert_eq!(duration(" 30 s"), Some(Duration::from_secs(30)));
+        assert_eq!(duration("2h"), Some(Duration::from_secs(7200)));
+        assert_eq!((duration("0"), duration("soon"), duration("5 days"), duration("")), (None, None, None, None));
+        assert!(path_of("a").unwrap().ends_with("a.safetensors"));
+        assert_eq!(path_of("/x/a.safetensors").unwrap(), Path::new("/x/a.safetensors"));
+        assert!(path_of("").is_err());
+    }
+}

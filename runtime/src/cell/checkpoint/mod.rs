@@ -1,0 +1,425 @@
+//! Checkpoints: variables in a safetensors file. Tensors and arrays of numbers are its entries, under the variable's name;
+//! the rest is JSON in its metadata. The kernel generates a hidden cell that calls what is public here, since only
+//! generated code knows the variables' types.
+pub mod tree;
+pub mod value;
+
+use crate::display::json::{bundle, list, string};
+use crate::insight::Cause;
+use crate::json::Json;
+use crate::nn::module::{AsPart, Part as Piece, Parts};
+use crate::nn::safetensors::{self, Part};
+use crate::op::Type;
+use crate::optim::Optimizer;
+use crate::session;
+use crate::tensor::{Tensor, no_grad};
+use std::any::type_name;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::path::Path;
+use tree::Tree;
+use value::Savable;
+use xlazy_mime::Bundle;
+
+type Result<T> = std::result::Result<T, String>;
+
+thread_local! {
+    static SAVER: RefCell<Saver> = RefCell::default();
+    static LOADER: RefCell<Option<Loader>> = const { RefCell::new(None) };
+}
+
+/// A variable in a checkpoint.
+struct Saved {
+    name: String,
+    type_name: String,
+    cell: u64,
+    tree: Tree,
+}
+
+impl Saved {
+    fn json(&self) -> String {
+        let (name, type_name) = (string(&self.name), string(&self.type_name));
+        format!("{{\"name\":{name},\"type\":{type_name},\"cell\":{},\"value\":{}}}", self.cell, self.tree.json())
+    }
+
+    fn of(json: &Json) -> Option<Saved> {
+        Some(Saved {
+            name: json.text("name")?.to_owned(),
+            type_name: json.text("type")?.to_owned(),
+            cell: json.count("cell")?,
+            tree: Tree::of(json.get("value")?)?,
+        })
+    }
+}
+
+/// Collects what a checkpoint is to hold.
+#[derive(Default)]
+pub struct Saver {
+    parts: Vec<Part>,
+    saved: Vec<Saved>,
+    /// Variables that cannot be kept, and why.
+    refused: Vec<(String, String)>,
+}
+
+impl Saver {
+    /// Adds an entry under that name; another one where the name is taken.
+    pub(crate) fn entry(&mut self, name: &str, ty: Type, bytes: Vec<u8>) -> Result<String> {
+        crate::sys::check_interrupt();
+        let mut free = name.to_owned();
+        let mut n = 1;
+        while self.parts.iter().any(|p| p.name == free) {
+            n += 1;
+            free = format!("{name}#{n}");
+        }
+        self.parts.push(Part { name: free.clone(), ty, bytes });
+        Ok(free)
+    }
+
+    /// Reads a tensor, which runs what it needs and leaves the pending graph as it is.
+    #[track_caller]
+    pub(crate) fn tensor(&mut self, name: &str, tensor: &Tensor) -> Result<String> {
+        let bytes = tensor.bytes(Cause::Read, Location::caller());
+        let bytes = bytes.map_err(|e| format!("the value of `{name}` cannot be had: {e}"))?;
+        self.entry(name, tensor.ty(), bytes)
+    }
+
+    fn state(&mut self, name: &str, state: Vec<(String, Tensor)>) -> Result<Vec<(String, String)>> {
+        let one = |(part, t): (String, Tensor)| Ok((part.clone(), self.tensor(&joined(name, &part), &t)?));
+        state.into_iter().map(one).collect()
+    }
+}
+
+fn joined(name: &str, part: &str) -> String {
+    if part.is_empty() { name.to_owned() } else { format!("{name}.{part}") }
+}
+
+/// Forgets what was collected.
+#[inline(never)]
+pub fn begin() {
+    SAVER.set(Saver::default());
+}
+
+/// Collects one variable; what cannot be kept leaves nothing behind but its name and the reason.
+#[inline(never)]
+pub fn put(name: &str, type_name: &str, value: &mut dyn FnMut(&mut Saver) -> Result<Tree>) {
+    let mut saver = SAVER.take();
+    let parts = saver.parts.len();
+    let tree = value(&mut saver).and_then(|tree| {
+        // What could not be read back is not kept: nesting beyond what the reader follows, say.
+        let same = Json::parse(&tree.json()).and_then(|j| Tree::of(&j)).is_some();
+        if same { Ok(tree) } else { Err("it is nested too deeply".to_owned()) }
+    });
+    match tree {
+        Ok(tree) => {
+            let (name, type_name, cell) = (name.to_owned(), type_name.to_owned(), super::store::cell_of(name));
+            saver.saved.push(Saved { name, type_name, cell, tree });
+        }
+        Err(why) => {
+            saver.parts.truncate(parts);
+            saver.refused.push((name.to_owned(), why));
+        }
+    }
+    SAVER.set(saver);
+}
+
+/// A variable, to choose by autoref how it is kept: as a value, a module, an optimizer, by the notebook's own serde (a
+/// trait that the hidden cell declares between the last two), or not.
+pub struct Kept<'a, T>(pub &'a T);
+
+pub trait SaveValue {
+    fn save(&self, name: &str);
+}
+impl<T: Savable> SaveValue for &&&&Kept<'_, T> {
+    fn save(&self, name: &str) {
+        put(name, type_name::<T>(), &mut |saver| self.0.save(saver, name));
+    }
+}
+pub trait SaveModule {
+    fn save(&self, name: &str);
+}
+impl<T: AsPart> SaveModule for &&&Kept<'_, T> {
+    fn save(&self, name: &str) {
+        put_module(name, type_name::<T>(), &mut || pieces(self.0));
+    }
+}
+pub trait SaveOptimizer {
+    fn save(&self, name: &str);
+}
+impl<T: Optimizer> SaveOptimizer for &&Kept<'_, T> {
+    fn save(&self, name: &str) {
+        put_optimizer(name, type_name::<T>(), self.0);
+    }
+}
+pub trait SaveNothing {
+    fn save(&self, name: &str);
+}
+impl<T> SaveNothing for Kept<'_, T> {
+    fn save(&self, name: &str) {
+        refuse(name, type_name::<T>());
+    }
+}
+
+/// Parameters and buffers under the names that `state_dict()` gives them.
+fn pieces(module: &impl AsPart) -> Vec<(String, Tensor)> {
+    let mut out = Vec::new();
+    let mut visit = |name: &str, piece: Piece| {
+        if let Piece::Parameter(t) | Piece::Buffer(t) = piece {
+            out.push((name.to_owned(), t.clone()));
+        }
+    };
+    module.show("", &mut Parts::all(&mut visit));
+    out
+}
+
+#[inline(never)]
+fn put_module(name: &str, type_name: &str, pieces: &mut dyn FnMut() -> Vec<(String, Tensor)>) {
+    put(name, type_name, &mut |saver| saver.state(name, pieces()).map(Tree::Module));
+}
+
+#[inline(never)]
+fn put_optimizer(name: &str, type_name: &str, optimizer: &dyn Optimizer) {
+    put(name, type_name, &mut |saver| match optimizer.state_dict() {
+        state if state.is_empty() => Err("it is an optimizer without a `state_dict` of its own".into()),
+        state => saver.state(name, state).map(Tree::Optimizer),
+    });
+}
+
+#[inline(never)]
+fn refuse(name: &str, type_name: &str) {
+    let short = type_name.rsplit_once("::").map_or(type_name, |(_, last)| last);
+    let why = if type_name.contains("dyn core::ops::function::Fn") || type_name.contains("{{closure}}") {
+        "it is a closure".to_owned()
+    } else if type_name.contains("fn(") {
+        "it is a function".to_owned()
+    } else if type_name.contains("JoinHandle<") {
+        "it is a thread".to_owned()
+    } else if type_name.contains("std::fs::File") || type_name.contains("std::net::") {
+        "it is an open file or connection".to_owned()
+    } else {
+        let serde = "`#[derive(serde::Serialize, serde::Deserialize)]` with `:dep serde = { version = \"1\", features = \
+                     [\"derive\"] }` and `:dep serde_json = \"1\"`";
+        format!("its type `{short}` is not one that is kept; for one of your own, write {serde}")
+    };
+    put(name, type_name, &mut |_| Err(why.clone()));
+}
+
+/// Writes what was collected; says as JSON what is kept and what is not.
+pub(crate) fn write(path: &str) -> crate::Result<Bundle> {
+    let Saver { parts, saved, refused } = SAVER.take();
+    let variables = list(saved.iter().map(Saved::json));
+    let hash = hash(&variables, parts.iter().map(|p| (p.name.as_str(), p.bytes.as_slice())));
+    let metadata = [("xlazy", env!("CARGO_PKG_VERSION")), ("xlazy.variables", &variables), ("xlazy.hash", &hash)];
+    safetensors::write(Path::new(path), &metadata, &parts)?;
+    let kept = list(saved.iter().map(|s| string(&s.name)));
+    Ok(bundle(format!("{{\"kept\":{kept},\"refused\":{}}}", pairs(&refused))))
+}
+
+fn pairs(items: &[(String, String)]) -> String {
+    list(items.iter().map(|(a, b)| format!("[{},{}]", string(a), string(b))))
+}
+
+fn hash<'a>(variables: &str, parts: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
+    let mut all = xxhash_rust::xxh3::Xxh3::new();
+    all.update(variables.as_bytes());
+    for (name, bytes) in parts {
+        all.update(name.as_bytes());
+        all.update(&(bytes.len() as u64).to_le_bytes());
+        all.update(bytes);
+    }
+    format!("{:032x}", all.digest128())
+}
+
+/// A checkpoint that was read and found whole.
+pub struct Loader {
+    path: String,
+    hash: String,
+    entries: Vec<(String, Type, Vec<u8>)>,
+    saved: Vec<Saved>,
+    loaded: Vec<String>,
+    refused: Vec<(String, String)>,
+}
+
+impl Loader {
+    fn read(path: &str) -> Result<Loader> {
+        let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
+        let (metadata, entries) = safetensors::entries(&bytes)?;
+        let find = |key: &str| metadata.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str());
+        let Some(variables) = find("xlazy.variables") else {
+            return Err("it holds tensors, but no variables of xlazy; `nn::load(path)?` reads its tensors".into());
+        };
+        let hash = hash(variables, entries.iter().map(|e| (e.name.as_str(), e.bytes)));
+        if find("xlazy.hash") != Some(&hash) {
+            return Err("its contents are not what was written: it is damaged, or another program changed it".into());
+        }
+        let unknown = || "another version of xlazy wrote it, in a form that this one does not know".to_owned();
+        let Some(Json::List(items)) = Json::parse(variables) else { return Err(unknown()) };
+        let saved: Vec<Saved> = items.iter().map(Saved::of).collect::<Option<_>>().ok_or_else(unknown)?;
+        let entries = entries.into_iter().map(|e| (e.name, e.ty, e.bytes.to_vec())).collect();
+        let (loaded, refused) = Default::default();
+        Ok(Loader { path: path.to_owned(), hash, entries, saved, loaded, refused })
+    }
+
+    pub(crate) fn entry(&self, name: &str) -> Result<(&Type, &[u8])> {
+        let found = self.entries.iter().find(|e| e.0 == name);
+        found.map(|(_, ty, bytes)| (ty, bytes.as_slice())).ok_or_else(|| format!("the file has no entry `{name}`"))
+    }
+
+    #[track_caller]
+    pub(crate) fn tensor(&self, name: &str) -> Result<Tensor> {
+        crate::sys::check_interrupt();
+        let (ty, bytes) = self.entry(name)?;
+        let data = session::upload(bytes, ty.clone()).map_err(|e| e.to_string())?;
+        Ok(Tensor::of_data(data, Location::caller()))
+    }
+
+    fn state(&self, state: &[(String, String)]) -> Result<Vec<(String, Tensor)>> {
+        state.iter().map(|(name, entry)| Ok((name.clone(), self.tensor(entry)?))).collect()
+    }
+}
+
+/// Reads a checkpoint and says as JSON what it holds. Nothing else happens yet.
+pub(crate) fn open(path: &str) -> crate::Result<Bundle> {
+    let loader =
+        Loader::read(path).map_err(|why| crate::Error::Usage { message: format!("{path} cannot be loaded: {why}") })?;
+    let one = |s: &Saved| {
+        let (name, type_name) = (string(&s.name), string(&s.type_name));
+        format!("{{\"name\":{name},\"type\":{type_name},\"kind\":\"{}\"}}", s.tree.kind())
+    };
+    let json = format!("{{\"hash\":\"{}\",\"variables\":{}}}", loader.hash, list(loader.saved.iter().map(one)));
+    LOADER.set(Some(loader));
+    Ok(bundle(json))
+}
+
+/// What came of loading, as JSON; the file's contents are let go.
+pub(crate) fn close() -> crate::Result<Bundle> {
+    let (loaded, refused) = LOADER.take().map(|l| (l.loaded, l.refused)).unwrap_or_default();
+    Ok(bundle(format!("{{\"loaded\":{},\"refused\":{}}}", list(loaded.iter().map(|n| string(n))), pairs(&refused))))
+}
+
+/// Makes sure that the file which is open is this one, as it was then: a cell that loads may be run again.
+#[inline(never)]
+pub fn reopen(path: &str, hash: &str) {
+    if LOADER.with_borrow(|l| l.as_ref().is_none_or(|l| l.path != path || l.hash != hash)) {
+        match Loader::read(path) {
+            Ok(loader) if loader.hash == hash => LOADER.set(Some(loader)),
+            Ok(_) => panic!("the checkpoint {path} is another one now"),
+            Err(why) => panic!("the checkpoint {path} cannot be loaded: {why}"),
+        }
+    }
+}
+
+/// Restores one variable; a failure leaves its name and the reason.
+#[inline(never)]
+pub fn get(name: &str, restore: &mut dyn FnMut(&Tree, &Loader) -> Result<()>) {
+    let Some(mut loader) = LOADER.take() else { return };
+    let result = match loader.saved.iter().find(|s| s.name == name) {
+        Some(saved) => restore(&saved.tree, &loader),
+        None => Err("it is not in the file".into()),
+    };
+    match result {
+        Ok(()) => loader.loaded.push(name.to_owned()),
+        Err(why) => loader.refused.push((name.to_owned(), why)),
+    }
+    LOADER.set(Some(loader));
+}
+
+/// A type, to choose by autoref how a value of it is restored: as a value, or by the notebook's own serde.
+pub struct Wanted<T>(PhantomData<fn() -> T>);
+
+impl<T> Wanted<T> {
+    pub const TYPE: Wanted<T> = Wanted(PhantomData);
+}
+
+pub trait LoadValue<T> {
+    fn load(&self, name: &str) -> Option<T>;
+}
+impl<T: Savable> LoadValue<T> for &&Wanted<T> {
+    fn load(&self, name: &str) -> Option<T> {
+        let mut value = None;
+        get(name, &mut |tree, loader| {
+            value = Some(T::load(tree, loader)?);
+            Ok(())
+        });
+        value
+    }
+}
+pub trait LoadNothing<T> {
+    fn load(&self, name: &str) -> Option<T>;
+}
+impl<T> LoadNothing<T> for Wanted<T> {
+    fn load(&self, name: &str) -> Option<T> {
+        get(name, &mut |_, _| {
+            Err("its type needs `:dep serde` and `:dep serde_json` here, as where it was saved".into())
+        });
+        None
+    }
+}
+
+/// A tensor variable. A parameter that is there is loaded in place, so that the optimizer that holds it goes on with it.
+#[inline(never)]
+pub fn load_tensor(name: &str) {
+    get(name, &mut |tree, loader| {
+        let tensor = Tensor::load(tree, loader)?;
+        match super::store::peek::<Tensor>(name) {
+            Some(old) if is_parameter(&old) && tensor.requires_grad() && old.ty() == tensor.ty() => {
+                replace(&old, tensor);
+            }
+            _ => super::Handle::keep(tensor, name),
+        }
+        Ok(())
+    });
+}
+
+fn is_parameter(tensor: &Tensor) -> bool {
+    tensor.is_leaf() && tensor.requires_grad()
+}
+
+/// Gives a tensor another value in place. Nothing has to run for it: the value is on the device.
+fn replace(old: &Tensor, new: Tensor) {
+    no_grad(|| old.assign("load", new.detach()));
+}
+
+/// Loads into a module that is there, as `load_state_dict` does.
+pub fn load_module(name: &str, module: &impl AsPart) {
+    load_pieces(name, pieces(module));
+}
+
+#[inline(never)]
+fn load_pieces(name: &str, mine: Vec<(String, Tensor)>) {
+    get(name, &mut |tree, loader| {
+        let Tree::Module(state) = tree else { return Err("it was no module when it was saved".into()) };
+        let mut wrong = Vec::new();
+        for (part, entry) in state {
+            let (ty, _) = loader.entry(entry)?;
+            match mine.iter().find(|m| m.0 == *part) {
+                None => wrong.push(format!("`{part}` is not part of the module")),
+                Some((_, t)) if t.ty() != *ty => wrong.push(format!("`{part}` is {ty}, expected {}", t.ty())),
+                Some(_) => {}
+            }
+        }
+        let missing = mine.iter().filter(|m| !state.iter().any(|s| s.0 == m.0));
+        wrong.extend(missing.map(|m| format!("`{}` is missing", m.0)));
+        if !wrong.is_empty() {
+            return Err(format!("the state does not fit: {}", wrong.join("; ")));
+        }
+        // All values are there before the first is put in place.
+        for (part, new) in loader.state(state)? {
+            mine.iter().filter(|m| m.0 == part).for_each(|(_, old)| replace(old, new.clone()));
+        }
+        Ok(())
+    });
+}
+
+/// Loads into an optimizer that is there, as `load_state_dict` does.
+pub fn load_optimizer(name: &str, optimizer: &mut impl Optimizer) {
+    load_steps(name, optimizer);
+}
+
+#[inline(never)]
+fn load_steps(name: &str, optimizer: &mut dyn Optimizer) {
+    get(name, &mut |tree, loader| {
+        let Tree::Optimizer(state) = tree else { return Err("it was no optimizer when it was saved".into()) };
+        optimizer.load_state_dict(&loader.state(state)?).map_err(|e| e.to_string())
+    });
+}
