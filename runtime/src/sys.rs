@@ -379,35 +379,31 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Takes the pages of loaded libraries out of this process that nothing has changed. They stay in Linux's page cache, where
-/// whoever needs memory may have them at once, and come back by a minor fault when they are needed.
+/// Takes the pages of the libraries in `folder` out of this process that nothing has changed. They stay in Linux's page
+/// cache, where whoever needs memory may have them at once, and come back by a minor fault when they are needed.
 ///
 /// Loading a plugin of several hundred megabytes reads its symbols, relocations and initialisers once, and each fault maps
-/// fifteen pages around it.
-pub(crate) fn release_library_pages() {
-    extern "C" fn release(_: *mut libc::dl_phdr_info, _: libc::size_t, _: *mut libc::c_void) -> libc::c_int {
-        let ranges = unchanged_library_ranges(&std::fs::read_to_string("/proc/self/smaps").unwrap_or_default());
-        for range in ranges {
-            // SAFETY: a private mapping of a library's file that cannot be written to and of which no page was changed:
-            // whoever reads it again reads the same bytes from the file.
-            unsafe { libc::madvise(range.start as *mut libc::c_void, range.len(), libc::MADV_DONTNEED) };
-        }
-        // Once is enough.
-        1
+/// fifteen pages around it. The libraries must be loaded for good: while the loader is at work on one, its pages change.
+pub(crate) fn release_library_pages(folder: &std::path::Path) {
+    let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+    for range in unchanged_library_ranges(&smaps, &folder.to_string_lossy()) {
+        // SAFETY: a private mapping of a library's file that is never unloaded, cannot be written to and has no changed page:
+        // whoever reads it again reads the same bytes from the file.
+        unsafe { libc::madvise(range.start as *mut libc::c_void, range.len(), libc::MADV_DONTNEED) };
     }
-    // SAFETY: the loader calls `release` under its lock, so that no library goes and no other comes in its place meanwhile.
-    unsafe { libc::dl_iterate_phdr(Some(release), std::ptr::null_mut()) };
 }
 
-/// Mappings of libraries that are read-only and have no page of their own.
-fn unchanged_library_ranges(smaps: &str) -> Vec<std::ops::Range<usize>> {
+/// Mappings of the folder's libraries that are read-only and have no page of their own.
+fn unchanged_library_ranges(smaps: &str, folder: &str) -> Vec<std::ops::Range<usize>> {
+    // A blank stands before the path.
+    let inside = format!(" {}/", folder.trim_end_matches('/'));
     let mut out = Vec::new();
     let mut candidate = None;
     for line in smaps.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["Anonymous:", "0", _] => out.extend(candidate.take()),
-            [range, "r-xp" | "r--p", .., file] if file.contains(".so") => {
+            [range, "r-xp" | "r--p", _, _, _, ..] if line.contains(".so") && line.contains(&inside) => {
                 let ends = range.split_once('-').map(|(a, b)| [a, b].map(|n| usize::from_str_radix(n, 16).ok()));
                 candidate = ends.and_then(|[start, end]| Some(start?..end?));
             }
@@ -440,13 +436,16 @@ mod tests {
             + &mapping("4000-5000", "rw-p", "/lib/libbig.so.2", 0)
             + &mapping("5000-6000", "r--p", "/data/weights.bin", 0)
             + &mapping("6000-7000", "r--p", "", 0)
-            + &mapping("7000-9000", "r--p", "/a folder/libbig.so.2", 0);
-        assert_eq!(unchanged_library_ranges(&smaps), [0x1000..0x3000, 0x7000..0x9000]);
+            + &mapping("7000-9000", "r--p", "/lib/a folder/libbig.so.2", 0)
+            + &mapping("9000-a000", "r--p", "/tmp/libcell.so", 0);
+        assert_eq!(unchanged_library_ranges(&smaps, "/lib"), [0x1000..0x3000, 0x7000..0x9000]);
+        assert_eq!(unchanged_library_ranges(&smaps, "/lib/a folder/"), [0x7000..0x9000]);
     }
 
     #[test]
     fn code_goes_on_when_its_pages_were_released() {
-        release_library_pages();
+        let program = std::env::current_exe().unwrap();
+        release_library_pages(program.parent().unwrap());
         assert_eq!("12".parse::<i32>(), Ok(12));
     }
 }

@@ -105,7 +105,13 @@ pub(super) fn release_what_loading_took() {
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.swap(true, Ordering::Relaxed) {
         // Beside the program's run, which needs few of them.
-        let _ = std::thread::Builder::new().name("release".into()).spawn(crate::sys::release_library_pages);
+        let release = || {
+            let plugin = open_session().and_then(|s| s.client.plugin().path().canonicalize().ok());
+            if let Some(folder) = plugin.as_deref().and_then(Path::parent) {
+                crate::sys::release_library_pages(folder);
+            }
+        };
+        let _ = std::thread::Builder::new().name("release".into()).spawn(release);
     }
 }
 
