@@ -139,6 +139,9 @@ fn quiet_html(inner: &str) -> String {
     format!("<div style=\"font-size:85%;opacity:.75\">{inner}</div>")
 }
 
+/// From so many steps on it is a loop.
+const LOOP: f64 = 10.0;
+
 /// What the events of one cell said.
 #[derive(Default)]
 struct Seen {
@@ -200,6 +203,7 @@ impl Seen {
         if delta != 0.0 {
             parts.push(format!("device memory {}{}", if delta > 0.0 { "+" } else { "−" }, bytes(delta.abs())));
         }
+        parts.extend(self.loop_summary());
         let line = parts.join(" · ");
         // A program that was compiled again is news; a first one is detail, and so is one that cost no compilation.
         let news = |c: &&Value| !c["why"].is_null() && c["origin"] != "disk";
@@ -228,6 +232,24 @@ impl Seen {
         );
         let html = quiet_html(&html);
         Some(Bundle::html(html, text))
+    }
+
+    /// The cell's loop, if it has one: how long a step took, and after how many steps running had taken as long as compiling,
+    /// which is when compiling has paid for itself.
+    fn loop_summary(&self) -> Option<String> {
+        let steps = |r: &Value| ["compiled", "memory_hits", "disk_hits"].iter().map(|key| number(r, key)).sum::<f64>();
+        let barrier = |r: &Value| matches!(r["cause"].as_str(), Some("sync" | "optimizer step" | "loader barrier"));
+        let runs = |c| Value::as_array(&c["runs"]).into_iter().flatten().map(move |r| (c, r));
+        let loops = self.cells.iter().flat_map(runs).filter(|(_, r)| barrier(r) && steps(r) >= LOOP);
+        let (cell, run) = loops.max_by(|a, b| steps(a.1).total_cmp(&steps(b.1)))?;
+        let compiling = |v: &Value| number(v, "lower_ms") + number(v, "compile_ms");
+        if compiling(run) == 0.0 {
+            return None;
+        }
+        let step = (number(cell, "wall_ms") - compiling(cell)).max(0.001) / steps(run);
+        let pays = (compiling(run) / step).ceil();
+        let when = if pays <= steps(run) { "paid for after" } else { "will be paid for after" };
+        Some(format!("{} steps of {}, compiling {when} {}", steps(run), milliseconds(step), thousands(pays as u64)))
     }
 
     /// What was run, and why: one row for each cause, line and program size.
@@ -311,6 +333,27 @@ mod tests {
             html.contains("at &lt;1&gt;") && html.contains(">sync</td>") && html.contains("2.0 kB on the device"),
             "{html}"
         );
+    }
+
+    #[test]
+    fn a_loop_says_when_compiling_has_paid_for_itself() {
+        let line = |steps: u64, wall: u64| {
+            let mut seen = Seen::default();
+            let cell = format!(
+                r#"{{"wall_ms":{wall},"syncs":{steps},"compiled":1,"memory_hits":{},"lower_ms":1,"compile_ms":119,"runs":[
+                    {{"cause":"read","compiled":0,"memory_hits":999}},
+                    {{"cause":"sync","compiled":1,"memory_hits":{},"lower_ms":1,"compile_ms":119}}]}}"#,
+                steps - 1,
+                steps - 1
+            );
+            seen.add("cell", &cell);
+            seen.bundle().unwrap().plain().to_owned()
+        };
+        let paid = line(400, 320);
+        assert!(paid.ends_with(" · 400 steps of 500 µs, compiling paid for after 240"), "{paid}");
+        let unpaid = line(100, 170);
+        assert!(unpaid.ends_with(" · 100 steps of 500 µs, compiling will be paid for after 240"), "{unpaid}");
+        assert!(!line(9, 170).contains("steps of"));
     }
 
     /// Does what it is told, in events.
