@@ -20,7 +20,9 @@ use crate::op::{Attr, OpDef, Sig, Type};
 use crate::ops;
 use crate::session;
 use crate::shape::{Dims, Shape};
-use crate::tensor::{Arg, Tensor, is_grad_enabled, is_physical, no_grad, on_behalf, physically, refuse, try_trace};
+use crate::tensor::{
+    Arg, Tensor, caller_line, is_grad_enabled, is_physical, no_grad, on_behalf, physically, refuse, try_trace,
+};
 use crate::{Error, Result};
 use std::panic::Location;
 
@@ -123,11 +125,13 @@ pub(crate) fn marked(x: Tensor, buckets: Vec<Bucket>) -> Tensor {
 /// A tensor of `x`'s type made anew, bucketed as `x` is.
 #[track_caller]
 pub(crate) fn like(x: &Tensor, make: impl FnOnce(Type) -> Tensor) -> Tensor {
+    // A closure would lose the caller's line.
+    let _line = caller_line();
     let buckets = buckets_of(x);
-    if buckets.is_empty() {
-        return make(x.ty());
+    match buckets.is_empty() {
+        true => make(x.ty()),
+        false => marked(physically(|| make(x.ty())), buckets),
     }
-    marked(on_behalf(Location::caller(), is_grad_enabled(), || physically(|| make(x.ty()))), buckets)
 }
 
 /// `x` in another shape, dimension `d` of it becoming dimension `to(d)`: what the sizes alone do not tell. `None` where it

@@ -351,7 +351,10 @@ impl Tensor {
     /// In a shape in which dimension `d` comes to be `to(d)`.
     #[track_caller]
     fn reshape_moving(&self, shape: Shape, to: impl Fn(usize) -> Option<usize>) -> Tensor {
-        bucket::moved(self, &shape, to).unwrap_or_else(|| self.reshape(shape))
+        match bucket::moved(self, &shape, to) {
+            Some(moved) => moved,
+            None => self.reshape(shape),
+        }
     }
 
     /// As [`Tensor::reshape`] (`torch.Tensor.view`).
