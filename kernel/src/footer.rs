@@ -239,8 +239,8 @@ impl Seen {
     fn loop_summary(&self) -> Option<String> {
         let steps = |r: &Value| ["compiled", "memory_hits", "disk_hits"].iter().map(|key| number(r, key)).sum::<f64>();
         let barrier = |r: &Value| matches!(r["cause"].as_str(), Some("sync" | "optimizer step" | "loader barrier"));
-        let runs = |c| Value::as_array(&c["runs"]).into_iter().flatten().map(move |r| (c, r));
-        let loops = self.cells.iter().flat_map(runs).filter(|(_, r)| barrier(r) && steps(r) >= LOOP);
+        let all = self.cells.iter().flat_map(|c| c["runs"].as_array().into_iter().flatten().map(move |r| (c, r)));
+        let loops = all.filter(|(_, r)| barrier(r) && steps(r) >= LOOP);
         let (cell, run) = loops.max_by(|a, b| steps(a.1).total_cmp(&steps(b.1)))?;
         let compiling = |v: &Value| number(v, "lower_ms") + number(v, "compile_ms");
         if compiling(run) == 0.0 {

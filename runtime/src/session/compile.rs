@@ -63,7 +63,10 @@ pub(super) fn compile(cut: &Cut, missed: Missed, trace: Duration) -> Compiled {
         let job = job.clone();
         move || {
             let _end = End(&job);
-            job.set(make.run(missed));
+            let outcome = make.run(missed);
+            // Whoever comes now finds it in the cache; only those who wait already were held up by it.
+            leave(&job);
+            job.set(outcome);
         }
     };
     jobs().push(job.clone());
@@ -169,10 +172,18 @@ impl Job {
 /// Ends a job, also one whose thread panicked.
 struct End<'a>(&'a Arc<Job>);
 
+/// Takes a job off the list, if it is there.
+fn leave(job: &Arc<Job>) {
+    let mut all = jobs();
+    if let Some(i) = all.iter().position(|j| Arc::ptr_eq(j, job)) {
+        all.swap_remove(i);
+        COUNT.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl Drop for End<'_> {
     fn drop(&mut self) {
-        jobs().retain(|j| !Arc::ptr_eq(j, self.0));
-        COUNT.fetch_sub(1, Ordering::SeqCst);
+        leave(self.0);
         let mut outcome = self.0.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         outcome.get_or_insert_with(|| Err(Error::Usage { message: "the compilation ended without a program".into() }));
         self.0.ended.notify_all();
