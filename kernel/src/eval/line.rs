@@ -50,8 +50,10 @@ impl Line {
             let mut asked = lock(&self.0.asked);
             asked.count += 1;
             let id = asked.count;
-            if let Some(waiting) = &mut asked.waiting {
-                waiting.insert(id, answer);
+            match &mut asked.waiting {
+                Some(waiting) => drop(waiting.insert(id, answer)),
+                // The sender goes, so that the wait below ends at once.
+                None => drop(answer),
             }
             id
         };
@@ -262,5 +264,19 @@ impl Queue {
                 take(event);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_to_a_session_that_is_gone_is_refused_at_once() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let line = Line::new(ours);
+        line.hang_up();
+        let refused = line.call("metrics", "", Duration::from_secs(5)).unwrap_err();
+        assert_eq!(refused.name, "SessionDied");
     }
 }
