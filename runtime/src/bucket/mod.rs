@@ -2,12 +2,12 @@
 //! of them is one program, however many sizes there are.
 //!
 //! A bucketed tensor's node has the padded type; beside it stands how much of each bucketed dimension is real
-//! ([`Bucket`]), a number that enters programs as a parameter only. What a tensor shows of itself (`shape()`, its values)
+//! (`Bucket`), a number that enters programs as a parameter only. What a tensor shows of itself (`shape()`, its values)
 //! is the real part. An op on it is traced as the plain op on what is there physically, with the padding masked where the
-//! op would mix it in; each op's entry in the table says how ([`crate::op::OpDef::bucket`]), and refuses where it does not.
+//! op would mix it in; each op's entry in the table says how (`OpDef::bucket`), and refuses where it does not.
 //!
 //! Gradients need nothing of their own: what is traced is an ordinary program of fixed shapes whose masks keep the padding
-//! out, and its gradient is taken as it stands ([`physically`]). The padding repeats the last real elements rather than
+//! out, and its gradient is taken as it stands (`physically`). The padding repeats the last real elements rather than
 //! being zero, so that it makes no NaN (of a logarithm, of a division) that a mask's zero could not take out of a gradient.
 mod rules;
 
