@@ -166,6 +166,8 @@ pub struct Queue {
 struct Queued {
     news: VecDeque<News>,
     running: bool,
+    /// How the session ended, whether that was taken or not.
+    death: Option<String>,
     /// Nobody takes them any more.
     closed: bool,
 }
@@ -188,6 +190,9 @@ impl Queue {
         let listening = late.is_listening();
         let full = |q: &mut Queued| q.news.len() >= WAITING && (q.running || listening) && !q.closed;
         let mut q = self.room.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
+        if let News::Gone(how) = &news {
+            q.death = Some(how.clone());
+        }
         let taken = q.running || listening;
         if !q.closed && (taken || q.news.len() < BACKLOG || !news.is_text()) {
             q.news.push_back(news);
@@ -236,10 +241,9 @@ impl Queue {
         }
     }
 
-    /// How the session ended, if that is among the news.
+    /// How the session ended, if it has.
     pub fn death(&self) -> Option<String> {
-        let how = |n: &News| if let News::Gone(how) = n { Some(how.clone()) } else { None };
-        self.lock().news.iter().find_map(how)
+        self.lock().death.clone()
     }
 
     pub fn close(&self) {
@@ -278,5 +282,14 @@ mod tests {
         line.hang_up();
         let refused = line.call("metrics", "", Duration::from_secs(5)).unwrap_err();
         assert_eq!(refused.name, "SessionDied");
+    }
+
+    #[test]
+    fn a_death_is_known_after_it_was_told() {
+        let queue = Queue::new();
+        assert_eq!(queue.death(), None);
+        queue.push(News::Gone("was killed".into()), &Late::default());
+        assert!(matches!(queue.pop(None), Some(News::Gone(_))));
+        assert_eq!(queue.death().as_deref(), Some("was killed"));
     }
 }

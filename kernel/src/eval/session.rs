@@ -123,8 +123,9 @@ impl SessionProcess {
         self.news.set_running(true);
         let end = std::time::Instant::now() + LAST_WRITES;
         let left = || end.saturating_duration_since(std::time::Instant::now());
-        let ended = std::iter::from_fn(|| self.news.pop(Some(left()))).any(|n| matches!(n, News::Gone(_)));
-        if !ended {
+        let gone = |n| matches!(n, News::Gone(_));
+        let ended = || std::iter::from_fn(|| self.news.pop(Some(left()))).any(gone);
+        if self.news.death().is_none() && !ended() {
             signal(self.pid, Signal::SIGKILL);
         }
         self.news.close();
