@@ -1,8 +1,15 @@
 //! Showing what a cell does on a terminal or in a pipe; shared by `xlazy eval` and the REPL.
 use crate::engine::{Event, Failure};
 use crate::footer;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use signal_hook::consts::SIGINT;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use xlazy_mime::{Bundle, Content};
 
 /// Where a cell's events go: results and streams as a terminal user expects them.
@@ -21,6 +28,8 @@ pub struct Screen<'a> {
     pub live: bool,
     /// Such a line stands there.
     live_shown: bool,
+    /// The question that Ctrl-C ended: no answer is no error of the cell, which is being interrupted.
+    unanswered: Option<Sender<Result<String, String>>>,
     /// The last state of displays that were changed after they were shown.
     updates: Vec<(String, Bundle)>,
     /// Whether what came last on `out` ended its line; a result or a display starts on a line of its own.
@@ -38,6 +47,7 @@ impl<'a> Screen<'a> {
             pictures: None,
             live: false,
             live_shown: false,
+            unanswered: None,
             updates: Vec::new(),
             at_line_start: true,
         }
@@ -76,7 +86,10 @@ impl<'a> Screen<'a> {
             Event::Page(bundle) => self.write_block("", &bundle),
             Event::Input { prompt, password, answer } => {
                 self.write_out(&prompt);
-                let _ = answer.send(if self.stdin { read_answer(password) } else { Err(NOBODY.to_owned()) });
+                match if self.stdin { read_answer(password) } else { Some(Err(NOBODY.to_owned())) } {
+                    Some(text) => drop(answer.send(text)),
+                    None => self.unanswered = Some(answer),
+                }
                 self.at_line_start = true;
             }
         }
@@ -195,20 +208,37 @@ pub fn plain_unless(colours: bool, text: &str) -> String {
     out
 }
 
-fn read_answer(password: bool) -> Result<String, String> {
+/// What was typed; `None` when Ctrl-C came first.
+fn read_answer(password: bool) -> Option<Result<String, String>> {
     // Standard tools hide what is typed; without a terminal there is nothing to hide.
     let hidden = password && io::stdin().is_terminal() && stty("-echo");
     let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
+    let read = readable(&io::stdin()).then(|| io::stdin().lock().read_line(&mut line));
     if hidden {
         stty("echo");
         println!();
     }
-    match read {
+    Some(match read? {
         Ok(0) => Err("standard input has ended".to_owned()),
         Ok(_) => Ok(line.trim_end_matches(['\n', '\r']).to_owned()),
         Err(e) => Err(format!("standard input could not be read: {e}")),
-    }
+    })
+}
+
+/// Waits until there is something to read; false when Ctrl-C comes first, which ends the question with its cell.
+fn readable(input: &io::Stdin) -> bool {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let Ok(listening) = signal_hook::flag::register(SIGINT, interrupted.clone()) else { return true };
+    let mut stdin = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+    let came = loop {
+        match poll(&mut stdin, PollTimeout::from(50u16)) {
+            _ if interrupted.load(Ordering::SeqCst) => break false,
+            Ok(0) | Err(Errno::EINTR) => {}
+            _ => break true,
+        }
+    };
+    signal_hook::low_level::unregister(listening);
+    came
 }
 
 fn stty(mode: &str) -> bool {
