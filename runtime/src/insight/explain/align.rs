@@ -54,8 +54,9 @@ impl Aligned {
         gained.chain(lost.map(|s| Difference::lost("op", describe(s), s.at))).collect()
     }
 
-    /// The graph's difference: ops that came or went, and those whose type or attributes are others.
-    pub fn graph(&self, new: &Record, old: &Record) -> Vec<Difference> {
+    /// The graph's difference: ops that came or went, and those whose type or attributes are others; at most so many, since
+    /// only what is shown is described.
+    pub fn graph(&self, new: &Record, old: &Record, most: usize) -> Vec<Difference> {
         let changed = self.pairs.iter().filter_map(|&(i, j)| {
             let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
             (a.ty != b.ty || a.attrs != b.attrs).then(|| Difference {
@@ -66,7 +67,7 @@ impl Aligned {
                 now_at: Some(a.at),
             })
         });
-        self.differences(new, old).into_iter().chain(changed).collect()
+        self.differences(new, old).into_iter().chain(changed).take(most).collect()
     }
 
     /// The line behind a difference of structure: where a new input was made, else the first op that is new.

@@ -20,10 +20,9 @@ pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation
         return Some(evicted(new, same));
     }
     let old = nearest(new, known)?;
-    let mut why = compare(new, &old, known);
-    why.graph = align(new, &old).graph(new, &old);
-    why.graph.truncate(SHOWN);
-    Some(why)
+    let aligned = align(new, &old);
+    let graph = aligned.graph(new, &old, SHOWN);
+    Some(Explanation { graph, ..compare(new, &old, known, &aligned) })
 }
 
 fn say(class: Class, at: Place, old: &Record, mut differences: Vec<Difference>, fix: String) -> Explanation {
@@ -55,20 +54,19 @@ fn evicted(new: &Record, same: &Record) -> Explanation {
 }
 
 /// The comparison proper: inputs first, since what differs there explains what differs behind them.
-fn compare(new: &Record, old: &Record, known: &[Arc<Record>]) -> Explanation {
+fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned) -> Explanation {
     let inputs = input_differences(new, old);
-    let aligned = align(new, old);
 
     // A read that ran part of what a barrier computes.
     if new.is_read() && !old.is_read() {
         return early_read(new, old);
     }
     if !aligned.same_ops() {
-        if let Some(read) = decided_by(new, old, &aligned, &inputs) {
+        if let Some(read) = decided_by(new, old, aligned, &inputs) {
             let differences = aligned.differences(new, old);
             return say(Class::ControlFlow, read, old, differences, fix::control_flow(read));
         }
-        if let Some((at, training)) = other_mode(new, old, &aligned) {
+        if let Some((at, training)) = other_mode(new, old, aligned) {
             let differences = aligned.differences(new, old);
             return say(Class::Mode, at, old, differences, fix::mode(training));
         }
@@ -113,7 +111,7 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>]) -> Explanation {
     let (gained, lost) = (aligned.only_new.len() as u64, aligned.only_old.len() as u64);
     let dropped = gained == 0 && new.roots.len() < old.roots.len() && new.traced + lost > old.traced;
     let kept = lost == 0 && new.roots.len() > old.roots.len() && new.traced < old.traced + gained;
-    if dropped || kept && roots_explain(new, &aligned) {
+    if dropped || kept && roots_explain(new, aligned) {
         return roots(new, old);
     }
     let mut all = shown(&inputs, Kind::Count);
@@ -124,7 +122,7 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>]) -> Explanation {
         return why;
     }
     let at = aligned.fault(new, old, &inputs);
-    say(Class::Structure, at, old, all, fix::structure(new, old, &aligned, &inputs))
+    say(Class::Structure, at, old, all, fix::structure(new, old, aligned, &inputs))
 }
 
 /// The read after which the two programs go different ways, if what is different was traced after a value that both read.
