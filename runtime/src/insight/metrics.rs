@@ -53,7 +53,8 @@ impl Metric {
         self.data.lock().unwrap_or_else(|p| p.into_inner())
     }
 
-    fn add(&self, value: f64) {
+    /// `at` is `None` for a sample that came soon after the last one: the clock takes longer than everything else here.
+    fn add(&self, value: f64, at: Option<Instant>) {
         if !super::watching() {
             return;
         }
@@ -63,15 +64,21 @@ impl Metric {
         if s.recent.len() == RECENT {
             s.recent.pop_front();
         }
-        s.recent.push_back((Instant::now(), value));
+        let at = at.or(s.recent.back().map(|r| r.0)).unwrap_or_else(Instant::now);
+        s.recent.push_back((at, value));
     }
 
     pub fn add_time(&self, t: Duration) {
-        self.add(t.as_nanos() as f64);
+        self.add_time_at(t, Some(Instant::now()));
+    }
+
+    /// A time that ended then; `None` for soon after the last one.
+    pub fn add_time_at(&self, t: Duration, end: Option<Instant>) {
+        self.add(t.as_nanos() as f64, end);
     }
 
     pub fn add_bytes(&self, n: usize) {
-        self.add(n as f64);
+        self.add(n as f64, Some(Instant::now()));
     }
 
     /// Samples so far.

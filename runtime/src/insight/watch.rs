@@ -1,5 +1,5 @@
 //! What watching costs while cells run: how long recording takes, and the switch that the benchmark turns.
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 static ON: AtomicBool = AtomicBool::new(true);
@@ -17,9 +17,13 @@ pub(crate) fn watching() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// How many ops of a thread are timed one by one; of those after them one in sixteen stands for all.
+/// How many ops of a thread, and syncs, are timed one by one; of those after them one in sixteen stands for all.
 const ALL: u32 = 32;
 const OF: u32 = 16;
+
+fn is_timed(nth: u32) -> bool {
+    nth <= ALL || nth.is_multiple_of(OF)
+}
 
 /// Times the recording of an op, from here until it is dropped. `nth` counts the ops of this thread.
 pub(crate) struct Recording(Option<(Instant, u32)>);
@@ -27,7 +31,7 @@ pub(crate) struct Recording(Option<(Instant, u32)>);
 impl Recording {
     pub fn begin(nth: u32) -> Recording {
         let weight = if nth <= ALL { 1 } else { OF };
-        Recording(((nth <= ALL || nth.is_multiple_of(OF)) && watching()).then(|| (Instant::now(), weight)))
+        Recording((is_timed(nth) && watching()).then(|| (Instant::now(), weight)))
     }
 }
 
@@ -42,4 +46,52 @@ impl Drop for Recording {
 /// How long ops took to be recorded since this was asked last.
 pub(crate) fn traced() -> Duration {
     Duration::from_nanos(TRACED.swap(0, Ordering::Relaxed))
+}
+
+/// The clock, for a cut that is worth asking it: all that may take long, and some of the others. Asking takes longer than
+/// cutting one op out of the graph.
+pub(crate) fn clock(long: bool) -> Option<Instant> {
+    static NTH: AtomicU32 = AtomicU32::new(0);
+    timed(&NTH, long)
+}
+
+fn timed(count: &AtomicU32, always: bool) -> Option<Instant> {
+    (watching() && (always || is_timed(count.fetch_add(1, Ordering::Relaxed) + 1))).then(Instant::now)
+}
+
+/// How long a program took when it was timed last: that stands for the runs that were not.
+#[derive(Default)]
+pub(crate) struct Took {
+    runs: AtomicU32,
+    cut: AtomicU64,
+    execute: AtomicU64,
+}
+
+/// Programs that take longer (in ns) are timed each time.
+const SHORT: u64 = 20_000;
+
+impl Took {
+    /// The clock, for an execution that is worth asking it.
+    pub fn clock(&self, long: bool) -> Option<Instant> {
+        timed(&self.runs, long || self.execute.load(Ordering::Relaxed) > SHORT)
+    }
+
+    /// Cutting the graph and looking the program up, since the clock was asked.
+    pub fn cut(&self, since: Option<Instant>) -> Duration {
+        last(&self.cut, since.map(|s| s.elapsed()))
+    }
+
+    pub fn execute(&self, took: Option<Duration>) -> Duration {
+        last(&self.execute, took)
+    }
+}
+
+fn last(kept: &AtomicU64, took: Option<Duration>) -> Duration {
+    match took {
+        Some(took) => {
+            kept.store(took.as_nanos() as u64, Ordering::Relaxed);
+            took
+        }
+        None => Duration::from_nanos(kept.load(Ordering::Relaxed)),
+    }
 }

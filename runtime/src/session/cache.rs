@@ -1,7 +1,7 @@
 //! The executable cache: by hash, compared in full, bounded by the size of the code, least recently used goes first.
 use crate::Result;
 use crate::emit::{Mark, Params};
-use crate::insight::metrics;
+use crate::insight::{Took, metrics};
 use crate::ir::Key;
 use crate::op::Type;
 use std::collections::{HashMap, HashSet};
@@ -24,6 +24,7 @@ pub(crate) struct Program {
     pub donated: usize,
     /// The scalars of the last run with their buffers: a learning rate that does not change is not sent again.
     pub packs: Mutex<Vec<Option<Pack>>>,
+    pub took: Took,
     bytes: usize,
 }
 
@@ -42,7 +43,8 @@ impl Program {
         let code = executable.executable().code_size().unwrap_or(0);
         let bytes = code + text.len() + key.words.len() * 8;
         let packs = Mutex::new(vec![None; params.packs.len()]);
-        Program { key, executable, params, root_types, text, marks: Vec::new(), nodes, donated, packs, bytes }
+        let (marks, took) = Default::default();
+        Program { key, executable, params, root_types, text, marks, nodes, donated, packs, took, bytes }
     }
 }
 

@@ -7,8 +7,8 @@ use crate::display::place::{binding, decides};
 use crate::dtype::DType;
 use crate::emit::{LeafType, Mark, Params, program};
 use crate::insight::{
-    Cause, Costs, Explanation, LeafRecord, Lines, Origin, Place, Read, Record, SyncEvent, Work, keep_healings, metrics,
-    record, same_place, traced, waiting, why,
+    Cause, Costs, Explanation, LeafRecord, Lines, Origin, Place, Read, Record, SyncEvent, Work, clock, keep_healings,
+    metrics, record, same_place, traced, waiting, why,
 };
 use crate::ir::{Cut, Leaf, NodeId, Payload, Scope, Step, graph};
 use crate::{Error, Result};
@@ -108,26 +108,34 @@ pub(crate) fn would() -> Option<Forecast> {
     Some(Forecast { nodes: cut.nodes.len(), donated: donated.sum(), origin })
 }
 
+/// Cutting a graph of more ops takes much longer than asking the clock.
+const MANY: u64 = 64;
+
 type Ran = Result<(Vec<Arc<DeviceData>>, SyncEvent)>;
 
 /// Cuts, finds or compiles the program, runs it.
 fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cut, Ran) {
-    let start = Instant::now();
     let none = Duration::ZERO;
-    let hit = |cut: &Cut, trace: Duration| {
+    let hit = |cut: &Cut, recorded: Duration, start: Option<Instant>| {
         if let Some(joined) = join(&cut.key) {
             return Some(joined.and_then(|(program, costs)| run(cut, &program, costs, cause, at)));
         }
         let program = cache::look_up(&cut.key)?;
         metrics::CACHED_COMPILE.add(1);
+        let trace = recorded + program.took.cut(start);
         let costs = Costs { origin: Origin::Memory, trace, lower: none, compile: none, memory: None, flops: None };
         Some(run(cut, &program, costs, cause, at))
     };
-    let mut cut = graph().cut(roots, scope);
-    let trace = traced() + start.elapsed();
-    if let Some(ran) = hit(&cut, trace) {
+    let (mut cut, start) = {
+        let mut g = graph();
+        let start = clock(g.last_seq() - BARRIER.load(Ordering::Relaxed) > MANY);
+        (g.cut(roots, scope), start)
+    };
+    let recorded = traced();
+    if let Some(ran) = hit(&cut, recorded, start) {
         return (cut, ran);
     }
+    let trace = recorded + start.map_or(none, |s| s.elapsed());
     // Cutting and lowering a long graph takes its time.
     crate::sys::check_interrupt();
     let mut missed = miss(&cut, cause, at);
@@ -136,7 +144,7 @@ fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cu
         // The same graph with the changing attributes as parameters is another program, which may be there already.
         let healed = graph().cut(cut.roots.clone(), scope);
         cut = healed;
-        if let Some(ran) = hit(&cut, trace) {
+        if let Some(ran) = hit(&cut, trace, None) {
             if let Some(why) = &missed.why.0 {
                 keep_healings(why, why.compared_with);
             }
@@ -150,15 +158,19 @@ fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cu
 
 fn run(cut: &Cut, program: &Program, costs: Costs, cause: Cause, at: Place) -> Ran {
     crate::sys::check_interrupt();
-    let start = Instant::now();
+    let settles = costs.origin != Origin::Memory || UNSETTLED.load(Ordering::Relaxed);
+    let start = program.took.clock(settles);
     let working = waiting(Some(Work { nodes: program.nodes, cause, at }));
-    let outputs = execute(cut, program)?;
-    if costs.origin != Origin::Memory || UNSETTLED.load(Ordering::Relaxed) {
+    let (outputs, waited) = execute(cut, program)?;
+    if settles {
         settle(&outputs)?;
     }
     drop(working);
-    let execute = start.elapsed();
-    metrics::EXECUTE_TIME.add_time(execute);
+    let execute = match start.map(|s| s.elapsed()) {
+        None => program.took.execute(None) + waited,
+        took => program.took.execute(took),
+    };
+    metrics::EXECUTE_TIME.add_time_at(execute, start.map(|s| s + execute));
     let event = record(SyncEvent {
         number: 0,
         cause,
@@ -345,7 +357,8 @@ pub(crate) fn compiled(roots: Vec<NodeId>) -> Option<Result<Arc<Program>>> {
     program
 }
 
-fn execute(cut: &Cut, program: &Program) -> Result<Vec<Arc<DeviceData>>> {
+/// Starts a program: its results, and how long the device would take nothing.
+fn execute(cut: &Cut, program: &Program) -> Result<(Vec<Arc<DeviceData>>, Duration)> {
     let packs = program
         .params
         .packs
@@ -361,7 +374,7 @@ fn execute(cut: &Cut, program: &Program) -> Result<Vec<Arc<DeviceData>>> {
         }
     }
     arguments.extend(packs.iter().map(|p| &**p));
-    make_room()?;
+    let waited = make_room()?;
     let outputs = program.executable.execute(&arguments, &[])?;
     if outputs.len() != program.root_types.len() {
         let message =
@@ -371,11 +384,8 @@ fn execute(cut: &Cut, program: &Program) -> Result<Vec<Arc<DeviceData>>> {
     if let Some(output) = outputs.first() {
         watch(output)?;
     }
-    Ok(outputs
-        .into_iter()
-        .zip(&program.root_types)
-        .map(|(buffer, ty)| Arc::new(DeviceData::new(buffer, ty.clone())))
-        .collect())
+    let outputs = outputs.into_iter().zip(&program.root_types);
+    Ok((outputs.map(|(buffer, ty)| Arc::new(DeviceData::new(buffer, ty.clone()))).collect(), waited))
 }
 
 /// Executions that were still running when the host went on. The plugin's destructors must not run under them.
@@ -399,8 +409,10 @@ fn watch(output: &Buffer) -> Result<()> {
 /// interrupt would end.
 const AT_ONCE: usize = 24;
 
-/// Waits until the device takes another execution at once. Nothing has been given to it yet, so an interrupt may unwind.
-fn make_room() -> Result<()> {
+/// Waits until the device takes another execution at once: how long that took. Nothing has been given to it yet, so an
+/// interrupt may unwind.
+fn make_room() -> Result<Duration> {
+    let mut waited = Duration::ZERO;
     loop {
         let oldest = {
             let mut running = in_flight();
@@ -409,11 +421,13 @@ fn make_room() -> Result<()> {
             }
             match running.len() >= AT_ONCE {
                 true => running[0].clone(),
-                false => return Ok(()),
+                false => return Ok(waited),
             }
         };
+        let start = Instant::now();
         // An error of another execution is told where its value is read.
         let _ = wait(&oldest);
+        waited += start.elapsed();
     }
 }
 
