@@ -7,12 +7,14 @@ use super::errors::{Known, compile_failure, point_out, sentence};
 use super::generate::{self, Loaded, Plan};
 use super::groups::{Change, Definitions, Group};
 use super::install::Installation;
+use super::moves::Takers;
 use super::paths::{Crates, Paths};
-use super::rustc::{self, Compiled, Diagnostic, Needs, Warm};
+use super::rustc::{self, Compiled, Diagnostic, Needs};
 use super::scan;
 use super::source::{CellText, Place, Source, Sources, Tag};
 use super::split::{self, Parsed};
 use super::types::{Named, nameable, surely_moves};
+use super::warm::Warmer;
 use crate::engine::{Failure, Reply};
 use crate::trouble;
 use serde_json::Value;
@@ -29,15 +31,13 @@ use xlazy_mime::Var;
 pub struct Compiler {
     install: Installation,
     dir: PathBuf,
-    /// Of this kernel alone.
-    run: String,
-    serial: u64,
-    warm: Option<(Warm, Needs)>,
+    warmer: Warmer,
     pub defs: Definitions,
     sources: Sources,
     objects: HashMap<String, PathBuf>,
     cache: CellCache,
     paths: Paths,
+    takers: Takers,
     /// How much rustc optimises, for the cell at hand.
     pub opt_level: u8,
     /// Puts a compiled cell into the cache, beside everything else.
@@ -80,6 +80,8 @@ pub struct Timing {
     pub group_ms: f64,
     pub cell_ms: f64,
     pub tries: u32,
+    /// Libraries of earlier cells' generic code that rustc was linked to.
+    pub libraries: usize,
     /// Statements or definitions came from the cache.
     pub cached: bool,
 }
@@ -124,17 +126,17 @@ const MOST_TRIES: u32 = 8;
 
 impl Compiler {
     pub fn new(install: Installation, dir: PathBuf, at_work: AtWork) -> Compiler {
-        let mut compiler = Compiler {
-            cache: CellCache::open(&install),
+        let cache = CellCache::open(&install);
+        let compiler = Compiler {
+            warmer: Warmer::new(install.clone(), dir.clone(), cache.clone()),
+            cache,
             keeping: None,
             paths: Paths::default(),
+            takers: Takers::default(),
             unkept: Unkept::default(),
             opt_level: 0,
             install,
             dir,
-            run: uuid::Uuid::new_v4().simple().to_string()[..16].to_owned(),
-            serial: 0,
-            warm: None,
             defs: Definitions::default(),
             sources: Sources::default(),
             objects: HashMap::new(),
@@ -154,19 +156,13 @@ impl Compiler {
     }
 
     /// Starts the compiler for the next cell, if none fits that waits already.
-    pub fn warm_up(&mut self) {
-        let needs = self.needs(&self.defs);
-        if self.warm.as_ref().is_some_and(|(_, n)| *n == needs) {
-            return;
-        }
-        self.cool_down();
-        self.warm = self.start(&needs).ok().map(|w| (w, needs));
+    pub fn warm_up(&self) {
+        self.warmer.warm_up(&self.needs(&self.defs));
     }
 
-    pub fn cool_down(&mut self) {
-        if let Some((warm, _)) = self.warm.take() {
-            warm.discard();
-        }
+    /// Ends every compiler; nothing is compiled any more.
+    pub fn end(&mut self) {
+        self.warmer.end();
     }
 
     fn needs(&self, defs: &Definitions) -> Needs {
@@ -191,29 +187,32 @@ impl Compiler {
         Ok(())
     }
 
-    fn start(&mut self, needs: &Needs) -> Result<Warm, Failure> {
-        let id = self.new_id();
-        rustc::start(&self.install, &self.dir, id, needs).map_err(|e| match e.kind() {
-            ErrorKind::NotFound | ErrorKind::PermissionDenied => {
-                let rustc = self.install.toolchain.rustc.display();
-                self.toolchain(&format!("{rustc}, which compiles cells, does not start: {e}"))
-            }
-            _ => self.machine(&format!("rustc does not start: {e}")),
-        })
-    }
-
-    fn new_id(&mut self) -> String {
-        self.serial += 1;
-        format!("{}-{}", self.run, self.serial)
-    }
-
-    /// A waiting compiler that knows what is needed, or a new one.
-    fn take(&mut self, needs: &Needs) -> Result<Warm, Failure> {
-        match self.warm.take() {
-            Some((warm, known)) if known == *needs => Ok(warm),
-            other => {
-                self.warm = other;
-                self.start(needs)
+    /// Compiles a source: the name of the compile, the source as it is remembered, rustc's answer.
+    fn rustc(
+        &mut self,
+        needs: &Needs,
+        source: Source,
+        timing: &mut Timing,
+    ) -> Result<(String, Arc<Source>, Compiled), Failure> {
+        let source = Arc::new(source);
+        loop {
+            timing.tries += 1;
+            let warm = self.warmer.take(needs).map_err(|e| match e.kind() {
+                ErrorKind::NotFound | ErrorKind::PermissionDenied => {
+                    let rustc = self.install.toolchain.rustc.display();
+                    self.toolchain(&format!("{rustc}, which compiles cells, does not start: {e}"))
+                }
+                _ => self.machine(&format!("rustc does not start: {e}")),
+            })?;
+            let id = warm.id.clone();
+            self.remember(&id, &source);
+            timing.libraries = warm.libraries();
+            let compiled = warm.compile(&source.text, &self.at_work);
+            // Errors that are not about the source may come from the libraries, and without those it means the same.
+            let about = |e: &Diagnostic| e.spans.iter().any(|s| s.ours && s.start < source.text.len());
+            match &compiled {
+                Compiled::Errors(errors) if !errors.iter().any(about) && self.warmer.forget_libraries() => {}
+                _ => return Ok((id, source, compiled)),
             }
         }
     }
@@ -252,6 +251,12 @@ impl Compiler {
     /// The cell has run: its object goes, into the cache if it may be kept.
     pub fn finished(&mut self, ready: &Ready) {
         let Some(object) = ready.object.clone() else { return };
+        if self.opt_level == 0
+            && let Some(source) = self.sources.get(&ready.file)
+        {
+            let needs = self.needs(&ready.defs);
+            self.warmer.lend(&source.text, &object, &needs);
+        }
         match ready.keep.clone() {
             None => drop(std::fs::remove_file(object)),
             Some((key, head)) => self.keep(key, head, object, true),
@@ -333,20 +338,17 @@ impl Compiler {
             (name, source) = generate(&known);
             let object = rustc::object_in(&self.dir, &id);
             self.place_group(&name, &object, |path| std::fs::write(path, &entry.object))?;
-            self.remember(&id, source.clone());
+            self.remember(&id, &Arc::new(source.clone()));
             timing.cached = true;
             found = Some((object, Some(rustc::file_name(&id))));
         }
         while found.is_none() {
-            timing.tries += 1;
-            if timing.tries > MOST_TRIES {
+            if timing.tries >= MOST_TRIES {
                 let failure = sentence("CompileError", "the definitions do not settle after several compiles");
                 return Err(failure.into());
             }
-            let warm = self.take(&needs)?;
-            let id = warm.id.clone();
-            let kept = self.remember(&id, source.clone());
-            match warm.compile(&kept.text, &self.at_work) {
+            let (id, kept, compiled) = self.rustc(&needs, source.clone(), timing)?;
+            match compiled {
                 Compiled::Object(object, alone) => {
                     self.place_group(&name, &object, |_| Ok(()))?;
                     if alone {
@@ -418,21 +420,24 @@ impl Compiler {
             Ready { object: Some(object), keep, file, group_file: None, defs: defs.clone(), moves, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {
-            self.remember(&id, generate(&plan));
+            self.remember(&id, &Arc::new(generate(&plan)));
             // A file of its own for every run: an object that is opened twice keeps its statics.
-            let fresh = self.new_id();
+            let fresh = self.warmer.new_id();
             let object = rustc::object_in(&self.dir, &fresh);
             std::fs::write(&object, &entry.object).map_err(|e| self.unwritten(&object, &e))?;
             timing.cached = true;
             return Ok(ready(&mut timing, plan, object, None, &id));
         }
+        // Only now: what was compiled before is found by what every kernel knows.
+        self.takers.guess(&parsed, &mut plan);
+        if !plan.guessed.is_empty() {
+            source = generate(&plan);
+        }
         for _ in 0..MOST_TRIES {
-            timing.tries += 1;
-            let warm = self.take(&needs)?;
-            let id = warm.id.clone();
-            let kept = self.remember(&id, source);
-            match warm.compile(&kept.text, &self.at_work) {
+            let (id, kept, compiled) = self.rustc(&needs, source, &mut timing)?;
+            match compiled {
                 Compiled::Object(object, alone) => {
+                    self.takers.learn(&parsed, &plan);
                     let keep = alone.then(|| (key, head(&plan, &id)));
                     return Ok(ready(&mut timing, plan, object, keep, &id));
                 }
@@ -484,31 +489,25 @@ impl Compiler {
         self.paths.private(&written(var)?).map(|p| p.trim_start_matches("::").to_owned())
     }
 
-    fn remember(&mut self, id: &str, source: Source) -> Arc<Source> {
-        let source = Arc::new(source);
+    fn remember(&self, id: &str, source: &Arc<Source>) {
         let file = rustc::file_name(id);
         if let Some(dir) = std::env::var_os("XLAZY_KEEP_SOURCES") {
             let _ = std::fs::write(PathBuf::from(dir).join(&file).with_extension("rs"), &source.text);
         }
         self.sources.insert(file, source.clone());
-        source
     }
 
     /// rustc's own words about text that does not parse.
     fn explain_syntax(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Refused {
         let needs = self.needs(&self.defs);
-        let warm = match self.take(&needs) {
-            Ok(warm) => warm,
-            Err(failure) => return failure.into(),
-        };
         let (nothing, plan) = (Definitions::default(), Plan::default());
         let source = generate::cell(cell, range, &Parsed::default(), &nothing, &[], &plan);
-        let source = self.remember(&warm.id.clone(), source);
-        match warm.compile(&source.text, &self.at_work) {
-            Compiled::Object(..) => {
+        match self.rustc(&needs, source, &mut Timing::default()) {
+            Ok((_, _, Compiled::Object(..))) => {
                 sentence("CompileError", "this is Rust that xlazy cannot take apart; put it into a function").into()
             }
-            other => self.failed(other, &source, scope),
+            Ok((_, source, other)) => self.failed(other, &source, scope),
+            Err(failure) => failure.into(),
         }
     }
 
@@ -640,6 +639,10 @@ fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> bool {
                 Tag::Keep(name) if matches!(&*error.code, "E0382" | "E0381") => drop(plan.spent.insert(name.clone())),
                 Tag::Keep(name) if matches!(&*error.code, "E0525" | "E0594" | "E0596" | "E0507") => {
                     *plan.closures.entry(name.clone()).or_insert(0) += 1;
+                }
+                Tag::Moves(name) => {
+                    plan.guessed.remove(name);
+                    plan.spent.remove(name);
                 }
                 Tag::Use(binds) => drop(plan.dropped_uses.insert(binds.clone())),
                 _ => {}

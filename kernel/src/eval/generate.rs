@@ -26,6 +26,8 @@ pub struct Plan {
     pub moved: BTreeSet<String>,
     /// Variables that the cell both declares and moves: there is nothing to store.
     pub spent: BTreeSet<String>,
+    /// Those of `spent` that rustc has not said so of yet.
+    pub guessed: BTreeSet<String>,
     /// How far a closure's trait had to be weakened: 0 `Fn`, 1 `FnMut`, 2 `FnOnce`.
     pub closures: BTreeMap<String, usize>,
     /// An error type has `Debug` alone.
@@ -52,7 +54,7 @@ impl Plan {
 
     pub fn to_json(&self) -> Value {
         serde_json::json!({
-            "moved": self.moved, "spent": self.spent, "closures": self.closures, "debug_errors": self.debug_errors,
+            "moved": self.moved, "spent": self.spent, "guessed": self.guessed, "closures": self.closures, "debug_errors": self.debug_errors,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
             "opt_level": self.opt_level,
         })
@@ -68,6 +70,7 @@ impl Plan {
         Some(Plan {
             moved: set("moved")?,
             spent: set("spent")?,
+            guessed: set("guessed")?,
             closures: map(json, "closures", |v| Some(v.as_u64()? as usize))?,
             paths: map(json, "paths", |v| v.as_str().map(str::to_owned))?,
             opt_level: json.get("opt_level")?.as_u64()? as u8,
@@ -79,6 +82,7 @@ impl Plan {
 }
 
 pub const ENTRY: &str = "xlazy_cell";
+const ENTERED: &str = "#[unsafe(no_mangle)] ";
 const NAME_IN_TEXT: &str = "g_0000000000000000";
 const CELL_IN_TEXT: &str = "cell_0000000000000000";
 
@@ -103,7 +107,7 @@ pub fn group(
     let mut from = range.start;
     for r in kept.iter().chain([&(range.end..range.end)]) {
         let gap = from..r.start;
-        edits.push(Edit { text: blanked(&cell.text[gap.clone()]), range: gap });
+        edits.push(Edit::replace(gap.clone(), blanked(&cell.text[gap])));
         from = r.end;
     }
     edits.sort_by_key(|e| e.range.start);
@@ -156,7 +160,7 @@ pub fn cell(
     let mut out = Source::default();
     prologue(&mut out, "cdylib", CELL_IN_TEXT, cell, parsed, defs, plan);
     out.plain(&format!(
-        " #[unsafe(no_mangle)] pub extern \"C-unwind\" fn {ENTRY}() {{ use ::xlazy::cell::rt as xlazy_rt; \
+        " {ENTERED}pub extern \"C-unwind\" fn {ENTRY}() {{ use ::xlazy::cell::rt as xlazy_rt; \
          use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepMove as _}};"
     ));
     if let Some(deps) = defs.deps.as_ref().filter(|d| d.tokio) {
@@ -215,6 +219,30 @@ pub fn cell(
     out
 }
 
+/// A cell's source as a library that other cells can link to.
+#[derive(Debug, PartialEq)]
+pub struct Library {
+    pub name: String,
+    /// The cell's crate.
+    pub of: String,
+    pub text: String,
+}
+
+/// `None` where linking to it could do more than lend instances of generic functions: it exports symbols by name.
+pub fn library(cell: &str) -> Option<Library> {
+    const BY_NAME: [&str; 5] = ["no_mangle", "export_name", "link_section", "global_asm", "#[used"];
+    let hash = cell.split_once(CELL_IN_TEXT.trim_end_matches('0'))?.1.split('"').next()?;
+    let (of, name) = (format!("cell_{hash}"), format!("lent_{hash}"));
+    let attributes = |name: &str, kind| crate_attributes(kind, name);
+    let text = cell.strip_prefix(&attributes(&of, "cdylib"))?.replacen(ENTERED, "", 1);
+    let plain = !BY_NAME.iter().any(|word| text.contains(word));
+    plain.then(|| Library { text: attributes(&name, "rlib") + &text, name, of })
+}
+
+fn crate_attributes(crate_type: &str, name: &str) -> String {
+    format!("#![crate_type=\"{crate_type}\"]#![crate_name=\"{name}\"]")
+}
+
 /// The generated text before the cell is one line, so that the cell's lines keep their numbers (`line!()` says them).
 fn blank_lines_before(cell: &CellText, range: &Range<usize>) -> String {
     blanked(&cell.text[..range.start])
@@ -230,7 +258,7 @@ fn prologue(
     defs: &Definitions,
     plan: &Plan,
 ) {
-    out.plain(&format!("#![crate_type=\"{crate_type}\"]#![crate_name=\"{name}\"]#![allow(warnings)]"));
+    out.plain(&format!("{}#![allow(warnings)]", crate_attributes(crate_type, name)));
     if plan.opt_level > 0 {
         // Compiled otherwise, it is another crate.
         out.plain(&format!("/* opt {} */", plan.opt_level));
@@ -269,7 +297,7 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, pl
     edits.extend(plan.wrap(&parsed.values));
     let mut blank = parsed.inner_attributes.clone();
     blank.extend(parsed.items.iter().map(|i| i.range.clone()));
-    edits.extend(blank.into_iter().map(|range| Edit { text: blanked(&cell.text[range.clone()]), range }));
+    edits.extend(blank.into_iter().map(|range| Edit::replace(range.clone(), blanked(&cell.text[range]))));
     edits.sort_by_key(|e| e.range.start);
     if let Some(t) = &parsed.trailing {
         let (before, after) = show(cell, defs);
@@ -278,6 +306,13 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, pl
         edits.insert(first, Edit::insert(t.start, before));
         let last = edits.partition_point(|e| e.range.start <= t.end);
         edits.insert(last, Edit::insert(t.end, after));
+    }
+    for name in &plan.guessed {
+        let Some(given) = parsed.given.iter().rfind(|g| g.name == *name) else { continue };
+        let at = given.statement.start;
+        let first = edits.partition_point(|e| e.range.start < at);
+        let asks = Edit { tag: Tag::Moves(name.clone()), ..Edit::insert(at, format!("xlazy_rt::moves(&{name});")) };
+        edits.insert(first, asks);
     }
     // For the report of a crash. It stands before everything else that is inserted at the same place.
     for start in &parsed.statements {
@@ -325,5 +360,29 @@ fn keep(b: &Binding, plan: &Plan) -> String {
                 " {{ let xlazy_value = {boxed}; (&&xlazy_rt::Of::value(&xlazy_value)).keep(\"{name}\", xlazy_value); }}"
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_exports_nothing_by_name() {
+        let of = |code: &str| {
+            let cell = Arc::new(CellText { cell: 1, text: code.to_owned() });
+            let parsed = super::super::split::parse(&cell, 0..code.len()).unwrap();
+            let source = super::cell(&cell, 0..code.len(), &parsed, &Definitions::default(), &[], &Plan::default());
+            (source.text.clone(), library(&source.text))
+        };
+        let (text, library) = of("let a = 1;");
+        let library = library.unwrap();
+        assert!(text.contains(&format!("#![crate_name=\"{}\"]", library.of)) && text.contains("no_mangle"));
+        assert!(library.text.starts_with(&format!("#![crate_type=\"rlib\"]#![crate_name=\"{}\"]", library.name)));
+        assert!(
+            library.text.contains("pub extern \"C-unwind\" fn xlazy_cell()") && !library.text.contains("no_mangle")
+        );
+        assert_eq!(of("{ #[unsafe(no_mangle)] extern \"C\" fn f() {} }").1, None);
+        assert_eq!(of("{ #[used] static X: u8 = 1; }").1, None);
     }
 }

@@ -148,7 +148,7 @@ impl Publish {
             syn::Visibility::Public(_) => {}
             syn::Visibility::Restricted(r) => {
                 let range = bytes(r.span(), self.base);
-                self.edits.push(Edit { range, text: "pub".into() });
+                self.edits.push(Edit::replace(range, "pub"));
             }
             syn::Visibility::Inherited => {
                 self.edits.push(Edit::insert(bytes(start, self.base).start, "pub "));

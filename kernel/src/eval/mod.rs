@@ -17,6 +17,7 @@ mod items;
 mod journal;
 mod kept;
 mod line;
+mod moves;
 mod paths;
 mod recover;
 mod rustc;
@@ -25,6 +26,7 @@ mod session;
 mod source;
 mod split;
 mod types;
+mod warm;
 
 use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Request};
 use crate::magics;
@@ -349,7 +351,7 @@ impl Engine for RustEngine {
         signal(self.shared.running_pid.load(Ordering::SeqCst), Signal::SIGKILL);
         self.shared.at_work.stop();
         let mut state = lock(&self.state);
-        state.compiler.cool_down();
+        state.compiler.end();
         state.session.end();
     }
 }
@@ -660,7 +662,7 @@ fn sweep(temporary: &Path) {
 
 impl Drop for State {
     fn drop(&mut self) {
-        self.compiler.cool_down();
+        self.compiler.end();
         self.compiler.settle();
         let _ = std::fs::remove_dir_all(&self.dir);
     }
@@ -669,7 +671,7 @@ impl Drop for State {
 fn rustc_insight(cell: u64, timing: &Timing) -> Event {
     let json = serde_json::json!({
         "cell": cell, "definitions_ms": timing.group_ms, "statements_ms": timing.cell_ms, "compiles": timing.tries,
-        "cached": timing.cached,
+        "libraries": timing.libraries, "cached": timing.cached,
     });
     Event::Insight { kind: "rustc".into(), json: json.to_string() }
 }

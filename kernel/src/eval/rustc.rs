@@ -15,6 +15,15 @@ pub struct Warm {
     pub id: String,
     pub object: PathBuf,
     dep_info: PathBuf,
+    libraries: Vec<Library>,
+}
+
+/// A static library that a cell may link to, and means the same without.
+#[derive(Clone, Debug)]
+pub struct Library {
+    /// Its crate.
+    pub name: String,
+    pub file: PathBuf,
 }
 
 /// What a compiler must be told when it starts, before there is any text.
@@ -75,12 +84,24 @@ pub const FILE_PREFIX: &str = "xlazy-cell-";
 
 /// What every compile is told. Nothing about codegen units: rustc then makes one of a small cell, and of a large one as
 /// many as keep all cores busy.
-pub const FLAGS: &[&str] =
-    &["--edition=2024", "-Cprefer-dynamic", "-Cdebuginfo=0", "--error-format=json", "-Awarnings"];
+pub const FLAGS: &[&str] = &[
+    "--edition=2024",
+    "-Cprefer-dynamic",
+    "-Cdebuginfo=0",
+    "-Csymbol-mangling-version=v0",
+    "--error-format=json",
+    "-Awarnings",
+];
 
 /// Starts rustc for a source yet to come.
-pub fn start(install: &Installation, dir: &Path, id: String, needs: &Needs) -> std::io::Result<Warm> {
-    let object = object_in(dir, &id);
+pub fn start(
+    install: &Installation,
+    dir: &Path,
+    id: String,
+    object: PathBuf,
+    needs: &Needs,
+    libraries: Vec<Library>,
+) -> std::io::Result<Warm> {
     let dep_info = object.with_extension("d");
     let mut command = Command::new(&install.toolchain.rustc);
     // A path rather than `-`: rustc then sets itself up before it waits for the text.
@@ -91,6 +112,9 @@ pub fn start(install: &Installation, dir: &Path, id: String, needs: &Needs) -> s
     command.arg(with("-Ldependency=", dir));
     for (name, path) in &needs.externs {
         command.arg(with(&format!("--extern={name}="), path));
+    }
+    for library in &libraries {
+        command.arg(with(&format!("--extern={}=", library.name), &library.file));
     }
     if let Some(lld) = &install.toolchain.lld {
         command.arg(with("-Clinker=", &lld.exe)).arg("-Clinker-flavor=ld.lld");
@@ -108,7 +132,7 @@ pub fn start(install: &Installation, dir: &Path, id: String, needs: &Needs) -> s
     command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
     // A group of its own: Ctrl-C in a terminal is for the cell that runs, not for the compiler that waits for the next.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    Ok(Warm { child: command.spawn()?, id, object, dep_info })
+    Ok(Warm { child: command.spawn()?, id, object, dep_info, libraries })
 }
 
 /// Where the object of that compile lies in a kernel's folder.
@@ -125,7 +149,7 @@ fn clean_up_after(object: &Path) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         // No other compiler is at work: one that waits for its text has no such folder yet.
-        if name.starts_with("rustc") {
+        if name.starts_with("rustc") || name.starts_with("rmeta") {
             let _ = std::fs::remove_dir_all(entry.path());
         } else if name.starts_with(&stem) || name.ends_with(".rcgu.o") {
             let _ = std::fs::remove_file(entry.path());
@@ -149,6 +173,10 @@ fn with(option: &str, path: &Path) -> OsString {
 }
 
 impl Warm {
+    pub fn libraries(&self) -> usize {
+        self.libraries.len()
+    }
+
     /// Throws a waiting compiler away.
     pub fn discard(mut self) {
         let _ = self.child.kill();
@@ -162,8 +190,10 @@ impl Warm {
             self.discard();
             return Compiled::Stopped;
         }
+        // Behind everything else, so that no place in the source changes.
+        let externs: String = self.libraries.iter().map(|l| format!("extern crate {} as _;\n", l.name)).collect();
         // A compiler that died early closes its end; its status says more than the write's error.
-        let _ = stdin.map(|mut s| s.write_all(source.as_bytes()));
+        let _ = stdin.map(|mut s| s.write_all(format!("{source}\n{externs}").as_bytes()));
         let mut answer = String::new();
         let _ = stderr.map(|mut e| e.read_to_string(&mut answer));
         at_work.end();

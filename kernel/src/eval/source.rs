@@ -48,6 +48,8 @@ pub enum Tag {
     Use(String),
     /// Repeats a macro of an earlier cell.
     Macro(String),
+    /// Asks whether a variable is moved away by what follows.
+    Moves(String),
 }
 
 #[derive(Clone, Debug)]
@@ -68,11 +70,16 @@ struct Piece {
 pub struct Edit {
     pub range: Range<usize>,
     pub text: String,
+    pub tag: Tag,
 }
 
 impl Edit {
     pub fn insert(at: usize, text: impl Into<String>) -> Edit {
-        Edit { range: at..at, text: text.into() }
+        Edit::replace(at..at, text)
+    }
+
+    pub fn replace(range: Range<usize>, text: impl Into<String>) -> Edit {
+        Edit { range, text: text.into(), tag: Tag::Plain }
     }
 }
 
@@ -106,7 +113,7 @@ impl Source {
         let mut from = range.start;
         for edit in edits.iter().filter(|e| e.range.start >= range.start && e.range.end <= range.end) {
             self.verbatim(text, from..edit.range.start);
-            self.plain(&edit.text);
+            self.generated(edit.tag.clone(), &edit.text);
             from = edit.range.end;
         }
         self.verbatim(text, from..range.end);

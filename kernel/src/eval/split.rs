@@ -1,6 +1,7 @@
 //! A cell taken apart: magic lines, items, statements, bindings, the last expression, and where checks belong.
 pub use super::items::Item;
 use super::items::persistent_item;
+use super::moves::{Given, Moves};
 use super::scan::{self, Kind, tokens};
 use super::source::{CellText, Edit};
 use proc_macro2::Span;
@@ -136,6 +137,8 @@ pub struct Parsed {
     pub mentions: BTreeSet<String>,
     /// Names used bare where a value is moved, and never bound in the cell.
     pub moved: BTreeSet<String>,
+    /// Variables of the cell whose last mention hands them to a function.
+    pub given: Vec<Given>,
 }
 
 /// A path to a function as a value: where it stands, and the function's name.
@@ -242,10 +245,11 @@ impl Parsed {
                 self.values.append(&mut checks.values);
                 self.conditions.append(&mut checks.conditions);
                 Awaits { base, edits: &mut self.edits }.visit_stmt(other);
-                let mut moves = Moves { used: BTreeSet::new(), bound: BTreeSet::new() };
-                moves.visit_stmt(other);
-                self.moved.append(&mut moves.used);
-                self.moved.retain(|n| !moves.bound.contains(n));
+                let Moves { used, bound } = Moves::of(other);
+                // A name that the statement binds, too, may be another variable.
+                let used = || used.iter().filter(|u| !bound.contains(&u.name));
+                self.moved.extend(used().map(|u| u.name.clone()));
+                self.given.extend(used().filter_map(|u| u.given(bytes(other.span(), base))));
                 self.trailing = match other {
                     Stmt::Expr(e, None) if last && shows_something(e) => Some(bytes(e.span(), base)),
                     Stmt::Macro(m) if last && m.semi_token.is_none() && !prints(&m.mac) => Some(bytes(m.span(), base)),
@@ -273,6 +277,8 @@ impl Parsed {
         let mut bound = Names(Vec::new());
         bound.0.extend(self.bindings.iter().map(|b| b.name.clone()));
         self.moved.retain(|n| !bound.0.contains(n));
+        let later = |g: &Given| scan::mentions(&cell.text[g.statement.end..range.end]).contains(&g.name);
+        self.given.retain(|g| bound.0.contains(&g.name) && !later(g));
         let mut text = String::new();
         let mut from = range.start;
         let mut taken: Vec<_> = self.items.iter().map(|i| i.range.clone()).collect();
@@ -458,7 +464,7 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
         let whole = bytes(e.span(), self.base);
         self.edits.push(Edit::insert(inner.start, AWAIT));
         self.visit_expr(&e.base);
-        self.edits.push(Edit { range: inner.end..whole.end, text: ")".into() });
+        self.edits.push(Edit::replace(inner.end..whole.end, ")"));
     }
     fn visit_expr_async(&mut self, _: &'ast syn::ExprAsync) {}
     fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
@@ -466,63 +472,6 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
             syn::visit::visit_expr_closure(self, e);
         }
     }
-    fn visit_item(&mut self, _: &'ast syn::Item) {}
-}
-
-/// Names that stand alone where their value is taken: `f(x)`, `let y = x`, `[x]`, `for _ in x`, `x.into_iter()`.
-struct Moves {
-    used: BTreeSet<String>,
-    bound: BTreeSet<String>,
-}
-
-impl Moves {
-    fn bare(&mut self, e: &Expr) {
-        if let Expr::Path(p) = e
-            && let Some(name) = p.path.get_ident()
-        {
-            self.used.insert(name.to_string());
-        }
-    }
-}
-
-impl<'ast> Visit<'ast> for Moves {
-    fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
-        self.bound.insert(p.ident.to_string());
-    }
-    fn visit_local(&mut self, l: &'ast syn::Local) {
-        if let (Pat::Ident(p), Some(init)) = (&l.pat, &l.init)
-            && p.by_ref.is_none()
-        {
-            self.bare(&init.expr);
-        }
-        syn::visit::visit_local(self, l);
-    }
-    fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
-        e.args.iter().for_each(|a| self.bare(a));
-        syn::visit::visit_expr_call(self, e);
-    }
-    fn visit_expr_method_call(&mut self, e: &'ast syn::ExprMethodCall) {
-        e.args.iter().for_each(|a| self.bare(a));
-        // `handle.join()`; what has an argument joins texts.
-        let joins = e.args.is_empty() && (e.method == "join" || e.method == "wait_with_output");
-        if joins || e.method.to_string().starts_with("into_") {
-            self.bare(&e.receiver);
-        }
-        syn::visit::visit_expr_method_call(self, e);
-    }
-    fn visit_expr_array(&mut self, e: &'ast syn::ExprArray) {
-        e.elems.iter().for_each(|a| self.bare(a));
-        syn::visit::visit_expr_array(self, e);
-    }
-    fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
-        self.bare(&e.expr);
-        syn::visit::visit_expr_for_loop(self, e);
-    }
-    fn visit_field_value(&mut self, f: &'ast syn::FieldValue) {
-        self.bare(&f.expr);
-        syn::visit::visit_field_value(self, f);
-    }
-    // A closure that is not `move` may only borrow.
     fn visit_item(&mut self, _: &'ast syn::Item) {}
 }
 

@@ -74,3 +74,12 @@ impl<T: 'static> KeepMove<T> for Of<T> {
         store::put(name, Box::new(value), type_name::<T>());
     }
 }
+
+/// Refuses to compile for a type that is `Copy`, or borrowed again where it is handed on: then there are two answers to what
+/// `A` is. A cell asks it about a variable that it takes for moved.
+pub fn moves<T: ?Sized + Moves<A>, A>(_: &T) {}
+pub trait Moves<A> {}
+impl<T: ?Sized> Moves<()> for T {}
+pub struct Stays;
+impl<T: ?Sized + Copy> Moves<Stays> for T {}
+impl<T: ?Sized> Moves<(Stays,)> for &mut T {}

@@ -1,0 +1,121 @@
+//! Where a cell's statements move variables, as far as their text tells, and what rustc has said about it before.
+use super::generate::Plan;
+use super::split::Parsed;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use syn::visit::Visit;
+use syn::{Expr, Pat, Stmt};
+
+/// Names that stand alone where their value is taken: `f(x)`, `let y = x`, `[x]`, `for _ in x`, `x.into_iter()`.
+#[derive(Default)]
+pub(super) struct Moves {
+    pub used: Vec<Use>,
+    pub bound: BTreeSet<String>,
+}
+
+pub(super) struct Use {
+    pub name: String,
+    /// The function or method that takes it, and in which place.
+    by: Option<(String, usize)>,
+}
+
+/// A variable that is handed to a function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Given {
+    pub name: String,
+    by: (String, usize),
+    pub statement: Range<usize>,
+}
+
+impl Use {
+    pub fn given(&self, statement: Range<usize>) -> Option<Given> {
+        Some(Given { name: self.name.clone(), by: self.by.clone()?, statement })
+    }
+}
+
+impl Moves {
+    pub fn of(statement: &Stmt) -> Moves {
+        let mut moves = Moves::default();
+        moves.visit_stmt(statement);
+        moves
+    }
+
+    fn bare(&mut self, e: &Expr, by: Option<(String, usize)>) {
+        if let Expr::Path(p) = e
+            && let Some(name) = p.path.get_ident()
+        {
+            self.used.push(Use { name: name.to_string(), by });
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Moves {
+    fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
+        self.bound.insert(p.ident.to_string());
+    }
+    fn visit_local(&mut self, l: &'ast syn::Local) {
+        if let (Pat::Ident(p), Some(init)) = (&l.pat, &l.init)
+            && p.by_ref.is_none()
+        {
+            self.bare(&init.expr, None);
+        }
+        syn::visit::visit_local(self, l);
+    }
+    fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
+        let function = match &*e.func {
+            Expr::Path(p) => Some(p.path.segments.iter().map(|s| s.ident.to_string()).collect::<Vec<_>>().join("::")),
+            _ => None,
+        };
+        e.args.iter().enumerate().for_each(|(i, a)| self.bare(a, function.clone().map(|f| (f, i))));
+        syn::visit::visit_expr_call(self, e);
+    }
+    fn visit_expr_method_call(&mut self, e: &'ast syn::ExprMethodCall) {
+        let method = format!(".{}", e.method);
+        e.args.iter().enumerate().for_each(|(i, a)| self.bare(a, Some((method.clone(), i + 1))));
+        // `handle.join()`; what has an argument joins texts.
+        let joins = e.args.is_empty() && (e.method == "join" || e.method == "wait_with_output");
+        if joins || method.starts_with(".into_") {
+            self.bare(&e.receiver, Some((method, 0)));
+        }
+        syn::visit::visit_expr_method_call(self, e);
+    }
+    fn visit_expr_array(&mut self, e: &'ast syn::ExprArray) {
+        e.elems.iter().for_each(|a| self.bare(a, None));
+        syn::visit::visit_expr_array(self, e);
+    }
+    fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
+        self.bare(&e.expr, None);
+        syn::visit::visit_expr_for_loop(self, e);
+    }
+    fn visit_field_value(&mut self, f: &'ast syn::FieldValue) {
+        self.bare(&f.expr, None);
+        syn::visit::visit_field_value(self, f);
+    }
+    // A closure that is not `move` may only borrow.
+    fn visit_item(&mut self, _: &'ast syn::Item) {}
+}
+
+/// Functions that took their argument away when it was given to them last, and which argument. rustc says so when a cell
+/// would keep the variable, and that costs a second compile, which the next cell need not pay for.
+#[derive(Default)]
+pub struct Takers(BTreeSet<(String, usize)>);
+
+impl Takers {
+    /// Plans not to keep what the cell gives to them. The types may be others this time: the cell asks rustc to refuse
+    /// where a variable would still be there.
+    pub fn guess(&self, parsed: &Parsed, plan: &mut Plan) {
+        let taken = parsed.given.iter().filter(|g| self.0.contains(&g.by)).map(|g| g.name.clone());
+        plan.guessed.extend(taken);
+        plan.spent.extend(plan.guessed.iter().cloned());
+    }
+
+    /// What a compile that succeeded shows.
+    pub fn learn(&mut self, parsed: &Parsed, plan: &Plan) {
+        for given in &parsed.given {
+            match plan.spent.contains(&given.name) {
+                true => self.0.insert(given.by.clone()),
+                false => self.0.remove(&given.by),
+            };
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The compiler that waits for the next cell, and the libraries that spare it work.
+//!
+//! rustc compiles an instance of a generic function again in every crate that uses it, unless a crate that it is linked to
+//! exports the same instance (its "upstream monomorphizations"; it does so where it does not optimise). Of a cell that uses
+//! serde or ndarray that is most of the work. Such a cell is compiled once more, as a library, while the user reads what
+//! it did, and later cells are linked to it. The library is a static one: what a cell needs of it becomes part of its
+//! object, which therefore means the same without it, and is cached as if there were none.
+use super::at_work::AtWork;
+use super::cache::{CellCache, Entry};
+use super::generate;
+use super::install::Installation;
+use super::rustc::{self, Compiled, Library, Needs, Warm};
+use serde_json::Value;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// Every library takes rustc a little time.
+const MOST_LIBRARIES: usize = 12;
+/// Instances in a cell's object from which on a library is worth it. Each takes rustc about 0.15 ms.
+const MANY: usize = 40;
+/// An object of so few bytes has not that many.
+const SMALL: u64 = 16 << 10;
+
+/// Starts compilers, one of them before it is needed.
+pub struct Warmer {
+    place: Arc<Place>,
+    cache: CellCache,
+    making: Option<JoinHandle<()>>,
+}
+
+struct Place {
+    install: Installation,
+    dir: PathBuf,
+    /// Of this kernel alone.
+    run: String,
+    serial: AtomicU64,
+    state: Mutex<State>,
+    /// What makes a library.
+    at_work: AtWork,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Option<(Warm, Needs)>,
+    libraries: Vec<(Library, Needs)>,
+    ended: bool,
+}
+
+impl Place {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn new_id(&self) -> String {
+        format!("{}-{}", self.run, self.serial.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn start(&self, needs: &Needs, state: &State) -> io::Result<Warm> {
+        let libraries = state.libraries.iter().filter(|(_, n)| fits(n, needs)).map(|(l, _)| l.clone()).collect();
+        let id = self.new_id();
+        let object = rustc::object_in(&self.dir, &id);
+        rustc::start(&self.install, &self.dir, id, object, needs, libraries)
+    }
+}
+
+/// Whether a library that needs these crates brings no others into a cell that needs those.
+fn fits(library: &Needs, cell: &Needs) -> bool {
+    library.options == cell.options && library.externs.iter().all(|e| cell.externs.contains(e))
+}
+
+impl Warmer {
+    pub fn new(install: Installation, dir: PathBuf, cache: CellCache) -> Warmer {
+        let run = uuid::Uuid::new_v4().simple().to_string()[..16].to_owned();
+        let (serial, state, at_work) = Default::default();
+        let place = Place { install, dir, run, serial, state, at_work };
+        Warmer { place: Arc::new(place), cache, making: None }
+    }
+
+    /// No other compile of any kernel has it.
+    pub fn new_id(&self) -> String {
+        self.place.new_id()
+    }
+
+    /// Starts the compiler for the next cell, if none fits that waits already.
+    pub fn warm_up(&self, needs: &Needs) {
+        let mut state = self.place.state();
+        if state.ended || state.waiting.as_ref().is_some_and(|(_, n)| n == needs) {
+            return;
+        }
+        discard(state.waiting.take());
+        state.waiting = self.place.start(needs, &state).ok().map(|w| (w, needs.clone()));
+    }
+
+    /// A waiting compiler that knows what is needed, or a new one.
+    pub fn take(&self, needs: &Needs) -> io::Result<Warm> {
+        let mut state = self.place.state();
+        match state.waiting.take() {
+            Some((warm, known)) if known == *needs => Ok(warm),
+            other => {
+                state.waiting = other;
+                self.place.start(needs, &state)
+            }
+        }
+    }
+
+    /// Does without the libraries made so far; false when there are none.
+    pub fn forget_libraries(&self) -> bool {
+        let mut state = self.place.state();
+        discard(state.waiting.take());
+        !std::mem::take(&mut state.libraries).is_empty()
+    }
+
+    /// Makes a library of a cell's source, beside everything else, if its object has much that others could use. One at
+    /// a time: what comes meanwhile will come again.
+    pub fn lend(&mut self, text: &str, object: &Path, needs: &Needs) {
+        if self.making.as_ref().is_some_and(|m| !m.is_finished()) {
+            return;
+        }
+        let large = object.metadata().is_ok_and(|m| m.len() > SMALL);
+        let (true, Some(library)) = (large, generate::library(text)) else { return };
+        // The file is about to go.
+        let Ok(object) = std::fs::read(object) else { return };
+        let (place, cache, needs) = (self.place.clone(), self.cache.clone(), needs.clone());
+        let work = move || {
+            if instances(&object, &library.of) >= MANY && !has_initialisers(&object) {
+                make(&place, &cache, library, needs);
+            }
+        };
+        self.making = Builder::new().name("xlazy-library".into()).spawn(work).ok();
+    }
+
+    /// Ends every compiler; none is started any more.
+    pub fn end(&mut self) {
+        let waiting = {
+            let mut state = self.place.state();
+            state.ended = true;
+            state.waiting.take()
+        };
+        self.place.at_work.stop();
+        discard(waiting);
+        let _ = self.making.take().map(JoinHandle::join);
+    }
+}
+
+impl Drop for Warmer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn discard(waiting: Option<(Warm, Needs)>) {
+    if let Some((warm, _)) = waiting {
+        warm.discard();
+    }
+}
+
+/// Compiles a library, or finds it in the cache, and has the next compiler know it.
+fn make(place: &Place, cache: &CellCache, library: generate::Library, needs: Needs) {
+    let generate::Library { name, text, .. } = library;
+    if place.state().libraries.iter().any(|(l, _)| l.name == name) {
+        return;
+    }
+    let file = place.dir.join(format!("lib{name}.rlib"));
+    let key = cache.key(&needs.options, &needs.externs, &text);
+    let kept = cache.get(&key);
+    let made = match &kept {
+        Some(entry) => std::fs::write(&file, &entry.object).is_ok(),
+        None => compile(place, &file, &text, &needs),
+    };
+    if !made {
+        return;
+    }
+    if kept.is_none()
+        && let Ok(object) = std::fs::read(&file)
+    {
+        let _ = cache.put(&key, &Entry { head: Value::Null, object });
+    }
+    let mut state = place.state();
+    if state.libraries.len() == MOST_LIBRARIES {
+        state.libraries.remove(0);
+    }
+    state.libraries.push((Library { name, file }, needs.clone()));
+    // The one that waits does not know it. A cell that comes meanwhile has taken that one, and starts another after it.
+    if let Some((old, known)) = state.waiting.take_if(|(_, n)| fits(&needs, n)) {
+        state.waiting = place.start(&known, &state).ok().map(|w| (w, known));
+        drop(state);
+        old.discard();
+    }
+}
+
+/// Links to no other library: those of another kernel are not there.
+fn compile(place: &Place, file: &Path, text: &str, needs: &Needs) -> bool {
+    let started = rustc::start(&place.install, &place.dir, place.new_id(), file.to_owned(), needs, Vec::new());
+    started.is_ok_and(|warm| matches!(warm.compile(text, &place.at_work), Compiled::Object(..)))
+}
+
+/// Instances of other crates' generic functions in an object, that mention nothing of the cell's own: their v0 symbols end
+/// with the crate in which they were compiled, and name it nowhere else.
+fn instances(object: &[u8], crate_name: &str) -> usize {
+    object.split(|b| *b == 0).filter(|s| s.starts_with(b"_R") && s.ends_with(crate_name.as_bytes())).count()
+}
+
+/// Whether code of it runs as soon as it is loaded: a library must not do that once more.
+fn has_initialisers(object: &[u8]) -> bool {
+    object.split(|b| *b == 0).any(|s| s.starts_with(b".init_array") || s.starts_with(b".ctors"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_of_others_functions_alone_are_lent() {
+        let object =
+            b"\x7fELF\0_RNvMs_NtCsPU_5alloc3vecINtB4_3VecmE3newCs1_9cell_12ab\0_RNCNvCs1_9cell_12ab10xlazy_cell0B3_\0\
+            _ZN4core3fmt5write17h0123456789abcdefE\0_RNvNtCsPU_5serde2de4fromCs1_9cell_12ab\0.shstrtab\0";
+        assert_eq!(instances(object, "cell_12ab"), 2);
+        assert_eq!(instances(object, "cell_99"), 0);
+        assert!(!has_initialisers(object));
+        assert!(has_initialisers(b".text\0.init_array\0.data"));
+    }
+
+    #[test]
+    fn a_library_brings_no_crate_that_the_cell_has_not() {
+        let needs = |crates: &[&str], level: &str| Needs {
+            externs: crates.iter().map(|c| (c.to_string(), PathBuf::from(c))).collect(),
+            options: vec![level.to_owned()],
+        };
+        assert!(fits(&needs(&["a"], "0"), &needs(&["a", "b"], "0")));
+        assert!(!fits(&needs(&["a", "c"], "0"), &needs(&["a", "b"], "0")), "`c` was defined again");
+        assert!(!fits(&needs(&["a"], "0"), &needs(&["a"], "3")));
+    }
+}

@@ -1,0 +1,104 @@
+//! Cells that spare rustc work: libraries of generic code that earlier cells had compiled, and moves that it need not find
+//! out again.
+mod eval_support;
+
+use eval_support::engine;
+use xlazy_kernel::engine::{Engine, Event, Reply, Request};
+use xlazy_kernel::eval::RustEngine;
+
+/// Runs a cell: what it showed, and what is known of its compile.
+fn run(engine: &RustEngine, cell: u64, code: &str) -> (String, serde_json::Value) {
+    let (mut out, mut insight) = (String::new(), serde_json::Value::Null);
+    let request = Request { code: code.into(), cell, ..Request::default() };
+    let reply = engine.execute(&request, &mut |event| match event {
+        Event::Insight { kind, json } if kind == "rustc" => insight = serde_json::from_str(&json).unwrap(),
+        other => eval_support::transcript(other, &mut out),
+    });
+    if let Reply::Error(failure) = reply {
+        out += &failure.traceback.join("\n");
+    }
+    (out, insight)
+}
+
+fn count(n: u64) -> String {
+    format!(
+        "let mut all = std::collections::BTreeMap::<String, Vec<u64>>::new();\n\
+         for i in 0..{n}u64 {{ all.entry((i % 3).to_string()).or_default().push(i * i); }}\n\
+         all.values_mut().for_each(|v| v.sort_by_key(|x| std::cmp::Reverse(*x)));\n\
+         all.iter().map(|(k, v)| format!(\"{{k}}: {{v:?}}\")).collect::<Vec<_>>().join(\"; \")"
+    )
+}
+
+/// Cells with much generic code, until one of them was linked to a library of another. rustc makes it beside them.
+fn until_lent(engine: &RustEngine, first: u64) -> u64 {
+    let lent = |n: u64| {
+        let (out, insight) = run(engine, n, &count(n));
+        assert!(out.starts_with("=> \"0: [") && insight["compiles"] == 1, "{out} {insight}");
+        insight["libraries"].as_u64() > Some(0)
+    };
+    (first..first + 100).find(|n| lent(*n)).expect("a library is there after a hundred cells")
+}
+
+#[test]
+fn generic_code_of_earlier_cells_is_linked_to_and_means_the_same() {
+    let engine = engine();
+    let (_, insight) = run(&engine, 1, "let small = 1;");
+    assert_eq!(insight["libraries"], 0);
+    let n = until_lent(&engine, 4);
+    let (out, _) = run(&engine, n + 1, &count(8));
+    assert_eq!(out, "=> \"0: [36, 9, 0]; 1: [49, 16, 1]; 2: [25, 4]\"\n");
+    // A type of the user's own comes in between: what was lent does not know it and still fits.
+    let (out, insight) = run(&engine, n + 2, &format!("struct P(u64); let p = P(7);\n{}", count(2)));
+    assert_eq!(out, "=> \"0: [0]; 1: [1]\"\n", "{insight}");
+    // Compiled with optimisations, a cell takes nothing from one that was not.
+    let (out, insight) = run(&engine, n + 3, &format!("// @opt 2\n{}", count(1)));
+    assert_eq!((out.as_str(), &insight["libraries"]), ("=> \"0: [0]\"\n", &0.into()));
+}
+
+#[test]
+fn a_library_that_is_broken_costs_a_compile_and_no_cell() {
+    let engine = engine();
+    let n = until_lent(&engine, 4);
+    let mine = format!("xlazy-{}-", std::process::id());
+    let of_kernel = |e: &std::fs::DirEntry| e.file_name().to_string_lossy().starts_with(&mine);
+    let folders = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten().filter(of_kernel);
+    let files = folders.flat_map(|f| std::fs::read_dir(f.path()).unwrap().flatten()).map(|e| e.path());
+    let libraries: Vec<_> = files.filter(|f| f.extension().is_some_and(|e| e == "rlib")).collect();
+    assert!(!libraries.is_empty());
+    libraries.iter().for_each(|l| std::fs::write(l, "broken").unwrap());
+    let (out, insight) = run(&engine, n + 1, &count(2));
+    assert_eq!((out.as_str(), &insight["libraries"]), ("=> \"0: [0]; 1: [1]\"\n", &0.into()), "{insight}");
+    let (out, _) = run(&engine, n + 2, "let x: u8 = \"text\";");
+    assert!(out.contains("mismatched types"), "{out}");
+}
+
+#[test]
+fn what_a_function_took_away_it_is_taken_to_take_again_unless_the_type_says_otherwise() {
+    let engine = engine();
+    let compiles = |cell, code: &str| {
+        let (out, insight) = run(&engine, cell, code);
+        assert_eq!(out, "");
+        insight["compiles"].as_u64().unwrap()
+    };
+    assert_eq!(compiles(1, "let a = vec![1]; std::mem::drop(a);"), 2);
+    assert_eq!(compiles(2, "let b = vec![2]; std::mem::drop(b);"), 1);
+    let out = run(&engine, 3, "b").0;
+    assert!(out.contains("moved") && out.contains("cell 2"), "{out}");
+    // A number stays, whatever it is given to, and a compile shows it.
+    assert_eq!(compiles(4, "let c = 3; std::mem::drop(c);"), 2);
+    assert_eq!(compiles(5, "let d = 4; std::mem::drop(d);"), 1);
+    assert_eq!(run(&engine, 6, "c + d").0, "=> 7\n");
+    // Nor does a mutable borrow go: it is borrowed again.
+    let two = "struct A; impl A { fn take(&self, _: Vec<u8>) {} }\nstruct B; impl B { fn take(&self, v: &mut Vec<u8>) { v.push(1); } }";
+    assert_eq!(compiles(20, two), 1);
+    assert_eq!(compiles(21, "let k = vec![5u8]; A.take(k);"), 2);
+    assert_eq!(compiles(22, "let l: &'static mut Vec<u8> = Box::leak(Box::new(vec![])); B.take(l);"), 2);
+    assert_eq!(run(&engine, 23, "l.len()").0, "=> 1\n");
+    // In the order in which the cell mentions them, not in a block of its own, and not when it is mentioned again.
+    assert_eq!(compiles(7, "let e = vec![5]; std::mem::drop(e);"), 2);
+    assert_eq!(compiles(8, "let f = vec![6]; if f.len() == 1 { let f = 7; std::mem::drop(f); }"), 1);
+    assert_eq!(run(&engine, 9, "f.len()").0, "=> 1\n");
+    assert_eq!(compiles(10, "let g = vec![8]; std::mem::drop(g);"), 1);
+    assert_eq!(compiles(11, "let h = 1u8; std::mem::drop(h); let i = h + 1;"), 1);
+    assert_eq!(run(&engine, 12, "i").0, "=> 2\n");
+}
