@@ -166,8 +166,8 @@ struct Listed {
 
 impl State {
     fn serde(&self) -> Serde {
-        let wanted = self.compiler.defs.deps.as_ref().map(|d| &d.wanted);
-        let has = |name: &str| wanted.is_some_and(|w| w.contains_key(name));
+        let wanted = self.compiler.defs.deps.as_ref().map(|d| d.wanted()).unwrap_or_default();
+        let has = |name: &str| wanted.contains_key(name);
         match (has("serde"), has("serde_json")) {
             (true, true) => Serde::Json,
             (true, false) => Serde::Alone,

@@ -74,7 +74,7 @@ impl RustEngine {
             "show_deps" => {
                 let deps = lock(&self.state).compiler.defs.deps.clone();
                 let list: Vec<String> =
-                    deps.iter().flat_map(|d| &d.wanted).map(|(n, w)| format!("{n} = {w}")).collect();
+                    deps.iter().flat_map(|d| d.wanted()).map(|(n, w)| format!("{n} = {w}")).collect();
                 let lock = deps::Notebook::find(&lock(&self.state).install).lock;
                 let lock = lock.map(|l| format!("\nlocked in {}", l.display())).unwrap_or_default();
                 show(&if list.is_empty() { "no dependencies".into() } else { list.join("\n") + &lock }, events)
@@ -137,7 +137,7 @@ impl RustEngine {
     pub(super) fn depend(&self, lines: &[&str], events: &mut dyn FnMut(Event)) -> Reply {
         let mut state = lock(&self.state);
         let before = state.compiler.defs.deps.clone();
-        let mut wanted = before.as_ref().map(|d| d.wanted.clone()).unwrap_or_default();
+        let mut wanted = before.as_ref().map(|d| d.wanted()).unwrap_or_default();
         for line in lines {
             match deps::parse(line) {
                 Ok((name, what)) => drop(wanted.insert(name, what)),
@@ -145,11 +145,11 @@ impl RustEngine {
             }
         }
         let in_a_folder = wanted.values().any(|w| w.contains("path"));
-        if !in_a_folder && before.as_ref().is_some_and(|d| d.wanted == wanted) {
+        if !in_a_folder && before.as_ref().is_some_and(|d| d.wanted() == wanted) {
             return Reply::Ok;
         }
         let mut say = |text| events(Event::Stream { stderr: true, text });
-        let built = deps::build(&state.install, wanted, &self.shared.at_work, &mut say);
+        let built = deps::build(&state.install, before.as_deref(), wanted, &self.shared.at_work, &mut say);
         if self.shared.interrupted.load(Ordering::SeqCst) {
             return Reply::Interrupted;
         }
@@ -161,11 +161,12 @@ impl RustEngine {
             return Reply::Ok;
         }
         let anew = before.as_ref().map(|b| b.compiled_anew(&deps)).unwrap_or_default();
+        let began = before.filter(|b| !deps.extends(b));
         if let Err(refused) = state.compiler.depend_on(Arc::new(deps)) {
             return refused.into();
         }
-        if before.is_some() {
-            let names: Vec<String> = before.iter().flat_map(|d| d.wanted.keys()).map(|n| format!("`{n}`")).collect();
+        if let Some(began) = began {
+            let names: Vec<String> = began.wanted().keys().map(|n| format!("`{n}`")).collect();
             let names = names.join(", ");
             say(format!("note: the dependencies were linked anew: statics of {names} begin again\n"));
             state.drop_values_of(&anew, events);

@@ -171,13 +171,20 @@ impl Compiler {
         Needs { externs: defs.externs(), options }
     }
 
-    /// Puts other dependencies in force; what was defined so far is compiled again where it is linked to those of
-    /// before.
+    /// Puts other dependencies in force. Where they do not extend those of before, what was defined so far is compiled
+    /// again if it is linked to them.
     pub fn depend_on(&mut self, deps: Arc<Deps>) -> Result<(), Refused> {
-        let link = self.dir.join(deps.library.file_name().unwrap_or_default());
-        let _ = std::fs::remove_file(&link);
-        std::os::unix::fs::symlink(&deps.library, &link).map_err(|e| sentence("DependencyError", e.to_string()))?;
+        for stage in &deps.stages {
+            let link = self.dir.join(stage.library.file_name().unwrap_or_default());
+            let _ = std::fs::remove_file(&link);
+            std::os::unix::fs::symlink(&stage.library, &link)
+                .map_err(|e| sentence("DependencyError", e.to_string()))?;
+        }
         self.paths.forget();
+        if self.defs.deps.as_ref().is_some_and(|before| deps.extends(before)) {
+            self.defs.deps = Some(deps);
+            return Ok(());
+        }
         let change = self.defs.regroup(deps);
         let cell = Arc::new(CellText { cell: 0, text: String::new() });
         let gone = HashMap::new();
@@ -474,7 +481,7 @@ impl Compiler {
             install: self.install.clone(),
             dir: self.dir.clone(),
             options: deps.map(|d| d.options.clone()).unwrap_or_default(),
-            deps: deps.map(|d| d.crate_name.clone()),
+            deps: deps.map(|d| d.crate_name().to_owned()),
         }
     }
 

@@ -163,8 +163,8 @@ pub fn cell(
         " {ENTERED}pub extern \"C-unwind\" fn {ENTRY}() {{ use ::xlazy::cell::rt as xlazy_rt; \
          use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepMove as _}};"
     ));
-    if let Some(deps) = defs.deps.as_ref().filter(|d| d.tokio) {
-        out.plain(&format!(" let _xlazy_tokio = ::{}::xlazy_enter();", deps.crate_name));
+    if let Some(with_tokio) = defs.deps.as_ref().and_then(|d| d.tokio.as_ref()) {
+        out.plain(&format!(" let _xlazy_tokio = ::{with_tokio}::xlazy_enter();"));
     }
     for v in loaded {
         let (name, ty) = (&v.name, &plan.written_type(v));
@@ -272,7 +272,7 @@ fn prologue(
     );
     if let Some(deps) = &defs.deps {
         // Left out, rustc would link its crates a second time (their statics would exist twice).
-        out.plain(&format!(" extern crate {};", deps.crate_name));
+        out.plain(&format!(" extern crate {};", deps.crate_name()));
     }
     for g in &defs.groups {
         let names: Vec<&str> = g.items.iter().flat_map(|i| &i.names).map(String::as_str).collect();

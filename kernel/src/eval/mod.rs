@@ -2,6 +2,7 @@
 mod at_work;
 mod beside;
 mod cache;
+mod cargo;
 mod checkpoint;
 mod checkpoint_files;
 mod commands;
@@ -17,6 +18,7 @@ mod items;
 mod journal;
 mod kept;
 mod line;
+mod lockfile;
 mod moves;
 mod paths;
 mod recover;

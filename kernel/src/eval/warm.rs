@@ -66,9 +66,9 @@ impl Place {
     }
 }
 
-/// Whether a library that needs these crates brings no others into a cell that needs those.
+/// Whether a library that needs these crates brings no others into a cell that needs those, and is compiled like it.
 fn fits(library: &Needs, cell: &Needs) -> bool {
-    library.options == cell.options && library.externs.iter().all(|e| cell.externs.contains(e))
+    library.options.iter().all(|o| cell.options.contains(o)) && library.externs.iter().all(|e| cell.externs.contains(e))
 }
 
 impl Warmer {

@@ -154,6 +154,63 @@ fn a_notebook_that_is_run_locks_its_dependencies_beside_it() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// Two crates in two cells: the second is asked for when the first is there.
+#[test]
+fn a_notebook_builds_tomorrow_what_it_built_today_and_statics_stay() {
+    let folder = std::env::temp_dir().join(format!("xlazy-tomorrow-{}", std::process::id()));
+    let crates = folder.join("crates");
+    let publish = |name: &str, version: &str, text: &str| {
+        let dir = crates.join(format!("{name}-{version}"));
+        std::fs::create_dir_all(dir.join("src")).unwrap();
+        let manifest = format!("[package]\nname = \"{name}\"\nversion = \"{version}\"\nedition = \"2021\"\n");
+        std::fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+        std::fs::write(dir.join("src/lib.rs"), text).unwrap();
+        std::fs::write(dir.join(".cargo-checksum.json"), r#"{"files":{},"package":null}"#).unwrap();
+    };
+    let version = |n: u32| {
+        format!(
+            "use std::sync::atomic::{{AtomicU32, Ordering}};\npub static CALLS: AtomicU32 = AtomicU32::new(0);\n\
+             pub fn version() -> (u32, u32) {{ ({n}, CALLS.fetch_add(1, Ordering::SeqCst) + 1) }}"
+        )
+    };
+    publish("one", "1.0.0", &version(1));
+    publish("two", "1.0.0", &version(1));
+    let registry = format!(
+        "[source.crates-io]\nreplace-with = \"here\"\n[source.here]\ndirectory = {:?}\n",
+        crates.display().to_string()
+    );
+    std::fs::create_dir_all(folder.join("cargo")).unwrap();
+    std::fs::write(folder.join("cargo/config.toml"), registry).unwrap();
+    let cells = [":dep one = \"1\"", "one::version()", ":dep two = \"1\"", "(one::version(), two::version())"];
+    let cell =
+        |c: &&str| json!({"cell_type": "code", "source": c, "metadata": {}, "outputs": [], "execution_count": null});
+    let cells: Vec<Value> = cells.iter().map(cell).collect();
+    let notebook = json!({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells});
+    std::fs::write(folder.join("mine.ipynb"), notebook.to_string()).unwrap();
+    let run = |cache: &str| {
+        let mut command = xlazy();
+        command.env("XLAZY_CACHE", folder.join(cache)).env("CARGO_HOME", folder.join("cargo"));
+        let out = folder.join("out.ipynb");
+        let done = command.arg("run").arg(folder.join("mine.ipynb")).arg("-o").arg(&out).output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{done:?}");
+        let written: Value = serde_json::from_slice(&std::fs::read(out).unwrap()).unwrap();
+        let said = written["cells"].to_string();
+        (written["cells"][3]["outputs"][0]["data"]["text/plain"].clone(), said)
+    };
+    let (today, said) = run("today");
+    assert_eq!(today, json!(["((1, 2), (1, 1))"]), "{said}");
+    publish("one", "1.1.0", &version(11));
+    publish("two", "1.1.0", &version(11));
+    assert_eq!(run("elsewhere").0, json!(["((1, 2), (1, 1))"]), "another machine, with newer versions to be had");
+    // What is all there needs no cargo.
+    let (again, said) = run("elsewhere");
+    assert_eq!(again, json!(["((1, 2), (1, 1))"]));
+    assert!(!said.contains("Finished"), "{said}");
+    std::fs::remove_file(folder.join("mine.lock")).unwrap();
+    assert_eq!(run("new").0, json!(["((11, 2), (11, 1))"]), "without a lock it is the newest");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn the_doctor_runs_a_cell() {
     let done = xlazy().args(["doctor", "--json"]).output().unwrap();

@@ -81,5 +81,5 @@ pub fn moves<T: ?Sized + Moves<A>, A>(_: &T) {}
 pub trait Moves<A> {}
 impl<T: ?Sized> Moves<()> for T {}
 pub struct Stays;
-impl<T: ?Sized + Copy> Moves<Stays> for T {}
+impl<T: Copy> Moves<Stays> for T {}
 impl<T: ?Sized> Moves<(Stays,)> for &mut T {}
