@@ -21,7 +21,7 @@ fn cells_are_measured_over_the_protocol() {
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let report: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
     let cells = report["xlazy"]["cells"].as_array().expect("cells");
-    assert_eq!(cells.len(), 6);
+    assert_eq!(cells.len(), 8);
     for cell in cells {
         let median = |which: &str| cell[which]["median_ms"].as_f64().expect("a time");
         assert!(median("new") > 0.0 && median("again") < median("new"), "{cell}");
