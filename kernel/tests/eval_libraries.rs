@@ -55,6 +55,27 @@ fn generic_code_of_earlier_cells_is_linked_to_and_means_the_same() {
     assert_eq!((out.as_str(), &insight["libraries"]), ("=> \"0: [0]\"\n", &0.into()));
 }
 
+/// Definitions are linked to by other crates, in other kernels too, where no library is.
+#[test]
+fn definitions_that_are_kept_need_no_library() {
+    let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("libraries-cache");
+    let _ = std::fs::remove_dir_all(&cache);
+    let vary = format!("static VARY: u32 = {};", std::process::id());
+    let define =
+        format!("{vary} fn joined(words: &[String]) -> String {{ words.join(\"-\") + &VARY.to_string()[..0] }}");
+    let first = eval_support::start(Some(cache.clone()));
+    let n = until_lent(&first, 4);
+    let (_, insight) = run(&first, n + 1, &define);
+    assert_eq!((&insight["compiles"], &insight["cached"]), (&1.into(), &false.into()));
+    assert_eq!(run(&first, n + 2, "joined(&[\"a\".into(), \"b\".into()])").0, "=> \"a-b\"\n");
+    drop(first);
+    let second = eval_support::start(Some(cache.clone()));
+    assert_eq!(run(&second, 1, &define).1["cached"], true);
+    assert_eq!(run(&second, 2, "joined(&[\"c\".into(), \"d\".into()])").0, "=> \"c-d\"\n");
+    drop(second);
+    let _ = std::fs::remove_dir_all(cache);
+}
+
 #[test]
 fn a_library_that_is_broken_costs_a_compile_and_no_cell() {
     let engine = engine();

@@ -62,12 +62,7 @@ pub fn run(as_json: bool, rounds: usize) -> Result<(), String> {
         }
         Err(why) => eprintln!("left out, cells that use crates: {why}"),
     }
-    for i in 0..50 {
-        kernels[0].execute(&format!("struct S{i}(u64); impl S{i} {{ fn get(&self) -> u64 {{ self.0 + {i} }} }}"))?;
-    }
-    let after = [("let, 50 types", "let a{i} = {i};"), ("use of 50 types", &format!("[{}].len() + {{i}}", uses(50)))];
-    let more = measure(&mut kernels[..1], &after, rounds)?;
-    measured.iter_mut().zip(more).for_each(|(m, more)| m.extend(more));
+    measured[0].extend(after_types(&exe, rounds)?);
     let mut report = serde_json::Map::new();
     for ((kernel, cells), [pss, anonymous]) in kernels.iter().zip(measured).zip(memory) {
         let value = json!({ "start_ms": kernel.start_ms, "pss_mb": pss, "anonymous_mb": anonymous, "cells": cells });
@@ -83,9 +78,15 @@ pub fn run(as_json: bool, rounds: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// A use of so many types.
-fn uses(types: usize) -> String {
-    (0..types).map(|i| format!("S{i}({i}).get(), ")).collect()
+/// What cells cost after 50 others have defined a type each, in a kernel of its own.
+fn after_types(exe: &Path, rounds: usize) -> Result<Vec<Value>, String> {
+    let mut kernel = [Kernel::start("xlazy", exe, &["kernel"])?];
+    for i in 0..50 {
+        kernel[0].execute(&format!("struct S{i}(u64); impl S{i} {{ fn get(&self) -> u64 {{ self.0 + {i} }} }}"))?;
+    }
+    let all: String = (0..50).map(|i| format!("S{i}({i}).get(), ")).collect();
+    let cells = [("let, 50 types", "let a{i} = {i};"), ("use of 50 types", &format!("[{all}].len() + {{i}}"))];
+    Ok(measure(&mut kernel, &cells, rounds)?.remove(0))
 }
 
 /// For each kernel, how long each cell takes the first and the second time.

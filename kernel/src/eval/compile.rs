@@ -204,7 +204,7 @@ impl Compiler {
         let source = Arc::new(source);
         loop {
             timing.tries += 1;
-            let warm = self.warmer.take(needs).map_err(|e| match e.kind() {
+            let mut warm = self.warmer.take(needs).map_err(|e| match e.kind() {
                 ErrorKind::NotFound | ErrorKind::PermissionDenied => {
                     let rustc = self.install.toolchain.rustc.display();
                     self.toolchain(&format!("{rustc}, which compiles cells, does not start: {e}"))
@@ -213,6 +213,9 @@ impl Compiler {
             })?;
             let id = warm.id.clone();
             self.remember(&id, &source);
+            if !generate::is_cell(&source.text) {
+                warm.without_libraries();
+            }
             timing.libraries = warm.libraries();
             let compiled = warm.compile(&source.text, &self.at_work);
             // Errors that are not about the source may come from the libraries, and without those it means the same.

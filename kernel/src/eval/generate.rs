@@ -239,6 +239,11 @@ pub fn library(cell: &str) -> Option<Library> {
     plain.then(|| Library { text: attributes(&name, "rlib") + &text, name, of })
 }
 
+/// Whether a source is that of a cell's statements, which nothing links to.
+pub fn is_cell(source: &str) -> bool {
+    source.starts_with("#![crate_type=\"cdylib\"]")
+}
+
 fn crate_attributes(crate_type: &str, name: &str) -> String {
     format!("#![crate_type=\"{crate_type}\"]#![crate_name=\"{name}\"]")
 }

@@ -186,6 +186,11 @@ impl Warm {
         let _ = self.child.wait();
     }
 
+    /// Links to no library: a crate that others link to is to mean the same where the library is not.
+    pub fn without_libraries(&mut self) {
+        self.libraries.clear();
+    }
+
     /// Feeds it the source and waits for the object or the errors.
     pub fn compile(mut self, source: &str, at_work: &AtWork) -> Compiled {
         let (stdin, stderr) = (self.child.stdin.take(), self.child.stderr.take());
