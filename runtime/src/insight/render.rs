@@ -204,7 +204,7 @@ impl Compilation {
         });
         format!(
             "{{\"number\":{},\"origin\":\"{}\",\"cause\":\"{}\",\"site\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\
-             \"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"memory\":{},\"flops\":{},\"hash\":\"{:032x}\",\
+             \"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"hits\":{},\"memory\":{},\"flops\":{},\"hash\":\"{:032x}\",\
              \"sentence\":{},\"why\":{why}}}",
             self.number,
             self.origin.name(),
@@ -216,6 +216,7 @@ impl Compilation {
             self.trace.as_micros(),
             self.lower.as_micros(),
             self.compile.as_micros(),
+            self.hits().map_or("null".to_owned(), |n| n.to_string()),
             self.memory.map_or("null".to_owned(), |m| m.json()),
             self.flops.map_or("null".to_owned(), |f| format!("{f}")),
             self.hash,
@@ -259,8 +260,21 @@ pub fn compiles_bundle() -> Bundle {
     if all.is_empty() {
         return Bundle::text("nothing was compiled yet");
     }
-    let head =
-        ["#", "at", "for", "ops", "trace ms", "lower ms", "compile ms", "from", "memory", "flops", "why", "look at"];
+    let head = [
+        "#",
+        "at",
+        "for",
+        "ops",
+        "trace ms",
+        "lower ms",
+        "compile ms",
+        "from",
+        "hits",
+        "memory",
+        "flops",
+        "why",
+        "look at",
+    ];
     let row = |c: &Compilation| -> Vec<String> {
         let ms = |d: std::time::Duration| format!("{:.1}", d.as_secs_f64() * 1e3);
         vec![
@@ -272,6 +286,7 @@ pub fn compiles_bundle() -> Bundle {
             ms(c.lower),
             ms(c.compile),
             if c.origin == Origin::Disk { "disk" } else { "XLA" }.into(),
+            c.hits().map_or("–".into(), |n| n.to_string()),
             c.memory.map_or("–".into(), |m| metrics::bytes(m.total() as f64)),
             c.flops.map_or("–".into(), short),
             c.why.as_ref().map_or("first", |w| w.class.name()).into(),
@@ -279,7 +294,7 @@ pub fn compiles_bundle() -> Bundle {
         ]
     };
     let rows: Vec<Vec<String>> = std::iter::once(head.map(str::to_owned).to_vec()).chain(all.iter().map(row)).collect();
-    let number = |column: usize| matches!(column, 0 | 3..=6 | 8 | 9);
+    let number = |column: usize| matches!(column, 0 | 3..=6 | 8..=10);
     let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
     let mut text = String::new();

@@ -191,3 +191,10 @@ pub struct Compilation {
     /// Finding the explanation took this long.
     pub explained_in: Duration,
 }
+
+impl Compilation {
+    /// Runs after the first, which found the program in memory; `None` once it is no longer there.
+    pub fn hits(&self) -> Option<u64> {
+        crate::session::runs(self.hash).map(|runs| u64::from(runs).saturating_sub(1))
+    }
+}

@@ -56,7 +56,8 @@ pub(crate) fn clock(long: bool) -> Option<Instant> {
 }
 
 fn timed(count: &AtomicU32, always: bool) -> Option<Instant> {
-    (watching() && (always || is_timed(count.fetch_add(1, Ordering::Relaxed) + 1))).then(Instant::now)
+    let nth = count.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+    (watching() && (always || is_timed(nth))).then(Instant::now)
 }
 
 /// How long a program took when it was timed last: that stands for the runs that were not.
@@ -74,6 +75,11 @@ impl Took {
     /// The clock, for an execution that is worth asking it.
     pub fn clock(&self, long: bool) -> Option<Instant> {
         timed(&self.runs, long || self.execute.load(Ordering::Relaxed) > SHORT)
+    }
+
+    /// How often the program ran.
+    pub fn runs(&self) -> u32 {
+        self.runs.load(Ordering::Relaxed)
     }
 
     /// Cutting the graph and looking the program up, since the clock was asked.

@@ -93,6 +93,11 @@ pub(crate) fn look_up(key: &Key) -> Option<Arc<Program>> {
     })
 }
 
+/// How often a program ran, while it is cached.
+pub(crate) fn runs(hash: u128) -> Option<u32> {
+    with(|c| c.programs.get(&hash).map(|(p, _)| p.took.runs()))
+}
+
 /// Whether a program of this key is cached, without counting as a use.
 pub(crate) fn contains(key: &Key) -> bool {
     with(|c| c.programs.get(&key.hash).is_some_and(|(p, _)| p.key.words == key.words))

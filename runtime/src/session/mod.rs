@@ -8,7 +8,7 @@ mod transfer;
 mod wait;
 
 pub use cache::set_cache_capacity;
-pub(crate) use cache::{Program, last_program, optimized_text};
+pub(crate) use cache::{Program, last_program, optimized_text, runs};
 pub use client::{device_name, preload, probe};
 pub(crate) use client::{opened, session};
 pub(crate) use disk::settle as settle_disk;
