@@ -3,19 +3,20 @@
 use super::at_work::AtWork;
 use super::cache::{CellCache, Entry};
 use super::deps::Deps;
-use super::errors::{Known, compile_failure, point_out, sentence};
+use super::errors::sentence;
 use super::generate::{self, Loaded, Plan};
 use super::groups::{Change, Definitions, Group};
 use super::install::Installation;
+use super::learn::learn;
 use super::moves::Takers;
 use super::paths::{Crates, Paths};
+use super::refused::{Refused, unbalanced};
 use super::rustc::{self, Compiled, Diagnostic, Needs};
-use super::scan;
 use super::source::{CellText, Place, Source, Sources, Tag};
 use super::split::{self, Parsed};
 use super::types::{Named, nameable, surely_moves};
 use super::warm::Warmer;
-use crate::engine::{Failure, Reply};
+use crate::engine::Failure;
 use crate::trouble;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
@@ -29,8 +30,8 @@ use xlazy_mime::Var;
 
 /// Compiles cells, and keeps a compiler waiting for the next one.
 pub struct Compiler {
-    install: Installation,
-    dir: PathBuf,
+    pub(super) install: Installation,
+    pub(super) dir: PathBuf,
     warmer: Warmer,
     pub defs: Definitions,
     sources: Sources,
@@ -44,7 +45,7 @@ pub struct Compiler {
     keeping: Option<JoinHandle<std::io::Result<()>>>,
     /// The cache could not be written to: what to say about it, once.
     unkept: Unkept,
-    at_work: AtWork,
+    pub(super) at_work: AtWork,
 }
 
 /// A compiled cell. Nothing has changed yet; [`Compiler::commit`] puts its definitions in force.
@@ -93,26 +94,6 @@ enum Unkept {
     Nothing,
     Note(String),
     Said,
-}
-
-pub enum Refused {
-    Failure(Failure),
-    Interrupted,
-}
-
-impl From<Refused> for Reply {
-    fn from(refused: Refused) -> Reply {
-        match refused {
-            Refused::Failure(failure) => Reply::Error(failure),
-            Refused::Interrupted => Reply::Interrupted,
-        }
-    }
-}
-
-impl From<Failure> for Refused {
-    fn from(failure: Failure) -> Refused {
-        Refused::Failure(failure)
-    }
 }
 
 /// What the session's store holds, as far as a compile needs it.
@@ -165,7 +146,7 @@ impl Compiler {
         self.warmer.end();
     }
 
-    fn needs(&self, defs: &Definitions) -> Needs {
+    pub(super) fn needs(&self, defs: &Definitions) -> Needs {
         let mut options = vec![format!("-Copt-level={}", self.opt_level)];
         options.extend(defs.deps.iter().flat_map(|d| d.options.clone()));
         Needs { externs: defs.externs(), options }
@@ -195,7 +176,7 @@ impl Compiler {
     }
 
     /// Compiles a source: the name of the compile, the source as it is remembered, rustc's answer.
-    fn rustc(
+    pub(super) fn rustc(
         &mut self,
         needs: &Needs,
         source: Source,
@@ -506,79 +487,6 @@ impl Compiler {
         }
         self.sources.insert(file, source.clone());
     }
-
-    /// rustc's own words about text that does not parse.
-    fn explain_syntax(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Refused {
-        let needs = self.needs(&self.defs);
-        let (nothing, plan) = (Definitions::default(), Plan::default());
-        let source = generate::cell(cell, range, &Parsed::default(), &nothing, &[], &plan);
-        match self.rustc(&needs, source, &mut Timing::default()) {
-            Ok((_, _, Compiled::Object(..))) => {
-                sentence("CompileError", "this is Rust that xlazy cannot take apart; put it into a function").into()
-            }
-            Ok((_, source, other)) => self.failed(other, &source, scope),
-            Err(failure) => failure.into(),
-        }
-    }
-
-    fn failed(&self, compiled: Compiled, source: &Source, scope: &Scope) -> Refused {
-        match compiled {
-            Compiled::Errors(errors) => {
-                let hidden: Vec<String> =
-                    errors.iter().flat_map(|e| &e.children).flat_map(|c| hidden_functions(&c.message)).collect();
-                if let Some(name) = hidden.first() {
-                    let what =
-                        format!("`{name}` cannot be made a function pointer here: write a closure, `|x| x.{name}()`");
-                    return sentence("CompileError", what).into();
-                }
-                let vars: Vec<&str> = scope.vars.iter().map(|v| v.name.as_str()).collect();
-                let known = Known { gone: scope.gone, vars: &vars };
-                let failure = self.not_the_cell(&errors);
-                Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
-            }
-            Compiled::Broken(what) => Refused::Failure(self.machine(what.trim_end())),
-            Compiled::Stopped | Compiled::Object(..) => Refused::Interrupted,
-        }
-    }
-
-    /// Errors that no change of the cell would mend.
-    fn not_the_cell(&self, errors: &[Diagnostic]) -> Option<Failure> {
-        let of_ours = |e: &&Diagnostic| !e.spans.iter().any(|s| s.ours);
-        let is_toolchain = |e: &&Diagnostic| {
-            e.code == "E0514" || e.code == "E0463" && ["`std`", "`core`"].iter().any(|c| e.message.contains(c))
-        };
-        if let Some(error) = errors.iter().find(is_toolchain) {
-            let rustc = self.install.toolchain.rustc.display();
-            return Some(
-                self.toolchain(&format!("{rustc} is not the rustc that xlazy was built with: {}", error.message)),
-            );
-        }
-        let text: String = errors.iter().filter(of_ours).map(Diagnostic::text).collect();
-        let refusal = text.lines().find(|l| trouble::advice(l, &self.dir, "TMPDIR").is_some())?;
-        Some(self.machine(refusal.trim()))
-    }
-
-    /// The machine refuses something; what, and what to do.
-    fn machine(&self, what: &str) -> Failure {
-        match trouble::advice(what, &self.dir, "TMPDIR") {
-            Some(advice) => sentence("ResourceError", format!("{what}\n{advice}. Every variable is kept")),
-            None => sentence("CompileError", what),
-        }
-    }
-
-    /// An object could not be put where the session finds it; what is there of it goes.
-    fn unwritten(&self, object: &Path, e: &std::io::Error) -> Failure {
-        let _ = std::fs::remove_file(object);
-        self.machine(&e.to_string())
-    }
-
-    fn toolchain(&self, what: &str) -> Failure {
-        let version = env!("CARGO_PKG_RUST_VERSION");
-        let remedy =
-            format!("install Rust {version} (`rustup toolchain install {version}`), then run ./install.sh again");
-        let meanwhile = "Variables, magics and cells that were compiled before go on working; `xlazy doctor` says more";
-        sentence("ToolchainError", format!("{what}\n{remedy}. {meanwhile}"))
-    }
 }
 
 /// What the cache keeps beside an object: what had to be learned, and the name that its locations carry.
@@ -586,13 +494,6 @@ fn head(plan: &Plan, id: &str) -> Value {
     let mut head = plan.to_json();
     head["id"] = id.into();
     head
-}
-
-/// A delimiter without its partner, or a literal without its end: rustc would point at the braces that we generate.
-fn unbalanced(cell: &Arc<CellText>, range: Range<usize>) -> Option<Refused> {
-    let text = &cell.text[range.clone()];
-    let (at, title, label) = scan::unbalanced(text)?;
-    Some(Refused::Failure(point_out(cell, at.start + range.start..at.end + range.start, &title, label)))
 }
 
 /// A variable's type as a cell writes it, whatever became of definitions since.
@@ -625,47 +526,4 @@ fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<L
         }
     }
     Ok(out)
-}
-
-/// Changes the plan by what rustc says about generated code; false when there is nothing to learn.
-fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> bool {
-    let before = plan.clone();
-    for error in errors {
-        plan.wrapped.extend(error.children.iter().flat_map(|c| hidden_functions(&c.message)));
-        if error.code == "E0277" && error.message.contains("`?` couldn't convert") {
-            plan.debug_errors = true;
-        }
-        if error.code == "E0507"
-            && error.message.contains("captured variable in an `FnMut` closure")
-            && let Some(name) = error.message.split('`').nth(1)
-        {
-            let name = name.split(['.', '[']).next().unwrap_or(name).trim_start_matches('*');
-            plan.moved.insert(name.to_owned());
-        }
-        for span in error.spans.iter().filter(|s| s.ours) {
-            let Place::Generated(tag) = source.place(span.start) else { continue };
-            match tag {
-                Tag::Restore(name) if error.code == "E0382" => drop(plan.moved.insert(name.clone())),
-                Tag::Keep(name) if matches!(&*error.code, "E0382" | "E0381") => drop(plan.spent.insert(name.clone())),
-                Tag::Keep(name) if matches!(&*error.code, "E0525" | "E0594" | "E0596" | "E0507") => {
-                    *plan.closures.entry(name.clone()).or_insert(0) += 1;
-                }
-                Tag::Moves(name) => {
-                    plan.guessed.remove(name);
-                    plan.spent.remove(name);
-                }
-                Tag::Use(binds) => drop(plan.dropped_uses.insert(binds.clone())),
-                _ => {}
-            }
-        }
-    }
-    *plan != before && plan.closures.values().all(|level| *level <= 2)
-}
-
-/// The functions that a linker's message says are hidden: see `FnValue::wrapped`.
-fn hidden_functions(message: &str) -> Vec<String> {
-    let symbols = message.split("undefined hidden symbol: xlazy::").skip(1).filter_map(|s| s.lines().next());
-    // The last part is a hash: `xlazy::ops::activation::…::relu::h7c736c301eb7040c`.
-    let names = symbols.filter_map(|s| s.trim().rsplit("::").find(|p| !(p.len() == 17 && p.starts_with('h'))));
-    names.map(str::to_owned).collect()
 }

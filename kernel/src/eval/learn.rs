@@ -1,0 +1,47 @@
+//! What a plan learns from rustc's answer to a try.
+use super::generate::Plan;
+use super::rustc::Diagnostic;
+use super::source::{Place, Source, Tag};
+
+/// Changes the plan by what rustc says about generated code; false when there is nothing to learn.
+pub(super) fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> bool {
+    let before = plan.clone();
+    for error in errors {
+        plan.wrapped.extend(error.children.iter().flat_map(|c| hidden_functions(&c.message)));
+        if error.code == "E0277" && error.message.contains("`?` couldn't convert") {
+            plan.debug_errors = true;
+        }
+        if error.code == "E0507"
+            && error.message.contains("captured variable in an `FnMut` closure")
+            && let Some(name) = error.message.split('`').nth(1)
+        {
+            let name = name.split(['.', '[']).next().unwrap_or(name).trim_start_matches('*');
+            plan.moved.insert(name.to_owned());
+        }
+        for span in error.spans.iter().filter(|s| s.ours) {
+            let Place::Generated(tag) = source.place(span.start) else { continue };
+            match tag {
+                Tag::Restore(name) if error.code == "E0382" => drop(plan.moved.insert(name.clone())),
+                Tag::Keep(name) if matches!(&*error.code, "E0382" | "E0381") => drop(plan.spent.insert(name.clone())),
+                Tag::Keep(name) if matches!(&*error.code, "E0525" | "E0594" | "E0596" | "E0507") => {
+                    *plan.closures.entry(name.clone()).or_insert(0) += 1;
+                }
+                Tag::Moves(name) => {
+                    plan.guessed.remove(name);
+                    plan.spent.remove(name);
+                }
+                Tag::Use(binds) => drop(plan.dropped_uses.insert(binds.clone())),
+                _ => {}
+            }
+        }
+    }
+    *plan != before && plan.closures.values().all(|level| *level <= 2)
+}
+
+/// The functions that a linker's message says are hidden: see `FnValue::wrapped`.
+pub(super) fn hidden_functions(message: &str) -> Vec<String> {
+    let symbols = message.split("undefined hidden symbol: xlazy::").skip(1).filter_map(|s| s.lines().next());
+    // The last part is a hash: `xlazy::ops::activation::…::relu::h7c736c301eb7040c`.
+    let names = symbols.filter_map(|s| s.trim().rsplit("::").find(|p| !(p.len() == 17 && p.starts_with('h'))));
+    names.map(str::to_owned).collect()
+}

@@ -1,0 +1,117 @@
+//! What a cell hears when it does not compile: rustc's words at the cell's lines, or what the machine refuses.
+use super::compile::{Compiler, Scope, Timing};
+use super::errors::{Known, compile_failure, point_out, sentence};
+use super::generate::{self, Plan};
+use super::groups::Definitions;
+use super::learn::hidden_functions;
+use super::rustc::{Compiled, Diagnostic};
+use super::scan;
+use super::source::{CellText, Source};
+use super::split::Parsed;
+use crate::engine::{Failure, Reply};
+use crate::trouble;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+pub enum Refused {
+    Failure(Failure),
+    Interrupted,
+}
+
+impl From<Refused> for Reply {
+    fn from(refused: Refused) -> Reply {
+        match refused {
+            Refused::Failure(failure) => Reply::Error(failure),
+            Refused::Interrupted => Reply::Interrupted,
+        }
+    }
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Refused {
+        Refused::Failure(failure)
+    }
+}
+
+impl Compiler {
+    /// rustc's own words about text that does not parse.
+    pub(super) fn explain_syntax(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Refused {
+        let needs = self.needs(&self.defs);
+        let (nothing, plan) = (Definitions::default(), Plan::default());
+        let source = generate::cell(cell, range, &Parsed::default(), &nothing, &[], &plan);
+        match self.rustc(&needs, source, &mut Timing::default()) {
+            Ok((_, _, Compiled::Object(..))) => {
+                sentence("CompileError", "this is Rust that xlazy cannot take apart; put it into a function").into()
+            }
+            Ok((_, source, other)) => self.failed(other, &source, scope),
+            Err(failure) => failure.into(),
+        }
+    }
+
+    pub(super) fn failed(&self, compiled: Compiled, source: &Source, scope: &Scope) -> Refused {
+        match compiled {
+            Compiled::Errors(errors) => {
+                let hidden: Vec<String> =
+                    errors.iter().flat_map(|e| &e.children).flat_map(|c| hidden_functions(&c.message)).collect();
+                if let Some(name) = hidden.first() {
+                    let what =
+                        format!("`{name}` cannot be made a function pointer here: write a closure, `|x| x.{name}()`");
+                    return sentence("CompileError", what).into();
+                }
+                let vars: Vec<&str> = scope.vars.iter().map(|v| v.name.as_str()).collect();
+                let known = Known { gone: scope.gone, vars: &vars };
+                let failure = self.not_the_cell(&errors);
+                Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
+            }
+            Compiled::Broken(what) => Refused::Failure(self.machine(what.trim_end())),
+            Compiled::Stopped | Compiled::Object(..) => Refused::Interrupted,
+        }
+    }
+
+    /// Errors that no change of the cell would mend.
+    fn not_the_cell(&self, errors: &[Diagnostic]) -> Option<Failure> {
+        let of_ours = |e: &&Diagnostic| !e.spans.iter().any(|s| s.ours);
+        let is_toolchain = |e: &&Diagnostic| {
+            e.code == "E0514" || e.code == "E0463" && ["`std`", "`core`"].iter().any(|c| e.message.contains(c))
+        };
+        if let Some(error) = errors.iter().find(is_toolchain) {
+            let rustc = self.install.toolchain.rustc.display();
+            return Some(
+                self.toolchain(&format!("{rustc} is not the rustc that xlazy was built with: {}", error.message)),
+            );
+        }
+        let text: String = errors.iter().filter(of_ours).map(Diagnostic::text).collect();
+        let refusal = text.lines().find(|l| trouble::advice(l, &self.dir, "TMPDIR").is_some())?;
+        Some(self.machine(refusal.trim()))
+    }
+
+    /// The machine refuses something; what, and what to do.
+    pub(super) fn machine(&self, what: &str) -> Failure {
+        match trouble::advice(what, &self.dir, "TMPDIR") {
+            Some(advice) => sentence("ResourceError", format!("{what}\n{advice}. Every variable is kept")),
+            None => sentence("CompileError", what),
+        }
+    }
+
+    /// An object could not be put where the session finds it; what is there of it goes.
+    pub(super) fn unwritten(&self, object: &Path, e: &std::io::Error) -> Failure {
+        let _ = std::fs::remove_file(object);
+        self.machine(&e.to_string())
+    }
+
+    pub(super) fn toolchain(&self, what: &str) -> Failure {
+        let version = env!("CARGO_PKG_RUST_VERSION");
+        let remedy =
+            format!("install Rust {version} (`rustup toolchain install {version}`), then run ./install.sh again");
+        let meanwhile = "Variables, magics and cells that were compiled before go on working; `xlazy doctor` says more";
+        sentence("ToolchainError", format!("{what}\n{remedy}. {meanwhile}"))
+    }
+}
+
+/// A delimiter without its partner, or a literal without its end: rustc would point at the braces that we generate.
+pub(super) fn unbalanced(cell: &Arc<CellText>, range: Range<usize>) -> Option<Refused> {
+    let text = &cell.text[range.clone()];
+    let (at, title, label) = scan::unbalanced(text)?;
+    Some(Refused::Failure(point_out(cell, at.start + range.start..at.end + range.start, &title, label)))
+}

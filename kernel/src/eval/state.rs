@@ -1,0 +1,369 @@
+//! The session behind an engine, and what is known of it: runs cells, and puts into force what they did.
+use super::at_work::AtWork;
+use super::checkpoint::Autosave;
+use super::compile::{Compiler, Names, Scope, Timing};
+use super::complete;
+use super::errors::{self, run_failure, sentence};
+use super::generate;
+use super::install::Installation;
+use super::journal::{End, Entry, Journal, Listener};
+use super::line::{Late, News};
+use super::recover::{Lost, Place};
+use super::refused;
+use super::session::SessionProcess;
+use super::source::CellText;
+use super::{Shared, lock};
+use crate::engine::{Event, Failure, Reply};
+use crate::trouble;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+use xlazy_mime::{Ask, Bundle, Outcome, RunCell, Tell, Var};
+
+const CALL_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// A session with all that is known of it: what runs cells, one after the other.
+pub(super) struct State {
+    pub(super) install: Installation,
+    pub(super) dir: PathBuf,
+    pub(super) compiler: Compiler,
+    pub(super) session: SessionProcess,
+    pub(super) vars: Vec<Var>,
+    /// What became of variables that are no longer there.
+    pub(super) gone: HashMap<String, String>,
+    /// What a crash took and nothing has brought back.
+    pub(super) lost: Lost,
+    pub(super) journal: Journal,
+    /// What a generated run does to variables, where that cannot be seen in its text.
+    pub(super) effect: Option<Names>,
+    pub(super) autosave: Autosave,
+    /// The random generator's state after the last run.
+    pub(super) generator: (u64, u64),
+    /// Source files of definitions, the cells and lines they belong to, and the cell's text, as the runtime is told.
+    pub(super) registered: Vec<String>,
+    /// The numbers of rustc's errors in the last cell that did not compile.
+    pub(super) last_codes: std::collections::BTreeSet<String>,
+    /// Of cells that do not say otherwise.
+    pub(super) opt_level: u8,
+    pub(super) runs: u64,
+    pub(super) late: Late,
+}
+
+/// What a run may do besides running.
+pub(super) struct Mode {
+    pub(super) cell: u64,
+    pub(super) silent: bool,
+    pub(super) allow_stdin: bool,
+    /// How much this cell is to be optimised, where it says so itself.
+    pub(super) opt_level: Option<u8>,
+    pub(super) kind: Kind,
+}
+
+/// Whose run it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    User,
+    /// `%recover` repeats an earlier one.
+    Replay,
+    /// Generated, and without any effect on the variables.
+    Hidden,
+}
+
+/// How a run ended, as the session tells it.
+pub(super) struct Done {
+    pub(super) outcome: Outcome,
+    pub(super) vars: Vec<Var>,
+    pub(super) lost: Vec<String>,
+    pub(super) generator: (u64, u64),
+}
+
+impl State {
+    pub(super) fn start(install: Installation, at_work: &AtWork, late: &Late) -> Result<State, Failure> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let unique = format!("xlazy-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        sweep(&std::env::temp_dir());
+        let dir = std::env::temp_dir().join(unique);
+        let refused = |what: &str| sentence("StartError", trouble::with_advice(what, &dir, "TMPDIR"));
+        std::fs::create_dir_all(&dir).map_err(|e| refused(&e.to_string()))?;
+        let compiler = Compiler::new(install.clone(), dir.clone(), at_work.clone());
+        let session = SessionProcess::start(&install, &dir, late, compiler.sources());
+        let session = session.map_err(|e| refused(&e))?;
+        let (vars, gone, lost, journal, generator, registered, last_codes) = Default::default();
+        let (effect, autosave, opt_level, runs) = Default::default();
+        Ok(State {
+            install,
+            dir,
+            compiler,
+            session,
+            vars,
+            gone,
+            lost,
+            journal,
+            effect,
+            autosave,
+            generator,
+            registered,
+            last_codes,
+            opt_level,
+            runs,
+            late: late.clone(),
+        })
+    }
+
+    pub(super) fn run(
+        &mut self,
+        mode: &Mode,
+        cell: &Arc<CellText>,
+        range: Range<usize>,
+        shared: &Shared,
+        events: &mut dyn FnMut(Event),
+    ) -> Reply {
+        if mode.kind != Kind::Hidden {
+            self.refuse_private(&cell.text[range.clone()], events);
+        }
+        let opt_level = mode.opt_level.unwrap_or(self.opt_level);
+        let defs = self.journal.defs(&self.compiler.defs);
+        let scope = Scope { vars: &self.vars, gone: &self.gone };
+        self.compiler.opt_level = opt_level;
+        let ready = self.compiler.compile(cell, range.clone(), &scope);
+        self.compiler.opt_level = self.opt_level;
+        let ready = match ready {
+            Ok(ready) => ready,
+            Err(refused) => {
+                if let refused::Refused::Failure(failure) = &refused {
+                    self.last_codes = errors::codes(failure);
+                }
+                return refused.into();
+            }
+        };
+        events(rustc_insight(mode.cell, &ready.timing));
+        if let Some(text) = self.compiler.note() {
+            events(Event::Stream { stderr: true, text });
+        }
+        if shared.interrupted.load(Ordering::SeqCst) {
+            return Reply::Interrupted;
+        }
+        self.compiler.commit(&ready);
+        if let Some(file) = &ready.group_file {
+            let known = format!("{}\n{}", self.places(file, mode.cell).0, cell.text);
+            let _ = self.call("cell", &known);
+            self.registered.push(known);
+        }
+        if mode.kind != Kind::Replay {
+            self.drop_outdated(events);
+        }
+        let Some(object) = &ready.object else { return Reply::Ok };
+        if let (places, true) = self.places(&ready.file, mode.cell) {
+            let _ = self.call("cell", &places);
+        }
+        self.runs += 1;
+        let run = RunCell {
+            run: self.runs,
+            cell: mode.cell,
+            object: object.to_string_lossy().into_owned(),
+            symbol: generate::ENTRY.into(),
+            file: ready.file.clone(),
+            text: cell.text.clone(),
+            lead: self.compiler.source(&ready.file).map_or(0, |s| s.lead()),
+        };
+        {
+            let _delivery = lock(&shared.delivery);
+            if shared.interrupted.load(Ordering::SeqCst) {
+                return Reply::Interrupted;
+            }
+            shared.running_pid.store(self.session.pid(), Ordering::SeqCst);
+            self.session.run(run);
+        }
+        // While the cell runs, the next one's compiler starts up.
+        self.compiler.warm_up();
+        let mut heard = Listener::default();
+        let mut listened = |event: Event| {
+            heard.hear(&event);
+            events(event);
+        };
+        let end = self.listen(mode, &mut listened, shared);
+        shared.running_pid.store(0, Ordering::SeqCst);
+        self.session.ended();
+        self.compiler.finished(&ready);
+        let done = match end {
+            Ok(done) => done,
+            Err(how) => {
+                let place = Place::Cell(cell, self.session.at_line(self.runs));
+                return Reply::Error(self.replace_session(&how, place, shared));
+            }
+        };
+        let generator = std::mem::replace(&mut self.generator, done.generator);
+        let reply = self.conclude(mode, done, &ready.moves, events);
+        if mode.kind == Kind::User {
+            let mut names = ready.names;
+            if let Some(effect) = &self.effect {
+                names.binds.extend(effect.binds.iter().cloned());
+                names.takes.extend(effect.takes.iter().cloned());
+                names.fresh.extend(effect.fresh.iter().cloned());
+            }
+            if reply != Reply::Ok {
+                // What it declared is stored at its end, and that never came.
+                names.binds.clear();
+                names.fresh.clear();
+            }
+            let end = End::of(&reply, heard.said(), &names, &self.vars);
+            let (cell, silent) = (cell.clone(), mode.silent);
+            let entry = Entry { cell, range, silent, opt_level, defs, generator, names, end };
+            let (vars, lost) = (&self.vars, &self.lost.names);
+            self.journal.add(entry, &|| vars.iter().map(|v| v.name.clone()).chain(lost.iter().cloned()).collect());
+        }
+        reply
+    }
+
+    /// What the runtime is to know of a source file: its cell, lines that belong to others, and what its code decides by;
+    /// and whether there is anything of the last.
+    pub(super) fn places(&self, file: &str, cell: u64) -> (String, bool) {
+        let mut out = format!("{file} {cell}");
+        let Some(source) = self.compiler.source(file) else { return (out, false) };
+        source.elsewhere(cell).iter().for_each(|(here, of, there)| out += &format!(" {here}:{of}:{there}"));
+        let conditions = source.conditions();
+        conditions.iter().for_each(|((l, c), (end, ec))| out += &format!(" {l}:{c}-{end}:{ec}"));
+        (out, !conditions.is_empty())
+    }
+
+    /// Passes on what the cell does until it is done; the error says how the session died.
+    pub(super) fn listen(
+        &mut self,
+        mode: &Mode,
+        events: &mut dyn FnMut(Event),
+        shared: &Shared,
+    ) -> Result<Done, String> {
+        loop {
+            match self.session.next() {
+                News::Gone(how) => return Err(how),
+                News::Tell(Tell::Done { run, outcome, vars, lost, generator }) if run == self.runs => {
+                    return Ok(Done { outcome, vars, lost, generator });
+                }
+                News::Tell(Tell::AskInput { prompt, password }) => {
+                    let answer = self.user_answer(mode, prompt, password, events, shared);
+                    if let Some(answer) = answer {
+                        self.session.line().tell(&Ask::Input(answer));
+                    }
+                }
+                News::Tell(Tell::Result(_)) if mode.silent => {}
+                news => self.pass_on(news, events),
+            }
+        }
+    }
+
+    pub(super) fn pass_on(&self, news: News, events: &mut dyn FnMut(Event)) {
+        if let Some(event) = news.event(&self.compiler.sources()) {
+            events(event);
+        }
+    }
+
+    /// Waits for the user, and at the same time for the cell's end: an interrupt takes the question back.
+    pub(super) fn user_answer(
+        &mut self,
+        mode: &Mode,
+        prompt: String,
+        password: bool,
+        events: &mut dyn FnMut(Event),
+        shared: &Shared,
+    ) -> Option<Result<String, String>> {
+        if !mode.allow_stdin {
+            return Some(Err("this front end has no way to ask the user".into()));
+        }
+        let (answer, answered) = channel();
+        events(Event::Input { prompt, password, answer });
+        loop {
+            match answered.recv_timeout(Duration::from_millis(20)) {
+                Ok(answer) => return Some(answer),
+                Err(RecvTimeoutError::Disconnected) => return Some(Err("the question was not answered".into())),
+                Err(RecvTimeoutError::Timeout) => {
+                    // Other threads of the cell go on printing.
+                    let (mut news, mut over) = self.session.before_the_end();
+                    while let Some(one) = news {
+                        self.pass_on(one, events);
+                        (news, over) = self.session.before_the_end();
+                    }
+                    if over || shared.forced.load(Ordering::SeqCst) {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn conclude(
+        &mut self,
+        mode: &Mode,
+        Done { outcome, vars, lost, .. }: Done,
+        moves: &std::collections::BTreeSet<String>,
+        events: &mut dyn FnMut(Event),
+    ) -> Reply {
+        let by = if mode.cell == 0 { "an unnumbered cell".to_owned() } else { format!("cell {}", mode.cell) };
+        let how = match outcome {
+            Outcome::Ok => format!("was moved by {by}: run the cell that makes it again, or move a `.clone()` of it"),
+            _ => format!("was lost when {by} ended early after moving it"),
+        };
+        for name in lost.iter().chain(moves) {
+            if !vars.iter().any(|v| v.name == *name) {
+                self.gone.insert(name.clone(), how.clone());
+            }
+        }
+        self.vars = vars;
+        self.gone.retain(|n, _| !self.vars.iter().any(|v| v.name == *n));
+        self.lost.names.retain(|n| !self.vars.iter().any(|v| v.name == *n));
+        self.refuse_nameless(events);
+        self.compiler.prepare(&self.vars);
+        match outcome {
+            Outcome::Ok => Reply::Ok,
+            Outcome::Interrupted => Reply::Interrupted,
+            Outcome::Failed(fault) => {
+                let compiler = &self.compiler;
+                Reply::Error(run_failure(&fault, &|file| compiler.source(file), &lost))
+            }
+        }
+    }
+
+    pub(super) fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure> {
+        self.session.line().call(name, args, CALL_TIMEOUT)
+    }
+
+    pub(super) fn names(&self) -> complete::Names {
+        complete::Names::of(&self.vars, &self.compiler.defs)
+    }
+}
+
+/// Removes folders of kernels that were killed, a day ago or more, and could not clean up behind them. The day is for
+/// kernels in other containers, whose processes cannot be seen from here.
+fn sweep(temporary: &Path) {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let old = |e: &std::fs::DirEntry| {
+        e.metadata().and_then(|m| m.modified()).is_ok_and(|t| t.elapsed().is_ok_and(|a| a > DAY))
+    };
+    for entry in std::fs::read_dir(temporary).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid =
+            name.to_str().and_then(|n| n.strip_prefix("xlazy-")?.split('-').find_map(|part| part.parse::<u32>().ok()));
+        if old(&entry) && pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.compiler.end();
+        self.compiler.settle();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn rustc_insight(cell: u64, timing: &Timing) -> Event {
+    let json = serde_json::json!({
+        "cell": cell, "definitions_ms": timing.group_ms, "statements_ms": timing.cell_ms, "compiles": timing.tries,
+        "libraries": timing.libraries, "cached": timing.cached,
+    });
+    Event::Insight { kind: "rustc".into(), json: json.to_string() }
+}
