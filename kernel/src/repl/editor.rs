@@ -10,8 +10,8 @@ use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{
-    Cmd, ConditionalEventHandler, Config, Context, Event, EventContext, EventHandler, Helper, KeyCode, KeyEvent,
-    Modifiers, RepeatCount,
+    Cmd, ConditionalEventHandler, Config, Context, Event, EventContext, EventHandler, ExternalPrinter, Helper, KeyCode,
+    KeyEvent, Modifiers, RepeatCount,
 };
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -67,6 +67,15 @@ impl Editor {
             let _ = self.inner.append_history(file);
         }
         Ok(code)
+    }
+}
+
+impl Editor {
+    /// Writes above the line that is being edited, from any thread.
+    pub fn printer(&mut self) -> Result<impl FnMut(String) + Send + use<>, ReadlineError> {
+        let mut printer = self.inner.create_external_printer()?;
+        // What cannot be shown is lost, as it would be on a terminal that is gone.
+        Ok(move |text| drop(printer.print(text)))
     }
 }
 

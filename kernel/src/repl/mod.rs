@@ -1,6 +1,6 @@
 //! The terminal front end: reads cells, runs them, shows what they do as text.
 use crate::cli::terminal::{self, Screen};
-use crate::engine::{Completeness, Engine, Reply, Request};
+use crate::engine::{Completeness, Engine, Event, Reply, Request};
 use rustyline::error::ReadlineError;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -108,6 +108,14 @@ fn converse(engine: &Arc<dyn Engine>) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    if let Ok(mut print) = editor.printer() {
+        engine.listen(Box::new(move |event| match event {
+            Event::Stream { text, .. } => print(text),
+            Event::Display { bundle, .. } => print(format!("{}\n", bundle.plain().trim_end())),
+            // What belongs to a cell that runs.
+            _ => {}
+        }));
+    }
     // While a line is edited, Ctrl-C is a key; while a cell runs, it is this signal.
     let _interrupts = crate::cli::interrupt_on_ctrl_c(engine.clone());
     let mut front = Front::of_this_process();
