@@ -40,6 +40,7 @@ const MEANING: &[(&str, &str)] = &[
     ("watched_trace_ratio", "recording an op with the insight on, over the same with it off"),
     ("watched_sync_ratio", "a cached sync() of 1,000 chained ops with the insight on, over the same with it off"),
     ("watched_run_ratio", "a cached program of one op until its result is ready, insight on over off"),
+    ("watched_step_ratio", "a cached training step of a small network (784-64-10, 64 rows), insight on over off"),
 ];
 
 fn median(mut times: Vec<Duration>) -> f64 {
@@ -138,7 +139,7 @@ pub fn host() -> Host {
 
 /// What watching costs: time, syncs and metrics noted or not, round about, so that what else the machine does hits both
 /// alike; of each pair of rounds the quotient, of those the median. Source lines are noted either way: one pointer per op.
-fn watched() -> [(&'static str, f64); 3] {
+fn watched() -> [(&'static str, f64); 4] {
     const PAIRS: usize = 200;
     let x = Tensor::ones([4]);
     sync();
@@ -165,12 +166,13 @@ fn watched() -> [(&'static str, f64); 3] {
         }
         start.elapsed()
     };
-    let mut quotients = [const { Vec::new() }; 3];
+    let mut step = training_step();
+    let mut quotients = [const { Vec::new() }; 4];
     for pair in 0..PAIRS + PAIRS / 10 {
-        let round = |on: bool| {
+        let mut round = |on: bool| {
             crate::insight::set_watching(on);
             let (traced, synced) = chain();
-            [traced, synced, launches()].map(|t| t.as_secs_f64())
+            [traced, synced, launches(), step()].map(|t| t.as_secs_f64())
         };
         // Which comes first changes: the second finds warmer caches.
         let (on, off) = match pair % 2 {
@@ -185,11 +187,36 @@ fn watched() -> [(&'static str, f64); 3] {
         }
     }
     crate::insight::set_watching(true);
-    let [trace, sync, run] = quotients.map(|mut q| {
+    let [trace, sync, run, step] = quotients.map(|mut q| {
         q.sort_unstable_by(f64::total_cmp);
         q[q.len() / 2]
     });
-    [("watched_trace_ratio", trace), ("watched_sync_ratio", sync), ("watched_run_ratio", run)]
+    [
+        ("watched_trace_ratio", trace),
+        ("watched_sync_ratio", sync),
+        ("watched_run_ratio", run),
+        ("watched_step_ratio", step),
+    ]
+}
+
+/// A training step from its first op until the weights are there.
+fn training_step() -> impl FnMut() -> Duration {
+    let (x, target) = (Tensor::ones([64, 784]), Tensor::ones([64, 10]));
+    let weights = [[784, 64], [64, 10]].map(|size| Tensor::full(size, 0.01).requires_grad_(true));
+    move || {
+        let start = Instant::now();
+        let loss = (x.matmul(&weights[0]).relu().matmul(&weights[1]) - &target).square().mean();
+        loss.backward();
+        no_grad(|| {
+            for w in &weights {
+                w.sub_(w.grad().expect("the loss depends on it") * 0.01);
+                w.set_grad(None);
+            }
+        });
+        sync_for(crate::insight::Cause::OptimizerStep);
+        weights.iter().for_each(Tensor::wait);
+        start.elapsed()
+    }
 }
 
 /// SGD with momentum over 200 parameters of 16 elements, gradients given.
