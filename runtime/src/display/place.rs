@@ -120,11 +120,79 @@ pub(crate) fn decides(at: &Location) -> bool {
     of_file.is_some_and(|conditions| conditions.iter().any(|(from, to)| *from <= here && here < *to))
 }
 
+/// Whether a value that is read here may decide which way the code goes, as far as the cell's text tells: it stands in a
+/// condition, or goes into a variable that some condition mentions, or leaves the function as its result.
+pub(crate) fn may_decide(at: &Location) -> bool {
+    let Some(line) = source_line(at) else { return true };
+    decides(at)
+        || match receivers(&line, column(at) as usize - 1) {
+            Some(names) => {
+                let conditions = conditions_of(at.file());
+                names.iter().any(|name| conditions.iter().any(|c| mentions(c, name)))
+            }
+            None => true,
+        }
+}
+
+/// The names to which the statement around a column gives its value; none for a statement that keeps it to itself, `None`
+/// for an expression without an end, which hands it on.
+fn receivers(line: &str, column: usize) -> Option<Vec<String>> {
+    let mut inside = false;
+    let blank = |c: char| {
+        inside ^= c == '"';
+        if inside { ' ' } else { c }
+    };
+    let line: String = line.chars().map(blank).collect();
+    let at = line.char_indices().nth(column).map_or(line.len(), |(i, _)| i);
+    let start = line[..at].rfind([';', '{', '}']).map_or(0, |i| i + 1);
+    let rest = line[at..].find([';', '}']).map_or("", |i| &line[at + i..]);
+    let left = &line[start..at];
+    let assigns = |(i, _): &(usize, &str)| {
+        let beside = |c: Option<char>| c.is_some_and(|c| "=<>!".contains(c));
+        !beside(left[..*i].chars().next_back()) && !beside(left[i + 1..].chars().next())
+    };
+    if let Some((i, _)) = left.match_indices('=').find(assigns) {
+        let names = left[..i].split(|c: char| !c.is_alphanumeric() && c != '_');
+        return Some(
+            names.filter(|n| !n.is_empty() && !matches!(*n, "let" | "mut" | "_")).map(str::to_owned).collect(),
+        );
+    }
+    let macro_call = left.trim_start().split(['!', '(']).next().is_some_and(|m| m.starts_with("print") || m == "dbg");
+    (rest.starts_with(';') || macro_call).then(Vec::new)
+}
+
+fn mentions(text: &str, name: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+}
+
+/// The texts of a file's conditions, whole lines where they are longer than one.
+fn conditions_of(file: &str) -> Vec<String> {
+    let all = CONDITIONS.lock().unwrap_or_else(|p| p.into_inner()).as_ref().and_then(|a| a.get(file).cloned());
+    let shifts = SHIFTS.lock().unwrap_or_else(|p| p.into_inner()).as_ref().and_then(|s| s.get(file).copied());
+    let text = |&(from, to): &(Point, Point)| -> Option<String> {
+        let (cell, first) = find_line(file, from.0)?;
+        let cell = TEXTS.lock().unwrap_or_else(|p| p.into_inner()).as_ref()?.get(&cell)?.clone();
+        let lines = cell.lines().skip(first as usize - 1).take((to.0 - from.0) as usize + 1);
+        let lines: Vec<&str> = lines.collect();
+        if lines.len() != 1 {
+            return Some(lines.join("\n"));
+        }
+        let by = shifts.filter(|_| from.0 == 1).unwrap_or(0);
+        let cut = |column: u32| column.saturating_sub(by).max(1) as usize - 1;
+        Some(lines[0].chars().skip(cut(from.1)).take(cut(to.1) - cut(from.1)).collect())
+    };
+    all.unwrap_or_default().iter().filter_map(text).collect()
+}
+
 fn find(at: &Location) -> Option<(u64, u32)> {
+    find_line(at.file(), at.line())
+}
+
+fn find_line(file: &str, line: u32) -> Option<(u64, u32)> {
     let cells = CELLS.lock().unwrap_or_else(|p| p.into_inner());
-    let lines = cells.as_ref()?.get(at.file())?;
-    let (first, cell, there) = lines.iter().rev().find(|l| l.0 <= at.line())?;
-    Some((*cell, there + (at.line() - first)))
+    let lines = cells.as_ref()?.get(file)?;
+    let (first, cell, there) = lines.iter().rev().find(|l| l.0 <= line)?;
+    Some((*cell, there + (line - first)))
 }
 
 /// The cell that a location is in, where it is known.
@@ -160,5 +228,19 @@ mod tests {
         assert_eq!(bound("let (x, y) = pair(2);", "pair"), None);
         assert_eq!(bound("step(Tensor::ones([2]));", "Tensor"), None);
         assert_eq!(super::bound("short", 99), None);
+    }
+
+    #[test]
+    fn a_line_tells_where_a_value_goes() {
+        let goes = |line: &str| super::receivers(line, line[..line.find("item").unwrap()].chars().count());
+        let names = |all: &[&str]| Some(all.iter().map(|n| n.to_string()).collect::<Vec<_>>());
+        assert_eq!(goes("let mut loss = x.item();"), names(&["loss"]));
+        assert_eq!(goes("a = 1; best = best.min(x.item());"), names(&["best"]));
+        assert_eq!(goes("total += x.item() / 2.0;"), names(&["total"]));
+        assert_eq!(goes("let _ = x.item();"), names(&[]));
+        assert_eq!(goes("history.push(x.item());"), names(&[]));
+        assert_eq!(goes("println!(\"{}\", x.item() > 1.0)"), names(&[]));
+        assert_eq!(goes("fn f(x: &Tensor) -> f64 { x.item() }"), None);
+        assert_eq!(goes("    x.item()"), None);
     }
 }

@@ -23,6 +23,8 @@ pub(crate) struct LeafRecord {
     pub at: Place,
     pub line: u64,
     pub seq: u64,
+    /// Gradients accumulate in it.
+    pub parameter: bool,
     /// The variable that holds it, or what its line calls it.
     pub name: Option<String>,
 }
@@ -66,8 +68,10 @@ pub(crate) struct Record {
     pub precision: Precision,
     /// Values that were read since the last barrier.
     pub reads: Vec<Read>,
-    /// Nodes traced since the last barrier, in the cut or not.
+    /// Ops traced since the last barrier, in the cut or not.
     pub traced: u64,
+    /// How many nodes there had been when this line read last, if nothing was synced since.
+    pub read_before: Option<u64>,
     /// Pending results that a read left aside: it ran a part of what was there.
     pub left_pending: usize,
     /// How many programs the cache holds at most, and whether this one was there once.
@@ -103,6 +107,38 @@ impl Record {
             false => (self.steps.len() + new.steps.len()) as f64 / 2.0,
         };
         self.common(new) as f64 / whole.max(1.0)
+    }
+
+    /// How much alike the ops of two programs are, from whatever lines, 0 to 1.
+    fn likeness_of_ops(&self, other: &Record) -> f64 {
+        let mut mine: HashMap<u32, usize> = HashMap::new();
+        self.steps.iter().for_each(|s| *mine.entry(s.op.id).or_default() += 1);
+        let common = other.steps.iter().filter(|s| match mine.get_mut(&s.op.id) {
+            Some(n) if *n > 0 => {
+                *n -= 1;
+                true
+            }
+            _ => false,
+        });
+        2.0 * common.count() as f64 / (self.steps.len() + other.steps.len()).max(1) as f64
+    }
+
+    /// Whether they start from data that have the same name or were made by the same line.
+    fn shares_data(&self, other: &Record) -> bool {
+        let data = |r: &'_ Record| -> Vec<LeafRecord> { r.leaves.iter().filter(|l| !l.scalar).cloned().collect() };
+        let theirs = data(other);
+        data(self).iter().any(|a| theirs.iter().any(|b| a.line == b.line || a.name.is_some() && a.name == b.name))
+    }
+
+    fn same_inputs(&self, other: &Record) -> bool {
+        let types =
+            |r: &'_ Record| -> Vec<(Type, bool)> { r.leaves.iter().map(|l| (l.ty.clone(), l.scalar)).collect() };
+        types(self) == types(other)
+    }
+
+    /// Whether no line of the two is the same.
+    pub fn strangers(&self, other: &Record) -> bool {
+        self.common(other) == 0
     }
 
     /// Whether both run the same ops in the same order, whatever lines they are from.
@@ -248,8 +284,11 @@ pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
         candidates
             .map(|r| (r.likeness(new), r))
             .filter(|(l, _)| *l >= least)
-            // of equals the latest
-            .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.number.cmp(&b.1.number)))
+            // of equals one with the same inputs, else the latest
+            .max_by(|(a, r), (b, s)| {
+                let alike = || r.same_inputs(new).cmp(&s.same_inputs(new));
+                a.total_cmp(b).then_with(alike).then(r.number.cmp(&s.number))
+            })
             .map(|(_, r)| r.clone())
     };
     let here = |r: &&Arc<Record>| same_place(r.site, new.site) && r.is_read() == new.is_read();
@@ -261,7 +300,13 @@ pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
         found.sort_by_key(|r| r.steps.len().abs_diff(new.steps.len()));
         best(&mut found.into_iter().take(NEAREST), least)
     };
-    match new.is_read() {
+    // A cell written anew: other lines, but much the same ops on the same data.
+    let rewritten = || {
+        let recent = known.iter().rev().filter(|r| r.is_read() == new.is_read() && r.shares_data(new)).take(NEAREST);
+        let alike = recent.map(|r| (r.likeness_of_ops(new), r)).filter(|(l, _)| *l >= 0.5);
+        alike.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.number.cmp(&b.1.number))).map(|(_, r)| r.clone())
+    };
+    let found = match new.is_read() {
         false => closest(&|r| !r.is_read(), 0.5).or_else(|| {
             // Other lines, but the same ops throughout: a cell written anew.
             known.iter().rev().find(|r| !r.is_read() && r.steps.len() >= ALIKE && r.same_ops(new)).cloned()
@@ -269,7 +314,8 @@ pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
         true => closest(&|r| !r.is_read() && contains(r, new), 1.0)
             .or_else(|| closest(&|r| r.is_read() && same_result(r, new) && same_sources(r, new), 0.5))
             .or_else(|| closest(&|r| r.is_read() && same_lines(r, new), 0.5)),
-    }
+    };
+    found.or_else(rewritten)
 }
 
 /// Whether both start from data of the same lines.

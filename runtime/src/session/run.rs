@@ -10,7 +10,7 @@ use crate::insight::{
     Cause, Costs, Explanation, LeafRecord, Lines, Origin, Place, Read, Record, SyncEvent, Work, clock, keep_healings,
     metrics, record, same_place, traced, waiting, why,
 };
-use crate::ir::{Cut, Leaf, NodeId, Payload, Scope, Step, graph};
+use crate::ir::{Cut, Leaf, NodeId, Payload, REQUIRES_GRAD, Scope, Step, graph};
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::panic::Location;
@@ -226,6 +226,11 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
         }
         _ => 0,
     };
+    // Reading the same line again and again (a cell that shows a value) decides nothing.
+    let (here, others): (Vec<Read>, Vec<Read>) = reads().iter().partition(|r| same_place(r.at, at));
+    let barrier = BARRIER.load(Ordering::Relaxed);
+    let made = leaves.iter().filter(|l| l.seq > barrier).count() as u64;
+    let traced_ops = (graph().last_seq() - barrier).saturating_sub(made);
     let record = Record {
         number: 0,
         cause,
@@ -236,9 +241,9 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
         leaves,
         roots,
         precision: cut.precision,
-        // Reading the same line again and again (a cell that shows a value) decides nothing.
-        reads: reads().iter().copied().filter(|r| !same_place(r.at, at)).collect(),
-        traced: graph().last_seq() - BARRIER.load(Ordering::Relaxed),
+        reads: others,
+        traced: traced_ops,
+        read_before: here.last().map(|r| r.seq),
         left_pending,
         evicted,
         capacity,
@@ -276,8 +281,14 @@ fn lower(cut: &Cut) -> Lowered {
     let names: HashMap<NodeId, String> = crate::cell::tensors().into_iter().map(|(name, id)| (id, name)).collect();
     let (steps, leaves, made) = {
         let g = graph();
-        let made: Vec<(NodeId, Place, u64)> =
-            cut.leaves.iter().map(|(id, _)| (*id, g.node(*id).at, g.node(*id).seq)).collect();
+        let made: Vec<(NodeId, Place, u64, bool)> = cut
+            .leaves
+            .iter()
+            .map(|(id, _)| {
+                let node = g.node(*id);
+                (*id, node.at, node.seq, node.flags & REQUIRES_GRAD != 0)
+            })
+            .collect();
         let leaf = |(id, leaf): &(NodeId, Leaf)| LeafType {
             ty: leaf.ty(g.node(*id)),
             scalar: leaf.bits().is_some(),
@@ -296,11 +307,11 @@ fn lower(cut: &Cut) -> Lowered {
     let leaves = leaves
         .into_iter()
         .zip(made)
-        .map(|(l, (id, at, seq))| {
+        .map(|(l, (id, at, seq, parameter))| {
             // A line names the last thing that it makes.
             let mut last = || !l.scalar && latest.get(&places.of(at)).is_none_or(|&later| later <= seq);
             let name = names.get(&id).cloned().or_else(|| last().then(|| binding(at)).flatten());
-            LeafRecord { ty: l.ty, scalar: l.scalar, donate: l.donate, at, line: places.of(at), seq, name }
+            LeafRecord { ty: l.ty, scalar: l.scalar, donate: l.donate, at, line: places.of(at), seq, parameter, name }
         })
         .collect();
     Lowered { text, marks, params, donated, steps, lines, leaves, roots }

@@ -13,7 +13,10 @@ pub(super) struct Aligned {
 
 /// Common start and end by op and line; what lies between by op and line again, in order.
 pub(super) fn align(new: &Record, old: &Record) -> Aligned {
-    let same = |i: usize, j: usize| new.steps[i].op.id == old.steps[j].op.id && new.lines[i] == old.lines[j];
+    // Of a cell written anew no line is the same: then the ops alone tell.
+    let rewritten = new.strangers(old);
+    let line = |r: &Record, i: usize| if rewritten { 0 } else { r.lines[i] };
+    let same = |i: usize, j: usize| new.steps[i].op.id == old.steps[j].op.id && line(new, i) == line(old, j);
     let (n, o) = (new.steps.len(), old.steps.len());
     // The same ops from other lines are the same program: compare by op alone when that fits throughout.
     if new.same_ops(old) {
@@ -26,10 +29,10 @@ pub(super) fn align(new: &Record, old: &Record) -> Aligned {
         Aligned { pairs: (0..start as u32).map(|i| (i, i)).collect(), only_new: vec![], only_old: vec![] };
     let mut waiting: HashMap<(u32, u64), VecDeque<u32>> = HashMap::new();
     for j in start..o - end {
-        waiting.entry((old.steps[j].op.id, old.lines[j])).or_default().push_back(j as u32);
+        waiting.entry((old.steps[j].op.id, line(old, j))).or_default().push_back(j as u32);
     }
     for i in start..n - end {
-        match waiting.get_mut(&(new.steps[i].op.id, new.lines[i])).and_then(VecDeque::pop_front) {
+        match waiting.get_mut(&(new.steps[i].op.id, line(new, i))).and_then(VecDeque::pop_front) {
             Some(j) => aligned.pairs.push((i as u32, j)),
             None => aligned.only_new.push(i as u32),
         }

@@ -2,8 +2,9 @@
 use super::super::record::{Record, same_place};
 use super::super::report::{Class, Place};
 use super::align::Aligned;
-use super::{InputDifference, count};
-use crate::display::place::location;
+use super::{InputDifference, count, roots_explain};
+use crate::display::place::{location, quote};
+use crate::dtype::DType;
 use crate::ir::Step;
 use crate::op::Type;
 use std::collections::HashMap;
@@ -28,12 +29,49 @@ pub(super) fn control_flow(read: Place) -> String {
 pub(super) fn dtype(d: &InputDifference) -> String {
     match &d.was {
         Some(was) => format!(
-            "convert where the data come in: `.to({})` on what was made at {}",
-            was.dtype.name().to_uppercase(),
-            location(d.at)
+            "make the data {} before they become a tensor at {}, or convert them with `.to({:?})` and `sync()` before the \
+             step: a conversion within the step is another program for each dtype",
+            was.dtype.name(),
+            location(d.at),
+            was.dtype
         ),
-        None => "convert where the data come in".into(),
+        None => "convert where the data come in, before the step".into(),
     }
+}
+
+/// An operand came as another kind of number, or as a tensor where it was a number.
+pub(super) fn operand(class: Class, both_numbers: bool, was: DType) -> String {
+    match (class, both_numbers) {
+        (_, true) => format!(
+            "write the number alike in every step, `2.0` or `2`, or convert with `.to({was:?})` before the step"
+        ),
+        (Class::Dtype, false) => format!("keep the dtype: convert with `.to({was:?})` before the step"),
+        _ => "hand it over as the same in every step: always a number, or always a tensor".into(),
+    }
+}
+
+pub(super) fn another_model() -> String {
+    "another model, or the same built with other sizes: expected once for each, and all of them stay in the cache"
+        .into()
+}
+
+pub(super) fn never_synced(kept: usize) -> String {
+    format!(
+        "nothing was synced since the last read, so {} of earlier rounds are run again and the program grows with every \
+         round: end each with `optimizer_step(&mut optimizer)` or `sync()`, then all rounds are one program",
+        count(kept, "op")
+    )
+}
+
+/// A tensor that the program itself makes has another size.
+pub(super) fn made_here(seen: &Seen, was: &Type, now: &Type) -> String {
+    let all =
+        |d: usize| seen.sizes(d).into_iter().chain([was.shape.get(d), now.shape.get(d)].into_iter().flatten().copied());
+    let largest: Vec<usize> = (0..now.shape.len()).map(|d| all(d).max().unwrap_or(0)).collect();
+    format!(
+        "the program makes it, so each size is a program: make the largest, {largest:?}, in every step and mask what is too \
+         much (`where_`), or make it on the host (`Tensor::from_vec`), where `.dynamic(0).buckets([…])` applies"
+    )
 }
 
 /// Sizes to pad to: for a few sizes each of them, for many the powers of two around them.
@@ -47,8 +85,24 @@ fn buckets(sizes: &[usize]) -> Vec<usize> {
     all
 }
 
-pub(super) fn shape(was: Option<&Type>, now: Option<&Type>, new: &Record, old: &Record, seen: &Seen) -> String {
+pub(super) fn shape(
+    was: Option<&Type>,
+    now: Option<&Type>,
+    new: &Record,
+    old: &Record,
+    seen: &Seen,
+    made_at: Option<Place>,
+) -> String {
     let (Some(was), Some(now)) = (was, now) else { return "pad to one shape".into() };
+    let made = made_at.and_then(quote).unwrap_or_default();
+    let calls = |name: &str| made.contains(&format!("{name}("));
+    if calls(".buckets") {
+        let bucket = (0..now.shape.len()).find(|&d| was.shape.get(d) != now.shape.get(d)).map(|d| now.shape[d]);
+        return format!(
+            "the bucket {} is used for the first time: expected once for each bucket",
+            bucket.map_or(String::new(), |b| b.to_string())
+        );
+    }
     if seen.depends_on_data {
         return format!(
             "the size depends on the data ({} became {}): keep the shape with `where_(&mask, &x, 0.0)` or multiply by the mask",
@@ -68,6 +122,27 @@ pub(super) fn shape(was: Option<&Type>, now: Option<&Type>, new: &Record, old: &
     sizes.dedup();
     let pad = buckets(&sizes);
     let list = |all: &[usize]| all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    if let Some(joins) = ["cat", "stack"].into_iter().find(|op| calls(op)) {
+        return format!(
+            "it grows by `{joins}` (dimension {d} has been {}): allocate it once at its largest size, write at a position \
+             (`index_copy`), and mask what is not filled",
+            list(&sizes)
+        );
+    }
+    let others: Vec<usize> = (0..was.shape.len()).filter(|&e| e != d && was.shape[e] != now.shape[e]).collect();
+    let refuses = new.steps.iter().find(|s| s.op.name.starts_with("conv") || s.op.name.ends_with("_pool"));
+    if let Some(op) = refuses.map(|s| s.op.name).or((!others.is_empty()).then_some("")) {
+        let largest: Vec<usize> = was.shape.iter().zip(now.shape.iter()).map(|(a, b)| *a.max(b)).collect();
+        let why = match op {
+            "" => String::new(),
+            op => format!(" (`.dynamic` is refused by {op})"),
+        };
+        let drop = if d == 0 && others.is_empty() && b < a { "drop the short last batch, or " } else { "" };
+        return format!(
+            "{} became {}: {drop}pad the data on the host to {largest:?} in every step and mask what is too much{why}",
+            was.shape, now.shape
+        );
+    }
     if d == 0 && b < a && sizes.len() == 2 {
         return format!(
             "a short last batch: `drop_last: true` in the loader's options, or pad {b} rows to {a} and mask them out: \
@@ -105,10 +180,25 @@ impl Seen {
     }
 }
 
-pub(super) fn attribute(class: Class, name: &str, step: &Step, was: &str) -> String {
-    let op = step.op.name;
+pub(super) fn attribute(class: Class, name: &str, step: &Step, old: &Step, k: usize) -> String {
+    let (op, was) = (step.op.name, old.attrs[k].to_string());
     match class {
-        Class::Dtype => format!("keep the dtype: convert once, before the step, with `.to({was})`"),
+        _ if name == "has_max" || name == "has_min" => {
+            format!("which bounds {op} has is part of the program: always give both (`clamp(0.0, f64::INFINITY)`)")
+        }
+        _ if name == "dim" || name == "dims" => {
+            format!(
+                "{op} along another dimension is another program: expected once for each, and all stay in the cache"
+            )
+        }
+        Class::Index if step.ty.shape != old.ty.shape => {
+            let largest: Vec<usize> = step.ty.shape.iter().zip(old.ty.shape.iter()).map(|(a, b)| *a.max(b)).collect();
+            format!(
+                "`{name}` of {op} decides how large the result is: take the largest, {largest:?}, in every step and mask \
+                 what is too much (`where_`)"
+            )
+        }
+        Class::Dtype => format!("keep the dtype: convert before the step, with `.to({:?})`", old.ty.dtype),
         Class::Index => format!(
             "`{name}` of {op} is part of the program: keep it fixed, or select by a tensor of positions (`index_select`), \
              which is data"
@@ -156,14 +246,26 @@ pub(super) fn mode(training: bool) -> String {
 pub(super) fn warm_up(made: &Type) -> String {
     format!(
         "expected once: later steps that take it up find this program. To compile once only, make it before the first step \
-         (`Tensor::zeros({:?})`), so that the first step takes it up, too",
+         (`Tensor::zeros({:?})`, then `sync()`), so that the first step takes it up, too",
         made.shape.iter().collect::<Vec<_>>()
     )
 }
 
 pub(super) fn structure(new: &Record, old: &Record, aligned: &Aligned, inputs: &[InputDifference]) -> String {
     // One line that was run another number of times: a loop, or a cell run again. With other inputs it is another model.
-    let known = |d: &InputDifference| d.now.is_none() || old.lines.contains(&d.line);
+    let made_before = |line: u64| old.lines.contains(&line) || old.leaves.iter().any(|l| l.line == line);
+    let known = |d: &InputDifference| d.now.is_none() || made_before(d.line);
+    let joins = |s: &Step| matches!(s.op.name, "cat" | "stack");
+    let grown = aligned.pairs.iter().map(|&(i, j)| (&new.steps[i as usize], &old.steps[j as usize]));
+    if let Some((a, b)) = grown.into_iter().find(|(a, b)| joins(a) && a.inputs.len() != b.inputs.len()) {
+        return format!(
+            "the list that is joined at {} has {}, had {}: allocate one tensor at its largest size and write at a position \
+             (`index_copy`), or join it after `sync()`",
+            location(a.at),
+            count(a.inputs.len(), "tensor"),
+            b.inputs.len()
+        );
+    }
     if inputs.iter().all(known)
         && let Some((step, line)) = match (aligned.only_new.first(), aligned.only_old.first()) {
             (Some(&i), _) => Some((&new.steps[i as usize], new.lines[i as usize])),
@@ -180,9 +282,10 @@ pub(super) fn structure(new: &Record, old: &Record, aligned: &Aligned, inputs: &
         let (new_runs, old_runs) = (runs(new), runs(old));
         let of = |all: &HashMap<u32, usize>, op: &u32| all.get(op).copied().unwrap_or(0);
         let (now, was) = (of(&new_runs, &step.op.id), of(&old_runs, &step.op.id));
-        // All that the line does, and as much more of each.
-        let alike = |op: &u32| of(&new_runs, op) * was == of(&old_runs, op) * now;
-        if now != was && now > 0 && was > 0 && new_runs.keys().chain(old_runs.keys()).all(alike) {
+        // Most of what the line does, and as much more of each: gradients of the first round lack an op or two.
+        let alike = |op: &&u32| of(&new_runs, op) * was == of(&old_runs, op) * now;
+        let most = 2 * new_runs.keys().filter(alike).count() > new_runs.len();
+        if now != was && now > 0 && was > 0 && most {
             return format!(
                 "the line at {} ran {} before this sync, {} before the last one: `sync()` at the end of each round, so that \
                  every round is the same program, or always run {} and mask what is too much (`where_`)",
@@ -194,8 +297,17 @@ pub(super) fn structure(new: &Record, old: &Record, aligned: &Aligned, inputs: &
         }
     }
     let (more, fewer) = (aligned.only_new.len(), aligned.only_old.len());
+    if fewer == 0 && new.roots.len() > old.roots.len() && roots_explain(new, aligned) {
+        return format!(
+            "{} more for {} that the last sync did not have: compute them in every step, and look at them when wanted, or after \
+             `sync()`",
+            count(more, "op"),
+            count(new.roots.len() - old.roots.len(), "result")
+        );
+    }
     format!(
-        "{} new and {fewer} gone: expected once if you changed the model; do all such changes before training",
+        "{} new and {fewer} gone: expected once for each form of the step (a changed model, a branch of the host's); forms that \
+         come by turns stay in the cache",
         count(more, "op")
     )
 }

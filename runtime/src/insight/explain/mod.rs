@@ -5,6 +5,8 @@ mod fix;
 use super::mode;
 use super::record::{LeafRecord, Read, Record, nearest, same_place};
 use super::report::{Class, Difference, Explanation, Place};
+use crate::display::place::may_decide;
+use crate::dtype::DType;
 use crate::ir::{Input, Step};
 use crate::op::{OpDef, Type};
 use align::{Aligned, align};
@@ -55,7 +57,7 @@ fn evicted(new: &Record, same: &Record) -> Explanation {
 
 /// The comparison proper: inputs first, since what differs there explains what differs behind them.
 fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned) -> Explanation {
-    let inputs = input_differences(new, old);
+    let inputs = input_differences(new, old, aligned.same_ops());
 
     // A read that ran part of what a barrier computes.
     if new.is_read() && !old.is_read() {
@@ -71,12 +73,18 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
             return say(Class::Mode, at, old, differences, fix::mode(training));
         }
     }
+    if let Some(why) = never_synced(new, old, aligned) {
+        return why;
+    }
     if let Some(first) = inputs.iter().find(|d| d.kind == Kind::Dtype) {
         return say(Class::Dtype, first.at, old, shown(&inputs, Kind::Dtype), fix::dtype(first));
     }
+    if let Some(first) = inputs.iter().find(|d| d.kind == Kind::Shape && d.parameter) {
+        return say(Class::Structure, first.at, old, shown(&inputs, Kind::Shape), fix::another_model());
+    }
     if let Some(first) = inputs.iter().find(|d| d.kind == Kind::Shape) {
         let seen = fix::Seen::of(new, first.at, known);
-        let fix = fix::shape(first.was.as_ref(), first.now.as_ref(), new, old, &seen);
+        let fix = fix::shape(first.was.as_ref(), first.now.as_ref(), new, old, &seen, Some(first.at));
         return say(Class::Shape, first.at, old, shown(&inputs, Kind::Shape), fix);
     }
     if aligned.same_ops() {
@@ -89,6 +97,9 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
         }
         if new.roots != old.roots {
             return roots(new, old);
+        }
+        if let Some(why) = types(new, old, &aligned.pairs) {
+            return why;
         }
         if let Some(i) =
             (0..new.leaves.len().min(old.leaves.len())).find(|&i| new.leaves[i].donate != old.leaves[i].donate)
@@ -114,6 +125,9 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
     if dropped || kept && roots_explain(new, aligned) {
         return roots(new, old);
     }
+    if let Some(why) = converted(new, old, aligned) {
+        return why;
+    }
     let mut all = shown(&inputs, Kind::Count);
     all.extend(aligned.differences(new, old));
     if let Some(state) = carried_over(new, old, &inputs) {
@@ -125,7 +139,86 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
     say(Class::Structure, at, old, all, fix::structure(new, old, aligned, &inputs))
 }
 
-/// The read after which the two programs go different ways, if what is different was traced after a value that both read.
+/// A read of a line that has read before, with nothing synced since: what it needs of the earlier rounds is in it, too.
+fn never_synced(new: &Record, old: &Record, aligned: &Aligned) -> Option<Explanation> {
+    let before = new.read_before?;
+    let kept = new.steps.iter().filter(|s| s.seq <= before).count();
+    if kept == 0 || aligned.only_new.is_empty() || !same_place(new.site, old.site) {
+        return None;
+    }
+    let difference = Difference {
+        what: "program".into(),
+        was: count(old.steps.len(), "op"),
+        now: format!("{}, {kept} of them from before the last read", count(new.steps.len(), "op")),
+        was_at: Some(old.site),
+        now_at: Some(new.site),
+    };
+    Some(say(Class::Structure, new.site, old, vec![difference], fix::never_synced(kept)))
+}
+
+/// Ops that convert, and nothing else, came or went: the same work in another dtype.
+fn converted(new: &Record, old: &Record, aligned: &Aligned) -> Option<Explanation> {
+    let all = aligned.only_new.iter().map(|&i| &new.steps[i as usize]);
+    let mut all = all.chain(aligned.only_old.iter().map(|&j| &old.steps[j as usize]));
+    if !all.all(|s| s.op.name == "to") {
+        return None;
+    }
+    let differs = |&&(i, j): &&(u32, u32)| new.steps[i as usize].ty.dtype != old.steps[j as usize].ty.dtype;
+    let &(i, j) = aligned.pairs.iter().find(differs)?;
+    Some(other_type(new, old, i, j))
+}
+
+/// The first op whose result has another type although its operands' ops and attributes are the same: an operand that is a
+/// number came as another kind of number.
+fn types(new: &Record, old: &Record, pairs: &[(u32, u32)]) -> Option<Explanation> {
+    let differs = |&&(i, j): &&(u32, u32)| {
+        let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
+        a.ty != b.ty || (0..a.inputs.len()).any(|k| number(a, k, new) != number(b, k, old))
+    };
+    let &(i, j) = pairs.iter().find(differs)?;
+    Some(other_type(new, old, i, j))
+}
+
+/// The dtype of an operand that is a number.
+fn number(step: &Step, operand: usize, of: &Record) -> Option<DType> {
+    match step.inputs.get(operand)? {
+        Input::Leaf(l) => of.leaves.get(*l as usize).filter(|l| l.scalar).map(|l| l.ty.dtype),
+        Input::Step(_) => None,
+    }
+}
+
+fn other_type(new: &Record, old: &Record, i: u32, j: u32) -> Explanation {
+    let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
+    let operand = (0..a.inputs.len()).find(|&k| number(a, k, new) != number(b, k, old));
+    let kind = |k: usize, s: &Step, r: &Record| match (number(s, k, r), s.inputs.get(k)) {
+        (Some(dtype), _) => format!("a number ({})", dtype.name()),
+        (None, Some(Input::Leaf(l))) => {
+            let leaf = &r.leaves[*l as usize];
+            leaf.name.as_ref().map_or(format!("a tensor ({})", leaf.ty), |n| format!("the tensor `{n}` ({})", leaf.ty))
+        }
+        _ => "a result".to_owned(),
+    };
+    let mut differences = Vec::new();
+    let mut differs = |what: String, was: String, now: String| {
+        differences.push(Difference { what, was, now, was_at: Some(b.at), now_at: Some(a.at) });
+    };
+    if let Some(k) = operand {
+        differs(format!("operand {} of {}", k + 1, a.op.name), kind(k, b, old), kind(k, a, new));
+    }
+    if a.ty != b.ty {
+        differs(format!("the result of {}", a.op.name), b.ty.to_string(), a.ty.to_string());
+    }
+    let both = operand.is_some_and(|k| number(a, k, new).is_some() && number(b, k, old).is_some());
+    let class = match a.ty.dtype != b.ty.dtype || both {
+        true => Class::Dtype,
+        false if a.ty.shape != b.ty.shape => Class::Shape,
+        false => Class::Structure,
+    };
+    say(class, a.at, old, differences, fix::operand(class, both, b.ty.dtype))
+}
+
+/// The read after which the two programs go different ways, if what is different was traced after a value that both read,
+/// and the value may decide something.
 fn decided_by(new: &Record, old: &Record, aligned: &Aligned, inputs: &[InputDifference]) -> Option<Place> {
     let ops = |r: &Record, only: &[u32]| only.iter().map(|&i| r.steps[i as usize].seq).min();
     let (first_new, first_old) = (ops(new, &aligned.only_new), ops(old, &aligned.only_old));
@@ -133,7 +226,7 @@ fn decided_by(new: &Record, old: &Record, aligned: &Aligned, inputs: &[InputDiff
     let both = |read: &&Read| {
         let then = old.reads.iter().any(|r| same_place(r.at, read.at) && after(first_old, r));
         let fed = |d: &InputDifference| d.kind == Kind::Count && d.seq.is_none_or(|seq| seq > read.seq);
-        then && after(first_new, read) && inputs.iter().all(fed)
+        then && after(first_new, read) && inputs.iter().all(fed) && may_decide(read.at)
     };
     new.reads.iter().rev().find(both).map(|r| r.at)
 }
@@ -170,12 +263,13 @@ struct InputDifference {
     was: Option<Type>,
     now: Option<Type>,
     was_at: Option<Place>,
+    parameter: bool,
     /// When the new input was made.
     seq: Option<u64>,
 }
 
-/// Inputs are paired in order where their number is equal, by the lines that made them otherwise.
-fn input_differences(new: &Record, old: &Record) -> Vec<InputDifference> {
+/// Inputs are paired by line and type, then by name, then by line; what is left is paired in order where there are as many.
+fn input_differences(new: &Record, old: &Record, same_ops: bool) -> Vec<InputDifference> {
     let data = |r: &'_ Record| -> Vec<LeafRecord> { r.leaves.iter().filter(|l| !l.scalar).cloned().collect() };
     let (n, o) = (data(new), data(old));
     let mut out = Vec::new();
@@ -189,6 +283,7 @@ fn input_differences(new: &Record, old: &Record) -> Vec<InputDifference> {
             was: was.map(|l| l.ty.clone()),
             now: now.map(|l| l.ty.clone()),
             was_at: was.map(|l| l.at),
+            parameter: l.parameter,
             seq: now.map(|l| l.seq),
         }
     };
@@ -203,22 +298,37 @@ fn input_differences(new: &Record, old: &Record) -> Vec<InputDifference> {
         all.sort_unstable();
         all
     };
-    if n.len() == o.len() {
-        // The same inputs in another order differ in their wiring.
-        if kinds(&n) == kinds(&o) {
-            return out;
-        }
-        n.iter().zip(&o).for_each(|(n, o)| pair(n, o));
+    let in_order = n.len() == o.len() && n.iter().zip(&o).all(|(n, o)| n.ty == o.ty);
+    // The same inputs in another order differ in their wiring.
+    if n.len() == o.len() && kinds(&n) == kinds(&o) && (in_order || !same_ops) {
         return out;
     }
+    let mut partners: Vec<Option<usize>> = vec![None; n.len()];
     let mut rest: Vec<Option<&LeafRecord>> = o.iter().map(Some).collect();
+    let rank = |l: &LeafRecord| l.ty.shape.len();
+    type Fits<'a> = &'a dyn Fn(&LeafRecord, &LeafRecord) -> bool;
+    let exact: Fits = &|a, b| a.line == b.line && a.ty == b.ty;
+    let name: Fits = &|a, b| a.name.is_some() && a.name == b.name;
+    let line: Fits = &|a, b| a.line == b.line && rank(a) == rank(b);
+    let alike: Fits = &|a, b| n.len() != o.len() && a.ty == b.ty;
+    // The same ops take the same inputs at the same places, whatever made them.
+    let phases: &[Fits] = if same_ops && n.len() == o.len() { &[] } else { &[exact, name, line, alike] };
+    for fits in phases {
+        for (x, partner) in n.iter().zip(&mut partners).filter(|(_, p)| p.is_none()) {
+            *partner = rest.iter().position(|r| r.is_some_and(|r| fits(x, r)));
+            if let Some(i) = *partner {
+                rest[i] = None;
+            }
+        }
+    }
+    if n.len() == o.len() {
+        let mut left = (0..o.len()).filter(|&i| rest[i].take().is_some()).collect::<Vec<_>>().into_iter();
+        partners.iter_mut().filter(|p| p.is_none()).for_each(|p| *p = left.next());
+    }
     let mut unpaired = Vec::new();
-    for x in &n {
-        let exact = rest.iter().position(|r| r.is_some_and(|r| r.ty == x.ty && r.line == x.line));
-        let line = || rest.iter().position(|r| r.is_some_and(|r| r.line == x.line));
-        let alike = || rest.iter().position(|r| r.is_some_and(|r| r.ty == x.ty));
-        match exact.or_else(line).or_else(alike).and_then(|i| rest[i].take()) {
-            Some(r) => pair(x, r),
+    for (x, partner) in n.iter().zip(partners) {
+        match partner {
+            Some(i) => pair(x, &o[i]),
             None => unpaired.push(x),
         }
     }
@@ -263,6 +373,8 @@ fn attributes(new: &Record, old: &Record, pairs: &[(u32, u32)], known: &[Arc<Rec
     let name = a.op.attrs.get(k).copied().unwrap_or("attribute");
     let class = match name {
         "size" | "shape" | "steps" => Class::Shape,
+        // How much of it is taken.
+        "length" => Class::Shape,
         "dtype" => Class::Dtype,
         "dim" | "dims" | "start" | "end" | "step" | "index" | "low" | "high" | "interior" | "diagonal" | "shift" => {
             Class::Index
@@ -270,11 +382,11 @@ fn attributes(new: &Record, old: &Record, pairs: &[(u32, u32)], known: &[Arc<Rec
         _ => Class::Constant,
     };
     let fix = match class {
-        Class::Shape => {
-            let seen = fix::Seen::of(new, a.at, known);
-            fix::shape(Some(&b.ty), Some(&a.ty), new, old, &seen)
+        Class::Shape if (0..a.inputs.len()).all(|k| number(a, k, new).is_some()) => {
+            fix::made_here(&fix::Seen::of(new, a.at, known), &b.ty, &a.ty)
         }
-        _ => fix::attribute(class, name, a, &b.attrs[k].to_string()),
+        Class::Shape => fix::shape(Some(&b.ty), Some(&a.ty), new, old, &fix::Seen::of(new, a.at, known), None),
+        _ => fix::attribute(class, name, a, b, k),
     };
     let difference = Difference {
         what: format!("attribute `{name}` of {}", a.op.name),
@@ -284,7 +396,10 @@ fn attributes(new: &Record, old: &Record, pairs: &[(u32, u32)], known: &[Arc<Rec
         now_at: Some(a.at),
     };
     let why = say(class, a.at, old, vec![difference], fix);
-    Some(Explanation { healable: healable(new, old, pairs), ..why })
+    // Healing one of them is of use only where no other would still make another program.
+    let all = pairs.iter().filter(differs).count();
+    let healable = Some(healable(new, old, pairs)).filter(|h| h.len() == all).unwrap_or_default();
+    Some(Explanation { healable, ..why })
 }
 
 /// Every op whose attributes differ and that can take the difference as a parameter.
@@ -313,6 +428,19 @@ fn wiring_difference(new: &Record, old: &Record, pairs: &[(u32, u32)]) -> Option
         let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
         let k = (0..a.inputs.len().max(b.inputs.len())).find(|&k| a.inputs.get(k) != b.inputs.get(k))?;
         let text = |x: Option<&Input>, r: &Record| x.map_or("none".to_owned(), |x| name(x, r));
+        let twice = |s: &'_ Step| -> Option<(usize, usize)> {
+            let at = |k: usize| s.inputs[..k].iter().position(|x| *x == s.inputs[k]).map(|first| (first, k));
+            (1..s.inputs.len()).find_map(at)
+        };
+        if let (Some((x, y)), None) | (None, Some((x, y))) = (twice(a), twice(b)) {
+            let one = |s: &Step, r: &Record| match twice(s) {
+                Some((x, _)) => format!("the same: {}", name(&s.inputs[x], r)),
+                None => "two".to_owned(),
+            };
+            let what = format!("operands {} and {} of {}", x + 1, y + 1, a.op.name);
+            let (was, now) = (one(b, old), one(a, new));
+            return Some((a.at, Difference { what, was, now, was_at: Some(b.at), now_at: Some(a.at) }));
+        }
         let difference = Difference {
             what: format!("operand {} of {}", k + 1, a.op.name),
             was: text(b.inputs.get(k), old),
