@@ -19,7 +19,7 @@ macro_rules! files {
     };
 }
 
-files!(FILES, "", bucketing healing values items impls macros_and_uses moves panics_and_errors compile_errors display output closures threads dependencies dependencies_later locations recover checkpoint checkpoint_serde);
+files!(FILES, "", bucketing healing values items impls meanings macros_and_uses moves panics_and_errors compile_errors display output closures threads dependencies dependencies_later locations recover checkpoint checkpoint_serde);
 
 // Recompilations of torch_xla's users: here the compilations of each cell are part of what it shows.
 files!(SCENARIOS, "scenarios/",
@@ -30,7 +30,7 @@ files!(SCENARIOS, "scenarios/",
     m01_sequence_lengths m02_eval_batch m03_labels_become_floats m04_numbers_of_the_program m05_moving_slice
     m06_loop_count m07_while_a_value m08_train_and_eval m09_gradient_accumulation m10_frozen_layer
     m11_one_tensor_twice m12_a_kept_value m13_precision m14_momentum_by_hand m15_assert_in_the_step
-    m16_losses_are_kept m17_an_edited_cell m18_one_result_more
+    m16_losses_are_kept m17_an_edited_cell m18_one_result_more m19_said_of_it
 );
 
 #[test]

@@ -385,10 +385,13 @@ impl Compiler {
         mut timing: Timing,
     ) -> Result<Ready, Refused> {
         let begin = Instant::now();
+        let mut parsed = parsed;
+        parsed.bindings.retain(|b| !b.name.starts_with(char::is_uppercase) || defs.item(&b.name).is_none());
         let loaded = load_list(&parsed, scope, &defs)?;
         let moves = |v: &&Loaded| {
             let var = scope.vars.iter().find(|s| s.name == v.name);
-            parsed.moved.contains(&v.name) && var.is_some_and(|s| !s.handle && surely_moves(&s.type_name))
+            let receiver = parsed.moved.get(&v.name);
+            receiver.zip(var).is_some_and(|(receiver, s)| !s.handle && surely_moves(&s.type_name, *receiver))
         };
         let moved = loaded.iter().filter(moves).map(|v| v.name.clone()).collect();
         let binds: BTreeSet<String> = parsed.bindings.iter().map(|b| b.name.clone()).collect();
@@ -507,7 +510,9 @@ fn written(var: &Var) -> Option<String> {
 /// The variables that the cell mentions, with their types as this cell can write them.
 fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<Loaded>, Failure> {
     let mut out = Vec::new();
-    let wanted = |v: &&Var| parsed.mentions.contains(&v.name) && !parsed.rebound.contains(&v.name);
+    // A pattern of a constant's or a unit struct's name would compare with it.
+    let item = |v: &Var| v.name.starts_with(char::is_uppercase) && defs.item(&v.name).is_some();
+    let wanted = |v: &&Var| parsed.mentions.contains(&v.name) && !parsed.rebound.contains(&v.name) && !item(v);
     for var in scope.vars.iter().filter(wanted) {
         let mut adopt = false;
         let named = nameable(&var.type_name, &mut |crate_name, path| {

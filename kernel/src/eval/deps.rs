@@ -43,6 +43,11 @@ impl Deps {
         self.stages.last().map_or("", |s| &s.crate_name)
     }
 
+    /// Each crate with the file that it is in.
+    pub fn crates(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.options.iter().filter_map(|o| o.strip_prefix("--extern=")?.split_once('='))
+    }
+
     pub fn wanted(&self) -> Wanted {
         self.stages.iter().flat_map(|s| s.wanted.clone()).collect()
     }
@@ -54,11 +59,9 @@ impl Deps {
 
     /// Crates that are other ones in `later`, because of other features or another text: their types are others too.
     pub fn compiled_anew(&self, later: &Deps) -> Vec<String> {
-        let of =
-            |option: &str| option.strip_prefix("--extern=")?.split_once('=').map(|(n, f)| (n.to_owned(), f.to_owned()));
-        let now: BTreeMap<String, String> = later.options.iter().filter_map(|o| of(o)).collect();
-        let before = self.options.iter().filter_map(|o| of(o));
-        before.filter(|(name, file)| now.get(name).is_some_and(|f| f != file)).map(|(name, _)| name).collect()
+        let now: BTreeMap<&str, &str> = later.crates().collect();
+        let other = |(name, file): (&str, &str)| now.get(name).is_some_and(|f| *f != file).then(|| name.to_owned());
+        self.crates().filter_map(other).collect()
     }
 }
 

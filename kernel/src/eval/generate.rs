@@ -24,6 +24,8 @@ pub struct Loaded {
 pub struct Plan {
     /// Variables that the cell moves: they cannot be put back.
     pub moved: BTreeSet<String>,
+    /// Handles of `moved` that the cell changes before: what the store has of them is no longer what they are.
+    pub mutated: BTreeSet<String>,
     /// Variables that the cell both declares and moves: there is nothing to store.
     pub spent: BTreeSet<String>,
     /// Those of `spent` that rustc has not said so of yet.
@@ -54,7 +56,7 @@ impl Plan {
 
     pub fn to_json(&self) -> Value {
         serde_json::json!({
-            "moved": self.moved, "spent": self.spent, "guessed": self.guessed, "closures": self.closures, "debug_errors": self.debug_errors,
+            "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "guessed": self.guessed, "closures": self.closures, "debug_errors": self.debug_errors,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
             "opt_level": self.opt_level,
         })
@@ -69,6 +71,7 @@ impl Plan {
         }
         Some(Plan {
             moved: set("moved")?,
+            mutated: set("mutated")?,
             spent: set("spent")?,
             guessed: set("guessed")?,
             closures: map(json, "closures", |v| Some(v.as_u64()? as usize))?,
@@ -107,6 +110,10 @@ pub fn group(
     let mut from = range.start;
     for r in kept.iter().chain([&(range.end..range.end)]) {
         let gap = from..r.start;
+        if gap.is_empty() {
+            from = r.end;
+            continue;
+        }
         edits.push(Edit::replace(gap.clone(), blanked(&cell.text[gap])));
         from = r.end;
     }
@@ -172,7 +179,9 @@ pub fn cell(
             true => format!("<{ty} as xlazy_rt::Handle>::load"),
             false => format!("(&&&xlazy_rt::Of::<{ty}>::TYPE).load"),
         };
-        let text = format!(" let mut {name}: {ty} = {load}(\"{name}\", {});", v.adopt);
+        // Of a handle that is moved away a copy stays, which must be what it was: rustc says where it is not.
+        let mutable = if plan.moved.contains(name) && !plan.mutated.contains(name) { "" } else { "mut " };
+        let text = format!(" let {mutable}{name}: {ty} = {load}(\"{name}\", {});", v.adopt);
         out.generated(Tag::Load(name.clone()), &text);
     }
     let (stop, catch) = if plan.debug_errors { ("StopDebug", "catch_debug") } else { ("Stop", "catch") };
@@ -201,6 +210,9 @@ pub fn cell(
             " let xlazy_done = xlazy_rt::{catch}(&mut || match xlazy_body.take() {{ ::core::option::Option::Some(body) => body(), \
              ::core::option::Option::None => ::core::result::Result::Ok(()) }}); ::core::mem::drop(xlazy_body);"
         ));
+    }
+    for name in &plan.mutated {
+        out.plain(&format!(" xlazy_rt::forget(\"{name}\");"));
     }
     for v in loaded.iter().filter(|v| !plan.moved.contains(&v.name)) {
         let name = &v.name;
@@ -280,11 +292,15 @@ fn prologue(
         out.plain(&format!(" extern crate {};", deps.crate_name()));
     }
     for g in &defs.groups {
-        let names: Vec<&str> = g.items.iter().flat_map(|i| &i.names).map(String::as_str).collect();
+        let always = g.items.iter().filter(|i| i.cfg.is_empty());
+        let names: Vec<&str> = always.flat_map(|i| &i.names).map(String::as_str).collect();
         // Even a group of nothing but `impl`s must be linked.
         out.plain(&format!(" extern crate {};", g.crate_name));
         if !names.is_empty() {
             out.plain(&format!(" use ::{}::{{{}}};", g.crate_name, names.join(", ")));
+        }
+        for item in g.items.iter().filter(|i| !i.cfg.is_empty() && !i.names.is_empty()) {
+            out.plain(&format!(" {} use ::{}::{{{}}};", item.cfg, g.crate_name, item.names.join(", ")));
         }
     }
     let own: BTreeSet<&str> = parsed.uses.iter().map(|u| u.binds.as_str()).collect();
@@ -330,17 +346,18 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, pl
 
 /// Shows the last expression: see `ShowKnown` and its siblings in the runtime.
 const SHOW: (&str, &str) = (
-    "{ let xlazy_value = &(",
-    "); use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowDebug as _, ShowOpaque as _}; \
-     (&&&&xlazy_rt::Show(xlazy_value)).show(); }",
+    // A `match` rather than a `let`: what the expression borrows from lives as long as it is shown.
+    "{ match &(",
+    ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowDebug as _, ShowOpaque as _}; \
+     (&&&&xlazy_rt::Show(xlazy_value)).show(); } } }",
 );
 
 /// The same where the value's type may have an `evcxr_display`.
 pub const SHOW_EVCXR: (&str, &str) = (
     SHOW.0,
-    "); use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowPlain as _, ShowDebug as _, ShowOpaque as _, NoEvcxr as _}; \
-     if (&&&xlazy_rt::Show(xlazy_value)).is_rich() || xlazy_rt::evcxr_is_absent(&xlazy_value.evcxr_display()) { \
-     (&&&&xlazy_rt::Show(xlazy_value)).show(); } }",
+    ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowPlain as _, ShowDebug as _, ShowOpaque as _, \
+     NoEvcxr as _}; if (&&&xlazy_rt::Show(xlazy_value)).is_rich() || xlazy_rt::evcxr_is_absent(&xlazy_value.evcxr_display()) { \
+     (&&&&xlazy_rt::Show(xlazy_value)).show(); } } } }",
 );
 
 /// Asking for an `evcxr_display` takes the compiler a few milliseconds, and most sessions have none.
@@ -354,11 +371,11 @@ fn show(cell: &CellText, defs: &Definitions) -> (&'static str, &'static str) {
 
 fn keep(b: &Binding, plan: &Plan) -> String {
     let name = &b.name;
-    match b.closure {
+    match &b.closure {
         None => format!(" (&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name});"),
-        Some(arity) => {
+        Some(arguments) => {
             let of = ["Fn", "FnMut", "FnOnce"][plan.closures.get(name).copied().unwrap_or(0).min(2)];
-            let args = vec!["_"; arity].join(", ");
+            let args = arguments.join(", ");
             let boxed =
                 format!("::alloc::boxed::Box::new({name}) as ::alloc::boxed::Box<dyn ::core::ops::{of}({args}) -> _>");
             format!(

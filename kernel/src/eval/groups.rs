@@ -175,26 +175,53 @@ impl Definitions {
         (was == now).then(|| (format!("::{}::{path}", group.crate_name), true))
     }
 
-    /// For each name in force, a hash of its definition and of the definitions of all types that it mentions.
+    /// For each name in force, a hash of its definition and of all that decides what it means: the items, macros, imports and
+    /// crates that it mentions, and so on. Values of a type are taken for another build's only where all of that is the same.
     fn hashes(&self) -> BTreeMap<String, u64> {
-        let types: BTreeMap<&str, &Item> = self
-            .items()
-            .filter(|(_, i)| i.is_type || i.names.len() == 1)
-            .flat_map(|(_, i)| i.names.iter().map(move |n| (n.as_str(), i)))
-            .collect();
+        let types: BTreeMap<&str, &Item> =
+            self.items().flat_map(|(_, i)| i.names.iter().map(move |n| (n.as_str(), i))).collect();
+        let files: BTreeMap<&str, &str> = self.deps.iter().flat_map(|d| d.crates()).collect();
+        // What a function does changes no type that mentions its name, unless it can be called for an array's length.
+        let follows = |name: &str, i: &Item| {
+            let text = i.text();
+            i.is_type || !text.contains(&format!("fn {name}")) || text.contains("const fn")
+        };
         let hash = |name: &str| {
             let mut seen = BTreeSet::from([name]);
             let mut todo = vec![name];
+            let mut texts: BTreeSet<&str> = BTreeSet::new();
             while let Some(name) = todo.pop() {
-                let Some(item) = types.get(name) else { continue };
-                for m in item.mentions.iter().filter_map(|m| types.get_key_value(m.as_str())) {
-                    if m.1.is_type && seen.insert(m.0) {
-                        todo.push(m.0);
+                texts.extend(files.get(name));
+                let macros = self.macros.iter().filter(|m| m.name == name);
+                let mut mentions: Vec<&str> = Vec::new();
+                for m in macros {
+                    texts.insert(&m.text);
+                    mentions.extend(m.mentions.iter().map(String::as_str));
+                }
+                for u in self.uses.iter().filter(|u| u.binds == name) {
+                    texts.insert(&u.text);
+                    mentions.extend(u.text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()));
+                }
+                if let Some(item) = types.get(name) {
+                    texts.insert(item.text());
+                    mentions.extend(item.mentions.iter().map(String::as_str));
+                }
+                // An associated type is part of what a type means that names it, and the trait with it.
+                for (_, i) in self.items() {
+                    let of_trait = i.header.as_ref().and_then(|h| h.of_trait.as_deref());
+                    if of_trait == Some(name) && i.text().contains("type ") {
+                        texts.insert(i.text());
+                        mentions.extend(i.mentions.iter().map(String::as_str));
+                    }
+                }
+                for m in mentions {
+                    if types.get(m).is_none_or(|i| follows(m, i)) && seen.insert(m) {
+                        todo.push(m);
                     }
                 }
             }
             let mut h = DefaultHasher::new();
-            seen.iter().filter_map(|n| types.get(n)).for_each(|i| i.text().hash(&mut h));
+            texts.hash(&mut h);
             h.finish()
         };
         types.keys().map(|n| ((*n).to_owned(), hash(n))).collect()

@@ -17,6 +17,8 @@ pub struct Item {
     /// For an `impl`: its header without blanks, and what it defines.
     pub header: Option<Header>,
     pub is_type: bool,
+    /// The attributes that decide whether it is there at all.
+    pub cfg: String,
     pub source: Arc<CellText>,
     pub range: Range<usize>,
     pub edits: Vec<Edit>,
@@ -39,6 +41,28 @@ impl Item {
     pub fn text(&self) -> &str {
         &self.source.text[self.range.clone()]
     }
+}
+
+/// `#[cfg(…)]` of an item, and of a test what that stands for.
+fn conditional(item: &syn::Item, text: &str, base: usize) -> String {
+    let attributes: &[syn::Attribute] = match item {
+        syn::Item::Const(i) => &i.attrs,
+        syn::Item::Static(i) => &i.attrs,
+        syn::Item::Fn(i) => &i.attrs,
+        syn::Item::Mod(i) => &i.attrs,
+        syn::Item::Trait(i) => &i.attrs,
+        syn::Item::Type(i) => &i.attrs,
+        syn::Item::Enum(i) => &i.attrs,
+        syn::Item::Struct(i) => &i.attrs,
+        syn::Item::Union(i) => &i.attrs,
+        _ => &[],
+    };
+    let one = |a: &syn::Attribute| match a.path().get_ident()?.to_string().as_str() {
+        "cfg" => Some(text[bytes(a.span(), base)].to_owned()),
+        "test" => Some("#[cfg(test)]".to_owned()),
+        _ => None,
+    };
+    attributes.iter().filter_map(one).collect()
 }
 
 pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Item) -> Option<Item> {
@@ -101,7 +125,8 @@ pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Ite
     edits.sort_by_key(|e| e.range.start);
     let mentions = scan::mentions(&cell.text[range.clone()]);
     let (values, conditions) = (checks.values, checks.conditions);
-    Some(Item { names, header, is_type, source: cell.clone(), range, edits, values, conditions, mentions })
+    let cfg = conditional(item, &cell.text, base);
+    Some(Item { names, header, is_type, cfg, source: cell.clone(), range, edits, values, conditions, mentions })
 }
 
 fn impl_header(cell: &Arc<CellText>, base: usize, i: &syn::ItemImpl) -> Header {

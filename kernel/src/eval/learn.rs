@@ -18,6 +18,15 @@ pub(super) fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> 
             let name = name.split(['.', '[']).next().unwrap_or(name).trim_start_matches('*');
             plan.moved.insert(name.to_owned());
         }
+        if matches!(&*error.code, "E0596" | "E0384" | "E0594") {
+            // "consider changing this to be mutable" points at where it is loaded.
+            let spans = error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans)).filter(|s| s.ours);
+            let loads = spans.filter_map(|s| match source.place(s.start) {
+                Place::Generated(Tag::Load(name)) if plan.moved.contains(name) => Some(name.clone()),
+                _ => None,
+            });
+            plan.mutated.extend(loads.collect::<Vec<_>>());
+        }
         for span in error.spans.iter().filter(|s| s.ours) {
             let Place::Generated(tag) = source.place(span.start) else { continue };
             match tag {

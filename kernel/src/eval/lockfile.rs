@@ -10,11 +10,21 @@ pub fn union(new: &str, old: &str) -> String {
     };
     let mut all = packages(new);
     let mut missing = packages(old);
-    missing.retain(|(name, _)| !all.iter().any(|(n, _)| n == name));
+    // Two versions of a crate stand side by side where they are not compatible.
+    let same = |a: &(String, String), b: &(String, String)| a.0 == b.0 && compatible(&a.1) == compatible(&b.1);
+    missing.retain(|old| !all.iter().any(|new| same(new, old)));
     all.append(&mut missing);
     all.sort();
     let head = new.split(PACKAGE).next().unwrap_or_default().trim_end();
     all.iter().fold(format!("{head}\n"), |text, (_, package)| format!("{text}\n{PACKAGE}\n{package}\n"))
+}
+
+/// The version up to its first number that is not 0.
+fn compatible(package: &str) -> String {
+    let version = package.lines().find_map(|l| l.strip_prefix("version = ")).unwrap_or_default().trim_matches('"');
+    let parts: Vec<&str> = version.split('.').collect();
+    let end = parts.iter().position(|p| *p != "0").map_or(parts.len(), |i| i + 1);
+    parts[..end].join(".")
 }
 
 fn name(package: &str) -> Option<String> {

@@ -11,12 +11,18 @@ use syn::{Expr, Pat, Stmt};
 pub(super) struct Moves {
     pub used: Vec<Use>,
     pub bound: BTreeSet<String>,
+    /// How deep in code that need not run, or not once.
+    inside: usize,
 }
 
 pub(super) struct Use {
     pub name: String,
     /// The function or method that takes it, and in which place.
     by: Option<(String, usize)>,
+    /// A method is called on it, which may also borrow.
+    pub receiver: bool,
+    /// Whether it happens whenever the statement runs.
+    pub surely: bool,
 }
 
 /// A variable that is handed to a function.
@@ -29,7 +35,8 @@ pub struct Given {
 
 impl Use {
     pub fn given(&self, statement: Range<usize>) -> Option<Given> {
-        Some(Given { name: self.name.clone(), by: self.by.clone()?, statement })
+        let surely = self.surely && !self.receiver;
+        Some(Given { name: self.name.clone(), by: self.by.clone().filter(|_| surely)?, statement })
     }
 }
 
@@ -41,10 +48,14 @@ impl Moves {
     }
 
     fn bare(&mut self, e: &Expr, by: Option<(String, usize)>) {
+        self.taken(e, by, false);
+    }
+
+    fn taken(&mut self, e: &Expr, by: Option<(String, usize)>, receiver: bool) {
         if let Expr::Path(p) = e
             && let Some(name) = p.path.get_ident()
         {
-            self.used.push(Use { name: name.to_string(), by });
+            self.used.push(Use { name: name.to_string(), by, receiver, surely: self.inside == 0 });
         }
     }
 }
@@ -75,7 +86,7 @@ impl<'ast> Visit<'ast> for Moves {
         // `handle.join()`; what has an argument joins texts.
         let joins = e.args.is_empty() && (e.method == "join" || e.method == "wait_with_output");
         if joins || method.starts_with(".into_") {
-            self.bare(&e.receiver, Some((method, 0)));
+            self.taken(&e.receiver, None, true);
         }
         syn::visit::visit_expr_method_call(self, e);
     }
@@ -85,11 +96,32 @@ impl<'ast> Visit<'ast> for Moves {
     }
     fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
         self.bare(&e.expr, None);
-        syn::visit::visit_expr_for_loop(self, e);
+        self.visit_expr(&e.expr);
+        self.inside += 1;
+        self.visit_block(&e.body);
+        self.inside -= 1;
     }
     fn visit_field_value(&mut self, f: &'ast syn::FieldValue) {
         self.bare(&f.expr, None);
         syn::visit::visit_field_value(self, f);
+    }
+    fn visit_expr(&mut self, e: &'ast Expr) {
+        let apart = match e {
+            Expr::If(_) | Expr::Match(_) | Expr::While(_) | Expr::Loop(_) | Expr::Closure(_) | Expr::Async(_) => true,
+            Expr::Binary(b) => matches!(b.op, syn::BinOp::And(_) | syn::BinOp::Or(_)),
+            _ => false,
+        };
+        self.inside += usize::from(apart);
+        syn::visit::visit_expr(self, e);
+        self.inside -= usize::from(apart);
+    }
+    fn visit_local_init(&mut self, init: &'ast syn::LocalInit) {
+        self.visit_expr(&init.expr);
+        if let Some((_, diverge)) = &init.diverge {
+            self.inside += 1;
+            self.visit_expr(diverge);
+            self.inside -= 1;
+        }
     }
     // A closure that is not `move` may only borrow.
     fn visit_item(&mut self, _: &'ast syn::Item) {}

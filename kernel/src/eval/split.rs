@@ -5,7 +5,7 @@ use super::moves::{Given, Moves};
 use super::scan::{self, Kind, tokens};
 use super::source::{CellText, Edit};
 use proc_macro2::Span;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 use syn::parse::{ParseStream, Parser};
@@ -106,8 +106,8 @@ pub struct Macro {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Binding {
     pub name: String,
-    /// How many arguments, when it is bound to a closure written in place.
-    pub closure: Option<usize>,
+    /// The arguments' types as they are written (`_` where none is), when it is bound to a closure written in place.
+    pub closure: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -135,8 +135,8 @@ pub struct Parsed {
     pub conditions: Vec<Range<usize>>,
     /// Names that the statements mention.
     pub mentions: BTreeSet<String>,
-    /// Names used bare where a value is moved, and never bound in the cell.
-    pub moved: BTreeSet<String>,
+    /// Names used bare where a value is moved, and never bound in the cell; and whether only as a method's receiver.
+    pub moved: BTreeMap<String, bool>,
     /// Variables of the cell whose last mention hands them to a function.
     pub given: Vec<Given>,
 }
@@ -230,11 +230,9 @@ impl Parsed {
                 self.statements.push(bytes(other.span(), base).start);
                 self.only_shows &= matches!(other, Stmt::Expr(Expr::Path(_), _));
                 if let Stmt::Local(local) = other {
-                    let closure = closure_arity(local);
-                    let mut names = Names(Vec::new());
-                    names.visit_pat(&local.pat);
-                    let binding = |name| Binding { name, closure };
-                    for b in names.0.into_iter().map(binding) {
+                    let closure = closure_arguments(local, cell, base);
+                    let binding = |name| Binding { name, closure: closure.clone() };
+                    for b in bound_names(local).into_iter().map(binding) {
                         self.bindings.retain(|x| x.name != b.name);
                         self.bindings.push(b);
                     }
@@ -245,10 +243,11 @@ impl Parsed {
                 self.values.append(&mut checks.values);
                 self.conditions.append(&mut checks.conditions);
                 Awaits { base, edits: &mut self.edits }.visit_stmt(other);
-                let Moves { used, bound } = Moves::of(other);
+                let Moves { used, bound, .. } = Moves::of(other);
                 // A name that the statement binds, too, may be another variable.
                 let used = || used.iter().filter(|u| !bound.contains(&u.name));
-                self.moved.extend(used().map(|u| u.name.clone()));
+                let surely = used().filter(|u| u.surely);
+                surely.for_each(|u| *self.moved.entry(u.name.clone()).or_insert(true) &= u.receiver);
                 self.given.extend(used().filter_map(|u| u.given(bytes(other.span(), base))));
                 self.trailing = match other {
                     Stmt::Expr(e, None) if last && shows_something(e) => Some(bytes(e.span(), base)),
@@ -266,17 +265,15 @@ impl Parsed {
             scan::mentions(&text[bytes(i.expr.span(), base).start..end])
         });
         let right_hand_side = right_hand_side.unwrap_or_default();
-        let mut names = Names(Vec::new());
-        names.visit_pat(&local.pat);
         let fresh = |n: &String| !mentioned.contains(n) && !right_hand_side.contains(n);
-        self.rebound.extend(names.0.into_iter().filter(fresh));
+        self.rebound.extend(bound_names(local).into_iter().filter(fresh));
     }
 
     fn finish(&mut self, cell: &Arc<CellText>, range: Range<usize>) {
         self.edits.sort_by_key(|e| e.range.start);
         let mut bound = Names(Vec::new());
         bound.0.extend(self.bindings.iter().map(|b| b.name.clone()));
-        self.moved.retain(|n| !bound.0.contains(n));
+        self.moved.retain(|n, _| !bound.0.contains(n));
         let later = |g: &Given| scan::mentions(&cell.text[g.statement.end..range.end]).contains(&g.name);
         self.given.retain(|g| bound.0.contains(&g.name) && !later(g));
         let mut text = String::new();
@@ -311,10 +308,37 @@ fn shows_something(e: &Expr) -> bool {
     }
 }
 
-fn closure_arity(local: &syn::Local) -> Option<usize> {
+fn closure_arguments(local: &syn::Local, cell: &CellText, base: usize) -> Option<Vec<String>> {
+    let written = |p: &Pat| match p {
+        // With a reference in it: the closure is good for any lifetime, which an inferred type would not say.
+        Pat::Type(t) if matches!(&*t.ty, syn::Type::Reference(r) if r.lifetime.is_none()) => {
+            cell.text[bytes(t.ty.span(), base)].to_owned()
+        }
+        _ => "_".to_owned(),
+    };
     match (&local.pat, local.init.as_ref().map(|i| &*i.expr)) {
-        (Pat::Ident(_), Some(Expr::Closure(c))) if c.asyncness.is_none() => Some(c.inputs.len()),
+        (Pat::Ident(_), Some(Expr::Closure(c))) if c.asyncness.is_none() => {
+            Some(c.inputs.iter().map(written).collect())
+        }
         _ => None,
+    }
+}
+
+/// The variables that a `let` binds.
+fn bound_names(local: &syn::Local) -> Vec<String> {
+    let diverges = local.init.as_ref().is_some_and(|i| i.diverge.is_some());
+    let pattern = match &local.pat {
+        Pat::Type(t) => &*t.pat,
+        pattern => pattern,
+    };
+    match pattern {
+        // Not a constant: a pattern that may not fit would need an `else`.
+        Pat::Ident(p) if p.subpat.is_none() && !diverges => vec![p.ident.to_string()],
+        pattern => {
+            let mut names = Names(Vec::new());
+            names.visit_pat(pattern);
+            names.0
+        }
     }
 }
 
@@ -551,7 +575,8 @@ mod tests {
         let binds: Vec<&str> = p.uses.iter().map(|u| u.binds.as_str()).collect();
         assert_eq!(binds, ["c", "a::d::*"]);
         assert_eq!(p.items[0].names, ["f"]);
-        let names: Vec<(&str, Option<usize>)> = p.bindings.iter().map(|b| (b.name.as_str(), b.closure)).collect();
+        let names: Vec<(&str, Option<usize>)> =
+            p.bindings.iter().map(|b| (b.name.as_str(), b.closure.as_ref().map(Vec::len))).collect();
         assert_eq!(names, [("x", None), ("y", None), ("g", Some(1))]);
         assert!(p.trailing.is_some() && p.mentions.contains("z") && !p.mentions.contains("f"));
     }
@@ -560,7 +585,10 @@ mod tests {
     fn bare_uses_move_unless_the_cell_binds_the_name() {
         let p =
             parsed("f(a, &b); let c = d; for x in e { f(x); } g.into_iter(); let h = 1; f(h); i.join(); j.join(k);");
-        assert_eq!(p.moved.into_iter().collect::<Vec<_>>(), ["a", "d", "e", "g", "i", "k"]);
+        assert_eq!(p.moved.keys().collect::<Vec<_>>(), ["a", "d", "e", "g", "i", "k"]);
+        assert_eq!(p.moved.values().filter(|receiver| **receiver).count(), 2, "g and i");
+        let p = parsed("if a { f(b) } else { g(c) } let Some(d) = f(e) else { h(i) }; j && k(l); for m in n { o(m) }");
+        assert_eq!(p.moved.into_keys().collect::<Vec<_>>(), ["e", "n"], "the others need not run");
     }
 
     #[test]

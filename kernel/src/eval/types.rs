@@ -141,8 +141,9 @@ fn public_path(path: &[&str]) -> String {
     }
 }
 
-/// Types that certainly are not `Copy` and not handles: a bare use of such a variable moves it.
-pub fn surely_moves(type_name: &str) -> bool {
+/// Types that certainly are not `Copy` and not handles: a bare use of such a variable moves it. As a method's receiver only
+/// those that have such a method themselves: others may lend what they hold.
+pub fn surely_moves(type_name: &str, receiver: bool) -> bool {
     const MOVED: &[&str] = &[
         "alloc::vec::Vec<",
         "alloc::boxed::Box<",
@@ -160,7 +161,9 @@ pub fn surely_moves(type_name: &str) -> bool {
         "std::path::PathBuf",
         "std::ffi::os_str::OsString",
     ];
-    MOVED.iter().any(|p| type_name.starts_with(p))
+    const OWN: &[&str] =
+        &["alloc::vec::Vec<", "alloc::collections::", "std::collections::", "std::thread::JoinHandle<"];
+    if receiver { OWN } else { MOVED }.iter().any(|p| type_name.starts_with(p))
 }
 
 #[cfg(test)]

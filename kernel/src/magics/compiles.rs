@@ -19,8 +19,9 @@ impl Magic for Compiles {
 
     fn help(&self) -> &'static str {
         r#"Lists every program that was new to the session: cell and line, what it ran for, ops, times, whether
-XLA compiled it or the disk had it, how many later runs found it in memory, memory and floating point operations of one run (as XLA says), and
-why there was no program to reuse. `first` means that nothing like it had been compiled before.
+XLA compiled it or the disk had it, how many later runs found it in memory, memory and floating point
+operations of one run (as XLA says), and why there was no program to reuse. `first` means that nothing
+like it had been compiled before.
 %why N explains one.
 
 ```

@@ -57,8 +57,8 @@ pub(super) fn another_model() -> String {
 
 pub(super) fn never_synced(kept: usize) -> String {
     format!(
-        "nothing was synced since the last read, so {} of earlier rounds are run again and the program grows with every \
-         round: end each with `optimizer_step(&mut optimizer)` or `sync()`, then all rounds are one program",
+        "nothing was synced since the last read, so this runs {} of earlier rounds again, and grows with every round: end each \
+         with `optimizer_step(&mut optimizer)` or `sync()`, then all rounds are one program",
         count(kept, "op")
     )
 }
