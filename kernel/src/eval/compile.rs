@@ -12,8 +12,9 @@ use super::moves::Takers;
 use super::paths::{Crates, Paths};
 use super::refused::{Refused, unbalanced};
 use super::rustc::{self, Compiled, Diagnostic, Needs};
+use super::scan::{self, Kind};
 use super::source::{CellText, Place, Source, Sources, Tag};
-use super::split::{self, Parsed};
+use super::split::{self, Item, Parsed};
 use super::types::{Named, nameable, surely_moves};
 use super::warm::Warmer;
 use crate::engine::Failure;
@@ -45,6 +46,8 @@ pub struct Compiler {
     keeping: Option<JoinHandle<std::io::Result<()>>>,
     /// The cache could not be written to: what to say about it, once.
     unkept: Unkept,
+    /// Earlier items with statics that the cell at hand has compiled again.
+    statics: Vec<String>,
     pub(super) at_work: AtWork,
 }
 
@@ -115,6 +118,7 @@ impl Compiler {
             paths: Paths::default(),
             takers: Takers::default(),
             unkept: Unkept::default(),
+            statics: Vec::new(),
             opt_level: 0,
             install,
             dir,
@@ -227,8 +231,13 @@ impl Compiler {
         }
     }
 
-    /// What there is to say about the cache.
+    /// What there is to say: statics that begin again, or about the cache.
     pub fn note(&mut self) -> Option<String> {
+        let statics: Vec<String> = std::mem::take(&mut self.statics).iter().map(|n| format!("`{n}`")).collect();
+        if !statics.is_empty() {
+            let names = statics.join(", ");
+            return Some(format!("note: statics of {names} begin again: what they mention was defined anew\n"));
+        }
         match &mut self.unkept {
             Unkept::Note(text) => {
                 let text = std::mem::take(text);
@@ -317,6 +326,7 @@ impl Compiler {
             return Ok((change.rest.commit(None, parsed), None));
         }
         let begin = Instant::now();
+        self.statics = change.moved.iter().filter(|i| has_static(i)).flat_map(|i| i.names.clone()).collect();
         let needs = self.needs(&change.rest);
         let generate = |plan: &Plan| generate::group(cell, range.clone(), parsed, &change.moved, &change.rest, plan);
         let mut plan = Plan { opt_level: self.opt_level, ..Plan::default() };
@@ -490,6 +500,14 @@ impl Compiler {
         }
         self.sources.insert(file, source.clone());
     }
+}
+
+/// Whether an item is a static, or has one inside.
+fn has_static(item: &Item) -> bool {
+    let tokens = scan::tokens(item.text());
+    let ident = |i: usize, word: &str| tokens.get(i).is_some_and(|t| &item.text()[t.range.clone()] == word);
+    let named = |i: usize| tokens.get(i + 1).is_some_and(|t| t.kind == Kind::Ident) && !ident(i + 1, "fn");
+    (0..tokens.len()).any(|i| ident(i, "static") && named(i))
 }
 
 /// What the cache keeps beside an object: what had to be learned, and the name that its locations carry.

@@ -72,11 +72,13 @@ impl Definitions {
         rest.uses.retain(|u| !binds.contains(u.binds.as_str()) && !used.contains(u.binds.as_str()));
         let macros: BTreeSet<&str> = parsed.macros.iter().map(|m| m.name.as_str()).collect();
         rest.macros.retain(|m| !macros.contains(m.name.as_str()));
-        if parsed.items.is_empty() || self.all_known(parsed) {
+        let changed = self.meaning_changed_by(parsed);
+        if changed.is_empty() && (parsed.items.is_empty() || self.all_known(parsed)) {
             return Change { needed: false, moved: Vec::new(), rest };
         }
         let replaced = |old: &Item| parsed.items.iter().any(|new| replaces(new, old));
         let mut touched: BTreeSet<String> = self.targets(parsed, &binds);
+        touched.extend(changed);
         for (_, old) in self.items().filter(|(_, i)| replaced(i)) {
             touched.extend(old.names.iter().cloned());
             // Without its old `impl`, the type itself is compiled again.
@@ -103,7 +105,15 @@ impl Definitions {
             g.items.retain(|i| !replaced(i));
         }
         rest.groups.retain(|g| !g.items.is_empty());
-        Change { needed: true, moved, rest }
+        Change { needed: !parsed.items.is_empty() || !moved.is_empty(), moved, rest }
+    }
+
+    /// Names of macros and imports that stand for something else from this cell on: what mentions them follows.
+    fn meaning_changed_by(&self, parsed: &Parsed) -> Vec<String> {
+        let other_macro = |m: &&Macro| self.macros.iter().any(|old| old.name == m.name && old.text != m.text);
+        let other_use = |u: &&Use| self.uses.iter().any(|old| old.binds == u.binds && old.text != u.text);
+        let macros = parsed.macros.iter().filter(other_macro).map(|m| m.name.clone());
+        macros.chain(parsed.uses.iter().filter(other_use).map(|u| u.binds.clone())).collect()
     }
 
     /// Whether a cell defines again what is in force.

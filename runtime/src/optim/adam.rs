@@ -34,7 +34,9 @@ impl State {
     #[track_caller]
     fn new(parameters: impl IntoIterator<Item = impl Borrow<Tensor>>, lr: f64, options: AdamOptions) -> State {
         let parameters = listed(parameters);
-        let zeros = || on_behalf(Location::caller(), false, || zeros_like(&parameters));
+        // Asked for in the closure, it would be the closure's own line.
+        let at = Location::caller();
+        let zeros = || on_behalf(at, false, || zeros_like(&parameters));
         let (means, squares, steps) = (zeros(), zeros(), vec![0; parameters.len()]);
         settle();
         State { parameters, means, squares, steps, lr, options }
