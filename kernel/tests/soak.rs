@@ -36,6 +36,7 @@ struct Held {
     kernel_files: usize,
     session_files: usize,
     kernel_threads: usize,
+    brief_threads: usize,
     session_threads: usize,
     temporary_files: usize,
     kernel_kb: u64,
@@ -46,6 +47,16 @@ struct Held {
 
 fn count(folder: PathBuf) -> usize {
     std::fs::read_dir(folder).unwrap().count()
+}
+
+/// Threads, and of them those that end by themselves soon after a cell: they keep an object, wait for a compiler that takes
+/// itself apart, or compile a library.
+fn threads(pid: u32) -> (usize, usize) {
+    let name = |e: std::fs::DirEntry| std::fs::read_to_string(e.path().join("comm")).unwrap_or_default();
+    let names: Vec<String> =
+        std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten().map(name).filter(|n| !n.is_empty()).collect();
+    let brief = |n: &&String| ["xlazy-cache", "xlazy-rustc", "xlazy-library"].contains(&n.trim());
+    (names.len(), names.iter().filter(brief).count())
 }
 
 fn counter(report: &serde_json::Value, name: &str) -> i64 {
@@ -62,11 +73,13 @@ fn anonymous_kb(pid: u32) -> u64 {
 fn held(kernel: &mut Process) -> Held {
     let report: serde_json::Value = serde_json::from_str(&kernel.cell("%metrics --json").ok()).unwrap();
     let (pid, session) = (kernel.pid(), kernel.session());
+    let (threads, brief) = threads(pid);
     let proc = |pid: u32, what: &str| count(PathBuf::from(format!("/proc/{pid}/{what}")));
     Held {
         kernel_files: proc(pid, "fd"),
         session_files: proc(session, "fd"),
-        kernel_threads: proc(pid, "task"),
+        kernel_threads: threads - brief,
+        brief_threads: brief,
         session_threads: proc(session, "task"),
         temporary_files: std::fs::read_dir(kernel.folder.path().join("tmp"))
             .unwrap()
@@ -120,6 +133,7 @@ fn five_thousand_cells_leave_nothing_behind() {
     assert_eq!(after.session_files, before.session_files);
     assert!(after.kernel_files <= before.kernel_files + 2, "a compiler that starts up has pipes");
     assert_eq!((after.kernel_threads, after.session_threads), (before.kernel_threads, before.session_threads));
+    assert!(after.brief_threads <= 3, "one of each kind: {after:?}");
     assert!(after.temporary_files <= before.temporary_files + 2, "objects are gone once they are loaded");
     let per_cell = |after: u64, before: u64| after.saturating_sub(before) as f64 / (done - first) as f64;
     let (kernel_grows, session_grows) =

@@ -278,6 +278,8 @@ impl Compiler {
 
     /// Compiles part of a cell.
     pub fn compile(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Result<Ready, Refused> {
+        // Of a cell that did not compile.
+        self.statics.clear();
         let (cell, range) = &split::ended(cell, range);
         let range = range.clone();
         let Ok(parsed) = split::parse(cell, range.clone()) else {
