@@ -391,13 +391,12 @@ impl Compiler {
         &mut self,
         cell: &Arc<CellText>,
         range: Range<usize>,
-        parsed: Parsed,
+        mut parsed: Parsed,
         defs: Definitions,
         scope: &Scope,
         mut timing: Timing,
     ) -> Result<Ready, Refused> {
         let begin = Instant::now();
-        let mut parsed = parsed;
         parsed.bindings.retain(|b| !b.name.starts_with(char::is_uppercase) || defs.item(&b.name).is_none());
         let loaded = load_list(&parsed, scope, &defs)?;
         let moves = |v: &&Loaded| {

@@ -119,8 +119,10 @@ impl Warmer {
         if self.making.as_ref().is_some_and(|m| !m.is_finished()) {
             return;
         }
-        let large = object.metadata().is_ok_and(|m| m.len() > SMALL);
-        let (true, Some(library)) = (large, generate::library(text)) else { return };
+        if !object.metadata().is_ok_and(|m| m.len() > SMALL) {
+            return;
+        }
+        let Some(library) = generate::library(text) else { return };
         // The file is about to go.
         let Ok(object) = std::fs::read(object) else { return };
         let (place, cache, needs) = (self.place.clone(), self.cache.clone(), needs.clone());

@@ -132,7 +132,7 @@ pub(super) fn shape(
     let others: Vec<usize> = (0..was.shape.len()).filter(|&e| e != d && was.shape[e] != now.shape[e]).collect();
     let refuses = new.steps.iter().find(|s| s.op.name.starts_with("conv") || s.op.name.ends_with("_pool"));
     if let Some(op) = refuses.map(|s| s.op.name).or((!others.is_empty()).then_some("")) {
-        let largest: Vec<usize> = was.shape.iter().zip(now.shape.iter()).map(|(a, b)| *a.max(b)).collect();
+        let largest = largest(was, now);
         let why = match op {
             "" => String::new(),
             op => format!(" (`.dynamic` is refused by {op})"),
@@ -156,6 +156,11 @@ pub(super) fn shape(
         list(&sizes),
         list(&pad)
     )
+}
+
+/// The sizes that hold both.
+fn largest(a: &Type, b: &Type) -> Vec<usize> {
+    a.shape.iter().zip(b.shape.iter()).map(|(a, b)| *a.max(b)).collect()
 }
 
 /// What the history says of an input whose shape changes.
@@ -192,7 +197,7 @@ pub(super) fn attribute(class: Class, name: &str, step: &Step, old: &Step, k: us
             )
         }
         Class::Index if step.ty.shape != old.ty.shape => {
-            let largest: Vec<usize> = step.ty.shape.iter().zip(old.ty.shape.iter()).map(|(a, b)| *a.max(b)).collect();
+            let largest = largest(&step.ty, &old.ty);
             format!(
                 "`{name}` of {op} decides how large the result is: take the largest, {largest:?}, in every step and mask \
                  what is too much (`where_`)"
