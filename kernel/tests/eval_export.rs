@@ -18,6 +18,13 @@ const CELLS: &[&str] = &[
     "let p = vec![p];\nfor (i, q) in p.iter().enumerate() {\n    println!(\"{i} {q:?}\");\n}",
     "let n: i32 = \"12\".parse()?;\nn",
     "impl P { fn twice(&self) -> i32 { self.x * 2 } }\np.iter().map(P::twice).sum::<i32>()",
+    "let s = String::from(\"kept\");\nlet mut count = 0usize;",
+    "let t = s;",
+    "let u = (s, t.len()); count += 1;",
+    "let both = vec![u.1, count]; let say = move || format!(\"{s}{count}\"); let n2 = n + count as i32;",
+    "println!(\"{s} {} {}\", u.0, say()); let s = s + \"!\"; format!(\"{}{}\", s, later().await)",
+    "s.len() + count + both.len()",
+    "mod k { pub fn a() -> i32 { 1 } }\nfn k() -> i32 { k::a() + 1 }\nk()",
     "macro_rules! seven { () => { 7 } }\nif n > 3 { seven!() } else { 0 }",
 ];
 

@@ -1,9 +1,10 @@
 //! The only `unsafe` of this crate: signals, waits that an interrupt ends, dlopen, descriptors, and values whose type was
 //! compiled a second time.
 #![allow(unsafe_code)]
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
+use std::marker::PhantomData;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -192,6 +193,30 @@ pub fn load(object: &str, symbol: &str) -> Result<Entry, String> {
         Ok(std::mem::transmute::<*mut libc::c_void, Entry>(entry))
     }
 }
+
+/// An error that is a boxed one for any thread: the one kind that converts into no `Box<dyn Error>`.
+pub fn as_boxed_error<E>(error: &E) -> Option<&SharedError> {
+    trait Named {
+        fn id(&self) -> TypeId
+        where
+            Self: 'static;
+    }
+    impl<T> Named for PhantomData<T> {
+        fn id(&self) -> TypeId
+        where
+            Self: 'static,
+        {
+            TypeId::of::<T>()
+        }
+    }
+    let of: &dyn Named = &PhantomData::<E>;
+    // SAFETY: only the type is asked for, whose name is the same whatever it borrows.
+    let id = unsafe { std::mem::transmute::<&dyn Named, &'static (dyn Named + 'static)>(of) }.id();
+    // SAFETY: it is that type, if for a shorter time; the reference is for no longer than that.
+    (id == TypeId::of::<SharedError>()).then(|| unsafe { &*std::ptr::from_ref(error).cast::<SharedError>() })
+}
+
+type SharedError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A stored value as the type `T` that a cell knows it by.
 ///

@@ -49,6 +49,9 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     for (cell, line) in &program.left_out {
         eprintln!("xlazy: cell {cell}: `{line}` means nothing in a program; it is a comment there");
     }
+    for note in &program.notes {
+        eprintln!("xlazy: {note}");
+    }
     super::say(&format!("{}: `cargo run` there gives the notebook's output", folder.display()));
     ExitCode::SUCCESS
 }

@@ -95,7 +95,7 @@ impl Cargo<'_> {
         })?;
         let mut name = self.project.to_string_lossy().into_owned();
         for (i, stage) in resolved.iter().enumerate() {
-            let changed: Vec<String> = wanted[i].values().filter_map(|w| newest_change(w)).collect();
+            let changed: Vec<String> = stage.folders.iter().map(|f| newest_change(f)).collect();
             name = format!("xlazy_deps_{}", short_hash(&format!("{name}{:?}{}{changed:?}", wanted[i], stage.all)));
             if known.get(i).is_some_and(|s| s.crate_name != name) {
                 return Ok(None);
@@ -191,7 +191,8 @@ impl Cargo<'_> {
             let rlib = |f: &PathBuf| f.starts_with(&inner) && f.extension().is_some_and(|e| e == "rlib");
             others.entry(name).or_default().extend(files.filter(rlib));
         }
-        others.retain(|name, files| files.len() == 1 && !direct.iter().any(|d| d.name == *name));
+        others.retain(|name, files| !files.is_empty() && !direct.iter().any(|d| d.name == *name));
+        let several = others.extract_if(.., |_, files| files.len() > 1).map(|(name, _)| name).collect();
         options.extend(others.iter().map(|(name, files)| format!("--extern={name}={}", files[0].display())));
         // Where rustc finds what they depend on, and the procedural macros among it.
         for dir in [inner, self.target.join("debug/deps")] {
@@ -199,7 +200,7 @@ impl Cargo<'_> {
         }
         let with_tokio = |r: &Resolved| r.direct.iter().any(Direct::is_tokio_with_runtime);
         let tokio = resolved.iter().position(with_tokio).map(|i| names[i].clone());
-        Some(Deps { stages, options, tokio })
+        Some(Deps { stages, options, several, tokio })
     }
 
     /// Runs cargo; what it printed to its standard output.
@@ -326,6 +327,8 @@ struct Resolved {
     direct: Vec<Direct>,
     /// Every package that its dependencies lead to, with its features.
     all: String,
+    /// Where those of them lie that are the user's own.
+    folders: Vec<PathBuf>,
 }
 
 impl Resolved {
@@ -343,9 +346,11 @@ impl Resolved {
         let texts = |v: &Value| -> Vec<String> {
             v.as_array().into_iter().flatten().filter_map(|f| f.as_str().map(str::to_owned)).collect()
         };
-        let crate_of = |id: &str| {
-            let package = json["packages"].as_array()?.iter().find(|p| p["id"] == id)?;
-            package["name"].as_str().map(str::to_owned)
+        let package_of = |id: &str| json["packages"].as_array()?.iter().find(|p| p["id"] == id);
+        let crate_of = |id: &str| package_of(id)?["name"].as_str().map(str::to_owned);
+        let folder_of = |id: &String| {
+            let package = package_of(id).filter(|p| p["source"].is_null())?;
+            Some(Path::new(package["manifest_path"].as_str()?).parent()?.to_owned())
         };
         let ours = |d: &&Value| d["name"].as_str().is_some_and(|n| n.starts_with("xlazy_deps"));
         let mut direct = Vec::new();
@@ -361,7 +366,7 @@ impl Resolved {
             next.extend(texts(&node["dependencies"]).into_iter().filter(|d| !all.contains_key(d)));
             all.insert(id, texts(&node["features"]));
         }
-        Some(Resolved { direct, all: format!("{all:?}") })
+        Some(Resolved { direct, folders: all.keys().filter_map(folder_of).collect(), all: format!("{all:?}") })
     }
 }
 
@@ -388,10 +393,9 @@ fn root_text(resolved: &[Direct], before: Option<&str>) -> String {
 }
 
 /// When a crate in a folder changed last, so that what is built of it gets another name.
-fn newest_change(wanted: &str) -> Option<String> {
-    let path = wanted.split_once("path")?.1.split('"').nth(1)?;
+fn newest_change(folder: &Path) -> String {
     let mut newest = std::time::SystemTime::UNIX_EPOCH;
-    let mut folders = vec![PathBuf::from(path)];
+    let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let Ok(meta) = entry.metadata() else { continue };
@@ -403,7 +407,7 @@ fn newest_change(wanted: &str) -> Option<String> {
             }
         }
     }
-    Some(format!("{newest:?}"))
+    format!("{newest:?}")
 }
 
 #[cfg(test)]

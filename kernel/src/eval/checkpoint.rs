@@ -295,7 +295,7 @@ impl State {
                 let mut missing = None;
                 let named = types::nameable(&v.type_name, &mut |_, path| {
                     let item = path.split("::").next().unwrap_or(path);
-                    let found = self.compiler.defs.item(item).map(|(g, _)| format!("::{}::{path}", g.crate_name));
+                    let found = self.compiler.defs.type_named(item).map(|(g, _)| format!("::{}::{path}", g.crate_name));
                     if found.is_none() {
                         missing = Some(item.to_owned());
                     }

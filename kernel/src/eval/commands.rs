@@ -144,7 +144,7 @@ impl RustEngine {
                 Err(failure) => return Reply::Error(failure),
             }
         }
-        let in_a_folder = wanted.values().any(|w| w.contains("path"));
+        let in_a_folder = wanted.values().any(|w| deps::is_in_a_folder(w));
         if !in_a_folder && before.as_ref().is_some_and(|d| d.wanted() == wanted) {
             return Reply::Ok;
         }

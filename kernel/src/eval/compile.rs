@@ -7,6 +7,7 @@ use super::errors::sentence;
 use super::generate::{self, Loaded, Plan};
 use super::groups::{Change, Definitions, Group};
 use super::install::Installation;
+use super::items::Space;
 use super::learn::learn;
 use super::moves::Takers;
 use super::paths::{Crates, Paths};
@@ -14,7 +15,7 @@ use super::refused::{Refused, unbalanced};
 use super::rustc::{self, Compiled, Diagnostic, Needs};
 use super::scan::{self, Kind};
 use super::source::{CellText, Place, Source, Sources, Tag};
-use super::split::{self, Item, Parsed};
+use super::split::{self, Item, Parsed, Use};
 use super::types::{Named, nameable, surely_moves};
 use super::warm::Warmer;
 use crate::engine::Failure;
@@ -46,8 +47,8 @@ pub struct Compiler {
     keeping: Option<JoinHandle<std::io::Result<()>>>,
     /// The cache could not be written to: what to say about it, once.
     unkept: Unkept,
-    /// Earlier items with statics that the cell at hand has compiled again.
-    statics: Vec<String>,
+    /// What to say about the definitions of the cell at hand, line by line.
+    notes: Vec<String>,
     pub(super) at_work: AtWork,
 }
 
@@ -118,7 +119,7 @@ impl Compiler {
             paths: Paths::default(),
             takers: Takers::default(),
             unkept: Unkept::default(),
-            statics: Vec::new(),
+            notes: Vec::new(),
             opt_level: 0,
             install,
             dir,
@@ -231,12 +232,11 @@ impl Compiler {
         }
     }
 
-    /// What there is to say: statics that begin again, or about the cache.
+    /// What there is to say about definitions, or else about the cache.
     pub fn note(&mut self) -> Option<String> {
-        let statics: Vec<String> = std::mem::take(&mut self.statics).iter().map(|n| format!("`{n}`")).collect();
-        if !statics.is_empty() {
-            let names = statics.join(", ");
-            return Some(format!("note: statics of {names} begin again: what they mention was defined anew\n"));
+        let notes: String = self.notes.drain(..).map(|note| format!("note: {note}\n")).collect();
+        if !notes.is_empty() {
+            return Some(notes);
         }
         match &mut self.unkept {
             Unkept::Note(text) => {
@@ -279,13 +279,14 @@ impl Compiler {
     /// Compiles part of a cell.
     pub fn compile(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Result<Ready, Refused> {
         // Of a cell that did not compile.
-        self.statics.clear();
+        self.notes.clear();
         let (cell, range) = &split::ended(cell, range);
         let range = range.clone();
-        let Ok(parsed) = split::parse(cell, range.clone()) else {
+        let Ok(mut parsed) = split::parse(cell, range.clone(), &self.defs.macros) else {
             return Err(unbalanced(cell, range.clone()).unwrap_or_else(|| self.explain_syntax(cell, range, scope)));
         };
         let mut timing = Timing::default();
+        self.find_spaces(cell, &mut parsed)?;
         let (defs, group_file) = self.definitions(cell, range.clone(), &parsed, scope, &mut timing)?;
         // A lone `use` is compiled only to see whether it is right; beside items, their group has shown it.
         if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
@@ -300,6 +301,32 @@ impl Compiler {
 
     pub fn commit(&mut self, ready: &Ready) {
         self.defs = ready.defs.clone();
+    }
+
+    /// What `use`s import, where they and items have one name: each is asked for beside a function and a type of it.
+    fn find_spaces(&mut self, cell: &Arc<CellText>, parsed: &mut Parsed) -> Result<(), Failure> {
+        let there: BTreeSet<&str> = self.defs.items().flat_map(|(_, i)| &i.names).map(String::as_str).collect();
+        let own: BTreeSet<&str> = parsed.items.iter().flat_map(|i| &i.names).map(String::as_str).collect();
+        let new = parsed.uses.iter().filter(|u| there.contains(u.binds.as_str()));
+        let old = self.defs.uses.iter().filter(|u| own.contains(u.binds.as_str()));
+        let asked: Vec<Use> = new.chain(old).cloned().collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let source = generate::imports(cell, &asked, &self.defs);
+        let (_, _, compiled) = self.rustc(&self.needs(&self.defs), source, &mut Timing::default())?;
+        let Compiled::Errors(errors) = compiled else { return Ok(()) };
+        let clash = |line: usize| {
+            let on_it = |e: &&Diagnostic| e.code == "E0255" && e.spans.iter().any(|s| s.primary && s.line == line);
+            errors.iter().any(|e| on_it(&e))
+        };
+        for (i, name) in asked.iter().enumerate() {
+            let space =
+                Space { types: clash(generate::line_of_import(i, 1)), values: clash(generate::line_of_import(i, 2)) };
+            let all = parsed.uses.iter_mut().chain(&mut self.defs.uses);
+            all.filter(|u| u.binds == name.binds && u.text == name.text).for_each(|u| u.space = space);
+        }
+        Ok(())
     }
 
     /// Compiles the cell's items, with those of earlier cells that depend on them.
@@ -328,7 +355,13 @@ impl Compiler {
             return Ok((change.rest.commit(None, parsed), None));
         }
         let begin = Instant::now();
-        self.statics = change.moved.iter().filter(|i| has_static(i)).flat_map(|i| i.names.clone()).collect();
+        let statics: Vec<String> =
+            change.moved.iter().filter(|i| has_static(i)).flat_map(|i| &i.names).map(|n| format!("`{n}`")).collect();
+        if !statics.is_empty() {
+            let names = statics.join(", ");
+            self.notes.push(format!("statics of {names} begin again: what they mention was defined anew"));
+        }
+        self.notes.extend(change.without.iter().cloned());
         let needs = self.needs(&change.rest);
         let generate = |plan: &Plan| generate::group(cell, range.clone(), parsed, &change.moved, &change.rest, plan);
         let mut plan = Plan { opt_level: self.opt_level, ..Plan::default() };
@@ -397,7 +430,7 @@ impl Compiler {
         mut timing: Timing,
     ) -> Result<Ready, Refused> {
         let begin = Instant::now();
-        parsed.bindings.retain(|b| !b.name.starts_with(char::is_uppercase) || defs.item(&b.name).is_none());
+        parsed.bindings.retain(|b| !b.name.starts_with(char::is_uppercase) || defs.value_named(&b.name).is_none());
         let loaded = load_list(&parsed, scope, &defs)?;
         let moves = |v: &&Loaded| {
             let var = scope.vars.iter().find(|s| s.name == v.name);
@@ -530,7 +563,7 @@ fn written(var: &Var) -> Option<String> {
 fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<Loaded>, Failure> {
     let mut out = Vec::new();
     // A pattern of a constant's or a unit struct's name would compare with it.
-    let item = |v: &Var| v.name.starts_with(char::is_uppercase) && defs.item(&v.name).is_some();
+    let item = |v: &Var| v.name.starts_with(char::is_uppercase) && defs.value_named(&v.name).is_some();
     let wanted = |v: &&Var| parsed.mentions.contains(&v.name) && !parsed.rebound.contains(&v.name) && !item(v);
     for var in scope.vars.iter().filter(wanted) {
         let mut adopt = false;
@@ -545,7 +578,6 @@ fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<L
                 out.push(Loaded { name: var.name.clone(), written_type, adopt, handle });
             }
             // Declared again here, or meant as something else: rustc will tell if it is missed.
-            Named::Refused(_) if defs.item(&var.name).is_some() => {}
             Named::Refused(_) => {}
         }
     }

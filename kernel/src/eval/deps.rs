@@ -21,6 +21,8 @@ pub struct Deps {
     pub stages: Vec<Stage>,
     /// Extra arguments for every rustc.
     pub options: Vec<String>,
+    /// Crates of which there are several versions, none of which a cell can name.
+    pub several: Vec<String>,
     /// The crate in which tokio's runtime is, when there is one: it is entered before a cell runs.
     pub tokio: Option<String>,
 }
@@ -73,32 +75,34 @@ pub fn parse(line: &str) -> Result<(String, String), Failure> {
             format!("{what}: write `:dep name = \"1.2\"` or `:dep name = {{ version = \"1.2\", features = [\"…\"] }}`"),
         )
     };
-    let (name, wanted) = match line.split_once('=') {
-        Some((name, wanted)) => (name.trim(), wanted.trim()),
-        None => (line.trim(), "\"*\""),
-    };
-    let name = name.trim_matches('"');
+    let name = line.split('=').next().unwrap_or_default().trim().trim_matches('"');
     if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-') {
         return Err(bad(&format!("`{name}` is no crate's name")));
     }
-    let closed = (wanted.starts_with('"') && wanted.ends_with('"') && wanted.len() > 1)
-        || (wanted.starts_with('{') && wanted.ends_with('}'));
-    if !closed || wanted.contains('\n') {
-        return Err(bad(&format!("`{wanted}` is no version and no table")));
+    let Some((_, written)) = line.split_once('=') else { return Ok((name.to_owned(), "\"*\"".to_owned())) };
+    let written = written.trim();
+    match value(written) {
+        Some(toml::Value::Table(mut table)) => match table.get_mut("path") {
+            // Paths are meant from the notebook's folder; the cargo project lies elsewhere.
+            Some(toml::Value::String(path)) => {
+                *path = std::path::absolute(&*path).unwrap_or_else(|_| PathBuf::from(&*path)).display().to_string();
+                Ok((name.to_owned(), toml::Value::Table(table).to_string()))
+            }
+            _ => Ok((name.to_owned(), written.to_owned())),
+        },
+        Some(toml::Value::String(_)) => Ok((name.to_owned(), written.to_owned())),
+        _ => Err(bad(&format!("`{written}` is no version and no table"))),
     }
-    Ok((name.to_owned(), absolute_path(wanted)))
 }
 
-/// Paths are meant from the notebook's folder; the cargo project lies elsewhere.
-fn absolute_path(wanted: &str) -> String {
-    let Some(at) = wanted.find("path") else { return wanted.to_owned() };
-    let rest = &wanted[at + 4..];
-    let Some(open) = rest.find('"').filter(|i| rest[..*i].trim() == "=") else { return wanted.to_owned() };
-    let Some(len) = rest[open + 1..].find('"') else { return wanted.to_owned() };
-    let path = &rest[open + 1..open + 1 + len];
-    let full = std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path));
-    let start = at + 4 + open + 1;
-    format!("{}{}{}", &wanted[..start], full.display(), &wanted[start + len..])
+/// The right-hand side of a line of TOML.
+fn value(written: &str) -> Option<toml::Value> {
+    format!("wanted = {written}").parse::<toml::Table>().ok()?.remove("wanted").filter(|_| !written.contains('\n'))
+}
+
+/// Whether a dependency lies in a folder, where it may change.
+pub(super) fn is_in_a_folder(wanted: &str) -> bool {
+    value(wanted).is_some_and(|v| v.get("path").is_some())
 }
 
 /// Builds what `before` has and what else is wanted. `say` gets cargo's progress. Nothing changes for anybody when it fails.
@@ -132,7 +136,7 @@ pub fn build(
             let _ = write_changed(file, lock);
         }
     };
-    let from_disk = !wanted.values().any(|w| w.contains("path"));
+    let from_disk = !wanted.values().any(|w| is_in_a_folder(w));
     if from_disk && let Some(deps) = recall(&built(&kept)) {
         keep(&kept);
         return Ok(deps);
@@ -174,7 +178,7 @@ fn take_turn(turn: &File, at_work: &AtWork) -> std::io::Result<()> {
 fn to_json(deps: &Deps) -> Value {
     let stage = |s: &Stage| serde_json::json!({"crate": s.crate_name, "library": s.library, "wanted": s.wanted});
     let stages: Vec<Value> = deps.stages.iter().map(stage).collect();
-    serde_json::json!({ "stages": stages, "options": deps.options, "tokio": deps.tokio })
+    serde_json::json!({ "stages": stages, "options": deps.options, "several": deps.several, "tokio": deps.tokio })
 }
 
 /// What an earlier build made, if all of it is still there: then cargo need not be asked.
@@ -190,7 +194,8 @@ fn recall(built: &Path) -> Option<Deps> {
     let options: Vec<String> = json["options"].as_array()?.iter().map(text).collect::<Option<_>>()?;
     let there = |o: &String| o.splitn(3, '=').nth(2).is_none_or(|p| Path::new(p).exists());
     let complete = stages.iter().all(|s| s.library.is_file()) && options.iter().all(there);
-    complete.then(|| Deps { stages, options, tokio: text(&json["tokio"]) })
+    let several: Vec<String> = json["several"].as_array()?.iter().map(text).collect::<Option<_>>()?;
+    complete.then(|| Deps { stages, options, several, tokio: text(&json["tokio"]) })
 }
 
 /// Whose dependencies they are: the notebook that `xlazy run` or Jupyter names, or the folder, where nobody says.
@@ -242,6 +247,10 @@ mod tests {
         assert_eq!(ok("regex"), Ok(("regex".into(), "\"*\"".into())));
         let table = "{ version = \"1\", features = [\"derive\"] }";
         assert_eq!(ok(&format!("serde = {table}")), Ok(("serde".into(), table.into())));
+        let (_, here) = ok("abspath = { path = 'a b' }").unwrap();
+        assert!(is_in_a_folder(&here) && here.contains(&format!("{}/a b", std::env::current_dir().unwrap().display())));
+        let (_, plain) = ok("xpath = { version = \"1\", features = [\"path\"] }").unwrap();
+        assert!(!is_in_a_folder(&plain) && !is_in_a_folder("\"1\""));
         assert!(ok("se rde = \"1\"").unwrap_err().contains("no crate's name"));
         assert!(ok("serde = 1").unwrap_err().contains("no version"));
     }

@@ -1,5 +1,6 @@
 //! What the user sees of an error: rustc's messages at the cell's own lines, and a failed cell's traceback.
 use super::rustc::{Diagnostic, FILE_PREFIX, Span};
+use super::scan;
 use super::source::{CellText, Place, Source, Tag, line_column};
 use crate::engine::Failure;
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
@@ -12,8 +13,19 @@ use xlazy_mime::Fault;
 struct Retold {
     title: String,
     help: Option<String>,
-    /// It is about a variable that cannot be stored.
-    about_keeping: bool,
+    about: About,
+}
+
+#[derive(PartialEq)]
+enum About {
+    /// What rustc points at.
+    Words,
+    /// A variable that cannot be stored.
+    Keeping,
+    /// A variable that cannot be fetched.
+    Fetching(String),
+    /// The end of the cell, which came too soon.
+    End,
 }
 
 /// What the session knows of names that a cell may mean.
@@ -36,21 +48,33 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
         }
         let mut retold = retell(error, source, known);
         // One variable that borrows makes several errors in what we generate; one of them says it all.
-        let about_keeping = retold.as_ref().is_some_and(|r| r.about_keeping);
+        let about_keeping = retold.as_ref().is_some_and(|r| r.about == About::Keeping);
         borrows += usize::from(about_keeping);
         if about_keeping && borrows > 1 {
             continue;
         }
         let hint = if retold.is_none() { similar_variable(error, known) } else { None };
         if let Some(help) = hint {
-            retold = Some(Retold { title: error.message.clone(), help: Some(help), about_keeping: false });
+            retold = Some(Retold { title: error.message.clone(), help: Some(help), about: About::Words });
+        }
+        if retold.is_none() && behind_the_cell(error, source) {
+            let title = match error.message.split_once(", found `") {
+                Some((expected, _)) => format!("{expected}, found the end of the cell"),
+                None => error.message.clone(),
+            };
+            retold = Some(Retold { title, help: None, about: About::End });
         }
         let title = retold.as_ref().map_or(&error.message, |r| &r.title);
         // What we generate names a variable's type twice.
         if retold.is_some() && !told.insert(title.clone()) {
             continue;
         }
-        let snippets = snippets(&error.spans, source, retold.is_some());
+        let mut snippets = snippets(&error.spans, source, retold.is_some());
+        if snippets.is_empty()
+            && let Some((text, range)) = retold.as_ref().and_then(|r| place_of(&r.about, source))
+        {
+            snippets.push(Mapped { text, range, primary: true, label: None });
+        }
         if snippets.is_empty() && retold.is_none() {
             nameless.push(error);
             continue;
@@ -83,7 +107,7 @@ struct Mapped<'a> {
 
 /// The user's text that a span means: itself, or the macro call it comes from.
 fn map<'a>(span: &'a Span, source: &'a Source) -> Option<(&'a Arc<CellText>, Range<usize>)> {
-    let own = if span.ours { source.user_range(span.start..span.end) } else { None };
+    let own = if span.ours { source.user_part(span.start..span.end) } else { None };
     own.or_else(|| span.call.as_deref().and_then(|c| map(c, source)))
 }
 
@@ -102,7 +126,9 @@ fn snippets<'a>(spans: &'a [Span], source: &'a Source, quiet: bool) -> Vec<Mappe
 }
 
 fn speaks_of_generated_code(text: &str) -> bool {
-    ["xlazy_", "xlazy::cell::rt", "`Of<", "`Show", "`catch`", "`xlazy_value`"].iter().any(|w| text.contains(w))
+    ["xlazy_", "xlazy::cell::rt", "`Of<", "`Show", "`catch`", "`xlazy_value`", "Stop>`", "StopDebug>`"]
+        .iter()
+        .any(|w| text.contains(w))
 }
 
 fn render(
@@ -188,6 +214,29 @@ fn suggestion<'a>(child: &'a Diagnostic, level: Level<'a>, source: &'a Source) -
     Some(group)
 }
 
+/// Whether rustc points at what was generated after the user's text.
+fn behind_the_cell(error: &Diagnostic, source: &Source) -> bool {
+    let end = source.end_of_user().map(|(_, _, end)| end);
+    error.spans.iter().any(|s| s.primary && s.ours && end.is_some_and(|end| s.start >= end))
+}
+
+/// Where the user meets what rustc finds in generated code only.
+fn place_of<'a>(about: &About, source: &'a Source) -> Option<(&'a Arc<CellText>, Range<usize>)> {
+    let (text, end, _) = source.end_of_user()?;
+    match about {
+        About::End => {
+            let last = text.text[..end].trim_end();
+            let start = last.char_indices().next_back().map_or(0, |(at, _)| at);
+            Some((text, start..last.len()))
+        }
+        About::Fetching(name) => {
+            let found = scan::tokens(&text.text).into_iter().find(|t| text.text[t.range.clone()] == **name);
+            Some((text, found?.range))
+        }
+        About::Words | About::Keeping => None,
+    }
+}
+
 /// A cell has only those variables in scope that it mentions, so rustc cannot know what a misspelt name may mean.
 fn similar_variable(error: &Diagnostic, known: &Known) -> Option<String> {
     if error.code != "E0425" || !error.message.starts_with("cannot find value") {
@@ -205,12 +254,20 @@ fn retell(error: &Diagnostic, source: &Source, known: &Known) -> Option<Retold> 
         && let Some(name) = error.message.split('`').nth(1)
         && let Some(what) = known.gone.get(name)
     {
-        return Some(Retold { title: format!("`{name}` {what}"), help: None, about_keeping: false });
+        return Some(Retold { title: format!("`{name}` {what}"), help: None, about: About::Words });
     }
     let tag = |s: &Span| match source.place(s.start) {
         Place::Generated(tag) if s.ours => Some(tag),
         _ => None,
     };
+    let labels = || error.spans.iter().filter_map(|s| s.label.as_deref());
+    if error.code == "E0308" && labels().any(|l| l.contains("Stop>`") || l.contains("StopDebug>`")) {
+        return Some(Retold {
+            title: "`return` with a value is for functions: a cell returns nothing".into(),
+            help: Some("to show a value, end the cell with it; to end early, write `return Ok(())`".into()),
+            about: About::Words,
+        });
+    }
     for tag in error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans)).filter_map(tag) {
         match tag {
             Tag::Keep(name) if is_about_borrowing(&error.code) => {
@@ -223,7 +280,7 @@ fn retell(error: &Diagnostic, source: &Source, known: &Known) -> Option<Retold> 
                          Inside braces `{ … }` borrowing is fine"
                             .into(),
                     ),
-                    about_keeping: true,
+                    about: About::Keeping,
                 });
             }
             Tag::Load(name)
@@ -232,7 +289,7 @@ fn retell(error: &Diagnostic, source: &Source, known: &Known) -> Option<Retold> 
                 return Some(Retold {
                     title: format!("the variable `{name}` cannot be used here: {}", error.message),
                     help: Some("its type cannot be named from a cell; store what it holds instead".into()),
-                    about_keeping: false,
+                    about: About::Fetching(name.clone()),
                 });
             }
             _ => {}
@@ -280,7 +337,8 @@ pub fn run_failure(fault: &Fault, sources: &dyn Fn(&str) -> Option<Arc<Source>>,
     traceback.extend(fault.notes.iter().map(|n| format!("{BOLD}note{OFF}: {n}")));
     if !lost.is_empty() {
         let names = lost.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
-        traceback.push(format!("{BOLD}note{OFF}: the cell had moved {names} before it failed: lost"));
+        let (them, are) = if lost.len() == 1 { ("it", "is") } else { ("them", "are") };
+        traceback.push(format!("{BOLD}note{OFF}: {names} {are} lost: the cell, which moves {them}, ended early"));
     }
     Failure { name: fault.name.clone(), message: fault.message.clone(), traceback }
 }

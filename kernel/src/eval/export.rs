@@ -2,10 +2,11 @@
 use super::deps;
 use super::generate::SHOW_EVCXR;
 use super::groups::{Definitions, Group};
-use super::source::CellText;
+use super::scan;
+use super::source::{CellText, Edit, Source};
 use super::split::{self, Parsed, Segment};
 use crate::engine::Failure;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ pub struct Program {
     pub dependencies: BTreeMap<String, String>,
     /// Lines that mean nothing outside of a notebook: cell and text.
     pub left_out: Vec<(u64, String)>,
+    /// Where the output may be another one, in words.
+    pub notes: Vec<String>,
 }
 
 /// Puts cells (number and text) into one program with the same output. Values that a cell shows are printed.
@@ -23,30 +26,42 @@ pub struct Program {
 /// An item that a later cell defines anew begins a block there: inside it the new definition is in force, with copies of
 /// the items that follow it.
 pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
-    let mut out = Program { main: HEAD.to_owned(), dependencies: BTreeMap::new(), left_out: Vec::new() };
-    let mut defs = Definitions::default();
-    let mut blocks = 0;
-    for (number, text) in cells {
-        let cell = Arc::new(CellText { cell: *number, text: text.clone() });
-        out.main += &format!("\n    // {}\n", cell.label());
-        for segment in split::segments(text, &|_| false) {
-            match segment {
-                Segment::Code(range) => out.add(&cell, range, &mut defs, &mut blocks)?,
-                Segment::Command(line) if text[line.clone()].trim().starts_with(":dep ") => {
-                    let (name, wanted) = deps::parse(&text[line].trim()[5..])?;
-                    out.dependencies.insert(name, wanted);
-                }
-                Segment::Magic { line, body } => {
-                    out.leave_out(*number, &text[line]);
-                    if let Some(body) = body {
-                        out.add(&cell, body, &mut defs, &mut blocks)?;
-                    }
-                }
-                Segment::Command(line) => out.leave_out(*number, &text[line]),
+    let cells: Vec<Arc<CellText>> =
+        cells.iter().map(|(n, text)| Arc::new(CellText { cell: *n, text: text.clone() })).collect();
+    let parts: Vec<(usize, Segment)> = (0..cells.len())
+        .flat_map(|i| split::segments(&cells[i].text, &|_| false).into_iter().map(move |s| (i, s)))
+        .collect();
+    let awaits = |c: &Arc<CellText>| scan::mentions(&c.text).contains("await");
+    let (head, tail) = if cells.iter().any(awaits) { (HEAD_ASYNC, TAIL_ASYNC) } else { ("fn main()", "") };
+    let mut out = Program {
+        main: format!("{HEAD}{head} -> Result<(), Box<dyn std::error::Error>> {{\n"),
+        dependencies: BTreeMap::new(),
+        left_out: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut writer = Writer { defs: Definitions::default(), blocks: 0, out: &mut out };
+    let mut last = None;
+    for (i, (index, segment)) in parts.iter().enumerate() {
+        let cell = &cells[*index];
+        if last.replace(index) != Some(index) {
+            writer.out.main += &format!("\n    // {}\n", cell.label());
+        }
+        let later = || parts[i + 1..].iter().filter_map(|(index, s)| Some((&cells[*index], code_of(s)?)));
+        let line = |line: &Range<usize>| cell.text[line.clone()].trim().to_owned();
+        match segment {
+            Segment::Command(at) if line(at).starts_with(":dep ") => {
+                let (name, wanted) = deps::parse(&line(at)[5..])?;
+                writer.out.dependencies.insert(name, wanted);
             }
+            Segment::Command(at) | Segment::Magic { line: at, .. } => writer.leave_out(cell.cell, &line(at)),
+            Segment::Code(_) => {}
+        }
+        if let Some(range) = code_of(segment) {
+            writer.add(cell, range, &mut later())?;
         }
     }
-    out.main += &format!("{}\n    Ok(())\n}}\n", "}".repeat(blocks));
+    let blocks = writer.blocks;
+    out.main += &format!("{}\n    Ok(())\n}}\n{tail}", "}".repeat(blocks));
     Ok(out)
 }
 
@@ -54,70 +69,111 @@ const HEAD: &str = "\
 #![allow(warnings)]
 #[macro_use(print, println, eprint, eprintln, dbg, format)]
 extern crate xlazy;
-extern crate alloc;
 use xlazy::cell::rt as xlazy_rt;
 use xlazy::prelude::*;
 
+";
+const HEAD_ASYNC: &str = "async fn cells()";
+const TAIL_ASYNC: &str = "
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    xlazy_rt::block_on(cells())
+}
 ";
 
-impl Program {
+/// The Rust in a part of a cell.
+fn code_of(segment: &Segment) -> Option<Range<usize>> {
+    match segment {
+        Segment::Code(range) | Segment::Magic { body: Some(range), .. } => Some(range.clone()),
+        _ => None,
+    }
+}
+
+struct Writer<'a> {
+    defs: Definitions,
+    blocks: usize,
+    out: &'a mut Program,
+}
+
+impl Writer<'_> {
     fn leave_out(&mut self, cell: u64, line: &str) {
-        self.main += &format!("    // {line}\n");
-        self.left_out.push((cell, line.to_owned()));
+        self.out.main += &format!("    // {line}\n");
+        self.out.left_out.push((cell, line.to_owned()));
     }
 
-    fn add(
+    fn add<'c>(
         &mut self,
         cell: &Arc<CellText>,
         range: Range<usize>,
-        defs: &mut Definitions,
-        blocks: &mut usize,
+        later: &mut dyn Iterator<Item = (&'c Arc<CellText>, Range<usize>)>,
     ) -> Result<(), Failure> {
-        let parsed = split::parse(cell, range.clone())
+        let parsed = split::parse(cell, range.clone(), &self.defs.macros)
             .map_err(|e| super::errors::sentence("ExportError", format!("{} is not Rust: {e}", cell.label())))?;
-        let change = defs.change(&parsed);
-        let again = parsed.uses.iter().any(|u| defs.uses.iter().any(|old| old.binds == u.binds));
+        let change = self.defs.change(&parsed);
+        let defs = &self.defs;
+        let named = |name: &str| defs.type_named(name).is_some() || defs.value_named(name).is_some();
+        let again = parsed.uses.iter().any(|u| named(&u.binds) || defs.uses.iter().any(|old| old.binds == u.binds));
         if change.needed && defs.redefined_by(&parsed) || again {
-            self.main += "    {\n";
-            *blocks += 1;
+            self.out.main += "    {\n";
+            self.blocks += 1;
             for item in &change.moved {
-                self.main += &format!("{}\n", item.text());
+                self.out.main += &format!("{}\n", item.text());
+            }
+            let types = change.moved.iter().filter(|i| i.is_type).flat_map(|i| &i.names);
+            let types: Vec<String> = types.map(|n| format!("`{n}`")).collect();
+            if !types.is_empty() {
+                self.out.notes.push(format!(
+                    "{} changes what is implemented for {}: in the program, values made before keep to what was there before",
+                    cell.label(),
+                    types.join(", ")
+                ));
             }
         }
-        self.main += &body(cell, range, &parsed);
+        self.out.main += &body(cell, range, &parsed, &needed(later));
         let group = change.needed.then(|| {
             let items = parsed.items.iter().chain(&change.moved).cloned().collect();
             Group { crate_name: format!("g_{}", cell.cell), object: Default::default(), items }
         });
-        *defs = change.rest.commit(group, &parsed);
+        self.defs = change.rest.commit(group, &parsed);
         Ok(())
     }
 }
 
-/// The cell's text, with its last value printed and its `.await`s waited for.
-fn body(cell: &Arc<CellText>, range: Range<usize>, parsed: &Parsed) -> String {
-    let mut edits: Vec<(Range<usize>, String)> = parsed
-        .edits
-        .iter()
-        .filter(|e| e.text == split::AWAIT || (e.text == ")" && !e.range.is_empty()))
-        .map(|e| (e.range.clone(), e.text.clone()))
-        .collect();
+/// Variables that cells mention before they bind them.
+fn needed<'c>(cells: &mut dyn Iterator<Item = (&'c Arc<CellText>, Range<usize>)>) -> BTreeSet<String> {
+    let (mut needed, mut bound) = (BTreeSet::new(), BTreeSet::new());
+    for parsed in cells.filter_map(|(cell, range)| split::parse(cell, range, &[]).ok()) {
+        needed.extend(parsed.mentions.into_iter().filter(|n| !parsed.rebound.contains(n) && !bound.contains(n)));
+        bound.extend(parsed.bindings.into_iter().map(|b| b.name));
+    }
+    needed
+}
+
+/// The cell's text, with its last value printed. What a later cell needs is cloned where it is taken: in a notebook a text or a
+/// tensor stays when it is handed on, and anything else that a later cell mentions was `Copy`.
+fn body(cell: &Arc<CellText>, range: Range<usize>, parsed: &Parsed, needed: &BTreeSet<String>) -> String {
+    const CLONE: &str = "::core::clone::Clone::clone(&";
+    let mut edits: Vec<Edit> = Vec::new();
+    for (name, at) in parsed.taken.iter().filter(|(name, _)| needed.contains(name)) {
+        edits.push(Edit::replace(at.clone(), format!("{CLONE}{name})")));
+    }
+    for (at, names) in &parsed.captures {
+        let copies: String = names.intersection(needed).map(|name| format!("let {name} = {CLONE}{name}); ")).collect();
+        if !copies.is_empty() {
+            edits.push(Edit::insert(at.start, format!("{{ {copies}")));
+            edits.push(Edit::insert(at.end, " }"));
+        }
+    }
+    edits.sort_by_key(|e| e.range.start);
     if let Some(t) = &parsed.trailing {
-        let first = edits.partition_point(|e| e.0.start < t.start);
-        edits.insert(first, (t.start..t.start, SHOW_EVCXR.0.to_owned()));
-        let last = edits.partition_point(|e| e.0.start <= t.end);
-        edits.insert(last, (t.end..t.end, SHOW_EVCXR.1.to_owned()));
+        let first = edits.partition_point(|e| e.range.start < t.start);
+        edits.insert(first, Edit::insert(t.start, SHOW_EVCXR.0));
+        let last = edits.partition_point(|e| e.range.start <= t.end);
+        edits.insert(last, Edit::insert(t.end, SHOW_EVCXR.1));
     }
-    let mut out = String::new();
-    let mut from = range.start;
-    for (at, text) in edits {
-        out.push_str(&cell.text[from..at.start]);
-        out.push_str(&text);
-        from = at.end;
-    }
-    out.push_str(cell.text[from..range.end].trim_end());
-    if parsed.has_statements && !out.trim_end().ends_with([';', '}']) {
+    let mut source = Source::default();
+    source.user(cell, range, &edits);
+    let mut out = source.text.trim_end().to_owned();
+    if parsed.has_statements && !out.ends_with([';', '}']) {
         out.push(';');
     }
     out + "\n"
@@ -130,7 +186,8 @@ mod tests {
     fn main_of(cells: &[&str]) -> String {
         let cells: Vec<(u64, String)> =
             cells.iter().enumerate().map(|(i, c)| (i as u64 + 1, (*c).to_owned())).collect();
-        program(&cells).map(|p| p.main[HEAD.len()..].to_owned()).unwrap_or_else(|f| f.message)
+        let body = |p: Program| p.main.split_once(" {\n").map_or(String::new(), |(_, body)| body.to_owned());
+        program(&cells).map(body).unwrap_or_else(|f| f.message)
     }
 
     #[test]
@@ -138,6 +195,17 @@ mod tests {
         let main = main_of(&["let a = 1;", "%vars\na + 1"]);
         assert!(
             main.starts_with("\n    // cell 1\nlet a = 1;\n\n    // cell 2\n    // %vars\n{ match &(a + 1)"),
+            "{main}"
+        );
+    }
+
+    #[test]
+    fn what_a_later_cell_needs_is_cloned_where_it_is_taken() {
+        let main = main_of(&["let s = String::new(); let v = vec![1];", "let t = s; f(v);", "s", "let v = 2;", "v"]);
+        assert!(main.contains("let t = ::core::clone::Clone::clone(&s); f(v);"), "{main}");
+        let main = main_of(&["let f = move |x: i32| s.len() + x;", "s"]);
+        assert!(
+            main.contains("let f = { let s = ::core::clone::Clone::clone(&s); move |x: i32| s.len() + x };"),
             "{main}"
         );
     }

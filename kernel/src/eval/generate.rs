@@ -2,7 +2,7 @@
 use super::groups::Definitions;
 use super::paths;
 use super::source::{CellText, Edit, Source, Tag, blanked, line_column};
-use super::split::{Binding, FnValue, Item, Parsed};
+use super::split::{self, Binding, FnValue, Item, Parsed, Use};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -34,6 +34,8 @@ pub struct Plan {
     pub closures: BTreeMap<String, usize>,
     /// An error type has `Debug` alone.
     pub debug_errors: bool,
+    /// There is an `.await` inside a macro: all of the cell is one future then.
+    pub asynchronous: bool,
     /// `use`s of earlier cells that no longer resolve.
     pub dropped_uses: BTreeSet<String>,
     /// Paths that are private where `type_name` says they are, and where they are public.
@@ -57,6 +59,7 @@ impl Plan {
     pub fn to_json(&self) -> Value {
         serde_json::json!({
             "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "guessed": self.guessed, "closures": self.closures, "debug_errors": self.debug_errors,
+            "asynchronous": self.asynchronous,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
             "opt_level": self.opt_level,
         })
@@ -78,6 +81,7 @@ impl Plan {
             paths: map(json, "paths", |v| v.as_str().map(str::to_owned))?,
             opt_level: json.get("opt_level")?.as_u64()? as u8,
             debug_errors: json.get("debug_errors")?.as_bool()?,
+            asynchronous: json.get("asynchronous")?.as_bool()?,
             dropped_uses: set("dropped_uses")?,
             wrapped: set("wrapped")?,
         })
@@ -106,7 +110,7 @@ pub fn group(
     kept.extend(parsed.macro_ranges.iter().cloned());
     kept.sort_by_key(|r| r.start);
     let item_edits = |i: &Item| i.edits.iter().cloned().chain(plan.wrap(&i.values)).collect::<Vec<Edit>>();
-    let mut edits: Vec<Edit> = parsed.items.iter().flat_map(item_edits).collect();
+    let mut edits: Vec<Edit> = parsed.items.iter().flat_map(item_edits).chain(parsed.macro_edits.clone()).collect();
     let mut from = range.start;
     for r in kept.iter().chain([&(range.end..range.end)]) {
         let gap = from..r.start;
@@ -193,6 +197,9 @@ pub fn cell(
         format!("let xlazy_done = xlazy_rt::{catch}(&mut ")
     };
     out.plain(&format!(" {start}|| -> ::core::result::Result<(), xlazy_rt::{stop}> {{"));
+    if plan.asynchronous {
+        out.plain("xlazy_rt::block_on(async {");
+    }
     out.plain(&blank_lines_before(cell, &range));
     out.user(cell, range.clone(), &statement_edits(cell, parsed, defs, plan));
     out.decides_by(cell, &parsed.conditions);
@@ -204,7 +211,8 @@ pub fn cell(
         // The variable that it shadows must not come back.
         out.plain(&format!(" xlazy_rt::forget(\"{name}\");"));
     }
-    out.plain(" ::core::result::Result::Ok(()) });");
+    out.plain(&format!(" ::core::result::Result::<(), xlazy_rt::{stop}>::Ok(())"));
+    out.plain(if plan.asynchronous { " }) });" } else { " });" });
     if once {
         out.plain(&format!(
             " let xlazy_done = xlazy_rt::{catch}(&mut || match xlazy_body.take() {{ ::core::option::Option::Some(body) => body(), \
@@ -280,11 +288,12 @@ fn prologue(
         // Compiled otherwise, it is another crate.
         out.plain(&format!("/* opt {} */", plan.opt_level));
     }
-    for r in &parsed.inner_attributes {
+    // Documentation of the cell is for its readers; as a comment it would take the rest of the line with it.
+    for r in parsed.inner_attributes.iter().filter(|r| cell.text[r.start..].starts_with('#')) {
         out.user(cell, r.clone(), &[]);
     }
     out.plain(
-        " #[macro_use(print, println, eprint, eprintln, dbg, format)] extern crate xlazy; extern crate alloc; \
+        " #[macro_use(print, println, eprint, eprintln, dbg, format)] extern crate xlazy; \
          use ::xlazy::prelude::*;",
     );
     if let Some(deps) = &defs.deps {
@@ -293,11 +302,14 @@ fn prologue(
     }
     for g in &defs.groups {
         let always = g.items.iter().filter(|i| i.cfg.is_empty());
-        let names: Vec<&str> = always.flat_map(|i| &i.names).map(String::as_str).collect();
+        let names: BTreeSet<&str> = always.flat_map(|i| &i.names).map(String::as_str).collect();
         // Even a group of nothing but `impl`s must be linked.
         out.plain(&format!(" extern crate {};", g.crate_name));
         if !names.is_empty() {
-            out.plain(&format!(" use ::{}::{{{}}};", g.crate_name, names.join(", ")));
+            out.plain(&format!(" use ::{}::{{{}}};", g.crate_name, names.into_iter().collect::<Vec<_>>().join(", ")));
+        }
+        if g.items.iter().any(|i| i.made_by.is_some()) {
+            out.plain(&format!(" use ::{}::*;", g.crate_name));
         }
         for item in g.items.iter().filter(|i| !i.cfg.is_empty() && !i.names.is_empty()) {
             out.plain(&format!(" {} use ::{}::{{{}}};", item.cfg, g.crate_name, item.names.join(", ")));
@@ -313,8 +325,33 @@ fn prologue(
     }
 }
 
+/// Imports, each in a module of its own beside a type and a function of its name, on lines of their own.
+pub fn imports(cell: &Arc<CellText>, asked: &[Use], defs: &Definitions) -> Source {
+    let named = |name: &str| asked.iter().any(|u| u.binds == name);
+    let mut defs = defs.clone();
+    defs.uses.retain(|u| !named(&u.binds));
+    defs.groups.iter_mut().flat_map(|g| &mut g.items).for_each(|i| i.names.retain(|n| !named(n)));
+    let mut out = Source::default();
+    prologue(&mut out, "dylib", NAME_IN_TEXT, cell, &Parsed::default(), &defs, &Plan::default());
+    out.plain("\n");
+    for (i, u) in asked.iter().enumerate() {
+        out.plain(&format!(
+            "mod xlazy_{i} {{ use super::*; {}\nenum {} {{}}\nfn {}() {{}} }}\n",
+            u.text, u.binds, u.binds
+        ));
+    }
+    out
+}
+
+/// Where in [`imports`] the type (1) or the function (2) beside an import stands.
+pub fn line_of_import(index: usize, which: usize) -> usize {
+    2 + 3 * index + which
+}
+
 fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, plan: &Plan) -> Vec<Edit> {
     let mut edits = parsed.edits.clone();
+    edits.retain(|e| !(plan.asynchronous && split::is_for_await(e)));
+    edits.extend(parsed.macro_edits.iter().cloned());
     edits.extend(plan.wrap(&parsed.values));
     let mut blank = parsed.inner_attributes.clone();
     blank.extend(parsed.items.iter().map(|i| i.range.clone()));
@@ -377,7 +414,7 @@ fn keep(b: &Binding, plan: &Plan) -> String {
             let of = ["Fn", "FnMut", "FnOnce"][plan.closures.get(name).copied().unwrap_or(0).min(2)];
             let args = arguments.join(", ");
             let boxed =
-                format!("::alloc::boxed::Box::new({name}) as ::alloc::boxed::Box<dyn ::core::ops::{of}({args}) -> _>");
+                format!("::std::boxed::Box::new({name}) as ::std::boxed::Box<dyn ::core::ops::{of}({args}) -> _>");
             format!(
                 " {{ let xlazy_value = {boxed}; (&&xlazy_rt::Of::value(&xlazy_value)).keep(\"{name}\", xlazy_value); }}"
             )
@@ -393,7 +430,7 @@ mod tests {
     fn a_library_exports_nothing_by_name() {
         let of = |code: &str| {
             let cell = Arc::new(CellText { cell: 1, text: code.to_owned() });
-            let parsed = super::super::split::parse(&cell, 0..code.len()).unwrap();
+            let parsed = super::super::split::parse(&cell, 0..code.len(), &[]).unwrap();
             let source = super::cell(&cell, 0..code.len(), &parsed, &Definitions::default(), &[], &Plan::default());
             (source.text.clone(), library(&source.text))
         };

@@ -1,5 +1,6 @@
 //! Definition groups: which items are in force, and what a new cell's items make necessary to compile again.
 use super::deps::Deps;
+use super::items::{Header, Space};
 use super::split::{Item, Macro, Parsed, Use};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -35,6 +36,8 @@ pub struct Change {
     pub moved: Vec<Item>,
     /// What is in force besides the new group.
     pub rest: Definitions,
+    /// Methods that an `impl` had and its new text has not, in words.
+    pub without: Vec<String>,
 }
 
 impl Definitions {
@@ -42,8 +45,19 @@ impl Definitions {
         self.groups.iter().flat_map(|g| g.items.iter().map(move |i| (g, i)))
     }
 
-    pub fn item(&self, name: &str) -> Option<(&Group, &Item)> {
-        self.items().find(|(_, i)| i.names.iter().any(|n| n == name))
+    fn named(&self, name: &str, space: Space) -> Option<(&Group, &Item)> {
+        let plain = self.items().find(|(_, i)| i.space.meets(space) && i.names.iter().any(|n| n == name));
+        plain.or_else(|| self.items().find(|(_, i)| space.types && i.made_for() == Some(name)))
+    }
+
+    /// A type or module that is in force.
+    pub fn type_named(&self, name: &str) -> Option<(&Group, &Item)> {
+        self.named(name, Space::TYPES)
+    }
+
+    /// A function, constant, static, or struct that is written without braces.
+    pub fn value_named(&self, name: &str) -> Option<(&Group, &Item)> {
+        self.named(name, Space::VALUES)
     }
 
     pub fn externs(&self) -> Vec<(String, PathBuf)> {
@@ -69,35 +83,40 @@ impl Definitions {
         let mut rest = self.clone();
         let binds: BTreeSet<&str> = parsed.items.iter().flat_map(|i| &i.names).map(String::as_str).collect();
         let used: BTreeSet<&str> = parsed.uses.iter().map(|u| u.binds.as_str()).collect();
-        rest.uses.retain(|u| !binds.contains(u.binds.as_str()) && !used.contains(u.binds.as_str()));
+        rest.uses.retain(|u| !used.contains(u.binds.as_str()) && !parsed.items.iter().any(|i| u.meets(i)));
         let macros: BTreeSet<&str> = parsed.macros.iter().map(|m| m.name.as_str()).collect();
         rest.macros.retain(|m| !macros.contains(m.name.as_str()));
         let changed = self.meaning_changed_by(parsed);
         if changed.is_empty() && (parsed.items.is_empty() || self.all_known(parsed)) {
-            return Change { needed: false, moved: Vec::new(), rest };
+            return Change { rest, ..Change::default() };
         }
-        let replaced = |old: &Item| parsed.items.iter().any(|new| replaces(new, old));
+        let without = self.items().flat_map(|(_, old)| parsed.items.iter().filter_map(|new| methods_lost(new, old)));
+        let without = without.collect();
+        let replaced =
+            |old: &Item| parsed.items.iter().any(|new| replaces(new, old)) || parsed.uses.iter().any(|u| u.meets(old));
         let mut touched: BTreeSet<String> = self.targets(parsed, &binds);
         touched.extend(changed);
         for (_, old) in self.items().filter(|(_, i)| replaced(i)) {
             touched.extend(old.names.iter().cloned());
             // Without its old `impl`, the type itself is compiled again.
-            touched.extend(
-                old.header.iter().map(|h| h.self_type.clone()).filter(|n| !n.is_empty() && self.item(n).is_some()),
-            );
+            touched.extend(old.header.iter().map(|h| h.self_type.clone()).filter(|n| self.type_named(n).is_some()));
         }
         let mut moved: Vec<Item> = Vec::new();
         // An item that names something of the new group is compiled with it, and so on until nothing more is touched.
         loop {
             let next = rest.items().map(|(_, i)| i).find(|i| {
                 !replaced(i)
-                    && (i.names.iter().any(|n| touched.contains(n)) || i.mentions.iter().any(|m| touched.contains(m)))
+                    && (i.names.iter().any(|n| touched.contains(n))
+                        || i.made_for().is_some_and(|n| touched.contains(n))
+                        || i.mentions.iter().any(|m| touched.contains(m)))
             });
             let Some(next) = next.cloned() else { break };
             touched.extend(next.names.iter().cloned());
             for g in &mut rest.groups {
                 g.items.retain(|i| !same(i, &next));
             }
+            // An `impl` stands beside its type or its trait.
+            touched.extend(next.header.as_ref().and_then(|h| self.beside(h)));
             moved.push(next);
         }
         moved.sort_by_key(|i| (i.source.cell, i.range.start));
@@ -105,13 +124,16 @@ impl Definitions {
             g.items.retain(|i| !replaced(i));
         }
         rest.groups.retain(|g| !g.items.is_empty());
-        Change { needed: !parsed.items.is_empty() || !moved.is_empty(), moved, rest }
+        Change { needed: !parsed.items.is_empty() || !moved.is_empty(), moved, rest, without }
     }
 
     /// Names of macros and imports that stand for something else from this cell on: what mentions them follows.
     fn meaning_changed_by(&self, parsed: &Parsed) -> Vec<String> {
         let other_macro = |m: &&Macro| self.macros.iter().any(|old| old.name == m.name && old.text != m.text);
-        let other_use = |u: &&Use| self.uses.iter().any(|old| old.binds == u.binds && old.text != u.text);
+        let other_use = |u: &&Use| {
+            self.uses.iter().any(|old| old.binds == u.binds && old.text != u.text)
+                || self.items().any(|(_, old)| u.meets(old))
+        };
         let macros = parsed.macros.iter().filter(other_macro).map(|m| m.name.clone());
         macros.chain(parsed.uses.iter().filter(other_use).map(|u| u.binds.clone())).collect()
     }
@@ -133,7 +155,7 @@ impl Definitions {
         } else {
             moved.clear();
         }
-        Change { needed: !moved.is_empty(), moved, rest }
+        Change { needed: !moved.is_empty(), moved, rest, without: Vec::new() }
     }
 
     /// The very same items are in force already.
@@ -152,10 +174,21 @@ impl Definitions {
             if local_trait || own.contains(header.self_type.as_str()) {
                 continue;
             }
-            let candidates = [Some(&header.self_type), header.of_trait.as_ref()].into_iter().flatten();
-            out.extend(candidates.chain(&header.mentions).find(|n| self.item(n).is_some()).cloned());
+            out.extend(self.beside(header));
+        }
+        // A macro may make an `impl` for anything that it is given, of any trait that it names.
+        for (name, item) in parsed.items.iter().filter_map(|i| Some((&i.made_by.as_ref()?.0, i))) {
+            let rules = parsed.macros.iter().chain(&self.macros).find(|m| m.name == *name);
+            let named = item.mentions.iter().chain(rules.into_iter().flat_map(|m| &m.mentions));
+            out.extend(named.filter(|n| self.type_named(n).is_some_and(|(_, i)| i.is_type)).cloned());
         }
         out
+    }
+
+    /// What of earlier cells an `impl` must share a crate with.
+    fn beside(&self, header: &Header) -> Option<String> {
+        let candidates = [Some(&header.self_type), header.of_trait.as_ref()].into_iter().flatten();
+        candidates.chain(&header.mentions).find(|n| self.type_named(n).is_some()).cloned()
     }
 
     /// Puts the new group in force, with the cell's `use`s and macros.
@@ -165,7 +198,8 @@ impl Definitions {
         self.macros.extend(parsed.macros.iter().cloned());
         let hashes = self.hashes();
         for g in &self.groups {
-            let own = g.items.iter().flat_map(|i| &i.names).filter_map(|n| Some((n.clone(), *hashes.get(n)?)));
+            let names = g.items.iter().flat_map(|i| i.names.iter().map(String::as_str).chain(i.made_for()));
+            let own = names.filter_map(|n| Some((n.to_owned(), *hashes.get(n)?)));
             // As it was when it was compiled: later changes take items away from it.
             self.past.entry(g.crate_name.clone()).or_insert_with(|| own.collect());
         }
@@ -176,7 +210,11 @@ impl Definitions {
     /// definition is another one today.
     pub fn current_path(&self, crate_name: &str, path: &str) -> Option<(String, bool)> {
         let name = path.split("::").next().unwrap_or(path);
-        let (group, _) = self.item(name)?;
+        let Some((group, _)) = self.type_named(name) else {
+            // What a macro has made is known by its crate alone.
+            let made = |g: &&Group| g.crate_name == crate_name && g.items.iter().any(|i| i.made_by.is_some());
+            return self.groups.iter().find(made).map(|_| (format!("::{crate_name}::{path}"), false));
+        };
         if group.crate_name == crate_name {
             return Some((format!("::{crate_name}::{path}"), false));
         }
@@ -188,8 +226,17 @@ impl Definitions {
     /// For each name in force, a hash of its definition and of all that decides what it means: the items, macros, imports and
     /// crates that it mentions, and so on. Values of a type are taken for another build's only where all of that is the same.
     fn hashes(&self) -> BTreeMap<String, u64> {
-        let types: BTreeMap<&str, &Item> =
-            self.items().flat_map(|(_, i)| i.names.iter().map(move |n| (n.as_str(), i))).collect();
+        let mut named: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
+        for (_, item) in self.items() {
+            item.names.iter().for_each(|n| named.entry(n).or_default().push(item));
+        }
+        for (name, item) in self.items().filter_map(|(_, i)| Some((i.made_for()?, i))) {
+            named.entry(name).or_insert_with(|| vec![item]);
+        }
+        // Of a type and a function of one name, the type.
+        for items in named.values_mut().filter(|items| items.iter().any(|i| i.space.types)) {
+            items.retain(|i| i.space.types);
+        }
         let files: BTreeMap<&str, &str> = self.deps.iter().flat_map(|d| d.crates()).collect();
         // What a function does changes no type that mentions its name, unless it can be called for an array's length.
         let follows = |name: &str, i: &Item| {
@@ -212,7 +259,7 @@ impl Definitions {
                     texts.insert(&u.text);
                     mentions.extend(u.text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()));
                 }
-                if let Some(item) = types.get(name) {
+                for item in named.get(name).into_iter().flatten() {
                     texts.insert(item.text());
                     mentions.extend(item.mentions.iter().map(String::as_str));
                 }
@@ -225,7 +272,7 @@ impl Definitions {
                     }
                 }
                 for m in mentions {
-                    if types.get(m).is_none_or(|i| follows(m, i)) && seen.insert(m) {
+                    if named.get(m).is_none_or(|all| all.iter().any(|i| follows(m, i))) && seen.insert(m) {
                         todo.push(m);
                     }
                 }
@@ -234,12 +281,26 @@ impl Definitions {
             texts.hash(&mut h);
             h.finish()
         };
-        types.keys().map(|n| ((*n).to_owned(), hash(n))).collect()
+        named.keys().map(|n| ((*n).to_owned(), hash(n))).collect()
     }
 }
 
 fn same(a: &Item, b: &Item) -> bool {
     std::sync::Arc::ptr_eq(&a.source, &b.source) && a.range == b.range
+}
+
+/// What of an inherent `impl` of another cell is gone when a new one takes its place, in words.
+fn methods_lost(new: &Item, old: &Item) -> Option<String> {
+    let (header, before) = (new.header.as_ref()?, old.header.as_ref()?);
+    if header.of_trait.is_some() || !replaces(new, old) {
+        return None;
+    }
+    let gone: Vec<String> = before.members.difference(&header.members).map(|m| format!("`{m}`")).collect();
+    let (ty, cell) = (&before.self_type, old.source.label());
+    (!gone.is_empty()).then(|| {
+        let (gone, them) = (gone.join(", "), if gone.len() == 1 { "it" } else { "them" });
+        format!("this `impl {ty}` takes the place of that of {cell}, which had {gone}, too: to keep {them}, write {them} here")
+    })
 }
 
 /// Whether a new item takes the place of an old one.
@@ -248,7 +309,10 @@ fn replaces(new: &Item, old: &Item) -> bool {
         (Some(new), Some(old)) => {
             new.text == old.text && (new.of_trait.is_some() || !new.members.is_disjoint(&old.members))
         }
-        (None, None) => new.names.iter().any(|n| old.names.contains(n)),
+        (None, None) => {
+            new.space.meets(old.space) && new.names.iter().any(|n| old.names.contains(n))
+                || new.made_by.is_some() && new.made_by == old.made_by
+        }
         _ => false,
     }
 }

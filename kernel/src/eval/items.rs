@@ -1,5 +1,6 @@
 //! Items that persist: what they are called, what they mention, and what is changed in them so that later cells see them.
-use super::scan;
+use super::publish::{self, begins_an_item};
+use super::scan::{self, Kind};
 use super::source::{CellText, Edit};
 use super::split::{Checks, FnValue, bytes};
 use proc_macro2::Span;
@@ -14,8 +15,13 @@ use syn::visit::Visit;
 pub struct Item {
     /// What it is imported by; empty for an `impl`.
     pub names: Vec<String>,
-    /// For an `impl`: its header without blanks, and what it defines.
+    /// Where its names are names.
+    pub space: Space,
+    /// For an `impl`: what it is an `impl` of, and what it defines.
     pub header: Option<Header>,
+    /// For the call of a macro of the notebook that makes items: the macro, and the first name that it was given. What it
+    /// makes is known to rustc alone.
+    pub made_by: Option<(String, String)>,
     pub is_type: bool,
     /// The attributes that decide whether it is there at all.
     pub cfg: String,
@@ -28,8 +34,35 @@ pub struct Item {
     pub mentions: BTreeSet<String>,
 }
 
+/// Rust's namespaces: a type and a function of one name are two items.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Space {
+    pub types: bool,
+    pub values: bool,
+}
+
+impl Space {
+    pub const TYPES: Space = Space { types: true, values: false };
+    pub const VALUES: Space = Space { types: false, values: true };
+    pub const BOTH: Space = Space { types: true, values: true };
+
+    pub fn meets(self, other: Space) -> bool {
+        self.types && other.types || self.values && other.values
+    }
+
+    fn of(item: &syn::Item) -> Space {
+        match item {
+            syn::Item::Const(_) | syn::Item::Static(_) | syn::Item::Fn(_) => Space::VALUES,
+            syn::Item::Struct(i) if !matches!(i.fields, syn::Fields::Named(_)) => Space::BOTH,
+            syn::Item::ForeignMod(_) => Space::BOTH,
+            _ => Space::TYPES,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Header {
+    /// Trait and type without blanks, generic parameters by number: with other names or bounds it is the same `impl`.
     pub text: String,
     pub of_trait: Option<String>,
     pub self_type: String,
@@ -40,6 +73,11 @@ pub struct Header {
 impl Item {
     pub fn text(&self) -> &str {
         &self.source.text[self.range.clone()]
+    }
+
+    /// For the call of a macro, the name that it was given first: of a type that it makes, or makes something for.
+    pub fn made_for(&self) -> Option<&str> {
+        self.made_by.as_ref().map(|(_, name)| name.as_str())
     }
 }
 
@@ -67,7 +105,7 @@ fn conditional(item: &syn::Item, text: &str, base: usize) -> String {
 
 pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Item) -> Option<Item> {
     let range = bytes(item.span(), base);
-    let mut publish = Publish { base, edits: Vec::new() };
+    let mut publish = Publish { base, text: &cell.text, edits: Vec::new() };
     let mut header = None;
     let mut is_type = false;
     let names = match item {
@@ -105,9 +143,15 @@ pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Ite
             let names = i.items.iter().filter_map(|i| match i {
                 syn::ForeignItem::Fn(f) => Some(publish.named(&f.vis, f.sig.span(), &f.sig.ident)),
                 syn::ForeignItem::Static(s) => Some(publish.named(&s.vis, s.static_token.span, &s.ident)),
+                // `safe fn …`
+                syn::ForeignItem::Verbatim(tokens) => Some(publish.declared(bytes(tokens.span(), base))),
                 _ => None,
             });
             names.flatten().collect()
+        }
+        syn::Item::ExternCrate(i) => {
+            let name = i.rename.as_ref().map_or(&i.ident, |(_, name)| name);
+            publish.named(&i.vis, i.extern_token.span, name)
         }
         syn::Item::Impl(i) => {
             header = Some(impl_header(cell, base, i));
@@ -123,10 +167,75 @@ pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Ite
     let mut edits = publish.edits;
     edits.append(&mut checks.edits);
     edits.sort_by_key(|e| e.range.start);
-    let mentions = scan::mentions(&cell.text[range.clone()]);
+    let mut mentions = scan::mentions(&cell.text[range.clone()]);
+    for parameter in generics(item).into_iter().flat_map(parameters) {
+        mentions.remove(&parameter);
+    }
     let (values, conditions) = (checks.values, checks.conditions);
     let cfg = conditional(item, &cell.text, base);
-    Some(Item { names, header, is_type, cfg, source: cell.clone(), range, edits, values, conditions, mentions })
+    let (source, space, made_by) = (cell.clone(), Space::of(item), None);
+    Some(Item { names, space, header, made_by, is_type, cfg, source, range, edits, values, conditions, mentions })
+}
+
+/// The call of a macro whose argument is items, as of `thread_local!`; or of one of the notebook's own that makes items.
+pub(super) fn items_of_a_macro(
+    cell: &Arc<CellText>,
+    base: usize,
+    call: &syn::StmtMacro,
+    makes_items: &dyn Fn(&str) -> bool,
+) -> Option<Item> {
+    let range = bytes(call.span(), base);
+    let inside = bytes(call.mac.tokens.span(), base);
+    let name = call.mac.path.segments.last()?.ident.to_string();
+    let mut publish = Publish { base, text: &cell.text, edits: Vec::new() };
+    let (names, made_by) = if makes_items(&name) {
+        let first = scan::tokens(&cell.text[inside.clone()]).into_iter().find(|t| t.kind == Kind::Ident);
+        let first = first.map(|t| cell.text[inside.clone()][t.range].to_owned()).unwrap_or_default();
+        (Vec::new(), Some((name, first)))
+    } else if begins_an_item(&cell.text[inside.clone()]) {
+        (publish.declared(inside), None)
+    } else {
+        return None;
+    };
+    let mentions = scan::mentions(&cell.text[range.clone()]);
+    let space = if made_by.is_some() { Space::default() } else { Space::BOTH };
+    Some(Item {
+        names,
+        space,
+        header: None,
+        made_by,
+        is_type: true,
+        cfg: String::new(),
+        source: cell.clone(),
+        range,
+        edits: publish.edits,
+        values: Vec::new(),
+        conditions: Vec::new(),
+        mentions,
+    })
+}
+
+fn generics(item: &syn::Item) -> Option<&syn::Generics> {
+    match item {
+        syn::Item::Fn(i) => Some(&i.sig.generics),
+        syn::Item::Impl(i) => Some(&i.generics),
+        syn::Item::Trait(i) => Some(&i.generics),
+        syn::Item::Type(i) => Some(&i.generics),
+        syn::Item::Enum(i) => Some(&i.generics),
+        syn::Item::Struct(i) => Some(&i.generics),
+        syn::Item::Union(i) => Some(&i.generics),
+        _ => None,
+    }
+}
+
+/// What generic parameters are called: inside, these names mean nothing else.
+fn parameters(generics: &syn::Generics) -> Vec<String> {
+    let name = |p: &syn::GenericParam| match p {
+        syn::GenericParam::Type(p) => p.ident.to_string(),
+        syn::GenericParam::Lifetime(p) => p.lifetime.to_string(),
+        syn::GenericParam::Const(p) => p.ident.to_string(),
+    };
+    generics.params.iter().map(name).collect()
 }
 
 fn impl_header(cell: &Arc<CellText>, base: usize, i: &syn::ItemImpl) -> Header {
@@ -147,22 +256,42 @@ fn impl_header(cell: &Arc<CellText>, base: usize, i: &syn::ItemImpl) -> Header {
         syn::ImplItem::Type(t) => Some(t.ident.to_string()),
         _ => None,
     });
+    let trait_start = i.trait_.as_ref().map(|t| bytes(t.1.span(), base).start);
+    let what =
+        &cell.text[trait_start.unwrap_or(bytes(i.self_ty.span(), base).start)..bytes(i.self_ty.span(), base).end];
+    let parameters = parameters(&i.generics);
+    let mut mentions = scan::mentions(text);
+    mentions.retain(|m| !parameters.contains(m));
+    let by_number = |t: scan::Token| match parameters.iter().position(|p| *p == what[t.range.clone()]) {
+        Some(number) => format!(" {number} "),
+        None if t.kind == Kind::Ident => format!(" {} ", &what[t.range]),
+        None => what[t.range].to_owned(),
+    };
     Header {
-        text: text.split_whitespace().collect::<Vec<_>>().join(""),
+        text: scan::tokens(what).into_iter().filter(|t| t.kind != Kind::Comment).map(by_number).collect(),
         of_trait: i.trait_.as_ref().and_then(|t| t.1.segments.last()).map(|s| s.ident.to_string()),
         self_type,
-        mentions: scan::mentions(text),
+        mentions,
         members: members.collect(),
     }
 }
 
 /// Makes what a group defines visible to the cells after it.
-struct Publish {
+struct Publish<'a> {
     base: usize,
+    text: &'a str,
     edits: Vec<Edit>,
 }
 
-impl Publish {
+impl Publish<'_> {
+    /// Items that only a macro or rustc understands: what they are called, found by the words before it.
+    fn declared(&mut self, range: Range<usize>) -> Vec<String> {
+        let text = &self.text[range.clone()];
+        let found = publish::items(text);
+        self.edits.extend(found.iter().filter_map(|d| Some(Edit::insert(range.start + d.publish_at?, "pub "))));
+        found.into_iter().map(|d| text[d.name].to_owned()).collect()
+    }
+
     fn named(&mut self, vis: &syn::Visibility, start: Span, ident: &syn::Ident) -> Vec<String> {
         self.make_public(vis, start);
         vec![ident.to_string()]

@@ -32,10 +32,19 @@ impl State {
             let named = types::nameable(&v.type_name, &mut |c, p| {
                 self.compiler.defs.current_path(c, p).map(|(written, _)| written).or(Some(String::new()))
             });
-            match named {
-                types::Named::Refused(why) => Some((v.name.clone(), why)),
-                types::Named::Type(_) => None,
-            }
+            let why = match named {
+                types::Named::Refused(why) => why,
+                types::Named::Type(written) => {
+                    let several =
+                        self.compiler.defs.deps.as_ref()?.several.iter().find(|c| mentions_crate(&written, c))?;
+                    format!(
+                        "its type {} is from one of several versions of `{several}`, which it does not tell apart: \
+                         `:dep {several} = \"…\"` names one of them, or store what it holds",
+                        types::short(&v.type_name)
+                    )
+                }
+            };
+            Some((v.name.clone(), why))
         };
         let refused = self.vars.iter().filter_map(refused).collect();
         self.refuse(refused, events);
@@ -48,7 +57,10 @@ impl State {
         let mut refused = Vec::new();
         for v in self.vars.iter().filter(|v| mentions.contains(&v.name)) {
             if let Some(path) = self.compiler.private(v) {
-                refused.push((v.name.clone(), format!("its type `{path}` is public nowhere: store what it holds")));
+                refused.push((
+                    v.name.clone(),
+                    format!("its type `{path}` is not public by that name: store what it holds"),
+                ));
             }
         }
         self.refuse(refused, events);
@@ -57,12 +69,7 @@ impl State {
     /// Drops variables of types from crates that were compiled anew.
     pub(super) fn drop_values_of(&mut self, crates: &[String], events: &mut dyn FnMut(Event)) {
         let refused = |v: &Var| {
-            let from = crates.iter().find(|c| {
-                let starts = format!("{c}::");
-                v.type_name
-                    .split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':')
-                    .any(|p| p.starts_with(&starts))
-            })?;
+            let from = crates.iter().find(|c| mentions_crate(&v.type_name, c))?;
             Some((v.name.clone(), format!("`{from}` was compiled anew, and its types with it")))
         };
         let refused = self.vars.iter().filter_map(refused).collect();
@@ -85,4 +92,10 @@ impl State {
             self.vars.retain(|v| !names.contains(&v.name));
         }
     }
+}
+
+/// Whether a type has something of this crate in it.
+fn mentions_crate(type_name: &str, name: &str) -> bool {
+    let paths = type_name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+    paths.map(|p| p.trim_start_matches(':')).any(|p| p.strip_prefix(name).is_some_and(|rest| rest.starts_with("::")))
 }

@@ -11,6 +11,8 @@ pub(super) fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> 
         if error.code == "E0277" && error.message.contains("`?` couldn't convert") {
             plan.debug_errors = true;
         }
+        // In a macro, whose text nobody else takes apart.
+        plan.asynchronous |= error.code == "E0728";
         if error.code == "E0507"
             && error.message.contains("captured variable in an `FnMut` closure")
             && let Some(name) = error.message.split('`').nth(1)

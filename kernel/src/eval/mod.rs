@@ -22,6 +22,7 @@ mod line;
 mod lockfile;
 mod moves;
 mod paths;
+mod publish;
 mod recover;
 mod refused;
 mod rustc;

@@ -1,6 +1,7 @@
 //! Where a cell's statements move variables, as far as their text tells, and what rustc has said about it before.
 use super::generate::Plan;
 use super::split::Parsed;
+use proc_macro2::Span;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use syn::visit::Visit;
@@ -17,6 +18,7 @@ pub(super) struct Moves {
 
 pub(super) struct Use {
     pub name: String,
+    span: Span,
     /// The function or method that takes it, and in which place.
     by: Option<(String, usize)>,
     /// A method is called on it, which may also borrow.
@@ -34,6 +36,10 @@ pub struct Given {
 }
 
 impl Use {
+    pub fn at(&self, base: usize) -> Range<usize> {
+        super::split::bytes(self.span, base)
+    }
+
     pub fn given(&self, statement: Range<usize>) -> Option<Given> {
         let surely = self.surely && !self.receiver;
         Some(Given { name: self.name.clone(), by: self.by.clone().filter(|_| surely)?, statement })
@@ -55,7 +61,7 @@ impl Moves {
         if let Expr::Path(p) = e
             && let Some(name) = p.path.get_ident()
         {
-            self.used.push(Use { name: name.to_string(), by, receiver, surely: self.inside == 0 });
+            self.used.push(Use { name: name.to_string(), span: name.span(), by, receiver, surely: self.inside == 0 });
         }
     }
 }
@@ -89,6 +95,22 @@ impl<'ast> Visit<'ast> for Moves {
             self.taken(&e.receiver, None, true);
         }
         syn::visit::visit_expr_method_call(self, e);
+    }
+    fn visit_expr_binary(&mut self, e: &'ast syn::ExprBinary) {
+        use syn::BinOp::{Add, Div, Mul, Rem, Sub};
+        if matches!(e.op, Add(_) | Sub(_) | Mul(_) | Div(_) | Rem(_)) {
+            self.bare(&e.left, None);
+            self.bare(&e.right, None);
+        }
+        syn::visit::visit_expr_binary(self, e);
+    }
+    fn visit_expr_assign(&mut self, e: &'ast syn::ExprAssign) {
+        self.bare(&e.right, None);
+        syn::visit::visit_expr_assign(self, e);
+    }
+    fn visit_expr_tuple(&mut self, e: &'ast syn::ExprTuple) {
+        e.elems.iter().for_each(|a| self.bare(a, None));
+        syn::visit::visit_expr_tuple(self, e);
     }
     fn visit_expr_array(&mut self, e: &'ast syn::ExprArray) {
         e.elems.iter().for_each(|a| self.bare(a, None));

@@ -142,7 +142,7 @@ fn ask(crates: &Crates, paths: BTreeSet<String>) -> Answers {
 /// One line for each path, so that an error's line says which one it is about.
 fn source(crates: &Crates, paths: &[String]) -> String {
     let deps = crates.deps.iter().map(|d| format!(" extern crate {d};")).collect::<String>();
-    let mut text = format!("#![crate_type=\"lib\"]#![allow(warnings)] extern crate xlazy; extern crate alloc;{deps}\n");
+    let mut text = format!("#![crate_type=\"lib\"]#![allow(warnings)] extern crate xlazy;{deps}\n");
     for (i, path) in paths.iter().enumerate() {
         text += &format!("type P{i} = {path};\n");
     }
@@ -192,12 +192,12 @@ mod tests {
 
     #[test]
     fn paths_in_a_type_are_found_and_replaced() {
-        let written = "::alloc::vec::Vec<(::nd::base::Own<f64>, [::nd::Dim; 2], dyn Fn(i32) -> ::nd::base::Own)>";
-        assert_eq!(paths_in(written), ["::alloc::vec::Vec", "::nd::base::Own", "::nd::Dim", "::nd::base::Own"]);
+        let written = "::std::vec::Vec<(::nd::base::Own<f64>, [::nd::Dim; 2], dyn Fn(i32) -> ::nd::base::Own)>";
+        assert_eq!(paths_in(written), ["::std::vec::Vec", "::nd::base::Own", "::nd::Dim", "::nd::base::Own"]);
         let public = BTreeMap::from([("::nd::base::Own".to_owned(), "::nd::Own".to_owned())]);
         assert_eq!(
             replace(written, &public),
-            "::alloc::vec::Vec<(::nd::Own<f64>, [::nd::Dim; 2], dyn Fn(i32) -> ::nd::Own)>"
+            "::std::vec::Vec<(::nd::Own<f64>, [::nd::Dim; 2], dyn Fn(i32) -> ::nd::Own)>"
         );
     }
 

@@ -154,6 +154,8 @@ pub fn mentions(text: &str) -> std::collections::BTreeSet<String> {
                     let name = &piece[..word(piece)];
                     if name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
                         names.insert(name.to_owned());
+                        // `"{type}"` means a variable of that name, which is written `r#type` elsewhere.
+                        names.insert(format!("r#{name}"));
                     }
                     // `{:width$}` and `{:.precision$}` name variables too.
                     for part in piece.split('$').take(piece.matches('$').count()) {

@@ -180,6 +180,26 @@ impl Source {
         }
     }
 
+    /// As [`Source::user_range`], and where the range begins or ends in what was generated around the user's text, the
+    /// part of it that is the user's.
+    pub fn user_part(&self, range: Range<usize>) -> Option<(&Arc<CellText>, Range<usize>)> {
+        self.user_range(range.clone()).or_else(|| {
+            let user = |p: &&Piece| matches!(p.origin, Origin::User { .. });
+            let touched = |p: &&Piece| p.at < range.end && range.start < p.at + p.len;
+            let first = self.pieces.iter().filter(user).find(touched)?;
+            let last = self.pieces.iter().filter(user).rfind(touched)?;
+            self.user_range(range.start.max(first.at)..range.end.min(last.at + last.len))
+        })
+    }
+
+    /// Where the user's text ends, if there is any: in the cell, and here.
+    pub fn end_of_user(&self) -> Option<(&Arc<CellText>, usize, usize)> {
+        self.pieces.iter().rev().find_map(|p| match &p.origin {
+            Origin::User { text, start } => Some((text, start + p.len, p.at + p.len)),
+            Origin::Generated(_) => None,
+        })
+    }
+
     /// The user's text at a 1-based line and column. A place in what was generated around an expression means it.
     pub fn user_place(&self, line: u32, column: u32) -> Option<(Arc<CellText>, usize)> {
         let byte = self.byte_at(line, column)?;

@@ -1,9 +1,10 @@
 //! A cell taken apart: magic lines, items, statements, bindings, the last expression, and where checks belong.
 pub use super::items::Item;
-use super::items::persistent_item;
+use super::items::{Space, items_of_a_macro, persistent_item};
 use super::moves::{Given, Moves};
+use super::publish;
 use super::scan::{self, Kind, tokens};
-use super::source::{CellText, Edit};
+use super::source::{CellText, Edit, Source};
 use proc_macro2::Span;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -92,6 +93,15 @@ pub struct Use {
     pub binds: String,
     /// As it is repeated in later cells, with attributes left out.
     pub text: String,
+    /// Where it meets an item of that name, what it imports: a type, a value, or both. Only rustc knows.
+    pub space: Space,
+}
+
+impl Use {
+    /// Whether it takes the place of this item, or the item its.
+    pub fn meets(&self, item: &Item) -> bool {
+        self.space.meets(item.space) && item.names.contains(&self.binds)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +110,8 @@ pub struct Macro {
     /// On one line and without comments.
     pub text: String,
     pub mentions: BTreeSet<String>,
+    /// Its calls are items, which it makes public.
+    pub makes_items: bool,
 }
 
 /// A variable that the cell declares.
@@ -117,6 +129,8 @@ pub struct Parsed {
     pub use_ranges: Vec<Range<usize>>,
     pub macros: Vec<Macro>,
     pub macro_ranges: Vec<Range<usize>>,
+    /// What is changed in the macros themselves.
+    pub macro_edits: Vec<Edit>,
     pub inner_attributes: Vec<Range<usize>>,
     pub bindings: Vec<Binding>,
     /// Names that the cell declares before it mentions them otherwise: what they were before does not matter.
@@ -137,6 +151,10 @@ pub struct Parsed {
     pub mentions: BTreeSet<String>,
     /// Names used bare where a value is moved, and never bound in the cell; and whether only as a method's receiver.
     pub moved: BTreeMap<String, bool>,
+    /// Every place where a name stands alone and its value is taken.
+    pub taken: Vec<(String, Range<usize>)>,
+    /// Closures that take what they mention with them, and what that is.
+    pub captures: Vec<(Range<usize>, BTreeSet<String>)>,
     /// Variables of the cell whose last mention hands them to a function.
     pub given: Vec<Given>,
 }
@@ -161,10 +179,15 @@ impl FnValue {
 
 /// Put in front of what is awaited at the top of a cell; `)` takes the place of `.await`.
 pub const AWAIT: &str = "xlazy_rt::block_on(";
+/// Whether an edit is one of those for `.await`.
+pub fn is_for_await(edit: &Edit) -> bool {
+    edit.text == AWAIT || edit.text == ")" && !edit.range.is_empty()
+}
+
 pub const CHECK: &str = "::xlazy::cell::rt::check();";
 
-/// Parses part of a cell. An error is for rustc to explain.
-pub fn parse(cell: &Arc<CellText>, range: Range<usize>) -> syn::Result<Parsed> {
+/// Parses part of a cell, with the macros there are. An error is for rustc to explain.
+pub fn parse(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> syn::Result<Parsed> {
     let text = &cell.text[range.clone()];
     let parser = |input: ParseStream| {
         let attributes = input.call(syn::Attribute::parse_inner)?;
@@ -180,7 +203,7 @@ pub fn parse(cell: &Arc<CellText>, range: Range<usize>) -> syn::Result<Parsed> {
             let at = bytes(statement.span(), base);
             out.rebind(statement, &mentioned, &cell.text, base);
             mentioned.append(&mut scan::mentions(&cell.text[at]));
-            out.add(cell, base, statement, i + 1 == count);
+            out.add(cell, base, statement, macros, i + 1 == count);
         }
         out.finish(cell, range);
         out
@@ -192,11 +215,11 @@ pub fn parse(cell: &Arc<CellText>, range: Range<usize>) -> syn::Result<Parsed> {
 
 /// The cell with a semicolon at its end, where that is all that is missing: people leave it out behind a last `let`.
 pub fn ended(cell: &Arc<CellText>, range: Range<usize>) -> (Arc<CellText>, Range<usize>) {
-    if range.end == cell.text.len() && parse(cell, range.clone()).is_err() {
+    if range.end == cell.text.len() && parse(cell, range.clone(), &[]).is_err() {
         // on a line of its own, since the cell may end in a comment
         let text = format!("{}\n;", cell.text);
         let (whole, longer) = (range.start..text.len(), Arc::new(CellText { cell: cell.cell, text }));
-        if parse(&longer, whole.clone()).is_ok() {
+        if parse(&longer, whole.clone(), &[]).is_ok() {
             return (longer, whole);
         }
     }
@@ -209,7 +232,15 @@ pub(super) fn bytes(span: Span, base: usize) -> Range<usize> {
 }
 
 impl Parsed {
-    fn add(&mut self, cell: &Arc<CellText>, base: usize, statement: &Stmt, last: bool) {
+    fn add(&mut self, cell: &Arc<CellText>, base: usize, statement: &Stmt, macros: &[Macro], last: bool) {
+        let makes_items =
+            |name: &str| self.macros.iter().chain(macros).find(|m| m.name == name).is_some_and(|m| m.makes_items);
+        if let Stmt::Macro(call) = statement
+            && let Some(item) = items_of_a_macro(cell, base, call, &makes_items)
+        {
+            self.items.push(item);
+            return;
+        }
         match statement {
             Stmt::Item(syn::Item::Use(u)) => {
                 self.use_ranges.push(bytes(u.span(), base));
@@ -219,9 +250,16 @@ impl Parsed {
             Stmt::Item(syn::Item::Macro(m)) if m.ident.is_some() => {
                 let range = bytes(m.span(), base);
                 let name = m.ident.as_ref().map(|i| i.to_string()).unwrap_or_default();
-                let text = one_line(&cell.text[range.clone()]);
-                let mentions = scan::mentions(&cell.text[range.clone()]);
-                self.macros.push(Macro { name, text, mentions });
+                let text = &cell.text[range.clone()];
+                let public = publish::in_rules(text);
+                let (mentions, makes_items) = (scan::mentions(text), public.is_some());
+                let edits: Vec<Edit> =
+                    public.into_iter().flatten().map(|at| Edit::insert(range.start + at, "pub ")).collect();
+                let mut published = Source::default();
+                published.user(cell, range.clone(), &edits);
+                let text = one_line(&published.text);
+                self.macros.push(Macro { name, text, mentions, makes_items });
+                self.macro_edits.extend(edits);
                 self.macro_ranges.push(range);
             }
             Stmt::Item(item) => self.items.extend(persistent_item(cell, base, item)),
@@ -244,6 +282,8 @@ impl Parsed {
                 self.conditions.append(&mut checks.conditions);
                 Awaits { base, edits: &mut self.edits }.visit_stmt(other);
                 let Moves { used, bound, .. } = Moves::of(other);
+                self.taken.extend(used.iter().map(|u| (u.name.clone(), u.at(base))));
+                self.captures.append(&mut checks.captures);
                 // A name that the statement binds, too, may be another variable.
                 let used = || used.iter().filter(|u| !bound.contains(&u.name));
                 let surely = used().filter(|u| u.surely);
@@ -367,11 +407,13 @@ pub(super) struct Checks {
     pub edits: Vec<Edit>,
     pub values: Vec<FnValue>,
     pub conditions: Vec<Range<usize>>,
+    captures: Vec<(Range<usize>, BTreeSet<String>)>,
 }
 
 impl Checks {
     pub fn new(base: usize) -> Checks {
-        Checks { base, edits: Vec::new(), values: Vec::new(), conditions: Vec::new() }
+        let (edits, values, conditions, captures) = Default::default();
+        Checks { base, edits, values, conditions, captures }
     }
 
     fn condition(&mut self, span: Span) {
@@ -417,12 +459,16 @@ impl<'ast> Visit<'ast> for Checks {
         syn::visit::visit_expr_match(self, e);
     }
     fn visit_macro(&mut self, m: &'ast syn::Macro) {
-        if m.path
-            .segments
-            .last()
-            .is_some_and(|s| s.ident.to_string().trim_start_matches("debug_").starts_with("assert"))
-        {
+        let name = m.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+        if name.trim_start_matches("debug_").starts_with("assert") {
             self.condition(m.tokens.span());
+        }
+        // Relative to the notebook's folder: the source that rustc reads lies nowhere.
+        if matches!(&*name, "include" | "include_str" | "include_bytes")
+            && let Ok(path) = m.parse_body::<syn::LitStr>()
+            && let Ok(full) = std::path::absolute(path.value())
+        {
+            self.edits.push(Edit::replace(bytes(path.span(), self.base), format!("{:?}", full.display().to_string())));
         }
     }
     fn visit_expr_loop(&mut self, e: &'ast syn::ExprLoop) {
@@ -430,6 +476,11 @@ impl<'ast> Visit<'ast> for Checks {
         syn::visit::visit_expr_loop(self, e);
     }
     fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
+        if e.capture.is_some() {
+            let mut mentioned = Mentioned::default();
+            mentioned.visit_expr(&e.body);
+            self.captures.push((bytes(e.span(), self.base), &mentioned.paths - &mentioned.bound(e)));
+        }
         if e.constness.is_none() && e.asyncness.is_none() {
             match &*e.body {
                 Expr::Block(b) if b.label.is_none() && b.attrs.is_empty() => self.block(&b.block),
@@ -476,6 +527,29 @@ impl<'ast> Visit<'ast> for Checks {
     fn visit_type(&mut self, _: &'ast syn::Type) {}
 }
 
+/// Names that stand for values in an expression.
+#[derive(Default)]
+struct Mentioned {
+    paths: BTreeSet<String>,
+}
+
+impl Mentioned {
+    fn bound(&self, e: &syn::ExprClosure) -> BTreeSet<String> {
+        let mut names = Names(Vec::new());
+        e.inputs.iter().for_each(|p| names.visit_pat(p));
+        names.0.into_iter().collect()
+    }
+}
+
+impl<'ast> Visit<'ast> for Mentioned {
+    fn visit_expr_path(&mut self, e: &'ast syn::ExprPath) {
+        self.paths.extend(e.path.get_ident().map(|i| i.to_string()));
+    }
+    fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        self.paths.extend(scan::mentions(&m.tokens.to_string()));
+    }
+}
+
 /// Lets the cell's thread wait where the cell itself says `.await`.
 struct Awaits<'a> {
     base: usize,
@@ -500,7 +574,8 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
 }
 
 fn flatten_use(tree: &syn::UseTree, prefix: &str, out: &mut Vec<Use>) {
-    let mut leaf = |binds: String, path: String| out.push(Use { binds, text: format!("use {path};") });
+    let mut leaf =
+        |binds: String, path: String| out.push(Use { binds, text: format!("use {path};"), space: Space::default() });
     match tree {
         syn::UseTree::Path(p) => {
             let prefix = format!("{prefix}{}::", p.ident);
@@ -554,7 +629,7 @@ mod tests {
 
     fn parsed(code: &str) -> Parsed {
         let cell = Arc::new(CellText { cell: 1, text: code.into() });
-        parse(&cell, 0..code.len()).expect("Rust")
+        parse(&cell, 0..code.len(), &[]).expect("Rust")
     }
 
     #[test]

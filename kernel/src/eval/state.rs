@@ -304,7 +304,7 @@ impl State {
         let by = if mode.cell == 0 { "an unnumbered cell".to_owned() } else { format!("cell {}", mode.cell) };
         let how = match outcome {
             Outcome::Ok => format!("was moved by {by}: run the cell that makes it again, or move a `.clone()` of it"),
-            _ => format!("was lost when {by} ended early after moving it"),
+            _ => format!("was lost when {by}, which moves it, ended early"),
         };
         for name in lost.iter().chain(moves) {
             if !vars.iter().any(|v| v.name == *name) {

@@ -109,7 +109,7 @@ pub struct Stop(());
 impl<E: Into<Box<dyn Error>>> From<E> for Stop {
     #[track_caller]
     fn from(error: E) -> Stop {
-        stopped_by(error.into(), Location::caller());
+        stopped_by(&*error.into(), Location::caller());
         Stop(())
     }
 }
@@ -121,13 +121,17 @@ pub struct StopDebug(());
 impl<E: std::fmt::Debug> From<E> for StopDebug {
     #[track_caller]
     fn from(error: E) -> StopDebug {
-        STOPPED.set(Some(located("Error", format!("{error:?}"), Location::caller())));
+        let at = Location::caller();
+        match crate::sys::as_boxed_error(&error) {
+            Some(error) => stopped_by(&**error, at),
+            None => STOPPED.set(Some(located("Error", format!("{error:?}"), at))),
+        }
         StopDebug(())
     }
 }
 
 #[inline(never)]
-fn stopped_by(error: Box<dyn Error>, at: &Location) {
+fn stopped_by(error: &dyn Error, at: &Location) {
     let mut fault = located("Error", error.to_string(), at);
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -156,7 +156,12 @@ fn gone(name: &str) -> ! {
 
 fn changed(name: &str, now: &str) -> ! {
     let was = STORE.with_borrow(|s| s.get(name).map(|s| s.type_name)).unwrap_or("?");
-    panic!("the variable `{name}` has type {was}, not {now}")
+    let what = match was == now {
+        true => format!("is a {was} of another version of its crate than the one that cells name: store what it holds"),
+        false => format!("has type {was}, not {now}"),
+    };
+    // The place of a panic would be here, which says nothing to the user.
+    std::panic::resume_unwind(Box::new(format!("the variable `{name}` {what}")))
 }
 
 /// Forgets what the cell took and did not give back; their names.

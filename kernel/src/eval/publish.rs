@@ -1,0 +1,275 @@
+//! Items that syn cannot see, because they are a macro's argument or its rules: what they are called, and where `pub` goes
+//! so that later cells see them.
+use super::scan::{Kind, Token, tokens};
+use std::ops::Range;
+
+/// An item in front of which nothing says who may see it.
+pub struct Declared {
+    pub name: Range<usize>,
+    /// Where `pub` goes, if it does not say so already.
+    pub publish_at: Option<usize>,
+}
+
+/// The items of a macro's argument, such as that of `thread_local!`.
+pub fn items(text: &str) -> Vec<Declared> {
+    let mut walk = Walk::new(text, false);
+    walk.items(0, walk.tokens.len());
+    walk.declared
+}
+
+/// Whether the text is one item after the other.
+pub fn begins_an_item(text: &str) -> bool {
+    let mut walk = Walk::new(text, false);
+    walk.items(0, walk.tokens.len()) && !walk.declared.is_empty()
+}
+
+/// For the definition of a macro that makes items, where `pub` goes in its rules; `None` for any other macro.
+pub fn in_rules(definition: &str) -> Option<Vec<usize>> {
+    let mut walk = Walk::new(definition, true);
+    let open = (0..walk.tokens.len()).find(|i| walk.is_open(*i))?;
+    let (mut at, end) = (open + 1, walk.close(open));
+    let mut makes_items = false;
+    while at < end {
+        let pattern_ends = walk.close(at);
+        let rule = (pattern_ends..end).find(|i| *i > pattern_ends && walk.is_open(*i))?;
+        let rule_ends = walk.close(rule);
+        makes_items |= walk.items(rule + 1, rule_ends) && walk.seen;
+        at = rule_ends + 1;
+        if walk.is_punct(at, ';') {
+            at += 1;
+        }
+    }
+    let mut places: Vec<usize> = walk.declared.iter().filter_map(|d| d.publish_at).chain(walk.members).collect();
+    places.sort_unstable();
+    makes_items.then_some(places)
+}
+
+struct Walk<'a> {
+    text: &'a str,
+    tokens: Vec<Token>,
+    declared: Vec<Declared>,
+    /// Where `pub` goes for fields, methods and constants of types.
+    members: Vec<usize>,
+    with_members: bool,
+    /// There was an item, or an `impl`.
+    seen: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(text: &'a str, with_members: bool) -> Walk<'a> {
+        let tokens = tokens(text).into_iter().filter(|t| t.kind != Kind::Comment).collect();
+        Walk { text, tokens, declared: Vec::new(), members: Vec::new(), with_members, seen: false }
+    }
+
+    fn word(&self, i: usize) -> &'a str {
+        self.tokens.get(i).filter(|t| t.kind == Kind::Ident).map_or("", |t| &self.text[t.range.clone()])
+    }
+
+    fn is_punct(&self, i: usize, c: char) -> bool {
+        self.tokens.get(i).is_some_and(|t| t.kind == Kind::Punct(c))
+    }
+
+    fn is_open(&self, i: usize) -> bool {
+        self.tokens.get(i).is_some_and(|t| matches!(t.kind, Kind::Open(_)))
+    }
+
+    fn is_brace(&self, i: usize) -> bool {
+        self.tokens.get(i).is_some_and(|t| t.kind == Kind::Open('{'))
+    }
+
+    /// The partner of an opening delimiter.
+    fn close(&self, open: usize) -> usize {
+        let mut depth = 0;
+        for (i, t) in self.tokens.iter().enumerate().skip(open) {
+            match t.kind {
+                Kind::Open(_) => depth += 1,
+                Kind::Close(_) => depth -= 1,
+                _ => {}
+            }
+            if depth <= 0 {
+                return i;
+            }
+        }
+        self.tokens.len()
+    }
+
+    /// Behind attributes.
+    fn after_attributes(&self, mut i: usize) -> usize {
+        while self.is_punct(i, '#') {
+            let open = if self.is_punct(i + 1, '!') { i + 2 } else { i + 1 };
+            i = self.close(open) + 1;
+        }
+        i
+    }
+
+    /// Behind who may see it; and whether that was said. A rule may have it from its caller: `$vis`.
+    fn after_visibility(&self, i: usize) -> (usize, bool) {
+        if self.word(i) == "pub" {
+            let restricted = self.tokens.get(i + 1).is_some_and(|t| t.kind == Kind::Open('('));
+            return (if restricted { self.close(i + 1) + 1 } else { i + 1 }, true);
+        }
+        let handed = self.is_punct(i, '$') && (!self.word(i + 2).is_empty() || self.is_punct(i + 2, '$'));
+        if handed { (i + 2, true) } else { (i, false) }
+    }
+
+    /// The end of `$( … )*`, when one begins here.
+    fn repeated(&self, i: usize) -> Option<usize> {
+        let group = self.is_punct(i, '$') && self.tokens.get(i + 1).is_some_and(|t| t.kind == Kind::Open('('));
+        group.then(|| self.close(i + 1))
+    }
+
+    fn after_repeated(&self, close: usize) -> usize {
+        let sign = |i: usize| ['*', '+', '?'].iter().any(|c| self.is_punct(i, *c));
+        if sign(close + 1) { close + 2 } else { close + 3 }
+    }
+
+    /// From one token to another; whether all of it is items.
+    fn items(&mut self, mut at: usize, end: usize) -> bool {
+        while at < end {
+            if let Some(close) = self.repeated(at) {
+                if !self.items(at + 2, close) {
+                    return false;
+                }
+                at = self.after_repeated(close);
+                continue;
+            }
+            let start = self.after_attributes(at);
+            let (mut i, public) = self.after_visibility(start);
+            while self.is_modifier(i) {
+                i += 1;
+            }
+            let keyword = self.word(i);
+            match keyword {
+                "impl" => {
+                    let Some(open) = (i..end).find(|i| self.is_brace(*i)) else { return false };
+                    let of_trait = (i..open).any(|i| self.word(i) == "for" && !self.is_punct(i + 1, '<'));
+                    self.seen = true;
+                    at = self.close(open) + 1;
+                    if self.with_members && !of_trait {
+                        let before = self.declared.len();
+                        self.items(open + 1, at - 1);
+                        let members = self.declared.split_off(before);
+                        self.members.extend(members.into_iter().filter_map(|m| m.publish_at));
+                    }
+                }
+                "fn" | "struct" | "enum" | "union" | "trait" | "type" | "mod" | "static" | "const" => {
+                    let mut name = i + 1;
+                    while matches!(self.word(name), "ref" | "mut") {
+                        name += 1;
+                    }
+                    if self.is_punct(name, '$') {
+                        name += 1;
+                    }
+                    if self.word(name).is_empty() {
+                        return false;
+                    }
+                    self.seen = true;
+                    let publish_at = (!public).then(|| self.tokens[start].range.start);
+                    self.declared.push(Declared { name: self.tokens[name].range.clone(), publish_at });
+                    // A value or an alias goes on to the semicolon, whatever braces are in it.
+                    let ends_in_braces = !matches!(keyword, "static" | "const" | "type");
+                    let mut i = name;
+                    while i < end && !self.is_punct(i, ';') && !(ends_in_braces && self.is_brace(i)) {
+                        if keyword == "struct" && self.with_members && self.is_open(i) {
+                            self.fields(i + 1, self.close(i), true);
+                        }
+                        i = if self.is_open(i) { self.close(i) + 1 } else { i + 1 };
+                    }
+                    if i < end && self.is_brace(i) {
+                        let close = self.close(i);
+                        if keyword == "struct" && self.with_members {
+                            self.fields(i + 1, close, false);
+                        }
+                        i = close;
+                    }
+                    at = i + 1;
+                }
+                // The call of another macro.
+                _ if !keyword.is_empty() && self.is_punct(i + 1, '!') && self.is_open(i + 2) => {
+                    at = self.close(i + 2) + 1;
+                    if self.is_punct(at, ';') {
+                        at += 1;
+                    }
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    fn is_modifier(&self, i: usize) -> bool {
+        match self.word(i) {
+            "unsafe" | "safe" | "async" | "extern" => true,
+            "const" => matches!(self.word(i + 1), "fn" | "unsafe" | "async" | "extern"),
+            _ => self.tokens.get(i).is_some_and(|t| t.kind == Kind::Literal) && self.word(i - 1) == "extern",
+        }
+    }
+
+    fn fields(&mut self, mut at: usize, end: usize, tuple: bool) {
+        while at < end {
+            if let Some(close) = self.repeated(at) {
+                self.fields(at + 2, close, tuple);
+                at = self.after_repeated(close);
+                continue;
+            }
+            let start = self.after_attributes(at);
+            if start != at {
+                at = start;
+                continue;
+            }
+            let name = if self.is_punct(start, '$') { start + 1 } else { start };
+            let named = self.is_punct(name + 1, ':') && !self.is_punct(name + 2, ':');
+            if start < end && self.word(start) != "pub" && (tuple || named && !self.word(name).is_empty()) {
+                self.members.push(self.tokens[start].range.start);
+            }
+            // To the comma after it; those between angle brackets are part of its type.
+            let mut angles = 0;
+            at = start;
+            while at < end && !(angles == 0 && self.is_punct(at, ',')) {
+                angles += i32::from(self.is_punct(at, '<'));
+                angles -= i32::from(self.is_punct(at, '>') && !self.is_punct(at - 1, '-'));
+                at = if self.is_open(at) { self.close(at) + 1 } else { at + 1 };
+            }
+            at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn published(text: &str) -> String {
+        let places: Vec<usize> = items(text).iter().filter_map(|d| d.publish_at).collect();
+        with_pub(text, &places)
+    }
+
+    fn with_pub(text: &str, places: &[usize]) -> String {
+        places.iter().rev().fold(text.to_owned(), |text, at| format!("{}pub {}", &text[..*at], &text[*at..]))
+    }
+
+    #[test]
+    fn items_in_a_macros_argument_become_public() {
+        let text = "static A: Cell<u8> = const { Cell::new(1) }; pub static ref B: u8 = 2; #[x] static C: u8 = 3";
+        let expected =
+            "pub static A: Cell<u8> = const { Cell::new(1) }; pub static ref B: u8 = 2; #[x] pub static C: u8 = 3";
+        assert_eq!(published(text), expected);
+        assert_eq!(published("safe fn f(x: i32)"), "pub safe fn f(x: i32)");
+        assert_eq!(published("struct F: u8 { const A = 1; } impl F {}"), "pub struct F: u8 { const A = 1; } impl F {}");
+        assert!(begins_an_item("unsafe extern \"C\" fn f() {}") && !begins_an_item("a, b") && !begins_an_item(""));
+        assert!(!begins_an_item("const { 1 }") && !begins_an_item("\"{}\", fn_name"));
+    }
+
+    #[test]
+    fn rules_that_make_items_make_them_public() {
+        let text = "macro_rules! m { ($n:ident, $($f:ident: $t:ty),*) => { #[derive(Debug)] struct $n { $($f: $t),* } \
+                    impl $n { fn new() -> i32 { 1 } } impl Debug for $n { fn f() {} } }; ($n:ident) => { struct $n(HashMap<u8, u8>, f64); } }";
+        let expected = "macro_rules! m { ($n:ident, $($f:ident: $t:ty),*) => { #[derive(Debug)] pub struct $n { $(pub $f: $t),* } \
+                    impl $n { pub fn new() -> i32 { 1 } } impl Debug for $n { fn f() {} } }; ($n:ident) => { pub struct $n(pub HashMap<u8, u8>, pub f64); } }";
+        assert_eq!(in_rules(text).map(|places| with_pub(text, &places)).as_deref(), Some(expected));
+        assert_eq!(in_rules("macro_rules! i { ($($t:ty),*) => { $( impl S for $t {} )* } }"), Some(Vec::new()));
+        assert_eq!(in_rules("macro_rules! sq { ($x:expr) => { $x * $x } }"), None);
+        assert_eq!(in_rules("macro_rules! v { ($n:ident) => { let $n = 1; } }"), None);
+        assert_eq!(in_rules("macro_rules! s { ($v:vis $n:ident) => { $v struct $n; } }"), Some(Vec::new()));
+    }
+}
