@@ -1,8 +1,9 @@
 //! From a parsed cell to the source of a crate: a group of definitions, or the cell's statements.
+use super::checks::{FnValue, is_for_await};
 use super::groups::Definitions;
 use super::paths;
 use super::source::{CellText, Edit, Source, Tag, blanked, line_column};
-use super::split::{self, Binding, FnValue, Item, Parsed, Use};
+use super::split::{Binding, Item, Parsed, Use};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -350,7 +351,7 @@ pub fn line_of_import(index: usize, which: usize) -> usize {
 
 fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, plan: &Plan) -> Vec<Edit> {
     let mut edits = parsed.edits.clone();
-    edits.retain(|e| !(plan.asynchronous && split::is_for_await(e)));
+    edits.retain(|e| !(plan.asynchronous && is_for_await(e)));
     edits.extend(parsed.macro_edits.iter().cloned());
     edits.extend(plan.wrap(&parsed.values));
     let mut blank = parsed.inner_attributes.clone();

@@ -1,8 +1,9 @@
 //! Items that persist: what they are called, what they mention, and what is changed in them so that later cells see them.
+use super::checks::{Checks, FnValue};
 use super::publish::{self, begins_an_item};
 use super::scan::{self, Kind};
 use super::source::{CellText, Edit};
-use super::split::{Checks, FnValue, bytes};
+use super::split::bytes;
 use proc_macro2::Span;
 use std::collections::BTreeSet;
 use std::ops::Range;

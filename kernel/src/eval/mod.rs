@@ -5,6 +5,7 @@ mod cache;
 mod cargo;
 mod checkpoint;
 mod checkpoint_files;
+mod checks;
 mod commands;
 mod compile;
 mod complete;

@@ -39,10 +39,11 @@ pub fn new(engine: Arc<dyn Engine>, history: Option<PathBuf>) -> Result<Editor, 
     let pending = Arc::new(AtomicBool::new(false));
     let mut inner = rustyline::Editor::with_config(config)?;
     inner.set_helper(Some(Assistant { engine: engine.clone(), closing_brace: pending.clone() }));
-    inner.bind_sequence(
-        KeyEvent(KeyCode::Enter, Modifiers::NONE),
-        EventHandler::Conditional(Box::new(OnEnter { engine })),
-    );
+    // What was typed while a cell ran comes with line feeds, which are Ctrl-J here.
+    for enter in [KeyEvent(KeyCode::Enter, Modifiers::NONE), KeyEvent::ctrl('J')] {
+        let handler = OnEnter { engine: engine.clone() };
+        inner.bind_sequence(enter, EventHandler::Conditional(Box::new(handler)));
+    }
     inner.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), EventHandler::Simple(Cmd::Newline));
     inner.bind_sequence(KeyEvent(KeyCode::Tab, Modifiers::NONE), EventHandler::Conditional(Box::new(OnTab)));
     inner.bind_sequence(KeyEvent::from('}'), EventHandler::Conditional(Box::new(OnClosingBrace { pending })));

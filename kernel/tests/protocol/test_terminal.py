@@ -58,3 +58,19 @@ def test_threads_that_outlive_their_cell_are_heard_while_a_line_is_typed(tmp_pat
         terminal.until(r"Out\[2\]: 2")
     finally:
         terminal.close()
+
+
+def test_what_is_typed_while_a_cell_runs_is_read_afterwards(tmp_path):
+    os.mkfifo(tmp_path / "go")
+    terminal = Terminal(tmp_path)
+    try:
+        terminal.until(r"In \[1\]: ")
+        terminal.type(' println!("{}", "waits".len()); std::fs::read_to_string("go").unwrap();\r')
+        # It runs: the terminal is in the state in which cells find it.
+        terminal.until(r"\n5\r?\n")
+        terminal.type(" let a = 1;\r if a == 1 {\rprintln!(\"{}\", a + 100);\r}\r a + 1\r")
+        (tmp_path / "go").write_text("go")
+        terminal.until(r"\n101\r?\n")
+        terminal.until(r"Out\[4\]: 2")
+    finally:
+        terminal.close()

@@ -1,0 +1,212 @@
+//! What is changed in a cell's code, and what is found in it on the way: interrupt checks, `.await` at the top, functions that
+//! are values, conditions, what closures take with them.
+use super::scan;
+use super::source::Edit;
+use super::split::{Names, bytes};
+use proc_macro2::Span;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use syn::Expr;
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+
+/// A path to a function as a value: where it stands, and the function's name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FnValue {
+    pub range: Range<usize>,
+    pub name: String,
+}
+
+impl FnValue {
+    /// A closure around it. rustc cannot link a pointer to a `#[track_caller]` function of another library: it hides the
+    /// function behind the shim that it makes for the pointer.
+    pub fn wrapped(&self) -> [Edit; 2] {
+        [
+            Edit::insert(self.range.start, "(|xlazy_tensor: &::xlazy::Tensor| "),
+            Edit::insert(self.range.end, "(xlazy_tensor))"),
+        ]
+    }
+}
+
+/// Put in front of what is awaited at the top of a cell; `)` takes the place of `.await`.
+const AWAIT: &str = "xlazy_rt::block_on(";
+
+/// Whether an edit is one of those for `.await`.
+pub fn is_for_await(edit: &Edit) -> bool {
+    edit.text == AWAIT || edit.text == ")" && !edit.range.is_empty()
+}
+
+pub const CHECK: &str = "::xlazy::cell::rt::check();";
+
+/// Puts an interrupt check at the start of every loop body, function and closure, and finds what decides which way the
+/// code goes: a value that is read there is control flow on a value. Notes functions that are values.
+pub(super) struct Checks {
+    base: usize,
+    pub edits: Vec<Edit>,
+    pub values: Vec<FnValue>,
+    pub conditions: Vec<Range<usize>>,
+    pub captures: Vec<(Range<usize>, BTreeSet<String>)>,
+}
+
+impl Checks {
+    pub fn new(base: usize) -> Checks {
+        let (edits, values, conditions, captures) = Default::default();
+        Checks { base, edits, values, conditions, captures }
+    }
+
+    fn condition(&mut self, span: Span) {
+        self.conditions.push(bytes(span, self.base));
+    }
+
+    fn block(&mut self, block: &syn::Block) {
+        // In front of the first statement rather than behind the brace: inner attributes come first.
+        let at = bytes(block.brace_token.span.open(), self.base).end;
+        self.edits.push(Edit::insert(at, CHECK));
+    }
+
+    fn function(&mut self, sig: &syn::Signature, block: &syn::Block) {
+        if sig.constness.is_none() && sig.abi.is_none() {
+            self.block(block);
+            syn::visit::visit_block(self, block);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Checks {
+    fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
+        self.block(&e.body);
+        // How often it runs; the elements of a collection are data.
+        if matches!(&*e.expr, Expr::Range(_)) {
+            self.condition(e.expr.span());
+        }
+        syn::visit::visit_expr_for_loop(self, e);
+    }
+    fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
+        self.block(&e.body);
+        self.condition(e.cond.span());
+        syn::visit::visit_expr_while(self, e);
+    }
+    fn visit_expr_if(&mut self, e: &'ast syn::ExprIf) {
+        self.condition(e.cond.span());
+        syn::visit::visit_expr_if(self, e);
+    }
+    fn visit_expr_match(&mut self, e: &'ast syn::ExprMatch) {
+        self.condition(e.expr.span());
+        let guards = e.arms.iter().filter_map(|a| a.guard.as_ref());
+        guards.for_each(|(_, guard)| self.condition(guard.span()));
+        syn::visit::visit_expr_match(self, e);
+    }
+    fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        let name = m.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+        if name.trim_start_matches("debug_").starts_with("assert") {
+            self.condition(m.tokens.span());
+        }
+        // Relative to the notebook's folder: the source that rustc reads lies nowhere.
+        if matches!(&*name, "include" | "include_str" | "include_bytes")
+            && let Ok(path) = m.parse_body::<syn::LitStr>()
+            && let Ok(full) = std::path::absolute(path.value())
+        {
+            self.edits.push(Edit::replace(bytes(path.span(), self.base), format!("{:?}", full.display().to_string())));
+        }
+    }
+    fn visit_expr_loop(&mut self, e: &'ast syn::ExprLoop) {
+        self.block(&e.body);
+        syn::visit::visit_expr_loop(self, e);
+    }
+    fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
+        if e.capture.is_some() {
+            let mut mentioned = Mentioned::default();
+            mentioned.visit_expr(&e.body);
+            self.captures.push((bytes(e.span(), self.base), &mentioned.paths - &mentioned.bound(e)));
+        }
+        if e.constness.is_none() && e.asyncness.is_none() {
+            match &*e.body {
+                Expr::Block(b) if b.label.is_none() && b.attrs.is_empty() => self.block(&b.block),
+                body => {
+                    let range = bytes(body.span(), self.base);
+                    self.edits.push(Edit::insert(range.start, format!("{{{CHECK} ")));
+                    self.visit_expr(body);
+                    self.edits.push(Edit::insert(range.end, "}"));
+                    return;
+                }
+            }
+        }
+        syn::visit::visit_expr_closure(self, e);
+    }
+    fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
+        // What is called is no value.
+        if !matches!(&*e.func, Expr::Path(_)) {
+            self.visit_expr(&e.func);
+        }
+        e.args.iter().for_each(|a| self.visit_expr(a));
+    }
+    fn visit_expr_path(&mut self, e: &'ast syn::ExprPath) {
+        if let Some(last) = e.path.segments.last().filter(|_| e.path.segments.len() > 1) {
+            self.values.push(FnValue { range: bytes(e.span(), self.base), name: last.ident.to_string() });
+        }
+    }
+    fn visit_item_fn(&mut self, f: &'ast syn::ItemFn) {
+        self.function(&f.sig, &f.block);
+    }
+    fn visit_impl_item_fn(&mut self, f: &'ast syn::ImplItemFn) {
+        self.function(&f.sig, &f.block);
+    }
+    fn visit_trait_item_fn(&mut self, f: &'ast syn::TraitItemFn) {
+        if let Some(block) = &f.default {
+            self.function(&f.sig, block);
+        }
+    }
+    // Evaluated by the compiler.
+    fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
+    fn visit_item_static(&mut self, _: &'ast syn::ItemStatic) {}
+    fn visit_impl_item_const(&mut self, _: &'ast syn::ImplItemConst) {}
+    fn visit_trait_item_const(&mut self, _: &'ast syn::TraitItemConst) {}
+    fn visit_expr_const(&mut self, _: &'ast syn::ExprConst) {}
+    fn visit_type(&mut self, _: &'ast syn::Type) {}
+}
+
+/// Names that stand for values in an expression.
+#[derive(Default)]
+struct Mentioned {
+    paths: BTreeSet<String>,
+}
+
+impl Mentioned {
+    fn bound(&self, e: &syn::ExprClosure) -> BTreeSet<String> {
+        let mut names = Names(Vec::new());
+        e.inputs.iter().for_each(|p| names.visit_pat(p));
+        names.0.into_iter().collect()
+    }
+}
+
+impl<'ast> Visit<'ast> for Mentioned {
+    fn visit_expr_path(&mut self, e: &'ast syn::ExprPath) {
+        self.paths.extend(e.path.get_ident().map(|i| i.to_string()));
+    }
+    fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        self.paths.extend(scan::mentions(&m.tokens.to_string()));
+    }
+}
+
+/// Lets the cell's thread wait where the cell itself says `.await`.
+pub(super) struct Awaits<'a> {
+    pub base: usize,
+    pub edits: &'a mut Vec<Edit>,
+}
+
+impl<'ast> Visit<'ast> for Awaits<'_> {
+    fn visit_expr_await(&mut self, e: &'ast syn::ExprAwait) {
+        let inner = bytes(e.base.span(), self.base);
+        let whole = bytes(e.span(), self.base);
+        self.edits.push(Edit::insert(inner.start, AWAIT));
+        self.visit_expr(&e.base);
+        self.edits.push(Edit::replace(inner.end..whole.end, ")"));
+    }
+    fn visit_expr_async(&mut self, _: &'ast syn::ExprAsync) {}
+    fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
+        if e.asyncness.is_none() {
+            syn::visit::visit_expr_closure(self, e);
+        }
+    }
+    fn visit_item(&mut self, _: &'ast syn::Item) {}
+}
