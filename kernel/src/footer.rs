@@ -2,7 +2,7 @@
 use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Request};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
-use xlazy_mime::{Bundle, escape_html};
+use xlazy_mime::{Bundle, escape_html, prose_html};
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -214,7 +214,7 @@ impl Seen {
         let mut text = line.clone();
         news.iter().for_each(|n| text.push_str(&format!("\n{n}")));
         let paragraphs =
-            |items: &[String]| -> String { items.iter().map(|i| format!("<div>{}</div>", escape_html(i))).collect() };
+            |items: &[String]| -> String { items.iter().map(|i| format!("<div>{}</div>", prose_html(i))).collect() };
         let news_html = match news.is_empty() {
             true => String::new(),
             false => {

@@ -173,9 +173,9 @@ struct Mentioned {
 
 impl Mentioned {
     fn bound(&self, e: &syn::ExprClosure) -> BTreeSet<String> {
-        let mut names = Names(Vec::new());
+        let mut names = Names::default();
         e.inputs.iter().for_each(|p| names.visit_pat(p));
-        names.0.into_iter().collect()
+        names.names.into_iter().collect()
     }
 }
 
@@ -188,10 +188,11 @@ impl<'ast> Visit<'ast> for Mentioned {
     }
 }
 
-/// Lets the cell's thread wait where the cell itself says `.await`.
+/// Lets the cell's thread wait where the cell itself says `.await`, and ends the cell where it says `return`.
 pub(super) struct Awaits<'a> {
     pub base: usize,
     pub edits: &'a mut Vec<Edit>,
+    pub returns: &'a mut Vec<Range<usize>>,
 }
 
 impl<'ast> Visit<'ast> for Awaits<'_> {
@@ -202,10 +203,25 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
         self.visit_expr(&e.base);
         self.edits.push(Edit::replace(inner.end..whole.end, ")"));
     }
+    fn visit_expr_return(&mut self, e: &'ast syn::ExprReturn) {
+        self.returns.push(bytes(e.span(), self.base));
+        match &e.expr {
+            Some(value) => self.visit_expr(value),
+            None => {
+                let end = bytes(e.return_token.span, self.base).end;
+                self.edits.push(Edit::insert(end, " ::core::result::Result::Ok(())"));
+            }
+        }
+    }
     fn visit_expr_async(&mut self, _: &'ast syn::ExprAsync) {}
     fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
+        // What a closure returns is its own.
         if e.asyncness.is_none() {
+            let (edits, returns) = (self.edits.len(), self.returns.len());
             syn::visit::visit_expr_closure(self, e);
+            self.returns.truncate(returns);
+            let inside = self.edits.split_off(edits);
+            self.edits.extend(inside.into_iter().filter(is_for_await));
         }
     }
     fn visit_item(&mut self, _: &'ast syn::Item) {}

@@ -49,6 +49,8 @@ pub struct Compiler {
     unkept: Unkept,
     /// What to say about the definitions of the cell at hand, line by line.
     notes: Vec<String>,
+    /// Items that did not fit it, and what to say to whoever misses them.
+    pub left: Vec<(String, String)>,
     pub(super) at_work: AtWork,
 }
 
@@ -120,6 +122,7 @@ impl Compiler {
             takers: Takers::default(),
             unkept: Unkept::default(),
             notes: Vec::new(),
+            left: Vec::new(),
             opt_level: 0,
             install,
             dir,
@@ -280,6 +283,7 @@ impl Compiler {
     pub fn compile(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Result<Ready, Refused> {
         // Of a cell that did not compile.
         self.notes.clear();
+        self.left.clear();
         let (cell, range) = &split::ended(cell, range);
         let range = range.clone();
         let Ok(mut parsed) = split::parse(cell, range.clone(), &self.defs.macros) else {
@@ -303,13 +307,18 @@ impl Compiler {
         self.defs = ready.defs.clone();
     }
 
-    /// What `use`s import, where they and items have one name: each is asked for beside a function and a type of it.
+    /// What `use`s import, where they and items have one name: rustc is asked, beside a function and a type of that name.
     fn find_spaces(&mut self, cell: &Arc<CellText>, parsed: &mut Parsed) -> Result<(), Failure> {
+        for u in &mut parsed.uses {
+            // As in the cell before: it was asked then.
+            let known = self.defs.uses.iter().find(|old| old.text == u.text);
+            u.space = known.map_or(u.space, |old| old.space);
+        }
         let there: BTreeSet<&str> = self.defs.items().flat_map(|(_, i)| &i.names).map(String::as_str).collect();
         let own: BTreeSet<&str> = parsed.items.iter().flat_map(|i| &i.names).map(String::as_str).collect();
         let new = parsed.uses.iter().filter(|u| there.contains(u.binds.as_str()));
         let old = self.defs.uses.iter().filter(|u| own.contains(u.binds.as_str()));
-        let asked: Vec<Use> = new.chain(old).cloned().collect();
+        let asked: Vec<Use> = new.chain(old).filter(|u| u.space == Space::default()).cloned().collect();
         if asked.is_empty() {
             return Ok(());
         }
@@ -355,13 +364,13 @@ impl Compiler {
             return Ok((change.rest.commit(None, parsed), None));
         }
         let begin = Instant::now();
+        self.notes.clone_from(&change.without);
         let statics: Vec<String> =
             change.moved.iter().filter(|i| has_static(i)).flat_map(|i| &i.names).map(|n| format!("`{n}`")).collect();
         if !statics.is_empty() {
             let names = statics.join(", ");
             self.notes.push(format!("statics of {names} begin again: what they mention was defined anew"));
         }
-        self.notes.extend(change.without.iter().cloned());
         let needs = self.needs(&change.rest);
         let generate = |plan: &Plan| generate::group(cell, range.clone(), parsed, &change.moved, &change.rest, plan);
         let mut plan = Plan { opt_level: self.opt_level, ..Plan::default() };
@@ -394,6 +403,17 @@ impl Compiler {
                     break;
                 }
                 Compiled::Errors(errors) if learn(&errors, &kept, &mut plan) => {}
+                Compiled::Errors(errors) if let Some((left, behind)) = change.leaving_behind(&errors, &kept) => {
+                    let done = self.group(left, cell, range, parsed, scope, timing)?;
+                    self.notes.extend(behind.iter().map(|l| l.note.clone()));
+                    self.left
+                        .extend(behind.into_iter().flat_map(|l| l.names.into_iter().map(move |n| (n, l.how.clone()))));
+                    return Ok(done);
+                }
+                Compiled::Errors(errors) => {
+                    let errors = change.of_the_cell(errors, &kept);
+                    return Err(self.failed(Compiled::Errors(errors), &kept, scope));
+                }
                 other => return Err(self.failed(other, &kept, scope)),
             }
             (name, source) = generate(&plan);

@@ -1,7 +1,8 @@
 //! What the user sees of an error: rustc's messages at the cell's own lines, and a failed cell's traceback.
+pub use super::retell::Known;
+use super::retell::{About, Retold, place_of, retell};
 use super::rustc::{Diagnostic, FILE_PREFIX, Span};
-use super::scan;
-use super::source::{CellText, Place, Source, Tag, line_column};
+use super::source::{CellText, Source, Sources, line_column};
 use crate::engine::Failure;
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -9,80 +10,57 @@ use std::ops::Range;
 use std::sync::Arc;
 use xlazy_mime::Fault;
 
-/// An error that our own words explain better than rustc's.
-struct Retold {
-    title: String,
-    help: Option<String>,
-    about: About,
-}
-
-#[derive(PartialEq)]
-enum About {
-    /// What rustc points at.
-    Words,
-    /// A variable that cannot be stored.
-    Keeping,
-    /// A variable that cannot be fetched.
-    Fetching(String),
-    /// The end of the cell, which came too soon.
-    End,
-}
-
-/// What the session knows of names that a cell may mean.
-pub struct Known<'a> {
-    /// What became of variables that no longer exist.
-    pub gone: &'a HashMap<String, String>,
-    pub vars: &'a [&'a str],
-}
-
 /// Turns rustc's errors into a failure.
 pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) -> Failure {
-    let mut traceback = Vec::new();
+    let errors: Vec<Diagnostic> = errors.iter().map(|e| in_the_users_terms(e, known.sources)).collect();
+    let texts = &Texts { others: Texts::others(&errors, known.sources), source };
+    let mut traceback: Vec<String> = Vec::new();
     let mut message = String::new();
     let mut nameless = Vec::new();
-    let mut borrows = 0;
     let mut told = BTreeSet::new();
-    for error in errors.iter().filter(|e| e.level.starts_with("error")) {
-        if error.spans.is_empty() && error.message.starts_with("aborting due to") {
+    let summary = |e: &&Diagnostic| e.spans.is_empty() && e.message.starts_with("aborting due to");
+    let all: Vec<(&Diagnostic, Option<Retold>)> = errors
+        .iter()
+        .filter(|e| e.level.starts_with("error") && !summary(e))
+        .map(|e| (e, retell(e, texts, known)))
+        .collect();
+    // What we generate has errors of its own where the user's text has one: a variable that borrows, say, cannot be put
+    // back, either.
+    let follows = |(e, retold): &(&Diagnostic, Option<Retold>)| {
+        let keeping = retold.as_ref().is_some_and(|r| r.about == About::Keeping);
+        let lifetime = e.code.is_empty() && e.message.starts_with("lifetime may not live long enough");
+        keeping || lifetime || retold.is_none() && !e.spans.iter().any(|s| s.primary && texts.map(s).is_some())
+    };
+    let own = all.iter().any(|one| !follows(one));
+    let mut borrows = 0;
+    for one in &all {
+        let (error, retold) = one;
+        borrows += usize::from(follows(one));
+        if follows(one) && (own || borrows > 1) {
             continue;
-        }
-        let mut retold = retell(error, source, known);
-        // One variable that borrows makes several errors in what we generate; one of them says it all.
-        let about_keeping = retold.as_ref().is_some_and(|r| r.about == About::Keeping);
-        borrows += usize::from(about_keeping);
-        if about_keeping && borrows > 1 {
-            continue;
-        }
-        let hint = if retold.is_none() { similar_variable(error, known) } else { None };
-        if let Some(help) = hint {
-            retold = Some(Retold { title: error.message.clone(), help: Some(help), about: About::Words });
-        }
-        if retold.is_none() && behind_the_cell(error, source) {
-            let title = match error.message.split_once(", found `") {
-                Some((expected, _)) => format!("{expected}, found the end of the cell"),
-                None => error.message.clone(),
-            };
-            retold = Some(Retold { title, help: None, about: About::End });
         }
         let title = retold.as_ref().map_or(&error.message, |r| &r.title);
         // What we generate names a variable's type twice.
-        if retold.is_some() && !told.insert(title.clone()) {
+        if retold.is_some() && !told.insert(vec![title.clone()]) {
             continue;
         }
-        let mut snippets = snippets(&error.spans, source, retold.is_some());
+        let mut snippets = snippets(&error.spans, texts, retold.as_ref().is_some_and(|r| !r.with_labels));
         if snippets.is_empty()
             && let Some((text, range)) = retold.as_ref().and_then(|r| place_of(&r.about, source))
         {
             snippets.push(Mapped { text, range, primary: true, label: None });
         }
         if snippets.is_empty() && retold.is_none() {
-            nameless.push(error);
+            nameless.push(*error);
             continue;
         }
         if message.is_empty() {
             message = title.clone();
         }
-        traceback.extend(render(error, title, snippets, retold.as_ref(), source));
+        let rendered = render(error, title, snippets, retold.as_ref(), texts);
+        if told.insert(rendered.clone()) {
+            traceback.extend(rendered);
+        }
     }
     if message.is_empty() {
         // Nothing points into the cell: a linker's answer, or a mistake of ours.
@@ -98,6 +76,67 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
     Failure { name: "CompileError".into(), message, traceback }
 }
 
+/// The texts that rustc's places are in: the source at hand, and those of what earlier cells defined.
+pub(super) struct Texts<'a> {
+    pub source: &'a Source,
+    others: HashMap<String, Arc<Source>>,
+}
+
+impl<'a> Texts<'a> {
+    pub fn new(source: &'a Source) -> Texts<'a> {
+        Texts { source, others: HashMap::new() }
+    }
+
+    fn others(errors: &[Diagnostic], sources: &Sources) -> HashMap<String, Arc<Source>> {
+        let mut out = HashMap::new();
+        for e in errors {
+            let files = e.spans.iter().map(|s| &s.file).filter(|f| f.starts_with(FILE_PREFIX));
+            out.extend(files.filter_map(|f| Some((f.clone(), sources.get(f)?))));
+            out.extend(Texts::others(&e.children, sources));
+        }
+        out
+    }
+
+    /// The user's text that a span means: itself, or the macro call it comes from.
+    pub fn map(&self, span: &Span) -> Option<(&Arc<CellText>, Range<usize>)> {
+        let source = if span.ours { Some(self.source) } else { self.others.get(&span.file).map(|s| &**s) };
+        let own = source.and_then(|s| s.user_part(span.start..span.end));
+        own.or_else(|| span.call.as_deref().and_then(|c| self.map(c)))
+    }
+}
+
+/// A message without the names that only xlazy knows of.
+fn in_the_users_terms(d: &Diagnostic, sources: &Sources) -> Diagnostic {
+    let clean = |text: &str| {
+        let mut out = name_cells(text.to_owned(), &|file| sources.get(file));
+        // Crates of cells: a word, and a hash.
+        for prefix in ["g_", "cell_"] {
+            let mut from = 0;
+            while let Some(at) = out[from..].find(prefix).map(|at| from + at) {
+                let hash = &out.as_bytes()[at + prefix.len()..];
+                let is_crate =
+                    hash.len() > 18 && hash[..16].iter().all(u8::is_ascii_hexdigit) && &hash[16..18] == b"::";
+                match is_crate {
+                    true => out.replace_range(at..at + prefix.len() + 18, ""),
+                    false => from = at + prefix.len(),
+                }
+            }
+        }
+        out
+    };
+    let span = |s: &Span| Span {
+        label: s.label.as_deref().map(clean),
+        replacement: s.replacement.as_deref().map(clean),
+        ..s.clone()
+    };
+    Diagnostic {
+        message: clean(&d.message),
+        spans: d.spans.iter().map(span).collect(),
+        children: d.children.iter().map(|c| in_the_users_terms(c, sources)).collect(),
+        ..d.clone()
+    }
+}
+
 struct Mapped<'a> {
     text: &'a Arc<CellText>,
     range: Range<usize>,
@@ -105,15 +144,9 @@ struct Mapped<'a> {
     label: Option<&'a str>,
 }
 
-/// The user's text that a span means: itself, or the macro call it comes from.
-fn map<'a>(span: &'a Span, source: &'a Source) -> Option<(&'a Arc<CellText>, Range<usize>)> {
-    let own = if span.ours { source.user_part(span.start..span.end) } else { None };
-    own.or_else(|| span.call.as_deref().and_then(|c| map(c, source)))
-}
-
-fn snippets<'a>(spans: &'a [Span], source: &'a Source, quiet: bool) -> Vec<Mapped<'a>> {
+fn snippets<'a>(spans: &'a [Span], texts: &'a Texts, quiet: bool) -> Vec<Mapped<'a>> {
     let mapped = spans.iter().filter_map(|s| {
-        let (text, range) = map(s, source)?;
+        let (text, range) = texts.map(s)?;
         let label = s.label.as_deref().filter(|l| !speaks_of_generated_code(l) && !quiet);
         Some(Mapped { text, range, primary: s.primary, label })
     });
@@ -122,24 +155,30 @@ fn snippets<'a>(spans: &'a [Span], source: &'a Source, quiet: bool) -> Vec<Mappe
         // Its main place is in generated code; the user's part of it is the best there is.
         all.iter_mut().take(1).for_each(|m| m.primary = true);
     }
+    // Without rustc's words, the other places say nothing.
+    all.retain(|m| m.primary || !quiet);
     all
 }
 
 fn speaks_of_generated_code(text: &str) -> bool {
-    ["xlazy_", "xlazy::cell::rt", "`Of<", "`Show", "`catch`", "`xlazy_value`", "Stop>`", "StopDebug>`"]
-        .iter()
-        .any(|w| text.contains(w))
+    [
+        "xlazy_",
+        "xlazy::cell::rt",
+        "`Of<",
+        "`Show",
+        "`catch`",
+        "`xlazy_value`",
+        "Stop>`",
+        "StopDebug>`",
+        "is defined in another crate",
+    ]
+    .iter()
+    .any(|w| text.contains(w))
 }
 
-fn render(
-    error: &Diagnostic,
-    title: &str,
-    mapped: Vec<Mapped>,
-    retold: Option<&Retold>,
-    source: &Source,
-) -> Vec<String> {
+fn render(error: &Diagnostic, title: &str, mapped: Vec<Mapped>, retold: Option<&Retold>, texts: &Texts) -> Vec<String> {
     let mut head = Level::ERROR.primary_title(title);
-    if !error.code.is_empty() && retold.is_none() {
+    if !error.code.is_empty() && retold.is_none_or(|r| r.with_labels) {
         head = head.id(&*error.code);
     }
     let mut main = Group::with_title(head);
@@ -155,16 +194,19 @@ fn render(
     if let Some(help) = retold.and_then(|r| r.help.as_ref()) {
         main = main.element(Level::HELP.message(help.as_str()));
     }
-    let children: &[Diagnostic] = if retold.is_some() { &[] } else { &error.children };
+    let children: &[Diagnostic] = if retold.is_some_and(|r| !r.with_labels) { &[] } else { &error.children };
     let mut later = Vec::new();
     for child in children.iter().filter(|c| !speaks_of_generated_code(&c.message)) {
         let level = if child.level == "help" { Level::HELP } else { Level::NOTE };
         if child.spans.is_empty() {
             main = main.element(level.message(child.message.as_str()));
         } else if child.spans.iter().any(|s| s.replacement.is_some()) {
-            later.extend(suggestion(child, level, source));
+            match suggestion(child, level.clone(), texts) {
+                Some(change) => later.push(change),
+                None => main = main.element(level.message(in_words(child))),
+            }
         } else {
-            let mapped = snippets(&child.spans, source, false);
+            let mapped = snippets(&child.spans, texts, false);
             if !mapped.is_empty() {
                 let mut group = Group::with_title(level.secondary_title(child.message.as_str()));
                 for (text, annotations) in by_text(mapped) {
@@ -195,15 +237,22 @@ fn by_text<'a>(mapped: Vec<Mapped<'a>>) -> Vec<(&'a Arc<CellText>, Vec<Mapped<'a
     out
 }
 
+/// A suggested change outside of the user's text: what to write, without where.
+fn in_words(child: &Diagnostic) -> String {
+    let new: BTreeSet<&str> = child.spans.iter().filter_map(|s| s.replacement.as_deref()).map(str::trim).collect();
+    let new = new.iter().filter(|n| !n.is_empty()).take(4).map(|n| format!("`{}`", n.trim_end_matches(';')));
+    format!("{}: {}", child.message, new.collect::<Vec<_>>().join(", "))
+}
+
 /// A suggested change, when all of it is in the user's own text.
-fn suggestion<'a>(child: &'a Diagnostic, level: Level<'a>, source: &'a Source) -> Option<Group<'a>> {
+fn suggestion<'a>(child: &'a Diagnostic, level: Level<'a>, texts: &'a Texts) -> Option<Group<'a>> {
     let mut by_cell: BTreeMap<u64, (&Arc<CellText>, Vec<Patch>)> = BTreeMap::new();
     for span in &child.spans {
         let replacement = span.replacement.as_deref()?;
         if !span.ours {
             return None;
         }
-        let (text, range) = source.user_range(span.start..span.end)?;
+        let (text, range) = texts.source.user_place_of_change(span.start..span.end)?;
         let patch = Patch::new(range, replacement);
         by_cell.entry(text.cell).or_insert_with(|| (text, Vec::new())).1.push(patch);
     }
@@ -212,109 +261,6 @@ fn suggestion<'a>(child: &'a Diagnostic, level: Level<'a>, source: &'a Source) -
         group = group.element(Snippet::source(text.text.as_str()).path(text.label()).patches(patches));
     }
     Some(group)
-}
-
-/// Whether rustc points at what was generated after the user's text.
-fn behind_the_cell(error: &Diagnostic, source: &Source) -> bool {
-    let end = source.end_of_user().map(|(_, _, end)| end);
-    error.spans.iter().any(|s| s.primary && s.ours && end.is_some_and(|end| s.start >= end))
-}
-
-/// Where the user meets what rustc finds in generated code only.
-fn place_of<'a>(about: &About, source: &'a Source) -> Option<(&'a Arc<CellText>, Range<usize>)> {
-    let (text, end, _) = source.end_of_user()?;
-    match about {
-        About::End => {
-            let last = text.text[..end].trim_end();
-            let start = last.char_indices().next_back().map_or(0, |(at, _)| at);
-            Some((text, start..last.len()))
-        }
-        About::Fetching(name) => {
-            let found = scan::tokens(&text.text).into_iter().find(|t| text.text[t.range.clone()] == **name);
-            Some((text, found?.range))
-        }
-        About::Words | About::Keeping => None,
-    }
-}
-
-/// A cell has only those variables in scope that it mentions, so rustc cannot know what a misspelt name may mean.
-fn similar_variable(error: &Diagnostic, known: &Known) -> Option<String> {
-    if error.code != "E0425" || !error.message.starts_with("cannot find value") {
-        return None;
-    }
-    let name = error.message.split('`').nth(1)?;
-    let near = |v: &&&str| strsim::damerau_levenshtein(v, name) <= name.len().div_ceil(4);
-    let found = known.vars.iter().filter(near).min_by_key(|v| strsim::damerau_levenshtein(v, name))?;
-    Some(format!("a variable with a similar name exists: `{found}`"))
-}
-
-/// Errors about what we generated, told in terms of the cell.
-fn retell(error: &Diagnostic, source: &Source, known: &Known) -> Option<Retold> {
-    if matches!(&*error.code, "E0425" | "E0423")
-        && let Some(name) = error.message.split('`').nth(1)
-        && let Some(what) = known.gone.get(name)
-    {
-        return Some(Retold { title: format!("`{name}` {what}"), help: None, about: About::Words });
-    }
-    let tag = |s: &Span| match source.place(s.start) {
-        Place::Generated(tag) if s.ours => Some(tag),
-        _ => None,
-    };
-    let labels = || error.spans.iter().filter_map(|s| s.label.as_deref());
-    if error.code == "E0308" && labels().any(|l| l.contains("Stop>`") || l.contains("StopDebug>`")) {
-        return Some(Retold {
-            title: "`return` with a value is for functions: a cell returns nothing".into(),
-            help: Some("to show a value, end the cell with it; to end early, write `return Ok(())`".into()),
-            about: About::Words,
-        });
-    }
-    for tag in error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans)).filter_map(tag) {
-        match tag {
-            Tag::Keep(name) if is_about_borrowing(&error.code) => {
-                let from = error.message.split('`').nth(1).filter(|f| f != name && !f.contains("xlazy"));
-                let from = from.map(|f| format!(" `{f}`")).unwrap_or_default();
-                return Some(Retold {
-                    title: format!("`{name}` borrows{from}, so it cannot live on after this cell"),
-                    help: Some(
-                        "store a value of its own: `.clone()`, `.to_owned()`, `.to_vec()`; for a closure, write `move |…|`. \
-                         Inside braces `{ … }` borrowing is fine"
-                            .into(),
-                    ),
-                    about: About::Keeping,
-                });
-            }
-            Tag::Load(name)
-                if error.spans.iter().any(|s| s.primary && matches!(source.place(s.start), Place::Generated(_))) =>
-            {
-                return Some(Retold {
-                    title: format!("the variable `{name}` cannot be used here: {}", error.message),
-                    help: Some("its type cannot be named from a cell; store what it holds instead".into()),
-                    about: About::Fetching(name.clone()),
-                });
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-fn is_about_borrowing(code: &str) -> bool {
-    matches!(
-        code,
-        "E0597"
-            | "E0521"
-            | "E0716"
-            | "E0373"
-            | "E0505"
-            | "E0499"
-            | "E0502"
-            | "E0506"
-            | "E0515"
-            | "E0310"
-            | "E0700"
-            | "E0713"
-            | "E0503"
-    )
 }
 
 const RED: &str = "\x1b[1;31m";
@@ -392,6 +338,10 @@ pub fn name_cells(text: String, sources: &dyn Fn(&str) -> Option<Arc<Source>>) -
                 out.push_str(&format!("{}, line {line}", text.label()));
                 let used = rest[..word].trim_end_matches(':').len();
                 rest = &rest[used..];
+                // `{closure@file:2:5: 2:8}` says where it ends, too.
+                let end =
+                    rest.strip_prefix(": ").map(|e| e.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':'));
+                rest = end.filter(|e| e.starts_with('}')).unwrap_or(rest);
             }
             None => {
                 out.push_str(FILE_PREFIX);

@@ -128,7 +128,17 @@ impl Writer<'_> {
                 ));
             }
         }
-        self.out.main += &body(cell, range, &parsed, &needed(later));
+        let mut needed = needed(later);
+        let kept = parsed.bindings.iter().any(|b| needed.contains(&b.name));
+        if kept && !parsed.returns.is_empty() {
+            self.out.notes.push(format!(
+                "{} may end early, which ends the program: later cells need what it declares",
+                cell.label()
+            ));
+        }
+        // A later mention of what is declared here means that.
+        needed.retain(|n| !parsed.bindings.iter().any(|b| b.name == *n));
+        self.out.main += &body(cell, range, &parsed, &needed, !kept);
         let group = change.needed.then(|| {
             let items = parsed.items.iter().chain(&change.moved).cloned().collect();
             Group { crate_name: format!("g_{}", cell.cell), object: Default::default(), items }
@@ -150,9 +160,14 @@ fn needed<'c>(cells: &mut dyn Iterator<Item = (&'c Arc<CellText>, Range<usize>)>
 
 /// The cell's text, with its last value printed. What a later cell needs is cloned where it is taken: in a notebook a text or a
 /// tensor stays when it is handed on, and anything else that a later cell mentions was `Copy`.
-fn body(cell: &Arc<CellText>, range: Range<usize>, parsed: &Parsed, needed: &BTreeSet<String>) -> String {
+fn body(cell: &Arc<CellText>, range: Range<usize>, parsed: &Parsed, needed: &BTreeSet<String>, apart: bool) -> String {
     const CLONE: &str = "::core::clone::Clone::clone(&";
-    let mut edits: Vec<Edit> = Vec::new();
+    // A cell may change what an earlier one has declared.
+    let mut edits: Vec<Edit> = parsed.immutable.iter().map(|at| Edit::insert(*at, "mut ")).collect();
+    let apart = apart && !parsed.returns.is_empty();
+    if apart {
+        edits.extend(parsed.returns.iter().map(|at| Edit::replace(at.clone(), "break 'cell")));
+    }
     for (name, at) in parsed.taken.iter().filter(|(name, _)| needed.contains(name)) {
         edits.push(Edit::replace(at.clone(), format!("{CLONE}{name})")));
     }
@@ -173,6 +188,9 @@ fn body(cell: &Arc<CellText>, range: Range<usize>, parsed: &Parsed, needed: &BTr
     let mut source = Source::default();
     source.user(cell, range, &edits);
     let mut out = source.text.trim_end().to_owned();
+    if apart {
+        return format!("'cell: {{\n{out}\n;}}\n");
+    }
     if parsed.has_statements && !out.ends_with([';', '}']) {
         out.push(';');
     }
@@ -194,7 +212,7 @@ mod tests {
     fn cells_stand_one_after_the_other() {
         let main = main_of(&["let a = 1;", "%vars\na + 1"]);
         assert!(
-            main.starts_with("\n    // cell 1\nlet a = 1;\n\n    // cell 2\n    // %vars\n{ match &(a + 1)"),
+            main.starts_with("\n    // cell 1\nlet mut a = 1;\n\n    // cell 2\n    // %vars\n{ match &(a + 1)"),
             "{main}"
         );
     }
@@ -202,10 +220,10 @@ mod tests {
     #[test]
     fn what_a_later_cell_needs_is_cloned_where_it_is_taken() {
         let main = main_of(&["let s = String::new(); let v = vec![1];", "let t = s; f(v);", "s", "let v = 2;", "v"]);
-        assert!(main.contains("let t = ::core::clone::Clone::clone(&s); f(v);"), "{main}");
+        assert!(main.contains("let mut t = ::core::clone::Clone::clone(&s); f(v);"), "{main}");
         let main = main_of(&["let f = move |x: i32| s.len() + x;", "s"]);
         assert!(
-            main.contains("let f = { let s = ::core::clone::Clone::clone(&s); move |x: i32| s.len() + x };"),
+            main.contains("let mut f = { let s = ::core::clone::Clone::clone(&s); move |x: i32| s.len() + x };"),
             "{main}"
         );
     }

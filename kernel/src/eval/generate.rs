@@ -35,6 +35,8 @@ pub struct Plan {
     pub closures: BTreeMap<String, usize>,
     /// An error type has `Debug` alone.
     pub debug_errors: bool,
+    /// The last expression's type is known only if it need not be shown.
+    pub unshown: bool,
     /// There is an `.await` inside a macro: all of the cell is one future then.
     pub asynchronous: bool,
     /// `use`s of earlier cells that no longer resolve.
@@ -60,7 +62,7 @@ impl Plan {
     pub fn to_json(&self) -> Value {
         serde_json::json!({
             "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "guessed": self.guessed, "closures": self.closures, "debug_errors": self.debug_errors,
-            "asynchronous": self.asynchronous,
+            "asynchronous": self.asynchronous, "unshown": self.unshown,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
             "opt_level": self.opt_level,
         })
@@ -83,6 +85,7 @@ impl Plan {
             opt_level: json.get("opt_level")?.as_u64()? as u8,
             debug_errors: json.get("debug_errors")?.as_bool()?,
             asynchronous: json.get("asynchronous")?.as_bool()?,
+            unshown: json.get("unshown")?.as_bool()?,
             dropped_uses: set("dropped_uses")?,
             wrapped: set("wrapped")?,
         })
@@ -358,7 +361,7 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, pl
     blank.extend(parsed.items.iter().map(|i| i.range.clone()));
     edits.extend(blank.into_iter().map(|range| Edit::replace(range.clone(), blanked(&cell.text[range]))));
     edits.sort_by_key(|e| e.range.start);
-    if let Some(t) = &parsed.trailing {
+    if let Some(t) = parsed.trailing.as_ref().filter(|_| !plan.unshown) {
         let (before, after) = show(cell, defs);
         // Around everything else that is inserted at the same places.
         let first = edits.partition_point(|e| e.range.start < t.start);

@@ -1,6 +1,9 @@
 //! Definition groups: which items are in force, and what a new cell's items make necessary to compile again.
 use super::deps::Deps;
+use super::errors::Texts;
 use super::items::{Header, Space};
+use super::rustc::Diagnostic;
+use super::source::Source;
 use super::split::{Item, Macro, Parsed, Use};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -28,7 +31,7 @@ pub struct Definitions {
 }
 
 /// What a cell's items call for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Change {
     /// The cell's own items need a new group.
     pub needed: bool,
@@ -36,8 +39,66 @@ pub struct Change {
     pub moved: Vec<Item>,
     /// What is in force besides the new group.
     pub rest: Definitions,
+    /// Items that do not compile with the new definitions may be left behind.
+    pub may_leave: bool,
     /// Methods that an `impl` had and its new text has not, in words.
     pub without: Vec<String>,
+}
+
+/// An item that did not go along with a change.
+pub struct Left {
+    pub names: Vec<String>,
+    pub note: String,
+    /// What became of it, for whoever misses it.
+    pub how: String,
+}
+
+impl Change {
+    /// The item of an earlier cell that an error is about.
+    fn moved_at_fault(&self, error: &Diagnostic, source: &Source) -> Option<usize> {
+        let texts = Texts::new(source);
+        let (text, range) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+        let inside =
+            |i: &Item| Arc::ptr_eq(&i.source, text) && i.range.start <= range.start && range.end <= i.range.end;
+        self.moved.iter().position(inside)
+    }
+
+    /// Errors about the cell itself, where there are any: what else is wrong need not go along.
+    pub fn of_the_cell(&self, errors: Vec<Diagnostic>, source: &Source) -> Vec<Diagnostic> {
+        let own = |e: &&Diagnostic| !e.spans.is_empty() && self.moved_at_fault(e, source).is_none();
+        let found: Vec<Diagnostic> = errors.iter().filter(own).cloned().collect();
+        if found.is_empty() || !self.may_leave { errors } else { found }
+    }
+
+    /// The same without the items of earlier cells that do not fit the new definitions, and those that need them; and
+    /// what to say about each. `None` when the cell's own text is at fault.
+    pub fn leaving_behind(&self, errors: &[Diagnostic], source: &Source) -> Option<(Change, Vec<Left>)> {
+        let mut unfit: Vec<(usize, String)> = Vec::new();
+        for e in errors.iter().filter(|e| self.may_leave && !e.spans.is_empty()) {
+            unfit.push((self.moved_at_fault(e, source)?, e.message.clone()));
+        }
+        let mut left = Change { moved: Vec::new(), ..self.clone() };
+        let mut gone: BTreeSet<&str> = BTreeSet::new();
+        let mut behind = Vec::new();
+        unfit.reverse();
+        let why: BTreeMap<usize, String> = unfit.into_iter().collect();
+        gone.extend(why.keys().flat_map(|at| &self.moved[*at].names).map(String::as_str));
+        for (at, item) in self.moved.iter().enumerate() {
+            let needs = || item.mentions.iter().find(|m| gone.contains(m.as_str()));
+            let why = why.get(&at).cloned().or_else(|| Some(format!("it needs `{}`", needs()?)));
+            match why {
+                Some(why) => {
+                    let (what, cell) = (item.in_words(), item.source.label());
+                    let note = format!("{what} of {cell} no longer fits, and is gone until its cell runs again: {why}");
+                    let how = format!("did not fit what was defined anew: run {cell} again, or mend it there");
+                    behind.push(Left { names: item.names.clone(), note, how });
+                    gone.extend(item.names.iter().map(String::as_str));
+                }
+                None => left.moved.push(item.clone()),
+            }
+        }
+        (!behind.is_empty()).then_some((left, behind))
+    }
 }
 
 impl Definitions {
@@ -124,7 +185,7 @@ impl Definitions {
             g.items.retain(|i| !replaced(i));
         }
         rest.groups.retain(|g| !g.items.is_empty());
-        Change { needed: !parsed.items.is_empty() || !moved.is_empty(), moved, rest, without }
+        Change { needed: !parsed.items.is_empty() || !moved.is_empty(), moved, rest, may_leave: true, without }
     }
 
     /// Names of macros and imports that stand for something else from this cell on: what mentions them follows.
@@ -155,7 +216,7 @@ impl Definitions {
         } else {
             moved.clear();
         }
-        Change { needed: !moved.is_empty(), moved, rest, without: Vec::new() }
+        Change { needed: !moved.is_empty(), moved, rest, ..Change::default() }
     }
 
     /// The very same items are in force already.

@@ -76,6 +76,19 @@ impl Item {
         &self.source.text[self.range.clone()]
     }
 
+    /// What people call it.
+    pub fn in_words(&self) -> String {
+        match (&self.header, self.names.as_slice(), &self.made_by) {
+            (Some(Header { of_trait: Some(of_trait), self_type, .. }), ..) => {
+                format!("`impl {of_trait} for {self_type}`")
+            }
+            (Some(header), ..) => format!("`impl {}`", header.self_type),
+            (_, [name, ..], _) => format!("`{name}`"),
+            (.., Some((name, _))) => format!("`{name}!`"),
+            _ => "an item".to_owned(),
+        }
+    }
+
     /// For the call of a macro, the name that it was given first: of a type that it makes, or makes something for.
     pub fn made_for(&self) -> Option<&str> {
         self.made_by.as_ref().map(|(_, name)| name.as_str())
@@ -114,6 +127,7 @@ pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Ite
         syn::Item::Static(i) => publish.named(&i.vis, i.static_token.span, &i.ident),
         syn::Item::Fn(i) => publish.named(&i.vis, i.sig.span(), &i.sig.ident),
         syn::Item::Mod(i) => {
+            i.content.iter().flat_map(|(_, items)| items).for_each(|item| publish.visit_item(item));
             let start = i.unsafety.as_ref().map_or(i.mod_token.span, |u| u.span);
             publish.named(&i.vis, start, &i.ident)
         }
@@ -301,10 +315,7 @@ impl Publish<'_> {
     fn make_public(&mut self, vis: &syn::Visibility, start: Span) {
         match vis {
             syn::Visibility::Public(_) => {}
-            syn::Visibility::Restricted(r) => {
-                let range = bytes(r.span(), self.base);
-                self.edits.push(Edit::replace(range, "pub"));
-            }
+            syn::Visibility::Restricted(r) => self.edits.push(Edit::replace(bytes(r.span(), self.base), "pub")),
             syn::Visibility::Inherited => {
                 self.edits.push(Edit::insert(bytes(start, self.base).start, "pub "));
             }
@@ -323,4 +334,21 @@ impl Publish<'_> {
             _ => {}
         }
     }
+}
+
+/// Inside a module: what it shows to the whole crate, or to the module around it, is for all cells.
+impl<'ast> Visit<'ast> for Publish<'_> {
+    fn visit_vis_restricted(&mut self, vis: &'ast syn::VisRestricted) {
+        if !vis.path.is_ident("self") {
+            self.edits.push(Edit::replace(bytes(vis.span(), self.base), "pub"));
+        }
+    }
+    fn visit_item_use(&mut self, u: &'ast syn::ItemUse) {
+        let names = scan::mentions(&self.text[bytes(u.span(), self.base)]);
+        // A macro cannot be more public than it is.
+        if !names.iter().any(|n| self.text.contains(&format!("macro_rules! {n}"))) {
+            syn::visit::visit_item_use(self, u);
+        }
+    }
+    fn visit_block(&mut self, _: &'ast syn::Block) {}
 }

@@ -29,11 +29,17 @@ pub(super) fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> 
             });
             plan.mutated.extend(loads.collect::<Vec<_>>());
         }
+        // What is shown has no type of its own; behind a semicolon it may get one.
+        let nothing_to_show = error.message.contains("rt::Show<'_, !>");
+        plan.unshown |= nothing_to_show || matches!(&*error.code, "E0282" | "E0283" | "E0284");
         for span in error.spans.iter().filter(|s| s.ours) {
             let Place::Generated(tag) = source.place(span.start) else { continue };
             match tag {
                 Tag::Restore(name) if error.code == "E0382" => drop(plan.moved.insert(name.clone())),
-                Tag::Keep(name) if matches!(&*error.code, "E0382" | "E0381") => drop(plan.spent.insert(name.clone())),
+                // Moved away, set nowhere, or left out by a `#[cfg]`.
+                Tag::Keep(name) if matches!(&*error.code, "E0382" | "E0381" | "E0425") => {
+                    plan.spent.insert(name.clone());
+                }
                 Tag::Keep(name) if matches!(&*error.code, "E0525" | "E0594" | "E0596" | "E0507") => {
                     *plan.closures.entry(name.clone()).or_insert(0) += 1;
                 }

@@ -26,6 +26,7 @@ mod paths;
 mod publish;
 mod recover;
 mod refused;
+mod retell;
 mod rustc;
 mod scan;
 mod session;

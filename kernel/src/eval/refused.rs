@@ -60,7 +60,8 @@ impl Compiler {
                     return sentence("CompileError", what).into();
                 }
                 let vars: Vec<&str> = scope.vars.iter().map(|v| v.name.as_str()).collect();
-                let known = Known { gone: scope.gone, vars: &vars };
+                let is_type = |name: &str| self.defs.type_named(name).is_some();
+                let known = Known { gone: scope.gone, vars: &vars, is_type: &is_type, sources: &self.sources() };
                 let failure = self.not_the_cell(&errors);
                 Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
             }

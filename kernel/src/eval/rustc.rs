@@ -60,8 +60,9 @@ pub struct Span {
     pub primary: bool,
     pub label: Option<String>,
     pub replacement: Option<String>,
-    /// In the source given on standard input; otherwise in a library.
+    /// In the source given on standard input; otherwise in a library, or in what another cell defined.
     pub ours: bool,
+    pub file: String,
     /// Where the macro that this span is in was called.
     pub call: Option<Box<Span>>,
 }
@@ -264,6 +265,7 @@ fn span(v: &Value, file: &str) -> Span {
         label: optional("label"),
         replacement: optional("suggested_replacement"),
         ours: name == file || name == "/dev/stdin",
+        file: name,
         call: v.get("expansion").and_then(|e| e.get("span")).map(|s| Box::new(span(s, file))),
     }
 }

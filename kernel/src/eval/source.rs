@@ -192,6 +192,18 @@ impl Source {
         })
     }
 
+    /// Where in the user's text a change to this range goes; one that is put in front of text that was generated right before
+    /// the user's goes in front of that.
+    pub fn user_place_of_change(&self, range: Range<usize>) -> Option<(&Arc<CellText>, Range<usize>)> {
+        self.user_range(range.clone()).or_else(|| {
+            let index = self.pieces.iter().position(|p| p.at == range.start && range.is_empty())?;
+            match (&self.pieces[index].origin, &self.pieces.get(index + 1)?.origin) {
+                (Origin::Generated(_), Origin::User { text, start }) if index > 0 => Some((text, *start..*start)),
+                _ => None,
+            }
+        })
+    }
+
     /// Where the user's text ends, if there is any: in the cell, and here.
     pub fn end_of_user(&self) -> Option<(&Arc<CellText>, usize, usize)> {
         self.pieces.iter().rev().find_map(|p| match &p.origin {

@@ -152,6 +152,10 @@ pub struct Parsed {
     pub mentions: BTreeSet<String>,
     /// Names used bare where a value is moved, and never bound in the cell; and whether only as a method's receiver.
     pub moved: BTreeMap<String, bool>,
+    /// Where variables are declared without `mut`.
+    pub immutable: Vec<usize>,
+    /// Where the cell ends early: each `return`.
+    pub returns: Vec<Range<usize>>,
     /// Every place where a name stands alone and its value is taken.
     pub taken: Vec<(String, Range<usize>)>,
     /// Closures that take what they mention with them, and what that is.
@@ -242,6 +246,9 @@ impl Parsed {
                 self.statements.push(bytes(other.span(), base).start);
                 self.only_shows &= matches!(other, Stmt::Expr(Expr::Path(_), _));
                 if let Stmt::Local(local) = other {
+                    let mut names = Names::default();
+                    names.visit_pat(&local.pat);
+                    self.immutable.extend(names.immutable.iter().map(|span| bytes(*span, base).start));
                     let closure = closure_arguments(local, cell, base);
                     let binding = |name| Binding { name, closure: closure.clone() };
                     for b in bound_names(local).into_iter().map(binding) {
@@ -254,7 +261,7 @@ impl Parsed {
                 self.edits.append(&mut checks.edits);
                 self.values.append(&mut checks.values);
                 self.conditions.append(&mut checks.conditions);
-                Awaits { base, edits: &mut self.edits }.visit_stmt(other);
+                Awaits { base, edits: &mut self.edits, returns: &mut self.returns }.visit_stmt(other);
                 let Moves { used, bound, .. } = Moves::of(other);
                 self.taken.extend(used.iter().map(|u| (u.name.clone(), u.at(base))));
                 self.captures.append(&mut checks.captures);
@@ -264,6 +271,11 @@ impl Parsed {
                 surely.for_each(|u| *self.moved.entry(u.name.clone()).or_insert(true) &= u.receiver);
                 self.given.extend(used().filter_map(|u| u.given(bytes(other.span(), base))));
                 self.trailing = match other {
+                    // The end of somebody's `main`.
+                    Stmt::Expr(e, None) if last && is_ok_of_nothing(e) => {
+                        self.edits.push(Edit::replace(bytes(e.span(), base), String::new()));
+                        None
+                    }
                     Stmt::Expr(e, None) if last && shows_something(e) => Some(bytes(e.span(), base)),
                     Stmt::Macro(m) if last && m.semi_token.is_none() && !prints(&m.mac) => Some(bytes(m.span(), base)),
                     _ => None,
@@ -285,11 +297,10 @@ impl Parsed {
 
     fn finish(&mut self, cell: &Arc<CellText>, range: Range<usize>) {
         self.edits.sort_by_key(|e| e.range.start);
-        let mut bound = Names(Vec::new());
-        bound.0.extend(self.bindings.iter().map(|b| b.name.clone()));
-        self.moved.retain(|n, _| !bound.0.contains(n));
+        let bound: BTreeSet<String> = self.bindings.iter().map(|b| b.name.clone()).collect();
+        self.moved.retain(|n, _| !bound.contains(n));
         let later = |g: &Given| scan::mentions(&cell.text[g.statement.end..range.end]).contains(&g.name);
-        self.given.retain(|g| bound.0.contains(&g.name) && !later(g));
+        self.given.retain(|g| bound.contains(&g.name) && !later(g));
         let mut text = String::new();
         let mut from = range.start;
         let mut taken: Vec<_> = self.items.iter().map(|i| i.range.clone()).collect();
@@ -312,6 +323,13 @@ fn prints(mac: &syn::Macro) -> bool {
     ) && name != "write"
 }
 
+/// `Ok(())`, with or without the types of a `Result`.
+fn is_ok_of_nothing(e: &Expr) -> bool {
+    let Expr::Call(call) = e else { return false };
+    let ok = matches!(&*call.func, Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Ok"));
+    ok && call.args.len() == 1 && matches!(&call.args[0], Expr::Tuple(t) if t.elems.is_empty())
+}
+
 /// Whether a last expression can have a value other than `()`.
 fn shows_something(e: &Expr) -> bool {
     match e {
@@ -330,7 +348,15 @@ fn closure_arguments(local: &syn::Local, cell: &CellText, base: usize) -> Option
         }
         _ => "_".to_owned(),
     };
-    match (&local.pat, local.init.as_ref().map(|i| &*i.expr)) {
+    let mut value = local.init.as_ref().map(|i| &*i.expr);
+    // `{ let mut seen = 0; move |x| … }`
+    while let Some(Expr::Block(b)) = value {
+        value = match b.block.stmts.last() {
+            Some(Stmt::Expr(e, None)) => Some(e),
+            _ => None,
+        };
+    }
+    match (&local.pat, value) {
         (Pat::Ident(_), Some(Expr::Closure(c))) if c.asyncness.is_none() => {
             Some(c.inputs.iter().map(written).collect())
         }
@@ -349,22 +375,30 @@ fn bound_names(local: &syn::Local) -> Vec<String> {
         // Not a constant: a pattern that may not fit would need an `else`.
         Pat::Ident(p) if p.subpat.is_none() && !diverges => vec![p.ident.to_string()],
         pattern => {
-            let mut names = Names(Vec::new());
+            let mut names = Names::default();
             names.visit_pat(pattern);
-            names.0
+            names.names
         }
     }
 }
 
 /// The variables that a pattern binds.
-pub(super) struct Names(pub Vec<String>);
+#[derive(Default)]
+pub(super) struct Names {
+    pub names: Vec<String>,
+    /// Those that stand without `mut`, and not by reference.
+    immutable: Vec<Span>,
+}
 
 impl<'ast> Visit<'ast> for Names {
     fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
         let name = p.ident.to_string();
         // `let None = …` and `let MAX = …` compare with a constant.
         if !name.starts_with(|c: char| c.is_uppercase()) && !name.starts_with("__") {
-            self.0.push(name);
+            self.names.push(name);
+            if p.mutability.is_none() && p.by_ref.is_none() {
+                self.immutable.push(p.ident.span());
+            }
         }
         if let Some((_, inner)) = &p.subpat {
             self.visit_pat(inner);

@@ -148,6 +148,7 @@ impl State {
             return Reply::Interrupted;
         }
         self.compiler.commit(&ready);
+        self.gone.extend(self.compiler.left.drain(..));
         if let Some(file) = &ready.group_file {
             let known = format!("{}\n{}", self.places(file, mode.cell).0, cell.text);
             let _ = self.call("cell", &known);
@@ -207,6 +208,9 @@ impl State {
             }
             if reply != Reply::Ok {
                 // What it declared is stored at its end, and that never came.
+                let lost = names.binds.iter().filter(|n| !self.vars.iter().any(|v| v.name == **n));
+                let how = format!("was not kept: {}, which declares it, ended early", cell.label());
+                self.gone.extend(lost.map(|n| (n.clone(), how.clone())));
                 names.binds.clear();
                 names.fresh.clear();
             }

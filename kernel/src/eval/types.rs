@@ -13,10 +13,21 @@ pub enum Named {
 /// `group` maps a path into a definition group to the one that is in force now.
 pub fn nameable(type_name: &str, group: &mut dyn FnMut(&str, &str) -> Option<String>) -> Named {
     if type_name.contains("{{closure}}") {
-        return Named::Refused(
-            "it is a closure, and its type has no name: store it as `Box<dyn Fn(..) -> ..>`, written in the `let`"
-                .into(),
-        );
+        let advice = match type_name {
+            t if t.contains("::iter::") => {
+                "it is an iterator with closures in it, and its type has no name: store it as \
+                `Box<dyn Iterator<Item = ..>>`, written in the `let`, or `.collect()` it"
+            }
+            t if t.ends_with("{{closure}}") => {
+                "it is a closure or a future, and its type has no name: store it as \
+                `Box<dyn Fn(..) -> ..>`, written in the `let`, or `.await` it"
+            }
+            _ => {
+                "it holds a closure, and its type has no name: write a type in the `let` that has one, such as `fn(..) -> ..` \
+                or `Box<dyn Fn(..) -> ..>` for the closure"
+            }
+        };
+        return Named::Refused(advice.into());
     }
     if type_name.contains("{{") || type_name.contains("{async") || type_name.contains("{impl") {
         return Named::Refused("its type has no name: store what it holds, or a `Box<dyn Trait>` of it".into());
@@ -28,7 +39,8 @@ pub fn nameable(type_name: &str, group: &mut dyn FnMut(&str, &str) -> Option<Str
         let token = &all[i];
         let text = &type_name[token.range.clone()];
         if token.kind != Kind::Ident {
-            out.push_str(text);
+            // The type of what never comes back, which stable Rust can write as a result only.
+            out.push_str(if text == "!" { "::xlazy::cell::rt::Never" } else { text });
             // `dyn A + B`, `Foo<A, B>` and `-> T` read on with blanks where the name had them.
             let next = all.get(i + 1).map_or(type_name.len(), |t| t.range.start);
             out.push_str(&type_name[token.range.end..next]);
@@ -226,6 +238,14 @@ mod tests {
             "HashMap<&str, Vec<P>>"
         );
         assert_eq!(short("(i32, &[u8], xlazy::tensor::Tensor)"), "(i32, &[u8], Tensor)");
+    }
+
+    #[test]
+    fn what_never_comes_back_has_a_name() {
+        assert_eq!(
+            name("std::thread::join_handle::JoinHandle<!>"),
+            "::std::thread::JoinHandle<::xlazy::cell::rt::Never>"
+        );
     }
 
     #[test]

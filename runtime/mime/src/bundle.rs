@@ -77,6 +77,16 @@ macro_rules! rich_through_pointers {
 }
 rich_through_pointers!(&T &mut T Box<T> std::rc::Rc<T> std::sync::Arc<T>);
 
+/// A sentence as HTML, with what stands between backticks set as code.
+pub fn prose_html(sentence: &str) -> String {
+    let parts: Vec<String> = sentence.split('`').map(escape_html).collect();
+    if parts.len() % 2 == 0 {
+        return escape_html(sentence);
+    }
+    let set = |(i, part): (usize, &String)| if i % 2 == 1 { format!("<code>{part}</code>") } else { part.clone() };
+    parts.iter().enumerate().map(set).collect()
+}
+
 /// Escapes text for HTML content and quoted attributes.
 pub fn escape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
@@ -91,4 +101,15 @@ pub fn escape_html(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backticks_set_code() {
+        assert_eq!(prose_html("`x` <is> `a<b>`"), "<code>x</code> &lt;is&gt; <code>a&lt;b&gt;</code>");
+        assert_eq!(prose_html("one ` alone"), "one ` alone");
+    }
 }

@@ -3,5 +3,5 @@ mod bundle;
 mod codec;
 mod frame;
 
-pub use bundle::{Bundle, Content, Rich, escape_html};
+pub use bundle::{Bundle, Content, Rich, escape_html, prose_html};
 pub use frame::{Ask, Fault, Frame, Outcome, RunCell, Tell, Var};

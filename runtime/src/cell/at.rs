@@ -2,8 +2,15 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 static FILE: OnceLock<File> = OnceLock::new();
+static LINE: AtomicU32 = AtomicU32::new(0);
+
+/// The line of the statement that runs; 0 before the first.
+pub(super) fn line() -> u32 {
+    LINE.load(Ordering::Relaxed)
+}
 
 /// Opens the file that the kernel names in `XLAZY_AT`.
 pub(super) fn open() {
@@ -17,6 +24,7 @@ pub(super) fn open() {
 pub(super) fn begin(run: u64) {
     let mut bytes = [0; 12];
     bytes[..8].copy_from_slice(&run.to_le_bytes());
+    LINE.store(0, Ordering::Relaxed);
     write(&bytes, 0);
 }
 
@@ -24,6 +32,7 @@ pub(super) fn begin(run: u64) {
 #[doc(hidden)]
 #[inline(never)]
 pub fn at(line: u32) {
+    LINE.store(line, Ordering::Relaxed);
     write(&line.to_le_bytes(), 8);
 }
 

@@ -79,11 +79,15 @@ fn of_panic(payload: &(dyn Any + Send)) -> Outcome {
     if let Some(raised) = payload.downcast_ref::<Raised>() {
         return Outcome::Failed(located("TensorError", raised.error.to_string(), raised.at));
     }
-    let seen = PANIC.take();
-    Outcome::Failed(match seen {
-        Some(fault) => fault,
-        None => Fault { name: "Panic".into(), message: payload_text(payload), ..Fault::default() },
-    })
+    let unseen = || Fault { name: "Panic".into(), message: payload_text(payload), ..Fault::default() };
+    let mut fault = PANIC.take().unwrap_or_else(unseen);
+    // A library's line says little without the cell's.
+    if !fault.file.starts_with("xlazy-cell-")
+        && let line @ 1.. = super::at::line()
+    {
+        fault.notes.push(format!("in the statement on line {line} of the cell"));
+    }
+    Outcome::Failed(fault)
 }
 
 fn payload_text(payload: &(dyn Any + Send)) -> String {

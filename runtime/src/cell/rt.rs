@@ -75,6 +75,15 @@ impl<T: 'static> KeepMove<T> for Of<T> {
     }
 }
 
+/// The type `!`, by another name: stable Rust knows it as the result of a function only.
+pub type Never = <fn() -> ! as Gives>::Result;
+pub trait Gives {
+    type Result;
+}
+impl<R> Gives for fn() -> R {
+    type Result = R;
+}
+
 /// Refuses to compile for a type that is `Copy`, or borrowed again where it is handed on: then there are two answers to what
 /// `A` is. A cell asks it about a variable that it takes for moved.
 pub fn moves<T: ?Sized + Moves<A>, A>(_: &T) {}

@@ -5,7 +5,7 @@ use super::{Origin, compilations, healed, metrics};
 use crate::display::json::{list, string};
 use crate::display::place::{cell as cell_of, line as line_of, location, quote};
 use std::fmt::Write;
-use xlazy_mime::{Bundle, escape_html};
+use xlazy_mime::{Bundle, escape_html, prose_html};
 
 impl Explanation {
     /// One readable sentence: what happened, what differs, where, what to do.
@@ -84,7 +84,7 @@ impl Difference {
         };
         format!(
             "<tr><td style=\"text-align:left\">{}</td>{}{}</tr>",
-            escape_html(what),
+            prose_html(what),
             cell(was.0, &was.1, &lines[0], "#c0504d"),
             cell(now.0, &now.1, &lines[1], "#4f9a4f")
         )
@@ -147,7 +147,7 @@ impl Compilation {
 
     /// The same as HTML, in colours that work on light and on dark ground.
     pub fn html(&self) -> String {
-        let mut out = format!("<div><b>#{}</b> {}", self.number, escape_html(&self.sentence()));
+        let mut out = format!("<div><b>#{}</b> {}", self.number, prose_html(&self.sentence()));
         if let Some(why) = &self.why {
             let head = "<tr><th></th><th style=\"text-align:left\">was</th><th style=\"text-align:left\">now</th></tr>";
             let _ = write!(out, "<table style=\"font-family:monospace\">{head}");
