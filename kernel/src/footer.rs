@@ -199,6 +199,9 @@ impl Seen {
             let time = milliseconds(sum("to_device_ms") + sum("from_device_ms"));
             parts.push(format!("{} in {time}", moved.join(", ")));
         }
+        if sum("copied_bytes") > 0.0 {
+            parts.push(format!("{} that something holds copied, not donated", bytes(sum("copied_bytes"))));
+        }
         let delta = sum("device_bytes_delta");
         if delta != 0.0 {
             parts.push(format!("device memory {}{}", if delta > 0.0 { "+" } else { "−" }, bytes(delta.abs())));

@@ -43,6 +43,7 @@ static TIMES: &[&Metric] = &[
     &metrics::TRANSFER_FROM_DEVICE_TIME,
     &metrics::OUTBOUND_DATA,
     &metrics::INBOUND_DATA,
+    &metrics::HELD_DATA,
 ];
 
 /// A cell begins.
@@ -86,7 +87,7 @@ pub(crate) fn end() -> Option<String> {
         "{{\"wall_ms\":{:.3},\"tensors\":{recorded},\"syncs\":{syncs},\"compiled\":{compiled},\"memory_hits\":{},\
          \"disk_hits\":{disk},\"trace_ms\":{:.3},\"lower_ms\":{:.3},\"compile_ms\":{:.3},\"disk_ms\":{:.3},\
          \"execute_ms\":{:.3},\"to_device_ms\":{:.3},\"from_device_ms\":{:.3},\"to_device_bytes\":{},\
-         \"from_device_bytes\":{},\"device_bytes\":{memory},\"device_bytes_delta\":{},\"runs\":{},\"compilations\":{}}}",
+         \"from_device_bytes\":{},\"copied_bytes\":{},\"device_bytes\":{memory},\"device_bytes_delta\":{},\"runs\":{},\"compilations\":{}}}",
         wall.as_secs_f64() * 1e3,
         syncs.saturating_sub(new.len() as u64),
         trace.as_secs_f64() * 1e3,
@@ -98,6 +99,7 @@ pub(crate) fn end() -> Option<String> {
         ms(total(4)),
         total(5) as u64,
         total(6) as u64,
+        total(7) as u64,
         memory as i64 - r.memory as i64,
         runs(&events_since(r.syncs.0)),
         json::list(new.iter().map(Compilation::json)),

@@ -92,6 +92,8 @@ pub struct SyncEvent {
     pub outputs: usize,
     /// Donated buffers.
     pub donated: usize,
+    /// Bytes of buffers that the program donates and something holds: they were copied first.
+    pub copied: usize,
     pub origin: Origin,
     /// Recording the ops since the last sync (timed for some of them), cutting and looking the program up. Of small cached
     /// programs that run often one run in sixteen is timed; its times stand for the others.
@@ -110,7 +112,7 @@ impl SyncEvent {
     pub fn json(&self) -> String {
         format!(
             "{{\"number\":{},\"cause\":\"{}\",\"site\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\"donated\":{},\
-             \"origin\":\"{}\",\"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"execute_us\":{},\"hash\":\"{:032x}\"}}",
+             \"copied_bytes\":{},\"origin\":\"{}\",\"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"execute_us\":{},\"hash\":\"{:032x}\"}}",
             self.number,
             self.cause.name(),
             place(self.at),
@@ -118,6 +120,7 @@ impl SyncEvent {
             self.parameters,
             self.outputs,
             self.donated,
+            self.copied,
             self.origin.name(),
             self.trace.as_micros(),
             self.lower.as_micros(),

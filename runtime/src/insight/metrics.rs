@@ -102,6 +102,9 @@ pub static INBOUND_DATA: Metric = Metric::new("InboundData", Unit::Bytes);
 /// Bytes that went out to the device.
 pub static OUTBOUND_DATA: Metric = Metric::new("OutboundData", Unit::Bytes);
 
+/// Bytes of buffers that were copied on the device, since a program donates them and something holds them.
+pub static HELD_DATA: Metric = Metric::new("HeldDataCopied", Unit::Bytes);
+
 pub static CACHED_COMPILE: Counter = Counter::new("CachedCompile");
 pub static UNCACHED_COMPILE: Counter = Counter::new("UncachedCompile");
 /// Programs that came from the disk.
@@ -122,6 +125,7 @@ static METRICS: &[&Metric] = &[
     &INBOUND_DATA,
     &LOWER_TIME,
     &OUTBOUND_DATA,
+    &HELD_DATA,
     &TRANSFER_FROM_DEVICE_TIME,
     &TRANSFER_TO_DEVICE_TIME,
 ];

@@ -95,8 +95,36 @@ pub(crate) struct Step {
 /// The identity of a program: compared in full at a hit, hashed for the look-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
+    /// The last ones are [`Key::donations`].
     pub words: Vec<u64>,
+    /// How many words say what is computed.
+    work: usize,
     pub hash: u128,
+}
+
+impl Key {
+    pub fn new(mut words: Vec<u64>, donations: Vec<u64>) -> Key {
+        let work = words.len();
+        words.extend(donations);
+        let hash = xxhash_rust::xxh3::xxh3_128(bytemuck::cast_slice(&words));
+        Key { words, work, hash }
+    }
+
+    /// Which leaves are donated, 64 to a word.
+    fn donations(&self) -> &[u64] {
+        &self.words[self.work..]
+    }
+
+    pub fn donates(&self, leaf: usize) -> bool {
+        self.donations()[leaf / 64] >> (leaf % 64) & 1 == 1
+    }
+
+    /// Whether both compute the same and this one gives as many buffers away at least: then its program can run for the
+    /// other, which keeps some of them.
+    pub fn gives_more_than(&self, other: &Key) -> bool {
+        let count = |k: &Key| k.donations().iter().map(|w| w.count_ones()).sum::<u32>();
+        self.words[..self.work] == other.words[..other.work] && count(self) >= count(other).max(1)
+    }
 }
 
 /// A part of the graph, ready to be looked up and, on a miss, lowered.
@@ -191,7 +219,7 @@ impl Graph {
             let ty = leaf.ty(self.node(*id));
             let kind = match leaf {
                 Leaf::Scalar(_) | Leaf::Lifted(_) => 1,
-                Leaf::Data { donate, .. } => 2 + *donate as u64,
+                Leaf::Data { .. } => 2,
             };
             words.push(kind | (ty.dtype as u64) << 8 | (ty.shape.len() as u64) << 16);
             words.extend(ty.shape.iter().map(|&d| d as u64));
@@ -200,9 +228,12 @@ impl Graph {
         words.extend(roots.iter().map(|&r| self.node(r).pos as u64));
         let precision = crate::backends::precision();
         words.push(precision as u64);
-        let hash = xxhash_rust::xxh3::xxh3_128(bytemuck::cast_slice(&words));
+        let mut donations = vec![0u64; leaves.len().div_ceil(64)];
+        for (i, (_, leaf)) in leaves.iter().enumerate() {
+            donations[i / 64] |= (matches!(leaf, Leaf::Data { donate: true, .. }) as u64) << (i % 64);
+        }
         let root_types = roots.iter().map(|&r| self.node(r).ty.clone()).collect();
-        Cut { nodes, leaves, lifted, roots, root_types, precision, key: Key { words, hash } }
+        Cut { nodes, leaves, lifted, roots, root_types, precision, key: Key::new(words, donations) }
     }
 
     /// How many pending ops a node needs, itself included.

@@ -5,6 +5,7 @@ use crate::insight::{Took, metrics};
 use crate::ir::Key;
 use crate::op::Type;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use xlazy_pjrt::{Buffer, LoadedExecutable};
 
@@ -26,6 +27,8 @@ pub(crate) struct Program {
     pub packs: Mutex<Vec<Option<Pack>>>,
     pub took: Took,
     bytes: usize,
+    /// Bytes that runs copied since what the program donates was held.
+    copied: AtomicUsize,
 }
 
 impl Program {
@@ -44,7 +47,13 @@ impl Program {
         let bytes = code + text.len() + key.words.len() * 8;
         let packs = Mutex::new(vec![None; params.packs.len()]);
         let (marks, took) = Default::default();
-        Program { key, executable, params, root_types, text, marks, nodes, donated, packs, took, bytes }
+        let copied = AtomicUsize::new(0);
+        Program { key, executable, params, root_types, text, marks, nodes, donated, packs, took, bytes, copied }
+    }
+
+    /// A run copied so many bytes that something holds.
+    pub fn copied(&self, bytes: usize) {
+        self.copied.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
@@ -78,15 +87,18 @@ fn capacity() -> usize {
     *BYTES.get_or_init(|| std::env::var("XLAZY_CACHE_BYTES").ok().and_then(|v| v.parse().ok()).unwrap_or(1 << 30))
 }
 
-/// The program of this key; two keys with one hash are told apart by comparing them in full.
+/// Bytes that a program's runs may copy in all, before one of their own is compiled for those that keep their buffers: copying
+/// this takes about as long as the smallest compilation.
+const COPIED: usize = 64 << 20;
+
+/// The program of this key, or one that computes the same and donates some of what this one keeps: PJRT copies what may not
+/// be donated, which costs less than another program. A step that goes on to keep its buffers gets its own, so that it does not
+/// copy for ever.
 pub(crate) fn look_up(key: &Key) -> Option<Arc<Program>> {
     with(|c| {
         c.clock += 1;
-        let clock = c.clock;
-        let (program, used) = c.programs.get_mut(&key.hash)?;
-        if program.key.words != key.words {
-            return None;
-        }
+        let (clock, hash) = (c.clock, c.find(key)?);
+        let (program, used) = c.programs.get_mut(&hash)?;
         *used = clock;
         c.last = Some(program.clone());
         Some(program.clone())
@@ -100,7 +112,7 @@ pub(crate) fn runs(hash: u128) -> Option<u32> {
 
 /// Whether a program of this key is cached, without counting as a use.
 pub(crate) fn contains(key: &Key) -> bool {
-    with(|c| c.programs.get(&key.hash).is_some_and(|(p, _)| p.key.words == key.words))
+    with(|c| c.find(key).is_some())
 }
 
 pub(crate) fn insert(program: Program) -> Arc<Program> {
@@ -120,6 +132,15 @@ pub(crate) fn insert(program: Program) -> Arc<Program> {
 }
 
 impl Cache {
+    // Two keys with one hash are told apart by comparing them in full.
+    fn find(&self, key: &Key) -> Option<u128> {
+        if self.programs.get(&key.hash).is_some_and(|(p, _)| p.key.words == key.words) {
+            return Some(key.hash);
+        }
+        let serves = |p: &Program| p.key.gives_more_than(key) && p.copied.load(Ordering::Relaxed) < COPIED;
+        self.programs.iter().find(|(_, (p, _))| serves(p)).map(|(hash, _)| *hash)
+    }
+
     fn most(&self) -> usize {
         self.programs_at_most.unwrap_or_else(default_programs)
     }

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     fn key(words: &[u64]) -> Key {
-        Key { words: words.to_vec(), hash: 0 }
+        Key::new(words.to_vec(), vec![])
     }
 
     #[test]

@@ -161,7 +161,8 @@ fn run(cut: &Cut, program: &Program, costs: Costs, cause: Cause, at: Place) -> R
     let settles = costs.origin != Origin::Memory || UNSETTLED.load(Ordering::Relaxed);
     let start = program.took.clock(settles);
     let working = waiting(Some(Work { nodes: program.nodes, cause, at }));
-    let (outputs, waited) = execute(cut, program)?;
+    let held = held(cut, program);
+    let (outputs, waited) = execute(cut, program, &held)?;
     if settles {
         settle(&outputs)?;
     }
@@ -178,13 +179,14 @@ fn run(cut: &Cut, program: &Program, costs: Costs, cause: Cause, at: Place) -> R
         nodes: program.nodes,
         parameters: program.params.count(),
         outputs: outputs.len(),
-        donated: program.donated,
+        donated: program.donated - held.arguments.len(),
+        copied: held.bytes,
         origin: costs.origin,
         trace: costs.trace,
         lower: costs.lower,
         compile: costs.compile,
         execute,
-        hash: cut.key.hash,
+        hash: program.key.hash,
     });
     Ok((outputs, event))
 }
@@ -368,8 +370,33 @@ pub(crate) fn compiled(roots: Vec<NodeId>) -> Option<Result<Arc<Program>>> {
     program
 }
 
+/// Arguments that the program donates and this cut keeps, since something holds them: PJRT copies them first.
+#[derive(Default)]
+struct Held {
+    arguments: Vec<i64>,
+    bytes: usize,
+}
+
+fn held(cut: &Cut, program: &Program) -> Held {
+    let mut held = Held::default();
+    if program.key.hash == cut.key.hash {
+        return held;
+    }
+    for (argument, &leaf) in program.params.data.iter().enumerate() {
+        if let Leaf::Data { data, donate: false } = &cut.leaves[leaf as usize].1
+            && program.key.donates(leaf as usize)
+        {
+            held.arguments.push(argument as i64);
+            held.bytes += data.ty.bytes();
+        }
+    }
+    program.copied(held.bytes);
+    metrics::HELD_DATA.add_bytes(held.bytes);
+    held
+}
+
 /// Starts a program: its results, and how long the device would take nothing.
-fn execute(cut: &Cut, program: &Program) -> Result<(Vec<Arc<DeviceData>>, Duration)> {
+fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceData>>, Duration)> {
     let packs = program
         .params
         .packs
@@ -386,7 +413,7 @@ fn execute(cut: &Cut, program: &Program) -> Result<(Vec<Arc<DeviceData>>, Durati
     }
     arguments.extend(packs.iter().map(|p| &**p));
     let waited = make_room()?;
-    let outputs = program.executable.execute(&arguments, &[])?;
+    let outputs = program.executable.execute(&arguments, &held.arguments)?;
     if outputs.len() != program.root_types.len() {
         let message =
             format!("the program gave {} results where {} were expected", outputs.len(), program.root_types.len());

@@ -215,8 +215,8 @@ pub(super) fn attribute(class: Class, name: &str, step: &Step, old: &Step, k: us
 pub(super) fn donation(donated: bool) -> String {
     match donated {
         true => "nothing holds the old value any more, so its buffer is reused: expected once".into(),
-        false => "something still holds the old value (a variable, a kept result that needs gradients): drop it, or \
-                  `detach()` what you keep"
+        false => "something holds the old value at every step (a variable, a kept result that needs gradients), and copying it \
+                  each time would not pay: drop it, or `detach()` what you keep"
             .into(),
     }
 }
