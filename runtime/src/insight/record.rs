@@ -313,7 +313,9 @@ pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
         }),
         true => closest(&|r| !r.is_read() && contains(r, new), 1.0)
             .or_else(|| closest(&|r| r.is_read() && same_result(r, new) && same_sources(r, new), 0.5))
-            .or_else(|| closest(&|r| r.is_read() && same_lines(r, new), 0.5)),
+            .or_else(|| closest(&|r| r.is_read() && same_lines(r, new), 0.5))
+            // What else is pending will be run again at the barrier, with what the read has of it.
+            .or_else(|| closest(&|r| !r.is_read() && new.left_pending > 0, 0.2)),
     };
     found.or_else(rewritten)
 }

@@ -201,10 +201,25 @@ fn reads() -> MutexGuard<'static, Vec<Read>> {
     READS.lock().unwrap_or_else(|p| p.into_inner())
 }
 
-/// Forgets what was read: a new cell begins, and what it does does not follow from values that another one read.
+/// How many nodes had been traced when the cell began: what it does does not follow from values that another one read.
+static CELL: AtomicU64 = AtomicU64::new(0);
+
+/// A new cell begins. Of the reads before it each line's last one is kept, which tells what nothing was synced since.
 pub(crate) fn begin_cell() {
-    reads().clear();
+    CELL.store(graph().last_seq(), Ordering::Relaxed);
+    let mut all = reads();
+    let mut kept: Vec<Read> = Vec::new();
+    for read in all.drain(..).rev() {
+        if kept.len() < LINES && !kept.iter().any(|k| same_place(k.at, read.at)) {
+            kept.push(read);
+        }
+    }
+    kept.reverse();
+    *all = kept;
 }
+
+/// Lines that are remembered from cell to cell.
+const LINES: usize = 64;
 
 /// A program that is not in the cache: lowered, and compared with those that were.
 pub(super) struct Missed {
@@ -229,7 +244,9 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
         _ => 0,
     };
     // Reading the same line again and again (a cell that shows a value) decides nothing.
-    let (here, others): (Vec<Read>, Vec<Read>) = reads().iter().partition(|r| same_place(r.at, at));
+    let (here, mut others): (Vec<Read>, Vec<Read>) = reads().iter().partition(|r| same_place(r.at, at));
+    let cell = CELL.load(Ordering::Relaxed);
+    others.retain(|r| r.seq >= cell);
     let barrier = BARRIER.load(Ordering::Relaxed);
     let made = leaves.iter().filter(|l| l.seq > barrier).count() as u64;
     let traced_ops = (graph().last_seq() - barrier).saturating_sub(made);
@@ -258,6 +275,13 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
 fn heal(missed: &mut Missed) -> bool {
     let Some(why) = &mut missed.why.0 else { return false };
     let mut g = graph();
+    if !g.healing.is_on() && !why.healable.is_empty() {
+        why.fix = format!(
+            "`%heal on`: it becomes a parameter, which is compiled once more and then never again. Or: {}",
+            why.fix
+        );
+        return false;
+    }
     let added = why.healable.iter().filter(|(op, at)| g.healing.add(op, at)).count();
     if added == 0 {
         return false;

@@ -39,12 +39,30 @@ pub(super) fn align(new: &Record, old: &Record) -> Aligned {
     }
     aligned.only_old = waiting.into_values().flatten().collect();
     aligned.only_old.sort_unstable();
+    aligned.pair_edited_lines(new, old);
     aligned.pairs.extend((0..end).map(|i| ((n - 1 - i) as u32, (o - 1 - i) as u32)));
     aligned.pairs.sort_unstable();
     aligned
 }
 
 impl Aligned {
+    /// Of lines that only one of both has, an edited one is the other's: their ops correspond in order.
+    fn pair_edited_lines(&mut self, new: &Record, old: &Record) {
+        let theirs = |r: &Record| -> HashSet<u64> { r.lines.iter().copied().collect() };
+        let (of_new, of_old) = (theirs(new), theirs(old));
+        let mut next = 0;
+        self.only_new.retain(|&i| {
+            let fits = |&&j: &&u32| {
+                let alike = new.steps[i as usize].op.id == old.steps[j as usize].op.id;
+                alike && !of_old.contains(&new.lines[i as usize]) && !of_new.contains(&old.lines[j as usize])
+            };
+            let Some(at) = self.only_old[next..].iter().position(|j| fits(&j)) else { return true };
+            next += at;
+            self.pairs.push((i, self.only_old.remove(next)));
+            false
+        });
+    }
+
     pub fn same_ops(&self) -> bool {
         self.only_new.is_empty() && self.only_old.is_empty()
     }

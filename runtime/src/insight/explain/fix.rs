@@ -39,11 +39,16 @@ pub(super) fn dtype(d: &InputDifference) -> String {
     }
 }
 
+pub(super) fn swapped() -> String {
+    "the same inputs in another order: hand them over in the same order in every step".into()
+}
+
 /// An operand came as another kind of number, or as a tensor where it was a number.
 pub(super) fn operand(class: Class, both_numbers: bool, was: DType) -> String {
     match (class, both_numbers) {
         (_, true) => format!(
-            "write the number alike in every step, `2.0` or `2`, or convert with `.to({was:?})` before the step"
+            "write the number alike in every step, `2.0` or `2`, or make the tensor {} (`.to({was:?})`), which takes both alike",
+            was.name()
         ),
         (Class::Dtype, false) => format!("keep the dtype: convert with `.to({was:?})` before the step"),
         _ => "hand it over as the same in every step: always a number, or always a tensor".into(),
@@ -104,10 +109,14 @@ pub(super) fn shape(
         );
     }
     if seen.depends_on_data {
-        return format!(
-            "the size depends on the data ({} became {}): keep the shape with `where_(&mask, &x, 0.0)` or multiply by the mask",
-            was.shape, now.shape
-        );
+        let instead = match () {
+            _ if calls(".unique") => {
+                "how many values differ is known only then. Keep them all, sorted (`x.sort(0, false)`), and take each value's \
+                 first with a mask: `s.diff(1, 0).ne(0.0)` says where the next one begins"
+            }
+            _ => "keep the shape with `where_(&mask, &x, 0.0)` or multiply by the mask",
+        };
+        return format!("the size depends on the data ({} became {}): {instead}", was.shape, now.shape);
     }
     if was.shape.len() != now.shape.len() {
         return format!("the number of dimensions changed ({} to {}): reshape before the step", was.shape, now.shape);
@@ -180,13 +189,33 @@ impl Seen {
         Seen { depends_on_data, types: leaves.map(|l| l.ty.clone()).collect() }
     }
 
+    /// The same of what an op makes; `past` is what it was before.
+    pub fn of_step(new: &Record, step: &Step, past: &[&Step]) -> Seen {
+        let depends_on_data = new.reads.iter().any(|r| same_place(r.at, step.at));
+        Seen { depends_on_data, types: past.iter().map(|s| s.ty.clone()).collect() }
+    }
+
     fn sizes(&self, d: usize) -> Vec<usize> {
         self.types.iter().filter_map(|t| t.shape.get(d).copied()).collect()
     }
 }
 
-pub(super) fn attribute(class: Class, name: &str, step: &Step, old: &Step, k: usize) -> String {
+/// The attribute at `k`; `past` is what the op was in earlier programs.
+pub(super) fn attribute(class: Class, name: &str, step: &Step, old: &Step, k: usize, past: &[&Step]) -> String {
     let (op, was) = (step.op.name, old.attrs[k].to_string());
+    let mut values: Vec<String> = Vec::new();
+    for s in past.iter().copied().chain([old, step]) {
+        let value = s.attrs.get(k).map(ToString::to_string).unwrap_or_default();
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    // A second value may be the last one; a third tells that there will be more.
+    let been = match values.len() {
+        0..=2 => String::new(),
+        3 => format!(" and has a third value ({})", values.join(", ")),
+        n => format!(" and has a {n}th value ({})", values.join(", ")),
+    };
     match class {
         _ if name == "has_max" || name == "has_min" => {
             format!("which bounds {op} has is part of the program: always give both (`clamp(0.0, f64::INFINITY)`)")
@@ -197,18 +226,24 @@ pub(super) fn attribute(class: Class, name: &str, step: &Step, old: &Step, k: us
             )
         }
         Class::Index if step.ty.shape != old.ty.shape => {
-            let largest = largest(&step.ty, &old.ty);
+            let all = past.iter().map(|s| &s.ty).filter(|t| t.shape.len() == step.ty.shape.len());
+            let largest = all.fold(largest(&step.ty, &old.ty), |most, t| {
+                most.iter().zip(t.shape.iter()).map(|(a, b)| *a.max(b)).collect()
+            });
             format!(
-                "`{name}` of {op} decides how large the result is: take the largest, {largest:?}, in every step and mask \
+                "`{name}` of {op} decides how large the result is{been}: take the largest, {largest:?}, in every step and mask \
                  what is too much (`where_`)"
             )
         }
         Class::Dtype => format!("keep the dtype: convert before the step, with `.to({:?})`", old.ty.dtype),
         Class::Index => format!(
-            "`{name}` of {op} is part of the program: keep it fixed, or select by a tensor of positions (`index_select`), \
-             which is data"
+            "`{name}` of {op} is part of the program{been}: keep it fixed, or select by a tensor of positions \
+             (`index_select`), which is data"
         ),
-        _ => format!("`{name}` of {op} is part of the program: keep it at {was}, or pass the number as a tensor"),
+        _ => format!(
+            "`{name}` of {op} is part of the program{been}: keep it at {was}; values that come by turns are a program each, \
+             compiled once, and all stay in the cache"
+        ),
     }
 }
 
@@ -229,16 +264,23 @@ pub(super) fn roots(new: &Record, old: &Record) -> String {
     )
 }
 
-pub(super) fn early_read(new: &Record) -> String {
+/// `shared` of the ops that the read runs are the step's.
+pub(super) fn early_read(new: &Record, shared: usize) -> String {
     let left = match new.left_pending {
         0 => String::new(),
         1 => " (1 other result stays pending)".into(),
         n => format!(" ({n} other results stay pending)"),
     };
+    let ops = count(new.steps.len(), "op");
+    if shared < new.steps.len() {
+        return format!(
+            "compute it in every step and read it after the barrier: keep it in a variable before `sync()`{left}; compiled once, \
+             the read costs {ops} each time, {shared} of which the step runs anyway"
+        );
+    }
     format!(
         "read after the barrier, when the value is there already: move this line behind `sync()`{left}; compiled once, the \
-         read costs {} each time",
-        count(new.steps.len(), "op")
+         read costs {ops} each time"
     )
 }
 
@@ -302,6 +344,13 @@ pub(super) fn structure(new: &Record, old: &Record, aligned: &Aligned, inputs: &
         }
     }
     let (more, fewer) = (aligned.only_new.len(), aligned.only_old.len());
+    if new.is_read() {
+        return format!(
+            "{} new and {fewer} gone: each expression that is read is a program, compiled once. What is looked at often can be \
+             made in the step, in a variable, and read after `sync()`, which compiles nothing",
+            count(more, "op")
+        );
+    }
     if fewer == 0 && new.roots.len() > old.roots.len() && roots_explain(new, aligned) {
         return format!(
             "{} more for {} that the last sync did not have: compute them in every step, and look at them when wanted, or after \

@@ -61,7 +61,7 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
 
     // A read that ran part of what a barrier computes.
     if new.is_read() && !old.is_read() {
-        return early_read(new, old);
+        return early_read(new, old, aligned);
     }
     if !aligned.same_ops() {
         if let Some(read) = decided_by(new, old, aligned, &inputs) {
@@ -83,6 +83,9 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
         return say(Class::Structure, first.at, old, shown(&inputs, Kind::Shape), fix::another_model());
     }
     if let Some(first) = inputs.iter().find(|d| d.kind == Kind::Shape) {
+        if kinds(new) == kinds(old) {
+            return say(Class::Aliasing, first.at, old, shown(&inputs, Kind::Shape), fix::swapped());
+        }
         let seen = fix::Seen::of(new, first.at, known);
         let fix = fix::shape(first.was.as_ref(), first.now.as_ref(), new, old, &seen, Some(first.at));
         return say(Class::Shape, first.at, old, shown(&inputs, Kind::Shape), fix);
@@ -136,7 +139,17 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
         return why;
     }
     let at = aligned.fault(new, old, &inputs);
+    // What is said first is what happened at this line.
+    let here = |d: &Difference| d.now_at.or(d.was_at).is_some_and(|there| same_place(there, at));
+    all.sort_by_key(|d| !here(d));
     say(Class::Structure, at, old, all, fix::structure(new, old, aligned, &inputs))
+}
+
+/// The data that a program starts from: the line of each, and its type.
+fn kinds(r: &Record) -> Vec<(u64, String)> {
+    let mut all: Vec<_> = r.leaves.iter().filter(|l| !l.scalar).map(|l| (l.line, l.ty.to_string())).collect();
+    all.sort_unstable();
+    all
 }
 
 /// A read of a line that has read before, with nothing synced since: what it needs of the earlier rounds is in it, too.
@@ -214,7 +227,10 @@ fn other_type(new: &Record, old: &Record, i: u32, j: u32) -> Explanation {
         false if a.ty.shape != b.ty.shape => Class::Shape,
         false => Class::Structure,
     };
-    say(class, a.at, old, differences, fix::operand(class, both, b.ty.dtype))
+    let numbers = operand.and_then(|k| Some((number(a, k, new)?, number(b, k, old)?)));
+    // A whole number goes with broken ones, not the other way round.
+    let dtype = numbers.map_or(b.ty.dtype, |(now, was)| if now.is_float() { now } else { was });
+    say(class, a.at, old, differences, fix::operand(class, both, dtype))
 }
 
 /// The read after which the two programs go different ways, if what is different was traced after a value that both read,
@@ -268,7 +284,8 @@ struct InputDifference {
     seq: Option<u64>,
 }
 
-/// Inputs are paired by line and type, then by name, then by line; what is left is paired in order where there are as many.
+/// Inputs are paired by line and type, then by name, where there are more or fewer of them by type, then by line; what is left
+/// is paired in order where there are as many.
 fn input_differences(new: &Record, old: &Record, same_ops: bool) -> Vec<InputDifference> {
     let data = |r: &'_ Record| -> Vec<LeafRecord> { r.leaves.iter().filter(|l| !l.scalar).cloned().collect() };
     let (n, o) = (data(new), data(old));
@@ -293,14 +310,9 @@ fn input_differences(new: &Record, old: &Record, same_ops: bool) -> Vec<InputDif
             out.push(difference(kind, Some(n), Some(o)));
         }
     };
-    let kinds = |r: &[LeafRecord]| {
-        let mut all: Vec<(u64, String)> = r.iter().map(|l| (l.line, l.ty.to_string())).collect();
-        all.sort_unstable();
-        all
-    };
     let in_order = n.len() == o.len() && n.iter().zip(&o).all(|(n, o)| n.ty == o.ty);
     // The same inputs in another order differ in their wiring.
-    if n.len() == o.len() && kinds(&n) == kinds(&o) && (in_order || !same_ops) {
+    if n.len() == o.len() && kinds(new) == kinds(old) && (in_order || !same_ops) {
         return out;
     }
     let mut partners: Vec<Option<usize>> = vec![None; n.len()];
@@ -309,10 +321,12 @@ fn input_differences(new: &Record, old: &Record, same_ops: bool) -> Vec<InputDif
     type Fits<'a> = &'a dyn Fn(&LeafRecord, &LeafRecord) -> bool;
     let exact: Fits = &|a, b| a.line == b.line && a.ty == b.ty;
     let name: Fits = &|a, b| a.name.is_some() && a.name == b.name;
-    let line: Fits = &|a, b| a.line == b.line && rank(a) == rank(b);
+    // A line that makes more of them than before has made another one.
+    let made = |all: &[LeafRecord], line: u64| all.iter().filter(|l| l.line == line).count();
+    let line: Fits = &|a, b| a.line == b.line && rank(a) == rank(b) && made(&n, a.line) == made(&o, a.line);
     let alike: Fits = &|a, b| n.len() != o.len() && a.ty == b.ty;
     // The same ops take the same inputs at the same places, whatever made them.
-    let phases: &[Fits] = if same_ops && n.len() == o.len() { &[] } else { &[exact, name, line, alike] };
+    let phases: &[Fits] = if same_ops && n.len() == o.len() { &[] } else { &[exact, name, alike, line] };
     for fits in phases {
         for (x, partner) in n.iter().zip(&mut partners).filter(|(_, p)| p.is_none()) {
             *partner = rest.iter().position(|r| r.is_some_and(|r| fits(x, r)));
@@ -381,12 +395,14 @@ fn attributes(new: &Record, old: &Record, pairs: &[(u32, u32)], known: &[Arc<Rec
         }
         _ => Class::Constant,
     };
+    let past = past(new, i, known);
+    let seen = fix::Seen::of_step(new, a, &past);
     let fix = match class {
-        Class::Shape if (0..a.inputs.len()).all(|k| number(a, k, new).is_some()) => {
-            fix::made_here(&fix::Seen::of(new, a.at, known), &b.ty, &a.ty)
+        Class::Shape if (0..a.inputs.len()).all(|k| number(a, k, new).is_some()) => fix::made_here(&seen, &b.ty, &a.ty),
+        Class::Shape if a.ty.shape.numel() != b.ty.shape.numel() => {
+            fix::shape(Some(&b.ty), Some(&a.ty), new, old, &seen, Some(a.at))
         }
-        Class::Shape => fix::shape(Some(&b.ty), Some(&a.ty), new, old, &fix::Seen::of(new, a.at, known), None),
-        _ => fix::attribute(class, name, a, b, k),
+        _ => fix::attribute(class, name, a, b, k, &past),
     };
     let difference = Difference {
         what: format!("attribute `{name}` of {}", a.op.name),
@@ -400,6 +416,15 @@ fn attributes(new: &Record, old: &Record, pairs: &[(u32, u32)], known: &[Arc<Rec
     let all = pairs.iter().filter(differs).count();
     let healable = Some(healable(new, old, pairs)).filter(|h| h.len() == all).unwrap_or_default();
     Some(Explanation { healable, ..why })
+}
+
+/// What this op was in the earlier programs of this sync, oldest first: of the same line, and as often run there before it.
+fn past<'a>(new: &Record, i: u32, known: &'a [Arc<Record>]) -> Vec<&'a Step> {
+    let step = &new.steps[i as usize];
+    let alike = |s: &&Step| s.op.id == step.op.id && same_place(s.at, step.at);
+    let nth = new.steps[..i as usize].iter().filter(alike).count();
+    let here = known.iter().filter(|r| same_place(r.site, new.site));
+    here.filter_map(|r| r.steps.iter().filter(alike).nth(nth)).collect()
 }
 
 /// Every op whose attributes differ and that can take the difference as a parameter.
@@ -521,7 +546,8 @@ fn roots_explain(new: &Record, aligned: &Aligned) -> bool {
     extra.is_disjoint(&used) && !extra.is_empty()
 }
 
-fn early_read(new: &Record, old: &Record) -> Explanation {
+fn early_read(new: &Record, old: &Record, aligned: &Aligned) -> Explanation {
+    let shared = aligned.pairs.len();
     let difference = Difference {
         what: "program".into(),
         was: format!(
@@ -530,9 +556,12 @@ fn early_read(new: &Record, old: &Record) -> Explanation {
             count(old.roots.len(), "result"),
             old.cause.name()
         ),
-        now: format!("{} for the one value read", count(new.steps.len(), "op")),
+        now: match new.steps.len() {
+            all if all == shared => format!("{} for the one value read", count(all, "op")),
+            all => format!("{} for the one value read, {shared} of them the step's", count(all, "op")),
+        },
         was_at: Some(old.site),
         now_at: Some(new.site),
     };
-    say(Class::EarlyRead, new.site, old, vec![difference], fix::early_read(new))
+    say(Class::EarlyRead, new.site, old, vec![difference], fix::early_read(new, shared))
 }
