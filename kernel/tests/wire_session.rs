@@ -51,9 +51,7 @@ fn questions_are_answered_while_a_cell_runs() {
         .spawn()
         .unwrap();
     let (object, symbol) = (object.display().to_string(), "cell".into());
-    Ask::Run(RunCell { run: 1, cell: 1, object, symbol, file: "cell".into(), text: String::new(), lead: 0 })
-        .send(&mut kernel)
-        .unwrap();
+    Ask::Run(RunCell { run: 1, cell: 1, object, symbol, places: "cell 1".into() }).send(&mut kernel).unwrap();
     for (id, name, args) in [(1, "metrics", ""), (2, "names", ""), (3, "doc", "Tensor::exp"), (4, "graph", "")] {
         call(&mut kernel, id, name, args);
         let Tell::Reply { id: answered, answer } = next(&mut kernel) else { panic!("the cell ended by itself") };

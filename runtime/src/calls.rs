@@ -53,36 +53,33 @@ fn metrics_report(args: &str) -> Result<Bundle> {
     }
 }
 
-/// `FILE CELL [LINE:CELL:LINE …] [LINE:COLUMN-LINE:COLUMN …]`: locations in this source file belong to that cell, and from
-/// those lines on to others; between those places stands what its code decides by. The cell's text follows on the next line.
-fn register_cell(args: &str) -> Result<Bundle> {
+/// `FILE CELL [LINE:CELL:LINE …] [LINE:COLUMN+N …] [LINE:COLUMN-LINE:COLUMN …]`: locations in this source file belong to that
+/// cell, and from those lines on to others; from those columns on they are so much further right than there; between those
+/// places stands what its code decides by. The cell's text follows on the next line.
+pub(crate) fn register_cell(args: &str) -> Result<Bundle> {
     let (head, text) = args.split_once('\n').unwrap_or((args, ""));
     let mut words = head.split_whitespace();
     let file = words.next();
     let cell = words.next().and_then(|c| c.parse().ok());
     let numbers = |w: &str| w.split(':').map(|n| n.parse::<u64>().ok()).collect::<Option<Vec<u64>>>();
-    let (mut elsewhere, mut conditions) = (Vec::new(), Vec::new());
-    let mut read = |w: &str| match w.split_once('-') {
-        Some((from, to)) => match (&numbers(from)?[..], &numbers(to)?[..]) {
-            (&[line, column], &[end, end_column]) => {
-                let place = |line, column| (line as u32, column as u32);
-                conditions.push((place(line, column), place(end, end_column)));
-                Some(())
+    let (mut elsewhere, mut shifts, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
+    let mut read = |w: &str| {
+        let parts = w.split(['-', '+']).map(numbers).collect::<Option<Vec<_>>>()?;
+        match &parts.iter().map(Vec::as_slice).collect::<Vec<_>>()[..] {
+            &[&[here, of, there]] => elsewhere.push((here as u32, of, there as u32)),
+            &[&[line, column], &[by]] if w.contains('+') => shifts.push((line as u32, column as u32, by as u32)),
+            &[&[line, column], &[end, end_column]] => {
+                conditions.push(((line as u32, column as u32), (end as u32, end_column as u32)));
             }
-            _ => None,
-        },
-        None => match numbers(w)?[..] {
-            [here, of, there] => {
-                elsewhere.push((here as u32, of, there as u32));
-                Some(())
-            }
-            _ => None,
-        },
+            _ => return None,
+        }
+        Some(())
     };
     let understood = words.all(|w| read(w).is_some());
     match (file, cell) {
         (Some(file), Some(cell)) if understood => {
             display::place::register_lines(file, cell, &elsewhere);
+            display::place::register_shifts(file, shifts);
             display::place::register_conditions(file, conditions);
             display::place::keep(cell, text);
         }
@@ -194,6 +191,9 @@ mod tests {
         assert_eq!(super::display::place::quote(here).as_deref(), Some("six"));
         let (line, column) = (here.line(), here.column());
         assert!(!super::display::place::decides(here));
+        let by = column - 11;
+        call("cell", &format!("{} 3 {line}:1+{by} {line}:3:5\n1\n2\n3\n4\nlet six = here();", here.file())).unwrap();
+        assert_eq!(super::display::place::binding(here).as_deref(), Some("six"));
         call("cell", &format!("{} 7 {line}:{column}-{line}:{}", here.file(), column + 1)).unwrap();
         assert!(super::display::place::decides(here));
         assert!(call("cell", "file").is_err());

@@ -224,12 +224,20 @@ impl Source {
         same_line.then_some(found)
     }
 
-    /// Characters of generated text before the user's on the first line.
-    pub fn lead(&self) -> u32 {
-        let user = |p: &&Piece| matches!(p.origin, Origin::User { .. });
-        let at = self.pieces.iter().find(user).map_or(0, |p| p.at);
-        let before = &self.text[..at];
-        if before.contains('\n') { 0 } else { before.chars().count() as u32 }
+    /// Where the user's text stands further right than in the cell: from this line and column on, by so much. Lines begin as
+    /// they do there.
+    pub fn shifts(&self) -> Vec<(u32, u32, u32)> {
+        let mut out: Vec<(u32, u32, u32)> = Vec::new();
+        for p in &self.pieces {
+            let Origin::User { text, start } = &p.origin else { continue };
+            let (line, column) = line_column(&self.text, p.at);
+            let by = column.saturating_sub(line_column(&text.text, *start).1);
+            let before = out.last().filter(|last| last.0 == line).map_or(0, |last| last.2);
+            if by != before {
+                out.push((line, column, by));
+            }
+        }
+        out
     }
 
     /// Where text of other cells begins: the line here, the cell, the line there.

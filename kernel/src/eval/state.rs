@@ -150,7 +150,7 @@ impl State {
         self.compiler.commit(&ready);
         self.gone.extend(self.compiler.left.drain(..));
         if let Some(file) = &ready.group_file {
-            let known = format!("{}\n{}", self.places(file, mode.cell).0, cell.text);
+            let known = self.places(file, &cell);
             let _ = self.call("cell", &known);
             self.registered.push(known);
         }
@@ -158,18 +158,13 @@ impl State {
             self.drop_outdated(events);
         }
         let Some(object) = &ready.object else { return Reply::Ok };
-        if let (places, true) = self.places(&ready.file, mode.cell) {
-            let _ = self.call("cell", &places);
-        }
         self.runs += 1;
         let run = RunCell {
             run: self.runs,
             cell: mode.cell,
             object: object.to_string_lossy().into_owned(),
             symbol: generate::ENTRY.into(),
-            file: ready.file.clone(),
-            text: cell.text.clone(),
-            lead: self.compiler.source(&ready.file).map_or(0, |s| s.lead()),
+            places: self.places(&ready.file, &cell),
         };
         {
             let _delivery = lock(&shared.delivery);
@@ -223,15 +218,16 @@ impl State {
         reply
     }
 
-    /// What the runtime is to know of a source file: its cell, lines that belong to others, and what its code decides by;
-    /// and whether there is anything of the last.
-    pub(super) fn places(&self, file: &str, cell: u64) -> (String, bool) {
-        let mut out = format!("{file} {cell}");
-        let Some(source) = self.compiler.source(file) else { return (out, false) };
-        source.elsewhere(cell).iter().for_each(|(here, of, there)| out += &format!(" {here}:{of}:{there}"));
-        let conditions = source.conditions();
-        conditions.iter().for_each(|((l, c), (end, ec))| out += &format!(" {l}:{c}-{end}:{ec}"));
-        (out, !conditions.is_empty())
+    /// What the runtime is to know of a source file: its cell, lines that belong to others, columns that are others, what its
+    /// code decides by, and the cell's text.
+    pub(super) fn places(&self, file: &str, cell: &CellText) -> String {
+        let mut out = format!("{file} {}", cell.cell);
+        if let Some(source) = self.compiler.source(file) {
+            source.elsewhere(cell.cell).iter().for_each(|(here, of, there)| out += &format!(" {here}:{of}:{there}"));
+            source.shifts().iter().for_each(|(l, c, by)| out += &format!(" {l}:{c}+{by}"));
+            source.conditions().iter().for_each(|((l, c), (end, ec))| out += &format!(" {l}:{c}-{end}:{ec}"));
+        }
+        out + "\n" + &cell.text
     }
 
     /// Passes on what the cell does until it is done; the error says how the session died.

@@ -40,12 +40,9 @@ pub struct RunCell {
     /// The shared object's path and the symbol of its entry function.
     pub object: String,
     pub symbol: String,
-    /// The source file name that the cell's locations carry, to be shown as this cell.
-    pub file: String,
-    /// The cell as the user wrote it, for reports that quote its lines; columns of the file's first line are this much
-    /// greater.
-    pub text: String,
-    pub lead: u32,
+    /// What the question `cell` takes: the name of the source file that the cell's locations carry, what of it is where in
+    /// the cell, and the cell as the user wrote it, for reports that quote its lines.
+    pub places: String,
 }
 
 /// Kernel → session.
@@ -159,9 +156,7 @@ impl Frame for Ask {
                 w.u64(c.cell);
                 w.str(&c.object);
                 w.str(&c.symbol);
-                w.str(&c.file);
-                w.str(&c.text);
-                w.u32(c.lead);
+                w.str(&c.places);
             }
             Ask::Call { id, name, args } => {
                 w.u8(1);
@@ -190,7 +185,7 @@ impl Frame for Ask {
             0 => {
                 let (run, cell) = (r.u64()?, r.u64()?);
                 let (object, symbol) = (r.str()?, r.str()?);
-                Ask::Run(RunCell { run, cell, object, symbol, file: r.str()?, text: r.str()?, lead: r.u32()? })
+                Ask::Run(RunCell { run, cell, object, symbol, places: r.str()? })
             }
             1 => Ask::Call { id: r.u64()?, name: r.str()?, args: r.str()? },
             2 => {
@@ -364,15 +359,7 @@ mod tests {
     fn every_frame_survives_the_way() {
         let fault = Fault { name: "Panic".into(), message: "m".into(), notes: vec!["n".into()], ..Fault::default() };
         round_trip(&[
-            Ask::Run(RunCell {
-                run: 1,
-                cell: 7,
-                object: "o".into(),
-                symbol: "s".into(),
-                file: "f".into(),
-                text: "t".into(),
-                lead: 5,
-            }),
+            Ask::Run(RunCell { run: 1, cell: 7, object: "o".into(), symbol: "s".into(), places: "f 7\nt".into() }),
             Ask::Call { id: 3, name: "metrics".into(), args: "".into() },
             Ask::Input(Ok("ü".into())),
             Ask::Input(Err("no stdin".into())),

@@ -107,9 +107,8 @@ fn answer(id: u64, name: &str, args: &str) {
 fn run(cell: &RunCell) {
     store::set_cell(cell.cell);
     at::begin(cell.run);
-    crate::display::place::register(&cell.file, cell.cell);
-    crate::display::place::keep(cell.cell, &cell.text);
-    crate::display::place::shift(&cell.file, cell.lead);
+    // Without it lines are told as those of the file.
+    let _ = crate::calls::register_cell(&cell.places);
     crate::insight::cell::begin();
     RUNNING.store(true, Ordering::SeqCst);
     let outcome = match load(cell) {

@@ -8,12 +8,8 @@ type Files = HashMap<String, Vec<(u32, u64, u32)>>;
 
 static CELLS: Mutex<Option<Files>> = Mutex::new(None);
 
-/// Says that locations of `file` belong to a cell (`In [7]`); the generated source keeps the cell's line numbers.
-pub(crate) fn register(file: &str, cell: u64) {
-    register_lines(file, cell, &[]);
-}
-
-/// As [`register`], for a file with items of other cells in it: (line in the file, cell, line there), in order.
+/// Says that locations of `file` belong to a cell (`In [7]`); the generated source keeps the cell's line numbers. Of items of
+/// other cells in it: (line in the file, cell, line there), in order.
 pub(crate) fn register_lines(file: &str, cell: u64, elsewhere: &[(u32, u64, u32)]) {
     if cell > 0 {
         let lines = std::iter::once((1, cell, 1)).chain(elsewhere.iter().copied()).collect();
@@ -31,20 +27,25 @@ pub(crate) fn keep(cell: u64, text: &str) {
     }
 }
 
-/// How much further right than in the cell columns of a file's first line are.
-static SHIFTS: Mutex<Option<HashMap<String, u32>>> = Mutex::new(None);
+/// For each file, from which line and column on its text stands how much further right than in the cell.
+static SHIFTS: Mutex<Option<HashMap<String, Vec<(u32, u32, u32)>>>> = Mutex::new(None);
 
-pub(crate) fn shift(file: &str, by: u32) {
-    if by > 0 {
-        SHIFTS.lock().unwrap_or_else(|p| p.into_inner()).get_or_insert_default().insert(file.to_owned(), by);
+pub(crate) fn register_shifts(file: &str, shifts: Vec<(u32, u32, u32)>) {
+    if !shifts.is_empty() {
+        SHIFTS.lock().unwrap_or_else(|p| p.into_inner()).get_or_insert_default().insert(file.to_owned(), shifts);
     }
 }
 
 /// The column in the cell, from 1.
 fn column(at: &Location) -> u32 {
+    column_of(at.file(), (at.line(), at.column()))
+}
+
+fn column_of(file: &str, (line, column): Point) -> u32 {
     let shifts = SHIFTS.lock().unwrap_or_else(|p| p.into_inner());
-    let by = shifts.as_ref().and_then(|s| s.get(at.file()).copied()).filter(|_| at.line() == 1).unwrap_or(0);
-    at.column().saturating_sub(by).max(1)
+    let of_file = shifts.as_ref().and_then(|s| s.get(file)).map_or(&[][..], Vec::as_slice);
+    let before = of_file.iter().rfind(|shift| shift.0 == line && shift.1 <= column);
+    column.saturating_sub(before.map_or(0, |shift| shift.2)).max(1)
 }
 
 fn source_line(at: &Location) -> Option<String> {
@@ -168,7 +169,6 @@ fn mentions(text: &str, name: &str) -> bool {
 /// The texts of a file's conditions, whole lines where they are longer than one.
 fn conditions_of(file: &str) -> Vec<String> {
     let all = CONDITIONS.lock().unwrap_or_else(|p| p.into_inner()).as_ref().and_then(|a| a.get(file).cloned());
-    let shifts = SHIFTS.lock().unwrap_or_else(|p| p.into_inner()).as_ref().and_then(|s| s.get(file).copied());
     let text = |&(from, to): &(Point, Point)| -> Option<String> {
         let (cell, first) = find_line(file, from.0)?;
         let cell = TEXTS.lock().unwrap_or_else(|p| p.into_inner()).as_ref()?.get(&cell)?.clone();
@@ -177,9 +177,8 @@ fn conditions_of(file: &str) -> Vec<String> {
         if lines.len() != 1 {
             return Some(lines.join("\n"));
         }
-        let by = shifts.filter(|_| from.0 == 1).unwrap_or(0);
-        let cut = |column: u32| column.saturating_sub(by).max(1) as usize - 1;
-        Some(lines[0].chars().skip(cut(from.1)).take(cut(to.1) - cut(from.1)).collect())
+        let [from, to] = [from, to].map(|point| column_of(file, point) as usize - 1);
+        Some(lines[0].chars().skip(from).take(to.saturating_sub(from)).collect())
     };
     all.unwrap_or_default().iter().filter_map(text).collect()
 }

@@ -11,8 +11,9 @@ use crate::insight::{
     metrics, record, same_place, traced, waiting, why,
 };
 use crate::ir::{Cut, Leaf, NodeId, Payload, REQUIRES_GRAD, Scope, Step, graph};
+use crate::op::Type;
 use crate::{Error, Result};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -330,14 +331,22 @@ fn lower(cut: &Cut) -> Lowered {
     let lines: Vec<u64> = steps.iter().map(|s| places.of(s.at)).collect();
     let latest: HashMap<u64, u64> = lines.iter().zip(&steps).map(|(&l, s)| (l, s.seq)).collect();
     let donated = leaves.iter().filter(|l| l.donate).count();
+    // A line that makes several kinds of things (a model, an optimizer) has no name for one of them.
+    let mut kinds: HashMap<u64, Option<&Type>> = HashMap::new();
+    for (l, (_, at, ..)) in leaves.iter().zip(&made).filter(|(l, _)| !l.scalar) {
+        let kind = kinds.entry(places.of(at)).or_insert(Some(&l.ty));
+        *kind = kind.filter(|ty| **ty == l.ty);
+    }
+    let several: HashSet<u64> = kinds.into_iter().filter(|(_, kind)| kind.is_none()).map(|(line, _)| line).collect();
     let leaves = leaves
         .into_iter()
         .zip(made)
         .map(|(l, (id, at, seq, parameter))| {
             // A line names the last thing that it makes.
-            let mut last = || !l.scalar && latest.get(&places.of(at)).is_none_or(|&later| later <= seq);
+            let line = places.of(at);
+            let last = || !l.scalar && !several.contains(&line) && latest.get(&line).is_none_or(|&later| later <= seq);
             let name = names.get(&id).cloned().or_else(|| last().then(|| binding(at)).flatten());
-            LeafRecord { ty: l.ty, scalar: l.scalar, donate: l.donate, at, line: places.of(at), seq, parameter, name }
+            LeafRecord { ty: l.ty, scalar: l.scalar, donate: l.donate, at, line, seq, parameter, name }
         })
         .collect();
     Lowered { text, marks, params, donated, steps, lines, leaves, roots }
