@@ -65,10 +65,10 @@ pub(crate) fn register_cell(args: &str) -> Result<Bundle> {
     let (mut elsewhere, mut shifts, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
     let mut read = |w: &str| {
         let parts = w.split(['-', '+']).map(numbers).collect::<Option<Vec<_>>>()?;
-        match &parts.iter().map(Vec::as_slice).collect::<Vec<_>>()[..] {
-            &[&[here, of, there]] => elsewhere.push((here as u32, of, there as u32)),
-            &[&[line, column], &[by]] if w.contains('+') => shifts.push((line as u32, column as u32, by as u32)),
-            &[&[line, column], &[end, end_column]] => {
+        match parts.iter().map(Vec::as_slice).collect::<Vec<_>>()[..] {
+            [&[here, of, there]] => elsewhere.push((here as u32, of, there as u32)),
+            [&[line, column], &[by]] if w.contains('+') => shifts.push((line as u32, column as u32, by as u32)),
+            [&[line, column], &[end, end_column]] => {
                 conditions.push(((line as u32, column as u32), (end as u32, end_column as u32)));
             }
             _ => return None,

@@ -150,7 +150,7 @@ impl State {
         self.compiler.commit(&ready);
         self.gone.extend(self.compiler.left.drain(..));
         if let Some(file) = &ready.group_file {
-            let known = self.places(file, &cell);
+            let known = self.places(file, cell);
             let _ = self.call("cell", &known);
             self.registered.push(known);
         }
@@ -164,7 +164,7 @@ impl State {
             cell: mode.cell,
             object: object.to_string_lossy().into_owned(),
             symbol: generate::ENTRY.into(),
-            places: self.places(&ready.file, &cell),
+            places: self.places(&ready.file, cell),
         };
         {
             let _delivery = lock(&shared.delivery);

@@ -28,7 +28,9 @@ pub(crate) fn keep(cell: u64, text: &str) {
 }
 
 /// For each file, from which line and column on its text stands how much further right than in the cell.
-static SHIFTS: Mutex<Option<HashMap<String, Vec<(u32, u32, u32)>>>> = Mutex::new(None);
+static SHIFTS: Mutex<Option<Shifts>> = Mutex::new(None);
+
+type Shifts = HashMap<String, Vec<(u32, u32, u32)>>;
 
 pub(crate) fn register_shifts(file: &str, shifts: Vec<(u32, u32, u32)>) {
     if !shifts.is_empty() {
@@ -92,7 +94,7 @@ fn bound(line: &str, column: usize) -> Option<String> {
     if !(receiver.is_empty() || receiver.ends_with('.') && receiver.chars().all(plain)) {
         return None;
     }
-    let left = left.trim().trim_start_matches("let ").trim_start().trim_start_matches("mut ");
+    let left = left.trim().trim_start_matches('*').trim_start_matches("let ").trim_start().trim_start_matches("mut ");
     let name = left.split(':').next()?.trim();
     (!name.is_empty() && name.chars().all(word)).then(|| name.to_owned())
 }
@@ -221,6 +223,7 @@ mod tests {
         assert_eq!(bound("let x = Tensor::ones([2, 3]);", "Tensor").as_deref(), Some("x"));
         assert_eq!(bound("    let mut ä: Tensor = a.b(1).narrow(0, (i), 10);", "narrow").as_deref(), Some("ä"));
         assert_eq!(bound("y = x.to(F32)", "to(").as_deref(), Some("y"));
+        assert_eq!(bound("*kept = cat(&[&*kept, &x], 0);", "cat").as_deref(), Some("kept"));
         assert_eq!(bound("let y = x.narrow(0, i, 10).sum();", "narrow"), None, "another call makes y");
         assert_eq!(bound("let y = 1.0 + Tensor::ones([2]);", "Tensor"), None, "the sum is y");
         assert_eq!(bound("let y = f(Tensor::ones([2]));", "Tensor"), None, "an argument");

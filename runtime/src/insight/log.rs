@@ -25,7 +25,8 @@ pub enum Cause {
     Trim,
     /// An op that needs concrete values, such as `nonzero`.
     Concrete,
-    /// A tensor moved to another device.
+    /// A tensor moved to another device. No tensor does: a session computes on the first device of its client, whatever others
+    /// the plugin has (`XLAZY_CPU_DEVICES`), and tensors have no device of their own.
     DeviceChange,
 }
 

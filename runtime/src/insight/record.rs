@@ -72,7 +72,7 @@ pub(crate) struct Record {
     pub traced: u64,
     /// How many nodes there had been when this line read last, if nothing was synced since.
     pub read_before: Option<u64>,
-    /// Pending results that a read left aside: it ran a part of what was there.
+    /// Pending results that a read neither gives nor needs: it ran a part of what was there.
     pub left_pending: usize,
     /// How many programs the cache holds at most, and whether this one was there once.
     pub evicted: bool,
@@ -303,7 +303,7 @@ pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
     // A cell written anew: other lines, but much the same ops on the same data.
     let rewritten = || {
         let recent = known.iter().rev().filter(|r| r.is_read() == new.is_read() && r.shares_data(new)).take(NEAREST);
-        let alike = recent.map(|r| (r.likeness_of_ops(new), r)).filter(|(l, _)| *l >= 0.5);
+        let alike = recent.map(|r| (r.likeness_of_ops(new), r)).filter(|(l, _)| *l >= 0.6);
         alike.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.number.cmp(&b.1.number))).map(|(_, r)| r.clone())
     };
     let found = match new.is_read() {
@@ -314,10 +314,15 @@ pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
         true => closest(&|r| !r.is_read() && contains(r, new), 1.0)
             .or_else(|| closest(&|r| r.is_read() && same_result(r, new) && same_sources(r, new), 0.5))
             .or_else(|| closest(&|r| r.is_read() && same_lines(r, new), 0.5))
-            // What else is pending will be run again at the barrier, with what the read has of it.
-            .or_else(|| closest(&|r| !r.is_read() && new.left_pending > 0, 0.2)),
+            // On the way to a barrier, which runs again what the read has of its step.
+            .or_else(|| closest(&|r| !r.is_read() && before(new.site, r.site), 0.2)),
     };
     found.or_else(rewritten)
+}
+
+/// Whether one stands above the other in the same cell.
+fn before(a: Place, b: Place) -> bool {
+    a.file() == b.file() && a.line() < b.line()
 }
 
 /// Whether both start from data of the same lines.

@@ -240,7 +240,8 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
     let (evicted, capacity) = cache::was_evicted(cut.key.hash);
     let left_pending = match cause {
         Cause::Display | Cause::Read | Cause::ControlFlow => {
-            graph().barrier_roots().iter().filter(|r| !cut.roots.contains(r)).count()
+            let runs: HashSet<NodeId> = cut.nodes.iter().copied().collect();
+            graph().barrier_roots().iter().filter(|r| !runs.contains(r)).count()
         }
         _ => 0,
     };

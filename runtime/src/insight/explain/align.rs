@@ -48,19 +48,26 @@ pub(super) fn align(new: &Record, old: &Record) -> Aligned {
 impl Aligned {
     /// Of lines that only one of both has, an edited one is the other's: their ops correspond in order.
     fn pair_edited_lines(&mut self, new: &Record, old: &Record) {
-        let theirs = |r: &Record| -> HashSet<u64> { r.lines.iter().copied().collect() };
-        let (of_new, of_old) = (theirs(new), theirs(old));
-        let mut next = 0;
+        let lines = |r: &Record| -> HashSet<u64> { r.lines.iter().copied().collect() };
+        let (of_new, of_old) = (lines(new), lines(old));
+        let mut waiting: HashMap<u32, VecDeque<u32>> = HashMap::new();
+        for &j in self.only_old.iter().filter(|&&j| !of_new.contains(&old.lines[j as usize])) {
+            waiting.entry(old.steps[j as usize].op.id).or_default().push_back(j);
+        }
+        let (mut next, mut paired) = (0, HashSet::new());
         self.only_new.retain(|&i| {
-            let fits = |&&j: &&u32| {
-                let alike = new.steps[i as usize].op.id == old.steps[j as usize].op.id;
-                alike && !of_old.contains(&new.lines[i as usize]) && !of_new.contains(&old.lines[j as usize])
-            };
-            let Some(at) = self.only_old[next..].iter().position(|j| fits(&j)) else { return true };
-            next += at;
-            self.pairs.push((i, self.only_old.remove(next)));
+            let (op, line) = (new.steps[i as usize].op.id, new.lines[i as usize]);
+            let Some(alike) = waiting.get_mut(&op).filter(|_| !of_old.contains(&line)) else { return true };
+            while alike.front().is_some_and(|&j| j < next) {
+                alike.pop_front();
+            }
+            let Some(j) = alike.pop_front() else { return true };
+            next = j + 1;
+            paired.insert(j);
+            self.pairs.push((i, j));
             false
         });
+        self.only_old.retain(|j| !paired.contains(j));
     }
 
     pub fn same_ops(&self) -> bool {

@@ -1,5 +1,5 @@
 //! What to do about a cause, with the numbers at hand.
-use super::super::record::{Record, same_place};
+use super::super::record::{LeafRecord, Record, same_place};
 use super::super::report::{Class, Place};
 use super::align::Aligned;
 use super::{InputDifference, count, roots_explain};
@@ -43,6 +43,14 @@ pub(super) fn swapped() -> String {
     "the same inputs in another order: hand them over in the same order in every step".into()
 }
 
+pub(super) fn converted(was: DType, now: DType) -> String {
+    format!(
+        "convert in every step or in none: {} and {} are a program each, compiled once, and both stay in the cache",
+        was.name(),
+        now.name()
+    )
+}
+
 /// An operand came as another kind of number, or as a tensor where it was a number.
 pub(super) fn operand(class: Class, both_numbers: bool, was: DType) -> String {
     match (class, both_numbers) {
@@ -73,21 +81,28 @@ pub(super) fn made_here(seen: &Seen, was: &Type, now: &Type) -> String {
     let all =
         |d: usize| seen.sizes(d).into_iter().chain([was.shape.get(d), now.shape.get(d)].into_iter().flatten().copied());
     let largest: Vec<usize> = (0..now.shape.len()).map(|d| all(d).max().unwrap_or(0)).collect();
+    let mut shapes: Vec<String> = Vec::new();
+    for ty in seen.types.iter().chain([was, now]) {
+        if !shapes.contains(&ty.shape.to_string()) {
+            shapes.push(ty.shape.to_string());
+        }
+    }
+    let shapes = shapes.join(", ");
     format!(
-        "the program makes it, so each size is a program: make the largest, {largest:?}, in every step and mask what is too \
+        "the program makes it, so each size ({shapes}) is a program: make the largest, {largest:?}, in every step and mask what is too \
          much (`where_`), or make it on the host (`Tensor::from_vec`), where `.dynamic(0).buckets([…])` applies"
     )
 }
 
-/// Sizes to pad to: for a few sizes each of them, for many the powers of two around them.
+/// Sizes to pad to, fewer than there are: the powers of two around them, or the largest alone.
 fn buckets(sizes: &[usize]) -> Vec<usize> {
-    let mut all: Vec<usize> = match sizes.len() {
-        0..=2 => vec![sizes.iter().copied().max().unwrap_or(1)],
-        _ => sizes.iter().map(|s| s.next_power_of_two()).collect(),
-    };
+    let mut all: Vec<usize> = sizes.iter().map(|s| s.next_power_of_two()).collect();
     all.sort_unstable();
     all.dedup();
-    all
+    match sizes.len() > 2 && all.len() < sizes.len() {
+        true => all,
+        false => vec![sizes.iter().copied().max().unwrap_or(1)],
+    }
 }
 
 pub(super) fn shape(
@@ -179,13 +194,14 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// The types that the input made at `at` has had in the programs of this sync.
-    pub fn of(new: &Record, at: Place, known: &[Arc<Record>]) -> Seen {
+    /// The types that the input made at `at`, or of that name, has had in the programs of this sync.
+    pub fn of(new: &Record, at: Place, name: Option<&str>, known: &[Arc<Record>]) -> Seen {
         let data_dependent = |s: &Step| matches!(s.op.name, "nonzero" | "masked_select");
         // What is made where a value was read got its size from it.
         let depends_on_data = new.steps.iter().any(data_dependent) || new.reads.iter().any(|r| same_place(r.at, at));
         let here = known.iter().filter(|r| same_place(r.site, new.site) && r.is_read() == new.is_read());
-        let leaves = here.flat_map(|r| r.leaves.iter()).filter(|l| !l.scalar && same_place(l.at, at));
+        let named = |l: &LeafRecord| name.is_some() && l.name.as_deref() == name;
+        let leaves = here.flat_map(|r| r.leaves.iter()).filter(|l| !l.scalar && (same_place(l.at, at) || named(l)));
         Seen { depends_on_data, types: leaves.map(|l| l.ty.clone()).collect() }
     }
 
@@ -225,7 +241,7 @@ pub(super) fn attribute(class: Class, name: &str, step: &Step, old: &Step, k: us
                 "{op} along another dimension is another program: expected once for each, and all stay in the cache"
             )
         }
-        Class::Index if step.ty.shape != old.ty.shape => {
+        Class::Index | Class::Shape if name != "shape" && step.ty.shape != old.ty.shape => {
             let all = past.iter().map(|s| &s.ty).filter(|t| t.shape.len() == step.ty.shape.len());
             let largest = all.fold(largest(&step.ty, &old.ty), |most, t| {
                 most.iter().zip(t.shape.iter()).map(|(a, b)| *a.max(b)).collect()

@@ -86,7 +86,7 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
         if kinds(new) == kinds(old) {
             return say(Class::Aliasing, first.at, old, shown(&inputs, Kind::Shape), fix::swapped());
         }
-        let seen = fix::Seen::of(new, first.at, known);
+        let seen = fix::Seen::of(new, first.at, first.name.as_deref(), known);
         let fix = fix::shape(first.was.as_ref(), first.now.as_ref(), new, old, &seen, Some(first.at));
         return say(Class::Shape, first.at, old, shown(&inputs, Kind::Shape), fix);
     }
@@ -178,7 +178,13 @@ fn converted(new: &Record, old: &Record, aligned: &Aligned) -> Option<Explanatio
     }
     let differs = |&&(i, j): &&(u32, u32)| new.steps[i as usize].ty.dtype != old.steps[j as usize].ty.dtype;
     let &(i, j) = aligned.pairs.iter().find(differs)?;
-    Some(other_type(new, old, i, j))
+    let mut why = other_type(new, old, i, j);
+    let mut differences = aligned.differences(new, old);
+    let first = differences.first()?;
+    why.at = first.now_at.or(first.was_at)?;
+    differences.append(&mut why.differences);
+    let (was, now) = (old.steps[j as usize].ty.dtype, new.steps[i as usize].ty.dtype);
+    Some(say(Class::Dtype, why.at, old, differences, fix::converted(was, now)))
 }
 
 /// The first op whose result has another type although its operands' ops and attributes are the same: an operand that is a
@@ -399,7 +405,7 @@ fn attributes(new: &Record, old: &Record, pairs: &[(u32, u32)], known: &[Arc<Rec
     let seen = fix::Seen::of_step(new, a, &past);
     let fix = match class {
         Class::Shape if (0..a.inputs.len()).all(|k| number(a, k, new).is_some()) => fix::made_here(&seen, &b.ty, &a.ty),
-        Class::Shape if a.ty.shape.numel() != b.ty.shape.numel() => {
+        Class::Shape if name != "length" && a.ty.shape.numel() != b.ty.shape.numel() => {
             fix::shape(Some(&b.ty), Some(&a.ty), new, old, &seen, Some(a.at))
         }
         _ => fix::attribute(class, name, a, b, k, &past),
