@@ -25,6 +25,14 @@ const CELLS: &[&str] = &[
     "println!(\"{s} {} {}\", u.0, say()); let s = s + \"!\"; format!(\"{}{}\", s, later().await)",
     "s.len() + count + both.len()",
     "mod k { pub fn a() -> i32 { 1 } }\nfn k() -> i32 { k::a() + 1 }\nk()",
+    "mod deep { pub fn f() -> i32 { super::side() + crate::side() } }\nfn side() -> i32 { 4 }\ndeep::f()",
+    "let grown = vec![1];",
+    "grown.push(2); grown",
+    "if grown.len() == 2 { return; }\nprintln!(\"never\");",
+    "println!(\"goes on\");\nOk(())",
+    "struct Bare { n: i32 }\nlet bare = Bare { n: 1 };",
+    "let mut bare = bare; bare.n += 1; bare.n",
+    "bare.n",
     "macro_rules! seven { () => { 7 } }\nif n > 3 { seven!() } else { 0 }",
 ];
 

@@ -371,6 +371,16 @@ impl Compiler {
             let names = statics.join(", ");
             self.notes.push(format!("statics of {names} begin again: what they mention was defined anew"));
         }
+        let types: Vec<String> =
+            change.moved.iter().filter(|i| i.is_type).flat_map(|i| &i.names).map(|n| format!("`{n}`")).collect();
+        if !types.is_empty()
+            && let Some(var) = scope.vars.iter().find(|v| asks_for_types(&v.type_name))
+        {
+            let (was, types, name) = (if types.len() > 1 { "were" } else { "was" }, types.join(", "), &var.name);
+            self.notes.push(format!(
+                "{types} {was} compiled anew: what `{name}` holds of that type is of the type of before; run its cell again"
+            ));
+        }
         let needs = self.needs(&change.rest);
         let generate = |plan: &Plan| generate::group(cell, range.clone(), parsed, &change.moved, &change.rest, plan);
         let mut plan = Plan { opt_level: self.opt_level, ..Plan::default() };
@@ -554,6 +564,11 @@ impl Compiler {
         }
         self.sources.insert(file, source.clone());
     }
+}
+
+/// Whether a variable finds out the types of what it holds while it runs. A type that is compiled again is another one then.
+fn asks_for_types(type_name: &str) -> bool {
+    ["dyn core::any::Any", "dyn core::error::Error", "core::any::TypeId"].iter().any(|t| type_name.contains(t))
 }
 
 /// Whether an item is a static, or has one inside.

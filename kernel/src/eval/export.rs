@@ -1,10 +1,10 @@
 //! A notebook as one program: `main.rs` with the cells' code in order, and what its Cargo.toml must name.
 use super::deps;
 use super::generate::SHOW_EVCXR;
-use super::groups::{Definitions, Group};
+use super::groups::{Change, Definitions, Group};
 use super::scan;
 use super::source::{CellText, Edit, Source};
-use super::split::{self, Parsed, Segment};
+use super::split::{self, Item, Parsed, Segment};
 use crate::engine::Failure;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -23,8 +23,8 @@ pub struct Program {
 
 /// Puts cells (number and text) into one program with the same output. Values that a cell shows are printed.
 ///
-/// An item that a later cell defines anew begins a block there: inside it the new definition is in force, with copies of
-/// the items that follow it.
+/// Items stand at the program's root, but for those that a later cell defines anew, and what mentions them: such a cell begins a
+/// block, inside which the new definition is in force, with copies of the items that follow it.
 pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
     let cells: Vec<Arc<CellText>> =
         cells.iter().map(|(n, text)| Arc::new(CellText { cell: *n, text: text.clone() })).collect();
@@ -33,13 +33,11 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
         .collect();
     let awaits = |c: &Arc<CellText>| scan::mentions(&c.text).contains("await");
     let (head, tail) = if cells.iter().any(awaits) { (HEAD_ASYNC, TAIL_ASYNC) } else { ("fn main()", "") };
-    let mut out = Program {
-        main: format!("{HEAD}{head} -> Result<(), Box<dyn std::error::Error>> {{\n"),
-        dependencies: BTreeMap::new(),
-        left_out: Vec::new(),
-        notes: Vec::new(),
-    };
-    let mut writer = Writer { defs: Definitions::default(), blocks: 0, out: &mut out };
+    let mut out =
+        Program { main: String::new(), dependencies: BTreeMap::new(), left_out: Vec::new(), notes: Vec::new() };
+    let code = parts.iter().filter_map(|(index, s)| Some((&cells[*index], code_of(s)?)));
+    let (defs, blocks, root) = Default::default();
+    let mut writer = Writer { defs, local: local_names(code), root, blocks, out: &mut out };
     let mut last = None;
     for (i, (index, segment)) in parts.iter().enumerate() {
         let cell = &cells[*index];
@@ -60,8 +58,13 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
             writer.add(cell, range, &mut later())?;
         }
     }
-    let blocks = writer.blocks;
-    out.main += &format!("{}\n    Ok(())\n}}\n{tail}", "}".repeat(blocks));
+    let (blocks, root) = ("}".repeat(writer.blocks), writer.root.concat());
+    let (before, after) = SHOW_EVCXR;
+    let show = format!(
+        "/// Prints a value as a notebook shows it.\nmacro_rules! show {{\n    ($value:expr) => {{\n        {before}$value{after}\n    }};\n}}\n\n"
+    );
+    let start = format!("{HEAD}{show}{root}\n{head} -> Result<(), Box<dyn std::error::Error>> {{\n");
+    out.main = format!("{start}{}{blocks}\n    Ok(())\n}}\n{tail}", out.main);
     Ok(out)
 }
 
@@ -88,13 +91,85 @@ fn code_of(segment: &Segment) -> Option<Range<usize>> {
     }
 }
 
+/// Names of items, macros and imports that are not the same from the first cell to the last, and of those that mention one.
+fn local_names<'c>(cells: impl Iterator<Item = (&'c Arc<CellText>, Range<usize>)>) -> BTreeSet<String> {
+    let mut defs = Definitions::default();
+    // Names that the program itself has.
+    let mut local = BTreeSet::from(["main".to_owned(), "cells".to_owned()]);
+    let mut all: Vec<Parsed> = Vec::new();
+    for (cell, range) in cells {
+        let Ok(parsed) = split::parse(cell, range, &defs.macros) else { continue };
+        let change = defs.change(&parsed);
+        if change.needed && defs.redefined_by(&parsed) {
+            let items = parsed.items.iter().chain(&change.moved);
+            local.extend(items.flat_map(|i| i.names.iter().chain(i.header.as_ref().map(|h| &h.self_type))).cloned());
+        }
+        let of_item = |name: &str| defs.type_named(name).is_some() || defs.value_named(name).is_some();
+        let other_use = |name: &str, text: &str| defs.uses.iter().any(|old| old.binds == name && old.text != text);
+        let uses = parsed.uses.iter().filter(|u| of_item(&u.binds) || other_use(&u.binds, &u.text));
+        local.extend(uses.map(|u| u.binds.clone()));
+        local.extend(parsed.items.iter().flat_map(|i| &i.names).filter(|n| other_use(n, "")).cloned());
+        let other_macro = |m: &&split::Macro| defs.macros.iter().any(|old| old.name == m.name && old.text != m.text);
+        local.extend(parsed.macros.iter().filter(other_macro).map(|m| m.name.clone()));
+        defs = after(change, cell, &parsed);
+        all.push(parsed);
+    }
+    loop {
+        let before = local.len();
+        for parsed in &all {
+            let items = parsed.items.iter().filter(|i| !i.mentions.is_disjoint(&local)).flat_map(|i| &i.names);
+            let uses = parsed.uses.iter().filter(|u| !scan::mentions(&u.text).is_disjoint(&local)).map(|u| &u.binds);
+            let macros = parsed.macros.iter().filter(|m| !m.mentions.is_disjoint(&local)).map(|m| &m.name);
+            let more: Vec<String> = items.chain(uses).chain(macros).cloned().collect();
+            local.extend(more);
+        }
+        if local.len() == before {
+            return local;
+        }
+    }
+}
+
+/// What is in force when a cell has run.
+fn after(change: Change, cell: &CellText, parsed: &Parsed) -> Definitions {
+    let group = change.needed.then(|| {
+        let items = parsed.items.iter().chain(&change.moved).cloned().collect();
+        Group { crate_name: format!("g_{}", cell.cell), object: Default::default(), items }
+    });
+    change.rest.commit(group, parsed)
+}
+
 struct Writer<'a> {
     defs: Definitions,
+    /// What does not go to the root.
+    local: BTreeSet<String>,
+    /// The program's root, each item once.
+    root: Vec<String>,
     blocks: usize,
     out: &'a mut Program,
 }
 
 impl Writer<'_> {
+    /// Puts at the root what may stand there; the parts of the cell that it was.
+    fn hoist(&mut self, cell: &CellText, parsed: &Parsed) -> Vec<Range<usize>> {
+        let local = |mentions: &BTreeSet<String>| !mentions.is_disjoint(&self.local);
+        let mut ranges: Vec<Range<usize>> =
+            parsed.items.iter().filter(|i| !local(&i.mentions)).map(|i| i.range.clone()).collect();
+        let macros = parsed.macros.iter().zip(&parsed.macro_ranges).filter(|(m, _)| !local(&m.mentions));
+        ranges.extend(macros.map(|(_, range)| range.clone()));
+        ranges.sort_by_key(|r| r.start);
+        let mut texts: Vec<String> = ranges.iter().map(|r| format!("{}\n", &cell.text[r.clone()])).collect();
+        if !parsed.uses.iter().any(|u| local(&scan::mentions(&u.text))) {
+            texts.extend(parsed.uses.iter().map(|u| format!("{}\n", u.text)));
+            ranges.extend(parsed.use_ranges.iter().cloned());
+        }
+        for text in texts {
+            if !self.root.contains(&text) {
+                self.root.push(text);
+            }
+        }
+        ranges
+    }
+
     fn leave_out(&mut self, cell: u64, line: &str) {
         self.out.main += &format!("    // {line}\n");
         self.out.left_out.push((cell, line.to_owned()));
@@ -111,7 +186,8 @@ impl Writer<'_> {
         let change = self.defs.change(&parsed);
         let defs = &self.defs;
         let named = |name: &str| defs.type_named(name).is_some() || defs.value_named(name).is_some();
-        let again = parsed.uses.iter().any(|u| named(&u.binds) || defs.uses.iter().any(|old| old.binds == u.binds));
+        let old_use = |name: &str| self.local.contains(name) && defs.uses.iter().any(|old| old.binds == name);
+        let again = parsed.uses.iter().any(|u| named(&u.binds) || old_use(&u.binds));
         if change.needed && defs.redefined_by(&parsed) || again {
             self.out.main += "    {\n";
             self.blocks += 1;
@@ -128,6 +204,15 @@ impl Writer<'_> {
                 ));
             }
         }
+        let hoisted = self.hoist(cell, &parsed);
+        let from_root = |i: &&Item| ["super", "crate"].iter().any(|word| i.mentions.contains(*word));
+        for item in parsed.items.iter().filter(|i| !hoisted.contains(&i.range)).filter(from_root) {
+            self.out.notes.push(format!(
+                "{} of {} names things by `super` or `crate` of which one is defined anew: in the program it does not find them",
+                item.in_words(),
+                cell.label()
+            ));
+        }
         let mut needed = needed(later);
         let kept = parsed.bindings.iter().any(|b| needed.contains(&b.name));
         if kept && !parsed.returns.is_empty() {
@@ -138,12 +223,8 @@ impl Writer<'_> {
         }
         // A later mention of what is declared here means that.
         needed.retain(|n| !parsed.bindings.iter().any(|b| b.name == *n));
-        self.out.main += &body(cell, range, &parsed, &needed, !kept);
-        let group = change.needed.then(|| {
-            let items = parsed.items.iter().chain(&change.moved).cloned().collect();
-            Group { crate_name: format!("g_{}", cell.cell), object: Default::default(), items }
-        });
-        self.defs = change.rest.commit(group, &parsed);
+        self.out.main += &body(cell, range, &parsed, &hoisted, &needed, !kept);
+        self.defs = after(change, cell, &parsed);
         Ok(())
     }
 }
@@ -160,10 +241,20 @@ fn needed<'c>(cells: &mut dyn Iterator<Item = (&'c Arc<CellText>, Range<usize>)>
 
 /// The cell's text, with its last value printed. What a later cell needs is cloned where it is taken: in a notebook a text or a
 /// tensor stays when it is handed on, and anything else that a later cell mentions was `Copy`.
-fn body(cell: &Arc<CellText>, range: Range<usize>, parsed: &Parsed, needed: &BTreeSet<String>, apart: bool) -> String {
+fn body(
+    cell: &Arc<CellText>,
+    range: Range<usize>,
+    parsed: &Parsed,
+    hoisted: &[Range<usize>],
+    needed: &BTreeSet<String>,
+    apart: bool,
+) -> String {
     const CLONE: &str = "::core::clone::Clone::clone(&";
     // A cell may change what an earlier one has declared.
     let mut edits: Vec<Edit> = parsed.immutable.iter().map(|at| Edit::insert(*at, "mut ")).collect();
+    // A last `Ok(())`, which is the end of a `main`, goes.
+    edits.extend(parsed.edits.iter().filter(|e| e.text.is_empty()).cloned());
+    edits.extend(hoisted.iter().map(|at| Edit::replace(at.clone(), "")));
     let apart = apart && !parsed.returns.is_empty();
     if apart {
         edits.extend(parsed.returns.iter().map(|at| Edit::replace(at.clone(), "break 'cell")));
@@ -181,9 +272,9 @@ fn body(cell: &Arc<CellText>, range: Range<usize>, parsed: &Parsed, needed: &BTr
     edits.sort_by_key(|e| e.range.start);
     if let Some(t) = &parsed.trailing {
         let first = edits.partition_point(|e| e.range.start < t.start);
-        edits.insert(first, Edit::insert(t.start, SHOW_EVCXR.0));
+        edits.insert(first, Edit::insert(t.start, "show!("));
         let last = edits.partition_point(|e| e.range.start <= t.end);
-        edits.insert(last, Edit::insert(t.end, SHOW_EVCXR.1));
+        edits.insert(last, Edit::insert(t.end, ")"));
     }
     let mut source = Source::default();
     source.user(cell, range, &edits);
@@ -204,7 +295,7 @@ mod tests {
     fn main_of(cells: &[&str]) -> String {
         let cells: Vec<(u64, String)> =
             cells.iter().enumerate().map(|(i, c)| (i as u64 + 1, (*c).to_owned())).collect();
-        let body = |p: Program| p.main.split_once(" {\n").map_or(String::new(), |(_, body)| body.to_owned());
+        let body = |p: Program| p.main.split_once("Error>> {\n").map_or(String::new(), |(_, body)| body.to_owned());
         program(&cells).map(body).unwrap_or_else(|f| f.message)
     }
 
@@ -212,7 +303,7 @@ mod tests {
     fn cells_stand_one_after_the_other() {
         let main = main_of(&["let a = 1;", "%vars\na + 1"]);
         assert!(
-            main.starts_with("\n    // cell 1\nlet mut a = 1;\n\n    // cell 2\n    // %vars\n{ match &(a + 1)"),
+            main.starts_with("\n    // cell 1\nlet mut a = 1;\n\n    // cell 2\n    // %vars\nshow!(a + 1)"),
             "{main}"
         );
     }

@@ -113,6 +113,8 @@ pub struct Macro {
     pub mentions: BTreeSet<String>,
     /// Its calls are items, which it makes public.
     pub makes_items: bool,
+    /// Its calls may declare variables that they name.
+    pub declares: bool,
 }
 
 /// A variable that the cell declares.
@@ -219,6 +221,14 @@ impl Parsed {
             self.items.push(item);
             return;
         }
+        if let Stmt::Macro(call) = statement {
+            let name = call.mac.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+            if self.macros.iter().chain(macros).any(|m| m.name == name && m.declares) {
+                // Where one of them is no variable after all, rustc says so.
+                let names = lone_names(&cell.text[bytes(call.mac.tokens.span(), base)]);
+                self.bindings.extend(names.into_iter().map(|name| Binding { name, closure: None }));
+            }
+        }
         match statement {
             Stmt::Item(syn::Item::Use(u)) => {
                 self.use_ranges.push(bytes(u.span(), base));
@@ -230,13 +240,14 @@ impl Parsed {
                 let name = m.ident.as_ref().map(|i| i.to_string()).unwrap_or_default();
                 let text = &cell.text[range.clone()];
                 let public = publish::in_rules(text);
-                let (mentions, makes_items) = (scan::mentions(text), public.is_some());
+                let (mentions, makes_items, declares) =
+                    (scan::mentions(text), public.is_some(), declares_variables(text));
                 let edits: Vec<Edit> =
                     public.into_iter().flatten().map(|at| Edit::insert(range.start + at, "pub ")).collect();
                 let mut published = Source::default();
                 published.user(cell, range.clone(), &edits);
                 let text = one_line(&published.text);
-                self.macros.push(Macro { name, text, mentions, makes_items });
+                self.macros.push(Macro { name, text, mentions, makes_items, declares });
                 self.macro_edits.extend(edits);
                 self.macro_ranges.push(range);
             }
@@ -313,6 +324,21 @@ impl Parsed {
         text.push_str(&cell.text[from..range.end]);
         self.mentions = scan::mentions(&text);
     }
+}
+
+/// Whether the rules of a macro have a `let` of a name that they are given.
+fn declares_variables(rules: &str) -> bool {
+    let all: Vec<&str> = tokens(rules).into_iter().map(|t| &rules[t.range]).collect();
+    all.windows(3).any(|w| w[0] == "let" && (w[1] == "$" || w[1] == "mut" && w[2] == "$"))
+}
+
+/// Arguments that are nothing but a name.
+fn lone_names(arguments: &str) -> Vec<String> {
+    let all = tokens(arguments);
+    let apart = |t: Option<&scan::Token>| t.is_none_or(|t| t.kind == Kind::Punct(','));
+    let lone =
+        |i: &usize| all[*i].kind == Kind::Ident && apart(i.checked_sub(1).map(|b| &all[b])) && apart(all.get(i + 1));
+    (0..all.len()).filter(lone).map(|i| arguments[all[i].range.clone()].to_owned()).collect()
 }
 
 fn prints(mac: &syn::Macro) -> bool {
