@@ -175,11 +175,11 @@ impl Writer<'_> {
         self.out.left_out.push((cell, line.to_owned()));
     }
 
-    fn add<'c>(
+    fn add(
         &mut self,
         cell: &Arc<CellText>,
         range: Range<usize>,
-        later: &mut dyn Iterator<Item = (&'c Arc<CellText>, Range<usize>)>,
+        later: &mut dyn Iterator<Item = (&Arc<CellText>, Range<usize>)>,
     ) -> Result<(), Failure> {
         let parsed = split::parse(cell, range.clone(), &self.defs.macros)
             .map_err(|e| super::errors::sentence("ExportError", format!("{} is not Rust: {e}", cell.label())))?;
@@ -230,7 +230,7 @@ impl Writer<'_> {
 }
 
 /// Variables that cells mention before they bind them.
-fn needed<'c>(cells: &mut dyn Iterator<Item = (&'c Arc<CellText>, Range<usize>)>) -> BTreeSet<String> {
+fn needed(cells: &mut dyn Iterator<Item = (&Arc<CellText>, Range<usize>)>) -> BTreeSet<String> {
     let (mut needed, mut bound) = (BTreeSet::new(), BTreeSet::new());
     for parsed in cells.filter_map(|(cell, range)| split::parse(cell, range, &[]).ok()) {
         needed.extend(parsed.mentions.into_iter().filter(|n| !parsed.rebound.contains(n) && !bound.contains(n)));

@@ -80,7 +80,7 @@ rich_through_pointers!(&T &mut T Box<T> std::rc::Rc<T> std::sync::Arc<T>);
 /// A sentence as HTML, with what stands between backticks set as code.
 pub fn prose_html(sentence: &str) -> String {
     let parts: Vec<String> = sentence.split('`').map(escape_html).collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return escape_html(sentence);
     }
     let set = |(i, part): (usize, &String)| if i % 2 == 1 { format!("<code>{part}</code>") } else { part.clone() };

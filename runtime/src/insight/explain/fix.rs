@@ -173,6 +173,15 @@ pub(super) fn shape(
              `.dynamic(0).buckets([{a}])` on the batch"
         );
     }
+    let (least, most) = (sizes[0].max(1), sizes[sizes.len() - 1]);
+    if pad.len() == 1 && most / least > 16 {
+        return format!(
+            "dimension {d} has been {}: padding {least} to {most} would be {} times the work. A program for each, compiled once, \
+             is better while the sizes are few",
+            list(&sizes),
+            most / least
+        );
+    }
     let programs = count(pad.len(), "program");
     let sites = if same_place(new.site, old.site) { "" } else { " (compared with another sync)" };
     format!(
