@@ -162,10 +162,10 @@ pub(crate) fn within_budget(why: Option<&super::Explanation>) -> crate::Result<(
     if used < budget {
         return Ok(());
     }
-    let reason = why.map_or("it is the first program of its kind".to_owned(), |w| w.sentence());
+    let reason = why.map_or("It is the first program of its kind.".to_owned(), |w| w.sentence());
     let message = format!(
-        "this cell has used its budget of {budget} compilation{}: the next one was not started. {reason} Everything pending is \
-         still there; `%budget off` lifts the limit, then run the sync again",
+        "this cell has used its budget of {budget} compilation{}: the next one was not started. {reason} What earlier cells made \
+         is as it was, and what is pending on it; `%budget off` lifts the limit, then run this cell again",
         if budget == 1 { "" } else { "s" }
     );
     Err(Error::Usage { message })
