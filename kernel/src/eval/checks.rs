@@ -1,6 +1,6 @@
 //! What is changed in a cell's code, and what is found in it on the way: interrupt checks, `.await` at the top, functions that
 //! are values, conditions, what closures take with them.
-use super::scan;
+use super::scan::{self, Kind, Token};
 use super::source::Edit;
 use super::split::{Names, bytes};
 use proc_macro2::Span;
@@ -34,6 +34,30 @@ const AWAIT: &str = "xlazy_rt::block_on(";
 /// Whether an edit is one of those for `.await`.
 pub fn is_for_await(edit: &Edit) -> bool {
     edit.text == AWAIT || edit.text == ")" && !edit.range.is_empty()
+}
+
+/// Files that are included, wherever that is said: relative to the notebook's folder, since the source that rustc reads lies
+/// nowhere.
+pub(super) fn included(text: &str, range: Range<usize>) -> Vec<Edit> {
+    let part = &text[range.clone()];
+    let all = scan::tokens(part);
+    let is = |t: &Token, words: &[&str]| words.contains(&&part[t.range.clone()]);
+    let path = |w: &[Token]| {
+        let called = is(&w[0], &["include", "include_str", "include_bytes"]) && is(&w[1], &["!"]);
+        let alone = matches!((w[2].kind, w[4].kind), (Kind::Open(_), Kind::Close(_))) && w[3].kind == Kind::Literal;
+        let path = syn::parse_str::<syn::LitStr>(&part[w[3].range.clone()]).ok().filter(|_| called && alone)?;
+        let full = std::path::absolute(path.value()).ok()?.display().to_string();
+        Some(Edit::replace(range.start + w[3].range.start..range.start + w[3].range.end, format!("{full:?}")))
+    };
+    all.windows(5).filter_map(path).collect()
+}
+
+/// What `return;` is given, as a function that returns a `Result`.
+const OK: &str = " ::core::result::Result::Ok(())";
+
+/// Whether a program made of the cell's text needs this edit, too.
+pub fn is_for_programs(edit: &Edit) -> bool {
+    edit.text == OK || edit.text.starts_with('"') || edit.text.is_empty()
 }
 
 pub const CHECK: &str = "::xlazy::cell::rt::check();";
@@ -100,13 +124,6 @@ impl<'ast> Visit<'ast> for Checks {
         let name = m.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
         if name.trim_start_matches("debug_").starts_with("assert") {
             self.condition(m.tokens.span());
-        }
-        // Relative to the notebook's folder: the source that rustc reads lies nowhere.
-        if matches!(&*name, "include" | "include_str" | "include_bytes")
-            && let Ok(path) = m.parse_body::<syn::LitStr>()
-            && let Ok(full) = std::path::absolute(path.value())
-        {
-            self.edits.push(Edit::replace(bytes(path.span(), self.base), format!("{:?}", full.display().to_string())));
         }
     }
     fn visit_expr_loop(&mut self, e: &'ast syn::ExprLoop) {
@@ -209,7 +226,7 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
             Some(value) => self.visit_expr(value),
             None => {
                 let end = bytes(e.return_token.span, self.base).end;
-                self.edits.push(Edit::insert(end, " ::core::result::Result::Ok(())"));
+                self.edits.push(Edit::insert(end, OK));
             }
         }
     }

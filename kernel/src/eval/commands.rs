@@ -41,6 +41,8 @@ const SETTINGS: &[&str] = &[
     "static_linking",
     "types",
     "env",
+    "allow_static_linking",
+    "last_error_json",
 ];
 
 impl RustEngine {
@@ -63,8 +65,8 @@ impl RustEngine {
                 Err(failure) => Reply::Error(failure),
             },
             "opt" => match args.parse::<u8>() {
-                _ if args.is_empty() => self.set_opt(2),
-                Ok(level) if level <= 3 => self.set_opt(level),
+                _ if args.is_empty() => self.set_opt(2, events),
+                Ok(level) if level <= 3 => self.set_opt(level, events),
                 _ => refuse("UsageError", format!("`:opt` takes a level from 0 to 3, not `{args}`")),
             },
             "load" => match std::fs::read_to_string(args) {
@@ -117,9 +119,9 @@ impl RustEngine {
         }
     }
 
-    fn set_opt(&self, level: u8) -> Reply {
+    fn set_opt(&self, level: u8, events: &mut dyn FnMut(Event)) -> Reply {
         lock(&self.state).opt_level = level;
-        Reply::Ok
+        show(&format!("Optimization: {level}"), events)
     }
 
     fn show_type(&self, mode: &Mode, expression: &str, events: &mut dyn FnMut(Event)) -> Reply {

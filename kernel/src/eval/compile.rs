@@ -372,7 +372,7 @@ impl Compiler {
             self.notes.push(format!("statics of {names} begin again: what they mention was defined anew"));
         }
         let types: Vec<String> =
-            change.moved.iter().filter(|i| i.is_type).flat_map(|i| &i.names).map(|n| format!("`{n}`")).collect();
+            change.moved.iter().filter(|i| i.has_values()).flat_map(|i| &i.names).map(|n| format!("`{n}`")).collect();
         if !types.is_empty()
             && let Some(var) = scope.vars.iter().find(|v| asks_for_types(&v.type_name))
         {
@@ -461,6 +461,7 @@ impl Compiler {
     ) -> Result<Ready, Refused> {
         let begin = Instant::now();
         parsed.bindings.retain(|b| !b.name.starts_with(char::is_uppercase) || defs.value_named(&b.name).is_none());
+        parsed.bindings.retain(|b| !(b.perhaps && scope.vars.iter().any(|v| v.name == b.name)));
         let loaded = load_list(&parsed, scope, &defs)?;
         let moves = |v: &&Loaded| {
             let var = scope.vars.iter().find(|s| s.name == v.name);

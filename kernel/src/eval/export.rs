@@ -1,4 +1,5 @@
 //! A notebook as one program: `main.rs` with the cells' code in order, and what its Cargo.toml must name.
+use super::checks::{included, is_for_programs};
 use super::deps;
 use super::generate::SHOW_EVCXR;
 use super::groups::{Change, Definitions, Group};
@@ -150,14 +151,19 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     /// Puts at the root what may stand there; the parts of the cell that it was.
-    fn hoist(&mut self, cell: &CellText, parsed: &Parsed) -> Vec<Range<usize>> {
+    fn hoist(&mut self, cell: &Arc<CellText>, parsed: &Parsed) -> Vec<Range<usize>> {
         let local = |mentions: &BTreeSet<String>| !mentions.is_disjoint(&self.local);
         let mut ranges: Vec<Range<usize>> =
             parsed.items.iter().filter(|i| !local(&i.mentions)).map(|i| i.range.clone()).collect();
         let macros = parsed.macros.iter().zip(&parsed.macro_ranges).filter(|(m, _)| !local(&m.mentions));
         ranges.extend(macros.map(|(_, range)| range.clone()));
         ranges.sort_by_key(|r| r.start);
-        let mut texts: Vec<String> = ranges.iter().map(|r| format!("{}\n", &cell.text[r.clone()])).collect();
+        let text = |r: &Range<usize>| {
+            let mut text = Source::default();
+            text.user(cell, r.clone(), &included(&cell.text, r.clone()));
+            text.text + "\n"
+        };
+        let mut texts: Vec<String> = ranges.iter().map(text).collect();
         if !parsed.uses.iter().any(|u| local(&scan::mentions(&u.text))) {
             texts.extend(parsed.uses.iter().map(|u| format!("{}\n", u.text)));
             ranges.extend(parsed.use_ranges.iter().cloned());
@@ -252,10 +258,10 @@ fn body(
     const CLONE: &str = "::core::clone::Clone::clone(&";
     // A cell may change what an earlier one has declared.
     let mut edits: Vec<Edit> = parsed.immutable.iter().map(|at| Edit::insert(*at, "mut ")).collect();
-    // A last `Ok(())`, which is the end of a `main`, goes.
-    edits.extend(parsed.edits.iter().filter(|e| e.text.is_empty()).cloned());
     edits.extend(hoisted.iter().map(|at| Edit::replace(at.clone(), "")));
     let apart = apart && !parsed.returns.is_empty();
+    let ended = |at: usize| apart && parsed.returns.iter().any(|r| r.end == at);
+    edits.extend(parsed.edits.iter().filter(|e| is_for_programs(e) && !ended(e.range.start)).cloned());
     if apart {
         edits.extend(parsed.returns.iter().map(|at| Edit::replace(at.clone(), "break 'cell")));
     }

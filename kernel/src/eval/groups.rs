@@ -3,6 +3,7 @@ use super::deps::Deps;
 use super::errors::Texts;
 use super::items::{Header, Space};
 use super::rustc::Diagnostic;
+use super::scan;
 use super::source::Source;
 use super::split::{Item, Macro, Parsed, Use};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -165,6 +166,12 @@ impl Definitions {
         let mut moved: Vec<Item> = Vec::new();
         // An item that names something of the new group is compiled with it, and so on until nothing more is touched.
         loop {
+            // What a macro or an import mentions is mentioned by whoever mentions the macro or the import.
+            let macros = self.macros.iter().filter(|m| !m.mentions.is_disjoint(&touched)).map(|m| &m.name);
+            let through = |u: &&Use| scan::mentions(&u.text).iter().any(|m| touched.contains(m));
+            let uses = self.uses.iter().filter(through).map(|u| &u.binds);
+            let more: Vec<String> = macros.chain(uses).filter(|n| !touched.contains(*n)).cloned().collect();
+            touched.extend(more);
             let next = rest.items().map(|(_, i)| i).find(|i| {
                 !replaced(i)
                     && (i.names.iter().any(|n| touched.contains(n))
@@ -178,6 +185,7 @@ impl Definitions {
             }
             // An `impl` stands beside its type or its trait.
             touched.extend(next.header.as_ref().and_then(|h| self.beside(h)));
+            touched.extend(self.beside_macro(&next, parsed));
             moved.push(next);
         }
         moved.sort_by_key(|i| (i.source.cell, i.range.start));
@@ -196,7 +204,10 @@ impl Definitions {
                 || self.items().any(|(_, old)| u.meets(old))
         };
         let macros = parsed.macros.iter().filter(other_macro).map(|m| m.name.clone());
-        macros.chain(parsed.uses.iter().filter(other_use).map(|u| u.binds.clone())).collect()
+        let uses = parsed.uses.iter().filter(other_use).map(|u| u.binds.clone());
+        // An item in the place of an import.
+        let replaced = self.uses.iter().filter(|u| parsed.items.iter().any(|i| u.meets(i))).map(|u| u.binds.clone());
+        macros.chain(uses).chain(replaced).collect()
     }
 
     /// Whether a cell defines again what is in force.
@@ -237,13 +248,16 @@ impl Definitions {
             }
             out.extend(self.beside(header));
         }
-        // A macro may make an `impl` for anything that it is given, of any trait that it names.
-        for (name, item) in parsed.items.iter().filter_map(|i| Some((&i.made_by.as_ref()?.0, i))) {
-            let rules = parsed.macros.iter().chain(&self.macros).find(|m| m.name == *name);
-            let named = item.mentions.iter().chain(rules.into_iter().flat_map(|m| &m.mentions));
-            out.extend(named.filter(|n| self.type_named(n).is_some_and(|(_, i)| i.is_type)).cloned());
-        }
+        out.extend(parsed.items.iter().flat_map(|i| self.beside_macro(i, parsed)));
         out
+    }
+
+    /// The same for the call of a macro, which may make an `impl` for anything that it is given, of any trait that it names.
+    fn beside_macro(&self, item: &Item, parsed: &Parsed) -> Vec<String> {
+        let Some((name, _)) = &item.made_by else { return Vec::new() };
+        let rules = parsed.macros.iter().chain(&self.macros).find(|m| m.name == *name);
+        let named = item.mentions.iter().chain(rules.into_iter().flat_map(|m| &m.mentions));
+        named.filter(|n| self.type_named(n).is_some_and(|(_, i)| i.is_type)).cloned().collect()
     }
 
     /// What of earlier cells an `impl` must share a crate with.

@@ -1,5 +1,5 @@
 //! Items that persist: what they are called, what they mention, and what is changed in them so that later cells see them.
-use super::checks::{Checks, FnValue};
+use super::checks::{Checks, FnValue, included};
 use super::publish::{self, begins_an_item};
 use super::scan::{self, Kind};
 use super::source::{CellText, Edit};
@@ -74,6 +74,11 @@ pub struct Header {
 impl Item {
     pub fn text(&self) -> &str {
         &self.source.text[self.range.clone()]
+    }
+
+    /// Whether it is a type that values may be of.
+    pub fn has_values(&self) -> bool {
+        self.is_type && ["struct", "enum", "union"].iter().any(|word| self.mentions.contains(*word))
     }
 
     /// What people call it.
@@ -180,6 +185,7 @@ pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Ite
     let mut checks = Checks::new(base);
     checks.visit_item(item);
     let mut edits = publish.edits;
+    edits.extend(included(&cell.text, range.clone()));
     edits.append(&mut checks.edits);
     edits.sort_by_key(|e| e.range.start);
     let mut mentions = scan::mentions(&cell.text[range.clone()]);
@@ -191,6 +197,9 @@ pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Ite
     let (source, space, made_by) = (cell.clone(), Space::of(item), None);
     Some(Item { names, space, header, made_by, is_type, cfg, source, range, edits, values, conditions, mentions })
 }
+
+/// Macros whose argument is items, with `pub` or without.
+const TAKE_ITEMS: &[&str] = &["thread_local", "lazy_static", "bitflags"];
 
 /// The call of a macro whose argument is items, as of `thread_local!`; or of one of the notebook's own that makes items.
 pub(super) fn items_of_a_macro(
@@ -207,7 +216,7 @@ pub(super) fn items_of_a_macro(
         let first = scan::tokens(&cell.text[inside.clone()]).into_iter().find(|t| t.kind == Kind::Ident);
         let first = first.map(|t| cell.text[inside.clone()][t.range].to_owned()).unwrap_or_default();
         (Vec::new(), Some((name, first)))
-    } else if begins_an_item(&cell.text[inside.clone()]) {
+    } else if TAKE_ITEMS.contains(&&*name) && begins_an_item(&cell.text[inside.clone()]) {
         (publish.declared(inside), None)
     } else {
         return None;
@@ -303,8 +312,9 @@ impl Publish<'_> {
     fn declared(&mut self, range: Range<usize>) -> Vec<String> {
         let text = &self.text[range.clone()];
         let found = publish::items(text);
-        self.edits.extend(found.iter().filter_map(|d| Some(Edit::insert(range.start + d.publish_at?, "pub "))));
-        found.into_iter().map(|d| text[d.name].to_owned()).collect()
+        let (names, places): (Vec<_>, Vec<_>) = found.into_iter().map(|d| (text[d.name].to_owned(), d.publish)).unzip();
+        self.edits.extend(publish::edits(places.into_iter().flatten(), range.start));
+        names
     }
 
     fn named(&mut self, vis: &syn::Visibility, start: Span, ident: &syn::Ident) -> Vec<String> {

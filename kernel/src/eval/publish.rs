@@ -1,13 +1,23 @@
 //! Items that syn cannot see, because they are a macro's argument or its rules: what they are called, and where `pub` goes
 //! so that later cells see them.
 use super::scan::{Kind, Token, tokens};
+use super::source::Edit;
 use std::ops::Range;
 
-/// An item in front of which nothing says who may see it.
+/// An item, and what makes it public.
 pub struct Declared {
     pub name: Range<usize>,
-    /// Where `pub` goes, if it does not say so already.
-    pub publish_at: Option<usize>,
+    /// What `pub` takes the place of: nothing in front of the item, or who may see it otherwise.
+    pub publish: Option<Range<usize>>,
+}
+
+/// Text with `pub` at these places.
+pub fn edits(places: impl IntoIterator<Item = Range<usize>>, start: usize) -> Vec<Edit> {
+    let publish = |at: Range<usize>| {
+        let text = if at.is_empty() { "pub " } else { "pub" };
+        Edit::replace(start + at.start..start + at.end, text)
+    };
+    places.into_iter().map(publish).collect()
 }
 
 /// The items of a macro's argument, such as that of `thread_local!`.
@@ -24,7 +34,7 @@ pub fn begins_an_item(text: &str) -> bool {
 }
 
 /// For the definition of a macro that makes items, where `pub` goes in its rules; `None` for any other macro.
-pub fn in_rules(definition: &str) -> Option<Vec<usize>> {
+pub fn in_rules(definition: &str) -> Option<Vec<Range<usize>>> {
     let mut walk = Walk::new(definition, true);
     let open = (0..walk.tokens.len()).find(|i| walk.is_open(*i))?;
     let (mut at, end) = (open + 1, walk.close(open));
@@ -39,8 +49,9 @@ pub fn in_rules(definition: &str) -> Option<Vec<usize>> {
             at += 1;
         }
     }
-    let mut places: Vec<usize> = walk.declared.iter().filter_map(|d| d.publish_at).chain(walk.members).collect();
-    places.sort_unstable();
+    let mut places: Vec<Range<usize>> =
+        walk.declared.into_iter().filter_map(|d| d.publish).chain(walk.members).collect();
+    places.sort_by_key(|p| p.start);
     makes_items.then_some(places)
 }
 
@@ -49,7 +60,7 @@ struct Walk<'a> {
     tokens: Vec<Token>,
     declared: Vec<Declared>,
     /// Where `pub` goes for fields, methods and constants of types.
-    members: Vec<usize>,
+    members: Vec<Range<usize>>,
     with_members: bool,
     /// There was an item, or an `impl`.
     seen: bool,
@@ -102,14 +113,19 @@ impl<'a> Walk<'a> {
         i
     }
 
-    /// Behind who may see it; and whether that was said. A rule may have it from its caller: `$vis`.
-    fn after_visibility(&self, i: usize) -> (usize, bool) {
+    /// Behind who may see it; and what `pub` takes the place of, if it does not say so already. A rule may have it from its
+    /// caller: `$vis`.
+    fn after_visibility(&self, i: usize) -> (usize, Option<Range<usize>>) {
+        let start = self.tokens.get(i).map_or(self.text.len(), |t| t.range.start);
         if self.word(i) == "pub" {
-            let restricted = self.tokens.get(i + 1).is_some_and(|t| t.kind == Kind::Open('('));
-            return (if restricted { self.close(i + 1) + 1 } else { i + 1 }, true);
+            if !self.tokens.get(i + 1).is_some_and(|t| t.kind == Kind::Open('(')) {
+                return (i + 1, None);
+            }
+            let close = self.close(i + 1);
+            return (close + 1, self.tokens.get(close).map(|t| start..t.range.end));
         }
         let handed = self.is_punct(i, '$') && (!self.word(i + 2).is_empty() || self.is_punct(i + 2, '$'));
-        if handed { (i + 2, true) } else { (i, false) }
+        if handed { (i + 2, Some(start..self.tokens[i + 1].range.end)) } else { (i, Some(start..start)) }
     }
 
     /// The end of `$( … )*`, when one begins here.
@@ -134,7 +150,10 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let start = self.after_attributes(at);
-            let (mut i, public) = self.after_visibility(start);
+            if start >= end {
+                return true;
+            }
+            let (mut i, publish) = self.after_visibility(start);
             while self.is_modifier(i) {
                 i += 1;
             }
@@ -149,7 +168,7 @@ impl<'a> Walk<'a> {
                         let before = self.declared.len();
                         self.items(open + 1, at - 1);
                         let members = self.declared.split_off(before);
-                        self.members.extend(members.into_iter().filter_map(|m| m.publish_at));
+                        self.members.extend(members.into_iter().filter_map(|m| m.publish));
                     }
                 }
                 "fn" | "struct" | "enum" | "union" | "trait" | "type" | "mod" | "static" | "const" => {
@@ -164,11 +183,10 @@ impl<'a> Walk<'a> {
                         return false;
                     }
                     self.seen = true;
-                    let publish_at = (!public).then(|| self.tokens[start].range.start);
-                    self.declared.push(Declared { name: self.tokens[name].range.clone(), publish_at });
+                    self.declared.push(Declared { name: self.tokens[name].range.clone(), publish });
                     // A value or an alias goes on to the semicolon, whatever braces are in it.
                     let ends_in_braces = !matches!(keyword, "static" | "const" | "type");
-                    let mut i = name;
+                    let mut i = self.after_generics(name + 1);
                     while i < end && !self.is_punct(i, ';') && !(ends_in_braces && self.is_brace(i)) {
                         if keyword == "struct" && self.with_members && self.is_open(i) {
                             self.fields(i + 1, self.close(i), true);
@@ -197,6 +215,19 @@ impl<'a> Walk<'a> {
         true
     }
 
+    /// Behind `<…>`, when that stands here.
+    fn after_generics(&self, from: usize) -> usize {
+        let (mut i, mut angles) = (from, 0);
+        loop {
+            angles += i32::from(self.is_punct(i, '<'));
+            angles -= i32::from(self.is_punct(i, '>') && !self.is_punct(i - 1, '-'));
+            if angles <= 0 || i >= self.tokens.len() {
+                return if i > from { i + 1 } else { from };
+            }
+            i += 1;
+        }
+    }
+
     fn is_modifier(&self, i: usize) -> bool {
         match self.word(i) {
             "unsafe" | "safe" | "async" | "extern" => true,
@@ -217,10 +248,11 @@ impl<'a> Walk<'a> {
                 at = start;
                 continue;
             }
-            let name = if self.is_punct(start, '$') { start + 1 } else { start };
+            let (field, publish) = self.after_visibility(start);
+            let name = if self.is_punct(field, '$') { field + 1 } else { field };
             let named = self.is_punct(name + 1, ':') && !self.is_punct(name + 2, ':');
-            if start < end && self.word(start) != "pub" && (tuple || named && !self.word(name).is_empty()) {
-                self.members.push(self.tokens[start].range.start);
+            if start < end && (tuple || named && !self.word(name).is_empty()) {
+                self.members.extend(publish);
             }
             // To the comma after it; those between angle brackets are part of its type.
             let mut angles = 0;
@@ -240,12 +272,15 @@ mod tests {
     use super::*;
 
     fn published(text: &str) -> String {
-        let places: Vec<usize> = items(text).iter().filter_map(|d| d.publish_at).collect();
-        with_pub(text, &places)
+        with_pub(text, items(text).into_iter().filter_map(|d| d.publish).collect())
     }
 
-    fn with_pub(text: &str, places: &[usize]) -> String {
-        places.iter().rev().fold(text.to_owned(), |text, at| format!("{}pub {}", &text[..*at], &text[*at..]))
+    fn with_pub(text: &str, places: Vec<Range<usize>>) -> String {
+        let edits = edits(places, 0);
+        edits
+            .iter()
+            .rev()
+            .fold(text.to_owned(), |t, e| format!("{}{}{}", &t[..e.range.start], e.text, &t[e.range.end..]))
     }
 
     #[test]
@@ -266,10 +301,12 @@ mod tests {
                     impl $n { fn new() -> i32 { 1 } } impl Debug for $n { fn f() {} } }; ($n:ident) => { struct $n(HashMap<u8, u8>, f64); } }";
         let expected = "macro_rules! m { ($n:ident, $($f:ident: $t:ty),*) => { #[derive(Debug)] pub struct $n { $(pub $f: $t),* } \
                     impl $n { pub fn new() -> i32 { 1 } } impl Debug for $n { fn f() {} } }; ($n:ident) => { pub struct $n(pub HashMap<u8, u8>, pub f64); } }";
-        assert_eq!(in_rules(text).map(|places| with_pub(text, &places)).as_deref(), Some(expected));
+        assert_eq!(in_rules(text).map(|places| with_pub(text, places)).as_deref(), Some(expected));
         assert_eq!(in_rules("macro_rules! i { ($($t:ty),*) => { $( impl S for $t {} )* } }"), Some(Vec::new()));
         assert_eq!(in_rules("macro_rules! sq { ($x:expr) => { $x * $x } }"), None);
         assert_eq!(in_rules("macro_rules! v { ($n:ident) => { let $n = 1; } }"), None);
-        assert_eq!(in_rules("macro_rules! s { ($v:vis $n:ident) => { $v struct $n; } }"), Some(Vec::new()));
+        let vis = "macro_rules! s { ($(#[$m:meta])* $v:vis $n:ident) => { $(#[$m])* $v struct $n<$($a),*>($v i32); pub(crate) fn f() {} } }";
+        let public = "macro_rules! s { ($(#[$m:meta])* $v:vis $n:ident) => { $(#[$m])* pub struct $n<$($a),*>(pub i32); pub fn f() {} } }";
+        assert_eq!(in_rules(vis).map(|places| with_pub(vis, places)).as_deref(), Some(public));
     }
 }

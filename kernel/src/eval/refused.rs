@@ -61,7 +61,9 @@ impl Compiler {
                 }
                 let vars: Vec<&str> = scope.vars.iter().map(|v| v.name.as_str()).collect();
                 let is_type = |name: &str| self.defs.type_named(name).is_some();
-                let known = Known { gone: scope.gone, vars: &vars, is_type: &is_type, sources: &self.sources() };
+                let mut gone = scope.gone.clone();
+                gone.extend(self.left.iter().cloned());
+                let known = Known { gone: &gone, vars: &vars, is_type: &is_type, sources: &self.sources() };
                 let failure = self.not_the_cell(&errors);
                 Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
             }

@@ -1,5 +1,6 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
 use super::errors::Texts;
+use super::generate::is_cell;
 use super::rustc::{Diagnostic, Span};
 use super::scan;
 use super::source::{CellText, Place, Source, Sources, Tag};
@@ -89,7 +90,10 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         ("E0425", [name, ..]) if error.message.starts_with("cannot find value") => {
             let near = |v: &&&str| strsim::damerau_levenshtein(v, name) <= name.len().div_ceil(4);
             let found = known.vars.iter().filter(near).min_by_key(|v| strsim::damerau_levenshtein(v, name));
-            let declared = || text().is_some_and(|t| follows(t, &["let"], name) || follows(t, &["let", "mut"], name));
+            let in_a_function = !is_cell(&texts.source.text);
+            let declared = || {
+                in_a_function && text().is_some_and(|t| follows(t, &["let"], name) || follows(t, &["let", "mut"], name))
+            };
             if found.is_some_and(|v| v == name) || found.is_none() && declared() {
                 format!(
                     "functions do not see variables: hand `{name}` over as an argument, or make the function a closure"
@@ -144,6 +148,9 @@ fn of_generated_code(error: &Diagnostic, source: &Source, known: &Known) -> Opti
     if error.code == "E0277" && error.message.contains("not `Option`s, in a closure that returns") {
         let help = "use `.ok_or(…)?` to give an error instead, or `let Some(x) = … else { … };`";
         return plain("the `?` operator at the top of a cell is for `Result`s, not for `Option`s", help);
+    }
+    if error.code == "E0069" {
+        return plain("inside a macro's arguments, a cell ends early with `return Ok(())`", "");
     }
     let enclosing = |s: &Span| s.label.as_deref() == Some("enclosing closure") && tag(s).is_some();
     if error.code == "E0267" && error.spans.iter().any(enclosing) {

@@ -1,5 +1,5 @@
 //! A cell taken apart: magic lines, items, statements, bindings, the last expression, and where checks belong.
-use super::checks::{Awaits, Checks, FnValue};
+use super::checks::{Awaits, Checks, FnValue, included};
 pub use super::items::Item;
 use super::items::{Space, items_of_a_macro, persistent_item};
 use super::moves::{Given, Moves};
@@ -123,6 +123,8 @@ pub struct Binding {
     pub name: String,
     /// The arguments' types as they are written (`_` where none is), when it is bound to a closure written in place.
     pub closure: Option<Vec<String>>,
+    /// A macro was given this name, and may have declared it.
+    pub perhaps: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -226,7 +228,7 @@ impl Parsed {
             if self.macros.iter().chain(macros).any(|m| m.name == name && m.declares) {
                 // Where one of them is no variable after all, rustc says so.
                 let names = lone_names(&cell.text[bytes(call.mac.tokens.span(), base)]);
-                self.bindings.extend(names.into_iter().map(|name| Binding { name, closure: None }));
+                self.bindings.extend(names.into_iter().map(|name| Binding { name, closure: None, perhaps: true }));
             }
         }
         match statement {
@@ -242,8 +244,7 @@ impl Parsed {
                 let public = publish::in_rules(text);
                 let (mentions, makes_items, declares) =
                     (scan::mentions(text), public.is_some(), declares_variables(text));
-                let edits: Vec<Edit> =
-                    public.into_iter().flatten().map(|at| Edit::insert(range.start + at, "pub ")).collect();
+                let edits = publish::edits(public.into_iter().flatten(), range.start);
                 let mut published = Source::default();
                 published.user(cell, range.clone(), &edits);
                 let text = one_line(&published.text);
@@ -261,7 +262,7 @@ impl Parsed {
                     names.visit_pat(&local.pat);
                     self.immutable.extend(names.immutable.iter().map(|span| bytes(*span, base).start));
                     let closure = closure_arguments(local, cell, base);
-                    let binding = |name| Binding { name, closure: closure.clone() };
+                    let binding = |name| Binding { name, closure: closure.clone(), perhaps: false };
                     for b in bound_names(local).into_iter().map(binding) {
                         self.bindings.retain(|x| x.name != b.name);
                         self.bindings.push(b);
@@ -270,6 +271,7 @@ impl Parsed {
                 let mut checks = Checks::new(base);
                 checks.visit_stmt(other);
                 self.edits.append(&mut checks.edits);
+                self.edits.extend(included(&cell.text, bytes(other.span(), base)));
                 self.values.append(&mut checks.values);
                 self.conditions.append(&mut checks.conditions);
                 Awaits { base, edits: &mut self.edits, returns: &mut self.returns }.visit_stmt(other);

@@ -201,11 +201,12 @@ impl State {
                 names.takes.extend(effect.takes.iter().cloned());
                 names.fresh.extend(effect.fresh.iter().cloned());
             }
-            if reply != Reply::Ok {
-                // What it declared is stored at its end, and that never came.
-                let lost = names.binds.iter().filter(|n| !self.vars.iter().any(|v| v.name == **n));
+            // What it declared is stored at its end, and that may never have come.
+            for name in names.binds.iter().filter(|n| !self.vars.iter().any(|v| v.name == **n)) {
                 let how = format!("was not kept: {}, which declares it, ended early", cell.label());
-                self.gone.extend(lost.map(|n| (n.clone(), how.clone())));
+                self.gone.entry(name.clone()).or_insert(how);
+            }
+            if reply != Reply::Ok {
                 names.binds.clear();
                 names.fresh.clear();
             }
