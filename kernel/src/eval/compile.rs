@@ -7,15 +7,13 @@ use super::errors::sentence;
 use super::generate::{self, Loaded, Plan};
 use super::groups::{Change, Definitions, Group};
 use super::install::Installation;
-use super::items::Space;
 use super::learn::learn;
 use super::moves::Takers;
 use super::paths::{Crates, Paths};
 use super::refused::{Refused, unbalanced};
 use super::rustc::{self, Compiled, Diagnostic, Needs};
-use super::scan::{self, Kind};
 use super::source::{CellText, Place, Source, Sources, Tag};
-use super::split::{self, Item, Parsed, Use};
+use super::split::{self, Parsed};
 use super::types::{Named, nameable, surely_moves};
 use super::warm::Warmer;
 use crate::engine::Failure;
@@ -307,37 +305,6 @@ impl Compiler {
         self.defs = ready.defs.clone();
     }
 
-    /// What `use`s import, where they and items have one name: rustc is asked, beside a function and a type of that name.
-    fn find_spaces(&mut self, cell: &Arc<CellText>, parsed: &mut Parsed) -> Result<(), Failure> {
-        for u in &mut parsed.uses {
-            // As in the cell before: it was asked then.
-            let known = self.defs.uses.iter().find(|old| old.text == u.text);
-            u.space = known.map_or(u.space, |old| old.space);
-        }
-        let there: BTreeSet<&str> = self.defs.items().flat_map(|(_, i)| &i.names).map(String::as_str).collect();
-        let own: BTreeSet<&str> = parsed.items.iter().flat_map(|i| &i.names).map(String::as_str).collect();
-        let new = parsed.uses.iter().filter(|u| there.contains(u.binds.as_str()));
-        let old = self.defs.uses.iter().filter(|u| own.contains(u.binds.as_str()));
-        let asked: Vec<Use> = new.chain(old).filter(|u| u.space == Space::default()).cloned().collect();
-        if asked.is_empty() {
-            return Ok(());
-        }
-        let source = generate::imports(cell, &asked, &self.defs);
-        let (_, _, compiled) = self.rustc(&self.needs(&self.defs), source, &mut Timing::default())?;
-        let Compiled::Errors(errors) = compiled else { return Ok(()) };
-        let clash = |line: usize| {
-            let on_it = |e: &&Diagnostic| e.code == "E0255" && e.spans.iter().any(|s| s.primary && s.line == line);
-            errors.iter().any(|e| on_it(&e))
-        };
-        for (i, name) in asked.iter().enumerate() {
-            let space =
-                Space { types: clash(generate::line_of_import(i, 1)), values: clash(generate::line_of_import(i, 2)) };
-            let all = parsed.uses.iter_mut().chain(&mut self.defs.uses);
-            all.filter(|u| u.binds == name.binds && u.text == name.text).for_each(|u| u.space = space);
-        }
-        Ok(())
-    }
-
     /// Compiles the cell's items, with those of earlier cells that depend on them.
     fn definitions(
         &mut self,
@@ -366,7 +333,7 @@ impl Compiler {
         let begin = Instant::now();
         self.notes.clone_from(&change.without);
         let statics: Vec<String> =
-            change.moved.iter().filter(|i| has_static(i)).flat_map(|i| &i.names).map(|n| format!("`{n}`")).collect();
+            change.moved.iter().filter(|i| i.has_static()).flat_map(|i| &i.names).map(|n| format!("`{n}`")).collect();
         if !statics.is_empty() {
             let names = statics.join(", ");
             self.notes.push(format!("statics of {names} begin again: what they mention was defined anew"));
@@ -570,14 +537,6 @@ impl Compiler {
 /// Whether a variable finds out the types of what it holds while it runs. A type that is compiled again is another one then.
 fn asks_for_types(type_name: &str) -> bool {
     ["dyn core::any::Any", "dyn core::error::Error", "core::any::TypeId"].iter().any(|t| type_name.contains(t))
-}
-
-/// Whether an item is a static, or has one inside.
-fn has_static(item: &Item) -> bool {
-    let tokens = scan::tokens(item.text());
-    let ident = |i: usize, word: &str| tokens.get(i).is_some_and(|t| &item.text()[t.range.clone()] == word);
-    let named = |i: usize| tokens.get(i + 1).is_some_and(|t| t.kind == Kind::Ident) && !ident(i + 1, "fn");
-    (0..tokens.len()).any(|i| ident(i, "static") && named(i))
 }
 
 /// What the cache keeps beside an object: what had to be learned, and the name that its locations carry.

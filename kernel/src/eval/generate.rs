@@ -3,7 +3,7 @@ use super::checks::{FnValue, is_for_await};
 use super::groups::Definitions;
 use super::paths;
 use super::source::{CellText, Edit, Source, Tag, blanked, line_column};
-use super::split::{Binding, Item, Parsed, Use};
+use super::split::{Binding, Item, Parsed};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -94,7 +94,7 @@ impl Plan {
 
 pub const ENTRY: &str = "xlazy_cell";
 const ENTERED: &str = "#[unsafe(no_mangle)] ";
-const NAME_IN_TEXT: &str = "g_0000000000000000";
+pub(super) const NAME_IN_TEXT: &str = "g_0000000000000000";
 const CELL_IN_TEXT: &str = "cell_0000000000000000";
 
 /// The crate of the cell's items, together with items of earlier cells. Its name is a hash of its text.
@@ -278,7 +278,7 @@ fn blank_lines_before(cell: &CellText, range: &Range<usize>) -> String {
 }
 
 /// Everything on line 1: attributes, crates, what earlier cells defined, imported and called macros.
-fn prologue(
+pub(super) fn prologue(
     out: &mut Source,
     crate_type: &str,
     name: &str,
@@ -309,9 +309,15 @@ fn prologue(
         let names: BTreeSet<&str> = always.flat_map(|i| &i.names).map(String::as_str).collect();
         // Even a group of nothing but `impl`s must be linked.
         out.plain(&format!(" extern crate {};", g.crate_name));
-        if !names.is_empty() {
-            out.plain(&format!(" use ::{}::{{{}}};", g.crate_name, names.into_iter().collect::<Vec<_>>().join(", ")));
+        out.plain(&format!(" use ::{}::{{", g.crate_name));
+        for name in names {
+            // One that cannot be imported is no reason for every later cell to fail.
+            let path = format!("::{}::{name}", g.crate_name);
+            if !plan.dropped_uses.contains(&path) {
+                out.generated(Tag::Use(path), &format!("{name}, "));
+            }
         }
+        out.plain("};");
         if g.items.iter().any(|i| i.made_by.is_some()) {
             out.plain(&format!(" use ::{}::*;", g.crate_name));
         }
@@ -327,29 +333,6 @@ fn prologue(
     for m in defs.macros.iter().filter(|m| !own.contains(m.name.as_str())) {
         out.generated(Tag::Macro(m.name.clone()), &format!(" {}", m.text));
     }
-}
-
-/// Imports, each in a module of its own beside a type and a function of its name, on lines of their own.
-pub fn imports(cell: &Arc<CellText>, asked: &[Use], defs: &Definitions) -> Source {
-    let named = |name: &str| asked.iter().any(|u| u.binds == name);
-    let mut defs = defs.clone();
-    defs.uses.retain(|u| !named(&u.binds));
-    defs.groups.iter_mut().flat_map(|g| &mut g.items).for_each(|i| i.names.retain(|n| !named(n)));
-    let mut out = Source::default();
-    prologue(&mut out, "dylib", NAME_IN_TEXT, cell, &Parsed::default(), &defs, &Plan::default());
-    out.plain("\n");
-    for (i, u) in asked.iter().enumerate() {
-        out.plain(&format!(
-            "mod xlazy_{i} {{ use super::*; {}\nenum {} {{}}\nfn {}() {{}} }}\n",
-            u.text, u.binds, u.binds
-        ));
-    }
-    out
-}
-
-/// Where in [`imports`] the type (1) or the function (2) beside an import stands.
-pub fn line_of_import(index: usize, which: usize) -> usize {
-    2 + 3 * index + which
 }
 
 fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, plan: &Plan) -> Vec<Edit> {

@@ -81,6 +81,15 @@ impl Item {
         self.is_type && ["struct", "enum", "union"].iter().any(|word| self.mentions.contains(*word))
     }
 
+    /// Whether it is a static, or has one inside.
+    pub fn has_static(&self) -> bool {
+        let text = self.text();
+        let tokens = scan::tokens(text);
+        let ident = |i: usize, word: &str| tokens.get(i).is_some_and(|t| &text[t.range.clone()] == word);
+        let named = |i: usize| tokens.get(i + 1).is_some_and(|t| t.kind == Kind::Ident) && !ident(i + 1, "fn");
+        (0..tokens.len()).any(|i| ident(i, "static") && named(i))
+    }
+
     /// What people call it.
     pub fn in_words(&self) -> String {
         match (&self.header, self.names.as_slice(), &self.made_by) {

@@ -47,7 +47,12 @@ pub(super) fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> 
                     plan.guessed.remove(name);
                     plan.spent.remove(name);
                 }
-                Tag::Use(binds) => drop(plan.dropped_uses.insert(binds.clone())),
+                // An item's import is in the way only where the error is about imports.
+                Tag::Use(binds)
+                    if !binds.starts_with("::") || matches!(&*error.code, "E0603" | "E0432" | "E0252" | "E0255") =>
+                {
+                    plan.dropped_uses.insert(binds.clone());
+                }
                 _ => {}
             }
         }

@@ -14,6 +14,7 @@ mod errors;
 pub mod export;
 mod generate;
 mod groups;
+mod imports;
 pub mod install;
 mod items;
 mod journal;

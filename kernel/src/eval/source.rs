@@ -44,7 +44,7 @@ pub enum Tag {
     Keep(String),
     /// Puts a variable of an earlier cell back.
     Restore(String),
-    /// Repeats a `use` of an earlier cell.
+    /// Repeats a `use` of an earlier cell, or imports an item (by its path) that one defined.
     Use(String),
     /// Repeats a macro of an earlier cell.
     Macro(String),
