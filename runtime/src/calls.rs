@@ -1,4 +1,5 @@
 //! Questions that the kernel puts to the runtime (`metrics`, `graph`, `names`…), by name.
+use crate::display::place::Condition;
 use crate::display::{self, json, names};
 use crate::insight::{self, metrics};
 use crate::{Error, Result, show};
@@ -53,9 +54,10 @@ fn metrics_report(args: &str) -> Result<Bundle> {
     }
 }
 
-/// `FILE CELL [LINE:CELL:LINE …] [LINE:COLUMN+N …] [LINE:COLUMN-LINE:COLUMN …]`: locations in this source file belong to that
-/// cell, and from those lines on to others; from those columns on they are so much further right than there; between those
-/// places stands what its code decides by. The cell's text follows on the next line.
+/// `FILE CELL [LINE:CELL:LINE …] [LINE:COLUMN+N …] [LINE:COLUMN-LINE:COLUMN-LINE:COLUMN-LINE:COLUMN …]`: locations in this
+/// source file belong to that cell, and from those lines on to others; from those columns on they are so much further right
+/// than there; between the first two places stands what its code decides by, between the others what it decides. The cell's
+/// text follows on the next line.
 pub(crate) fn register_cell(args: &str) -> Result<Bundle> {
     let (head, text) = args.split_once('\n').unwrap_or((args, ""));
     let mut words = head.split_whitespace();
@@ -68,8 +70,9 @@ pub(crate) fn register_cell(args: &str) -> Result<Bundle> {
         match parts.iter().map(Vec::as_slice).collect::<Vec<_>>()[..] {
             [&[here, of, there]] => elsewhere.push((here as u32, of, there as u32)),
             [&[line, column], &[by]] if w.contains('+') => shifts.push((line as u32, column as u32, by as u32)),
-            [&[line, column], &[end, end_column]] => {
-                conditions.push(((line as u32, column as u32), (end as u32, end_column as u32)));
+            [&[a, b], &[c, d], &[e, f], &[g, h]] => {
+                let point = |line: u64, column: u64| (line as u32, column as u32);
+                conditions.push(Condition { at: point(a, b)..point(c, d), guards: point(e, f)..point(g, h) });
             }
             _ => return None,
         }
@@ -194,7 +197,7 @@ mod tests {
         let by = column - 11;
         call("cell", &format!("{} 3 {line}:1+{by} {line}:3:5\n1\n2\n3\n4\nlet six = here();", here.file())).unwrap();
         assert_eq!(super::display::place::binding(here).as_deref(), Some("six"));
-        call("cell", &format!("{} 7 {line}:{column}-{line}:{}", here.file(), column + 1)).unwrap();
+        call("cell", &format!("{} 7 {line}:{column}-{line}:{}-9:1-9:9", here.file(), column + 1)).unwrap();
         assert!(super::display::place::decides(here));
         assert!(call("cell", "file").is_err());
         assert!(call("cell", "file 1 2:3-4").is_err());

@@ -60,6 +60,14 @@ pub fn is_for_programs(edit: &Edit) -> bool {
     edit.text == OK || edit.text.starts_with('"') || edit.text.is_empty()
 }
 
+/// What the code decides by, and what is run or not, or how often, by it; nothing is guarded by what only tells or asserts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    pub range: Range<usize>,
+    /// It begins before the condition where rounds of a loop go by it.
+    pub guards: Range<usize>,
+}
+
 pub const CHECK: &str = "::xlazy::cell::rt::check();";
 
 /// Puts an interrupt check at the start of every loop body, function and closure, and finds what decides which way the
@@ -68,18 +76,55 @@ pub(super) struct Checks {
     base: usize,
     pub edits: Vec<Edit>,
     pub values: Vec<FnValue>,
-    pub conditions: Vec<Range<usize>>,
+    pub conditions: Vec<Condition>,
     pub captures: Vec<(Range<usize>, BTreeSet<String>)>,
+    /// The loops around, in this function or closure, and the function.
+    loops: Vec<Range<usize>>,
+    function: Option<Range<usize>>,
 }
 
 impl Checks {
     pub fn new(base: usize) -> Checks {
-        let (edits, values, conditions, captures) = Default::default();
-        Checks { base, edits, values, conditions, captures }
+        let (edits, values, conditions, captures, loops) = Default::default();
+        Checks { base, edits, values, conditions, captures, loops, function: None }
     }
 
-    fn condition(&mut self, span: Span) {
-        self.conditions.push(bytes(span, self.base));
+    /// A condition by which what follows it in `whole` is run; more than that where it may leave the loop or the function.
+    fn condition(&mut self, span: Span, whole: Span) {
+        let range = bytes(span, self.base);
+        let guards = range.start..bytes(whole, self.base).end;
+        self.conditions.push(Condition { range, guards });
+    }
+
+    /// The same, where it is known how what is run by it goes on, and whether that only tells something.
+    fn branch(&mut self, span: Span, whole: Span, leaves: &Leaves, only_tells: bool) {
+        self.condition(span, whole);
+        let Some(condition) = self.conditions.last_mut() else { return };
+        let (first, last) = (self.loops.first(), self.loops.last());
+        match (leaves.function, leaves.round, &self.function) {
+            (true, _, function) => match (first, function) {
+                (Some(all), _) => condition.guards = all.clone(),
+                (None, Some(function)) => condition.guards.end = function.end,
+                (None, None) => {}
+            },
+            (_, true, _) => condition.guards = last.unwrap_or(&condition.guards).clone(),
+            _ if only_tells => condition.guards.end = condition.guards.start,
+            _ => {}
+        }
+    }
+
+    fn rounds(&mut self, of: Span, visit: impl FnOnce(&mut Self)) {
+        self.loops.push(bytes(of, self.base));
+        visit(self);
+        self.loops.pop();
+    }
+
+    /// What a function or a closure contains: the loops around it are not its own.
+    fn within(&mut self, body: Span, visit: impl FnOnce(&mut Self)) {
+        let function = self.function.replace(bytes(body, self.base));
+        let loops = std::mem::take(&mut self.loops);
+        visit(self);
+        (self.function, self.loops) = (function, loops);
     }
 
     fn block(&mut self, block: &syn::Block) {
@@ -91,7 +136,7 @@ impl Checks {
     fn function(&mut self, sig: &syn::Signature, block: &syn::Block) {
         if sig.constness.is_none() && sig.abi.is_none() {
             self.block(block);
-            syn::visit::visit_block(self, block);
+            self.within(block.span(), |checks| syn::visit::visit_block(checks, block));
         }
     }
 }
@@ -100,35 +145,48 @@ impl<'ast> Visit<'ast> for Checks {
     fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
         self.block(&e.body);
         // How often it runs; the elements of a collection are data.
-        if matches!(&*e.expr, Expr::Range(_)) {
-            self.condition(e.expr.span());
+        self.condition(e.expr.span(), e.span());
+        if !matches!(&*e.expr, Expr::Range(_))
+            && let Some(condition) = self.conditions.last_mut()
+        {
+            condition.range.end = condition.range.start;
         }
-        syn::visit::visit_expr_for_loop(self, e);
+        self.rounds(e.span(), |checks| syn::visit::visit_expr_for_loop(checks, e));
     }
     fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
         self.block(&e.body);
-        self.condition(e.cond.span());
-        syn::visit::visit_expr_while(self, e);
+        let (range, guards) = (bytes(e.cond.span(), self.base), bytes(e.span(), self.base));
+        self.conditions.push(Condition { range, guards });
+        self.rounds(e.span(), |checks| syn::visit::visit_expr_while(checks, e));
     }
     fn visit_expr_if(&mut self, e: &'ast syn::ExprIf) {
-        self.condition(e.cond.span());
+        let otherwise = e.else_branch.as_ref().map(|(_, e)| &**e);
+        let mut leaves = Leaves::default();
+        leaves.visit_block(&e.then_branch);
+        otherwise.into_iter().for_each(|e| leaves.visit_expr(e));
+        self.branch(e.cond.span(), e.span(), &leaves, block_tells(&e.then_branch) && otherwise.is_none_or(tells));
         syn::visit::visit_expr_if(self, e);
     }
     fn visit_expr_match(&mut self, e: &'ast syn::ExprMatch) {
-        self.condition(e.expr.span());
+        let mut leaves = Leaves::default();
+        e.arms.iter().for_each(|a| leaves.visit_expr(&a.body));
+        let only_tells = e.arms.iter().all(|a| tells(&a.body));
+        self.branch(e.expr.span(), e.span(), &leaves, only_tells);
         let guards = e.arms.iter().filter_map(|a| a.guard.as_ref());
-        guards.for_each(|(_, guard)| self.condition(guard.span()));
+        guards.for_each(|(_, guard)| self.branch(guard.span(), e.span(), &leaves, only_tells));
         syn::visit::visit_expr_match(self, e);
     }
     fn visit_macro(&mut self, m: &'ast syn::Macro) {
         let name = m.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
         if name.trim_start_matches("debug_").starts_with("assert") {
-            self.condition(m.tokens.span());
+            // Where it fails, nothing follows.
+            let range = bytes(m.tokens.span(), self.base);
+            self.conditions.push(Condition { guards: range.start..range.start, range });
         }
     }
     fn visit_expr_loop(&mut self, e: &'ast syn::ExprLoop) {
         self.block(&e.body);
-        syn::visit::visit_expr_loop(self, e);
+        self.rounds(e.span(), |checks| syn::visit::visit_expr_loop(checks, e));
     }
     fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
         if e.capture.is_some() {
@@ -142,13 +200,13 @@ impl<'ast> Visit<'ast> for Checks {
                 body => {
                     let range = bytes(body.span(), self.base);
                     self.edits.push(Edit::insert(range.start, format!("{{{CHECK} ")));
-                    self.visit_expr(body);
+                    self.within(body.span(), |checks| checks.visit_expr(body));
                     self.edits.push(Edit::insert(range.end, "}"));
                     return;
                 }
             }
         }
-        syn::visit::visit_expr_closure(self, e);
+        self.within(e.body.span(), |checks| syn::visit::visit_expr_closure(checks, e));
     }
     fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
         // What is called is no value.
@@ -180,6 +238,53 @@ impl<'ast> Visit<'ast> for Checks {
     fn visit_trait_item_const(&mut self, _: &'ast syn::TraitItemConst) {}
     fn visit_expr_const(&mut self, _: &'ast syn::ExprConst) {}
     fn visit_type(&mut self, _: &'ast syn::Type) {}
+}
+
+/// Whether a macro only tells the user something, or ends with a panic.
+fn told(m: &syn::Macro) -> bool {
+    let name = m.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+    ["print", "eprint", "assert", "panic"].iter().any(|start| name.starts_with(start))
+}
+
+fn tells(e: &Expr) -> bool {
+    match e {
+        Expr::Macro(m) => told(&m.mac),
+        Expr::Tuple(t) => t.elems.is_empty(),
+        Expr::Block(b) => block_tells(&b.block),
+        _ => false,
+    }
+}
+
+fn block_tells(block: &syn::Block) -> bool {
+    block.stmts.iter().all(|s| match s {
+        syn::Stmt::Macro(m) => told(&m.mac),
+        syn::Stmt::Expr(e, _) => tells(e),
+        _ => false,
+    })
+}
+
+/// Whether code may end the round of the loop that it is in, or the function.
+#[derive(Default)]
+struct Leaves {
+    round: bool,
+    function: bool,
+}
+
+impl<'ast> Visit<'ast> for Leaves {
+    fn visit_expr_break(&mut self, _: &'ast syn::ExprBreak) {
+        self.round = true;
+    }
+    fn visit_expr_continue(&mut self, _: &'ast syn::ExprContinue) {
+        self.round = true;
+    }
+    fn visit_expr_return(&mut self, _: &'ast syn::ExprReturn) {
+        self.function = true;
+    }
+    fn visit_expr_try(&mut self, _: &'ast syn::ExprTry) {
+        self.function = true;
+    }
+    fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+    fn visit_item(&mut self, _: &'ast syn::Item) {}
 }
 
 /// Names that stand for values in an expression.

@@ -1,5 +1,5 @@
 //! Items that persist: what they are called, what they mention, and what is changed in them so that later cells see them.
-use super::checks::{Checks, FnValue, included};
+use super::checks::{Checks, Condition, FnValue, included};
 use super::publish::{self, begins_an_item};
 use super::scan::{self, Kind};
 use super::source::{CellText, Edit};
@@ -31,7 +31,7 @@ pub struct Item {
     pub edits: Vec<Edit>,
     pub values: Vec<FnValue>,
     /// What its functions decide by.
-    pub conditions: Vec<Range<usize>>,
+    pub conditions: Vec<Condition>,
     pub mentions: BTreeSet<String>,
 }
 

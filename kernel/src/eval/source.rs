@@ -1,4 +1,5 @@
 //! Generated source text that remembers, byte by byte, what of it the user wrote and where.
+use super::checks::Condition;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -95,7 +96,7 @@ pub struct Source {
     pub text: String,
     pieces: Vec<Piece>,
     /// What the user's code decides by, where it stands here.
-    conditions: Vec<Range<usize>>,
+    conditions: Vec<Condition>,
 }
 
 impl Source {
@@ -129,7 +130,7 @@ impl Source {
     }
 
     /// Says that the user's code decides by these parts of the text, which is in here already.
-    pub fn decides_by(&mut self, text: &Arc<CellText>, conditions: &[Range<usize>]) {
+    pub fn decides_by(&mut self, text: &Arc<CellText>, conditions: &[Condition]) {
         let here = |at: usize| {
             self.pieces.iter().find_map(|p| match &p.origin {
                 Origin::User { text: of, start } if Arc::ptr_eq(of, text) && (*start..start + p.len).contains(&at) => {
@@ -138,15 +139,20 @@ impl Source {
                 _ => None,
             })
         };
-        let found = conditions.iter().filter(|r| !r.is_empty());
-        let found: Vec<Range<usize>> = found.filter_map(|r| Some(here(r.start)?..here(r.end - 1)? + 1)).collect();
+        let range = |r: &Range<usize>| match here(r.start)? {
+            start if r.is_empty() => Some(start..start),
+            start => Some(start..here(r.end - 1)? + 1),
+        };
+        let found = |c: &Condition| Some(Condition { range: range(&c.range)?, guards: range(&c.guards)? });
+        let found: Vec<Condition> = conditions.iter().filter_map(found).collect();
         self.conditions.extend(found);
     }
 
-    /// From which line and column to which the user's code decides by what it finds.
-    pub fn conditions(&self) -> Vec<((u32, u32), (u32, u32))> {
+    /// From which line and column to which the user's code decides by what it finds, and from where to where it decides.
+    pub fn conditions(&self) -> Vec<[(u32, u32); 4]> {
         let place = |byte| line_column(&self.text, byte);
-        self.conditions.iter().map(|r| (place(r.start), place(r.end))).collect()
+        let places = |c: &Condition| [c.range.start, c.range.end, c.guards.start, c.guards.end].map(place);
+        self.conditions.iter().map(places).collect()
     }
 
     /// Where the byte comes from. A position at the end of the user's text counts as the user's.
@@ -304,7 +310,11 @@ mod tests {
         assert!(matches!(source.place(3), Place::Generated(Tag::Plain)));
         let (_, range) = source.user_range(byte..byte + 4).unwrap();
         assert_eq!(&cell.text[range], "f(i)");
-        source.decides_by(&cell, &[14..18, 28..32]);
-        assert_eq!(source.conditions(), [((2, 3), (2, 7)), ((2, 25), (2, 29))]);
+        source.decides_by(
+            &cell,
+            &[Condition { range: 14..18, guards: 14..14 }, Condition { range: 28..32, guards: 14..32 }],
+        );
+        let places = [[(2, 3), (2, 7), (2, 3), (2, 3)], [(2, 25), (2, 29), (2, 3), (2, 29)]];
+        assert_eq!(source.conditions(), places);
     }
 }

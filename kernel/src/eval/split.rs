@@ -1,5 +1,5 @@
 //! A cell taken apart: magic lines, items, statements, bindings, the last expression, and where checks belong.
-use super::checks::{Awaits, Checks, FnValue, included};
+use super::checks::{Awaits, Checks, Condition, FnValue, included};
 pub use super::items::Item;
 use super::items::{Space, items_of_a_macro, persistent_item};
 use super::moves::{Given, Moves};
@@ -151,7 +151,7 @@ pub struct Parsed {
     /// Functions that the statements name without calling them, as in `.map(Tensor::relu)`.
     pub values: Vec<FnValue>,
     /// What the statements decide by.
-    pub conditions: Vec<Range<usize>>,
+    pub conditions: Vec<Condition>,
     /// Names that the statements mention.
     pub mentions: BTreeSet<String>,
     /// Names used bare where a value is moved, and never bound in the cell; and whether only as a method's receiver.
@@ -541,13 +541,20 @@ mod tests {
         assert_eq!(count("for i in 0..3 { while x { loop {} } }"), 3);
         assert_eq!(count("v.iter().map(|x| x + 1).filter(|x| { true })"), 2);
         assert_eq!(count("const { loop {} }"), 0);
-        let decides =
-            |code: &str| -> Vec<String> { parsed(code).conditions.into_iter().map(|r| code[r].to_owned()).collect() };
+        let guards = |code: &str, by: fn(Condition) -> Range<usize>| -> Vec<String> {
+            let found = parsed(code).conditions.into_iter().map(by).filter(|r| !r.is_empty());
+            found.map(|r| code[r].to_owned()).collect()
+        };
+        let decides = |code: &str| guards(code, |c| c.range);
         assert_eq!(decides("if a > b { while c { match d { x if e => {} _ => {} } } }"), ["a > b", "c", "d", "e"]);
         assert_eq!(
             decides("assert!(f(), \"no\"); let g = h(); for i in 0..n { k(i) } for l in m {}"),
             ["f(), \"no\"", "0..n"]
         );
+        let decided = |code: &str| guards(code, |c| c.guards);
+        assert_eq!(decided("assert!(f()); if a { println!(\"{a}\") } if b { c } else { d }"), ["b { c } else { d }"]);
+        let whole = "while a { if b { break; } }";
+        assert_eq!(decided(whole), [whole, whole]);
         let items = parsed("const fn f() { loop {} } fn g() { loop {} }").items;
         assert!(!items[0].edits.iter().any(|e| e.text == CHECK));
         assert_eq!(items[1].edits.iter().filter(|e| e.text == CHECK).count(), 2);

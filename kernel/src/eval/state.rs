@@ -226,7 +226,9 @@ impl State {
         if let Some(source) = self.compiler.source(file) {
             source.elsewhere(cell.cell).iter().for_each(|(here, of, there)| out += &format!(" {here}:{of}:{there}"));
             source.shifts().iter().for_each(|(l, c, by)| out += &format!(" {l}:{c}+{by}"));
-            source.conditions().iter().for_each(|((l, c), (end, ec))| out += &format!(" {l}:{c}-{end}:{ec}"));
+            for places in source.conditions() {
+                out += &format!(" {}", places.map(|(line, column)| format!("{line}:{column}")).join("-"));
+            }
         }
         out + "\n" + &cell.text
     }

@@ -1,5 +1,6 @@
 //! Source locations in the user's terms: cell and line.
 use std::collections::HashMap;
+use std::ops::Range;
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
@@ -102,39 +103,88 @@ fn bound(line: &str, column: usize) -> Option<String> {
 /// Line and column.
 type Point = (u32, u32);
 
-/// For each file, from where to where its code decides which way to go.
-type Conditions = HashMap<String, Vec<(Point, Point)>>;
+/// What code decides by, and what is run or not, or how often, by it.
+#[derive(Clone)]
+pub(crate) struct Condition {
+    pub at: Range<Point>,
+    /// It begins before the condition where rounds of a loop go by it.
+    pub guards: Range<Point>,
+}
 
-static CONDITIONS: Mutex<Option<Conditions>> = Mutex::new(None);
+impl Condition {
+    fn rounds(&self) -> bool {
+        self.guards.start < self.at.start
+    }
+}
+
+/// The conditions of each file.
+static CONDITIONS: Mutex<Option<HashMap<String, Vec<Condition>>>> = Mutex::new(None);
 
 /// Says where the conditions of `file` stand: `if`, `while`, `match`, assertions.
-pub(crate) fn register_conditions(file: &str, conditions: Vec<(Point, Point)>) {
+pub(crate) fn register_conditions(file: &str, conditions: Vec<Condition>) {
     if !conditions.is_empty() {
         let mut all = CONDITIONS.lock().unwrap_or_else(|p| p.into_inner());
         all.get_or_insert_default().insert(file.to_owned(), conditions);
     }
 }
 
-/// Whether a value that is read here decides which way the code goes.
-pub(crate) fn decides(at: &Location) -> bool {
+fn conditions_of(file: &str) -> Vec<Condition> {
     let all = CONDITIONS.lock().unwrap_or_else(|p| p.into_inner());
-    let here = (at.line(), at.column());
-    let of_file = all.as_ref().and_then(|all| all.get(at.file()));
-    of_file.is_some_and(|conditions| conditions.iter().any(|(from, to)| *from <= here && here < *to))
+    all.as_ref().and_then(|all| all.get(file).cloned()).unwrap_or_default()
 }
 
-/// Whether a value that is read here may decide which way the code goes, as far as the cell's text tells: it stands in a
-/// condition, or goes into a variable that some condition mentions, or leaves the function as its result.
-pub(crate) fn may_decide(at: &Location) -> bool {
+fn point(at: &Location) -> Point {
+    (at.line(), at.column())
+}
+
+/// Whether a value that is read here decides which way the code goes.
+pub(crate) fn decides(at: &Location) -> bool {
+    conditions_of(at.file()).iter().any(|c| c.at.contains(&point(at)))
+}
+
+/// Whether a value that is read here decides whether a loop has another round.
+pub(crate) fn decides_rounds(at: &Location) -> bool {
+    conditions_of(at.file()).iter().any(|c| c.at.contains(&point(at)) && c.rounds())
+}
+
+/// Whether a value that is read here may decide what is run at one of those places, as far as the cells' texts tell: it
+/// stands in a condition, goes into a variable that some condition mentions, or leaves the function as its result; and the
+/// place is what the condition guards, or no other condition does.
+pub(crate) fn may_decide(at: &Location, places: &[&Location]) -> bool {
     let Some(line) = source_line(at) else { return true };
-    decides(at)
-        || match receivers(&line, column(at) as usize - 1) {
-            Some(names) => {
-                let conditions = conditions_of(at.file());
-                names.iter().any(|name| conditions.iter().any(|c| mentions(c, name)))
+    let names = receivers(&line, column(at) as usize - 1);
+    let (file, here) = (at.file(), point(at));
+    let named = |c: &Condition| {
+        let text = || text_of(file, c).unwrap_or_default();
+        names.as_ref().is_some_and(|names| names.iter().any(|name| mentions(&text(), name)))
+    };
+    let (by_it, others): (Vec<Condition>, Vec<Condition>) =
+        conditions_of(file).into_iter().partition(|c| c.at.contains(&here) || named(c));
+    let guarding = |place: &Location| -> Vec<(String, Condition)> {
+        let all = if place.file() == file { others.clone() } else { conditions_of(place.file()) };
+        let beside =
+            |c: &Condition| c.guards.contains(&point(place)) && !(place.file() == file && c.guards.contains(&here));
+        let texts = all.into_iter().filter(beside).map(|c| (text_of(place.file(), &c).unwrap_or_default(), c));
+        texts.collect()
+    };
+    if by_it.is_empty() && names.is_none() {
+        // Only a condition that calls something can have got the value, and not one that reads a value of its own.
+        let other = |(text, _): &(String, Condition)| !text.contains('(') || text.contains(".item(");
+        return places.iter().any(|place| !guarding(place).iter().any(other));
+    }
+    let effective: Vec<&Condition> = by_it.iter().filter(|c| !c.guards.is_empty()).collect();
+    !effective.is_empty()
+        && places.iter().any(|place| {
+            let others = guarding(place);
+            let within = |c: &&&Condition| place.file() == file && c.guards.contains(&point(place));
+            let nearer = |c: &Condition| {
+                others.iter().any(|(_, o)| c.guards.start <= o.guards.start && o.guards.end <= c.guards.end)
+            };
+            match effective.iter().find(within) {
+                Some(c) => !c.rounds() || !nearer(c),
+                None => others.is_empty(),
             }
-            None => true,
-        }
+        })
 }
 
 /// The names to which the statement around a column gives its value; none for a statement that keeps it to itself, `None`
@@ -168,21 +218,17 @@ fn mentions(text: &str, name: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
 }
 
-/// The texts of a file's conditions, whole lines where they are longer than one.
-fn conditions_of(file: &str) -> Vec<String> {
-    let all = CONDITIONS.lock().unwrap_or_else(|p| p.into_inner()).as_ref().and_then(|a| a.get(file).cloned());
-    let text = |&(from, to): &(Point, Point)| -> Option<String> {
-        let (cell, first) = find_line(file, from.0)?;
-        let cell = TEXTS.lock().unwrap_or_else(|p| p.into_inner()).as_ref()?.get(&cell)?.clone();
-        let lines = cell.lines().skip(first as usize - 1).take((to.0 - from.0) as usize + 1);
-        let lines: Vec<&str> = lines.collect();
-        if lines.len() != 1 {
-            return Some(lines.join("\n"));
-        }
-        let [from, to] = [from, to].map(|point| column_of(file, point) as usize - 1);
-        Some(lines[0].chars().skip(from).take(to.saturating_sub(from)).collect())
-    };
-    all.unwrap_or_default().iter().filter_map(text).collect()
+/// The text of a condition, whole lines where it is longer than one.
+fn text_of(file: &str, Condition { at: Range { start: from, end: to }, .. }: &Condition) -> Option<String> {
+    let (cell, first) = find_line(file, from.0)?;
+    let cell = TEXTS.lock().unwrap_or_else(|p| p.into_inner()).as_ref()?.get(&cell)?.clone();
+    let lines = cell.lines().skip(first as usize - 1).take((to.0 - from.0) as usize + 1);
+    let lines: Vec<&str> = lines.collect();
+    if lines.len() != 1 {
+        return Some(lines.join("\n"));
+    }
+    let [from, to] = [from, to].map(|point| column_of(file, *point) as usize - 1);
+    Some(lines[0].chars().skip(from).take(to.saturating_sub(from)).collect())
 }
 
 fn find(at: &Location) -> Option<(u64, u32)> {

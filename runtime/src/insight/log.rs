@@ -174,6 +174,13 @@ pub(crate) fn runs(hash: u128) -> usize {
     log().events.iter().filter(|e| e.hash == hash).count()
 }
 
+/// How many other programs ran since this one did last.
+pub(crate) fn ran_since(hash: u128) -> usize {
+    let log = log();
+    let since = log.events.iter().rev().take_while(|e| e.hash != hash).map(|e| e.hash);
+    since.collect::<std::collections::HashSet<_>>().len()
+}
+
 /// How many syncs there were, and how long their tracing took in all.
 pub(crate) fn syncs_so_far() -> (u64, Duration) {
     let log = log();

@@ -77,6 +77,7 @@ pub(crate) struct Record {
     /// How many programs the cache holds at most, and whether this one was there once.
     pub evicted: bool,
     pub capacity: String,
+    pub room: usize,
 }
 
 impl Record {
@@ -130,10 +131,19 @@ impl Record {
         data(self).iter().any(|a| theirs.iter().any(|b| a.line == b.line || a.name.is_some() && a.name == b.name))
     }
 
-    fn same_inputs(&self, other: &Record) -> bool {
-        let types =
-            |r: &'_ Record| -> Vec<(Type, bool)> { r.leaves.iter().map(|l| (l.ty.clone(), l.scalar)).collect() };
-        types(self) == types(other)
+    pub fn same_inputs(&self, other: &Record) -> bool {
+        self.inputs_apart(other) == 0
+    }
+
+    /// In how many dtypes and shapes the inputs of two programs differ.
+    fn inputs_apart(&self, other: &Record) -> usize {
+        let apart = |(a, b): (&LeafRecord, &LeafRecord)| {
+            usize::from(a.ty.dtype != b.ty.dtype)
+                + usize::from(a.ty.shape != b.ty.shape)
+                + usize::from(a.scalar != b.scalar)
+        };
+        let more = self.leaves.len().abs_diff(other.leaves.len());
+        self.leaves.iter().zip(&other.leaves).map(apart).sum::<usize>() + 2 * more
     }
 
     /// Whether no line of the two is the same.
@@ -284,9 +294,9 @@ pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
         candidates
             .map(|r| (r.likeness(new), r))
             .filter(|(l, _)| *l >= least)
-            // of equals one with the same inputs, else the latest
+            // of equals the one whose inputs differ least, else the latest
             .max_by(|(a, r), (b, s)| {
-                let alike = || r.same_inputs(new).cmp(&s.same_inputs(new));
+                let alike = || s.inputs_apart(new).cmp(&r.inputs_apart(new));
                 a.total_cmp(b).then_with(alike).then(r.number.cmp(&s.number))
             })
             .map(|(_, r)| r.clone())

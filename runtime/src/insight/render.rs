@@ -28,7 +28,11 @@ impl Explanation {
             2 => ", and 1 more difference".into(),
             n => format!(", and {} more differences", n - 1),
         };
-        let head = if self.warm_up { "Warm-up, the second step compiles" } else { "Compiled again" };
+        let head = match (self.warm_up, self.later) {
+            (true, false) => "Warm-up, the second step compiles",
+            (true, true) => "Warm-up, a later step compiles",
+            _ => "Compiled again",
+        };
         format!("{head} ({}): {what}{more}. Fix: {}.", self.class.name(), self.fix)
     }
 }
@@ -38,6 +42,7 @@ impl Difference {
         match (self.was.as_str(), self.now.as_str()) {
             ("none", now) => format!("a new {} {now} ({at})", self.what),
             (was, "none") => format!("the {} {was} is gone ({at})", self.what),
+            (was, now) if self.what.starts_with("operands ") => format!("{} ({at}) are {now}, were {was}", self.what),
             (was, now) => format!("{} ({at}) is {now}, was {was}", self.what),
         }
     }

@@ -134,6 +134,8 @@ pub struct Explanation {
     pub healed: bool,
     /// The second step of a loop takes up what the first one made: compiled once, and no reason for alarm.
     pub warm_up: bool,
+    /// There were two or more programs of this barrier before.
+    pub later: bool,
 }
 
 /// Bytes that a run of a program takes on the device, as XLA's memory statistics say.

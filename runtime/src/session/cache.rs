@@ -172,11 +172,12 @@ fn default_programs() -> usize {
     *N.get_or_init(|| set().unwrap_or(2048))
 }
 
-/// Whether the program of this hash was compiled before and evicted, and how much the cache holds, in words.
-pub(crate) fn was_evicted(hash: u128) -> (bool, String) {
+/// Whether the program of this hash was compiled before and evicted, how much the cache holds, in words, and how many programs
+/// at most.
+pub(crate) fn was_evicted(hash: u128) -> (bool, String, usize) {
     with(|c| {
         let room = format!("{} of at most {} programs and {} MB of code", c.programs.len(), c.most(), capacity() >> 20);
-        (c.evicted.contains(&hash), room)
+        (c.evicted.contains(&hash), room, c.most())
     })
 }
 

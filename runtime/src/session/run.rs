@@ -237,7 +237,7 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
     let start = Instant::now();
     let Lowered { text, marks, params, donated, steps, lines, leaves, roots } = lower(cut);
     let lower = start.elapsed();
-    let (evicted, capacity) = cache::was_evicted(cut.key.hash);
+    let (evicted, capacity, room) = cache::was_evicted(cut.key.hash);
     let left_pending = match cause {
         Cause::Display | Cause::Read | Cause::ControlFlow => {
             let runs: HashSet<NodeId> = cut.nodes.iter().copied().collect();
@@ -268,6 +268,7 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
         left_pending,
         evicted,
         capacity,
+        room,
     };
     let why = why(&record);
     Missed { text, marks, params, donated, lower, record, why }

@@ -3,22 +3,38 @@ use super::super::record::{LeafRecord, Record, same_place};
 use super::super::report::{Class, Place};
 use super::align::Aligned;
 use super::{InputDifference, count, roots_explain};
-use crate::display::place::{location, quote};
+use crate::display::place::{decides_rounds, location, quote};
 use crate::dtype::DType;
-use crate::ir::Step;
+use crate::ir::{Input, Step};
 use crate::op::Type;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-pub(super) fn evicted(new: &Record) -> String {
-    format!(
-        "the cache holds {}; raise it with `insight::set_cache_capacity(n)` (or XLAZY_COMPILATION_CACHE_SIZE), or pad the \
-         inputs to one shape so that one program serves",
-        new.capacity
-    )
+/// `needed` programs ran in turn, this one among them; `padded` may be one.
+pub(super) fn evicted(new: &Record, needed: usize, padded: bool) -> String {
+    let pad = if padded { ", or pad the inputs to one shape so that one program serves" } else { "" };
+    match needed > new.room {
+        true => format!(
+            "the cache holds {}, and {needed} ran in turn: `insight::set_cache_capacity({needed})` (or \
+             XLAZY_COMPILATION_CACHE_SIZE) keeps them all{pad}",
+            new.capacity
+        ),
+        false => format!(
+            "the cache holds {}, enough for the {} that ran in turn unless their code is larger (XLAZY_CACHE_BYTES){pad}",
+            new.capacity,
+            count(needed, "program")
+        ),
+    }
 }
 
 pub(super) fn control_flow(read: Place) -> String {
+    if decides_rounds(read) {
+        return format!(
+            "the value read at {} decides how many rounds the loop has: `sync()` at the end of each, so that every round is the \
+             same program, or always run as many and mask what is too much (`where_`)",
+            location(read)
+        );
+    }
     format!(
         "the ops depend on the value read at {}: choose on the device with `where_(&condition, &a, &b)`, so that one program \
          serves both ways",
@@ -28,15 +44,38 @@ pub(super) fn control_flow(read: Place) -> String {
 
 pub(super) fn dtype(d: &InputDifference) -> String {
     match &d.was {
-        Some(was) => format!(
-            "make the data {} before they become a tensor at {}, or convert them with `.to({:?})` and `sync()` before the \
-             step: a conversion within the step is another program for each dtype",
-            was.dtype.name(),
-            location(d.at),
-            was.dtype
-        ),
+        Some(was) => {
+            wider(was.dtype, d.now.as_ref().map_or(was.dtype, |now| now.dtype), d.was_at.unwrap_or(d.at), d.at)
+        }
         None => "convert where the data come in, before the step".into(),
     }
+}
+
+/// Data come as one dtype in every step: the one that holds the values of both. A conversion would be a program, too.
+fn wider(was: DType, now: DType, was_at: Place, now_at: Place) -> String {
+    // Broken numbers are doubled by accident more often than on purpose.
+    let both = if (was, now) == (DType::F32, DType::F64) { was } else { was.promote(now) };
+    let at = |at: Place| format!("become a tensor at {}", location(at));
+    let which = match (both == was, both == now) {
+        (true, _) => format!("the data {} before they {}", both.name(), at(now_at)),
+        (_, true) => format!("the data {} before they {}, too", both.name(), at(was_at)),
+        _ if was_at == now_at => format!("both {} before they {}", both.name(), at(now_at)),
+        _ => format!(
+            "both {}, which holds the values of {} and {}, where the data come in",
+            both.name(),
+            was.name(),
+            now.name()
+        ),
+    };
+    let narrower = if both == was { now } else { was };
+    let holds = match was.promote(now) == both {
+        true => format!(": {} holds what {} does, not the other way round", both.name(), narrower.name()),
+        false => String::new(),
+    };
+    format!(
+        "make {which}{holds}. With `.to({both:?})` convert once, before the loop: within the step it is another program for each \
+         dtype"
+    )
 }
 
 pub(super) fn swapped() -> String {
@@ -63,15 +102,22 @@ pub(super) fn operand(class: Class, both_numbers: bool, was: DType) -> String {
     }
 }
 
-pub(super) fn another_model() -> String {
-    "another model, or the same built with other sizes: expected once for each, and all of them stay in the cache"
-        .into()
+pub(super) fn another_model(new: &Record, programs: usize) -> String {
+    let stay = match programs > new.room {
+        true => format!(
+            "while the cache, of at most {} now, has room for all: `insight::set_cache_capacity({programs})`",
+            new.room
+        ),
+        false => "and all of them stay in the cache".into(),
+    };
+    format!("another model, or the same built with other sizes: expected once for each, {stay}")
 }
 
-pub(super) fn never_synced(kept: usize) -> String {
+pub(super) fn never_synced(kept: usize, optimizer: bool) -> String {
+    let end = if optimizer { "`optimizer_step(&mut optimizer)` or `sync()`" } else { "`sync()`" };
     format!(
         "nothing was synced since the last read, so this runs {} of earlier rounds again, and grows with every round: end each \
-         with `optimizer_step(&mut optimizer)` or `sync()`, then all rounds are one program",
+         with {end}, then all rounds are one program",
         count(kept, "op")
     )
 }
@@ -88,10 +134,19 @@ pub(super) fn made_here(seen: &Seen, was: &Type, now: &Type) -> String {
         }
     }
     let shapes = shapes.join(", ");
+    let d = (0..now.shape.len()).find(|&d| was.shape.get(d) != now.shape.get(d)).unwrap_or(0);
+    let mut sizes: Vec<usize> = all(d).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let pad = list(&buckets(&sizes));
     format!(
         "the program makes it, so each size ({shapes}) is a program: make the largest, {largest:?}, in every step and mask what is too \
-         much (`where_`), or make it on the host (`Tensor::from_vec`), where `.dynamic(0).buckets([…])` applies"
+         much (`where_`), or make it on the host (`Tensor::from_vec`), where `.dynamic({d}).buckets([{pad}])` applies"
     )
+}
+
+fn list(all: &[usize]) -> String {
+    all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Sizes to pad to, fewer than there are: the powers of two around them, or the largest alone.
@@ -145,7 +200,6 @@ pub(super) fn shape(
     sizes.sort_unstable();
     sizes.dedup();
     let pad = buckets(&sizes);
-    let list = |all: &[usize]| all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     if let Some(joins) = ["cat", "stack"].into_iter().find(|op| calls(op)) {
         return format!(
             "it grows by `{joins}` (dimension {d} has been {}): allocate it once at its largest size, write at a position \
@@ -260,7 +314,15 @@ pub(super) fn attribute(class: Class, name: &str, step: &Step, old: &Step, k: us
                  what is too much (`where_`)"
             )
         }
-        Class::Dtype => format!("keep the dtype: convert before the step, with `.to({:?})`", old.ty.dtype),
+        Class::Dtype => {
+            let (was, now) = (old.ty.dtype, step.ty.dtype);
+            format!(
+                "the dtype is part of the program: keep one in every step; {} holds the values of {} and {}",
+                was.promote(now).name(),
+                was.name(),
+                now.name()
+            )
+        }
         Class::Index => format!(
             "`{name}` of {op} is part of the program{been}: keep it fixed, or select by a tensor of positions \
              (`index_select`), which is data"
@@ -290,7 +352,21 @@ pub(super) fn roots(new: &Record, old: &Record) -> String {
 }
 
 /// `shared` of the ops that the read runs are the step's.
-pub(super) fn early_read(new: &Record, shared: usize) -> String {
+pub(super) fn early_read(new: &Record, old: &Record, shared: usize) -> String {
+    if new.site.file() == old.site.file()
+        && new.site.line() > old.site.line()
+        && let Some(last) = new.steps.last()
+        && last.at.file() == old.site.file()
+        && last.at.line() > old.site.line()
+    {
+        return format!(
+            "the value comes from the line at {}, behind the {} at {}: move that line before it, then the value is there \
+             when it is read",
+            location(last.at),
+            old.cause.name(),
+            location(old.site)
+        );
+    }
     let left = match new.left_pending {
         0 => String::new(),
         1 => " (1 other result stays pending)".into(),
@@ -314,13 +390,55 @@ pub(super) fn mode(training: bool) -> String {
     format!("expected once for each mode: {now} is another program than {before}, and both stay in the cache")
 }
 
-/// State that the first step made: had it been there before, the first step would have been this program.
-pub(super) fn warm_up(made: &Type) -> String {
-    format!(
-        "expected once: later steps that take it up find this program. To compile once only, make it before the first step \
-         (`Tensor::zeros({:?})`, then `sync()`), so that the first step takes it up, too",
-        made.shape.iter().collect::<Vec<_>>()
-    )
+/// State that the first step made, at `at`: what would have made the first step the same program, where that is known.
+pub(super) fn warm_up(new: &Record, old: &Record, aligned: &Aligned, made: &Type, at: Place) -> String {
+    let expected = "expected once: the second step takes up what the first made";
+    let news: Vec<&Step> = aligned.only_new.iter().map(|&i| &new.steps[i as usize]).collect();
+    let late = |s: &&Step| s.at.file() == new.site.file() && s.at.line() > new.site.line();
+    if let Some(first) = news.first().filter(|_| news.iter().all(late)) {
+        return format!(
+            "{expected}. The line at {} runs after the {} at {} and so in the next step's program: move it before",
+            location(first.at),
+            new.cause.name(),
+            location(new.site)
+        );
+    }
+    let zero = match made.dtype {
+        DType::F32 | DType::F64 => format!("0.0{}", made.dtype.name()),
+        DType::I32 | DType::I64 => format!("0{}", made.dtype.name()),
+        _ => return expected.into(),
+    };
+    let dims = match made.shape.len() {
+        0 => "()".to_owned(),
+        _ => format!("{:?}", made.shape.iter().collect::<Vec<_>>()),
+    };
+    let on_host = format!("`Tensor::from_vec(vec![{zero}; {}], {dims})`", made.shape.numel());
+    // What the first step made of nothing may come from the host.
+    let mut gone = aligned.only_old.iter().map(|&j| &old.steps[j as usize]);
+    if news.is_empty() && gone.all(|s| s.op.name == "zeros") {
+        return format!(
+            "{expected}. To compile once only, make it on the host: {on_host}, which is data from the start"
+        );
+    }
+    // Nothing is what a sum begins with, if all that the second step does more is done to what it took up.
+    let mut takes: HashSet<u32> = HashSet::new();
+    for (i, step) in new.steps.iter().enumerate() {
+        let of_it = |input: &Input| match input {
+            Input::Step(s) => takes.contains(s),
+            Input::Leaf(l) => new.leaves.get(*l as usize).is_some_and(|leaf| !leaf.scalar && same_place(leaf.at, at)),
+        };
+        if step.inputs.iter().any(of_it) {
+            takes.insert(i as u32);
+        }
+    }
+    let sums = news.iter().all(|s| matches!(s.op.name, "add" | "mul")) && news.iter().any(|s| s.op.name == "add");
+    let gradient = quote(at).is_some_and(|line| line.contains(".backward("));
+    if sums && !gradient && aligned.only_new.iter().all(|i| takes.contains(i)) {
+        return format!(
+            "{expected}. To compile once only, begin with zeros from the host where they give the same result: {on_host}"
+        );
+    }
+    expected.into()
 }
 
 pub(super) fn structure(new: &Record, old: &Record, aligned: &Aligned, inputs: &[InputDifference]) -> String {
@@ -332,7 +450,7 @@ pub(super) fn structure(new: &Record, old: &Record, aligned: &Aligned, inputs: &
     if let Some((a, b)) = grown.into_iter().find(|(a, b)| joins(a) && a.inputs.len() != b.inputs.len()) {
         return format!(
             "the list that is joined at {} has {}, had {}: allocate one tensor at its largest size and write at a position \
-             (`index_copy`), or join it after `sync()`",
+             (`index_copy`), or read each after `sync()` and join the values on the host",
             location(a.at),
             count(a.inputs.len(), "tensor"),
             b.inputs.len()

@@ -1,15 +1,19 @@
 //! Why a program is compiled again: the new program is compared with the nearest one there was. Runs on a miss only.
 mod align;
 mod fix;
+mod inputs;
 
+use super::Cause;
+use super::log::ran_since;
 use super::mode;
-use super::record::{LeafRecord, Read, Record, nearest, same_place};
+use super::record::{Read, Record, nearest, same_place};
 use super::report::{Class, Difference, Explanation, Place};
-use crate::display::place::may_decide;
+use crate::display::place::{decides_rounds, may_decide};
 use crate::dtype::DType;
 use crate::ir::{Input, Step};
 use crate::op::{OpDef, Type};
 use align::{Aligned, align};
+use inputs::{InputDifference, Kind, input_differences, kinds, shown};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -19,12 +23,14 @@ const SHOWN: usize = 8;
 /// The cause, if there was a program like this one.
 pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation> {
     if let Some(same) = known.iter().rev().find(|r| r.hash == new.hash && new.evicted) {
-        return Some(evicted(new, same));
+        return Some(evicted(new, same, known));
     }
     let old = nearest(new, known)?;
     let aligned = align(new, &old);
     let graph = aligned.graph(new, &old, SHOWN);
-    Some(Explanation { graph, ..compare(new, &old, known, &aligned) })
+    // The second step was compared with the first, another with one of those.
+    let later = known.iter().filter(|r| same_place(r.site, new.site) && !r.is_read()).count() > 1;
+    Some(Explanation { graph, later, ..compare(new, &old, known, &aligned) })
 }
 
 fn say(class: Class, at: Place, old: &Record, mut differences: Vec<Difference>, fix: String) -> Explanation {
@@ -41,10 +47,11 @@ fn say(class: Class, at: Place, old: &Record, mut differences: Vec<Difference>, 
         healable: vec![],
         healed: false,
         warm_up: false,
+        later: false,
     }
 }
 
-fn evicted(new: &Record, same: &Record) -> Explanation {
+fn evicted(new: &Record, same: &Record, known: &[Arc<Record>]) -> Explanation {
     let difference = Difference {
         what: "program".into(),
         was: format!("compilation {}", same.number),
@@ -52,7 +59,19 @@ fn evicted(new: &Record, same: &Record) -> Explanation {
         was_at: Some(same.site),
         now_at: Some(new.site),
     };
-    say(Class::Eviction, new.site, same, vec![difference], fix::evicted(new))
+    // The same work on data of another size.
+    let parameters =
+        |r: &'_ Record| -> Vec<Type> { r.leaves.iter().filter(|l| l.parameter).map(|l| l.ty.clone()).collect() };
+    let padded = known.iter().any(|r| {
+        let sized = r.hash != new.hash && same_place(r.site, new.site) && r.same_ops(new);
+        sized && parameters(r) == parameters(new) && !r.same_inputs(new)
+    });
+    say(Class::Eviction, new.site, same, vec![difference], fix::evicted(new, ran_since(new.hash) + 1, padded))
+}
+
+/// How many programs this barrier had before.
+fn programs(new: &Record, known: &[Arc<Record>]) -> usize {
+    known.iter().filter(|r| same_place(r.site, new.site)).map(|r| r.hash).collect::<HashSet<_>>().len()
 }
 
 /// The comparison proper: inputs first, since what differs there explains what differs behind them.
@@ -73,14 +92,30 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
             return say(Class::Mode, at, old, differences, fix::mode(training));
         }
     }
-    if let Some(why) = never_synced(new, old, aligned) {
+    if let Some(why) = never_synced(new, old, aligned, known) {
         return why;
     }
     if let Some(first) = inputs.iter().find(|d| d.kind == Kind::Dtype) {
-        return say(Class::Dtype, first.at, old, shown(&inputs, Kind::Dtype), fix::dtype(first));
+        let mut fix = fix::dtype(first);
+        if let (Some(was), Some(now)) = (&first.was, &first.now)
+            && was.shape != now.shape
+        {
+            let seen = fix::Seen::of(new, first.at, first.name.as_deref(), known);
+            fix += &format!(
+                ". The shape differs, too: {}",
+                fix::shape(Some(was), Some(now), new, old, &seen, Some(first.at))
+            );
+        }
+        return say(Class::Dtype, first.at, old, shown(&inputs, Kind::Dtype), fix);
     }
     if let Some(first) = inputs.iter().find(|d| d.kind == Kind::Shape && d.parameter) {
-        return say(Class::Structure, first.at, old, shown(&inputs, Kind::Shape), fix::another_model());
+        return say(
+            Class::Structure,
+            first.at,
+            old,
+            shown(&inputs, Kind::Shape),
+            fix::another_model(new, programs(new, known) + 1),
+        );
     }
     if let Some(first) = inputs.iter().find(|d| d.kind == Kind::Shape) {
         if kinds(new) == kinds(old) {
@@ -134,7 +169,8 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
     let mut all = shown(&inputs, Kind::Count);
     all.extend(aligned.differences(new, old));
     if let Some(state) = carried_over(new, old, &inputs) {
-        let mut why = say(Class::Structure, state.0, old, all, fix::warm_up(state.1));
+        let fix = fix::warm_up(new, old, aligned, state.1, state.0);
+        let mut why = say(Class::Structure, state.0, old, all, fix);
         why.warm_up = true;
         return why;
     }
@@ -145,28 +181,28 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
     say(Class::Structure, at, old, all, fix::structure(new, old, aligned, &inputs))
 }
 
-/// The data that a program starts from: the line of each, and its type.
-fn kinds(r: &Record) -> Vec<(u64, String)> {
-    let mut all: Vec<_> = r.leaves.iter().filter(|l| !l.scalar).map(|l| (l.line, l.ty.to_string())).collect();
-    all.sort_unstable();
-    all
-}
-
 /// A read of a line that has read before, with nothing synced since: what it needs of the earlier rounds is in it, too.
-fn never_synced(new: &Record, old: &Record, aligned: &Aligned) -> Option<Explanation> {
+fn never_synced(new: &Record, old: &Record, aligned: &Aligned, known: &[Arc<Record>]) -> Option<Explanation> {
     let before = new.read_before?;
     let kept = new.steps.iter().filter(|s| s.seq <= before).count();
-    if kept == 0 || aligned.only_new.is_empty() || !same_place(new.site, old.site) {
+    let rounds = decides_rounds(new.site);
+    if kept == 0 && !rounds || aligned.only_new.is_empty() || !same_place(new.site, old.site) {
         return None;
     }
+    let earlier = if kept == 0 { String::new() } else { format!(", {kept} of them from before the last read") };
     let difference = Difference {
         what: "program".into(),
         was: count(old.steps.len(), "op"),
-        now: format!("{}, {kept} of them from before the last read", count(new.steps.len(), "op")),
+        now: count(new.steps.len(), "op") + &earlier,
         was_at: Some(old.site),
         now_at: Some(new.site),
     };
-    Some(say(Class::Structure, new.site, old, vec![difference], fix::never_synced(kept)))
+    let fix = if rounds {
+        fix::control_flow(new.site)
+    } else {
+        fix::never_synced(kept, known.iter().any(|r| r.cause == Cause::OptimizerStep))
+    };
+    Some(say(Class::Structure, new.site, old, vec![difference], fix))
 }
 
 /// Ops that convert, and nothing else, came or went: the same work in another dtype.
@@ -235,20 +271,24 @@ fn other_type(new: &Record, old: &Record, i: u32, j: u32) -> Explanation {
     };
     let numbers = operand.and_then(|k| Some((number(a, k, new)?, number(b, k, old)?)));
     // A whole number goes with broken ones, not the other way round.
-    let dtype = numbers.map_or(b.ty.dtype, |(now, was)| if now.is_float() { now } else { was });
+    let dtype = numbers.map_or(b.ty.dtype.promote(a.ty.dtype), |(now, was)| if now.is_float() { now } else { was });
     say(class, a.at, old, differences, fix::operand(class, both, dtype))
 }
 
 /// The read after which the two programs go different ways, if what is different was traced after a value that both read,
 /// and the value may decide something.
 fn decided_by(new: &Record, old: &Record, aligned: &Aligned, inputs: &[InputDifference]) -> Option<Place> {
-    let ops = |r: &Record, only: &[u32]| only.iter().map(|&i| r.steps[i as usize].seq).min();
-    let (first_new, first_old) = (ops(new, &aligned.only_new), ops(old, &aligned.only_old));
+    let first = |r: &'_ Record, only: &[u32]| -> Option<(u64, Place)> {
+        only.iter().map(|&i| (r.steps[i as usize].seq, r.steps[i as usize].at)).min_by_key(|s| s.0)
+    };
+    let (first_new, first_old) = (first(new, &aligned.only_new), first(old, &aligned.only_old));
+    let places: Vec<Place> = [first_new, first_old].into_iter().flatten().map(|s| s.1).collect();
+    let (first_new, first_old) = (first_new.map(|s| s.0), first_old.map(|s| s.0));
     let after = |first: Option<u64>, read: &Read| first.is_none_or(|first| first > read.seq);
     let both = |read: &&Read| {
         let then = old.reads.iter().any(|r| same_place(r.at, read.at) && after(first_old, r));
         let fed = |d: &InputDifference| d.kind == Kind::Count && d.seq.is_none_or(|seq| seq > read.seq);
-        then && after(first_new, read) && inputs.iter().all(fed) && may_decide(read.at)
+        then && after(first_new, read) && inputs.iter().all(fed) && may_decide(read.at, &places)
     };
     new.reads.iter().rev().find(both).map(|r| r.at)
 }
@@ -267,109 +307,6 @@ fn carried_over<'a>(new: &Record, old: &Record, inputs: &'a [InputDifference]) -
     let made: HashSet<u64> = old.lines.iter().copied().collect();
     let state = |d: &'a InputDifference| Some((d.at, d.now.as_ref().filter(|_| made.contains(&d.line))?));
     inputs.iter().filter(|d| d.kind == Kind::Count && new.second_of(old)).find_map(state)
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Shape,
-    Dtype,
-    /// There are more or fewer inputs.
-    Count,
-}
-
-struct InputDifference {
-    kind: Kind,
-    at: Place,
-    line: u64,
-    name: Option<String>,
-    was: Option<Type>,
-    now: Option<Type>,
-    was_at: Option<Place>,
-    parameter: bool,
-    /// When the new input was made.
-    seq: Option<u64>,
-}
-
-/// Inputs are paired by line and type, then by name, where there are more or fewer of them by type, then by line; what is left
-/// is paired in order where there are as many.
-fn input_differences(new: &Record, old: &Record, same_ops: bool) -> Vec<InputDifference> {
-    let data = |r: &'_ Record| -> Vec<LeafRecord> { r.leaves.iter().filter(|l| !l.scalar).cloned().collect() };
-    let (n, o) = (data(new), data(old));
-    let mut out = Vec::new();
-    let difference = |kind: Kind, now: Option<&LeafRecord>, was: Option<&LeafRecord>| {
-        let l = now.or(was).expect("one of both");
-        InputDifference {
-            kind,
-            at: l.at,
-            line: l.line,
-            name: l.name.clone(),
-            was: was.map(|l| l.ty.clone()),
-            now: now.map(|l| l.ty.clone()),
-            was_at: was.map(|l| l.at),
-            parameter: l.parameter,
-            seq: now.map(|l| l.seq),
-        }
-    };
-    let mut pair = |n: &LeafRecord, o: &LeafRecord| {
-        if n.ty != o.ty {
-            let kind = if n.ty.dtype != o.ty.dtype { Kind::Dtype } else { Kind::Shape };
-            out.push(difference(kind, Some(n), Some(o)));
-        }
-    };
-    let in_order = n.len() == o.len() && n.iter().zip(&o).all(|(n, o)| n.ty == o.ty);
-    // The same inputs in another order differ in their wiring.
-    if n.len() == o.len() && kinds(new) == kinds(old) && (in_order || !same_ops) {
-        return out;
-    }
-    let mut partners: Vec<Option<usize>> = vec![None; n.len()];
-    let mut rest: Vec<Option<&LeafRecord>> = o.iter().map(Some).collect();
-    let rank = |l: &LeafRecord| l.ty.shape.len();
-    type Fits<'a> = &'a dyn Fn(&LeafRecord, &LeafRecord) -> bool;
-    let exact: Fits = &|a, b| a.line == b.line && a.ty == b.ty;
-    let name: Fits = &|a, b| a.name.is_some() && a.name == b.name;
-    // A line that makes more of them than before has made another one.
-    let made = |all: &[LeafRecord], line: u64| all.iter().filter(|l| l.line == line).count();
-    let line: Fits = &|a, b| a.line == b.line && rank(a) == rank(b) && made(&n, a.line) == made(&o, a.line);
-    let alike: Fits = &|a, b| n.len() != o.len() && a.ty == b.ty;
-    // The same ops take the same inputs at the same places, whatever made them.
-    let phases: &[Fits] = if same_ops && n.len() == o.len() { &[] } else { &[exact, name, alike, line] };
-    for fits in phases {
-        for (x, partner) in n.iter().zip(&mut partners).filter(|(_, p)| p.is_none()) {
-            *partner = rest.iter().position(|r| r.is_some_and(|r| fits(x, r)));
-            if let Some(i) = *partner {
-                rest[i] = None;
-            }
-        }
-    }
-    if n.len() == o.len() {
-        let mut left = (0..o.len()).filter(|&i| rest[i].take().is_some()).collect::<Vec<_>>().into_iter();
-        partners.iter_mut().filter(|p| p.is_none()).for_each(|p| *p = left.next());
-    }
-    let mut unpaired = Vec::new();
-    for (x, partner) in n.iter().zip(partners) {
-        match partner {
-            Some(i) => pair(x, &o[i]),
-            None => unpaired.push(x),
-        }
-    }
-    out.extend(unpaired.into_iter().map(|x| difference(Kind::Count, Some(x), None)));
-    out.extend(rest.into_iter().flatten().map(|r| difference(Kind::Count, None, Some(r))));
-    out
-}
-
-fn shown(inputs: &[InputDifference], kind: Kind) -> Vec<Difference> {
-    let text = |t: &Option<Type>| t.as_ref().map_or("none".to_owned(), Type::to_string);
-    inputs
-        .iter()
-        .filter(|d| d.kind == kind)
-        .map(|d| Difference {
-            what: d.name.as_ref().map_or("input".into(), |n| format!("`{n}`")),
-            was: text(&d.was),
-            now: text(&d.now),
-            was_at: d.was_at,
-            now_at: d.now.is_some().then_some(d.at),
-        })
-        .collect()
 }
 
 /// `1 result`, `2 results`.
@@ -410,14 +347,23 @@ fn attributes(new: &Record, old: &Record, pairs: &[(u32, u32)], known: &[Arc<Rec
         }
         _ => fix::attribute(class, name, a, b, k, &past),
     };
-    let difference = Difference {
-        what: format!("attribute `{name}` of {}", a.op.name),
+    let told = |a: &Step, b: &Step, k: usize| Difference {
+        what: format!("attribute `{}` of {}", a.op.attrs.get(k).copied().unwrap_or("attribute"), a.op.name),
         was: b.attrs[k].to_string(),
         now: a.attrs[k].to_string(),
         was_at: Some(b.at),
         now_at: Some(a.at),
     };
-    let why = say(class, a.at, old, vec![difference], fix);
+    // Others that do not follow from it: the types are the same.
+    let typed = |&(i, j): &(u32, u32)| new.steps[i as usize].ty == old.steps[j as usize].ty;
+    let others =
+        pairs.iter().filter(|&p| *p != (i, j) && typed(&(i, j)) && typed(p) && !healable(new, old, &[*p]).is_empty());
+    let other = |&(i, j): &(u32, u32)| {
+        let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
+        Some(told(a, b, (0..a.attrs.len()).find(|&k| a.attrs[k] != b.attrs[k])?))
+    };
+    let differences = std::iter::once(told(a, b, k)).chain(others.filter_map(other)).collect();
+    let why = say(class, a.at, old, differences, fix);
     // Healing one of them is of use only where no other would still make another program.
     let all = pairs.iter().filter(differs).count();
     let healable = Some(healable(new, old, pairs)).filter(|h| h.len() == all).unwrap_or_default();
@@ -569,5 +515,5 @@ fn early_read(new: &Record, old: &Record, aligned: &Aligned) -> Explanation {
         was_at: Some(old.site),
         now_at: Some(new.site),
     };
-    say(Class::EarlyRead, new.site, old, vec![difference], fix::early_read(new, shared))
+    say(Class::EarlyRead, new.site, old, vec![difference], fix::early_read(new, old, shared))
 }

@@ -1,0 +1,114 @@
+//! The data that two programs start from, compared.
+use super::super::record::{LeafRecord, Record};
+use super::super::report::{Difference, Place};
+use crate::op::Type;
+
+/// The data that a program starts from: the line of each, and its type.
+pub(super) fn kinds(r: &Record) -> Vec<(u64, String)> {
+    let mut all: Vec<_> = r.leaves.iter().filter(|l| !l.scalar).map(|l| (l.line, l.ty.to_string())).collect();
+    all.sort_unstable();
+    all
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Kind {
+    Shape,
+    Dtype,
+    /// There are more or fewer inputs.
+    Count,
+}
+
+pub(super) struct InputDifference {
+    pub kind: Kind,
+    pub at: Place,
+    pub line: u64,
+    pub name: Option<String>,
+    pub was: Option<Type>,
+    pub now: Option<Type>,
+    pub was_at: Option<Place>,
+    pub parameter: bool,
+    /// When the new input was made.
+    pub seq: Option<u64>,
+}
+
+/// Inputs are paired by line and type, then by name, where there are more or fewer of them by type, then by line; what is left
+/// is paired in order where there are as many.
+pub(super) fn input_differences(new: &Record, old: &Record, same_ops: bool) -> Vec<InputDifference> {
+    let data = |r: &'_ Record| -> Vec<LeafRecord> { r.leaves.iter().filter(|l| !l.scalar).cloned().collect() };
+    let (n, o) = (data(new), data(old));
+    let mut out = Vec::new();
+    let difference = |kind: Kind, now: Option<&LeafRecord>, was: Option<&LeafRecord>| {
+        let l = now.or(was).expect("one of both");
+        InputDifference {
+            kind,
+            at: l.at,
+            line: l.line,
+            name: l.name.clone(),
+            was: was.map(|l| l.ty.clone()),
+            now: now.map(|l| l.ty.clone()),
+            was_at: was.map(|l| l.at),
+            parameter: l.parameter,
+            seq: now.map(|l| l.seq),
+        }
+    };
+    let mut pair = |n: &LeafRecord, o: &LeafRecord| {
+        if n.ty != o.ty {
+            let kind = if n.ty.dtype != o.ty.dtype { Kind::Dtype } else { Kind::Shape };
+            out.push(difference(kind, Some(n), Some(o)));
+        }
+    };
+    let in_order = n.len() == o.len() && n.iter().zip(&o).all(|(n, o)| n.ty == o.ty);
+    // The same inputs in another order differ in their wiring.
+    if n.len() == o.len() && kinds(new) == kinds(old) && (in_order || !same_ops) {
+        return out;
+    }
+    let mut partners: Vec<Option<usize>> = vec![None; n.len()];
+    let mut rest: Vec<Option<&LeafRecord>> = o.iter().map(Some).collect();
+    let rank = |l: &LeafRecord| l.ty.shape.len();
+    type Fits<'a> = &'a dyn Fn(&LeafRecord, &LeafRecord) -> bool;
+    let exact: Fits = &|a, b| a.line == b.line && a.ty == b.ty;
+    let name: Fits = &|a, b| a.name.is_some() && a.name == b.name;
+    // A line that makes more of them than before has made another one.
+    let made = |all: &[LeafRecord], line: u64| all.iter().filter(|l| l.line == line).count();
+    let line: Fits = &|a, b| a.line == b.line && rank(a) == rank(b) && made(&n, a.line) == made(&o, a.line);
+    let alike: Fits = &|a, b| n.len() != o.len() && a.ty == b.ty;
+    // The same ops take the same inputs at the same places, whatever made them.
+    let phases: &[Fits] = if same_ops && n.len() == o.len() { &[] } else { &[exact, name, alike, line] };
+    for fits in phases {
+        for (x, partner) in n.iter().zip(&mut partners).filter(|(_, p)| p.is_none()) {
+            *partner = rest.iter().position(|r| r.is_some_and(|r| fits(x, r)));
+            if let Some(i) = *partner {
+                rest[i] = None;
+            }
+        }
+    }
+    if n.len() == o.len() {
+        let mut left = (0..o.len()).filter(|&i| rest[i].take().is_some()).collect::<Vec<_>>().into_iter();
+        partners.iter_mut().filter(|p| p.is_none()).for_each(|p| *p = left.next());
+    }
+    let mut unpaired = Vec::new();
+    for (x, partner) in n.iter().zip(partners) {
+        match partner {
+            Some(i) => pair(x, &o[i]),
+            None => unpaired.push(x),
+        }
+    }
+    out.extend(unpaired.into_iter().map(|x| difference(Kind::Count, Some(x), None)));
+    out.extend(rest.into_iter().flatten().map(|r| difference(Kind::Count, None, Some(r))));
+    out
+}
+
+pub(super) fn shown(inputs: &[InputDifference], kind: Kind) -> Vec<Difference> {
+    let text = |t: &Option<Type>| t.as_ref().map_or("none".to_owned(), Type::to_string);
+    inputs
+        .iter()
+        .filter(|d| d.kind == kind)
+        .map(|d| Difference {
+            what: d.name.as_ref().map_or("input".into(), |n| format!("`{n}`")),
+            was: text(&d.was),
+            now: text(&d.now),
+            was_at: d.was_at,
+            now_at: d.now.is_some().then_some(d.at),
+        })
+        .collect()
+}
