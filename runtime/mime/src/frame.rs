@@ -70,7 +70,7 @@ pub struct Fault {
     /// `TensorError`, `Panic`, `Interrupted`…
     pub name: String,
     pub message: String,
-    /// Source file as in [`RunCell::file`], 1-based line and column.
+    /// Source file as in [`RunCell::places`], 1-based line and column.
     pub file: String,
     pub line: u32,
     pub column: u32,
