@@ -7,6 +7,8 @@ import select
 import subprocess
 import time
 
+import pytest
+
 PATIENCE = 60
 
 
@@ -40,37 +42,36 @@ class Terminal:
         os.close(self.end)
 
 
-def test_threads_that_outlive_their_cell_are_heard_while_a_line_is_typed(tmp_path):
+@pytest.fixture
+def terminal(tmp_path):
+    terminal = Terminal(tmp_path)
+    yield terminal
+    terminal.close()
+
+
+def test_threads_that_outlive_their_cell_are_heard_while_a_line_is_typed(terminal, tmp_path):
     os.mkfifo(tmp_path / "word")
-    terminal = Terminal(tmp_path)
-    try:
-        terminal.until(r"In \[1\]: ")
-        # Lines that begin with a blank are in nobody's history.
-        terminal.type(' let t = std::thread::spawn(|| println!("said {}", std::fs::read_to_string("word").unwrap()));\r')
-        terminal.until(r"In \[2\]: ")
-        terminal.type(" let half = 1")
-        terminal.until(r"let half = 1")
-        (tmp_path / "word").write_text("late")
-        terminal.until(r"said late")
-        # What was typed is there again, and goes on.
-        terminal.until(r"In \[2\]:  let half = 1")
-        terminal.type("; half + 1\r")
-        terminal.until(r"Out\[2\]: 2")
-    finally:
-        terminal.close()
+    terminal.until(r"In \[1\]: ")
+    # Lines that begin with a blank are in nobody's history.
+    terminal.type(' let t = std::thread::spawn(|| println!("said {}", std::fs::read_to_string("word").unwrap()));\r')
+    terminal.until(r"In \[2\]: ")
+    terminal.type(" let half = 1")
+    terminal.until(r"let half = 1")
+    (tmp_path / "word").write_text("late")
+    terminal.until(r"said late")
+    # What was typed is there again, and goes on.
+    terminal.until(r"In \[2\]:  let half = 1")
+    terminal.type("; half + 1\r")
+    terminal.until(r"Out\[2\]: 2")
 
 
-def test_what_is_typed_while_a_cell_runs_is_read_afterwards(tmp_path):
+def test_what_is_typed_while_a_cell_runs_is_read_afterwards(terminal, tmp_path):
     os.mkfifo(tmp_path / "go")
-    terminal = Terminal(tmp_path)
-    try:
-        terminal.until(r"In \[1\]: ")
-        terminal.type(' println!("{}", "waits".len()); std::fs::read_to_string("go").unwrap();\r')
-        # It runs: the terminal is in the state in which cells find it.
-        terminal.until(r"\n5\r?\n")
-        terminal.type(" let a = 1;\r if a == 1 {\rprintln!(\"{}\", a + 100);\r}\r a + 1\r")
-        (tmp_path / "go").write_text("go")
-        terminal.until(r"\n101\r?\n")
-        terminal.until(r"Out\[4\]: 2")
-    finally:
-        terminal.close()
+    terminal.until(r"In \[1\]: ")
+    terminal.type(' println!("{}", "waits".len()); std::fs::read_to_string("go").unwrap();\r')
+    # It runs: the terminal is in the state in which cells find it.
+    terminal.until(r"\n5\r?\n")
+    terminal.type(" let a = 1;\r if a == 1 {\rprintln!(\"{}\", a + 100);\r}\r a + 1\r")
+    (tmp_path / "go").write_text("go")
+    terminal.until(r"\n101\r?\n")
+    terminal.until(r"Out\[4\]: 2")
