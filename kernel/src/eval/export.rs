@@ -36,6 +36,7 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
     let (head, tail) = if cells.iter().any(awaits) { (HEAD_ASYNC, TAIL_ASYNC) } else { ("fn main()", "") };
     let mut out =
         Program { main: String::new(), dependencies: BTreeMap::new(), left_out: Vec::new(), notes: Vec::new() };
+    let needed = needed_after(parts.iter().map(|(index, s)| (&cells[*index], code_of(s))));
     let code = parts.iter().filter_map(|(index, s)| Some((&cells[*index], code_of(s)?)));
     let (defs, blocks, root) = Default::default();
     let mut writer = Writer { defs, local: local_names(code), root, blocks, out: &mut out };
@@ -45,7 +46,6 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
         if last.replace(index) != Some(index) {
             writer.out.main += &format!("\n    // {}\n", cell.label());
         }
-        let later = || parts[i + 1..].iter().filter_map(|(index, s)| Some((&cells[*index], code_of(s)?)));
         let line = |line: &Range<usize>| cell.text[line.clone()].trim().to_owned();
         match segment {
             Segment::Command(at) if line(at).starts_with(":dep ") => {
@@ -56,7 +56,7 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
             Segment::Code(_) => {}
         }
         if let Some(range) = code_of(segment) {
-            writer.add(cell, range, &mut later())?;
+            writer.add(cell, range, needed[i].clone())?;
         }
     }
     let (blocks, root) = ("}".repeat(writer.blocks), writer.root.concat());
@@ -105,9 +105,8 @@ fn local_names<'c>(cells: impl Iterator<Item = (&'c Arc<CellText>, Range<usize>)
             let items = parsed.items.iter().chain(&change.moved);
             local.extend(items.flat_map(|i| i.names.iter().chain(i.header.as_ref().map(|h| &h.self_type))).cloned());
         }
-        let of_item = |name: &str| defs.type_named(name).is_some() || defs.value_named(name).is_some();
         let other_use = |name: &str, text: &str| defs.uses.iter().any(|old| old.binds == name && old.text != text);
-        let uses = parsed.uses.iter().filter(|u| of_item(&u.binds) || other_use(&u.binds, &u.text));
+        let uses = parsed.uses.iter().filter(|u| defs.has(&u.binds) || other_use(&u.binds, &u.text));
         local.extend(uses.map(|u| u.binds.clone()));
         local.extend(parsed.items.iter().flat_map(|i| &i.names).filter(|n| other_use(n, "")).cloned());
         let other_macro = |m: &&split::Macro| defs.macros.iter().any(|old| old.name == m.name && old.text != m.text);
@@ -181,19 +180,13 @@ impl Writer<'_> {
         self.out.left_out.push((cell, line.to_owned()));
     }
 
-    fn add(
-        &mut self,
-        cell: &Arc<CellText>,
-        range: Range<usize>,
-        later: &mut dyn Iterator<Item = (&Arc<CellText>, Range<usize>)>,
-    ) -> Result<(), Failure> {
+    fn add(&mut self, cell: &Arc<CellText>, range: Range<usize>, mut needed: BTreeSet<String>) -> Result<(), Failure> {
         let parsed = split::parse(cell, range.clone(), &self.defs.macros)
             .map_err(|e| super::errors::sentence("ExportError", format!("{} is not Rust: {e}", cell.label())))?;
         let change = self.defs.change(&parsed);
         let defs = &self.defs;
-        let named = |name: &str| defs.type_named(name).is_some() || defs.value_named(name).is_some();
         let old_use = |name: &str| self.local.contains(name) && defs.uses.iter().any(|old| old.binds == name);
-        let again = parsed.uses.iter().any(|u| named(&u.binds) || old_use(&u.binds));
+        let again = parsed.uses.iter().any(|u| defs.has(&u.binds) || old_use(&u.binds));
         if change.needed && defs.redefined_by(&parsed) || again {
             self.out.main += "    {\n";
             self.blocks += 1;
@@ -219,7 +212,6 @@ impl Writer<'_> {
                 cell.label()
             ));
         }
-        let mut needed = needed(later);
         let kept = parsed.bindings.iter().any(|b| needed.contains(&b.name));
         if kept && !parsed.returns.is_empty() {
             self.out.notes.push(format!(
@@ -235,14 +227,20 @@ impl Writer<'_> {
     }
 }
 
-/// Variables that cells mention before they bind them.
-fn needed(cells: &mut dyn Iterator<Item = (&Arc<CellText>, Range<usize>)>) -> BTreeSet<String> {
-    let (mut needed, mut bound) = (BTreeSet::new(), BTreeSet::new());
-    for parsed in cells.filter_map(|(cell, range)| split::parse(cell, range, &[]).ok()) {
-        needed.extend(parsed.mentions.into_iter().filter(|n| !parsed.rebound.contains(n) && !bound.contains(n)));
-        bound.extend(parsed.bindings.into_iter().map(|b| b.name));
+/// For each part, the variables that later ones mention before they bind them.
+fn needed_after<'c>(
+    parts: impl DoubleEndedIterator<Item = (&'c Arc<CellText>, Option<Range<usize>>)>,
+) -> Vec<BTreeSet<String>> {
+    let mut needed = BTreeSet::new();
+    let mut all: Vec<BTreeSet<String>> = Vec::new();
+    for (cell, range) in parts.rev() {
+        all.push(needed.clone());
+        let Some(parsed) = range.and_then(|range| split::parse(cell, range, &[]).ok()) else { continue };
+        needed.retain(|n| !parsed.bindings.iter().any(|b| b.name == *n));
+        needed.extend(parsed.mentions.into_iter().filter(|n| !parsed.rebound.contains(n)));
     }
-    needed
+    all.reverse();
+    all
 }
 
 /// The cell's text, with its last value printed. What a later cell needs is cloned where it is taken: in a notebook a text or a

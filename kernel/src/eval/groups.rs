@@ -260,6 +260,11 @@ impl Definitions {
         named.filter(|n| self.type_named(n).is_some_and(|(_, i)| i.is_type)).cloned().collect()
     }
 
+    /// Whether anything that is in force has this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.type_named(name).is_some() || self.value_named(name).is_some()
+    }
+
     /// What of earlier cells an `impl` must share a crate with.
     fn beside(&self, header: &Header) -> Option<String> {
         let candidates = [Some(&header.self_type), header.of_trait.as_ref()].into_iter().flatten();

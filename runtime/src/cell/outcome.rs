@@ -82,7 +82,7 @@ fn of_panic(payload: &(dyn Any + Send)) -> Outcome {
     let unseen = || Fault { name: "Panic".into(), message: payload_text(payload), ..Fault::default() };
     let mut fault = PANIC.take().unwrap_or_else(unseen);
     // A library's line says little without the cell's.
-    if !fault.file.starts_with("xlazy-cell-")
+    if !fault.file.starts_with(crate::display::place::CELL_FILE)
         && let line @ 1.. = super::at::line()
     {
         fault.notes.push(format!("in the statement on line {line} of the cell"));

@@ -4,6 +4,9 @@ use std::ops::Range;
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
+/// How the files begin that cells' locations name, where nothing says which cell that is.
+pub(crate) const CELL_FILE: &str = "xlazy-cell-";
+
 /// For each file, from which line on it is which line of which cell.
 type Files = HashMap<String, Vec<(u32, u64, u32)>>;
 
@@ -256,7 +259,7 @@ pub(crate) fn line(at: &Location) -> u32 {
 pub(crate) fn location(at: &Location) -> String {
     match find(at) {
         Some((cell, line)) => format!("cell {cell}, line {line}"),
-        None if at.file().starts_with("xlazy-cell-") => format!("line {}", at.line()),
+        None if at.file().starts_with(CELL_FILE) => format!("line {}", at.line()),
         None => format!("{}:{}", at.file().rsplit('/').next().unwrap_or_default(), at.line()),
     }
 }
