@@ -34,6 +34,10 @@ const CELLS: &[&str] = &[
     "let mut bare = bare; bare.n += 1; bare.n",
     "bare.n",
     "macro_rules! seven { () => { 7 } }\nif n > 3 { seven!() } else { 0 }",
+    "struct Noisy; impl Drop for Noisy { fn drop(&mut self) { println!(\"dropped\") } }\nlet noisy = Noisy;",
+    "macro_rules! point { ($n:ident) => { use std::collections::BTreeMap; struct $n { x: i32 } impl $n { fn x(&self) -> i32 { self.x } } } }\npoint!(Point);",
+    "macro_rules! pair { ($a:ident, $b:ident = $e:expr) => { let ($a, $b) = $e; } }\npair!(left, right = (Point { x: 1 }, 2));",
+    "left.x() + right + BTreeMap::<i32, i32>::new().len() as i32",
 ];
 
 #[test]

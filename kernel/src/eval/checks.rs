@@ -1,7 +1,7 @@
 //! What is changed in a cell's code, and what is found in it on the way: interrupt checks, `.await` at the top, functions that
 //! are values, conditions, what closures take with them.
 use super::scan::{self, Kind, Token};
-use super::source::Edit;
+use super::source::{Edit, Tag};
 use super::split::{Names, bytes};
 use proc_macro2::Span;
 use std::collections::BTreeSet;
@@ -28,14 +28,6 @@ impl FnValue {
     }
 }
 
-/// Put in front of what is awaited at the top of a cell; `)` takes the place of `.await`.
-const AWAIT: &str = "xlazy_rt::block_on(";
-
-/// Whether an edit is one of those for `.await`.
-pub fn is_for_await(edit: &Edit) -> bool {
-    edit.text == AWAIT || edit.text == ")" && !edit.range.is_empty()
-}
-
 /// Files that are included, wherever that is said: relative to the notebook's folder, since the source that rustc reads lies
 /// nowhere.
 pub(super) fn included(text: &str, range: Range<usize>) -> Vec<Edit> {
@@ -47,17 +39,10 @@ pub(super) fn included(text: &str, range: Range<usize>) -> Vec<Edit> {
         let alone = matches!((w[2].kind, w[4].kind), (Kind::Open(_), Kind::Close(_))) && w[3].kind == Kind::Literal;
         let path = syn::parse_str::<syn::LitStr>(&part[w[3].range.clone()]).ok().filter(|_| called && alone)?;
         let full = std::path::absolute(path.value()).ok()?.display().to_string();
-        Some(Edit::replace(range.start + w[3].range.start..range.start + w[3].range.end, format!("{full:?}")))
+        let at = range.start + w[3].range.start..range.start + w[3].range.end;
+        Some(Edit::replace(at, format!("{full:?}")).tagged(Tag::Program))
     };
     all.windows(5).filter_map(path).collect()
-}
-
-/// What `return;` is given, as a function that returns a `Result`.
-const OK: &str = " ::core::result::Result::Ok(())";
-
-/// Whether a program made of the cell's text needs this edit, too.
-pub fn is_for_programs(edit: &Edit) -> bool {
-    edit.text == OK || edit.text.starts_with('"') || edit.text.is_empty()
 }
 
 /// What the code decides by, and what is run or not, or how often, by it; nothing is guarded by what only tells or asserts.
@@ -297,7 +282,7 @@ impl Mentioned {
     fn bound(&self, e: &syn::ExprClosure) -> BTreeSet<String> {
         let mut names = Names::default();
         e.inputs.iter().for_each(|p| names.visit_pat(p));
-        names.names.into_iter().collect()
+        names.names.iter().map(|i| i.to_string()).collect()
     }
 }
 
@@ -321,9 +306,9 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
     fn visit_expr_await(&mut self, e: &'ast syn::ExprAwait) {
         let inner = bytes(e.base.span(), self.base);
         let whole = bytes(e.span(), self.base);
-        self.edits.push(Edit::insert(inner.start, AWAIT));
+        self.edits.push(Edit::insert(inner.start, "xlazy_rt::block_on(").tagged(Tag::Await));
         self.visit_expr(&e.base);
-        self.edits.push(Edit::replace(inner.end..whole.end, ")"));
+        self.edits.push(Edit::replace(inner.end..whole.end, ")").tagged(Tag::Await));
     }
     fn visit_expr_return(&mut self, e: &'ast syn::ExprReturn) {
         self.returns.push(bytes(e.span(), self.base));
@@ -331,7 +316,7 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
             Some(value) => self.visit_expr(value),
             None => {
                 let end = bytes(e.return_token.span, self.base).end;
-                self.edits.push(Edit::insert(end, OK));
+                self.edits.push(Edit::insert(end, " ::core::result::Result::Ok(())").tagged(Tag::Program));
             }
         }
     }
@@ -343,7 +328,7 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
             syn::visit::visit_expr_closure(self, e);
             self.returns.truncate(returns);
             let inside = self.edits.split_off(edits);
-            self.edits.extend(inside.into_iter().filter(is_for_await));
+            self.edits.extend(inside.into_iter().filter(|e| e.tag == Tag::Await));
         }
     }
     fn visit_item(&mut self, _: &'ast syn::Item) {}

@@ -3,7 +3,7 @@
 use super::at_work::AtWork;
 use super::cache::{CellCache, Entry};
 use super::deps::Deps;
-use super::errors::sentence;
+use super::errors::{point_out, sentence};
 use super::generate::{self, Loaded, Plan};
 use super::groups::{Change, Definitions, Group};
 use super::install::Installation;
@@ -173,7 +173,7 @@ impl Compiler {
             return Ok(());
         }
         let change = self.defs.regroup(deps);
-        let cell = Arc::new(CellText { cell: 0, text: String::new() });
+        let cell = Arc::new(CellText::new(0, ""));
         let gone = HashMap::new();
         let scope = Scope { vars: &[], gone: &gone };
         let parsed = Parsed::default();
@@ -287,6 +287,9 @@ impl Compiler {
         let Ok(mut parsed) = split::parse(cell, range.clone(), &self.defs.macros) else {
             return Err(unbalanced(cell, range.clone()).unwrap_or_else(|| self.explain_syntax(cell, range, scope)));
         };
+        if let Some((at, title, label)) = &parsed.refusal {
+            return Err(Refused::Failure(point_out(cell, at.clone(), title, label)));
+        }
         let mut timing = Timing::default();
         self.find_spaces(cell, &mut parsed)?;
         let (defs, group_file) = self.definitions(cell, range.clone(), &parsed, scope, &mut timing)?;
@@ -380,7 +383,7 @@ impl Compiler {
                     break;
                 }
                 Compiled::Errors(errors) if learn(&errors, &kept, &mut plan) => {}
-                Compiled::Errors(errors) if let Some((left, behind)) = change.leaving_behind(&errors, &kept) => {
+                Compiled::Errors(errors) if let Some((left, behind)) = change.leaving_behind(&errors, &kept, cell) => {
                     let done = self.group(left, cell, range, parsed, scope, timing)?;
                     self.notes.extend(behind.iter().map(|l| l.note.clone()));
                     self.left
@@ -388,7 +391,8 @@ impl Compiler {
                     return Ok(done);
                 }
                 Compiled::Errors(errors) => {
-                    let errors = change.of_the_cell(errors, &kept);
+                    let mut errors = change.of_the_cell(errors, &kept, cell);
+                    change.name_calls(&mut errors, &kept, parsed);
                     return Err(self.failed(Compiled::Errors(errors), &kept, scope));
                 }
                 other => return Err(self.failed(other, &kept, scope)),
@@ -428,7 +432,6 @@ impl Compiler {
     ) -> Result<Ready, Refused> {
         let begin = Instant::now();
         parsed.bindings.retain(|b| !b.name.starts_with(char::is_uppercase) || defs.value_named(&b.name).is_none());
-        parsed.bindings.retain(|b| !(b.perhaps && scope.vars.iter().any(|v| v.name == b.name)));
         let loaded = load_list(&parsed, scope, &defs)?;
         let moves = |v: &&Loaded| {
             let var = scope.vars.iter().find(|s| s.name == v.name);

@@ -109,6 +109,11 @@ impl<'a> Texts<'a> {
 fn in_the_users_terms(d: &Diagnostic, sources: &Sources) -> Diagnostic {
     let clean = |text: &str| {
         let mut out = name_cells(text.to_owned(), &|file| sources.get(file));
+        if let Some((before, rest)) = out.split_once(" (`cell_")
+            && let Some((_, after)) = rest.split_once("`)")
+        {
+            out = format!("{before}{after}");
+        }
         // Crates of cells: a word, and a hash.
         for prefix in ["g_", "cell_"] {
             let mut from = 0;

@@ -1,11 +1,11 @@
 //! A notebook as one program: `main.rs` with the cells' code in order, and what its Cargo.toml must name.
-use super::checks::{included, is_for_programs};
+use super::checks::included;
 use super::deps;
 use super::generate::SHOW_EVCXR;
 use super::groups::{Change, Definitions, Group};
 use super::scan;
-use super::source::{CellText, Edit, Source};
-use super::split::{self, Item, Parsed, Segment};
+use super::source::{CellText, Edit, Source, Tag};
+use super::split::{self, Expanded, Item, Parsed, Segment};
 use crate::engine::Failure;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -27,8 +27,7 @@ pub struct Program {
 /// Items stand at the program's root, but for those that a later cell defines anew, and what mentions them: such a cell begins a
 /// block, inside which the new definition is in force, with copies of the items that follow it.
 pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
-    let cells: Vec<Arc<CellText>> =
-        cells.iter().map(|(n, text)| Arc::new(CellText { cell: *n, text: text.clone() })).collect();
+    let cells: Vec<Arc<CellText>> = cells.iter().map(|(n, text)| Arc::new(CellText::new(*n, text.clone()))).collect();
     let parts: Vec<(usize, Segment)> = (0..cells.len())
         .flat_map(|i| split::segments(&cells[i].text, &|_| false).into_iter().map(move |s| (i, s)))
         .collect();
@@ -38,8 +37,8 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
         Program { main: String::new(), dependencies: BTreeMap::new(), left_out: Vec::new(), notes: Vec::new() };
     let needed = needed_after(parts.iter().map(|(index, s)| (&cells[*index], code_of(s))));
     let code = parts.iter().filter_map(|(index, s)| Some((&cells[*index], code_of(s)?)));
-    let (defs, blocks, root) = Default::default();
-    let mut writer = Writer { defs, local: local_names(code), root, blocks, out: &mut out };
+    let (defs, blocks, root, declared) = Default::default();
+    let mut writer = Writer { defs, local: local_names(code), root, blocks, declared, drops: false, out: &mut out };
     let mut last = None;
     for (i, (index, segment)) in parts.iter().enumerate() {
         let cell = &cells[*index];
@@ -60,12 +59,13 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
         }
     }
     let (blocks, root) = ("}".repeat(writer.blocks), writer.root.concat());
+    let (last, end) = if writer.drops { (EXIT, "") } else { ("", "\n    Ok(())") };
     let (before, after) = SHOW_EVCXR;
     let show = format!(
         "/// Prints a value as a notebook shows it.\nmacro_rules! show {{\n    ($value:expr) => {{\n        {before}$value{after}\n    }};\n}}\n\n"
     );
     let start = format!("{HEAD}{show}{root}\n{head} -> Result<(), Box<dyn std::error::Error>> {{\n");
-    out.main = format!("{start}{}{blocks}\n    Ok(())\n}}\n{tail}", out.main);
+    out.main = format!("{start}{}{last}{blocks}{end}\n}}\n{tail}", out.main);
     Ok(out)
 }
 
@@ -83,6 +83,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     xlazy_rt::block_on(cells())
 }
 ";
+
+const EXIT: &str = "
+    // Like a notebook, it ends without dropping what is there.
+    std::process::exit(0)";
 
 /// The Rust in a part of a cell.
 fn code_of(segment: &Segment) -> Option<Range<usize>> {
@@ -145,6 +149,10 @@ struct Writer<'a> {
     /// The program's root, each item once.
     root: Vec<String>,
     blocks: usize,
+    /// Variables so far.
+    declared: BTreeSet<String>,
+    /// There is an `impl Drop`.
+    drops: bool,
     out: &'a mut Program,
 }
 
@@ -153,9 +161,13 @@ impl Writer<'_> {
     fn hoist(&mut self, cell: &Arc<CellText>, parsed: &Parsed) -> Vec<Range<usize>> {
         let local = |mentions: &BTreeSet<String>| !mentions.is_disjoint(&self.local);
         let mut ranges: Vec<Range<usize>> =
-            parsed.items.iter().filter(|i| !local(&i.mentions)).map(|i| i.range.clone()).collect();
-        let macros = parsed.macros.iter().zip(&parsed.macro_ranges).filter(|(m, _)| !local(&m.mentions));
-        ranges.extend(macros.map(|(_, range)| range.clone()));
+            parsed.items.iter().filter(|i| i.call.is_none() && !local(&i.mentions)).map(|i| i.range.clone()).collect();
+        ranges.extend(parsed.macros_in(cell).filter(|m| !local(&m.mentions)).map(|m| m.range.clone()));
+        let of = |c: &Expanded| -> bool {
+            let made = parsed.items.iter().filter(|i| i.call.as_ref().is_some_and(|of| Arc::ptr_eq(of, &c.call)));
+            local(&c.call.macros) || made.into_iter().any(|i| local(&i.mentions))
+        };
+        ranges.extend(parsed.calls.iter().filter(|c| !of(c)).map(|c| c.call.range.clone()));
         ranges.sort_by_key(|r| r.start);
         let text = |r: &Range<usize>| {
             let mut text = Source::default();
@@ -164,7 +176,8 @@ impl Writer<'_> {
         };
         let mut texts: Vec<String> = ranges.iter().map(text).collect();
         if !parsed.uses.iter().any(|u| local(&scan::mentions(&u.text))) {
-            texts.extend(parsed.uses.iter().map(|u| format!("{}\n", u.text)));
+            let own = parsed.uses.iter().filter(|u| !parsed.calls.iter().any(|c| c.makes(u)));
+            texts.extend(own.map(|u| format!("{}\n", u.text)));
             ranges.extend(parsed.use_ranges.iter().cloned());
         }
         for text in texts {
@@ -205,7 +218,7 @@ impl Writer<'_> {
         }
         let hoisted = self.hoist(cell, &parsed);
         let from_root = |i: &&Item| ["super", "crate"].iter().any(|word| i.mentions.contains(*word));
-        for item in parsed.items.iter().filter(|i| !hoisted.contains(&i.range)).filter(from_root) {
+        for item in parsed.items.iter().filter(|i| !hoisted.contains(&i.in_cell().1)).filter(from_root) {
             self.out.notes.push(format!(
                 "{} of {} names things by `super` or `crate` of which one is defined anew: in the program it does not find them",
                 item.in_words(),
@@ -219,6 +232,18 @@ impl Writer<'_> {
                 cell.label()
             ));
         }
+        self.drops |=
+            parsed.items.iter().any(|i| i.header.as_ref().is_some_and(|h| h.of_trait.as_deref() == Some("Drop")));
+        let binds: BTreeSet<String> = parsed.bindings.iter().map(|b| b.name.clone()).collect();
+        let again: Vec<String> = binds.intersection(&self.declared).map(|n| format!("`{n}`")).collect();
+        if self.drops && !again.is_empty() {
+            self.out.notes.push(format!(
+                "{} declares {} again: a notebook drops the value of before then, the program does not",
+                cell.label(),
+                again.join(", ")
+            ));
+        }
+        self.declared.extend(binds);
         // A later mention of what is declared here means that.
         needed.retain(|n| !parsed.bindings.iter().any(|b| b.name == *n));
         self.out.main += &body(cell, range, &parsed, &hoisted, &needed, !kept);
@@ -259,7 +284,7 @@ fn body(
     edits.extend(hoisted.iter().map(|at| Edit::replace(at.clone(), "")));
     let apart = apart && !parsed.returns.is_empty();
     let ended = |at: usize| apart && parsed.returns.iter().any(|r| r.end == at);
-    edits.extend(parsed.edits.iter().filter(|e| is_for_programs(e) && !ended(e.range.start)).cloned());
+    edits.extend(parsed.edits.iter().filter(|e| e.tag == Tag::Program && !ended(e.range.start)).cloned());
     if apart {
         edits.extend(parsed.returns.iter().map(|at| Edit::replace(at.clone(), "break 'cell")));
     }

@@ -1,9 +1,9 @@
 //! From a parsed cell to the source of a crate: a group of definitions, or the cell's statements.
-use super::checks::{FnValue, is_for_await};
+use super::checks::FnValue;
 use super::groups::Definitions;
 use super::paths;
 use super::source::{CellText, Edit, Source, Tag, blanked, line_column};
-use super::split::{Binding, Item, Parsed};
+use super::split::{Binding, Expanded, Item, Parsed};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -37,6 +37,8 @@ pub struct Plan {
     pub debug_errors: bool,
     /// The last expression's type is known only if it need not be shown.
     pub unshown: bool,
+    /// The last expression is a `Result` of an error type that nothing decides: somebody's `main` ended in it.
+    pub ends: bool,
     /// There is an `.await` inside a macro: all of the cell is one future then.
     pub asynchronous: bool,
     /// `use`s of earlier cells that no longer resolve.
@@ -62,7 +64,7 @@ impl Plan {
     pub fn to_json(&self) -> Value {
         serde_json::json!({
             "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "guessed": self.guessed, "closures": self.closures, "debug_errors": self.debug_errors,
-            "asynchronous": self.asynchronous, "unshown": self.unshown,
+            "asynchronous": self.asynchronous, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
             "opt_level": self.opt_level,
         })
@@ -86,6 +88,7 @@ impl Plan {
             debug_errors: json.get("debug_errors")?.as_bool()?,
             asynchronous: json.get("asynchronous")?.as_bool()?,
             unshown: json.get("unshown")?.as_bool()?,
+            ends: json.get("ends")?.as_bool()?,
             dropped_uses: set("dropped_uses")?,
             wrapped: set("wrapped")?,
         })
@@ -109,12 +112,15 @@ pub fn group(
     let mut out = Source::default();
     prologue(&mut out, "dylib", NAME_IN_TEXT, cell, parsed, rest, plan);
     out.plain(&blank_lines_before(cell, &range));
-    let mut kept: Vec<Range<usize>> = parsed.items.iter().map(|i| i.range.clone()).collect();
+    let (own, made): (Vec<&Item>, Vec<&Item>) = parsed.items.iter().partition(|i| i.call.is_none());
+    let mut kept: Vec<Range<usize>> = own.iter().map(|i| i.range.clone()).collect();
     kept.extend(parsed.use_ranges.iter().cloned());
-    kept.extend(parsed.macro_ranges.iter().cloned());
+    kept.extend(parsed.macros_in(cell).map(|m| m.range.clone()));
+    kept.extend(parsed.calls.iter().map(|c| c.call.range.clone()));
     kept.sort_by_key(|r| r.start);
     let item_edits = |i: &Item| i.edits.iter().cloned().chain(plan.wrap(&i.values)).collect::<Vec<Edit>>();
-    let mut edits: Vec<Edit> = parsed.items.iter().flat_map(item_edits).chain(parsed.macro_edits.clone()).collect();
+    let mut edits: Vec<Edit> = own.iter().flat_map(|i| item_edits(i)).collect();
+    edits.extend(parsed.calls.iter().map(Expanded::edit));
     let mut from = range.start;
     for r in kept.iter().chain([&(range.end..range.end)]) {
         let gap = from..r.start;
@@ -127,7 +133,7 @@ pub fn group(
     }
     edits.sort_by_key(|e| e.range.start);
     out.user(cell, range, &edits);
-    for item in moved {
+    for item in made.into_iter().chain(moved) {
         out.plain("\n");
         let mut edits = item_edits(item);
         edits.sort_by_key(|e| e.range.start);
@@ -318,9 +324,6 @@ pub(super) fn prologue(
             }
         }
         out.plain("};");
-        if g.items.iter().any(|i| i.made_by.is_some()) {
-            out.plain(&format!(" use ::{}::*;", g.crate_name));
-        }
         for item in g.items.iter().filter(|i| !i.cfg.is_empty() && !i.names.is_empty()) {
             out.plain(&format!(" {} use ::{}::{{{}}};", item.cfg, g.crate_name, item.names.join(", ")));
         }
@@ -337,15 +340,15 @@ pub(super) fn prologue(
 
 fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, plan: &Plan) -> Vec<Edit> {
     let mut edits = parsed.edits.clone();
-    edits.retain(|e| !(plan.asynchronous && is_for_await(e)));
-    edits.extend(parsed.macro_edits.iter().cloned());
+    edits.retain(|e| !(plan.asynchronous && e.tag == Tag::Await));
     edits.extend(plan.wrap(&parsed.values));
+    edits.extend(parsed.calls.iter().map(Expanded::edit));
     let mut blank = parsed.inner_attributes.clone();
-    blank.extend(parsed.items.iter().map(|i| i.range.clone()));
+    blank.extend(parsed.items.iter().filter(|i| i.call.is_none()).map(|i| i.range.clone()));
     edits.extend(blank.into_iter().map(|range| Edit::replace(range.clone(), blanked(&cell.text[range]))));
     edits.sort_by_key(|e| e.range.start);
-    if let Some(t) = parsed.trailing.as_ref().filter(|_| !plan.unshown) {
-        let (before, after) = show(cell, defs);
+    if let Some(t) = parsed.trailing.as_ref().filter(|_| plan.ends || !plan.unshown) {
+        let (before, after) = if plan.ends { END } else { show(cell, defs) };
         // Around everything else that is inserted at the same places.
         let first = edits.partition_point(|e| e.range.start < t.start);
         edits.insert(first, Edit::insert(t.start, before));
@@ -384,6 +387,10 @@ pub const SHOW_EVCXR: (&str, &str) = (
      (&&&&xlazy_rt::Show(xlazy_value)).show(); } } } }",
 );
 
+/// The last expression is how the cell ends.
+const END: (&str, &str) =
+    ("{ let xlazy_end: ::core::result::Result<_, ::std::boxed::Box<dyn ::core::error::Error>> = ", "; xlazy_end?; }");
+
 /// Asking for an `evcxr_display` takes the compiler a few milliseconds, and most sessions have none.
 fn show(cell: &CellText, defs: &Definitions) -> (&'static str, &'static str) {
     const METHOD: &str = "evcxr_display";
@@ -416,7 +423,7 @@ mod tests {
     #[test]
     fn a_library_exports_nothing_by_name() {
         let of = |code: &str| {
-            let cell = Arc::new(CellText { cell: 1, text: code.to_owned() });
+            let cell = Arc::new(CellText::new(1, code));
             let parsed = super::super::split::parse(&cell, 0..code.len(), &[]).unwrap();
             let source = super::cell(&cell, 0..code.len(), &parsed, &Definitions::default(), &[], &Plan::default());
             (source.text.clone(), library(&source.text))

@@ -1,11 +1,11 @@
 //! Definition groups: which items are in force, and what a new cell's items make necessary to compile again.
 use super::deps::Deps;
 use super::errors::Texts;
-use super::items::{Header, Space};
+use super::items::{Call, Header, Space};
 use super::rustc::Diagnostic;
 use super::scan;
-use super::source::Source;
-use super::split::{Item, Macro, Parsed, Use};
+use super::source::{CellText, Source, line_column};
+use super::split::{self, Item, Macro, Parsed, Use};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
@@ -56,27 +56,49 @@ pub struct Left {
 
 impl Change {
     /// The item of an earlier cell that an error is about.
-    fn moved_at_fault(&self, error: &Diagnostic, source: &Source) -> Option<usize> {
+    fn moved_at_fault(&self, error: &Diagnostic, source: &Source, cell: &Arc<CellText>) -> Option<usize> {
         let texts = Texts::new(source);
         let (text, range) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
-        let inside =
-            |i: &Item| Arc::ptr_eq(&i.source, text) && i.range.start <= range.start && range.end <= i.range.end;
-        self.moved.iter().position(inside)
+        // What a macro of this cell makes of an earlier call is this cell's fault.
+        self.moved.iter().position(|i| !Arc::ptr_eq(text, cell) && i.holds(text, &range))
     }
 
     /// Errors about the cell itself, where there are any: what else is wrong need not go along.
-    pub fn of_the_cell(&self, errors: Vec<Diagnostic>, source: &Source) -> Vec<Diagnostic> {
-        let own = |e: &&Diagnostic| !e.spans.is_empty() && self.moved_at_fault(e, source).is_none();
+    pub fn of_the_cell(&self, errors: Vec<Diagnostic>, source: &Source, cell: &Arc<CellText>) -> Vec<Diagnostic> {
+        let own = |e: &&Diagnostic| !e.spans.is_empty() && self.moved_at_fault(e, source, cell).is_none();
         let found: Vec<Diagnostic> = errors.iter().filter(own).cloned().collect();
         if found.is_empty() || !self.may_leave { errors } else { found }
     }
 
+    /// Says which call of a macro made what an error points into, where that is in another cell.
+    pub fn name_calls(&self, errors: &mut [Diagnostic], source: &Source, parsed: &Parsed) {
+        let texts = Texts::new(source);
+        for error in errors {
+            let Some((text, range)) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s)) else {
+                continue;
+            };
+            let made = parsed.items.iter().chain(&self.moved).filter(|i| i.holds(text, &range));
+            let Some(call) = made.filter_map(|i| i.call.as_ref()).find(|c| !Arc::ptr_eq(&c.cell, text)) else {
+                continue;
+            };
+            let (line, _) = line_column(&call.cell.text, call.range.start);
+            let name = call.cell.text[call.range.clone()].split('!').next().unwrap_or_default();
+            let message = format!("`{name}!` of {}, line {line}, makes it", call.cell.label());
+            error.children.push(Diagnostic { level: "note".to_owned(), message, ..Diagnostic::default() });
+        }
+    }
+
     /// The same without the items of earlier cells that do not fit the new definitions, and those that need them; and
     /// what to say about each. `None` when the cell's own text is at fault.
-    pub fn leaving_behind(&self, errors: &[Diagnostic], source: &Source) -> Option<(Change, Vec<Left>)> {
+    pub fn leaving_behind(
+        &self,
+        errors: &[Diagnostic],
+        source: &Source,
+        cell: &Arc<CellText>,
+    ) -> Option<(Change, Vec<Left>)> {
         let mut unfit: Vec<(usize, String)> = Vec::new();
         for e in errors.iter().filter(|e| self.may_leave && !e.spans.is_empty()) {
-            unfit.push((self.moved_at_fault(e, source)?, e.message.clone()));
+            unfit.push((self.moved_at_fault(e, source, cell)?, e.message.clone()));
         }
         let mut left = Change { moved: Vec::new(), ..self.clone() };
         let mut gone: BTreeSet<&str> = BTreeSet::new();
@@ -108,8 +130,7 @@ impl Definitions {
     }
 
     fn named(&self, name: &str, space: Space) -> Option<(&Group, &Item)> {
-        let plain = self.items().find(|(_, i)| i.space.meets(space) && i.names.iter().any(|n| n == name));
-        plain.or_else(|| self.items().find(|(_, i)| space.types && i.made_for() == Some(name)))
+        self.items().find(|(_, i)| i.space.meets(space) && i.names.iter().any(|n| n == name))
     }
 
     /// A type or module that is in force.
@@ -163,7 +184,11 @@ impl Definitions {
             // Without its old `impl`, the type itself is compiled again.
             touched.extend(old.header.iter().map(|h| h.self_type.clone()).filter(|n| self.type_named(n).is_some()));
         }
-        let mut moved: Vec<Item> = Vec::new();
+        let mut moved = self.made_again(parsed, &mut rest);
+        for item in &moved {
+            touched.extend(item.names.iter().cloned());
+            touched.extend(item.header.as_ref().and_then(|h| self.beside(h)));
+        }
         // An item that names something of the new group is compiled with it, and so on until nothing more is touched.
         loop {
             // What a macro or an import mentions is mentioned by whoever mentions the macro or the import.
@@ -174,9 +199,7 @@ impl Definitions {
             touched.extend(more);
             let next = rest.items().map(|(_, i)| i).find(|i| {
                 !replaced(i)
-                    && (i.names.iter().any(|n| touched.contains(n))
-                        || i.made_for().is_some_and(|n| touched.contains(n))
-                        || i.mentions.iter().any(|m| touched.contains(m)))
+                    && (i.names.iter().any(|n| touched.contains(n)) || i.mentions.iter().any(|m| touched.contains(m)))
             });
             let Some(next) = next.cloned() else { break };
             touched.extend(next.names.iter().cloned());
@@ -185,15 +208,42 @@ impl Definitions {
             }
             // An `impl` stands beside its type or its trait.
             touched.extend(next.header.as_ref().and_then(|h| self.beside(h)));
-            touched.extend(self.beside_macro(&next, parsed));
             moved.push(next);
         }
+        moved.retain(|i| !replaced(i));
         moved.sort_by_key(|i| (i.source.cell, i.range.start));
         for g in &mut rest.groups {
             g.items.retain(|i| !replaced(i));
         }
         rest.groups.retain(|g| !g.items.is_empty());
         Change { needed: !parsed.items.is_empty() || !moved.is_empty(), moved, rest, may_leave: true, without }
+    }
+
+    /// What earlier calls of macros make now that the macros are others; it is taken out of `rest`.
+    fn made_again(&self, parsed: &Parsed, rest: &mut Definitions) -> Vec<Item> {
+        let changed = |m: &&Macro| self.macros.iter().any(|old| old.name == m.name && old.text != m.text);
+        let changed: BTreeSet<String> = parsed.macros.iter().filter(changed).map(|m| m.name.clone()).collect();
+        let mut calls: Vec<Arc<Call>> = Vec::new();
+        for call in self.items().filter_map(|(_, i)| i.call.as_ref()) {
+            if !call.macros.is_disjoint(&changed) && !calls.iter().any(|c| Arc::ptr_eq(c, call)) {
+                calls.push(call.clone());
+            }
+        }
+        let macros: Vec<Macro> = rest.macros.iter().chain(&parsed.macros).cloned().collect();
+        let mut out: Vec<Item> = Vec::new();
+        for call in calls {
+            // One that fits no rule any more keeps what it made.
+            let Some(again) = split::made_by(&call, &macros) else { continue };
+            let of_call = |i: &Item| i.call.as_ref().is_some_and(|c| Arc::ptr_eq(c, &call));
+            rest.groups.iter_mut().for_each(|g| g.items.retain(|i| !of_call(i)));
+            let taken = |new: &Item| rest.items().any(|(_, old)| replaces(new, old));
+            out.extend(again.items.into_iter().filter(|i| !taken(i)));
+            rest.uses.retain(|u| !again.uses.iter().any(|new| new.binds == u.binds));
+            rest.uses.extend(again.uses);
+            rest.macros.retain(|m| !again.macros.iter().any(|new| new.name == m.name));
+            rest.macros.extend(again.macros);
+        }
+        out
     }
 
     /// Names of macros and imports that stand for something else from this cell on: what mentions them follows.
@@ -248,16 +298,7 @@ impl Definitions {
             }
             out.extend(self.beside(header));
         }
-        out.extend(parsed.items.iter().flat_map(|i| self.beside_macro(i, parsed)));
         out
-    }
-
-    /// The same for the call of a macro, which may make an `impl` for anything that it is given, of any trait that it names.
-    fn beside_macro(&self, item: &Item, parsed: &Parsed) -> Vec<String> {
-        let Some((name, _)) = &item.made_by else { return Vec::new() };
-        let rules = parsed.macros.iter().chain(&self.macros).find(|m| m.name == *name);
-        let named = item.mentions.iter().chain(rules.into_iter().flat_map(|m| &m.mentions));
-        named.filter(|n| self.type_named(n).is_some_and(|(_, i)| i.is_type)).cloned().collect()
     }
 
     /// Whether anything that is in force has this name.
@@ -278,8 +319,8 @@ impl Definitions {
         self.macros.extend(parsed.macros.iter().cloned());
         let hashes = self.hashes();
         for g in &self.groups {
-            let names = g.items.iter().flat_map(|i| i.names.iter().map(String::as_str).chain(i.made_for()));
-            let own = names.filter_map(|n| Some((n.to_owned(), *hashes.get(n)?)));
+            let names = g.items.iter().flat_map(|i| &i.names);
+            let own = names.filter_map(|n| Some((n.clone(), *hashes.get(n)?)));
             // As it was when it was compiled: later changes take items away from it.
             self.past.entry(g.crate_name.clone()).or_insert_with(|| own.collect());
         }
@@ -290,11 +331,7 @@ impl Definitions {
     /// definition is another one today.
     pub fn current_path(&self, crate_name: &str, path: &str) -> Option<(String, bool)> {
         let name = path.split("::").next().unwrap_or(path);
-        let Some((group, _)) = self.type_named(name) else {
-            // What a macro has made is known by its crate alone.
-            let made = |g: &&Group| g.crate_name == crate_name && g.items.iter().any(|i| i.made_by.is_some());
-            return self.groups.iter().find(made).map(|_| (format!("::{crate_name}::{path}"), false));
-        };
+        let (group, _) = self.type_named(name)?;
         if group.crate_name == crate_name {
             return Some((format!("::{crate_name}::{path}"), false));
         }
@@ -309,9 +346,6 @@ impl Definitions {
         let mut named: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
         for (_, item) in self.items() {
             item.names.iter().for_each(|n| named.entry(n).or_default().push(item));
-        }
-        for (name, item) in self.items().filter_map(|(_, i)| Some((i.made_for()?, i))) {
-            named.entry(name).or_insert_with(|| vec![item]);
         }
         // Of a type and a function of one name, the type.
         for items in named.values_mut().filter(|items| items.iter().any(|i| i.space.types)) {
@@ -389,10 +423,7 @@ fn replaces(new: &Item, old: &Item) -> bool {
         (Some(new), Some(old)) => {
             new.text == old.text && (new.of_trait.is_some() || !new.members.is_disjoint(&old.members))
         }
-        (None, None) => {
-            new.space.meets(old.space) && new.names.iter().any(|n| old.names.contains(n))
-                || new.made_by.is_some() && new.made_by == old.made_by
-        }
+        (None, None) => new.space.meets(old.space) && new.names.iter().any(|n| old.names.contains(n)),
         _ => false,
     }
 }

@@ -1,9 +1,10 @@
 //! Items that persist: what they are called, what they mention, and what is changed in them so that later cells see them.
 use super::checks::{Checks, Condition, FnValue, included};
+use super::expand::expand;
 use super::publish::{self, begins_an_item};
 use super::scan::{self, Kind};
-use super::source::{CellText, Edit};
-use super::split::bytes;
+use super::source::{CellText, Edit, Source};
+use super::split::{Macro, bytes};
 use proc_macro2::Span;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -20,9 +21,8 @@ pub struct Item {
     pub space: Space,
     /// For an `impl`: what it is an `impl` of, and what it defines.
     pub header: Option<Header>,
-    /// For the call of a macro of the notebook that makes items: the macro, and the first name that it was given. What it
-    /// makes is known to rustc alone.
-    pub made_by: Option<(String, String)>,
+    /// The call of the notebook's macro that made it.
+    pub call: Option<Arc<Call>>,
     pub is_type: bool,
     /// The attributes that decide whether it is there at all.
     pub cfg: String,
@@ -33,6 +33,15 @@ pub struct Item {
     /// What its functions decide by.
     pub conditions: Vec<Condition>,
     pub mentions: BTreeSet<String>,
+}
+
+/// The call of a macro of the notebook that makes items.
+#[derive(Debug)]
+pub struct Call {
+    /// The macro, and those that it calls to make items.
+    pub macros: BTreeSet<String>,
+    pub cell: Arc<CellText>,
+    pub range: Range<usize>,
 }
 
 /// Rust's namespaces: a type and a function of one name are two items.
@@ -92,20 +101,30 @@ impl Item {
 
     /// What people call it.
     pub fn in_words(&self) -> String {
-        match (&self.header, self.names.as_slice(), &self.made_by) {
-            (Some(Header { of_trait: Some(of_trait), self_type, .. }), ..) => {
+        match (&self.header, self.names.as_slice()) {
+            (Some(Header { of_trait: Some(of_trait), self_type, .. }), _) => {
                 format!("`impl {of_trait} for {self_type}`")
             }
-            (Some(header), ..) => format!("`impl {}`", header.self_type),
-            (_, [name, ..], _) => format!("`{name}`"),
-            (.., Some((name, _))) => format!("`{name}!`"),
+            (Some(header), _) => format!("`impl {}`", header.self_type),
+            (_, [name, ..]) => format!("`{name}`"),
             _ => "an item".to_owned(),
         }
     }
 
-    /// For the call of a macro, the name that it was given first: of a type that it makes, or makes something for.
-    pub fn made_for(&self) -> Option<&str> {
-        self.made_by.as_ref().map(|(_, name)| name.as_str())
+    /// Whether this part of a text is part of it, or was copied into it.
+    pub fn holds(&self, text: &Arc<CellText>, range: &Range<usize>) -> bool {
+        let inside = |(at, of, start): (Range<usize>, &Arc<CellText>, usize)| {
+            Arc::ptr_eq(of, text) && start <= range.start && range.start < start + at.len()
+        };
+        self.source.written(self.range.clone()).into_iter().any(inside)
+    }
+
+    /// Where it stands in a cell: itself, or the call that made it.
+    pub fn in_cell(&self) -> (&Arc<CellText>, Range<usize>) {
+        match &self.call {
+            Some(call) => (&call.cell, call.range.clone()),
+            None => (&self.source, self.range.clone()),
+        }
     }
 }
 
@@ -131,7 +150,12 @@ fn conditional(item: &syn::Item, text: &str, base: usize) -> String {
     attributes.iter().filter_map(one).collect()
 }
 
-pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Item) -> Option<Item> {
+pub(super) fn persistent_item<'m>(
+    cell: &Arc<CellText>,
+    base: usize,
+    item: &syn::Item,
+    known: &dyn Fn(&str) -> Option<&'m Macro>,
+) -> Option<Item> {
     let range = bytes(item.span(), base);
     let mut publish = Publish { base, text: &cell.text, edits: Vec::new() };
     let mut header = None;
@@ -183,9 +207,17 @@ pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Ite
             publish.named(&i.vis, i.extern_token.span, name)
         }
         syn::Item::Impl(i) => {
-            header = Some(impl_header(cell, base, i));
+            let header = header.insert(impl_header(cell, base, i));
             if i.trait_.is_none() {
                 i.items.iter().for_each(|i| publish.member(i));
+                for call in i.items.iter().filter_map(|i| match i {
+                    syn::ImplItem::Macro(call) => Some(call),
+                    _ => None,
+                }) {
+                    let Some((members, edit)) = members_of_a_macro(cell, base, call, known) else { continue };
+                    header.members.extend(members);
+                    publish.edits.push(edit);
+                }
             }
             Vec::new()
         }
@@ -203,40 +235,29 @@ pub(super) fn persistent_item(cell: &Arc<CellText>, base: usize, item: &syn::Ite
     }
     let (values, conditions) = (checks.values, checks.conditions);
     let cfg = conditional(item, &cell.text, base);
-    let (source, space, made_by) = (cell.clone(), Space::of(item), None);
-    Some(Item { names, space, header, made_by, is_type, cfg, source, range, edits, values, conditions, mentions })
+    let (source, space, call) = (cell.clone(), Space::of(item), None);
+    Some(Item { names, space, header, call, is_type, cfg, source, range, edits, values, conditions, mentions })
 }
 
 /// Macros whose argument is items, with `pub` or without.
 const TAKE_ITEMS: &[&str] = &["thread_local", "lazy_static", "bitflags"];
 
-/// The call of a macro whose argument is items, as of `thread_local!`; or of one of the notebook's own that makes items.
-pub(super) fn items_of_a_macro(
-    cell: &Arc<CellText>,
-    base: usize,
-    call: &syn::StmtMacro,
-    makes_items: &dyn Fn(&str) -> bool,
-) -> Option<Item> {
+/// The call of a macro whose argument is items, as of `thread_local!`.
+pub(super) fn items_of_a_macro(cell: &Arc<CellText>, base: usize, call: &syn::StmtMacro) -> Option<Item> {
     let range = bytes(call.span(), base);
     let inside = bytes(call.mac.tokens.span(), base);
     let name = call.mac.path.segments.last()?.ident.to_string();
-    let mut publish = Publish { base, text: &cell.text, edits: Vec::new() };
-    let (names, made_by) = if makes_items(&name) {
-        let first = scan::tokens(&cell.text[inside.clone()]).into_iter().find(|t| t.kind == Kind::Ident);
-        let first = first.map(|t| cell.text[inside.clone()][t.range].to_owned()).unwrap_or_default();
-        (Vec::new(), Some((name, first)))
-    } else if TAKE_ITEMS.contains(&&*name) && begins_an_item(&cell.text[inside.clone()]) {
-        (publish.declared(inside), None)
-    } else {
+    if !TAKE_ITEMS.contains(&&*name) || !begins_an_item(&cell.text[inside.clone()]) {
         return None;
-    };
+    }
+    let mut publish = Publish { base, text: &cell.text, edits: Vec::new() };
+    let names = publish.declared(inside);
     let mentions = scan::mentions(&cell.text[range.clone()]);
-    let space = if made_by.is_some() { Space::default() } else { Space::BOTH };
     Some(Item {
         names,
-        space,
+        space: Space::BOTH,
         header: None,
-        made_by,
+        call: None,
         is_type: true,
         cfg: String::new(),
         source: cell.clone(),
@@ -246,6 +267,36 @@ pub(super) fn items_of_a_macro(
         conditions: Vec::new(),
         mentions,
     })
+}
+
+/// What a macro of the notebook makes inside an `impl`: names, and the text that takes the call's place.
+fn members_of_a_macro<'m>(
+    cell: &Arc<CellText>,
+    base: usize,
+    call: &syn::ImplItemMacro,
+    known: &dyn Fn(&str) -> Option<&'m Macro>,
+) -> Option<(BTreeSet<String>, Edit)> {
+    const BEFORE: &str = "impl X {";
+    let rules = known(&call.mac.path.segments.last()?.ident.to_string())?;
+    let made = expand(&rules.source, rules.range.clone(), cell, arguments(&call.mac, base))?;
+    let text = Arc::new(CellText::new(cell.cell, format!("{BEFORE}{}}}", made.text)));
+    let made: syn::ItemImpl = syn::parse_str(&text.text).ok()?;
+    let mut publish = Publish { base: 0, text: &text.text, edits: Vec::new() };
+    made.items.iter().for_each(|i| publish.member(i));
+    let mut public = Source::default();
+    public.user(&text, BEFORE.len()..text.text.len() - 1, &publish.edits);
+    let edit = Edit::replace(bytes(call.span(), base), public.text.replace('\n', " "));
+    Some((impl_header(&text, 0, &made).members, edit))
+}
+
+/// Where the arguments of a call are.
+pub(super) fn arguments(call: &syn::Macro, base: usize) -> Range<usize> {
+    let delimiter = match &call.delimiter {
+        syn::MacroDelimiter::Paren(d) => d.span,
+        syn::MacroDelimiter::Brace(d) => d.span,
+        syn::MacroDelimiter::Bracket(d) => d.span,
+    };
+    bytes(delimiter.open(), base).end..bytes(delimiter.close(), base).start
 }
 
 fn generics(item: &syn::Item) -> Option<&syn::Generics> {

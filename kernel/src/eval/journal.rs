@@ -210,7 +210,7 @@ mod tests {
         let (takes, binds) = (set(takes), set(binds));
         let fresh = binds.difference(&takes).cloned().collect();
         Entry {
-            cell: Arc::new(CellText { cell, text: String::new() }),
+            cell: Arc::new(CellText::new(cell, "")),
             range: 0..0,
             silent: false,
             opt_level: 0,

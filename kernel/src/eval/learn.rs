@@ -1,6 +1,6 @@
 //! What a plan learns from rustc's answer to a try.
 use super::generate::Plan;
-use super::rustc::Diagnostic;
+use super::rustc::{Diagnostic, Span};
 use super::source::{Place, Source, Tag};
 
 /// Changes the plan by what rustc says about generated code; false when there is nothing to learn.
@@ -29,6 +29,8 @@ pub(super) fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> 
             });
             plan.mutated.extend(loads.collect::<Vec<_>>());
         }
+        let of_result = |s: &Span| s.label.as_deref().is_some_and(|l| l.contains("declared on the enum `Result`"));
+        plan.ends |= plan.unshown && error.code == "E0282" && error.spans.iter().any(of_result);
         // What is shown has no type of its own; behind a semicolon it may get one.
         let nothing_to_show = error.message.contains("rt::Show<'_, !>");
         plan.unshown |= nothing_to_show || matches!(&*error.code, "E0282" | "E0283" | "E0284");

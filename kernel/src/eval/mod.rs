@@ -11,6 +11,7 @@ mod compile;
 mod complete;
 mod deps;
 mod errors;
+mod expand;
 pub mod export;
 mod generate;
 mod groups;
@@ -22,6 +23,7 @@ mod kept;
 mod learn;
 mod line;
 mod lockfile;
+mod macros;
 mod moves;
 mod paths;
 mod publish;
@@ -111,7 +113,7 @@ impl RustEngine {
     /// Runs all parts of a cell, magics and Rust, until one fails.
     fn run_all(&self, mode: &Mode, code: &str, events: &mut dyn FnMut(Event)) -> Reply {
         let known = |name: &str| self.names().knows(name);
-        let cell = Arc::new(CellText { cell: mode.cell, text: code.to_owned() });
+        let cell = Arc::new(CellText::new(mode.cell, code));
         let segments = split::segments(code, &known);
         let dependency = |s: &Segment| match s {
             Segment::Command(line) => code[line.clone()].trim().strip_prefix(":dep ").map(str::trim),

@@ -1,5 +1,5 @@
-//! Items that syn cannot see, because they are a macro's argument or its rules: what they are called, and where `pub` goes
-//! so that later cells see them.
+//! Items that syn cannot see, because they are the argument of a macro of another crate: what they are called, and where
+//! `pub` goes so that later cells see them.
 use super::scan::{Kind, Token, tokens};
 use super::source::Edit;
 use std::ops::Range;
@@ -22,54 +22,27 @@ pub fn edits(places: impl IntoIterator<Item = Range<usize>>, start: usize) -> Ve
 
 /// The items of a macro's argument, such as that of `thread_local!`.
 pub fn items(text: &str) -> Vec<Declared> {
-    let mut walk = Walk::new(text, false);
+    let mut walk = Walk::new(text);
     walk.items(0, walk.tokens.len());
     walk.declared
 }
 
 /// Whether the text is one item after the other.
 pub fn begins_an_item(text: &str) -> bool {
-    let mut walk = Walk::new(text, false);
+    let mut walk = Walk::new(text);
     walk.items(0, walk.tokens.len()) && !walk.declared.is_empty()
-}
-
-/// For the definition of a macro that makes items, where `pub` goes in its rules; `None` for any other macro.
-pub fn in_rules(definition: &str) -> Option<Vec<Range<usize>>> {
-    let mut walk = Walk::new(definition, true);
-    let open = (0..walk.tokens.len()).find(|i| walk.is_open(*i))?;
-    let (mut at, end) = (open + 1, walk.close(open));
-    let mut makes_items = false;
-    while at < end {
-        let pattern_ends = walk.close(at);
-        let rule = (pattern_ends..end).find(|i| *i > pattern_ends && walk.is_open(*i))?;
-        let rule_ends = walk.close(rule);
-        makes_items |= walk.items(rule + 1, rule_ends) && walk.seen;
-        at = rule_ends + 1;
-        if walk.is_punct(at, ';') {
-            at += 1;
-        }
-    }
-    let mut places: Vec<Range<usize>> =
-        walk.declared.into_iter().filter_map(|d| d.publish).chain(walk.members).collect();
-    places.sort_by_key(|p| p.start);
-    makes_items.then_some(places)
 }
 
 struct Walk<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     declared: Vec<Declared>,
-    /// Where `pub` goes for fields, methods and constants of types.
-    members: Vec<Range<usize>>,
-    with_members: bool,
-    /// There was an item, or an `impl`.
-    seen: bool,
 }
 
 impl<'a> Walk<'a> {
-    fn new(text: &'a str, with_members: bool) -> Walk<'a> {
+    fn new(text: &'a str) -> Walk<'a> {
         let tokens = tokens(text).into_iter().filter(|t| t.kind != Kind::Comment).collect();
-        Walk { text, tokens, declared: Vec::new(), members: Vec::new(), with_members, seen: false }
+        Walk { text, tokens, declared: Vec::new() }
     }
 
     fn word(&self, i: usize) -> &'a str {
@@ -113,8 +86,7 @@ impl<'a> Walk<'a> {
         i
     }
 
-    /// Behind who may see it; and what `pub` takes the place of, if it does not say so already. A rule may have it from its
-    /// caller: `$vis`.
+    /// Behind who may see it; and what `pub` takes the place of, if it does not say so already.
     fn after_visibility(&self, i: usize) -> (usize, Option<Range<usize>>) {
         let start = self.tokens.get(i).map_or(self.text.len(), |t| t.range.start);
         if self.word(i) == "pub" {
@@ -124,31 +96,12 @@ impl<'a> Walk<'a> {
             let close = self.close(i + 1);
             return (close + 1, self.tokens.get(close).map(|t| start..t.range.end));
         }
-        let handed = self.is_punct(i, '$') && (!self.word(i + 2).is_empty() || self.is_punct(i + 2, '$'));
-        if handed { (i + 2, Some(start..self.tokens[i + 1].range.end)) } else { (i, Some(start..start)) }
-    }
-
-    /// The end of `$( … )*`, when one begins here.
-    fn repeated(&self, i: usize) -> Option<usize> {
-        let group = self.is_punct(i, '$') && self.tokens.get(i + 1).is_some_and(|t| t.kind == Kind::Open('('));
-        group.then(|| self.close(i + 1))
-    }
-
-    fn after_repeated(&self, close: usize) -> usize {
-        let sign = |i: usize| ['*', '+', '?'].iter().any(|c| self.is_punct(i, *c));
-        if sign(close + 1) { close + 2 } else { close + 3 }
+        (i, Some(start..start))
     }
 
     /// From one token to another; whether all of it is items.
     fn items(&mut self, mut at: usize, end: usize) -> bool {
         while at < end {
-            if let Some(close) = self.repeated(at) {
-                if !self.items(at + 2, close) {
-                    return false;
-                }
-                at = self.after_repeated(close);
-                continue;
-            }
             let start = self.after_attributes(at);
             if start >= end {
                 return true;
@@ -161,44 +114,25 @@ impl<'a> Walk<'a> {
             match keyword {
                 "impl" => {
                     let Some(open) = (i..end).find(|i| self.is_brace(*i)) else { return false };
-                    let of_trait = (i..open).any(|i| self.word(i) == "for" && !self.is_punct(i + 1, '<'));
-                    self.seen = true;
                     at = self.close(open) + 1;
-                    if self.with_members && !of_trait {
-                        let before = self.declared.len();
-                        self.items(open + 1, at - 1);
-                        let members = self.declared.split_off(before);
-                        self.members.extend(members.into_iter().filter_map(|m| m.publish));
-                    }
                 }
                 "fn" | "struct" | "enum" | "union" | "trait" | "type" | "mod" | "static" | "const" => {
                     let mut name = i + 1;
                     while matches!(self.word(name), "ref" | "mut") {
                         name += 1;
                     }
-                    if self.is_punct(name, '$') {
-                        name += 1;
-                    }
                     if self.word(name).is_empty() {
                         return false;
                     }
-                    self.seen = true;
                     self.declared.push(Declared { name: self.tokens[name].range.clone(), publish });
                     // A value or an alias goes on to the semicolon, whatever braces are in it.
                     let ends_in_braces = !matches!(keyword, "static" | "const" | "type");
                     let mut i = self.after_generics(name + 1);
                     while i < end && !self.is_punct(i, ';') && !(ends_in_braces && self.is_brace(i)) {
-                        if keyword == "struct" && self.with_members && self.is_open(i) {
-                            self.fields(i + 1, self.close(i), true);
-                        }
                         i = if self.is_open(i) { self.close(i) + 1 } else { i + 1 };
                     }
                     if i < end && self.is_brace(i) {
-                        let close = self.close(i);
-                        if keyword == "struct" && self.with_members {
-                            self.fields(i + 1, close, false);
-                        }
-                        i = close;
+                        i = self.close(i);
                     }
                     at = i + 1;
                 }
@@ -235,36 +169,6 @@ impl<'a> Walk<'a> {
             _ => self.tokens.get(i).is_some_and(|t| t.kind == Kind::Literal) && self.word(i - 1) == "extern",
         }
     }
-
-    fn fields(&mut self, mut at: usize, end: usize, tuple: bool) {
-        while at < end {
-            if let Some(close) = self.repeated(at) {
-                self.fields(at + 2, close, tuple);
-                at = self.after_repeated(close);
-                continue;
-            }
-            let start = self.after_attributes(at);
-            if start != at {
-                at = start;
-                continue;
-            }
-            let (field, publish) = self.after_visibility(start);
-            let name = if self.is_punct(field, '$') { field + 1 } else { field };
-            let named = self.is_punct(name + 1, ':') && !self.is_punct(name + 2, ':');
-            if start < end && (tuple || named && !self.word(name).is_empty()) {
-                self.members.extend(publish);
-            }
-            // To the comma after it; those between angle brackets are part of its type.
-            let mut angles = 0;
-            at = start;
-            while at < end && !(angles == 0 && self.is_punct(at, ',')) {
-                angles += i32::from(self.is_punct(at, '<'));
-                angles -= i32::from(self.is_punct(at, '>') && !self.is_punct(at - 1, '-'));
-                at = if self.is_open(at) { self.close(at) + 1 } else { at + 1 };
-            }
-            at += 1;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -272,11 +176,7 @@ mod tests {
     use super::*;
 
     fn published(text: &str) -> String {
-        with_pub(text, items(text).into_iter().filter_map(|d| d.publish).collect())
-    }
-
-    fn with_pub(text: &str, places: Vec<Range<usize>>) -> String {
-        let edits = edits(places, 0);
+        let edits = edits(items(text).into_iter().filter_map(|d| d.publish), 0);
         edits
             .iter()
             .rev()
@@ -293,20 +193,5 @@ mod tests {
         assert_eq!(published("struct F: u8 { const A = 1; } impl F {}"), "pub struct F: u8 { const A = 1; } impl F {}");
         assert!(begins_an_item("unsafe extern \"C\" fn f() {}") && !begins_an_item("a, b") && !begins_an_item(""));
         assert!(!begins_an_item("const { 1 }") && !begins_an_item("\"{}\", fn_name"));
-    }
-
-    #[test]
-    fn rules_that_make_items_make_them_public() {
-        let text = "macro_rules! m { ($n:ident, $($f:ident: $t:ty),*) => { #[derive(Debug)] struct $n { $($f: $t),* } \
-                    impl $n { fn new() -> i32 { 1 } } impl Debug for $n { fn f() {} } }; ($n:ident) => { struct $n(HashMap<u8, u8>, f64); } }";
-        let expected = "macro_rules! m { ($n:ident, $($f:ident: $t:ty),*) => { #[derive(Debug)] pub struct $n { $(pub $f: $t),* } \
-                    impl $n { pub fn new() -> i32 { 1 } } impl Debug for $n { fn f() {} } }; ($n:ident) => { pub struct $n(pub HashMap<u8, u8>, pub f64); } }";
-        assert_eq!(in_rules(text).map(|places| with_pub(text, places)).as_deref(), Some(expected));
-        assert_eq!(in_rules("macro_rules! i { ($($t:ty),*) => { $( impl S for $t {} )* } }"), Some(Vec::new()));
-        assert_eq!(in_rules("macro_rules! sq { ($x:expr) => { $x * $x } }"), None);
-        assert_eq!(in_rules("macro_rules! v { ($n:ident) => { let $n = 1; } }"), None);
-        let vis = "macro_rules! s { ($(#[$m:meta])* $v:vis $n:ident) => { $(#[$m])* $v struct $n<$($a),*>($v i32); pub(crate) fn f() {} } }";
-        let public = "macro_rules! s { ($(#[$m:meta])* $v:vis $n:ident) => { $(#[$m])* pub struct $n<$($a),*>(pub i32); pub fn f() {} } }";
-        assert_eq!(in_rules(vis).map(|places| with_pub(vis, places)).as_deref(), Some(public));
     }
 }

@@ -18,14 +18,58 @@ impl Sources {
     }
 }
 
-/// A cell's text as the user wrote it, with the number it is known by.
+/// A cell's text as the user wrote it, with the number it is known by; or what a macro made of it.
 #[derive(Debug, PartialEq)]
 pub struct CellText {
     pub cell: u64,
     pub text: String,
+    /// For what a macro made: where its parts were copied from, which somebody wrote.
+    copied: Vec<Copy>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Copy {
+    at: Range<usize>,
+    from: Arc<CellText>,
+    start: usize,
 }
 
 impl CellText {
+    pub fn new(cell: u64, text: impl Into<String>) -> CellText {
+        CellText { cell, text: text.into(), copied: Vec::new() }
+    }
+
+    /// Text with parts that were copied from other texts: which range of it is from where.
+    pub fn copied<'a>(
+        cell: u64,
+        text: String,
+        parts: impl Iterator<Item = (Range<usize>, &'a Arc<CellText>, usize)>,
+    ) -> CellText {
+        let mut copied = Vec::new();
+        for (at, from, start) in parts {
+            let parts = from.written(start..start + at.len());
+            copied.extend(parts.into_iter().map(|(part, from, first)| {
+                let at = at.start + part.start - start..at.start + part.end - start;
+                Copy { at, from: from.clone(), start: first }
+            }));
+        }
+        CellText { cell, text, copied }
+    }
+
+    /// The parts of a range that somebody wrote, with the text and the place where that was.
+    pub fn written<'a>(self: &'a Arc<Self>, range: Range<usize>) -> Vec<(Range<usize>, &'a Arc<CellText>, usize)> {
+        if self.copied.is_empty() {
+            return vec![(range.clone(), self, range.start)];
+        }
+        let first = self.copied.partition_point(|c| c.at.end <= range.start);
+        let parts = self.copied[first..].iter().take_while(|c| c.at.start < range.end);
+        let part = |c: &'a Copy| {
+            let at = c.at.start.max(range.start)..c.at.end.min(range.end);
+            (at.clone(), &c.from, c.start + at.start - c.at.start)
+        };
+        parts.map(part).collect()
+    }
+
     /// What messages call this cell.
     pub fn label(&self) -> String {
         match self.cell {
@@ -39,6 +83,10 @@ impl CellText {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tag {
     Plain,
+    /// Lets the cell wait for a future.
+    Await,
+    /// A program made of the cell's text needs it, too.
+    Program,
     /// Fetches a variable; its type is written out here.
     Load(String),
     /// Stores a variable that this cell declares.
@@ -82,6 +130,10 @@ impl Edit {
     pub fn replace(range: Range<usize>, text: impl Into<String>) -> Edit {
         Edit { range, text: text.into(), tag: Tag::Plain }
     }
+
+    pub fn tagged(self, tag: Tag) -> Edit {
+        Edit { tag, ..self }
+    }
 }
 
 /// Where a position in generated source comes from.
@@ -121,12 +173,22 @@ impl Source {
     }
 
     fn verbatim(&mut self, text: &Arc<CellText>, range: Range<usize>) {
-        if range.is_empty() {
-            return;
+        let mut from = range.start;
+        for (at, of, start) in text.written(range.clone()).into_iter().filter(|(at, ..)| !at.is_empty()) {
+            self.between(&text.text[from..at.start]);
+            let origin = Origin::User { text: of.clone(), start };
+            self.pieces.push(Piece { at: self.text.len(), len: at.len(), origin });
+            self.text.push_str(&text.text[at.clone()]);
+            from = at.end;
         }
-        let origin = Origin::User { text: text.clone(), start: range.start };
-        self.pieces.push(Piece { at: self.text.len(), len: range.len(), origin });
-        self.text.push_str(&text.text[range]);
+        self.between(&text.text[from..range.end]);
+    }
+
+    /// What a macro put between two copies.
+    fn between(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.plain(text);
+        }
     }
 
     /// Says that the user's code decides by these parts of the text, which is in here already.
@@ -194,7 +256,10 @@ impl Source {
             let touched = |p: &&Piece| p.at < range.end && range.start < p.at + p.len;
             let first = self.pieces.iter().filter(user).find(touched)?;
             let last = self.pieces.iter().filter(user).rfind(touched)?;
-            self.user_range(range.start.max(first.at)..range.end.min(last.at + last.len))
+            let end = |p: &Piece| range.end.min(p.at + p.len);
+            let from = range.start.max(first.at);
+            // What a macro made may begin in one text and end in another.
+            self.user_range(from..end(last)).or_else(|| self.user_range(from..end(first)))
         })
     }
 
@@ -297,7 +362,7 @@ mod tests {
 
     #[test]
     fn positions_find_their_way_back() {
-        let cell = Arc::new(CellText { cell: 3, text: "let ä = 1;\nfor i in 0..2 { f(i) }".into() });
+        let cell = Arc::new(CellText::new(3, "let ä = 1;\nfor i in 0..2 { f(i) }"));
         let brace = cell.text.find('{').unwrap() + 1;
         let mut source = Source::default();
         source.plain("#![x] fn cell() {");

@@ -2,10 +2,11 @@
 use super::checks::{Awaits, Checks, Condition, FnValue, included};
 pub use super::items::Item;
 use super::items::{Space, items_of_a_macro, persistent_item};
+pub use super::macros::{Expanded, Macro, made_by};
+use super::macros::{Made, known};
 use super::moves::{Given, Moves};
-use super::publish;
 use super::scan::{self, Kind, tokens};
-use super::source::{CellText, Edit, Source};
+use super::source::{CellText, Edit, Tag};
 use proc_macro2::Span;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -105,26 +106,12 @@ impl Use {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct Macro {
-    pub name: String,
-    /// On one line and without comments.
-    pub text: String,
-    pub mentions: BTreeSet<String>,
-    /// Its calls are items, which it makes public.
-    pub makes_items: bool,
-    /// Its calls may declare variables that they name.
-    pub declares: bool,
-}
-
 /// A variable that the cell declares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Binding {
     pub name: String,
     /// The arguments' types as they are written (`_` where none is), when it is bound to a closure written in place.
     pub closure: Option<Vec<String>>,
-    /// A macro was given this name, and may have declared it.
-    pub perhaps: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -133,9 +120,10 @@ pub struct Parsed {
     pub uses: Vec<Use>,
     pub use_ranges: Vec<Range<usize>>,
     pub macros: Vec<Macro>,
-    pub macro_ranges: Vec<Range<usize>>,
-    /// What is changed in the macros themselves.
-    pub macro_edits: Vec<Edit>,
+    /// Calls of macros that make items.
+    pub calls: Vec<Expanded>,
+    /// Why it is not compiled at all: where, what to say, and what to write below it.
+    pub refusal: Option<(Range<usize>, String, String)>,
     pub inner_attributes: Vec<Range<usize>>,
     pub bindings: Vec<Binding>,
     /// Names that the cell declares before it mentions them otherwise: what they were before does not matter.
@@ -166,6 +154,12 @@ pub struct Parsed {
     pub captures: Vec<(Range<usize>, BTreeSet<String>)>,
     /// Variables of the cell whose last mention hands them to a function.
     pub given: Vec<Given>,
+    /// Macros whose calls were expanded.
+    pub(super) called: BTreeSet<String>,
+    /// How often: a macro may call itself without end.
+    pub(super) expansions: usize,
+    /// For what a macro made: the call, and how many macros deep.
+    pub(super) within: Option<(Arc<CellText>, Range<usize>, usize)>,
 }
 
 /// Parses part of a cell, with the macros there are. An error is for rustc to explain.
@@ -200,7 +194,7 @@ pub fn ended(cell: &Arc<CellText>, range: Range<usize>) -> (Arc<CellText>, Range
     if range.end == cell.text.len() && parse(cell, range.clone(), &[]).is_err() {
         // on a line of its own, since the cell may end in a comment
         let text = format!("{}\n;", cell.text);
-        let (whole, longer) = (range.start..text.len(), Arc::new(CellText { cell: cell.cell, text }));
+        let (whole, longer) = (range.start..text.len(), Arc::new(CellText::new(cell.cell, text)));
         if parse(&longer, whole.clone(), &[]).is_ok() {
             return (longer, whole);
         }
@@ -214,22 +208,21 @@ pub(super) fn bytes(span: Span, base: usize) -> Range<usize> {
 }
 
 impl Parsed {
-    fn add(&mut self, cell: &Arc<CellText>, base: usize, statement: &Stmt, macros: &[Macro], last: bool) {
-        let makes_items =
-            |name: &str| self.macros.iter().chain(macros).find(|m| m.name == name).is_some_and(|m| m.makes_items);
+    pub(super) fn add(&mut self, cell: &Arc<CellText>, base: usize, statement: &Stmt, macros: &[Macro], last: bool) {
         if let Stmt::Macro(call) = statement
-            && let Some(item) = items_of_a_macro(cell, base, call, &makes_items)
+            && let Some(item) = items_of_a_macro(cell, base, call)
         {
             self.items.push(item);
             return;
         }
-        if let Stmt::Macro(call) = statement {
-            let name = call.mac.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
-            if self.macros.iter().chain(macros).any(|m| m.name == name && m.declares) {
-                // Where one of them is no variable after all, rustc says so.
-                let names = lone_names(&cell.text[bytes(call.mac.tokens.span(), base)]);
-                self.bindings.extend(names.into_iter().map(|name| Binding { name, closure: None, perhaps: true }));
-            }
+        let call = match statement {
+            Stmt::Macro(call) => Some(&call.mac),
+            Stmt::Expr(Expr::Macro(call), None) => Some(&call.mac),
+            _ => None,
+        };
+        let made = call.and_then(|call| self.expand(cell, base, call, bytes(statement.span(), base), macros));
+        if matches!(made, Some(Made::Items)) {
+            return;
         }
         match statement {
             Stmt::Item(syn::Item::Use(u)) => {
@@ -241,18 +234,13 @@ impl Parsed {
                 let range = bytes(m.span(), base);
                 let name = m.ident.as_ref().map(|i| i.to_string()).unwrap_or_default();
                 let text = &cell.text[range.clone()];
-                let public = publish::in_rules(text);
-                let (mentions, makes_items, declares) =
-                    (scan::mentions(text), public.is_some(), declares_variables(text));
-                let edits = publish::edits(public.into_iter().flatten(), range.start);
-                let mut published = Source::default();
-                published.user(cell, range.clone(), &edits);
-                let text = one_line(&published.text);
-                self.macros.push(Macro { name, text, mentions, makes_items, declares });
-                self.macro_edits.extend(edits);
-                self.macro_ranges.push(range);
+                let (text, mentions) = (one_line(text), scan::mentions(text));
+                self.macros.push(Macro { name, text, mentions, source: cell.clone(), range });
             }
-            Stmt::Item(item) => self.items.extend(persistent_item(cell, base, item)),
+            Stmt::Item(item) => {
+                let known = |name: &str| known(&self.macros, macros, name);
+                self.items.extend(persistent_item(cell, base, item, &known));
+            }
             other => {
                 self.has_statements = true;
                 self.statements.push(bytes(other.span(), base).start);
@@ -262,8 +250,10 @@ impl Parsed {
                     names.visit_pat(&local.pat);
                     self.immutable.extend(names.immutable.iter().map(|span| bytes(*span, base).start));
                     let closure = closure_arguments(local, cell, base);
-                    let binding = |name| Binding { name, closure: closure.clone(), perhaps: false };
-                    for b in bound_names(local).into_iter().map(binding) {
+                    let binding = |i: &syn::Ident| Binding { name: i.to_string(), closure: closure.clone() };
+                    let bound = bound_names(local);
+                    let visible = bound.iter().filter(|i| self.is_written(cell, bytes(i.span(), base).start));
+                    for b in visible.map(binding).collect::<Vec<_>>() {
                         self.bindings.retain(|x| x.name != b.name);
                         self.bindings.push(b);
                     }
@@ -284,9 +274,10 @@ impl Parsed {
                 surely.for_each(|u| *self.moved.entry(u.name.clone()).or_insert(true) &= u.receiver);
                 self.given.extend(used().filter_map(|u| u.given(bytes(other.span(), base))));
                 self.trailing = match other {
+                    _ if matches!(made, Some(Made::Statements)) => None,
                     // The end of somebody's `main`.
                     Stmt::Expr(e, None) if last && is_ok_of_nothing(e) => {
-                        self.edits.push(Edit::replace(bytes(e.span(), base), String::new()));
+                        self.edits.push(Edit::replace(bytes(e.span(), base), "").tagged(Tag::Program));
                         None
                     }
                     Stmt::Expr(e, None) if last && shows_something(e) => Some(bytes(e.span(), base)),
@@ -305,7 +296,7 @@ impl Parsed {
         });
         let right_hand_side = right_hand_side.unwrap_or_default();
         let fresh = |n: &String| !mentioned.contains(n) && !right_hand_side.contains(n);
-        self.rebound.extend(bound_names(local).into_iter().filter(fresh));
+        self.rebound.extend(bound_names(local).iter().map(syn::Ident::to_string).filter(fresh));
     }
 
     fn finish(&mut self, cell: &Arc<CellText>, range: Range<usize>) {
@@ -316,31 +307,17 @@ impl Parsed {
         self.given.retain(|g| bound.contains(&g.name) && !later(g));
         let mut text = String::new();
         let mut from = range.start;
-        let mut taken: Vec<_> = self.items.iter().map(|i| i.range.clone()).collect();
-        taken.extend(self.macro_ranges.iter().cloned());
+        let mut taken: Vec<_> = self.items.iter().map(|i| i.in_cell().1).collect();
+        taken.extend(self.macros_in(cell).map(|m| m.range.clone()));
+        taken.extend(self.calls.iter().map(|c| c.call.range.clone()));
         taken.sort_by_key(|r| r.start);
         for r in taken {
-            text.push_str(&cell.text[from..r.start]);
+            text.push_str(cell.text.get(from..r.start).unwrap_or_default());
             from = r.end;
         }
         text.push_str(&cell.text[from..range.end]);
         self.mentions = scan::mentions(&text);
     }
-}
-
-/// Whether the rules of a macro have a `let` of a name that they are given.
-fn declares_variables(rules: &str) -> bool {
-    let all: Vec<&str> = tokens(rules).into_iter().map(|t| &rules[t.range]).collect();
-    all.windows(3).any(|w| w[0] == "let" && (w[1] == "$" || w[1] == "mut" && w[2] == "$"))
-}
-
-/// Arguments that are nothing but a name.
-fn lone_names(arguments: &str) -> Vec<String> {
-    let all = tokens(arguments);
-    let apart = |t: Option<&scan::Token>| t.is_none_or(|t| t.kind == Kind::Punct(','));
-    let lone =
-        |i: &usize| all[*i].kind == Kind::Ident && apart(i.checked_sub(1).map(|b| &all[b])) && apart(all.get(i + 1));
-    (0..all.len()).filter(lone).map(|i| arguments[all[i].range.clone()].to_owned()).collect()
 }
 
 fn prints(mac: &syn::Macro) -> bool {
@@ -393,7 +370,7 @@ fn closure_arguments(local: &syn::Local, cell: &CellText, base: usize) -> Option
 }
 
 /// The variables that a `let` binds.
-fn bound_names(local: &syn::Local) -> Vec<String> {
+fn bound_names(local: &syn::Local) -> Vec<syn::Ident> {
     let diverges = local.init.as_ref().is_some_and(|i| i.diverge.is_some());
     let pattern = match &local.pat {
         Pat::Type(t) => &*t.pat,
@@ -401,7 +378,7 @@ fn bound_names(local: &syn::Local) -> Vec<String> {
     };
     match pattern {
         // Not a constant: a pattern that may not fit would need an `else`.
-        Pat::Ident(p) if p.subpat.is_none() && !diverges => vec![p.ident.to_string()],
+        Pat::Ident(p) if p.subpat.is_none() && !diverges => vec![p.ident.clone()],
         pattern => {
             let mut names = Names::default();
             names.visit_pat(pattern);
@@ -413,7 +390,7 @@ fn bound_names(local: &syn::Local) -> Vec<String> {
 /// The variables that a pattern binds.
 #[derive(Default)]
 pub(super) struct Names {
-    pub names: Vec<String>,
+    pub names: Vec<syn::Ident>,
     /// Those that stand without `mut`, and not by reference.
     immutable: Vec<Span>,
 }
@@ -423,7 +400,7 @@ impl<'ast> Visit<'ast> for Names {
         let name = p.ident.to_string();
         // `let None = …` and `let MAX = …` compare with a constant.
         if !name.starts_with(|c: char| c.is_uppercase()) && !name.starts_with("__") {
-            self.names.push(name);
+            self.names.push(p.ident.clone());
             if p.mutability.is_none() && p.by_ref.is_none() {
                 self.immutable.push(p.ident.span());
             }
@@ -491,7 +468,7 @@ mod tests {
     }
 
     fn parsed(code: &str) -> Parsed {
-        let cell = Arc::new(CellText { cell: 1, text: code.into() });
+        let cell = Arc::new(CellText::new(1, code));
         parse(&cell, 0..code.len(), &[]).expect("Rust")
     }
 
