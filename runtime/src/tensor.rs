@@ -1,6 +1,6 @@
 //! The public handle: a tensor is a cheap, shared reference to a value that may not have been computed yet.
 use crate::dtype::{DType, Element, Scalar};
-use crate::insight::{Cause, Recording, SyncEvent, waiting};
+use crate::insight::{Cause, Recording, SyncEvent, TIMED_ALONE, waiting};
 use crate::ir::{Graph, LEAF, NodeId, Payload, REQUIRES_GRAD, graph};
 use crate::op::{Attr, OpDef, Sig, Type};
 use crate::session::{self, DeviceData};
@@ -92,14 +92,16 @@ struct Thread {
     at: Cell<Option<&'static Location<'static>>>,
     /// The line that is showing values.
     shows: Cell<Option<&'static Location<'static>>>,
-    /// Ops it has recorded.
+    /// Ops it has recorded since the last sync, as long as there were few syncs.
     ops: Cell<u32>,
+    /// Syncs of the cell.
+    syncs: Cell<u32>,
     /// Tensors are taken as they are physically, their buckets out of sight.
     physical: Cell<bool>,
 }
 
 thread_local! {
-    static THREAD: Thread = const { Thread { grad: Cell::new(true), at: Cell::new(None), shows: Cell::new(None), ops: Cell::new(0), physical: Cell::new(false) } };
+    static THREAD: Thread = const { Thread { grad: Cell::new(true), at: Cell::new(None), shows: Cell::new(None), ops: Cell::new(0), syncs: Cell::new(0), physical: Cell::new(false) } };
 }
 
 /// Whether ops on this thread are recorded for gradients (`torch.is_grad_enabled`).
@@ -194,6 +196,14 @@ pub(crate) fn showing<R>(at: &'static Location<'static>, f: impl FnOnce() -> R) 
 /// The line that shows values, if it is known.
 pub(crate) fn shown_by() -> Option<&'static Location<'static>> {
     THREAD.with(|t| t.shows.get())
+}
+
+/// A cell begins on this thread: what it does first is timed.
+pub(crate) fn begin_cell() {
+    THREAD.with(|t| {
+        t.ops.set(0);
+        t.syncs.set(0);
+    });
 }
 
 /// Longest pending graph; 0 until it is asked for.
@@ -687,7 +697,12 @@ pub fn sync() {
 pub(crate) fn sync_for(cause: Cause) {
     crate::sys::check_interrupt();
     let done = session::barrier(cause, Location::caller());
-    THREAD.with(|t| t.ops.set(0));
+    THREAD.with(|t| {
+        t.syncs.set(t.syncs.get().saturating_add(1));
+        if t.syncs.get() <= TIMED_ALONE {
+            t.ops.set(0);
+        }
+    });
     if let Err(e) = done {
         e.raise()
     }

@@ -49,6 +49,7 @@ static TIMES: &[&Metric] = &[
 /// A cell begins.
 pub(crate) fn begin() {
     crate::session::begin_cell();
+    crate::tensor::begin_cell();
     traced();
     let running = Running {
         start: Instant::now(),

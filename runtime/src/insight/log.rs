@@ -82,7 +82,7 @@ impl Origin {
 }
 
 /// One sync that ran something.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SyncEvent {
     pub number: u64,
     pub cause: Cause,
@@ -97,7 +97,7 @@ pub struct SyncEvent {
     pub copied: usize,
     pub origin: Origin,
     /// Recording the ops since the last sync (timed for some of them), cutting and looking the program up. Of small cached
-    /// programs that run often one run in sixteen is timed; its times stand for the others.
+    /// programs that run often one run in 64 is timed; its times stand for the others.
     pub trace: Duration,
     pub lower: Duration,
     /// XLA's compilation, or reading the program from the disk.
@@ -140,7 +140,18 @@ struct Log {
     count: u64,
     /// Of all syncs so far.
     trace: Duration,
-    events: VecDeque<SyncEvent>,
+    /// Each stands for itself and for as many before it that were the same in all but their number: writing down the same
+    /// again costs a run of a small program less than new memory would.
+    events: VecDeque<(SyncEvent, u64)>,
+}
+
+impl Log {
+    /// From the latest on, at most as many as are kept.
+    fn latest(&self) -> impl Iterator<Item = SyncEvent> {
+        let numbered = |e: &SyncEvent, before: u64| SyncEvent { number: e.number - before, ..e.clone() };
+        let all = self.events.iter().rev().flat_map(move |(e, times)| (0..=*times).map(move |i| numbered(e, i)));
+        all.take(KEPT)
+    }
 }
 
 fn log() -> MutexGuard<'static, Log> {
@@ -155,29 +166,37 @@ pub(crate) fn record(mut event: SyncEvent) -> SyncEvent {
     log.count += 1;
     log.trace += event.trace;
     event.number = log.count;
+    if let Some((last, times)) = log.events.back_mut() {
+        last.number = event.number;
+        if *last == event {
+            *times += 1;
+            return event;
+        }
+        last.number -= 1;
+    }
     if log.events.len() == KEPT {
         log.events.pop_front();
     }
-    log.events.push_back(event.clone());
+    log.events.push_back((event.clone(), 0));
     event
 }
 
 /// The syncs after the one of that number (0 for all that are kept).
 pub(crate) fn events_since(number: u64) -> Vec<SyncEvent> {
-    let log = log();
-    let after = log.events.partition_point(|e| e.number <= number);
-    log.events.range(after..).cloned().collect()
+    let mut events: Vec<SyncEvent> = log().latest().take_while(|e| e.number > number).collect();
+    events.reverse();
+    events
 }
 
 /// How often a program has run, as far as the log goes back.
-pub(crate) fn runs(hash: u128) -> usize {
-    log().events.iter().filter(|e| e.hash == hash).count()
+pub(crate) fn runs(hash: u128) -> u64 {
+    log().events.iter().filter(|(e, _)| e.hash == hash).map(|(_, times)| times + 1).sum()
 }
 
 /// How many other programs ran since this one did last.
 pub(crate) fn ran_since(hash: u128) -> usize {
     let log = log();
-    let since = log.events.iter().rev().take_while(|e| e.hash != hash).map(|e| e.hash);
+    let since = log.events.iter().rev().map(|(e, _)| e.hash).take_while(|h| *h != hash);
     since.collect::<std::collections::HashSet<_>>().len()
 }
 

@@ -29,4 +29,4 @@ pub use render::{compiles_bundle, compiles_json, healed_bundle, healed_json};
 pub(crate) use report::Costs;
 pub use report::{Class, Compilation, Difference, Explanation, Healing, Memory, Place};
 pub use watch::set_watching;
-pub(crate) use watch::{Recording, Took, clock, traced, watching};
+pub(crate) use watch::{Recording, TIMED_ALONE, Took, clock, traced, watching};

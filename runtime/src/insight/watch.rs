@@ -17,20 +17,20 @@ pub(crate) fn watching() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// How many ops of a thread, and syncs, are timed one by one; of those after them one in sixteen stands for all.
-const ALL: u32 = 32;
-const OF: u32 = 16;
+/// How many ops after a sync, and how many syncs, are timed one by one; of those after them one in so many stands for all.
+pub(crate) const TIMED_ALONE: u32 = 32;
+const OF: u32 = 64;
 
 fn is_timed(nth: u32) -> bool {
-    nth <= ALL || nth.is_multiple_of(OF)
+    nth <= TIMED_ALONE || nth.is_multiple_of(OF)
 }
 
-/// Times the recording of an op, from here until it is dropped. `nth` counts the ops of this thread.
+/// Times the recording of an op, from here until it is dropped. `nth` counts the ops of this thread since its last sync.
 pub(crate) struct Recording(Option<(Instant, u32)>);
 
 impl Recording {
     pub fn begin(nth: u32) -> Recording {
-        let weight = if nth <= ALL { 1 } else { OF };
+        let weight = if nth <= TIMED_ALONE { 1 } else { OF };
         Recording((is_timed(nth) && watching()).then(|| (Instant::now(), weight)))
     }
 }
