@@ -1,6 +1,6 @@
 //! Runs the literate cells of tests/cells: each file is one session, each ```rust block a cell, and the ```output or
 //! ```error block after it what the cell must show. `[..]` stands for anything in a line, a line `[...]` for any lines.
-//! `$TMP` is a folder for files.
+//! `$TMP` is a folder for files; a line `Environment: NAME=VALUE` above the first cell is set for the session.
 //! With XLAZY_BLESS=1 the blocks are rewritten to what the cells do; read the difference before you keep it.
 mod eval_support;
 
@@ -19,7 +19,7 @@ macro_rules! files {
     };
 }
 
-files!(FILES, "", bucketing healing values items impls meanings namespaces redefinitions macros_and_uses macros_of_items moves panics_and_errors compile_errors display output closures threads dependencies dependencies_later locations recover checkpoint checkpoint_serde);
+files!(FILES, "", bucketing healing values items impls meanings namespaces redefinitions macros_and_uses macros_of_items moves panics_and_errors compile_errors devices display output closures threads dependencies dependencies_later locations recover checkpoint checkpoint_serde);
 
 // Recompilations of torch_xla's users: here the compilations of each cell are part of what it shows.
 files!(SCENARIOS, "scenarios/",
@@ -65,6 +65,7 @@ fn check(name: &str) {
     let path = cells_dir().join(format!("{name}.md"));
     let text = std::fs::read_to_string(&path).expect("a literate file");
     let (blocks, rest) = parse(&text);
+    set_environment(&text);
     let engine = engine();
     let mut wrong = Vec::new();
     let mut blessed = String::new();
@@ -100,6 +101,16 @@ fn check(name: &str) {
         std::fs::write(&path, blessed + &rest).expect("blessing");
     } else {
         assert!(wrong.is_empty(), "{}\n{}", path.display(), wrong.join("\n"));
+    }
+}
+
+// nextest gives each file a process of its own.
+#[allow(unsafe_code)]
+fn set_environment(text: &str) {
+    let set = text.lines().find_map(|l| l.strip_prefix("Environment: ")?.split_once('='));
+    if let Some((name, value)) = set {
+        // SAFETY: no other thread of the test runs yet.
+        unsafe { std::env::set_var(name, value) }
     }
 }
 

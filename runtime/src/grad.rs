@@ -32,7 +32,7 @@ impl Tensor {
             let found = walk(&[(self.clone(), seed)], &[], retain_graph);
             for (_, leaf, dx) in found.leaves {
                 let sum = match leaf.grad() {
-                    Some(old) => old + dx,
+                    Some(old) => &old + dx.beside(&old),
                     None => dx,
                 };
                 leaf.set_grad(Some(sum));
@@ -173,7 +173,8 @@ fn walk_physical(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) 
 
 fn add(flowing: &mut HashMap<NodeId, Tensor>, id: NodeId, dx: Tensor) {
     let sum = match flowing.remove(&id) {
-        Some(old) => old + dx,
+        // What is on no device gets gradients from all that it was used on.
+        Some(old) => &old + dx.beside(&old),
         None => dx,
     };
     flowing.insert(id, sum);

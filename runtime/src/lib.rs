@@ -39,7 +39,7 @@ pub use dtype::{Category, DType, Element, Scalar};
 pub use error::{Error, Raised, Result};
 pub use grad::grad;
 pub use insight::metrics;
-pub use ops::{At, IndexArg, Literal, OpInfo, cat, einsum, manual_seed, ops, stack, tensor, where_};
+pub use ops::{At, IndexArg, Literal, OpInfo, To, cat, devices, einsum, manual_seed, ops, stack, tensor, where_};
 pub use ops::{
     AttentionOptions, AvgPoolOptions, BatchNormOptions, ConvOptions, ConvTransposeOptions, CrossEntropyOptions,
     InterpolateOptions, Interpolation, MaxPoolOptions, PadMode, Padding, Reduction, ScatterReduce,

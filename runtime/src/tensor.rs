@@ -1,7 +1,7 @@
 //! The public handle: a tensor is a cheap, shared reference to a value that may not have been computed yet.
 use crate::dtype::{DType, Element, Scalar};
 use crate::insight::{Cause, Recording, SyncEvent, TIMED_ALONE, waiting};
-use crate::ir::{Graph, LEAF, NodeId, Payload, REQUIRES_GRAD, graph};
+use crate::ir::{Graph, LEAF, NodeId, Payload, REQUIRES_GRAD, graph, home};
 use crate::op::{Attr, OpDef, Sig, Type};
 use crate::session::{self, DeviceData};
 use crate::shape::{Dims, Shape};
@@ -313,6 +313,10 @@ pub(crate) fn try_trace(
             return Err(e);
         }
     };
+    if g.apart(&ids) {
+        scalars.iter().for_each(|&s| g.discard(s));
+        return Err(ops::apart(g, op, &ids));
+    }
     let recorded = requires_grad && grad && op.grad.is_some() && ty.dtype.is_differentiable();
     let id = g.push(op, ids, attrs, ty, Payload::Pending, at);
     if recorded {
@@ -346,19 +350,27 @@ impl Tensor {
         Tensor(Arc::new(Inner { node: AtomicU32::new(id), grad: OnceLock::new() }))
     }
 
-    /// A tensor of a value on the device.
-    pub(crate) fn of_data(data: Arc<DeviceData>, at: &'static Location<'static>) -> Tensor {
+    /// A tensor of a value, on `device`; `ANYWHERE` lets it follow what it meets.
+    pub(crate) fn of_data(data: Arc<DeviceData>, device: u8, at: &'static Location<'static>) -> Tensor {
         let mut g = graph();
         let ty = data.ty.clone();
         let id = g.push(&ops::DATA, SmallVec::new(), Box::default(), ty, Payload::Data(data), at);
+        g.place(id, device);
         Tensor::of_node(&mut g, id)
     }
 
+    /// Bytes of user code, on the first device.
     #[track_caller]
     pub(crate) fn of_bytes(bytes: &[u8], ty: Type) -> Tensor {
+        Tensor::of_bytes_on(0, bytes, ty)
+    }
+
+    /// Bytes as a tensor that is where another one is: [`Tensor::place`] of it.
+    #[track_caller]
+    pub(crate) fn of_bytes_on(device: u8, bytes: &[u8], ty: Type) -> Tensor {
         let at = THREAD.with(|t| t.at.get()).unwrap_or(Location::caller());
-        match session::upload(bytes, ty) {
-            Ok(data) => Tensor::of_data(data, at),
+        match session::upload(bytes, ty, home(device)) {
+            Ok(data) => Tensor::of_data(data, device, at),
             Err(e) => e.raise(),
         }
     }
@@ -394,15 +406,6 @@ impl Tensor {
     /// The element type (`torch.Tensor.dtype`).
     pub fn dtype(&self) -> DType {
         graph().node(self.id()).ty.dtype
-    }
-
-    /// The device the tensor lives on, such as `cpu:0` (`torch.Tensor.device`).
-    #[track_caller]
-    pub fn device(&self) -> String {
-        match session::device_name() {
-            Ok(name) => name.to_owned(),
-            Err(e) => e.raise(),
-        }
     }
 
     /// A dimension as an index, or the end of the cell.
@@ -596,11 +599,17 @@ impl Tensor {
             refuse(op, &[self, &value], "an in-place op cannot change which dimensions of its tensor are bucketed");
         }
         let value = if mine.dtype == new.dtype { value } else { value.to(mine.dtype) };
+        let value = value.beside(self);
         let leaf = graph().node(self.id()).flags & LEAF != 0;
         if leaf && is_grad_enabled() {
             refuse(op, &[self], "a leaf that requires gradients is changed in place; do it inside `no_grad(|| …)`");
         }
-        if !leaf {
+        self.set_data(value)
+    }
+
+    /// Puts another value in this tensor's place, whatever its type; a leaf stays one.
+    pub(crate) fn set_data(&self, value: Tensor) {
+        if graph().node(self.id()).flags & LEAF == 0 {
             return self.point_at(value.id(), false);
         }
         // `value` is ours alone unless user code holds it, too.
@@ -649,12 +658,13 @@ impl std::fmt::Debug for Tensor {
 /// A second node for one value, with flags of its own.
 fn alias(g: &mut Graph, id: NodeId) -> Tensor {
     let n = g.node(id);
-    let (ty, at, buckets) = (n.ty.clone(), n.at, n.buckets().to_vec());
+    let (ty, at, buckets, device) = (n.ty.clone(), n.at, n.buckets().to_vec(), n.device);
     let alias = match n.data().cloned() {
         Some(data) => g.push(&ops::DATA, SmallVec::new(), Box::default(), ty, Payload::Data(data), at),
         None => g.push(&ops::ALIAS, SmallVec::from_slice(&[id]), Box::default(), ty, Payload::Pending, at),
     };
     g.node_mut(alias).set_buckets(buckets);
+    g.place(alias, device);
     Tensor::of_node(g, alias)
 }
 

@@ -63,9 +63,19 @@ pub(crate) fn answer(args: &str) -> Result<Bundle> {
     }
 }
 
+/// The devices that tensors can be moved to.
+fn others() -> String {
+    match session::device_names() {
+        Ok([_, others @ ..]) if !others.is_empty() => {
+            format!(", and where tensors are moved to ({}): `x.to({:?})`", others.join(", "), others[0])
+        }
+        _ => String::new(),
+    }
+}
+
 fn now() -> String {
     let running = match (session::opened(), Platform::chosen()) {
-        (Some(name), _) => format!("programs run on {name}"),
+        (Some(name), _) => format!("programs run on {name}{}", others()),
         (None, Ok(p)) => format!("programs will run on {}; nothing has run yet", p.name),
         (None, Err(e)) => return e.to_string(),
     };

@@ -15,7 +15,7 @@ pub(crate) use rules::*;
 
 use crate::dtype::{DType, Scalar};
 use crate::insight::Cause;
-use crate::ir::{Bucket, graph};
+use crate::ir::{Bucket, graph, home};
 use crate::op::{Attr, OpDef, Sig, Type};
 use crate::ops;
 use crate::session;
@@ -122,16 +122,17 @@ pub(crate) fn marked(x: Tensor, buckets: Vec<Bucket>) -> Tensor {
     x
 }
 
-/// A tensor of `x`'s type made anew, bucketed as `x` is.
+/// A tensor of `x`'s type made anew, where `x` is and bucketed as it is.
 #[track_caller]
 pub(crate) fn like(x: &Tensor, make: impl FnOnce(Type) -> Tensor) -> Tensor {
     // A closure would lose the caller's line.
     let _line = caller_line();
     let buckets = buckets_of(x);
-    match buckets.is_empty() {
+    let made = match buckets.is_empty() {
         true => make(x.ty()),
         false => marked(physically(|| make(x.ty())), buckets),
-    }
+    };
+    made.placed(x.place())
 }
 
 /// `x` in another shape, dimension `d` of it becoming dimension `to(d)`: what the sizes alone do not tell. `None` where it
@@ -215,12 +216,12 @@ pub(crate) fn real_bytes(mut bytes: Vec<u8>, ty: &Type, buckets: &[Bucket]) -> V
 fn pad(x: &Tensor, dim: usize, size: usize, bucket: usize, at: &'static Location<'static>) -> Result<Tensor> {
     let (data, _) = x.value(Cause::Concrete, at)?;
     if size == bucket {
-        return Ok(Tensor::of_data(data, at));
+        return Ok(Tensor::of_data(data, x.place(), at));
     }
     let mut ty = data.ty.clone();
     let bytes = padded_bytes(&session::download(&data)?, &ty, dim, bucket);
     ty.shape[dim] = bucket;
-    Ok(Tensor::of_data(session::upload(&bytes, ty)?, at))
+    Ok(Tensor::of_data(session::upload(&bytes, ty, home(x.place()))?, x.place(), at))
 }
 
 /// One operand as a rule sees it.

@@ -2,7 +2,7 @@
 use super::number;
 use crate::dtype::{Category, DType};
 use crate::insight::{Cause, Origin};
-use crate::ir::{Payload, graph};
+use crate::ir::{Payload, graph, home};
 use crate::op::Type;
 use crate::session;
 use crate::shape::Shape;
@@ -59,7 +59,7 @@ fn look(t: &Tensor, digits: usize) -> Result<(Shown, String)> {
     };
     let texts = number::texts(ty.dtype, &bytes, digits);
     let width = texts.iter().map(String::len).max().unwrap_or(0);
-    let mut line = format!("{ty} on {}", session::device_name()?);
+    let mut line = format!("{ty} on {}", session::name_of(home(t.place())));
     line += &match ran {
         None => " · already computed".to_owned(),
         Some(e) if e.origin == Origin::Compiled => format!(" · compiled in {}", duration(e.compile)),

@@ -7,8 +7,8 @@ use super::{Compilation, Origin, SyncEvent, live, traced};
 use crate::Error;
 use crate::display::json;
 use crate::display::place::location;
-use crate::ir::{Payload, graph};
-use crate::session::{Forecast, bytes_in_use};
+use crate::ir::{Payload, graph, home};
+use crate::session::{Forecast, bytes_in_use, name_of};
 use std::fmt::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -181,6 +181,8 @@ pub struct Pending {
     pub ty: String,
     pub at: super::Place,
     pub op: &'static str,
+    /// The device that will compute it, such as `cpu:0`.
+    pub device: &'static str,
     /// How many pending ops it needs, its own included; `None` where counting would take long.
     pub nodes: Option<usize>,
     /// Bytes that its value will take on the device; 0 where a read has put it there already.
@@ -196,7 +198,9 @@ pub struct NextSync {
     pub results: usize,
     /// Bytes of values that nothing else holds: results take their place.
     pub donated: usize,
-    /// Where its program would come from.
+    /// One for each device that something is pending on.
+    pub programs: usize,
+    /// Where its program would come from; where they are several, the slowest way.
     pub origin: Origin,
 }
 
@@ -228,6 +232,7 @@ pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
                 ty: n.ty.to_string(),
                 at: n.at,
                 op: n.op.name,
+                device: name_of(home(n.device)),
                 nodes,
                 bytes: if cached { 0 } else { n.ty.bytes() },
             }
@@ -235,8 +240,8 @@ pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
         .collect()
     };
     let next = crate::session::would().map(|f| {
-        let Forecast { nodes, donated, origin } = f;
-        NextSync { nodes, results: list.iter().map(|p| p.bytes).sum(), donated, origin }
+        let Forecast { nodes, donated, programs, origin } = f;
+        NextSync { nodes, results: list.iter().map(|p| p.bytes).sum(), donated, programs, origin }
     });
     (list, next)
 }
@@ -259,10 +264,13 @@ pub fn pending_bundle() -> Bundle {
                     m if m > 0 => format!("add {bytes} of device memory"),
                     _ => format!("free {bytes} of device memory"),
                 },
-                match next.origin {
-                    Origin::Memory => "find its program in the cache",
-                    Origin::Disk => "find its program on the disk",
-                    Origin::Compiled => "compile a new program",
+                match (next.origin, next.programs) {
+                    (Origin::Memory, 1) => "find its program in the cache".to_owned(),
+                    (Origin::Disk, 1) => "find its program on the disk".to_owned(),
+                    (Origin::Compiled, 1) => "compile a new program".to_owned(),
+                    (Origin::Memory, n) => format!("find its programs for {n} devices in the cache"),
+                    (Origin::Disk, n) => format!("find its programs for {n} devices on the disk"),
+                    (Origin::Compiled, n) => format!("need programs for {n} devices, not all of which there are"),
                 }
             )
         }
@@ -275,11 +283,13 @@ pub fn pending_bundle() -> Bundle {
             "<table style=\"font-family:monospace\"><tr><th>tensor</th><th>type</th><th>made by</th><th>ops</th><th>at</th></tr>",
         );
     }
+    let first = name_of(0);
     for p in &list {
         let name = p.name.as_deref().unwrap_or("–");
         let nodes = p.nodes.map_or("–".to_owned(), |n| n.to_string());
-        let _ = writeln!(text, "  {name:<12} {:<16} {:<14} {nodes:>3}  {}", p.ty, p.op, location(p.at));
-        let cells = [name, &p.ty, p.op, &nodes, &location(p.at)];
+        let ty = if p.device == first { p.ty.clone() } else { format!("{} {}", p.ty, p.device) };
+        let _ = writeln!(text, "  {name:<12} {ty:<16} {:<14} {nodes:>3}  {}", p.op, location(p.at));
+        let cells = [name, &ty, p.op, &nodes, &location(p.at)];
         let row: String = cells.iter().map(|c| format!("<td>{}</td>", escape_html(c))).collect();
         let _ = write!(html, "<tr>{row}</tr>");
     }
@@ -292,10 +302,11 @@ pub fn pending_json() -> String {
     let (list, next) = pending();
     let one = |p: &Pending| {
         format!(
-            "{{\"name\":{},\"type\":\"{}\",\"op\":\"{}\",\"site\":{},\"nodes\":{},\"bytes\":{}}}",
+            "{{\"name\":{},\"type\":\"{}\",\"op\":\"{}\",\"device\":\"{}\",\"site\":{},\"nodes\":{},\"bytes\":{}}}",
             p.name.as_ref().map_or("null".to_owned(), |n| json::string(n)),
             p.ty,
             p.op,
+            p.device,
             place(p.at),
             p.nodes.map_or("null".to_owned(), |n| n.to_string()),
             p.bytes
@@ -303,10 +314,11 @@ pub fn pending_json() -> String {
     };
     let next = next.map_or("null".to_owned(), |n| {
         format!(
-            "{{\"nodes\":{},\"results_bytes\":{},\"donated_bytes\":{},\"memory_bytes\":{},\"origin\":\"{}\"}}",
+            "{{\"nodes\":{},\"results_bytes\":{},\"donated_bytes\":{},\"programs\":{},\"memory_bytes\":{},\"origin\":\"{}\"}}",
             n.nodes,
             n.results,
             n.donated,
+            n.programs,
             n.memory(),
             n.origin.name()
         )

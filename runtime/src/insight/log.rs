@@ -25,8 +25,7 @@ pub enum Cause {
     Trim,
     /// An op that needs concrete values, such as `nonzero`.
     Concrete,
-    /// A tensor moved to another device. No tensor does: a session computes on the first device of its client, whatever others
-    /// the plugin has (`XLAZY_CPU_DEVICES`), and tensors have no device of their own.
+    /// A tensor was moved to another device (`x.to("cpu:1")`), which needs its value.
     DeviceChange,
 }
 
@@ -106,6 +105,8 @@ pub struct SyncEvent {
     pub execute: Duration,
     /// The program's 128-bit hash.
     pub hash: u128,
+    /// The device that ran it, such as `cpu:0`.
+    pub device: &'static str,
 }
 
 impl SyncEvent {
@@ -113,7 +114,7 @@ impl SyncEvent {
     pub fn json(&self) -> String {
         format!(
             "{{\"number\":{},\"cause\":\"{}\",\"site\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\"donated\":{},\
-             \"copied_bytes\":{},\"origin\":\"{}\",\"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"execute_us\":{},\"hash\":\"{:032x}\"}}",
+             \"copied_bytes\":{},\"origin\":\"{}\",\"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"execute_us\":{},\"hash\":\"{:032x}\",\"device\":\"{}\"}}",
             self.number,
             self.cause.name(),
             place(self.at),
@@ -127,7 +128,8 @@ impl SyncEvent {
             self.lower.as_micros(),
             self.compile.as_micros(),
             self.execute.as_micros(),
-            self.hash
+            self.hash,
+            self.device
         )
     }
 }

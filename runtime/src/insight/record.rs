@@ -8,6 +8,7 @@ use crate::backends::Precision;
 use crate::display::place::{binding, identity};
 use crate::ir::Step;
 use crate::op::{OpDef, Type};
+use crate::session::name_of;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
@@ -60,6 +61,9 @@ pub(crate) struct Record {
     pub cause: Cause,
     pub site: Place,
     pub hash: u128,
+    pub device: u8,
+    /// The hash that the program has whatever its device.
+    pub anywhere: u128,
     pub steps: Vec<Step>,
     /// The source line of every step, as [`Lines`] tells them apart.
     pub lines: Vec<u64>,
@@ -170,7 +174,7 @@ impl Record {
     }
 
     pub fn is_read(&self) -> bool {
-        matches!(self.cause, Cause::Display | Cause::Read | Cause::ControlFlow | Cause::Concrete)
+        matches!(self.cause, Cause::Display | Cause::Read | Cause::ControlFlow | Cause::Concrete | Cause::DeviceChange)
     }
 }
 
@@ -268,6 +272,7 @@ pub(crate) fn compiled(
             memory: costs.memory,
             flops: costs.flops,
             hash: record.hash,
+            device: name_of(record.device),
             why,
             explained_in,
         };
@@ -302,7 +307,10 @@ pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
             .map(|(_, r)| r.clone())
     };
     let here = |r: &&Arc<Record>| same_place(r.site, new.site) && r.is_read() == new.is_read();
-    if let Some(found) = best(&mut known.iter().rev().filter(here).take(NEAREST), 0.2) {
+    // A sync of several devices runs a program for each.
+    let same_device = |r: &&Arc<Record>| here(r) && r.device == new.device;
+    let found = best(&mut known.iter().rev().filter(same_device).take(NEAREST), 0.2);
+    if let Some(found) = found.or_else(|| best(&mut known.iter().rev().filter(here).take(NEAREST), 0.2)) {
         return Some(found);
     }
     let closest = |of_kind: &dyn Fn(&Record) -> bool, least: f64| {

@@ -17,6 +17,10 @@ impl Explanation {
                 format!("a value was read before the barrier ({at}), which runs a part of the step on its own")
             }
             Class::ControlFlow => format!("user code took another way after it had read a value ({at})"),
+            Class::Device => {
+                let of = |side: fn(&Difference) -> &String| self.differences.first().map_or("", |d| side(d));
+                format!("the same program, for {} ({at}); first compiled for {}", of(|d| &d.now), of(|d| &d.was))
+            }
             Class::Mode => format!("training and evaluation are two programs (switched at {at})"),
             _ => match self.differences.first() {
                 Some(d) => d.sentence(&at),
@@ -210,7 +214,7 @@ impl Compilation {
         format!(
             "{{\"number\":{},\"origin\":\"{}\",\"cause\":\"{}\",\"site\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\
              \"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"hits\":{},\"memory\":{},\"flops\":{},\"hash\":\"{:032x}\",\
-             \"sentence\":{},\"why\":{why}}}",
+             \"device\":\"{}\",\"sentence\":{},\"why\":{why}}}",
             self.number,
             self.origin.name(),
             self.cause.name(),
@@ -225,6 +229,7 @@ impl Compilation {
             self.memory.map_or("null".to_owned(), |m| m.json()),
             self.flops.map_or("null".to_owned(), |f| format!("{f}")),
             self.hash,
+            self.device,
             string(&self.sentence())
         )
     }

@@ -33,6 +33,8 @@ pub enum Class {
     Eviction,
     /// Data lie on the devices in another way.
     Sharding,
+    /// The same program for another device.
+    Device,
     /// Training became evaluation, or gradients were switched on or off.
     Mode,
     /// None of these: the differing nodes are shown.
@@ -40,7 +42,7 @@ pub enum Class {
 }
 
 impl Class {
-    pub const ALL: [Class; 15] = [
+    pub const ALL: [Class; 16] = [
         Class::Shape,
         Class::Dtype,
         Class::Constant,
@@ -54,6 +56,7 @@ impl Class {
         Class::Environment,
         Class::Eviction,
         Class::Sharding,
+        Class::Device,
         Class::Mode,
         Class::Unclassified,
     ];
@@ -73,6 +76,7 @@ impl Class {
             Class::Environment => "environment",
             Class::Eviction => "eviction",
             Class::Sharding => "sharding",
+            Class::Device => "device",
             Class::Mode => "mode",
             Class::Unclassified => "unclassified",
         }
@@ -188,6 +192,8 @@ pub struct Compilation {
     /// Floating point operations of one run, by XLA's cost analysis, where the plugin has it.
     pub flops: Option<f64>,
     pub hash: u128,
+    /// The device it is for, such as `cpu:0`.
+    pub device: &'static str,
     /// `None` for the first program of its kind: there was nothing to reuse.
     pub why: Option<Explanation>,
     /// Finding the explanation took this long.

@@ -1,11 +1,12 @@
 //! Cutting the graph: which nodes a sync runs, what it feeds in, and the structured key that identifies the program.
-use super::graph::{Graph, Node, NodeId, Payload, graph};
+use super::graph::{ANYWHERE, Graph, Node, NodeId, Payload, graph, home};
 use crate::backends::Precision;
 use crate::dtype::DType;
 use crate::op::{Attr, OpDef, Type};
 use crate::session::DeviceData;
 use crate::shape::Shape;
-use std::collections::HashMap;
+use smallvec::{SmallVec, smallvec};
+use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ pub(crate) enum Scope {
     /// A barrier: values cached by reads are computed again, so that reading never changes the step's program; buffers
     /// that nothing else holds are donated.
     Barrier,
+    /// One device's part of a barrier over several: the same, but what other parts may start from, too, is not donated.
+    Part,
     /// A read: starts from whatever value is there.
     Read,
 }
@@ -92,12 +95,15 @@ pub(crate) struct Step {
     pub seq: u64,
 }
 
+/// Where in the last word of the work the device begins.
+const DEVICE: u32 = 8;
+
 /// The identity of a program: compared in full at a hit, hashed for the look-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     /// The last ones are [`Key::donations`].
     pub words: Vec<u64>,
-    /// How many words say what is computed.
+    /// How many words say what is computed; the last of them has the device above [`DEVICE`].
     work: usize,
     pub hash: u128,
 }
@@ -108,6 +114,13 @@ impl Key {
         words.extend(donations);
         let hash = xxhash_rust::xxh3::xxh3_128(bytemuck::cast_slice(&words));
         Key { words, work, hash }
+    }
+
+    /// The hash that the same program has for the first device: tells programs apart by all but their device.
+    pub fn anywhere(&self) -> u128 {
+        let mut words = self.words.clone();
+        words[self.work - 1] &= (1 << DEVICE) - 1;
+        xxhash_rust::xxh3::xxh3_128(bytemuck::cast_slice(&words))
     }
 
     /// Which leaves are donated, 64 to a word.
@@ -137,6 +150,8 @@ pub(crate) struct Cut {
     pub root_types: Vec<Type>,
     /// As it was when the graph was cut: a part of the key.
     pub precision: Precision,
+    /// Which device runs it: a part of the key, too.
+    pub device: u8,
     pub key: Key,
 }
 
@@ -156,7 +171,18 @@ impl Graph {
         self.pending_nodes().filter(|&id| self.node(id).handles > 0).collect()
     }
 
-    /// Cuts out what `roots` need. `roots` are pending and in creation order. The cut holds its roots, and so all of its
+    /// The roots of each device that has some, by device.
+    pub fn by_device(&self, roots: Vec<NodeId>) -> SmallVec<[Vec<NodeId>; 1]> {
+        let of = |r: &NodeId| home(self.node(*r).device);
+        if roots.windows(2).all(|w| of(&w[0]) == of(&w[1])) {
+            return if roots.is_empty() { SmallVec::new() } else { smallvec![roots] };
+        }
+        let mut all: BTreeMap<u8, Vec<NodeId>> = BTreeMap::new();
+        roots.into_iter().for_each(|r| all.entry(of(&r)).or_default().push(r));
+        all.into_values().collect()
+    }
+
+    /// Cuts out what `roots` need. `roots` are of one device, pending and in creation order. The cut holds its roots, and so all of its
     /// nodes, as long as it lives.
     pub fn cut(&mut self, roots: Vec<NodeId>, scope: Scope) -> Cut {
         self.mark += 1;
@@ -166,7 +192,7 @@ impl Graph {
             self.node_mut(r).refs += 1;
         }
         let nodes = match scope {
-            Scope::Barrier => self.reach_backwards(mark),
+            Scope::Barrier | Scope::Part => self.reach_backwards(mark),
             Scope::Read => self.reach_from(&roots, mark),
         };
         let mut leaves: Vec<(NodeId, Leaf)> = Vec::new();
@@ -211,8 +237,8 @@ impl Graph {
                 leaves.push((id, Leaf::Lifted(Lifted::new(&h.value, dtype))));
             }
         }
-        if scope == Scope::Barrier {
-            self.donations(&nodes, &roots, &mut leaves);
+        if scope != Scope::Read {
+            self.donations(&nodes, &roots, &mut leaves, scope == Scope::Part);
         }
         words.push(u64::MAX);
         for (id, leaf) in &leaves {
@@ -227,13 +253,14 @@ impl Graph {
         words.push(u64::MAX);
         words.extend(roots.iter().map(|&r| self.node(r).pos as u64));
         let precision = crate::backends::precision();
-        words.push(precision as u64);
+        let device = home(roots.iter().map(|&r| self.node(r).device).min().unwrap_or(ANYWHERE));
+        words.push(precision as u64 | (device as u64) << DEVICE);
         let mut donations = vec![0u64; leaves.len().div_ceil(64)];
         for (i, (_, leaf)) in leaves.iter().enumerate() {
             donations[i / 64] |= (matches!(leaf, Leaf::Data { donate: true, .. }) as u64) << (i % 64);
         }
         let root_types = roots.iter().map(|&r| self.node(r).ty.clone()).collect();
-        Cut { nodes, leaves, lifted, roots, root_types, precision, key: Key::new(words, donations) }
+        Cut { nodes, leaves, lifted, roots, root_types, precision, device, key: Key::new(words, donations) }
     }
 
     /// How many pending ops a node needs, itself included.
@@ -297,7 +324,7 @@ impl Graph {
     }
 
     // A buffer is donated when all that refers to it are nodes of this cut that will let go of it.
-    fn donations(&self, nodes: &[NodeId], roots: &[NodeId], leaves: &mut [(NodeId, Leaf)]) {
+    fn donations(&self, nodes: &[NodeId], roots: &[NodeId], leaves: &mut [(NodeId, Leaf)], part: bool) {
         // A node stays with its operands when something outside the cut refers to it, or the tape wants them.
         let mut edges = vec![0u32; nodes.len()];
         for input in nodes.iter().flat_map(|&id| &self.node(id).inputs) {
@@ -331,6 +358,8 @@ impl Graph {
                 // Padded or of the bucket's size already, data make one program: neither is donated.
                 let free =
                     n.buckets().is_empty() && n.handles == 0 && n.refs == uses[i] && Arc::strong_count(data) == 2;
+                // A root that is on no device may be computed in the other parts as well.
+                let free = free && !(part && n.device == ANYWHERE);
                 let place = wanting.iter_mut().find(|w| free && **w == Some(&n.ty));
                 *donate = place.is_some_and(|w| w.take().is_some());
             }

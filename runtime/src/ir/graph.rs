@@ -34,6 +34,14 @@ pub(crate) const LEAF: u8 = 2;
 /// `backward()` has been through: the tape no longer holds the node's operands.
 pub(crate) const TAPE_FREED: u8 = 4;
 
+/// The device of a node that is on none: it follows what it meets, and is computed on the first device otherwise.
+pub(crate) const ANYWHERE: u8 = u8::MAX;
+
+/// The device that computes what is on `device`.
+pub(crate) fn home(device: u8) -> u8 {
+    if device == ANYWHERE { 0 } else { device }
+}
+
 /// A dimension whose physical size is a bucket: only the first `size` elements are real.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bucket {
@@ -59,6 +67,8 @@ pub(crate) struct Node {
     /// Tensors among them.
     pub handles: u32,
     pub flags: u8,
+    /// Which of the client's devices it is on, or [`ANYWHERE`].
+    pub device: u8,
     /// Scratch of the cut in progress: the node's number in it, valid where `mark` is the cut's.
     pub pos: u32,
     pub mark: u32,
@@ -125,6 +135,8 @@ pub(crate) struct Graph {
     pub created: u64,
     pub destroyed: u64,
     pub healing: Healing,
+    /// Something is on another device than the first.
+    several: bool,
 }
 
 static GRAPH: Mutex<Option<Graph>> = Mutex::new(None);
@@ -167,7 +179,7 @@ impl Graph {
         &mut self.nodes[id as usize]
     }
 
-    /// Adds a node with no reference yet; each operand gains one.
+    /// Adds a node with no reference yet, on the device of its operands; each of them gains one.
     pub fn push(
         &mut self,
         op: &'static OpDef,
@@ -177,8 +189,11 @@ impl Graph {
         payload: Payload,
         at: &'static Location<'static>,
     ) -> NodeId {
+        let mut device = ANYWHERE;
         for &i in &inputs {
-            self.nodes[i as usize].refs += 1;
+            let n = &mut self.nodes[i as usize];
+            n.refs += 1;
+            device = device.min(n.device);
         }
         self.seq += 1;
         let pending = matches!(payload, Payload::Pending);
@@ -194,6 +209,7 @@ impl Graph {
             refs: 0,
             handles: 0,
             flags: 0,
+            device,
             pos: 0,
             mark: 0,
         };
@@ -211,6 +227,22 @@ impl Graph {
             self.pending.push((id, self.seq));
         }
         id
+    }
+
+    /// Puts a node on a device.
+    pub fn place(&mut self, id: NodeId, device: u8) {
+        self.nodes[id as usize].device = device;
+        self.several |= home(device) > 0;
+    }
+
+    /// Whether nodes are on more than one device. Asked for every op, so that it costs nothing where there is but one.
+    pub fn apart(&self, nodes: &[NodeId]) -> bool {
+        if !self.several {
+            return false;
+        }
+        let mut placed = nodes.iter().map(|&id| self.node(id).device).filter(|&d| d != ANYWHERE);
+        let first = placed.next();
+        placed.any(|d| Some(d) != first)
     }
 
     /// A tensor now refers to the node.

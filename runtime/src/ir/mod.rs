@@ -5,4 +5,6 @@ mod heal;
 pub(crate) mod print;
 
 pub(crate) use cut::{Cut, Input, Key, Leaf, Scope, Step};
-pub(crate) use graph::{Bucket, Graph, LEAF, NodeId, Payload, REQUIRES_GRAD, TAPE_FREED, graph};
+pub(crate) use graph::{
+    ANYWHERE, Bucket, Graph, LEAF, Locked, NodeId, Payload, REQUIRES_GRAD, TAPE_FREED, graph, home,
+};

@@ -1,5 +1,7 @@
 //! What a module is: something with parameters, buffers and modules inside, that makes a tensor of a tensor.
-use crate::tensor::{Tensor, is_grad_enabled, no_grad, on_behalf, sync};
+use crate::insight::Cause;
+use crate::ops::To;
+use crate::tensor::{Tensor, is_grad_enabled, no_grad, on_behalf, sync, sync_for};
 use crate::{Error, Result};
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -91,6 +93,23 @@ pub trait Module: Send + Sync {
     #[track_caller]
     fn eval(&self) {
         self.train(false)
+    }
+
+    /// Moves all parameters and buffers, with their gradients, to a device, or converts those that are floats to a dtype, in
+    /// place (`torch.nn.Module.to`). An optimizer keeps its state where the parameters were when it was made: move first.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let net = nn::Linear::new(2, 1);
+    /// net.to(F64);
+    /// assert_eq!(net.forward(&Tensor::ones([1, 2]).double()).dtype(), F64);
+    /// ```
+    #[track_caller]
+    fn to(&self, to: impl Into<To>)
+    where
+        Self: Sized,
+    {
+        move_all(self.state_dict(), to.into())
     }
 
     /// Forgets the gradients of all parameters (`torch.nn.Module.zero_grad`).
@@ -250,6 +269,32 @@ fn summary(parameters: &[(String, Tensor)]) -> Bundle {
     Bundle::text(out)
 }
 
+#[track_caller]
+fn move_all(state: Vec<(String, Tensor)>, to: To) {
+    let at = Location::caller();
+    // One program for all that is pending, instead of one for each tensor that has to be computed to be moved.
+    if let To::Device(name) = &to
+        && state.iter().any(|(_, t)| t.runs_to_move(name))
+    {
+        sync_for(Cause::DeviceChange);
+    }
+    on_behalf(at, false, || {
+        for (_, t) in state {
+            if matches!(to, To::DType(_)) && !t.dtype().is_float() {
+                continue;
+            }
+            if let Some(grad) = t.grad() {
+                t.set_grad(Some(grad.to(to.clone())));
+            }
+            let here = t.detach();
+            let there = here.to(to.clone());
+            if !there.is_same(&here) {
+                t.set_data(there);
+            }
+        }
+    });
+}
+
 // Checks everything before it changes anything.
 #[track_caller]
 fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)]) -> Result<()> {
@@ -272,7 +317,7 @@ fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)]) -> Result<()> {
     }
     // Copies, not shared buffers: what the caller still holds could not be reused by a step. They run now, so that the
     // next step is the program that it was.
-    no_grad(|| pairs.into_iter().for_each(|(old, new)| drop(old.copy_(new.copy()))));
+    no_grad(|| pairs.into_iter().for_each(|(old, new)| drop(old.copy_(new.beside(old).copy()))));
     sync();
     Ok(())
 }

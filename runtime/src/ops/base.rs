@@ -1,4 +1,5 @@
 //! The ops behind data, scalars and second names: they have no lowering of their own, or hand a value through.
+use super::To;
 use crate::bucket;
 use crate::dtype::DType;
 use crate::op::{OpDef, Sample, Type, rules};
@@ -65,9 +66,26 @@ impl Tensor {
         trace(&CLONE, [self.into()], [])
     }
 
-    /// Converted to a dtype (`torch.Tensor.to`); floats become integers by cutting towards zero. StableHLO: convert.
+    /// Converted to a dtype, or moved to a device (`torch.Tensor.to`). Floats become integers by cutting towards zero
+    /// (StableHLO: convert). To be moved a tensor needs its value: what it needs is run first, where that is pending, and
+    /// the value is copied. Gradients flow through both.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([1.5, 2.5]);
+    /// assert_eq!(x.to(I64).to_vec::<i64>(), [1, 2]);
+    /// assert!(x.to(x.device()).is_same(&x));
+    /// ```
     #[track_caller]
-    pub fn to(&self, dtype: DType) -> Tensor {
+    pub fn to(&self, to: impl Into<To>) -> Tensor {
+        match to.into() {
+            To::DType(dtype) => self.converted(dtype),
+            To::Device(name) => self.moved(&name),
+        }
+    }
+
+    #[track_caller]
+    fn converted(&self, dtype: DType) -> Tensor {
         if self.dtype() == dtype { self.clone() } else { trace(&TO, [self.into()], [dtype.into()]) }
     }
 

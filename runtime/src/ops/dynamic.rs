@@ -2,6 +2,8 @@
 //! first, which runs it, and go on with the shape they found.
 use crate::dtype::{DType, Scalar};
 use crate::insight::Cause;
+use crate::op::Type;
+use crate::shape::Shape;
 use crate::tensor::{Tensor, caller_line, element, refuse};
 use std::panic::Location;
 
@@ -28,6 +30,12 @@ fn places(x: &Tensor) -> Vec<i64> {
     }
 }
 
+// Positions in `x`, where it is.
+#[track_caller]
+fn positions(all: &[i64], shape: &[usize], x: &Tensor) -> Tensor {
+    Tensor::of_bytes_on(x.place(), bytemuck::cast_slice(all), Type::new(DType::I64, Shape::new(shape)))
+}
+
 impl Tensor {
     /// The positions of the elements that are not zero, one row each, int64 (`torch.nonzero`). Reads the tensor, which
     /// runs what it needs.
@@ -45,7 +53,7 @@ impl Tensor {
         for p in &flat {
             rows.extend((0..shape.len()).map(|d| *p / strides[d] as i64 % shape[d] as i64));
         }
-        Tensor::from_slice(&rows, [flat.len(), shape.len()])
+        positions(&rows, &[flat.len(), shape.len()], self)
     }
 
     /// The positions of the elements that are not zero, one vector for each dimension
@@ -74,7 +82,7 @@ impl Tensor {
         };
         let places = places(&mask.expand(&shape));
         let n = places.len();
-        self.expand(&shape).take(&Tensor::from_vec(places, [n]))
+        self.expand(&shape).take(&positions(&places, &[n], self))
     }
 
     /// The different values in rising order (`torch.unique`, sorted). Reads the tensor, which runs what it needs; no

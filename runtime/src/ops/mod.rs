@@ -9,6 +9,7 @@ mod compare;
 mod contract;
 mod conv;
 mod create;
+mod device;
 mod dynamic;
 mod extra;
 mod index;
@@ -38,6 +39,8 @@ pub use contract::einsum;
 pub use conv::{ConvOptions, ConvTransposeOptions, Padding};
 pub(crate) use create::bucket_mask;
 pub use create::{Literal, tensor};
+pub(crate) use device::apart;
+pub use device::{To, devices};
 pub use index::ScatterReduce;
 pub use loss::{CrossEntropyOptions, Reduction};
 pub use norm::{AttentionOptions, BatchNormOptions};
@@ -68,6 +71,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static OpDef> {
         pool::OPS,
         resample::OPS,
         create::OPS,
+        device::OPS,
         random::OPS,
     ];
     themes.into_iter().flat_map(|t| t.iter().copied())

@@ -91,12 +91,12 @@ pub fn optimizer_step(optimizer: &mut dyn Optimizer) {
 pub fn clip_grad_norm_(parameters: &[Tensor], max_norm: f64) -> Tensor {
     on_behalf(Location::caller(), false, || {
         let squares = parameters.iter().filter_map(Tensor::grad).map(|g| g.square().sum());
-        let Some(sum) = squares.reduce(|a, b| a + b) else { return Tensor::zeros(()) };
+        let Some(sum) = squares.reduce(|a, b| &a + b.beside(&a)) else { return Tensor::zeros(()) };
         let norm = sum.sqrt();
         let scale = (max_norm / (&norm + 1e-6)).clamp_max(1.0);
         for p in parameters {
             if let Some(g) = p.grad() {
-                p.set_grad(Some(g * &scale));
+                p.set_grad(Some(&g * scale.clone().beside(&g)));
             }
         }
         norm
@@ -136,15 +136,17 @@ impl State<'_> {
 
 /// Puts state in place, as a step does.
 fn put_all(old: &[Tensor], new: Vec<Tensor>) {
-    on_behalf(Location::caller(), false, || old.iter().zip(new).for_each(|(o, n)| o.assign("load", n.copy())));
+    on_behalf(Location::caller(), false, || {
+        old.iter().zip(new).for_each(|(o, n)| o.assign("load", n.beside(o).copy()))
+    });
     settle();
 }
 
-/// State of the shape of each parameter, zero.
+/// State of the shape of each parameter, zero, where the parameter is.
 fn zeros_like(parameters: &[Tensor]) -> Vec<Tensor> {
     let zeros = |p: &Tensor| {
         let ty = p.ty();
-        Tensor::of_bytes(&vec![0; ty.bytes()], ty)
+        Tensor::of_bytes_on(p.place(), &vec![0; ty.bytes()], ty)
     };
     parameters.iter().map(zeros).collect()
 }

@@ -23,6 +23,8 @@ pub(crate) struct Program {
     pub marks: Vec<Mark>,
     pub nodes: usize,
     pub donated: usize,
+    /// Which device it was compiled for.
+    pub device: u8,
     /// The scalars of the last run with their buffers: a learning rate that does not change is not sent again.
     pub packs: Mutex<Vec<Option<Pack>>>,
     pub took: Took,
@@ -46,9 +48,8 @@ impl Program {
         let code = executable.executable().code_size().unwrap_or(0);
         let bytes = code + text.len() + key.words.len() * 8;
         let packs = Mutex::new(vec![None; params.packs.len()]);
-        let (marks, took) = Default::default();
-        let copied = AtomicUsize::new(0);
-        Program { key, executable, params, root_types, text, marks, nodes, donated, packs, took, bytes, copied }
+        let (marks, device, took, copied) = Default::default();
+        Program { key, executable, params, root_types, text, marks, nodes, donated, device, packs, took, bytes, copied }
     }
 
     /// A run copied so many bytes that something holds.

@@ -10,10 +10,14 @@ use xlazy_pjrt::{Client, Device, Plugin};
 /// The client and what is asked of it all the time.
 pub(crate) struct Session {
     pub client: Client,
-    pub device: Device,
+    /// Those that this process can use; a node says which by its place here.
+    pub devices: Vec<Device>,
     /// `cpu:0`
-    pub device_name: String,
+    pub names: Vec<String>,
 }
+
+/// More devices than a node's byte can tell apart are left alone.
+const MOST_DEVICES: usize = crate::ir::ANYWHERE as usize;
 
 static SESSION: OnceLock<Session> = OnceLock::new();
 
@@ -61,11 +65,13 @@ fn open() -> Result<Session> {
     }
     let plugin = Plugin::load(&library)?;
     let client = plugin.create_client(&(platform.options)())?;
-    let device = client.addressable_devices().into_iter().next().ok_or_else(|| Error::Usage {
-        message: format!("the plugin {} has no device on this machine", library.display()),
-    })?;
-    let device_name = format!("{}:{}", platform.name.to_lowercase(), device.local_hardware_id().max(0));
-    Ok(Session { client, device, device_name })
+    let devices: Vec<Device> = client.addressable_devices().into_iter().take(MOST_DEVICES).collect();
+    if devices.is_empty() {
+        let message = format!("the plugin {} has no device on this machine", library.display());
+        return Err(Error::Usage { message });
+    }
+    let names = (0..devices.len()).map(|i| format!("{}:{i}", platform.name.to_lowercase())).collect();
+    Ok(Session { client, devices, names })
 }
 
 /// Loads a plugin and asks it for a client: one line about it, or why it does not work. For `xlazy doctor`, in a process of
@@ -120,14 +126,27 @@ pub(super) fn open_session() -> Option<&'static Session> {
     SESSION.get()
 }
 
-/// The name of the device that tensors live on, if something has run already.
+/// The name of the first device, if something has run already.
 pub(crate) fn opened() -> Option<&'static str> {
-    open_session().map(|s| s.device_name.as_str())
+    open_session().map(|s| s.names[0].as_str())
 }
 
-/// The name of the device that tensors live on, such as `cpu:0`.
+/// The name of the device that tensors are on unless they are moved, such as `cpu:0`.
 pub fn device_name() -> Result<&'static str> {
-    session().map(|s| s.device_name.as_str())
+    session().map(|s| s.names[0].as_str())
+}
+
+/// The names of all devices; a node's device is a place here.
+pub(crate) fn device_names() -> Result<&'static [String]> {
+    session().map(|s| s.names.as_slice())
+}
+
+/// The name of one device; before anything has run that of the platform's first.
+pub(crate) fn name_of(device: u8) -> &'static str {
+    static EXPECTED: OnceLock<String> = OnceLock::new();
+    let expected = || format!("{}:0", Platform::chosen().map_or("cpu", |p| p.name).to_lowercase());
+    let known = open_session().and_then(|s| s.names.get(device as usize));
+    known.unwrap_or_else(|| EXPECTED.get_or_init(expected))
 }
 
 /// Loads the plugin in the background, so that the first tensor does not wait for it.

@@ -54,6 +54,7 @@ pub(super) fn compile(cut: &Cut, missed: Missed, trace: Duration) -> Compiled {
     let make = Make {
         key: cut.key.clone(),
         root_types: cut.root_types.clone(),
+        device: cut.device,
         nodes: cut.nodes.len(),
         // Only this thread knows the variables.
         name: variable(&cut.roots),
@@ -84,6 +85,7 @@ pub(super) fn compile(cut: &Cut, missed: Missed, trace: Duration) -> Compiled {
 struct Make {
     key: Key,
     root_types: Vec<crate::op::Type>,
+    device: u8,
     nodes: usize,
     name: Option<String>,
     trace: Duration,
@@ -91,7 +93,7 @@ struct Make {
 
 impl Make {
     fn run(self, missed: Missed) -> Compiled {
-        let Make { key, root_types, nodes, name, trace } = self;
+        let Make { key, root_types, device, nodes, name, trace } = self;
         let Missed { text, marks, params, donated, lower, record, why } = missed;
         metrics::LOWER_TIME.add_time(lower);
         let start = Instant::now();
@@ -101,7 +103,7 @@ impl Make {
                 within_budget(why.0.as_ref())?;
                 let _live = compiling(Work { nodes, cause: record.cause, at: record.site }, name);
                 let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
-                (session()?.client.compile(&code, &CompileOptions::default())?, Origin::Compiled)
+                (session()?.client.compile(&code, &options(device)?)?, Origin::Compiled)
             }
         };
         let compile = start.elapsed();
@@ -117,9 +119,17 @@ impl Make {
         let costs = Costs { origin, trace, lower, compile, memory, flops };
         keep_record(record, why, params.count(), costs);
         let mut built = Program::new(key, executable, params, root_types, text, nodes, donated);
-        built.marks = marks;
+        (built.marks, built.device) = (marks, device);
         Ok((cache::insert(built), costs))
     }
+}
+
+/// The plugin takes its first device where none is named.
+fn options(device: u8) -> Result<CompileOptions> {
+    Ok(match device {
+        0 => CompileOptions::default(),
+        _ => CompileOptions::on_device(session()?.devices[device as usize].id()),
+    })
 }
 
 /// The variable that a program is for, where it is for one alone.

@@ -56,7 +56,12 @@ fn context() -> Option<String> {
     let s = session().ok()?;
     let mut out =
         format!("xlazy {}\n{} {}\n", env!("CARGO_PKG_VERSION"), s.client.platform_name(), s.client.platform_version());
-    out += &format!("PJRT {:?} {} {:?}\n", s.client.plugin().api_version(), s.device.kind(), CompileOptions::default());
+    out += &format!(
+        "PJRT {:?} {} {:?}\n",
+        s.client.plugin().api_version(),
+        s.devices[0].kind(),
+        CompileOptions::default()
+    );
     let plugin = s.client.plugin().path().canonicalize().ok()?;
     let mut parts: Vec<PathBuf> = std::fs::read_dir(plugin.parent()?).ok()?.flatten().map(|e| e.path()).collect();
     parts.retain(|p| *p == plugin || p.to_string_lossy().contains(".so."));

@@ -10,14 +10,16 @@ mod wait;
 pub use cache::set_cache_capacity;
 pub(crate) use cache::{Program, last_program, optimized_text, runs};
 pub use client::{device_name, preload, probe};
-pub(crate) use client::{opened, session};
+pub(crate) use client::{device_names, name_of, opened, session};
 pub(crate) use disk::settle as settle_disk;
 pub(crate) use run::{Forecast, barrier, begin_cell, compiled, lowered, lowered_step, read, would};
 pub(crate) use transfer::{download, upload};
 pub(crate) use wait::wait;
 
+use crate::Result;
 use crate::op::Type;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use xlazy_pjrt::Buffer;
 
 /// A value on the device.
@@ -25,13 +27,35 @@ use xlazy_pjrt::Buffer;
 pub(crate) struct DeviceData {
     pub buffer: Buffer,
     pub ty: Type,
+    /// Which of the client's devices holds it.
+    pub device: u8,
+    /// Copies on other devices, where it was used there without having been moved.
+    elsewhere: OnceLock<Box<Mutex<Vec<Arc<DeviceData>>>>>,
 }
 
 impl DeviceData {
-    pub fn new(buffer: Buffer, ty: Type) -> DeviceData {
+    pub fn new(buffer: Buffer, ty: Type, device: u8) -> DeviceData {
         crate::insight::metrics::CREATE_DATA_HANDLES.add(1);
         LIVE_BYTES.fetch_add(ty.bytes() as u64, Ordering::Relaxed);
-        DeviceData { buffer, ty }
+        DeviceData { buffer, ty, device, elsewhere: OnceLock::new() }
+    }
+
+    /// A copy of its own on another device, which no program has to make.
+    pub fn copied_to(&self, device: u8) -> Result<Arc<DeviceData>> {
+        let buffer = self.buffer.copy_to_device(&session()?.devices[device as usize])?;
+        run::watch(&buffer)?;
+        Ok(Arc::new(DeviceData::new(buffer, self.ty.clone(), device)))
+    }
+
+    /// The copy on another device that all who use it there share; it goes with the value.
+    pub fn shared_on(&self, device: u8) -> Result<Arc<DeviceData>> {
+        let mut copies = self.elsewhere.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(copy) = copies.iter().find(|c| c.device == device) {
+            return Ok(copy.clone());
+        }
+        let copy = self.copied_to(device)?;
+        copies.push(copy.clone());
+        Ok(copy)
     }
 }
 
@@ -45,10 +69,10 @@ impl Drop for DeviceData {
 /// Bytes of the values that are held.
 static LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// Bytes in use on the device: the plugin's count, or, where it has none, our own of the values that are held. 0 before
+/// Bytes in use on all devices: the plugin's count, or, where it has none, our own of the values that are held. 0 before
 /// anything has run.
 pub(crate) fn bytes_in_use() -> u64 {
-    let count =
-        |s: &'static client::Session| s.device.memory_stats().ok().flatten().map(|m| m.bytes_in_use.max(0) as u64);
+    let one = |d: &xlazy_pjrt::Device| d.memory_stats().ok().flatten().map(|m| m.bytes_in_use.max(0) as u64);
+    let count = |s: &'static client::Session| s.devices.iter().map(one).sum();
     client::open_session().and_then(count).unwrap_or_else(|| LIVE_BYTES.load(Ordering::Relaxed))
 }

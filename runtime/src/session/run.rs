@@ -2,7 +2,7 @@
 use super::cache::{self, Program};
 use super::compile::{compile, join};
 use super::wait::{ready, wait};
-use super::{DeviceData, disk, session};
+use super::{DeviceData, disk, name_of, session};
 use crate::display::place::{binding, decides};
 use crate::dtype::DType;
 use crate::emit::{LeafType, Mark, Params, program};
@@ -13,6 +13,7 @@ use crate::insight::{
 use crate::ir::{Cut, Leaf, NodeId, Payload, REQUIRES_GRAD, Scope, Step, graph};
 use crate::op::Type;
 use crate::{Error, Result};
+use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,25 +28,67 @@ static TURN: Mutex<()> = Mutex::new(());
 pub(crate) fn barrier(cause: Cause, at: &'static Location<'static>) -> Result<Option<SyncEvent>> {
     let _turn = TURN.lock().unwrap_or_else(|p| p.into_inner());
     metrics::MARK_STEP.add(1);
-    let roots = graph().barrier_roots();
-    if roots.is_empty() {
-        return Ok(None);
-    }
-    let (cut, ran) = cut_and_run(roots, Scope::Barrier, cause, at);
-    reads().clear();
-    let mut g = graph();
-    BARRIER.store(g.last_seq(), Ordering::Relaxed);
-    if let Ok((outputs, _)) = &ran {
-        for (&root, data) in cut.roots.iter().zip(outputs) {
-            g.finish(root, data.clone());
+    let parts = pending_parts();
+    let scope = if parts.len() > 1 { Scope::Part } else { Scope::Barrier };
+    let mut ran = Ran(SmallVec::new());
+    let mut outcome = Ok(None);
+    for roots in parts {
+        let (cut, part) = cut_and_run(roots, scope, cause, at);
+        match part {
+            Ok((outputs, event)) => {
+                ran.0.push((cut, outputs));
+                outcome = Ok(Some(event));
+            }
+            Err(e) => {
+                outcome = Err(e);
+                break;
+            }
         }
-        g.prune_pending();
     }
-    drop(g);
-    let (_, event) = ran?;
-    // Only now: an interrupt that came while the program ran must not lose what was donated to it.
+    reads().clear();
+    BARRIER.store(ran.finish(), Ordering::Relaxed);
+    drop(ran);
+    let event = outcome?;
+    // Only now: an interrupt that came while a program ran must not lose what was donated to it.
     crate::sys::check_interrupt();
-    Ok(Some(event))
+    Ok(event)
+}
+
+/// What a barrier must run: the pending roots, those of each device by themselves.
+fn pending_parts() -> SmallVec<[Vec<NodeId>; 1]> {
+    let g = graph();
+    g.by_device(g.barrier_roots())
+}
+
+/// What the parts of a barrier gave. The nodes get their values when all parts have been cut, so that each finds the graph as
+/// it was, or when an interrupt ends the barrier, since what was donated to the parts that ran is gone.
+struct Ran(SmallVec<[(Cut, Vec<Arc<DeviceData>>); 1]>);
+
+impl Ran {
+    /// Gives the nodes their values: how many nodes had been traced by now.
+    fn finish(&mut self) -> u64 {
+        let mut g = graph();
+        for (cut, outputs) in &self.0 {
+            for (&root, data) in cut.roots.iter().zip(outputs) {
+                g.finish(root, data.clone());
+            }
+        }
+        if !self.0.is_empty() {
+            g.prune_pending();
+        }
+        let traced = g.last_seq();
+        drop(g);
+        self.0.clear();
+        traced
+    }
+}
+
+impl Drop for Ran {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            self.finish();
+        }
+    }
 }
 
 /// The value of one node; runs only what it needs, keeps the value beside the node, leaves the pending graph as it is.
@@ -82,6 +125,9 @@ pub(crate) struct Forecast {
     pub nodes: usize,
     /// Bytes of buffers that results would take the place of.
     pub donated: usize,
+    /// One for each device.
+    pub programs: usize,
+    /// Of the worst of them.
     pub origin: Origin,
 }
 
@@ -92,30 +138,42 @@ pub(crate) fn would() -> Option<Forecast> {
         Err(TryLockError::Poisoned(p)) => p.into_inner(),
         Err(TryLockError::WouldBlock) => return None,
     };
-    let roots = graph().barrier_roots();
-    if roots.is_empty() {
-        return None;
-    }
-    let cut = graph().cut(roots, Scope::Barrier);
-    let donated = cut.leaves.iter().map(|(_, leaf)| match leaf {
-        Leaf::Data { data, donate: true } => data.ty.bytes(),
-        _ => 0,
-    });
-    let origin = match cache::contains(&cut.key) {
-        true => Origin::Memory,
-        false if disk::is_on() && disk::contains(&cut.key, &lower(&cut).text) => Origin::Disk,
-        false => Origin::Compiled,
+    let parts = pending_parts();
+    let scope = if parts.len() > 1 { Scope::Part } else { Scope::Barrier };
+    let worse = |a: Origin, b: Origin| match (a, b) {
+        (Origin::Compiled, _) | (_, Origin::Compiled) => Origin::Compiled,
+        (Origin::Disk, _) | (_, Origin::Disk) => Origin::Disk,
+        _ => Origin::Memory,
     };
-    Some(Forecast { nodes: cut.nodes.len(), donated: donated.sum(), origin })
+    let one = |roots: Vec<NodeId>| {
+        let cut = graph().cut(roots, scope);
+        let donated = cut.leaves.iter().map(|(_, leaf)| match leaf {
+            Leaf::Data { data, donate: true } => data.ty.bytes(),
+            _ => 0,
+        });
+        let origin = match cache::contains(&cut.key) {
+            true => Origin::Memory,
+            false if disk::is_on() && disk::contains(&cut.key, &lower(&cut).text) => Origin::Disk,
+            false => Origin::Compiled,
+        };
+        Forecast { nodes: cut.nodes.len(), donated: donated.sum(), programs: 1, origin }
+    };
+    let sum = |a: Forecast, b: Forecast| Forecast {
+        nodes: a.nodes + b.nodes,
+        donated: a.donated + b.donated,
+        programs: a.programs + b.programs,
+        origin: worse(a.origin, b.origin),
+    };
+    parts.into_iter().map(one).reduce(sum)
 }
 
 /// Cutting a graph of more ops takes much longer than asking the clock.
 const MANY: u64 = 64;
 
-type Ran = Result<(Vec<Arc<DeviceData>>, SyncEvent)>;
+type Outcome = Result<(Vec<Arc<DeviceData>>, SyncEvent)>;
 
 /// Cuts, finds or compiles the program, runs it.
-fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cut, Ran) {
+fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cut, Outcome) {
     let none = Duration::ZERO;
     let hit = |cut: &Cut, recorded: Duration, start: Option<Instant>| {
         if let Some(joined) = join(&cut.key) {
@@ -157,7 +215,7 @@ fn cut_and_run(roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cu
     (cut, ran)
 }
 
-fn run(cut: &Cut, program: &Program, costs: Costs, cause: Cause, at: Place) -> Ran {
+fn run(cut: &Cut, program: &Program, costs: Costs, cause: Cause, at: Place) -> Outcome {
     crate::sys::check_interrupt();
     let settles = costs.origin != Origin::Memory || UNSETTLED.load(Ordering::Relaxed);
     let start = program.took.clock(settles);
@@ -188,6 +246,7 @@ fn run(cut: &Cut, program: &Program, costs: Costs, cause: Cause, at: Place) -> R
         compile: costs.compile,
         execute,
         hash: program.key.hash,
+        device: name_of(program.device),
     });
     Ok((outputs, event))
 }
@@ -239,7 +298,7 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
     let lower = start.elapsed();
     let (evicted, capacity, room) = cache::was_evicted(cut.key.hash);
     let left_pending = match cause {
-        Cause::Display | Cause::Read | Cause::ControlFlow => {
+        Cause::Display | Cause::Read | Cause::ControlFlow | Cause::DeviceChange => {
             let runs: HashSet<NodeId> = cut.nodes.iter().copied().collect();
             graph().barrier_roots().iter().filter(|r| !runs.contains(r)).count()
         }
@@ -257,6 +316,8 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
         cause,
         site: at,
         hash: cut.key.hash,
+        device: cut.device,
+        anywhere: cut.key.anywhere(),
         steps,
         lines,
         leaves,
@@ -439,10 +500,21 @@ fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceD
         .enumerate()
         .map(|(i, (dtype, members))| pack(cut, program, i, *dtype, members))
         .collect::<Result<Vec<Arc<Buffer>>>>()?;
+    let mut copies = Vec::new();
+    for &leaf in &program.params.data {
+        if let Leaf::Data { data, donate } = &cut.leaves[leaf as usize].1
+            && data.device != program.device
+        {
+            let copy = if *donate { data.copied_to(program.device) } else { data.shared_on(program.device) };
+            copies.push(copy?);
+        }
+    }
+    let mut copies = copies.iter();
     let mut arguments: Vec<&Buffer> = Vec::with_capacity(program.params.count());
     for &leaf in &program.params.data {
         match &cut.leaves[leaf as usize].1 {
-            Leaf::Data { data, .. } => arguments.push(&data.buffer),
+            Leaf::Data { data, .. } if data.device == program.device => arguments.push(&data.buffer),
+            Leaf::Data { .. } => arguments.extend(copies.next().map(|c| &c.buffer)),
             Leaf::Scalar(_) | Leaf::Lifted(_) => unreachable!("scalars are packed"),
         }
     }
@@ -458,7 +530,7 @@ fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceD
         watch(output)?;
     }
     let outputs = outputs.into_iter().zip(&program.root_types);
-    Ok((outputs.map(|(buffer, ty)| Arc::new(DeviceData::new(buffer, ty.clone()))).collect(), waited))
+    Ok((outputs.map(|(buffer, ty)| Arc::new(DeviceData::new(buffer, ty.clone(), program.device))).collect(), waited))
 }
 
 /// Executions that were still running when the host went on. The plugin's destructors must not run under them.
@@ -469,7 +541,7 @@ fn in_flight() -> MutexGuard<'static, Vec<Event>> {
 }
 
 /// Keeps an eye on an execution until it is done; small ones are done already.
-fn watch(output: &Buffer) -> Result<()> {
+pub(super) fn watch(output: &Buffer) -> Result<()> {
     let ready = output.ready_event()?;
     if !ready.is_ready()? {
         let mut running = in_flight();
@@ -550,7 +622,8 @@ fn pack(cut: &Cut, program: &Program, i: usize, dtype: DType, members: &[u32]) -
     let n = [(bytes.len() / dtype.size()) as i64];
     let dims: &[i64] = if n == [1] { &[] } else { &n };
     let start = Instant::now();
-    let buffer = Arc::new(s.client.buffer_from_host(&bytes, dtype.pjrt(), dims, &s.device)?);
+    let buffer =
+        Arc::new(s.client.buffer_from_host(&bytes, dtype.pjrt(), dims, &s.devices[program.device as usize])?);
     metrics::TRANSFER_TO_DEVICE_TIME.add_time(start.elapsed());
     metrics::OUTBOUND_DATA.add_bytes(bytes.len());
     packs[i] = Some((bytes, buffer.clone()));

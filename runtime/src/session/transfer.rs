@@ -6,8 +6,8 @@ use crate::op::Type;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Copies row-major bytes to the device.
-pub(crate) fn upload(bytes: &[u8], ty: Type) -> Result<Arc<DeviceData>> {
+/// Copies row-major bytes to a device.
+pub(crate) fn upload(bytes: &[u8], ty: Type, device: u8) -> Result<Arc<DeviceData>> {
     let s = session()?;
     let start = Instant::now();
     let mut dims = [0i64; 8];
@@ -22,10 +22,10 @@ pub(crate) fn upload(bytes: &[u8], ty: Type) -> Result<Arc<DeviceData>> {
             &long
         }
     };
-    let buffer = s.client.buffer_from_host(bytes, ty.dtype.pjrt(), dims, &s.device)?;
+    let buffer = s.client.buffer_from_host(bytes, ty.dtype.pjrt(), dims, &s.devices[device as usize])?;
     metrics::TRANSFER_TO_DEVICE_TIME.add_time(start.elapsed());
     metrics::OUTBOUND_DATA.add_bytes(bytes.len());
-    Ok(Arc::new(DeviceData::new(buffer, ty)))
+    Ok(Arc::new(DeviceData::new(buffer, ty, device)))
 }
 
 /// Copies a value to the host as row-major bytes; waits for it, and gives the error of the execution that made it.

@@ -269,8 +269,8 @@ impl Loader {
     pub(crate) fn tensor(&self, name: &str) -> Result<Tensor> {
         crate::sys::check_interrupt();
         let (ty, bytes) = self.entry(name)?;
-        let data = session::upload(bytes, ty.clone()).map_err(|e| e.to_string())?;
-        Ok(Tensor::of_data(data, Location::caller()))
+        let data = session::upload(bytes, ty.clone(), 0).map_err(|e| e.to_string())?;
+        Ok(Tensor::of_data(data, 0, Location::caller()))
     }
 
     fn state(&self, state: &[(String, String)]) -> Result<Vec<(String, Tensor)>> {

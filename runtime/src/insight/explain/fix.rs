@@ -5,6 +5,7 @@ use super::align::Aligned;
 use super::{InputDifference, count, roots_explain};
 use crate::display::place::{decides_rounds, location, quote};
 use crate::dtype::DType;
+use crate::insight::Cause;
 use crate::ir::{Input, Step};
 use crate::op::Type;
 use std::collections::{HashMap, HashSet};
@@ -373,6 +374,11 @@ pub(super) fn early_read(new: &Record, old: &Record, shared: usize) -> String {
         n => format!(" ({n} other results stay pending)"),
     };
     let ops = count(new.steps.len(), "op");
+    if new.cause == Cause::DeviceChange {
+        return format!(
+            "move what has its value, data before the step or a result after `sync()`: that runs nothing{left}; compiled once, the              move costs {ops} each time"
+        );
+    }
     if shared < new.steps.len() {
         return format!(
             "compute it in every step and read it after the barrier: keep it in a variable before `sync()`{left}; compiled once, \

@@ -12,6 +12,7 @@ use crate::display::place::{decides_rounds, may_decide};
 use crate::dtype::DType;
 use crate::ir::{Input, Step};
 use crate::op::{OpDef, Type};
+use crate::session::name_of;
 use align::{Aligned, align};
 use inputs::{InputDifference, Kind, input_differences, kinds, shown};
 use std::collections::HashSet;
@@ -25,11 +26,15 @@ pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation
     if let Some(same) = known.iter().rev().find(|r| r.hash == new.hash && new.evicted) {
         return Some(evicted(new, same, known));
     }
+    if let Some(same) = known.iter().rev().find(|r| r.anywhere == new.anywhere && r.device != new.device) {
+        return Some(other_device(new, same));
+    }
     let old = nearest(new, known)?;
     let aligned = align(new, &old);
     let graph = aligned.graph(new, &old, SHOWN);
     // The second step was compared with the first, another with one of those.
-    let later = known.iter().filter(|r| same_place(r.site, new.site) && !r.is_read()).count() > 1;
+    let before = |r: &&Arc<Record>| same_place(r.site, new.site) && !r.is_read() && r.device == new.device;
+    let later = known.iter().filter(before).count() > 1;
     Some(Explanation { graph, later, ..compare(new, &old, known, &aligned) })
 }
 
@@ -67,6 +72,18 @@ fn evicted(new: &Record, same: &Record, known: &[Arc<Record>]) -> Explanation {
         sized && parameters(r) == parameters(new) && !r.same_inputs(new)
     });
     say(Class::Eviction, new.site, same, vec![difference], fix::evicted(new, ran_since(new.hash) + 1, padded))
+}
+
+fn other_device(new: &Record, same: &Record) -> Explanation {
+    let difference = Difference {
+        what: "device".into(),
+        was: name_of(same.device).into(),
+        now: name_of(new.device).into(),
+        was_at: Some(same.site),
+        now_at: Some(new.site),
+    };
+    let fix = "expected once for each device that runs it".into();
+    say(Class::Device, new.site, same, vec![difference], fix)
 }
 
 /// How many programs this barrier had before.
@@ -150,6 +167,9 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
         }
         if new.precision != old.precision {
             return environment(new, old);
+        }
+        if new.device != old.device {
+            return other_device(new, old);
         }
         if new.leaves.len() == old.leaves.len() {
             let fix = "the nodes are the same; please report this with `%compiles --json`".into();
