@@ -6,6 +6,7 @@ pub mod value;
 
 use crate::display::json::{bundle, list, string};
 use crate::insight::Cause;
+use crate::ir::home;
 use crate::json::Json;
 use crate::nn::module::{AsPart, Part as Piece, Parts};
 use crate::nn::safetensors::{self, Part};
@@ -58,6 +59,8 @@ impl Saved {
 pub struct Saver {
     parts: Vec<Part>,
     saved: Vec<Saved>,
+    /// Entries of tensors that are on another device than the first, and which.
+    devices: Vec<(String, String)>,
     /// Variables that cannot be kept, and why.
     refused: Vec<(String, String)>,
 }
@@ -81,7 +84,11 @@ impl Saver {
     pub(crate) fn tensor(&mut self, name: &str, tensor: &Tensor) -> Result<String> {
         let bytes = tensor.bytes(Cause::Read, Location::caller());
         let bytes = bytes.map_err(|e| format!("the value of `{name}` cannot be had: {e}"))?;
-        self.entry(name, tensor.ty(), bytes)
+        let entry = self.entry(name, tensor.ty(), bytes)?;
+        if home(tensor.place()) > 0 {
+            self.devices.push((entry.clone(), tensor.device()));
+        }
+        Ok(entry)
     }
 
     fn state(&mut self, name: &str, state: Vec<(String, Tensor)>) -> Result<Vec<(String, String)>> {
@@ -206,10 +213,16 @@ fn refuse(name: &str, type_name: &str) {
 
 /// Writes what was collected; says as JSON what is kept and what is not.
 pub(crate) fn write(path: &str) -> crate::Result<Bundle> {
-    let Saver { parts, saved, refused } = SAVER.take();
+    let Saver { parts, saved, devices, refused } = SAVER.take();
     let variables = list(saved.iter().map(Saved::json));
     let hash = hash(&variables, parts.iter().map(|p| (p.name.as_str(), p.bytes.as_slice())));
-    let metadata = [("xlazy", env!("CARGO_PKG_VERSION")), ("xlazy.variables", &variables), ("xlazy.hash", &hash)];
+    let devices = pairs(&devices);
+    let metadata = [
+        ("xlazy", env!("CARGO_PKG_VERSION")),
+        ("xlazy.variables", &variables),
+        ("xlazy.hash", &hash),
+        ("xlazy.devices", &devices),
+    ];
     safetensors::write(Path::new(path), &metadata, &parts)?;
     let kept = list(saved.iter().map(|s| string(&s.name)));
     Ok(bundle(format!("{{\"kept\":{kept},\"refused\":{}}}", pairs(&refused))))
@@ -236,6 +249,7 @@ pub struct Loader {
     hash: String,
     entries: Vec<(String, Type, Vec<u8>)>,
     saved: Vec<Saved>,
+    devices: Json,
     loaded: Vec<String>,
     refused: Vec<(String, String)>,
 }
@@ -255,9 +269,10 @@ impl Loader {
         let unknown = || "another version of xlazy wrote it, in a form that this one does not know".to_owned();
         let Some(Json::List(items)) = Json::parse(variables) else { return Err(unknown()) };
         let saved: Vec<Saved> = items.iter().map(Saved::of).collect::<Option<_>>().ok_or_else(unknown)?;
+        let devices = find("xlazy.devices").and_then(Json::parse).unwrap_or(Json::Null);
         let entries = entries.into_iter().map(|e| (e.name, e.ty, e.bytes.to_vec())).collect();
         let (loaded, refused) = Default::default();
-        Ok(Loader { path: path.to_owned(), hash, entries, saved, loaded, refused })
+        Ok(Loader { path: path.to_owned(), hash, entries, saved, devices, loaded, refused })
     }
 
     pub(crate) fn entry(&self, name: &str) -> Result<(&Type, &[u8])> {
@@ -269,8 +284,24 @@ impl Loader {
     pub(crate) fn tensor(&self, name: &str) -> Result<Tensor> {
         crate::sys::check_interrupt();
         let (ty, bytes) = self.entry(name)?;
-        let data = session::upload(bytes, ty.clone(), 0).map_err(|e| e.to_string())?;
-        Ok(Tensor::of_data(data, 0, Location::caller()))
+        let device = self.device(name);
+        let data = session::upload(bytes, ty.clone(), device).map_err(|e| e.to_string())?;
+        Ok(Tensor::of_data(data, device, Location::caller()))
+    }
+
+    /// Where the tensor of an entry was; the first device where there is no such one here.
+    fn device(&self, entry: &str) -> u8 {
+        let Json::List(all) = &self.devices else { return 0 };
+        let of = |pair: &Json| match pair {
+            Json::List(pair) => match pair.as_slice() {
+                [Json::Text(e), Json::Text(device)] if e == entry => Some(device.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let name = all.iter().find_map(of);
+        let names = session::device_names().unwrap_or_default();
+        name.and_then(|name| names.iter().position(|n| *n == name)).unwrap_or(0) as u8
     }
 
     fn state(&self, state: &[(String, String)]) -> Result<Vec<(String, Tensor)>> {
