@@ -2,7 +2,7 @@
 use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Request};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
-use xlazy_mime::{Bundle, escape_html, prose_html};
+use xlazy_mime::{Bundle, count, escape_html, plural, prose_html};
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -111,11 +111,12 @@ fn line_event(bundle: Bundle, id: &str, update: bool) -> Event {
 pub fn live_line(json: &str) -> Option<String> {
     let value: Value = serde_json::from_str(json).ok()?;
     let text = |key: &str| value[key].as_str().unwrap_or_default();
-    let ops = thousands(value["nodes"].as_u64()?);
+    let nodes = value["nodes"].as_u64()?;
+    let ops = format!("{} {}", thousands(nodes), plural(nodes, "op"));
     let name = value["name"].as_str().map(|n| format!(" for `{n}`")).unwrap_or_default();
     let what = match text("what") {
-        "compile" => format!("compiling {ops} ops{name}"),
-        _ => format!("waiting for the device: {ops} ops are running"),
+        "compile" => format!("compiling {ops}{name}"),
+        _ => format!("waiting for the device: {ops} {} running", if nodes == 1 { "is" } else { "are" }),
     };
     let seconds = value["ms"].as_f64()? / 1e3;
     let digits = if seconds < 10.0 { 1 } else { 0 };
@@ -225,12 +226,12 @@ impl Seen {
             }
         };
         let html = format!(
-            "{news_html}<details><summary>{}</summary>{}{}<div>host time {} · {} tensors · {} on the device</div></details>",
+            "{news_html}<details><summary>{}</summary>{}{}<div>host time {} · {} · {} on the device</div></details>",
             escape_html(&line),
             self.runs_html(),
             paragraphs(&detail),
             milliseconds(self.sum("wall_ms")),
-            self.sum("tensors"),
+            count(self.sum("tensors") as usize, "tensor"),
             bytes(self.cells.last().map_or(0.0, |c| number(c, "device_bytes"))),
         );
         let html = quiet_html(&html);

@@ -96,9 +96,9 @@ fn why(args: &str) -> Result<Bundle> {
     let words: Vec<&str> = args.split_whitespace().collect();
     let as_json = words.contains(&"--json");
     let numbers: Vec<&&str> = words.iter().filter(|w| **w != "--json").collect();
-    let all = insight::compilations();
+    let (all, refused_one) = (insight::compilations(), insight::refused());
     let found = match numbers[..] {
-        [] => all.iter().rev().find(|c| c.why.is_some()).or(all.last()),
+        [] => refused_one.as_ref().or_else(|| all.iter().rev().find(|c| c.why.is_some())).or(all.last()),
         [n] => {
             let n: u64 = n.parse().map_err(|_| refused(format!("expected the number of a compilation, not `{n}`")))?;
             Some(

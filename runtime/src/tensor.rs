@@ -1,5 +1,6 @@
 //! The public handle: a tensor is a cheap, shared reference to a value that may not have been computed yet.
 use crate::dtype::{DType, Element, Scalar};
+use crate::insight::mode::trained;
 use crate::insight::{Cause, Recording, SyncEvent, TIMED_ALONE, waiting};
 use crate::ir::{Graph, LEAF, NodeId, Payload, REQUIRES_GRAD, graph, home};
 use crate::op::{Attr, OpDef, Sig, Type};
@@ -555,8 +556,12 @@ impl Tensor {
             refuse("requires_grad_", &[self], "this tensor is a result of recorded ops; use `.detach()` first");
         }
         match on {
-            true if !self.requires_grad() => self.become_leaf(self.id()),
+            true if !self.requires_grad() => {
+                trained(line().unwrap_or(Location::caller()), true);
+                self.become_leaf(self.id());
+            }
             false if self.requires_grad() => {
+                trained(line().unwrap_or(Location::caller()), false);
                 let plain = self.detach();
                 self.point_at(plain.id(), false);
             }

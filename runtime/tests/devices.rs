@@ -245,7 +245,7 @@ fn positions_and_masks_are_where_their_tensor_is() {
     assert_eq!(x.nonzero().device(), "cpu:1");
     x.set_((0, ..), 9.0);
     assert_eq!((x.device().as_str(), x.to_vec::<f32>()), ("cpu:1", vec![9.0, 9.0, -3.0, 4.0]));
-    x.copy_(&tensor([[1.0, 2.0], [3.0, 4.0]]));
+    x.copy_(tensor([[1.0, 2.0], [3.0, 4.0]]));
     assert_eq!((x.device().as_str(), x.to_vec::<f32>()), ("cpu:1", vec![1.0, 2.0, 3.0, 4.0]));
     let padded = x.dynamic(0).buckets([4]);
     assert_eq!((padded.device().as_str(), padded.sum().item()), ("cpu:1", 10.0));

@@ -1,7 +1,9 @@
 //! What a display is made of ([`Bundle`]) and how the kernel and its session process talk ([`Frame`]). No dependencies.
 mod bundle;
 mod codec;
+mod count;
 mod frame;
 
 pub use bundle::{Bundle, Content, Rich, escape_html, prose_html};
+pub use count::{count, plural};
 pub use frame::{Ask, Fault, Frame, Outcome, RunCell, Tell, Var};

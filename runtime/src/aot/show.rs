@@ -3,7 +3,7 @@ use super::report::{Held, Report, Row, Source};
 use crate::Result;
 use crate::display::json::{list, string};
 use std::fmt::Write;
-use xlazy_mime::{Bundle, Rich, escape_html};
+use xlazy_mime::{Bundle, Rich, count, escape_html};
 
 /// Rows that are shown; `--json` has them all.
 const SHOWN: usize = 12;
@@ -121,7 +121,7 @@ fn limited_by(r: &Report) -> String {
 
 /// `TPU v5 lite (v5e:1x1) …`
 fn head(r: &Report) -> String {
-    let devices = if r.devices == 1 { "1 device".into() } else { format!("{} devices", r.devices) };
+    let devices = count(r.devices as usize, "device");
     let split = if r.partitions > 1 { format!(", {} partitions", r.partitions) } else { String::new() };
     let took = if r.cached { "from the cache".into() } else { format!("compiled in {:.2} s", r.compile_seconds) };
     format!("{} ({}, {devices}{split}) · O{} · {} · {took}; nothing ran", r.device, r.topology, r.level, r.compiler)

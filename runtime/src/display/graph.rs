@@ -4,7 +4,7 @@ use super::place;
 use crate::ir::print::{State, View, ViewNode};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
-use xlazy_mime::{Bundle, escape_html};
+use xlazy_mime::{Bundle, count, escape_html, plural};
 
 /// More nodes than this are not drawn: nobody can read them, and front ends choke.
 const MOST: usize = 200;
@@ -27,10 +27,10 @@ pub(crate) fn bundle(view: &View) -> Bundle {
 }
 
 fn headline(view: &View, left_out: usize) -> String {
-    let count = |s: State| view.nodes.iter().filter(|n| n.state == s).count();
+    let of_state = |s: State| view.nodes.iter().filter(|n| n.state == s).count();
     let mut parts = Vec::new();
     for state in [State::Pending, State::Cached, State::Data, State::Scalar] {
-        match count(state) {
+        match of_state(state) {
             0 => {}
             n => parts.push(format!("{n} {}", state.name())),
         }
@@ -39,14 +39,20 @@ fn headline(view: &View, left_out: usize) -> String {
     if shared > 0 {
         parts.push(format!("{shared} used more than once"));
     }
-    let mut out = format!("{} nodes: {}", view.nodes.len(), parts.join(", "));
+    let mut out = format!("{}: {}", count(view.nodes.len(), "node"), parts.join(", "));
     if left_out > 0 {
         let mut ops: BTreeMap<&str, usize> = BTreeMap::new();
         view.nodes.iter().for_each(|n| *ops.entry(n.op).or_default() += 1);
         let mut ops: Vec<(&str, usize)> = ops.into_iter().collect();
         ops.sort_by_key(|&(_, n)| std::cmp::Reverse(n));
         let ops: Vec<String> = ops.iter().take(12).map(|(op, n)| format!("{n} × {op}")).collect();
-        let _ = write!(out, " ({})\n{left_out} nodes further from the results are not drawn", ops.join(", "));
+        let _ = write!(
+            out,
+            " ({})\n{left_out} {} further from the results {} not drawn",
+            ops.join(", "),
+            plural(left_out as u64, "node"),
+            if left_out == 1 { "is" } else { "are" }
+        );
     }
     out
 }

@@ -12,7 +12,7 @@ use crate::session::{Forecast, bytes_in_use, name_of};
 use std::fmt::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use xlazy_mime::{Bundle, escape_html};
+use xlazy_mime::{Bundle, count, escape_html, plural};
 
 struct Running {
     start: Instant,
@@ -165,9 +165,9 @@ pub(crate) fn within_budget(why: Option<&super::Explanation>) -> crate::Result<(
     }
     let reason = why.map_or("It is the first program of its kind.".to_owned(), |w| w.sentence());
     let message = format!(
-        "this cell has used its budget of {budget} compilation{}: the next one was not started. {reason} What earlier cells made \
-         is as it was, and what is pending on it; `%budget off` lifts the limit, then run this cell again",
-        if budget == 1 { "" } else { "s" }
+        "this cell has used its budget of {budget} {}: the next one was not started. {reason} What earlier cells made \
+         is as it was, and what is pending on it; what this cell has declared is gone. `%budget off` lifts the limit, then run it again",
+        plural(budget, "compilation")
     );
     Err(Error::Usage { message })
 }
@@ -249,16 +249,15 @@ pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
 /// [`pending`] as text and HTML.
 pub fn pending_bundle() -> Bundle {
     let (list, next) = pending();
-    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let head = match (list.len(), next) {
         (0, _) => "nothing is pending".to_owned(),
-        (n, None) => format!("{}; a sync is at work", plural(n, "pending tensor")),
+        (n, None) => format!("{}; a sync is at work", count(n, "pending tensor")),
         (n, Some(next)) => {
             let bytes = metrics::bytes(next.memory().unsigned_abs() as f64);
             format!(
                 "{}; a sync would run {}, {} and {}",
-                plural(n, "pending tensor"),
-                plural(next.nodes, "op"),
+                count(n, "pending tensor"),
+                count(next.nodes, "op"),
                 match next.memory() {
                     0 => "leave device memory as it is".to_owned(),
                     m if m > 0 => format!("add {bytes} of device memory"),
@@ -330,7 +329,7 @@ pub fn pending_json() -> String {
 pub fn budget_bundle() -> Bundle {
     Bundle::text(match budget() {
         None => "no budget: cells may compile as much as they need".to_owned(),
-        Some(n) => format!("each cell may compile {n} program{}", if n == 1 { "" } else { "s" }),
+        Some(n) => format!("each cell may compile {n} {}", plural(n, "program")),
     })
 }
 

@@ -23,7 +23,7 @@ pub use cell::{
 pub(crate) use live::{Work, compiling, waiting};
 pub(crate) use log::record;
 pub use log::{Cause, Origin, SyncEvent, events};
-pub(crate) use record::{LeafRecord, Lines, Read, Record, compiled, keep_healings, same_place, why};
+pub(crate) use record::{LeafRecord, Lines, Read, Record, compiled, keep_healings, refuse, refused, same_place, why};
 pub use record::{compilations, healed, healing, set_healing};
 pub use render::{compiles_bundle, compiles_json, healed_bundle, healed_json};
 pub(crate) use report::Costs;

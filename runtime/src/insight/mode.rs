@@ -11,6 +11,8 @@ struct Modes {
     lines: HashMap<(u32, u32, &'static str), (bool, bool)>,
     /// The last `train(…)` or `eval()` that changed something.
     switch: Option<(Place, bool)>,
+    /// The last `requires_grad_` that changed something.
+    trains: Option<(Place, bool)>,
 }
 
 static MODES: Mutex<Option<Modes>> = Mutex::new(None);
@@ -36,6 +38,16 @@ pub(crate) fn note(training: bool) {
 /// A module was switched to training or to evaluation.
 pub(crate) fn switched(at: Place, training: bool) {
     modes().get_or_insert_default().switch = Some((at, training));
+}
+
+/// A tensor was told to require gradients, or not to.
+pub(crate) fn trained(at: Place, on: bool) {
+    modes().get_or_insert_default().trains = Some((at, on));
+}
+
+/// Where parameters were thawed (`on`) or frozen, if that was the last thing done to one.
+pub(super) fn trained_at(on: bool) -> Option<Place> {
+    modes().as_ref()?.trains.filter(|(_, to)| *to == on).map(|(at, _)| at)
 }
 
 /// The mode of a line that has run in both, as it ran last.

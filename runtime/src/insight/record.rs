@@ -8,7 +8,7 @@ use crate::backends::Precision;
 use crate::display::place::{binding, identity};
 use crate::ir::Step;
 use crate::op::{OpDef, Type};
-use crate::session::name_of;
+use crate::session::{Room, name_of};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
@@ -26,6 +26,10 @@ pub(crate) struct LeafRecord {
     pub seq: u64,
     /// Gradients accumulate in it.
     pub parameter: bool,
+    /// The op that found it, where it is positions that depend on values.
+    pub finder: Option<&'static str>,
+    /// A variable that keeps its buffer from being reused.
+    pub holder: Option<String>,
     /// The variable that holds it, or what its line calls it.
     pub name: Option<String>,
 }
@@ -78,10 +82,8 @@ pub(crate) struct Record {
     pub read_before: Option<u64>,
     /// Pending results that a read neither gives nor needs: it ran a part of what was there.
     pub left_pending: usize,
-    /// How many programs the cache holds at most, and whether this one was there once.
-    pub evicted: bool,
-    pub capacity: String,
-    pub room: usize,
+    /// What there is for it in the cache.
+    pub room: Room,
 }
 
 impl Record {
@@ -190,6 +192,8 @@ struct History {
     records: VecDeque<Arc<Record>>,
     bytes: usize,
     compilations: Vec<Compilation>,
+    /// The compilation that the budget refused, unless another was made since.
+    refused: Option<Compilation>,
     healed: Vec<Healing>,
 }
 
@@ -249,6 +253,46 @@ pub(crate) fn why(record: &Record) -> (Option<Explanation>, Duration) {
     (explain(record, &known), start.elapsed())
 }
 
+/// Keeps why a program would have been compiled that the budget refused.
+pub(crate) fn refuse(mut record: Record, why: (Option<Explanation>, Duration), parameters: usize, costs: Costs) {
+    with(|h| {
+        record.number = h.compilations.len() as u64 + 1;
+        h.refused = Some(Compilation { refused: true, ..compilation(&record, why, parameters, costs) });
+    });
+}
+
+/// The compilation that the budget refused, if it was the last one asked for.
+pub(crate) fn refused() -> Option<Compilation> {
+    with(|h| h.refused.clone())
+}
+
+fn compilation(
+    record: &Record,
+    (why, explained_in): (Option<Explanation>, Duration),
+    parameters: usize,
+    costs: Costs,
+) -> Compilation {
+    Compilation {
+        number: record.number,
+        cause: record.cause,
+        site: record.site,
+        nodes: record.steps.len(),
+        parameters,
+        outputs: record.roots.len(),
+        origin: costs.origin,
+        trace: costs.trace,
+        lower: costs.lower,
+        compile: costs.compile,
+        memory: costs.memory,
+        flops: costs.flops,
+        hash: record.hash,
+        device: name_of(record.device),
+        why,
+        refused: false,
+        explained_in,
+    }
+}
+
 /// Keeps a freshly compiled program, with the reason found before.
 pub(crate) fn compiled(
     mut record: Record,
@@ -258,24 +302,8 @@ pub(crate) fn compiled(
 ) -> Compilation {
     with(|h| {
         record.number = h.compilations.len() as u64 + 1;
-        let compilation = Compilation {
-            number: record.number,
-            cause: record.cause,
-            site: record.site,
-            nodes: record.steps.len(),
-            parameters,
-            outputs: record.roots.len(),
-            origin: costs.origin,
-            trace: costs.trace,
-            lower: costs.lower,
-            compile: costs.compile,
-            memory: costs.memory,
-            flops: costs.flops,
-            hash: record.hash,
-            device: name_of(record.device),
-            why,
-            explained_in,
-        };
+        h.refused = None;
+        let compilation = compilation(&record, (why, explained_in), parameters, costs);
         if let Some(why) = compilation.why.as_ref().filter(|w| w.healed) {
             h.heal(why, compilation.number);
         }
@@ -335,7 +363,12 @@ pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
             // On the way to a barrier, which runs again what the read has of its step.
             .or_else(|| closest(&|r| !r.is_read() && before(new.site, r.site), 0.2)),
     };
-    found.or_else(rewritten)
+    // Something in common at least: what a line runs may have grown beyond likeness, but it is no first program there.
+    let grown = || {
+        let mut related = known.iter().rev().filter(|r| same_device(r) && !r.strangers(new)).take(NEAREST);
+        if new.is_read() { None } else { best(&mut related, 0.0) }
+    };
+    found.or_else(grown).or_else(rewritten)
 }
 
 /// Whether one stands above the other in the same cell.

@@ -1,11 +1,10 @@
 //! Compilations and their explanations as sentences, as text, as HTML and as JSON.
-use super::explain::count;
 use super::report::{Class, Compilation, Difference, Explanation, Healing, Memory};
 use super::{Origin, compilations, healed, metrics};
 use crate::display::json::{list, string};
 use crate::display::place::{cell as cell_of, line as line_of, location, quote};
 use std::fmt::Write;
-use xlazy_mime::{Bundle, escape_html, prose_html};
+use xlazy_mime::{Bundle, count, escape_html, plural, prose_html};
 
 impl Explanation {
     /// One readable sentence: what happened, what differs, where, what to do.
@@ -29,8 +28,7 @@ impl Explanation {
         };
         let more = match self.differences.len() + self.hidden {
             0 | 1 => String::new(),
-            2 => ", and 1 more difference".into(),
-            n => format!(", and {} more differences", n - 1),
+            n => format!(", and {}", count(n - 1, "more difference")),
         };
         let head = match (self.warm_up, self.later) {
             (true, false) => "Warm-up, the second step compiles",
@@ -46,7 +44,12 @@ impl Difference {
         match (self.was.as_str(), self.now.as_str()) {
             ("none", now) => format!("a new {} {now} ({at})", self.what),
             (was, "none") => format!("the {} {was} is gone ({at})", self.what),
-            (was, now) if self.what.starts_with("operands ") => format!("{} ({at}) are {now}, were {was}", self.what),
+            (was, now) if ["operands ", "gradients "].iter().any(|many| self.what.starts_with(many)) => {
+                format!("{} ({at}) are {now}, were {was}", self.what)
+            }
+            (was, now) if now.ends_with(" element") || now.ends_with(" elements") => {
+                format!("{} ({at}) has {now}, had {was}", self.what)
+            }
             (was, now) => format!("{} ({at}) is {now}, was {was}", self.what),
         }
     }
@@ -114,9 +117,14 @@ impl Compilation {
         }
     }
 
+    /// Its number; of one that the budget refused, that.
+    fn head(&self) -> String {
+        if self.refused { "Refused by `%budget`:".into() } else { format!("#{}", self.number) }
+    }
+
     /// The sentence, the differences with both source lines, and the graph's difference, as text.
     pub fn text(&self) -> String {
-        let mut out = format!("#{} {}\n", self.number, self.sentence());
+        let mut out = format!("{} {}\n", self.head(), self.sentence());
         if let Some(why) = &self.why {
             let _ = writeln!(out, "  compared with compilation #{}", why.compared_with);
             for d in &why.differences {
@@ -140,23 +148,26 @@ impl Compilation {
             }
         }
         let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
-        let how = if self.origin == Origin::Disk { "read from the disk" } else { "compiled" };
+        let how = match (self.refused, self.origin) {
+            (true, _) => "not compiled".to_owned(),
+            (_, Origin::Disk) => format!("read from the disk in {:.1} ms", ms(self.compile)),
+            _ => format!("compiled in {:.1} ms", ms(self.compile)),
+        };
         let _ = writeln!(
             out,
-            "  {} ops, {} parameters, {} results; traced in {:.1} ms, lowered in {:.1} ms, {how} in {:.1} ms",
-            self.nodes,
-            self.parameters,
-            self.outputs,
+            "  {}, {}, {}; traced in {:.1} ms, lowered in {:.1} ms, {how}",
+            count(self.nodes, "op"),
+            count(self.parameters, "parameter"),
+            count(self.outputs, "result"),
             ms(self.trace),
-            ms(self.lower),
-            ms(self.compile)
+            ms(self.lower)
         );
         out
     }
 
     /// The same as HTML, in colours that work on light and on dark ground.
     pub fn html(&self) -> String {
-        let mut out = format!("<div><b>#{}</b> {}", self.number, prose_html(&self.sentence()));
+        let mut out = format!("<div><b>{}</b> {}", prose_html(&self.head()), prose_html(&self.sentence()));
         if let Some(why) = &self.why {
             let head = "<tr><th></th><th style=\"text-align:left\">was</th><th style=\"text-align:left\">now</th></tr>";
             let _ = write!(out, "<table style=\"font-family:monospace\">{head}");
@@ -214,7 +225,7 @@ impl Compilation {
         format!(
             "{{\"number\":{},\"origin\":\"{}\",\"cause\":\"{}\",\"site\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\
              \"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"hits\":{},\"memory\":{},\"flops\":{},\"hash\":\"{:032x}\",\
-             \"device\":\"{}\",\"sentence\":{},\"why\":{why}}}",
+             \"device\":\"{}\",\"refused\":{},\"sentence\":{},\"why\":{why}}}",
             self.number,
             self.origin.name(),
             self.cause.name(),
@@ -230,6 +241,7 @@ impl Compilation {
             self.flops.map_or("null".to_owned(), |f| format!("{f}")),
             self.hash,
             self.device,
+            self.refused,
             string(&self.sentence())
         )
     }
@@ -327,8 +339,10 @@ pub fn compiles_bundle() -> Bundle {
     let disk = all.iter().filter(|c| c.origin == Origin::Disk).count();
     let hits = metrics::CACHED_COMPILE.value();
     let sum = format!(
-        "{} compiled, {disk} from the disk, in {total:.2} s; {hits} later runs found their program in memory",
-        all.len() - disk
+        "{} compiled, {disk} from the disk, in {total:.2} s; {hits} later {} found {} program in memory",
+        all.len() - disk,
+        plural(hits, "run"),
+        if hits == 1 { "its" } else { "their" }
     );
     let _ = writeln!(text, "{sum}");
     let _ = write!(html, "<div>{sum}</div>");

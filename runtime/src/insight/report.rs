@@ -196,6 +196,8 @@ pub struct Compilation {
     pub device: &'static str,
     /// `None` for the first program of its kind: there was nothing to reuse.
     pub why: Option<Explanation>,
+    /// The budget refused it (`%budget`): it was not compiled.
+    pub refused: bool,
     /// Finding the explanation took this long.
     pub explained_in: Duration,
 }

@@ -244,7 +244,11 @@ impl Tensor {
             refuse(
                 "from_slice",
                 &[],
-                format!("{} elements do not fill {shape}, which has {}", data.len(), shape.numel()),
+                format!(
+                    "{} cannot fill {shape}, which has {}",
+                    xlazy_mime::count(data.len(), "element"),
+                    shape.numel()
+                ),
             );
         }
         let mut bytes = Vec::with_capacity(std::mem::size_of_val(data));

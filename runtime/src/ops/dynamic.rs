@@ -2,7 +2,8 @@
 //! first, which runs it, and go on with the shape they found.
 use crate::dtype::{DType, Scalar};
 use crate::insight::Cause;
-use crate::op::Type;
+use crate::ir::graph;
+use crate::op::{OpDef, Type};
 use crate::shape::Shape;
 use crate::tensor::{Tensor, caller_line, element, refuse};
 use std::panic::Location;
@@ -30,10 +31,36 @@ fn places(x: &Tensor) -> Vec<i64> {
     }
 }
 
+const fn found(name: &'static str) -> OpDef {
+    OpDef::new(name, |_| Err("what is found is data".into()), |_| unreachable!())
+}
+
+// What the positions that an op found are data of, so that a program of another size can be put down to it.
+static NONZERO: OpDef = found("nonzero");
+static MASKED_SELECT: OpDef = found("masked_select");
+static UNIQUE: OpDef = found("unique");
+
+/// The op that found these data, if they are positions that one of this file found.
+pub(crate) fn finder(op: &'static OpDef) -> Option<&'static str> {
+    [&NONZERO, &MASKED_SELECT, &UNIQUE].into_iter().find(|f| std::ptr::eq(*f, op)).map(|f| f.name)
+}
+
 // Positions in `x`, where it is.
 #[track_caller]
-fn positions(all: &[i64], shape: &[usize], x: &Tensor) -> Tensor {
-    Tensor::of_bytes_on(x.place(), bytemuck::cast_slice(all), Type::new(DType::I64, Shape::new(shape)))
+fn positions(op: &'static OpDef, all: &[i64], shape: &[usize], x: &Tensor) -> Tensor {
+    let found = Tensor::of_bytes_on(x.place(), bytemuck::cast_slice(all), Type::new(DType::I64, Shape::new(shape)));
+    graph().node_mut(found.id()).op = op;
+    found
+}
+
+#[track_caller]
+fn chosen(op: &'static OpDef, x: &Tensor, mask: &Tensor) -> Tensor {
+    let Some(shape) = x.shape().broadcast(&mask.shape()) else {
+        refuse(op.name, &[x, mask], "the mask and the tensor do not broadcast");
+    };
+    let places = places(&mask.expand(&shape));
+    let n = places.len();
+    x.expand(&shape).take(&positions(op, &places, &[n], x))
 }
 
 impl Tensor {
@@ -53,7 +80,7 @@ impl Tensor {
         for p in &flat {
             rows.extend((0..shape.len()).map(|d| *p / strides[d] as i64 % shape[d] as i64));
         }
-        positions(&rows, &[flat.len(), shape.len()], self)
+        positions(&NONZERO, &rows, &[flat.len(), shape.len()], self)
     }
 
     /// The positions of the elements that are not zero, one vector for each dimension
@@ -77,12 +104,7 @@ impl Tensor {
         if mask.dtype() != DType::Bool {
             refuse("masked_select", &[self, mask], "the mask must be bool: make one with a comparison");
         }
-        let Some(shape) = self.shape().broadcast(&mask.shape()) else {
-            refuse("masked_select", &[self, mask], "the mask and the tensor do not broadcast");
-        };
-        let places = places(&mask.expand(&shape));
-        let n = places.len();
-        self.expand(&shape).take(&positions(&places, &[n], self))
+        chosen(&MASKED_SELECT, self, mask)
     }
 
     /// The different values in rising order (`torch.unique`, sorted). Reads the tensor, which runs what it needs; no
@@ -96,7 +118,7 @@ impl Tensor {
         }
         let changes = sorted.slice(0, 1, n as i64, 1).ne(sorted.slice(0, 0, n as i64 - 1, 1));
         let first = Tensor::ones([1]).bool();
-        sorted.masked_select(&super::cat(&[&first, &changes], 0))
+        chosen(&UNIQUE, &sorted, &super::cat(&[&first, &changes], 0))
     }
 
     /// How often each of 0, 1, 2… occurs in a vector of integers, int64 (`torch.bincount`). Reads the largest one.

@@ -41,6 +41,7 @@ pub(crate) use create::bucket_mask;
 pub use create::{Literal, tensor};
 pub(crate) use device::apart;
 pub use device::{To, devices};
+pub(crate) use dynamic::finder;
 pub use index::ScatterReduce;
 pub use loss::{CrossEntropyOptions, Reduction};
 pub use norm::{AttentionOptions, BatchNormOptions};

@@ -6,6 +6,7 @@ use crate::emit::Val;
 use crate::op::{AttrsExt, Healed, OpDef, Rule, Sample, Sig, Type, rules};
 use crate::shape::{Dims, Shape};
 use crate::tensor::{Tensor, caller_line, refuse, trace, trace_all};
+use xlazy_mime::count;
 
 fn to_shape(s: &Sig) -> Rule {
     Ok(Type::new(s.dtype(0), s.attrs_shape(0)))
@@ -16,7 +17,11 @@ static RESHAPE: OpDef = OpDef::new(
     |s| {
         let shape = s.attrs_shape(0);
         if shape.numel() != s.shape(0).numel() {
-            return Err(format!("{} elements do not fill {shape}, which has {}", s.shape(0).numel(), shape.numel()));
+            return Err(format!(
+                "{} cannot fill {shape}, which has {}",
+                count(s.shape(0).numel(), "element"),
+                shape.numel()
+            ));
         }
         to_shape(s)
     },
@@ -341,7 +346,11 @@ impl Tensor {
             1 if known > 0 && n % known == 0 => {
                 dims.0.iter_mut().filter(|d| **d == -1).for_each(|d| *d = n / known);
             }
-            1 => refuse("reshape", &[self], format!("{n} elements do not fill {:?}: -1 would not be whole", dims.0)),
+            1 => refuse(
+                "reshape",
+                &[self],
+                format!("{} cannot fill {:?}: -1 would not be whole", count(n as usize, "element"), dims.0),
+            ),
             _ => refuse("reshape", &[self], format!("only one size can be -1, not {:?}", dims.0)),
         }
         let shape = dims.shape("reshape").unwrap_or_else(|e| e.raise());

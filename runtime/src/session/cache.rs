@@ -7,6 +7,7 @@ use crate::op::Type;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use xlazy_mime::count;
 use xlazy_pjrt::{Buffer, LoadedExecutable};
 
 /// The bytes of one dtype's scalars, and the buffer that holds them.
@@ -173,12 +174,29 @@ fn default_programs() -> usize {
     *N.get_or_init(|| set().unwrap_or(2048))
 }
 
-/// Whether the program of this hash was compiled before and evicted, how much the cache holds, in words, and how many programs
-/// at most.
-pub(crate) fn was_evicted(hash: u128) -> (bool, String, usize) {
+/// What the explainer is told of the cache.
+pub(crate) struct Room {
+    /// Whether the program in question was compiled before and evicted.
+    pub evicted: bool,
+    /// How much the cache holds, in words.
+    pub capacity: String,
+    /// How many programs at most.
+    pub programs: usize,
+    /// Whether another program takes the place of one that is there.
+    pub full: bool,
+}
+
+pub(crate) fn room(hash: u128) -> Room {
     with(|c| {
-        let room = format!("{} of at most {} programs and {} MB of code", c.programs.len(), c.most(), capacity() >> 20);
-        (c.evicted.contains(&hash), room, c.most())
+        let capacity = format!(
+            "{} of at most {} and {} MB of code",
+            c.programs.len(),
+            count(c.most(), "program"),
+            self::capacity() >> 20
+        );
+        let one = c.bytes / c.programs.len().max(1);
+        let full = c.programs.len() >= c.most() || c.bytes + one > self::capacity();
+        Room { evicted: c.evicted.contains(&hash), capacity, programs: c.most(), full }
     })
 }
 

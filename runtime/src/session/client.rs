@@ -98,11 +98,10 @@ pub fn probe(library: &Path) -> Result<String> {
     let devices = client.addressable_devices();
     let kinds = devices.first().map(|d| d.kind()).unwrap_or_default();
     Ok(format!(
-        "{} {}, PJRT API {major}.{minor}, {} device{} ({kinds})",
+        "{} {}, PJRT API {major}.{minor}, {} ({kinds})",
         client.platform_name(),
         client.platform_version(),
-        devices.len(),
-        if devices.len() == 1 { "" } else { "s" }
+        xlazy_mime::count(devices.len(), "device")
     ))
 }
 

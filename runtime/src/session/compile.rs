@@ -6,7 +6,7 @@ use super::run::Missed;
 use super::session;
 use super::wait::LOOK_UP;
 use crate::insight::cell::within_budget;
-use crate::insight::{Costs, Memory, Origin, Work, compiled as keep_record, compiling, metrics, watching};
+use crate::insight::{Costs, Memory, Origin, Work, compiled as keep_record, compiling, metrics, refuse, watching};
 use crate::ir::{Cut, Key, NodeId};
 use crate::{Error, Result};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -100,7 +100,12 @@ impl Make {
         let (executable, origin) = match disk::load(&key, &text) {
             Some(executable) => (executable, Origin::Disk),
             None => {
-                within_budget(why.0.as_ref())?;
+                if let Err(e) = within_budget(why.0.as_ref()) {
+                    let (origin, compile) = (Origin::Compiled, Duration::ZERO);
+                    let costs = Costs { origin, trace, lower, compile, memory: None, flops: None };
+                    refuse(record, why, params.count(), costs);
+                    return Err(e);
+                }
                 let _live = compiling(Work { nodes, cause: record.cause, at: record.site }, name);
                 let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
                 (session()?.client.compile(&code, &options(device)?)?, Origin::Compiled)

@@ -8,7 +8,7 @@ mod transfer;
 mod wait;
 
 pub use cache::set_cache_capacity;
-pub(crate) use cache::{Program, last_program, optimized_text, runs};
+pub(crate) use cache::{Program, Room, last_program, optimized_text, runs};
 pub use client::{device_name, preload, probe};
 pub(crate) use client::{device_names, name_of, opened, session};
 pub(crate) use disk::settle as settle_disk;

@@ -12,6 +12,7 @@ use crate::insight::{
 };
 use crate::ir::{Cut, Leaf, NodeId, Payload, REQUIRES_GRAD, Scope, Step, graph};
 use crate::op::Type;
+use crate::ops::finder;
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
@@ -19,6 +20,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
+use xlazy_mime::count;
 use xlazy_pjrt::{Buffer, Event};
 
 /// One sync at a time: between a cut and its end no other sync may see half-finished nodes or donated buffers.
@@ -296,7 +298,7 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
     let start = Instant::now();
     let Lowered { text, marks, params, donated, steps, lines, leaves, roots } = lower(cut);
     let lower = start.elapsed();
-    let (evicted, capacity, room) = cache::was_evicted(cut.key.hash);
+    let room = cache::room(cut.key.hash);
     let left_pending = match cause {
         Cause::Display | Cause::Read | Cause::ControlFlow | Cause::DeviceChange => {
             let runs: HashSet<NodeId> = cut.nodes.iter().copied().collect();
@@ -327,8 +329,6 @@ fn miss(cut: &Cut, cause: Cause, at: Place) -> Missed {
         traced: traced_ops,
         read_before: here.last().map(|r| r.seq),
         left_pending,
-        evicted,
-        capacity,
         room,
     };
     let why = why(&record);
@@ -367,16 +367,33 @@ struct Lowered {
     roots: Vec<u32>,
 }
 
+/// What the graph says of a leaf.
+struct Made {
+    id: NodeId,
+    at: Place,
+    seq: u64,
+    parameter: bool,
+    finder: Option<&'static str>,
+    holder: Option<String>,
+}
+
 fn lower(cut: &Cut) -> Lowered {
-    let names: HashMap<NodeId, String> = crate::cell::tensors().into_iter().map(|(name, id)| (id, name)).collect();
+    let variables = crate::cell::tensors();
+    let names: HashMap<NodeId, &String> = variables.iter().map(|(name, id)| (*id, name)).collect();
     let (steps, leaves, made) = {
         let g = graph();
-        let made: Vec<(NodeId, Place, u64, bool)> = cut
+        let made: Vec<Made> = cut
             .leaves
             .iter()
-            .map(|(id, _)| {
+            .map(|(id, leaf)| {
                 let node = g.node(*id);
-                (*id, node.at, node.seq, node.flags & REQUIRES_GRAD != 0)
+                let parameter = node.flags & REQUIRES_GRAD != 0;
+                let held = |v: &&(String, NodeId)| match (leaf, g.node(v.1).data()) {
+                    (Leaf::Data { data, donate: false }, Some(other)) => Arc::ptr_eq(data, other),
+                    _ => false,
+                };
+                let holder = variables.iter().find(held).map(|(name, _)| name.clone());
+                Made { id: *id, at: node.at, seq: node.seq, parameter, finder: finder(node.op), holder }
             })
             .collect();
         let leaf = |(id, leaf): &(NodeId, Leaf)| LeafType {
@@ -396,7 +413,7 @@ fn lower(cut: &Cut) -> Lowered {
     let donated = leaves.iter().filter(|l| l.donate).count();
     // A line that makes several kinds of things (a model, an optimizer) has no name for one of them.
     let mut kinds: HashMap<u64, Option<&Type>> = HashMap::new();
-    for (l, (_, at, ..)) in leaves.iter().zip(&made).filter(|(l, _)| !l.scalar) {
+    for (l, Made { at, .. }) in leaves.iter().zip(&made).filter(|(l, _)| !l.scalar) {
         let kind = kinds.entry(places.of(at)).or_insert(Some(&l.ty));
         *kind = kind.filter(|ty| **ty == l.ty);
     }
@@ -404,12 +421,12 @@ fn lower(cut: &Cut) -> Lowered {
     let leaves = leaves
         .into_iter()
         .zip(made)
-        .map(|(l, (id, at, seq, parameter))| {
+        .map(|(l, Made { id, at, seq, parameter, finder, holder })| {
             // A line names the last thing that it makes.
             let line = places.of(at);
             let last = || !l.scalar && !several.contains(&line) && latest.get(&line).is_none_or(|&later| later <= seq);
-            let name = names.get(&id).cloned().or_else(|| last().then(|| binding(at)).flatten());
-            LeafRecord { ty: l.ty, scalar: l.scalar, donate: l.donate, at, line, seq, parameter, name }
+            let name = names.get(&id).map(|n| n.to_string()).or_else(|| last().then(|| binding(at)).flatten());
+            LeafRecord { ty: l.ty, scalar: l.scalar, donate: l.donate, at, line, seq, parameter, finder, holder, name }
         })
         .collect();
     Lowered { text, marks, params, donated, steps, lines, leaves, roots }
@@ -522,8 +539,7 @@ fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceD
     let waited = make_room()?;
     let outputs = program.executable.execute(&arguments, &held.arguments)?;
     if outputs.len() != program.root_types.len() {
-        let message =
-            format!("the program gave {} results where {} were expected", outputs.len(), program.root_types.len());
+        let message = format!("the program gave {} of {}", outputs.len(), count(program.root_types.len(), "result"));
         return Err(Error::Usage { message });
     }
     if let Some(output) = outputs.first() {

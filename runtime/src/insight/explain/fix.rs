@@ -1,8 +1,8 @@
 //! What to do about a cause, with the numbers at hand.
-use super::super::record::{LeafRecord, Record, same_place};
+use super::super::record::{LeafRecord, Read, Record, same_place};
 use super::super::report::{Class, Place};
 use super::align::Aligned;
-use super::{InputDifference, count, roots_explain};
+use super::{InputDifference, roots_explain};
 use crate::display::place::{decides_rounds, location, quote};
 use crate::dtype::DType;
 use crate::insight::Cause;
@@ -10,19 +10,36 @@ use crate::ir::{Input, Step};
 use crate::op::Type;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use xlazy_mime::count;
+
+/// What becomes of programs that are needed again: promised only where the cache has room for another one.
+fn stay(new: &Record, which: &str) -> String {
+    match new.room.full {
+        false => format!("{which} stay in the cache"),
+        true => format!(
+            "the cache, which holds {}, is full: `insight::set_cache_capacity(n)` (or XLAZY_CACHE_BYTES) has room for {which}",
+            new.room.capacity
+        ),
+    }
+}
+
+fn once(new: &Record, which: &str) -> String {
+    let stay = stay(new, which);
+    if new.room.full { stay } else { format!("compiled once, and {stay}") }
+}
 
 /// `needed` programs ran in turn, this one among them; `padded` may be one.
 pub(super) fn evicted(new: &Record, needed: usize, padded: bool) -> String {
     let pad = if padded { ", or pad the inputs to one shape so that one program serves" } else { "" };
-    match needed > new.room {
+    match needed > new.room.programs {
         true => format!(
             "the cache holds {}, and {needed} ran in turn: `insight::set_cache_capacity({needed})` (or \
              XLAZY_COMPILATION_CACHE_SIZE) keeps them all{pad}",
-            new.capacity
+            new.room.capacity
         ),
         false => format!(
             "the cache holds {}, enough for the {} that ran in turn unless their code is larger (XLAZY_CACHE_BYTES){pad}",
-            new.capacity,
+            new.room.capacity,
             count(needed, "program")
         ),
     }
@@ -83,11 +100,12 @@ pub(super) fn swapped() -> String {
     "the same inputs in another order: hand them over in the same order in every step".into()
 }
 
-pub(super) fn converted(was: DType, now: DType) -> String {
+pub(super) fn converted(new: &Record, was: DType, now: DType) -> String {
     format!(
-        "convert in every step or in none: {} and {} are a program each, compiled once, and both stay in the cache",
+        "convert in every step or in none: {} and {} are a program each, {}",
         was.name(),
-        now.name()
+        now.name(),
+        once(new, "both")
     )
 }
 
@@ -104,12 +122,12 @@ pub(super) fn operand(class: Class, both_numbers: bool, was: DType) -> String {
 }
 
 pub(super) fn another_model(new: &Record, programs: usize) -> String {
-    let stay = match programs > new.room {
+    let stay = match programs > new.room.programs {
         true => format!(
             "while the cache, of at most {} now, has room for all: `insight::set_cache_capacity({programs})`",
-            new.room
+            new.room.programs
         ),
-        false => "and all of them stay in the cache".into(),
+        false => format!("and {}", stay(new, "all of them")),
     };
     format!("another model, or the same built with other sizes: expected once for each, {stay}")
 }
@@ -281,7 +299,15 @@ impl Seen {
 }
 
 /// The attribute at `k`; `past` is what the op was in earlier programs.
-pub(super) fn attribute(class: Class, name: &str, step: &Step, old: &Step, k: usize, past: &[&Step]) -> String {
+pub(super) fn attribute(
+    class: Class,
+    name: &str,
+    step: &Step,
+    old: &Step,
+    k: usize,
+    past: &[&Step],
+    new: &Record,
+) -> String {
     let (op, was) = (step.op.name, old.attrs[k].to_string());
     let mut values: Vec<String> = Vec::new();
     for s in past.iter().copied().chain([old, step]) {
@@ -301,9 +327,7 @@ pub(super) fn attribute(class: Class, name: &str, step: &Step, old: &Step, k: us
             format!("which bounds {op} has is part of the program: always give both (`clamp(0.0, f64::INFINITY)`)")
         }
         _ if name == "dim" || name == "dims" => {
-            format!(
-                "{op} along another dimension is another program: expected once for each, and all stay in the cache"
-            )
+            format!("{op} along another dimension is another program: expected once for each, and {}", stay(new, "all"))
         }
         Class::Index | Class::Shape if name != "shape" && step.ty.shape != old.ty.shape => {
             let all = past.iter().map(|s| &s.ty).filter(|t| t.shape.len() == step.ty.shape.len());
@@ -330,13 +354,22 @@ pub(super) fn attribute(class: Class, name: &str, step: &Step, old: &Step, k: us
         ),
         _ => format!(
             "`{name}` of {op} is part of the program{been}: keep it at {was}; values that come by turns are a program each, \
-             compiled once, and all stay in the cache"
+             {}",
+            once(new, "all")
         ),
     }
 }
 
-pub(super) fn donation(donated: bool) -> String {
+/// A buffer is given away from now on, or no longer; `holder` is a variable that keeps it.
+pub(super) fn donation(donated: bool, holder: Option<&String>) -> String {
     match donated {
+        false if holder.is_some() => {
+            let name = holder.map_or("", String::as_str);
+            format!(
+                "`{name}` holds the old value at every step, and copying it each time would not pay: drop `{name}` before the \
+                 step, or keep what you need of it (a number, a part)"
+            )
+        }
         true => "nothing holds the old value any more, so its buffer is reused: expected once".into(),
         false => "something holds the old value at every step (a variable, a kept result that needs gradients), and copying it \
                   each time would not pay: drop it, or `detach()` what you keep"
@@ -391,9 +424,20 @@ pub(super) fn early_read(new: &Record, old: &Record, shared: usize) -> String {
     )
 }
 
-pub(super) fn mode(training: bool) -> String {
+pub(super) fn mode(new: &Record, training: bool) -> String {
     let (now, before) = if training { ("training", "evaluation") } else { ("evaluation", "training") };
-    format!("expected once for each mode: {now} is another program than {before}, and both stay in the cache")
+    format!("expected once for each mode: {now} is another program than {before}, and {}", stay(new, "both"))
+}
+
+/// Parameters were frozen, or thawed where `on`: so many ops are fewer, or more.
+pub(super) fn frozen(new: &Record, on: bool, ops: usize) -> String {
+    let more = if on { "more" } else { "fewer" };
+    format!(
+        "expected once for each set of parameters that are trained ({} {more}): say before the first step which ones \
+         (`requires_grad_`) if it is to be one program; {}",
+        count(ops, "op"),
+        stay(new, "sets that come by turns")
+    )
 }
 
 /// State that the first step made, at `at`: what would have made the first step the same program, where that is known.
@@ -447,6 +491,16 @@ pub(super) fn warm_up(new: &Record, old: &Record, aligned: &Aligned, made: &Type
     expected.into()
 }
 
+/// The read that decides how many rounds a loop has, some of which are in the program.
+fn rounds(new: &Record) -> Option<Place> {
+    let decides = |r: &&Read| decides_rounds(r.at);
+    let made = |last: &&Read| {
+        let first = new.reads.iter().find(|r| same_place(r.at, last.at));
+        first.is_some_and(|first| new.steps.iter().any(|s| first.seq < s.seq && s.seq <= last.seq))
+    };
+    new.reads.iter().rev().filter(decides).find(made).map(|r| r.at)
+}
+
 pub(super) fn structure(new: &Record, old: &Record, aligned: &Aligned, inputs: &[InputDifference]) -> String {
     // One line that was run another number of times: a loop, or a cell run again. With other inputs it is another model.
     let made_before = |line: u64| old.lines.contains(&line) || old.leaves.iter().any(|l| l.line == line);
@@ -493,6 +547,11 @@ pub(super) fn structure(new: &Record, old: &Record, aligned: &Aligned, inputs: &
         }
     }
     let (more, fewer) = (aligned.only_new.len(), aligned.only_old.len());
+    if new.is_read()
+        && let Some(read) = rounds(new)
+    {
+        return format!("the rounds of the loop before it are in it: {}", control_flow(read));
+    }
     if new.is_read() {
         return format!(
             "{} new and {fewer} gone: each expression that is read is a program, compiled once. What is looked at often can be \
@@ -509,8 +568,8 @@ pub(super) fn structure(new: &Record, old: &Record, aligned: &Aligned, inputs: &
         );
     }
     format!(
-        "{} new and {fewer} gone: expected once for each form of the step (a changed model, a branch of the host's); forms that \
-         come by turns stay in the cache",
-        count(more, "op")
+        "{} new and {fewer} gone: expected once for each form of the step (a changed model, a branch of the host's); {}",
+        count(more, "op"),
+        stay(new, "forms that come by turns")
     )
 }

@@ -2,6 +2,7 @@
 use super::super::record::{LeafRecord, Record};
 use super::super::report::{Difference, Place};
 use crate::op::Type;
+use xlazy_mime::count;
 
 /// The data that a program starts from: the line of each, and its type.
 pub(super) fn kinds(r: &Record) -> Vec<(u64, String)> {
@@ -27,6 +28,7 @@ pub(super) struct InputDifference {
     pub now: Option<Type>,
     pub was_at: Option<Place>,
     pub parameter: bool,
+    pub finder: Option<&'static str>,
     /// When the new input was made.
     pub seq: Option<u64>,
 }
@@ -48,6 +50,7 @@ pub(super) fn input_differences(new: &Record, old: &Record, same_ops: bool) -> V
             now: now.map(|l| l.ty.clone()),
             was_at: was.map(|l| l.at),
             parameter: l.parameter,
+            finder: l.finder,
             seq: now.map(|l| l.seq),
         }
     };
@@ -98,15 +101,59 @@ pub(super) fn input_differences(new: &Record, old: &Record, same_ops: bool) -> V
     out
 }
 
+/// The inputs that gradients were computed of in one program and not in the other, `on` if in the new one.
+pub(super) struct Trained<'a> {
+    pub on: bool,
+    pub parameters: Vec<&'a LeafRecord>,
+}
+
+/// Parameters that were frozen or thawed: as many inputs of a type less are trained, and as many more are not.
+pub(super) fn trained<'a>(new: &'a Record, old: &'a Record) -> Option<Trained<'a>> {
+    let of = |r: &'a Record, trained: bool| -> Vec<&'a LeafRecord> {
+        r.leaves.iter().filter(|l| !l.scalar && l.parameter == trained).collect()
+    };
+    let beyond = |mut all: Vec<&'a LeafRecord>, less: Vec<&LeafRecord>| {
+        for l in less {
+            let same = |a: &&LeafRecord| a.ty == l.ty;
+            let named = |a: &&LeafRecord| same(a) && a.name == l.name;
+            if let Some(i) = all.iter().position(named).or_else(|| all.iter().position(same)) {
+                all.swap_remove(i);
+            }
+        }
+        all
+    };
+    let changed = |on: bool| {
+        let (more, fewer) = if on { (new, old) } else { (old, new) };
+        // What one program trains beyond the other, the other has without training it. There it is a variable's still: a step
+        // that trains it gives the variable another value.
+        let mut trained: Vec<&Type> = beyond(of(more, true), of(fewer, true)).iter().map(|l| &l.ty).collect();
+        let mut parameters = beyond(of(fewer, false), of(more, false));
+        parameters.retain(|l| trained.iter().position(|ty| **ty == l.ty).map(|i| trained.swap_remove(i)).is_some());
+        (!parameters.is_empty()).then_some(Trained { on, parameters })
+    };
+    changed(false).or_else(|| changed(true))
+}
+
 pub(super) fn shown(inputs: &[InputDifference], kind: Kind) -> Vec<Difference> {
-    let text = |t: &Option<Type>| t.as_ref().map_or("none".to_owned(), Type::to_string);
+    // What was selected by positions has as many elements as these; the tensor of them is nobody's.
+    let hidden = |d: &InputDifference| d.finder.filter(|op| *op != "nonzero");
+    let text = |d: &InputDifference, t: &Option<Type>| match t {
+        None => "none".to_owned(),
+        Some(t) if hidden(d).is_some() => count(t.shape.numel(), "element"),
+        Some(t) => t.to_string(),
+    };
+    let what = |d: &InputDifference| match (hidden(d), &d.name, d.finder) {
+        (None, Some(name), _) => format!("`{name}`"),
+        (_, _, Some(op)) => format!("the result of `{op}`"),
+        _ => "input".into(),
+    };
     inputs
         .iter()
         .filter(|d| d.kind == kind)
         .map(|d| Difference {
-            what: d.name.as_ref().map_or("input".into(), |n| format!("`{n}`")),
-            was: text(&d.was),
-            now: text(&d.now),
+            what: what(d),
+            was: text(d, &d.was),
+            now: text(d, &d.now),
             was_at: d.was_at,
             now_at: d.now.is_some().then_some(d.at),
         })

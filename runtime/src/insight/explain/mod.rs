@@ -6,7 +6,7 @@ mod inputs;
 use super::Cause;
 use super::log::ran_since;
 use super::mode;
-use super::record::{Read, Record, nearest, same_place};
+use super::record::{LeafRecord, Read, Record, nearest, same_place};
 use super::report::{Class, Difference, Explanation, Place};
 use crate::display::place::{decides_rounds, may_decide};
 use crate::dtype::DType;
@@ -14,16 +14,17 @@ use crate::ir::{Input, Step};
 use crate::op::{OpDef, Type};
 use crate::session::name_of;
 use align::{Aligned, align};
-use inputs::{InputDifference, Kind, input_differences, kinds, shown};
+use inputs::{InputDifference, Kind, input_differences, kinds, shown, trained};
 use std::collections::HashSet;
 use std::sync::Arc;
+use xlazy_mime::count;
 
 /// Differences that are shown at most.
 const SHOWN: usize = 8;
 
 /// The cause, if there was a program like this one.
 pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation> {
-    if let Some(same) = known.iter().rev().find(|r| r.hash == new.hash && new.evicted) {
+    if let Some(same) = known.iter().rev().find(|r| r.hash == new.hash && new.room.evicted) {
         return Some(evicted(new, same, known));
     }
     if let Some(same) = known.iter().rev().find(|r| r.anywhere == new.anywhere && r.device != new.device) {
@@ -106,7 +107,10 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
         }
         if let Some((at, training)) = other_mode(new, old, aligned) {
             let differences = aligned.differences(new, old);
-            return say(Class::Mode, at, old, differences, fix::mode(training));
+            return say(Class::Mode, at, old, differences, fix::mode(new, training));
+        }
+        if let Some(why) = frozen(new, old, aligned) {
+            return why;
         }
     }
     if let Some(why) = never_synced(new, old, aligned, known) {
@@ -159,8 +163,15 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
         if let Some(i) =
             (0..new.leaves.len().min(old.leaves.len())).find(|&i| new.leaves[i].donate != old.leaves[i].donate)
         {
-            let mut why =
-                say(Class::Aliasing, new.leaves[i].at, old, donation(new, old), fix::donation(new.leaves[i].donate));
+            let held = |l: &&LeafRecord| !l.donate;
+            let holder = Some(&new.leaves[i]).filter(held).and_then(|l| l.holder.as_ref());
+            let mut why = say(
+                Class::Aliasing,
+                new.leaves[i].at,
+                old,
+                donation(new, old),
+                fix::donation(new.leaves[i].donate, holder),
+            );
             // The first step's inputs were made by the user, the second's by the first.
             why.warm_up = new.second_of(old) && new.leaves[i].donate;
             return why;
@@ -240,7 +251,7 @@ fn converted(new: &Record, old: &Record, aligned: &Aligned) -> Option<Explanatio
     why.at = first.now_at.or(first.was_at)?;
     differences.append(&mut why.differences);
     let (was, now) = (old.steps[j as usize].ty.dtype, new.steps[i as usize].ty.dtype);
-    Some(say(Class::Dtype, why.at, old, differences, fix::converted(was, now)))
+    Some(say(Class::Dtype, why.at, old, differences, fix::converted(new, was, now)))
 }
 
 /// The first op whose result has another type although its operands' ops and attributes are the same: an operand that is a
@@ -322,16 +333,41 @@ fn other_mode(new: &Record, old: &Record, aligned: &Aligned) -> Option<(Place, b
     Some((mode::switch_to(training).unwrap_or(at), training))
 }
 
+/// Parameters that are no longer trained, or are now: their gradients and updates are what went or came.
+fn frozen(new: &Record, old: &Record, aligned: &Aligned) -> Option<Explanation> {
+    let changed = trained(new, old)?;
+    let (gone, came) = (aligned.only_old.len(), aligned.only_new.len());
+    if if changed.on { came <= gone } else { gone <= came } {
+        return None;
+    }
+    let at = mode::trained_at(changed.on).unwrap_or(new.site);
+    let names: Vec<String> =
+        changed.parameters.iter().filter_map(|l| Some(format!("`{}`", l.name.as_ref()?))).collect();
+    let who = match names.len() == changed.parameters.len() {
+        true => names.join(", "),
+        false => {
+            let types: Vec<String> = changed.parameters.iter().map(|l| l.ty.to_string()).collect();
+            format!("{} ({})", count(types.len(), "parameter"), types.join(", "))
+        }
+    };
+    let (no, now) = ("not computed", "computed");
+    let difference = Difference {
+        what: format!("gradients and updates of {who}"),
+        was: if changed.on { no } else { now }.into(),
+        now: if changed.on { now } else { no }.into(),
+        was_at: Some(changed.parameters[0].at),
+        now_at: Some(at),
+    };
+    let mut all = vec![difference];
+    all.extend(aligned.differences(new, old));
+    Some(say(Class::Structure, at, old, all, fix::frozen(new, changed.on, gone.max(came))))
+}
+
 /// The input of a second step that the first one made: state which was not there before.
 fn carried_over<'a>(new: &Record, old: &Record, inputs: &'a [InputDifference]) -> Option<(Place, &'a Type)> {
     let made: HashSet<u64> = old.lines.iter().copied().collect();
     let state = |d: &'a InputDifference| Some((d.at, d.now.as_ref().filter(|_| made.contains(&d.line))?));
     inputs.iter().filter(|d| d.kind == Kind::Count && new.second_of(old)).find_map(state)
-}
-
-/// `1 result`, `2 results`.
-pub(super) fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn describe(step: &Step) -> String {
@@ -365,7 +401,7 @@ fn attributes(new: &Record, old: &Record, pairs: &[(u32, u32)], known: &[Arc<Rec
         Class::Shape if name != "length" && a.ty.shape.numel() != b.ty.shape.numel() => {
             fix::shape(Some(&b.ty), Some(&a.ty), new, old, &seen, Some(a.at))
         }
-        _ => fix::attribute(class, name, a, b, k, &past),
+        _ => fix::attribute(class, name, a, b, k, &past, new),
     };
     let told = |a: &Step, b: &Step, k: usize| Difference {
         what: format!("attribute `{}` of {}", a.op.attrs.get(k).copied().unwrap_or("attribute"), a.op.name),
