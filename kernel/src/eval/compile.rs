@@ -330,11 +330,11 @@ impl Compiler {
         scope: &Scope,
         timing: &mut Timing,
     ) -> Result<(Definitions, Option<String>), Refused> {
+        self.notes.clone_from(&change.without);
         if !change.needed {
             return Ok((change.rest.commit(None, parsed), None));
         }
         let begin = Instant::now();
-        self.notes.clone_from(&change.without);
         let statics: Vec<String> =
             change.moved.iter().filter(|i| i.has_static()).flat_map(|i| &i.names).map(|n| format!("`{n}`")).collect();
         if !statics.is_empty() {

@@ -17,7 +17,8 @@ pub fn expand(rules: &CellText, definition: Range<usize>, call: &CellText, argum
         let mut found = Bound::new();
         if call.matches(&rules, &pattern, 0..call.tokens.len(), &mut found) == Some(call.tokens.len()) {
             let mut made = Made::default();
-            write(&rules, &rules.template(body + 1..rules.close(body))?, &call, &found, &mut made)?;
+            let all = found.iter().map(|(name, value)| (&**name, value)).collect();
+            write(&rules, &rules.template(body + 1..rules.close(body))?, &call, &all, &mut made)?;
             return Some(made);
         }
         at = rules.close(body) + 1;
@@ -30,6 +31,8 @@ pub fn expand(rules: &CellText, definition: Range<usize>, call: &CellText, argum
 #[derive(Default)]
 pub struct Made {
     pub text: String,
+    /// Parts that are one thing to other macros: an expression, a type.
+    pub whole: Vec<Range<usize>>,
     pub parts: Vec<(Range<usize>, Copied)>,
 }
 
@@ -68,6 +71,7 @@ impl Made {
 struct Text<'a> {
     text: &'a str,
     tokens: Vec<Token>,
+    whole: &'a [Range<usize>],
 }
 
 enum Pattern {
@@ -93,12 +97,25 @@ enum Template {
 }
 
 type Bound = HashMap<String, Value>;
+type Values<'v> = HashMap<&'v str, &'v Value>;
 
 /// What a variable of the rules stands for: tokens of the arguments.
-#[derive(Clone)]
 enum Value {
-    One { tokens: Range<usize>, is_expression: bool },
+    One { tokens: Range<usize>, kind: One },
     Many(Vec<Value>),
+}
+
+/// What a fragment is to another macro that it is handed on to.
+#[derive(Clone, Copy, PartialEq)]
+enum One {
+    /// One thing, around which operators stand.
+    Expression,
+    /// One thing, around which `&` or `*` may stand.
+    Type,
+    /// One thing.
+    Other,
+    /// What it was.
+    Tokens,
 }
 
 /// Operators that are one token to a macro.
@@ -114,7 +131,7 @@ impl<'a> Text<'a> {
         for t in &mut tokens {
             t.range = t.range.start + range.start..t.range.end + range.start;
         }
-        Text { text: &of.text, tokens }
+        Text { text: &of.text, tokens, whole: &of.whole }
     }
 
     fn word(&self, i: usize) -> &'a str {
@@ -127,6 +144,12 @@ impl<'a> Text<'a> {
 
     fn is_open(&self, i: usize) -> bool {
         self.tokens.get(i).is_some_and(|t| matches!(t.kind, Kind::Open(_)))
+    }
+
+    /// Whether a token is part of what was matched as one thing before.
+    fn is_whole(&self, i: usize) -> bool {
+        let at = self.tokens[i].range.start;
+        self.whole.iter().any(|w| w.contains(&at))
     }
 
     fn is_ident(&self, i: usize) -> bool {
@@ -210,7 +233,9 @@ impl<'a> Text<'a> {
         let mut at = tokens.start;
         for p in pattern {
             match p {
-                Pattern::Token(token) if at < tokens.end && self.is(at, rules.word(*token)) => at += 1,
+                Pattern::Token(token) if at < tokens.end && self.is(at, rules.word(*token)) && !self.is_whole(at) => {
+                    at += 1;
+                }
                 Pattern::Token(_) => return None,
                 Pattern::Group(open, inner) => {
                     let close = self.close(at);
@@ -222,8 +247,13 @@ impl<'a> Text<'a> {
                 }
                 Pattern::Fragment { name, kind } => {
                     let end = self.fragment(kind, at..tokens.end)?;
-                    let is_expression = kind.starts_with("expr");
-                    found.insert(name.clone(), Value::One { tokens: at..end, is_expression });
+                    let kind = match &**kind {
+                        "ident" | "tt" | "lifetime" => One::Tokens,
+                        "expr" | "expr_2021" | "literal" => One::Expression,
+                        "ty" => One::Type,
+                        _ => One::Other,
+                    };
+                    found.insert(name.clone(), Value::One { tokens: at..end, kind });
                     at = end;
                 }
                 Pattern::Repeat { inner, separator, most, least } => {
@@ -247,7 +277,7 @@ impl<'a> Text<'a> {
                         return None;
                     }
                     for name in names(inner) {
-                        let all = rounds.iter().filter_map(|r| r.get(name).cloned()).collect();
+                        let all = rounds.iter_mut().filter_map(|r| r.remove(name)).collect();
                         found.insert(name.to_owned(), Value::Many(all));
                     }
                 }
@@ -268,7 +298,7 @@ impl<'a> Text<'a> {
             return (kind == "vis").then_some(at);
         }
         match kind {
-            "ident" => one(self.is_ident(at) && !self.is(at, "_")),
+            "ident" => one(self.is_ident(at) && !self.is(at, "_") && !self.is_whole(at)),
             "lifetime" => one(self.tokens[at].kind == Kind::Lifetime),
             "literal" if self.is(at, "-") => literal(at + 1).then_some(at + 2),
             "literal" => one(literal(at)),
@@ -295,14 +325,26 @@ impl<'a> Text<'a> {
     /// Where what syn takes for a `T` ends.
     fn parsed<T>(&self, tokens: Range<usize>, parse: fn(ParseStream) -> syn::Result<T>) -> Option<usize> {
         let start = self.tokens[tokens.start].range.start;
-        let text = &self.text[start..self.tokens[tokens.end - 1].range.end];
         let prefix = |input: ParseStream| {
             parse(input)?;
             let rest: proc_macro2::TokenStream = input.parse()?;
             Ok(rest.into_iter().next().map(|t| t.span().byte_range().start))
         };
-        let end = prefix.parse_str(text).ok()?;
-        end.map_or(Some(tokens.end), |end| tokens.clone().find(|i| self.tokens[*i].range.start >= start + end))
+        // Mostly it ends at the next comma or semicolon, and there may be many.
+        let mut at = tokens.start;
+        loop {
+            while at < tokens.end && !self.is(at, ",") && !self.is(at, ";") {
+                at = if self.is_open(at) { self.close(at) + 1 } else { at + 1 };
+            }
+            let end = at.min(tokens.end);
+            let text = self.text.get(start..self.tokens[end.max(tokens.start + 1) - 1].range.end)?;
+            match prefix.parse_str(text) {
+                Ok(Some(after)) => return tokens.clone().find(|i| self.tokens[*i].range.start >= start + after),
+                Ok(None) => return Some(end),
+                Err(_) if end == tokens.end => return None,
+                Err(_) => at = end + 1,
+            }
+        }
     }
 }
 
@@ -319,22 +361,30 @@ fn names<'p>(pattern: &'p [Pattern]) -> Vec<&'p str> {
 }
 
 /// Writes a rule's right-hand side with what its variables stand for.
-fn write(rules: &Text, template: &[Template], call: &Text, bound: &Bound, out: &mut Made) -> Option<()> {
+fn write(rules: &Text, template: &[Template], call: &Text, bound: &Values, out: &mut Made) -> Option<()> {
     for (i, part) in template.iter().enumerate() {
         match part {
             Template::Token(at) => out.copy(rules, rules.tokens[*at].range.clone(), Copied::Rules),
-            Template::Variable { name, at } => match bound.get(name) {
+            Template::Variable { name, at } => match bound.get(&**name) {
                 Some(Value::One { tokens, .. }) if tokens.is_empty() => {}
-                Some(Value::One { tokens, is_expression }) => {
-                    let alone = tokens.len() == 1 || !is_expression || stands_apart(rules, template, i);
-                    if !alone {
+                Some(Value::One { tokens, kind }) => {
+                    let start = out.text.len();
+                    let apart = match kind {
+                        One::Expression => tokens.len() > 1 && !stands_apart(rules, template, i),
+                        One::Type => tokens.clone().any(|t| call.is(t, "+")) && !stands_apart(rules, template, i),
+                        One::Other | One::Tokens => false,
+                    };
+                    if apart {
                         out.text.push_str(" (");
                     }
                     for token in tokens.clone() {
                         out.copy(call, call.tokens[token].range.clone(), Copied::Call);
                     }
-                    if !alone {
+                    if apart {
                         out.text.push(')');
+                    }
+                    if *kind != One::Tokens {
+                        out.whole.push(start..out.text.len());
                     }
                 }
                 Some(Value::Many(_)) => return None,
@@ -346,10 +396,10 @@ fn write(rules: &Text, template: &[Template], call: &Text, bound: &Bound, out: &
                 }
             },
             Template::Repeat { inner, separator } => {
-                let many: Vec<(&String, &Vec<Value>)> = variables(inner)
+                let many: Vec<(&str, &[Value])> = variables(inner)
                     .into_iter()
                     .filter_map(|name| match bound.get(name) {
-                        Some(Value::Many(values)) => Some((name, values)),
+                        Some(Value::Many(values)) => Some((name, &**values)),
                         _ => None,
                     })
                     .collect();
@@ -357,12 +407,12 @@ fn write(rules: &Text, template: &[Template], call: &Text, bound: &Bound, out: &
                 if many.iter().any(|(_, values)| values.len() != rounds) {
                     return None;
                 }
+                let mut of_round = bound.clone();
                 for round in 0..rounds {
                     if round > 0 {
                         separator.clone().for_each(|s| out.copy(rules, rules.tokens[s].range.clone(), Copied::Rules));
                     }
-                    let mut of_round = bound.clone();
-                    of_round.extend(many.iter().map(|(name, values)| ((*name).clone(), values[round].clone())));
+                    of_round.extend(many.iter().map(|(name, values)| (*name, &values[round])));
                     write(rules, inner, call, &of_round, out)?;
                 }
             }
@@ -371,8 +421,8 @@ fn write(rules: &Text, template: &[Template], call: &Text, bound: &Bound, out: &
     Some(())
 }
 
-fn variables<'t>(template: &'t [Template]) -> Vec<&'t String> {
-    let of = |t: &'t Template| -> Vec<&'t String> {
+fn variables<'t>(template: &'t [Template]) -> Vec<&'t str> {
+    let of = |t: &'t Template| -> Vec<&'t str> {
         match t {
             Template::Token(_) => Vec::new(),
             Template::Variable { name, .. } => vec![name],

@@ -4,7 +4,7 @@ use super::errors::Texts;
 use super::items::{Call, Header, Space};
 use super::rustc::Diagnostic;
 use super::scan;
-use super::source::{CellText, Source, line_column};
+use super::source::{CellText, Source};
 use super::split::{self, Item, Macro, Parsed, Use};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -81,9 +81,7 @@ impl Change {
             let Some(call) = made.filter_map(|i| i.call.as_ref()).find(|c| !Arc::ptr_eq(&c.cell, text)) else {
                 continue;
             };
-            let (line, _) = line_column(&call.cell.text, call.range.start);
-            let name = call.cell.text[call.range.clone()].split('!').next().unwrap_or_default();
-            let message = format!("`{name}!` of {}, line {line}, makes it", call.cell.label());
+            let message = format!("{} makes it", call.in_words());
             error.children.push(Diagnostic { level: "note".to_owned(), message, ..Diagnostic::default() });
         }
     }
@@ -174,7 +172,7 @@ impl Definitions {
             return Change { rest, ..Change::default() };
         }
         let without = self.items().flat_map(|(_, old)| parsed.items.iter().filter_map(|new| methods_lost(new, old)));
-        let without = without.collect();
+        let mut without: Vec<String> = without.collect();
         let replaced =
             |old: &Item| parsed.items.iter().any(|new| replaces(new, old)) || parsed.uses.iter().any(|u| u.meets(old));
         let mut touched: BTreeSet<String> = self.targets(parsed, &binds);
@@ -184,7 +182,8 @@ impl Definitions {
             // Without its old `impl`, the type itself is compiled again.
             touched.extend(old.header.iter().map(|h| h.self_type.clone()).filter(|n| self.type_named(n).is_some()));
         }
-        let mut moved = self.made_again(parsed, &mut rest);
+        let (mut moved, unfit) = self.made_again(parsed, &mut rest);
+        without.extend(unfit);
         for item in &moved {
             touched.extend(item.names.iter().cloned());
             touched.extend(item.header.as_ref().and_then(|h| self.beside(h)));
@@ -219,8 +218,9 @@ impl Definitions {
         Change { needed: !parsed.items.is_empty() || !moved.is_empty(), moved, rest, may_leave: true, without }
     }
 
-    /// What earlier calls of macros make now that the macros are others; it is taken out of `rest`.
-    fn made_again(&self, parsed: &Parsed, rest: &mut Definitions) -> Vec<Item> {
+    /// What earlier calls of macros make now that the macros are others, which takes the place of what is in `rest`; and in
+    /// words, which of them fit no more.
+    fn made_again(&self, parsed: &Parsed, rest: &mut Definitions) -> (Vec<Item>, Vec<String>) {
         let changed = |m: &&Macro| self.macros.iter().any(|old| old.name == m.name && old.text != m.text);
         let changed: BTreeSet<String> = parsed.macros.iter().filter(changed).map(|m| m.name.clone()).collect();
         let mut calls: Vec<Arc<Call>> = Vec::new();
@@ -230,10 +230,12 @@ impl Definitions {
             }
         }
         let macros: Vec<Macro> = rest.macros.iter().chain(&parsed.macros).cloned().collect();
-        let mut out: Vec<Item> = Vec::new();
+        let (mut out, mut unfit): (Vec<Item>, Vec<String>) = Default::default();
         for call in calls {
-            // One that fits no rule any more keeps what it made.
-            let Some(again) = split::made_by(&call, &macros) else { continue };
+            let Some(again) = split::made_by(&call, &macros) else {
+                unfit.push(format!("{} fits no rule any more: what it made stays as it was", call.in_words()));
+                continue;
+            };
             let of_call = |i: &Item| i.call.as_ref().is_some_and(|c| Arc::ptr_eq(c, &call));
             rest.groups.iter_mut().for_each(|g| g.items.retain(|i| !of_call(i)));
             let taken = |new: &Item| rest.items().any(|(_, old)| replaces(new, old));
@@ -243,7 +245,7 @@ impl Definitions {
             rest.macros.retain(|m| !again.macros.iter().any(|new| new.name == m.name));
             rest.macros.extend(again.macros);
         }
-        out
+        (out, unfit)
     }
 
     /// Names of macros and imports that stand for something else from this cell on: what mentions them follows.

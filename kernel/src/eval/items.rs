@@ -3,7 +3,7 @@ use super::checks::{Checks, Condition, FnValue, included};
 use super::expand::expand;
 use super::publish::{self, begins_an_item};
 use super::scan::{self, Kind};
-use super::source::{CellText, Edit, Source};
+use super::source::{CellText, Edit, Source, line_column};
 use super::split::{Macro, bytes};
 use proc_macro2::Span;
 use std::collections::BTreeSet;
@@ -42,6 +42,15 @@ pub struct Call {
     pub macros: BTreeSet<String>,
     pub cell: Arc<CellText>,
     pub range: Range<usize>,
+}
+
+impl Call {
+    /// Such as "`point!` of cell 3, line 2,".
+    pub fn in_words(&self) -> String {
+        let (line, _) = line_column(&self.cell.text, self.range.start);
+        let name = self.cell.text[self.range.clone()].split('!').next().unwrap_or_default();
+        format!("`{name}!` of {}, line {line},", self.cell.label())
+    }
 }
 
 /// Rust's namespaces: a type and a function of one name are two items.
@@ -83,6 +92,12 @@ pub struct Header {
 impl Item {
     pub fn text(&self) -> &str {
         &self.source.text[self.range.clone()]
+    }
+
+    /// Puts it under a `#[cfg(…)]`.
+    pub fn only_where(&mut self, cfg: &str) {
+        self.cfg.push_str(cfg);
+        self.edits.insert(0, Edit::insert(self.range.start, format!("{cfg} ")));
     }
 
     /// Whether it is a type that values may be of.

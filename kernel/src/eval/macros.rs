@@ -1,7 +1,8 @@
 //! Macros of the notebook, and what their calls make of a cell: items, or variables.
 use super::expand::{Copied, expand};
+use super::hygiene::told_apart;
 use super::items::{Call, arguments};
-use super::scan;
+use super::scan::{self, Kind, Token};
 use super::source::{CellText, Edit, blanked};
 use super::split::{self, Item, Parsed, Use};
 use std::collections::BTreeSet;
@@ -65,6 +66,36 @@ pub(super) fn known<'m>(own: &'m [Macro], earlier: &'m [Macro], name: &str) -> O
     own.iter().rev().chain(earlier.iter().rev()).find(|m| m.name == name)
 }
 
+/// Documentation as the attributes that it is to a macro.
+fn with_docs(cell: &Arc<CellText>, arguments: Range<usize>) -> (Arc<CellText>, Range<usize>) {
+    let documents = |t: Token| {
+        let comment = cell.text[arguments.start + t.range.start..arguments.start + t.range.end].to_owned();
+        let line = comment.strip_prefix("///").filter(|c| !c.starts_with('/'));
+        let block = || comment.strip_prefix("/**")?.strip_suffix("*/").filter(|c| !c.starts_with('*'));
+        let doc = line.or_else(block).filter(|_| t.kind == Kind::Comment)?;
+        Some((t.range.clone(), format!("#[doc = {doc:?}]")))
+    };
+    let docs: Vec<(Range<usize>, String)> =
+        scan::tokens(&cell.text[arguments.clone()]).into_iter().filter_map(documents).collect();
+    if docs.is_empty() {
+        return (cell.clone(), arguments);
+    }
+    let (mut text, mut parts, mut from) = (String::new(), Vec::new(), arguments.start);
+    let mut copy = |text: &mut String, range: Range<usize>| {
+        let at = text.len()..text.len() + range.len();
+        text.push_str(&cell.text[range.clone()]);
+        parts.push((at, cell, range.start));
+    };
+    for (at, doc) in docs {
+        copy(&mut text, from..arguments.start + at.start);
+        text.push_str(&doc);
+        from = arguments.start + at.end;
+    }
+    copy(&mut text, from..arguments.end);
+    let len = text.len();
+    (Arc::new(CellText::copied(cell.cell, text, parts.into_iter())), 0..len)
+}
+
 impl Parsed {
     /// Puts what the call of a notebook's macro makes in its place, where that is items. Of statements, it takes down which
     /// variables they declare. `None` for any other macro.
@@ -78,33 +109,37 @@ impl Parsed {
     ) -> Option<Made> {
         /// As deep as rustc goes.
         const DEEPEST: usize = 128;
-        const MOST: usize = 2000;
-        const LONGEST: usize = 1 << 18;
+        const MOST: usize = 1 << 21;
+        const LONGEST: usize = 1 << 16;
         let name = call.path.segments.last()?.ident.to_string();
         let rules = known(&self.macros, macros, &name)?;
-        self.expansions += 1;
-        let made = expand(&rules.source, rules.range.clone(), cell, arguments(call, base))?;
+        let (given, arguments) = with_docs(cell, arguments(call, base));
+        let made = expand(&rules.source, rules.range.clone(), &given, arguments)?;
+        self.expanded += made.text.len() + 100;
         if made.text.len() > LONGEST {
             return None;
         }
+        let mut made = told_apart(made, &name);
+        let single = std::mem::take(&mut made.whole);
         let parts = made.parts.into_iter().map(|(at, from)| match from {
             Copied::Rules(start) => (at, &rules.source, start),
-            Copied::Call(start) => (at, cell, start),
+            Copied::Call(start) => (at, &given, start),
         });
-        let text = Arc::new(CellText::copied(cell.cell, made.text, parts));
+        let mut text = CellText::copied(cell.cell, made.text, parts);
+        text.whole = single;
+        let text = Arc::new(text);
         let (of, at, deep) = self.within.clone().unwrap_or_else(|| (cell.clone(), whole, 0));
         let statements =
-            syn::Block::parse_within.parse_str(&text.text).ok().filter(|_| deep < DEEPEST && self.expansions < MOST)?;
+            syn::Block::parse_within.parse_str(&text.text).ok().filter(|_| deep < DEEPEST && self.expanded < MOST)?;
         let known: Vec<Macro> = macros.iter().chain(&self.macros).cloned().collect();
-        let (within, expansions) = (Some((of.clone(), at.clone(), deep + 1)), self.expansions);
-        let mut inside = Parsed { only_shows: true, within, expansions, ..Parsed::default() };
+        let (within, expanded) = (Some((of.clone(), at.clone(), deep + 1)), self.expanded);
+        let mut inside = Parsed { only_shows: true, within, expanded, ..Parsed::default() };
         statements.iter().for_each(|s| inside.add(&text, 0, s, &known, false));
-        self.expansions = inside.expansions;
+        self.expanded = inside.expanded;
         self.called.append(&mut inside.called);
         self.called.insert(name.clone());
         self.refusal = self.refusal.take().or(inside.refusal);
-        let makes_items = !(inside.items.is_empty() && inside.uses.is_empty() && inside.macros.is_empty());
-        if inside.has_statements || !makes_items {
+        if inside.has_statements {
             for b in inside.bindings {
                 self.bindings.retain(|x| x.name != b.name);
                 self.bindings.push(b);

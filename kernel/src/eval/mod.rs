@@ -15,6 +15,7 @@ mod expand;
 pub mod export;
 mod generate;
 mod groups;
+mod hygiene;
 mod imports;
 pub mod install;
 mod items;

@@ -150,7 +150,7 @@ fn of_generated_code(error: &Diagnostic, source: &Source, known: &Known) -> Opti
         return plain("the `?` operator at the top of a cell is for `Result`s, not for `Option`s", help);
     }
     if error.code == "E0069" {
-        return plain("inside a macro's arguments, a cell ends early with `return Ok(())`", "");
+        return plain("inside a macro, a cell ends early with `return Ok(())`", "");
     }
     let enclosing = |s: &Span| s.label.as_deref() == Some("enclosing closure") && tag(s).is_some();
     if error.code == "E0267" && error.spans.iter().any(enclosing) {

@@ -25,6 +25,8 @@ pub struct CellText {
     pub text: String,
     /// For what a macro made: where its parts were copied from, which somebody wrote.
     copied: Vec<Copy>,
+    /// And those that are one thing to other macros.
+    pub whole: Vec<Range<usize>>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -36,7 +38,7 @@ struct Copy {
 
 impl CellText {
     pub fn new(cell: u64, text: impl Into<String>) -> CellText {
-        CellText { cell, text: text.into(), copied: Vec::new() }
+        CellText { cell, text: text.into(), copied: Vec::new(), whole: Vec::new() }
     }
 
     /// Text with parts that were copied from other texts: which range of it is from where.
@@ -53,7 +55,7 @@ impl CellText {
                 Copy { at, from: from.clone(), start: first }
             }));
         }
-        CellText { cell, text, copied }
+        CellText { cell, text, copied, whole: Vec::new() }
     }
 
     /// The parts of a range that somebody wrote, with the text and the place where that was.

@@ -156,8 +156,8 @@ pub struct Parsed {
     pub given: Vec<Given>,
     /// Macros whose calls were expanded.
     pub(super) called: BTreeSet<String>,
-    /// How often: a macro may call itself without end.
-    pub(super) expansions: usize,
+    /// How much they made: a macro may call itself without end.
+    pub(super) expanded: usize,
     /// For what a macro made: the call, and how many macros deep.
     pub(super) within: Option<(Arc<CellText>, Range<usize>, usize)>,
 }
@@ -220,8 +220,15 @@ impl Parsed {
             Stmt::Expr(Expr::Macro(call), None) => Some(&call.mac),
             _ => None,
         };
+        let before = self.items.len();
         let made = call.and_then(|call| self.expand(cell, base, call, bytes(statement.span(), base), macros));
         if matches!(made, Some(Made::Items)) {
+            if let Stmt::Macro(call) = statement {
+                for attribute in call.attrs.iter().filter(|a| a.path().is_ident("cfg")) {
+                    let text = &cell.text[bytes(attribute.span(), base)];
+                    self.items[before..].iter_mut().for_each(|i| i.only_where(text));
+                }
+            }
             return;
         }
         match statement {
