@@ -332,7 +332,7 @@ pub(super) fn prologue(
     for u in defs.uses.iter().filter(|u| !own.contains(u.binds.as_str()) && !plan.dropped_uses.contains(&u.binds)) {
         out.generated(Tag::Use(u.binds.clone()), &format!(" {}", u.text));
     }
-    let own: BTreeSet<&str> = parsed.macros.iter().map(|m| m.name.as_str()).collect();
+    let own: BTreeSet<&str> = parsed.macros_at_hand(cell).map(|m| m.name.as_str()).collect();
     for m in defs.macros.iter().filter(|m| !own.contains(m.name.as_str())) {
         out.generated(Tag::Macro(m.name.clone()), &format!(" {}", m.text));
     }

@@ -4,12 +4,13 @@ use super::hygiene::told_apart;
 use super::items::{Call, arguments};
 use super::scan::{self, Kind, Token};
 use super::source::{CellText, Edit, blanked};
-use super::split::{self, Item, Parsed, Use};
+use super::split::{self, Item, Parsed, Use, bytes, one_line};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use syn::Stmt;
 use syn::parse::Parser;
+use syn::spanned::Spanned;
 
 #[derive(Clone, Debug)]
 pub struct Macro {
@@ -179,6 +180,36 @@ impl Parsed {
     pub(super) fn is_written(&self, cell: &Arc<CellText>, at: usize) -> bool {
         let Some((of, range, _)) = &self.within else { return true };
         cell.written(at..at + 1).iter().any(|(_, text, at)| Arc::ptr_eq(text, of) && range.contains(at))
+    }
+
+    /// Macros that a module gives away: all of one with `#[macro_use]`, and those with `#[macro_export]`.
+    pub(super) fn add_macros_of(&mut self, cell: &Arc<CellText>, base: usize, item: &syn::Item) {
+        let syn::Item::Mod(module) = item else { return };
+        let says = |attributes: &[syn::Attribute], what: &str| attributes.iter().any(|a| a.path().is_ident(what));
+        let used = says(&module.attrs, "macro_use");
+        for inner in module.content.iter().flat_map(|(_, items)| items) {
+            match inner {
+                syn::Item::Macro(m) if used || says(&m.attrs, "macro_export") => {
+                    let Some(name) = m.ident.as_ref().map(syn::Ident::to_string) else { continue };
+                    let at = bytes(m.mac.path.span(), base).start..bytes(m.span(), base).end;
+                    let text = &cell.text[at.clone()];
+                    let (line, mentions) = (one_line(text), scan::mentions(text));
+                    let parts = [(0..text.len(), cell, at.start)].into_iter();
+                    let source = Arc::new(CellText::copied(cell.cell, text.to_owned(), parts));
+                    let range = 0..text.len();
+                    self.macros.retain(|m| m.name != name);
+                    self.macros.push(Macro { name, text: line, mentions, source, range });
+                }
+                syn::Item::Mod(_) if used => self.add_macros_of(cell, base, inner),
+                _ => {}
+            }
+        }
+    }
+
+    /// Macros that the cell's statements have before them: those that are written out, or made by a call.
+    pub fn macros_at_hand(&self, cell: &Arc<CellText>) -> impl Iterator<Item = &Macro> {
+        let made = |m: &Macro| self.calls.iter().any(|c| c.text.contains(&m.text));
+        self.macros.iter().filter(move |m| Arc::ptr_eq(&m.source, cell) || made(m))
     }
 
     /// Macros that are written out in the cell.

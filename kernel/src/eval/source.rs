@@ -236,7 +236,7 @@ impl Source {
         let last = if range.is_empty() { range.start } else { range.end - 1 };
         match (self.place(range.start), self.place(last)) {
             (Place::User { text, at }, Place::User { text: other, at: end })
-                if Arc::ptr_eq(text, other) && at <= end =>
+                if Arc::ptr_eq(text, other) && at <= end && self.rises(range.start..last) =>
             {
                 let end = if range.is_empty() { at } else { end + 1 };
                 Some((text, at..end.min(text.text.len())))
@@ -248,6 +248,20 @@ impl Source {
             },
             _ => None,
         }
+    }
+
+    /// Whether the user's text stands here as it does in the cell. What a macro made goes to and fro between rules and call.
+    fn rises(&self, range: Range<usize>) -> bool {
+        let touched = self.pieces.iter().filter(|p| p.at <= range.end && range.start < p.at + p.len);
+        let users = touched.filter_map(|p| match &p.origin {
+            Origin::User { text, start } => Some((p, text, *start)),
+            Origin::Generated(_) => None,
+        });
+        let lines = |text: &str| text.matches('\n').count();
+        users.is_sorted_by(|(a, of, start), (b, text, next)| {
+            let gap = of.text.get(start + a.len..*next).filter(|_| Arc::ptr_eq(of, text));
+            gap.is_some_and(|gap| lines(gap) == lines(&self.text[a.at + a.len..b.at]))
+        })
     }
 
     /// As [`Source::user_range`], and where the range begins or ends in what was generated around the user's text, the

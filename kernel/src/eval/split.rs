@@ -245,6 +245,7 @@ impl Parsed {
                 self.macros.push(Macro { name, text, mentions, source: cell.clone(), range });
             }
             Stmt::Item(item) => {
+                self.add_macros_of(cell, base, item);
                 let known = |name: &str| known(&self.macros, macros, name);
                 self.items.extend(persistent_item(cell, base, item, &known));
             }
@@ -448,7 +449,7 @@ fn flatten_use(tree: &syn::UseTree, prefix: &str, out: &mut Vec<Use>) {
 }
 
 /// Text on one line: comments go, line breaks become blanks. Literals stay as they are.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let mut out = String::new();
     for token in tokens(text).iter().filter(|t| t.kind != Kind::Comment) {
         let gap = out.is_empty() || text[..token.range.start].ends_with(|c: char| !c.is_whitespace() && c != '/');

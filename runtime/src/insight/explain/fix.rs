@@ -409,7 +409,8 @@ pub(super) fn early_read(new: &Record, old: &Record, shared: usize) -> String {
     let ops = count(new.steps.len(), "op");
     if new.cause == Cause::DeviceChange {
         return format!(
-            "move what has its value, data before the step or a result after `sync()`: that runs nothing{left}; compiled once, the              move costs {ops} each time"
+            "move what has its value, data before the step or a result after `sync()`: that runs nothing{left}; compiled once, the \
+             move costs {ops} each time"
         );
     }
     if shared < new.steps.len() {
