@@ -267,3 +267,42 @@ fn what_is_pending_says_where_it_will_be_computed() {
     assert!(text.contains("need programs for 2 devices") && text.contains("f32[2] cpu:1"), "{text}");
     sync();
 }
+
+#[test]
+fn state_and_batches_go_where_the_tensors_are() {
+    let _alone = alone();
+    for momentum in [false, true] {
+        let net = nn::Linear::new(2, 1);
+        let mut opt: Box<dyn optim::Optimizer> = match momentum {
+            false => Box::new(optim::Adam::new(net.parameters(), 0.1)),
+            true => {
+                let options = optim::SGDOptions { momentum: 0.9, ..Default::default() };
+                Box::new(optim::SGD::with(net.parameters(), 0.1, options))
+            }
+        };
+        net.to("cpu:1");
+        let data = data::TensorDataset::new([&Tensor::ones([4, 2]).to("cpu:1")]);
+        for [x] in &data::DataLoader::new(data, 2) {
+            assert_eq!(x.device(), "cpu:1");
+            net.forward(&x).square().sum().backward();
+            opt.step();
+            opt.zero_grad();
+            sync();
+        }
+        assert!(opt.parameters().iter().all(|p| p.device() == "cpu:1"));
+    }
+}
+
+#[test]
+fn programs_of_two_devices_are_not_compared() {
+    let _alone = alone();
+    let (a, b) = (tensor([1.0, 2.0, 3.0]), tensor([[1.0, 2.0]]).to("cpu:1"));
+    sync();
+    let before = compilations().len();
+    let all = [&a, &b].map(|t| t.atan().sum());
+    sync();
+    let new = &compilations()[before..];
+    assert_eq!(new.len(), 2);
+    assert!(new.iter().all(|c| c.why.is_none()), "both are the first of their kind");
+    drop(all);
+}

@@ -49,6 +49,8 @@ struct Part {
     ty: Type,
     /// Bytes of one sample.
     stride: usize,
+    /// Where its tensor was: batches go there.
+    device: u8,
 }
 
 impl<const N: usize> TensorDataset<N> {
@@ -63,7 +65,7 @@ impl<const N: usize> TensorDataset<N> {
         let parts = tensors.map(|t| {
             let ty = t.ty();
             let bytes = t.bytes(Cause::Read, at).unwrap_or_else(|e| e.raise());
-            Part { stride: ty.bytes() / len.max(1), ty, bytes }
+            Part { stride: ty.bytes() / len.max(1), ty, bytes, device: t.place() }
         });
         TensorDataset { parts: Arc::new(parts), places: (0..len).collect() }
     }
@@ -103,7 +105,7 @@ impl<const N: usize> TensorDataset<N> {
             }
             let mut dims = part.ty.shape.to_vec();
             dims[0] = places.len();
-            out.push(Tensor::of_bytes(&bytes, Type::new(part.ty.dtype, Shape::new(&dims))));
+            out.push(Tensor::of_bytes_on(part.device, &bytes, Type::new(part.ty.dtype, Shape::new(&dims))));
         }
         out.try_into().unwrap_or_else(|_| unreachable!("one tensor for each of the N parts"))
     }

@@ -3,6 +3,7 @@ use super::report::{Class, Compilation, Difference, Explanation, Healing, Memory
 use super::{Origin, compilations, healed, metrics};
 use crate::display::json::{list, string};
 use crate::display::place::{cell as cell_of, line as line_of, location, quote};
+use crate::session::name_of;
 use std::fmt::Write;
 use xlazy_mime::{Bundle, count, escape_html, plural, prose_html};
 
@@ -109,10 +110,11 @@ impl Compilation {
         match &self.why {
             Some(why) => why.sentence(),
             None => format!(
-                "First program of its kind: {}, compiled for the {} at {}.",
+                "First program of its kind: {}, compiled for the {} at {}{}.",
                 count(self.nodes, "op"),
                 self.cause.name(),
-                location(self.site)
+                location(self.site),
+                if self.device == name_of(0) { String::new() } else { format!(", on {}", self.device) }
             ),
         }
     }

@@ -235,6 +235,11 @@ impl Graph {
         self.several |= home(device) > 0;
     }
 
+    /// Whether anything is on another device than the first.
+    pub fn on_several_devices(&self) -> bool {
+        self.several
+    }
+
     /// Whether nodes are on more than one device. Asked for every op, so that it costs nothing where there is but one.
     pub fn apart(&self, nodes: &[NodeId]) -> bool {
         if !self.several {

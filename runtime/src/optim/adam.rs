@@ -1,5 +1,5 @@
 //! Adam and AdamW.
-use super::{Numbers, Optimizer, listed, number, put_all, settle, zeros_like};
+use super::{Numbers, Optimizer, follow, listed, number, put_all, settle, zeros_like};
 use crate::Result;
 use crate::tensor::{Tensor, on_behalf};
 use std::borrow::Borrow;
@@ -73,6 +73,8 @@ impl State {
         let AdamOptions { betas: (b1, b2), eps, weight_decay } = self.options;
         let lr = self.lr;
         on_behalf(Location::caller(), false, || {
+            follow(&self.means, &self.parameters);
+            follow(&self.squares, &self.parameters);
             let mut n = Numbers::default();
             for (i, p) in self.parameters.iter().enumerate() {
                 let Some(mut g) = p.grad() else { continue };

@@ -16,6 +16,7 @@ pub use sgd::{SGD, SGDOptions};
 
 use crate::dtype::DType;
 use crate::insight::Cause;
+use crate::ir::graph;
 use crate::op::Type;
 use crate::shape::Shape;
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, sync_for};
@@ -140,6 +141,16 @@ fn put_all(old: &[Tensor], new: Vec<Tensor>) {
         old.iter().zip(new).for_each(|(o, n)| o.assign("load", n.beside(o).copy()))
     });
     settle();
+}
+
+/// Where a parameter has been moved to another device, its state follows it.
+fn follow(state: &[Tensor], parameters: &[Tensor]) {
+    if !graph().on_several_devices() {
+        return;
+    }
+    for (s, p) in state.iter().zip(parameters).filter(|(s, p)| s.place() != p.place()) {
+        s.set_data(s.clone().beside(p));
+    }
 }
 
 /// State of the shape of each parameter, zero, where the parameter is.

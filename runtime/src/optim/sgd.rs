@@ -1,5 +1,5 @@
 //! Stochastic gradient descent.
-use super::{Numbers, Optimizer, State, listed, number, put_all, settle, zeros_like};
+use super::{Numbers, Optimizer, State, follow, listed, number, put_all, settle, zeros_like};
 use crate::Result;
 use crate::tensor::{Tensor, on_behalf};
 use std::borrow::Borrow;
@@ -59,6 +59,7 @@ impl Optimizer for SGD {
     fn step(&mut self) {
         let SGDOptions { momentum, dampening, weight_decay, nesterov } = self.options;
         on_behalf(Location::caller(), false, || {
+            follow(&self.momenta, &self.parameters);
             let mut n = Numbers::default();
             for (i, p) in self.parameters.iter().enumerate() {
                 let Some(mut d) = p.grad() else { continue };

@@ -13,7 +13,7 @@ pub struct Platform {
     pub name: &'static str,
     /// Where the plugin may be, in the order to look.
     pub candidates: fn() -> Vec<PathBuf>,
-    pub options: fn() -> Vec<(&'static str, Value)>,
+    pub options: fn() -> Result<Vec<(&'static str, Value)>>,
     /// Environment that the plugin wants before it is loaded, where the user has not set it.
     pub environment: &'static [(&'static str, &'static str)],
     /// What to do when there is no plugin.

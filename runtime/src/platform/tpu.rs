@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 pub static TPU: Platform = Platform {
     name: "TPU",
     candidates: || places().into_iter().map(|(path, _)| path).collect(),
-    options: Vec::new,
+    options: || Ok(Vec::new()),
     environment: &[],
     remedy: "Run `xlazy plugins install tpu`, or set TPU_LIBRARY_PATH to a libtpu.so that is there already.",
 };

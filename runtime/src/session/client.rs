@@ -64,7 +64,7 @@ fn open() -> Result<Session> {
         crate::sys::set_env_default(name, value);
     }
     let plugin = Plugin::load(&library)?;
-    let client = plugin.create_client(&(platform.options)())?;
+    let client = plugin.create_client(&(platform.options)()?)?;
     let devices: Vec<Device> = client.addressable_devices().into_iter().take(MOST_DEVICES).collect();
     if devices.is_empty() {
         let message = format!("the plugin {} has no device on this machine", library.display());

@@ -6,7 +6,7 @@ pub mod value;
 
 use crate::display::json::{bundle, list, string};
 use crate::insight::Cause;
-use crate::ir::home;
+use crate::ir::{ANYWHERE, home};
 use crate::json::Json;
 use crate::nn::module::{AsPart, Part as Piece, Parts};
 use crate::nn::safetensors::{self, Part};
@@ -22,6 +22,9 @@ use std::path::Path;
 use tree::Tree;
 use value::Savable;
 use xlazy_mime::Bundle;
+
+/// What the file says of a tensor that is on no device, and follows those that it meets.
+const NO_DEVICE: &str = "any";
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -85,8 +88,12 @@ impl Saver {
         let bytes = tensor.bytes(Cause::Read, Location::caller());
         let bytes = bytes.map_err(|e| format!("the value of `{name}` cannot be had: {e}"))?;
         let entry = self.entry(name, tensor.ty(), bytes)?;
-        if home(tensor.place()) > 0 {
-            self.devices.push((entry.clone(), tensor.device()));
+        match tensor.place() {
+            ANYWHERE if session::device_names().is_ok_and(|all| all.len() > 1) => {
+                self.devices.push((entry.clone(), NO_DEVICE.to_owned()));
+            }
+            place if home(place) > 0 => self.devices.push((entry.clone(), tensor.device())),
+            _ => {}
         }
         Ok(entry)
     }
@@ -285,7 +292,7 @@ impl Loader {
         crate::sys::check_interrupt();
         let (ty, bytes) = self.entry(name)?;
         let device = self.device(name);
-        let data = session::upload(bytes, ty.clone(), device).map_err(|e| e.to_string())?;
+        let data = session::upload(bytes, ty.clone(), home(device)).map_err(|e| e.to_string())?;
         Ok(Tensor::of_data(data, device, Location::caller()))
     }
 
@@ -300,6 +307,9 @@ impl Loader {
             _ => None,
         };
         let name = all.iter().find_map(of);
+        if name.as_deref() == Some(NO_DEVICE) {
+            return ANYWHERE;
+        }
         let names = session::device_names().unwrap_or_default();
         name.and_then(|name| names.iter().position(|n| *n == name)).unwrap_or(0) as u8
     }
