@@ -158,18 +158,7 @@ impl<'a> Text<'a> {
 
     /// The partner of an opening delimiter.
     fn close(&self, open: usize) -> usize {
-        let mut depth = 0;
-        for (i, t) in self.tokens.iter().enumerate().skip(open) {
-            match t.kind {
-                Kind::Open(_) => depth += 1,
-                Kind::Close(_) => depth -= 1,
-                _ => {}
-            }
-            if depth <= 0 {
-                return i;
-            }
-        }
-        self.tokens.len()
+        scan::close(&self.tokens, open)
     }
 
     /// Behind the `$( … )` that ends at `close`: the separator, which sign follows it, and where that is.

@@ -1,6 +1,6 @@
 //! Items that syn cannot see, because they are the argument of a macro of another crate: what they are called, and where
 //! `pub` goes so that later cells see them.
-use super::scan::{Kind, Token, tokens};
+use super::scan::{self, Kind, Token, tokens};
 use super::source::Edit;
 use std::ops::Range;
 
@@ -63,18 +63,7 @@ impl<'a> Walk<'a> {
 
     /// The partner of an opening delimiter.
     fn close(&self, open: usize) -> usize {
-        let mut depth = 0;
-        for (i, t) in self.tokens.iter().enumerate().skip(open) {
-            match t.kind {
-                Kind::Open(_) => depth += 1,
-                Kind::Close(_) => depth -= 1,
-                _ => {}
-            }
-            if depth <= 0 {
-                return i;
-            }
-        }
-        self.tokens.len()
+        scan::close(&self.tokens, open)
     }
 
     /// Behind attributes.

@@ -140,6 +140,22 @@ fn quote(rest: &str) -> (Kind, usize, bool) {
     }
 }
 
+/// The partner of an opening delimiter; the end where it has none.
+pub fn close(tokens: &[Token], open: usize) -> usize {
+    let mut depth = 0;
+    for (i, t) in tokens.iter().enumerate().skip(open) {
+        match t.kind {
+            Kind::Open(_) => depth += 1,
+            Kind::Close(_) => depth -= 1,
+            _ => {}
+        }
+        if depth <= 0 {
+            return i;
+        }
+    }
+    tokens.len()
+}
+
 /// Every name in the text, the ones inside format strings (`"{name}"`) included. A superset of what is really meant.
 pub fn mentions(text: &str) -> std::collections::BTreeSet<String> {
     let mut names = std::collections::BTreeSet::new();
