@@ -1,7 +1,7 @@
 //! Which lines ran in training and which in evaluation mode: what `model.eval()` changes in a program is told from other
 //! changes of its ops.
 use super::Place;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard};
 
@@ -13,6 +13,8 @@ struct Modes {
     switch: Option<(Place, bool)>,
     /// The last `requires_grad_` that changed something.
     trains: Option<(Place, bool)>,
+    /// Where parameters were frozen, by the number of the node that each has since.
+    frozen: BTreeMap<u64, Place>,
 }
 
 static MODES: Mutex<Option<Modes>> = Mutex::new(None);
@@ -42,7 +44,25 @@ pub(crate) fn switched(at: Place, training: bool) {
 
 /// A tensor was told to require gradients, or not to.
 pub(crate) fn trained(at: Place, on: bool) {
-    modes().get_or_insert_default().trains = Some((at, on));
+    // A frozen tensor goes on as a node without a history, which is made right after this.
+    let next = crate::ir::graph().last_seq() + 1;
+    let mut m = modes();
+    let m = m.get_or_insert_default();
+    m.trains = Some((at, on));
+    if !on {
+        m.frozen.insert(next, at);
+        while m.frozen.len() > REMEMBERED {
+            m.frozen.pop_first();
+        }
+    }
+}
+
+/// Frozen parameters that are remembered.
+const REMEMBERED: usize = 1 << 16;
+
+/// Where the tensor of this node was frozen.
+pub(crate) fn frozen_at(seq: u64) -> Option<Place> {
+    modes().as_ref()?.frozen.get(&seq).copied()
 }
 
 /// Where parameters were thawed (`on`) or frozen, if that was the last thing done to one.

@@ -28,6 +28,10 @@ pub(crate) struct LeafRecord {
     pub parameter: bool,
     /// The op that found it, where it is positions that depend on values.
     pub finder: Option<&'static str>,
+    /// An op made it; it is no data of the host's.
+    pub computed: bool,
+    /// Where it was frozen, if it is a parameter that was trained before.
+    pub frozen: Option<Place>,
     /// A variable that keeps its buffer from being reused.
     pub holder: Option<String>,
     /// The variable that holds it, or what its line calls it.
@@ -169,10 +173,15 @@ impl Record {
 
     /// What a step computes, with the name that its line gives it.
     pub fn written(&self, step: &Step) -> String {
+        let name = self.named(step).map_or(String::new(), |n| format!("`{n}` = "));
+        format!("{name}{} → {}", step.op.name, step.ty)
+    }
+
+    /// The name that its line gives to what a step computes.
+    pub fn named(&self, step: &Step) -> Option<String> {
         // A line names the last thing that it makes.
         let last = !self.steps.iter().any(|s| s.seq > step.seq && same_place(s.at, step.at));
-        let name = binding(step.at).filter(|_| last).map_or(String::new(), |n| format!("`{n}` = "));
-        format!("{name}{} → {}", step.op.name, step.ty)
+        binding(step.at).filter(|_| last)
     }
 
     pub fn is_read(&self) -> bool {

@@ -8,11 +8,11 @@ use crate::dtype::DType;
 use crate::emit::{LeafType, Mark, Params, program};
 use crate::insight::{
     Cause, Costs, Explanation, LeafRecord, Lines, Origin, Place, Read, Record, SyncEvent, Work, clock, keep_healings,
-    metrics, record, same_place, traced, waiting, why,
+    metrics, mode, record, same_place, traced, waiting, why,
 };
 use crate::ir::{Cut, Leaf, NodeId, Payload, REQUIRES_GRAD, Scope, Step, graph};
 use crate::op::Type;
-use crate::ops::finder;
+use crate::ops::{DATA, finder};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
@@ -373,6 +373,7 @@ struct Made {
     at: Place,
     seq: u64,
     parameter: bool,
+    computed: bool,
     finder: Option<&'static str>,
     holder: Option<String>,
 }
@@ -393,7 +394,9 @@ fn lower(cut: &Cut) -> Lowered {
                     _ => false,
                 };
                 let holder = variables.iter().find(held).map(|(name, _)| name.clone());
-                Made { id: *id, at: node.at, seq: node.seq, parameter, finder: finder(node.op), holder }
+                let found = finder(node.op);
+                let computed = found.is_none() && !std::ptr::eq(node.op, &DATA);
+                Made { id: *id, at: node.at, seq: node.seq, parameter, computed, finder: found, holder }
             })
             .collect();
         let leaf = |(id, leaf): &(NodeId, Leaf)| LeafType {
@@ -421,12 +424,26 @@ fn lower(cut: &Cut) -> Lowered {
     let leaves = leaves
         .into_iter()
         .zip(made)
-        .map(|(l, Made { id, at, seq, parameter, finder, holder })| {
+        .map(|(l, Made { id, at, seq, parameter, computed, finder, holder })| {
+            let frozen = mode::frozen_at(seq).filter(|_| !parameter);
             // A line names the last thing that it makes.
             let line = places.of(at);
             let last = || !l.scalar && !several.contains(&line) && latest.get(&line).is_none_or(|&later| later <= seq);
             let name = names.get(&id).map(|n| n.to_string()).or_else(|| last().then(|| binding(at)).flatten());
-            LeafRecord { ty: l.ty, scalar: l.scalar, donate: l.donate, at, line, seq, parameter, finder, holder, name }
+            LeafRecord {
+                ty: l.ty,
+                scalar: l.scalar,
+                donate: l.donate,
+                at,
+                line,
+                seq,
+                parameter,
+                computed,
+                frozen,
+                finder,
+                holder,
+                name,
+            }
         })
         .collect();
     Lowered { text, marks, params, donated, steps, lines, leaves, roots }

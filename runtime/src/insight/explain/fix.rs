@@ -60,35 +60,58 @@ pub(super) fn control_flow(read: Place) -> String {
     )
 }
 
-pub(super) fn dtype(d: &InputDifference) -> String {
-    match &d.was {
-        Some(was) => {
-            wider(was.dtype, d.now.as_ref().map_or(was.dtype, |now| now.dtype), d.was_at.unwrap_or(d.at), d.at)
-        }
-        None => "convert where the data come in, before the step".into(),
-    }
+pub(super) fn dtype(d: &InputDifference, known: &[Arc<Record>]) -> String {
+    let (Some(was), Some(now)) = (&d.was, &d.now) else {
+        return "convert where the data come in, before the step".into();
+    };
+    // A copy of a result (`detach`) has its line.
+    let computed =
+        |made: bool, line: Option<u64>| made || line.is_some_and(|l| known.iter().any(|r| r.lines.contains(&l)));
+    let was = Made { dtype: was.dtype, at: d.was_at.unwrap_or(d.at), computed: computed(d.was_computed, d.was_line) };
+    let now = Made { dtype: now.dtype, at: d.at, computed: computed(d.computed, Some(d.line)) };
+    wider(was, now)
+}
+
+/// An input, and whether an op made it or it is data of the host's.
+struct Made {
+    dtype: DType,
+    at: Place,
+    computed: bool,
 }
 
 /// Data come as one dtype in every step: the one that holds the values of both. A conversion would be a program, too.
-fn wider(was: DType, now: DType, was_at: Place, now_at: Place) -> String {
+fn wider(was: Made, now: Made) -> String {
+    let promoted = was.dtype.promote(now.dtype);
     // Broken numbers are doubled by accident more often than on purpose.
-    let both = if (was, now) == (DType::F32, DType::F64) { was } else { was.promote(now) };
+    let both = if (was.dtype, now.dtype) == (DType::F32, DType::F64) { was.dtype } else { promoted };
+    let narrower = if both == was.dtype { now.dtype } else { was.dtype };
+    let holds = match promoted == both {
+        true => format!(": {} holds what {} does, not the other way round", both.name(), narrower.name()),
+        false => String::new(),
+    };
+    if was.computed || now.computed {
+        let one = |made: &Made| match made.computed {
+            true => format!("convert what is computed at {} (`.to({both:?})`, in that line)", location(made.at)),
+            false => format!("make the data {} before they become a tensor at {}", both.name(), location(made.at)),
+        };
+        let which = match (both == was.dtype, both == now.dtype) {
+            (true, _) => one(&now),
+            (_, true) => one(&was),
+            _ => format!("{}, and {}", one(&was), one(&now)),
+        };
+        return format!("{which}, so that every step takes {}{holds}", both.name());
+    }
     let at = |at: Place| format!("become a tensor at {}", location(at));
-    let which = match (both == was, both == now) {
-        (true, _) => format!("the data {} before they {}", both.name(), at(now_at)),
-        (_, true) => format!("the data {} before they {}, too", both.name(), at(was_at)),
-        _ if was_at == now_at => format!("both {} before they {}", both.name(), at(now_at)),
+    let which = match (both == was.dtype, both == now.dtype) {
+        (true, _) => format!("the data {} before they {}", both.name(), at(now.at)),
+        (_, true) => format!("the data {} before they {}, too", both.name(), at(was.at)),
+        _ if was.at == now.at => format!("both {} before they {}", both.name(), at(now.at)),
         _ => format!(
             "both {}, which holds the values of {} and {}, where the data come in",
             both.name(),
-            was.name(),
-            now.name()
+            was.dtype.name(),
+            now.dtype.name()
         ),
-    };
-    let narrower = if both == was { now } else { was };
-    let holds = match was.promote(now) == both {
-        true => format!(": {} holds what {} does, not the other way round", both.name(), narrower.name()),
-        false => String::new(),
     };
     format!(
         "make {which}{holds}. With `.to({both:?})` convert once, before the loop: within the step it is another program for each \
@@ -132,6 +155,23 @@ pub(super) fn another_model(new: &Record, programs: usize) -> String {
     format!("another model, or the same built with other sizes: expected once for each, {stay}")
 }
 
+/// A read that runs what an earlier line left pending.
+pub(super) fn takes_up(new: &Record, pending: &Step) -> String {
+    let of = format!("the line at {}", location(pending.at));
+    let what = match new.named(pending) {
+        Some(name) => format!("`{name}`, which {of} left pending"),
+        None => format!("what {of} left pending"),
+    };
+    format!("the read runs {what}: `sync()` after making it, then it is data here")
+}
+
+/// State that an earlier step made takes the place of another input.
+pub(super) fn taken_up() -> String {
+    "expected once: this step takes up what an earlier one made, where the first took another input. The step is compiled once \
+     if it begins with data of its own: from the host, or a `copy()` and `sync()` before the loop (a small program)"
+        .into()
+}
+
 pub(super) fn never_synced(kept: usize, optimizer: bool) -> String {
     let end = if optimizer { "`optimizer_step(&mut optimizer)` or `sync()`" } else { "`sync()`" };
     format!(
@@ -168,6 +208,13 @@ fn list(all: &[usize]) -> String {
     all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// The same of sizes in any order.
+fn padding(mut sizes: Vec<usize>) -> Vec<usize> {
+    sizes.sort_unstable();
+    sizes.dedup();
+    buckets(&sizes)
+}
+
 /// Sizes to pad to, fewer than there are: the powers of two around them, or the largest alone.
 fn buckets(sizes: &[usize]) -> Vec<usize> {
     let mut all: Vec<usize> = sizes.iter().map(|s| s.next_power_of_two()).collect();
@@ -198,7 +245,16 @@ pub(super) fn shape(
         );
     }
     if seen.depends_on_data {
+        let sizes: Vec<usize> = seen
+            .sizes(0)
+            .into_iter()
+            .chain([was.shape.get(0), now.shape.get(0)].into_iter().flatten().copied())
+            .collect();
         let instead = match () {
+            _ if calls(".nonzero") => &*format!(
+                "pad the positions, as in `n.dynamic(0).buckets([{}])`: one program for each bucket",
+                list(&padding(sizes))
+            ),
             _ if calls(".unique") => {
                 "how many values differ is known only then. Keep them all, sorted (`x.sort(0, false)`), and take each value's \
                  first with a mask: `s.diff(1, 0).ne(0.0)` says where the next one begins"
@@ -430,13 +486,16 @@ pub(super) fn mode(new: &Record, training: bool) -> String {
     format!("expected once for each mode: {now} is another program than {before}, and {}", stay(new, "both"))
 }
 
-/// Parameters were frozen, or thawed where `on`: so many ops are fewer, or more.
-pub(super) fn frozen(new: &Record, on: bool, ops: usize) -> String {
-    let more = if on { "more" } else { "fewer" };
+/// Parameters were frozen, or thawed, or one in place of another.
+pub(super) fn frozen(new: &Record, gone: usize, came: usize) -> String {
+    let ops = match (gone, came) {
+        (0, came) => format!("{} more", count(came, "op")),
+        (gone, 0) => format!("{} fewer", count(gone, "op")),
+        (gone, came) => format!("{} new and {gone} gone", count(came, "op")),
+    };
     format!(
-        "expected once for each set of parameters that are trained ({} {more}): say before the first step which ones \
+        "expected once for each set of parameters that are trained ({ops}): say before the first step which ones \
          (`requires_grad_`) if it is to be one program; {}",
-        count(ops, "op"),
         stay(new, "sets that come by turns")
     )
 }

@@ -27,6 +27,10 @@ pub(super) struct InputDifference {
     pub was: Option<Type>,
     pub now: Option<Type>,
     pub was_at: Option<Place>,
+    pub was_line: Option<u64>,
+    /// Whether an op made it; and the one that was.
+    pub computed: bool,
+    pub was_computed: bool,
     pub parameter: bool,
     pub finder: Option<&'static str>,
     /// When the new input was made.
@@ -49,6 +53,9 @@ pub(super) fn input_differences(new: &Record, old: &Record, same_ops: bool) -> V
             was: was.map(|l| l.ty.clone()),
             now: now.map(|l| l.ty.clone()),
             was_at: was.map(|l| l.at),
+            was_line: was.map(|l| l.line),
+            computed: l.computed,
+            was_computed: was.is_some_and(|l| l.computed),
             parameter: l.parameter,
             finder: l.finder,
             seq: now.map(|l| l.seq),
@@ -101,37 +108,57 @@ pub(super) fn input_differences(new: &Record, old: &Record, same_ops: bool) -> V
     out
 }
 
-/// The inputs that gradients were computed of in one program and not in the other, `on` if in the new one.
+/// The inputs that gradients were computed of in one program and not in the other.
+#[derive(Default)]
 pub(super) struct Trained<'a> {
-    pub on: bool,
-    pub parameters: Vec<&'a LeafRecord>,
+    pub frozen: Vec<&'a LeafRecord>,
+    pub thawed: Vec<&'a LeafRecord>,
 }
 
-/// Parameters that were frozen or thawed: as many inputs of a type less are trained, and as many more are not.
-pub(super) fn trained<'a>(new: &'a Record, old: &'a Record) -> Option<Trained<'a>> {
-    let of = |r: &'a Record, trained: bool| -> Vec<&'a LeafRecord> {
-        r.leaves.iter().filter(|l| !l.scalar && l.parameter == trained).collect()
-    };
-    let beyond = |mut all: Vec<&'a LeafRecord>, less: Vec<&LeafRecord>| {
-        for l in less {
-            let same = |a: &&LeafRecord| a.ty == l.ty;
-            let named = |a: &&LeafRecord| same(a) && a.name == l.name;
-            if let Some(i) = all.iter().position(named).or_else(|| all.iter().position(same)) {
-                all.swap_remove(i);
-            }
+fn of<'a>(r: &'a Record, trained: bool) -> Vec<&'a LeafRecord> {
+    r.leaves.iter().filter(|l| !l.scalar && l.parameter == trained).collect()
+}
+
+/// What of these there is beyond as many of the type.
+fn beyond<'a>(mut all: Vec<&'a LeafRecord>, less: Vec<&LeafRecord>) -> Vec<&'a LeafRecord> {
+    for l in less {
+        let same = |a: &&LeafRecord| a.ty == l.ty;
+        let named = |a: &&LeafRecord| same(a) && a.name == l.name;
+        if let Some(i) = all.iter().position(named).or_else(|| all.iter().position(same)) {
+            all.swap_remove(i);
         }
-        all
+    }
+    all
+}
+
+/// Those that have the type of one of the others, each of which counts once.
+fn among<'a>(mut all: Vec<&'a LeafRecord>, others: &[&LeafRecord]) -> Vec<&'a LeafRecord> {
+    let mut types: Vec<&Type> = others.iter().map(|l| &l.ty).collect();
+    all.retain(|l| types.iter().position(|ty| **ty == l.ty).map(|i| types.swap_remove(i)).is_some());
+    all
+}
+
+/// Parameters that were frozen or thawed: those that `requires_grad_` was said of in between. Where it was not, as many inputs
+/// of a type less are trained, and as many more are not.
+pub(super) fn trained<'a>(new: &'a Record, old: &'a Record) -> Option<Trained<'a>> {
+    let (less, more) = (beyond(of(old, true), of(new, true)), beyond(of(new, true), of(old, true)));
+    // A frozen tensor is the same one until it is thawed.
+    let still = |r: &'a Record, other: &Record| -> Vec<&'a LeafRecord> {
+        let there = |l: &&LeafRecord| other.leaves.iter().any(|o| o.frozen.is_some() && o.seq == l.seq);
+        r.leaves.iter().filter(|l| l.frozen.is_some()).filter(|l| !there(l)).collect()
     };
-    let changed = |on: bool| {
-        let (more, fewer) = if on { (new, old) } else { (old, new) };
-        // What one program trains beyond the other, the other has without training it. There it is a variable's still: a step
-        // that trains it gives the variable another value.
-        let mut trained: Vec<&Type> = beyond(of(more, true), of(fewer, true)).iter().map(|l| &l.ty).collect();
-        let mut parameters = beyond(of(fewer, false), of(more, false));
-        parameters.retain(|l| trained.iter().position(|ty| **ty == l.ty).map(|i| trained.swap_remove(i)).is_some());
-        (!parameters.is_empty()).then_some(Trained { on, parameters })
-    };
-    changed(false).or_else(|| changed(true))
+    let told = Trained { frozen: among(still(new, old), &less), thawed: among(still(old, new), &more) };
+    if !told.frozen.is_empty() || !told.thawed.is_empty() {
+        return Some(told);
+    }
+    // What one program trains beyond the other, the other has without training it. There it is a variable's still: a step
+    // that trains it gives the variable another value.
+    let frozen = among(beyond(of(new, false), of(old, false)), &less);
+    if !frozen.is_empty() {
+        return Some(Trained { frozen, thawed: vec![] });
+    }
+    let thawed = among(beyond(of(old, false), of(new, false)), &more);
+    (!thawed.is_empty()).then_some(Trained { frozen, thawed })
 }
 
 pub(super) fn shown(inputs: &[InputDifference], kind: Kind) -> Vec<Difference> {
@@ -143,7 +170,7 @@ pub(super) fn shown(inputs: &[InputDifference], kind: Kind) -> Vec<Difference> {
         Some(t) => t.to_string(),
     };
     let what = |d: &InputDifference| match (hidden(d), &d.name, d.finder) {
-        (None, Some(name), _) => format!("`{name}`"),
+        (None, Some(name), None) => format!("`{name}`"),
         (_, _, Some(op)) => format!("the result of `{op}`"),
         _ => "input".into(),
     };

@@ -4,7 +4,7 @@ mod fix;
 mod inputs;
 
 use super::Cause;
-use super::log::ran_since;
+use super::log::{ran_since, runs};
 use super::mode;
 use super::record::{LeafRecord, Read, Record, nearest, same_place};
 use super::report::{Class, Difference, Explanation, Place};
@@ -30,13 +30,20 @@ pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation
     if let Some(same) = known.iter().rev().find(|r| r.anywhere == new.anywhere && r.device != new.device) {
         return Some(other_device(new, same));
     }
-    let old = nearest(new, known)?;
+    let old = nearest(new, &comparable(new, known))?;
     let aligned = align(new, &old);
     let graph = aligned.graph(new, &old, SHOWN);
     // The second step was compared with the first, another with one of those.
     let before = |r: &&Arc<Record>| same_place(r.site, new.site) && !r.is_read() && r.device == new.device;
     let later = known.iter().filter(before).count() > 1;
     Some(Explanation { graph, later, ..compare(new, &old, known, &aligned) })
+}
+
+/// What moves to another device is compared with what the same line moved, and with steps: any other read is other work.
+fn comparable(new: &Record, known: &[Arc<Record>]) -> Vec<Arc<Record>> {
+    let moves = |r: &Record| r.cause == Cause::DeviceChange;
+    let other = |r: &Record| r.is_read() && new.is_read() && (moves(r) || moves(new)) && !same_place(r.site, new.site);
+    known.iter().filter(|r| !other(r)).cloned().collect()
 }
 
 fn say(class: Class, at: Place, old: &Record, mut differences: Vec<Difference>, fix: String) -> Explanation {
@@ -117,7 +124,7 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
         return why;
     }
     if let Some(first) = inputs.iter().find(|d| d.kind == Kind::Dtype) {
-        let mut fix = fix::dtype(first);
+        let mut fix = fix::dtype(first, known);
         if let (Some(was), Some(now)) = (&first.was, &first.now)
             && was.shape != now.shape
         {
@@ -142,12 +149,16 @@ fn compare(new: &Record, old: &Record, known: &[Arc<Record>], aligned: &Aligned)
         if kinds(new) == kinds(old) {
             return say(Class::Aliasing, first.at, old, shown(&inputs, Kind::Shape), fix::swapped());
         }
-        let seen = fix::Seen::of(new, first.at, first.name.as_deref(), known);
+        let mut seen = fix::Seen::of(new, first.at, first.name.as_deref(), known);
+        seen.depends_on_data |= first.finder.is_some();
         let fix = fix::shape(first.was.as_ref(), first.now.as_ref(), new, old, &seen, Some(first.at));
         return say(Class::Shape, first.at, old, shown(&inputs, Kind::Shape), fix);
     }
     if aligned.same_ops() {
         if let Some(why) = attributes(new, old, &aligned.pairs, known) {
+            return why;
+        }
+        if let Some(why) = taken_up(new, old, &inputs, known) {
             return why;
         }
         if let Some((at, difference)) = wiring_difference(new, old, &aligned.pairs) {
@@ -230,10 +241,33 @@ fn never_synced(new: &Record, old: &Record, aligned: &Aligned, known: &[Arc<Reco
     };
     let fix = if rounds {
         fix::control_flow(new.site)
-    } else {
+    } else if grows(new, old, before) {
         fix::never_synced(kept, known.iter().any(|r| r.cause == Cause::OptimizerStep))
+    } else {
+        let earlier = |&&i: &&u32| new.steps[i as usize].seq <= before;
+        let pending = aligned.only_new.iter().filter(earlier).max_by_key(|&&i| new.steps[i as usize].seq)?;
+        let pending = &new.steps[*pending as usize];
+        if !aligned.only_new.iter().all(|i| earlier(&i)) {
+            return None;
+        }
+        let mut all = vec![Difference::gained("op", new.written(pending), pending.at)];
+        all.extend(aligned.differences(new, old).into_iter().filter(|d| d.now_at != Some(pending.at)));
+        return Some(say(Class::Structure, pending.at, old, all, fix::takes_up(new, pending)));
     };
     Some(say(Class::Structure, new.site, old, vec![difference], fix))
+}
+
+/// Whether rounds add up: a line that ran since the last read has run before it, too, and more often than it had last time.
+fn grows(new: &Record, old: &Record, before: u64) -> bool {
+    let runs = |r: &Record, op: (u32, u64)| r.steps.iter().zip(&r.lines).filter(|(s, l)| (s.op.id, **l) == op).count();
+    let ran = |op: (u32, u64), then: bool| {
+        new.steps.iter().zip(&new.lines).any(|(s, l)| (s.op.id, *l) == op && (s.seq <= before) == then)
+    };
+    new.steps
+        .iter()
+        .zip(&new.lines)
+        .map(|(s, l)| (s.op.id, *l))
+        .any(|op| ran(op, true) && ran(op, false) && runs(new, op) > runs(old, op))
 }
 
 /// Ops that convert, and nothing else, came or went: the same work in another dtype.
@@ -337,30 +371,39 @@ fn other_mode(new: &Record, old: &Record, aligned: &Aligned) -> Option<(Place, b
 fn frozen(new: &Record, old: &Record, aligned: &Aligned) -> Option<Explanation> {
     let changed = trained(new, old)?;
     let (gone, came) = (aligned.only_old.len(), aligned.only_new.len());
-    if if changed.on { came <= gone } else { gone <= came } {
+    let one_way = match (changed.frozen.is_empty(), changed.thawed.is_empty()) {
+        (false, true) => gone > came,
+        (true, false) => came > gone,
+        _ => true,
+    };
+    if !one_way {
         return None;
     }
-    let at = mode::trained_at(changed.on).unwrap_or(new.site);
-    let names: Vec<String> =
-        changed.parameters.iter().filter_map(|l| Some(format!("`{}`", l.name.as_ref()?))).collect();
-    let who = match names.len() == changed.parameters.len() {
-        true => names.join(", "),
-        false => {
-            let types: Vec<String> = changed.parameters.iter().map(|l| l.ty.to_string()).collect();
-            format!("{} ({})", count(types.len(), "parameter"), types.join(", "))
+    let difference = |on: bool, parameters: &[&LeafRecord]| {
+        let there = parameters.iter().find_map(|l| l.frozen).filter(|_| !on);
+        let at = there.or_else(|| mode::trained_at(on)).unwrap_or(new.site);
+        let names: Vec<String> = parameters.iter().filter_map(|l| Some(format!("`{}`", l.name.as_ref()?))).collect();
+        let who = match names.len() == parameters.len() {
+            true => names.join(", "),
+            false => {
+                let types: Vec<String> = parameters.iter().map(|l| l.ty.to_string()).collect();
+                format!("{} ({})", count(types.len(), "parameter"), types.join(", "))
+            }
+        };
+        let (no, yes) = ("not computed", "computed");
+        Difference {
+            what: format!("gradients and updates of {who}"),
+            was: if on { no } else { yes }.into(),
+            now: if on { yes } else { no }.into(),
+            was_at: Some(parameters[0].at),
+            now_at: Some(at),
         }
     };
-    let (no, now) = ("not computed", "computed");
-    let difference = Difference {
-        what: format!("gradients and updates of {who}"),
-        was: if changed.on { no } else { now }.into(),
-        now: if changed.on { now } else { no }.into(),
-        was_at: Some(changed.parameters[0].at),
-        now_at: Some(at),
-    };
-    let mut all = vec![difference];
+    let of = |on: bool, all: &[&LeafRecord]| (!all.is_empty()).then(|| difference(on, all));
+    let mut all: Vec<Difference> = of(false, &changed.frozen).into_iter().chain(of(true, &changed.thawed)).collect();
+    let at = all[0].now_at.unwrap_or(new.site);
     all.extend(aligned.differences(new, old));
-    Some(say(Class::Structure, at, old, all, fix::frozen(new, changed.on, gone.max(came))))
+    Some(say(Class::Structure, at, old, all, fix::frozen(new, gone, came)))
 }
 
 /// The input of a second step that the first one made: state which was not there before.
@@ -368,6 +411,23 @@ fn carried_over<'a>(new: &Record, old: &Record, inputs: &'a [InputDifference]) -
     let made: HashSet<u64> = old.lines.iter().copied().collect();
     let state = |d: &'a InputDifference| Some((d.at, d.now.as_ref().filter(|_| made.contains(&d.line))?));
     inputs.iter().filter(|d| d.kind == Kind::Count && new.second_of(old)).find_map(state)
+}
+
+/// The same ops on state that an earlier step made, where the old program had one of its other inputs in that place.
+fn taken_up(new: &Record, old: &Record, inputs: &[InputDifference], known: &[Arc<Record>]) -> Option<Explanation> {
+    let made = |line: u64| {
+        let by = |r: &Arc<Record>| r.device == new.device && r.lines.contains(&line);
+        if new.is_read() { known.iter().any(by) } else { old.lines.contains(&line) }
+    };
+    // Nothing of what the old program took was made by a step.
+    if !same_place(new.site, old.site) || old.leaves.iter().any(|l| !l.scalar && made(l.line)) {
+        return None;
+    }
+    let fresh = |d: &&InputDifference| d.kind == Kind::Count && d.now.is_some();
+    let state = inputs.iter().find(fresh).filter(|d| d.computed && made(d.line))?;
+    let mut why = say(Class::Structure, state.at, old, shown(inputs, Kind::Count), fix::taken_up());
+    why.warm_up = runs(old.hash) == 1;
+    Some(why)
 }
 
 fn describe(step: &Step) -> String {
@@ -457,9 +517,21 @@ fn wiring_difference(new: &Record, old: &Record, pairs: &[(u32, u32)]) -> Option
         }
         Input::Step(s) => describe(&r.steps[s as usize]),
     };
-    pairs.iter().find_map(|&(i, j)| {
-        let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
-        let k = (0..a.inputs.len().max(b.inputs.len())).find(|&k| a.inputs.get(k) != b.inputs.get(k))?;
+    // An input of the same line has another number where inputs before it are others: that follows from those.
+    let line = |i: Option<&Input>, r: &Record| match i? {
+        Input::Leaf(l) => r.leaves.get(*l as usize).map(|leaf| leaf.line),
+        Input::Step(_) => None,
+    };
+    let other = |a: &Step, b: &Step, k: usize| {
+        a.inputs.get(k) != b.inputs.get(k)
+            && line(a.inputs.get(k), new).is_none_or(|l| line(b.inputs.get(k), old) != Some(l))
+    };
+    let operands = |a: &Step, b: &Step| 0..a.inputs.len().max(b.inputs.len());
+    let steps = |&(i, j): &(u32, u32)| (&new.steps[i as usize], &old.steps[j as usize]);
+    let surely = pairs.iter().map(steps).any(|(a, b)| operands(a, b).any(|k| other(a, b, k)));
+    pairs.iter().map(steps).find_map(|(a, b)| {
+        let differs = |&k: &usize| if surely { other(a, b, k) } else { a.inputs.get(k) != b.inputs.get(k) };
+        let k = operands(a, b).find(differs)?;
         let text = |x: Option<&Input>, r: &Record| x.map_or("none".to_owned(), |x| name(x, r));
         let twice = |s: &'_ Step| -> Option<(usize, usize)> {
             let at = |k: usize| s.inputs[..k].iter().position(|x| *x == s.inputs[k]).map(|first| (first, k));
@@ -474,10 +546,14 @@ fn wiring_difference(new: &Record, old: &Record, pairs: &[(u32, u32)]) -> Option
             let (was, now) = (one(b, old), one(a, new));
             return Some((a.at, Difference { what, was, now, was_at: Some(b.at), now_at: Some(a.at) }));
         }
+        let (was, mut now) = (text(b.inputs.get(k), old), text(a.inputs.get(k), new));
+        if was == now {
+            now = format!("another: {now}");
+        }
         let difference = Difference {
             what: format!("operand {} of {}", k + 1, a.op.name),
-            was: text(b.inputs.get(k), old),
-            now: text(a.inputs.get(k), new),
+            was,
+            now,
             was_at: Some(b.at),
             now_at: Some(a.at),
         };
