@@ -248,7 +248,7 @@ pub(super) fn shape(
         let sizes: Vec<usize> = seen
             .sizes(0)
             .into_iter()
-            .chain([was.shape.get(0), now.shape.get(0)].into_iter().flatten().copied())
+            .chain([was.shape.first(), now.shape.first()].into_iter().flatten().copied())
             .collect();
         let instead = match () {
             _ if calls(".nonzero") => &*format!(

@@ -115,7 +115,7 @@ pub(super) struct Trained<'a> {
     pub thawed: Vec<&'a LeafRecord>,
 }
 
-fn of<'a>(r: &'a Record, trained: bool) -> Vec<&'a LeafRecord> {
+fn of(r: &Record, trained: bool) -> Vec<&LeafRecord> {
     r.leaves.iter().filter(|l| !l.scalar && l.parameter == trained).collect()
 }
 
