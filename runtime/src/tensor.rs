@@ -557,13 +557,14 @@ impl Tensor {
         }
         match on {
             true if !self.requires_grad() => {
-                trained(line().unwrap_or(Location::caller()), true);
                 self.become_leaf(self.id());
+                trained(line().unwrap_or(Location::caller()), true, None);
             }
             false if self.requires_grad() => {
-                trained(line().unwrap_or(Location::caller()), false);
                 let plain = self.detach();
+                let number = graph().node(plain.id()).seq;
                 self.point_at(plain.id(), false);
+                trained(line().unwrap_or(Location::caller()), false, Some(number));
             }
             _ => {}
         }

@@ -42,15 +42,13 @@ pub(crate) fn switched(at: Place, training: bool) {
     modes().get_or_insert_default().switch = Some((at, training));
 }
 
-/// A tensor was told to require gradients, or not to.
-pub(crate) fn trained(at: Place, on: bool) {
-    // A frozen tensor goes on as a node without a history, which is made right after this.
-    let next = crate::ir::graph().last_seq() + 1;
+/// A tensor was told to require gradients, or not to: then it goes on as the node of this number.
+pub(crate) fn trained(at: Place, on: bool, frozen: Option<u64>) {
     let mut m = modes();
     let m = m.get_or_insert_default();
     m.trains = Some((at, on));
-    if !on {
-        m.frozen.insert(next, at);
+    if let Some(number) = frozen {
+        m.frozen.insert(number, at);
         while m.frozen.len() > REMEMBERED {
             m.frozen.pop_first();
         }

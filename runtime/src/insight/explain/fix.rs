@@ -354,6 +354,11 @@ impl Seen {
     }
 }
 
+/// An op's name without the form of it that healing chose.
+pub(super) fn as_users_say(op: &'static str) -> &'static str {
+    op.split('.').next().unwrap_or(op)
+}
+
 /// The attribute at `k`; `past` is what the op was in earlier programs.
 pub(super) fn attribute(
     class: Class,
@@ -364,7 +369,7 @@ pub(super) fn attribute(
     past: &[&Step],
     new: &Record,
 ) -> String {
-    let (op, was) = (step.op.name, old.attrs[k].to_string());
+    let (op, was) = (as_users_say(step.op.name), old.attrs[k].to_string());
     let mut values: Vec<String> = Vec::new();
     for s in past.iter().copied().chain([old, step]) {
         let value = s.attrs.get(k).map(ToString::to_string).unwrap_or_default();

@@ -464,7 +464,11 @@ fn attributes(new: &Record, old: &Record, pairs: &[(u32, u32)], known: &[Arc<Rec
         _ => fix::attribute(class, name, a, b, k, &past, new),
     };
     let told = |a: &Step, b: &Step, k: usize| Difference {
-        what: format!("attribute `{}` of {}", a.op.attrs.get(k).copied().unwrap_or("attribute"), a.op.name),
+        what: format!(
+            "attribute `{}` of {}",
+            a.op.attrs.get(k).copied().unwrap_or("attribute"),
+            fix::as_users_say(a.op.name)
+        ),
         was: b.attrs[k].to_string(),
         now: a.attrs[k].to_string(),
         was_at: Some(b.at),
