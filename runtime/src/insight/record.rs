@@ -332,8 +332,6 @@ pub(crate) fn compiled(
 /// other barriers; for a read the step that it ran a part of, or an earlier read of the same value elsewhere. A program
 /// without such a forerunner is the first of its kind, and not compiled again.
 pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>> {
-    // A sync of several devices runs a program for each, which have nothing to do with one another.
-    let known: Vec<&Arc<Record>> = known.iter().filter(|r| r.device == new.device).collect();
     let best = |candidates: &mut dyn Iterator<Item = &Arc<Record>>, least: f64| {
         candidates
             .map(|r| (r.likeness(new), r))
@@ -346,25 +344,24 @@ pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
             .map(|(_, r)| r.clone())
     };
     let here = |r: &&Arc<Record>| same_place(r.site, new.site) && r.is_read() == new.is_read();
-    if let Some(found) = best(&mut known.iter().copied().rev().filter(here).take(NEAREST), 0.2) {
+    if let Some(found) = best(&mut known.iter().rev().filter(here).take(NEAREST), 0.2) {
         return Some(found);
     }
     let closest = |of_kind: &dyn Fn(&Record) -> bool, least: f64| {
-        let mut found: Vec<&Arc<Record>> = known.iter().copied().rev().filter(|r| of_kind(r)).take(64).collect();
+        let mut found: Vec<&Arc<Record>> = known.iter().rev().filter(|r| of_kind(r)).take(64).collect();
         found.sort_by_key(|r| r.steps.len().abs_diff(new.steps.len()));
         best(&mut found.into_iter().take(NEAREST), least)
     };
     // A cell written anew: other lines, but much the same ops on the same data.
     let rewritten = || {
-        let recent =
-            known.iter().copied().rev().filter(|r| r.is_read() == new.is_read() && r.shares_data(new)).take(NEAREST);
+        let recent = known.iter().rev().filter(|r| r.is_read() == new.is_read() && r.shares_data(new)).take(NEAREST);
         let alike = recent.map(|r| (r.likeness_of_ops(new), r)).filter(|(l, _)| *l >= 0.6);
         alike.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.number.cmp(&b.1.number))).map(|(_, r)| r.clone())
     };
     let found = match new.is_read() {
         false => closest(&|r| !r.is_read(), 0.5).or_else(|| {
             // Other lines, but the same ops throughout: a cell written anew.
-            known.iter().copied().rev().find(|r| !r.is_read() && r.steps.len() >= ALIKE && r.same_ops(new)).cloned()
+            known.iter().rev().find(|r| !r.is_read() && r.steps.len() >= ALIKE && r.same_ops(new)).cloned()
         }),
         true => closest(&|r| !r.is_read() && contains(r, new), 1.0)
             .or_else(|| closest(&|r| r.is_read() && same_result(r, new) && same_sources(r, new), 0.5))
@@ -374,7 +371,7 @@ pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
     };
     // Something in common at least: what a line runs may have grown beyond likeness, but it is no first program there.
     let grown = || {
-        let mut related = known.iter().copied().rev().filter(|r| here(r) && !r.strangers(new)).take(NEAREST);
+        let mut related = known.iter().rev().filter(|r| here(r) && !r.strangers(new)).take(NEAREST);
         if new.is_read() { None } else { best(&mut related, 0.0) }
     };
     found.or_else(grown).or_else(rewritten)

@@ -39,11 +39,12 @@ pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation
     Some(Explanation { graph, later, ..compare(new, &old, known, &aligned) })
 }
 
-/// What moves to another device is compared with what the same line moved, and with steps: any other read is other work.
+/// Programs of the same device: a sync of several runs one for each, which have nothing to do with one another. What moves to
+/// another device is compared with what the same line moved, and with steps: any other read is other work.
 fn comparable(new: &Record, known: &[Arc<Record>]) -> Vec<Arc<Record>> {
     let moves = |r: &Record| r.cause == Cause::DeviceChange;
     let other = |r: &Record| r.is_read() && new.is_read() && (moves(r) || moves(new)) && !same_place(r.site, new.site);
-    known.iter().filter(|r| !other(r)).cloned().collect()
+    known.iter().filter(|r| r.device == new.device && !other(r)).cloned().collect()
 }
 
 fn say(class: Class, at: Place, old: &Record, mut differences: Vec<Difference>, fix: String) -> Explanation {
