@@ -5,8 +5,10 @@ use std::path::Path;
 
 /// Folders of public items with the module they are reached through; none: the prelude, or methods.
 const FOLDERS: [(&str, &str); 4] = [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data")];
-const FILES: [(&str, &str); 8] = [
-    ("tensor.rs", ""),
+const FILES: [(&str, &str); 10] = [
+    ("tensor/mod.rs", ""),
+    ("tensor/thread.rs", ""),
+    ("tensor/trace.rs", ""),
     ("grad.rs", ""),
     ("cell/show.rs", ""),
     ("cell/streams.rs", ""),

@@ -258,8 +258,8 @@ fn long_chain() -> (f64, f64) {
     for _ in 1..100_000 {
         y = y.tanh();
     }
-    let _ = crate::session::would();
-    let text = crate::session::lowered(vec![y.id()]).map_or(0, |t| t.len());
+    let _ = xlazy_core::run::would();
+    let text = xlazy_core::run::lowered(vec![y.id()]).map_or(0, |t| t.len());
     let t = start.elapsed().as_secs_f64();
     assert!(text > 100_000, "every op is in the program");
     (bytes, t)

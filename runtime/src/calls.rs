@@ -1,7 +1,8 @@
 //! Questions that the kernel puts to the runtime (`metrics`, `graph`, `names`…), by name.
-use crate::display::place::Condition;
-use crate::display::{self, json, names};
+use crate::cell::register_cell;
+use crate::display::{self, names};
 use crate::insight::{self, metrics};
+use crate::json;
 use crate::{Error, Result, show};
 use xlazy_mime::{Bundle, Fault};
 
@@ -33,6 +34,11 @@ const CALLS: &[(&str, Answer)] = &[
     ("budget", budget),
 ];
 
+/// Runs a session process: cells and questions, until the kernel ends it.
+pub fn session_main() {
+    crate::cell::worker::main(call)
+}
+
 /// Answers one question.
 pub fn call(name: &str, args: &str) -> std::result::Result<Bundle, Fault> {
     let fault = |name: &str, message: String| Fault { name: name.into(), message, ..Fault::default() };
@@ -52,43 +58,6 @@ fn metrics_report(args: &str) -> Result<Bundle> {
         }
         other => Err(refused(format!("metrics takes `--json` or `clear`, not `{other}`"))),
     }
-}
-
-/// `FILE CELL [LINE:CELL:LINE …] [LINE:COLUMN+N …] [LINE:COLUMN-LINE:COLUMN-LINE:COLUMN-LINE:COLUMN …]`: locations in this
-/// source file belong to that cell, and from those lines on to others; from those columns on they are so much further right
-/// than there; between the first two places stands what its code decides by, between the others what it decides. The cell's
-/// text follows on the next line.
-pub(crate) fn register_cell(args: &str) -> Result<Bundle> {
-    let (head, text) = args.split_once('\n').unwrap_or((args, ""));
-    let mut words = head.split_whitespace();
-    let file = words.next();
-    let cell = words.next().and_then(|c| c.parse().ok());
-    let numbers = |w: &str| w.split(':').map(|n| n.parse::<u64>().ok()).collect::<Option<Vec<u64>>>();
-    let (mut elsewhere, mut shifts, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
-    let mut read = |w: &str| {
-        let parts = w.split(['-', '+']).map(numbers).collect::<Option<Vec<_>>>()?;
-        match parts.iter().map(Vec::as_slice).collect::<Vec<_>>()[..] {
-            [&[here, of, there]] => elsewhere.push((here as u32, of, there as u32)),
-            [&[line, column], &[by]] if w.contains('+') => shifts.push((line as u32, column as u32, by as u32)),
-            [&[a, b], &[c, d], &[e, f], &[g, h]] => {
-                let point = |line: u64, column: u64| (line as u32, column as u32);
-                conditions.push(Condition { at: point(a, b)..point(c, d), guards: point(e, f)..point(g, h) });
-            }
-            _ => return None,
-        }
-        Some(())
-    };
-    let understood = words.all(|w| read(w).is_some());
-    match (file, cell) {
-        (Some(file), Some(cell)) if understood => {
-            display::place::register_lines(file, cell, &elsewhere);
-            display::place::register_shifts(file, shifts);
-            display::place::register_conditions(file, conditions);
-            display::place::keep(cell, text);
-        }
-        _ => return Err(refused(format!("expected a file, a cell's number and lines, not `{args}`"))),
-    }
-    Ok(Bundle::default())
 }
 
 /// `[N] [--json]`: the explanation of a compilation, the last one without a number.
@@ -179,27 +148,5 @@ mod tests {
         assert!(
             call("doc", "Tensor::exp").unwrap().get("text/markdown").unwrap().starts_with("```rust\nfn Tensor::exp")
         );
-    }
-
-    #[test]
-    fn locations_are_told_in_the_cells_terms() {
-        let here = std::panic::Location::caller();
-        assert!(super::display::place::location(here).starts_with("calls.rs:"));
-        call("cell", &format!("{} 7", here.file())).unwrap();
-        assert_eq!(super::display::place::location(here), format!("cell 7, line {}", here.line()));
-        call("cell", &format!("{} 7 {}:3:5", here.file(), here.line() - 1)).unwrap();
-        assert_eq!(super::display::place::location(here), "cell 3, line 6");
-        assert_eq!(super::display::place::quote(here), None);
-        call("cell", &format!("{} 3 {}:3:5\n1\n2\n3\n4\n5\n  six", here.file(), here.line() - 1)).unwrap();
-        assert_eq!(super::display::place::quote(here).as_deref(), Some("six"));
-        let (line, column) = (here.line(), here.column());
-        assert!(!super::display::place::decides(here));
-        let by = column - 11;
-        call("cell", &format!("{} 3 {line}:1+{by} {line}:3:5\n1\n2\n3\n4\nlet six = here();", here.file())).unwrap();
-        assert_eq!(super::display::place::binding(here).as_deref(), Some("six"));
-        call("cell", &format!("{} 7 {line}:{column}-{line}:{}-9:1-9:9", here.file(), column + 1)).unwrap();
-        assert!(super::display::place::decides(here));
-        assert!(call("cell", "file").is_err());
-        assert!(call("cell", "file 1 2:3-4").is_err());
     }
 }

@@ -1,11 +1,11 @@
 //! Gradients: a reverse walk over the recorded graph that reads each op's gradient from the table.
 use crate::bucket;
-use crate::ir::{LEAF, NodeId, REQUIRES_GRAD, TAPE_FREED, graph};
-use crate::op::Grad;
-use crate::tensor::{Tensor, on_behalf, physically, refuse};
+use crate::ops::entry_of;
+use crate::tensor::{Grad, Tensor, on_behalf, physically, refuse};
 use std::collections::{BinaryHeap, HashMap};
 use std::panic::Location;
 use std::sync::Weak;
+use xlazy_core::ir::{LEAF, NodeId, Owner, REQUIRES_GRAD, TAPE_FREED, graph};
 
 impl Tensor {
     /// Computes the gradient of this one-element tensor with respect to every leaf that requires one, and adds it to
@@ -49,7 +49,9 @@ impl Tensor {
             refuse("backward", &[self], why);
         }
         match gradient {
-            Some(g) if g.shape() == self.shape() && bucket::buckets_of(g) == bucket::buckets_of(self) => g.clone(),
+            Some(g) if g.shape() == self.shape() && crate::tensor::buckets_of(g) == crate::tensor::buckets_of(self) => {
+                g.clone()
+            }
             Some(g) => refuse("backward", &[self, g], "the gradient given must have the tensor's shape and buckets"),
             None if self.numel() == 1 => self.ones_like(),
             None => refuse(
@@ -89,9 +91,9 @@ fn walk(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) -> Found 
     // What was traced of bucketed tensors is a program of fixed shapes, and gradients are taken of that.
     let starts: Vec<(Tensor, Tensor)> = starts.iter().map(|(y, dy)| (y.clone(), bucket::masked_seed(y, dy))).collect();
     let mut found = physically(|| walk_physical(&starts, wanted, retain));
-    let shown = |dx: &mut Tensor, x: &Tensor| match bucket::buckets_of(x) {
+    let shown = |dx: &mut Tensor, x: &Tensor| match crate::tensor::buckets_of(x) {
         none if none.is_empty() => {}
-        buckets => *dx = bucket::marked(dx.detach(), buckets),
+        buckets => *dx = crate::tensor::marked(dx.detach(), buckets),
     };
     found.leaves.iter_mut().for_each(|(_, x, dx)| shown(dx, x));
     found.wanted.iter_mut().zip(wanted).for_each(|(dx, x)| {
@@ -131,7 +133,8 @@ fn walk_physical(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) 
         match step {
             Open::Leaf(owner) => {
                 // A tensor that nobody holds any more needs no gradient.
-                if let Some(inner) = owner.upgrade() {
+                let alive = owner.and_then(|o| o.upgrade()).and_then(|o| o.downcast().ok());
+                if let Some(inner) = alive {
                     found.leaves.push((met.get(&id).copied(), Tensor(inner), dy));
                 }
             }
@@ -182,14 +185,14 @@ fn add(flowing: &mut HashMap<NodeId, Tensor>, id: NodeId, dx: Tensor) {
 
 /// One node of the walk, with handles on its operands.
 enum Open {
-    Leaf(Weak<crate::tensor::Inner>),
+    Leaf(Option<Weak<Owner>>),
     Freed(Tensor),
     Op {
         op: fn(&Grad) -> Vec<Option<Tensor>>,
         ids: Vec<NodeId>,
         inputs: Vec<Tensor>,
         output: Tensor,
-        attrs: Box<[crate::op::Attr]>,
+        attrs: Box<[xlazy_core::ir::Attr]>,
         wanted: Vec<bool>,
     },
 }
@@ -198,10 +201,10 @@ fn open(id: NodeId) -> Open {
     let mut g = graph();
     let n = g.node(id);
     if n.flags & LEAF != 0 {
-        return Open::Leaf(g.owners.get(&id).cloned().unwrap_or_default());
+        return Open::Leaf(g.owners.get(&id).cloned());
     }
     let (op, attrs, flags, ids) = (n.op, n.attrs.clone(), n.flags, n.inputs.to_vec());
-    match op.grad {
+    match entry_of(op).and_then(|e| e.grad) {
         Some(grad) if flags & TAPE_FREED == 0 => {
             let wanted = ids.iter().map(|&i| g.node(i).flags & REQUIRES_GRAD != 0).collect();
             let inputs = ids.iter().map(|&i| Tensor::of_node(&mut g, i)).collect();

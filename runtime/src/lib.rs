@@ -10,33 +10,20 @@ mod calls;
 pub mod cell;
 pub mod data;
 pub mod display;
-#[doc(hidden)]
-pub mod dtype;
-mod emit;
-#[doc(hidden)]
-pub mod error;
 mod grad;
 pub mod insight;
-mod ir;
 mod json;
 pub mod nn;
-mod op;
 mod ops;
 pub mod optim;
-mod platform;
 pub mod prelude;
 mod rng;
-mod session;
-#[doc(hidden)]
-pub mod shape;
 pub mod show;
-mod sys;
 #[doc(hidden)]
 pub mod tensor;
 
 pub use bucket::Dynamic;
-pub use dtype::{Category, DType, Element, Scalar};
-pub use error::{Error, Raised, Result};
+pub use calls::session_main;
 pub use grad::grad;
 pub use insight::metrics;
 pub use ops::{At, IndexArg, Literal, OpInfo, To, cat, devices, einsum, manual_seed, ops, stack, tensor, where_};
@@ -45,7 +32,8 @@ pub use ops::{
     InterpolateOptions, Interpolation, MaxPoolOptions, PadMode, Padding, Reduction, ScatterReduce,
 };
 pub use ops::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
-pub use session::{device_name, preload, probe};
-pub use shape::{Dims, Shape};
 pub use tensor::{Arg, Tensor, is_grad_enabled, no_grad, sync};
+pub use xlazy_core::device::{device_name, preload, probe};
+pub use xlazy_core::ty::{Category, DType, Dims, Element, Scalar, Shape};
+pub use xlazy_core::{Error, Raised, Result};
 pub use xlazy_mime as mime;

@@ -1,7 +1,6 @@
 //! What a cell has in scope without asking.
 pub use crate::cell::{clear_output, display, display_with_id, input, input_password, sleep, update_display};
 pub use crate::display::{ImageOptions, image, image_with, images, images_with, line_plot, scatter_plot};
-pub use crate::dtype::DType::{self, BF16, Bool, C64, F16, F32, F64, I8, I32, I64, U8};
 pub use crate::nn::Module;
 pub use crate::optim::{Optimizer, optimizer_step};
 pub use crate::{At, Shape, Tensor, cat, einsum, grad, insight, manual_seed, meshgrid, metrics, no_grad, stack, sync};
@@ -11,4 +10,5 @@ pub use crate::{
 };
 pub use crate::{data, nn, optim, parts};
 pub use crate::{tensor, where_};
+pub use xlazy_core::ty::DType::{self, BF16, Bool, C64, F16, F32, F64, I8, I32, I64, U8};
 pub use xlazy_mime::{Bundle, Rich};

@@ -1,9 +1,12 @@
 //! What the runtime would do, shown without doing it: the pending graph, its IR, its StableHLO, XLA's optimised HLO. What
 //! `%graph`, `%ir`, `%stablehlo` and `%hlo` show.
-use crate::display::{self, json};
-use crate::ir::{NodeId, graph as arena, print::View};
-use crate::session::{self, Program};
+use crate::display;
+use crate::display::ir::View;
+use crate::insight::INSIGHT;
+use crate::json;
 use crate::{Error, Result, Tensor};
+use xlazy_core::ir::{NodeId, graph as arena};
+use xlazy_core::run::{self, Program};
 use xlazy_mime::Bundle;
 
 /// The graph that computing the tensor would run, drawn: ops with types and source lines, what is on the device already,
@@ -27,7 +30,7 @@ pub fn ir(of: &Tensor, as_json: bool) -> Bundle {
 /// The StableHLO text that xlazy would hand to XLA to compute the tensor. Compiles and runs nothing. With `as_json`, as
 /// data.
 pub fn stablehlo(of: &Tensor, as_json: bool) -> Bundle {
-    match session::lowered(vec![of.id()]) {
+    match run::lowered(vec![of.id()]) {
         Some(text) => program("stablehlo", "StableHLO, as it would be handed to XLA", &text, as_json),
         None => nothing_to_run(as_json),
     }
@@ -37,7 +40,7 @@ pub fn stablehlo(of: &Tensor, as_json: bool) -> Bundle {
 /// layouts. Compiles it if it is not in the cache, and does not run it. With `as_json`, as data.
 #[track_caller]
 pub fn hlo(of: &Tensor, as_json: bool) -> Bundle {
-    let text = session::compiled(vec![of.id()]).map(|p| p.and_then(|p| session::optimized_text(&p)));
+    let text = run::compiled(&INSIGHT, vec![of.id()]).map(|p| p.and_then(|p| optimized_text(&p)));
     match text {
         Some(Ok(text)) => program("hlo", "HLO after XLA's passes; not run", &text, as_json),
         Some(Err(e)) => e.raise(),
@@ -92,13 +95,13 @@ pub(crate) fn last_stablehlo(as_json: bool) -> Result<Bundle> {
 /// The optimised HLO of the program that ran last.
 pub(crate) fn last_hlo(as_json: bool) -> Result<Bundle> {
     let last = last_program()?;
-    let text = session::optimized_text(&last)?;
+    let text = optimized_text(&last)?;
     Ok(program("hlo", &about(&last, "HLO after XLA's passes, of the program that ran last"), &text, as_json))
 }
 
 fn last_program() -> Result<std::sync::Arc<Program>> {
     let message = "no program has run yet: show or read a tensor, or call sync(), and ask again";
-    session::last_program().ok_or_else(|| Error::Usage { message: message.into() })
+    run::last_program().ok_or_else(|| Error::Usage { message: message.into() })
 }
 
 fn about(p: &Program, what: &str) -> String {
@@ -110,4 +113,10 @@ fn program(format: &str, head: &str, text: &str, as_json: bool) -> Bundle {
         true => json::bundle(format!("{{\"format\":\"{format}\",\"text\":{}}}", json::string(text))),
         false => display::page::program(head, text),
     }
+}
+
+/// A program after XLA's passes, as HLO text.
+fn optimized_text(program: &Program) -> Result<String> {
+    let (format, bytes) = program.executable.optimized_program()?;
+    Ok(display::hlo::text(&format, &bytes))
 }

@@ -47,6 +47,6 @@ fn every_answer_is_of_the_schema() {
     assert_eq!(schema.check("budget", &insight::budget_json())["compiles"], 3);
     let metrics = schema.check("metrics", &insight::metrics::report_json());
     assert_eq!(metrics["counters"]["UncachedCompile"], all.len());
-    insight::events().iter().for_each(|e| drop(schema.check("sync", &e.json())));
+    insight::events().iter().for_each(|e| drop(schema.check("sync", &insight::event_json(e))));
     assert!(insight::events().iter().any(|e| e.origin == Origin::Memory), "the third step compiled nothing");
 }

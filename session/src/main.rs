@@ -15,6 +15,6 @@ fn main() {
         ["--aot", ref rest @ ..] => std::process::exit(xlazy::aot::cli_main(rest)),
         ["--aot-child"] => xlazy::aot::child_main(),
         ["--aot-places"] => std::process::exit(xlazy::aot::places_main()),
-        _ => xlazy::cell::worker::main(),
+        _ => xlazy::session_main(),
     }
 }

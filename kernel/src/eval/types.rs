@@ -118,7 +118,7 @@ const PUBLIC: &[(&str, &str)] = &[
 ];
 
 /// Private modules of the runtime; what they make public is at its root.
-const AT_ROOT: &[&str] = &["dtype", "error", "grad", "ops", "op", "session", "shape", "tensor"];
+const AT_ROOT: &[&str] = &["grad", "ops", "tensor"];
 /// Public modules of the runtime with private ones inside.
 const IN_MODULE: &[&str] = &["data", "display", "insight"];
 
@@ -128,6 +128,11 @@ fn public_path(path: &[&str]) -> String {
         let root = if path.len() == 1 { "" } else { "::" };
         return match path {
             ["xlazy_mime", ..] => format!("::xlazy::mime::{last}"),
+            // What the runtime is built on has no name of its own in a cell.
+            ["xlazy_core", "ty" | "error", ..] => format!("::xlazy::{last}"),
+            ["xlazy_core", "metrics", ..] => format!("::xlazy::metrics::{last}"),
+            ["xlazy_core", "run", ..] => format!("::xlazy::insight::{last}"),
+            ["xlazy_core", "host", ..] => format!("::xlazy::cell::{last}"),
             // Its modules are private where a type is public at its root, or at that of a public module.
             ["xlazy", module, ..] if AT_ROOT.contains(module) => format!("::xlazy::{last}"),
             ["xlazy", module, inner, .., _] if IN_MODULE.contains(module) && *inner != "metrics" => {
@@ -219,13 +224,14 @@ mod tests {
     fn types_of_the_runtime_are_written_as_it_publishes_them() {
         for (private, public) in [
             ("xlazy::tensor::Tensor", "::xlazy::Tensor"),
-            ("xlazy::shape::Shape", "::xlazy::Shape"),
-            ("alloc::vec::Vec<xlazy::dtype::DType>", "::std::vec::Vec<::xlazy::DType>"),
-            ("xlazy::error::Error", "::xlazy::Error"),
+            ("xlazy_core::ty::shape::Shape", "::xlazy::Shape"),
+            ("alloc::vec::Vec<xlazy_core::ty::dtype::DType>", "::std::vec::Vec<::xlazy::DType>"),
+            ("xlazy_core::error::Error", "::xlazy::Error"),
             ("xlazy::ops::conv::ConvOptions", "::xlazy::ConvOptions"),
             ("xlazy::nn::linear::Linear", "::xlazy::nn::linear::Linear"),
             ("xlazy::display::image::ImageOptions", "::xlazy::display::ImageOptions"),
             ("xlazy_mime::bundle::Bundle", "::xlazy::mime::Bundle"),
+            ("xlazy_core::run::event::SyncEvent", "::xlazy::insight::SyncEvent"),
         ] {
             assert_eq!(name(private), public);
         }

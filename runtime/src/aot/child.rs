@@ -5,8 +5,7 @@ use super::estimate::{Estimate, estimate};
 use super::hlo::Module;
 use super::program;
 use super::report::{Fit, Report, Time};
-use crate::display::json::string;
-use crate::json::Json;
+use crate::json::{Json, string};
 use crate::{Error, Result};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -52,17 +51,20 @@ impl Request {
 /// Comes before the answer: whatever a plugin printed stands ahead of it.
 const MARK: &str = "\nxlazy-aot-answer ";
 
+/// Set for the child alone.
+pub(super) const IS_CHILD: &str = "XLAZY_AOT_IS_CHILD";
+
 /// Whether this process was started to compile.
 pub fn is_child() -> bool {
-    std::env::var_os(super::driver::IS_CHILD).is_some()
+    std::env::var_os(IS_CHILD).is_some()
 }
 
 /// Answers one request and ends the process.
 pub fn main() -> ! {
-    crate::sys::die_with_parent();
+    xlazy_core::sys::die_with_parent();
     // The first to go when memory runs out, and no core dump of half a gigabyte in the user's folder.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    crate::sys::no_core_dump();
+    xlazy_core::sys::no_core_dump();
     let mut bytes = Vec::new();
     let read = std::io::stdin().read_to_end(&mut bytes).ok().and_then(|_| Request::decode(&bytes));
     let Some(request) = read else {
@@ -87,7 +89,7 @@ pub fn main() -> ! {
     let mut out = std::io::stdout();
     let _ = writeln!(out, "{MARK}{answer}").and_then(|()| out.flush());
     // A plugin's exit handlers have nothing to add, and may hang.
-    crate::sys::exit_now(0)
+    xlazy_core::sys::exit_now(0)
 }
 
 /// The answer in what the child printed; `None` where there is none.

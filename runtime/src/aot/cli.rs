@@ -1,8 +1,8 @@
 //! `xlazy aot` inside the session executable: the kernel's process never loads the runtime.
 use super::{Options, Program, Spec};
-use crate::display::json::{list, string};
-use crate::platform;
+use crate::json::{list, string};
 use std::io::{Read, Write};
+use xlazy_core::device::platform;
 
 /// `FILE SPEC…`: compiles a StableHLO file (`-` is stdin) and prints the report.
 pub fn main(arguments: &[&str]) -> i32 {

@@ -1,15 +1,17 @@
 //! Asking the compiler: what must not reach it, the cache, the child process, and what becomes of it.
-use super::child::{self, Request};
+use super::child::{self, IS_CHILD, Request};
+use super::options::Options;
 use super::report::Report;
-use super::{Options, cache, chips, program};
-use crate::platform::TPU;
-use crate::{Error, Result, sys};
+use super::{cache, chips, program};
+use crate::{Error, Result};
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
+use xlazy_core::device::platform::{NO_HARDWARE, TPU};
+use xlazy_core::sys;
 
 /// Only answers that are on the disk, or whatever it takes.
 #[derive(Clone, Copy, PartialEq)]
@@ -61,16 +63,6 @@ fn run(request: &Request, timeout: Duration) -> Result<Report> {
     }
 }
 
-/// Environment in which libtpu neither looks for hardware nor asks the network about it, which takes minutes, nor minds other
-/// processes that use it.
-pub(crate) const NO_HARDWARE: &[(&str, &str)] = &[
-    ("TPU_SKIP_MDS_QUERY", "1"),
-    ("TPU_ACCELERATOR_TYPE", "v5litepod-4"),
-    ("TPU_WORKER_HOSTNAMES", "localhost"),
-    ("TPU_LOG_DIR", "disabled"),
-    ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"),
-];
-
 /// The child, started so that nothing of this machine gets in its way.
 fn command(words: &[String]) -> Command {
     let mut command = Command::new(&words[0]);
@@ -104,9 +96,6 @@ impl Drop for Logs {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
-
-/// Set for the child alone.
-pub(super) const IS_CHILD: &str = "XLAZY_AOT_IS_CHILD";
 
 /// What to start: the session executable, which is this process, or lies where this process was built or installed.
 /// `XLAZY_AOT_CHILD` names another command, word by line: tests are their own child.

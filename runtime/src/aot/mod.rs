@@ -8,6 +8,7 @@ mod device;
 mod driver;
 mod estimate;
 mod hlo;
+mod options;
 mod program;
 pub mod report;
 pub mod show;
@@ -19,38 +20,16 @@ pub use show::Comparison;
 pub use child::{is_child, main as child_main};
 #[doc(hidden)]
 pub use cli::{main as cli_main, places_main};
-pub(crate) use device::{answer as device_answer, without_chip};
-pub(crate) use driver::NO_HARDWARE;
+pub(crate) use device::answer as device_answer;
 
-use crate::display::json::bundle;
-use crate::emit::Mark;
-use crate::platform::TPU;
-use crate::{Error, Result, Tensor, cell, session};
+use crate::json::bundle;
+use crate::{Error, Result, Tensor, cell};
 use driver::{Effort, ask};
+pub use options::Options;
 use std::time::Duration;
+use xlazy_core::device::platform::TPU;
+use xlazy_core::ir::Mark;
 use xlazy_mime::{Bundle, Rich};
-
-/// How to compile.
-///
-/// ```
-/// let careful = xlazy::aot::Options { level: 2, ..Default::default() };
-/// assert_eq!(careful.partitions, 1);
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Options {
-    /// Parts that the program is split into, by the shardings in it.
-    pub partitions: u64,
-    /// The compiler's optimisation level, 0 to 3. Level 1 takes a tenth of the time of the higher ones on big programs.
-    pub level: u64,
-    /// How long the compiler may take.
-    pub timeout: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options { partitions: 1, level: 1, timeout: Duration::from_secs(600) }
-    }
-}
 
 /// Tensors whose program is compiled: one, a list, or a tuple of up to four.
 pub trait Outputs {
@@ -253,7 +232,7 @@ impl Program {
     /// What a barrier on these tensors alone would run.
     fn of<O: Outputs + ?Sized>(outputs: &O) -> Result<Program> {
         let tensors = outputs.tensors();
-        match session::lowered_step(tensors.iter().map(Tensor::id).collect()) {
+        match xlazy_core::run::lowered_step(tensors.iter().map(Tensor::id).collect()) {
             Some((text, marks)) => Ok(Program { text: program::with_locations(&text, &marks).into_bytes(), marks }),
             None => Err(Error::Usage {
                 message:
@@ -267,7 +246,7 @@ impl Program {
     /// The program that ran last.
     fn last() -> Result<Program> {
         let message = "no program has run yet: show or read a tensor, or call sync(), and ask again";
-        let last = session::last_program().ok_or_else(|| Error::Usage { message: message.into() })?;
+        let last = xlazy_core::run::last_program().ok_or_else(|| Error::Usage { message: message.into() })?;
         let text = program::with_locations(&last.text, &last.marks).into_bytes();
         Ok(Program { text, marks: last.marks.clone() })
     }

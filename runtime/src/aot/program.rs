@@ -1,9 +1,9 @@
 //! StableHLO text as it comes: shapes that no TPU program may have, the largest values, where each line is from.
 use super::report::{Held, Source};
-use crate::display::place;
-use crate::emit::Mark;
 use std::collections::HashMap;
 use std::fmt::Write;
+use xlazy_core::ir::Mark;
+use xlazy_core::text;
 
 /// The file that locations of our own programs name; the line is then the number of the mark. A program's text so stays the
 /// same whichever cell it was written in, and with it its place in the cache.
@@ -34,7 +34,7 @@ pub(super) fn resolve<'a>(sources: impl Iterator<Item = &'a mut Source>, marks: 
     for source in sources {
         let number = source.at.strip_prefix(OURS).and_then(|at| at.strip_prefix(':')).and_then(|n| n.parse().ok());
         if let Some(mark) = number.and_then(|n: usize| marks.get(n)) {
-            *source = Source { op: mark.op.name.to_owned(), at: place::location(mark.at) };
+            *source = Source { op: mark.op.name.to_owned(), at: text::location(mark.at) };
         }
     }
 }

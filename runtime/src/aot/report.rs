@@ -1,6 +1,5 @@
 //! What an ahead-of-time compile found, and how it travels: as JSON between processes, on the disk and to whoever asks.
-use crate::display::json::{list, string};
-use crate::json::Json;
+use crate::json::{Json, list, string};
 
 /// What XLA's TPU compiler says of a program: whether it fits, and what it would take. All figures are the compiler's
 /// estimates; nothing ran.

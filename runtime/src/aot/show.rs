@@ -1,7 +1,7 @@
 //! Reports for people: text, and HTML with bars.
 use super::report::{Held, Report, Row, Source};
 use crate::Result;
-use crate::display::json::{list, string};
+use crate::json::{list, string};
 use std::fmt::Write;
 use xlazy_mime::{Bundle, Rich, count, escape_html};
 

@@ -4,7 +4,7 @@
 //! A bucketed tensor's node has the padded type; beside it stands how much of each bucketed dimension is real
 //! (`Bucket`), a number that enters programs as a parameter only. What a tensor shows of itself (`shape()`, its values)
 //! is the real part. An op on it is traced as the plain op on what is there physically, with the padding masked where the
-//! op would mix it in; each op's entry in the table says how (`OpDef::bucket`), and refuses where it does not.
+//! op would mix it in; each op's entry in the table says how (`Entry::bucket`), and refuses where it does not.
 //!
 //! Gradients need nothing of their own: what is traced is an ordinary program of fixed shapes whose masks keep the padding
 //! out, and its gradient is taken as it stands (`physically`). The padding repeats the last real elements rather than
@@ -13,18 +13,15 @@ mod rules;
 
 pub(crate) use rules::*;
 
-use crate::dtype::{DType, Scalar};
-use crate::insight::Cause;
-use crate::ir::{Bucket, graph, home};
-use crate::op::{Attr, OpDef, Sig, Type};
-use crate::ops;
-use crate::session;
-use crate::shape::{Dims, Shape};
+use crate::Result;
 use crate::tensor::{
-    Arg, Tensor, caller_line, is_grad_enabled, is_physical, no_grad, on_behalf, physically, refuse, try_trace,
+    Arg, Bucketed, Tensor, buckets_of, caller_line, is_grad_enabled, marked, no_grad, on_behalf, physically, refuse,
 };
-use crate::{Error, Result};
 use std::panic::Location;
+use xlazy_core::device::{download, upload};
+use xlazy_core::ir::Bucket;
+use xlazy_core::run::Cause;
+use xlazy_core::ty::{Dims, Scalar, Shape, Type};
 
 /// A dimension that is to be bucketed: what [`Tensor::dynamic`] gives.
 #[must_use = "`.buckets([…])` says which sizes there are"]
@@ -108,20 +105,6 @@ impl Tensor {
     }
 }
 
-/// The bucketed dimensions that a tensor shows.
-pub(crate) fn buckets_of(x: &Tensor) -> Vec<Bucket> {
-    match is_physical() {
-        true => Vec::new(),
-        false => graph().node(x.id()).buckets().to_vec(),
-    }
-}
-
-/// Writes down which dimensions of a tensor just traced are bucketed.
-pub(crate) fn marked(x: Tensor, buckets: Vec<Bucket>) -> Tensor {
-    graph().node_mut(x.id()).set_buckets(buckets);
-    x
-}
-
 /// A tensor of `x`'s type made anew, where `x` is and bucketed as it is.
 #[track_caller]
 pub(crate) fn like(x: &Tensor, make: impl FnOnce(Type) -> Tensor) -> Tensor {
@@ -160,7 +143,7 @@ fn masked<'a>(x: &Tensor, b: Bucket, fill: impl Into<Arg<'a>>) -> Tensor {
     let fill = fill.into();
     physically(|| {
         let shape = x.shape();
-        let mask = ops::bucket_mask(b.size, shape[b.dim], shape.len() - 1 - b.dim);
+        let mask = Tensor::bucket_mask(b.size, shape[b.dim], shape.len() - 1 - b.dim);
         x.where_(&mask, fill.again())
     })
 }
@@ -177,7 +160,7 @@ fn refilled(x: &Tensor, b: Bucket) -> Tensor {
     if b.size == 0 {
         return x.clone();
     }
-    let last = physically(|| no_grad(|| ops::slice_at(x, b.dim, b.size as i64 - 1)));
+    let last = physically(|| no_grad(|| x.slice_at(b.dim, b.size as i64 - 1)));
     masked(x, b, &last)
 }
 
@@ -198,20 +181,6 @@ fn padded_bytes(bytes: &[u8], ty: &Type, dim: usize, bucket: usize) -> Vec<u8> {
     out
 }
 
-/// What of row-major bytes of the physical type is real.
-pub(crate) fn real_bytes(mut bytes: Vec<u8>, ty: &Type, buckets: &[Bucket]) -> Vec<u8> {
-    let mut shape = ty.shape.clone();
-    for b in buckets {
-        let slice = shape[b.dim + 1..].iter().product::<usize>() * ty.dtype.size();
-        let block = shape[b.dim] * slice;
-        if block > 0 {
-            bytes = bytes.chunks_exact(block).flat_map(|c| &c[..b.size * slice]).copied().collect();
-        }
-        shape[b.dim] = b.size;
-    }
-    bytes
-}
-
 // The value of `x`, padded along one more dimension. What is of the right size already is used as it is.
 fn pad(x: &Tensor, dim: usize, size: usize, bucket: usize, at: &'static Location<'static>) -> Result<Tensor> {
     let (data, _) = x.value(Cause::Concrete, at)?;
@@ -219,88 +188,9 @@ fn pad(x: &Tensor, dim: usize, size: usize, bucket: usize, at: &'static Location
         return Ok(Tensor::of_data(data, x.place(), at));
     }
     let mut ty = data.ty.clone();
-    let bytes = padded_bytes(&session::download(&data)?, &ty, dim, bucket);
+    let bytes = padded_bytes(&download(&data)?, &ty, dim, bucket);
     ty.shape[dim] = bucket;
-    Ok(Tensor::of_data(session::upload(&bytes, ty, home(x.place()))?, x.place(), at))
-}
-
-/// One operand as a rule sees it.
-struct Operand {
-    /// What it shows.
-    ty: Type,
-    /// Its bucketed dimensions, with the bucket's size.
-    buckets: Vec<(Bucket, usize)>,
-}
-
-/// An op on bucketed operands, on its way to becoming one on what they are physically.
-pub struct Bucketed<'a> {
-    op: &'static OpDef,
-    args: Vec<Arg<'a>>,
-    operands: Vec<Operand>,
-    attrs: Vec<Attr>,
-    /// The type that the result shows.
-    out: Type,
-    at: &'static Location<'static>,
-}
-
-/// A rule's answer.
-pub enum Plan {
-    /// The op on the operands, masked by the rule as they need be; these dimensions of the result are bucketed.
-    Trace(Vec<usize>),
-    /// Other ops that do the same.
-    Instead(Tensor),
-}
-
-/// How an op treats bucketed operands: a plan, or a sentence on why it cannot.
-pub type BucketRule = fn(&mut Bucketed) -> std::result::Result<Plan, String>;
-
-/// Records an op that has bucketed operands.
-pub(crate) fn trace(
-    op: &'static OpDef,
-    args: &[Arg],
-    attrs: Box<[Attr]>,
-    at: &'static Location<'static>,
-) -> Result<Tensor> {
-    let tensors = || args.iter().filter_map(Arg::tensor);
-    let common = tensors().map(Tensor::dtype).reduce(DType::promote);
-    let operand = |arg: &Arg| match arg {
-        Arg::Scalar(v) => Operand { ty: Type::new(scalar_dtype(*v, common), Shape::default()), buckets: vec![] },
-        Arg::Tensor(t) => Operand::of(t),
-        Arg::Owned(t) => Operand::of(t),
-    };
-    let operands: Vec<Operand> = args.iter().map(operand).collect();
-    let refused = |message: String| Error::Op {
-        op: op.name,
-        operands: tensors().map(|t| graph().node(t.id()).described()).collect(),
-        message,
-    };
-    let types: Vec<&Type> = operands.iter().map(|o| &o.ty).collect();
-    let out = (op.infer)(&Sig { inputs: &types, attrs: &attrs }).map_err(refused)?;
-    let args = args.iter().map(Arg::again).collect();
-    let mut b = Bucketed { op, args, operands, attrs: attrs.into_vec(), out, at };
-    let Some(rule) = op.bucket else {
-        return Err(refused("not defined for a bucketed dimension".to_owned() + UNBUCKET));
-    };
-    on_behalf(at, is_grad_enabled(), || match rule(&mut b).map_err(refused)? {
-        Plan::Instead(t) => Ok(t),
-        Plan::Trace(dims) => b.run(&dims),
-    })
-}
-
-/// What to do where an op is not defined.
-const UNBUCKET: &str = "; use `.unbucket()` before it (compiled for each size), or do it before `.dynamic(…)`";
-
-/// The dtype that a number takes beside tensors of `common`.
-fn scalar_dtype(v: Scalar, common: Option<DType>) -> DType {
-    common.map_or(v.default_dtype(), |d| v.promote_with(d))
-}
-
-impl Operand {
-    fn of(t: &Tensor) -> Operand {
-        let g = graph();
-        let n = g.node(t.id());
-        Operand { ty: n.shown(), buckets: n.buckets().iter().map(|&b| (b, n.ty.shape[b.dim])).collect() }
-    }
+    Ok(Tensor::of_data(upload(&bytes, ty, x.place().home())?, x.place(), at))
 }
 
 impl Bucketed<'_> {
@@ -327,20 +217,5 @@ impl Bucketed<'_> {
         if let Some((b, _)) = self.at(i, dim) {
             self.args[i] = Arg::Owned(masked(&self.tensor(i), b, fill.into()));
         }
-    }
-
-    /// The op on what the operands are physically.
-    fn run(&self, dims: &[usize]) -> Result<Tensor> {
-        let attrs = self.attrs.clone().into_boxed_slice();
-        let y = physically(|| try_trace(self.op, &self.args, attrs, self.at))?;
-        let physical = physically(|| y.shape());
-        let shown = &self.out.shape;
-        let fits = |d: usize| if dims.contains(&d) { physical[d] >= shown[d] } else { physical[d] == shown[d] };
-        if physical.len() != shown.len() || !(0..shown.len()).all(fits) {
-            // A rule that forgot an attribute: better refused than wrong.
-            let message = format!("not defined for a bucketed dimension: {shown} would be {physical}{UNBUCKET}");
-            return Err(Error::Op { op: self.op.name, operands: vec![], message });
-        }
-        Ok(marked(y, dims.iter().map(|&dim| Bucket { dim, size: shown[dim] }).collect()))
     }
 }

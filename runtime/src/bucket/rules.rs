@@ -1,10 +1,10 @@
 //! What ops do with bucketed operands, as rules that many share. A rule masks what its op would mix in, maps attributes
 //! that hold sizes, and says which dimensions of the result are bucketed; or it refuses.
-use super::{Bucketed, Plan, UNBUCKET, refilled};
-use crate::dtype::{Category, DType, Scalar};
-use crate::ir::Bucket;
-use crate::op::AttrsExt;
+use super::refilled;
+use crate::tensor::{Bucketed, Plan, UNBUCKET, run_bucketed};
 use std::ops::Range;
+use xlazy_core::ir::{AttrsExt, Bucket};
+use xlazy_core::ty::{Category, DType, Scalar};
 
 type Answer = Result<Plan, String>;
 
@@ -136,9 +136,9 @@ pub(crate) fn softmax(b: &mut Bucketed) -> Answer {
         None => Ok(Plan::Trace(dims)),
         Some((bucket, _)) => {
             b.mask(0, bucket.dim, f64::NEG_INFINITY);
-            let y = b.run(&dims).map_err(|e| e.to_string())?;
-            let buckets = super::buckets_of(&y);
-            Ok(Plan::Instead(super::marked(refilled(&y, bucket), buckets)))
+            let y = run_bucketed(b, &dims).map_err(|e| e.to_string())?;
+            let buckets = crate::tensor::buckets_of(&y);
+            Ok(Plan::Instead(crate::tensor::marked(refilled(&y, bucket), buckets)))
         }
     }
 }

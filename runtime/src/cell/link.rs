@@ -68,7 +68,7 @@ pub fn send_in_order(tell: &Tell) {
     let mut passed = link.passed.lock().unwrap_or_else(PoisonError::into_inner);
     while *passed < fence {
         passed = link.drained.wait_timeout(passed, LOOK_UP).unwrap_or_else(PoisonError::into_inner).0;
-        crate::sys::check_interrupt();
+        xlazy_core::sys::check_interrupt();
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a cell ends: an error from `?`, a panic, a failed op, an interrupt.
 use super::Interrupted;
-use crate::error::Raised;
+use crate::Raised;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::error::Error;
@@ -20,7 +20,7 @@ pub(super) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         let message = payload_text(info.payload());
         let (file, line, column) = info.location().map(|l| (l.file(), l.line(), l.column())).unwrap_or(("", 0, 0));
-        if crate::sys::is_cell_thread() {
+        if xlazy_core::sys::is_cell_thread() {
             let file = file.to_owned();
             PANIC.set(Some(Fault { name: "Panic".into(), message, file, line, column, notes: Vec::new() }));
         } else {
@@ -67,7 +67,7 @@ pub(super) fn take(result: Result<(), Box<dyn Any + Send>>) -> Outcome {
     match result {
         Err(payload) => of_panic(&*payload),
         // The cell noticed nothing (a thread it joined did, or its last sleep was cut short): the user did interrupt it.
-        Ok(()) if crate::sys::interrupted() => Outcome::Interrupted,
+        Ok(()) if xlazy_core::sys::interrupted() => Outcome::Interrupted,
         Ok(()) => kept.unwrap_or(Outcome::Ok),
     }
 }
@@ -82,7 +82,7 @@ fn of_panic(payload: &(dyn Any + Send)) -> Outcome {
     let unseen = || Fault { name: "Panic".into(), message: payload_text(payload), ..Fault::default() };
     let mut fault = PANIC.take().unwrap_or_else(unseen);
     // A library's line says little without the cell's.
-    if !fault.file.starts_with(crate::display::place::CELL_FILE)
+    if !fault.file.starts_with(xlazy_core::text::CELL_FILE)
         && let line @ 1.. = super::at::line()
     {
         fault.notes.push(format!("in the statement on line {line} of the cell"));
@@ -126,7 +126,7 @@ impl<E: std::fmt::Debug> From<E> for StopDebug {
     #[track_caller]
     fn from(error: E) -> StopDebug {
         let at = Location::caller();
-        match crate::sys::as_boxed_error(&error) {
+        match xlazy_core::sys::as_boxed_error(&error) {
             Some(error) => stopped_by(&**error, at),
             None => STOPPED.set(Some(located("Error", format!("{error:?}"), at))),
         }

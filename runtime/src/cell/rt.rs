@@ -13,7 +13,7 @@ pub use super::show::{NoEvcxr, Show, ShowDebug, ShowKnown, ShowOpaque, ShowPlain
 pub use super::store::{Handle, forget};
 pub use super::streams::{format, print_line, print_text};
 pub use super::wait::block_on;
-pub use crate::sys::check_interrupt as check;
+pub use xlazy_core::sys::check_interrupt as check;
 
 /// A type, to choose by autoref how its values are fetched and stored: `(&&&Of::<T>::TYPE).load("x", false)` and
 /// `(&&Of::value(&x)).keep("x", x)`. Handles and `Copy` values are copied into a cell, everything else is moved.
@@ -49,7 +49,7 @@ pub trait LoadMove<T> {
 }
 impl<T: 'static> LoadMove<T> for Of<T> {
     fn load(&self, name: &str, adopt: bool) -> T {
-        crate::sys::unbox(store::take_as(
+        xlazy_core::sys::unbox(store::take_as(
             name,
             TypeId::of::<T>(),
             type_name::<T>(),

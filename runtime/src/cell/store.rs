@@ -1,8 +1,10 @@
 //! The variables that live across cells. They belong to the cell thread, so that values need not be `Send`.
+use crate::Tensor;
 use std::alloc::Layout;
 use std::any::{Any, TypeId, type_name};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use xlazy_core::ir::{Payload, graph};
 use xlazy_mime::Var;
 
 /// Types whose values are cheap to duplicate: a cell works on a copy and the store keeps its own, so that moving one in
@@ -40,8 +42,6 @@ macro_rules! compiled_once {
         }
     };
 }
-pub(crate) use compiled_once;
-
 macro_rules! handles {
     ($($t:ty)*) => {$(
         impl Handle for $t {
@@ -53,6 +53,20 @@ macro_rules! handles {
     )*};
 }
 handles!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char String &'static str);
+
+impl Handle for Tensor {
+    /// Type and state; nothing is computed for a listing.
+    fn summary(&self) -> String {
+        let g = graph();
+        let n = g.node(self.id());
+        let state = match n.payload {
+            Payload::Pending => "pending",
+            _ => "on device",
+        };
+        format!("{}, {state}", n.described())
+    }
+    compiled_once!();
+}
 
 fn short(value: &dyn std::fmt::Debug) -> String {
     let text = format!("{value:?}");
@@ -145,7 +159,7 @@ fn put_back(name: &str, value: Box<dyn Any>) {
 pub(crate) fn copy<T: Clone + 'static>(name: &str, adopt: bool) -> T {
     // The value is out of the store while user code (`clone`) looks at it, which may itself ask the store.
     let value = take_as(name, TypeId::of::<T>(), type_name::<T>(), adopt.then(Layout::new::<T>));
-    let copy = crate::sys::unboxed_ref::<T>(&*value).clone();
+    let copy = xlazy_core::sys::unboxed_ref::<T>(&*value).clone();
     put_back(name, value);
     copy
 }

@@ -26,7 +26,7 @@ fn ask(prompt: &str, password: bool) -> Result<String, String> {
     match question(prompt, password) {
         Some(answer) => answer,
         None => {
-            crate::sys::check_interrupt();
+            xlazy_core::sys::check_interrupt();
             Err("the cell was interrupted".into())
         }
     }
@@ -40,7 +40,7 @@ fn question(prompt: &str, password: bool) -> Option<Result<String, String>> {
     };
     while answers.try_recv().is_ok() {} // an answer that came too late for an interrupted cell
     link::send(&Tell::AskInput { prompt: prompt.to_owned(), password });
-    while !crate::sys::interrupted() {
+    while !xlazy_core::sys::interrupted() {
         match answers.recv_timeout(SLICE) {
             Ok(answer) => return Some(answer),
             Err(RecvTimeoutError::Timeout) => {}
@@ -65,9 +65,9 @@ pub(crate) fn line_of_input(size: usize) -> Option<Result<Vec<u8>, i32>> {
             Some(Ok(line)) => rest.extend(line.bytes().chain([b'\n'])),
             Some(Err(why)) => {
                 print_line(true, format_args!("note: standard input has nothing to read: {why}"));
-                return Some(Err(crate::sys::NOT_SUPPORTED));
+                return Some(Err(xlazy_core::sys::NOT_SUPPORTED));
             }
-            None => return Some(Err(crate::sys::CANCELLED)),
+            None => return Some(Err(xlazy_core::sys::CANCELLED)),
         }
     }
     let size = size.min(rest.len());
@@ -78,7 +78,7 @@ pub(crate) fn line_of_input(size: usize) -> Option<Result<Vec<u8>, i32>> {
 pub fn sleep(duration: Duration) {
     let end = Instant::now() + duration;
     loop {
-        crate::sys::check_interrupt();
+        xlazy_core::sys::check_interrupt();
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return;

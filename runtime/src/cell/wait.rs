@@ -38,7 +38,7 @@ fn wait(poll: &mut dyn FnMut(&mut Context) -> bool) {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
-        crate::sys::check_interrupt();
+        xlazy_core::sys::check_interrupt();
         if poll(&mut context) {
             return;
         }

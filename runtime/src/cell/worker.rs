@@ -1,9 +1,10 @@
 //! The session process: runs cells on one thread of their own, and answers questions, also while a cell runs.
-use super::{RUNNING, at, checkpoint, link, outcome, store, streams};
-use crate::sys;
+use super::{at, checkpoint, link, outcome, rt, store, streams};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+use xlazy_core::host::{self, Host};
+use xlazy_core::sys;
 use xlazy_mime::{Ask, Bundle, Fault, Frame, Outcome, RunCell, Tell};
 
 /// Deep recursion is common in teaching code; the pages are only taken when they are used.
@@ -12,8 +13,14 @@ const CELL_STACK: usize = 64 << 20;
 /// Cells that were handed to their thread and have not ended.
 static CELLS: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs the session until the kernel ends it. The kernel passes the frame stream as descriptor 0.
-pub fn main() {
+/// What answers a question by its name.
+pub type Answers = fn(name: &str, args: &str) -> Result<Bundle, Fault>;
+
+static QUESTIONS: OnceLock<Answers> = OnceLock::new();
+
+/// Runs the session until the kernel ends it, with `questions` for what needs no cell thread. The kernel passes the frame stream as descriptor 0.
+pub fn main(questions: Answers) {
+    let _ = QUESTIONS.set(questions);
     sys::die_with_parent();
     // The session holds the data; when memory runs out it must go before the kernel, which can explain it.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
@@ -26,6 +33,12 @@ pub fn main() {
     *SPARE.lock().expect("nothing has run yet") = std::fs::File::open("/dev/null").ok();
     outcome::install_hook();
     link::connect(output);
+    host::set(Host {
+        note: |line| rt::print_text(true, format_args!("{line}\n")),
+        event: super::event,
+        line_of_input: streams::line_of_input,
+        variables: store::tensors,
+    });
     at::open();
     let (jobs, work) = mpsc::channel();
     let (answers, answered) = mpsc::channel();
@@ -63,7 +76,7 @@ pub fn main() {
     // Neither `return` nor `exit`: threads of user code and of the plugin are still at work, and destructors of statics
     // must not run under them.
     let _ = std::io::Write::flush(&mut std::io::stdout());
-    crate::session::settle_disk(std::time::Duration::from_secs(2));
+    xlazy_core::run::settle_disk(std::time::Duration::from_secs(2));
     sys::exit_now(0)
 }
 
@@ -108,14 +121,15 @@ fn run(cell: &RunCell) {
     store::set_cell(cell.cell);
     at::begin(cell.run);
     // Without it lines are told as those of the file.
-    let _ = crate::calls::register_cell(&cell.places);
+    let _ = super::register_cell(&cell.places);
+    crate::tensor::begin_cell();
     crate::insight::cell::begin();
-    RUNNING.store(true, Ordering::SeqCst);
+    host::set_running(true);
     let outcome = match load(cell) {
         Ok(entry) => outcome::take(catch_unwind(AssertUnwindSafe(|| entry()))),
         Err(message) => Outcome::Failed(Fault { name: "LoadError".into(), message, ..Fault::default() }),
     };
-    RUNNING.store(false, Ordering::SeqCst);
+    host::set_running(false);
     sys::end_job();
     let lost = store::lost();
     if let Some(json) = crate::insight::cell::end() {
@@ -162,7 +176,10 @@ fn call(name: &str, args: &str) -> Result<Bundle, Fault> {
         "checkpoint-write" => told(checkpoint::write(args)),
         "checkpoint-open" => told(checkpoint::open(args)),
         "checkpoint-close" => told(checkpoint::close()),
-        _ => crate::calls::call(name, args),
+        _ => match QUESTIONS.get() {
+            Some(answer) => answer(name, args),
+            None => Err(Fault::default()),
+        },
     }
 }
 

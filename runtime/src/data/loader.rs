@@ -1,12 +1,12 @@
 //! Batches from data in host memory.
 use crate::insight::Cause;
-use crate::op::Type;
 use crate::rng::SplitMix;
-use crate::shape::Shape;
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use xlazy_core::ir::Placement;
+use xlazy_core::ty::{Shape, Type};
 
 /// Samples of `N` parts each, such as a picture and its label (`torch.utils.data.Dataset`).
 pub trait Dataset<const N: usize>: Send + Sync {
@@ -50,7 +50,7 @@ struct Part {
     /// Bytes of one sample.
     stride: usize,
     /// Where its tensor was: batches go there.
-    device: u8,
+    place: Placement,
 }
 
 impl<const N: usize> TensorDataset<N> {
@@ -65,7 +65,7 @@ impl<const N: usize> TensorDataset<N> {
         let parts = tensors.map(|t| {
             let ty = t.ty();
             let bytes = t.bytes(Cause::Read, at).unwrap_or_else(|e| e.raise());
-            Part { stride: ty.bytes() / len.max(1), ty, bytes, device: t.place() }
+            Part { stride: ty.bytes() / len.max(1), ty, bytes, place: t.place() }
         });
         TensorDataset { parts: Arc::new(parts), places: (0..len).collect() }
     }
@@ -105,7 +105,7 @@ impl<const N: usize> TensorDataset<N> {
             }
             let mut dims = part.ty.shape.to_vec();
             dims[0] = places.len();
-            out.push(Tensor::of_bytes_on(part.device, &bytes, Type::new(part.ty.dtype, Shape::new(&dims))));
+            out.push(Tensor::of_bytes_on(part.place, &bytes, Type::new(part.ty.dtype, Shape::new(&dims))));
         }
         out.try_into().unwrap_or_else(|_| unreachable!("one tensor for each of the N parts"))
     }

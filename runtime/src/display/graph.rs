@@ -1,9 +1,9 @@
 //! The pending graph drawn: nodes in layers from inputs to results, as SVG in HTML, with a tree of text as its twin.
 use super::layout::{Box2, layout};
-use super::place;
-use crate::ir::print::{State, View, ViewNode};
+use crate::display::ir::{State, View, ViewNode};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
+use xlazy_core::text;
 use xlazy_mime::{Bundle, count, escape_html, plural};
 
 /// More nodes than this are not drawn: nobody can read them, and front ends choke.
@@ -105,7 +105,7 @@ fn labels(n: &ViewNode) -> [String; 3] {
     if n.state != State::Scalar && !n.attrs.is_empty() {
         let _ = write!(ty, " {}", n.attrs);
     }
-    [name, short(&ty, 34), short(&place::location(n.at), 28)]
+    [name, short(&ty, 34), short(&text::location(n.at), 28)]
 }
 
 fn svg(view: &View, drawn: &BTreeSet<usize>) -> String {
@@ -193,7 +193,7 @@ fn tree(view: &View, drawn: &BTreeSet<usize>) -> String {
         if n.users > 1 {
             let _ = write!(notes, ", used {} times", n.users);
         }
-        let _ = writeln!(out, "{indent}%{i} {} {}{attrs}{notes}  # {}", n.op, n.ty, place::location(n.at));
+        let _ = writeln!(out, "{indent}%{i} {} {}{attrs}{notes}  # {}", n.op, n.ty, text::location(n.at));
         stack.extend(n.inputs.iter().rev().map(|&input| (input, depth + 1)));
     }
     out.truncate(out.trim_end().len());

@@ -1,8 +1,8 @@
 //! Optimised programs as HLO text, written from XLA's protocol buffers (`xla/service/hlo.proto`).
 use super::proto::Message;
-use crate::dtype::{bf16_to_f32, f16_to_f32};
 use std::collections::HashMap;
 use std::fmt::Write;
+use xlazy_core::ty::{bf16_to_f32, f16_to_f32};
 
 /// HLO text of an optimised program in the format that the plugin names.
 pub(crate) fn text(format: &str, bytes: &[u8]) -> String {

@@ -1,11 +1,10 @@
 //! Tensors as pictures: PNG, with HTML captions for grids.
 use super::number::short;
 use super::tensor::numbers;
-use crate::dtype::DType;
-use crate::shape::Shape;
 use crate::tensor::{Tensor, on_behalf, refuse};
 use std::fmt::Write;
 use std::panic::Location;
+use xlazy_core::ty::{DType, Shape};
 use xlazy_mime::{Bundle, escape_html};
 
 /// How pictures are shown; `ImageOptions::default()` and what differs from it.

@@ -2,13 +2,12 @@
 pub(crate) mod graph;
 pub(crate) mod hlo;
 mod image;
-pub(crate) mod json;
+pub(crate) mod ir;
 mod layout;
 pub(crate) mod metrics;
 pub(crate) mod names;
 mod number;
 pub(crate) mod page;
-pub(crate) mod place;
 mod plot;
 pub(crate) mod proto;
 mod tensor;
@@ -16,12 +15,12 @@ mod tensor;
 pub use image::{ImageOptions, Pictures, image, image_with, images, images_with};
 pub use plot::{line_plot, scatter_plot};
 
-use crate::error::{Error, Raised};
+use crate::{Error, Raised};
 use std::panic::Location;
 
 /// Ends the cell with an error at a given line: a display has no caller in user code.
 fn fail(error: Error, at: &'static Location<'static>) -> ! {
-    if std::thread::panicking() || !crate::cell::running() {
+    if std::thread::panicking() || !xlazy_core::host::running() {
         panic!("{error}")
     }
     std::panic::resume_unwind(Box::new(Raised { error, at }))

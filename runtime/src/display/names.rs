@@ -1,7 +1,7 @@
 //! The public names of the runtime with their documentation, read from its own sources: for completion and `name?`.
 //!
 //! rustdoc's comments are the one place where an op is described; what the kernel shows is the same text.
-use super::json;
+use crate::json;
 use std::fmt::Write;
 use std::sync::OnceLock;
 use xlazy_mime::Bundle;

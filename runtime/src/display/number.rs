@@ -1,6 +1,6 @@
 //! Elements as text, by torch's rules: four digits, scientific where the range asks for it, whole floats with a dot.
-use crate::dtype::{Category, DType, Element, Scalar};
 use crate::tensor::element;
+use xlazy_core::ty::{Category, DType, Element, Scalar};
 
 /// Every element of `bytes` as text; the texts of one call go together and share a style.
 pub(super) fn texts(dtype: DType, bytes: &[u8], digits: usize) -> Vec<String> {

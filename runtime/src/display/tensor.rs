@@ -1,16 +1,13 @@
 //! How a tensor shows itself: its values, then what it is and what showing it took.
 use super::number;
-use crate::dtype::{Category, DType};
 use crate::insight::{Cause, Origin};
-use crate::ir::{Payload, graph, home};
-use crate::op::Type;
-use crate::session;
-use crate::shape::Shape;
 use crate::tensor::{Tensor, on_behalf, shown_by};
 use crate::{Result, cat};
 use std::fmt::{Display, Formatter, Write};
 use std::ops::Range;
 use std::panic::Location;
+use xlazy_core::device::name_of;
+use xlazy_core::ty::{Category, DType, Shape, Type};
 use xlazy_mime::{Bundle, Rich, escape_html};
 
 /// A tensor of more elements shows the edges of its long dimensions, as torch does.
@@ -41,7 +38,7 @@ fn look(t: &Tensor, digits: usize) -> Result<(Shown, String)> {
     let edges =
         |size: usize| if long(size) { (0..EDGE).chain(size - EDGE..size).collect() } else { (0..size).collect() };
     let kept: Vec<Vec<usize>> = ty.shape.iter().map(|&size| edges(size)).collect();
-    let bucketed = !crate::bucket::buckets_of(t).is_empty();
+    let bucketed = !crate::tensor::buckets_of(t).is_empty();
     let bytes = if bucketed || ty.bytes() <= DOWNLOAD {
         pick(&t.bytes(Cause::Display, at)?, &ty, &kept)
     } else {
@@ -59,7 +56,7 @@ fn look(t: &Tensor, digits: usize) -> Result<(Shown, String)> {
     };
     let texts = number::texts(ty.dtype, &bytes, digits);
     let width = texts.iter().map(String::len).max().unwrap_or(0);
-    let mut line = format!("{ty} on {}", session::name_of(home(t.place())));
+    let mut line = format!("{ty} on {}", name_of(t.place().home()));
     line += &match ran {
         None => " · already computed".to_owned(),
         Some(e) if e.origin == Origin::Compiled => format!(" · compiled in {}", duration(e.compile)),
@@ -273,20 +270,6 @@ impl Display for Tensor {
             Err(e) => super::fail(e, self.location()),
         }
     }
-}
-
-impl crate::cell::Handle for Tensor {
-    /// Type and state; nothing is computed for a listing.
-    fn summary(&self) -> String {
-        let g = graph();
-        let n = g.node(self.id());
-        let state = match n.payload {
-            Payload::Pending => "pending",
-            _ => "on device",
-        };
-        format!("{}, {state}", n.described())
-    }
-    crate::cell::compiled_once!();
 }
 
 /// The whole value on the host as f64, row-major, of a picture or the like; the caller's line shows it.

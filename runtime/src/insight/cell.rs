@@ -1,18 +1,21 @@
-//! What one cell did: compilations, syncs, transfers, times; its budget of compilations; what it left pending.
+//! What one cell did: compilations, syncs, transfers, times; what it left pending.
+use super::history::{compilations_since, compiled_so_far};
 use super::log::{events_since, syncs_so_far};
 use super::metrics::{self, Metric};
-use super::record::{compilations_since, compiled_so_far};
+use super::record::same_place;
 use super::render::place;
-use super::{Compilation, Origin, SyncEvent, live, traced};
-use crate::Error;
-use crate::display::json;
-use crate::display::place::location;
-use crate::ir::{Payload, graph, home};
-use crate::session::{Forecast, bytes_in_use, name_of};
+use super::report::{Compilation, Place};
+use super::{budget, live, witness};
+use crate::json;
 use std::fmt::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use xlazy_mime::{Bundle, count, escape_html, plural};
+use xlazy_core::clock::traced;
+use xlazy_core::device::{bytes_in_use, name_of};
+use xlazy_core::ir::{Payload, graph};
+use xlazy_core::run::{Forecast, Origin, SyncEvent, would};
+use xlazy_core::text::location;
+use xlazy_mime::{Bundle, count, escape_html};
 
 struct Running {
     start: Instant,
@@ -24,15 +27,10 @@ struct Running {
     totals: Vec<(u64, f64)>,
 }
 
-struct State {
-    running: Option<Running>,
-    budget: Option<u64>,
-}
+static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 
-static STATE: Mutex<State> = Mutex::new(State { running: None, budget: None });
-
-fn state() -> std::sync::MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(|p| p.into_inner())
+fn running() -> std::sync::MutexGuard<'static, Option<Running>> {
+    RUNNING.lock().unwrap_or_else(|p| p.into_inner())
 }
 
 static TIMES: &[&Metric] = &[
@@ -48,10 +46,9 @@ static TIMES: &[&Metric] = &[
 
 /// A cell begins.
 pub(crate) fn begin() {
-    crate::session::begin_cell();
-    crate::tensor::begin_cell();
+    witness::cell_begins();
     traced();
-    let running = Running {
+    let now = Running {
         start: Instant::now(),
         compiled: compiled_so_far(),
         syncs: syncs_so_far(),
@@ -59,14 +56,16 @@ pub(crate) fn begin() {
         memory: bytes_in_use(),
         totals: TIMES.iter().map(|m| (m.count(), m.total())).collect(),
     };
-    state().running = Some(running);
+    budget::cell_begins(now.compiled.0);
+    *self::running() = Some(now);
     live::cell_begins();
 }
 
 /// A cell ended: what it did as JSON, or nothing if it did nothing with tensors.
 pub(crate) fn end() -> Option<String> {
     live::cell_ends();
-    let r = state().running.take()?;
+    budget::cell_ends();
+    let r = running().take()?;
     let wall = r.start.elapsed();
     let after: Vec<(u64, f64)> = TIMES.iter().map(|m| (m.count(), m.total())).collect();
     let recorded = graph().created.saturating_sub(r.created);
@@ -114,7 +113,7 @@ const MOST_RUNS: usize = 40;
 fn runs(syncs: &[SyncEvent]) -> String {
     let mut groups: Vec<(&SyncEvent, [u64; 3], [Duration; 4])> = Vec::new();
     for e in syncs {
-        let like = |f: &SyncEvent| f.cause == e.cause && f.nodes == e.nodes && super::same_place(f.at, e.at);
+        let like = |f: &SyncEvent| f.cause == e.cause && f.nodes == e.nodes && same_place(f.at, e.at);
         let found = match groups.iter().position(|g| like(g.0)) {
             Some(i) => i,
             None if groups.len() == MOST_RUNS => continue,
@@ -142,36 +141,6 @@ fn runs(syncs: &[SyncEvent]) -> String {
     json::list(groups.iter().map(one))
 }
 
-/// Lets a cell compile at most `compiles` programs; the next compilation ends the cell, with the explanation, and leaves
-/// all that is pending in place. `None` lifts the limit.
-pub fn set_budget(compiles: Option<u64>) {
-    state().budget = compiles;
-}
-
-/// The limit that [`set_budget`] set.
-pub fn budget() -> Option<u64> {
-    state().budget
-}
-
-/// Refuses a compilation that the budget does not allow; `why` is what is known of it.
-pub(crate) fn within_budget(why: Option<&super::Explanation>) -> crate::Result<()> {
-    let s = state();
-    let (Some(budget), Some(running)) = (s.budget, s.running.as_ref()) else { return Ok(()) };
-    let before = running.compiled.0;
-    drop(s);
-    let used = (compiled_so_far().0 - before) as u64;
-    if used < budget {
-        return Ok(());
-    }
-    let reason = why.map_or("It is the first program of its kind.".to_owned(), |w| w.sentence());
-    let message = format!(
-        "this cell has used its budget of {budget} {}: the next one was not started. {reason} What earlier cells made \
-         is as it was, and what is pending on it; what this cell has declared is gone. `%budget off` lifts the limit, then run it again",
-        plural(budget, "compilation")
-    );
-    Err(Error::Usage { message })
-}
-
 /// A live tensor that has no value yet.
 #[derive(Clone, Debug)]
 pub struct Pending {
@@ -179,7 +148,7 @@ pub struct Pending {
     pub name: Option<String>,
     /// Such as `f32[2,3]`.
     pub ty: String,
-    pub at: super::Place,
+    pub at: Place,
     pub op: &'static str,
     /// The device that will compute it, such as `cpu:0`.
     pub device: &'static str,
@@ -217,7 +186,7 @@ const COUNTED: usize = 1 << 20;
 /// The live tensors that have no value yet, oldest first, and what a sync would do; `None` when there is nothing to do, or
 /// a sync is at work at the moment.
 pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
-    let names = crate::cell::tensors();
+    let names = xlazy_core::host::variables();
     let list: Vec<Pending> = {
         let mut g = graph();
         let mut visited = 0;
@@ -232,14 +201,14 @@ pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
                 ty: n.ty.to_string(),
                 at: n.at,
                 op: n.op.name,
-                device: name_of(home(n.device)),
+                device: name_of(n.placement.home()),
                 nodes,
                 bytes: if cached { 0 } else { n.ty.bytes() },
             }
         })
         .collect()
     };
-    let next = crate::session::would().map(|f| {
+    let next = would().map(|f| {
         let Forecast { nodes, donated, programs, origin } = f;
         NextSync { nodes, results: list.iter().map(|p| p.bytes).sum(), donated, programs, origin }
     });
@@ -323,17 +292,4 @@ pub fn pending_json() -> String {
         )
     });
     format!("{{\"pending\":{},\"next\":{next}}}", json::list(list.iter().map(one)))
-}
-
-/// The budget of compilations as text.
-pub fn budget_bundle() -> Bundle {
-    Bundle::text(match budget() {
-        None => "no budget: cells may compile as much as they need".to_owned(),
-        Some(n) => format!("each cell may compile {n} {}", plural(n, "program")),
-    })
-}
-
-/// The budget of compilations as JSON.
-pub fn budget_json() -> String {
-    format!("{{\"compiles\":{}}}", budget().map_or("null".to_owned(), |n| n.to_string()))
 }

@@ -1,25 +1,18 @@
 //! What takes long right now, told while it lasts: compilations, and waits for the device. While a cell runs, a thread looks
 //! in a few times a second, so that what it sees costs the cell two stores and no clock.
-use super::watch::watching;
-use super::{Cause, Place};
-use crate::display::json::string;
-use crate::display::place::{cell, line, location};
+use crate::json::string;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, Once};
 use std::time::{Duration, Instant};
+use xlazy_core::clock::watching;
+use xlazy_core::host;
+use xlazy_core::run::Work;
+use xlazy_core::text::{cell, line, location};
 
 const LOOK: Duration = Duration::from_millis(250);
 /// Nothing is said of what is shorter.
 const AFTER: Duration = Duration::from_millis(700);
 const EVERY: Duration = Duration::from_secs(1);
-
-/// The program that is worked on.
-#[derive(Clone, Copy)]
-pub(crate) struct Work {
-    pub nodes: usize,
-    pub cause: Cause,
-    pub at: Place,
-}
 
 struct Compiling {
     id: u64,
@@ -82,17 +75,26 @@ pub(crate) struct Waiting;
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        WAITING.store(0, Ordering::Relaxed);
+        end_wait();
     }
 }
 
-/// The host starts a program, or waits for the one that it started last.
-pub(crate) fn waiting(start: Option<Work>) -> Waiting {
+/// The host waits for what was started before.
+pub(crate) fn waiting() -> Waiting {
+    begin_wait(None);
+    Waiting
+}
+
+/// The host waits for the device, perhaps after it has started a program.
+pub(super) fn begin_wait(start: Option<Work>) {
     if start.is_some() && watching() {
         state().started = start;
     }
     WAITING.store(COUNT.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
-    Waiting
+}
+
+pub(super) fn end_wait() {
+    WAITING.store(0, Ordering::Relaxed);
 }
 
 fn look_in() {
@@ -123,7 +125,7 @@ fn look_in() {
         let json = told(what, work, name, gone);
         said = Some(Instant::now());
         drop(s);
-        crate::cell::event("live", &json);
+        host::event("live", &json);
         s = state();
     }
 }

@@ -1,9 +1,9 @@
 //! Which lines ran in training and which in evaluation mode: what `model.eval()` changes in a program is told from other
 //! changes of its ops.
-use super::Place;
 use std::collections::{BTreeMap, HashMap};
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard};
+use xlazy_core::text::Place;
 
 #[derive(Default)]
 struct Modes {
@@ -30,7 +30,7 @@ fn key(at: Place) -> (u32, u32, &'static str) {
 /// The caller's line does what it does in training, or what it does in evaluation.
 #[track_caller]
 pub(crate) fn note(training: bool) {
-    let at = crate::tensor::line().unwrap_or(Location::caller());
+    let at = xlazy_core::text::line_of_thread().unwrap_or(Location::caller());
     let mut m = modes();
     let (last, both) = m.get_or_insert_default().lines.entry(key(at)).or_insert((training, false));
     *both |= *last != training;

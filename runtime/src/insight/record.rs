@@ -1,19 +1,16 @@
-//! The programs that were compiled, kept for comparison after they may have left the cache, and the search for the one
-//! that a new program should have been.
-use super::explain::explain;
+//! A program as the explainer keeps it: its ops with their lines, what feeds it, what was read before.
 use super::log::runs;
-use super::report::{Compilation, Costs, Explanation, Healing, Place};
-use super::{Cause, Origin};
-use crate::backends::Precision;
-use crate::display::place::{binding, identity};
-use crate::ir::Step;
-use crate::op::{OpDef, Type};
-use crate::session::{Room, name_of};
-use std::collections::{HashMap, HashSet, VecDeque};
+use super::mode;
+use super::report::Place;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use xlazy_core::ir::{Kind, NodeId, Step, graph};
+use xlazy_core::precision::Precision;
+use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
+use xlazy_core::text::{binding, identity};
+use xlazy_core::ty::Type;
 
 /// A parameter of a program, with the line that made its value and when.
 #[derive(Clone)]
@@ -90,13 +87,82 @@ pub(crate) struct Record {
     pub room: Room,
 }
 
+/// What is kept of a miss: with the lines as they read, and the names of its data.
+pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) -> Record {
+    let mut places = Lines::default();
+    let lines: Vec<u64> = miss.steps.iter().map(|s| places.of(s.at)).collect();
+    let leaves = named(miss.leaves, &mut places, &lines, &miss.steps);
+    Record {
+        number: 0,
+        cause: miss.cause,
+        site: miss.at,
+        hash: miss.hash,
+        device: miss.device,
+        anywhere: miss.anywhere,
+        steps: miss.steps,
+        lines,
+        leaves,
+        roots: miss.roots,
+        precision: miss.precision,
+        reads,
+        traced: miss.traced,
+        read_before,
+        left_pending: miss.left_pending,
+        room: miss.room,
+    }
+}
+
+/// The parameters of a program with the names that variables and lines give them.
+fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &[u64], steps: &[Step]) -> Vec<LeafRecord> {
+    let variables = xlazy_core::host::variables();
+    let names: HashMap<NodeId, &String> = variables.iter().map(|(name, id)| (*id, name)).collect();
+    let holders: Vec<Option<String>> = {
+        let g = graph();
+        let holder = |l: &LeafOrigin| {
+            let data = l.data.as_ref()?;
+            let held = |v: &&(String, NodeId)| g.node(v.1).data().is_some_and(|other| Arc::ptr_eq(data, other));
+            variables.iter().find(held).map(|(name, _)| name.clone())
+        };
+        leaves.iter().map(holder).collect()
+    };
+    let latest: HashMap<u64, u64> = lines.iter().zip(steps).map(|(&l, s)| (l, s.seq)).collect();
+    // A line that makes several kinds of things (a model, an optimizer) has no name for one of them.
+    let mut kinds: HashMap<u64, Option<&Type>> = HashMap::new();
+    for l in leaves.iter().filter(|l| !l.scalar) {
+        let kind = kinds.entry(places.of(l.at)).or_insert(Some(&l.ty));
+        *kind = kind.filter(|ty| **ty == l.ty);
+    }
+    let several: HashSet<u64> = kinds.into_iter().filter(|(_, kind)| kind.is_none()).map(|(line, _)| line).collect();
+    let record = |(l, holder): (LeafOrigin, Option<String>)| {
+        let line = places.of(l.at);
+        // A line names the last thing that it makes.
+        let last = || !l.scalar && !several.contains(&line) && latest.get(&line).is_none_or(|&later| later <= l.seq);
+        let name = names.get(&l.node).map(|n| n.to_string()).or_else(|| last().then(|| binding(l.at)).flatten());
+        LeafRecord {
+            scalar: l.scalar,
+            donate: l.donate,
+            at: l.at,
+            line,
+            seq: l.seq,
+            parameter: l.parameter,
+            computed: l.op.kind == Kind::Computed,
+            frozen: mode::frozen_at(l.seq).filter(|_| !l.parameter),
+            finder: (l.op.kind == Kind::Found).then_some(l.op.name),
+            holder,
+            name,
+            ty: l.ty,
+        }
+    };
+    leaves.into_iter().zip(holders).map(record).collect()
+}
+
 impl Record {
-    fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.steps.len() * size_of::<Step>() + self.leaves.len() * size_of::<LeafRecord>() + 256
     }
 
     /// How many (op, line) pairs two programs have in common.
-    fn common(&self, other: &Record) -> usize {
+    pub fn common(&self, other: &Record) -> usize {
         let mut mine: HashMap<(u32, u64), usize> = HashMap::new();
         let ops =
             |r: &'_ Record| -> Vec<(u32, u64)> { r.steps.iter().zip(&r.lines).map(|(s, l)| (s.op.id, *l)).collect() };
@@ -112,7 +178,7 @@ impl Record {
     }
 
     /// How much alike two programs are, 0 to 1. A read is like a barrier's program that contains it.
-    fn likeness(&self, new: &Record) -> f64 {
+    pub fn likeness(&self, new: &Record) -> f64 {
         let whole = match new.is_read() && !self.is_read() && self.steps.len() > new.steps.len() {
             true => new.steps.len() as f64,
             false => (self.steps.len() + new.steps.len()) as f64 / 2.0,
@@ -121,7 +187,7 @@ impl Record {
     }
 
     /// How much alike the ops of two programs are, from whatever lines, 0 to 1.
-    fn likeness_of_ops(&self, other: &Record) -> f64 {
+    pub fn likeness_of_ops(&self, other: &Record) -> f64 {
         let mut mine: HashMap<u32, usize> = HashMap::new();
         self.steps.iter().for_each(|s| *mine.entry(s.op.id).or_default() += 1);
         let common = other.steps.iter().filter(|s| match mine.get_mut(&s.op.id) {
@@ -135,7 +201,7 @@ impl Record {
     }
 
     /// Whether they start from data that have the same name or were made by the same line.
-    fn shares_data(&self, other: &Record) -> bool {
+    pub fn shares_data(&self, other: &Record) -> bool {
         let data = |r: &'_ Record| -> Vec<LeafRecord> { r.leaves.iter().filter(|l| !l.scalar).cloned().collect() };
         let theirs = data(other);
         data(self).iter().any(|a| theirs.iter().any(|b| a.line == b.line || a.name.is_some() && a.name == b.name))
@@ -146,7 +212,7 @@ impl Record {
     }
 
     /// In how many dtypes and shapes the inputs of two programs differ.
-    fn inputs_apart(&self, other: &Record) -> usize {
+    pub fn inputs_apart(&self, other: &Record) -> usize {
         let apart = |(a, b): (&LeafRecord, &LeafRecord)| {
             usize::from(a.ty.dtype != b.ty.dtype)
                 + usize::from(a.ty.shape != b.ty.shape)
@@ -187,229 +253,6 @@ impl Record {
     pub fn is_read(&self) -> bool {
         matches!(self.cause, Cause::Display | Cause::Read | Cause::ControlFlow | Cause::Concrete | Cause::DeviceChange)
     }
-}
-
-/// Bytes of records kept.
-const KEPT: usize = 64 << 20;
-/// Programs compared in full after those of the same site.
-const NEAREST: usize = 8;
-/// Ops from which on a program of the same ops is thought to be the same work, though from other lines.
-const ALIKE: usize = 3;
-
-#[derive(Default)]
-struct History {
-    records: VecDeque<Arc<Record>>,
-    bytes: usize,
-    compilations: Vec<Compilation>,
-    /// The compilation that the budget refused, unless another was made since.
-    refused: Option<Compilation>,
-    healed: Vec<Healing>,
-}
-
-impl History {
-    fn heal(&mut self, why: &Explanation, compilation: u64) {
-        let healed = |(op, at): &(&OpDef, Place)| Healing { op: op.name, at, compilation };
-        self.healed.extend(why.healable.iter().map(healed));
-    }
-}
-
-static HISTORY: Mutex<Option<History>> = Mutex::new(None);
-
-fn with<R>(f: impl FnOnce(&mut History) -> R) -> R {
-    let mut h = HISTORY.lock().unwrap_or_else(|p| p.into_inner());
-    f(h.get_or_insert_with(History::default))
-}
-
-/// Every compilation of this session, oldest first.
-pub fn compilations() -> Vec<Compilation> {
-    with(|h| h.compilations.clone())
-}
-
-/// How many programs XLA compiled so far, and how many there are with those from the disk.
-pub(crate) fn compiled_so_far() -> (usize, usize) {
-    with(|h| (h.compilations.iter().filter(|c| c.origin == Origin::Compiled).count(), h.compilations.len()))
-}
-
-/// The compilations after the first `n`.
-pub(crate) fn compilations_since(n: usize) -> Vec<Compilation> {
-    with(|h| h.compilations.get(n..).unwrap_or_default().to_vec())
-}
-
-/// The attributes that became parameters, oldest first.
-pub fn healed() -> Vec<Healing> {
-    with(|h| h.healed.clone())
-}
-
-/// Turns healing on (as it is from the start) or off; off also for what was healed before.
-pub fn set_healing(on: bool) {
-    crate::ir::graph().healing.set(on);
-}
-
-/// Whether attributes that keep changing become parameters.
-pub fn healing() -> bool {
-    crate::ir::graph().healing.is_on()
-}
-
-/// Lists what was healed where the healed program was there already, compiled for another line.
-pub(crate) fn keep_healings(why: &Explanation, compilation: u64) {
-    with(|h| h.heal(why, compilation));
-}
-
-/// Why a program that is about to be compiled was not there, if there was one like it; and how long the search took.
-pub(crate) fn why(record: &Record) -> (Option<Explanation>, Duration) {
-    let start = Instant::now();
-    let known: Vec<Arc<Record>> = with(|h| h.records.iter().cloned().collect());
-    (explain(record, &known), start.elapsed())
-}
-
-/// Keeps why a program would have been compiled that the budget refused.
-pub(crate) fn refuse(mut record: Record, why: (Option<Explanation>, Duration), parameters: usize, costs: Costs) {
-    with(|h| {
-        record.number = h.compilations.len() as u64 + 1;
-        h.refused = Some(Compilation { refused: true, ..compilation(&record, why, parameters, costs) });
-    });
-}
-
-/// The compilation that the budget refused, if it was the last one asked for.
-pub(crate) fn refused() -> Option<Compilation> {
-    with(|h| h.refused.clone())
-}
-
-fn compilation(
-    record: &Record,
-    (why, explained_in): (Option<Explanation>, Duration),
-    parameters: usize,
-    costs: Costs,
-) -> Compilation {
-    Compilation {
-        number: record.number,
-        cause: record.cause,
-        site: record.site,
-        nodes: record.steps.len(),
-        parameters,
-        outputs: record.roots.len(),
-        origin: costs.origin,
-        trace: costs.trace,
-        lower: costs.lower,
-        compile: costs.compile,
-        memory: costs.memory,
-        flops: costs.flops,
-        hash: record.hash,
-        device: name_of(record.device),
-        why,
-        refused: false,
-        explained_in,
-    }
-}
-
-/// Keeps a freshly compiled program, with the reason found before.
-pub(crate) fn compiled(
-    mut record: Record,
-    (why, explained_in): (Option<Explanation>, Duration),
-    parameters: usize,
-    costs: Costs,
-) -> Compilation {
-    with(|h| {
-        record.number = h.compilations.len() as u64 + 1;
-        h.refused = None;
-        let compilation = compilation(&record, (why, explained_in), parameters, costs);
-        if let Some(why) = compilation.why.as_ref().filter(|w| w.healed) {
-            h.heal(why, compilation.number);
-        }
-        h.compilations.push(compilation.clone());
-        h.bytes += record.bytes();
-        h.records.push_back(Arc::new(record));
-        while h.bytes > KEPT && h.records.len() > 1 {
-            if let Some(old) = h.records.pop_front() {
-                h.bytes -= old.bytes();
-            }
-        }
-        compilation
-    })
-}
-
-/// The program to compare with, if there is one: of the same site and kind the most alike; for a barrier the nearest of
-/// other barriers; for a read the step that it ran a part of, or an earlier read of the same value elsewhere. A program
-/// without such a forerunner is the first of its kind, and not compiled again.
-pub(super) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>> {
-    let best = |candidates: &mut dyn Iterator<Item = &Arc<Record>>, least: f64| {
-        candidates
-            .map(|r| (r.likeness(new), r))
-            .filter(|(l, _)| *l >= least)
-            // of equals the one whose inputs differ least, else the latest
-            .max_by(|(a, r), (b, s)| {
-                let alike = || s.inputs_apart(new).cmp(&r.inputs_apart(new));
-                a.total_cmp(b).then_with(alike).then(r.number.cmp(&s.number))
-            })
-            .map(|(_, r)| r.clone())
-    };
-    let here = |r: &&Arc<Record>| same_place(r.site, new.site) && r.is_read() == new.is_read();
-    if let Some(found) = best(&mut known.iter().rev().filter(here).take(NEAREST), 0.2) {
-        return Some(found);
-    }
-    let closest = |of_kind: &dyn Fn(&Record) -> bool, least: f64| {
-        let mut found: Vec<&Arc<Record>> = known.iter().rev().filter(|r| of_kind(r)).take(64).collect();
-        found.sort_by_key(|r| r.steps.len().abs_diff(new.steps.len()));
-        best(&mut found.into_iter().take(NEAREST), least)
-    };
-    // A cell written anew: other lines, but much the same ops on the same data.
-    let rewritten = || {
-        let recent = known.iter().rev().filter(|r| r.is_read() == new.is_read() && r.shares_data(new)).take(NEAREST);
-        let alike = recent.map(|r| (r.likeness_of_ops(new), r)).filter(|(l, _)| *l >= 0.6);
-        alike.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.number.cmp(&b.1.number))).map(|(_, r)| r.clone())
-    };
-    let found = match new.is_read() {
-        false => closest(&|r| !r.is_read(), 0.5).or_else(|| {
-            // Other lines, but the same ops throughout: a cell written anew.
-            known.iter().rev().find(|r| !r.is_read() && r.steps.len() >= ALIKE && r.same_ops(new)).cloned()
-        }),
-        true => closest(&|r| !r.is_read() && contains(r, new), 1.0)
-            .or_else(|| closest(&|r| r.is_read() && same_result(r, new) && same_sources(r, new), 0.5))
-            .or_else(|| closest(&|r| r.is_read() && same_lines(r, new), 0.5))
-            // On the way to a barrier, which runs again what the read has of its step.
-            .or_else(|| closest(&|r| !r.is_read() && before(new.site, r.site), 0.2)),
-    };
-    // Something in common at least: what a line runs may have grown beyond likeness, but it is no first program there.
-    let grown = || {
-        let mut related = known.iter().rev().filter(|r| here(r) && !r.strangers(new)).take(NEAREST);
-        if new.is_read() { None } else { best(&mut related, 0.0) }
-    };
-    found.or_else(grown).or_else(rewritten)
-}
-
-/// Whether one stands above the other in the same cell.
-fn before(a: Place, b: Place) -> bool {
-    a.file() == b.file() && a.line() < b.line()
-}
-
-/// Whether both start from data of the same lines.
-fn same_sources(a: &Record, b: &Record) -> bool {
-    let places = |r: &Record| -> Vec<u64> {
-        let mut all: Vec<_> = r.leaves.iter().filter(|l| !l.scalar).map(|l| l.line).collect();
-        all.sort_unstable();
-        all
-    };
-    places(a) == places(b)
-}
-
-/// Whether both run the same lines, if not as often.
-fn same_lines(a: &Record, b: &Record) -> bool {
-    let lines =
-        |r: &Record| -> HashSet<(u32, u64)> { r.steps.iter().zip(&r.lines).map(|(s, l)| (s.op.id, *l)).collect() };
-    lines(a) == lines(b)
-}
-
-/// Whether a barrier's program computes what a read asks for on its way: the same op of the same line, of the same type.
-fn contains(step: &Record, read: &Record) -> bool {
-    let Some((root, line)) = read.steps.last().zip(read.lines.last()) else { return false };
-    step.steps.len() > read.steps.len()
-        && step.steps.iter().zip(&step.lines).any(|(s, l)| s.op.id == root.op.id && s.ty == root.ty && l == line)
-}
-
-/// Whether the last op of both was made by the same line.
-fn same_result(a: &Record, b: &Record) -> bool {
-    let last = |r: &Record| r.steps.last().map(|s| s.op.id).zip(r.lines.last().copied());
-    last(a).is_some() && last(a) == last(b)
 }
 
 pub(crate) fn same_place(a: Place, b: Place) -> bool {

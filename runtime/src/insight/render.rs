@@ -1,10 +1,12 @@
 //! Compilations and their explanations as sentences, as text, as HTML and as JSON.
-use super::report::{Class, Compilation, Difference, Explanation, Healing, Memory};
-use super::{Origin, compilations, healed, metrics};
-use crate::display::json::{list, string};
-use crate::display::place::{cell as cell_of, line as line_of, location, quote};
-use crate::session::name_of;
+use super::history::{compilations, healed};
+use super::metrics;
+use super::report::{Class, Compilation, Difference, Explanation, Healing, Place};
+use crate::json::{list, string};
 use std::fmt::Write;
+use xlazy_core::device::name_of;
+use xlazy_core::run::{Memory, Origin, SyncEvent};
+use xlazy_core::text::{cell as cell_of, line as line_of, location, quote};
 use xlazy_mime::{Bundle, count, escape_html, plural, prose_html};
 
 impl Explanation {
@@ -198,7 +200,7 @@ impl Compilation {
 
     /// As one JSON object.
     pub fn json(&self) -> String {
-        let optional = |p: &Option<super::Place>| p.map_or("null".to_owned(), place);
+        let optional = |p: &Option<Place>| p.map_or("null".to_owned(), place);
         let why = self.why.as_ref().map_or("null".to_owned(), |w| {
             let difference = |d: &Difference| {
                 format!(
@@ -239,7 +241,7 @@ impl Compilation {
             self.lower.as_micros(),
             self.compile.as_micros(),
             self.hits().map_or("null".to_owned(), |n| n.to_string()),
-            self.memory.map_or("null".to_owned(), |m| m.json()),
+            self.memory.map_or("null".to_owned(), |m| memory_json(&m)),
             self.flops.map_or("null".to_owned(), |f| format!("{f}")),
             self.hash,
             self.device,
@@ -250,22 +252,20 @@ impl Compilation {
 }
 
 /// A line of user code as JSON: its file, or the cell that it stands for, and the line there.
-pub(super) fn place(at: super::Place) -> String {
+pub(super) fn place(at: Place) -> String {
     let cell = cell_of(at).map_or("null".to_owned(), |c| c.to_string());
     format!("{{\"file\":{},\"cell\":{cell},\"line\":{}}}", string(at.file()), line_of(at))
 }
 
-impl Memory {
-    fn json(&self) -> String {
-        format!(
-            "{{\"arguments\":{},\"outputs\":{},\"temporaries\":{},\"code\":{},\"total\":{}}}",
-            self.arguments,
-            self.outputs,
-            self.temporaries,
-            self.code,
-            self.total()
-        )
-    }
+fn memory_json(m: &Memory) -> String {
+    format!(
+        "{{\"arguments\":{},\"outputs\":{},\"temporaries\":{},\"code\":{},\"total\":{}}}",
+        m.arguments,
+        m.outputs,
+        m.temporaries,
+        m.code,
+        m.total()
+    )
 }
 
 /// 1.2 k, 3.4 M, 5.6 G.
@@ -354,6 +354,29 @@ pub fn compiles_bundle() -> Bundle {
 /// All compilations as a JSON array.
 pub fn compiles_json() -> String {
     list(compilations().iter().map(Compilation::json))
+}
+
+/// A sync as one JSON object.
+pub fn event_json(e: &SyncEvent) -> String {
+    format!(
+        "{{\"number\":{},\"cause\":\"{}\",\"site\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\"donated\":{},\
+         \"copied_bytes\":{},\"origin\":\"{}\",\"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"execute_us\":{},\"hash\":\"{:032x}\",\"device\":\"{}\"}}",
+        e.number,
+        e.cause.name(),
+        place(e.at),
+        e.nodes,
+        e.parameters,
+        e.outputs,
+        e.donated,
+        e.copied,
+        e.origin.name(),
+        e.trace.as_micros(),
+        e.lower.as_micros(),
+        e.compile.as_micros(),
+        e.execute.as_micros(),
+        e.hash,
+        e.device
+    )
 }
 
 /// What was healed, as a list.

@@ -1,8 +1,7 @@
 //! What is said of a compilation: the class of its cause, the line at fault, the difference, the fix.
-use crate::insight::{Cause, Origin};
-use crate::op::OpDef;
-use std::panic::Location;
 use std::time::Duration;
+use xlazy_core::ir::OpDef;
+use xlazy_core::run::{Cause, Memory, Origin};
 
 /// Why a program had to be compiled although one much like it was there: one enum for reports, JSON and tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,8 +82,7 @@ impl Class {
     }
 }
 
-/// A line of user code.
-pub type Place = &'static Location<'static>;
+pub use xlazy_core::text::Place;
 
 /// One thing that differs between a program and the one it is compared with; `none` is said of what is not there.
 #[derive(Clone, Debug)]
@@ -142,34 +140,6 @@ pub struct Explanation {
     pub later: bool,
 }
 
-/// Bytes that a run of a program takes on the device, as XLA's memory statistics say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
-    pub arguments: u64,
-    /// Results, less what reuses an argument's memory.
-    pub outputs: u64,
-    pub temporaries: u64,
-    pub code: u64,
-}
-
-impl Memory {
-    /// What is in use at once, at most.
-    pub fn total(&self) -> u64 {
-        self.arguments + self.outputs + self.temporaries + self.code
-    }
-}
-
-/// What it took to get a program, and what it will take to run it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Costs {
-    pub origin: Origin,
-    pub trace: Duration,
-    pub lower: Duration,
-    pub compile: Duration,
-    pub memory: Option<Memory>,
-    pub flops: Option<f64>,
-}
-
 /// One compilation, or one program that came from the disk in its place.
 #[derive(Clone, Debug)]
 pub struct Compilation {
@@ -205,6 +175,6 @@ pub struct Compilation {
 impl Compilation {
     /// Runs after the first, which found the program in memory; `None` once it is no longer there.
     pub fn hits(&self) -> Option<u64> {
-        crate::session::runs(self.hash).map(|runs| u64::from(runs).saturating_sub(1))
+        xlazy_core::run::runs(self.hash).map(|runs| u64::from(runs).saturating_sub(1))
     }
 }

@@ -1,9 +1,9 @@
 //! Convolution and pooling layers.
 use super::init;
 use super::module::{Module, Parts, at_caller};
-use crate::shape::Dims;
 use crate::tensor::Tensor;
 use crate::{AvgPoolOptions, ConvOptions, MaxPoolOptions};
+use xlazy_core::ty::Dims;
 
 macro_rules! convolutions {
     ($($(#[$doc:meta])* $name:ident, $dims:literal, $method:ident;)*) => {$(

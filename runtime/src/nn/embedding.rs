@@ -1,8 +1,8 @@
 //! Tables of vectors, looked up by index.
 use super::init;
 use super::module::{Module, Parts};
-use crate::dtype::DType;
 use crate::tensor::Tensor;
+use xlazy_core::ty::DType;
 
 /// A vector for each index: [...] whole numbers to [..., dim] (`torch.nn.Embedding`). Starts normal, as torch's does.
 ///

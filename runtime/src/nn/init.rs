@@ -2,8 +2,8 @@
 //! making them compiles nothing and the first step is the same program as the second.
 use crate::ops::random_key;
 use crate::rng::SplitMix;
-use crate::shape::Dims;
 use crate::tensor::Tensor;
+use xlazy_core::ty::Dims;
 
 /// A parameter uniform in [-bound, bound).
 #[track_caller]

@@ -2,8 +2,8 @@
 use super::init;
 use super::module::{Module, Parts, Training, at_caller};
 use crate::BatchNormOptions;
-use crate::shape::Dims;
 use crate::tensor::Tensor;
+use xlazy_core::ty::Dims;
 
 /// Normalises over the last dimensions (`torch.nn.LayerNorm`).
 ///

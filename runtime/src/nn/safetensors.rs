@@ -1,9 +1,6 @@
 //! States in safetensors files: a JSON header with names, dtypes, shapes and places, then the bytes.
-use crate::display::json::string;
-use crate::dtype::DType;
 use crate::insight::Cause;
-use crate::op::Type;
-use crate::shape::Shape;
+use crate::json::string;
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 use std::fmt::Write as _;
@@ -11,6 +8,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::panic::Location;
 use std::path::Path;
+use xlazy_core::ty::{DType, Shape, Type};
 
 /// Writes named tensors, such as a `state_dict()`, to a safetensors file.
 ///

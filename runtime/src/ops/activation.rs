@@ -1,14 +1,15 @@
 //! Activations and what bounds values: clamp, softmax and its logarithm.
 use crate::bucket;
-use crate::emit::{Reducer, Val};
-use crate::op::{AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type, rules};
-use crate::tensor::{Arg, Tensor, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
+use xlazy_core::emit::{Reducer, Val};
+use xlazy_core::ir::{AttrsExt, Lower, Rule, Sig, rules};
+use xlazy_core::ty::Type;
 
 fn sample() -> Vec<Sample> {
     vec![Sample::of(&[&[2, 3]])]
 }
 
-static CLAMP: OpDef = OpDef::new(
+static CLAMP: Entry = Entry::new(
     "clamp",
     |s| Ok(Type::new(rules::promote(s.inputs), rules::broadcast_shapes(s)?)),
     |l| {
@@ -66,7 +67,7 @@ static CLAMP: OpDef = OpDef::new(
 })
 .bucket(bucket::each);
 
-static RELU: OpDef = OpDef::new("relu", rules::same, |l| {
+static RELU: Entry = Entry::new("relu", rules::same, |l| {
     let x = l.x(0);
     l.with_const("maximum", &x, 0.0)
 })
@@ -74,7 +75,7 @@ static RELU: OpDef = OpDef::new("relu", rules::same, |l| {
 .grad(|g| vec![Some(g.dy.where_(&g.output.gt(0.0), 0.0))])
 .bucket(bucket::each);
 
-static SIGMOID: OpDef = OpDef::new("sigmoid", rules::float, |l| {
+static SIGMOID: Entry = Entry::new("sigmoid", rules::float, |l| {
     let x = l.cast(0);
     l.unary("logistic", &x)
 })
@@ -82,7 +83,7 @@ static SIGMOID: OpDef = OpDef::new("sigmoid", rules::float, |l| {
 .grad(|g| vec![Some(&g.dy * (&g.output * (1.0 - &g.output)))])
 .bucket(bucket::each);
 
-static SILU: OpDef = OpDef::new("silu", rules::float, |l| {
+static SILU: Entry = Entry::new("silu", rules::float, |l| {
     let x = l.cast(0);
     let s = l.unary("logistic", &x);
     l.mul(&x, &s)
@@ -95,7 +96,7 @@ static SILU: OpDef = OpDef::new("silu", rules::float, |l| {
 .bucket(bucket::each);
 
 // x Φ(x); Φ from the error function, or torch's tanh approximation
-static GELU: OpDef = OpDef::new("gelu", rules::float, |l| {
+static GELU: Entry = Entry::new("gelu", rules::float, |l| {
     let x = l.cast(0);
     let inner = match l.attrs.flag(0) {
         true => {
@@ -137,7 +138,7 @@ static GELU: OpDef = OpDef::new("gelu", rules::float, |l| {
 .bucket(bucket::each);
 
 // log(1 + e^x), written so that it does not overflow
-static SOFTPLUS: OpDef = OpDef::new("softplus", rules::float, |l| {
+static SOFTPLUS: Entry = Entry::new("softplus", rules::float, |l| {
     let x = l.cast(0);
     let top = l.with_const("maximum", &x, 0.0);
     let a = l.unary("abs", &x);
@@ -155,7 +156,7 @@ fn floats(s: &Sig) -> Rule {
     if s.dtype(0).is_float() { rules::same(s) } else { Err("needs a float tensor: convert with `.float()`".into()) }
 }
 
-static LEAKY_RELU: OpDef = OpDef::new("leaky_relu", floats, |l| {
+static LEAKY_RELU: Entry = Entry::new("leaky_relu", floats, |l| {
     let x = l.x(0);
     let slope = l.fit(1);
     let scaled = l.mul(&x, &slope);
@@ -171,7 +172,7 @@ static LEAKY_RELU: OpDef = OpDef::new("leaky_relu", floats, |l| {
 })
 .bucket(bucket::each);
 
-static ELU: OpDef = OpDef::new("elu", floats, |l| {
+static ELU: Entry = Entry::new("elu", floats, |l| {
     let x = l.x(0);
     let alpha = l.fit(1);
     let e = l.unary("exponential_minus_one", &x);
@@ -210,7 +211,7 @@ fn softmax_samples() -> Vec<Sample> {
     vec![Sample::of(&[&[2, 3]]).attrs(vec![1usize.into()]), Sample::of(&[&[2, 3]]).attrs(vec![0usize.into()])]
 }
 
-static SOFTMAX: OpDef = OpDef::new("softmax", rules::float, |l| {
+static SOFTMAX: Entry = Entry::new("softmax", rules::float, |l| {
     let (x, dim) = shifted(l);
     let e = l.unary("exponential", &x);
     let sum = l.reduce_keep(&e, &along(&x, dim), Reducer::Add);
@@ -227,7 +228,7 @@ static SOFTMAX: OpDef = OpDef::new("softmax", rules::float, |l| {
 })
 .bucket(bucket::softmax);
 
-static LOG_SOFTMAX: OpDef = OpDef::new("log_softmax", rules::float, |l| {
+static LOG_SOFTMAX: Entry = Entry::new("log_softmax", rules::float, |l| {
     let (x, dim) = shifted(l);
     let e = l.unary("exponential", &x);
     let sum = l.reduce_keep(&e, &along(&x, dim), Reducer::Add);
@@ -244,7 +245,7 @@ static LOG_SOFTMAX: OpDef = OpDef::new("log_softmax", rules::float, |l| {
 })
 .bucket(bucket::softmax);
 
-pub(super) static OPS: &[&OpDef] =
+pub(super) static OPS: &[&Entry] =
     &[&CLAMP, &RELU, &SIGMOID, &SILU, &GELU, &SOFTPLUS, &LEAKY_RELU, &ELU, &SOFTMAX, &LOG_SOFTMAX];
 
 impl Tensor {

@@ -2,8 +2,8 @@
 use super::index::{pick, put_at};
 use super::place::rolled;
 use super::{cat, stack};
-use crate::shape::Dims;
 use crate::tensor::{Tensor, caller_line, refuse};
+use xlazy_core::ty::Dims;
 
 // Row and column of the elements of a diagonal in a matrix of these sizes.
 fn diagonal_places(rows: usize, columns: usize, offset: i64) -> [Tensor; 2] {

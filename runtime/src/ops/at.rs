@@ -1,9 +1,9 @@
 //! Indexing as Python's brackets do it: `x.i((1, .., 0..3))`, with numbers, ranges, whole dimensions and index tensors.
 use super::index::{pick, put_at};
-use crate::dtype::{Category, DType};
-use crate::op::Attr;
 use crate::tensor::{Arg, Tensor, caller_line, refuse};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo};
+use xlazy_core::ir::Attr;
+use xlazy_core::ty::{Category, DType};
 
 /// What stands for one dimension in [`Tensor::i`].
 #[derive(Clone)]

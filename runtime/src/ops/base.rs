@@ -1,30 +1,24 @@
 //! The ops behind data, scalars and second names: they have no lowering of their own, or hand a value through.
 use super::To;
 use crate::bucket;
-use crate::dtype::DType;
-use crate::op::{OpDef, Sample, Type, rules};
-use crate::shape::{Dims, Shape};
-use crate::tensor::{Arg, Tensor, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
+use xlazy_core::ir::{DEVICE_DATA, NUMBER, SECOND_NAME, rules};
+use xlazy_core::ty::{DType, Dims, Shape, Type};
 
-/// A value on the device.
-pub(crate) static DATA: OpDef = OpDef::new("device_data", |_| Err("data is not computed".into()), |_| unreachable!());
-
-/// A number of user code.
-pub(crate) static SCALAR: OpDef = OpDef::new("scalar", |_| Err("a scalar is not computed".into()), |_| unreachable!());
-
-/// A second node for one value.
-pub(crate) static ALIAS: OpDef = OpDef::new("alias", rules::same, |l| l.x(0)).samples(sample).bucket(bucket::each);
+static DATA: Entry = Entry::of(DEVICE_DATA);
+static SCALAR: Entry = Entry::of(NUMBER);
+static ALIAS: Entry = Entry::of(SECOND_NAME).samples(sample).bucket(bucket::each);
 
 fn sample() -> Vec<Sample> {
     vec![Sample::of(&[&[2, 3]])]
 }
 
-static CLONE: OpDef = OpDef::new("clone", rules::same, |l| l.x(0))
+static CLONE: Entry = Entry::new("clone", rules::same, |l| l.x(0))
     .samples(sample)
     .grad(|g| vec![Some(g.dy.clone())])
     .bucket(bucket::each);
 
-static TO: OpDef = OpDef::new("to", |s| Ok(Type::new(s.attrs_dtype(0), s.shape(0).clone())), |l| l.cast(0))
+static TO: Entry = Entry::new("to", |s| Ok(Type::new(s.attrs_dtype(0), s.shape(0).clone())), |l| l.cast(0))
     .attrs(&["dtype"])
     .samples(|| DType::ALL[..9].iter().map(|&d| Sample::of(&[&[2, 3]]).attrs(vec![d.into()])).collect())
     .grad(|g| {
@@ -33,7 +27,7 @@ static TO: OpDef = OpDef::new("to", |s| Ok(Type::new(s.attrs_dtype(0), s.shape(0
     })
     .bucket(bucket::each);
 
-static SUM_TO: OpDef = OpDef::new(
+static SUM_TO: Entry = Entry::new(
     "sum_to_size",
     |s| {
         let shape: Shape = Dims(s.attrs_ints(0).to_vec()).shape("sum_to_size").map_err(|e| e.to_string())?;
@@ -48,7 +42,7 @@ static SUM_TO: OpDef = OpDef::new(
         let skip = x.rank() - shape.len();
         let dims: Vec<usize> =
             (0..x.rank()).filter(|&d| d < skip || (shape[d - skip] == 1 && x.shape()[d] != 1)).collect();
-        let v = l.reduce(&x, &dims, crate::emit::Reducer::Add);
+        let v = l.reduce(&x, &dims, xlazy_core::emit::Reducer::Add);
         l.reshape(&v, &shape)
     },
 )
@@ -56,7 +50,7 @@ static SUM_TO: OpDef = OpDef::new(
 .samples(|| vec![Sample::of(&[&[4, 2, 3]]).attrs(vec![vec![2i64, 1].into()])])
 .grad(|g| vec![Some(g.dy.expand(g.x(0).shape()))]);
 
-pub(super) static OPS: &[&OpDef] = &[&DATA, &SCALAR, &ALIAS, &CLONE, &TO, &SUM_TO];
+pub(super) static OPS: &[&Entry] = &[&DATA, &SCALAR, &ALIAS, &CLONE, &TO, &SUM_TO];
 
 impl Tensor {
     /// The same value as a tensor of its own, through which gradients flow (`torch.Tensor.clone`). Rust's `clone()` on a

@@ -1,9 +1,9 @@
 //! Elementwise arithmetic of two operands, which broadcast and promote as in torch.
 use crate::bucket;
-use crate::dtype::Category;
-use crate::emit::Val;
-use crate::op::{Lower, OpDef, Rule, Sample, Sig, rules};
-use crate::tensor::{Arg, Tensor, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
+use xlazy_core::emit::Val;
+use xlazy_core::ir::{Lower, Rule, Sig, rules};
+use xlazy_core::ty::Category;
 
 fn both(l: &mut Lower, op: &str) -> Val {
     let (a, b) = (l.fit(0), l.fit(1));
@@ -18,12 +18,12 @@ fn positive() -> Vec<Sample> {
     samples().into_iter().map(|s| s.range(0.3, 2.0)).collect()
 }
 
-static ADD: OpDef = OpDef::new("add", rules::binary, |l| both(l, "add"))
+static ADD: Entry = Entry::new("add", rules::binary, |l| both(l, "add"))
     .samples(samples)
     .grad(|g| vec![Some(g.dy.clone()), g.want(1, || g.dy.clone())])
     .bucket(bucket::each);
 
-static SUB: OpDef = OpDef::new(
+static SUB: Entry = Entry::new(
     "sub",
     |s| {
         rules::refuse_bool(s, "use logical_xor()")?;
@@ -35,12 +35,12 @@ static SUB: OpDef = OpDef::new(
 .grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || g.dy.neg())])
 .bucket(bucket::each);
 
-static MUL: OpDef = OpDef::new("mul", rules::binary, |l| both(l, "multiply"))
+static MUL: Entry = Entry::new("mul", rules::binary, |l| both(l, "multiply"))
     .samples(samples)
     .grad(|g| vec![g.want(0, || &g.dy * g.x(1)), g.want(1, || &g.dy * g.x(0))])
     .bucket(bucket::each);
 
-static DIV: OpDef = OpDef::new("div", rules::binary_float, |l| both(l, "divide"))
+static DIV: Entry = Entry::new("div", rules::binary_float, |l| both(l, "divide"))
     .samples(positive)
     .grad(|g| vec![g.want(0, || &g.dy / g.x(1)), g.want(1, || (&g.dy * (&g.output / g.x(1))).neg())])
     .bucket(bucket::each);
@@ -52,7 +52,7 @@ fn floored(l: &mut Lower) -> Val {
     if l.out.dtype.category() == Category::Float {
         return l.unary("floor", &q);
     }
-    if l.out.dtype == crate::dtype::DType::U8 {
+    if l.out.dtype == xlazy_core::ty::DType::U8 {
         return q;
     }
     // Division cuts towards zero: one less where there is a rest and the signs differ.
@@ -67,7 +67,7 @@ fn floored(l: &mut Lower) -> Val {
 }
 
 // Steps have slope 0.
-fn flat(g: &crate::op::Grad) -> Vec<Option<Tensor>> {
+fn flat(g: &crate::tensor::Grad) -> Vec<Option<Tensor>> {
     [0, 1].map(|i| g.want(i, || g.x(i).zeros_like())).to_vec()
 }
 
@@ -76,10 +76,10 @@ fn not_all_bool(s: &Sig) -> Rule {
     rules::binary(s)
 }
 
-static FLOOR_DIVIDE: OpDef =
-    OpDef::new("floor_divide", not_all_bool, floored).samples(positive).grad(flat).bucket(bucket::each);
+static FLOOR_DIVIDE: Entry =
+    Entry::new("floor_divide", not_all_bool, floored).samples(positive).grad(flat).bucket(bucket::each);
 
-static DIV_TRUNC: OpDef = OpDef::new("div_trunc", not_all_bool, |l| {
+static DIV_TRUNC: Entry = Entry::new("div_trunc", not_all_bool, |l| {
     let q = both(l, "divide");
     if !l.out.dtype.is_float() {
         return q;
@@ -93,7 +93,7 @@ static DIV_TRUNC: OpDef = OpDef::new("div_trunc", not_all_bool, |l| {
 .grad(flat)
 .bucket(bucket::each);
 
-static FMOD: OpDef = OpDef::new("fmod", not_all_bool, |l| both(l, "remainder"))
+static FMOD: Entry = Entry::new("fmod", not_all_bool, |l| both(l, "remainder"))
     .samples(positive)
     .grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * (g.x(0) / g.x(1)).trunc()).neg())])
     .bucket(bucket::each);
@@ -108,23 +108,23 @@ fn shifted(s: &Sig) -> Rule {
     bits(s)
 }
 
-static BITWISE_AND: OpDef = OpDef::new("bitwise_and", bits, |l| both(l, "and")).samples(samples).bucket(bucket::each);
-static BITWISE_OR: OpDef = OpDef::new("bitwise_or", bits, |l| both(l, "or")).samples(samples).bucket(bucket::each);
-static BITWISE_XOR: OpDef = OpDef::new("bitwise_xor", bits, |l| both(l, "xor")).samples(samples).bucket(bucket::each);
-static SHIFT_LEFT: OpDef =
-    OpDef::new("bitwise_left_shift", shifted, |l| both(l, "shift_left")).samples(samples).bucket(bucket::each);
-static SHIFT_RIGHT: OpDef = OpDef::new("bitwise_right_shift", shifted, |l| {
-    let op = if l.out.dtype == crate::dtype::DType::U8 { "shift_right_logical" } else { "shift_right_arithmetic" };
+static BITWISE_AND: Entry = Entry::new("bitwise_and", bits, |l| both(l, "and")).samples(samples).bucket(bucket::each);
+static BITWISE_OR: Entry = Entry::new("bitwise_or", bits, |l| both(l, "or")).samples(samples).bucket(bucket::each);
+static BITWISE_XOR: Entry = Entry::new("bitwise_xor", bits, |l| both(l, "xor")).samples(samples).bucket(bucket::each);
+static SHIFT_LEFT: Entry =
+    Entry::new("bitwise_left_shift", shifted, |l| both(l, "shift_left")).samples(samples).bucket(bucket::each);
+static SHIFT_RIGHT: Entry = Entry::new("bitwise_right_shift", shifted, |l| {
+    let op = if l.out.dtype == xlazy_core::ty::DType::U8 { "shift_right_logical" } else { "shift_right_arithmetic" };
     both(l, op)
 })
 .samples(samples)
 .bucket(bucket::each);
 
-static REMAINDER: OpDef = OpDef::new("remainder", not_all_bool, |l| {
+static REMAINDER: Entry = Entry::new("remainder", not_all_bool, |l| {
     // torch's remainder has the divisor's sign: fix up the one of StableHLO, which has the dividend's
     let (a, b) = (l.fit(0), l.fit(1));
     let r = l.binary("remainder", &a, &b);
-    if l.out.dtype == crate::dtype::DType::U8 {
+    if l.out.dtype == xlazy_core::ty::DType::U8 {
         return r;
     }
     let zero = l.constant(0.0, &a.ty);
@@ -139,7 +139,7 @@ static REMAINDER: OpDef = OpDef::new("remainder", not_all_bool, |l| {
 .grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * (g.x(0) / g.x(1)).floor()).neg())])
 .bucket(bucket::each);
 
-static POW: OpDef = OpDef::new(
+static POW: Entry = Entry::new(
     "pow",
     |s| {
         rules::refuse_bool(s, "convert with `.to(I64)`")?;
@@ -164,7 +164,7 @@ static POW: OpDef = OpDef::new(
 })
 .bucket(bucket::each);
 
-static MAXIMUM: OpDef = OpDef::new("maximum", rules::binary, |l| both(l, "maximum"))
+static MAXIMUM: Entry = Entry::new("maximum", rules::binary, |l| both(l, "maximum"))
     .samples(samples)
     .grad(|g| {
         // equals share the gradient, as in torch
@@ -178,7 +178,7 @@ static MAXIMUM: OpDef = OpDef::new("maximum", rules::binary, |l| both(l, "maximu
     })
     .bucket(bucket::each);
 
-static MINIMUM: OpDef = OpDef::new("minimum", rules::binary, |l| both(l, "minimum"))
+static MINIMUM: Entry = Entry::new("minimum", rules::binary, |l| both(l, "minimum"))
     .samples(samples)
     .grad(|g| {
         let (a, b) = (g.x(0), g.x(1));
@@ -191,7 +191,7 @@ static MINIMUM: OpDef = OpDef::new("minimum", rules::binary, |l| both(l, "minimu
     })
     .bucket(bucket::each);
 
-static ATAN2: OpDef = OpDef::new("atan2", rules::binary_float, |l| both(l, "atan2"))
+static ATAN2: Entry = Entry::new("atan2", rules::binary_float, |l| both(l, "atan2"))
     .samples(positive)
     .grad(|g| {
         let (y, x) = (g.x(0), g.x(1));
@@ -200,7 +200,7 @@ static ATAN2: OpDef = OpDef::new("atan2", rules::binary_float, |l| both(l, "atan
     })
     .bucket(bucket::each);
 
-pub(super) static OPS: &[&OpDef] = &[
+pub(super) static OPS: &[&Entry] = &[
     &ADD,
     &SUB,
     &MUL,
@@ -434,7 +434,7 @@ impl Tensor {
 
     /// Sets every element to a number (`torch.Tensor.fill_`).
     #[track_caller]
-    pub fn fill_(&self, value: impl Into<crate::dtype::Scalar>) -> Tensor {
+    pub fn fill_(&self, value: impl Into<xlazy_core::ty::Scalar>) -> Tensor {
         let full = self.full_like(value);
         self.assign("fill_", full);
         self.clone()

@@ -1,9 +1,9 @@
 //! Comparisons, logic, and choice by condition.
 use crate::bucket;
-use crate::dtype::DType;
-use crate::emit::Val;
-use crate::op::{Lower, OpDef, Rule, Sample, Sig, Type, rules};
-use crate::tensor::{Arg, Tensor, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
+use xlazy_core::emit::Val;
+use xlazy_core::ir::{Lower, Rule, Sig, rules};
+use xlazy_core::ty::{DType, Type};
 
 // Both operands in the dtype they promote to, broadcast together, then compared.
 fn compared(l: &mut Lower, direction: &str) -> Val {
@@ -29,7 +29,7 @@ fn samples() -> Vec<Sample> {
 
 macro_rules! comparisons {
     ($($(#[$doc:meta])* pub fn $method:ident => $op:ident $lower:expr;)*) => {
-        $(static $op: OpDef = OpDef::new(stringify!($method), rules::compare, $lower).samples(samples).bucket(bucket::each);)*
+        $(static $op: Entry = Entry::new(stringify!($method), rules::compare, $lower).samples(samples).bucket(bucket::each);)*
         impl Tensor {
             $($(#[$doc])*
             #[track_caller]
@@ -69,7 +69,7 @@ fn where_rule(s: &Sig) -> Rule {
     Ok(Type::new(rules::promote(&s.inputs[1..]), shape))
 }
 
-static WHERE: OpDef = OpDef::new("where", where_rule, |l| {
+static WHERE: Entry = Entry::new("where", where_rule, |l| {
     let shape = l.out.shape.clone();
     let c = l.x(0);
     let c = l.broadcast(&c, &shape);
@@ -83,7 +83,7 @@ static WHERE: OpDef = OpDef::new("where", where_rule, |l| {
 })
 .bucket(bucket::each);
 
-pub(super) static OPS: &[&OpDef] = &[&EQ, &NE, &LT, &LE, &GT, &GE, &LOGICAL_AND, &LOGICAL_OR, &LOGICAL_XOR, &WHERE];
+pub(super) static OPS: &[&Entry] = &[&EQ, &NE, &LT, &LE, &GT, &GE, &LOGICAL_AND, &LOGICAL_OR, &LOGICAL_XOR, &WHERE];
 
 /// `yes` where the condition is true, `no` elsewhere (`torch.where`); all three broadcast.
 ///

@@ -1,6 +1,6 @@
 //! Sums over products in Einstein's notation, and what else comes down to one matrix product.
-use crate::shape::Dims;
 use crate::tensor::{Tensor, caller_line, refuse};
+use xlazy_core::ty::Dims;
 
 /// A tensor with a label for each dimension.
 struct Labelled {

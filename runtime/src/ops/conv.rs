@@ -1,9 +1,9 @@
 //! Convolutions, in any number of spatial dimensions. StableHLO: convolution; its gradients are convolutions again.
 use crate::bucket;
-use crate::emit::array;
-use crate::op::{AttrsExt, OpDef, Rule, Sample, Sig, Type, rules};
-use crate::shape::{Dims, Shape};
-use crate::tensor::{Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use xlazy_core::emit::array;
+use xlazy_core::ir::{AttrsExt, Rule, Sig, rules};
+use xlazy_core::ty::{Dims, Shape, Type};
 
 // Attributes, one number per spatial dimension in the first five: see `ATTRS`.
 const ATTRS: &[&str] = &["stride", "low", "high", "input_dilation", "dilation", "groups", "batch_groups"];
@@ -41,7 +41,7 @@ fn rule(s: &Sig) -> Rule {
     Ok(Type::new(rules::promote(s.inputs), shape))
 }
 
-static CONVOLUTION: OpDef = OpDef::new("convolution", rule, |l| {
+static CONVOLUTION: Entry = Entry::new("convolution", rule, |l| {
     let (x, w, out) = (l.cast(0), l.cast(1), l.out.clone());
     if x.shape().numel() == 0 || w.shape().numel() == 0 {
         return l.constant(0.0, &out);
@@ -105,7 +105,7 @@ static CONVOLUTION: OpDef = OpDef::new("convolution", rule, |l| {
     vec![dx, dw]
 }).bucket(bucket::convolution);
 
-pub(super) static OPS: &[&OpDef] = &[&CONVOLUTION];
+pub(super) static OPS: &[&Entry] = &[&CONVOLUTION];
 
 #[track_caller]
 fn convolution(x: &Tensor, w: &Tensor, spatial: [&[i64]; 5], groups: usize, batch_groups: usize) -> Tensor {

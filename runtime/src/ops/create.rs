@@ -1,27 +1,26 @@
 //! Tensors from nothing, from numbers and from Rust data.
 use crate::bucket::like;
-use crate::dtype::{DType, Element, Scalar};
-use crate::op::{AttrsExt, OpDef, Rule, Sample, Sig, Type, rules};
-use crate::shape::{Dims, Shape};
-use crate::tensor::{Arg, Tensor, refuse, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, refuse, trace};
+use xlazy_core::ir::{AttrsExt, Rule, Sig, rules};
+use xlazy_core::ty::{DType, Dims, Element, Scalar, Shape, Type};
 
 fn shape_and_dtype(s: &Sig) -> Rule {
     Ok(Type::new(s.attrs.dtype(1), s.attrs_shape(0)))
 }
 
-static FULL: OpDef = OpDef::new("full", shape_and_dtype, |l| l.fit(0))
+static FULL: Entry = Entry::new("full", shape_and_dtype, |l| l.fit(0))
     .attrs(&["size", "dtype"])
     .samples(|| vec![Sample::of(&[&[]]).attrs(vec![vec![2i64].into(), DType::F32.into()])])
     .grad(|_| vec![None]);
 
-static ZEROS: OpDef = OpDef::new("zeros", shape_and_dtype, |l| {
+static ZEROS: Entry = Entry::new("zeros", shape_and_dtype, |l| {
     let ty = l.out.clone();
     l.constant(0.0, &ty)
 })
 .attrs(&["size", "dtype"])
 .samples(|| vec![Sample::of(&[]).attrs(vec![vec![2i64].into(), DType::F32.into()])]);
 
-static ONES: OpDef = OpDef::new("ones", shape_and_dtype, |l| {
+static ONES: Entry = Entry::new("ones", shape_and_dtype, |l| {
     let ty = l.out.clone();
     l.constant(1.0, &ty)
 })
@@ -29,7 +28,7 @@ static ONES: OpDef = OpDef::new("ones", shape_and_dtype, |l| {
 .samples(|| vec![Sample::of(&[]).attrs(vec![vec![2i64].into(), DType::F32.into()])]);
 
 // start + step · 0, 1, 2…; start and step are operands, only the number of elements is fixed
-static ARANGE: OpDef = OpDef::new(
+static ARANGE: Entry = Entry::new(
     "arange",
     |s| Ok(Type::new(s.attrs.dtype(1), Shape::new(&[s.attrs.index(0)]))),
     |l| {
@@ -52,7 +51,7 @@ static ARANGE: OpDef = OpDef::new(
 .samples(|| vec![Sample::of(&[&[], &[]]).attrs(vec![4usize.into(), DType::F32.into()])]);
 
 // From both ends towards the middle, so that both ends are met exactly.
-static LINSPACE: OpDef = OpDef::new(
+static LINSPACE: Entry = Entry::new(
     "linspace",
     |s| {
         if s.inputs.iter().any(|t| !t.shape.is_empty()) {
@@ -101,7 +100,7 @@ static LINSPACE: OpDef = OpDef::new(
     vec![g.want(0, || (&g.dy * (1.0 - &share)).sum()), g.want(1, || (&g.dy * &share).sum())]
 });
 
-static EYE: OpDef = OpDef::new("eye", shape_and_dtype, |l| {
+static EYE: Entry = Entry::new("eye", shape_and_dtype, |l| {
     let ty = l.out.clone();
     let index = Type::new(DType::I64, ty.shape.clone());
     let (row, column) = (l.iota(&index, 0), l.iota(&index, 1));
@@ -112,7 +111,7 @@ static EYE: OpDef = OpDef::new("eye", shape_and_dtype, |l| {
 .samples(|| vec![Sample::of(&[]).attrs(vec![vec![3i64, 3].into(), DType::F32.into()])]);
 
 // Which elements of a bucketed dimension are real: the operand says how many. `after`: dimensions behind it.
-static BUCKET_MASK: OpDef = OpDef::new(
+static BUCKET_MASK: Entry = Entry::new(
     "bucket_mask",
     |s| {
         let mut shape = vec![1; s.attrs.index(1) + 1];
@@ -130,12 +129,14 @@ static BUCKET_MASK: OpDef = OpDef::new(
 .attrs(&["bucket", "after"])
 .samples(|| vec![Sample::of(&[]).index(&[], 4).attrs(vec![4usize.into(), 1usize.into()])]);
 
-pub(super) static OPS: &[&OpDef] = &[&FULL, &ZEROS, &ONES, &ARANGE, &LINSPACE, &EYE, &BUCKET_MASK];
+pub(super) static OPS: &[&Entry] = &[&FULL, &ZEROS, &ONES, &ARANGE, &LINSPACE, &EYE, &BUCKET_MASK];
 
-/// True for the first `size` of `bucket` elements, with `after` dimensions of size 1 behind.
-#[track_caller]
-pub(crate) fn bucket_mask(size: usize, bucket: usize, after: usize) -> Tensor {
-    trace(&BUCKET_MASK, [(size as i64).into()], [bucket.into(), after.into()])
+impl Tensor {
+    /// True for the first `size` of `bucket` elements, with `after` dimensions of size 1 behind.
+    #[track_caller]
+    pub(crate) fn bucket_mask(size: usize, bucket: usize, after: usize) -> Tensor {
+        trace(&BUCKET_MASK, [(size as i64).into()], [bucket.into(), after.into()])
+    }
 }
 
 /// Data as user code writes it down: numbers and nested arrays of them. As Python's lists in `torch.tensor`, floats become
@@ -224,7 +225,7 @@ pub fn tensor(data: impl Literal) -> Tensor {
 }
 
 #[track_caller]
-fn filled(op: &'static OpDef, size: Dims, dtype: DType) -> Tensor {
+fn filled(op: &'static Entry, size: Dims, dtype: DType) -> Tensor {
     let shape = size.shape(op.name).unwrap_or_else(|e| e.raise());
     trace(op, [], [(&shape).into(), dtype.into()])
 }

@@ -7,27 +7,26 @@
 //! `zeros_like` and its kin are where their tensor is.
 //!
 //! Each device has programs of its own: a sync runs one for each device that something is pending on.
-use crate::display::place::binding;
-use crate::dtype::DType;
 use crate::insight::Cause;
-use crate::ir::{ANYWHERE, Locked, NodeId, Payload, REQUIRES_GRAD, graph, home};
-use crate::op::{OpDef, Sample, rules};
-use crate::session::{self, DeviceData};
-use crate::tensor::{Tensor, is_grad_enabled, line, trace};
+use crate::tensor::{Entry, Sample, Tensor, is_grad_enabled, trace};
 use crate::{Error, Result, bucket};
 use smallvec::smallvec;
 use std::panic::Location;
 use std::sync::Arc;
+use xlazy_core::device::{DeviceData, device_names, name_of};
+use xlazy_core::ir::{DATA, Payload, Placement, REQUIRES_GRAD, graph, rules};
+use xlazy_core::text::line_of_thread as line;
+use xlazy_core::ty::DType;
 
 /// What a tensor is put on another device by. What has no device is computed there; otherwise the node has its value from the
 /// start, a copy, and only the gradient tape holds the operand.
-static TO_DEVICE: OpDef = OpDef::new("to_device", rules::same, |l| l.x(0))
+static TO_DEVICE: Entry = Entry::new("to_device", rules::same, |l| l.x(0))
     .attrs(&["device"])
     .samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![0usize.into()])])
     .grad(|g| vec![g.want(0, || g.dy.clone().beside(g.x(0)))])
     .bucket(bucket::each);
 
-pub(super) static OPS: &[&OpDef] = &[&TO_DEVICE];
+pub(super) static OPS: &[&Entry] = &[&TO_DEVICE];
 
 /// What [`Tensor::to`] takes: a dtype, or a device by its name.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +66,7 @@ impl From<&String> for To {
 /// ```
 #[track_caller]
 pub fn devices() -> Vec<String> {
-    match session::device_names() {
+    match device_names() {
         Ok(names) => names.to_vec(),
         Err(e) => e.raise(),
     }
@@ -75,7 +74,7 @@ pub fn devices() -> Vec<String> {
 
 /// The device of a name; the platform's name alone is its first one.
 fn find(name: &str) -> Result<u8> {
-    let names = session::device_names()?;
+    let names = device_names()?;
     let same = |n: &String| n.eq_ignore_ascii_case(name);
     let first = names[0].split(':').next().is_some_and(|platform| platform.eq_ignore_ascii_case(name));
     if let Some(i) = names.iter().position(same).or(first.then_some(0)) {
@@ -95,58 +94,25 @@ fn find(name: &str) -> Result<u8> {
     Err(Error::Op { op: "to", operands: vec![], message })
 }
 
-/// Why an op does not take operands of two devices.
-#[cold]
-#[inline(never)]
-pub(crate) fn apart(g: Locked, op: &'static OpDef, operands: &[NodeId]) -> Error {
-    drop(g);
-    let variables = crate::cell::tensors();
-    let (all, types): (Vec<(u8, Option<String>)>, Vec<String>) = {
-        let g = graph();
-        let one = |&id: &NodeId| {
-            let n = g.node(id);
-            let variable = variables.iter().find(|(_, v)| *v == id).map(|(name, _)| name.clone());
-            ((n.device, variable.or_else(|| binding(n.at))), n.described())
-        };
-        operands.iter().map(one).unzip()
-    };
-    let mut found = all.iter().enumerate().filter(|(_, (device, _))| *device != ANYWHERE);
-    let (i, (a, first)) = found.next().expect("one operand is on a device");
-    let (j, (b, other)) = found.find(|(_, (device, _))| device != a).expect("and one on another");
-    let named = |i: usize, name: &Option<String>| match name {
-        Some(name) => format!("`{name}`"),
-        None => format!("operand {}", i + 1),
-    };
-    let (here, there) = (session::name_of(*a), session::name_of(*b));
-    let message = format!(
-        "expected all tensors to be on the same device: {} is on {here}, {} on {there}; move one of them: `{}.to({here:?})`",
-        named(i, first),
-        named(j, other),
-        other.as_deref().unwrap_or_default(),
-    );
-    Error::Op { op: op.name, operands: types, message }
-}
-
 impl Tensor {
     /// The device the tensor is on, such as `cpu:0` (`torch.Tensor.device`). What is on none, since it was made of nothing,
     /// names the first, where it is computed unless it meets a tensor of another.
     #[track_caller]
     pub fn device(&self) -> String {
-        match session::device_names() {
-            Ok(names) => names[home(self.place()) as usize].clone(),
+        match device_names() {
+            Ok(names) => names[self.place().home() as usize].clone(),
             Err(e) => e.raise(),
         }
     }
 
-    /// The number of the device, or [`ANYWHERE`].
-    pub(crate) fn place(&self) -> u8 {
-        graph().node(self.id()).device
+    pub(crate) fn place(&self) -> Placement {
+        graph().node(self.id()).placement
     }
 
-    /// Puts a tensor that was just traced, and that nothing uses yet, on a device.
-    pub(crate) fn placed(self, device: u8) -> Tensor {
-        if device != ANYWHERE {
-            graph().place(self.id(), device);
+    /// Puts a tensor that was just traced, and that nothing uses yet, somewhere.
+    pub(crate) fn placed(self, place: Placement) -> Tensor {
+        if place != Placement::Anywhere {
+            graph().place(self.id(), place);
         }
         self
     }
@@ -154,8 +120,10 @@ impl Tensor {
     /// The tensor where `other` is.
     #[track_caller]
     pub(crate) fn beside(self, other: &Tensor) -> Tensor {
-        let (here, there) = (self.place(), other.place());
-        if here == there || here == ANYWHERE || there == ANYWHERE { self } else { self.moved_to(there) }
+        match (self.place(), other.place()) {
+            (Placement::Device(here), Placement::Device(there)) if here != there => self.moved_to(there),
+            _ => self,
+        }
     }
 
     #[track_caller]
@@ -170,7 +138,7 @@ impl Tensor {
     pub(crate) fn runs_to_move(&self, name: &str) -> bool {
         let g = graph();
         let n = g.node(self.id());
-        n.device != ANYWHERE && n.value().is_none() && session::name_of(n.device) != name
+        n.placement != Placement::Anywhere && n.value().is_none() && name_of(n.placement.home()) != name
     }
 
     #[track_caller]
@@ -178,13 +146,13 @@ impl Tensor {
         let (here, there_is) = {
             let g = graph();
             let n = g.node(self.id());
-            (n.device, n.data().is_some())
+            (n.placement, n.data().is_some())
         };
-        if home(here) == device {
+        if here.home() == device {
             return self.clone();
         }
-        if here == ANYWHERE && !there_is {
-            return trace(&TO_DEVICE, [self.into()], [(device as usize).into()]).placed(device);
+        if here == Placement::Anywhere && !there_is {
+            return trace(&TO_DEVICE, [self.into()], [(device as usize).into()]).placed(Placement::Device(device));
         }
         let at = line().unwrap_or(Location::caller());
         let copy = self.value(Cause::DeviceChange, at).and_then(|(data, _)| match data.device == device {
@@ -203,10 +171,10 @@ impl Tensor {
         let mut g = graph();
         let from = self.id();
         let (buckets, ty) = (g.node(from).buckets().to_vec(), copy.ty.clone());
-        let (op, operands) = if recorded { (&TO_DEVICE, smallvec![from]) } else { (&super::DATA, smallvec![]) };
+        let (op, operands) = if recorded { (&TO_DEVICE.op, smallvec![from]) } else { (&DATA, smallvec![]) };
         let attrs: Box<[_]> = if recorded { Box::new([(device as usize).into()]) } else { Box::default() };
         let id = g.push(op, operands, attrs, ty, Payload::Data(copy), at);
-        g.place(id, device);
+        g.place(id, Placement::Device(device));
         let n = g.node_mut(id);
         n.flags = if recorded { REQUIRES_GRAD } else { 0 };
         n.set_buckets(buckets);

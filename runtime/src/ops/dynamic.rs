@@ -1,12 +1,10 @@
 //! Ops whose result has a shape that depends on values (`nonzero`, `masked_select`, `unique`…): they read what they need
 //! first, which runs it, and go on with the shape they found.
-use crate::dtype::{DType, Scalar};
 use crate::insight::Cause;
-use crate::ir::graph;
-use crate::op::{OpDef, Type};
-use crate::shape::Shape;
-use crate::tensor::{Tensor, caller_line, element, refuse};
+use crate::tensor::{Entry, Tensor, caller_line, element, refuse};
 use std::panic::Location;
+use xlazy_core::ir::{Kind, graph};
+use xlazy_core::ty::{DType, Scalar, Shape, Type};
 
 /// The one element of a tensor, read because an op needs its value.
 pub(super) fn concrete(x: &Tensor, at: &'static Location<'static>) -> Scalar {
@@ -31,30 +29,25 @@ fn places(x: &Tensor) -> Vec<i64> {
     }
 }
 
-const fn found(name: &'static str) -> OpDef {
-    OpDef::new(name, |_| Err("what is found is data".into()), |_| unreachable!())
+const fn found(name: &'static str) -> Entry {
+    Entry::new(name, |_| Err("what is found is data".into()), |_| unreachable!()).kind(Kind::Found)
 }
 
 // What the positions that an op found are data of, so that a program of another size can be put down to it.
-static NONZERO: OpDef = found("nonzero");
-static MASKED_SELECT: OpDef = found("masked_select");
-static UNIQUE: OpDef = found("unique");
-
-/// The op that found these data, if they are positions that one of this file found.
-pub(crate) fn finder(op: &'static OpDef) -> Option<&'static str> {
-    [&NONZERO, &MASKED_SELECT, &UNIQUE].into_iter().find(|f| std::ptr::eq(*f, op)).map(|f| f.name)
-}
+static NONZERO: Entry = found("nonzero");
+static MASKED_SELECT: Entry = found("masked_select");
+static UNIQUE: Entry = found("unique");
 
 // Positions in `x`, where it is.
 #[track_caller]
-fn positions(op: &'static OpDef, all: &[i64], shape: &[usize], x: &Tensor) -> Tensor {
+fn positions(op: &'static Entry, all: &[i64], shape: &[usize], x: &Tensor) -> Tensor {
     let found = Tensor::of_bytes_on(x.place(), bytemuck::cast_slice(all), Type::new(DType::I64, Shape::new(shape)));
-    graph().node_mut(found.id()).op = op;
+    graph().node_mut(found.id()).op = &op.op;
     found
 }
 
 #[track_caller]
-fn chosen(op: &'static OpDef, x: &Tensor, mask: &Tensor) -> Tensor {
+fn chosen(op: &'static Entry, x: &Tensor, mask: &Tensor) -> Tensor {
     let Some(shape) = x.shape().broadcast(&mask.shape()) else {
         refuse(op.name, &[x, mask], "the mask and the tensor do not broadcast");
     };

@@ -1,9 +1,8 @@
 //! Smaller torch functions made of other ops: distances, signs, joint extremes, writing by mask and flat position.
 use super::index::put_at;
-use crate::dtype::DType;
-use crate::op::Attr;
-use crate::shape::Dims;
 use crate::tensor::{Tensor, caller_line, refuse};
+use xlazy_core::ir::Attr;
+use xlazy_core::ty::{DType, Dims};
 
 fn flat() -> [Attr; 2] {
     [vec![0i64].into(), 0usize.into()]

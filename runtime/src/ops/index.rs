@@ -1,11 +1,10 @@
 //! Elements by position: gather and scatter, and the torch methods made of them. Positions are not checked against the
 //! sizes (that would need their values): reading beyond the end gives the last element, writing there does nothing.
 use crate::bucket;
-use crate::dtype::{Category, DType};
-use crate::emit::{Reducer, Val, array};
-use crate::op::{Attr, AttrsExt, Grad, Lower, OpDef, Sample, Sig, Type};
-use crate::shape::Shape;
-use crate::tensor::{Arg, Tensor, refuse, trace, trace_all};
+use crate::tensor::{Arg, Entry, Grad, Sample, Tensor, refuse, trace, trace_all};
+use xlazy_core::emit::{Reducer, Val, array};
+use xlazy_core::ir::{Attr, AttrsExt, Lower, Sig};
+use xlazy_core::ty::{Category, DType, Shape, Type};
 
 /// How several values for one place combine, as an attribute: what is written replaces, is added…
 const REPLACE: i64 = 0;
@@ -79,7 +78,7 @@ fn along_rule(s: &Sig, index: usize) -> std::result::Result<(), String> {
     }
 }
 
-static GATHER: OpDef = OpDef::new(
+static GATHER: Entry = Entry::new(
     "gather",
     |s| {
         along_rule(s, 1)?;
@@ -113,7 +112,7 @@ static GATHER: OpDef = OpDef::new(
     vec![Some(scatter_with(&zeros, g.attrs.index(0), g.x(1), &g.dy, ADD)), None]
 }).bucket(bucket::gather);
 
-static SCATTER: OpDef = OpDef::new(
+static SCATTER: Entry = Entry::new(
     "scatter",
     |s| {
         along_rule(s, 1)?;
@@ -252,7 +251,7 @@ fn index_vectors(l: &mut Lower, from: usize, sizes: &Shape) -> (Val, Shape) {
     (vectors(l, parts), shape)
 }
 
-static INDEX: OpDef = OpDef::new(
+static INDEX: Entry = Entry::new(
     "index",
     |s| {
         let shape = index_shape(s, 1)?;
@@ -295,7 +294,7 @@ static INDEX: OpDef = OpDef::new(
     out
 }).bucket(bucket::index);
 
-static INDEX_PUT: OpDef = OpDef::new(
+static INDEX_PUT: Entry = Entry::new(
     "index_put",
     |s| {
         let shape = index_shape(s, 2)?;
@@ -346,7 +345,7 @@ static INDEX_PUT: OpDef = OpDef::new(
     out
 });
 
-pub(super) static OPS: &[&OpDef] = &[&GATHER, &SCATTER, &INDEX, &INDEX_PUT];
+pub(super) static OPS: &[&Entry] = &[&GATHER, &SCATTER, &INDEX, &INDEX_PUT];
 
 /// `x` at the index tensors; `[dims, at]` as in [`INDEX`].
 #[track_caller]

@@ -1,8 +1,8 @@
 //! Products of matrices and vectors.
 use crate::bucket;
-use crate::op::{OpDef, Rule, Sample, Sig, Type};
-use crate::shape::Shape;
-use crate::tensor::{Tensor, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, refuse, trace};
+use xlazy_core::ir::{Rule, Sig};
+use xlazy_core::ty::{Shape, Type};
 
 // (batch, rows, inner) and (batch, inner, columns) as torch reads them: vectors gain a dimension, batches broadcast.
 fn parts(a: &Shape, b: &Shape) -> Result<(Shape, usize, usize, usize), String> {
@@ -32,7 +32,7 @@ fn matmul_rule(s: &Sig) -> Rule {
     Ok(Type::new(s.dtype(0).promote(s.dtype(1)), shape))
 }
 
-static MATMUL: OpDef = OpDef::new("matmul", matmul_rule, |l| {
+static MATMUL: Entry = Entry::new("matmul", matmul_rule, |l| {
     let (a, b) = (l.cast(0), l.cast(1));
     let (batch, m, k, n) = parts(a.shape(), b.shape()).expect("checked by the type rule");
     let out = l.out.shape.clone();
@@ -99,7 +99,7 @@ static MATMUL: OpDef = OpDef::new("matmul", matmul_rule, |l| {
 })
 .bucket(bucket::matmul);
 
-pub(super) static OPS: &[&OpDef] = &[&MATMUL];
+pub(super) static OPS: &[&Entry] = &[&MATMUL];
 
 impl Tensor {
     /// The matrix product; batches broadcast, vectors work on either side (`torch.matmul`). StableHLO: dot_general.

@@ -1,6 +1,6 @@
 //! Losses: how far a prediction is from its target.
-use crate::dtype::{Category, Scalar};
 use crate::tensor::{Tensor, caller_line, refuse};
+use xlazy_core::ty::{Category, Scalar};
 
 /// What becomes of the losses of single elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -29,19 +29,14 @@ mod tests;
 mod unary;
 mod view;
 
-use crate::op::OpDef;
-
+use crate::tensor::Entry;
 pub use arrange::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
 pub use at::{At, IndexArg};
-pub(crate) use base::{ALIAS, DATA, SCALAR};
 pub use compare::where_;
 pub use contract::einsum;
 pub use conv::{ConvOptions, ConvTransposeOptions, Padding};
-pub(crate) use create::bucket_mask;
 pub use create::{Literal, tensor};
-pub(crate) use device::apart;
 pub use device::{To, devices};
-pub(crate) use dynamic::finder;
 pub use index::ScatterReduce;
 pub use loss::{CrossEntropyOptions, Reduction};
 pub use norm::{AttentionOptions, BatchNormOptions};
@@ -50,12 +45,14 @@ pub(crate) use random::key as random_key;
 pub use random::manual_seed;
 pub(crate) use random::{generator, set_generator};
 pub use resample::{InterpolateOptions, Interpolation, PadMode};
-pub(crate) use view::slice_at;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 pub use view::{cat, stack};
+use xlazy_core::ir::OpDef;
 
 /// Every op there is, by theme.
-pub(crate) fn table() -> impl Iterator<Item = &'static OpDef> {
-    let themes: [&[&'static OpDef]; _] = [
+pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
+    let themes: [&[&'static Entry]; _] = [
         base::OPS,
         unary::OPS,
         unary::MORE,
@@ -76,6 +73,12 @@ pub(crate) fn table() -> impl Iterator<Item = &'static OpDef> {
         random::OPS,
     ];
     themes.into_iter().flat_map(|t| t.iter().copied())
+}
+
+/// The entry of a node's op; data that an op found have none.
+pub(crate) fn entry_of(op: &OpDef) -> Option<&'static Entry> {
+    static BY_ID: LazyLock<HashMap<u32, &'static Entry>> = LazyLock::new(|| table().map(|e| (e.id, e)).collect());
+    BY_ID.get(&op.id).copied()
 }
 
 /// What the table says of one op; for `%help` and the page of what is covered.

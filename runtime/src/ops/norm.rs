@@ -1,6 +1,6 @@
 //! Normalisation and attention, made of other ops; XLA fuses them.
-use crate::shape::Dims;
 use crate::tensor::{Tensor, caller_line, refuse};
+use xlazy_core::ty::Dims;
 
 /// What torch's batch normalisation takes besides its tensors.
 #[derive(Clone, Copy, Debug)]

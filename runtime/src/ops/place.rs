@@ -1,9 +1,9 @@
 //! Ops that go by where an element is: triangles of matrices, rolls.
 use crate::bucket;
-use crate::dtype::DType;
-use crate::emit::Val;
-use crate::op::{AttrsExt, Healed, Lower, OpDef, Rule, Sample, Sig, Type, rules};
-use crate::tensor::{Tensor, trace};
+use crate::tensor::{Entry, Sample, Tensor, trace};
+use xlazy_core::emit::Val;
+use xlazy_core::ir::{AttrsExt, Healed, Lower, Rule, Sig, rules};
+use xlazy_core::ty::{DType, Type};
 
 // The diagonal is an attribute, or the last operand where it keeps changing.
 fn triangle(l: &mut Lower, upper: bool) -> Val {
@@ -33,29 +33,29 @@ fn triangle_samples() -> Vec<Sample> {
     vec![Sample::of(&[&[3, 4]]).attrs(vec![0usize.into()]), Sample::of(&[&[2, 3, 3]]).attrs(vec![(-1i64).into()])]
 }
 
-static TRIL: OpDef = OpDef::new("tril", matrix, |l| triangle(l, false))
+static TRIL: Entry = Entry::new("tril", matrix, |l| triangle(l, false))
     .attrs(&["diagonal"])
     .samples(triangle_samples)
     .grad(|g| vec![Some(g.dy.tril(g.attrs.int(0)))])
-    .heal(|attrs| Some(Healed { op: &TRIL_AT, attrs: [].into(), value: attrs[0].clone() }))
+    .heal(|attrs| Some(Healed { op: &TRIL_AT.op, attrs: [].into(), value: attrs[0].clone() }))
     .bucket(bucket::each);
 
-static TRIU: OpDef = OpDef::new("triu", matrix, |l| triangle(l, true))
+static TRIU: Entry = Entry::new("triu", matrix, |l| triangle(l, true))
     .attrs(&["diagonal"])
     .samples(triangle_samples)
     .grad(|g| vec![Some(g.dy.triu(g.attrs.int(0)))])
-    .heal(|attrs| Some(Healed { op: &TRIU_AT, attrs: [].into(), value: attrs[0].clone() }))
+    .heal(|attrs| Some(Healed { op: &TRIU_AT.op, attrs: [].into(), value: attrs[0].clone() }))
     .bucket(bucket::each);
 
 fn triangle_at_samples() -> Vec<Sample> {
     vec![Sample::of(&[&[3, 4]]).index(&[], 3)]
 }
 
-static TRIL_AT: OpDef = OpDef::new("tril.diagonal", matrix, |l| triangle(l, false)).samples(triangle_at_samples);
-static TRIU_AT: OpDef = OpDef::new("triu.diagonal", matrix, |l| triangle(l, true)).samples(triangle_at_samples);
+static TRIL_AT: Entry = Entry::new("tril.diagonal", matrix, |l| triangle(l, false)).samples(triangle_at_samples);
+static TRIU_AT: Entry = Entry::new("triu.diagonal", matrix, |l| triangle(l, true)).samples(triangle_at_samples);
 
 // Elements moved along one dimension, round the end.
-static ROLL: OpDef = OpDef::new("roll", rules::same, |l| {
+static ROLL: Entry = Entry::new("roll", rules::same, |l| {
     let (x, dim) = (l.x(0), l.attrs.index(1));
     let n = x.shape()[dim] as i64;
     let (mut from, mut to) = (vec![0; x.rank()], x.shape().iter().map(|&d| d as i64).collect::<Vec<_>>());
@@ -69,10 +69,10 @@ static ROLL: OpDef = OpDef::new("roll", rules::same, |l| {
 .attrs(&["shift", "dim"])
 .samples(|| vec![Sample::of(&[&[2, 5]]).attrs(vec![2usize.into(), 1usize.into()])])
 .grad(|g| vec![Some(g.dy.roll(-g.attrs.int(0), g.attrs.int(1)))])
-.heal(|attrs| Some(Healed { op: &ROLL_AT, attrs: [attrs[1].clone()].into(), value: attrs[0].clone() }))
+.heal(|attrs| Some(Healed { op: &ROLL_AT.op, attrs: [attrs[1].clone()].into(), value: attrs[0].clone() }))
 .bucket(bucket::along_second);
 
-static ROLL_AT: OpDef = OpDef::new("roll.shift", rules::same, |l| {
+static ROLL_AT: Entry = Entry::new("roll.shift", rules::same, |l| {
     let (x, shift, dim) = (l.x(0), l.x(1), l.attrs.index(0));
     let n = l.scalar(x.shape()[dim] as f64, shift.dtype());
     let start = l.sub(&n, &shift);
@@ -83,7 +83,7 @@ static ROLL_AT: OpDef = OpDef::new("roll.shift", rules::same, |l| {
 .attrs(&["dim"])
 .samples(|| vec![Sample::of(&[&[2, 5]]).index(&[], 5).attrs(vec![1usize.into()])]);
 
-pub(super) static OPS: &[&OpDef] = &[&TRIL, &TRIU, &TRIL_AT, &TRIU_AT, &ROLL, &ROLL_AT];
+pub(super) static OPS: &[&Entry] = &[&TRIL, &TRIU, &TRIL_AT, &TRIU_AT, &ROLL, &ROLL_AT];
 
 /// `x` moved by `shift`, less than its size, along one dimension.
 #[track_caller]

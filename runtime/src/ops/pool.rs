@@ -2,11 +2,10 @@
 //! select_and_scatter.
 use super::conv::{batched, each};
 use crate::bucket;
-use crate::dtype::{Category, DType};
-use crate::emit::{Reducer, array};
-use crate::op::{Attr, AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type};
-use crate::shape::{Dims, Shape};
-use crate::tensor::{Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use xlazy_core::emit::{Reducer, array};
+use xlazy_core::ir::{Attr, AttrsExt, Lower, Rule, Sig};
+use xlazy_core::ty::{Category, DType, Dims, Shape, Type};
 
 // One number for each dimension of the operand. `hole`: distance between the elements of a window (maxima) or of the
 // operand (sums).
@@ -48,7 +47,7 @@ fn attributes(attrs: &[Attr], hole: &str) -> String {
     )
 }
 
-static SUM_POOL: OpDef = OpDef::new(
+static SUM_POOL: Entry = Entry::new(
     "sum_pool",
     |s| Ok(Type::new(s.dtype(0), windows(s, false)?)),
     |l| {
@@ -102,7 +101,7 @@ fn max_samples() -> Vec<Sample> {
     ]
 }
 
-static MAX_POOL: OpDef = OpDef::new("max_pool", max_rule, |l| {
+static MAX_POOL: Entry = Entry::new("max_pool", max_rule, |l| {
     let (x, out) = (l.x(0), l.out.clone());
     if out.shape.numel() == 0 {
         return l.constant(0.0, &out);
@@ -132,7 +131,7 @@ fn flat_space(x: &Tensor, space: usize) -> Tensor {
     x.flatten_dims(-(space as i64), -1)
 }
 
-static MAX_POOL_BACKWARD: OpDef = OpDef::new(
+static MAX_POOL_BACKWARD: Entry = Entry::new(
     "max_pool_backward",
     |s| Ok(s.inputs[0].clone()),
     |l| {
@@ -154,7 +153,7 @@ static MAX_POOL_BACKWARD: OpDef = OpDef::new(
 });
 
 // Where each maximum is, as a position in the flattened space.
-static MAX_POOL_PLACES: OpDef = OpDef::new(
+static MAX_POOL_PLACES: Entry = Entry::new(
     "max_pool_indices",
     |s| Ok(Type::new(DType::I64, max_rule(s)?.shape)),
     |l: &mut Lower| {
@@ -175,7 +174,7 @@ static MAX_POOL_PLACES: OpDef = OpDef::new(
 .samples(max_samples)
 .bucket(bucket::windows);
 
-pub(super) static OPS: &[&OpDef] = &[&SUM_POOL, &MAX_POOL, &MAX_POOL_BACKWARD, &MAX_POOL_PLACES];
+pub(super) static OPS: &[&Entry] = &[&SUM_POOL, &MAX_POOL, &MAX_POOL_BACKWARD, &MAX_POOL_PLACES];
 
 /// What torch's max pooling takes besides the kernel's size; an empty stride is the kernel's size.
 #[derive(Clone, Debug)]
@@ -296,7 +295,7 @@ impl Windows {
 
 impl Tensor {
     #[track_caller]
-    fn max_pool(&self, op: &'static str, n: usize, kernel: Dims, o: &MaxPoolOptions, which: &'static OpDef) -> Tensor {
+    fn max_pool(&self, op: &'static str, n: usize, kernel: Dims, o: &MaxPoolOptions, which: &'static Entry) -> Tensor {
         let w = Windows::new(op, self, n, [&kernel, &o.stride, &o.padding, &o.dilation], o.ceil_mode);
         let mut attrs = w.attrs(self.dim(), &w.dilation).to_vec();
         attrs.push(n.into());

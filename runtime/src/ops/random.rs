@@ -1,13 +1,12 @@
 //! Random numbers, made on the device from a counter: each op takes one 64-bit key, drawn on the host, as a parameter of
 //! the program. Drawing again never compiles again, and a value that is computed twice is the same.
 use crate::bucket::like;
-use crate::dtype::DType;
-use crate::emit::Val;
-use crate::op::{AttrsExt, Lower, OpDef, Rule, Sig, Type};
 use crate::rng::SplitMix;
-use crate::shape::{Dims, Shape};
-use crate::tensor::{Tensor, refuse, trace};
+use crate::tensor::{Entry, Tensor, refuse, trace};
 use std::sync::Mutex;
+use xlazy_core::emit::Val;
+use xlazy_core::ir::{AttrsExt, Lower, Rule, Sig};
+use xlazy_core::ty::{DType, Dims, Shape, Type};
 
 fn rule(s: &Sig) -> Rule {
     Ok(Type::new(s.attrs.dtype(1), s.attrs_shape(0)))
@@ -20,14 +19,14 @@ fn uniform(l: &mut Lower) -> Val {
     l.uniform(&key, wide, &shape)
 }
 
-static RAND: OpDef = OpDef::new("rand", rule, |l| {
+static RAND: Entry = Entry::new("rand", rule, |l| {
     let (u, dtype) = (uniform(l), l.out.dtype);
     l.convert(&u, dtype)
 })
 .attrs(&["size", "dtype"]);
 
 // Inverse of the normal distribution's function: sqrt(2) erfinv(2u - 1), with u away from 0.
-static RANDN: OpDef = OpDef::new("randn", rule, |l| {
+static RANDN: Entry = Entry::new("randn", rule, |l| {
     let (u, dtype) = (uniform(l), l.out.dtype);
     let least = if u.dtype() == DType::F64 { 2f64.powi(-54) } else { 2f64.powi(-25) };
     let u = l.with_const("add", &u, least);
@@ -40,7 +39,7 @@ static RANDN: OpDef = OpDef::new("randn", rule, |l| {
 .attrs(&["size", "dtype"]);
 
 // low + floor(u · (high - low)); the bounds are operands
-static RANDINT: OpDef = OpDef::new("randint", rule, |l| {
+static RANDINT: Entry = Entry::new("randint", rule, |l| {
     let (key, shape) = (l.x(0), l.out.shape.clone());
     let u = l.uniform(&key, DType::F64, &shape);
     let [low, high] = [1, 2].map(|i| {
@@ -57,7 +56,7 @@ static RANDINT: OpDef = OpDef::new("randint", rule, |l| {
 })
 .attrs(&["size", "dtype"]);
 
-pub(super) static OPS: &[&OpDef] = &[&RAND, &RANDN, &RANDINT];
+pub(super) static OPS: &[&Entry] = &[&RAND, &RANDN, &RANDINT];
 
 /// `(seed, keys drawn)`
 static STATE: Mutex<(u64, u64)> = Mutex::new((0, 0));
@@ -94,7 +93,7 @@ pub(crate) fn key() -> i64 {
 }
 
 #[track_caller]
-fn draw(op: &'static OpDef, shape: &Shape, dtype: DType) -> Tensor {
+fn draw(op: &'static Entry, shape: &Shape, dtype: DType) -> Tensor {
     trace(op, [key().into()], [shape.into(), dtype.into()])
 }
 
@@ -124,7 +123,7 @@ impl Tensor {
     }
 
     #[track_caller]
-    fn draw_like(&self, op: &'static OpDef) -> Tensor {
+    fn draw_like(&self, op: &'static Entry) -> Tensor {
         if !self.dtype().is_float() {
             refuse(op.name, &[self], "random floats have no meaning in this dtype; use `randint`");
         }

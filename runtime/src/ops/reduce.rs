@@ -1,10 +1,9 @@
 //! Reductions: sums, means, extremes, logic, norms, cumulative sums.
 use crate::bucket;
-use crate::dtype::{Category, DType};
-use crate::emit::{Reducer, Val};
-use crate::op::{AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type};
-use crate::shape::{Dims, Shape};
-use crate::tensor::{Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use xlazy_core::emit::{Reducer, Val};
+use xlazy_core::ir::{AttrsExt, Lower, Rule, Sig};
+use xlazy_core::ty::{Category, DType, Dims, Shape, Type};
 
 /// The shape after reducing over the dims of attribute 0, kept as 1 where attribute 1 says so.
 fn reduced(s: &Sig) -> Shape {
@@ -59,14 +58,14 @@ fn samples() -> Vec<Sample> {
 }
 
 /// The gradient of a reduction with its reduced dimensions put back, broadcast to the operand's shape.
-fn spread(g: &crate::op::Grad, dy: &Tensor) -> Tensor {
+fn spread(g: &crate::tensor::Grad, dy: &Tensor) -> Tensor {
     let x = g.x(0);
     let mut shape = x.shape();
     g.attrs.dims(0).iter().for_each(|&d| shape[d] = 1);
     dy.reshape(&shape).expand(x.shape())
 }
 
-static SUM: OpDef = OpDef::new("sum", sum_type, |l| reduce_in(l, Reducer::Add, true))
+static SUM: Entry = Entry::new("sum", sum_type, |l| reduce_in(l, Reducer::Add, true))
     .attrs(&["dim", "keepdim"])
     .samples(samples)
     .grad(|g| vec![Some(spread(g, &g.dy))])
@@ -76,7 +75,7 @@ fn count(shape: &Shape, dims: &[usize]) -> f64 {
     dims.iter().map(|&d| shape[d]).product::<usize>() as f64
 }
 
-static MEAN: OpDef = OpDef::new("mean", float_type, |l| {
+static MEAN: Entry = Entry::new("mean", float_type, |l| {
     let v = reduce_in(l, Reducer::Add, true);
     let n = count(l.inputs[0].shape(), &l.attrs.dims(0));
     l.with_const("divide", &v, n)
@@ -89,7 +88,7 @@ static MEAN: OpDef = OpDef::new("mean", float_type, |l| {
 })
 .bucket(bucket::mean);
 
-static PROD: OpDef = OpDef::new("prod", sum_type, |l| reduce_in(l, Reducer::Mul, false))
+static PROD: Entry = Entry::new("prod", sum_type, |l| reduce_in(l, Reducer::Mul, false))
     .attrs(&["dim", "keepdim"])
     .samples(|| samples().into_iter().map(|s| s.range(0.5, 2.0)).collect())
     .grad(|g| {
@@ -120,20 +119,20 @@ fn others_before(rows: &Tensor) -> Tensor {
 }
 
 // Equals share the gradient evenly, as in torch.
-fn extreme_grad(g: &crate::op::Grad) -> Vec<Option<Tensor>> {
+fn extreme_grad(g: &crate::tensor::Grad) -> Vec<Option<Tensor>> {
     let x = g.x(0);
     let is = x.eq(spread(g, &g.output)).to(x.dtype());
     let n = is.sum_dims(&g.attrs.dims(0), true);
     vec![Some(spread(g, &g.dy) * (is / n))]
 }
 
-static AMAX: OpDef = OpDef::new("amax", keep_type, |l| extreme(l, Reducer::Max))
+static AMAX: Entry = Entry::new("amax", keep_type, |l| extreme(l, Reducer::Max))
     .attrs(&["dim", "keepdim"])
     .samples(samples)
     .grad(extreme_grad)
     .bucket(bucket::max);
 
-static AMIN: OpDef = OpDef::new("amin", keep_type, |l| extreme(l, Reducer::Min))
+static AMIN: Entry = Entry::new("amin", keep_type, |l| extreme(l, Reducer::Min))
     .attrs(&["dim", "keepdim"])
     .samples(samples)
     .grad(extreme_grad)
@@ -147,11 +146,11 @@ fn extreme(l: &mut Lower, r: Reducer) -> Val {
     }
 }
 
-static ALL: OpDef = OpDef::new("all", bool_type, |l| reduce_in(l, Reducer::And, false))
+static ALL: Entry = Entry::new("all", bool_type, |l| reduce_in(l, Reducer::And, false))
     .attrs(&["dim", "keepdim"])
     .samples(samples)
     .bucket(bucket::prod);
-static ANY: OpDef = OpDef::new("any", bool_type, |l| reduce_in(l, Reducer::Or, false))
+static ANY: Entry = Entry::new("any", bool_type, |l| reduce_in(l, Reducer::Or, false))
     .attrs(&["dim", "keepdim"])
     .samples(samples)
     .bucket(bucket::sum);
@@ -187,11 +186,11 @@ fn arg_samples() -> Vec<Sample> {
     vec![Sample::of(&[&[2, 3]]).attrs(vec![1usize.into(), false.into()])]
 }
 
-static ARGMAX: OpDef = OpDef::new("argmax", index_type, |l| arg(l, true))
+static ARGMAX: Entry = Entry::new("argmax", index_type, |l| arg(l, true))
     .attrs(&["dim", "keepdim"])
     .samples(arg_samples)
     .bucket(bucket::argmax);
-static ARGMIN: OpDef = OpDef::new("argmin", index_type, |l| arg(l, false))
+static ARGMIN: Entry = Entry::new("argmin", index_type, |l| arg(l, false))
     .attrs(&["dim", "keepdim"])
     .samples(arg_samples)
     .bucket(bucket::argmin);
@@ -214,8 +213,8 @@ fn running(l: &mut Lower, r: Reducer) -> Val {
     let rows: Vec<String> = padding.iter().map(|p| format!("[{}, {}]", p[0], p[1])).collect();
     let attributes = format!(
         "{{window_dimensions = array<i64{}>, window_strides = array<i64{}>, padding = dense<[{}]> : tensor<{}x2xi64>}}",
-        crate::emit::array(&window),
-        crate::emit::array(&ones),
+        xlazy_core::emit::array(&window),
+        xlazy_core::emit::array(&ones),
         rows.join(", "),
         x.rank()
     );
@@ -223,7 +222,7 @@ fn running(l: &mut Lower, r: Reducer) -> Val {
     l.with_region("reduce_window", &[&x, &init], &region, &attributes, ty)
 }
 
-static CUMSUM: OpDef = OpDef::new(
+static CUMSUM: Entry = Entry::new(
     "cumsum",
     |s| {
         let dtype = if s.dtype(0).category() <= Category::Int { DType::I64 } else { s.dtype(0) };
@@ -239,7 +238,7 @@ static CUMSUM: OpDef = OpDef::new(
 })
 .bucket(bucket::along);
 
-static CUMPROD: OpDef = OpDef::new(
+static CUMPROD: Entry = Entry::new(
     "cumprod",
     |s| {
         let dtype = if s.dtype(0).category() <= Category::Int { DType::I64 } else { s.dtype(0) };
@@ -265,7 +264,7 @@ static CUMPROD: OpDef = OpDef::new(
 })
 .bucket(bucket::along);
 
-static LOGSUMEXP: OpDef = OpDef::new(
+static LOGSUMEXP: Entry = Entry::new(
     "logsumexp",
     |s| Ok(Type::new(s.dtype(0).to_float(), reduced(s))),
     |l| {
@@ -291,12 +290,12 @@ static LOGSUMEXP: OpDef = OpDef::new(
 .grad(|g| vec![Some(spread(g, &g.dy) * (g.x(0) - spread(g, &g.output)).exp())])
 .bucket(bucket::logsumexp);
 
-pub(super) static OPS: &[&OpDef] =
+pub(super) static OPS: &[&Entry] =
     &[&SUM, &MEAN, &PROD, &AMAX, &AMIN, &ALL, &ANY, &ARGMAX, &ARGMIN, &CUMSUM, &CUMPROD, &LOGSUMEXP];
 
 impl Tensor {
     #[track_caller]
-    fn reduce(&self, op: &'static OpDef, dims: Dims, keepdim: bool) -> Tensor {
+    fn reduce(&self, op: &'static Entry, dims: Dims, keepdim: bool) -> Tensor {
         let dims = self.dim_indices(op.name, &dims);
         let dims: Vec<i64> = dims.into_iter().map(|d| d as i64).collect();
         trace(op, [self.into()], [dims.into(), keepdim.into()])

@@ -1,12 +1,11 @@
 //! Resizing: interpolation, padding by mirrored or repeated elements, pixel shuffling. Which elements contribute, and how
 //! much, follows from the shapes alone and is folded into the program.
-use crate::dtype::DType;
-use crate::op::{Attr, AttrsExt, Healed, OpDef, Sample, Type};
-use crate::shape::{Dims, Shape};
-use crate::tensor::{Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use xlazy_core::ir::{Attr, AttrsExt, Healed};
+use xlazy_core::ty::{DType, Dims, Shape, Type};
 
 // Numbers that mostly follow from shapes: integers or floats.
-static FOLDED: OpDef = OpDef::new(
+static FOLDED: Entry = Entry::new(
     "constant",
     |s| {
         let n = match &s.attrs[0] {
@@ -27,15 +26,15 @@ static FOLDED: OpDef = OpDef::new(
         Sample::of(&[]).attrs(vec![vec![1.5, 0.0].into(), DType::F32.into()]),
     ]
 })
-.heal(|attrs| Some(Healed { op: &LIFTED, attrs: [attrs[1].clone()].into(), value: attrs[0].clone() }));
+.heal(|attrs| Some(Healed { op: &LIFTED.op, attrs: [attrs[1].clone()].into(), value: attrs[0].clone() }));
 
 // The same numbers as a parameter.
-static LIFTED: OpDef =
-    OpDef::new("constant.values", |s| Ok(Type::new(s.attrs.dtype(0), s.shape(0).clone())), |l| l.cast(0))
+static LIFTED: Entry =
+    Entry::new("constant.values", |s| Ok(Type::new(s.attrs.dtype(0), s.shape(0).clone())), |l| l.cast(0))
         .attrs(&["dtype"])
         .samples(|| vec![Sample::of(&[]).index(&[3], 5).attrs(vec![DType::F32.into()])]);
 
-pub(super) static OPS: &[&OpDef] = &[&FOLDED, &LIFTED];
+pub(super) static OPS: &[&Entry] = &[&FOLDED, &LIFTED];
 
 /// How [`Tensor::interpolate`] finds values between elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

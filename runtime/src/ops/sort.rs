@@ -1,15 +1,15 @@
 //! Order: sort, argsort, topk, median. NaN counts as the largest number, as in torch.
 use crate::bucket;
-use crate::dtype::DType;
-use crate::op::{AttrsExt, Lower, OpDef, Rule, Sample, Sig, Type};
-use crate::tensor::{Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use xlazy_core::ir::{AttrsExt, Lower, Rule, Sig};
+use xlazy_core::ty::{DType, Type};
 
 fn rule(s: &Sig) -> Rule {
     Ok(s.inputs[0].clone())
 }
 
 // Sorts values and positions together; XLA merges the two ops where a program has both.
-fn sorted(l: &mut Lower) -> (crate::emit::Val, crate::emit::Val) {
+fn sorted(l: &mut Lower) -> (xlazy_core::emit::Val, xlazy_core::emit::Val) {
     let (dim, descending) = (l.attrs.index(0), l.attrs.flag(1));
     let x = l.x(0);
     let position = l.iota(&Type::new(DType::I64, x.shape().clone()), dim);
@@ -26,7 +26,7 @@ fn samples() -> Vec<Sample> {
     ]
 }
 
-static SORT: OpDef = OpDef::new("sort", rule, |l| sorted(l).0)
+static SORT: Entry = Entry::new("sort", rule, |l| sorted(l).0)
     .attrs(&["dim", "descending"])
     .samples(samples)
     .grad(|g| {
@@ -35,12 +35,12 @@ static SORT: OpDef = OpDef::new("sort", rule, |l| sorted(l).0)
     })
     .bucket(bucket::along);
 
-static ARGSORT: OpDef = OpDef::new("argsort", |s| Ok(Type::new(DType::I64, s.shape(0).clone())), |l| sorted(l).1)
+static ARGSORT: Entry = Entry::new("argsort", |s| Ok(Type::new(DType::I64, s.shape(0).clone())), |l| sorted(l).1)
     .attrs(&["dim", "descending"])
     .samples(samples)
     .bucket(bucket::along);
 
-pub(super) static OPS: &[&OpDef] = &[&SORT, &ARGSORT];
+pub(super) static OPS: &[&Entry] = &[&SORT, &ARGSORT];
 
 impl Tensor {
     /// Values in order along `dim`, and the positions they come from, int64; equals keep their order

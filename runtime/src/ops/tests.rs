@@ -1,12 +1,12 @@
 //! The table checked against itself: every op compiles and runs on each dtype its rule accepts, gives the type its rule
 //! says, and has the gradient that differences say.
 use super::table;
-use crate::dtype::{DType, Element, f32_to_bf16, f32_to_f16};
-use crate::op::{Attr, OpDef, Operand, Sample, Sig, Type};
-use crate::shape::Shape;
-use crate::tensor::{Tensor, sync, trace_all};
+use crate::tensor::entry::Operand;
+use crate::tensor::{Entry, Sample, Tensor, sync, trace_all};
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use xlazy_core::ir::{Attr, Sig};
+use xlazy_core::ty::{DType, Element, Shape, Type, f32_to_bf16, f32_to_f16};
 
 /// Ops without samples, and why.
 const WITHOUT: &[(&str, &str)] = &[
@@ -84,7 +84,7 @@ fn operands(sample: &Sample, values: &[Vec<f64>], dtype: DType) -> Vec<Tensor> {
     sample.inputs.iter().zip(values).map(one).collect()
 }
 
-fn apply(op: &'static OpDef, sample: &Sample, inputs: &[Tensor]) -> Tensor {
+fn apply(op: &'static Entry, sample: &Sample, inputs: &[Tensor]) -> Tensor {
     trace_all(op, &inputs.iter().collect::<Vec<_>>(), sample.attrs.clone())
 }
 
@@ -94,7 +94,7 @@ fn message(panic: Box<dyn std::any::Any + Send>) -> String {
 
 /// Compiles and runs all samples in one dtype; the lowering must give the rule's type, which the program writer asserts.
 fn check_dtype(dtype: DType) {
-    let mut cases: Vec<(&'static OpDef, Sample)> = Vec::new();
+    let mut cases: Vec<(&'static Entry, Sample)> = Vec::new();
     for op in table() {
         for sample in (op.samples)() {
             let types: Vec<Type> =
@@ -108,7 +108,7 @@ fn check_dtype(dtype: DType) {
     }
     let mut failures = Vec::new();
     for batch in cases.chunks(40) {
-        let run = |cases: &[(&'static OpDef, Sample)]| {
+        let run = |cases: &[(&'static Entry, Sample)]| {
             catch_unwind(AssertUnwindSafe(|| {
                 let outputs: Vec<Tensor> = cases
                     .iter()
@@ -152,7 +152,7 @@ dtypes! {
 }
 
 /// The derivative of Σ op(x) · w along every element of every float operand, by central differences and by the gradient.
-fn check_gradient(op: &'static OpDef, sample: &Sample, seed: u64) -> Result<(), String> {
+fn check_gradient(op: &'static Entry, sample: &Sample, seed: u64) -> Result<(), String> {
     let types: Vec<Type> =
         sample.inputs.iter().map(|o| Type::new(o.dtype.unwrap_or(DType::F64), o.shape.clone())).collect();
     if (op.infer)(&Sig { inputs: &types.iter().collect::<Vec<_>>(), attrs: &sample.attrs }).is_err() {
@@ -243,7 +243,7 @@ fn choices(sample: &Sample) -> Vec<Choice> {
 }
 
 /// The results of one try: the op's output and what flows to its operands, or the refusal.
-fn tried(op: &'static OpDef, sample: &Sample, dtype: DType, choice: &Choice) -> Result<Vec<Tensor>, String> {
+fn tried(op: &'static Entry, sample: &Sample, dtype: DType, choice: &Choice) -> Result<Vec<Tensor>, String> {
     let of = || {
         let plain = operands(sample, &numbers(sample, 3), dtype);
         let bucketed = |(i, x): (usize, Tensor)| {
@@ -259,8 +259,8 @@ fn tried(op: &'static OpDef, sample: &Sample, dtype: DType, choice: &Choice) -> 
             let weights: Vec<f64> = (0..y.numel()).map(|_| random.next() - 0.5).collect();
             let physical = crate::tensor::physically(|| y.shape());
             let plain = Tensor::from_slice(&weights, y.shape());
-            let bucketed = |w: Tensor, b: &crate::ir::Bucket| w.dynamic(b.dim as i64).buckets([physical[b.dim]]);
-            let w = crate::bucket::buckets_of(&y).iter().fold(plain, bucketed);
+            let bucketed = |w: Tensor, b: &xlazy_core::ir::Bucket| w.dynamic(b.dim as i64).buckets([physical[b.dim]]);
+            let w = crate::tensor::buckets_of(&y).iter().fold(plain, bucketed);
             results.extend(crate::grad(&(y.to(DType::F64) * w).sum(), &floats).into_iter().flatten());
         }
         results

@@ -1,9 +1,9 @@
 //! Elementwise functions of one tensor.
 use crate::bucket;
-use crate::emit::Val;
-use crate::op::{AttrsExt, Grad, Healed, Lower, OpDef, Sample, rules};
-use crate::shape::Shape;
-use crate::tensor::{Tensor, trace};
+use crate::tensor::{Entry, Grad, Sample, Tensor, trace};
+use xlazy_core::emit::Val;
+use xlazy_core::ir::{AttrsExt, Healed, Lower, rules};
+use xlazy_core::ty::Shape;
 
 // Elementwise: the operand converted to the output's dtype, then one operation.
 fn un(l: &mut Lower, op: &str) -> Val {
@@ -29,8 +29,8 @@ fn above_one() -> Vec<Sample> {
 
 macro_rules! unary {
     ($($(#[$doc:meta])* $vis:vis fn $method:ident => $op:ident $name:literal, $rule:expr, $samples:expr, $lower:expr, $grad:expr;)*) => {
-        $(static $op: OpDef = OpDef::new($name, $rule, $lower).samples($samples).grad($grad).bucket(bucket::each);)*
-        pub(super) static OPS: &[&OpDef] = &[$(&$op),*];
+        $(static $op: Entry = Entry::new($name, $rule, $lower).samples($samples).grad($grad).bucket(bucket::each);)*
+        pub(super) static OPS: &[&Entry] = &[$(&$op),*];
         impl Tensor {
             $($(#[$doc])*
             #[track_caller]
@@ -57,8 +57,8 @@ fn flat(g: &Grad) -> Vec<Option<Tensor>> {
 unary! {
     /// The absolute value of each element. torch.abs; StableHLO abs.
     pub fn abs => ABS "abs", rules::same, sample, |l| match l.out.dtype.category() {
-        crate::dtype::Category::Bool => l.x(0),
-        _ if l.out.dtype == crate::dtype::DType::U8 => l.x(0),
+        xlazy_core::ty::Category::Bool => l.x(0),
+        _ if l.out.dtype == xlazy_core::ty::DType::U8 => l.x(0),
         _ => un(l, "abs"),
     }, |g| chain(g, g.x(0).sign());
     /// Each element with its sign turned. torch.neg; StableHLO negate.
@@ -174,8 +174,8 @@ unary! {
     }, flat;
     /// -1, 0 or 1 by the sign of each element. torch.sign; StableHLO sign. No gradient flows.
     pub fn sign => SIGN "sign", rules::same, sample, |l| match l.out.dtype {
-        crate::dtype::DType::Bool => l.x(0),
-        crate::dtype::DType::U8 => {
+        xlazy_core::ty::DType::Bool => l.x(0),
+        xlazy_core::ty::DType::U8 => {
             let x = l.x(0);
             l.with_const("minimum", &x, 1.0)
         }
@@ -192,7 +192,7 @@ unary! {
     pub fn isfinite => ISFINITE "isfinite", rules::test, sample, |l| {
         let x = l.x(0);
         match x.dtype().is_float() {
-            true => l.op("is_finite", &[&x], "", crate::op::Type::new(crate::dtype::DType::Bool, x.shape().clone())),
+            true => l.op("is_finite", &[&x], "", xlazy_core::ty::Type::new(xlazy_core::ty::DType::Bool, x.shape().clone())),
             false => {
                 let ty = l.out.clone();
                 l.constant(1.0, &ty)
@@ -251,7 +251,7 @@ fn signed_factorial(n: f64) -> f64 {
     sign * (1..=n as u64).map(|k| k as f64).product::<f64>()
 }
 
-static POLYGAMMA: OpDef = OpDef::new("polygamma", rules::float, |l| {
+static POLYGAMMA: Entry = Entry::new("polygamma", rules::float, |l| {
     let (n, dtype) = (l.attrs.float(0), l.out.dtype);
     let (order, factorial) = (l.scalar(n, dtype), l.scalar(signed_factorial(n), dtype));
     polygamma(l, &order, &factorial)
@@ -264,11 +264,11 @@ static POLYGAMMA: OpDef = OpDef::new("polygamma", rules::float, |l| {
 .grad(|g| chain(g, g.x(0).polygamma(g.attrs.float(0) as usize + 1)))
 .heal(|attrs| {
     let n = attrs.float(0);
-    Some(Healed { op: &POLYGAMMA_AT, attrs: [].into(), value: vec![n, signed_factorial(n)].into() })
+    Some(Healed { op: &POLYGAMMA_AT.op, attrs: [].into(), value: vec![n, signed_factorial(n)].into() })
 })
 .bucket(bucket::each);
 
-static POLYGAMMA_AT: OpDef = OpDef::new("polygamma.n", rules::float, |l| {
+static POLYGAMMA_AT: Entry = Entry::new("polygamma.n", rules::float, |l| {
     let numbers = l.cast(1);
     let [order, factorial] = [0, 1].map(|i| {
         let one = l.slice(&numbers, &[i], &[i + 1], &[1]);
@@ -278,7 +278,7 @@ static POLYGAMMA_AT: OpDef = OpDef::new("polygamma.n", rules::float, |l| {
 })
 .samples(|| vec![Sample::of(&[&[2, 3], &[2]]).range(1.0, 2.0)]);
 
-pub(super) static MORE: &[&OpDef] = &[&POLYGAMMA, &POLYGAMMA_AT];
+pub(super) static MORE: &[&Entry] = &[&POLYGAMMA, &POLYGAMMA_AT];
 
 impl Tensor {
     /// The n-th derivative of [`Tensor::digamma`], which is the 0-th (`torch.polygamma`), for numbers above -20.
@@ -328,7 +328,7 @@ impl Tensor {
     /// NaN and infinities replaced by numbers; without one for an infinity the dtype's extreme (`torch.nan_to_num`).
     #[track_caller]
     pub fn nan_to_num(&self, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Tensor {
-        use crate::dtype::DType;
+        use xlazy_core::ty::DType;
         if !self.dtype().is_float() {
             return self.clone();
         }

@@ -1,18 +1,17 @@
 //! Shape and order: reshapes, transposes, slices, joins. Values are never shared between a view and its base: an
 //! in-place op on a view does not reach the base.
 use crate::bucket;
-use crate::dtype::DType;
-use crate::emit::Val;
-use crate::op::{AttrsExt, Healed, OpDef, Rule, Sample, Sig, Type, rules};
-use crate::shape::{Dims, Shape};
-use crate::tensor::{Tensor, caller_line, refuse, trace, trace_all};
+use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace, trace_all};
+use xlazy_core::emit::Val;
+use xlazy_core::ir::{AttrsExt, Healed, Rule, Sig, rules};
+use xlazy_core::ty::{DType, Dims, Shape, Type};
 use xlazy_mime::count;
 
 fn to_shape(s: &Sig) -> Rule {
     Ok(Type::new(s.dtype(0), s.attrs_shape(0)))
 }
 
-static RESHAPE: OpDef = OpDef::new(
+static RESHAPE: Entry = Entry::new(
     "reshape",
     |s| {
         let shape = s.attrs_shape(0);
@@ -38,7 +37,7 @@ static RESHAPE: OpDef = OpDef::new(
 .grad(|g| vec![Some(g.dy.reshape(g.x(0).shape()))])
 .bucket(bucket::reshape);
 
-static EXPAND: OpDef = OpDef::new(
+static EXPAND: Entry = Entry::new(
     "expand",
     |s| {
         let shape = s.attrs_shape(0);
@@ -54,7 +53,7 @@ static EXPAND: OpDef = OpDef::new(
 .grad(|g| vec![Some(g.dy.clone())])
 .bucket(bucket::expand); // the walk sums it back to the operand's shape
 
-static PERMUTE: OpDef = OpDef::new(
+static PERMUTE: Entry = Entry::new(
     "permute",
     |s| {
         let mut shape = s.shape(0).clone();
@@ -79,7 +78,7 @@ static PERMUTE: OpDef = OpDef::new(
 .bucket(bucket::permute);
 
 // start, end and step along one dimension
-static SLICE: OpDef = OpDef::new(
+static SLICE: Entry = Entry::new(
     "slice",
     |s| {
         let (dim, start, end, step) = (s.attrs.index(0), s.attrs.int(1), s.attrs.int(2), s.attrs.int(3));
@@ -112,12 +111,12 @@ static SLICE: OpDef = OpDef::new(
 .heal(|attrs| {
     let (start, end, step) = (attrs.int(1), attrs.int(2), attrs.int(3));
     let n = ((end - start + step - 1) / step).max(0);
-    Some(Healed { op: &SLICE_AT, attrs: [attrs[0].clone(), n.into(), step.into()].into(), value: attrs[1].clone() })
+    Some(Healed { op: &SLICE_AT.op, attrs: [attrs[0].clone(), n.into(), step.into()].into(), value: attrs[1].clone() })
 })
 .bucket(bucket::along);
 
 // A slice whose start is an operand: what SLICE becomes once its start keeps changing.
-static SLICE_AT: OpDef = OpDef::new(
+static SLICE_AT: Entry = Entry::new(
     "slice.start",
     |s| {
         let mut shape = s.shape(0).clone();
@@ -141,7 +140,7 @@ static SLICE_AT: OpDef = OpDef::new(
 
 // Padding whose amounts before each dimension are a vector, those before and after together fixed: what PAD becomes once
 // they keep changing, the gradient of SLICE_AT among it.
-static PAD_AT: OpDef = OpDef::new(
+static PAD_AT: Entry = Entry::new(
     "pad.low",
     |s| {
         let mut shape = s.shape(0).clone();
@@ -174,7 +173,7 @@ static PAD_AT: OpDef = OpDef::new(
     vec![Sample::of(&[&[2, 3], &[]]).index(&[2], 3).attrs(of([3, 0], [0, 1]))]
 });
 
-static PAD: OpDef = OpDef::new(
+static PAD: Entry = Entry::new(
     "pad",
     |s| {
         let mut shape = s.shape(0).clone();
@@ -227,7 +226,7 @@ static PAD: OpDef = OpDef::new(
 .heal(|attrs| {
     let (low, high) = (attrs.ints(0), attrs.ints(1));
     let amount: Vec<i64> = low.iter().zip(high).map(|(low, high)| low + high).collect();
-    Some(Healed { op: &PAD_AT, attrs: [amount.into(), attrs[2].clone()].into(), value: attrs[0].clone() })
+    Some(Healed { op: &PAD_AT.op, attrs: [amount.into(), attrs[2].clone()].into(), value: attrs[0].clone() })
 })
 .bucket(bucket::padding);
 
@@ -243,7 +242,7 @@ fn pad_dim(x: &Tensor, dim: usize, before: i64, after: i64, between: i64) -> Ten
     pad(x, 0.0, &at(before), &at(after), &at(between))
 }
 
-static CAT: OpDef = OpDef::new(
+static CAT: Entry = Entry::new(
     "cat",
     |s| {
         let dim = s.attrs.index(0);
@@ -285,7 +284,7 @@ static CAT: OpDef = OpDef::new(
 })
 .bucket(bucket::cat);
 
-static FLIP: OpDef = OpDef::new("flip", rules::same, |l| {
+static FLIP: Entry = Entry::new("flip", rules::same, |l| {
     let (x, dims) = (l.x(0), l.attrs.dims(0));
     l.reverse(&x, &dims)
 })
@@ -294,14 +293,7 @@ static FLIP: OpDef = OpDef::new("flip", rules::same, |l| {
 .grad(|g| vec![Some(g.dy.flip(g.attrs.ints(0)))])
 .bucket(bucket::along_all);
 
-pub(super) static OPS: &[&OpDef] = &[&RESHAPE, &EXPAND, &PERMUTE, &SLICE, &SLICE_AT, &PAD, &PAD_AT, &CAT, &FLIP];
-
-/// The slice of one element along `dim` that a number of the program names.
-#[track_caller]
-pub(crate) fn slice_at(x: &Tensor, dim: usize, start: i64) -> Tensor {
-    let start = Tensor::full((), start);
-    trace(&SLICE_AT, [x.into(), start.into()], [dim.into(), 1usize.into(), 1usize.into()])
-}
+pub(super) static OPS: &[&Entry] = &[&RESHAPE, &EXPAND, &PERMUTE, &SLICE, &SLICE_AT, &PAD, &PAD_AT, &CAT, &FLIP];
 
 /// Joins tensors along a dimension they have (`torch.cat`).
 ///
@@ -330,6 +322,13 @@ pub fn stack(tensors: &[&Tensor], dim: i64) -> Tensor {
 }
 
 impl Tensor {
+    /// The slice of one element along `dim` that a number of the program names.
+    #[track_caller]
+    pub(crate) fn slice_at(&self, dim: usize, start: i64) -> Tensor {
+        let start = Tensor::full((), start);
+        trace(&SLICE_AT, [self.into(), start.into()], [dim.into(), 1usize.into(), 1usize.into()])
+    }
+
     /// The same elements in another shape; one size may be -1 and is worked out (`torch.reshape`).
     ///
     /// ```

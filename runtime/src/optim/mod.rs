@@ -14,15 +14,13 @@ pub use adam::{Adam, AdamOptions, AdamW};
 pub use schedule::{CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, StepLR};
 pub use sgd::{SGD, SGDOptions};
 
-use crate::dtype::DType;
 use crate::insight::Cause;
-use crate::ir::graph;
-use crate::op::Type;
-use crate::shape::Shape;
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, sync_for};
 use crate::{Error, Result};
 use std::borrow::Borrow;
 use std::panic::Location;
+use xlazy_core::ir::graph;
+use xlazy_core::ty::{DType, Shape, Type};
 
 /// What trains parameters by their gradients (`torch.optim.Optimizer`).
 pub trait Optimizer: Send {

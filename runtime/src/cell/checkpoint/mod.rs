@@ -4,15 +4,11 @@
 pub mod tree;
 pub mod value;
 
-use crate::display::json::{bundle, list, string};
 use crate::insight::Cause;
-use crate::ir::{ANYWHERE, home};
-use crate::json::Json;
+use crate::json::{Json, bundle, list, string};
 use crate::nn::module::{AsPart, Part as Piece, Parts};
 use crate::nn::safetensors::{self, Part};
-use crate::op::Type;
 use crate::optim::Optimizer;
-use crate::session;
 use crate::tensor::{Tensor, no_grad};
 use std::any::type_name;
 use std::cell::RefCell;
@@ -21,6 +17,9 @@ use std::panic::Location;
 use std::path::Path;
 use tree::Tree;
 use value::Savable;
+use xlazy_core::device::{device_names, upload};
+use xlazy_core::ir::Placement;
+use xlazy_core::ty::Type;
 use xlazy_mime::Bundle;
 
 /// What the file says of a tensor that is on no device, and follows those that it meets.
@@ -71,7 +70,7 @@ pub struct Saver {
 impl Saver {
     /// Adds an entry under that name; another one where the name is taken.
     pub(crate) fn entry(&mut self, name: &str, ty: Type, bytes: Vec<u8>) -> Result<String> {
-        crate::sys::check_interrupt();
+        xlazy_core::sys::check_interrupt();
         let mut free = name.to_owned();
         let mut n = 1;
         while self.parts.iter().any(|p| p.name == free) {
@@ -89,10 +88,10 @@ impl Saver {
         let bytes = bytes.map_err(|e| format!("the value of `{name}` cannot be had: {e}"))?;
         let entry = self.entry(name, tensor.ty(), bytes)?;
         match tensor.place() {
-            ANYWHERE if session::device_names().is_ok_and(|all| all.len() > 1) => {
+            Placement::Anywhere if device_names().is_ok_and(|all| all.len() > 1) => {
                 self.devices.push((entry.clone(), NO_DEVICE.to_owned()));
             }
-            place if home(place) > 0 => self.devices.push((entry.clone(), tensor.device())),
+            place if !place.is_default() => self.devices.push((entry.clone(), tensor.device())),
             _ => {}
         }
         Ok(entry)
@@ -289,16 +288,16 @@ impl Loader {
 
     #[track_caller]
     pub(crate) fn tensor(&self, name: &str) -> Result<Tensor> {
-        crate::sys::check_interrupt();
+        xlazy_core::sys::check_interrupt();
         let (ty, bytes) = self.entry(name)?;
-        let device = self.device(name);
-        let data = session::upload(bytes, ty.clone(), home(device)).map_err(|e| e.to_string())?;
-        Ok(Tensor::of_data(data, device, Location::caller()))
+        let place = self.place(name);
+        let data = upload(bytes, ty.clone(), place.home()).map_err(|e| e.to_string())?;
+        Ok(Tensor::of_data(data, place, Location::caller()))
     }
 
     /// Where the tensor of an entry was; the first device where there is no such one here.
-    fn device(&self, entry: &str) -> u8 {
-        let Json::List(all) = &self.devices else { return 0 };
+    fn place(&self, entry: &str) -> Placement {
+        let Json::List(all) = &self.devices else { return Placement::Device(0) };
         let of = |pair: &Json| match pair {
             Json::List(pair) => match pair.as_slice() {
                 [Json::Text(e), Json::Text(device)] if e == entry => Some(device.clone()),
@@ -308,10 +307,10 @@ impl Loader {
         };
         let name = all.iter().find_map(of);
         if name.as_deref() == Some(NO_DEVICE) {
-            return ANYWHERE;
+            return Placement::Anywhere;
         }
-        let names = session::device_names().unwrap_or_default();
-        name.and_then(|name| names.iter().position(|n| *n == name)).unwrap_or(0) as u8
+        let names = device_names().unwrap_or_default();
+        Placement::Device(name.and_then(|name| names.iter().position(|n| *n == name)).unwrap_or(0) as u8)
     }
 
     fn state(&self, state: &[(String, String)]) -> Result<Vec<(String, Tensor)>> {

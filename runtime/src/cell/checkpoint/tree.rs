@@ -1,6 +1,5 @@
 //! What a variable holds, as a tree that JSON can carry exactly.
-use crate::display::json::{list, string};
-use crate::json::Json;
+use crate::json::{Json, list, string};
 
 /// A value without its type. Tensors and arrays of numbers lie beside it, in the file's entries.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,14 +1,12 @@
 //! Types whose values a checkpoint keeps without further ado: tensors, numbers, text, and std's collections of them.
 use super::tree::Tree;
 use super::{Loader, Saver};
-use crate::dtype::{DType, Element};
-use crate::op::Type;
-use crate::shape::Shape;
 use crate::tensor::Tensor;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 use std::path::PathBuf;
 use std::time::Duration;
+use xlazy_core::ty::{DType, Element, Shape, Type};
 
 type Result<T> = std::result::Result<T, String>;
 

@@ -1,8 +1,9 @@
 //! Which ops of two programs correspond.
 use super::super::record::Record;
 use super::super::report::{Difference, Place};
-use super::{InputDifference, describe};
+use super::inputs::InputDifference;
 use std::collections::{HashMap, HashSet, VecDeque};
+use xlazy_core::ir::{Input, Step};
 
 pub(super) struct Aligned {
     /// `(new, old)`
@@ -108,4 +109,21 @@ impl Aligned {
             .or_else(|| self.only_old.first().map(|&j| old.steps[j as usize].at))
             .unwrap_or(new.site)
     }
+}
+
+/// A step in a few words.
+pub(super) fn describe(step: &Step) -> String {
+    format!("{} → {}", step.op.name, step.ty)
+}
+
+/// Whether only results differ: what is new is used by nothing else.
+pub(super) fn roots_explain(new: &Record, aligned: &Aligned) -> bool {
+    let extra: HashSet<u32> = aligned.only_new.iter().copied().collect();
+    let mut used: HashSet<u32> = HashSet::new();
+    for (i, s) in new.steps.iter().enumerate() {
+        if !extra.contains(&(i as u32)) {
+            used.extend(s.inputs.iter().filter_map(|i| if let Input::Step(s) = i { Some(*s) } else { None }));
+        }
+    }
+    extra.is_disjoint(&used) && !extra.is_empty()
 }

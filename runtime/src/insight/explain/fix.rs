@@ -1,15 +1,14 @@
 //! What to do about a cause, with the numbers at hand.
 use super::super::record::{LeafRecord, Read, Record, same_place};
 use super::super::report::{Class, Place};
-use super::align::Aligned;
-use super::{InputDifference, roots_explain};
-use crate::display::place::{decides_rounds, location, quote};
-use crate::dtype::DType;
-use crate::insight::Cause;
-use crate::ir::{Input, Step};
-use crate::op::Type;
+use super::align::{Aligned, roots_explain};
+use super::inputs::InputDifference;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use xlazy_core::ir::{Input, Step};
+use xlazy_core::run::Cause;
+use xlazy_core::text::{decides_rounds, location, quote};
+use xlazy_core::ty::{DType, Type};
 use xlazy_mime::count;
 
 /// What becomes of programs that are needed again: promised only where the cache has room for another one.

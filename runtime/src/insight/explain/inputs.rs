@@ -1,7 +1,7 @@
 //! The data that two programs start from, compared.
 use super::super::record::{LeafRecord, Record};
 use super::super::report::{Difference, Place};
-use crate::op::Type;
+use xlazy_core::ty::Type;
 use xlazy_mime::count;
 
 /// The data that a program starts from: the line of each, and its type.

@@ -2,21 +2,22 @@
 mod align;
 mod fix;
 mod inputs;
+mod nearest;
 
-use super::Cause;
 use super::log::{ran_since, runs};
 use super::mode;
-use super::record::{LeafRecord, Read, Record, nearest, same_place};
+use super::record::{LeafRecord, Read, Record, same_place};
 use super::report::{Class, Difference, Explanation, Place};
-use crate::display::place::{decides_rounds, may_decide};
-use crate::dtype::DType;
-use crate::ir::{Input, Step};
-use crate::op::{OpDef, Type};
-use crate::session::name_of;
-use align::{Aligned, align};
+use align::{Aligned, align, describe, roots_explain};
 use inputs::{InputDifference, Kind, input_differences, kinds, shown, trained};
+use nearest::nearest;
 use std::collections::HashSet;
 use std::sync::Arc;
+use xlazy_core::device::name_of;
+use xlazy_core::ir::{Input, OpDef, Step};
+use xlazy_core::run::Cause;
+use xlazy_core::text::{decides_rounds, may_decide};
+use xlazy_core::ty::{DType, Type};
 use xlazy_mime::count;
 
 /// Differences that are shown at most.
@@ -431,10 +432,6 @@ fn taken_up(new: &Record, old: &Record, inputs: &[InputDifference], known: &[Arc
     Some(why)
 }
 
-fn describe(step: &Step) -> String {
-    format!("{} → {}", step.op.name, step.ty)
-}
-
 /// The first attribute that differs although all operands of its op are alike: later ones follow from it.
 fn attributes(new: &Record, old: &Record, pairs: &[(u32, u32)], known: &[Arc<Record>]) -> Option<Explanation> {
     let differs = |&&(i, j): &&(u32, u32)| {
@@ -584,7 +581,7 @@ fn donation(new: &Record, old: &Record) -> Vec<Difference> {
 }
 
 fn environment(new: &Record, old: &Record) -> Explanation {
-    let at = crate::backends::set_at().unwrap_or(new.site);
+    let at = xlazy_core::precision::set_at().unwrap_or(new.site);
     let difference = Difference {
         what: "the precision of matrix products".into(),
         was: old.precision.name().into(),
@@ -624,17 +621,6 @@ fn roots(new: &Record, old: &Record) -> Explanation {
 }
 
 /// Whether the ops that are new all lead to results that are new.
-fn roots_explain(new: &Record, aligned: &Aligned) -> bool {
-    let extra: HashSet<u32> = aligned.only_new.iter().copied().collect();
-    let mut used: HashSet<u32> = HashSet::new();
-    for (i, s) in new.steps.iter().enumerate() {
-        if !extra.contains(&(i as u32)) {
-            used.extend(s.inputs.iter().filter_map(|i| if let Input::Step(s) = i { Some(*s) } else { None }));
-        }
-    }
-    extra.is_disjoint(&used) && !extra.is_empty()
-}
-
 fn early_read(new: &Record, old: &Record, aligned: &Aligned) -> Explanation {
     let shared = aligned.pairs.len();
     let difference = Difference {

@@ -1,0 +1,163 @@
+//! The one client of this process, made when it is first needed.
+use super::chip::without_chip;
+use super::platform::{NO_HARDWARE, PLATFORMS, Platform};
+use super::wait::LOOK_UP;
+use crate::{Error, Result};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use xlazy_pjrt::{Client, Device, Plugin};
+
+/// The client and what is asked of it all the time.
+pub struct Session {
+    pub client: Client,
+    /// Those that this process can use; a node says which by its place here.
+    pub devices: Vec<Device>,
+    /// `cpu:0`
+    pub names: Vec<String>,
+}
+
+/// More devices than a node's byte can tell apart are left alone.
+const MOST_DEVICES: usize = u8::MAX as usize;
+
+static SESSION: OnceLock<Session> = OnceLock::new();
+
+/// The session; the first call loads the plugin (0.2 s warm, about 1 s cold for the CPU; a TPU's takes longer). What could
+/// not be opened is tried again the next time: a device may have been in use, or no descriptor free.
+pub fn session() -> Result<&'static Session> {
+    if let Some(session) = SESSION.get() {
+        return Ok(session);
+    }
+    // In a cell on a thread of its own, since an interrupt must not wait for it; the next call finds what there is by then.
+    if crate::host::running() {
+        let (tell, told) = channel();
+        let aside = move || drop(tell.send(open_once().map(drop)));
+        if std::thread::Builder::new().name("open".into()).spawn(aside).is_ok() {
+            loop {
+                match told.recv_timeout(LOOK_UP) {
+                    Ok(opened) => break opened?,
+                    Err(RecvTimeoutError::Timeout) => crate::sys::check_interrupt(),
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+        }
+    }
+    open_once()
+}
+
+fn open_once() -> Result<&'static Session> {
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    if SESSION.get().is_none() {
+        let _ = SESSION.set(open()?);
+    }
+    Ok(SESSION.get().expect("it has just been set"))
+}
+
+fn open() -> Result<Session> {
+    let mut platform = Platform::chosen()?;
+    if let Some(why) = without_chip(platform) {
+        crate::host::note(&why);
+        platform = PLATFORMS[0];
+    }
+    let library = platform.library()?;
+    for (name, value) in platform.environment {
+        crate::sys::set_env_default(name, value);
+    }
+    let plugin = Plugin::load(&library)?;
+    let client = plugin.create_client(&(platform.options)()?)?;
+    let devices: Vec<Device> = client.addressable_devices().into_iter().take(MOST_DEVICES).collect();
+    if devices.is_empty() {
+        let message = format!("the plugin {} has no device on this machine", library.display());
+        return Err(Error::Usage { message });
+    }
+    let names = (0..devices.len()).map(|i| format!("{}:{i}", platform.name.to_lowercase())).collect();
+    Ok(Session { client, devices, names })
+}
+
+/// Loads a plugin and asks it for a client: one line about it, or why it does not work. For `xlazy doctor`, in a process of
+/// its own.
+pub fn probe(library: &Path) -> Result<String> {
+    let file = library.canonicalize().ok();
+    let known = |p: &&&Platform| (p.candidates)().iter().any(|c| file.is_some() && c.canonicalize().ok() == file);
+    let platform = PLATFORMS.iter().find(known).map_or(PLATFORMS[0], |p| p);
+    let no_chip = without_chip(platform).is_some();
+    let environment = if no_chip { NO_HARDWARE } else { platform.environment };
+    for (name, value) in environment {
+        crate::sys::set_env_default(name, value);
+    }
+    let plugin = Plugin::load(library)?;
+    if no_chip {
+        let (major, minor) = plugin.api_version();
+        return Ok(format!(
+            "PJRT API {major}.{minor}, no {} in this machine: it compiles, and cannot run",
+            platform.name
+        ));
+    }
+    let (major, minor) = plugin.api_version();
+    let client = plugin.create_client(&[])?;
+    let devices = client.addressable_devices();
+    let kinds = devices.first().map(|d| d.kind()).unwrap_or_default();
+    Ok(format!(
+        "{} {}, PJRT API {major}.{minor}, {} ({kinds})",
+        client.platform_name(),
+        client.platform_version(),
+        xlazy_mime::count(devices.len(), "device")
+    ))
+}
+
+/// Gives the pages back that loading the plugin and compiling a program took, after the first program.
+pub fn release_what_loading_took() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if !DONE.swap(true, Ordering::Relaxed) {
+        // Beside the program's run, which needs few of them.
+        let release = || {
+            let plugin = open_session().and_then(|s| s.client.plugin().path().canonicalize().ok());
+            if let Some(folder) = plugin.as_deref().and_then(Path::parent) {
+                crate::sys::release_library_pages(folder);
+            }
+        };
+        let _ = std::thread::Builder::new().name("release".into()).spawn(release);
+    }
+}
+
+/// The session, if something has run already.
+pub fn open_session() -> Option<&'static Session> {
+    SESSION.get()
+}
+
+/// The name of the first device, if something has run already.
+pub fn opened() -> Option<&'static str> {
+    open_session().map(|s| s.names[0].as_str())
+}
+
+/// The name of the device that tensors are on unless they are moved, such as `cpu:0`.
+pub fn device_name() -> Result<&'static str> {
+    session().map(|s| s.names[0].as_str())
+}
+
+/// The names of all devices; a node's device is a place here.
+pub fn device_names() -> Result<&'static [String]> {
+    session().map(|s| s.names.as_slice())
+}
+
+/// The name of one device; before anything has run that of the platform's first.
+pub fn name_of(device: u8) -> &'static str {
+    static EXPECTED: OnceLock<String> = OnceLock::new();
+    let expected = || format!("{}:0", Platform::chosen().map_or("cpu", |p| p.name).to_lowercase());
+    let known = open_session().and_then(|s| s.names.get(device as usize));
+    known.unwrap_or_else(|| EXPECTED.get_or_init(expected))
+}
+
+/// Loads the plugin in the background, so that the first tensor does not wait for it.
+pub fn preload() {
+    // A failure is reported where the session is first needed, which tries again.
+    let _ = std::thread::Builder::new().name("preload".into()).spawn(|| drop(open_once()));
+}
+
+impl From<xlazy_pjrt::Error> for Error {
+    fn from(e: xlazy_pjrt::Error) -> Error {
+        Error::Pjrt { call: e.call, code: e.code.to_string(), message: e.message }
+    }
+}

@@ -1,0 +1,63 @@
+//! Values on a device.
+use super::client::{Session, open_session, session};
+use super::flight::watch;
+use crate::Result;
+use crate::ty::Type;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use xlazy_pjrt::Buffer;
+
+/// A value on the device.
+#[derive(Debug)]
+pub struct DeviceData {
+    pub buffer: Buffer,
+    pub ty: Type,
+    /// Which of the client's devices holds it.
+    pub device: u8,
+    /// Copies on other devices, where it was used there without having been moved.
+    elsewhere: OnceLock<Box<Mutex<Vec<Arc<DeviceData>>>>>,
+}
+
+impl DeviceData {
+    pub fn new(buffer: Buffer, ty: Type, device: u8) -> DeviceData {
+        crate::metrics::CREATE_DATA_HANDLES.add(1);
+        LIVE_BYTES.fetch_add(ty.bytes() as u64, Ordering::Relaxed);
+        DeviceData { buffer, ty, device, elsewhere: OnceLock::new() }
+    }
+
+    /// A copy of its own on another device, which no program has to make.
+    pub fn copied_to(&self, device: u8) -> Result<Arc<DeviceData>> {
+        let buffer = self.buffer.copy_to_device(&session()?.devices[device as usize])?;
+        watch(&buffer)?;
+        Ok(Arc::new(DeviceData::new(buffer, self.ty.clone(), device)))
+    }
+
+    /// The copy on another device that all who use it there share; it goes with the value.
+    pub fn shared_on(&self, device: u8) -> Result<Arc<DeviceData>> {
+        let mut copies = self.elsewhere.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(copy) = copies.iter().find(|c| c.device == device) {
+            return Ok(copy.clone());
+        }
+        let copy = self.copied_to(device)?;
+        copies.push(copy.clone());
+        Ok(copy)
+    }
+}
+
+impl Drop for DeviceData {
+    fn drop(&mut self) {
+        crate::metrics::DESTROY_DATA_HANDLES.add(1);
+        LIVE_BYTES.fetch_sub(self.ty.bytes() as u64, Ordering::Relaxed);
+    }
+}
+
+/// Bytes of the values that are held.
+static LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// Bytes in use on all devices: the plugin's count, or, where it has none, our own of the values that are held. 0 before
+/// anything has run.
+pub fn bytes_in_use() -> u64 {
+    let one = |d: &xlazy_pjrt::Device| d.memory_stats().ok().flatten().map(|m| m.bytes_in_use.max(0) as u64);
+    let count = |s: &'static Session| s.devices.iter().map(one).sum();
+    open_session().and_then(count).unwrap_or_else(|| LIVE_BYTES.load(Ordering::Relaxed))
+}

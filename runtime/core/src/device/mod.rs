@@ -1,0 +1,17 @@
+//! Devices: the client and its plugin, values, transfers, waits. Only this floor talks to `pjrt` about them.
+mod chip;
+mod client;
+mod data;
+mod flight;
+pub mod platform;
+mod transfer;
+mod wait;
+
+pub use chip::{chips, without_chip};
+pub use client::{
+    Session, device_name, device_names, name_of, opened, preload, probe, release_what_loading_took, session,
+};
+pub use data::{DeviceData, bytes_in_use};
+pub use flight::{is_unsettled, make_room, settle, wait_for_all, watch};
+pub use transfer::{download, upload};
+pub use wait::{LOOK_UP, ready, wait};

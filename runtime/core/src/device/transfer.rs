@@ -1,0 +1,42 @@
+//! Host ↔ device.
+use super::{DeviceData, session, wait};
+use crate::Result;
+use crate::metrics;
+use crate::ty::Type;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Copies row-major bytes to a device.
+pub fn upload(bytes: &[u8], ty: Type, device: u8) -> Result<Arc<DeviceData>> {
+    let s = session()?;
+    let start = Instant::now();
+    let mut dims = [0i64; 8];
+    let mut long = Vec::new();
+    let dims: &[i64] = match ty.shape.len() {
+        n if n <= dims.len() => {
+            dims.iter_mut().zip(ty.shape.iter()).for_each(|(d, &s)| *d = s as i64);
+            &dims[..n]
+        }
+        _ => {
+            long.extend(ty.shape.iter().map(|&d| d as i64));
+            &long
+        }
+    };
+    let buffer = s.client.buffer_from_host(bytes, ty.dtype.pjrt(), dims, &s.devices[device as usize])?;
+    metrics::TRANSFER_TO_DEVICE_TIME.add_time(start.elapsed());
+    metrics::OUTBOUND_DATA.add_bytes(bytes.len());
+    Ok(Arc::new(DeviceData::new(buffer, ty, device)))
+}
+
+/// Copies a value to the host as row-major bytes; waits for it, and gives the error of the execution that made it.
+pub fn download(data: &DeviceData) -> Result<Vec<u8>> {
+    let start = Instant::now();
+    if crate::host::running() {
+        wait(&data.buffer.ready_event()?)?;
+    }
+    let mut bytes = vec![0; data.ty.bytes()];
+    data.buffer.to_host(&mut bytes)?;
+    metrics::TRANSFER_FROM_DEVICE_TIME.add_time(start.elapsed());
+    metrics::INBOUND_DATA.add_bytes(bytes.len());
+    Ok(bytes)
+}

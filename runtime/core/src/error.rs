@@ -1,0 +1,48 @@
+//! One error type with named fields: the op, the shapes, what was expected and what to do.
+use std::panic::Location;
+
+/// Everything the runtime can refuse.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Error {
+    /// An op was given operands or attributes it does not take.
+    Op { op: &'static str, operands: Vec<String>, message: String },
+    /// XLA or the PJRT plugin answered with an error.
+    Pjrt { call: &'static str, code: String, message: String },
+    /// Something else was asked of the runtime that it cannot do.
+    Usage { message: String },
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Error::Op { op, operands, message } if operands.is_empty() => write!(f, "{op}: {message}"),
+            Error::Op { op, operands, message } => write!(f, "{op}({}): {message}", operands.join(", ")),
+            Error::Pjrt { call, code, message } => write!(f, "{call} failed ({code}): {message}"),
+            Error::Usage { message } => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The panic payload of a failed op: the error, and the line of user code that made it.
+#[derive(Clone, Debug)]
+pub struct Raised {
+    pub error: Error,
+    pub at: &'static Location<'static>,
+}
+
+impl Error {
+    /// Ends the cell with this error at the caller's line. Unwinds without running the panic hook: nothing is printed.
+    #[track_caller]
+    pub fn raise(self) -> ! {
+        let at = crate::text::line_of_thread().unwrap_or(Location::caller());
+        let raised = Raised { error: self, at };
+        if std::thread::panicking() || !crate::host::running() {
+            panic!("{}", raised.error)
+        }
+        std::panic::resume_unwind(Box::new(raised))
+    }
+}

@@ -1,0 +1,65 @@
+//! What the process around says and gives: whether a cell is running, where notes go, where standard input comes from.
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A node of the graph, by its number there.
+type NodeId = u32;
+
+static RUNNING: AtomicBool = AtomicBool::new(false);
+
+/// Whether a cell is running in this process (and not, say, a test or a plain program that uses the crate).
+pub fn running() -> bool {
+    RUNNING.load(Ordering::Relaxed)
+}
+
+/// A cell begins or has ended.
+pub fn set_running(running: bool) {
+    RUNNING.store(running, Ordering::Relaxed);
+}
+
+/// The payload that unwinds an interrupted cell. Only [`crate::sys::check_interrupt`] makes one.
+pub struct Interrupted(pub(crate) ());
+
+/// A line of standard input of at most so many bytes, or the number of an error; `None` where nobody can be asked.
+pub type LineOfInput = fn(usize) -> Option<std::result::Result<Vec<u8>, i32>>;
+
+/// What the session process gives; a plain program gives nothing.
+pub struct Host {
+    pub note: fn(&str),
+    /// Something that front ends are told, as JSON.
+    pub event: fn(&str, &str),
+    pub line_of_input: LineOfInput,
+    /// Variables that are tensors, with the nodes they refer to. Only the cell thread knows them.
+    pub variables: fn() -> Vec<(String, NodeId)>,
+}
+
+static HOST: OnceLock<Host> = OnceLock::new();
+
+/// Says who is around, once.
+pub fn set(host: Host) {
+    let _ = HOST.set(host);
+}
+
+/// Tells the user a line.
+pub fn note(line: &str) {
+    match HOST.get() {
+        Some(host) => (host.note)(line),
+        None => eprintln!("{line}"),
+    }
+}
+
+/// Tells the front end of something, if there is one.
+pub fn event(kind: &str, json: &str) {
+    if let Some(host) = HOST.get() {
+        (host.event)(kind, json);
+    }
+}
+
+/// Variables that are tensors, by the nodes they refer to; none outside of cells.
+pub fn variables() -> Vec<(String, NodeId)> {
+    HOST.get().map(|host| (host.variables)()).unwrap_or_default()
+}
+
+pub(crate) fn line_of_input(size: usize) -> Option<std::result::Result<Vec<u8>, i32>> {
+    (HOST.get()?.line_of_input)(size)
+}

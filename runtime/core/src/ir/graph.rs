@@ -1,0 +1,351 @@
+//! The arena of nodes. A node is an op on earlier nodes; creation order is a topological order.
+//!
+//! Reference counts are kept by hand under the arena's one lock: a node lives while a tensor or another node refers to it,
+//! and chains of any length are freed by a loop, not by recursion.
+use super::heal::Healing;
+use super::op::{Attr, OpDef};
+use super::placement::Placement;
+use crate::device::DeviceData;
+use crate::ty::Type;
+use smallvec::SmallVec;
+use std::any::Any;
+use std::collections::HashMap;
+use std::panic::Location;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+pub type NodeId = u32;
+
+/// What stands behind a node.
+#[derive(Clone, Debug, Default)]
+pub enum Payload {
+    /// Nothing yet: the op is to be run.
+    #[default]
+    Pending,
+    /// The value, computed by a read; barriers still see the op, so that reading does not change the step's program.
+    Cached(Arc<DeviceData>),
+    /// The value; what made it is gone, unless the gradient tape keeps it.
+    Data(Arc<DeviceData>),
+    /// A number of user code: a parameter of every program that uses it. Bits of an f64, or an i64 for integer dtypes.
+    Scalar(u64),
+}
+
+/// A gradient can flow through the node.
+pub const REQUIRES_GRAD: u8 = 1;
+/// Gradients accumulate here: the node of a tensor that the user marked.
+pub const LEAF: u8 = 2;
+/// `backward()` has been through: the tape no longer holds the node's operands.
+pub const TAPE_FREED: u8 = 4;
+
+/// A dimension whose physical size is a bucket: only the first `size` elements are real.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bucket {
+    pub dim: usize,
+    pub size: usize,
+}
+
+#[derive(Debug)]
+pub struct Node {
+    pub op: &'static OpDef,
+    pub inputs: SmallVec<[NodeId; 4]>,
+    pub attrs: Box<[Attr]>,
+    /// What it is physically.
+    pub ty: Type,
+    /// Dimensions that show less than that; mostly none.
+    buckets: Option<Box<[Bucket]>>,
+    pub payload: Payload,
+    pub at: &'static Location<'static>,
+    /// Creation number: tells a node from a later one in the same slot. 0 marks a free slot.
+    pub seq: u64,
+    /// Tensors and nodes that refer to this node.
+    pub refs: u32,
+    /// Tensors among them.
+    pub handles: u32,
+    pub flags: u8,
+    pub placement: Placement,
+    /// Scratch of the cut in progress: the node's number in it, valid where `mark` is the cut's.
+    pub pos: u32,
+    pub mark: u32,
+}
+
+impl Node {
+    pub fn data(&self) -> Option<&Arc<DeviceData>> {
+        match &self.payload {
+            Payload::Data(d) => Some(d),
+            _ => None,
+        }
+    }
+
+    pub fn value(&self) -> Option<&Arc<DeviceData>> {
+        match &self.payload {
+            Payload::Data(d) | Payload::Cached(d) => Some(d),
+            _ => None,
+        }
+    }
+
+    pub fn buckets(&self) -> &[Bucket] {
+        self.buckets.as_deref().unwrap_or_default()
+    }
+
+    pub fn set_buckets(&mut self, buckets: Vec<Bucket>) {
+        self.buckets = (!buckets.is_empty()).then(|| buckets.into_boxed_slice());
+    }
+
+    /// The type that tensors of this node show.
+    pub fn shown(&self) -> Type {
+        let mut ty = self.ty.clone();
+        self.buckets().iter().for_each(|b| ty.shape[b.dim] = b.size);
+        ty
+    }
+
+    /// The type as text; `20≤32` is a size of 20 in a bucket of 32.
+    pub fn described(&self) -> String {
+        let size = |(d, n): (usize, &usize)| match self.buckets().iter().find(|b| b.dim == d) {
+            Some(b) => format!("{}≤{n}", b.size),
+            None => n.to_string(),
+        };
+        let sizes: Vec<String> = self.ty.shape.iter().enumerate().map(size).collect();
+        format!("{}[{}]", self.ty.dtype, sizes.join(","))
+    }
+
+    /// Whether the gradient tape still needs this node's operands.
+    pub fn on_tape(&self) -> bool {
+        self.flags & REQUIRES_GRAD != 0 && self.flags & (TAPE_FREED | LEAF) == 0
+    }
+}
+
+/// A tensor, which this floor knows nothing of.
+pub type Owner = dyn Any + Send + Sync;
+
+#[derive(Default)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    free: Vec<NodeId>,
+    seq: u64,
+    /// Nodes that a barrier must look at, in creation order; entries of freed or finished nodes are skipped.
+    pub pending: Vec<(NodeId, u64)>,
+    pub(super) mark: u32,
+    /// Tensors that gradients accumulate in, by their node.
+    pub owners: HashMap<NodeId, Weak<Owner>>,
+    /// Nodes to free; kept to reuse its memory.
+    doomed: Vec<NodeId>,
+    pub created: u64,
+    pub destroyed: u64,
+    pub healing: Healing,
+    /// Values of freed nodes, until the lock is given back.
+    gone: Vec<Arc<DeviceData>>,
+    /// Something is on another device than the first.
+    several: bool,
+}
+
+/// The arena, locked. Nothing that can panic, block or call user code runs while it is held: what nothing refers to any more
+/// is dropped behind the lock, since the last handle of a buffer calls the plugin.
+pub struct Locked(Option<MutexGuard<'static, Graph>>);
+
+impl std::ops::Deref for Locked {
+    type Target = Graph;
+    fn deref(&self) -> &Graph {
+        self.0.as_ref().expect("held until it is dropped")
+    }
+}
+
+impl std::ops::DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut Graph {
+        self.0.as_mut().expect("held until it is dropped")
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        let gone = std::mem::take(&mut self.gone);
+        drop(self.0.take());
+        drop(gone);
+    }
+}
+
+pub fn graph() -> Locked {
+    static GRAPH: LazyLock<Mutex<Graph>> = LazyLock::new(Mutex::default);
+    Locked(Some(GRAPH.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+impl Graph {
+    /// The number of the node that was traced last.
+    pub fn last_seq(&self) -> u64 {
+        self.seq
+    }
+
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id as usize]
+    }
+
+    /// Adds a node with no reference yet, on the device of its operands; each of them gains one.
+    pub fn push(
+        &mut self,
+        op: &'static OpDef,
+        inputs: SmallVec<[NodeId; 4]>,
+        attrs: Box<[Attr]>,
+        ty: Type,
+        payload: Payload,
+        at: &'static Location<'static>,
+    ) -> NodeId {
+        let mut placement = Placement::Anywhere;
+        for &i in &inputs {
+            let n = &mut self.nodes[i as usize];
+            n.refs += 1;
+            placement = placement.meet(n.placement);
+        }
+        self.seq += 1;
+        let pending = matches!(payload, Payload::Pending);
+        let node = Node {
+            op,
+            inputs,
+            attrs,
+            ty,
+            buckets: None,
+            payload,
+            at,
+            seq: self.seq,
+            refs: 0,
+            handles: 0,
+            flags: 0,
+            placement,
+            pos: 0,
+            mark: 0,
+        };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.nodes[id as usize] = node;
+                id
+            }
+            None => {
+                self.nodes.push(node);
+                (self.nodes.len() - 1) as NodeId
+            }
+        };
+        if pending {
+            self.pending.push((id, self.seq));
+        }
+        id
+    }
+
+    /// Puts a node somewhere.
+    pub fn place(&mut self, id: NodeId, placement: Placement) {
+        self.nodes[id as usize].placement = placement;
+        self.several |= !placement.is_default();
+    }
+
+    /// Whether anything is on another device than the first.
+    pub fn on_several_devices(&self) -> bool {
+        self.several
+    }
+
+    /// Whether nodes are on more than one device. Asked for every op, so that it costs nothing where there is but one.
+    pub fn apart(&self, nodes: &[NodeId]) -> bool {
+        if !self.several {
+            return false;
+        }
+        let mut placed = nodes.iter().map(|&id| self.node(id).placement).filter(|&p| p != Placement::Anywhere);
+        let first = placed.next();
+        placed.any(|p| Some(p) != first)
+    }
+
+    /// A tensor now refers to the node.
+    pub fn hold(&mut self, id: NodeId) {
+        let n = &mut self.nodes[id as usize];
+        n.refs += 1;
+        n.handles += 1;
+        self.created += 1;
+    }
+
+    /// A tensor no longer refers to the node.
+    pub fn release(&mut self, id: NodeId) {
+        self.nodes[id as usize].handles -= 1;
+        self.destroyed += 1;
+        self.unref(id);
+    }
+
+    /// Frees a node that nothing came to refer to.
+    pub fn discard(&mut self, id: NodeId) {
+        self.nodes[id as usize].refs += 1;
+        self.unref(id);
+    }
+
+    /// One reference less; frees what nothing refers to any more.
+    pub fn unref(&mut self, id: NodeId) {
+        let mut doomed = std::mem::take(&mut self.doomed);
+        doomed.push(id);
+        while let Some(id) = doomed.pop() {
+            let n = &mut self.nodes[id as usize];
+            n.refs -= 1;
+            if n.refs > 0 {
+                continue;
+            }
+            n.seq = 0;
+            if let Payload::Data(d) | Payload::Cached(d) = std::mem::take(&mut n.payload) {
+                self.gone.push(d);
+            }
+            n.attrs = Box::default();
+            n.buckets = None;
+            doomed.extend_from_slice(&n.inputs);
+            n.inputs = SmallVec::new();
+            if n.flags & LEAF != 0 {
+                self.owners.remove(&id);
+            }
+            self.free.push(id);
+        }
+        self.doomed = doomed;
+        self.compact();
+    }
+
+    // Without barriers (a session that only reads) freed nodes would pile up in the pending list.
+    fn compact(&mut self) {
+        if self.pending.len() > 1024 && self.pending.len() > 4 * self.live() {
+            let nodes = &self.nodes;
+            self.pending.retain(|&(id, seq)| nodes[id as usize].seq == seq);
+        }
+    }
+
+    /// Gives the node its value and, unless the tape wants them, drops its operands.
+    pub fn finish(&mut self, id: NodeId, data: Arc<DeviceData>) {
+        let n = &mut self.nodes[id as usize];
+        if let Payload::Data(d) | Payload::Cached(d) = std::mem::replace(&mut n.payload, Payload::Data(data)) {
+            self.gone.push(d);
+        }
+        if !n.on_tape() {
+            self.cut_inputs(id);
+        }
+    }
+
+    /// Drops a finished node's operands.
+    pub fn cut_inputs(&mut self, id: NodeId) {
+        for i in std::mem::take(&mut self.nodes[id as usize].inputs) {
+            self.unref(i);
+        }
+    }
+
+    /// Forgets pending entries whose nodes are gone or have their value.
+    pub fn prune_pending(&mut self) {
+        let nodes = &self.nodes;
+        self.pending.retain(|&(id, seq)| {
+            let n = &nodes[id as usize];
+            n.seq == seq && !matches!(n.payload, Payload::Data(_))
+        });
+    }
+
+    /// Nodes alive.
+    pub fn live(&self) -> usize {
+        self.nodes.len() - self.free.len()
+    }
+
+    /// Pending nodes alive, in creation order.
+    pub fn pending_nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let alive = |&&(id, seq): &&(NodeId, u64)| {
+            let n = &self.nodes[id as usize];
+            n.seq == seq && matches!(n.payload, Payload::Pending | Payload::Cached(_))
+        };
+        self.pending.iter().filter(alive).map(|&(id, _)| id)
+    }
+}

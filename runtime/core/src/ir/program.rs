@@ -1,0 +1,139 @@
+//! A whole program: parameters, the steps in order, the results.
+use super::cut::{Input, Step};
+use super::op::{Lower, OpDef};
+use crate::emit::{Emit, Val, mlir_type};
+use crate::precision::Precision;
+use crate::ty::{DType, Shape, Type};
+use std::fmt::Write;
+use std::panic::Location;
+
+/// How a program's leaves are laid out as its parameters: device data one by one, then the scalars of user code, packed
+/// by dtype so that any number of them costs one small transfer each step.
+pub struct Params {
+    /// Leaf numbers of the device data, in parameter order.
+    pub data: Vec<u32>,
+    /// Leaf numbers of the scalars that travel in one buffer of this dtype.
+    pub packs: Vec<(DType, Vec<u32>)>,
+}
+
+/// The dtype that a scalar of `dtype` travels in.
+fn pack_dtype(dtype: DType) -> DType {
+    match dtype {
+        DType::F64 => DType::F64,
+        DType::I64 => DType::I64,
+        d if d.is_differentiable() => DType::F32,
+        _ => DType::I32,
+    }
+}
+
+impl Params {
+    /// `leaves` are the types of all leaves and whether each is a scalar.
+    pub fn lay_out<'a>(leaves: impl Iterator<Item = (&'a Type, bool)>) -> Params {
+        let mut data = Vec::new();
+        let mut packs: Vec<(DType, Vec<u32>)> = Vec::new();
+        for (i, (ty, scalar)) in leaves.enumerate() {
+            if !scalar {
+                data.push(i as u32);
+                continue;
+            }
+            let dtype = pack_dtype(ty.dtype);
+            match packs.iter_mut().find(|(d, _)| *d == dtype) {
+                Some((_, members)) => members.push(i as u32),
+                None => packs.push((dtype, vec![i as u32])),
+            }
+        }
+        Params { data, packs }
+    }
+
+    pub fn count(&self) -> usize {
+        self.data.len() + self.packs.len()
+    }
+}
+
+/// A leaf as the program sees it.
+pub struct LeafType {
+    pub ty: Type,
+    pub scalar: bool,
+    pub donate: bool,
+}
+
+/// Which part of a program's text is from which op of the user's. Kept beside the text, which locations would double.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    /// Bytes of the text.
+    pub from: u32,
+    pub to: u32,
+    pub op: &'static OpDef,
+    pub at: &'static Location<'static>,
+}
+
+/// The StableHLO text of a cut, and where its parts are from.
+pub fn program(
+    steps: &[Step],
+    leaves: &[LeafType],
+    params: &Params,
+    roots: &[u32],
+    precision: Precision,
+) -> (String, Vec<Mark>) {
+    let mut e = Emit::new(precision);
+    let mut leaf_values: Vec<Option<Val>> = vec![None; leaves.len()];
+    let mut arguments = String::new();
+    let mut taken = vec![false; roots.len()];
+    for (n, &leaf) in params.data.iter().enumerate() {
+        let LeafType { ty, donate, .. } = &leaves[leaf as usize];
+        let v = e.fresh(ty.clone());
+        let _ = write!(arguments, "{}{v}: {}", if n > 0 { ", " } else { "" }, mlir_type(ty));
+        let alias = (0..roots.len()).find(|&r| *donate && !taken[r] && steps[roots[r] as usize].ty == *ty);
+        if let Some(r) = alias {
+            taken[r] = true;
+            let _ = write!(arguments, " {{tf.aliasing_output = {r} : i32}}");
+        }
+        leaf_values[leaf as usize] = Some(v);
+    }
+    for (n, (dtype, members)) in params.packs.iter().enumerate() {
+        let size = |leaf: &u32| leaves[*leaf as usize].ty.shape.numel();
+        let total: usize = members.iter().map(size).sum();
+        let shape = if total == 1 { Shape::default() } else { Shape::new(&[total]) };
+        let pack = e.fresh(Type::new(*dtype, shape));
+        let comma = if n + params.data.len() > 0 { ", " } else { "" };
+        let _ = write!(arguments, "{comma}{pack}: {}", mlir_type(&pack.ty));
+        let mut next = 0;
+        for &leaf in members {
+            let ty = &leaves[leaf as usize].ty;
+            let (from, to) = (next, next + size(&leaf) as i64);
+            next = to;
+            let part = if total == 1 { pack.clone() } else { e.slice(&pack, &[from], &[to], &[1]) };
+            let part = e.reshape(&part, &ty.shape);
+            leaf_values[leaf as usize] = Some(e.convert(&part, ty.dtype));
+        }
+    }
+    let mut values: Vec<Val> = Vec::with_capacity(steps.len());
+    let mut marks: Vec<Mark> = Vec::with_capacity(steps.len());
+    for step in steps {
+        let from = e.text().len() as u32;
+        let inputs: Vec<Val> = step
+            .inputs
+            .iter()
+            .map(|i| match *i {
+                Input::Leaf(l) => leaf_values[l as usize].clone().expect("every leaf is a parameter"),
+                Input::Step(s) => values[s as usize].clone(),
+            })
+            .collect();
+        let mut l = Lower { e: &mut e, inputs: &inputs, attrs: &step.attrs, out: &step.ty };
+        let v = (step.op.lower)(&mut l);
+        debug_assert_eq!(v.ty, step.ty, "the lowering of {} gives another type than its rule", step.op.name);
+        values.push(v);
+        marks.push(Mark { from, to: e.text().len() as u32, op: step.op, at: step.at });
+    }
+    let results: Vec<&Val> = roots.iter().map(|&r| &values[r as usize]).collect();
+    let join = |f: &dyn Fn(&Val) -> String| results.iter().map(|v| f(v)).collect::<Vec<_>>().join(", ");
+    let (names, types) = (join(&|v| v.to_string()), join(&|v| mlir_type(&v.ty)));
+    let mut text = format!("module @xlazy {{\n  func.func public @main({arguments}) -> ({types}) {{\n");
+    for mark in &mut marks {
+        mark.from += text.len() as u32;
+        mark.to += text.len() as u32;
+    }
+    text.push_str(e.text());
+    let _ = write!(text, "    return {names} : {types}\n  }}\n}}\n");
+    (text, marks)
+}

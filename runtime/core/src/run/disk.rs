@@ -1,0 +1,290 @@
+//! Compiled programs on the disk, so that a program that took long is compiled once and not once per kernel. One file per
+//! program, named by a hash of all that XLA was given; everything is compared in full when it is read.
+use crate::device::session;
+use crate::host::note as tell;
+use crate::ir::Key;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
+use xlazy_pjrt::{Code, CompileOptions, LoadedExecutable};
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Changes when files of an earlier xlazy can no longer be read.
+const MAGIC: &[u8; 16] = b"xlazy program 1\n";
+/// What the folder may hold, unless `XLAZY_PROGRAM_CACHE_MB` says otherwise.
+const MOST_MB: u64 = 1024;
+/// A program that compiles faster is not worth a file, unless `XLAZY_PROGRAM_CACHE_MIN_MS` says otherwise.
+const LEAST_MS: u64 = 1000;
+/// A file that was left unfinished for this long has lost its writer.
+const UNFINISHED: Duration = Duration::from_secs(600);
+
+struct Disk {
+    dir: PathBuf,
+    /// Platform, plugin, options, processor: what else XLA's answer depends on.
+    context: String,
+    least: Duration,
+    most_bytes: u64,
+}
+
+/// A plugin that cannot write its programs down is not asked again.
+static REFUSED: AtomicBool = AtomicBool::new(false);
+/// Files that are being written.
+static WRITING: Mutex<usize> = Mutex::new(0);
+static WRITTEN: Condvar = Condvar::new();
+
+/// The folder that `XLAZY_PROGRAM_CACHE` names; none when it is not set, or `off`. The kernel sets it for its session.
+fn disk() -> Option<&'static Disk> {
+    static DISK: OnceLock<Option<Disk>> = OnceLock::new();
+    let open = || {
+        let dir = std::env::var_os("XLAZY_PROGRAM_CACHE").filter(|v| !v.is_empty() && v != "off" && v != "0")?;
+        let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
+        let disk = Disk {
+            dir: dir.into(),
+            context: context()?,
+            least: Duration::from_millis(number("XLAZY_PROGRAM_CACHE_MIN_MS").unwrap_or(LEAST_MS)),
+            most_bytes: number("XLAZY_PROGRAM_CACHE_MB").unwrap_or(MOST_MB) << 20,
+        };
+        Some(disk)
+    };
+    let disk = DISK.get_or_init(open).as_ref()?;
+    (!REFUSED.load(Ordering::Relaxed)).then_some(disk)
+}
+
+/// Everything besides the program that decides what the compiler makes of it.
+fn context() -> Option<String> {
+    let s = session().ok()?;
+    let mut out =
+        format!("xlazy {}\n{} {}\n", env!("CARGO_PKG_VERSION"), s.client.platform_name(), s.client.platform_version());
+    out += &format!(
+        "PJRT {:?} {} {:?}\n",
+        s.client.plugin().api_version(),
+        s.devices[0].kind(),
+        CompileOptions::default()
+    );
+    let plugin = s.client.plugin().path().canonicalize().ok()?;
+    let mut parts: Vec<PathBuf> = std::fs::read_dir(plugin.parent()?).ok()?.flatten().map(|e| e.path()).collect();
+    parts.retain(|p| *p == plugin || p.to_string_lossy().contains(".so."));
+    parts.sort();
+    for part in parts {
+        let meta = part.metadata().ok()?;
+        out += &format!("{} {} {:?}\n", part.file_name()?.to_string_lossy(), meta.len(), meta.modified().ok()?);
+    }
+    for name in ["XLA_FLAGS", "NPROC", "LIBTPU_INIT_ARGS", "TF_XLA_FLAGS"] {
+        out += &format!("{name}={:?}\n", std::env::var_os(name));
+    }
+    if s.client.platform_name() == "cpu" {
+        // Code for the host's processor runs on none with less.
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let known = ["vendor_id", "model name", "flags", "Features", "CPU implementer", "CPU part"];
+        for name in known {
+            out += info.lines().find(|l| l.split(':').next().is_some_and(|k| k.trim() == name)).unwrap_or_default();
+            out.push('\n');
+        }
+        out += &format!("{:?} threads\n", std::thread::available_parallelism().ok());
+    }
+    Some(out)
+}
+
+/// The identity of a program: what XLA is given, and the key under which the session keeps it.
+fn identity(context: &str, key: &Key, text: &str) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    for part in [context.as_bytes(), bytemuck::cast_slice(&key.words), &xxh3_128(text.as_bytes()).to_le_bytes()] {
+        out.extend((part.len() as u64).to_le_bytes());
+        out.extend(part);
+    }
+    out
+}
+
+impl Disk {
+    fn file(&self, identity: &[u8]) -> PathBuf {
+        self.dir.join(format!("{:032x}", xxh3_128(identity)))
+    }
+}
+
+/// Whether a program is there; it is not read.
+pub(super) fn contains(key: &Key, text: &str) -> bool {
+    disk().is_some_and(|d| d.file(&identity(&d.context, key, text)).is_file())
+}
+
+/// Whether there is a folder of programs.
+pub(super) fn is_on() -> bool {
+    disk().is_some()
+}
+
+/// The program, if it was compiled before under the same circumstances. What cannot be used is removed.
+pub(super) fn load(key: &Key, text: &str) -> Option<LoadedExecutable> {
+    let disk = disk()?;
+    let identity = identity(&disk.context, key, text);
+    let path = disk.file(&identity);
+    let bytes = std::fs::read(&path).ok()?;
+    let program = decode(&bytes, &identity).and_then(|code| session().ok()?.client.deserialize(code).ok());
+    match program {
+        None => drop(std::fs::remove_file(&path)),
+        Some(_) => {
+            // Its age counts from the last use.
+            let touched = std::fs::File::options().append(true).open(&path);
+            let _ = touched.and_then(|f| f.set_modified(SystemTime::now()));
+        }
+    }
+    program
+}
+
+/// Keeps a program that took `compile`, beside everything else. Readers see all of a file or nothing.
+pub(super) fn keep(key: &Key, text: &str, program: &LoadedExecutable, compile: Duration) {
+    let Some(disk) = disk().filter(|d| compile >= d.least) else { return };
+    let (identity, program) = (identity(&disk.context, key, text), program.clone());
+    let work = move || {
+        match program.serialize() {
+            Err(e) if e.code == Code::Unimplemented => REFUSED.store(true, Ordering::Relaxed),
+            Err(_) => {}
+            Ok(code) => {
+                if let Err(e) = write(&disk.file(&identity), &encode(&identity, &code)) {
+                    note(&disk.dir, &e);
+                }
+                prune(&disk.dir, disk.most_bytes);
+            }
+        }
+        drop(program);
+        *writing() -= 1;
+        WRITTEN.notify_all();
+    };
+    *writing() += 1;
+    if std::thread::Builder::new().name("xlazy-programs".into()).spawn(work).is_err() {
+        *writing() -= 1;
+    }
+}
+
+/// Waits until what is being written is on the disk, for a while.
+pub fn settle(limit: Duration) {
+    let end = Instant::now() + limit;
+    let mut writing = writing();
+    while *writing > 0 {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        writing = WRITTEN.wait_timeout(writing, left).unwrap_or_else(|p| p.into_inner()).0;
+    }
+}
+
+fn writing() -> std::sync::MutexGuard<'static, usize> {
+    WRITING.lock().unwrap_or_else(|p| p.into_inner())
+}
+
+/// A disk that cannot be written to costs compilations and nothing else; it is said once.
+fn note(dir: &Path, e: &std::io::Error) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Ordering::Relaxed) {
+        tell(&format!("note: compiled programs are not kept in {}: {e}", dir.display()));
+    }
+}
+
+/// The hash of the rest, the identity, the executable.
+fn encode(identity: &[u8], code: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; 16];
+    out.extend((identity.len() as u64).to_le_bytes());
+    out.extend(identity);
+    out.extend(code);
+    let hash = xxh3_128(&out[16..]).to_le_bytes();
+    out[..16].copy_from_slice(&hash);
+    out
+}
+
+/// The executable in a file of this identity; `None` when the file was cut short, changed, or is of another program.
+fn decode<'a>(bytes: &'a [u8], identity: &[u8]) -> Option<&'a [u8]> {
+    let (hash, rest) = bytes.split_at_checked(16)?;
+    if hash != xxh3_128(rest).to_le_bytes() {
+        return None;
+    }
+    let (len, rest) = rest.split_at_checked(8)?;
+    if u64::from_le_bytes(len.try_into().ok()?) != identity.len() as u64 {
+        return None;
+    }
+    rest.strip_prefix(identity)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let unfinished = path.with_extension(format!("{}-{count}.part", std::process::id()));
+    let dir = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(dir)
+        .and_then(|()| std::fs::write(&unfinished, bytes))
+        .and_then(|()| std::fs::rename(&unfinished, path))
+        .inspect_err(|_| drop(std::fs::remove_file(&unfinished)))
+}
+
+/// Removes what was not used for longest until the rest fits, and what a killed process left unfinished.
+fn prune(dir: &Path, most_bytes: u64) {
+    let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let Ok(meta) = entry.metadata() else { continue };
+        let Ok(used) = meta.modified() else { continue };
+        let part = entry.path().extension().is_some_and(|e| e == "part");
+        if part && used.elapsed().is_ok_and(|age| age > UNFINISHED) {
+            let _ = std::fs::remove_file(entry.path());
+        } else if !part {
+            files.push((used, meta.len(), entry.path()));
+        }
+    }
+    files.sort();
+    let mut total: u64 = files.iter().map(|f| f.1).sum();
+    for (_, bytes, path) in files {
+        if total <= most_bytes {
+            return;
+        }
+        total -= bytes;
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(words: &[u64]) -> Key {
+        Key::new(words.to_vec(), vec![])
+    }
+
+    #[test]
+    fn a_file_is_taken_whole_and_for_its_own_program_only() {
+        let ours = identity("a", &key(&[1, 2]), "text");
+        let bytes = encode(&ours, b"code");
+        assert_eq!(decode(&bytes, &ours), Some(&b"code"[..]));
+        for other in [
+            identity("b", &key(&[1, 2]), "text"),
+            identity("a", &key(&[1, 3]), "text"),
+            identity("a", &key(&[1, 2]), "tex"),
+        ] {
+            assert_eq!(decode(&bytes, &other), None);
+        }
+        for cut in 0..bytes.len() {
+            assert_eq!(decode(&bytes[..cut], &ours), None, "cut at {cut}");
+        }
+        for i in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[i] ^= 1;
+            assert_eq!(decode(&changed, &ours), None, "byte {i} changed");
+        }
+    }
+
+    #[test]
+    fn the_oldest_go_and_so_does_what_was_left_unfinished() {
+        let dir = std::env::temp_dir().join(format!("xlazy-programs-{}", std::process::id()));
+        let at = |path: &Path, seconds: u64| {
+            let file = std::fs::File::options().append(true).open(path).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+        };
+        for (i, name) in ["a", "b", "c", "d.1.part"].iter().enumerate() {
+            write(&dir.join(name), &[0; 1000]).unwrap();
+            at(&dir.join(name), i as u64);
+        }
+        write(&dir.join("e.2.part"), &[0; 1000]).unwrap();
+        prune(&dir, 2500);
+        let mut left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["b", "c", "e.2.part"]);
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+}

@@ -1,0 +1,162 @@
+//! Running a compiled program: its arguments, its results, the wait where there is one.
+use super::cache::Program;
+use super::disk;
+use super::event::{Cause, Costs, Origin, SyncEvent, Work};
+use super::witness::{Witness, Working};
+use crate::device::{DeviceData, is_unsettled, make_room, name_of, session, settle, wait_for_all, watch};
+use crate::ir::{Cut, Leaf};
+use crate::metrics;
+use crate::text::Place;
+use crate::ty::DType;
+use crate::{Error, Result};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use xlazy_mime::count;
+use xlazy_pjrt::Buffer;
+
+/// The results, and what is told of the sync.
+pub(super) type Outcome = Result<(Vec<Arc<DeviceData>>, SyncEvent)>;
+
+/// Runs a program on what the cut feeds it.
+pub(super) fn run(
+    by: &'static dyn Witness,
+    cut: &Cut,
+    program: &Program,
+    costs: Costs,
+    cause: Cause,
+    at: Place,
+) -> Outcome {
+    crate::sys::check_interrupt();
+    let settles = costs.origin != Origin::Memory || is_unsettled();
+    let start = program.took.clock(settles);
+    let working = Working::on(by, Work { nodes: program.nodes, cause, at });
+    let held = held(cut, program);
+    let (outputs, waited) = execute(cut, program, &held)?;
+    if settles && settle(outputs.first().map(|o| &o.buffer))? {
+        crate::sys::at_exit(wait_at_exit);
+    }
+    drop(working);
+    let execute = match start.map(|s| s.elapsed()) {
+        None => program.took.execute(None) + waited,
+        took => program.took.execute(took),
+    };
+    metrics::EXECUTE_TIME.add_time_at(execute, start.map(|s| s + execute));
+    let event = by.ran(SyncEvent {
+        number: 0,
+        cause,
+        at,
+        nodes: program.nodes,
+        parameters: program.params.count(),
+        outputs: outputs.len(),
+        donated: program.donated - held.arguments.len(),
+        copied: held.bytes,
+        origin: costs.origin,
+        trace: costs.trace,
+        lower: costs.lower,
+        compile: costs.compile,
+        execute,
+        hash: program.key.hash,
+        device: name_of(program.device),
+    });
+    Ok((outputs, event))
+}
+
+/// Arguments that the program donates and this cut keeps, since something holds them: PJRT copies them first.
+#[derive(Default)]
+struct Held {
+    arguments: Vec<i64>,
+    bytes: usize,
+}
+
+fn held(cut: &Cut, program: &Program) -> Held {
+    let mut held = Held::default();
+    if program.key.hash == cut.key.hash {
+        return held;
+    }
+    for (argument, &leaf) in program.params.data.iter().enumerate() {
+        if let Leaf::Data { data, donate: false } = &cut.leaves[leaf as usize].1
+            && program.key.donates(leaf as usize)
+        {
+            held.arguments.push(argument as i64);
+            held.bytes += data.ty.bytes();
+        }
+    }
+    program.copied(held.bytes);
+    metrics::HELD_DATA.add_bytes(held.bytes);
+    held
+}
+
+/// Starts a program: its results, and how long the device would take nothing.
+fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceData>>, Duration)> {
+    let packs = program
+        .params
+        .packs
+        .iter()
+        .enumerate()
+        .map(|(i, (dtype, members))| pack(cut, program, i, *dtype, members))
+        .collect::<Result<Vec<Arc<Buffer>>>>()?;
+    let mut copies = Vec::new();
+    for &leaf in &program.params.data {
+        if let Leaf::Data { data, donate } = &cut.leaves[leaf as usize].1
+            && data.device != program.device
+        {
+            let copy = if *donate { data.copied_to(program.device) } else { data.shared_on(program.device) };
+            copies.push(copy?);
+        }
+    }
+    let mut copies = copies.iter();
+    let mut arguments: Vec<&Buffer> = Vec::with_capacity(program.params.count());
+    for &leaf in &program.params.data {
+        match &cut.leaves[leaf as usize].1 {
+            Leaf::Data { data, .. } if data.device == program.device => arguments.push(&data.buffer),
+            Leaf::Data { .. } => arguments.extend(copies.next().map(|c| &c.buffer)),
+            Leaf::Scalar(_) | Leaf::Lifted(_) => unreachable!("scalars are packed"),
+        }
+    }
+    arguments.extend(packs.iter().map(|p| &**p));
+    let waited = make_room()?;
+    let outputs = program.executable.execute(&arguments, &held.arguments)?;
+    if outputs.len() != program.root_types.len() {
+        let message = format!("the program gave {} of {}", outputs.len(), count(program.root_types.len(), "result"));
+        return Err(Error::Usage { message });
+    }
+    if let Some(output) = outputs.first() {
+        watch(output)?;
+    }
+    let outputs = outputs.into_iter().zip(&program.root_types);
+    Ok((outputs.map(|(buffer, ty)| Arc::new(DeviceData::new(buffer, ty.clone(), program.device))).collect(), waited))
+}
+
+/// Waits for what is still running, when the process exits.
+extern "C" fn wait_at_exit() {
+    disk::settle(Duration::from_secs(5));
+    wait_for_all();
+}
+
+/// The buffer of the scalars of one dtype; the last run's where they are the same.
+fn pack(cut: &Cut, program: &Program, i: usize, dtype: DType, members: &[u32]) -> Result<Arc<Buffer>> {
+    let mut bytes = Vec::with_capacity(members.len() * dtype.size());
+    for &bits in members.iter().filter_map(|&leaf| cut.leaves[leaf as usize].1.bits()).flatten() {
+        match dtype {
+            DType::F32 => bytes.extend_from_slice(&(f64::from_bits(bits) as f32).to_le_bytes()),
+            DType::I32 => bytes.extend_from_slice(&(bits as i64 as i32).to_le_bytes()),
+            _ => bytes.extend_from_slice(&bits.to_le_bytes()),
+        }
+    }
+    let mut packs = program.packs.lock().unwrap_or_else(|p| p.into_inner());
+    if let Some((last, buffer)) = &packs[i]
+        && *last == bytes
+    {
+        return Ok(buffer.clone());
+    }
+    let s = session()?;
+    let n = [(bytes.len() / dtype.size()) as i64];
+    let dims: &[i64] = if n == [1] { &[] } else { &n };
+    let start = Instant::now();
+    let buffer =
+        Arc::new(s.client.buffer_from_host(&bytes, dtype.pjrt(), dims, &s.devices[program.device as usize])?);
+    metrics::TRANSFER_TO_DEVICE_TIME.add_time(start.elapsed());
+    metrics::OUTBOUND_DATA.add_bytes(bytes.len());
+    packs[i] = Some((bytes, buffer.clone()));
+    Ok(buffer)
+}

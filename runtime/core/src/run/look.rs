@@ -1,0 +1,108 @@
+//! Looking at programs without running them: what a barrier would do, and the text or the executable of what is pending.
+use super::cache::{self, Program};
+use super::compile::{compile, join};
+use super::disk;
+use super::event::{Cause, Origin};
+use super::lower::{Lowered, lower};
+use super::sync::{look_at, pending_parts, turn, turn_at_once};
+use super::witness::Witness;
+use crate::Result;
+use crate::ir::{Cut, Leaf, Mark, NodeId, Scope, graph};
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a barrier would do now.
+pub struct Forecast {
+    /// Ops that it would run.
+    pub nodes: usize,
+    /// Bytes of buffers that results would take the place of.
+    pub donated: usize,
+    /// One for each device.
+    pub programs: usize,
+    /// Of the worst of them.
+    pub origin: Origin,
+}
+
+/// What a barrier would do now, without doing it; `None` when nothing is pending, or a sync is at work.
+pub fn would() -> Option<Forecast> {
+    let _turn = turn_at_once()?;
+    let (parts, scope) = pending_parts();
+    let worse = |a: Origin, b: Origin| match (a, b) {
+        (Origin::Compiled, _) | (_, Origin::Compiled) => Origin::Compiled,
+        (Origin::Disk, _) | (_, Origin::Disk) => Origin::Disk,
+        _ => Origin::Memory,
+    };
+    let one = |roots: Vec<NodeId>| {
+        let cut = graph().cut(roots, scope);
+        let donated = cut.leaves.iter().map(|(_, leaf)| match leaf {
+            Leaf::Data { data, donate: true } => data.ty.bytes(),
+            _ => 0,
+        });
+        let origin = match cache::contains(&cut.key) {
+            true => Origin::Memory,
+            false if disk::is_on() && disk::contains(&cut.key, &lower(&cut).text) => Origin::Disk,
+            false => Origin::Compiled,
+        };
+        Forecast { nodes: cut.nodes.len(), donated: donated.sum(), programs: 1, origin }
+    };
+    let sum = |a: Forecast, b: Forecast| Forecast {
+        nodes: a.nodes + b.nodes,
+        donated: a.donated + b.donated,
+        programs: a.programs + b.programs,
+        origin: worse(a.origin, b.origin),
+    };
+    parts.into_iter().map(one).reduce(sum)
+}
+
+/// Looks at the program that would compute some pending nodes, without running it. `None` where there is nothing to run.
+fn inspect<R>(roots: Vec<NodeId>, look: impl FnOnce(&Cut) -> R) -> Option<R> {
+    let _turn = turn();
+    let cut = {
+        let mut g = graph();
+        let roots: Vec<NodeId> = roots.into_iter().filter(|&r| g.node(r).data().is_none()).collect();
+        if roots.is_empty() {
+            return None;
+        }
+        g.cut(roots, Scope::Read)
+    };
+    Some(look(&cut))
+}
+
+/// The StableHLO text of the program that would compute these nodes.
+pub fn lowered(roots: Vec<NodeId>) -> Option<String> {
+    inspect(roots, |cut| lower(cut).text)
+}
+
+/// The StableHLO text of what a barrier on these nodes alone would run, with where its parts are from; values that reads have
+/// cached do not cut it short. `None` where all of them have their values.
+pub fn lowered_step(mut roots: Vec<NodeId>) -> Option<(String, Vec<Mark>)> {
+    let _turn = turn();
+    let cut = {
+        let mut g = graph();
+        roots.retain(|&r| g.node(r).data().is_none());
+        roots.sort_unstable_by_key(|&r| g.node(r).seq);
+        roots.dedup();
+        if roots.is_empty() {
+            return None;
+        }
+        g.cut(roots, Scope::Barrier)
+    };
+    let Lowered { text, marks, .. } = lower(&cut);
+    Some((text, marks))
+}
+
+/// The compiled program that would compute these nodes: from the cache, or compiled now; it is not run.
+#[track_caller]
+pub fn compiled(by: &'static dyn Witness, roots: Vec<NodeId>) -> Option<Result<Arc<Program>>> {
+    let (last, at) = (cache::last_program(), Location::caller());
+    let program = inspect(roots, |cut| {
+        let there = join(&cut.key).map(|joined| joined.map(|(program, _)| program));
+        there.or_else(|| cache::look_up(&cut.key).map(Ok)).unwrap_or_else(|| {
+            let (wanted, miss) = look_at(cut, Cause::Display, at);
+            compile(cut, wanted, by.missed(miss), Duration::ZERO).map(|(program, _)| program)
+        })
+    });
+    cache::set_last(last);
+    program
+}

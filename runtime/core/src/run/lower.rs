@@ -1,0 +1,49 @@
+//! A cut graph as StableHLO, with what feeds it.
+use super::witness::LeafOrigin;
+use crate::ir::{Cut, Leaf, LeafType, Mark, NodeId, Params, REQUIRES_GRAD, Step, graph, program};
+use std::collections::HashMap;
+
+/// A cut as StableHLO, and how to feed it.
+pub(super) struct Lowered {
+    pub text: String,
+    pub marks: Vec<Mark>,
+    pub params: Params,
+    pub donated: usize,
+    pub steps: Vec<Step>,
+    pub leaves: Vec<LeafOrigin>,
+    pub roots: Vec<u32>,
+}
+
+pub(super) fn lower(cut: &Cut) -> Lowered {
+    let (steps, leaves) = {
+        let g = graph();
+        let origin = |(id, leaf): &(NodeId, Leaf)| {
+            let node = g.node(*id);
+            let (donate, data) = match leaf {
+                Leaf::Data { donate: true, .. } => (true, None),
+                Leaf::Data { data, .. } => (false, Some(data.clone())),
+                Leaf::Scalar(_) | Leaf::Lifted(_) => (false, None),
+            };
+            LeafOrigin {
+                node: *id,
+                op: node.op,
+                ty: leaf.ty(node),
+                scalar: leaf.bits().is_some(),
+                donate,
+                at: node.at,
+                seq: node.seq,
+                parameter: node.flags & REQUIRES_GRAD != 0,
+                data,
+            }
+        };
+        (g.steps(cut), cut.leaves.iter().map(origin).collect::<Vec<_>>())
+    };
+    let params = Params::lay_out(leaves.iter().map(|l| (&l.ty, l.scalar)));
+    let at: HashMap<NodeId, u32> = cut.nodes.iter().enumerate().map(|(i, &n)| (n, i as u32)).collect();
+    let roots: Vec<u32> = cut.roots.iter().map(|r| at[r]).collect();
+    let leaf = |l: &LeafOrigin| LeafType { ty: l.ty.clone(), scalar: l.scalar, donate: l.donate };
+    let types: Vec<LeafType> = leaves.iter().map(leaf).collect();
+    let (text, marks) = program(&steps, &types, &params, &roots, cut.precision);
+    let donated = leaves.iter().filter(|l| l.donate).count();
+    Lowered { text, marks, params, donated, steps, leaves, roots }
+}

@@ -1,0 +1,19 @@
+//! Syncs: the graph is cut, its program found in a cache or compiled, and run. What happens is told to a [`Witness`].
+mod cache;
+mod compile;
+mod disk;
+mod event;
+mod execute;
+mod look;
+mod lower;
+mod sync;
+mod trim;
+mod witness;
+
+pub use cache::{Program, Room, last_program, runs, set_cache_capacity};
+pub use disk::settle as settle_disk;
+pub use event::{Cause, Costs, Memory, Origin, SyncEvent, Work};
+pub use look::{Forecast, compiled, lowered, lowered_step, would};
+pub use sync::{barrier, read};
+pub use trim::{set_trim, trim};
+pub use witness::{Case, LeafOrigin, Miss, Policy, Witness};

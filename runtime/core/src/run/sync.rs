@@ -1,0 +1,227 @@
+//! Syncs: cut the graph, find or compile its program, run it, give the nodes their values.
+use super::cache;
+use super::compile::{Wanted, compile, join};
+use super::event::{Cause, Costs, Origin, SyncEvent};
+use super::execute::{Outcome, run};
+use super::lower::{Lowered, lower};
+use super::witness::{Case, Miss, Witness};
+use crate::clock::{clock, traced};
+use crate::device::DeviceData;
+use crate::ir::{Cut, NodeId, Payload, Scope, graph};
+use crate::text::{Place, decides};
+use crate::{Result, metrics};
+use smallvec::SmallVec;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+/// One sync at a time: between a cut and its end no other sync may see half-finished nodes or donated buffers.
+static TURN: Mutex<()> = Mutex::new(());
+
+pub(super) fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `None` while another sync is at work.
+pub(super) fn turn_at_once() -> Option<MutexGuard<'static, ()>> {
+    match TURN.try_lock() {
+        Ok(turn) => Some(turn),
+        Err(TryLockError::Poisoned(p)) => Some(p.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// Computes every live tensor that has no value yet and cuts the graph behind them. `None` when there was nothing to do.
+pub fn barrier(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Option<SyncEvent>> {
+    let _turn = turn();
+    metrics::MARK_STEP.add(1);
+    let (parts, scope) = pending_parts();
+    let mut ran = Ran(SmallVec::new());
+    let mut outcome = Ok(None);
+    for roots in parts {
+        let (cut, part) = cut_and_run(by, roots, scope, cause, at);
+        match part {
+            Ok((outputs, event)) => {
+                ran.0.push((cut, outputs));
+                outcome = Ok(Some(event));
+            }
+            Err(e) => {
+                outcome = Err(e);
+                break;
+            }
+        }
+    }
+    by.cut_off();
+    BARRIER.store(ran.finish(), Ordering::Relaxed);
+    drop(ran);
+    let event = outcome?;
+    // Only now: an interrupt that came while a program ran must not lose what was donated to it.
+    crate::sys::check_interrupt();
+    Ok(event)
+}
+
+/// What a barrier must run: the pending roots, those of each device by themselves.
+pub(super) fn pending_parts() -> (SmallVec<[Vec<NodeId>; 1]>, Scope) {
+    let g = graph();
+    let parts = g.by_device(g.barrier_roots());
+    let scope = if parts.len() > 1 { Scope::Part } else { Scope::Barrier };
+    (parts, scope)
+}
+
+/// What the parts of a barrier gave. The nodes get their values when all parts have been cut, so that each finds the graph as
+/// it was, or when an interrupt ends the barrier, since what was donated to the parts that ran is gone.
+struct Ran(SmallVec<[(Cut, Vec<Arc<DeviceData>>); 1]>);
+
+impl Ran {
+    /// Gives the nodes their values: how many nodes had been traced by now.
+    fn finish(&mut self) -> u64 {
+        let mut g = graph();
+        for (cut, outputs) in &self.0 {
+            for (&root, data) in cut.roots.iter().zip(outputs) {
+                g.finish(root, data.clone());
+            }
+        }
+        if !self.0.is_empty() {
+            g.prune_pending();
+        }
+        let traced = g.last_seq();
+        drop(g);
+        self.0.clear();
+        traced
+    }
+}
+
+impl Drop for Ran {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            self.finish();
+        }
+    }
+}
+
+/// The value of one node; runs only what it needs, keeps the value beside the node, leaves the pending graph as it is.
+pub fn read(
+    by: &'static dyn Witness,
+    id: NodeId,
+    cause: Cause,
+    at: Place,
+) -> Result<(Arc<DeviceData>, Option<SyncEvent>)> {
+    let _turn = turn();
+    if let Some(d) = graph().node(id).value() {
+        return Ok((d.clone(), None));
+    }
+    let cause = if cause == Cause::Read && decides(at) { Cause::ControlFlow } else { cause };
+    metrics::SYNC_TENSORS.add(1);
+    // held until the value is in its place
+    let (_cut, ran) = cut_and_run(by, vec![id], Scope::Read, cause, at);
+    if matches!(cause, Cause::Read | Cause::ControlFlow | Cause::Concrete) {
+        let seq = graph().last_seq();
+        by.read(at, seq);
+    }
+    let mut g = graph();
+    if let Ok((outputs, _)) = &ran
+        && let Payload::Pending = g.node(id).payload
+    {
+        g.node_mut(id).payload = Payload::Cached(outputs[0].clone());
+    }
+    drop(g);
+    ran.map(|(mut outputs, event)| (outputs.swap_remove(0), Some(event)))
+}
+
+/// How many nodes had been traced at the last barrier.
+static BARRIER: AtomicU64 = AtomicU64::new(0);
+
+/// Cutting a graph of more ops takes much longer than asking the clock.
+const MANY: u64 = 64;
+
+/// Cuts, finds or compiles the program, runs it.
+fn cut_and_run(by: &'static dyn Witness, roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cut, Outcome) {
+    let none = Duration::ZERO;
+    let hit = |cut: &Cut, recorded: Duration, start: Option<Instant>| {
+        if let Some(joined) = join(&cut.key) {
+            return Some(joined.and_then(|(program, costs)| run(by, cut, &program, costs, cause, at)));
+        }
+        let program = cache::look_up(&cut.key)?;
+        metrics::CACHED_COMPILE.add(1);
+        let trace = recorded + program.took.cut(start);
+        let costs = Costs { origin: Origin::Memory, trace, lower: none, compile: none, memory: None, flops: None };
+        Some(run(by, cut, &program, costs, cause, at))
+    };
+    let (mut cut, start) = {
+        let mut g = graph();
+        let start = clock(g.last_seq() - BARRIER.load(Ordering::Relaxed) > MANY);
+        (g.cut(roots, scope), start)
+    };
+    let recorded = traced();
+    if let Some(ran) = hit(&cut, recorded, start) {
+        return (cut, ran);
+    }
+    let trace = recorded + start.map_or(none, |s| s.elapsed());
+    // Cutting and lowering a long graph takes its time.
+    crate::sys::check_interrupt();
+    let (mut wanted, miss) = look_at(&cut, cause, at);
+    let mut case = by.missed(miss);
+    crate::sys::check_interrupt();
+    if heal(&mut *case) {
+        // The same graph with the changing attributes as parameters is another program, which may be there already.
+        let healed = graph().cut(cut.roots.clone(), scope);
+        cut = healed;
+        if let Some(ran) = hit(&cut, trace, None) {
+            case.was_there();
+            return (cut, ran);
+        }
+        let (healed, miss) = look_at(&cut, cause, at);
+        wanted = healed;
+        case.recut(miss);
+    }
+    let ran = compile(&cut, wanted, case, trace).and_then(|(p, costs)| run(by, &cut, &p, costs, cause, at));
+    (cut, ran)
+}
+
+/// Turns what keeps changing into parameters, where that is the cause of a miss; true when the graph must be cut again.
+fn heal(case: &mut dyn Case) -> bool {
+    let on = graph().healing.is_on();
+    let wanted = case.lifts(on);
+    let mut g = graph();
+    let added = wanted.iter().filter(|(op, at)| g.healing.add(op, at)).count();
+    drop(g);
+    if added > 0 {
+        case.lifted();
+    }
+    added > 0
+}
+
+/// A program that is not in the cache: lowered, and what a witness is told of it.
+pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
+    let start = Instant::now();
+    let Lowered { text, marks, params, donated, steps, leaves, roots } = lower(cut);
+    let lower = start.elapsed();
+    let left_pending = match cause {
+        Cause::Display | Cause::Read | Cause::ControlFlow | Cause::DeviceChange => {
+            let runs: HashSet<NodeId> = cut.nodes.iter().copied().collect();
+            graph().barrier_roots().iter().filter(|r| !runs.contains(r)).count()
+        }
+        _ => 0,
+    };
+    let since = BARRIER.load(Ordering::Relaxed);
+    let made = leaves.iter().filter(|l| l.seq > since).count() as u64;
+    let miss = Miss {
+        cause,
+        at,
+        hash: cut.key.hash,
+        anywhere: cut.key.anywhere(),
+        device: cut.placement.home(),
+        precision: cut.precision,
+        steps,
+        leaves,
+        roots,
+        results: cut.roots.clone(),
+        parameters: params.count(),
+        since,
+        traced: (graph().last_seq() - since).saturating_sub(made),
+        left_pending,
+        room: cache::room(cut.key.hash),
+    };
+    (Wanted { key: cut.key.clone(), text, marks, params, donated, lower }, miss)
+}

@@ -1,0 +1,185 @@
+//! The graph as it stands, copied out for people to look at: as text in torch_xla's manner, and as JSON.
+use crate::json;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::panic::Location;
+use xlazy_core::ir::{Graph, NodeId, Payload, REQUIRES_GRAD};
+use xlazy_core::text;
+use xlazy_core::ty::Type;
+
+/// What stands behind a node, as far as it is told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum State {
+    /// To be run.
+    Pending,
+    /// Pending for the next barrier, but a read has computed the value.
+    Cached,
+    /// On the device.
+    Data,
+    /// A number of user code.
+    Scalar,
+}
+
+impl State {
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Pending => "pending",
+            State::Cached => "cached",
+            State::Data => "device data",
+            State::Scalar => "scalar",
+        }
+    }
+}
+
+/// One node.
+#[derive(Clone, Debug)]
+pub(crate) struct ViewNode {
+    pub op: &'static str,
+    pub ty: Type,
+    /// Numbers of earlier nodes of the view.
+    pub inputs: Vec<usize>,
+    /// `dim=[0], keepdim=false`; of a scalar its value.
+    pub attrs: String,
+    pub state: State,
+    pub requires_grad: bool,
+    /// Nodes of the view that use this one.
+    pub users: usize,
+    /// Which result it is, if one.
+    pub root: Option<usize>,
+    pub at: &'static Location<'static>,
+}
+
+/// Longer texts are told from their end: nobody reads more, and front ends choke.
+const MOST_LINES: usize = 2000;
+
+/// A part of the graph, numbered in the order of creation.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub nodes: Vec<ViewNode>,
+    pub roots: Vec<usize>,
+}
+
+impl View {
+    /// What the roots need. Nodes that have their value are where it ends; `through_cached` looks behind values that reads
+    /// computed, as a barrier does.
+    pub fn of(g: &Graph, roots: &[NodeId], through_cached: bool) -> View {
+        let expands = |id: NodeId| match g.node(id).payload {
+            Payload::Pending => true,
+            Payload::Cached(_) => through_cached || roots.contains(&id),
+            _ => false,
+        };
+        let mut seen: HashMap<NodeId, usize> = HashMap::new();
+        let mut order: Vec<NodeId> = Vec::new();
+        let mut next = roots.to_vec();
+        while let Some(id) = next.pop() {
+            if seen.insert(id, 0).is_none() {
+                order.push(id);
+                if expands(id) {
+                    next.extend(g.node(id).inputs.iter().copied());
+                }
+            }
+        }
+        order.sort_unstable_by_key(|&id| g.node(id).seq);
+        order.iter().enumerate().for_each(|(i, &id)| _ = seen.insert(id, i));
+        let mut nodes: Vec<ViewNode> = order.iter().map(|&id| node(g, id, expands(id), &seen)).collect();
+        for i in 0..nodes.len() {
+            for input in nodes[i].inputs.clone() {
+                nodes[input].users += 1;
+            }
+        }
+        let roots: Vec<usize> = roots.iter().map(|r| seen[r]).collect();
+        for (n, &r) in roots.iter().enumerate() {
+            nodes[r].root.get_or_insert(n);
+        }
+        View { nodes, roots }
+    }
+
+    /// One node a line, such as `%3 = f32[2,3] mul(%1, %2)  # cell 7, line 3`; results are marked `ROOT`.
+    pub fn text(&self) -> String {
+        let first = self.nodes.len().saturating_sub(MOST_LINES);
+        let lines: Vec<String> = self.nodes.iter().enumerate().skip(first).map(|(i, n)| n.line(i)).collect();
+        let width = lines.iter().map(|l| l.chars().count()).filter(|&w| w <= 72).max().unwrap_or(0);
+        let mut out = String::from("IR {\n");
+        if first > 0 {
+            let _ = writeln!(out, "  … {first} earlier nodes");
+        }
+        for (line, n) in lines.iter().zip(&self.nodes[first..]) {
+            let _ = writeln!(out, "  {line:width$}  # {}", text::location(n.at));
+        }
+        out + "}"
+    }
+
+    /// `{"nodes": […], "roots": […]}`.
+    pub fn json(&self) -> String {
+        let nodes = self.nodes.iter().enumerate().map(|(i, n)| n.json(i));
+        format!("{{\"nodes\":{},\"roots\":{:?}}}", json::list(nodes), self.roots)
+    }
+}
+
+fn node(g: &Graph, id: NodeId, expanded: bool, numbers: &HashMap<NodeId, usize>) -> ViewNode {
+    let n = g.node(id);
+    let state = match n.payload {
+        Payload::Pending => State::Pending,
+        Payload::Cached(_) => State::Cached,
+        Payload::Data(_) => State::Data,
+        Payload::Scalar(_) => State::Scalar,
+    };
+    let attrs = match n.payload {
+        Payload::Scalar(bits) if n.ty.dtype.is_differentiable() => f64::from_bits(bits).to_string(),
+        Payload::Scalar(bits) => (bits as i64).to_string(),
+        _ if !expanded => String::new(),
+        _ => {
+            let named = n.op.attrs.iter().zip(&n.attrs).map(|(name, value)| format!("{name}={value}"));
+            named.collect::<Vec<_>>().join(", ")
+        }
+    };
+    let inputs = if expanded { n.inputs.iter().map(|i| numbers[i]).collect() } else { Vec::new() };
+    let op = match state {
+        State::Data => "device_data",
+        _ => n.op.name,
+    };
+    let requires_grad = n.flags & REQUIRES_GRAD != 0;
+    ViewNode { op, ty: n.ty.clone(), inputs, attrs, state, requires_grad, users: 0, root: None, at: n.at }
+}
+
+impl ViewNode {
+    fn line(&self, number: usize) -> String {
+        let inputs: Vec<String> = self.inputs.iter().map(|i| format!("%{i}")).collect();
+        let mut out = format!("%{number} = {} {}", self.ty, self.op);
+        match self.state {
+            State::Scalar => _ = write!(out, "({})", self.attrs),
+            _ => {
+                let _ = write!(out, "({})", inputs.join(", "));
+                if !self.attrs.is_empty() {
+                    let _ = write!(out, " {{{}}}", self.attrs);
+                }
+            }
+        }
+        if self.state == State::Cached {
+            out += ", cached";
+        }
+        if let Some(root) = self.root {
+            let _ = write!(out, ", ROOT {root}");
+        }
+        out
+    }
+
+    fn json(&self, number: usize) -> String {
+        let cell = text::cell(self.at).map_or("null".to_owned(), |c| c.to_string());
+        format!(
+            "{{\"id\":{number},\"op\":{},\"dtype\":\"{}\",\"shape\":{:?},\"inputs\":{:?},\"attributes\":{},\"state\":\"{}\",\
+             \"requires_grad\":{},\"users\":{},\"root\":{},\"file\":{},\"line\":{},\"cell\":{cell}}}",
+            json::string(self.op),
+            self.ty.dtype,
+            &self.ty.shape[..],
+            self.inputs,
+            json::string(&self.attrs),
+            self.state.name(),
+            self.requires_grad,
+            self.users,
+            self.root.map_or("null".to_owned(), |r| r.to_string()),
+            json::string(self.at.file()),
+            text::line(self.at),
+        )
+    }
+}

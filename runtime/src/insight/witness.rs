@@ -1,0 +1,152 @@
+//! Insight as the witness of what runs: it writes syncs down, explains misses, and says what may become a parameter.
+use super::budget::within_budget;
+use super::history::{compiled, keep_healings, refuse, why};
+use super::live;
+use super::log;
+use super::record::{Read, Record, of_miss, same_place};
+use super::report::{Explanation, Place};
+use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use xlazy_core::Result;
+use xlazy_core::ir::{NodeId, OpDef, graph};
+use xlazy_core::run::{Case, Costs, Miss, Policy, SyncEvent, Witness, Work};
+
+/// The witness of this process.
+pub(crate) static INSIGHT: Insight = Insight;
+
+pub(crate) struct Insight;
+
+impl Witness for Insight {
+    fn works(&self, work: Option<Work>) {
+        live::begin_wait(work);
+    }
+
+    fn rests(&self) {
+        live::end_wait();
+    }
+
+    fn ran(&self, event: SyncEvent) -> SyncEvent {
+        log::record(event)
+    }
+
+    fn read(&self, at: Place, seq: u64) {
+        reads().push(Read { at, seq });
+    }
+
+    fn cut_off(&self) {
+        reads().clear();
+    }
+
+    fn missed(&self, miss: Miss) -> Box<dyn Case> {
+        let (parameters, name) = (miss.parameters, variable(&miss.results));
+        let record = record(miss);
+        let why = why(&record);
+        Box::new(Missed { record, parameters, name, why })
+    }
+}
+
+/// Lines that read a value since the last barrier: what user code may have decided by.
+static READS: Mutex<Vec<Read>> = Mutex::new(Vec::new());
+
+fn reads() -> MutexGuard<'static, Vec<Read>> {
+    READS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many nodes had been traced when the cell began: what it does does not follow from values that another one read.
+static CELL: AtomicU64 = AtomicU64::new(0);
+
+/// Lines that are remembered from cell to cell.
+const LINES: usize = 64;
+
+/// A new cell begins. Of the reads before it each line's last one is kept, which tells what nothing was synced since.
+pub(super) fn cell_begins() {
+    CELL.store(graph().last_seq(), Ordering::Relaxed);
+    let mut all = reads();
+    let mut kept: Vec<Read> = Vec::new();
+    for read in all.drain(..).rev() {
+        if kept.len() < LINES && !kept.iter().any(|k| same_place(k.at, read.at)) {
+            kept.push(read);
+        }
+    }
+    kept.reverse();
+    *all = kept;
+}
+
+/// A miss with what was read before it.
+fn record(miss: Miss) -> Record {
+    // Reading the same line again and again (a cell that shows a value) decides nothing.
+    let (here, mut others): (Vec<Read>, Vec<Read>) = reads().iter().partition(|r| same_place(r.at, miss.at));
+    let cell = CELL.load(Ordering::Relaxed);
+    others.retain(|r| r.seq >= cell);
+    of_miss(miss, others, here.last().map(|r| r.seq))
+}
+
+/// The variable that a program is for, where it is for one alone.
+fn variable(results: &[NodeId]) -> Option<String> {
+    let mut named = xlazy_core::host::variables().into_iter().filter(|(_, id)| results.contains(id));
+    match (named.next(), named.next()) {
+        (Some((name, _)), None) => Some(name),
+        _ => None,
+    }
+}
+
+/// A program that was not in the cache, and why.
+struct Missed {
+    record: Record,
+    parameters: usize,
+    name: Option<String>,
+    why: (Option<Explanation>, Duration),
+}
+
+impl Policy for Missed {
+    fn lifts(&mut self, on: bool) -> Vec<(&'static OpDef, Place)> {
+        let Some(why) = &mut self.why.0 else { return vec![] };
+        if !on && !why.healable.is_empty() {
+            why.fix = format!(
+                "`%heal on`: it becomes a parameter, which is compiled once more and then never again. Or: {}",
+                why.fix
+            );
+            return vec![];
+        }
+        why.healable.clone()
+    }
+
+    fn permits(&self) -> Result<()> {
+        within_budget(self.why.0.as_ref())
+    }
+}
+
+impl Case for Missed {
+    fn lifted(&mut self) {
+        if let Some(why) = &mut self.why.0 {
+            why.healed = true;
+            why.fix = "healed: from now on it is a parameter and compiles nothing; `%heal off` turns that off".into();
+        }
+    }
+
+    fn recut(&mut self, miss: Miss) {
+        self.parameters = miss.parameters;
+        self.record = record(miss);
+    }
+
+    fn was_there(self: Box<Self>) {
+        if let Some(why) = &self.why.0 {
+            keep_healings(why, why.compared_with);
+        }
+    }
+
+    fn compiling(&self) -> Box<dyn Any> {
+        let work = Work { nodes: self.record.steps.len(), cause: self.record.cause, at: self.record.site };
+        Box::new(live::compiling(work, self.name.clone()))
+    }
+
+    fn refused(self: Box<Self>, costs: Costs) {
+        refuse(self.record, self.why, self.parameters, costs);
+    }
+
+    fn compiled(self: Box<Self>, costs: Costs) {
+        compiled(self.record, self.why, self.parameters, costs);
+    }
+}

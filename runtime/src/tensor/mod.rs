@@ -1,0 +1,489 @@
+//! The public handle: a tensor is a cheap, shared reference to a value that may not have been computed yet.
+pub(crate) mod entry;
+mod thread;
+mod trace;
+
+pub(crate) use entry::{Bucketed, Entry, Grad, Plan, Sample};
+pub(crate) use thread::{begin_cell, caller_line, is_physical, on_behalf, physically, showing, shown_by};
+pub use thread::{is_grad_enabled, no_grad};
+pub use trace::sync;
+pub(crate) use trace::{UNBUCKET, run_bucketed, sync_for, trace, trace_all};
+
+use crate::insight::mode::trained;
+use crate::insight::{INSIGHT, waiting};
+use crate::{Error, Result};
+use smallvec::SmallVec;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use xlazy_core::device::{self, DeviceData};
+use xlazy_core::ir::{ALIAS, Bucket, DATA, Graph, LEAF, NodeId, Payload, Placement, REQUIRES_GRAD, graph};
+use xlazy_core::run::{self, Cause, SyncEvent};
+use xlazy_core::text::line_of_thread as line;
+use xlazy_core::ty::{DType, Dims, Element, Scalar, Shape, Type, bf16_to_f32, f16_to_f32};
+
+/// A lazy tensor. Ops on it are recorded, not run; showing or reading a value runs what it needs, and `sync()` runs all
+/// that is pending. Clones share one value, as two names for one Python object do.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let x = tensor([[1.0, 2.0], [3.0, 4.0]]);
+/// let y = (&x * 2.0).sum();          // nothing has run yet
+/// assert_eq!(y.item(), 20.0);        // now it has
+/// ```
+#[derive(Clone)]
+pub struct Tensor(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    node: AtomicU32,
+    grad: OnceLock<Box<Mutex<Option<Tensor>>>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        graph().release(*self.node.get_mut());
+    }
+}
+
+/// An operand: a tensor, or a number, which becomes a parameter of the program and never a reason to compile again.
+pub enum Arg<'a> {
+    Tensor(&'a Tensor),
+    Owned(Tensor),
+    Scalar(Scalar),
+}
+
+impl Arg<'_> {
+    /// The same operand once more.
+    pub(crate) fn again(&self) -> Arg<'_> {
+        match self {
+            Arg::Tensor(t) => Arg::Tensor(t),
+            Arg::Owned(t) => Arg::Tensor(t),
+            Arg::Scalar(v) => Arg::Scalar(*v),
+        }
+    }
+
+    pub(crate) fn tensor(&self) -> Option<&Tensor> {
+        match self {
+            Arg::Tensor(t) => Some(t),
+            Arg::Owned(t) => Some(t),
+            Arg::Scalar(_) => None,
+        }
+    }
+}
+
+impl<'a> From<&'a &Tensor> for Arg<'a> {
+    fn from(t: &'a &Tensor) -> Arg<'a> {
+        Arg::Tensor(t)
+    }
+}
+
+impl From<Tensor> for Arg<'_> {
+    fn from(t: Tensor) -> Self {
+        Arg::Owned(t)
+    }
+}
+
+impl<'a> From<&'a Tensor> for Arg<'a> {
+    fn from(t: &'a Tensor) -> Arg<'a> {
+        Arg::Tensor(t)
+    }
+}
+
+impl<T: Into<Scalar>> From<T> for Arg<'_> {
+    fn from(v: T) -> Self {
+        Arg::Scalar(v.into())
+    }
+}
+
+impl Tensor {
+    pub(crate) fn id(&self) -> NodeId {
+        self.0.node.load(Ordering::Acquire)
+    }
+
+    /// A new tensor on a node; the arena must be locked, so that the node cannot go away.
+    pub(crate) fn of_node(g: &mut Graph, id: NodeId) -> Tensor {
+        g.hold(id);
+        Tensor(Arc::new(Inner { node: AtomicU32::new(id), grad: OnceLock::new() }))
+    }
+
+    /// A tensor of a value, somewhere.
+    pub(crate) fn of_data(data: Arc<DeviceData>, place: Placement, at: &'static Location<'static>) -> Tensor {
+        let mut g = graph();
+        let ty = data.ty.clone();
+        let id = g.push(&DATA, SmallVec::new(), Box::default(), ty, Payload::Data(data), at);
+        g.place(id, place);
+        Tensor::of_node(&mut g, id)
+    }
+
+    /// Bytes of user code, on the first device.
+    #[track_caller]
+    pub(crate) fn of_bytes(bytes: &[u8], ty: Type) -> Tensor {
+        Tensor::of_bytes_on(Placement::Device(0), bytes, ty)
+    }
+
+    /// Bytes as a tensor that is where another one is: [`Tensor::place`] of it.
+    #[track_caller]
+    pub(crate) fn of_bytes_on(place: Placement, bytes: &[u8], ty: Type) -> Tensor {
+        let at = line().unwrap_or(Location::caller());
+        match device::upload(bytes, ty, place.home()) {
+            Ok(data) => Tensor::of_data(data, place, at),
+            Err(e) => e.raise(),
+        }
+    }
+
+    pub(crate) fn ty(&self) -> Type {
+        let (g, physical) = (graph(), is_physical());
+        let n = g.node(self.id());
+        if physical { n.ty.clone() } else { n.shown() }
+    }
+
+    /// The sizes of the dimensions (`torch.Tensor.shape`).
+    pub fn shape(&self) -> Shape {
+        self.ty().shape
+    }
+
+    /// The size of one dimension; negative dimensions count from the back (`torch.Tensor.size`).
+    #[track_caller]
+    pub fn size(&self, dim: i64) -> usize {
+        let d = self.dim_index("size", dim);
+        self.shape()[d]
+    }
+
+    /// The number of dimensions (`torch.Tensor.dim`).
+    pub fn dim(&self) -> usize {
+        graph().node(self.id()).ty.shape.len()
+    }
+
+    /// The number of elements (`torch.Tensor.numel`).
+    pub fn numel(&self) -> usize {
+        self.ty().shape.numel()
+    }
+
+    /// The element type (`torch.Tensor.dtype`).
+    pub fn dtype(&self) -> DType {
+        graph().node(self.id()).ty.dtype
+    }
+
+    /// A dimension as an index, or the end of the cell.
+    #[track_caller]
+    pub(crate) fn dim_index(&self, op: &'static str, dim: i64) -> usize {
+        match Shape::dim_of(self.dim(), dim, 0) {
+            Ok(d) => d,
+            Err(message) => refuse(op, &[self], message),
+        }
+    }
+
+    /// Several dimensions as sorted indices without repeats; none means all.
+    #[track_caller]
+    pub(crate) fn dim_indices(&self, op: &'static str, dims: &Dims) -> Vec<usize> {
+        if dims.0.is_empty() {
+            return (0..self.dim()).collect();
+        }
+        let mut out: Vec<usize> = dims.0.iter().map(|&d| self.dim_index(op, d)).collect();
+        if self.dim() == 0 {
+            // dimension 0 of a scalar may be named, and is none
+            return vec![];
+        }
+        out.sort_unstable();
+        if out.windows(2).any(|w| w[0] == w[1]) {
+            refuse(op, &[self], format!("a dimension appears twice in {:?}", dims.0));
+        }
+        out
+    }
+
+    /// The tensor's value on the device, computed if need be.
+    pub(crate) fn value(
+        &self,
+        cause: Cause,
+        at: &'static Location<'static>,
+    ) -> Result<(Arc<DeviceData>, Option<SyncEvent>)> {
+        xlazy_core::sys::check_interrupt();
+        run::read(&INSIGHT, self.id(), cause, at)
+    }
+
+    /// The value as row-major bytes.
+    pub(crate) fn bytes(&self, cause: Cause, at: &'static Location<'static>) -> Result<Vec<u8>> {
+        let (data, _) = self.value(cause, at)?;
+        let working = waiting();
+        let bytes = device::download(&data)?;
+        drop(working);
+        let buckets = buckets_of(self);
+        Ok(if buckets.is_empty() { bytes } else { real_bytes(bytes, &data.ty, &buckets) })
+    }
+
+    /// All elements in row-major order. Runs what the tensor needs. The element type must be the tensor's; halves
+    /// (`f16`, `bf16`) are read as `f32`.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let v: Vec<f32> = (Tensor::ones([2, 2]) + 1.0).to_vec();
+    /// assert_eq!(v, [2.0; 4]);
+    /// ```
+    #[track_caller]
+    pub fn to_vec<T: Element>(&self) -> Vec<T> {
+        let dtype = self.dtype();
+        let halves = matches!(dtype, DType::F16 | DType::BF16) && T::DTYPE == DType::F32;
+        if T::DTYPE != dtype && !halves {
+            refuse(
+                "to_vec",
+                &[self],
+                format!("holds {dtype}, asked for {}: convert with `.to({:?})`", T::DTYPE, T::DTYPE),
+            );
+        }
+        let bytes = match self.bytes(Cause::Read, Location::caller()) {
+            Ok(b) => b,
+            Err(e) => e.raise(),
+        };
+        if halves {
+            let wide = |b: &[u8]| T::read(&half(dtype, b).to_le_bytes());
+            return bytes.chunks_exact(2).map(wide).collect();
+        }
+        bytes.chunks_exact(dtype.size()).map(T::read).collect()
+    }
+
+    /// The one element of a tensor as f64 (`torch.Tensor.item`). Runs what the tensor needs.
+    #[track_caller]
+    pub fn item(&self) -> f64 {
+        match self.try_item(Location::caller()) {
+            Ok(v) => v.as_f64(),
+            Err(e) => e.raise(),
+        }
+    }
+
+    /// The one element of an integer tensor as i64.
+    #[track_caller]
+    pub fn item_i64(&self) -> i64 {
+        match self.try_item(Location::caller()) {
+            Ok(v) => v.as_i64(),
+            Err(e) => e.raise(),
+        }
+    }
+
+    fn try_item(&self, at: &'static Location<'static>) -> Result<Scalar> {
+        let ty = self.ty();
+        if ty.shape.numel() != 1 {
+            let message = format!("needs a tensor of one element, this one has {}", ty.shape.numel());
+            return Err(Error::Op { op: "item", operands: vec![ty.to_string()], message });
+        }
+        Ok(element(ty.dtype, &self.bytes(Cause::Read, at)?))
+    }
+
+    /// Runs all that is pending up to here and waits until this tensor's value is on the device.
+    #[track_caller]
+    pub fn wait(&self) {
+        let done = self.value(Cause::Sync, Location::caller()).and_then(|(d, _)| {
+            let _working = waiting();
+            device::wait(&d.buffer.ready_event()?)
+        });
+        if let Err(e) = done {
+            e.raise()
+        }
+    }
+
+    /// The gradient that `backward()` accumulated, if any (`torch.Tensor.grad`).
+    pub fn grad(&self) -> Option<Tensor> {
+        self.0.grad.get()?.lock().unwrap_or_else(|p| p.into_inner()).clone()
+    }
+
+    /// Sets or clears the gradient.
+    pub fn set_grad(&self, grad: Option<Tensor>) {
+        let slot = self.0.grad.get_or_init(Box::default);
+        let old = std::mem::replace(&mut *slot.lock().unwrap_or_else(|p| p.into_inner()), grad);
+        drop(old);
+    }
+
+    /// Whether gradients flow to this tensor (`torch.Tensor.requires_grad`).
+    pub fn requires_grad(&self) -> bool {
+        graph().node(self.id()).flags & REQUIRES_GRAD != 0
+    }
+
+    /// Whether gradients accumulate in this tensor, or none flow at all (`torch.Tensor.is_leaf`).
+    pub fn is_leaf(&self) -> bool {
+        let flags = graph().node(self.id()).flags;
+        flags & REQUIRES_GRAD == 0 || flags & LEAF != 0
+    }
+
+    /// Starts or stops recording gradients for this tensor, and gives it back (`torch.Tensor.requires_grad_`).
+    /// Only float tensors that no recorded op made can be told so.
+    #[track_caller]
+    pub fn requires_grad_(&self, on: bool) -> Tensor {
+        if on && !self.dtype().is_differentiable() {
+            refuse("requires_grad_", &[self], "only float and complex tensors can require gradients");
+        }
+        if !self.is_leaf() {
+            refuse("requires_grad_", &[self], "this tensor is a result of recorded ops; use `.detach()` first");
+        }
+        match on {
+            true if !self.requires_grad() => {
+                self.become_leaf(self.id());
+                trained(line().unwrap_or(Location::caller()), true, None);
+            }
+            false if self.requires_grad() => {
+                let plain = self.detach();
+                let number = graph().node(plain.id()).seq;
+                self.point_at(plain.id(), false);
+                trained(line().unwrap_or(Location::caller()), false, Some(number));
+            }
+            _ => {}
+        }
+        self.clone()
+    }
+
+    // Puts the tensor on a node of its own that gradients accumulate at; `id` holds the value.
+    fn become_leaf(&self, id: NodeId) {
+        let alias = {
+            let mut g = graph();
+            let only_ours = g.node(id).refs == 1 && g.node(id).flags == 0;
+            if only_ours { None } else { Some(alias(&mut g, id)) }
+        };
+        self.point_at(alias.map_or(id, |t| t.id()), true);
+    }
+
+    // Moves the tensor to another node, which something else must hold during the call or which is its own already.
+    fn point_at(&self, id: NodeId, leaf: bool) {
+        let mut g = graph();
+        g.hold(id);
+        if leaf {
+            g.node_mut(id).flags |= REQUIRES_GRAD | LEAF;
+            let weak = Arc::downgrade(&self.0);
+            g.owners.insert(id, weak);
+        }
+        let old = self.0.node.swap(id, Ordering::AcqRel);
+        g.release(old);
+    }
+
+    /// Makes this tensor (and all its clones) have another value of the same shape; what in-place methods do.
+    #[track_caller]
+    pub(crate) fn assign(&self, op: &'static str, value: Tensor) {
+        let (mine, new) = (self.ty(), value.ty());
+        if mine.shape != new.shape {
+            refuse(op, &[self, &value], "an in-place op cannot change the shape of its tensor");
+        }
+        if buckets_of(self) != buckets_of(&value) {
+            refuse(op, &[self, &value], "an in-place op cannot change which dimensions of its tensor are bucketed");
+        }
+        let value = if mine.dtype == new.dtype { value } else { value.to(mine.dtype) };
+        let value = value.beside(self);
+        let leaf = graph().node(self.id()).flags & LEAF != 0;
+        if leaf && is_grad_enabled() {
+            refuse(op, &[self], "a leaf that requires gradients is changed in place; do it inside `no_grad(|| …)`");
+        }
+        self.set_data(value)
+    }
+
+    /// Puts another value in this tensor's place, whatever its type; a leaf stays one.
+    pub(crate) fn set_data(&self, value: Tensor) {
+        if graph().node(self.id()).flags & LEAF == 0 {
+            return self.point_at(value.id(), false);
+        }
+        // `value` is ours alone unless user code holds it, too.
+        let alias = {
+            let mut g = graph();
+            let n = g.node(value.id());
+            let only_ours = n.refs == 1 && n.flags == 0 && Arc::strong_count(&value.0) == 1;
+            if only_ours { None } else { Some(alias(&mut g, value.id())) }
+        };
+        self.point_at(alias.as_ref().unwrap_or(&value).id(), true);
+    }
+
+    /// The same value without its history of gradients (`torch.Tensor.detach`).
+    pub fn detach(&self) -> Tensor {
+        let mut g = graph();
+        alias(&mut g, self.id())
+    }
+
+    /// Whether both are handles of one tensor.
+    pub fn is_same(&self, other: &Tensor) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The line of user code that made the tensor's value.
+    pub fn location(&self) -> &'static Location<'static> {
+        graph().node(self.id()).at
+    }
+}
+
+/// Type and state, without running anything; `{}` shows the values.
+impl std::fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let (ty, state) = {
+            let g = graph();
+            let n = g.node(self.id());
+            let state = match n.payload {
+                Payload::Pending => "pending",
+                _ => "on device",
+            };
+            (n.described(), state)
+        };
+        write!(f, "Tensor({ty}, {state})")
+    }
+}
+
+/// A half's value from its two bytes.
+pub(crate) fn half(dtype: DType, b: &[u8]) -> f32 {
+    let bits = u16::from_le_bytes([b[0], b[1]]);
+    if dtype == DType::BF16 { bf16_to_f32(bits) } else { f16_to_f32(bits) }
+}
+
+/// One element's value from its bytes; of a complex number the real part.
+pub(crate) fn element(dtype: DType, b: &[u8]) -> Scalar {
+    match dtype {
+        DType::Bool => Scalar::Bool(b[0] != 0),
+        DType::U8 => Scalar::Int(b[0] as i64),
+        DType::I8 => Scalar::Int(b[0] as i8 as i64),
+        DType::I32 => Scalar::Int(i32::read(b) as i64),
+        DType::I64 => Scalar::Int(i64::read(b)),
+        DType::F16 | DType::BF16 => Scalar::Float(half(dtype, b) as f64),
+        DType::F32 => Scalar::Float(f32::read(b) as f64),
+        DType::F64 => Scalar::Float(f64::read(b)),
+        DType::C64 => Scalar::Float(f32::read(&b[..4]) as f64),
+    }
+}
+
+/// Ends the cell with an op's refusal, at the caller's line.
+#[track_caller]
+pub(crate) fn refuse(op: &'static str, operands: &[&Tensor], message: impl Into<String>) -> ! {
+    let operands = operands.iter().map(|t| t.ty().to_string()).collect();
+    Error::Op { op, operands, message: message.into() }.raise()
+}
+
+/// A second node for one value, with flags of its own.
+fn alias(g: &mut Graph, id: NodeId) -> Tensor {
+    let n = g.node(id);
+    let (ty, at, buckets, place) = (n.ty.clone(), n.at, n.buckets().to_vec(), n.placement);
+    let alias = match n.data().cloned() {
+        Some(data) => g.push(&DATA, SmallVec::new(), Box::default(), ty, Payload::Data(data), at),
+        None => g.push(&ALIAS, SmallVec::from_slice(&[id]), Box::default(), ty, Payload::Pending, at),
+    };
+    g.node_mut(alias).set_buckets(buckets);
+    g.place(alias, place);
+    Tensor::of_node(g, alias)
+}
+
+/// The bucketed dimensions that a tensor shows.
+pub(crate) fn buckets_of(x: &Tensor) -> Vec<Bucket> {
+    match is_physical() {
+        true => Vec::new(),
+        false => graph().node(x.id()).buckets().to_vec(),
+    }
+}
+
+/// Writes down which dimensions of a tensor just traced are bucketed.
+pub(crate) fn marked(x: Tensor, buckets: Vec<Bucket>) -> Tensor {
+    graph().node_mut(x.id()).set_buckets(buckets);
+    x
+}
+
+/// What of row-major bytes of the physical type is real.
+fn real_bytes(mut bytes: Vec<u8>, ty: &Type, buckets: &[Bucket]) -> Vec<u8> {
+    let mut shape = ty.shape.clone();
+    for b in buckets {
+        let slice = shape[b.dim + 1..].iter().product::<usize>() * ty.dtype.size();
+        let block = shape[b.dim] * slice;
+        if block > 0 {
+            bytes = bytes.chunks_exact(block).flat_map(|c| &c[..b.size * slice]).copied().collect();
+        }
+        shape[b.dim] = b.size;
+    }
+    bytes
+}

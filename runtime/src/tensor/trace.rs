@@ -1,0 +1,232 @@
+//! Recording ops: the one place where a node is made of an op of the user's, and where a tensor's error ends the cell.
+use super::entry::{Bucketed, BucketedOperand, Entry, Plan};
+use super::thread::{is_grad_enabled, next_op, on_behalf, physically, synced};
+use super::{Arg, Tensor, marked};
+use crate::insight::INSIGHT;
+use crate::{Error, Result};
+use smallvec::SmallVec;
+use std::panic::Location;
+use xlazy_core::clock::Recording;
+use xlazy_core::device::name_of;
+use xlazy_core::ir::{Attr, Bucket, Graph, Locked, NodeId, Payload, Placement, REQUIRES_GRAD, SCALAR, Sig, graph};
+use xlazy_core::run::{self, Cause, trim};
+use xlazy_core::text::{binding, line_of_thread as line};
+use xlazy_core::ty::{DType, Scalar, Shape, Type};
+
+/// Records one op; the one place where a tensor error becomes the end of the cell.
+#[track_caller]
+pub(crate) fn trace<const N: usize>(
+    op: &'static Entry,
+    args: [Arg; N],
+    attrs: impl IntoIterator<Item = Attr>,
+) -> Tensor {
+    let at = Location::caller();
+    match try_trace(op, &args, attrs.into_iter().collect(), at) {
+        Ok(t) => t,
+        Err(e) => e.raise(),
+    }
+}
+
+/// As [`trace`], for any number of tensors.
+#[track_caller]
+pub(crate) fn trace_all(op: &'static Entry, inputs: &[&Tensor], attrs: impl IntoIterator<Item = Attr>) -> Tensor {
+    let args: SmallVec<[Arg; 8]> = inputs.iter().map(|t| Arg::Tensor(t)).collect();
+    match try_trace(op, &args, attrs.into_iter().collect(), Location::caller()) {
+        Ok(t) => t,
+        Err(e) => e.raise(),
+    }
+}
+
+pub(crate) fn try_trace(
+    op: &'static Entry,
+    args: &[Arg],
+    attrs: Box<[Attr]>,
+    at: &'static Location<'static>,
+) -> Result<Tensor> {
+    xlazy_core::sys::check_interrupt();
+    let (grad, physical, nth) = next_op();
+    let recording = Recording::begin(nth);
+    let at = line().unwrap_or(at);
+    let mut g = graph();
+    if !physical && args.iter().filter_map(Arg::tensor).any(|t| !g.node(t.id()).buckets().is_empty()) {
+        drop((g, recording));
+        return trace_bucketed(op, args, attrs, at);
+    }
+    let mut ids: SmallVec<[NodeId; 4]> = SmallVec::with_capacity(args.len());
+    let mut scalars: SmallVec<[NodeId; 2]> = SmallVec::new();
+    for arg in args {
+        match arg {
+            Arg::Tensor(t) => ids.push(t.id()),
+            Arg::Owned(t) => ids.push(t.id()),
+            Arg::Scalar(value) => {
+                let tensors = args.iter().filter_map(Arg::tensor);
+                let dtype = tensors.map(|t| g.node(t.id()).ty.dtype).reduce(DType::promote);
+                let id = push_scalar(&mut g, *value, dtype, at);
+                scalars.push(id);
+                ids.push(id);
+            }
+        }
+    }
+    let mut requires_grad = false;
+    let inferred = {
+        let types: SmallVec<[&Type; 4]> = ids
+            .iter()
+            .map(|&id| {
+                let n = g.node(id);
+                requires_grad |= n.flags & REQUIRES_GRAD != 0;
+                &n.ty
+            })
+            .collect();
+        (op.infer)(&Sig { inputs: &types, attrs: &attrs }).map_err(|message| Error::Op {
+            op: op.name,
+            operands: types.iter().map(|t| t.to_string()).collect(),
+            message,
+        })
+    };
+    let ty = match inferred {
+        Ok(ty) => ty,
+        Err(e) => {
+            scalars.iter().for_each(|&s| g.discard(s));
+            return Err(e);
+        }
+    };
+    if g.apart(&ids) {
+        scalars.iter().for_each(|&s| g.discard(s));
+        return Err(apart(g, op, &ids));
+    }
+    let recorded = requires_grad && grad && op.grad.is_some() && ty.dtype.is_differentiable();
+    let id = g.push(op, ids, attrs, ty, Payload::Pending, at);
+    if recorded {
+        g.node_mut(id).flags = REQUIRES_GRAD;
+    }
+    let long = g.pending.len() > trim();
+    let out = Tensor::of_node(&mut g, id);
+    drop(g);
+    drop(recording);
+    if long {
+        run::barrier(&INSIGHT, Cause::Trim, at)?;
+    }
+    Ok(out)
+}
+
+/// A number of user code as a node: of the dtype it takes beside a tensor of `dtype`.
+fn push_scalar(g: &mut Graph, value: Scalar, dtype: Option<DType>, at: &'static Location<'static>) -> NodeId {
+    let dtype = dtype.map_or(value.default_dtype(), |d| value.promote_with(d));
+    let bits = if dtype.is_differentiable() { value.as_f64().to_bits() } else { value.as_i64() as u64 };
+    g.push(&SCALAR, SmallVec::new(), Box::default(), Type::new(dtype, Shape::default()), Payload::Scalar(bits), at)
+}
+
+/// Records an op that has bucketed operands.
+fn trace_bucketed(
+    op: &'static Entry,
+    args: &[Arg],
+    attrs: Box<[Attr]>,
+    at: &'static Location<'static>,
+) -> Result<Tensor> {
+    let tensors = || args.iter().filter_map(Arg::tensor);
+    let common = tensors().map(Tensor::dtype).reduce(DType::promote);
+    let operand = |arg: &Arg| match arg {
+        Arg::Scalar(v) => {
+            BucketedOperand { ty: Type::new(scalar_dtype(*v, common), Shape::default()), buckets: vec![] }
+        }
+        Arg::Tensor(t) => BucketedOperand::of(t),
+        Arg::Owned(t) => BucketedOperand::of(t),
+    };
+    let operands: Vec<BucketedOperand> = args.iter().map(operand).collect();
+    let refused = |message: String| Error::Op {
+        op: op.name,
+        operands: tensors().map(|t| graph().node(t.id()).described()).collect(),
+        message,
+    };
+    let types: Vec<&Type> = operands.iter().map(|o| &o.ty).collect();
+    let out = (op.infer)(&Sig { inputs: &types, attrs: &attrs }).map_err(refused)?;
+    let args = args.iter().map(Arg::again).collect();
+    let mut b = Bucketed { op, args, operands, attrs: attrs.into_vec(), out, at };
+    let Some(rule) = op.bucket else {
+        return Err(refused("not defined for a bucketed dimension".to_owned() + UNBUCKET));
+    };
+    on_behalf(at, is_grad_enabled(), || match rule(&mut b).map_err(refused)? {
+        Plan::Instead(t) => Ok(t),
+        Plan::Trace(dims) => run_bucketed(&b, &dims),
+    })
+}
+
+/// What to do where an op is not defined.
+pub(crate) const UNBUCKET: &str =
+    "; use `.unbucket()` before it (compiled for each size), or do it before `.dynamic(…)`";
+
+/// The dtype that a number takes beside tensors of `common`.
+fn scalar_dtype(v: Scalar, common: Option<DType>) -> DType {
+    common.map_or(v.default_dtype(), |d| v.promote_with(d))
+}
+
+/// The op on what the operands are physically.
+pub(crate) fn run_bucketed(b: &Bucketed, dims: &[usize]) -> Result<Tensor> {
+    let attrs = b.attrs.clone().into_boxed_slice();
+    let y = physically(|| try_trace(b.op, &b.args, attrs, b.at))?;
+    let physical = physically(|| y.shape());
+    let shown = &b.out.shape;
+    let fits = |d: usize| if dims.contains(&d) { physical[d] >= shown[d] } else { physical[d] == shown[d] };
+    if physical.len() != shown.len() || !(0..shown.len()).all(fits) {
+        // A rule that forgot an attribute: better refused than wrong.
+        let message = format!("not defined for a bucketed dimension: {shown} would be {physical}{UNBUCKET}");
+        return Err(Error::Op { op: b.op.name, operands: vec![], message });
+    }
+    Ok(marked(y, dims.iter().map(|&dim| Bucket { dim, size: shown[dim] }).collect()))
+}
+
+/// Why an op does not take operands of two devices.
+#[cold]
+#[inline(never)]
+fn apart(g: Locked, op: &'static Entry, operands: &[NodeId]) -> Error {
+    drop(g);
+    let variables = xlazy_core::host::variables();
+    let (all, types): (Vec<(Placement, Option<String>)>, Vec<String>) = {
+        let g = graph();
+        let one = |&id: &NodeId| {
+            let n = g.node(id);
+            let variable = variables.iter().find(|(_, v)| *v == id).map(|(name, _)| name.clone());
+            ((n.placement, variable.or_else(|| binding(n.at))), n.described())
+        };
+        operands.iter().map(one).unzip()
+    };
+    let mut found = all.iter().enumerate().filter(|(_, (place, _))| *place != Placement::Anywhere);
+    let (i, (a, first)) = found.next().expect("one operand is on a device");
+    let (j, (b, other)) = found.find(|(_, (place, _))| place != a).expect("and one on another");
+    let named = |i: usize, name: &Option<String>| match name {
+        Some(name) => format!("`{name}`"),
+        None => format!("operand {}", i + 1),
+    };
+    let (here, there) = (name_of(a.home()), name_of(b.home()));
+    let message = format!(
+        "expected all tensors to be on the same device: {} is on {here}, {} on {there}; move one of them: `{}.to({here:?})`",
+        named(i, first),
+        named(j, other),
+        other.as_deref().unwrap_or_default(),
+    );
+    Error::Op { op: op.name, operands: types, message }
+}
+
+/// Runs all that is pending on live tensors and cuts the graph there (`torch_xla.sync`). Buffers that nothing holds any
+/// more are reused for the results.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let x = Tensor::ones([3]) * 2.0;
+/// sync();
+/// assert_eq!(x.to_vec::<f32>(), [2.0; 3]);
+/// ```
+#[track_caller]
+pub fn sync() {
+    sync_for(Cause::Sync)
+}
+
+#[track_caller]
+pub(crate) fn sync_for(cause: Cause) {
+    xlazy_core::sys::check_interrupt();
+    let done = run::barrier(&INSIGHT, cause, Location::caller());
+    synced();
+    if let Err(e) = done {
+        e.raise()
+    }
+}
