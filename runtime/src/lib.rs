@@ -8,6 +8,8 @@ pub mod bench;
 pub mod bucket;
 mod calls;
 pub mod cell;
+#[doc(hidden)]
+pub mod changes;
 pub mod data;
 pub mod display;
 #[doc(hidden)]
@@ -35,6 +37,7 @@ mod sys;
 pub mod tensor;
 
 pub use bucket::Dynamic;
+pub use changes::Changes;
 pub use dtype::{Category, DType, Element, Scalar};
 pub use error::{Error, Raised, Result};
 pub use grad::grad;

@@ -26,19 +26,40 @@ const OTHER_THREADS_AFTER_MS: u64 = 60;
 pub const CANCELLED: i32 = libc::ECANCELED;
 pub const NOT_SUPPORTED: i32 = libc::ENOTSUP;
 
+/// Whether [`check_interrupt`] has anything to do.
+static LOOK: AtomicBool = AtomicBool::new(false);
+
 /// Ends the running cell if an interrupt came in: unwinds with [`crate::cell::Interrupted`] as payload.
 #[inline]
 pub fn check_interrupt() {
-    if INTERRUPTED.load(Ordering::Relaxed) {
+    if LOOK.load(Ordering::Relaxed) {
         unwind_if_due();
     }
 }
 
 #[cold]
 fn unwind_if_due() {
-    if interrupt_is_due() {
+    let left = LOOKS_LEFT.get();
+    LOOKS_LEFT.set(left.saturating_sub(1));
+    if interrupt_is_due() || left == 1 && !std::thread::panicking() {
         std::panic::resume_unwind(Box::new(crate::cell::Interrupted(())));
     }
+}
+
+thread_local! {
+    static LOOKS_LEFT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Has this thread be interrupted when it looks for an interrupt for the `n`th time from now on; 0 takes it back. With it a
+/// test goes through all moments at which an interrupt can come, or draws one, and the same one again.
+pub fn interrupt_at_look(n: u64) {
+    LOOKS_LEFT.set(n);
+    LOOK.store(n > 0 || interrupted(), Ordering::SeqCst);
+}
+
+/// How many of them are left; 0 when the interrupt has come.
+pub fn looks_left() -> u64 {
+    LOOKS_LEFT.get()
 }
 
 /// Whether [`check_interrupt`] would unwind here.
@@ -91,6 +112,7 @@ pub fn interrupt_up_to(number: u64) {
 fn set_interrupted(interrupted: bool) {
     SINCE.store(monotonic_ms(), Ordering::Relaxed);
     INTERRUPTED.store(interrupted, Ordering::SeqCst);
+    LOOK.store(interrupted, Ordering::SeqCst);
     AN_INTERRUPT.notify_all();
 }
 
