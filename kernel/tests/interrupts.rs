@@ -273,3 +273,75 @@ fn at_random_moments_it_loses_nothing() {
     );
     assert!(interrupted > rounds / 2, "most cells run until they are interrupted, {interrupted} of {rounds} were");
 }
+
+/// Steps of a model with an optimizer, and all that they change as numbers.
+const TRAINING: &str = r#"
+fn model() -> nn::Sequential {
+    manual_seed(1);
+    nn::Sequential::new((nn::Linear::new(3, 8), nn::Tanh, nn::Linear::new(8, 1)))
+}
+fn step(model: &nn::Sequential, opt: &mut dyn Optimizer, x: &Tensor) {
+    opt.zero_grad();
+    (model.forward(x) - 0.5).square().mean().backward();
+    optimizer_step(opt);
+}
+fn all(model: &nn::Sequential, opt: &dyn Optimizer) -> Vec<u64> {
+    xlazy::sync();
+    let state = model.state_dict().into_iter().chain(opt.state_dict());
+    let bits = |t: Tensor| match t.dtype() {
+        F64 => t.to_vec::<f64>().into_iter().map(f64::to_bits).collect::<Vec<u64>>(),
+        _ => t.to_vec::<f32>().into_iter().map(|v| u64::from(v.to_bits())).collect(),
+    };
+    state.flat_map(|(_, t)| bits(t)).collect()
+}
+// How many steps a model that was never interrupted takes to where the other one is.
+fn steps_to(now: &[u64], whole: &nn::Sequential, opt: &mut dyn Optimizer, x: &Tensor) -> i64 {
+    for n in 0..3000 {
+        if all(whole, opt) == now {
+            return n;
+        }
+        step(whole, opt, x);
+    }
+    -1
+}
+let x = Tensor::ones([2, 3]) * 0.3;
+"#;
+
+#[test]
+fn training_goes_on_between_two_steps() {
+    let mut kernel = kernel();
+    ok(&mut kernel, TRAINING);
+    let optimizers = [
+        "optim::SGD::new(p, 1e-4)",
+        "optim::SGD::with(p, 1e-4, optim::SGDOptions { momentum: 0.9, ..Default::default() })",
+        "optim::Adam::new(p, 1e-4)",
+        "optim::AdamW::new(p, 1e-4)",
+    ];
+    let mut random = Random(7);
+    for optimizer in optimizers {
+        let make = format!(
+            "let make = |p: Vec<Tensor>| {optimizer};\n\
+             let (net, whole) = (model(), model());\n\
+             let (mut opt, mut whole_opt) = (make(net.parameters()), make(whole.parameters()));"
+        );
+        ok(&mut kernel, &make);
+        for round in 0..6 {
+            // By a front end, or at a moment that was drawn.
+            let drawn = format!("xlazy::cell::rt::interrupt_at_look({}); ", 1 + random.below(400));
+            let first = if round % 2 == 0 { "" } else { &drawn };
+            let code = format!("{first}for n in 0.. {{ step(&net, &mut opt, &x); if n == 2 {{ println!(\"go\"); }} }}");
+            kernel.send_shell("execute_request", json!({"code": code}));
+            if first.is_empty() {
+                kernel.iopub_until(|m| m["content"]["text"].as_str().is_some_and(|t| t.contains("go")));
+                interrupt(&mut kernel, &code);
+            } else {
+                let (reply, _) = ended(&mut kernel);
+                assert_eq!(reply["content"]["ename"], "Interrupted", "{code}\n{reply}");
+            }
+            let steps = result(&ok(&mut kernel, "steps_to(&all(&net, &opt), &whole, &mut whole_opt, &x)"));
+            let n: i64 = steps.parse().unwrap();
+            println!("{n} steps by {optimizer}");
+            assert!(n >= if first.is_empty() { 3 } else { 0 }, "{optimizer}: half a step after\n{code}");
+        }
+    }
+}
