@@ -121,6 +121,110 @@ fn it_ends_whatever_a_cell_waits_in() {
     }
 }
 
+/// Waits that the standard library begins again after every signal.
+#[test]
+fn it_ends_waits_for_other_threads() {
+    let mut kernel = kernel();
+    let cells = [
+        "println!(\"go\"); loop { std::thread::park(); }",
+        "println!(\"go\"); std::thread::park();",
+        "let (tx, rx) = std::sync::mpsc::channel::<u64>(); println!(\"go\"); let n = rx.recv()?; drop(tx);",
+        "let (tx, rx) = std::sync::mpsc::channel::<u64>(); println!(\"go\"); for n in rx { println!(\"{n}\"); } drop(tx);",
+        "let (tx, rx) = std::sync::mpsc::channel::<u64>(); println!(\"go\"); \
+         let n = rx.recv_timeout(std::time::Duration::from_secs(1000)); drop(tx);",
+        "let (tx, rx) = std::sync::mpsc::sync_channel(1); tx.send(1)?; println!(\"go\"); tx.send(2)?; drop(rx);",
+        "let (tx, rx) = std::sync::mpsc::sync_channel(0); println!(\"go\"); tx.send(2)?; drop(rx);",
+        "let barrier = std::sync::Barrier::new(2); println!(\"go\"); barrier.wait();",
+        "println!(\"go\"); std::thread::spawn(std::thread::park).join().unwrap();",
+        "println!(\"go\"); std::thread::spawn(|| std::thread::sleep(std::time::Duration::from_secs(1000))).join().unwrap();",
+        "println!(\"go\"); std::thread::spawn(|| loop {}).join().unwrap();",
+        "println!(\"go\"); std::thread::scope(|s| { s.spawn(|| std::thread::sleep(std::time::Duration::from_secs(1000))); });",
+        "println!(\"go\"); std::thread::scope(|s| s.spawn(std::thread::park).join().unwrap());",
+        "println!(\"go\"); std::thread::scope(|s| { s.spawn(|| loop { std::hint::black_box(1); }); });",
+        "let m = std::sync::Mutex::new(1); let held = m.lock().unwrap(); println!(\"go\"); let again = m.lock().unwrap(); drop((held, again));",
+        "let l = std::sync::RwLock::new(1); let held = l.write().unwrap(); println!(\"go\"); let again = l.read().unwrap(); drop((held, again));",
+        "let (m, c) = (std::sync::Mutex::new(false), std::sync::Condvar::new()); let mut set = m.lock().unwrap(); println!(\"go\"); \
+         while !*set { set = c.wait(set).unwrap(); } drop(set);",
+        "let (m, c) = (std::sync::Mutex::new(false), std::sync::Condvar::new()); println!(\"go\"); \
+         drop(c.wait_while(m.lock().unwrap(), |set| !*set).unwrap());",
+        "static ONCE: std::sync::OnceLock<u64> = std::sync::OnceLock::new(); \
+         std::thread::spawn(|| ONCE.get_or_init(|| { std::thread::park(); 1 })); \
+         while { let (tx, rx) = std::sync::mpsc::channel(); std::thread::spawn(move || tx.send(ONCE.get_or_init(|| 2))); \
+         rx.recv_timeout(std::time::Duration::from_millis(50)).is_ok() } {} println!(\"go\"); ONCE.get_or_init(|| 3);",
+        "unsafe extern \"C\" { fn system(command: *const std::ffi::c_char) -> i32; }\n\
+         unsafe { system(c\"echo go; sleep 1000; true\".as_ptr()) };",
+    ];
+    for code in cells {
+        kernel.send_shell("execute_request", json!({"code": code}));
+        let go = |m: &Value| m["content"]["text"].as_str().is_some_and(|t| t.contains("go"));
+        let seen = kernel.iopub_until(|m| m["msg_type"] == "error" || go(m));
+        assert!(go(seen.last().unwrap()), "{code}\n{}", seen.last().unwrap());
+        interrupt(&mut kernel, code);
+        everything_is_there(&mut kernel, code);
+    }
+}
+
+#[test]
+fn what_waits_for_ever_is_left_there_and_the_rest_goes_on() {
+    let mut kernel = kernel();
+    ok(
+        &mut kernel,
+        "struct Local(std::rc::Rc<u64>); let local = Local(std::rc::Rc::new(7)); let other = local.0.clone();",
+    );
+    ok(&mut kernel, "let (tx, rx) = std::sync::mpsc::channel::<u64>(); let mut tally = vec![0u64];");
+    kernel.send_shell("execute_request", json!({"code": "tally.push(1);\nprintln!(\"go\");\nlet n = rx.recv()?;"}));
+    kernel.iopub_until(|m| m["content"]["text"].as_str().is_some_and(|t| t.contains("go")));
+    kernel.ask_control_only("interrupt_request", json!({}));
+    let (reply, outputs) = ended(&mut kernel);
+    assert_eq!(reply["content"]["ename"], "Interrupted", "{reply}");
+    let note = outputs.iter().filter_map(|m| m["content"]["text"].as_str()).find(|t| t.contains("note"));
+    let want = "note: no interrupt ends what line 3 waits in: its thread was left there, with what the cell had taken: rx, tally\n";
+    assert_eq!(note, Some(want));
+    everything_is_there(&mut kernel, "left behind");
+    // What another cell had is the new thread's, `Send` or not; what the cell had taken is said to be lost.
+    assert_eq!(
+        result(&ok(&mut kernel, "(*local.0, *other, std::rc::Rc::strong_count(&other), tx.send(1).is_ok())")),
+        "(7, 7, 2, true)"
+    );
+    for lost in ["rx", "tally"] {
+        kernel.send_shell("execute_request", json!({"code": format!("&{lost};")}));
+        let (reply, _) = ended(&mut kernel);
+        assert!(reply.to_string().contains("was lost when"), "{reply}");
+    }
+    // It is interrupted as the first one was.
+    kernel.send_shell(
+        "execute_request",
+        json!({"code": "println!(\"go\"); loop { count_up(&mut 1); }\nfn count_up(n: &mut u64) { *n += 1; }"}),
+    );
+    kernel.iopub_until(|m| m["content"]["text"].as_str().is_some_and(|t| t.contains("go")));
+    interrupt(&mut kernel, "the thread that took over");
+}
+
+/// A lock of C is waited for without a way out.
+const IN_C: &str = "unsafe extern \"C\" { fn pthread_mutex_lock(mutex: *mut u64) -> i32; }\n\
+    let mut mutex = [0u64; 5];\n\
+    println!(\"go\");\n\
+    unsafe { pthread_mutex_lock(mutex.as_mut_ptr()); pthread_mutex_lock(mutex.as_mut_ptr()) };";
+
+#[test]
+fn where_it_cannot_end_a_wait_it_says_so_and_the_second_one_ends_the_session() {
+    let mut kernel = kernel();
+    kernel.send_shell("execute_request", json!({"code": IN_C}));
+    kernel.iopub_until(|m| m["content"]["text"].as_str().is_some_and(|t| t.contains("go")));
+    kernel.ask_control_only("interrupt_request", json!({}));
+    let seen = kernel.iopub_until(|m| m["content"]["text"].as_str().is_some_and(|t| t.contains("note")));
+    assert_eq!(
+        seen.last().unwrap()["content"]["text"],
+        "note: the interrupt has not ended line 4, which waits for a lock or another thread, in code that is not the cell's \
+         own. Interrupt once more, within 5 s, to end the session; these variables are lost then: kept, t\n"
+    );
+    kernel.ask_control_only("interrupt_request", json!({}));
+    let (reply, _) = ended(&mut kernel);
+    let message = reply["content"]["evalue"].as_str().unwrap();
+    assert!(message.contains("kept") && message.contains('t'), "{reply}");
+    ok(&mut kernel, "1 + 1");
+}
+
 #[test]
 fn it_ends_a_question_to_the_user() {
     let mut kernel = kernel();
@@ -176,7 +280,7 @@ fn random_cell(random: &mut Random, n: u64) -> String {
         0 => format!("let unique = {n}; "),
         _ => String::new(),
     };
-    let cell = match random.below(17) {
+    let cell = match random.below(20) {
         0 => "loop { count = count.wrapping_add(1); }".to_owned(),
         1 => "std::thread::sleep(std::time::Duration::from_secs(100));".into(),
         2 => "loop { w = &w * 1.0; xlazy::sync(); }".into(),
@@ -193,6 +297,9 @@ fn random_cell(random: &mut Random, n: u64) -> String {
         13 => "std::process::Command::new(\"sleep\").arg(\"0.3\").status()?; loop {}".into(),
         14 => return "%time loop {}".into(),
         15 => return "!sleep 100".into(),
+        16 => "loop { std::thread::park(); }".into(),
+        17 => "let (tx, rx) = std::sync::mpsc::channel::<u8>(); rx.recv()?; drop(tx);".into(),
+        18 => "std::thread::spawn(std::thread::park).join().unwrap();".into(),
         _ => "kept.sort(); let v: Vec<f32> = t.to_vec(); std::future::pending::<()>().await;".into(),
     };
     unique + &cell

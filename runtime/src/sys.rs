@@ -1,6 +1,10 @@
 //! The only `unsafe` of this crate: signals, waits that an interrupt ends, dlopen, descriptors, and values whose type was
 //! compiled a second time.
 #![allow(unsafe_code)]
+mod stuck;
+
+pub use stuck::{Inherited, on_leave, on_stuck};
+
 use std::any::{Any, TypeId};
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
@@ -90,6 +94,8 @@ fn jobs() -> MutexGuard<'static, Jobs> {
 
 /// The cell thread begins a job. It may have been interrupted while it waited.
 pub fn begin_job(number: u64) {
+    // What an interrupt of an earlier job left for a `park` that did not come.
+    std::thread::park_timeout(Duration::ZERO);
     let mut jobs = jobs();
     jobs.current = number;
     set_interrupted(number <= jobs.interrupted);
@@ -129,16 +135,23 @@ pub fn disturb_waits() {
         if cell != 0 {
             // SAFETY: a plain system call; the cell thread lives as long as the process.
             unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), cell, libc::SIGINT) };
+            // `park` may return for no reason.
+            if let Some(thread) = &*CELL_HANDLE.lock().unwrap_or_else(PoisonError::into_inner) {
+                thread.unpark();
+            }
+            stuck::disturbed(cell);
         }
         jobs = AN_INTERRUPT.wait_timeout(jobs, DISTURB).unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 
 static CELL_THREAD_ID: AtomicI32 = AtomicI32::new(0);
+static CELL_HANDLE: Mutex<Option<std::thread::Thread>> = Mutex::new(None);
 
 /// Marks the calling thread as the one that runs cells.
 pub fn this_is_the_cell_thread() {
     CELL_THREAD.set(true);
+    *CELL_HANDLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::current());
     CELL_THREAD_ID.store(thread_id(), Ordering::SeqCst);
 }
 
@@ -212,6 +225,7 @@ pub fn load(object: &str, symbol: &str) -> Result<Entry, String> {
         if entry.is_null() {
             return Err(format!("{object} has no {symbol}"));
         }
+        stuck::loaded(entry);
         Ok(std::mem::transmute::<*mut libc::c_void, Entry>(entry))
     }
 }

@@ -2,8 +2,8 @@
 use super::{RUNNING, at, checkpoint, link, outcome, store, streams};
 use crate::sys;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use xlazy_mime::{Ask, Bundle, Fault, Frame, Outcome, RunCell, Tell};
 
 /// Deep recursion is common in teaching code; the pages are only taken when they are used.
@@ -28,9 +28,12 @@ pub fn main() {
     link::connect(output);
     at::open();
     let (jobs, work) = mpsc::channel();
+    *work_to_do() = Some(work);
+    sys::on_leave(leave);
+    sys::on_stuck(say_stuck);
     let (answers, answered) = mpsc::channel();
     *streams::ANSWERS.lock().expect("nothing has run yet") = Some(answered);
-    let cells = std::thread::Builder::new().name("cell".into()).stack_size(CELL_STACK).spawn(move || work_off(work));
+    let cells = std::thread::Builder::new().name("cell".into()).stack_size(CELL_STACK).spawn(work_off);
     let (questions, asked) = mpsc::channel();
     let beside = std::thread::Builder::new().name("questions".into()).spawn(move || answer_all(asked));
     let disturb = std::thread::Builder::new().name("interrupts".into()).spawn(sys::disturb_waits);
@@ -67,10 +70,20 @@ pub fn main() {
     sys::exit_now(0)
 }
 
-fn work_off(work: mpsc::Receiver<Ask>) {
+/// What the cell thread has to do. It holds the lock while it waits for work, never while it works.
+static WORK: Mutex<Option<mpsc::Receiver<Ask>>> = Mutex::new(None);
+/// Jobs that the cell thread has begun.
+static JOBS: AtomicU64 = AtomicU64::new(0);
+
+fn work_to_do() -> MutexGuard<'static, Option<mpsc::Receiver<Ask>>> {
+    WORK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn work_off() {
     sys::this_is_the_cell_thread();
-    for (number, ask) in (1..).zip(work) {
-        sys::begin_job(number);
+    let next = || work_to_do().as_ref().and_then(|work| work.recv().ok());
+    while let Some(ask) = next() {
+        sys::begin_job(JOBS.fetch_add(1, Ordering::SeqCst) + 1);
         match ask {
             Ask::Run(cell) => run(&cell),
             Ask::Call { id, name, args } => {
@@ -81,6 +94,59 @@ fn work_off(work: mpsc::Receiver<Ask>) {
         }
     }
 }
+
+/// The run that a cell is of.
+static RUN: AtomicU64 = AtomicU64::new(0);
+
+/// What a cell thread that is left behind hands over.
+static LEFT: Mutex<Option<sys::Inherited<store::Store>>> = Mutex::new(None);
+
+/// An interrupt cannot end what the cell waits in: this thread stays there for good, and another one takes over. False
+/// where there is no memory for it.
+fn leave() -> bool {
+    let left = || LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(variables) = store::hand_over() else { return false };
+    *left() = Some(sys::Inherited::leave(variables));
+    let take_over = move || {
+        let variables = left().take().map(sys::Inherited::take);
+        store::take_over(variables.unwrap_or_default());
+        let behind = match store::out() {
+            none if none.is_empty() => String::new(),
+            names => format!(", with what the cell had taken: {}", names.join(", ")),
+        };
+        let line = at::line();
+        streams::print_line(
+            true,
+            format_args!("note: no interrupt ends what line {line} waits in: its thread was left there{behind}"),
+        );
+        ended(Outcome::Interrupted);
+        work_off();
+    };
+    let started = std::thread::Builder::new().name("cell".into()).stack_size(CELL_STACK).spawn(take_over).is_ok();
+    if !started && let Some(variables) = left().take() {
+        store::take_over(variables.take());
+    }
+    started
+}
+
+/// An interrupt has not ended the cell for a while.
+fn say_stuck(doing: &str) {
+    let lost = match &*NAMES.lock().unwrap_or_else(PoisonError::into_inner) {
+        names if names.is_empty() => "no variable is there that would be lost".to_owned(),
+        names => format!("these variables are lost then: {}", names.join(", ")),
+    };
+    let line = at::line();
+    streams::print_line(
+        true,
+        format_args!(
+            "note: the interrupt has not ended line {line}, which {doing}. Interrupt once more, within 5 s, to end the \
+             session; {lost}"
+        ),
+    );
+}
+
+/// The variables that were there when the last cell ended.
+static NAMES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Answers beside the cell thread, so that metrics, names and docs are there while a cell runs.
 fn answer_all(asked: mpsc::Receiver<Ask>) {
@@ -107,6 +173,7 @@ fn answer(id: u64, name: &str, args: &str) {
 fn run(cell: &RunCell) {
     store::set_cell(cell.cell);
     at::begin(cell.run);
+    RUN.store(cell.run, Ordering::SeqCst);
     // Without it lines are told as those of the file.
     let _ = crate::calls::register_cell(&cell.places);
     crate::insight::cell::begin();
@@ -115,15 +182,23 @@ fn run(cell: &RunCell) {
         Ok(entry) => outcome::take(catch_unwind(AssertUnwindSafe(|| entry()))),
         Err(message) => Outcome::Failed(Fault { name: "LoadError".into(), message, ..Fault::default() }),
     };
+    ended(outcome);
+}
+
+/// The cell that ran has come to its end.
+fn ended(outcome: Outcome) {
     RUNNING.store(false, Ordering::SeqCst);
     sys::end_job();
     let lost = store::lost();
     if let Some(json) = crate::insight::cell::end() {
         link::send(&Tell::Event { kind: "cell".into(), json });
     }
+    let vars = store::list();
+    *NAMES.lock().unwrap_or_else(PoisonError::into_inner) = vars.iter().map(|v| v.name.clone()).collect();
     // Before it is told: a question that comes after the end belongs to the cell thread again.
     CELLS.fetch_sub(1, Ordering::SeqCst);
-    link::send(&Tell::Done { run: cell.run, outcome, vars: store::list(), lost, generator: crate::ops::generator() });
+    let run = RUN.load(Ordering::SeqCst);
+    link::send(&Tell::Done { run, outcome, vars, lost, generator: crate::ops::generator() });
 }
 
 /// A descriptor that is kept back. A cell that opened files until there were no more needs one, or the cell that closes
