@@ -317,10 +317,14 @@ impl Random {
     }
 }
 
+/// A number of the environment.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
 /// 500 interrupts, about a minute on a quiet machine. `XLAZY_SEED` repeats a run, `XLAZY_ROUNDS` sets how many.
 #[test]
 fn at_random_moments_it_loses_nothing() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
     let (seed, rounds) = (number("XLAZY_SEED").unwrap_or(now | 1), number("XLAZY_ROUNDS").unwrap_or(500));
     println!("XLAZY_SEED={seed}");
@@ -414,6 +418,7 @@ fn steps_to(now: &[u64], whole: &nn::Sequential, opt: &mut dyn Optimizer, x: &Te
 let x = Tensor::ones([2, 3]) * 0.3;
 "#;
 
+/// `XLAZY_ROUNDS` sets how many interrupts, `XLAZY_SEED` which.
 #[test]
 fn training_goes_on_between_two_steps() {
     let mut kernel = kernel();
@@ -424,7 +429,7 @@ fn training_goes_on_between_two_steps() {
         "optim::Adam::new(p, 1e-4)",
         "optim::AdamW::new(p, 1e-4)",
     ];
-    let mut random = Random(7);
+    let mut random = Random(number("XLAZY_SEED").unwrap_or(7));
     for optimizer in optimizers {
         let make = format!(
             "let make = |p: Vec<Tensor>| {optimizer};\n\
@@ -432,7 +437,7 @@ fn training_goes_on_between_two_steps() {
              let (mut opt, mut whole_opt) = (make(net.parameters()), make(whole.parameters()));"
         );
         ok(&mut kernel, &make);
-        for round in 0..6 {
+        for round in 0..number("XLAZY_ROUNDS").unwrap_or(16) / 4 {
             // By a front end, or at a moment that was drawn.
             let drawn = format!("xlazy::cell::rt::interrupt_at_look({}); ", 1 + random.below(400));
             let first = if round % 2 == 0 { "" } else { &drawn };
