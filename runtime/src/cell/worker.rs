@@ -4,6 +4,7 @@ use crate::sys;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Duration;
 use xlazy_mime::{Ask, Bundle, Fault, Frame, Outcome, RunCell, Tell};
 
 /// Deep recursion is common in teaching code; the pages are only taken when they are used.
@@ -102,8 +103,11 @@ static RUN: AtomicU64 = AtomicU64::new(0);
 static LEFT: Mutex<Option<sys::Inherited<store::Store>>> = Mutex::new(None);
 
 /// An interrupt cannot end what the cell waits in: this thread stays there for good, and another one takes over. False
-/// where there is no memory for it.
+/// where it cannot: there is no memory for it, or this thread holds what the other one needs.
 fn leave() -> bool {
+    if !stdout_is_free() {
+        return false;
+    }
     let left = || LEFT.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(variables) = store::hand_over() else { return false };
     *left() = Some(sys::Inherited::leave(variables));
@@ -127,6 +131,17 @@ fn leave() -> bool {
         store::take_over(variables.take());
     }
     started
+}
+
+/// Whether the cell thread does not hold the lock of standard output, which everything passes that is told.
+fn stdout_is_free() -> bool {
+    const AT_ONCE: Duration = Duration::from_millis(100);
+    let (tell, told) = mpsc::channel();
+    let look = move || {
+        drop(std::io::stdout().lock());
+        let _ = tell.send(());
+    };
+    std::thread::Builder::new().spawn(look).is_ok() && told.recv_timeout(AT_ONCE).is_ok()
 }
 
 /// An interrupt has not ended the cell for a while.

@@ -64,9 +64,15 @@ fn interrupted_for_ms() -> u64 {
     monotonic_ms().saturating_sub(SINCE.load(Ordering::Relaxed))
 }
 
+/// The interrupt after which nobody could take over, by the time when it came.
+static REFUSED: AtomicU64 = AtomicU64::new(0);
+
 /// Ends the calling thread's life as the cell thread; comes back only where nobody could take over.
 fn leave() {
-    if TAKE_OVER.get().is_some_and(|take_over| take_over()) {
+    let since = SINCE.load(Ordering::Relaxed);
+    if TAKE_OVER.get().is_none_or(|take_over| !take_over()) {
+        REFUSED.store(since, Ordering::Relaxed);
+    } else {
         CELL_THREAD.set(false);
         loop {
             // SAFETY: waits for signals, whose handlers do nothing here.
@@ -104,9 +110,13 @@ pub(super) fn disturbed(thread: i32) {
 /// What a thread of this process is doing, as far as Linux knows.
 fn occupation(thread: i32) -> String {
     let read = |what: &str| std::fs::read_to_string(format!("/proc/self/task/{thread}/{what}")).unwrap_or_default();
-    let number = read("syscall").split_whitespace().next().and_then(|n| n.parse::<c_long>().ok());
-    match number {
-        Some(libc::SYS_futex) => "waits for a lock or another thread, in code that is not the cell's own".into(),
+    // It has just been disturbed: a wait is what it is found in again and again.
+    let look = |_| {
+        std::thread::sleep(Duration::from_millis(2));
+        read("syscall").split_whitespace().next().and_then(|n| n.parse::<c_long>().ok())
+    };
+    match (0..10).find_map(look) {
+        Some(libc::SYS_futex) => "waits for a lock or another thread, where nothing can end it".into(),
         Some(libc::SYS_wait4 | libc::SYS_waitid) => "waits for a child process".into(),
         Some(libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_ppoll | libc::SYS_poll | libc::SYS_select) => {
             "waits for a file or a connection".into()
