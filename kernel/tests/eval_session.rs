@@ -104,7 +104,10 @@ fn an_interrupt_while_idle_does_nothing() {
 fn insisting_on_an_interrupt_ends_the_session_and_says_what_is_lost() {
     let engine = engine();
     ok(&engine, "let precious = vec![1];");
-    let code = "println!(\"go\"); let (tx, rx) = std::sync::mpsc::channel::<i32>(); let r = rx.recv(); drop(tx);";
+    // A lock of C, which is held already.
+    let code = "unsafe extern \"C\" { fn pthread_mutex_lock(mutex: *mut u64) -> i32; }\n\
+        println!(\"go\"); let mut m = [0u64; 5]; \
+        unsafe { pthread_mutex_lock(m.as_mut_ptr()); pthread_mutex_lock(m.as_mut_ptr()); }";
     let (reply, _) = interrupted_times(&engine, code, &[Duration::ZERO, Duration::from_millis(300)]);
     let failure = failure(reply);
     assert_eq!(failure.name, "SessionRestarted");

@@ -121,6 +121,116 @@ fn it_ends_whatever_a_cell_waits_in() {
     }
 }
 
+/// Waits that the standard library begins again after every signal.
+#[test]
+fn it_ends_waits_for_other_threads() {
+    let mut kernel = kernel();
+    let cells = [
+        "println!(\"go\"); loop { std::thread::park(); }",
+        "println!(\"go\"); std::thread::park();",
+        "let (tx, rx) = std::sync::mpsc::channel::<u64>(); println!(\"go\"); let n = rx.recv()?; drop(tx);",
+        "let (tx, rx) = std::sync::mpsc::channel::<u64>(); println!(\"go\"); for n in rx { println!(\"{n}\"); } drop(tx);",
+        "let (tx, rx) = std::sync::mpsc::channel::<u64>(); println!(\"go\"); \
+         let n = rx.recv_timeout(std::time::Duration::from_secs(1000)); drop(tx);",
+        "let (tx, rx) = std::sync::mpsc::sync_channel(1); tx.send(1)?; println!(\"go\"); tx.send(2)?; drop(rx);",
+        "let (tx, rx) = std::sync::mpsc::sync_channel(0); println!(\"go\"); tx.send(2)?; drop(rx);",
+        "let barrier = std::sync::Barrier::new(2); println!(\"go\"); barrier.wait();",
+        "println!(\"go\"); std::thread::spawn(std::thread::park).join().unwrap();",
+        "println!(\"go\"); std::thread::spawn(|| std::thread::sleep(std::time::Duration::from_secs(1000))).join().unwrap();",
+        "println!(\"go\"); std::thread::spawn(|| loop {}).join().unwrap();",
+        "println!(\"go\"); std::thread::scope(|s| { s.spawn(|| std::thread::sleep(std::time::Duration::from_secs(1000))); });",
+        "println!(\"go\"); std::thread::scope(|s| s.spawn(std::thread::park).join().unwrap());",
+        "println!(\"go\"); std::thread::scope(|s| { s.spawn(|| loop { std::hint::black_box(1); }); });",
+        "let m = std::sync::Mutex::new(1); let held = m.lock().unwrap(); println!(\"go\"); let again = m.lock().unwrap(); drop((held, again));",
+        "let l = std::sync::RwLock::new(1); let held = l.write().unwrap(); println!(\"go\"); let again = l.read().unwrap(); drop((held, again));",
+        "let (m, c) = (std::sync::Mutex::new(false), std::sync::Condvar::new()); let mut set = m.lock().unwrap(); println!(\"go\"); \
+         while !*set { set = c.wait(set).unwrap(); } drop(set);",
+        "let (m, c) = (std::sync::Mutex::new(false), std::sync::Condvar::new()); println!(\"go\"); \
+         drop(c.wait_while(m.lock().unwrap(), |set| !*set).unwrap());",
+        "static ONCE: std::sync::OnceLock<u64> = std::sync::OnceLock::new(); \
+         std::thread::spawn(|| ONCE.get_or_init(|| { std::thread::park(); 1 })); \
+         while { let (tx, rx) = std::sync::mpsc::channel(); std::thread::spawn(move || tx.send(ONCE.get_or_init(|| 2))); \
+         rx.recv_timeout(std::time::Duration::from_millis(50)).is_ok() } {} println!(\"go\"); ONCE.get_or_init(|| 3);",
+        "unsafe extern \"C\" { fn system(command: *const std::ffi::c_char) -> i32; }\n\
+         unsafe { system(c\"echo go; sleep 1000; true\".as_ptr()) };",
+    ];
+    for code in cells {
+        kernel.send_shell("execute_request", json!({"code": code}));
+        let go = |m: &Value| m["content"]["text"].as_str().is_some_and(|t| t.contains("go"));
+        let seen = kernel.iopub_until(|m| m["msg_type"] == "error" || go(m));
+        assert!(go(seen.last().unwrap()), "{code}\n{}", seen.last().unwrap());
+        interrupt(&mut kernel, code);
+        everything_is_there(&mut kernel, code);
+    }
+}
+
+#[test]
+fn what_waits_for_ever_is_left_there_and_the_rest_goes_on() {
+    let mut kernel = kernel();
+    ok(
+        &mut kernel,
+        "struct Local(std::rc::Rc<u64>); let local = Local(std::rc::Rc::new(7)); let other = local.0.clone();",
+    );
+    ok(&mut kernel, "let (tx, rx) = std::sync::mpsc::channel::<u64>(); let mut tally = vec![0u64];");
+    kernel.send_shell("execute_request", json!({"code": "tally.push(1);\nprintln!(\"go\");\nlet n = rx.recv()?;"}));
+    kernel.iopub_until(|m| m["content"]["text"].as_str().is_some_and(|t| t.contains("go")));
+    kernel.ask_control_only("interrupt_request", json!({}));
+    let (reply, outputs) = ended(&mut kernel);
+    assert_eq!(reply["content"]["ename"], "Interrupted", "{reply}");
+    let note = outputs.iter().filter_map(|m| m["content"]["text"].as_str()).find(|t| t.contains("note"));
+    let want = "note: no interrupt ends what line 3 waits in: its thread was left there, with what the cell had taken: rx, tally\n";
+    assert_eq!(note, Some(want));
+    everything_is_there(&mut kernel, "left behind");
+    // What another cell had is the new thread's, `Send` or not; what the cell had taken is said to be lost.
+    assert_eq!(
+        result(&ok(&mut kernel, "(*local.0, *other, std::rc::Rc::strong_count(&other), tx.send(1).is_ok())")),
+        "(7, 7, 2, true)"
+    );
+    for lost in ["rx", "tally"] {
+        kernel.send_shell("execute_request", json!({"code": format!("&{lost};")}));
+        let (reply, _) = ended(&mut kernel);
+        assert!(reply.to_string().contains("was lost when"), "{reply}");
+    }
+    // It is interrupted as the first one was.
+    kernel.send_shell(
+        "execute_request",
+        json!({"code": "println!(\"go\"); loop { count_up(&mut 1); }\nfn count_up(n: &mut u64) { *n += 1; }"}),
+    );
+    kernel.iopub_until(|m| m["content"]["text"].as_str().is_some_and(|t| t.contains("go")));
+    interrupt(&mut kernel, "the thread that took over");
+}
+
+/// A lock of C is waited for without a way out.
+const IN_C: &str = "unsafe extern \"C\" { fn pthread_mutex_lock(mutex: *mut u64) -> i32; }\n\
+    let mut mutex = [0u64; 5];\n\
+    println!(\"go\");\n\
+    unsafe { pthread_mutex_lock(mutex.as_mut_ptr()); pthread_mutex_lock(mutex.as_mut_ptr()) };";
+
+#[test]
+fn where_it_cannot_end_a_wait_it_says_so_and_the_second_one_ends_the_session() {
+    let mut kernel = kernel();
+    // A thread that holds the lock of standard output cannot be left: nobody could tell anything any more.
+    let holds = "let (tx, rx) = std::sync::mpsc::channel::<u8>();\nlet out = std::io::stdout().lock();\n\
+        println!(\"go\");\nrx.recv().unwrap(); drop((out, tx));";
+    for code in [IN_C, holds] {
+        ok(&mut kernel, "let kept = vec![1]; let t = 1;");
+        kernel.send_shell("execute_request", json!({"code": code}));
+        kernel.iopub_until(|m| m["content"]["text"].as_str().is_some_and(|t| t.contains("go")));
+        kernel.ask_control_only("interrupt_request", json!({}));
+        let seen = kernel.iopub_until(|m| m["content"]["text"].as_str().is_some_and(|t| t.contains("note")));
+        assert_eq!(
+            seen.last().unwrap()["content"]["text"],
+            "note: the interrupt has not ended line 4, which waits for a lock or another thread, where nothing can end it. \
+             Interrupt once more, within 5 s, to end the session; these variables are lost then: kept, t\n"
+        );
+        kernel.ask_control_only("interrupt_request", json!({}));
+        let (reply, _) = ended(&mut kernel);
+        let message = reply["content"]["evalue"].as_str().unwrap();
+        assert!(message.contains("Lost variables: kept, t"), "{reply}");
+    }
+    ok(&mut kernel, "1 + 1");
+}
+
 #[test]
 fn it_ends_a_question_to_the_user() {
     let mut kernel = kernel();
@@ -176,7 +286,7 @@ fn random_cell(random: &mut Random, n: u64) -> String {
         0 => format!("let unique = {n}; "),
         _ => String::new(),
     };
-    let cell = match random.below(17) {
+    let cell = match random.below(20) {
         0 => "loop { count = count.wrapping_add(1); }".to_owned(),
         1 => "std::thread::sleep(std::time::Duration::from_secs(100));".into(),
         2 => "loop { w = &w * 1.0; xlazy::sync(); }".into(),
@@ -193,6 +303,9 @@ fn random_cell(random: &mut Random, n: u64) -> String {
         13 => "std::process::Command::new(\"sleep\").arg(\"0.3\").status()?; loop {}".into(),
         14 => return "%time loop {}".into(),
         15 => return "!sleep 100".into(),
+        16 => "loop { std::thread::park(); }".into(),
+        17 => "let (tx, rx) = std::sync::mpsc::channel::<u8>(); rx.recv()?; drop(tx);".into(),
+        18 => "std::thread::spawn(std::thread::park).join().unwrap();".into(),
         _ => "kept.sort(); let v: Vec<f32> = t.to_vec(); std::future::pending::<()>().await;".into(),
     };
     unique + &cell
@@ -210,10 +323,14 @@ impl Random {
     }
 }
 
+/// A number of the environment.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
 /// 500 interrupts, about a minute on a quiet machine. `XLAZY_SEED` repeats a run, `XLAZY_ROUNDS` sets how many.
 #[test]
 fn at_random_moments_it_loses_nothing() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|v| v.parse::<u64>().ok());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
     let (seed, rounds) = (number("XLAZY_SEED").unwrap_or(now | 1), number("XLAZY_ROUNDS").unwrap_or(500));
     println!("XLAZY_SEED={seed}");
@@ -272,4 +389,77 @@ fn at_random_moments_it_loses_nothing() {
         percent(100)
     );
     assert!(interrupted > rounds / 2, "most cells run until they are interrupted, {interrupted} of {rounds} were");
+}
+
+/// Steps of a model with an optimizer, and all that they change as numbers.
+const TRAINING: &str = r#"
+fn model() -> nn::Sequential {
+    manual_seed(1);
+    nn::Sequential::new((nn::Linear::new(3, 8), nn::Tanh, nn::Linear::new(8, 1)))
+}
+fn step(model: &nn::Sequential, opt: &mut dyn Optimizer, x: &Tensor) {
+    opt.zero_grad();
+    (model.forward(x) - 0.5).square().mean().backward();
+    optimizer_step(opt);
+}
+fn all(model: &nn::Sequential, opt: &dyn Optimizer) -> Vec<u64> {
+    xlazy::sync();
+    let state = model.state_dict().into_iter().chain(opt.state_dict());
+    let bits = |t: Tensor| match t.dtype() {
+        F64 => t.to_vec::<f64>().into_iter().map(f64::to_bits).collect::<Vec<u64>>(),
+        _ => t.to_vec::<f32>().into_iter().map(|v| u64::from(v.to_bits())).collect(),
+    };
+    state.flat_map(|(_, t)| bits(t)).collect()
+}
+// How many steps a model that was never interrupted takes to where the other one is.
+fn steps_to(now: &[u64], whole: &nn::Sequential, opt: &mut dyn Optimizer, x: &Tensor) -> i64 {
+    for n in 0..3000 {
+        if all(whole, opt) == now {
+            return n;
+        }
+        step(whole, opt, x);
+    }
+    -1
+}
+let x = Tensor::ones([2, 3]) * 0.3;
+"#;
+
+/// `XLAZY_ROUNDS` sets how many interrupts, `XLAZY_SEED` which.
+#[test]
+fn training_goes_on_between_two_steps() {
+    let mut kernel = kernel();
+    ok(&mut kernel, TRAINING);
+    let optimizers = [
+        "optim::SGD::new(p, 1e-4)",
+        "optim::SGD::with(p, 1e-4, optim::SGDOptions { momentum: 0.9, ..Default::default() })",
+        "optim::Adam::new(p, 1e-4)",
+        "optim::AdamW::new(p, 1e-4)",
+    ];
+    let mut random = Random(number("XLAZY_SEED").unwrap_or(7));
+    for optimizer in optimizers {
+        let make = format!(
+            "let make = |p: Vec<Tensor>| {optimizer};\n\
+             let (net, whole) = (model(), model());\n\
+             let (mut opt, mut whole_opt) = (make(net.parameters()), make(whole.parameters()));"
+        );
+        ok(&mut kernel, &make);
+        for round in 0..number("XLAZY_ROUNDS").unwrap_or(16) / 4 {
+            // By a front end, or at a moment that was drawn.
+            let drawn = format!("xlazy::cell::rt::interrupt_at_look({}); ", 1 + random.below(400));
+            let first = if round % 2 == 0 { "" } else { &drawn };
+            let code = format!("{first}for n in 0.. {{ step(&net, &mut opt, &x); if n == 2 {{ println!(\"go\"); }} }}");
+            kernel.send_shell("execute_request", json!({"code": code}));
+            if first.is_empty() {
+                kernel.iopub_until(|m| m["content"]["text"].as_str().is_some_and(|t| t.contains("go")));
+                interrupt(&mut kernel, &code);
+            } else {
+                let (reply, _) = ended(&mut kernel);
+                assert_eq!(reply["content"]["ename"], "Interrupted", "{code}\n{reply}");
+            }
+            let steps = result(&ok(&mut kernel, "steps_to(&all(&net, &opt), &whole, &mut whole_opt, &x)"));
+            let n: i64 = steps.parse().unwrap();
+            println!("{n} steps by {optimizer}");
+            assert!(n >= if first.is_empty() { 3 } else { 0 }, "{optimizer}: half a step after\n{code}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Gradients: a reverse walk over the recorded graph that reads each op's gradient from the table.
 use crate::bucket;
+use crate::changes::Changes;
 use crate::ops::entry_of;
 use crate::tensor::{Grad, Tensor, on_behalf, physically, refuse};
 use std::collections::{BinaryHeap, HashMap};
@@ -29,13 +30,20 @@ impl Tensor {
         let at = Location::caller();
         let seed = self.seed(gradient);
         on_behalf(at, false, || {
-            let found = walk(&[(self.clone(), seed)], &[], retain_graph);
-            for (_, leaf, dx) in found.leaves {
+            let mut changes = Changes::new();
+            let mut found = walk(&[(self.clone(), seed)], &[]);
+            for (_, leaf, dx) in found.leaves.drain(..) {
                 let sum = match leaf.grad() {
                     Some(old) => &old + dx.beside(&old),
                     None => dx,
                 };
-                leaf.set_grad(Some(sum));
+                changes.set_grad(&leaf, Some(sum));
+            }
+            // The history goes with the gradients being there: where an interrupt came first, `backward()` can be called
+            // again.
+            changes.apply();
+            if !retain_graph {
+                found.free_history();
             }
         });
     }
@@ -76,7 +84,7 @@ impl Tensor {
 pub fn grad(output: &Tensor, inputs: &[&Tensor]) -> Vec<Option<Tensor>> {
     let at = Location::caller();
     let seed = output.seed(None);
-    on_behalf(at, false, || walk(&[(output.clone(), seed)], inputs, true).wanted)
+    on_behalf(at, false, || walk(&[(output.clone(), seed)], inputs).wanted)
 }
 
 struct Found {
@@ -84,13 +92,32 @@ struct Found {
     leaves: Vec<(Option<usize>, Tensor, Tensor)>,
     /// What flows to the tensors asked for.
     wanted: Vec<Option<Tensor>>,
+    /// Nodes that the walk went through, and the tensors that keep them.
+    visited: Vec<NodeId>,
+    starts: Vec<(Tensor, Tensor)>,
+}
+
+impl Found {
+    fn free_history(self) {
+        let Found { visited, starts, .. } = self;
+        let mut g = graph();
+        for id in visited {
+            g.node_mut(id).flags |= TAPE_FREED;
+            if g.node(id).data().is_some() {
+                g.cut_inputs(id);
+            }
+        }
+        drop(g);
+        // Until here they kept the nodes.
+        drop(starts);
+    }
 }
 
 #[track_caller]
-fn walk(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) -> Found {
+fn walk(starts: &[(Tensor, Tensor)], wanted: &[&Tensor]) -> Found {
     // What was traced of bucketed tensors is a program of fixed shapes, and gradients are taken of that.
     let starts: Vec<(Tensor, Tensor)> = starts.iter().map(|(y, dy)| (y.clone(), bucket::masked_seed(y, dy))).collect();
-    let mut found = physically(|| walk_physical(&starts, wanted, retain));
+    let mut found = physically(|| walk_physical(starts, wanted));
     let shown = |dx: &mut Tensor, x: &Tensor| match crate::tensor::buckets_of(x) {
         none if none.is_empty() => {}
         buckets => *dx = crate::tensor::marked(dx.detach(), buckets),
@@ -105,20 +132,19 @@ fn walk(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) -> Found 
 }
 
 #[track_caller]
-fn walk_physical(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) -> Found {
+fn walk_physical(starts: Vec<(Tensor, Tensor)>, wanted: &[&Tensor]) -> Found {
     // Later nodes first: every consumer of a node has been seen when the node's turn comes.
     let mut queue: BinaryHeap<(u64, NodeId)> = BinaryHeap::new();
     let mut flowing: HashMap<NodeId, Tensor> = HashMap::new();
-    for (output, dy) in starts {
+    for (output, dy) in &starts {
         let id = output.id();
         queue.push((graph().node(id).seq, id));
         add(&mut flowing, id, dy.clone());
     }
     let wanted_ids: Vec<NodeId> = wanted.iter().map(|t| t.id()).collect();
-    let mut found = Found { leaves: Vec::new(), wanted: vec![None; wanted.len()] };
+    let mut found = Found { leaves: Vec::new(), wanted: vec![None; wanted.len()], visited: Vec::new(), starts };
     // Leaves in the order in which the walk meets them: when they were made differs between a first step and a later one.
     let mut met: HashMap<NodeId, usize> = HashMap::new();
-    let mut visited = Vec::new();
     let mut last = None;
     while let Some((seq, id)) = queue.pop() {
         if last == Some(seq) {
@@ -144,7 +170,7 @@ fn walk_physical(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) 
                 "its history was used up by an earlier backward(); call `backward_with(None, true)` there to keep it",
             ),
             Open::Op { op, ids, inputs, output, attrs, wanted } => {
-                visited.push(id);
+                found.visited.push(id);
                 let cx = Grad { inputs, output, dy, attrs, wanted };
                 for (i, dx) in op(&cx).into_iter().enumerate() {
                     if let (Some(dx), true) = (dx, cx.wanted[i]) {
@@ -158,15 +184,6 @@ fn walk_physical(starts: &[(Tensor, Tensor)], wanted: &[&Tensor], retain: bool) 
                 }
                 // The handles go before the history is freed, outside the lock.
                 drop(cx);
-            }
-        }
-    }
-    if !retain {
-        let mut g = graph();
-        for id in visited {
-            g.node_mut(id).flags |= TAPE_FREED;
-            if g.node(id).data().is_some() {
-                g.cut_inputs(id);
             }
         }
     }

@@ -8,6 +8,8 @@ pub mod bench;
 pub mod bucket;
 mod calls;
 pub mod cell;
+#[doc(hidden)]
+pub mod changes;
 pub mod data;
 pub mod display;
 mod grad;
@@ -24,6 +26,7 @@ pub mod tensor;
 
 pub use bucket::Dynamic;
 pub use calls::session_main;
+pub use changes::Changes;
 pub use grad::grad;
 pub use insight::metrics;
 pub use ops::{At, IndexArg, Literal, OpInfo, To, cat, devices, einsum, manual_seed, ops, stack, tensor, where_};

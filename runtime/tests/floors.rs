@@ -21,8 +21,8 @@ const HOUSES: &[House] = &[
     House {
         src: "runtime/src",
         floors: &[
-            "json", "rng", "backends", "insight", "tensor", "bucket", "ops", "grad", "nn", "optim", "data", "display",
-            "cell", "aot", "show", "prelude", "bench", "calls",
+            "json", "rng", "backends", "insight", "tensor", "changes", "bucket", "ops", "grad", "nn", "optim", "data",
+            "display", "cell", "aot", "show", "prelude", "bench", "calls",
         ],
         known: &[("cell/checkpoint", "cell/checkpoint/value"), ("cell/checkpoint/value", "cell/checkpoint")],
     },

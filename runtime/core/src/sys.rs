@@ -1,6 +1,12 @@
 //! The only `unsafe` of this crate: signals, waits that an interrupt ends, dlopen, descriptors, and values whose type was
 //! compiled a second time.
 #![allow(unsafe_code)]
+mod flag;
+mod stuck;
+
+use flag::{CELL_THREAD, INTERRUPTED, SINCE, monotonic_ms};
+pub use stuck::{Inherited, on_leave, on_stuck};
+
 use std::any::{Any, TypeId};
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
@@ -10,14 +16,6 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
-/// When the interrupt came in, in monotonic milliseconds.
-static SINCE: AtomicU64 = AtomicU64::new(0);
-
-thread_local! {
-    static CELL_THREAD: Cell<bool> = const { Cell::new(false) };
-}
-
 /// Other threads follow an interrupt only when the cell's own thread has not noticed it for this long: it may be
 /// waiting for them. Threads of earlier cells then survive an interrupt that the cell answers at once.
 const OTHER_THREADS_AFTER_MS: u64 = 60;
@@ -26,19 +24,40 @@ const OTHER_THREADS_AFTER_MS: u64 = 60;
 pub const CANCELLED: i32 = libc::ECANCELED;
 pub const NOT_SUPPORTED: i32 = libc::ENOTSUP;
 
+/// Whether [`check_interrupt`] has anything to do.
+static LOOK: AtomicBool = AtomicBool::new(false);
+
 /// Ends the running cell if an interrupt came in: unwinds with [`crate::host::Interrupted`] as payload.
 #[inline]
 pub fn check_interrupt() {
-    if INTERRUPTED.load(Ordering::Relaxed) {
+    if LOOK.load(Ordering::Relaxed) {
         unwind_if_due();
     }
 }
 
 #[cold]
 fn unwind_if_due() {
-    if interrupt_is_due() {
+    let left = LOOKS_LEFT.get();
+    LOOKS_LEFT.set(left.saturating_sub(1));
+    if interrupt_is_due() || left == 1 && !std::thread::panicking() {
         std::panic::resume_unwind(Box::new(crate::host::Interrupted(())));
     }
+}
+
+thread_local! {
+    static LOOKS_LEFT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Has this thread be interrupted when it looks for an interrupt for the `n`th time from now on; 0 takes it back. With it a
+/// test goes through all moments at which an interrupt can come, or draws one, and the same one again.
+pub fn interrupt_at_look(n: u64) {
+    LOOKS_LEFT.set(n);
+    LOOK.store(n > 0 || interrupted(), Ordering::SeqCst);
+}
+
+/// How many of them are left; 0 when the interrupt has come.
+pub fn looks_left() -> u64 {
+    LOOKS_LEFT.get()
 }
 
 /// Whether [`check_interrupt`] would unwind here.
@@ -69,6 +88,8 @@ fn jobs() -> MutexGuard<'static, Jobs> {
 
 /// The cell thread begins a job. It may have been interrupted while it waited.
 pub fn begin_job(number: u64) {
+    // What an interrupt of an earlier job left for a `park` that did not come.
+    std::thread::park_timeout(Duration::ZERO);
     let mut jobs = jobs();
     jobs.current = number;
     set_interrupted(number <= jobs.interrupted);
@@ -91,6 +112,7 @@ pub fn interrupt_up_to(number: u64) {
 fn set_interrupted(interrupted: bool) {
     SINCE.store(monotonic_ms(), Ordering::Relaxed);
     INTERRUPTED.store(interrupted, Ordering::SeqCst);
+    LOOK.store(interrupted, Ordering::SeqCst);
     AN_INTERRUPT.notify_all();
 }
 
@@ -107,16 +129,23 @@ pub fn disturb_waits() {
         if cell != 0 {
             // SAFETY: a plain system call; the cell thread lives as long as the process.
             unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), cell, libc::SIGINT) };
+            // `park` may return for no reason.
+            if let Some(thread) = &*CELL_HANDLE.lock().unwrap_or_else(PoisonError::into_inner) {
+                thread.unpark();
+            }
+            stuck::disturbed(cell);
         }
         jobs = AN_INTERRUPT.wait_timeout(jobs, DISTURB).unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 
 static CELL_THREAD_ID: AtomicI32 = AtomicI32::new(0);
+static CELL_HANDLE: Mutex<Option<std::thread::Thread>> = Mutex::new(None);
 
 /// Marks the calling thread as the one that runs cells.
 pub fn this_is_the_cell_thread() {
     CELL_THREAD.set(true);
+    *CELL_HANDLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(std::thread::current());
     CELL_THREAD_ID.store(thread_id(), Ordering::SeqCst);
 }
 
@@ -130,13 +159,6 @@ extern "C" fn on_sigint(_: libc::c_int) {}
 fn thread_id() -> i32 {
     // SAFETY: a system call without arguments.
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }
-}
-
-fn monotonic_ms() -> u64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `t` is a valid timespec; clock_gettime is async-signal-safe.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
-    t.tv_sec as u64 * 1000 + t.tv_nsec as u64 / 1_000_000
 }
 
 /// Lets SIGINT end waits and nothing else, and has a cell that reads from a terminal get an error: by default Linux would
@@ -190,6 +212,7 @@ pub fn load(object: &str, symbol: &str) -> Result<Entry, String> {
         if entry.is_null() {
             return Err(format!("{object} has no {symbol}"));
         }
+        stuck::loaded(entry);
         Ok(std::mem::transmute::<*mut libc::c_void, Entry>(entry))
     }
 }

@@ -13,7 +13,7 @@ pub use super::show::{NoEvcxr, Show, ShowDebug, ShowKnown, ShowOpaque, ShowPlain
 pub use super::store::{Handle, forget};
 pub use super::streams::{format, print_line, print_text};
 pub use super::wait::block_on;
-pub use xlazy_core::sys::check_interrupt as check;
+pub use xlazy_core::sys::{check_interrupt as check, interrupt_at_look, looks_left};
 
 /// A type, to choose by autoref how its values are fetched and stored: `(&&&Of::<T>::TYPE).load("x", false)` and
 /// `(&&Of::value(&x)).keep("x", x)`. Handles and `Copy` values are copied into a cell, everything else is moved.

@@ -76,7 +76,10 @@ fn short(value: &dyn std::fmt::Debug) -> String {
     }
 }
 
-struct Slot {
+/// The variables by name, and the number of the cell that runs.
+pub(super) type Store = (BTreeMap<String, Slot>, u64);
+
+pub(super) struct Slot {
     /// None while a cell has it.
     value: Option<Box<dyn Any>>,
     type_name: &'static str,
@@ -178,13 +181,27 @@ fn changed(name: &str, now: &str) -> ! {
     std::panic::resume_unwind(Box::new(format!("the variable `{name}` {what}")))
 }
 
+/// The names of what the cell took and has not given back.
+pub(super) fn out() -> Vec<String> {
+    STORE.with_borrow(|s| s.iter().filter(|(_, s)| s.value.is_none()).map(|(n, _)| n.clone()).collect())
+}
+
 /// Forgets what the cell took and did not give back; their names.
 pub(super) fn lost() -> Vec<String> {
-    STORE.with_borrow_mut(|s| {
-        let names: Vec<String> = s.iter().filter(|(_, s)| s.value.is_none()).map(|(n, _)| n.clone()).collect();
-        names.iter().for_each(|n| drop(s.remove(n)));
-        names
-    })
+    let names = out();
+    STORE.with_borrow_mut(|s| names.iter().for_each(|n| drop(s.remove(n))));
+    names
+}
+
+/// All variables, from a cell thread that is left behind; `None` while they are in use.
+pub(super) fn hand_over() -> Option<Store> {
+    STORE.with(|s| Some((std::mem::take(&mut *s.try_borrow_mut().ok()?), CELL.get())))
+}
+
+/// The variables of another cell thread are this one's now.
+pub(super) fn take_over((variables, cell): Store) {
+    CELL.set(cell);
+    STORE.with_borrow_mut(|s| *s = variables);
 }
 
 /// Variables that are tensors, by the nodes they refer to. Answers only on the cell thread.

@@ -1,8 +1,9 @@
 //! The session process: runs cells on one thread of their own, and answers questions, also while a cell runs.
 use super::{at, checkpoint, link, outcome, rt, store, streams};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::time::Duration;
 use xlazy_core::host::{self, Host};
 use xlazy_core::sys;
 use xlazy_mime::{Ask, Bundle, Fault, Frame, Outcome, RunCell, Tell};
@@ -41,9 +42,12 @@ pub fn main(questions: Answers) {
     });
     at::open();
     let (jobs, work) = mpsc::channel();
+    *work_to_do() = Some(work);
+    sys::on_leave(leave);
+    sys::on_stuck(say_stuck);
     let (answers, answered) = mpsc::channel();
     *streams::ANSWERS.lock().expect("nothing has run yet") = Some(answered);
-    let cells = std::thread::Builder::new().name("cell".into()).stack_size(CELL_STACK).spawn(move || work_off(work));
+    let cells = std::thread::Builder::new().name("cell".into()).stack_size(CELL_STACK).spawn(work_off);
     let (questions, asked) = mpsc::channel();
     let beside = std::thread::Builder::new().name("questions".into()).spawn(move || answer_all(asked));
     let disturb = std::thread::Builder::new().name("interrupts".into()).spawn(sys::disturb_waits);
@@ -80,10 +84,20 @@ pub fn main(questions: Answers) {
     sys::exit_now(0)
 }
 
-fn work_off(work: mpsc::Receiver<Ask>) {
+/// What the cell thread has to do. It holds the lock while it waits for work, never while it works.
+static WORK: Mutex<Option<mpsc::Receiver<Ask>>> = Mutex::new(None);
+/// Jobs that the cell thread has begun.
+static JOBS: AtomicU64 = AtomicU64::new(0);
+
+fn work_to_do() -> MutexGuard<'static, Option<mpsc::Receiver<Ask>>> {
+    WORK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn work_off() {
     sys::this_is_the_cell_thread();
-    for (number, ask) in (1..).zip(work) {
-        sys::begin_job(number);
+    let next = || work_to_do().as_ref().and_then(|work| work.recv().ok());
+    while let Some(ask) = next() {
+        sys::begin_job(JOBS.fetch_add(1, Ordering::SeqCst) + 1);
         match ask {
             Ask::Run(cell) => run(&cell),
             Ask::Call { id, name, args } => {
@@ -94,6 +108,73 @@ fn work_off(work: mpsc::Receiver<Ask>) {
         }
     }
 }
+
+/// The run that a cell is of.
+static RUN: AtomicU64 = AtomicU64::new(0);
+
+/// What a cell thread that is left behind hands over.
+static LEFT: Mutex<Option<sys::Inherited<store::Store>>> = Mutex::new(None);
+
+/// An interrupt cannot end what the cell waits in: this thread stays there for good, and another one takes over. False
+/// where it cannot: there is no memory for it, or this thread holds what the other one needs.
+fn leave() -> bool {
+    if !stdout_is_free() {
+        return false;
+    }
+    let left = || LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(variables) = store::hand_over() else { return false };
+    *left() = Some(sys::Inherited::leave(variables));
+    let take_over = move || {
+        let variables = left().take().map(sys::Inherited::take);
+        store::take_over(variables.unwrap_or_default());
+        let behind = match store::out() {
+            none if none.is_empty() => String::new(),
+            names => format!(", with what the cell had taken: {}", names.join(", ")),
+        };
+        let line = at::line();
+        streams::print_line(
+            true,
+            format_args!("note: no interrupt ends what line {line} waits in: its thread was left there{behind}"),
+        );
+        ended(Outcome::Interrupted);
+        work_off();
+    };
+    let started = std::thread::Builder::new().name("cell".into()).stack_size(CELL_STACK).spawn(take_over).is_ok();
+    if !started && let Some(variables) = left().take() {
+        store::take_over(variables.take());
+    }
+    started
+}
+
+/// Whether the cell thread does not hold the lock of standard output, which everything passes that is told.
+fn stdout_is_free() -> bool {
+    const AT_ONCE: Duration = Duration::from_millis(100);
+    let (tell, told) = mpsc::channel();
+    let look = move || {
+        drop(std::io::stdout().lock());
+        let _ = tell.send(());
+    };
+    std::thread::Builder::new().spawn(look).is_ok() && told.recv_timeout(AT_ONCE).is_ok()
+}
+
+/// An interrupt has not ended the cell for a while.
+fn say_stuck(doing: &str) {
+    let lost = match &*NAMES.lock().unwrap_or_else(PoisonError::into_inner) {
+        names if names.is_empty() => "no variable is there that would be lost".to_owned(),
+        names => format!("these variables are lost then: {}", names.join(", ")),
+    };
+    let line = at::line();
+    streams::print_line(
+        true,
+        format_args!(
+            "note: the interrupt has not ended line {line}, which {doing}. Interrupt once more, within 5 s, to end the \
+             session; {lost}"
+        ),
+    );
+}
+
+/// The variables that were there when the last cell ended.
+static NAMES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Answers beside the cell thread, so that metrics, names and docs are there while a cell runs.
 fn answer_all(asked: mpsc::Receiver<Ask>) {
@@ -120,6 +201,7 @@ fn answer(id: u64, name: &str, args: &str) {
 fn run(cell: &RunCell) {
     store::set_cell(cell.cell);
     at::begin(cell.run);
+    RUN.store(cell.run, Ordering::SeqCst);
     // Without it lines are told as those of the file.
     let _ = super::register_cell(&cell.places);
     crate::tensor::begin_cell();
@@ -129,15 +211,23 @@ fn run(cell: &RunCell) {
         Ok(entry) => outcome::take(catch_unwind(AssertUnwindSafe(|| entry()))),
         Err(message) => Outcome::Failed(Fault { name: "LoadError".into(), message, ..Fault::default() }),
     };
+    ended(outcome);
+}
+
+/// The cell that ran has come to its end.
+fn ended(outcome: Outcome) {
     host::set_running(false);
     sys::end_job();
     let lost = store::lost();
     if let Some(json) = crate::insight::cell::end() {
         link::send(&Tell::Event { kind: "cell".into(), json });
     }
+    let vars = store::list();
+    *NAMES.lock().unwrap_or_else(PoisonError::into_inner) = vars.iter().map(|v| v.name.clone()).collect();
     // Before it is told: a question that comes after the end belongs to the cell thread again.
     CELLS.fetch_sub(1, Ordering::SeqCst);
-    link::send(&Tell::Done { run: cell.run, outcome, vars: store::list(), lost, generator: crate::ops::generator() });
+    let run = RUN.load(Ordering::SeqCst);
+    link::send(&Tell::Done { run, outcome, vars, lost, generator: crate::ops::generator() });
 }
 
 /// A descriptor that is kept back. A cell that opened files until there were no more needs one, or the cell that closes

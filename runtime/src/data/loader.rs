@@ -229,14 +229,16 @@ impl<const N: usize> Iterator for Batches<'_, N> {
         }
         let start = self.next * self.loader.batch_size;
         let end = (start + self.loader.batch_size).min(self.order.len());
-        self.next += 1;
         let (dataset, indices) = (&self.loader.dataset, &self.order[start..end]);
         let batch = || match dataset.as_tensors() {
             Some(tensors) => tensors.batch(indices),
             None => dataset.batch(indices),
         };
         // The line that iterates: `next` itself may be called by an adapter of the standard library.
-        Some(on_behalf(self.at, is_grad_enabled(), batch))
+        let batch = on_behalf(self.at, is_grad_enabled(), batch);
+        // Where an interrupt or an error came first, the batch is still to come.
+        self.next += 1;
+        Some(batch)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -1,6 +1,6 @@
 //! Starting values of parameters (`torch.nn.init`), drawn on the host: a model's parameters are data from the start, so that
 //! making them compiles nothing and the first step is the same program as the second.
-use crate::ops::random_key;
+use crate::ops::Key;
 use crate::rng::SplitMix;
 use crate::tensor::Tensor;
 use xlazy_core::ty::Dims;
@@ -31,9 +31,12 @@ pub(super) fn buffer(size: impl Into<Dims>, value: f64) -> Tensor {
 #[track_caller]
 fn constant(size: Dims, mut value: impl FnMut(&mut SplitMix) -> f64) -> Tensor {
     let shape = size.shape("init").unwrap_or_else(|e| e.raise());
-    let mut rng = SplitMix(random_key() as u64);
+    let key = Key::draw();
+    let mut rng = SplitMix(key.number() as u64);
     let data: Vec<f32> = (0..shape.numel()).map(|_| value(&mut rng) as f32).collect();
-    Tensor::from_vec(data, &shape)
+    let t = Tensor::from_vec(data, &shape);
+    key.keep();
+    t
 }
 
 /// A parameter of ones.

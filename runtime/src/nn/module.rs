@@ -1,7 +1,8 @@
 //! What a module is: something with parameters, buffers and modules inside, that makes a tensor of a tensor.
+use crate::changes::Changes;
 use crate::insight::Cause;
 use crate::ops::To;
-use crate::tensor::{Tensor, is_grad_enabled, no_grad, on_behalf, sync, sync_for};
+use crate::tensor::{Tensor, is_grad_enabled, on_behalf, sync, sync_for};
 use crate::{Error, Result};
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -78,15 +79,18 @@ pub trait Module: Send + Sync {
     /// Turns training behaviour (dropout, batch statistics) on or off everywhere inside (`torch.nn.Module.train`).
     #[track_caller]
     fn train(&self, on: bool) {
-        crate::insight::mode::switched(Location::caller(), on);
+        let mut flags = Vec::new();
         self.parts(&mut Parts {
             prefix: String::new(),
             visit: &mut |_, part| {
                 if let Part::Training(flag) = part {
-                    flag.0.store(on, Ordering::Relaxed);
+                    flags.push(flag.0.clone());
                 }
             },
         });
+        // Only when all are known: `parts` may be code of the notebook, which an interrupt ends.
+        flags.iter().for_each(|flag| flag.store(on, Ordering::Relaxed));
+        crate::insight::mode::switched(Location::caller(), on);
     }
 
     /// Turns training behaviour off (`torch.nn.Module.eval`).
@@ -120,7 +124,7 @@ pub trait Module: Send + Sync {
 
 /// Whether a module trains; every module starts out training.
 #[derive(Debug)]
-pub struct Training(AtomicBool);
+pub struct Training(Arc<AtomicBool>);
 
 impl Training {
     pub fn on(&self) -> bool {
@@ -130,7 +134,7 @@ impl Training {
 
 impl Default for Training {
     fn default() -> Training {
-        Training(AtomicBool::new(true))
+        Training(Arc::new(AtomicBool::new(true)))
     }
 }
 
@@ -278,21 +282,23 @@ fn move_all(state: Vec<(String, Tensor)>, to: To) {
     {
         sync_for(Cause::DeviceChange);
     }
+    let (mut changes, mut seen) = (Changes::new(), HashSet::new());
     on_behalf(at, false, || {
-        for (_, t) in state {
-            if matches!(to, To::DType(_)) && !t.dtype().is_float() {
+        for (_, t) in &state {
+            if !seen.insert(Arc::as_ptr(&t.0)) || matches!(to, To::DType(_)) && !t.dtype().is_float() {
                 continue;
             }
             if let Some(grad) = t.grad() {
-                t.set_grad(Some(grad.to(to.clone())));
+                changes.set_grad(t, Some(grad.to(to.clone())));
             }
             let here = t.detach();
             let there = here.to(to.clone());
             if !there.is_same(&here) {
-                t.set_data(there);
+                changes.set_data(t, there);
             }
         }
     });
+    changes.apply();
 }
 
 // Checks everything before it changes anything.
@@ -317,7 +323,11 @@ fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)]) -> Result<()> {
     }
     // Copies, not shared buffers: what the caller still holds could not be reused by a step. They run now, so that the
     // next step is the program that it was.
-    no_grad(|| pairs.into_iter().for_each(|(old, new)| drop(old.copy_(new.beside(old).copy()))));
+    let mut changes = Changes::new();
+    on_behalf(Location::caller(), false, || {
+        pairs.into_iter().for_each(|(old, new)| changes.assign("load_state_dict", old, new.beside(old).copy()))
+    });
+    changes.apply();
     sync();
     Ok(())
 }

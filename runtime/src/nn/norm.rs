@@ -2,6 +2,7 @@
 use super::init;
 use super::module::{Module, Parts, Training, at_caller};
 use crate::BatchNormOptions;
+use crate::changes::Changes;
 use crate::tensor::Tensor;
 use xlazy_core::ty::Dims;
 
@@ -146,11 +147,16 @@ impl Module for BatchNorm {
         let options = BatchNormOptions { training, momentum: self.momentum, eps: self.eps };
         let running = (Some(&self.running_mean), Some(&self.running_var));
         at_caller(|| {
+            let mut changes = Changes::new();
             if training {
                 // Only for torch's state; nothing here reads it.
-                self.num_batches_tracked.add_(1);
+                let count = &self.num_batches_tracked;
+                changes.assign("add_", count, count + 1);
             }
-            x.batch_norm(running.0, running.1, Some(&self.weight), Some(&self.bias), options)
+            let y =
+                x.batch_norm_with(running.0, running.1, Some(&self.weight), Some(&self.bias), options, &mut changes);
+            changes.apply();
+            y
         })
     }
 

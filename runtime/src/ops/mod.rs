@@ -41,7 +41,7 @@ pub use index::ScatterReduce;
 pub use loss::{CrossEntropyOptions, Reduction};
 pub use norm::{AttentionOptions, BatchNormOptions};
 pub use pool::{AvgPoolOptions, MaxPoolOptions};
-pub(crate) use random::key as random_key;
+pub(crate) use random::Key;
 pub use random::manual_seed;
 pub(crate) use random::{generator, set_generator};
 pub use resample::{InterpolateOptions, Interpolation, PadMode};

@@ -1,4 +1,5 @@
 //! Normalisation and attention, made of other ops; XLA fuses them.
+use crate::changes::Changes;
 use crate::tensor::{Tensor, caller_line, refuse};
 use xlazy_core::ty::Dims;
 
@@ -135,6 +136,24 @@ impl Tensor {
         options: BatchNormOptions,
     ) -> Tensor {
         let _line = caller_line();
+        let mut changes = Changes::new();
+        let y = self.batch_norm_with(running_mean, running_var, weight, bias, options, &mut changes);
+        changes.apply();
+        y
+    }
+
+    /// As [`Tensor::batch_norm`]; the running statistics change with `changes`.
+    #[track_caller]
+    pub(crate) fn batch_norm_with(
+        &self,
+        running_mean: Option<&Tensor>,
+        running_var: Option<&Tensor>,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        options: BatchNormOptions,
+        changes: &mut Changes,
+    ) -> Tensor {
+        let _line = caller_line();
         crate::insight::mode::note(options.training);
         let rank = self.dim();
         if rank == 0 {
@@ -162,7 +181,7 @@ impl Tensor {
         {
             if let Some(r) = running {
                 let new = new.detach().reshape(r.shape()) * unbias;
-                crate::no_grad(|| r.assign("batch_norm", r * (1.0 - m) + new * m));
+                crate::no_grad(|| changes.assign("batch_norm", r, r * (1.0 - m) + new * m));
             }
         }
         scaled(centred * (variance + options.eps).rsqrt(), w.as_ref(), b.as_ref())

@@ -84,17 +84,54 @@ pub(crate) fn set_generator(state: (u64, u64)) {
     *STATE.lock().unwrap_or_else(|p| p.into_inner()) = state;
 }
 
-/// A key that no other op of this seed has: SplitMix64 of seed and counter.
-pub(crate) fn key() -> i64 {
-    let mut s = STATE.lock().unwrap_or_else(|p| p.into_inner());
-    s.1 += 1;
-    let drawn = (s.1 - 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    SplitMix(s.0.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(drawn)).next() as i64
+/// A key that no other op of this seed has: SplitMix64 of seed and counter. Where an interrupt or a refusal comes before what
+/// it is for is recorded, it is given back, so that the next draw gives what it would have given.
+pub(crate) struct Key {
+    number: i64,
+    /// The generator's state with it drawn.
+    after: (u64, u64),
+}
+
+impl Key {
+    pub fn draw() -> Key {
+        let mut s = STATE.lock().unwrap_or_else(|p| p.into_inner());
+        let drawn = s.1.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        s.1 += 1;
+        let number = SplitMix(s.0.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(drawn)).next() as i64;
+        Key { number, after: *s }
+    }
+
+    pub fn number(&self) -> i64 {
+        self.number
+    }
+
+    /// What it is for is recorded.
+    pub fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        let mut s = STATE.lock().unwrap_or_else(|p| p.into_inner());
+        // Another thread may have drawn since.
+        if *s == self.after {
+            s.1 -= 1;
+        }
+    }
 }
 
 #[track_caller]
 fn draw(op: &'static Entry, shape: &Shape, dtype: DType) -> Tensor {
-    trace(op, [key().into()], [shape.into(), dtype.into()])
+    let key = Key::draw();
+    let t = drawn(op, &key, shape, dtype);
+    key.keep();
+    t
+}
+
+#[track_caller]
+fn drawn(op: &'static Entry, key: &Key, shape: &Shape, dtype: DType) -> Tensor {
+    trace(op, [key.number.into()], [shape.into(), dtype.into()])
 }
 
 impl Tensor {
@@ -113,21 +150,27 @@ impl Tensor {
     /// Uniform in [0, 1), in this tensor's shape and dtype (`torch.rand_like`).
     #[track_caller]
     pub fn rand_like(&self) -> Tensor {
-        self.draw_like(&RAND)
+        let key = Key::draw();
+        let t = self.draw_like(&RAND, &key);
+        key.keep();
+        t
     }
 
     /// Normal with mean 0 and deviation 1, in this tensor's shape and dtype (`torch.randn_like`).
     #[track_caller]
     pub fn randn_like(&self) -> Tensor {
-        self.draw_like(&RANDN)
+        let key = Key::draw();
+        let t = self.draw_like(&RANDN, &key);
+        key.keep();
+        t
     }
 
     #[track_caller]
-    fn draw_like(&self, op: &'static Entry) -> Tensor {
+    fn draw_like(&self, op: &'static Entry, key: &Key) -> Tensor {
         if !self.dtype().is_float() {
             refuse(op.name, &[self], "random floats have no meaning in this dtype; use `randint`");
         }
-        like(self, |ty| draw(op, &ty.shape, ty.dtype))
+        like(self, |ty| drawn(op, key, &ty.shape, ty.dtype))
     }
 
     /// Integers from `low` up to and without `high`, int64 (`torch.randint`).
@@ -137,13 +180,20 @@ impl Tensor {
             refuse("randint", &[], format!("there is no integer from {low} up to {high}"));
         }
         let shape = size.into().shape("randint").unwrap_or_else(|e| e.raise());
-        trace(&RANDINT, [key().into(), low.into(), high.into()], [(&shape).into(), DType::I64.into()])
+        let key = Key::draw();
+        let args = [key.number.into(), low.into(), high.into()];
+        let t = trace(&RANDINT, args, [(&shape).into(), DType::I64.into()]);
+        key.keep();
+        t
     }
 
     /// True with the probability each element gives, as 0 and 1 in its dtype (`torch.bernoulli`).
     #[track_caller]
     pub fn bernoulli(&self) -> Tensor {
-        self.rand_like().lt(self).to(self.dtype())
+        let key = Key::draw();
+        let t = self.draw_like(&RAND, &key).lt(self).to(self.dtype());
+        key.keep();
+        t
     }
 
     /// Zeroes each element with probability `p` and scales the others by 1 / (1 - p) (`torch.nn.functional.dropout`).
@@ -157,8 +207,11 @@ impl Tensor {
         if !training {
             return self.clone();
         }
-        let keep = crate::tensor::no_grad(|| self.rand_like()).ge(p);
+        let key = Key::draw();
+        let keep = crate::tensor::no_grad(|| self.draw_like(&RAND, &key)).ge(p);
         let scale = if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 };
-        self * keep.to(self.dtype()) * scale
+        let y = self * keep.to(self.dtype()) * scale;
+        key.keep();
+        y
     }
 }

@@ -1,6 +1,7 @@
 //! Adam and AdamW.
-use super::{Numbers, Optimizer, follow, listed, number, put_all, settle, zeros_like};
+use super::{Numbers, Optimizer, follow, listed, loaded, number, settle, zeros_like};
 use crate::Result;
+use crate::changes::Changes;
 use crate::tensor::{Tensor, on_behalf};
 use std::borrow::Borrow;
 use std::panic::Location;
@@ -61,9 +62,9 @@ impl State {
             means.push(state.tensor(&format!("state.{i}.exp_avg"), p)?);
             squares.push(state.tensor(&format!("state.{i}.exp_avg_sq"), p)?);
         }
+        loaded([(&self.means, means), (&self.squares, squares)]).apply();
         (self.lr, self.steps) = (lr, steps);
-        put_all(&self.means, means);
-        put_all(&self.squares, squares);
+        settle();
         Ok(())
     }
 
@@ -75,11 +76,11 @@ impl State {
         on_behalf(Location::caller(), false, || {
             follow(&self.means, &self.parameters);
             follow(&self.squares, &self.parameters);
-            let mut n = Numbers::default();
+            let (mut n, mut changes, mut steps) = (Numbers::default(), Changes::new(), self.steps.clone());
             for (i, p) in self.parameters.iter().enumerate() {
                 let Some(mut g) = p.grad() else { continue };
-                self.steps[i] += 1;
-                let (dtype, t) = (p.dtype(), self.steps[i]);
+                steps[i] += 1;
+                let (dtype, t) = (p.dtype(), steps[i]);
                 let (correction1, correction2) = (1.0 - b1.powf(t as f64), 1.0 - b2.powf(t as f64));
                 let mut old = p.clone();
                 if weight_decay != 0.0 {
@@ -93,10 +94,12 @@ impl State {
                 let square = v * n.get(3, dtype, 0, b2) + g.square() * n.get(4, dtype, 0, 1.0 - b2);
                 let root = square.sqrt() / n.get(5, dtype, t, correction2.sqrt()) + n.get(6, dtype, 0, eps);
                 let new = old - &mean / root * n.get(7, dtype, t, lr / correction1);
-                m.assign("step", mean);
-                v.assign("step", square);
-                p.assign("step", new);
+                changes.assign("step", m, mean);
+                changes.assign("step", v, square);
+                changes.assign("step", p, new);
             }
+            changes.apply();
+            self.steps = steps;
         });
     }
 }

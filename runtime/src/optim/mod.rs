@@ -14,11 +14,14 @@ pub use adam::{Adam, AdamOptions, AdamW};
 pub use schedule::{CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, StepLR};
 pub use sgd::{SGD, SGDOptions};
 
+use crate::changes::Changes;
 use crate::insight::Cause;
-use crate::tensor::{Tensor, is_grad_enabled, on_behalf, sync_for};
+use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use crate::{Error, Result};
 use std::borrow::Borrow;
+use std::collections::HashSet;
 use std::panic::Location;
+use std::sync::Arc;
 use xlazy_core::ir::graph;
 use xlazy_core::ty::{DType, Shape, Type};
 
@@ -93,18 +96,27 @@ pub fn clip_grad_norm_(parameters: &[Tensor], max_norm: f64) -> Tensor {
         let Some(sum) = squares.reduce(|a, b| &a + b.beside(&a)) else { return Tensor::zeros(()) };
         let norm = sum.sqrt();
         let scale = (max_norm / (&norm + 1e-6)).clamp_max(1.0);
+        let mut changes = Changes::new();
         for p in parameters {
             if let Some(g) = p.grad() {
-                p.set_grad(Some(&g * scale.clone().beside(&g)));
+                changes.set_grad(p, Some(&g * scale.clone().beside(&g)));
             }
         }
+        changes.apply();
         norm
     })
 }
 
 /// What an optimizer's constructor takes, parameters by value or by reference, as a vector.
+#[track_caller]
 fn listed(parameters: impl IntoIterator<Item = impl Borrow<Tensor>>) -> Vec<Tensor> {
-    parameters.into_iter().map(|p| p.borrow().clone()).collect()
+    let all: Vec<Tensor> = parameters.into_iter().map(|p| p.borrow().clone()).collect();
+    let mut seen = HashSet::new();
+    if let Some(p) = all.iter().find(|p| !seen.insert(Arc::as_ptr(&p.0))) {
+        let message = "a parameter is there twice; all of them change together in a step, each once";
+        refuse("optimizer", &[p], message);
+    }
+    all
 }
 
 /// A number of an optimizer's state.
@@ -133,12 +145,16 @@ impl State<'_> {
     }
 }
 
-/// Puts state in place, as a step does.
-fn put_all(old: &[Tensor], new: Vec<Tensor>) {
+/// State that is loaded, ready to be put in the place of what is there, as a step does.
+#[track_caller]
+fn loaded<const N: usize>(parts: [(&[Tensor], Vec<Tensor>); N]) -> Changes {
+    let mut changes = Changes::new();
     on_behalf(Location::caller(), false, || {
-        old.iter().zip(new).for_each(|(o, n)| o.assign("load", n.beside(o).copy()))
+        for (old, new) in parts {
+            old.iter().zip(new).for_each(|(o, n)| changes.assign("load", o, n.beside(o).copy()));
+        }
     });
-    settle();
+    changes
 }
 
 /// Where a parameter has been moved to another device, its state follows it.

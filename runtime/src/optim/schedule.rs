@@ -24,8 +24,10 @@ impl LambdaLR {
 
     /// Ends an epoch: sets the rate of the next one.
     pub fn step(&mut self, optimizer: &mut dyn Optimizer) {
-        self.epoch += 1;
-        optimizer.set_lr(self.first * (self.factor)(self.epoch));
+        // The function is the notebook's own and may fail: then this is still the epoch that it was.
+        let next = self.epoch + 1;
+        optimizer.set_lr(self.first * (self.factor)(next));
+        self.epoch = next;
     }
 }
 

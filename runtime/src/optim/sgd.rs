@@ -1,6 +1,7 @@
 //! Stochastic gradient descent.
-use super::{Numbers, Optimizer, State, follow, listed, number, put_all, settle, zeros_like};
+use super::{Numbers, Optimizer, State, follow, listed, loaded, number, settle, zeros_like};
 use crate::Result;
+use crate::changes::Changes;
 use crate::tensor::{Tensor, on_behalf};
 use std::borrow::Borrow;
 use std::panic::Location;
@@ -60,7 +61,7 @@ impl Optimizer for SGD {
         let SGDOptions { momentum, dampening, weight_decay, nesterov } = self.options;
         on_behalf(Location::caller(), false, || {
             follow(&self.momenta, &self.parameters);
-            let mut n = Numbers::default();
+            let (mut n, mut changes, mut seen) = (Numbers::default(), Changes::new(), self.seen.clone());
             for (i, p) in self.parameters.iter().enumerate() {
                 let Some(mut d) = p.grad() else { continue };
                 let dtype = p.dtype();
@@ -74,16 +75,18 @@ impl Optimizer for SGD {
                     let new = match dampening {
                         0.0 => kept + &d,
                         _ => {
-                            let share = if self.seen[i] { 1.0 - dampening } else { 1.0 };
-                            kept + &d * n.get(2, dtype, self.seen[i] as u64, share)
+                            let share = if seen[i] { 1.0 - dampening } else { 1.0 };
+                            kept + &d * n.get(2, dtype, seen[i] as u64, share)
                         }
                     };
                     d = if nesterov { d + &new * &m } else { new.clone() };
-                    buf.assign("step", new);
+                    changes.assign("step", buf, new);
                 }
-                p.assign("step", p - d * n.get(3, dtype, 0, self.lr));
-                self.seen[i] = true;
+                changes.assign("step", p, p - d * n.get(3, dtype, 0, self.lr));
+                seen[i] = true;
             }
+            changes.apply();
+            self.seen = seen;
         });
     }
 
@@ -109,8 +112,9 @@ impl Optimizer for SGD {
         let momenta = self.momenta.iter().enumerate();
         let momenta = momenta.map(|(i, m)| state.tensor(&format!("state.{i}.momentum_buffer"), m));
         let momenta = momenta.collect::<Result<_>>()?;
+        loaded([(&self.momenta, momenta)]).apply();
         (self.lr, self.seen) = (lr, seen);
-        put_all(&self.momenta, momenta);
+        settle();
         Ok(())
     }
 

@@ -343,18 +343,30 @@ impl Tensor {
     fn point_at(&self, id: NodeId, leaf: bool) {
         let mut g = graph();
         g.hold(id);
+        let old = self.swap_node(&mut g, id, leaf);
+        g.release(old);
+    }
+
+    // Moves the tensor to another node, which is held for it: the one that it leaves.
+    fn swap_node(&self, g: &mut Graph, id: NodeId, leaf: bool) -> NodeId {
         if leaf {
             g.node_mut(id).flags |= REQUIRES_GRAD | LEAF;
             let weak = Arc::downgrade(&self.0);
             g.owners.insert(id, weak);
         }
-        let old = self.0.node.swap(id, Ordering::AcqRel);
-        g.release(old);
+        self.0.node.swap(id, Ordering::AcqRel)
     }
 
     /// Makes this tensor (and all its clones) have another value of the same shape; what in-place methods do.
     #[track_caller]
     pub(crate) fn assign(&self, op: &'static str, value: Tensor) {
+        let value = self.fitted(op, value);
+        self.set_data(value)
+    }
+
+    /// A value as it can take this tensor's place, or a refusal; nothing has changed yet.
+    #[track_caller]
+    pub(crate) fn fitted(&self, op: &'static str, value: Tensor) -> Tensor {
         let (mine, new) = (self.ty(), value.ty());
         if mine.shape != new.shape {
             refuse(op, &[self, &value], "an in-place op cannot change the shape of its tensor");
@@ -368,22 +380,12 @@ impl Tensor {
         if leaf && is_grad_enabled() {
             refuse(op, &[self], "a leaf that requires gradients is changed in place; do it inside `no_grad(|| …)`");
         }
-        self.set_data(value)
+        value
     }
 
     /// Puts another value in this tensor's place, whatever its type; a leaf stays one.
     pub(crate) fn set_data(&self, value: Tensor) {
-        if graph().node(self.id()).flags & LEAF == 0 {
-            return self.point_at(value.id(), false);
-        }
-        // `value` is ours alone unless user code holds it, too.
-        let alias = {
-            let mut g = graph();
-            let n = g.node(value.id());
-            let only_ours = n.refs == 1 && n.flags == 0 && Arc::strong_count(&value.0) == 1;
-            if only_ours { None } else { Some(alias(&mut g, value.id())) }
-        };
-        self.point_at(alias.as_ref().unwrap_or(&value).id(), true);
+        set_all(vec![(self.clone(), value)]);
     }
 
     /// The same value without its history of gradients (`torch.Tensor.detach`).
@@ -417,6 +419,33 @@ impl std::fmt::Debug for Tensor {
         };
         write!(f, "Tensor({ty}, {state})")
     }
+}
+
+/// Puts values in the place of tensors, all at once: whoever looks at the graph sees all of them or none. Records nothing and
+/// cannot fail, so that nothing ends it half way.
+pub(crate) fn set_all(values: Vec<(Tensor, Tensor)>) {
+    let mut aliases = Vec::new();
+    let mut g = graph();
+    let node = |(tensor, value): &(Tensor, Tensor)| {
+        let leaf = g.node(tensor.id()).flags & LEAF != 0;
+        // A leaf needs a node of its own, and `value` is ours alone unless user code holds it, too.
+        let n = g.node(value.id());
+        let taken = leaf && !(n.refs == 1 && n.flags == 0 && Arc::strong_count(&value.0) == 1);
+        let id = match taken {
+            false => value.id(),
+            true => {
+                aliases.push(alias(&mut g, value.id()));
+                aliases[aliases.len() - 1].id()
+            }
+        };
+        g.hold(id);
+        (id, leaf)
+    };
+    let nodes: Vec<(NodeId, bool)> = values.iter().map(node).collect();
+    let swap = |((tensor, _), (id, leaf)): (&(Tensor, Tensor), (NodeId, bool))| tensor.swap_node(&mut g, id, leaf);
+    let left: Vec<NodeId> = values.iter().zip(nodes).map(swap).collect();
+    left.into_iter().for_each(|old| g.release(old));
+    drop(g);
 }
 
 /// A half's value from its two bytes.

@@ -4,6 +4,7 @@
 pub mod tree;
 pub mod value;
 
+use crate::changes::Changes;
 use crate::insight::Cause;
 use crate::json::{Json, bundle, list, string};
 use crate::nn::module::{AsPart, Part as Piece, Parts};
@@ -443,10 +444,13 @@ fn load_pieces(name: &str, mine: Vec<(String, Tensor)>) {
         if !wrong.is_empty() {
             return Err(format!("the state does not fit: {}", wrong.join("; ")));
         }
-        // All values are there before the first is put in place.
+        // All values are there before they are put in place, all at once.
+        let mut changes = Changes::new();
         for (part, new) in loader.state(state)? {
-            mine.iter().filter(|m| m.0 == part).for_each(|(_, old)| replace(old, new.clone()));
+            let of_name = mine.iter().filter(|m| m.0 == part);
+            no_grad(|| of_name.for_each(|(_, old)| changes.assign("load", old, new.detach())));
         }
+        changes.apply();
         Ok(())
     });
 }
