@@ -423,7 +423,7 @@ fn json_tells_what_happened_cell_by_cell() {
 /// Puts a value at every place of a document, one at a time.
 fn spoil(document: &Value, value: &Value, at: &str, look: &mut dyn FnMut(&str, Value), whole: &Value) {
     let children: Vec<String> = match document {
-        Value::Object(fields) => fields.keys().cloned().collect(),
+        Value::Object(fields) => fields.keys().map(|k| k.replace('/', "~1")).collect(),
         Value::Array(items) => (0..items.len()).map(|i| i.to_string()).collect(),
         _ => Vec::new(),
     };
