@@ -6,6 +6,7 @@ mod cargo;
 mod checkpoint;
 mod checkpoint_code;
 mod checkpoint_files;
+mod checkpoint_keep;
 mod checks;
 mod commands;
 mod compile;

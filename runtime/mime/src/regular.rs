@@ -1,6 +1,6 @@
 //! Files that are opened without waiting and taken only where they are regular: a named pipe or a device in the place of a
 //! file is an error, where a plain `open` would wait for the other end for ever.
-use std::fs::{File, OpenOptions};
+use std::fs::{File, FileType, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
@@ -24,8 +24,13 @@ pub fn open_with(options: &mut OpenOptions, path: impl AsRef<Path>) -> Result<Fi
             Err(_) => return opened,
         },
     };
+    check(kind).and(opened)
+}
+
+/// An error for all that is no regular file.
+pub fn check(kind: FileType) -> Result<()> {
     let what = match () {
-        () if kind.is_file() => return opened,
+        () if kind.is_file() => return Ok(()),
         () if kind.is_dir() => return Err(Error::from_raw_os_error(IS_A_DIRECTORY)),
         () if kind.is_fifo() => "a named pipe",
         () if kind.is_socket() => "a socket",
