@@ -120,7 +120,7 @@ fn rustc(found: Found) -> Vec<Check> {
         let advice = "install Rust (https://rustup.rs), then run ./install.sh again";
         return vec![Check::new("rustc", Status::Fail, why, advice)];
     };
-    let built = home(installation).and_then(|h| std::fs::read_to_string(h.join("runtime.json")).ok());
+    let built = home(installation).and_then(|h| xlazy_mime::regular::read_to_string(h.join("runtime.json")).ok());
     let built: Value = built.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let check = match built.get("rustc_commit").and_then(Value::as_str) {
         None => {
@@ -270,7 +270,7 @@ fn kernelspec(_: Found) -> Vec<Check> {
         return vec![Check::new("kernelspec", Status::Warn, "Jupyter does not know xlazy yet", "xlazy install")];
     };
     let spec: Value =
-        std::fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
+        xlazy_mime::regular::read_to_string(&path).ok().and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
     let starts = PathBuf::from(spec.pointer("/argv/0").and_then(Value::as_str).unwrap_or_default());
     let same = |a: &Path| a.canonicalize().ok() == std::env::current_exe().ok().and_then(|e| e.canonicalize().ok());
     vec![if !starts.is_file() {

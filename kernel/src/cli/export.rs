@@ -1,9 +1,10 @@
 //! `xlazy export`: a notebook becomes a cargo project that builds and gives the same output.
 use super::notebook::Notebook;
 use crate::eval::export::{Program, program};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use xlazy_mime::{regular, whole};
 
 pub fn command() -> Command {
     let path = |name: &'static str, value: &'static str, help: &'static str| {
@@ -17,6 +18,12 @@ pub fn command() -> Command {
             path("runtime", "FOLDER", "The source of the crate `xlazy`; without it, where this xlazy was built from")
                 .long("runtime"),
         )
+        .arg(
+            Arg::new("force")
+                .long("force")
+                .action(ArgAction::SetTrue)
+                .help("Write over a project in the folder that `xlazy export` did not write"),
+        )
         .after_help(
             "Code cells become one `main`, in their order; magics become comments, `:dep` lines dependencies. Cells tagged \
              `raises-exception` or `skip-execution` are left out.",
@@ -25,7 +32,7 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches) -> ExitCode {
     let path = matches.get_one::<PathBuf>("notebook").expect("it is required");
-    let text = match std::fs::read_to_string(path) {
+    let text = match regular::read_to_string(path) {
         Ok(text) => text,
         Err(e) => return super::fail(&format!("{} could not be read: {e}", path.display())),
     };
@@ -40,6 +47,14 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         Err(failure) => return super::fail_with(&failure),
     };
     let folder = matches.get_one::<PathBuf>("output").cloned().unwrap_or_else(|| path.with_extension(""));
+    if !matches.get_flag("force")
+        && let Some(there) = foreign(&folder)
+    {
+        let there = there.display();
+        return super::fail(&format!(
+            "{there} is not from `xlazy export`, so it stays: name another folder with -o, or write over it with --force"
+        ));
+    }
     let runtime = matches.get_one::<PathBuf>("runtime").cloned();
     let runtime = runtime.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("runtime"));
     let runtime = std::path::absolute(&runtime).unwrap_or(runtime);
@@ -56,6 +71,16 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// The first line of a project's manifest that another export may write over.
+const OURS: &str = "# Written by `xlazy export`, which may write over it.\n";
+
+/// What in the folder is somebody else's and would be written over.
+fn foreign(folder: &Path) -> Option<PathBuf> {
+    let manifest = folder.join("Cargo.toml");
+    let ours = regular::read_to_string(&manifest).is_ok_and(|text| text.starts_with(OURS));
+    [manifest, folder.join("src/main.rs")].into_iter().find(|file| !ours && file.exists())
+}
+
 fn write(folder: &Path, notebook: &Path, runtime: &Path, program: &Program) -> std::io::Result<()> {
     let stem = notebook.file_stem().unwrap_or_default().to_string_lossy();
     let mut name: String =
@@ -65,13 +90,13 @@ fn write(folder: &Path, notebook: &Path, runtime: &Path, program: &Program) -> s
     }
     let list: String = program.dependencies.iter().map(|(name, what)| format!("{name} = {what}\n")).collect();
     let manifest = format!(
-        "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n\
+        "{OURS}[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n\
          xlazy = {{ path = {:?} }}\n{list}",
         runtime.to_string_lossy()
     );
     std::fs::create_dir_all(folder.join("src"))?;
-    std::fs::write(folder.join("Cargo.toml"), manifest)?;
-    std::fs::write(folder.join("src/main.rs"), &program.main)?;
+    whole::write(&folder.join("Cargo.toml"), manifest)?;
+    whole::write(&folder.join("src/main.rs"), &program.main)?;
     // The versions that the notebook ran with.
     let lock = notebook.with_extension("lock");
     if lock.is_file() {

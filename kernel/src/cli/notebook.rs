@@ -40,8 +40,11 @@ impl Notebook {
         }
         let minor = document.get("nbformat_minor").and_then(Value::as_u64).unwrap_or(0);
         document.insert("nbformat_minor".into(), minor.max(5).into());
-        if !document.get("cells").is_some_and(Value::is_array) {
+        let Some(cells) = document.get("cells").and_then(Value::as_array) else {
             return Err("the notebook has no `cells`".to_owned());
+        };
+        if let Some(i) = cells.iter().position(|c| !c.is_object()) {
+            return Err(format!("cell {} of the notebook is no cell: it is no object with a `source`", i + 1));
         }
         let mut notebook = Notebook { document, displays: Vec::new(), clear_at_next: None };
         notebook.give_ids();
@@ -117,7 +120,10 @@ impl Notebook {
         if let Value::Object(metadata) = metadata {
             let kernel = json!({"name": "xlazy", "display_name": DISPLAY_NAME, "language": "rust"});
             metadata.insert("kernelspec".into(), kernel);
-            let language = metadata.entry("language_info").or_insert_with(|| json!({}));
+            let language = metadata.entry("language_info").or_insert(Value::Null);
+            if !language.is_object() {
+                *language = json!({});
+            }
             for (key, value) in [
                 ("name", "rust"),
                 ("file_extension", ".rs"),

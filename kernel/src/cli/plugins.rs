@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
+use xlazy_mime::regular;
 
 pub fn command() -> Command {
     let which = |help| Arg::new("name").required(true).value_name("PLUGIN").value_parser(["tpu"]).help(help);
@@ -127,7 +128,7 @@ fn list(installation: &Installation, as_json: bool) {
 /// The version that the note beside a library gives, or the one of its Python package.
 fn version(library: &Path) -> String {
     let folder = library.parent().unwrap_or(Path::new("."));
-    let noted = fs::read_to_string(folder.join("plugin.json")).ok();
+    let noted = regular::read_to_string(folder.join("plugin.json")).ok();
     let noted = noted.and_then(|t| serde_json::from_str::<Value>(&t).ok());
     if let Some(version) = noted.as_ref().and_then(|j| j.get("version")).and_then(Value::as_str) {
         return version.to_owned();
@@ -302,7 +303,7 @@ fn check(wheel: &Path) -> Result<(), String> {
 }
 
 fn sha256(file: &Path) -> std::io::Result<String> {
-    let mut file = fs::File::open(file)?;
+    let mut file = regular::open(file)?;
     let mut hash = Sha256::new();
     let mut block = vec![0; 1 << 20];
     loop {

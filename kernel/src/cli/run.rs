@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
+use xlazy_mime::whole;
 
 pub fn command() -> Command {
     Command::new("run")
@@ -67,7 +68,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     };
     // The working directory is about to change.
     let output = output.map(|p| std::path::absolute(p).unwrap_or_else(|_| p.clone()));
-    let text = match std::fs::read_to_string(path) {
+    let text = match xlazy_mime::regular::read_to_string(path) {
         Ok(text) => text,
         Err(e) => return super::fail(&format!("{} could not be read: {e}", path.display())),
     };
@@ -95,7 +96,9 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     drop(interrupts);
     engine.shutdown();
     if let Some(output) = output {
-        if let Err(e) = write_whole(&output, &notebook.to_text()) {
+        let folder = output.parent().unwrap_or(Path::new("."));
+        output.extension().and_then(|e| e.to_str()).iter().for_each(|e| whole::sweep(folder, e));
+        if let Err(e) = whole::write(&output, notebook.to_text()) {
             return super::fail(&format!("{} could not be written: {e}", output.display()));
         }
         eprintln!("written: {}", output.display());
@@ -239,15 +242,4 @@ fn first_line(code: &str) -> String {
         short.push('…');
     }
     short
-}
-
-/// Writes a file so that a reader sees all of it or what was there before.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
-    let partial = path.with_file_name(name);
-    std::fs::write(&partial, text)?;
-    std::fs::rename(&partial, path).inspect_err(|_| {
-        let _ = std::fs::remove_file(&partial);
-    })
 }

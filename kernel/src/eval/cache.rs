@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
+use xlazy_mime::regular;
 
 /// Changes when entries of an earlier xlazy can no longer be used.
 const FORMAT: u32 = 1;
@@ -99,14 +100,14 @@ impl CellCache {
 
     pub fn get(&self, key: &str) -> Option<Entry> {
         let path = self.dir.as_ref()?.join(key);
-        let bytes = std::fs::read(&path).ok()?;
+        let bytes = regular::read(&path).ok()?;
         let Some(entry) = decode(&bytes) else {
             // Cut short or changed: worse than nothing.
             let _ = std::fs::remove_file(&path);
             return None;
         };
         // Its age counts from the last use.
-        let touched = std::fs::File::options().append(true).open(&path);
+        let touched = regular::open_with(std::fs::File::options().append(true), &path);
         let _ = touched.and_then(|f| f.set_modified(SystemTime::now()));
         Some(entry)
     }

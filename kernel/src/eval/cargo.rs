@@ -4,6 +4,7 @@ use super::at_work::AtWork;
 use super::deps::{Deps, Stage, Wanted, short_hash, write_changed};
 use super::errors::sentence;
 use super::install::Installation;
+use super::named::identifier;
 use crate::engine::Failure;
 use crate::trouble;
 use serde_json::Value;
@@ -12,6 +13,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use xlazy_mime::regular;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
@@ -50,14 +52,14 @@ impl Cargo<'_> {
         // Asked for in another way, a crate cannot stay where it is.
         let changed = new(known).keys().any(|n| known.iter().any(|s| s.wanted.contains_key(n)));
         let known = if changed { &[] } else { known };
-        let before = std::fs::read(&self.lock).ok();
+        let before = regular::read(&self.lock).ok();
         let built = match self.build_stages(known, new(known), lock, say) {
             Ok(None) => self.build_stages(&[], wanted.clone(), lock, say),
             other => other,
         };
         if built.is_err() {
             match before {
-                Some(text) => drop(std::fs::write(&self.lock, text)),
+                Some(text) => drop(regular::write(&self.lock, text)),
                 None => drop(std::fs::remove_file(&self.lock)),
             }
         }
@@ -102,7 +104,7 @@ impl Cargo<'_> {
             }
             names[i].clone_from(&name);
         }
-        let lock = std::fs::read_to_string(&self.lock).unwrap_or_default();
+        let lock = regular::read_to_string(&self.lock).unwrap_or_default();
         self.write(&wanted, &names, Some(&resolved), &lock)?;
         let last = package(wanted.len());
         let mut build = vec!["build", "-p", &last, "--target", TARGET, "--message-format=json-render-diagnostics"];
@@ -112,8 +114,9 @@ impl Cargo<'_> {
     }
 
     fn name_there(&self, folder: &str) -> Option<String> {
-        let manifest = std::fs::read_to_string(self.project.join(folder).join("Cargo.toml")).ok()?;
-        Some(manifest.split_once("[lib]\nname = \"")?.1.split('"').next()?.to_owned())
+        let manifest = regular::read_to_string(self.project.join(folder).join("Cargo.toml")).ok()?;
+        let name = manifest.split_once("[lib]\nname = \"")?.1.split('"').next()?;
+        identifier(name).map(|name| name.to_string())
     }
 
     fn write(
@@ -143,7 +146,7 @@ impl Cargo<'_> {
                 let (root, before) = (folder.join("lib.rs"), before.map(|b| &*names[b]));
                 match resolved {
                     Some(resolved) => write_changed(&root, &root_text(&resolved[i].direct, before))?,
-                    None if !root.is_file() => std::fs::write(root, "")?,
+                    None if !root.is_file() => regular::write(root, "")?,
                     None => {}
                 }
             }
@@ -357,7 +360,9 @@ impl Resolved {
         for d in node(stage)?["deps"].as_array()?.iter().filter(|d| !ours(d)) {
             let package = d["pkg"].as_str()?.to_owned();
             let (features, crate_of) = (texts(&node(&package)?["features"]), crate_of(&package)?);
-            direct.push(Direct { name: d["name"].as_str()?.to_owned(), crate_of, package, features });
+            // It is written into the stage's source.
+            let name = identifier(d["name"].as_str()?)?.to_string();
+            direct.push(Direct { name, crate_of, package, features });
         }
         let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut next: BTreeSet<String> = direct.iter().map(|d| d.package.clone()).collect();

@@ -1,17 +1,24 @@
 //! `%checkpoint` and `%autosave`: a hidden cell knows the types of the variables and hands them to the runtime, which
 //! writes the file.
+use super::checkpoint_code::{self as code, Listed, Serde};
 use super::checkpoint_files as files;
+use super::checkpoint_keep::{self as keep, There};
 use super::compile::Names;
+use super::deps;
 use super::errors::sentence;
+use super::install::Installation;
+use super::named;
 use super::source::CellText;
-use super::types::{self, Named};
 use super::{Kind, Mode, RustEngine, Shared, State, lock};
-use crate::engine::{Event, Failure, Reply};
+use crate::engine::{Event, Reply};
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
-use xlazy_mime::{Bundle, Var};
+use xlazy_mime::{Bundle, whole};
 
 /// What `%autosave` was told, and what was saved last.
 #[derive(Default)]
@@ -22,8 +29,31 @@ pub(super) struct Autosave {
     runs: u64,
     /// What could not be kept the last time; it is said once.
     told: Vec<(String, String)>,
+    /// Why it waits; it is said once.
+    waits: String,
+    /// Where it saves, and the lock that keeps others from doing so.
+    place: Option<(PathBuf, Option<File>)>,
+    /// It may take the place of what has more than there is now, once.
+    force: bool,
+    /// Lost variables that the user does without.
+    without: BTreeSet<String>,
+    /// Checkpoints that were written since this session began: what is not in them was let go.
+    mine: BTreeSet<PathBuf>,
     /// The newest file of this session, for the report of a crash.
     pub newest: Option<(PathBuf, SystemTime)>,
+}
+
+impl Autosave {
+    fn path(&mut self, install: &Installation) -> PathBuf {
+        let place = || files::autosave_place(deps::notebook(install).as_deref());
+        self.place.get_or_insert_with(place).0.clone()
+    }
+
+    /// The session is another one now.
+    pub fn begin_again(&mut self) {
+        self.mine.clear();
+        self.without.clear();
+    }
 }
 
 /// What came of saving or loading.
@@ -31,138 +61,31 @@ struct Outcome {
     done: Vec<String>,
     refused: Vec<(String, String)>,
     bytes: u64,
+    /// The copy of before, where it has more than the new one, and what that is.
+    before: Option<(PathBuf, BTreeSet<String>)>,
 }
 
-/// How variables with a notebook's own types come in: none of its crates, `serde` alone, or `serde` with `serde_json`.
-#[derive(Clone, Copy, PartialEq)]
-enum Serde {
-    None,
-    Alone,
-    Json,
+/// Why there is no new file.
+enum NotSaved {
+    /// What is there stays, unless the user insists.
+    Refused(String),
+    Failed(Reply),
 }
 
-const RT: &str = "::xlazy::cell::checkpoint";
-
-/// Between serde_json's values and the runtime's. Exact: what JSON text would round or lose does not go through text.
-const TO_TREE: &str = "
-fn xlazy_tree(v: &::serde_json::Value) -> ::xlazy::cell::checkpoint::tree::Tree {
-    use ::serde_json::Value; use ::xlazy::cell::checkpoint::tree::Tree;
-    match v {
-        Value::Null => Tree::Null,
-        Value::Bool(b) => Tree::Bool(*b),
-        Value::Number(n) => match (n.as_i64(), n.as_u64()) {
-            (Some(n), _) => Tree::Int(n as i128),
-            (_, Some(n)) => Tree::Int(n as i128),
-            _ => Tree::Float(n.as_f64().unwrap_or(f64::NAN)),
-        },
-        Value::String(s) => Tree::Text(s.clone()),
-        Value::Array(items) => Tree::List(items.iter().map(xlazy_tree).collect()),
-        Value::Object(o) => Tree::Map(o.iter().map(|(k, v)| (Tree::Text(k.clone()), xlazy_tree(v))).collect()),
+impl From<String> for NotSaved {
+    fn from(why: String) -> NotSaved {
+        NotSaved::Refused(why)
     }
 }
-trait XlazySave { fn save(&self, name: &str); }
-impl<T: ::serde::Serialize + ::serde::de::DeserializeOwned> XlazySave for &::xlazy::cell::checkpoint::Kept<'_, T> {
-    fn save(&self, name: &str) {
-        ::xlazy::cell::checkpoint::put(name, ::std::any::type_name::<T>(), &mut |_| {
-            let made = ::serde_json::to_value(self.0).map_err(|e| format!(\"serde cannot write it: {e}\"))?;
-            let read = ::serde_json::from_value::<T>(made.clone())
-                .map_err(|e| format!(\"serde cannot read back what it writes of it (NaN, an infinity?): {e}\"))?;
-            match ::serde_json::to_value(&read) {
-                Ok(again) if again == made => Ok(xlazy_tree(&made)),
-                _ => Err(\"serde reads back something else than it writes of it\".to_owned()),
-            }
-        });
-    }
-}
-";
 
-const OF_TREE: &str = "
-fn xlazy_value(t: &::xlazy::cell::checkpoint::tree::Tree) -> ::core::result::Result<::serde_json::Value, String> {
-    use ::serde_json::Value; use ::xlazy::cell::checkpoint::tree::Tree;
-    Ok(match t {
-        Tree::Null => Value::Null,
-        Tree::Bool(b) => Value::Bool(*b),
-        Tree::Int(n) => match (i64::try_from(*n), u64::try_from(*n)) {
-            (Ok(n), _) => n.into(),
-            (_, Ok(n)) => n.into(),
-            _ => return Err(format!(\"{n} is too large\")),
-        },
-        Tree::Float(v) => (*v).into(),
-        Tree::Text(s) => s.clone().into(),
-        Tree::List(items) => Value::Array(items.iter().map(xlazy_value).collect::<::core::result::Result<_, _>>()?),
-        Tree::Map(items) => {
-            let mut out = ::serde_json::Map::new();
-            for (k, v) in items {
-                let Tree::Text(k) = k else { return Err(\"a key is no text\".to_owned()) };
-                out.insert(k.clone(), xlazy_value(v)?);
-            }
-            Value::Object(out)
-        }
-        _ => return Err(\"it was a tensor, a module or an array when it was saved\".to_owned()),
-    })
-}
-trait XlazyLoad<T> { fn load(&self, name: &str) -> Option<T>; }
-impl<T: ::serde::de::DeserializeOwned> XlazyLoad<T> for &::xlazy::cell::checkpoint::Wanted<T> {
-    fn load(&self, name: &str) -> Option<T> {
-        let mut value = None;
-        ::xlazy::cell::checkpoint::get(name, &mut |tree, _| {
-            let json = xlazy_value(tree)?;
-            value = Some(::serde_json::from_value::<T>(json).map_err(|e| {
-                format!(\"it does not fit its type as it is defined here: {e}; define the type as it was, or give new fields \
-                         `#[serde(default)]`\")
-            })?);
-            Ok(())
-        });
-        value
+impl From<Reply> for NotSaved {
+    fn from(reply: Reply) -> NotSaved {
+        NotSaved::Failed(reply)
     }
-}
-";
-
-/// Says what is missing where the type itself would do.
-const SERDE_ALONE: &str = "
-trait XlazySave { fn save(&self, name: &str); }
-impl<T: ::serde::Serialize> XlazySave for &::xlazy::cell::checkpoint::Kept<'_, T> {
-    fn save(&self, name: &str) {
-        ::xlazy::cell::checkpoint::put(name, ::std::any::type_name::<T>(), &mut |_| {
-            Err(\"its type is Serialize, and writing it needs `:dep serde_json = \\\"1\\\"`, too\".to_owned())
-        });
-    }
-}
-";
-
-fn save_text<'a>(names: impl Iterator<Item = &'a str>, serde: Serde) -> String {
-    let mut text = format!(
-        "{{ use {RT}::{{SaveValue as _, SaveModule as _, SaveOptimizer as _, SaveNothing as _}};{}\n{RT}::begin();\n",
-        match serde {
-            Serde::None => "",
-            Serde::Alone => SERDE_ALONE,
-            Serde::Json => TO_TREE,
-        }
-    );
-    for name in names {
-        text += &format!("(&&&&&{RT}::Kept(&{name})).save(\"{name}\");\n");
-    }
-    text + "}"
-}
-
-fn load_text<'a>(path: &str, hash: &str, statements: impl Iterator<Item = &'a str>, serde: Serde) -> String {
-    let helpers = if serde == Serde::Json { OF_TREE } else { "" };
-    format!(
-        "{{ use {RT}::{{LoadValue as _, LoadNothing as _}}; use ::xlazy::cell::rt::{{KeepHandle as _, KeepMove as _}};\
-         {helpers}\n{RT}::reopen({path:?}, {hash:?});\n{}}}",
-        statements.collect::<String>()
-    )
 }
 
 /// A variable's name, and the statement that is generated for it.
 type Part<'a> = (&'a str, String);
-
-/// A file's variable, as the runtime lists it.
-struct Listed {
-    name: String,
-    type_name: String,
-    kind: String,
-}
 
 impl State {
     fn serde(&self) -> Serde {
@@ -186,9 +109,14 @@ impl State {
         }
     }
 
-    fn ask_json(&mut self, name: &str, args: &str) -> Result<Value, Failure> {
-        let answer = self.call(name, args)?;
-        serde_json::from_str(answer.plain()).map_err(|e| sentence("CheckpointError", format!("{name}: {e}")))
+    fn ask_json(&mut self, name: &str, args: &str, shared: &Shared) -> Result<Value, Reply> {
+        let answer = self.call(name, args).map_err(|failure| match shared.interrupted.load(Ordering::SeqCst) {
+            true => Reply::Interrupted,
+            false => Reply::Error(failure),
+        })?;
+        // What is only done says nothing.
+        let text = Some(answer.plain()).filter(|t| !t.is_empty()).unwrap_or("null");
+        serde_json::from_str(text).map_err(|e| Reply::Error(sentence("CheckpointError", format!("{name}: {e}"))))
     }
 
     /// Runs what `text` makes of these variables; where that does not compile, of each by itself, to find out which of
@@ -220,30 +148,64 @@ impl State {
         Ok(refused)
     }
 
-    fn save(&mut self, path: &Path, shared: &Shared) -> Result<Outcome, Reply> {
-        let serde = self.serde();
+    fn save(&mut self, path: &Path, forced_by: Result<(), &str>, shared: &Shared) -> Result<Outcome, NotSaved> {
         let names: Vec<String> = self.vars.iter().map(|v| v.name.clone()).collect();
-        let items: Vec<Part> = names.iter().map(|n| (n.as_str(), String::new())).collect();
-        let text = |items: &[&Part]| save_text(items.iter().map(|i| i.0), serde);
+        // Before any value is fetched.
+        keep::decide(path, &names.iter().cloned().collect(), &self.autosave.mine, forced_by)?;
+        let serde = self.serde();
+        let idents = names.iter().filter_map(|name| Some((name.as_str(), named::identifier(name)?)));
+        let items: Vec<Part> = idents.map(|(name, ident)| (name, code::save_statement(&ident))).collect();
+        let text = |items: &[&Part]| code::save_text(items.iter().map(|i| i.1.as_str()), serde);
         let mut refused = self.hidden_for((0, Kind::Hidden), &items, &text, shared)?;
-        let told = self.ask_json("checkpoint-write", &path.to_string_lossy()).map_err(Reply::Error)?;
+        let told = self.ask_json("checkpoint-kept", "", shared)?;
         refused.extend(pairs(&told["refused"]));
+        let done = texts(&told["kept"]);
+        let decided = match keep::decide(path, &done.iter().cloned().collect(), &self.autosave.mine, forced_by) {
+            Ok(decided) => decided,
+            Err(why) => {
+                let _ = self.call("checkpoint-write", "");
+                let more = if refused.is_empty() { String::new() } else { format!("\nNot kept:{}", reasons(&refused)) };
+                return Err(NotSaved::Refused(why + &more));
+            }
+        };
+        let mut args = path.to_string_lossy().into_owned();
+        if let Some(before) = &decided.keep {
+            args += &format!("\n{}", before.to_string_lossy());
+        }
+        self.ask_json("checkpoint-write", &args, shared)?;
+        let mine = &mut self.autosave.mine;
+        match (&decided.keep, mine.contains(path)) {
+            (Some(before), true) => drop(mine.insert(before.clone())),
+            (Some(before), false) => drop(mine.remove(before)),
+            (None, _) => {}
+        }
+        mine.insert(path.to_owned());
         self.autosave.newest = Some((path.to_owned(), SystemTime::now()));
         self.autosave.runs = self.runs;
         self.autosave.last = Some(Instant::now());
-        Ok(Outcome { done: texts(&told["kept"]), refused, bytes: std::fs::metadata(path).map_or(0, |m| m.len()) })
+        let before = decided.keep.filter(|_| !decided.only_there.is_empty()).map(|path| (path, decided.only_there));
+        Ok(Outcome { done, refused, bytes: std::fs::metadata(path).map_or(0, |m| m.len()), before })
     }
 
     fn load(&mut self, path: &Path, cell: u64, shared: &Shared) -> Result<Outcome, Reply> {
         let path = path.to_string_lossy().into_owned();
-        let told = self.ask_json("checkpoint-open", &path).map_err(Reply::Error)?;
-        let listed: Vec<Listed> = told["variables"].as_array().into_iter().flatten().filter_map(Listed::of).collect();
+        let told = self.ask_json("checkpoint-open", &path, shared)?;
+        let listed = told["variables"].as_array().into_iter().flatten().map(Listed::of).collect::<Result<Vec<_>, _>>();
+        let listed = match listed {
+            Ok(listed) => listed,
+            Err(why) => {
+                let _ = self.call("checkpoint-close", "");
+                let message = format!("{path} cannot be loaded: {why}");
+                return Err(Reply::Error(sentence("CheckpointError", message)));
+            }
+        };
         let hash = told["hash"].as_str().unwrap_or_default().to_owned();
         let (serde, mut items, mut refused) = (self.serde(), Vec::new(), Vec::new());
         let mut effect = Names::default();
         for v in &listed {
             let there = self.vars.iter().find(|x| x.name == v.name);
-            match self.load_statement(v, there) {
+            let defined = |item: &str| self.compiler.defs.type_named(item).map(|(g, _)| g.crate_name.clone());
+            match code::load_statement(v, there.map(|t| t.type_name.as_str()), &defined) {
                 Ok(statement) => items.push((v.name.as_str(), statement)),
                 Err(why) => refused.push((v.name.clone(), why)),
             }
@@ -256,73 +218,18 @@ impl State {
             }
         }
         self.effect = Some(effect);
-        let text = |items: &[&Part]| load_text(&path, &hash, items.iter().map(|i| i.1.as_str()), serde);
-        let tried = self.hidden_for((cell, Kind::User), &items, &text, shared);
+        let text = |items: &[&Part]| code::load_text(&path, &hash, items.iter().map(|i| i.1.as_str()), serde);
+        // Where nothing can be loaded, nothing has to run.
+        let runs = !items.is_empty();
+        let tried = if runs { self.hidden_for((cell, Kind::User), &items, &text, shared) } else { Ok(Vec::new()) };
         self.effect = None;
-        let told = self.ask_json("checkpoint-close", "").map_err(Reply::Error)?;
+        let told = self.ask_json("checkpoint-close", "", shared)?;
         refused.extend(tried?);
         refused.extend(pairs(&told["refused"]));
-        self.journal.not_bound(&refused.iter().map(|r| r.0.clone()).collect());
-        Ok(Outcome { done: texts(&told["loaded"]), refused, bytes: 0 })
-    }
-
-    /// The generated statement that restores a variable, or why there can be none.
-    fn load_statement(&self, v: &Listed, there: Option<&Var>) -> Result<String, String> {
-        let name = &v.name;
-        let short = types::short(&v.type_name);
-        match v.kind.as_str() {
-            kind @ ("module" | "optimizer") => {
-                let article = if kind == "module" { "a" } else { "an" };
-                match there {
-                    Some(t) if types::short(&t.type_name) == short && kind == "module" => {
-                        Ok(format!("{RT}::load_module(\"{name}\", &{name});\n"))
-                    }
-                    Some(t) if types::short(&t.type_name) == short => {
-                        Ok(format!("{RT}::load_optimizer(\"{name}\", &mut {name});\n"))
-                    }
-                    Some(t) => {
-                        let now = types::short(&t.type_name);
-                        Err(format!("it is {article} {kind} of type `{short}`, and `{name}` is of type `{now}` here"))
-                    }
-                    None => Err(format!(
-                        "it is {article} {kind} of type `{short}`, and its state goes into a variable that is there: run \
-                         the cell that makes `{name}`, then load again"
-                    )),
-                }
-            }
-            _ if v.type_name == TENSOR => Ok(format!("{RT}::load_tensor(\"{name}\");\n")),
-            _ => {
-                let mut missing = None;
-                let named = types::nameable(&v.type_name, &mut |_, path| {
-                    let item = path.split("::").next().unwrap_or(path);
-                    let found = self.compiler.defs.type_named(item).map(|(g, _)| format!("::{}::{path}", g.crate_name));
-                    if found.is_none() {
-                        missing = Some(item.to_owned());
-                    }
-                    found
-                });
-                match (named, missing) {
-                    (_, Some(item)) => Err(format!(
-                        "its type `{item}` is not defined here: run the cell that defines it, then load again"
-                    )),
-                    (Named::Refused(why), None) => Err(why),
-                    (Named::Type(written), None) => Ok(format!(
-                        "if let ::core::option::Option::Some(xlazy_v) = (&&&{RT}::Wanted::<{written}>::TYPE).load(\"{name}\") \
-                         {{ (&&::xlazy::cell::rt::Of::value(&xlazy_v)).keep(\"{name}\", xlazy_v); }}\n"
-                    )),
-                }
-            }
+        if runs {
+            self.journal.not_bound(&refused.iter().map(|r| r.0.clone()).collect());
         }
-    }
-}
-
-/// As `type_name` gives it.
-const TENSOR: &str = "xlazy::tensor::Tensor";
-
-impl Listed {
-    fn of(v: &Value) -> Option<Listed> {
-        let text = |key: &str| v[key].as_str().map(str::to_owned);
-        Some(Listed { name: text("name")?, type_name: text("type")?, kind: text("kind")? })
+        Ok(Outcome { done: texts(&told["loaded"]), refused, bytes: 0, before: None })
     }
 }
 
@@ -332,20 +239,31 @@ impl RustEngine {
         if verb.is_empty() {
             return show(files::list(Path::new(".")), events);
         }
+        let (force, name) = forced(name);
         let path = match files::path_of(name) {
             Ok(path) => path,
             Err(why) => return Reply::Error(sentence("UsageError", why)),
         };
+        if verb != "save" && force {
+            return Reply::Error(sentence(
+                "UsageError",
+                format!("`--force` is for `%checkpoint save`, not for {verb}"),
+            ));
+        }
         if verb != "save" && !path.is_file() {
             let message = format!("there is no checkpoint {}; `%checkpoint` lists those there are", path.display());
             return Reply::Error(sentence("CheckpointError", message));
         }
         let mut state = lock(&self.state);
         match verb {
-            "save" => match state.save(&path, &self.shared) {
-                Ok(outcome) => show(outcome.saved(&path), events),
-                Err(reply) => reply,
-            },
+            "save" => {
+                let by = format!("%checkpoint save --force {}", files::name_of(&path));
+                match state.save(&path, if force { Ok(()) } else { Err(&by) }, &self.shared) {
+                    Ok(outcome) => show(outcome.saved(&path), events),
+                    Err(NotSaved::Refused(why)) => Reply::Error(sentence("CheckpointError", why)),
+                    Err(NotSaved::Failed(reply)) => reply,
+                }
+            }
             "load" => {
                 let loaded = state.load(&path, mode.cell, &self.shared);
                 self.know(&state);
@@ -363,6 +281,7 @@ impl RustEngine {
 
     pub(super) fn autosave(&self, args: &str, events: &mut dyn FnMut(Event)) -> Reply {
         let mut state = lock(&self.state);
+        let (force, args) = forced(args);
         let every = match args {
             "" => state.autosave.every,
             "off" => None,
@@ -375,10 +294,24 @@ impl RustEngine {
             },
         };
         state.autosave.every = every;
-        let path = files::autosave_path();
+        if force {
+            let lost = state.lost.names.clone();
+            state.autosave.without.extend(lost);
+            state.autosave.force = true;
+        }
+        if !args.is_empty() {
+            // Whoever asks for it wants it from now on.
+            state.autosave.last = None;
+            state.autosave.waits.clear();
+        }
         let text = match every {
             None => "autosave is off".to_owned(),
             Some(every) => {
+                let path = {
+                    let state = &mut *state;
+                    state.autosave.path(&state.install)
+                };
+                path.parent().iter().for_each(|folder| whole::sweep(folder, files::ENDING));
                 format!("autosave: after a cell, when {} have passed, in {}", files::human(every), path.display())
             }
         };
@@ -389,20 +322,49 @@ impl RustEngine {
     pub(super) fn autosave_if_due(&self, events: &mut dyn FnMut(Event)) {
         let mut state = lock(&self.state);
         let saved = &state.autosave;
-        let due = saved.every.is_some_and(|every| saved.last.is_none_or(|last| last.elapsed() >= every));
-        let interrupted = self.shared.interrupted.load(std::sync::atomic::Ordering::SeqCst);
-        if !due || interrupted || saved.runs == state.runs || state.vars.is_empty() {
+        let due = saved.every.filter(|every| saved.last.is_none_or(|last| last.elapsed() >= *every));
+        let interrupted = self.shared.interrupted.load(Ordering::SeqCst);
+        let Some(every) = due.filter(|_| !interrupted && saved.runs != state.runs && !state.vars.is_empty()) else {
             return;
-        }
+        };
         let mut say = |text: String| events(Event::Stream { stderr: true, text });
-        match state.save(&files::autosave_path(), &self.shared) {
+        let path = {
+            let state = &mut *state;
+            state.autosave.path(&state.install)
+        };
+        let by = format!("%autosave --force {}", files::human(every));
+        let forced_by = if state.autosave.force { Ok(()) } else { Err(by.as_str()) };
+        let saved = match state.lost_but_saved(&path) {
+            lost if lost.is_empty() => state.save(&path, forced_by, &self.shared),
+            lost => Err(NotSaved::Refused(format!(
+                "{} still has what was lost ({}): `%recover` or `%checkpoint load {}` brings it back, and `{by}` saves \
+                 without it",
+                path.display(),
+                keep::list(&lost),
+                files::name_of(&path),
+            ))),
+        };
+        match saved {
             Ok(outcome) => {
+                if let Some((before, names)) = &outcome.before {
+                    let names = keep::list(names);
+                    say(format!("note: autosave keeps the copy of before, with {names}, as {}\n", before.display()));
+                }
                 if outcome.refused != state.autosave.told && !outcome.refused.is_empty() {
                     say(format!("note: autosave leaves out{}\n", reasons(&outcome.refused)));
                 }
                 state.autosave.told = outcome.refused;
+                state.autosave.waits.clear();
+                state.autosave.force = false;
             }
-            Err(reply) => {
+            // It is looked at again after the next cell.
+            Err(NotSaved::Refused(why)) => {
+                if state.autosave.waits != why {
+                    say(format!("note: autosave waits: {why}\n"));
+                    state.autosave.waits = why;
+                }
+            }
+            Err(NotSaved::Failed(reply)) => {
                 state.autosave.last = Some(Instant::now());
                 let why = match reply {
                     Reply::Error(failure) => failure.message,
@@ -411,6 +373,25 @@ impl RustEngine {
                 say(format!("note: autosave failed: {why}. What was saved before is untouched\n"));
             }
         }
+    }
+}
+
+impl State {
+    /// Variables that a crash took and that the file still has.
+    fn lost_but_saved(&self, path: &Path) -> BTreeSet<String> {
+        let lost: BTreeSet<&String> = self.lost.names.difference(&self.autosave.without).collect();
+        if lost.is_empty() {
+            return BTreeSet::new();
+        }
+        There::at(path).names().into_iter().filter(|name| lost.contains(name)).collect()
+    }
+}
+
+/// Takes `--force` off the front.
+fn forced(args: &str) -> (bool, &str) {
+    match args.strip_prefix("--force") {
+        Some(rest) if rest.is_empty() || rest.starts_with(char::is_whitespace) => (true, rest.trim()),
+        _ => (false, args),
     }
 }
 
@@ -427,6 +408,9 @@ impl Outcome {
         );
         if !self.refused.is_empty() {
             text += &format!("\nNot kept:{}", reasons(&self.refused));
+        }
+        if let Some((before, names)) = &self.before {
+            text += &format!("\nThe copy of before, which has {}, is kept as {}", keep::list(names), before.display());
         }
         text
     }

@@ -1,10 +1,15 @@
 //! Checkpoints as files: where they lie, what there is, and times and sizes as people write them.
+use super::deps::short_hash;
+use super::named::identifier;
+use crate::home::home;
 use serde_json::Value;
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use xlazy_mime::{regular, whole};
 
-const ENDING: &str = "safetensors";
+pub const ENDING: &str = "safetensors";
 
 /// Beside the notebook, which is where the kernel runs; what looks like a path is one.
 pub fn path_of(name: &str) -> Result<PathBuf, String> {
@@ -18,15 +23,27 @@ pub fn path_of(name: &str) -> Result<PathBuf, String> {
     std::path::absolute(&path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// One file for each notebook: kernels of one folder do not write over each other's.
-pub fn autosave_path() -> PathBuf {
-    let notebook = std::env::var_os("JPY_SESSION_NAME").map(PathBuf::from);
-    let stem = notebook.as_ref().filter(|p| p.extension().is_some_and(|e| e == "ipynb")).and_then(|p| p.file_stem());
-    let name = match stem {
-        Some(stem) => format!("{}-autosave.{ENDING}", stem.to_string_lossy()),
-        None => format!("autosave.{ENDING}"),
+/// Where a kernel saves by itself: one file for each notebook. Notebooks without a name in one folder, or two kernels of the
+/// same notebook, number theirs; the lock says so to the others, for as long as it lives.
+pub fn autosave_place(notebook: Option<&Path>) -> (PathBuf, Option<File>) {
+    let stem = notebook.and_then(Path::file_stem);
+    let first = stem.map_or_else(|| "autosave".to_owned(), |stem| format!("{}-autosave", stem.to_string_lossy()));
+    let path = |name: &str| {
+        let name = format!("{name}.{ENDING}");
+        std::path::absolute(&name).unwrap_or_else(|_| PathBuf::from(name))
     };
-    std::path::absolute(&name).unwrap_or_else(|_| PathBuf::from(name))
+    let locks = home().map(|home| home.join("state/autosave"));
+    for number in 1..100 {
+        let path = path(&if number == 1 { first.clone() } else { format!("{first}-{number}") });
+        let claimed = locks.as_ref().map(|l| whole::claim(l, &short_hash(&path.to_string_lossy())));
+        match claimed {
+            Some(Ok(Some(lock))) => return (path, Some(lock)),
+            Some(Ok(None)) => {}
+            // Nobody can be asked: a name that nobody else has.
+            None | Some(Err(_)) => break,
+        }
+    }
+    (path(&format!("{first}-{}", std::process::id())), None)
 }
 
 /// What `%checkpoint load` is to be told to load that file from here.
@@ -40,6 +57,7 @@ pub fn name_of(path: &Path) -> String {
 
 /// The checkpoints in a folder.
 pub fn list(folder: &Path) -> String {
+    whole::sweep(folder, ENDING);
     let mut rows: Vec<[String; 4]> = std::fs::read_dir(folder)
         .into_iter()
         .flatten()
@@ -49,7 +67,7 @@ pub fn list(folder: &Path) -> String {
             let variables = variables(&e.path())?;
             let meta = e.metadata().ok()?;
             let age = meta.modified().ok()?.elapsed().unwrap_or_default();
-            let name = e.path().file_stem()?.to_string_lossy().into_owned();
+            let name = e.path().file_stem()?.to_string_lossy().replace(char::is_control, "\u{fffd}");
             Some([name, bytes(meta.len()), format!("{} ago", human(age)), variables.join(", ")])
         })
         .collect();
@@ -65,9 +83,9 @@ pub fn list(folder: &Path) -> String {
 }
 
 /// The variables that a checkpoint says it holds; none for a file that is something else.
-fn variables(path: &Path) -> Option<Vec<String>> {
+pub fn variables(path: &Path) -> Option<Vec<String>> {
     const LONGEST_HEADER: u64 = 100_000_000;
-    let mut file = std::fs::File::open(path).ok()?;
+    let mut file = regular::open(path).ok()?;
     let mut length = [0; 8];
     file.read_exact(&mut length).ok()?;
     let length = u64::from_le_bytes(length);
@@ -78,7 +96,8 @@ fn variables(path: &Path) -> Option<Vec<String>> {
     file.read_exact(&mut header).ok()?;
     let header: Value = serde_json::from_slice(&header).ok()?;
     let listed: Value = serde_json::from_str(header["__metadata__"]["xlazy.variables"].as_str()?).ok()?;
-    listed.as_array()?.iter().map(|v| v["name"].as_str().map(str::to_owned)).collect()
+    let name = |v: &Value| v["name"].as_str().filter(|name| identifier(name).is_some()).map(str::to_owned);
+    listed.as_array()?.iter().map(name).collect()
 }
 
 /// Deletes a checkpoint, and nothing that is none.

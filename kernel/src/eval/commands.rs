@@ -6,7 +6,7 @@ use crate::engine::{Engine, Event, Reply};
 use crate::magics;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use xlazy_mime::Bundle;
+use xlazy_mime::{Bundle, regular};
 
 /// What `:help` lists.
 const COMMANDS: &[(&str, &str)] = &[
@@ -69,7 +69,7 @@ impl RustEngine {
                 Ok(level) if level <= 3 => self.set_opt(level, events),
                 _ => refuse("UsageError", format!("`:opt` takes a level from 0 to 3, not `{args}`")),
             },
-            "load" => match std::fs::read_to_string(args) {
+            "load" => match regular::read_to_string(args) {
                 Ok(text) => self.run_all(mode, &text, events),
                 Err(e) => refuse("UsageError", format!("{args}: {e}")),
             },

@@ -220,7 +220,9 @@ impl Compiler {
         let entry = self.cache.get(key)?;
         let plan = Plan::from_json(&entry.head)?;
         let id = entry.head.get("id")?.as_str()?.to_owned();
-        Some((entry, plan, id))
+        // It becomes part of a file's name.
+        let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+        plain.then_some((entry, plan, id))
     }
 
     /// What is being kept is kept.

@@ -4,6 +4,7 @@ use super::cargo::Cargo;
 use super::errors::sentence;
 use super::install::Installation;
 use super::lockfile;
+use super::named;
 use crate::engine::Failure;
 use crate::trouble;
 use serde_json::Value;
@@ -13,6 +14,7 @@ use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use xlazy_mime::regular;
 
 /// Dependencies that are built and in force.
 #[derive(Debug, PartialEq)]
@@ -76,7 +78,7 @@ pub fn parse(line: &str) -> Result<(String, String), Failure> {
         )
     };
     let name = line.split('=').next().unwrap_or_default().trim().trim_matches('"');
-    if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-') {
+    if !is_crates_name(name) {
         return Err(bad(&format!("`{name}` is no crate's name")));
     }
     let Some((_, written)) = line.split_once('=') else { return Ok((name.to_owned(), "\"*\"".to_owned())) };
@@ -93,6 +95,10 @@ pub fn parse(line: &str) -> Result<(String, String), Failure> {
         Some(toml::Value::String(_)) => Ok((name.to_owned(), written.to_owned())),
         _ => Err(bad(&format!("`{written}` is no version and no table"))),
     }
+}
+
+fn is_crates_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
 /// The right-hand side of a line of TOML.
@@ -121,11 +127,14 @@ pub fn build(
     let io = |e: std::io::Error| sentence("DependencyError", trouble::with_advice(&e.to_string(), base, "XLAZY_CACHE"));
     std::fs::create_dir_all(project.join("built")).map_err(io)?;
     // Kernels of one folder take turns.
-    let turn = File::create(project.join("turn")).map_err(io)?;
+    let turn = regular::open_with(File::options().write(true).create(true).truncate(false), project.join("turn"));
+    let turn = turn.map_err(io)?;
     take_turn(&turn, at_work).map_err(io)?;
     let kept_here = project.join("kept.lock");
-    let kept = notebook.lock.as_ref().and_then(|l| std::fs::read_to_string(l).ok());
-    let kept = kept.or_else(|| std::fs::read_to_string(&kept_here).ok()).unwrap_or_default();
+    let kept = match notebook.lock.as_deref().map(lock_beside).transpose()?.flatten() {
+        Some(kept) => kept,
+        None => regular::read_to_string(&kept_here).ok().filter(|l| lockfile::check(l).is_ok()).unwrap_or_default(),
+    };
     let known = before.map(|d| &d.stages[..]).unwrap_or_default();
     let built = |lock: &str| {
         let names: Vec<&str> = known.iter().map(|s| &*s.crate_name).collect();
@@ -149,17 +158,30 @@ pub fn build(
         at_work,
     };
     let deps = cargo.build(known, &wanted, &kept, say)?;
-    let lock = lockfile::union(&std::fs::read_to_string(&cargo.lock).unwrap_or_default(), &kept);
+    let lock = lockfile::union(&regular::read_to_string(&cargo.lock).unwrap_or_default(), &kept);
     keep(&lock);
-    let _ = std::fs::write(built(&lock), to_json(&deps).to_string());
+    let _ = regular::write(built(&lock), to_json(&deps).to_string());
     Ok(deps)
+}
+
+/// The lock beside a notebook, if there is one. What is called like one and is none belongs to somebody else.
+fn lock_beside(lock: &Path) -> Result<Option<String>, Failure> {
+    let read = match regular::read_to_string(lock) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|e| e.to_string()),
+    };
+    let checked = read.and_then(|text| lockfile::check(&text).map(|()| text));
+    checked.map(Some).map_err(|why| {
+        let what = "the versions of this notebook's dependencies are kept there, so move it away or mend it";
+        sentence("DependencyError", format!("{} is no lock file of cargo: {why}; {what}", lock.display()))
+    })
 }
 
 /// Writes a file, unless that is what it says already: cargo goes by the time of the last change.
 pub(super) fn write_changed(file: &Path, text: &str) -> std::io::Result<()> {
-    match std::fs::read_to_string(file) {
+    match regular::read_to_string(file) {
         Ok(there) if there == text => Ok(()),
-        _ => std::fs::write(file, text),
+        _ => regular::write(file, text),
     }
 }
 
@@ -183,19 +205,39 @@ fn to_json(deps: &Deps) -> Value {
 
 /// What an earlier build made, if all of it is still there: then cargo need not be asked.
 fn recall(built: &Path) -> Option<Deps> {
-    let json: Value = serde_json::from_slice(&std::fs::read(built).ok()?).ok()?;
+    let json: Value = serde_json::from_slice(&regular::read(built).ok()?).ok()?;
+    of_json(&json).filter(|deps| {
+        let there = |o: &String| o.splitn(3, '=').nth(2).is_none_or(|p| Path::new(p).exists());
+        deps.stages.iter().all(|s| s.library.is_file()) && deps.options.iter().all(there)
+    })
+}
+
+/// Crates are named in code, and options are rustc's: nothing else may come in with them.
+fn of_json(json: &Value) -> Option<Deps> {
     let text = |v: &Value| v.as_str().map(str::to_owned);
+    let krate = |v: &Value| text(v).filter(|name| named::identifier(name).is_some());
+    // A crate of a dependency may be called as Rust calls something else.
+    let plain = |name: &str| name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let option = |v: &Value| {
+        text(v).filter(|o| match o.strip_prefix("--extern=").map(|e| e.split_once('=')) {
+            Some(e) => e.is_some_and(|(name, _)| plain(name)),
+            None => o.starts_with("-Ldependency="),
+        })
+    };
     let stage = |s: &Value| {
-        let wanted = s["wanted"].as_object()?.iter().map(|(n, w)| Some((n.clone(), text(w)?)));
+        let wish = |n: &String, w: &Value| text(w).filter(|w| is_crates_name(n) && value(w).is_some());
+        let wanted = s["wanted"].as_object()?.iter().map(|(n, w)| Some((n.clone(), wish(n, w)?)));
         let library = PathBuf::from(text(&s["library"])?);
-        Some(Stage { crate_name: text(&s["crate"])?, library, wanted: wanted.collect::<Option<_>>()? })
+        Some(Stage { crate_name: krate(&s["crate"])?, library, wanted: wanted.collect::<Option<_>>()? })
     };
     let stages: Vec<Stage> = json["stages"].as_array()?.iter().map(stage).collect::<Option<_>>()?;
-    let options: Vec<String> = json["options"].as_array()?.iter().map(text).collect::<Option<_>>()?;
-    let there = |o: &String| o.splitn(3, '=').nth(2).is_none_or(|p| Path::new(p).exists());
-    let complete = stages.iter().all(|s| s.library.is_file()) && options.iter().all(there);
+    let options: Vec<String> = json["options"].as_array()?.iter().map(option).collect::<Option<_>>()?;
     let several: Vec<String> = json["several"].as_array()?.iter().map(text).collect::<Option<_>>()?;
-    complete.then(|| Deps { stages, options, several, tokio: text(&json["tokio"]) })
+    let tokio = match &json["tokio"] {
+        Value::Null => None,
+        name => Some(krate(name)?),
+    };
+    Some(Deps { stages, options, several, tokio })
 }
 
 /// Whose dependencies they are: the notebook that `xlazy run` or Jupyter names, or the folder, where nobody says.
@@ -210,10 +252,7 @@ pub struct Notebook {
 impl Notebook {
     pub fn find(install: &Installation) -> Notebook {
         let dir = std::env::current_dir().unwrap_or_default();
-        let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
-        let named = install.notebook.clone().or_else(|| var("XLAZY_NOTEBOOK")).or_else(|| var("JPY_SESSION_NAME"));
-        let named = named.filter(|p| p.extension().is_some_and(|e| e == "ipynb"));
-        let path = named.as_ref().map(|n| dir.join(n.file_name().unwrap_or_default()));
+        let path = notebook(install).as_ref().map(|n| dir.join(n.file_name().unwrap_or_default()));
         let id = short_hash(&path.as_ref().unwrap_or(&dir).to_string_lossy());
         let lock = match path {
             Some(path) => Some(path).filter(|p| p.is_file()).map(|p| p.with_extension("lock")),
@@ -221,6 +260,13 @@ impl Notebook {
         };
         Notebook { id, lock }
     }
+}
+
+/// The notebook that this kernel is for, where somebody says so.
+pub fn notebook(install: &Installation) -> Option<PathBuf> {
+    let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let named = install.notebook.clone().or_else(|| var("XLAZY_NOTEBOOK")).or_else(|| var("JPY_SESSION_NAME"));
+    named.filter(|p| p.extension().is_some_and(|e| e == "ipynb"))
 }
 
 /// The folder in which dependencies are built: `deps` in `XLAZY_CACHE`, or in the user's cache folder.
@@ -239,6 +285,29 @@ pub(super) fn short_hash(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_known_of_a_build_comes_back_and_no_code_or_option_with_it() {
+        let wanted = Wanted::from([("serde".to_owned(), "\"1\"".to_owned())]);
+        let stage = |name: &str| Stage { crate_name: name.into(), library: "/l.so".into(), wanted: wanted.clone() };
+        let deps = |name: &str, option: &str, tokio: &str| Deps {
+            stages: vec![stage(name)],
+            options: vec!["-Ldependency=/d".into(), option.into()],
+            several: vec!["syn".into()],
+            tokio: Some(tokio.into()),
+        };
+        let again = |deps: &Deps| of_json(&to_json(deps));
+        let good = deps("xlazy_deps_1", "--extern=serde=/s.rlib", "tokio");
+        assert_eq!(again(&good), Some(good));
+        assert_eq!(again(&deps("a; evil!()", "--extern=serde=/s.rlib", "tokio")), None);
+        assert_eq!(again(&deps("a", "-Clinker=/evil", "tokio")), None);
+        assert_eq!(again(&deps("a", "--extern=noprelude:a b=/s.rlib", "tokio")), None);
+        assert_eq!(again(&deps("a", "--extern=serde=/s.rlib", "a::b(); c")), None);
+        let mut json = to_json(&deps("a", "--extern=type=/s.rlib", "tokio"));
+        assert!(of_json(&json).is_some());
+        json["stages"][0]["wanted"] = serde_json::json!({ "serde": "\"1\"\n[profile.dev]" });
+        assert_eq!(of_json(&json), None);
+    }
 
     #[test]
     fn lines_are_understood_or_refused() {

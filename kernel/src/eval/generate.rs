@@ -1,6 +1,7 @@
 //! From a parsed cell to the source of a crate: a group of definitions, or the cell's statements.
 use super::checks::FnValue;
 use super::groups::Definitions;
+use super::named::{data_type, identifier};
 use super::paths;
 use super::source::{CellText, Edit, Source, Tag, blanked, line_column};
 use super::split::{Binding, Expanded, Item, Parsed};
@@ -70,20 +71,23 @@ impl Plan {
         })
     }
 
+    /// The cache is a file: what is not a name or a path, where it stands for one, makes it useless.
     pub fn from_json(json: &Value) -> Option<Plan> {
         let set = |key: &str| -> Option<BTreeSet<String>> {
             json.get(key)?.as_array()?.iter().map(|v| v.as_str().map(str::to_owned)).collect()
         };
+        let names = |key: &str| set(key).filter(|all| all.iter().all(|name| identifier(name).is_some()));
+        let path = |v: &Value| v.as_str().filter(|p| data_type(p).is_some()).map(str::to_owned);
         fn map<T>(json: &Value, key: &str, value: impl Fn(&Value) -> Option<T>) -> Option<BTreeMap<String, T>> {
             json.get(key)?.as_object()?.iter().map(|(n, v)| Some((n.clone(), value(v)?))).collect()
         }
         Some(Plan {
-            moved: set("moved")?,
-            mutated: set("mutated")?,
-            spent: set("spent")?,
-            guessed: set("guessed")?,
+            moved: names("moved")?,
+            mutated: names("mutated")?,
+            spent: names("spent")?,
+            guessed: names("guessed")?,
             closures: map(json, "closures", |v| Some(v.as_u64()? as usize))?,
-            paths: map(json, "paths", |v| v.as_str().map(str::to_owned))?,
+            paths: map(json, "paths", path)?,
             opt_level: json.get("opt_level")?.as_u64()? as u8,
             debug_errors: json.get("debug_errors")?.as_bool()?,
             asynchronous: json.get("asynchronous")?.as_bool()?,
@@ -419,6 +423,24 @@ fn keep(b: &Binding, plan: &Plan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plan_comes_back_from_the_cache_and_no_code_with_it() {
+        let names = |n: &str| BTreeSet::from([n.to_owned()]);
+        let paths = |p: &str| BTreeMap::from([("::a::b::C".to_owned(), p.to_owned())]);
+        let good = Plan { mutated: names("r#type"), spent: names("x"), paths: paths("::a::C"), ..Plan::default() };
+        assert_eq!(Plan::from_json(&good.to_json()), Some(good.clone()));
+        let evil = "x\"); evil(); (\"";
+        for bad in [
+            Plan { moved: names(evil), ..good.clone() },
+            Plan { mutated: names(evil), ..good.clone() },
+            Plan { spent: names(evil), ..good.clone() },
+            Plan { guessed: names("x/**/"), ..good.clone() },
+            Plan { paths: paths("evil!()"), ..good },
+        ] {
+            assert_eq!(Plan::from_json(&bad.to_json()), None, "{bad:?}");
+        }
+    }
 
     #[test]
     fn a_library_exports_nothing_by_name() {

@@ -156,7 +156,7 @@ impl Toolchain {
 
 /// The toolchain that `runtime.json` names, if it is still there.
 fn read_toolchain(path: &Path) -> Option<Toolchain> {
-    let json: Value = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
+    let json: Value = serde_json::from_str(&xlazy_mime::regular::read_to_string(path).ok()?).ok()?;
     let known = json.get("toolchain")?;
     let file = |v: &Value| v.as_str().map(PathBuf::from).filter(|p| p.is_file());
     let lld = known.get("lld").filter(|l| !l.is_null()).and_then(|l| {

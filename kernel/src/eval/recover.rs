@@ -39,6 +39,7 @@ impl State {
             self.lost.generator = self.generator;
         }
         self.lost.names.extend(names.iter().cloned());
+        self.autosave.begin_again();
         self.generator = (0, 0);
         let forced = shared.forced.load(Ordering::SeqCst);
         let mut message = match forced {

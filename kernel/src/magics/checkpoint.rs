@@ -10,7 +10,7 @@ impl Magic for Checkpoint {
     }
 
     fn usage(&self) -> &'static str {
-        "%checkpoint save NAME\n%checkpoint load NAME\n%checkpoint delete NAME\n%checkpoint   (lists those there are)"
+        "%checkpoint save [--force] NAME\n%checkpoint load NAME\n%checkpoint delete NAME\n%checkpoint   (lists those there are)"
     }
 
     fn summary(&self) -> &'static str {
@@ -26,10 +26,13 @@ Kept are tensors (with dtype and requires_grad; pending ones are read, and stay 
 kept by their `#[derive(serde::Serialize, serde::Deserialize)]` where the notebook has `:dep serde = { version = "1",
 features = ["derive"] }` and `:dep serde_json = "1"`. What cannot be kept is named, with the reason.
 
+A save never takes the last copy of something: what was saved before stays as NAME-previous.safetensors, and a save that
+has no variables, or would write over a file that is no checkpoint, waits for --force.
+
 Loading makes the variables anew, or replaces them. Modules and optimizers are loaded into the variable of that name,
 as torch's load_state_dict does: run the cell that makes it first. A parameter that is there is loaded in place, so that
 its optimizer goes on with it. Gradients are not kept, and each variable gets a tensor of its own. A damaged file is
-refused and changes nothing.
+refused and changes nothing, and nothing that a file holds is run: names and types in it are parsed, or refused.
 
 ```
 %checkpoint save epoch3

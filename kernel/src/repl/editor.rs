@@ -47,6 +47,8 @@ pub fn new(engine: Arc<dyn Engine>, history: Option<PathBuf>) -> Result<Editor, 
     inner.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), EventHandler::Simple(Cmd::Newline));
     inner.bind_sequence(KeyEvent(KeyCode::Tab, Modifiers::NONE), EventHandler::Conditional(Box::new(OnTab)));
     inner.bind_sequence(KeyEvent::from('}'), EventHandler::Conditional(Box::new(OnClosingBrace { pending })));
+    // A pipe in its place would be waited for.
+    let history = history.filter(|file| file.is_file() || !file.exists());
     if let Some(file) = &history {
         let _ = file.parent().map(std::fs::create_dir_all);
         // There is none before the first session.

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use xlazy_mime::regular;
 
 /// Beyond this many entries, or this many bytes of file, the oldest go.
 const KEEP: usize = 10_000;
@@ -63,7 +64,7 @@ impl History {
             fs::create_dir_all(folder)?;
         }
         let _lock = lock(path)?;
-        let bytes = match fs::read(path) {
+        let bytes = match regular::read(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
             other => other?,
         };
@@ -204,7 +205,7 @@ fn append(path: &Path, line: &Value) -> io::Result<()> {
 fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options.open(path)
+    regular::open_with(options, path)
 }
 
 /// Shell-like patterns as IPython's history knows them: `*`, `?`, `[a-z]`, `[^a]`.

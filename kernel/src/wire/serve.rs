@@ -45,7 +45,7 @@ pub struct Options {
 /// Reads a connection file.
 pub fn connection(file: &Path) -> io::Result<ConnectionInfo> {
     let bad = |e: &dyn std::fmt::Display| io::Error::other(format!("connection file {}: {e}", file.display()));
-    let bytes = std::fs::read(file).map_err(|e| bad(&e))?;
+    let bytes = xlazy_mime::regular::read(file).map_err(|e| bad(&e))?;
     if std::fs::metadata(file).is_ok_and(|m| m.mode() & 0o077 != 0) {
         // Whoever has the key can run code as this user. The file is Jupyter's, so only Jupyter's settings help.
         super::log(format_args!(

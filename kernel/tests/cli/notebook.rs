@@ -419,3 +419,45 @@ fn json_tells_what_happened_cell_by_cell() {
         (&"error".into(), &"cell-2".into(), &2.into())
     );
 }
+
+/// Puts a value at every place of a document, one at a time.
+fn spoil(document: &Value, value: &Value, at: &str, look: &mut dyn FnMut(&str, Value), whole: &Value) {
+    let children: Vec<String> = match document {
+        Value::Object(fields) => fields.keys().map(|k| k.replace('/', "~1")).collect(),
+        Value::Array(items) => (0..items.len()).map(|i| i.to_string()).collect(),
+        _ => Vec::new(),
+    };
+    for child in children {
+        let at = format!("{at}/{child}");
+        let mut spoilt = whole.clone();
+        *spoilt.pointer_mut(&at).expect("it is there") = value.clone();
+        look(&at, spoilt);
+        spoil(whole.pointer(&at).expect("it is there"), value, &at, look, whole);
+    }
+}
+
+#[test]
+fn whatever_stands_where_something_else_should_ends_no_run() {
+    let mut good = document(&["= 1", "print 2"]);
+    good["metadata"] = json!({"kernelspec": {"name": "x"}, "language_info": {"name": "rust", "version": "1"}});
+    good["cells"][0]["metadata"] = json!({"tags": ["raises-exception"]});
+    good["cells"][1]["outputs"] = json!([{"output_type": "stream", "name": "stdout", "text": ["a\n"]}, {"output_type": "display_data", "data": {"text/plain": "x"}}]);
+    let mut seen = (0, 0);
+    for value in [json!(null), json!(7), json!("text"), json!([]), json!([1]), json!({}), json!({"a": 1}), json!(true)]
+    {
+        let mut look = |at: &str, spoilt: Value| match Notebook::parse(&spoilt.to_string()) {
+            Ok(mut notebook) => {
+                let engine: Arc<dyn Engine> = Arc::new(Mock::default());
+                execute(&engine, &mut notebook, &Settings::default(), &mut Vec::new(), &mut Vec::new());
+                assert!(serde_json::from_str::<Value>(&notebook.to_text()).is_ok(), "{at}");
+                seen.0 += 1;
+            }
+            Err(why) => {
+                assert!(why.contains("notebook") || why.contains("nbformat"), "{at}: {why}");
+                seen.1 += 1;
+            }
+        };
+        spoil(&good, &value, "", &mut look, &good);
+    }
+    assert!(seen.0 > 50 && seen.1 > 5, "{seen:?}");
+}

@@ -1,8 +1,11 @@
-//! What a display is made of ([`Bundle`]) and how the kernel and its session process talk ([`Frame`]). No dependencies.
+//! What a display is made of ([`Bundle`]), how the kernel and its session process talk ([`Frame`]), and how both open
+//! and write files ([`regular`], [`whole`]). No dependencies.
 mod bundle;
 mod codec;
 mod count;
 mod frame;
+pub mod regular;
+pub mod whole;
 
 pub use bundle::{Bundle, Content, Rich, escape_html, prose_html};
 pub use count::{count, plural};

@@ -48,7 +48,7 @@ fn file(folder: &Path, identity: &str) -> PathBuf {
 /// The report of an earlier compile, if it is still there.
 pub(super) fn look_up(request: &Request) -> Option<Report> {
     let identity = identity(request);
-    let text = std::fs::read_to_string(file(&folder()?, &identity)).ok()?;
+    let text = xlazy_mime::regular::read_to_string(file(&folder()?, &identity)).ok()?;
     let mut report = Report::read(&Json::parse(text.strip_prefix(&identity)?)?)?;
     report.cached = true;
     Some(report)

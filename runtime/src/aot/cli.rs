@@ -15,7 +15,7 @@ pub fn main(arguments: &[&str]) -> i32 {
             let mut bytes = Vec::new();
             std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
         }
-        _ => std::fs::read(file),
+        _ => xlazy_mime::regular::read(file),
     };
     let text = match read {
         Ok(text) => text,

@@ -90,6 +90,12 @@ fn of_panic(payload: &(dyn Any + Send)) -> Outcome {
     Outcome::Failed(fault)
 }
 
+/// What a panic or a failed op said.
+pub(super) fn said(payload: &(dyn Any + Send)) -> String {
+    PANIC.set(None);
+    payload.downcast_ref::<Raised>().map_or_else(|| payload_text(payload), |raised| raised.error.to_string())
+}
+
 fn payload_text(payload: &(dyn Any + Send)) -> String {
     if let Some(text) = payload.downcast_ref::<&str>() {
         (*text).to_owned()

@@ -263,6 +263,7 @@ fn call(name: &str, args: &str) -> Result<Bundle, Fault> {
             crate::ops::set_generator((words.next().unwrap_or(0), words.next().unwrap_or(0)));
             Ok(Bundle::default())
         }
+        "checkpoint-kept" => told(checkpoint::kept()),
         "checkpoint-write" => told(checkpoint::write(args)),
         "checkpoint-open" => told(checkpoint::open(args)),
         "checkpoint-close" => told(checkpoint::close()),

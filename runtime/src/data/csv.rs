@@ -17,7 +17,7 @@ use std::path::Path;
 pub fn read_csv(path: impl AsRef<Path>) -> Result<(Vec<f32>, usize, usize)> {
     let path = path.as_ref();
     let failed = |what: String| Error::Usage { message: format!("cannot read {}: {what}", path.display()) };
-    let file = std::fs::File::open(path).map_err(|e| failed(e.to_string()))?;
+    let file = xlazy_mime::regular::open(path).map_err(|e| failed(e.to_string()))?;
     let mut text = String::new();
     match path.extension().is_some_and(|e| e == "gz") {
         true => flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text),

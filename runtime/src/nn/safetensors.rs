@@ -6,9 +6,12 @@ use crate::{Error, Result};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
+use std::ops::Range;
 use std::panic::Location;
 use std::path::Path;
 use xlazy_core::ty::{DType, Shape, Type};
+use xlazy_mime::regular;
+use xlazy_mime::whole::{self, Unfinished};
 
 /// Writes named tensors, such as a `state_dict()`, to a safetensors file.
 ///
@@ -27,7 +30,7 @@ pub fn save(path: impl AsRef<Path>, state: &[(String, Tensor)]) -> Result<()> {
     let part =
         |(name, t): &(String, Tensor)| Ok(Part { name: name.clone(), ty: t.ty(), bytes: t.bytes(Cause::Read, at)? });
     let parts = state.iter().map(part).collect::<Result<Vec<Part>>>()?;
-    write(path.as_ref(), &[], &parts)
+    write(path.as_ref(), None, &[], &parts)
 }
 
 /// One tensor of a file.
@@ -37,8 +40,9 @@ pub(crate) struct Part {
     pub bytes: Vec<u8>,
 }
 
-/// Writes a file: all of it or nothing, also when the power goes. Nobody ever sees half of it.
-pub(crate) fn write(path: &Path, metadata: &[(&str, &str)], parts: &[Part]) -> Result<()> {
+/// Writes a file: all of it or nothing, also when the power goes. Nobody ever sees half of it. What was there is kept under
+/// another name where one is given.
+pub(crate) fn write(path: &Path, keep: Option<&Path>, metadata: &[(&str, &str)], parts: &[Part]) -> Result<()> {
     let mut header = String::from("{");
     if !metadata.is_empty() {
         let pairs: Vec<String> = metadata.iter().map(|(k, v)| format!("{}:{}", string(k), string(v))).collect();
@@ -67,25 +71,18 @@ pub(crate) fn write(path: &Path, metadata: &[(&str, &str)], parts: &[Part]) -> R
         let message = format!("cannot write {}: its header would be longer than any reader takes", path.display());
         return Err(Error::Usage { message });
     }
-    let mut unfinished = path.as_os_str().to_owned();
-    unfinished.push(format!(".{}.part", std::process::id()));
-    let unfinished = Path::new(&unfinished);
-    let written = File::create(unfinished).and_then(|mut file| {
-        file.write_all(&(header.len() as u64).to_le_bytes())?;
-        file.write_all(header.as_bytes())?;
-        parts.iter().try_for_each(|p| file.write_all(&p.bytes))?;
-        file.sync_all()?;
-        std::fs::rename(unfinished, path)
-    });
-    if let Err(e) = written {
-        let _ = std::fs::remove_file(unfinished);
-        return Err(failed(e));
-    }
-    // The name, too, must be on the disk.
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let _ = File::open(folder).and_then(|f| f.sync_all());
-    Ok(())
+    whole::sweep(folder, EXTENSION);
+    let written = Unfinished::create(path).and_then(|mut unfinished| {
+        unfinished.file.write_all(&(header.len() as u64).to_le_bytes())?;
+        unfinished.file.write_all(header.as_bytes())?;
+        parts.iter().try_for_each(|p| unfinished.file.write_all(&p.bytes))?;
+        unfinished.finish(keep)
+    });
+    written.map_err(failed)
 }
+
+const EXTENSION: &str = "safetensors";
 
 /// The limit of the format's own library.
 const LONGEST_HEADER: usize = 100_000_000;
@@ -95,9 +92,60 @@ const LONGEST_HEADER: usize = 100_000_000;
 pub fn load(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
     let path = path.as_ref();
     let failed = |what: String| Error::Usage { message: format!("cannot read {}: {what}", path.display()) };
-    let bytes = std::fs::read(path).map_err(|e| failed(e.to_string()))?;
-    let (_, entries) = entries(&bytes).map_err(failed)?;
-    Ok(entries.into_iter().map(|e| (e.name, Tensor::of_bytes(e.bytes, e.ty))).collect())
+    let contents = match read(path) {
+        Ok(contents) => contents,
+        Err(what) => {
+            // An interrupt is no error of the file.
+            xlazy_core::sys::check_interrupt();
+            return Err(failed(what));
+        }
+    };
+    let tensor = |e: &Entry| (e.name.clone(), Tensor::of_bytes(contents.bytes(e), e.ty.clone()));
+    Ok(contents.entries.iter().map(tensor).collect())
+}
+
+/// What a file holds.
+pub(crate) struct Contents {
+    pub metadata: Metadata,
+    pub entries: Vec<Entry>,
+    body: Vec<u8>,
+}
+
+impl Contents {
+    pub fn bytes(&self, entry: &Entry) -> &[u8] {
+        &self.body[entry.place.clone()]
+    }
+}
+
+/// Reads a file. Its header is looked at before the rest, which may be large, is read.
+pub(crate) fn read(path: &Path) -> Parsed<Contents> {
+    let failed = |e: std::io::Error| e.to_string();
+    let mut file = regular::open(path).map_err(failed)?;
+    let size = file.metadata().map_err(failed)?.len();
+    let next = |file: &mut File, length: usize| {
+        regular::read_next(file, length, &xlazy_core::sys::interrupted).map_err(failed)
+    };
+    let short = || "the file is too short for its header".to_owned();
+    let length = next(&mut file, 8).ok().and_then(|b| <[u8; 8]>::try_from(b).ok()).ok_or_else(short)?;
+    let length = u64::from_le_bytes(length);
+    let rest = size.checked_sub(8).and_then(|rest| rest.checked_sub(length)).ok_or_else(short)?;
+    if length > LONGEST_HEADER as u64 {
+        return Err(format!("its header would have {length} bytes, which is more than any has"));
+    }
+    let header = next(&mut file, length as usize)?;
+    let rest = usize::try_from(rest).map_err(|_| "it is larger than memory can be".to_owned())?;
+    let (metadata, entries) = entries(&header, rest)?;
+    let contents = Contents { metadata, entries, body: next(&mut file, rest)? };
+    contents.entries.iter().try_for_each(|e| check_values(e, contents.bytes(e)))?;
+    Ok(contents)
+}
+
+/// A byte that is neither would be true to one program and false to the next.
+fn check_values(entry: &Entry, bytes: &[u8]) -> Parsed<()> {
+    match bytes.iter().position(|b| entry.ty.dtype == DType::Bool && *b > 1) {
+        Some(i) => Err(format!("`{}` is of dtype BOOL, and its byte {i} is {}, not 0 or 1", entry.name, bytes[i])),
+        None => Ok(()),
+    }
 }
 
 const CODES: [(DType, &str); 10] = [
@@ -118,10 +166,11 @@ fn code(dtype: DType) -> &'static str {
 }
 
 #[derive(Debug, PartialEq)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct Entry {
     pub name: String,
     pub ty: Type,
-    pub bytes: &'a [u8],
+    /// Where its bytes are behind the header.
+    place: Range<usize>,
 }
 
 /// Keys and values that a file carries besides its tensors.
@@ -129,15 +178,15 @@ pub(crate) type Metadata = Vec<(String, String)>;
 
 type Parsed<T> = std::result::Result<T, String>;
 
-/// What a file holds; an error says what is wrong with it.
-pub(crate) fn entries(file: &[u8]) -> Parsed<(Metadata, Vec<Entry<'_>>)> {
-    let short = || "the file is too short for its header".to_owned();
-    let (length, rest) = file.split_first_chunk::<8>().ok_or_else(short)?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| short())?;
-    let (header, body) = rest.split_at_checked(length).ok_or_else(short)?;
+/// As many dimensions as numpy knows.
+const MOST_DIMENSIONS: usize = 64;
+
+/// What a header says of a body of that many bytes; an error says what is wrong with it. Every byte belongs to one tensor:
+/// a file that named the same bytes again and again would be far larger in memory than it is.
+fn entries(header: &[u8], body: usize) -> Parsed<(Metadata, Vec<Entry>)> {
     let header = std::str::from_utf8(header).map_err(|_| "the header is no UTF-8".to_owned())?;
     let mut json = Json { text: header, at: 0 };
-    let (mut metadata, mut out, mut last) = (Vec::new(), Vec::new(), 0);
+    let (mut metadata, mut out) = (Vec::new(), Vec::new());
     json.object(|json, name| {
         if name == "__metadata__" {
             return json.object(|json, key| {
@@ -162,20 +211,39 @@ pub(crate) fn entries(file: &[u8]) -> Parsed<(Metadata, Vec<Entry<'_>>)> {
         let (Some(dtype), Some(shape), Some(&[start, end])) = (dtype, shape, place.as_deref()) else {
             return Err(format!("`{name}` lacks dtype, shape or offsets"));
         };
-        let bytes = body.get(start..end).ok_or_else(|| format!("`{name}` lies outside the file"))?;
-        let ty = Type::new(dtype, Shape::new(&shape));
-        let size = shape.iter().try_fold(dtype.size(), |n, &d| n.checked_mul(d));
-        if size != Some(bytes.len()) {
-            return Err(format!("`{name}` has {} bytes, which is not {ty}", bytes.len()));
+        if start > end || end > body {
+            return Err(format!("`{name}` lies outside the file"));
         }
-        last = last.max(end);
-        out.push(Entry { name, ty, bytes });
+        let size = |least: usize| shape.iter().try_fold(dtype.size(), |n, d| n.checked_mul((*d).max(least)));
+        // Without its zeros, too, a size must be one that an address can have.
+        if shape.len() > MOST_DIMENSIONS || size(1).is_none_or(|n| i64::try_from(n).is_err()) {
+            return Err(format!("`{name}` has {} dimensions of more elements than there can be", shape.len()));
+        }
+        let ty = Type::new(dtype, Shape::new(&shape));
+        if size(0) != Some(end - start) {
+            return Err(format!("`{name}` has {} bytes, which is not {ty}", end - start));
+        }
+        out.push(Entry { name, ty, place: start..end });
         Ok(())
     })?;
-    if last != body.len() {
-        return Err(format!("it has {} bytes behind its last tensor", body.len() - last));
+    if json.peek().is_some() {
+        return Err("the header goes on behind its end".to_owned());
     }
-    Ok((metadata, out))
+    let mut places: Vec<&Entry> = out.iter().collect();
+    places.sort_by_key(|e| (e.place.start, e.place.end));
+    let last = places.iter().try_fold(0, |last, e| match e.place.start == last {
+        true => Ok(e.place.end),
+        false => Err(format!("`{}` does not begin where the tensor before it ends", e.name)),
+    })?;
+    if last != body {
+        return Err(format!("it has {} bytes behind its last tensor", body - last));
+    }
+    let mut names: Vec<&str> = out.iter().map(|e| e.name.as_str()).collect();
+    names.sort_unstable();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(format!("it has two tensors called `{}`", pair[0])),
+        None => Ok((metadata, out)),
+    }
 }
 
 /// As much JSON as a safetensors header has: objects, strings and lists of whole numbers.
@@ -282,22 +350,117 @@ mod tests {
         [&(header.len() as u64).to_le_bytes(), header.as_bytes(), body].concat()
     }
 
+    fn read(header: &str, body: &[u8]) -> Parsed<Contents> {
+        let path = std::env::temp_dir().join(format!("xlazy-read-{:?}.safetensors", std::thread::current().id()));
+        std::fs::write(&path, file(header, body)).unwrap();
+        let contents = super::read(&path);
+        std::fs::remove_file(path).unwrap();
+        contents
+    }
+
     #[test]
     fn headers_are_read_and_wrong_ones_refused() {
-        let good = file(
-            r#" {"__metadata__": {"format":"pt"}, "a\"b": {"dtype":"U8","shape":[2, 1],"data_offsets":[1,3]}, "s":{"dtype":"F32","shape":[],"data_offsets":[0,4]}} "#,
-            &[1, 2, 3, 4],
-        );
-        let (metadata, got) = entries(&good).unwrap();
-        assert_eq!(metadata, [("format".to_owned(), "pt".to_owned())]);
-        assert_eq!((got[0].name.as_str(), got[0].bytes), ("a\"b", &[2u8, 3][..]));
-        assert_eq!((got[1].ty.to_string().as_str(), got.len()), ("f32[]", 2));
-        let refused = |header: &str| entries(&file(header, &[0; 4])).unwrap_err();
-        assert!(refused(r#"{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}"#).contains("4 bytes"));
-        assert!(refused(r#"{"x":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}"#).contains("outside"));
+        let good = r#" {"__metadata__": {"format":"pt"}, "a\"b": {"dtype":"U8","shape":[2, 1],"data_offsets":[4,6]}, "s":{"dtype":"F32","shape":[],"data_offsets":[0,4]}} "#;
+        let got = read(good, &[1, 2, 3, 4, 5, 6]).unwrap();
+        assert_eq!(got.metadata, [("format".to_owned(), "pt".to_owned())]);
+        let first = &got.entries[0];
+        assert_eq!((first.name.as_str(), got.bytes(first)), ("a\"b", &[5u8, 6][..]));
+        assert_eq!((got.entries[1].ty.to_string().as_str(), got.entries.len()), ("f32[]", 2));
+        let refused = |header: &str| read(header, &[0; 4]).err().expect("an error");
+        let f32s = |name: &str, shape: &str, place: &str| {
+            format!("\"{name}\":{{\"dtype\":\"F32\",\"shape\":{shape},\"data_offsets\":{place}}}")
+        };
+        let one = |shape: &str, place: &str| refused(&format!("{{{}}}", f32s("x", shape, place)));
+        assert!(one("[2]", "[0,4]").contains("4 bytes"));
+        assert!(one("[1]", "[4,8]").contains("outside"));
+        assert!(one("[1]", "[4,0]").contains("outside"));
+        assert!(one("[0]", "[0,0]").contains("4 bytes behind"));
+        assert!(one("[0,18446744073709551615]", "[0,0]").contains("more elements"));
+        assert!(one("[9223372036854775807,0]", "[0,0]").contains("more elements"));
+        assert!(one(&format!("[{}1]", "1,".repeat(64)), "[0,4]").contains("65 dimensions"));
+        let twice = |second: &str, place: &str| {
+            refused(&format!("{{{},{}}}", f32s("x", "[1]", "[0,4]"), f32s(second, "[1]", place)))
+        };
+        assert!(twice("y", "[0,4]").contains("does not begin"), "the same bytes twice");
+        assert!(refused(&format!("{{{},{}}}", f32s("x", "[1]", "[0,4]"), f32s("x", "[0]", "[4,4]"))).contains("two"));
+        assert!(refused(r#"{"x":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}}"#).contains("does not begin"));
         assert!(refused(r#"{"x":{"dtype":"F4","shape":[1],"data_offsets":[0,4]}}"#).contains("F4"));
         assert!(refused(r#"{"x":{"dtype":"F32"}}"#).contains("lacks"));
+        assert!(refused(&format!("{{{}}} x", f32s("x", "[1]", "[0,4]"))).contains("behind its end"));
         assert!(refused("{").contains("should be"));
-        assert!(entries(&[9, 0, 0]).is_err() && entries(&[255; 12]).is_err());
+    }
+
+    #[test]
+    fn a_bool_is_0_or_1() {
+        let header = r#"{"b":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}}"#;
+        assert_eq!(read(header, &[0, 1, 1]).unwrap().entries.len(), 1);
+        let why = read(header, &[1, 0, 2]).err().expect("an error");
+        assert_eq!(why, "`b` is of dtype BOOL, and its byte 2 is 2, not 0 or 1");
+        let u8s = r#"{"b":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}}"#;
+        assert!(read(u8s, &[1, 0, 2]).is_ok());
+    }
+
+    #[test]
+    fn what_only_claims_to_be_large_is_not_read() {
+        let path = std::env::temp_dir().join(format!("xlazy-sparse-{}.safetensors", std::process::id()));
+        for length in [0u64, 2, LONGEST_HEADER as u64 + 1, u64::MAX] {
+            std::fs::write(&path, length.to_le_bytes()).unwrap();
+            // Sparse: it takes no room on the disk, and would take 64 GB of memory.
+            File::options().write(true).open(&path).unwrap().set_len(64 << 30).unwrap();
+            assert!(super::read(&path).is_err(), "{length}");
+        }
+        std::fs::write(&path, [9, 0, 0]).unwrap();
+        assert!(super::read(&path).err().expect("an error").contains("too short"));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// The same numbers in every run (xorshift), so that a failure can be repeated.
+    #[test]
+    fn no_file_ends_the_program_that_reads_it() {
+        let mut seed = 0x2545_f491_4f6c_dd1du64;
+        let mut below = |n: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed % n as u64) as usize
+        };
+        let good = r#"{"__metadata__":{"k":"v\u00e9\ud83d\ude00"},"a":{"dtype":"U8","shape":[2,1],"data_offsets":[4,6]},"s":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}"#;
+        let pieces = [
+            "\"",
+            "\\",
+            "\\u",
+            "\\ud83d",
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "0",
+            "-1",
+            "1e9",
+            "18446744073709551616",
+            "é",
+            "\0",
+            "BOOL",
+            "C64",
+        ];
+        let (mut read, mut refused) = (0, 0);
+        for _ in 0..20_000 {
+            let mut header = good.as_bytes().to_vec();
+            for _ in 0..1 + below(3) {
+                let (at, piece) = (below(header.len()), pieces[below(pieces.len())].as_bytes());
+                let end = (at + below(6)).min(header.len());
+                header.splice(at..end, piece.iter().copied());
+            }
+            match entries(&header, 6) {
+                Ok((_, all)) => {
+                    assert!(all.iter().all(|e| e.place.len() == e.ty.bytes() && e.place.end <= 6));
+                    read += 1;
+                }
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(read > 100 && refused > 1000, "{read} read, {refused} refused");
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
+use xlazy_mime::regular;
 use xlazy_pjrt::{Code, CompileOptions, LoadedExecutable};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -117,13 +118,13 @@ pub(super) fn load(key: &Key, text: &str) -> Option<LoadedExecutable> {
     let disk = disk()?;
     let identity = identity(&disk.context, key, text);
     let path = disk.file(&identity);
-    let bytes = std::fs::read(&path).ok()?;
+    let bytes = regular::read(&path).ok()?;
     let program = decode(&bytes, &identity).and_then(|code| session().ok()?.client.deserialize(code).ok());
     match program {
         None => drop(std::fs::remove_file(&path)),
         Some(_) => {
             // Its age counts from the last use.
-            let touched = std::fs::File::options().append(true).open(&path);
+            let touched = regular::open_with(std::fs::File::options().append(true), &path);
             let _ = touched.and_then(|f| f.set_modified(SystemTime::now()));
         }
     }

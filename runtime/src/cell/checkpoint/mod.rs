@@ -8,13 +8,14 @@ use crate::changes::Changes;
 use crate::insight::Cause;
 use crate::json::{Json, bundle, list, string};
 use crate::nn::module::{AsPart, Part as Piece, Parts};
-use crate::nn::safetensors::{self, Part};
+use crate::nn::safetensors::{self, Contents, Part};
 use crate::optim::Optimizer;
 use crate::tensor::{Tensor, no_grad};
 use std::any::type_name;
 use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::marker::PhantomData;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::path::Path;
 use tree::Tree;
 use value::Savable;
@@ -218,9 +219,22 @@ fn refuse(name: &str, type_name: &str) {
     put(name, type_name, &mut |_| Err(why.clone()));
 }
 
-/// Writes what was collected; says as JSON what is kept and what is not.
-pub(crate) fn write(path: &str) -> crate::Result<Bundle> {
-    let Saver { parts, saved, devices, refused } = SAVER.take();
+/// Says as JSON what was collected and what cannot be kept. Nothing is written yet.
+pub(crate) fn kept() -> crate::Result<Bundle> {
+    SAVER.with_borrow(|saver| {
+        let kept = list(saver.saved.iter().map(|s| string(&s.name)));
+        Ok(bundle(format!("{{\"kept\":{kept},\"refused\":{}}}", pairs(&saver.refused))))
+    })
+}
+
+/// `PATH`, and on a line of its own the path under which what was there is kept, if it is: writes what was collected.
+/// Without any, it is forgotten.
+pub(crate) fn write(args: &str) -> crate::Result<Bundle> {
+    let Saver { parts, saved, devices, .. } = SAVER.take();
+    let (path, keep) = args.split_once('\n').map_or((args, None), |(path, keep)| (path, Some(Path::new(keep))));
+    if path.is_empty() {
+        return Ok(Bundle::default());
+    }
     let variables = list(saved.iter().map(Saved::json));
     let hash = hash(&variables, parts.iter().map(|p| (p.name.as_str(), p.bytes.as_slice())));
     let devices = pairs(&devices);
@@ -230,9 +244,8 @@ pub(crate) fn write(path: &str) -> crate::Result<Bundle> {
         ("xlazy.hash", &hash),
         ("xlazy.devices", &devices),
     ];
-    safetensors::write(Path::new(path), &metadata, &parts)?;
-    let kept = list(saved.iter().map(|s| string(&s.name)));
-    Ok(bundle(format!("{{\"kept\":{kept},\"refused\":{}}}", pairs(&refused))))
+    safetensors::write(Path::new(path), keep, &metadata, &parts)?;
+    Ok(Bundle::default())
 }
 
 fn pairs(items: &[(String, String)]) -> String {
@@ -254,7 +267,9 @@ fn hash<'a>(variables: &str, parts: impl Iterator<Item = (&'a str, &'a [u8])>) -
 pub struct Loader {
     path: String,
     hash: String,
-    entries: Vec<(String, Type, Vec<u8>)>,
+    contents: Contents,
+    /// Where in its contents an entry is.
+    entries: HashMap<String, usize>,
     saved: Vec<Saved>,
     devices: Json,
     loaded: Vec<String>,
@@ -263,28 +278,33 @@ pub struct Loader {
 
 impl Loader {
     fn read(path: &str) -> Result<Loader> {
-        let bytes = std::fs::read(path).map_err(|e| e.to_string())?;
-        let (metadata, entries) = safetensors::entries(&bytes)?;
-        let find = |key: &str| metadata.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str());
+        let contents = safetensors::read(Path::new(path))?;
+        let find = |key: &str| contents.metadata.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str());
         let Some(variables) = find("xlazy.variables") else {
             return Err("it holds tensors, but no variables of xlazy; `nn::load(path)?` reads its tensors".into());
         };
-        let hash = hash(variables, entries.iter().map(|e| (e.name.as_str(), e.bytes)));
+        let hash = hash(variables, contents.entries.iter().map(|e| (e.name.as_str(), contents.bytes(e))));
         if find("xlazy.hash") != Some(&hash) {
             return Err("its contents are not what was written: it is damaged, or another program changed it".into());
         }
         let unknown = || "another version of xlazy wrote it, in a form that this one does not know".to_owned();
         let Some(Json::List(items)) = Json::parse(variables) else { return Err(unknown()) };
         let saved: Vec<Saved> = items.iter().map(Saved::of).collect::<Option<_>>().ok_or_else(unknown)?;
+        once(saved.iter().map(|s| s.name.as_str()))?;
+        // Otherwise a small file could ask for any amount of memory.
+        let mut used = Vec::new();
+        saved.iter().for_each(|s| s.tree.entries(&mut used));
+        once(used.into_iter())?;
         let devices = find("xlazy.devices").and_then(Json::parse).unwrap_or(Json::Null);
-        let entries = entries.into_iter().map(|e| (e.name, e.ty, e.bytes.to_vec())).collect();
+        let entries = contents.entries.iter().enumerate().map(|(i, e)| (e.name.clone(), i)).collect();
         let (loaded, refused) = Default::default();
-        Ok(Loader { path: path.to_owned(), hash, entries, saved, devices, loaded, refused })
+        Ok(Loader { path: path.to_owned(), hash, contents, entries, saved, devices, loaded, refused })
     }
 
     pub(crate) fn entry(&self, name: &str) -> Result<(&Type, &[u8])> {
-        let found = self.entries.iter().find(|e| e.0 == name);
-        found.map(|(_, ty, bytes)| (ty, bytes.as_slice())).ok_or_else(|| format!("the file has no entry `{name}`"))
+        let place = self.entries.get(name).ok_or_else(|| format!("the file has no entry `{name}`"))?;
+        let entry = &self.contents.entries[*place];
+        Ok((&entry.ty, self.contents.bytes(entry)))
     }
 
     #[track_caller]
@@ -317,6 +337,17 @@ impl Loader {
     fn state(&self, state: &[(String, String)]) -> Result<Vec<(String, Tensor)>> {
         state.iter().map(|(name, entry)| Ok((name.clone(), self.tensor(entry)?))).collect()
     }
+}
+
+/// What xlazy names once, a file that names it twice has from somebody else.
+fn once<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = HashSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(format!("it names {name:?} twice, and xlazy has not written it so"));
+        }
+    }
+    Ok(())
 }
 
 /// Reads a checkpoint and says as JSON what it holds. Nothing else happens yet.
@@ -355,7 +386,7 @@ pub fn reopen(path: &str, hash: &str) {
 pub fn get(name: &str, restore: &mut dyn FnMut(&Tree, &Loader) -> Result<()>) {
     let Some(mut loader) = LOADER.take() else { return };
     let result = match loader.saved.iter().find(|s| s.name == name) {
-        Some(saved) => restore(&saved.tree, &loader),
+        Some(saved) => unless_it_panics(|| restore(&saved.tree, &loader)),
         None => Err("it is not in the file".into()),
     };
     match result {
@@ -363,6 +394,15 @@ pub fn get(name: &str, restore: &mut dyn FnMut(&Tree, &Loader) -> Result<()>) {
         Err(why) => loader.refused.push((name.to_owned(), why)),
     }
     LOADER.set(Some(loader));
+}
+
+/// A value that cannot be made of what the file has is refused by itself; an interrupt ends all of it.
+fn unless_it_panics<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(result) => result,
+        Err(payload) if payload.is::<super::Interrupted>() => resume_unwind(payload),
+        Err(payload) => Err(format!("it cannot be made of what the file has: {}", super::outcome::said(&*payload))),
+    }
 }
 
 /// A type, to choose by autoref how a value of it is restored: as a value, or by the notebook's own serde.

@@ -163,7 +163,10 @@ through! {
     // A constant text of a cell lives as long as the session, and so does this.
     &'static str as String: |v| (*v).to_owned(), |s| Ok(Box::leak(s.into_boxed_str()));
     PathBuf as String: |v| v.to_str().ok_or("the path is no UTF-8")?.to_owned(), |s| Ok(PathBuf::from(s));
-    Duration as (u64, u32): |v| (v.as_secs(), v.subsec_nanos()), |v| Ok(Duration::new(v.0, v.1));
+    Duration as (u64, u32): |v| (v.as_secs(), v.subsec_nanos()), |v| match v.1 {
+        nanos @ 0..1_000_000_000 => Ok(Duration::new(v.0, nanos)),
+        nanos => Err(format!("a second has no {nanos} nanoseconds")),
+    };
 }
 
 impl Savable for String {
@@ -187,6 +190,12 @@ impl Savable for Tensor {
         match tree {
             Tree::Tensor { entry, requires_grad } => {
                 let tensor = from.tensor(entry)?;
+                if *requires_grad && !tensor.dtype().is_differentiable() {
+                    return Err(format!(
+                        "a tensor of {} has no gradient, and the file says that it has",
+                        tensor.dtype()
+                    ));
+                }
                 Ok(if *requires_grad { tensor.requires_grad_(true) } else { tensor })
             }
             other => unfit(other, "a tensor"),
