@@ -90,6 +90,8 @@ pub enum Reject {
     BadJson { part: &'static str, error: String },
     NotAnObject { part: &'static str },
     MissingField { field: &'static str },
+    Replayed,
+    Own,
 }
 
 impl fmt::Display for Reject {
@@ -101,6 +103,8 @@ impl fmt::Display for Reject {
             Reject::BadJson { part, error } => write!(f, "{part} is not JSON: {error}"),
             Reject::NotAnObject { part } => write!(f, "{part} is not a JSON object"),
             Reject::MissingField { field } => write!(f, "the header has no text field {field:?}"),
+            Reject::Replayed => write!(f, "one with its msg_id has come before"),
+            Reject::Own => write!(f, "it is one of this kernel's own"),
         }
     }
 }
