@@ -17,7 +17,7 @@ pub const PLACES: usize = 128;
 const STRANGERS_MEMORY: usize = 64 << 20;
 
 /// How long a stranger may take over one message.
-pub const STRANGERS_TIME: Duration = Duration::from_secs(30);
+pub const STRANGERS_TIME: Duration = if cfg!(test) { Duration::from_millis(20) } else { Duration::from_secs(30) };
 
 /// Numbers the connections of all sockets in the order in which they came, so that none is taken for one of another
 /// socket.
@@ -43,6 +43,8 @@ pub struct Door {
 struct Guest {
     number: u64,
     standing: AtomicU8,
+    /// The first number that nobody had when it showed the key.
+    known: AtomicU64,
     leave: Notify,
 }
 
@@ -87,7 +89,12 @@ impl Door {
             places.remove(at).send_away();
         }
         let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-        let guest = Arc::new(Guest { number, standing: AtomicU8::new(CAME), leave: Notify::new() });
+        let guest = Arc::new(Guest {
+            number,
+            standing: AtomicU8::new(CAME),
+            known: AtomicU64::new(u64::MAX),
+            leave: Notify::new(),
+        });
         places.push(guest.clone());
         Some(Place { door: self.clone(), guest })
     }
@@ -125,10 +132,16 @@ impl Place {
 
     /// It has shown the key: it stays, and its memory is its own affair.
     pub fn has_shown_the_key(&self) {
-        if !self.guest.is(SENT_AWAY) {
+        if !self.guest.is(SENT_AWAY) && !self.is_verified() {
+            self.guest.known.store(CONNECTIONS.load(Ordering::Relaxed), Ordering::Relaxed);
             self.guest.standing.store(VERIFIED, Ordering::Relaxed);
             self.release();
         }
+    }
+
+    /// The number of the first connection that came after this one had shown the key.
+    pub fn known(&self) -> u64 {
+        self.guest.known.load(Ordering::Relaxed)
     }
 
     /// Returns when it has to leave.

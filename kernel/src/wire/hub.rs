@@ -74,7 +74,7 @@ impl Hub {
         let mut asking = self.asking();
         let content = json!({"prompt": prompt, "password": password});
         let question = self.envelope.seal("input_request", &request.header, &json!({}), &content);
-        let asked = self.stdin.ask(&request.identities, &question);
+        let asked = self.stdin.ask(&request.identities, &self.shell, &question);
         if asked.is_none() {
             super::log(format_args!("stdin: the front end that runs the cell is not there to be asked"));
         }

@@ -219,7 +219,7 @@ async fn serve(inner: Arc<Inner>, place: Place, reader: Reader, writer: Writer) 
         inner.room.notify_all();
     };
     tokio::select! {
-        _ = listen(&inner, &peer, &place, &mut incoming) => {}
+        ended = listen(&inner, &peer, &place, &mut incoming) => if let Err(e) = ended { report("iopub", &e) },
         _ = peer.out.write(sending, told) => {}
         _ = place.sent_away() => {}
     }

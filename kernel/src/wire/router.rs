@@ -97,13 +97,15 @@ impl Outbound {
         self.0.push(peer, rest);
     }
 
-    /// Queues a message for the one that sent a request on another socket; its identity, or none where it is not here.
-    /// Of several with its identity it is the one that came when the request's connection did: a front end makes all of
-    /// its connections at once, and who takes on its identity can do so only once it knows it.
-    pub fn ask(&self, from: &[Bytes], frames: &[Bytes]) -> Option<Bytes> {
+    /// Queues a message for the one that sent a request on another socket, `there`; its identity, or none where it is not
+    /// here. Of several with its identity it is one that came before the first request did, and of these the nearest: a
+    /// front end makes all of its connections at once, and who takes on its identity must have heard it first.
+    pub fn ask(&self, from: &[Bytes], there: &Outbound, frames: &[Bytes]) -> Option<Bytes> {
         let [connection, identity, ..] = from else { return None };
         let asking = number(connection)?;
-        let peer = of(&self.0.lock(), identity).min_by_key(|(n, _)| n.abs_diff(asking)).map(|(_, p)| p.clone());
+        let known = there.0.lock().get(&asking).map_or(u64::MAX, |p| p.place.known());
+        let nearest = |(n, _): &(u64, &Arc<Peer>)| (*n >= known, n.abs_diff(asking));
+        let peer = of(&self.0.lock(), identity).min_by_key(nearest).map(|(_, p)| p.clone());
         peer.map(|peer| {
             self.0.push(Some(peer), frames);
             identity.clone()
@@ -238,5 +240,52 @@ async fn read_message(
         if !more {
             return Ok((frames, inner.limits.message - left));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::sockets::anything;
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixStream;
+
+    /// One that has shaken hands.
+    async fn peer(path: &str) -> UnixStream {
+        let mut stream = UnixStream::connect(path).await.unwrap();
+        let mut greeting = [0; 64];
+        (greeting[0], greeting[9], greeting[10]) = (0xff, 0x7f, 3);
+        greeting[12..16].copy_from_slice(b"NULL");
+        stream.write_all(&greeting).await.unwrap();
+        stream.write_all(b"\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER").await.unwrap();
+        stream.read_exact(&mut [0; 64 + 30]).await.unwrap();
+        stream
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_stranger_may_be_silent_for_ever_but_not_in_the_middle_of_a_message() {
+        let path = std::env::temp_dir().join(format!("xlazy-router-{}", std::process::id()));
+        let url = format!("ipc://{}", path.display());
+        // Whoever says "key" has shown it.
+        let check: Check<Vec<Bytes>> = Arc::new(|frames| {
+            let shows = frames.last().is_some_and(|f| f == "key");
+            anything()(frames).map(|(frames, _)| (frames, shows))
+        });
+        let socket = ("shell", url.as_str());
+        let (_out, mut inbound) = router(socket, None, &Account::default(), Limits::MESSAGES, check).await.unwrap();
+        let path = path.to_str().unwrap();
+        let (mut silent, mut owner, mut slow) = (peer(path).await, peer(path).await, peer(path).await);
+        owner.write_all(b"\0\x03key").await.unwrap();
+        assert_eq!(inbound.recv().await.unwrap()[2], "key");
+        for stream in [&mut owner, &mut slow] {
+            stream.write_all(b"\x01\x05hello\x00\x06wor").await.unwrap();
+        }
+        let hung_up = tokio::time::timeout(Duration::from_secs(20), slow.read_to_end(&mut Vec::new())).await;
+        assert!(hung_up.is_ok(), "half a message was waited for");
+        owner.write_all(b"ld!").await.unwrap();
+        assert_eq!(inbound.recv().await.unwrap()[2..], ["hello", "world!"]);
+        silent.write_all(b"\0\x02hi").await.unwrap();
+        assert_eq!(inbound.recv().await.unwrap()[2..], ["hi"]);
     }
 }

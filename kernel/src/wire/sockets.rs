@@ -19,7 +19,7 @@ pub fn signed(key: Key, session: String) -> Check<Message> {
         let message = parse(&frames, &key)?;
         match message.header.get("session").and_then(|s| s.as_str()) {
             Some(own) if own == session => Err(Reject::Own),
-            _ if !seen.is_new(&message.msg_id) => Err(Reject::Replayed),
+            _ if !seen.is_new(&message.signature) => Err(Reject::Replayed),
             _ => Ok((message, true)),
         }
     })

@@ -246,31 +246,28 @@ impl Role {
             }));
         }
         let ours = property("Socket-Type", self.kind.as_bytes());
-        let (opener, sealer, properties) = match &self.keys {
+        let (opener, sealer, identity) = match &self.keys {
             None => {
                 send_command(&mut writer, &command("READY", &ours).body).await?;
                 let ready = receive_command(&mut reader, place).await?;
                 let properties = ready.strip_prefix(b"\x05READY").ok_or_else(|| bad("no READY from the peer"))?;
-                (None, None, properties.to_vec())
+                (None, None, self.identity(properties)?)
             }
             Some(keys) => {
                 let (answer, greeted) = welcome(keys, &receive_command(&mut reader, place).await?)?;
                 send_command(&mut writer, &answer).await?;
                 let initiate = receive_command(&mut reader, place).await?;
                 let (mut sealer, opener, properties) = greeted.initiated(keys, &initiate)?;
+                let identity = self.identity(&properties)?;
                 send_command(&mut writer, &sealer.ready(&ours)).await?;
                 place.has_shown_the_key();
-                (Some(opener), Some(sealer), properties)
+                (Some(opener), Some(sealer), identity)
             }
         };
         place.release();
         place.has_shaken();
-        let identity = self.identity(&properties)?;
-        Ok((
-            Incoming { reader, opener },
-            Sending { writer: BufWriter::with_capacity(BUFFER, writer), sealer },
-            identity,
-        ))
+        let sending = Sending { writer: BufWriter::with_capacity(BUFFER, writer), sealer };
+        Ok((Incoming { reader, opener }, sending, identity))
     }
 
     fn identity(&self, properties: &[u8]) -> io::Result<Bytes> {
