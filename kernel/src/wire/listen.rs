@@ -7,6 +7,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener, UnixSocket};
 
+/// As long as the system lets the path of a Unix socket be.
+const LONGEST: usize = 107;
+
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 1024;
 
@@ -77,6 +80,10 @@ fn bind_ipc(path: PathBuf) -> io::Result<Listener> {
     use std::os::unix::fs::FileTypeExt;
     if std::fs::symlink_metadata(&path).is_ok_and(|m| m.file_type().is_socket()) {
         std::fs::remove_file(&path)?;
+    }
+    if path.as_os_str().len() > LONGEST {
+        let what = "the path of a socket may have 107 bytes; set JUPYTER_RUNTIME_DIR to a folder with a shorter one";
+        return Err(io::Error::other(what));
     }
     let socket = UnixSocket::new_stream()?;
     // Before it is bound, so that there is no moment in which others could connect: the file takes the mode over.
