@@ -319,7 +319,7 @@ fn reached_by(who: &str, folders: &[PathBuf]) -> Check {
             "transport",
             Status::Warn,
             format!("{who}: TCP as it is, so other users of this machine can read code and output"),
-            "xlazy install --ipc; or set c.KernelManager.transport = \"ipc\" in jupyter_config.py, or, with \
+            "xlazy install --ipc; or set c.KernelManager.transport = \"ipc\" in jupyter_server_config.py, or, with \
              jupyter_client 8.9 or later, c.KernelManager.transport_encryption = \"required\"",
         ),
     }

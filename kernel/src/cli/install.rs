@@ -18,8 +18,8 @@ const LOGOS: [(&str, &[u8]); 3] = [
 ];
 
 pub fn command() -> Command {
-    let ipc = "Also set KernelManager.transport = \"ipc\" in that Jupyter's configuration: all kernels on Unix sockets that \
-               nobody but their user can open, instead of on TCP ports that everybody on the machine can read";
+    let ipc = "Also set KernelManager.transport = \"ipc\" in that Jupyter Server's configuration: all kernels on Unix \
+               sockets that nobody but their user can open, and not on TCP ports that everybody on the machine can";
     with_places(Command::new("install").about("Tell Jupyter about xlazy (the kernelspec)")).arg(with_ipc(ipc))
 }
 

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What every Jupyter application reads, whichever it is.
-const FILE: &str = "jupyter_config.json";
+/// What JupyterLab, Notebook and Jupyter Server read. Not `jupyter_config.json`, which every application reads: under
+/// `jupyter nbconvert --execute` jupyter_client names the sockets "kernel-ipc-1", which for the kernel lies in the
+/// notebook's folder and for the client in the one it was started in.
+const FILE: &str = "jupyter_server_config.json";
 
-/// The second is what `jupyter console` and `jupyter run` go by, whatever the first says.
-const SETTINGS: [&str; 2] = ["KernelManager", "JupyterConsoleApp"];
+const MANAGER: &str = "KernelManager";
 
 /// The user's Jupyter configuration, as Jupyter itself finds it.
 pub fn user_config_folder() -> Option<PathBuf> {
@@ -16,15 +17,13 @@ pub fn user_config_folder() -> Option<PathBuf> {
     set("JUPYTER_CONFIG_DIR").or_else(|| set("HOME").map(|d| d.join(".jupyter")))
 }
 
-/// Has the Jupyter of this configuration folder start its kernels on Unix sockets, in its runtime folder, which is its
-/// user's alone. Whatever else is set there stays; the answer is the file.
+/// Has the Jupyter Server of this configuration folder start its kernels on Unix sockets, in its runtime folder, which is
+/// its user's alone. Whatever else is set there stays; the answer is the file.
 pub fn use_ipc(folder: &Path) -> Result<PathBuf, String> {
     change(folder, |settings| {
-        for name in SETTINGS {
-            let of = settings.entry(name).or_insert_with(|| json!({}));
-            let of = of.as_object_mut().ok_or_else(|| format!("{name} in it is not an object"))?;
-            of.insert("transport".to_owned(), json!("ipc"));
-        }
+        let of = settings.entry(MANAGER).or_insert_with(|| json!({}));
+        let of = of.as_object_mut().ok_or_else(|| format!("{MANAGER} in it is not an object"))?;
+        of.insert("transport".to_owned(), json!("ipc"));
         Ok(())
     })
 }
@@ -32,13 +31,12 @@ pub fn use_ipc(folder: &Path) -> Result<PathBuf, String> {
 /// Takes away what [`use_ipc`] set, and the file where nothing else is in it.
 pub fn no_longer_use_ipc(folder: &Path) -> Result<PathBuf, String> {
     let file = change(folder, |settings| {
-        for name in SETTINGS {
-            let Some(Value::Object(of)) = settings.get_mut(name) else { continue };
-            if of.get("transport") == Some(&json!("ipc")) {
-                of.remove("transport");
-            }
+        if let Some(Value::Object(of)) = settings.get_mut(MANAGER)
+            && of.get("transport") == Some(&json!("ipc"))
+        {
+            of.remove("transport");
             if of.is_empty() {
-                settings.remove(name);
+                settings.remove(MANAGER);
             }
         }
         Ok(())
@@ -112,13 +110,8 @@ pub enum Reached {
 }
 
 pub fn reached(folders: &[PathBuf]) -> Reached {
-    const NAMES: [&str; 5] = [
-        "jupyter_config",
-        "jupyter_server_config",
-        "jupyter_lab_config",
-        "jupyter_notebook_config",
-        "jupyter_console_config",
-    ];
+    const NAMES: [&str; 4] =
+        ["jupyter_server_config", "jupyter_lab_config", "jupyter_notebook_config", "jupyter_config"];
     let setting = |settings: &Map<String, Value>, name: &str| {
         let managers = ["KernelManager", "AsyncKernelManager", "ServerKernelManager", "AsyncIOLoopKernelManager"];
         managers.iter().find_map(|m| settings.get(*m)?.get(name)?.as_str().map(str::to_ascii_lowercase))

@@ -83,11 +83,11 @@ fn jupyter_is_told_to_use_unix_sockets_where_that_is_asked_for() {
         String::from_utf8(done.stdout).unwrap()
     };
     run(&["install"]);
-    assert!(!config.join("jupyter_config.json").exists(), "it is the user's choice");
+    assert!(!config.join("jupyter_server_config.json").exists(), "it is the user's choice");
     let prefixed = prefix.to_str().unwrap();
     for (arguments, file) in [
-        (&["--ipc"][..], config.join("jupyter_config.json")),
-        (&["--ipc", "--prefix", prefixed], prefix.join("etc/jupyter/jupyter_config.json")),
+        (&["--ipc"][..], config.join("jupyter_server_config.json")),
+        (&["--ipc", "--prefix", prefixed], prefix.join("etc/jupyter/jupyter_server_config.json")),
     ] {
         let says = run(&[&["install"], arguments].concat());
         assert!(says.contains(file.to_str().unwrap()), "{says}");
