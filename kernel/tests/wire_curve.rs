@@ -269,7 +269,8 @@ fn boxes_that_are_copied_changed_or_missing_end_the_connection_and_run_nothing()
             .collect();
         boxes
     };
-    let changes: [fn(&mut Vec<Vec<u8>>, &mut Client); 9] = [
+    type Change = fn(&mut Vec<Vec<u8>>, &mut Client);
+    let changes: [Change; 9] = [
         // The same number again, with the same box and with one of its own.
         |boxes, _| boxes.insert(1, boxes[0].clone()),
         |boxes, client| boxes[1] = client.boxed(client.sent + 1, 1, b"x"),

@@ -156,7 +156,8 @@ impl Place {
         }
         let mut debts = locked(&self.door.account.0);
         if self.guest.is(SENT_AWAY) {
-            return Err(bad("it had to make room"));
+            // That has been said already.
+            return Err(io::ErrorKind::ConnectionAborted.into());
         }
         match debts.iter_mut().find(|d| Arc::ptr_eq(&d.guest, &self.guest)) {
             Some(debt) => debt.bytes += bytes,

@@ -154,7 +154,11 @@ def test_nothing_of_a_cell_can_be_read_on_the_wire(encrypted):
     if encrypted.transport != "tcp":
         return  # one transport is enough: the bytes are the same
     seen = bytearray()
-    with socket.create_server(("127.0.0.1", 0)) as server, zmq.Context() as context, context.socket(zmq.DEALER) as shell:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        zmq.Context() as context,
+        context.socket(zmq.DEALER) as shell,
+    ):
         shell.linger = 0
         keyed(shell, encrypted.curve_publickey)
         shell.connect("tcp://127.0.0.1:%d" % server.getsockname()[1])
@@ -184,16 +188,37 @@ def test_nothing_of_a_cell_can_be_read_on_the_wire(encrypted):
         assert clear not in seen, clear
 
 
+def test_a_connection_file_without_a_key_is_warned_of(tmp_path):
+    manager = KernelManager(kernel_name="xlazy-test")
+    manager.connection_file = str(tmp_path / "connection.json")
+    manager.session.key = b""
+    manager.write_connection_file()
+    process = subprocess.Popen(
+        manager.format_kernel_cmd(), stderr=subprocess.PIPE, text=True, env={**os.environ, **manager.kernel_spec.env}
+    )
+    lines = iter(process.stderr.readline, "")
+    assert any("empty key" in line and "can run code here" in line for line in lines)
+    process.terminate()
+    process.communicate(timeout=30)
+
+
 def test_half_a_pair_of_keys_is_an_error_and_not_plain_text(tmp_path):
     manager = KernelManager(kernel_name="xlazy-test", transport_encryption="required")
     manager.connection_file = str(tmp_path / "connection.json")
     manager.write_connection_file()
     good = json.loads((tmp_path / "connection.json").read_text())
     public, secret = (key.decode() for key in zmq.curve_keypair())
-    for keys in ({"curve_publickey": public}, {"curve_secretkey": secret}, {"curve_publickey": public[:-1], "curve_secretkey": secret}, {"curve_publickey": zmq.curve_keypair()[0].decode(), "curve_secretkey": secret}):
+    other = zmq.curve_keypair()[0].decode()
+    environment = {**os.environ, **manager.kernel_spec.env}
+    for keys in (
+        {"curve_publickey": public},
+        {"curve_secretkey": secret},
+        {"curve_publickey": public[:-1], "curve_secretkey": secret},
+        {"curve_publickey": other, "curve_secretkey": secret},
+    ):
         (tmp_path / "connection.json").write_text(json.dumps({**good, **keys}))
         command = manager.format_kernel_cmd()
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **manager.kernel_spec.env})
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
         assert ended.returncode != 0 and "curve_" in ended.stderr, ended
         assert secret not in ended.stderr
 
