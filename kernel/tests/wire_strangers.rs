@@ -11,6 +11,7 @@ mod raw;
 use bytes::Bytes;
 use client::Kernel;
 use mock_engine::Call;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -42,6 +43,9 @@ fn ran(kernel: &mut Kernel) {
 
 #[test]
 fn idle_connections_keep_nobody_out_and_push_nobody_out() {
+    // Both ends of all of them are in this process.
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, most, most).unwrap();
     let mut kernel = Kernel::start();
     ran(&mut kernel);
     let urls = urls(&kernel);

@@ -116,28 +116,26 @@ pub fn reached(folders: &[PathBuf]) -> Reached {
         let managers = ["KernelManager", "AsyncKernelManager", "ServerKernelManager", "AsyncIOLoopKernelManager"];
         managers.iter().find_map(|m| settings.get(*m)?.get(name)?.as_str().map(str::to_ascii_lowercase))
     };
-    let mut unknown = None;
-    for folder in folders {
-        for name in NAMES {
-            let file = folder.join(name).with_extension("json");
-            let settings = read(&file).unwrap_or_default();
-            if setting(&settings, "transport").is_some_and(|t| t == "ipc") {
-                return Reached::Ipc(file);
-            }
-            if setting(&settings, "transport_encryption").is_some_and(|t| t == "auto" || t == "required") {
-                return Reached::Encrypted(file);
-            }
-            let program = folder.join(name).with_extension("py");
-            let speaks = std::fs::read_to_string(&program).is_ok_and(|text| {
-                let lines = text.lines().map(str::trim_start).filter(|l| !l.starts_with('#'));
-                lines.filter(|l| l.contains("KernelManager")).any(|l| l.contains(".transport"))
-            });
-            if speaks && unknown.is_none() {
-                unknown = Some(program);
-            }
-        }
+    let (mut transport, mut encryption, mut unknown) = (None, None, None);
+    for (folder, name) in folders.iter().flat_map(|folder| NAMES.map(|name| (folder, name))) {
+        let file = folder.join(name).with_extension("json");
+        let settings = read(&file).unwrap_or_default();
+        let found = |what| setting(&settings, what).map(|value| (value, file.clone()));
+        transport = transport.or_else(|| found("transport"));
+        encryption = encryption.or_else(|| found("transport_encryption"));
+        let program = folder.join(name).with_extension("py");
+        let speaks = std::fs::read_to_string(&program).is_ok_and(|text| {
+            let lines = text.lines().map(str::trim_start).filter(|l| !l.starts_with('#'));
+            lines.filter(|l| l.contains("KernelManager")).any(|l| l.contains(".transport"))
+        });
+        unknown = unknown.or(speaks.then_some(program));
     }
-    unknown.map_or(Reached::Plain, Reached::Unknown)
+    match (transport, encryption, unknown) {
+        (Some((what, file)), ..) if what == "ipc" => Reached::Ipc(file),
+        (_, Some((what, file)), _) if what == "auto" || what == "required" => Reached::Encrypted(file),
+        (_, _, Some(program)) => Reached::Unknown(program),
+        _ => Reached::Plain,
+    }
 }
 
 #[cfg(test)]
@@ -190,7 +188,12 @@ mod tests {
         assert_eq!(reached(&folders), Reached::Unknown(program));
         let file = folder.join("jupyter_lab_config.json");
         std::fs::write(&file, "{\"KernelManager\": {\"transport_encryption\": \"Required\"}}").unwrap();
-        assert_eq!(reached(&folders), Reached::Encrypted(file));
+        assert_eq!(reached(&folders), Reached::Encrypted(file.clone()));
+        let server = folder.join("jupyter_server_config.json");
+        std::fs::write(&server, "{\"KernelManager\": {\"transport\": \"tcp\"}}").unwrap();
+        std::fs::write(&file, "{\"KernelManager\": {\"transport\": \"ipc\"}}").unwrap();
+        std::fs::remove_file(folder.join("jupyter_server_config.py")).unwrap();
+        assert_eq!(reached(&folders), Reached::Plain, "the first that says anything");
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

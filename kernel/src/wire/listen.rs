@@ -51,7 +51,7 @@ impl Listener {
             match accepted {
                 Ok(halves) => return halves,
                 Err(e) => {
-                    super::log(format_args!("{channel}: cannot accept a connection: {e}"));
+                    super::log_stranger(format_args!("{channel}: cannot accept a connection: {e}"));
                     // Trying again at once would only burn a core.
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
