@@ -146,6 +146,8 @@ if [[ -n $demo ]]; then
     "$home/jupyter/bin/pip" install --disable-pip-version-check --progress-bar on -r scripts/jupyter-requirements.txt
     lab=$home/jupyter/bin/jupyter
   fi
+  # Nobody else's Jupyter is changed: `xlazy doctor` says how that is done.
+  [[ $lab != "$home/jupyter/bin/jupyter" ]] || XLAZY_HOME=$home "$home/bin/xlazy" install --ipc --prefix "$home/jupyter"
   step "running notebooks/01-first-steps.ipynb"
   "$home/bin/xlazy" run notebooks/01-first-steps.ipynb -o "$home/first-run.ipynb"
 fi

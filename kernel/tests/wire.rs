@@ -251,11 +251,8 @@ fn broken_messages_are_dropped_and_the_next_good_one_is_served() {
         kernel.send_frames(frames.clone());
         kernel.send_control_frames(frames);
     }
-    kernel.send_frames(good.clone());
     kernel.send_frames(good);
-    for _ in 0..2 {
-        assert_eq!(kernel.shell()["msg_type"], "kernel_info_reply", "a repeated signature is answered too");
-    }
+    assert_eq!(kernel.shell()["msg_type"], "kernel_info_reply");
     assert_eq!(kernel.ask_control_only("kernel_info_request", json!({}))["content"]["status"], "ok");
 }
 

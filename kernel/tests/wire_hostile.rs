@@ -94,7 +94,7 @@ fn value(dice: &mut Dice) -> Value {
 
 /// A message with a right signature that says nonsense.
 fn nonsense(kernel: &Kernel, dice: &mut Dice) -> Vec<Bytes> {
-    let mut header = json!({"msg_id": "m", "msg_type": dice.one_of(ASKS), "session": "s"});
+    let mut header = json!({"msg_id": dice.0.to_string(), "msg_type": dice.one_of(ASKS), "session": "s"});
     if dice.below(4) == 0 {
         header[dice.one_of(&["subshell_id", "msg_id", "session", "version"])] = value(dice);
     }

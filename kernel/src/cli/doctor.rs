@@ -1,6 +1,7 @@
 //! `xlazy doctor`: what is installed, whether it works, and what to do about what does not.
 use super::describe_toolchain::RustcVersion;
 use super::install::{spec_folder, user_data_folder};
+use super::transport::{Reached, reached, user_config_folder};
 use super::{plugins, session, terminal};
 use crate::eval::install::Installation;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -95,7 +96,7 @@ type Found<'a> = Result<&'a Installation, &'a String>;
 
 /// Every check, in the order they are shown: each needs what comes before it.
 const CHECKS: &[fn(Found) -> Vec<Check>] =
-    &[xlazy, installation, rustc, linker, cpp_compiler, cell, plugins_load, jupyter, kernelspec, disk];
+    &[xlazy, installation, rustc, linker, cpp_compiler, cell, plugins_load, jupyter, kernelspec, transport, disk];
 
 fn xlazy(_: Found) -> Vec<Check> {
     let exe = std::env::current_exe().map(|p| p.display().to_string()).unwrap_or_default();
@@ -261,10 +262,14 @@ fn jupyter(found: Found) -> Vec<Check> {
     }]
 }
 
+/// The Python environments in which there may be a Jupyter.
+fn environments() -> impl Iterator<Item = PathBuf> {
+    ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os).map(PathBuf::from)
+}
+
 fn kernelspec(_: Found) -> Vec<Check> {
     let mut places: Vec<PathBuf> = user_data_folder().into_iter().collect();
-    let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let prefixes = environments.chain(["/usr/local".into(), "/usr".into()]);
+    let prefixes = environments().chain(["/usr/local".into(), "/usr".into()]);
     places.extend(prefixes.map(|p| p.join("share/jupyter")));
     let Some(path) = places.iter().map(|p| spec_folder(p).join("kernel.json")).find(|p| p.is_file()) else {
         return vec![Check::new("kernelspec", Status::Warn, "Jupyter does not know xlazy yet", "xlazy install")];
@@ -282,6 +287,42 @@ fn kernelspec(_: Found) -> Vec<Check> {
         let found = format!("{} starts another xlazy, {}", path.display(), starts.display());
         Check::new("kernelspec", Status::Warn, found, "xlazy install, if Jupyter should start this one")
     }]
+}
+
+/// Whether others on this machine can read what goes between Jupyter and its kernels.
+fn transport(found: Found) -> Vec<Check> {
+    let own = found.ok().and_then(home).map(|h| h.join("jupyter")).filter(|j| j.is_dir());
+    let prefixes = environments().map(|p| p.join("etc/jupyter"));
+    let system = ["/usr/local/etc/jupyter".into(), "/etc/jupyter".into()];
+    let folders: Vec<PathBuf> = user_config_folder().into_iter().chain(prefixes).chain(system).collect();
+    let mut checks = vec![reached_by("Jupyter", &folders)];
+    if let Some(own) = own {
+        // It reads the user's configuration too, and first.
+        let folders: Vec<PathBuf> = user_config_folder().into_iter().chain([own.join("etc/jupyter")]).collect();
+        checks.push(reached_by("the JupyterLab that install.sh made", &folders));
+    }
+    checks
+}
+
+fn reached_by(who: &str, folders: &[PathBuf]) -> Check {
+    let says = |what: &str, file: &Path| format!("{who}: {what}, says {}", file.display());
+    match reached(folders) {
+        Reached::Ipc(file) => {
+            Check::new("transport", Status::Ok, says("Unix sockets, for their user alone", &file), "")
+        }
+        Reached::Encrypted(file) => Check::new("transport", Status::Ok, says("TCP, encrypted", &file), ""),
+        Reached::Unknown(file) => {
+            let found = format!("{who}: {} sets it", file.display());
+            Check::new("transport", Status::Ok, found, "")
+        }
+        Reached::Plain => Check::new(
+            "transport",
+            Status::Warn,
+            format!("{who}: TCP as it is, so other users of this machine can read code and output"),
+            "xlazy install --ipc; or set c.KernelManager.transport = \"ipc\" in jupyter_server_config.py, or, with \
+             jupyter_client 8.9 or later, c.KernelManager.transport_encryption = \"required\"",
+        ),
+    }
 }
 
 fn disk(found: Found) -> Vec<Check> {

@@ -1,5 +1,6 @@
-//! `xlazy install` and `xlazy uninstall`: the kernelspec in Jupyter's data folder.
+//! `xlazy install` and `xlazy uninstall`: the kernelspec in Jupyter's data folder, and what its configuration should say.
 use super::notebook::DISPLAY_NAME;
+use super::transport;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use serde_json::json;
 use std::ffi::OsString;
@@ -17,11 +18,18 @@ const LOGOS: [(&str, &[u8]); 3] = [
 ];
 
 pub fn command() -> Command {
-    with_places(Command::new("install").about("Tell Jupyter about xlazy (the kernelspec)"))
+    let ipc = "Also set KernelManager.transport = \"ipc\" in that Jupyter Server's configuration: all kernels on Unix \
+               sockets that nobody but their user can open, and not on TCP ports that everybody on the machine can";
+    with_places(Command::new("install").about("Tell Jupyter about xlazy (the kernelspec)")).arg(with_ipc(ipc))
+}
+
+fn with_ipc(help: &'static str) -> Arg {
+    Arg::new("ipc").long("ipc").action(ArgAction::SetTrue).help(help)
 }
 
 pub fn uninstall_command() -> Command {
-    with_places(Command::new("uninstall").about("Remove the kernelspec from Jupyter; nothing else is touched"))
+    let about = "Remove the kernelspec from Jupyter; nothing else is touched";
+    with_places(Command::new("uninstall").about(about)).arg(with_ipc("Also take away what `install --ipc` has set"))
 }
 
 fn with_places(command: Command) -> Command {
@@ -56,8 +64,20 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
             .map_err(|e| format!("the kernelspec could not be written to {}: {e}", data.display()))
     });
     match installed {
-        Ok(folder) => {
-            super::say(&format!("kernelspec xlazy: {}", folder.display()));
+        Ok(folder) => super::say(&format!("kernelspec xlazy: {}", folder.display())),
+        Err(why) => return super::fail(&why),
+    }
+    configured(matches, "kernels on Unix sockets", transport::use_ipc)
+}
+
+/// Changes the configuration of the Jupyter that was meant, where that was asked for.
+fn configured(matches: &ArgMatches, what: &str, change: fn(&Path) -> Result<PathBuf, String>) -> ExitCode {
+    if !matches.get_flag("ipc") {
+        return ExitCode::SUCCESS;
+    }
+    match config_folder(matches).and_then(|folder| change(&folder)) {
+        Ok(file) => {
+            super::say(&format!("{what}: {}", file.display()));
             ExitCode::SUCCESS
         }
         Err(why) => super::fail(&why),
@@ -76,7 +96,7 @@ pub fn run_uninstall(matches: &ArgMatches) -> ExitCode {
         }
         Err(e) => return super::fail(&format!("{} could not be removed: {e}", folder.display())),
     }
-    ExitCode::SUCCESS
+    configured(matches, "kernels as before", transport::no_longer_use_ipc)
 }
 
 /// Writes kernel.json and the logos into a Jupyter data folder; the answer is the kernelspec's own folder.
@@ -88,7 +108,7 @@ pub fn write_kernelspec(data: &Path, executable: &Path, home: Option<&Path>) -> 
         "display_name": DISPLAY_NAME,
         "language": "rust",
         "interrupt_mode": "message",
-        "metadata": {"debugger": false},
+        "metadata": {"debugger": false, "supported_encryption": ["curve"]},
     });
     if let Some(home) = home {
         spec["env"] = json!({"XLAZY_HOME": std::path::absolute(home)?.to_string_lossy()});
@@ -115,13 +135,30 @@ pub fn user_data_folder() -> Option<PathBuf> {
 }
 
 fn place(matches: &ArgMatches) -> Result<PathBuf, String> {
-    if let Some(prefix) = matches.get_one::<PathBuf>("prefix") {
-        return Ok(prefix.join("share/jupyter"));
+    match prefix(matches)? {
+        Some(prefix) => Ok(prefix.join("share/jupyter")),
+        None => user_data_folder().ok_or_else(nowhere),
     }
-    if matches.get_flag("sys-prefix") {
-        return sys_prefix().map(|p| p.join("share/jupyter"));
+}
+
+fn config_folder(matches: &ArgMatches) -> Result<PathBuf, String> {
+    match prefix(matches)? {
+        Some(prefix) => Ok(prefix.join("etc/jupyter")),
+        None => transport::user_config_folder().ok_or_else(nowhere),
     }
-    user_data_folder().ok_or_else(|| "no HOME is set: say where with --prefix DIR".to_owned())
+}
+
+fn nowhere() -> String {
+    "no HOME is set: say where with --prefix DIR".to_owned()
+}
+
+/// Of the Python environment that is meant; none for the user's own folders.
+fn prefix(matches: &ArgMatches) -> Result<Option<PathBuf>, String> {
+    match matches.get_one::<PathBuf>("prefix") {
+        Some(prefix) => Ok(Some(prefix.clone())),
+        None if matches.get_flag("sys-prefix") => sys_prefix().map(Some),
+        None => Ok(None),
+    }
 }
 
 fn sys_prefix() -> Result<PathBuf, String> {

@@ -22,6 +22,7 @@ mod repl_command;
 pub mod run;
 mod session;
 pub mod terminal;
+mod transport;
 
 pub use session::interrupt_on_ctrl_c;
 

@@ -8,6 +8,7 @@ use super::sockets::Fence;
 use super::subshells::Subshells;
 use super::turns::Turns;
 use crate::engine::{Engine, Failure};
+use bytes::Bytes;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,8 +21,14 @@ use tokio::sync::mpsc::UnboundedSender;
 /// An interrupt is answered after this time at the latest, whatever the engine does.
 const INTERRUPT_LIMIT: Duration = Duration::from_millis(80);
 
-/// By subshell, where the answer goes.
-type Questions = HashMap<Option<String>, Sender<Result<String, String>>>;
+/// By subshell.
+type Questions = HashMap<Option<String>, Question>;
+
+pub struct Question {
+    /// The identity of the front end that was asked.
+    asked: Option<Bytes>,
+    answer: Sender<Result<String, String>>,
+}
 
 pub struct Hub {
     pub envelope: Arc<Envelope>,
@@ -63,8 +70,15 @@ impl Hub {
 
     /// Asks the front end that sent the request for a line.
     pub fn ask(&self, request: &Message, prompt: &str, password: bool, answer: Sender<Result<String, String>>) {
-        self.asking().insert(request.subshell(), answer);
-        self.reply(&self.stdin, request, "input_request", &json!({"prompt": prompt, "password": password}));
+        // Held, so that the answer does not come before it is known what was asked.
+        let mut asking = self.asking();
+        let content = json!({"prompt": prompt, "password": password});
+        let question = self.envelope.seal("input_request", &request.header, &json!({}), &content);
+        let asked = self.stdin.ask(&request.identities, &self.shell, &question);
+        if asked.is_none() {
+            super::log(format_args!("stdin: the front end that runs the cell is not there to be asked"));
+        }
+        asking.insert(request.subshell(), Question { asked, answer });
     }
 
     fn asking(&self) -> MutexGuard<'_, Questions> {
@@ -76,7 +90,8 @@ impl Hub {
         self.asking().remove(subshell);
     }
 
-    /// Gives the answer to whoever asked. Nobody may be asking any more: an answer can come too late.
+    /// Gives the answer to whoever asked. Nobody may be asking any more: an answer can come too late. Nobody answers
+    /// for another front end either.
     pub fn answer(&self, reply: &Message) {
         let mut asking = self.asking();
         // Front ends that know nothing of subshells leave the field out.
@@ -85,8 +100,12 @@ impl Hub {
             None if asking.len() == 1 => asking.keys().next().cloned(),
             _ => None,
         };
-        if let Some(asking) = asked.and_then(|id| asking.remove(&id)) {
-            let _ = asking.send(Ok(super::content::text(&reply.content, "value")));
+        let Some(id) = asked else { return };
+        if asking.get(&id).is_some_and(|question| question.asked.as_ref() != reply.identities.get(1)) {
+            return super::log(format_args!("stdin: an answer was dropped: another front end was asked"));
+        }
+        if let Some(question) = asking.remove(&id) {
+            let _ = question.answer.send(Ok(super::content::text(&reply.content, "value")));
         }
     }
 
@@ -99,8 +118,8 @@ impl Hub {
             let _ = tokio::time::timeout(INTERRUPT_LIMIT, taken).await;
         }
         // After the engine knows: the cell is to be interrupted, and not to go on with an error.
-        for (_, asking) in self.asking().drain() {
-            let _ = asking.send(Err("the cell was interrupted".into()));
+        for (_, question) in self.asking().drain() {
+            let _ = question.answer.send(Err("the cell was interrupted".into()));
         }
     }
 

@@ -44,10 +44,11 @@ impl Key {
         }
     }
 
-    fn verify(&self, signature: &[u8], parts: &[&[u8]]) -> bool {
-        let Some(mac) = self.digest(parts) else { return true };
+    /// The bytes of a signature that is right, none where nothing is signed.
+    fn verify(&self, signature: &[u8], parts: &[&[u8]]) -> Option<Vec<u8>> {
+        let Some(mac) = self.digest(parts) else { return Some(Vec::new()) };
         // `verify_slice` compares in constant time, so that a forger learns nothing from how long a refusal takes.
-        unhex(signature).is_some_and(|s| mac.verify_slice(&s).is_ok())
+        unhex(signature).filter(|s| mac.verify_slice(s).is_ok())
     }
 }
 
@@ -72,6 +73,8 @@ pub struct Message {
     pub metadata: Map<String, Value>,
     pub content: Map<String, Value>,
     pub buffers: Vec<Bytes>,
+    /// Empty where nothing is signed. It was right.
+    pub signature: Vec<u8>,
 }
 
 impl Message {
@@ -90,6 +93,8 @@ pub enum Reject {
     BadJson { part: &'static str, error: String },
     NotAnObject { part: &'static str },
     MissingField { field: &'static str },
+    Replayed,
+    Own,
 }
 
 impl fmt::Display for Reject {
@@ -101,6 +106,8 @@ impl fmt::Display for Reject {
             Reject::BadJson { part, error } => write!(f, "{part} is not JSON: {error}"),
             Reject::NotAnObject { part } => write!(f, "{part} is not a JSON object"),
             Reject::MissingField { field } => write!(f, "the header has no text field {field:?}"),
+            Reject::Replayed => write!(f, "it is a copy of one that has come before"),
+            Reject::Own => write!(f, "it is one of this kernel's own"),
         }
     }
 }
@@ -112,9 +119,9 @@ pub fn parse(frames: &[Bytes], key: &Key) -> Result<Message, Reject> {
     let [signature, header, parent, metadata, content, buffers @ ..] = body else {
         return Err(Reject::TooFewFrames(body.len()));
     };
-    if !key.verify(signature, &[header, parent, metadata, content]) {
+    let Some(signature) = key.verify(signature, &[header, parent, metadata, content]) else {
         return Err(Reject::BadSignature);
-    }
+    };
     let header = object("header", header)?;
     object("parent_header", parent)?;
     let field = |field| match header.get(field) {
@@ -128,6 +135,7 @@ pub fn parse(frames: &[Bytes], key: &Key) -> Result<Message, Reject> {
         metadata: object("metadata", metadata)?,
         content: object("content", content)?,
         buffers: buffers.to_vec(),
+        signature,
         header: Arc::new(Value::Object(header)),
     })
 }
@@ -228,6 +236,9 @@ mod tests {
         assert_eq!(message.msg_type, "status");
         assert_eq!(message.content["execution_state"], "busy");
         assert_eq!(message.header["version"], PROTOCOL);
+        let mut shouted = frames.clone();
+        shouted[1] = frames[1].to_ascii_uppercase().into();
+        assert_eq!(parse(&shouted, &key()).unwrap().signature, message.signature, "however it is written");
     }
 
     #[test]

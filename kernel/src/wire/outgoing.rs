@@ -1,13 +1,14 @@
 //! What waits to be written to one connection: queued from any thread, written by one task, and bounded.
-use bytes::Bytes;
+use super::zmtp::{Packet, Sending};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncWrite, AsyncWriteExt, BufWriter};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
 
-const BUFFER: usize = 64 << 10;
+/// [`Sending`] gathers small writes in a buffer of this size.
+pub const BUFFER: usize = 64 << 10;
 
 /// A large message is written in pieces, so that one can see that it gets on.
 const PIECE: usize = 256 << 10;
@@ -20,7 +21,7 @@ pub struct Outgoing {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Bytes>,
+    queue: VecDeque<Packet>,
     /// In the queue and in the write under way.
     waiting: usize,
     /// When the peer last took something.
@@ -33,9 +34,9 @@ impl Outgoing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues encoded frames; never waits. A peer that has left more than `limit` bytes waiting is given up: false.
+    /// Queues a message; never waits. A peer that has left more than `limit` bytes waiting is given up: false.
     /// One message may be longer than that.
-    pub fn push(&self, message: Bytes, limit: usize) -> bool {
+    pub fn push(&self, message: Packet, limit: usize) -> bool {
         let mut state = self.lock();
         if !state.closed && state.waiting > limit {
             state.close();
@@ -44,7 +45,7 @@ impl Outgoing {
             return false;
         }
         if !state.closed {
-            state.waiting += message.len();
+            state.waiting += message.size();
             state.queue.push_back(message);
         }
         drop(state);
@@ -72,8 +73,7 @@ impl Outgoing {
     }
 
     /// Writes the queue until the peer leaves or the queue is closed; `told` runs whenever some of it has gone.
-    pub async fn write(&self, writer: impl AsyncWrite + Unpin, told: impl Fn()) -> io::Result<()> {
-        let mut writer = BufWriter::with_capacity(BUFFER, writer);
+    pub async fn write(&self, mut sending: Sending, told: impl Fn()) -> io::Result<()> {
         // What may still sit in the buffer; it counts as waiting until it is flushed.
         let mut buffered = 0;
         loop {
@@ -85,16 +85,24 @@ impl Outgoing {
                 state.queue.pop_front()
             };
             if let Some(message) = next {
-                for piece in message.chunks(PIECE) {
-                    writer.write_all(piece).await?;
-                    let held = (buffered + piece.len()).min(BUFFER);
-                    self.written(buffered + piece.len() - held);
-                    buffered = held;
+                for frame in message.frames() {
+                    let mut left = Packet::size_of(frame);
+                    let [head, body] = sending.encode(frame);
+                    for piece in head.chunks(PIECE).chain(body.chunks(PIECE)) {
+                        sending.writer.write_all(piece).await?;
+                        let done = piece.len().min(left);
+                        left -= done;
+                        let held = (buffered + done).min(BUFFER);
+                        self.written(buffered + done - held);
+                        buffered = held;
+                    }
+                    // What the frame was taken to cost beyond its bytes.
+                    self.written(left);
                 }
                 told();
                 continue;
             }
-            writer.flush().await?;
+            sending.writer.flush().await?;
             let left = self.written(std::mem::take(&mut buffered));
             told();
             if left == 0 {

@@ -3,20 +3,27 @@
 //! The usual PUB drops whatever is newest, a status message included. Here each subscriber has a queue of its own: past
 //! [`Limits::drop_text`] stream text is left out and a note says how much, everything else is kept, and a peer that
 //! reads nothing for [`Limits::close`] bytes is disconnected.
+use super::curve::Keys;
+use super::guests::{Account, Door, Place, STRANGERS_TIME};
+use super::listen::{Listener, Reader, Writer};
 use super::outgoing::Outgoing;
-use super::router::PEER_LIMIT;
-use super::zmtp::{Listener, Reader, Writer, encode, read_frame, shake};
+use super::router::report;
+use super::zmtp::{Frame, Incoming, Packet, Role, bad};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 /// Subscribers only ever send subscriptions, pings and a handshake.
-const FRAME_LIMIT: u64 = 64 << 10;
+const FRAME_LIMIT: u64 = 16 << 10;
+/// The topics of one subscriber: how many, and how long together.
 const TOPIC_LIMIT: usize = 1024;
+const TOPIC_BYTES: usize = 16 << 10;
+/// What may wait for a subscriber of answers to what it sent, which anybody can send without end. What is published is
+/// shared by all, these are its own.
+const ANSWERS_LIMIT: usize = 1 << 20;
 
 /// A peer that has taken nothing for this long no longer counts as one that reads slowly.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -47,8 +54,8 @@ pub type Note = Arc<dyn Fn(usize) -> Vec<Bytes> + Send + Sync>;
 pub struct Publisher(Arc<Inner>);
 
 struct Inner {
+    role: Role,
     peers: Mutex<HashMap<u64, Arc<Peer>>>,
-    next: AtomicU64,
     welcome: Welcome,
     limits: Limits,
     /// Told whenever some of a queue has gone or a peer leaves; the same for threads.
@@ -68,6 +75,8 @@ struct Wants {
     topics: Vec<Vec<u8>>,
     /// Bytes left out since the last message that went through, and what to say about them.
     missing: Option<(usize, Note)>,
+    /// Bytes of answers since there was nothing left to read.
+    answers: usize,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -75,30 +84,30 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Publisher {
-    pub async fn bind(url: &str, welcome: Welcome, limits: Limits) -> io::Result<Publisher> {
+    pub async fn bind(
+        url: &str,
+        keys: Option<Arc<Keys>>,
+        account: &Account,
+        welcome: Welcome,
+        limits: Limits,
+    ) -> io::Result<Publisher> {
         let listener = Listener::bind(url).await?;
         let inner = Arc::new(Inner {
+            role: Role { kind: "XPUB", peers: &["SUB", "XSUB"], keys },
             peers: Mutex::default(),
-            next: AtomicU64::new(0),
             welcome,
             limits,
             drained: Notify::new(),
             room: Condvar::new(),
         });
         let publisher = Publisher(inner.clone());
-        let places = Arc::new(Semaphore::new(PEER_LIMIT));
+        let door = Door::new("iopub", account.clone());
         tokio::spawn(async move {
             loop {
                 let (reader, writer) = listener.accept("iopub").await;
-                let Ok(place) = places.clone().try_acquire_owned() else {
-                    super::log(format_args!("iopub: a connection was refused: there are {PEER_LIMIT}"));
-                    continue;
-                };
-                let inner = inner.clone();
-                tokio::spawn(async move {
-                    serve(inner, reader, writer).await;
-                    drop(place);
-                });
+                if let Some(place) = door.enter() {
+                    tokio::spawn(serve(inner.clone(), place, reader, writer));
+                }
             }
         });
         Ok(publisher)
@@ -107,7 +116,7 @@ impl Publisher {
     /// Queues one message for everybody who subscribed to a prefix of its first frame. Never waits.
     pub fn publish(&self, frames: &[Bytes], droppable: Option<&Note>) {
         let topic: &[u8] = frames.first().map_or(b"", |t| t);
-        let message = encode(frames);
+        let message = Packet::message(frames);
         for peer in locked(&self.0.peers).values() {
             peer.offer(topic, &message, droppable, self.0.limits);
         }
@@ -140,7 +149,7 @@ impl Publisher {
 }
 
 impl Peer {
-    fn offer(&self, topic: &[u8], message: &Bytes, droppable: Option<&Note>, limits: Limits) {
+    fn offer(&self, topic: &[u8], message: &Packet, droppable: Option<&Note>, limits: Limits) {
         let mut wants = locked(&self.wants);
         if self.out.is_closed() || !wants.topics.iter().any(|t| topic.starts_with(t)) {
             return;
@@ -148,14 +157,14 @@ impl Peer {
         if let Some(note) = droppable {
             // Once text was left out, the queue must halve before text is taken again: one note, not hundreds.
             let room = if wants.missing.is_some() { limits.drop_text / 2 } else { limits.drop_text };
-            if self.out.waiting() + message.len() > room {
+            if self.out.waiting() + message.size() > room {
                 let before = wants.missing.take().map_or(0, |(n, _)| n);
-                wants.missing = Some((before + message.len(), note.clone()));
+                wants.missing = Some((before + message.size(), note.clone()));
                 return;
             }
         }
         if let Some((bytes, note)) = wants.missing.take() {
-            self.out.push(encode(&note(bytes)), limits.close);
+            self.out.push(Packet::message(&note(bytes)), limits.close);
         }
         if !self.out.push(message.clone(), limits.close) {
             super::log(format_args!("iopub: a subscriber that stopped reading is disconnected"));
@@ -163,14 +172,15 @@ impl Peer {
     }
 
     fn subscribe(&self, inner: &Inner, topic: &[u8]) {
-        let welcome = encode(&(inner.welcome)(topic));
+        let welcome = Packet::message(&(inner.welcome)(topic));
         let mut wants = locked(&self.wants);
-        if wants.topics.len() == TOPIC_LIMIT {
+        let bytes: usize = wants.topics.iter().map(Vec::len).sum();
+        if wants.topics.len() == TOPIC_LIMIT || bytes + topic.len() > TOPIC_BYTES {
             return self.out.close();
         }
         wants.topics.push(topic.to_vec());
         // Under the same lock, so that nothing of the topic comes before its welcome.
-        self.out.push(welcome, inner.limits.close);
+        self.answer(&mut wants, welcome, inner.limits);
     }
 
     fn unsubscribe(&self, topic: &[u8]) {
@@ -179,40 +189,54 @@ impl Peer {
             wants.topics.swap_remove(at);
         }
     }
+
+    fn answer(&self, wants: &mut Wants, answer: Packet, limits: Limits) {
+        if self.out.waiting() == 0 {
+            wants.answers = 0;
+        }
+        wants.answers += answer.size();
+        match wants.answers > ANSWERS_LIMIT {
+            true => self.out.close(),
+            false => drop(self.out.push(answer, limits.close)),
+        }
+    }
 }
 
 /// One connection from its handshake to its end.
-async fn serve(inner: Arc<Inner>, mut reader: Reader, mut writer: Writer) {
-    match shake(&mut reader, &mut writer, "XPUB", &["SUB", "XSUB"]).await {
-        Ok(_) => {}
-        // Port scanners and front ends that give up early are nothing to report.
-        Err(e) if e.kind() == io::ErrorKind::InvalidData => {
-            return super::log(format_args!("iopub: a connection was refused: {e}"));
-        }
-        Err(_) => return,
-    }
-    let id = inner.next.fetch_add(1, Ordering::Relaxed);
+async fn serve(inner: Arc<Inner>, place: Place, reader: Reader, writer: Writer) {
+    let shaken = tokio::select! {
+        shaken = inner.role.shake(reader, writer, &place) => shaken,
+        _ = place.sent_away() => return,
+    };
+    let (mut incoming, sending, _) = match shaken {
+        Ok(shaken) => shaken,
+        Err(e) => return report("iopub", &e),
+    };
     let peer = Arc::new(Peer::default());
-    locked(&inner.peers).insert(id, peer.clone());
+    locked(&inner.peers).insert(place.number(), peer.clone());
     let told = || {
         inner.drained.notify_waiters();
         inner.room.notify_all();
     };
     tokio::select! {
-        _ = listen(&inner, &peer, &mut reader) => {}
-        _ = peer.out.write(writer, told) => {}
+        ended = listen(&inner, &peer, &place, &mut incoming) => if let Err(e) = ended { report("iopub", &e) },
+        _ = peer.out.write(sending, told) => {}
+        _ = place.sent_away() => {}
     }
-    locked(&inner.peers).remove(&id);
+    locked(&inner.peers).remove(&place.number());
     peer.out.close();
     told();
 }
 
 /// Reads subscriptions until the peer leaves.
-async fn listen(inner: &Inner, peer: &Peer, reader: &mut Reader) -> io::Result<()> {
+async fn listen(inner: &Inner, peer: &Peer, place: &Place, incoming: &mut Incoming) -> io::Result<()> {
     loop {
-        let frame = read_frame(reader, FRAME_LIMIT).await?;
+        incoming.ready().await?;
+        let frame = tokio::time::timeout(STRANGERS_TIME, incoming.frame(FRAME_LIMIT, place)).await;
+        let frame: Frame = frame.unwrap_or_else(|_| Err(bad("it did not finish its message")))?;
+        place.release();
         if let Some(pong) = frame.pong() {
-            peer.out.push(pong, inner.limits.close);
+            peer.answer(&mut locked(&peer.wants), pong, inner.limits);
         } else if let Some(topic) = frame.command("SUBSCRIBE") {
             peer.subscribe(inner, topic);
         } else if let Some(topic) = frame.command("CANCEL") {

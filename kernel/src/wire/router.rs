@@ -1,30 +1,43 @@
 //! A ROUTER socket: messages of all peers in one queue, each with two frames in front that say where it came from.
 //!
-//! The first is the connection's own, the second the identity that the peer gave itself. A reply goes to the connection;
-//! where that is gone, or on another socket (a question on stdin), to the latest of that identity. Several front ends
-//! that share a Jupyter session share an identity, and each must still get the replies to what it asked.
+//! The first is the connection's own, the second the identity that the peer gave itself. A reply goes to the connection,
+//! or, where that is gone, to another of that identity. Several front ends that share a Jupyter session share an
+//! identity, and each must still get the replies to what it asked. An identity is no secret and proves nothing.
+use super::guests::{Account, Door, Place, STRANGERS_TIME};
+use super::listen::{Listener, Reader, Writer};
+use super::message::Reject;
 use super::outgoing::Outgoing;
-use super::zmtp::{Listener, Reader, Writer, bad, encode, read_frame, shake};
+use super::zmtp::{FRAME_COST, Incoming, Packet, Role, bad, heavy};
 use bytes::Bytes;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::io::BufReader;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-/// The longest message.
-const MESSAGE_LIMIT: u64 = 512 << 20;
-/// The most that may wait for a peer that does not read.
-const WAITING_LIMIT: usize = 128 << 20;
-/// The most frames of one message: real ones have a dozen, and a few hundred buffers.
-const FRAME_COUNT: usize = 100_000;
-/// The most connections of one socket: what they hold open must leave descriptors for compilers and files.
-pub const PEER_LIMIT: usize = 128;
+/// What one peer may have.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// The longest message, its frames' overhead included.
+    pub message: usize,
+    /// The most that may wait for a peer that does not read.
+    pub waiting: usize,
+}
+
+impl Limits {
+    pub const MESSAGES: Limits = Limits { message: 512 << 20, waiting: 128 << 20 };
+    /// Of peers that show no key, and of which nobody needs much.
+    pub const BEATS: Limits = Limits { message: 64 << 10, waiting: 256 << 10 };
+}
+
+/// A ping is not answered while this much waits: the peer sees that we are alive.
+const PONG_LIMIT: usize = 1 << 20;
 
 /// Messages read ahead; beyond that a sender is left waiting in its own socket.
 const READ_AHEAD: usize = 256;
+
+/// Makes something of a message's frames, and says whether they show that the sender has the key.
+pub type Check<T> = Arc<dyn Fn(Vec<Bytes>) -> Result<(T, bool), Reject> + Send + Sync>;
 
 /// The sending end; cheap to clone, usable from any thread.
 #[derive(Clone)]
@@ -32,41 +45,38 @@ pub struct Outbound(Arc<Inner>);
 
 struct Inner {
     channel: &'static str,
-    peers: Mutex<Peers>,
+    role: Role,
+    limits: Limits,
+    peers: Mutex<BTreeMap<u64, Arc<Peer>>>,
     drained: Notify,
 }
 
-#[derive(Default)]
-struct Peers {
-    open: usize,
-    by_connection: HashMap<Bytes, Arc<Outgoing>>,
-    by_identity: HashMap<Bytes, Arc<Outgoing>>,
+struct Peer {
+    identity: Bytes,
+    place: Place,
+    out: Outgoing,
 }
 
-/// Numbers the connections of all sockets, so that none is taken for one of another socket.
-static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
-
 /// Binds the socket and takes connections from then on.
-pub async fn router(channel: &'static str, url: &str) -> io::Result<(Outbound, Receiver<Vec<Bytes>>)> {
+pub async fn router<T: Send + 'static>(
+    (channel, url): (&'static str, &str),
+    keys: Option<Arc<super::curve::Keys>>,
+    account: &Account,
+    limits: Limits,
+    check: Check<T>,
+) -> io::Result<(Outbound, Receiver<T>)> {
     let listener = Listener::bind(url).await?;
-    let inner = Arc::new(Inner { channel, peers: Mutex::default(), drained: Notify::new() });
+    let role = Role { kind: "ROUTER", peers: &["DEALER", "REQ", "ROUTER"], keys };
+    let inner = Arc::new(Inner { channel, role, limits, peers: Mutex::default(), drained: Notify::new() });
+    let door = Door::new(channel, account.clone());
     let (sender, inbound) = self::channel(READ_AHEAD);
     let out = Outbound(inner.clone());
     tokio::spawn(async move {
         loop {
             let (reader, writer) = listener.accept(inner.channel).await;
-            let mut peers = inner.lock();
-            if peers.open >= PEER_LIMIT {
-                super::log(format_args!("{}: a connection was refused: there are {PEER_LIMIT}", inner.channel));
-                continue;
-            }
-            peers.open += 1;
-            drop(peers);
-            let (inner, sender) = (inner.clone(), sender.clone());
-            tokio::spawn(async move {
-                serve(&inner, reader, writer, sender).await;
-                inner.lock().open -= 1;
-            });
+            let Some(place) = door.enter() else { continue };
+            let (inner, sender, check) = (inner.clone(), sender.clone(), check.clone());
+            tokio::spawn(async move { serve(&inner, place, reader, writer, &check, &sender).await });
         }
     });
     Ok((out, inbound))
@@ -76,17 +86,30 @@ impl Outbound {
     /// Queues a message for the peer that its first two frames name. Nobody waits for a peer that does not read, and
     /// one that has left is not missed.
     pub fn send(&self, from: &[Bytes], frames: &[Bytes]) {
-        let mut all = from.iter().chain(frames);
-        let (Some(connection), Some(identity)) = (all.next(), all.next()) else { return };
+        let all: Vec<Bytes> = from.iter().chain(frames).cloned().collect();
+        let [connection, identity, rest @ ..] = &all[..] else { return };
         let peer = {
             let peers = self.0.lock();
-            peers.by_connection.get(connection).or_else(|| peers.by_identity.get(identity)).cloned()
+            // It may have come back on another connection. So may anybody who says so; the key is what tells.
+            let back = || of(&peers, identity).max_by_key(|(number, p)| (p.place.is_verified(), *number));
+            number(connection).and_then(|n| peers.get(&n)).or_else(|| back().map(|(_, p)| p)).cloned()
         };
-        let Some(peer) = peer else { return };
-        let rest: Vec<Bytes> = all.cloned().collect();
-        if !peer.push(encode(&rest), WAITING_LIMIT) {
-            super::log(format_args!("{}: a front end that stopped reading is disconnected", self.0.channel));
-        }
+        self.0.push(peer, rest);
+    }
+
+    /// Queues a message for the one that sent a request on another socket, `there`; its identity, or none where it is not
+    /// here. Of several with its identity it is one that came before the first request did, and of these the nearest: a
+    /// front end makes all of its connections at once, and who takes on its identity must have heard it first.
+    pub fn ask(&self, from: &[Bytes], there: &Outbound, frames: &[Bytes]) -> Option<Bytes> {
+        let [connection, identity, ..] = from else { return None };
+        let asking = number(connection)?;
+        let known = there.0.lock().get(&asking).map_or(u64::MAX, |p| p.place.known());
+        let nearest = |(n, _): &(u64, &Arc<Peer>)| (*n >= known, n.abs_diff(asking));
+        let peer = of(&self.0.lock(), identity).min_by_key(nearest).map(|(_, p)| p.clone());
+        peer.map(|peer| {
+            self.0.push(Some(peer), frames);
+            identity.clone()
+        })
     }
 
     /// Waits until every reply has been handed to the operating system.
@@ -95,7 +118,7 @@ impl Outbound {
             let told = self.0.drained.notified();
             tokio::pin!(told);
             told.as_mut().enable();
-            if self.0.lock().by_connection.values().all(|p| p.waiting() == 0) {
+            if self.0.lock().values().all(|p| p.out.waiting() == 0) {
                 return;
             }
             told.await;
@@ -103,78 +126,166 @@ impl Outbound {
     }
 }
 
+fn number(connection: &[u8]) -> Option<u64> {
+    connection.try_into().ok().map(u64::from_be_bytes)
+}
+
+/// Those with this identity, in the order in which they came; nobody has an empty one.
+fn of<'a>(
+    peers: &'a BTreeMap<u64, Arc<Peer>>,
+    identity: &'a Bytes,
+) -> impl Iterator<Item = (u64, &'a Arc<Peer>)> + use<'a> {
+    peers.iter().filter(move |(_, p)| !identity.is_empty() && p.identity == *identity).map(|(n, p)| (*n, p))
+}
+
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, Peers> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Peer>>> {
         self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, peer: Option<Arc<Peer>>, frames: &[Bytes]) {
+        if peer.is_some_and(|peer| !peer.out.push(Packet::message(frames), self.limits.waiting)) {
+            super::log(format_args!("{}: a front end that stopped reading is disconnected", self.channel));
+        }
     }
 }
 
 /// One connection from its handshake to its end.
-async fn serve(inner: &Inner, reader: Reader, mut writer: Writer, sender: Sender<Vec<Bytes>>) {
-    let mut reader = BufReader::new(reader);
-    let identity = match shake(&mut reader, &mut writer, "ROUTER", &["DEALER", "REQ", "ROUTER"]).await {
-        Ok(identity) => identity,
+async fn serve<T>(inner: &Inner, place: Place, reader: Reader, writer: Writer, check: &Check<T>, sender: &Sender<T>) {
+    let shaken = tokio::select! {
+        shaken = inner.role.shake(reader, writer, &place) => shaken,
+        _ = place.sent_away() => return,
+    };
+    let (mut incoming, sending, identity) = match shaken {
+        Ok(shaken) => shaken,
         Err(e) => return report(inner.channel, &e),
     };
-    let peer = Arc::new(Outgoing::default());
-    let connection = Bytes::from(CONNECTIONS.fetch_add(1, Ordering::Relaxed).to_be_bytes().to_vec());
-    {
-        let mut peers = inner.lock();
-        peers.by_connection.insert(connection.clone(), peer.clone());
-        if !identity.is_empty() {
-            peers.by_identity.insert(identity.clone(), peer.clone());
-        }
-    }
-    let from = [connection.clone(), identity.clone()];
+    let number = place.number();
+    let peer = Arc::new(Peer { identity, place, out: Outgoing::default() });
+    inner.lock().insert(number, peer.clone());
     tokio::select! {
-        ended = read(&peer, &from, &mut reader, &sender) => if let Err(e) = ended { report(inner.channel, &e) },
-        _ = peer.write(writer, || inner.drained.notify_waiters()) => {}
+        ended = read(inner, &peer, &mut incoming, check, sender) => if let Err(e) = ended { report(inner.channel, &e) },
+        _ = peer.out.write(sending, || inner.drained.notify_waiters()) => {}
+        _ = peer.place.sent_away() => {}
     }
-    peer.close();
-    let mut peers = inner.lock();
-    peers.by_connection.remove(&connection);
-    if peers.by_identity.get(&identity).is_some_and(|p| Arc::ptr_eq(p, &peer)) {
-        peers.by_identity.remove(&identity);
-    }
-    drop(peers);
+    peer.out.close();
+    inner.lock().remove(&number);
     inner.drained.notify_waiters();
 }
 
 /// Port scanners and front ends that leave are nothing to report.
-fn report(channel: &str, error: &io::Error) {
+pub fn report(channel: &str, error: &io::Error) {
     if error.kind() == io::ErrorKind::InvalidData {
-        super::log(format_args!("{channel}: a connection was closed: {error}"));
+        super::log_stranger(format_args!("{channel}: a connection was closed: {error}"));
     }
 }
 
-async fn read(
-    peer: &Outgoing,
-    from: &[Bytes; 2],
-    reader: &mut BufReader<Reader>,
-    sender: &Sender<Vec<Bytes>>,
+async fn read<T>(
+    inner: &Inner,
+    peer: &Peer,
+    incoming: &mut Incoming,
+    check: &Check<T>,
+    sender: &Sender<T>,
 ) -> io::Result<()> {
+    let connection = Bytes::copy_from_slice(&peer.place.number().to_be_bytes());
     loop {
-        let (mut frames, mut left) = (from.to_vec(), MESSAGE_LIMIT);
-        loop {
-            let frame = read_frame(reader, left).await?;
-            if frame.is_command() {
-                if let Some(pong) = frame.pong() {
-                    peer.push(pong, WAITING_LIMIT);
+        incoming.ready().await?;
+        let from = vec![connection.clone(), peer.identity.clone()];
+        let message = read_message(inner, peer, incoming, from);
+        let (frames, size) = match peer.place.is_verified() {
+            true => message.await?,
+            false => match tokio::time::timeout(STRANGERS_TIME, message).await {
+                Ok(read) => read?,
+                Err(_) => return Err(bad("it did not finish its message")),
+            },
+        };
+        let checked = heavy(size, || check(frames));
+        peer.place.release();
+        match checked {
+            Ok((value, shows_the_key)) => {
+                if shows_the_key {
+                    peer.place.has_shown_the_key();
                 }
-                continue;
+                if sender.send(value).await.is_err() {
+                    return Ok(());
+                }
             }
-            left -= frame.body.len() as u64;
-            let more = frame.has_more();
-            frames.push(frame.body);
-            if frames.len() > FRAME_COUNT {
-                return Err(bad("a message of too many frames"));
-            }
-            if !more {
-                break;
-            }
+            Err(reject) => super::log_stranger(format_args!("{}: a message was dropped: {reject}", inner.channel)),
         }
-        if sender.send(frames).await.is_err() {
-            return Ok(());
+    }
+}
+
+/// The frames of one message behind those of its sender, and their size.
+async fn read_message(
+    inner: &Inner,
+    peer: &Peer,
+    incoming: &mut Incoming,
+    mut frames: Vec<Bytes>,
+) -> io::Result<(Vec<Bytes>, usize)> {
+    let mut left = inner.limits.message;
+    loop {
+        let frame = incoming.frame(left as u64, &peer.place).await?;
+        if frame.is_command() {
+            if peer.out.waiting() < PONG_LIMIT
+                && let Some(pong) = frame.pong()
+            {
+                peer.out.push(pong, inner.limits.waiting);
+            }
+            continue;
         }
+        let cost = frame.body.len() + FRAME_COST;
+        left = left.checked_sub(cost).ok_or_else(|| bad("a message that is too long"))?;
+        let more = frame.has_more();
+        frames.push(frame.body);
+        if !more {
+            return Ok((frames, inner.limits.message - left));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::sockets::anything;
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixStream;
+
+    /// One that has shaken hands.
+    async fn peer(path: &str) -> UnixStream {
+        let mut stream = UnixStream::connect(path).await.unwrap();
+        let mut greeting = [0; 64];
+        (greeting[0], greeting[9], greeting[10]) = (0xff, 0x7f, 3);
+        greeting[12..16].copy_from_slice(b"NULL");
+        stream.write_all(&greeting).await.unwrap();
+        stream.write_all(b"\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER").await.unwrap();
+        stream.read_exact(&mut [0; 64 + 30]).await.unwrap();
+        stream
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_stranger_may_be_silent_for_ever_but_not_in_the_middle_of_a_message() {
+        let path = std::env::temp_dir().join(format!("xlazy-router-{}", std::process::id()));
+        let url = format!("ipc://{}", path.display());
+        // Whoever says "key" has shown it.
+        let check: Check<Vec<Bytes>> = Arc::new(|frames| {
+            let shows = frames.last().is_some_and(|f| f == "key");
+            anything()(frames).map(|(frames, _)| (frames, shows))
+        });
+        let socket = ("shell", url.as_str());
+        let (_out, mut inbound) = router(socket, None, &Account::default(), Limits::MESSAGES, check).await.unwrap();
+        let path = path.to_str().unwrap();
+        let (mut silent, mut owner, mut slow) = (peer(path).await, peer(path).await, peer(path).await);
+        owner.write_all(b"\0\x03key").await.unwrap();
+        assert_eq!(inbound.recv().await.unwrap()[2], "key");
+        for stream in [&mut owner, &mut slow] {
+            stream.write_all(b"\x01\x05hello\x00\x06wor").await.unwrap();
+        }
+        let hung_up = tokio::time::timeout(Duration::from_secs(20), slow.read_to_end(&mut Vec::new())).await;
+        assert!(hung_up.is_ok(), "half a message was waited for");
+        owner.write_all(b"ld!").await.unwrap();
+        assert_eq!(inbound.recv().await.unwrap()[2..], ["hello", "world!"]);
+        silent.write_all(b"\0\x02hi").await.unwrap();
+        assert_eq!(inbound.recv().await.unwrap()[2..], ["hi"]);
     }
 }

@@ -1,20 +1,20 @@
 //! Brings the channels up from a connection file, and down again: on request, on a signal, when the parent dies.
+use super::connection::Connection;
 use super::content::About;
+use super::guests::Account;
 use super::history::History;
 use super::hub::{Hub, control};
 use super::iopub::{Iopub, sealed};
 use super::message::{Envelope, Key};
-use super::publisher::{Limits, Publisher, Welcome};
-use super::router::{Outbound, router};
+use super::publisher::{self, Publisher, Welcome};
+use super::router::{Limits, Outbound, router};
 use super::shell::Shell;
-use super::sockets::{heartbeat, read};
+use super::sockets::{anything, heartbeat, read, signed};
 use super::subshells::Subshells;
 use crate::engine::{Engine, Failure};
-use jupyter_protocol::connection_info::ConnectionInfo;
 use jupyter_protocol::messaging::IoPubWelcome;
 use serde_json::json;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -42,45 +42,37 @@ pub struct Options {
     pub banner: String,
 }
 
-/// Reads a connection file.
-pub fn connection(file: &Path) -> io::Result<ConnectionInfo> {
-    let bad = |e: &dyn std::fmt::Display| io::Error::other(format!("connection file {}: {e}", file.display()));
-    let bytes = xlazy_mime::regular::read(file).map_err(|e| bad(&e))?;
-    if std::fs::metadata(file).is_ok_and(|m| m.mode() & 0o077 != 0) {
-        // Whoever has the key can run code as this user. The file is Jupyter's, so only Jupyter's settings help.
-        super::log(format_args!(
-            "others can read the connection file {}, and with its key run code here",
-            file.display()
-        ));
-    }
-    serde_json::from_slice(&bytes).map_err(|e| bad(&e))
-}
-
 /// Serves one kernel until it is told to end. The engine starts beside the sockets, on a thread of its own, so that a
 /// front end is answered before it is ready; a failure to start is shown by every cell.
-pub fn serve<F>(connection: &ConnectionInfo, options: Options, engine: F) -> io::Result<()>
+pub fn serve<F>(connection: impl Into<Connection>, options: Options, engine: F) -> io::Result<()>
 where
     F: FnOnce() -> Result<Arc<dyn Engine>, Failure> + Send + 'static,
 {
-    let key = Key::new(&connection.signature_scheme, &connection.key).map_err(io::Error::other)?;
+    let connection = connection.into();
+    let key = Key::new(&connection.info.signature_scheme, &connection.info.key).map_err(io::Error::other)?;
     // Two threads: encoding a megabyte of output must not delay an interrupt.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let served = runtime.block_on(bring_up(connection, key, options, engine));
+    let served = runtime.block_on(bring_up(&connection, key, options, engine));
     // What still runs is a cell that would not end; the process is about to.
     runtime.shutdown_background();
     served
 }
 
-async fn bring_up<F>(connection: &ConnectionInfo, key: Key, options: Options, engine: F) -> io::Result<()>
+async fn bring_up<F>(connection: &Connection, key: Key, options: Options, engine: F) -> io::Result<()>
 where
     F: FnOnce() -> Result<Arc<dyn Engine>, Failure> + Send + 'static,
 {
     let envelope = Arc::new(Envelope::new(key.clone()));
-    let publisher = bind_iopub(connection, envelope.clone()).await?;
-    let (hb, hb_reader) = router("heartbeat", &connection.hb_url()).await?;
-    let (control_out, control_reader) = router("control", &connection.control_url()).await?;
-    let (stdin, stdin_reader) = router("stdin", &connection.stdin_url()).await?;
-    let (shell, shell_reader) = router("shell", &connection.shell_url()).await?;
+    let (info, keys, account) = (&connection.info, &connection.keys, Account::default());
+    let publisher = bind_iopub(connection, &account, envelope.clone()).await?;
+    let signed = signed(key, envelope.session().to_owned());
+    let socket =
+        async |name, url: String| router((name, &url), keys.clone(), &account, Limits::MESSAGES, signed.clone()).await;
+    let heart = ("heartbeat", &*info.hb_url());
+    let (hb, hb_reader) = router(heart, keys.clone(), &account, Limits::BEATS, anything()).await?;
+    let (control_out, control_reader) = socket("control", info.control_url()).await?;
+    let (stdin, stdin_reader) = socket("stdin", info.stdin_url()).await?;
+    let (shell, shell_reader) = socket("shell", info.shell_url()).await?;
 
     let (fences, shell_fences) = unbounded_channel();
     let (subshells, requests) = Subshells::new();
@@ -117,7 +109,7 @@ where
         .spawn(move || Shell::new(shell, History::open(history), None).run(requests))?;
 
     tokio::spawn(heartbeat(hb_reader, hb));
-    tokio::spawn(read(shell_reader, "shell", key.clone(), shell_fences, {
+    tokio::spawn(read(shell_reader, shell_fences, {
         let hub = hub.clone();
         move |message| match message.msg_type.as_str() {
             // Old clients send these here, and neither can wait for the running cell.
@@ -127,13 +119,13 @@ where
             _ => hub.subshells.route(&hub, message),
         }
     }));
-    tokio::spawn(read(control_reader, "control", key.clone(), unbounded_channel().1, {
+    tokio::spawn(read(control_reader, unbounded_channel().1, {
         let hub = hub.clone();
         move |message| {
             tokio::spawn(control(hub.clone(), hub.control.clone(), message));
         }
     }));
-    tokio::spawn(read(stdin_reader, "stdin", key, unbounded_channel().1, {
+    tokio::spawn(read(stdin_reader, unbounded_channel().1, {
         let hub = hub.clone();
         move |message| match message.msg_type.as_str() {
             "input_reply" => hub.answer(&message),
@@ -146,7 +138,7 @@ where
     Ok(())
 }
 
-async fn bind_iopub(connection: &ConnectionInfo, envelope: Arc<Envelope>) -> io::Result<Publisher> {
+async fn bind_iopub(connection: &Connection, account: &Account, envelope: Arc<Envelope>) -> io::Result<Publisher> {
     let welcome: Welcome = Box::new(move |topic| {
         let subscription = String::from_utf8_lossy(topic).into_owned();
         let content = super::content::typed(IoPubWelcome::new(subscription));
@@ -155,7 +147,8 @@ async fn bind_iopub(connection: &ConnectionInfo, envelope: Arc<Envelope>) -> io:
         frames[0] = bytes::Bytes::copy_from_slice(topic);
         frames
     });
-    Publisher::bind(&connection.iopub_url(), welcome, Limits::default()).await
+    let url = connection.info.iopub_url();
+    Publisher::bind(&url, connection.keys.clone(), account, welcome, publisher::Limits::default()).await
 }
 
 /// Beside the history, or, where nothing is kept, among the temporary files.

@@ -34,7 +34,10 @@ fn the_kernelspec_says_what_jupyter_needs() {
           "interrupt_mode": "message",
           "language": "rust",
           "metadata": {
-            "debugger": false
+            "debugger": false,
+            "supported_encryption": [
+              "curve"
+            ]
           }
         }
     "#]]
@@ -67,6 +70,34 @@ fn install_and_uninstall_find_jupyters_folder() {
     assert!(prefix.join("share/jupyter/kernels/xlazy/kernel.json").exists());
     std::fs::remove_dir_all(data).unwrap();
     std::fs::remove_dir_all(prefix).unwrap();
+}
+
+#[test]
+fn jupyter_is_told_to_use_unix_sockets_where_that_is_asked_for() {
+    let (prefix, config) = (scratch("ipc"), scratch("config"));
+    let run = |arguments: &[&str]| {
+        let mut command = xlazy();
+        command.args(arguments).env("JUPYTER_CONFIG_DIR", &config).env("JUPYTER_DATA_DIR", config.join("data"));
+        let done = command.output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    run(&["install"]);
+    assert!(!config.join("jupyter_server_config.json").exists(), "it is the user's choice");
+    let prefixed = prefix.to_str().unwrap();
+    for (arguments, file) in [
+        (&["--ipc"][..], config.join("jupyter_server_config.json")),
+        (&["--ipc", "--prefix", prefixed], prefix.join("etc/jupyter/jupyter_server_config.json")),
+    ] {
+        let says = run(&[&["install"], arguments].concat());
+        assert!(says.contains(file.to_str().unwrap()), "{says}");
+        let set: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        assert_eq!(set["KernelManager"]["transport"], "ipc");
+        run(&[&["uninstall"], arguments].concat());
+        assert!(!file.exists());
+    }
+    std::fs::remove_dir_all(prefix).unwrap();
+    std::fs::remove_dir_all(config).unwrap();
 }
 
 #[test]

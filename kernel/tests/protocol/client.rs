@@ -135,9 +135,24 @@ impl Kernel {
         client
     }
 
+    pub fn client_of_the_same_session(&mut self) -> Client {
+        let mut client = Client::connect_as(self.client.info.clone(), Some(self.client.session()));
+        client.iopub_until(|m| m["msg_type"] == "iopub_welcome");
+        client
+    }
+
     /// Whether the engine was asked something, among all it was asked up to then.
     pub fn saw(&self, wanted: impl Fn(&Call) -> bool) -> bool {
         std::iter::from_fn(|| self.calls.recv_timeout(PATIENCE).ok()).any(|call| wanted(&call))
+    }
+
+    /// What the engine was asked up to then.
+    pub fn calls_until(&self, last: impl Fn(&Call) -> bool) -> Vec<Call> {
+        let mut calls: Vec<Call> = Vec::new();
+        while !calls.last().is_some_and(&last) {
+            calls.push(self.calls.recv_timeout(PATIENCE).unwrap());
+        }
+        calls
     }
 
     /// Waits until the kernel has ended by itself.
@@ -190,13 +205,18 @@ async fn connected<S: Socket>(mut socket: S, url: &str) -> S {
 
 impl Client {
     pub fn connect(info: ConnectionInfo) -> Client {
+        Client::connect_as(info, None)
+    }
+
+    /// Under the name of a session, or of its own.
+    fn connect_as(info: ConnectionInfo, session: Option<&str>) -> Client {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let key = Key::new(&info.signature_scheme, &info.key).unwrap();
         let envelope = Envelope::new(key.clone());
         // The same identity on shell and stdin is what lets the kernel ask the front end that sent the cell.
         let options = || {
             let mut options = SocketOptions::default();
-            options.peer_identity(envelope.session().parse::<PeerIdentity>().unwrap());
+            options.peer_identity(session.unwrap_or(envelope.session()).parse::<PeerIdentity>().unwrap());
             options
         };
         let (shell, control, stdin, iopub) = runtime.block_on(async {

@@ -25,6 +25,7 @@ def pytest_configure(config):
         "display_name": "xlazy under test",
         "language": "rust",
         "interrupt_mode": "message",
+        "metadata": {"supported_encryption": ["curve"]},
         "env": {} if real else {"MOCK_HISTORY": str(JUPYTER / "history.jsonl")},
     }
     folder = JUPYTER / "kernels" / "xlazy-test"
