@@ -180,17 +180,31 @@ pub fn load(object: &str, symbol: &str) -> Result<Entry, String> {
     let (Ok(path), Ok(name)) = (CString::new(object), CString::new(symbol)) else {
         return Err(format!("{object}: a path cannot hold a zero byte"));
     };
+    let handle = open_library(&path)?;
     // SAFETY: the object was compiled by the kernel from generated code whose entry has type `Entry`.
     unsafe {
-        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-        if handle.is_null() {
-            return Err(CStr::from_ptr(libc::dlerror()).to_string_lossy().into_owned());
-        }
         let entry = libc::dlsym(handle, name.as_ptr());
         if entry.is_null() {
             return Err(format!("{object} has no {symbol}"));
         }
         Ok(std::mem::transmute::<*mut libc::c_void, Entry>(entry))
+    }
+}
+
+/// Loads a library that objects are linked to, for good. They find it by the name that it gives itself.
+pub fn load_library(path: &str) -> Result<(), String> {
+    let path = CString::new(path).map_err(|_| format!("{path}: a path cannot hold a zero byte"))?;
+    open_library(&path).map(drop)
+}
+
+fn open_library(path: &CStr) -> Result<*mut libc::c_void, String> {
+    // SAFETY: the library's initialisers are the notebook's own code, or that of its dependencies.
+    unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+        match handle.is_null() {
+            true => Err(CStr::from_ptr(libc::dlerror()).to_string_lossy().into_owned()),
+            false => Ok(handle),
+        }
     }
 }
 

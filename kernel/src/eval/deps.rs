@@ -13,6 +13,7 @@ use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use xlazy_mime::private;
 
 /// Dependencies that are built and in force.
 #[derive(Debug, PartialEq)]
@@ -119,7 +120,11 @@ pub fn build(
     let notebook = Notebook::find(install);
     let project = base.join(&notebook.id);
     let io = |e: std::io::Error| sentence("DependencyError", trouble::with_advice(&e.to_string(), base, "XLAZY_CACHE"));
-    std::fs::create_dir_all(project.join("built")).map_err(io)?;
+    // What is built there runs, and build scripts and macros of it do so while it is built.
+    let target = base.join(format!("target-{toolchain}"));
+    for folder in [base, &project, &project.join("built"), &target] {
+        private::folder(folder).map_err(io)?;
+    }
     // Kernels of one folder take turns.
     let turn = File::create(project.join("turn")).map_err(io)?;
     take_turn(&turn, at_work).map_err(io)?;
@@ -141,13 +146,7 @@ pub fn build(
         keep(&kept);
         return Ok(deps);
     }
-    let cargo = Cargo {
-        install,
-        project: &project,
-        target: base.join(format!("target-{toolchain}")),
-        lock: project.join("Cargo.lock"),
-        at_work,
-    };
+    let cargo = Cargo { install, project: &project, target, lock: project.join("Cargo.lock"), at_work };
     let deps = cargo.build(known, &wanted, &kept, say)?;
     let lock = lockfile::union(&std::fs::read_to_string(&cargo.lock).unwrap_or_default(), &kept);
     keep(&lock);
@@ -183,7 +182,7 @@ fn to_json(deps: &Deps) -> Value {
 
 /// What an earlier build made, if all of it is still there: then cargo need not be asked.
 fn recall(built: &Path) -> Option<Deps> {
-    let json: Value = serde_json::from_slice(&std::fs::read(built).ok()?).ok()?;
+    let json: Value = serde_json::from_slice(&private::read(built).ok()?).ok()?;
     let text = |v: &Value| v.as_str().map(str::to_owned);
     let stage = |s: &Value| {
         let wanted = s["wanted"].as_object()?.iter().map(|(n, w)| Some((n.clone(), text(w)?)));

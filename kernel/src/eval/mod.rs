@@ -26,6 +26,7 @@ mod line;
 mod lockfile;
 mod macros;
 mod moves;
+mod objects;
 mod paths;
 mod publish;
 mod recover;
@@ -299,9 +300,7 @@ impl Engine for RustEngine {
     fn shutdown(&self) {
         signal(self.shared.running_pid.load(Ordering::SeqCst), Signal::SIGKILL);
         self.shared.at_work.stop();
-        let mut state = lock(&self.state);
-        state.compiler.end();
-        state.session.end();
+        lock(&self.state).end();
     }
 }
 

@@ -6,11 +6,15 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -24,7 +28,9 @@ pub struct SessionProcess {
     /// It was let go.
     gone: bool,
     /// Where the session notes the run and the line that it is at.
-    at: PathBuf,
+    at: File,
+    /// Libraries that it has loaded before a cell needed them.
+    loaded: HashSet<OsString>,
 }
 
 impl SessionProcess {
@@ -39,8 +45,11 @@ impl SessionProcess {
         let (ours, theirs) = UnixStream::pair().map_err(|e| e.to_string())?;
         let (started, start) = channel();
         let (install, groups) = (install.clone(), groups.to_owned());
-        let at = groups.join("at");
-        std::fs::write(&at, [0; 12]).map_err(|e| format!("{}: {e}", at.display()))?;
+        let path = groups.join("at");
+        // Held open, so that it can be read whatever becomes of the folder.
+        let at = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+        let at = at.and_then(|file| file.write_all_at(&[0; 12], 0).map(|()| file));
+        let at = at.map_err(|e| format!("{}: {e}", path.display()))?;
         let frames = ours.try_clone().map_err(|e| e.to_string())?;
         let (line, news) = (Line::new(ours), Arc::new(Queue::new()));
         let to = Out { news: news.clone(), late: late.clone() };
@@ -65,7 +74,7 @@ impl SessionProcess {
             .name("xlazy-late".into())
             .spawn(move || queue.hand_on(&late, &sources))
             .map_err(|e| e.to_string())?;
-        Ok(SessionProcess { line, news, pid, gone: false, at })
+        Ok(SessionProcess { line, news, pid, gone: false, at, loaded: HashSet::new() })
     }
 
     pub fn pid(&self) -> i32 {
@@ -78,7 +87,8 @@ impl SessionProcess {
 
     /// The line of the cell that this run was at last, also when the process is gone; none before the first statement.
     pub fn at_line(&self, run: u64) -> Option<u32> {
-        let noted = std::fs::read(&self.at).ok()?;
+        let mut noted = [0; 12];
+        self.at.read_exact_at(&mut noted, 0).ok()?;
         let (of, line) = noted.split_first_chunk::<8>()?;
         let line = u32::from_le_bytes(line.try_into().ok()?);
         (u64::from_le_bytes(*of) == run && line > 0).then_some(line)
@@ -87,6 +97,17 @@ impl SessionProcess {
     /// How the process ended, if it has.
     pub fn death(&self) -> Option<String> {
         self.news.death()
+    }
+
+    /// Has it load the libraries that cells are linked to, unless it has them: it opens them by a descriptor, and the loader,
+    /// which goes by paths, need not look for them.
+    pub fn load<'a>(&mut self, libraries: impl Iterator<Item = &'a Path>) {
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_owned();
+        let new: Vec<&Path> = libraries.filter(|path| self.loaded.insert(name(path))).collect();
+        if !new.is_empty() {
+            let paths: Vec<_> = new.iter().map(|path| path.to_string_lossy()).collect();
+            let _ = self.line.call("load", &paths.join("\0"), PATIENCE);
+        }
     }
 
     /// Starts a cell; its news are [`SessionProcess::next`]'s until [`SessionProcess::ended`].
@@ -109,6 +130,8 @@ impl SessionProcess {
     }
 }
 
+/// How long loading may take that runs the initialisers of libraries.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// A session ends at once, unless it is writing a compiled program down.
 const LAST_WRITES: Duration = Duration::from_millis(2500);
 

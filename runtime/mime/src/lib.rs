@@ -1,8 +1,10 @@
-//! What a display is made of ([`Bundle`]) and how the kernel and its session process talk ([`Frame`]). No dependencies.
+//! What a display is made of ([`Bundle`]), how the kernel and its session process talk ([`Frame`]), and what both believe of
+//! the disk ([`private`]). No dependencies.
 mod bundle;
 mod codec;
 mod count;
 mod frame;
+pub mod private;
 
 pub use bundle::{Bundle, Content, Rich, escape_html, prose_html};
 pub use count::{count, plural};

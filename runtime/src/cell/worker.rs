@@ -1,9 +1,9 @@
 //! The session process: runs cells on one thread of their own, and answers questions, also while a cell runs.
-use super::{RUNNING, at, checkpoint, link, outcome, store, streams};
+use super::{RUNNING, at, checkpoint, link, object, outcome, store, streams};
 use crate::sys;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc;
 use xlazy_mime::{Ask, Bundle, Fault, Frame, Outcome, RunCell, Tell};
 
 /// Deep recursion is common in teaching code; the pages are only taken when they are used.
@@ -23,7 +23,7 @@ pub fn main() {
         std::process::exit(2);
     };
     sys::catch_signals();
-    *SPARE.lock().expect("nothing has run yet") = std::fs::File::open("/dev/null").ok();
+    object::keep_spare();
     outcome::install_hook();
     link::connect(output);
     at::open();
@@ -94,7 +94,7 @@ fn answer_all(asked: mpsc::Receiver<Ask>) {
 /// Whether only the cell thread, to which the variables belong, can do it. Questions that merely name variables answer
 /// without the names elsewhere.
 fn needs_the_store(question: &str) -> bool {
-    matches!(question, "forget" | "generator") || question.starts_with("checkpoint-")
+    matches!(question, "forget" | "generator" | "load") || question.starts_with("checkpoint-")
 }
 
 fn answer(id: u64, name: &str, args: &str) {
@@ -111,7 +111,7 @@ fn run(cell: &RunCell) {
     let _ = crate::calls::register_cell(&cell.places);
     crate::insight::cell::begin();
     RUNNING.store(true, Ordering::SeqCst);
-    let outcome = match load(cell) {
+    let outcome = match object::load(&cell.object, &cell.symbol) {
         Ok(entry) => outcome::take(catch_unwind(AssertUnwindSafe(|| entry()))),
         Err(message) => Outcome::Failed(Fault { name: "LoadError".into(), message, ..Fault::default() }),
     };
@@ -126,28 +126,6 @@ fn run(cell: &RunCell) {
     link::send(&Tell::Done { run: cell.run, outcome, vars: store::list(), lost, generator: crate::ops::generator() });
 }
 
-/// A descriptor that is kept back. A cell that opened files until there were no more needs one, or the cell that closes
-/// them could not be loaded.
-static SPARE: Mutex<Option<std::fs::File>> = Mutex::new(None);
-
-fn load(cell: &RunCell) -> Result<sys::Entry, String> {
-    let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
-    let loaded = sys::load(&cell.object, &cell.symbol);
-    let loaded = match loaded {
-        Err(why) if why.contains("Too many open files") && spare.take().is_some() => {
-            sys::load(&cell.object, &cell.symbol).map_err(|why| {
-                format!("{why}: the session holds as many files open as it may; restart it, with a larger `ulimit -n`")
-            })
-        }
-        loaded => loaded,
-    };
-    // Again, where one has become free.
-    if spare.is_none() {
-        *spare = std::fs::File::open("/dev/null").ok();
-    }
-    loaded
-}
-
 fn call(name: &str, args: &str) -> Result<Bundle, Fault> {
     match name {
         "forget" => {
@@ -157,6 +135,10 @@ fn call(name: &str, args: &str) -> Result<Bundle, Fault> {
         "generator" => {
             let mut words = args.split_whitespace().map(|w| w.parse().unwrap_or(0));
             crate::ops::set_generator((words.next().unwrap_or(0), words.next().unwrap_or(0)));
+            Ok(Bundle::default())
+        }
+        "load" => {
+            object::preload(args);
             Ok(Bundle::default())
         }
         "checkpoint-write" => told(checkpoint::write(args)),
