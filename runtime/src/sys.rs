@@ -1,6 +1,8 @@
 //! The only `unsafe` of this crate: signals, waits that an interrupt ends, dlopen, descriptors, and values whose type was
 //! compiled a second time.
 #![allow(unsafe_code)]
+pub mod children;
+
 use std::any::{Any, TypeId};
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
@@ -332,9 +334,6 @@ waits! {
     accept4(fd: Fd, peer: Address, length: *mut libc::socklen_t, flags: Fd) -> Fd = SYS_accept4(fd, peer, length, flags);
     connect(fd: Fd, to: Address, length: libc::socklen_t) -> Fd = SYS_connect(fd, to, length);
     poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: Fd) -> Fd = SYS_poll(fds, count, timeout);
-    waitpid(pid: libc::pid_t, status: *mut Fd, options: Fd) -> libc::pid_t = SYS_wait4(pid, status, options, 0usize);
-    waitid(kind: libc::idtype_t, id: libc::id_t, info: *mut libc::siginfo_t, options: Fd) -> Fd
-        = SYS_waitid(kind, id, info, options, 0usize);
     flock(fd: Fd, operation: Fd) -> Fd = SYS_flock(fd, operation);
     open(path: *const libc::c_char, flags: Fd, mode: libc::mode_t) -> Fd
         = SYS_openat(libc::AT_FDCWD, path, flags, mode);
@@ -459,6 +458,107 @@ pub(crate) fn set_env_default(name: &str, value: &str) {
         // SAFETY: the only writer of the environment; readers in other threads go through std, which has its own lock.
         unsafe { std::env::set_var(name, value) }
     }
+}
+
+// ---- Children of cells
+
+/// As the other waits; the child that it is for ends with it.
+///
+/// # Safety
+/// As for `waitpid(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut Fd, options: Fd) -> libc::pid_t {
+    // SAFETY: the caller's arguments are handed on unchanged.
+    let answer = ended(unsafe { libc::syscall(libc::SYS_wait4, pid, status, options, 0usize) }) as libc::pid_t;
+    if answer == -1 && pid > 0 {
+        match error() {
+            libc::ECANCELED => {
+                children::wait_was_interrupted(pid);
+                set_error(libc::ECANCELED);
+            }
+            libc::ECHILD => {
+                if let Some(how) = children::known_end(pid) {
+                    if !status.is_null() {
+                        // SAFETY: the caller's place for the status.
+                        unsafe { *status = how };
+                    }
+                    return pid;
+                }
+            }
+            _ => {}
+        }
+    }
+    answer
+}
+
+/// See [`waitpid`].
+///
+/// # Safety
+/// As for `waitid(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn waitid(kind: libc::idtype_t, id: libc::id_t, info: *mut libc::siginfo_t, options: Fd) -> Fd {
+    // SAFETY: the caller's arguments are handed on unchanged.
+    let answer = ended(unsafe { libc::syscall(libc::SYS_waitid, kind, id, info, options, 0usize) }) as Fd;
+    if answer == -1 && error() == libc::ECANCELED {
+        match kind {
+            libc::P_PID => children::wait_was_interrupted(id as libc::pid_t),
+            libc::P_PIDFD => children::wait_on_descriptor_was_interrupted(id),
+            _ => {}
+        }
+        set_error(libc::ECANCELED);
+    }
+    answer
+}
+
+fn error() -> Fd {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+fn set_error(code: Fd) {
+    // SAFETY: errno is this thread's own.
+    unsafe { *libc::__errno_location() = code };
+}
+
+fn signal(pid: libc::pid_t, signal: Fd) {
+    // SAFETY: a plain system call.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Whether a child has ended, or is none of this process any more. It stays to be waited for.
+fn has_ended(child: libc::pid_t) -> bool {
+    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: `info` is a valid place for the answer, and zero where there is none.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let answer = libc::syscall(libc::SYS_waitid, libc::P_PID, child, &mut info, how, 0usize);
+        answer != 0 || info.si_pid() != 0
+    }
+}
+
+/// Waits for a child; how it ended, if it was one that nobody has waited for.
+fn wait_for(child: libc::pid_t) -> Option<Fd> {
+    let mut status = 0;
+    // SAFETY: `status` is a valid place for the answer.
+    let answer = unsafe { libc::syscall(libc::SYS_wait4, child, &mut status, 0, 0usize) };
+    (answer == child.into()).then_some(status)
+}
+
+/// Whether nobody is at the other end of a pipe that this one writes to.
+fn has_no_reader(end: &std::fs::File) -> bool {
+    let mut fds = libc::pollfd { fd: std::os::fd::AsRawFd::as_raw_fd(end), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one valid descriptor, and no wait.
+    unsafe { libc::syscall(libc::SYS_poll, &mut fds, 1, 0) > 0 && fds.revents & libc::POLLERR != 0 }
+}
+
+/// As `/proc` counts when processes begin.
+fn ticks_since_boot() -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `t` is a valid timespec; sysconf takes a number.
+    let per_second = unsafe {
+        libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut t);
+        libc::sysconf(libc::_SC_CLK_TCK).max(1) as u64
+    };
+    t.tv_sec as u64 * per_second + t.tv_nsec as u64 * per_second / 1_000_000_000
 }
 
 #[cfg(test)]

@@ -8,4 +8,4 @@ pub mod private;
 
 pub use bundle::{Bundle, Content, Rich, escape_html, prose_html};
 pub use count::{count, plural};
-pub use frame::{Ask, Fault, Frame, Outcome, RunCell, Tell, Var};
+pub use frame::{Ask, Fault, Frame, MOST_BYTES, Outcome, RunCell, Tell, Var};

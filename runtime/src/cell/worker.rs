@@ -110,12 +110,21 @@ fn run(cell: &RunCell) {
     // Without it lines are told as those of the file.
     let _ = crate::calls::register_cell(&cell.places);
     crate::insight::cell::begin();
+    sys::children::cell_begins();
     RUNNING.store(true, Ordering::SeqCst);
     let outcome = match object::load(&cell.object, &cell.symbol) {
         Ok(entry) => outcome::take(catch_unwind(AssertUnwindSafe(|| entry()))),
         Err(message) => Outcome::Failed(Fault { name: "LoadError".into(), message, ..Fault::default() }),
     };
     RUNNING.store(false, Ordering::SeqCst);
+    if link::is_forked() {
+        // The cell goes on in the process that forked this one.
+        let _ = std::io::Write::flush(&mut std::io::stdout());
+        sys::exit_now(0);
+    }
+    if sys::interrupted() {
+        sys::children::cell_was_interrupted();
+    }
     sys::end_job();
     let lost = store::lost();
     if let Some(json) = crate::insight::cell::end() {
