@@ -155,6 +155,7 @@ impl Compiler {
     /// Ends every compiler; nothing is compiled any more.
     pub fn end(&mut self) {
         self.warmer.end();
+        self.paths.end();
     }
 
     pub(super) fn needs(&self, defs: &Definitions) -> Needs {
