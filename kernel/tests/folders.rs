@@ -255,6 +255,36 @@ fn the_folder_may_be_deleted_at_any_time() {
 }
 
 #[test]
+fn it_may_be_deleted_at_a_random_moment_of_any_cell() {
+    let (mut kernel, tmp) = start();
+    fill(&mut kernel);
+    let mut dice = 0x2545_f491_4f6c_dd1du64;
+    for n in 0..24u64 {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        // Before it, in rustc's time, in its own, after it.
+        let (when, tmp) = (Duration::from_micros(dice % 150_000), &tmp);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let begin = Instant::now();
+                while begin.elapsed() < when {
+                    std::thread::yield_now();
+                }
+                inside(tmp).iter().for_each(|folder| drop(remove_dir_all(folder)));
+            });
+            let code = match n % 3 {
+                0 => format!("fn more{n}(p: &P) -> u64 {{ p.twice() as u64 + {n} }}\nmore{n}(&p)"),
+                1 => format!("p.twice() as u64 + {n}"),
+                _ => format!("let v{n} = p.twice() as u64 + {n}; v{n}"),
+            };
+            assert_eq!(kernel.cell(&code).ok(), (8 + n).to_string(), "{code}, deleted after {when:?}");
+        });
+    }
+    assert_eq!(kernel.cell("more21(&p) + v23").ok(), (8 + 21 + 8 + 23).to_string());
+}
+
+#[test]
 fn another_kernel_does_not_sweep_the_folder_of_one_that_lives() {
     let (mut kernel, tmp) = start();
     fill(&mut kernel);

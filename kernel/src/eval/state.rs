@@ -48,6 +48,8 @@ pub(super) struct State {
     /// Of cells that do not say otherwise.
     pub(super) opt_level: u8,
     pub(super) runs: u64,
+    /// The last run came so far that its code ran.
+    begun: bool,
     pub(super) late: Late,
 }
 
@@ -86,7 +88,7 @@ impl State {
         let session = SessionProcess::start(&install, &folder.path(), late, compiler.sources());
         let session = session.map_err(|e| sentence("StartError", folder.with_advice(&e)))?;
         let (vars, gone, lost, journal, generator, registered, last_codes) = Default::default();
-        let (effect, autosave, opt_level, runs) = Default::default();
+        let (effect, autosave, opt_level, runs, begun) = Default::default();
         Ok(State {
             install,
             compiler,
@@ -102,11 +104,30 @@ impl State {
             last_codes,
             opt_level,
             runs,
+            begun,
             late: late.clone(),
         })
     }
 
     pub(super) fn run(
+        &mut self,
+        mode: &Mode,
+        cell: &Arc<CellText>,
+        range: Range<usize>,
+        shared: &Shared,
+        events: &mut dyn FnMut(Event),
+    ) -> Reply {
+        self.begun = false;
+        let reply = self.run_once(mode, cell, range.clone(), shared, events);
+        // Somebody has deleted the folder between the compiler and the session: what has not begun can begin again.
+        let failed = matches!(reply, Reply::Error(_)) && !self.begun;
+        if failed && self.session.death().is_none() && self.compiler.restore().unwrap_or(false) {
+            return self.run_once(mode, cell, range, shared, events);
+        }
+        reply
+    }
+
+    fn run_once(
         &mut self,
         mode: &Mode,
         cell: &Arc<CellText>,
@@ -181,10 +202,12 @@ impl State {
         let done = match end {
             Ok(done) => done,
             Err(how) => {
+                self.begun = true;
                 let place = Place::Cell(cell, self.session.at_line(self.runs));
                 return Reply::Error(self.replace_session(&how, place, shared));
             }
         };
+        self.begun = !matches!(&done.outcome, Outcome::Failed(fault) if fault.name == "LoadError");
         let generator = std::mem::replace(&mut self.generator, done.generator);
         let reply = self.conclude(mode, done, &ready.moves, events);
         if mode.kind == Kind::User {
