@@ -143,7 +143,8 @@ if [[ -n $demo ]]; then
     # jupyter-lab is what the check above looks for, and pip writes it last: a broken run is done again.
     rm -rf "$home/jupyter"
     python3 -m venv "$home/jupyter"
-    "$home/jupyter/bin/pip" install --disable-pip-version-check --progress-bar on -r scripts/jupyter-requirements.txt
+    "$home/jupyter/bin/pip" install --disable-pip-version-check --progress-bar on \
+      --require-hashes --only-binary :all: -r scripts/jupyter-requirements.txt
     lab=$home/jupyter/bin/jupyter
   fi
   # Nobody else's Jupyter is changed: `xlazy doctor` says how that is done.

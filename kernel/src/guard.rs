@@ -1,5 +1,5 @@
-//! Ends a group of processes when the kernel goes away without a word: cargo's build scripts and shell commands would
-//! work on for nobody.
+//! Ends a group of processes when the kernel goes away without a word: cargo's build scripts, shell commands and what cells
+//! have started would work on for nobody.
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 

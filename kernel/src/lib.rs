@@ -2,6 +2,7 @@
 pub mod cli;
 pub mod engine;
 pub mod eval;
+pub mod folder;
 pub mod footer;
 pub mod guard;
 pub mod home;

@@ -169,6 +169,35 @@ fn a_plugin_that_aborts_costs_the_session_and_not_the_kernel() {
 }
 
 #[test]
+fn a_compiler_that_is_killed_while_it_waits_fails_no_cell() {
+    let mut kernel = Process::start(|_, _| {});
+    kernel.cell("let a = 1;").ok();
+    let waiting = |kernel: u32| {
+        let all = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
+        let is_ours = |pid: &u32| {
+            let read = |what| std::fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
+            let parent =
+                read("stat").rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
+            parent == Some(kernel) && read("cmdline").contains("rustc\0/dev/stdin")
+        };
+        all.filter(is_ours).collect::<Vec<u32>>()
+    };
+    for (n, code) in ["a + 1", "fn two() -> i32 { 2 }", "a + two()", "let b = a + 10;"].into_iter().enumerate() {
+        let begin = Instant::now();
+        let compiler = loop {
+            match waiting(kernel.pid())[..] {
+                [one] => break one,
+                _ => assert!(begin.elapsed() < Duration::from_secs(60), "no compiler waits"),
+            }
+        };
+        end(compiler);
+        let done = kernel.cell(code);
+        assert_eq!((&*done.status, &*done.stderr), ("ok", ""), "{n}: {done:?}");
+    }
+    assert_eq!(kernel.cell("(a, b, two())").ok(), "(1, 11, 2)");
+}
+
+#[test]
 fn nothing_is_left_behind_when_the_kernel_is_killed() {
     let mut kernel = Process::start(|_, _| {});
     kernel.cell("let child = std::process::Command::new(\"sleep\").arg(\"1000\").spawn()?;").ok();

@@ -1,5 +1,6 @@
 //! `xlazy bench cells`: how long cells take over the real protocol, from `execute_request` to `idle`; beside
 //! `evcxr_jupyter`, cell by cell in turns, where that is installed.
+use crate::folder::Folder;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -161,7 +162,8 @@ struct Kernel {
     child: Child,
     shell: TcpStream,
     iopub: TcpStream,
-    file: PathBuf,
+    /// Holds the connection file, and with it the key.
+    _folder: Folder,
     sent: u64,
     start_ms: u64,
 }
@@ -174,7 +176,8 @@ impl Kernel {
         let ports: Vec<u16> =
             free.iter().map(|l| l.local_addr().map(|a| a.port())).collect::<Result<_, _>>().map_err(text)?;
         drop(free);
-        let file = std::env::temp_dir().join(format!("xlazy-bench-{}-{name}.json", std::process::id()));
+        let folder = Folder::new()?;
+        let file = folder.path().join(format!("{name}.json"));
         let connection = json!({
             "transport": "tcp", "ip": "127.0.0.1", "signature_scheme": "hmac-sha256", "key": *KEY,
             "shell_port": ports[0], "iopub_port": ports[1], "stdin_port": ports[2], "control_port": ports[3],
@@ -195,7 +198,7 @@ impl Kernel {
         let mut connect = |port, kind| connect(port, kind, &mut child, begin).map_err(text);
         let (shell, mut iopub) = (connect(ports[0], "DEALER")?, connect(ports[1], "SUB")?);
         iopub.write_all(&[0, 1, 1]).map_err(text)?;
-        let mut kernel = Kernel { name, child, shell, iopub, file, sent: 0, start_ms: 0 };
+        let mut kernel = Kernel { name, child, shell, iopub, _folder: folder, sent: 0, start_ms: 0 };
         kernel.send("kernel_info_request", &json!({})).map_err(text)?;
         loop {
             if receive(&mut kernel.shell).map_err(text)?.0 == "kernel_info_reply" {
@@ -284,7 +287,6 @@ impl Drop for Kernel {
         let _ = self.send("shutdown_request", &json!({ "restart": false }));
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_file(&self.file);
     }
 }
 

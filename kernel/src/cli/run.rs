@@ -90,7 +90,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         json: matches.get_flag("json"),
         timeout: matches.get_one("timeout").copied().map(Duration::from_secs),
         colours: colours(&io::stderr()),
-        spill: home().map_or_else(std::env::temp_dir, |h| h.join("state")).join("output"),
+        spill: home().map_or_else(|| crate::folder::to_stay().unwrap_or_default(), |h| h.join("state/output")),
     };
     let reply = execute(&engine, &mut notebook, &settings, &mut io::stdout(), &mut io::stderr());
     drop(interrupts);

@@ -22,8 +22,8 @@ pub struct Screen<'a> {
     pub result_prefix: String,
     /// Whether the cell may read lines from standard input.
     pub stdin: bool,
-    /// Where pictures are saved to, since a terminal cannot show them; without it they are only named.
-    pub pictures: Option<PathBuf>,
+    /// Makes the folder that pictures are saved to, since a terminal cannot show them; without it they are only named.
+    pub pictures: Option<fn() -> io::Result<PathBuf>>,
     /// Whether what takes long is told on a line that is written over: for a terminal.
     pub live: bool,
     /// Such a line stands there.
@@ -159,7 +159,7 @@ impl<'a> Screen<'a> {
                 Content::Text(text) => text.as_bytes(),
             };
             let extension = kind.split('+').next().unwrap_or(kind);
-            let note = match self.pictures.as_ref().and_then(|folder| save(folder, extension, bytes).ok()) {
+            let note = match self.pictures.and_then(|folder| save(&folder().ok()?, extension, bytes).ok()) {
                 Some(path) => format!("[{mime}: {}]", path.display()),
                 None if text.is_empty() => format!("[{mime}, {} bytes]", bytes.len()),
                 None => continue,
@@ -246,7 +246,6 @@ fn stty(mode: &str) -> bool {
 }
 
 fn save(folder: &std::path::Path, extension: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-    std::fs::create_dir_all(folder)?;
     for n in 1.. {
         let path = folder.join(format!("{n}.{extension}"));
         match std::fs::File::create_new(&path) {

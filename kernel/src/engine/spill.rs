@@ -1,12 +1,13 @@
 //! Keeps a flood of text away from the front end: what is more than it can show goes to a file, and a note says where.
 use super::Event;
 use crate::trouble;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use xlazy_mime::private;
 
 /// How much text of one cell is shown.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +43,8 @@ const TAIL: usize = 1 << 10;
 pub struct Spill {
     limits: Limits,
     folder: PathBuf,
-    /// Where the file goes when the folder takes none.
-    elsewhere: PathBuf,
+    /// Where the file goes when the folder takes none; otherwise among the temporary files.
+    elsewhere: Option<PathBuf>,
     cell: u64,
     /// What has come in, less what could have been shown meanwhile.
     level: f64,
@@ -69,7 +70,7 @@ impl Spill {
         Spill {
             limits,
             folder: folder.to_owned(),
-            elsewhere: std::env::temp_dir().join(format!("xlazy-output-{}", std::process::id())),
+            elsewhere: None,
             cell,
             level: 0.0,
             looked: None,
@@ -158,7 +159,7 @@ impl Spill {
 
     fn begin(&mut self, emit: &mut dyn FnMut(Event)) {
         self.left_out = Some(LeftOut::default());
-        let sink = self.sink.get_or_insert_with(|| Sink::open(&self.folder, &self.elsewhere, self.cell));
+        let sink = self.sink.get_or_insert_with(|| Sink::open(&self.folder, self.elsewhere.as_deref(), self.cell));
         let text = match &sink.refused {
             None => format!("[xlazy: too much output to show; it goes on in {}]", sink.path.display()),
             Some(why) => format!("[xlazy: too much output to show, and no file to put it in: {why}]"),
@@ -231,15 +232,20 @@ struct Sink {
 
 impl Sink {
     /// A file in the first folder, or, where there can be none, in the second.
-    fn open(folder: &Path, elsewhere: &Path, cell: u64) -> Sink {
+    fn open(folder: &Path, elsewhere: Option<&Path>, cell: u64) -> Sink {
         let sink = Sink::open_in(folder, cell);
         let Some(why) = &sink.refused else { return sink };
-        let mut other = Sink::open_in(elsewhere, cell);
+        let elsewhere = elsewhere.map_or_else(crate::folder::to_stay, |e| Ok(e.to_owned()));
+        let mut other = elsewhere.map_or_else(|e| Sink::refused(e.to_string()), |e| Sink::open_in(&e, cell));
         if other.refused.is_some() {
             let advice = trouble::advice(why, folder, "XLAZY_HOME").map(|a| format!("; {a}")).unwrap_or_default();
             other.refused = Some(format!("{why}{advice}"));
         }
         other
+    }
+
+    fn refused(why: String) -> Sink {
+        Sink { path: PathBuf::new(), file: None, written: 0, look_at: LOOK_EVERY, refused: Some(why) }
     }
 
     fn open_in(folder: &Path, cell: u64) -> Sink {
@@ -248,7 +254,8 @@ impl Sink {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("cell-{cell}-{second}-{}-{number}.txt", std::process::id()));
         let mut sink = Sink { path, file: None, written: 0, look_at: LOOK_EVERY, refused: None };
-        let opened = DirBuilder::new().recursive(true).mode(0o700).create(folder).and_then(|()| {
+        // What is pruned, and whom a file is given to, is nobody else's to say.
+        let opened = private::folder(folder).and_then(|()| {
             prune(folder);
             // What a cell prints can hold secrets.
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&sink.path)
@@ -362,7 +369,7 @@ mod tests {
 
     fn shown_in(limits: Limits, folder: &Path, elsewhere: &Path, texts: &[(u64, String)]) -> String {
         let (mut spill, start, mut out) = (Spill::new(limits, folder, 7), Instant::now(), String::new());
-        spill.elsewhere = elsewhere.to_owned();
+        spill.elsewhere = Some(elsewhere.to_owned());
         for (second, t) in texts {
             let event = Event::Stream { stderr: false, text: t.clone() };
             spill.pass_at(event, start + Duration::from_secs(*second), &mut |e| out += &text(e));

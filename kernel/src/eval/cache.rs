@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
-use xlazy_mime::regular;
+use xlazy_mime::{private, regular};
 
 /// Changes when entries of an earlier xlazy can no longer be used.
 const FORMAT: u32 = 1;
@@ -99,8 +99,11 @@ impl CellCache {
     }
 
     pub fn get(&self, key: &str) -> Option<Entry> {
-        let path = self.dir.as_ref()?.join(key);
-        let bytes = regular::read(&path).ok()?;
+        let dir = self.dir.as_ref()?;
+        // What lies there becomes code of this user's.
+        private::safe_folder(dir).ok()?;
+        let path = dir.join(key);
+        let bytes = private::read(&path).ok()?;
         let Some(entry) = decode(&bytes) else {
             // Cut short or changed: worse than nothing.
             let _ = std::fs::remove_file(&path);
@@ -118,12 +121,10 @@ impl CellCache {
         let Some(dir) = &self.dir else { return Ok(()) };
         let count = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
         let unfinished = dir.join(format!("{key}.{}-{count}", std::process::id()));
-        let written = std::fs::create_dir_all(dir)
-            .and_then(|()| std::fs::write(&unfinished, encode(entry)))
-            .and_then(|()| std::fs::rename(&unfinished, dir.join(key)));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&unfinished);
-        }
+        private::folder(dir)?;
+        let written = private::write(&unfinished, &encode(entry))
+            .and_then(|()| std::fs::rename(&unfinished, dir.join(key)))
+            .inspect_err(|_| drop(std::fs::remove_file(&unfinished)));
         if count.is_multiple_of(PRUNE_EVERY) {
             self.prune(most_bytes());
         }
@@ -142,8 +143,9 @@ impl CellCache {
             .into_iter()
             .flatten()
             .flatten()
+            .filter(|e| is_ours(&e.file_name().to_string_lossy()))
             .filter_map(|e| {
-                let meta = e.metadata().ok()?;
+                let meta = e.metadata().ok().filter(|m| m.is_file())?;
                 Some((meta.modified().ok()?, meta.len(), e.path()))
             })
             .collect();
@@ -157,6 +159,12 @@ impl CellCache {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// Whether an entry has such a name, finished or not: the folder may be one that has other things in it.
+fn is_ours(name: &str) -> bool {
+    let key = name.split('.').next().unwrap_or_default();
+    key.len() == 64 && key.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 fn most_bytes() -> u64 {
@@ -201,8 +209,7 @@ mod tests {
     use super::*;
 
     fn cache(name: &str) -> (CellCache, PathBuf) {
-        let dir = std::env::temp_dir().join(format!("xlazy-test-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&dir);
+        let dir = private::temporary(&std::env::temp_dir(), &format!("xlazy-test-{name}-")).unwrap();
         (CellCache { dir: Some(dir.clone()), context: "a".into() }, dir)
     }
 
@@ -227,16 +234,45 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_when_there_is_too_much() {
+    fn the_oldest_go_when_there_is_too_much_and_nothing_of_others() {
         let (cache, dir) = cache("prune");
-        for (i, key) in ["a", "b", "c"].iter().enumerate() {
+        let at = |name: &str, seconds| {
+            let time = UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            std::fs::File::options().append(true).open(dir.join(name)).unwrap().set_modified(time).unwrap();
+        };
+        let [a, b, c] = ["a", "b", "c"].map(|letter| letter.repeat(64));
+        for (i, key) in [&a, &b, &c].iter().enumerate() {
             cache.put(key, &entry(1000)).unwrap();
-            let time = UNIX_EPOCH + std::time::Duration::from_secs(i as u64);
-            std::fs::File::options().append(true).open(dir.join(key)).unwrap().set_modified(time).unwrap();
+            at(key, i as u64);
         }
-        assert!(cache.get("a").is_some(), "a use makes it young");
+        // Somebody has chosen a folder that has other things in it.
+        std::fs::write(dir.join("thesis.txt"), [0; 9000]).unwrap();
+        at("thesis.txt", 0);
+        assert!(cache.get(&a).is_some(), "a use makes it young");
         cache.prune(2500);
-        assert!(cache.get("b").is_none() && cache.get("a").is_some() && cache.get("c").is_some());
+        assert!(cache.get(&b).is_none() && cache.get(&a).is_some() && cache.get(&c).is_some());
+        assert!(dir.join("thesis.txt").exists());
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn what_others_may_have_written_is_not_taken() {
+        let (cache, dir) = cache("others");
+        let allow = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        };
+        cache.put("k", &entry(10)).unwrap();
+        for (folder, file, good) in
+            [(0o755, 0o644, true), (0o777, 0o644, false), (0o1777, 0o644, false), (0o700, 0o666, false)]
+        {
+            allow(&dir, folder);
+            allow(&dir.join("k"), file);
+            assert_eq!(cache.get("k").is_some(), good, "{folder:o} {file:o}");
+            assert_eq!(cache.put("l", &entry(10)).is_ok(), folder & 0o022 == 0, "{folder:o}");
+        }
+        // In its place comes a new one.
+        cache.put("k", &entry(20)).unwrap();
+        assert_eq!(cache.get("k"), Some(entry(20)));
         std::fs::remove_dir_all(dir).unwrap();
     }
 

@@ -89,7 +89,7 @@ impl RustEngine {
                 None => refuse("UsageError", format!("nothing is known about `{args}`: write `:doc NAME`")),
             },
             "explain" => self.explain(events),
-            "last_compile_dir" => show(&lock(&self.state).dir.display().to_string(), events),
+            "last_compile_dir" => show(&lock(&self.state).compiler.folder.path().display().to_string(), events),
             "q" | "quit" => refuse("UsageError", "a cell cannot end its kernel: shut it down in the front end".into()),
             _ if SETTINGS.contains(&name) => {
                 let text = format!("note: `:{name}` sets nothing in xlazy\n");

@@ -9,6 +9,7 @@ use super::groups::{Change, Definitions, Group};
 use super::install::Installation;
 use super::learn::learn;
 use super::moves::Takers;
+use super::objects::Objects;
 use super::paths::{Crates, Paths};
 use super::refused::{Refused, unbalanced};
 use super::rustc::{self, Compiled, Diagnostic, Needs};
@@ -17,6 +18,7 @@ use super::split::{self, Parsed};
 use super::types::{Named, nameable, surely_moves};
 use super::warm::Warmer;
 use crate::engine::Failure;
+use crate::folder::Folder;
 use crate::trouble;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
@@ -31,11 +33,13 @@ use xlazy_mime::Var;
 /// Compiles cells, and keeps a compiler waiting for the next one.
 pub struct Compiler {
     pub(super) install: Installation,
+    pub(super) folder: Folder,
+    /// Where that is at the moment.
     pub(super) dir: PathBuf,
-    warmer: Warmer,
+    pub(super) warmer: Warmer,
     pub defs: Definitions,
     sources: Sources,
-    objects: HashMap<String, PathBuf>,
+    pub objects: Objects,
     cache: CellCache,
     paths: Paths,
     takers: Takers,
@@ -110,10 +114,10 @@ pub struct Scope<'a> {
 const MOST_TRIES: u32 = 8;
 
 impl Compiler {
-    pub fn new(install: Installation, dir: PathBuf, at_work: AtWork) -> Compiler {
+    pub fn new(install: Installation, folder: Folder, at_work: AtWork) -> Compiler {
         let cache = CellCache::open(&install);
         let compiler = Compiler {
-            warmer: Warmer::new(install.clone(), dir.clone(), cache.clone()),
+            warmer: Warmer::new(install.clone(), folder.clone(), cache.clone()),
             cache,
             keeping: None,
             paths: Paths::default(),
@@ -123,10 +127,11 @@ impl Compiler {
             left: Vec::new(),
             opt_level: 0,
             install,
-            dir,
+            dir: folder.path(),
+            folder,
             defs: Definitions::default(),
             sources: Sources::default(),
-            objects: HashMap::new(),
+            objects: Objects::default(),
             at_work,
         };
         compiler.warm_up();
@@ -150,23 +155,20 @@ impl Compiler {
     /// Ends every compiler; nothing is compiled any more.
     pub fn end(&mut self) {
         self.warmer.end();
+        self.paths.end();
     }
 
     pub(super) fn needs(&self, defs: &Definitions) -> Needs {
         let mut options = vec![format!("-Copt-level={}", self.opt_level)];
         options.extend(defs.deps.iter().flat_map(|d| d.options.clone()));
-        Needs { externs: defs.externs(), options }
+        Needs { externs: self.placed(defs.externs()), options }
     }
 
     /// Puts other dependencies in force. Where they do not extend those of before, what was defined so far is compiled
     /// again if it is linked to them.
     pub fn depend_on(&mut self, deps: Arc<Deps>) -> Result<(), Refused> {
-        for stage in &deps.stages {
-            let link = self.dir.join(stage.library.file_name().unwrap_or_default());
-            let _ = std::fs::remove_file(&link);
-            std::os::unix::fs::symlink(&stage.library, &link)
-                .map_err(|e| sentence("DependencyError", e.to_string()))?;
-        }
+        self.restore()?;
+        self.link(&deps).map_err(|e| sentence("DependencyError", e.to_string()))?;
         self.paths.forget();
         if self.defs.deps.as_ref().is_some_and(|before| deps.extends(before)) {
             self.defs.deps = Some(deps);
@@ -189,8 +191,10 @@ impl Compiler {
         timing: &mut Timing,
     ) -> Result<(String, Arc<Source>, Compiled), Failure> {
         let source = Arc::new(source);
+        let mut again = false;
         loop {
             timing.tries += 1;
+            let needs = &Needs { externs: self.placed(needs.externs.clone()), options: needs.options.clone() };
             let mut warm = self.warmer.take(needs).map_err(|e| match e.kind() {
                 ErrorKind::NotFound | ErrorKind::PermissionDenied => {
                     let rustc = self.install.toolchain.rustc.display();
@@ -209,6 +213,9 @@ impl Compiler {
             let about = |e: &Diagnostic| e.spans.iter().any(|s| s.ours && s.start < source.text.len());
             match &compiled {
                 Compiled::Errors(errors) if !errors.iter().any(about) && self.warmer.forget_libraries() => {}
+                // Somebody has killed it, most likely while it waited, or has deleted what it works with.
+                Compiled::Died(_) if !again => again = true,
+                Compiled::Errors(_) | Compiled::Broken(_) if !again && self.restore()? => again = true,
                 _ => return Ok((id, source, compiled)),
             }
         }
@@ -270,7 +277,9 @@ impl Compiler {
         self.settle();
         let cache = self.cache.clone();
         let work = move || {
-            let kept = std::fs::read(&object).and_then(|bytes| cache.put(&key, &Entry { head, object: bytes }));
+            // It is gone only with the folder, and that says nothing about the cache.
+            let bytes = std::fs::read(&object).ok();
+            let kept = bytes.map_or(Ok(()), |bytes| cache.put(&key, &Entry { head, object: bytes }));
             if remove {
                 let _ = std::fs::remove_file(&object);
             }
@@ -284,6 +293,7 @@ impl Compiler {
         // Of a cell that did not compile.
         self.notes.clear();
         self.left.clear();
+        self.restore()?;
         let (cell, range) = &split::ended(cell, range);
         let range = range.clone();
         let Ok(mut parsed) = split::parse(cell, range.clone(), &self.defs.macros) else {
@@ -409,18 +419,14 @@ impl Compiler {
         Ok((change.rest.commit(Some(Group { crate_name: name, object, items }), parsed), file))
     }
 
-    /// A group's object keeps the name it was linked under: cells find it by that (DT_NEEDED). A crate that depends on
-    /// it is found by crate name (rustc's search for dependencies).
     fn place_group(
         &mut self,
         name: &str,
         object: &Path,
         write: impl Fn(&Path) -> std::io::Result<()>,
     ) -> Result<(), Failure> {
-        let by_name = self.dir.join(format!("lib{name}.so"));
-        write(object).and_then(|()| std::fs::hard_link(object, by_name)).map_err(|e| self.unwritten(object, &e))?;
-        self.objects.insert(name.to_owned(), object.to_owned());
-        Ok(())
+        let placed = write(object).and_then(|()| self.objects.add(name, object));
+        placed.map_err(|e| self.unwritten(object, &e))
     }
 
     fn statements(

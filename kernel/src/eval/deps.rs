@@ -14,7 +14,7 @@ use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use xlazy_mime::regular;
+use xlazy_mime::{private, regular};
 
 /// Dependencies that are built and in force.
 #[derive(Debug, PartialEq)]
@@ -125,7 +125,11 @@ pub fn build(
     let notebook = Notebook::find(install);
     let project = base.join(&notebook.id);
     let io = |e: std::io::Error| sentence("DependencyError", trouble::with_advice(&e.to_string(), base, "XLAZY_CACHE"));
-    std::fs::create_dir_all(project.join("built")).map_err(io)?;
+    // What is built there runs, and build scripts and macros of it do so while it is built.
+    let target = base.join(format!("target-{toolchain}"));
+    for folder in [base, &project, &project.join("built"), &target] {
+        private::folder(folder).map_err(io)?;
+    }
     // Kernels of one folder take turns.
     let turn = regular::open_with(File::options().write(true).create(true).truncate(false), project.join("turn"));
     let turn = turn.map_err(io)?;
@@ -150,13 +154,7 @@ pub fn build(
         keep(&kept);
         return Ok(deps);
     }
-    let cargo = Cargo {
-        install,
-        project: &project,
-        target: base.join(format!("target-{toolchain}")),
-        lock: project.join("Cargo.lock"),
-        at_work,
-    };
+    let cargo = Cargo { install, project: &project, target, lock: project.join("Cargo.lock"), at_work };
     let deps = cargo.build(known, &wanted, &kept, say)?;
     let lock = lockfile::union(&regular::read_to_string(&cargo.lock).unwrap_or_default(), &kept);
     keep(&lock);
@@ -205,7 +203,7 @@ fn to_json(deps: &Deps) -> Value {
 
 /// What an earlier build made, if all of it is still there: then cargo need not be asked.
 fn recall(built: &Path) -> Option<Deps> {
-    let json: Value = serde_json::from_slice(&regular::read(built).ok()?).ok()?;
+    let json: Value = serde_json::from_slice(&private::read(built).ok()?).ok()?;
     of_json(&json).filter(|deps| {
         let there = |o: &String| o.splitn(3, '=').nth(2).is_none_or(|p| Path::new(p).exists());
         deps.stages.iter().all(|s| s.library.is_file()) && deps.options.iter().all(there)

@@ -29,6 +29,7 @@ mod lockfile;
 mod macros;
 mod moves;
 mod named;
+mod objects;
 mod paths;
 mod publish;
 mod recover;
@@ -302,9 +303,7 @@ impl Engine for RustEngine {
     fn shutdown(&self) {
         signal(self.shared.running_pid.load(Ordering::SeqCst), Signal::SIGKILL);
         self.shared.at_work.stop();
-        let mut state = lock(&self.state);
-        state.compiler.end();
-        state.session.end();
+        lock(&self.state).end();
     }
 }
 

@@ -1,10 +1,12 @@
 //! Where types are public. `std::any::type_name` says in which module a type is defined, and that may be a private one.
 //! rustc knows the way out: an error about a private path names the re-export of that very type.
+use super::at_work::AtWork;
 use super::install::Installation;
 use super::rustc::{Diagnostic, diagnostic};
 use super::scan::{Kind, tokens};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +19,8 @@ pub struct Paths {
     known: HashMap<String, Option<String>>,
     /// rustc is being asked, beside everything else.
     asked: Option<(BTreeSet<String>, JoinHandle<Answers>)>,
+    /// The rustc that is.
+    at_work: AtWork,
 }
 
 /// Paths, and where each is public.
@@ -38,6 +42,12 @@ impl Paths {
         *self = Paths::default();
     }
 
+    /// Asks nothing any more.
+    pub fn end(&mut self) {
+        self.at_work.stop();
+        self.asked.take().map(|(_, thread)| thread.join());
+    }
+
     /// Finds out about the types of variables before a cell mentions them.
     pub fn prepare(&mut self, written: impl Iterator<Item = String>, crates: impl FnOnce() -> Crates) {
         if self.asked.is_some() {
@@ -46,9 +56,9 @@ impl Paths {
         let all: BTreeSet<String> = written.flat_map(|w| paths_in(&w)).collect();
         let new: BTreeSet<String> = all.into_iter().filter(|p| !certain(p) && !self.known.contains_key(p)).collect();
         if !new.is_empty() {
-            let (crates, paths) = (crates(), new.clone());
+            let (crates, paths, at_work) = (crates(), new.clone(), self.at_work.clone());
             let thread = std::thread::Builder::new().name("xlazy-paths".into());
-            self.asked = thread.spawn(move || ask(&crates, paths)).ok().map(|t| (new, t));
+            self.asked = thread.spawn(move || ask(&crates, paths, &at_work)).ok().map(|t| (new, t));
         }
     }
 
@@ -76,7 +86,7 @@ impl Paths {
         let unknown = |p: &String| !self.known.contains_key(p);
         let new: BTreeSet<String> = paths_in(written).into_iter().filter(unknown).collect();
         if !new.is_empty() {
-            self.known.extend(ask(&crates(), new));
+            self.known.extend(ask(&crates(), new, &self.at_work));
         }
         self.known(written)
     }
@@ -126,10 +136,11 @@ fn places(written: &str) -> Vec<(usize, usize)> {
     out
 }
 
-/// Asks rustc about each path: itself when it is public, a re-export that it names otherwise.
-fn ask(crates: &Crates, paths: BTreeSet<String>) -> Answers {
+/// Asks rustc about each path: itself when it is public, a re-export that it names otherwise. No answer where it cannot be
+/// asked.
+fn ask(crates: &Crates, paths: BTreeSet<String>, at_work: &AtWork) -> Answers {
     let paths: Vec<String> = paths.into_iter().collect();
-    let errors = compile(crates, &source(crates, &paths)).unwrap_or_default();
+    let Some(errors) = compile(crates, &source(crates, &paths), at_work) else { return Vec::new() };
     let answer = |(i, path): (usize, &String)| {
         let about: Vec<&Diagnostic> = errors.iter().filter(|e| e.spans.iter().any(|s| s.line == i + 2)).collect();
         let unresolved = about.iter().any(|e| matches!(&*e.code, "E0603" | "E0433" | "E0425" | "E0412" | "E0658"));
@@ -160,13 +171,13 @@ fn suggested(error: &Diagnostic) -> Option<String> {
     paths.min_by_key(|p| p.len()).map(|p| format!("::{}", p.trim_start_matches("::")))
 }
 
-fn compile(crates: &Crates, source: &str) -> Option<Vec<Diagnostic>> {
+fn compile(crates: &Crates, source: &str, at_work: &AtWork) -> Option<Vec<Diagnostic>> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let file = crates.dir.join(format!("paths_{}.rs", COUNT.fetch_add(1, Ordering::Relaxed)));
     let metadata = file.with_extension("rmeta");
     std::fs::write(&file, source).ok()?;
     let with = |option: &str, path: &Path| format!("{option}{}", path.display());
-    let out = Command::new(&crates.install.toolchain.rustc)
+    let child = Command::new(&crates.install.toolchain.rustc)
         .arg(&file)
         .args(["--edition=2024", "--error-format=json"])
         .arg(with("--out-dir=", &crates.dir))
@@ -177,10 +188,21 @@ fn compile(crates: &Crates, source: &str) -> Option<Vec<Diagnostic>> {
         // A stable rustc suggests no paths in crates other than its own. This one compiles nothing that runs.
         .env("RUSTC_BOOTSTRAP", "1")
         .stdin(Stdio::null())
-        .output();
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn();
+    let out = child.and_then(|mut child| {
+        if !at_work.begin(child.id()) {
+            child.kill()?;
+        }
+        let out = child.wait_with_output();
+        at_work.end();
+        out
+    });
     let _ = std::fs::remove_file(&file);
     let _ = std::fs::remove_file(&metadata);
-    let out = out.ok()?;
+    let out = out.ok().filter(|out| out.status.code().is_some())?;
     let lines = String::from_utf8_lossy(&out.stderr);
     let errors = lines.lines().filter_map(|l| serde_json::from_str::<Value>(l).ok());
     Some(errors.map(|v| diagnostic(&v, "")).collect())

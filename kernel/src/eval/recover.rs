@@ -6,7 +6,6 @@ use super::session::SessionProcess;
 use super::source::CellText;
 use super::{Kind, Mode, RustEngine, Shared, State, lock};
 use crate::engine::{Event, Failure, Reply};
-use crate::trouble;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -57,7 +56,10 @@ impl State {
                 pointer = point_at(cell, start + code.len() - code.trim_start_matches([' ', '\t']).len());
             }
         }
-        match SessionProcess::start(&self.install, &self.dir, &self.late, self.compiler.sources()) {
+        let folder = self.compiler.restore().map(|_| self.compiler.folder.path()).map_err(|failure| failure.message);
+        let started = folder
+            .and_then(|folder| SessionProcess::start(&self.install, &folder, &self.late, self.compiler.sources()));
+        match started {
             Ok(session) => {
                 *lock(&shared.line) = session.line().clone();
                 self.session = session;
@@ -68,7 +70,7 @@ impl State {
                 message += "; a new one is running";
             }
             Err(e) => {
-                let why = trouble::with_advice(&e, &self.dir, "TMPDIR");
+                let why = self.compiler.folder.with_advice(&e);
                 message += &format!("; a new one does not start: {why}");
             }
         }

@@ -9,7 +9,6 @@ use super::scan;
 use super::source::{CellText, Source};
 use super::split::Parsed;
 use crate::engine::{Failure, Reply};
-use crate::trouble;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -67,7 +66,7 @@ impl Compiler {
                 let failure = self.not_the_cell(&errors);
                 Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
             }
-            Compiled::Broken(what) => Refused::Failure(self.machine(what.trim_end())),
+            Compiled::Broken(what) | Compiled::Died(what) => Refused::Failure(self.machine(what.trim_end())),
             Compiled::Stopped | Compiled::Object(..) => Refused::Interrupted,
         }
     }
@@ -85,13 +84,13 @@ impl Compiler {
             );
         }
         let text: String = errors.iter().filter(of_ours).map(Diagnostic::text).collect();
-        let refusal = text.lines().find(|l| trouble::advice(l, &self.dir, "TMPDIR").is_some())?;
+        let refusal = text.lines().find(|l| self.folder.advice(l).is_some())?;
         Some(self.machine(refusal.trim()))
     }
 
     /// The machine refuses something; what, and what to do.
     pub(super) fn machine(&self, what: &str) -> Failure {
-        match trouble::advice(what, &self.dir, "TMPDIR") {
+        match self.folder.advice(what) {
             Some(advice) => sentence("ResourceError", format!("{what}\n{advice}. Every variable is kept")),
             None => sentence("CompileError", what),
         }

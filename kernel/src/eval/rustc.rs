@@ -73,8 +73,10 @@ pub enum Compiled {
     Errors(Vec<Diagnostic>),
     /// The cell was interrupted.
     Stopped,
-    /// rustc itself failed: no such file, out of memory, a crash.
+    /// rustc itself failed.
     Broken(String),
+    /// A signal ended it: somebody's, or that of a crash.
+    Died(String),
 }
 
 /// How locations in the objects name the source of a compilation; the kernel knows which cell that is.
@@ -234,7 +236,12 @@ impl Warm {
         if at_work.is_stopped() {
             return Compiled::Stopped;
         }
-        if errors.is_empty() { Compiled::Broken(format!("rustc: {status}\n{rest}")) } else { Compiled::Errors(errors) }
+        let what = format!("rustc: {status}\n{rest}");
+        match (errors.is_empty(), status.code()) {
+            (false, _) => Compiled::Errors(errors),
+            (true, None) => Compiled::Died(what),
+            (true, Some(_)) => Compiled::Broken(what),
+        }
     }
 }
 

@@ -2,20 +2,26 @@
 use super::install::Installation;
 use super::line::{Late, Line, News, Queue};
 use super::source::Sources;
+use crate::guard::Guard;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use rustix::process::{PidfdFlags, pidfd_open};
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use xlazy_mime::{Ask, Bundle, Frame, RunCell, Tell};
+use xlazy_mime::{Ask, Bundle, Frame, MOST_BYTES, RunCell, Tell};
 
 pub struct SessionProcess {
     line: Line,
@@ -24,7 +30,9 @@ pub struct SessionProcess {
     /// It was let go.
     gone: bool,
     /// Where the session notes the run and the line that it is at.
-    at: PathBuf,
+    at: File,
+    /// Libraries that it has loaded before a cell needed them.
+    loaded: HashSet<OsString>,
 }
 
 impl SessionProcess {
@@ -39,8 +47,11 @@ impl SessionProcess {
         let (ours, theirs) = UnixStream::pair().map_err(|e| e.to_string())?;
         let (started, start) = channel();
         let (install, groups) = (install.clone(), groups.to_owned());
-        let at = groups.join("at");
-        std::fs::write(&at, [0; 12]).map_err(|e| format!("{}: {e}", at.display()))?;
+        let path = groups.join("at");
+        // Held open, so that it can be read whatever becomes of the folder.
+        let at = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+        let at = at.and_then(|file| file.write_all_at(&[0; 12], 0).map(|()| file));
+        let at = at.map_err(|e| format!("{}: {e}", path.display()))?;
         let frames = ours.try_clone().map_err(|e| e.to_string())?;
         let (line, news) = (Line::new(ours), Arc::new(Queue::new()));
         let to = Out { news: news.clone(), late: late.clone() };
@@ -50,11 +61,32 @@ impl SessionProcess {
         std::thread::Builder::new()
             .name("xlazy-session".into())
             .spawn(move || match spawn(&install, &groups, theirs) {
-                Ok((child, out, err)) => {
+                Ok((mut child, out, err)) => {
+                    let process = match pidfd_open(rustix::process::Pid::from_child(&child), PidfdFlags::empty()) {
+                        Ok(process) => process,
+                        Err(e) => {
+                            let _ = child.kill();
+                            let _ = child.wait();
+                            return drop(started.send(Err(format!("the session cannot be watched: {e}"))));
+                        }
+                    };
                     let _ = started.send(Ok(child.id() as i32));
+                    let _guard = Guard::of(child.id());
                     let (out, err, framed) =
                         (Raw::new(false, Some(out)), Raw::new(true, Some(err)), Raw::new(false, None));
-                    Pump { child, frames: Some(frames), buffer: Vec::new(), out, err, framed, to, line: answers }.run();
+                    Pump {
+                        child,
+                        process,
+                        _guard,
+                        frames: Some(frames),
+                        buffer: Vec::new(),
+                        out,
+                        err,
+                        framed,
+                        to,
+                        line: answers,
+                    }
+                    .run();
                 }
                 Err(e) => drop(started.send(Err(format!("{}: {e}", install.session_exe.display())))),
             })
@@ -65,7 +97,7 @@ impl SessionProcess {
             .name("xlazy-late".into())
             .spawn(move || queue.hand_on(&late, &sources))
             .map_err(|e| e.to_string())?;
-        Ok(SessionProcess { line, news, pid, gone: false, at })
+        Ok(SessionProcess { line, news, pid, gone: false, at, loaded: HashSet::new() })
     }
 
     pub fn pid(&self) -> i32 {
@@ -78,7 +110,8 @@ impl SessionProcess {
 
     /// The line of the cell that this run was at last, also when the process is gone; none before the first statement.
     pub fn at_line(&self, run: u64) -> Option<u32> {
-        let noted = std::fs::read(&self.at).ok()?;
+        let mut noted = [0; 12];
+        self.at.read_exact_at(&mut noted, 0).ok()?;
         let (of, line) = noted.split_first_chunk::<8>()?;
         let line = u32::from_le_bytes(line.try_into().ok()?);
         (u64::from_le_bytes(*of) == run && line > 0).then_some(line)
@@ -87,6 +120,17 @@ impl SessionProcess {
     /// How the process ended, if it has.
     pub fn death(&self) -> Option<String> {
         self.news.death()
+    }
+
+    /// Has it load the libraries that cells are linked to, unless it has them: it opens them by a descriptor, and the loader,
+    /// which goes by paths, need not look for them.
+    pub fn load<'a>(&mut self, libraries: impl Iterator<Item = &'a Path>) {
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_owned();
+        let new: Vec<&Path> = libraries.filter(|path| self.loaded.insert(name(path))).collect();
+        if !new.is_empty() {
+            let paths: Vec<_> = new.iter().map(|path| path.to_string_lossy()).collect();
+            let _ = self.line.call("load", &paths.join("\0"), PATIENCE);
+        }
     }
 
     /// Starts a cell; its news are [`SessionProcess::next`]'s until [`SessionProcess::ended`].
@@ -109,6 +153,8 @@ impl SessionProcess {
     }
 }
 
+/// How long loading may take that runs the initialisers of libraries.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// A session ends at once, unless it is writing a compiled program down.
 const LAST_WRITES: Duration = Duration::from_millis(2500);
 
@@ -187,6 +233,10 @@ impl Out {
 /// Reads everything the session says. Text written to its descriptors comes before a frame that was sent after it.
 struct Pump {
     child: Child,
+    /// Says that it is gone: the other end of its line does not, when a process that it forked holds it open.
+    process: OwnedFd,
+    /// Ends what its cells have started when the kernel goes away without a word.
+    _guard: Guard,
     frames: Option<UnixStream>,
     buffer: Vec<u8>,
     out: Raw,
@@ -199,33 +249,60 @@ struct Pump {
 
 impl Pump {
     fn run(mut self) {
-        let mut chunk = vec![0; 64 << 10];
-        while let Some(frames) = &mut self.frames {
-            let mut fds = vec![PollFd::new(frames.as_fd(), PollFlags::POLLIN)];
+        let mut chunk = vec![0; CHUNK];
+        // What is left to read of a process that is gone, however many of its children hold the other ends.
+        let mut last = usize::MAX;
+        let mut why = None;
+        while let Some(frames) = self.frames.as_mut().filter(|_| last > 0) {
+            let mut fds = vec![watched(frames), watched(&self.process)];
             for raw in [&self.out, &self.err] {
-                fds.extend(raw.pipe.as_ref().map(|p| PollFd::new(p.as_fd(), PollFlags::POLLIN)));
+                fds.extend(raw.pipe.as_ref().map(watched));
             }
             if poll(&mut fds, PollTimeout::NONE).is_err() {
                 continue;
             }
-            let readable = fds[0].revents().is_some_and(|r| !r.is_empty());
+            let [readable, gone] = [0, 1].map(|i: usize| fds[i].revents().is_some_and(|r| !r.is_empty()));
             drop(fds);
+            if gone && last == usize::MAX {
+                last = SOCKET_BYTES;
+                end_group(self.child.id());
+            }
             if !readable {
                 self.drain();
-                continue;
+                match gone {
+                    true => break,
+                    false => continue,
+                }
             }
             // The frames first, then what was written before them, then the frames' news.
-            match frames.read(&mut chunk) {
+            match frames.read(&mut chunk[..last.min(CHUNK)]) {
                 Ok(0) => self.frames = None,
-                Ok(n) => self.buffer.extend_from_slice(&chunk[..n]),
+                Ok(n) => {
+                    self.buffer.extend_from_slice(&chunk[..n]);
+                    last -= if gone { n } else { 0 };
+                }
                 Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
                 Err(_) => self.frames = None,
             }
             self.drain();
-            self.deliver();
+            if let Err(e) = self.deliver() {
+                why = Some(format!(
+                    "sent what is no frame ({e}): a process that it forked, or C code, wrote to its line to the kernel"
+                ));
+                break;
+            }
         }
         self.line.hang_up();
+        // One whose line is closed is ending; whatever it waits for, it is of no more use.
+        let patience =
+            if why.is_some() { PollTimeout::ZERO } else { PollTimeout::from(LAST_WRITES.as_millis() as u16) };
+        if poll(&mut [watched(&self.process)], patience) == Ok(0) {
+            why = why.or_else(|| Some("closed its line to the kernel, and was ended".to_owned()));
+        }
+        // Before it is waited for: from then on its number may be another's.
+        end_group(self.child.id());
         let how = self.child.wait().map(|s| how_it_ended(&s, &self.err.tail)).unwrap_or_else(|e| e.to_string());
+        let how = why.unwrap_or(how);
         self.drain();
         for raw in [&mut self.out, &mut self.err] {
             raw.finish(&self.to);
@@ -238,25 +315,42 @@ impl Pump {
         self.err.drain(&self.to);
     }
 
-    fn deliver(&mut self) {
+    fn deliver(&mut self) -> std::io::Result<()> {
         let mut at = 0;
         while let Some(head) = self.buffer.get(at..at + 4) {
             let len = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+            if len > MOST_BYTES {
+                return Err(std::io::Error::other(format!("of {len} bytes")));
+            }
             let Some(body) = self.buffer.get(at + 4..at + 4 + len) else { break };
-            match Tell::decode(body) {
-                Ok(Tell::Stream { stderr: false, text }) if self.framed.wants(&text) => {
+            match Tell::decode(body)? {
+                Tell::Stream { stderr: false, text } if self.framed.wants(&text) => {
                     self.framed.pending.extend_from_slice(text.as_bytes());
                     self.framed.split(&self.to);
                 }
-                Ok(Tell::Reply { id, answer }) => self.line.answer(id, answer),
-                Ok(Tell::Fence(number)) => self.line.tell(&Ask::Drained(number)),
-                Ok(tell) => self.to.send(News::Tell(tell)),
-                Err(_) => {}
+                Tell::Reply { id, answer } => self.line.answer(id, answer),
+                Tell::Fence(number) => self.line.tell(&Ask::Drained(number)),
+                tell => self.to.send(News::Tell(tell)),
             }
             at += 4 + len;
         }
         self.buffer.drain(..at);
+        Ok(())
     }
+}
+
+/// How much is read at a time.
+const CHUNK: usize = 64 << 10;
+/// More than a socket holds.
+const SOCKET_BYTES: usize = 16 << 20;
+
+fn watched(fd: &impl AsFd) -> PollFd<'_> {
+    PollFd::new(fd.as_fd(), PollFlags::POLLIN)
+}
+
+/// Ends a session with everything that its cells have started and that has no group of its own.
+fn end_group(session: u32) {
+    let _ = killpg(Pid::from_raw(session as i32), Signal::SIGKILL);
 }
 
 /// One raw stream: text as it comes, and the displays that crates written for evcxr put into it.

@@ -14,12 +14,11 @@ use super::session::SessionProcess;
 use super::source::CellText;
 use super::{Shared, lock};
 use crate::engine::{Event, Failure, Reply};
-use crate::trouble;
+use crate::folder::Folder;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use xlazy_mime::{Ask, Bundle, Outcome, RunCell, Tell, Var};
@@ -29,7 +28,6 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 /// A session with all that is known of it: what runs cells, one after the other.
 pub(super) struct State {
     pub(super) install: Installation,
-    pub(super) dir: PathBuf,
     pub(super) compiler: Compiler,
     pub(super) session: SessionProcess,
     pub(super) vars: Vec<Var>,
@@ -50,6 +48,8 @@ pub(super) struct State {
     /// Of cells that do not say otherwise.
     pub(super) opt_level: u8,
     pub(super) runs: u64,
+    /// The last run came so far that its code ran.
+    begun: bool,
     pub(super) late: Late,
 }
 
@@ -83,20 +83,14 @@ pub(super) struct Done {
 
 impl State {
     pub(super) fn start(install: Installation, at_work: &AtWork, late: &Late) -> Result<State, Failure> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let unique = format!("xlazy-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        sweep(&std::env::temp_dir());
-        let dir = std::env::temp_dir().join(unique);
-        let refused = |what: &str| sentence("StartError", trouble::with_advice(what, &dir, "TMPDIR"));
-        std::fs::create_dir_all(&dir).map_err(|e| refused(&e.to_string()))?;
-        let compiler = Compiler::new(install.clone(), dir.clone(), at_work.clone());
-        let session = SessionProcess::start(&install, &dir, late, compiler.sources());
-        let session = session.map_err(|e| refused(&e))?;
+        let folder = Folder::new().map_err(|what| sentence("StartError", what))?;
+        let compiler = Compiler::new(install.clone(), folder.clone(), at_work.clone());
+        let session = SessionProcess::start(&install, &folder.path(), late, compiler.sources());
+        let session = session.map_err(|e| sentence("StartError", folder.with_advice(&e)))?;
         let (vars, gone, lost, journal, generator, registered, last_codes) = Default::default();
-        let (effect, autosave, opt_level, runs) = Default::default();
+        let (effect, autosave, opt_level, runs, begun) = Default::default();
         Ok(State {
             install,
-            dir,
             compiler,
             session,
             vars,
@@ -110,11 +104,30 @@ impl State {
             last_codes,
             opt_level,
             runs,
+            begun,
             late: late.clone(),
         })
     }
 
     pub(super) fn run(
+        &mut self,
+        mode: &Mode,
+        cell: &Arc<CellText>,
+        range: Range<usize>,
+        shared: &Shared,
+        events: &mut dyn FnMut(Event),
+    ) -> Reply {
+        self.begun = false;
+        let reply = self.run_once(mode, cell, range.clone(), shared, events);
+        // Somebody has deleted the folder between the compiler and the session: what has not begun can begin again.
+        let failed = matches!(reply, Reply::Error(_)) && !self.begun;
+        if failed && self.session.death().is_none() && self.compiler.restore().unwrap_or(false) {
+            return self.run_once(mode, cell, range, shared, events);
+        }
+        reply
+    }
+
+    fn run_once(
         &mut self,
         mode: &Mode,
         cell: &Arc<CellText>,
@@ -158,6 +171,7 @@ impl State {
             self.drop_outdated(events);
         }
         let Some(object) = &ready.object else { return Reply::Ok };
+        self.session.load(self.compiler.libraries());
         self.runs += 1;
         let run = RunCell {
             run: self.runs,
@@ -188,10 +202,12 @@ impl State {
         let done = match end {
             Ok(done) => done,
             Err(how) => {
+                self.begun = true;
                 let place = Place::Cell(cell, self.session.at_line(self.runs));
                 return Reply::Error(self.replace_session(&how, place, shared));
             }
         };
+        self.begun = !matches!(&done.outcome, Outcome::Failed(fault) if fault.name == "LoadError");
         let generator = std::mem::replace(&mut self.generator, done.generator);
         let reply = self.conclude(mode, done, &ready.moves, events);
         if mode.kind == Kind::User {
@@ -338,28 +354,19 @@ impl State {
     }
 }
 
-/// Removes folders of kernels that were killed, a day ago or more, and could not clean up behind them. The day is for
-/// kernels in other containers, whose processes cannot be seen from here.
-fn sweep(temporary: &Path) {
-    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-    let old = |e: &std::fs::DirEntry| {
-        e.metadata().and_then(|m| m.modified()).is_ok_and(|t| t.elapsed().is_ok_and(|a| a > DAY))
-    };
-    for entry in std::fs::read_dir(temporary).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let pid =
-            name.to_str().and_then(|n| n.strip_prefix("xlazy-")?.split('-').find_map(|part| part.parse::<u32>().ok()));
-        if old(&entry) && pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
+impl State {
+    /// Ends all that is at work for it, and removes its folder.
+    pub(super) fn end(&mut self) {
+        self.compiler.end();
+        self.session.end();
+        self.compiler.settle();
+        self.compiler.folder.remove();
     }
 }
 
 impl Drop for State {
     fn drop(&mut self) {
-        self.compiler.end();
-        self.compiler.settle();
-        let _ = std::fs::remove_dir_all(&self.dir);
+        self.end();
     }
 }
 

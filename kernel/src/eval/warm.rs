@@ -10,9 +10,10 @@ use super::cache::{CellCache, Entry};
 use super::generate;
 use super::install::Installation;
 use super::rustc::{self, Compiled, Library, Needs, Warm};
+use crate::folder::Folder;
 use serde_json::Value;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
@@ -33,7 +34,7 @@ pub struct Warmer {
 
 struct Place {
     install: Installation,
-    dir: PathBuf,
+    folder: Folder,
     /// Of this kernel alone.
     run: String,
     serial: AtomicU64,
@@ -61,8 +62,9 @@ impl Place {
     fn start(&self, needs: &Needs, state: &State) -> io::Result<Warm> {
         let libraries = state.libraries.iter().filter(|(_, n)| fits(n, needs)).map(|(l, _)| l.clone()).collect();
         let id = self.new_id();
-        let object = rustc::object_in(&self.dir, &id);
-        rustc::start(&self.install, &self.dir, id, object, needs, libraries)
+        let dir = self.folder.path();
+        let object = rustc::object_in(&dir, &id);
+        rustc::start(&self.install, &dir, id, object, needs, libraries)
     }
 }
 
@@ -72,10 +74,10 @@ fn fits(library: &Needs, cell: &Needs) -> bool {
 }
 
 impl Warmer {
-    pub fn new(install: Installation, dir: PathBuf, cache: CellCache) -> Warmer {
+    pub fn new(install: Installation, folder: Folder, cache: CellCache) -> Warmer {
         let run = uuid::Uuid::new_v4().simple().to_string()[..16].to_owned();
         let (serial, state, at_work) = Default::default();
-        let place = Place { install, dir, run, serial, state, at_work };
+        let place = Place { install, folder, run, serial, state, at_work };
         Warmer { place: Arc::new(place), cache, making: None }
     }
 
@@ -165,7 +167,7 @@ fn make(place: &Place, cache: &CellCache, library: generate::Library, needs: Nee
     if place.state().libraries.iter().any(|(l, _)| l.name == name) {
         return;
     }
-    let file = place.dir.join(format!("lib{name}.rlib"));
+    let file = place.folder.path().join(format!("lib{name}.rlib"));
     let key = cache.key(&needs.options, &needs.externs, &text);
     let kept = cache.get(&key);
     let made = match &kept {
@@ -195,7 +197,8 @@ fn make(place: &Place, cache: &CellCache, library: generate::Library, needs: Nee
 
 /// Links to no other library: those of another kernel are not there.
 fn compile(place: &Place, file: &Path, text: &str, needs: &Needs) -> bool {
-    let started = rustc::start(&place.install, &place.dir, place.new_id(), file.to_owned(), needs, Vec::new());
+    let dir = place.folder.path();
+    let started = rustc::start(&place.install, &dir, place.new_id(), file.to_owned(), needs, Vec::new());
     started.is_ok_and(|warm| matches!(warm.compile(text, &place.at_work), Compiled::Object(..)))
 }
 
@@ -213,6 +216,7 @@ fn has_initialisers(object: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     #[test]
     fn instances_of_others_functions_alone_are_lent() {

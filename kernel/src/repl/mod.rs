@@ -29,7 +29,8 @@ pub struct Front<'a> {
     pub colours: (bool, bool),
     /// Whether somebody sits there: results are numbered, and cells may ask.
     pub interactive: bool,
-    pub pictures: Option<PathBuf>,
+    /// As [`Screen::pictures`].
+    pub pictures: Option<fn() -> io::Result<PathBuf>>,
 }
 
 impl Front<'_> {
@@ -40,7 +41,7 @@ impl Front<'_> {
             err: Box::new(io::stderr()),
             colours: (terminal::colours(&io::stdout()), terminal::colours(&io::stderr())),
             interactive,
-            pictures: interactive.then(|| std::env::temp_dir().join(format!("xlazy-{}", std::process::id()))),
+            pictures: interactive.then_some(crate::folder::to_stay),
         }
     }
 
@@ -50,7 +51,7 @@ impl Front<'_> {
         screen.colours = self.colours;
         screen.stdin = self.interactive;
         screen.live = self.interactive && self.colours.0;
-        screen.pictures = self.pictures.clone();
+        screen.pictures = self.pictures;
         if self.interactive {
             screen.result_prefix = format!("\x1b[31mOut[{cell}]:\x1b[0m ");
         }

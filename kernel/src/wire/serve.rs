@@ -155,7 +155,8 @@ async fn bind_iopub(connection: &Connection, account: &Account, envelope: Arc<En
 fn spill_folder(history: Option<&Path>) -> PathBuf {
     match history.and_then(Path::parent) {
         Some(state) => state.join("output"),
-        None => std::env::temp_dir().join(format!("xlazy-output-{}", std::process::id())),
+        // Where there can be none, each flood of output says why.
+        None => crate::folder::to_stay().unwrap_or_default(),
     }
 }
 

@@ -1,7 +1,9 @@
 //! The only `unsafe` of this crate: signals, waits that an interrupt ends, dlopen, descriptors, and values whose type was
 //! compiled a second time.
 #![allow(unsafe_code)]
+pub mod children;
 mod flag;
+mod process;
 mod stuck;
 
 use flag::{CELL_THREAD, INTERRUPTED, SINCE, monotonic_ms};
@@ -202,18 +204,32 @@ pub fn load(object: &str, symbol: &str) -> Result<Entry, String> {
     let (Ok(path), Ok(name)) = (CString::new(object), CString::new(symbol)) else {
         return Err(format!("{object}: a path cannot hold a zero byte"));
     };
+    let handle = open_library(&path)?;
     // SAFETY: the object was compiled by the kernel from generated code whose entry has type `Entry`.
     unsafe {
-        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-        if handle.is_null() {
-            return Err(CStr::from_ptr(libc::dlerror()).to_string_lossy().into_owned());
-        }
         let entry = libc::dlsym(handle, name.as_ptr());
         if entry.is_null() {
             return Err(format!("{object} has no {symbol}"));
         }
         stuck::loaded(entry);
         Ok(std::mem::transmute::<*mut libc::c_void, Entry>(entry))
+    }
+}
+
+/// Loads a library that objects are linked to, for good. They find it by the name that it gives itself.
+pub fn load_library(path: &str) -> Result<(), String> {
+    let path = CString::new(path).map_err(|_| format!("{path}: a path cannot hold a zero byte"))?;
+    open_library(&path).map(drop)
+}
+
+fn open_library(path: &CStr) -> Result<*mut libc::c_void, String> {
+    // SAFETY: the library's initialisers are the notebook's own code, or that of its dependencies.
+    unsafe {
+        let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+        match handle.is_null() {
+            true => Err(CStr::from_ptr(libc::dlerror()).to_string_lossy().into_owned()),
+            false => Ok(handle),
+        }
     }
 }
 
@@ -341,9 +357,6 @@ waits! {
     accept4(fd: Fd, peer: Address, length: *mut libc::socklen_t, flags: Fd) -> Fd = SYS_accept4(fd, peer, length, flags);
     connect(fd: Fd, to: Address, length: libc::socklen_t) -> Fd = SYS_connect(fd, to, length);
     poll(fds: *mut libc::pollfd, count: libc::nfds_t, timeout: Fd) -> Fd = SYS_poll(fds, count, timeout);
-    waitpid(pid: libc::pid_t, status: *mut Fd, options: Fd) -> libc::pid_t = SYS_wait4(pid, status, options, 0usize);
-    waitid(kind: libc::idtype_t, id: libc::id_t, info: *mut libc::siginfo_t, options: Fd) -> Fd
-        = SYS_waitid(kind, id, info, options, 0usize);
     flock(fd: Fd, operation: Fd) -> Fd = SYS_flock(fd, operation);
     open(path: *const libc::c_char, flags: Fd, mode: libc::mode_t) -> Fd
         = SYS_openat(libc::AT_FDCWD, path, flags, mode);
@@ -468,6 +481,65 @@ pub fn set_env_default(name: &str, value: &str) {
         // SAFETY: the only writer of the environment; readers in other threads go through std, which has its own lock.
         unsafe { std::env::set_var(name, value) }
     }
+}
+
+// ---- Children of cells
+
+/// As the other waits; the child that it is for ends with it.
+///
+/// # Safety
+/// As for `waitpid(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn waitpid(pid: libc::pid_t, status: *mut Fd, options: Fd) -> libc::pid_t {
+    // SAFETY: the caller's arguments are handed on unchanged.
+    let answer = ended(unsafe { libc::syscall(libc::SYS_wait4, pid, status, options, 0usize) }) as libc::pid_t;
+    if answer == -1 && pid > 0 {
+        match error() {
+            libc::ECANCELED => {
+                children::wait_was_interrupted(pid);
+                set_error(libc::ECANCELED);
+            }
+            libc::ECHILD => {
+                if let Some(how) = children::known_end(pid) {
+                    if !status.is_null() {
+                        // SAFETY: the caller's place for the status.
+                        unsafe { *status = how };
+                    }
+                    return pid;
+                }
+            }
+            _ => {}
+        }
+    }
+    answer
+}
+
+/// See [`waitpid`].
+///
+/// # Safety
+/// As for `waitid(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn waitid(kind: libc::idtype_t, id: libc::id_t, info: *mut libc::siginfo_t, options: Fd) -> Fd {
+    // SAFETY: the caller's arguments are handed on unchanged.
+    let answer = ended(unsafe { libc::syscall(libc::SYS_waitid, kind, id, info, options, 0usize) }) as Fd;
+    if answer == -1 && error() == libc::ECANCELED {
+        match kind {
+            libc::P_PID => children::wait_was_interrupted(id as libc::pid_t),
+            libc::P_PIDFD => children::wait_on_descriptor_was_interrupted(id),
+            _ => {}
+        }
+        set_error(libc::ECANCELED);
+    }
+    answer
+}
+
+fn error() -> Fd {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+fn set_error(code: Fd) {
+    // SAFETY: errno is this thread's own.
+    unsafe { *libc::__errno_location() = code };
 }
 
 #[cfg(test)]

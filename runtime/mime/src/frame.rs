@@ -3,14 +3,22 @@ use crate::Bundle;
 use crate::codec::{Reader, Writer, bad};
 use std::io::{self, Read, Write};
 
+/// No frame is longer. Text that somebody writes between frames would be: its first four bytes are no such length.
+pub const MOST_BYTES: usize = 0x1fff_ffff;
+
 /// A message that can be framed: [`Ask`] travels kernel → session, [`Tell`] session → kernel.
 pub trait Frame: Sized {
     fn encode(&self) -> Vec<u8>;
     fn decode(body: &[u8]) -> io::Result<Self>;
 
     /// Writes one frame with a single write call, so that frames of several threads never interleave.
+    ///
+    /// Errors: `FileTooLarge` where it is too long, and nothing is written; otherwise the writer's.
     fn send(&self, out: &mut impl Write) -> io::Result<()> {
         let body = self.encode();
+        if body.len() > MOST_BYTES {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         let mut frame = (body.len() as u32).to_le_bytes().to_vec();
         frame.extend_from_slice(&body);
         out.write_all(&frame)?;

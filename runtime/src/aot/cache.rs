@@ -4,6 +4,7 @@ use super::report::Report;
 use crate::json::Json;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+use xlazy_mime::private;
 
 /// Changes when reports of an earlier xlazy can no longer be used.
 const FORMAT: u32 = 1;
@@ -48,7 +49,9 @@ fn file(folder: &Path, identity: &str) -> PathBuf {
 /// The report of an earlier compile, if it is still there.
 pub(super) fn look_up(request: &Request) -> Option<Report> {
     let identity = identity(request);
-    let text = xlazy_mime::regular::read_to_string(file(&folder()?, &identity)).ok()?;
+    let folder = folder()?;
+    private::safe_folder(&folder).ok()?;
+    let text = String::from_utf8(private::read(&file(&folder, &identity)).ok()?).ok()?;
     let mut report = Report::read(&Json::parse(text.strip_prefix(&identity)?)?)?;
     report.cached = true;
     Some(report)
@@ -60,8 +63,8 @@ pub(super) fn keep(request: &Request, report: &Report) {
     let identity = identity(request);
     let path = file(&folder, &identity);
     let made = path.with_extension(format!("{}.new", std::process::id()));
-    let wrote = std::fs::create_dir_all(&folder)
-        .and_then(|()| std::fs::write(&made, format!("{identity}{}", report.json())))
+    let wrote = private::folder(&folder)
+        .and_then(|()| private::write(&made, format!("{identity}{}", report.json()).as_bytes()))
         .and_then(|()| std::fs::rename(&made, &path));
     if wrote.is_err() {
         let _ = std::fs::remove_file(&made);

@@ -7,11 +7,11 @@ use crate::{Error, Result};
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use xlazy_core::device::platform::{NO_HARDWARE, TPU};
 use xlazy_core::sys;
+use xlazy_mime::private;
 
 /// Only answers that are on the disk, or whatever it takes.
 #[derive(Clone, Copy, PartialEq)]
@@ -53,7 +53,7 @@ fn run(request: &Request, timeout: Duration) -> Result<Report> {
     let words = child_command()?;
     let logs = Logs::new();
     let mut child = command(&words)
-        .env("TPU_LOG_DIR", &logs.0)
+        .env("TPU_LOG_DIR", logs.as_ref().map_or("disabled".as_ref(), |l| l.0.as_os_str()))
         .spawn()
         .map_err(|e| usage(format!("{} does not start: {e}", words[0])))?;
     let ended = Following::new(&mut child, request.encode()).wait(&mut child, timeout);
@@ -78,16 +78,13 @@ fn command(words: &[String]) -> Command {
 }
 
 /// libtpu writes a log of every run; where it cannot, it fills the folder for temporary files. It gets one that goes with
-/// the run.
+/// the run, where nobody can have put links for it to write through.
 struct Logs(PathBuf);
 
 impl Logs {
-    fn new() -> Logs {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("xlazy-libtpu-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let folder = std::env::temp_dir().join(name);
-        let _ = std::fs::create_dir_all(&folder);
-        Logs(folder)
+    fn new() -> std::io::Result<Logs> {
+        let prefix = format!("xlazy-libtpu-{}-", std::process::id());
+        private::temporary(&std::env::temp_dir(), &prefix).map(Logs)
     }
 }
 

@@ -12,6 +12,8 @@ struct Link {
     /// The last fence that the kernel has come to.
     passed: Mutex<u64>,
     drained: Condvar,
+    /// Whose it is.
+    process: u32,
 }
 
 struct State {
@@ -30,10 +32,15 @@ const GATHER_BYTES: usize = 32 << 10;
 /// Frames go to this descriptor from now on.
 pub fn connect(out: OwnedFd) {
     let state = State { out: out.into(), text: String::new(), stderr: false, fences: 0 };
-    let link =
-        Link { state: Mutex::new(state), waiting: Condvar::new(), passed: Mutex::new(0), drained: Condvar::new() };
+    let (waiting, drained, process) = (Condvar::new(), Condvar::new(), std::process::id());
+    let link = Link { state: Mutex::new(state), waiting, passed: Mutex::new(0), drained, process };
     let _ = LINK.set(link);
     let _ = std::thread::Builder::new().name("xlazy-streams".into()).spawn(flush_late_text);
+}
+
+/// Whether this is a process that a cell has forked: the line is not its own.
+pub fn is_forked() -> bool {
+    LINK.get().is_some_and(|link| link.process != std::process::id())
 }
 
 pub fn connected() -> bool {
@@ -42,7 +49,7 @@ pub fn connected() -> bool {
 
 /// Sends one frame; everything printed before it goes first.
 pub fn send(tell: &Tell) {
-    let Some(link) = LINK.get() else { return };
+    let Some(link) = LINK.get().filter(|_| !is_forked()) else { return };
     // Raw writers' buffered text belongs before a display. The lock of stdout comes first everywhere.
     let _ = std::io::stdout().flush();
     let mut state = lock(link);
@@ -56,7 +63,7 @@ const LOOK_UP: Duration = Duration::from_millis(20);
 /// Sends a frame that what is written raw afterwards must not overtake: C code and child processes have pipes of their
 /// own, so the kernel says when it has read the frame and everything that was written before.
 pub fn send_in_order(tell: &Tell) {
-    let Some(link) = LINK.get() else { return };
+    let Some(link) = LINK.get().filter(|_| !is_forked()) else { return };
     let _ = std::io::stdout().flush();
     let mut state = lock(link);
     state.flush();
@@ -81,7 +88,7 @@ pub fn drained(fence: u64) {
 
 /// Adds printed text; false when there is no kernel to print to.
 pub fn text(stderr: bool, args: std::fmt::Arguments) -> bool {
-    let Some(link) = LINK.get() else { return false };
+    let Some(link) = LINK.get().filter(|_| !is_forked()) else { return false };
     // Formatting runs user code, which may print itself: never under the lock.
     let text = match args.as_str() {
         Some(text) => std::borrow::Cow::Borrowed(text),
@@ -125,8 +132,15 @@ impl State {
     }
 
     fn put(&mut self, tell: &Tell) {
+        let sent = match tell.send(&mut self.out) {
+            Err(e) if e.kind() == std::io::ErrorKind::FileTooLarge => {
+                let text = "note: what was to be shown is larger than 512 MB and was left out\n".to_owned();
+                Tell::Stream { stderr: true, text }.send(&mut self.out)
+            }
+            sent => sent,
+        };
         // Without its kernel a session has nobody to work for.
-        if tell.send(&mut self.out).is_err() {
+        if sent.is_err() {
             std::process::exit(0);
         }
     }

@@ -3,6 +3,7 @@ mod at;
 #[doc(hidden)]
 pub mod checkpoint;
 mod link;
+mod object;
 mod outcome;
 mod places;
 pub mod rt;

@@ -1,5 +1,5 @@
 //! The session process: runs cells on one thread of their own, and answers questions, also while a cell runs.
-use super::{at, checkpoint, link, outcome, rt, store, streams};
+use super::{at, checkpoint, link, object, outcome, rt, store, streams};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
@@ -31,7 +31,7 @@ pub fn main(questions: Answers) {
         std::process::exit(2);
     };
     sys::catch_signals();
-    *SPARE.lock().expect("nothing has run yet") = std::fs::File::open("/dev/null").ok();
+    object::keep_spare();
     outcome::install_hook();
     link::connect(output);
     host::set(Host {
@@ -188,7 +188,7 @@ fn answer_all(asked: mpsc::Receiver<Ask>) {
 /// Whether only the cell thread, to which the variables belong, can do it. Questions that merely name variables answer
 /// without the names elsewhere.
 fn needs_the_store(question: &str) -> bool {
-    matches!(question, "forget" | "generator") || question.starts_with("checkpoint-")
+    matches!(question, "forget" | "generator" | "load") || question.starts_with("checkpoint-")
 }
 
 fn answer(id: u64, name: &str, args: &str) {
@@ -207,7 +207,8 @@ fn run(cell: &RunCell) {
     crate::tensor::begin_cell();
     crate::insight::cell::begin();
     host::set_running(true);
-    let outcome = match load(cell) {
+    sys::children::cell_begins();
+    let outcome = match object::load(&cell.object, &cell.symbol) {
         Ok(entry) => outcome::take(catch_unwind(AssertUnwindSafe(|| entry()))),
         Err(message) => Outcome::Failed(Fault { name: "LoadError".into(), message, ..Fault::default() }),
     };
@@ -217,6 +218,14 @@ fn run(cell: &RunCell) {
 /// The cell that ran has come to its end.
 fn ended(outcome: Outcome) {
     host::set_running(false);
+    if link::is_forked() {
+        // The cell goes on in the process that forked this one.
+        let _ = std::io::Write::flush(&mut std::io::stdout());
+        sys::exit_now(0);
+    }
+    if sys::interrupted() {
+        sys::children::cell_was_interrupted();
+    }
     sys::end_job();
     let lost = store::lost();
     if let Some(json) = crate::insight::cell::end() {
@@ -228,28 +237,6 @@ fn ended(outcome: Outcome) {
     CELLS.fetch_sub(1, Ordering::SeqCst);
     let run = RUN.load(Ordering::SeqCst);
     link::send(&Tell::Done { run, outcome, vars, lost, generator: crate::ops::generator() });
-}
-
-/// A descriptor that is kept back. A cell that opened files until there were no more needs one, or the cell that closes
-/// them could not be loaded.
-static SPARE: Mutex<Option<std::fs::File>> = Mutex::new(None);
-
-fn load(cell: &RunCell) -> Result<sys::Entry, String> {
-    let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
-    let loaded = sys::load(&cell.object, &cell.symbol);
-    let loaded = match loaded {
-        Err(why) if why.contains("Too many open files") && spare.take().is_some() => {
-            sys::load(&cell.object, &cell.symbol).map_err(|why| {
-                format!("{why}: the session holds as many files open as it may; restart it, with a larger `ulimit -n`")
-            })
-        }
-        loaded => loaded,
-    };
-    // Again, where one has become free.
-    if spare.is_none() {
-        *spare = std::fs::File::open("/dev/null").ok();
-    }
-    loaded
 }
 
 fn call(name: &str, args: &str) -> Result<Bundle, Fault> {
@@ -264,6 +251,10 @@ fn call(name: &str, args: &str) -> Result<Bundle, Fault> {
             Ok(Bundle::default())
         }
         "checkpoint-kept" => told(checkpoint::kept()),
+        "load" => {
+            object::preload(args);
+            Ok(Bundle::default())
+        }
         "checkpoint-write" => told(checkpoint::write(args)),
         "checkpoint-open" => told(checkpoint::open(args)),
         "checkpoint-close" => told(checkpoint::close()),

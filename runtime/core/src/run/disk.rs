@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
-use xlazy_mime::regular;
+use xlazy_mime::{private, regular};
 use xlazy_pjrt::{Code, CompileOptions, LoadedExecutable};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -118,7 +118,7 @@ pub(super) fn load(key: &Key, text: &str) -> Option<LoadedExecutable> {
     let disk = disk()?;
     let identity = identity(&disk.context, key, text);
     let path = disk.file(&identity);
-    let bytes = regular::read(&path).ok()?;
+    let bytes = private::safe_folder(&disk.dir).and_then(|()| private::read(&path)).ok()?;
     let program = decode(&bytes, &identity).and_then(|code| session().ok()?.client.deserialize(code).ok());
     match program {
         None => drop(std::fs::remove_file(&path)),
@@ -210,16 +210,25 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let unfinished = path.with_extension(format!("{}-{count}.part", std::process::id()));
     let dir = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(dir)
-        .and_then(|()| std::fs::write(&unfinished, bytes))
+    private::folder(dir)
+        .and_then(|()| private::write(&unfinished, bytes))
         .and_then(|()| std::fs::rename(&unfinished, path))
         .inspect_err(|_| drop(std::fs::remove_file(&unfinished)))
+}
+
+/// Whether a file has such a name, finished or not: the folder may be one that has other things in it.
+fn is_ours(name: &str) -> bool {
+    let hash = name.split('.').next().unwrap_or_default();
+    hash.len() == 32 && hash.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// Removes what was not used for longest until the rest fits, and what a killed process left unfinished.
 fn prune(dir: &Path, most_bytes: u64) {
     let mut files: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        if !is_ours(&entry.file_name().to_string_lossy()) {
+            continue;
+        }
         let Ok(meta) = entry.metadata() else { continue };
         let Ok(used) = meta.modified() else { continue };
         let part = entry.path().extension().is_some_and(|e| e == "part");
@@ -272,20 +281,29 @@ mod tests {
 
     #[test]
     fn the_oldest_go_and_so_does_what_was_left_unfinished() {
-        let dir = std::env::temp_dir().join(format!("xlazy-programs-{}", std::process::id()));
+        let dir = private::temporary(&std::env::temp_dir(), "xlazy-programs-").unwrap();
         let at = |path: &Path, seconds: u64| {
             let file = std::fs::File::options().append(true).open(path).unwrap();
             file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
         };
+        let named = |name: &str| name.replacen(|c: char| c.is_ascii_hexdigit(), &name[..1].repeat(32), 1);
         for (i, name) in ["a", "b", "c", "d.1.part"].iter().enumerate() {
-            write(&dir.join(name), &[0; 1000]).unwrap();
-            at(&dir.join(name), i as u64);
+            write(&dir.join(named(name)), &[0; 1000]).unwrap();
+            at(&dir.join(named(name)), i as u64);
         }
-        write(&dir.join("e.2.part"), &[0; 1000]).unwrap();
+        write(&dir.join(named("e.2.part")), &[0; 1000]).unwrap();
+        // Somebody has chosen a folder that has other things in it.
+        for foreign in ["thesis.txt", "a"] {
+            write(&dir.join(foreign), &[0; 9000]).unwrap();
+            at(&dir.join(foreign), 0);
+        }
         prune(&dir, 2500);
         let mut left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name()).collect();
         left.sort();
-        assert_eq!(left, ["b", "c", "e.2.part"]);
+        let mut expected = ["b", "c", "e.2.part"].map(named).to_vec();
+        expected.extend(["a".to_owned(), "thesis.txt".to_owned()]);
+        expected.sort();
+        assert_eq!(left, expected.into_iter().map(Into::into).collect::<Vec<std::ffi::OsString>>());
         std::fs::remove_dir_all(dir).unwrap();
     }
 }

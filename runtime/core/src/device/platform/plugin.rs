@@ -1,6 +1,7 @@
 //! What a platform is: its plugin, with options and environment.
 use crate::{Error, Result};
 use std::path::PathBuf;
+use xlazy_mime::private;
 use xlazy_pjrt::Value;
 
 /// What tells one platform from another.
@@ -17,14 +18,20 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// The plugin's library.
+    /// The plugin's library. One that a variable names is taken as it is; one that lies in a folder of plugins must be of
+    /// this user, or of whoever has installed xlazy.
     pub fn library(&self) -> Result<PathBuf> {
         let candidates = (self.candidates)();
-        candidates.iter().find(|p| p.exists()).cloned().ok_or_else(|| {
+        let found = candidates.iter().find(|p| p.exists()).cloned().ok_or_else(|| {
             let looked: Vec<String> = candidates.iter().map(|p| p.display().to_string()).collect();
             let looked = if looked.is_empty() { String::new() } else { format!("; looked for {}", looked.join(", ")) };
             Error::Usage { message: format!("no PJRT plugin for {} was found{looked}. {}", self.name, self.remedy) }
-        })
+        })?;
+        if plugin_dirs().iter().any(|d| found.starts_with(d)) {
+            let refused = |e| Error::Usage { message: format!("the PJRT plugin for {} is not loaded: {e}", self.name) };
+            private::installed(&found).map_err(refused)?;
+        }
+        Ok(found)
     }
 }
 
