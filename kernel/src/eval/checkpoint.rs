@@ -148,10 +148,19 @@ impl State {
         Ok(refused)
     }
 
-    fn save(&mut self, path: &Path, forced_by: Result<(), &str>, shared: &Shared) -> Result<Outcome, NotSaved> {
+    fn save(
+        &mut self,
+        path: &Path,
+        forced_by: Result<(), &str>,
+        by_itself: bool,
+        shared: &Shared,
+    ) -> Result<Outcome, NotSaved> {
         let names: Vec<String> = self.vars.iter().map(|v| v.name.clone()).collect();
+        let decide = |names: &[String], mine: &BTreeSet<PathBuf>| {
+            keep::decide(path, &names.iter().cloned().collect(), mine, forced_by, by_itself)
+        };
         // Before any value is fetched.
-        keep::decide(path, &names.iter().cloned().collect(), &self.autosave.mine, forced_by)?;
+        decide(&names, &self.autosave.mine)?;
         let serde = self.serde();
         let idents = names.iter().filter_map(|name| Some((name.as_str(), named::identifier(name)?)));
         let items: Vec<Part> = idents.map(|(name, ident)| (name, code::save_statement(&ident))).collect();
@@ -160,7 +169,7 @@ impl State {
         let told = self.ask_json("checkpoint-kept", "", shared)?;
         refused.extend(pairs(&told["refused"]));
         let done = texts(&told["kept"]);
-        let decided = match keep::decide(path, &done.iter().cloned().collect(), &self.autosave.mine, forced_by) {
+        let decided = match decide(&done, &self.autosave.mine) {
             Ok(decided) => decided,
             Err(why) => {
                 let _ = self.call("checkpoint-write", "");
@@ -258,7 +267,7 @@ impl RustEngine {
         match verb {
             "save" => {
                 let by = format!("%checkpoint save --force {}", files::name_of(&path));
-                match state.save(&path, if force { Ok(()) } else { Err(&by) }, &self.shared) {
+                match state.save(&path, if force { Ok(()) } else { Err(&by) }, false, &self.shared) {
                     Ok(outcome) => show(outcome.saved(&path), events),
                     Err(NotSaved::Refused(why)) => Reply::Error(sentence("CheckpointError", why)),
                     Err(NotSaved::Failed(reply)) => reply,
@@ -335,7 +344,7 @@ impl RustEngine {
         let by = format!("%autosave --force {}", files::human(every));
         let forced_by = if state.autosave.force { Ok(()) } else { Err(by.as_str()) };
         let saved = match state.lost_but_saved(&path) {
-            lost if lost.is_empty() => state.save(&path, forced_by, &self.shared),
+            lost if lost.is_empty() => state.save(&path, forced_by, true, &self.shared),
             lost => Err(NotSaved::Refused(format!(
                 "{} still has what was lost ({}): `%recover` or `%checkpoint load {}` brings it back, and `{by}` saves \
                  without it",

@@ -49,12 +49,14 @@ pub struct Decided {
 
 /// Whether these variables may take the place of what is at `path`, and what becomes of that; the error says why not, and
 /// that `forced_by` does it all the same. `mine` are the files that this session wrote: what one of them lacks, the user has
-/// let go of since. A copy that an earlier session left stays as long as this one lasts.
+/// let go of since. A copy that an earlier session left stays as long as this one lasts; where both have something that is
+/// not there now, a user means the older one to go, and nobody else does.
 pub fn decide(
     path: &Path,
     names: &BTreeSet<String>,
     mine: &BTreeSet<PathBuf>,
     forced_by: Result<(), &str>,
+    by_itself: bool,
 ) -> Result<Decided, String> {
     let (force, forced_by) = (forced_by.is_ok(), forced_by.err().unwrap_or_default());
     let there = There::at(path);
@@ -82,6 +84,7 @@ pub fn decide(
         () if yields => Some(before),
         () if mine.contains(path) || there != There::Foreign && only_there.is_empty() => None,
         () if force => (earlier != There::Foreign).then_some(before),
+        () if !by_itself && earlier != There::Foreign => Some(before),
         () => {
             return Err(format!(
                 "{} of earlier has {}, {} has something else, and neither is among the variables now, so both stay: \
@@ -149,14 +152,14 @@ mod tests {
     fn what_is_no_checkpoint_and_what_is_empty_wait_for_the_flag() {
         let f = Folder::new("foreign");
         let (path, mine) = (f.at("model"), BTreeSet::new());
-        assert_eq!(decide(&path, &set("x"), &mine, ASK), Ok(Decided { keep: None, only_there: set("") }));
-        assert!(decide(&path, &set(""), &mine, ASK).unwrap_err().contains("no variable"));
-        assert!(decide(&path, &set(""), &mine, Ok(())).is_ok());
+        assert_eq!(decide(&path, &set("x"), &mine, ASK, true), Ok(Decided { keep: None, only_there: set("") }));
+        assert!(decide(&path, &set(""), &mine, ASK, true).unwrap_err().contains("no variable"));
+        assert!(decide(&path, &set(""), &mine, Ok(()), true).is_ok());
         for foreign in [&b"\x02\0\0\0\0\0\0\0{}"[..], b"text", b""] {
             std::fs::write(&path, foreign).unwrap();
-            let why = decide(&path, &set("x"), &mine, ASK).unwrap_err();
+            let why = decide(&path, &set("x"), &mine, ASK, true).unwrap_err();
             assert!(why.contains("no checkpoint") && why.contains("--force"), "{why}");
-            assert_eq!(decide(&path, &set("x"), &mine, Ok(())).unwrap().keep, Some(f.at("model-previous")));
+            assert_eq!(decide(&path, &set("x"), &mine, Ok(()), true).unwrap().keep, Some(f.at("model-previous")));
         }
         // A variable that is none is not ours either.
         f.save("evil", "a\");evil();(\"");
@@ -169,34 +172,37 @@ mod tests {
         let (path, before) = (f.save("a", "x y"), f.at("a-previous"));
         let mut mine = BTreeSet::new();
         // A new kernel with other variables: the copy of before stays under another name.
-        let first = decide(&path, &set("n"), &mine, ASK).unwrap();
+        let first = decide(&path, &set("n"), &mine, ASK, true).unwrap();
         assert_eq!(first, Decided { keep: Some(before.clone()), only_there: set("x y") });
         f.save("a-previous", "x y");
         f.save("a", "n");
         mine.insert(path.clone());
         // It goes on saving, whatever it lets go of, and x and y stay where they are.
-        assert_eq!(decide(&path, &set("n m"), &mine, ASK).unwrap().keep, None);
-        assert_eq!(decide(&path, &set("m"), &mine, ASK).unwrap().keep, None);
+        assert_eq!(decide(&path, &set("n m"), &mine, ASK, true).unwrap().keep, None);
+        assert_eq!(decide(&path, &set("m"), &mine, ASK, true).unwrap().keep, None);
         // The next kernel: what has all of it may take its place, and anything else must be told to.
         mine.clear();
-        assert_eq!(decide(&path, &set("n m"), &mine, ASK).unwrap().keep, None);
-        let why = decide(&path, &set("z"), &mine, ASK).unwrap_err();
+        assert_eq!(decide(&path, &set("n m"), &mine, ASK, true).unwrap().keep, None);
+        let why = decide(&path, &set("z"), &mine, ASK, true).unwrap_err();
         assert!(why.contains("has n") && why.contains("both stay"), "{why}");
-        assert_eq!(decide(&path, &set("z"), &mine, Ok(())).unwrap().keep, Some(before.clone()));
+        assert_eq!(decide(&path, &set("z"), &mine, ASK, false).unwrap().keep, Some(before.clone()));
+        assert_eq!(decide(&path, &set("z"), &mine, Ok(()), true).unwrap().keep, Some(before.clone()));
         // The copy of an earlier session stays while this one saves the same names again and again.
         f.save("a", "x y");
         mine.insert(path.clone());
-        assert_eq!(decide(&path, &set("x y"), &mine, ASK).unwrap().keep, None);
+        assert_eq!(decide(&path, &set("x y"), &mine, ASK, true).unwrap().keep, None);
         mine.insert(before.clone());
-        assert_eq!(decide(&path, &set("x y"), &mine, ASK).unwrap().keep, Some(before.clone()));
+        assert_eq!(decide(&path, &set("x y"), &mine, ASK, true).unwrap().keep, Some(before.clone()));
         mine.clear();
         // An older copy of the same is no loss.
         f.save("a", "x y n");
-        assert_eq!(decide(&path, &set("z"), &mine, ASK).unwrap().keep, Some(before.clone()));
+        assert_eq!(decide(&path, &set("z"), &mine, ASK, true).unwrap().keep, Some(before.clone()));
         // Somebody else's file is no copy of ours.
         std::fs::write(&before, "text").unwrap();
-        assert!(decide(&path, &set("z"), &mine, ASK).is_err());
-        assert_eq!(decide(&path, &set("x y n"), &mine, ASK).unwrap().keep, None);
-        assert_eq!(decide(&path, &set("z"), &mine, Ok(())).unwrap().keep, None);
+        assert!(
+            decide(&path, &set("z"), &mine, ASK, true).is_err() && decide(&path, &set("z"), &mine, ASK, false).is_err()
+        );
+        assert_eq!(decide(&path, &set("x y n"), &mine, ASK, true).unwrap().keep, None);
+        assert_eq!(decide(&path, &set("z"), &mine, Ok(()), true).unwrap().keep, None);
     }
 }

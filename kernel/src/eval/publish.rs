@@ -143,7 +143,7 @@ impl<'a> Walk<'a> {
         let (mut i, mut angles) = (from, 0);
         loop {
             angles += i32::from(self.is_punct(i, '<'));
-            angles -= i32::from(self.is_punct(i, '>') && !self.is_punct(i - 1, '-'));
+            angles -= i32::from(self.is_punct(i, '>') && !(i > 0 && self.is_punct(i - 1, '-')));
             if angles <= 0 || i >= self.tokens.len() {
                 return if i > from { i + 1 } else { from };
             }
@@ -155,7 +155,7 @@ impl<'a> Walk<'a> {
         match self.word(i) {
             "unsafe" | "safe" | "async" | "extern" => true,
             "const" => matches!(self.word(i + 1), "fn" | "unsafe" | "async" | "extern"),
-            _ => self.tokens.get(i).is_some_and(|t| t.kind == Kind::Literal) && self.word(i - 1) == "extern",
+            _ => self.tokens.get(i).is_some_and(|t| t.kind == Kind::Literal) && i > 0 && self.word(i - 1) == "extern",
         }
     }
 }

@@ -223,3 +223,30 @@ fn the_doctor_runs_a_cell() {
         assert_eq!(status(name), "ok", "{name}: {report:#}");
     }
 }
+
+#[test]
+fn an_export_writes_over_its_own_and_nothing_else() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("export-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("mine/src")).unwrap();
+    let cell =
+        r#"{"cell_type": "code", "source": "let x = 1;", "metadata": {}, "outputs": [], "execution_count": null}"#;
+    let notebook = format!(r#"{{"nbformat": 4, "nbformat_minor": 5, "metadata": {{}}, "cells": [{cell}]}}"#);
+    std::fs::write(folder.join("n.ipynb"), notebook).unwrap();
+    std::fs::write(folder.join("mine/src/main.rs"), "fn main() {}").unwrap();
+    let export = |arguments: &[&str]| {
+        let done =
+            Command::new(env!("CARGO_BIN_EXE_xlazy")).arg("export").args(arguments).current_dir(&folder).output();
+        let done = done.expect("xlazy runs");
+        (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let (good, said) = export(&["n.ipynb", "-o", "mine"]);
+    assert!(
+        !good && said.contains("mine/src/main.rs is not from `xlazy export`") && said.contains("--force"),
+        "{said}"
+    );
+    let main = || std::fs::read_to_string(folder.join("mine/src/main.rs")).unwrap();
+    assert_eq!(main(), "fn main() {}");
+    assert!(export(&["n.ipynb", "-o", "mine", "--force"]).0 && main().contains("let mut x = 1;"));
+    assert!(export(&["n.ipynb", "-o", "mine"]).0, "it is its own now");
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -351,7 +351,11 @@ mod tests {
     }
 
     fn read(header: &str, body: &[u8]) -> Parsed<Contents> {
-        let path = std::env::temp_dir().join(format!("xlazy-read-{:?}.safetensors", std::thread::current().id()));
+        let path = std::env::temp_dir().join(format!(
+            "xlazy-read-{}-{:?}.safetensors",
+            std::process::id(),
+            std::thread::current().id()
+        ));
         std::fs::write(&path, file(header, body)).unwrap();
         let contents = super::read(&path);
         std::fs::remove_file(path).unwrap();

@@ -32,7 +32,7 @@ impl Tree {
         match self {
             Tree::Null => "null".into(),
             Tree::Bool(b) => b.to_string(),
-            Tree::Int(n) if n.abs() <= EXACT => n.to_string(),
+            Tree::Int(n) if n.unsigned_abs() <= EXACT.unsigned_abs() => n.to_string(),
             Tree::Int(n) => tagged("int", string(&n.to_string())),
             // Shortest text that reads back as the same number; where that looks like a whole number, it says so.
             Tree::Float(v) if v.is_finite() && v.fract() != 0.0 => format!("{v:?}"),
@@ -129,6 +129,7 @@ mod tests {
             Tree::Bool(true),
             Tree::Int(-7),
             Tree::Int(i128::from(u64::MAX)),
+            Tree::Int(i128::MIN),
             Tree::Float(0.1 + 0.2),
             Tree::Float(3.0),
             Tree::Float(f64::MIN_POSITIVE / 8.0),

@@ -333,3 +333,92 @@ impl Savable for () {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::safetensors::{self, Part};
+
+    /// The same trees in every run (xorshift), so that a failure can be repeated.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, n: usize) -> usize {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 % n as u64) as usize
+        }
+
+        fn tree(&mut self, depth: usize) -> Tree {
+            let ints = [0, -1, 255, 256, 4_000_000_000, i128::MAX, i128::MIN, 1 << 70];
+            let texts = ["", "a", "ab", "é", "340282366920938463463374607431768211456", "-0", "\0", "f32"];
+            let floats = [0.5, -0.0, f64::NAN, f64::INFINITY, 1e300];
+            let entries = ["bytes", "longs", "flags", "none"];
+            match self.below(if depth == 0 { 7 } else { 9 }) {
+                0 => Tree::Null,
+                1 => Tree::Bool(true),
+                2 => Tree::Int(ints[self.below(ints.len())]),
+                3 => Tree::Float(floats[self.below(floats.len())]),
+                4 => Tree::Text(texts[self.below(texts.len())].into()),
+                5 => Tree::Array(entries[self.below(entries.len())].into()),
+                6 => Tree::Module(vec![("w".into(), "bytes".into())]),
+                7 => Tree::List((0..self.below(4)).map(|_| self.tree(depth - 1)).collect()),
+                _ => Tree::Map((0..self.below(3)).map(|_| (self.tree(depth - 1), self.tree(depth - 1))).collect()),
+            }
+        }
+    }
+
+    #[test]
+    fn no_tree_ends_whoever_makes_a_value_of_it() {
+        let path = std::env::temp_dir().join(format!("xlazy-trees-{}.safetensors", std::process::id()));
+        let part = |name: &str, dtype, n: usize, bytes: Vec<u8>| Part {
+            name: name.into(),
+            ty: Type::new(dtype, Shape::new(&[n])),
+            bytes,
+        };
+        let parts = [
+            part("bytes", DType::U8, 3, vec![1, 2, 255]),
+            part("longs", DType::I64, 1, vec![255; 8]),
+            part("flags", DType::Bool, 2, vec![0, 1]),
+        ];
+        let bytes = parts.iter().map(|p| (p.name.as_str(), p.bytes.as_slice()));
+        let hash = super::super::hash("[]", bytes);
+        safetensors::write(&path, None, &[("xlazy.variables", "[]"), ("xlazy.hash", &hash)], &parts).unwrap();
+        let loader = Loader::read(path.to_str().unwrap()).unwrap();
+        std::fs::remove_file(path).unwrap();
+        let (mut dice, mut made) = (Dice(0x2545_f491_4f6c_dd1d), 0);
+        for _ in 0..10_000 {
+            let tree = dice.tree(3);
+            macro_rules! load {
+                ($($t:ty),* $(,)?) => {
+                    $(made += usize::from(<$t>::load(&tree, &loader).is_ok());)*
+                };
+            }
+            load![
+                u8,
+                i128,
+                u128,
+                f32,
+                bool,
+                char,
+                String,
+                PathBuf,
+                Duration,
+                DType,
+                Vec<u8>,
+                Vec<u16>,
+                Vec<bool>,
+                Vec<Vec<i64>>,
+                [u8; 3],
+                Option<Option<char>>,
+                Box<(u8, String)>,
+                HashMap<String, Vec<i64>>,
+                BTreeSet<i8>,
+                VecDeque<f64>,
+                (),
+            ];
+        }
+        assert!(made > 5_000, "{made}");
+    }
+}
