@@ -1,5 +1,6 @@
 //! Running rustc: one process waits, already started, for the next cell's source; its answer comes as JSON lines.
 use super::at_work::AtWork;
+use super::depth;
 use super::install::Installation;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -73,6 +74,8 @@ pub enum Compiled {
     Errors(Vec<Diagnostic>),
     /// The cell was interrupted.
     Stopped,
+    /// rustc's own stack was not enough for it.
+    TooDeep,
     /// rustc itself failed: no such file, out of memory, a crash.
     Broken(String),
 }
@@ -96,6 +99,9 @@ pub const FLAGS: &[&str] = &[
     "--json=artifacts",
     "-Awarnings",
 ];
+
+/// How much stack rustc's threads have. They take as much of it as they need, so that much costs nothing.
+const STACK: &str = "RUST_MIN_STACK";
 
 /// Starts rustc for a source yet to come.
 pub fn start(
@@ -134,6 +140,9 @@ pub fn start(
     // The notebook's folder may be read-only, too.
     command.arg(with("--out-dir=", dir));
     command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
+    if std::env::var_os(STACK).is_none() {
+        command.env(STACK, depth::MOST.to_string());
+    }
     // A group of its own: Ctrl-C in a terminal is for the cell that runs, not for the compiler that waits for the next.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     Ok(Warm { child: command.spawn()?, id, object, dep_info, libraries })
@@ -234,7 +243,11 @@ impl Warm {
         if at_work.is_stopped() {
             return Compiled::Stopped;
         }
-        if errors.is_empty() { Compiled::Broken(format!("rustc: {status}\n{rest}")) } else { Compiled::Errors(errors) }
+        match errors.is_empty() {
+            true if status.code().is_none() && rest.contains("overflowed its stack") => Compiled::TooDeep,
+            true => Compiled::Broken(format!("rustc: {status}\n{rest}")),
+            false => Compiled::Errors(errors),
+        }
     }
 }
 
