@@ -150,6 +150,8 @@ impl State {
             events(Event::Stream { stderr: true, text });
         }
         if shared.interrupted.load(Ordering::SeqCst) {
+            // Nobody is going to load it.
+            let _ = ready.object.as_ref().map(std::fs::remove_file);
             return Reply::Interrupted;
         }
         self.compiler.commit(&ready);
@@ -174,6 +176,7 @@ impl State {
         {
             let _delivery = lock(&shared.delivery);
             if shared.interrupted.load(Ordering::SeqCst) {
+                let _ = std::fs::remove_file(object);
                 return Reply::Interrupted;
             }
             shared.running_pid.store(self.session.pid(), Ordering::SeqCst);
