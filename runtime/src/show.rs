@@ -51,7 +51,7 @@ pub fn hlo(of: &Tensor, as_json: bool) -> Bundle {
 fn nothing_to_run(as_json: bool) -> Bundle {
     match as_json {
         true => json::bundle("null".to_owned()),
-        false => Bundle::text("the value is on the device already: there is nothing to compile"),
+        false => Bundle::text("the value is on the device already: there is nothing to compile").passing(),
     }
 }
 
@@ -80,7 +80,7 @@ fn show_ir(view: &View, as_json: bool) -> Bundle {
         return json::bundle(view.json());
     }
     if view.nodes.is_empty() {
-        return Bundle::text("nothing is pending");
+        return Bundle::text("nothing is pending").passing();
     }
     let (text, bundle) = (view.text(), |text: &str| display::page::program("pending IR, not run", text));
     bundle(&text)

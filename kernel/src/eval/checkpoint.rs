@@ -102,7 +102,7 @@ impl State {
     fn hidden(&mut self, cell: u64, kind: Kind, text: String, shared: &Shared) -> Result<(), Reply> {
         let whole = 0..text.len();
         let cell = Arc::new(CellText::new(cell, text));
-        let mode = Mode { cell: cell.cell, silent: true, allow_stdin: false, opt_level: Some(0), kind };
+        let mode = Mode { cell: cell.cell, silent: true, allow_stdin: false, opt_level: Some(0), kind, within: 0 };
         match self.run(&mode, &cell, whole, shared, &mut |_| {}) {
             Reply::Ok => Ok(()),
             other => Err(other),

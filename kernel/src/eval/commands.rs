@@ -70,7 +70,7 @@ impl RustEngine {
                 _ => refuse("UsageError", format!("`:opt` takes a level from 0 to 3, not `{args}`")),
             },
             "load" => match regular::read_to_string(args) {
-                Ok(text) => self.run_all(mode, &text, events),
+                Ok(text) => self.run_inside(mode, &text, events),
                 Err(e) => refuse("UsageError", format!("{args}: {e}")),
             },
             "show_deps" => {

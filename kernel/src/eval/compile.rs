@@ -3,6 +3,7 @@
 use super::at_work::AtWork;
 use super::cache::{CellCache, Entry};
 use super::deps::Deps;
+use super::depth::TooDeep;
 use super::errors::{point_out, sentence};
 use super::generate::{self, Loaded, Plan};
 use super::groups::{Change, Definitions, Group};
@@ -14,7 +15,7 @@ use super::paths::{Crates, Paths};
 use super::refused::{Refused, unbalanced};
 use super::rustc::{self, Compiled, Diagnostic, Needs};
 use super::source::{CellText, Place, Source, Sources, Tag};
-use super::split::{self, Parsed};
+use super::split::{self, Parsed, Unparsed};
 use super::types::{Named, nameable, surely_moves};
 use super::warm::Warmer;
 use crate::engine::Failure;
@@ -296,8 +297,15 @@ impl Compiler {
         self.restore()?;
         let (cell, range) = &split::ended(cell, range);
         let range = range.clone();
-        let Ok(mut parsed) = split::parse(cell, range.clone(), &self.defs.macros) else {
-            return Err(unbalanced(cell, range.clone()).unwrap_or_else(|| self.explain_syntax(cell, range, scope)));
+        let mut parsed = match split::parse(cell, range.clone(), &self.defs.macros) {
+            Ok(parsed) => parsed,
+            Err(Unparsed::Syntax(_)) => {
+                return Err(unbalanced(cell, range.clone()).unwrap_or_else(|| self.explain_syntax(cell, range, scope)));
+            }
+            Err(Unparsed::TooDeep(e)) => {
+                return Err(point_out(cell, e.at.clone(), &e.to_string(), TooDeep::ADVICE).into());
+            }
+            Err(Unparsed::NoRoom(e)) => return Err(self.machine(&e.to_string()).into()),
         };
         if let Some((at, title, label)) = &parsed.refusal {
             return Err(Refused::Failure(point_out(cell, at.clone(), title, label)));

@@ -273,7 +273,9 @@ pub fn is_complete(code: &str) -> Completeness {
             _ => {}
         }
     }
-    let indent = "    ".repeat(open.len());
+    /// Nobody sees more of a line.
+    const FURTHEST: usize = 20;
+    let indent = "    ".repeat(open.len().min(FURTHEST));
     if all.last().is_some_and(|t| t.open_ended) {
         return Completeness::Incomplete(String::new());
     }

@@ -1,5 +1,6 @@
 //! Macros of the notebook where items stand: their calls are expanded here, so that what they make persists as if it had
 //! been written out. Everything else that a macro does is left to rustc.
+use super::depth;
 use super::scan::{self, Kind, Token};
 use super::source::CellText;
 use std::collections::HashMap;
@@ -8,6 +9,9 @@ use syn::parse::{Parse, ParseStream, Parser};
 
 /// What a call with these arguments makes, by the first rule that fits; `None` where none does, which rustc then explains.
 pub fn expand(rules: &CellText, definition: Range<usize>, call: &CellText, arguments: Range<usize>) -> Option<Made> {
+    if !depth::fits(&rules.text[definition.clone()]) || !depth::fits_as_argument(&call.text[arguments.clone()]) {
+        return None;
+    }
     let (rules, call) = (Text::new(rules, definition), Text::new(call, arguments));
     let open = (0..rules.tokens.len()).find(|i| rules.is_open(*i))?;
     let (mut at, end) = (open + 1, rules.close(open));
@@ -327,6 +331,7 @@ impl<'a> Text<'a> {
             }
             let end = at.min(tokens.end);
             let text = self.text.get(start..self.tokens[end.max(tokens.start + 1) - 1].range.end)?;
+            let text = Some(text).filter(|text| depth::fits(text))?;
             match prefix.parse_str(text) {
                 Ok(Some(after)) => return tokens.clone().find(|i| self.tokens[*i].range.start >= start + after),
                 Ok(None) => return Some(end),

@@ -286,7 +286,10 @@ fn body(
     let ended = |at: usize| apart && parsed.returns.iter().any(|r| r.end == at);
     edits.extend(parsed.edits.iter().filter(|e| e.tag == Tag::Program && !ended(e.range.start)).cloned());
     if apart {
-        edits.extend(parsed.returns.iter().map(|at| Edit::replace(at.clone(), "break 'cell")));
+        // One in the value of another goes with it.
+        let inside = |at: &Range<usize>, of: &Range<usize>| of != at && of.start <= at.start && at.end <= of.end;
+        let outermost = parsed.returns.iter().filter(|at| !parsed.returns.iter().any(|of| inside(at, of)));
+        edits.extend(outermost.map(|at| Edit::replace(at.clone(), "break 'cell")));
     }
     for (name, at) in parsed.taken.iter().filter(|(name, _)| needed.contains(name)) {
         edits.push(Edit::replace(at.clone(), format!("{CLONE}{name})")));

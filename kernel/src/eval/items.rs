@@ -1,5 +1,6 @@
 //! Items that persist: what they are called, what they mention, and what is changed in them so that later cells see them.
 use super::checks::{Checks, Condition, FnValue, included};
+use super::depth;
 use super::expand::expand;
 use super::publish::{self, begins_an_item};
 use super::scan::{self, Kind};
@@ -295,7 +296,7 @@ fn members_of_a_macro<'m>(
     let rules = known(&call.mac.path.segments.last()?.ident.to_string())?;
     let made = expand(&rules.source, rules.range.clone(), cell, arguments(&call.mac, base))?;
     let text = Arc::new(CellText::new(cell.cell, format!("{BEFORE}{}}}", made.text)));
-    let made: syn::ItemImpl = syn::parse_str(&text.text).ok()?;
+    let made: syn::ItemImpl = depth::fits(&text.text).then(|| syn::parse_str(&text.text).ok())??;
     let mut publish = Publish { base: 0, text: &text.text, edits: Vec::new() };
     made.items.iter().for_each(|i| publish.member(i));
     let mut public = Source::default();

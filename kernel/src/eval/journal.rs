@@ -108,9 +108,9 @@ impl Listener {
                 self.keep(text);
             }
             Event::Display { bundle, .. } | Event::Result(bundle) => {
-                self.shown.add(bundle.plain().as_bytes());
+                self.shown.add(bundle.what_lasts().as_bytes());
                 self.shown.add(&[0]);
-                self.keep(bundle.plain());
+                self.keep(bundle.what_lasts());
                 self.keep("\n");
             }
             _ => {}

@@ -1,4 +1,5 @@
 //! Macros of the notebook, and what their calls make of a cell: items, or variables.
+use super::depth;
 use super::expand::{Copied, expand};
 use super::hygiene::told_apart;
 use super::items::{Call, arguments};
@@ -117,7 +118,7 @@ impl Parsed {
         let (given, arguments) = with_docs(cell, arguments(call, base));
         let made = expand(&rules.source, rules.range.clone(), &given, arguments)?;
         self.expanded += made.text.len() + 100;
-        if made.text.len() > LONGEST {
+        if made.text.len() > LONGEST || !depth::fits(&made.text) {
             return None;
         }
         let mut made = told_apart(made, &name);

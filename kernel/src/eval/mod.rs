@@ -12,6 +12,7 @@ mod commands;
 mod compile;
 mod complete;
 mod deps;
+mod depth;
 mod errors;
 mod expand;
 pub mod export;
@@ -115,6 +116,17 @@ impl RustEngine {
         Ok(RustEngine { busy: Mutex::new(()), state: Mutex::new(state), shared })
     }
 
+    /// Runs code that a magic or a file brings, as a part of the cell.
+    fn run_inside(&self, mode: &Mode, code: &str, events: &mut dyn FnMut(Event)) -> Reply {
+        /// Nobody writes more; a file may load itself.
+        const DEEPEST: usize = 24;
+        if mode.within == DEEPEST {
+            let inside = "magics and files are inside of one another here";
+            return Reply::Error(sentence("UsageError", format!("{DEEPEST} {inside}, and that is as many as can be")));
+        }
+        self.run_all(&Mode { within: mode.within + 1, ..*mode }, code, events)
+    }
+
     /// Runs all parts of a cell, magics and Rust, until one fails.
     fn run_all(&self, mode: &Mode, code: &str, events: &mut dyn FnMut(Event)) -> Reply {
         let known = |name: &str| self.names().knows(name);
@@ -143,7 +155,7 @@ impl RustEngine {
                         Some(level) => mode.opt_level = Some(level),
                         None => return Reply::Error(sentence("UsageError", "`%opt` takes a level from 0 to 3")),
                     }
-                    body.map_or(Reply::Ok, |body| self.run_all(mode, &code[body], events))
+                    body.map_or(Reply::Ok, |body| self.run_inside(mode, &code[body], events))
                 }
                 Segment::Magic { line, body } => {
                     let run = ForMagics { engine: self, mode };
@@ -216,6 +228,7 @@ impl Engine for RustEngine {
             allow_stdin: request.allow_stdin,
             opt_level: None,
             kind: Kind::User,
+            within: 0,
         };
         let reply = self.run_all(&mode, &request.code, events);
         self.autosave_if_due(events);
@@ -228,7 +241,7 @@ impl Engine for RustEngine {
 
     fn evaluate(&self, expression: &str) -> Result<Bundle, Failure> {
         let _running = self.enter();
-        let mode = Mode { cell: 0, silent: false, allow_stdin: false, opt_level: None, kind: Kind::User };
+        let mode = Mode { cell: 0, silent: false, allow_stdin: false, opt_level: None, kind: Kind::User, within: 0 };
         let mut value = None;
         let reply = self.run_all(&mode, expression, &mut |event| {
             if let Event::Result(bundle) = event {
@@ -319,7 +332,7 @@ impl magics::Session for ForMagics<'_> {
     }
 
     fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply {
-        self.engine.run_all(self.mode, code, events)
+        self.engine.run_inside(self.mode, code, events)
     }
 
     fn checkpoint(&self, args: &str, events: &mut dyn FnMut(Event)) -> Reply {

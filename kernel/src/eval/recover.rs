@@ -1,7 +1,7 @@
 //! After a crash: what is said of it, and `%recover`, which runs again the cells that made what was lost.
 use super::checkpoint_files as files;
 use super::errors::{point_at, sentence};
-use super::journal::{End, Entry, Listener};
+use super::journal::{End, Entry};
 use super::session::SessionProcess;
 use super::source::CellText;
 use super::{Kind, Mode, RustEngine, Shared, State, lock};
@@ -150,10 +150,12 @@ impl State {
             allow_stdin: false,
             opt_level: Some(entry.opt_level),
             kind: Kind::Replay,
+            within: 0,
         };
-        let mut heard = Listener::default();
-        let reply = self.run(&mode, &entry.cell, entry.range.clone(), shared, &mut |event| heard.hear(&event));
-        let end = End::of(&reply, heard.said(), &entry.names, &self.vars);
+        self.replayed = None;
+        let reply = self.run(&mode, &entry.cell, entry.range.clone(), shared, &mut |_| ());
+        let said = self.replayed.take().unwrap_or_default();
+        let end = End::of(&reply, said, &entry.names, &self.vars);
         let otherwise = entry.end.otherwise(&end);
         // It is the last thing that happened to its variables, also where another cell had made them anew since.
         match otherwise {

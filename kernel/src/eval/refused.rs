@@ -1,5 +1,6 @@
 //! What a cell hears when it does not compile: rustc's words at the cell's lines, or what the machine refuses.
 use super::compile::{Compiler, Scope, Timing};
+use super::depth::{Depth, TooDeep};
 use super::errors::{Known, compile_failure, point_out, sentence};
 use super::generate::{self, Plan};
 use super::groups::Definitions;
@@ -66,6 +67,7 @@ impl Compiler {
                 let failure = self.not_the_cell(&errors);
                 Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
             }
+            Compiled::TooDeep => Refused::Failure(too_deep(source)),
             Compiled::Broken(what) | Compiled::Died(what) => Refused::Failure(self.machine(what.trim_end())),
             Compiled::Stopped | Compiled::Object(..) => Refused::Interrupted,
         }
@@ -108,6 +110,19 @@ impl Compiler {
             format!("install Rust {version} (`rustup toolchain install {version}`), then run ./install.sh again");
         let meanwhile = "Variables, magics and cells that were compiled before go on working; `xlazy doctor` says more";
         sentence("ToolchainError", format!("{what}\n{remedy}. {meanwhile}"))
+    }
+}
+
+/// rustc's stack was not enough, as large as it is: what of the user's text is deepest, if any of it is deep.
+fn too_deep(source: &Source) -> Failure {
+    const TITLE: &str = "rustc ran out of stack while it compiled this";
+    let depths = source.texts().into_iter().map(|text| (text, Depth::of(&text.text)));
+    match depths.max_by_key(|(_, depth)| depth.stack()).filter(|(_, depth)| depth.is_deep()) {
+        Some((text, depth)) => {
+            let (what, at) = depth.deepest();
+            point_out(text, at, TITLE, &format!("{what}: {}", TooDeep::ADVICE))
+        }
+        None => sentence("CompileError", format!("{TITLE}: a type or a value that is made without end, most likely")),
     }
 }
 

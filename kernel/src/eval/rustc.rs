@@ -1,5 +1,6 @@
 //! Running rustc: one process waits, already started, for the next cell's source; its answer comes as JSON lines.
 use super::at_work::AtWork;
+use super::depth;
 use super::install::Installation;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -73,6 +74,8 @@ pub enum Compiled {
     Errors(Vec<Diagnostic>),
     /// The cell was interrupted.
     Stopped,
+    /// rustc's own stack was not enough for it.
+    TooDeep,
     /// rustc itself failed.
     Broken(String),
     /// A signal ended it: somebody's, or that of a crash.
@@ -98,6 +101,9 @@ pub const FLAGS: &[&str] = &[
     "--json=artifacts",
     "-Awarnings",
 ];
+
+/// How much stack rustc's threads have. They take as much of it as they need, so that much costs nothing.
+const STACK: &str = "RUST_MIN_STACK";
 
 /// Starts rustc for a source yet to come.
 pub fn start(
@@ -136,6 +142,9 @@ pub fn start(
     // The notebook's folder may be read-only, too.
     command.arg(with("--out-dir=", dir));
     command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
+    if std::env::var_os(STACK).is_none() {
+        command.env(STACK, depth::MOST.to_string());
+    }
     // A group of its own: Ctrl-C in a terminal is for the cell that runs, not for the compiler that waits for the next.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     Ok(Warm { child: command.spawn()?, id, object, dep_info, libraries })
@@ -239,6 +248,7 @@ impl Warm {
         let what = format!("rustc: {status}\n{rest}");
         match (errors.is_empty(), status.code()) {
             (false, _) => Compiled::Errors(errors),
+            (true, None) if rest.contains("overflowed its stack") => Compiled::TooDeep,
             (true, None) => Compiled::Died(what),
             (true, Some(_)) => Compiled::Broken(what),
         }

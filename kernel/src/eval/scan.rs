@@ -36,7 +36,9 @@ pub fn tokens(text: &str) -> Vec<Token> {
         } else if rest.starts_with("/*") {
             let (len, open) = block_comment(rest);
             (Kind::Comment, len, open)
-        } else if let Some((len, open)) = string(rest) {
+        } else if let '"' | 'b' | 'c' | 'r' = c
+            && let Some((len, open)) = string(rest)
+        {
             (Kind::Literal, len, open)
         } else if c == '\'' {
             quote(rest)

@@ -291,6 +291,18 @@ impl Source {
         })
     }
 
+    /// The texts that parts of it are from.
+    pub fn texts(&self) -> Vec<&Arc<CellText>> {
+        let mut out: Vec<&Arc<CellText>> = Vec::new();
+        for piece in &self.pieces {
+            match &piece.origin {
+                Origin::User { text, .. } if !out.iter().any(|t| Arc::ptr_eq(t, text)) => out.push(text),
+                _ => {}
+            }
+        }
+        out
+    }
+
     /// Where the user's text ends, if there is any: in the cell, and here.
     pub fn end_of_user(&self) -> Option<(&Arc<CellText>, usize, usize)> {
         self.pieces.iter().rev().find_map(|p| match &p.origin {

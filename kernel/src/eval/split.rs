@@ -1,5 +1,6 @@
 //! A cell taken apart: magic lines, items, statements, bindings, the last expression, and where checks belong.
 use super::checks::{Awaits, Checks, Condition, FnValue, included};
+use super::depth::{Depth, TooDeep};
 pub use super::items::Item;
 use super::items::{Space, items_of_a_macro, persistent_item};
 pub use super::macros::{Expanded, Macro, made_by};
@@ -9,6 +10,7 @@ use super::scan::{self, Kind, tokens};
 use super::source::{CellText, Edit, Tag};
 use proc_macro2::Span;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use syn::parse::{ParseStream, Parser};
@@ -162,14 +164,41 @@ pub struct Parsed {
     pub(super) within: Option<(Arc<CellText>, Range<usize>, usize)>,
 }
 
-/// Parses part of a cell, with the macros there are. An error is for rustc to explain.
-pub fn parse(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> syn::Result<Parsed> {
+/// Why there is nothing to show for a text.
+#[derive(Debug)]
+pub enum Unparsed {
+    /// For rustc to explain.
+    Syntax(syn::Error),
+    TooDeep(TooDeep),
+    /// The machine refuses.
+    NoRoom(std::io::Error),
+}
+
+impl fmt::Display for Unparsed {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Unparsed::Syntax(e) => e.fmt(f),
+            Unparsed::TooDeep(e) => write!(f, "{e}: {}", TooDeep::ADVICE),
+            Unparsed::NoRoom(e) => e.fmt(f),
+        }
+    }
+}
+
+/// Parses part of a cell, with the macros there are.
+pub fn parse(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> Result<Parsed, Unparsed> {
+    let depth = Depth::of(&cell.text[range.clone()]);
+    depth.let_in().map_err(|e| Unparsed::TooDeep(e.further(range.start)))?;
+    let parsed = depth.apart(|| taken_apart(cell, range, macros)).map_err(Unparsed::NoRoom)?;
+    parsed.map_err(Unparsed::Syntax)
+}
+
+fn taken_apart(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> syn::Result<Parsed> {
     let text = &cell.text[range.clone()];
     let parser = |input: ParseStream| {
         let attributes = input.call(syn::Attribute::parse_inner)?;
         Ok((attributes, input.call(syn::Block::parse_within)?))
     };
-    let parsed = parser.parse_str(text).map(|(attributes, statements)| {
+    parser.parse_str(text).map(|(attributes, statements)| {
         let base = range.start;
         let mut out = Parsed { only_shows: true, ..Parsed::default() };
         out.inner_attributes.extend(attributes.iter().map(|a| bytes(a.span(), base)));
@@ -183,15 +212,12 @@ pub fn parse(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> syn
         }
         out.finish(cell, range);
         out
-    });
-    // Spans are looked up by then; without this, every cell's text would stay in a table of the thread.
-    proc_macro2::extra::invalidate_current_thread_spans();
-    parsed
+    })
 }
 
 /// The cell with a semicolon at its end, where that is all that is missing: people leave it out behind a last `let`.
 pub fn ended(cell: &Arc<CellText>, range: Range<usize>) -> (Arc<CellText>, Range<usize>) {
-    if range.end == cell.text.len() && parse(cell, range.clone(), &[]).is_err() {
+    if range.end == cell.text.len() && matches!(parse(cell, range.clone(), &[]), Err(Unparsed::Syntax(_))) {
         // on a line of its own, since the cell may end in a comment
         let text = format!("{}\n;", cell.text);
         let (whole, longer) = (range.start..text.len(), Arc::new(CellText::new(cell.cell, text)));

@@ -6,7 +6,7 @@ use super::complete;
 use super::errors::{self, run_failure, sentence};
 use super::generate;
 use super::install::Installation;
-use super::journal::{End, Entry, Journal, Listener};
+use super::journal::{End, Entry, Journal, Listener, Said};
 use super::line::{Late, News};
 use super::recover::{Lost, Place};
 use super::refused;
@@ -36,6 +36,8 @@ pub(super) struct State {
     /// What a crash took and nothing has brought back.
     pub(super) lost: Lost,
     pub(super) journal: Journal,
+    /// What a run that `%recover` repeats printed and showed; what is said of compiling it is not its own.
+    pub(super) replayed: Option<Said>,
     /// What a generated run does to variables, where that cannot be seen in its text.
     pub(super) effect: Option<Names>,
     pub(super) autosave: Autosave,
@@ -61,6 +63,8 @@ pub(super) struct Mode {
     /// How much this cell is to be optimised, where it says so itself.
     pub(super) opt_level: Option<u8>,
     pub(super) kind: Kind,
+    /// How many magics, or files that `:load` runs, it is inside of.
+    pub(super) within: usize,
 }
 
 /// Whose run it is.
@@ -88,7 +92,7 @@ impl State {
         let session = SessionProcess::start(&install, &folder.path(), late, compiler.sources());
         let session = session.map_err(|e| sentence("StartError", folder.with_advice(&e)))?;
         let (vars, gone, lost, journal, generator, registered, last_codes) = Default::default();
-        let (effect, autosave, opt_level, runs, begun) = Default::default();
+        let (effect, autosave, opt_level, runs, begun, replayed) = Default::default();
         Ok(State {
             install,
             compiler,
@@ -97,6 +101,7 @@ impl State {
             gone,
             lost,
             journal,
+            replayed,
             effect,
             autosave,
             generator,
@@ -158,6 +163,8 @@ impl State {
             events(Event::Stream { stderr: true, text });
         }
         if shared.interrupted.load(Ordering::SeqCst) {
+            // Nobody is going to load it.
+            let _ = ready.object.as_ref().map(std::fs::remove_file);
             return Reply::Interrupted;
         }
         self.compiler.commit(&ready);
@@ -183,6 +190,7 @@ impl State {
         {
             let _delivery = lock(&shared.delivery);
             if shared.interrupted.load(Ordering::SeqCst) {
+                let _ = std::fs::remove_file(object);
                 return Reply::Interrupted;
             }
             shared.running_pid.store(self.session.pid(), Ordering::SeqCst);
@@ -210,7 +218,9 @@ impl State {
         self.begun = !matches!(&done.outcome, Outcome::Failed(fault) if fault.name == "LoadError");
         let generator = std::mem::replace(&mut self.generator, done.generator);
         let reply = self.conclude(mode, done, &ready.moves, events);
-        if mode.kind == Kind::User {
+        if mode.kind == Kind::Replay {
+            self.replayed = Some(heard.said());
+        } else if mode.kind == Kind::User {
             let mut names = ready.names;
             if let Some(effect) = &self.effect {
                 names.binds.extend(effect.binds.iter().cloned());

@@ -10,6 +10,8 @@ use std::sync::Arc;
 mod editor;
 mod highlight;
 
+pub use highlight::coloured;
+
 /// Runs until the input ends: with prompts on a terminal, without in a pipe.
 pub fn run(engine: Arc<dyn Engine>) -> ExitCode {
     let code = if io::stdin().is_terminal() {

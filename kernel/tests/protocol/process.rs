@@ -105,17 +105,22 @@ impl Process {
 
     /// The process that runs the cells.
     pub fn session(&self) -> u32 {
-        let is_ours = |stat: &str| {
-            let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
-            let parent: u32 = rest.split_whitespace().nth(1)?.parse().ok()?;
-            (name == "xlazy-session" && parent == self.pid()).then_some(())
-        };
-        let all = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
-        let mut ours = all.filter(|pid: &u32| {
-            std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| is_ours(&stat).is_some())
-        });
-        ours.next().expect("a kernel has a session")
+        session_of(self.pid()).expect("a kernel has a session")
     }
+}
+
+/// The session of a kernel; none while a new one takes the place of one that died.
+pub fn session_of(kernel: u32) -> Option<u32> {
+    let is_ours = |stat: &str| {
+        let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
+        let parent: u32 = rest.split_whitespace().nth(1)?.parse().ok()?;
+        (name == "xlazy-session" && parent == kernel).then_some(())
+    };
+    let all = std::fs::read_dir("/proc").ok()?.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
+    let mut ours = all.filter(|pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| is_ours(&stat).is_some())
+    });
+    ours.next()
 }
 
 impl Drop for Process {

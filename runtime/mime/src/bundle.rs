@@ -12,6 +12,9 @@ pub enum Content {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bundle {
     pub entries: Vec<(String, Content)>,
+    /// What of it is the same whenever the same value is shown, where that is not its plain text: how long a compile took,
+    /// and from where the program came, are not. Front ends don't see it.
+    pub lasting: Option<String>,
 }
 
 impl Bundle {
@@ -47,6 +50,21 @@ impl Bundle {
             Content::Text(t) if m == mime => Some(t.as_str()),
             _ => None,
         })
+    }
+
+    /// Says what of it is the same whenever the same value is shown.
+    pub fn lasting(self, text: impl Into<String>) -> Bundle {
+        Bundle { lasting: Some(text.into()), ..self }
+    }
+
+    /// Says that it tells of a moment - times, programs, memory - and nothing of it is the same when the cell is run again.
+    pub fn passing(self) -> Bundle {
+        self.lasting("")
+    }
+
+    /// What is compared, where two runs of a cell are.
+    pub fn what_lasts(&self) -> &str {
+        self.lasting.as_deref().unwrap_or_else(|| self.plain())
     }
 
     /// The plain-text twin, empty where there is none.

@@ -49,6 +49,7 @@ impl Writer {
                 }
             }
         });
+        self.option(&v.lasting, |w, text| w.str(text));
     }
 }
 
@@ -104,6 +105,7 @@ impl Reader<'_> {
             };
             Ok((mime, content))
         })?;
-        Ok(Bundle { entries })
+        let lasting = self.option(|r| r.str())?;
+        Ok(Bundle { entries, lasting })
     }
 }

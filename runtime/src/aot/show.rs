@@ -11,13 +11,13 @@ const LARGEST_SHOWN: usize = 5;
 
 impl Rich for Report {
     fn rich(&self) -> Bundle {
-        Bundle::html(html(self), text(self))
+        Bundle::html(html(self), text(self, true)).lasting(text(self, false))
     }
 }
 
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.write_str(&text(self))
+        f.write_str(&text(self, false))
     }
 }
 
@@ -120,11 +120,15 @@ fn limited_by(r: &Report) -> String {
 }
 
 /// `TPU v5 lite (v5e:1x1) …`
-fn head(r: &Report) -> String {
+fn head(r: &Report, took: bool) -> String {
     let devices = count(r.devices as usize, "device");
     let split = if r.partitions > 1 { format!(", {} partitions", r.partitions) } else { String::new() };
-    let took = if r.cached { "from the cache".into() } else { format!("compiled in {:.2} s", r.compile_seconds) };
-    format!("{} ({}, {devices}{split}) · O{} · {} · {took}; nothing ran", r.device, r.topology, r.level, r.compiler)
+    let took = match took {
+        true if r.cached => " · from the cache".to_owned(),
+        true => format!(" · compiled in {:.2} s", r.compile_seconds),
+        false => String::new(),
+    };
+    format!("{} ({}, {devices}{split}) · O{} · {}{took}; nothing ran", r.device, r.topology, r.level, r.compiler)
 }
 
 /// The sentence on memory.
@@ -154,9 +158,10 @@ fn time_line(r: &Report) -> String {
     format!("{} cycles{at} (compiler estimate, not a measurement){bound}", grouped(r.time.cycles))
 }
 
-fn text(r: &Report) -> String {
+/// `took`: with how long the compiler took, which is another time whenever it runs.
+fn text(r: &Report, took: bool) -> String {
     let f = &r.fit;
-    let mut out = format!("{}\n\nFit   {}\n", head(r), fit_line(r));
+    let mut out = format!("{}\n\nFit   {}\n", head(r, took), fit_line(r));
     for (name, bytes) in parts(r) {
         let _ = writeln!(out, "  {name:<12}{:>12}", size(bytes));
     }
@@ -280,7 +285,7 @@ fn sources(all: &[Source]) -> String {
 
 fn html(r: &Report) -> String {
     let f = &r.fit;
-    let mut out = format!("<div>{}", small(&head(r)));
+    let mut out = format!("<div>{}", small(&head(r, true)));
     let _ = write!(out, "<div style=\"margin-top:6px\"><b>Fit</b> {}</div>", escape_html(&fit_line(r)));
     out.push_str(&bar(r));
     if !f.words.is_empty() {

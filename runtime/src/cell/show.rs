@@ -114,8 +114,26 @@ impl<T: ?Sized> ShowOpaque for Show<'_, T> {
 fn show_debug(value: &dyn Debug, type_name: &str) {
     // `()` means that there is nothing to show.
     if type_name != "()" {
-        result(Bundle::text(debug_text(value)));
+        let bundle = Bundle::text(debug_text(value));
+        result(if is_of_the_moment(type_name) { bundle.lasting(type_name) } else { bundle });
     }
+}
+
+/// Whether values of this type are others whenever a cell is run: addresses, times, numbers of threads.
+fn is_of_the_moment(type_name: &str) -> bool {
+    const PARTS: &[&str] = &[
+        "*const ",
+        "*mut ",
+        "fn(",
+        "core::ptr::non_null::NonNull<",
+        "core::time::Duration",
+        "std::time::Instant",
+        "std::time::SystemTime",
+        "std::thread::id::ThreadId",
+        "std::process::Child",
+        "std::fs::File",
+    ];
+    PARTS.iter().any(|part| type_name.contains(part))
 }
 
 #[inline(never)]

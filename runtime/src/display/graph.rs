@@ -13,7 +13,7 @@ const HEIGHT: f64 = 50.0;
 /// The whole graph, or what is nearest to its results where it is too large.
 pub(crate) fn bundle(view: &View) -> Bundle {
     if view.nodes.is_empty() {
-        return Bundle::text("nothing is pending");
+        return Bundle::text("nothing is pending").passing();
     }
     let (drawn, left_out) = nearest(view);
     let head = headline(view, left_out);
@@ -23,7 +23,7 @@ pub(crate) fn bundle(view: &View) -> Bundle {
         escape_html(&head),
         svg(view, &drawn)
     );
-    Bundle::html(html, format!("{head}\n{}", tree(view, &drawn)))
+    Bundle::html(html, format!("{head}\n{}", tree(view, &drawn))).passing()
 }
 
 fn headline(view: &View, left_out: usize) -> String {

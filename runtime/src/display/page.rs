@@ -10,7 +10,7 @@ pub(crate) fn program(head: &str, text: &str) -> Bundle {
         escape_html(head),
         lines.join("\n")
     );
-    Bundle::html(html, format!("{head}\n{}", text.trim_end()))
+    Bundle::html(html, format!("{head}\n{}", text.trim_end())).passing()
 }
 
 fn line(text: &str) -> String {

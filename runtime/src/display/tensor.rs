@@ -28,8 +28,8 @@ struct Shown {
     width: usize,
 }
 
-/// The values to show, and a sentence on what it took to get them.
-fn look(t: &Tensor, digits: usize) -> Result<(Shown, String)> {
+/// The values to show, a sentence on the tensor and what it took to get them, and the same without the latter.
+fn look(t: &Tensor, digits: usize) -> Result<(Shown, String, String)> {
     let ty = t.ty();
     let at = shown_by().unwrap_or(t.location());
     let (_, ran) = t.value(Cause::Display, at)?;
@@ -56,17 +56,15 @@ fn look(t: &Tensor, digits: usize) -> Result<(Shown, String)> {
     };
     let texts = number::texts(ty.dtype, &bytes, digits);
     let width = texts.iter().map(String::len).max().unwrap_or(0);
-    let mut line = format!("{ty} on {}", name_of(t.place().home()));
-    line += &match ran {
+    let what = format!("{ty} on {}", name_of(t.place().home()));
+    let grad = if t.requires_grad() { " · requires grad" } else { "" };
+    let took = match ran {
         None => " · already computed".to_owned(),
         Some(e) if e.origin == Origin::Compiled => format!(" · compiled in {}", duration(e.compile)),
         Some(e) if e.origin == Origin::Disk => " · from the disk".to_owned(),
         Some(_) => " · from the cache".to_owned(),
     };
-    if t.requires_grad() {
-        line += " · requires grad";
-    }
-    Ok((Shown { ty, kept, texts, width }, line))
+    Ok((Shown { ty, kept, texts, width }, format!("{what}{took}{grad}"), what + grad))
 }
 
 /// The bytes of the kept elements.
@@ -249,13 +247,14 @@ impl Rich for Tensor {
     /// The values, computed if need be, as text and as an HTML table; errors end the cell at the line that made the tensor.
     fn rich(&self) -> Bundle {
         match look(self, DIGITS) {
-            Ok((shown, line)) => {
+            Ok((shown, line, what)) => {
                 let html = format!(
                     "<div style=\"line-height:1.35\">{}<div style=\"opacity:.65;font-size:.85em;padding-top:3px\">{}</div></div>",
                     shown.html(),
                     escape_html(&line)
                 );
-                Bundle::html(html, format!("{}\n{line}", shown.text()))
+                let values = shown.text();
+                Bundle::html(html, format!("{values}\n{line}")).lasting(format!("{values}\n{what}"))
             }
             Err(e) => super::fail(e, self.location()),
         }
@@ -266,7 +265,7 @@ impl Rich for Tensor {
 impl Display for Tensor {
     fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
         match look(self, f.precision().unwrap_or(DIGITS)) {
-            Ok((shown, _)) => f.write_str(&shown.text()),
+            Ok((shown, ..)) => f.write_str(&shown.text()),
             Err(e) => super::fail(e, self.location()),
         }
     }

@@ -262,7 +262,7 @@ pub fn pending_bundle() -> Bundle {
         let _ = write!(html, "<tr>{row}</tr>");
     }
     html.push_str(if list.is_empty() { "</div>" } else { "</table></div>" });
-    Bundle::html(html, text)
+    Bundle::html(html, text).passing()
 }
 
 /// [`pending`] as JSON.

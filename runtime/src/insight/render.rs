@@ -195,7 +195,7 @@ impl Compilation {
 
     /// Text and HTML together.
     pub fn bundle(&self) -> Bundle {
-        Bundle::html(self.html(), self.text())
+        Bundle::html(self.html(), self.text()).passing()
     }
 
     /// As one JSON object.
@@ -282,7 +282,7 @@ fn short(n: f64) -> String {
 pub fn compiles_bundle() -> Bundle {
     let all = compilations();
     if all.is_empty() {
-        return Bundle::text("nothing was compiled yet");
+        return Bundle::text("nothing was compiled yet").passing();
     }
     let head = [
         "#",
@@ -348,7 +348,7 @@ pub fn compiles_bundle() -> Bundle {
     );
     let _ = writeln!(text, "{sum}");
     let _ = write!(html, "<div>{sum}</div>");
-    Bundle::html(html, text)
+    Bundle::html(html, text).passing()
 }
 
 /// All compilations as a JSON array.
@@ -383,12 +383,12 @@ pub fn event_json(e: &SyncEvent) -> String {
 pub fn healed_bundle() -> Bundle {
     let all = healed();
     if all.is_empty() {
-        return Bundle::text("nothing was healed: no attribute changed between otherwise equal programs");
+        return Bundle::text("nothing was healed: no attribute changed between otherwise equal programs").passing();
     }
     let line = |h: &Healing| format!("{} at {} (compilation #{})", h.op, location(h.at), h.compilation);
     let lines: Vec<String> = all.iter().map(line).collect();
     let items: Vec<String> = lines.iter().map(|l| format!("<li>{}</li>", escape_html(l))).collect();
-    Bundle::html(format!("<ul>{}</ul>", items.join("")), format!("{}\n", lines.join("\n")))
+    Bundle::html(format!("<ul>{}</ul>", items.join("")), format!("{}\n", lines.join("\n"))).passing()
 }
 
 /// What was healed, as a JSON array.

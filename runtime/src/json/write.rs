@@ -28,5 +28,5 @@ pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
 
 /// JSON as a display: a tree in Jupyter, the text elsewhere.
 pub(crate) fn bundle(json: String) -> Bundle {
-    Bundle::text(json.clone()).with("application/json", json)
+    Bundle::text(json.clone()).with("application/json", json).passing()
 }
