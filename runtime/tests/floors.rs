@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 struct House {
     src: &'static str,
     floors: &'static [&'static str],
-    /// Imports that run up, and files in circles, as long as they are not mended: this list only shrinks.
+    /// Imports that run up, as long as they are not mended: this list only shrinks.
     known: &'static [(&'static str, &'static str)],
+    /// Imports that are part of a circle: so many, until they are mended.
+    circles: usize,
 }
 
 const HOUSES: &[House] = &[
@@ -17,6 +19,7 @@ const HOUSES: &[House] = &[
         src: "runtime/core/src",
         floors: &["host", "sys", "clock", "text", "error", "ty", "metrics", "precision", "emit", "device", "ir", "run"],
         known: &[],
+        circles: 0,
     },
     House {
         src: "runtime/src",
@@ -24,7 +27,16 @@ const HOUSES: &[House] = &[
             "json", "rng", "backends", "insight", "tensor", "changes", "bucket", "ops", "grad", "nn", "optim", "data",
             "display", "cell", "aot", "show", "prelude", "bench", "calls",
         ],
-        known: &[("cell/checkpoint", "cell/checkpoint/value"), ("cell/checkpoint/value", "cell/checkpoint")],
+        known: &[],
+        circles: 2, // the checkpoint and its values
+    },
+    House {
+        src: "kernel/src",
+        floors: &[
+            "home", "trouble", "guard", "folder", "engine", "footer", "wire", "repl", "magics", "eval", "bench", "cli",
+        ],
+        known: &[("repl", "cli/session"), ("repl", "cli/terminal"), ("repl/editor", "cli/terminal")],
+        circles: 184,
     },
 ];
 
@@ -260,14 +272,24 @@ fn no_import_runs_up_and_none_in_a_circle() {
             Some(at.unwrap_or_else(|| panic!("{}: `{top}` stands on no floor", house.src)))
         };
         let up = imports.iter().flat_map(|(from, all)| all.iter().map(move |to| (from.clone(), to.clone())));
-        let up = up.filter(|(from, to)| floor(from) < floor(to) && !from.is_empty()).map(|pair| (pair, "runs up"));
-        let circles = circles(&imports).into_iter().map(|pair| (pair, "is part of a circle"));
+        let up = up.filter(|(from, to)| floor(from) < floor(to) && !from.is_empty());
+        let circles = circles(&imports);
+        if circles.len() != house.circles {
+            let pairs = circles.iter().map(|(from, to)| format!("  {} → {}", name(from), name(to)));
+            let pairs = pairs.collect::<Vec<_>>().join("\n");
+            wrong.push(format!(
+                "{}: {} imports are parts of circles, and {} were:\n{pairs}",
+                house.src,
+                circles.len(),
+                house.circles
+            ));
+        }
         let mut mended: BTreeSet<_> = house.known.iter().collect();
-        for ((from, to), what) in up.chain(circles) {
+        for (from, to) in up {
             let (from, to) = (name(&from), name(&to));
             match house.known.iter().find(|k| **k == (from.as_str(), to.as_str())) {
                 Some(known) => drop(mended.remove(known)),
-                None => wrong.push(format!("{}: {from} → {to} {what}", house.src)),
+                None => wrong.push(format!("{}: {from} → {to} runs up", house.src)),
             }
         }
         wrong.extend(mended.iter().map(|(from, to)| format!("{}: {from} → {to} is mended: take it off", house.src)));

@@ -1,7 +1,7 @@
 //! Folders and files that are this user's alone. What lies on the disk is run as code or believed as an answer, so it is
 //! looked at first: whoever else can write there could otherwise act in this user's name.
 use std::collections::hash_map::RandomState;
-use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{DirBuilder, Metadata, OpenOptions};
 use std::hash::BuildHasher;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -70,12 +70,10 @@ pub fn installed(library: &Path) -> Result<()> {
 
 /// What is in a file that nobody else can have written.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    // Before it is opened: opening a FIFO would wait for somebody at its other end.
     safe_file(path)?;
-    let mut file = File::open(path)?;
-    let opened = file.metadata()?;
+    let mut file = crate::regular::open(path)?;
     // Again, of the very file that is read.
-    regular(path, &opened)?;
+    let opened = file.metadata()?;
     owned(path, &opened)?;
     closed(path, &opened)?;
     let mut bytes = Vec::with_capacity(opened.len() as usize);
