@@ -40,6 +40,7 @@ fn libtpu() -> bool {
             true
         }
         None => {
+            assert!(std::env::var_os("XLAZY_NEED_LIBTPU").is_none(), "libtpu was fetched, and is not found");
             println!("skipped: no libtpu here; `xlazy plugins install tpu` fetches one");
             false
         }

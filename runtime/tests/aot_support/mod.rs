@@ -21,7 +21,10 @@ pub fn libtpu() -> Option<PathBuf> {
     let found = named.into_iter().chain([plugins.join("tpu/libtpu.so")]).find(|p| p.is_file());
     match &found {
         Some(library) => set("TPU_LIBRARY_PATH", library),
-        None => println!("skipped: no libtpu here; `xlazy plugins install tpu` fetches one"),
+        None => {
+            assert!(std::env::var_os("XLAZY_NEED_LIBTPU").is_none(), "libtpu was fetched, and is not found");
+            println!("skipped: no libtpu here; `xlazy plugins install tpu` fetches one");
+        }
     }
     found
 }
