@@ -155,7 +155,10 @@ impl<'a> Walk<'a> {
         match self.word(i) {
             "unsafe" | "safe" | "async" | "extern" => true,
             "const" => matches!(self.word(i + 1), "fn" | "unsafe" | "async" | "extern"),
-            _ => self.tokens.get(i).is_some_and(|t| t.kind == Kind::Literal) && self.word(i - 1) == "extern",
+            _ => {
+                let literal = self.tokens.get(i).is_some_and(|t| t.kind == Kind::Literal);
+                literal && i > 0 && self.word(i - 1) == "extern"
+            }
         }
     }
 }
