@@ -14,6 +14,7 @@ mod errors;
 mod expand;
 pub mod export;
 mod facts;
+mod format_strings;
 mod generate;
 mod groups;
 mod hygiene;
