@@ -320,7 +320,8 @@ pub(super) fn prologue(
         // Even a group of nothing but `impl`s must be linked.
         out.plain(&format!(" extern crate {};", g.crate_name));
         out.plain(&format!(" use ::{}::{{", g.crate_name));
-        for name in names {
+        // `const _` has no name.
+        for name in names.into_iter().filter(|n| *n != "_") {
             // One that cannot be imported is no reason for every later cell to fail.
             let path = format!("::{}::{name}", g.crate_name);
             if !plan.dropped_uses.contains(&path) {
@@ -328,7 +329,8 @@ pub(super) fn prologue(
             }
         }
         out.plain("};");
-        for item in g.items.iter().filter(|i| !i.cfg.is_empty() && !i.names.is_empty()) {
+        let named = |i: &&Item| !i.names.is_empty() && i.names != ["_"];
+        for item in g.items.iter().filter(|i| !i.cfg.is_empty()).filter(named) {
             out.plain(&format!(" {} use ::{}::{{{}}};", item.cfg, g.crate_name, item.names.join(", ")));
         }
     }

@@ -2,14 +2,14 @@
 use super::deps::Deps;
 use super::errors::Texts;
 use super::items::{Call, Header, Space};
+use super::reach::{Index, Reach};
 use super::rustc::Diagnostic;
 use super::scan;
 use super::source::{CellText, Source};
 use super::split::{self, Item, Macro, Parsed, Use};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Items that were compiled together, as one crate.
 #[derive(Clone, Debug)]
@@ -27,8 +27,10 @@ pub struct Definitions {
     pub macros: Vec<Macro>,
     /// Crates that `:dep` brought.
     pub deps: Option<Arc<Deps>>,
-    /// For every group there ever was: its types, with the hash of each definition and of what it mentions.
-    past: HashMap<String, BTreeMap<String, u64>>,
+    /// For every group there ever was: its types, with all that each depends on; without those where that is not decided.
+    past: HashMap<String, Arc<BTreeMap<String, Reach>>>,
+    /// What was found of types of earlier groups since the last change.
+    found: Arc<Mutex<HashMap<String, bool>>>,
 }
 
 /// What a cell's items call for.
@@ -182,6 +184,12 @@ impl Definitions {
             // Without its old `impl`, the type itself is compiled again.
             touched.extend(old.header.iter().map(|h| h.self_type.clone()).filter(|n| self.type_named(n).is_some()));
         }
+        let before = self.items().map(|(_, i)| i).filter(|i| replaced(i)).flat_map(constants);
+        let now = parsed.items.iter().flat_map(constants);
+        let (before, now): (BTreeSet<_>, BTreeSet<_>) = (before.collect(), now.collect());
+        // Where nothing was replaced, what is new had no other meaning before.
+        let others = before.symmetric_difference(&now).filter(|_| !before.is_empty());
+        touched.extend(others.map(|(name, ..)| (*name).to_owned()));
         let (mut moved, unfit) = self.made_again(parsed, &mut rest);
         without.extend(unfit);
         for item in &moved {
@@ -207,6 +215,9 @@ impl Definitions {
             }
             // An `impl` stands beside its type or its trait.
             touched.extend(next.header.as_ref().and_then(|h| self.beside(h)));
+            let other = constants(&next).filter(|(.., text)| !scan::mentions(text).is_disjoint(&touched));
+            let other: Vec<String> = other.map(|(name, ..)| name.to_owned()).collect();
+            touched.extend(other);
             moved.push(next);
         }
         moved.retain(|i| !replaced(i));
@@ -319,13 +330,17 @@ impl Definitions {
         self.groups.extend(group);
         self.uses.extend(parsed.uses.iter().cloned());
         self.macros.extend(parsed.macros.iter().cloned());
-        let hashes = self.hashes();
-        for g in &self.groups {
-            let names = g.items.iter().flat_map(|i| &i.names);
-            let own = names.filter_map(|n| Some((n.clone(), *hashes.get(n)?)));
-            // As it was when it was compiled: later changes take items away from it.
-            self.past.entry(g.crate_name.clone()).or_insert_with(|| own.collect());
-        }
+        let index = Index::new(&self);
+        // As it was when it was compiled: later changes take items away from it.
+        let new = self.groups.iter().filter(|g| !self.past.contains_key(&g.crate_name));
+        let reaches = |g: &Group| {
+            let names = g.items.iter().filter(|i| i.is_type || i.space.types).flat_map(|i| &i.names);
+            let reach = names.filter_map(|n| Some((n.clone(), index.reach(n, None)?)));
+            (g.crate_name.clone(), Arc::new(reach.collect()))
+        };
+        let new: Vec<_> = new.map(reaches).collect();
+        self.past.extend(new);
+        self.found = Arc::default();
         self
     }
 
@@ -338,67 +353,19 @@ impl Definitions {
             return Some((format!("::{crate_name}::{path}"), false));
         }
         let was = self.past.get(crate_name)?.get(name)?;
-        let now = self.past.get(&group.crate_name)?.get(name)?;
-        (was == now).then(|| (format!("::{}::{path}", group.crate_name), true))
+        let same = || Index::new(self).still(name, was);
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = *found.entry(format!("{crate_name}::{name}")).or_insert_with(same);
+        drop(found);
+        same.then(|| (format!("::{}::{path}", group.crate_name), true))
     }
+}
 
-    /// For each name in force, a hash of its definition and of all that decides what it means: the items, macros, imports and
-    /// crates that it mentions, and so on. Values of a type are taken for another build's only where all of that is the same.
-    fn hashes(&self) -> BTreeMap<String, u64> {
-        let mut named: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
-        for (_, item) in self.items() {
-            item.names.iter().for_each(|n| named.entry(n).or_default().push(item));
-        }
-        // Of a type and a function of one name, the type.
-        for items in named.values_mut().filter(|items| items.iter().any(|i| i.space.types)) {
-            items.retain(|i| i.space.types);
-        }
-        let files: BTreeMap<&str, &str> = self.deps.iter().flat_map(|d| d.crates()).collect();
-        // What a function does changes no type that mentions its name, unless it can be called for an array's length.
-        let follows = |name: &str, i: &Item| {
-            let text = i.text();
-            i.is_type || !text.contains(&format!("fn {name}")) || text.contains("const fn")
-        };
-        let hash = |name: &str| {
-            let mut seen = BTreeSet::from([name]);
-            let mut todo = vec![name];
-            let mut texts: BTreeSet<&str> = BTreeSet::new();
-            while let Some(name) = todo.pop() {
-                texts.extend(files.get(name));
-                let macros = self.macros.iter().filter(|m| m.name == name);
-                let mut mentions: Vec<&str> = Vec::new();
-                for m in macros {
-                    texts.insert(&m.text);
-                    mentions.extend(m.mentions.iter().map(String::as_str));
-                }
-                for u in self.uses.iter().filter(|u| u.binds == name) {
-                    texts.insert(&u.text);
-                    mentions.extend(u.text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()));
-                }
-                for item in named.get(name).into_iter().flatten() {
-                    texts.insert(item.text());
-                    mentions.extend(item.mentions.iter().map(String::as_str));
-                }
-                // An associated type is part of what a type means that names it, and the trait with it.
-                for (_, i) in self.items() {
-                    let of_trait = i.header.as_ref().and_then(|h| h.of_trait.as_deref());
-                    if of_trait == Some(name) && i.text().contains("type ") {
-                        texts.insert(i.text());
-                        mentions.extend(i.mentions.iter().map(String::as_str));
-                    }
-                }
-                for m in mentions {
-                    if named.get(m).is_none_or(|all| all.iter().any(|i| follows(m, i))) && seen.insert(m) {
-                        todo.push(m);
-                    }
-                }
-            }
-            let mut h = DefaultHasher::new();
-            texts.hash(&mut h);
-            h.finish()
-        };
-        named.keys().map(|n| ((*n).to_owned(), hash(n))).collect()
-    }
+/// Constants of `impl`s and traits: what mentions one need not mention either, as in `u8::SIZE`. Each with whose it is and
+/// with its text.
+fn constants(item: &Item) -> impl Iterator<Item = (&str, &str, &str)> {
+    let members = item.facts.members.iter().filter(|m| m.constant);
+    members.filter_map(|m| Some((m.name.as_deref()?, &*m.of, &*m.text)))
 }
 
 fn same(a: &Item, b: &Item) -> bool {

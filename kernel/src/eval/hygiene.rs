@@ -1,7 +1,7 @@
 //! What a macro calls its own variables is nobody else's name: where the caller uses the same word for something else, the
 //! macro's is changed before its items are taken over as text.
 use super::expand::{Copied, Made};
-use super::scan;
+use super::format_strings::{self, Rules};
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,12 +11,12 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 
 /// The same with variables told apart; text that is not items alone is left to rustc, which tells them apart itself.
-pub fn told_apart(made: Made, name: &str) -> Made {
+pub fn told_apart(made: Made, name: &str, rules: Rules) -> Made {
     let Ok(statements) = syn::Block::parse_within.parse_str(&made.text) else { return made };
     if !statements.iter().all(|s| matches!(s, Stmt::Item(_) | Stmt::Macro(_))) {
         return made;
     }
-    let mut words = Words { text: &made.text, found: Vec::new() };
+    let mut words = Words { text: &made.text, found: Vec::new(), rules };
     statements.iter().filter(|s| matches!(s, Stmt::Item(_))).for_each(|s| words.visit_stmt(s));
     let words = words.found;
     let of_rules = |w: &Word| {
@@ -24,7 +24,7 @@ pub fn told_apart(made: Made, name: &str) -> Made {
         made.parts.get(part).is_some_and(|(_, from)| matches!(from, Copied::Rules(_)))
     };
     let names = |of: &dyn Fn(&Word) -> bool| -> BTreeSet<&str> {
-        words.iter().filter(|w| of(w)).flat_map(|w| w.names(&made.text)).collect()
+        words.iter().filter(|w| of(w)).map(|w| &made.text[w.at.clone()]).collect()
     };
     let (own, others) = (names(&|w| w.binds && of_rules(w)), names(&|w| !of_rules(w)));
     let own: BTreeSet<String> = own.intersection(&others).map(|n| (*n).to_owned()).collect();
@@ -40,11 +40,6 @@ pub fn told_apart(made: Made, name: &str) -> Made {
         let now = match w.kind {
             Kind::Name if changed.contains(text) => new(text),
             Kind::Field if changed.contains(text) => format!("{text}: {}", new(text)),
-            Kind::Literal => changed.iter().fold(text.to_owned(), |text, n| {
-                let captured =
-                    |text: String, end: &str| text.replace(&format!("{{{n}{end}"), &format!("{{{}{end}", new(n)));
-                captured(captured(text, "}"), ":")
-            }),
             _ => continue,
         };
         if now != text {
@@ -83,11 +78,10 @@ fn changed(made: Made, changes: &[(Range<usize>, String)]) -> Made {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
+    /// Also in a format string.
     Name,
     /// A field that is called as the variable that it is given.
     Field,
-    /// In a macro's arguments: `"{name}"` may mean a variable.
-    Literal,
 }
 
 /// Where a variable may be meant.
@@ -97,54 +91,41 @@ struct Word {
     binds: bool,
 }
 
-impl Word {
-    fn names<'t>(&self, text: &'t str) -> Vec<&'t str> {
-        let text = &text[self.at.clone()];
-        match self.kind {
-            Kind::Literal => {
-                let names = scan::mentions(text);
-                let start = |n: &String| text.find(&**n).map(|at| &text[at..at + n.len()]);
-                names.iter().filter_map(start).collect()
-            }
-            _ => vec![text],
-        }
-    }
-}
-
-struct Words<'t> {
+struct Words<'t, 'm> {
     text: &'t str,
     found: Vec<Word>,
+    rules: Rules<'m>,
 }
 
-impl Words<'_> {
+impl Words<'_, '_> {
     fn add(&mut self, at: Range<usize>, kind: Kind, binds: bool) {
         let word = &self.text[at.clone()];
         // A constant or a type, or no variable at all.
-        if kind == Kind::Literal || !word.starts_with(char::is_uppercase) && word != "self" && word != "_" {
+        if !word.starts_with(char::is_uppercase) && word != "self" && word != "_" {
             self.found.push(Word { at, kind, binds });
         }
     }
 
-    fn tokens(&mut self, tokens: TokenStream) {
+    /// Variables in the arguments of a macro, of which some are names only.
+    fn tokens(&mut self, tokens: TokenStream, names: &[Range<usize>]) {
         let mut of_something = false;
         for token in tokens {
             let at = token.span().byte_range();
             match token {
-                TokenTree::Group(g) => self.tokens(g.stream()),
-                TokenTree::Ident(_) if !of_something => self.add(at, Kind::Name, false),
-                TokenTree::Literal(_) => self.add(at, Kind::Literal, false),
+                TokenTree::Group(g) => self.tokens(g.stream(), names),
+                TokenTree::Ident(_) if !of_something && !names.contains(&at) => self.add(at, Kind::Name, false),
                 TokenTree::Punct(p) => {
                     of_something = p.as_char() == '.';
                     continue;
                 }
-                TokenTree::Ident(_) => {}
+                TokenTree::Ident(_) | TokenTree::Literal(_) => {}
             }
             of_something = false;
         }
     }
 }
 
-impl<'ast> Visit<'ast> for Words<'_> {
+impl<'ast> Visit<'ast> for Words<'_, '_> {
     fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
         self.add(p.ident.span().byte_range(), Kind::Name, true);
         syn::visit::visit_pat_ident(self, p);
@@ -171,6 +152,9 @@ impl<'ast> Visit<'ast> for Words<'_> {
         }
     }
     fn visit_macro(&mut self, m: &'ast syn::Macro) {
-        self.tokens(m.tokens.clone());
+        let name = m.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+        let strings = format_strings::of_call(self.text, &name, m.tokens.clone(), self.rules);
+        strings.captures.into_iter().for_each(|at| self.add(at, Kind::Name, false));
+        self.tokens(m.tokens.clone(), &strings.named);
     }
 }

@@ -2,6 +2,7 @@
 use super::checks::{Checks, Condition, FnValue, included};
 use super::depth;
 use super::expand::expand;
+use super::facts::Facts;
 use super::publish::{self, begins_an_item};
 use super::scan::{self, Kind};
 use super::source::{CellText, Edit, Source, line_column};
@@ -34,6 +35,8 @@ pub struct Item {
     /// What its functions decide by.
     pub conditions: Vec<Condition>,
     pub mentions: BTreeSet<String>,
+    /// What types may depend on.
+    pub facts: Facts,
 }
 
 /// The call of a macro of the notebook that makes items.
@@ -252,7 +255,8 @@ pub(super) fn persistent_item<'m>(
     let (values, conditions) = (checks.values, checks.conditions);
     let cfg = conditional(item, &cell.text, base);
     let (source, space, call) = (cell.clone(), Space::of(item), None);
-    Some(Item { names, space, header, call, is_type, cfg, source, range, edits, values, conditions, mentions })
+    let facts = Facts::of(item, &cell.text, base);
+    Some(Item { names, space, header, call, is_type, cfg, source, range, edits, values, conditions, mentions, facts })
 }
 
 /// Macros whose argument is items, with `pub` or without.
@@ -269,6 +273,7 @@ pub(super) fn items_of_a_macro(cell: &Arc<CellText>, base: usize, call: &syn::St
     let mut publish = Publish { base, text: &cell.text, edits: Vec::new() };
     let names = publish.declared(inside);
     let mentions = scan::mentions(&cell.text[range.clone()]);
+    let facts = Facts::of_call(&cell.text[range.clone()]);
     Some(Item {
         names,
         space: Space::BOTH,
@@ -282,6 +287,7 @@ pub(super) fn items_of_a_macro(cell: &Arc<CellText>, base: usize, call: &syn::St
         values: Vec::new(),
         conditions: Vec::new(),
         mentions,
+        facts,
     })
 }
 
@@ -315,7 +321,7 @@ pub(super) fn arguments(call: &syn::Macro, base: usize) -> Range<usize> {
     bytes(delimiter.open(), base).end..bytes(delimiter.close(), base).start
 }
 
-fn generics(item: &syn::Item) -> Option<&syn::Generics> {
+pub(super) fn generics(item: &syn::Item) -> Option<&syn::Generics> {
     match item {
         syn::Item::Fn(i) => Some(&i.sig.generics),
         syn::Item::Impl(i) => Some(&i.generics),
@@ -329,7 +335,7 @@ fn generics(item: &syn::Item) -> Option<&syn::Generics> {
 }
 
 /// What generic parameters are called: inside, these names mean nothing else.
-fn parameters(generics: &syn::Generics) -> Vec<String> {
+pub(super) fn parameters(generics: &syn::Generics) -> Vec<String> {
     let name = |p: &syn::GenericParam| match p {
         syn::GenericParam::Type(p) => p.ident.to_string(),
         syn::GenericParam::Lifetime(p) => p.lifetime.to_string(),

@@ -121,7 +121,7 @@ impl Parsed {
         if made.text.len() > LONGEST || !depth::fits(&made.text) {
             return None;
         }
-        let mut made = told_apart(made, &name);
+        let mut made = told_apart(made, &name, &|name| known(&self.macros, macros, name));
         let single = std::mem::take(&mut made.whole);
         let parts = made.parts.into_iter().map(|(at, from)| match from {
             Copied::Rules(start) => (at, &rules.source, start),
