@@ -36,7 +36,7 @@ const HOUSES: &[House] = &[
             "home", "trouble", "guard", "folder", "engine", "footer", "wire", "repl", "magics", "eval", "bench", "cli",
         ],
         known: &[("repl", "cli/session"), ("repl", "cli/terminal"), ("repl/editor", "cli/terminal")],
-        circles: 184,
+        circles: 197, // most of them in eval, which has no floors yet
     },
 ];
 
