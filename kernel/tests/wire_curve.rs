@@ -16,6 +16,7 @@ use curve_client::{Client, Handshake, greeted, random};
 use mock_engine::{Call, MockEngine};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
@@ -53,8 +54,11 @@ impl Kernel {
         let connection = connection(&file).unwrap();
         let thread = std::thread::spawn(move || serve(&connection, options, || Ok(Arc::new(mock) as _)).unwrap());
         let kernel = Kernel { envelope: Envelope::new(key()), calls, thread: Some(thread), folder };
-        while !std::path::Path::new(kernel.url(1).trim_start_matches("ipc://")).exists() {
-            std::thread::yield_now();
+        // A socket's file is there a moment before somebody listens.
+        for port in 1..=5 {
+            while UnixStream::connect(kernel.url(port).trim_start_matches("ipc://")).is_err() {
+                std::thread::yield_now();
+            }
         }
         kernel
     }

@@ -241,6 +241,8 @@ impl Warm {
         if status.code().is_none() {
             clean_up_after(&self.object);
         }
+        // Written before the cell was found wrong, or before the interrupt.
+        let _ = std::fs::remove_file(&self.dep_info);
         errors.retain(|d| d.level.starts_with("error"));
         if at_work.is_stopped() {
             return Compiled::Stopped;
