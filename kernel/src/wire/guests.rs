@@ -100,6 +100,15 @@ impl Door {
     }
 }
 
+impl Door {
+    /// The connections that came just before or after another one, on whatever socket.
+    pub fn beside(&self, number: u64) -> Vec<u64> {
+        // A front end has five sockets, and several may come at once.
+        const NEAR: u64 = 8;
+        locked(&self.places).iter().map(|g| g.number).filter(|n| n.abs_diff(number) <= NEAR).collect()
+    }
+}
+
 /// Which of the strangers leaves. First one that has not even finished its handshake. Of the others, the half that came
 /// first stays and the rest take turns: a crowd can push out neither the front end that was there before it, nor at once
 /// the one that comes after it.

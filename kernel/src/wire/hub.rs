@@ -70,6 +70,7 @@ impl Hub {
 
     /// Asks the front end that sent the request for a line.
     pub fn ask(&self, request: &Message, prompt: &str, password: bool, answer: Sender<Result<String, String>>) {
+        self.stdin.wait_for(&request.identities);
         // Held, so that the answer does not come before it is known what was asked.
         let mut asking = self.asking();
         let content = json!({"prompt": prompt, "password": password});

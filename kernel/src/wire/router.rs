@@ -11,7 +11,8 @@ use super::zmtp::{FRAME_COST, Incoming, Packet, Role, bad, heavy};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -36,6 +37,9 @@ const PONG_LIMIT: usize = 1 << 20;
 /// Messages read ahead; beyond that a sender is left waiting in its own socket.
 const READ_AHEAD: usize = 256;
 
+/// A front end makes all of its connections within this time.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
 /// Makes something of a message's frames, and says whether they show that the sender has the key.
 pub type Check<T> = Arc<dyn Fn(Vec<Bytes>) -> Result<(T, bool), Reject> + Send + Sync>;
 
@@ -47,7 +51,10 @@ struct Inner {
     channel: &'static str,
     role: Role,
     limits: Limits,
+    door: Arc<Door>,
     peers: Mutex<BTreeMap<u64, Arc<Peer>>>,
+    /// Told of every new peer.
+    joined: Condvar,
     drained: Notify,
 }
 
@@ -67,14 +74,15 @@ pub async fn router<T: Send + 'static>(
 ) -> io::Result<(Outbound, Receiver<T>)> {
     let listener = Listener::bind(url).await?;
     let role = Role { kind: "ROUTER", peers: &["DEALER", "REQ", "ROUTER"], keys };
-    let inner = Arc::new(Inner { channel, role, limits, peers: Mutex::default(), drained: Notify::new() });
     let door = Door::new(channel, account.clone());
+    let (peers, joined, drained) = (Mutex::default(), Condvar::new(), Notify::new());
+    let inner = Arc::new(Inner { channel, role, limits, door, peers, joined, drained });
     let (sender, inbound) = self::channel(READ_AHEAD);
     let out = Outbound(inner.clone());
     tokio::spawn(async move {
         loop {
             let (reader, writer) = listener.accept(inner.channel).await;
-            let Some(place) = door.enter() else { continue };
+            let Some(place) = inner.door.enter() else { continue };
             let (inner, sender, check) = (inner.clone(), sender.clone(), check.clone());
             tokio::spawn(async move { serve(&inner, place, reader, writer, &check, &sender).await });
         }
@@ -95,6 +103,18 @@ impl Outbound {
             number(connection).and_then(|n| peers.get(&n)).or_else(|| back().map(|(_, p)| p)).cloned()
         };
         self.0.push(peer, rest);
+    }
+
+    /// Waits for the connections that who sent a request on another socket makes beside it: under load a request can come
+    /// before they have shaken hands. Blocks for a moment at most.
+    pub fn wait_for(&self, from: &[Bytes]) {
+        let [connection, identity, ..] = from else { return };
+        let Some(asking) = number(connection) else { return };
+        let there = |peers: &mut BTreeMap<u64, Arc<Peer>>| {
+            of(peers, identity).next().is_some() && self.0.door.beside(asking).iter().all(|n| peers.contains_key(n))
+        };
+        let waited = self.0.joined.wait_timeout_while(self.0.lock(), AT_ONCE, |peers| !there(peers));
+        drop(waited);
     }
 
     /// Queues a message for the one that sent a request on another socket, `there`; its identity, or none where it is not
@@ -163,6 +183,7 @@ async fn serve<T>(inner: &Inner, place: Place, reader: Reader, writer: Writer, c
     let number = place.number();
     let peer = Arc::new(Peer { identity, place, out: Outgoing::default() });
     inner.lock().insert(number, peer.clone());
+    inner.joined.notify_all();
     tokio::select! {
         ended = read(inner, &peer, &mut incoming, check, sender) => if let Err(e) = ended { report(inner.channel, &e) },
         _ = peer.out.write(sending, || inner.drained.notify_waiters()) => {}
