@@ -101,7 +101,7 @@ const PLACEMENT: u32 = 8;
 /// The identity of a program: compared in full at a hit, hashed for the look-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The last ones are [`Key::donations`].
+    /// The last ones are those of the donations.
     pub words: Vec<u64>,
     /// How many words say what is computed; the last of them has the placement above [`PLACEMENT`].
     work: usize,

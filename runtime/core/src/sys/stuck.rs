@@ -43,7 +43,7 @@ pub struct Inherited<T>(T);
 unsafe impl<T> Send for Inherited<T> {}
 
 impl<T> Inherited<T> {
-    /// Only for [`TakeOver`], after which the thread runs no code any more, so that there is still but one that uses the value
+    /// Only for `TakeOver`, after which the thread runs no code any more, so that there is still but one that uses the value
     /// and what shares it.
     pub fn leave(value: T) -> Inherited<T> {
         Inherited(value)
