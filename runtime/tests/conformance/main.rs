@@ -109,7 +109,7 @@ fn check(batch: Vec<Traced>, failures: &mut Vec<String>) -> usize {
 }
 
 /// Cases that pass in each shard: a number that only rises, so that a case that is no longer read is noticed.
-const PASSED: [usize; SHARDS] = [0, 0, 0, 0];
+const PASSED: [usize; SHARDS] = [690, 666, 642, 644];
 
 /// Cases that become one program.
 const BLOCK: usize = 50;
