@@ -138,7 +138,8 @@ fn five_thousand_cells_leave_nothing_behind() {
     assert_eq!((after.tensors, after.buffers), (before.tensors, before.buffers));
     assert_eq!(after.session_files, before.session_files);
     assert!(after.kernel_files <= before.kernel_files + 2, "a compiler that starts up has pipes");
-    assert_eq!((after.kernel_threads, after.session_threads), (before.kernel_threads, before.session_threads));
+    assert_eq!(after.session_threads, before.session_threads);
+    assert!(after.kernel_threads <= before.kernel_threads + 2, "tokio keeps a thread for what blocks, for ten seconds");
     assert!(after.brief_threads <= 3, "one of each kind: {after:?}");
     assert!(after.temporary_files <= before.temporary_files + 2, "objects are gone once they are loaded");
     let per_cell = |after: u64, before: u64| after.saturating_sub(before) as f64 / (done - first) as f64;
