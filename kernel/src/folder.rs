@@ -20,9 +20,9 @@ const KINDS: [&str; 3] = ["xlazy-", "xlazy-output-", "xlazy-libtpu-"];
 
 /// A folder that is removed with its last owner. Clones are the same.
 #[derive(Clone)]
-pub struct Folder(Arc<Mutex<Made>>);
+pub struct Folder(Arc<Mutex<Held>>);
 
-struct Made {
+struct Held {
     path: PathBuf,
     /// Held so that no other kernel, nor systemd-tmpfiles, takes it for something that was left behind.
     lock: File,
@@ -43,55 +43,55 @@ impl Folder {
         // Somebody may have deleted that one, too; why there can be none is said below.
         let _ = std::fs::create_dir_all(&place);
         sweep(&place);
-        let made = Made::new(&place, KINDS[0], variable).map_err(|e| refused(&e.to_string()))?;
+        let made = Held::new(&place, KINDS[0], variable).map_err(|e| refused(&e.to_string()))?;
         Ok(Folder(Arc::new(Mutex::new(made))))
     }
 
-    fn made(&self) -> MutexGuard<'_, Made> {
+    fn held(&self) -> MutexGuard<'_, Held> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where it is now.
     pub fn path(&self) -> PathBuf {
-        self.made().path.clone()
+        self.held().path.clone()
     }
 
     /// Makes it again, elsewhere, if it is gone; whether it was. What was in it is gone, too.
     pub fn renew(&self) -> std::result::Result<bool, String> {
-        let mut made = self.made();
+        let mut made = self.held();
         if made.is_there() {
             return Ok(false);
         }
         let fresh = Folder::new()?;
-        std::mem::swap(&mut *made, &mut fresh.made());
+        std::mem::swap(&mut *made, &mut fresh.held());
         Ok(true)
     }
 
     /// What to do about a refusal that `what` tells of.
     pub fn advice(&self, what: &str) -> Option<String> {
-        let made = self.made();
+        let made = self.held();
         trouble::advice(what, &made.path, made.variable)
     }
 
     /// The same after what went wrong, as one sentence.
     pub fn with_advice(&self, what: &str) -> String {
-        let made = self.made();
+        let made = self.held();
         trouble::with_advice(what, &made.path, made.variable)
     }
 
     /// Removes it, with all that is in it.
     pub fn remove(&self) {
-        self.made().remove();
+        self.held().remove();
     }
 }
 
-impl Made {
-    fn new(inside: &Path, kind: &str, variable: &'static str) -> Result<Made> {
+impl Held {
+    fn new(inside: &Path, kind: &str, variable: &'static str) -> Result<Held> {
         let path = private::temporary(inside, &format!("{kind}{}-", std::process::id()))?;
         let lock = File::open(&path)?;
         // A file system without locks costs only what the lock is for.
         let _ = lock.try_lock();
-        Ok(Made { path, lock, variable })
+        Ok(Held { path, lock, variable })
     }
 
     fn is_there(&self) -> bool {
@@ -109,7 +109,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for Held {
     fn drop(&mut self) {
         self.remove();
     }
@@ -117,10 +117,10 @@ impl Drop for Made {
 
 /// A folder for what a person reads later. It stays when the process ends, for a day at least.
 pub fn to_stay() -> Result<PathBuf> {
-    static MADE: Mutex<Option<Made>> = Mutex::new(None);
+    static MADE: Mutex<Option<Held>> = Mutex::new(None);
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    if !made.as_ref().is_some_and(Made::is_there) {
-        *made = Some(Made::new(&std::env::temp_dir(), KINDS[1], "TMPDIR")?);
+    if !made.as_ref().is_some_and(Held::is_there) {
+        *made = Some(Held::new(&std::env::temp_dir(), KINDS[1], "TMPDIR")?);
     }
     made.as_ref().map(|m| m.path.clone()).ok_or_else(|| Error::other("it was made"))
 }
@@ -197,7 +197,7 @@ mod tests {
             make_old(&path);
             path
         };
-        let living = Made::new(&place, KINDS[0], "TMPDIR").unwrap();
+        let living = Held::new(&place, KINDS[0], "TMPDIR").unwrap();
         make_old(&living.path);
         let young = private::temporary(&place, "xlazy-1-").unwrap();
         let foreign = ["xlazy", "xlazy-checkout", "xlazy-1-0", "xlazy-1-0123456789abcdeg", "xlazy--0123456789abcdef"];

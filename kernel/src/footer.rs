@@ -2,7 +2,9 @@
 use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Request};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
-use xlazy_mime::{Bundle, count, escape_html, plural, prose_html};
+use std::time::Duration;
+use xlazy_mime::units::{count, plural, thousands};
+use xlazy_mime::{Bundle, Cell, Table, escape_html, prose_html, units};
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -121,18 +123,6 @@ pub fn live_line(json: &str) -> Option<String> {
     let seconds = value["ms"].as_f64()? / 1e3;
     let digits = if seconds < 10.0 { 1 } else { 0 };
     Some(format!("{what} ({} at {}): {seconds:.digits$} s…", text("cause"), text("at")))
-}
-
-fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, d) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(d);
-    }
-    out
 }
 
 /// In a colour of the page, so that it reads on light and dark ground.
@@ -262,16 +252,13 @@ impl Seen {
         if runs.is_empty() {
             return String::new();
         }
-        let row = |cells: &[String], tag: &str| {
-            let cell = |(i, c): (usize, &String)| {
-                let side = if i < 2 { "left" } else { "right" };
-                format!("<{tag} style=\"text-align:{side};padding:0 8px\">{}</{tag}>", escape_html(c))
-            };
-            format!("<tr>{}</tr>", cells.iter().enumerate().map(cell).collect::<String>())
+        let cell = |(i, text): (usize, String)| {
+            let cell = if i < 2 { Cell::text(&text).left() } else { Cell::text(&text).right() };
+            cell.style("padding:0 8px")
         };
         let head = ["ran for", "at", "ops", "compiled", "memory", "disk", "trace", "lower", "compile", "execute"];
-        let mut out = String::from("<table style=\"color:inherit;background:none\">");
-        out += &row(&head.map(str::to_owned), "th");
+        let mut table = Table::new("color:inherit;background:none");
+        table.head(head.map(str::to_owned).into_iter().enumerate().map(cell));
         for r in runs {
             let text = |key: &str| r[key].as_str().unwrap_or_default().to_owned();
             let count = |key: &str| number(r, key).to_string();
@@ -279,9 +266,9 @@ impl Seen {
             let mut cells = vec![text("cause"), text("at"), count("nodes")];
             cells.extend(["compiled", "memory_hits", "disk_hits"].map(count));
             cells.extend(["trace_ms", "lower_ms", "compile_ms", "execute_ms"].map(time));
-            out += &row(&cells, "td");
+            table.row(cells.into_iter().enumerate().map(cell));
         }
-        out + "</table>"
+        table.html()
     }
 }
 
@@ -290,20 +277,11 @@ fn number(value: &Value, key: &str) -> f64 {
 }
 
 fn milliseconds(ms: f64) -> String {
-    match ms {
-        _ if ms < 0.95 => format!("{:.0} µs", ms * 1e3),
-        _ if ms < 10.0 => format!("{ms:.1} ms"),
-        _ if ms < 1000.0 => format!("{ms:.0} ms"),
-        _ => format!("{:.2} s", ms / 1e3),
-    }
+    units::time(Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default())
 }
 
 fn bytes(n: f64) -> String {
-    match n {
-        _ if n < 1024.0 => format!("{n} B"),
-        _ if n < 1048576.0 => format!("{:.1} kB", n / 1024.0),
-        _ => format!("{:.1} MB", n / 1048576.0),
-    }
+    units::bytes(n as u64)
 }
 
 #[cfg(test)]

@@ -1,8 +1,44 @@
-//! Where xlazy keeps what outlives a run: histories, output that was too much to show.
+//! Where xlazy keeps what outlives a run: histories, output that was too much to show, caches.
 use std::path::PathBuf;
 
 /// `XLAZY_HOME`, or the folder that install.sh fills.
 pub fn home() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    set("XLAZY_HOME").or_else(|| Some(set("HOME")?.join(".local/share/xlazy")))
+    var("XLAZY_HOME").or_else(|| Some(var("HOME")?.join(".local/share/xlazy")))
+}
+
+/// The folder for compiled cells: `cells` in `XLAZY_CACHE`, or in the user's cache folder; none when
+/// `XLAZY_CELL_CACHE` is `off`.
+pub fn cell_cache() -> Option<PathBuf> {
+    if is_off("XLAZY_CELL_CACHE") {
+        return None;
+    }
+    Some(caches()?.join("cells"))
+}
+
+/// The folder for what XLA compiled: `programs` beside the cells, or the one that `XLAZY_PROGRAM_CACHE` names; none when
+/// that is `off`.
+pub fn program_cache() -> Option<PathBuf> {
+    if is_off("XLAZY_PROGRAM_CACHE") {
+        return None;
+    }
+    var("XLAZY_PROGRAM_CACHE").or_else(|| Some(caches()?.join("programs")))
+}
+
+/// The folder in which dependencies are built: `deps` beside the cells.
+pub fn dependencies() -> Option<PathBuf> {
+    Some(caches()?.join("deps"))
+}
+
+fn caches() -> Option<PathBuf> {
+    var("XLAZY_CACHE")
+        .or_else(|| var("XDG_CACHE_HOME").map(|d| d.join("xlazy")))
+        .or_else(|| var("HOME").map(|d| d.join(".cache/xlazy")))
+}
+
+fn var(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
+}
+
+fn is_off(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|v| v == "off" || v == "0")
 }

@@ -1,5 +1,6 @@
 //! Everything of the `xlazy` binary but its `main`, so that tests can reach it.
 pub mod cli;
+pub mod ctrl_c;
 pub mod engine;
 pub mod eval;
 pub mod folder;
@@ -8,5 +9,6 @@ pub mod guard;
 pub mod home;
 pub mod magics;
 pub mod repl;
+pub mod terminal;
 pub mod trouble;
 pub mod wire;

@@ -119,7 +119,7 @@ fn an_interrupt_stops_a_compile_that_hangs() {
     let (_, reply) = run(&engine, 2, "%tpu v5e &x + 1.0");
     waiting.join().unwrap();
     assert_eq!(reply, Reply::Interrupted);
-    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60), "it waited for the compiler: {:?}", start.elapsed());
     assert_eq!(children(), 0, "the compiler is gone");
     assert!(shown(&engine, 3, "x.sum().item()").contains("4.0"));
     let why = refused(&engine, 4, "%tpu --timeout 1 v5e &x + 1.0");

@@ -160,34 +160,23 @@ fn what_rustc_takes_is_let_in_and_what_it_does_not_is_told() {
     assert_eq!(run(&engine, 7, "1 + 1").0, "=> 2\n");
 }
 
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
-}
-
 /// Shapes in one another, at random, with commas and what else ends things between them: whatever is let in is taken apart
 /// on the stack that was set apart for it.
 #[test]
 fn random_mixes_are_taken_apart_or_refused() {
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut dice = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     let inside_out: Vec<&Shape> = SHAPES.iter().filter(|s| !FLAT.contains(&s.0)).collect();
     let (mut refused, mut taken) = (0, 0);
     for round in 0..60 {
-        let kinds: Vec<&Shape> = (0..1 + dice.below(3)).map(|_| inside_out[dice.below(inside_out.len())]).collect();
-        let deep = 40 << dice.below(9);
+        let kinds: Vec<&Shape> = (0..1 + dice.usize(..3)).map(|_| inside_out[dice.usize(..inside_out.len())]).collect();
+        let deep = 40 << dice.usize(..9);
         let (mut open, mut close) = (String::new(), Vec::new());
         for _ in 0..deep {
-            let kind = kinds[dice.below(kinds.len())];
+            let kind = kinds[dice.usize(..kinds.len())];
             open.push_str(kind.2);
-            if dice.below(8) == 0 {
+            if dice.usize(..8) == 0 {
                 open.push_str(
-                    ["a, ", "a < b, ", "{} x, ", "|a, b| ", "#[a] ", "a; ", "> ", "} fn f() {"][dice.below(8)],
+                    ["a, ", "a < b, ", "{} x, ", "|a, b| ", "#[a] ", "a; ", "> ", "} fn f() {"][dice.usize(..8)],
                 );
             }
             close.push(kind.4);

@@ -70,8 +70,9 @@ fn an_interrupt_ends_loops_sleeps_and_recursion_and_keeps_the_variables() {
     for code in cells {
         let (reply, took) = interrupted(&engine, code);
         assert_eq!(reply, Reply::Interrupted, "{code}");
-        assert!(took < Duration::from_millis(1000), "{code} took {took:?}");
         println!("{took:?} for {code}");
+        // Milliseconds on a quiet machine; what is not ended goes on for a minute and more.
+        assert!(took < Duration::from_secs(20), "{code} took {took:?}");
     }
     assert_eq!(ok(&engine, "kept"), "=> [1, 2]\n");
 }
@@ -88,7 +89,8 @@ fn an_interrupt_ends_cargo_and_changes_nothing() {
     ok(&engine, "let kept = 1;");
     let (reply, took) = interrupted(&engine, &format!(":dep gopher = {{ path = {dir:?} }}"));
     assert_eq!(reply, Reply::Interrupted);
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    println!("cargo ended after {took:?}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
     assert_eq!(ok(&engine, "kept"), "=> 1\n");
     assert_eq!(ok(&engine, ":show_deps"), "[display] no dependencies\n");
 }

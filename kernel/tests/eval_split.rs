@@ -67,18 +67,6 @@ const PROGRAMS: &[&[&str]] = &[
     ],
 ];
 
-/// The same numbers in every run (xorshift), so that a failure can be repeated.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-}
-
 fn whole(parts: &[&str], name: &str) -> String {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let (source, exe) = (dir.join(format!("{name}.rs")), dir.join(name));
@@ -95,7 +83,7 @@ fn whole(parts: &[&str], name: &str) -> String {
 #[test]
 fn a_program_in_pieces_does_what_it_does_as_a_whole() {
     let engine = engine();
-    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    let mut numbers = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     for (p, parts) in PROGRAMS.iter().enumerate() {
         let wanted = whole(parts, &format!("whole_{p}"));
         assert!(wanted.lines().count() >= 3, "{wanted}");
@@ -104,7 +92,7 @@ fn a_program_in_pieces_does_what_it_does_as_a_whole() {
             let (mut out, mut cells) = (String::new(), vec![String::new()]);
             for part in *parts {
                 // From one cell for everything to one for every statement.
-                if numbers.next() % 4 < round {
+                if numbers.u64(..4) < round {
                     cells.push(String::new());
                 }
                 let cell = cells.last_mut().expect("there is one");

@@ -173,7 +173,7 @@ fn pending_tensors_are_told_before_they_run() {
     let (text, _) = run(&engine, 3, "%pending");
     assert!(
         text.contains(
-            "3 pending tensors; a sync would run 4 ops, add 260.00B of device memory and compile a new program"
+            "3 pending tensors; a sync would run 4 ops, add 260 B of device memory and compile a new program"
         ),
         "{text}"
     );

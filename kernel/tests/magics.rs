@@ -3,7 +3,7 @@ use expect_test::{Expect, expect};
 use std::cell::RefCell;
 use std::sync::Mutex;
 use xlazy_kernel::engine::{Event, Failure, Reply};
-use xlazy_kernel::magics::{self, Session, TABLE};
+use xlazy_kernel::magics::{self, Host, TABLE, Takes};
 use xlazy_mime::{Bundle, Var};
 
 #[derive(Default)]
@@ -12,7 +12,7 @@ struct Recorder {
     vars: Vec<Var>,
 }
 
-impl Session for Recorder {
+impl Host for Recorder {
     fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure> {
         self.asked.borrow_mut().push(format!("call {name} [{args}]"));
         Ok(Bundle::text(format!("<{name}>")))
@@ -30,6 +30,10 @@ impl Session for Recorder {
 
     fn vars(&self) -> Vec<Var> {
         self.vars.clone()
+    }
+
+    fn optimise(&self, level: u8) {
+        self.asked.borrow_mut().push(format!("optimise {level}"));
     }
 
     fn checkpoint(&self, args: &str, _events: &mut dyn FnMut(Event)) -> Reply {
@@ -77,18 +81,18 @@ fn check(line: &str, expected: Expect) {
 #[test]
 fn every_magic_explains_itself() {
     for magic in TABLE {
-        let name = magic.name();
-        assert!(magic.usage().contains(name), "usage of {name}");
-        assert!(magic.summary().len() > 10 && !magic.summary().ends_with('.'), "summary of {name}");
-        let fences = magic.help().lines().filter(|l| *l == "```").count();
+        let name = magic.name;
+        assert!(magic.usage.contains(name), "usage of {name}");
+        assert!(magic.summary.len() > 10 && !magic.summary.ends_with('.'), "summary of {name}");
+        let fences = magic.help.lines().filter(|l| *l == "```").count();
         assert!(fences >= 2 && fences % 2 == 0, "help of {name} has no example in a fence");
-        let example = magic.help().split("```").nth(1).unwrap();
+        let example = magic.help.split("```").nth(1).unwrap();
         assert!(example.contains(name), "the example of {name} does not use it");
-        for line in magic.help().lines().chain(magic.usage().lines()) {
+        for line in magic.help.lines().chain(magic.usage.lines()) {
             assert!(line.chars().count() <= 120, "help of {name} has a line too long for a terminal");
         }
         let page = transcript(&Recorder::default(), &format!("%help {name}"), None);
-        assert!(page.starts_with(&format!("page: {}", magic.usage())), "{page}");
+        assert!(page.starts_with(&format!("page: {}", magic.usage)), "{page}");
     }
 }
 
@@ -155,7 +159,7 @@ fn help_lists_the_table() {
               %healed       attributes that became parameters because they kept changing
               %heal         turn healing on or off
               %budget       let a cell compile N programs and no more
-              %opt          compile this cell optimised
+              %opt %%opt    compile this cell optimised
               %quiet        turn off the line under each cell, or on again
               %recover      runs the cells again that made the variables lost in a crash
               %checkpoint   keeps the variables in a file, and loads them again
@@ -260,6 +264,110 @@ fn metrics_pass_on_what_they_know() {
             %metrics clear
     "#]],
     );
+}
+
+#[test]
+fn what_a_magic_does_not_take_is_refused_before_anything_is_asked() {
+    check(
+        "%heal maybe",
+        expect![[r#"
+            error UsageError: %heal does not know `maybe`.
+                %heal [on|off]
+        "#]],
+    );
+    check(
+        "%budget compiles=many",
+        expect![[r#"
+            error UsageError: %budget takes compiles=N or off, not `compiles=many`.
+                %budget compiles=N
+                %budget off
+                %budget [--json]
+        "#]],
+    );
+    check(
+        "%why not --json",
+        expect![[r#"
+            error UsageError: %why takes the number of a compilation, not `not`.
+                %why [N] [--json]
+        "#]],
+    );
+    check(
+        "%device CPU TPU",
+        expect![[r#"
+            error UsageError: %device takes one platform.
+                %device [CPU|TPU]
+        "#]],
+    );
+    check(
+        "%opt 4",
+        expect![[r#"
+            error UsageError: `%opt` takes a level from 0 to 3
+        "#]],
+    );
+    for magic in TABLE.iter().filter(|m| !matches!(m.takes, Takes::Rest | Takes::Magic)) {
+        let out = transcript(&Recorder::default(), &format!("%{} zzz zzz", magic.name), None);
+        assert!(out.starts_with("error UsageError: ") && !out.contains("asked:"), "{out}");
+        for word in magic.words().unwrap_or_default() {
+            let out = transcript(&Recorder::default(), &format!("%{} {word}", magic.name), None);
+            assert!(!out.contains("UsageError"), "{out}");
+        }
+    }
+}
+
+#[test]
+fn what_is_taken_arrives_as_it_was_written() {
+    check(
+        "%budget compiles=3 --json",
+        expect![[r#"
+            display: <budget>
+            asked: call budget [compiles=3 --json]
+        "#]],
+    );
+    check(
+        "%why --json 12",
+        expect![[r#"
+            display: <why>
+            asked: call why [12 --json]
+        "#]],
+    );
+    check(
+        "%checkpoint save --force a b",
+        expect![[r#"
+            asked: checkpoint [save --force a b]
+        "#]],
+    );
+    expect![[r#"
+        Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+        result: <result>
+        asked: optimise 3
+        asked: run "f()"
+    "#]]
+    .assert_eq(&transcript(&Recorder::default(), "%%opt 3", Some("f()")));
+}
+
+#[test]
+fn a_line_is_completed_by_what_its_magic_takes() {
+    assert_eq!(magics::candidates("%heal o"), Some(vec!["on", "off"]));
+    assert_eq!(magics::candidates("%checkpoint "), Some(vec!["save", "load", "delete"]));
+    assert_eq!(magics::candidates("%checkpoint load n"), Some(vec![]));
+    assert!(magics::candidates("%he").is_some_and(|all| all.contains(&"help") && all.contains(&"heal")));
+    assert!(magics::candidates("%help he").is_some_and(|all| all.contains(&"heal")));
+    assert_eq!(magics::candidates("%time x.su"), None, "Rust");
+}
+
+#[test]
+fn magics_that_read_answer_while_a_cell_runs() {
+    let read = |line: &str| magics::only_reads(line);
+    for line in
+        ["%vars --json", "%metrics", "%metrics --json", "%heal", "%budget", "%graph --json", "%why 3", "%help !"]
+    {
+        assert!(read(line), "{line}");
+    }
+    for line in
+        ["%metrics clear", "%heal off", "%budget compiles=1", "%graph x", "%time f()", "%opt 3", "!ls", "%quiet"]
+    {
+        assert!(!read(line), "{line}");
+    }
 }
 
 #[test]
@@ -394,7 +502,7 @@ fn a_process_left_in_the_background_does_not_hold_the_cell() {
         stdout: started
     "#]],
     );
-    assert!(start.elapsed().as_secs() < 15);
+    assert!(start.elapsed().as_secs() < 15, "it waited for the process, which takes 20 s");
 }
 
 /// Interrupts a command as soon as it has printed something.
@@ -417,6 +525,6 @@ fn an_interrupt_ends_a_command() {
     assert_eq!(interrupted("!echo on; sleep 60"), "on\n");
     // Even one that will not listen.
     assert_eq!(interrupted("!trap '' INT; echo on; sleep 60; sleep 60"), "on\n");
-    assert!(start.elapsed().as_secs() < 30);
+    assert!(start.elapsed().as_secs() < 45, "it waited for a command, which takes 60 s and more");
     magics::interrupt();
 }

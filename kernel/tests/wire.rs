@@ -164,7 +164,9 @@ fn an_interrupt_is_answered_while_a_cell_runs() {
     kernel.iopub_until(|m| m["msg_type"] == "stream");
     let asked = Instant::now();
     let reply = kernel.ask_control_only("interrupt_request", json!({}));
-    assert!(asked.elapsed() < Duration::from_millis(100), "{:?}", asked.elapsed());
+    // A millisecond or two on a quiet machine; behind the cell it would wait for ever.
+    println!("an answer beside a cell: {:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
     assert_eq!((&reply["msg_type"], &reply["content"]), (&json!("interrupt_reply"), &json!({"status": "ok"})));
     let reply = kernel.shell();
     assert_eq!(reply["content"]["ename"], "Interrupted");
@@ -335,9 +337,10 @@ fn tcp_heartbeat_and_round_trip_time() {
         })
         .collect();
     times.sort();
-    let median = times[100];
+    let (fastest, median) = (times[0], times[100]);
     println!("execute to idle and reply, client included: median {median:?}, 90 % {:?}", times[180]);
-    assert!(median < Duration::from_millis(20), "a delayed acknowledgement or a sleep is in the way: {median:?}");
+    // Linux delays an acknowledgement by 40 ms, every time; a busy machine lets one of 200 through in a millisecond.
+    assert!(fastest < Duration::from_millis(35), "a delayed acknowledgement or a sleep is in the way: {fastest:?}");
 }
 
 #[test]

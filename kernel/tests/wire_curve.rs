@@ -313,21 +313,15 @@ fn boxes_that_are_copied_changed_or_missing_end_the_connection_and_run_nothing()
 fn no_damage_to_a_handshake_goes_through() {
     let kernel = Kernel::start();
     let url = kernel.url(1);
-    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
-    let mut below = move |n: usize| {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        (seed % n as u64) as usize
-    };
+    let mut dice = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     let began = Instant::now();
     for round in 0..300 {
         let mut damage = |bytes: &[u8]| {
-            let (mut bytes, at) = (bytes.to_vec(), below(bytes.len()));
-            match below(4) {
+            let (mut bytes, at) = (bytes.to_vec(), dice.usize(..bytes.len()));
+            match dice.usize(..4) {
                 0 => bytes.truncate(at),
-                1 => bytes.insert(at, below(256) as u8),
-                _ => bytes[at] ^= 1 << below(8),
+                1 => bytes.insert(at, dice.u8(..)),
+                _ => bytes[at] ^= 1 << dice.usize(..8),
             }
             bytes
         };

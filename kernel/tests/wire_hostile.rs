@@ -8,29 +8,19 @@ mod mock_engine;
 
 use bytes::Bytes;
 use client::Kernel;
+use fastrand::Rng;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-struct Dice(u64);
+fn noise(dice: &mut Rng, most: usize) -> Vec<u8> {
+    (0..dice.usize(..most)).map(|_| dice.u8(..)).collect()
+}
 
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n.max(1) as u64) as usize
-    }
-
-    fn bytes(&mut self, most: usize) -> Vec<u8> {
-        (0..self.below(most)).map(|_| self.below(256) as u8).collect()
-    }
-
-    fn one_of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
-        all[self.below(all.len())]
-    }
+fn one_of<'a, T: ?Sized>(dice: &mut Rng, all: &[&'a T]) -> &'a T {
+    all[dice.usize(..all.len())]
 }
 
 const ASKS: &[&str] = &[
@@ -75,11 +65,11 @@ const FIELDS: &[&str] = &[
     "value",
 ];
 
-fn value(dice: &mut Dice) -> Value {
-    match dice.below(12) {
+fn value(dice: &mut Rng) -> Value {
+    match dice.usize(..12) {
         0 => json!(null),
-        1 => json!(dice.below(2) == 0),
-        2 => json!(-(dice.below(1 << 40) as i64)),
+        1 => json!(dice.bool()),
+        2 => json!(-dice.i64(0..1 << 40)),
         3 => json!(u64::MAX),
         4 => json!(1e300),
         5 => json!("print hi"),
@@ -93,32 +83,32 @@ fn value(dice: &mut Dice) -> Value {
 }
 
 /// A message with a right signature that says nonsense.
-fn nonsense(kernel: &Kernel, dice: &mut Dice) -> Vec<Bytes> {
-    let mut header = json!({"msg_id": dice.0.to_string(), "msg_type": dice.one_of(ASKS), "session": "s"});
-    if dice.below(4) == 0 {
-        header[dice.one_of(&["subshell_id", "msg_id", "session", "version"])] = value(dice);
+fn nonsense(kernel: &Kernel, dice: &mut Rng) -> Vec<Bytes> {
+    let mut header = json!({"msg_id": dice.u64(..).to_string(), "msg_type": one_of(dice, ASKS), "session": "s"});
+    if dice.usize(..4) == 0 {
+        header[one_of(dice, &["subshell_id", "msg_id", "session", "version"])] = value(dice);
     }
     let content: serde_json::Map<_, _> =
-        (0..dice.below(5)).map(|_| (dice.one_of(FIELDS).to_owned(), value(dice))).collect();
+        (0..dice.usize(..5)).map(|_| (one_of(dice, FIELDS).to_owned(), value(dice))).collect();
     kernel.frames_of(&header.to_string(), &Value::from(content).to_string())
 }
 
 /// A message that was good until its frames were damaged.
-fn damaged(good: &[Bytes], dice: &mut Dice) -> Vec<Bytes> {
+fn damaged(good: &[Bytes], dice: &mut Rng) -> Vec<Bytes> {
     let mut frames = good.to_vec();
-    for _ in 0..=dice.below(3) {
-        let at = dice.below(frames.len());
-        match dice.below(7) {
+    for _ in 0..=dice.usize(..3) {
+        let at = dice.usize(..frames.len().max(1));
+        match dice.usize(..7) {
             0 if frames.len() > 1 => drop(frames.remove(at)),
-            1 => frames.insert(at, dice.bytes(40).into()),
+            1 => frames.insert(at, noise(dice, 40).into()),
             2 if at > 0 => frames.truncate(at),
             3 => frames.insert(0, Bytes::from_static(b"<IDS|MSG>")),
-            4 => frames.push("[".repeat(dice.below(4000)).into()),
+            4 => frames.push("[".repeat(dice.usize(..4000)).into()),
             _ => {
                 let mut bytes = frames[at].to_vec();
-                let byte = dice.below(bytes.len());
+                let byte = dice.usize(..bytes.len().max(1));
                 match bytes.get_mut(byte) {
-                    Some(b) => *b = dice.below(256) as u8,
+                    Some(b) => *b = dice.u8(..),
                     None => bytes.push(0xff),
                 }
                 frames[at] = bytes.into();
@@ -138,26 +128,26 @@ fn greeting() -> Vec<u8> {
 }
 
 /// What somebody who has no key, or no idea of ZMTP, writes into a socket.
-fn gibberish(dice: &mut Dice) -> Vec<u8> {
-    let mut bytes = match dice.below(5) {
-        0 => return dice.bytes(300),
+fn gibberish(dice: &mut Rng) -> Vec<u8> {
+    let mut bytes = match dice.usize(..5) {
+        0 => return noise(dice, 300),
         1 => return b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(),
         _ => greeting(),
     };
-    if dice.below(4) == 0 {
-        let at = dice.below(64);
-        bytes[at] = dice.below(256) as u8;
+    if dice.usize(..4) == 0 {
+        let at = dice.usize(..64);
+        bytes[at] = dice.u8(..);
     }
-    bytes.extend_from_slice(dice.one_of(&[READY_DEALER, b"\x04\x05\x05READY", b"\x00\x00", b"\x06\xff\xff"]));
-    match dice.below(4) {
+    bytes.extend_from_slice(one_of(dice, &[READY_DEALER, b"\x04\x05\x05READY", b"\x00\x00", b"\x06\xff\xff"]));
+    match dice.usize(..4) {
         // A frame that claims to be enormous.
         0 => {
-            bytes.push(dice.one_of(&[&2u8, &3, &6]).to_owned());
-            bytes.extend_from_slice(&(u64::MAX >> dice.below(40)).to_be_bytes());
+            bytes.push(one_of(dice, &[&2u8, &3, &6]).to_owned());
+            bytes.extend_from_slice(&(u64::MAX >> dice.usize(..40)).to_be_bytes());
         }
-        1 => bytes.extend_from_slice(&dice.bytes(100)),
+        1 => bytes.extend_from_slice(&noise(dice, 100)),
         // Frames without end.
-        2 => (0..dice.below(2000)).for_each(|_| bytes.extend_from_slice(&[1, 0])),
+        2 => (0..dice.usize(..2000)).for_each(|_| bytes.extend_from_slice(&[1, 0])),
         _ => {}
     }
     bytes
@@ -168,10 +158,10 @@ fn ten_thousand_malformed_messages_and_then_a_good_cell() {
     let began = Instant::now();
     let mut kernel = Kernel::start();
     let good = kernel.frames("execute_request", json!({"code": "1+1"}));
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut dice = Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     for round in 0..9_000 {
         let frames = if round % 3 == 0 { nonsense(&kernel, &mut dice) } else { damaged(&good, &mut dice) };
-        match dice.below(5) {
+        match dice.usize(..5) {
             0 => kernel.send_control_frames(frames),
             1 => kernel.send_stdin_frames(frames),
             _ => kernel.send_frames(frames),
@@ -197,7 +187,8 @@ fn ten_thousand_malformed_messages_and_then_a_good_cell() {
     assert!(outputs.iter().any(|m| m["content"]["data"]["text/plain"] == "2"), "{outputs:?}");
     assert_eq!(fresh.ask_control_only("kernel_info_request", json!({}))["content"]["status"], "ok");
     println!("10,000 malformed messages: {:.1?}", began.elapsed());
-    assert!(began.elapsed() < Duration::from_secs(60));
+    // Some two seconds; if each connection was kept until a time limit, it would be hours.
+    assert!(began.elapsed() < Duration::from_secs(120));
 }
 
 /// Runs a cell among the traffic of others.

@@ -1,4 +1,5 @@
 //! What the host pays per op: `xlazy bench host` and `cargo bench` print these figures.
+use crate::json::Value;
 use crate::prelude::*;
 use crate::tensor::sync_for;
 use std::fmt::Write;
@@ -12,8 +13,8 @@ pub struct Host {
 impl Host {
     /// One JSON object, figures by name.
     pub fn json(&self) -> String {
-        let parts: Vec<String> = self.figures.iter().map(|(k, v)| format!("\"{k}\":{v:.4}")).collect();
-        format!("{{{}}}", parts.join(","))
+        let rounded = |(name, v): &(&str, f64)| ((*name).to_owned(), Value::from((v * 1e4).round() / 1e4));
+        self.figures.iter().map(rounded).collect::<Value>().to_string()
     }
 
     /// A table, with what each figure means.
@@ -37,6 +38,7 @@ const MEANING: &[(&str, &str)] = &[
     ("wide_sync_us_per_op", "µs per op until a cached sync() of 1,000 independent ops with 1,000 results returns"),
     ("chain_100k_s", "seconds to record, hash and lower a chain of 100,000 ops"),
     ("optimizer_200_us", "µs of host time for an SGD step with momentum over 200 parameters, synced"),
+    ("sgd_step_200_us", "µs until `step()` of SGD with momentum over 200 parameters returns, not synced"),
     ("watched_trace_ratio", "recording an op with the insight on, over the same with it off"),
     ("watched_sync_ratio", "a cached sync() of 1,000 chained ops with the insight on, over the same with it off"),
     ("watched_run_ratio", "a cached program of one op until its result is ready, insight on over off"),
@@ -118,6 +120,7 @@ pub fn host() -> Host {
         }
     }
     let optimizer = optimizer_200();
+    let sgd = sgd_step_200();
     let watched = watched();
     let (bytes, chain_s) = long_chain();
     let mut host = Host {
@@ -131,6 +134,7 @@ pub fn host() -> Host {
             ("wide_sync_us_per_op", median(wide_synced) / N as f64),
             ("chain_100k_s", chain_s),
             ("optimizer_200_us", optimizer),
+            ("sgd_step_200_us", sgd),
         ],
     };
     host.figures.extend(watched);
@@ -236,6 +240,22 @@ fn optimizer_200() -> f64 {
         sync_for(crate::insight::Cause::OptimizerStep);
         let t = start.elapsed();
         weights[199].wait();
+        t
+    })
+}
+
+/// The step of SGD with momentum over 200 parameters of 16 elements, gradients given.
+fn sgd_step_200() -> f64 {
+    let parameters: Vec<Tensor> = (0..200).map(|_| Tensor::ones([16]).requires_grad_(true)).collect();
+    parameters.iter().for_each(|p| p.set_grad(Some(Tensor::ones([16]))));
+    let options = crate::optim::SGDOptions { momentum: 0.9, ..Default::default() };
+    let mut optimizer = crate::optim::SGD::with(&parameters, 0.01, options);
+    repeat(60, || {
+        let start = Instant::now();
+        crate::optim::Optimizer::step(&mut optimizer);
+        let t = start.elapsed();
+        sync_for(crate::insight::Cause::OptimizerStep);
+        parameters[199].wait();
         t
     })
 }

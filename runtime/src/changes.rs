@@ -55,8 +55,8 @@ impl Changes {
     }
 
     /// Puts everything in its place.
-    pub fn apply(self) {
-        set_all(self.values);
+    pub fn apply(mut self) {
+        set_all(&mut self.values);
         self.gradients.into_iter().for_each(|(tensor, gradient)| tensor.set_grad(gradient));
     }
 }

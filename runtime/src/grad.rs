@@ -1,6 +1,7 @@
 //! Gradients: a reverse walk over the recorded graph that reads each op's gradient from the table.
 use crate::bucket;
 use crate::changes::Changes;
+use crate::insight::mode::{Derived, derives};
 use crate::ops::entry_of;
 use crate::tensor::{Grad, Tensor, on_behalf, physically, refuse};
 use std::collections::{BinaryHeap, HashMap};
@@ -30,6 +31,7 @@ impl Tensor {
         let at = Location::caller();
         let seed = self.seed(gradient);
         on_behalf(at, false, || {
+            let _follows = derives(Derived::Gradient);
             let mut changes = Changes::new();
             let mut found = walk(&[(self.clone(), seed)], &[]);
             for (_, leaf, dx) in found.leaves.drain(..) {
@@ -84,7 +86,10 @@ impl Tensor {
 pub fn grad(output: &Tensor, inputs: &[&Tensor]) -> Vec<Option<Tensor>> {
     let at = Location::caller();
     let seed = output.seed(None);
-    on_behalf(at, false, || walk(&[(output.clone(), seed)], inputs).wanted)
+    on_behalf(at, false, || {
+        let _follows = derives(Derived::Gradient);
+        walk(&[(output.clone(), seed)], inputs).wanted
+    })
 }
 
 struct Found {

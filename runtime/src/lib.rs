@@ -12,6 +12,9 @@ pub mod cell;
 pub mod changes;
 pub mod data;
 pub mod display;
+#[cfg(any(test, feature = "fuzz"))]
+#[doc(hidden)]
+pub mod fuzz;
 mod grad;
 pub mod insight;
 mod json;

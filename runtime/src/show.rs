@@ -3,7 +3,7 @@
 use crate::display;
 use crate::display::ir::View;
 use crate::insight::INSIGHT;
-use crate::json;
+use crate::json::{self, Value, json};
 use crate::{Error, Result, Tensor};
 use xlazy_core::ir::{NodeId, graph as arena};
 use xlazy_core::run::{self, Program};
@@ -50,7 +50,7 @@ pub fn hlo(of: &Tensor, as_json: bool) -> Bundle {
 
 fn nothing_to_run(as_json: bool) -> Bundle {
     match as_json {
-        true => json::bundle("null".to_owned()),
+        true => json::bundle(Value::Null),
         false => Bundle::text("the value is on the device already: there is nothing to compile").passing(),
     }
 }
@@ -110,13 +110,14 @@ fn about(p: &Program, what: &str) -> String {
 
 fn program(format: &str, head: &str, text: &str, as_json: bool) -> Bundle {
     match as_json {
-        true => json::bundle(format!("{{\"format\":\"{format}\",\"text\":{}}}", json::string(text))),
+        true => json::bundle(json!({ "format": format, "text": text })),
         false => display::page::program(head, text),
     }
 }
 
 /// A program after XLA's passes, as HLO text.
 fn optimized_text(program: &Program) -> Result<String> {
-    let (format, bytes) = program.executable.optimized_program()?;
+    let Some(executable) = &program.executable else { return Ok(String::new()) };
+    let (format, bytes) = executable.optimized_program()?;
     Ok(display::hlo::text(&format, &bytes))
 }

@@ -85,7 +85,7 @@ fn a_hang_is_stopped() {
         let start = Instant::now();
         let message = ask(&format!("hang_{place}"), Duration::from_millis(300)).unwrap_err();
         assert!(message.contains("no answer after 0.3 s and was stopped"), "{message}");
-        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(60), "it was not stopped, but waited for: {:?}", start.elapsed());
     }
 }
 

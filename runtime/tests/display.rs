@@ -19,8 +19,8 @@ fn alone() -> std::sync::MutexGuard<'static, ()> {
 fn steady(text: &str) -> String {
     match text.split_once("compiled in ") {
         Some((before, after)) => {
-            let rest = after.find("ms").map_or("", |at| &after[at + 2..]);
-            format!("{before}compiled in N ms{rest}")
+            let end = after.find([',', '\n']).or(after.find(" ·")).unwrap_or(after.len());
+            format!("{before}compiled in N ms{}", &after[end..])
         }
         None => text.to_owned(),
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A crate's floors, from the ground up: each line may name those before it. `lib` and `main` may name all.
+/// A crate's floors, from the ground up: each may name those before it. `lib` and `main` may name all. A floor inside of
+/// another stands before it, and what is on none of those inside is on the one around them.
 struct House {
     src: &'static str,
     floors: &'static [&'static str],
@@ -17,7 +18,21 @@ struct House {
 const HOUSES: &[House] = &[
     House {
         src: "runtime/core/src",
-        floors: &["host", "sys", "clock", "text", "error", "ty", "metrics", "precision", "emit", "device", "ir", "run"],
+        floors: &[
+            "host",
+            "sys",
+            "clock",
+            "text",
+            "thread",
+            "error",
+            "ty",
+            "metrics",
+            "precision",
+            "emit",
+            "device",
+            "ir",
+            "run",
+        ],
         known: &[],
         circles: 0,
     },
@@ -25,18 +40,40 @@ const HOUSES: &[House] = &[
         src: "runtime/src",
         floors: &[
             "json", "rng", "backends", "insight", "tensor", "changes", "bucket", "ops", "grad", "nn", "optim", "data",
-            "display", "cell", "aot", "show", "prelude", "bench", "calls",
+            "display", "cell", "aot", "show", "prelude", "bench", "calls", "fuzz",
         ],
         known: &[],
-        circles: 2, // the checkpoint and its values
+        circles: 0,
     },
     House {
         src: "kernel/src",
         floors: &[
-            "home", "trouble", "guard", "folder", "engine", "footer", "wire", "repl", "magics", "eval", "bench", "cli",
+            "home",
+            "trouble",
+            "guard",
+            "folder",
+            "engine",
+            "footer",
+            "terminal",
+            "ctrl_c",
+            "wire",
+            "repl",
+            "magics",
+            "eval/text",
+            "eval/toolchain",
+            "eval/deps",
+            "eval/parse",
+            "eval/generate",
+            "eval/tell",
+            "eval/build",
+            "eval/session",
+            "eval/export",
+            "eval",
+            "bench",
+            "cli",
         ],
-        known: &[("repl", "cli/session"), ("repl", "cli/terminal"), ("repl/editor", "cli/terminal")],
-        circles: 197, // most of them in eval, which has no floors yet
+        known: &[],
+        circles: 0,
     },
 ];
 
@@ -267,9 +304,9 @@ fn no_import_runs_up_and_none_in_a_circle() {
     for house in HOUSES {
         let imports = Crate::read(&root().join(house.src)).imports();
         let floor = |m: &Module| {
-            let top = m.first()?;
-            let at = house.floors.iter().position(|f| f == top);
-            Some(at.unwrap_or_else(|| panic!("{}: `{top}` stands on no floor", house.src)))
+            let within = |f: &&str| (1..=m.len()).any(|n| m[..n].join("/") == **f);
+            let at = house.floors.iter().position(within);
+            m.first().map(|_| at.unwrap_or_else(|| panic!("{}: `{}` stands on no floor", house.src, name(m))))
         };
         let up = imports.iter().flat_map(|(from, all)| all.iter().map(move |to| (from.clone(), to.clone())));
         let up = up.filter(|(from, to)| floor(from) < floor(to) && !from.is_empty());
@@ -301,7 +338,7 @@ fn no_import_runs_up_and_none_in_a_circle() {
 
 #[test]
 fn no_file_is_long() {
-    const KNOWN: &[&str] = &["insight/explain/fix.rs", "insight/explain/mod.rs", "conformance/calls.rs"];
+    const KNOWN: &[&str] = &["insight/explain/fix.rs", "insight/explain/mod.rs"];
     for folder in ["runtime", "kernel", "session"] {
         let mut folders = vec![root().join(folder)];
         while let Some(folder) = folders.pop() {

@@ -3,7 +3,7 @@
 mod support;
 
 use support::{Seeded, alone, close, compiles, programs};
-use xlazy::insight::{healed, set_healing};
+use xlazy::insight::{compilations, healed, set_healing};
 use xlazy::prelude::*;
 
 /// What the results of each step hold.
@@ -228,4 +228,147 @@ fn random_programs_are_the_same_healed() {
             }
         }
     }
+}
+
+/// Runs the rounds of a step; what healing promised in one of them must be what the later ones do. Gives how many promises
+/// there were that nothing more is compiled, and how many that one more program is.
+#[track_caller]
+fn promises_hold(what: &str, rounds: i64, mut step: impl FnMut(i64)) -> (usize, usize) {
+    let (mut nothing, mut once, mut owed, mut rounds_healed) = (0, 0, None, 0);
+    for i in 0..rounds {
+        let before = compilations().len();
+        step(i);
+        for c in &compilations()[before..] {
+            let fix = c.why.as_ref().filter(|w| w.healed).map(|w| w.fix.as_str());
+            // Another attribute may begin to change later, which says so for itself.
+            match (fix, &mut owed) {
+                (Some(fix), _) => {
+                    let more = fix.contains("compiles once more");
+                    assert!(more || fix.contains("compiles nothing"), "{what}: {fix}");
+                    (nothing, once) = (nothing + usize::from(!more), once + usize::from(more));
+                    owed = Some(usize::from(more));
+                    rounds_healed += 1;
+                }
+                (None, Some(0)) => panic!("{what}: round {i} compiled, and nothing more was promised: {:?}", c.why),
+                (None, Some(n)) => *n -= 1,
+                (None, None) => {}
+            }
+        }
+    }
+    assert!(rounds_healed > 0, "{what}: nothing was healed");
+    assert_eq!(owed, Some(0), "{what}: a compilation was told that did not come");
+    (nothing, once)
+}
+
+fn weights() -> (Tensor, Tensor) {
+    let mut r = Seeded(3);
+    let w = Tensor::from_slice(&r.floats(12, -1.0, 1.0), [4, 3]).requires_grad_(true);
+    (w, Tensor::from_slice(&r.floats(80, -1.0, 1.0), [20, 4]))
+}
+
+/// The sum of some rows, which begin elsewhere in each round; a line of its own wherever it is written, since lines are
+/// healed for good.
+macro_rules! loss {
+    ($w:expr, $data:expr, $i:expr) => {
+        $data.narrow(0, ($i * 3) % 13, 7).matmul($w).tanh().sum()
+    };
+}
+
+/// Trains with an optimizer: the rows are all that changes.
+macro_rules! trains {
+    ($what:literal, $make:expr) => {{
+        let (w, data) = weights();
+        let mut opt = $make(&w);
+        let told = promises_hold($what, 6, |i| {
+            loss!(&w, &data, i).backward();
+            opt.step();
+            opt.zero_grad();
+            sync();
+        });
+        assert_eq!(told, (1, 0), $what);
+    }};
+}
+
+#[test]
+fn a_healed_step_that_updates_in_place_compiles_nothing_more() {
+    let _alone = alone();
+    trains!("SGD", |w| optim::SGD::new([w], 0.1));
+    let options = optim::SGDOptions { momentum: 0.9, ..Default::default() };
+    trains!("momentum", |w| optim::SGD::with([w], 0.1, options));
+    trains!("Adam", |w| optim::Adam::new([w], 0.1));
+    trains!("AdamW", |w| optim::AdamW::new([w], 0.1));
+}
+
+#[test]
+fn a_healed_step_that_updates_by_hand_compiles_nothing_more() {
+    let _alone = alone();
+    let (w, data) = weights();
+    let told = promises_hold("in place", 5, |i| {
+        let g = grad(&loss!(&w, &data, i), &[&w]).remove(0).unwrap();
+        no_grad(|| w.sub_(g * 0.1));
+        sync();
+    });
+    assert_eq!(told, (1, 0), "in place");
+
+    let (w, data) = weights();
+    let mut w = w.detach();
+    let told = promises_hold("a new tensor", 5, |i| {
+        let now = w.detach().requires_grad_(true);
+        w = (&w - grad(&loss!(&now, &data, i), &[&now]).remove(0).unwrap() * 0.1).detach();
+        drop(now);
+        sync();
+    });
+    assert_eq!(told, (1, 0), "a new tensor");
+
+    let (w, data) = weights();
+    let average = Tensor::from_slice(&[0.0f32; 12], [4, 3]);
+    let told = promises_hold("an average of the weights", 5, |i| {
+        let g = grad(&loss!(&w, &data, i), &[&w]).remove(0).unwrap();
+        no_grad(|| w.sub_(g * 0.1));
+        average.mul_(0.9);
+        average.add_(w.detach() * 0.1);
+        sync();
+    });
+    assert_eq!(told, (1, 0), "an average of the weights");
+
+    // The rows change from the start, the shift and the padding only later: each is promised for itself.
+    let (w, data) = weights();
+    let state = Tensor::from_slice(&[1.0f32; 8], [8]);
+    let told = promises_hold("several, one after the other", 9, |i| {
+        let g = grad(&loss!(&w, &data, i), &[&w]).remove(0).unwrap();
+        no_grad(|| w.sub_(g * 0.1));
+        state.copy_(state.roll(1 + i / 3, 0));
+        state.copy_(state.pad([i / 6, 2 - i / 6], 0.5).narrow(0, 1, 8));
+        sync();
+    });
+    assert_eq!(told, (3, 0), "several, one after the other");
+}
+
+/// A state whose first value is the host's when the round is healed; `kept` or given away.
+macro_rules! moves_on {
+    ($what:literal, $kept:literal, $n:literal) => {{
+        let data = Tensor::from_slice(&Seeded(5).floats(40, 0.0, 1.0), [40]);
+        let begin = |v: f32| {
+            let state = Tensor::from_slice(&[v; $n], [$n]);
+            let first = $kept.then(|| state.detach());
+            (state, first)
+        };
+        let step = |state: &Tensor, i: i64| {
+            state.copy_(state + data.narrow(0, i, $n) * 0.5);
+            sync();
+        };
+        // A first program of this line, so that the first round below is the second.
+        let (warm, _first) = begin(2.0);
+        step(&warm, 1);
+        let (state, _second) = begin(1.0);
+        promises_hold($what, 5, |i| step(&state, 2 + i))
+    }};
+}
+
+/// What is held in one round only is told, with the compilation that it will cost.
+#[test]
+fn a_promise_says_what_will_really_happen() {
+    let _alone = alone();
+    assert_eq!(moves_on!("given away", false, 8), (1, 0));
+    assert_eq!(moves_on!("kept", true, 9), (0, 1));
 }

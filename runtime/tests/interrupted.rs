@@ -300,6 +300,31 @@ fn statistics_of_a_batch_are_taken_whole_or_not_at_all() {
     all_or_nothing(functional, train, |(mean, var)| (bits(mean), bits(var)));
 }
 
+/// As in torch, where an interrupt between two layers leaves the first with the batch and the second without.
+#[test]
+fn of_a_model_each_layer_has_taken_the_batch_or_not() {
+    let _alone = alone();
+    let x = Tensor::from_vec((0..12).map(|i| (i * i) as f32 * 0.1).collect(), [6, 2]);
+    let model = || [nn::BatchNorm1d::new(2), nn::BatchNorm1d::new(2)];
+    let forward = |[a, b]: &[nn::BatchNorm; 2]| drop(b.forward(&(a.forward(&x) * 2.0)));
+    let look = |model: &[nn::BatchNorm; 2]| [0, 1].map(|n| all_bits(&model[n].state_dict()));
+    let before = look(&model());
+    forward(&model());
+    let whole = model();
+    let count = moments(|| forward(&whole));
+    let after = look(&whole);
+    let mut between = 0;
+    for moment in 1..=count {
+        let it = model();
+        assert!(interrupted_at(moment, || forward(&it)), "{moment} of {count}");
+        let now = look(&it);
+        let first = now == [after[0].clone(), before[1].clone()];
+        assert!(first || now == before || now == after, "half a batch at moment {moment} of {count}: {now:?}");
+        between += usize::from(first);
+    }
+    assert!(between > 0, "{count} moments");
+}
+
 #[test]
 fn changes_of_the_notebooks_own_are_made_all_or_none() {
     let _alone = alone();

@@ -41,6 +41,20 @@ fn steps(model: &dyn Module, opt: &mut dyn Optimizer, n: usize) -> (Vec<u64>, Ve
 }
 
 #[test]
+fn a_tensor_that_others_use_may_become_a_parameter() {
+    let _alone = alone();
+    let w = Tensor::from_vec(vec![1f32, 2.0], [2]);
+    let used = &w * 2.0;
+    w.requires_grad_(true);
+    // A new value would take the node of the parameter if nothing held it.
+    let other = Tensor::from_vec(vec![7f32; 3], [3]);
+    assert_eq!((w.shape(), other.shape()), (Shape::new(&[2]), Shape::new(&[3])));
+    (&w * &w).sum().backward();
+    assert_eq!(w.grad().expect("a gradient").to_vec::<f32>(), [2.0, 4.0]);
+    assert_eq!((used.to_vec::<f32>(), w.to_vec::<f32>()), (vec![2.0, 4.0], vec![1.0, 2.0]));
+}
+
+#[test]
 fn a_step_compiles_once_whatever_the_optimizer() {
     let _alone = alone();
     let sgd = optim::SGDOptions { momentum: 0.9, dampening: 0.1, weight_decay: 1e-4, nesterov: false };

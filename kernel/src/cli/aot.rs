@@ -1,4 +1,5 @@
 //! `xlazy aot`: compiles a StableHLO file for TPUs that need not be there.
+use super::report::{fail, fail_with};
 use crate::eval::install::Installation;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::process::ExitCode;
@@ -50,7 +51,7 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches) -> ExitCode {
     let installation = match Installation::find() {
         Ok(installation) => installation,
-        Err(failure) => return super::fail_with(&failure),
+        Err(failure) => return fail_with(&failure),
     };
     let topologies: Vec<&String> = matches.get_many("topology").expect("clap asks for one").collect();
     let mut command = std::process::Command::new(&installation.session_exe);
@@ -68,6 +69,6 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     match command.status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
-        Err(e) => super::fail(&format!("{} could not be started: {e}", installation.session_exe.display())),
+        Err(e) => fail(&format!("{} could not be started: {e}", installation.session_exe.display())),
     }
 }

@@ -1,4 +1,5 @@
 //! `xlazy bench`: what recording, syncing, launching and cells cost on this machine.
+use super::report::{fail, fail_with};
 use crate::eval::install::Installation;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::process::ExitCode;
@@ -35,12 +36,12 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         let rounds = *matches.get_one::<u64>("rounds").expect("it has a default") as usize;
         return match super::bench_cells::run(matches.get_flag("json"), rounds) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(why) => super::fail(&why),
+            Err(why) => fail(&why),
         };
     }
     let installation = match Installation::find() {
         Ok(installation) => installation,
-        Err(failure) => return super::fail_with(&failure),
+        Err(failure) => return fail_with(&failure),
     };
     let mut command = std::process::Command::new(&installation.session_exe);
     command
@@ -52,7 +53,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     }
     match command.status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
-        Ok(status) => super::fail(&format!("the benchmark ended with {status}")),
-        Err(e) => super::fail(&format!("{} could not be started: {e}", installation.session_exe.display())),
+        Ok(status) => fail(&format!("the benchmark ended with {status}")),
+        Err(e) => fail(&format!("{} could not be started: {e}", installation.session_exe.display())),
     }
 }

@@ -1,5 +1,6 @@
 //! `xlazy bench cells`: how long cells take over the real protocol, from `execute_request` to `idle`; beside
 //! `evcxr_jupyter`, cell by cell in turns, where that is installed.
+use super::report::say;
 use crate::folder::Folder;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
@@ -72,7 +73,7 @@ pub fn run(as_json: bool, rounds: usize) -> Result<(), String> {
     drop(kernels);
     report["xlazy"]["first_tensor_ms"] = first_tensor(&exe)?.into();
     if as_json {
-        super::say(&Value::Object(report).to_string());
+        say(&Value::Object(report).to_string());
     } else {
         print_table(&report);
     }
@@ -134,13 +135,13 @@ fn summary(times: &mut [f64]) -> Value {
 fn print_table(report: &serde_json::Map<String, Value>) {
     for (name, kernel) in report {
         let (start, pss, anonymous) = (&kernel["start_ms"], &kernel["pss_mb"], &kernel["anonymous_mb"]);
-        super::say(&format!("{name}: kernel_info after {start} ms; PSS {pss} MB, of it anonymous {anonymous} MB"));
+        say(&format!("{name}: kernel_info after {start} ms; PSS {pss} MB, of it anonymous {anonymous} MB"));
         if let Some(ms) = kernel["first_tensor_ms"].as_u64() {
-            super::say(&format!("  first tensor shown {ms} ms after the start"));
+            say(&format!("  first tensor shown {ms} ms after the start"));
         }
         for cell in kernel["cells"].as_array().into_iter().flatten() {
             let (new, again) = (&cell["new"], &cell["again"]);
-            super::say(&format!(
+            say(&format!(
                 "  {:<12} new: median {:>6} ms, p95 {:>6} ms   again: median {:>6} ms",
                 cell["cell"].as_str().unwrap_or_default(),
                 new["median_ms"],

@@ -1,4 +1,5 @@
 //! `xlazy describe-toolchain`: prints `runtime.json`, in which install.sh keeps what built the runtime.
+use super::report::{fail, fail_with, say};
 use crate::eval::install::Toolchain;
 use clap::{ArgMatches, Command};
 use serde_json::{Value, json};
@@ -12,12 +13,12 @@ pub fn run(_matches: &ArgMatches) -> ExitCode {
     match Toolchain::find() {
         Ok(toolchain) => match describe(&toolchain) {
             Some(description) => {
-                super::say(&format!("{description:#}"));
+                say(&format!("{description:#}"));
                 ExitCode::SUCCESS
             }
-            None => super::fail(&format!("{} does not say its version", toolchain.rustc.display())),
+            None => fail(&format!("{} does not say its version", toolchain.rustc.display())),
         },
-        Err(failure) => super::fail_with(&failure),
+        Err(failure) => fail_with(&failure),
     }
 }
 

@@ -1,9 +1,11 @@
 //! `xlazy doctor`: what is installed, whether it works, and what to do about what does not.
 use super::describe_toolchain::RustcVersion;
 use super::install::{spec_folder, user_data_folder};
+use super::report::say;
 use super::transport::{Reached, reached, user_config_folder};
-use super::{plugins, session, terminal};
+use super::{engines, plugins};
 use crate::eval::install::Installation;
+use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -29,7 +31,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     for check in CHECKS {
         for found in check(installation.as_ref()) {
             if !as_json {
-                super::say(&terminal::plain_unless(colours, &found.to_line()));
+                say(&terminal::plain_unless(colours, &found.to_line()));
             }
             checks.push(found);
         }
@@ -38,12 +40,12 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     let warned = checks.iter().filter(|c| c.status == Status::Warn).count();
     if as_json {
         let list: Vec<Value> = checks.iter().map(Check::to_json).collect();
-        super::say(&format!("{:#}", json!({"ok": failed == 0, "checks": list})));
+        say(&format!("{:#}", json!({"ok": failed == 0, "checks": list})));
     } else {
         match (failed, warned) {
-            (0, 0) => super::say("everything works"),
-            (0, n) => super::say(&format!("it works; {n} to look at")),
-            (n, _) => super::say(&format!("{n} failed")),
+            (0, 0) => say("everything works"),
+            (0, n) => say(&format!("it works; {n} to look at")),
+            (n, _) => say(&format!("{n} failed")),
         }
     }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -178,7 +180,7 @@ fn cell(found: Found) -> Vec<Check> {
     }
     let advice = "try `xlazy eval '40 + 2'` and read its error; ./install.sh rebuilds what is missing";
     let tried = within(Duration::from_secs(60), || {
-        let engine = session::start().map_err(|f| f.message)?;
+        let engine = engines::start().map_err(|f| f.message)?;
         let start = Instant::now();
         let answer = engine.evaluate("40 + 2").map_err(|f| format!("{}: {}", f.name, f.message));
         let took = start.elapsed();
@@ -331,7 +333,7 @@ fn disk(found: Found) -> Vec<Check> {
         return Vec::new();
     };
     let free = figures.blocks_available() * figures.fragment_size();
-    let text = format!("{:.1} GiB free at {}", free as f64 / f64::from(1 << 30), place.display());
+    let text = format!("{} free at {}", xlazy_mime::units::memory(free), place.display());
     let (status, advice) = match free >> 20 {
         0..200 => (Status::Fail, "make room: cells and compiled programs are kept on disk"),
         200..2048 => (Status::Warn, "a plugin and a build of the runtime take about 2 GiB"),

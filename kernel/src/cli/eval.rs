@@ -1,7 +1,9 @@
 //! `xlazy eval`: runs cells given on the command line or on standard input.
-use super::terminal::{Screen, colours};
-use super::{INTERRUPTED, events, session};
+use super::report::{INTERRUPTED, fail, fail_with};
+use super::{engines, events};
+use crate::ctrl_c;
 use crate::engine::{Engine, Event, Reply, Request};
+use crate::terminal::{Screen, colours};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::ExitCode;
@@ -29,13 +31,13 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches) -> ExitCode {
     let cells = match cells(matches.get_many::<String>("code").unwrap_or_default()) {
         Ok(cells) => cells,
-        Err(e) => return super::fail(&format!("standard input could not be read: {e}")),
+        Err(e) => return fail(&format!("standard input could not be read: {e}")),
     };
-    let engine = match session::start() {
+    let engine = match engines::start() {
         Ok(engine) => engine,
-        Err(failure) => return super::fail_with(&failure),
+        Err(failure) => return fail_with(&failure),
     };
-    let interrupts = session::interrupt_on_ctrl_c(engine.clone());
+    let interrupts = ctrl_c::interrupts(engine.clone());
     let reply = run_cells(&*engine, &cells, matches.get_flag("json"), &mut io::stdout(), &mut io::stderr());
     drop(interrupts);
     engine.shutdown();

@@ -1,5 +1,6 @@
 //! `xlazy export`: a notebook becomes a cargo project that builds and gives the same output.
 use super::notebook::Notebook;
+use super::report::{fail, fail_with, say};
 use crate::eval::export::{Program, program};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
@@ -34,24 +35,24 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     let path = matches.get_one::<PathBuf>("notebook").expect("it is required");
     let text = match regular::read_to_string(path) {
         Ok(text) => text,
-        Err(e) => return super::fail(&format!("{} could not be read: {e}", path.display())),
+        Err(e) => return fail(&format!("{} could not be read: {e}", path.display())),
     };
     let cells = match Notebook::parse(&text) {
         Ok(notebook) => notebook.code_cells(),
-        Err(why) => return super::fail(&format!("{}: {why}", path.display())),
+        Err(why) => return fail(&format!("{}: {why}", path.display())),
     };
     let cells: Vec<(u64, String)> =
         (1..).zip(cells).filter(|(_, c)| !c.may_fail).map(|(number, c)| (number, c.code)).collect();
     let program = match program(&cells) {
         Ok(program) => program,
-        Err(failure) => return super::fail_with(&failure),
+        Err(failure) => return fail_with(&failure),
     };
     let folder = matches.get_one::<PathBuf>("output").cloned().unwrap_or_else(|| path.with_extension(""));
     if !matches.get_flag("force")
         && let Some(there) = foreign(&folder)
     {
         let there = there.display();
-        return super::fail(&format!(
+        return fail(&format!(
             "{there} is not from `xlazy export`, so it stays: name another folder with -o, or write over it with --force"
         ));
     }
@@ -59,7 +60,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     let runtime = runtime.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("runtime"));
     let runtime = std::path::absolute(&runtime).unwrap_or(runtime);
     if let Err(e) = write(&folder, path, &runtime, &program) {
-        return super::fail(&format!("{}: {e}", folder.display()));
+        return fail(&format!("{}: {e}", folder.display()));
     }
     for (cell, line) in &program.left_out {
         eprintln!("xlazy: cell {cell}: `{line}` means nothing in a program; it is a comment there");
@@ -67,7 +68,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     for note in &program.notes {
         eprintln!("xlazy: {note}");
     }
-    super::say(&format!("{}: `cargo run` there gives the notebook's output", folder.display()));
+    say(&format!("{}: `cargo run` there gives the notebook's output", folder.display()));
     ExitCode::SUCCESS
 }
 

@@ -1,5 +1,6 @@
 //! `xlazy install` and `xlazy uninstall`: the kernelspec in Jupyter's data folder, and what its configuration should say.
 use super::notebook::DISPLAY_NAME;
+use super::report::{fail, say};
 use super::transport;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use serde_json::json;
@@ -64,8 +65,8 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
             .map_err(|e| format!("the kernelspec could not be written to {}: {e}", data.display()))
     });
     match installed {
-        Ok(folder) => super::say(&format!("kernelspec xlazy: {}", folder.display())),
-        Err(why) => return super::fail(&why),
+        Ok(folder) => say(&format!("kernelspec xlazy: {}", folder.display())),
+        Err(why) => return fail(&why),
     }
     configured(matches, "kernels on Unix sockets", transport::use_ipc)
 }
@@ -77,24 +78,24 @@ fn configured(matches: &ArgMatches, what: &str, change: fn(&Path) -> Result<Path
     }
     match config_folder(matches).and_then(|folder| change(&folder)) {
         Ok(file) => {
-            super::say(&format!("{what}: {}", file.display()));
+            say(&format!("{what}: {}", file.display()));
             ExitCode::SUCCESS
         }
-        Err(why) => super::fail(&why),
+        Err(why) => fail(&why),
     }
 }
 
 pub fn run_uninstall(matches: &ArgMatches) -> ExitCode {
     let folder = match place(matches) {
         Ok(data) => spec_folder(&data),
-        Err(why) => return super::fail(&why),
+        Err(why) => return fail(&why),
     };
     match std::fs::remove_dir_all(&folder) {
-        Ok(()) => super::say(&format!("removed: {}", folder.display())),
+        Ok(()) => say(&format!("removed: {}", folder.display())),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            super::say(&format!("nothing to remove: {}", folder.display()));
+            say(&format!("nothing to remove: {}", folder.display()));
         }
-        Err(e) => return super::fail(&format!("{} could not be removed: {e}", folder.display())),
+        Err(e) => return fail(&format!("{} could not be removed: {e}", folder.display())),
     }
     configured(matches, "kernels as before", transport::no_longer_use_ipc)
 }

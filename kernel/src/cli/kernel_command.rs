@@ -1,5 +1,6 @@
 //! `xlazy kernel`: what Jupyter starts.
-use super::{kernel, session};
+use super::report::fail;
+use super::{engines, kernel};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,8 +17,8 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches) -> ExitCode {
     let path = matches.get_one::<PathBuf>("connection-file").expect("it is required");
-    match kernel::run(path, env!("CARGO_PKG_RUST_VERSION"), || session::start_told(true)) {
+    match kernel::run(path, env!("CARGO_PKG_RUST_VERSION"), || engines::start_told(true)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(e) => super::fail(&format!("{}: {e}", path.display())),
+        Err(e) => fail(&format!("{}: {e}", path.display())),
     }
 }

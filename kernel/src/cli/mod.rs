@@ -1,7 +1,5 @@
 //! The subcommands of the `xlazy` binary: one file per subcommand, one table.
-use crate::engine::Failure;
 use clap::{ArgMatches, Command};
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 mod aot;
@@ -10,6 +8,7 @@ mod bench_cells;
 pub mod bundle;
 mod describe_toolchain;
 mod doctor;
+mod engines;
 pub mod eval;
 pub mod events;
 mod export;
@@ -19,15 +18,10 @@ mod kernel_command;
 pub mod notebook;
 mod plugins;
 mod repl_command;
+mod report;
 pub mod run;
-mod session;
-pub mod terminal;
+
 mod transport;
-
-pub use session::interrupt_on_ctrl_c;
-
-/// The exit code of something ended by Ctrl-C, as shells count it.
-const INTERRUPTED: u8 = 130;
 
 type Subcommand = (fn() -> Command, fn(&ArgMatches) -> ExitCode);
 
@@ -64,22 +58,4 @@ pub fn main() -> ExitCode {
     let (name, matches) = matches.subcommand().expect("clap asks for a subcommand");
     let (_, run) = SUBCOMMANDS.iter().find(|(command, _)| command().get_name() == name).expect("clap knows no others");
     run(matches)
-}
-
-/// Prints a line. A reader that has gone (`xlazy doctor | head`) is not an error.
-fn say(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
-}
-
-/// Says why a command could not do its work.
-fn fail(message: &str) -> ExitCode {
-    eprintln!("xlazy: {message}");
-    ExitCode::FAILURE
-}
-
-fn fail_with(failure: &Failure) -> ExitCode {
-    for line in terminal::failure_lines(failure) {
-        eprintln!("{}", terminal::plain_unless(terminal::colours(&io::stderr()), &line));
-    }
-    ExitCode::FAILURE
 }

@@ -105,7 +105,7 @@ impl Notebook {
     }
 
     pub fn add_error(&mut self, cell: usize, failure: &Failure) {
-        let traceback = super::terminal::failure_lines(failure);
+        let traceback = crate::terminal::failure_lines(failure);
         self.push(
             cell,
             json!({

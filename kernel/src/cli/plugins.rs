@@ -1,4 +1,5 @@
 //! `xlazy plugins`: which PJRT plugins there are, and libtpu fetched at the user's wish.
+use super::report::{fail, fail_with, say};
 use crate::eval::install::Installation;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Value, json};
@@ -42,7 +43,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     let (name, matches) = matches.subcommand().expect("clap asks for one");
     let installation = match Installation::find() {
         Ok(installation) => installation,
-        Err(failure) => return super::fail_with(&failure),
+        Err(failure) => return fail_with(&failure),
     };
     let done = match name {
         "list" => {
@@ -54,7 +55,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(why) => super::fail(&why),
+        Err(why) => fail(&why),
     }
 }
 
@@ -109,19 +110,17 @@ fn list(installation: &Installation, as_json: bool) {
     }
     if as_json {
         let one = |p: &Listed| json!({"name": p.name, "library": p.library, "version": p.version, "from": p.from});
-        return super::say(&format!("{:#}", all.iter().map(one).collect::<Value>()));
+        return say(&format!("{:#}", all.iter().map(one).collect::<Value>()));
     }
     for p in &all {
         let from = if p.from == "xlazy" { String::new() } else { format!("  (from {})", p.from) };
-        super::say(&format!("{:6}{:10}{}{from}", p.name, p.version, p.library.display()));
+        say(&format!("{:6}{:10}{}{from}", p.name, p.version, p.library.display()));
     }
     if all.is_empty() {
-        super::say(&format!("no plugins in {}", installation.plugins_dir.display()));
+        say(&format!("no plugins in {}", installation.plugins_dir.display()));
     }
     if !all.iter().any(|p| p.name == "tpu") {
-        super::say(
-            "tpu   -         not here: `xlazy plugins install tpu` fetches libtpu, to compile for TPUs without one",
-        );
+        say("tpu   -         not here: `xlazy plugins install tpu` fetches libtpu, to compile for TPUs without one");
     }
 }
 
@@ -168,24 +167,24 @@ fn install(installation: &Installation, fetch: bool) -> Result<(), String> {
     let folder = installation.plugins_dir.join("tpu");
     let ours = folder.join("libtpu.so");
     if ours.is_file() && version(&ours) == VERSION {
-        super::say(&format!("libtpu {VERSION} is installed already: {}", ours.display()));
+        say(&format!("libtpu {VERSION} is installed already: {}", ours.display()));
         return Ok(());
     }
     let theirs = libtpus(installation).into_iter().find(|(l, _)| !l.starts_with(&folder));
     if let (Some((library, from)), false) = (&theirs, fetch) {
-        super::say(&format!(
+        say(&format!(
             "there is a libtpu already, and xlazy uses it: {} (from {from}). --fetch fetches {VERSION} all the same.",
             library.display()
         ));
         return Ok(());
     }
-    super::say(LICENCE);
+    say(LICENCE);
     let failed = |what: &str, e: std::io::Error| format!("{what}: {e}");
     fs::create_dir_all(&installation.plugins_dir)
         .map_err(|e| failed(&installation.plugins_dir.display().to_string(), e))?;
     let stage = Stage::new(&installation.plugins_dir)?;
     let python = Python::find(&stage.0)?;
-    super::say(&format!("fetching {PACKAGE} {VERSION} ({SIZE})"));
+    say(&format!("fetching {PACKAGE} {VERSION} ({SIZE})"));
     let wheel = python.download(&stage.0)?;
     check(&wheel)?;
     let made = stage.0.join("tpu");
@@ -201,8 +200,8 @@ fn install(installation: &Installation, fetch: bool) -> Result<(), String> {
         fs::rename(&folder, stage.0.join("old")).map_err(|e| failed(&folder.display().to_string(), e))?;
     }
     fs::rename(&made, &folder).map_err(|e| failed(&folder.display().to_string(), e))?;
-    super::say(&format!("libtpu {VERSION} is in {}", folder.display()));
-    super::say("compile for a TPU with %tpu v5e:1x1 EXPRESSION in a cell, or with `xlazy aot`");
+    say(&format!("libtpu {VERSION} is in {}", folder.display()));
+    say("compile for a TPU with %tpu v5e:1x1 EXPRESSION in a cell, or with `xlazy aot`");
     Ok(())
 }
 
@@ -325,10 +324,10 @@ fn strip(library: &Path) {
 fn remove(plugins: &Path) -> Result<(), String> {
     let folder = plugins.join("tpu");
     if !folder.exists() {
-        super::say(&format!("nothing to remove: there is no {}", folder.display()));
+        say(&format!("nothing to remove: there is no {}", folder.display()));
         return Ok(());
     }
     fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    super::say(&format!("removed {}", folder.display()));
+    say(&format!("removed {}", folder.display()));
     Ok(())
 }

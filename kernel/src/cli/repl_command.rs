@@ -1,5 +1,6 @@
 //! `xlazy repl`: the terminal front end.
-use super::session;
+use super::engines;
+use super::report::fail_with;
 use crate::repl;
 use clap::{ArgMatches, Command};
 use std::process::ExitCode;
@@ -14,8 +15,8 @@ pub fn command() -> Command {
 }
 
 pub fn run(_matches: &ArgMatches) -> ExitCode {
-    match session::start_told(false) {
+    match engines::start_told(false) {
         Ok(engine) => repl::run(engine),
-        Err(failure) => super::fail_with(&failure),
+        Err(failure) => fail_with(&failure),
     }
 }

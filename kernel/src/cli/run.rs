@@ -1,10 +1,12 @@
 //! `xlazy run`: executes a notebook without Jupyter, shows progress, and writes the outputs into a copy.
 use super::notebook::{CodeCell, Notebook};
-use super::terminal::{colours, failure_lines, plain_unless};
-use super::{INTERRUPTED, events, session};
+use super::report::{INTERRUPTED, fail, fail_with};
+use super::{engines, events};
+use crate::ctrl_c;
 use crate::engine::spill::{Limits, Spill};
 use crate::engine::{Engine, Event, Failure, Reply, Request};
 use crate::home::home;
+use crate::terminal::{colours, failure_lines, plain_unless};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -70,22 +72,22 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     let output = output.map(|p| std::path::absolute(p).unwrap_or_else(|_| p.clone()));
     let text = match xlazy_mime::regular::read_to_string(path) {
         Ok(text) => text,
-        Err(e) => return super::fail(&format!("{} could not be read: {e}", path.display())),
+        Err(e) => return fail(&format!("{} could not be read: {e}", path.display())),
     };
     let mut notebook = match Notebook::parse(&text) {
         Ok(notebook) => notebook,
-        Err(why) => return super::fail(&format!("{}: {why}", path.display())),
+        Err(why) => return fail(&format!("{}: {why}", path.display())),
     };
     if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty())
         && let Err(e) = std::env::set_current_dir(folder)
     {
-        return super::fail(&format!("{} cannot be the working directory: {e}", folder.display()));
+        return fail(&format!("{} cannot be the working directory: {e}", folder.display()));
     }
-    let engine = match session::start_for(path) {
+    let engine = match engines::start_for(path) {
         Ok(engine) => engine,
-        Err(failure) => return super::fail_with(&failure),
+        Err(failure) => return fail_with(&failure),
     };
-    let interrupts = session::interrupt_on_ctrl_c(engine.clone());
+    let interrupts = ctrl_c::interrupts(engine.clone());
     let settings = Settings {
         json: matches.get_flag("json"),
         timeout: matches.get_one("timeout").copied().map(Duration::from_secs),
@@ -99,7 +101,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         let folder = output.parent().unwrap_or(Path::new("."));
         output.extension().and_then(|e| e.to_str()).iter().for_each(|e| whole::sweep(folder, e));
         if let Err(e) = whole::write(&output, notebook.to_text()) {
-            return super::fail(&format!("{} could not be written: {e}", output.display()));
+            return fail(&format!("{} could not be written: {e}", output.display()));
         }
         eprintln!("written: {}", output.display());
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use xlazy_mime::private;
+use xlazy_mime::{private, units};
 
 /// How much text of one cell is shown.
 #[derive(Clone, Copy, Debug)]
@@ -181,7 +181,7 @@ impl Spill {
 
     fn resume(&mut self, at_end: bool, emit: &mut dyn FnMut(Event)) {
         let Some(out) = self.left_out.take() else { return };
-        let what = format!("{} lines ({})", out.lines, size(out.bytes));
+        let what = format!("{} lines ({})", out.lines, units::bytes(out.bytes));
         let what = match &mut self.sink {
             Some(sink) => {
                 sink.flush();
@@ -190,7 +190,7 @@ impl Spill {
                     Some(why) if sink.written == 0 => format!("[xlazy: {what} left out above and lost: {why}"),
                     Some(why) => format!(
                         "[xlazy: {what} left out above; {} in {}, the rest lost: {why}",
-                        size(sink.written),
+                        units::bytes(sink.written),
                         sink.path.display()
                     ),
                 }
@@ -215,10 +215,6 @@ impl Spill {
 
 fn line_count(text: &str) -> u64 {
     text.bytes().filter(|b| *b == b'\n').count() as u64
-}
-
-fn size(bytes: u64) -> String {
-    if bytes < 1 << 20 { format!("{} kB", bytes.div_ceil(1 << 10)) } else { format!("{} MB", bytes.div_ceil(1 << 20)) }
 }
 
 /// The file of one cell. Once it takes no more, `refused` says why.
@@ -279,7 +275,7 @@ impl Sink {
             }
         }
         if self.written + text.len() as u64 > FOLDER_LIMIT {
-            self.stop(format!("a file of output holds at most {}", size(FOLDER_LIMIT)));
+            self.stop(format!("a file of output holds at most {}", units::bytes(FOLDER_LIMIT)));
         }
         let Some(file) = &mut self.file else { return };
         match file.write_all(text.as_bytes()) {

@@ -1,12 +1,17 @@
 //! A notebook as one program: `main.rs` with the cells' code in order, and what its Cargo.toml must name.
-use super::checks::included;
-use super::deps;
-use super::generate::SHOW_EVCXR;
-use super::groups::{Change, Definitions, Group};
-use super::scan;
-use super::source::{CellText, Edit, Source, Tag};
-use super::split::{self, Expanded, Item, Parsed, Segment};
 use crate::engine::Failure;
+use crate::eval::deps::stages;
+use crate::eval::generate::change::Change;
+use crate::eval::generate::code::SHOW_EVCXR;
+use crate::eval::generate::definitions::{Definitions, Group};
+use crate::eval::parse::checks::included;
+use crate::eval::parse::expand::Macro;
+use crate::eval::parse::items::Item;
+use crate::eval::parse::parsed::{Expanded, Parsed};
+use crate::eval::parse::segments::{Segment, segments};
+use crate::eval::parse::split;
+use crate::eval::text::scan;
+use crate::eval::text::source::{CellText, Edit, Source, Tag};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,9 +33,8 @@ pub struct Program {
 /// block, inside which the new definition is in force, with copies of the items that follow it.
 pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
     let cells: Vec<Arc<CellText>> = cells.iter().map(|(n, text)| Arc::new(CellText::new(*n, text.clone()))).collect();
-    let parts: Vec<(usize, Segment)> = (0..cells.len())
-        .flat_map(|i| split::segments(&cells[i].text, &|_| false).into_iter().map(move |s| (i, s)))
-        .collect();
+    let parts: Vec<(usize, Segment)> =
+        (0..cells.len()).flat_map(|i| segments(&cells[i].text, &|_| false).into_iter().map(move |s| (i, s))).collect();
     let awaits = |c: &Arc<CellText>| scan::mentions(&c.text).contains("await");
     let (head, tail) = if cells.iter().any(awaits) { (HEAD_ASYNC, TAIL_ASYNC) } else { ("fn main()", "") };
     let mut out =
@@ -48,7 +52,7 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
         let line = |line: &Range<usize>| cell.text[line.clone()].trim().to_owned();
         match segment {
             Segment::Command(at) if line(at).starts_with(":dep ") => {
-                let (name, wanted) = deps::parse(&line(at)[5..])?;
+                let (name, wanted) = stages::parse(&line(at)[5..])?;
                 writer.out.dependencies.insert(name, wanted);
             }
             Segment::Command(at) | Segment::Magic { line: at, .. } => writer.leave_out(cell.cell, &line(at)),
@@ -113,7 +117,7 @@ fn local_names<'c>(cells: impl Iterator<Item = (&'c Arc<CellText>, Range<usize>)
         let uses = parsed.uses.iter().filter(|u| defs.has(&u.binds) || other_use(&u.binds, &u.text));
         local.extend(uses.map(|u| u.binds.clone()));
         local.extend(parsed.items.iter().flat_map(|i| &i.names).filter(|n| other_use(n, "")).cloned());
-        let other_macro = |m: &&split::Macro| defs.macros.iter().any(|old| old.name == m.name && old.text != m.text);
+        let other_macro = |m: &&Macro| defs.macros.iter().any(|old| old.name == m.name && old.text != m.text);
         local.extend(parsed.macros.iter().filter(other_macro).map(|m| m.name.clone()));
         defs = after(change, cell, &parsed);
         all.push(parsed);
@@ -195,7 +199,7 @@ impl Writer<'_> {
 
     fn add(&mut self, cell: &Arc<CellText>, range: Range<usize>, mut needed: BTreeSet<String>) -> Result<(), Failure> {
         let parsed = split::parse(cell, range.clone(), &self.defs.macros)
-            .map_err(|e| super::errors::sentence("ExportError", format!("{} is not Rust: {e}", cell.label())))?;
+            .map_err(|e| crate::engine::sentence("ExportError", format!("{} is not Rust: {e}", cell.label())))?;
         let change = self.defs.change(&parsed);
         let defs = &self.defs;
         let old_use = |name: &str| self.local.contains(name) && defs.uses.iter().any(|old| old.binds == name);

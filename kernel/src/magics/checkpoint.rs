@@ -1,24 +1,13 @@
 //! `%checkpoint`: the session's variables in a file, and back.
-use super::{Magic, Scope, Session, answer};
+use super::magic::{Call, Magic, Reads, Scope, Takes};
 use crate::engine::{Event, Reply};
 
-pub struct Checkpoint;
-
-impl Magic for Checkpoint {
-    fn name(&self) -> &'static str {
-        "checkpoint"
-    }
-
-    fn usage(&self) -> &'static str {
-        "%checkpoint save [--force] NAME\n%checkpoint load NAME\n%checkpoint delete NAME\n%checkpoint   (lists those there are)"
-    }
-
-    fn summary(&self) -> &'static str {
-        "keeps the variables in a file, and loads them again"
-    }
-
-    fn help(&self) -> &'static str {
-        r#"Saves every variable in NAME.safetensors beside the notebook (a path is one, too). The file is written whole or not
+pub const CHECKPOINT: Magic = Magic {
+    name: "checkpoint",
+    aliases: &[],
+    usage: "%checkpoint save [--force] NAME\n%checkpoint load NAME\n%checkpoint delete NAME\n%checkpoint   (lists those there are)",
+    summary: "keeps the variables in a file, and loads them again",
+    help: r#"Saves every variable in NAME.safetensors beside the notebook (a path is one, too). The file is written whole or not
 at all. Python reads its tensors with `safetensors.numpy.load_file`.
 
 Kept are tensors (with dtype and requires_grad; pending ones are read, and stay pending), modules and optimizers (their
@@ -38,18 +27,14 @@ refused and changes nothing, and nothing that a file holds is run: names and typ
 %checkpoint save epoch3
 %checkpoint load epoch3
 %checkpoint
-```"#
-    }
+```"#,
+    scope: Scope::Line,
+    takes: Takes::Verbs(&["save", "load", "delete"]),
+    json: false,
+    reads: Reads::Never,
+    run,
+};
 
-    fn scope(&self) -> Scope {
-        Scope::Line
-    }
-
-    fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
-        let verb = args.split_whitespace().next().unwrap_or_default();
-        if !matches!(verb, "" | "save" | "load" | "delete") {
-            return answer::usage(self, &format!("%checkpoint takes save, load or delete, not `{verb}`."));
-        }
-        session.checkpoint(args, events)
-    }
+fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
+    call.host.checkpoint(call.args, events)
 }

@@ -1,72 +1,55 @@
 //! `%help`: the table of magics, or everything about one of them.
-use super::{Magic, Scope, Session, TABLE, answer, find, names, nearest};
+use super::answer;
+use super::magic::{Call, Magic, Reads, Scope, Takes};
+use super::nearest::nearest;
 use crate::engine::{Event, Reply};
-use xlazy_mime::{Bundle, escape_html};
+use xlazy_mime::{Bundle, Cell, Table, escape_html};
 
-pub struct Help;
-
-impl Magic for Help {
-    fn name(&self) -> &'static str {
-        "help"
-    }
-
-    fn aliases(&self) -> &'static [&'static str] {
-        &["magics"]
-    }
-
-    fn usage(&self) -> &'static str {
-        "%help [--json] [MAGIC]"
-    }
-
-    fn summary(&self) -> &'static str {
-        "lists the magics, or explains one"
-    }
-
-    fn help(&self) -> &'static str {
-        r#"Lists every magic with one line each; with a name, explains that magic.
+pub const HELP: Magic = Magic {
+    name: "help",
+    aliases: &["magics"],
+    usage: "%help [--json] [MAGIC]",
+    summary: "lists the magics, or explains one",
+    help: r#"Lists every magic with one line each; with a name, explains that magic.
 
 ```
 %help
 %help time
 %help !
-```"#
-    }
+```"#,
+    scope: Scope::Line,
+    takes: Takes::Magic,
+    json: true,
+    reads: Reads::Always,
+    run,
+};
 
-    fn scope(&self) -> Scope {
-        Scope::Line
+fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
+    let topic = call.args.trim_start_matches('%');
+    let magics = match topic {
+        "" => call.table,
+        name => match call.table.iter().find(|m| m.is_called(name)) {
+            Some(magic) => std::slice::from_ref(magic),
+            None => {
+                let named = call.table.iter().filter(|m| m.name != "!");
+                let names = named.flat_map(|m| [m.name].into_iter().chain(m.aliases.iter().copied()));
+                let hint = nearest(name, names).map(|n| format!(" Did you mean %{n}?")).unwrap_or_default();
+                return call.magic.misused(&format!("there is no magic %{name} to explain.{hint}"));
+            }
+        },
+    };
+    if call.json {
+        answer::display(answer::json(&as_json(magics)), events);
+    } else {
+        events(Event::Page(if topic.is_empty() { listing(magics) } else { page(&magics[0]) }));
     }
-
-    fn only_reads(&self, _args: &str) -> bool {
-        true
-    }
-
-    fn run(&self, args: &str, _body: Option<&str>, _session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
-        let (json, topic) = answer::json_flag(args);
-        let topic = topic.trim_start_matches('%');
-        let magics = match topic {
-            "" => TABLE,
-            "!" => std::slice::from_ref(find("!").expect("the shell is in the table")),
-            name => match find(name) {
-                Some(magic) => std::slice::from_ref(magic),
-                None => {
-                    let hint = nearest(name, names()).map(|n| format!(" Did you mean %{n}?")).unwrap_or_default();
-                    return answer::usage(self, &format!("there is no magic %{name} to explain.{hint}"));
-                }
-            },
-        };
-        if json {
-            answer::display(answer::json(&as_json(magics)), events);
-        } else {
-            events(Event::Page(if topic.is_empty() { listing(magics) } else { page(magics[0]) }));
-        }
-        Reply::Ok
-    }
+    Reply::Ok
 }
 
 /// How the name is written in a cell: `%vars`, `%time %%time`, `!`.
-fn written(magic: &dyn Magic) -> String {
-    let name = magic.name();
-    match magic.scope() {
+fn written(magic: &Magic) -> String {
+    let name = magic.name;
+    match magic.scope {
         _ if name == "!" => "!command".to_owned(),
         Scope::Line => format!("%{name}"),
         Scope::Cell => format!("%%{name}"),
@@ -74,27 +57,24 @@ fn written(magic: &dyn Magic) -> String {
     }
 }
 
-fn listing(magics: &[&dyn Magic]) -> Bundle {
-    let width = magics.iter().map(|m| written(*m).len()).max().unwrap_or(0);
+fn listing(magics: &[Magic]) -> Bundle {
+    let width = magics.iter().map(|m| written(m).len()).max().unwrap_or(0);
     let mut text = String::from("Magics (%help NAME explains one):\n");
-    let mut html = String::from("<table><thead><tr><th>Magic</th><th>What it does</th></tr></thead><tbody>");
+    let mut table = Table::new("");
+    table.head(["Magic", "What it does"]);
     for magic in magics {
-        let written = written(*magic);
-        text.push_str(&format!("  {written:width$}  {}\n", magic.summary()));
-        html.push_str(&format!(
-            "<tr><td style=\"text-align:left\"><code>{}</code></td><td style=\"text-align:left\">{}</td></tr>",
-            escape_html(&written),
-            escape_html(magic.summary())
-        ));
+        let written = written(magic);
+        text.push_str(&format!("  {written:width$}  {}\n", magic.summary));
+        let code = format!("<code>{}</code>", escape_html(&written));
+        table.row([Cell::html(code).left(), Cell::text(magic.summary).left()]);
     }
-    html.push_str("</tbody></table><p><code>%help NAME</code> explains one.</p>");
-    Bundle::html(html, text)
+    Bundle::html(table.html() + "<p><code>%help NAME</code> explains one.</p>", text)
 }
 
-fn page(magic: &dyn Magic) -> Bundle {
-    let mut text = format!("{}\n\n{}", magic.usage(), magic.help());
-    if !magic.aliases().is_empty() {
-        let aliases: Vec<String> = magic.aliases().iter().map(|a| format!("%{a}")).collect();
+fn page(magic: &Magic) -> Bundle {
+    let mut text = format!("{}\n\n{}", magic.usage, magic.help);
+    if !magic.aliases.is_empty() {
+        let aliases: Vec<String> = magic.aliases.iter().map(|a| format!("%{a}")).collect();
         text.push_str(&format!("\n\nAlso written: {}", aliases.join(" ")));
     }
     // The fences are Markdown's; a terminal shows the example by its indent.
@@ -110,11 +90,11 @@ fn page(magic: &dyn Magic) -> Bundle {
     Bundle::html(format!("<pre>{}</pre>", escape_html(&plain)), plain)
 }
 
-fn as_json(magics: &[&dyn Magic]) -> serde_json::Value {
-    let one = |m: &&dyn Magic| {
+fn as_json(magics: &[Magic]) -> serde_json::Value {
+    let one = |m: &Magic| {
         serde_json::json!({
-            "name": m.name(), "aliases": m.aliases(), "usage": m.usage(), "summary": m.summary(), "help": m.help(),
-            "line": m.scope() != Scope::Cell, "cell": m.scope() != Scope::Line,
+            "name": m.name, "aliases": m.aliases, "usage": m.usage, "summary": m.summary, "help": m.help,
+            "line": m.scope != Scope::Cell, "cell": m.scope != Scope::Line,
         })
     };
     magics.iter().map(one).collect()

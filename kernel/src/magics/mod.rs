@@ -1,6 +1,7 @@
-//! Magics (`%name`, `%%name`, `!command`): one file per magic, and one table that running, `%help` and completion read.
-use crate::engine::{Event, Failure, Reply};
-use xlazy_mime::{Bundle, Var};
+//! Magics (`%name`, `%%name`, `!command`): one value per magic, in a file of its own, and one table of them that running,
+//! `%help` and completion read.
+use crate::engine::{Event, Reply};
+use magic::Call;
 
 mod answer;
 mod autosave;
@@ -14,6 +15,7 @@ mod healed;
 mod help;
 mod hlo;
 mod ir;
+mod magic;
 mod metrics;
 mod nearest;
 mod opt;
@@ -28,144 +30,108 @@ mod tpu;
 mod vars;
 mod why;
 
+pub use magic::{Host, Magic, Reads, Scope, Takes};
 pub use nearest::nearest;
 pub use shell::interrupt;
 
 /// Every magic, in the order that `%help` lists them. A new magic is a file beside this one and an entry here.
-pub const TABLE: &[&dyn Magic] = &[
-    &help::Help,
-    &vars::Vars,
-    &time::Time,
-    &metrics::Metrics,
-    &graph::Graph,
-    &ir::Ir,
-    &stablehlo::StableHlo,
-    &hlo::Hlo,
-    &tpu::Tpu,
-    &device::Device,
-    &pending::Pending,
-    &compiles::Compiles,
-    &why::Why,
-    &healed::Healed,
-    &heal::Heal,
-    &budget::Budget,
-    &opt::Opt,
-    &quiet::Quiet,
-    &recover::Recover,
-    &checkpoint::Checkpoint,
-    &autosave::Autosave,
-    &shell::Shell,
+pub static TABLE: &[Magic] = &[
+    help::HELP,
+    vars::VARS,
+    time::TIME,
+    metrics::METRICS,
+    graph::GRAPH,
+    ir::IR,
+    stablehlo::STABLEHLO,
+    hlo::HLO,
+    tpu::TPU,
+    device::DEVICE,
+    pending::PENDING,
+    compiles::COMPILES,
+    why::WHY,
+    healed::HEALED,
+    heal::HEAL,
+    budget::BUDGET,
+    opt::OPT,
+    quiet::QUIET,
+    recover::RECOVER,
+    checkpoint::CHECKPOINT,
+    autosave::AUTOSAVE,
+    shell::SHELL,
 ];
-
-/// One magic: what it is called, what `%help` says about it, and what it does.
-pub trait Magic: Sync {
-    /// The name without `%`; the shell's name is `!`.
-    fn name(&self) -> &'static str;
-
-    fn aliases(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// The forms it is written in, one per line, each with its `%`.
-    fn usage(&self) -> &'static str;
-
-    /// One line for listings and completion.
-    fn summary(&self) -> &'static str;
-
-    /// The whole story, with at least one example in a code fence.
-    fn help(&self) -> &'static str;
-
-    fn scope(&self) -> Scope;
-
-    /// Whether, with these arguments, it only reads and runs no code: then it answers while a cell runs.
-    fn only_reads(&self, _args: &str) -> bool {
-        false
-    }
-
-    /// Runs it; `body` is the rest of the cell for `%%name`.
-    fn run(&self, args: &str, body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply;
-}
-
-/// Where a magic may stand.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Scope {
-    /// `%name args`, on a line of its own.
-    Line,
-    /// `%%name args` as a cell's first line, with the rest of the cell as its body.
-    Cell,
-    Both,
-}
-
-/// What a magic may ask of the session it runs in.
-pub trait Session {
-    /// Puts a question to the runtime (`metrics`, `graph`…).
-    fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure>;
-    /// Runs code in the same session and store, as a cell that gets no number.
-    fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply;
-    fn vars(&self) -> Vec<Var>;
-    /// Whether the cell was interrupted: asked by what has just begun to listen for it.
-    fn interrupted(&self) -> bool {
-        false
-    }
-    /// Saves or loads the variables.
-    fn checkpoint(&self, args: &str, events: &mut dyn FnMut(Event)) -> Reply;
-    /// Says how often they are to be saved.
-    fn autosave(&self, args: &str, events: &mut dyn FnMut(Event)) -> Reply;
-    /// Runs again the cells that made what a crash took.
-    fn recover(&self, events: &mut dyn FnMut(Event)) -> Reply;
-}
 
 /// Runs one line of magic. `line` is as the user wrote it; its `%` or `%%` may be left out, the `!` of a shell
 /// command may not. `body` is the rest of the cell where the line began with `%%`.
-pub fn run(line: &str, body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
-    let line = line.trim();
-    if let Some(command) = line.strip_prefix('!') {
-        return shell::Shell.run(command.trim(), body, session, events);
-    }
-    let (name, args) = name_and_arguments(line);
+pub fn run(line: &str, body: Option<&str>, host: &dyn Host, events: &mut dyn FnMut(Event)) -> Reply {
+    let (name, written) = name_and_arguments(line.trim());
     let Some(magic) = find(name) else { return unknown(name) };
-    match (magic.scope(), body) {
-        (Scope::Line, Some(_)) => answer::usage(
-            *magic,
-            &format!("%{name} is a line magic: it takes no cell body. Write it as %{name} on a line of its own."),
-        ),
-        (Scope::Cell, None) => answer::usage(
-            *magic,
-            &format!("%{name} is a cell magic: write %%{name} as the first line, and what it works on below."),
-        ),
-        _ => magic.run(args.trim(), body, session, events),
+    match (magic.scope, body) {
+        // Its name is no word.
+        (Scope::Line, Some(_)) if name != "!" => {
+            return magic.misused(&format!(
+                "%{name} is a line magic: it takes no cell body. Write it as %{name} on a line of its own."
+            ));
+        }
+        (Scope::Cell, None) => {
+            return magic.misused(&format!(
+                "%{name} is a cell magic: write %%{name} as the first line, and what it works on below."
+            ));
+        }
+        _ => {}
+    }
+    let (json, args) = magic.arguments(written);
+    match magic.refuses(args) {
+        Some(refused) => refused,
+        None => (magic.run)(&Call { magic, json, args, body, host, table: TABLE }, events),
     }
 }
 
 fn name_and_arguments(line: &str) -> (&str, &str) {
+    if line.starts_with('!') {
+        return line.split_at(1);
+    }
     let line = line.trim_start_matches('%').trim_start();
     line.split_once(char::is_whitespace).unwrap_or((line, ""))
 }
 
 /// Whether this line of magic can be answered while a cell runs.
 pub fn only_reads(line: &str) -> bool {
-    let (name, args) = name_and_arguments(line.trim());
-    find(name).is_some_and(|magic| magic.only_reads(args.trim()))
+    let (name, written) = name_and_arguments(line.trim());
+    find(name).is_some_and(|magic| magic.only_reads(written))
 }
 
 /// The magic of that name or alias.
-pub fn find(name: &str) -> Option<&'static &'static dyn Magic> {
-    TABLE.iter().find(|m| m.name() == name || m.aliases().contains(&name))
+pub fn find(name: &str) -> Option<&'static Magic> {
+    TABLE.iter().find(|m| m.is_called(name))
 }
 
-/// Every name that can follow `%`, aliases included, for completion.
+/// Every name that can follow `%`, aliases included.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let listed = TABLE.iter().filter(|m| m.name() != "!");
-    listed.flat_map(|m| std::iter::once(m.name()).chain(m.aliases().iter().copied()))
+    let listed = TABLE.iter().filter(|m| m.name != "!");
+    listed.flat_map(|m| std::iter::once(m.name).chain(m.aliases.iter().copied()))
+}
+
+/// What the last word of a line of magic may be: a name, or one of its magic's words. `None` where it may be anything.
+pub fn candidates(line: &str) -> Option<Vec<&'static str>> {
+    let line = line.trim_start().trim_start_matches('%');
+    let Some((name, written)) = line.split_once(char::is_whitespace) else { return Some(names().collect()) };
+    let magic = find(name)?;
+    let words = match magic.takes {
+        Takes::Magic => names().collect(),
+        _ => magic.words()?.to_vec(),
+    };
+    // One word is all that there may be of them.
+    let first = !written.trim_start().contains(char::is_whitespace);
+    Some(if first { words } else { Vec::new() })
 }
 
 fn unknown(name: &str) -> Reply {
     if name.is_empty() {
-        return answer::error("UsageError", "there is no magic name after %. %help lists the magics.");
+        return magic::error("UsageError", "there is no magic name after %. %help lists the magics.");
     }
     let list: Vec<String> = names().map(|n| format!("%{n}")).collect();
     let hint = nearest(name, names()).map(|n| format!(" Did you mean %{n}?")).unwrap_or_default();
-    answer::error(
+    magic::error(
         "UnknownMagic",
         &format!("there is no magic %{name}.{hint}\nMagics: {}, !command. %help tells more.", list.join(" ")),
     )

@@ -1,5 +1,6 @@
 //! `!command`: runs a shell command, streams what it prints, and ends it at an interrupt.
-use super::{Magic, Scope, Session, answer};
+use super::magic;
+use super::magic::{Call, Magic, Reads, Scope, Takes};
 use crate::engine::{Event, Reply};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -16,76 +17,65 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// holds the pipes open and must not hold the cell.
 const LAST_OUTPUT: Duration = Duration::from_millis(150);
 
-pub struct Shell;
-
-impl Magic for Shell {
-    fn name(&self) -> &'static str {
-        "!"
-    }
-
-    fn usage(&self) -> &'static str {
-        "!COMMAND"
-    }
-
-    fn summary(&self) -> &'static str {
-        "runs a shell command"
-    }
-
-    fn help(&self) -> &'static str {
-        r#"Hands the rest of the line to `sh -c` in the kernel's folder and shows what the command prints as it comes. An exit
+pub const SHELL: Magic = Magic {
+    name: "!",
+    aliases: &[],
+    usage: "!COMMAND",
+    summary: "runs a shell command",
+    help: r#"Hands the rest of the line to `sh -c` in the kernel's folder and shows what the command prints as it comes. An exit
 code other than 0 is reported and does not fail the cell. The command has no standard input. Interrupting the cell
 interrupts the command. Each command has a shell of its own, so `!cd` changes nothing for the next one.
 
 ```
 !ls -l data | head
 !curl -sO https://example.com/weights.bin && sha256sum weights.bin
-```"#
-    }
+```"#,
+    scope: Scope::Line,
+    takes: Takes::Rest,
+    json: false,
+    reads: Reads::Never,
+    run,
+};
 
-    fn scope(&self) -> Scope {
-        Scope::Line
+fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
+    if call.args.is_empty() || call.body.is_some() {
+        return call.magic.misused("write the command after the !, on one line.");
     }
-
-    fn run(&self, args: &str, body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
-        if args.is_empty() || body.is_some() {
-            return answer::usage(self, "write the command after the !, on one line.");
-        }
-        let child = Command::new("sh")
-            .args(["-c", args])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // A group of its own, so that an interrupt reaches everything the command started, and nothing else.
-            .process_group(0)
-            .spawn();
-        let mut child = match child {
-            Ok(child) => child,
-            Err(e) => return answer::error("ShellError", &format!("the shell `sh` could not be started: {e}")),
-        };
-        let group = Pid::from_raw(child.id() as i32);
-        let _guard = crate::guard::Guard::of(child.id());
-        let (news, inbox) = channel();
-        RUNNING.lock().unwrap_or_else(|e| e.into_inner()).push((group, news.clone()));
-        if session.interrupted() {
-            let _ = news.send(News::Interrupt);
-        }
-        forward(child.stdout.take(), false, news.clone());
-        forward(child.stderr.take(), true, news.clone());
-        std::thread::spawn(move || {
-            if let Ok(status) = child.wait() {
-                let _ = news.send(News::Ended(status));
-            }
-        });
-        let (status, interrupted) = follow(group, inbox, events);
-        RUNNING.lock().unwrap_or_else(|e| e.into_inner()).retain(|(g, _)| *g != group);
-        if interrupted {
-            return Reply::Interrupted;
-        }
-        if let Some(note) = status.and_then(describe) {
-            events(Event::Stream { stderr: true, text: format!("[{note}]\n") });
-        }
-        Reply::Ok
+    let child = Command::new("sh")
+        .args(["-c", call.args])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A group of its own, so that an interrupt reaches everything the command started, and nothing else.
+        .process_group(0)
+        .spawn();
+    let mut child = match child {
+        Ok(child) => child,
+        Err(e) => return magic::error("ShellError", &format!("the shell `sh` could not be started: {e}")),
+    };
+    let group = Pid::from_raw(child.id() as i32);
+    let _guard = crate::guard::Guard::of(child.id());
+    let (news, inbox) = channel();
+    RUNNING.lock().unwrap_or_else(|e| e.into_inner()).push((group, news.clone()));
+    if call.host.interrupted() {
+        let _ = news.send(News::Interrupt);
     }
+    forward(child.stdout.take(), false, news.clone());
+    forward(child.stderr.take(), true, news.clone());
+    std::thread::spawn(move || {
+        if let Ok(status) = child.wait() {
+            let _ = news.send(News::Ended(status));
+        }
+    });
+    let (status, interrupted) = follow(group, inbox, events);
+    RUNNING.lock().unwrap_or_else(|e| e.into_inner()).retain(|(g, _)| *g != group);
+    if interrupted {
+        return Reply::Interrupted;
+    }
+    if let Some(note) = status.and_then(describe) {
+        events(Event::Stream { stderr: true, text: format!("[{note}]\n") });
+    }
+    Reply::Ok
 }
 
 /// Interrupts every running shell command; does nothing when there is none. Called from any thread.

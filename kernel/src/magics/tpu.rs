@@ -1,24 +1,14 @@
 //! `%tpu`: a program compiled for TPUs that need not be there.
-use super::{Magic, Scope, Session, answer};
+use super::answer;
+use super::magic::{Call, Magic, Reads, Scope, Takes};
 use crate::engine::{Event, Reply};
 
-pub struct Tpu;
-
-impl Magic for Tpu {
-    fn name(&self) -> &'static str {
-        "tpu"
-    }
-
-    fn usage(&self) -> &'static str {
-        "%tpu [-O2] [--json] TPU EXPRESSION\n%tpu [-O2] [--json] TPU last\n%tpu compare TPU… EXPRESSION"
-    }
-
-    fn summary(&self) -> &'static str {
-        "compiles for a TPU that need not be there: does it fit, what would it take"
-    }
-
-    fn help(&self) -> &'static str {
-        r#"Compiles what the expression needs with XLA's TPU compiler, and shows what the compiler says: peak memory against
+pub const TPU: Magic = Magic {
+    name: "tpu",
+    aliases: &[],
+    usage: "%tpu [-O2] [--json] TPU EXPRESSION\n%tpu [-O2] [--json] TPU last\n%tpu compare TPU… EXPRESSION",
+    summary: "compiles for a TPU that need not be there: does it fit, what would it take",
+    help: r#"Compiles what the expression needs with XLA's TPU compiler, and shows what the compiler says: peak memory against
 the chip's, and its estimate of the time, fusion by fusion, with the lines of your cells. Nothing runs, and no TPU is
 needed; libtpu is (`xlazy plugins install tpu`). The expression is a tensor, a tuple of tensors or a list of them;
 `last` is the program that ran last, such as a whole training step. compare shows several chips in one table.
@@ -32,41 +22,40 @@ v4, v5e, v5p, v6e and tpu7x. -O0 to -O3 is the optimisation level: 1 by default,
 %tpu v5e last
 %tpu compare v4 v5e v5p v6e tpu7x x.matmul(&w)
 %tpu -O2 --json v6e:1x1 loss
-```"#
-    }
+```"#,
+    scope: Scope::Line,
+    takes: Takes::Rest,
+    json: true,
+    reads: Reads::Never,
+    run,
+};
 
-    fn scope(&self) -> Scope {
-        Scope::Line
+fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
+    let (mut spec, what) = match split(call.args) {
+        Ok(parts) => parts,
+        Err(why) => return call.magic.misused(&why),
+    };
+    if call.json {
+        spec.push_str(" --json");
     }
-
-    fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
-        let (json, args) = answer::json_flag(args);
-        let (mut spec, what) = match split(args) {
-            Ok(parts) => parts,
-            Err(why) => return answer::usage(self, &why),
-        };
-        if json {
-            spec.push_str(" --json");
-        }
-        let what = what.trim_end_matches(';').trim();
-        let is_tensor = |v: &xlazy_mime::Var| v.name == what && v.handle && v.type_name.ends_with("Tensor");
-        let known = match what {
-            "" => return answer::usage(self, "which program? Write an expression, or last."),
-            "last" => "last".to_owned(),
-            _ if session.vars().iter().any(is_tensor) => format!("var {what}"),
-            _ => "check".to_owned(),
-        };
-        // What the disk has needs no cell, which costs rustc's time. A compile does: only cells can be interrupted.
-        match session.call("aot", &format!("{known} {spec}")) {
-            Ok(bundle) if bundle.entries.is_empty() => {}
-            told => return answer::show(told, events),
-        }
-        if what == "last" {
-            return session.run_code(&format!("xlazy::aot::magic_last({spec:?})"), events);
-        }
-        // The line break keeps a trailing `//` comment from swallowing the closing parenthesis.
-        session.run_code(&format!("xlazy::aot::magic({spec:?}, &({what}\n))"), events)
+    let what = what.trim_end_matches(';').trim();
+    let is_tensor = |v: &xlazy_mime::Var| v.name == what && v.handle && v.type_name.ends_with("Tensor");
+    let known = match what {
+        "" => return call.magic.misused("which program? Write an expression, or last."),
+        "last" => "last".to_owned(),
+        _ if call.host.vars().iter().any(is_tensor) => format!("var {what}"),
+        _ => "check".to_owned(),
+    };
+    // What the disk has needs no cell, which costs rustc's time. A compile does: only cells can be interrupted.
+    match call.host.call("aot", &format!("{known} {spec}")) {
+        Ok(bundle) if bundle.entries.is_empty() => {}
+        told => return answer::show(told, events),
     }
+    if what == "last" {
+        return call.host.run_code(&format!("xlazy::aot::magic_last({spec:?})"), events);
+    }
+    // The line break keeps a trailing `//` comment from swallowing the closing parenthesis.
+    call.host.run_code(&format!("xlazy::aot::magic({spec:?}, &({what}\n))"), events)
 }
 
 /// Chips, as topologies begin.

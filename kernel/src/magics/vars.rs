@@ -1,55 +1,33 @@
 //! `%vars`: the variables that live across cells, with type, cell and a short description.
-use super::{Magic, Scope, Session, answer};
+use super::answer;
+use super::magic::{Call, Magic, Reads, Scope, Takes};
 use crate::engine::{Event, Reply};
-use xlazy_mime::{Bundle, Var, escape_html};
+use xlazy_mime::{Bundle, Cell, Table, Var, escape_html};
 
-pub struct Vars;
-
-impl Magic for Vars {
-    fn name(&self) -> &'static str {
-        "vars"
-    }
-
-    fn aliases(&self) -> &'static [&'static str] {
-        &["who", "whos"]
-    }
-
-    fn usage(&self) -> &'static str {
-        "%vars [--json]"
-    }
-
-    fn summary(&self) -> &'static str {
-        "lists the variables that live across cells"
-    }
-
-    fn help(&self) -> &'static str {
-        r#"Lists every variable that a later cell can use: its name, its type, the cell that stored it last, and what it
+pub const VARS: Magic = Magic {
+    name: "vars",
+    aliases: &["who", "whos"],
+    usage: "%vars [--json]",
+    summary: "lists the variables that live across cells",
+    help: r#"Lists every variable that a later cell can use: its name, its type, the cell that stored it last, and what it
 holds where that is cheap to say. No tensor is computed for it.
 
 ```
 let x = Tensor::ones([2, 3]);
 let n = 7;
 %vars
-```"#
-    }
+```"#,
+    scope: Scope::Line,
+    takes: Takes::Nothing("it always lists every variable"),
+    json: true,
+    reads: Reads::Always,
+    run,
+};
 
-    fn scope(&self) -> Scope {
-        Scope::Line
-    }
-
-    fn only_reads(&self, _args: &str) -> bool {
-        true
-    }
-
-    fn run(&self, args: &str, _body: Option<&str>, session: &dyn Session, events: &mut dyn FnMut(Event)) -> Reply {
-        let (json, rest) = answer::json_flag(args);
-        if !rest.is_empty() {
-            return answer::usage(self, &format!("%vars takes no `{rest}`: it always lists every variable."));
-        }
-        let vars = session.vars();
-        answer::display(if json { answer::json(&as_json(&vars)) } else { table(&vars) }, events);
-        Reply::Ok
-    }
+fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
+    let vars = call.host.vars();
+    answer::display(if call.json { answer::json(&as_json(&vars)) } else { table(&vars) }, events);
+    Reply::Ok
 }
 
 fn table(vars: &[Var]) -> Bundle {
@@ -68,21 +46,19 @@ fn table(vars: &[Var]) -> Bundle {
         format!("{a}  {b}  {c}  {d}").trim_end().to_owned() + "\n"
     };
     let mut text = line(HEAD);
-    let mut html = String::from("<table><thead><tr>");
-    HEAD.iter().for_each(|h| html.push_str(&format!("<th style=\"text-align:left\">{h}</th>")));
-    html.push_str("</tr></thead><tbody>");
+    let mut table = Table::new("");
+    table.head(HEAD.map(|name| Cell::text(name).left()));
     for (row, var) in rows.iter().zip(vars) {
         text.push_str(&line([&row[0], &row[1], &row[2], &row[3]]));
-        let [name, kind, cell, value] = row.each_ref().map(|s| escape_html(s));
-        let full = escape_html(&var.type_name);
-        html.push_str(&format!(
-            "<tr><td style=\"text-align:left\"><code>{name}</code></td>\
-             <td style=\"text-align:left\"><code title=\"{full}\">{kind}</code></td>\
-             <td>{cell}</td><td style=\"text-align:left\">{value}</td></tr>"
-        ));
+        let [name, kind, full] = [&row[0], &row[1], &var.type_name].map(|s| escape_html(s));
+        table.row([
+            Cell::html(format!("<code>{name}</code>")).left(),
+            Cell::html(format!("<code title=\"{full}\">{kind}</code>")).left(),
+            Cell::text(&row[2]),
+            Cell::text(&row[3]).left(),
+        ]);
     }
-    html.push_str("</tbody></table>");
-    Bundle::html(html, text.trim_end())
+    Bundle::html(table.html(), text.trim_end())
 }
 
 /// A type's name without the paths: `alloc::vec::Vec<xlazy::tensor::Tensor>` is `Vec<Tensor>`.

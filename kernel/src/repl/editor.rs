@@ -1,7 +1,7 @@
 //! The line editor: multi-line cells, history, completion and colours on top of rustyline.
 use super::highlight;
-use crate::cli::terminal::colours;
 use crate::engine::{Completeness, Engine};
+use crate::terminal::colours;
 use rustyline::completion::{Completer, Pair};
 use rustyline::config::{BellStyle, ColorMode, CompletionType};
 use rustyline::error::ReadlineError;

@@ -1,4 +1,5 @@
-//! Colours for Rust in the line editor: a small lexer, forgiving of text that is not finished yet.
+//! Colours for Rust in the line editor, by rustc's lexer, which is forgiving of text that is not finished yet.
+use ra_ap_rustc_lexer::{FrontmatterAllowed, LiteralKind, TokenKind, tokenize};
 
 /// The text with ANSI colours; its visible characters stay the same.
 pub fn coloured(code: &str) -> String {
@@ -68,117 +69,33 @@ fn next(code: &str, line_start: bool) -> (Kind, usize) {
         let name = code.find(char::is_whitespace).unwrap_or(code.len());
         return (Kind::Magic, if first == '!' { to_line_end() } else { name });
     }
-    if code.starts_with("//") {
-        return (Kind::Comment, to_line_end());
-    }
-    if code.starts_with("/*") {
-        return (Kind::Comment, block_comment(code));
-    }
-    if let Some(length) = string(code) {
-        return (Kind::Text, length);
-    }
-    if first == '\'' {
-        return quote(code);
-    }
-    if first.is_ascii_digit() {
-        return (Kind::Number, number(code));
-    }
-    if first.is_alphabetic() || first == '_' {
-        let length = code.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(code.len());
-        let (word, tail) = code.split_at(length);
-        return match tail.as_bytes() {
-            _ if KEYWORDS.contains(&word) => (Kind::Keyword, length),
-            [b'!', then, ..] if *then != b'=' => (Kind::Macro, length + 1),
-            [b'!'] => (Kind::Macro, length + 1),
-            _ if first.is_uppercase() => (Kind::Type, length),
-            [b'(', ..] => (Kind::Call, length),
-            _ => (Kind::Plain, length),
-        };
-    }
-    (Kind::Plain, first.len_utf8())
-}
-
-/// A string literal of any kind; one that is not closed yet reaches to the end.
-fn string(code: &str) -> Option<usize> {
-    let letters = code.find(|c: char| !matches!(c, 'b' | 'c' | 'r')).filter(|n| *n <= 2)?;
-    let (prefix, body) = code.split_at(letters);
-    if prefix.contains('r') {
-        let hashes = body.len() - body.trim_start_matches('#').len();
-        let inner = body[hashes..].strip_prefix('"')?;
-        let close = format!("\"{}", "#".repeat(hashes));
-        let length = inner.find(&close).map_or(inner.len(), |at| at + close.len());
-        return Some(letters + hashes + 1 + length);
-    }
-    let inner = body.strip_prefix('"')?;
-    let mut escaped = false;
-    for (at, c) in inner.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => return Some(letters + 1 + at + 1),
-            _ => {}
-        }
-    }
-    Some(code.len())
-}
-
-/// A character literal, or a lifetime.
-fn quote(code: &str) -> (Kind, usize) {
-    let mut chars = code.char_indices().skip(1);
-    match (chars.next(), chars.next()) {
-        (Some((_, '\\')), _) => {
-            let end = code[2..].char_indices().skip(1).find(|(_, c)| *c == '\'');
-            (Kind::Text, end.map_or(code.len(), |(at, _)| 2 + at + 1))
-        }
-        (Some(_), Some((at, '\''))) => (Kind::Text, at + 1),
-        _ => {
-            let name = code[1..].find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(code.len() - 1);
-            (Kind::Lifetime, 1 + name)
-        }
-    }
-}
-
-/// `1_000`, `0xff`, `1.5e-3f32`; the dots of `0..n` and `1.max(2)` are not part of it.
-fn number(code: &str) -> usize {
-    let bytes = code.as_bytes();
-    let mut at = 0;
-    while at < bytes.len() {
-        let b = bytes[at];
-        let exponent_sign = matches!(b, b'+' | b'-') && matches!(bytes[at - 1], b'e' | b'E') && !code.starts_with("0x");
-        let point = b == b'.' && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) && !code[..at].contains('.');
-        if !(b.is_ascii_alphanumeric() || b == b'_' || exponent_sign || point) {
-            break;
-        }
-        at += 1;
-    }
-    at
-}
-
-fn block_comment(code: &str) -> usize {
-    let mut depth = 0;
-    let mut at = 0;
-    while at < code.len() {
-        let rest = &code[at..];
-        if rest.starts_with("/*") {
-            depth += 1;
-            at += 2;
-        } else if rest.starts_with("*/") {
-            depth -= 1;
-            at += 2;
-            if depth == 0 {
-                return at;
+    let Some(token) = tokenize(code, FrontmatterAllowed::No).next() else { return (Kind::Plain, first.len_utf8()) };
+    let length = token.len as usize;
+    let kind = match token.kind {
+        TokenKind::LineComment { .. } | TokenKind::BlockComment { .. } => Kind::Comment,
+        TokenKind::Literal { kind: LiteralKind::Int { .. } | LiteralKind::Float { .. }, .. } => Kind::Number,
+        TokenKind::Literal { .. } => Kind::Text,
+        TokenKind::Lifetime { .. } | TokenKind::RawLifetime | TokenKind::UnknownPrefixLifetime => Kind::Lifetime,
+        TokenKind::Ident | TokenKind::RawIdent | TokenKind::InvalidIdent | TokenKind::UnknownPrefix => {
+            let (word, tail) = code.split_at(length);
+            match tail.as_bytes() {
+                _ if KEYWORDS.contains(&word) => Kind::Keyword,
+                [b'!', then, ..] if *then != b'=' => return (Kind::Macro, length + 1),
+                [b'!'] => return (Kind::Macro, length + 1),
+                _ if first.is_uppercase() => Kind::Type,
+                [b'(', ..] => Kind::Call,
+                _ => Kind::Plain,
             }
-        } else {
-            at += rest.chars().next().map_or(1, char::len_utf8);
         }
-    }
-    code.len()
+        _ => Kind::Plain,
+    };
+    (kind, length)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::terminal::plain_unless;
+    use crate::terminal::plain_unless;
 
     fn tokens(code: &str) -> Vec<(Kind, &str)> {
         let (mut rest, mut found, mut line_start) = (code, Vec::new(), true);

@@ -1,6 +1,6 @@
 //! The terminal front end: reads cells, runs them, shows what they do as text.
-use crate::cli::terminal::{self, Screen};
 use crate::engine::{Completeness, Engine, Event, Reply, Request};
+use crate::terminal::{self, Screen};
 use rustyline::error::ReadlineError;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -120,7 +120,7 @@ fn converse(engine: &Arc<dyn Engine>) -> ExitCode {
         }));
     }
     // While a line is edited, Ctrl-C is a key; while a cell runs, it is this signal.
-    let _interrupts = crate::cli::interrupt_on_ctrl_c(engine.clone());
+    let _interrupts = crate::ctrl_c::interrupts(engine.clone());
     let mut front = Front::of_this_process();
     println!(
         "xlazy {}: Rust with lazy tensors on XLA. %help lists the magics, Ctrl-D ends.",

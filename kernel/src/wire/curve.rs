@@ -3,7 +3,7 @@
 //! Whoever knows this server's public key may come in: it stands in the connection file, as the key does that signs.
 //! Front ends use the key pair of that file for themselves or make one of their own, so theirs is not asked for more
 //! than a proof that they have it. Nothing here does I/O; every refusal is an error that says why, for the log.
-use super::zmtp::bad;
+use super::bad;
 use bytes::{BufMut, Bytes, BytesMut};
 use crypto_box::aead::{AeadInPlace, OsRng, rand_core::RngCore};
 use crypto_box::{Nonce, PublicKey, SalsaBox, SecretKey, Tag};

@@ -1,9 +1,9 @@
-//! Who is connected: a place for each connection, and what those may hold that have not shown the key.
+//! Who is connected: a seat for each connection, and what those may hold that have not shown the key.
 //!
-//! Anybody who can connect takes a place. When all of a socket's are taken, a stranger makes room for whoever comes, and
+//! Anybody who can connect takes a seat. When all of a socket's are taken, a stranger makes room for whoever comes, and
 //! nobody who has shown the key ever does, so connections without it can keep no front end out. What strangers have
 //! sent and not finished is on one account, for all sockets together; when that is overdrawn, whoever holds most goes.
-use super::zmtp::bad;
+use super::bad;
 use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// The most connections of one socket: what they hold open must leave descriptors for compilers and files.
-pub const PLACES: usize = 128;
+pub const SEATS: usize = 128;
 
 /// What all strangers together may have in memory.
 const STRANGERS_MEMORY: usize = 64 << 20;
@@ -32,12 +32,12 @@ struct Debt {
     guest: Arc<Guest>,
 }
 
-/// The places of one socket.
+/// The seats of one socket.
 pub struct Door {
     channel: &'static str,
     account: Account,
     /// In the order in which they came.
-    places: Mutex<Vec<Arc<Guest>>>,
+    seats: Mutex<Vec<Arc<Guest>>>,
 }
 
 struct Guest {
@@ -71,22 +71,22 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Door {
     pub fn new(channel: &'static str, account: Account) -> Arc<Door> {
-        Arc::new(Door { channel, account, places: Mutex::default() })
+        Arc::new(Door { channel, account, seats: Mutex::default() })
     }
 
-    /// A place for a connection that has come, if need be a stranger's; none where all are taken by those with the key.
-    pub fn enter(self: &Arc<Door>) -> Option<Place> {
-        let mut places = locked(&self.places);
-        if places.len() >= PLACES {
-            let Some(at) = who_goes(&places) else {
-                super::log_stranger(format_args!("{}: a connection was refused: there are {PLACES}", self.channel));
+    /// A seat for a connection that has come, if need be a stranger's; none where all are taken by those with the key.
+    pub fn enter(self: &Arc<Door>) -> Option<Seat> {
+        let mut seats = locked(&self.seats);
+        if seats.len() >= SEATS {
+            let Some(at) = who_goes(&seats) else {
+                super::log_stranger(format_args!("{}: a connection was refused: there are {SEATS}", self.channel));
                 return None;
             };
             super::log_stranger(format_args!(
-                "{}: there are {PLACES} connections; one that has not shown the key makes room for a new one",
+                "{}: there are {SEATS} connections; one that has not shown the key makes room for a new one",
                 self.channel
             ));
-            places.remove(at).send_away();
+            seats.remove(at).send_away();
         }
         let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
         let guest = Arc::new(Guest {
@@ -95,8 +95,8 @@ impl Door {
             known: AtomicU64::new(u64::MAX),
             leave: Notify::new(),
         });
-        places.push(guest.clone());
-        Some(Place { door: self.clone(), guest })
+        seats.push(guest.clone());
+        Some(Seat { door: self.clone(), guest })
     }
 }
 
@@ -105,26 +105,26 @@ impl Door {
     pub fn beside(&self, number: u64) -> Vec<u64> {
         // A front end has five sockets, and several may come at once.
         const NEAR: u64 = 8;
-        locked(&self.places).iter().map(|g| g.number).filter(|n| n.abs_diff(number) <= NEAR).collect()
+        locked(&self.seats).iter().map(|g| g.number).filter(|n| n.abs_diff(number) <= NEAR).collect()
     }
 }
 
 /// Which of the strangers leaves. First one that has not even finished its handshake. Of the others, the half that came
 /// first stays and the rest take turns: a crowd can push out neither the front end that was there before it, nor at once
 /// the one that comes after it.
-fn who_goes(places: &[Arc<Guest>]) -> Option<usize> {
-    let of = |standing| places.iter().enumerate().filter(move |(_, g)| g.is(standing)).map(|(at, _)| at);
+fn who_goes(seats: &[Arc<Guest>]) -> Option<usize> {
+    let of = |standing| seats.iter().enumerate().filter(move |(_, g)| g.is(standing)).map(|(at, _)| at);
     let shaken = of(SHAKEN).count();
     of(CAME).next().or_else(|| of(SHAKEN).nth(shaken / 2))
 }
 
-/// A connection's place; it is given up with this.
-pub struct Place {
+/// A connection's seat; it is given up with this.
+pub struct Seat {
     door: Arc<Door>,
     guest: Arc<Guest>,
 }
 
-impl Place {
+impl Seat {
     /// Among the connections of all sockets.
     pub fn number(&self) -> u64 {
         self.guest.number
@@ -192,10 +192,10 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Seat {
     fn drop(&mut self) {
         self.release();
-        locked(&self.door.places).retain(|g| !Arc::ptr_eq(g, &self.guest));
+        locked(&self.door.seats).retain(|g| !Arc::ptr_eq(g, &self.guest));
     }
 }
 
@@ -203,27 +203,27 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    fn crowd(door: &Arc<Door>, count: usize) -> Vec<Place> {
+    fn crowd(door: &Arc<Door>, count: usize) -> Vec<Seat> {
         let one = |_| {
-            let place = door.enter().unwrap();
-            place.has_shaken();
-            place
+            let seat = door.enter().unwrap();
+            seat.has_shaken();
+            seat
         };
         (0..count).map(one).collect()
     }
 
-    fn left(place: &Place) -> bool {
-        place.guest.is(SENT_AWAY)
+    fn left(seat: &Seat) -> bool {
+        seat.guest.is(SENT_AWAY)
     }
 
     #[test]
     fn a_crowd_of_strangers_pushes_nobody_out_who_has_shown_the_key() {
         let door = Door::new("shell", Account::default());
         let owner = crowd(&door, 3);
-        owner.iter().for_each(Place::has_shown_the_key);
+        owner.iter().for_each(Seat::has_shown_the_key);
         let mut all = Vec::new();
         for _ in 0..10 {
-            all.extend(crowd(&door, PLACES));
+            all.extend(crowd(&door, SEATS));
             let late = door.enter().unwrap();
             late.has_shaken();
             late.has_shown_the_key();
@@ -231,30 +231,30 @@ mod tests {
         }
         assert!(owner.iter().chain(all.iter().filter(|p| p.is_verified())).all(|p| !left(p)));
         assert_eq!(all.iter().filter(|p| p.is_verified()).count(), 10);
-        assert_eq!(locked(&door.places).len(), PLACES);
+        assert_eq!(locked(&door.seats).len(), SEATS);
         drop(all);
-        assert_eq!(locked(&door.places).len(), owner.len());
+        assert_eq!(locked(&door.seats).len(), owner.len());
     }
 
     #[test]
     fn where_nobody_can_show_a_key_a_crowd_pushes_out_neither_the_first_nor_at_once_the_last() {
         let door = Door::new("iopub", Account::default());
         let owner = crowd(&door, 1);
-        let idle: Vec<Place> = (0..PLACES).map(|_| door.enter().unwrap()).collect();
-        let _shaken = crowd(&door, PLACES);
+        let idle: Vec<Seat> = (0..SEATS).map(|_| door.enter().unwrap()).collect();
+        let _shaken = crowd(&door, SEATS);
         assert!(idle.iter().all(left), "who has not shaken hands goes first");
         let late = crowd(&door, 1);
-        let _more = crowd(&door, PLACES / 2 - 2);
+        let _more = crowd(&door, SEATS / 2 - 2);
         assert!(!left(&owner[0]) && !left(&late[0]));
-        let _again = crowd(&door, 10 * PLACES);
+        let _again = crowd(&door, 10 * SEATS);
         assert!(!left(&owner[0]));
     }
 
     #[test]
     fn all_places_with_the_key_are_all_places() {
         let door = Door::new("shell", Account::default());
-        let all = crowd(&door, PLACES);
-        all.iter().for_each(Place::has_shown_the_key);
+        let all = crowd(&door, SEATS);
+        all.iter().for_each(Seat::has_shown_the_key);
         assert!(door.enter().is_none());
         drop(all);
         assert!(door.enter().is_some());

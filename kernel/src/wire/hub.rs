@@ -1,7 +1,6 @@
 //! What the channels share: the engine once it is there, the way out on each socket, and the question to the user.
 use super::content::{About, kernel_info};
 use super::iopub::Iopub;
-use super::late::Last;
 use super::message::{Envelope, Message};
 use super::router::Outbound;
 use super::sockets::Fence;
@@ -28,6 +27,13 @@ pub struct Question {
     /// The identity of the front end that was asked.
     asked: Option<Bytes>,
     answer: Sender<Result<String, String>>,
+}
+
+/// The cell that ran last.
+#[derive(Clone, Default)]
+pub struct Last {
+    pub parent: Arc<Value>,
+    pub number: u64,
 }
 
 pub struct Hub {
@@ -127,45 +133,4 @@ impl Hub {
     pub fn kernel_info(&self, out: &Outbound, request: &Message) {
         self.reply(out, request, "kernel_info_reply", &kernel_info(&self.about));
     }
-}
-
-/// Handles a message of the control channel, and the few of shell's that must not wait for the running cell.
-pub async fn control(hub: Arc<Hub>, out: Outbound, request: Message) {
-    hub.iopub.status(&request.header, "busy");
-    match request.msg_type.as_str() {
-        "kernel_info_request" => hub.kernel_info(&out, &request),
-        "interrupt_request" => {
-            hub.interrupt().await;
-            hub.reply(&out, &request, "interrupt_reply", &json!({"status": "ok"}));
-        }
-        "shutdown_request" => {
-            let restart = super::content::flag(&request.content, "restart", false);
-            let content = json!({"status": "ok", "restart": restart});
-            hub.reply(&out, &request, "shutdown_reply", &content);
-            // Other front ends of this kernel learn of it here.
-            hub.iopub.send(&request.header, "shutdown_reply", content);
-        }
-        "create_subshell_request" => {
-            let content = Subshells::create(&hub).map(|id| json!({"status": "ok", "subshell_id": id}));
-            hub.reply(&out, &request, "create_subshell_reply", &answered(content));
-        }
-        "delete_subshell_request" => {
-            let deleted = hub.subshells.delete(&super::content::text(&request.content, "subshell_id"));
-            let content = deleted.map(|()| json!({"status": "ok"}));
-            hub.reply(&out, &request, "delete_subshell_reply", &answered(content));
-        }
-        "list_subshell_request" => {
-            let content = json!({"status": "ok", "subshell_id": hub.subshells.list()});
-            hub.reply(&out, &request, "list_subshell_reply", &content);
-        }
-        other => super::log(format_args!("control: no answer to a message of type {other:?}")),
-    }
-    hub.iopub.status(&request.header, "idle");
-    if request.msg_type == "shutdown_request" {
-        hub.stop.notify_one();
-    }
-}
-
-fn answered(content: Result<Value, Failure>) -> Value {
-    content.unwrap_or_else(|failure| super::content::error(&failure, json!({"status": "error"})))
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use xlazy_mime::Bundle;
+use xlazy_mime::{Bundle, units};
 
 /// Text waits this long for more, but the first text after a pause goes at once.
 const GATHER: Duration = Duration::from_millis(15);
@@ -28,7 +28,7 @@ pub struct Iopub(Arc<Inner>);
 
 struct Inner {
     publisher: Publisher,
-    state: Mutex<State>,
+    queue: Mutex<Queue>,
     wake: Notify,
     room: Condvar,
     /// Told when everything has gone to the publisher after [`Iopub::close`].
@@ -36,7 +36,7 @@ struct Inner {
 }
 
 #[derive(Default)]
-struct State {
+struct Queue {
     items: VecDeque<Item>,
     text: usize,
     /// Something other than text waits, so nothing is gathered any longer.
@@ -54,7 +54,7 @@ impl Iopub {
     pub fn start(publisher: Publisher, envelope: Arc<Envelope>) -> Iopub {
         let inner = Inner {
             publisher,
-            state: Mutex::default(),
+            queue: Mutex::default(),
             wake: Notify::new(),
             room: Condvar::new(),
             done: Notify::new(),
@@ -66,10 +66,10 @@ impl Iopub {
 
     /// Queues a message; never waits.
     pub fn send(&self, parent: &Arc<Value>, msg_type: &'static str, content: Value) {
-        let mut state = self.0.lock();
-        state.items.push_back(Item::Message { parent: parent.clone(), msg_type, content });
-        state.urgent = true;
-        drop(state);
+        let mut queue = self.0.lock();
+        queue.items.push_back(Item::Message { parent: parent.clone(), msg_type, content });
+        queue.urgent = true;
+        drop(queue);
         self.0.wake.notify_one();
     }
 
@@ -80,9 +80,9 @@ impl Iopub {
     /// Queues a display of a cell, of about so many bytes. Waits while too much is queued or a front end does not keep
     /// up, so never call it on a task.
     pub fn show(&self, parent: &Arc<Value>, msg_type: &'static str, content: Value, weight: usize) {
-        let mut state = self.0.lock_when_there_is_room();
-        state.text += weight;
-        drop(state);
+        let mut queue = self.0.lock_when_there_is_room();
+        queue.text += weight;
+        drop(queue);
         self.send(parent, msg_type, content);
         self.0.publisher.wait_for_room();
     }
@@ -100,19 +100,19 @@ impl Iopub {
         if text.is_empty() {
             return;
         }
-        let mut state = self.0.lock_when_there_is_room();
-        let (idle, before) = (state.items.is_empty(), state.text);
-        state.text += text.len();
-        let wake = idle || before / CHUNK != state.text / CHUNK;
-        match state.items.back_mut() {
+        let mut queue = self.0.lock_when_there_is_room();
+        let (idle, before) = (queue.items.is_empty(), queue.text);
+        queue.text += text.len();
+        let wake = idle || before / CHUNK != queue.text / CHUNK;
+        match queue.items.back_mut() {
             Some(Item::Text { parent: p, stderr: e, text: tail })
                 if *e == stderr && Arc::ptr_eq(p, parent) && tail.len() + text.len() <= CHUNK =>
             {
                 tail.push_str(&text);
             }
-            _ => state.items.push_back(Item::Text { parent: parent.clone(), stderr, text }),
+            _ => queue.items.push_back(Item::Text { parent: parent.clone(), stderr, text }),
         }
-        drop(state);
+        drop(queue);
         // Waking the writer for every line would cost more than the line; it looks again when its time is up.
         if wake {
             self.0.wake.notify_one();
@@ -122,9 +122,9 @@ impl Iopub {
     /// Sends what is queued, lets nobody wait any more, and returns when the publisher has all of it.
     pub async fn close(&self) {
         {
-            let mut state = self.0.lock();
-            state.closed = true;
-            state.urgent = true;
+            let mut queue = self.0.lock();
+            queue.closed = true;
+            queue.urgent = true;
         }
         self.0.room.notify_all();
         self.0.wake.notify_one();
@@ -133,12 +133,12 @@ impl Iopub {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_when_there_is_room(&self) -> MutexGuard<'_, State> {
-        let full = |s: &mut State| !s.closed && (s.text >= TEXT_LIMIT || s.items.len() >= ITEM_LIMIT);
+    fn lock_when_there_is_room(&self) -> MutexGuard<'_, Queue> {
+        let full = |s: &mut Queue| !s.closed && (s.text >= TEXT_LIMIT || s.items.len() >= ITEM_LIMIT);
         self.room.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -149,12 +149,12 @@ async fn write(inner: Arc<Inner>, envelope: Arc<Envelope>) {
         inner.wake.notified().await;
         let (items, closed) = loop {
             let ready = {
-                let mut state = inner.lock();
-                let due = state.urgent || state.text >= CHUNK || sent.elapsed() >= GATHER;
+                let mut queue = inner.lock();
+                let due = queue.urgent || queue.text >= CHUNK || sent.elapsed() >= GATHER;
                 due.then(|| {
-                    state.text = 0;
-                    state.urgent = false;
-                    (std::mem::take(&mut state.items), state.closed)
+                    queue.text = 0;
+                    queue.urgent = false;
+                    (std::mem::take(&mut queue.items), queue.closed)
                 })
             };
             match ready {
@@ -189,7 +189,10 @@ fn publish(item: Item, publisher: &Publisher, envelope: &Arc<Envelope>) {
             let frames = sealed(envelope, &parent, "stream", &stream(stderr, text));
             let envelope = envelope.clone();
             let note: Note = Arc::new(move |bytes| {
-                let text = format!("\n[xlazy: {} of output left out: the front end reads too slowly]\n", size(bytes));
+                let text = format!(
+                    "\n[xlazy: {} of output left out: the front end reads too slowly]\n",
+                    units::bytes(bytes as u64)
+                );
                 sealed(&envelope, &parent, "stream", &stream(true, text))
             });
             publisher.publish(&frames, Some(&note));
@@ -199,10 +202,6 @@ fn publish(item: Item, publisher: &Publisher, envelope: &Arc<Envelope>) {
 
 fn stream(stderr: bool, text: String) -> Value {
     content::typed(StreamContent { name: if stderr { Stdio::Stderr } else { Stdio::Stdout }, text })
-}
-
-fn size(bytes: usize) -> String {
-    if bytes < 1 << 20 { format!("{} kB", bytes.div_ceil(1 << 10)) } else { format!("{} MB", bytes.div_ceil(1 << 20)) }
 }
 
 /// A message with its topic in front, which subscribers filter by.

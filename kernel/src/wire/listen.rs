@@ -1,5 +1,5 @@
 //! Listening: TCP and Unix sockets, bound where the connection file says.
-use super::zmtp::bad;
+use super::bad;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;

@@ -265,13 +265,8 @@ mod tests {
     #[test]
     fn malformed_messages_are_refused_without_a_panic() {
         let open = Key::new("", "").unwrap();
-        let mut seed = 0x9e37_79b9_7f4a_7c15u64;
-        let mut next = move |below: usize| {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            (seed % below.max(1) as u64) as usize
-        };
+        let mut dice = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
+        let mut next = move |below: usize| dice.usize(..below.max(1));
         for round in 0..10_000 {
             let mut frames = good();
             for _ in 0..=next(3) {

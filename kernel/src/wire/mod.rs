@@ -1,21 +1,24 @@
 //! Jupyter messaging 5.4 over ZeroMQ: sees only [`crate::engine::Engine`], and knows nothing of Rust or tensors.
 //!
 //! A request goes: ROUTER socket (`router`) → [`message::parse`] (`sockets`) → the thread of its shell (`shell`, chosen by
-//! `subshells`), or at once for control (`hub`) → the engine → its events through `iopub` (gathered, in order) →
-//! `publisher` (a queue per subscriber). Both kinds of socket take connections from `listen` into places (`guests`), write
+//! `subshells`), or at once for control (`control`) → the engine → its events through `iopub` (gathered, in order) →
+//! `publisher` (a queue per subscriber). Both kinds of socket take connections from `listen` into seats (`guests`), write
 //! through `outgoing` and speak `zmtp`, encrypted by `curve` where the connection file has keys.
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+mod between_cells;
 mod connection;
 mod content;
+mod control;
 mod curve;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
 mod guests;
 mod history;
 mod hub;
 mod iopub;
-mod late;
 mod listen;
 pub mod message;
 mod outgoing;
@@ -32,9 +35,14 @@ mod zmtp;
 pub use connection::{Connection, connection};
 pub use serve::{Options, serve};
 
+/// What breaks the protocol.
+fn bad(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
+}
+
 /// One line on stderr, which Jupyter shows in its own log. Nobody may be reading any more, and that is no error.
 fn log(line: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "xlazy kernel: {line}");
+    let _ = writeln!(io::stderr(), "xlazy kernel: {line}");
 }
 
 /// Lines about what others did wrong that are logged in [`STRANGERS_MINUTE`].

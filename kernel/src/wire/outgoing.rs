@@ -1,5 +1,5 @@
 //! What waits to be written to one connection: queued from any thread, written by one task, and bounded.
-use super::zmtp::{Packet, Sending};
+use super::zmtp::{BUFFER, Packet, Sending};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,20 +7,17 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
 
-/// [`Sending`] gathers small writes in a buffer of this size.
-pub const BUFFER: usize = 64 << 10;
-
 /// A large message is written in pieces, so that one can see that it gets on.
 const PIECE: usize = 256 << 10;
 
 #[derive(Default)]
 pub struct Outgoing {
-    state: Mutex<State>,
+    backlog: Mutex<Backlog>,
     wake: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct Backlog {
     queue: VecDeque<Packet>,
     /// In the queue and in the write under way.
     waiting: usize,
@@ -30,25 +27,25 @@ struct State {
 }
 
 impl Outgoing {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Backlog> {
+        self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Queues a message; never waits. A peer that has left more than `limit` bytes waiting is given up: false.
     /// One message may be longer than that.
     pub fn push(&self, message: Packet, limit: usize) -> bool {
-        let mut state = self.lock();
-        if !state.closed && state.waiting > limit {
-            state.close();
-            drop(state);
+        let mut backlog = self.lock();
+        if !backlog.closed && backlog.waiting > limit {
+            backlog.close();
+            drop(backlog);
             self.wake.notify_one();
             return false;
         }
-        if !state.closed {
-            state.waiting += message.size();
-            state.queue.push_back(message);
+        if !backlog.closed {
+            backlog.waiting += message.size();
+            backlog.queue.push_back(message);
         }
-        drop(state);
+        drop(backlog);
         self.wake.notify_one();
         true
     }
@@ -59,8 +56,8 @@ impl Outgoing {
 
     /// Whether more than `bytes` wait for a peer that does read, if slowly.
     pub fn lags(&self, bytes: usize, patience: Duration) -> bool {
-        let state = self.lock();
-        state.waiting > bytes && state.moved.is_some_and(|t| t.elapsed() < patience)
+        let backlog = self.lock();
+        backlog.waiting > bytes && backlog.moved.is_some_and(|t| t.elapsed() < patience)
     }
 
     pub fn close(&self) {
@@ -78,11 +75,11 @@ impl Outgoing {
         let mut buffered = 0;
         loop {
             let next = {
-                let mut state = self.lock();
-                if state.closed {
+                let mut backlog = self.lock();
+                if backlog.closed {
                     return Ok(());
                 }
-                state.queue.pop_front()
+                backlog.queue.pop_front()
             };
             if let Some(message) = next {
                 for frame in message.frames() {
@@ -113,16 +110,16 @@ impl Outgoing {
 
     /// Takes bytes off the account; returns how many still wait.
     fn written(&self, bytes: usize) -> usize {
-        let mut state = self.lock();
-        state.waiting = state.waiting.saturating_sub(bytes);
+        let mut backlog = self.lock();
+        backlog.waiting = backlog.waiting.saturating_sub(bytes);
         if bytes > 0 {
-            state.moved = Some(Instant::now());
+            backlog.moved = Some(Instant::now());
         }
-        state.waiting
+        backlog.waiting
     }
 }
 
-impl State {
+impl Backlog {
     fn close(&mut self) {
         self.closed = true;
         self.queue = VecDeque::new();

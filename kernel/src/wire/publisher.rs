@@ -3,12 +3,13 @@
 //! The usual PUB drops whatever is newest, a status message included. Here each subscriber has a queue of its own: past
 //! [`Limits::drop_text`] stream text is left out and a note says how much, everything else is kept, and a peer that
 //! reads nothing for [`Limits::close`] bytes is disconnected.
+use super::bad;
 use super::curve::Keys;
-use super::guests::{Account, Door, Place, STRANGERS_TIME};
+use super::guests::{Account, Door, STRANGERS_TIME, Seat};
 use super::listen::{Listener, Reader, Writer};
 use super::outgoing::Outgoing;
 use super::router::report;
-use super::zmtp::{Frame, Incoming, Packet, Role, bad};
+use super::zmtp::{Frame, Incoming, Packet, Role};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::io;
@@ -105,8 +106,8 @@ impl Publisher {
         tokio::spawn(async move {
             loop {
                 let (reader, writer) = listener.accept("iopub").await;
-                if let Some(place) = door.enter() {
-                    tokio::spawn(serve(inner.clone(), place, reader, writer));
+                if let Some(seat) = door.enter() {
+                    tokio::spawn(serve(inner.clone(), seat, reader, writer));
                 }
             }
         });
@@ -203,38 +204,38 @@ impl Peer {
 }
 
 /// One connection from its handshake to its end.
-async fn serve(inner: Arc<Inner>, place: Place, reader: Reader, writer: Writer) {
+async fn serve(inner: Arc<Inner>, seat: Seat, reader: Reader, writer: Writer) {
     let shaken = tokio::select! {
-        shaken = inner.role.shake(reader, writer, &place) => shaken,
-        _ = place.sent_away() => return,
+        shaken = inner.role.shake(reader, writer, &seat) => shaken,
+        _ = seat.sent_away() => return,
     };
     let (mut incoming, sending, _) = match shaken {
         Ok(shaken) => shaken,
         Err(e) => return report("iopub", &e),
     };
     let peer = Arc::new(Peer::default());
-    locked(&inner.peers).insert(place.number(), peer.clone());
+    locked(&inner.peers).insert(seat.number(), peer.clone());
     let told = || {
         inner.drained.notify_waiters();
         inner.room.notify_all();
     };
     tokio::select! {
-        ended = listen(&inner, &peer, &place, &mut incoming) => if let Err(e) = ended { report("iopub", &e) },
+        ended = listen(&inner, &peer, &seat, &mut incoming) => if let Err(e) = ended { report("iopub", &e) },
         _ = peer.out.write(sending, told) => {}
-        _ = place.sent_away() => {}
+        _ = seat.sent_away() => {}
     }
-    locked(&inner.peers).remove(&place.number());
+    locked(&inner.peers).remove(&seat.number());
     peer.out.close();
     told();
 }
 
 /// Reads subscriptions until the peer leaves.
-async fn listen(inner: &Inner, peer: &Peer, place: &Place, incoming: &mut Incoming) -> io::Result<()> {
+async fn listen(inner: &Inner, peer: &Peer, seat: &Seat, incoming: &mut Incoming) -> io::Result<()> {
     loop {
         incoming.ready().await?;
-        let frame = tokio::time::timeout(STRANGERS_TIME, incoming.frame(FRAME_LIMIT, place)).await;
+        let frame = tokio::time::timeout(STRANGERS_TIME, incoming.frame(FRAME_LIMIT, seat)).await;
         let frame: Frame = frame.unwrap_or_else(|_| Err(bad("it did not finish its message")))?;
-        place.release();
+        seat.release();
         if let Some(pong) = frame.pong() {
             peer.answer(&mut locked(&peer.wants), pong, inner.limits);
         } else if let Some(topic) = frame.command("SUBSCRIBE") {

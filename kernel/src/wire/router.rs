@@ -3,11 +3,12 @@
 //! The first is the connection's own, the second the identity that the peer gave itself. A reply goes to the connection,
 //! or, where that is gone, to another of that identity. Several front ends that share a Jupyter session share an
 //! identity, and each must still get the replies to what it asked. An identity is no secret and proves nothing.
-use super::guests::{Account, Door, Place, STRANGERS_TIME};
+use super::bad;
+use super::guests::{Account, Door, STRANGERS_TIME, Seat};
 use super::listen::{Listener, Reader, Writer};
 use super::message::Reject;
 use super::outgoing::Outgoing;
-use super::zmtp::{FRAME_COST, Incoming, Packet, Role, bad, heavy};
+use super::zmtp::{FRAME_COST, Incoming, Packet, Role, heavy};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io;
@@ -60,7 +61,7 @@ struct Inner {
 
 struct Peer {
     identity: Bytes,
-    place: Place,
+    seat: Seat,
     out: Outgoing,
 }
 
@@ -82,9 +83,9 @@ pub async fn router<T: Send + 'static>(
     tokio::spawn(async move {
         loop {
             let (reader, writer) = listener.accept(inner.channel).await;
-            let Some(place) = inner.door.enter() else { continue };
+            let Some(seat) = inner.door.enter() else { continue };
             let (inner, sender, check) = (inner.clone(), sender.clone(), check.clone());
-            tokio::spawn(async move { serve(&inner, place, reader, writer, &check, &sender).await });
+            tokio::spawn(async move { serve(&inner, seat, reader, writer, &check, &sender).await });
         }
     });
     Ok((out, inbound))
@@ -99,7 +100,7 @@ impl Outbound {
         let peer = {
             let peers = self.0.lock();
             // It may have come back on another connection. So may anybody who says so; the key is what tells.
-            let back = || of(&peers, identity).max_by_key(|(number, p)| (p.place.is_verified(), *number));
+            let back = || of(&peers, identity).max_by_key(|(number, p)| (p.seat.is_verified(), *number));
             number(connection).and_then(|n| peers.get(&n)).or_else(|| back().map(|(_, p)| p)).cloned()
         };
         self.0.push(peer, rest);
@@ -123,7 +124,7 @@ impl Outbound {
     pub fn ask(&self, from: &[Bytes], there: &Outbound, frames: &[Bytes]) -> Option<Bytes> {
         let [connection, identity, ..] = from else { return None };
         let asking = number(connection)?;
-        let known = there.0.lock().get(&asking).map_or(u64::MAX, |p| p.place.known());
+        let known = there.0.lock().get(&asking).map_or(u64::MAX, |p| p.seat.known());
         let nearest = |(n, _): &(u64, &Arc<Peer>)| (*n >= known, n.abs_diff(asking));
         let peer = of(&self.0.lock(), identity).min_by_key(nearest).map(|(_, p)| p.clone());
         peer.map(|peer| {
@@ -171,23 +172,23 @@ impl Inner {
 }
 
 /// One connection from its handshake to its end.
-async fn serve<T>(inner: &Inner, place: Place, reader: Reader, writer: Writer, check: &Check<T>, sender: &Sender<T>) {
+async fn serve<T>(inner: &Inner, seat: Seat, reader: Reader, writer: Writer, check: &Check<T>, sender: &Sender<T>) {
     let shaken = tokio::select! {
-        shaken = inner.role.shake(reader, writer, &place) => shaken,
-        _ = place.sent_away() => return,
+        shaken = inner.role.shake(reader, writer, &seat) => shaken,
+        _ = seat.sent_away() => return,
     };
     let (mut incoming, sending, identity) = match shaken {
         Ok(shaken) => shaken,
         Err(e) => return report(inner.channel, &e),
     };
-    let number = place.number();
-    let peer = Arc::new(Peer { identity, place, out: Outgoing::default() });
+    let number = seat.number();
+    let peer = Arc::new(Peer { identity, seat, out: Outgoing::default() });
     inner.lock().insert(number, peer.clone());
     inner.joined.notify_all();
     tokio::select! {
         ended = read(inner, &peer, &mut incoming, check, sender) => if let Err(e) = ended { report(inner.channel, &e) },
         _ = peer.out.write(sending, || inner.drained.notify_waiters()) => {}
-        _ = peer.place.sent_away() => {}
+        _ = peer.seat.sent_away() => {}
     }
     peer.out.close();
     inner.lock().remove(&number);
@@ -208,12 +209,12 @@ async fn read<T>(
     check: &Check<T>,
     sender: &Sender<T>,
 ) -> io::Result<()> {
-    let connection = Bytes::copy_from_slice(&peer.place.number().to_be_bytes());
+    let connection = Bytes::copy_from_slice(&peer.seat.number().to_be_bytes());
     loop {
         incoming.ready().await?;
         let from = vec![connection.clone(), peer.identity.clone()];
         let message = read_message(inner, peer, incoming, from);
-        let (frames, size) = match peer.place.is_verified() {
+        let (frames, size) = match peer.seat.is_verified() {
             true => message.await?,
             false => match tokio::time::timeout(STRANGERS_TIME, message).await {
                 Ok(read) => read?,
@@ -221,11 +222,11 @@ async fn read<T>(
             },
         };
         let checked = heavy(size, || check(frames));
-        peer.place.release();
+        peer.seat.release();
         match checked {
             Ok((value, shows_the_key)) => {
                 if shows_the_key {
-                    peer.place.has_shown_the_key();
+                    peer.seat.has_shown_the_key();
                 }
                 if sender.send(value).await.is_err() {
                     return Ok(());
@@ -245,7 +246,7 @@ async fn read_message(
 ) -> io::Result<(Vec<Bytes>, usize)> {
     let mut left = inner.limits.message;
     loop {
-        let frame = incoming.frame(left as u64, &peer.place).await?;
+        let frame = incoming.frame(left as u64, &peer.seat).await?;
         if frame.is_command() {
             if peer.out.waiting() < PONG_LIMIT
                 && let Some(pong) = frame.pong()

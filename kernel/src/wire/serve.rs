@@ -1,14 +1,15 @@
 //! Brings the channels up from a connection file, and down again: on request, on a signal, when the parent dies.
 use super::connection::Connection;
 use super::content::About;
+use super::control::control;
 use super::guests::Account;
 use super::history::History;
-use super::hub::{Hub, control};
+use super::hub::Hub;
 use super::iopub::{Iopub, sealed};
 use super::message::{Envelope, Key};
 use super::publisher::{self, Publisher, Welcome};
 use super::router::{Limits, Outbound, router};
-use super::shell::Shell;
+use super::shell::{self, Shell};
 use super::sockets::{anything, heartbeat, read, signed};
 use super::subshells::Subshells;
 use crate::engine::{Engine, Failure};
@@ -99,7 +100,7 @@ where
     thread::Builder::new().name("engine-start".into()).spawn(move || {
         let engine = engine();
         if let Ok(engine) = &engine {
-            super::late::listen(engine.as_ref(), &starting);
+            super::between_cells::listen(engine.as_ref(), &starting);
         }
         let _ = starting.engine.set(engine);
     })?;
@@ -116,7 +117,7 @@ where
             "shutdown_request" | "interrupt_request" => {
                 tokio::spawn(control(hub.clone(), hub.shell.clone(), message));
             }
-            _ => hub.subshells.route(&hub, message),
+            _ => shell::route(&hub, message),
         }
     }));
     tokio::spawn(read(control_reader, unbounded_channel().1, {

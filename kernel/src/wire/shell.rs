@@ -3,6 +3,7 @@ use super::content::{self, Execute, byte_offset, number, text};
 use super::history::History;
 use super::hub::Hub;
 use super::message::{Message, timestamp};
+use super::subshells::{Arrival, unknown};
 use crate::engine::spill::{Limits, Spill};
 use crate::engine::{Completions, Engine, Event, Failure, Reply, Request};
 use jupyter_protocol::ExecutionCount;
@@ -17,12 +18,6 @@ use tokio::sync::oneshot;
 
 /// Insight events a reply carries along; a cell can cause any number.
 const INSIGHT_LIMIT: usize = 200;
-
-/// A request and its place in the order of arrival.
-pub struct Arrival {
-    pub number: u64,
-    pub message: Message,
-}
 
 pub struct Shell {
     hub: Arc<Hub>,
@@ -194,7 +189,7 @@ impl Shell {
         if !turns.begin(asked) {
             return Reply::Interrupted;
         }
-        super::late::remember(&self.hub, message, request);
+        super::between_cells::remember(&self.hub, message, request);
         engine.execute(request, events)
     }
 
@@ -257,6 +252,22 @@ impl Outputs<'_> {
             Event::ClearOutput { wait } => iopub.show(parent, "clear_output", content::typed(ClearOutput { wait }), 0),
         }
     }
+}
+
+/// Hands a message of the channel to the shell that it names.
+pub fn route(hub: &Hub, message: Message) {
+    if let Some((message, id)) = hub.subshells.route(message) {
+        refuse(hub, &message, &id);
+    }
+}
+
+fn refuse(hub: &Hub, message: &Message, id: &str) {
+    hub.iopub.status(&message.header, "busy");
+    if let Some(kind) = message.msg_type.strip_suffix("_request") {
+        let content = content::error(&unknown(id), json!({"status": "error"}));
+        hub.reply(&hub.shell, message, &format!("{kind}_reply"), &content);
+    }
+    hub.iopub.status(&message.header, "idle");
 }
 
 fn cursor(asked: &Map<String, Value>, code: &str) -> usize {

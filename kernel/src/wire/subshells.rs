@@ -1,19 +1,20 @@
 //! Subshells (JEP 91): further shells beside the main one, each with a thread, a count and a history of its own.
-use super::content;
-use super::history::History;
-use super::hub::Hub;
 use super::message::Message;
-use super::shell::{Arrival, Shell};
 use crate::engine::Failure;
-use serde_json::json;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A front end that makes more than this has forgotten to delete them.
 const LIMIT: usize = 256;
+
+/// A request and its place in the order of arrival.
+pub struct Arrival {
+    pub number: u64,
+    pub message: Message,
+}
 
 /// Where the shell channel's messages go.
 pub struct Subshells {
@@ -39,31 +40,29 @@ impl Subshells {
         self.arrivals.load(Ordering::Acquire)
     }
 
-    /// Hands a message to the shell that it names; an error of one that does not exist.
-    pub fn route(&self, hub: &Hub, message: Message) {
+    /// Hands a message to the shell that it names; back with the name of one that does not exist.
+    pub fn route(&self, message: Message) -> Option<(Message, String)> {
         let number = self.arrivals.fetch_add(1, Ordering::AcqRel) + 1;
         let Some(id) = message.subshell() else {
-            return drop(self.main.send(Arrival { number, message }));
+            drop(self.main.send(Arrival { number, message }));
+            return None;
         };
         let child = self.children().get(&id).cloned();
-        match child {
-            Some(child) => drop(child.send(Arrival { number, message })),
-            None => refuse(hub, &message, &id),
-        }
+        let Some(child) = child else { return Some((message, id)) };
+        drop(child.send(Arrival { number, message }));
+        None
     }
 
-    /// Starts one; its id.
-    pub fn create(hub: &Arc<Hub>) -> Result<String, Failure> {
+    /// A further one, once `start` has a thread take what comes for it; its id.
+    pub fn create(&self, start: impl FnOnce(&str, Receiver<Arrival>) -> io::Result<()>) -> Result<String, Failure> {
         let failure = |message: String| Failure { name: "SubshellError".into(), message, traceback: vec![] };
-        let mut children = hub.subshells.children();
+        let mut children = self.children();
         if children.len() >= LIMIT {
             return Err(failure(format!("there are {LIMIT} subshells already; delete one first")));
         }
         let id = uuid::Uuid::new_v4().to_string();
         let (sender, requests) = channel();
-        let shell = Shell::new(hub.clone(), History::open(None), Some(id.clone()));
-        let started = thread::Builder::new().name("subshell".into()).spawn(move || shell.run(requests));
-        started.map_err(|e| failure(format!("no thread for a subshell: {e}")))?;
+        start(&id, requests).map_err(|e| failure(format!("no thread for a subshell: {e}")))?;
         children.insert(id.clone(), sender);
         Ok(id)
     }
@@ -78,16 +77,7 @@ impl Subshells {
     }
 }
 
-fn unknown(id: &str) -> Failure {
+pub fn unknown(id: &str) -> Failure {
     let message = format!("there is no subshell {id:?}; it may have been deleted");
     Failure { name: "SubshellNotFound".into(), message, traceback: vec![] }
-}
-
-fn refuse(hub: &Hub, message: &Message, id: &str) {
-    hub.iopub.status(&message.header, "busy");
-    if let Some(kind) = message.msg_type.strip_suffix("_request") {
-        let content = content::error(&unknown(id), json!({"status": "error"}));
-        hub.reply(&hub.shell, message, &format!("{kind}_reply"), &content);
-    }
-    hub.iopub.status(&message.header, "idle");
 }

@@ -2,10 +2,10 @@
 //!
 //! Not the `zeromq` crate, which reserves whatever length a frame claims before it is there: nine bytes from anybody
 //! who can connect, no key needed, and the process is gone.
+use super::bad;
 use super::curve::{self, Keys, Opener, Sealer, welcome};
-use super::guests::Place;
+use super::guests::Seat;
 use super::listen::{Reader, Writer};
-use super::outgoing::BUFFER;
 use bytes::{BufMut, Bytes, BytesMut};
 use std::io;
 use std::sync::Arc;
@@ -31,10 +31,6 @@ const FIRST_READ: usize = 4 << 10;
 
 /// Encoding, encrypting and checking more than this is not done between two other tasks.
 const HEAVY: usize = 256 << 10;
-
-pub fn bad(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
-}
 
 /// A frame as it goes out or came in.
 #[derive(Clone)]
@@ -122,6 +118,9 @@ pub fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     if bytes > HEAVY { tokio::task::block_in_place(work) } else { work() }
 }
 
+/// [`Sending`] gathers small writes in a buffer of this size.
+pub const BUFFER: usize = 64 << 10;
+
 /// The way to a peer.
 pub struct Sending {
     pub writer: BufWriter<Writer>,
@@ -160,12 +159,12 @@ impl Incoming {
     }
 
     /// The next frame, of at most `limit` bytes.
-    pub async fn frame(&mut self, limit: u64, place: &Place) -> io::Result<Frame> {
+    pub async fn frame(&mut self, limit: u64, seat: &Seat) -> io::Result<Frame> {
         let Some(opener) = &mut self.opener else {
-            let (flags, body) = read_frame(&mut self.reader, limit, place).await?;
+            let (flags, body) = read_frame(&mut self.reader, limit, seat).await?;
             return Ok(Frame { flags, body: body.into() });
         };
-        let (outer, body) = read_frame(&mut self.reader, limit.saturating_add(curve::OVERHEAD as u64), place).await?;
+        let (outer, body) = read_frame(&mut self.reader, limit.saturating_add(curve::OVERHEAD as u64), seat).await?;
         let (flags, body) = heavy(body.len(), || opener.message(body))?;
         if outer & MORE != 0 || flags & !(BOXED_MORE | BOXED_COMMAND) != 0 {
             return Err(bad("a box with flags that do not exist"));
@@ -178,7 +177,7 @@ impl Incoming {
 
 /// The flags and the body of one frame of at most `limit` bytes. Memory is taken as the bytes arrive, not as the length
 /// promises, and put on the account before.
-async fn read_frame(reader: &mut (impl AsyncRead + Unpin), limit: u64, place: &Place) -> io::Result<(u8, Vec<u8>)> {
+async fn read_frame(reader: &mut (impl AsyncRead + Unpin), limit: u64, seat: &Seat) -> io::Result<(u8, Vec<u8>)> {
     let flags = reader.read_u8().await?;
     if flags > MORE | LONG | COMMAND {
         return Err(bad("a frame with flags that do not exist"));
@@ -188,12 +187,12 @@ async fn read_frame(reader: &mut (impl AsyncRead + Unpin), limit: u64, place: &P
         return Err(bad("a message that is too long"));
     }
     let length = length as usize;
-    place.hold(FRAME_COST)?;
+    seat.hold(FRAME_COST)?;
     let mut body = Vec::new();
     while body.len() < length {
         if body.len() == body.capacity() {
             let more = body.len().max(FIRST_READ).min(length - body.len());
-            place.hold(more)?;
+            seat.hold(more)?;
             body.reserve_exact(more);
         }
         let room = body.capacity().min(length) - body.len();
@@ -214,8 +213,8 @@ pub struct Role {
 
 impl Role {
     /// Greeting and handshake, both ways; returns also the identity that the peer gave itself.
-    pub async fn shake(&self, reader: Reader, writer: Writer, place: &Place) -> io::Result<(Incoming, Sending, Bytes)> {
-        let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, self.shake_for_ever(reader, writer, place)).await;
+    pub async fn shake(&self, reader: Reader, writer: Writer, seat: &Seat) -> io::Result<(Incoming, Sending, Bytes)> {
+        let shaken = tokio::time::timeout(HANDSHAKE_LIMIT, self.shake_for_ever(reader, writer, seat)).await;
         shaken.unwrap_or_else(|_| Err(bad("it did not finish its handshake")))
     }
 
@@ -223,7 +222,7 @@ impl Role {
         &self,
         reader: Reader,
         mut writer: Writer,
-        place: &Place,
+        seat: &Seat,
     ) -> io::Result<(Incoming, Sending, Bytes)> {
         let mut reader = BufReader::new(reader);
         let mechanism: &[u8] = if self.keys.is_some() { b"CURVE" } else { b"NULL" };
@@ -249,23 +248,23 @@ impl Role {
         let (opener, sealer, identity) = match &self.keys {
             None => {
                 send_command(&mut writer, &command("READY", &ours).body).await?;
-                let ready = receive_command(&mut reader, place).await?;
+                let ready = receive_command(&mut reader, seat).await?;
                 let properties = ready.strip_prefix(b"\x05READY").ok_or_else(|| bad("no READY from the peer"))?;
                 (None, None, self.identity(properties)?)
             }
             Some(keys) => {
-                let (answer, greeted) = welcome(keys, &receive_command(&mut reader, place).await?)?;
+                let (answer, greeted) = welcome(keys, &receive_command(&mut reader, seat).await?)?;
                 send_command(&mut writer, &answer).await?;
-                let initiate = receive_command(&mut reader, place).await?;
+                let initiate = receive_command(&mut reader, seat).await?;
                 let (mut sealer, opener, properties) = greeted.initiated(keys, &initiate)?;
                 let identity = self.identity(&properties)?;
                 send_command(&mut writer, &sealer.ready(&ours)).await?;
-                place.has_shown_the_key();
+                seat.has_shown_the_key();
                 (Some(opener), Some(sealer), identity)
             }
         };
-        place.release();
-        place.has_shaken();
+        seat.release();
+        seat.has_shaken();
         let sending = Sending { writer: BufWriter::with_capacity(BUFFER, writer), sealer };
         Ok((Incoming { reader, opener }, sending, identity))
     }
@@ -295,8 +294,8 @@ async fn send_command(writer: &mut Writer, body: &[u8]) -> io::Result<()> {
     writer.flush().await
 }
 
-async fn receive_command(reader: &mut BufReader<Reader>, place: &Place) -> io::Result<Vec<u8>> {
-    let (flags, body) = read_frame(reader, HANDSHAKE_FRAME, place).await?;
+async fn receive_command(reader: &mut BufReader<Reader>, seat: &Seat) -> io::Result<Vec<u8>> {
+    let (flags, body) = read_frame(reader, HANDSHAKE_FRAME, seat).await?;
     match flags {
         COMMAND => Ok(body),
         _ => Err(bad("it sent a message before the handshake was done")),

@@ -32,14 +32,16 @@ impl std::error::Error for Error {}
 pub struct Raised {
     pub error: Error,
     pub at: &'static Location<'static>,
+    /// The statement of the cell that ran then.
+    pub statement: Option<&'static Location<'static>>,
 }
 
 impl Error {
     /// Ends the cell with this error at the caller's line. Unwinds without running the panic hook: nothing is printed.
     #[track_caller]
     pub fn raise(self) -> ! {
-        let at = crate::text::line_of_thread().unwrap_or(Location::caller());
-        let raised = Raised { error: self, at };
+        let at = crate::thread::innermost(Location::caller());
+        let raised = Raised { error: self, at, statement: crate::sys::statement() };
         if std::thread::panicking() || !crate::host::running() {
             panic!("{}", raised.error)
         }

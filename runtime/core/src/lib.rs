@@ -1,7 +1,7 @@
 //! What traces and runs programs: values' types, the graph, StableHLO, devices, the executable cache. From the ground up,
 //! and no floor names one above it:
 //!
-//! `sys`, `host`, `text`, `clock` · `ty`, `error` · `metrics`, `precision` · `emit` · `device` · `ir` · `run`
+//! `sys`, `host`, `clock`, `text`, `thread` · `ty`, `error` · `metrics`, `precision` · `emit` · `device` · `ir` · `run`
 //!
 //! Nobody who watches is known here: `run` tells a [`run::Witness`] what happens and asks a [`run::Policy`] what it may do.
 pub mod clock;
@@ -15,6 +15,7 @@ pub mod precision;
 pub mod run;
 pub mod sys;
 pub mod text;
+pub mod thread;
 pub mod ty;
 
 pub use error::{Error, Raised, Result};

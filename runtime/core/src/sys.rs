@@ -4,12 +4,16 @@
 pub mod children;
 mod flag;
 mod process;
+mod statement;
+mod stored;
 mod stuck;
 
 use flag::{CELL_THREAD, INTERRUPTED, SINCE, monotonic_ms};
+pub use statement::{come_to_statement, no_statement, statement};
+pub use stored::{fits, unbox, unboxed_ref};
 pub use stuck::{Inherited, on_leave, on_stuck};
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
@@ -256,23 +260,6 @@ pub fn as_boxed_error<E>(error: &E) -> Option<&SharedError> {
 }
 
 type SharedError = Box<dyn std::error::Error + Send + Sync>;
-
-/// A stored value as the type `T` that a cell knows it by.
-///
-/// The store has compared the types. They may differ in one way, which only generated code asks for: `T` was compiled a
-/// second time from the same definition (the kernel compares it, with everything it mentions), so its TypeId is another
-/// one; size and alignment are compared once more by the store.
-pub fn unbox<T: 'static>(value: Box<dyn Any>) -> T {
-    // SAFETY: same type, or same definition, rustc and flags, hence the same layout: the box can be read, and later
-    // dropped, as the new type.
-    unsafe { *Box::from_raw(Box::into_raw(value).cast::<T>()) }
-}
-
-/// As [`unbox`], for a value that stays in the store.
-pub fn unboxed_ref<T: 'static>(value: &dyn Any) -> &T {
-    // SAFETY: as for `unbox`.
-    unsafe { &*(value as *const dyn Any).cast::<T>() }
-}
 
 /// `std::thread::sleep` ends up here, ahead of libc's own symbol, because a sleeping cell must be interruptible.
 /// Returning early is all it does: the next check in the cell unwinds.

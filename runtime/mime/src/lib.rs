@@ -1,13 +1,16 @@
 //! What a display is made of ([`Bundle`]), how the kernel and its session process talk ([`Frame`]), how both open and write
-//! files ([`regular`], [`whole`]), and what they believe of the disk ([`private`]). No dependencies.
+//! files ([`regular`], [`whole`]), what they believe of the disk ([`private`]), and how both write HTML ([`Table`]) and
+//! numbers ([`units`]) for people. Depends on nothing of ours.
 mod bundle;
 mod codec;
-mod count;
 mod frame;
+mod html;
 pub mod private;
 pub mod regular;
+pub mod units;
 pub mod whole;
 
-pub use bundle::{Bundle, Content, Rich, escape_html, prose_html};
-pub use count::{count, plural};
+pub use bundle::{Bundle, Content, Rich};
 pub use frame::{Ask, Fault, Frame, MOST_BYTES, Outcome, RunCell, Tell, Var};
+pub use html::{Cell, Table, escape_html, prose_html};
+pub use units::{count, plural};

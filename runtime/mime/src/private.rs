@@ -100,10 +100,8 @@ pub fn temporary(inside: &Path, prefix: &str) -> Result<PathBuf> {
 }
 
 fn regular(path: &Path, there: &Metadata) -> Result<()> {
-    match there.is_file() {
-        true => Ok(()),
-        false => Err(Error::new(ErrorKind::InvalidInput, format!("{} is no regular file", path.display()))),
-    }
+    let named = |e: Error| Error::new(e.kind(), format!("{}: {e}", path.display()));
+    crate::regular::check(there.file_type()).map_err(named)
 }
 
 fn owned(path: &Path, there: &Metadata) -> Result<()> {
@@ -206,14 +204,14 @@ mod tests {
         allow(&file, 0o600);
         let link = outer.0.join("link");
         symlink(&file, &link).unwrap();
-        assert!(read(&link).is_err(), "a link is no regular file");
+        assert!(read(&link).unwrap_err().to_string().ends_with("link: it is a link, and only a regular file will do"));
         assert_eq!(write(&link, b"other").unwrap_err().kind(), ErrorKind::AlreadyExists, "nor is one written through");
         symlink(outer.0.join("nowhere"), outer.0.join("dangling")).unwrap();
         assert!(write(&outer.0.join("dangling"), b"other").is_err() && !outer.0.join("nowhere").exists());
         // Whoever opened it would wait for ever.
         let fifo = outer.0.join("fifo");
         assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-        assert!(read(&fifo).is_err() && read(&outer.0).is_err());
+        assert!(read(&fifo).unwrap_err().to_string().contains("fifo: it is a named pipe") && read(&outer.0).is_err());
         assert_eq!(read_to_string(&file).unwrap(), "text");
     }
 

@@ -34,6 +34,7 @@ pub fn check(kind: FileType) -> Result<()> {
         () if kind.is_dir() => return Err(Error::from_raw_os_error(IS_A_DIRECTORY)),
         () if kind.is_fifo() => "a named pipe",
         () if kind.is_socket() => "a socket",
+        () if kind.is_symlink() => "a link",
         () => "a device",
     };
     Err(Error::new(ErrorKind::InvalidInput, format!("it is {what}, and only a regular file will do")))

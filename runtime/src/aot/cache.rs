@@ -1,7 +1,6 @@
 //! Reports on the disk: by program, topology, options, compiler flags and the very libtpu that was asked.
 use super::child::Request;
 use super::report::Report;
-use crate::json::Json;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use xlazy_mime::private;
@@ -52,7 +51,7 @@ pub(super) fn look_up(request: &Request) -> Option<Report> {
     let folder = folder()?;
     private::safe_folder(&folder).ok()?;
     let text = String::from_utf8(private::read(&file(&folder, &identity)).ok()?).ok()?;
-    let mut report = Report::read(&Json::parse(text.strip_prefix(&identity)?)?)?;
+    let mut report = Report::read(&serde_json::from_str(text.strip_prefix(&identity)?).ok()?)?;
     report.cached = true;
     Some(report)
 }

@@ -5,7 +5,7 @@ use super::estimate::{Estimate, estimate};
 use super::hlo::Module;
 use super::program;
 use super::report::{Fit, Report, Time};
-use crate::json::{Json, string};
+use crate::json::json;
 use crate::{Error, Result};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ pub fn main() -> ! {
         std::process::exit(2);
     };
     let answer = match compile(&request) {
-        Ok(report) => format!("{{\"report\":{}}}", report.json()),
+        Ok(report) => json!({ "report": report.value() }),
         Err(e) => {
             let (call, code) = match &e {
                 Error::Pjrt { call, code, .. } => (*call, code.as_str()),
@@ -82,8 +82,7 @@ pub fn main() -> ! {
                 Error::Pjrt { message, .. } => message.clone(),
                 other => other.to_string(),
             };
-            let [call, code, message] = [call, code, &message].map(string);
-            format!("{{\"error\":{{\"call\":{call},\"code\":{code},\"message\":{message}}}}}")
+            json!({ "error": { "call": call, "code": code, "message": message } })
         }
     };
     let mut out = std::io::stdout();
@@ -95,13 +94,12 @@ pub fn main() -> ! {
 /// The answer in what the child printed; `None` where there is none.
 pub(super) fn answer(stdout: &[u8]) -> Option<Result<Report>> {
     let text = String::from_utf8_lossy(stdout);
-    let json = Json::parse(text.rsplit_once(MARK)?.1)?;
+    let json: serde_json::Value = serde_json::from_str(text.rsplit_once(MARK)?.1).ok()?;
     if let Some(report) = json.get("report") {
         return Report::read(report).map(Ok);
     }
-    let error = json.get("error")?;
-    let (call, code, message) = (error.text("call")?, error.text("code")?, error.text("message")?.to_owned());
-    Some(Err(said(call, code, message)))
+    let word = |key| json["error"][key].as_str();
+    Some(Err(said(word("call")?, word("code")?, word("message")?.to_owned())))
 }
 
 /// An error of the child in words for people.

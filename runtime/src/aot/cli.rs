@@ -1,6 +1,6 @@
 //! `xlazy aot` inside the session executable: the kernel's process never loads the runtime.
 use super::{Options, Program, Spec};
-use crate::json::{list, string};
+use crate::json::{Value, json};
 use std::io::{Read, Write};
 use xlazy_core::device::platform;
 
@@ -50,10 +50,9 @@ fn fail(message: &str) -> i32 {
 
 /// Prints every libtpu that is found, the one in use first, as a JSON list.
 pub fn places_main() -> i32 {
-    let one = |(path, from): &(std::path::PathBuf, &str)| {
-        format!("{{\"library\":{},\"from\":{}}}", string(&path.display().to_string()), string(from))
-    };
+    let one =
+        |(path, from): &(std::path::PathBuf, &str)| json!({ "library": path.display().to_string(), "from": from });
     let found = platform::tpu_places();
-    let _ = writeln!(std::io::stdout(), "{}", list(found.iter().map(one)));
+    let _ = writeln!(std::io::stdout(), "{}", found.iter().map(one).collect::<Value>());
     0
 }

@@ -18,12 +18,13 @@ pub(super) struct Estimate {
 /// More than anybody reads, and a bound on what a strange program can cost.
 const MOST_ROWS: usize = 1000;
 const LARGEST: usize = 8;
+/// Instructions that are looked at, those of a loop's body again wherever it is called: no program has as many, but one in
+/// which each computation calls the next one twice has without end.
+const MOST_STEPS: usize = 1 << 17;
 
 pub(super) fn estimate(module: &Module) -> Estimate {
-    let mut walk = Walk { module, out: Estimate::default(), depth: 0 };
-    if let Some(entry) = module.computation(module.entry) {
-        walk.computation(entry, Some(1));
-    }
+    let mut walk = Walk { module, out: Estimate::default(), open: Vec::new(), steps: 0 };
+    walk.computation(module.entry, Some(1));
     let mut out = walk.out;
     out.rows.sort_by_key(|r| std::cmp::Reverse(r.total()));
     out.rows.truncate(MOST_ROWS);
@@ -38,23 +39,30 @@ pub(super) fn estimate(module: &Module) -> Estimate {
 struct Walk<'a> {
     module: &'a Module,
     out: Estimate,
-    depth: usize,
+    /// What is walked through at the moment, the innermost last.
+    open: Vec<i64>,
+    steps: usize,
 }
 
-/// Loops in loops deeper than this are not followed: a program may be made to refer to itself.
+/// Loops in loops deeper than this are not followed, nor one in itself: a program may be made to refer to itself.
 const DEEPEST: usize = 32;
 
 impl Walk<'_> {
     /// `times` is how often the computation runs; `None` where a loop does not tell.
-    fn computation(&mut self, c: &Computation, times: Option<u64>) {
-        if self.depth > DEEPEST {
+    fn computation(&mut self, id: i64, times: Option<u64>) {
+        let Some(c) = self.module.computation(id) else { return };
+        if self.open.len() > DEEPEST || self.open.contains(&id) {
             return;
         }
-        self.depth += 1;
+        self.open.push(id);
         for i in &c.instructions {
+            self.steps += 1;
+            if self.steps > MOST_STEPS {
+                break;
+            }
             self.instruction(c, i, times);
         }
-        self.depth -= 1;
+        self.open.pop();
     }
 
     fn instruction(&mut self, c: &Computation, i: &Instruction, times: Option<u64>) {
@@ -63,7 +71,7 @@ impl Walk<'_> {
             "get-tuple-element" | "tuple" | "bitcast" | "after-all" | "partition-id" | "replica-id" | "domain"
             | "opt-barrier" | "add-dependency" => return,
             "parameter" => {
-                if c.root == i.id || self.depth > 1 {
+                if c.root == i.id || self.open.len() > 1 {
                     return;
                 }
                 return self.held(i, vec![Source { op: "argument".into(), at: String::new() }]);
@@ -73,16 +81,12 @@ impl Walk<'_> {
             "while" => {
                 let trips = i.known_trip_count().or_else(|| trip_count(self.module, c, i));
                 let times = times.zip(trips).map(|(a, b)| a.saturating_mul(b));
-                for called in i.called.iter().filter_map(|&id| self.module.computation(id)) {
-                    self.computation(called, times);
-                }
+                i.called.iter().for_each(|called| self.computation(*called, times));
                 return;
             }
             // Every branch is listed: which one runs is known only then.
             "conditional" | "call" => {
-                for called in i.called.iter().filter_map(|&id| self.module.computation(id)) {
-                    self.computation(called, times);
-                }
+                i.called.iter().for_each(|called| self.computation(*called, times));
                 return;
             }
             _ => {}

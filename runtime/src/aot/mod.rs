@@ -22,6 +22,12 @@ pub use child::{is_child, main as child_main};
 pub use cli::{main as cli_main, places_main};
 pub(crate) use device::answer as device_answer;
 
+/// Reads a program for a report.
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) fn fuzz(format: &str, bytes: &[u8]) {
+    hlo::Module::read(format, bytes).iter().for_each(|module| drop(estimate::estimate(module)));
+}
+
 use crate::json::bundle;
 use crate::{Error, Result, Tensor, cell};
 use driver::{Effort, ask};

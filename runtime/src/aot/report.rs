@@ -1,5 +1,5 @@
 //! What an ahead-of-time compile found, and how it travels: as JSON between processes, on the disk and to whoever asks.
-use crate::json::{Json, list, string};
+use crate::json::{Value, json};
 
 /// What XLA's TPU compiler says of a program: whether it fits, and what it would take. All figures are the compiler's
 /// estimates; nothing ran.
@@ -145,79 +145,77 @@ impl Report {
 
     /// The report as one JSON object: what `--json` prints.
     pub fn json(&self) -> String {
-        let (f, t) = (&self.fit, &self.time);
-        let fit = format!(
-            "{{\"fits\":{},\"limit\":{},\"peak\":{},\"arguments\":{},\"outputs\":{},\"aliased\":{},\"temporaries\":{},\
-             \"code\":{},\"words\":{},\"largest\":{}}}",
-            f.fits,
-            f.limit,
-            f.peak,
-            f.arguments,
-            f.outputs,
-            f.aliased,
-            f.temporaries,
-            f.code,
-            string(&f.words),
-            list(f.largest.iter().map(Held::json))
-        );
-        let time = format!(
-            "{{\"what\":\"compiler estimate\",\"cycles\":{},\"clock\":{},\"seconds\":{},\"flops\":{},\"hbm_bytes\":{},\
-             \"bound\":{},\"rows\":{},\"without\":{}}}",
-            t.cycles,
-            t.clock,
-            number(self.seconds()),
-            number(t.flops),
-            t.hbm_bytes,
-            string(&t.bound),
-            list(t.rows.iter().map(Row::json)),
-            list(t.without.iter().map(Row::json))
-        );
-        format!(
-            "{{\"topology\":{},\"device\":{},\"devices\":{},\"partitions\":{},\"level\":{},\"compiler\":{},\
-             \"compile_seconds\":{},\"cached\":{},\"fit\":{fit},\"time\":{time}}}",
-            string(&self.topology),
-            string(&self.device),
-            self.devices,
-            self.partitions,
-            self.level,
-            string(&self.compiler),
-            number(self.compile_seconds),
-            self.cached
-        )
+        self.value().to_string()
     }
 
-    pub(super) fn read(json: &Json) -> Option<Report> {
-        let text = |key| json.text(key).map(str::to_owned);
-        let (fit, time) = (json.get("fit")?, json.get("time")?);
+    pub(super) fn value(&self) -> Value {
+        let (f, t) = (&self.fit, &self.time);
+        json!({
+            "topology": self.topology,
+            "device": self.device,
+            "devices": self.devices,
+            "partitions": self.partitions,
+            "level": self.level,
+            "compiler": self.compiler,
+            "compile_seconds": finite(self.compile_seconds),
+            "cached": self.cached,
+            "fit": {
+                "fits": f.fits,
+                "limit": f.limit,
+                "peak": f.peak,
+                "arguments": f.arguments,
+                "outputs": f.outputs,
+                "aliased": f.aliased,
+                "temporaries": f.temporaries,
+                "code": f.code,
+                "words": f.words,
+                "largest": f.largest.iter().map(Held::value).collect::<Value>(),
+            },
+            "time": {
+                "what": "compiler estimate",
+                "cycles": t.cycles,
+                "clock": finite(t.clock),
+                "seconds": finite(self.seconds()),
+                "flops": finite(t.flops),
+                "hbm_bytes": t.hbm_bytes,
+                "bound": t.bound,
+                "rows": t.rows.iter().map(Row::value).collect::<Value>(),
+                "without": t.without.iter().map(Row::value).collect::<Value>(),
+            },
+        })
+    }
+
+    pub(super) fn read(json: &Value) -> Option<Report> {
+        let (fit, time) = (&json["fit"], &json["time"]);
         Some(Report {
-            topology: text("topology")?,
-            device: text("device")?,
-            devices: json.count("devices")?,
-            partitions: json.count("partitions")?,
-            level: json.count("level")?,
-            compiler: text("compiler")?,
-            compile_seconds: json.number("compile_seconds")?,
-            cached: json.flag("cached")?,
+            topology: text(json, "topology")?,
+            device: text(json, "device")?,
+            devices: json["devices"].as_u64()?,
+            partitions: json["partitions"].as_u64()?,
+            level: json["level"].as_u64()?,
+            compiler: text(json, "compiler")?,
+            compile_seconds: json["compile_seconds"].as_f64()?,
+            cached: json["cached"].as_bool()?,
             fit: Fit {
-                fits: fit.flag("fits")?,
-                limit: fit.count("limit")?,
-                peak: fit.count("peak")?,
-                arguments: fit.count("arguments")?,
-                outputs: fit.count("outputs")?,
-                aliased: fit.count("aliased")?,
-                temporaries: fit.count("temporaries")?,
-                code: fit.count("code")?,
-                words: fit.text("words")?.to_owned(),
-                largest: fit.list("largest").iter().map(Held::read).collect::<Option<_>>()?,
+                fits: fit["fits"].as_bool()?,
+                limit: fit["limit"].as_u64()?,
+                peak: fit["peak"].as_u64()?,
+                arguments: fit["arguments"].as_u64()?,
+                outputs: fit["outputs"].as_u64()?,
+                aliased: fit["aliased"].as_u64()?,
+                temporaries: fit["temporaries"].as_u64()?,
+                code: fit["code"].as_u64()?,
+                words: text(fit, "words")?,
+                largest: list(fit, "largest", Held::read)?,
             },
             time: Time {
-                cycles: time.count("cycles")?,
-                clock: time.number("clock")?,
-                rows: time.list("rows").iter().map(Row::read).collect::<Option<_>>()?,
-                without: time.list("without").iter().map(Row::read).collect::<Option<_>>()?,
-                flops: time.number("flops")?,
-                hbm_bytes: time.count("hbm_bytes")?,
-                bound: time.text("bound")?.to_owned(),
+                cycles: time["cycles"].as_u64()?,
+                clock: time["clock"].as_f64()?,
+                rows: list(time, "rows", Row::read)?,
+                without: list(time, "without", Row::read)?,
+                flops: time["flops"].as_f64()?,
+                hbm_bytes: time["hbm_bytes"].as_u64()?,
+                bound: text(time, "bound")?,
             },
         })
     }
@@ -230,69 +228,68 @@ impl Report {
 }
 
 impl Held {
-    fn json(&self) -> String {
-        format!(
-            "{{\"name\":{},\"shape\":{},\"bytes\":{},\"sources\":{}}}",
-            string(&self.name),
-            string(&self.shape),
-            self.bytes,
-            list(self.sources.iter().map(Source::json))
-        )
+    fn value(&self) -> Value {
+        let sources: Value = self.sources.iter().map(Source::value).collect();
+        json!({ "name": self.name, "shape": self.shape, "bytes": self.bytes, "sources": sources })
     }
 
-    fn read(json: &Json) -> Option<Held> {
+    fn read(json: &Value) -> Option<Held> {
         Some(Held {
-            name: json.text("name")?.to_owned(),
-            shape: json.text("shape")?.to_owned(),
-            bytes: json.count("bytes")?,
-            sources: sources(json)?,
+            name: text(json, "name")?,
+            shape: text(json, "shape")?,
+            bytes: json["bytes"].as_u64()?,
+            sources: list(json, "sources", Source::read)?,
         })
     }
 }
 
 impl Source {
-    fn json(&self) -> String {
-        format!("{{\"op\":{},\"at\":{}}}", string(&self.op), string(&self.at))
+    fn value(&self) -> Value {
+        json!({ "op": self.op, "at": self.at })
     }
-}
 
-fn sources(json: &Json) -> Option<Vec<Source>> {
-    let one = |j: &Json| Some(Source { op: j.text("op")?.to_owned(), at: j.text("at")?.to_owned() });
-    json.list("sources").iter().map(one).collect()
+    fn read(json: &Value) -> Option<Source> {
+        Some(Source { op: text(json, "op")?, at: text(json, "at")? })
+    }
 }
 
 impl Row {
-    fn json(&self) -> String {
-        let or_null = |n: Option<u64>| n.map_or("null".to_owned(), |n| n.to_string());
-        format!(
-            "{{\"name\":{},\"opcode\":{},\"shape\":{},\"operands\":{},\"times\":{},\"cycles\":{},\"sources\":{}}}",
-            string(&self.name),
-            string(&self.opcode),
-            string(&self.shape),
-            list(self.operands.iter().map(|o| string(o))),
-            or_null(self.times),
-            or_null(self.cycles),
-            list(self.sources.iter().map(Source::json))
-        )
+    fn value(&self) -> Value {
+        json!({
+            "name": self.name,
+            "opcode": self.opcode,
+            "shape": self.shape,
+            "operands": self.operands,
+            "times": self.times,
+            "cycles": self.cycles,
+            "sources": self.sources.iter().map(Source::value).collect::<Value>(),
+        })
     }
 
-    fn read(json: &Json) -> Option<Row> {
-        let operand = |j: &Json| if let Json::Text(s) = j { Some(s.clone()) } else { None };
+    fn read(json: &Value) -> Option<Row> {
         Some(Row {
-            name: json.text("name")?.to_owned(),
-            opcode: json.text("opcode")?.to_owned(),
-            shape: json.text("shape")?.to_owned(),
-            operands: json.list("operands").iter().map(operand).collect::<Option<_>>()?,
-            times: json.count("times"),
-            cycles: json.count("cycles"),
-            sources: sources(json)?,
+            name: text(json, "name")?,
+            opcode: text(json, "opcode")?,
+            shape: text(json, "shape")?,
+            operands: list(json, "operands", |operand| operand.as_str().map(str::to_owned))?,
+            times: json["times"].as_u64(),
+            cycles: json["cycles"].as_u64(),
+            sources: list(json, "sources", Source::read)?,
         })
     }
 }
 
+fn text(json: &Value, key: &str) -> Option<String> {
+    json[key].as_str().map(str::to_owned)
+}
+
+fn list<T>(json: &Value, key: &str, one: impl FnMut(&Value) -> Option<T>) -> Option<Vec<T>> {
+    json[key].as_array()?.iter().map(one).collect()
+}
+
 /// A number that JSON can hold.
-fn number(x: f64) -> String {
-    if x.is_finite() { format!("{x}") } else { "0".to_owned() }
+fn finite(x: f64) -> f64 {
+    if x.is_finite() { x } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -320,8 +317,8 @@ mod tests {
             ..Report::default()
         };
         let json = report.json();
-        assert_eq!(Report::read(&Json::parse(&json).unwrap()).as_ref(), Some(&report));
+        assert_eq!(Report::read(&serde_json::from_str(&json).unwrap()).as_ref(), Some(&report));
         assert!((report.seconds() - 8e-9).abs() < 1e-12);
-        assert_eq!(Report::read(&Json::parse("{}").unwrap()), None);
+        assert_eq!(Report::read(&json!({})), None);
     }
 }

@@ -1,9 +1,10 @@
 //! Reports for people: text, and HTML with bars.
 use super::report::{Held, Report, Row, Source};
 use crate::Result;
-use crate::json::{list, string};
+use crate::json::{Value, json};
 use std::fmt::Write;
-use xlazy_mime::{Bundle, Rich, count, escape_html};
+use std::time::Duration;
+use xlazy_mime::{Bundle, Cell, Rich, Table, count, escape_html, units};
 
 /// Rows that are shown; `--json` has them all.
 const SHOWN: usize = 12;
@@ -41,10 +42,11 @@ impl Comparison {
 
     /// The table as a JSON list: the reports, or errors as `{"topology", "error"}`.
     pub fn json(&self) -> String {
-        list(self.rows.iter().map(|(topology, report)| match report {
-            Ok(report) => report.json(),
-            Err(e) => format!("{{\"topology\":{},\"error\":{}}}", string(topology), string(&e.to_string())),
-        }))
+        let one = |(topology, report): &(String, Result<Report>)| match report {
+            Ok(report) => report.value(),
+            Err(e) => json!({ "topology": topology, "error": e.to_string() }),
+        };
+        self.rows.iter().map(one).collect::<Value>().to_string()
     }
 
     /// The cells of the table below its head.
@@ -53,9 +55,9 @@ impl Comparison {
             Ok(r) => [
                 topology.clone(),
                 if r.fits() { "fits" } else { "does not fit" }.into(),
-                if r.fit.peak > 0 { size(r.fit.peak) } else { "–".into() },
-                size(r.fit.limit),
-                if r.fits() { duration(r.seconds()) } else { "–".into() },
+                if r.fit.peak > 0 { units::memory(r.fit.peak) } else { "–".into() },
+                units::memory(r.fit.limit),
+                if r.fits() { units::measured(time_of(r.seconds())) } else { "–".into() },
                 limited_by(r),
             ],
             Err(e) => [topology.clone(), "–".into(), "–".into(), "–".into(), "–".into(), e.to_string()],
@@ -72,20 +74,12 @@ impl Rich for Comparison {
         let rows = std::iter::once(HEAD.map(str::to_owned)).chain(cells.iter().cloned()).collect::<Vec<_>>();
         let mut plain = columns(&rows);
         let _ = write!(plain, "{}", notes(self.rows.iter().filter_map(|(_, r)| r.as_ref().ok())));
-        let mut html = String::from("<div><table style=\"font-size:.95em\"><thead><tr>");
-        for h in HEAD {
-            let _ = write!(html, "<th style=\"text-align:left\">{h}</th>");
-        }
-        html.push_str("</tr></thead><tbody>");
-        for row in &cells {
-            html.push_str("<tr>");
-            for c in row {
-                let _ = write!(html, "<td style=\"text-align:left\">{}</td>", escape_html(c));
-            }
-            html.push_str("</tr>");
-        }
+        let left = |text: &str| Cell::text(text).left();
+        let mut table = Table::new("font-size:.95em");
+        table.head(HEAD.map(left));
+        cells.iter().for_each(|row| table.row(row.iter().map(|c| left(c))));
         let notes = notes(self.rows.iter().filter_map(|(_, r)| r.as_ref().ok()));
-        let _ = write!(html, "</tbody></table>{}</div>", small(&notes));
+        let html = format!("<div>{}{}</div>", table.html(), small(&notes));
         Bundle::html(html, plain)
     }
 }
@@ -125,7 +119,7 @@ fn head(r: &Report, took: bool) -> String {
     let split = if r.partitions > 1 { format!(", {} partitions", r.partitions) } else { String::new() };
     let took = match took {
         true if r.cached => " · from the cache".to_owned(),
-        true => format!(" · compiled in {:.2} s", r.compile_seconds),
+        true => format!(" · compiled in {}", units::time(time_of(r.compile_seconds))),
         false => String::new(),
     };
     format!("{} ({}, {devices}{split}) · O{} · {}{took}; nothing ran", r.device, r.topology, r.level, r.compiler)
@@ -134,14 +128,16 @@ fn head(r: &Report, took: bool) -> String {
 /// The sentence on memory.
 fn fit_line(r: &Report) -> String {
     let f = &r.fit;
-    let of = if f.limit > 0 { format!(" of {}", size(f.limit)) } else { String::new() };
+    let of = if f.limit > 0 { format!(" of {}", units::memory(f.limit)) } else { String::new() };
     match (f.fits, f.peak) {
         (true, _) => {
             let share = if f.limit > 0 { format!(" ({:.1} %)", percent(f.peak, f.limit)) } else { String::new() };
-            format!("fits: peak memory {}{of}{share}", size(f.peak))
+            format!("fits: peak memory {}{of}{share}", units::memory(f.peak))
         }
         (false, 0) => format!("does not fit into the{of} of HBM").replace("the of", "the"),
-        (false, needed) => format!("does not fit: needs {}, and a device has {}", size(needed), size(f.limit)),
+        (false, needed) => {
+            format!("does not fit: needs {}, and a device has {}", units::memory(needed), units::memory(f.limit))
+        }
     }
 }
 
@@ -149,13 +145,13 @@ fn fit_line(r: &Report) -> String {
 fn time_line(r: &Report) -> String {
     let at = match r.time.clock {
         0.0 => "; the chip's clock is not known".to_owned(),
-        c => format!(" at an assumed {:.2} GHz: {}", c / 1e9, duration(r.seconds())),
+        c => format!(" at an assumed {:.2} GHz: {}", c / 1e9, units::measured(time_of(r.seconds()))),
     };
     let bound = match r.time.bound.as_str() {
         "" => String::new(),
         _ => format!("; limited by {}", limited_by(r)),
     };
-    format!("{} cycles{at} (compiler estimate, not a measurement){bound}", grouped(r.time.cycles))
+    format!("{} cycles{at} (compiler estimate, not a measurement){bound}", units::thousands(r.time.cycles))
 }
 
 /// `took`: with how long the compiler took, which is another time whenever it runs.
@@ -163,7 +159,7 @@ fn text(r: &Report, took: bool) -> String {
     let f = &r.fit;
     let mut out = format!("{}\n\nFit   {}\n", head(r, took), fit_line(r));
     for (name, bytes) in parts(r) {
-        let _ = writeln!(out, "  {name:<12}{:>12}", size(bytes));
+        let _ = writeln!(out, "  {name:<12}{:>12}", units::memory(bytes));
     }
     if !f.words.is_empty() {
         let _ = writeln!(out, "  the compiler says: {}", f.words.trim());
@@ -197,7 +193,7 @@ fn rest(r: &Report) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(more) = r.time.rows.len().checked_sub(SHOWN + 1) {
         let cycles: u64 = r.time.rows[SHOWN..].iter().map(Row::total).sum();
-        out.push(format!("{} more with {} cycles together", more + 1, grouped(cycles)));
+        out.push(format!("{} more with {} cycles together", more + 1, units::thousands(cycles)));
     }
     if r.time.rows.iter().any(|row| row.times.is_none()) {
         out.push("×? stands in a loop whose trip count is not known: it is counted once".into());
@@ -238,13 +234,13 @@ fn parts(r: &Report) -> Vec<(&'static str, u64)> {
 }
 
 fn largest_row(h: &Held) -> [String; 4] {
-    [size(h.bytes), short(&h.shape), h.name.clone(), sources(&h.sources)]
+    [units::memory(h.bytes), short(&h.shape), h.name.clone(), sources(&h.sources)]
 }
 
 fn time_row(r: &Report, row: &Row) -> [String; 6] {
     let times = row.times.map_or("×?".to_owned(), |n| if n == 1 { "".into() } else { format!("×{n}") });
     let share = format!("{:.1} %", percent(row.total(), r.time.cycles));
-    [grouped(row.total()), share, times, row.name.clone(), short(&row.shape), sources(&row.sources)]
+    [units::thousands(row.total()), share, times, row.name.clone(), short(&row.shape), sources(&row.sources)]
 }
 
 /// The shape of a fusion with many results would take the whole width.
@@ -336,7 +332,7 @@ fn bar(r: &Report) -> String {
             legend,
             "<span style=\"margin-right:12px\"><span style=\"color:{colour}\">■</span> {} {}</span>",
             name.trim(),
-            size(*bytes)
+            units::memory(*bytes)
         );
     }
     format!(
@@ -346,25 +342,19 @@ fn bar(r: &Report) -> String {
 }
 
 fn table(head: &[&str], rows: impl Iterator<Item = (Vec<String>, Option<f64>)>) -> String {
-    let mut out = String::from("<table style=\"font-size:.9em\"><thead><tr>");
-    for h in head {
-        let _ = write!(out, "<th style=\"text-align:left\">{h}</th>");
-    }
-    out.push_str("</tr></thead><tbody>");
+    let mut table = Table::new("font-size:.9em");
+    table.head(head.iter().map(|h| Cell::text(h).left()));
     for (cells, share) in rows {
-        out.push_str("<tr>");
-        for (n, cell) in cells.iter().enumerate() {
+        let cell = |(n, text): (usize, &String)| {
             let shade = match share {
-                Some(p) if n == 1 => format!(";background:linear-gradient(90deg,#4c78a855 {p:.1}%,transparent 0)"),
+                Some(p) if n == 1 => format!("background:linear-gradient(90deg,#4c78a855 {p:.1}%,transparent 0)"),
                 _ => String::new(),
             };
-            let _ =
-                write!(out, "<td style=\"text-align:left;font-family:monospace{shade}\">{}</td>", escape_html(cell));
-        }
-        out.push_str("</tr>");
+            Cell::text(text).left().style("font-family:monospace").style(&shade)
+        };
+        table.row(cells.iter().enumerate().map(cell));
     }
-    out.push_str("</tbody></table>");
-    out
+    table.html()
 }
 
 fn small(text: &str) -> String {
@@ -383,43 +373,11 @@ fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     out
 }
 
+/// What a report says is a number of seconds; one from the disk may say anything.
+fn time_of(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
 fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
-}
-
-/// `1,234,567`
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
-}
-
-/// `15.7 GiB`
-fn size(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{bytes} B"),
-        _ if value < 10.0 => format!("{value:.2} {}", units[unit]),
-        _ => format!("{value:.1} {}", units[unit]),
-    }
-}
-
-fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 1e-3 => format!("{:.1} µs", s * 1e6),
-        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
-        s => format!("{s:.2} s"),
-    }
 }

@@ -9,17 +9,24 @@
 //! Gradients need nothing of their own: what is traced is an ordinary program of fixed shapes whose masks keep the padding
 //! out, and its gradient is taken as it stands (`physically`). The padding repeats the last real elements rather than
 //! being zero, so that it makes no NaN (of a logarithm, of a division) that a mask's zero could not take out of a gradient.
+mod advice;
+mod parts;
 mod rules;
+#[cfg(test)]
+mod tests;
+mod widen;
 
+pub(crate) use parts::*;
 pub(crate) use rules::*;
 
 use crate::Result;
 use crate::tensor::{
-    Arg, Bucketed, Tensor, buckets_of, caller_line, is_grad_enabled, marked, no_grad, on_behalf, physically, refuse,
+    Arg, Bucketed, BucketedOperand, Tensor, buckets_of, caller_line, is_grad_enabled, is_physical, marked, no_grad,
+    on_behalf, physically, refuse,
 };
 use std::panic::Location;
 use xlazy_core::device::{download, upload};
-use xlazy_core::ir::Bucket;
+use xlazy_core::ir::{Bucket, Made, graph};
 use xlazy_core::run::Cause;
 use xlazy_core::ty::{Dims, Scalar, Shape, Type};
 
@@ -115,6 +122,9 @@ pub(crate) fn like(x: &Tensor, make: impl FnOnce(Type) -> Tensor) -> Tensor {
         true => make(x.ty()),
         false => marked(physically(|| make(x.ty())), buckets),
     };
+    if !is_physical() {
+        graph().node_mut(made.id()).made = Made::Like;
+    }
     made.placed(x.place())
 }
 
@@ -210,6 +220,12 @@ impl Bucketed<'_> {
             Arg::Owned(t) => t.clone(),
             Arg::Scalar(_) => unreachable!("a number has no dimensions"),
         }
+    }
+
+    /// Another tensor as an operand.
+    fn replace(&mut self, i: usize, with: Tensor) {
+        self.operands[i] = BucketedOperand::of(&with);
+        self.args[i] = Arg::Owned(with);
     }
 
     /// Puts `fill` in the padding of a dimension of an operand, if it is bucketed.

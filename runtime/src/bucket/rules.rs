@@ -1,16 +1,17 @@
 //! What ops do with bucketed operands, as rules that many share. A rule masks what its op would mix in, maps attributes
 //! that hold sizes, and says which dimensions of the result are bucketed; or it refuses.
 use super::refilled;
-use crate::tensor::{Bucketed, Plan, UNBUCKET, run_bucketed};
+use crate::tensor::{Arg, Bucketed, Plan, UNBUCKET, buckets_of, marked, run_bucketed};
 use std::ops::Range;
 use xlazy_core::ir::{AttrsExt, Bucket};
 use xlazy_core::ty::{Category, DType, Scalar};
 
-type Answer = Result<Plan, String>;
+pub(super) type Answer = Result<Plan, String>;
 
 /// Elementwise, with broadcasting: every operand's dimension is bucketed alike, or of size 1.
 pub(crate) fn each(b: &mut Bucketed) -> Answer {
     let views: Vec<(usize, Range<usize>)> = (0..b.args.len()).map(|i| (i, 0..b.rank(i))).collect();
+    b.widen(&views, b.out.shape.len(), None);
     Ok(Plan::Trace(b.aligned(&views, b.out.shape.len())?))
 }
 
@@ -24,11 +25,6 @@ pub(crate) fn along_second(b: &mut Bucketed) -> Answer {
     apart(b, &[b.attrs.index(1)])
 }
 
-/// Along the dimensions of attribute 0, none of which may be bucketed.
-pub(crate) fn along_all(b: &mut Bucketed) -> Answer {
-    apart(b, &b.attrs.dims(0))
-}
-
 /// Does something along `dims`; the others go through.
 fn apart(b: &mut Bucketed, dims: &[usize]) -> Answer {
     match dims.iter().find_map(|&d| b.at(0, d)) {
@@ -37,7 +33,7 @@ fn apart(b: &mut Bucketed, dims: &[usize]) -> Answer {
     }
 }
 
-fn runs_along((b, bucket): (Bucket, usize)) -> String {
+pub(super) fn runs_along((b, bucket): (Bucket, usize)) -> String {
     format!("not defined along dimension {}, which is bucketed ({} of {bucket}){UNBUCKET}", b.dim, b.size)
 }
 
@@ -54,7 +50,7 @@ pub(crate) enum Neutral {
 }
 
 impl Neutral {
-    fn of(self, dtype: DType) -> Scalar {
+    pub(super) fn of(self, dtype: DType) -> Scalar {
         let whole = |v: i64| match dtype.category() {
             Category::Bool => Scalar::Bool(v > 0),
             Category::Int => Scalar::Int(v),
@@ -136,9 +132,7 @@ pub(crate) fn softmax(b: &mut Bucketed) -> Answer {
         None => Ok(Plan::Trace(dims)),
         Some((bucket, _)) => {
             b.mask(0, bucket.dim, f64::NEG_INFINITY);
-            let y = run_bucketed(b, &dims).map_err(|e| e.to_string())?;
-            let buckets = crate::tensor::buckets_of(&y);
-            Ok(Plan::Instead(crate::tensor::marked(refilled(&y, bucket), buckets)))
+            again(b, bucket)
         }
     }
 }
@@ -147,11 +141,14 @@ pub(crate) fn softmax(b: &mut Bucketed) -> Answer {
 pub(crate) fn matmul(b: &mut Bucketed) -> Answer {
     let (ra, rb) = (b.rank(0), b.rank(1));
     let (ka, kb) = (ra - 1, rb.saturating_sub(2));
+    b.widen(&[(0, ka..ka + 1), (1, kb..kb + 1)], 1, None);
     same(b, (0, ka), (1, kb))?;
     b.mask(0, ka, 0.0);
     b.mask(1, kb, 0.0);
     let batch = ra.max(rb).saturating_sub(2);
-    let mut out = b.aligned(&[(0, 0..ra.saturating_sub(2)), (1, 0..rb.saturating_sub(2))], batch)?;
+    let views = [(0, 0..ra.saturating_sub(2)), (1, 0..rb.saturating_sub(2))];
+    b.widen(&views, batch, None);
+    let mut out = b.aligned(&views, batch)?;
     if ra > 1 && b.at(0, ra - 2).is_some() {
         out.push(batch);
     }
@@ -189,36 +186,10 @@ pub(crate) fn permute(b: &mut Bucketed) -> Answer {
     Ok(Plan::Trace((0..order.len()).filter(|&d| b.at(0, order[d]).is_some()).collect()))
 }
 
-/// Joins along the dimension of attribute 0; all others are bucketed alike.
-pub(crate) fn cat(b: &mut Bucketed) -> Answer {
-    let dim = b.attrs.index(0);
-    if let Some(bucket) = (0..b.args.len()).find_map(|i| b.at(i, dim)) {
-        return Err(runs_along(bucket));
-    }
-    let bucketed = |d: &usize| (0..b.args.len()).any(|i| b.at(i, *d).is_some());
-    let dims: Vec<usize> = (0..b.rank(0)).filter(bucketed).collect();
-    for &d in &dims {
-        (1..b.args.len()).try_for_each(|i| same(b, (0, d), (i, d)))?;
-    }
-    Ok(Plan::Trace(dims))
-}
-
-/// Picks along the dimension of attribute 0; the others of tensor and index are bucketed alike.
-pub(crate) fn gather(b: &mut Bucketed) -> Answer {
-    let dim = b.attrs.index(0);
-    if let Some(bucket) = b.at(0, dim) {
-        return Err(runs_along(bucket));
-    }
-    (0..b.rank(0)).filter(|&d| d != dim).try_for_each(|d| same(b, (0, d), (1, d)))?;
-    Ok(Plan::Trace(b.operands[1].buckets.iter().map(|(k, _)| k.dim).collect()))
-}
-
 /// Picks along the dimensions of attribute 0 by the operands from 1 on, whose shape comes to stand at attribute 1.
 pub(crate) fn index(b: &mut Bucketed) -> Answer {
     let (dims, at) = (b.attrs.dims(0), b.attrs.index(1));
-    if let Some(bucket) = dims.iter().find_map(|&d| b.at(0, d)) {
-        return Err(runs_along(bucket));
-    }
+    dims.iter().enumerate().for_each(|(i, &d)| wrapped(b, i + 1, d));
     let views: Vec<(usize, Range<usize>)> = (1..b.args.len()).map(|i| (i, 0..b.rank(i))).collect();
     let wide = views.iter().map(|(_, r)| r.end).max().unwrap_or(0);
     let mut out: Vec<usize> = b.aligned(&views, wide)?.into_iter().map(|d| d + at).collect();
@@ -274,8 +245,26 @@ pub(crate) fn reshape(b: &mut Bucketed) -> Answer {
     Ok(Plan::Trace(out))
 }
 
+/// The op as it is, with the padding of one dimension as it should be.
+pub(super) fn again(b: &mut Bucketed, k: Bucket) -> Answer {
+    let dims: Vec<usize> = b.operands[0].buckets.iter().map(|(k, _)| k.dim).collect();
+    let y = run_bucketed(b, &dims).map_err(|e| e.to_string())?;
+    let buckets = buckets_of(&y);
+    Ok(Plan::Instead(marked(refilled(&y, k), buckets)))
+}
+
+/// Positions in a bucketed dimension that count from the end do so from the last real element.
+pub(super) fn wrapped(b: &mut Bucketed, operand: usize, dim: usize) {
+    let Some((k, _)) = b.at(0, dim) else { return };
+    let index = b.tensor(operand);
+    if index.dtype().category() == Category::Int {
+        let index = index.to(DType::I64);
+        b.args[operand] = Arg::Owned(index.where_(&index.ge(0), &index + k.size as i64));
+    }
+}
+
 /// Two dimensions of two operands are bucketed alike, or both plain.
-fn same(b: &Bucketed, x: (usize, usize), y: (usize, usize)) -> Result<(), String> {
+pub(super) fn same(b: &Bucketed, x: (usize, usize), y: (usize, usize)) -> Result<(), String> {
     let at = |(i, d): (usize, usize)| b.at(i, d);
     match (at(x), at(y)) {
         (None, None) => Ok(()),
@@ -305,7 +294,7 @@ fn unlike(b: &Bucketed, x: (usize, usize), y: (usize, usize)) -> String {
 impl Bucketed<'_> {
     /// Parts of operands aligned at their last dimension, as broadcasting does: which of `rank` common dimensions are
     /// bucketed. Beside a bucketed dimension another operand has none, one of size 1, or one bucketed alike.
-    fn aligned(&self, views: &[(usize, Range<usize>)], rank: usize) -> Result<Vec<usize>, String> {
+    pub(super) fn aligned(&self, views: &[(usize, Range<usize>)], rank: usize) -> Result<Vec<usize>, String> {
         let mut out = Vec::new();
         for d in 0..rank {
             let place = |(i, part): &(usize, Range<usize>)| {

@@ -3,6 +3,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use xlazy_core::sys::come_to_statement;
 
 static FILE: OnceLock<File> = OnceLock::new();
 static LINE: AtomicU32 = AtomicU32::new(0);
@@ -30,8 +31,10 @@ pub(super) fn begin(run: u64) {
 
 /// The statement on this line of the cell begins.
 #[doc(hidden)]
+#[track_caller]
 #[inline(never)]
 pub fn at(line: u32) {
+    come_to_statement();
     LINE.store(line, Ordering::Relaxed);
     write(&line.to_le_bytes(), 8);
 }

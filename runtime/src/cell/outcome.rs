@@ -5,6 +5,8 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use xlazy_core::sys::statement;
+use xlazy_core::text::{self, Place};
 use xlazy_mime::{Fault, Outcome};
 
 thread_local! {
@@ -21,8 +23,9 @@ pub(super) fn install_hook() {
         let message = payload_text(info.payload());
         let (file, line, column) = info.location().map(|l| (l.file(), l.line(), l.column())).unwrap_or(("", 0, 0));
         if xlazy_core::sys::is_cell_thread() {
+            let notes = info.location().and_then(|l| caller(l, statement())).into_iter().collect();
             let file = file.to_owned();
-            PANIC.set(Some(Fault { name: "Panic".into(), message, file, line, column, notes: Vec::new() }));
+            PANIC.set(Some(Fault { name: "Panic".into(), message, file, line, column, notes }));
         } else {
             let thread = std::thread::current();
             let name = thread.name().unwrap_or("<unnamed>");
@@ -77,17 +80,25 @@ fn of_panic(payload: &(dyn Any + Send)) -> Outcome {
         return Outcome::Interrupted;
     }
     if let Some(raised) = payload.downcast_ref::<Raised>() {
-        return Outcome::Failed(located("TensorError", raised.error.to_string(), raised.at));
+        let mut fault = located("TensorError", raised.error.to_string(), raised.at);
+        fault.notes.extend(caller(raised.at, raised.statement));
+        return Outcome::Failed(fault);
     }
     let unseen = || Fault { name: "Panic".into(), message: payload_text(payload), ..Fault::default() };
     let mut fault = PANIC.take().unwrap_or_else(unseen);
     // A library's line says little without the cell's.
-    if !fault.file.starts_with(xlazy_core::text::CELL_FILE)
+    if !fault.file.starts_with(text::CELL_FILE)
         && let line @ 1.. = super::at::line()
     {
         fault.notes.push(format!("in the statement on line {line} of the cell"));
     }
     Outcome::Failed(fault)
+}
+
+/// What there is to say besides of where code of a cell was called from.
+fn caller(at: &Location, statement: Option<Place>) -> Option<String> {
+    let from = at.file().starts_with(text::CELL_FILE).then(|| text::called_from(at, statement))??;
+    Some(format!("called from {}", text::location(from)))
 }
 
 /// What a panic or a failed op said.

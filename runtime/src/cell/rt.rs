@@ -13,7 +13,7 @@ pub use super::show::{NoEvcxr, Show, ShowDebug, ShowKnown, ShowOpaque, ShowPlain
 pub use super::store::{Handle, forget};
 pub use super::streams::{format, print_line, print_text};
 pub use super::wait::block_on;
-pub use xlazy_core::sys::{check_interrupt as check, interrupt_at_look, looks_left};
+pub use xlazy_core::sys::{check_interrupt as check, come_to_statement as on, interrupt_at_look, looks_left};
 
 /// A type, to choose by autoref how its values are fetched and stored: `(&&&Of::<T>::TYPE).load("x", false)` and
 /// `(&&Of::value(&x)).keep("x", x)`. Handles and `Copy` values are copied into a cell, everything else is moved.
@@ -53,7 +53,7 @@ impl<T: 'static> LoadMove<T> for Of<T> {
             name,
             TypeId::of::<T>(),
             type_name::<T>(),
-            adopt.then(std::alloc::Layout::new::<T>),
+            adopt.then_some(xlazy_core::sys::fits::<T>),
         ))
     }
 }

@@ -142,7 +142,7 @@ fn show_name(type_name: &str) {
 }
 
 /// A type's name without the crates that the kernel compiles definitions into (`g_` and 16 digits).
-fn without_groups(name: &str) -> String {
+pub(super) fn without_groups(name: &str) -> String {
     let mut parts = name.split("g_");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {

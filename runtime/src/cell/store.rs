@@ -1,6 +1,6 @@
 //! The variables that live across cells. They belong to the cell thread, so that values need not be `Send`.
+use super::show::without_groups;
 use crate::Tensor;
-use std::alloc::Layout;
 use std::any::{Any, TypeId, type_name};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -131,12 +131,15 @@ fn insert(name: &str, value: Box<dyn Any>, type_name: &'static str, handle: bool
     drop(old);
 }
 
-/// Takes a value of that type; with a layout, also one of another type that was compiled from the same definition.
+/// What tells whether a value could be of a type that was compiled a second time.
+type Fits = fn(&dyn Any) -> bool;
+
+/// Takes a value of that type; with `adopt`, also one of another type that was compiled from the same definition.
 #[inline(never)]
-pub(super) fn take_as(name: &str, id: TypeId, now: &'static str, adopt: Option<Layout>) -> Box<dyn Any> {
+pub(super) fn take_as(name: &str, id: TypeId, now: &'static str, adopt: Option<Fits>) -> Box<dyn Any> {
     let value = take(name);
-    let fits = (*value).type_id() == id
-        || adopt.is_some_and(|l| l.size() == size_of_val(&*value) && l.align() == align_of_val(&*value));
+    let same_name = || without_groups(type_name_of(name)) == without_groups(now);
+    let fits = (*value).type_id() == id || adopt.is_some_and(|fits| fits(&*value) && same_name());
     if fits {
         return value;
     }
@@ -161,7 +164,7 @@ fn put_back(name: &str, value: Box<dyn Any>) {
 
 pub(crate) fn copy<T: Clone + 'static>(name: &str, adopt: bool) -> T {
     // The value is out of the store while user code (`clone`) looks at it, which may itself ask the store.
-    let value = take_as(name, TypeId::of::<T>(), type_name::<T>(), adopt.then(Layout::new::<T>));
+    let value = take_as(name, TypeId::of::<T>(), type_name::<T>(), adopt.then_some(xlazy_core::sys::fits::<T>));
     let copy = xlazy_core::sys::unboxed_ref::<T>(&*value).clone();
     put_back(name, value);
     copy
@@ -171,8 +174,12 @@ fn gone(name: &str) -> ! {
     panic!("the variable `{name}` is no longer in the session")
 }
 
+fn type_name_of(name: &str) -> &'static str {
+    STORE.with_borrow(|s| s.get(name).map(|s| s.type_name)).unwrap_or("?")
+}
+
 fn changed(name: &str, now: &str) -> ! {
-    let was = STORE.with_borrow(|s| s.get(name).map(|s| s.type_name)).unwrap_or("?");
+    let was = type_name_of(name);
     let what = match was == now {
         true => format!("is a {was} of another version of its crate than the one that cells name: store what it holds"),
         false => format!("has type {was}, not {now}"),

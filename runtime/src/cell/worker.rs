@@ -204,7 +204,7 @@ fn run(cell: &RunCell) {
     RUN.store(cell.run, Ordering::SeqCst);
     // Without it lines are told as those of the file.
     let _ = super::register_cell(&cell.places);
-    crate::tensor::begin_cell();
+    xlazy_core::thread::thread(|t| t.begin_cell());
     crate::insight::cell::begin();
     host::set_running(true);
     sys::children::cell_begins();
@@ -218,6 +218,7 @@ fn run(cell: &RunCell) {
 /// The cell that ran has come to its end.
 fn ended(outcome: Outcome) {
     host::set_running(false);
+    sys::no_statement();
     if link::is_forked() {
         // The cell goes on in the process that forked this one.
         let _ = std::io::Write::flush(&mut std::io::stdout());

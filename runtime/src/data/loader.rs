@@ -17,7 +17,7 @@ pub trait Dataset<const N: usize>: Send + Sync {
     }
 
     /// The samples at these places, stacked: one tensor per part, on the device.
-    #[track_caller]
+    // As `Module::forward`: a dataset of the user's own traces at its own lines.
     fn batch(&self, indices: &[usize]) -> [Tensor; N];
 
     // A call through `dyn` loses the caller's line, which batches should carry.
@@ -116,6 +116,7 @@ impl<const N: usize> Dataset<N> for TensorDataset<N> {
         self.places.len()
     }
 
+    #[inline]
     #[track_caller]
     fn batch(&self, indices: &[usize]) -> [Tensor; N] {
         let places: Vec<usize> = indices.iter().map(|&i| self.places[i]).collect();

@@ -193,7 +193,7 @@ fn tree(view: &View, drawn: &BTreeSet<usize>) -> String {
         if n.users > 1 {
             let _ = write!(notes, ", used {} times", n.users);
         }
-        let _ = writeln!(out, "{indent}%{i} {} {}{attrs}{notes}  # {}", n.op, n.ty, text::location(n.at));
+        let _ = writeln!(out, "{indent}%{i} {} {}{attrs}{notes}  # {}", n.op, n.ty, text::told(n.at, n.statement));
         stack.extend(n.inputs.iter().rev().map(|&input| (input, depth + 1)));
     }
     out.truncate(out.trim_end().len());

@@ -1,5 +1,5 @@
 //! The graph as it stands, copied out for people to look at: as text in torch_xla's manner, and as JSON.
-use crate::json;
+use crate::json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::panic::Location;
@@ -47,6 +47,8 @@ pub(crate) struct ViewNode {
     /// Which result it is, if one.
     pub root: Option<usize>,
     pub at: &'static Location<'static>,
+    /// The statement of the cell that ran when it was recorded.
+    pub statement: Option<&'static Location<'static>>,
 }
 
 /// Longer texts are told from their end: nobody reads more, and front ends choke.
@@ -104,15 +106,15 @@ impl View {
             let _ = writeln!(out, "  … {first} earlier nodes");
         }
         for (line, n) in lines.iter().zip(&self.nodes[first..]) {
-            let _ = writeln!(out, "  {line:width$}  # {}", text::location(n.at));
+            let _ = writeln!(out, "  {line:width$}  # {}", text::told(n.at, n.statement));
         }
         out + "}"
     }
 
     /// `{"nodes": […], "roots": […]}`.
-    pub fn json(&self) -> String {
-        let nodes = self.nodes.iter().enumerate().map(|(i, n)| n.json(i));
-        format!("{{\"nodes\":{},\"roots\":{:?}}}", json::list(nodes), self.roots)
+    pub fn json(&self) -> Value {
+        let nodes: Value = self.nodes.iter().enumerate().map(|(i, n)| n.json(i)).collect();
+        json!({ "nodes": nodes, "roots": self.roots })
     }
 }
 
@@ -129,7 +131,7 @@ fn node(g: &Graph, id: NodeId, expanded: bool, numbers: &HashMap<NodeId, usize>)
         Payload::Scalar(bits) => (bits as i64).to_string(),
         _ if !expanded => String::new(),
         _ => {
-            let named = n.op.attrs.iter().zip(&n.attrs).map(|(name, value)| format!("{name}={value}"));
+            let named = n.op.attrs.iter().zip(&n.attrs).map(|(attr, value)| format!("{}={value}", attr.name));
             named.collect::<Vec<_>>().join(", ")
         }
     };
@@ -139,7 +141,18 @@ fn node(g: &Graph, id: NodeId, expanded: bool, numbers: &HashMap<NodeId, usize>)
         _ => n.op.name,
     };
     let requires_grad = n.flags & REQUIRES_GRAD != 0;
-    ViewNode { op, ty: n.ty.clone(), inputs, attrs, state, requires_grad, users: 0, root: None, at: n.at }
+    ViewNode {
+        op,
+        ty: n.ty.clone(),
+        inputs,
+        attrs,
+        state,
+        requires_grad,
+        users: 0,
+        root: None,
+        at: n.at,
+        statement: n.statement,
+    }
 }
 
 impl ViewNode {
@@ -164,22 +177,21 @@ impl ViewNode {
         out
     }
 
-    fn json(&self, number: usize) -> String {
-        let cell = text::cell(self.at).map_or("null".to_owned(), |c| c.to_string());
-        format!(
-            "{{\"id\":{number},\"op\":{},\"dtype\":\"{}\",\"shape\":{:?},\"inputs\":{:?},\"attributes\":{},\"state\":\"{}\",\
-             \"requires_grad\":{},\"users\":{},\"root\":{},\"file\":{},\"line\":{},\"cell\":{cell}}}",
-            json::string(self.op),
-            self.ty.dtype,
-            &self.ty.shape[..],
-            self.inputs,
-            json::string(&self.attrs),
-            self.state.name(),
-            self.requires_grad,
-            self.users,
-            self.root.map_or("null".to_owned(), |r| r.to_string()),
-            json::string(self.at.file()),
-            text::line(self.at),
-        )
+    fn json(&self, number: usize) -> Value {
+        json!({
+            "id": number,
+            "op": self.op,
+            "dtype": self.ty.dtype.to_string(),
+            "shape": self.ty.shape[..],
+            "inputs": self.inputs,
+            "attributes": self.attrs,
+            "state": self.state.name(),
+            "requires_grad": self.requires_grad,
+            "users": self.users,
+            "root": self.root,
+            "file": self.at.file(),
+            "line": text::line(self.at),
+            "cell": text::cell(self.at),
+        })
     }
 }

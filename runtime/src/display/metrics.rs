@@ -1,50 +1,40 @@
 //! The metrics report as a table.
-use std::fmt::Write;
-use xlazy_mime::{Bundle, escape_html};
+use xlazy_mime::{Bundle, Cell, Table};
 
 /// `report` as it is (torch_xla's format) with an HTML table of it.
 pub(crate) fn bundle(report: &str) -> Bundle {
     if report.trim().is_empty() {
         return Bundle::text("Nothing has been measured yet: no tensor was made, compiled or moved.").passing();
     }
-    let mut metrics = String::new();
-    let mut counters = String::new();
-    for (kind, name, fields) in entries(report) {
-        let get = |key: &str| escape_html(fields.iter().find(|f| f.0 == key).map_or("", |f| f.1));
-        let name = escape_html(name);
-        if kind == "Metric" {
-            let percentiles = get("Percentiles");
-            let at = |p: &str| percentiles.split("; ").find_map(|q| q.strip_prefix(p)).unwrap_or("").to_owned();
-            let cells = [get("TotalSamples"), get("Accumulator"), at("50%="), at("99%="), get("Rate")];
-            let cells: String = cells.iter().map(|c| format!("<td style=\"{CELL}\">{c}</td>")).collect();
-            let _ = write!(metrics, "<tr><td style=\"{NAME}\">{name}</td>{cells}</tr>");
-        } else {
-            let value = get("Value");
-            let _ = write!(counters, "<tr><td style=\"{NAME}\">{name}</td><td style=\"{CELL}\">{value}</td></tr>");
-        }
-    }
-    let table = |head: &[&str], rows: &str| {
+    let table = |names: &[&str], rows: Vec<Vec<&str>>| {
         if rows.is_empty() {
             return String::new();
         }
-        let head: String = head
-            .iter()
-            .enumerate()
-            .map(|(i, h)| format!("<th style=\"{};opacity:.6\">{h}</th>", if i == 0 { NAME } else { CELL }))
-            .collect();
-        format!(
-            "<table style=\"border-collapse:collapse;color:inherit;background:none;margin:0 24px 6px 0;font-size:.92em\">\
-             <tr>{head}</tr>{rows}</table>"
-        )
+        let styled = |(i, text): (usize, &&str)| Cell::text(text).style(if i == 0 { NAME } else { CELL });
+        let mut table = Table::new(TABLE);
+        table.head(names.iter().enumerate().map(styled).map(|c| c.style("opacity:.6")));
+        rows.iter().for_each(|row| table.row(row.iter().enumerate().map(styled)));
+        table.html()
     };
+    let (mut metrics, mut counters) = (Vec::new(), Vec::new());
+    for (kind, name, fields) in entries(report) {
+        let get = |key: &str| fields.iter().find(|f| f.0 == key).map_or("", |f| f.1);
+        if kind == "Metric" {
+            let at = |p: &str| get("Percentiles").split("; ").find_map(|q| q.strip_prefix(p)).unwrap_or("");
+            metrics.push(vec![name, get("TotalSamples"), get("Accumulator"), at("50%="), at("99%="), get("Rate")]);
+        } else {
+            counters.push(vec![name, get("Value")]);
+        }
+    }
     let html = format!(
         "<div style=\"display:flex;flex-wrap:wrap;align-items:flex-start\">{}{}</div>",
-        table(&["Metric", "Samples", "Total", "Median", "99 %", "Rate"], &metrics),
-        table(&["Counter", "Value"], &counters)
+        table(&["Metric", "Samples", "Total", "Median", "99 %", "Rate"], metrics),
+        table(&["Counter", "Value"], counters)
     );
     Bundle::html(html, report.trim_end()).passing()
 }
 
+const TABLE: &str = "border-collapse:collapse;color:inherit;background:none;margin:0 24px 6px 0;font-size:.92em";
 const NAME: &str = "padding:2px 12px 2px 4px;text-align:left;border-bottom:1px solid rgba(128,128,128,.25)";
 const CELL: &str = "padding:2px 10px;text-align:right;font-family:ui-monospace,monospace;\
                     border-bottom:1px solid rgba(128,128,128,.25)";

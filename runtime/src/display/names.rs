@@ -1,7 +1,7 @@
 //! The public names of the runtime with their documentation, read from its own sources: for completion and `name?`.
 //!
 //! rustdoc's comments are the one place where an op is described; what the kernel shows is the same text.
-use crate::json;
+use crate::json::{Value, json};
 use std::fmt::Write;
 use std::sync::OnceLock;
 use xlazy_mime::Bundle;
@@ -51,17 +51,9 @@ pub(crate) fn all() -> &'static [Name] {
 /// All names: as JSON, and as text with one `name kind signature` a line.
 pub(crate) fn bundle() -> Bundle {
     let plain: String = all().iter().map(|n| format!("{}\t{}\t{}\n", n.name, n.kind, n.full())).collect();
-    let json = json::list(all().iter().map(|n| {
-        format!(
-            "{{\"name\":{},\"kind\":\"{}\",\"owner\":{},\"signature\":{},\"doc\":{}}}",
-            json::string(&n.name),
-            n.kind,
-            json::string(&n.owner),
-            json::string(&n.signature),
-            json::string(&n.doc)
-        )
-    }));
-    Bundle::text(plain).with("application/json", json)
+    let one =
+        |n: &Name| json!({ "name": n.name, "kind": n.kind, "owner": n.owner, "signature": n.signature, "doc": n.doc });
+    Bundle::text(plain).with("application/json", all().iter().map(one).collect::<Value>().to_string())
 }
 
 /// The documentation of a name, such as `matmul` or `Tensor::matmul`; `None` where there is none.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::panic::Location;
 use xlazy_core::device::name_of;
 use xlazy_core::ty::{Category, DType, Shape, Type};
-use xlazy_mime::{Bundle, Rich, escape_html};
+use xlazy_mime::{Bundle, Cell, Rich, Table, escape_html, units};
 
 /// A tensor of more elements shows the edges of its long dimensions, as torch does.
 const MOST: usize = 1000;
@@ -60,7 +60,7 @@ fn look(t: &Tensor, digits: usize) -> Result<(Shown, String, String)> {
     let grad = if t.requires_grad() { " · requires grad" } else { "" };
     let took = match ran {
         None => " · already computed".to_owned(),
-        Some(e) if e.origin == Origin::Compiled => format!(" · compiled in {}", duration(e.compile)),
+        Some(e) if e.origin == Origin::Compiled => format!(" · compiled in {}", units::time(e.compile)),
         Some(e) if e.origin == Origin::Disk => " · from the disk".to_owned(),
         Some(_) => " · from the cache".to_owned(),
     };
@@ -78,14 +78,6 @@ fn pick(bytes: &[u8], ty: &Type, kept: &[Vec<usize>]) -> Vec<u8> {
         offsets = offsets.iter().flat_map(|o| kept.iter().map(move |k| o + k * stride)).collect();
     }
     offsets.iter().flat_map(|o| &bytes[o * size..(o + 1) * size]).copied().collect()
-}
-
-fn duration(d: std::time::Duration) -> String {
-    match d.as_secs_f64() * 1e3 {
-        ms if ms < 1.0 => format!("{ms:.1} ms"),
-        ms if ms < 10_000.0 => format!("{ms:.0} ms"),
-        ms => format!("{:.1} s", ms / 1e3),
-    }
 }
 
 impl Shown {
@@ -178,68 +170,64 @@ impl Shown {
     /// The last two dimensions from one text on, with their indices at the edges.
     fn table(&self, texts: Range<usize>) -> String {
         let [rows, columns] = [self.kept.len() - 2, self.kept.len() - 1];
-        let mut out = String::from(TABLE);
-        let ellipsis = |out: &mut String, i: usize, tag: &str, style: &str| {
-            if i == EDGE && self.elided(columns) {
-                let _ = write!(out, "<{tag} style=\"{style};opacity:.6\">⋯</{tag}>");
-            }
-        };
-        let _ = write!(out, "<tr><th style=\"{HEAD}\"></th>");
-        for (i, at) in self.kept[columns].iter().enumerate() {
-            ellipsis(&mut out, i, "th", HEAD);
-            let _ = write!(out, "<th style=\"{HEAD}\">{at}</th>");
-        }
-        out.push_str("</tr>");
+        let left_out = self.elided(columns).then_some(EDGE);
+        let mut table = Table::new(TABLE);
+        let heads = self.kept[columns].iter().map(|at| index(at.to_string()));
+        table.row([index("")].into_iter().chain(with(heads, left_out, || index("⋯").style("opacity:.6"))));
         let width = self.kept[columns].len();
         for (r, at) in self.kept[rows].iter().enumerate() {
             if r == EDGE && self.elided(rows) {
-                let _ = write!(out, "<tr><th style=\"{HEAD}\">⋮</th>");
-                for i in 0..width + self.elided(columns) as usize {
-                    let sign = if self.elided(columns) && i == EDGE { "⋱" } else { "⋮" };
-                    let _ = write!(out, "<td style=\"{CELL};opacity:.6\">{sign}</td>");
-                }
-                out.push_str("</tr>");
+                let dots = with((0..width).map(|_| aside("⋮")), left_out, || aside("⋱"));
+                table.row([index("⋮")].into_iter().chain(dots));
             }
-            let _ = write!(out, "<tr><th style=\"{HEAD}\">{at}</th>");
-            for (i, text) in self.texts[texts.clone()][r * width..][..width].iter().enumerate() {
-                ellipsis(&mut out, i, "td", CELL);
-                self.cell(text, &mut out);
-            }
-            out.push_str("</tr>");
+            let texts = self.texts[texts.clone()][r * width..][..width].iter().map(|text| self.cell(text));
+            table.row([index(at.to_string())].into_iter().chain(with(texts, left_out, || aside("⋯"))));
         }
-        out + "</table></div>"
+        scrolled(table)
     }
 
     /// One dimension, ten to a row, with the index of each row's first element.
     fn row_table(&self) -> String {
-        let n = self.texts.len();
-        let per_row = if n <= 16 { 16 } else { 10 };
-        let mut out = String::from(TABLE);
+        let per_row = if self.texts.len() <= 16 { 16 } else { 10 };
+        let mut table = Table::new(TABLE);
         for (r, row) in self.texts.chunks(per_row).enumerate() {
-            let _ = write!(out, "<tr><th style=\"{HEAD}\">{}</th>", self.kept[0][r * per_row]);
-            for (i, text) in row.iter().enumerate() {
-                if i == EDGE && self.elided(0) {
-                    let _ = write!(out, "<td style=\"{CELL};opacity:.6\">⋯</td>");
-                }
-                self.cell(text, &mut out);
-            }
-            out.push_str("</tr>");
+            let texts = with(row.iter().map(|text| self.cell(text)), self.elided(0).then_some(EDGE), || aside("⋯"));
+            table.row([index(self.kept[0][r * per_row].to_string())].into_iter().chain(texts));
         }
-        out + "</table></div>"
+        scrolled(table)
     }
 
-    fn cell(&self, text: &str, out: &mut String) {
+    fn cell(&self, text: &str) -> Cell {
         let odd = self.ty.dtype.category() >= Category::Float && (text.contains("nan") || text.contains("inf"));
-        let mark = if odd { ";color:#d9534f" } else { "" };
-        let faint = if self.ty.dtype == DType::Bool && text == "false" { ";opacity:.55" } else { "" };
-        let _ = write!(out, "<td style=\"{CELL}{mark}{faint}\">{}</td>", escape_html(text));
+        let mark = if odd { "color:#d9534f" } else { "" };
+        let faint = if self.ty.dtype == DType::Bool && text == "false" { "opacity:.55" } else { "" };
+        Cell::text(text).style(CELL).style(mark).style(faint)
     }
+}
+
+/// An index of a row or a column.
+fn index(at: impl AsRef<str>) -> Cell {
+    Cell::text(at.as_ref()).heading().style(HEAD)
+}
+
+/// Stands for what is left out.
+fn aside(sign: &str) -> Cell {
+    Cell::text(sign).style(CELL).style("opacity:.6")
+}
+
+/// Cells, with a sign before one of them where that is wanted.
+fn with(cells: impl Iterator<Item = Cell>, at: Option<usize>, sign: impl Fn() -> Cell) -> impl Iterator<Item = Cell> {
+    cells.enumerate().flat_map(move |(i, cell)| (Some(i) == at).then(&sign).into_iter().chain([cell]))
+}
+
+fn scrolled(table: Table) -> String {
+    format!("<div style=\"overflow:auto;max-height:420px\">{}</div>", table.html())
 }
 
 // Inline, because front ends strip style sheets from outputs; no colour of its own but for NaN, so that it reads on light
 // and on dark pages.
-const TABLE: &str = "<div style=\"overflow:auto;max-height:420px\"><table style=\"border-collapse:collapse;margin:0;\
-                     font-family:ui-monospace,monospace;font-size:.92em;color:inherit;background:none\">";
+const TABLE: &str = "border-collapse:collapse;margin:0;font-family:ui-monospace,monospace;font-size:.92em;color:inherit;\
+                     background:none";
 const CELL: &str = "padding:2px 8px;text-align:right;white-space:pre;border:1px solid rgba(128,128,128,.25)";
 const HEAD: &str = "padding:2px 8px;text-align:right;font-weight:normal;opacity:.5;border:none";
 

@@ -1,6 +1,7 @@
 //! How many programs a cell may compile.
 use super::history::compiled_so_far;
 use super::report::Explanation;
+use crate::json::json;
 use crate::{Error, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use xlazy_mime::{Bundle, plural};
@@ -65,5 +66,5 @@ pub fn budget_bundle() -> Bundle {
 
 /// The budget of compilations as JSON.
 pub fn budget_json() -> String {
-    format!("{{\"compiles\":{}}}", budget().map_or("null".to_owned(), |n| n.to_string()))
+    json!({ "compiles": budget() }).to_string()
 }

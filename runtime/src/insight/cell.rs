@@ -6,7 +6,7 @@ use super::record::same_place;
 use super::render::place;
 use super::report::{Compilation, Place};
 use super::{budget, live, witness};
-use crate::json;
+use crate::json::{Value, json, millis};
 use std::fmt::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use xlazy_core::device::{bytes_in_use, name_of};
 use xlazy_core::ir::{Payload, graph};
 use xlazy_core::run::{Forecast, Origin, SyncEvent, would};
 use xlazy_core::text::location;
-use xlazy_mime::{Bundle, count, escape_html};
+use xlazy_mime::{Bundle, Table, count, escape_html, units};
 
 struct Running {
     start: Instant,
@@ -82,35 +82,37 @@ pub(crate) fn end() -> Option<String> {
     let trace = trace - r.syncs.1 + traced();
     let from_disk: Duration = new.iter().filter(|c| c.origin == Origin::Disk).map(|c| c.compile).sum();
     let memory = bytes_in_use();
-    let ms = |ns: f64| ns / 1e6;
-    Some(format!(
-        "{{\"wall_ms\":{:.3},\"tensors\":{recorded},\"syncs\":{syncs},\"compiled\":{compiled},\"memory_hits\":{},\
-         \"disk_hits\":{disk},\"trace_ms\":{:.3},\"lower_ms\":{:.3},\"compile_ms\":{:.3},\"disk_ms\":{:.3},\
-         \"execute_ms\":{:.3},\"to_device_ms\":{:.3},\"from_device_ms\":{:.3},\"to_device_bytes\":{},\
-         \"from_device_bytes\":{},\"copied_bytes\":{},\"device_bytes\":{memory},\"device_bytes_delta\":{},\"runs\":{},\"compilations\":{}}}",
-        wall.as_secs_f64() * 1e3,
-        syncs.saturating_sub(new.len() as u64),
-        trace.as_secs_f64() * 1e3,
-        ms(total(0)),
-        ms(total(1)),
-        from_disk.as_secs_f64() * 1e3,
-        ms(total(2)),
-        ms(total(3)),
-        ms(total(4)),
-        total(5) as u64,
-        total(6) as u64,
-        total(7) as u64,
-        memory as i64 - r.memory as i64,
-        runs(&events_since(r.syncs.0)),
-        json::list(new.iter().map(Compilation::json)),
-    ))
+    let ms = |i: usize| millis(Duration::from_nanos(total(i) as u64));
+    let did = json!({
+        "wall_ms": millis(wall),
+        "tensors": recorded,
+        "syncs": syncs,
+        "compiled": compiled,
+        "memory_hits": syncs.saturating_sub(new.len() as u64),
+        "disk_hits": disk,
+        "trace_ms": millis(trace),
+        "lower_ms": ms(0),
+        "compile_ms": ms(1),
+        "disk_ms": millis(from_disk),
+        "execute_ms": ms(2),
+        "to_device_ms": ms(3),
+        "from_device_ms": ms(4),
+        "to_device_bytes": total(5) as u64,
+        "from_device_bytes": total(6) as u64,
+        "copied_bytes": total(7) as u64,
+        "device_bytes": memory,
+        "device_bytes_delta": memory as i64 - r.memory as i64,
+        "runs": runs(&events_since(r.syncs.0)),
+        "compilations": new.iter().map(Compilation::value).collect::<Value>(),
+    });
+    Some(did.to_string())
 }
 
 /// Syncs of one cause, line and program size, of a cell.
 const MOST_RUNS: usize = 40;
 
 /// The syncs as JSON, those of one cause and line and program size together, in the order of their first.
-fn runs(syncs: &[SyncEvent]) -> String {
+fn runs(syncs: &[SyncEvent]) -> Value {
     let mut groups: Vec<(&SyncEvent, [u64; 3], [Duration; 4])> = Vec::new();
     for e in syncs {
         let like = |f: &SyncEvent| f.cause == e.cause && f.nodes == e.nodes && same_place(f.at, e.at);
@@ -127,18 +129,22 @@ fn runs(syncs: &[SyncEvent]) -> String {
         times.iter_mut().zip([e.trace, e.lower, e.compile, e.execute]).for_each(|(sum, t)| *sum += t);
     }
     let one = |(e, [compiled, memory, disk], times): &(&SyncEvent, [u64; 3], [Duration; 4])| {
-        let [trace, lower, compile, execute] = times.map(|t| t.as_secs_f64() * 1e3);
-        format!(
-            "{{\"cause\":\"{}\",\"site\":{},\"at\":{},\"nodes\":{},\"compiled\":{compiled},\"memory_hits\":{memory},\
-             \"disk_hits\":{disk},\"trace_ms\":{trace:.3},\"lower_ms\":{lower:.3},\"compile_ms\":{compile:.3},\
-             \"execute_ms\":{execute:.3}}}",
-            e.cause.name(),
-            place(e.at),
-            json::string(&location(e.at)),
-            e.nodes,
-        )
+        let [trace, lower, compile, execute] = times.map(millis);
+        json!({
+            "cause": e.cause.name(),
+            "site": place(e.at),
+            "at": location(e.at),
+            "nodes": e.nodes,
+            "compiled": compiled,
+            "memory_hits": memory,
+            "disk_hits": disk,
+            "trace_ms": trace,
+            "lower_ms": lower,
+            "compile_ms": compile,
+            "execute_ms": execute,
+        })
     };
-    json::list(groups.iter().map(one))
+    groups.iter().map(one).collect()
 }
 
 /// A live tensor that has no value yet.
@@ -222,7 +228,7 @@ pub fn pending_bundle() -> Bundle {
         (0, _) => "nothing is pending".to_owned(),
         (n, None) => format!("{}; a sync is at work", count(n, "pending tensor")),
         (n, Some(next)) => {
-            let bytes = metrics::bytes(next.memory().unsigned_abs() as f64);
+            let bytes = units::bytes(next.memory().unsigned_abs());
             format!(
                 "{}; a sync would run {}, {} and {}",
                 count(n, "pending tensor"),
@@ -244,12 +250,10 @@ pub fn pending_bundle() -> Bundle {
         }
     };
     let mut text = format!("{head}\n");
-    let mut html = format!("<div>{head}");
+    let mut table = Table::new("font-family:monospace");
     if !list.is_empty() {
         text.push_str("  tensor       type             made by        ops  at\n");
-        html.push_str(
-            "<table style=\"font-family:monospace\"><tr><th>tensor</th><th>type</th><th>made by</th><th>ops</th><th>at</th></tr>",
-        );
+        table.head(["tensor", "type", "made by", "ops", "at"]);
     }
     let first = name_of(0);
     for p in &list {
@@ -257,39 +261,35 @@ pub fn pending_bundle() -> Bundle {
         let nodes = p.nodes.map_or("–".to_owned(), |n| n.to_string());
         let ty = if p.device == first { p.ty.clone() } else { format!("{} {}", p.ty, p.device) };
         let _ = writeln!(text, "  {name:<12} {ty:<16} {:<14} {nodes:>3}  {}", p.op, location(p.at));
-        let cells = [name, &ty, p.op, &nodes, &location(p.at)];
-        let row: String = cells.iter().map(|c| format!("<td>{}</td>", escape_html(c))).collect();
-        let _ = write!(html, "<tr>{row}</tr>");
+        table.row([name, &ty, p.op, &nodes, &location(p.at)]);
     }
-    html.push_str(if list.is_empty() { "</div>" } else { "</table></div>" });
-    Bundle::html(html, text).passing()
+    let table = if list.is_empty() { String::new() } else { table.html() };
+    Bundle::html(format!("<div>{}{table}</div>", escape_html(&head)), text).passing()
 }
 
 /// [`pending`] as JSON.
 pub fn pending_json() -> String {
     let (list, next) = pending();
     let one = |p: &Pending| {
-        format!(
-            "{{\"name\":{},\"type\":\"{}\",\"op\":\"{}\",\"device\":\"{}\",\"site\":{},\"nodes\":{},\"bytes\":{}}}",
-            p.name.as_ref().map_or("null".to_owned(), |n| json::string(n)),
-            p.ty,
-            p.op,
-            p.device,
-            place(p.at),
-            p.nodes.map_or("null".to_owned(), |n| n.to_string()),
-            p.bytes
-        )
+        json!({
+            "name": p.name,
+            "type": p.ty,
+            "op": p.op,
+            "device": p.device,
+            "site": place(p.at),
+            "nodes": p.nodes,
+            "bytes": p.bytes,
+        })
     };
-    let next = next.map_or("null".to_owned(), |n| {
-        format!(
-            "{{\"nodes\":{},\"results_bytes\":{},\"donated_bytes\":{},\"programs\":{},\"memory_bytes\":{},\"origin\":\"{}\"}}",
-            n.nodes,
-            n.results,
-            n.donated,
-            n.programs,
-            n.memory(),
-            n.origin.name()
-        )
+    let next = next.map(|n| {
+        json!({
+            "nodes": n.nodes,
+            "results_bytes": n.results,
+            "donated_bytes": n.donated,
+            "programs": n.programs,
+            "memory_bytes": n.memory(),
+            "origin": n.origin.name(),
+        })
     });
-    format!("{{\"pending\":{},\"next\":{next}}}", json::list(list.iter().map(one)))
+    json!({ "pending": list.iter().map(one).collect::<Value>(), "next": next }).to_string()
 }

@@ -1,5 +1,5 @@
 //! The programs that were compiled, kept for comparison after they may have left the cache, and what was said of each.
-use super::explain::explain;
+use super::causes::explain;
 use super::record::Record;
 use super::report::{Compilation, Explanation, Healing, Place};
 use std::collections::VecDeque;
@@ -33,6 +33,14 @@ static HISTORY: Mutex<Option<History>> = Mutex::new(None);
 fn with<R>(f: impl FnOnce(&mut History) -> R) -> R {
     let mut h = HISTORY.lock().unwrap_or_else(|p| p.into_inner());
     f(h.get_or_insert_with(History::default))
+}
+
+/// Forgets all programs; for tests that begin anew.
+pub(super) fn forget() {
+    let history = with(std::mem::take);
+    drop(history);
+    graph().healing.forget();
+    xlazy_core::run::forget_programs();
 }
 
 /// Every compilation of this session, oldest first.

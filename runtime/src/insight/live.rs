@@ -1,6 +1,6 @@
 //! What takes long right now, told while it lasts: compilations, and waits for the device. While a cell runs, a thread looks
 //! in a few times a second, so that what it sees costs the cell two stores and no clock.
-use crate::json::string;
+use crate::json::json;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, Once};
 use std::time::{Duration, Instant};
@@ -131,13 +131,15 @@ fn look_in() {
 }
 
 fn told(what: &str, Work { nodes, cause, at }: Work, name: Option<&str>, gone: Duration) -> String {
-    format!(
-        "{{\"what\":\"{what}\",\"nodes\":{nodes},\"name\":{},\"cause\":\"{}\",\"cell\":{},\"line\":{},\"at\":{},\"ms\":{}}}",
-        name.map_or("null".into(), string),
-        cause.name(),
-        cell(at).map_or("null".into(), |c| c.to_string()),
-        line(at),
-        string(&location(at)),
-        gone.as_millis()
-    )
+    let told = json!({
+        "what": what,
+        "nodes": nodes,
+        "name": name,
+        "cause": cause.name(),
+        "cell": cell(at),
+        "line": line(at),
+        "at": location(at),
+        "ms": gone.as_millis() as u64,
+    });
+    told.to_string()
 }

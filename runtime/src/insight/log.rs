@@ -66,11 +66,21 @@ pub(crate) fn runs(hash: u128) -> u64 {
     log().events.iter().filter(|(e, _)| e.hash == hash).map(|(_, times)| times + 1).sum()
 }
 
+/// Forgets all syncs; for tests that begin anew.
+pub(super) fn forget() {
+    log().events.clear();
+}
+
 /// How many other programs ran since this one did last.
 pub(crate) fn ran_since(hash: u128) -> usize {
     let log = log();
     let since = log.events.iter().rev().map(|(e, _)| e.hash).take_while(|h| *h != hash);
     since.collect::<std::collections::HashSet<_>>().len()
+}
+
+/// The program that ran last.
+pub(crate) fn last_program() -> Option<u128> {
+    log().events.back().map(|(e, _)| e.hash)
 }
 
 /// How many syncs there were, and how long their tracing took in all.

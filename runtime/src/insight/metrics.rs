@@ -1,4 +1,5 @@
 //! The metrics as torch_xla reports them.
+use crate::json::{Map, Value, json};
 use std::fmt::Write;
 use xlazy_core::ir::graph;
 pub use xlazy_core::metrics::{
@@ -65,16 +66,14 @@ pub fn report() -> String {
 /// The report as JSON: `{"metrics": {name: {samples, total, unit}}, "counters": {name: value}}`.
 pub fn report_json() -> String {
     refresh();
-    let metrics: Vec<String> = METRICS
-        .iter()
-        .map(|m| {
-            let s = m.samples();
-            let unit = if m.unit == Unit::Bytes { "bytes" } else { "ns" };
-            format!("\"{}\":{{\"samples\":{},\"total\":{},\"unit\":\"{unit}\"}}", m.name, s.count, s.total)
-        })
-        .collect();
-    let counters: Vec<String> = COUNTERS.iter().map(|c| format!("\"{}\":{}", c.name, c.value())).collect();
-    format!("{{\"metrics\":{{{}}},\"counters\":{{{}}}}}", metrics.join(","), counters.join(","))
+    let metric = |m: &&Metric| {
+        let s = m.samples();
+        let unit = if m.unit == Unit::Bytes { "bytes" } else { "ns" };
+        (m.name.to_owned(), json!({ "samples": s.count, "total": s.total, "unit": unit }))
+    };
+    let metrics: Map<String, Value> = METRICS.iter().map(metric).collect();
+    let counters: Map<String, Value> = COUNTERS.iter().map(|c| (c.name.to_owned(), c.value().into())).collect();
+    json!({ "metrics": metrics, "counters": counters }).to_string()
 }
 
 /// Forgets all metrics and counters (`met.clear_all()`).

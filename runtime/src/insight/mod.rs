@@ -1,10 +1,12 @@
 //! What happened and why: metrics with torch_xla's names, sync causes, the log of syncs and compilations, and the
 //! explanation of every compilation that had a forerunner.
 // Variables are named by the path that `type_name` gives, so modules with public types are public.
+pub(crate) mod bucketing;
 mod budget;
+mod causes;
 #[doc(hidden)]
 pub mod cell;
-mod explain;
+mod evidence;
 mod history;
 mod live;
 #[doc(hidden)]
@@ -29,3 +31,12 @@ pub(crate) use witness::INSIGHT;
 pub use xlazy_core::clock::set_watching;
 pub use xlazy_core::run::set_trim;
 pub use xlazy_core::run::{Cause, Memory, Origin, SyncEvent, set_cache_capacity};
+
+/// Forgets every program, sync and mode, as if nothing had run yet; values stay. For tests that draw many programs in one process.
+#[doc(hidden)]
+pub fn forget() {
+    history::forget();
+    log::forget();
+    mode::forget();
+    witness::forget();
+}

@@ -1,8 +1,9 @@
 //! Which lines ran in training and which in evaluation mode: what `model.eval()` changes in a program is told from other
 //! changes of its ops.
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard};
+use xlazy_core::ir::graph;
 use xlazy_core::text::Place;
 
 #[derive(Default)]
@@ -30,7 +31,7 @@ fn key(at: Place) -> (u32, u32, &'static str) {
 /// The caller's line does what it does in training, or what it does in evaluation.
 #[track_caller]
 pub(crate) fn note(training: bool) {
-    let at = xlazy_core::text::line_of_thread().unwrap_or(Location::caller());
+    let at = xlazy_core::thread::innermost(Location::caller());
     let mut m = modes();
     let (last, both) = m.get_or_insert_default().lines.entry(key(at)).or_insert((training, false));
     *both |= *last != training;
@@ -55,6 +56,11 @@ pub(crate) fn trained(at: Place, on: bool, frozen: Option<u64>) {
     }
 }
 
+/// Forgets all modes; for tests that begin anew.
+pub(super) fn forget() {
+    *modes() = None;
+}
+
 /// Frozen parameters that are remembered.
 const REMEMBERED: usize = 1 << 16;
 
@@ -76,4 +82,41 @@ pub(super) fn of(at: Place) -> Option<bool> {
 /// Where the mode was switched to this one.
 pub(super) fn switch_to(training: bool) -> Option<Place> {
     modes().as_ref()?.switch.filter(|(_, to)| *to == training).map(|(at, _)| at)
+}
+
+/// What library code records that follows from other ops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Derived {
+    Gradient,
+    Update,
+}
+
+/// Ranges of creation numbers, in order.
+static DERIVED: Mutex<VecDeque<(u64, u64, Derived)>> = Mutex::new(VecDeque::new());
+
+/// Says that what is recorded while the guard lives follows from other ops.
+pub(crate) struct Derives(u64, Derived);
+
+pub(crate) fn derives(kind: Derived) -> Derives {
+    Derives(graph().last_seq(), kind)
+}
+
+impl Drop for Derives {
+    fn drop(&mut self) {
+        let last = graph().last_seq();
+        if last > self.0 {
+            let mut all = DERIVED.lock().unwrap_or_else(|p| p.into_inner());
+            all.push_back((self.0 + 1, last, self.1));
+            if all.len() > REMEMBERED {
+                all.pop_front();
+            }
+        }
+    }
+}
+
+/// Whether the op with this creation number follows from others.
+pub(crate) fn derived(seq: u64) -> Option<Derived> {
+    let all = DERIVED.lock().unwrap_or_else(|p| p.into_inner());
+    let i = all.partition_point(|(_, last, _)| *last < seq);
+    all.get(i).filter(|(first, _, _)| *first <= seq).map(|(_, _, kind)| *kind)
 }

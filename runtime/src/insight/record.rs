@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
 use std::sync::Arc;
-use xlazy_core::ir::{Kind, NodeId, Step, graph};
+use xlazy_core::ir::{NodeId, OpDef, Step, graph};
 use xlazy_core::precision::Precision;
 use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
 use xlazy_core::text::{binding, identity};
@@ -21,6 +21,12 @@ pub(crate) struct LeafRecord {
     pub at: Place,
     pub line: u64,
     pub seq: u64,
+    /// The same for all values that a tensor is given in place.
+    pub lineage: u64,
+    /// The op that made it.
+    pub made_by: &'static OpDef,
+    /// Some of it is padding up to a bucket's size.
+    pub bucketed: bool,
     /// Gradients accumulate in it.
     pub parameter: bool,
     /// The op that found it, where it is positions that depend on values.
@@ -144,10 +150,13 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &[u64], steps: &[St
             at: l.at,
             line,
             seq: l.seq,
+            lineage: l.lineage,
+            made_by: l.op,
+            bucketed: l.bucketed,
             parameter: l.parameter,
-            computed: l.op.kind == Kind::Computed,
+            computed: !l.op.kind.is_data(),
             frozen: mode::frozen_at(l.seq).filter(|_| !l.parameter),
-            finder: (l.op.kind == Kind::Found).then_some(l.op.name),
+            finder: l.op.kind.is_found().then_some(l.op.name),
             holder,
             name,
             ty: l.ty,
@@ -198,13 +207,6 @@ impl Record {
             _ => false,
         });
         2.0 * common.count() as f64 / (self.steps.len() + other.steps.len()).max(1) as f64
-    }
-
-    /// Whether they start from data that have the same name or were made by the same line.
-    pub fn shares_data(&self, other: &Record) -> bool {
-        let data = |r: &'_ Record| -> Vec<LeafRecord> { r.leaves.iter().filter(|l| !l.scalar).cloned().collect() };
-        let theirs = data(other);
-        data(self).iter().any(|a| theirs.iter().any(|b| a.line == b.line || a.name.is_some() && a.name == b.name))
     }
 
     pub fn same_inputs(&self, other: &Record) -> bool {

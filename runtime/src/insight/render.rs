@@ -2,16 +2,28 @@
 use super::history::{compilations, healed};
 use super::metrics;
 use super::report::{Class, Compilation, Difference, Explanation, Healing, Place};
-use crate::json::{list, string};
+use crate::json::{Value, json, micros};
 use std::fmt::Write;
 use xlazy_core::device::name_of;
 use xlazy_core::run::{Memory, Origin, SyncEvent};
 use xlazy_core::text::{cell as cell_of, line as line_of, location, quote};
-use xlazy_mime::{Bundle, count, escape_html, plural, prose_html};
+use xlazy_mime::{Bundle, Cell, Table, count, escape_html, plural, prose_html, units};
 
 impl Explanation {
-    /// One readable sentence: what happened, what differs, where, what to do.
+    /// One readable sentence: what happened, what differs, where, what to do; another for each further cause.
     pub fn sentence(&self) -> String {
+        let head = match (self.warm_up, self.later) {
+            (true, false) => "Warm-up, the second step compiles",
+            (true, true) => "Warm-up, a later step compiles",
+            _ => "Compiled again",
+        };
+        let one =
+            |head: &str, why: &Explanation| format!("{head} ({}): {}. Fix: {}.", why.class.name(), why.what(), why.fix);
+        let also = self.also.iter().map(|why| one(" Besides", why)).collect::<String>();
+        one(head, self) + &also
+    }
+
+    fn what(&self) -> String {
         let at = location(self.at);
         let what = match self.class {
             Class::Eviction => format!("the very same program was compiled before and evicted from the cache ({at})"),
@@ -33,12 +45,24 @@ impl Explanation {
             0 | 1 => String::new(),
             n => format!(", and {}", count(n - 1, "more difference")),
         };
-        let head = match (self.warm_up, self.later) {
-            (true, false) => "Warm-up, the second step compiles",
-            (true, true) => "Warm-up, a later step compiles",
-            _ => "Compiled again",
-        };
-        format!("{head} ({}): {what}{more}. Fix: {}.", self.class.name(), self.fix)
+        what + &more
+    }
+}
+
+impl Explanation {
+    fn value(&self) -> Value {
+        json!({
+            "class": self.class.name(),
+            "at": place(self.at),
+            "differences": self.differences.iter().map(Difference::value).collect::<Vec<_>>(),
+            "hidden": self.hidden,
+            "graph": self.graph.iter().map(Difference::value).collect::<Vec<_>>(),
+            "fix": self.fix,
+            "compared_with": self.compared_with,
+            "healed": self.healed,
+            "warm_up": self.warm_up,
+            "also": self.also.iter().map(Explanation::value).collect::<Vec<_>>(),
+        })
     }
 }
 
@@ -55,6 +79,11 @@ impl Difference {
             }
             (was, now) => format!("{} ({at}) is {now}, was {was}", self.what),
         }
+    }
+
+    fn value(&self) -> Value {
+        let [was_at, now_at] = [self.was_at, self.now_at].map(|at| at.map(place));
+        json!({ "what": self.what, "was": self.was, "now": self.now, "was_at": was_at, "now_at": now_at })
     }
 
     /// Both sides, each with its place and the source line there.
@@ -75,7 +104,7 @@ fn marked<'a>(line: &'a str, other: &str) -> (&'a str, &'a str, &'a str) {
 
 impl Difference {
     /// A row of the table: both sides, with their lines; what differs between the lines is marked.
-    fn html(&self, what: &str) -> String {
+    fn row(&self, what: &str) -> [Cell; 3] {
         let [was, now] = self.sides();
         let lines = [(&was.2, &now.2), (&now.2, &was.2)].map(|(line, other)| match (line, other) {
             (Some(line), Some(other)) => {
@@ -90,19 +119,15 @@ impl Difference {
             (None, _) => String::new(),
         });
         let cell = |text: &str, at: &str, line: &str, colour: &str| {
-            format!(
-                "<td style=\"text-align:left;border-left:3px solid {colour};padding-left:6px\">{}<br>\
-                 <span style=\"opacity:.6\">{}</span>{line}</td>",
-                escape_html(text),
-                escape_html(at)
-            )
+            let (text, at) = (escape_html(text), escape_html(at));
+            let cell = Cell::html(format!("{text}<br><span style=\"opacity:.6\">{at}</span>{line}"));
+            cell.left().style(&format!("border-left:3px solid {colour};padding-left:6px"))
         };
-        format!(
-            "<tr><td style=\"text-align:left\">{}</td>{}{}</tr>",
-            prose_html(what),
+        [
+            Cell::html(prose_html(what)).left(),
             cell(was.0, &was.1, &lines[0], "#c0504d"),
-            cell(now.0, &now.1, &lines[1], "#4f9a4f")
-        )
+            cell(now.0, &now.1, &lines[1], "#4f9a4f"),
+        ]
     }
 }
 
@@ -131,7 +156,7 @@ impl Compilation {
         let mut out = format!("{} {}\n", self.head(), self.sentence());
         if let Some(why) = &self.why {
             let _ = writeln!(out, "  compared with compilation #{}", why.compared_with);
-            for d in &why.differences {
+            for d in why.differences.iter().chain(why.also.iter().flat_map(|w| &w.differences)) {
                 let _ = writeln!(out, "  {}", d.what);
                 for (sign, (text, at, line)) in ["-", "+"].iter().zip(d.sides()) {
                     let line = line.map_or(String::new(), |l| format!("  | {l}"));
@@ -151,20 +176,19 @@ impl Compilation {
                 }
             }
         }
-        let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
         let how = match (self.refused, self.origin) {
             (true, _) => "not compiled".to_owned(),
-            (_, Origin::Disk) => format!("read from the disk in {:.1} ms", ms(self.compile)),
-            _ => format!("compiled in {:.1} ms", ms(self.compile)),
+            (_, Origin::Disk) => format!("read from the disk in {}", units::time(self.compile)),
+            _ => format!("compiled in {}", units::time(self.compile)),
         };
         let _ = writeln!(
             out,
-            "  {}, {}, {}; traced in {:.1} ms, lowered in {:.1} ms, {how}",
+            "  {}, {}, {}; traced in {}, lowered in {}, {how}",
             count(self.nodes, "op"),
             count(self.parameters, "parameter"),
             count(self.outputs, "result"),
-            ms(self.trace),
-            ms(self.lower)
+            units::time(self.trace),
+            units::time(self.lower)
         );
         out
     }
@@ -173,20 +197,22 @@ impl Compilation {
     pub fn html(&self) -> String {
         let mut out = format!("<div><b>{}</b> {}", prose_html(&self.head()), prose_html(&self.sentence()));
         if let Some(why) = &self.why {
-            let head = "<tr><th></th><th style=\"text-align:left\">was</th><th style=\"text-align:left\">now</th></tr>";
-            let _ = write!(out, "<table style=\"font-family:monospace\">{head}");
-            why.differences.iter().for_each(|d| out.push_str(&d.html(&d.what)));
+            let table = || {
+                let mut table = Table::new("font-family:monospace");
+                table.head(["", "was", "now"].map(|name| Cell::text(name).left()));
+                table
+            };
+            let mut differences = table();
+            let also = why.also.iter().flat_map(|w| &w.differences);
+            why.differences.iter().chain(also).for_each(|d| differences.row(d.row(&d.what)));
             if why.hidden > 0 {
-                let _ = write!(out, "<tr><td>and {} more</td></tr>", why.hidden);
+                differences.row([format!("and {} more", why.hidden).as_str()]);
             }
-            out.push_str("</table>");
+            out.push_str(&differences.html());
             if !why.graph.is_empty() {
-                let _ = write!(
-                    out,
-                    "<details><summary>in the graph</summary><table style=\"font-family:monospace\">{head}"
-                );
-                why.graph.iter().for_each(|d| out.push_str(&d.html("")));
-                out.push_str("</table></details>");
+                let mut graph = table();
+                why.graph.iter().for_each(|d| graph.row(d.row("")));
+                let _ = write!(out, "<details><summary>in the graph</summary>{}</details>", graph.html());
             }
         }
         out.push_str("</div>");
@@ -200,72 +226,47 @@ impl Compilation {
 
     /// As one JSON object.
     pub fn json(&self) -> String {
-        let optional = |p: &Option<Place>| p.map_or("null".to_owned(), place);
-        let why = self.why.as_ref().map_or("null".to_owned(), |w| {
-            let difference = |d: &Difference| {
-                format!(
-                    "{{\"what\":{},\"was\":{},\"now\":{},\"was_at\":{},\"now_at\":{}}}",
-                    string(&d.what),
-                    string(&d.was),
-                    string(&d.now),
-                    optional(&d.was_at),
-                    optional(&d.now_at)
-                )
-            };
-            format!(
-                "{{\"class\":\"{}\",\"at\":{},\"differences\":{},\"hidden\":{},\"graph\":{},\"fix\":{},\
-                 \"compared_with\":{},\"healed\":{},\"warm_up\":{}}}",
-                w.class.name(),
-                place(w.at),
-                list(w.differences.iter().map(difference)),
-                w.hidden,
-                list(w.graph.iter().map(difference)),
-                string(&w.fix),
-                w.compared_with,
-                w.healed,
-                w.warm_up
-            )
-        });
-        format!(
-            "{{\"number\":{},\"origin\":\"{}\",\"cause\":\"{}\",\"site\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\
-             \"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"hits\":{},\"memory\":{},\"flops\":{},\"hash\":\"{:032x}\",\
-             \"device\":\"{}\",\"refused\":{},\"sentence\":{},\"why\":{why}}}",
-            self.number,
-            self.origin.name(),
-            self.cause.name(),
-            place(self.site),
-            self.nodes,
-            self.parameters,
-            self.outputs,
-            self.trace.as_micros(),
-            self.lower.as_micros(),
-            self.compile.as_micros(),
-            self.hits().map_or("null".to_owned(), |n| n.to_string()),
-            self.memory.map_or("null".to_owned(), |m| memory_json(&m)),
-            self.flops.map_or("null".to_owned(), |f| format!("{f}")),
-            self.hash,
-            self.device,
-            self.refused,
-            string(&self.sentence())
-        )
+        self.value().to_string()
+    }
+
+    pub(super) fn value(&self) -> Value {
+        let why = self.why.as_ref().map(Explanation::value);
+        json!({
+            "number": self.number,
+            "origin": self.origin.name(),
+            "cause": self.cause.name(),
+            "site": place(self.site),
+            "nodes": self.nodes,
+            "parameters": self.parameters,
+            "outputs": self.outputs,
+            "trace_us": micros(self.trace),
+            "lower_us": micros(self.lower),
+            "compile_us": micros(self.compile),
+            "hits": self.hits(),
+            "memory": self.memory.map(|m| memory_value(&m)),
+            "flops": self.flops,
+            "hash": format!("{:032x}", self.hash),
+            "device": self.device,
+            "refused": self.refused,
+            "sentence": self.sentence(),
+            "why": why,
+        })
     }
 }
 
 /// A line of user code as JSON: its file, or the cell that it stands for, and the line there.
-pub(super) fn place(at: Place) -> String {
-    let cell = cell_of(at).map_or("null".to_owned(), |c| c.to_string());
-    format!("{{\"file\":{},\"cell\":{cell},\"line\":{}}}", string(at.file()), line_of(at))
+pub(super) fn place(at: Place) -> Value {
+    json!({ "file": at.file(), "cell": cell_of(at), "line": line_of(at) })
 }
 
-fn memory_json(m: &Memory) -> String {
-    format!(
-        "{{\"arguments\":{},\"outputs\":{},\"temporaries\":{},\"code\":{},\"total\":{}}}",
-        m.arguments,
-        m.outputs,
-        m.temporaries,
-        m.code,
-        m.total()
-    )
+fn memory_value(m: &Memory) -> Value {
+    json!({
+        "arguments": m.arguments,
+        "outputs": m.outputs,
+        "temporaries": m.temporaries,
+        "code": m.code,
+        "total": m.total(),
+    })
 }
 
 /// 1.2 k, 3.4 M, 5.6 G.
@@ -311,7 +312,7 @@ pub fn compiles_bundle() -> Bundle {
             ms(c.compile),
             if c.origin == Origin::Disk { "disk" } else { "XLA" }.into(),
             c.hits().map_or("–".into(), |n| n.to_string()),
-            c.memory.map_or("–".into(), |m| metrics::bytes(m.total() as f64)),
+            c.memory.map_or("–".into(), |m| units::bytes(m.total())),
             c.flops.map_or("–".into(), short),
             c.why.as_ref().map_or("first", |w| w.class.name()).into(),
             c.why.as_ref().map_or(String::new(), |w| location(w.at)),
@@ -322,21 +323,24 @@ pub fn compiles_bundle() -> Bundle {
     let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
     let mut text = String::new();
-    let mut html = String::from("<table style=\"font-family:monospace\">");
+    let mut table = Table::new("font-family:monospace");
     for (i, row) in rows.iter().enumerate() {
-        let tag = if i == 0 { "th" } else { "td" };
-        html.push_str("<tr>");
+        let side = |(column, cell): (usize, &String)| {
+            if number(column) { Cell::text(cell).right() } else { Cell::text(cell).left() }
+        };
+        let cells = row.iter().enumerate().map(side);
+        if i == 0 {
+            table.head(cells)
+        } else {
+            table.row(cells)
+        }
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
             let w = widths[column];
             let _ = if number(column) { write!(line, "{cell:>w$}  ") } else { write!(line, "{cell:<w$}  ") };
-            let side = if number(column) { "right" } else { "left" };
-            let _ = write!(html, "<{tag} style=\"text-align:{side}\">{}</{tag}>", escape_html(cell));
         }
         let _ = writeln!(text, "{}", line.trim_end());
-        html.push_str("</tr>");
     }
-    html.push_str("</table>");
     let total: f64 = all.iter().map(|c| c.compile.as_secs_f64()).sum();
     let disk = all.iter().filter(|c| c.origin == Origin::Disk).count();
     let hits = metrics::CACHED_COMPILE.value();
@@ -347,36 +351,34 @@ pub fn compiles_bundle() -> Bundle {
         if hits == 1 { "its" } else { "their" }
     );
     let _ = writeln!(text, "{sum}");
-    let _ = write!(html, "<div>{sum}</div>");
-    Bundle::html(html, text).passing()
+    Bundle::html(format!("{}<div>{sum}</div>", table.html()), text).passing()
 }
 
 /// All compilations as a JSON array.
 pub fn compiles_json() -> String {
-    list(compilations().iter().map(Compilation::json))
+    compilations().iter().map(Compilation::value).collect::<Value>().to_string()
 }
 
 /// A sync as one JSON object.
 pub fn event_json(e: &SyncEvent) -> String {
-    format!(
-        "{{\"number\":{},\"cause\":\"{}\",\"site\":{},\"nodes\":{},\"parameters\":{},\"outputs\":{},\"donated\":{},\
-         \"copied_bytes\":{},\"origin\":\"{}\",\"trace_us\":{},\"lower_us\":{},\"compile_us\":{},\"execute_us\":{},\"hash\":\"{:032x}\",\"device\":\"{}\"}}",
-        e.number,
-        e.cause.name(),
-        place(e.at),
-        e.nodes,
-        e.parameters,
-        e.outputs,
-        e.donated,
-        e.copied,
-        e.origin.name(),
-        e.trace.as_micros(),
-        e.lower.as_micros(),
-        e.compile.as_micros(),
-        e.execute.as_micros(),
-        e.hash,
-        e.device
-    )
+    let event = json!({
+        "number": e.number,
+        "cause": e.cause.name(),
+        "site": place(e.at),
+        "nodes": e.nodes,
+        "parameters": e.parameters,
+        "outputs": e.outputs,
+        "donated": e.donated,
+        "copied_bytes": e.copied,
+        "origin": e.origin.name(),
+        "trace_us": micros(e.trace),
+        "lower_us": micros(e.lower),
+        "compile_us": micros(e.compile),
+        "execute_us": micros(e.execute),
+        "hash": format!("{:032x}", e.hash),
+        "device": e.device,
+    });
+    event.to_string()
 }
 
 /// What was healed, as a list.
@@ -393,7 +395,6 @@ pub fn healed_bundle() -> Bundle {
 
 /// What was healed, as a JSON array.
 pub fn healed_json() -> String {
-    let one =
-        |h: &Healing| format!("{{\"op\":\"{}\",\"site\":{},\"compilation\":{}}}", h.op, place(h.at), h.compilation);
-    list(healed().iter().map(one))
+    let one = |h: &Healing| json!({ "op": h.op, "site": place(h.at), "compilation": h.compilation });
+    healed().iter().map(one).collect::<Value>().to_string()
 }

@@ -138,6 +138,8 @@ pub struct Explanation {
     pub warm_up: bool,
     /// There were two or more programs of this barrier before.
     pub later: bool,
+    /// Other causes, which explain what this one does not.
+    pub also: Vec<Explanation>,
 }
 
 /// One compilation, or one program that came from the disk in its place.

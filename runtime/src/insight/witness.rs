@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use xlazy_core::Result;
 use xlazy_core::ir::{NodeId, OpDef, graph};
-use xlazy_core::run::{Case, Costs, Miss, Policy, SyncEvent, Witness, Work};
+use xlazy_core::run::{Case, Costs, Miss, Next, Policy, SyncEvent, Witness, Work};
 
 /// The witness of this process.
 pub(crate) static INSIGHT: Insight = Insight;
@@ -57,6 +57,12 @@ fn reads() -> MutexGuard<'static, Vec<Read>> {
 /// How many nodes had been traced when the cell began: what it does does not follow from values that another one read.
 static CELL: AtomicU64 = AtomicU64::new(0);
 
+/// Forgets all reads; for tests that begin anew.
+pub(super) fn forget() {
+    reads().clear();
+    CELL.store(0, Ordering::Relaxed);
+}
+
 /// Lines that are remembered from cell to cell.
 const LINES: usize = 64;
 
@@ -92,6 +98,31 @@ fn variable(results: &[NodeId]) -> Option<String> {
     }
 }
 
+/// What is said of a healed program: that it compiles nothing more only where the next round's key says so.
+fn promise(healed: &Record, next: &Next) -> String {
+    let off = "`%heal off` turns that off";
+    if let Some(&leaf) = next.held.first() {
+        let leaf = healed.leaves.get(leaf);
+        let holder = match leaf.and_then(|l| l.holder.as_ref()) {
+            Some(name) => format!("`{name}` holds"),
+            None => "something holds".into(),
+        };
+        let ty = leaf.map_or(String::new(), |l| format!(" ({})", l.ty));
+        return format!(
+            "healed: from now on it is a parameter, but the next step compiles once more, because {holder} what this one \
+             starts from{ty}, and the next step gives away what this one makes; {off}"
+        );
+    }
+    if next.evicted {
+        return format!(
+            "healed: from now on it is a parameter, which compiles nothing while the program stays in the cache, and that is \
+             full (at most {}); {off}",
+            xlazy_mime::count(healed.room.programs, "program")
+        );
+    }
+    format!("healed: from now on it is a parameter and compiles nothing; {off}")
+}
+
 /// A program that was not in the cache, and why.
 struct Missed {
     record: Record,
@@ -122,13 +153,15 @@ impl Case for Missed {
     fn lifted(&mut self) {
         if let Some(why) = &mut self.why.0 {
             why.healed = true;
-            why.fix = "healed: from now on it is a parameter and compiles nothing; `%heal off` turns that off".into();
         }
     }
 
-    fn recut(&mut self, miss: Miss) {
+    fn recut(&mut self, miss: Miss, next: Next) {
         self.parameters = miss.parameters;
         self.record = record(miss);
+        if let Some(why) = &mut self.why.0 {
+            why.fix = promise(&self.record, &next);
+        }
     }
 
     fn was_there(self: Box<Self>) {

@@ -8,6 +8,7 @@ macro_rules! activations {
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
         impl Module for $name {
+            #[inline]
             #[track_caller]
             fn forward(&self, $x: &Tensor) -> Tensor {
                 $f
@@ -44,6 +45,7 @@ impl Default for LeakyReLU {
 }
 
 impl Module for LeakyReLU {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         x.leaky_relu(self.0)
@@ -61,6 +63,7 @@ impl Default for ELU {
 }
 
 impl Module for ELU {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         x.elu(self.0)
@@ -72,6 +75,7 @@ impl Module for ELU {
 pub struct Softmax(pub i64);
 
 impl Module for Softmax {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         x.softmax(self.0)
@@ -83,6 +87,7 @@ impl Module for Softmax {
 pub struct LogSoftmax(pub i64);
 
 impl Module for LogSoftmax {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         x.log_softmax(self.0)

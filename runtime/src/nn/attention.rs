@@ -54,6 +54,7 @@ impl MultiheadAttention {
 
 impl Module for MultiheadAttention {
     /// Self-attention.
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         self.attend(x, x, x, AttentionOptions::default())

@@ -38,16 +38,24 @@ impl Sequential {
 }
 
 impl Module for Sequential {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        // Calls through `dyn` lose the caller's line.
-        at_caller(|| self.layers.iter().fold(x.clone(), |x, layer| layer.forward(&x)))
+        self.run(x)
     }
 
     fn parts(&self, p: &mut Parts) {
         for (i, layer) in self.layers.iter().enumerate() {
             p.add(&i.to_string(), &**layer);
         }
+    }
+}
+
+impl Sequential {
+    #[track_caller]
+    fn run(&self, x: &Tensor) -> Tensor {
+        // Calls through `dyn` lose the caller's line.
+        at_caller(|| self.layers.iter().fold(x.clone(), |x, layer| layer.forward(&x)))
     }
 }
 
@@ -83,6 +91,7 @@ tuples!(A B C D E F G H I J K L);
 pub struct Flatten;
 
 impl Module for Flatten {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         x.flatten_dims(1, -1)

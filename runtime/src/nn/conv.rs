@@ -57,14 +57,22 @@ macro_rules! convolutions {
         }
 
         impl Module for $name {
+            #[inline]
             #[track_caller]
             fn forward(&self, x: &Tensor) -> Tensor {
-                at_caller(|| x.$method(&self.weight, self.bias.as_ref(), self.options.clone()))
+                self.run(x)
             }
 
             fn parts(&self, p: &mut Parts) {
                 p.add("weight", &self.weight);
                 p.add("bias", &self.bias);
+            }
+        }
+
+        impl $name {
+            #[track_caller]
+            fn run(&self, x: &Tensor) -> Tensor {
+                at_caller(|| x.$method(&self.weight, self.bias.as_ref(), self.options.clone()))
             }
         }
     )*};
@@ -107,6 +115,7 @@ impl MaxPool2d {
 }
 
 impl Module for MaxPool2d {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         x.max_pool2d(self.kernel_size.clone(), self.options.clone())
@@ -130,6 +139,7 @@ impl AvgPool2d {
 }
 
 impl Module for AvgPool2d {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         x.avg_pool2d(self.kernel_size.clone(), self.options.clone())
@@ -148,6 +158,7 @@ impl AdaptiveAvgPool2d {
 }
 
 impl Module for AdaptiveAvgPool2d {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         x.adaptive_avg_pool2d(self.output_size.clone())

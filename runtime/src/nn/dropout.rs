@@ -22,6 +22,7 @@ impl Dropout {
 }
 
 impl Module for Dropout {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         x.dropout(self.p, self.training.on())

@@ -24,6 +24,7 @@ impl Embedding {
 }
 
 impl Module for Embedding {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         x.embedding(&self.weight)
@@ -68,6 +69,7 @@ impl EmbeddingBag {
 
 impl Module for EmbeddingBag {
     /// A matrix of indices: each row is a bag.
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         x.embedding(&self.weight).sum_dim(1, false)

@@ -34,6 +34,7 @@ impl Linear {
 }
 
 impl Module for Linear {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         let y = x.matmul(&self.weight.t());

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use xlazy_core::thread::innermost;
 use xlazy_mime::Bundle;
 
 /// A layer or a whole model (`torch.nn.Module`).
@@ -30,7 +31,8 @@ use xlazy_mime::Bundle;
 /// ```
 pub trait Module: Send + Sync {
     /// What the module makes of `x`. A module that takes other arguments has a method of its own instead.
-    #[track_caller]
+    // Without `#[track_caller]`, which a model of the user's own would inherit: its ops are at its own lines. The library's
+    // models have it each, and `#[inline]`: rustc cannot link the vtable of one that is compiled in another library.
     fn forward(&self, x: &Tensor) -> Tensor {
         let _ = x;
         Error::Usage { message: "this module has no `forward` of one tensor; see its own methods".into() }.raise()
@@ -90,7 +92,7 @@ pub trait Module: Send + Sync {
         });
         // Only when all are known: `parts` may be code of the notebook, which an interrupt ends.
         flags.iter().for_each(|flag| flag.store(on, Ordering::Relaxed));
-        crate::insight::mode::switched(Location::caller(), on);
+        crate::insight::mode::switched(innermost(Location::caller()), on);
     }
 
     /// Turns training behaviour off (`torch.nn.Module.eval`).
@@ -121,6 +123,52 @@ pub trait Module: Send + Sync {
         self.parameters().iter().for_each(|p| p.set_grad(None));
     }
 }
+
+macro_rules! pointers {
+    ($($pointer:ident)*) => {$(
+        /// What it points to. A call through `dyn` loses the caller's line, and this one does not.
+        impl<M: Module + ?Sized> Module for $pointer<M> {
+            #[track_caller]
+            fn forward(&self, x: &Tensor) -> Tensor {
+                at_caller(|| (**self).forward(x))
+            }
+            fn parts(&self, parts: &mut Parts) {
+                (**self).parts(parts)
+            }
+            fn named_parameters(&self) -> Vec<(String, Tensor)> {
+                (**self).named_parameters()
+            }
+            fn parameters(&self) -> Vec<Tensor> {
+                (**self).parameters()
+            }
+            fn summary(&self) -> Bundle {
+                (**self).summary()
+            }
+            fn named_buffers(&self) -> Vec<(String, Tensor)> {
+                (**self).named_buffers()
+            }
+            fn state_dict(&self) -> Vec<(String, Tensor)> {
+                (**self).state_dict()
+            }
+            #[track_caller]
+            fn load_state_dict(&self, state: &[(String, Tensor)]) -> Result<()> {
+                at_caller(|| (**self).load_state_dict(state))
+            }
+            #[track_caller]
+            fn train(&self, on: bool) {
+                at_caller(|| (**self).train(on))
+            }
+            #[track_caller]
+            fn eval(&self) {
+                at_caller(|| (**self).eval())
+            }
+            fn zero_grad(&self) {
+                (**self).zero_grad()
+            }
+        }
+    )*};
+}
+pointers!(Box Arc);
 
 /// Whether a module trains; every module starts out training.
 #[derive(Debug)]

@@ -33,14 +33,22 @@ impl LayerNorm {
 }
 
 impl Module for LayerNorm {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        at_caller(|| x.layer_norm(self.weight.shape(), Some(&self.weight), Some(&self.bias), self.eps))
+        self.run(x)
     }
 
     fn parts(&self, p: &mut Parts) {
         p.add("weight", &self.weight);
         p.add("bias", &self.bias);
+    }
+}
+
+impl LayerNorm {
+    #[track_caller]
+    fn run(&self, x: &Tensor) -> Tensor {
+        at_caller(|| x.layer_norm(self.weight.shape(), Some(&self.weight), Some(&self.bias), self.eps))
     }
 }
 
@@ -58,13 +66,21 @@ impl RMSNorm {
 }
 
 impl Module for RMSNorm {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        at_caller(|| x.rms_norm(self.weight.shape(), Some(&self.weight), self.eps))
+        self.run(x)
     }
 
     fn parts(&self, p: &mut Parts) {
         p.add("weight", &self.weight);
+    }
+}
+
+impl RMSNorm {
+    #[track_caller]
+    fn run(&self, x: &Tensor) -> Tensor {
+        at_caller(|| x.rms_norm(self.weight.shape(), Some(&self.weight), self.eps))
     }
 }
 
@@ -85,9 +101,10 @@ impl GroupNorm {
 }
 
 impl Module for GroupNorm {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        at_caller(|| x.group_norm(self.num_groups, Some(&self.weight), Some(&self.bias), self.eps))
+        self.run(x)
     }
 
     fn parts(&self, p: &mut Parts) {
@@ -96,8 +113,18 @@ impl Module for GroupNorm {
     }
 }
 
+impl GroupNorm {
+    #[track_caller]
+    fn run(&self, x: &Tensor) -> Tensor {
+        at_caller(|| x.group_norm(self.num_groups, Some(&self.weight), Some(&self.bias), self.eps))
+    }
+}
+
 /// Normalises each channel, dimension 1, over the batch (`torch.nn.BatchNorm1d`, `BatchNorm2d`, …). While training, the
 /// running statistics follow the batches', as part of the same step; in evaluation they are what is normalised by.
+///
+/// Of an interrupted forward a layer has taken the whole batch or nothing. Of several layers, those before the interrupt have
+/// taken it, as in torch: a model's forward is a function like others, of which no layer knows where it begins and ends.
 ///
 /// ```
 /// use xlazy::prelude::*;
@@ -141,8 +168,25 @@ impl BatchNorm {
 }
 
 impl Module for BatchNorm {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
+        self.run(x)
+    }
+
+    fn parts(&self, p: &mut Parts) {
+        p.add("weight", &self.weight);
+        p.add("bias", &self.bias);
+        p.buffer("running_mean", &self.running_mean);
+        p.buffer("running_var", &self.running_var);
+        p.buffer("num_batches_tracked", &self.num_batches_tracked);
+        p.training(&self.training);
+    }
+}
+
+impl BatchNorm {
+    #[track_caller]
+    fn run(&self, x: &Tensor) -> Tensor {
         let training = self.training.on();
         let options = BatchNormOptions { training, momentum: self.momentum, eps: self.eps };
         let running = (Some(&self.running_mean), Some(&self.running_var));
@@ -158,14 +202,5 @@ impl Module for BatchNorm {
             changes.apply();
             y
         })
-    }
-
-    fn parts(&self, p: &mut Parts) {
-        p.add("weight", &self.weight);
-        p.add("bias", &self.bias);
-        p.buffer("running_mean", &self.running_mean);
-        p.buffer("running_var", &self.running_var);
-        p.buffer("num_batches_tracked", &self.num_batches_tracked);
-        p.training(&self.training);
     }
 }

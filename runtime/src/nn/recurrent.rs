@@ -131,6 +131,7 @@ impl GRUCell {
 
 /// The state after one step from zeros, as in torch.
 impl Module for RNNCell {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         self.step(x, &self.zeros(x))
@@ -143,6 +144,7 @@ impl Module for RNNCell {
 
 /// The state (without the memory) after one step from zeros.
 impl Module for LSTMCell {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         let zeros = self.zeros(x);
@@ -156,6 +158,7 @@ impl Module for LSTMCell {
 
 /// The state after one step from zeros, as in torch.
 impl Module for GRUCell {
+    #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         self.step(x, &self.zeros(x))

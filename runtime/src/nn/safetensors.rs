@@ -1,9 +1,14 @@
-//! States in safetensors files: a JSON header with names, dtypes, shapes and places, then the bytes.
+//! States in safetensors files: a JSON header with names, dtypes, shapes and places, then the bytes. The crate of that name is
+//! what the tests compare with, and is not linked: every cell would load its macros, which takes longer than all else that a
+//! cell reads of libraries; it does not know the header's order, nor say which tensor is wrong, and lets names come twice.
 use crate::insight::Cause;
-use crate::json::string;
+use crate::json::json;
 use crate::tensor::Tensor;
 use crate::{Error, Result};
-use std::fmt::Write as _;
+use serde_core::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_core::ser::{SerializeMap, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::Write as _;
 use std::ops::Range;
@@ -43,28 +48,9 @@ pub(crate) struct Part {
 /// Writes a file: all of it or nothing, also when the power goes. Nobody ever sees half of it. What was there is kept under
 /// another name where one is given.
 pub(crate) fn write(path: &Path, keep: Option<&Path>, metadata: &[(&str, &str)], parts: &[Part]) -> Result<()> {
-    let mut header = String::from("{");
-    if !metadata.is_empty() {
-        let pairs: Vec<String> = metadata.iter().map(|(k, v)| format!("{}:{}", string(k), string(v))).collect();
-        let _ = write!(header, "\"__metadata__\":{{{}}}", pairs.join(","));
-    }
-    let mut end = 0;
-    for part in parts {
-        let start = end;
-        end += part.bytes.len();
-        let dims: Vec<String> = part.ty.shape.iter().map(usize::to_string).collect();
-        let _ = write!(
-            header,
-            "{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{start},{end}]}}",
-            if header.len() > 1 { "," } else { "" },
-            string(&part.name),
-            code(part.ty.dtype),
-            dims.join(","),
-        );
-    }
-    header.push('}');
-    while header.len() % 8 != 0 {
-        header.push(' ');
+    let mut header = header(metadata, parts);
+    while !header.len().is_multiple_of(8) {
+        header.push(b' ');
     }
     let failed = |e: std::io::Error| Error::Usage { message: format!("cannot write {}: {e}", path.display()) };
     if header.len() > LONGEST_HEADER {
@@ -75,12 +61,41 @@ pub(crate) fn write(path: &Path, keep: Option<&Path>, metadata: &[(&str, &str)],
     whole::sweep(folder, EXTENSION);
     let written = Unfinished::create(path).and_then(|mut unfinished| {
         unfinished.file.write_all(&(header.len() as u64).to_le_bytes())?;
-        unfinished.file.write_all(header.as_bytes())?;
+        unfinished.file.write_all(&header)?;
         parts.iter().try_for_each(|p| unfinished.file.write_all(&p.bytes))?;
         unfinished.finish(keep)
     });
     written.map_err(failed)
 }
+
+/// The header for these tensors, in their order.
+fn header(metadata: &[(&str, &str)], parts: &[Part]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut write = || {
+        let mut to = serde_json::Serializer::new(&mut out);
+        let mut header = to.serialize_map(None)?;
+        if !metadata.is_empty() {
+            header.serialize_entry(METADATA, &metadata.iter().copied().collect::<BTreeMap<_, _>>())?;
+        }
+        let mut end = 0;
+        for part in parts {
+            let start = end;
+            end += part.bytes.len();
+            let (dtype, shape) = (code(part.ty.dtype), &part.ty.shape[..]);
+            header.serialize_entry(
+                &part.name,
+                &json!({ "dtype": dtype, "shape": shape, "data_offsets": [start, end] }),
+            )?;
+        }
+        header.end()
+    };
+    // Only a writer that fails could end it, and what is written is text and numbers.
+    let written: serde_json::Result<()> = write();
+    debug_assert!(written.is_ok());
+    out
+}
+
+const METADATA: &str = "__metadata__";
 
 const EXTENSION: &str = "safetensors";
 
@@ -184,51 +199,9 @@ const MOST_DIMENSIONS: usize = 64;
 /// What a header says of a body of that many bytes; an error says what is wrong with it. Every byte belongs to one tensor:
 /// a file that named the same bytes again and again would be far larger in memory than it is.
 fn entries(header: &[u8], body: usize) -> Parsed<(Metadata, Vec<Entry>)> {
-    let header = std::str::from_utf8(header).map_err(|_| "the header is no UTF-8".to_owned())?;
-    let mut json = Json { text: header, at: 0 };
-    let (mut metadata, mut out) = (Vec::new(), Vec::new());
-    json.object(|json, name| {
-        if name == "__metadata__" {
-            return json.object(|json, key| {
-                metadata.push((key, json.string()?));
-                Ok(())
-            });
-        }
-        let (mut dtype, mut shape, mut place) = (None, None, None);
-        json.object(|json, key| {
-            match key.as_str() {
-                "dtype" => {
-                    let word = json.string()?;
-                    let known = CODES.iter().find(|c| c.1 == word);
-                    dtype = Some(known.ok_or_else(|| format!("`{name}` is of dtype {word}, which xlazy lacks"))?.0);
-                }
-                "shape" => shape = Some(json.numbers()?),
-                "data_offsets" => place = Some(json.numbers()?),
-                _ => return Err(format!("`{name}` has an unknown key `{key}`")),
-            }
-            Ok(())
-        })?;
-        let (Some(dtype), Some(shape), Some(&[start, end])) = (dtype, shape, place.as_deref()) else {
-            return Err(format!("`{name}` lacks dtype, shape or offsets"));
-        };
-        if start > end || end > body {
-            return Err(format!("`{name}` lies outside the file"));
-        }
-        let size = |least: usize| shape.iter().try_fold(dtype.size(), |n, d| n.checked_mul((*d).max(least)));
-        // Without its zeros, too, a size must be one that an address can have.
-        if shape.len() > MOST_DIMENSIONS || size(1).is_none_or(|n| i64::try_from(n).is_err()) {
-            return Err(format!("`{name}` has {} dimensions of more elements than there can be", shape.len()));
-        }
-        let ty = Type::new(dtype, Shape::new(&shape));
-        if size(0) != Some(end - start) {
-            return Err(format!("`{name}` has {} bytes, which is not {ty}", end - start));
-        }
-        out.push(Entry { name, ty, place: start..end });
-        Ok(())
-    })?;
-    if json.peek().is_some() {
-        return Err("the header goes on behind its end".to_owned());
-    }
+    let Header { metadata, infos } =
+        serde_json::from_slice(header).map_err(|e| format!("its header is not that of a safetensors file: {e}"))?;
+    let out = infos.into_iter().map(|(name, info)| info.entry(name, body)).collect::<Parsed<Vec<Entry>>>()?;
     let mut places: Vec<&Entry> = out.iter().collect();
     places.sort_by_key(|e| (e.place.start, e.place.end));
     let last = places.iter().try_fold(0, |last, e| match e.place.start == last {
@@ -246,99 +219,97 @@ fn entries(header: &[u8], body: usize) -> Parsed<(Metadata, Vec<Entry>)> {
     }
 }
 
-/// As much JSON as a safetensors header has: objects, strings and lists of whole numbers.
-struct Json<'a> {
-    text: &'a str,
-    at: usize,
+/// A header as it is written: in its order, with whatever comes twice.
+struct Header {
+    metadata: Metadata,
+    infos: Vec<(String, Info)>,
 }
 
-impl Json<'_> {
-    fn peek(&mut self) -> Option<char> {
-        let rest = &self.text[self.at..];
-        self.at += rest.len() - rest.trim_start().len();
-        self.text[self.at..].chars().next()
-    }
-
-    fn expect(&mut self, c: char) -> Parsed<()> {
-        match self.peek() {
-            Some(found) if found == c => {
-                self.at += c.len_utf8();
-                Ok(())
+impl<'de> Deserialize<'de> for Header {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Header, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Header;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object of tensors")
             }
-            found => Err(format!("the header has {found:?} at byte {} where `{c}` should be", self.at)),
-        }
-    }
-
-    fn list(&mut self, open: char, close: char, mut item: impl FnMut(&mut Self) -> Parsed<()>) -> Parsed<()> {
-        self.expect(open)?;
-        while self.peek() != Some(close) {
-            item(self)?;
-            if self.peek() != Some(close) {
-                self.expect(',')?;
-            }
-        }
-        self.expect(close)
-    }
-
-    fn object(&mut self, mut entry: impl FnMut(&mut Self, String) -> Parsed<()>) -> Parsed<()> {
-        self.list('{', '}', |json| {
-            let key = json.string()?;
-            json.expect(':')?;
-            entry(json, key)
-        })
-    }
-
-    fn numbers(&mut self) -> Parsed<Vec<usize>> {
-        let mut out = Vec::new();
-        self.list('[', ']', |json| {
-            json.peek();
-            let rest = &json.text[json.at..];
-            let n = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-            out.push(rest[..n].parse().map_err(|_| format!("no number at byte {} of the header", json.at))?);
-            json.at += n;
-            Ok(())
-        })?;
-        Ok(out)
-    }
-
-    fn string(&mut self) -> Parsed<String> {
-        self.expect('"')?;
-        let mut out = String::new();
-        let mut chars = self.text[self.at..].char_indices();
-        let bad = || "a string of the header is broken".to_owned();
-        while let Some((i, c)) = chars.next() {
-            match c {
-                '"' => {
-                    self.at += i + 1;
-                    return Ok(out);
-                }
-                '\\' => match chars.next().ok_or_else(bad)?.1 {
-                    'n' => out.push('\n'),
-                    't' => out.push('\t'),
-                    'r' => out.push('\r'),
-                    'b' => out.push('\u{8}'),
-                    'f' => out.push('\u{c}'),
-                    'u' => {
-                        let digits: String = chars.by_ref().take(4).map(|c| c.1).collect();
-                        let first = u16::from_str_radix(&digits, 16).map_err(|_| bad())?;
-                        // Python writes what lies beyond 16 bits as two.
-                        let mut units = vec![first];
-                        if (0xd800..0xdc00).contains(&first) {
-                            let escape: String = chars.by_ref().take(2).map(|c| c.1).collect();
-                            if escape != "\\u" {
-                                return Err(bad());
-                            }
-                            let digits: String = chars.by_ref().take(4).map(|c| c.1).collect();
-                            units.push(u16::from_str_radix(&digits, 16).map_err(|_| bad())?);
-                        }
-                        out.push_str(&String::from_utf16(&units).map_err(|_| bad())?);
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Header, A::Error> {
+                let (mut metadata, mut infos) = (None, Vec::new());
+                while let Some(name) = map.next_key::<String>()? {
+                    match name.as_str() {
+                        METADATA if metadata.is_some() => return Err(A::Error::custom("it has metadata twice")),
+                        METADATA => metadata = Some(map.next_value::<BTreeMap<String, String>>()?),
+                        _ => infos.push((name, map.next_value()?)),
                     }
-                    c => out.push(c),
-                },
-                c => out.push(c),
+                }
+                Ok(Header { metadata: metadata.into_iter().flatten().collect(), infos })
             }
         }
-        Err(bad())
+        from.deserialize_map(Entries)
+    }
+}
+
+/// What a header says of one tensor, not yet looked at.
+#[derive(Default)]
+struct Info {
+    dtype: Option<String>,
+    shape: Option<Vec<usize>>,
+    place: Option<[usize; 2]>,
+    /// A key that is none of a tensor's, or is there for the second time.
+    odd: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Info {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Info, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Info;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object of dtype, shape and data_offsets")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Info, A::Error> {
+                let mut info = Info::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    match key.as_str() {
+                        "dtype" if info.dtype.is_none() => info.dtype = Some(map.next_value()?),
+                        "shape" if info.shape.is_none() => info.shape = Some(map.next_value()?),
+                        "data_offsets" if info.place.is_none() => info.place = Some(map.next_value()?),
+                        _ => {
+                            map.next_value::<IgnoredAny>()?;
+                            info.odd.get_or_insert(key);
+                        }
+                    }
+                }
+                Ok(info)
+            }
+        }
+        from.deserialize_map(Fields)
+    }
+}
+
+impl Info {
+    fn entry(self, name: String, body: usize) -> Parsed<Entry> {
+        if let Some(key) = self.odd {
+            return Err(format!("`{name}` has the key `{key}` twice, or it is none that a tensor has"));
+        }
+        let (Some(word), Some(shape), Some([start, end])) = (self.dtype, self.shape, self.place) else {
+            return Err(format!("`{name}` lacks dtype, shape or offsets"));
+        };
+        let known = CODES.iter().find(|c| c.1 == word);
+        let dtype = known.ok_or_else(|| format!("`{name}` is of dtype {word}, which xlazy lacks"))?.0;
+        if start > end || end > body {
+            return Err(format!("`{name}` lies outside the file"));
+        }
+        let size = |least: usize| shape.iter().try_fold(dtype.size(), |n, d| n.checked_mul((*d).max(least)));
+        // Without its zeros, too, a size must be one that an address can have.
+        if shape.len() > MOST_DIMENSIONS || size(1).is_none_or(|n| i64::try_from(n).is_err()) {
+            return Err(format!("`{name}` has {} dimensions of more elements than there can be", shape.len()));
+        }
+        let ty = Type::new(dtype, Shape::new(&shape));
+        if size(0) != Some(end - start) {
+            return Err(format!("`{name}` has {} bytes, which is not {ty}", end - start));
+        }
+        Ok(Entry { name, ty, place: start..end })
     }
 }
 
@@ -390,8 +361,12 @@ mod tests {
         assert!(refused(r#"{"x":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}}"#).contains("does not begin"));
         assert!(refused(r#"{"x":{"dtype":"F4","shape":[1],"data_offsets":[0,4]}}"#).contains("F4"));
         assert!(refused(r#"{"x":{"dtype":"F32"}}"#).contains("lacks"));
-        assert!(refused(&format!("{{{}}} x", f32s("x", "[1]", "[0,4]"))).contains("behind its end"));
-        assert!(refused("{").contains("should be"));
+        assert!(refused(&format!("{{{}}} x", f32s("x", "[1]", "[0,4]"))).contains("trailing characters"));
+        assert!(refused("{").contains("EOF"));
+        let with = |more: &str| refused(&format!("{{{}}}", f32s("x", "[1]", "[0,4]").replace('}', more)));
+        assert!(with(",\"stride\":[1]}").contains("the key `stride`"));
+        assert!(with(",\"dtype\":\"F32\"}").contains("the key `dtype` twice"));
+        assert!(refused(r#"{"__metadata__":{},"__metadata__":{}}"#).contains("metadata twice"));
     }
 
     #[test]
@@ -419,15 +394,78 @@ mod tests {
     }
 
     /// The same numbers in every run (xorshift), so that a failure can be repeated.
-    #[test]
-    fn no_file_ends_the_program_that_reads_it() {
+    fn drawn() -> impl FnMut(usize) -> usize {
         let mut seed = 0x2545_f491_4f6c_dd1du64;
-        let mut below = |n: usize| {
+        move |n: usize| {
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
             (seed % n as u64) as usize
+        }
+    }
+
+    /// What the format's own library reads in a file: name, dtype, shape and bytes of each tensor, by name.
+    type Read = BTreeMap<String, (String, Vec<usize>, Vec<u8>)>;
+
+    fn theirs(file: &[u8]) -> Option<Read> {
+        let read = ::safetensors::SafeTensors::deserialize(file).ok()?;
+        let one = |(name, t): (String, ::safetensors::tensor::TensorView)| {
+            (name, (t.dtype().to_string(), t.shape().to_vec(), t.data().to_vec()))
         };
+        Some(read.tensors().into_iter().map(one).collect())
+    }
+
+    fn ours(contents: &Contents) -> BTreeMap<String, (String, Vec<usize>, Vec<u8>)> {
+        let one = |e: &Entry| {
+            (e.name.clone(), (code(e.ty.dtype).to_owned(), e.ty.shape.to_vec(), contents.bytes(e).to_vec()))
+        };
+        contents.entries.iter().map(one).collect()
+    }
+
+    fn view(p: &Part) -> ::safetensors::tensor::TensorView<'_> {
+        let dtype = serde_json::from_value(json!(code(p.ty.dtype))).unwrap();
+        ::safetensors::tensor::TensorView::new(dtype, p.ty.shape.to_vec(), &p.bytes).unwrap()
+    }
+
+    /// Tensors of any dtype and up to three dimensions, under names of any text.
+    fn parts(below: &mut impl FnMut(usize) -> usize) -> Vec<Part> {
+        let words = ["w", "\"", "\\", "é😀", "\n", "\u{1}", "__metadata", "", "/", "\u{2028}"];
+        let mut parts: Vec<Part> = Vec::new();
+        for n in 0..below(6) {
+            let name = format!("{}{}{n}", words[below(words.len())], words[below(words.len())]);
+            let shape: Vec<usize> = (0..below(4)).map(|_| below(4)).collect();
+            let ty = Type::new(CODES[below(CODES.len())].0, Shape::new(&shape));
+            let bytes = (0..ty.bytes()).map(|_| below(2) as u8).collect();
+            parts.push(Part { name, ty, bytes });
+        }
+        parts
+    }
+
+    #[test]
+    fn the_formats_own_library_reads_what_is_written_and_writes_what_is_read() {
+        let mut below = drawn();
+        let path = std::env::temp_dir().join(format!("xlazy-both-{}.safetensors", std::process::id()));
+        for _ in 0..100 {
+            let parts = parts(&mut below);
+            write(&path, None, &[("k\"", "v\n"), ("a", "é")], &parts).unwrap();
+            let (bytes, contents) = (std::fs::read(&path).unwrap(), super::read(&path).unwrap());
+            assert_eq!(theirs(&bytes).as_ref(), Some(&ours(&contents)));
+            assert_eq!(ours(&contents).len(), parts.len());
+            assert!(contents.entries.iter().zip(&parts).all(|(e, p)| e.name == p.name), "in the order of the state");
+            let (_, header) = ::safetensors::SafeTensors::read_metadata(&bytes).unwrap();
+            let metadata: BTreeMap<_, _> = header.metadata().clone().unwrap().into_iter().collect();
+            assert_eq!(metadata, contents.metadata.iter().cloned().collect());
+            let views = parts.iter().map(|p| (p.name.clone(), view(p)));
+            std::fs::write(&path, ::safetensors::serialize(views, None).unwrap()).unwrap();
+            assert_eq!(ours(&super::read(&path).unwrap()), ours(&contents));
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+
+    /// Nor does one mean something else than it means to the format's own library.
+    #[test]
+    fn no_file_ends_the_program_that_reads_it() {
+        let mut below = drawn();
         let good = r#"{"__metadata__":{"k":"v\u00e9\ud83d\ude00"},"a":{"dtype":"U8","shape":[2,1],"data_offsets":[4,6]},"s":{"dtype":"F32","shape":[],"data_offsets":[0,4]}}"#;
         let pieces = [
             "\"",
@@ -460,6 +498,10 @@ mod tests {
             match entries(&header, 6) {
                 Ok((_, all)) => {
                     assert!(all.iter().all(|e| e.place.len() == e.ty.bytes() && e.place.end <= 6));
+                    let length = (header.len() as u64).to_le_bytes();
+                    let contents = Contents { metadata: vec![], entries: all, body: vec![0; 6] };
+                    let file = [&length[..], &header, &contents.body].concat();
+                    assert_eq!(theirs(&file), Some(ours(&contents)), "{}", String::from_utf8_lossy(&header));
                     read += 1;
                 }
                 Err(_) => refused += 1,

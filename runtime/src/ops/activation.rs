@@ -2,12 +2,15 @@
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
 use xlazy_core::emit::{Reducer, Val};
-use xlazy_core::ir::{AttrsExt, Lower, Rule, Sig, rules};
+use xlazy_core::ir::Role::{Axis, Mode};
+use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr, rules};
 use xlazy_core::ty::Type;
 
 fn sample() -> Vec<Sample> {
     vec![Sample::of(&[&[2, 3]])]
 }
+
+const BOTH: &str = "always give both (`clamp(0.0, f64::INFINITY)`)";
 
 static CLAMP: Entry = Entry::new(
     "clamp",
@@ -27,7 +30,7 @@ static CLAMP: Entry = Entry::new(
         v
     },
 )
-.attrs(&["has_min", "has_max"])
+.attrs(&[attr("has_min", Mode).advice(BOTH), attr("has_max", Mode).advice(BOTH)])
 .samples(|| {
     let of = |low: bool, high: bool| vec![low.into(), high.into()];
     vec![
@@ -116,7 +119,7 @@ static GELU: Entry = Entry::new("gelu", rules::float, |l| {
     let half = l.with_const("multiply", &x, 0.5);
     l.mul(&half, &one)
 })
-.attrs(&["tanh"])
+.attrs(&[attr("tanh", Mode)])
 .samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![true.into()]), Sample::of(&[&[2, 3]]).attrs(vec![false.into()])])
 .grad(|g| {
     let x = g.x(0);
@@ -218,7 +221,8 @@ static SOFTMAX: Entry = Entry::new("softmax", rules::float, |l| {
     let sum = l.broadcast(&sum, x.shape());
     l.div(&e, &sum)
 })
-.attrs(&["dim"])
+.kind(Kind::Along)
+.attrs(&[attr("dim", Axis)])
 .samples(softmax_samples)
 .grad(|g| {
     let dim = g.attrs.int(0);
@@ -236,7 +240,8 @@ static LOG_SOFTMAX: Entry = Entry::new("log_softmax", rules::float, |l| {
     let log = l.broadcast(&log, x.shape());
     l.sub(&x, &log)
 })
-.attrs(&["dim"])
+.kind(Kind::Along)
+.attrs(&[attr("dim", Axis)])
 .samples(softmax_samples)
 .grad(|g| {
     let dim = g.attrs.int(0);

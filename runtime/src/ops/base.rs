@@ -2,7 +2,8 @@
 use super::To;
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
-use xlazy_core::ir::{DEVICE_DATA, NUMBER, SECOND_NAME, rules};
+use xlazy_core::ir::Role::{Dtype, Size};
+use xlazy_core::ir::{DEVICE_DATA, Kind, NUMBER, SECOND_NAME, attr, rules};
 use xlazy_core::ty::{DType, Dims, Shape, Type};
 
 static DATA: Entry = Entry::of(DEVICE_DATA);
@@ -14,12 +15,14 @@ fn sample() -> Vec<Sample> {
 }
 
 static CLONE: Entry = Entry::new("clone", rules::same, |l| l.x(0))
+    .kind(Kind::View)
     .samples(sample)
     .grad(|g| vec![Some(g.dy.clone())])
     .bucket(bucket::each);
 
 static TO: Entry = Entry::new("to", |s| Ok(Type::new(s.attrs_dtype(0), s.shape(0).clone())), |l| l.cast(0))
-    .attrs(&["dtype"])
+    .kind(Kind::Convert)
+    .attrs(&[attr("dtype", Dtype)])
     .samples(|| DType::ALL[..9].iter().map(|&d| Sample::of(&[&[2, 3]]).attrs(vec![d.into()])).collect())
     .grad(|g| {
         // back to the operand's dtype, which the walk sees to
@@ -46,7 +49,8 @@ static SUM_TO: Entry = Entry::new(
         l.reshape(&v, &shape)
     },
 )
-.attrs(&["size"])
+.kind(Kind::Reduce)
+.attrs(&[attr("size", Size)])
 .samples(|| vec![Sample::of(&[&[4, 2, 3]]).attrs(vec![vec![2i64, 1].into()])])
 .grad(|g| vec![Some(g.dy.expand(g.x(0).shape()))]);
 

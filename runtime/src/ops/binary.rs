@@ -2,7 +2,7 @@
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
 use xlazy_core::emit::Val;
-use xlazy_core::ir::{Lower, Rule, Sig, rules};
+use xlazy_core::ir::{Kind, Lower, Rule, Sig, rules};
 use xlazy_core::ty::Category;
 
 fn both(l: &mut Lower, op: &str) -> Val {
@@ -19,6 +19,7 @@ fn positive() -> Vec<Sample> {
 }
 
 static ADD: Entry = Entry::new("add", rules::binary, |l| both(l, "add"))
+    .kind(Kind::Add)
     .samples(samples)
     .grad(|g| vec![Some(g.dy.clone()), g.want(1, || g.dy.clone())])
     .bucket(bucket::each);
@@ -36,6 +37,7 @@ static SUB: Entry = Entry::new(
 .bucket(bucket::each);
 
 static MUL: Entry = Entry::new("mul", rules::binary, |l| both(l, "multiply"))
+    .kind(Kind::Mul)
     .samples(samples)
     .grad(|g| vec![g.want(0, || &g.dy * g.x(1)), g.want(1, || &g.dy * g.x(0))])
     .bucket(bucket::each);

@@ -2,11 +2,20 @@
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
 use xlazy_core::emit::array;
-use xlazy_core::ir::{AttrsExt, Rule, Sig, rules};
+use xlazy_core::ir::Role::{Size, Stride};
+use xlazy_core::ir::{AttrDef, AttrsExt, Kind, Rule, Sig, attr, rules};
 use xlazy_core::ty::{Dims, Shape, Type};
 
 // Attributes, one number per spatial dimension in the first five: see `ATTRS`.
-const ATTRS: &[&str] = &["stride", "low", "high", "input_dilation", "dilation", "groups", "batch_groups"];
+const ATTRS: &[AttrDef] = &[
+    attr("stride", Stride),
+    attr("low", Size),
+    attr("high", Size),
+    attr("input_dilation", Stride),
+    attr("dilation", Stride),
+    attr("groups", Size),
+    attr("batch_groups", Size),
+];
 
 /// The extent of `n` elements with `dilation - 1` holes between them.
 fn dilated(n: i64, dilation: i64) -> i64 {
@@ -69,6 +78,7 @@ static CONVOLUTION: Entry = Entry::new("convolution", rule, |l| {
     );
     l.op("convolution", &[&x, &w], &attributes, out)
 })
+.kind(Kind::Contract)
 .attrs(ATTRS)
 .samples(|| {
     let of = |x: &[usize], w: &[usize], attrs: [&[i64]; 5], groups: usize| {

@@ -1,15 +1,17 @@
 //! Tensors from nothing, from numbers and from Rust data.
 use crate::bucket::like;
 use crate::tensor::{Arg, Entry, Sample, Tensor, refuse, trace};
-use xlazy_core::ir::{AttrsExt, Rule, Sig, rules};
-use xlazy_core::ty::{DType, Dims, Element, Scalar, Shape, Type};
+use xlazy_core::ir::Role::{Dtype, Size};
+use xlazy_core::ir::{AttrsExt, Kind, Rule, Sig, attr, rules};
+use xlazy_core::ty::{Category, DType, Dims, Element, Scalar, Shape, Type};
 
 fn shape_and_dtype(s: &Sig) -> Rule {
     Ok(Type::new(s.attrs.dtype(1), s.attrs_shape(0)))
 }
 
 static FULL: Entry = Entry::new("full", shape_and_dtype, |l| l.fit(0))
-    .attrs(&["size", "dtype"])
+    .kind(Kind::Made)
+    .attrs(&[attr("size", Size), attr("dtype", Dtype)])
     .samples(|| vec![Sample::of(&[&[]]).attrs(vec![vec![2i64].into(), DType::F32.into()])])
     .grad(|_| vec![None]);
 
@@ -17,14 +19,16 @@ static ZEROS: Entry = Entry::new("zeros", shape_and_dtype, |l| {
     let ty = l.out.clone();
     l.constant(0.0, &ty)
 })
-.attrs(&["size", "dtype"])
+.kind(Kind::Made)
+.attrs(&[attr("size", Size), attr("dtype", Dtype)])
 .samples(|| vec![Sample::of(&[]).attrs(vec![vec![2i64].into(), DType::F32.into()])]);
 
 static ONES: Entry = Entry::new("ones", shape_and_dtype, |l| {
     let ty = l.out.clone();
     l.constant(1.0, &ty)
 })
-.attrs(&["size", "dtype"])
+.kind(Kind::Made)
+.attrs(&[attr("size", Size), attr("dtype", Dtype)])
 .samples(|| vec![Sample::of(&[]).attrs(vec![vec![2i64].into(), DType::F32.into()])]);
 
 // start + step · 0, 1, 2…; start and step are operands, only the number of elements is fixed
@@ -47,7 +51,8 @@ static ARANGE: Entry = Entry::new(
         l.convert(&v, ty.dtype)
     },
 )
-.attrs(&["steps", "dtype"])
+.kind(Kind::Made)
+.attrs(&[attr("steps", Size), attr("dtype", Dtype)])
 .samples(|| vec![Sample::of(&[&[], &[]]).attrs(vec![4usize.into(), DType::F32.into()])]);
 
 // From both ends towards the middle, so that both ends are met exactly.
@@ -87,7 +92,8 @@ static LINSPACE: Entry = Entry::new(
         l.select(&first, &up, &down)
     },
 )
-.attrs(&["steps"])
+.kind(Kind::Made)
+.attrs(&[attr("steps", Size)])
 .samples(|| {
     vec![Sample::of(&[&[], &[]]).attrs(vec![5usize.into()]), Sample::of(&[&[], &[]]).attrs(vec![1usize.into()])]
 })
@@ -107,7 +113,8 @@ static EYE: Entry = Entry::new("eye", shape_and_dtype, |l| {
     let same = l.compare("EQ", &row, &column);
     l.convert(&same, ty.dtype)
 })
-.attrs(&["size", "dtype"])
+.kind(Kind::Made)
+.attrs(&[attr("size", Size), attr("dtype", Dtype)])
 .samples(|| vec![Sample::of(&[]).attrs(vec![vec![3i64, 3].into(), DType::F32.into()])]);
 
 // Which elements of a bucketed dimension are real: the operand says how many. `after`: dimensions behind it.
@@ -126,7 +133,8 @@ static BUCKET_MASK: Entry = Entry::new(
         l.compare("LT", &position, &size)
     },
 )
-.attrs(&["bucket", "after"])
+.kind(Kind::Made)
+.attrs(&[attr("bucket", Size), attr("after", Size)])
 .samples(|| vec![Sample::of(&[]).index(&[], 4).attrs(vec![4usize.into(), 1usize.into()])]);
 
 pub(super) static OPS: &[&Entry] = &[&FULL, &ZEROS, &ONES, &ARANGE, &LINSPACE, &EYE, &BUCKET_MASK];
@@ -341,5 +349,30 @@ impl Tensor {
     #[track_caller]
     pub fn eye_of(n: usize, m: usize) -> Tensor {
         filled(&EYE, [n, m].into(), DType::F32)
+    }
+}
+
+impl Tensor {
+    /// For each class index a vector of zeros with a one at the class, int64 (`torch.nn.functional.one_hot`). With
+    /// `num_classes` -1 the largest index is read, which runs what the tensor needs.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(tensor([1, 0]).one_hot(3).to_vec::<i64>(), [0, 1, 0, 1, 0, 0]);
+    /// ```
+    #[track_caller]
+    pub fn one_hot(&self, num_classes: i64) -> Tensor {
+        if self.dtype().category() != Category::Int {
+            refuse("one_hot", &[self], "class indices must be integers");
+        }
+        let n = match num_classes {
+            -1 if self.numel() == 0 => {
+                refuse("one_hot", &[self], "without indices the number of classes must be given")
+            }
+            -1 => super::dynamic::concrete(&self.max(), std::panic::Location::caller()).as_i64() + 1,
+            n if n > 0 => n,
+            n => refuse("one_hot", &[self], format!("{n} is no number of classes")),
+        };
+        self.unsqueeze(-1).eq(Tensor::arange(0, n, 1)).long()
     }
 }

@@ -14,14 +14,16 @@ use smallvec::smallvec;
 use std::panic::Location;
 use std::sync::Arc;
 use xlazy_core::device::{DeviceData, device_names, name_of};
-use xlazy_core::ir::{DATA, Payload, Placement, REQUIRES_GRAD, graph, rules};
-use xlazy_core::text::line_of_thread as line;
+use xlazy_core::ir::Role::Device;
+use xlazy_core::ir::{DATA, Kind, Payload, Placement, REQUIRES_GRAD, attr, graph, rules};
+use xlazy_core::thread::innermost;
 use xlazy_core::ty::DType;
 
 /// What a tensor is put on another device by. What has no device is computed there; otherwise the node has its value from the
 /// start, a copy, and only the gradient tape holds the operand.
 static TO_DEVICE: Entry = Entry::new("to_device", rules::same, |l| l.x(0))
-    .attrs(&["device"])
+    .kind(Kind::Transfer)
+    .attrs(&[attr("device", Device)])
     .samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![0usize.into()])])
     .grad(|g| vec![g.want(0, || g.dy.clone().beside(g.x(0)))])
     .bucket(bucket::each);
@@ -154,7 +156,7 @@ impl Tensor {
         if here == Placement::Anywhere && !there_is {
             return trace(&TO_DEVICE, [self.into()], [(device as usize).into()]).placed(Placement::Device(device));
         }
-        let at = line().unwrap_or(Location::caller());
+        let at = innermost(Location::caller());
         let copy = self.value(Cause::DeviceChange, at).and_then(|(data, _)| match data.device == device {
             true => Ok(data),
             false => data.copied_to(device),

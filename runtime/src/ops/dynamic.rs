@@ -29,14 +29,24 @@ fn places(x: &Tensor) -> Vec<i64> {
     }
 }
 
-const fn found(name: &'static str) -> Entry {
-    Entry::new(name, |_| Err("what is found is data".into()), |_| unreachable!()).kind(Kind::Found)
+const fn found(name: &'static str, kind: Kind, advice: &'static str) -> Entry {
+    Entry::new(name, |_| Err("what is found is data".into()), |_| unreachable!()).kind(kind).advice(advice)
 }
 
 // What the positions that an op found are data of, so that a program of another size can be put down to it.
-static NONZERO: Entry = found("nonzero");
-static MASKED_SELECT: Entry = found("masked_select");
-static UNIQUE: Entry = found("unique");
+static NONZERO: Entry = found(
+    "nonzero",
+    Kind::Found,
+    "pad the positions, as in `n.dynamic(0).buckets([{buckets}])`: one program for each bucket",
+);
+static MASKED_SELECT: Entry =
+    found("masked_select", Kind::Chosen, "keep the shape with `where_(&mask, &x, 0.0)` or multiply by the mask");
+static UNIQUE: Entry = found(
+    "unique",
+    Kind::Chosen,
+    "how many values differ is known only then. Keep them all, sorted (`x.sort(0, false)`), and take each value's first with \
+     a mask: `s.diff(1, 0).ne(0.0)` says where the next one begins",
+);
 
 // Positions in `x`, where it is.
 #[track_caller]

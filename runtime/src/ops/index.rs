@@ -2,8 +2,9 @@
 //! sizes (that would need their values): reading beyond the end gives the last element, writing there does nothing.
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Grad, Sample, Tensor, refuse, trace, trace_all};
-use xlazy_core::emit::{Reducer, Val, array};
-use xlazy_core::ir::{Attr, AttrsExt, Lower, Sig};
+use xlazy_core::emit::{Reducer, Region, Val, array};
+use xlazy_core::ir::Role::{Axis, Mode};
+use xlazy_core::ir::{Attr, AttrsExt, Kind, Lower, Sig, attr};
 use xlazy_core::ty::{Category, DType, Shape, Type};
 
 /// How several values for one place combine, as an attribute: what is written replaces, is added…
@@ -13,13 +14,13 @@ const MUL: i64 = 2;
 const MAX: i64 = 3;
 const MIN: i64 = 4;
 
-fn region(l: &mut Lower, how: i64, dtype: DType) -> String {
+fn region(l: &mut Lower, how: i64, dtype: DType) -> Region {
     match how {
-        REPLACE => l.region_replace(dtype),
-        ADD => l.region(Reducer::Add, dtype),
-        MUL => l.region(Reducer::Mul, dtype),
-        MAX => l.region(Reducer::Max, dtype),
-        _ => l.region(Reducer::Min, dtype),
+        REPLACE => l.replacing(dtype),
+        ADD => l.combining(Reducer::Add, dtype),
+        MUL => l.combining(Reducer::Mul, dtype),
+        MAX => l.combining(Reducer::Max, dtype),
+        _ => l.combining(Reducer::Min, dtype),
     }
 }
 
@@ -100,7 +101,8 @@ static GATHER: Entry = Entry::new(
         l.op("gather", &[&x, &at], &attributes, out)
     },
 )
-.attrs(&["dim"])
+.kind(Kind::Select)
+.attrs(&[attr("dim", Axis)])
 .samples(|| {
     vec![
         Sample::of(&[&[4, 3]]).index(&[2, 3], 4).attrs(vec![0usize.into()]),
@@ -146,10 +148,12 @@ static SCATTER: Entry = Entry::new(
             all = numbers(0..rank),
         );
         let ty = x.ty.clone();
-        l.with_region("scatter", &[&x, &at, &src], &region, &attributes, ty)
+        let [y] = l.with_regions("scatter", &[&x, &at, &src], &[region], &attributes, [ty]);
+        y
     },
 )
-.attrs(&["dim", "reduce"])
+.kind(Kind::Update)
+.attrs(&[attr("dim", Axis), attr("reduce", Mode)])
 .samples(|| {
     let of = |how: i64| Sample::of(&[&[4, 3]]).index(&[2, 3], 4).then(&[&[2, 3]]).attrs(vec![0usize.into(), how.into()]);
     // replacing has no unique result where positions repeat: one column with one position each
@@ -181,7 +185,8 @@ static SCATTER: Entry = Entry::new(
             vec![g.want(0, || &mine * &share), None, g.want(2, || source_grad(g, 2, picked(&share) * &theirs))]
         }
     }
-});
+})
+.bucket(|b| bucket::scatter(b, neutral(b.attrs.int(1))));
 
 // The part of a scatter's source that the index reaches.
 fn source(g: &Grad, i: usize) -> Tensor {
@@ -278,7 +283,8 @@ static INDEX: Entry = Entry::new(
         l.op("gather", &[&x, &vectors], &attributes, out)
     },
 )
-.attrs(&["dims", "at"])
+.kind(Kind::Select)
+.attrs(&[attr("dims", Axis), attr("at", Axis)])
 .samples(|| {
     let of = |dims: Vec<i64>, at: usize| vec![dims.into(), at.into()];
     vec![
@@ -322,10 +328,12 @@ static INDEX_PUT: Entry = Entry::new(
             picked = numbers(dims),
         );
         let ty = x.ty.clone();
-        l.with_region("scatter", &[&x, &vectors, &values], &region, &attributes, ty)
+        let [y] = l.with_regions("scatter", &[&x, &vectors, &values], &[region], &attributes, [ty]);
+        y
     },
 )
-.attrs(&["dims", "at", "reduce"])
+.kind(Kind::Update)
+.attrs(&[attr("dims", Axis), attr("at", Axis), attr("reduce", Mode)])
 .samples(|| {
     let of = |dims: Vec<i64>, at: usize, how: i64| vec![dims.into(), at.into(), how.into()];
     vec![
@@ -343,7 +351,8 @@ static INDEX_PUT: Entry = Entry::new(
     });
     out[1] = g.want(1, || pick(&g.dy, &indices, attrs.clone()));
     out
-});
+})
+.bucket(|b| bucket::index_put(b, neutral(b.attrs.int(2))));
 
 pub(super) static OPS: &[&Entry] = &[&GATHER, &SCATTER, &INDEX, &INDEX_PUT];
 
@@ -366,6 +375,13 @@ fn put(x: &Tensor, values: &Tensor, indices: &[&Tensor], [dims, at]: [Attr; 2], 
 #[track_caller]
 pub(super) fn put_at(x: &Tensor, values: &Tensor, indices: &[&Tensor], attrs: [Attr; 2], accumulate: bool) -> Tensor {
     put(x, values, indices, attrs, if accumulate { ADD } else { REPLACE })
+}
+
+/// What padding is to be where it falls on a place; nothing leaves alone what it replaces.
+fn neutral(how: i64) -> Option<bucket::Neutral> {
+    use bucket::Neutral::{Least, Most, One, Zero};
+    let all = [(ADD, Zero), (MUL, One), (MAX, Least), (MIN, Most)];
+    all.into_iter().find_map(|(h, neutral)| (h == how).then_some(neutral))
 }
 
 /// How [`Tensor::scatter_reduce`] combines what falls on one place.
@@ -561,28 +577,5 @@ impl Tensor {
             refuse("embedding", &[self, weight], "the weight must be a matrix with one row per index");
         }
         pick(weight, &[self], one(0))
-    }
-
-    /// For each class index a vector of zeros with a one at the class, int64 (`torch.nn.functional.one_hot`). With
-    /// `num_classes` -1 the largest index is read, which runs what the tensor needs.
-    ///
-    /// ```
-    /// use xlazy::prelude::*;
-    /// assert_eq!(tensor([1, 0]).one_hot(3).to_vec::<i64>(), [0, 1, 0, 1, 0, 0]);
-    /// ```
-    #[track_caller]
-    pub fn one_hot(&self, num_classes: i64) -> Tensor {
-        if self.dtype().category() != Category::Int {
-            refuse("one_hot", &[self], "class indices must be integers");
-        }
-        let n = match num_classes {
-            -1 if self.numel() == 0 => {
-                refuse("one_hot", &[self], "without indices the number of classes must be given")
-            }
-            -1 => super::dynamic::concrete(&self.max(), std::panic::Location::caller()).as_i64() + 1,
-            n if n > 0 => n,
-            n => refuse("one_hot", &[self], format!("{n} is no number of classes")),
-        };
-        self.unsqueeze(-1).eq(Tensor::arange(0, n, 1)).long()
     }
 }

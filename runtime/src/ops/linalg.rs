@@ -1,7 +1,7 @@
 //! Products of matrices and vectors.
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, refuse, trace};
-use xlazy_core::ir::{Rule, Sig};
+use xlazy_core::ir::{Kind, Rule, Sig};
 use xlazy_core::ty::{Shape, Type};
 
 // (batch, rows, inner) and (batch, inner, columns) as torch reads them: vectors gain a dimension, batches broadcast.
@@ -55,6 +55,7 @@ static MATMUL: Entry = Entry::new("matmul", matmul_rule, |l| {
     let v = l.dot_general(&a, &b, [&dims, &dims], [&[batch.len() + 1], &[batch.len()]]);
     l.reshape(&v, &out)
 })
+.kind(Kind::Contract)
 .samples(|| {
     vec![
         Sample::of(&[&[2, 3], &[3, 4]]),

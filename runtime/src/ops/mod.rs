@@ -23,6 +23,7 @@ mod pool;
 mod random;
 mod reduce;
 mod resample;
+mod slice;
 mod sort;
 #[cfg(test)]
 mod tests;
@@ -61,6 +62,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         compare::OPS,
         reduce::OPS,
         view::OPS,
+        slice::OPS,
         place::OPS,
         index::OPS,
         sort::OPS,
@@ -81,13 +83,20 @@ pub(crate) fn entry_of(op: &OpDef) -> Option<&'static Entry> {
     BY_ID.get(&op.id).copied()
 }
 
+impl Entry {
+    /// The entry of an op.
+    pub(crate) fn of_op(op: &OpDef) -> Option<&'static Entry> {
+        entry_of(op)
+    }
+}
+
 /// What the table says of one op; for `%help` and the page of what is covered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpInfo {
     /// The torch name.
     pub name: &'static str,
     /// The attributes' names: what is fixed when a program is compiled.
-    pub attributes: &'static [&'static str],
+    pub attributes: Vec<&'static str>,
     /// Whether gradients flow.
     pub differentiable: bool,
 }
@@ -98,5 +107,6 @@ pub struct OpInfo {
 /// assert!(xlazy::ops().iter().any(|op| op.name == "matmul" && op.differentiable));
 /// ```
 pub fn ops() -> Vec<OpInfo> {
-    table().map(|op| OpInfo { name: op.name, attributes: op.attrs, differentiable: op.grad.is_some() }).collect()
+    let attributes = |op: &Entry| op.attrs.iter().map(|a| a.name).collect();
+    table().map(|op| OpInfo { name: op.name, attributes: attributes(op), differentiable: op.grad.is_some() }).collect()
 }

@@ -1,9 +1,10 @@
-//! Ops that go by where an element is: triangles of matrices, rolls.
+//! Ops that go by where an element is: triangles of matrices, rolls, repeats.
 use crate::bucket;
-use crate::tensor::{Entry, Sample, Tensor, trace};
+use crate::tensor::{Entry, Sample, Tensor, refuse, trace};
 use xlazy_core::emit::Val;
-use xlazy_core::ir::{AttrsExt, Healed, Lower, Rule, Sig, rules};
-use xlazy_core::ty::{DType, Type};
+use xlazy_core::ir::Role::{Axis, Position};
+use xlazy_core::ir::{AttrsExt, Healed, Kind, Lower, Rule, Sig, attr, rules};
+use xlazy_core::ty::{DType, Dims, Type};
 
 // The diagonal is an attribute, or the last operand where it keeps changing.
 fn triangle(l: &mut Lower, upper: bool) -> Val {
@@ -34,14 +35,14 @@ fn triangle_samples() -> Vec<Sample> {
 }
 
 static TRIL: Entry = Entry::new("tril", matrix, |l| triangle(l, false))
-    .attrs(&["diagonal"])
+    .attrs(&[attr("diagonal", Position)])
     .samples(triangle_samples)
     .grad(|g| vec![Some(g.dy.tril(g.attrs.int(0)))])
     .heal(|attrs| Some(Healed { op: &TRIL_AT.op, attrs: [].into(), value: attrs[0].clone() }))
     .bucket(bucket::each);
 
 static TRIU: Entry = Entry::new("triu", matrix, |l| triangle(l, true))
-    .attrs(&["diagonal"])
+    .attrs(&[attr("diagonal", Position)])
     .samples(triangle_samples)
     .grad(|g| vec![Some(g.dy.triu(g.attrs.int(0)))])
     .heal(|attrs| Some(Healed { op: &TRIU_AT.op, attrs: [].into(), value: attrs[0].clone() }))
@@ -51,8 +52,10 @@ fn triangle_at_samples() -> Vec<Sample> {
     vec![Sample::of(&[&[3, 4]]).index(&[], 3)]
 }
 
-static TRIL_AT: Entry = Entry::new("tril.diagonal", matrix, |l| triangle(l, false)).samples(triangle_at_samples);
-static TRIU_AT: Entry = Entry::new("triu.diagonal", matrix, |l| triangle(l, true)).samples(triangle_at_samples);
+static TRIL_AT: Entry =
+    Entry::new("tril.diagonal", matrix, |l| triangle(l, false)).samples(triangle_at_samples).bucket(bucket::each);
+static TRIU_AT: Entry =
+    Entry::new("triu.diagonal", matrix, |l| triangle(l, true)).samples(triangle_at_samples).bucket(bucket::each);
 
 // Elements moved along one dimension, round the end.
 static ROLL: Entry = Entry::new("roll", rules::same, |l| {
@@ -66,11 +69,12 @@ static ROLL: Entry = Entry::new("roll", rules::same, |l| {
     let start = l.slice(&x, &from, &to, &ones);
     l.concatenate(&[&end, &start], dim)
 })
-.attrs(&["shift", "dim"])
+.kind(Kind::View)
+.attrs(&[attr("shift", Position), attr("dim", Axis)])
 .samples(|| vec![Sample::of(&[&[2, 5]]).attrs(vec![2usize.into(), 1usize.into()])])
 .grad(|g| vec![Some(g.dy.roll(-g.attrs.int(0), g.attrs.int(1)))])
 .heal(|attrs| Some(Healed { op: &ROLL_AT.op, attrs: [attrs[1].clone()].into(), value: attrs[0].clone() }))
-.bucket(bucket::along_second);
+.bucket(bucket::roll);
 
 static ROLL_AT: Entry = Entry::new("roll.shift", rules::same, |l| {
     let (x, shift, dim) = (l.x(0), l.x(1), l.attrs.index(0));
@@ -80,8 +84,10 @@ static ROLL_AT: Entry = Entry::new("roll.shift", rules::same, |l| {
     let starts = l.starts(&start, dim, x.rank());
     l.dynamic_slice(&twice, &starts, x.shape())
 })
-.attrs(&["dim"])
-.samples(|| vec![Sample::of(&[&[2, 5]]).index(&[], 5).attrs(vec![1usize.into()])]);
+.kind(Kind::View)
+.attrs(&[attr("dim", Axis)])
+.samples(|| vec![Sample::of(&[&[2, 5]]).index(&[], 5).attrs(vec![1usize.into()])])
+.bucket(bucket::along);
 
 pub(super) static OPS: &[&Entry] = &[&TRIL, &TRIU, &TRIL_AT, &TRIU_AT, &ROLL, &ROLL_AT];
 
@@ -102,5 +108,23 @@ impl Tensor {
     #[track_caller]
     pub fn triu(&self, diagonal: i64) -> Tensor {
         trace(&TRIU, [self.into()], [diagonal.into()])
+    }
+
+    /// Repeated along each dimension (`torch.Tensor.repeat`).
+    #[track_caller]
+    pub fn repeat(&self, times: impl Into<Dims>) -> Tensor {
+        let times = times.into().shape("repeat").unwrap_or_else(|e| e.raise());
+        if times.len() < self.dim() {
+            refuse("repeat", &[self], format!("{times} names fewer dimensions than the tensor has"));
+        }
+        let skip = times.len() - self.dim();
+        let (mut from, mut wide, mut out) = (vec![], vec![], vec![]);
+        for (i, &t) in times.iter().enumerate() {
+            let n = if i < skip { 1 } else { self.shape()[i - skip] };
+            from.extend([1, n]);
+            wide.extend([t, n]);
+            out.push(t * n);
+        }
+        self.reshape(from).expand(wide).reshape(out)
     }
 }

@@ -4,12 +4,24 @@ use super::conv::{batched, each};
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
 use xlazy_core::emit::{Reducer, array};
-use xlazy_core::ir::{Attr, AttrsExt, Lower, Rule, Sig};
+use xlazy_core::ir::Role::{Size, Stride};
+use xlazy_core::ir::{Attr, AttrDef, AttrsExt, Kind, Lower, Rule, Sig, attr};
 use xlazy_core::ty::{Category, DType, Dims, Shape, Type};
 
 // One number for each dimension of the operand. `hole`: distance between the elements of a window (maxima) or of the
 // operand (sums).
-const ATTRS: &[&str] = &["window", "stride", "low", "high", "hole"];
+const ATTRS: &[AttrDef] =
+    &[attr("window", Size), attr("stride", Stride), attr("low", Size), attr("high", Size), attr("hole", Stride)];
+
+// The same, and how many of the last dimensions are windowed.
+const SPACE_ATTRS: &[AttrDef] = &[
+    attr("window", Size),
+    attr("stride", Stride),
+    attr("low", Size),
+    attr("high", Size),
+    attr("hole", Stride),
+    attr("space", Size),
+];
 
 fn windows(s: &Sig, hole_in_window: bool) -> std::result::Result<Shape, String> {
     let mut shape = s.shape(0).clone();
@@ -56,11 +68,13 @@ static SUM_POOL: Entry = Entry::new(
             return l.constant(0.0, &out);
         }
         let zero = l.neutral(Reducer::Add, x.dtype());
-        let region = l.region(Reducer::Add, x.dtype());
+        let region = l.combining(Reducer::Add, x.dtype());
         let attributes = attributes(l.attrs, "base_dilations");
-        l.with_region("reduce_window", &[&x, &zero], &region, &attributes, out)
+        let [y] = l.with_regions("reduce_window", &[&x, &zero], &[region], &attributes, [out]);
+        y
     },
 )
+.kind(Kind::Window)
 .attrs(ATTRS)
 .samples(|| {
     let of = |x: &[usize], a: [&[i64]; 5]| Sample::of(&[x]).attrs(a.iter().map(|v| v.to_vec().into()).collect());
@@ -107,11 +121,13 @@ static MAX_POOL: Entry = Entry::new("max_pool", max_rule, |l| {
         return l.constant(0.0, &out);
     }
     let least = l.neutral(Reducer::Max, x.dtype());
-    let region = l.region(Reducer::Max, x.dtype());
+    let region = l.combining(Reducer::Max, x.dtype());
     let attributes = attributes(l.attrs, "window_dilations");
-    l.with_region("reduce_window", &[&x, &least], &region, &attributes, out)
+    let [y] = l.with_regions("reduce_window", &[&x, &least], &[region], &attributes, [out]);
+    y
 })
-.attrs(&["window", "stride", "low", "high", "hole", "space"])
+.kind(Kind::Window)
+.attrs(SPACE_ATTRS)
 .samples(max_samples)
 .grad(|g| {
     let x = g.x(0);
@@ -140,15 +156,18 @@ static MAX_POOL_BACKWARD: Entry = Entry::new(
             return l.constant(0.0, &out);
         }
         let zero = l.scalar(0.0, x.dtype());
-        let select = l.region_compare("GE", x.dtype());
-        let add = l.region(Reducer::Add, x.dtype());
+        let select = l.comparing("GE", x.dtype());
+        let add = l.combining(Reducer::Add, x.dtype());
         let attributes = attributes(l.attrs, "");
-        l.with_region("select_and_scatter", &[&x, &dy, &zero], &format!("{select}, {add}"), &attributes, out)
+        let [dx] = l.with_regions("select_and_scatter", &[&x, &dy, &zero], &[select, add], &attributes, [out]);
+        dx
     },
 )
-.attrs(&["window", "stride", "low", "high", "hole", "space"])
+.kind(Kind::Window)
+.attrs(SPACE_ATTRS)
 .samples(|| {
-    let attrs: Vec<Attr> = [vec![1i64, 2], vec![1, 2], vec![0, 0], vec![0, 0], vec![1, 1]].map(Attr::from).to_vec();
+    let mut attrs: Vec<Attr> = [vec![1i64, 2], vec![1, 2], vec![0, 0], vec![0, 0], vec![1, 1]].map(Attr::from).to_vec();
+    attrs.push(1usize.into());
     vec![Sample::of(&[&[2, 4], &[2, 2]]).attrs(attrs)]
 });
 
@@ -170,7 +189,8 @@ static MAX_POOL_PLACES: Entry = Entry::new(
         l.window_arg_max(&x, &places, &attributes, &out.shape)
     },
 )
-.attrs(&["window", "stride", "low", "high", "hole", "space"])
+.kind(Kind::Window)
+.attrs(SPACE_ATTRS)
 .samples(max_samples)
 .bucket(bucket::windows);
 

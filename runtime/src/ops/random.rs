@@ -2,10 +2,11 @@
 //! the program. Drawing again never compiles again, and a value that is computed twice is the same.
 use crate::bucket::like;
 use crate::rng::SplitMix;
-use crate::tensor::{Entry, Tensor, refuse, trace};
+use crate::tensor::{Entry, Tensor, caller_line, refuse, trace};
 use std::sync::Mutex;
 use xlazy_core::emit::Val;
-use xlazy_core::ir::{AttrsExt, Lower, Rule, Sig};
+use xlazy_core::ir::Role::{Dtype, Size};
+use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr};
 use xlazy_core::ty::{DType, Dims, Shape, Type};
 
 fn rule(s: &Sig) -> Rule {
@@ -23,7 +24,8 @@ static RAND: Entry = Entry::new("rand", rule, |l| {
     let (u, dtype) = (uniform(l), l.out.dtype);
     l.convert(&u, dtype)
 })
-.attrs(&["size", "dtype"]);
+.kind(Kind::Random)
+.attrs(&[attr("size", Size), attr("dtype", Dtype)]);
 
 // Inverse of the normal distribution's function: sqrt(2) erfinv(2u - 1), with u away from 0.
 static RANDN: Entry = Entry::new("randn", rule, |l| {
@@ -36,7 +38,8 @@ static RANDN: Entry = Entry::new("randn", rule, |l| {
     let v = l.with_const("multiply", &inverse, std::f64::consts::SQRT_2);
     l.convert(&v, dtype)
 })
-.attrs(&["size", "dtype"]);
+.kind(Kind::Random)
+.attrs(&[attr("size", Size), attr("dtype", Dtype)]);
 
 // low + floor(u · (high - low)); the bounds are operands
 static RANDINT: Entry = Entry::new("randint", rule, |l| {
@@ -54,7 +57,8 @@ static RANDINT: Entry = Entry::new("randint", rule, |l| {
     let dtype = l.out.dtype;
     l.convert(&v, dtype)
 })
-.attrs(&["size", "dtype"]);
+.kind(Kind::Random)
+.attrs(&[attr("size", Size), attr("dtype", Dtype)]);
 
 pub(super) static OPS: &[&Entry] = &[&RAND, &RANDN, &RANDINT];
 
@@ -207,6 +211,7 @@ impl Tensor {
         if !training {
             return self.clone();
         }
+        let _line = caller_line();
         let key = Key::draw();
         let keep = crate::tensor::no_grad(|| self.draw_like(&RAND, &key)).ge(p);
         let scale = if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 };

@@ -2,7 +2,8 @@
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
 use xlazy_core::emit::{Reducer, Val};
-use xlazy_core::ir::{AttrsExt, Lower, Rule, Sig};
+use xlazy_core::ir::Role::{Axis, Mode};
+use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr};
 use xlazy_core::ty::{Category, DType, Dims, Shape, Type};
 
 /// The shape after reducing over the dims of attribute 0, kept as 1 where attribute 1 says so.
@@ -66,7 +67,8 @@ fn spread(g: &crate::tensor::Grad, dy: &Tensor) -> Tensor {
 }
 
 static SUM: Entry = Entry::new("sum", sum_type, |l| reduce_in(l, Reducer::Add, true))
-    .attrs(&["dim", "keepdim"])
+    .kind(Kind::Reduce)
+    .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(samples)
     .grad(|g| vec![Some(spread(g, &g.dy))])
     .bucket(bucket::sum);
@@ -80,7 +82,8 @@ static MEAN: Entry = Entry::new("mean", float_type, |l| {
     let n = count(l.inputs[0].shape(), &l.attrs.dims(0));
     l.with_const("divide", &v, n)
 })
-.attrs(&["dim", "keepdim"])
+.kind(Kind::Reduce)
+.attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
 .samples(samples)
 .grad(|g| {
     let n = count(&g.x(0).shape(), &g.attrs.dims(0));
@@ -89,7 +92,8 @@ static MEAN: Entry = Entry::new("mean", float_type, |l| {
 .bucket(bucket::mean);
 
 static PROD: Entry = Entry::new("prod", sum_type, |l| reduce_in(l, Reducer::Mul, false))
-    .attrs(&["dim", "keepdim"])
+    .kind(Kind::Reduce)
+    .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(|| samples().into_iter().map(|s| s.range(0.5, 2.0)).collect())
     .grad(|g| {
         // The product of all others, as that of those before times that of those after: right where there are zeros.
@@ -127,13 +131,15 @@ fn extreme_grad(g: &crate::tensor::Grad) -> Vec<Option<Tensor>> {
 }
 
 static AMAX: Entry = Entry::new("amax", keep_type, |l| extreme(l, Reducer::Max))
-    .attrs(&["dim", "keepdim"])
+    .kind(Kind::Reduce)
+    .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(samples)
     .grad(extreme_grad)
     .bucket(bucket::max);
 
 static AMIN: Entry = Entry::new("amin", keep_type, |l| extreme(l, Reducer::Min))
-    .attrs(&["dim", "keepdim"])
+    .kind(Kind::Reduce)
+    .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(samples)
     .grad(extreme_grad)
     .bucket(bucket::min);
@@ -147,11 +153,13 @@ fn extreme(l: &mut Lower, r: Reducer) -> Val {
 }
 
 static ALL: Entry = Entry::new("all", bool_type, |l| reduce_in(l, Reducer::And, false))
-    .attrs(&["dim", "keepdim"])
+    .kind(Kind::Reduce)
+    .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(samples)
     .bucket(bucket::prod);
 static ANY: Entry = Entry::new("any", bool_type, |l| reduce_in(l, Reducer::Or, false))
-    .attrs(&["dim", "keepdim"])
+    .kind(Kind::Reduce)
+    .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(samples)
     .bucket(bucket::sum);
 
@@ -187,11 +195,13 @@ fn arg_samples() -> Vec<Sample> {
 }
 
 static ARGMAX: Entry = Entry::new("argmax", index_type, |l| arg(l, true))
-    .attrs(&["dim", "keepdim"])
+    .kind(Kind::Reduce)
+    .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(arg_samples)
     .bucket(bucket::argmax);
 static ARGMIN: Entry = Entry::new("argmin", index_type, |l| arg(l, false))
-    .attrs(&["dim", "keepdim"])
+    .kind(Kind::Reduce)
+    .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(arg_samples)
     .bucket(bucket::argmin);
 
@@ -204,7 +214,7 @@ fn running(l: &mut Lower, r: Reducer) -> Val {
     let dim = l.attrs.index(0);
     let n = x.shape()[dim];
     let init = l.neutral(r, x.dtype());
-    let region = l.region(r, x.dtype());
+    let region = l.combining(r, x.dtype());
     let ones = vec![1usize; x.rank()];
     let mut window = ones.clone();
     window[dim] = n;
@@ -219,7 +229,8 @@ fn running(l: &mut Lower, r: Reducer) -> Val {
         x.rank()
     );
     let ty = x.ty.clone();
-    l.with_region("reduce_window", &[&x, &init], &region, &attributes, ty)
+    let [y] = l.with_regions("reduce_window", &[&x, &init], &[region], &attributes, [ty]);
+    y
 }
 
 static CUMSUM: Entry = Entry::new(
@@ -230,13 +241,14 @@ static CUMSUM: Entry = Entry::new(
     },
     |l| running(l, Reducer::Add),
 )
-.attrs(&["dim"])
+.kind(Kind::Along)
+.attrs(&[attr("dim", Axis)])
 .samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![1usize.into()])])
 .grad(|g| {
     let dim = g.attrs.int(0);
     vec![Some(g.dy.flip(dim).cumsum(dim).flip(dim))]
 })
-.bucket(bucket::along);
+.bucket(bucket::cumsum);
 
 static CUMPROD: Entry = Entry::new(
     "cumprod",
@@ -246,7 +258,8 @@ static CUMPROD: Entry = Entry::new(
     },
     |l| running(l, Reducer::Mul),
 )
-.attrs(&["dim"])
+.kind(Kind::Along)
+.attrs(&[attr("dim", Axis)])
 .samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![1usize.into()])])
 .grad(|g| {
     // dx_i = Σ_{j >= i} dy_j · (product of x_0 … x_j without x_i): no division, right where there are zeros
@@ -262,7 +275,7 @@ static CUMPROD: Entry = Entry::new(
     let sum = (reached * dy.unsqueeze(-2)).sum_dim(-1, false);
     vec![Some((others_before(&x) * sum).transpose(dim, -1))]
 })
-.bucket(bucket::along);
+.bucket(bucket::cumprod);
 
 static LOGSUMEXP: Entry = Entry::new(
     "logsumexp",
@@ -285,7 +298,8 @@ static LOGSUMEXP: Entry = Entry::new(
         l.reshape(&v, &shape)
     },
 )
-.attrs(&["dim", "keepdim"])
+.kind(Kind::Reduce)
+.attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
 .samples(samples)
 .grad(|g| vec![Some(spread(g, &g.dy) * (g.x(0) - spread(g, &g.output)).exp())])
 .bucket(bucket::logsumexp);

@@ -1,7 +1,8 @@
 //! Resizing: interpolation, padding by mirrored or repeated elements, pixel shuffling. Which elements contribute, and how
 //! much, follows from the shapes alone and is folded into the program.
 use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
-use xlazy_core::ir::{Attr, AttrsExt, Healed};
+use xlazy_core::ir::Role::{Constant, Dtype};
+use xlazy_core::ir::{Attr, AttrsExt, Healed, Kind, attr};
 use xlazy_core::ty::{DType, Dims, Shape, Type};
 
 // Numbers that mostly follow from shapes: integers or floats.
@@ -19,7 +20,8 @@ static FOLDED: Entry = Entry::new(
         _ => l.e.ints(l.attrs.ints(0), l.out.dtype),
     },
 )
-.attrs(&["values", "dtype"])
+.kind(Kind::Made)
+.attrs(&[attr("values", Constant), attr("dtype", Dtype)])
 .samples(|| {
     vec![
         Sample::of(&[]).attrs(vec![vec![1i64, -2].into(), DType::I64.into()]),
@@ -31,7 +33,8 @@ static FOLDED: Entry = Entry::new(
 // The same numbers as a parameter.
 static LIFTED: Entry =
     Entry::new("constant.values", |s| Ok(Type::new(s.attrs.dtype(0), s.shape(0).clone())), |l| l.cast(0))
-        .attrs(&["dtype"])
+        .kind(Kind::Made)
+        .attrs(&[attr("dtype", Dtype)])
         .samples(|| vec![Sample::of(&[]).index(&[3], 5).attrs(vec![DType::F32.into()])]);
 
 pub(super) static OPS: &[&Entry] = &[&FOLDED, &LIFTED];

@@ -1,7 +1,8 @@
 //! Order: sort, argsort, topk, median. NaN counts as the largest number, as in torch.
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
-use xlazy_core::ir::{AttrsExt, Lower, Rule, Sig};
+use xlazy_core::ir::Role::{Axis, Mode};
+use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr};
 use xlazy_core::ty::{DType, Type};
 
 fn rule(s: &Sig) -> Rule {
@@ -27,18 +28,20 @@ fn samples() -> Vec<Sample> {
 }
 
 static SORT: Entry = Entry::new("sort", rule, |l| sorted(l).0)
-    .attrs(&["dim", "descending"])
+    .kind(Kind::Along)
+    .attrs(&[attr("dim", Axis), attr("descending", Mode)])
     .samples(samples)
     .grad(|g| {
         let order = g.x(0).argsort(g.attrs.int(0), g.attrs.flag(1));
         vec![Some(g.dy.zeros_like().scatter_add(g.attrs.int(0), &order, &g.dy))]
     })
-    .bucket(bucket::along);
+    .bucket(bucket::sorted);
 
 static ARGSORT: Entry = Entry::new("argsort", |s| Ok(Type::new(DType::I64, s.shape(0).clone())), |l| sorted(l).1)
-    .attrs(&["dim", "descending"])
+    .kind(Kind::Along)
+    .attrs(&[attr("dim", Axis), attr("descending", Mode)])
     .samples(samples)
-    .bucket(bucket::along);
+    .bucket(bucket::sorted);
 
 pub(super) static OPS: &[&Entry] = &[&SORT, &ARGSORT];
 

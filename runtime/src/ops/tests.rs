@@ -1,5 +1,7 @@
 //! The table checked against itself: every op compiles and runs on each dtype its rule accepts, gives the type its rule
 //! says, and has the gradient that differences say.
+mod kinds;
+
 use super::table;
 use crate::tensor::entry::Operand;
 use crate::tensor::{Entry, Sample, Tensor, sync, trace_all};

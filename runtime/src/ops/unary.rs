@@ -2,7 +2,8 @@
 use crate::bucket;
 use crate::tensor::{Entry, Grad, Sample, Tensor, trace};
 use xlazy_core::emit::Val;
-use xlazy_core::ir::{AttrsExt, Healed, Lower, rules};
+use xlazy_core::ir::Role::Constant;
+use xlazy_core::ir::{AttrsExt, Healed, Lower, attr, rules};
 use xlazy_core::ty::Shape;
 
 // Elementwise: the operand converted to the output's dtype, then one operation.
@@ -256,7 +257,7 @@ static POLYGAMMA: Entry = Entry::new("polygamma", rules::float, |l| {
     let (order, factorial) = (l.scalar(n, dtype), l.scalar(signed_factorial(n), dtype));
     polygamma(l, &order, &factorial)
 })
-.attrs(&["n"])
+.attrs(&[attr("n", Constant)])
 .samples(|| {
     let of = |low: f64, high: f64| Sample::of(&[&[2, 3]]).range(low, high).attrs(vec![1.0.into()]);
     vec![of(0.5, 3.0), of(-1.8, -1.2)]

@@ -2,6 +2,7 @@
 use super::{Numbers, Optimizer, follow, listed, loaded, number, settle, zeros_like};
 use crate::Result;
 use crate::changes::Changes;
+use crate::insight::mode::{Derived, derives};
 use crate::tensor::{Tensor, on_behalf};
 use std::borrow::Borrow;
 use std::panic::Location;
@@ -74,6 +75,7 @@ impl State {
         let AdamOptions { betas: (b1, b2), eps, weight_decay } = self.options;
         let lr = self.lr;
         on_behalf(Location::caller(), false, || {
+            let _follows = derives(Derived::Update);
             follow(&self.means, &self.parameters);
             follow(&self.squares, &self.parameters);
             let (mut n, mut changes, mut steps) = (Numbers::default(), Changes::new(), self.steps.clone());
@@ -123,6 +125,7 @@ macro_rules! adam {
         }
 
         impl Optimizer for $name {
+            #[inline]
             #[track_caller]
             fn step(&mut self) {
                 self.0.step($decoupled)

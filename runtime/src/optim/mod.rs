@@ -16,6 +16,7 @@ pub use sgd::{SGD, SGDOptions};
 
 use crate::changes::Changes;
 use crate::insight::Cause;
+use crate::insight::mode::{Derived, derives};
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use crate::{Error, Result};
 use std::borrow::Borrow;
@@ -28,7 +29,7 @@ use xlazy_core::ty::{DType, Shape, Type};
 /// What trains parameters by their gradients (`torch.optim.Optimizer`).
 pub trait Optimizer: Send {
     /// Changes every parameter that has a gradient. Nothing runs before the next barrier; see [`optimizer_step`].
-    #[track_caller]
+    // As `Module::forward`: an optimizer of the user's own traces at its own lines.
     fn step(&mut self);
 
     /// The tensors that this optimizer changes.
@@ -70,6 +71,32 @@ pub trait Optimizer: Send {
     }
 }
 
+/// What it points to. A call through `dyn` loses the caller's line, and this one does not.
+impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
+    #[track_caller]
+    fn step(&mut self) {
+        on_behalf(Location::caller(), is_grad_enabled(), || (**self).step())
+    }
+    fn parameters(&self) -> &[Tensor] {
+        (**self).parameters()
+    }
+    fn lr(&self) -> f64 {
+        (**self).lr()
+    }
+    fn set_lr(&mut self, lr: f64) {
+        (**self).set_lr(lr)
+    }
+    fn state_dict(&self) -> Vec<(String, Tensor)> {
+        (**self).state_dict()
+    }
+    fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        (**self).load_state_dict(state)
+    }
+    fn zero_grad(&self) {
+        (**self).zero_grad()
+    }
+}
+
 /// Takes a step and runs it: `step()`, then a barrier (`torch_xla.core.xla_model.optimizer_step(opt, barrier=True)`).
 ///
 /// ```
@@ -92,6 +119,7 @@ pub fn optimizer_step(optimizer: &mut dyn Optimizer) {
 #[track_caller]
 pub fn clip_grad_norm_(parameters: &[Tensor], max_norm: f64) -> Tensor {
     on_behalf(Location::caller(), false, || {
+        let _follows = derives(Derived::Update);
         let squares = parameters.iter().filter_map(Tensor::grad).map(|g| g.square().sum());
         let Some(sum) = squares.reduce(|a, b| &a + b.beside(&a)) else { return Tensor::zeros(()) };
         let norm = sum.sqrt();

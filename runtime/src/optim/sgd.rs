@@ -2,6 +2,7 @@
 use super::{Numbers, Optimizer, State, follow, listed, loaded, number, settle, zeros_like};
 use crate::Result;
 use crate::changes::Changes;
+use crate::insight::mode::{Derived, derives};
 use crate::tensor::{Tensor, on_behalf};
 use std::borrow::Borrow;
 use std::panic::Location;
@@ -56,38 +57,10 @@ impl SGD {
 }
 
 impl Optimizer for SGD {
+    #[inline]
     #[track_caller]
     fn step(&mut self) {
-        let SGDOptions { momentum, dampening, weight_decay, nesterov } = self.options;
-        on_behalf(Location::caller(), false, || {
-            follow(&self.momenta, &self.parameters);
-            let (mut n, mut changes, mut seen) = (Numbers::default(), Changes::new(), self.seen.clone());
-            for (i, p) in self.parameters.iter().enumerate() {
-                let Some(mut d) = p.grad() else { continue };
-                let dtype = p.dtype();
-                if weight_decay != 0.0 {
-                    d = d.add(p * n.get(0, dtype, 0, weight_decay));
-                }
-                if momentum != 0.0 {
-                    let m = n.get(1, dtype, 0, momentum);
-                    let buf = &self.momenta[i];
-                    let kept = buf * &m;
-                    let new = match dampening {
-                        0.0 => kept + &d,
-                        _ => {
-                            let share = if seen[i] { 1.0 - dampening } else { 1.0 };
-                            kept + &d * n.get(2, dtype, seen[i] as u64, share)
-                        }
-                    };
-                    d = if nesterov { d + &new * &m } else { new.clone() };
-                    changes.assign("step", buf, new);
-                }
-                changes.assign("step", p, p - d * n.get(3, dtype, 0, self.lr));
-                seen[i] = true;
-            }
-            changes.apply();
-            self.seen = seen;
-        });
+        self.run()
     }
 
     fn parameters(&self) -> &[Tensor] {
@@ -124,5 +97,42 @@ impl Optimizer for SGD {
 
     fn set_lr(&mut self, lr: f64) {
         self.lr = lr;
+    }
+}
+
+impl SGD {
+    #[track_caller]
+    fn run(&mut self) {
+        let SGDOptions { momentum, dampening, weight_decay, nesterov } = self.options;
+        on_behalf(Location::caller(), false, || {
+            let _follows = derives(Derived::Update);
+            follow(&self.momenta, &self.parameters);
+            let (mut n, mut changes, mut seen) = (Numbers::default(), Changes::new(), self.seen.clone());
+            for (i, p) in self.parameters.iter().enumerate() {
+                let Some(mut d) = p.grad() else { continue };
+                let dtype = p.dtype();
+                if weight_decay != 0.0 {
+                    d = d.add(p * n.get(0, dtype, 0, weight_decay));
+                }
+                if momentum != 0.0 {
+                    let m = n.get(1, dtype, 0, momentum);
+                    let buf = &self.momenta[i];
+                    let kept = buf * &m;
+                    let new = match dampening {
+                        0.0 => kept + &d,
+                        _ => {
+                            let share = if seen[i] { 1.0 - dampening } else { 1.0 };
+                            kept + &d * n.get(2, dtype, seen[i] as u64, share)
+                        }
+                    };
+                    d = if nesterov { d + &new * &m } else { new.clone() };
+                    changes.assign("step", buf, new);
+                }
+                changes.assign("step", p, p - d * n.get(3, dtype, 0, self.lr));
+                seen[i] = true;
+            }
+            changes.apply();
+            self.seen = seen;
+        });
     }
 }

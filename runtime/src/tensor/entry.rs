@@ -2,7 +2,7 @@
 use super::{Arg, Tensor};
 use std::panic::Location;
 use xlazy_core::emit::Val;
-use xlazy_core::ir::{Attr, Bucket, Healed, Kind, Lower, OpDef, Rule, Sig, graph};
+use xlazy_core::ir::{Attr, AttrDef, Bucket, Healed, Kind, Lower, OpDef, Rule, Sig, graph};
 use xlazy_core::ty::{DType, Shape, Type};
 
 /// What a gradient sees; its methods give tensors, and it answers with one gradient per operand (`None` where none flows).
@@ -54,8 +54,8 @@ impl Entry {
     pub const fn of(op: OpDef) -> Entry {
         Entry { op, grad: None, samples: Vec::new, bucket: None }
     }
-    pub const fn attrs(mut self, names: &'static [&'static str]) -> Entry {
-        self.op = self.op.attrs(names);
+    pub const fn attrs(mut self, attrs: &'static [AttrDef]) -> Entry {
+        self.op = self.op.attrs(attrs);
         self
     }
     pub const fn grad(mut self, grad: GradFn) -> Entry {
@@ -70,7 +70,12 @@ impl Entry {
         self.op = self.op.kind(kind);
         self
     }
+    pub const fn advice(mut self, advice: &'static str) -> Entry {
+        self.op = self.op.advice(advice);
+        self
+    }
     pub const fn bucket(mut self, rule: BucketRule) -> Entry {
+        self.op = self.op.bucketed();
         self.bucket = Some(rule);
         self
     }

@@ -3,11 +3,11 @@ pub(crate) mod entry;
 mod thread;
 mod trace;
 
-pub(crate) use entry::{Bucketed, Entry, Grad, Plan, Sample};
-pub(crate) use thread::{begin_cell, caller_line, is_physical, on_behalf, physically, showing, shown_by};
+pub(crate) use entry::{BucketRule, Bucketed, BucketedOperand, Entry, Grad, Plan, Sample};
+pub(crate) use thread::{caller_line, is_physical, on_behalf, on_trial, physically, showing, shown_by};
 pub use thread::{is_grad_enabled, no_grad};
 pub use trace::sync;
-pub(crate) use trace::{UNBUCKET, run_bucketed, sync_for, trace, trace_all};
+pub(crate) use trace::{UNBUCKET, run_bucketed, sync_for, trace, trace_all, try_trace};
 
 use crate::insight::mode::trained;
 use crate::insight::{INSIGHT, waiting};
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use xlazy_core::device::{self, DeviceData};
 use xlazy_core::ir::{ALIAS, Bucket, DATA, Graph, LEAF, NodeId, Payload, Placement, REQUIRES_GRAD, graph};
 use xlazy_core::run::{self, Cause, SyncEvent};
-use xlazy_core::text::line_of_thread as line;
+use xlazy_core::thread::{innermost, thread};
 use xlazy_core::ty::{DType, Dims, Element, Scalar, Shape, Type, bf16_to_f32, f16_to_f32};
 
 /// A lazy tensor. Ops on it are recorded, not run; showing or reading a value runs what it needs, and `sync()` runs all
@@ -36,12 +36,20 @@ pub struct Tensor(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     node: AtomicU32,
+    /// The type that it had when it was made, which it mostly keeps: what type rules see before the graph is held.
+    ty: Type,
     grad: OnceLock<Box<Mutex<Option<Tensor>>>>,
 }
 
+/// In the place of a node that another tensor took over.
+const HANDED_OVER: NodeId = NodeId::MAX;
+
 impl Drop for Inner {
     fn drop(&mut self) {
-        graph().release(*self.node.get_mut());
+        let node = *self.node.get_mut();
+        if node != HANDED_OVER {
+            graph().release(node);
+        }
     }
 }
 
@@ -67,6 +75,15 @@ impl Arg<'_> {
             Arg::Tensor(t) => Some(t),
             Arg::Owned(t) => Some(t),
             Arg::Scalar(_) => None,
+        }
+    }
+}
+
+impl Arg<'_> {
+    fn scalar(&self) -> Option<Scalar> {
+        match self {
+            Arg::Scalar(v) => Some(*v),
+            _ => None,
         }
     }
 }
@@ -103,7 +120,8 @@ impl Tensor {
     /// A new tensor on a node; the arena must be locked, so that the node cannot go away.
     pub(crate) fn of_node(g: &mut Graph, id: NodeId) -> Tensor {
         g.hold(id);
-        Tensor(Arc::new(Inner { node: AtomicU32::new(id), grad: OnceLock::new() }))
+        let ty = g.node(id).ty.clone();
+        Tensor(Arc::new(Inner { node: AtomicU32::new(id), ty, grad: OnceLock::new() }))
     }
 
     /// A tensor of a value, somewhere.
@@ -124,7 +142,7 @@ impl Tensor {
     /// Bytes as a tensor that is where another one is: [`Tensor::place`] of it.
     #[track_caller]
     pub(crate) fn of_bytes_on(place: Placement, bytes: &[u8], ty: Type) -> Tensor {
-        let at = line().unwrap_or(Location::caller());
+        let at = innermost(Location::caller());
         match device::upload(bytes, ty, place.home()) {
             Ok(data) => Tensor::of_data(data, place, at),
             Err(e) => e.raise(),
@@ -198,7 +216,7 @@ impl Tensor {
         at: &'static Location<'static>,
     ) -> Result<(Arc<DeviceData>, Option<SyncEvent>)> {
         xlazy_core::sys::check_interrupt();
-        run::read(&INSIGHT, self.id(), cause, at)
+        run::read(&INSIGHT, self.id(), cause, innermost(at))
     }
 
     /// The value as row-major bytes.
@@ -273,7 +291,10 @@ impl Tensor {
     pub fn wait(&self) {
         let done = self.value(Cause::Sync, Location::caller()).and_then(|(d, _)| {
             let _working = waiting();
-            device::wait(&d.buffer.ready_event()?)
+            match &d.buffer {
+                Some(buffer) => device::wait(&buffer.ready_event()?),
+                None => Ok(()),
+            }
         });
         if let Err(e) = done {
             e.raise()
@@ -316,13 +337,13 @@ impl Tensor {
         match on {
             true if !self.requires_grad() => {
                 self.become_leaf(self.id());
-                trained(line().unwrap_or(Location::caller()), true, None);
+                trained(innermost(Location::caller()), true, None);
             }
             false if self.requires_grad() => {
                 let plain = self.detach();
                 let number = graph().node(plain.id()).seq;
                 self.point_at(plain.id(), false);
-                trained(line().unwrap_or(Location::caller()), false, Some(number));
+                trained(innermost(Location::caller()), false, Some(number));
             }
             _ => {}
         }
@@ -336,7 +357,8 @@ impl Tensor {
             let only_ours = g.node(id).refs == 1 && g.node(id).flags == 0;
             if only_ours { None } else { Some(alias(&mut g, id)) }
         };
-        self.point_at(alias.map_or(id, |t| t.id()), true);
+        // The alias holds its node until the tensor does.
+        self.point_at(alias.as_ref().map_or(id, Tensor::id), true);
     }
 
     // Moves the tensor to another node, which something else must hold during the call or which is its own already.
@@ -349,6 +371,7 @@ impl Tensor {
 
     // Moves the tensor to another node, which is held for it: the one that it leaves.
     fn swap_node(&self, g: &mut Graph, id: NodeId, leaf: bool) -> NodeId {
+        g.node_mut(id).lineage = g.node(self.id()).lineage;
         if leaf {
             g.node_mut(id).flags |= REQUIRES_GRAD | LEAF;
             let weak = Arc::downgrade(&self.0);
@@ -367,17 +390,29 @@ impl Tensor {
     /// A value as it can take this tensor's place, or a refusal; nothing has changed yet.
     #[track_caller]
     pub(crate) fn fitted(&self, op: &'static str, value: Tensor) -> Tensor {
-        let (mine, new) = (self.ty(), value.ty());
-        if mine.shape != new.shape {
+        let (physical, grad) = thread(|t| (t.physical.get(), t.grad.get()));
+        // Asked of every parameter in every step: one look at the graph.
+        let (shapes, buckets, leaf, dtype, together) = {
+            let g = graph();
+            let (mine, new) = (g.node(self.id()), g.node(value.id()));
+            let plain = physical || mine.buckets().is_empty() && new.buckets().is_empty();
+            let shapes = if plain { mine.ty.shape == new.ty.shape } else { mine.shown().shape == new.shown().shape };
+            let buckets = plain || mine.buckets() == new.buckets();
+            let dtype = (mine.ty.dtype != new.ty.dtype).then_some(mine.ty.dtype);
+            (shapes, buckets, mine.flags & LEAF != 0, dtype, mine.placement == new.placement)
+        };
+        if !shapes {
             refuse(op, &[self, &value], "an in-place op cannot change the shape of its tensor");
         }
-        if buckets_of(self) != buckets_of(&value) {
+        if !buckets {
             refuse(op, &[self, &value], "an in-place op cannot change which dimensions of its tensor are bucketed");
         }
-        let value = if mine.dtype == new.dtype { value } else { value.to(mine.dtype) };
-        let value = value.beside(self);
-        let leaf = graph().node(self.id()).flags & LEAF != 0;
-        if leaf && is_grad_enabled() {
+        let value = match dtype {
+            Some(dtype) => value.to(dtype),
+            None => value,
+        };
+        let value = if together { value } else { value.beside(self) };
+        if leaf && grad {
             refuse(op, &[self], "a leaf that requires gradients is changed in place; do it inside `no_grad(|| …)`");
         }
         value
@@ -385,7 +420,7 @@ impl Tensor {
 
     /// Puts another value in this tensor's place, whatever its type; a leaf stays one.
     pub(crate) fn set_data(&self, value: Tensor) {
-        set_all(vec![(self.clone(), value)]);
+        set_all(&mut [(self.clone(), value)]);
     }
 
     /// The same value without its history of gradients (`torch.Tensor.detach`).
@@ -423,27 +458,30 @@ impl std::fmt::Debug for Tensor {
 
 /// Puts values in the place of tensors, all at once: whoever looks at the graph sees all of them or none. Records nothing and
 /// cannot fail, so that nothing ends it half way.
-pub(crate) fn set_all(values: Vec<(Tensor, Tensor)>) {
+pub(crate) fn set_all(values: &mut [(Tensor, Tensor)]) {
     let mut aliases = Vec::new();
     let mut g = graph();
-    let node = |(tensor, value): &(Tensor, Tensor)| {
+    let look = |(tensor, value): &(Tensor, Tensor)| {
         let leaf = g.node(tensor.id()).flags & LEAF != 0;
         // A leaf needs a node of its own, and `value` is ours alone unless user code holds it, too.
         let n = g.node(value.id());
-        let taken = leaf && !(n.refs == 1 && n.flags == 0 && Arc::strong_count(&value.0) == 1);
-        let id = match taken {
-            false => value.id(),
-            true => {
-                aliases.push(alias(&mut g, value.id()));
-                aliases[aliases.len() - 1].id()
-            }
-        };
-        g.hold(id);
-        (id, leaf)
+        if leaf && !(n.refs == 1 && n.flags == 0 && Arc::strong_count(&value.0) == 1) {
+            aliases.push(alias(&mut g, value.id()));
+            return (aliases[aliases.len() - 1].id(), leaf);
+        }
+        (value.id(), leaf)
     };
-    let nodes: Vec<(NodeId, bool)> = values.iter().map(node).collect();
-    let swap = |((tensor, _), (id, leaf)): (&(Tensor, Tensor), (NodeId, bool))| tensor.swap_node(&mut g, id, leaf);
-    let left: Vec<NodeId> = values.iter().zip(nodes).map(swap).collect();
+    // All are looked at before the first changes: one's value may be another's tensor.
+    let nodes: SmallVec<[(NodeId, bool); 1]> = values.iter().map(look).collect();
+    let mut left: SmallVec<[NodeId; 1]> = SmallVec::with_capacity(nodes.len());
+    for ((tensor, value), (id, leaf)) in values.iter_mut().zip(nodes) {
+        // What nobody else holds hands its node over, and nothing is left to let go of.
+        match Arc::get_mut(&mut value.0).map(|v| v.node.get_mut()).filter(|node| **node == id) {
+            Some(node) => *node = HANDED_OVER,
+            None => g.hold(id),
+        }
+        left.push(tensor.swap_node(&mut g, id, leaf));
+    }
     left.into_iter().for_each(|old| g.release(old));
     drop(g);
 }
@@ -516,3 +554,6 @@ fn real_bytes(mut bytes: Vec<u8>, ty: &Type, buckets: &[Bucket]) -> Vec<u8> {
     }
     bytes
 }
+
+#[cfg(test)]
+mod tests;

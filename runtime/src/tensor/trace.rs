@@ -1,6 +1,6 @@
 //! Recording ops: the one place where a node is made of an op of the user's, and where a tensor's error ends the cell.
 use super::entry::{Bucketed, BucketedOperand, Entry, Plan};
-use super::thread::{is_grad_enabled, next_op, on_behalf, physically, synced};
+use super::thread::{is_grad_enabled, on_behalf, physically};
 use super::{Arg, Tensor, marked};
 use crate::insight::INSIGHT;
 use crate::{Error, Result};
@@ -8,9 +8,12 @@ use smallvec::SmallVec;
 use std::panic::Location;
 use xlazy_core::clock::Recording;
 use xlazy_core::device::name_of;
-use xlazy_core::ir::{Attr, Bucket, Graph, Locked, NodeId, Payload, Placement, REQUIRES_GRAD, SCALAR, Sig, graph};
+use xlazy_core::ir::{
+    Attr, Bucket, Graph, Locked, Made, NodeId, Payload, Placement, REQUIRES_GRAD, SCALAR, Sig, graph, is_aside,
+};
 use xlazy_core::run::{self, Cause, trim};
-use xlazy_core::text::{binding, line_of_thread as line};
+use xlazy_core::text::binding;
+use xlazy_core::thread::{Thread, innermost, thread};
 use xlazy_core::ty::{DType, Scalar, Shape, Type};
 
 /// Records one op; the one place where a tensor error becomes the end of the cell.
@@ -37,6 +40,10 @@ pub(crate) fn trace_all(op: &'static Entry, inputs: &[&Tensor], attrs: impl Into
     }
 }
 
+/// As [`trace`], but answers instead of unwinding.
+///
+/// The type rule is the op's code and may do anything, so it runs before the graph is held, on the types that the handles
+/// know; where a value of another type has taken a tensor's place since, it runs again.
 pub(crate) fn try_trace(
     op: &'static Entry,
     args: &[Arg],
@@ -44,76 +51,93 @@ pub(crate) fn try_trace(
     at: &'static Location<'static>,
 ) -> Result<Tensor> {
     xlazy_core::sys::check_interrupt();
-    let (grad, physical, nth) = next_op();
-    let recording = Recording::begin(nth);
-    let at = line().unwrap_or(at);
-    let mut g = graph();
-    if !physical && args.iter().filter_map(Arg::tensor).any(|t| !g.node(t.id()).buckets().is_empty()) {
-        drop((g, recording));
-        return trace_bucketed(op, args, attrs, at);
-    }
-    let mut ids: SmallVec<[NodeId; 4]> = SmallVec::with_capacity(args.len());
-    let mut scalars: SmallVec<[NodeId; 2]> = SmallVec::new();
-    for arg in args {
-        match arg {
-            Arg::Tensor(t) => ids.push(t.id()),
-            Arg::Owned(t) => ids.push(t.id()),
-            Arg::Scalar(value) => {
-                let tensors = args.iter().filter_map(Arg::tensor);
-                let dtype = tensors.map(|t| g.node(t.id()).ty.dtype).reduce(DType::promote);
-                let id = push_scalar(&mut g, *value, dtype, at);
-                scalars.push(id);
-                ids.push(id);
+    let on = thread(Thread::next_op);
+    let recording = Recording::begin(on.nth);
+    let at = on.innermost(at);
+    let mut now: SmallVec<[Type; 1]> = SmallVec::new();
+    loop {
+        let common = tensors(args, &now).map(|(_, ty)| ty.dtype).reduce(DType::promote);
+        let scalars: SmallVec<[Type; 1]> = args.iter().filter_map(|a| Some(scalar_type(a.scalar()?, common))).collect();
+        let types: SmallVec<[&Type; 4]> = {
+            let (mut of_tensors, mut of_scalars) = (tensors(args, &now), scalars.iter());
+            let one = |a: &Arg| match a {
+                Arg::Scalar(_) => of_scalars.next().expect("one for each"),
+                _ => of_tensors.next().expect("one for each").1,
+            };
+            args.iter().map(one).collect()
+        };
+        let inferred = (op.infer)(&Sig { inputs: &types, attrs: &attrs });
+
+        let mut g = graph();
+        let mut ids: SmallVec<[NodeId; 4]> = SmallVec::with_capacity(args.len());
+        let (mut requires_grad, mut bucketed, mut changed) = (false, false, false);
+        for (arg, ty) in args.iter().zip(&types) {
+            let Some(t) = arg.tensor() else {
+                ids.push(NodeId::MAX);
+                continue;
+            };
+            let id = t.id();
+            let n = g.node(id);
+            requires_grad |= n.flags & REQUIRES_GRAD != 0;
+            bucketed |= !n.buckets().is_empty();
+            changed |= n.ty != **ty;
+            ids.push(id);
+        }
+        if bucketed && !on.physical {
+            drop((g, recording));
+            return trace_bucketed(op, args, attrs, at);
+        }
+        if changed {
+            drop(types);
+            now = args.iter().filter_map(Arg::tensor).map(|t| g.node(t.id()).ty.clone()).collect();
+            continue;
+        }
+        let ty = match inferred {
+            Ok(ty) => ty,
+            Err(message) => {
+                drop(g);
+                let operands = types.iter().map(|t| t.to_string()).collect();
+                return Err(Error::Op { op: op.name, operands, message });
+            }
+        };
+        for (id, arg) in ids.iter_mut().zip(args) {
+            if let Arg::Scalar(value) = arg {
+                *id = push_scalar(&mut g, *value, scalar_type(*value, common), at);
             }
         }
-    }
-    let mut requires_grad = false;
-    let inferred = {
-        let types: SmallVec<[&Type; 4]> = ids
-            .iter()
-            .map(|&id| {
-                let n = g.node(id);
-                requires_grad |= n.flags & REQUIRES_GRAD != 0;
-                &n.ty
-            })
-            .collect();
-        (op.infer)(&Sig { inputs: &types, attrs: &attrs }).map_err(|message| Error::Op {
-            op: op.name,
-            operands: types.iter().map(|t| t.to_string()).collect(),
-            message,
-        })
-    };
-    let ty = match inferred {
-        Ok(ty) => ty,
-        Err(e) => {
-            scalars.iter().for_each(|&s| g.discard(s));
-            return Err(e);
+        if g.apart(&ids) {
+            args.iter().zip(&ids).filter(|(a, _)| a.tensor().is_none()).for_each(|(_, &s)| g.discard(s));
+            return Err(apart(g, op, &ids));
         }
-    };
-    if g.apart(&ids) {
-        scalars.iter().for_each(|&s| g.discard(s));
-        return Err(apart(g, op, &ids));
+        let recorded = requires_grad && on.grad && op.grad.is_some() && ty.dtype.is_differentiable();
+        let id = g.push(op, ids, attrs, ty, Payload::Pending, at);
+        if recorded {
+            g.node_mut(id).flags = REQUIRES_GRAD;
+        }
+        if on.physical {
+            g.node_mut(id).made = Made::Physically;
+        }
+        let long = g.pending.len() > trim();
+        let out = Tensor::of_node(&mut g, id);
+        drop(g);
+        drop(recording);
+        if long && !is_aside() {
+            run::barrier(&INSIGHT, Cause::Trim, at)?;
+        }
+        return Ok(out);
     }
-    let recorded = requires_grad && grad && op.grad.is_some() && ty.dtype.is_differentiable();
-    let id = g.push(op, ids, attrs, ty, Payload::Pending, at);
-    if recorded {
-        g.node_mut(id).flags = REQUIRES_GRAD;
-    }
-    let long = g.pending.len() > trim();
-    let out = Tensor::of_node(&mut g, id);
-    drop(g);
-    drop(recording);
-    if long {
-        run::barrier(&INSIGHT, Cause::Trim, at)?;
-    }
-    Ok(out)
 }
 
-/// A number of user code as a node: of the dtype it takes beside a tensor of `dtype`.
-fn push_scalar(g: &mut Graph, value: Scalar, dtype: Option<DType>, at: &'static Location<'static>) -> NodeId {
-    let dtype = dtype.map_or(value.default_dtype(), |d| value.promote_with(d));
-    let bits = if dtype.is_differentiable() { value.as_f64().to_bits() } else { value.as_i64() as u64 };
-    g.push(&SCALAR, SmallVec::new(), Box::default(), Type::new(dtype, Shape::default()), Payload::Scalar(bits), at)
+/// The tensors among the operands with their types: those of their handles, or of `now`, if these are known to be others.
+fn tensors<'a>(args: &'a [Arg], now: &'a [Type]) -> impl Iterator<Item = (&'a Tensor, &'a Type)> {
+    let all = args.iter().filter_map(Arg::tensor).enumerate();
+    all.map(|(i, t)| (t, now.get(i).unwrap_or(&t.0.ty)))
+}
+
+/// A number of user code as a node.
+fn push_scalar(g: &mut Graph, value: Scalar, ty: Type, at: &'static Location<'static>) -> NodeId {
+    let bits = if ty.dtype.is_differentiable() { value.as_f64().to_bits() } else { value.as_i64() as u64 };
+    g.push(&SCALAR, SmallVec::new(), Box::default(), ty, Payload::Scalar(bits), at)
 }
 
 /// Records an op that has bucketed operands.
@@ -126,9 +150,7 @@ fn trace_bucketed(
     let tensors = || args.iter().filter_map(Arg::tensor);
     let common = tensors().map(Tensor::dtype).reduce(DType::promote);
     let operand = |arg: &Arg| match arg {
-        Arg::Scalar(v) => {
-            BucketedOperand { ty: Type::new(scalar_dtype(*v, common), Shape::default()), buckets: vec![] }
-        }
+        Arg::Scalar(v) => BucketedOperand { ty: scalar_type(*v, common), buckets: vec![] },
         Arg::Tensor(t) => BucketedOperand::of(t),
         Arg::Owned(t) => BucketedOperand::of(t),
     };
@@ -154,6 +176,11 @@ fn trace_bucketed(
 /// What to do where an op is not defined.
 pub(crate) const UNBUCKET: &str =
     "; use `.unbucket()` before it (compiled for each size), or do it before `.dynamic(…)`";
+
+/// The type of a number beside tensors of `common`.
+fn scalar_type(v: Scalar, common: Option<DType>) -> Type {
+    Type::new(scalar_dtype(v, common), Shape::default())
+}
 
 /// The dtype that a number takes beside tensors of `common`.
 fn scalar_dtype(v: Scalar, common: Option<DType>) -> DType {
@@ -224,8 +251,8 @@ pub fn sync() {
 #[track_caller]
 pub(crate) fn sync_for(cause: Cause) {
     xlazy_core::sys::check_interrupt();
-    let done = run::barrier(&INSIGHT, cause, Location::caller());
-    synced();
+    let done = run::barrier(&INSIGHT, cause, innermost(Location::caller()));
+    thread(Thread::synced);
     if let Err(e) = done {
         e.raise()
     }

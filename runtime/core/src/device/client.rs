@@ -1,5 +1,6 @@
 //! The one client of this process, made when it is first needed.
 use super::chip::without_chip;
+use super::dry::{dry_devices, is_dry};
 use super::platform::{NO_HARDWARE, PLATFORMS, Platform};
 use super::wait::LOOK_UP;
 use crate::{Error, Result};
@@ -56,6 +57,9 @@ fn open_once() -> Result<&'static Session> {
 }
 
 fn open() -> Result<Session> {
+    if is_dry() {
+        return Err(Error::Usage { message: "dry mode: there is no device, and nothing runs".into() });
+    }
     let mut platform = Platform::chosen()?;
     if let Some(why) = without_chip(platform) {
         crate::host::note(&why);
@@ -134,19 +138,23 @@ pub fn opened() -> Option<&'static str> {
 
 /// The name of the device that tensors are on unless they are moved, such as `cpu:0`.
 pub fn device_name() -> Result<&'static str> {
-    session().map(|s| s.names[0].as_str())
+    device_names().map(|names| names[0].as_str())
 }
 
 /// The names of all devices; a node's device is a place here.
 pub fn device_names() -> Result<&'static [String]> {
-    session().map(|s| s.names.as_slice())
+    match dry_devices() {
+        Some(names) => Ok(names),
+        None => session().map(|s| s.names.as_slice()),
+    }
 }
 
 /// The name of one device; before anything has run that of the platform's first.
 pub fn name_of(device: u8) -> &'static str {
     static EXPECTED: OnceLock<String> = OnceLock::new();
     let expected = || format!("{}:0", Platform::chosen().map_or("cpu", |p| p.name).to_lowercase());
-    let known = open_session().and_then(|s| s.names.get(device as usize));
+    let names = dry_devices().or_else(|| open_session().map(|s| s.names.as_slice()));
+    let known = names.and_then(|names| names.get(device as usize));
     known.unwrap_or_else(|| EXPECTED.get_or_init(expected))
 }
 

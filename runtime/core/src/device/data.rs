@@ -10,25 +10,39 @@ use xlazy_pjrt::Buffer;
 /// A value on the device.
 #[derive(Debug)]
 pub struct DeviceData {
-    pub buffer: Buffer,
+    /// None in dry mode alone, where it is a placeholder.
+    pub buffer: Option<Buffer>,
     pub ty: Type,
     /// Which of the client's devices holds it.
     pub device: u8,
+    /// A program made it; it is no data of the host's.
+    pub computed: bool,
     /// Copies on other devices, where it was used there without having been moved.
     elsewhere: OnceLock<Box<Mutex<Vec<Arc<DeviceData>>>>>,
 }
 
 impl DeviceData {
-    pub fn new(buffer: Buffer, ty: Type, device: u8) -> DeviceData {
+    pub fn new(buffer: impl Into<Option<Buffer>>, ty: Type, device: u8) -> DeviceData {
         crate::metrics::CREATE_DATA_HANDLES.add(1);
         LIVE_BYTES.fetch_add(ty.bytes() as u64, Ordering::Relaxed);
-        DeviceData { buffer, ty, device, elsewhere: OnceLock::new() }
+        DeviceData { buffer: buffer.into(), ty, device, computed: false, elsewhere: OnceLock::new() }
+    }
+
+    /// The result of a program.
+    pub fn computed(buffer: impl Into<Option<Buffer>>, ty: Type, device: u8) -> DeviceData {
+        let mut data = DeviceData::new(buffer, ty, device);
+        data.computed = true;
+        data
     }
 
     /// A copy of its own on another device, which no program has to make.
     pub fn copied_to(&self, device: u8) -> Result<Arc<DeviceData>> {
-        let buffer = self.buffer.copy_to_device(&session()?.devices[device as usize])?;
-        watch(&buffer)?;
+        let copy = |buffer: &Buffer| -> Result<Buffer> {
+            let copy = buffer.copy_to_device(&session()?.devices[device as usize])?;
+            watch(&copy)?;
+            Ok(copy)
+        };
+        let buffer = self.buffer.as_ref().map(copy).transpose()?;
         Ok(Arc::new(DeviceData::new(buffer, self.ty.clone(), device)))
     }
 

@@ -2,6 +2,7 @@
 mod chip;
 mod client;
 mod data;
+mod dry;
 mod flight;
 pub mod platform;
 mod transfer;
@@ -12,6 +13,7 @@ pub use client::{
     Session, device_name, device_names, name_of, opened, preload, probe, release_what_loading_took, session,
 };
 pub use data::{DeviceData, bytes_in_use};
+pub use dry::{go_dry, is_dry, read_as};
 pub use flight::{is_unsettled, make_room, settle, wait_for_all, watch};
 pub use transfer::{download, upload};
 pub use wait::{LOOK_UP, ready, wait};

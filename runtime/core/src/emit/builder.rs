@@ -23,6 +23,11 @@ impl Val {
     pub fn rank(&self) -> usize {
         self.ty.shape.len()
     }
+
+    /// The name that all results of its operation share.
+    pub(super) fn name(&self) -> String {
+        format!("%{}", self.id)
+    }
 }
 
 impl std::fmt::Display for Val {
@@ -77,10 +82,30 @@ impl Emit {
 }
 
 impl Emit {
-    /// A value of its own: a parameter.
+    /// A value of its own: a parameter, or what is written next.
     pub fn fresh(&mut self, ty: Type) -> Val {
         self.next += 1;
         Val { id: self.next, result: None, ty }
+    }
+
+    /// The results of one operation.
+    pub(super) fn results<const N: usize>(&mut self, types: [Type; N]) -> [Val; N] {
+        self.next += 1;
+        let (id, mut nth) = (self.next, 0..);
+        types.map(|ty| Val { id, result: nth.next().filter(|_| N > 1), ty })
+    }
+
+    /// One line of the program.
+    pub(super) fn line(&mut self, line: &str) {
+        let _ = writeln!(self.text, "    {line}");
+    }
+
+    /// An operation on values of types that are no dtypes of ours; `results` is `:n` where there are several.
+    fn raw(&mut self, results: &str, operation: &str) -> String {
+        self.next += 1;
+        let name = format!("%{}", self.next);
+        self.line(&format!("{name}{results} = {operation}"));
+        name
     }
 
     /// Any operation in the generic form: `"stablehlo.op"(…) {attributes} : (…) -> …`; a name with a dot brings its dialect.
@@ -271,46 +296,6 @@ impl Emit {
         self.reshape(&v, &shape)
     }
 
-    /// `(value, index)` of the extreme element along `dim`, which is dropped; the first of equals, NaN wins as in torch.
-    pub fn arg_extreme(&mut self, x: &Val, dim: usize, max: bool) -> (Val, Val) {
-        let index_ty = Type::new(DType::I64, x.shape().clone());
-        let index = self.iota(&index_ty, dim);
-        let init = self.neutral(if max { Reducer::Max } else { Reducer::Min }, x.dtype());
-        let zero = self.scalar(0.0, DType::I64);
-        let mut shape = x.shape().clone();
-        shape.remove(dim);
-        let value = self.fresh(Type::new(x.dtype(), shape.clone()));
-        let value = Val { result: Some(0), ..value };
-        let position = Val { id: value.id, result: Some(1), ty: Type::new(DType::I64, shape) };
-        let (st, it) = (mlir(&init.ty).to_string(), mlir(&zero.ty).to_string());
-        let dir = if max { "GT" } else { "LT" };
-        let n = self.next;
-        self.next += 12;
-        let id = |k: u32| format!("%{}", n + k);
-        let (a, ai, b, bi) = (id(1), id(2), id(3), id(4));
-        let (beats, nan, any, tie, lower, same, take, v, p) =
-            (id(5), id(6), id(7), id(8), id(9), id(10), id(11), id(12), format!("%p{n}"));
-        let cmp = |d: &str, x: &str, y: &str, t: &str| {
-            format!(
-                "\"stablehlo.compare\"({x}, {y}) {{comparison_direction = #stablehlo<comparison_direction {d}>}} : ({t}, {t}) -> tensor<i1>"
-            )
-        };
-        let _ = writeln!(
-            self.text,
-            "    %{r}:2 = \"stablehlo.reduce\"({x}, {index}, {init}, {zero}) ({{\n    ^bb0({a}: {st}, {ai}: {it}, {b}: {st}, {bi}: {it}):\n      {beats} = {gt}\n      {nan} = {ne}\n      {any} = stablehlo.or {beats}, {nan} : tensor<i1>\n      {tie} = {eq}\n      {lower} = {li}\n      {same} = stablehlo.and {tie}, {lower} : tensor<i1>\n      {take} = stablehlo.or {any}, {same} : tensor<i1>\n      {v} = stablehlo.select {any}, {a}, {b} : tensor<i1>, {st}\n      {p} = stablehlo.select {take}, {ai}, {bi} : tensor<i1>, {it}\n      stablehlo.return {v}, {p} : {st}, {it}\n    }}) {{dimensions = array<i64: {dim}>}} : ({xt}, {ixt}, {st}, {it}) -> ({vt}, {pt})",
-            r = value.id,
-            gt = cmp(dir, &a, &b, &st),
-            ne = cmp("NE", &a, &a, &st),
-            eq = cmp("EQ", &a, &b, &st),
-            li = cmp("LT", &ai, &bi, &it),
-            xt = mlir(&x.ty),
-            ixt = mlir(&index.ty),
-            vt = mlir(&value.ty),
-            pt = mlir(&position.ty),
-        );
-        (value, position)
-    }
-
     pub fn slice(&mut self, x: &Val, start: &[i64], limit: &[i64], step: &[i64]) -> Val {
         let mut shape = x.shape().clone();
         for i in 0..x.rank() {
@@ -395,51 +380,6 @@ impl Emit {
         self.op("dot_general", &[a, b], &attributes, Type::new(a.dtype(), shape))
     }
 
-    /// An operation with one region of two scalars (`scatter`, `reduce_window`, `select_and_scatter`…): `regions` is the
-    /// text between the operands and the attributes.
-    pub fn with_region(&mut self, op: &str, inputs: &[&Val], regions: &str, attributes: &str, out: Type) -> Val {
-        let v = self.fresh(out);
-        let types = list(inputs.iter().map(|x| mlir(&x.ty).to_string()));
-        let _ = writeln!(
-            self.text,
-            "    {v} = \"stablehlo.{op}\"({}) ({regions}) {attributes} : ({types}) -> {}",
-            list(inputs),
-            mlir(&v.ty)
-        );
-        v
-    }
-
-    /// A region `{ ^bb0(a, b): return r(a, b) }` for [`Emit::with_region`].
-    pub fn region(&mut self, r: Reducer, dtype: DType) -> String {
-        let t = format!("tensor<{}>", dtype.mlir());
-        let n = self.next;
-        self.next += 3;
-        let (a, b, c) = (n + 1, n + 2, n + 3);
-        format!(
-            "{{\n    ^bb0(%{a}: {t}, %{b}: {t}):\n      %{c} = stablehlo.{} %{a}, %{b} : {t}\n      stablehlo.return %{c} : {t}\n    }}",
-            r.name()
-        )
-    }
-
-    /// A region that keeps the second argument: the update replaces what was there.
-    pub fn region_replace(&mut self, dtype: DType) -> String {
-        let t = format!("tensor<{}>", dtype.mlir());
-        let n = self.next;
-        self.next += 2;
-        format!("{{\n    ^bb0(%{}: {t}, %{}: {t}):\n      stablehlo.return %{} : {t}\n    }}", n + 1, n + 2, n + 2)
-    }
-
-    /// A region comparing two scalars, for `sort` and `select_and_scatter`.
-    pub fn region_compare(&mut self, direction: &str, dtype: DType) -> String {
-        let t = format!("tensor<{}>", dtype.mlir());
-        let n = self.next;
-        self.next += 3;
-        let (a, b, c) = (n + 1, n + 2, n + 3);
-        format!(
-            "{{\n    ^bb0(%{a}: {t}, %{b}: {t}):\n      %{c} = \"stablehlo.compare\"(%{a}, %{b}) {{comparison_direction = #stablehlo<comparison_direction {direction}>}} : ({t}, {t}) -> tensor<i1>\n      stablehlo.return %{c} : tensor<i1>\n    }}"
-        )
-    }
-
     /// Uniform floats in [0, 1) from a 64-bit key (a scalar i64 value): StableHLO's Threefry counter, the same numbers on
     /// every platform. `dtype` is F32 or F64.
     pub fn uniform(&mut self, key: &Val, dtype: DType, shape: &Shape) -> Val {
@@ -451,23 +391,27 @@ impl Emit {
         for d in shape.iter() {
             let _ = write!(dims, "{d}x");
         }
-        let n = self.next;
-        self.next += 7;
-        let [k, k1, zero, state, random, by, shifted] = std::array::from_fn(|i| format!("%{}", n + 1 + i as u32));
         let t = format!("tensor<{dims}{bits}>");
-        let _ = writeln!(
-            self.text,
-            "    {k} = \"stablehlo.bitcast_convert\"({key}) : (tensor<i64>) -> tensor<ui64>
-    {k1} = stablehlo.reshape {k} : (tensor<ui64>) -> tensor<1xui64>
-    {zero} = stablehlo.constant dense<0> : tensor<1xui64>
-    {state} = \"stablehlo.concatenate\"({k1}, {zero}) {{dimension = 0 : i64}} : (tensor<1xui64>, tensor<1xui64>) -> tensor<2xui64>
-    {random}:2 = \"stablehlo.rng_bit_generator\"({state}) {{rng_algorithm = #stablehlo<rng_algorithm THREE_FRY>}} : (tensor<2xui64>) -> (tensor<2xui64>, {t})
-    {by} = stablehlo.constant dense<{shift}> : {t}
-    {shifted} = stablehlo.shift_right_logical {random}#1, {by} : {t}"
+        // Unsigned integers of these sizes are no dtype of ours.
+        let key = self.raw("", &format!("\"stablehlo.bitcast_convert\"({key}) : (tensor<i64>) -> tensor<ui64>"));
+        let key = self.raw("", &format!("stablehlo.reshape {key} : (tensor<ui64>) -> tensor<1xui64>"));
+        let zero = self.raw("", "stablehlo.constant dense<0> : tensor<1xui64>");
+        let state = self.raw(
+            "",
+            &format!(
+                "\"stablehlo.concatenate\"({key}, {zero}) {{dimension = 0 : i64}} : (tensor<1xui64>, tensor<1xui64>) -> tensor<2xui64>"
+            ),
         );
-        let ty = Type::new(dtype, shape.clone());
-        let out = self.fresh(ty);
-        let _ = writeln!(self.text, "    {out} = stablehlo.convert {shifted} : ({t}) -> {}", mlir(&out.ty));
+        let random = self.raw(
+            ":2",
+            &format!(
+                "\"stablehlo.rng_bit_generator\"({state}) {{rng_algorithm = #stablehlo<rng_algorithm THREE_FRY>}} : (tensor<2xui64>) -> (tensor<2xui64>, {t})"
+            ),
+        );
+        let by = self.raw("", &format!("stablehlo.constant dense<{shift}> : {t}"));
+        let shifted = self.raw("", &format!("stablehlo.shift_right_logical {random}#1, {by} : {t}"));
+        let out = self.fresh(Type::new(dtype, shape.clone()));
+        self.line(&format!("{out} = stablehlo.convert {shifted} : ({t}) -> {}", mlir(&out.ty)));
         self.with_const("multiply", &out, scale)
     }
 
@@ -477,77 +421,6 @@ impl Emit {
         let items = list(values.iter().map(|&x| literal(x, dtype)));
         let _ = writeln!(self.text, "    {v} = stablehlo.constant dense<[{items}]> : {}", mlir(&v.ty));
         v
-    }
-
-    /// Sorts `x` along `dim` and takes `with` (int64) along; stable, NaN as the largest number.
-    pub fn sort_pair(&mut self, x: &Val, with: &Val, dim: usize, descending: bool) -> (Val, Val) {
-        let n = self.next;
-        self.next += 10;
-        let [r, a, b, c, d, beats, nan_a, nan_b, not, last] = std::array::from_fn(|i| format!("%{}", n + 1 + i as u32));
-        let (t, i1) = (format!("tensor<{}>", x.dtype().mlir()), "tensor<i1>");
-        let compare = |direction: &str, p: &str, q: &str| {
-            format!(
-                "\"stablehlo.compare\"({p}, {q}) {{comparison_direction = #stablehlo<comparison_direction {direction}>}} : ({t}, {t}) -> {i1}"
-            )
-        };
-        let mut body = format!("{beats} = {}\n", compare(if descending { "GT" } else { "LT" }, &a, &b));
-        let before = if x.dtype().is_float() {
-            // going up NaN comes after every number, going down before
-            let (first, second) = if descending { (&a, &b) } else { (&b, &a) };
-            let (is, is_not) = (compare("NE", first, first), compare("EQ", second, second));
-            let _ = write!(
-                body,
-                "      {nan_a} = {is}\n      {nan_b} = {is_not}\n      {not} = stablehlo.and {nan_a}, {nan_b} : {i1}\n      {last} = stablehlo.or {beats}, {not} : {i1}\n"
-            );
-            last
-        } else {
-            beats.clone()
-        };
-        let (xt, wt) = (mlir(&x.ty).to_string(), mlir(&with.ty).to_string());
-        let _ = writeln!(
-            self.text,
-            "    {r}:2 = \"stablehlo.sort\"({x}, {with}) ({{\n    ^bb0({a}: {t}, {b}: {t}, {c}: tensor<i64>, {d}: tensor<i64>):\n      {body}      stablehlo.return {before} : {i1}\n    }}) {{dimension = {dim} : i64, is_stable = true}} : ({xt}, {wt}) -> ({xt}, {wt})"
-        );
-        let part = |result: u8, ty: &Type| Val { id: n + 1, result: Some(result), ty: ty.clone() };
-        (part(0, &x.ty), part(1, &with.ty))
-    }
-
-    /// The maximum of each window and its position in `index` (int64, of `x`'s shape); the first of equals, NaN wins.
-    /// `attributes` are those of reduce_window.
-    pub fn window_arg_max(&mut self, x: &Val, index: &Val, attributes: &str, shape: &Shape) -> Val {
-        let init = self.neutral(Reducer::Max, x.dtype());
-        let none = self.scalar(-1.0, DType::I64);
-        let n = self.next;
-        self.next += 14;
-        let [r, a, ai, b, bi, beats, nan, any, tie, lower, same, take, v, p] =
-            std::array::from_fn(|i| format!("%{}", n + 1 + i as u32));
-        let (t, it, i1) = (format!("tensor<{}>", x.dtype().mlir()), "tensor<i64>", "tensor<i1>");
-        let compare = |direction: &str, p: &str, q: &str, t: &str| {
-            format!(
-                "\"stablehlo.compare\"({p}, {q}) {{comparison_direction = #stablehlo<comparison_direction {direction}>}} : ({t}, {t}) -> {i1}"
-            )
-        };
-        // -1 stands for no position yet: it loses to any other
-        let zero = self.scalar(0.0, DType::I64);
-        let (value_ty, out) = (Type::new(x.dtype(), shape.clone()), Type::new(DType::I64, shape.clone()));
-        let extra = self.next;
-        self.next += 4;
-        let [empty, first, free, not_free] = std::array::from_fn(|i| format!("%{}", extra + 1 + i as u32));
-        let _ = writeln!(
-            self.text,
-            "    {r}:2 = \"stablehlo.reduce_window\"({x}, {index}, {init}, {none}) ({{\n    ^bb0({a}: {t}, {ai}: {it}, {b}: {t}, {bi}: {it}):\n      {beats} = {gt}\n      {nan} = {ne}\n      {any} = stablehlo.or {beats}, {nan} : {i1}\n      {tie} = {eq}\n      {lower} = {li}\n      {first} = {known}\n      {same} = stablehlo.and {tie}, {lower} : {i1}\n      {free} = stablehlo.and {same}, {first} : {i1}\n      {empty} = {unknown}\n      {not_free} = stablehlo.or {free}, {empty} : {i1}\n      {take} = stablehlo.or {any}, {not_free} : {i1}\n      {v} = stablehlo.select {any}, {a}, {b} : {i1}, {t}\n      {p} = stablehlo.select {take}, {ai}, {bi} : {i1}, {it}\n      stablehlo.return {v}, {p} : {t}, {it}\n    }}) {attributes} : ({xt}, {ixt}, {t}, {it}) -> ({vt}, {ot})",
-            gt = compare("GT", &a, &b, &t),
-            ne = compare("NE", &a, &a, &t),
-            eq = compare("EQ", &a, &b, &t),
-            li = compare("LT", &ai, &bi, it),
-            known = compare("GE", &ai, &zero.to_string(), it),
-            unknown = compare("LT", &bi, &zero.to_string(), it),
-            xt = mlir(&x.ty),
-            ixt = mlir(&index.ty),
-            vt = mlir(&value_ty),
-            ot = mlir(&out),
-        );
-        Val { id: n + 1, result: Some(1), ty: out }
     }
 }
 

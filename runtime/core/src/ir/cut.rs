@@ -1,6 +1,8 @@
 //! Cutting the graph: which nodes a sync runs, what it feeds in, and the structured key that identifies the program.
-use super::graph::{Graph, Node, NodeId, Payload, graph};
-use super::op::{Attr, OpDef};
+use super::attr::Attr;
+use super::graph::{Graph, Made, Node, NodeId, Payload, graph};
+use super::heal::healed;
+use super::op::OpDef;
 use super::placement::Placement;
 use crate::device::DeviceData;
 use crate::precision::{Precision, precision};
@@ -91,8 +93,12 @@ pub struct Step {
     pub ty: Type,
     pub inputs: Vec<Input>,
     pub at: &'static Location<'static>,
+    /// The statement of the cell that ran when it was traced.
+    pub statement: Option<&'static Location<'static>>,
     /// Counts nodes as they are traced.
     pub seq: u64,
+    /// What recorded it.
+    pub made: Made,
 }
 
 /// Where in the last word of the work the placement begins.
@@ -130,6 +136,18 @@ impl Key {
 
     pub fn donates(&self, leaf: usize) -> bool {
         self.donations()[leaf / 64] >> (leaf % 64) & 1 == 1
+    }
+
+    /// The leaves that are donated.
+    pub fn donated(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..64 * self.donations().len()).filter(|&leaf| self.donates(leaf))
+    }
+
+    /// The key of the same work that donates these leaves.
+    fn donating(&self, leaves: impl Iterator<Item = bool>) -> Key {
+        let mut donations = vec![0u64; self.donations().len()];
+        leaves.enumerate().for_each(|(i, donated)| donations[i / 64] |= (donated as u64) << (i % 64));
+        Key::new(self.words[..self.work].to_vec(), donations)
     }
 
     /// Whether both compute the same and this one gives as many buffers away at least: then its program can run for the
@@ -201,8 +219,8 @@ impl Graph {
         for (i, &id) in nodes.iter().enumerate() {
             self.node_mut(id).pos = i as u32;
             let n = self.node(id);
-            let healed = if self.healing.is_idle() { None } else { self.healing.of(n.op, &n.attrs, n.at) };
-            let (op, attrs) = healed.as_ref().map_or((n.op, &n.attrs), |h| (h.op, &h.attrs));
+            let form = if self.healing.is_idle() { None } else { self.healing.of(n.op, &n.attrs, n.at) };
+            let (op, attrs) = form.as_ref().map_or((n.op, &n.attrs), |h| (h.op, &h.attrs));
             words.push(op.id as u64 | (n.inputs.len() as u64) << 32 | (attrs.len() as u64) << 48);
             attrs.iter().for_each(|a| attr_words(a, &mut words));
             let mut pair = 0u64;
@@ -229,7 +247,7 @@ impl Graph {
             if self.node(id).inputs.len() % 2 == 1 {
                 words.push(pair);
             }
-            if let Some(h) = healed {
+            if let Some(h) = form {
                 let leaf = leaves.len() as u32;
                 words.push((LEAF_BIT | leaf) as u64);
                 lifted.push((i as u32, leaf));
@@ -366,6 +384,30 @@ impl Graph {
         }
     }
 
+    /// The key that the same step has in its next round, as far as the graph tells: where it took up data of the host's that
+    /// something else holds, and no tensor stands for them any more, a result has taken their place, which nothing holds.
+    pub fn next_key(&self, cut: &Cut) -> Key {
+        let donated = |leaf: &Leaf| matches!(leaf, Leaf::Data { donate: true, .. });
+        let mut wanting: Vec<&Type> = cut.roots.iter().map(|&r| &self.node(r).ty).collect();
+        let mut take = |ty: &Type| match wanting.iter().position(|w| *w == ty) {
+            Some(i) => wanting.swap_remove(i) == ty,
+            None => false,
+        };
+        cut.leaves.iter().filter(|(_, leaf)| donated(leaf)).for_each(|(id, _)| {
+            take(&self.node(*id).ty);
+        });
+        let mut next = |(id, leaf): &(NodeId, Leaf)| {
+            let n = self.node(*id);
+            let replaced = |leaf: &Leaf| match leaf {
+                Leaf::Data { data, .. } => !data.computed && n.handles == 0,
+                _ => false,
+            };
+            donated(leaf) || replaced(leaf) && n.buckets().is_empty() && take(&n.ty)
+        };
+        let donations: Vec<bool> = cut.leaves.iter().map(&mut next).collect();
+        cut.key.donating(donations.into_iter())
+    }
+
     /// The steps of a cut, copied out of the arena for lowering: only a miss pays for it.
     pub fn steps(&self, cut: &Cut) -> Vec<Step> {
         let leaf_at: HashMap<NodeId, u32> = cut.leaves.iter().enumerate().map(|(i, (id, _))| (*id, i as u32)).collect();
@@ -380,12 +422,12 @@ impl Graph {
             let mut inputs: Vec<Input> = n.inputs.iter().map(operand).collect();
             let (mut op, mut attrs) = (n.op, n.attrs.clone());
             if let Some(&leaf) = lifted.get(&(i as u32))
-                && let Some(h) = n.op.heal.and_then(|heal| heal(&n.attrs))
+                && let Some(h) = healed(n.op, &n.attrs)
             {
                 inputs.push(Input::Leaf(leaf));
                 (op, attrs) = (h.op, h.attrs);
             }
-            Step { op, attrs, ty: n.ty.clone(), inputs, at: n.at, seq: n.seq }
+            Step { op, attrs, ty: n.ty.clone(), inputs, at: n.at, statement: n.statement, seq: n.seq, made: n.made }
         };
         cut.nodes.iter().enumerate().map(step).collect()
     }

@@ -2,13 +2,15 @@
 //!
 //! Reference counts are kept by hand under the arena's one lock: a node lives while a tensor or another node refers to it,
 //! and chains of any length are freed by a loop, not by recursion.
+use super::attr::Attr;
 use super::heal::Healing;
-use super::op::{Attr, OpDef};
+use super::op::OpDef;
 use super::placement::Placement;
 use crate::device::DeviceData;
 use crate::ty::Type;
 use smallvec::SmallVec;
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
@@ -36,6 +38,20 @@ pub const LEAF: u8 = 2;
 /// `backward()` has been through: the tape no longer holds the node's operands.
 pub const TAPE_FREED: u8 = 4;
 
+/// What recorded a node, where that says more of it than its op does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Made {
+    /// A line of user code.
+    #[default]
+    Op,
+    /// A walk of gradients, or a bucketing rule: it takes tensors as they are physically.
+    Physically,
+    /// Something of the type of another tensor, which is no operand.
+    Like,
+    /// A part that ends where its tensor does, or so many elements before.
+    Relative,
+}
+
 /// A dimension whose physical size is a bucket: only the first `size` elements are real.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
@@ -54,13 +70,19 @@ pub struct Node {
     buckets: Option<Box<[Bucket]>>,
     pub payload: Payload,
     pub at: &'static Location<'static>,
+    /// The statement of the cell that ran when it was recorded.
+    pub statement: Option<&'static Location<'static>>,
     /// Creation number: tells a node from a later one in the same slot. 0 marks a free slot.
     pub seq: u64,
+    /// The creation number of the first node in a row of values of one tensor that is changed in place: a parameter, through
+    /// all steps, is the same one.
+    pub lineage: u64,
     /// Tensors and nodes that refer to this node.
     pub refs: u32,
     /// Tensors among them.
     pub handles: u32,
     pub flags: u8,
+    pub made: Made,
     pub placement: Placement,
     /// Scratch of the cut in progress: the node's number in it, valid where `mark` is the cut's.
     pub pos: u32,
@@ -164,7 +186,38 @@ impl Drop for Locked {
 
 pub fn graph() -> Locked {
     static GRAPH: LazyLock<Mutex<Graph>> = LazyLock::new(Mutex::default);
-    Locked(Some(GRAPH.lock().unwrap_or_else(PoisonError::into_inner)))
+    let arena: &'static Mutex<Graph> = if is_aside() { &SCRATCH } else { &GRAPH };
+    Locked(Some(arena.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// What is recorded on trial.
+static SCRATCH: LazyLock<Mutex<Graph>> = LazyLock::new(Mutex::default);
+
+thread_local! {
+    static ASIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread records on trial.
+pub fn is_aside() -> bool {
+    ASIDE.with(Cell::get)
+}
+
+/// Runs `f` with an empty graph in place of the session's, on this thread: what it records is gone afterwards and was never
+/// in the session's graph. No tensor may come out of it or go into it.
+pub fn aside<R>(f: impl FnOnce() -> R) -> R {
+    static TURN: Mutex<()> = Mutex::new(());
+    struct Back;
+    impl Drop for Back {
+        fn drop(&mut self) {
+            let scratch = std::mem::take(&mut *graph());
+            ASIDE.with(|a| a.set(false));
+            drop(scratch);
+        }
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    ASIDE.with(|a| a.set(true));
+    let _back = Back;
+    f()
 }
 
 impl Graph {
@@ -207,10 +260,13 @@ impl Graph {
             buckets: None,
             payload,
             at,
+            statement: crate::sys::statement(),
             seq: self.seq,
+            lineage: self.seq,
             refs: 0,
             handles: 0,
             flags: 0,
+            made: Made::Op,
             placement,
             pos: 0,
             mark: 0,

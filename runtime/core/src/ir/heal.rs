@@ -1,7 +1,8 @@
 //! Healing: attributes that keep changing become parameters, so that a value can cause two compilations and no more.
-use super::op::{Attr, Healed, OpDef};
+use super::attr::Attr;
+use super::op::{Healed, OpDef};
 use std::collections::HashSet;
-use std::panic::Location;
+use std::panic::{Location, catch_unwind};
 
 /// Which ops, by the line that traced them, have their changing attribute lifted.
 #[derive(Default)]
@@ -18,16 +19,20 @@ impl Healing {
 
     /// The healed form of an op, if it and its line have one.
     pub fn of(&self, op: &OpDef, attrs: &[Attr], at: &Location) -> Option<Healed> {
-        let heal = op.heal?;
-        if !self.sites.contains(&site(op, at)) {
+        if op.heal.is_none() || !self.sites.contains(&site(op, at)) {
             return None;
         }
-        heal(attrs)
+        healed(op, attrs)
     }
 
     /// From now on the op of this line is healed; false where it was already, or healing is off.
     pub fn add(&mut self, op: &OpDef, at: &Location) -> bool {
         !self.off && self.sites.insert(site(op, at))
+    }
+
+    /// Forgets what was healed.
+    pub fn forget(&mut self) {
+        self.sites.clear();
     }
 
     /// Turns healing on or off; off also for what was healed before.
@@ -38,6 +43,13 @@ impl Healing {
     pub fn is_on(&self) -> bool {
         !self.off
     }
+}
+
+/// The form of an op that takes an attribute as an operand. It is the op's code, and asked for while the graph is held: an op
+/// where it panics is not healed.
+pub(super) fn healed(op: &OpDef, attrs: &[Attr]) -> Option<Healed> {
+    let heal = op.heal?;
+    catch_unwind(|| heal(attrs)).ok().flatten()
 }
 
 /// A line and an op as one number; lines of a cell that is run again are the same line.

@@ -1,5 +1,6 @@
 //! The graph of pending tensors: ops, nodes in one arena, cut at a sync into a [`Cut`] with its structured key, written out
 //! as a program.
+mod attr;
 mod cut;
 mod graph;
 mod heal;
@@ -7,11 +8,12 @@ mod op;
 mod placement;
 mod program;
 
+pub use attr::{Attr, AttrDef, AttrsExt, Role, attr};
 pub use cut::{Cut, Input, Key, Leaf, Scope, Step};
-pub use graph::{Bucket, Graph, LEAF, Locked, Node, NodeId, Owner, Payload, REQUIRES_GRAD, TAPE_FREED, graph};
-pub use heal::Healing;
-pub use op::{
-    ALIAS, Attr, AttrsExt, DATA, DEVICE_DATA, Healed, Kind, Lower, NUMBER, OpDef, Rule, SCALAR, SECOND_NAME, Sig, rules,
+pub use graph::{
+    Bucket, Graph, LEAF, Locked, Made, Node, NodeId, Owner, Payload, REQUIRES_GRAD, TAPE_FREED, aside, graph, is_aside,
 };
+pub use heal::Healing;
+pub use op::{ALIAS, DATA, DEVICE_DATA, Healed, Kind, Lower, NUMBER, OpDef, Rule, SCALAR, SECOND_NAME, Sig, rules};
 pub use placement::Placement;
 pub use program::{LeafType, Mark, Params, program};

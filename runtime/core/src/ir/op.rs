@@ -1,109 +1,8 @@
 //! What an op is to the graph and the compiler: its name, attributes, type rule, lowering to StableHLO, and the form that
 //! takes an attribute as an operand.
+use super::attr::{Attr, AttrDef, AttrsExt};
 use crate::emit::{Emit, Val};
 use crate::ty::{Category, DType, Shape, Type};
-
-/// An attribute: part of an op that is fixed when the graph is compiled.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Attr {
-    Int(i64),
-    Float(f64),
-    Bool(bool),
-    Ints(Box<[i64]>),
-    Floats(Box<[f64]>),
-    DType(DType),
-}
-
-impl std::fmt::Display for Attr {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        match self {
-            Attr::Int(v) => write!(f, "{v}"),
-            Attr::Float(v) => write!(f, "{v}"),
-            Attr::Bool(v) => write!(f, "{v}"),
-            Attr::DType(v) => write!(f, "{v}"),
-            Attr::Ints(v) => list(f, v),
-            Attr::Floats(v) => list(f, v),
-        }
-    }
-}
-
-fn list<T: ToString>(f: &mut std::fmt::Formatter, items: &[T]) -> std::fmt::Result {
-    let parts: Vec<String> = items.iter().map(T::to_string).collect();
-    write!(f, "[{}]", parts.join(","))
-}
-
-macro_rules! attr_from {
-    ($($t:ty => $variant:ident),*) => {$(
-        impl From<$t> for Attr {
-            fn from(v: $t) -> Attr {
-                Attr::$variant(v.into())
-            }
-        }
-    )*};
-}
-attr_from!(i64 => Int, f64 => Float, bool => Bool, DType => DType, Vec<i64> => Ints, Vec<f64> => Floats);
-
-impl From<usize> for Attr {
-    fn from(v: usize) -> Attr {
-        Attr::Int(v as i64)
-    }
-}
-
-impl From<&Shape> for Attr {
-    fn from(v: &Shape) -> Attr {
-        Attr::Ints(v.iter().map(|&d| d as i64).collect())
-    }
-}
-
-/// Typed access to an op's attributes by position; the order is that of [`OpDef::attrs`].
-pub trait AttrsExt {
-    fn int(&self, i: usize) -> i64;
-    fn index(&self, i: usize) -> usize;
-    fn float(&self, i: usize) -> f64;
-    fn flag(&self, i: usize) -> bool;
-    fn ints(&self, i: usize) -> &[i64];
-    fn dims(&self, i: usize) -> Vec<usize>;
-    fn dtype(&self, i: usize) -> DType;
-}
-
-impl AttrsExt for [Attr] {
-    fn int(&self, i: usize) -> i64 {
-        match self[i] {
-            Attr::Int(v) => v,
-            ref a => unreachable!("attribute {i} is {a:?}"),
-        }
-    }
-    fn index(&self, i: usize) -> usize {
-        self.int(i) as usize
-    }
-    fn float(&self, i: usize) -> f64 {
-        match self[i] {
-            Attr::Float(v) => v,
-            ref a => unreachable!("attribute {i} is {a:?}"),
-        }
-    }
-    fn flag(&self, i: usize) -> bool {
-        match self[i] {
-            Attr::Bool(v) => v,
-            ref a => unreachable!("attribute {i} is {a:?}"),
-        }
-    }
-    fn ints(&self, i: usize) -> &[i64] {
-        match &self[i] {
-            Attr::Ints(v) => v,
-            a => unreachable!("attribute {i} is {a:?}"),
-        }
-    }
-    fn dims(&self, i: usize) -> Vec<usize> {
-        self.ints(i).iter().map(|&d| d as usize).collect()
-    }
-    fn dtype(&self, i: usize) -> DType {
-        match self[i] {
-            Attr::DType(v) => v,
-            ref a => unreachable!("attribute {i} is {a:?}"),
-        }
-    }
-}
 
 /// What a type rule sees: the operands' types and the attributes, already normalised by the method.
 pub struct Sig<'a> {
@@ -179,26 +78,86 @@ impl Lower<'_> {
 
 type HealFn = fn(&[Attr]) -> Option<Healed>;
 
-/// What a node of an op is before it is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What an op does with the elements of its operands. Whoever explains a difference goes by this, and not by the op's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// An op on its operands.
-    Computed,
     /// Data of the host's.
     Data,
-    /// Positions or elements that an op found by looking at values: how many depends on these.
+    /// Positions that an op found by looking at values: how many depends on these. They are its result.
     Found,
+    /// The same, and the op's result are the elements there; the positions are nobody's.
+    Chosen,
+    /// Made of nothing but numbers: zeros, ranges, constants.
+    Made,
+    /// Drawn from a key.
+    Random,
+    /// Each element is computed of those in the same place.
+    Elementwise,
+    /// Elementwise, the sum: begun with zeros it is the other operand.
+    Add,
+    /// Elementwise, the product.
+    Mul,
+    /// The same elements in another dtype.
+    Convert,
+    /// The same elements on another device.
+    Transfer,
+    /// The operand's elements in another shape or order, none computed: reshapes, transposes, expansions.
+    View,
+    /// Some of the operand's elements, by their positions: slices, gathers.
+    Select,
+    /// The operand's elements with others around or between them.
+    Pad,
+    /// The operands one behind the other: the result grows with each.
+    Concat,
+    /// The first operand with others written to, or added at, positions of it.
+    Update,
+    /// Fewer elements, each of many along some dimensions: sums, means, extremes.
+    Reduce,
+    /// As many elements, each of many along one dimension: softmax, running sums, sorting.
+    Along,
+    /// Sums of products: matrix products, convolutions.
+    Contract,
+    /// Of windows that slide over the operand.
+    Window,
+}
+
+impl Kind {
+    /// It has its value from the start, without a program.
+    pub fn is_data(self) -> bool {
+        matches!(self, Kind::Data) || self.is_found()
+    }
+
+    /// How large it is was found by looking at values.
+    pub fn is_found(self) -> bool {
+        matches!(self, Kind::Found | Kind::Chosen)
+    }
+
+    /// Made without a tensor.
+    pub fn is_source(self) -> bool {
+        matches!(self, Kind::Made | Kind::Random)
+    }
+
+    pub fn is_elementwise(self) -> bool {
+        matches!(self, Kind::Elementwise | Kind::Add | Kind::Mul | Kind::Convert)
+    }
 }
 
 /// One op, as far as tracing, cutting and lowering go.
 pub struct OpDef {
-    /// The torch name.
+    /// The torch name; for the form that healing chose with the attribute behind a dot.
     pub name: &'static str,
     /// The name's hash: stands for the op in cache keys, the same in every process.
     pub id: u32,
-    /// The attributes' names, in order.
-    pub attrs: &'static [&'static str],
+    /// The torch name's hash: the same for all forms of an op.
+    pub base: u32,
+    /// The attributes, in order.
+    pub attrs: &'static [AttrDef],
     pub kind: Kind,
+    /// What to write instead where the result's size keeps changing and more can be said than the kind tells; `{buckets}`
+    /// stands for sizes to pad to.
+    pub advice: Option<&'static str>,
+    /// Whether there is a rule for padded dimensions of its operands.
+    pub bucketed: bool,
     pub infer: fn(&Sig) -> Rule,
     pub lower: fn(&mut Lower) -> Val,
     /// How an attribute that keeps changing becomes a parameter; `None` where these attributes cannot.
@@ -216,19 +175,64 @@ pub struct Healed {
 
 impl OpDef {
     pub const fn new(name: &'static str, infer: fn(&Sig) -> Rule, lower: fn(&mut Lower) -> Val) -> OpDef {
-        OpDef { name, id: name_id(name), attrs: &[], kind: Kind::Computed, infer, lower, heal: None }
+        OpDef {
+            name,
+            id: name_id(name, name.len()),
+            base: name_id(name, torch_name_len(name)),
+            attrs: &[],
+            kind: Kind::Elementwise,
+            advice: None,
+            bucketed: false,
+            infer,
+            lower,
+            heal: None,
+        }
     }
-    pub const fn attrs(mut self, names: &'static [&'static str]) -> OpDef {
-        self.attrs = names;
+    pub const fn attrs(mut self, attrs: &'static [AttrDef]) -> OpDef {
+        self.attrs = attrs;
         self
     }
     pub const fn kind(mut self, kind: Kind) -> OpDef {
         self.kind = kind;
         self
     }
+    pub const fn advice(mut self, advice: &'static str) -> OpDef {
+        self.advice = Some(advice);
+        self
+    }
+    pub const fn bucketed(mut self) -> OpDef {
+        self.bucketed = true;
+        self
+    }
     pub const fn heal(mut self, heal: HealFn) -> OpDef {
         self.heal = Some(heal);
         self
+    }
+}
+
+impl OpDef {
+    /// The name that users know, also of a form that healing chose.
+    pub fn torch_name(&self) -> &'static str {
+        self.name.split('.').next().unwrap_or(self.name)
+    }
+
+    /// The attribute of a name.
+    pub fn attr(&self, name: &str) -> Option<&'static AttrDef> {
+        self.attrs.iter().find(|a| a.name == name)
+    }
+
+    /// Whether an attribute of it can become a parameter of the program.
+    pub fn has_dynamic_form(&self) -> bool {
+        self.heal.is_some()
+    }
+
+    /// Whether it is one and the same program with either attributes once that attribute is a parameter.
+    pub fn heals(&self, was: &[Attr], now: &[Attr]) -> bool {
+        let Some(heal) = self.heal.filter(|_| was != now) else { return false };
+        match (heal(was), heal(now)) {
+            (Some(a), Some(b)) => std::ptr::eq(a.op, b.op) && a.attrs == b.attrs && a.value != b.value,
+            _ => false,
+        }
     }
 }
 
@@ -243,7 +247,7 @@ pub const DEVICE_DATA: OpDef = OpDef::data("device_data");
 /// A number of user code.
 pub const NUMBER: OpDef = OpDef::data("scalar");
 /// A second node for one value.
-pub const SECOND_NAME: OpDef = OpDef::new("alias", rules::same, |l| l.x(0));
+pub const SECOND_NAME: OpDef = OpDef::new("alias", rules::same, |l| l.x(0)).kind(Kind::View);
 
 /// The ops of nodes that no op of the user's makes.
 pub static DATA: OpDef = DEVICE_DATA;
@@ -256,12 +260,22 @@ impl std::fmt::Debug for OpDef {
     }
 }
 
-/// FNV-1a of the name, at compile time.
-const fn name_id(name: &str) -> u32 {
+/// Where the torch name ends.
+const fn torch_name_len(name: &str) -> usize {
+    let bytes = name.as_bytes();
+    let mut i = 0;
+    while i < bytes.len() && bytes[i] != b'.' {
+        i += 1;
+    }
+    i
+}
+
+/// FNV-1a of the name's first `len` bytes, at compile time.
+const fn name_id(name: &str, len: usize) -> u32 {
     let bytes = name.as_bytes();
     let mut h: u32 = 0x811c_9dc5;
     let mut i = 0;
-    while i < bytes.len() {
+    while i < len {
         h = (h ^ bytes[i] as u32).wrapping_mul(0x0100_0193);
         i += 1;
     }

@@ -15,7 +15,8 @@ type Pack = (Vec<u8>, Arc<Buffer>);
 /// A compiled program and how to feed it.
 pub struct Program {
     pub key: Key,
-    pub executable: LoadedExecutable,
+    /// None in dry mode alone.
+    pub executable: Option<LoadedExecutable>,
     pub params: Params,
     pub root_types: Vec<Type>,
     pub text: String,
@@ -36,7 +37,7 @@ pub struct Program {
 impl Program {
     pub fn new(
         key: Key,
-        executable: LoadedExecutable,
+        executable: Option<LoadedExecutable>,
         params: Params,
         root_types: Vec<Type>,
         text: String,
@@ -45,7 +46,7 @@ impl Program {
     ) -> Program {
         metrics::CREATE_COMPILE_HANDLES.add(1);
         // A plugin that does not know its code's size still counts: the text stands in for it.
-        let code = executable.executable().code_size().unwrap_or(0);
+        let code = executable.as_ref().and_then(|e| e.executable().code_size().ok()).unwrap_or(0);
         let bytes = code + text.len() + key.words.len() * 8;
         let packs = Mutex::new(vec![None; params.packs.len()]);
         let (marks, device, took, copied) = Default::default();
@@ -171,6 +172,12 @@ fn default_programs() -> usize {
     static N: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
     let set = || std::env::var("XLAZY_COMPILATION_CACHE_SIZE").ok().and_then(|v| v.parse().ok());
     *N.get_or_init(|| set().unwrap_or(2048))
+}
+
+/// Forgets all programs and which were evicted; for tests that begin anew.
+pub fn forget_programs() {
+    let programs = with(std::mem::take);
+    drop(programs);
 }
 
 /// What the explainer is told of the cache.

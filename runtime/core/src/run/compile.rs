@@ -5,7 +5,7 @@ use super::disk;
 use super::event::{Costs, Memory, Origin};
 use super::witness::Case;
 use crate::clock::watching;
-use crate::device::{LOOK_UP, session};
+use crate::device::{LOOK_UP, is_dry, session};
 use crate::ir::{Cut, Key, Mark, Params};
 use crate::ty::Type;
 use crate::{Error, Result, metrics};
@@ -59,7 +59,9 @@ pub(super) fn join(key: &Key) -> Option<Compiled> {
 /// the cache.
 pub(super) fn compile(cut: &Cut, wanted: Wanted, case: Box<dyn Case>, trace: Duration) -> Compiled {
     // Here, where it can be waited for, and not on the other thread.
-    session()?;
+    if !is_dry() {
+        session()?;
+    }
     let job = Arc::new(Job { key: cut.key.clone(), outcome: Mutex::new(None), ended: Condvar::new() });
     let (root_types, device, nodes) = (cut.root_types.clone(), cut.placement.home(), cut.nodes.len());
     let make = Make { root_types, device, nodes, trace };
@@ -98,8 +100,8 @@ impl Make {
         let Wanted { key, text, marks, params, donated, lower } = wanted;
         metrics::LOWER_TIME.add_time(lower);
         let start = Instant::now();
-        let (executable, origin) = match disk::load(&key, &text) {
-            Some(executable) => (executable, Origin::Disk),
+        let (executable, origin) = match if is_dry() { None } else { disk::load(&key, &text) } {
+            Some(executable) => (Some(executable), Origin::Disk),
             None => {
                 if let Err(e) = case.permits() {
                     let (origin, compile) = (Origin::Compiled, Duration::ZERO);
@@ -108,7 +110,8 @@ impl Make {
                 }
                 let _live = case.compiling();
                 let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
-                (session()?.client.compile(&code, &options(device)?)?, Origin::Compiled)
+                let compile = || Ok::<_, Error>(session()?.client.compile(&code, &options(device)?)?);
+                ((!is_dry()).then(compile).transpose()?, Origin::Compiled)
             }
         };
         let compile = start.elapsed();
@@ -117,10 +120,12 @@ impl Make {
             _ => {
                 metrics::COMPILE_TIME.add_time(compile);
                 metrics::UNCACHED_COMPILE.add(1);
-                disk::keep(&key, &text, &executable, compile);
+                if let Some(executable) = &executable {
+                    disk::keep(&key, &text, executable, compile);
+                }
             }
         }
-        let (memory, flops) = if watching() { needs(&executable) } else { (None, None) };
+        let (memory, flops) = executable.as_ref().filter(|_| watching()).map_or((None, None), needs);
         let costs = Costs { origin, trace, lower, compile, memory, flops };
         case.compiled(costs);
         let mut built = Program::new(key, executable, params, root_types, text, nodes, donated);

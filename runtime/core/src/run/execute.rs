@@ -7,7 +7,7 @@ use crate::device::{DeviceData, is_unsettled, make_room, name_of, session, settl
 use crate::ir::{Cut, Leaf};
 use crate::metrics;
 use crate::text::Place;
-use crate::ty::DType;
+use crate::ty::{DType, Type};
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ pub(super) fn run(
     let working = Working::on(by, Work { nodes: program.nodes, cause, at });
     let held = held(cut, program);
     let (outputs, waited) = execute(cut, program, &held)?;
-    if settles && settle(outputs.first().map(|o| &o.buffer))? {
+    if settles && settle(outputs.first().and_then(|o| o.buffer.as_ref()))? {
         crate::sys::at_exit(wait_at_exit);
     }
     drop(working);
@@ -88,6 +88,10 @@ fn held(cut: &Cut, program: &Program) -> Held {
 
 /// Starts a program: its results, and how long the device would take nothing.
 fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceData>>, Duration)> {
+    let result = |buffer: Option<Buffer>, ty: &Type| Arc::new(DeviceData::computed(buffer, ty.clone(), program.device));
+    let Some(executable) = &program.executable else {
+        return Ok((program.root_types.iter().map(|ty| result(None, ty)).collect(), Duration::ZERO));
+    };
     let packs = program
         .params
         .packs
@@ -108,14 +112,14 @@ fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceD
     let mut arguments: Vec<&Buffer> = Vec::with_capacity(program.params.count());
     for &leaf in &program.params.data {
         match &cut.leaves[leaf as usize].1 {
-            Leaf::Data { data, .. } if data.device == program.device => arguments.push(&data.buffer),
-            Leaf::Data { .. } => arguments.extend(copies.next().map(|c| &c.buffer)),
+            Leaf::Data { data, .. } if data.device == program.device => arguments.extend(&data.buffer),
+            Leaf::Data { .. } => arguments.extend(copies.next().and_then(|c| c.buffer.as_ref())),
             Leaf::Scalar(_) | Leaf::Lifted(_) => unreachable!("scalars are packed"),
         }
     }
     arguments.extend(packs.iter().map(|p| &**p));
     let waited = make_room()?;
-    let outputs = program.executable.execute(&arguments, &held.arguments)?;
+    let outputs = executable.execute(&arguments, &held.arguments)?;
     if outputs.len() != program.root_types.len() {
         let message = format!("the program gave {} of {}", outputs.len(), count(program.root_types.len(), "result"));
         return Err(Error::Usage { message });
@@ -124,7 +128,7 @@ fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceD
         watch(output)?;
     }
     let outputs = outputs.into_iter().zip(&program.root_types);
-    Ok((outputs.map(|(buffer, ty)| Arc::new(DeviceData::new(buffer, ty.clone(), program.device))).collect(), waited))
+    Ok((outputs.map(|(buffer, ty)| result(Some(buffer), ty)).collect(), waited))
 }
 
 /// Waits for what is still running, when the process exits.

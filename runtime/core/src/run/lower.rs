@@ -31,7 +31,10 @@ pub(super) fn lower(cut: &Cut) -> Lowered {
                 scalar: leaf.bits().is_some(),
                 donate,
                 at: node.at,
+                statement: node.statement,
                 seq: node.seq,
+                lineage: node.lineage,
+                bucketed: !node.buckets().is_empty(),
                 parameter: node.flags & REQUIRES_GRAD != 0,
                 data,
             }

@@ -10,10 +10,10 @@ mod sync;
 mod trim;
 mod witness;
 
-pub use cache::{Program, Room, last_program, runs, set_cache_capacity};
+pub use cache::{Program, Room, forget_programs, last_program, runs, set_cache_capacity};
 pub use disk::settle as settle_disk;
 pub use event::{Cause, Costs, Memory, Origin, SyncEvent, Work};
 pub use look::{Forecast, compiled, lowered, lowered_step, would};
 pub use sync::{barrier, read};
 pub use trim::{set_trim, trim};
-pub use witness::{Case, LeafOrigin, Miss, Policy, Witness};
+pub use witness::{Case, LeafOrigin, Miss, Next, Policy, Witness};

@@ -4,10 +4,10 @@ use super::compile::{Wanted, compile, join};
 use super::event::{Cause, Costs, Origin, SyncEvent};
 use super::execute::{Outcome, run};
 use super::lower::{Lowered, lower};
-use super::witness::{Case, Miss, Witness};
+use super::witness::{Case, Miss, Next, Witness};
 use crate::clock::{clock, traced};
 use crate::device::DeviceData;
-use crate::ir::{Cut, NodeId, Payload, Scope, graph};
+use crate::ir::{Cut, Key, NodeId, Payload, Scope, graph};
 use crate::text::{Place, decides};
 use crate::{Result, metrics};
 use smallvec::SmallVec;
@@ -132,6 +132,18 @@ pub fn read(
 /// How many nodes had been traced at the last barrier.
 static BARRIER: AtomicU64 = AtomicU64::new(0);
 
+/// A cache of no more programs than this may have lost one of them by the next round of the same step.
+const FEW: usize = 8;
+
+/// The parameters that the next round of the same step gives away and this one's program keeps; none where that program, or
+/// one that is there, serves the next round.
+fn held_now(key: &Key, next: &Key) -> Vec<usize> {
+    if key == next || key.gives_more_than(next) || cache::contains(next) {
+        return Vec::new();
+    }
+    next.donated().filter(|&leaf| !key.donates(leaf)).collect()
+}
+
 /// Cutting a graph of more ops takes much longer than asking the clock.
 const MANY: u64 = 64;
 
@@ -164,8 +176,16 @@ fn cut_and_run(by: &'static dyn Witness, roots: Vec<NodeId>, scope: Scope, cause
     let mut case = by.missed(miss);
     crate::sys::check_interrupt();
     if heal(&mut *case) {
+        // What the first cut holds would be donated neither by the second one nor, so, by its program; the next round of a
+        // step that updates in place would need another. The nodes hold the data all the while.
+        cut.leaves.clear();
         // The same graph with the changing attributes as parameters is another program, which may be there already.
-        let healed = graph().cut(cut.roots.clone(), scope);
+        let (healed, next) = {
+            let mut g = graph();
+            let healed = g.cut(cut.roots.clone(), scope);
+            let next = if scope == Scope::Read { healed.key.clone() } else { g.next_key(&healed) };
+            (healed, next)
+        };
         cut = healed;
         if let Some(ran) = hit(&cut, trace, None) {
             case.was_there();
@@ -173,7 +193,8 @@ fn cut_and_run(by: &'static dyn Witness, roots: Vec<NodeId>, scope: Scope, cause
         }
         let (healed, miss) = look_at(&cut, cause, at);
         wanted = healed;
-        case.recut(miss);
+        let evicted = miss.room.full && miss.room.programs < FEW;
+        case.recut(miss, Next { held: held_now(&cut.key, &next), evicted });
     }
     let ran = compile(&cut, wanted, case, trace).and_then(|(p, costs)| run(by, &cut, &p, costs, cause, at));
     (cut, ran)

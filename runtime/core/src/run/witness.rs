@@ -38,8 +38,8 @@ pub trait Policy {
 pub trait Case: Policy + Send {
     /// What [`Policy::lifts`] named are parameters now; this is what the graph became.
     fn lifted(&mut self);
-    /// The graph was cut again, and this program is needed instead.
-    fn recut(&mut self, miss: Miss);
+    /// The graph was cut again, and this program is needed instead; `next`: what the next round will find.
+    fn recut(&mut self, miss: Miss, next: Next);
     /// No compilation came of it: the program that the graph became was there.
     fn was_there(self: Box<Self>);
     /// XLA compiles, until what this gives is dropped.
@@ -48,6 +48,16 @@ pub trait Case: Policy + Send {
     fn refused(self: Box<Self>, costs: Costs);
     /// The program is there.
     fn compiled(self: Box<Self>, costs: Costs);
+}
+
+/// Whether the program that is compiled now serves the next round of the same step, as far as the graph tells.
+#[derive(Default)]
+pub struct Next {
+    /// The parameters, by number, that something holds in this round and nothing will in the next one, which gives their
+    /// buffers away and so is another program.
+    pub held: Vec<usize>,
+    /// The cache holds so few programs that this one may be gone by then.
+    pub evicted: bool,
 }
 
 /// A program that is not in the cache, with all that the graph says of it.
@@ -85,7 +95,13 @@ pub struct LeafOrigin {
     pub scalar: bool,
     pub donate: bool,
     pub at: Place,
+    /// The statement of the cell that ran when it was made.
+    pub statement: Option<Place>,
     pub seq: u64,
+    /// The same for all values that a tensor is given in place.
+    pub lineage: u64,
+    /// Some of it is padding up to a bucket's size.
+    pub bucketed: bool,
     /// Gradients accumulate in it.
     pub parameter: bool,
     /// The value, where the program does not use its buffer up.

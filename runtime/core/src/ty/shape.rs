@@ -3,8 +3,16 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 
 /// The sizes of a tensor's dimensions; reads like a slice of `usize`.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
+
+impl Clone for Shape {
+    // The derived one goes element by element, and every op copies a few shapes.
+    #[inline]
+    fn clone(&self) -> Shape {
+        Shape(SmallVec::from_slice(&self.0))
+    }
+}
 
 impl std::ops::Deref for Shape {
     type Target = [usize];

@@ -6,7 +6,7 @@ pub mod value;
 
 use crate::changes::Changes;
 use crate::insight::Cause;
-use crate::json::{Json, bundle, list, string};
+use crate::json::{Value, bundle, json};
 use crate::nn::module::{AsPart, Part as Piece, Parts};
 use crate::nn::safetensors::{self, Contents, Part};
 use crate::optim::Optimizer;
@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::path::Path;
 use tree::Tree;
-use value::Savable;
+use value::{Savable, Sink, Source};
 use xlazy_core::device::{device_names, upload};
 use xlazy_core::ir::Placement;
 use xlazy_core::ty::Type;
@@ -43,16 +43,15 @@ struct Saved {
 }
 
 impl Saved {
-    fn json(&self) -> String {
-        let (name, type_name) = (string(&self.name), string(&self.type_name));
-        format!("{{\"name\":{name},\"type\":{type_name},\"cell\":{},\"value\":{}}}", self.cell, self.tree.json())
+    fn json(&self) -> Value {
+        json!({ "name": self.name, "type": self.type_name, "cell": self.cell, "value": self.tree.json() })
     }
 
-    fn of(json: &Json) -> Option<Saved> {
+    fn of(json: &Value) -> Option<Saved> {
         Some(Saved {
-            name: json.text("name")?.to_owned(),
-            type_name: json.text("type")?.to_owned(),
-            cell: json.count("cell")?,
+            name: json["name"].as_str()?.to_owned(),
+            type_name: json["type"].as_str()?.to_owned(),
+            cell: json["cell"].as_u64()?,
             tree: Tree::of(json.get("value")?)?,
         })
     }
@@ -69,9 +68,8 @@ pub struct Saver {
     refused: Vec<(String, String)>,
 }
 
-impl Saver {
-    /// Adds an entry under that name; another one where the name is taken.
-    pub(crate) fn entry(&mut self, name: &str, ty: Type, bytes: Vec<u8>) -> Result<String> {
+impl Sink for Saver {
+    fn entry(&mut self, name: &str, ty: Type, bytes: Vec<u8>) -> Result<String> {
         xlazy_core::sys::check_interrupt();
         let mut free = name.to_owned();
         let mut n = 1;
@@ -84,8 +82,10 @@ impl Saver {
     }
 
     /// Reads a tensor, which runs what it needs and leaves the pending graph as it is.
+    // `inline`: a vtable that a cell makes needs an instance of its own where the caller is told.
+    #[inline]
     #[track_caller]
-    pub(crate) fn tensor(&mut self, name: &str, tensor: &Tensor) -> Result<String> {
+    fn tensor(&mut self, name: &str, tensor: &Tensor) -> Result<String> {
         let bytes = tensor.bytes(Cause::Read, Location::caller());
         let bytes = bytes.map_err(|e| format!("the value of `{name}` cannot be had: {e}"))?;
         let entry = self.entry(name, tensor.ty(), bytes)?;
@@ -98,7 +98,9 @@ impl Saver {
         }
         Ok(entry)
     }
+}
 
+impl Saver {
     fn state(&mut self, name: &str, state: Vec<(String, Tensor)>) -> Result<Vec<(String, String)>> {
         let one = |(part, t): (String, Tensor)| Ok((part.clone(), self.tensor(&joined(name, &part), &t)?));
         state.into_iter().map(one).collect()
@@ -122,7 +124,7 @@ pub fn put(name: &str, type_name: &str, value: &mut dyn FnMut(&mut Saver) -> Res
     let parts = saver.parts.len();
     let tree = value(&mut saver).and_then(|tree| {
         // What could not be read back is not kept: nesting beyond what the reader follows, say.
-        let same = Json::parse(&tree.json()).and_then(|j| Tree::of(&j)).is_some();
+        let same = serde_json::from_str(&tree.json().to_string()).is_ok_and(|j| Tree::of(&j).is_some());
         if same { Ok(tree) } else { Err("it is nested too deeply".to_owned()) }
     });
     match tree {
@@ -222,8 +224,8 @@ fn refuse(name: &str, type_name: &str) {
 /// Says as JSON what was collected and what cannot be kept. Nothing is written yet.
 pub(crate) fn kept() -> crate::Result<Bundle> {
     SAVER.with_borrow(|saver| {
-        let kept = list(saver.saved.iter().map(|s| string(&s.name)));
-        Ok(bundle(format!("{{\"kept\":{kept},\"refused\":{}}}", pairs(&saver.refused))))
+        let kept: Vec<&str> = saver.saved.iter().map(|s| s.name.as_str()).collect();
+        Ok(bundle(json!({ "kept": kept, "refused": saver.refused })))
     })
 }
 
@@ -235,9 +237,9 @@ pub(crate) fn write(args: &str) -> crate::Result<Bundle> {
     if path.is_empty() {
         return Ok(Bundle::default());
     }
-    let variables = list(saved.iter().map(Saved::json));
+    let variables = saved.iter().map(Saved::json).collect::<Value>().to_string();
     let hash = hash(&variables, parts.iter().map(|p| (p.name.as_str(), p.bytes.as_slice())));
-    let devices = pairs(&devices);
+    let devices = json!(devices).to_string();
     let metadata = [
         ("xlazy", env!("CARGO_PKG_VERSION")),
         ("xlazy.variables", &variables),
@@ -246,10 +248,6 @@ pub(crate) fn write(args: &str) -> crate::Result<Bundle> {
     ];
     safetensors::write(Path::new(path), keep, &metadata, &parts)?;
     Ok(Bundle::default())
-}
-
-fn pairs(items: &[(String, String)]) -> String {
-    list(items.iter().map(|(a, b)| format!("[{},{}]", string(a), string(b))))
 }
 
 fn hash<'a>(variables: &str, parts: impl Iterator<Item = (&'a str, &'a [u8])>) -> String {
@@ -271,7 +269,7 @@ pub struct Loader {
     /// Where in its contents an entry is.
     entries: HashMap<String, usize>,
     saved: Vec<Saved>,
-    devices: Json,
+    devices: Vec<(String, String)>,
     loaded: Vec<String>,
     refused: Vec<(String, String)>,
 }
@@ -288,46 +286,23 @@ impl Loader {
             return Err("its contents are not what was written: it is damaged, or another program changed it".into());
         }
         let unknown = || "another version of xlazy wrote it, in a form that this one does not know".to_owned();
-        let Some(Json::List(items)) = Json::parse(variables) else { return Err(unknown()) };
+        let items: Vec<Value> = serde_json::from_str(variables).map_err(|_| unknown())?;
         let saved: Vec<Saved> = items.iter().map(Saved::of).collect::<Option<_>>().ok_or_else(unknown)?;
         once(saved.iter().map(|s| s.name.as_str()))?;
         // Otherwise a small file could ask for any amount of memory.
         let mut used = Vec::new();
         saved.iter().for_each(|s| s.tree.entries(&mut used));
         once(used.into_iter())?;
-        let devices = find("xlazy.devices").and_then(Json::parse).unwrap_or(Json::Null);
+        let devices = find("xlazy.devices").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let entries = contents.entries.iter().enumerate().map(|(i, e)| (e.name.clone(), i)).collect();
         let (loaded, refused) = Default::default();
         Ok(Loader { path: path.to_owned(), hash, contents, entries, saved, devices, loaded, refused })
     }
 
-    pub(crate) fn entry(&self, name: &str) -> Result<(&Type, &[u8])> {
-        let place = self.entries.get(name).ok_or_else(|| format!("the file has no entry `{name}`"))?;
-        let entry = &self.contents.entries[*place];
-        Ok((&entry.ty, self.contents.bytes(entry)))
-    }
-
-    #[track_caller]
-    pub(crate) fn tensor(&self, name: &str) -> Result<Tensor> {
-        xlazy_core::sys::check_interrupt();
-        let (ty, bytes) = self.entry(name)?;
-        let place = self.place(name);
-        let data = upload(bytes, ty.clone(), place.home()).map_err(|e| e.to_string())?;
-        Ok(Tensor::of_data(data, place, Location::caller()))
-    }
-
     /// Where the tensor of an entry was; the first device where there is no such one here.
     fn place(&self, entry: &str) -> Placement {
-        let Json::List(all) = &self.devices else { return Placement::Device(0) };
-        let of = |pair: &Json| match pair {
-            Json::List(pair) => match pair.as_slice() {
-                [Json::Text(e), Json::Text(device)] if e == entry => Some(device.clone()),
-                _ => None,
-            },
-            _ => None,
-        };
-        let name = all.iter().find_map(of);
-        if name.as_deref() == Some(NO_DEVICE) {
+        let name = self.devices.iter().find(|(e, _)| e == entry).map(|(_, device)| device.as_str());
+        if name == Some(NO_DEVICE) {
             return Placement::Anywhere;
         }
         let names = device_names().unwrap_or_default();
@@ -336,6 +311,24 @@ impl Loader {
 
     fn state(&self, state: &[(String, String)]) -> Result<Vec<(String, Tensor)>> {
         state.iter().map(|(name, entry)| Ok((name.clone(), self.tensor(entry)?))).collect()
+    }
+}
+
+impl Source for Loader {
+    fn entry(&self, name: &str) -> Result<(&Type, &[u8])> {
+        let place = self.entries.get(name).ok_or_else(|| format!("the file has no entry `{name}`"))?;
+        let entry = &self.contents.entries[*place];
+        Ok((&entry.ty, self.contents.bytes(entry)))
+    }
+
+    #[inline]
+    #[track_caller]
+    fn tensor(&self, name: &str) -> Result<Tensor> {
+        xlazy_core::sys::check_interrupt();
+        let (ty, bytes) = self.entry(name)?;
+        let place = self.place(name);
+        let data = upload(bytes, ty.clone(), place.home()).map_err(|e| e.to_string())?;
+        Ok(Tensor::of_data(data, place, Location::caller()))
     }
 }
 
@@ -354,19 +347,16 @@ fn once<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
 pub(crate) fn open(path: &str) -> crate::Result<Bundle> {
     let loader =
         Loader::read(path).map_err(|why| crate::Error::Usage { message: format!("{path} cannot be loaded: {why}") })?;
-    let one = |s: &Saved| {
-        let (name, type_name) = (string(&s.name), string(&s.type_name));
-        format!("{{\"name\":{name},\"type\":{type_name},\"kind\":\"{}\"}}", s.tree.kind())
-    };
-    let json = format!("{{\"hash\":\"{}\",\"variables\":{}}}", loader.hash, list(loader.saved.iter().map(one)));
+    let one = |s: &Saved| json!({ "name": s.name, "type": s.type_name, "kind": s.tree.kind() });
+    let held = json!({ "hash": loader.hash, "variables": loader.saved.iter().map(one).collect::<Value>() });
     LOADER.set(Some(loader));
-    Ok(bundle(json))
+    Ok(bundle(held))
 }
 
 /// What came of loading, as JSON; the file's contents are let go.
 pub(crate) fn close() -> crate::Result<Bundle> {
     let (loaded, refused) = LOADER.take().map(|l| (l.loaded, l.refused)).unwrap_or_default();
-    Ok(bundle(format!("{{\"loaded\":{},\"refused\":{}}}", list(loaded.iter().map(|n| string(n))), pairs(&refused))))
+    Ok(bundle(json!({ "loaded": loaded, "refused": refused })))
 }
 
 /// Makes sure that the file which is open is this one, as it was then: a cell that loads may be run again.

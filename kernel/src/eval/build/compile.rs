@@ -1,0 +1,401 @@
+//! From a cell's text to an object that the session can load: definitions first, then statements, with what rustc
+//! answers taken into account.
+use super::cache::Entry;
+use super::compiler::{Compiler, Scope, Timing, Unkept};
+use super::refused::{Refused, unbalanced};
+use super::replan::learn;
+use crate::engine::{Failure, sentence};
+use crate::eval::deps::stages::Deps;
+use crate::eval::generate::change::Change;
+use crate::eval::generate::code::{self as generate, Loaded, Plan};
+use crate::eval::generate::definitions::{Definitions, Group};
+use crate::eval::parse::parsed::Parsed;
+use crate::eval::parse::split::{self, Unparsed};
+use crate::eval::tell::point::point_out;
+use crate::eval::text::depth::TooDeep;
+use crate::eval::text::source::{CellText, Place, Source, Tag};
+use crate::eval::text::types::{Named, asks_for_types, nameable, surely_moves};
+use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
+use crate::eval::toolchain::rustc::{self, Compiled};
+use crate::trouble;
+use serde_json::Value;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+use xlazy_mime::Var;
+
+/// A compiled cell. Nothing has changed yet; [`Compiler::commit`] puts its definitions in force.
+pub struct Ready {
+    /// None when the cell has nothing to run.
+    pub object: Option<PathBuf>,
+    /// How the cache is to keep it once it has run: key and head.
+    keep: Option<(String, Value)>,
+    pub file: String,
+    /// The same for definitions that were compiled with it.
+    pub group_file: Option<String>,
+    defs: Definitions,
+    /// Variables that it moves away, by what is known beforehand.
+    pub moves: BTreeSet<String>,
+    pub names: Effects,
+    pub timing: Timing,
+}
+
+/// What a cell does with variables, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// Variables of earlier cells that it takes.
+    pub takes: BTreeSet<String>,
+    pub binds: BTreeSet<String>,
+    /// Those of `binds` whose earlier value cannot matter.
+    pub fresh: BTreeSet<String>,
+    /// It shows variables and does nothing else.
+    pub only_shows: bool,
+}
+
+const MOST_TRIES: u32 = 8;
+
+impl Compiler {
+    /// Puts other dependencies in force. Where they do not extend those of before, what was defined so far is compiled
+    /// again if it is linked to them.
+    pub fn depend_on(&mut self, deps: Arc<Deps>) -> Result<(), Refused> {
+        self.restore()?;
+        self.link(&deps).map_err(|e| sentence("DependencyError", e.to_string()))?;
+        self.paths.forget();
+        if self.defs.deps.as_ref().is_some_and(|before| deps.extends(before)) {
+            self.defs.deps = Some(deps);
+            return Ok(());
+        }
+        let change = self.defs.regroup(deps);
+        let cell = Arc::new(CellText::new(0, ""));
+        let gone = HashMap::new();
+        let scope = Scope { vars: &[], gone: &gone };
+        let parsed = Parsed::default();
+        self.defs = self.group(change, &cell, 0..0, &parsed, &scope, &mut Timing::default())?.0;
+        Ok(())
+    }
+
+    /// What the cache has, once what is being put there has arrived.
+    fn cached(&mut self, key: &str) -> Option<(Entry, Plan, String)> {
+        self.settle();
+        let entry = self.cache.get(key)?;
+        let plan = Plan::from_json(&entry.head)?;
+        let id = entry.head.get("id")?.as_str()?.to_owned();
+        // It becomes part of a file's name.
+        let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+        plain.then_some((entry, plan, id))
+    }
+
+    /// What is being kept is kept.
+    pub fn settle(&mut self) {
+        let Some(Ok(Err(e))) = self.keeping.take().map(JoinHandle::join) else { return };
+        if let (Unkept::Nothing, Some(dir)) = (&self.unkept, self.cache.dir()) {
+            let why = trouble::with_advice(&e.to_string(), dir, "XLAZY_CACHE");
+            let text = format!("note: compiled cells are not kept: {why}; XLAZY_CELL_CACHE=off is without them\n");
+            self.unkept = Unkept::Note(text);
+        }
+    }
+
+    /// What there is to say about definitions, or else about the cache.
+    pub fn note(&mut self) -> Option<String> {
+        let notes: String = self.notes.drain(..).map(|note| format!("note: {note}\n")).collect();
+        if !notes.is_empty() {
+            return Some(notes);
+        }
+        match &mut self.unkept {
+            Unkept::Note(text) => {
+                let text = std::mem::take(text);
+                self.unkept = Unkept::Said;
+                Some(text)
+            }
+            Unkept::Nothing | Unkept::Said => None,
+        }
+    }
+
+    /// The cell has run: its object goes, into the cache if it may be kept.
+    pub fn finished(&mut self, ready: &Ready) {
+        let Some(object) = ready.object.clone() else { return };
+        if self.opt_level == 0
+            && let Some(source) = self.sources.get(&ready.file)
+        {
+            let needs = self.needs(&ready.defs);
+            self.warmer.lend(&source.text, &object, &needs);
+        }
+        match ready.keep.clone() {
+            None => drop(std::fs::remove_file(object)),
+            Some((key, head)) => self.keep(key, head, object, true),
+        }
+    }
+
+    fn keep(&mut self, key: String, head: Value, object: PathBuf, remove: bool) {
+        self.settle();
+        let cache = self.cache.clone();
+        let work = move || {
+            // It is gone only with the folder, and that says nothing about the cache.
+            let bytes = std::fs::read(&object).ok();
+            let kept = bytes.map_or(Ok(()), |bytes| cache.put(&key, &Entry { head, object: bytes }));
+            if remove {
+                let _ = std::fs::remove_file(&object);
+            }
+            kept
+        };
+        self.keeping = std::thread::Builder::new().name("xlazy-cache".into()).spawn(work).ok();
+    }
+
+    /// Compiles part of a cell.
+    pub fn compile(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Result<Ready, Refused> {
+        // Of a cell that did not compile.
+        self.notes.clear();
+        self.left.clear();
+        self.restore()?;
+        let (cell, range) = &split::ended(cell, range);
+        let range = range.clone();
+        let mut parsed = match split::parse(cell, range.clone(), &self.defs.macros) {
+            Ok(parsed) => parsed,
+            Err(Unparsed::Syntax(_)) => {
+                return Err(unbalanced(cell, range.clone()).unwrap_or_else(|| self.explain_syntax(cell, range, scope)));
+            }
+            Err(Unparsed::TooDeep(e)) => {
+                return Err(point_out(cell, e.at.clone(), &e.to_string(), TooDeep::ADVICE).into());
+            }
+            Err(Unparsed::NoRoom(e)) => return Err(self.machine(&e.to_string()).into()),
+        };
+        if let Some((at, title, label)) = &parsed.refusal {
+            return Err(Refused::Failure(point_out(cell, at.clone(), title, label)));
+        }
+        let mut timing = Timing::default();
+        self.find_spaces(cell, &mut parsed)?;
+        let change = self.defs.change(&parsed);
+        let (defs, group_file) = self.group(change, cell, range.clone(), &parsed, scope, &mut timing)?;
+        // A lone `use` is compiled only to see whether it is right; beside items, their group has shown it.
+        if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
+            let file = String::new();
+            let (moves, names) = Default::default();
+            return Ok(Ready { object: None, keep: None, file, group_file, defs, moves, names, timing });
+        }
+        let mut ready = self.statements(cell, range, parsed, defs, scope, timing)?;
+        ready.group_file = group_file;
+        Ok(ready)
+    }
+
+    pub fn commit(&mut self, ready: &Ready) {
+        self.defs = ready.defs.clone();
+    }
+
+    /// Compiles the cell's items, with those of earlier cells that depend on them.
+    fn group(
+        &mut self,
+        change: Change,
+        cell: &Arc<CellText>,
+        range: Range<usize>,
+        parsed: &Parsed,
+        scope: &Scope,
+        timing: &mut Timing,
+    ) -> Result<(Definitions, Option<String>), Refused> {
+        self.notes.clone_from(&change.without);
+        if !change.needed {
+            return Ok((change.rest.commit(None, parsed), None));
+        }
+        let begin = Instant::now();
+        let statics: Vec<String> =
+            change.moved.iter().filter(|i| i.has_static()).flat_map(|i| &i.names).map(|n| format!("`{n}`")).collect();
+        if !statics.is_empty() {
+            let names = statics.join(", ");
+            self.notes.push(format!("statics of {names} begin again: what they mention was defined anew"));
+        }
+        let types: Vec<String> =
+            change.moved.iter().filter(|i| i.has_values()).flat_map(|i| &i.names).map(|n| format!("`{n}`")).collect();
+        if !types.is_empty()
+            && let Some(var) = scope.vars.iter().find(|v| asks_for_types(&v.type_name))
+        {
+            let (was, types, name) = (if types.len() > 1 { "were" } else { "was" }, types.join(", "), &var.name);
+            self.notes.push(format!(
+                "{types} {was} compiled anew: what `{name}` holds of that type is of the type of before; run its cell again"
+            ));
+        }
+        let needs = self.needs(&change.rest);
+        let generate = |plan: &Plan| generate::group(cell, range.clone(), parsed, &change.moved, &change.rest, plan);
+        let mut plan = Plan { opt_level: self.opt_level, ..Plan::default() };
+        let (mut name, mut source) = generate(&plan);
+        let key = self.cache.key(&needs.options, &needs.externs, &source.text);
+        let mut found = self.objects.get(&name).map(|object| (object.clone(), None));
+        if found.is_none()
+            && let Some((entry, known, id)) = self.cached(&key)
+        {
+            (name, source) = generate(&known);
+            let object = rustc::object_in(&self.dir, &id);
+            self.place_group(&name, &object, |path| std::fs::write(path, &entry.object))?;
+            self.remember(&id, &Arc::new(source.clone()));
+            timing.cached = true;
+            found = Some((object, Some(rustc::file_name(&id))));
+        }
+        while found.is_none() {
+            if timing.tries >= MOST_TRIES {
+                let failure = sentence("CompileError", "the definitions do not settle after several compiles");
+                return Err(failure.into());
+            }
+            let (id, kept, compiled) = self.rustc(&needs, source.clone(), timing)?;
+            match compiled {
+                Compiled::Object(object, alone) => {
+                    self.place_group(&name, &object, |_| Ok(()))?;
+                    if alone {
+                        self.keep(key.clone(), head(&plan, &id), object.clone(), false);
+                    }
+                    found = Some((object, Some(rustc::file_name(&id))));
+                    break;
+                }
+                Compiled::Errors(errors) if learn(&errors, &kept, &mut plan) => {}
+                Compiled::Errors(errors) if let Some((left, behind)) = change.leaving_behind(&errors, &kept, cell) => {
+                    let done = self.group(left, cell, range, parsed, scope, timing)?;
+                    self.notes.extend(behind.iter().map(|l| l.note.clone()));
+                    self.left
+                        .extend(behind.into_iter().flat_map(|l| l.names.into_iter().map(move |n| (n, l.how.clone()))));
+                    return Ok(done);
+                }
+                Compiled::Errors(errors) => {
+                    let mut errors = change.of_the_cell(errors, &kept, cell);
+                    change.name_calls(&mut errors, &kept, parsed);
+                    return Err(self.failed(Compiled::Errors(errors), &kept, scope));
+                }
+                other => return Err(self.failed(other, &kept, scope)),
+            }
+            (name, source) = generate(&plan);
+            found = self.objects.get(&name).map(|object| (object.clone(), None));
+        }
+        let (object, file) = found.expect("the loop ends with one");
+        let mut items = parsed.items.clone();
+        items.extend(change.moved.iter().cloned());
+        timing.group_ms = begin.elapsed().as_secs_f64() * 1e3;
+        Ok((change.rest.commit(Some(Group { crate_name: name, object, items }), parsed), file))
+    }
+
+    fn place_group(
+        &mut self,
+        name: &str,
+        object: &Path,
+        write: impl Fn(&Path) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
+        let placed = write(object).and_then(|()| self.objects.add(name, object));
+        placed.map_err(|e| self.unwritten(object, &e))
+    }
+
+    fn statements(
+        &mut self,
+        cell: &Arc<CellText>,
+        range: Range<usize>,
+        mut parsed: Parsed,
+        defs: Definitions,
+        scope: &Scope,
+        mut timing: Timing,
+    ) -> Result<Ready, Refused> {
+        let begin = Instant::now();
+        parsed.bindings.retain(|b| !b.name.starts_with(char::is_uppercase) || defs.value_named(&b.name).is_none());
+        let loaded = load_list(&parsed, scope, &defs)?;
+        let moves = |v: &&Loaded| {
+            let var = scope.vars.iter().find(|s| s.name == v.name);
+            let receiver = parsed.moved.get(&v.name);
+            receiver.zip(var).is_some_and(|(receiver, s)| !s.handle && surely_moves(&s.type_name, *receiver))
+        };
+        let moved = loaded.iter().filter(moves).map(|v| v.name.clone()).collect();
+        let binds: BTreeSet<String> = parsed.bindings.iter().map(|b| b.name.clone()).collect();
+        let names = Effects {
+            takes: loaded.iter().map(|v| v.name.clone()).collect(),
+            fresh: binds.intersection(&parsed.rebound).cloned().collect(),
+            binds,
+            only_shows: parsed.only_shows && parsed.items.is_empty(),
+        };
+        let paths = loaded.iter().flat_map(|v| self.paths.known(&v.written_type)).collect();
+        let mut plan = Plan { moved, paths, ..Plan::default() };
+        let needs = self.needs(&defs);
+        let generate = |plan: &Plan| generate::cell(cell, range.clone(), &parsed, &defs, &loaded, plan);
+        let mut source = generate(&plan);
+        let key = self.cache.key(&needs.options, &needs.externs, &source.text);
+        let ready = |timing: &mut Timing, plan: Plan, object, keep, id: &str| {
+            timing.cell_ms = begin.elapsed().as_secs_f64() * 1e3;
+            let moves = plan.moved.into_iter().chain(plan.spent).collect();
+            let (file, timing, names) = (rustc::file_name(id), *timing, names.clone());
+            Ready { object: Some(object), keep, file, group_file: None, defs: defs.clone(), moves, names, timing }
+        };
+        if let Some((entry, plan, id)) = self.cached(&key) {
+            self.remember(&id, &Arc::new(generate(&plan)));
+            // A file of its own for every run: an object that is opened twice keeps its statics.
+            let fresh = self.warmer.new_id();
+            let object = rustc::object_in(&self.dir, &fresh);
+            std::fs::write(&object, &entry.object).map_err(|e| self.unwritten(&object, &e))?;
+            timing.cached = true;
+            return Ok(ready(&mut timing, plan, object, None, &id));
+        }
+        // Only now: what was compiled before is found by what every kernel knows.
+        self.takers.guess(&parsed, &mut plan);
+        if !plan.guessed.is_empty() {
+            source = generate(&plan);
+        }
+        for _ in 0..MOST_TRIES {
+            let (id, kept, compiled) = self.rustc(&needs, source, &mut timing)?;
+            match compiled {
+                Compiled::Object(object, alone) => {
+                    self.takers.learn(&parsed, &plan);
+                    let keep = alone.then(|| (key, head(&plan, &id)));
+                    return Ok(ready(&mut timing, plan, object, keep, &id));
+                }
+                Compiled::Errors(errors)
+                    if learn(&errors, &kept, &mut plan) | self.find_paths(&errors, &kept, &loaded, &mut plan) =>
+                {
+                    source = generate(&plan);
+                }
+                other => return Err(self.failed(other, &kept, scope)),
+            }
+        }
+        Err(sentence("CompileError", "the cell does not settle after several compiles").into())
+    }
+
+    /// Where the types of variables are public that rustc could not find; false when there is nothing new.
+    fn find_paths(&mut self, errors: &[Diagnostic], source: &Source, loaded: &[Loaded], plan: &mut Plan) -> bool {
+        let unresolved = |e: &&Diagnostic| matches!(&*e.code, "E0603" | "E0433" | "E0412" | "E0425");
+        let tag = |s: &Span| match source.place(s.start) {
+            Place::Generated(Tag::Load(name)) if s.ours => Some(name.clone()),
+            _ => None,
+        };
+        let names: BTreeSet<String> = errors.iter().filter(unresolved).flat_map(|e| &e.spans).filter_map(tag).collect();
+        let before = plan.paths.len();
+        for v in loaded.iter().filter(|v| names.contains(&v.name)) {
+            let crates = self.crates();
+            plan.paths.extend(self.paths.find(&v.written_type, || crates));
+        }
+        plan.paths.len() > before
+    }
+}
+
+/// What the cache keeps beside an object: what had to be learned, and the name that its locations carry.
+fn head(plan: &Plan, id: &str) -> Value {
+    let mut head = plan.to_json();
+    head["id"] = id.into();
+    head
+}
+
+/// The variables that the cell mentions, with their types as this cell can write them.
+fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<Loaded>, Failure> {
+    let mut out = Vec::new();
+    // A pattern of a constant's or a unit struct's name would compare with it.
+    let item = |v: &Var| v.name.starts_with(char::is_uppercase) && defs.value_named(&v.name).is_some();
+    let wanted = |v: &&Var| parsed.mentions.contains(&v.name) && !parsed.rebound.contains(&v.name) && !item(v);
+    for var in scope.vars.iter().filter(wanted) {
+        let mut adopt = false;
+        let named = nameable(&var.type_name, &mut |crate_name, path| {
+            let (written, again) = defs.current_path(crate_name, path)?;
+            adopt |= again;
+            Some(written)
+        });
+        match named {
+            Named::Type(written_type) => {
+                let handle = var.handle && !adopt;
+                out.push(Loaded { name: var.name.clone(), written_type, adopt, handle });
+            }
+            // Declared again here, or meant as something else: rustc will tell if it is missed.
+            Named::Refused(_) => {}
+        }
+    }
+    Ok(out)
+}

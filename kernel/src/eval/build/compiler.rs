@@ -1,0 +1,270 @@
+//! The compiler of a notebook's cells: rustc, what it is told, and the folder where its objects lie.
+use super::cache::CellCache;
+use super::objects::Objects;
+use super::paths::{Crates, Paths};
+use super::takers::Takers;
+use super::warm::Warmer;
+use crate::engine::{Failure, sentence};
+use crate::eval::deps::stages::Deps;
+use crate::eval::generate::code as generate;
+use crate::eval::generate::definitions::Definitions;
+use crate::eval::text::source::{Source, Sources};
+use crate::eval::text::types::{Named, nameable};
+use crate::eval::toolchain::at_work::AtWork;
+use crate::eval::toolchain::diagnostic::Diagnostic;
+use crate::eval::toolchain::install::Installation;
+use crate::eval::toolchain::rustc::{self, Compiled, Needs};
+use crate::folder::Folder;
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use xlazy_mime::Var;
+
+/// Compiles cells, and keeps a compiler waiting for the next one.
+pub struct Compiler {
+    pub install: Installation,
+    pub folder: Folder,
+    /// Where that is at the moment.
+    pub(super) dir: PathBuf,
+    pub(super) warmer: Warmer,
+    pub defs: Definitions,
+    pub(super) sources: Sources,
+    pub objects: Objects,
+    pub(super) cache: CellCache,
+    pub(super) paths: Paths,
+    pub(super) takers: Takers,
+    /// How much rustc optimises, for the cell at hand.
+    pub opt_level: u8,
+    /// Puts a compiled cell into the cache, beside everything else.
+    pub(super) keeping: Option<JoinHandle<std::io::Result<()>>>,
+    /// The cache could not be written to: what to say about it, once.
+    pub(super) unkept: Unkept,
+    /// What to say about the definitions of the cell at hand, line by line.
+    pub(super) notes: Vec<String>,
+    /// Items that did not fit it, and what to say to whoever misses them.
+    pub left: Vec<(String, String)>,
+    pub(super) at_work: AtWork,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timing {
+    pub group_ms: f64,
+    pub cell_ms: f64,
+    pub tries: u32,
+    /// Libraries of earlier cells' generic code that rustc was linked to.
+    pub libraries: usize,
+    /// Statements or definitions came from the cache.
+    pub cached: bool,
+}
+
+/// Whether there is something to say about the cache.
+#[derive(Default)]
+pub(super) enum Unkept {
+    #[default]
+    Nothing,
+    Note(String),
+    Said,
+}
+
+/// What the session's store holds, as far as a compile needs it.
+pub struct Scope<'a> {
+    pub vars: &'a [Var],
+    /// What became of variables that are no longer there.
+    pub gone: &'a HashMap<String, String>,
+}
+
+impl Compiler {
+    pub fn new(install: Installation, folder: Folder, at_work: AtWork) -> Compiler {
+        let cache = CellCache::open(&install);
+        let compiler = Compiler {
+            warmer: Warmer::new(install.clone(), folder.clone(), cache.clone()),
+            cache,
+            keeping: None,
+            paths: Paths::default(),
+            takers: Takers::default(),
+            unkept: Unkept::default(),
+            notes: Vec::new(),
+            left: Vec::new(),
+            opt_level: 0,
+            install,
+            dir: folder.path(),
+            folder,
+            defs: Definitions::default(),
+            sources: Sources::default(),
+            objects: Objects::default(),
+            at_work,
+        };
+        compiler.warm_up();
+        compiler
+    }
+
+    /// The source that a location's file name stands for.
+    pub fn source(&self, file: &str) -> Option<Arc<Source>> {
+        self.sources.get(file)
+    }
+
+    pub fn sources(&self) -> Sources {
+        self.sources.clone()
+    }
+
+    /// Starts the compiler for the next cell, if none fits that waits already.
+    pub fn warm_up(&self) {
+        self.warmer.warm_up(&self.needs(&self.defs));
+    }
+
+    /// Ends every compiler; nothing is compiled any more.
+    pub fn end(&mut self) {
+        self.warmer.end();
+        self.paths.end();
+    }
+
+    pub(super) fn needs(&self, defs: &Definitions) -> Needs {
+        let mut options = vec![format!("-Copt-level={}", self.opt_level)];
+        options.extend(defs.deps.iter().flat_map(|d| d.options.clone()));
+        Needs { externs: self.placed(defs.externs()), options }
+    }
+
+    /// Compiles a source: the name of the compile, the source as it is remembered, rustc's answer.
+    pub(super) fn rustc(
+        &mut self,
+        needs: &Needs,
+        source: Source,
+        timing: &mut Timing,
+    ) -> Result<(String, Arc<Source>, Compiled), Failure> {
+        let source = Arc::new(source);
+        let mut again = false;
+        loop {
+            timing.tries += 1;
+            let needs = &Needs { externs: self.placed(needs.externs.clone()), options: needs.options.clone() };
+            let mut warm = self.warmer.take(needs).map_err(|e| match e.kind() {
+                ErrorKind::NotFound | ErrorKind::PermissionDenied => {
+                    let rustc = self.install.toolchain.rustc.display();
+                    self.toolchain(&format!("{rustc}, which compiles cells, does not start: {e}"))
+                }
+                _ => self.machine(&format!("rustc does not start: {e}")),
+            })?;
+            let id = warm.id.clone();
+            self.remember(&id, &source);
+            if !generate::is_cell(&source.text) {
+                warm.without_libraries();
+            }
+            timing.libraries = warm.libraries();
+            let compiled = warm.compile(&source.text, &self.at_work);
+            // Errors that are not about the source may come from the libraries, and without those it means the same.
+            let about = |e: &Diagnostic| e.spans.iter().any(|s| s.ours && s.start < source.text.len());
+            match &compiled {
+                Compiled::Errors(errors) if !errors.iter().any(about) && self.warmer.forget_libraries() => {}
+                // Somebody has killed it, most likely while it waited, or has deleted what it works with.
+                Compiled::Died(_) if !again => again = true,
+                Compiled::Errors(_) | Compiled::Broken(_) if !again && self.restore()? => again = true,
+                _ => return Ok((id, source, compiled)),
+            }
+        }
+    }
+
+    pub(super) fn crates(&self) -> Crates {
+        let deps = self.defs.deps.as_ref();
+        Crates {
+            install: self.install.clone(),
+            dir: self.dir.clone(),
+            options: deps.map(|d| d.options.clone()).unwrap_or_default(),
+            deps: deps.map(|d| d.crate_name().to_owned()),
+        }
+    }
+
+    /// Finds out where the types of variables are public, while the user reads what the cell did.
+    pub fn prepare(&mut self, vars: &[Var]) {
+        let crates = self.crates();
+        self.paths.prepare(vars.iter().filter_map(written), || crates);
+    }
+
+    /// What of a variable's type no cell can name.
+    pub fn private(&mut self, var: &Var) -> Option<String> {
+        self.paths.private(&written(var)?).map(|p| p.trim_start_matches("::").to_owned())
+    }
+
+    pub(super) fn remember(&self, id: &str, source: &Arc<Source>) {
+        let file = rustc::file_name(id);
+        if let Some(dir) = std::env::var_os("XLAZY_KEEP_SOURCES") {
+            let _ = std::fs::write(PathBuf::from(dir).join(&file).with_extension("rs"), &source.text);
+        }
+        self.sources.insert(file, source.clone());
+    }
+
+    /// The folder, and what cells are linked to in it, are there again where somebody has deleted them; whether anybody had.
+    pub fn restore(&mut self) -> Result<bool, Failure> {
+        let renewed = self.folder.renew();
+        let renewed = renewed.map_err(|what| sentence("ResourceError", format!("{what}. Every variable is kept")))?;
+        if renewed {
+            self.dir = self.folder.path();
+            // The compiler that waits writes to where it was, and the libraries are gone with it.
+            self.warmer.forget_libraries();
+        }
+        let restored = self.objects.restore(&self.dir).and_then(|restored| {
+            self.defs.deps.iter().try_for_each(|deps| self.link(deps))?;
+            Ok(restored)
+        });
+        restored.map(|restored| renewed || restored).map_err(|e| self.machine(&e.to_string()))
+    }
+
+    /// Has rustc and the loader find the dependencies in the folder, too.
+    pub(super) fn link(&self, deps: &Deps) -> io::Result<()> {
+        for stage in &deps.stages {
+            let link = self.dir.join(stage.library.file_name().unwrap_or_default());
+            if std::fs::read_link(&link).is_ok_and(|to| to == stage.library) {
+                continue;
+            }
+            let _ = std::fs::remove_file(&link);
+            std::os::unix::fs::symlink(&stage.library, &link)?;
+        }
+        Ok(())
+    }
+
+    /// What cells are linked to, in the order in which it can be loaded.
+    pub fn libraries(&self) -> impl Iterator<Item = &Path> {
+        let stages = self.defs.deps.iter().flat_map(|d| d.stages.iter().map(|s| &*s.library));
+        stages.chain(self.objects.all())
+    }
+
+    /// Definition groups, where their objects are now.
+    pub(super) fn placed(&self, mut externs: Vec<(String, PathBuf)>) -> Vec<(String, PathBuf)> {
+        for (crate_name, object) in &mut externs {
+            if let Some(placed) = self.objects.get(crate_name) {
+                object.clone_from(placed);
+            }
+        }
+        externs
+    }
+
+    /// The machine refuses something; what, and what to do.
+    pub(super) fn machine(&self, what: &str) -> Failure {
+        match self.folder.advice(what) {
+            Some(advice) => sentence("ResourceError", format!("{what}\n{advice}. Every variable is kept")),
+            None => sentence("CompileError", what),
+        }
+    }
+
+    /// An object could not be put where the session finds it; what is there of it goes.
+    pub(super) fn unwritten(&self, object: &Path, e: &std::io::Error) -> Failure {
+        let _ = std::fs::remove_file(object);
+        self.machine(&e.to_string())
+    }
+
+    pub(super) fn toolchain(&self, what: &str) -> Failure {
+        let version = env!("CARGO_PKG_RUST_VERSION");
+        let remedy =
+            format!("install Rust {version} (`rustup toolchain install {version}`), then run ./install.sh again");
+        let meanwhile = "Variables, magics and cells that were compiled before go on working; `xlazy doctor` says more";
+        sentence("ToolchainError", format!("{what}\n{remedy}. {meanwhile}"))
+    }
+}
+
+/// A variable's type as a cell writes it, whatever became of definitions since.
+fn written(var: &Var) -> Option<String> {
+    match nameable(&var.type_name, &mut |g, p| Some(format!("::{g}::{p}"))) {
+        Named::Type(written) => Some(written),
+        Named::Refused(_) => None,
+    }
+}

@@ -1,0 +1,12 @@
+//! From a cell to an object that the session can load.
+pub mod blame;
+pub mod cache;
+pub mod compile;
+pub mod compiler;
+pub mod imports;
+pub mod objects;
+pub mod paths;
+pub mod refused;
+pub mod replan;
+pub mod takers;
+pub mod warm;

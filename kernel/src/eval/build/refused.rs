@@ -1,0 +1,114 @@
+//! What a cell hears when it does not compile: rustc's words at the cell's lines, or what the machine refuses.
+use super::compiler::{Compiler, Scope, Timing};
+use super::replan::hidden_functions;
+use crate::engine::{Failure, Reply, sentence};
+use crate::eval::generate::code::{self as generate, Plan};
+use crate::eval::generate::definitions::Definitions;
+use crate::eval::parse::parsed::Parsed;
+use crate::eval::tell::errors::compile_failure;
+use crate::eval::tell::point::point_out;
+use crate::eval::tell::retell::Known;
+use crate::eval::text::depth::{Depth, TooDeep};
+use crate::eval::text::scan;
+use crate::eval::text::source::{CellText, Source};
+use crate::eval::toolchain::diagnostic::Diagnostic;
+use crate::eval::toolchain::rustc::Compiled;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub enum Refused {
+    Failure(Failure),
+    Interrupted,
+}
+
+impl From<Refused> for Reply {
+    fn from(refused: Refused) -> Reply {
+        match refused {
+            Refused::Failure(failure) => Reply::Error(failure),
+            Refused::Interrupted => Reply::Interrupted,
+        }
+    }
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Refused {
+        Refused::Failure(failure)
+    }
+}
+
+impl Compiler {
+    /// rustc's own words about text that does not parse.
+    pub(super) fn explain_syntax(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Refused {
+        let needs = self.needs(&self.defs);
+        let (nothing, plan) = (Definitions::default(), Plan::default());
+        let source = generate::cell(cell, range, &Parsed::default(), &nothing, &[], &plan);
+        match self.rustc(&needs, source, &mut Timing::default()) {
+            Ok((_, _, Compiled::Object(..))) => {
+                sentence("CompileError", "this is Rust that xlazy cannot take apart; put it into a function").into()
+            }
+            Ok((_, source, other)) => self.failed(other, &source, scope),
+            Err(failure) => failure.into(),
+        }
+    }
+
+    pub(super) fn failed(&self, compiled: Compiled, source: &Source, scope: &Scope) -> Refused {
+        match compiled {
+            Compiled::Errors(errors) => {
+                let hidden: Vec<String> =
+                    errors.iter().flat_map(|e| &e.children).flat_map(|c| hidden_functions(&c.message)).collect();
+                if let Some(name) = hidden.first() {
+                    let what =
+                        format!("`{name}` cannot be made a function pointer here: write a closure, `|x| x.{name}()`");
+                    return sentence("CompileError", what).into();
+                }
+                let vars: Vec<&str> = scope.vars.iter().map(|v| v.name.as_str()).collect();
+                let is_type = |name: &str| self.defs.type_named(name).is_some();
+                let mut gone = scope.gone.clone();
+                gone.extend(self.left.iter().cloned());
+                let known = Known { gone: &gone, vars: &vars, is_type: &is_type, sources: &self.sources() };
+                let failure = self.not_the_cell(&errors);
+                Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
+            }
+            Compiled::TooDeep => Refused::Failure(too_deep(source)),
+            Compiled::Broken(what) | Compiled::Died(what) => Refused::Failure(self.machine(what.trim_end())),
+            Compiled::Stopped | Compiled::Object(..) => Refused::Interrupted,
+        }
+    }
+
+    /// Errors that no change of the cell would mend.
+    fn not_the_cell(&self, errors: &[Diagnostic]) -> Option<Failure> {
+        let of_ours = |e: &&Diagnostic| !e.spans.iter().any(|s| s.ours);
+        let is_toolchain = |e: &&Diagnostic| {
+            e.code == "E0514" || e.code == "E0463" && ["`std`", "`core`"].iter().any(|c| e.message.contains(c))
+        };
+        if let Some(error) = errors.iter().find(is_toolchain) {
+            let rustc = self.install.toolchain.rustc.display();
+            return Some(
+                self.toolchain(&format!("{rustc} is not the rustc that xlazy was built with: {}", error.message)),
+            );
+        }
+        let text: String = errors.iter().filter(of_ours).map(Diagnostic::text).collect();
+        let refusal = text.lines().find(|l| self.folder.advice(l).is_some())?;
+        Some(self.machine(refusal.trim()))
+    }
+}
+
+/// rustc's stack was not enough, as large as it is: what of the user's text is deepest, if any of it is deep.
+fn too_deep(source: &Source) -> Failure {
+    const TITLE: &str = "rustc ran out of stack while it compiled this";
+    let depths = source.texts().into_iter().map(|text| (text, Depth::of(&text.text)));
+    match depths.max_by_key(|(_, depth)| depth.stack()).filter(|(_, depth)| depth.is_deep()) {
+        Some((text, depth)) => {
+            let (what, at) = depth.deepest();
+            point_out(text, at, TITLE, &format!("{what}: {}", TooDeep::ADVICE))
+        }
+        None => sentence("CompileError", format!("{TITLE}: a type or a value that is made without end, most likely")),
+    }
+}
+
+/// A delimiter without its partner, or a literal without its end: rustc would point at the braces that we generate.
+pub(super) fn unbalanced(cell: &Arc<CellText>, range: Range<usize>) -> Option<Refused> {
+    let text = &cell.text[range.clone()];
+    let (at, title, label) = scan::unbalanced(text)?;
+    Some(Refused::Failure(point_out(cell, at.start + range.start..at.end + range.start, &title, label)))
+}

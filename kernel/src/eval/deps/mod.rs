@@ -1,0 +1,6 @@
+//! Dependencies of a notebook (`:dep`).
+pub mod build;
+pub mod cargo;
+pub mod lockfile;
+pub mod notebook;
+pub mod stages;

@@ -1,0 +1,112 @@
+//! What the fuzz targets call (`fuzz/`): the text of a cell, and of macros that it defines.
+use super::parse::expand::{self, Copied};
+use super::parse::segments::{Segment, segments};
+use super::parse::split;
+use super::text::scan;
+use super::text::source::CellText;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Takes a cell apart: never a panic, and every place that is found is one in the text.
+pub fn split(text: &str) {
+    let mut at = 0;
+    for token in scan::tokens(text) {
+        assert!(text[at..token.range.start].chars().all(char::is_whitespace), "{text:?} between two tokens");
+        assert!(token.range.end > token.range.start, "an empty token in {text:?}");
+        at = token.range.end;
+    }
+    assert!(text[at..].trim().is_empty(), "{text:?} behind the last token");
+    let cell = Arc::new(CellText::new(1, text));
+    let mut from = 0;
+    for segment in segments(text, &|name| name == "known") {
+        let range = match &segment {
+            Segment::Code(range) | Segment::Command(range) => range.clone(),
+            Segment::Magic { line, body } => line.start..body.as_ref().map_or(line.end, |b| b.end),
+        };
+        assert!(text[from..range.start].trim().is_empty(), "{text:?}: {segment:?} leaves something out");
+        from = range.end;
+        if let Segment::Code(range) = segment {
+            code(&split::ended(&cell, range));
+        }
+    }
+    assert!(text[from..].trim().is_empty(), "{text:?}: something is left out at the end");
+}
+
+/// Code is parsed with the macros that it defines itself.
+fn code((cell, range): &(Arc<CellText>, Range<usize>)) {
+    let Ok(first) = split::parse(cell, range.clone(), &[]) else { return };
+    let Ok(parsed) = split::parse(cell, range.clone(), &first.macros) else { return };
+    let inside = |r: &Range<usize>| {
+        assert!(r.start >= range.start && r.end <= range.end, "{:?}: {r:?}", cell.text);
+        let _ = &cell.text[r.clone()];
+    };
+    parsed
+        .use_ranges
+        .iter()
+        .chain(&parsed.inner_attributes)
+        .chain(&parsed.trailing)
+        .chain(&parsed.returns)
+        .for_each(inside);
+    parsed.edits.iter().map(|e| &e.range).for_each(inside);
+    parsed.taken.iter().map(|t| &t.1).chain(parsed.captures.iter().map(|c| &c.0)).for_each(inside);
+    parsed.statements.iter().chain(&parsed.immutable).for_each(|at| inside(&(*at..*at)));
+    for item in &parsed.items {
+        let text = &item.source.text[item.range.clone()];
+        for edit in &item.edits {
+            let _ = &item.source.text[edit.range.clone()];
+            assert!(edit.range.start >= item.range.start && edit.range.end <= item.range.end, "{text:?}: {edit:?}");
+        }
+    }
+}
+
+/// Expands a call: never a panic, and what is said to be copied is a copy.
+pub fn expand(rules: &str, call: &str) {
+    let text = |text: &str| CellText::new(1, text);
+    let Some(made) = expand::expand(&text(rules), 0..rules.len(), &text(call), 0..call.len()) else { return };
+    for (at, from) in &made.parts {
+        let (of, start) = match from {
+            Copied::Rules(start) => (rules, *start),
+            Copied::Call(start) => (call, *start),
+        };
+        assert_eq!(made.text[at.clone()], of[start..start + at.len()], "{rules:?} {call:?}");
+    }
+    assert!(made.whole.iter().all(|r| made.text.get(r.clone()).is_some()), "{rules:?} {call:?}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the fuzzer has found to be worth keeping, and pieces of it put together anew.
+    fn each(target: &str, run: impl Fn(&str)) {
+        let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
+        let files = std::fs::read_dir(corpus).unwrap().map(|f| std::fs::read(f.unwrap().path()).unwrap());
+        let all: Vec<String> = files.filter_map(|bytes| String::from_utf8(bytes).ok()).collect();
+        assert!(all.len() > 10);
+        all.iter().for_each(|text| run(text));
+        let mut dice = fastrand::Rng::with_seed(0x2545_f491_4f6c_dd1d);
+        for _ in 0..2_000 {
+            let mut piece = || {
+                let text: Vec<char> = all[dice.usize(..all.len())].chars().collect();
+                let from = dice.usize(..=text.len());
+                let to = dice.usize(from..=text.len().min(from + 60));
+                text[from..to].iter().collect::<String>()
+            };
+            run(&[piece(), piece(), piece()].concat());
+        }
+    }
+
+    #[test]
+    fn the_kept_cells_are_split() {
+        each("splitter", split);
+    }
+
+    #[test]
+    fn the_kept_macros_are_expanded() {
+        each("expander", |text| {
+            if let Some((rules, call)) = text.rsplit_once("===") {
+                expand(rules, call);
+            }
+        });
+    }
+}

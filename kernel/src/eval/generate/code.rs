@@ -1,0 +1,459 @@
+//! From a parsed cell to the source of a crate: a group of definitions, or the cell's statements.
+use super::definitions::Definitions;
+use crate::eval::parse::checks::FnValue;
+use crate::eval::parse::items::Item;
+use crate::eval::parse::parsed::{Binding, Expanded, Parsed};
+use crate::eval::text::hash::Fnv;
+use crate::eval::text::source::{CellText, Edit, Source, Tag, blanked, line_column};
+use crate::eval::text::types::with_paths;
+use crate::eval::text::untrusted::{data_type, identifier};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A variable of an earlier cell that this one mentions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    pub name: String,
+    pub written_type: String,
+    /// Its type was compiled again from the same definition since it was stored.
+    pub adopt: bool,
+    /// Of a type that is a handle for sure: no dispatch is needed, which the compiler would have to do.
+    pub handle: bool,
+}
+
+/// What was learned from rustc's answer to an earlier try.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Variables that the cell moves: they cannot be put back.
+    pub moved: BTreeSet<String>,
+    /// Handles of `moved` that the cell changes before: what the store has of them is no longer what they are.
+    pub mutated: BTreeSet<String>,
+    /// Variables that the cell both declares and moves: there is nothing to store.
+    pub spent: BTreeSet<String>,
+    /// Those of `spent` that rustc has not said so of yet.
+    pub guessed: BTreeSet<String>,
+    /// How far a closure's trait had to be weakened: 0 `Fn`, 1 `FnMut`, 2 `FnOnce`.
+    pub closures: BTreeMap<String, usize>,
+    /// An error type has `Debug` alone.
+    pub debug_errors: bool,
+    /// The last expression's type is known only if it need not be shown.
+    pub unshown: bool,
+    /// The last expression is a `Result` of an error type that nothing decides: somebody's `main` ended in it.
+    pub ends: bool,
+    /// There is an `.await` inside a macro: all of the cell is one future then.
+    pub asynchronous: bool,
+    /// `use`s of earlier cells that no longer resolve.
+    pub dropped_uses: BTreeSet<String>,
+    /// Paths that are private where `type_name` says they are, and where they are public.
+    pub paths: BTreeMap<String, String>,
+    /// Functions of the runtime that are wrapped where they are values.
+    pub wrapped: BTreeSet<String>,
+    pub opt_level: u8,
+}
+
+impl Plan {
+    /// The edits that an item's or a cell's functions as values need.
+    fn wrap(&self, values: &[FnValue]) -> impl Iterator<Item = Edit> {
+        values.iter().filter(|v| self.wrapped.contains(&v.name)).flat_map(FnValue::wrapped)
+    }
+
+    /// The type as this plan writes it.
+    pub fn written_type(&self, v: &Loaded) -> String {
+        with_paths(&v.written_type, &self.paths)
+    }
+
+    pub fn to_json(&self) -> Value {
+        serde_json::json!({
+            "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "guessed": self.guessed, "closures": self.closures, "debug_errors": self.debug_errors,
+            "asynchronous": self.asynchronous, "unshown": self.unshown, "ends": self.ends,
+            "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
+            "opt_level": self.opt_level,
+        })
+    }
+
+    /// The cache is a file: what is not a name or a path, where it stands for one, makes it useless.
+    pub fn from_json(json: &Value) -> Option<Plan> {
+        let set = |key: &str| -> Option<BTreeSet<String>> {
+            json.get(key)?.as_array()?.iter().map(|v| v.as_str().map(str::to_owned)).collect()
+        };
+        let names = |key: &str| set(key).filter(|all| all.iter().all(|name| identifier(name).is_some()));
+        let path = |v: &Value| v.as_str().filter(|p| data_type(p).is_some()).map(str::to_owned);
+        fn map<T>(json: &Value, key: &str, value: impl Fn(&Value) -> Option<T>) -> Option<BTreeMap<String, T>> {
+            json.get(key)?.as_object()?.iter().map(|(n, v)| Some((n.clone(), value(v)?))).collect()
+        }
+        Some(Plan {
+            moved: names("moved")?,
+            mutated: names("mutated")?,
+            spent: names("spent")?,
+            guessed: names("guessed")?,
+            closures: map(json, "closures", |v| Some(v.as_u64()? as usize))?,
+            paths: map(json, "paths", path)?,
+            opt_level: json.get("opt_level")?.as_u64()? as u8,
+            debug_errors: json.get("debug_errors")?.as_bool()?,
+            asynchronous: json.get("asynchronous")?.as_bool()?,
+            unshown: json.get("unshown")?.as_bool()?,
+            ends: json.get("ends")?.as_bool()?,
+            dropped_uses: set("dropped_uses")?,
+            wrapped: set("wrapped")?,
+        })
+    }
+}
+
+pub const ENTRY: &str = "xlazy_cell";
+const ENTERED: &str = "#[unsafe(no_mangle)] ";
+pub const NAME_IN_TEXT: &str = "g_0000000000000000";
+const CELL_IN_TEXT: &str = "cell_0000000000000000";
+
+/// The crate of the cell's items, together with items of earlier cells. Its name is a hash of its text.
+pub fn group(
+    cell: &Arc<CellText>,
+    range: Range<usize>,
+    parsed: &Parsed,
+    moved: &[Item],
+    rest: &Definitions,
+    plan: &Plan,
+) -> (String, Source) {
+    let mut out = Source::default();
+    prologue(&mut out, "dylib", NAME_IN_TEXT, cell, parsed, rest, plan);
+    out.plain(&blank_lines_before(cell, &range));
+    let (own, made): (Vec<&Item>, Vec<&Item>) = parsed.items.iter().partition(|i| i.call.is_none());
+    let mut kept: Vec<Range<usize>> = own.iter().map(|i| i.range.clone()).collect();
+    kept.extend(parsed.use_ranges.iter().cloned());
+    kept.extend(parsed.macros_in(cell).map(|m| m.range.clone()));
+    kept.extend(parsed.calls.iter().map(|c| c.call.range.clone()));
+    kept.sort_by_key(|r| r.start);
+    let item_edits = |i: &Item| i.edits.iter().cloned().chain(plan.wrap(&i.values)).collect::<Vec<Edit>>();
+    let mut edits: Vec<Edit> = own.iter().flat_map(|i| item_edits(i)).collect();
+    edits.extend(parsed.calls.iter().map(Expanded::edit));
+    let mut from = range.start;
+    for r in kept.iter().chain([&(range.end..range.end)]) {
+        let gap = from..r.start;
+        if gap.is_empty() {
+            from = r.end;
+            continue;
+        }
+        edits.push(Edit::replace(gap.clone(), blanked(&cell.text[gap])));
+        from = r.end;
+    }
+    edits.sort_by_key(|e| e.range.start);
+    out.user(cell, range, &edits);
+    for item in made.into_iter().chain(moved) {
+        out.plain("\n");
+        let mut edits = item_edits(item);
+        edits.sort_by_key(|e| e.range.start);
+        out.user(&item.source, item.range.clone(), &edits);
+    }
+    out.plain("\n");
+    for item in parsed.items.iter().chain(moved) {
+        out.tell(&item.source, &item.syntax);
+    }
+    let name = format!("g_{:016x}", hash(&out.text));
+    out.text = out.text.replacen(NAME_IN_TEXT, &name, 1);
+    (name, out)
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hash = Fnv::default();
+    hash.add(text.as_bytes());
+    hash.0
+}
+
+/// The crate that runs the cell's statements, named by a hash of its text. `defs` are in force already, the cell's own items included.
+pub fn cell(
+    cell: &Arc<CellText>,
+    range: Range<usize>,
+    parsed: &Parsed,
+    defs: &Definitions,
+    loaded: &[Loaded],
+    plan: &Plan,
+) -> Source {
+    let mut out = Source::default();
+    prologue(&mut out, "cdylib", CELL_IN_TEXT, cell, parsed, defs, plan);
+    out.plain(&format!(
+        " {ENTERED}pub extern \"C-unwind\" fn {ENTRY}() {{ use ::xlazy::cell::rt as xlazy_rt; \
+         use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepMove as _}};"
+    ));
+    if let Some(with_tokio) = defs.deps.as_ref().and_then(|d| d.tokio.as_ref()) {
+        out.plain(&format!(" let _xlazy_tokio = ::{with_tokio}::xlazy_enter();"));
+    }
+    for v in loaded {
+        let (name, ty) = (&v.name, &plan.written_type(v));
+        let load = match v.handle {
+            true => format!("<{ty} as xlazy_rt::Handle>::load"),
+            false => format!("(&&&xlazy_rt::Of::<{ty}>::TYPE).load"),
+        };
+        // Of a handle that is moved away a copy stays, which must be what it was: rustc says where it is not.
+        let mutable = if plan.moved.contains(name) && !plan.mutated.contains(name) { "" } else { "mut " };
+        let text = format!(" let {mutable}{name}: {ty} = {load}(\"{name}\", {});", v.adopt);
+        out.generated(Tag::Load(name.clone()), &text);
+    }
+    let (stop, catch) = if plan.debug_errors { ("StopDebug", "catch_debug") } else { ("Stop", "catch") };
+    // A body that moves a variable can be called once only, and that needs a detour which others need not pay for.
+    let once = !plan.moved.is_empty();
+    let start = if once {
+        "let mut xlazy_body = ::core::option::Option::Some(".to_owned()
+    } else {
+        format!("let xlazy_done = xlazy_rt::{catch}(&mut ")
+    };
+    out.plain(&format!(" {start}|| -> ::core::result::Result<(), xlazy_rt::{stop}> {{"));
+    if plan.asynchronous {
+        out.plain("xlazy_rt::block_on(async {");
+    }
+    out.plain(&blank_lines_before(cell, &range));
+    out.user(cell, range.clone(), &statement_edits(cell, parsed, defs, plan));
+    out.tell(cell, &parsed.syntax);
+    out.plain("\n;");
+    for b in parsed.bindings.iter().filter(|b| !plan.spent.contains(&b.name)) {
+        out.generated(Tag::Keep(b.name.clone()), &keep(b, plan));
+    }
+    for name in plan.spent.iter().filter(|n| parsed.rebound.contains(*n)) {
+        // The variable that it shadows must not come back.
+        out.plain(&format!(" xlazy_rt::forget(\"{name}\");"));
+    }
+    out.plain(&format!(" ::core::result::Result::<(), xlazy_rt::{stop}>::Ok(())"));
+    out.plain(if plan.asynchronous { " }) });" } else { " });" });
+    if once {
+        out.plain(&format!(
+            " let xlazy_done = xlazy_rt::{catch}(&mut || match xlazy_body.take() {{ ::core::option::Option::Some(body) => body(), \
+             ::core::option::Option::None => ::core::result::Result::Ok(()) }}); ::core::mem::drop(xlazy_body);"
+        ));
+    }
+    for name in &plan.mutated {
+        out.plain(&format!(" xlazy_rt::forget(\"{name}\");"));
+    }
+    for v in loaded.iter().filter(|v| !plan.moved.contains(&v.name)) {
+        let name = &v.name;
+        let shadowed = parsed.bindings.iter().any(|b| b.name == *name);
+        let only = if shadowed { "if !xlazy_done " } else { "" };
+        let keep = match v.handle {
+            true => format!("xlazy_rt::Handle::keep({name}, \"{name}\")"),
+            false => format!("(&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name})"),
+        };
+        let text = format!(" {only}{{ {keep}; }}");
+        out.generated(Tag::Restore(name.clone()), &text);
+    }
+    out.plain(" }\n");
+    // Types that the cell declares inside are told apart by the crate's name.
+    out.text = out.text.replacen(CELL_IN_TEXT, &format!("cell_{:016x}", hash(&out.text)), 1);
+    out
+}
+
+/// A cell's source as a library that other cells can link to.
+#[derive(Debug, PartialEq)]
+pub struct Library {
+    pub name: String,
+    /// The cell's crate.
+    pub of: String,
+    pub text: String,
+}
+
+/// `None` where linking to it could do more than lend instances of generic functions: it exports symbols by name.
+pub fn library(cell: &str) -> Option<Library> {
+    const BY_NAME: [&str; 5] = ["no_mangle", "export_name", "link_section", "global_asm", "#[used"];
+    let hash = cell.split_once(CELL_IN_TEXT.trim_end_matches('0'))?.1.split('"').next()?;
+    let (of, name) = (format!("cell_{hash}"), format!("lent_{hash}"));
+    let attributes = |name: &str, kind| crate_attributes(kind, name);
+    let text = cell.strip_prefix(&attributes(&of, "cdylib"))?.replacen(ENTERED, "", 1);
+    let plain = !BY_NAME.iter().any(|word| text.contains(word));
+    plain.then(|| Library { text: attributes(&name, "rlib") + &text, name, of })
+}
+
+/// Whether a source is that of a cell's statements, which nothing links to.
+pub fn is_cell(source: &str) -> bool {
+    source.starts_with("#![crate_type=\"cdylib\"]")
+}
+
+fn crate_attributes(crate_type: &str, name: &str) -> String {
+    format!("#![crate_type=\"{crate_type}\"]#![crate_name=\"{name}\"]")
+}
+
+/// The generated text before the cell is one line, so that the cell's lines keep their numbers (`line!()` says them).
+fn blank_lines_before(cell: &CellText, range: &Range<usize>) -> String {
+    blanked(&cell.text[..range.start])
+}
+
+/// Everything on line 1: attributes, crates, what earlier cells defined, imported and called macros.
+pub fn prologue(
+    out: &mut Source,
+    crate_type: &str,
+    name: &str,
+    cell: &Arc<CellText>,
+    parsed: &Parsed,
+    defs: &Definitions,
+    plan: &Plan,
+) {
+    out.plain(&format!("{}#![allow(warnings)]", crate_attributes(crate_type, name)));
+    if plan.opt_level > 0 {
+        // Compiled otherwise, it is another crate.
+        out.plain(&format!("/* opt {} */", plan.opt_level));
+    }
+    // Documentation of the cell is for its readers; as a comment it would take the rest of the line with it.
+    for r in parsed.inner_attributes.iter().filter(|r| cell.text[r.start..].starts_with('#')) {
+        out.user(cell, r.clone(), &[]);
+    }
+    out.plain(
+        " #[macro_use(print, println, eprint, eprintln, dbg, format)] extern crate xlazy; \
+         use ::xlazy::prelude::*;",
+    );
+    if let Some(deps) = &defs.deps {
+        // Left out, rustc would link its crates a second time (their statics would exist twice).
+        out.plain(&format!(" extern crate {};", deps.crate_name()));
+    }
+    for g in &defs.groups {
+        let always = g.items.iter().filter(|i| i.cfg.is_empty());
+        let names: BTreeSet<&str> = always.flat_map(|i| &i.names).map(String::as_str).collect();
+        // Even a group of nothing but `impl`s must be linked.
+        out.plain(&format!(" extern crate {};", g.crate_name));
+        out.plain(&format!(" use ::{}::{{", g.crate_name));
+        // `const _` has no name.
+        for name in names.into_iter().filter(|n| *n != "_") {
+            // One that cannot be imported is no reason for every later cell to fail.
+            let path = format!("::{}::{name}", g.crate_name);
+            if !plan.dropped_uses.contains(&path) {
+                out.generated(Tag::Use(path), &format!("{name}, "));
+            }
+        }
+        out.plain("};");
+        let named = |i: &&Item| !i.names.is_empty() && i.names != ["_"];
+        for item in g.items.iter().filter(|i| !i.cfg.is_empty()).filter(named) {
+            out.plain(&format!(" {} use ::{}::{{{}}};", item.cfg, g.crate_name, item.names.join(", ")));
+        }
+    }
+    let own: BTreeSet<&str> = parsed.uses.iter().map(|u| u.binds.as_str()).collect();
+    for u in defs.uses.iter().filter(|u| !own.contains(u.binds.as_str()) && !plan.dropped_uses.contains(&u.binds)) {
+        out.generated(Tag::Use(u.binds.clone()), &format!(" {}", u.text));
+    }
+    let own: BTreeSet<&str> = parsed.macros_at_hand(cell).map(|m| m.name.as_str()).collect();
+    for m in defs.macros.iter().filter(|m| !own.contains(m.name.as_str())) {
+        out.generated(Tag::Macro(m.name.clone()), &format!(" {}", m.text));
+    }
+}
+
+fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, plan: &Plan) -> Vec<Edit> {
+    // In front of everything else that is inserted at the same places.
+    let functions =
+        |i: &'_ Item| i.syntax.iter().filter(|f| f.kind == 'F').map(|f| f.words[0].clone()).collect::<Vec<_>>();
+    let defined: BTreeSet<String> =
+        defs.items().flat_map(|(_, i)| i.names.iter().cloned().chain(functions(i))).collect();
+    let defined = defined.iter().map(String::as_str).collect();
+    let mut edits: Vec<Edit> = parsed.marks.iter().flat_map(|m| m.edits(&defined)).cloned().collect();
+    edits.extend(parsed.edits.iter().cloned());
+    edits.retain(|e| !(plan.asynchronous && e.tag == Tag::Await));
+    edits.extend(plan.wrap(&parsed.values));
+    edits.extend(parsed.calls.iter().map(Expanded::edit));
+    let mut blank = parsed.inner_attributes.clone();
+    blank.extend(parsed.items.iter().filter(|i| i.call.is_none()).map(|i| i.range.clone()));
+    edits.extend(blank.into_iter().map(|range| Edit::replace(range.clone(), blanked(&cell.text[range]))));
+    edits.sort_by_key(|e| e.range.start);
+    if let Some(t) = parsed.trailing.as_ref().filter(|_| plan.ends || !plan.unshown) {
+        let (before, after) = if plan.ends { END } else { show(cell, defs) };
+        // Around everything else that is inserted at the same places.
+        let first = edits.partition_point(|e| e.range.start < t.start);
+        edits.insert(first, Edit::insert(t.start, before));
+        let last = edits.partition_point(|e| e.range.start <= t.end);
+        edits.insert(last, Edit::insert(t.end, after));
+    }
+    for name in &plan.guessed {
+        let Some(given) = parsed.given.iter().rfind(|g| g.name == *name) else { continue };
+        let at = given.statement.start;
+        let first = edits.partition_point(|e| e.range.start < at);
+        let asks = Edit { tag: Tag::Moves(name.clone()), ..Edit::insert(at, format!("xlazy_rt::moves(&{name});")) };
+        edits.insert(first, asks);
+    }
+    // For the report of a crash. It stands before everything else that is inserted at the same place.
+    for start in &parsed.statements {
+        let line = line_column(&cell.text, *start).0;
+        let first = edits.partition_point(|e| e.range.start < *start);
+        edits.insert(first, Edit::insert(*start, format!("xlazy_rt::at({line});")));
+    }
+    edits
+}
+
+/// Shows the last expression: see `ShowKnown` and its siblings in the runtime.
+const SHOW: (&str, &str) = (
+    // A `match` rather than a `let`: what the expression borrows from lives as long as it is shown.
+    "{ match &(",
+    ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowDebug as _, ShowOpaque as _}; \
+     (&&&&xlazy_rt::Show(xlazy_value)).show(); } } }",
+);
+
+/// The same where the value's type may have an `evcxr_display`.
+pub const SHOW_EVCXR: (&str, &str) = (
+    SHOW.0,
+    ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowPlain as _, ShowDebug as _, ShowOpaque as _, \
+     NoEvcxr as _}; if (&&&xlazy_rt::Show(xlazy_value)).is_rich() || xlazy_rt::evcxr_is_absent(&xlazy_value.evcxr_display()) { \
+     (&&&&xlazy_rt::Show(xlazy_value)).show(); } } } }",
+);
+
+/// The last expression is how the cell ends.
+const END: (&str, &str) =
+    ("{ let xlazy_end: ::core::result::Result<_, ::std::boxed::Box<dyn ::core::error::Error>> = ", "; xlazy_end?; }");
+
+/// Asking for an `evcxr_display` takes the compiler a few milliseconds, and most sessions have none.
+fn show(cell: &CellText, defs: &Definitions) -> (&'static str, &'static str) {
+    const METHOD: &str = "evcxr_display";
+    let named = defs.items().any(|(_, i)| i.mentions.contains(METHOD))
+        || defs.macros.iter().any(|m| m.mentions.contains(METHOD))
+        || cell.text.contains(METHOD);
+    if named || defs.deps.is_some() { SHOW_EVCXR } else { SHOW }
+}
+
+fn keep(b: &Binding, plan: &Plan) -> String {
+    let name = &b.name;
+    match &b.closure {
+        None => format!(" (&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name});"),
+        Some(arguments) => {
+            let of = ["Fn", "FnMut", "FnOnce"][plan.closures.get(name).copied().unwrap_or(0).min(2)];
+            let args = arguments.join(", ");
+            let boxed =
+                format!("::std::boxed::Box::new({name}) as ::std::boxed::Box<dyn ::core::ops::{of}({args}) -> _>");
+            format!(
+                " {{ let xlazy_value = {boxed}; (&&xlazy_rt::Of::value(&xlazy_value)).keep(\"{name}\", xlazy_value); }}"
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_comes_back_from_the_cache_and_no_code_with_it() {
+        let names = |n: &str| BTreeSet::from([n.to_owned()]);
+        let paths = |p: &str| BTreeMap::from([("::a::b::C".to_owned(), p.to_owned())]);
+        let good = Plan { mutated: names("r#type"), spent: names("x"), paths: paths("::a::C"), ..Plan::default() };
+        assert_eq!(Plan::from_json(&good.to_json()), Some(good.clone()));
+        let evil = "x\"); evil(); (\"";
+        for bad in [
+            Plan { moved: names(evil), ..good.clone() },
+            Plan { mutated: names(evil), ..good.clone() },
+            Plan { spent: names(evil), ..good.clone() },
+            Plan { guessed: names("x/**/"), ..good.clone() },
+            Plan { paths: paths("evil!()"), ..good },
+        ] {
+            assert_eq!(Plan::from_json(&bad.to_json()), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_library_exports_nothing_by_name() {
+        let of = |code: &str| {
+            let cell = Arc::new(CellText::new(1, code));
+            let parsed = crate::eval::parse::split::parse(&cell, 0..code.len(), &[]).unwrap();
+            let source = super::cell(&cell, 0..code.len(), &parsed, &Definitions::default(), &[], &Plan::default());
+            (source.text.clone(), library(&source.text))
+        };
+        let (text, library) = of("let a = 1;");
+        let library = library.unwrap();
+        assert!(text.contains(&format!("#![crate_name=\"{}\"]", library.of)) && text.contains("no_mangle"));
+        assert!(library.text.starts_with(&format!("#![crate_type=\"rlib\"]#![crate_name=\"{}\"]", library.name)));
+        assert!(
+            library.text.contains("pub extern \"C-unwind\" fn xlazy_cell()") && !library.text.contains("no_mangle")
+        );
+        assert_eq!(of("{ #[unsafe(no_mangle)] extern \"C\" fn f() {} }").1, None);
+        assert_eq!(of("{ #[used] static X: u8 = 1; }").1, None);
+    }
+}

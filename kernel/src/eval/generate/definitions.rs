@@ -1,0 +1,76 @@
+//! What is in force: the items of earlier cells, in the groups that they were compiled in, with imports, macros and crates.
+use crate::eval::deps::stages::Deps;
+use crate::eval::parse::expand::Macro;
+use crate::eval::parse::items::{Item, Space};
+use crate::eval::parse::parsed::Use;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// All that a type depends on, each with a hash of what it says.
+pub type Reach = BTreeMap<String, u64>;
+
+/// Items that were compiled together, as one crate.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub crate_name: String,
+    pub object: PathBuf,
+    pub items: Vec<Item>,
+}
+
+/// Everything that earlier cells defined and that is still in force.
+#[derive(Clone, Debug, Default)]
+pub struct Definitions {
+    pub groups: Vec<Group>,
+    pub uses: Vec<Use>,
+    pub macros: Vec<Macro>,
+    /// Crates that `:dep` brought.
+    pub deps: Option<Arc<Deps>>,
+    /// For every group there ever was: its types, with all that each depends on; without those where that is not decided.
+    pub(super) past: HashMap<String, Arc<BTreeMap<String, Reach>>>,
+    /// What was found of types of earlier groups since the last change.
+    pub(super) found: Arc<Mutex<HashMap<String, bool>>>,
+}
+
+impl Definitions {
+    pub fn items(&self) -> impl Iterator<Item = (&Group, &Item)> {
+        self.groups.iter().flat_map(|g| g.items.iter().map(move |i| (g, i)))
+    }
+
+    fn named(&self, name: &str, space: Space) -> Option<(&Group, &Item)> {
+        self.items().find(|(_, i)| i.space.meets(space) && i.names.iter().any(|n| n == name))
+    }
+
+    /// A type or module that is in force.
+    pub fn type_named(&self, name: &str) -> Option<(&Group, &Item)> {
+        self.named(name, Space::TYPES)
+    }
+
+    /// A function, constant, static, or struct that is written without braces.
+    pub fn value_named(&self, name: &str) -> Option<(&Group, &Item)> {
+        self.named(name, Space::VALUES)
+    }
+
+    pub fn externs(&self) -> Vec<(String, PathBuf)> {
+        self.groups.iter().map(|g| (g.crate_name.clone(), g.object.clone())).collect()
+    }
+
+    /// Whether a cell compiled with these is the cell compiled with those.
+    pub fn same(&self, other: &Definitions) -> bool {
+        let groups = |a: &Group, b: &Group| a.crate_name == b.crate_name && a.items.len() == b.items.len();
+        let deps = match (&self.deps, &other.deps) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        };
+        deps && self.groups.len() == other.groups.len()
+            && self.groups.iter().zip(&other.groups).all(|(a, b)| groups(a, b))
+            && self.uses == other.uses
+            && self.macros == other.macros
+    }
+
+    /// Whether anything that is in force has this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.type_named(name).is_some() || self.value_named(name).is_some()
+    }
+}

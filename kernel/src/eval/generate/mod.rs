@@ -1,0 +1,5 @@
+//! Definitions in force, and the source of crates.
+pub mod change;
+pub mod code;
+pub mod definitions;
+pub mod reach;

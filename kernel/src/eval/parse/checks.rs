@@ -1,0 +1,335 @@
+//! What is changed in a cell's code, and what is found in it on the way: interrupt checks, `.await` at the top, functions that
+//! are values, conditions, what closures take with them.
+use super::syntax::{PatternNames, bytes};
+use crate::eval::text::scan::{self, Kind, Token};
+use crate::eval::text::source::{Edit, Tag};
+use proc_macro2::Span;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use syn::Expr;
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+
+/// A path to a function as a value: where it stands, and the function's name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FnValue {
+    pub range: Range<usize>,
+    pub name: String,
+}
+
+impl FnValue {
+    /// A closure around it. rustc cannot link a pointer to a `#[track_caller]` function of another library: it hides the
+    /// function behind the shim that it makes for the pointer.
+    pub fn wrapped(&self) -> [Edit; 2] {
+        [
+            Edit::insert(self.range.start, "(|xlazy_tensor: &::xlazy::Tensor| "),
+            Edit::insert(self.range.end, "(xlazy_tensor))"),
+        ]
+    }
+}
+
+/// Files that are included, wherever that is said: relative to the notebook's folder, since the source that rustc reads lies
+/// nowhere.
+pub fn included(text: &str, range: Range<usize>) -> Vec<Edit> {
+    let part = &text[range.clone()];
+    let all = scan::tokens(part);
+    let is = |t: &Token, words: &[&str]| words.contains(&&part[t.range.clone()]);
+    let path = |w: &[Token]| {
+        let called = is(&w[0], &["include", "include_str", "include_bytes"]) && is(&w[1], &["!"]);
+        let alone = matches!((w[2].kind, w[4].kind), (Kind::Open(_), Kind::Close(_))) && w[3].kind == Kind::Literal;
+        let path = syn::parse_str::<syn::LitStr>(&part[w[3].range.clone()]).ok().filter(|_| called && alone)?;
+        let full = std::path::absolute(path.value()).ok()?.display().to_string();
+        let at = range.start + w[3].range.start..range.start + w[3].range.end;
+        Some(Edit::replace(at, format!("{full:?}")).tagged(Tag::Program))
+    };
+    all.windows(5).filter_map(path).collect()
+}
+
+pub const CHECK: &str = "::xlazy::cell::rt::check();";
+
+/// What the code decides by, and what is run or not, or how often, by it; nothing is guarded by what only tells or asserts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    pub range: Range<usize>,
+    /// It begins before the condition where rounds of a loop go by it.
+    pub guards: Range<usize>,
+}
+
+/// Puts an interrupt check at the start of every loop body, function and closure, and finds what decides which way the
+/// code goes: a value that is read there is control flow on a value. Notes functions that are values.
+pub(super) struct Checks {
+    base: usize,
+    pub edits: Vec<Edit>,
+    pub values: Vec<FnValue>,
+    pub conditions: Vec<Condition>,
+    pub captures: Vec<(Range<usize>, BTreeSet<String>)>,
+    /// The loops around, in this function or closure, and the function.
+    loops: Vec<Range<usize>>,
+    function: Option<Range<usize>>,
+}
+
+impl Checks {
+    pub fn new(base: usize) -> Checks {
+        let (edits, values, conditions, captures, loops) = Default::default();
+        Checks { base, edits, values, conditions, captures, loops, function: None }
+    }
+
+    /// A condition by which what follows it in `whole` is run; more than that where it may leave the loop or the function.
+    fn condition(&mut self, span: Span, whole: Span) {
+        let range = bytes(span, self.base);
+        let guards = range.start..bytes(whole, self.base).end;
+        self.conditions.push(Condition { range, guards });
+    }
+
+    /// The same, where it is known how what is run by it goes on, and whether that only tells something.
+    fn branch(&mut self, span: Span, whole: Span, leaves: &Leaves, only_tells: bool) {
+        self.condition(span, whole);
+        let Some(condition) = self.conditions.last_mut() else { return };
+        let (first, last) = (self.loops.first(), self.loops.last());
+        match (leaves.function, leaves.round, &self.function) {
+            (true, _, function) => match (first, function) {
+                (Some(all), _) => condition.guards = all.clone(),
+                (None, Some(function)) => condition.guards.end = function.end,
+                (None, None) => {}
+            },
+            (_, true, _) => condition.guards = last.unwrap_or(&condition.guards).clone(),
+            _ if only_tells => condition.guards.end = condition.guards.start,
+            _ => {}
+        }
+    }
+
+    fn rounds(&mut self, of: Span, visit: impl FnOnce(&mut Self)) {
+        self.loops.push(bytes(of, self.base));
+        visit(self);
+        self.loops.pop();
+    }
+
+    /// What a function or a closure contains: the loops around it are not its own.
+    fn within(&mut self, body: Span, visit: impl FnOnce(&mut Self)) {
+        let function = self.function.replace(bytes(body, self.base));
+        let loops = std::mem::take(&mut self.loops);
+        visit(self);
+        (self.function, self.loops) = (function, loops);
+    }
+
+    fn block(&mut self, block: &syn::Block) {
+        // In front of the first statement rather than behind the brace: inner attributes come first.
+        let at = bytes(block.brace_token.span.open(), self.base).end;
+        self.edits.push(Edit::insert(at, CHECK));
+    }
+
+    fn function(&mut self, sig: &syn::Signature, block: &syn::Block) {
+        if sig.constness.is_none() && sig.abi.is_none() {
+            self.block(block);
+            self.within(block.span(), |checks| syn::visit::visit_block(checks, block));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Checks {
+    fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
+        self.block(&e.body);
+        // How often it runs; the elements of a collection are data.
+        self.condition(e.expr.span(), e.span());
+        if !matches!(&*e.expr, Expr::Range(_))
+            && let Some(condition) = self.conditions.last_mut()
+        {
+            condition.range.end = condition.range.start;
+        }
+        self.rounds(e.span(), |checks| syn::visit::visit_expr_for_loop(checks, e));
+    }
+    fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
+        self.block(&e.body);
+        let (range, guards) = (bytes(e.cond.span(), self.base), bytes(e.span(), self.base));
+        self.conditions.push(Condition { range, guards });
+        self.rounds(e.span(), |checks| syn::visit::visit_expr_while(checks, e));
+    }
+    fn visit_expr_if(&mut self, e: &'ast syn::ExprIf) {
+        let otherwise = e.else_branch.as_ref().map(|(_, e)| &**e);
+        let mut leaves = Leaves::default();
+        leaves.visit_block(&e.then_branch);
+        otherwise.into_iter().for_each(|e| leaves.visit_expr(e));
+        self.branch(e.cond.span(), e.span(), &leaves, block_tells(&e.then_branch) && otherwise.is_none_or(tells));
+        syn::visit::visit_expr_if(self, e);
+    }
+    fn visit_expr_match(&mut self, e: &'ast syn::ExprMatch) {
+        let mut leaves = Leaves::default();
+        e.arms.iter().for_each(|a| leaves.visit_expr(&a.body));
+        let only_tells = e.arms.iter().all(|a| tells(&a.body));
+        self.branch(e.expr.span(), e.span(), &leaves, only_tells);
+        let guards = e.arms.iter().filter_map(|a| a.guard.as_ref());
+        guards.for_each(|(_, guard)| self.branch(guard.span(), e.span(), &leaves, only_tells));
+        syn::visit::visit_expr_match(self, e);
+    }
+    fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        let name = m.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+        if name.trim_start_matches("debug_").starts_with("assert") {
+            // Where it fails, nothing follows.
+            let range = bytes(m.tokens.span(), self.base);
+            self.conditions.push(Condition { guards: range.start..range.start, range });
+        }
+    }
+    fn visit_expr_loop(&mut self, e: &'ast syn::ExprLoop) {
+        self.block(&e.body);
+        self.rounds(e.span(), |checks| syn::visit::visit_expr_loop(checks, e));
+    }
+    fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
+        if e.capture.is_some() {
+            let mut mentioned = Mentioned::default();
+            mentioned.visit_expr(&e.body);
+            self.captures.push((bytes(e.span(), self.base), &mentioned.paths - &mentioned.bound(e)));
+        }
+        if e.constness.is_none() && e.asyncness.is_none() {
+            match &*e.body {
+                Expr::Block(b) if b.label.is_none() && b.attrs.is_empty() => self.block(&b.block),
+                body => {
+                    let range = bytes(body.span(), self.base);
+                    self.edits.push(Edit::insert(range.start, format!("{{{CHECK} ")));
+                    self.within(body.span(), |checks| checks.visit_expr(body));
+                    self.edits.push(Edit::insert(range.end, "}"));
+                    return;
+                }
+            }
+        }
+        self.within(e.body.span(), |checks| syn::visit::visit_expr_closure(checks, e));
+    }
+    fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
+        // What is called is no value.
+        if !matches!(&*e.func, Expr::Path(_)) {
+            self.visit_expr(&e.func);
+        }
+        e.args.iter().for_each(|a| self.visit_expr(a));
+    }
+    fn visit_expr_path(&mut self, e: &'ast syn::ExprPath) {
+        if let Some(last) = e.path.segments.last().filter(|_| e.path.segments.len() > 1) {
+            self.values.push(FnValue { range: bytes(e.span(), self.base), name: last.ident.to_string() });
+        }
+    }
+    fn visit_item_fn(&mut self, f: &'ast syn::ItemFn) {
+        self.function(&f.sig, &f.block);
+    }
+    fn visit_impl_item_fn(&mut self, f: &'ast syn::ImplItemFn) {
+        self.function(&f.sig, &f.block);
+    }
+    fn visit_trait_item_fn(&mut self, f: &'ast syn::TraitItemFn) {
+        if let Some(block) = &f.default {
+            self.function(&f.sig, block);
+        }
+    }
+    // Evaluated by the compiler.
+    fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
+    fn visit_item_static(&mut self, _: &'ast syn::ItemStatic) {}
+    fn visit_impl_item_const(&mut self, _: &'ast syn::ImplItemConst) {}
+    fn visit_trait_item_const(&mut self, _: &'ast syn::TraitItemConst) {}
+    fn visit_expr_const(&mut self, _: &'ast syn::ExprConst) {}
+    fn visit_type(&mut self, _: &'ast syn::Type) {}
+}
+
+/// Whether a macro only tells the user something, or ends with a panic.
+fn told(m: &syn::Macro) -> bool {
+    let name = m.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+    ["print", "eprint", "assert", "panic"].iter().any(|start| name.starts_with(start))
+}
+
+fn tells(e: &Expr) -> bool {
+    match e {
+        Expr::Macro(m) => told(&m.mac),
+        Expr::Tuple(t) => t.elems.is_empty(),
+        Expr::Block(b) => block_tells(&b.block),
+        _ => false,
+    }
+}
+
+fn block_tells(block: &syn::Block) -> bool {
+    block.stmts.iter().all(|s| match s {
+        syn::Stmt::Macro(m) => told(&m.mac),
+        syn::Stmt::Expr(e, _) => tells(e),
+        _ => false,
+    })
+}
+
+/// Whether code may end the round of the loop that it is in, or the function.
+#[derive(Default)]
+struct Leaves {
+    round: bool,
+    function: bool,
+}
+
+impl<'ast> Visit<'ast> for Leaves {
+    fn visit_expr_break(&mut self, _: &'ast syn::ExprBreak) {
+        self.round = true;
+    }
+    fn visit_expr_continue(&mut self, _: &'ast syn::ExprContinue) {
+        self.round = true;
+    }
+    fn visit_expr_return(&mut self, _: &'ast syn::ExprReturn) {
+        self.function = true;
+    }
+    fn visit_expr_try(&mut self, _: &'ast syn::ExprTry) {
+        self.function = true;
+    }
+    fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+    fn visit_item(&mut self, _: &'ast syn::Item) {}
+}
+
+/// Names that stand for values in an expression.
+#[derive(Default)]
+struct Mentioned {
+    paths: BTreeSet<String>,
+}
+
+impl Mentioned {
+    fn bound(&self, e: &syn::ExprClosure) -> BTreeSet<String> {
+        let mut names = PatternNames::default();
+        e.inputs.iter().for_each(|p| names.visit_pat(p));
+        names.names.iter().map(|i| i.to_string()).collect()
+    }
+}
+
+impl<'ast> Visit<'ast> for Mentioned {
+    fn visit_expr_path(&mut self, e: &'ast syn::ExprPath) {
+        self.paths.extend(e.path.get_ident().map(|i| i.to_string()));
+    }
+    fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        self.paths.extend(scan::mentions(&m.tokens.to_string()));
+    }
+}
+
+/// Lets the cell's thread wait where the cell itself says `.await`, and ends the cell where it says `return`.
+pub(super) struct Awaits<'a> {
+    pub base: usize,
+    pub edits: &'a mut Vec<Edit>,
+    pub returns: &'a mut Vec<Range<usize>>,
+}
+
+impl<'ast> Visit<'ast> for Awaits<'_> {
+    fn visit_expr_await(&mut self, e: &'ast syn::ExprAwait) {
+        let inner = bytes(e.base.span(), self.base);
+        let whole = bytes(e.span(), self.base);
+        self.edits.push(Edit::insert(inner.start, "xlazy_rt::block_on(").tagged(Tag::Await));
+        self.visit_expr(&e.base);
+        self.edits.push(Edit::replace(inner.end..whole.end, ")").tagged(Tag::Await));
+    }
+    fn visit_expr_return(&mut self, e: &'ast syn::ExprReturn) {
+        self.returns.push(bytes(e.span(), self.base));
+        match &e.expr {
+            Some(value) => self.visit_expr(value),
+            None => {
+                let end = bytes(e.return_token.span, self.base).end;
+                self.edits.push(Edit::insert(end, " ::core::result::Result::Ok(())").tagged(Tag::Program));
+            }
+        }
+    }
+    fn visit_expr_async(&mut self, _: &'ast syn::ExprAsync) {}
+    fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
+        // What a closure returns is its own.
+        if e.asyncness.is_none() {
+            let (edits, returns) = (self.edits.len(), self.returns.len());
+            syn::visit::visit_expr_closure(self, e);
+            self.returns.truncate(returns);
+            let inside = self.edits.split_off(edits);
+            self.edits.extend(inside.into_iter().filter(|e| e.tag == Tag::Await));
+        }
+    }
+    fn visit_item(&mut self, _: &'ast syn::Item) {}
+}

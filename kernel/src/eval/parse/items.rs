@@ -1,0 +1,425 @@
+//! Items that persist: what they are called, what they mention, and what is changed in them so that later cells see them.
+use super::checks::{Checks, FnValue, included};
+use super::code_facts;
+use super::expand::{Macro, expand};
+use super::facts::Facts;
+use super::publish::{self, begins_an_item};
+use super::syntax::{arguments, bytes, generics, parameters};
+use crate::eval::text::depth;
+use crate::eval::text::scan::{self, Kind};
+use crate::eval::text::source::{CellText, Edit, Fact, Source, line_column};
+use proc_macro2::Span;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+
+/// An item that persists.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// What it is imported by; empty for an `impl`.
+    pub names: Vec<String>,
+    /// Where its names are names.
+    pub space: Space,
+    /// For an `impl`: what it is an `impl` of, and what it defines.
+    pub header: Option<Header>,
+    /// The call of the notebook's macro that made it.
+    pub call: Option<Arc<Call>>,
+    pub is_type: bool,
+    /// The attributes that decide whether it is there at all.
+    pub cfg: String,
+    pub source: Arc<CellText>,
+    pub range: Range<usize>,
+    pub edits: Vec<Edit>,
+    pub values: Vec<FnValue>,
+    /// What the session is to know of its code.
+    pub syntax: Vec<Fact>,
+    pub mentions: BTreeSet<String>,
+    /// What types may depend on.
+    pub facts: Facts,
+}
+
+/// The call of a macro of the notebook that makes items.
+#[derive(Debug)]
+pub struct Call {
+    /// The macro, and those that it calls to make items.
+    pub macros: BTreeSet<String>,
+    pub cell: Arc<CellText>,
+    pub range: Range<usize>,
+}
+
+impl Call {
+    /// Such as "`point!` of cell 3, line 2,".
+    pub fn in_words(&self) -> String {
+        let (line, _) = line_column(&self.cell.text, self.range.start);
+        let name = self.cell.text[self.range.clone()].split('!').next().unwrap_or_default();
+        format!("`{name}!` of {}, line {line},", self.cell.label())
+    }
+}
+
+/// Rust's namespaces: a type and a function of one name are two items.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Space {
+    pub types: bool,
+    pub values: bool,
+}
+
+impl Space {
+    pub const TYPES: Space = Space { types: true, values: false };
+    pub const VALUES: Space = Space { types: false, values: true };
+    pub const BOTH: Space = Space { types: true, values: true };
+
+    pub fn meets(self, other: Space) -> bool {
+        self.types && other.types || self.values && other.values
+    }
+
+    fn of(item: &syn::Item) -> Space {
+        match item {
+            syn::Item::Const(_) | syn::Item::Static(_) | syn::Item::Fn(_) => Space::VALUES,
+            syn::Item::Struct(i) if !matches!(i.fields, syn::Fields::Named(_)) => Space::BOTH,
+            syn::Item::ForeignMod(_) => Space::BOTH,
+            _ => Space::TYPES,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// Trait and type without blanks, generic parameters by number: with other names or bounds it is the same `impl`.
+    pub text: String,
+    pub of_trait: Option<String>,
+    pub self_type: String,
+    pub mentions: BTreeSet<String>,
+    pub members: BTreeSet<String>,
+}
+
+impl Item {
+    pub fn text(&self) -> &str {
+        &self.source.text[self.range.clone()]
+    }
+
+    /// Puts it under a `#[cfg(…)]`.
+    pub fn only_where(&mut self, cfg: &str) {
+        self.cfg.push_str(cfg);
+        self.edits.insert(0, Edit::insert(self.range.start, format!("{cfg} ")));
+    }
+
+    /// Whether it is a type that values may be of.
+    pub fn has_values(&self) -> bool {
+        self.is_type && ["struct", "enum", "union"].iter().any(|word| self.mentions.contains(*word))
+    }
+
+    /// Whether it is a static, or has one inside.
+    pub fn has_static(&self) -> bool {
+        let text = self.text();
+        let tokens = scan::tokens(text);
+        let ident = |i: usize, word: &str| tokens.get(i).is_some_and(|t| &text[t.range.clone()] == word);
+        let named = |i: usize| tokens.get(i + 1).is_some_and(|t| t.kind == Kind::Ident) && !ident(i + 1, "fn");
+        (0..tokens.len()).any(|i| ident(i, "static") && named(i))
+    }
+
+    /// What people call it.
+    pub fn in_words(&self) -> String {
+        match (&self.header, self.names.as_slice()) {
+            (Some(Header { of_trait: Some(of_trait), self_type, .. }), _) => {
+                format!("`impl {of_trait} for {self_type}`")
+            }
+            (Some(header), _) => format!("`impl {}`", header.self_type),
+            (_, [name, ..]) => format!("`{name}`"),
+            _ => "an item".to_owned(),
+        }
+    }
+
+    /// Whether this part of a text is part of it, or was copied into it.
+    pub fn holds(&self, text: &Arc<CellText>, range: &Range<usize>) -> bool {
+        let inside = |(at, of, start): (Range<usize>, &Arc<CellText>, usize)| {
+            Arc::ptr_eq(of, text) && start <= range.start && range.start < start + at.len()
+        };
+        self.source.written(self.range.clone()).into_iter().any(inside)
+    }
+
+    /// Where it stands in a cell: itself, or the call that made it.
+    pub fn in_cell(&self) -> (&Arc<CellText>, Range<usize>) {
+        match &self.call {
+            Some(call) => (&call.cell, call.range.clone()),
+            None => (&self.source, self.range.clone()),
+        }
+    }
+}
+
+/// `#[cfg(…)]` of an item, and of a test what that stands for.
+fn conditional(item: &syn::Item, text: &str, base: usize) -> String {
+    let attributes: &[syn::Attribute] = match item {
+        syn::Item::Const(i) => &i.attrs,
+        syn::Item::Static(i) => &i.attrs,
+        syn::Item::Fn(i) => &i.attrs,
+        syn::Item::Mod(i) => &i.attrs,
+        syn::Item::Trait(i) => &i.attrs,
+        syn::Item::Type(i) => &i.attrs,
+        syn::Item::Enum(i) => &i.attrs,
+        syn::Item::Struct(i) => &i.attrs,
+        syn::Item::Union(i) => &i.attrs,
+        _ => &[],
+    };
+    let one = |a: &syn::Attribute| match a.path().get_ident()?.to_string().as_str() {
+        "cfg" => Some(text[bytes(a.span(), base)].to_owned()),
+        "test" => Some("#[cfg(test)]".to_owned()),
+        _ => None,
+    };
+    attributes.iter().filter_map(one).collect()
+}
+
+pub(super) fn persistent_item<'m>(
+    cell: &Arc<CellText>,
+    base: usize,
+    item: &syn::Item,
+    known: &dyn Fn(&str) -> Option<&'m Macro>,
+) -> Option<Item> {
+    let range = bytes(item.span(), base);
+    let mut publish = Publish { base, text: &cell.text, edits: Vec::new() };
+    let mut header = None;
+    let mut is_type = false;
+    let names = match item {
+        syn::Item::Const(i) => publish.named(&i.vis, i.const_token.span, &i.ident),
+        syn::Item::Static(i) => publish.named(&i.vis, i.static_token.span, &i.ident),
+        syn::Item::Fn(i) => publish.named(&i.vis, i.sig.span(), &i.sig.ident),
+        syn::Item::Mod(i) => {
+            i.content.iter().flat_map(|(_, items)| items).for_each(|item| publish.visit_item(item));
+            let start = i.unsafety.as_ref().map_or(i.mod_token.span, |u| u.span);
+            publish.named(&i.vis, start, &i.ident)
+        }
+        syn::Item::Trait(i) => {
+            is_type = true;
+            let start = i.unsafety.as_ref().map_or(i.trait_token.span, |u| u.span);
+            publish.named(&i.vis, start, &i.ident)
+        }
+        syn::Item::Type(i) => {
+            is_type = true;
+            publish.named(&i.vis, i.type_token.span, &i.ident)
+        }
+        syn::Item::Enum(i) => {
+            is_type = true;
+            publish.named(&i.vis, i.enum_token.span, &i.ident)
+        }
+        syn::Item::Struct(i) => {
+            is_type = true;
+            i.fields.iter().for_each(|f| publish.field(f));
+            publish.named(&i.vis, i.struct_token.span, &i.ident)
+        }
+        syn::Item::Union(i) => {
+            is_type = true;
+            i.fields.named.iter().for_each(|f| publish.field(f));
+            publish.named(&i.vis, i.union_token.span, &i.ident)
+        }
+        syn::Item::ForeignMod(i) => {
+            let names = i.items.iter().filter_map(|i| match i {
+                syn::ForeignItem::Fn(f) => Some(publish.named(&f.vis, f.sig.span(), &f.sig.ident)),
+                syn::ForeignItem::Static(s) => Some(publish.named(&s.vis, s.static_token.span, &s.ident)),
+                // `safe fn …`
+                syn::ForeignItem::Verbatim(tokens) => Some(publish.declared(bytes(tokens.span(), base))),
+                _ => None,
+            });
+            names.flatten().collect()
+        }
+        syn::Item::ExternCrate(i) => {
+            let name = i.rename.as_ref().map_or(&i.ident, |(_, name)| name);
+            publish.named(&i.vis, i.extern_token.span, name)
+        }
+        syn::Item::Impl(i) => {
+            let header = header.insert(impl_header(cell, base, i));
+            // rustc cannot link a vtable to such a method of another library, but where it may make one of its own.
+            let methods = i.items.iter().filter_map(|m| if let syn::ImplItem::Fn(f) = m { Some(f) } else { None });
+            for f in methods.filter(|f| i.trait_.is_some() && has(f, "track_caller") && !has(f, "inline")) {
+                publish.edits.push(Edit::insert(bytes(f.span(), base).start, "#[inline] "));
+            }
+            if i.trait_.is_none() {
+                i.items.iter().for_each(|i| publish.member(i));
+                for call in i.items.iter().filter_map(|i| match i {
+                    syn::ImplItem::Macro(call) => Some(call),
+                    _ => None,
+                }) {
+                    let Some((members, edit)) = members_of_a_macro(cell, base, call, known) else { continue };
+                    header.members.extend(members);
+                    publish.edits.push(edit);
+                }
+            }
+            Vec::new()
+        }
+        _ => Vec::new(),
+    };
+    let mut checks = Checks::new(base);
+    checks.visit_item(item);
+    let mut edits = publish.edits;
+    edits.extend(included(&cell.text, range.clone()));
+    edits.append(&mut checks.edits);
+    edits.sort_by_key(|e| e.range.start);
+    let mut mentions = scan::mentions(&cell.text[range.clone()]);
+    for parameter in generics(item).into_iter().flat_map(parameters) {
+        mentions.remove(&parameter);
+    }
+    let values = checks.values;
+    let mut syntax = code_facts::of_item(item, &cell.text, base);
+    syntax.extend(code_facts::of_conditions(&checks.conditions, &cell.text));
+    let cfg = conditional(item, &cell.text, base);
+    let (source, space, call) = (cell.clone(), Space::of(item), None);
+    let facts = Facts::of(item, &cell.text, base);
+    Some(Item { names, space, header, call, is_type, cfg, source, range, edits, values, syntax, mentions, facts })
+}
+
+fn has(f: &syn::ImplItemFn, attribute: &str) -> bool {
+    f.attrs.iter().any(|a| a.path().is_ident(attribute))
+}
+
+/// Macros whose argument is items, with `pub` or without.
+const TAKE_ITEMS: &[&str] = &["thread_local", "lazy_static", "bitflags"];
+
+/// The call of a macro whose argument is items, as of `thread_local!`.
+pub(super) fn items_of_a_macro(cell: &Arc<CellText>, base: usize, call: &syn::StmtMacro) -> Option<Item> {
+    let range = bytes(call.span(), base);
+    let inside = bytes(call.mac.tokens.span(), base);
+    let name = call.mac.path.segments.last()?.ident.to_string();
+    if !TAKE_ITEMS.contains(&&*name) || !begins_an_item(&cell.text[inside.clone()]) {
+        return None;
+    }
+    let mut publish = Publish { base, text: &cell.text, edits: Vec::new() };
+    let names = publish.declared(inside);
+    let mentions = scan::mentions(&cell.text[range.clone()]);
+    let facts = Facts::of_call(&cell.text[range.clone()]);
+    Some(Item {
+        names,
+        space: Space::BOTH,
+        header: None,
+        call: None,
+        is_type: true,
+        cfg: String::new(),
+        source: cell.clone(),
+        range,
+        edits: publish.edits,
+        values: Vec::new(),
+        syntax: Vec::new(),
+        mentions,
+        facts,
+    })
+}
+
+/// What a macro of the notebook makes inside an `impl`: names, and the text that takes the call's place.
+fn members_of_a_macro<'m>(
+    cell: &Arc<CellText>,
+    base: usize,
+    call: &syn::ImplItemMacro,
+    known: &dyn Fn(&str) -> Option<&'m Macro>,
+) -> Option<(BTreeSet<String>, Edit)> {
+    const BEFORE: &str = "impl X {";
+    let rules = known(&call.mac.path.segments.last()?.ident.to_string())?;
+    let made = expand(&rules.source, rules.range.clone(), cell, arguments(&call.mac, base))?;
+    let text = Arc::new(CellText::new(cell.cell, format!("{BEFORE}{}}}", made.text)));
+    let made: syn::ItemImpl = depth::fits(&text.text).then(|| syn::parse_str(&text.text).ok())??;
+    let mut publish = Publish { base: 0, text: &text.text, edits: Vec::new() };
+    made.items.iter().for_each(|i| publish.member(i));
+    let mut public = Source::default();
+    public.user(&text, BEFORE.len()..text.text.len() - 1, &publish.edits);
+    let edit = Edit::replace(bytes(call.span(), base), public.text.replace('\n', " "));
+    Some((impl_header(&text, 0, &made).members, edit))
+}
+
+fn impl_header(cell: &Arc<CellText>, base: usize, i: &syn::ItemImpl) -> Header {
+    let start = bytes(i.impl_token.span, base).start;
+    let end = bytes(i.brace_token.span.open(), base).start;
+    let text = &cell.text[start..end];
+    let mut ty = &*i.self_ty;
+    while let syn::Type::Reference(r) = ty {
+        ty = &r.elem;
+    }
+    let self_type = match ty {
+        syn::Type::Path(p) => p.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default(),
+        _ => String::new(),
+    };
+    let members = i.items.iter().filter_map(|i| match i {
+        syn::ImplItem::Fn(f) => Some(f.sig.ident.to_string()),
+        syn::ImplItem::Const(c) => Some(c.ident.to_string()),
+        syn::ImplItem::Type(t) => Some(t.ident.to_string()),
+        _ => None,
+    });
+    let trait_start = i.trait_.as_ref().map(|t| bytes(t.1.span(), base).start);
+    let what =
+        &cell.text[trait_start.unwrap_or(bytes(i.self_ty.span(), base).start)..bytes(i.self_ty.span(), base).end];
+    let parameters = parameters(&i.generics);
+    let mut mentions = scan::mentions(text);
+    mentions.retain(|m| !parameters.contains(m));
+    let by_number = |t: scan::Token| match parameters.iter().position(|p| *p == what[t.range.clone()]) {
+        Some(number) => format!(" {number} "),
+        None if t.kind == Kind::Ident => format!(" {} ", &what[t.range]),
+        None => what[t.range].to_owned(),
+    };
+    Header {
+        text: scan::tokens(what).into_iter().filter(|t| t.kind != Kind::Comment).map(by_number).collect(),
+        of_trait: i.trait_.as_ref().and_then(|t| t.1.segments.last()).map(|s| s.ident.to_string()),
+        self_type,
+        mentions,
+        members: members.collect(),
+    }
+}
+
+/// Makes what a group defines visible to the cells after it.
+struct Publish<'a> {
+    base: usize,
+    text: &'a str,
+    edits: Vec<Edit>,
+}
+
+impl Publish<'_> {
+    /// Items that only a macro or rustc understands: what they are called, found by the words before it.
+    fn declared(&mut self, range: Range<usize>) -> Vec<String> {
+        let text = &self.text[range.clone()];
+        let found = publish::items(text);
+        let (names, places): (Vec<_>, Vec<_>) = found.into_iter().map(|d| (text[d.name].to_owned(), d.publish)).unzip();
+        self.edits.extend(publish::edits(places.into_iter().flatten(), range.start));
+        names
+    }
+
+    fn named(&mut self, vis: &syn::Visibility, start: Span, ident: &syn::Ident) -> Vec<String> {
+        self.make_public(vis, start);
+        vec![ident.to_string()]
+    }
+
+    fn make_public(&mut self, vis: &syn::Visibility, start: Span) {
+        match vis {
+            syn::Visibility::Public(_) => {}
+            syn::Visibility::Restricted(r) => self.edits.push(Edit::replace(bytes(r.span(), self.base), "pub")),
+            syn::Visibility::Inherited => {
+                self.edits.push(Edit::insert(bytes(start, self.base).start, "pub "));
+            }
+        }
+    }
+
+    fn field(&mut self, f: &syn::Field) {
+        let start = f.ident.as_ref().map_or_else(|| f.ty.span(), |i| i.span());
+        self.make_public(&f.vis, start);
+    }
+
+    fn member(&mut self, i: &syn::ImplItem) {
+        match i {
+            syn::ImplItem::Fn(f) => self.make_public(&f.vis, f.sig.span()),
+            syn::ImplItem::Const(c) => self.make_public(&c.vis, c.const_token.span),
+            _ => {}
+        }
+    }
+}
+
+/// Inside a module: what it shows to the whole crate, or to the module around it, is for all cells.
+impl<'ast> Visit<'ast> for Publish<'_> {
+    fn visit_vis_restricted(&mut self, vis: &'ast syn::VisRestricted) {
+        if !vis.path.is_ident("self") {
+            self.edits.push(Edit::replace(bytes(vis.span(), self.base), "pub"));
+        }
+    }
+    fn visit_item_use(&mut self, u: &'ast syn::ItemUse) {
+        let names = scan::mentions(&self.text[bytes(u.span(), self.base)]);
+        // A macro cannot be more public than it is.
+        if !names.iter().any(|n| self.text.contains(&format!("macro_rules! {n}"))) {
+            syn::visit::visit_item_use(self, u);
+        }
+    }
+    fn visit_block(&mut self, _: &'ast syn::Block) {}
+}

@@ -1,0 +1,154 @@
+//! What a cell is when it has been taken apart.
+use super::checks::FnValue;
+use super::expand::Macro;
+use super::items::{Call, Item, Space};
+use super::moves::Given;
+use super::statements::Mark;
+use crate::eval::text::source::{CellText, Edit, Fact, blanked};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A `use` declaration, or one leaf of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Use {
+    /// The name it binds; the path itself for a glob or an `as _`.
+    pub binds: String,
+    /// As it is repeated in later cells, with attributes left out.
+    pub text: String,
+    /// Where it meets an item of that name, what it imports: a type, a value, or both. Only rustc knows.
+    pub space: Space,
+}
+
+impl Use {
+    /// Whether it takes the place of this item, or the item its.
+    pub fn meets(&self, item: &Item) -> bool {
+        self.space.meets(item.space) && item.names.contains(&self.binds)
+    }
+}
+
+/// A variable that the cell declares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Binding {
+    pub name: String,
+    /// The arguments' types as they are written (`_` where none is), when it is bound to a closure written in place.
+    pub closure: Option<Vec<String>>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Parsed {
+    pub items: Vec<Item>,
+    pub uses: Vec<Use>,
+    pub use_ranges: Vec<Range<usize>>,
+    pub macros: Vec<Macro>,
+    /// Calls of macros that make items.
+    pub calls: Vec<Expanded>,
+    /// Why it is not compiled at all: where, what to say, and what to write below it.
+    pub refusal: Option<(Range<usize>, String, String)>,
+    pub inner_attributes: Vec<Range<usize>>,
+    pub bindings: Vec<Binding>,
+    /// Names that the cell declares before it mentions them otherwise: what they were before does not matter.
+    pub rebound: BTreeSet<String>,
+    pub trailing: Option<Range<usize>>,
+    /// Where each statement begins.
+    pub statements: Vec<usize>,
+    /// All that the statements do is to name variables: they show, and change nothing.
+    pub only_shows: bool,
+    pub has_statements: bool,
+    /// Interrupt checks in the statements.
+    pub edits: Vec<Edit>,
+    /// Functions that the statements name without calling them, as in `.map(Tensor::relu)`.
+    pub values: Vec<FnValue>,
+    /// Where the statements may say which of them runs.
+    pub marks: Vec<Mark>,
+    /// What the session is to know of the statements.
+    pub syntax: Vec<Fact>,
+    /// Names that the statements mention.
+    pub mentions: BTreeSet<String>,
+    /// Names used bare where a value is moved, and never bound in the cell; and whether only as a method's receiver.
+    pub moved: BTreeMap<String, bool>,
+    /// Where variables are declared without `mut`.
+    pub immutable: Vec<usize>,
+    /// Where the cell ends early: each `return`.
+    pub returns: Vec<Range<usize>>,
+    /// Every place where a name stands alone and its value is taken.
+    pub taken: Vec<(String, Range<usize>)>,
+    /// Closures that take what they mention with them, and what that is.
+    pub captures: Vec<(Range<usize>, BTreeSet<String>)>,
+    /// Variables of the cell whose last mention hands them to a function.
+    pub given: Vec<Given>,
+    /// Macros whose calls were expanded.
+    pub(super) called: BTreeSet<String>,
+    /// How much they made: a macro may call itself without end.
+    pub(super) expanded: usize,
+    /// For what a macro made: the call, and how many macros deep.
+    pub(super) within: Option<(Arc<CellText>, Range<usize>, usize)>,
+}
+
+/// The call of a macro of the notebook, in the place of which stands what it makes.
+#[derive(Clone, Debug)]
+pub struct Expanded {
+    pub call: Arc<Call>,
+    /// Imports and macros that it makes.
+    pub(super) text: String,
+}
+
+impl Expanded {
+    /// The items of the call stand elsewhere; imports and macros stay in its place.
+    pub fn edit(&self) -> Edit {
+        let Call { cell, range, .. } = &*self.call;
+        Edit::replace(range.clone(), format!("{}{}", self.text, blanked(&cell.text[range.clone()])))
+    }
+
+    pub fn makes(&self, u: &Use) -> bool {
+        self.text.contains(&u.text)
+    }
+}
+
+impl Parsed {
+    /// Whether a name is the cell's own: one that a macro brings is known to the macro alone.
+    pub(super) fn is_written(&self, cell: &Arc<CellText>, at: usize) -> bool {
+        let Some((of, range, _)) = &self.within else { return true };
+        cell.written(at..at + 1).iter().any(|(_, text, at)| Arc::ptr_eq(text, of) && range.contains(at))
+    }
+
+    /// Macros that the cell's statements have before them: those that are written out, or made by a call.
+    pub fn macros_at_hand(&self, cell: &Arc<CellText>) -> impl Iterator<Item = &Macro> {
+        let made = |m: &Macro| self.calls.iter().any(|c| c.text.contains(&m.text));
+        self.macros.iter().filter(move |m| Arc::ptr_eq(&m.source, cell) || made(m))
+    }
+
+    /// Macros that are written out in the cell.
+    pub fn macros_in(&self, cell: &Arc<CellText>) -> impl Iterator<Item = &Macro> {
+        self.macros.iter().filter(|m| Arc::ptr_eq(&m.source, cell))
+    }
+}
+
+/// The leaves of a `use`, each as a declaration of its own.
+pub(super) fn flatten_use(tree: &syn::UseTree, prefix: &str, out: &mut Vec<Use>) {
+    let mut leaf =
+        |binds: String, path: String| out.push(Use { binds, text: format!("use {path};"), space: Space::default() });
+    match tree {
+        syn::UseTree::Path(p) => {
+            let prefix = format!("{prefix}{}::", p.ident);
+            flatten_use(&p.tree, &prefix, out)
+        }
+        syn::UseTree::Name(n) if n.ident == "self" => {
+            let path = prefix.trim_end_matches("::");
+            let name = path.rsplit("::").next().unwrap_or(path).to_owned();
+            leaf(name, format!("{prefix}{{self}}"))
+        }
+        syn::UseTree::Name(n) => leaf(n.ident.to_string(), format!("{prefix}{}", n.ident)),
+        syn::UseTree::Rename(r) => {
+            let source = if r.ident == "self" {
+                format!("{prefix}{{self as {}}}", r.rename)
+            } else {
+                format!("{prefix}{} as {}", r.ident, r.rename)
+            };
+            let binds = if r.rename == "_" { format!("{prefix}{} as _", r.ident) } else { r.rename.to_string() };
+            leaf(binds, source)
+        }
+        syn::UseTree::Glob(_) => leaf(format!("{prefix}*"), format!("{prefix}*")),
+        syn::UseTree::Group(g) => g.items.iter().for_each(|t| flatten_use(t, prefix, out)),
+    }
+}

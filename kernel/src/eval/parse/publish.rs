@@ -1,0 +1,186 @@
+//! Items that syn cannot see, because they are the argument of a macro of another crate: what they are called, and where
+//! `pub` goes so that later cells see them.
+use crate::eval::text::scan::{self, Kind, Token, tokens};
+use crate::eval::text::source::Edit;
+use std::ops::Range;
+
+/// An item, and what makes it public.
+pub struct Declared {
+    pub name: Range<usize>,
+    /// What `pub` takes the place of: nothing in front of the item, or who may see it otherwise.
+    pub publish: Option<Range<usize>>,
+}
+
+/// Text with `pub` at these places.
+pub fn edits(places: impl IntoIterator<Item = Range<usize>>, start: usize) -> Vec<Edit> {
+    let publish = |at: Range<usize>| {
+        let text = if at.is_empty() { "pub " } else { "pub" };
+        Edit::replace(start + at.start..start + at.end, text)
+    };
+    places.into_iter().map(publish).collect()
+}
+
+/// The items of a macro's argument, such as that of `thread_local!`.
+pub fn items(text: &str) -> Vec<Declared> {
+    let mut walk = Walk::new(text);
+    walk.items(0, walk.tokens.len());
+    walk.declared
+}
+
+/// Whether the text is one item after the other.
+pub fn begins_an_item(text: &str) -> bool {
+    let mut walk = Walk::new(text);
+    walk.items(0, walk.tokens.len()) && !walk.declared.is_empty()
+}
+
+struct Walk<'a> {
+    text: &'a str,
+    tokens: Vec<Token>,
+    declared: Vec<Declared>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(text: &'a str) -> Walk<'a> {
+        let tokens = tokens(text).into_iter().filter(|t| t.kind != Kind::Comment).collect();
+        Walk { text, tokens, declared: Vec::new() }
+    }
+
+    fn word(&self, i: usize) -> &'a str {
+        self.tokens.get(i).filter(|t| t.kind == Kind::Ident).map_or("", |t| &self.text[t.range.clone()])
+    }
+
+    fn is_punct(&self, i: usize, c: char) -> bool {
+        self.tokens.get(i).is_some_and(|t| t.kind == Kind::Punct(c))
+    }
+
+    fn is_open(&self, i: usize) -> bool {
+        self.tokens.get(i).is_some_and(|t| matches!(t.kind, Kind::Open(_)))
+    }
+
+    fn is_brace(&self, i: usize) -> bool {
+        self.tokens.get(i).is_some_and(|t| t.kind == Kind::Open('{'))
+    }
+
+    /// The partner of an opening delimiter.
+    fn close(&self, open: usize) -> usize {
+        scan::close(&self.tokens, open)
+    }
+
+    /// Behind attributes.
+    fn after_attributes(&self, mut i: usize) -> usize {
+        while self.is_punct(i, '#') {
+            let open = if self.is_punct(i + 1, '!') { i + 2 } else { i + 1 };
+            i = self.close(open) + 1;
+        }
+        i
+    }
+
+    /// Behind who may see it; and what `pub` takes the place of, if it does not say so already.
+    fn after_visibility(&self, i: usize) -> (usize, Option<Range<usize>>) {
+        let start = self.tokens.get(i).map_or(self.text.len(), |t| t.range.start);
+        if self.word(i) == "pub" {
+            if !self.tokens.get(i + 1).is_some_and(|t| t.kind == Kind::Open('(')) {
+                return (i + 1, None);
+            }
+            let close = self.close(i + 1);
+            return (close + 1, self.tokens.get(close).map(|t| start..t.range.end));
+        }
+        (i, Some(start..start))
+    }
+
+    /// From one token to another; whether all of it is items.
+    fn items(&mut self, mut at: usize, end: usize) -> bool {
+        while at < end {
+            let start = self.after_attributes(at);
+            if start >= end {
+                return true;
+            }
+            let (mut i, publish) = self.after_visibility(start);
+            while self.is_modifier(i) {
+                i += 1;
+            }
+            let keyword = self.word(i);
+            match keyword {
+                "impl" => {
+                    let Some(open) = (i..end).find(|i| self.is_brace(*i)) else { return false };
+                    at = self.close(open) + 1;
+                }
+                "fn" | "struct" | "enum" | "union" | "trait" | "type" | "mod" | "static" | "const" => {
+                    let mut name = i + 1;
+                    while matches!(self.word(name), "ref" | "mut") {
+                        name += 1;
+                    }
+                    if self.word(name).is_empty() {
+                        return false;
+                    }
+                    self.declared.push(Declared { name: self.tokens[name].range.clone(), publish });
+                    // A value or an alias goes on to the semicolon, whatever braces are in it.
+                    let ends_in_braces = !matches!(keyword, "static" | "const" | "type");
+                    let mut i = self.after_generics(name + 1);
+                    while i < end && !self.is_punct(i, ';') && !(ends_in_braces && self.is_brace(i)) {
+                        i = if self.is_open(i) { self.close(i) + 1 } else { i + 1 };
+                    }
+                    if i < end && self.is_brace(i) {
+                        i = self.close(i);
+                    }
+                    at = i + 1;
+                }
+                // The call of another macro.
+                _ if !keyword.is_empty() && self.is_punct(i + 1, '!') && self.is_open(i + 2) => {
+                    at = self.close(i + 2) + 1;
+                    if self.is_punct(at, ';') {
+                        at += 1;
+                    }
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Behind `<…>`, when that stands here.
+    fn after_generics(&self, from: usize) -> usize {
+        let (mut i, mut angles) = (from, 0);
+        loop {
+            angles += i32::from(self.is_punct(i, '<'));
+            angles -= i32::from(self.is_punct(i, '>') && !(i > 0 && self.is_punct(i - 1, '-')));
+            if angles <= 0 || i >= self.tokens.len() {
+                return if i > from { i + 1 } else { from };
+            }
+            i += 1;
+        }
+    }
+
+    fn is_modifier(&self, i: usize) -> bool {
+        match self.word(i) {
+            "unsafe" | "safe" | "async" | "extern" => true,
+            "const" => matches!(self.word(i + 1), "fn" | "unsafe" | "async" | "extern"),
+            _ => self.tokens.get(i).is_some_and(|t| t.kind == Kind::Literal) && i > 0 && self.word(i - 1) == "extern",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn published(text: &str) -> String {
+        let edits = edits(items(text).into_iter().filter_map(|d| d.publish), 0);
+        edits
+            .iter()
+            .rev()
+            .fold(text.to_owned(), |t, e| format!("{}{}{}", &t[..e.range.start], e.text, &t[e.range.end..]))
+    }
+
+    #[test]
+    fn items_in_a_macros_argument_become_public() {
+        let text = "static A: Cell<u8> = const { Cell::new(1) }; pub static ref B: u8 = 2; #[x] static C: u8 = 3";
+        let expected =
+            "pub static A: Cell<u8> = const { Cell::new(1) }; pub static ref B: u8 = 2; #[x] pub static C: u8 = 3";
+        assert_eq!(published(text), expected);
+        assert_eq!(published("safe fn f(x: i32)"), "pub safe fn f(x: i32)");
+        assert_eq!(published("struct F: u8 { const A = 1; } impl F {}"), "pub struct F: u8 { const A = 1; } impl F {}");
+        assert!(begins_an_item("unsafe extern \"C\" fn f() {}") && !begins_an_item("a, b") && !begins_an_item(""));
+        assert!(!begins_an_item("const { 1 }") && !begins_an_item("\"{}\", fn_name"));
+    }
+}

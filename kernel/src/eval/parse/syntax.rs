@@ -1,0 +1,129 @@
+//! What there is to ask of syn's trees: where a piece stands, what it is called, what it binds.
+use crate::eval::text::scan::{Kind, tokens};
+use crate::eval::text::source::CellText;
+use proc_macro2::Span;
+use std::ops::Range;
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{Expr, Pat, Stmt};
+
+/// Where it stands in a text that was parsed from `base` on.
+pub(super) fn bytes(span: Span, base: usize) -> Range<usize> {
+    let r = span.byte_range();
+    r.start + base..r.end + base
+}
+
+/// Where the arguments of a call are.
+pub(super) fn arguments(call: &syn::Macro, base: usize) -> Range<usize> {
+    let delimiter = match &call.delimiter {
+        syn::MacroDelimiter::Paren(d) => d.span,
+        syn::MacroDelimiter::Brace(d) => d.span,
+        syn::MacroDelimiter::Bracket(d) => d.span,
+    };
+    bytes(delimiter.open(), base).end..bytes(delimiter.close(), base).start
+}
+
+/// What an item is generic over.
+pub(super) fn generics(item: &syn::Item) -> Option<&syn::Generics> {
+    match item {
+        syn::Item::Fn(i) => Some(&i.sig.generics),
+        syn::Item::Impl(i) => Some(&i.generics),
+        syn::Item::Trait(i) => Some(&i.generics),
+        syn::Item::Type(i) => Some(&i.generics),
+        syn::Item::Enum(i) => Some(&i.generics),
+        syn::Item::Struct(i) => Some(&i.generics),
+        syn::Item::Union(i) => Some(&i.generics),
+        _ => None,
+    }
+}
+
+/// What generic parameters are called: inside, these names mean nothing else.
+pub(super) fn parameters(generics: &syn::Generics) -> Vec<String> {
+    let name = |p: &syn::GenericParam| match p {
+        syn::GenericParam::Type(p) => p.ident.to_string(),
+        syn::GenericParam::Lifetime(p) => p.lifetime.to_string(),
+        syn::GenericParam::Const(p) => p.ident.to_string(),
+    };
+    generics.params.iter().map(name).collect()
+}
+
+/// The types of the arguments, where the variable is bound to a closure.
+pub(super) fn closure_arguments(local: &syn::Local, cell: &CellText, base: usize) -> Option<Vec<String>> {
+    let written = |p: &Pat| match p {
+        // With a reference in it: the closure is good for any lifetime, which an inferred type would not say.
+        Pat::Type(t) if matches!(&*t.ty, syn::Type::Reference(r) if r.lifetime.is_none()) => {
+            cell.text[bytes(t.ty.span(), base)].to_owned()
+        }
+        _ => "_".to_owned(),
+    };
+    let mut value = local.init.as_ref().map(|i| &*i.expr);
+    // `{ let mut seen = 0; move |x| … }`
+    while let Some(Expr::Block(b)) = value {
+        value = match b.block.stmts.last() {
+            Some(Stmt::Expr(e, None)) => Some(e),
+            _ => None,
+        };
+    }
+    match (&local.pat, value) {
+        (Pat::Ident(_), Some(Expr::Closure(c))) if c.asyncness.is_none() => {
+            Some(c.inputs.iter().map(written).collect())
+        }
+        _ => None,
+    }
+}
+
+/// The variables that a `let` binds.
+pub(super) fn bound_names(local: &syn::Local) -> Vec<syn::Ident> {
+    let diverges = local.init.as_ref().is_some_and(|i| i.diverge.is_some());
+    let pattern = match &local.pat {
+        Pat::Type(t) => &*t.pat,
+        pattern => pattern,
+    };
+    match pattern {
+        // Not a constant: a pattern that may not fit would need an `else`.
+        Pat::Ident(p) if p.subpat.is_none() && !diverges => vec![p.ident.clone()],
+        pattern => {
+            let mut names = PatternNames::default();
+            names.visit_pat(pattern);
+            names.names
+        }
+    }
+}
+
+/// The variables that a pattern binds.
+#[derive(Default)]
+pub(super) struct PatternNames {
+    pub names: Vec<syn::Ident>,
+    /// Those that stand without `mut`, and not by reference.
+    pub immutable: Vec<Span>,
+}
+
+impl<'ast> Visit<'ast> for PatternNames {
+    fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
+        let name = p.ident.to_string();
+        // `let None = …` and `let MAX = …` compare with a constant.
+        if !name.starts_with(|c: char| c.is_uppercase()) && !name.starts_with("__") {
+            self.names.push(p.ident.clone());
+            if p.mutability.is_none() && p.by_ref.is_none() {
+                self.immutable.push(p.ident.span());
+            }
+        }
+        if let Some((_, inner)) = &p.subpat {
+            self.visit_pat(inner);
+        }
+    }
+    fn visit_expr(&mut self, _: &'ast Expr) {}
+}
+
+/// Text on one line: comments go, line breaks become blanks. Literals stay as they are.
+pub(super) fn one_line(text: &str) -> String {
+    let mut out = String::new();
+    for token in tokens(text).iter().filter(|t| t.kind != Kind::Comment) {
+        let gap = out.is_empty() || text[..token.range.start].ends_with(|c: char| !c.is_whitespace() && c != '/');
+        if !gap {
+            out.push(' ');
+        }
+        out.push_str(&text[token.range.clone()]);
+    }
+    out
+}

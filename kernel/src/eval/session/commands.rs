@@ -1,0 +1,197 @@
+//! evcxr's commands (`:dep`, `:vars`, `:type`…): what people's fingers and notebooks written for evcxr know.
+use super::core::Session;
+use super::shared::Shared;
+use crate::engine::{Event, Failure, Reply, sentence};
+use crate::eval::deps::build::build;
+use crate::eval::deps::notebook::Notebook;
+use crate::eval::deps::stages::{self, Deps};
+use crate::eval::text::types;
+use crate::magics;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
+use xlazy_mime::{Bundle, regular};
+
+/// What `:help` lists.
+const COMMANDS: &[(&str, &str)] = &[
+    (":dep name = \"1\"", "add a dependency: also { version, features, path, git }"),
+    (":show_deps", "list the dependencies, and where their versions are locked"),
+    (":vars", "list the variables, as %vars does"),
+    (":type EXPRESSION", "show an expression's type (also :t)"),
+    (":clear", "forget variables, items and dependencies (also :restart)"),
+    (":opt [LEVEL]", "optimise the cells from here on; `// @opt 3` and `%opt 3` do so for one cell"),
+    (":load FILE", "run a file as a cell"),
+    (":doc NAME", "show what NAME is, as Shift-Tab does"),
+    (":explain", "let rustc explain the last compile error at length"),
+    (":last_compile_dir", "show where this kernel compiles"),
+    (":version", "show which xlazy this is"),
+    (":help", "show this list; %help lists the magics"),
+];
+
+/// Commands that set what xlazy always does, or does not have.
+const SETTINGS: &[&str] = &[
+    "offline",
+    "timing",
+    "sccache",
+    "linker",
+    "codegen_backend",
+    "toolchain",
+    "preserve_vars_on_panic",
+    "fmt",
+    "efmt",
+    "internal_debug",
+    "build_env",
+    "cache",
+    "static_linking",
+    "types",
+    "env",
+    "allow_static_linking",
+    "last_error_json",
+];
+
+/// What a command may ask of the engine, besides what a magic may.
+pub trait Host: magics::Host {
+    fn session(&self) -> MutexGuard<'_, Session>;
+    /// What is known about a name.
+    fn describe(&self, name: &str) -> Option<Bundle>;
+    fn restart(&self) -> Result<(), Failure>;
+}
+
+/// Runs one command; `line` is as the user wrote it.
+pub fn run(line: &str, host: &impl Host, events: &mut dyn FnMut(Event)) -> Reply {
+    let line = line.trim().trim_start_matches(':');
+    let (name, args) = line.split_once(char::is_whitespace).map_or((line, ""), |(n, a)| (n, a.trim()));
+    match name {
+        // Done before the cell began.
+        "dep" => Reply::Ok,
+        "vars" => magics::run("%vars", None, host, events),
+        "t" | "type" => show_type(host, args, events),
+        "help" => {
+            let list = COMMANDS.iter().map(|(c, what)| format!("{c:<18} {what}\n"));
+            show(list.collect::<String>().trim_end(), events)
+        }
+        "version" => show(&format!("xlazy {}", env!("CARGO_PKG_VERSION")), events),
+        "clear" | "restart" => match host.restart() {
+            Ok(()) => Reply::Ok,
+            Err(failure) => Reply::Error(failure),
+        },
+        "opt" => match args.parse::<u8>() {
+            _ if args.is_empty() => set_opt(2, host, events),
+            Ok(level) if level <= 3 => set_opt(level, host, events),
+            _ => refuse("UsageError", format!("`:opt` takes a level from 0 to 3, not `{args}`")),
+        },
+        "load" => match regular::read_to_string(args) {
+            Ok(text) => host.run_code(&text, events),
+            Err(e) => refuse("UsageError", format!("{args}: {e}")),
+        },
+        "show_deps" => {
+            let deps = host.session().compiler.defs.deps.clone();
+            let list: Vec<String> = deps.iter().flat_map(|d| d.wanted()).map(|(n, w)| format!("{n} = {w}")).collect();
+            let lock = Notebook::find(&host.session().install).lock;
+            let lock = lock.map(|l| format!("\nlocked in {}", l.display())).unwrap_or_default();
+            show(&if list.is_empty() { "no dependencies".into() } else { list.join("\n") + &lock }, events)
+        }
+        "doc" => match host.describe(args) {
+            Some(bundle) => {
+                events(Event::Display { bundle, id: None, update: false });
+                Reply::Ok
+            }
+            None => refuse("UsageError", format!("nothing is known about `{args}`: write `:doc NAME`")),
+        },
+        "explain" => explain(&host.session(), events),
+        "last_compile_dir" => show(&host.session().compiler.folder.path().display().to_string(), events),
+        "q" | "quit" => refuse("UsageError", "a cell cannot end its kernel: shut it down in the front end".into()),
+        _ if SETTINGS.contains(&name) => {
+            let text = format!("note: `:{name}` sets nothing in xlazy\n");
+            events(Event::Stream { stderr: true, text });
+            Reply::Ok
+        }
+        _ => refuse("UnknownCommand", format!("there is no command `:{name}`; `:help` lists the commands")),
+    }
+}
+
+/// What `rustc --explain` says to the codes of the last compile error.
+fn explain(session: &Session, events: &mut dyn FnMut(Event)) -> Reply {
+    let explanation = |code: &String| {
+        let mut rustc = std::process::Command::new(&session.install.toolchain.rustc);
+        let out = rustc.arg("--explain").arg(code).output().ok()?;
+        Some(format!("{code}\n{}", String::from_utf8_lossy(&out.stdout).trim()))
+    };
+    let texts: Vec<String> = session.last_codes.iter().filter_map(explanation).collect();
+    match texts.is_empty() {
+        true => refuse("UsageError", "no compile error with a number came before".into()),
+        false => show(&texts.join("\n\n"), events),
+    }
+}
+
+fn set_opt(level: u8, host: &impl Host, events: &mut dyn FnMut(Event)) -> Reply {
+    host.session().opt_level = level;
+    show(&format!("Optimization: {level}"), events)
+}
+
+fn show_type(host: &impl Host, expression: &str, events: &mut dyn FnMut(Event)) -> Reply {
+    let code = format!("::std::any::type_name_of_val(&({expression}))");
+    host.run_code(&code, &mut |event| match event {
+        Event::Result(bundle) => {
+            let name = types::short(bundle.plain().trim_matches('"'));
+            events(Event::Result(Bundle::text(format!("{expression}: {name}"))));
+        }
+        other => events(other),
+    })
+}
+
+/// Adds the dependencies that `lines` (without `:dep`) name to those in force.
+pub fn depend(session: &mut Session, shared: &Shared, lines: &[&str], events: &mut dyn FnMut(Event)) -> Reply {
+    let before = session.compiler.defs.deps.clone();
+    let mut wanted = before.as_ref().map(|d| d.wanted()).unwrap_or_default();
+    for line in lines {
+        match stages::parse(line) {
+            Ok((name, what)) => drop(wanted.insert(name, what)),
+            Err(failure) => return Reply::Error(failure),
+        }
+    }
+    let in_a_folder = wanted.values().any(|w| stages::is_in_a_folder(w));
+    if !in_a_folder && before.as_ref().is_some_and(|d| d.wanted() == wanted) {
+        return Reply::Ok;
+    }
+    let mut say = |text| events(Event::Stream { stderr: true, text });
+    let built = build(&session.install, before.as_deref(), wanted, &shared.at_work, &mut say);
+    if shared.interrupted.load(Ordering::SeqCst) {
+        return Reply::Interrupted;
+    }
+    let deps: Deps = match built {
+        Ok(deps) => deps,
+        Err(failure) => return Reply::Error(failure),
+    };
+    if before.as_ref().is_some_and(|d| **d == deps) {
+        return Reply::Ok;
+    }
+    let anew = before.as_ref().map(|b| b.compiled_anew(&deps)).unwrap_or_default();
+    let began = before.filter(|b| !deps.extends(b));
+    if let Err(refused) = session.compiler.depend_on(Arc::new(deps)) {
+        return refused.into();
+    }
+    if let Some(began) = began {
+        let names: Vec<String> = began.wanted().keys().map(|n| format!("`{n}`")).collect();
+        let names = names.join(", ");
+        say(format!("note: the dependencies were linked anew: statics of {names} begin again\n"));
+        session.drop_values_of(&anew, events);
+    }
+    session.compiler.warm_up();
+    Reply::Ok
+}
+
+/// The level that a cell asks for itself: `// @opt 3` on a line of its own.
+pub fn opt_in(text: &str) -> Option<u8> {
+    let mut levels =
+        text.lines().filter_map(|l| l.trim().strip_prefix("//")?.trim().strip_prefix("@opt")?.trim().parse().ok());
+    levels.rfind(|l| *l <= 3)
+}
+
+fn show(text: &str, events: &mut dyn FnMut(Event)) -> Reply {
+    events(Event::Display { bundle: Bundle::text(text), id: None, update: false });
+    Reply::Ok
+}
+
+fn refuse(name: &str, message: String) -> Reply {
+    Reply::Error(sentence(name, message))
+}

@@ -1,0 +1,269 @@
+//! Runs part of a cell, and puts into force what it did.
+use super::channel::News;
+use super::core::{At, Kind, Mode, Session};
+use super::journal::{End, Entry, Listener};
+use super::shared::{Shared, lock};
+use crate::engine::{Event, Reply};
+use crate::eval::build::compiler::{Scope, Timing};
+use crate::eval::build::refused;
+use crate::eval::generate::code as generate;
+use crate::eval::tell::errors::{self, run_failure};
+use crate::eval::text::source::CellText;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+use xlazy_mime::{Ask, Outcome, RunCell, Tell, Var};
+
+/// How a run ended, as the session tells it.
+struct Done {
+    outcome: Outcome,
+    vars: Vec<Var>,
+    lost: Vec<String>,
+    generator: (u64, u64),
+}
+
+impl Session {
+    pub fn run(
+        &mut self,
+        mode: &Mode,
+        cell: &Arc<CellText>,
+        range: Range<usize>,
+        shared: &Shared,
+        events: &mut dyn FnMut(Event),
+    ) -> Reply {
+        self.begun = false;
+        let reply = self.run_once(mode, cell, range.clone(), shared, events);
+        // Somebody has deleted the folder between the compiler and the session: what has not begun can begin again.
+        let failed = matches!(reply, Reply::Error(_)) && !self.begun;
+        if failed && self.process.death().is_none() && self.compiler.restore().unwrap_or(false) {
+            return self.run_once(mode, cell, range, shared, events);
+        }
+        reply
+    }
+
+    fn run_once(
+        &mut self,
+        mode: &Mode,
+        cell: &Arc<CellText>,
+        range: Range<usize>,
+        shared: &Shared,
+        events: &mut dyn FnMut(Event),
+    ) -> Reply {
+        if mode.kind != Kind::Hidden {
+            self.refuse_private(&cell.text[range.clone()], events);
+        }
+        let opt_level = mode.opt_level.unwrap_or(self.opt_level);
+        let defs = self.journal.defs(&self.compiler.defs);
+        let scope = Scope { vars: &self.vars, gone: &self.gone };
+        self.compiler.opt_level = opt_level;
+        let ready = self.compiler.compile(cell, range.clone(), &scope);
+        self.compiler.opt_level = self.opt_level;
+        let ready = match ready {
+            Ok(ready) => ready,
+            Err(refused) => {
+                if let refused::Refused::Failure(failure) = &refused {
+                    self.last_codes = errors::codes(failure);
+                }
+                return refused.into();
+            }
+        };
+        events(rustc_insight(mode.cell, &ready.timing));
+        if let Some(text) = self.compiler.note() {
+            events(Event::Stream { stderr: true, text });
+        }
+        if shared.interrupted.load(Ordering::SeqCst) {
+            // Nobody is going to load it.
+            let _ = ready.object.as_ref().map(std::fs::remove_file);
+            return Reply::Interrupted;
+        }
+        self.compiler.commit(&ready);
+        self.gone.extend(self.compiler.left.drain(..));
+        if let Some(file) = &ready.group_file {
+            let known = self.places(file, cell);
+            let _ = self.call("cell", &known);
+            self.registered.push(known);
+        }
+        if mode.kind != Kind::Replay {
+            self.drop_outdated(events);
+        }
+        let Some(object) = &ready.object else { return Reply::Ok };
+        self.process.load(self.compiler.libraries());
+        self.runs += 1;
+        let run = RunCell {
+            run: self.runs,
+            cell: mode.cell,
+            object: object.to_string_lossy().into_owned(),
+            symbol: generate::ENTRY.into(),
+            places: self.places(&ready.file, cell),
+        };
+        {
+            let _delivery = lock(&shared.delivery);
+            if shared.interrupted.load(Ordering::SeqCst) {
+                let _ = std::fs::remove_file(object);
+                return Reply::Interrupted;
+            }
+            shared.running_pid.store(self.process.pid(), Ordering::SeqCst);
+            self.process.run(run);
+        }
+        // While the cell runs, the next one's compiler starts up.
+        self.compiler.warm_up();
+        let mut heard = Listener::default();
+        let mut listened = |event: Event| {
+            heard.hear(&event);
+            events(event);
+        };
+        let end = self.listen(mode, &mut listened, shared);
+        shared.running_pid.store(0, Ordering::SeqCst);
+        self.process.ended();
+        self.compiler.finished(&ready);
+        let done = match end {
+            Ok(done) => done,
+            Err(how) => {
+                self.begun = true;
+                let at = At::Cell(cell, self.process.at_line(self.runs));
+                return Reply::Error(self.replace_session(&how, at, shared));
+            }
+        };
+        self.begun = !matches!(&done.outcome, Outcome::Failed(fault) if fault.name == "LoadError");
+        let generator = std::mem::replace(&mut self.generator, done.generator);
+        let reply = self.conclude(mode, done, &ready.moves, events);
+        if mode.kind == Kind::Replay {
+            self.replayed = Some(heard.said());
+        } else if mode.kind == Kind::User {
+            let mut names = ready.names;
+            if let Some(effect) = &self.effect {
+                names.binds.extend(effect.binds.iter().cloned());
+                names.takes.extend(effect.takes.iter().cloned());
+                names.fresh.extend(effect.fresh.iter().cloned());
+            }
+            // What it declared is stored at its end, and that may never have come.
+            for name in names.binds.iter().filter(|n| !self.vars.iter().any(|v| v.name == **n)) {
+                let how = format!("was not kept: {}, which declares it, ended early", cell.label());
+                self.gone.entry(name.clone()).or_insert(how);
+            }
+            if reply != Reply::Ok {
+                names.binds.clear();
+                names.fresh.clear();
+            }
+            let end = End::of(&reply, heard.said(), &names, &self.vars);
+            let (cell, silent) = (cell.clone(), mode.silent);
+            let entry = Entry { cell, range, silent, opt_level, defs, generator, names, end };
+            let (vars, lost) = (&self.vars, &self.lost.names);
+            self.journal.add(entry, &|| vars.iter().map(|v| v.name.clone()).chain(lost.iter().cloned()).collect());
+        }
+        reply
+    }
+
+    /// What the runtime is to know of a source file: its cell, lines that belong to others, columns that are others, what is
+    /// to be known of its code, and the cell's text.
+    pub fn places(&self, file: &str, cell: &CellText) -> String {
+        let mut out = format!("{file} {}", cell.cell);
+        if let Some(source) = self.compiler.source(file) {
+            source.elsewhere(cell.cell).iter().for_each(|(here, of, there)| out += &format!(" {here}:{of}:{there}"));
+            source.shifts().iter().for_each(|(l, c, by)| out += &format!(" {l}:{c}+{by}"));
+            out += &source.facts();
+        }
+        out + "\n" + &cell.text
+    }
+
+    /// Passes on what the cell does until it is done; the error says how the session died.
+    fn listen(&mut self, mode: &Mode, events: &mut dyn FnMut(Event), shared: &Shared) -> Result<Done, String> {
+        loop {
+            match self.process.next() {
+                News::Gone(how) => return Err(how),
+                News::Tell(Tell::Done { run, outcome, vars, lost, generator }) if run == self.runs => {
+                    return Ok(Done { outcome, vars, lost, generator });
+                }
+                News::Tell(Tell::AskInput { prompt, password }) => {
+                    let answer = self.user_answer(mode, prompt, password, events, shared);
+                    if let Some(answer) = answer {
+                        self.process.line().tell(&Ask::Input(answer));
+                    }
+                }
+                News::Tell(Tell::Result(_)) if mode.silent => {}
+                news => self.pass_on(news, events),
+            }
+        }
+    }
+
+    fn pass_on(&self, news: News, events: &mut dyn FnMut(Event)) {
+        if let Some(event) = news.event(&self.compiler.sources()) {
+            events(event);
+        }
+    }
+
+    /// Waits for the user, and at the same time for the cell's end: an interrupt takes the question back.
+    fn user_answer(
+        &mut self,
+        mode: &Mode,
+        prompt: String,
+        password: bool,
+        events: &mut dyn FnMut(Event),
+        shared: &Shared,
+    ) -> Option<Result<String, String>> {
+        if !mode.allow_stdin {
+            return Some(Err("this front end has no way to ask the user".into()));
+        }
+        let (answer, answered) = channel();
+        events(Event::Input { prompt, password, answer });
+        loop {
+            match answered.recv_timeout(Duration::from_millis(20)) {
+                Ok(answer) => return Some(answer),
+                Err(RecvTimeoutError::Disconnected) => return Some(Err("the question was not answered".into())),
+                Err(RecvTimeoutError::Timeout) => {
+                    // Other threads of the cell go on printing.
+                    let (mut news, mut over) = self.process.before_the_end();
+                    while let Some(one) = news {
+                        self.pass_on(one, events);
+                        (news, over) = self.process.before_the_end();
+                    }
+                    if over || shared.forced.load(Ordering::SeqCst) {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    fn conclude(
+        &mut self,
+        mode: &Mode,
+        Done { outcome, vars, lost, .. }: Done,
+        moves: &std::collections::BTreeSet<String>,
+        events: &mut dyn FnMut(Event),
+    ) -> Reply {
+        let by = if mode.cell == 0 { "an unnumbered cell".to_owned() } else { format!("cell {}", mode.cell) };
+        let how = match outcome {
+            Outcome::Ok => format!("was moved by {by}: run the cell that makes it again, or move a `.clone()` of it"),
+            _ => format!("was lost when {by}, which moves it, ended early"),
+        };
+        for name in lost.iter().chain(moves) {
+            if !vars.iter().any(|v| v.name == *name) {
+                self.gone.insert(name.clone(), how.clone());
+            }
+        }
+        self.vars = vars;
+        self.gone.retain(|n, _| !self.vars.iter().any(|v| v.name == *n));
+        self.lost.names.retain(|n| !self.vars.iter().any(|v| v.name == *n));
+        self.refuse_nameless(events);
+        self.compiler.prepare(&self.vars);
+        match outcome {
+            Outcome::Ok => Reply::Ok,
+            Outcome::Interrupted => Reply::Interrupted,
+            Outcome::Failed(fault) => {
+                let compiler = &self.compiler;
+                Reply::Error(run_failure(&fault, &|file| compiler.source(file), &lost))
+            }
+        }
+    }
+}
+
+fn rustc_insight(cell: u64, timing: &Timing) -> Event {
+    let json = serde_json::json!({
+        "cell": cell, "definitions_ms": timing.group_ms, "statements_ms": timing.cell_ms, "compiles": timing.tries,
+        "libraries": timing.libraries, "cached": timing.cached,
+    });
+    Event::Insight { kind: "rustc".into(), json: json.to_string() }
+}

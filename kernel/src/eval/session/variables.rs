@@ -1,0 +1,103 @@
+//! Which variables stay: those whose types later cells can write down, and which have not changed meanwhile.
+use super::core::Session;
+use crate::engine::Event;
+use crate::eval::text::scan;
+use crate::eval::text::types;
+use xlazy_mime::Var;
+
+impl Session {
+    /// Drops variables of types that were redefined, and says so.
+    pub fn drop_outdated(&mut self, events: &mut dyn FnMut(Event)) {
+        let outdated = |v: &Var| {
+            let mut out = None;
+            types::nameable(&v.type_name, &mut |crate_name, path| {
+                let current = self.compiler.defs.current_path(crate_name, path).map(|(written, _)| written);
+                if current.is_none() {
+                    out = Some(path.to_owned());
+                }
+                Some(current.unwrap_or_default())
+            });
+            out.map(|path| (v.name.clone(), path))
+        };
+        let outdated: Vec<(String, String)> = self.vars.iter().filter_map(outdated).collect();
+        for (name, path) in &outdated {
+            let what = format!("was dropped because its type `{path}` was defined anew");
+            events(Event::Stream { stderr: true, text: format!("note: the variable `{name}` {what}\n") });
+            self.gone.insert(name.clone(), what);
+        }
+        self.forget(outdated.into_iter().map(|(name, _)| name).collect());
+    }
+
+    /// Drops variables whose types no later cell could write down, and says what to do instead.
+    pub fn refuse_nameless(&mut self, events: &mut dyn FnMut(Event)) {
+        let refused = |v: &Var| {
+            let named = types::nameable(&v.type_name, &mut |c, p| {
+                self.compiler.defs.current_path(c, p).map(|(written, _)| written).or(Some(String::new()))
+            });
+            let why = match named {
+                types::Named::Refused(why) => why,
+                types::Named::Type(written) => {
+                    let several =
+                        self.compiler.defs.deps.as_ref()?.several.iter().find(|c| mentions_crate(&written, c))?;
+                    format!(
+                        "its type {} is from one of several versions of `{several}`, which it does not tell apart: \
+                         `:dep {several} = \"…\"` names one of them, or store what it holds",
+                        types::short(&v.type_name)
+                    )
+                }
+            };
+            Some((v.name.clone(), why))
+        };
+        let refused = self.vars.iter().filter_map(refused).collect();
+        self.refuse(refused, events);
+    }
+
+    /// The same for types that their crate keeps to itself. Only rustc knows; it was asked when they were stored, and the
+    /// answer is waited for when a cell may need it.
+    pub fn refuse_private(&mut self, code: &str, events: &mut dyn FnMut(Event)) {
+        let mentions = scan::mentions(code);
+        let mut refused = Vec::new();
+        for v in self.vars.iter().filter(|v| mentions.contains(&v.name)) {
+            if let Some(path) = self.compiler.private(v) {
+                refused.push((
+                    v.name.clone(),
+                    format!("its type `{path}` is not public by that name: store what it holds"),
+                ));
+            }
+        }
+        self.refuse(refused, events);
+    }
+
+    /// Drops variables of types from crates that were compiled anew.
+    pub fn drop_values_of(&mut self, crates: &[String], events: &mut dyn FnMut(Event)) {
+        let refused = |v: &Var| {
+            let from = crates.iter().find(|c| mentions_crate(&v.type_name, c))?;
+            Some((v.name.clone(), format!("`{from}` was compiled anew, and its types with it")))
+        };
+        let refused = self.vars.iter().filter_map(refused).collect();
+        self.refuse(refused, events);
+    }
+
+    /// Drops variables, each with the reason.
+    fn refuse(&mut self, refused: Vec<(String, String)>, events: &mut dyn FnMut(Event)) {
+        for (name, why) in &refused {
+            let text = format!("note: `{name}` is not kept for later cells: {why}\n");
+            events(Event::Stream { stderr: true, text });
+            self.gone.insert(name.clone(), format!("was not kept: {why}"));
+        }
+        self.forget(refused.into_iter().map(|(name, _)| name).collect());
+    }
+
+    fn forget(&mut self, names: Vec<String>) {
+        if !names.is_empty() {
+            let _ = self.call("forget", &names.join(" "));
+            self.vars.retain(|v| !names.contains(&v.name));
+        }
+    }
+}
+
+/// Whether a type has something of this crate in it.
+fn mentions_crate(type_name: &str, name: &str) -> bool {
+    let paths = type_name.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+    paths.map(|p| p.trim_start_matches(':')).any(|p| p.strip_prefix(name).is_some_and(|rest| rest.starts_with("::")))
+}

@@ -1,0 +1,268 @@
+//! What the user sees of an error: rustc's messages at the cell's own lines, and a failed cell's traceback.
+use super::point::{BLUE, BOLD, OFF, RED, name_cells, point_at};
+use super::retell::{About, Known, Retold, place_of, retell};
+use super::texts::Texts;
+use crate::engine::Failure;
+use crate::eval::text::source::{CellText, Source, Sources};
+use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
+use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+use xlazy_mime::Fault;
+
+/// Turns rustc's errors into a failure.
+pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) -> Failure {
+    let errors: Vec<Diagnostic> = errors.iter().map(|e| in_the_users_terms(e, known.sources)).collect();
+    let texts = &Texts::with_others(source, &errors, known.sources);
+    let mut traceback: Vec<String> = Vec::new();
+    let mut message = String::new();
+    let mut nameless = Vec::new();
+    let mut told = BTreeSet::new();
+    let summary = |e: &&Diagnostic| e.spans.is_empty() && e.message.starts_with("aborting due to");
+    let all: Vec<(&Diagnostic, Option<Retold>)> = errors
+        .iter()
+        .filter(|e| e.level.starts_with("error") && !summary(e))
+        .map(|e| (e, retell(e, texts, known)))
+        .collect();
+    // What we generate has errors of its own where the user's text has one: a variable that borrows, say, cannot be put
+    // back, either.
+    let follows = |(e, retold): &(&Diagnostic, Option<Retold>)| {
+        let keeping = retold.as_ref().is_some_and(|r| r.about == About::Keeping);
+        let lifetime = e.code.is_empty() && e.message.starts_with("lifetime may not live long enough");
+        keeping || lifetime || retold.is_none() && !e.spans.iter().any(|s| s.primary && texts.map(s).is_some())
+    };
+    let own = all.iter().any(|one| !follows(one));
+    let mut borrows = 0;
+    for one in &all {
+        let (error, retold) = one;
+        borrows += usize::from(follows(one));
+        if follows(one) && (own || borrows > 1) {
+            continue;
+        }
+        let title = retold.as_ref().map_or(&error.message, |r| &r.title);
+        // What we generate names a variable's type twice.
+        if retold.is_some() && !told.insert(vec![title.clone()]) {
+            continue;
+        }
+        let mut snippets = snippets(&error.spans, texts, retold.as_ref().is_some_and(|r| !r.with_labels));
+        if snippets.is_empty()
+            && let Some((text, range)) = retold.as_ref().and_then(|r| place_of(&r.about, source))
+        {
+            snippets.push(Mapped { text, range, primary: true, label: None });
+        }
+        if snippets.is_empty() && retold.is_none() {
+            nameless.push(*error);
+            continue;
+        }
+        if message.is_empty() {
+            message = title.clone();
+        }
+        let rendered = render(error, title, snippets, retold.as_ref(), texts);
+        if told.insert(rendered.clone()) {
+            traceback.extend(rendered);
+        }
+    }
+    if message.is_empty() {
+        // Nothing points into the cell: a linker's answer, or a mistake of ours.
+        message = nameless
+            .first()
+            .map_or("rustc failed without a word", |e| e.message.lines().next().unwrap_or(""))
+            .to_owned();
+        traceback = nameless.iter().flat_map(|e| e.message.lines().map(str::to_owned)).collect();
+        if traceback.is_empty() {
+            traceback.push(message.clone());
+        }
+    }
+    Failure { name: "CompileError".into(), message, traceback }
+}
+
+/// A message without the names that only xlazy knows of.
+fn in_the_users_terms(d: &Diagnostic, sources: &Sources) -> Diagnostic {
+    let clean = |text: &str| {
+        let mut out = name_cells(text.to_owned(), &|file| sources.get(file));
+        if let Some((before, rest)) = out.split_once(" (`cell_")
+            && let Some((_, after)) = rest.split_once("`)")
+        {
+            out = format!("{before}{after}");
+        }
+        // Crates of cells: a word, and a hash.
+        for prefix in ["g_", "cell_"] {
+            let mut from = 0;
+            while let Some(at) = out[from..].find(prefix).map(|at| from + at) {
+                let hash = &out.as_bytes()[at + prefix.len()..];
+                let is_crate =
+                    hash.len() > 18 && hash[..16].iter().all(u8::is_ascii_hexdigit) && &hash[16..18] == b"::";
+                match is_crate {
+                    true => out.replace_range(at..at + prefix.len() + 18, ""),
+                    false => from = at + prefix.len(),
+                }
+            }
+        }
+        out
+    };
+    let span = |s: &Span| Span {
+        label: s.label.as_deref().map(clean),
+        replacement: s.replacement.as_deref().map(clean),
+        ..s.clone()
+    };
+    Diagnostic {
+        message: clean(&d.message),
+        spans: d.spans.iter().map(span).collect(),
+        children: d.children.iter().map(|c| in_the_users_terms(c, sources)).collect(),
+        ..d.clone()
+    }
+}
+
+struct Mapped<'a> {
+    text: &'a Arc<CellText>,
+    range: Range<usize>,
+    primary: bool,
+    label: Option<&'a str>,
+}
+
+fn snippets<'a>(spans: &'a [Span], texts: &'a Texts, quiet: bool) -> Vec<Mapped<'a>> {
+    let mapped = spans.iter().filter_map(|s| {
+        let (text, range) = texts.map(s)?;
+        let label = s.label.as_deref().filter(|l| !speaks_of_generated_code(l) && !quiet);
+        Some(Mapped { text, range, primary: s.primary, label })
+    });
+    let mut all: Vec<Mapped> = mapped.collect();
+    if !all.iter().any(|m| m.primary) {
+        // Its main place is in generated code; the user's part of it is the best there is.
+        all.iter_mut().take(1).for_each(|m| m.primary = true);
+    }
+    // Without rustc's words, the other places say nothing.
+    all.retain(|m| m.primary || !quiet);
+    all
+}
+
+fn speaks_of_generated_code(text: &str) -> bool {
+    [
+        "xlazy_",
+        "xlazy::cell::rt",
+        "`Of<",
+        "`Show",
+        "`catch`",
+        "`xlazy_value`",
+        "Stop>`",
+        "StopDebug>`",
+        "is defined in another crate",
+    ]
+    .iter()
+    .any(|w| text.contains(w))
+}
+
+fn render(error: &Diagnostic, title: &str, mapped: Vec<Mapped>, retold: Option<&Retold>, texts: &Texts) -> Vec<String> {
+    let mut head = Level::ERROR.primary_title(title);
+    if !error.code.is_empty() && retold.is_none_or(|r| r.with_labels) {
+        head = head.id(&*error.code);
+    }
+    let mut main = Group::with_title(head);
+    for (text, annotations) in by_text(mapped) {
+        let mut snippet = Snippet::source(text.text.as_str()).path(text.label());
+        for m in annotations {
+            let kind = if m.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
+            snippet = snippet.annotation(kind.span(m.range).label(m.label.map(str::to_owned)));
+        }
+        main = main.element(snippet);
+    }
+    let mut groups = Vec::new();
+    if let Some(help) = retold.and_then(|r| r.help.as_ref()) {
+        main = main.element(Level::HELP.message(help.as_str()));
+    }
+    let children: &[Diagnostic] = if retold.is_some_and(|r| !r.with_labels) { &[] } else { &error.children };
+    let mut later = Vec::new();
+    for child in children.iter().filter(|c| !speaks_of_generated_code(&c.message)) {
+        let level = if child.level == "help" { Level::HELP } else { Level::NOTE };
+        if child.spans.is_empty() {
+            main = main.element(level.message(child.message.as_str()));
+        } else if child.spans.iter().any(|s| s.replacement.is_some()) {
+            match suggestion(child, level.clone(), texts) {
+                Some(change) => later.push(change),
+                None => main = main.element(level.message(in_words(child))),
+            }
+        } else {
+            let mapped = snippets(&child.spans, texts, false);
+            if !mapped.is_empty() {
+                let mut group = Group::with_title(level.secondary_title(child.message.as_str()));
+                for (text, annotations) in by_text(mapped) {
+                    let mut snippet = Snippet::source(text.text.as_str()).path(text.label());
+                    for m in annotations {
+                        snippet =
+                            snippet.annotation(AnnotationKind::Primary.span(m.range).label(m.label.map(str::to_owned)));
+                    }
+                    group = group.element(snippet);
+                }
+                later.push(group);
+            }
+        }
+    }
+    groups.push(main);
+    groups.extend(later);
+    Renderer::styled().render(&groups).lines().map(str::to_owned).collect()
+}
+
+fn by_text<'a>(mapped: Vec<Mapped<'a>>) -> Vec<(&'a Arc<CellText>, Vec<Mapped<'a>>)> {
+    let mut out: Vec<(&Arc<CellText>, Vec<Mapped>)> = Vec::new();
+    for m in mapped {
+        match out.iter_mut().find(|(t, _)| Arc::ptr_eq(t, m.text)) {
+            Some((_, list)) => list.push(m),
+            None => out.push((m.text, vec![m])),
+        }
+    }
+    out
+}
+
+/// A suggested change outside of the user's text: what to write, without where.
+fn in_words(child: &Diagnostic) -> String {
+    let new: BTreeSet<&str> = child.spans.iter().filter_map(|s| s.replacement.as_deref()).map(str::trim).collect();
+    let new = new.iter().filter(|n| !n.is_empty()).take(4).map(|n| format!("`{}`", n.trim_end_matches(';')));
+    format!("{}: {}", child.message, new.collect::<Vec<_>>().join(", "))
+}
+
+/// A suggested change, when all of it is in the user's own text.
+fn suggestion<'a>(child: &'a Diagnostic, level: Level<'a>, texts: &'a Texts) -> Option<Group<'a>> {
+    let mut by_cell: BTreeMap<u64, (&Arc<CellText>, Vec<Patch>)> = BTreeMap::new();
+    for span in &child.spans {
+        let replacement = span.replacement.as_deref()?;
+        if !span.ours {
+            return None;
+        }
+        let (text, range) = texts.source.user_place_of_change(span.start..span.end)?;
+        let patch = Patch::new(range, replacement);
+        by_cell.entry(text.cell).or_insert_with(|| (text, Vec::new())).1.push(patch);
+    }
+    let mut group = Group::with_title(level.secondary_title(child.message.as_str()));
+    for (_, (text, patches)) in by_cell {
+        group = group.element(Snippet::source(text.text.as_str()).path(text.label()).patches(patches));
+    }
+    Some(group)
+}
+
+/// A failed run's traceback: the error, the line it happened on, and the notes.
+pub fn run_failure(fault: &Fault, sources: &dyn Fn(&str) -> Option<Arc<Source>>, lost: &[String]) -> Failure {
+    let mut traceback = vec![format!("{RED}{}{OFF}: {}", fault.name, fault.message)];
+    let source = sources(&fault.file);
+    let place = source.as_ref().and_then(|s| s.user_place(fault.line, fault.column));
+    match place {
+        Some((text, at)) => traceback.extend(point_at(&text, at)),
+        None if source.is_none() && !fault.file.is_empty() => {
+            traceback.push(format!("  {BLUE}-->{OFF} {}:{}:{}", fault.file, fault.line, fault.column));
+        }
+        None => {}
+    }
+    traceback.extend(fault.notes.iter().map(|n| format!("{BOLD}note{OFF}: {n}")));
+    if !lost.is_empty() {
+        let names = lost.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+        let (them, are) = if lost.len() == 1 { ("it", "is") } else { ("them", "are") };
+        traceback.push(format!("{BOLD}note{OFF}: {names} {are} lost: the cell, which moves {them}, ended early"));
+    }
+    Failure { name: fault.name.clone(), message: fault.message.clone(), traceback }
+}
+
+/// The numbers of the errors that a failure shows, such as `E0308`.
+pub fn codes(failure: &Failure) -> BTreeSet<String> {
+    let parts = failure.traceback.iter().flat_map(|l| l.split("[E").skip(1));
+    parts.filter_map(|p| p.get(..5)?.strip_suffix(']')).map(|n| format!("E{n}")).collect()
+}

@@ -1,0 +1,5 @@
+//! What the user reads of errors.
+pub mod errors;
+pub mod point;
+pub mod retell;
+pub mod texts;

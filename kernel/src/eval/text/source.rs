@@ -1,0 +1,436 @@
+//! Generated source text that remembers, byte by byte, what of it the user wrote and where.
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Sources by the file names that locations carry. Clones are the same.
+#[derive(Clone, Default)]
+pub struct Sources(Arc<RwLock<HashMap<String, Arc<Source>>>>);
+
+impl Sources {
+    pub fn get(&self, file: &str) -> Option<Arc<Source>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(file).cloned()
+    }
+
+    pub fn insert(&self, file: String, source: Arc<Source>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(file, source);
+    }
+}
+
+/// A cell's text as the user wrote it, with the number it is known by; or what a macro made of it.
+#[derive(Debug, PartialEq)]
+pub struct CellText {
+    pub cell: u64,
+    pub text: String,
+    /// For what a macro made: where its parts were copied from, which somebody wrote.
+    copied: Vec<Copy>,
+    /// And those that are one thing to other macros.
+    pub whole: Vec<Range<usize>>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Copy {
+    at: Range<usize>,
+    from: Arc<CellText>,
+    start: usize,
+}
+
+impl CellText {
+    pub fn new(cell: u64, text: impl Into<String>) -> CellText {
+        CellText { cell, text: text.into(), copied: Vec::new(), whole: Vec::new() }
+    }
+
+    /// Text with parts that were copied from other texts: which range of it is from where.
+    pub fn copied<'a>(
+        cell: u64,
+        text: String,
+        parts: impl Iterator<Item = (Range<usize>, &'a Arc<CellText>, usize)>,
+    ) -> CellText {
+        let mut copied = Vec::new();
+        for (at, from, start) in parts {
+            let parts = from.written(start..start + at.len());
+            copied.extend(parts.into_iter().map(|(part, from, first)| {
+                let at = at.start + part.start - start..at.start + part.end - start;
+                Copy { at, from: from.clone(), start: first }
+            }));
+        }
+        CellText { cell, text, copied, whole: Vec::new() }
+    }
+
+    /// The parts of a range that somebody wrote, with the text and the place where that was.
+    pub fn written<'a>(self: &'a Arc<Self>, range: Range<usize>) -> Vec<(Range<usize>, &'a Arc<CellText>, usize)> {
+        if self.copied.is_empty() {
+            return vec![(range.clone(), self, range.start)];
+        }
+        let first = self.copied.partition_point(|c| c.at.end <= range.start);
+        let parts = self.copied[first..].iter().take_while(|c| c.at.start < range.end);
+        let part = |c: &'a Copy| {
+            let at = c.at.start.max(range.start)..c.at.end.min(range.end);
+            (at.clone(), &c.from, c.start + at.start - c.at.start)
+        };
+        parts.map(part).collect()
+    }
+
+    /// What messages call this cell.
+    pub fn label(&self) -> String {
+        match self.cell {
+            0 => "cell".to_owned(),
+            n => format!("cell {n}"),
+        }
+    }
+}
+
+/// Why a piece of text was generated, so that an error inside it can be told in the user's terms.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Tag {
+    Plain,
+    /// Lets the cell wait for a future.
+    Await,
+    /// A program made of the cell's text needs it, too.
+    Program,
+    /// Fetches a variable; its type is written out here.
+    Load(String),
+    /// Stores a variable that this cell declares.
+    Keep(String),
+    /// Puts a variable of an earlier cell back.
+    Restore(String),
+    /// Repeats a `use` of an earlier cell, or imports an item (by its path) that one defined.
+    Use(String),
+    /// Repeats a macro of an earlier cell.
+    Macro(String),
+    /// Asks whether a variable is moved away by what follows.
+    Moves(String),
+}
+
+#[derive(Clone, Debug)]
+enum Origin {
+    Generated(Tag),
+    User { text: Arc<CellText>, start: usize },
+}
+
+#[derive(Clone, Debug)]
+struct Piece {
+    at: usize,
+    len: usize,
+    origin: Origin,
+}
+
+/// A replacement of part of a user's text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    pub range: Range<usize>,
+    pub text: String,
+    pub tag: Tag,
+}
+
+impl Edit {
+    pub fn insert(at: usize, text: impl Into<String>) -> Edit {
+        Edit::replace(at..at, text)
+    }
+
+    pub fn replace(range: Range<usize>, text: impl Into<String>) -> Edit {
+        Edit { range, text: text.into(), tag: Tag::Plain }
+    }
+
+    pub fn tagged(self, tag: Tag) -> Edit {
+        Edit { tag, ..self }
+    }
+}
+
+/// One thing that the session is to know of the user's code: see `Facts::read` in the runtime for the kinds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    pub kind: char,
+    pub ranges: Vec<Range<usize>>,
+    pub words: Vec<String>,
+}
+
+/// Where a position in generated source comes from.
+#[derive(Debug)]
+pub enum Place<'a> {
+    User { text: &'a Arc<CellText>, at: usize },
+    Generated(&'a Tag),
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    pub text: String,
+    pieces: Vec<Piece>,
+    /// What the session is to know of the user's code, where it stands here.
+    facts: Vec<Fact>,
+}
+
+impl Source {
+    pub fn generated(&mut self, tag: Tag, text: &str) {
+        self.pieces.push(Piece { at: self.text.len(), len: text.len(), origin: Origin::Generated(tag) });
+        self.text.push_str(text);
+    }
+
+    pub fn plain(&mut self, text: &str) {
+        self.generated(Tag::Plain, text);
+    }
+
+    /// Adds part of the user's text with edits applied; they must be sorted and may not overlap.
+    pub fn user(&mut self, text: &Arc<CellText>, range: Range<usize>, edits: &[Edit]) {
+        let mut from = range.start;
+        for edit in edits.iter().filter(|e| e.range.start >= range.start && e.range.end <= range.end) {
+            self.verbatim(text, from..edit.range.start);
+            self.generated(edit.tag.clone(), &edit.text);
+            from = edit.range.end;
+        }
+        self.verbatim(text, from..range.end);
+    }
+
+    fn verbatim(&mut self, text: &Arc<CellText>, range: Range<usize>) {
+        let mut from = range.start;
+        for (at, of, start) in text.written(range.clone()).into_iter().filter(|(at, ..)| !at.is_empty()) {
+            self.between(&text.text[from..at.start]);
+            let origin = Origin::User { text: of.clone(), start };
+            self.pieces.push(Piece { at: self.text.len(), len: at.len(), origin });
+            self.text.push_str(&text.text[at.clone()]);
+            from = at.end;
+        }
+        self.between(&text.text[from..range.end]);
+    }
+
+    /// What a macro put between two copies.
+    fn between(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.plain(text);
+        }
+    }
+
+    /// Says what is to be known of these parts of the user's text, which is in here already.
+    pub fn tell(&mut self, text: &Arc<CellText>, facts: &[Fact]) {
+        let here = |p: &Piece| match &p.origin {
+            Origin::User { text: of, start } if Arc::ptr_eq(of, text) => Some((*start, p.len, p.at)),
+            _ => None,
+        };
+        let mut pieces: Vec<(usize, usize, usize)> = self.pieces.iter().filter_map(here).collect();
+        pieces.sort();
+        let place = |at: usize| {
+            let (start, len, there) = *pieces.get(pieces.partition_point(|p| p.0 <= at).checked_sub(1)?)?;
+            (at < start + len).then_some(there + at - start)
+        };
+        // Behind the last byte; a cell may go on behind the part of it that is here.
+        let end = |at: usize| {
+            let (start, len, there) = *pieces.get(pieces.partition_point(|p| p.0 < at).checked_sub(1)?)?;
+            Some(there + (at - start).min(len))
+        };
+        let range = |r: &Range<usize>| match place(r.start)? {
+            start if r.is_empty() => Some(start..start),
+            start => Some(start..end(r.end)?),
+        };
+        let found = facts.iter().filter_map(|f| {
+            let ranges = f.ranges.iter().map(range).collect::<Option<Vec<_>>>()?;
+            Some(Fact { kind: f.kind, ranges, words: f.words.clone() })
+        });
+        let found: Vec<Fact> = found.collect();
+        self.facts.extend(found);
+    }
+
+    /// What the session is to know of the user's code, as `Facts::read` of the runtime takes it: a word for each fact.
+    pub fn facts(&self) -> String {
+        let lines: Vec<usize> = std::iter::once(0).chain(self.text.match_indices('\n').map(|(i, _)| i + 1)).collect();
+        let place = |byte: usize| {
+            let line = lines.partition_point(|l| *l <= byte);
+            format!("{line}:{}", self.text[lines[line - 1]..byte].chars().count() + 1)
+        };
+        let mut out = String::new();
+        for f in &self.facts {
+            let ranges: Vec<String> = f.ranges.iter().map(|r| format!("{}-{}", place(r.start), place(r.end))).collect();
+            out += &format!(" {};{}", f.kind, ranges.join(","));
+            f.words.iter().for_each(|w| out += &format!(";{w}"));
+        }
+        out
+    }
+
+    /// Where the byte comes from. A position at the end of the user's text counts as the user's.
+    pub fn place(&self, byte: usize) -> Place<'_> {
+        let index = self.pieces.partition_point(|p| p.at + p.len <= byte);
+        let Some(piece) = self.pieces.get(index).or(self.pieces.last()) else { return Place::Generated(&Tag::Plain) };
+        match &piece.origin {
+            Origin::User { text, start } => {
+                Place::User { text, at: start + byte.saturating_sub(piece.at).min(piece.len) }
+            }
+            Origin::Generated(tag) => Place::Generated(tag),
+        }
+    }
+
+    /// The user's bytes that a range of generated source covers, when both its ends are the user's own.
+    pub fn user_range(&self, range: Range<usize>) -> Option<(&Arc<CellText>, Range<usize>)> {
+        let last = if range.is_empty() { range.start } else { range.end - 1 };
+        match (self.place(range.start), self.place(last)) {
+            (Place::User { text, at }, Place::User { text: other, at: end })
+                if Arc::ptr_eq(text, other) && at <= end && self.rises(range.start..last) =>
+            {
+                let end = if range.is_empty() { at } else { end + 1 };
+                Some((text, at..end.min(text.text.len())))
+            }
+            // An empty position right behind the user's text (an unexpected end, say).
+            _ if range.is_empty() && range.start > 0 => match self.place(range.start - 1) {
+                Place::User { text, at } => Some((text, at + 1..at + 1)),
+                Place::Generated(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether the user's text stands here as it does in the cell. What a macro made goes to and fro between rules and call.
+    fn rises(&self, range: Range<usize>) -> bool {
+        let touched = self.pieces.iter().filter(|p| p.at <= range.end && range.start < p.at + p.len);
+        let users = touched.filter_map(|p| match &p.origin {
+            Origin::User { text, start } => Some((p, text, *start)),
+            Origin::Generated(_) => None,
+        });
+        let lines = |text: &str| text.matches('\n').count();
+        users.is_sorted_by(|(a, of, start), (b, text, next)| {
+            let gap = of.text.get(start + a.len..*next).filter(|_| Arc::ptr_eq(of, text));
+            gap.is_some_and(|gap| lines(gap) == lines(&self.text[a.at + a.len..b.at]))
+        })
+    }
+
+    /// As [`Source::user_range`], and where the range begins or ends in what was generated around the user's text, the
+    /// part of it that is the user's.
+    pub fn user_part(&self, range: Range<usize>) -> Option<(&Arc<CellText>, Range<usize>)> {
+        self.user_range(range.clone()).or_else(|| {
+            let user = |p: &&Piece| matches!(p.origin, Origin::User { .. });
+            let touched = |p: &&Piece| p.at < range.end && range.start < p.at + p.len;
+            let first = self.pieces.iter().filter(user).find(touched)?;
+            let last = self.pieces.iter().filter(user).rfind(touched)?;
+            let end = |p: &Piece| range.end.min(p.at + p.len);
+            let from = range.start.max(first.at);
+            // What a macro made may begin in one text and end in another.
+            self.user_range(from..end(last)).or_else(|| self.user_range(from..end(first)))
+        })
+    }
+
+    /// Where in the user's text a change to this range goes; one that is put in front of text that was generated right before
+    /// the user's goes in front of that.
+    pub fn user_place_of_change(&self, range: Range<usize>) -> Option<(&Arc<CellText>, Range<usize>)> {
+        self.user_range(range.clone()).or_else(|| {
+            let index = self.pieces.iter().position(|p| p.at == range.start && range.is_empty())?;
+            match (&self.pieces[index].origin, &self.pieces.get(index + 1)?.origin) {
+                (Origin::Generated(_), Origin::User { text, start }) if index > 0 => Some((text, *start..*start)),
+                _ => None,
+            }
+        })
+    }
+
+    /// The texts that parts of it are from.
+    pub fn texts(&self) -> Vec<&Arc<CellText>> {
+        let mut out: Vec<&Arc<CellText>> = Vec::new();
+        for piece in &self.pieces {
+            match &piece.origin {
+                Origin::User { text, .. } if !out.iter().any(|t| Arc::ptr_eq(t, text)) => out.push(text),
+                _ => {}
+            }
+        }
+        out
+    }
+
+    /// Where the user's text ends, if there is any: in the cell, and here.
+    pub fn end_of_user(&self) -> Option<(&Arc<CellText>, usize, usize)> {
+        self.pieces.iter().rev().find_map(|p| match &p.origin {
+            Origin::User { text, start } => Some((text, start + p.len, p.at + p.len)),
+            Origin::Generated(_) => None,
+        })
+    }
+
+    /// The user's text at a 1-based line and column. A place in what was generated around an expression means it.
+    pub fn user_place(&self, line: u32, column: u32) -> Option<(Arc<CellText>, usize)> {
+        let byte = self.byte_at(line, column)?;
+        let index = self.pieces.partition_point(|p| p.at + p.len <= byte);
+        let found = self.pieces.get(index..)?.iter().take(2).find_map(|p| match &p.origin {
+            Origin::User { text, start } => Some((text.clone(), start + byte.saturating_sub(p.at))),
+            Origin::Generated(_) => None,
+        })?;
+        let same_line = self.text[byte..].find('\n').is_none_or(|n| n > 0);
+        same_line.then_some(found)
+    }
+
+    /// Where the user's text stands further right than in the cell: from this line and column on, by so much. Lines begin as
+    /// they do there.
+    pub fn shifts(&self) -> Vec<(u32, u32, u32)> {
+        let mut out: Vec<(u32, u32, u32)> = Vec::new();
+        for p in &self.pieces {
+            let Origin::User { text, start } = &p.origin else { continue };
+            let (line, column) = line_column(&self.text, p.at);
+            let by = column.saturating_sub(line_column(&text.text, *start).1);
+            let before = out.last().filter(|last| last.0 == line).map_or(0, |last| last.2);
+            if by != before {
+                out.push((line, column, by));
+            }
+        }
+        out
+    }
+
+    /// Where text of other cells begins: the line here, the cell, the line there.
+    pub fn elsewhere(&self, cell: u64) -> Vec<(u32, u64, u32)> {
+        let piece = |p: &Piece| match &p.origin {
+            Origin::User { text, start } => {
+                let there = line_column(&text.text, *start).0;
+                Some((line_column(&self.text, p.at).0, text.cell, there))
+            }
+            Origin::Generated(_) => None,
+        };
+        let mut out: Vec<(u32, u64, u32)> = Vec::new();
+        for (here, of, there) in self.pieces.iter().filter_map(piece) {
+            let last = out.last().copied().unwrap_or((1, cell, 1));
+            // Goes on where the piece before it ended.
+            if (of, there) != (last.1, last.2 + (here - last.0)) {
+                out.push((here, of, there));
+            }
+        }
+        out
+    }
+
+    /// The byte at a 1-based line and column (in characters), as rustc and `Location` count.
+    pub fn byte_at(&self, line: u32, column: u32) -> Option<usize> {
+        let mut start = 0;
+        for _ in 1..line {
+            start += self.text[start..].find('\n')? + 1;
+        }
+        let rest = &self.text[start..];
+        let column = (column.max(1) - 1) as usize;
+        Some(start + rest.char_indices().nth(column).map_or(rest.len(), |(i, _)| i))
+    }
+}
+
+/// 1-based line and column (in characters) of a byte.
+pub fn line_column(text: &str, byte: usize) -> (u32, u32) {
+    let before = &text[..text.floor_char_boundary(byte.min(text.len()))];
+    let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+    let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+    (line as u32, before[line_start..].chars().count() as u32 + 1)
+}
+
+/// As many blanks as the text is long, with its line breaks: what follows keeps its line and column.
+pub fn blanked(text: &str) -> String {
+    text.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_find_their_way_back() {
+        let cell = Arc::new(CellText::new(3, "let ä = 1;\nfor i in 0..2 { f(i) }"));
+        let brace = cell.text.find('{').unwrap() + 1;
+        let mut source = Source::default();
+        source.plain("#![x] fn cell() {");
+        source.user(&cell, 0..cell.text.len(), &[Edit::insert(brace, "check();")]);
+        source.plain("\n}");
+        let byte = source.byte_at(2, 25).unwrap();
+        assert!(source.text[byte..].starts_with("f(i)"), "{}", &source.text[byte..]);
+        let Place::User { text, at } = source.place(byte) else { panic!() };
+        assert_eq!(line_column(&text.text, at), (2, 17));
+        assert!(matches!(source.place(3), Place::Generated(Tag::Plain)));
+        let (_, range) = source.user_range(byte..byte + 4).unwrap();
+        assert_eq!(&cell.text[range], "f(i)");
+        let fact = |ranges: &[Range<usize>]| Fact { kind: 'D', ranges: ranges.to_vec(), words: vec!["f".into()] };
+        source.tell(&cell, &[fact(&[14..18, 14..14]), fact(&[28..32, 14..99]), fact(&[99..100, 14..18])]);
+        assert_eq!(source.facts(), " D;2:3-2:7,2:3-2:3;f D;2:25-2:29,2:3-2:31;f");
+    }
+}

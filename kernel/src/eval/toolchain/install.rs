@@ -1,0 +1,197 @@
+//! Where an installation keeps its parts, and which rustc and linker compile cells.
+use crate::engine::Failure;
+use crate::home;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Everything that running a cell needs from the disk.
+#[derive(Clone, Debug)]
+pub struct Installation {
+    pub session_exe: PathBuf,
+    /// `libxlazy.so`: what cells link to.
+    pub runtime_so: PathBuf,
+    /// Metadata of the runtime's own dependencies, which rustc reads beside it.
+    pub deps_dir: PathBuf,
+    pub plugins_dir: PathBuf,
+    pub toolchain: Toolchain,
+    /// Where compiled cells are kept; `None` for a kernel that compiles every one anew.
+    pub cell_cache: Option<PathBuf>,
+    /// Where the session keeps compiled programs; `None` for one that has XLA compile every one anew.
+    pub program_cache: Option<PathBuf>,
+    /// Where dependencies of notebooks are built.
+    pub dependencies: Option<PathBuf>,
+    /// The notebook whose cells they are, where the front end knows it.
+    pub notebook: Option<PathBuf>,
+}
+
+/// A compiler without rustup in between, and a linker without `cc` in between where that is possible.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Toolchain {
+    pub sysroot: PathBuf,
+    pub rustc: PathBuf,
+    /// rust-lld and the folders where it finds libc and libgcc_s; without it rustc links through `cc`.
+    pub lld: Option<Lld>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lld {
+    pub exe: PathBuf,
+    pub search: Vec<PathBuf>,
+}
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+impl Installation {
+    /// The installed tree that `XLAZY_HOME` names or that the running binary lies in, else a cargo target folder.
+    pub fn find() -> Result<Installation, Failure> {
+        let exe = std::env::current_exe().and_then(|e| e.canonicalize()).map_err(|e| missing(&e.to_string()))?;
+        let home = std::env::var_os("XLAZY_HOME").map(PathBuf::from);
+        let default = std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".local/share/xlazy"));
+        // A binary in a target folder is somebody's work in progress: it must not run another build's runtime.
+        let built = built_beside(&exe);
+        let beside = exe.parent().and_then(Path::parent).map(Path::to_owned);
+        let mut tried = Vec::new();
+        let trees = home.iter().chain(beside.iter()).map(|p| Tree::Installed(p.clone()));
+        let trees = trees.chain(built.map(Tree::Built)).chain(default.map(Tree::Installed));
+        for tree in trees {
+            match tree.open() {
+                Ok(mut found) => {
+                    // Somebody else's plugins: a developer's, or those of a test.
+                    if let Some(dir) = std::env::var_os("XLAZY_PLUGIN_DIR") {
+                        found.plugins_dir = dir.into();
+                    }
+                    return Ok(found);
+                }
+                Err(what) => tried.push(what),
+            }
+        }
+        tried.dedup();
+        Err(missing(&tried.join(", ")))
+    }
+
+    /// `libstd` and `libxlazy.so`, for the session's loader.
+    pub fn library_path(&self) -> std::ffi::OsString {
+        let mut dirs = vec![self.toolchain.sysroot.join("lib/rustlib").join(TARGET).join("lib")];
+        dirs.extend(self.runtime_so.parent().map(Path::to_owned));
+        dirs.extend(std::env::var_os("LD_LIBRARY_PATH").iter().flat_map(std::env::split_paths));
+        std::env::join_paths(dirs).unwrap_or_default()
+    }
+}
+
+enum Tree {
+    Installed(PathBuf),
+    /// A folder such as `target/release`.
+    Built(PathBuf),
+}
+
+/// The target folder's profile folder that holds the running binary, one of its tests or one of its examples.
+fn built_beside(exe: &Path) -> Option<PathBuf> {
+    let dir = exe.parent()?;
+    let inner = dir.file_name().is_some_and(|n| n == "deps" || n == "examples");
+    let dir = if inner { dir.parent()? } else { dir };
+    dir.join("deps").is_dir().then(|| dir.to_owned())
+}
+
+impl Tree {
+    fn open(&self) -> Result<Installation, String> {
+        let (session_exe, runtime_so, deps_dir, plugins_dir, known) = match self {
+            Tree::Installed(home) => (
+                home.join("bin/xlazy-session"),
+                home.join("lib/libxlazy.so"),
+                home.join("lib/deps"),
+                home.join("plugins"),
+                read_toolchain(&home.join("runtime.json")),
+            ),
+            Tree::Built(dir) => (
+                dir.join("xlazy-session"),
+                dir.join("libxlazy.so"),
+                dir.join("deps"),
+                dir.parent().unwrap_or(dir).join("home/plugins"),
+                None,
+            ),
+        };
+        for file in [&session_exe, &runtime_so] {
+            if !file.is_file() {
+                return Err(format!("no {}", file.display()));
+            }
+        }
+        let toolchain = match known {
+            Some(toolchain) => toolchain,
+            None => Toolchain::find().map_err(|e| e.message)?,
+        };
+        Ok(Installation {
+            session_exe,
+            runtime_so,
+            deps_dir,
+            plugins_dir,
+            toolchain,
+            cell_cache: home::cell_cache(),
+            program_cache: home::program_cache(),
+            dependencies: home::dependencies(),
+            notebook: None,
+        })
+    }
+}
+
+impl Toolchain {
+    /// Asks `rustc` and `cc` where their parts are. 20–50 ms: an installation keeps the answer in `runtime.json`.
+    pub fn find() -> Result<Toolchain, Failure> {
+        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let sysroot = output(Command::new(&rustc).args(["--print", "sysroot"]))
+            .ok_or_else(|| failure(&format!("{} does not run: install Rust, https://rustup.rs", rustc.display())))?;
+        let sysroot = PathBuf::from(sysroot);
+        let rustc = sysroot.join("bin/rustc");
+        if !rustc.is_file() {
+            return Err(failure(&format!("there is no rustc at {}", rustc.display())));
+        }
+        Ok(Toolchain { lld: find_lld(&sysroot), rustc, sysroot })
+    }
+
+    /// What `runtime.json` keeps of it.
+    pub fn to_json(&self) -> Value {
+        let lld = self.lld.as_ref().map(|l| serde_json::json!({ "exe": l.exe, "search": l.search }));
+        serde_json::json!({ "sysroot": self.sysroot, "rustc": self.rustc, "lld": lld })
+    }
+}
+
+/// The toolchain that `runtime.json` names, if it is still there.
+fn read_toolchain(path: &Path) -> Option<Toolchain> {
+    let json: Value = serde_json::from_str(&xlazy_mime::regular::read_to_string(path).ok()?).ok()?;
+    let known = json.get("toolchain")?;
+    let file = |v: &Value| v.as_str().map(PathBuf::from).filter(|p| p.is_file());
+    let lld = known.get("lld").filter(|l| !l.is_null()).and_then(|l| {
+        let search = l.get("search")?.as_array()?.iter().filter_map(|d| d.as_str().map(PathBuf::from)).collect();
+        Some(Lld { exe: file(l.get("exe")?)?, search })
+    });
+    Some(Toolchain { sysroot: known.get("sysroot")?.as_str()?.into(), rustc: file(known.get("rustc")?)?, lld })
+}
+
+fn find_lld(sysroot: &Path) -> Option<Lld> {
+    let exe = sysroot.join("lib/rustlib").join(TARGET).join("bin/rust-lld");
+    if !exe.is_file() {
+        return None;
+    }
+    let mut search = Vec::new();
+    for library in ["libgcc_s.so", "libgcc_s.so.1", "libc.so"] {
+        let path = PathBuf::from(output(Command::new("cc").arg(format!("-print-file-name={library}")))?);
+        let dir = path.canonicalize().ok().and_then(|p| Some(p.parent()?.to_owned()));
+        let dir = if path.is_absolute() { path.parent().map(Path::to_owned).or(dir) } else { None };
+        search.extend(dir.filter(|d| !search.contains(d)));
+    }
+    (!search.is_empty()).then_some(Lld { exe, search })
+}
+
+fn output(command: &mut Command) -> Option<String> {
+    let out = command.stderr(std::process::Stdio::null()).output().ok()?;
+    out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
+}
+
+fn missing(what: &str) -> Failure {
+    failure(&format!("xlazy is not completely installed ({what}); run ./install.sh, then `xlazy doctor`"))
+}
+
+fn failure(message: &str) -> Failure {
+    let traceback = vec![format!("NotInstalled: {message}")];
+    Failure { name: "NotInstalled".into(), message: message.into(), traceback }
+}

@@ -1,0 +1,227 @@
+//! Running rustc: one process waits, already started, for the next cell's source; its answer comes as JSON lines.
+use super::at_work::AtWork;
+use super::diagnostic::Diagnostic;
+use super::install::Installation;
+use crate::eval::text::depth;
+use serde_json::Value;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::Builder;
+
+/// A rustc that has started and waits for source text on its standard input.
+pub struct Warm {
+    child: Child,
+    /// No other compile of any kernel has it: what is kept on the disk can name its source and its object by it.
+    pub id: String,
+    pub object: PathBuf,
+    dep_info: PathBuf,
+    libraries: Vec<Library>,
+}
+
+/// A static library that a cell may link to, and means the same without.
+#[derive(Clone, Debug)]
+pub struct Library {
+    /// Its crate.
+    pub name: String,
+    pub file: PathBuf,
+}
+
+/// What a compiler must be told when it starts, before there is any text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Needs {
+    /// Definition groups: crate name and object.
+    pub externs: Vec<(String, PathBuf)>,
+    pub options: Vec<String>,
+}
+
+pub enum Compiled {
+    /// The object, and whether the source alone made it what it is: no file was included and no environment read.
+    Object(PathBuf, bool),
+    Errors(Vec<Diagnostic>),
+    /// The cell was interrupted.
+    Stopped,
+    /// rustc's own stack was not enough for it.
+    TooDeep,
+    /// rustc itself failed.
+    Broken(String),
+    /// A signal ended it: somebody's, or that of a crash.
+    Died(String),
+}
+
+/// How locations in the objects name the source of a compilation; the kernel knows which cell that is.
+pub fn file_name(id: &str) -> String {
+    format!("{FILE_PREFIX}{id}")
+}
+
+pub const FILE_PREFIX: &str = "xlazy-cell-";
+
+/// What every compile is told. Nothing about codegen units: rustc then makes one of a small cell, and of a large one as
+/// many as keep all cores busy.
+pub const FLAGS: &[&str] = &[
+    "--edition=2024",
+    "-Cprefer-dynamic",
+    "-Cdebuginfo=0",
+    "-Csymbol-mangling-version=v0",
+    "--error-format=json",
+    // Says when the object is there; taking itself apart costs rustc another 6 ms.
+    "--json=artifacts",
+    "-Awarnings",
+];
+
+/// How much stack rustc's threads have. They take as much of it as they need, so that much costs nothing.
+const STACK: &str = "RUST_MIN_STACK";
+
+/// Starts rustc for a source yet to come.
+pub fn start(
+    install: &Installation,
+    dir: &Path,
+    id: String,
+    object: PathBuf,
+    needs: &Needs,
+    libraries: Vec<Library>,
+) -> std::io::Result<Warm> {
+    let dep_info = object.with_extension("d");
+    let mut command = Command::new(&install.toolchain.rustc);
+    // A path rather than `-`: rustc then sets itself up before it waits for the text.
+    command.arg("/dev/stdin").arg(format!("--remap-path-prefix=/dev/stdin={}", file_name(&id)));
+    command.args(FLAGS);
+    command.arg(with("--extern=xlazy=", &install.runtime_so));
+    command.arg(with("-Ldependency=", &install.deps_dir));
+    command.arg(with("-Ldependency=", dir));
+    for (name, path) in &needs.externs {
+        command.arg(with(&format!("--extern={name}="), path));
+    }
+    for library in &libraries {
+        command.arg(with(&format!("--extern={}=", library.name), &library.file));
+    }
+    if let Some(lld) = &install.toolchain.lld {
+        command.arg(with("-Clinker=", &lld.exe)).arg("-Clinker-flavor=ld.lld");
+        command.args(lld.search.iter().map(|d| with("-Lnative=", d)));
+        command.arg(with("-Clink-arg=-rpath=", dir));
+        // So little is linked that starting threads takes longer than what they do.
+        command.arg("-Clink-arg=--threads=1");
+    } else {
+        command.arg(with("-Clink-arg=-Wl,-rpath,", dir));
+    }
+    command.args(&needs.options);
+    // For what it makes on the way: one that is killed leaves it behind, and not in the notebook's folder.
+    // The notebook's folder may be read-only, too.
+    command.arg(with("--out-dir=", dir));
+    command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
+    if std::env::var_os(STACK).is_none() {
+        command.env(STACK, depth::MOST.to_string());
+    }
+    // A group of its own: Ctrl-C in a terminal is for the cell that runs, not for the compiler that waits for the next.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    Ok(Warm { child: command.spawn()?, id, object, dep_info, libraries })
+}
+
+/// Where the object of that compile lies in a kernel's folder.
+pub fn object_in(dir: &Path, id: &str) -> PathBuf {
+    dir.join(format!("libcell_{id}.so"))
+}
+
+/// Removes what a compiler that was killed, or that crashed, has left where it was to put this object.
+fn clean_up_after(object: &Path) {
+    let (Some(dir), Some(stem)) = (object.parent(), object.file_stem().map(|s| s.to_string_lossy().into_owned()))
+    else {
+        return;
+    };
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // No other compiler is at work: one that waits for its text has no such folder yet.
+        if name.starts_with("rustc") || name.starts_with("rmeta") {
+            let _ = std::fs::remove_dir_all(entry.path());
+        } else if name.starts_with(&stem) || name.ends_with(".rcgu.o") {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether rustc read nothing besides the source: its list of files is `/dev/stdin`, and no variable is named.
+fn reads_only_the_source(dep_info: &Path) -> bool {
+    let text = std::fs::read_to_string(dep_info).unwrap_or_default();
+    let _ = std::fs::remove_file(dep_info);
+    let rule = text.lines().find(|l| l.contains(".so:"));
+    let sources = rule.and_then(|l| l.split_once(".so:")).map(|(_, files)| files.trim());
+    sources.is_some_and(|s| !s.contains(' ')) && !text.contains("# env-dep:")
+}
+
+fn with(option: &str, path: &Path) -> OsString {
+    let mut arg = OsString::from(option);
+    arg.push(path);
+    arg
+}
+
+impl Warm {
+    pub fn libraries(&self) -> usize {
+        self.libraries.len()
+    }
+
+    /// Throws a waiting compiler away.
+    pub fn discard(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Links to no library: a crate that others link to is to mean the same where the library is not.
+    pub fn without_libraries(&mut self) {
+        self.libraries.clear();
+    }
+
+    /// Feeds it the source and waits for the object or the errors.
+    pub fn compile(mut self, source: &str, at_work: &AtWork) -> Compiled {
+        let (stdin, stderr) = (self.child.stdin.take(), self.child.stderr.take());
+        if !at_work.begin(self.child.id()) {
+            self.discard();
+            return Compiled::Stopped;
+        }
+        // Behind everything else, so that no place in the source changes.
+        let externs: String = self.libraries.iter().map(|l| format!("extern crate {} as _;\n", l.name)).collect();
+        // A compiler that died early closes its end; its status says more than the write's error.
+        let _ = stdin.map(|mut s| s.write_all(format!("{source}\n{externs}").as_bytes()));
+        let mut errors = Vec::new();
+        let mut rest = String::new();
+        let mut lines = stderr.map(|e| BufReader::new(e).lines()).into_iter().flatten();
+        for line in lines.by_ref().map_while(Result::ok) {
+            match serde_json::from_str::<Value>(&line) {
+                Ok(said) if said["emit"] == "link" => {
+                    at_work.end();
+                    let _ = Builder::new().name("xlazy-rustc".into()).spawn(move || {
+                        lines.for_each(drop);
+                        self.child.wait()
+                    });
+                    return Compiled::Object(self.object, reads_only_the_source(&self.dep_info));
+                }
+                Ok(said) if said.get("message").is_some() => errors.push(Diagnostic::read(&said, &file_name(&self.id))),
+                Ok(_) => {}
+                Err(_) => rest += &format!("{line}\n"),
+            }
+        }
+        drop(lines);
+        at_work.end();
+        let status = match self.child.wait() {
+            Ok(status) => status,
+            Err(e) => return Compiled::Broken(e.to_string()),
+        };
+        if status.code().is_none() {
+            clean_up_after(&self.object);
+        }
+        // Written before the cell was found wrong, or before the interrupt.
+        let _ = std::fs::remove_file(&self.dep_info);
+        errors.retain(|d| d.level.starts_with("error"));
+        if at_work.is_stopped() {
+            return Compiled::Stopped;
+        }
+        let what = format!("rustc: {status}\n{rest}");
+        match (errors.is_empty(), status.code()) {
+            (false, _) => Compiled::Errors(errors),
+            (true, None) if rest.contains("overflowed its stack") => Compiled::TooDeep,
+            (true, None) => Compiled::Died(what),
+            (true, Some(_)) => Compiled::Broken(what),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Operations with regions. What such an operation combines elements with is a block of its own: a closure writes it, given
+//! a builder and the block's arguments, which are scalars.
+use super::builder::{Emit, Reducer, Val};
+use super::text::{list, mlir};
+use crate::ty::{DType, Shape, Type};
+use std::fmt::Write;
+
+/// A region, written and ready to be put into an operation.
+pub struct Region(String);
+
+/// The builder of a region's block: operations on scalars, which may also take values from outside.
+pub struct Block<'a> {
+    e: &'a mut Emit,
+    text: String,
+}
+
+fn scalar(dtype: DType) -> Type {
+    Type::new(dtype, Shape::default())
+}
+
+impl Block<'_> {
+    /// Two operands of one type.
+    pub fn binary(&mut self, op: &str, a: &Val, b: &Val) -> Val {
+        let v = self.e.fresh(a.ty.clone());
+        let _ = writeln!(self.text, "      {v} = stablehlo.{op} {a}, {b} : {}", mlir(&v.ty));
+        v
+    }
+
+    /// As [`Emit::compare`].
+    pub fn compare(&mut self, direction: &str, a: &Val, b: &Val) -> Val {
+        let v = self.e.fresh(Type::new(DType::Bool, a.shape().clone()));
+        let (of, to) = (mlir(&a.ty).to_string(), mlir(&v.ty).to_string());
+        let _ = writeln!(
+            self.text,
+            "      {v} = \"stablehlo.compare\"({a}, {b}) {{comparison_direction = #stablehlo<comparison_direction {direction}>}} : ({of}, {of}) -> {to}"
+        );
+        v
+    }
+
+    pub fn and(&mut self, a: &Val, b: &Val) -> Val {
+        self.binary("and", a, b)
+    }
+
+    pub fn or(&mut self, a: &Val, b: &Val) -> Val {
+        self.binary("or", a, b)
+    }
+
+    pub fn select(&mut self, condition: &Val, yes: &Val, no: &Val) -> Val {
+        let v = self.e.fresh(yes.ty.clone());
+        let (of, to) = (mlir(&condition.ty).to_string(), mlir(&v.ty).to_string());
+        let _ = writeln!(self.text, "      {v} = stablehlo.select {condition}, {yes}, {no} : {of}, {to}");
+        v
+    }
+
+    /// Whether `(a, at)` goes before `(b, bt)` where the largest (`GT`) or smallest (`LT`) value is looked for, and whether by
+    /// its value; the first of equals, NaN before all.
+    fn beats(&mut self, direction: &str, [a, at, b, bt]: [&Val; 4]) -> Beats {
+        let beats = self.compare(direction, a, b);
+        let nan = self.compare("NE", a, a);
+        let by_value = self.or(&beats, &nan);
+        let tie = self.compare("EQ", a, b);
+        let first = self.compare("LT", at, bt);
+        Beats { by_value, tie, first }
+    }
+}
+
+struct Beats {
+    by_value: Val,
+    tie: Val,
+    first: Val,
+}
+
+impl Emit {
+    /// A region of one block: `body` writes it and says what it returns.
+    pub fn region<const ARGS: usize, const RESULTS: usize>(
+        &mut self,
+        args: [DType; ARGS],
+        body: impl FnOnce(&mut Block, [&Val; ARGS]) -> [Val; RESULTS],
+    ) -> Region {
+        let args = args.map(|dtype| self.fresh(scalar(dtype)));
+        let mut block = Block { e: self, text: String::new() };
+        let results = body(&mut block, args.each_ref());
+        let named = list(args.iter().map(|a| format!("{a}: {}", mlir(&a.ty))));
+        let types = list(results.iter().map(|r| mlir(&r.ty).to_string()));
+        let body = block.text;
+        Region(format!("{{\n    ^bb0({named}):\n{body}      stablehlo.return {} : {types}\n    }}", list(&results)))
+    }
+
+    /// The region of a reduction, of two arguments.
+    pub fn combining(&mut self, r: Reducer, dtype: DType) -> Region {
+        self.region([dtype; 2], |block, [a, b]| [block.binary(r.name(), a, b)])
+    }
+
+    /// The region that keeps the second argument: the update replaces what was there.
+    pub fn replacing(&mut self, dtype: DType) -> Region {
+        self.region([dtype; 2], |_, [_, b]| [b.clone()])
+    }
+
+    /// The region that compares its arguments.
+    pub fn comparing(&mut self, direction: &str, dtype: DType) -> Region {
+        self.region([dtype; 2], |block, [a, b]| [block.compare(direction, a, b)])
+    }
+
+    /// An operation with regions (`scatter`, `reduce_window`, `select_and_scatter`…) and results of these types.
+    pub fn with_regions<const N: usize>(
+        &mut self,
+        op: &str,
+        inputs: &[&Val],
+        regions: &[Region],
+        attributes: &str,
+        out: [Type; N],
+    ) -> [Val; N] {
+        let results = self.results(out);
+        let (made, to) = match &results[..] {
+            [one] => (one.to_string(), mlir(&one.ty).to_string()),
+            all => {
+                let types = list(all.iter().map(|v| mlir(&v.ty).to_string()));
+                (format!("{}:{N}", all[0].name()), format!("({types})"))
+            }
+        };
+        let types = list(inputs.iter().map(|x| mlir(&x.ty).to_string()));
+        let regions = list(regions.iter().map(|r| &r.0));
+        let inputs = list(inputs);
+        self.line(&format!("{made} = \"stablehlo.{op}\"({inputs}) ({regions}) {attributes} : ({types}) -> {to}"));
+        results
+    }
+
+    /// `(value, index)` of the extreme element along `dim`, which is dropped; the first of equals, NaN wins as in torch.
+    pub fn arg_extreme(&mut self, x: &Val, dim: usize, max: bool) -> (Val, Val) {
+        let index = self.iota(&Type::new(DType::I64, x.shape().clone()), dim);
+        let init = self.neutral(if max { Reducer::Max } else { Reducer::Min }, x.dtype());
+        let zero = self.scalar(0.0, DType::I64);
+        let direction = if max { "GT" } else { "LT" };
+        let first = self.region([x.dtype(), DType::I64, x.dtype(), DType::I64], |block, [a, at, b, bt]| {
+            let Beats { by_value, tie, first } = block.beats(direction, [a, at, b, bt]);
+            let same = block.and(&tie, &first);
+            let take = block.or(&by_value, &same);
+            [block.select(&by_value, a, b), block.select(&take, at, bt)]
+        });
+        let mut shape = x.shape().clone();
+        shape.remove(dim);
+        let out = [Type::new(x.dtype(), shape.clone()), Type::new(DType::I64, shape)];
+        let attributes = format!("{{dimensions = array<i64: {dim}>}}");
+        let [value, position] = self.with_regions("reduce", &[x, &index, &init, &zero], &[first], &attributes, out);
+        (value, position)
+    }
+
+    /// Sorts `x` along `dim` and takes `with` (int64) along; stable, NaN as the largest number.
+    pub fn sort_pair(&mut self, x: &Val, with: &Val, dim: usize, descending: bool) -> (Val, Val) {
+        let dtype = x.dtype();
+        let before = self.region([dtype, dtype, DType::I64, DType::I64], |block, [a, b, _, _]| {
+            let beats = block.compare(if descending { "GT" } else { "LT" }, a, b);
+            if !dtype.is_float() {
+                return [beats];
+            }
+            // going up NaN comes after every number, going down before
+            let (first, second) = if descending { (a, b) } else { (b, a) };
+            let nan = block.compare("NE", first, first);
+            let number = block.compare("EQ", second, second);
+            let last = block.and(&nan, &number);
+            [block.or(&beats, &last)]
+        });
+        let attributes = format!("{{dimension = {dim} : i64, is_stable = true}}");
+        let out = [x.ty.clone(), with.ty.clone()];
+        let [value, taken] = self.with_regions("sort", &[x, with], &[before], &attributes, out);
+        (value, taken)
+    }
+
+    /// The position in `index` (int64, of `x`'s shape) of the maximum of each window; the first of equals, NaN wins.
+    /// `attributes` are those of reduce_window.
+    pub fn window_arg_max(&mut self, x: &Val, index: &Val, attributes: &str, shape: &Shape) -> Val {
+        let init = self.neutral(Reducer::Max, x.dtype());
+        let none = self.scalar(-1.0, DType::I64);
+        // -1 stands for no position yet: it loses to any other
+        let zero = self.scalar(0.0, DType::I64);
+        let first = self.region([x.dtype(), DType::I64, x.dtype(), DType::I64], |block, [a, at, b, bt]| {
+            let Beats { by_value, tie, first } = block.beats("GT", [a, at, b, bt]);
+            let known = block.compare("GE", at, &zero);
+            let same = block.and(&tie, &first);
+            let same = block.and(&same, &known);
+            let unknown = block.compare("LT", bt, &zero);
+            let same = block.or(&same, &unknown);
+            let take = block.or(&by_value, &same);
+            [block.select(&by_value, a, b), block.select(&take, at, bt)]
+        });
+        let out = [Type::new(x.dtype(), shape.clone()), Type::new(DType::I64, shape.clone())];
+        let inputs = [x, index, &init, &none];
+        let [_, position] = self.with_regions("reduce_window", &inputs, &[first], attributes, out);
+        position
+    }
+}

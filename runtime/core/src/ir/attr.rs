@@ -1,0 +1,147 @@
+//! Attributes: what of an op is fixed when a program is compiled, and what each of them says.
+use crate::ty::{DType, Shape};
+
+/// What an attribute says of its op. Whoever explains a difference goes by this, and not by the attribute's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Where something is: an index, a start, an end, a shift, a diagonal.
+    Position,
+    /// How large something is, or how many: a shape, a length, a window, padding, groups.
+    Size,
+    /// How far apart: a step, a stride, a dilation.
+    Stride,
+    /// Along which dimensions: their numbers, their order.
+    Axis,
+    /// The dtype of the result.
+    Dtype,
+    /// A number, or numbers, that the program has in itself.
+    Constant,
+    /// One of a few ways to do it: a direction, a reduction, whether a dimension is kept.
+    Mode,
+    /// The device of the result.
+    Device,
+}
+
+/// An attribute as an op declares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttrDef {
+    /// torch's name of the argument, where it has one.
+    pub name: &'static str,
+    pub role: Role,
+    /// What to write so that it stays the same, where more can be said than its role tells.
+    pub advice: Option<&'static str>,
+}
+
+/// Declares an attribute.
+pub const fn attr(name: &'static str, role: Role) -> AttrDef {
+    AttrDef { name, role, advice: None }
+}
+
+impl AttrDef {
+    pub const fn advice(mut self, advice: &'static str) -> AttrDef {
+        self.advice = Some(advice);
+        self
+    }
+}
+
+/// An attribute: part of an op that is fixed when the graph is compiled.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Attr {
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    Ints(Box<[i64]>),
+    Floats(Box<[f64]>),
+    DType(DType),
+}
+
+impl std::fmt::Display for Attr {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Attr::Int(v) => write!(f, "{v}"),
+            Attr::Float(v) => write!(f, "{v}"),
+            Attr::Bool(v) => write!(f, "{v}"),
+            Attr::DType(v) => write!(f, "{v}"),
+            Attr::Ints(v) => list(f, v),
+            Attr::Floats(v) => list(f, v),
+        }
+    }
+}
+
+fn list<T: ToString>(f: &mut std::fmt::Formatter, items: &[T]) -> std::fmt::Result {
+    let parts: Vec<String> = items.iter().map(T::to_string).collect();
+    write!(f, "[{}]", parts.join(","))
+}
+
+macro_rules! attr_from {
+    ($($t:ty => $variant:ident),*) => {$(
+        impl From<$t> for Attr {
+            fn from(v: $t) -> Attr {
+                Attr::$variant(v.into())
+            }
+        }
+    )*};
+}
+attr_from!(i64 => Int, f64 => Float, bool => Bool, DType => DType, Vec<i64> => Ints, Vec<f64> => Floats);
+
+impl From<usize> for Attr {
+    fn from(v: usize) -> Attr {
+        Attr::Int(v as i64)
+    }
+}
+
+impl From<&Shape> for Attr {
+    fn from(v: &Shape) -> Attr {
+        Attr::Ints(v.iter().map(|&d| d as i64).collect())
+    }
+}
+
+/// Typed access to an op's attributes by position; the order is that of [`OpDef::attrs`](super::OpDef::attrs).
+pub trait AttrsExt {
+    fn int(&self, i: usize) -> i64;
+    fn index(&self, i: usize) -> usize;
+    fn float(&self, i: usize) -> f64;
+    fn flag(&self, i: usize) -> bool;
+    fn ints(&self, i: usize) -> &[i64];
+    fn dims(&self, i: usize) -> Vec<usize>;
+    fn dtype(&self, i: usize) -> DType;
+}
+
+impl AttrsExt for [Attr] {
+    fn int(&self, i: usize) -> i64 {
+        match self[i] {
+            Attr::Int(v) => v,
+            ref a => unreachable!("attribute {i} is {a:?}"),
+        }
+    }
+    fn index(&self, i: usize) -> usize {
+        self.int(i) as usize
+    }
+    fn float(&self, i: usize) -> f64 {
+        match self[i] {
+            Attr::Float(v) => v,
+            ref a => unreachable!("attribute {i} is {a:?}"),
+        }
+    }
+    fn flag(&self, i: usize) -> bool {
+        match self[i] {
+            Attr::Bool(v) => v,
+            ref a => unreachable!("attribute {i} is {a:?}"),
+        }
+    }
+    fn ints(&self, i: usize) -> &[i64] {
+        match &self[i] {
+            Attr::Ints(v) => v,
+            a => unreachable!("attribute {i} is {a:?}"),
+        }
+    }
+    fn dims(&self, i: usize) -> Vec<usize> {
+        self.ints(i).iter().map(|&d| d as usize).collect()
+    }
+    fn dtype(&self, i: usize) -> DType {
+        match self[i] {
+            Attr::DType(v) => v,
+            ref a => unreachable!("attribute {i} is {a:?}"),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Stored values as the types that cells know them by. It stands alone, so that Miri and sanitizers can run it
+//! (`tests/unbox.sh`).
+use std::any::Any;
+
+/// A stored value as the type `T` that a cell knows it by.
+///
+/// The store has compared the types. They may differ in one way, which only generated code asks for: `T` was compiled a
+/// second time from the same definition (the kernel compares it, with everything it mentions), so its TypeId is another
+/// one; name, size and alignment are compared once more by the store.
+pub fn unbox<T: 'static>(value: Box<dyn Any>) -> T {
+    debug_assert!(fits::<T>(&*value));
+    // SAFETY: same type, or same definition, rustc and flags, hence the same layout: the box can be read, and later
+    // dropped, as the new type.
+    unsafe { *Box::from_raw(Box::into_raw(value).cast::<T>()) }
+}
+
+/// As [`unbox`], for a value that stays in the store.
+pub fn unboxed_ref<T: 'static>(value: &dyn Any) -> &T {
+    debug_assert!(fits::<T>(value));
+    // SAFETY: as for `unbox`.
+    unsafe { &*(value as *const dyn Any).cast::<T>() }
+}
+
+/// Whether a value could be a `T` of the same definition, as far as can be seen of it.
+pub fn fits<T: 'static>(value: &dyn Any) -> bool {
+    value.is::<T>() || size_of::<T>() == size_of_val(value) && align_of::<T>() == align_of_val(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::collections::{BTreeMap, HashMap};
+    use std::fmt::Debug;
+    use std::rc::Rc;
+
+    thread_local! {
+        static ALIVE: Cell<i32> = const { Cell::new(0) };
+    }
+
+    /// Counts itself, so that a value that is dropped twice or never is seen.
+    #[derive(Debug)]
+    struct Counted(#[allow(dead_code)] Box<u32>);
+
+    impl Counted {
+        fn new(n: u32) -> Counted {
+            ALIVE.set(ALIVE.get() + 1);
+            Counted(Box::new(n))
+        }
+    }
+
+    impl Clone for Counted {
+        fn clone(&self) -> Counted {
+            Counted::new(*self.0)
+        }
+    }
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            ALIVE.set(ALIVE.get() - 1);
+        }
+    }
+
+    /// The same definitions, compiled twice.
+    macro_rules! definitions {
+        ($($name:ident)*) => {$(
+            // Either is used in part.
+            #[allow(dead_code)]
+            mod $name {
+                use super::Counted;
+                use std::collections::{BTreeMap, HashMap};
+                use std::rc::Rc;
+
+                #[derive(Clone, Debug)]
+                pub struct Nothing;
+                #[derive(Clone, Copy, Debug)]
+                pub struct Small(pub u8, pub u32, pub u16);
+                #[derive(Clone, Debug)]
+                pub struct Owning { pub text: String, pub flag: bool, pub counted: Counted, pub list: Vec<u64> }
+                #[derive(Clone, Debug)]
+                #[repr(align(64))]
+                pub struct Aligned(pub Counted, pub u8);
+                #[derive(Clone, Debug)]
+                pub enum Choice { Empty, Text(String), Counted { of: Counted, n: u8 }, Boxed(Box<Choice>), Flag(bool) }
+                #[derive(Clone, Debug)]
+                pub struct Of<T, const N: usize> { pub all: [T; N], pub one: Option<Box<T>> }
+                #[derive(Clone, Debug)]
+                pub struct Shared { pub a: Rc<Owning>, pub b: Rc<Owning>, pub map: HashMap<u8, Choice> }
+                pub type Tree = BTreeMap<String, Vec<Choice>>;
+
+                pub fn owning() -> Owning {
+                    Owning { text: "text".into(), flag: true, counted: Counted::new(1), list: vec![1, 2] }
+                }
+                pub fn choices() -> Vec<Choice> {
+                    let counted = Choice::Counted { of: Counted::new(2), n: 3 };
+                    let boxed = Choice::Boxed(Box::new(counted.clone()));
+                    vec![Choice::Empty, Choice::Text("t".into()), counted, boxed, Choice::Flag(true)]
+                }
+                pub fn of() -> Of<Choice, 2> {
+                    let [a, b] = [choices().remove(2), choices().remove(3)];
+                    Of { one: Some(Box::new(a.clone())), all: [a, b] }
+                }
+                pub fn shared() -> Shared {
+                    let a = Rc::new(owning());
+                    Shared { b: a.clone(), a, map: [(1, choices().remove(1)), (2, choices().remove(2))].into() }
+                }
+                pub fn tree() -> Tree {
+                    [("a".to_owned(), choices()), ("b".to_owned(), Vec::new())].into()
+                }
+            }
+        )*};
+    }
+    definitions!(first second);
+
+    /// A value of the first type becomes one of the second, by reference and by value, and all of it is dropped once.
+    fn becomes<A: Debug + 'static, B: Clone + Debug + 'static>(value: A) {
+        let shown = format!("{value:?}");
+        let stored: Box<dyn Any> = Box::new(value);
+        assert!(fits::<B>(&*stored) && !stored.is::<B>());
+        let copy = unboxed_ref::<B>(&*stored).clone();
+        assert_eq!(format!("{copy:?}"), shown);
+        let now: B = unbox(stored);
+        drop(copy);
+        assert_eq!(format!("{now:?}"), shown);
+        let again: Box<dyn Any> = Box::new(now);
+        assert_eq!(format!("{:?}", unbox::<B>(again)), shown);
+        assert_eq!(ALIVE.get(), 0, "{shown}");
+    }
+
+    #[test]
+    fn a_value_of_the_same_definition_is_whole() {
+        becomes::<_, second::Nothing>(first::Nothing);
+        becomes::<_, second::Small>(first::Small(1, 2, 3));
+        becomes::<_, second::Owning>(first::owning());
+        becomes::<_, second::Aligned>(first::Aligned(Counted::new(4), 5));
+        let choice = |n: usize| first::choices().remove(n);
+        (0..5).for_each(|n| becomes::<_, second::Choice>(choice(n)));
+        becomes::<_, second::Of<second::Choice, 2>>(first::of());
+        becomes::<_, second::Tree>(first::tree());
+        becomes::<_, Option<second::Choice>>(Some(choice(2)));
+        becomes::<_, Option<second::Choice>>(None::<first::Choice>);
+        becomes::<_, (u8, Vec<second::Small>, Rc<second::Owning>)>((
+            1u8,
+            vec![first::Small(1, 2, 3); 3],
+            Rc::new(first::owning()),
+        ));
+        becomes::<_, Result<HashMap<u8, second::Nothing>, second::Choice>>(Ok::<_, first::Choice>(HashMap::from([(
+            1u8,
+            first::Nothing,
+        )])));
+        becomes::<_, BTreeMap<u8, [second::Aligned; 2]>>(BTreeMap::from([(
+            1u8,
+            [first::Aligned(Counted::new(1), 1), first::Aligned(Counted::new(2), 2)],
+        )]));
+    }
+
+    #[test]
+    fn what_is_shared_stays_shared() {
+        let shared = first::shared();
+        let outside = shared.a.clone();
+        let now: second::Shared = unbox(Box::new(shared));
+        assert_eq!(Rc::strong_count(&now.a), 3);
+        assert!(Rc::ptr_eq(&now.a, &now.b) && now.map.len() == 2);
+        drop(now);
+        assert_eq!((Rc::strong_count(&outside), &*outside.text), (1, "text"));
+        drop(outside);
+        assert_eq!(ALIVE.get(), 0);
+    }
+
+    #[test]
+    fn other_sizes_and_alignments_do_not_fit() {
+        assert!(!fits::<u32>(&1u64) && !fits::<[u8; 8]>(&1u64) && !fits::<first::Aligned>(&first::Small(1, 2, 3)));
+        assert!(fits::<u64>(&1u64) && fits::<second::Small>(&first::Small(1, 2, 3)));
+        if cfg!(debug_assertions) {
+            let refused = std::panic::catch_unwind(|| unbox::<u32>(Box::new(1u64)));
+            assert!(refused.is_err());
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What a thread that traces is about: the line of user code it traces for, whether gradients are recorded, who shows values.
+//! All of it is one thread-local, since recording an op asks for most of it.
+use crate::clock::TIMED_ALONE;
+use crate::sys;
+use crate::text::{CELL_FILE, Place};
+use std::cell::Cell;
+
+pub struct Thread {
+    /// The line on whose behalf it traces: library code is never where something is said to come from.
+    line: Cell<Option<Place>>,
+    /// Whether ops are recorded for gradients.
+    pub grad: Cell<bool>,
+    /// Tensors are taken as they are physically, their buckets out of sight.
+    pub physical: Cell<bool>,
+    /// The line that is showing values.
+    pub shows: Cell<Option<Place>>,
+    /// Ops it has recorded since the last sync, as long as there were few syncs.
+    pub ops: Cell<u32>,
+    /// Syncs of the cell.
+    syncs: Cell<u32>,
+}
+
+thread_local! {
+    static THREAD: Thread = const {
+        Thread {
+            line: Cell::new(None),
+            grad: Cell::new(true),
+            physical: Cell::new(false),
+            shows: Cell::new(None),
+            ops: Cell::new(0),
+            syncs: Cell::new(0),
+        }
+    };
+}
+
+/// What is known of this thread.
+#[inline]
+pub fn thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
+    THREAD.with(f)
+}
+
+/// What an op is recorded with.
+pub struct Recorder {
+    line: Option<Place>,
+    pub grad: bool,
+    pub physical: bool,
+    /// Which op of the thread it is since its last sync.
+    pub nth: u32,
+}
+
+impl Recorder {
+    /// As [`innermost`].
+    #[inline]
+    pub fn innermost(&self, at: Place) -> Place {
+        behind(at, || self.line)
+    }
+}
+
+impl Thread {
+    /// An op more on this thread.
+    #[inline]
+    pub fn next_op(&self) -> Recorder {
+        let nth = self.ops.get().wrapping_add(1);
+        self.ops.set(nth);
+        Recorder { line: self.line.get(), grad: self.grad.get(), physical: self.physical.get(), nth }
+    }
+
+    /// A sync more on this thread.
+    pub fn synced(&self) {
+        self.syncs.set(self.syncs.get().saturating_add(1));
+        if self.syncs.get() <= TIMED_ALONE {
+            self.ops.set(0);
+        }
+    }
+
+    /// A cell begins on this thread: what it does first is timed.
+    pub fn begin_cell(&self) {
+        self.ops.set(0);
+        self.syncs.set(0);
+    }
+}
+
+/// The folder that this library's sources are under, as the compiler names it.
+const FOLDER: &str = match file!().as_bytes().split_last_chunk::<18>() {
+    Some((folder, b"core/src/thread.rs")) => match str::from_utf8(folder) {
+        Ok(folder) => folder,
+        Err(_) => panic!("a path that is text"),
+    },
+    _ => panic!("this file has moved"),
+};
+
+/// Whether a source file is the user's: neither this library's nor the standard library's.
+fn is_users(file: &str) -> bool {
+    if file.starts_with(CELL_FILE) {
+        return true;
+    }
+    let std = || file.starts_with('/') && (file.starts_with("/rustc/") || file.contains("/rustlib/src/"));
+    !is_ours(file) && !std()
+}
+
+fn is_ours(file: &str) -> bool {
+    file.strip_prefix(FOLDER).is_some_and(|f| f.starts_with("src/") || f.starts_with("core/src/"))
+}
+
+/// The innermost line of the user's code that something at `at` comes from: `at` itself where it is the user's, else the
+/// line that this thread traces on behalf of, else the statement of the cell that runs now.
+pub fn innermost(at: Place) -> Place {
+    behind(at, || thread(|t| t.line.get()))
+}
+
+/// A line of the library's that something was put down to for want of a better one: a method that traces in a closure says
+/// whose line it is. For tests.
+#[cfg(debug_assertions)]
+static LOST: std::sync::Mutex<Option<Place>> = std::sync::Mutex::new(None);
+
+#[cfg(debug_assertions)]
+pub fn lost_line() -> Option<Place> {
+    *LOST.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[inline]
+fn behind(at: Place, line: impl FnOnce() -> Option<Place>) -> Place {
+    if is_users(at.file()) {
+        return at;
+    }
+    let line = line().or_else(sys::statement);
+    #[cfg(debug_assertions)]
+    if line.is_none() && is_ours(at.file()) {
+        LOST.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(at);
+    }
+    line.unwrap_or(at)
+}
+
+/// Puts the thread's line back when it goes.
+pub struct Behalf(Option<Place>);
+
+impl Drop for Behalf {
+    fn drop(&mut self) {
+        thread(|t| t.line.set(self.0));
+    }
+}
+
+/// Puts what library code on this thread traces down to `at`, or where that is library code to the line that it works on
+/// behalf of, until the guard goes.
+pub fn behalf(at: Place) -> Behalf {
+    let at = innermost(at);
+    Behalf(thread(|t| t.line.replace(Some(at))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_users;
+
+    #[test]
+    fn library_code_is_known_by_its_folder() {
+        let here = std::panic::Location::caller().file();
+        assert!(!is_users(here), "{here}");
+        assert!(!is_users(&here.replace("core/src/thread.rs", "src/tensor/trace.rs")));
+        assert!(is_users(&here.replace("core/src/thread.rs", "tests/explain.rs")));
+        assert!(is_users("xlazy-cell-7") && is_users("src/main.rs") && is_users("/home/me/src/main.rs"));
+        let adapter = Some(1).map(|_| std::panic::Location::caller().file());
+        assert!(!is_users(adapter.unwrap()));
+        assert!(!is_users("/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/ops/function.rs"));
+        assert!(!is_users("/opt/rust/lib/rustlib/src/rust/library/core/src/option.rs"));
+    }
+}

@@ -1,0 +1,58 @@
+//! What the fuzz targets call (`fuzz/`): files and programs of others.
+use crate::nn::safetensors;
+use std::io::Write;
+
+/// A safetensors file: never a panic, no more memory than there are bytes, and every tensor has its bytes.
+pub fn safetensors(data: &[u8]) {
+    let path = std::env::temp_dir().join(format!("xlazy-fuzz-{}.safetensors", std::process::id()));
+    std::fs::File::create(&path).and_then(|mut file| file.write_all(data)).expect("a file");
+    let Ok(contents) = safetensors::read(&path) else { return };
+    let sizes = contents.entries.iter().map(|entry| {
+        let bytes = contents.bytes(entry);
+        assert_eq!(bytes.len(), entry.ty.bytes(), "{entry:?}");
+        bytes.len()
+    });
+    assert!(sizes.sum::<usize>() <= data.len());
+}
+
+/// A program in XLA's protocol buffers: never a panic, whatever it says of itself.
+pub fn protobuf(data: &[u8]) {
+    for format in ["hlo", "hlo_with_config"] {
+        let _ = crate::display::hlo::text(format, data);
+        crate::aot::fuzz(format, data);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// What the fuzzer has found to be worth keeping, whole, cut short and with a byte wrong.
+    fn each(target: &str, run: fn(&[u8])) {
+        let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
+        let mut dice = fastrand::Rng::with_seed(0x2545_f491_4f6c_dd1d);
+        let mut count = 0;
+        for file in std::fs::read_dir(corpus).unwrap() {
+            let good = std::fs::read(file.unwrap().path()).unwrap();
+            run(&good);
+            for _ in 0..50 {
+                let (mut bytes, at) = (good.clone(), dice.usize(..good.len().max(1)));
+                match dice.bool() {
+                    true => bytes.truncate(at),
+                    false => bytes.iter_mut().skip(at).take(1).for_each(|b| *b = dice.u8(..)),
+                }
+                run(&bytes);
+            }
+            count += 1;
+        }
+        assert!(count > 0);
+    }
+
+    #[test]
+    fn the_kept_files_of_tensors() {
+        each("safetensors", super::safetensors);
+    }
+
+    #[test]
+    fn the_kept_programs() {
+        each("protobuf", super::protobuf);
+    }
+}

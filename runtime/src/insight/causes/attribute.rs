@@ -1,0 +1,223 @@
+//! A part of an op that is fixed when the program is compiled changed: a position, a size, a constant, an axis, a dtype.
+use super::claim::Claim;
+use super::keep::{once, stay};
+use super::shape::{Seen, largest};
+use crate::insight::evidence::{Evidence, Ops};
+use crate::insight::record::{Record, same_place};
+use crate::insight::report::{Class, Difference, Place};
+use std::sync::Arc;
+use xlazy_core::ir::{AttrDef, Kind, OpDef, Role, Step};
+use xlazy_core::text::{called, location};
+
+pub(super) fn claim(e: &Evidence) -> Option<Claim> {
+    let (first, pairs) = e.attrs().next()?;
+    let (a, b) = e.pair(pairs[0]);
+    if let Some(claim) = call(e, first, pairs, a, b) {
+        return Some(claim);
+    }
+    if a.op.id != b.op.id {
+        return Some(other_form(e, first, a, b));
+    }
+    let k = (0..a.attrs.len()).find(|&k| a.attrs[k] != b.attrs[k])?;
+    let attr = &a.op.attrs[k];
+    let class = class_of(attr);
+    let past = past(e.new, pairs[0].0, e.known);
+    let seen = Seen::of_step(e.new, a, &past);
+    let fix = match class {
+        Class::Shape if (0..a.inputs.len()).all(|k| super::number::number_of(a, k, e.new).is_some()) => {
+            super::shape::made_here(&seen, &b.ty, &a.ty)
+        }
+        Class::Shape if a.op.kind == Kind::View && a.ty.shape.numel() != b.ty.shape.numel() => {
+            super::shape::fix(e, &b.ty, &a.ty, &seen, None)
+        }
+        _ => fix(class, attr, a, b, k, &past, e.new),
+    };
+    let all = changed(e);
+    // All that change at once can become parameters at once; otherwise each is told with its own advice.
+    let healable = healable(e, &all);
+    if healable.len() == all.len() {
+        let differences = e.attrs().flat_map(|(_, pairs)| pairs).filter_map(|&p| told(e, p)).collect();
+        let covers = e.attrs().map(|(r, _)| r).collect();
+        return Some(Claim { healable, ..Claim::new(covers, class, a.at, differences, fix) });
+    }
+    let differences = pairs.iter().filter_map(|&p| told(e, p)).collect();
+    Some(Claim::new(vec![first], class, a.at, differences, fix))
+}
+
+/// Every op of which only attributes differ, gradients among them: if these become parameters, nothing differs any more.
+fn changed(e: &Evidence) -> Vec<(u32, u32)> {
+    let differs = |&&p: &&(u32, u32)| {
+        let (a, b) = e.pair(p);
+        a.attrs != b.attrs
+    };
+    e.aligned.pairs.iter().filter(differs).copied().collect()
+}
+
+/// What was a part of the program is a parameter now, or the other way round.
+fn other_form(e: &Evidence, root: usize, a: &Step, b: &Step) -> Claim {
+    let now = a.inputs.len() > b.inputs.len();
+    let missing = if now { b.op.attrs.iter().find(|x| !a.op.attrs.iter().any(|y| x.name == y.name)) } else { None };
+    let name = missing.map_or("attribute", |attr| attr.name);
+    let say = |parameter: bool| if parameter { "a parameter" } else { "a part of the program" }.to_owned();
+    let difference = Difference {
+        what: format!("attribute `{name}` of {}", a.op.torch_name()),
+        was: say(!now),
+        now: say(now),
+        was_at: Some(b.at),
+        now_at: Some(a.at),
+    };
+    let class = missing.map_or(Class::Index, class_of);
+    let fix =
+        "healed: this program takes it as a parameter, too; expected once, and then it compiles nothing more".into();
+    let mut covers = vec![root];
+    covers.extend(
+        e.attrs().filter(|(_, pairs)| pairs.iter().all(|&p| e.pair(p).0.op.id != e.pair(p).1.op.id)).map(|(r, _)| r),
+    );
+    Claim::new(covers, class, a.at, vec![difference], fix)
+}
+
+/// What the role of an attribute makes of its change.
+fn class_of(attr: &AttrDef) -> Class {
+    match attr.role {
+        Role::Size => Class::Shape,
+        Role::Dtype => Class::Dtype,
+        Role::Position | Role::Axis | Role::Stride => Class::Index,
+        Role::Constant | Role::Mode => Class::Constant,
+        Role::Device => Class::Device,
+    }
+}
+
+fn told(e: &Evidence, pair: (u32, u32)) -> Option<Difference> {
+    let (a, b) = e.pair(pair);
+    let k = a.attrs.iter().zip(&b.attrs).position(|(x, y)| x != y)?;
+    Some(Difference {
+        what: format!("attribute `{}` of {}", a.op.attrs[k].name, a.op.torch_name()),
+        was: b.attrs[k].to_string(),
+        now: a.attrs[k].to_string(),
+        was_at: Some(b.at),
+        now_at: Some(a.at),
+    })
+}
+
+/// Several ops of one call of user code: the call is told, by its name and what it gives.
+fn call(e: &Evidence, root: usize, pairs: &[(u32, u32)], a: &Step, b: &Step) -> Option<Claim> {
+    let line = |r: &'_ Record, at: Place| r.steps.iter().filter(|s| same_place(s.at, at)).count();
+    if line(e.new, a.at) < 2
+        || pairs.len() < 2 && line(e.new, a.at) == line(e.old, b.at) && !healable(e, pairs).is_empty()
+    {
+        return None;
+    }
+    let name = called(a.at)?;
+    let (now, was) = (Evidence::result_of(e.new, a.at)?, Evidence::result_of(e.old, b.at)?);
+    if now.ty == was.ty || name == a.op.torch_name() {
+        return None;
+    }
+    let (class, differs) = match (now.ty.shape == was.ty.shape, now.ty.dtype == was.ty.dtype) {
+        (false, _) => (Class::Shape, "size"),
+        (true, false) => (Class::Dtype, "dtype"),
+        _ => (Class::Constant, "value"),
+    };
+    // Ops of the same call that came or went go with it.
+    let of_call = |ops: &Ops| e.begins(ops).is_some_and(|(at, _)| same_place(at, a.at));
+    let covers = e.ops().filter(|(_, ops)| of_call(ops)).map(|(r, _)| r).chain([root]).collect();
+    let mut seen: Vec<String> = Vec::new();
+    let here = e.known.iter().filter(|r| same_place(r.site, e.new.site));
+    for ty in here
+        .filter_map(|r| Evidence::result_of(r, a.at))
+        .map(|s| s.ty.to_string())
+        .chain([was.ty.to_string(), now.ty.to_string()])
+    {
+        if !seen.contains(&ty) {
+            seen.push(ty);
+        }
+    }
+    let difference = Difference {
+        what: format!("the result of `{name}`"),
+        was: was.ty.to_string(),
+        now: now.ty.to_string(),
+        was_at: Some(b.at),
+        now_at: Some(a.at),
+    };
+    let fix = format!(
+        "`{name}` at {} has had {} of {differs} ({}): each is a program, compiled once, and {}; if there are many, make one \
+         size, the largest, in every step and mask what is too much, or do it on the host",
+        location(a.at),
+        xlazy_mime::count(seen.len(), "form"),
+        seen.join(", "),
+        stay(e.new, "all")
+    );
+    Some(Claim::new(covers, class, a.at, vec![difference], fix))
+}
+
+/// What this op was in the earlier programs of this sync, oldest first: of the same line, and as often run there before it.
+fn past<'a>(new: &Record, i: u32, known: &'a [Arc<Record>]) -> Vec<&'a Step> {
+    let step = &new.steps[i as usize];
+    let alike = |s: &&Step| s.op.id == step.op.id && same_place(s.at, step.at);
+    let nth = new.steps[..i as usize].iter().filter(alike).count();
+    let here = known.iter().filter(|r| same_place(r.site, new.site));
+    here.filter_map(|r| r.steps.iter().filter(alike).nth(nth)).collect()
+}
+
+/// Every op of these whose attributes can become a parameter.
+fn healable(e: &Evidence, pairs: &[(u32, u32)]) -> Vec<(&'static OpDef, Place)> {
+    let one = |&p: &(u32, u32)| {
+        let (a, b) = e.pair(p);
+        (a.op.id == b.op.id && a.op.heals(&b.attrs, &a.attrs)).then_some((a.op, a.at))
+    };
+    pairs.iter().filter_map(one).collect()
+}
+
+/// The attribute at `k`; `past` is what the op was in earlier programs.
+fn fix(class: Class, attr: &AttrDef, step: &Step, old: &Step, k: usize, past: &[&Step], new: &Record) -> String {
+    let name = attr.name;
+    let (op, was) = (step.op.torch_name(), old.attrs[k].to_string());
+    let mut values: Vec<String> = Vec::new();
+    for s in past.iter().copied().chain([old, step]) {
+        let value = s.attrs.get(k).map(ToString::to_string).unwrap_or_default();
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    // A second value may be the last one; a third tells that there will be more.
+    let been = match values.len() {
+        0..=2 => String::new(),
+        3 => format!(" and has a third value ({})", values.join(", ")),
+        n => format!(" and has a {n}th value ({})", values.join(", ")),
+    };
+    match class {
+        _ if attr.advice.is_some() => {
+            format!("`{name}` of {op} is part of the program: {}", attr.advice.unwrap_or_default())
+        }
+        _ if attr.role == Role::Axis => {
+            format!("{op} along another dimension is another program: expected once for each, and {}", stay(new, "all"))
+        }
+        Class::Index | Class::Shape if step.op.kind != Kind::View && step.ty.shape != old.ty.shape => {
+            let all = past.iter().map(|s| &s.ty).filter(|t| t.shape.len() == step.ty.shape.len());
+            let largest = all.fold(largest(&step.ty, &old.ty), |most, t| {
+                most.iter().zip(t.shape.iter()).map(|(a, b)| *a.max(b)).collect()
+            });
+            format!(
+                "`{name}` of {op} decides how large the result is{been}: take the largest, {largest:?}, in every step and mask \
+                 what is too much (`where_`)"
+            )
+        }
+        Class::Dtype => {
+            let (was, now) = (old.ty.dtype, step.ty.dtype);
+            format!(
+                "the dtype is part of the program: keep one in every step; {} holds the values of {} and {}",
+                was.promote(now).name(),
+                was.name(),
+                now.name()
+            )
+        }
+        Class::Index => format!(
+            "`{name}` of {op} is part of the program{been}: keep it fixed, or select by a tensor of positions \
+             (`index_select`), which is data"
+        ),
+        _ => format!(
+            "`{name}` of {op} is part of the program{been}: keep it at {was}; values that come by turns are a program each, \
+             {}",
+            once(new, "all")
+        ),
+    }
+}

@@ -1,0 +1,134 @@
+//! A condition of the host decides what is in the program: an `if`, an arm of a `match`, an early exit.
+use super::claim::Claim;
+use super::keep::stay;
+use crate::insight::evidence::{Evidence, Ops, words};
+use crate::insight::mode::derived;
+use crate::insight::record::Record;
+use crate::insight::report::{Class, Difference, Place};
+use std::collections::HashMap;
+use xlazy_core::text::{Branch, GuardFact, Somewhere, Spot, calls, function, guards, guards_deep, known};
+
+/// Lines of which it is asked whether a condition decides about them, too.
+const ASKED: usize = 48;
+
+/// Where a condition stands, and which way it went.
+type Way = (Spot, Branch);
+
+/// What decides about each line, asked once.
+#[derive(Default)]
+struct Guards(HashMap<(&'static str, u32, u32), Vec<GuardFact>>);
+
+impl Guards {
+    fn of(&mut self, at: Place) -> &[GuardFact] {
+        self.0.entry((at.file(), at.line(), at.column())).or_insert_with(|| guards_deep(at))
+    }
+
+    fn decides(&mut self, way: &Way, at: Place) -> bool {
+        self.of(at).iter().any(|g| g.at == way.0 && g.branch == way.1)
+    }
+}
+
+pub(super) fn claim(e: &Evidence) -> Option<Claim> {
+    if e.is_part() {
+        return None;
+    }
+    let mut asked = Guards::default();
+    let found: Vec<(usize, &Ops, GuardFact)> =
+        e.ops().filter_map(|(r, ops)| Some((r, ops, decided_by(e, ops, &mut asked)?))).collect();
+    let guard = found.first()?.2.clone();
+    let same: Vec<&(usize, &Ops, GuardFact)> = found.iter().filter(|f| f.2.at == guard.at).collect();
+    let at = e.begins(same[0].1)?.0;
+    let covers = super::claim::with_results(e, same.iter().map(|f| f.0).collect());
+    let differences: Vec<Difference> = same.iter().flat_map(|f| words::ops(e, f.1)).collect();
+    let rounds = same.iter().filter_map(|f| words::rounds(e, f.1)).map(|(_, n, o)| n.max(o)).max();
+    let fix = fix(e.new, &guard, rounds);
+    Some(Claim::new(covers, Class::Structure, at, words::first_at(differences, at), fix))
+}
+
+/// Whether a place runs only where a condition went that way: every call that leads to it does.
+fn surely(way: &Way, at: &impl Somewhere, depth: usize) -> bool {
+    let here = guards(at).iter().any(|g| g.at == way.0 && g.branch == way.1);
+    here || depth < 6
+        && function(at).is_some_and(|f| {
+            let calls = calls(&f.name);
+            !calls.is_empty() && calls.iter().all(|call| surely(way, call, depth + 1))
+        })
+}
+
+/// Whether the lines of these ops ran for both programs, as far as the code tells: it was there then, and no condition decides
+/// about them that does not decide about the rest.
+pub(super) fn ran_both_times(e: &Evidence, ops: &Ops) -> bool {
+    let heads = |r: &'_ Record, all: &[u32]| -> Vec<Place> { all.iter().map(|&i| r.steps[i as usize].at).collect() };
+    let all: Vec<Place> = heads(e.new, &ops.heads_new).into_iter().chain(heads(e.old, &ops.heads_old)).collect();
+    let there =
+        |at: &Place| known(*at) && e.aligned.pairs.iter().any(|&(_, j)| e.old.steps[j as usize].at.file() == at.file());
+    all.iter().all(there) && decided_by(e, ops, &mut Guards::default()).is_none()
+}
+
+/// The nearest condition that decides about all these ops, those that came one way and those that went another, and not about
+/// all the rest of the program.
+fn decided_by(e: &Evidence, ops: &Ops, guards: &mut Guards) -> Option<GuardFact> {
+    // The lines of ops, each once, gradients and updates left out.
+    let own = |r: &'_ Record, all: &mut dyn Iterator<Item = u32>, most: usize| -> Vec<Place> {
+        let mut places: Vec<Place> = Vec::new();
+        for s in all.map(|i| &r.steps[i as usize]) {
+            if places.len() == most {
+                break;
+            }
+            if derived(s.seq).is_none() && !places.contains(&s.at) {
+                places.push(s.at);
+            }
+        }
+        places
+    };
+    let came = own(e.new, &mut ops.heads_new.iter().copied(), usize::MAX);
+    let went = own(e.old, &mut ops.heads_old.iter().copied(), usize::MAX);
+    let first = *came.first().or(went.first())?;
+    let asked = own(e.new, &mut e.aligned.pairs.iter().map(|p| p.0), ASKED);
+    for guard in guards.of(first).to_vec() {
+        let of = |all: &[Place], guards: &mut Guards| -> Option<Vec<Branch>> {
+            let mut ways: Vec<Branch> = Vec::new();
+            for at in all {
+                let way = guards.of(at).iter().find(|g| g.at == guard.at)?.branch;
+                if !ways.contains(&way) {
+                    ways.push(way);
+                }
+            }
+            Some(ways)
+        };
+        let (Some(a), Some(b)) = (of(&came, guards), of(&went, guards)) else { continue };
+        // One way each; both the same only where rounds of a loop go different ways.
+        let one = a.len() <= 1 && b.len() <= 1 && (guard.in_loop || a.is_empty() || b.is_empty() || a != b);
+        let way = (guard.at.clone(), guard.branch);
+        let other = asked.iter().any(|at| !guards.decides(&way, at));
+        // What is in both and goes by it as well tells that it went the same way.
+        let same_way = !guard.in_loop && asked.iter().any(|at| guards.decides(&way, at) && surely(&way, *at, 0));
+        if one && other && !same_way {
+            return Some(guard);
+        }
+    }
+    None
+}
+
+fn fix(new: &Record, guard: &GuardFact, rounds: Option<usize>) -> String {
+    let condition = match guard.text.lines().next().filter(|text| !text.is_empty() && guard.text.lines().count() == 1) {
+        Some(text) => format!("`{text}` at {}", guard.at),
+        None => format!("the condition at {}", guard.at),
+    };
+    if !guard.in_loop {
+        return format!(
+            "{condition} decides it: expected once for each way that it goes, programs that take turns, and {}",
+            stay(new, "both")
+        );
+    }
+    let forms = match rounds {
+        Some(k @ 2..=16) => format!("up to 2^{k} = {} forms", 1usize << k),
+        _ => "2^k forms for k rounds".into(),
+    };
+    format!(
+        "{condition} is asked in each round of a loop: {forms}, each a program, expected once for each, and {}. One program \
+         serves all where every round runs and what it gives is multiplied by a factor of 0.0 or 1.0 (a number is a parameter), \
+         or chosen with `where_`",
+        stay(new, "forms that come again")
+    )
+}

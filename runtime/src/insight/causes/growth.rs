@@ -1,0 +1,135 @@
+//! A value grows from step to step: what a step joins to it (`cat`, `stack`) is joined to again by the next.
+use super::claim::Claim;
+use crate::insight::evidence::{Evidence, Ops, What, words};
+use crate::insight::record::{LeafRecord, same_place};
+use crate::insight::report::{Class, Difference, Place};
+use xlazy_core::ir::{Attr, Input, Kind, Step};
+use xlazy_core::text::location;
+use xlazy_core::ty::Type;
+use xlazy_mime::count;
+
+pub(super) fn claim(e: &Evidence) -> Option<Claim> {
+    if e.is_part() {
+        return None;
+    }
+    grown(e).or_else(|| begun(e)).or_else(|| list(e))
+}
+
+/// Inputs that an earlier step joined, larger by what that step added.
+fn grown(e: &Evidence) -> Option<Claim> {
+    let one = |&(_, new, old): &(usize, &LeafRecord, &LeafRecord)| {
+        let longer = new.ty.dtype == old.ty.dtype
+            && new.ty.shape.len() == old.ty.shape.len()
+            && new.ty.shape.iter().zip(old.ty.shape.iter()).filter(|(a, b)| a != b).count() == 1;
+        new.made_by.kind == Kind::Concat && longer && !new.scalar
+    };
+    let all: Vec<(usize, &LeafRecord, &LeafRecord)> = e.inputs().filter(one).collect();
+    let &(_, new, old) = all.first()?;
+    let d = changed(&new.ty, &old.ty)?;
+    let mut sizes: Vec<usize> = e
+        .known
+        .iter()
+        .filter(|r| same_place(r.site, e.new.site))
+        .flat_map(|r| &r.leaves)
+        .filter(|l| same_place(l.at, new.at))
+        .filter_map(|l| l.ty.shape.get(d).copied())
+        .chain([new.ty.shape[d], old.ty.shape[d]])
+        .collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let differences: Vec<Difference> = all.iter().map(|(_, n, o)| words::input(n, o)).collect();
+    let mut covers: Vec<usize> = all.iter().map(|a| a.0).collect();
+    covers.extend(e.numbered(|what| matches!(what, What::Donation(_))));
+    Some(Claim::new(covers, Class::Shape, new.at, differences, fix(new.made_by.name, new.at, d, &sizes, None)))
+}
+
+fn changed(a: &Type, b: &Type) -> Option<usize> {
+    (0..a.shape.len()).find(|&d| a.shape.get(d) != b.shape.get(d))
+}
+
+/// The first step that joins: what an earlier one made is an operand, and the result is kept.
+fn begun(e: &Evidence) -> Option<Claim> {
+    let join = |ops: &Ops| {
+        ops.new.iter().copied().find(|&i| {
+            let s = &e.new.steps[i as usize];
+            let state = |input: &Input| match input {
+                Input::Leaf(l) => e.new.leaves[*l as usize].computed,
+                Input::Step(_) => false,
+            };
+            s.op.kind == Kind::Concat && s.inputs.iter().any(state) && e.new.roots.contains(&i)
+        })
+    };
+    let found: Vec<(usize, &Ops, u32)> = e.ops().filter_map(|(r, ops)| Some((r, ops, join(ops)?))).collect();
+    let (_, _, first) = found.first()?;
+    let s = &e.new.steps[*first as usize];
+    let d = dim(s);
+    let taken = s.inputs.iter().find_map(|i| match i {
+        Input::Leaf(l) => e.new.leaves[*l as usize].ty.shape.get(d).copied(),
+        Input::Step(_) => None,
+    });
+    let sizes: Vec<usize> = taken.into_iter().chain(s.ty.shape.get(d).copied()).collect();
+    let mut covers: Vec<usize> = found.iter().map(|f| f.0).collect();
+    covers = super::claim::with_results(e, covers);
+    let mut differences: Vec<Difference> = vec![Difference::gained("op", words::describe(s), s.at)];
+    let rest = found.iter().flat_map(|f| words::ops(e, f.1));
+    differences.extend(rest.filter(|x| !(x.now_at == Some(s.at) && x.now == words::describe(s))));
+    Some(Claim::new(covers, Class::Structure, s.at, differences, fix(s.op.name, s.at, d, &sizes, Some(s))))
+}
+
+/// The dimension along which it joins: where the result is longer than an operand.
+fn dim(s: &Step) -> usize {
+    s.attrs.first().and_then(|a| if let Attr::Int(d) = a { usize::try_from(*d).ok() } else { None }).unwrap_or(0)
+}
+
+/// One join of more tensors than before.
+fn list(e: &Evidence) -> Option<Claim> {
+    let longer = |&&p: &&(u32, u32)| {
+        let (a, b) = e.pair(p);
+        a.op.kind == Kind::Concat && a.inputs.len() != b.inputs.len()
+    };
+    let &p = e.aligned.pairs.iter().find(longer)?;
+    let (a, b) = e.pair(p);
+    // Of as many more, with what makes each of them.
+    let takes = |what: &What| match what {
+        What::Wiring(i, ..) => *i == p.0,
+        What::Ops(ops) => {
+            let into = |i: &u32| a.inputs.contains(&Input::Step(*i));
+            let from = |j: &u32| b.inputs.contains(&Input::Step(*j));
+            ops.new.iter().any(into) || ops.old.iter().any(from) || ops.derived
+        }
+        _ => false,
+    };
+    let covers = super::claim::with_results(e, e.numbered(takes));
+    if e.weight(&covers) == 0 {
+        return None;
+    }
+    let mut differences = vec![Difference {
+        what: format!("the list that {} joins", a.op.torch_name()),
+        was: count(b.inputs.len(), "tensor"),
+        now: count(a.inputs.len(), "tensor"),
+        was_at: Some(b.at),
+        now_at: Some(a.at),
+    }];
+    differences.extend(e.ops().filter(|(r, _)| covers.contains(r)).flat_map(|(_, ops)| words::ops(e, ops)));
+    let fix = format!(
+        "the list that is joined at {} has {}, had {}: allocate one tensor at its largest size and write at a position \
+         (`index_copy`), or read each after `sync()` and join the values on the host",
+        location(a.at),
+        count(a.inputs.len(), "tensor"),
+        b.inputs.len()
+    );
+    Some(Claim::new(covers, Class::Structure, a.at, differences, fix))
+}
+
+fn fix(op: &str, at: Place, d: usize, sizes: &[usize], first: Option<&Step>) -> String {
+    let sizes = sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    let so_far = match first {
+        Some(_) => format!("it will be longer at every step, and each length is a program (dimension {d}: {sizes}, …)"),
+        None => format!("dimension {d} has been {sizes}"),
+    };
+    format!(
+        "it grows by `{op}` at {} ({so_far}): allocate it once at its largest size, write at a position (`index_copy`), and mask \
+         what is not filled; then every step is the same program",
+        location(at)
+    )
+}

@@ -1,0 +1,141 @@
+//! Why a program is compiled again. Each cause is a file of its own that claims the differences which it explains, from the
+//! evidence alone; who explains most of what differs is told first, then who explains most of the rest, and what nobody
+//! explains is said as it is. Runs on a miss only.
+//!
+//! A cause names no op and reads no source text: roles of attributes, properties of ops and what the kernel says of the
+//! source are evidence. Of claims that explain as much the earlier one in [`TABLE`] is told, the more special one.
+mod attribute;
+mod branch;
+mod claim;
+mod control_flow;
+mod conversion;
+mod device;
+mod donation;
+mod dtype;
+mod early_read;
+mod environment;
+mod eviction;
+mod frozen;
+mod growth;
+mod keep;
+mod mode;
+mod model;
+mod number;
+mod other;
+mod pending;
+mod results;
+mod rounds;
+mod shape;
+mod split;
+mod state;
+mod wiring;
+
+use super::evidence::nearest::nearest;
+use super::evidence::{Evidence, words};
+use super::record::{Record, same_place};
+use super::report::Explanation;
+use claim::Claim;
+use std::sync::Arc;
+use xlazy_core::run::Cause as SyncCause;
+
+type Cause = fn(&Evidence) -> Option<Claim>;
+
+/// All causes, the more special ones first.
+const TABLE: &[Cause] = &[
+    early_read::claim,
+    pending::claim,
+    control_flow::claim,
+    split::claim,
+    mode::claim,
+    frozen::claim,
+    growth::claim,
+    branch::claim,
+    model::claim,
+    state::claim,
+    conversion::claim,
+    dtype::claim,
+    shape::claim,
+    number::claim,
+    attribute::claim,
+    rounds::claim,
+    wiring::claim,
+    results::claim,
+    donation::claim,
+    environment::claim,
+];
+
+/// Differences that are shown at most.
+const SHOWN: usize = 8;
+
+/// The cause, if the same work was done before by another program.
+pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation> {
+    if let Some(same) = known.iter().rev().find(|r| r.hash == new.hash && new.room.evicted) {
+        return Some(told(eviction::claim(new, same, known), same, vec![]));
+    }
+    if let Some(same) = known.iter().rev().find(|r| r.anywhere == new.anywhere && r.device != new.device) {
+        return Some(told(device::claim(new, same), same, vec![]));
+    }
+    let comparable = comparable(new, known);
+    let old = split::step_of(new, &comparable).or_else(|| nearest(new, &comparable))?;
+    let mut evidence = Evidence::of(new, &old, known);
+    let graph = words::graph(&evidence, SHOWN);
+    let mut claims: Vec<Claim> = Vec::new();
+    while !evidence.is_explained() {
+        let Some(best) = best(&evidence) else { break };
+        evidence.explained(&best.covers);
+        claims.push(best);
+    }
+    if !evidence.is_explained() || claims.is_empty() {
+        claims.push(other::claim(&evidence));
+    }
+    // The second step was compared with the first, another with one of those.
+    let before = |r: &&Arc<Record>| same_place(r.site, new.site) && !r.is_read() && r.device == new.device;
+    let later = known.iter().filter(before).count() > 1;
+    let mut claims = claims.into_iter();
+    let first = claims.next().expect("one claim at least");
+    let also = claims.map(|claim| told(claim, &old, vec![])).collect();
+    Some(Explanation { graph, later, ..told(first, &old, also) })
+}
+
+/// Who explains most of what is not explained yet.
+fn best(evidence: &Evidence) -> Option<Claim> {
+    let mut best: Option<(usize, Claim)> = None;
+    for cause in TABLE {
+        let Some(claim) = cause(evidence) else { continue };
+        let weight = evidence.weight(&claim.covers);
+        if weight > best.as_ref().map_or(0, |b| b.0) {
+            best = Some((weight, claim));
+        }
+    }
+    best.map(|b| b.1)
+}
+
+/// Programs of the same device: a sync of several runs one for each, which have nothing to do with one another. What moves to
+/// another device is compared with what the same line moved, and with steps: any other read is other work.
+fn comparable(new: &Record, known: &[Arc<Record>]) -> Vec<Arc<Record>> {
+    let moves = |r: &Record| r.cause == SyncCause::DeviceChange;
+    let other = |r: &Record| r.is_read() && new.is_read() && (moves(r) || moves(new)) && !same_place(r.site, new.site);
+    known.iter().filter(|r| r.device == new.device && !other(r)).cloned().collect()
+}
+
+fn told(claim: Claim, old: &Record, also: Vec<Explanation>) -> Explanation {
+    let Claim { class, at, mut differences, fix, warm_up, healable, .. } = claim;
+    let hidden = differences.len().saturating_sub(SHOWN);
+    differences.truncate(SHOWN);
+    // Healing one of several would still leave another program.
+    let healable = if also.is_empty() { healable } else { vec![] };
+    Explanation {
+        class,
+        at,
+        differences,
+        hidden,
+        graph: vec![],
+        fix,
+        compared_with: old.number,
+        healable,
+        healed: false,
+        warm_up,
+        later: false,
+        also,
+    }
+}

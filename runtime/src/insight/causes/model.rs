@@ -1,0 +1,66 @@
+//! A model has other parameters: a layer more or less, other sizes, or it is another model.
+use super::claim::Claim;
+use super::keep::stay;
+use crate::insight::evidence::{Evidence, Ops, What, words};
+use crate::insight::record::{LeafRecord, Record, same_place};
+use crate::insight::report::{Class, Difference, Place};
+use std::collections::HashSet;
+
+pub(super) fn claim(e: &Evidence) -> Option<Claim> {
+    if e.is_part() {
+        return None;
+    }
+    sized(e).or_else(|| layers(e))
+}
+
+/// Parameters of other sizes.
+fn sized(e: &Evidence) -> Option<Claim> {
+    let parameter = |&(_, new, old): &(usize, &LeafRecord, &LeafRecord)| {
+        (new.parameter || old.parameter) && new.ty.shape != old.ty.shape && new.ty.dtype == old.ty.dtype
+    };
+    let (_, first, _) = e.inputs().find(parameter)?;
+    let shapes = |what: &What| match *what {
+        What::Input(l, m) => e.new.leaves[l as usize].ty.shape != e.old.leaves[m as usize].ty.shape,
+        What::Ops(_) | What::Attrs(_) => true,
+        _ => false,
+    };
+    let covers = super::claim::with_results(e, e.numbered(shapes));
+    let mut differences: Vec<Difference> =
+        e.inputs().filter(|(_, n, o)| n.ty.shape != o.ty.shape).map(|(_, n, o)| words::input(n, o)).collect();
+    differences.extend(e.ops().flat_map(|(_, ops)| words::ops(e, ops)));
+    Some(Claim::new(covers, Class::Structure, first.at, differences, another_model(e.new, programs(e) + 1)))
+}
+
+/// How many programs this barrier had before.
+fn programs(e: &Evidence) -> usize {
+    e.known.iter().filter(|r| same_place(r.site, e.new.site)).map(|r| r.hash).collect::<HashSet<_>>().len()
+}
+
+fn another_model(new: &Record, programs: usize) -> String {
+    let stay = match programs > new.room.programs {
+        true => format!(
+            "while the cache, of at most {} now, has room for all: `insight::set_cache_capacity({programs})`",
+            new.room.programs
+        ),
+        false => format!("and {}", stay(new, "all of them")),
+    };
+    format!("another model, or the same built with other sizes: expected once for each, {stay}")
+}
+
+/// Ops that come with parameters that were not there, or went with theirs.
+fn layers(e: &Evidence) -> Option<Claim> {
+    let fresh = |ops: &Ops| -> Vec<&LeafRecord> {
+        let all = ops.gains.iter().map(|&l| &e.new.leaves[l as usize]);
+        // Made since: a tensor that the other program could not have had.
+        let last = e.old.steps.last().map_or(0, |s| s.seq);
+        all.filter(|l| l.parameter && l.lineage > last).collect()
+    };
+    let found: Vec<(usize, &Ops)> = e.ops().filter(|(_, ops)| !fresh(ops).is_empty()).collect();
+    let (_, first) = found.first()?;
+    let leaf = fresh(first)[0];
+    let at: Place = leaf.at;
+    let covers = super::claim::with_results(e, found.iter().map(|f| f.0).collect());
+    let differences: Vec<Difference> = found.iter().flat_map(|f| words::ops(e, f.1)).collect();
+    let fix = super::other::fix(e, e.aligned.only_new.len(), e.aligned.only_old.len());
+    Some(Claim::new(covers, Class::Structure, at, words::first_at(differences, at), fix))
+}

@@ -1,0 +1,143 @@
+//! What was left pending runs here: rounds without a barrier, or what another line has set up.
+use super::claim::Claim;
+use crate::insight::evidence::{Evidence, Ops, words};
+use crate::insight::record::{Record, same_place};
+use crate::insight::report::{Class, Difference, Place};
+use xlazy_core::ir::Step;
+use xlazy_core::run::Cause;
+use xlazy_core::text::{Spot, calls, decides_rounds, function, known, location};
+use xlazy_mime::count;
+
+pub(super) fn claim(e: &Evidence) -> Option<Claim> {
+    if e.is_part() {
+        return None;
+    }
+    never_synced(e).or_else(|| picked_up(e))
+}
+
+/// A read of a line that has read before, with nothing synced since: what it needs of the earlier rounds is in it, too.
+fn never_synced(e: &Evidence) -> Option<Claim> {
+    let (new, old) = (e.new, e.old);
+    let before = new.read_before?;
+    let kept = new.steps.iter().filter(|s| s.seq <= before).count();
+    let rounds = decides_rounds(new.site);
+    if kept == 0 && !rounds || e.aligned.only_new.is_empty() || !same_place(new.site, old.site) {
+        return None;
+    }
+    let earlier = if kept == 0 { String::new() } else { format!(", {kept} of them from before the last read") };
+    let difference = Difference {
+        what: "program".into(),
+        was: count(old.steps.len(), "op"),
+        now: count(new.steps.len(), "op") + &earlier,
+        was_at: Some(old.site),
+        now_at: Some(new.site),
+    };
+    let fix = if rounds {
+        super::control_flow::fix(new.site)
+    } else if grows(new, old, before) {
+        fix_rounds(kept, e.known.iter().any(|r| r.cause == Cause::OptimizerStep))
+    } else {
+        return None;
+    };
+    let covers = super::claim::with_results(e, super::claim::all_ops(e));
+    Some(Claim::new(covers, Class::Structure, new.site, vec![difference], fix))
+}
+
+/// Whether rounds add up: a line that ran since the last read has run before it, too, and more often than it had last time.
+fn grows(new: &Record, old: &Record, before: u64) -> bool {
+    let runs = |r: &Record, op: (u32, u64)| r.steps.iter().zip(&r.lines).filter(|(s, l)| (s.op.id, **l) == op).count();
+    let ran = |op: (u32, u64), then: bool| {
+        new.steps.iter().zip(&new.lines).any(|(s, l)| (s.op.id, *l) == op && (s.seq <= before) == then)
+    };
+    new.steps
+        .iter()
+        .zip(&new.lines)
+        .map(|(s, l)| (s.op.id, *l))
+        .any(|op| ran(op, true) && ran(op, false) && runs(new, op) > runs(old, op))
+}
+
+/// Ops that were traced before all that both programs have, and by lines that the other one has not: something else left them.
+fn picked_up(e: &Evidence) -> Option<Claim> {
+    // What the function around the sync does itself begins there.
+    let shared = || e.aligned.pairs.iter().map(|p| &e.new.steps[p.0 as usize]);
+    let own = shared().filter(|s| calls_into(e.new.site, s.at)).map(|s| s.seq).min();
+    let first = own.or_else(|| shared().map(|s| s.seq).min())?;
+    let left = |ops: &&(usize, &Ops)| {
+        let earlier = ops.1.new.iter().all(|&i| e.new.steps[i as usize].seq < first);
+        let elsewhere = ops.1.new.iter().all(|&i| !e.old.lines.contains(&e.new.lines[i as usize]));
+        // What the sync's own function calls is its own work.
+        let left = ops.1.heads_new.iter().all(|&i| !calls_into(e.new.site, e.new.steps[i as usize].at));
+        earlier && elsewhere && left && !ops.1.new.is_empty() && ops.1.old.is_empty()
+    };
+    let found: Vec<(usize, &Ops)> = e.ops().collect();
+    let found: Vec<&(usize, &Ops)> = found.iter().filter(left).collect();
+    let last = found.iter().flat_map(|f| &f.1.new).max_by_key(|&&i| e.new.steps[i as usize].seq)?;
+    let pending = &e.new.steps[*last as usize];
+    let mut all = vec![Difference::gained("op", e.new.written(pending), pending.at)];
+    let rest = found.iter().flat_map(|f| words::ops(e, f.1));
+    all.extend(rest.filter(|d| !(d.now_at == Some(pending.at) && d.now == words::describe(pending))));
+    let ops: usize = found.iter().map(|f| f.1.new.len()).sum();
+    let fix = match e.new.is_read() {
+        true => fix_read(e.new, pending),
+        false => fix_barrier(e.new, pending, ops),
+    };
+    let covers = super::claim::with_results(e, found.iter().map(|f| f.0).collect());
+    Some(Claim::new(covers, Class::Structure, pending.at, all, fix))
+}
+
+fn what(new: &Record, pending: &Step) -> String {
+    let of = format!("the line at {}", location(pending.at));
+    match new.named(pending) {
+        Some(name) => format!("`{name}`, which {of} left pending"),
+        None => format!("what {of} left pending"),
+    }
+}
+
+fn fix_read(new: &Record, pending: &Step) -> String {
+    format!("the read runs {}: `sync()` after making it, then it is data here", what(new, pending))
+}
+
+fn fix_barrier(new: &Record, pending: &Step, ops: usize) -> String {
+    format!(
+        "{} of the {} that this {} runs are {}: `sync()` behind that line, so that every round is the same program",
+        ops,
+        count(new.steps.len(), "op"),
+        new.cause.name(),
+        what(new, pending)
+    )
+}
+
+fn fix_rounds(kept: usize, optimizer: bool) -> String {
+    let end = if optimizer { "`optimizer_step(&mut optimizer)` or `sync()`" } else { "`sync()`" };
+    format!(
+        "nothing was synced since the last read, so this runs {} of earlier rounds again, and grows with every round: end each \
+         with {end}, then all rounds are one program",
+        count(kept, "op")
+    )
+}
+
+/// Whether a line belongs to what the function around `from` does: it is in it, or in what that calls, by name. No where
+/// nothing is known of the code.
+fn calls_into(from: Place, at: Place) -> bool {
+    if !known(from) || !known(at) {
+        return false;
+    }
+    let home = function(from).map(|f| (f.from, f.to));
+    let mut next: Vec<Spot> = vec![at.into()];
+    let mut names: Vec<String> = Vec::new();
+    while let Some(spot) = next.pop() {
+        match function(&spot) {
+            f if f.as_ref().map(|f| (f.from.clone(), f.to.clone())) == home
+                && (home.is_some() || *spot.file == *from.file()) =>
+            {
+                return true;
+            }
+            Some(f) if names.len() < 64 && !names.contains(&f.name) => {
+                next.extend(calls(&f.name));
+                names.push(f.name);
+            }
+            _ => {}
+        }
+    }
+    false
+}

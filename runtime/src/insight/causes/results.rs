@@ -1,0 +1,80 @@
+//! Other tensors were alive, so other results were asked for.
+use super::branch;
+use super::claim::Claim;
+use super::keep::stay;
+use crate::insight::evidence::{Evidence, Ops, What};
+use crate::insight::record::Record;
+use crate::insight::report::{Class, Difference, Place};
+use xlazy_core::ir::Input;
+use xlazy_core::text;
+use xlazy_mime::count;
+
+pub(super) fn claim(e: &Evidence) -> Option<Claim> {
+    if e.new.is_read() != e.old.is_read() {
+        return None;
+    }
+    let (gained, lost) = (e.aligned.only_new.len() as u64, e.aligned.only_old.len() as u64);
+    // Ops that only differ in what asked for them: they were traced both times, but their results were dropped once. Where the
+    // code is not known, the number of ops that were traced tells.
+    let fewer = gained == 0 && e.new.roots.len() < e.old.roots.len();
+    let more = lost == 0 && e.new.roots.len() > e.old.roots.len();
+    let as_many = fewer && e.new.traced + lost > e.old.traced || more && e.new.traced < e.old.traced + gained;
+    let ends = |ops: &Ops| {
+        let into =
+            |i: &u32| e.aligned.pairs.iter().any(|p| e.new.steps[p.0 as usize].inputs.contains(&Input::Step(*i)));
+        !ops.derived && !ops.new.iter().any(into)
+    };
+    let asked = |ops: &Ops| {
+        let known = ops.heads_new.iter().map(|&i| e.new.steps[i as usize].at);
+        let mut known = known.chain(ops.heads_old.iter().map(|&j| e.old.steps[j as usize].at));
+        let told = if known.all(text::known) { branch::ran_both_times(e, ops) } else { as_many };
+        (fewer || more) && ends(ops) && told
+    };
+    let covers = e.numbered(|what| match what {
+        What::Results | What::Donation(_) => true,
+        What::Ops(ops) => asked(ops),
+        _ => false,
+    });
+    if !e.open().any(|(r, what)| covers.contains(&r) && !matches!(what, What::Donation(_))) {
+        return None;
+    }
+    let (at, differences) = told(e.new, e.old);
+    Some(Claim::new(covers, Class::Roots, at, differences, fix(e.new, e.old)))
+}
+
+fn told(new: &Record, old: &Record) -> (Place, Vec<Difference>) {
+    let results = |r: &Record| -> Vec<(String, u64, Place)> {
+        let one = |&i: &u32| {
+            let s = &r.steps[i as usize];
+            (r.written(s), r.lines[i as usize], s.at)
+        };
+        r.roots.iter().map(one).collect()
+    };
+    let (n, o) = (results(new), results(old));
+    let missing = |from: &[(String, u64, Place)], of: &[(String, u64, Place)]| -> Vec<(String, Place)> {
+        let mut rest: Vec<&(String, u64, Place)> = of.iter().collect();
+        let gone = |x: &&(String, u64, Place)| match rest.iter().position(|r| r.0 == x.0 && r.1 == x.1) {
+            Some(i) => {
+                rest.swap_remove(i);
+                false
+            }
+            None => true,
+        };
+        from.iter().filter(gone).map(|x| (x.0.clone(), x.2)).collect()
+    };
+    let (gained, lost) = (missing(&n, &o), missing(&o, &n));
+    let at = lost.first().or(gained.first()).map_or(new.site, |x| x.1);
+    let lost = lost.into_iter().map(|(text, at)| Difference::lost("result", text, at));
+    let gained = gained.into_iter().map(|(text, at)| Difference::gained("result", text, at));
+    (at, lost.chain(gained).collect())
+}
+
+fn fix(new: &Record, old: &Record) -> String {
+    format!(
+        "the last sync gave {}, this one {}: keep the same tensors alive at every sync, and read values after it; sets of \
+         results that come by turns are expected once each, and {}",
+        count(old.roots.len(), "result"),
+        count(new.roots.len(), "result"),
+        stay(new, "all")
+    )
+}

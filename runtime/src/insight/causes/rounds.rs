@@ -1,0 +1,61 @@
+//! A line ran another number of times before the sync.
+use super::claim::Claim;
+use super::keep::stay;
+use crate::insight::evidence::{Evidence, Ops, words};
+use crate::insight::report::{Class, Difference, Place};
+use xlazy_core::text::{calls, function, known, location, loops};
+use xlazy_mime::count;
+
+pub(super) fn claim(e: &Evidence) -> Option<Claim> {
+    if e.is_part() {
+        return None;
+    }
+    // With inputs from other lines it is another model.
+    let made_before = |line: u64| e.old.lines.contains(&line) || e.old.leaves.iter().any(|l| l.line == line);
+    let known = |ops: &Ops| ops.gains.iter().all(|&l| made_before(e.new.leaves[l as usize].line));
+    let found: Vec<(usize, &Ops, (Place, usize, usize))> =
+        e.ops().filter(|(_, ops)| known(ops)).filter_map(|(r, ops)| Some((r, ops, words::rounds(e, ops)?))).collect();
+    let &(_, _, (at, now, was)) = found.first()?;
+    let covers = super::claim::with_results(e, found.iter().map(|f| f.0).collect());
+    let differences: Vec<Difference> = found.iter().flat_map(|f| words::ops(e, f.1)).collect();
+    let ran = format!(
+        "the line at {} ran {} before this sync, {} before the last one",
+        location(at),
+        count(now, "time"),
+        count(was, "time")
+    );
+    let fix = match in_loop(at) {
+        true => format!(
+            "{ran}: `sync()` at the end of each round, so that every round is the same program, or always run {} and mask what \
+             is too much (`where_`)",
+            count(now.max(was), "round")
+        ),
+        false => format!(
+            "{ran}: expected once for each number of times, and {}; with `sync()` behind each of them every time is the same \
+             program",
+            stay(e.new, "all")
+        ),
+    };
+    Some(Claim::new(covers, Class::Structure, at, words::first_at(differences, at), fix))
+}
+
+/// Whether the line, or a call that leads to it, stands in a loop; where nothing is known of the code it may.
+fn in_loop(at: Place) -> bool {
+    !known(at) || !loops(at).is_empty() || {
+        let mut next: Vec<String> = function(at).into_iter().map(|f| f.name).collect();
+        let mut seen: Vec<String> = Vec::new();
+        while let Some(name) = next.pop() {
+            for call in calls(&name) {
+                if !loops(&call).is_empty() {
+                    return true;
+                }
+                next.extend(function(&call).map(|f| f.name).filter(|f| !seen.contains(f) && *f != name));
+            }
+            seen.push(name);
+            if seen.len() > 64 {
+                break;
+            }
+        }
+        false
+    }
+}

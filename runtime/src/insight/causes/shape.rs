@@ -1,0 +1,204 @@
+//! A tensor came with other sizes.
+use super::claim::Claim;
+use crate::insight::bucketing::{Feed, Question, Spot};
+use crate::insight::evidence::{Evidence, words};
+use crate::insight::record::{LeafRecord, Record, same_place};
+use crate::insight::report::Class;
+use std::sync::Arc;
+use xlazy_core::ir::Step;
+use xlazy_core::text::{called, location};
+use xlazy_core::ty::Type;
+use xlazy_mime::count;
+
+pub(super) fn claim(e: &Evidence) -> Option<Claim> {
+    let one = |&(_, new, old): &(usize, &LeafRecord, &LeafRecord)| {
+        !new.scalar && !old.scalar && new.ty.dtype == old.ty.dtype && !new.parameter && !old.parameter
+    };
+    let all: Vec<(usize, &LeafRecord, &LeafRecord)> = e.inputs().filter(one).collect();
+    let &(_, new, old) = all.first()?;
+    let covers: Vec<usize> = all.iter().map(|a| a.0).collect();
+    let differences = all.iter().map(|(_, n, o)| words::input(n, o)).collect();
+    if kinds(e.new) == kinds(e.old) {
+        let fix = "the same inputs in another order: hand them over in the same order in every step".into();
+        return Some(Claim::new(covers, Class::Aliasing, new.at, differences, fix));
+    }
+    let mut seen = Seen::of(e.new, new, e.known);
+    seen.depends_on_data |= new.finder.is_some();
+    let fix = fix(e, &old.ty, &new.ty, &seen, Some(new));
+    Some(Claim::new(covers, Class::Shape, new.at, differences, fix))
+}
+
+/// The data that a program starts from: the line of each, and its type.
+pub(super) fn kinds(r: &Record) -> Vec<(u64, String)> {
+    let mut all: Vec<_> = r.leaves.iter().filter(|l| !l.scalar).map(|l| (l.line, l.ty.to_string())).collect();
+    all.sort_unstable();
+    all
+}
+
+/// What the history says of something whose shape changes.
+pub(super) struct Seen {
+    pub depends_on_data: bool,
+    types: Vec<Type>,
+}
+
+impl Seen {
+    /// The types that an input has had in the programs of this sync.
+    pub fn of(new: &Record, leaf: &LeafRecord, known: &[Arc<Record>]) -> Seen {
+        // What is made where a value was read got its size from it.
+        let depends_on_data = new.steps.iter().any(|s| s.op.kind.is_found())
+            || new.leaves.iter().any(|l| l.finder.is_some() && same_place(l.at, leaf.at))
+            || new.reads.iter().any(|r| same_place(r.at, leaf.at));
+        let here = known.iter().filter(|r| same_place(r.site, new.site) && r.is_read() == new.is_read());
+        let named = |l: &LeafRecord| leaf.name.is_some() && l.name == leaf.name;
+        let leaves =
+            here.flat_map(|r| r.leaves.iter()).filter(|l| !l.scalar && (same_place(l.at, leaf.at) || named(l)));
+        Seen { depends_on_data, types: leaves.map(|l| l.ty.clone()).collect() }
+    }
+
+    /// The same of what an op makes; `past` is what it was before.
+    pub fn of_step(new: &Record, step: &Step, past: &[&Step]) -> Seen {
+        let depends_on_data = new.reads.iter().any(|r| same_place(r.at, step.at));
+        Seen { depends_on_data, types: past.iter().map(|s| s.ty.clone()).collect() }
+    }
+
+    fn sizes(&self, d: usize) -> Vec<usize> {
+        self.types.iter().filter_map(|t| t.shape.get(d).copied()).collect()
+    }
+}
+
+pub(super) fn list(all: &[usize]) -> String {
+    all.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn sorted(mut sizes: Vec<usize>) -> Vec<usize> {
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// Sizes to pad to, fewer than there are: the powers of two around them, or the largest alone.
+fn buckets(sizes: &[usize]) -> Vec<usize> {
+    let all = sorted(sizes.iter().map(|s| s.next_power_of_two()).collect());
+    match sizes.len() > 2 && all.len() < sizes.len() {
+        true => all,
+        false => vec![sizes.iter().copied().max().unwrap_or(1)],
+    }
+}
+
+/// The sizes that hold both.
+pub(super) fn largest(a: &Type, b: &Type) -> Vec<usize> {
+    a.shape.iter().zip(b.shape.iter()).map(|(a, b)| *a.max(b)).collect()
+}
+
+/// A tensor that the program itself makes has another size.
+pub(super) fn made_here(seen: &Seen, was: &Type, now: &Type) -> String {
+    let all =
+        |d: usize| seen.sizes(d).into_iter().chain([was.shape.get(d), now.shape.get(d)].into_iter().flatten().copied());
+    let largest: Vec<usize> = (0..now.shape.len()).map(|d| all(d).max().unwrap_or(0)).collect();
+    let mut shapes: Vec<String> = Vec::new();
+    for ty in seen.types.iter().chain([was, now]) {
+        if !shapes.contains(&ty.shape.to_string()) {
+            shapes.push(ty.shape.to_string());
+        }
+    }
+    let shapes = shapes.join(", ");
+    let d = (0..now.shape.len()).find(|&d| was.shape.get(d) != now.shape.get(d)).unwrap_or(0);
+    let pad = list(&buckets(&sorted(all(d).collect())));
+    format!(
+        "the program makes it, so each size ({shapes}) is a program: make the largest, {largest:?}, in every step and mask what is too \
+         much (`where_`), or make it on the host (`Tensor::from_vec`), where `.dynamic({d}).buckets([{pad}])` applies"
+    )
+}
+
+/// What to do about a shape that changed; `input` is the input that has it, where it is one.
+pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Option<&LeafRecord>) -> String {
+    let (new, old) = (e.new, e.old);
+    if input.is_some_and(|l| l.bucketed) {
+        let bucket = (0..now.shape.len()).find(|&d| was.shape.get(d) != now.shape.get(d)).map(|d| now.shape[d]);
+        return format!(
+            "the bucket {} is used for the first time: expected once for each bucket",
+            bucket.map_or(String::new(), |b| b.to_string())
+        );
+    }
+    if seen.depends_on_data {
+        return of_data(was, now, seen, input);
+    }
+    if was.shape.len() != now.shape.len() {
+        return format!("the number of dimensions changed ({} to {}): reshape before the step", was.shape, now.shape);
+    }
+    let Some(d) = (0..was.shape.len()).find(|&d| was.shape[d] != now.shape[d]) else {
+        return "pad to one shape".into();
+    };
+    let (a, b) = (was.shape[d], now.shape[d]);
+    let sizes = sorted(seen.sizes(d).into_iter().chain([a, b]).collect());
+    let pad = buckets(&sizes);
+    let others = (0..was.shape.len()).any(|e| e != d && was.shape[e] != now.shape[e]);
+    if let Some(why) = refusal(e, d, others, input, &pad) {
+        let drop = if d == 0 && !others && b < a { "drop the short last batch, or " } else { "" };
+        return format!(
+            "{} became {}: {drop}pad the data on the host to {:?} in every step and mask what is too much{why}",
+            was.shape,
+            now.shape,
+            largest(was, now)
+        );
+    }
+    if d == 0 && b < a && sizes.len() == 2 {
+        return format!(
+            "a short last batch: `drop_last: true` in the loader's options, or pad {b} rows to {a} and mask them out: \
+             `.dynamic(0).buckets([{a}])` on the batch"
+        );
+    }
+    let (least, most) = (sizes[0].max(1), sizes[sizes.len() - 1]);
+    if pad.len() == 1 && most / least > 16 {
+        return format!(
+            "dimension {d} has been {}: padding {least} to {most} would be {} times the work. A program for each, compiled once, \
+             is better while the sizes are few",
+            list(&sizes),
+            most / least
+        );
+    }
+    let programs = count(pad.len(), "program");
+    let sites = if same_place(new.site, old.site) { "" } else { " (compared with another sync)" };
+    format!(
+        "dimension {d} has been {}{sites}: pad and mask with `.dynamic({d}).buckets([{}])`, {programs} instead of one for each size",
+        list(&sizes),
+        list(&pad)
+    )
+}
+
+/// Why dimension `d` of an input cannot be bucketed in this program: the rules of all ops behind it are asked, together with
+/// the other inputs that changed in the same way.
+fn refusal(e: &Evidence, d: usize, several: bool, input: Option<&LeafRecord>, buckets: &[usize]) -> Option<String> {
+    if several {
+        return Some(String::new());
+    }
+    let input = input?;
+    let leaf = e.new.leaves.iter().position(|l| std::ptr::eq(l, input))?;
+    let mut inputs: Vec<Spot> = vec![(leaf, d)];
+    for (_, new, old) in e.inputs().filter(|(_, n, o)| n.ty.shape.len() == o.ty.shape.len()) {
+        let other = e.new.leaves.iter().position(|l| std::ptr::eq(l, new));
+        let same = |k: &usize| new.ty.shape[*k] != old.ty.shape[*k] && new.ty.shape[*k] == input.ty.shape[d];
+        if let (Some(l), Some(k)) = (other.filter(|l| *l != leaf), (0..new.ty.shape.len()).find(same)) {
+            inputs.push((l, k));
+        }
+    }
+    let feeds = e.new.leaves.iter().map(|l| Feed { ty: &l.ty, fixed: l.scalar || l.parameter || l.computed }).collect();
+    let question = Question { steps: &e.new.steps, feeds, inputs, buckets };
+    let refused = question.applicable().err()?;
+    Some(format!(" (`.dynamic` is refused by {} at {})", refused.op, location(refused.at)))
+}
+
+/// How many elements there are depends on values.
+fn of_data(was: &Type, now: &Type, seen: &Seen, input: Option<&LeafRecord>) -> String {
+    let sizes: Vec<usize> = seen
+        .sizes(0)
+        .into_iter()
+        .chain([was.shape.first(), now.shape.first()].into_iter().flatten().copied())
+        .collect();
+    // Positions that another method found for itself are nobody's to pad.
+    let own = |l: &&LeafRecord| l.finder.is_some() && called(l.at).is_none_or(|name| name == l.made_by.name);
+    let advice = input.filter(own).and_then(|l| l.made_by.advice);
+    let advice = advice.unwrap_or("keep the shape with `where_(&mask, &x, 0.0)` or multiply by the mask");
+    let instead = advice.replace("{buckets}", &list(&buckets(&sorted(sizes))));
+    format!("the size depends on the data ({} became {}): {instead}", was.shape, now.shape)
+}

@@ -1,0 +1,293 @@
+//! Which ops of two programs correspond.
+use crate::insight::mode::derived;
+use crate::insight::record::{LeafRecord, Record};
+use std::collections::{HashMap, HashSet, VecDeque};
+use xlazy_core::ir::{Input, OpDef, Step};
+
+/// Stands for no partner.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// The ops of a new program beside those of an old one.
+pub(crate) struct Aligned {
+    /// `(new, old)`, by the new one's order.
+    pub pairs: Vec<(u32, u32)>,
+    pub only_new: Vec<u32>,
+    pub only_old: Vec<u32>,
+    /// The partner of each op, or [`NONE`].
+    pub of_new: Vec<u32>,
+    pub of_old: Vec<u32>,
+}
+
+/// What tells ops of two programs apart: the op and its line, and the tensors that both programs know.
+struct Tokens {
+    new: Vec<(u64, u64)>,
+    old: Vec<(u64, u64)>,
+}
+
+impl Tokens {
+    fn of(new: &Record, old: &Record) -> Tokens {
+        // Of a cell written anew no line is the same: then the ops alone tell.
+        let lines = !new.strangers(old);
+        let theirs: HashSet<u64> = old.leaves.iter().filter(|l| !l.scalar).map(|l| l.lineage).collect();
+        let known: HashSet<u64> =
+            new.leaves.iter().filter(|l| !l.scalar && theirs.contains(&l.lineage)).map(|l| l.lineage).collect();
+        let all = |r: &Record| -> Vec<(u64, u64)> {
+            // A parameter is one for good, and so is what was changed in place, whether the other program has it or not.
+            let lasting =
+                |l: &LeafRecord| !l.scalar && (l.parameter || l.lineage != l.seq || known.contains(&l.lineage));
+            let leaves: Vec<u64> = r.leaves.iter().map(|l| if lasting(l) { l.lineage } else { 0 }).collect();
+            let one = |(s, line): (&Step, &u64)| {
+                let token = token(s.op, if lines { *line } else { 0 });
+                let takes = s.inputs.iter().fold(0u64, |sum, i| match i {
+                    Input::Leaf(l) if leaves[*l as usize] != 0 => sum.rotate_left(9) ^ leaves[*l as usize],
+                    _ => sum,
+                });
+                (token, takes)
+            };
+            r.steps.iter().zip(&r.lines).map(one).collect()
+        };
+        Tokens { new: all(new), old: all(old) }
+    }
+
+    /// Whether the ops may correspond: where both take tensors that both programs have, these are the same.
+    fn fit(&self, i: usize, j: usize) -> bool {
+        let (a, b) = (self.new[i], self.old[j]);
+        a.0 == b.0 && (a.1 == b.1 || a.1 == 0 || b.1 == 0)
+    }
+}
+
+/// An op of a line as one number, whichever form of it healing chose.
+pub(crate) fn token(op: &'static OpDef, line: u64) -> u64 {
+    let op = u64::from(op.base);
+    (line ^ op).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ op
+}
+
+/// Common start and end; what lies between around the ops that are sure, which take tensors that both programs have; what is
+/// left by op and line, in order.
+pub(crate) fn align(new: &Record, old: &Record) -> Aligned {
+    let (n, o) = (new.steps.len(), old.steps.len());
+    let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(n.min(o));
+    // The same ops from other lines are the same program: compare by op alone when that fits throughout.
+    if new.same_ops(old) {
+        pairs.extend((0..n as u32).map(|i| (i, i)));
+        return Aligned::of(pairs, n, o);
+    }
+    let tokens = Tokens::of(new, old);
+    let shorter = n.min(o);
+    let start = (0..shorter).take_while(|&i| tokens.fit(i, i)).count();
+    let end = (0..shorter - start).take_while(|&i| tokens.fit(n - 1 - i, o - 1 - i)).count();
+    pairs.extend((0..start as u32).map(|i| (i, i)));
+    // What follows from other ops is paired by what it takes; the others by their order.
+    let own = |r: &Record, all: std::ops::Range<usize>| -> (Vec<usize>, Vec<usize>) {
+        all.partition(|&i| derived(r.steps[i].seq).is_none())
+    };
+    let (middle, follow) = own(new, start..n - end);
+    let (middle_old, follow_old) = own(old, start..o - end);
+    in_order(&tokens, &middle, &middle_old, &mut pairs);
+    let tail: Vec<(u32, u32)> = (0..end).rev().map(|i| ((n - 1 - i) as u32, (o - 1 - i) as u32)).collect();
+    if !follow.is_empty() && !follow_old.is_empty() {
+        by_operands(new, old, &tokens, &follow, &follow_old, &tail, &mut pairs);
+    }
+    pairs.extend(tail);
+    pairs.sort_unstable();
+    let mut aligned = Aligned::of(pairs, n, o);
+    aligned.pair_edited_lines(new, old);
+    aligned
+}
+
+/// Pairs ops in order around those that are sure, which take tensors that both programs have.
+fn in_order(tokens: &Tokens, new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
+    let (mut i, mut j) = (0, 0);
+    for (x, y) in sure(tokens, new, old).into_iter().chain([(new.len(), old.len())]) {
+        between(tokens, &new[i..x], &old[j..y], pairs);
+        if x < new.len() {
+            pairs.push((new[x] as u32, old[y] as u32));
+        }
+        (i, j) = (x + 1, y + 1);
+    }
+}
+
+/// Gradients and updates correspond where they take what corresponds: of the ops that take an operand's partner in the same
+/// place the one with most operands in common. What is left is paired in order.
+fn by_operands(
+    new: &Record,
+    old: &Record,
+    tokens: &Tokens,
+    follow: &[usize],
+    follow_old: &[usize],
+    tail: &[(u32, u32)],
+    pairs: &mut Vec<(u32, u32)>,
+) {
+    /// Of what so many ops take nothing follows.
+    const MANY: usize = 16;
+    let mut of_new = vec![NONE; new.steps.len()];
+    let mut taken = vec![false; old.steps.len()];
+    for &(i, j) in pairs.iter().chain(tail) {
+        of_new[i as usize] = j;
+        taken[j as usize] = true;
+    }
+    let mut leaves: HashMap<u64, u32> = HashMap::new();
+    for (m, leaf) in old.leaves.iter().enumerate().filter(|(_, l)| !l.scalar) {
+        leaves.insert(leaf.lineage, m as u32);
+    }
+    let of_leaf: Vec<u32> = new.leaves.iter().map(|l| leaves.get(&l.lineage).copied().unwrap_or(NONE)).collect();
+    let mut takers: HashMap<(bool, u32), Vec<u32>> = HashMap::new();
+    for &j in follow_old {
+        for input in &old.steps[j].inputs {
+            let key = match input {
+                Input::Step(s) => (true, *s),
+                Input::Leaf(l) if !old.leaves[*l as usize].scalar => (false, *l),
+                Input::Leaf(_) => continue,
+            };
+            takers.entry(key).or_default().push(j as u32);
+        }
+    }
+    let partner = |of_new: &[u32], input: &Input| match input {
+        Input::Step(s) => Some((true, of_new[*s as usize])).filter(|p| p.1 != NONE),
+        Input::Leaf(l) => Some((false, of_leaf[*l as usize])).filter(|p| p.1 != NONE),
+    };
+    let mut left = Vec::new();
+    for &i in follow {
+        let step = &new.steps[i];
+        let wanted: Vec<Option<(bool, u32)>> = step.inputs.iter().map(|input| partner(&of_new, input)).collect();
+        let common = |j: u32| {
+            let theirs = &old.steps[j as usize].inputs;
+            let same = |(w, t): (&Option<(bool, u32)>, &Input)| match (w, t) {
+                (Some((true, s)), Input::Step(t)) => s == t,
+                (Some((false, l)), Input::Leaf(t)) => l == t,
+                _ => false,
+            };
+            wanted.iter().zip(theirs).filter(|p| same((p.0, p.1))).count()
+        };
+        let fits = |j: &u32| !taken[*j as usize] && tokens.fit(i, *j as usize);
+        let all = wanted.iter().flatten().filter_map(|w| takers.get(w)).filter(|t| t.len() <= MANY).flatten();
+        let best = all.copied().filter(fits).map(|j| (common(j), std::cmp::Reverse(j))).max();
+        match best {
+            Some((_, std::cmp::Reverse(j))) => {
+                of_new[i] = j;
+                taken[j as usize] = true;
+                pairs.push((i as u32, j));
+            }
+            None => left.push(i),
+        }
+    }
+    // Those whose operands came or went have nobody to go by.
+    let known = |i: &&usize| {
+        new.steps[**i].inputs.iter().any(|input| matches!(input, Input::Step(s) if of_new[*s as usize] != NONE))
+    };
+    let open: Vec<usize> = left.iter().filter(|i| !known(i)).copied().collect();
+    let rest: Vec<usize> = follow_old.iter().copied().filter(|&j| !taken[j]).collect();
+    between(tokens, &open, &rest, pairs);
+}
+
+/// The longest row of ops that are the only ones of their kind in both: in order on both sides.
+fn sure(tokens: &Tokens, new: &[usize], old: &[usize]) -> Vec<(usize, usize)> {
+    let mut places: HashMap<(u64, u64), (usize, usize, usize, usize)> = HashMap::new();
+    for (x, &i) in new.iter().enumerate().filter(|(_, i)| tokens.new[**i].1 != 0) {
+        let p = places.entry(tokens.new[i]).or_default();
+        (p.0, p.1) = (p.0 + 1, x);
+    }
+    for (y, &j) in old.iter().enumerate().filter(|(_, j)| tokens.old[**j].1 != 0) {
+        let p = places.entry(tokens.old[j]).or_default();
+        (p.2, p.3) = (p.2 + 1, y);
+    }
+    let mut both: Vec<(usize, usize)> =
+        places.into_values().filter(|p| p.0 == 1 && p.2 == 1).map(|p| (p.1, p.3)).collect();
+    both.sort_unstable();
+    increasing(&both)
+}
+
+/// The longest increasing row of the second numbers.
+fn increasing(both: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    let mut tails: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = vec![None; both.len()];
+    for (k, &(_, y)) in both.iter().enumerate() {
+        let at = tails.partition_point(|&t| both[t].1 < y);
+        before[k] = at.checked_sub(1).map(|t| tails[t]);
+        if at == tails.len() { tails.push(k) } else { tails[at] = k }
+    }
+    let mut row = Vec::new();
+    let mut next = tails.last().copied();
+    while let Some(k) = next {
+        row.push(both[k]);
+        next = before[k];
+    }
+    row.reverse();
+    row
+}
+
+/// Pairs what lies between two sure ops, by op and line, in order: from the start, then from the end, then what is left.
+fn between(tokens: &Tokens, new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
+    let shorter = new.len().min(old.len());
+    let start = (0..shorter).take_while(|&k| tokens.fit(new[k], old[k])).count();
+    let (n, o) = (new.len(), old.len());
+    let end = (0..shorter - start).take_while(|&k| tokens.fit(new[n - 1 - k], old[o - 1 - k])).count();
+    let ends = (n - end..n).map(|x| (new[x] as u32, old[o + x - n] as u32));
+    pairs.extend((0..start).map(|k| (new[k] as u32, old[k] as u32)).chain(ends));
+    let (new, old) = (&new[start..n - end], &old[start..o - end]);
+    if new.is_empty() || old.is_empty() {
+        return;
+    }
+    let mut waiting: HashMap<u64, VecDeque<usize>> = HashMap::new();
+    for (y, &j) in old.iter().enumerate() {
+        waiting.entry(tokens.old[j].0).or_default().push_back(y);
+    }
+    let mut next = 0;
+    for &i in new {
+        let Some(alike) = waiting.get_mut(&tokens.new[i].0) else { continue };
+        while alike.front().is_some_and(|&y| y < next) {
+            alike.pop_front();
+        }
+        if let Some(&y) = alike.front().filter(|&&y| tokens.fit(i, old[y])) {
+            alike.pop_front();
+            next = y + 1;
+            pairs.push((i as u32, old[y] as u32));
+        }
+    }
+}
+
+impl Aligned {
+    fn of(pairs: Vec<(u32, u32)>, n: usize, o: usize) -> Aligned {
+        let (mut of_new, mut of_old) = (vec![NONE; n], vec![NONE; o]);
+        for &(i, j) in &pairs {
+            of_new[i as usize] = j;
+            of_old[j as usize] = i;
+        }
+        let alone = |all: &[u32]| (0..all.len() as u32).filter(|&i| all[i as usize] == NONE).collect();
+        Aligned { only_new: alone(&of_new), only_old: alone(&of_old), pairs, of_new, of_old }
+    }
+
+    /// Of lines of an edited cell that only one of both has, one is what the other became: their ops correspond in order.
+    fn pair_edited_lines(&mut self, new: &Record, old: &Record) {
+        if self.only_new.is_empty() || self.only_old.is_empty() {
+            return;
+        }
+        let lines = |r: &Record| -> HashSet<u64> { r.lines.iter().copied().collect() };
+        let (of_new, of_old) = (lines(new), lines(old));
+        let mut waiting: HashMap<u32, VecDeque<u32>> = HashMap::new();
+        for &j in self.only_old.iter().filter(|&&j| !of_new.contains(&old.lines[j as usize])) {
+            waiting.entry(old.steps[j as usize].op.id).or_default().push_back(j);
+        }
+        let mut next = 0;
+        let mut pairs = std::mem::take(&mut self.pairs);
+        for &i in &self.only_new {
+            let (op, line) = (new.steps[i as usize].op.id, new.lines[i as usize]);
+            let Some(alike) = waiting.get_mut(&op).filter(|_| !of_old.contains(&line)) else { continue };
+            while alike.front().is_some_and(|&j| j < next) {
+                alike.pop_front();
+            }
+            // Lines of one file are there side by side.
+            let edited = |j: &&u32| old.steps[**j as usize].at.file() != new.steps[i as usize].at.file();
+            let Some(&j) = alike.front().filter(edited) else { continue };
+            alike.pop_front();
+            next = j + 1;
+            pairs.push((i, j));
+        }
+        pairs.sort_unstable();
+        *self = Aligned::of(pairs, new.steps.len(), old.steps.len());
+    }
+
+    pub fn same_ops(&self) -> bool {
+        self.only_new.is_empty() && self.only_old.is_empty()
+    }
+}

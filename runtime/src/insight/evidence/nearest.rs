@@ -1,0 +1,101 @@
+//! Which earlier program a new one is compared with.
+use crate::insight::record::{LeafRecord, Record, same_place};
+use crate::insight::report::Place;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Programs compared in full after those of the same site.
+const NEAREST: usize = 8;
+
+/// The program to compare with, if there is one: of the same site and kind the most alike; for a barrier the nearest of
+/// other barriers; for a read the step that it ran a part of, or an earlier read of the same value elsewhere. A program
+/// without such a forerunner is the first of its kind, and not compiled again.
+pub(crate) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>> {
+    let best = |candidates: &mut dyn Iterator<Item = &Arc<Record>>, least: f64| {
+        candidates
+            .map(|r| (r.likeness(new), r))
+            .filter(|(l, _)| *l >= least)
+            // of equals the one whose inputs differ least, else the latest
+            .max_by(|(a, r), (b, s)| {
+                let alike = || s.inputs_apart(new).cmp(&r.inputs_apart(new));
+                a.total_cmp(b).then_with(alike).then(r.number.cmp(&s.number))
+            })
+            .map(|(_, r)| r.clone())
+    };
+    let here = |r: &&Arc<Record>| same_place(r.site, new.site) && r.is_read() == new.is_read();
+    if let Some(found) = best(&mut known.iter().rev().filter(here).take(NEAREST), 0.2) {
+        return Some(found);
+    }
+    let closest = |of_kind: &dyn Fn(&Record) -> bool, least: f64| {
+        let mut found: Vec<&Arc<Record>> = known.iter().rev().filter(|r| of_kind(r)).take(64).collect();
+        found.sort_by_key(|r| r.steps.len().abs_diff(new.steps.len()));
+        best(&mut found.into_iter().take(NEAREST), least)
+    };
+    // A cell that was edited and run again: some of its own lines are those of before.
+    let edited = || {
+        let again = |r: &&Arc<Record>| r.is_read() == new.is_read() && of_one_cell(r, new);
+        let recent = known.iter().rev().filter(again).take(NEAREST);
+        let alike = recent.map(|r| (r.likeness_of_ops(new), r)).filter(|(l, _)| *l >= 0.6);
+        alike.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.number.cmp(&b.1.number))).map(|(_, r)| r.clone())
+    };
+    let found = match new.is_read() {
+        false => closest(&|r| !r.is_read(), 0.5),
+        true => closest(&|r| !r.is_read() && contains(r, new), 1.0)
+            .or_else(|| closest(&|r| r.is_read() && same_result(r, new) && same_sources(r, new), 0.5))
+            .or_else(|| closest(&|r| r.is_read() && same_lines(r, new), 0.5))
+            // On the way to a barrier, which runs again what the read has of its step.
+            .or_else(|| closest(&|r| !r.is_read() && before(new.site, r.site), 0.2)),
+    };
+    // Something in common at least: what a line runs may have grown beyond likeness, but it is no first program there.
+    let grown = || {
+        let mut related = known.iter().rev().filter(|r| here(r) && !r.strangers(new)).take(NEAREST);
+        if new.is_read() { None } else { best(&mut related, 0.0) }
+    };
+    // The same line ran before, whatever it ran.
+    let line = || known.iter().rev().find(|r| here(r) && !new.is_read()).cloned();
+    found.or_else(grown).or_else(edited).or_else(line)
+}
+
+/// Whether one cell, by its own lines as they read, made data of both.
+fn of_one_cell(old: &Record, new: &Record) -> bool {
+    let own = |r: &'_ Record| -> HashSet<u64> {
+        let here = |l: &&LeafRecord| !l.scalar && l.at.file() == r.site.file();
+        r.leaves.iter().filter(here).map(|l| l.line).collect()
+    };
+    old.site.file() != new.site.file() && !own(old).is_disjoint(&own(new))
+}
+
+/// Whether one stands above the other in the same cell.
+fn before(a: Place, b: Place) -> bool {
+    a.file() == b.file() && a.line() < b.line()
+}
+
+/// Whether both start from data of the same lines.
+fn same_sources(a: &Record, b: &Record) -> bool {
+    let places = |r: &Record| -> Vec<u64> {
+        let mut all: Vec<_> = r.leaves.iter().filter(|l| !l.scalar).map(|l| l.line).collect();
+        all.sort_unstable();
+        all
+    };
+    places(a) == places(b)
+}
+
+/// Whether both run the same lines, if not as often.
+fn same_lines(a: &Record, b: &Record) -> bool {
+    let lines =
+        |r: &Record| -> HashSet<(u32, u64)> { r.steps.iter().zip(&r.lines).map(|(s, l)| (s.op.id, *l)).collect() };
+    lines(a) == lines(b)
+}
+
+/// Whether a barrier's program computes what a read asks for on its way: the same op of the same line, of the same type.
+fn contains(step: &Record, read: &Record) -> bool {
+    let Some((root, line)) = read.steps.last().zip(read.lines.last()) else { return false };
+    step.steps.len() > read.steps.len()
+        && step.steps.iter().zip(&step.lines).any(|(s, l)| s.op.id == root.op.id && s.ty == root.ty && l == line)
+}
+
+/// Whether the last op of both was made by the same line.
+fn same_result(a: &Record, b: &Record) -> bool {
+    let last = |r: &Record| r.steps.last().map(|s| s.op.id).zip(r.lines.last().copied());
+    last(a).is_some() && last(a) == last(b)
+}

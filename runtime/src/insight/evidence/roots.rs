@@ -1,0 +1,581 @@
+//! The differences that nothing else explains, and how much follows from each: one pass over two programs in the order of the
+//! new one's creation.
+use super::align::{Aligned, NONE};
+use super::follow;
+use super::leaves::Leaves;
+use crate::insight::mode::derived;
+use crate::insight::record::{Record, same_place};
+use std::collections::{HashMap, HashSet};
+use xlazy_core::ir::{Input, Kind, Step};
+
+/// A difference that nothing else explains.
+pub(crate) enum What {
+    /// An input has another type, or is a number where it was a tensor: `(new, old)`.
+    Input(u32, u32),
+    /// A tensor is trained and was not, or the other way round: `(new, old)`.
+    Trained(u32, u32),
+    /// Ops that came or went, with all that they bring.
+    Ops(Ops),
+    /// Attributes of a call, though its operands are the same: pairs of ops.
+    Attrs(Vec<(u32, u32)>),
+    /// An op takes another operand, the one of this number.
+    Wiring(u32, u32, usize),
+    /// Results that were not asked for, or no longer are, though their ops are in both programs.
+    Results,
+    /// Buffers that are reused now, or no longer: pairs of leaves.
+    Donation(Vec<(u32, u32)>),
+    Precision,
+}
+
+/// Ops that are connected, and that only one of both programs has.
+#[derive(Default)]
+pub(crate) struct Ops {
+    pub new: Vec<u32>,
+    pub old: Vec<u32>,
+    /// Those that take nothing of the others: where they begin. New ones first.
+    pub heads_new: Vec<u32>,
+    pub heads_old: Vec<u32>,
+    /// Inputs that only these ops take.
+    pub gains: Vec<u32>,
+    pub loses: Vec<u32>,
+    /// Inputs that stand where the other program computed the same thing: `(new input, old op)`.
+    pub given: Vec<(u32, u32)>,
+    /// All of them are gradients or updates, which follow from other ops where there are any.
+    pub derived: bool,
+}
+
+pub(super) struct Root {
+    pub what: What,
+    /// How many differences there are with those that follow from it.
+    pub weight: usize,
+}
+
+/// What explains that a value is another one.
+#[derive(Clone, Copy, PartialEq)]
+enum Because {
+    Nothing,
+    /// Of that number among the roots.
+    Root(u32),
+    /// Ops that came or went, by their number in [`Union`].
+    Ops(u32),
+}
+
+/// Which ops belong together.
+struct Union(Vec<u32>);
+
+impl Union {
+    fn find(&mut self, mut x: u32) -> u32 {
+        while self.0[x as usize] != x {
+            self.0[x as usize] = self.0[self.0[x as usize] as usize];
+            x = self.0[x as usize];
+        }
+        x
+    }
+
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.0[a.max(b) as usize] = a.min(b);
+    }
+}
+
+/// The pass over both programs.
+pub(super) struct Pass<'a> {
+    new: &'a Record,
+    old: &'a Record,
+    aligned: &'a Aligned,
+    leaves: &'a Leaves,
+    roots: Vec<Root>,
+    union: Union,
+    /// Numbers in [`Union`] of the ops that came and of those that went.
+    came: HashMap<u32, u32>,
+    went: HashMap<u32, u32>,
+    /// Weight of ops by their number in [`Union`].
+    weight: Vec<usize>,
+    /// Why the value of each new op has another type.
+    because: Vec<Because>,
+    /// The root of an input, once it was met.
+    of_leaf: HashMap<u32, u32>,
+    gains: Vec<(u32, u32)>,
+    loses: Vec<(u32, u32)>,
+    given: Vec<(u32, u32, u32)>,
+}
+
+impl<'a> Pass<'a> {
+    pub fn over(new: &'a Record, old: &'a Record, aligned: &'a Aligned, leaves: &'a Leaves) -> Vec<Root> {
+        let came: HashMap<u32, u32> = (0..).zip(&aligned.only_new).map(|(k, &i)| (i, k)).collect();
+        let first = came.len() as u32;
+        let went: HashMap<u32, u32> = (first..).zip(&aligned.only_old).map(|(k, &j)| (j, k)).collect();
+        let all = came.len() + went.len();
+        let mut pass = Pass {
+            new,
+            old,
+            aligned,
+            leaves,
+            roots: vec![],
+            union: Union((0..all as u32).collect()),
+            came,
+            went,
+            weight: vec![0; all],
+            because: vec![Because::Nothing; new.steps.len()],
+            of_leaf: HashMap::new(),
+            gains: vec![],
+            loses: vec![],
+            given: vec![],
+        };
+        pass.connect();
+        pass.compare();
+        pass.finish()
+    }
+
+    /// Ops that came or went belong together where one takes the other's result, where they are of one line, and where they
+    /// take an input that nothing else takes.
+    fn connect(&mut self) {
+        let (new, old) = (self.new, self.old);
+        let (only_new, only_old) = (&self.aligned.only_new, &self.aligned.only_old);
+        for (r, all, mine, leaves, side) in [
+            (new, only_new, self.came.clone(), &self.leaves.of_new, true),
+            (old, only_old, self.went.clone(), &self.leaves.of_old, false),
+        ] {
+            let mut takers: HashMap<u32, u32> = HashMap::new();
+            for &i in all {
+                let k = mine[&i];
+                for input in &r.steps[i as usize].inputs {
+                    match input {
+                        Input::Step(s) => {
+                            if let Some(&other) = mine.get(s) {
+                                self.union.join(k, other);
+                            }
+                        }
+                        Input::Leaf(l) if leaves[*l as usize] == NONE && !r.leaves[*l as usize].scalar => {
+                            if side {
+                                self.gains.push((*l, k))
+                            } else {
+                                self.loses.push((*l, k))
+                            }
+                            match takers.get(l) {
+                                Some(&other) => self.union.join(k, other),
+                                None => drop(takers.insert(*l, k)),
+                            }
+                        }
+                        Input::Leaf(_) => {}
+                    }
+                }
+            }
+        }
+        let mut lines: HashMap<u64, u32> = HashMap::new();
+        let of = |r: &'a Record, i: u32| {
+            let s = &r.steps[i as usize];
+            derived(s.seq).is_none().then_some(r.lines[i as usize])
+        };
+        let came = self.aligned.only_new.iter().map(|i| (of(new, *i), self.came[i]));
+        let went = self.aligned.only_old.iter().map(|j| (of(old, *j), self.went[j]));
+        let all: Vec<(Option<u64>, u32)> = came.chain(went).collect();
+        for (line, k) in all.into_iter().filter_map(|(line, k)| Some((line?, k))) {
+            match lines.get(&line) {
+                Some(&other) => self.union.join(k, other),
+                None => drop(lines.insert(line, k)),
+            }
+        }
+    }
+
+    fn compare(&mut self) {
+        let aligned = self.aligned;
+        for &(i, j) in &aligned.pairs {
+            let (a, b) = (&self.new.steps[i as usize], &self.old.steps[j as usize]);
+            let mut because = Because::Nothing;
+            // A number takes its dtype from the tensors beside it: it is asked last, and not where these explain it.
+            let number = |k: usize| match (a.inputs.get(k), b.inputs.get(k)) {
+                (Some(Input::Leaf(l)), Some(Input::Leaf(m))) => {
+                    self.new.leaves[*l as usize].scalar && self.old.leaves[*m as usize].scalar
+                }
+                _ => false,
+            };
+            let operands = 0..a.inputs.len().max(b.inputs.len());
+            let (numbers, tensors): (Vec<usize>, Vec<usize>) = operands.partition(|&k| number(k));
+            for (k, number) in tensors.into_iter().map(|k| (k, false)).chain(numbers.into_iter().map(|k| (k, true))) {
+                if number && because != Because::Nothing {
+                    continue;
+                }
+                // Another form of the op takes an attribute as its last operand.
+                if a.op.id != b.op.id && a.op.base == b.op.base && k >= a.inputs.len().min(b.inputs.len()) {
+                    break;
+                }
+                let found = self.operand((i, j), k, a.inputs.get(k).copied(), b.inputs.get(k).copied());
+                if because == Because::Nothing {
+                    because = found;
+                }
+            }
+            let same_attrs = a.attrs == b.attrs && a.op.id == b.op.id;
+            if same_attrs && a.ty == b.ty {
+                continue;
+            }
+            match because {
+                Because::Nothing if !same_attrs => because = self.attributes(i, j),
+                // Of sizes it follows; which dimensions and which way, or where, hardly.
+                _ if !same_attrs && follow::of_its_own(a, b, |k| self.same_rank(a, b, k)) => {
+                    self.attributes(i, j);
+                }
+                Because::Root(r) => self.roots[r as usize].weight += 1,
+                Because::Ops(k) => self.weight[k as usize] += 1,
+                Because::Nothing => {}
+            }
+            if a.ty != b.ty {
+                self.because[i as usize] = because;
+            }
+        }
+    }
+
+    /// Whether an operand has as many dimensions in both.
+    fn same_rank(&self, a: &Step, b: &Step, k: usize) -> bool {
+        let rank = |r: &Record, input: Option<&Input>| {
+            input.map(|input| match *input {
+                Input::Leaf(l) => r.leaves[l as usize].ty.shape.len(),
+                Input::Step(s) => r.steps[s as usize].ty.shape.len(),
+            })
+        };
+        rank(self.new, a.inputs.get(k)) == rank(self.old, b.inputs.get(k))
+    }
+
+    /// Why this operand is another one.
+    fn operand(&mut self, (i, j): (u32, u32), k: usize, a: Option<Input>, b: Option<Input>) -> Because {
+        let (came, went) = (|s: &Self, x: u32| s.came.get(&x).copied(), |s: &Self, y: u32| s.went.get(&y).copied());
+        match (a, b) {
+            (Some(Input::Leaf(l)), Some(Input::Leaf(m))) if self.leaves.of_new[l as usize] == m => self.input(l, m),
+            (Some(Input::Step(x)), Some(Input::Step(y))) => match (came(self, x), went(self, y)) {
+                (Some(c), Some(w)) => {
+                    self.union.join(c, w);
+                    Because::Ops(c)
+                }
+                (Some(c), None) => Because::Ops(c),
+                (None, Some(w)) => Because::Ops(w),
+                (None, None) if self.aligned.of_new[x as usize] == y => self.because[x as usize],
+                _ => self.wiring(i, j, k),
+            },
+            (Some(Input::Leaf(l)), Some(Input::Step(y))) => match went(self, y) {
+                Some(w) => {
+                    if self.leaves.of_new[l as usize] == NONE {
+                        self.gains.push((l, w));
+                    }
+                    let (leaf, step) = (&self.new.leaves[l as usize], &self.old.steps[y as usize]);
+                    if leaf.made_by.base == step.op.base && leaf.line == self.old.lines[y as usize] {
+                        self.given.push((l, y, w));
+                    }
+                    Because::Ops(w)
+                }
+                None => self.wiring(i, j, k),
+            },
+            (Some(Input::Step(x)), Some(Input::Leaf(m))) => match came(self, x) {
+                Some(c) => {
+                    if self.leaves.of_old[m as usize] == NONE {
+                        self.loses.push((m, c));
+                    }
+                    Because::Ops(c)
+                }
+                None => self.wiring(i, j, k),
+            },
+            (Some(Input::Step(x)), None) if came(self, x).is_some() => Because::Ops(self.came[&x]),
+            (None, Some(Input::Step(y))) if went(self, y).is_some() => Because::Ops(self.went[&y]),
+            (None, None) => Because::Nothing,
+            _ => self.wiring(i, j, k),
+        }
+    }
+
+    fn root(&mut self, what: What) -> Because {
+        self.roots.push(Root { what, weight: 1 });
+        Because::Root(self.roots.len() as u32 - 1)
+    }
+
+    fn wiring(&mut self, i: u32, j: u32, k: usize) -> Because {
+        self.root(What::Wiring(i, j, k))
+    }
+
+    fn input(&mut self, l: u32, m: u32) -> Because {
+        let (a, b) = (&self.new.leaves[l as usize], &self.old.leaves[m as usize]);
+        if a.ty == b.ty && a.scalar == b.scalar {
+            return Because::Nothing;
+        }
+        if let Some(&r) = self.of_leaf.get(&l) {
+            return Because::Root(r);
+        }
+        // Numbers of one line that are others for one reason.
+        let same = |r: &Root| match r.what {
+            What::Input(x, y) if a.scalar && b.scalar => {
+                let (x, y) = (&self.new.leaves[x as usize], &self.old.leaves[y as usize]);
+                x.scalar && y.scalar && same_place(x.at, a.at) && x.ty == a.ty && y.ty == b.ty
+            }
+            _ => false,
+        };
+        let because = match self.roots.iter().position(same) {
+            Some(r) => Because::Root(r as u32),
+            None => self.root(What::Input(l, m)),
+        };
+        if let Because::Root(r) = because {
+            self.of_leaf.insert(l, r);
+        }
+        because
+    }
+
+    /// Attributes that differ although no operand does; those of one call are one difference.
+    fn attributes(&mut self, i: u32, j: u32) -> Because {
+        let at = self.new.steps[i as usize].at;
+        let of = |root: &Root| match &root.what {
+            What::Attrs(pairs) => same_place(self.new.steps[pairs[0].0 as usize].at, at),
+            _ => false,
+        };
+        match self.roots.iter().position(of) {
+            Some(r) => {
+                let Root { what: What::Attrs(pairs), weight } = &mut self.roots[r] else { unreachable!() };
+                pairs.push((i, j));
+                *weight += 1;
+                Because::Root(r as u32)
+            }
+            None => self.root(What::Attrs(vec![(i, j)])),
+        }
+    }
+
+    fn finish(mut self) -> Vec<Root> {
+        // Inputs that only ops take which came or went.
+        for l in 0..self.new.leaves.len() as u32 {
+            let m = self.leaves.of_new[l as usize];
+            if m != NONE && !self.new.leaves[l as usize].scalar {
+                self.input(l, m);
+            }
+        }
+        self.ops();
+        self.sizes();
+        self.trained();
+        self.results();
+        self.donations();
+        if self.new.precision != self.old.precision {
+            self.root(What::Precision);
+        }
+        self.fold_derived();
+        self.roots
+    }
+
+    /// The ops that belong together, as roots.
+    fn ops(&mut self) {
+        let mut groups: HashMap<u32, (Ops, usize)> = HashMap::new();
+        let came: Vec<(u32, u32)> = self.aligned.only_new.iter().map(|&i| (i, self.came[&i])).collect();
+        let went: Vec<(u32, u32)> = self.aligned.only_old.iter().map(|&j| (j, self.went[&j])).collect();
+        let (new, old) = (self.new, self.old);
+        // Gradients and updates are no beginning where there is another.
+        let head = |r: &Record, s: &Step, mine: &HashMap<u32, u32>| {
+            let own = |i: u32| mine.contains_key(&i) && derived(r.steps[i as usize].seq).is_none();
+            derived(s.seq).is_none() && !s.inputs.iter().any(|input| matches!(input, Input::Step(s) if own(*s)))
+        };
+        for (i, k) in came {
+            let weight = self.weight[k as usize];
+            let group = groups.entry(self.union.find(k)).or_default();
+            group.0.new.push(i);
+            group.1 += 1 + weight;
+            if head(new, &new.steps[i as usize], &self.came) {
+                group.0.heads_new.push(i);
+            }
+        }
+        for (j, k) in went {
+            let weight = self.weight[k as usize];
+            let group = groups.entry(self.union.find(k)).or_default();
+            group.0.old.push(j);
+            group.1 += 1 + weight;
+            if head(old, &old.steps[j as usize], &self.went) {
+                group.0.heads_old.push(j);
+            }
+        }
+        for (leaf, k) in std::mem::take(&mut self.gains) {
+            let k = self.union.find(k);
+            let gains = &mut groups.get_mut(&k).expect("ops of this number").0.gains;
+            if !gains.contains(&leaf) {
+                gains.push(leaf);
+            }
+        }
+        for (leaf, k) in std::mem::take(&mut self.loses) {
+            let k = self.union.find(k);
+            let loses = &mut groups.get_mut(&k).expect("ops of this number").0.loses;
+            if !loses.contains(&leaf) {
+                loses.push(leaf);
+            }
+        }
+        for (leaf, step, k) in std::mem::take(&mut self.given) {
+            let k = self.union.find(k);
+            groups.get_mut(&k).expect("ops of this number").0.given.push((leaf, step));
+        }
+        let mut groups: Vec<(Ops, usize)> = groups.into_values().collect();
+        groups.sort_by_key(|(ops, _)| (ops.new.is_empty(), ops.new.first().copied(), ops.old.first().copied()));
+        for (mut ops, weight) in groups {
+            ops.derived = ops.heads_new.is_empty() && ops.heads_old.is_empty();
+            if ops.derived {
+                (ops.heads_new, ops.heads_old) = (ops.new.clone(), ops.old.clone());
+            }
+            self.roots.push(Root { what: What::Ops(ops), weight });
+        }
+    }
+
+    /// A size that user code takes from an input whose size has changed follows from that.
+    fn sizes(&mut self) {
+        let mut became: Vec<(i64, i64, usize)> = Vec::new();
+        for (r, root) in self.roots.iter().enumerate() {
+            if let What::Input(l, m) = root.what {
+                let (a, b) = (&self.new.leaves[l as usize].ty, &self.old.leaves[m as usize].ty);
+                if a.shape.len() == b.shape.len() {
+                    let both = a.shape.iter().zip(b.shape.iter()).filter(|(x, y)| x != y);
+                    became.extend(both.map(|(x, y)| (*x as i64, *y as i64, r)));
+                }
+            }
+        }
+        if became.is_empty() {
+            return;
+        }
+        let explains = |root: &Root| match &root.what {
+            What::Attrs(pairs) => {
+                let mut by = None;
+                let all = pairs.iter().all(|&(i, j)| {
+                    let (a, b) = (&self.new.steps[i as usize], &self.old.steps[j as usize]);
+                    let r = follow::resized(a, b, &became);
+                    by = by.or(r);
+                    r.is_some()
+                });
+                by.filter(|_| all)
+            }
+            _ => None,
+        };
+        let by = self.roots.iter().map(explains).collect();
+        self.fold(by);
+    }
+
+    /// Takes each root that follows from another (its number, for each) to that one.
+    fn fold(&mut self, by: Vec<Option<usize>>) {
+        for (r, by) in by.iter().enumerate() {
+            if let Some(by) = by {
+                self.roots[*by].weight += self.roots[r].weight;
+            }
+        }
+        let mut by = by.into_iter();
+        self.roots.retain(|_| by.next().flatten().is_none());
+    }
+
+    fn trained(&mut self) {
+        for l in 0..self.new.leaves.len() as u32 {
+            let m = self.leaves.of_new[l as usize];
+            let Some(old) = self.old.leaves.get(m as usize) else { continue };
+            let new = &self.new.leaves[l as usize];
+            // A result that is data now is no parameter that was frozen.
+            if !new.scalar && new.lineage == old.lineage && new.parameter != old.parameter {
+                self.root(What::Trained(l, m));
+            }
+        }
+    }
+
+    fn results(&mut self) {
+        if self.new.is_read() != self.old.is_read() {
+            return;
+        }
+        let only = |of: &[u32], partner: &[u32], others: &[u32]| -> Vec<u32> {
+            let theirs: HashSet<u32> = others.iter().copied().collect();
+            of.iter()
+                .copied()
+                .filter(|&i| partner[i as usize] != NONE && !theirs.contains(&partner[i as usize]))
+                .collect()
+        };
+        let gained = only(&self.new.roots, &self.aligned.of_new, &self.old.roots);
+        let lost = only(&self.old.roots, &self.aligned.of_old, &self.new.roots);
+        if gained.is_empty() && lost.is_empty() {
+            return;
+        }
+        let weight = gained.len() + lost.len();
+        // What an op that came takes, or one that went no longer does, is or was kept for that.
+        let beside =
+            |r: &Record, ops: &[u32], i: u32| ops.iter().any(|&x| r.steps[x as usize].inputs.contains(&Input::Step(i)));
+        let follows = |ops: &Ops| {
+            gained
+                .iter()
+                .all(|&i| beside(self.new, &ops.new, i) || beside(self.old, &ops.old, self.aligned.of_new[i as usize]))
+                && lost.iter().all(|&j| {
+                    beside(self.old, &ops.old, j) || beside(self.new, &ops.new, self.aligned.of_old[j as usize])
+                })
+        };
+        let by = self.roots.iter().position(|root| matches!(&root.what, What::Ops(ops) if follows(ops)));
+        match by {
+            Some(r) => self.roots[r].weight += weight,
+            None => self.roots.push(Root { what: What::Results, weight }),
+        }
+    }
+
+    fn donations(&mut self) {
+        if self.new.is_read() || self.old.is_read() {
+            return;
+        }
+        let of = |l: u32| -> Option<(u32, u32)> {
+            let m = self.leaves.of_new[l as usize];
+            let old = self.old.leaves.get(m as usize)?;
+            let new = &self.new.leaves[l as usize];
+            (new.donate != old.donate && new.ty == old.ty).then_some((l, m))
+        };
+        let pairs: Vec<(u32, u32)> = (0..self.new.leaves.len() as u32).filter_map(of).collect();
+        if pairs.is_empty() {
+            return;
+        }
+        // Other results, other ops or other operands leave other buffers over.
+        let other = |root: &Root| !matches!(root.what, What::Attrs(_) | What::Precision | What::Input(..));
+        match self.roots.iter().position(other) {
+            Some(r) => self.roots[r].weight += pairs.len(),
+            None => {
+                self.root(What::Donation(pairs));
+            }
+        }
+    }
+
+    /// Whether an op surely takes another tensor: both are tensors that both programs have. What else it takes may have
+    /// another place because ops came or went.
+    fn rewired(&self, i: u32, j: u32, k: usize) -> bool {
+        let (a, b) = (&self.new.steps[i as usize], &self.old.steps[j as usize]);
+        let (Some(Input::Leaf(l)), Some(Input::Leaf(m))) = (a.inputs.get(k), b.inputs.get(k)) else { return false };
+        let (l, m) = (&self.new.leaves[*l as usize], &self.old.leaves[*m as usize]);
+        let both = |lineage: u64| {
+            let has = |r: &Record| r.leaves.iter().any(|x| !x.scalar && x.lineage == lineage);
+            has(self.new) && has(self.old)
+        };
+        both(l.lineage) && both(m.lineage)
+    }
+
+    /// What follows from other differences where there are such: gradients and updates, and conversions of an input that has
+    /// another dtype.
+    fn fold_derived(&mut self) {
+        let ops = self.roots.iter().any(|r| matches!(r.what, What::Ops(_) | What::Trained(..)));
+        let follows = |r: &Root| match &r.what {
+            What::Ops(ops) => ops.derived,
+            What::Attrs(pairs) => pairs.iter().all(|p| derived(self.new.steps[p.0 as usize].seq).is_some()),
+            What::Wiring(i, j, k) => {
+                derived(self.new.steps[*i as usize].seq).is_some() || ops && !self.rewired(*i, *j, *k)
+            }
+            _ => false,
+        };
+        let rank = |r: &Root| match r.what {
+            What::Trained(..) => 0,
+            What::Ops(_) => 1,
+            What::Attrs(_) => 2,
+            What::Input(..) => 3,
+            _ => 4,
+        };
+        let by = (0..self.roots.len()).filter(|&r| !follows(&self.roots[r])).min_by_key(|&r| rank(&self.roots[r]));
+        let by = self.roots.iter().map(|r| by.filter(|_| follows(r))).collect();
+        self.fold(by);
+        let dtype = |r: &Root| match r.what {
+            What::Input(l, m) => {
+                let (a, b) = (&self.new.leaves[l as usize], &self.old.leaves[m as usize]);
+                a.ty.dtype != b.ty.dtype && !a.scalar
+            }
+            _ => false,
+        };
+        let Some(by) = self.roots.iter().position(dtype) else { return };
+        let converts = |r: &Root| match &r.what {
+            What::Ops(ops) => {
+                let of = |r: &Record, all: &[u32]| all.iter().all(|&i| r.steps[i as usize].op.kind == Kind::Convert);
+                of(self.new, &ops.new) && of(self.old, &ops.old)
+            }
+            _ => false,
+        };
+        let by = self.roots.iter().map(|r| converts(r).then_some(by)).collect();
+        self.fold(by);
+    }
+}

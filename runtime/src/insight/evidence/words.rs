@@ -1,0 +1,137 @@
+//! What differs, in words.
+use super::{Evidence, Ops, What};
+use crate::insight::mode::derived;
+use crate::insight::record::{LeafRecord, Record, same_place};
+use crate::insight::report::{Difference, Place};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use xlazy_core::ir::{Input, Kind, Step};
+use xlazy_mime::count;
+
+/// A step in a few words.
+pub(crate) fn describe(step: &Step) -> String {
+    format!("{} → {}", step.op.torch_name(), step.ty)
+}
+
+/// An input's difference.
+pub(crate) fn input(new: &LeafRecord, old: &LeafRecord) -> Difference {
+    // What was selected by positions has as many elements as these; the tensor of them is nobody's.
+    let hidden = new.finder.filter(|_| new.made_by.kind == Kind::Chosen);
+    let text = |l: &LeafRecord| match (l.scalar, hidden) {
+        (true, _) => format!("a number ({})", l.ty.dtype.name()),
+        (false, Some(_)) if new.scalar || old.scalar => l.ty.to_string(),
+        (false, Some(_)) => count(l.ty.shape.numel(), "element"),
+        _ => l.ty.to_string(),
+    };
+    let what = match (hidden, &new.name, new.finder) {
+        (None, Some(name), None) => format!("`{name}`"),
+        (_, _, Some(op)) => format!("the result of `{op}`"),
+        _ => "input".into(),
+    };
+    Difference { what, was: text(old), now: text(new), was_at: Some(old.at), now_at: Some(new.at) }
+}
+
+/// An input that was not there.
+pub(crate) fn gained(leaf: &LeafRecord) -> Difference {
+    alone(leaf, Difference::gained)
+}
+
+/// What only one of both has, by [`Difference::gained`] or [`Difference::lost`].
+type Alone = fn(&str, String, Place) -> Difference;
+
+fn alone(leaf: &LeafRecord, say: Alone) -> Difference {
+    let what = leaf.name.as_ref().map_or("input".to_owned(), |name| format!("input `{name}`"));
+    say(&what, leaf.ty.to_string(), leaf.at)
+}
+
+/// Ops that came or went, as differences: inputs that they bring first, then where they begin, then the rest.
+pub(crate) fn ops(e: &Evidence, ops: &Ops) -> Vec<Difference> {
+    let leaves = |r: &Record, all: &[u32], say: Alone| -> Vec<Difference> {
+        all.iter().map(|&l| alone(&r.leaves[l as usize], say)).collect()
+    };
+    let mut all = leaves(e.new, &ops.gains, Difference::gained);
+    all.extend(leaves(e.old, &ops.loses, Difference::lost));
+    let steps = |r: &Record, all: &[u32], heads: &[u32], say: Alone| -> Vec<Difference> {
+        // Gradients and updates come after what they are of.
+        let rank = |i: &u32| (derived(r.steps[*i as usize].seq).is_some(), !heads.contains(i), *i);
+        let mut all: Vec<u32> = all.to_vec();
+        all.sort_by_key(rank);
+        all.iter().map(|&i| &r.steps[i as usize]).map(|s| say("op", describe(s), s.at)).collect()
+    };
+    all.extend(steps(e.new, &ops.new, &ops.heads_new, Difference::gained));
+    all.extend(steps(e.old, &ops.old, &ops.heads_old, Difference::lost));
+    all
+}
+
+/// How often each line of these ops ran in both programs: an op that it has once in each round tells.
+pub(crate) fn rounds(e: &Evidence, ops: &Ops) -> Option<(Place, usize, usize)> {
+    let mine: HashSet<u64> = (ops.new.iter().map(|&i| (e.new, i)))
+        .chain(ops.old.iter().map(|&j| (e.old, j)))
+        .filter(|(r, i)| derived(r.steps[*i as usize].seq).is_none())
+        .map(|(r, i)| r.lines[i as usize])
+        .collect();
+    let of = |r: &Record| -> HashMap<u64, BTreeMap<u32, usize>> {
+        let mut all: HashMap<u64, BTreeMap<u32, usize>> = HashMap::new();
+        for (s, line) in r.steps.iter().zip(&r.lines).filter(|(_, l)| mine.contains(l)) {
+            *all.entry(*line).or_default().entry(s.op.id).or_default() += 1;
+        }
+        all
+    };
+    let (now, was) = (of(e.new), of(e.old));
+    let (at, line) = e.begins(ops)?;
+    let (n, o) = (now.get(&line)?, was.get(&line)?);
+    // An op that is there once in each round, if one is: the rounds are as many as the rarest op that both have.
+    let rarest = n.iter().filter(|(op, _)| o.contains_key(op)).min_by_key(|(_, times)| **times)?;
+    let (n, o) = (*rarest.1, o[rarest.0]);
+    (n != o).then_some((at, n, o))
+}
+
+/// An input or a result, as an operand.
+pub(crate) fn operand(input: Option<&Input>, r: &Record) -> String {
+    match input {
+        None => "none".to_owned(),
+        Some(Input::Leaf(l)) => {
+            let leaf = &r.leaves[*l as usize];
+            let unnamed = || format!("input {} ({})", l + 1, leaf.ty);
+            leaf.name.as_ref().map_or_else(unnamed, |n| format!("`{n}` ({})", leaf.ty))
+        }
+        Some(Input::Step(s)) => describe(&r.steps[*s as usize]),
+    }
+}
+
+/// The graph's difference: ops that came or went, and those whose type or attributes are others; at most so many, since
+/// only what is shown is described.
+pub(crate) fn graph(e: &Evidence, most: usize) -> Vec<Difference> {
+    let gained = e.aligned.only_new.iter().map(|&i| &e.new.steps[i as usize]);
+    let lost = e.aligned.only_old.iter().map(|&j| &e.old.steps[j as usize]);
+    let gained = gained.map(|s| Difference::gained("op", describe(s), s.at));
+    let changed = e.aligned.pairs.iter().filter_map(|&p| {
+        let (a, b) = e.pair(p);
+        (a.ty != b.ty || a.attrs != b.attrs).then(|| Difference {
+            what: "op".into(),
+            was: e.new.written(b),
+            now: e.new.written(a),
+            was_at: Some(b.at),
+            now_at: Some(a.at),
+        })
+    });
+    gained.chain(lost.map(|s| Difference::lost("op", describe(s), s.at))).chain(changed).take(most).collect()
+}
+
+/// What is said first is what happened at this line.
+pub(crate) fn first_at(mut all: Vec<Difference>, at: Place) -> Vec<Difference> {
+    let here = |d: &Difference| d.now_at.or(d.was_at).is_some_and(|there| same_place(there, at));
+    all.sort_by_key(|d| !here(d));
+    all
+}
+
+/// All that is not told yet.
+pub(crate) fn open(e: &Evidence) -> Vec<Difference> {
+    let one = |what: &What| -> Vec<Difference> {
+        match *what {
+            What::Input(l, m) => vec![input(&e.new.leaves[l as usize], &e.old.leaves[m as usize])],
+            What::Ops(ref all) => ops(e, all),
+            _ => vec![],
+        }
+    };
+    e.open().flat_map(|(_, what)| one(what)).collect()
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# What takes longer than a change can wait for: before a release, or when what it is about has changed. An hour and a half.
+#
+#   tests/long.sh          everything
+#   tests/long.sh NAME…    only these parts: sizes macros checkpoints fuzz soak unbox sanitizer
+#
+#   XLAZY_ROUNDS   how many times as much the tests of cells, interrupts and kills do: 10
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export XLAZY_ROUNDS=${XLAZY_ROUNDS:-10}
+export XLAZY_PLUGIN_DIR=$PWD/target/home/plugins XLAZY_PREBUILT=1 XLAZY_PROGRAM_CACHE=off
+LD_LIBRARY_PATH=$(rustc --print target-libdir)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+
+# 5,000 cells, 500 interrupts of cells and 160 of training, 200 cells with kills.
+sizes() {
+  for test in soak interrupts deaths; do
+    cargo test --release --locked -p xlazy-kernel --test "$test" -- --nocapture --test-threads 1
+  done
+}
+
+# 100,000 hostile checkpoints, whose code must have the expected syntax tree.
+checkpoints() {
+  XLAZY_FUZZ=100000 cargo test --release --locked -p xlazy-kernel --lib checkpoint::code -- --nocapture
+}
+
+# 200 macros of published crates, as rustc has them.
+macros() {
+  XLAZY_LONG=1 cargo test --release --locked -p xlazy-kernel --lib published -- --nocapture
+}
+
+# Variables' types, under Miri where a toolchain has it, and AddressSanitizer.
+unbox() { tests/unbox.sh; }
+
+# Three minutes, over all targets.
+fuzz() {
+  local targets=(fuzz/targets/*.rs)
+  fuzz/run.sh $((180 / ${#targets[@]}))
+}
+
+soak() { tests/soak.sh; }
+
+# The tests of what is `unsafe`, with everything checked that the compiler can check: arithmetic, and what the standard
+# library asserts of pointers. Sanitizers themselves need an unstable compiler: with one, name it in XLAZY_NIGHTLY.
+sanitizer() {
+  local flags="-C debug-assertions -C overflow-checks"
+  CARGO_TARGET_DIR=target/checked RUSTFLAGS="$flags" cargo test --locked -p xlazy-pjrt -p xlazy-core -p xlazy-mime
+  if [[ ${XLAZY_NIGHTLY:-} ]]; then
+    CARGO_TARGET_DIR=target/sanitized RUSTFLAGS="-Zsanitizer=address" \
+      cargo "+$XLAZY_NIGHTLY" test --target x86_64-unknown-linux-gnu -p xlazy-pjrt -p xlazy-core -p xlazy-mime
+  fi
+}
+
+scripts/cpu-plugin.sh target/home/plugins/cpu
+cargo build --release --locked --workspace
+parts=("$@")
+((${#parts[@]})) || parts=(sizes macros checkpoints fuzz soak unbox sanitizer)
+for part in "${parts[@]}"; do
+  printf '\n\033[1m[%4d s] %s\033[0m\n' "$SECONDS" "$part"
+  "$part"
+done
