@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use xlazy_mime::{Ask, Bundle, Fault, Frame, Tell};
+use xlazy_mime::{Ask, Bundle, Fault, Frame, Question, Tell};
 
 type Answer = Result<Bundle, Fault>;
 
@@ -43,7 +43,7 @@ impl Channel {
     }
 
     /// Puts a question to the runtime and waits for the answer.
-    pub fn call(&self, name: &str, args: &str, patience: Duration) -> Result<Bundle, Failure> {
+    pub fn call(&self, question: Question, args: &str, patience: Duration) -> Result<Bundle, Failure> {
         let (answer, answered) = channel();
         let id = {
             let mut asked = lock(&self.0.asked);
@@ -56,16 +56,16 @@ impl Channel {
             }
             id
         };
-        self.tell(&Ask::Call { id, name: name.into(), args: args.into() });
+        self.tell(&Ask::Call { id, question, args: args.into() });
         match answered.recv_timeout(patience) {
             Ok(answer) => answer.map_err(|fault| sentence(&fault.name, fault.message)),
             Err(RecvTimeoutError::Disconnected) => {
-                Err(sentence("SessionDied", format!("the session did not answer {name}")))
+                Err(sentence("SessionDied", format!("the session did not answer {question}")))
             }
             Err(RecvTimeoutError::Timeout) => {
                 lock(&self.0.asked).waiting.iter_mut().for_each(|w| drop(w.remove(&id)));
                 let message = format!(
-                    "the session did not answer {name} within {} s: it is busy; ask again when the cell has ended",
+                    "the session did not answer {question} within {} s: it is busy; ask again when the cell has ended",
                     patience.as_secs()
                 );
                 Err(sentence("SessionBusy", message))
@@ -279,7 +279,7 @@ mod tests {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let line = Channel::new(ours);
         line.hang_up();
-        let refused = line.call("metrics", "", Duration::from_secs(5)).unwrap_err();
+        let refused = line.call(Question::Metrics, "", Duration::from_secs(5)).unwrap_err();
         assert_eq!(refused.name, "SessionDied");
     }
 

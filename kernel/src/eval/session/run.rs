@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
-use xlazy_mime::{Ask, Outcome, RunCell, Tell, Var};
+use xlazy_mime::{Ask, Outcome, Question, RunCell, Tell, Var};
 
 /// How a run ended, as the session tells it.
 struct Done {
@@ -82,7 +82,7 @@ impl Session {
         self.gone.extend(self.compiler.left.drain(..));
         if let Some(file) = &ready.group_file {
             let known = self.places(file, cell);
-            let _ = self.call("cell", &known);
+            let _ = self.call(Question::Cell, &known);
             self.registered.push(known);
         }
         if mode.kind != Kind::Replay {

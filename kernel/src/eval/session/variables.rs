@@ -3,7 +3,7 @@ use super::core::Session;
 use crate::engine::Event;
 use crate::eval::text::scan;
 use crate::eval::text::types;
-use xlazy_mime::Var;
+use xlazy_mime::{Question, Var};
 
 impl Session {
     /// Drops variables of types that were redefined, and says so.
@@ -90,7 +90,7 @@ impl Session {
 
     fn forget(&mut self, names: Vec<String>) {
         if !names.is_empty() {
-            let _ = self.call("forget", &names.join(" "));
+            let _ = self.call(Question::Forget, &names.join(" "));
             self.vars.retain(|v| !names.contains(&v.name));
         }
     }
