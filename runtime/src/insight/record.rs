@@ -41,6 +41,13 @@ pub(crate) struct LeafRecord {
     pub name: Option<String>,
 }
 
+impl LeafRecord {
+    /// A parameter is one for good, and so is what was changed in place, whether another program has it or not.
+    pub fn lasts(&self) -> bool {
+        !self.scalar && (self.parameter || self.lineage != self.seq)
+    }
+}
+
 /// A value that user code read, and how many nodes there had been by then.
 #[derive(Clone, Copy)]
 pub(crate) struct Read {
@@ -172,27 +179,41 @@ impl Record {
 
     /// How many (op, line) pairs two programs have in common.
     pub fn common(&self, other: &Record) -> usize {
-        let mut mine: HashMap<(u32, u64), usize> = HashMap::new();
-        let ops =
-            |r: &'_ Record| -> Vec<(u32, u64)> { r.steps.iter().zip(&r.lines).map(|(s, l)| (s.op.id, *l)).collect() };
-        ops(self).into_iter().for_each(|op| *mine.entry(op).or_default() += 1);
-        let mut taken = |op: &(u32, u64)| match mine.get_mut(op) {
+        self.common_by(other, |s, line| (s.op.id, line))
+    }
+
+    /// How many ops two programs have in common that this mark tells apart.
+    fn common_by<'a, K: Hash + Eq>(&'a self, other: &'a Record, mark: impl Fn(&'a Step, u64) -> K) -> usize {
+        let mut mine: HashMap<K, usize> = HashMap::new();
+        let marks = |r: &'a Record| r.steps.iter().zip(&r.lines).map(|(s, l)| mark(s, *l));
+        marks(self).for_each(|op| *mine.entry(op).or_default() += 1);
+        let taken = |op: &K| match mine.get_mut(op) {
             Some(n) if *n > 0 => {
                 *n -= 1;
                 true
             }
             _ => false,
         };
-        ops(other).iter().filter(|op| taken(op)).count()
+        marks(other).filter(taken).count()
     }
 
     /// How much alike two programs are, 0 to 1. A read is like a barrier's program that contains it.
     pub fn likeness(&self, new: &Record) -> f64 {
+        self.common(new) as f64 / self.whole(new)
+    }
+
+    /// The same where the types count, too: of programs that run the same lines, those on the same data are nearer.
+    pub fn likeness_of_types(&self, new: &Record) -> f64 {
+        self.common_by(new, |s, line| (s.op.id, line, &s.ty)) as f64 / self.whole(new)
+    }
+
+    /// As many ops as two programs could have in common.
+    fn whole(&self, new: &Record) -> f64 {
         let whole = match new.is_read() && !self.is_read() && self.steps.len() > new.steps.len() {
             true => new.steps.len() as f64,
             false => (self.steps.len() + new.steps.len()) as f64 / 2.0,
         };
-        self.common(new) as f64 / whole.max(1.0)
+        whole.max(1.0)
     }
 
     /// How much alike the ops of two programs are, from whatever lines, 0 to 1.

@@ -98,10 +98,10 @@ impl Mutation {
 /// Rows of statements and of all inside them, with the lines where their layers are made.
 fn rows_of(p: &Program, body: &[Stmt]) -> BTreeSet<usize> {
     let mut out = BTreeSet::new();
-    let op_rows = |op: &Op, out: &mut BTreeSet<usize>| {
-        if let Op::Layer(l) = op {
-            out.insert(row(p.layers[*l].0));
-        }
+    let op_rows = |op: &Op, out: &mut BTreeSet<usize>| match op {
+        Op::Layer(l) => drop(out.insert(row(p.layers[*l].0))),
+        Op::Times(_) => drop(out.insert(row(p.places.scale))),
+        _ => {}
     };
     for s in body {
         match s {
@@ -351,13 +351,12 @@ fn training(p: &Program, all: &mut Vec<Mutation>) {
         let m = Mutation::new("a barrier in the middle", Change::Between, &[Structure, Roots, EarlyRead], lines);
         all.push(m.follows(0..row(pl.barrier) + 1));
     }
-    let modes: Vec<usize> =
-        used_layers(p).into_iter().filter(|&l| matches!(p.layers[l].1, Spec::Dropout | Spec::BatchNorm(_))).collect();
-    if !modes.is_empty() {
+    let modes = |l: usize| matches!(p.layers[l].1, Spec::Dropout | Spec::BatchNorm(_));
+    if p.live().iter().any(|s| matches!(s, Stmt::Op { op: Op::Layer(l), .. } if modes(*l))) {
         let m = Mutation::new("evaluation mode", Change::Eval, &[Mode], rows(&[pl.mode]));
-        let lines = modes.iter().map(|&l| row(p.layers[l].0));
+        let lines = (0..p.layers.len()).filter(|&l| modes(l)).map(|l| row(p.layers[l].0));
         let ops = p.statements().into_iter().filter_map(|s| match s {
-            Stmt::Op { at, op: Op::Layer(l), .. } if modes.contains(l) => Some(row(*at)),
+            Stmt::Op { at, op: Op::Layer(l), .. } if modes(*l) => Some(row(*at)),
             _ => None,
         });
         let mut told: BTreeSet<usize> = rows(&[pl.mode]);

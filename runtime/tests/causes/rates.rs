@@ -68,7 +68,8 @@ struct Rate {
     tried: usize,
     silent: usize,
     right: [usize; 3],
-    wrong: Option<(usize, String)>,
+    /// How long each program was of which it was wrong, and what was said.
+    wrong: Vec<(usize, String)>,
 }
 
 impl Rate {
@@ -78,9 +79,14 @@ impl Rate {
         for (right, ok) in self.right.iter_mut().zip(all) {
             *right += ok as usize;
         }
-        if all.contains(&false) && self.wrong.as_ref().is_none_or(|(shortest, _)| rows < *shortest) {
-            self.wrong = Some((rows, report()));
+        if all.contains(&false) {
+            self.wrong.push((rows, report()));
         }
+    }
+
+    /// The shortest program of which it was wrong.
+    fn shortest(&self) -> Option<&String> {
+        self.wrong.iter().min_by_key(|w| w.0).map(|w| &w.1)
     }
 
     fn of(&self, i: usize) -> f64 {
@@ -220,14 +226,16 @@ fn compare(rates: &Rates, floors: &[(&str, [f64; 3])], columns: &[&str; 3]) {
         (0..3).for_each(|i| sum.right[i] += r.right[i]);
         let floor = floors.iter().find(|f| f.0 == *name).map_or([GOAL; 3], |f| f.1);
         let below = (0..3).find(|&i| r.tried > 0 && r.of(i) < floor[i]);
-        if let (Some(i), Some((_, report))) = (below, &r.wrong) {
+        if let (Some(i), Some(report)) = (below, r.shortest()) {
             fallen += &format!("{name}: {} is {:.1} %, below {} %\n{report}\n", columns[i], r.of(i), floor[i]);
         }
     }
     let [x, y, z] = [0, 1, 2].map(|i| sum.of(i));
     println!("{:<26} {:>6} {:>6} {x:>6.1}% {y:>6.1}% {z:>7.1}%", "all", sum.tried, "");
-    if number("XLAZY_SHOW", 0) > 0 {
-        rates.values().filter_map(|r| r.wrong.as_ref()).for_each(|(_, report)| println!("{report}"));
+    match number("XLAZY_SHOW", 0) {
+        0 => {}
+        1 => rates.values().filter_map(Rate::shortest).for_each(|report| println!("{report}")),
+        _ => rates.values().flat_map(|r| &r.wrong).for_each(|(_, report)| println!("{report}")),
     }
     // The floors are those of the seeds that are run by default; the goal is that of any.
     let others = ["XLAZY_SEED", "XLAZY_ROUNDS"].iter().any(|name| std::env::var_os(name).is_some());

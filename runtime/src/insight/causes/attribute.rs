@@ -2,7 +2,7 @@
 use super::claim::Claim;
 use super::keep::{once, stay};
 use super::shape::{Seen, largest};
-use crate::insight::evidence::{Evidence, Ops};
+use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use std::sync::Arc;
@@ -36,11 +36,11 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     // All that change at once can become parameters at once; otherwise each is told with its own advice.
     let healable = healable(e, &all);
     if healable.len() == all.len() {
-        let differences = e.attrs().flat_map(|(_, pairs)| pairs).filter_map(|&p| told(e, p)).collect();
+        let differences = e.attrs().flat_map(|(_, pairs)| pairs).filter_map(|&p| words::attribute(e, p)).collect();
         let covers = e.attrs().map(|(r, _)| r).collect();
         return Some(Claim { healable, ..Claim::new(covers, class, a.at, differences, fix) });
     }
-    let differences = pairs.iter().filter_map(|&p| told(e, p)).collect();
+    let differences = pairs.iter().filter_map(|&p| words::attribute(e, p)).collect();
     Some(Claim::new(vec![first], class, a.at, differences, fix))
 }
 
@@ -85,18 +85,6 @@ fn class_of(attr: &AttrDef) -> Class {
         Role::Constant | Role::Mode => Class::Constant,
         Role::Device => Class::Device,
     }
-}
-
-fn told(e: &Evidence, pair: (u32, u32)) -> Option<Difference> {
-    let (a, b) = e.pair(pair);
-    let k = a.attrs.iter().zip(&b.attrs).position(|(x, y)| x != y)?;
-    Some(Difference {
-        what: format!("attribute `{}` of {}", a.op.attrs[k].name, a.op.torch_name()),
-        was: b.attrs[k].to_string(),
-        now: a.attrs[k].to_string(),
-        was_at: Some(b.at),
-        now_at: Some(a.at),
-    })
 }
 
 /// Several ops of one call of user code: the call is told, by its name and what it gives.

@@ -76,12 +76,17 @@ pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation
         return Some(told(device::claim(new, same), same, vec![]));
     }
     let comparable = comparable(new, known);
-    let old = split::step_of(new, &comparable).or_else(|| nearest(new, &comparable))?;
-    let mut evidence = Evidence::of(new, &old, known);
+    let near = split::step_of(new, &comparable).map_or_else(|| nearest(new, &comparable), |step| vec![step]);
+    // Of programs that are as near the one with which there is least to explain.
+    let evidence = near.iter().map(|old| Evidence::of(new, old, known));
+    let mut evidence = evidence.min_by(|a, b| a.amount().total_cmp(&b.amount()))?;
+    let old = evidence.old;
     let graph = words::graph(&evidence, SHOWN);
     let mut claims: Vec<Claim> = Vec::new();
     while !evidence.is_explained() {
-        let Some(best) = best(&evidence) else { break };
+        let Some(mut best) = best(&evidence) else { break };
+        let moved: Vec<_> = evidence.moved(&best.covers).filter_map(|p| words::attribute(&evidence, p)).collect();
+        best.differences.extend(moved);
         evidence.explained(&best.covers);
         claims.push(best);
     }
@@ -93,8 +98,8 @@ pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation
     let later = known.iter().filter(before).count() > 1;
     let mut claims = claims.into_iter();
     let first = claims.next().expect("one claim at least");
-    let also = claims.map(|claim| told(claim, &old, vec![])).collect();
-    Some(Explanation { graph, later, ..told(first, &old, also) })
+    let also = claims.map(|claim| told(claim, old, vec![])).collect();
+    Some(Explanation { graph, later, ..told(first, old, also) })
 }
 
 /// Who explains most of what is not explained yet.

@@ -40,6 +40,11 @@ impl<'a> Evidence<'a> {
         Evidence { new, old, known, aligned, leaves, roots, explained }
     }
 
+    /// How much there is to explain: few differences are less than many, and those of few ops less than those of many.
+    pub fn amount(&self) -> f64 {
+        self.roots.iter().map(|r| 2.0 + (r.weight.max(1) as f64).log2()).sum()
+    }
+
     /// The differences that no cause has claimed yet, with their numbers.
     pub fn open(&self) -> impl Iterator<Item = (usize, &What)> {
         self.roots.iter().enumerate().filter(|(r, _)| !self.explained[*r]).map(|(r, root)| (r, &root.what))
@@ -91,6 +96,11 @@ impl<'a> Evidence<'a> {
 
     pub fn pair(&self, (i, j): (u32, u32)) -> (&'a Step, &'a Step) {
         (&self.new.steps[i as usize], &self.old.steps[j as usize])
+    }
+
+    /// Positions that moved with a size that these explain: pairs of ops.
+    pub fn moved(&self, covers: &[usize]) -> impl Iterator<Item = (u32, u32)> {
+        covers.iter().flat_map(|&r| &self.roots[r].moved).copied()
     }
 
     /// A read that is compared with the step that it ran a part of.
