@@ -1,4 +1,5 @@
 //! What one cell did: compilations, syncs, transfers, times; what it left pending.
+use super::alike::{Told, told};
 use super::history::{compilations_since, compiled_so_far};
 use super::log::{events_since, syncs_so_far};
 use super::metrics::{self, Metric};
@@ -103,9 +104,16 @@ pub(crate) fn end() -> Option<String> {
         "device_bytes": memory,
         "device_bytes_delta": memory as i64 - r.memory as i64,
         "runs": runs(&events_since(r.syncs.0)),
+        "told": told(&new).iter().map(said).collect::<Value>(),
         "compilations": new.iter().map(Compilation::value).collect::<Value>(),
     });
     Some(did.to_string())
+}
+
+/// What is said of compilations as JSON.
+fn said(told: &Told) -> Value {
+    let of: Vec<u64> = told.of.iter().map(|c| c.number).collect();
+    json!({ "sentence": told.sentence, "count": of.len(), "compilations": of, "news": told.is_news() })
 }
 
 /// Syncs of one cause, line and program size, of a cell.

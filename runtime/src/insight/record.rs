@@ -9,7 +9,8 @@ use std::sync::Arc;
 use xlazy_core::ir::{NodeId, OpDef, Step, graph};
 use xlazy_core::precision::Precision;
 use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
-use xlazy_core::text::{binding, identity};
+use xlazy_core::sys::statement;
+use xlazy_core::text::{self, binding, identity};
 use xlazy_core::ty::Type;
 
 /// A parameter of a program, with the line that made its value and when.
@@ -19,6 +20,7 @@ pub(crate) struct LeafRecord {
     pub scalar: bool,
     pub donate: bool,
     pub at: Place,
+    pub statement: Option<Place>,
     pub line: u64,
     pub seq: u64,
     /// The same for all values that a tensor is given in place.
@@ -52,6 +54,7 @@ impl LeafRecord {
 #[derive(Clone, Copy)]
 pub(crate) struct Read {
     pub at: Place,
+    pub statement: Option<Place>,
     pub seq: u64,
 }
 
@@ -78,6 +81,8 @@ pub(crate) struct Record {
     pub number: u64,
     pub cause: Cause,
     pub site: Place,
+    /// The statement of the cell that ran then.
+    pub statement: Option<Place>,
     pub hash: u128,
     pub device: u8,
     /// The hash that the program has whatever its device.
@@ -109,6 +114,7 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
         number: 0,
         cause: miss.cause,
         site: miss.at,
+        statement: statement(),
         hash: miss.hash,
         device: miss.device,
         anywhere: miss.anywhere,
@@ -155,6 +161,7 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &[u64], steps: &[St
             scalar: l.scalar,
             donate: l.donate,
             at: l.at,
+            statement: l.statement,
             line,
             seq: l.seq,
             lineage: l.lineage,
@@ -271,6 +278,16 @@ impl Record {
         // A line names the last thing that it makes.
         let last = !self.steps.iter().any(|s| s.seq > step.seq && same_place(s.at, step.at));
         binding(step.at).filter(|_| last)
+    }
+
+    /// Where what this program has at a place was called from, if from elsewhere.
+    pub fn called_from(&self, at: Place) -> Option<Place> {
+        let of = |there: Place, statement: Option<Place>| same_place(there, at).then_some(statement);
+        let site = of(self.site, self.statement);
+        let step = || self.steps.iter().find_map(|s| of(s.at, s.statement));
+        let leaf = || self.leaves.iter().find_map(|l| of(l.at, l.statement));
+        let read = || self.reads.iter().rev().find_map(|r| of(r.at, r.statement));
+        text::called_from(at, site.or_else(step).or_else(leaf).or_else(read).flatten())
     }
 
     pub fn is_read(&self) -> bool {

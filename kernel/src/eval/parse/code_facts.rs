@@ -1,5 +1,7 @@
 //! What the session is to know of the user's code, from its syntax tree: what is called where, what gets which name, loops,
-//! what decides what runs, and where values go.
+//! what decides what runs, where values go, and how far statements and expressions go.
+pub(super) mod extents;
+
 use super::checks::Condition;
 use super::syntax::{PatternNames as Names, bytes};
 use crate::eval::text::scan::{self, Kind};
@@ -24,6 +26,7 @@ pub(super) fn of_statement(s: &Stmt, text: &str, base: usize) -> Vec<Fact> {
 pub(super) fn of_item(item: &syn::Item, text: &str, base: usize) -> Vec<Fact> {
     let mut syntax = Syntax::new(text, base);
     syntax.visit_item(item);
+    syntax.facts.extend(extents::of_item(item, text, base));
     syntax.facts
 }
 

@@ -66,6 +66,7 @@ fn taken_apart(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> s
             mentioned.append(&mut scan::mentions(&cell.text[at]));
             out.add(cell, base, statement, macros, i + 1 == count);
         }
+        out.syntax.extend(code_facts::extents::of_statements(&statements, &cell.text, base));
         out.finish(cell, range);
         out
     })

@@ -25,12 +25,12 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let seen = Seen::of_step(e.new, a, &past);
     let fix = match class {
         Class::Shape if (0..a.inputs.len()).all(|k| super::number::number_of(a, k, e.new).is_some()) => {
-            super::shape::made_here(&seen, &b.ty, &a.ty)
+            super::shape::made_here(&seen, &b.ty, &a.ty).into()
         }
         Class::Shape if a.op.kind == Kind::View && a.ty.shape.numel() != b.ty.shape.numel() => {
             super::shape::fix(e, &b.ty, &a.ty, &seen, None)
         }
-        _ => fix(class, attr, a, b, k, &past, e.new),
+        _ => fix(class, attr, a, b, k, &past, e.new).into(),
     };
     let all = changed(e);
     // All that change at once can become parameters at once; otherwise each is told with its own advice.
@@ -67,8 +67,7 @@ fn other_form(e: &Evidence, root: usize, a: &Step, b: &Step) -> Claim {
         now_at: Some(a.at),
     };
     let class = missing.map_or(Class::Index, class_of);
-    let fix =
-        "healed: this program takes it as a parameter, too; expected once, and then it compiles nothing more".into();
+    let fix = "healed: this program takes it as a parameter, too; expected once, and then it compiles nothing more";
     let mut covers = vec![root];
     covers.extend(
         e.attrs().filter(|(_, pairs)| pairs.iter().all(|&p| e.pair(p).0.op.id != e.pair(p).1.op.id)).map(|(r, _)| r),

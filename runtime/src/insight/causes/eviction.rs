@@ -1,9 +1,10 @@
 //! The very same program had been compiled and was evicted from the cache.
-use super::claim::Claim;
+use super::claim::{Claim, Fix};
 use crate::insight::log::ran_since;
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference};
 use std::sync::Arc;
+use xlazy_core::text::insert_before;
 use xlazy_core::ty::Type;
 use xlazy_mime::count;
 
@@ -27,18 +28,20 @@ pub(super) fn claim(new: &Record, same: &Record, known: &[Arc<Record>]) -> Claim
 }
 
 /// `needed` programs ran in turn, this one among them; `padded` may be one.
-fn fix(new: &Record, needed: usize, padded: bool) -> String {
+fn fix(new: &Record, needed: usize, padded: bool) -> Fix {
     let pad = if padded { ", or pad the inputs to one shape so that one program serves" } else { "" };
     match needed > new.room.programs {
-        true => format!(
+        true => Fix::from(format!(
             "the cache holds {}, and {needed} ran in turn: `insight::set_cache_capacity({needed})` (or \
              XLAZY_COMPILATION_CACHE_SIZE) keeps them all{pad}",
             new.room.capacity
-        ),
+        ))
+        .code(new.statement.and_then(|s| insert_before(s, &format!("insight::set_cache_capacity({needed});")))),
         false => format!(
             "the cache holds {}, enough for the {} that ran in turn unless their code is larger (XLAZY_CACHE_BYTES){pad}",
             new.room.capacity,
             count(needed, "program")
-        ),
+        )
+        .into(),
     }
 }

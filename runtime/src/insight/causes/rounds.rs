@@ -1,9 +1,9 @@
 //! A line ran another number of times before the sync.
-use super::claim::Claim;
-use super::keep::stay;
+use super::claim::{Claim, Fix};
+use super::keep::{SYNC, stay};
 use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::report::{Class, Difference, Place};
-use xlazy_core::text::{calls, function, known, location, loops};
+use xlazy_core::text::{calls, function, insert_behind, insert_in_each_round, known, location, loops};
 use xlazy_mime::count;
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
@@ -25,16 +25,18 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         count(was, "time")
     );
     let fix = match in_loop(at) {
-        true => format!(
+        true => Fix::from(format!(
             "{ran}: `sync()` at the end of each round, so that every round is the same program, or always run {} and mask what \
              is too much (`where_`)",
             count(now.max(was), "round")
-        ),
-        false => format!(
+        ))
+        .code(insert_in_each_round(at, SYNC)),
+        false => Fix::from(format!(
             "{ran}: expected once for each number of times, and {}; with `sync()` behind each of them every time is the same \
              program",
             stay(e.new, "all")
-        ),
+        ))
+        .code(insert_behind(at, SYNC, e.new.site)),
     };
     Some(Claim::new(covers, Class::Structure, at, words::first_at(differences, at), fix))
 }

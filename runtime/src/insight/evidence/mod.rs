@@ -94,6 +94,11 @@ impl<'a> Evidence<'a> {
         self.old.leaves.get(self.leaves.of_new[leaf as usize] as usize)
     }
 
+    /// Whether an earlier program had this tensor, or what it was before it was changed in place.
+    pub fn was_there(&self, leaf: &LeafRecord) -> bool {
+        self.known.iter().any(|r| r.leaves.iter().any(|l| l.lineage == leaf.lineage))
+    }
+
     pub fn pair(&self, (i, j): (u32, u32)) -> (&'a Step, &'a Step) {
         (&self.new.steps[i as usize], &self.old.steps[j as usize])
     }
