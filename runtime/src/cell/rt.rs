@@ -8,7 +8,7 @@ use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 
 pub use super::at::at;
-pub use super::outcome::{Stop, StopDebug, catch, catch_debug};
+pub use super::outcome::{Stop, StopDebug, catch, catch_as, catch_debug};
 pub use super::show::{NoEvcxr, Show, ShowDebug, ShowKnown, ShowOpaque, ShowPlain, ShowRich, evcxr_is_absent};
 pub use super::store::{Handle, forget};
 pub use super::streams::{format, print_line, print_text};

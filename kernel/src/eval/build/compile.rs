@@ -39,6 +39,8 @@ pub struct Ready {
     defs: Definitions,
     /// Variables that it moves away, by what is known beforehand.
     pub moves: BTreeSet<String>,
+    /// Functions, constants and statics that it defines: earlier variables of these names give way.
+    pub defines: BTreeSet<String>,
     pub names: Effects,
     pub timing: Timing,
 }
@@ -170,14 +172,14 @@ impl Compiler {
         let change = self.defs.change(&parsed);
         let (defs, group_file) = self.group(change, cell, range.clone(), &parsed, scope, &mut timing)?;
         // A lone `use` is compiled only to see whether it is right; beside items, their group has shown it.
+        let defines = values_of(&parsed);
         if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
             let file = String::new();
             let (moves, names) = Default::default();
-            return Ok(Ready { object: None, keep: None, file, group_file, defs, moves, names, timing });
+            return Ok(Ready { object: None, keep: None, file, group_file, defs, moves, defines, names, timing });
         }
-        let mut ready = self.statements(cell, range, parsed, defs, scope, timing)?;
-        ready.group_file = group_file;
-        Ok(ready)
+        let ready = self.statements(cell, range, parsed, defs, scope, timing)?;
+        Ok(Ready { group_file, defines, ..ready })
     }
 
     pub fn commit(&mut self, ready: &Ready) {
@@ -248,6 +250,11 @@ impl Compiler {
                 }
                 Compiled::Errors(errors) if learn(&errors, &kept, &mut plan) => {}
                 Compiled::Errors(errors) if let Some((left, behind)) = change.leaving_behind(&errors, &kept, cell) => {
+                    // An import is no reason to take away what was there.
+                    let as_before = self.defs.change_but_for_imports(parsed);
+                    if as_before.moved.len() < change.moved.len() {
+                        return self.group(as_before, cell, range, parsed, scope, timing);
+                    }
                     let done = self.group(left, cell, range, parsed, scope, timing)?;
                     self.notes.extend(behind.iter().map(|l| l.note.clone()));
                     self.left
@@ -316,7 +323,8 @@ impl Compiler {
             timing.cell_ms = begin.elapsed().as_secs_f64() * 1e3;
             let moves = plan.moved.into_iter().chain(plan.spent).collect();
             let (file, timing, names) = (rustc::file_name(id), *timing, names.clone());
-            Ready { object: Some(object), keep, file, group_file: None, defs: defs.clone(), moves, names, timing }
+            let (defs, defines, group_file) = (defs.clone(), BTreeSet::new(), None);
+            Ready { object: Some(object), keep, file, group_file, defs, moves, defines, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {
             self.remember(&id, &Arc::new(generate(&plan)));
@@ -375,11 +383,20 @@ fn head(plan: &Plan, id: &str) -> Value {
     head
 }
 
+/// What a cell defines that has a value, and does not declare as a variable, too: in Rust that would hide it.
+fn values_of(parsed: &Parsed) -> BTreeSet<String> {
+    let names = parsed.items.iter().filter(|i| i.space.values && i.cfg.is_empty()).flat_map(|i| &i.names);
+    names.filter(|n| !parsed.bindings.iter().any(|b| b.name == **n)).cloned().collect()
+}
+
 /// The variables that the cell mentions, with their types as this cell can write them.
 fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<Loaded>, Failure> {
     let mut out = Vec::new();
     // A pattern of a constant's or a unit struct's name would compare with it.
-    let item = |v: &Var| v.name.starts_with(char::is_uppercase) && defs.value_named(&v.name).is_some();
+    let own = values_of(parsed);
+    let item = |v: &Var| {
+        own.contains(&v.name) || v.name.starts_with(char::is_uppercase) && defs.value_named(&v.name).is_some()
+    };
     let wanted = |v: &&Var| parsed.mentions.contains(&v.name) && !parsed.rebound.contains(&v.name) && !item(v);
     for var in scope.vars.iter().filter(wanted) {
         let mut adopt = false;

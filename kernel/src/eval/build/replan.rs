@@ -8,9 +8,13 @@ pub(super) fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> 
     let before = plan.clone();
     for error in errors {
         plan.wrapped.extend(error.children.iter().flat_map(|c| hidden_functions(&c.message)));
-        if error.code == "E0277" && error.message.contains("`?` couldn't convert") {
-            plan.debug_errors = true;
-        }
+        let unconverted = error.message.contains("`?` couldn't convert") || error.message.contains("Stop: From<");
+        let no_error = |d: &Diagnostic| d.message.contains("to implement `Into<Box<dyn std::error::Error");
+        plan.debug_errors |= error.code == "E0277" && (unconverted || error.children.iter().any(no_error));
+        let stop = |s: &Span| {
+            s.label.as_deref().is_some_and(|l| l.contains("expected `Stop`") || l.contains("expected `StopDebug`"))
+        };
+        plan.inferred |= error.code == "E0308" && error.spans.iter().any(stop);
         // In a macro, whose text nobody else takes apart.
         plan.asynchronous |= error.code == "E0728";
         if error.code == "E0507"

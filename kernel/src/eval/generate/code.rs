@@ -42,6 +42,8 @@ pub struct Plan {
     pub unshown: bool,
     /// The last expression is a `Result` of an error type that nothing decides: somebody's `main` ended in it.
     pub ends: bool,
+    /// A macro returns an error: what the body returns is of that error's type.
+    pub inferred: bool,
     /// There is an `.await` inside a macro: all of the cell is one future then.
     pub asynchronous: bool,
     /// `use`s of earlier cells that no longer resolve.
@@ -67,7 +69,7 @@ impl Plan {
     pub fn to_json(&self) -> Value {
         serde_json::json!({
             "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "guessed": self.guessed, "closures": self.closures, "debug_errors": self.debug_errors,
-            "asynchronous": self.asynchronous, "unshown": self.unshown, "ends": self.ends,
+            "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
             "opt_level": self.opt_level,
         })
@@ -92,6 +94,7 @@ impl Plan {
             paths: map(json, "paths", path)?,
             opt_level: json.get("opt_level")?.as_u64()? as u8,
             debug_errors: json.get("debug_errors")?.as_bool()?,
+            inferred: json.get("inferred")?.as_bool()?,
             asynchronous: json.get("asynchronous")?.as_bool()?,
             unshown: json.get("unshown")?.as_bool()?,
             ends: json.get("ends")?.as_bool()?,
@@ -189,7 +192,11 @@ pub fn cell(
         let text = format!(" let {mutable}{name}: {ty} = {load}(\"{name}\", {});", v.adopt);
         out.generated(Tag::Load(name.clone()), &text);
     }
-    let (stop, catch) = if plan.debug_errors { ("StopDebug", "catch_debug") } else { ("Stop", "catch") };
+    let (stop, catch) = match plan {
+        Plan { inferred: true, .. } => ("_", "catch_as"),
+        Plan { debug_errors: true, .. } => ("xlazy_rt::StopDebug", "catch_debug"),
+        _ => ("xlazy_rt::Stop", "catch"),
+    };
     // A body that moves a variable can be called once only, and that needs a detour which others need not pay for.
     let once = !plan.moved.is_empty();
     let start = if once {
@@ -197,7 +204,7 @@ pub fn cell(
     } else {
         format!("let xlazy_done = xlazy_rt::{catch}(&mut ")
     };
-    out.plain(&format!(" {start}|| -> ::core::result::Result<(), xlazy_rt::{stop}> {{"));
+    out.plain(&format!(" {start}|| -> ::core::result::Result<(), {stop}> {{"));
     if plan.asynchronous {
         out.plain("xlazy_rt::block_on(async {");
     }
@@ -212,7 +219,7 @@ pub fn cell(
         // The variable that it shadows must not come back.
         out.plain(&format!(" xlazy_rt::forget(\"{name}\");"));
     }
-    out.plain(&format!(" ::core::result::Result::<(), xlazy_rt::{stop}>::Ok(())"));
+    out.plain(&format!(" ::core::result::Result::<(), {stop}>::Ok(())"));
     out.plain(if plan.asynchronous { " }) });" } else { " });" });
     if once {
         out.plain(&format!(
@@ -383,7 +390,7 @@ const SHOW: (&str, &str) = (
 pub const SHOW_EVCXR: (&str, &str) = (
     SHOW.0,
     ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowPlain as _, ShowDebug as _, ShowOpaque as _, \
-     NoEvcxr as _}; if (&&&xlazy_rt::Show(xlazy_value)).is_rich() || xlazy_rt::evcxr_is_absent(&xlazy_value.evcxr_display()) { \
+     NoEvcxr as _}; if (&&&xlazy_rt::Show(xlazy_value)).is_rich() || xlazy_rt::evcxr_is_absent(&{ xlazy_value }.evcxr_display()) { \
      (&&&&xlazy_rt::Show(xlazy_value)).show(); } } } }",
 );
 

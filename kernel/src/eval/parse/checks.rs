@@ -302,6 +302,36 @@ pub(super) struct Awaits<'a> {
     pub returns: &'a mut Vec<Range<usize>>,
 }
 
+impl Awaits<'_> {
+    fn around(&mut self, e: &syn::Expr, (before, after): (&str, &str)) {
+        let range = bytes(e.span(), self.base);
+        self.edits.push(Edit::insert(range.start, before).tagged(Tag::Program));
+        self.visit_expr(e);
+        self.edits.push(Edit::insert(range.end, after).tagged(Tag::Program));
+    }
+}
+
+enum Ends<'a> {
+    Well,
+    WithError(&'a syn::Expr),
+    WithResult,
+}
+
+/// What a `return` at the top of a cell returns.
+fn ends_with(value: &syn::Expr) -> Ends<'_> {
+    let called = |e: &syn::Expr, name: &str| matches!(e, syn::Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == name));
+    match value {
+        syn::Expr::Call(call) if called(&call.func, "Ok") => Ends::Well,
+        syn::Expr::Call(call) if called(&call.func, "Err") && call.args.len() == 1 => match &call.args[0] {
+            // It decides by itself what it becomes.
+            syn::Expr::MethodCall(m) if m.method == "into" => Ends::Well,
+            syn::Expr::Call(from) if called(&from.func, "from") => Ends::Well,
+            error => Ends::WithError(error),
+        },
+        _ => Ends::WithResult,
+    }
+}
+
 impl<'ast> Visit<'ast> for Awaits<'_> {
     fn visit_expr_await(&mut self, e: &'ast syn::ExprAwait) {
         let inner = bytes(e.base.span(), self.base);
@@ -313,7 +343,15 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
     fn visit_expr_return(&mut self, e: &'ast syn::ExprReturn) {
         self.returns.push(bytes(e.span(), self.base));
         match &e.expr {
-            Some(value) => self.visit_expr(value),
+            // Whatever the error is, it becomes what a `?` makes of it.
+            Some(value) => match ends_with(value) {
+                Ends::Well => self.visit_expr(value),
+                Ends::WithError(error) => self.around(error, ("::core::convert::From::from(", ")")),
+                Ends::WithResult => self.around(
+                    value,
+                    ("::core::result::Result::map_err(", ", |xlazy_error| ::core::convert::From::from(xlazy_error))"),
+                ),
+            },
             None => {
                 let end = bytes(e.return_token.span, self.base).end;
                 self.edits.push(Edit::insert(end, " ::core::result::Result::Ok(())").tagged(Tag::Program));

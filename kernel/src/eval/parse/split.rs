@@ -182,7 +182,10 @@ impl Parsed {
                         self.edits.push(Edit::replace(bytes(e.span(), base), "").tagged(Tag::Program));
                         None
                     }
-                    Stmt::Expr(e, None) if last && shows_something(e) => Some(bytes(e.span(), base)),
+                    // Only a statement may have an attribute.
+                    Stmt::Expr(e, None) if last && shows_something(e) => {
+                        Some(bytes(e.span(), base)).filter(|at| !cell.text[at.start..].starts_with('#'))
+                    }
                     Stmt::Macro(m) if last && m.semi_token.is_none() && !prints(&m.mac) => Some(bytes(m.span(), base)),
                     _ => None,
                 };

@@ -87,6 +87,7 @@ impl Session {
         }
         if mode.kind != Kind::Replay {
             self.drop_outdated(events);
+            self.give_way(&ready.defines, &cell.label(), events);
         }
         let Some(object) = &ready.object else { return Reply::Ok };
         self.process.load(self.compiler.libraries());

@@ -3,6 +3,7 @@ use super::core::Session;
 use crate::engine::Event;
 use crate::eval::text::scan;
 use crate::eval::text::types;
+use std::collections::BTreeSet;
 use xlazy_mime::{Question, Var};
 
 impl Session {
@@ -26,6 +27,16 @@ impl Session {
             self.gone.insert(name.clone(), what);
         }
         self.forget(outdated.into_iter().map(|(name, _)| name).collect());
+    }
+
+    /// Drops variables in the place of which the cell defines a function or a constant, and says so.
+    pub fn give_way(&mut self, defined: &BTreeSet<String>, cell: &str, events: &mut dyn FnMut(Event)) {
+        let names: Vec<String> = self.vars.iter().map(|v| v.name.clone()).filter(|n| defined.contains(n)).collect();
+        for name in &names {
+            let text = format!("note: the variable `{name}` is gone: {cell} defines an item of that name\n");
+            events(Event::Stream { stderr: true, text });
+        }
+        self.forget(names);
     }
 
     /// Drops variables whose types no later cell could write down, and says what to do instead.

@@ -46,6 +46,9 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
             continue;
         }
         let mut snippets = snippets(&error.spans, texts, retold.as_ref().is_some_and(|r| !r.with_labels));
+        if let Some(About::Part(text, range)) = retold.as_ref().map(|r| &r.about) {
+            snippets = vec![Mapped { text, range: range.clone(), primary: true, label: None }];
+        }
         if snippets.is_empty()
             && let Some((text, range)) = retold.as_ref().and_then(|r| place_of(&r.about, source))
         {
@@ -86,20 +89,7 @@ fn in_the_users_terms(d: &Diagnostic, sources: &Sources) -> Diagnostic {
         {
             out = format!("{before}{after}");
         }
-        // Crates of cells: a word, and a hash.
-        for prefix in ["g_", "cell_"] {
-            let mut from = 0;
-            while let Some(at) = out[from..].find(prefix).map(|at| from + at) {
-                let hash = &out.as_bytes()[at + prefix.len()..];
-                let is_crate =
-                    hash.len() > 18 && hash[..16].iter().all(u8::is_ascii_hexdigit) && &hash[16..18] == b"::";
-                match is_crate {
-                    true => out.replace_range(at..at + prefix.len() + 18, ""),
-                    false => from = at + prefix.len(),
-                }
-            }
-        }
-        out
+        without_crates(out)
     };
     let span = |s: &Span| Span {
         label: s.label.as_deref().map(clean),
@@ -112,6 +102,26 @@ fn in_the_users_terms(d: &Diagnostic, sources: &Sources) -> Diagnostic {
         children: d.children.iter().map(|c| in_the_users_terms(c, sources)).collect(),
         ..d.clone()
     }
+}
+
+/// Text without the crates of cells and dependencies, which are a word and a hash, be it in a path from the root.
+fn without_crates(mut out: String) -> String {
+    const DIGITS: usize = 16;
+    for prefix in ["g_", "cell_", "xlazy_deps_"] {
+        let mut from = 0;
+        while let Some(at) = out[from..].find(prefix).map(|at| from + at) {
+            let end = at + prefix.len() + DIGITS;
+            let hash = out.get(at + prefix.len()..end).is_some_and(|h| h.bytes().all(|b| b.is_ascii_hexdigit()));
+            if !hash || !out[end..].starts_with("::") {
+                from = at + prefix.len();
+                continue;
+            }
+            let start = if out[..at].ends_with("crate::") { at - "crate::".len() } else { at };
+            out.replace_range(start..end + 2, "");
+            from = start;
+        }
+    }
+    out
 }
 
 struct Mapped<'a> {
@@ -173,7 +183,9 @@ fn render(error: &Diagnostic, title: &str, mapped: Vec<Mapped>, retold: Option<&
     }
     let children: &[Diagnostic] = if retold.is_some_and(|r| !r.with_labels) { &[] } else { &error.children };
     let mut later = Vec::new();
-    for child in children.iter().filter(|c| !speaks_of_generated_code(&c.message)) {
+    // There is no manifest to add a crate to.
+    let fits = |c: &&Diagnostic| !speaks_of_generated_code(&c.message) && !c.message.contains("`cargo add ");
+    for child in children.iter().filter(fits) {
         let level = if child.level == "help" { Level::HELP } else { Level::NOTE };
         if child.spans.is_empty() {
             main = main.element(level.message(child.message.as_str()));

@@ -111,12 +111,45 @@ pub fn start(
     // The notebook's folder may be read-only, too.
     command.arg(with("--out-dir=", dir));
     command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
+    command.envs(as_cargo_says(install));
     if std::env::var_os(STACK).is_none() {
         command.env(STACK, depth::MOST.to_string());
     }
     // A group of its own: Ctrl-C in a terminal is for the cell that runs, not for the compiler that waits for the next.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     Ok(Warm { child: command.spawn()?, id, object, dep_info, libraries })
+}
+
+/// What cargo tells the compiler of a package, as `env!` and macros like clap's ask for it: the notebook is one, as new ones are.
+fn as_cargo_says(install: &Installation) -> Vec<(String, OsString)> {
+    let notebook = install.named_notebook();
+    let stem =
+        notebook.as_ref().and_then(|n| n.file_stem()).map_or("notebook".into(), |s| s.to_string_lossy().into_owned());
+    let crate_name: String = stem.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+    let folder = std::env::current_dir().unwrap_or_default();
+    let manifest = folder.join("Cargo.toml").into_os_string();
+    let package = [
+        ("NAME", &*stem),
+        ("VERSION", "0.1.0"),
+        ("VERSION_MAJOR", "0"),
+        ("VERSION_MINOR", "1"),
+        ("VERSION_PATCH", "0"),
+        ("VERSION_PRE", ""),
+        ("AUTHORS", ""),
+        ("DESCRIPTION", ""),
+        ("HOMEPAGE", ""),
+        ("REPOSITORY", ""),
+        ("LICENSE", ""),
+        ("LICENSE_FILE", ""),
+        ("RUST_VERSION", ""),
+        ("README", ""),
+    ];
+    let mut out: Vec<(String, OsString)> =
+        package.into_iter().map(|(name, value)| (format!("CARGO_PKG_{name}"), value.into())).collect();
+    out.push(("CARGO_CRATE_NAME".to_owned(), crate_name.into()));
+    out.push(("CARGO_MANIFEST_DIR".to_owned(), folder.into()));
+    out.push(("CARGO_MANIFEST_PATH".to_owned(), manifest));
+    out
 }
 
 /// Where the object of that compile lies in a kernel's folder.
