@@ -18,33 +18,40 @@ impl Told<'_> {
 
 /// All that is to be said of these, in the order of the first of each.
 pub(super) fn told(all: &[Compilation]) -> Vec<Told<'_>> {
-    let mut groups: Vec<(String, Vec<Pieces>, Vec<&Compilation>)> = Vec::new();
+    let mut groups: Vec<(String, Vec<Said>, Vec<&Compilation>)> = Vec::new();
     for c in all {
-        let pieces = Pieces::of(&c.sentence());
+        let said = Said::of(&c.sentence());
+        let besides = c.why.iter().flat_map(|why| &why.also).map(|why| why.class.name());
         // Those that were read from the disk are told apart.
-        let key = format!("{} {}", c.origin.name(), pieces.texts.join("#"));
+        let key: Vec<&str> =
+            std::iter::once(c.origin.name()).chain(besides).chain(said.texts.iter().map(|t| &**t)).collect();
+        let key = key.join("#");
         match groups.iter_mut().find(|g| g.0 == key) {
             Some(group) => {
-                group.1.push(pieces);
+                group.1.push(said);
                 group.2.push(c);
             }
-            None => groups.push((key, vec![pieces], vec![c])),
+            None => groups.push((key, vec![said], vec![c])),
         }
     }
     groups.into_iter().map(|(_, sentences, of)| Told { sentence: together(&sentences), of }).collect()
 }
 
-/// A sentence taken apart at its numbers: a text before each, and one behind the last.
-struct Pieces {
+/// What stands before it is said of each compilation, and what stands behind it is what to do, which the last one knows best.
+const FIX: &str = " Fix: ";
+
+/// A sentence: what happened, taken apart at its numbers (a text before each, and one behind the last), and what to do.
+struct Said {
     texts: Vec<String>,
     /// Numbers, or lists of them: `5, 6, 7`.
     numbers: Vec<String>,
+    fix: String,
 }
 
-impl Pieces {
-    fn of(sentence: &str) -> Pieces {
+impl Said {
+    fn of(sentence: &str) -> Said {
+        let (mut rest, fix) = sentence.split_at(sentence.find(FIX).unwrap_or(sentence.len()));
         let (mut texts, mut numbers) = (vec![String::new()], Vec::new());
-        let mut rest = sentence;
         while let Some(c) = rest.chars().next() {
             let before = texts.last_mut().expect("one at least");
             // Neither a part of a name nor the number of a line, which is another place.
@@ -60,7 +67,7 @@ impl Pieces {
                 rest = &rest[c.len_utf8()..];
             }
         }
-        Pieces { texts, numbers }
+        Said { texts, numbers, fix: fix.to_owned() }
     }
 }
 
@@ -81,25 +88,17 @@ fn list(text: &str) -> usize {
     end
 }
 
-/// What stands before it is said of each compilation, and what stands behind it is what to do, which the last one knows best.
-const FIX: &str = " Fix: ";
-
 /// The sentences as one, which differ in their numbers alone.
-fn together(all: &[Pieces]) -> String {
+fn together(all: &[Said]) -> String {
     let last = all.last().expect("one at least");
-    let mut out = String::new();
+    let mut out = if all.len() > 1 { format!("{} times: ", all.len()) } else { String::new() };
     for (i, text) in last.texts.iter().enumerate() {
         out += text;
-        let Some(number) = last.numbers.get(i) else { break };
-        match out.contains(FIX) {
-            true => out += number,
-            false => out += &range(all.iter().map(|p| &*p.numbers[i])).unwrap_or_else(|| number.clone()),
+        if let Some(number) = last.numbers.get(i) {
+            out += &range(all.iter().map(|said| &*said.numbers[i])).unwrap_or_else(|| number.clone());
         }
     }
-    match all.len() {
-        1 => out,
-        n => format!("{n} times: {out}"),
-    }
+    out + &last.fix
 }
 
 /// The least and the greatest of numbers that differ.
@@ -115,7 +114,7 @@ mod tests {
     use super::*;
 
     fn said(all: &[&str]) -> String {
-        together(&all.iter().map(|s| Pieces::of(s)).collect::<Vec<_>>())
+        together(&all.iter().map(|s| Said::of(s)).collect::<Vec<_>>())
     }
 
     #[test]
@@ -132,7 +131,7 @@ mod tests {
         assert_eq!(said(&all[..1]), all[0]);
         assert_eq!(said(&["eps is 0.5", "eps is 0.25"]), "2 times: eps is 0.25…0.5");
         // Other places, names and texts are others.
-        let key = |s: &str| Pieces::of(s).texts.join("#");
+        let key = |s: &str| Said::of(s).texts.join("#");
         assert_ne!(key("at line 3"), key("at line 4"));
         assert_ne!(key("`x1`"), key("`x2`"));
         assert_eq!(key("f32[5,8] of 4, 5"), key("f32[6,9] of 4, 5, 6"));

@@ -2,6 +2,7 @@
 use super::checks::{Checks, FnValue, included};
 use super::code_facts;
 use super::expand::{Macro, expand};
+use super::extents;
 use super::facts::Facts;
 use super::publish::{self, begins_an_item};
 use super::syntax::{arguments, bytes, generics, parameters};
@@ -260,6 +261,7 @@ pub(super) fn persistent_item<'m>(
     }
     let values = checks.values;
     let mut syntax = code_facts::of_item(item, &cell.text, base);
+    syntax.extend(extents::of_item(item, &cell.text, base));
     syntax.extend(code_facts::of_conditions(&checks.conditions, &cell.text));
     let cfg = conditional(item, &cell.text, base);
     let (source, space, call) = (cell.clone(), Space::of(item), None);

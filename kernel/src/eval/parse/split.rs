@@ -2,6 +2,7 @@
 use super::checks::{Awaits, Checks, included};
 use super::code_facts;
 use super::expand::{Macro, known};
+use super::extents;
 use super::items::{Call, Item, items_of_a_macro, persistent_item};
 use super::macros;
 use super::moves::{Given, Moves};
@@ -66,7 +67,7 @@ fn taken_apart(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> s
             mentioned.append(&mut scan::mentions(&cell.text[at]));
             out.add(cell, base, statement, macros, i + 1 == count);
         }
-        out.syntax.extend(code_facts::extents::of_statements(&statements, &cell.text, base));
+        out.syntax.extend(extents::of_statements(&statements, &cell.text, base));
         out.finish(cell, range);
         out
     })

@@ -370,6 +370,21 @@ pub fn guards_deep(at: &impl Somewhere) -> Vec<GuardFact> {
     out
 }
 
+/// The places that call the function around a place, those that call the functions around these, and so on: nearest first.
+pub fn callers(at: &impl Somewhere) -> Vec<Spot> {
+    let mut out: Vec<Spot> = Vec::new();
+    let mut next: Vec<Spot> = function_name(at).iter().flat_map(|f| calls(f)).collect();
+    for _ in 0..MOST_CALLERS.0 {
+        for call in std::mem::take(&mut next) {
+            if out.len() < MOST_CALLERS.1 && !out.contains(&call) {
+                next.extend(function_name(&call).iter().flat_map(|f| calls(f)));
+                out.push(call);
+            }
+        }
+    }
+    out
+}
+
 fn function_name(at: &impl Somewhere) -> Option<String> {
     function(at).map(|f| f.name)
 }

@@ -157,9 +157,10 @@ fn fix(new: &Record, guard: &GuardFact, rounds: Option<usize>) -> String {
             stay(new, "both")
         );
     }
-    let forms = match rounds {
-        Some(k @ 2..=16) => format!("up to 2^{k} = {} forms", 1usize << k),
-        _ => "2^k forms for k rounds".into(),
+    let all = rounds.filter(|k| *k > 1).and_then(|k| Some((k, 1u64.checked_shl(k as u32)?)));
+    let forms = match all {
+        Some((k, forms)) => format!("up to 2^{k} = {forms} forms"),
+        None => "2^k forms for k rounds".into(),
     };
     format!(
         "{condition} is asked in each round of a loop: {forms}, each a program, expected once for each, and {}. One program \

@@ -7,7 +7,7 @@ use crate::insight::report::{Class, Difference, Place};
 use xlazy_core::ir::Step;
 use xlazy_core::run::Cause;
 use xlazy_core::text::{
-    Edit, Spot, calls, decides_rounds, function, insert_before, insert_behind, insert_in_each_round, known, location,
+    Edit, Spot, callers, decides_rounds, function, insert_before, insert_behind, insert_in_each_round, known, location,
     loops,
 };
 use xlazy_mime::count;
@@ -136,25 +136,7 @@ fn fix_rounds(new: &Record, kept: usize, optimizer: bool) -> Fix {
 /// Whether a line belongs to what the function around `from` does: it is in it, or in what that calls, by name. No where
 /// nothing is known of the code.
 fn calls_into(from: Place, at: Place) -> bool {
-    if !known(from) || !known(at) {
-        return false;
-    }
     let home = function(from).map(|f| (f.from, f.to));
-    let mut next: Vec<Spot> = vec![at.into()];
-    let mut names: Vec<String> = Vec::new();
-    while let Some(spot) = next.pop() {
-        match function(&spot) {
-            f if f.as_ref().map(|f| (f.from.clone(), f.to.clone())) == home
-                && (home.is_some() || *spot.file == *from.file()) =>
-            {
-                return true;
-            }
-            Some(f) if names.len() < 64 && !names.contains(&f.name) => {
-                next.extend(calls(&f.name));
-                names.push(f.name);
-            }
-            _ => {}
-        }
-    }
-    false
+    let here = |at: &Spot| function(at).map(|f| (f.from, f.to)) == home && (home.is_some() || *at.file == *from.file());
+    known(from) && known(at) && (here(&at.into()) || callers(at).iter().any(here))
 }

@@ -3,7 +3,7 @@ use super::claim::{Claim, Fix};
 use super::keep::{SYNC, stay};
 use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::report::{Class, Difference, Place};
-use xlazy_core::text::{calls, function, insert_behind, insert_in_each_round, known, location, loops};
+use xlazy_core::text::{callers, insert_behind, insert_in_each_round, known, location, loops};
 use xlazy_mime::count;
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
@@ -43,21 +43,5 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
 
 /// Whether the line, or a call that leads to it, stands in a loop; where nothing is known of the code it may.
 fn in_loop(at: Place) -> bool {
-    !known(at) || !loops(at).is_empty() || {
-        let mut next: Vec<String> = function(at).into_iter().map(|f| f.name).collect();
-        let mut seen: Vec<String> = Vec::new();
-        while let Some(name) = next.pop() {
-            for call in calls(&name) {
-                if !loops(&call).is_empty() {
-                    return true;
-                }
-                next.extend(function(&call).map(|f| f.name).filter(|f| !seen.contains(f) && *f != name));
-            }
-            seen.push(name);
-            if seen.len() > 64 {
-                break;
-            }
-        }
-        false
-    }
+    !known(at) || !loops(at).is_empty() || callers(at).iter().any(|call| !loops(call).is_empty())
 }

@@ -49,9 +49,8 @@ impl Seen {
             || new.leaves.iter().any(|l| l.finder.is_some() && same_place(l.at, leaf.at))
             || new.reads.iter().any(|r| same_place(r.at, leaf.at));
         let here = known.iter().filter(|r| same_place(r.site, new.site) && r.is_read() == new.is_read());
-        let named = |l: &LeafRecord| leaf.name.is_some() && l.name == leaf.name;
-        let leaves =
-            here.flat_map(|r| r.leaves.iter()).filter(|l| !l.scalar && (same_place(l.at, leaf.at) || named(l)));
+        let leaves = here.flat_map(|r| r.leaves.iter());
+        let leaves = leaves.filter(|l| !l.scalar && (same_place(l.at, leaf.at) || same_name(l, leaf)));
         Seen { depends_on_data, types: leaves.map(|l| l.ty.clone()).collect() }
     }
 
@@ -64,6 +63,11 @@ impl Seen {
     fn sizes(&self, d: usize) -> Vec<usize> {
         self.types.iter().filter_map(|t| t.shape.get(d).copied()).collect()
     }
+}
+
+/// Whether two inputs are of one name, and not a part of a model that is called so, too.
+fn same_name(a: &LeafRecord, b: &LeafRecord) -> bool {
+    a.name.is_some() && a.name == b.name && a.parameter == b.parameter && a.ty.shape.len() == b.ty.shape.len()
 }
 
 pub(super) fn list(all: &[usize]) -> String {
@@ -184,8 +188,7 @@ fn in_buckets(e: &Evidence, inputs: &[Spot], buckets: &[usize]) -> Option<Vec<Ed
     for &(l, d) in inputs {
         let leaf = &e.new.leaves[l];
         // The same input of earlier rounds may be another line's.
-        let named = |o: &&LeafRecord| leaf.name.is_some() && o.name == leaf.name;
-        let earlier = same.iter().flat_map(|r| &r.leaves).filter(named).chain(e.partner(l as u32));
+        let earlier = same.iter().flat_map(|r| &r.leaves).filter(|o| same_name(o, leaf)).chain(e.partner(l as u32));
         for made in std::iter::once(leaf).chain(earlier) {
             if made.computed || made.parameter {
                 return None;

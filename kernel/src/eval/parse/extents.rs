@@ -1,7 +1,6 @@
 //! How far statements and expressions go, so that a change of the code that is advised has its place, and how far down its
 //! block a statement may be moved.
-use super::super::syntax::{PatternNames, bytes};
-use super::{assigns, plain};
+use super::syntax::{PatternNames, assigns, bytes, plain};
 use crate::eval::text::scan;
 use crate::eval::text::source::Fact;
 use std::collections::BTreeSet;
@@ -13,7 +12,7 @@ use syn::visit::Visit;
 use syn::{Block, Expr, Stmt};
 
 /// Of the statements of a cell, or of a block.
-pub(in crate::eval::parse) fn of_statements(all: &[Stmt], text: &str, base: usize) -> Vec<Fact> {
+pub(super) fn of_statements(all: &[Stmt], text: &str, base: usize) -> Vec<Fact> {
     let mut extents = Extents { text, base, facts: Vec::new() };
     extents.block(all);
     extents.facts
@@ -187,4 +186,62 @@ impl<'ast> Visit<'ast> for Extents<'_> {
     }
     fn visit_type(&mut self, _: &'ast syn::Type) {}
     fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands at the places of the facts of a kind that say how far something goes.
+    fn extents(code: &str, kind: char) -> Vec<String> {
+        let text = format!("{{{code}\n}}");
+        let block: Block = syn::parse_str(&text).unwrap();
+        let one = |f: Fact| {
+            f.ranges
+                .iter()
+                .map(|r| &text[r.clone()])
+                .chain(f.words.iter().map(|w| &**w))
+                .collect::<Vec<_>>()
+                .join(" | ")
+        };
+        let all = of_statements(&block.stmts, &text, 0);
+        all.into_iter().filter(|f| f.kind == kind).map(one).collect()
+    }
+
+    #[test]
+    fn expressions_and_statements_have_an_end() {
+        assert_eq!(
+            extents("let x = f(1).g(a + 2) - b; print!(\"{}\", h(x));", 'E'),
+            ["g | f(1).g(a + 2) | ", "f(1) | ", "a + 2 | o", "h(x) | "]
+        );
+        let code = "let x = a; for i in v { f(i); g(i) } fn k() { l() } x";
+        assert_eq!(
+            extents(code, 'S'),
+            [
+                "let x = a; | for i in v { f(i); g(i) } | ",
+                "for i in v { f(i); g(i) } | ",
+                "f(i); | ",
+                "g(i) | t",
+                "x | t"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_statement_moves_down_to_where_something_has_to_do_with_it() {
+        let moved = |code: &str| {
+            let all = extents(code, 'S');
+            let (_, last) = all[0].split_once(" | ").unwrap();
+            last.strip_suffix(" | ").unwrap_or_default().to_owned()
+        };
+        assert_eq!(moved("p(loss.item()); loss.backward(); opt.step(); sync(); 1"), "sync();");
+        assert_eq!(moved("p(loss.item()); loss = a; sync();"), "", "another loss");
+        assert_eq!(moved("p(w.item()); w.sub_(g); sync();"), "", "changed in place");
+        assert_eq!(moved("let l = loss.item(); sync(); p(l); a();"), "sync();", "what needs it");
+        assert_eq!(moved("log.push(loss.item()); sync(); p(log); a();"), "sync();", "what it changes");
+        assert_eq!(moved("p(loss.item()); sync(); if a { return; } b();"), "sync();", "not past an exit");
+        assert_eq!(moved("if a { break; } sync();"), "");
+        assert_eq!(moved("p(x); f(&mut x); sync();"), "");
+        assert_eq!(moved("p(x); q(\"{x}\"); let x = 1; a();"), "q(\"{x}\");");
+    }
 }
