@@ -2,6 +2,7 @@
 //! answers taken into account.
 use super::cache::Entry;
 use super::compiler::{Compiler, Scope, Timing, Unkept};
+use super::edition::First;
 use super::refused::{Refused, unbalanced};
 use super::replan::learn;
 use crate::engine::{Failure, sentence};
@@ -233,14 +234,16 @@ impl Compiler {
             timing.cached = true;
             found = Some((object, Some(rustc::file_name(&id))));
         }
+        let mut first = First::default();
         while found.is_none() {
             if timing.tries >= MOST_TRIES {
                 let failure = sentence("CompileError", "the definitions do not settle after several compiles");
                 return Err(failure.into());
             }
-            let (id, kept, compiled) = self.rustc(&needs, source.clone(), timing)?;
+            let (id, kept, compiled) = self.rustc(&self.needs_of(&plan, &needs), source.clone(), timing)?;
             match compiled {
                 Compiled::Object(object, alone) => {
+                    self.say_edition(&first);
                     self.place_group(&name, &object, |_| Ok(()))?;
                     if alone {
                         self.keep(key.clone(), head(&plan, &id), object.clone(), false);
@@ -248,8 +251,15 @@ impl Compiler {
                     found = Some((object, Some(rustc::file_name(&id))));
                     break;
                 }
-                Compiled::Errors(errors) if learn(&errors, &kept, &mut plan) => {}
-                Compiled::Errors(errors) if let Some((left, behind)) = change.leaving_behind(&errors, &kept, cell) => {
+                Compiled::Errors(errors)
+                    if learn(&errors, &kept, &mut plan) || first.tries_older(&errors, &kept, &mut plan) => {}
+                Compiled::Errors(errors) => {
+                    let (errors, kept) = first.or(errors, kept);
+                    let Some((left, behind)) = change.leaving_behind(&errors, &kept, cell) else {
+                        let mut errors = change.of_the_cell(errors, &kept, cell);
+                        change.name_calls(&mut errors, &kept, parsed);
+                        return Err(self.failed(Compiled::Errors(errors), &kept, scope));
+                    };
                     // An import is no reason to take away what was there.
                     let as_before = self.defs.change_but_for_imports(parsed);
                     if as_before.moved.len() < change.moved.len() {
@@ -260,11 +270,6 @@ impl Compiler {
                     self.left
                         .extend(behind.into_iter().flat_map(|l| l.names.into_iter().map(move |n| (n, l.how.clone()))));
                     return Ok(done);
-                }
-                Compiled::Errors(errors) => {
-                    let mut errors = change.of_the_cell(errors, &kept, cell);
-                    change.name_calls(&mut errors, &kept, parsed);
-                    return Err(self.failed(Compiled::Errors(errors), &kept, scope));
                 }
                 other => return Err(self.failed(other, &kept, scope)),
             }
@@ -340,18 +345,25 @@ impl Compiler {
         if !plan.guessed.is_empty() {
             source = generate(&plan);
         }
+        let mut first = First::default();
         for _ in 0..MOST_TRIES {
-            let (id, kept, compiled) = self.rustc(&needs, source, &mut timing)?;
+            let (id, kept, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, &mut timing)?;
             match compiled {
                 Compiled::Object(object, alone) => {
+                    self.say_edition(&first);
                     self.takers.learn(&parsed, &plan);
                     let keep = alone.then(|| (key, head(&plan, &id)));
                     return Ok(ready(&mut timing, plan, object, keep, &id));
                 }
                 Compiled::Errors(errors)
-                    if learn(&errors, &kept, &mut plan) | self.find_paths(&errors, &kept, &loaded, &mut plan) =>
+                    if learn(&errors, &kept, &mut plan) | self.find_paths(&errors, &kept, &loaded, &mut plan)
+                        || first.tries_older(&errors, &kept, &mut plan) =>
                 {
                     source = generate(&plan);
+                }
+                Compiled::Errors(errors) => {
+                    let (errors, kept) = first.or(errors, kept);
+                    return Err(self.failed(Compiled::Errors(errors), &kept, scope));
                 }
                 other => return Err(self.failed(other, &kept, scope)),
             }

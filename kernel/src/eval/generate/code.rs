@@ -53,6 +53,8 @@ pub struct Plan {
     /// Functions of the runtime that are wrapped where they are values.
     pub wrapped: BTreeSet<String>,
     pub opt_level: u8,
+    /// It is text of an earlier edition.
+    pub older: bool,
 }
 
 impl Plan {
@@ -71,7 +73,7 @@ impl Plan {
             "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "guessed": self.guessed, "closures": self.closures, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
-            "opt_level": self.opt_level,
+            "opt_level": self.opt_level, "older": self.older,
         })
     }
 
@@ -93,6 +95,7 @@ impl Plan {
             closures: map(json, "closures", |v| Some(v.as_u64()? as usize))?,
             paths: map(json, "paths", path)?,
             opt_level: json.get("opt_level")?.as_u64()? as u8,
+            older: json.get("older")?.as_bool()?,
             debug_errors: json.get("debug_errors")?.as_bool()?,
             inferred: json.get("inferred")?.as_bool()?,
             asynchronous: json.get("asynchronous")?.as_bool()?,
@@ -103,6 +106,9 @@ impl Plan {
         })
     }
 }
+
+/// The edition that text is tried as which today's refuses.
+pub const OLDER: &str = "2021";
 
 pub const ENTRY: &str = "xlazy_cell";
 const ENTERED: &str = "#[unsafe(no_mangle)] ";
@@ -263,7 +269,7 @@ pub fn library(cell: &str) -> Option<Library> {
     let (of, name) = (format!("cell_{hash}"), format!("lent_{hash}"));
     let attributes = |name: &str, kind| crate_attributes(kind, name);
     let text = cell.strip_prefix(&attributes(&of, "cdylib"))?.replacen(ENTERED, "", 1);
-    let plain = !BY_NAME.iter().any(|word| text.contains(word));
+    let plain = !BY_NAME.iter().any(|word| text.contains(word)) && !text.starts_with("#![allow(warnings)]/* edition");
     plain.then(|| Library { text: attributes(&name, "rlib") + &text, name, of })
 }
 
@@ -295,6 +301,9 @@ pub fn prologue(
     if plan.opt_level > 0 {
         // Compiled otherwise, it is another crate.
         out.plain(&format!("/* opt {} */", plan.opt_level));
+    }
+    if plan.older {
+        out.plain(&format!("/* edition {OLDER} */"));
     }
     // Documentation of the cell is for its readers; as a comment it would take the rest of the line with it.
     for r in parsed.inner_attributes.iter().filter(|r| cell.text[r.start..].starts_with('#')) {
@@ -328,13 +337,14 @@ pub fn prologue(
             out.plain(&format!(" {} use ::{}::{{{}}};", item.cfg, g.crate_name, item.names.join(", ")));
         }
     }
-    let own: BTreeSet<&str> = parsed.uses.iter().map(|u| u.binds.as_str()).collect();
-    for u in defs.uses.iter().filter(|u| !own.contains(u.binds.as_str()) && !plan.dropped_uses.contains(&u.binds)) {
-        out.generated(Tag::Use(u.binds.clone()), &format!(" {}", u.text));
-    }
+    // An import may name one of the macros.
     let own: BTreeSet<&str> = parsed.macros_at_hand(cell).map(|m| m.name.as_str()).collect();
     for m in defs.macros.iter().filter(|m| !own.contains(m.name.as_str())) {
         out.generated(Tag::Macro(m.name.clone()), &format!(" {}", m.text));
+    }
+    let own: BTreeSet<&str> = parsed.uses.iter().map(|u| u.binds.as_str()).collect();
+    for u in defs.uses.iter().filter(|u| !own.contains(u.binds.as_str()) && !plan.dropped_uses.contains(&u.binds)) {
+        out.generated(Tag::Use(u.binds.clone()), &format!(" {}", u.text));
     }
 }
 

@@ -112,15 +112,17 @@ impl Checks {
         (self.function, self.loops) = (function, loops);
     }
 
-    fn block(&mut self, block: &syn::Block) {
-        // In front of the first statement rather than behind the brace: inner attributes come first.
-        let at = bytes(block.brace_token.span.open(), self.base).end;
+    /// Behind the brace and what attributes follow it.
+    fn block(&mut self, block: &syn::Block, attributes: &[syn::Attribute]) {
+        let inner = attributes.iter().filter(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
+        let ends = inner.map(|a| bytes(a.span(), self.base).end);
+        let at = ends.fold(bytes(block.brace_token.span.open(), self.base).end, usize::max);
         self.edits.push(Edit::insert(at, CHECK));
     }
 
-    fn function(&mut self, sig: &syn::Signature, block: &syn::Block) {
+    fn function(&mut self, sig: &syn::Signature, block: &syn::Block, attributes: &[syn::Attribute]) {
         if sig.constness.is_none() && sig.abi.is_none() {
-            self.block(block);
+            self.block(block, attributes);
             self.within(block.span(), |checks| syn::visit::visit_block(checks, block));
         }
     }
@@ -128,7 +130,7 @@ impl Checks {
 
 impl<'ast> Visit<'ast> for Checks {
     fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
-        self.block(&e.body);
+        self.block(&e.body, &e.attrs);
         // How often it runs; the elements of a collection are data.
         self.condition(e.expr.span(), e.span());
         if !matches!(&*e.expr, Expr::Range(_))
@@ -139,7 +141,7 @@ impl<'ast> Visit<'ast> for Checks {
         self.rounds(e.span(), |checks| syn::visit::visit_expr_for_loop(checks, e));
     }
     fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
-        self.block(&e.body);
+        self.block(&e.body, &e.attrs);
         let (range, guards) = (bytes(e.cond.span(), self.base), bytes(e.span(), self.base));
         self.conditions.push(Condition { range, guards });
         self.rounds(e.span(), |checks| syn::visit::visit_expr_while(checks, e));
@@ -170,7 +172,7 @@ impl<'ast> Visit<'ast> for Checks {
         }
     }
     fn visit_expr_loop(&mut self, e: &'ast syn::ExprLoop) {
-        self.block(&e.body);
+        self.block(&e.body, &e.attrs);
         self.rounds(e.span(), |checks| syn::visit::visit_expr_loop(checks, e));
     }
     fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
@@ -181,7 +183,7 @@ impl<'ast> Visit<'ast> for Checks {
         }
         if e.constness.is_none() && e.asyncness.is_none() {
             match &*e.body {
-                Expr::Block(b) if b.label.is_none() && b.attrs.is_empty() => self.block(&b.block),
+                Expr::Block(b) if b.label.is_none() && b.attrs.is_empty() => self.block(&b.block, &[]),
                 body => {
                     let range = bytes(body.span(), self.base);
                     self.edits.push(Edit::insert(range.start, format!("{{{CHECK} ")));
@@ -206,14 +208,14 @@ impl<'ast> Visit<'ast> for Checks {
         }
     }
     fn visit_item_fn(&mut self, f: &'ast syn::ItemFn) {
-        self.function(&f.sig, &f.block);
+        self.function(&f.sig, &f.block, &f.attrs);
     }
     fn visit_impl_item_fn(&mut self, f: &'ast syn::ImplItemFn) {
-        self.function(&f.sig, &f.block);
+        self.function(&f.sig, &f.block, &f.attrs);
     }
     fn visit_trait_item_fn(&mut self, f: &'ast syn::TraitItemFn) {
         if let Some(block) = &f.default {
-            self.function(&f.sig, block);
+            self.function(&f.sig, block, &f.attrs);
         }
     }
     // Evaluated by the compiler.

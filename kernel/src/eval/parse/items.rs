@@ -4,13 +4,14 @@ use super::code_facts;
 use super::expand::{Macro, expand};
 use super::extents;
 use super::facts::Facts;
+use super::parsed::{Use, flatten_use};
 use super::publish::{self, begins_an_item};
-use super::syntax::{arguments, bytes, generics, parameters};
+use super::syntax::{arguments, bytes, generics, one_line, parameters};
 use crate::eval::text::depth;
 use crate::eval::text::scan::{self, Kind};
 use crate::eval::text::source::{CellText, Edit, Fact, Source, line_column};
 use proc_macro2::Span;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 use syn::spanned::Spanned;
@@ -178,7 +179,7 @@ pub(super) fn persistent_item<'m>(
     known: &dyn Fn(&str) -> Option<&'m Macro>,
 ) -> Option<Item> {
     let range = bytes(item.span(), base);
-    let mut publish = Publish { base, text: &cell.text, edits: Vec::new() };
+    let mut publish = Publish { imported: imported_for_others(item), ..Publish::of(&cell.text, base) };
     let mut header = None;
     let mut is_type = false;
     let names = match item {
@@ -284,7 +285,7 @@ pub(super) fn items_of_a_macro(cell: &Arc<CellText>, base: usize, call: &syn::St
     if !TAKE_ITEMS.contains(&&*name) || !begins_an_item(&cell.text[inside.clone()]) {
         return None;
     }
-    let mut publish = Publish { base, text: &cell.text, edits: Vec::new() };
+    let mut publish = Publish::of(&cell.text, base);
     let names = publish.declared(inside);
     let mentions = scan::mentions(&cell.text[range.clone()]);
     let facts = Facts::of_call(&cell.text[range.clone()]);
@@ -317,7 +318,7 @@ fn members_of_a_macro<'m>(
     let made = expand(&rules.source, rules.range.clone(), cell, arguments(&call.mac, base))?;
     let text = Arc::new(CellText::new(cell.cell, format!("{BEFORE}{}}}", made.text)));
     let made: syn::ItemImpl = depth::fits(&text.text).then(|| syn::parse_str(&text.text).ok())??;
-    let mut publish = Publish { base: 0, text: &text.text, edits: Vec::new() };
+    let mut publish = Publish::of(&text.text, 0);
     made.items.iter().for_each(|i| publish.member(i));
     let mut public = Source::default();
     public.user(&text, BEFORE.len()..text.text.len() - 1, &publish.edits);
@@ -363,14 +364,42 @@ fn impl_header(cell: &Arc<CellText>, base: usize, i: &syn::ItemImpl) -> Header {
     }
 }
 
+/// What the imports of a module name that others may use, too.
+fn imported_for_others(item: &syn::Item) -> BTreeSet<String> {
+    #[derive(Default)]
+    struct Imports(Vec<Use>);
+    impl<'ast> Visit<'ast> for Imports {
+        fn visit_item_use(&mut self, u: &'ast syn::ItemUse) {
+            if !matches!(u.vis, syn::Visibility::Inherited) {
+                flatten_use(&u.tree, "", &mut self.0);
+            }
+        }
+        fn visit_block(&mut self, _: &'ast syn::Block) {}
+    }
+    let mut found = Imports::default();
+    if let syn::Item::Mod(_) = item {
+        found.visit_item(item);
+    }
+    // Such as `use m;` and `use m as n;`.
+    found.0.iter().flat_map(|u| scan::mentions(&u.text)).collect()
+}
+
 /// Makes what a group defines visible to the cells after it.
 struct Publish<'a> {
     base: usize,
     text: &'a str,
     edits: Vec<Edit>,
+    /// What the imports of a module name that others may use.
+    imported: BTreeSet<String>,
+    /// Macros among that, each with its exported copy.
+    copies: BTreeMap<String, String>,
 }
 
-impl Publish<'_> {
+impl<'a> Publish<'a> {
+    fn of(text: &'a str, base: usize) -> Publish<'a> {
+        Publish { base, text, edits: Vec::new(), imported: BTreeSet::new(), copies: BTreeMap::new() }
+    }
+
     /// Items that only a macro or rustc understands: what they are called, found by the words before it.
     fn declared(&mut self, range: Range<usize>) -> Vec<String> {
         let text = &self.text[range.clone()];
@@ -416,11 +445,44 @@ impl<'ast> Visit<'ast> for Publish<'_> {
             self.edits.push(Edit::replace(bytes(vis.span(), self.base), "pub"));
         }
     }
-    fn visit_item_use(&mut self, u: &'ast syn::ItemUse) {
-        let names = scan::mentions(&self.text[bytes(u.span(), self.base)]);
-        // A macro cannot be more public than it is.
-        if !names.iter().any(|n| self.text.contains(&format!("macro_rules! {n}"))) {
-            syn::visit::visit_item_use(self, u);
+    /// What an import gives to others is public itself.
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        let range = bytes(item.span(), self.base);
+        let text = &self.text[range.clone()];
+        if let Some(declared) = publish::items(text).into_iter().next()
+            && self.imported.contains(&text[declared.name])
+            && declared.publish.as_ref().is_some_and(Range::is_empty)
+        {
+            self.edits.extend(publish::edits(declared.publish, range.start));
+        }
+        syn::visit::visit_item(self, item);
+    }
+    /// A macro is as public as an import of it only if it is exported, which is under a name of the whole crate: a copy is.
+    fn visit_item_macro(&mut self, m: &'ast syn::ItemMacro) {
+        let Some(name) = m.ident.as_ref().filter(|name| self.imported.contains(&name.to_string())) else { return };
+        if !m.attrs.iter().any(|a| a.path().is_ident("macro_export")) {
+            let (range, ident) = (bytes(m.span(), self.base), bytes(name.span(), self.base));
+            let copy = format!("xlazy_{name}_{}", self.copies.len());
+            let (before, after) = (&self.text[range.start..ident.start], &self.text[ident.end..range.end]);
+            let text = format!(" #[doc(hidden)] #[macro_export] {} {copy} {}", one_line(before), one_line(after));
+            self.edits.push(Edit::insert(range.end, text));
+            self.copies.insert(name.to_string(), copy);
+        }
+    }
+    fn visit_use_name(&mut self, u: &'ast syn::UseName) {
+        if let Some(copy) = self.copies.get(&u.ident.to_string()) {
+            self.edits.push(Edit::insert(bytes(u.ident.span(), self.base).start, format!("{copy} as ")));
+        }
+    }
+    fn visit_use_rename(&mut self, u: &'ast syn::UseRename) {
+        if let Some(copy) = self.copies.get(&u.ident.to_string()) {
+            self.edits.push(Edit::replace(bytes(u.ident.span(), self.base), copy.as_str()));
+        }
+    }
+    // What is in another module has the name there that its import gives it.
+    fn visit_use_path(&mut self, u: &'ast syn::UsePath) {
+        if u.ident == "self" {
+            syn::visit::visit_use_path(self, u);
         }
     }
     fn visit_block(&mut self, _: &'ast syn::Block) {}

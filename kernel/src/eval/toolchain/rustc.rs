@@ -71,6 +71,9 @@ pub const FLAGS: &[&str] = &[
     "-Awarnings",
 ];
 
+/// An option in place of today's edition.
+pub const EDITION_OLDER: &str = "--edition=2021";
+
 /// How much stack rustc's threads have. They take as much of it as they need, so that much costs nothing.
 const STACK: &str = "RUST_MIN_STACK";
 
@@ -87,7 +90,9 @@ pub fn start(
     let mut command = Command::new(&install.toolchain.rustc);
     // A path rather than `-`: rustc then sets itself up before it waits for the text.
     command.arg("/dev/stdin").arg(format!("--remap-path-prefix=/dev/stdin={}", file_name(&id)));
-    command.args(FLAGS);
+    // rustc takes one edition only.
+    let older = needs.options.iter().any(|o| o == EDITION_OLDER);
+    command.args(FLAGS.iter().filter(|f| !(older && f.starts_with("--edition="))));
     command.arg(with("--extern=xlazy=", &install.runtime_so));
     command.arg(with("-Ldependency=", &install.deps_dir));
     command.arg(with("-Ldependency=", dir));
