@@ -424,9 +424,17 @@ impl Tensor {
     }
 
     /// The same value without its history of gradients (`torch.Tensor.detach`).
+    #[track_caller]
     pub fn detach(&self) -> Tensor {
+        let at = innermost(Location::caller());
         let mut g = graph();
-        alias(&mut g, self.id())
+        let detached = alias(&mut g, self.id());
+        let node = g.node_mut(detached.id());
+        if node.data().is_none() {
+            node.at = at;
+        }
+        drop(g);
+        detached
     }
 
     /// Whether both are handles of one tensor.

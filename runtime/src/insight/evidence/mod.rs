@@ -17,6 +17,7 @@ use align::{Aligned, align};
 use leaves::Leaves;
 pub(super) use roots::{Ops, What};
 use roots::{Pass, Root};
+use std::collections::HashMap;
 use std::sync::Arc;
 use xlazy_core::ir::Step;
 
@@ -40,9 +41,29 @@ impl<'a> Evidence<'a> {
         Evidence { new, old, known, aligned, leaves, roots, explained }
     }
 
-    /// How much there is to explain: few differences are less than many, and those of few ops less than those of many.
+    /// How much there is to explain: few differences are less than many, and those of few ops less than those of many. A size
+    /// that changed is one thing to say, of however many inputs.
     pub fn amount(&self) -> f64 {
-        self.roots.iter().map(|r| 2.0 + (r.weight.max(1) as f64).log2()).sum()
+        let mut sizes: HashMap<Vec<(usize, usize, usize)>, usize> = HashMap::new();
+        let mut others = Vec::new();
+        for root in &self.roots {
+            match self.resized(&root.what) {
+                Some(sizes_of) => *sizes.entry(sizes_of).or_default() += root.weight,
+                None => others.push(root.weight),
+            }
+        }
+        sizes.into_values().chain(others).map(|weight| 2.0 + (weight.max(1) as f64).log2()).sum()
+    }
+
+    /// The dimensions in which an input has another size, where that is all that differs: `(dimension, new, old)`.
+    fn resized(&self, what: &What) -> Option<Vec<(usize, usize, usize)>> {
+        let &What::Input(i, j) = what else { return None };
+        let (new, old) = (&self.new.leaves[i as usize].ty, &self.old.leaves[j as usize].ty);
+        if new.dtype != old.dtype || new.shape.len() != old.shape.len() {
+            return None;
+        }
+        let sizes = new.shape.iter().zip(old.shape.iter()).enumerate();
+        Some(sizes.filter(|(_, (a, b))| a != b).map(|(d, (a, b))| (d, *a, *b)).collect())
     }
 
     /// The differences that no cause has claimed yet, with their numbers.
