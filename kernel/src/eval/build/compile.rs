@@ -3,7 +3,7 @@
 use super::cache::Entry;
 use super::compiler::{Compiler, Scope, Timing, Unkept};
 use super::refused::{Refused, unbalanced};
-use super::replan::learn;
+use super::replan::replan;
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
 use crate::eval::generate::change::Change;
@@ -236,7 +236,7 @@ impl Compiler {
                 let failure = sentence("CompileError", "the definitions do not settle after several compiles");
                 return Err(failure.into());
             }
-            let (id, kept, compiled) = self.rustc(&needs, source.clone(), timing)?;
+            let (id, sent, compiled) = self.rustc(&needs, source.clone(), timing)?;
             match compiled {
                 Compiled::Object(object, alone) => {
                     self.place_group(&name, &object, |_| Ok(()))?;
@@ -246,8 +246,8 @@ impl Compiler {
                     found = Some((object, Some(rustc::file_name(&id))));
                     break;
                 }
-                Compiled::Errors(errors) if learn(&errors, &kept, &mut plan) => {}
-                Compiled::Errors(errors) if let Some((left, behind)) = change.leaving_behind(&errors, &kept, cell) => {
+                Compiled::Errors(errors) if replan(&errors, &sent, &mut plan) => {}
+                Compiled::Errors(errors) if let Some((left, behind)) = change.leaving_behind(&errors, &sent, cell) => {
                     let done = self.group(left, cell, range, parsed, scope, timing)?;
                     self.notes.extend(behind.iter().map(|l| l.note.clone()));
                     self.left
@@ -255,11 +255,11 @@ impl Compiler {
                     return Ok(done);
                 }
                 Compiled::Errors(errors) => {
-                    let mut errors = change.of_the_cell(errors, &kept, cell);
-                    change.name_calls(&mut errors, &kept, parsed);
-                    return Err(self.failed(Compiled::Errors(errors), &kept, scope));
+                    let mut errors = change.of_the_cell(errors, &sent, cell);
+                    change.name_calls(&mut errors, &sent, parsed);
+                    return Err(self.failed(Compiled::Errors(errors), &sent, scope));
                 }
-                other => return Err(self.failed(other, &kept, scope)),
+                other => return Err(self.failed(other, &sent, scope)),
             }
             (name, source) = generate(&plan);
             found = self.objects.get(&name).map(|object| (object.clone(), None));
@@ -333,19 +333,19 @@ impl Compiler {
             source = generate(&plan);
         }
         for _ in 0..MOST_TRIES {
-            let (id, kept, compiled) = self.rustc(&needs, source, &mut timing)?;
+            let (id, sent, compiled) = self.rustc(&needs, source, &mut timing)?;
             match compiled {
                 Compiled::Object(object, alone) => {
-                    self.takers.learn(&parsed, &plan);
+                    self.takers.remember(&parsed, &plan);
                     let keep = alone.then(|| (key, head(&plan, &id)));
                     return Ok(ready(&mut timing, plan, object, keep, &id));
                 }
                 Compiled::Errors(errors)
-                    if learn(&errors, &kept, &mut plan) | self.find_paths(&errors, &kept, &loaded, &mut plan) =>
+                    if replan(&errors, &sent, &mut plan) | self.find_paths(&errors, &sent, &loaded, &mut plan) =>
                 {
                     source = generate(&plan);
                 }
-                other => return Err(self.failed(other, &kept, scope)),
+                other => return Err(self.failed(other, &sent, scope)),
             }
         }
         Err(sentence("CompileError", "the cell does not settle after several compiles").into())
