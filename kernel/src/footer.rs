@@ -79,8 +79,8 @@ impl<E: Engine> Engine for WithFooter<E> {
     fn interrupt(&self) -> bool {
         self.engine.interrupt()
     }
-    fn listen(&self, late: Box<dyn FnMut(Event) + Send>) {
-        self.engine.listen(late);
+    fn listen(&self, take: Box<dyn FnMut(Event) + Send>) {
+        self.engine.listen(take);
     }
     fn restart(&self) -> Result<(), Failure> {
         self.engine.restart()

@@ -56,7 +56,7 @@ fn look(t: &Tensor, digits: usize) -> Result<(Shown, String, String)> {
     };
     let texts = number::texts(ty.dtype, &bytes, digits);
     let width = texts.iter().map(String::len).max().unwrap_or(0);
-    let what = format!("{ty} on {}", name_of(t.place().home()));
+    let what = format!("{ty} on {}", name_of(t.placement().home()));
     let grad = if t.requires_grad() { " · requires grad" } else { "" };
     let took = match ran {
         None => " · already computed".to_owned(),

@@ -49,7 +49,7 @@ static UNIQUE: Entry = found(
 // Positions in `x`, where it is.
 #[track_caller]
 fn positions(op: &'static Entry, all: &[i64], shape: &[usize], x: &Tensor) -> Tensor {
-    let found = Tensor::of_bytes_on(x.place(), bytemuck::cast_slice(all), Type::new(DType::I64, Shape::new(shape)));
+    let found = Tensor::of_bytes_on(x.placement(), bytemuck::cast_slice(all), Type::new(DType::I64, Shape::new(shape)));
     graph().node_mut(found.id()).op = &op.op;
     found
 }

@@ -411,7 +411,7 @@ impl Tensor {
             Some(dtype) => value.to(dtype),
             None => value,
         };
-        let value = if together { value } else { value.beside(self) };
+        let value = if together { value } else { value.placed_like(self) };
         if leaf && grad {
             refuse(op, &[self], "a leaf that requires gradients is changed in place; do it inside `no_grad(|| …)`");
         }

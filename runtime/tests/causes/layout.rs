@@ -3,7 +3,7 @@ use super::mutate::row;
 use super::places::{COLUMNS, place};
 use super::program::{Data, Helper, Op, Program, Spec, Stmt};
 use std::ops::Range;
-use xlazy_core::text::{self, Branch, Call, Condition, Facts, Function, Goes, Guard, Loop, LoopKind, Made};
+use xlazy_core::text::{self, Branch, Call, Condition, Facts, Function, Goes, Guard, Loop, LoopKind, Terms};
 
 /// The text of a program; row 0 is the first line.
 pub struct Text {
@@ -70,7 +70,7 @@ impl Text {
         }
         for &(row, end) in &self.conditions {
             let text = &self.rows[row];
-            let made = || Made { names: vec![], calls: text.contains("coin("), reads: false };
+            let made = || Terms { names: vec![], calls: text.contains("coin("), reads: false };
             facts.conditions.push(Condition { at: one(row), guards: rows(row + 1, end), made: made() });
             let guard = |guarded, branch| Guard { condition: one(row), guarded, branch, made: made() };
             let other = (row + 1..end).find(|&r| self.rows[r] == format!("{}}} else {{", indent(text)));

@@ -4,7 +4,7 @@ use super::cache::Entry;
 use super::compiler::{Compiler, Scope, Timing, Unkept};
 use super::edition::First;
 use super::refused::{Refused, unbalanced};
-use super::replan::learn;
+use super::replan::replan;
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
 use crate::eval::generate::change::Change;
@@ -240,7 +240,7 @@ impl Compiler {
                 let failure = sentence("CompileError", "the definitions do not settle after several compiles");
                 return Err(failure.into());
             }
-            let (id, kept, compiled) = self.rustc(&self.needs_of(&plan, &needs), source.clone(), timing)?;
+            let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source.clone(), timing)?;
             match compiled {
                 Compiled::Object(object, alone) => {
                     self.say_edition(&first);
@@ -252,13 +252,13 @@ impl Compiler {
                     break;
                 }
                 Compiled::Errors(errors)
-                    if learn(&errors, &kept, &mut plan) || first.tries_older(&errors, &kept, &mut plan) => {}
+                    if replan(&errors, &sent, &mut plan) || first.tries_older(&errors, &sent, &mut plan) => {}
                 Compiled::Errors(errors) => {
-                    let (errors, kept) = first.or(errors, kept);
-                    let Some((left, behind)) = change.leaving_behind(&errors, &kept, cell) else {
-                        let mut errors = change.of_the_cell(errors, &kept, cell);
-                        change.name_calls(&mut errors, &kept, parsed);
-                        return Err(self.failed(Compiled::Errors(errors), &kept, scope));
+                    let (errors, sent) = first.or(errors, sent);
+                    let Some((left, behind)) = change.leaving_behind(&errors, &sent, cell) else {
+                        let mut errors = change.of_the_cell(errors, &sent, cell);
+                        change.name_calls(&mut errors, &sent, parsed);
+                        return Err(self.failed(Compiled::Errors(errors), &sent, scope));
                     };
                     // An import is no reason to take away what was there.
                     let as_before = self.defs.change_but_for_imports(parsed);
@@ -271,7 +271,7 @@ impl Compiler {
                         .extend(behind.into_iter().flat_map(|l| l.names.into_iter().map(move |n| (n, l.how.clone()))));
                     return Ok(done);
                 }
-                other => return Err(self.failed(other, &kept, scope)),
+                other => return Err(self.failed(other, &sent, scope)),
             }
             (name, source) = generate(&plan);
             found = self.objects.get(&name).map(|object| (object.clone(), None));
@@ -347,25 +347,25 @@ impl Compiler {
         }
         let mut first = First::default();
         for _ in 0..MOST_TRIES {
-            let (id, kept, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, &mut timing)?;
+            let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, &mut timing)?;
             match compiled {
                 Compiled::Object(object, alone) => {
                     self.say_edition(&first);
-                    self.takers.learn(&parsed, &plan);
+                    self.takers.remember(&parsed, &plan);
                     let keep = alone.then(|| (key, head(&plan, &id)));
                     return Ok(ready(&mut timing, plan, object, keep, &id));
                 }
                 Compiled::Errors(errors)
-                    if learn(&errors, &kept, &mut plan) | self.find_paths(&errors, &kept, &loaded, &mut plan)
-                        || first.tries_older(&errors, &kept, &mut plan) =>
+                    if replan(&errors, &sent, &mut plan) | self.find_paths(&errors, &sent, &loaded, &mut plan)
+                        || first.tries_older(&errors, &sent, &mut plan) =>
                 {
                     source = generate(&plan);
                 }
                 Compiled::Errors(errors) => {
-                    let (errors, kept) = first.or(errors, kept);
-                    return Err(self.failed(Compiled::Errors(errors), &kept, scope));
+                    let (errors, sent) = first.or(errors, sent);
+                    return Err(self.failed(Compiled::Errors(errors), &sent, scope));
                 }
-                other => return Err(self.failed(other, &kept, scope)),
+                other => return Err(self.failed(other, &sent, scope)),
             }
         }
         Err(sentence("CompileError", "the cell does not settle after several compiles").into())

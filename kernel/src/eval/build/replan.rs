@@ -4,7 +4,7 @@ use crate::eval::text::source::{Place, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 
 /// Changes the plan by what rustc says about generated code; false when there is nothing to learn.
-pub(super) fn learn(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> bool {
+pub(super) fn replan(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> bool {
     let before = plan.clone();
     for error in errors {
         plan.wrapped.extend(error.children.iter().flat_map(|c| hidden_functions(&c.message)));

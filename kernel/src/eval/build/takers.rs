@@ -18,7 +18,7 @@ impl Takers {
     }
 
     /// What a compile that succeeded shows.
-    pub fn learn(&mut self, parsed: &Parsed, plan: &Plan) {
+    pub fn remember(&mut self, parsed: &Parsed, plan: &Plan) {
         for given in &parsed.given {
             match plan.spent.contains(&given.name) {
                 true => self.0.insert(given.by.clone()),

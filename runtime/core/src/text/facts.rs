@@ -117,7 +117,7 @@ pub enum Branch {
 
 /// What a condition is made of.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Made {
+pub struct Terms {
     /// The names that it mentions.
     pub names: Vec<String>,
     /// It calls functions.
@@ -133,7 +133,7 @@ pub struct Guard {
     /// What runs by it.
     pub guarded: Range<Point>,
     pub branch: Branch,
-    pub made: Made,
+    pub made: Terms,
 }
 
 /// What code decides by, and what is run or not, or how often, by it.
@@ -142,7 +142,7 @@ pub struct Condition {
     pub at: Range<Point>,
     /// It begins before the condition where rounds of a loop go by it.
     pub guards: Range<Point>,
-    pub made: Made,
+    pub made: Terms,
 }
 
 impl Condition {
@@ -492,7 +492,7 @@ impl Facts {
     /// Takes over one fact as the kernel writes it: see [`Facts::read`].
     fn add(&mut self, kind: &str, ranges: &[Range<Point>], words: &[&str]) -> Option<()> {
         let owned = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<String>>();
-        let made = |flags: &str, names: &[&str]| Made {
+        let made = |flags: &str, names: &[&str]| Terms {
             names: owned(names),
             calls: flags.contains('c'),
             reads: flags.contains('r'),

@@ -9,7 +9,7 @@ pub use edit::{
 };
 pub use facts::{
     Branch, Call, Condition, Facts, FlowFact, Function, FunctionFact, Goes, Guard, GuardFact, Loop, LoopFact, LoopKind,
-    Made, Somewhere, Spot, binding, called, callers, calls, decides, decides_rounds, flows, function, guards,
+    Somewhere, Spot, Terms, binding, called, callers, calls, decides, decides_rounds, flows, function, guards,
     guards_deep, known, loops, may_decide, register_facts,
 };
 
