@@ -36,7 +36,15 @@ pub fn replace(at: &impl Somewhere, text: &str) -> Option<Vec<Edit>> {
 /// A statement before the one that this place is in.
 pub fn insert_before(at: &impl Somewhere, text: &str) -> Option<Vec<Edit>> {
     let around = around(at)?;
-    let start = around.innermost()?.range.start;
+    let start = match around.innermost() {
+        Some(s) => s.range.start,
+        // What a cell says before each of its statements stands right before it.
+        None => {
+            let (_, facts) = facts(at.file())?;
+            let starts = facts.statements.iter().map(|s| s.range.start);
+            starts.filter(|s| s.0 == at.point().0 && *s >= at.point()).min()?
+        }
+    };
     let gap = Gap::at(&around.file, start)?;
     Some(vec![Edit::of(&around.file, start..start, &format!("{text}{}", gap.0))?])
 }
