@@ -315,6 +315,6 @@ mod tests {
         let moved = move_behind(&at("edit-2", 6, 1), &at("edit-2", 8, 1)).unwrap();
         assert!(applied(text, &moved).ends_with("{ k() }\nread();\nb();\nh(); x"), "{}", applied(text, &moved));
         assert!(move_behind(&at("edit-2", 2, 5), &at("edit-2", 8, 1)).is_none(), "it does not pass the other");
-        assert!(is_shared(&at("edit-2", 9, 1)) == false && !is_shared(&at("edit-2", 5, 10)));
+        assert!(!is_shared(&at("edit-2", 9, 1)) && !is_shared(&at("edit-2", 5, 10)));
     }
 }
