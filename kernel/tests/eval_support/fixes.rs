@@ -53,6 +53,8 @@ pub fn check(cells: &[String], compiled: &[Vec<Value>]) -> String {
     let edits = told(compiled);
     let mut wrong = String::new();
     let Some(last) = compiled.iter().rposition(|c| !fixable(c).is_empty()) else { return wrong };
+    let classes: Vec<&str> = compiled.iter().flat_map(|c| fixable(c)).filter_map(|why| why["class"].as_str()).collect();
+    println!("{} changes of the code are made, told for {}", edits.len(), classes.join(", "));
     let session = engine();
     let mut number = 0;
     let mut run = |code: &str| {

@@ -34,7 +34,13 @@ pub(super) fn told(all: &[Compilation]) -> Vec<Told<'_>> {
             None => groups.push((key, vec![said], vec![c])),
         }
     }
-    groups.into_iter().map(|(_, sentences, of)| Told { sentence: together(&sentences), of }).collect()
+    groups.into_iter().map(|(_, sentences, of)| Told { sentence: together(&sentences) + &in_code(&of), of }).collect()
+}
+
+/// Where the fix is told in code, as the last of these has it.
+fn in_code(of: &[&Compilation]) -> String {
+    let has_code = |c: &&&Compilation| c.why.as_ref().is_some_and(|why| !why.edits.is_empty());
+    of.iter().rev().find(has_code).map_or(String::new(), |c| format!(" In code: `%why {}`.", c.number))
 }
 
 /// What stands before it is said of each compilation, and what stands behind it is what to do, which the last one knows best.

@@ -1,6 +1,7 @@
 //! Advised changes of the cells' code as data: where each goes follows from how far statements and expressions are said to go.
-use super::facts::{Extent, LoopKind, Somewhere, Spot, Statement, calls, facts, function, loops};
+use super::facts::{Extent, LoopFact, LoopKind, Somewhere, Spot, Statement, calls, facts, function, loops};
 use super::{Point, column_of, find_line, kept};
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,7 +36,15 @@ pub fn replace(at: &impl Somewhere, text: &str) -> Option<Vec<Edit>> {
 /// A statement before the one that this place is in.
 pub fn insert_before(at: &impl Somewhere, text: &str) -> Option<Vec<Edit>> {
     let around = around(at)?;
-    let start = around.innermost()?.range.start;
+    let start = match around.innermost() {
+        Some(s) => s.range.start,
+        // What a cell says before each of its statements stands right before it.
+        None => {
+            let (_, facts) = facts(at.file())?;
+            let starts = facts.statements.iter().map(|s| s.range.start);
+            starts.filter(|s| s.0 == at.point().0 && *s >= at.point()).min()?
+        }
+    };
     let gap = Gap::at(&around.file, start)?;
     Some(vec![Edit::of(&around.file, start..start, &format!("{text}{}", gap.0))?])
 }
@@ -62,31 +71,34 @@ pub fn insert_behind(at: &impl Somewhere, text: &str, before: &impl Somewhere) -
 /// How far callers are followed.
 const MOST_CALLERS: usize = 6;
 
-/// A statement at the end of each round of the loop around this place, or around the one call that leads to it.
+/// A statement at the end of each round of the innermost loop around this place, or around the one call that leads to it.
 pub fn insert_in_each_round(at: &impl Somewhere, text: &str) -> Option<Vec<Edit>> {
     let mut at = Spot::new(&Arc::from(at.file()), at.point());
     for _ in 0..MOST_CALLERS {
-        let Some(around) = loops(&at).into_iter().next() else {
-            let [call] = &calls(&function(&at)?.name)[..] else { return None };
-            at = call.clone();
-            continue;
-        };
-        let (file, facts) = facts(at.file())?;
-        let body = (around.body.line, around.body.column)..(around.end.line, around.end.column);
-        let inside = |s: &&Statement| body.start <= s.range.start && s.range.end <= body.end;
-        let last =
-            facts.statements.iter().filter(inside).max_by_key(|s| (s.range.end, std::cmp::Reverse(s.range.start)))?;
-        let ends = match (last.tail, around.kind) {
-            (true, LoopKind::Closure) => return None,
-            // What a round ends in is no value.
-            (true, _) => ";",
-            _ => "",
-        };
-        let gap = Gap::at(&file, last.range.start)?;
-        let end = last.range.end;
-        return Some(vec![Edit::of(&file, end..end, &format!("{ends}{}{text}", gap.0))?]);
+        if let Some(around) = loops(&at).first() {
+            return insert_in_each_round_of(around, text);
+        }
+        let [call] = &calls(&function(&at)?.name)[..] else { return None };
+        at = call.clone();
     }
     None
+}
+
+/// A statement at the end of each round of this loop.
+pub fn insert_in_each_round_of(around: &LoopFact, text: &str) -> Option<Vec<Edit>> {
+    let (file, facts) = facts(&around.body.file)?;
+    let body = around.body.point()..around.end.point();
+    let inside = |s: &&Statement| body.start <= s.range.start && s.range.end <= body.end;
+    let last = facts.statements.iter().filter(inside).max_by_key(|s| (s.range.end, Reverse(s.range.start)))?;
+    let ends = match (last.tail, around.kind) {
+        (true, LoopKind::Closure) => return None,
+        // What a round ends in is no value.
+        (true, _) => ";",
+        _ => "",
+    };
+    let gap = Gap::at(&file, last.range.start)?;
+    let end = last.range.end;
+    Some(vec![Edit::of(&file, end..end, &format!("{ends}{}{text}", gap.0))?])
 }
 
 /// The statement of a place, moved behind the one of another place further down in the same block, where nothing between the
@@ -141,7 +153,7 @@ struct Around {
 fn around(at: &impl Somewhere) -> Option<Around> {
     let (file, facts) = facts(at.file())?;
     let mut all: Vec<Statement> = facts.statements.iter().filter(|s| s.range.contains(&at.point())).cloned().collect();
-    all.sort_by_key(|s| (s.range.start, std::cmp::Reverse(s.range.end)));
+    all.sort_by_key(|s| (s.range.start, Reverse(s.range.end)));
     Some(Around { file, all })
 }
 
@@ -199,7 +211,7 @@ fn byte(text: &str, (line, column): Point) -> usize {
 /// The text with its changes.
 fn applied(text: &str, edits: &[Edit]) -> String {
     let mut edits: Vec<&Edit> = edits.iter().collect();
-    edits.sort_by_key(|e| std::cmp::Reverse((e.from, e.to)));
+    edits.sort_by_key(|e| Reverse((e.from, e.to)));
     edits.into_iter().fold(text.to_owned(), |mut text, e| {
         let range = byte(&text, e.from)..byte(&text, e.to);
         text.replace_range(range, &e.text);
@@ -303,6 +315,6 @@ mod tests {
         let moved = move_behind(&at("edit-2", 6, 1), &at("edit-2", 8, 1)).unwrap();
         assert!(applied(text, &moved).ends_with("{ k() }\nread();\nb();\nh(); x"), "{}", applied(text, &moved));
         assert!(move_behind(&at("edit-2", 2, 5), &at("edit-2", 8, 1)).is_none(), "it does not pass the other");
-        assert!(is_shared(&at("edit-2", 9, 1)) == false && !is_shared(&at("edit-2", 5, 10)));
+        assert!(!is_shared(&at("edit-2", 9, 1)) && !is_shared(&at("edit-2", 5, 10)));
     }
 }

@@ -193,7 +193,7 @@ fn in_buckets(e: &Evidence, inputs: &[Spot], buckets: &[usize]) -> Option<Vec<Ed
             if made.computed || made.parameter {
                 return None;
             }
-            if !places.iter().any(|at| same_place(*at, made.at)) {
+            if !places.iter().any(|at| same_place(at, made.at)) {
                 places.push(made.at);
                 edits.extend(append(made.at, &format!(".dynamic({d}).buckets([{}])", list(buckets)))?);
             }
@@ -202,7 +202,7 @@ fn in_buckets(e: &Evidence, inputs: &[Spot], buckets: &[usize]) -> Option<Vec<Ed
     let is_input = |k: usize| inputs.iter().any(|(l, _)| *l == k);
     let fixed = e.new.leaves.iter().enumerate().filter(|(k, _)| !is_input(*k)).map(|(_, leaf)| leaf);
     let mut fixed = fixed.chain(others.iter().flat_map(|r| &r.leaves)).filter(|l| !l.computed);
-    let shared = fixed.any(|l| places.iter().any(|at| same_place(*at, l.at)));
+    let shared = fixed.any(|l| places.iter().any(|at| same_place(at, l.at)));
     (!shared && places.len() >= inputs.len()).then_some(edits)
 }
 
