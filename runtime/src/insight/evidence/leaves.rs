@@ -1,5 +1,6 @@
 //! Which data of two programs correspond.
 use super::align::{Aligned, NONE};
+use crate::insight::mode::derived;
 use crate::insight::record::{LeafRecord, Record};
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -23,8 +24,12 @@ impl Leaves {
         // What an op takes twice in one program and from two tensors in the other says nothing of either.
         for &(i, j) in &aligned.pairs {
             let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
+            // State that a step updates is itself, or another: its place in the update says nothing.
+            let follows = derived(a.seq).is_some();
             for (x, y) in a.inputs.iter().zip(&b.inputs) {
-                if let (Input::Leaf(l), Input::Leaf(m)) = (x, y) {
+                if let (Input::Leaf(l), Input::Leaf(m)) = (x, y)
+                    && !(follows && (new.leaves[*l as usize].lasts() || old.leaves[*m as usize].lasts()))
+                {
                     all.join(*l, *m);
                 }
             }
