@@ -24,11 +24,12 @@ impl Leaves {
         // What an op takes twice in one program and from two tensors in the other says nothing of either.
         for &(i, j) in &aligned.pairs {
             let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
-            // State that a step updates is itself, or another: its place in the update says nothing.
-            let follows = derived(a.seq).is_some();
+            // Gradients and updates of other tensors are the same ops: of these two numbers correspond, and what is of one type.
+            let alike =
+                |l: &LeafRecord, m: &LeafRecord| derived(a.seq).is_none() || l.scalar && m.scalar || l.ty == m.ty;
             for (x, y) in a.inputs.iter().zip(&b.inputs) {
                 if let (Input::Leaf(l), Input::Leaf(m)) = (x, y)
-                    && !(follows && (new.leaves[*l as usize].lasts() || old.leaves[*m as usize].lasts()))
+                    && alike(&new.leaves[*l as usize], &old.leaves[*m as usize])
                 {
                     all.join(*l, *m);
                 }
