@@ -8,6 +8,7 @@ use xlazy_core::ty::Dims;
 // Row and column of the elements of a diagonal in a matrix of these sizes.
 #[track_caller]
 fn diagonal_places(rows: usize, columns: usize, offset: i64) -> [Tensor; 2] {
+    let _line = caller_line();
     let (row, column) = ((-offset).max(0), offset.max(0));
     let n = (rows as i64 - row).min(columns as i64 - column).max(0);
     [row, column].map(|start| Tensor::folded_ints((start..start + n).collect()))

@@ -205,6 +205,14 @@ fn step(p: &mut Program, t: &mut Text) {
             t.line("}");
             t.loops.push((first, t.rows.len()));
         }
+        if p.train.clips {
+            p.places.clip_guard = t.line("if clips {");
+            t.depth += 1;
+            p.places.clip = t.line("clip_grad_norm_(&parameters, 1.0);");
+            t.depth -= 1;
+            t.line("}");
+            t.conditions.push((p.places.clip_guard / COLUMNS, t.rows.len()));
+        }
         if trains {
             p.places.step = t.line("opt.step();");
             if p.train.ema {

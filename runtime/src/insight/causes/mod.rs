@@ -77,9 +77,7 @@ pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation
     }
     let comparable = comparable(new, known);
     let near = split::step_of(new, &comparable).map_or_else(|| nearest(new, &comparable), |step| vec![step]);
-    // Of programs that are as near the one with which there is least to explain.
-    let evidence = near.iter().map(|old| Evidence::of(new, old, known));
-    let mut evidence = evidence.min_by(|a, b| a.amount().total_cmp(&b.amount()))?;
+    let mut evidence = Evidence::least(new, &near, known)?;
     let old = evidence.old;
     let graph = words::graph(&evidence, SHOWN);
     let mut claims: Vec<Claim> = Vec::new();

@@ -14,8 +14,11 @@ pub(super) fn claim(e: &Evidence) -> Claim {
         let fix = "the nodes are the same; please report this with `%compiles --json`";
         return Claim::new(covers, Class::Unclassified, e.new.site, words::open(e), fix);
     };
-    let came = ops.iter().map(|o| o.new.len()).sum();
-    let went = ops.iter().map(|o| o.old.len()).sum();
+    // With those that follow from them, where nothing else explains ops.
+    let (came, went) = match e.all_ops_are_open() {
+        true => (e.aligned.only_new.len(), e.aligned.only_old.len()),
+        false => (ops.iter().map(|o| o.new.len()).sum(), ops.iter().map(|o| o.old.len()).sum()),
+    };
     Claim::new(covers, Class::Structure, at, words::first_at(words::open(e), at), fix(e, came, went))
 }
 

@@ -1,5 +1,6 @@
 //! Which data of two programs correspond.
 use super::align::{Aligned, NONE};
+use crate::insight::mode::derived;
 use crate::insight::record::{LeafRecord, Record};
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -23,8 +24,13 @@ impl Leaves {
         // What an op takes twice in one program and from two tensors in the other says nothing of either.
         for &(i, j) in &aligned.pairs {
             let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
+            // Gradients and updates of other tensors are the same ops: of these two numbers correspond, and what is of one type.
+            let alike =
+                |l: &LeafRecord, m: &LeafRecord| derived(a.seq).is_none() || l.scalar && m.scalar || l.ty == m.ty;
             for (x, y) in a.inputs.iter().zip(&b.inputs) {
-                if let (Input::Leaf(l), Input::Leaf(m)) = (x, y) {
+                if let (Input::Leaf(l), Input::Leaf(m)) = (x, y)
+                    && alike(&new.leaves[*l as usize], &old.leaves[*m as usize])
+                {
                     all.join(*l, *m);
                 }
             }

@@ -9,16 +9,18 @@ mod follow;
 mod leaves;
 pub(super) mod nearest;
 mod roots;
+mod what;
 pub(super) mod words;
 
+use super::log::ran_since;
 use super::record::{LeafRecord, Record, same_place};
 use super::report::Place;
 use align::{Aligned, align};
 use leaves::Leaves;
-pub(super) use roots::{Ops, What};
-use roots::{Pass, Root};
-use std::collections::HashMap;
+use roots::Pass;
 use std::sync::Arc;
+use what::Root;
+pub(super) use what::{Ops, What};
 use xlazy_core::ir::Step;
 
 pub(super) struct Evidence<'a> {
@@ -41,29 +43,39 @@ impl<'a> Evidence<'a> {
         Evidence { new, old, known, aligned, leaves, roots, explained }
     }
 
-    /// How much there is to explain: few differences are less than many, and those of few ops less than those of many. A size
-    /// that changed is one thing to say, of however many inputs.
-    pub fn amount(&self) -> f64 {
-        let mut sizes: HashMap<Vec<(usize, usize, usize)>, usize> = HashMap::new();
-        let mut others = Vec::new();
-        for root in &self.roots {
-            match self.resized(&root.what) {
-                Some(sizes_of) => *sizes.entry(sizes_of).or_default() += root.weight,
-                None => others.push(root.weight),
-            }
+    /// Of programs that are as near the one with which there is least to explain; the one that ran last, if not much more.
+    pub fn least(new: &'a Record, near: &'a [Arc<Record>], known: &'a [Arc<Record>]) -> Option<Evidence<'a>> {
+        /// Another is taken where there is less than this part to explain of what there is with the one that ran last.
+        const LAST: f64 = 0.75;
+        let mut all: Vec<Evidence> = near.iter().map(|old| Evidence::of(new, old, known)).collect();
+        if all.len() > 1 {
+            let last = near.iter().map(|r| r.hash).min_by_key(|hash| ran_since(*hash));
+            let amount = |e: &Evidence| e.amount() * if Some(e.old.hash) == last { LAST } else { 1.0 };
+            all.sort_by(|a, b| amount(a).total_cmp(&amount(b)));
         }
-        sizes.into_values().chain(others).map(|weight| 2.0 + (weight.max(1) as f64).log2()).sum()
+        all.into_iter().next()
     }
 
-    /// The dimensions in which an input has another size, where that is all that differs: `(dimension, new, old)`.
-    fn resized(&self, what: &What) -> Option<Vec<(usize, usize, usize)>> {
-        let &What::Input(i, j) = what else { return None };
-        let (new, old) = (&self.new.leaves[i as usize].ty, &self.old.leaves[j as usize].ty);
-        if new.dtype != old.dtype || new.shape.len() != old.shape.len() {
-            return None;
-        }
-        let sizes = new.shape.iter().zip(old.shape.iter()).enumerate();
-        Some(sizes.filter(|(_, (a, b))| a != b).map(|(d, (a, b))| (d, *a, *b)).collect())
+    /// How much there is to explain: ops that came and went, the data that they bring, inputs and attributes that differ; of
+    /// each the less the fewer there are, and as one thing more for every difference that has nothing to do with the others.
+    fn amount(&self) -> f64 {
+        let of = |n: usize| if n == 0 { 0.0 } else { 2.0 + (n as f64).log2() };
+        let count = |is: fn(&What) -> bool| self.roots.iter().filter(|root| is(&root.what)).count();
+        let fresh = |r: &Record, all: &[u32]| all.iter().filter(|&&l| !r.leaves[l as usize].lasts()).count();
+        let data: usize = (self.roots.iter())
+            .map(|root| match &root.what {
+                What::Ops(ops) => fresh(self.new, &ops.gains) + fresh(self.old, &ops.loses),
+                _ => 0,
+            })
+            .sum();
+        let ops = count(|what| matches!(what, What::Ops(_)));
+        of(self.aligned.only_new.len())
+            + of(self.aligned.only_old.len())
+            + of(data)
+            + of(count(|what| matches!(what, What::Input(..))))
+            + of(count(|what| matches!(what, What::Attrs(_))))
+            + of(count(|what| matches!(what, What::Wiring(..))))
+            + ops as f64
     }
 
     /// The differences that no cause has claimed yet, with their numbers.
@@ -94,6 +106,11 @@ impl<'a> Evidence<'a> {
             What::Ops(ops) => Some((r, ops)),
             _ => None,
         })
+    }
+
+    /// Whether no cause has claimed ops that came or went.
+    pub fn all_ops_are_open(&self) -> bool {
+        !self.roots.iter().zip(&self.explained).any(|(root, done)| *done && matches!(root.what, What::Ops(_)))
     }
 
     /// Inputs of another type: the number of the root, the new one, the old one.
