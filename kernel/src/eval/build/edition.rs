@@ -21,9 +21,9 @@ impl First {
         true
     }
 
-    /// What to tell in the end: what today's edition says.
+    /// What to tell in the end: what today's edition says, unless the earlier one has come further.
     pub fn or(self, errors: Vec<Diagnostic>, source: Arc<Source>) -> (Vec<Diagnostic>, Arc<Source>) {
-        self.0.unwrap_or((errors, source))
+        self.0.filter(|_| may_be_older(&errors)).unwrap_or((errors, source))
     }
 }
 

@@ -37,7 +37,9 @@ pub(super) fn replan(errors: &[Diagnostic], source: &Source, plan: &mut Plan) ->
         plan.ends |= plan.unshown && error.code == "E0282" && error.spans.iter().any(of_result);
         // What is shown has no type of its own; behind a semicolon it may get one.
         let nothing_to_show = error.message.contains("rt::Show<'_, !>");
-        plan.unshown |= nothing_to_show || matches!(&*error.code, "E0282" | "E0283" | "E0284");
+        let statements = error.message.starts_with("macro expansion ignores")
+            || error.children.iter().any(|c| c.message.contains("it can expand to a statement"));
+        plan.unshown |= statements || nothing_to_show || matches!(&*error.code, "E0282" | "E0283" | "E0284");
         for span in error.spans.iter().filter(|s| s.ours) {
             let Place::Generated(tag) = source.place(span.start) else { continue };
             match tag {

@@ -274,15 +274,18 @@ fn has(f: &syn::ImplItemFn, attribute: &str) -> bool {
     f.attrs.iter().any(|a| a.path().is_ident(attribute))
 }
 
-/// Macros whose argument is items, with `pub` or without.
-const TAKE_ITEMS: &[&str] = &["thread_local", "lazy_static", "bitflags"];
-
-/// The call of a macro whose argument is items, as of `thread_local!`.
-pub(super) fn items_of_a_macro(cell: &Arc<CellText>, base: usize, call: &syn::StmtMacro) -> Option<Item> {
+/// The call of a macro of another crate whose argument is items, as of `thread_local!`, with `pub` or without.
+pub(super) fn items_of_a_macro<'m>(
+    cell: &Arc<CellText>,
+    base: usize,
+    call: &syn::StmtMacro,
+    known: &dyn Fn(&str) -> Option<&'m Macro>,
+) -> Option<Item> {
     let range = bytes(call.span(), base);
     let inside = bytes(call.mac.tokens.span(), base);
     let name = call.mac.path.segments.last()?.ident.to_string();
-    if !TAKE_ITEMS.contains(&&*name) || !begins_an_item(&cell.text[inside.clone()]) {
+    // What `quote!` and its like make of items is a value.
+    if known(&name).is_some() || name.contains("quote") || !begins_an_item(&cell.text[inside.clone()]) {
         return None;
     }
     let mut publish = Publish::of(&cell.text, base);
@@ -404,7 +407,7 @@ impl<'a> Publish<'a> {
     fn declared(&mut self, range: Range<usize>) -> Vec<String> {
         let text = &self.text[range.clone()];
         let found = publish::items(text);
-        let (names, places): (Vec<_>, Vec<_>) = found.into_iter().map(|d| (text[d.name].to_owned(), d.publish)).unzip();
+        let (names, places): (Vec<_>, Vec<_>) = found.into_iter().map(|d| (d.name, d.publish)).unzip();
         self.edits.extend(publish::edits(places.into_iter().flatten(), range.start));
         names
     }
@@ -450,7 +453,7 @@ impl<'ast> Visit<'ast> for Publish<'_> {
         let range = bytes(item.span(), self.base);
         let text = &self.text[range.clone()];
         if let Some(declared) = publish::items(text).into_iter().next()
-            && self.imported.contains(&text[declared.name])
+            && self.imported.contains(&declared.name)
             && declared.publish.as_ref().is_some_and(Range::is_empty)
         {
             self.edits.extend(publish::edits(declared.publish, range.start));

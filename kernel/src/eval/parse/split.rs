@@ -103,7 +103,7 @@ enum CallMakes {
 impl Parsed {
     fn add(&mut self, cell: &Arc<CellText>, base: usize, statement: &Stmt, macros: &[Macro], last: bool) {
         if let Stmt::Macro(call) = statement
-            && let Some(item) = items_of_a_macro(cell, base, call)
+            && let Some(item) = items_of_a_macro(cell, base, call, &|name| known(&self.macros, macros, name))
         {
             self.items.push(item);
             return;

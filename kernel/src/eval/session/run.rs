@@ -253,10 +253,7 @@ impl Session {
         match outcome {
             Outcome::Ok => Reply::Ok,
             Outcome::Interrupted => Reply::Interrupted,
-            Outcome::Failed(fault) => {
-                let compiler = &self.compiler;
-                Reply::Error(run_failure(&fault, &|file| compiler.source(file), &lost))
-            }
+            Outcome::Failed(fault) => Reply::Error(run_failure(&fault, &self.compiler.sources(), &lost)),
         }
     }
 }

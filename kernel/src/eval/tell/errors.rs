@@ -1,5 +1,5 @@
 //! What the user sees of an error: rustc's messages at the cell's own lines, and a failed cell's traceback.
-use super::point::{BLUE, BOLD, OFF, RED, name_cells, point_at};
+use super::point::{BLUE, BOLD, OFF, RED, in_the_notebook, name_cells, point_at};
 use super::retell::{About, Known, Retold, place_of, retell};
 use super::texts::Texts;
 use crate::engine::Failure;
@@ -83,7 +83,7 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
 /// A message without the names that only xlazy knows of.
 fn in_the_users_terms(d: &Diagnostic, sources: &Sources) -> Diagnostic {
     let clean = |text: &str| {
-        let mut out = name_cells(text.to_owned(), &|file| sources.get(file));
+        let mut out = name_cells(text.to_owned(), sources);
         if let Some((before, rest)) = out.split_once(" (`cell_")
             && let Some((_, after)) = rest.split_once("`)")
         {
@@ -253,9 +253,10 @@ fn suggestion<'a>(child: &'a Diagnostic, level: Level<'a>, texts: &'a Texts) -> 
 }
 
 /// A failed run's traceback: the error, the line it happened on, and the notes.
-pub fn run_failure(fault: &Fault, sources: &dyn Fn(&str) -> Option<Arc<Source>>, lost: &[String]) -> Failure {
-    let mut traceback = vec![format!("{RED}{}{OFF}: {}", fault.name, fault.message)];
-    let source = sources(&fault.file);
+pub fn run_failure(fault: &Fault, sources: &Sources, lost: &[String]) -> Failure {
+    let message = in_the_notebook(fault.message.clone(), sources);
+    let mut traceback = vec![format!("{RED}{}{OFF}: {message}", fault.name)];
+    let source = sources.get(&fault.file);
     let place = source.as_ref().and_then(|s| s.user_place(fault.line, fault.column));
     match place {
         Some((text, at)) => traceback.extend(point_at(&text, at)),
@@ -270,7 +271,7 @@ pub fn run_failure(fault: &Fault, sources: &dyn Fn(&str) -> Option<Arc<Source>>,
         let (them, are) = if lost.len() == 1 { ("it", "is") } else { ("them", "are") };
         traceback.push(format!("{BOLD}note{OFF}: {names} {are} lost: the cell, which moves {them}, ended early"));
     }
-    Failure { name: fault.name.clone(), message: fault.message.clone(), traceback }
+    Failure { name: fault.name.clone(), message, traceback }
 }
 
 /// The numbers of the errors that a failure shows, such as `E0308`.

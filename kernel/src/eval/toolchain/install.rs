@@ -77,6 +77,13 @@ impl Installation {
         named.filter(|p| p.extension().is_some_and(|e| e == "ipynb"))
     }
 
+    /// What cargo would call the notebook's crate.
+    pub fn crate_name(&self) -> Option<String> {
+        let notebook = self.named_notebook()?;
+        let stem = notebook.file_stem()?.to_string_lossy();
+        Some(stem.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect())
+    }
+
     /// `libstd` and `libxlazy.so`, for the session's loader.
     pub fn library_path(&self) -> std::ffi::OsString {
         let mut dirs = vec![self.toolchain.sysroot.join("lib/rustlib").join(TARGET).join("lib")];

@@ -130,7 +130,7 @@ fn as_cargo_says(install: &Installation) -> Vec<(String, OsString)> {
     let notebook = install.named_notebook();
     let stem =
         notebook.as_ref().and_then(|n| n.file_stem()).map_or("notebook".into(), |s| s.to_string_lossy().into_owned());
-    let crate_name: String = stem.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+    let crate_name = install.crate_name().unwrap_or_else(|| stem.clone());
     let folder = std::env::current_dir().unwrap_or_default();
     let manifest = folder.join("Cargo.toml").into_os_string();
     let package = [
