@@ -117,7 +117,7 @@ pub enum Branch {
 
 /// What a condition is made of.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Terms {
+pub struct Made {
     /// The names that it mentions.
     pub names: Vec<String>,
     /// It calls functions.
@@ -133,7 +133,7 @@ pub struct Guard {
     /// What runs by it.
     pub guarded: Range<Point>,
     pub branch: Branch,
-    pub made: Terms,
+    pub made: Made,
 }
 
 /// What code decides by, and what is run or not, or how often, by it.
@@ -142,7 +142,7 @@ pub struct Condition {
     pub at: Range<Point>,
     /// It begins before the condition where rounds of a loop go by it.
     pub guards: Range<Point>,
-    pub made: Terms,
+    pub made: Made,
 }
 
 impl Condition {
@@ -456,7 +456,7 @@ impl Facts {
     /// Takes over one fact as the kernel writes it: see [`Facts::read`].
     fn add(&mut self, kind: &str, ranges: &[Range<Point>], words: &[&str]) -> Option<()> {
         let owned = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<String>>();
-        let made = |flags: &str, names: &[&str]| Terms {
+        let made = |flags: &str, names: &[&str]| Made {
             names: owned(names),
             calls: flags.contains('c'),
             reads: flags.contains('r'),

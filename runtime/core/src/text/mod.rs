@@ -5,7 +5,7 @@ mod facts;
 pub use called::{called_from, told};
 pub use facts::{
     Branch, Call, Condition, Facts, FlowFact, Function, FunctionFact, Goes, Guard, GuardFact, Loop, LoopFact, LoopKind,
-    Somewhere, Spot, Terms, binding, called, calls, decides, decides_rounds, flows, function, guards, guards_deep,
+    Made, Somewhere, Spot, binding, called, calls, decides, decides_rounds, flows, function, guards, guards_deep,
     known, loops, may_decide, register_facts,
 };
 
