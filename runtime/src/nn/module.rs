@@ -72,6 +72,8 @@ pub trait Module: Send + Sync {
 
     /// Copies values in by name; every name must be there, with the right shape, and no other
     /// (`torch.nn.Module.load_state_dict`).
+    // With `#[track_caller]`, as the three below: they are the library's own for nearly every model, and the caller's line comes
+    // through `dyn` as well. What a model does in one of its own is put down to the line that calls it, which is the user's.
     #[track_caller]
     fn load_state_dict(&self, state: &[(String, Tensor)]) -> Result<()> {
         load(&self.state_dict(), state)

@@ -145,7 +145,7 @@ fn bits_of(v: f64, exponent: u32, fraction: u32) -> u64 {
         return sign | infinity;
     }
     let multiple = (v.abs() * power_of_two(fraction as i32 - e)).round_ties_even() as u64;
-    sign | (((e + bias - 1) as u64) << fraction) + multiple
+    sign | ((((e + bias - 1) as u64) << fraction) + multiple)
 }
 
 #[cfg(test)]
