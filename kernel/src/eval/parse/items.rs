@@ -4,7 +4,6 @@ use super::code_facts;
 use super::expand::{Macro, expand};
 use super::extents;
 use super::facts::Facts;
-use super::parsed::{Use, flatten_use};
 use super::publish::{self, begins_an_item};
 use super::syntax::{arguments, bytes, generics, one_line, parameters};
 use crate::eval::text::depth;
@@ -367,15 +366,21 @@ fn impl_header(cell: &Arc<CellText>, base: usize, i: &syn::ItemImpl) -> Header {
     }
 }
 
-/// What the imports of a module name that others may use, too.
+/// What the imports of a module name that others may use, too: each leaf, such as of `use m;` and `use m as n;`.
 fn imported_for_others(item: &syn::Item) -> BTreeSet<String> {
     #[derive(Default)]
-    struct Imports(Vec<Use>);
+    struct Imports(BTreeSet<String>);
     impl<'ast> Visit<'ast> for Imports {
         fn visit_item_use(&mut self, u: &'ast syn::ItemUse) {
             if !matches!(u.vis, syn::Visibility::Inherited) {
-                flatten_use(&u.tree, "", &mut self.0);
+                syn::visit::visit_item_use(self, u);
             }
+        }
+        fn visit_use_name(&mut self, u: &'ast syn::UseName) {
+            self.0.insert(u.ident.to_string());
+        }
+        fn visit_use_rename(&mut self, u: &'ast syn::UseRename) {
+            self.0.insert(u.ident.to_string());
         }
         fn visit_block(&mut self, _: &'ast syn::Block) {}
     }
@@ -383,8 +388,7 @@ fn imported_for_others(item: &syn::Item) -> BTreeSet<String> {
     if let syn::Item::Mod(_) = item {
         found.visit_item(item);
     }
-    // Such as `use m;` and `use m as n;`.
-    found.0.iter().flat_map(|u| scan::mentions(&u.text)).collect()
+    found.0
 }
 
 /// Makes what a group defines visible to the cells after it.

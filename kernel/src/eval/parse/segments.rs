@@ -38,7 +38,7 @@ pub fn segments(code: &str, known: &dyn Fn(&str) -> bool) -> Vec<Segment> {
         let line = &code[at..end];
         let above = |name: &str| {
             let parts = out.iter().filter_map(|s| if let Segment::Code(r) = s { Some(r.clone()) } else { None });
-            known(name) || parts.chain([from..at]).any(|r| mentions(&code[r]).contains(name))
+            known(name) || parts.chain(std::iter::once(from..at)).any(|r| mentions(&code[r]).contains(name))
         };
         if (command || looks_like_magic(line) || looks_like_shell(line, &code[at..], &above))
             && statement_could_begin(&code[from..at])
