@@ -3,12 +3,13 @@
 use super::cache::Entry;
 use super::compiler::{Compiler, Scope, Timing, Unkept};
 use super::refused::{Refused, unbalanced};
-use super::replan::learn;
+use super::replan::{are_about_names, learn};
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
 use crate::eval::generate::change::Change;
 use crate::eval::generate::code::{self as generate, Loaded, Plan};
 use crate::eval::generate::definitions::{Definitions, Group};
+use crate::eval::generate::held::Held;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::split::{self, Unparsed};
 use crate::eval::tell::point::point_out;
@@ -39,6 +40,10 @@ pub struct Ready {
     defs: Definitions,
     /// Variables that it moves away, by what is known beforehand.
     pub moves: BTreeSet<String>,
+    /// Variables that it declares and that borrow: they end with it.
+    pub borrows: BTreeSet<String>,
+    /// Variables that are kept at its end alone.
+    pub inside: BTreeSet<String>,
     pub names: Effects,
     pub timing: Timing,
 }
@@ -55,7 +60,7 @@ pub struct Effects {
     pub only_shows: bool,
 }
 
-const MOST_TRIES: u32 = 8;
+const MOST_TRIES: u32 = 12;
 
 impl Compiler {
     /// Puts other dependencies in force. Where they do not extend those of before, what was defined so far is compiled
@@ -172,8 +177,9 @@ impl Compiler {
         // A lone `use` is compiled only to see whether it is right; beside items, their group has shown it.
         if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
             let file = String::new();
-            let (moves, names) = Default::default();
-            return Ok(Ready { object: None, keep: None, file, group_file, defs, moves, names, timing });
+            let (moves, borrows, inside, names) = Default::default();
+            let object = None;
+            return Ok(Ready { object, keep: None, file, group_file, defs, moves, borrows, inside, names, timing });
         }
         let mut ready = self.statements(cell, range, parsed, defs, scope, timing)?;
         ready.group_file = group_file;
@@ -246,7 +252,7 @@ impl Compiler {
                     found = Some((object, Some(rustc::file_name(&id))));
                     break;
                 }
-                Compiled::Errors(errors) if learn(&errors, &kept, &mut plan) => {}
+                Compiled::Errors(errors) if learn(&errors, &kept, &Parsed::default(), &[], &mut plan) => {}
                 Compiled::Errors(errors) if let Some((left, behind)) = change.leaving_behind(&errors, &kept, cell) => {
                     let done = self.group(left, cell, range, parsed, scope, timing)?;
                     self.notes.extend(behind.iter().map(|l| l.note.clone()));
@@ -298,7 +304,12 @@ impl Compiler {
             let receiver = parsed.moved.get(&v.name);
             receiver.zip(var).is_some_and(|(receiver, s)| !s.handle && surely_moves(&s.type_name, *receiver))
         };
-        let moved = loaded.iter().filter(moves).map(|v| v.name.clone()).collect();
+        let can_hold = |v: &Loaded| {
+            let plan = Plan::default();
+            let held = Held::new(&parsed, &loaded, &plan);
+            held.variables().any(|(n, earlier)| held.loaded(earlier) == Some(v) && held.can_hold(n))
+        };
+        let moved = loaded.iter().filter(moves).filter(|v| !can_hold(v)).map(|v| v.name.clone()).collect();
         let binds: BTreeSet<String> = parsed.bindings.iter().map(|b| b.name.clone()).collect();
         let names = Effects {
             takes: loaded.iter().map(|v| v.name.clone()).collect(),
@@ -310,13 +321,33 @@ impl Compiler {
         let mut plan = Plan { moved, paths, ..Plan::default() };
         let needs = self.needs(&defs);
         let generate = |plan: &Plan| generate::cell(cell, range.clone(), &parsed, &defs, &loaded, plan);
+        let held = |plan: &Plan| {
+            let held = Held::new(&parsed, &loaded, plan);
+            held.variables().any(|(n, v)| held.holds(n) || held.copies(v))
+        };
         let mut source = generate(&plan);
         let key = self.cache.key(&needs.options, &needs.externs, &source.text);
         let ready = |timing: &mut Timing, plan: Plan, object, keep, id: &str| {
             timing.cell_ms = begin.elapsed().as_secs_f64() * 1e3;
+            let held = Held::new(&parsed, &loaded, &plan);
+            let of = |is: &dyn Fn(&str) -> bool| {
+                parsed.bindings.iter().map(|b| b.name.clone()).filter(|name| is(name)).collect()
+            };
+            let (borrows, inside) = (of(&|name| held.borrows(name)), of(&|name| !held.keeps(name)));
             let moves = plan.moved.into_iter().chain(plan.spent).collect();
             let (file, timing, names) = (rustc::file_name(id), *timing, names.clone());
-            Ready { object: Some(object), keep, file, group_file: None, defs: defs.clone(), moves, names, timing }
+            Ready {
+                object: Some(object),
+                keep,
+                file,
+                group_file: None,
+                defs: defs.clone(),
+                moves,
+                borrows,
+                inside,
+                names,
+                timing,
+            }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {
             self.remember(&id, &Arc::new(generate(&plan)));
@@ -327,22 +358,22 @@ impl Compiler {
             timing.cached = true;
             return Ok(ready(&mut timing, plan, object, None, &id));
         }
-        // Only now: what was compiled before is found by what every kernel knows.
-        self.takers.guess(&parsed, &mut plan);
-        if !plan.guessed.is_empty() {
-            source = generate(&plan);
-        }
         for _ in 0..MOST_TRIES {
             let (id, kept, compiled) = self.rustc(&needs, source, &mut timing)?;
             match compiled {
                 Compiled::Object(object, alone) => {
-                    self.takers.learn(&parsed, &plan);
                     let keep = alone.then(|| (key, head(&plan, &id)));
                     return Ok(ready(&mut timing, plan, object, keep, &id));
                 }
                 Compiled::Errors(errors)
-                    if learn(&errors, &kept, &mut plan) | self.find_paths(&errors, &kept, &loaded, &mut plan) =>
+                    if learn(&errors, &kept, &parsed, &loaded, &mut plan)
+                        | self.find_paths(&errors, &kept, &loaded, &mut plan) =>
                 {
+                    source = generate(&plan);
+                }
+                // What is wrong is told of the cell as it is written.
+                Compiled::Errors(errors) if !plan.plain && held(&plan) && !are_about_names(&errors) => {
+                    plan.plain = true;
                     source = generate(&plan);
                 }
                 other => return Err(self.failed(other, &kept, scope)),

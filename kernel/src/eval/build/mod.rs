@@ -8,5 +8,4 @@ pub mod objects;
 pub mod paths;
 pub mod refused;
 pub mod replan;
-pub mod takers;
 pub mod warm;

@@ -98,8 +98,12 @@ pub enum Tag {
     Use(String),
     /// Repeats a macro of an earlier cell.
     Macro(String),
-    /// Asks whether a variable is moved away by what follows.
-    Moves(String),
+    /// Holds a variable that the cell declares, by its number in `Places`.
+    Hold(usize),
+    /// What stands for a mention of a variable that is held.
+    Mention(usize),
+    /// The same for an assignment.
+    Assignment(usize),
 }
 
 #[derive(Clone, Debug)]
