@@ -3,6 +3,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+#[path = "../../tests/support/home.rs"]
+mod home;
 #[path = "eval_support/mod.rs"]
 mod support;
 
@@ -35,11 +37,11 @@ impl Home {
 
     fn plugins(&self, arguments: &[&str]) -> (bool, String) {
         let path = std::env::var("PATH").unwrap();
-        let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_xlazy"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_xlazy"));
+        let Output { status, stdout, stderr } = home::at_home(&mut command, &self.0)
             .arg("plugins")
             .args(arguments)
             .env("XLAZY_HOME", &self.0)
-            .env("HOME", &self.0)
             .env("PATH", format!("{}:{path}", self.0.join("path").display()))
             .env_remove("TPU_LIBRARY_PATH")
             .env_remove("XLAZY_PLUGIN_DIR")

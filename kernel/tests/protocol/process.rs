@@ -2,8 +2,12 @@
 use crate::client::{Client, Folder};
 use jupyter_protocol::connection_info::{ConnectionInfo, Transport};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+
+#[path = "../../../tests/support/home.rs"]
+mod home;
+use home::at_home;
 
 /// Everything a client does, and the process at the other end. `Folder` holds its sockets, its home and its caches.
 pub struct Process {
@@ -65,14 +69,7 @@ impl Process {
         std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_xlazy"));
         command.arg("kernel").arg(&file).stdin(Stdio::null());
-        command.env("HOME", inside("home")).env("XLAZY_CACHE", inside("cache")).env("TMPDIR", inside("tmp"));
-        // rustup and cargo keep the places that they have in the real home.
-        let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
-        for (name, place) in [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")] {
-            if std::env::var_os(name).is_none() {
-                command.env(name, home.join(place));
-            }
-        }
+        at_home(&mut command, &inside("home")).env("XLAZY_CACHE", inside("cache")).env("TMPDIR", inside("tmp"));
         change(&mut command, folder.path());
         let child = command.spawn().unwrap();
         let mut client = Client::connect(info);
