@@ -79,8 +79,8 @@ impl<E: Engine> Engine for WithFooter<E> {
     fn interrupt(&self) -> bool {
         self.engine.interrupt()
     }
-    fn listen(&self, late: Box<dyn FnMut(Event) + Send>) {
-        self.engine.listen(late);
+    fn listen(&self, take: Box<dyn FnMut(Event) + Send>) {
+        self.engine.listen(take);
     }
     fn restart(&self) -> Result<(), Failure> {
         self.engine.restart()
@@ -154,8 +154,11 @@ impl Seen {
         self.cells.iter().map(|c| number(c, key)).sum()
     }
 
-    fn compilations(&self) -> impl Iterator<Item = &Value> {
-        self.cells.iter().filter_map(|c| c["compilations"].as_array()).flatten()
+    /// What is said of compilations: the sentences that are news, or those that are not.
+    fn told(&self, news: bool) -> Vec<String> {
+        let all = self.cells.iter().filter_map(|c| c["told"].as_array()).flatten();
+        let wanted = all.filter(|t| t["news"].as_bool() == Some(news));
+        wanted.map(|t| t["sentence"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
     /// `None` for a cell that did nothing with tensors.
@@ -199,12 +202,7 @@ impl Seen {
         }
         parts.extend(self.loop_summary());
         let line = parts.join(" · ");
-        // A program that was compiled again is news; a first one is detail, and so is one that cost no compilation.
-        let news = |c: &&Value| !c["why"].is_null() && c["origin"] != "disk";
-        let (again, first): (Vec<&Value>, Vec<&Value>) = self.compilations().partition(news);
-        let sentence = |c: &&Value| c["sentence"].as_str().unwrap_or_default().to_owned();
-        let news: Vec<String> = again.iter().map(sentence).collect();
-        let detail: Vec<String> = first.iter().map(sentence).collect();
+        let (news, detail) = (self.told(true), self.told(false));
         let mut text = line.clone();
         news.iter().for_each(|n| text.push_str(&format!("\n{n}")));
         let paragraphs =
@@ -300,8 +298,7 @@ mod tests {
                 "from_device_bytes":4,"device_bytes":2048,"device_bytes_delta":-1536,
                 "runs":[{"cause":"sync","at":"cell 1, line 2","nodes":7,"compiled":1,"memory_hits":1,"disk_hits":1,"trace_ms":0.02,
                 "lower_ms":0.2,"compile_ms":30,"execute_ms":0.1}],
-                "compilations":[{"origin":"compiled","sentence":"Compiled again (shape) at <1>.","why":{"class":"shape"}},
-                {"origin":"disk","sentence":"Another shape.","why":{"class":"shape"}}]}"#,
+                "told":[{"sentence":"Compiled again (shape) at <1>.","news":true},{"sentence":"Another shape.","news":false}]}"#,
         );
         let bundle = seen.bundle().unwrap();
         assert_eq!(

@@ -1,10 +1,12 @@
 //! Runs the literate cells of tests/cells: each file is one session, each ```rust block a cell, and the ```output or
 //! ```error block after it what the cell must show. `[..]` stands for anything in a line, a line `[...]` for any lines.
 //! `$TMP` is a folder for files; a line `Environment: NAME=VALUE` above the first cell is set for the session.
+//! What the scenarios say is to be changed in the code is changed, and compiles nothing more (`eval_support::fixes`).
 //! With XLAZY_BLESS=1 the blocks are rewritten to what the cells do; read the difference before you keep it.
 mod eval_support;
 
-use eval_support::{cells_dir, engine, plain, run_watched};
+use eval_support::{cells_dir, engine, fixes, plain, run_told};
+use serde_json::Value;
 use xlazy_kernel::engine::Reply;
 
 macro_rules! files {
@@ -19,7 +21,7 @@ macro_rules! files {
     };
 }
 
-files!(FILES, "", bucketing fixes healing values items impls meanings meanings_of_types namespaces redefinitions macros_and_uses macros_of_items moves panics_and_errors compile_errors devices display output closures threads dependencies dependencies_later locations recover checkpoint checkpoint_serde kept borrowed);
+files!(FILES, "", bucketing fixes healing values items impls meanings meanings_of_types namespaces redefinitions macros_and_uses macros_of_items moves panics_and_errors compile_errors devices display output closures threads dependencies dependencies_later locations recover checkpoint checkpoint_serde kept borrowed rust_takes told);
 
 // Recompilations of torch_xla's users: here the compilations of each cell are part of what it shows.
 files!(SCENARIOS, "scenarios/",
@@ -32,7 +34,7 @@ files!(SCENARIOS, "scenarios/",
     m11_one_tensor_twice m12_a_kept_value m13_precision m14_momentum_by_hand m15_assert_in_the_step
     m16_losses_are_kept m17_an_edited_cell m18_one_result_more m19_said_of_it
     m20_told_with_its_history m21_looked_at_again m22_what_is_not_promised
-    m23_where_it_comes_from m24_moved_to_a_device
+    m23_where_it_comes_from m24_moved_to_a_device m25_fixes_in_code
 );
 
 #[test]
@@ -68,15 +70,20 @@ fn check(name: &str) {
     let (blocks, rest) = parse(&text);
     set_environment(&text);
     let engine = engine();
+    let (mut codes, mut all) = (Vec::new(), Vec::new());
     let mut wrong = Vec::new();
     let mut blessed = String::new();
     for (i, block) in blocks.iter().enumerate() {
-        let (mut output, reply, compiled) = run_watched(&engine, i as u64 + 1, &block.code.replace("$TMP", TMP));
+        codes.push(block.code.replace("$TMP", TMP));
+        let (mut output, reply, told) = run_told(&engine, i as u64 + 1, &codes[i]);
         if name.starts_with("scenarios/") {
             if !output.is_empty() && !output.ends_with('\n') {
                 output.push('\n');
             }
-            output += &compiled;
+            let compiled: Vec<Value> =
+                told.iter().flat_map(|c| c["compilations"].as_array().expect("a list").clone()).collect();
+            output += &told.iter().map(|cell| compilations(cell, &compiled)).collect::<String>();
+            all.push(if reply == Reply::Ok { compiled } else { vec![] });
         }
         let error = match &reply {
             Reply::Ok => String::new(),
@@ -98,10 +105,23 @@ fn check(name: &str) {
             }
         }
     }
+    drop(engine);
+    let unmended = fixes::check(&codes, &all);
     if std::env::var_os("XLAZY_BLESS").is_some() {
         std::fs::write(&path, blessed + &rest).expect("blessing");
     } else {
         assert!(wrong.is_empty(), "{}\n{}", path.display(), wrong.join("\n"));
+    }
+    assert!(unmended.is_empty(), "{}\n{unmended}", path.display());
+}
+
+/// A line for each program, with the reason.
+fn compilations(cell: &Value, compiled: &[Value]) -> String {
+    let sentence = |c: &Value| format!("[compiled] {}\n", c["sentence"].as_str().expect("a sentence"));
+    match (cell["syncs"].as_u64(), compiled.is_empty()) {
+        (Some(0), true) => "[nothing ran]\n".into(),
+        (_, true) => "[compiled nothing]\n".into(),
+        _ => compiled.iter().map(sentence).collect(),
     }
 }
 

@@ -232,3 +232,28 @@ fn every_magic_answers_as_data() {
     let (text, _) = run(&engine, 2, "%compiles");
     assert!(text.contains("cell 1, line 4") && text.contains("index") && text.contains("memory"), "{text}");
 }
+
+#[test]
+fn what_is_equal_is_told_once() {
+    let engine = engine();
+    ok(
+        &engine,
+        1,
+        "fn step(rows: usize) -> f64 {\n    let x = Tensor::from_vec(vec![1f32; rows * 8], [rows, 8]);\n    let y = x.tanh().sum();\n    sync();\n    y.item()\n}",
+    );
+    let cell = &told(&engine, "cell", "for rows in 4..12 {\n    step(rows);\n}")[0];
+    let all = cell["told"].as_array().unwrap();
+    assert_eq!((all.len(), &all[0]["news"], &all[0]["count"]), (2, &false.into(), &1.into()), "{all:#?}");
+    let (again, sentence) = (&all[1], all[1]["sentence"].as_str().unwrap());
+    assert_eq!((&again["news"], &again["count"]), (&true.into(), &7.into()));
+    assert_eq!(again["compilations"].as_array().map(Vec::len), Some(7));
+    let head = "7 times: Compiled again (shape): `x` (cell 1, line 2, called from cell 91, line 2) is f32[5…11,8], was f32[4…10,8]. \
+                Fix: dimension 0 has been 4, 5, 6, 7, 8, 9, 10, 11";
+    assert!(sentence.starts_with(head), "{sentence}");
+    assert_eq!(cell["compilations"].as_array().map(Vec::len), Some(8), "each is there as data");
+    let why = &cell["compilations"][7]["why"];
+    assert_eq!(
+        (&why["at"]["cell"], &why["called_from"]["cell"], &why["called_from"]["line"]),
+        (&1.into(), &91.into(), &2.into())
+    );
+}

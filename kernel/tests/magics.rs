@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Mutex;
 use xlazy_kernel::engine::{Event, Failure, Reply};
 use xlazy_kernel::magics::{self, Host, TABLE, Takes};
-use xlazy_mime::{Bundle, Var};
+use xlazy_mime::{Bundle, Question, Var};
 
 #[derive(Default)]
 struct Recorder {
@@ -13,9 +13,9 @@ struct Recorder {
 }
 
 impl Host for Recorder {
-    fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure> {
-        self.asked.borrow_mut().push(format!("call {name} [{args}]"));
-        Ok(Bundle::text(format!("<{name}>")))
+    fn call(&self, question: Question, args: &str) -> Result<Bundle, Failure> {
+        self.asked.borrow_mut().push(format!("call {question} [{args}]"));
+        Ok(Bundle::text(format!("<{question}>")))
     }
 
     fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply {

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use xlazy_kernel::eval::install::Installation;
-use xlazy_mime::{Ask, Frame, Outcome, RunCell, Tell};
+use xlazy_mime::{Ask, Frame, Outcome, Question, RunCell, Tell};
 
 /// A cell that ends when somebody opens the FIFO's other end: it needs nothing of the runtime.
 const CELL: &str = r#"
@@ -15,8 +15,8 @@ pub extern "C-unwind" fn cell() {
 }
 "#;
 
-fn call(to: &mut UnixStream, id: u64, name: &str, args: &str) {
-    Ask::Call { id, name: name.into(), args: args.into() }.send(to).unwrap();
+fn call(to: &mut UnixStream, id: u64, question: Question, args: &str) {
+    Ask::Call { id, question, args: args.into() }.send(to).unwrap();
 }
 
 /// The next answer or end of a cell.
@@ -52,14 +52,15 @@ fn questions_are_answered_while_a_cell_runs() {
         .unwrap();
     let (object, symbol) = (object.display().to_string(), "cell".into());
     Ask::Run(RunCell { run: 1, cell: 1, object, symbol, places: "cell 1".into() }).send(&mut kernel).unwrap();
-    for (id, name, args) in [(1, "metrics", ""), (2, "names", ""), (3, "doc", "Tensor::exp"), (4, "graph", "")] {
-        call(&mut kernel, id, name, args);
+    let asked = [Question::Metrics, Question::Names, Question::Doc, Question::Graph];
+    for (id, question) in (1..).zip(asked) {
+        call(&mut kernel, id, question, if question == Question::Doc { "Tensor::exp" } else { "" });
         let Tell::Reply { id: answered, answer } = next(&mut kernel) else { panic!("the cell ended by itself") };
-        assert_eq!((answered, answer.is_ok()), (id, true), "{name}");
+        assert_eq!((answered, answer.is_ok()), (id, true), "{question}");
     }
     // What only the cell thread can do waits for the cell.
-    call(&mut kernel, 5, "forget", "x");
-    call(&mut kernel, 6, "metrics", "--json");
+    call(&mut kernel, 5, Question::Forget, "x");
+    call(&mut kernel, 6, Question::Metrics, "--json");
     assert!(matches!(next(&mut kernel), Tell::Reply { id: 6, .. }));
     std::fs::OpenOptions::new().write(true).open(&fifo).unwrap().write_all(b"end").unwrap();
     assert!(matches!(next(&mut kernel), Tell::Done { run: 1, outcome: Outcome::Ok, .. }));

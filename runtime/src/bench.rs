@@ -39,6 +39,8 @@ const MEANING: &[(&str, &str)] = &[
     ("chain_100k_s", "seconds to record, hash and lower a chain of 100,000 ops"),
     ("optimizer_200_us", "µs of host time for an SGD step with momentum over 200 parameters, synced"),
     ("sgd_step_200_us", "µs until `step()` of SGD with momentum over 200 parameters returns, not synced"),
+    ("explain_10k_us", "µs to explain why a program of 10,000 ops was compiled again: an input of another size"),
+    ("explain_10k_ops_us", "the same where an op came in the middle of them"),
     ("watched_trace_ratio", "recording an op with the insight on, over the same with it off"),
     ("watched_sync_ratio", "a cached sync() of 1,000 chained ops with the insight on, over the same with it off"),
     ("watched_run_ratio", "a cached program of one op until its result is ready, insight on over off"),
@@ -122,6 +124,7 @@ pub fn host() -> Host {
     let optimizer = optimizer_200();
     let sgd = sgd_step_200();
     let watched = watched();
+    let [explain, explain_ops] = explained_10k();
     let (bytes, chain_s) = long_chain();
     let mut host = Host {
         figures: vec![
@@ -135,10 +138,30 @@ pub fn host() -> Host {
             ("chain_100k_s", chain_s),
             ("optimizer_200_us", optimizer),
             ("sgd_step_200_us", sgd),
+            ("explain_10k_us", explain),
+            ("explain_10k_ops_us", explain_ops),
         ],
     };
     host.figures.extend(watched);
     host
+}
+
+/// Explanations of misses of 10,000 ops: where an input has another size, and where an op has come to another place each time.
+fn explained_10k() -> [f64; 2] {
+    const ROUNDS: usize = 5;
+    let run = |size: usize, more: usize| {
+        let mut y = Tensor::ones([size]);
+        for i in 0..10_000 {
+            y = if i == more { y.neg().abs() } else { y.abs() };
+        }
+        sync();
+        let last = crate::insight::compilations().pop();
+        last.filter(|c| c.why.is_some()).map(|c| c.explained_in)
+    };
+    run(2, usize::MAX);
+    let of =
+        |all: &mut dyn Iterator<Item = Option<Duration>>| median(all.map(|t| t.expect("an explanation")).collect());
+    [of(&mut (3..3 + ROUNDS).map(|n| run(n, usize::MAX))), of(&mut (1..1 + ROUNDS).map(|k| run(2, k * 1500)))]
 }
 
 /// What watching costs: time, syncs and metrics noted or not, round about, so that what else the machine does hits both

@@ -1,38 +1,10 @@
-//! Questions that the kernel puts to the runtime (`metrics`, `graph`, `names`…), by name.
+//! Answers to the questions that the kernel puts to the runtime (`metrics`, `graph`, `names`…).
 use crate::cell::register_cell;
 use crate::display::{self, names};
 use crate::insight::{self, metrics};
 use crate::json;
 use crate::{Error, Result, show};
-use xlazy_mime::{Bundle, Fault};
-
-type Answer = fn(args: &str) -> Result<Bundle>;
-
-/// Every question there is.
-const CALLS: &[(&str, Answer)] = &[
-    ("metrics", metrics_report),
-    ("graph", |args| Ok(show::pending_graph(is_json(args)?))),
-    ("ir", |args| Ok(show::pending_ir(is_json(args)?))),
-    ("stablehlo", |args| show::last_stablehlo(is_json(args)?)),
-    ("hlo", |args| show::last_hlo(is_json(args)?)),
-    ("names", |_| Ok(names::bundle())),
-    ("doc", |args| {
-        names::doc(args).ok_or_else(|| refused(format!("the runtime has nothing called `{}`", args.trim())))
-    }),
-    ("cell", register_cell),
-    ("aot", crate::aot::call),
-    ("device", crate::aot::device_answer),
-    ("why", why),
-    ("compiles", |args| {
-        Ok(if is_json(args)? { json::bundle(insight::compiles_json()) } else { insight::compiles_bundle() })
-    }),
-    ("pending", |args| {
-        Ok(if is_json(args)? { json::bundle(insight::pending_json()) } else { insight::pending_bundle() })
-    }),
-    ("healed", |args| Ok(if is_json(args)? { json::bundle(insight::healed_json()) } else { insight::healed_bundle() })),
-    ("heal", heal),
-    ("budget", budget),
-];
+use xlazy_mime::{Bundle, Fault, Question};
 
 /// Runs a session process: cells and questions, until the kernel ends it.
 pub fn session_main() {
@@ -40,11 +12,35 @@ pub fn session_main() {
 }
 
 /// Answers one question.
-pub fn call(name: &str, args: &str) -> std::result::Result<Bundle, Fault> {
-    let fault = |name: &str, message: String| Fault { name: name.into(), message, ..Fault::default() };
-    match CALLS.iter().find(|c| c.0 == name) {
-        None => Err(fault("UnknownCall", format!("the runtime has no answer to `{name}`"))),
-        Some((_, answer)) => answer(args).map_err(|e| fault("TensorError", e.to_string())),
+fn call(question: Question, args: &str) -> std::result::Result<Bundle, Fault> {
+    answer(question, args).map_err(|e| Fault { name: "TensorError".into(), message: e.to_string(), ..Fault::default() })
+}
+
+fn answer(question: Question, args: &str) -> Result<Bundle> {
+    use Question::*;
+    match question {
+        Metrics => metrics_report(args),
+        Graph => Ok(show::pending_graph(is_json(args)?)),
+        Ir => Ok(show::pending_ir(is_json(args)?)),
+        Stablehlo => show::last_stablehlo(is_json(args)?),
+        Hlo => show::last_hlo(is_json(args)?),
+        Names => Ok(names::bundle()),
+        Doc => names::doc(args).ok_or_else(|| refused(format!("the runtime has nothing called `{}`", args.trim()))),
+        Cell => register_cell(args),
+        Aot => crate::aot::call(args),
+        Device => crate::aot::device_answer(args),
+        Why => why(args),
+        Compiles if is_json(args)? => Ok(json::bundle(insight::compiles_json())),
+        Compiles => Ok(insight::compiles_bundle()),
+        Pending if is_json(args)? => Ok(json::bundle(insight::pending_json())),
+        Pending => Ok(insight::pending_bundle()),
+        Healed if is_json(args)? => Ok(json::bundle(insight::healed_json())),
+        Healed => Ok(insight::healed_bundle()),
+        Heal => heal(args),
+        Budget => budget(args),
+        Forget | Generator | Load | CheckpointKept | CheckpointWrite | CheckpointOpen | CheckpointClose => {
+            Err(refused(format!("only the cell thread answers `{question}`")))
+        }
     }
 }
 
@@ -128,25 +124,23 @@ fn refused(message: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::call;
+    use xlazy_mime::Question::*;
 
     #[test]
     fn questions_are_answered_and_others_refused_by_name() {
-        assert_eq!(call("nonsense", "").unwrap_err().message, "the runtime has no answer to `nonsense`");
-        assert_eq!(call("graph", "--fast").unwrap_err().message, "unknown option `--fast`; there is `--json`");
-        assert_eq!(call("doc", "nonsense").unwrap_err().message, "the runtime has nothing called `nonsense`");
-        assert_eq!(call("metrics", "all").unwrap_err().message, "metrics takes `--json` or `clear`, not `all`");
+        assert_eq!(call(Graph, "--fast").unwrap_err().message, "unknown option `--fast`; there is `--json`");
+        assert_eq!(call(Doc, "nonsense").unwrap_err().message, "the runtime has nothing called `nonsense`");
+        assert_eq!(call(Metrics, "all").unwrap_err().message, "metrics takes `--json` or `clear`, not `all`");
         let data = |name, args| -> crate::json::Value {
             serde_json::from_str(call(name, args).unwrap().get("application/json").unwrap()).unwrap()
         };
-        assert!(data("metrics", "--json")["counters"]["CachedCompile"].is_u64());
-        assert!(data("graph", "--json")["nodes"].is_array());
-        let names = call("names", "").unwrap();
+        assert!(data(Metrics, "--json")["counters"]["CachedCompile"].is_u64());
+        assert!(data(Graph, "--json")["nodes"].is_array());
+        let names = call(Names, "").unwrap();
         assert!(names.plain().contains("\nexp\tmethod\tTensor::exp(&self) -> Tensor\n"), "{}", names.plain());
-        let names = data("names", "");
+        let names = data(Names, "");
         let exp = names.as_array().unwrap().iter().find(|n| n["name"] == "exp").unwrap();
         assert_eq!((&exp["kind"], &exp["owner"]), (&"method".into(), &"Tensor".into()));
-        assert!(
-            call("doc", "Tensor::exp").unwrap().get("text/markdown").unwrap().starts_with("```rust\nfn Tensor::exp")
-        );
+        assert!(call(Doc, "Tensor::exp").unwrap().get("text/markdown").unwrap().starts_with("```rust\nfn Tensor::exp"));
     }
 }

@@ -36,7 +36,7 @@ impl Tensor {
             let mut found = walk(&[(self.clone(), seed)], &[]);
             for (_, leaf, dx) in found.leaves.drain(..) {
                 let sum = match leaf.grad() {
-                    Some(old) => &old + dx.beside(&old),
+                    Some(old) => &old + dx.placed_like(&old),
                     None => dx,
                 };
                 changes.set_grad(&leaf, Some(sum));
@@ -199,7 +199,7 @@ fn walk_physical(starts: Vec<(Tensor, Tensor)>, wanted: &[&Tensor]) -> Found {
 fn add(flowing: &mut HashMap<NodeId, Tensor>, id: NodeId, dx: Tensor) {
     let sum = match flowing.remove(&id) {
         // What is on no device gets gradients from all that it was used on.
-        Some(old) => &old + dx.beside(&old),
+        Some(old) => &old + dx.placed_like(&old),
         None => dx,
     };
     flowing.insert(id, sum);

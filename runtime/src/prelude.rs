@@ -10,5 +10,5 @@ pub use crate::{
 };
 pub use crate::{data, nn, optim, parts};
 pub use crate::{tensor, where_};
-pub use xlazy_core::ty::DType::{self, BF16, Bool, C64, F16, F32, F64, I8, I32, I64, U8};
+pub use xlazy_core::ty::DType::{self, *};
 pub use xlazy_mime::{Bundle, Rich};

@@ -9,10 +9,6 @@ use std::path::{Path, PathBuf};
 struct House {
     src: &'static str,
     floors: &'static [&'static str],
-    /// Imports that run up, as long as they are not mended: this list only shrinks.
-    known: &'static [(&'static str, &'static str)],
-    /// Imports that are part of a circle: so many, until they are mended.
-    circles: usize,
 }
 
 const HOUSES: &[House] = &[
@@ -33,8 +29,6 @@ const HOUSES: &[House] = &[
             "ir",
             "run",
         ],
-        known: &[],
-        circles: 0,
     },
     House {
         src: "runtime/src",
@@ -42,8 +36,6 @@ const HOUSES: &[House] = &[
             "json", "rng", "backends", "insight", "tensor", "changes", "bucket", "ops", "grad", "nn", "optim", "data",
             "display", "cell", "aot", "show", "prelude", "bench", "calls", "fuzz",
         ],
-        known: &[],
-        circles: 0,
     },
     House {
         src: "kernel/src",
@@ -72,8 +64,6 @@ const HOUSES: &[House] = &[
             "bench",
             "cli",
         ],
-        known: &[],
-        circles: 0,
     },
 ];
 
@@ -102,9 +92,6 @@ impl Crate {
                     inner.push(name);
                     folders.push((path, inner));
                 } else if path.extension().is_some_and(|e| e == "rs") {
-                    if name == "tests" {
-                        continue;
-                    }
                     if name == "tests" {
                         continue;
                     }
@@ -310,26 +297,9 @@ fn no_import_runs_up_and_none_in_a_circle() {
         };
         let up = imports.iter().flat_map(|(from, all)| all.iter().map(move |to| (from.clone(), to.clone())));
         let up = up.filter(|(from, to)| floor(from) < floor(to) && !from.is_empty());
-        let circles = circles(&imports);
-        if circles.len() != house.circles {
-            let pairs = circles.iter().map(|(from, to)| format!("  {} → {}", name(from), name(to)));
-            let pairs = pairs.collect::<Vec<_>>().join("\n");
-            wrong.push(format!(
-                "{}: {} imports are parts of circles, and {} were:\n{pairs}",
-                house.src,
-                circles.len(),
-                house.circles
-            ));
-        }
-        let mut mended: BTreeSet<_> = house.known.iter().collect();
-        for (from, to) in up {
-            let (from, to) = (name(&from), name(&to));
-            match house.known.iter().find(|k| **k == (from.as_str(), to.as_str())) {
-                Some(known) => drop(mended.remove(known)),
-                None => wrong.push(format!("{}: {from} → {to} runs up", house.src)),
-            }
-        }
-        wrong.extend(mended.iter().map(|(from, to)| format!("{}: {from} → {to} is mended: take it off", house.src)));
+        let one = |(from, to): (Module, Module), what| format!("{}: {} → {} {what}", house.src, name(&from), name(&to));
+        wrong.extend(circles(&imports).into_iter().map(|pair| one(pair, "is a part of a circle")));
+        wrong.extend(up.map(|pair| one(pair, "runs up")));
     }
     wrong.sort();
     wrong.dedup();
@@ -338,7 +308,6 @@ fn no_import_runs_up_and_none_in_a_circle() {
 
 #[test]
 fn no_file_is_long() {
-    const KNOWN: &[&str] = &["insight/explain/fix.rs", "insight/explain/mod.rs"];
     for folder in ["runtime", "kernel", "session"] {
         let mut folders = vec![root().join(folder)];
         while let Some(folder) = folders.pop() {
@@ -347,15 +316,33 @@ fn no_file_is_long() {
                     folders.push(path);
                 } else if path.extension().is_some_and(|e| e == "rs") {
                     let lines = fs::read_to_string(&path).expect("text").lines().count();
-                    let known = KNOWN.iter().any(|k| path.ends_with(k));
-                    assert!(
-                        lines <= LONGEST || known,
-                        "{} has {lines} lines: what second thing has it started?",
-                        path.display()
-                    );
-                    assert!(lines > LONGEST || !known, "{} is short now: take it off", path.display());
+                    let long = format!("{} has {lines} lines: what second thing has it started?", path.display());
+                    assert!(lines <= LONGEST, "{long}");
                 }
             }
         }
     }
+}
+
+/// `a/{b,c}.rs` as its paths.
+fn braces(path: &str) -> Vec<String> {
+    match path.split_once('{').and_then(|(head, rest)| Some((head, rest.split_once('}')?))) {
+        Some((head, (inner, tail))) => inner.split(',').flat_map(|i| braces(&format!("{head}{i}{tail}"))).collect(),
+        None => vec![path.to_owned()],
+    }
+}
+
+/// ARCHITECTURE.md is what a newcomer goes by: a path in it begins at the root, or where its crate's files begin.
+#[test]
+fn every_path_on_the_map_is_there() {
+    let from = ["", "kernel", "kernel/src", "kernel/src/eval", "runtime", "runtime/src", "runtime/core/src"];
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the map");
+    let quoted = map.split('`').skip(1).step_by(2).filter(|q| q.contains('/') && !q.contains(char::is_whitespace));
+    let paths: Vec<String> = quoted.map(|q| q.trim_start_matches("…/")).flat_map(braces).collect();
+    let is_there = |path: &String| {
+        let named = |folder| [path.clone(), format!("{path}.rs")].map(|p| root().join(folder).join(p));
+        path.starts_with('*') || from.iter().flat_map(named).any(|p| p.exists())
+    };
+    let gone: Vec<&String> = paths.iter().filter(|p| !is_there(p)).collect();
+    assert!(gone.is_empty() && paths.len() > 80, "of {} paths these lead nowhere: {gone:?}", paths.len());
 }

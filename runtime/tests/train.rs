@@ -183,7 +183,7 @@ fn names_states_and_modes() {
     assert!(zeros(&a) > 50);
     assert_eq!(
         a.summary().plain(),
-        "body.0.weight  [3,2]  6\nheads.0.weight [1,3]  3\nheads.0.bias   [1]    1\n10 numbers to train"
+        "body.0.weight   [3,2]  6\nheads.0.weight  [1,3]  3\nheads.0.bias    [1]    1\n10 numbers to train"
     );
     let wrong = b.load_state_dict(&a.state_dict()[1..]).unwrap_err().to_string();
     assert!(wrong.contains("`body.0.weight` is missing"), "{wrong}");

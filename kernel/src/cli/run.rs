@@ -186,10 +186,10 @@ fn execute_cell(
 ) -> Reply {
     let request =
         Request { code: cell.code.clone(), silent: false, store_history: true, allow_stdin: false, cell: count };
-    let late = Arc::new(AtomicBool::new(false));
+    let timed_out = Arc::new(AtomicBool::new(false));
     let (finished, watch) = channel::<()>();
     let watchdog = settings.timeout.map(|limit| {
-        let (engine, late) = (engine.clone(), late.clone());
+        let (engine, timed_out) = (engine.clone(), timed_out.clone());
         std::thread::spawn(move || {
             let mut wait = limit;
             // A second interrupt ends even what the first cannot unwind, so two are all there is to do.
@@ -197,7 +197,7 @@ fn execute_cell(
                 if watch.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
-                late.store(true, Ordering::SeqCst);
+                timed_out.store(true, Ordering::SeqCst);
                 engine.interrupt();
                 wait = Duration::from_secs(2);
             }
@@ -221,7 +221,7 @@ fn execute_cell(
         let _ = watchdog.join();
     }
     match (&settings.timeout, reply) {
-        (Some(limit), Reply::Interrupted | Reply::Error(_)) if late.load(Ordering::SeqCst) => {
+        (Some(limit), Reply::Interrupted | Reply::Error(_)) if timed_out.load(Ordering::SeqCst) => {
             let message = format!("the cell took longer than {} s and was interrupted", limit.as_secs());
             Reply::Error(Failure { name: TIMEOUT.to_owned(), ..interrupted(&message) })
         }

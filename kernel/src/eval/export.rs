@@ -52,8 +52,7 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
         let line = |line: &Range<usize>| cell.text[line.clone()].trim().to_owned();
         match segment {
             Segment::Command(at) if line(at).starts_with(":dep ") => {
-                let (name, wanted) = stages::parse(&line(at)[5..])?;
-                writer.out.dependencies.insert(name, wanted);
+                writer.out.dependencies.extend(stages::parse(&line(at)[5..])?);
             }
             Segment::Command(at) | Segment::Magic { line: at, .. } => writer.leave_out(cell.cell, &line(at)),
             Segment::Code(_) => {}

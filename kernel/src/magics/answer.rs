@@ -1,12 +1,12 @@
 //! What magics have in common when they answer.
 use super::magic::Call;
 use crate::engine::{Event, Failure, Reply};
-use xlazy_mime::Bundle;
+use xlazy_mime::{Bundle, Question};
 
-/// Puts the question that is called as the magic to the runtime, and shows the answer.
-pub fn ask(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
+/// Puts a question to the runtime, with what stands behind the magic's name, and shows the answer.
+pub fn ask(question: Question, call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
     let json = if call.json { " --json" } else { "" };
-    show(call.host.call(call.magic.name, format!("{}{json}", call.args).trim()), events)
+    show(call.host.call(question, format!("{}{json}", call.args).trim()), events)
 }
 
 /// Shows what the runtime answered.

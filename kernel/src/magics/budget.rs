@@ -1,6 +1,7 @@
 //! `%budget`: let a cell compile N programs and no more.
 use super::answer;
 use super::magic::{Magic, Reads, Scope, Takes};
+use xlazy_mime::Question;
 
 pub const BUDGET: Magic = Magic {
     name: "budget",
@@ -18,5 +19,5 @@ the disk cost no compilation.
     takes: Takes::Count("compiles"),
     json: true,
     reads: Reads::Bare,
-    run: answer::ask,
+    run: |call, events| answer::ask(Question::Budget, call, events),
 };

@@ -1,6 +1,7 @@
 //! `%compiles`: every program compiled so far, and why.
 use super::answer;
 use super::magic::{Magic, Reads, Scope, Takes};
+use xlazy_mime::Question;
 
 pub const COMPILES: Magic = Magic {
     name: "compiles",
@@ -21,5 +22,5 @@ println!("{}", Tensor::ones([3]) + 1.0);
     takes: Takes::Nothing("it always lists every program"),
     json: true,
     reads: Reads::Always,
-    run: answer::ask,
+    run: |call, events| answer::ask(Question::Compiles, call, events),
 };

@@ -1,6 +1,7 @@
 //! `%device`: which platform programs run on.
 use super::answer;
 use super::magic::{Magic, Reads, Scope, Takes};
+use xlazy_mime::Question;
 
 pub const DEVICE: Magic = Magic {
     name: "device",
@@ -19,5 +20,5 @@ is no such chip, one sentence says so and the CPU stays. To see what a TPU would
     takes: Takes::One("platform"),
     json: false,
     reads: Reads::Bare,
-    run: answer::ask,
+    run: |call, events| answer::ask(Question::Device, call, events),
 };

@@ -1,6 +1,7 @@
 //! `%graph`: the lazy graph, drawn before it runs.
 use super::magic::{Magic, Reads, Scope, Takes};
 use super::program;
+use xlazy_mime::Question;
 
 pub const GRAPH: Magic = Magic {
     name: "graph",
@@ -21,5 +22,5 @@ let y = (&x * 2.0).sum();
     takes: Takes::Rest,
     json: true,
     reads: Reads::Bare,
-    run: program::show,
+    run: |call, events| program::show(Question::Graph, call, events),
 };

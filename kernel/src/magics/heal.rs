@@ -1,6 +1,7 @@
 //! `%heal`: turn healing on or off.
 use super::answer;
 use super::magic::{Magic, Reads, Scope, Takes};
+use xlazy_mime::Question;
 
 pub const HEAL: Magic = Magic {
     name: "heal",
@@ -18,5 +19,5 @@ Results are the same, bit for bit, for positions.
     takes: Takes::Words(&["on", "off"]),
     json: false,
     reads: Reads::Bare,
-    run: answer::ask,
+    run: |call, events| answer::ask(Question::Heal, call, events),
 };

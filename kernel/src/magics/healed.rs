@@ -1,6 +1,7 @@
 //! `%healed`: attributes that became parameters because they kept changing.
 use super::answer;
 use super::magic::{Magic, Reads, Scope, Takes};
+use xlazy_mime::Question;
 
 pub const HEALED: Magic = Magic {
     name: "healed",
@@ -18,5 +19,5 @@ its first change, so that it can cause two compilations and no more. This lists 
     takes: Takes::Nothing("it always lists all that was healed"),
     json: true,
     reads: Reads::Always,
-    run: answer::ask,
+    run: |call, events| answer::ask(Question::Healed, call, events),
 };

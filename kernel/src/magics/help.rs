@@ -3,7 +3,7 @@ use super::answer;
 use super::magic::{Call, Magic, Reads, Scope, Takes};
 use super::nearest::nearest;
 use crate::engine::{Event, Reply};
-use xlazy_mime::{Bundle, Cell, Table, escape_html};
+use xlazy_mime::{Bundle, Cell, Table, columns, escape_html};
 
 pub const HELP: Magic = Magic {
     name: "help",
@@ -58,14 +58,12 @@ fn written(magic: &Magic) -> String {
 }
 
 fn listing(magics: &[Magic]) -> Bundle {
-    let width = magics.iter().map(|m| written(m).len()).max().unwrap_or(0);
-    let mut text = String::from("Magics (%help NAME explains one):\n");
+    let rows: Vec<[String; 2]> = magics.iter().map(|m| [format!("  {}", written(m)), m.summary.to_owned()]).collect();
+    let text = format!("Magics (%help NAME explains one):\n{}\n", columns(&rows, &[]));
     let mut table = Table::new("");
     table.head(["Magic", "What it does"]);
     for magic in magics {
-        let written = written(magic);
-        text.push_str(&format!("  {written:width$}  {}\n", magic.summary));
-        let code = format!("<code>{}</code>", escape_html(&written));
+        let code = format!("<code>{}</code>", escape_html(&written(magic)));
         table.row([Cell::html(code).left(), Cell::text(magic.summary).left()]);
     }
     Bundle::html(table.html() + "<p><code>%help NAME</code> explains one.</p>", text)

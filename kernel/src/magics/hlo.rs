@@ -1,6 +1,7 @@
 //! `%hlo`: the program after XLA's passes.
 use super::magic::{Magic, Reads, Scope, Takes};
 use super::program;
+use xlazy_mime::Question;
 
 pub const HLO: Magic = Magic {
     name: "hlo",
@@ -18,5 +19,5 @@ compiled (a cached compile is used) but not run. Without one, it is the program 
     takes: Takes::Rest,
     json: true,
     reads: Reads::Bare,
-    run: program::show,
+    run: |call, events| program::show(Question::Hlo, call, events),
 };

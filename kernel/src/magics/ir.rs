@@ -1,6 +1,7 @@
 //! `%ir`: the lazy IR as text, one node per line.
 use super::magic::{Magic, Reads, Scope, Takes};
 use super::program;
+use xlazy_mime::Question;
 
 pub const IR: Magic = Magic {
     name: "ir",
@@ -19,5 +20,5 @@ let y = (&x * 2.0).sum();
     takes: Takes::Rest,
     json: true,
     reads: Reads::Bare,
-    run: program::show,
+    run: |call, events| program::show(Question::Ir, call, events),
 };

@@ -1,6 +1,6 @@
 //! What a magic is: a value that says what it is called, what it takes, and what it does.
 use crate::engine::{Event, Failure, Reply};
-use xlazy_mime::{Bundle, Var};
+use xlazy_mime::{Bundle, Question, Var};
 
 /// One magic. Running it, `%help` and completion read nothing but this.
 pub struct Magic {
@@ -81,8 +81,8 @@ pub struct Call<'a> {
 
 /// What a magic may ask of whoever runs cells.
 pub trait Host {
-    /// Puts a question to the runtime (`metrics`, `graph`…).
-    fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure>;
+    /// Puts a question to the runtime.
+    fn call(&self, question: Question, args: &str) -> Result<Bundle, Failure>;
     /// Runs code in the same session and store, as a cell that gets no number.
     fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply;
     fn vars(&self) -> Vec<Var>;

@@ -1,6 +1,7 @@
 //! `%metrics`: compiles, executions, transfers and counters of the session, in torch_xla's report format.
 use super::answer;
 use super::magic::{Magic, Reads, Scope, Takes};
+use xlazy_mime::Question;
 
 pub const METRICS: Magic = Magic {
     name: "metrics",
@@ -21,5 +22,5 @@ println!("{y}");
     takes: Takes::Words(&["clear"]),
     json: true,
     reads: Reads::Unless("clear"),
-    run: answer::ask,
+    run: |call, events| answer::ask(Question::Metrics, call, events),
 };

@@ -1,6 +1,7 @@
 //! `%pending`: the tensors that have no value yet, and what a sync would do.
 use super::answer;
 use super::magic::{Magic, Reads, Scope, Takes};
+use xlazy_mime::Question;
 
 pub const PENDING: Magic = Magic {
     name: "pending",
@@ -19,5 +20,5 @@ let x = Tensor::ones([3]) + 1.0;
     takes: Takes::Nothing("it always lists every tensor without a value"),
     json: true,
     reads: Reads::Always,
-    run: answer::ask,
+    run: |call, events| answer::ask(Question::Pending, call, events),
 };

@@ -2,17 +2,18 @@
 use super::answer;
 use super::magic::Call;
 use crate::engine::{Event, Reply};
+use xlazy_mime::Question;
 
-/// Shows the form that the magic's name stands for. With an expression, a hidden cell evaluates it and asks
+/// Shows the form that is asked for. With an expression, a hidden cell evaluates it and asks
 /// `xlazy::show`; without one, the runtime is asked about what is there.
-pub fn show(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
-    let (form, json) = (call.magic.name, call.json);
+pub fn show(question: Question, call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
+    let (form, json) = (question.name(), call.json);
     if call.args.starts_with("--") {
         let flag = call.args.split_whitespace().next().unwrap_or_default();
         return call.magic.misused(&format!("%{form} has no option {flag}."));
     }
     if call.args.is_empty() {
-        return answer::ask(call, events);
+        return answer::ask(question, call, events);
     }
     // The line break keeps a trailing `//` comment from swallowing the closing parenthesis.
     let expression = call.args.trim_end_matches(';');

@@ -1,6 +1,7 @@
 //! `%stablehlo`: the program as it is handed to XLA.
 use super::magic::{Magic, Reads, Scope, Takes};
 use super::program;
+use xlazy_mime::Question;
 
 pub const STABLEHLO: Magic = Magic {
     name: "stablehlo",
@@ -18,5 +19,5 @@ Without an expression, it is the program that was synced last.
     takes: Takes::Rest,
     json: true,
     reads: Reads::Bare,
-    run: program::show,
+    run: |call, events| program::show(Question::Stablehlo, call, events),
 };

@@ -2,6 +2,7 @@
 use super::answer;
 use super::magic::{Call, Magic, Reads, Scope, Takes};
 use crate::engine::{Event, Reply};
+use xlazy_mime::Question;
 
 pub const TPU: Magic = Magic {
     name: "tpu",
@@ -47,7 +48,7 @@ fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
         _ => "check".to_owned(),
     };
     // What the disk has needs no cell, which costs rustc's time. A compile does: only cells can be interrupted.
-    match call.host.call("aot", &format!("{known} {spec}")) {
+    match call.host.call(Question::Aot, &format!("{known} {spec}")) {
         Ok(bundle) if bundle.entries.is_empty() => {}
         told => return answer::show(told, events),
     }

@@ -2,7 +2,7 @@
 use super::answer;
 use super::magic::{Call, Magic, Reads, Scope, Takes};
 use crate::engine::{Event, Reply};
-use xlazy_mime::{Bundle, Cell, Table, Var, escape_html};
+use xlazy_mime::{Bundle, Cell, Table, Var, columns, escape_html};
 
 pub const VARS: Magic = Magic {
     name: "vars",
@@ -40,16 +40,11 @@ fn table(vars: &[Var]) -> Bundle {
         [v.name.clone(), short_type(&v.type_name), cell, v.summary.replace('\n', " ")]
     };
     let rows: Vec<[String; 4]> = vars.iter().map(row).collect();
-    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).chain([HEAD[i].len()]).max().unwrap_or(0).min(48);
-    let line = |r: [&str; 4]| {
-        let [a, b, c, d] = [0, 1, 2, 3].map(|i| format!("{:w$}", r[i], w = width(i)));
-        format!("{a}  {b}  {c}  {d}").trim_end().to_owned() + "\n"
-    };
-    let mut text = line(HEAD);
+    let texts: Vec<[&str; 4]> =
+        std::iter::once(HEAD).chain(rows.iter().map(|row| row.each_ref().map(String::as_str))).collect();
     let mut table = Table::new("");
     table.head(HEAD.map(|name| Cell::text(name).left()));
     for (row, var) in rows.iter().zip(vars) {
-        text.push_str(&line([&row[0], &row[1], &row[2], &row[3]]));
         let [name, kind, full] = [&row[0], &row[1], &var.type_name].map(|s| escape_html(s));
         table.row([
             Cell::html(format!("<code>{name}</code>")).left(),
@@ -58,7 +53,7 @@ fn table(vars: &[Var]) -> Bundle {
             Cell::text(&row[3]).left(),
         ]);
     }
-    Bundle::html(table.html(), text.trim_end())
+    Bundle::html(table.html(), columns(&texts, &[]))
 }
 
 /// A type's name without the paths: `alloc::vec::Vec<xlazy::tensor::Tensor>` is `Vec<Tensor>`.

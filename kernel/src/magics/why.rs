@@ -1,6 +1,7 @@
 //! `%why`: why the last program was compiled again, or the N-th.
 use super::answer;
 use super::magic::{Magic, Reads, Scope, Takes};
+use xlazy_mime::Question;
 
 pub const WHY: Magic = Magic {
     name: "why",
@@ -21,5 +22,5 @@ step(4);
     takes: Takes::Number("compilation"),
     json: true,
     reads: Reads::Always,
-    run: answer::ask,
+    run: |call, events| answer::ask(Question::Why, call, events),
 };

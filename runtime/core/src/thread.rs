@@ -108,14 +108,14 @@ pub fn innermost(at: Place) -> Place {
     behind(at, || thread(|t| t.line.get()))
 }
 
-/// A line of the library's that something was put down to for want of a better one: a method that traces in a closure says
+/// Lines of the library's that something was put down to for want of better ones: a method that traces in a closure says
 /// whose line it is. For tests.
 #[cfg(debug_assertions)]
-static LOST: std::sync::Mutex<Option<Place>> = std::sync::Mutex::new(None);
+static LOST: std::sync::Mutex<Vec<Place>> = std::sync::Mutex::new(Vec::new());
 
 #[cfg(debug_assertions)]
-pub fn lost_line() -> Option<Place> {
-    *LOST.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+pub fn lost_lines() -> Vec<String> {
+    LOST.lock().unwrap_or_else(std::sync::PoisonError::into_inner).iter().map(ToString::to_string).collect()
 }
 
 #[inline]
@@ -126,7 +126,10 @@ fn behind(at: Place, line: impl FnOnce() -> Option<Place>) -> Place {
     let line = line().or_else(sys::statement);
     #[cfg(debug_assertions)]
     if line.is_none() && is_ours(at.file()) {
-        LOST.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(at);
+        let mut lost = LOST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !lost.contains(&at) {
+            lost.push(at);
+        }
     }
     line.unwrap_or(at)
 }

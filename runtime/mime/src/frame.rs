@@ -1,6 +1,6 @@
 //! The frames between the kernel process and its session process, each `u32 length, u8 kind, fields`.
-use crate::Bundle;
 use crate::codec::{Reader, Writer, bad};
+use crate::{Bundle, Question};
 use std::io::{self, Read, Write};
 
 /// No frame is longer. Text that somebody writes between frames would be: its first four bytes are no such length.
@@ -57,10 +57,10 @@ pub struct RunCell {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ask {
     Run(RunCell),
-    /// A question to the runtime (`metrics`, `graph y`, `vars`…); answered by [`Tell::Reply`].
+    /// A question to the session; answered by [`Tell::Reply`].
     Call {
         id: u64,
-        name: String,
+        question: Question,
         args: String,
     },
     /// What the user typed, or why there is no answer.
@@ -166,10 +166,10 @@ impl Frame for Ask {
                 w.str(&c.symbol);
                 w.str(&c.places);
             }
-            Ask::Call { id, name, args } => {
+            Ask::Call { id, question, args } => {
                 w.u8(1);
                 w.u64(*id);
-                w.str(name);
+                w.str(question.name());
                 w.str(args);
             }
             Ask::Input(answer) => {
@@ -195,7 +195,11 @@ impl Frame for Ask {
                 let (object, symbol) = (r.str()?, r.str()?);
                 Ask::Run(RunCell { run, cell, object, symbol, places: r.str()? })
             }
-            1 => Ask::Call { id: r.u64()?, name: r.str()?, args: r.str()? },
+            1 => {
+                let (id, name) = (r.u64()?, r.str()?);
+                let question = Question::named(&name).ok_or_else(|| bad("a question that there is not"))?;
+                Ask::Call { id, question, args: r.str()? }
+            }
             2 => {
                 let ok = r.bool()?;
                 let text = r.str()?;
@@ -368,7 +372,7 @@ mod tests {
         let fault = Fault { name: "Panic".into(), message: "m".into(), notes: vec!["n".into()], ..Fault::default() };
         round_trip(&[
             Ask::Run(RunCell { run: 1, cell: 7, object: "o".into(), symbol: "s".into(), places: "f 7\nt".into() }),
-            Ask::Call { id: 3, name: "metrics".into(), args: "".into() },
+            Ask::Call { id: 3, question: Question::Metrics, args: "".into() },
             Ask::Input(Ok("ü".into())),
             Ask::Input(Err("no stdin".into())),
             Ask::Interrupt,

@@ -79,7 +79,7 @@ impl Walk<'_> {
             "constant" => return self.held(i, sources(self.module, i)),
             end if end.ends_with("-done") => return,
             "while" => {
-                let trips = i.known_trip_count().or_else(|| trip_count(self.module, c, i));
+                let trips = i.known_trip_count.or_else(|| trip_count(self.module, c, i));
                 let times = times.zip(trips).map(|(a, b)| a.saturating_mul(b));
                 i.called.iter().for_each(|called| self.computation(*called, times));
                 return;
@@ -102,7 +102,7 @@ impl Walk<'_> {
             shape: i.shape.clone(),
             operands: operands.iter().map(|o| o.shape.clone()).collect(),
             times,
-            cycles: i.cycles(),
+            cycles: i.cycles,
             sources,
         };
         match row.cycles {

@@ -1,6 +1,7 @@
 //! An optimised program as the compiler gives it, as far as a report needs it: computations, instructions, where they are from.
-use crate::display::hlo::shape_text;
+use crate::display::hlo::{element_type, shape_text};
 use crate::display::proto::Message;
+use crate::json::Value;
 use std::collections::HashMap;
 
 pub(super) struct Module {
@@ -33,8 +34,10 @@ pub(super) struct Instruction {
     /// The name of the op of the user's program that this came from, and where that op stands; both may be empty.
     pub op: String,
     pub at: String,
-    /// The compiler's notes: JSON, from which two numbers are taken.
-    pub config: String,
+    /// The compiler's estimate of one run, where it has one.
+    pub cycles: Option<u64>,
+    /// How often a loop runs, where the compiler notes it.
+    pub known_trip_count: Option<u64>,
     /// Index of a get-tuple-element.
     pub index: i64,
     /// The value of an integer constant of one element.
@@ -43,21 +46,10 @@ pub(super) struct Instruction {
     pub direction: String,
 }
 
-impl Instruction {
-    /// The compiler's estimate of one run, where it has one.
-    pub fn cycles(&self) -> Option<u64> {
-        self.noted("\"estimated_cycles\":\"").filter(|&c| c > 0)
-    }
-
-    /// How often a loop runs, where the compiler notes it.
-    pub fn known_trip_count(&self) -> Option<u64> {
-        self.noted("\"known_trip_count\":{\"n\":\"")
-    }
-
-    fn noted(&self, key: &str) -> Option<u64> {
-        let (_, rest) = self.config.split_once(key)?;
-        rest.split('"').next()?.parse().ok()
-    }
+/// A number of the compiler's notes, which are protocol buffers in JSON: wide numbers are texts there.
+fn noted(config: &Value, path: &str) -> Option<u64> {
+    let number = config.pointer(path)?;
+    number.as_u64().or_else(|| number.as_str()?.parse().ok())
 }
 
 impl Module {
@@ -91,6 +83,8 @@ fn instruction(i: &Message, frames: &Frames) -> Instruction {
         ("" | "-", _) => frames.place(meta.int(15)).unwrap_or_default(),
         (file, line) => format!("{file}:{line}"),
     };
+    // Not every backend's notes are JSON, nor has every instruction any.
+    let config: Value = serde_json::from_slice(i.bytes(43)).unwrap_or_default();
     let at = match (at.is_empty(), meta.int(4)) {
         (true, line) if line > 0 => format!("line {line}"),
         _ => at,
@@ -105,7 +99,8 @@ fn instruction(i: &Message, frames: &Frames) -> Instruction {
         called: i.ints(38),
         op: meta.str(2).to_owned(),
         at,
-        config: String::from_utf8_lossy(i.bytes(43)).into_owned(),
+        cycles: noted(&config, "/window_config/estimated_cycles").filter(|&c| c > 0),
+        known_trip_count: noted(&config, "/known_trip_count/n"),
         index: i.int(13),
         constant: constant(i),
         direction: i.str(63).to_owned(),
@@ -171,18 +166,5 @@ fn hbm_bytes(shape: &Message) -> u64 {
         }
     }
     let elements = dims.iter().fold(1u64, |n, &d| n.saturating_mul(d));
-    elements.saturating_mul(bits(shape.int(2))).div_ceil(8)
-}
-
-fn bits(element_type: i64) -> u64 {
-    match element_type {
-        21 | 22 => 4,
-        1 | 2 | 6 | 19 | 20 => 8,
-        3 | 7 | 10 | 16 => 16,
-        4 | 8 | 11 => 32,
-        5 | 9 | 12 | 15 => 64,
-        18 => 128,
-        14 | 17 => 0,
-        _ => 8,
-    }
+    elements.saturating_mul(element_type(shape.int(2)).1).div_ceil(8)
 }

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use std::panic::Location;
 use std::rc::Rc;
 use xlazy_core::Error;
-use xlazy_core::ir::{AttrsExt, Bucket, DATA, Input, Made, Payload, Step, graph};
+use xlazy_core::ir::{AttrsExt, Bucket, DATA, Input, Origin, Payload, Step, graph};
 use xlazy_core::ty::{Shape, Type};
 
 impl Question<'_> {
@@ -81,14 +81,14 @@ impl<'a> Replay<'a> {
     fn step(&mut self, i: usize) -> Result<(), Refusal> {
         let steps = self.steps;
         let step = &steps[i];
-        match step.made {
+        match step.origin {
             // Gradients are taken of what there is physically, whatever it shows.
-            Made::Physically => return Ok(()),
-            Made::Like => {
+            Origin::Physically => return Ok(()),
+            Origin::Like => {
                 self.shown[i] = self.like(&step.ty.shape).map(Rc::new);
                 return Ok(());
             }
-            Made::Op | Made::Relative => {}
+            Origin::Op | Origin::Relative => {}
         }
         if !step.inputs.iter().any(|input| self.is_bucketed(input)) {
             return Ok(());
@@ -99,8 +99,8 @@ impl<'a> Replay<'a> {
             return Ok(());
         }
         let operands: SmallVec<[Tensor; 4]> = step.inputs.iter().map(|input| self.operand(input, DEPTH)).collect();
-        let ends = || match step.made {
-            Made::Relative if step.op.name == "slice" => {
+        let ends = || match step.origin {
+            Origin::Relative if step.op.name == "slice" => {
                 ends_with(&operands[0], step.attrs.index(0), [1, 2, 3].map(|k| step.attrs.int(k)))
             }
             _ => None,
@@ -219,7 +219,7 @@ impl<'a> Replay<'a> {
     fn plain(&mut self, s: usize, depth: usize) -> Tensor {
         let steps = self.steps;
         let step = &steps[s];
-        if step.made == Made::Physically {
+        if step.origin == Origin::Physically {
             // The gradient of an input has that input's buckets.
             let of = self.padded.iter().find(|(leaf, ..)| *self.feeds[*leaf].ty == step.ty).map(|(leaf, ..)| *leaf);
             return padded(&step.ty, &of.map_or(Vec::new(), |leaf| self.buckets_of_input(leaf)));

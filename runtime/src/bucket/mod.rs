@@ -26,7 +26,7 @@ use crate::tensor::{
 };
 use std::panic::Location;
 use xlazy_core::device::{download, upload};
-use xlazy_core::ir::{Bucket, Made, graph};
+use xlazy_core::ir::{Bucket, Origin, graph};
 use xlazy_core::run::Cause;
 use xlazy_core::ty::{Dims, Scalar, Shape, Type};
 
@@ -123,9 +123,9 @@ pub(crate) fn like(x: &Tensor, make: impl FnOnce(Type) -> Tensor) -> Tensor {
         false => marked(physically(|| make(x.ty())), buckets),
     };
     if !is_physical() {
-        graph().node_mut(made.id()).made = Made::Like;
+        graph().node_mut(made.id()).origin = Origin::Like;
     }
-    made.placed(x.place())
+    made.placed(x.placement())
 }
 
 /// `x` in another shape, dimension `d` of it becoming dimension `to(d)`: what the sizes alone do not tell. `None` where it
@@ -195,12 +195,12 @@ fn padded_bytes(bytes: &[u8], ty: &Type, dim: usize, bucket: usize) -> Vec<u8> {
 fn pad(x: &Tensor, dim: usize, size: usize, bucket: usize, at: &'static Location<'static>) -> Result<Tensor> {
     let (data, _) = x.value(Cause::Concrete, at)?;
     if size == bucket {
-        return Ok(Tensor::of_data(data, x.place(), at));
+        return Ok(Tensor::of_data(data, x.placement(), at));
     }
     let mut ty = data.ty.clone();
     let bytes = padded_bytes(&download(&data)?, &ty, dim, bucket);
     ty.shape[dim] = bucket;
-    Ok(Tensor::of_data(upload(&bytes, ty, x.place().home())?, x.place(), at))
+    Ok(Tensor::of_data(upload(&bytes, ty, x.placement().home())?, x.placement(), at))
 }
 
 impl Bucketed<'_> {

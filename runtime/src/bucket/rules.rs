@@ -56,21 +56,12 @@ impl Neutral {
             Category::Int => Scalar::Int(v),
             _ => Scalar::Float(v as f64),
         };
-        let (least, most) = match dtype {
-            DType::U8 => (0, u8::MAX as i64),
-            DType::I8 => (i8::MIN as i64, i8::MAX as i64),
-            DType::I32 => (i32::MIN as i64, i32::MAX as i64),
-            _ => (i64::MIN, i64::MAX),
-        };
-        let float = dtype.is_differentiable();
         match self {
             Neutral::Zero => whole(0),
             Neutral::One => whole(1),
             Neutral::MinusInfinity => Scalar::Float(f64::NEG_INFINITY),
-            Neutral::Least if float => Scalar::Float(f64::NEG_INFINITY),
-            Neutral::Most if float => Scalar::Float(f64::INFINITY),
-            Neutral::Least => whole(least),
-            Neutral::Most => whole(most),
+            Neutral::Least => dtype.format().limits().0,
+            Neutral::Most => dtype.format().limits().1,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use xlazy_mime::{Frame, Tell};
 
 struct Link {
-    state: Mutex<State>,
+    state: Mutex<Outgoing>,
     /// Tells the flusher that text waits.
     waiting: Condvar,
     /// The last fence that the kernel has come to.
@@ -16,7 +16,7 @@ struct Link {
     process: u32,
 }
 
-struct State {
+struct Outgoing {
     out: std::fs::File,
     text: String,
     stderr: bool,
@@ -31,7 +31,7 @@ const GATHER_BYTES: usize = 32 << 10;
 
 /// Frames go to this descriptor from now on.
 pub fn connect(out: OwnedFd) {
-    let state = State { out: out.into(), text: String::new(), stderr: false, fences: 0 };
+    let state = Outgoing { out: out.into(), text: String::new(), stderr: false, fences: 0 };
     let (waiting, drained, process) = (Condvar::new(), Condvar::new(), std::process::id());
     let link = Link { state: Mutex::new(state), waiting, passed: Mutex::new(0), drained, process };
     let _ = LINK.set(link);
@@ -109,7 +109,7 @@ pub fn text(stderr: bool, args: std::fmt::Arguments) -> bool {
     true
 }
 
-fn lock(link: &Link) -> MutexGuard<'_, State> {
+fn lock(link: &Link) -> MutexGuard<'_, Outgoing> {
     link.state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -123,7 +123,7 @@ fn flush_late_text() {
     }
 }
 
-impl State {
+impl Outgoing {
     fn flush(&mut self) {
         if !self.text.is_empty() {
             let text = std::mem::take(&mut self.text);

@@ -51,6 +51,16 @@ pub fn catch_debug(body: &mut dyn FnMut() -> Result<(), StopDebug>) -> bool {
     run(&mut || body().is_ok())
 }
 
+/// As [`catch`], for a body that returns an error of its own.
+#[doc(hidden)]
+pub fn catch_as<'a, E: Into<Box<dyn Error + 'a>>>(body: &mut dyn FnMut() -> Result<(), E>) -> bool {
+    run(&mut || body().map_err(|error| returned(&*error.into())).is_ok())
+}
+
+fn returned(error: &(dyn Error + '_)) {
+    stopped_by(error, None);
+}
+
 fn run(body: &mut dyn FnMut() -> bool) -> bool {
     PANIC.set(None);
     STOPPED.set(None);
@@ -87,12 +97,14 @@ fn of_panic(payload: &(dyn Any + Send)) -> Outcome {
     let unseen = || Fault { name: "Panic".into(), message: payload_text(payload), ..Fault::default() };
     let mut fault = PANIC.take().unwrap_or_else(unseen);
     // A library's line says little without the cell's.
-    if !fault.file.starts_with(text::CELL_FILE)
-        && let line @ 1.. = super::at::line()
-    {
-        fault.notes.push(format!("in the statement on line {line} of the cell"));
+    if !fault.file.starts_with(text::CELL_FILE) && super::at::line() > 0 {
+        fault.notes.push(in_statement());
     }
     Outcome::Failed(fault)
+}
+
+fn in_statement() -> String {
+    format!("in the statement on line {} of the cell", super::at::line())
 }
 
 /// What there is to say besides of where code of a cell was called from.
@@ -127,10 +139,11 @@ fn located(name: &str, message: String, at: &Location) -> Fault {
 #[doc(hidden)]
 pub struct Stop(());
 
-impl<E: Into<Box<dyn Error>>> From<E> for Stop {
+// An error may borrow, as that of a lock: nothing of it stays.
+impl<'a, E: Into<Box<dyn Error + 'a>>> From<E> for Stop {
     #[track_caller]
     fn from(error: E) -> Stop {
-        stopped_by(&*error.into(), Location::caller());
+        stopped_by(&*error.into(), Some(Location::caller()));
         Stop(())
     }
 }
@@ -144,7 +157,7 @@ impl<E: std::fmt::Debug> From<E> for StopDebug {
     fn from(error: E) -> StopDebug {
         let at = Location::caller();
         match xlazy_core::sys::as_boxed_error(&error) {
-            Some(error) => stopped_by(&**error, at),
+            Some(error) => stopped_by(&**error, Some(at)),
             None => STOPPED.set(Some(located("Error", format!("{error:?}"), at))),
         }
         StopDebug(())
@@ -152,8 +165,12 @@ impl<E: std::fmt::Debug> From<E> for StopDebug {
 }
 
 #[inline(never)]
-fn stopped_by(error: &dyn Error, at: &Location) {
-    let mut fault = located("Error", error.to_string(), at);
+fn stopped_by(error: &(dyn Error + '_), at: Option<&Location>) {
+    let said = error.to_string();
+    let mut fault = match at {
+        Some(at) => located("Error", said, at),
+        None => Fault { name: "Error".into(), message: said, notes: vec![in_statement()], ..Fault::default() },
+    };
     let mut cause = error.source();
     while let Some(error) = cause {
         fault.notes.push(format!("caused by: {error}"));

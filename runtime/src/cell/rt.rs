@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 pub use super::at::at;
 pub use super::frame::Frame;
 pub use super::held::{Holds, Hole};
-pub use super::outcome::{Stop, StopDebug, catch, catch_debug};
+pub use super::outcome::{Stop, StopDebug, catch, catch_as, catch_debug};
 pub use super::show::{NoEvcxr, Show, ShowDebug, ShowKnown, ShowOpaque, ShowPlain, ShowRich, evcxr_is_absent};
 pub use super::store::{Handle, forget};
 pub use super::streams::{format, print_line, print_text};

@@ -159,13 +159,14 @@ pub(super) fn without_groups(name: &str) -> String {
 #[doc(hidden)]
 pub struct AbsentEvcxrDisplay;
 
+/// Found behind every method of the value itself, be it of a trait: it takes one reference more, and that to be written to.
 #[doc(hidden)]
 pub trait NoEvcxr {
-    fn evcxr_display(&self) -> AbsentEvcxrDisplay {
+    fn evcxr_display(&mut self) -> AbsentEvcxrDisplay {
         AbsentEvcxrDisplay
     }
 }
-impl<T: ?Sized> NoEvcxr for T {}
+impl<T: ?Sized> NoEvcxr for &T {}
 
 #[doc(hidden)]
 pub fn evcxr_is_absent<R>(_: &R) -> bool {
@@ -185,11 +186,10 @@ fn debug_text(value: &dyn Debug) -> String {
     struct Limited(String);
     impl Write for Limited {
         fn write_str(&mut self, s: &str) -> std::fmt::Result {
-            if self.0.len() + s.len() > LONGEST {
-                return Err(std::fmt::Error);
-            }
-            self.0.push_str(s);
-            Ok(())
+            // One piece may be the whole of it, as of a string without anything to escape.
+            let room = LONGEST - self.0.len();
+            self.0.push_str(&s[..s.floor_char_boundary(room)]);
+            if s.len() > room { Err(std::fmt::Error) } else { Ok(()) }
         }
     }
     let mut out = Limited(String::new());
@@ -211,8 +211,17 @@ mod tests {
     #[test]
     #[allow(clippy::needless_borrow)] // generated code borrows
     fn a_method_of_its_own_hides_the_one_for_all() {
-        assert!(!evcxr_is_absent(&Own.evcxr_display()));
-        assert!(evcxr_is_absent(&5.evcxr_display()));
+        trait ByTrait {
+            fn evcxr_display(&self) {}
+        }
+        impl ByTrait for u8 {}
+        impl<T> ByTrait for Vec<T> {}
+        let (own, by_trait, none) = (&Own, &5u8, &5u16);
+        assert!(!evcxr_is_absent(&{ own }.evcxr_display()));
+        assert!(!evcxr_is_absent(&{ by_trait }.evcxr_display()));
+        let vector = &vec![1];
+        assert!(!evcxr_is_absent(&{ vector }.evcxr_display()));
+        assert!(evcxr_is_absent(&{ none }.evcxr_display()));
     }
 
     #[test]
@@ -222,6 +231,10 @@ mod tests {
 
     #[test]
     fn a_huge_value_is_cut_off() {
-        assert!(debug_text(&vec![7u8; 10_000_000]).ends_with("(cut off)"));
+        for (huge, start) in [(&vec![7u8; 10_000_000] as &dyn Debug, "[7, 7, "), (&"ä".repeat(3 << 20), "\"ää")] {
+            let text = debug_text(huge);
+            assert!(text.starts_with(start) && text.ends_with("(cut off)"));
+            assert!((LONGEST - 4..LONGEST + 20).contains(&text.len()));
+        }
     }
 }

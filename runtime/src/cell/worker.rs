@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 use xlazy_core::host::{self, Host};
 use xlazy_core::sys;
-use xlazy_mime::{Ask, Bundle, Fault, Frame, Outcome, RunCell, Tell};
+use xlazy_mime::{Ask, Bundle, Fault, Frame, Outcome, Question, RunCell, Tell};
 
 /// Deep recursion is common in teaching code; the pages are only taken when they are used.
 const CELL_STACK: usize = 64 << 20;
@@ -14,8 +14,8 @@ const CELL_STACK: usize = 64 << 20;
 /// Cells that were handed to their thread and have not ended.
 static CELLS: AtomicUsize = AtomicUsize::new(0);
 
-/// What answers a question by its name.
-pub type Answers = fn(name: &str, args: &str) -> Result<Bundle, Fault>;
+/// What answers a question that is not about the cell thread's own things.
+pub type Answers = fn(question: Question, args: &str) -> Result<Bundle, Fault>;
 
 static QUESTIONS: OnceLock<Answers> = OnceLock::new();
 
@@ -66,7 +66,7 @@ pub fn main(questions: Answers) {
             Ok(Some(Ask::Drained(fence))) => link::drained(fence),
             Ok(Some(Ask::Shutdown)) | Ok(None) | Err(_) => break,
             Ok(Some(ask)) => match &ask {
-                Ask::Call { name, .. } if CELLS.load(Ordering::SeqCst) > 0 && !needs_the_store(name) => {
+                Ask::Call { question, .. } if CELLS.load(Ordering::SeqCst) > 0 && store_answer(*question).is_none() => {
                     drop(questions.send(ask));
                 }
                 other => {
@@ -100,8 +100,8 @@ fn work_off() {
         sys::begin_job(JOBS.fetch_add(1, Ordering::SeqCst) + 1);
         match ask {
             Ask::Run(cell) => run(&cell),
-            Ask::Call { id, name, args } => {
-                answer(id, &name, &args);
+            Ask::Call { id, question, args } => {
+                answer(id, question, &args);
                 sys::end_job();
             }
             Ask::Input(_) | Ask::Interrupt | Ask::Drained(_) | Ask::Shutdown => {}
@@ -179,21 +179,40 @@ static NAMES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Answers beside the cell thread, so that metrics, names and docs are there while a cell runs.
 fn answer_all(asked: mpsc::Receiver<Ask>) {
     for ask in asked {
-        if let Ask::Call { id, name, args } = ask {
-            answer(id, &name, &args);
+        if let Ask::Call { id, question, args } = ask {
+            answer(id, question, &args);
         }
     }
 }
 
-/// Whether only the cell thread, to which the variables belong, can do it. Questions that merely name variables answer
-/// without the names elsewhere.
-fn needs_the_store(question: &str) -> bool {
-    matches!(question, "forget" | "generator" | "load") || question.starts_with("checkpoint-")
+/// What only the cell thread, to which the variables belong, can answer. Questions that merely name variables answer without
+/// the names elsewhere.
+fn store_answer(question: Question) -> Option<fn(&str) -> crate::Result<Bundle>> {
+    Some(match question {
+        Question::Forget => |names| {
+            store::forget(names);
+            Ok(Bundle::default())
+        },
+        Question::Generator => |state| {
+            let mut words = state.split_whitespace().map(|w| w.parse().unwrap_or(0));
+            crate::ops::set_generator((words.next().unwrap_or(0), words.next().unwrap_or(0)));
+            Ok(Bundle::default())
+        },
+        Question::Load => |objects| {
+            object::preload(objects);
+            Ok(Bundle::default())
+        },
+        Question::CheckpointKept => |_| checkpoint::kept(),
+        Question::CheckpointWrite => checkpoint::write,
+        Question::CheckpointOpen => checkpoint::open,
+        Question::CheckpointClose => |_| checkpoint::close(),
+        _ => return None,
+    })
 }
 
-fn answer(id: u64, name: &str, args: &str) {
-    let answer = catch_unwind(AssertUnwindSafe(|| call(name, args))).unwrap_or_else(|_| {
-        Err(Fault { name: "Panic".into(), message: format!("{name} panicked"), ..Fault::default() })
+fn answer(id: u64, question: Question, args: &str) {
+    let answer = catch_unwind(AssertUnwindSafe(|| call(question, args))).unwrap_or_else(|_| {
+        Err(Fault { name: "Panic".into(), message: format!("{question} panicked"), ..Fault::default() })
     });
     link::send(&Tell::Reply { id, answer });
 }
@@ -240,29 +259,11 @@ fn ended(outcome: Outcome) {
     link::send(&Tell::Done { run, outcome, vars, lost, generator: crate::ops::generator() });
 }
 
-fn call(name: &str, args: &str) -> Result<Bundle, Fault> {
-    match name {
-        "forget" => {
-            store::forget(args);
-            Ok(Bundle::default())
-        }
-        "generator" => {
-            let mut words = args.split_whitespace().map(|w| w.parse().unwrap_or(0));
-            crate::ops::set_generator((words.next().unwrap_or(0), words.next().unwrap_or(0)));
-            Ok(Bundle::default())
-        }
-        "checkpoint-kept" => told(checkpoint::kept()),
-        "load" => {
-            object::preload(args);
-            Ok(Bundle::default())
-        }
-        "checkpoint-write" => told(checkpoint::write(args)),
-        "checkpoint-open" => told(checkpoint::open(args)),
-        "checkpoint-close" => told(checkpoint::close()),
-        _ => match QUESTIONS.get() {
-            Some(answer) => answer(name, args),
-            None => Err(Fault::default()),
-        },
+fn call(question: Question, args: &str) -> Result<Bundle, Fault> {
+    match (store_answer(question), QUESTIONS.get()) {
+        (Some(answer), _) => told(answer(args)),
+        (None, Some(answer)) => answer(question, args),
+        (None, None) => Err(Fault::default()),
     }
 }
 

@@ -65,7 +65,7 @@ impl<const N: usize> TensorDataset<N> {
         let parts = tensors.map(|t| {
             let ty = t.ty();
             let bytes = t.bytes(Cause::Read, at).unwrap_or_else(|e| e.raise());
-            Part { stride: ty.bytes() / len.max(1), ty, bytes, place: t.place() }
+            Part { stride: ty.bytes() / len.max(1), ty, bytes, place: t.placement() }
         });
         TensorDataset { parts: Arc::new(parts), places: (0..len).collect() }
     }

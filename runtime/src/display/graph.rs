@@ -1,6 +1,6 @@
 //! The pending graph drawn: nodes in layers from inputs to results, as SVG in HTML, with a tree of text as its twin.
 use super::layout::{Box2, layout};
-use crate::display::ir::{State, View, ViewNode};
+use crate::display::ir::{NodeState, View, ViewNode};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use xlazy_core::text;
@@ -27,9 +27,9 @@ pub(crate) fn bundle(view: &View) -> Bundle {
 }
 
 fn headline(view: &View, left_out: usize) -> String {
-    let of_state = |s: State| view.nodes.iter().filter(|n| n.state == s).count();
+    let of_state = |s: NodeState| view.nodes.iter().filter(|n| n.state == s).count();
     let mut parts = Vec::new();
-    for state in [State::Pending, State::Cached, State::Data, State::Scalar] {
+    for state in [NodeState::Pending, NodeState::Cached, NodeState::Data, NodeState::Scalar] {
         match of_state(state) {
             0 => {}
             n => parts.push(format!("{n} {}", state.name())),
@@ -80,12 +80,12 @@ const LEGEND: &str = "<div style=\"font-size:.8em;opacity:.8;padding-top:4px\">\
 <span style=\"border-left:10px solid #d08a2e;padding-left:5px\">scalar</span> &#160; \
 thick border: result &#160; ×n: used n times &#160; ∇: requires grad</div>";
 
-fn colour(state: State) -> &'static str {
+fn colour(state: NodeState) -> &'static str {
     match state {
-        State::Pending => "#4878d0",
-        State::Cached => "#8c6bb1",
-        State::Data => "#3a9e5c",
-        State::Scalar => "#d08a2e",
+        NodeState::Pending => "#4878d0",
+        NodeState::Cached => "#8c6bb1",
+        NodeState::Data => "#3a9e5c",
+        NodeState::Scalar => "#d08a2e",
     }
 }
 
@@ -94,7 +94,7 @@ fn labels(n: &ViewNode) -> [String; 3] {
         Some((cut, _)) => format!("{}…", &s[..cut]),
         None => s.to_owned(),
     };
-    let mut name = if n.state == State::Scalar { n.attrs.clone() } else { n.op.to_owned() };
+    let mut name = if n.state == NodeState::Scalar { n.attrs.clone() } else { n.op.to_owned() };
     if n.requires_grad {
         name += " ∇";
     }
@@ -102,7 +102,7 @@ fn labels(n: &ViewNode) -> [String; 3] {
         let _ = write!(name, " ×{}", n.users);
     }
     let mut ty = n.ty.to_string();
-    if n.state != State::Scalar && !n.attrs.is_empty() {
+    if n.state != NodeState::Scalar && !n.attrs.is_empty() {
         let _ = write!(ty, " {}", n.attrs);
     }
     [name, short(&ty, 34), short(&text::location(n.at), 28)]
@@ -183,11 +183,11 @@ fn tree(view: &View, drawn: &BTreeSet<usize>) -> String {
         }
         let attrs = match n.attrs.as_str() {
             "" => String::new(),
-            a if n.state == State::Scalar => format!(" {a}"),
+            a if n.state == NodeState::Scalar => format!(" {a}"),
             a => format!(" {{{a}}}"),
         };
         let mut notes = String::new();
-        if n.state == State::Cached {
+        if n.state == NodeState::Cached {
             notes += ", cached";
         }
         if n.users > 1 {

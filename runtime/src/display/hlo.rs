@@ -2,7 +2,7 @@
 use super::proto::Message;
 use std::collections::HashMap;
 use std::fmt::Write;
-use xlazy_core::ty::{bf16_to_f32, f16_to_f32};
+use xlazy_core::ty::DType;
 
 /// HLO text of an optimised program in the format that the plugin names.
 pub(crate) fn text(format: &str, bytes: &[u8]) -> String {
@@ -218,30 +218,31 @@ fn braces(items: &[i64]) -> String {
     format!("{{{}}}", list(items))
 }
 
-fn element_type(number: i64) -> &'static str {
+/// XLA's element types (`PrimitiveType`) by number: their names, and the bits of one element.
+pub(crate) fn element_type(number: i64) -> (&'static str, u64) {
     match number {
-        1 => "pred",
-        2 => "s8",
-        3 => "s16",
-        4 => "s32",
-        5 => "s64",
-        6 => "u8",
-        7 => "u16",
-        8 => "u32",
-        9 => "u64",
-        10 => "f16",
-        11 => "f32",
-        12 => "f64",
-        14 => "opaque",
-        15 => "c64",
-        16 => "bf16",
-        17 => "token",
-        18 => "c128",
-        19 => "f8e5m2",
-        20 => "f8e4m3fn",
-        21 => "s4",
-        22 => "u4",
-        _ => "?",
+        1 => ("pred", 8),
+        2 => ("s8", 8),
+        3 => ("s16", 16),
+        4 => ("s32", 32),
+        5 => ("s64", 64),
+        6 => ("u8", 8),
+        7 => ("u16", 16),
+        8 => ("u32", 32),
+        9 => ("u64", 64),
+        10 => ("f16", 16),
+        11 => ("f32", 32),
+        12 => ("f64", 64),
+        14 => ("opaque", 0),
+        15 => ("c64", 64),
+        16 => ("bf16", 16),
+        17 => ("token", 0),
+        18 => ("c128", 128),
+        19 => ("f8e5m2", 8),
+        20 => ("f8e4m3fn", 8),
+        21 => ("s4", 4),
+        22 => ("u4", 4),
+        _ => ("?", 8),
     }
 }
 
@@ -254,7 +255,7 @@ pub(crate) fn shape_text(shape: &Message, with_layout: bool) -> String {
         return format!("({})", parts.join(", "));
     }
     let dims = shape.ints(3);
-    let mut out = format!("{}[{}]", element_type(shape.int(2)), list(&dims));
+    let mut out = format!("{}[{}]", element_type(shape.int(2)).0, list(&dims));
     if with_layout && shape.has(5) {
         let layout = shape.message(5);
         let tiles: String = layout.messages(6).iter().map(|t| format!("({})", list(&t.ints(1)))).collect();
@@ -276,8 +277,9 @@ fn literal(l: &Message) -> String {
     const MOST: usize = 8;
     let shape = l.message(1);
     let dims = shape.ints(3);
-    let halves = |field: u64, wide: fn(u16) -> f32| {
-        l.bytes(field).chunks_exact(2).map(|b| wide(u16::from_le_bytes([b[0], b[1]])).to_string()).collect::<Vec<_>>()
+    let halves = |field: u64, dtype: DType| {
+        let one = |b: &[u8]| (dtype.read(b).as_f64() as f32).to_string();
+        l.bytes(field).chunks_exact(2).map(one).collect::<Vec<_>>()
     };
     let ints = |field: u64| l.ints(field).iter().map(i64::to_string).collect::<Vec<_>>();
     let values = match shape.int(2) {
@@ -288,8 +290,8 @@ fn literal(l: &Message) -> String {
         5 => ints(5),
         8 => ints(6),
         9 => l.ints(7).iter().map(|v| (*v as u64).to_string()).collect(),
-        10 => halves(11, f16_to_f32),
-        16 => halves(13, bf16_to_f32),
+        10 => halves(11, DType::F16),
+        16 => halves(13, DType::BF16),
         11 => l.f32s(8).iter().map(|v| float(*v as f64, &v.to_string())).collect(),
         12 => l.f64s(9).iter().map(|v| float(*v, &v.to_string())).collect(),
         15 => l.f32s(12).chunks_exact(2).map(|c| format!("({}, {})", c[0], c[1])).collect(),

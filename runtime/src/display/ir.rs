@@ -9,7 +9,7 @@ use xlazy_core::ty::Type;
 
 /// What stands behind a node, as far as it is told.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum State {
+pub(crate) enum NodeState {
     /// To be run.
     Pending,
     /// Pending for the next barrier, but a read has computed the value.
@@ -20,13 +20,13 @@ pub(crate) enum State {
     Scalar,
 }
 
-impl State {
+impl NodeState {
     pub fn name(self) -> &'static str {
         match self {
-            State::Pending => "pending",
-            State::Cached => "cached",
-            State::Data => "device data",
-            State::Scalar => "scalar",
+            NodeState::Pending => "pending",
+            NodeState::Cached => "cached",
+            NodeState::Data => "device data",
+            NodeState::Scalar => "scalar",
         }
     }
 }
@@ -40,7 +40,7 @@ pub(crate) struct ViewNode {
     pub inputs: Vec<usize>,
     /// `dim=[0], keepdim=false`; of a scalar its value.
     pub attrs: String,
-    pub state: State,
+    pub state: NodeState,
     pub requires_grad: bool,
     /// Nodes of the view that use this one.
     pub users: usize,
@@ -121,10 +121,10 @@ impl View {
 fn node(g: &Graph, id: NodeId, expanded: bool, numbers: &HashMap<NodeId, usize>) -> ViewNode {
     let n = g.node(id);
     let state = match n.payload {
-        Payload::Pending => State::Pending,
-        Payload::Cached(_) => State::Cached,
-        Payload::Data(_) => State::Data,
-        Payload::Scalar(_) => State::Scalar,
+        Payload::Pending => NodeState::Pending,
+        Payload::Cached(_) => NodeState::Cached,
+        Payload::Data(_) => NodeState::Data,
+        Payload::Scalar(_) => NodeState::Scalar,
     };
     let attrs = match n.payload {
         Payload::Scalar(bits) if n.ty.dtype.is_differentiable() => f64::from_bits(bits).to_string(),
@@ -137,7 +137,7 @@ fn node(g: &Graph, id: NodeId, expanded: bool, numbers: &HashMap<NodeId, usize>)
     };
     let inputs = if expanded { n.inputs.iter().map(|i| numbers[i]).collect() } else { Vec::new() };
     let op = match state {
-        State::Data => "device_data",
+        NodeState::Data => "device_data",
         _ => n.op.name,
     };
     let requires_grad = n.flags & REQUIRES_GRAD != 0;
@@ -160,7 +160,7 @@ impl ViewNode {
         let inputs: Vec<String> = self.inputs.iter().map(|i| format!("%{i}")).collect();
         let mut out = format!("%{number} = {} {}", self.ty, self.op);
         match self.state {
-            State::Scalar => _ = write!(out, "({})", self.attrs),
+            NodeState::Scalar => _ = write!(out, "({})", self.attrs),
             _ => {
                 let _ = write!(out, "({})", inputs.join(", "));
                 if !self.attrs.is_empty() {
@@ -168,7 +168,7 @@ impl ViewNode {
                 }
             }
         }
-        if self.state == State::Cached {
+        if self.state == NodeState::Cached {
             out += ", cached";
         }
         if let Some(root) = self.root {

@@ -1,32 +1,25 @@
 //! Elements as text, by torch's rules: four digits, scientific where the range asks for it, whole floats with a dot.
-use crate::tensor::element;
-use xlazy_core::ty::{Category, DType, Element, Scalar};
+use xlazy_core::ty::{Category, DType};
 
 /// Every element of `bytes` as text; the texts of one call go together and share a style.
 pub(super) fn texts(dtype: DType, bytes: &[u8], digits: usize) -> Vec<String> {
-    let of = |dtype: DType, b: &[u8]| element(dtype, b).as_f64();
     match dtype.category() {
         Category::Bool => bytes.iter().map(|&b| (b != 0).to_string()).collect(),
-        Category::Int => bytes
-            .chunks_exact(dtype.size())
-            .map(|b| match element(dtype, b) {
-                Scalar::Int(v) => v.to_string(),
-                other => other.as_i64().to_string(),
-            })
-            .collect(),
+        Category::Int => bytes.chunks_exact(dtype.size()).map(|b| dtype.read(b).as_i64().to_string()).collect(),
         Category::Float => {
-            floats(&bytes.chunks_exact(dtype.size()).map(|b| of(dtype, b)).collect::<Vec<f64>>(), digits)
+            floats(&bytes.chunks_exact(dtype.size()).map(|b| dtype.read(b).as_f64()).collect::<Vec<f64>>(), digits)
         }
         Category::Complex => {
-            let part = |at: usize| {
-                let values = bytes.chunks_exact(8).map(|b| f32::read(&b[at..at + 4]) as f64).collect::<Vec<f64>>();
-                floats(&values, digits)
+            let (part, size) = (dtype.part(), dtype.part().size());
+            let parts = |at: usize| {
+                let numbers = bytes.chunks_exact(size).skip(at).step_by(2);
+                floats(&numbers.map(|b| part.read(b).as_f64()).collect::<Vec<f64>>(), digits)
             };
             let together = |(re, im): (String, String)| match im.starts_with('-') {
                 true => format!("{re}{im}j"),
                 false => format!("{re}+{im}j"),
             };
-            part(0).into_iter().zip(part(4)).map(together).collect()
+            parts(0).into_iter().zip(parts(1)).map(together).collect()
         }
     }
 }

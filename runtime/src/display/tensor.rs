@@ -56,7 +56,7 @@ fn look(t: &Tensor, digits: usize) -> Result<(Shown, String, String)> {
     };
     let texts = number::texts(ty.dtype, &bytes, digits);
     let width = texts.iter().map(String::len).max().unwrap_or(0);
-    let what = format!("{ty} on {}", name_of(t.place().home()));
+    let what = format!("{ty} on {}", name_of(t.placement().home()));
     let grad = if t.requires_grad() { " · requires grad" } else { "" };
     let took = match ran {
         None => " · already computed".to_owned(),
@@ -264,6 +264,6 @@ impl Display for Tensor {
 pub(super) fn numbers(t: &Tensor) -> (Shape, DType, Vec<f64>) {
     let ty = t.ty();
     let bytes = t.bytes(Cause::Display, Location::caller()).unwrap_or_else(|e| super::fail(e, t.location()));
-    let values = bytes.chunks_exact(ty.dtype.size()).map(|b| crate::tensor::element(ty.dtype, b).as_f64()).collect();
+    let values = bytes.chunks_exact(ty.dtype.size()).map(|b| ty.dtype.read(b).as_f64()).collect();
     (ty.shape, ty.dtype, values)
 }

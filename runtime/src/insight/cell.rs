@@ -1,4 +1,5 @@
 //! What one cell did: compilations, syncs, transfers, times; what it left pending.
+use super::alike::{Told, told};
 use super::history::{compilations_since, compiled_so_far};
 use super::log::{events_since, syncs_so_far};
 use super::metrics::{self, Metric};
@@ -14,7 +15,7 @@ use xlazy_core::clock::traced;
 use xlazy_core::device::{bytes_in_use, name_of};
 use xlazy_core::ir::{Payload, graph};
 use xlazy_core::run::{Forecast, Origin, SyncEvent, would};
-use xlazy_core::text::location;
+use xlazy_core::text::{called_from, location, with_caller};
 use xlazy_mime::{Bundle, Table, count, escape_html, units};
 
 struct Running {
@@ -103,9 +104,16 @@ pub(crate) fn end() -> Option<String> {
         "device_bytes": memory,
         "device_bytes_delta": memory as i64 - r.memory as i64,
         "runs": runs(&events_since(r.syncs.0)),
+        "told": told(&new).iter().map(said).collect::<Value>(),
         "compilations": new.iter().map(Compilation::value).collect::<Value>(),
     });
     Some(did.to_string())
+}
+
+/// What is said of compilations as JSON.
+fn said(told: &Told) -> Value {
+    let of: Vec<u64> = told.of.iter().map(|c| c.number).collect();
+    json!({ "sentence": told.sentence, "count": of.len(), "compilations": of, "news": told.is_news() })
 }
 
 /// Syncs of one cause, line and program size, of a cell.
@@ -155,6 +163,8 @@ pub struct Pending {
     /// Such as `f32[2,3]`.
     pub ty: String,
     pub at: Place,
+    /// Where that was called from, if it is in a function or another cell.
+    pub called_from: Option<Place>,
     pub op: &'static str,
     /// The device that will compute it, such as `cpu:0`.
     pub device: &'static str,
@@ -193,7 +203,7 @@ const COUNTED: usize = 1 << 20;
 /// a sync is at work at the moment.
 pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
     let names = xlazy_core::host::variables();
-    let list: Vec<Pending> = {
+    let (mut list, statements): (Vec<Pending>, Vec<Option<Place>>) = {
         let mut g = graph();
         let mut visited = 0;
         let all = g.barrier_roots().into_iter();
@@ -202,18 +212,21 @@ pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
             visited += nodes.unwrap_or(0);
             let n = g.node(id);
             let cached = matches!(n.payload, Payload::Cached(_));
-            Pending {
+            let pending = Pending {
                 name: names.iter().find(|(_, i)| *i == id).map(|(n, _)| n.clone()),
                 ty: n.ty.to_string(),
                 at: n.at,
+                called_from: None,
                 op: n.op.name,
                 device: name_of(n.placement.home()),
                 nodes,
                 bytes: if cached { 0 } else { n.ty.bytes() },
-            }
+            };
+            (pending, n.statement)
         })
-        .collect()
+        .unzip()
     };
+    list.iter_mut().zip(statements).for_each(|(p, statement)| p.called_from = called_from(p.at, statement));
     let next = would().map(|f| {
         let Forecast { nodes, donated, programs, origin } = f;
         NextSync { nodes, results: list.iter().map(|p| p.bytes).sum(), donated, programs, origin }
@@ -258,10 +271,11 @@ pub fn pending_bundle() -> Bundle {
     let first = name_of(0);
     for p in &list {
         let name = p.name.as_deref().unwrap_or("–");
+        let at = with_caller(p.at, p.called_from);
         let nodes = p.nodes.map_or("–".to_owned(), |n| n.to_string());
         let ty = if p.device == first { p.ty.clone() } else { format!("{} {}", p.ty, p.device) };
-        let _ = writeln!(text, "  {name:<12} {ty:<16} {:<14} {nodes:>3}  {}", p.op, location(p.at));
-        table.row([name, &ty, p.op, &nodes, &location(p.at)]);
+        let _ = writeln!(text, "  {name:<12} {ty:<16} {:<14} {nodes:>3}  {at}", p.op);
+        table.row([name, &ty, p.op, &nodes, &at]);
     }
     let table = if list.is_empty() { String::new() } else { table.html() };
     Bundle::html(format!("<div>{}{table}</div>", escape_html(&head)), text).passing()
@@ -277,6 +291,7 @@ pub fn pending_json() -> String {
             "op": p.op,
             "device": p.device,
             "site": place(p.at),
+            "called_from": p.called_from.map(place),
             "nodes": p.nodes,
             "bytes": p.bytes,
         })

@@ -1,6 +1,7 @@
 //! What happened and why: metrics with torch_xla's names, sync causes, the log of syncs and compilations, and the
 //! explanation of every compilation that had a forerunner.
 // Variables are named by the path that `type_name` gives, so modules with public types are public.
+mod alike;
 pub(crate) mod bucketing;
 mod budget;
 mod causes;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use xlazy_core::ir::{NodeId, OpDef, Step, graph};
 use xlazy_core::precision::Precision;
 use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
-use xlazy_core::text::{binding, identity};
+use xlazy_core::sys::statement;
+use xlazy_core::text::{self, binding, identity};
 use xlazy_core::ty::Type;
 
 /// A parameter of a program, with the line that made its value and when.
@@ -19,6 +20,7 @@ pub(crate) struct LeafRecord {
     pub scalar: bool,
     pub donate: bool,
     pub at: Place,
+    pub statement: Option<Place>,
     pub line: u64,
     pub seq: u64,
     /// The same for all values that a tensor is given in place.
@@ -41,10 +43,18 @@ pub(crate) struct LeafRecord {
     pub name: Option<String>,
 }
 
+impl LeafRecord {
+    /// A parameter is one for good, and so is what was changed in place, whether another program has it or not.
+    pub fn lasts(&self) -> bool {
+        !self.scalar && (self.parameter || self.lineage != self.seq)
+    }
+}
+
 /// A value that user code read, and how many nodes there had been by then.
 #[derive(Clone, Copy)]
 pub(crate) struct Read {
     pub at: Place,
+    pub statement: Option<Place>,
     pub seq: u64,
 }
 
@@ -71,6 +81,8 @@ pub(crate) struct Record {
     pub number: u64,
     pub cause: Cause,
     pub site: Place,
+    /// The statement of the cell that ran then.
+    pub statement: Option<Place>,
     pub hash: u128,
     pub device: u8,
     /// The hash that the program has whatever its device.
@@ -102,6 +114,7 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
         number: 0,
         cause: miss.cause,
         site: miss.at,
+        statement: statement(),
         hash: miss.hash,
         device: miss.device,
         anywhere: miss.anywhere,
@@ -148,6 +161,7 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &[u64], steps: &[St
             scalar: l.scalar,
             donate: l.donate,
             at: l.at,
+            statement: l.statement,
             line,
             seq: l.seq,
             lineage: l.lineage,
@@ -172,27 +186,41 @@ impl Record {
 
     /// How many (op, line) pairs two programs have in common.
     pub fn common(&self, other: &Record) -> usize {
-        let mut mine: HashMap<(u32, u64), usize> = HashMap::new();
-        let ops =
-            |r: &'_ Record| -> Vec<(u32, u64)> { r.steps.iter().zip(&r.lines).map(|(s, l)| (s.op.id, *l)).collect() };
-        ops(self).into_iter().for_each(|op| *mine.entry(op).or_default() += 1);
-        let mut taken = |op: &(u32, u64)| match mine.get_mut(op) {
+        self.common_by(other, |s, line| (s.op.id, line))
+    }
+
+    /// How many ops two programs have in common that this mark tells apart.
+    fn common_by<'a, K: Hash + Eq>(&'a self, other: &'a Record, mark: impl Fn(&'a Step, u64) -> K) -> usize {
+        let mut mine: HashMap<K, usize> = HashMap::new();
+        let marks = |r: &'a Record| r.steps.iter().zip(&r.lines).map(|(s, l)| mark(s, *l));
+        marks(self).for_each(|op| *mine.entry(op).or_default() += 1);
+        let taken = |op: &K| match mine.get_mut(op) {
             Some(n) if *n > 0 => {
                 *n -= 1;
                 true
             }
             _ => false,
         };
-        ops(other).iter().filter(|op| taken(op)).count()
+        marks(other).filter(taken).count()
     }
 
     /// How much alike two programs are, 0 to 1. A read is like a barrier's program that contains it.
     pub fn likeness(&self, new: &Record) -> f64 {
+        self.common(new) as f64 / self.whole(new)
+    }
+
+    /// The same where the types count, too: of programs that run the same lines, those on the same data are nearer.
+    pub fn likeness_of_types(&self, new: &Record) -> f64 {
+        self.common_by(new, |s, line| (s.op.id, line, &s.ty)) as f64 / self.whole(new)
+    }
+
+    /// As many ops as two programs could have in common.
+    fn whole(&self, new: &Record) -> f64 {
         let whole = match new.is_read() && !self.is_read() && self.steps.len() > new.steps.len() {
             true => new.steps.len() as f64,
             false => (self.steps.len() + new.steps.len()) as f64 / 2.0,
         };
-        self.common(new) as f64 / whole.max(1.0)
+        whole.max(1.0)
     }
 
     /// How much alike the ops of two programs are, from whatever lines, 0 to 1.
@@ -250,6 +278,16 @@ impl Record {
         // A line names the last thing that it makes.
         let last = !self.steps.iter().any(|s| s.seq > step.seq && same_place(s.at, step.at));
         binding(step.at).filter(|_| last)
+    }
+
+    /// Where what this program has at a place was called from, if from elsewhere.
+    pub fn called_from(&self, at: Place) -> Option<Place> {
+        let of = |there: Place, statement: Option<Place>| same_place(there, at).then_some(statement);
+        let site = of(self.site, self.statement);
+        let step = || self.steps.iter().find_map(|s| of(s.at, s.statement));
+        let leaf = || self.leaves.iter().find_map(|l| of(l.at, l.statement));
+        let read = || self.reads.iter().rev().find_map(|r| of(r.at, r.statement));
+        text::called_from(at, site.or_else(step).or_else(leaf).or_else(read).flatten())
     }
 
     pub fn is_read(&self) -> bool {

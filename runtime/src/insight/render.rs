@@ -6,7 +6,7 @@ use crate::json::{Value, json, micros};
 use std::fmt::Write;
 use xlazy_core::device::name_of;
 use xlazy_core::run::{Memory, Origin, SyncEvent};
-use xlazy_core::text::{cell as cell_of, line as line_of, location, quote};
+use xlazy_core::text::{Edit, cell as cell_of, changes, line as line_of, location, quote, with_caller};
 use xlazy_mime::{Bundle, Cell, Table, count, escape_html, plural, prose_html, units};
 
 impl Explanation {
@@ -24,7 +24,7 @@ impl Explanation {
     }
 
     fn what(&self) -> String {
-        let at = location(self.at);
+        let at = with_caller(self.at, self.called_from);
         let what = match self.class {
             Class::Eviction => format!("the very same program was compiled before and evicted from the cache ({at})"),
             Class::EarlyRead => {
@@ -50,14 +50,22 @@ impl Explanation {
 }
 
 impl Explanation {
+    /// The fixes in code, by their places: lines as they are and as they become.
+    fn code(&self) -> impl Iterator<Item = (String, Vec<String>, Vec<String>)> {
+        let all = std::iter::once(self).chain(&self.also).flat_map(|why| changes(&why.edits));
+        all.map(|c| (format!("cell {}, line {}", c.cell, c.line), c.was, c.now))
+    }
+
     fn value(&self) -> Value {
         json!({
             "class": self.class.name(),
             "at": place(self.at),
+            "called_from": self.called_from.map(place),
             "differences": self.differences.iter().map(Difference::value).collect::<Vec<_>>(),
             "hidden": self.hidden,
             "graph": self.graph.iter().map(Difference::value).collect::<Vec<_>>(),
             "fix": self.fix,
+            "edits": self.edits.iter().map(edit).collect::<Vec<_>>(),
             "compared_with": self.compared_with,
             "healed": self.healed,
             "warm_up": self.warm_up,
@@ -167,6 +175,12 @@ impl Compilation {
             if why.hidden > 0 {
                 let _ = writeln!(out, "  and {} more", why.hidden);
             }
+            for (at, was, now) in why.code() {
+                let _ = writeln!(out, "  the fix in code, {at}");
+                for (sign, line) in was.iter().map(|l| ("-", l)).chain(now.iter().map(|l| ("+", l))) {
+                    let _ = writeln!(out, "    {sign} {line}");
+                }
+            }
             if !why.graph.is_empty() {
                 out.push_str("  in the graph\n");
             }
@@ -209,6 +223,12 @@ impl Compilation {
                 differences.row([format!("and {} more", why.hidden).as_str()]);
             }
             out.push_str(&differences.html());
+            for (at, was, now) in why.code() {
+                let line = |tag: &str, line: &String| format!("<{tag}>{}</{tag}>\n", escape_html(line));
+                let lines: String =
+                    was.iter().map(|l| line("del", l)).chain(now.iter().map(|l| line("ins", l))).collect();
+                let _ = write!(out, "<div>The fix in code, {}:</div><pre>{lines}</pre>", escape_html(&at));
+            }
             if !why.graph.is_empty() {
                 let mut graph = table();
                 why.graph.iter().for_each(|d| graph.row(d.row("")));
@@ -257,6 +277,12 @@ impl Compilation {
 /// A line of user code as JSON: its file, or the cell that it stands for, and the line there.
 pub(super) fn place(at: Place) -> Value {
     json!({ "file": at.file(), "cell": cell_of(at), "line": line_of(at) })
+}
+
+/// A change of a cell's text as JSON.
+fn edit(e: &Edit) -> Value {
+    let (from, to) = (e.from, e.to);
+    json!({ "cell": e.cell, "line": from.0, "column": from.1, "end_line": to.0, "end_column": to.1, "text": e.text })
 }
 
 fn memory_value(m: &Memory) -> Value {

@@ -82,7 +82,7 @@ impl Class {
     }
 }
 
-pub use xlazy_core::text::Place;
+pub use xlazy_core::text::{Edit, Place};
 
 /// One thing that differs between a program and the one it is compared with; `none` is said of what is not there.
 #[derive(Clone, Debug)]
@@ -121,6 +121,8 @@ pub struct Explanation {
     pub class: Class,
     /// The line to look at.
     pub at: Place,
+    /// Where that was called from, if it is in a function or another cell.
+    pub called_from: Option<Place>,
     /// What differs, the root of it first, and how many more differences there are than these.
     pub differences: Vec<Difference>,
     pub hidden: usize,
@@ -128,6 +130,8 @@ pub struct Explanation {
     pub graph: Vec<Difference>,
     /// What to do about it, with the numbers at hand.
     pub fix: String,
+    /// The same as changes of the cells' code, where it is that and nothing else: all of them together.
+    pub edits: Vec<Edit>,
     /// The number of the compilation it is compared with.
     pub compared_with: u64,
     /// Ops and lines whose changing attribute can become a parameter.

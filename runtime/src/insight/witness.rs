@@ -12,6 +12,7 @@ use std::time::Duration;
 use xlazy_core::Result;
 use xlazy_core::ir::{NodeId, OpDef, graph};
 use xlazy_core::run::{Case, Costs, Miss, Next, Policy, SyncEvent, Witness, Work};
+use xlazy_core::sys::statement;
 
 /// The witness of this process.
 pub(crate) static INSIGHT: Insight = Insight;
@@ -32,7 +33,7 @@ impl Witness for Insight {
     }
 
     fn read(&self, at: Place, seq: u64) {
-        reads().push(Read { at, seq });
+        reads().push(Read { at, statement: statement(), seq });
     }
 
     fn cut_off(&self) {
@@ -161,6 +162,7 @@ impl Case for Missed {
         self.record = record(miss);
         if let Some(why) = &mut self.why.0 {
             why.fix = promise(&self.record, &next);
+            why.edits.clear();
         }
     }
 

@@ -5,12 +5,11 @@ use crate::ops::To;
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, sync, sync_for};
 use crate::{Error, Result};
 use std::collections::HashSet;
-use std::fmt::Write;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use xlazy_core::thread::innermost;
-use xlazy_mime::Bundle;
+use xlazy_mime::{Bundle, columns};
 
 /// A layer or a whole model (`torch.nn.Module`).
 ///
@@ -73,6 +72,8 @@ pub trait Module: Send + Sync {
 
     /// Copies values in by name; every name must be there, with the right shape, and no other
     /// (`torch.nn.Module.load_state_dict`).
+    // With `#[track_caller]`, as the three below: they are the library's own for nearly every model, and the caller's line comes
+    // through `dyn` as well. What a model does in one of its own is put down to the line that calls it, which is the user's.
     #[track_caller]
     fn load_state_dict(&self, state: &[(String, Tensor)]) -> Result<()> {
         load(&self.state_dict(), state)
@@ -310,15 +311,9 @@ fn collect<M: Module + ?Sized>(module: &M, keep: impl Fn(&Part) -> bool) -> Vec<
 fn summary(parameters: &[(String, Tensor)]) -> Bundle {
     let rows: Vec<[String; 3]> =
         parameters.iter().map(|(n, t)| [n.clone(), t.shape().to_string(), t.numel().to_string()]).collect();
-    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
-    let (names, shapes, counts) = (width(0), width(1), width(2));
-    let mut out = String::new();
-    for [name, shape, count] in &rows {
-        let _ = writeln!(out, "{name:names$} {shape:shapes$}  {count:>counts$}");
-    }
     let total: usize = parameters.iter().map(|(_, t)| t.numel()).sum();
-    let _ = write!(out, "{total} numbers to train");
-    Bundle::text(out)
+    let lines = [columns(&rows, &[2]), format!("{total} numbers to train")];
+    Bundle::text(lines.into_iter().filter(|l| !l.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
 #[track_caller]
@@ -373,7 +368,7 @@ fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)]) -> Result<()> {
     // next step is the program that it was.
     let mut changes = Changes::new();
     on_behalf(Location::caller(), false, || {
-        pairs.into_iter().for_each(|(old, new)| changes.assign("load_state_dict", old, new.beside(old).copy()))
+        pairs.into_iter().for_each(|(old, new)| changes.assign("load_state_dict", old, new.placed_like(old).copy()))
     });
     changes.apply();
     sync();

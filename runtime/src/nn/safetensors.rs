@@ -81,7 +81,7 @@ fn header(metadata: &[(&str, &str)], parts: &[Part]) -> Vec<u8> {
         for part in parts {
             let start = end;
             end += part.bytes.len();
-            let (dtype, shape) = (code(part.ty.dtype), &part.ty.shape[..]);
+            let (dtype, shape) = (part.ty.dtype.safetensors(), &part.ty.shape[..]);
             header.serialize_entry(
                 &part.name,
                 &json!({ "dtype": dtype, "shape": shape, "data_offsets": [start, end] }),
@@ -161,23 +161,6 @@ fn check_values(entry: &Entry, bytes: &[u8]) -> Parsed<()> {
         Some(i) => Err(format!("`{}` is of dtype BOOL, and its byte {i} is {}, not 0 or 1", entry.name, bytes[i])),
         None => Ok(()),
     }
-}
-
-const CODES: [(DType, &str); 10] = [
-    (DType::Bool, "BOOL"),
-    (DType::U8, "U8"),
-    (DType::I8, "I8"),
-    (DType::I32, "I32"),
-    (DType::I64, "I64"),
-    (DType::F16, "F16"),
-    (DType::BF16, "BF16"),
-    (DType::F32, "F32"),
-    (DType::F64, "F64"),
-    (DType::C64, "C64"),
-];
-
-fn code(dtype: DType) -> &'static str {
-    CODES.iter().find(|c| c.0 == dtype).map_or("F32", |c| c.1)
 }
 
 #[derive(Debug, PartialEq)]
@@ -295,8 +278,8 @@ impl Info {
         let (Some(word), Some(shape), Some([start, end])) = (self.dtype, self.shape, self.place) else {
             return Err(format!("`{name}` lacks dtype, shape or offsets"));
         };
-        let known = CODES.iter().find(|c| c.1 == word);
-        let dtype = known.ok_or_else(|| format!("`{name}` is of dtype {word}, which xlazy lacks"))?.0;
+        let known = DType::ALL.into_iter().find(|d| d.safetensors() == word);
+        let dtype = known.ok_or_else(|| format!("`{name}` is of dtype {word}, which xlazy lacks"))?;
         if start > end || end > body {
             return Err(format!("`{name}` lies outside the file"));
         }
@@ -417,13 +400,13 @@ mod tests {
 
     fn ours(contents: &Contents) -> BTreeMap<String, (String, Vec<usize>, Vec<u8>)> {
         let one = |e: &Entry| {
-            (e.name.clone(), (code(e.ty.dtype).to_owned(), e.ty.shape.to_vec(), contents.bytes(e).to_vec()))
+            (e.name.clone(), (e.ty.dtype.safetensors().to_owned(), e.ty.shape.to_vec(), contents.bytes(e).to_vec()))
         };
         contents.entries.iter().map(one).collect()
     }
 
     fn view(p: &Part) -> ::safetensors::tensor::TensorView<'_> {
-        let dtype = serde_json::from_value(json!(code(p.ty.dtype))).unwrap();
+        let dtype = serde_json::from_value(json!(p.ty.dtype.safetensors())).unwrap();
         ::safetensors::tensor::TensorView::new(dtype, p.ty.shape.to_vec(), &p.bytes).unwrap()
     }
 
@@ -434,7 +417,7 @@ mod tests {
         for n in 0..below(6) {
             let name = format!("{}{}{n}", words[below(words.len())], words[below(words.len())]);
             let shape: Vec<usize> = (0..below(4)).map(|_| below(4)).collect();
-            let ty = Type::new(CODES[below(CODES.len())].0, Shape::new(&shape));
+            let ty = Type::new(DType::ALL[below(DType::ALL.len())], Shape::new(&shape));
             let bytes = (0..ty.bytes()).map(|_| below(2) as u8).collect();
             parts.push(Part { name, ty, bytes });
         }

@@ -6,7 +6,9 @@ use crate::tensor::{Tensor, caller_line, refuse};
 use xlazy_core::ty::Dims;
 
 // Row and column of the elements of a diagonal in a matrix of these sizes.
+#[track_caller]
 fn diagonal_places(rows: usize, columns: usize, offset: i64) -> [Tensor; 2] {
+    let _line = caller_line();
     let (row, column) = ((-offset).max(0), offset.max(0));
     let n = (rows as i64 - row).min(columns as i64 - column).max(0);
     [row, column].map(|start| Tensor::folded_ints((start..start + n).collect()))
@@ -26,6 +28,7 @@ pub fn meshgrid(tensors: &[&Tensor]) -> Vec<Tensor> {
 }
 
 // At least 1, 2 or 3 dimensions, where numpy's rules put the new ones.
+#[track_caller]
 fn grown(t: &Tensor, n: usize) -> Tensor {
     let s = t.shape();
     match (t.dim(), n) {

@@ -54,7 +54,7 @@ fn floored(l: &mut Lower) -> Val {
     if l.out.dtype.category() == Category::Float {
         return l.unary("floor", &q);
     }
-    if l.out.dtype == xlazy_core::ty::DType::U8 {
+    if l.out.dtype.is_unsigned() {
         return q;
     }
     // Division cuts towards zero: one less where there is a rest and the signs differ.
@@ -116,7 +116,7 @@ static BITWISE_XOR: Entry = Entry::new("bitwise_xor", bits, |l| both(l, "xor")).
 static SHIFT_LEFT: Entry =
     Entry::new("bitwise_left_shift", shifted, |l| both(l, "shift_left")).samples(samples).bucket(bucket::each);
 static SHIFT_RIGHT: Entry = Entry::new("bitwise_right_shift", shifted, |l| {
-    let op = if l.out.dtype == xlazy_core::ty::DType::U8 { "shift_right_logical" } else { "shift_right_arithmetic" };
+    let op = if l.out.dtype.is_unsigned() { "shift_right_logical" } else { "shift_right_arithmetic" };
     both(l, op)
 })
 .samples(samples)
@@ -126,7 +126,7 @@ static REMAINDER: Entry = Entry::new("remainder", not_all_bool, |l| {
     // torch's remainder has the divisor's sign: fix up the one of StableHLO, which has the dividend's
     let (a, b) = (l.fit(0), l.fit(1));
     let r = l.binary("remainder", &a, &b);
-    if l.out.dtype == xlazy_core::ty::DType::U8 {
+    if l.out.dtype.is_unsigned() {
         return r;
     }
     let zero = l.constant(0.0, &a.ty);

@@ -38,7 +38,7 @@ static ARANGE: Entry = Entry::new(
     |l| {
         let ty = l.out.clone();
         // Halves count exactly only to 2048: count in f32.
-        let wide = if matches!(ty.dtype, DType::BF16 | DType::F16) { DType::F32 } else { ty.dtype };
+        let wide = if ty.dtype.is_half() { DType::F32 } else { ty.dtype };
         let counting = Type::new(wide, ty.shape.clone());
         let i = l.iota(&counting, 0);
         let (start, step) = (l.x(0), l.x(1));

@@ -25,7 +25,7 @@ static TO_DEVICE: Entry = Entry::new("to_device", rules::same, |l| l.x(0))
     .kind(Kind::Transfer)
     .attrs(&[attr("device", Device)])
     .samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![0usize.into()])])
-    .grad(|g| vec![g.want(0, || g.dy.clone().beside(g.x(0)))])
+    .grad(|g| vec![g.want(0, || g.dy.clone().placed_like(g.x(0)))])
     .bucket(bucket::each);
 
 pub(super) static OPS: &[&Entry] = &[&TO_DEVICE];
@@ -102,12 +102,12 @@ impl Tensor {
     #[track_caller]
     pub fn device(&self) -> String {
         match device_names() {
-            Ok(names) => names[self.place().home() as usize].clone(),
+            Ok(names) => names[self.placement().home() as usize].clone(),
             Err(e) => e.raise(),
         }
     }
 
-    pub(crate) fn place(&self) -> Placement {
+    pub(crate) fn placement(&self) -> Placement {
         graph().node(self.id()).placement
     }
 
@@ -121,8 +121,8 @@ impl Tensor {
 
     /// The tensor where `other` is.
     #[track_caller]
-    pub(crate) fn beside(self, other: &Tensor) -> Tensor {
-        match (self.place(), other.place()) {
+    pub(crate) fn placed_like(self, other: &Tensor) -> Tensor {
+        match (self.placement(), other.placement()) {
             (Placement::Device(here), Placement::Device(there)) if here != there => self.moved_to(there),
             _ => self,
         }

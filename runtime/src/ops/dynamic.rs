@@ -1,7 +1,7 @@
 //! Ops whose result has a shape that depends on values (`nonzero`, `masked_select`, `unique`…): they read what they need
 //! first, which runs it, and go on with the shape they found.
 use crate::insight::Cause;
-use crate::tensor::{Entry, Tensor, caller_line, element, refuse};
+use crate::tensor::{Entry, Tensor, caller_line, refuse};
 use std::panic::Location;
 use xlazy_core::ir::{Kind, graph};
 use xlazy_core::ty::{DType, Scalar, Shape, Type};
@@ -9,7 +9,7 @@ use xlazy_core::ty::{DType, Scalar, Shape, Type};
 /// The one element of a tensor, read because an op needs its value.
 pub(super) fn concrete(x: &Tensor, at: &'static Location<'static>) -> Scalar {
     match x.bytes(Cause::Concrete, at) {
-        Ok(bytes) => element(x.dtype(), &bytes),
+        Ok(bytes) => x.dtype().read(&bytes),
         Err(e) => e.raise(),
     }
 }
@@ -19,10 +19,8 @@ pub(super) fn concrete(x: &Tensor, at: &'static Location<'static>) -> Scalar {
 fn places(x: &Tensor) -> Vec<i64> {
     // The tensor itself is read, not a mask of it: where it has its value, nothing needs to be compiled or run.
     let dtype = x.dtype();
-    let zero = |b: &[u8]| match dtype {
-        DType::C64 => b.chunks_exact(4).all(|part| element(DType::F32, part).as_f64() == 0.0),
-        _ => element(dtype, b).as_f64() == 0.0,
-    };
+    let part = dtype.part();
+    let zero = |b: &[u8]| b.chunks_exact(part.size()).all(|number| part.read(number).as_f64() == 0.0);
     match x.bytes(Cause::Concrete, Location::caller()) {
         Ok(bytes) => (0..).zip(bytes.chunks_exact(dtype.size())).filter(|(_, b)| !zero(b)).map(|(i, _)| i).collect(),
         Err(e) => e.raise(),
@@ -51,7 +49,7 @@ static UNIQUE: Entry = found(
 // Positions in `x`, where it is.
 #[track_caller]
 fn positions(op: &'static Entry, all: &[i64], shape: &[usize], x: &Tensor) -> Tensor {
-    let found = Tensor::of_bytes_on(x.place(), bytemuck::cast_slice(all), Type::new(DType::I64, Shape::new(shape)));
+    let found = Tensor::of_bytes_on(x.placement(), bytemuck::cast_slice(all), Type::new(DType::I64, Shape::new(shape)));
     graph().node_mut(found.id()).op = &op.op;
     found
 }

@@ -34,7 +34,7 @@ fn integers(t: &Type) -> std::result::Result<(), String> {
 /// Positions as int64 from the front; negative ones count from the end.
 fn wrapped(l: &mut Lower, index: &Val, size: usize) -> Val {
     let i = l.convert(index, DType::I64);
-    if matches!(index.dtype(), DType::U8) {
+    if index.dtype().is_unsigned() {
         return i;
     }
     let zero = l.constant(0.0, &i.ty);
@@ -400,6 +400,7 @@ fn one(dim: usize) -> [Attr; 2] {
 
 impl Tensor {
     // Scalars as vectors of one element, as torch treats them when indexing.
+    #[track_caller]
     fn at_least_1d(&self) -> Tensor {
         if self.dim() == 0 { self.reshape([1]) } else { self.clone() }
     }

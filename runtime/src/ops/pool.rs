@@ -143,6 +143,7 @@ static MAX_POOL: Entry = Entry::new("max_pool", max_rule, |l| {
 .bucket(bucket::windows);
 
 // All spatial dimensions, the last ones, as one.
+#[track_caller]
 fn flat_space(x: &Tensor, space: usize) -> Tensor {
     x.flatten_dims(-(space as i64), -1)
 }

@@ -47,7 +47,7 @@ fn reduce_in(l: &mut Lower, r: Reducer, wide: bool) -> Val {
     let dims = l.attrs.dims(0);
     let shape = l.out.shape.clone();
     let dtype = l.out.dtype;
-    let x = if wide && matches!(dtype, DType::BF16 | DType::F16) { l.convert(&x, DType::F32) } else { x };
+    let x = if wide && dtype.is_half() { l.convert(&x, DType::F32) } else { x };
     let v = l.reduce(&x, &dims, r);
     let v = l.convert(&v, dtype);
     l.reshape(&v, &shape)
@@ -315,6 +315,7 @@ impl Tensor {
         trace(op, [self.into()], [dims.into(), keepdim.into()])
     }
 
+    #[track_caller]
     pub(crate) fn sum_dims(&self, dims: &[usize], keepdim: bool) -> Tensor {
         if dims.is_empty() { self.clone() } else { self.reduce(&SUM, dims.into(), keepdim) }
     }

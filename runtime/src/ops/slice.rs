@@ -2,7 +2,7 @@
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, caller_line, is_physical, refuse, trace};
 use xlazy_core::ir::Role::{Axis, Position, Size, Stride};
-use xlazy_core::ir::{AttrsExt, Healed, Kind, Made, attr, graph};
+use xlazy_core::ir::{AttrsExt, Healed, Kind, Origin, attr, graph};
 use xlazy_core::ty::{DType, Dims, Shape, Type};
 
 // start, end and step along one dimension
@@ -214,7 +214,7 @@ impl Tensor {
         }
         let part = trace(&SLICE, [self.into()], [d.into(), start.into(), end.into(), step.into()]);
         if relative && !is_physical() {
-            graph().node_mut(part.id()).made = Made::Relative;
+            graph().node_mut(part.id()).origin = Origin::Relative;
         }
         part
     }

@@ -59,7 +59,7 @@ unary! {
     /// The absolute value of each element. torch.abs; StableHLO abs.
     pub fn abs => ABS "abs", rules::same, sample, |l| match l.out.dtype.category() {
         xlazy_core::ty::Category::Bool => l.x(0),
-        _ if l.out.dtype == xlazy_core::ty::DType::U8 => l.x(0),
+        _ if l.out.dtype.is_unsigned() => l.x(0),
         _ => un(l, "abs"),
     }, |g| chain(g, g.x(0).sign());
     /// Each element with its sign turned. torch.neg; StableHLO negate.
@@ -176,7 +176,7 @@ unary! {
     /// -1, 0 or 1 by the sign of each element. torch.sign; StableHLO sign. No gradient flows.
     pub fn sign => SIGN "sign", rules::same, sample, |l| match l.out.dtype {
         xlazy_core::ty::DType::Bool => l.x(0),
-        xlazy_core::ty::DType::U8 => {
+        dtype if dtype.is_unsigned() => {
             let x = l.x(0);
             l.with_const("minimum", &x, 1.0)
         }
@@ -329,16 +329,10 @@ impl Tensor {
     /// NaN and infinities replaced by numbers; without one for an infinity the dtype's extreme (`torch.nan_to_num`).
     #[track_caller]
     pub fn nan_to_num(&self, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Tensor {
-        use xlazy_core::ty::DType;
         if !self.dtype().is_float() {
             return self.clone();
         }
-        let most = match self.dtype() {
-            DType::F16 => 65504.0,
-            DType::BF16 => 3.3895313892515355e38,
-            DType::F32 => f32::MAX as f64,
-            _ => f64::MAX,
-        };
+        let most = self.dtype().format().most();
         let x = self.masked_fill(&self.isnan(), nan);
         let x = x.masked_fill(&self.eq(f64::INFINITY), posinf.unwrap_or(most));
         x.masked_fill(&self.eq(f64::NEG_INFINITY), neginf.unwrap_or(-most))

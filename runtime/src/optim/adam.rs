@@ -22,7 +22,7 @@ impl Default for AdamOptions {
     }
 }
 
-struct State {
+struct Moments {
     parameters: Vec<Tensor>,
     means: Vec<Tensor>,
     squares: Vec<Tensor>,
@@ -32,16 +32,16 @@ struct State {
     options: AdamOptions,
 }
 
-impl State {
+impl Moments {
     #[track_caller]
-    fn new(parameters: impl IntoIterator<Item = impl Borrow<Tensor>>, lr: f64, options: AdamOptions) -> State {
+    fn new(parameters: impl IntoIterator<Item = impl Borrow<Tensor>>, lr: f64, options: AdamOptions) -> Moments {
         let parameters = listed(parameters);
         // Asked for in the closure, it would be the closure's own line.
         let at = Location::caller();
         let zeros = || on_behalf(at, false, || zeros_like(&parameters));
         let (means, squares, steps) = (zeros(), zeros(), vec![0; parameters.len()]);
         settle();
-        State { parameters, means, squares, steps, lr, options }
+        Moments { parameters, means, squares, steps, lr, options }
     }
 
     fn state_dict(&self) -> Vec<(String, Tensor)> {
@@ -55,7 +55,7 @@ impl State {
     }
 
     fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
-        let state = super::State(state);
+        let state = super::StateDict(state);
         let lr = state.number("lr")?;
         let (mut steps, mut means, mut squares) = (Vec::new(), Vec::new(), Vec::new());
         for (i, p) in self.parameters.iter().enumerate() {
@@ -109,7 +109,7 @@ impl State {
 macro_rules! adam {
     ($($(#[$doc:meta])* $name:ident, decoupled: $decoupled:literal, weight_decay: $decay:literal;)*) => {$(
         $(#[$doc])*
-        pub struct $name(State);
+        pub struct $name(Moments);
 
         impl $name {
             #[track_caller]
@@ -120,7 +120,7 @@ macro_rules! adam {
             /// With options. What is pending runs now, so that the first step is the same program as all others.
             #[track_caller]
             pub fn with(parameters: impl IntoIterator<Item = impl Borrow<Tensor>>, lr: f64, options: AdamOptions) -> $name {
-                $name(State::new(parameters, lr, options))
+                $name(Moments::new(parameters, lr, options))
             }
         }
 

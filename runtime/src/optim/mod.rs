@@ -121,13 +121,13 @@ pub fn clip_grad_norm_(parameters: &[Tensor], max_norm: f64) -> Tensor {
     on_behalf(Location::caller(), false, || {
         let _follows = derives(Derived::Update);
         let squares = parameters.iter().filter_map(Tensor::grad).map(|g| g.square().sum());
-        let Some(sum) = squares.reduce(|a, b| &a + b.beside(&a)) else { return Tensor::zeros(()) };
+        let Some(sum) = squares.reduce(|a, b| &a + b.placed_like(&a)) else { return Tensor::zeros(()) };
         let norm = sum.sqrt();
         let scale = (max_norm / (&norm + 1e-6)).clamp_max(1.0);
         let mut changes = Changes::new();
         for p in parameters {
             if let Some(g) = p.grad() {
-                changes.set_grad(p, Some(&g * scale.clone().beside(&g)));
+                changes.set_grad(p, Some(&g * scale.clone().placed_like(&g)));
             }
         }
         changes.apply();
@@ -153,9 +153,9 @@ fn number(name: &str, value: f64) -> (String, Tensor) {
 }
 
 /// The parts of a state, checked as they are taken: the tensors of each parameter's shape, and numbers.
-struct State<'a>(&'a [(String, Tensor)]);
+struct StateDict<'a>(&'a [(String, Tensor)]);
 
-impl State<'_> {
+impl StateDict<'_> {
     fn tensor(&self, name: &str, like: &Tensor) -> Result<Tensor> {
         let found = self.0.iter().find(|(n, _)| n == name).map(|(_, t)| t);
         let wrong = |what: String| Err(Error::Usage { message: format!("the state does not fit: {what}") });
@@ -179,7 +179,7 @@ fn loaded<const N: usize>(parts: [(&[Tensor], Vec<Tensor>); N]) -> Changes {
     let mut changes = Changes::new();
     on_behalf(Location::caller(), false, || {
         for (old, new) in parts {
-            old.iter().zip(new).for_each(|(o, n)| changes.assign("load", o, n.beside(o).copy()));
+            old.iter().zip(new).for_each(|(o, n)| changes.assign("load", o, n.placed_like(o).copy()));
         }
     });
     changes
@@ -190,8 +190,8 @@ fn follow(state: &[Tensor], parameters: &[Tensor]) {
     if !graph().on_several_devices() {
         return;
     }
-    for (s, p) in state.iter().zip(parameters).filter(|(s, p)| s.place() != p.place()) {
-        s.set_data(s.clone().beside(p));
+    for (s, p) in state.iter().zip(parameters).filter(|(s, p)| s.placement() != p.placement()) {
+        s.set_data(s.clone().placed_like(p));
     }
 }
 
@@ -199,7 +199,7 @@ fn follow(state: &[Tensor], parameters: &[Tensor]) {
 fn zeros_like(parameters: &[Tensor]) -> Vec<Tensor> {
     let zeros = |p: &Tensor| {
         let ty = p.ty();
-        Tensor::of_bytes_on(p.place(), &vec![0; ty.bytes()], ty)
+        Tensor::of_bytes_on(p.placement(), &vec![0; ty.bytes()], ty)
     };
     parameters.iter().map(zeros).collect()
 }

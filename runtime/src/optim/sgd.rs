@@ -1,5 +1,5 @@
 //! Stochastic gradient descent.
-use super::{Numbers, Optimizer, State, follow, listed, loaded, number, settle, zeros_like};
+use super::{Numbers, Optimizer, StateDict, follow, listed, loaded, number, settle, zeros_like};
 use crate::Result;
 use crate::changes::Changes;
 use crate::insight::mode::{Derived, derives};
@@ -78,7 +78,7 @@ impl Optimizer for SGD {
     }
 
     fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
-        let state = State(state);
+        let state = StateDict(state);
         let lr = state.number("lr")?;
         let seen = (0..self.parameters.len()).map(|i| Ok(state.number(&format!("state.{i}.stepped"))? != 0.0));
         let seen = seen.collect::<Result<_>>()?;

@@ -20,7 +20,7 @@ use xlazy_core::device::{self, DeviceData};
 use xlazy_core::ir::{ALIAS, Bucket, DATA, Graph, LEAF, NodeId, Payload, Placement, REQUIRES_GRAD, graph};
 use xlazy_core::run::{self, Cause, SyncEvent};
 use xlazy_core::thread::{innermost, thread};
-use xlazy_core::ty::{DType, Dims, Element, Scalar, Shape, Type, bf16_to_f32, f16_to_f32};
+use xlazy_core::ty::{DType, Dims, Element, Scalar, Shape, Type};
 
 /// A lazy tensor. Ops on it are recorded, not run; showing or reading a value runs what it needs, and `sync()` runs all
 /// that is pending. Clones share one value, as two names for one Python object do.
@@ -240,7 +240,7 @@ impl Tensor {
     #[track_caller]
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
         let dtype = self.dtype();
-        let halves = matches!(dtype, DType::F16 | DType::BF16) && T::DTYPE == DType::F32;
+        let halves = dtype.is_half() && T::DTYPE == DType::F32;
         if T::DTYPE != dtype && !halves {
             refuse(
                 "to_vec",
@@ -253,8 +253,8 @@ impl Tensor {
             Err(e) => e.raise(),
         };
         if halves {
-            let wide = |b: &[u8]| T::read(&half(dtype, b).to_le_bytes());
-            return bytes.chunks_exact(2).map(wide).collect();
+            let wide = |b: &[u8]| T::read(&(dtype.read(b).as_f64() as f32).to_le_bytes());
+            return bytes.chunks_exact(dtype.size()).map(wide).collect();
         }
         bytes.chunks_exact(dtype.size()).map(T::read).collect()
     }
@@ -283,7 +283,7 @@ impl Tensor {
             let message = format!("needs a tensor of one element, this one has {}", ty.shape.numel());
             return Err(Error::Op { op: "item", operands: vec![ty.to_string()], message });
         }
-        Ok(element(ty.dtype, &self.bytes(Cause::Read, at)?))
+        Ok(ty.dtype.read(&self.bytes(Cause::Read, at)?))
     }
 
     /// Runs all that is pending up to here and waits until this tensor's value is on the device.
@@ -411,7 +411,7 @@ impl Tensor {
             Some(dtype) => value.to(dtype),
             None => value,
         };
-        let value = if together { value } else { value.beside(self) };
+        let value = if together { value } else { value.placed_like(self) };
         if leaf && grad {
             refuse(op, &[self], "a leaf that requires gradients is changed in place; do it inside `no_grad(|| …)`");
         }
@@ -424,9 +424,17 @@ impl Tensor {
     }
 
     /// The same value without its history of gradients (`torch.Tensor.detach`).
+    #[track_caller]
     pub fn detach(&self) -> Tensor {
+        let at = innermost(Location::caller());
         let mut g = graph();
-        alias(&mut g, self.id())
+        let detached = alias(&mut g, self.id());
+        let node = g.node_mut(detached.id());
+        if node.data().is_none() {
+            node.at = at;
+        }
+        drop(g);
+        detached
     }
 
     /// Whether both are handles of one tensor.
@@ -484,27 +492,6 @@ pub(crate) fn set_all(values: &mut [(Tensor, Tensor)]) {
     }
     left.into_iter().for_each(|old| g.release(old));
     drop(g);
-}
-
-/// A half's value from its two bytes.
-pub(crate) fn half(dtype: DType, b: &[u8]) -> f32 {
-    let bits = u16::from_le_bytes([b[0], b[1]]);
-    if dtype == DType::BF16 { bf16_to_f32(bits) } else { f16_to_f32(bits) }
-}
-
-/// One element's value from its bytes; of a complex number the real part.
-pub(crate) fn element(dtype: DType, b: &[u8]) -> Scalar {
-    match dtype {
-        DType::Bool => Scalar::Bool(b[0] != 0),
-        DType::U8 => Scalar::Int(b[0] as i64),
-        DType::I8 => Scalar::Int(b[0] as i8 as i64),
-        DType::I32 => Scalar::Int(i32::read(b) as i64),
-        DType::I64 => Scalar::Int(i64::read(b)),
-        DType::F16 | DType::BF16 => Scalar::Float(half(dtype, b) as f64),
-        DType::F32 => Scalar::Float(f32::read(b) as f64),
-        DType::F64 => Scalar::Float(f64::read(b)),
-        DType::C64 => Scalar::Float(f32::read(&b[..4]) as f64),
-    }
 }
 
 /// Ends the cell with an op's refusal, at the caller's line.

@@ -87,3 +87,15 @@ fn an_op_is_recorded_on_what_its_type_rule_saw() {
     assert_eq!(y.shape(), [4, 2]);
     assert_eq!(y.sum().item(), 40.0);
 }
+
+/// A node, its handle as the allocator rounds it, and the handle's place in a list: README says how much that is.
+#[test]
+fn a_pending_op_takes_what_the_readme_says() {
+    let handle = (size_of::<super::Inner>() + 2 * size_of::<usize>() + 8).next_multiple_of(16);
+    let bytes = size_of::<xlazy_core::ir::Node>() + handle + size_of::<Tensor>();
+    let readme = include_str!("../../../README.md");
+    let told =
+        readme.lines().find_map(|l| l.strip_prefix("| bytes per pending op | ")?.split(' ').next()?.parse().ok());
+    let told: usize = told.expect("README has the figure");
+    assert!(bytes.abs_diff(told) * 20 <= told, "{bytes} bytes, and README says {told}");
+}

@@ -9,7 +9,7 @@ use std::panic::Location;
 use xlazy_core::clock::Recording;
 use xlazy_core::device::name_of;
 use xlazy_core::ir::{
-    Attr, Bucket, Graph, Locked, Made, NodeId, Payload, Placement, REQUIRES_GRAD, SCALAR, Sig, graph, is_aside,
+    Attr, Bucket, Graph, Locked, NodeId, Origin, Payload, Placement, REQUIRES_GRAD, SCALAR, Sig, graph, is_aside,
 };
 use xlazy_core::run::{self, Cause, trim};
 use xlazy_core::text::binding;
@@ -115,7 +115,7 @@ pub(crate) fn try_trace(
             g.node_mut(id).flags = REQUIRES_GRAD;
         }
         if on.physical {
-            g.node_mut(id).made = Made::Physically;
+            g.node_mut(id).origin = Origin::Physically;
         }
         let long = g.pending.len() > trim();
         let out = Tensor::of_node(&mut g, id);

@@ -17,6 +17,7 @@ pub enum Act<'a> {
     Backward(&'a Tensor),
     Optimizer(&'a [Tensor], u8),
     Step(&'a mut Trainer),
+    Clip(&'a [Tensor]),
     Ema(&'a [Tensor], &'a [Tensor]),
     Copies(&'a [Tensor]),
     Sync,
@@ -88,6 +89,10 @@ pub fn act(what: Act) -> Out {
                 Trainer::Sgd(o) => o.step(),
                 Trainer::Adam(o) => o.step(),
             }
+            return Out::Nothing;
+        }
+        Act::Clip(parameters) => {
+            optim::clip_grad_norm_(parameters, 1.0);
             return Out::Nothing;
         }
         Act::Copies(all) => return Out::Tensors(copies(all)),
@@ -211,6 +216,8 @@ fn op_on(op: &Op, x: &Tensor, With { layer, attr, other }: With) -> Tensor {
         Op::Cumsum(_) => x.cumsum(attr),
         Op::Flip(_) => x.flip([attr]),
         Op::Center(_) => x - x.mean_dim([attr], true),
+        Op::Peak(_) => x - x.amax([attr], true),
+        Op::Spread(_) => x / (x.var_dim([attr], 0, true) + 1.0).sqrt(),
         Op::Roll(_) => x.roll([attr], [last]),
         Op::Narrow(_, length) => x.narrow(last, attr, *length),
         Op::Take(_) => x.narrow(1, 0, attr),
@@ -231,7 +238,8 @@ fn op_on(op: &Op, x: &Tensor, With { layer, attr, other }: With) -> Tensor {
         Op::Context => x + other.expect("a context").tanh().mean(),
         Op::Loss(_) => match attr {
             0 => x.square().mean(),
-            _ => x.square().sum(),
+            1 => x.square().sum(),
+            _ => x.abs().mean(),
         },
         Op::CrossEntropy(_) => {
             let reduction = if attr == 0 { Reduction::Mean } else { Reduction::Sum };

@@ -64,7 +64,12 @@ impl Draw {
         self.start(&mut model);
         let helpers = self.r.below(3);
         for _ in 0..helpers {
-            let body = self.block(1, 3, false);
+            let mut body = self.block(1, 3, false);
+            // A helper of a helper.
+            if !self.helpers.is_empty() && self.chance(40) {
+                let helper = self.r.below(self.helpers.len());
+                body.insert(self.r.below(body.len() + 1), Stmt::Call { at: 0, helper });
+            }
             self.helpers.push((self.kind, Helper { at: 0, body }));
         }
         let main = self.block(3, 8, true);
@@ -73,7 +78,8 @@ impl Draw {
         let classes = trains && self.chance(50);
         let head = self.layer(Spec::Linear(D, 3));
         model.push(Stmt::Op { at: 0, op: head, beside: false });
-        let loss = self.attr(0, 1);
+        let reduction = if classes { 1 } else { 1 + self.r.below(2) as i64 };
+        let loss = self.attr(0, reduction);
         let loss = if classes { Op::CrossEntropy(loss) } else { Op::Loss(loss) };
         if classes {
             self.input(Data::Targets);
@@ -90,7 +96,13 @@ impl Draw {
             conditions: self.conditions,
             auxes: self.auxes,
             times: self.times,
-            train: Train { on: trains, optimizer, ema: trains && ema, micro: if trains { micro } else { 1 } },
+            train: Train {
+                on: trains,
+                optimizer,
+                ema: trains && ema,
+                clips: trains && self.r.below(3) == 0,
+                micro: if trains { micro } else { 1 },
+            },
             loss,
             state: !trains && self.chance(40),
             evaluates: self.chance(35).then(|| self.chance(50)),
@@ -192,9 +204,15 @@ impl Draw {
             true => body.push(Stmt::Residual { at: 0, body: chained(ops, false) }),
             false => body.extend(chained(ops, false)),
         }
-        let stride = self.layers.len() - first;
+        let fits = |h: &(Kind, Helper)| h.0 == self.kind;
+        if let Some(helper) = self.helpers.iter().position(fits).filter(|_| self.r.below(4) == 0) {
+            body.push(Stmt::Call { at: 0, helper });
+        }
+        // The same layers in each round, or each round its own.
+        let recurs = self.chance(30);
+        let stride = if recurs { 0 } else { self.layers.len() - first };
         let rounds = 2 + self.r.below(3);
-        let specs: Vec<(usize, Spec)> = self.layers[first..].to_vec();
+        let specs: Vec<(usize, Spec)> = self.layers[first..][..stride].to_vec();
         // One layer more than it has at first.
         for _ in 0..rounds {
             self.layers.extend(specs.iter().cloned());
@@ -253,8 +271,10 @@ impl Draw {
             (15, _) => vec![Op::Roll(self.attr(1, 2))],
             (16, Kind::Img) => vec![Op::Flip(self.attr(2, 3))],
             (16, _) => vec![Op::Flip(self.attr(last, 0))],
+            (17, _) if self.chance(30) => vec![Op::Spread(self.attr(1, 0))],
             (17, Kind::Img) => vec![Op::Center(self.attr(2, 1))],
             (17, _) => vec![Op::Center(self.attr(last, 0))],
+            (18, _) if self.chance(30) => vec![Op::Peak(self.attr(1, 0))],
             (18, Kind::Img) => vec![Op::Softmax(self.attr(1, 2))],
             (18, _) => vec![Op::Softmax(self.attr(last, 0))],
             (19, Kind::Seq) => vec![Op::Attend],

@@ -3,7 +3,7 @@ use super::mutate::row;
 use super::places::{COLUMNS, place};
 use super::program::{Data, Helper, Op, Program, Spec, Stmt};
 use std::ops::Range;
-use xlazy_core::text::{self, Branch, Call, Condition, Facts, Function, Goes, Guard, Loop, LoopKind, Made};
+use xlazy_core::text::{self, Branch, Call, Condition, Facts, Function, Goes, Guard, Loop, LoopKind, Terms};
 
 /// The text of a program; row 0 is the first line.
 pub struct Text {
@@ -70,7 +70,7 @@ impl Text {
         }
         for &(row, end) in &self.conditions {
             let text = &self.rows[row];
-            let made = || Made { names: vec![], calls: text.contains("coin("), reads: false };
+            let made = || Terms { names: vec![], calls: text.contains("coin("), reads: false };
             facts.conditions.push(Condition { at: one(row), guards: rows(row + 1, end), made: made() });
             let guard = |guarded, branch| Guard { condition: one(row), guarded, branch, made: made() };
             let other = (row + 1..end).find(|&r| self.rows[r] == format!("{}}} else {{", indent(text)));
@@ -204,6 +204,14 @@ fn step(p: &mut Program, t: &mut Text) {
             t.depth -= 1;
             t.line("}");
             t.loops.push((first, t.rows.len()));
+        }
+        if p.train.clips {
+            p.places.clip_guard = t.line("if clips {");
+            t.depth += 1;
+            p.places.clip = t.line("clip_grad_norm_(&parameters, 1.0);");
+            t.depth -= 1;
+            t.line("}");
+            t.conditions.push((p.places.clip_guard / COLUMNS, t.rows.len()));
         }
         if trains {
             p.places.step = t.line("opt.step();");

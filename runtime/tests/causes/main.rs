@@ -1,7 +1,7 @@
 //! Programs drawn at random, warm, with one known mutation (or two): the explanation must name that class, that line, and all
 //! that differs. Nothing is compiled or run (dry mode), so that thousands take a minute. `XLAZY_ROUNDS` sets how many programs
 //! are drawn, `XLAZY_SEED` where they begin, `XLAZY_ONLY` which kinds of mutation; `XLAZY_SHOW=1` prints, for each kind, the
-//! shortest program of which something wrong was said.
+//! shortest program of which something wrong was said, `XLAZY_SHOW=2` all of them.
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -42,6 +42,7 @@ pub enum Change {
     Same(usize, usize),
     Swap(usize, usize),
     Release,
+    Clip,
     Evicted,
     Grown,
     LeftOver,
@@ -98,10 +99,10 @@ impl Mutation {
 /// Rows of statements and of all inside them, with the lines where their layers are made.
 fn rows_of(p: &Program, body: &[Stmt]) -> BTreeSet<usize> {
     let mut out = BTreeSet::new();
-    let op_rows = |op: &Op, out: &mut BTreeSet<usize>| {
-        if let Op::Layer(l) = op {
-            out.insert(row(p.layers[*l].0));
-        }
+    let op_rows = |op: &Op, out: &mut BTreeSet<usize>| match op {
+        Op::Layer(l) => drop(out.insert(row(p.layers[*l].0))),
+        Op::Times(_) => drop(out.insert(row(p.places.scale))),
+        _ => {}
     };
     for s in body {
         match s {
@@ -253,7 +254,9 @@ fn attributes(p: &Program, t: &Text, all: &mut Vec<Mutation>) {
             // Numbers of the program: these may not compile anything.
             Op::Pad(_) | Op::Threshold(_) => (NUMBER, &[]),
             Op::Gelu(_) | Op::Sort(_) => ("constant", &[Constant, Structure]),
-            Op::Softmax(_) | Op::Cumsum(_) | Op::Flip(_) | Op::Center(_) => ("axis", &[Index, Constant, Structure]),
+            Op::Softmax(_) | Op::Cumsum(_) | Op::Flip(_) | Op::Center(_) | Op::Peak(_) | Op::Spread(_) => {
+                ("axis", &[Index, Constant, Structure])
+            }
             _ => continue,
         };
         let m = Mutation::new(name, Change::Attr(a), classes, rows(&[*at])).follows(behind(p));
@@ -275,7 +278,7 @@ fn structure(p: &Program, all: &mut Vec<Mutation>) {
                 let inside = rows_of(p, body);
                 let layers = p.layers[*first..*first + stride * (p.rounds[*id] + 1)].iter().map(|l| row(l.0));
                 let inside: BTreeSet<usize> = inside.into_iter().chain(layers).collect();
-                let ops: BTreeSet<usize> = rows_of_ops(body);
+                let ops: BTreeSet<usize> = rows_of_ops(p, body);
                 let of = |name, change, mut lines: BTreeSet<usize>| {
                     lines.extend(&ops);
                     let told = Root { rows: inside.clone(), texts: vec![] };
@@ -289,8 +292,8 @@ fn structure(p: &Program, all: &mut Vec<Mutation>) {
                 all.push(of("a layer left out", Change::Skip(*id, n / 2), rows(&[*skip_at, *at])));
             }
             Stmt::If { at, id, then, other } => {
-                let mut lines = rows_of_ops(then);
-                lines.extend(rows_of_ops(other));
+                let mut lines = rows_of_ops(p, then);
+                lines.extend(rows_of_ops(p, other));
                 lines.insert(row(*at));
                 let mut inside = rows_of(p, then);
                 inside.extend(rows_of(p, other));
@@ -304,21 +307,25 @@ fn structure(p: &Program, all: &mut Vec<Mutation>) {
 }
 
 /// Rows of ops alone, not of the layers.
-fn rows_of_ops(body: &[Stmt]) -> BTreeSet<usize> {
+fn rows_of_ops(p: &Program, body: &[Stmt]) -> BTreeSet<usize> {
     let mut out = BTreeSet::new();
     for s in body {
         match s {
-            Stmt::Op { at, .. } | Stmt::Call { at, .. } | Stmt::Join { at, .. } | Stmt::Aux { at, .. } => {
+            Stmt::Op { at, .. } | Stmt::Join { at, .. } | Stmt::Aux { at, .. } => {
                 out.insert(row(*at));
+            }
+            Stmt::Call { at, helper } => {
+                out.insert(row(*at));
+                out.extend(rows_of_ops(p, &p.helpers[*helper].body));
             }
             Stmt::Residual { at, body } | Stmt::Loop { at, body, .. } => {
                 out.insert(row(*at));
-                out.extend(rows_of_ops(body));
+                out.extend(rows_of_ops(p, body));
             }
             Stmt::If { at, then, other, .. } => {
                 out.insert(row(*at));
-                out.extend(rows_of_ops(then));
-                out.extend(rows_of_ops(other));
+                out.extend(rows_of_ops(p, then));
+                out.extend(rows_of_ops(p, other));
             }
         }
     }
@@ -343,6 +350,10 @@ fn training(p: &Program, all: &mut Vec<Mutation>) {
             all.push(m.follows(follows.clone()));
         }
     }
+    if p.train.clips {
+        let m = Mutation::new("clipped gradients", Change::Clip, &[Structure], rows(&[pl.clip, pl.clip_guard]));
+        all.push(m.follows(behind(p)));
+    }
     if p.train.micro > 1 {
         let body: BTreeSet<usize> = (row(pl.micro)..row(pl.step)).collect();
         let m = Mutation::new("a round more", Change::Micro, &[Structure], body.clone());
@@ -351,13 +362,12 @@ fn training(p: &Program, all: &mut Vec<Mutation>) {
         let m = Mutation::new("a barrier in the middle", Change::Between, &[Structure, Roots, EarlyRead], lines);
         all.push(m.follows(0..row(pl.barrier) + 1));
     }
-    let modes: Vec<usize> =
-        used_layers(p).into_iter().filter(|&l| matches!(p.layers[l].1, Spec::Dropout | Spec::BatchNorm(_))).collect();
-    if !modes.is_empty() {
+    let modes = |l: usize| matches!(p.layers[l].1, Spec::Dropout | Spec::BatchNorm(_));
+    if p.live().iter().any(|s| matches!(s, Stmt::Op { op: Op::Layer(l), .. } if modes(*l))) {
         let m = Mutation::new("evaluation mode", Change::Eval, &[Mode], rows(&[pl.mode]));
-        let lines = modes.iter().map(|&l| row(p.layers[l].0));
+        let lines = (0..p.layers.len()).filter(|&l| modes(l)).map(|l| row(p.layers[l].0));
         let ops = p.statements().into_iter().filter_map(|s| match s {
-            Stmt::Op { at, op: Op::Layer(l), .. } if modes.contains(l) => Some(row(*at)),
+            Stmt::Op { at, op: Op::Layer(l), .. } if modes(*l) => Some(row(*at)),
             _ => None,
         });
         let mut told: BTreeSet<usize> = rows(&[pl.mode]);
@@ -381,26 +391,11 @@ fn used_layers(p: &Program) -> Vec<usize> {
             _ => None,
         })
         .collect();
-    let called =
-        |helper: usize| p.statements().iter().any(|s| matches!(s, Stmt::Call { helper: h, .. } if *h == helper));
-    let mut used = Vec::new();
-    fn walk(body: &[Stmt], used: &mut Vec<usize>) {
-        for s in body {
-            match s {
-                Stmt::Op { op: Op::Layer(l), .. } => used.push(*l),
-                Stmt::Residual { body, .. } | Stmt::Loop { body, .. } => walk(body, used),
-                // As drawn the condition holds.
-                Stmt::If { then, .. } => walk(then, used),
-                _ => {}
-            }
-        }
-    }
-    for (i, h) in p.helpers.iter().enumerate() {
-        if called(i) {
-            walk(&h.body, &mut used);
-        }
-    }
-    walk(&p.model, &mut used);
+    let layer = |s: &Stmt| match s {
+        Stmt::Op { op: Op::Layer(l), .. } => Some(*l),
+        _ => None,
+    };
+    let mut used: Vec<usize> = p.live().into_iter().filter_map(layer).collect();
     used.retain(|l| !in_loops.iter().any(|(a, b)| (a..b).contains(&l)));
     used
 }
@@ -485,6 +480,7 @@ pub fn apply_knobs(change: &Change, k: &mut Knobs, p: &Program) {
         Change::Same(a, b) => k.same = Some((a, b)),
         Change::Swap(a, b) => k.swapped = Some((a, b)),
         Change::Release => k.holds = false,
+        Change::Clip => k.clips = true,
         _ => {}
     }
 }

@@ -51,6 +51,8 @@ pub enum Op {
     Cumsum(Attr),
     Flip(Attr),
     Center(Attr),
+    Peak(Attr),
+    Spread(Attr),
     Roll(Attr),
     Narrow(Attr, i64),
     Take(Attr),
@@ -76,7 +78,7 @@ impl Op {
     pub fn attr(&self) -> Option<Attr> {
         match *self {
             Op::Softmax(a) | Op::Cumsum(a) | Op::Flip(a) | Op::Center(a) | Op::Roll(a) | Op::Narrow(a, _) => Some(a),
-            Op::Gelu(a) | Op::Sort(a) => Some(a),
+            Op::Gelu(a) | Op::Sort(a) | Op::Peak(a) | Op::Spread(a) => Some(a),
             Op::Take(a) | Op::Pad(a) | Op::Threshold(a) | Op::Select(a) | Op::Loss(a) | Op::CrossEntropy(a) => Some(a),
             _ => None,
         }
@@ -92,7 +94,7 @@ pub enum Stmt {
     Residual { at: usize, body: Vec<Stmt> },
     /// `x = helper(x)`
     Call { at: usize, helper: usize },
-    /// `for l in layers { if skips { continue; } body }`
+    /// `for l in layers { if skips { continue; } body }`, or of rounds of the same layers where `stride` is 0
     Loop { at: usize, skip_at: usize, id: usize, first: usize, stride: usize, body: Vec<Stmt> },
     /// `if condition { then } else { other }`
     If { at: usize, id: usize, then: Vec<Stmt>, other: Vec<Stmt> },
@@ -148,6 +150,8 @@ pub struct Train {
     /// 0: SGD, 1: with momentum, 2: Adam
     pub optimizer: u8,
     pub ema: bool,
+    /// Gradients can be clipped.
+    pub clips: bool,
     /// Gradients of so many batches are summed up.
     pub micro: usize,
 }
@@ -164,6 +168,8 @@ pub struct Places {
     pub backward: usize,
     pub between_guard: usize,
     pub between: usize,
+    pub clip_guard: usize,
+    pub clip: usize,
     pub step: usize,
     pub ema: usize,
     pub assign: usize,

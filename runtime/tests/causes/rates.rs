@@ -1,4 +1,4 @@
-//! The rates of right explanations by kind of mutation, and the floors below which they may not fall.
+//! The rates of right explanations by kind of mutation, and what is to be reached of each.
 use super::draw::draw;
 use super::judge::{Said, Verdict, judge, row_of, said, tells_all};
 use super::layout::{Text, layout};
@@ -14,17 +14,6 @@ use xlazy_core::device::go_dry;
 
 /// What is to be reached of every kind, in percent.
 const GOAL: f64 = 98.0;
-
-/// Kinds of which less is reached as yet: cause, line, coverage. These numbers only rise.
-const FLOORS: &[(&str, [f64; 3])] = &[
-    ("evaluation mode", [98.0, 98.0, 92.0]),
-    ("frozen parameters", [93.0, 98.0, 98.0]),
-    ("thawed parameters", [92.0, 98.0, 98.0]),
-];
-
-/// The same where two mutations come at once.
-const FLOORS_OF_TWO: &[(&str, [f64; 3])] =
-    &[("a layer more", [98.0, 83.0, 98.0]), ("axis", [98.0, 98.0, 71.0]), ("dtype", [98.0, 83.0, 98.0])];
 
 /// Steps until a program compiles nothing more, at most.
 const WARM: usize = 8;
@@ -68,7 +57,8 @@ struct Rate {
     tried: usize,
     silent: usize,
     right: [usize; 3],
-    wrong: Option<(usize, String)>,
+    /// How long each program was of which it was wrong, and what was said.
+    wrong: Vec<(usize, String)>,
 }
 
 impl Rate {
@@ -78,9 +68,14 @@ impl Rate {
         for (right, ok) in self.right.iter_mut().zip(all) {
             *right += ok as usize;
         }
-        if all.contains(&false) && self.wrong.as_ref().is_none_or(|(shortest, _)| rows < *shortest) {
-            self.wrong = Some((rows, report()));
+        if all.contains(&false) {
+            self.wrong.push((rows, report()));
         }
+    }
+
+    /// The shortest program of which it was wrong.
+    fn shortest(&self) -> Option<&String> {
+        self.wrong.iter().min_by_key(|w| w.0).map(|w| &w.1)
     }
 
     fn of(&self, i: usize) -> f64 {
@@ -142,7 +137,7 @@ pub fn one() {
             }
         }
     }
-    compare(&rates, FLOORS, &["cause", "line", "coverage"]);
+    compare(&rates, &["cause", "line", "coverage"]);
 }
 
 /// Changes of data, and changes of what is done with them.
@@ -181,7 +176,7 @@ pub fn two() {
             rate.add(text.rows.len(), v, || report(seed, &text, &both, Some(v), &said));
         }
     }
-    compare(&rates, FLOORS_OF_TWO, &["cause", "line", "told"]);
+    compare(&rates, &["cause", "line", "told"]);
 }
 
 fn report(seed: u64, text: &Text, mutations: &[&Mutation], v: Option<Verdict>, all: &[Option<Said>]) -> String {
@@ -208,8 +203,8 @@ fn report(seed: u64, text: &Text, mutations: &[&Mutation], v: Option<Verdict>, a
     out
 }
 
-/// Prints the rates; fails where one is below its floor.
-fn compare(rates: &Rates, floors: &[(&str, [f64; 3])], columns: &[&str; 3]) {
+/// Prints the rates; fails where one is below the goal.
+fn compare(rates: &Rates, columns: &[&str; 3]) {
     let [a, b, c] = columns;
     println!("{:<26} {:>6} {:>6} {a:>7} {b:>7} {c:>8}", "mutation", "tried", "silent");
     let (mut fallen, mut sum) = (String::new(), Rate::default());
@@ -218,18 +213,19 @@ fn compare(rates: &Rates, floors: &[(&str, [f64; 3])], columns: &[&str; 3]) {
         println!("{name:<26} {:>6} {:>6} {x:>6.1}% {y:>6.1}% {z:>7.1}%", r.tried, r.silent);
         sum.tried += r.tried;
         (0..3).for_each(|i| sum.right[i] += r.right[i]);
-        let floor = floors.iter().find(|f| f.0 == *name).map_or([GOAL; 3], |f| f.1);
-        let below = (0..3).find(|&i| r.tried > 0 && r.of(i) < floor[i]);
-        if let (Some(i), Some((_, report))) = (below, &r.wrong) {
-            fallen += &format!("{name}: {} is {:.1} %, below {} %\n{report}\n", columns[i], r.of(i), floor[i]);
+        let below = (0..3).find(|&i| r.tried > 0 && r.of(i) < GOAL);
+        if let (Some(i), Some(report)) = (below, r.shortest()) {
+            fallen += &format!("{name}: {} is {:.1} %, below {GOAL} %\n{report}\n", columns[i], r.of(i));
         }
     }
     let [x, y, z] = [0, 1, 2].map(|i| sum.of(i));
     println!("{:<26} {:>6} {:>6} {x:>6.1}% {y:>6.1}% {z:>7.1}%", "all", sum.tried, "");
-    if number("XLAZY_SHOW", 0) > 0 {
-        rates.values().filter_map(|r| r.wrong.as_ref()).for_each(|(_, report)| println!("{report}"));
+    match number("XLAZY_SHOW", 0) {
+        0 => {}
+        1 => rates.values().filter_map(Rate::shortest).for_each(|report| println!("{report}")),
+        _ => rates.values().flat_map(|r| &r.wrong).for_each(|(_, report)| println!("{report}")),
     }
-    // The floors are those of the seeds that are run by default; the goal is that of any.
+    // The goal is that of any seeds; of few programs of other ones a single one that is wrong is below it.
     let others = ["XLAZY_SEED", "XLAZY_ROUNDS"].iter().any(|name| std::env::var_os(name).is_some());
-    assert!(fallen.is_empty() || others && !floors.is_empty(), "{fallen}");
+    assert!(fallen.is_empty() || others, "{fallen}");
 }

@@ -32,6 +32,7 @@ pub struct Knobs {
     pub swapped: Option<(usize, usize)>,
     pub device: &'static str,
     pub holds: bool,
+    pub clips: bool,
     pub grows: bool,
 }
 
@@ -58,6 +59,7 @@ impl Knobs {
             swapped: None,
             device: "cpu:0",
             holds: false,
+            clips: false,
             grows: false,
         }
     }
@@ -147,6 +149,9 @@ impl<'p> World<'p> {
             if k.between {
                 at(p.places.between, Act::Sync);
             }
+        }
+        if k.clips {
+            at(p.places.clip, Act::Clip(&self.parameters));
         }
         if let Some(t) = &mut self.trainer {
             at(p.places.step, Act::Step(t));

@@ -2,8 +2,9 @@
 //! answers taken into account.
 use super::cache::Entry;
 use super::compiler::{Compiler, Scope, Timing, Unkept};
+use super::edition::First;
 use super::refused::{Refused, unbalanced};
-use super::replan::{are_about_names, learn};
+use super::replan::{are_about_names, replan};
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
 use crate::eval::generate::change::Change;
@@ -44,6 +45,8 @@ pub struct Ready {
     pub borrows: BTreeSet<String>,
     /// Variables that are kept at its end alone.
     pub inside: BTreeSet<String>,
+    /// Functions, constants and statics that it defines: earlier variables of these names give way.
+    pub defines: BTreeSet<String>,
     pub names: Effects,
     pub timing: Timing,
 }
@@ -175,15 +178,15 @@ impl Compiler {
         let change = self.defs.change(&parsed);
         let (defs, group_file) = self.group(change, cell, range.clone(), &parsed, scope, &mut timing)?;
         // A lone `use` is compiled only to see whether it is right; beside items, their group has shown it.
+        let defines = values_of(&parsed);
         if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
             let file = String::new();
             let (moves, borrows, inside, names) = Default::default();
             let object = None;
-            return Ok(Ready { object, keep: None, file, group_file, defs, moves, borrows, inside, names, timing });
+            return Ok(Ready { object, keep: None, file, group_file, defs, moves, borrows, inside, defines, names, timing });
         }
-        let mut ready = self.statements(cell, range, parsed, defs, scope, timing)?;
-        ready.group_file = group_file;
-        Ok(ready)
+        let ready = self.statements(cell, range, parsed, defs, scope, timing)?;
+        Ok(Ready { group_file, defines, ..ready })
     }
 
     pub fn commit(&mut self, ready: &Ready) {
@@ -237,14 +240,16 @@ impl Compiler {
             timing.cached = true;
             found = Some((object, Some(rustc::file_name(&id))));
         }
+        let mut first = First::default();
         while found.is_none() {
             if timing.tries >= MOST_TRIES {
                 let failure = sentence("CompileError", "the definitions do not settle after several compiles");
                 return Err(failure.into());
             }
-            let (id, kept, compiled) = self.rustc(&needs, source.clone(), timing)?;
+            let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source.clone(), timing)?;
             match compiled {
                 Compiled::Object(object, alone) => {
+                    self.say_edition(&first);
                     self.place_group(&name, &object, |_| Ok(()))?;
                     if alone {
                         self.keep(key.clone(), head(&plan, &id), object.clone(), false);
@@ -252,20 +257,28 @@ impl Compiler {
                     found = Some((object, Some(rustc::file_name(&id))));
                     break;
                 }
-                Compiled::Errors(errors) if learn(&errors, &kept, &Parsed::default(), &[], &mut plan) => {}
-                Compiled::Errors(errors) if let Some((left, behind)) = change.leaving_behind(&errors, &kept, cell) => {
+                Compiled::Errors(errors)
+                    if replan(&errors, &sent, &Parsed::default(), &[], &mut plan)
+                        || first.tries_older(&errors, &sent, &mut plan) => {}
+                Compiled::Errors(errors) => {
+                    let (errors, sent) = first.or(errors, sent);
+                    let Some((left, behind)) = change.leaving_behind(&errors, &sent, cell) else {
+                        let mut errors = change.of_the_cell(errors, &sent, cell);
+                        change.name_calls(&mut errors, &sent, parsed);
+                        return Err(self.failed(Compiled::Errors(errors), &sent, scope));
+                    };
+                    // An import is no reason to take away what was there.
+                    let as_before = self.defs.change_but_for_imports(parsed);
+                    if as_before.moved.len() < change.moved.len() {
+                        return self.group(as_before, cell, range, parsed, scope, timing);
+                    }
                     let done = self.group(left, cell, range, parsed, scope, timing)?;
                     self.notes.extend(behind.iter().map(|l| l.note.clone()));
                     self.left
                         .extend(behind.into_iter().flat_map(|l| l.names.into_iter().map(move |n| (n, l.how.clone()))));
                     return Ok(done);
                 }
-                Compiled::Errors(errors) => {
-                    let mut errors = change.of_the_cell(errors, &kept, cell);
-                    change.name_calls(&mut errors, &kept, parsed);
-                    return Err(self.failed(Compiled::Errors(errors), &kept, scope));
-                }
-                other => return Err(self.failed(other, &kept, scope)),
+                other => return Err(self.failed(other, &sent, scope)),
             }
             (name, source) = generate(&plan);
             found = self.objects.get(&name).map(|object| (object.clone(), None));
@@ -336,18 +349,9 @@ impl Compiler {
             let (borrows, inside) = (of(&|name| held.borrows(name)), of(&|name| !held.keeps(name)));
             let moves = plan.moved.into_iter().chain(plan.spent).collect();
             let (file, timing, names) = (rustc::file_name(id), *timing, names.clone());
-            Ready {
-                object: Some(object),
-                keep,
-                file,
-                group_file: None,
-                defs: defs.clone(),
-                moves,
-                borrows,
-                inside,
-                names,
-                timing,
-            }
+            let (defs, defines, group_file) = (defs.clone(), BTreeSet::new(), None);
+            let object = Some(object);
+            Ready { object, keep, file, group_file, defs, moves, borrows, inside, defines, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {
             self.remember(&id, &Arc::new(generate(&plan)));
@@ -358,16 +362,18 @@ impl Compiler {
             timing.cached = true;
             return Ok(ready(&mut timing, plan, object, None, &id));
         }
+        let mut first = First::default();
         for _ in 0..MOST_TRIES {
-            let (id, kept, compiled) = self.rustc(&needs, source, &mut timing)?;
+            let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, &mut timing)?;
             match compiled {
                 Compiled::Object(object, alone) => {
+                    self.say_edition(&first);
                     let keep = alone.then(|| (key, head(&plan, &id)));
                     return Ok(ready(&mut timing, plan, object, keep, &id));
                 }
                 Compiled::Errors(errors)
-                    if learn(&errors, &kept, &parsed, &loaded, &mut plan)
-                        | self.find_paths(&errors, &kept, &loaded, &mut plan) =>
+                    if replan(&errors, &sent, &parsed, &loaded, &mut plan)
+                        | self.find_paths(&errors, &sent, &loaded, &mut plan) =>
                 {
                     source = generate(&plan);
                 }
@@ -376,7 +382,15 @@ impl Compiler {
                     plan.plain = true;
                     source = generate(&plan);
                 }
-                other => return Err(self.failed(other, &kept, scope)),
+                Compiled::Errors(errors) if first.tries_older(&errors, &sent, &mut plan) => {
+                    plan.plain = false;
+                    source = generate(&plan);
+                }
+                Compiled::Errors(errors) => {
+                    let (errors, sent) = first.or(errors, sent);
+                    return Err(self.failed(Compiled::Errors(errors), &sent, scope));
+                }
+                other => return Err(self.failed(other, &sent, scope)),
             }
         }
         Err(sentence("CompileError", "the cell does not settle after several compiles").into())
@@ -406,11 +420,20 @@ fn head(plan: &Plan, id: &str) -> Value {
     head
 }
 
+/// What a cell defines that has a value, and does not declare as a variable, too: in Rust that would hide it.
+fn values_of(parsed: &Parsed) -> BTreeSet<String> {
+    let names = parsed.items.iter().filter(|i| i.space.values && i.cfg.is_empty()).flat_map(|i| &i.names);
+    names.filter(|n| !parsed.bindings.iter().any(|b| b.name == **n)).cloned().collect()
+}
+
 /// The variables that the cell mentions, with their types as this cell can write them.
 fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<Loaded>, Failure> {
     let mut out = Vec::new();
     // A pattern of a constant's or a unit struct's name would compare with it.
-    let item = |v: &Var| v.name.starts_with(char::is_uppercase) && defs.value_named(&v.name).is_some();
+    let own = values_of(parsed);
+    let item = |v: &Var| {
+        own.contains(&v.name) || v.name.starts_with(char::is_uppercase) && defs.value_named(&v.name).is_some()
+    };
     let wanted = |v: &&Var| parsed.mentions.contains(&v.name) && !parsed.rebound.contains(&v.name) && !item(v);
     for var in scope.vars.iter().filter(wanted) {
         let mut adopt = false;

@@ -76,6 +76,7 @@ pub struct Scope<'a> {
 impl Compiler {
     pub fn new(install: Installation, folder: Folder, at_work: AtWork) -> Compiler {
         let cache = CellCache::open(&install);
+        let sources = Sources::of(&install.crate_name().unwrap_or_default());
         let compiler = Compiler {
             warmer: Warmer::new(install.clone(), folder.clone(), cache.clone()),
             cache,
@@ -89,7 +90,7 @@ impl Compiler {
             dir: folder.path(),
             folder,
             defs: Definitions::default(),
-            sources: Sources::default(),
+            sources,
             objects: Objects::default(),
             at_work,
         };

@@ -3,6 +3,7 @@ pub mod blame;
 pub mod cache;
 pub mod compile;
 pub mod compiler;
+pub mod edition;
 pub mod imports;
 pub mod objects;
 pub mod paths;

@@ -65,7 +65,9 @@ impl Compiler {
                 let is_type = |name: &str| self.defs.type_named(name).is_some();
                 let mut gone = scope.gone.clone();
                 gone.extend(self.left.iter().cloned());
-                let known = Known { gone: &gone, vars: &vars, is_type: &is_type, sources: &self.sources() };
+                let is_imported = |name: &str| self.defs.uses.iter().any(|u| u.binds == name);
+                let (is_type, is_imported, sources) = (&is_type, &is_imported, &self.sources());
+                let known = Known { gone: &gone, vars: &vars, is_type, is_imported, sources };
                 let failure = self.not_the_cell(&errors);
                 Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
             }

@@ -6,7 +6,7 @@ use crate::eval::text::source::{Place, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 
 /// Changes the plan by what rustc says about generated code; false when there is nothing to learn.
-pub(super) fn learn(
+pub(super) fn replan(
     errors: &[Diagnostic],
     source: &Source,
     parsed: &Parsed,
@@ -19,9 +19,13 @@ pub(super) fn learn(
             continue;
         }
         plan.wrapped.extend(error.children.iter().flat_map(|c| hidden_functions(&c.message)));
-        if error.code == "E0277" && error.message.contains("`?` couldn't convert") {
-            plan.debug_errors = true;
-        }
+        let unconverted = error.message.contains("`?` couldn't convert") || error.message.contains("Stop: From<");
+        let no_error = |d: &Diagnostic| d.message.contains("to implement `Into<Box<dyn std::error::Error");
+        plan.debug_errors |= error.code == "E0277" && (unconverted || error.children.iter().any(no_error));
+        let stop = |s: &Span| {
+            s.label.as_deref().is_some_and(|l| l.contains("expected `Stop`") || l.contains("expected `StopDebug`"))
+        };
+        plan.inferred |= error.code == "E0308" && error.spans.iter().any(stop);
         // In a macro, whose text nobody else takes apart.
         plan.asynchronous |= error.code == "E0728";
         if error.code == "E0507"
@@ -44,7 +48,9 @@ pub(super) fn learn(
         plan.ends |= plan.unshown && error.code == "E0282" && error.spans.iter().any(of_result);
         // What is shown has no type of its own; behind a semicolon it may get one.
         let nothing_to_show = error.message.contains("rt::Show<'_, !>");
-        plan.unshown |= nothing_to_show || matches!(&*error.code, "E0282" | "E0283" | "E0284");
+        let statements = error.message.starts_with("macro expansion ignores")
+            || error.children.iter().any(|c| c.message.contains("it can expand to a statement"));
+        plan.unshown |= statements || nothing_to_show || matches!(&*error.code, "E0282" | "E0283" | "E0284");
         for span in error.spans.iter().filter(|s| s.ours) {
             let Place::Generated(tag) = source.place(span.start) else { continue };
             match tag {

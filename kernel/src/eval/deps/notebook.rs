@@ -15,7 +15,7 @@ pub struct Notebook {
 impl Notebook {
     pub fn find(install: &Installation) -> Notebook {
         let dir = std::env::current_dir().unwrap_or_default();
-        let path = notebook(install).as_ref().map(|n| dir.join(n.file_name().unwrap_or_default()));
+        let path = install.named_notebook().as_ref().map(|n| dir.join(n.file_name().unwrap_or_default()));
         let id = short_hash(&path.as_ref().unwrap_or(&dir).to_string_lossy());
         let lock = match path {
             Some(path) => Some(path).filter(|p| p.is_file()).map(|p| p.with_extension("lock")),
@@ -23,11 +23,4 @@ impl Notebook {
         };
         Notebook { id, lock }
     }
-}
-
-/// The notebook that this kernel is for, where somebody says so.
-pub fn notebook(install: &Installation) -> Option<PathBuf> {
-    let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let named = install.notebook.clone().or_else(|| var("XLAZY_NOTEBOOK")).or_else(|| var("JPY_SESSION_NAME"));
-    named.filter(|p| p.extension().is_some_and(|e| e == "ipynb"))
 }

@@ -4,6 +4,7 @@ use crate::eval::text::untrusted;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use xlazy_mime::regular;
 
 /// Dependencies that are built and in force.
 #[derive(Debug, PartialEq)]
@@ -58,32 +59,72 @@ impl Deps {
     }
 }
 
-/// One `:dep` line: `name`, `name = "1"` or `name = { … }`; several are separated by line breaks.
-pub fn parse(line: &str) -> Result<(String, String), Failure> {
-    let bad = |what: &str| {
-        sentence(
-            "DependencyError",
-            format!("{what}: write `:dep name = \"1.2\"` or `:dep name = {{ version = \"1.2\", features = [\"…\"] }}`"),
-        )
-    };
+/// What one `:dep` asks for: `name`, `name = "1"`, `name = { … }`, the folder of a crate (`./name`, `{ path = "name" }`), or a
+/// table of several (`{ a = "1", b = "2" }`).
+pub fn parse(line: &str) -> Result<Wanted, Failure> {
+    // An inline table may go over several lines.
+    let line = line.replace('\n', " ");
+    let line = line.trim();
+    if line.starts_with(['.', '/']) {
+        let folder = toml::Table::from_iter([("path".to_owned(), line.into())]);
+        return Ok([in_folder(folder)?].into());
+    }
+    if line.starts_with('{') {
+        let Some(toml::Value::Table(table)) = value(line) else { return Err(bad(&format!("`{line}` is no table"))) };
+        if table.get("path").is_some_and(toml::Value::is_str) {
+            return Ok([in_folder(table)?].into());
+        }
+        return table.into_iter().map(|(name, what)| one(&name, what)).collect();
+    }
     let name = line.split('=').next().unwrap_or_default().trim().trim_matches('"');
+    let Some((_, written)) = line.split_once('=') else { return Ok([one(name, "*".into())?].into()) };
+    let what = value(written.trim()).ok_or_else(|| bad(&format!("`{}` is no version and no table", written.trim())))?;
+    Ok([one(name, what)?].into())
+}
+
+fn bad(what: &str) -> Failure {
+    sentence(
+        "DependencyError",
+        format!(
+            "{what}: write `:dep name = \"1.2\"` or `:dep name = {{ version = \"1.2\", features = [\"…\"] }}`, and for a crate \
+             of your own `:dep ./folder`"
+        ),
+    )
+}
+
+/// A crate's name, and what is wanted of it as a manifest has it.
+fn one(name: &str, what: toml::Value) -> Result<(String, String), Failure> {
     if !is_crates_name(name) {
         return Err(bad(&format!("`{name}` is no crate's name")));
     }
-    let Some((_, written)) = line.split_once('=') else { return Ok((name.to_owned(), "\"*\"".to_owned())) };
-    let written = written.trim();
-    match value(written) {
-        Some(toml::Value::Table(mut table)) => match table.get_mut("path") {
+    let written = match what {
+        toml::Value::Table(mut table) => {
             // Paths are meant from the notebook's folder; the cargo project lies elsewhere.
-            Some(toml::Value::String(path)) => {
+            if let Some(toml::Value::String(path)) = table.get_mut("path") {
                 *path = std::path::absolute(&*path).unwrap_or_else(|_| PathBuf::from(&*path)).display().to_string();
-                Ok((name.to_owned(), toml::Value::Table(table).to_string()))
             }
-            _ => Ok((name.to_owned(), written.to_owned())),
-        },
-        Some(toml::Value::String(_)) => Ok((name.to_owned(), written.to_owned())),
-        _ => Err(bad(&format!("`{written}` is no version and no table"))),
-    }
+            // As it was written before the edition that the project has.
+            if let Some(default) = table.remove("default_features") {
+                table.insert("default-features".to_owned(), default);
+            }
+            toml::Value::Table(table)
+        }
+        toml::Value::String(_) => what,
+        other => return Err(bad(&format!("`{other}` is no version and no table"))),
+    };
+    Ok((name.to_owned(), written.to_string()))
+}
+
+/// A crate in a folder, by the name that its manifest has.
+fn in_folder(table: toml::Table) -> Result<(String, String), Failure> {
+    let path = table.get("path").and_then(toml::Value::as_str).unwrap_or_default();
+    let manifest = std::path::Path::new(path).join("Cargo.toml");
+    let no_crate = |why: String| sentence("DependencyError", format!("there is no crate in {path}: {why}"));
+    let text = regular::read_to_string(&manifest).map_err(|e| no_crate(format!("{}: {e}", manifest.display())))?;
+    let package = text.parse::<toml::Table>().map_err(|e| no_crate(format!("{}: {e}", manifest.display())))?;
+    let name = package.get("package").and_then(|p| p.get("name")).and_then(toml::Value::as_str);
+    let name = name.ok_or_else(|| no_crate(format!("{} names no package", manifest.display())))?.to_owned();
+    one(&name, toml::Value::Table(table))
 }
 
 fn is_crates_name(name: &str) -> bool {
@@ -163,16 +204,30 @@ mod tests {
 
     #[test]
     fn lines_are_understood_or_refused() {
-        let ok = |line: &str| parse(line).map_err(|f| f.message);
+        let all = |line: &str| parse(line).map_err(|f| f.message);
+        let ok = |line: &str| all(line).map(|wanted| wanted.into_iter().next().unwrap());
         assert_eq!(ok("serde_json = \"1\""), Ok(("serde_json".into(), "\"1\"".into())));
         assert_eq!(ok("regex"), Ok(("regex".into(), "\"*\"".into())));
         let table = "{ version = \"1\", features = [\"derive\"] }";
-        assert_eq!(ok(&format!("serde = {table}")), Ok(("serde".into(), table.into())));
+        assert_eq!(value(&ok(&format!("serde = {table}")).unwrap().1), value(table));
+        assert_eq!(ok("serde = {\n  version = \"1\",\n  features = [\"derive\"]\n}"), ok(&format!("serde = {table}")));
         let (_, here) = ok("abspath = { path = 'a b' }").unwrap();
         assert!(is_in_a_folder(&here) && here.contains(&format!("{}/a b", std::env::current_dir().unwrap().display())));
         let (_, plain) = ok("xpath = { version = \"1\", features = [\"path\"] }").unwrap();
         assert!(!is_in_a_folder(&plain) && !is_in_a_folder("\"1\""));
+        let (_, without) = ok("a = { version = \"1\", default_features = false }").unwrap();
+        assert_eq!(value(&without).unwrap()["default-features"].as_bool(), Some(false));
+        let several = all("{ rand = \"0.8\", serde = { version = \"1\", default_features = false } }").unwrap();
+        assert_eq!(several.keys().collect::<Vec<_>>(), ["rand", "serde"]);
+        assert!(several["serde"].contains("default-features"));
+        let counter = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/cells/crates/counter");
+        for folder in [counter.to_owned(), format!("{{ path = \"{counter}\", features = [\"double\"] }}")] {
+            let (name, what) = ok(&folder).unwrap();
+            assert!(name == "counter" && is_in_a_folder(&what) && what.contains("double") == folder.contains("double"));
+        }
+        assert!(ok("./nowhere").unwrap_err().contains("no crate in ./nowhere"));
         assert!(ok("se rde = \"1\"").unwrap_err().contains("no crate's name"));
+        assert!(ok("{ a = 1 }").unwrap_err().contains("no version"));
         assert!(ok("serde = 1").unwrap_err().contains("no version"));
     }
 }

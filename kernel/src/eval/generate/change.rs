@@ -28,13 +28,25 @@ pub struct Change {
 impl Definitions {
     /// What the cell's items replace and pull along.
     pub fn change(&self, parsed: &Parsed) -> Change {
+        self.changed_by(parsed, true)
+    }
+
+    /// The same where imports mean something to this cell and those after it alone: items of earlier cells stay as they are.
+    pub fn change_but_for_imports(&self, parsed: &Parsed) -> Change {
+        self.changed_by(parsed, false)
+    }
+
+    fn changed_by(&self, parsed: &Parsed, imports: bool) -> Change {
         let mut rest = self.clone();
         let binds: BTreeSet<&str> = parsed.items.iter().flat_map(|i| &i.names).map(String::as_str).collect();
         let used: BTreeSet<&str> = parsed.uses.iter().map(|u| u.binds.as_str()).collect();
         rest.uses.retain(|u| !used.contains(u.binds.as_str()) && !parsed.items.iter().any(|i| u.meets(i)));
         let macros: BTreeSet<&str> = parsed.macros.iter().map(|m| m.name.as_str()).collect();
         rest.macros.retain(|m| !macros.contains(m.name.as_str()));
-        let changed = self.meaning_changed_by(parsed);
+        if !imports {
+            rest.groups.iter_mut().for_each(|g| g.items.retain(|i| !parsed.uses.iter().any(|u| u.meets(i))));
+        }
+        let changed = self.meaning_changed_by(parsed, imports);
         if changed.is_empty() && (parsed.items.is_empty() || self.all_known(parsed)) {
             return Change { rest, ..Change::default() };
         }
@@ -44,12 +56,13 @@ impl Definitions {
             |old: &Item| parsed.items.iter().any(|new| replaces(new, old)) || parsed.uses.iter().any(|u| u.meets(old));
         let mut touched: BTreeSet<String> = self.targets(parsed, &binds);
         touched.extend(changed);
-        for (_, old) in self.items().filter(|(_, i)| replaced(i)) {
+        let redefined = |old: &Item| imports || parsed.items.iter().any(|new| replaces(new, old));
+        for (_, old) in self.items().filter(|(_, i)| replaced(i) && redefined(i)) {
             touched.extend(old.names.iter().cloned());
             // Without its old `impl`, the type itself is compiled again.
             touched.extend(old.header.iter().map(|h| h.self_type.clone()).filter(|n| self.type_named(n).is_some()));
         }
-        let before = self.items().map(|(_, i)| i).filter(|i| replaced(i)).flat_map(constants);
+        let before = self.items().map(|(_, i)| i).filter(|i| replaced(i) && redefined(i)).flat_map(constants);
         let now = parsed.items.iter().flat_map(constants);
         let (before, now): (BTreeSet<_>, BTreeSet<_>) = (before.collect(), now.collect());
         // Where nothing was replaced, what is new had no other meaning before.
@@ -125,14 +138,14 @@ impl Definitions {
     }
 
     /// Names of macros and imports that stand for something else from this cell on: what mentions them follows.
-    fn meaning_changed_by(&self, parsed: &Parsed) -> Vec<String> {
+    fn meaning_changed_by(&self, parsed: &Parsed, imports: bool) -> Vec<String> {
         let other_macro = |m: &&Macro| self.macros.iter().any(|old| old.name == m.name && old.text != m.text);
         let other_use = |u: &&Use| {
             self.uses.iter().any(|old| old.binds == u.binds && old.text != u.text)
                 || self.items().any(|(_, old)| u.meets(old))
         };
         let macros = parsed.macros.iter().filter(other_macro).map(|m| m.name.clone());
-        let uses = parsed.uses.iter().filter(other_use).map(|u| u.binds.clone());
+        let uses = parsed.uses.iter().filter(|u| imports && other_use(u)).map(|u| u.binds.clone());
         // An item in the place of an import.
         let replaced = self.uses.iter().filter(|u| parsed.items.iter().any(|i| u.meets(i))).map(|u| u.binds.clone());
         macros.chain(uses).chain(replaced).collect()

@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// The edition that text is tried as which today's refuses.
+pub const OLDER: &str = "2021";
+
 pub const ENTRY: &str = "xlazy_cell";
 const ENTERED: &str = "#[unsafe(no_mangle)] ";
 pub const NAME_IN_TEXT: &str = "g_0000000000000000";
@@ -111,7 +114,11 @@ pub fn cell(
     for v in loaded.iter().filter(outside) {
         out.generated(Tag::Load(v.name.clone()), &load(v));
     }
-    let (stop, catch) = if plan.debug_errors { ("StopDebug", "catch_debug") } else { ("Stop", "catch") };
+    let (stop, catch) = match plan {
+        Plan { inferred: true, .. } => ("_", "catch_as"),
+        Plan { debug_errors: true, .. } => ("xlazy_rt::StopDebug", "catch_debug"),
+        _ => ("xlazy_rt::Stop", "catch"),
+    };
     // A body that moves a variable can be called once only, and that needs a detour which others need not pay for.
     let once = !plan.moved.is_empty();
     let start = if once {
@@ -119,7 +126,7 @@ pub fn cell(
     } else {
         format!("let xlazy_done = xlazy_rt::{catch}(&mut ")
     };
-    out.plain(&format!(" {start}|| -> ::core::result::Result<(), xlazy_rt::{stop}> {{"));
+    out.plain(&format!(" {start}|| -> ::core::result::Result<(), {stop}> {{"));
     if plan.asynchronous {
         out.plain("xlazy_rt::block_on(async {");
     }
@@ -148,7 +155,7 @@ pub fn cell(
     if frame {
         out.plain(" xlazy_f.done();");
     }
-    out.plain(&format!(" ::core::result::Result::<(), xlazy_rt::{stop}>::Ok(())"));
+    out.plain(&format!(" ::core::result::Result::<(), {stop}>::Ok(())"));
     out.plain(if plan.asynchronous { " }) });" } else { " });" });
     if once {
         out.plain(&format!(
@@ -193,7 +200,7 @@ pub fn library(cell: &str) -> Option<Library> {
     let (of, name) = (format!("cell_{hash}"), format!("lent_{hash}"));
     let attributes = |name: &str, kind| crate_attributes(kind, name);
     let text = cell.strip_prefix(&attributes(&of, "cdylib"))?.replacen(ENTERED, "", 1);
-    let plain = !BY_NAME.iter().any(|word| text.contains(word));
+    let plain = !BY_NAME.iter().any(|word| text.contains(word)) && !text.starts_with("#![allow(warnings)]/* edition");
     plain.then(|| Library { text: attributes(&name, "rlib") + &text, name, of })
 }
 
@@ -225,6 +232,9 @@ pub fn prologue(
     if plan.opt_level > 0 {
         // Compiled otherwise, it is another crate.
         out.plain(&format!("/* opt {} */", plan.opt_level));
+    }
+    if plan.older {
+        out.plain(&format!("/* edition {OLDER} */"));
     }
     // Documentation of the cell is for its readers; as a comment it would take the rest of the line with it.
     for r in parsed.inner_attributes.iter().filter(|r| cell.text[r.start..].starts_with('#')) {
@@ -258,13 +268,14 @@ pub fn prologue(
             out.plain(&format!(" {} use ::{}::{{{}}};", item.cfg, g.crate_name, item.names.join(", ")));
         }
     }
-    let own: BTreeSet<&str> = parsed.uses.iter().map(|u| u.binds.as_str()).collect();
-    for u in defs.uses.iter().filter(|u| !own.contains(u.binds.as_str()) && !plan.dropped_uses.contains(&u.binds)) {
-        out.generated(Tag::Use(u.binds.clone()), &format!(" {}", u.text));
-    }
+    // An import may name one of the macros.
     let own: BTreeSet<&str> = parsed.macros_at_hand(cell).map(|m| m.name.as_str()).collect();
     for m in defs.macros.iter().filter(|m| !own.contains(m.name.as_str())) {
         out.generated(Tag::Macro(m.name.clone()), &format!(" {}", m.text));
+    }
+    let own: BTreeSet<&str> = parsed.uses.iter().map(|u| u.binds.as_str()).collect();
+    for u in defs.uses.iter().filter(|u| !own.contains(u.binds.as_str()) && !plan.dropped_uses.contains(&u.binds)) {
+        out.generated(Tag::Use(u.binds.clone()), &format!(" {}", u.text));
     }
 }
 
@@ -317,7 +328,7 @@ const SHOW: (&str, &str) = (
 pub const SHOW_EVCXR: (&str, &str) = (
     SHOW.0,
     ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowPlain as _, ShowDebug as _, ShowOpaque as _, \
-     NoEvcxr as _}; if (&&&xlazy_rt::Show(xlazy_value)).is_rich() || xlazy_rt::evcxr_is_absent(&xlazy_value.evcxr_display()) { \
+     NoEvcxr as _}; if (&&&xlazy_rt::Show(xlazy_value)).is_rich() || xlazy_rt::evcxr_is_absent(&{ xlazy_value }.evcxr_display()) { \
      (&&&&xlazy_rt::Show(xlazy_value)).show(); } } } }",
 );
 

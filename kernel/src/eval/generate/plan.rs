@@ -45,6 +45,8 @@ pub struct Plan {
     pub unshown: bool,
     /// The last expression is a `Result` of an error type that nothing decides: somebody's `main` ended in it.
     pub ends: bool,
+    /// A macro returns an error: what the body returns is of that error's type.
+    pub inferred: bool,
     /// There is an `.await` inside a macro: all of the cell is one future then.
     pub asynchronous: bool,
     /// `use`s of earlier cells that no longer resolve.
@@ -54,6 +56,8 @@ pub struct Plan {
     /// Functions of the runtime that are wrapped where they are values.
     pub wrapped: BTreeSet<String>,
     pub opt_level: u8,
+    /// It is text of an earlier edition.
+    pub older: bool,
 }
 
 impl Plan {
@@ -73,9 +77,9 @@ impl Plan {
             "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
             "forms": forms, "closures": self.closures, "debug_errors": self.debug_errors,
-            "asynchronous": self.asynchronous, "unshown": self.unshown, "ends": self.ends,
+            "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
-            "opt_level": self.opt_level,
+            "opt_level": self.opt_level, "older": self.older,
         })
     }
 
@@ -112,6 +116,8 @@ impl Plan {
             opt_level: json.get("opt_level")?.as_u64()? as u8,
             debug_errors: json.get("debug_errors")?.as_bool()?,
             asynchronous: json.get("asynchronous")?.as_bool()?,
+            inferred: json.get("inferred")?.as_bool()?,
+            older: json.get("older")?.as_bool()?,
             unshown: json.get("unshown")?.as_bool()?,
             ends: json.get("ends")?.as_bool()?,
             dropped_uses: set("dropped_uses")?,

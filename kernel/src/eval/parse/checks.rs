@@ -112,15 +112,17 @@ impl Checks {
         (self.function, self.loops) = (function, loops);
     }
 
-    fn block(&mut self, block: &syn::Block) {
-        // In front of the first statement rather than behind the brace: inner attributes come first.
-        let at = bytes(block.brace_token.span.open(), self.base).end;
+    /// Behind the brace and what attributes follow it.
+    fn block(&mut self, block: &syn::Block, attributes: &[syn::Attribute]) {
+        let inner = attributes.iter().filter(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
+        let ends = inner.map(|a| bytes(a.span(), self.base).end);
+        let at = ends.fold(bytes(block.brace_token.span.open(), self.base).end, usize::max);
         self.edits.push(Edit::insert(at, CHECK));
     }
 
-    fn function(&mut self, sig: &syn::Signature, block: &syn::Block) {
+    fn function(&mut self, sig: &syn::Signature, block: &syn::Block, attributes: &[syn::Attribute]) {
         if sig.constness.is_none() && sig.abi.is_none() {
-            self.block(block);
+            self.block(block, attributes);
             self.within(block.span(), |checks| syn::visit::visit_block(checks, block));
         }
     }
@@ -128,7 +130,7 @@ impl Checks {
 
 impl<'ast> Visit<'ast> for Checks {
     fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
-        self.block(&e.body);
+        self.block(&e.body, &e.attrs);
         // How often it runs; the elements of a collection are data.
         self.condition(e.expr.span(), e.span());
         if !matches!(&*e.expr, Expr::Range(_))
@@ -139,7 +141,7 @@ impl<'ast> Visit<'ast> for Checks {
         self.rounds(e.span(), |checks| syn::visit::visit_expr_for_loop(checks, e));
     }
     fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
-        self.block(&e.body);
+        self.block(&e.body, &e.attrs);
         let (range, guards) = (bytes(e.cond.span(), self.base), bytes(e.span(), self.base));
         self.conditions.push(Condition { range, guards });
         self.rounds(e.span(), |checks| syn::visit::visit_expr_while(checks, e));
@@ -170,7 +172,7 @@ impl<'ast> Visit<'ast> for Checks {
         }
     }
     fn visit_expr_loop(&mut self, e: &'ast syn::ExprLoop) {
-        self.block(&e.body);
+        self.block(&e.body, &e.attrs);
         self.rounds(e.span(), |checks| syn::visit::visit_expr_loop(checks, e));
     }
     fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
@@ -181,7 +183,7 @@ impl<'ast> Visit<'ast> for Checks {
         }
         if e.constness.is_none() && e.asyncness.is_none() {
             match &*e.body {
-                Expr::Block(b) if b.label.is_none() && b.attrs.is_empty() => self.block(&b.block),
+                Expr::Block(b) if b.label.is_none() && b.attrs.is_empty() => self.block(&b.block, &[]),
                 body => {
                     let range = bytes(body.span(), self.base);
                     self.edits.push(Edit::insert(range.start, format!("{{{CHECK} ")));
@@ -206,14 +208,14 @@ impl<'ast> Visit<'ast> for Checks {
         }
     }
     fn visit_item_fn(&mut self, f: &'ast syn::ItemFn) {
-        self.function(&f.sig, &f.block);
+        self.function(&f.sig, &f.block, &f.attrs);
     }
     fn visit_impl_item_fn(&mut self, f: &'ast syn::ImplItemFn) {
-        self.function(&f.sig, &f.block);
+        self.function(&f.sig, &f.block, &f.attrs);
     }
     fn visit_trait_item_fn(&mut self, f: &'ast syn::TraitItemFn) {
         if let Some(block) = &f.default {
-            self.function(&f.sig, block);
+            self.function(&f.sig, block, &f.attrs);
         }
     }
     // Evaluated by the compiler.
@@ -302,6 +304,36 @@ pub(super) struct Awaits<'a> {
     pub returns: &'a mut Vec<Range<usize>>,
 }
 
+impl Awaits<'_> {
+    fn around(&mut self, e: &syn::Expr, (before, after): (&str, &str)) {
+        let range = bytes(e.span(), self.base);
+        self.edits.push(Edit::insert(range.start, before).tagged(Tag::Program));
+        self.visit_expr(e);
+        self.edits.push(Edit::insert(range.end, after).tagged(Tag::Program));
+    }
+}
+
+enum Ends<'a> {
+    Well,
+    WithError(&'a syn::Expr),
+    WithResult,
+}
+
+/// What a `return` at the top of a cell returns.
+fn ends_with(value: &syn::Expr) -> Ends<'_> {
+    let called = |e: &syn::Expr, name: &str| matches!(e, syn::Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == name));
+    match value {
+        syn::Expr::Call(call) if called(&call.func, "Ok") => Ends::Well,
+        syn::Expr::Call(call) if called(&call.func, "Err") && call.args.len() == 1 => match &call.args[0] {
+            // It decides by itself what it becomes.
+            syn::Expr::MethodCall(m) if m.method == "into" => Ends::Well,
+            syn::Expr::Call(from) if called(&from.func, "from") => Ends::Well,
+            error => Ends::WithError(error),
+        },
+        _ => Ends::WithResult,
+    }
+}
+
 impl<'ast> Visit<'ast> for Awaits<'_> {
     fn visit_expr_await(&mut self, e: &'ast syn::ExprAwait) {
         let inner = bytes(e.base.span(), self.base);
@@ -313,7 +345,15 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
     fn visit_expr_return(&mut self, e: &'ast syn::ExprReturn) {
         self.returns.push(bytes(e.span(), self.base));
         match &e.expr {
-            Some(value) => self.visit_expr(value),
+            // Whatever the error is, it becomes what a `?` makes of it.
+            Some(value) => match ends_with(value) {
+                Ends::Well => self.visit_expr(value),
+                Ends::WithError(error) => self.around(error, ("::core::convert::From::from(", ")")),
+                Ends::WithResult => self.around(
+                    value,
+                    ("::core::result::Result::map_err(", ", |xlazy_error| ::core::convert::From::from(xlazy_error))"),
+                ),
+            },
             None => {
                 let end = bytes(e.return_token.span, self.base).end;
                 self.edits.push(Edit::insert(end, " ::core::result::Result::Ok(())").tagged(Tag::Program));

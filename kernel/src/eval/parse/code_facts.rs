@@ -1,7 +1,7 @@
 //! What the session is to know of the user's code, from its syntax tree: what is called where, what gets which name, loops,
 //! what decides what runs, and where values go.
 use super::checks::Condition;
-use super::syntax::{PatternNames as Names, bytes};
+use super::syntax::{PatternNames as Names, assigns, bytes, plain};
 use crate::eval::text::scan::{self, Kind};
 use crate::eval::text::source::Fact;
 use proc_macro2::Span;
@@ -281,19 +281,6 @@ fn ends_in(e: &Expr) -> Option<&syn::ExprClosure> {
     }
 }
 
-/// Whether nothing is made by an expression, so that its beginning is no other place.
-fn plain(e: &Expr) -> bool {
-    match e {
-        Expr::Path(_) | Expr::Lit(_) => true,
-        Expr::Field(f) => plain(&f.base),
-        Expr::Reference(r) => plain(&r.expr),
-        Expr::Paren(_) => true,
-        Expr::MethodCall(c) => plain(&c.receiver),
-        Expr::Unary(u) => matches!(u.op, syn::UnOp::Deref(_)) && plain(&u.expr),
-        _ => false,
-    }
-}
-
 /// The name that an assignment's left side ends in.
 fn assigned(e: &Expr) -> Option<String> {
     match e {
@@ -306,23 +293,6 @@ fn assigned(e: &Expr) -> Option<String> {
         },
         _ => None,
     }
-}
-
-fn assigns(op: &syn::BinOp) -> bool {
-    use syn::BinOp::*;
-    matches!(
-        op,
-        AddAssign(_)
-            | SubAssign(_)
-            | MulAssign(_)
-            | DivAssign(_)
-            | RemAssign(_)
-            | BitXorAssign(_)
-            | BitAndAssign(_)
-            | BitOrAssign(_)
-            | ShlAssign(_)
-            | ShrAssign(_)
-    )
 }
 
 impl<'ast> Visit<'ast> for Syntax<'_> {

@@ -31,7 +31,12 @@ pub(super) fn known<'m>(own: &'m [Macro], earlier: &'m [Macro], name: &str) -> O
 }
 
 /// What a call with these arguments makes, by the first rule that fits; `None` where none does, which rustc then explains.
-pub fn expand(rules: &CellText, definition: Range<usize>, call: &CellText, arguments: Range<usize>) -> Option<Made> {
+pub fn expand(
+    rules: &CellText,
+    definition: Range<usize>,
+    call: &CellText,
+    arguments: Range<usize>,
+) -> Option<Expansion> {
     if !depth::fits(&rules.text[definition.clone()]) || !depth::fits_as_argument(&call.text[arguments.clone()]) {
         return None;
     }
@@ -43,7 +48,7 @@ pub fn expand(rules: &CellText, definition: Range<usize>, call: &CellText, argum
         let body = (rules.close(at)..end).find(|i| rules.is_open(*i))?;
         let mut found = Bound::new();
         if call.matches(&rules, &pattern, 0..call.tokens.len(), &mut found) == Some(call.tokens.len()) {
-            let mut made = Made::default();
+            let mut made = Expansion::default();
             let all = found.iter().map(|(name, value)| (&**name, value)).collect();
             write(&rules, &rules.template(body + 1..rules.close(body))?, &call, &all, &mut made)?;
             return Some(made);
@@ -56,7 +61,7 @@ pub fn expand(rules: &CellText, definition: Range<usize>, call: &CellText, argum
 
 /// What a macro makes: text, and where each part of it was copied from.
 #[derive(Default)]
-pub struct Made {
+pub struct Expansion {
     pub text: String,
     /// Parts that are one thing to other macros: an expression, a type.
     pub whole: Vec<Range<usize>>,
@@ -70,7 +75,7 @@ pub enum Copied {
     Call(usize),
 }
 
-impl Made {
+impl Expansion {
     /// Adds tokens as they stand in their text, apart from what is before them unless they follow it there at once.
     fn copy(&mut self, text: &Text, range: Range<usize>, from: fn(usize) -> Copied) {
         let before = self.parts.last().map(|(at, f)| (*f, at.len()));
@@ -378,7 +383,7 @@ fn names<'p>(pattern: &'p [Pattern]) -> Vec<&'p str> {
 }
 
 /// Writes a rule's right-hand side with what its variables stand for.
-fn write(rules: &Text, template: &[Template], call: &Text, bound: &Values, out: &mut Made) -> Option<()> {
+fn write(rules: &Text, template: &[Template], call: &Text, bound: &Values, out: &mut Expansion) -> Option<()> {
     for (i, part) in template.iter().enumerate() {
         match part {
             Template::Token(at) => out.copy(rules, rules.tokens[*at].range.clone(), Copied::Rules),

@@ -1,6 +1,6 @@
 //! What a macro calls its own variables is nobody else's name: where the caller uses the same word for something else, the
 //! macro's is changed before its items are taken over as text.
-use super::expand::{Copied, Made};
+use super::expand::{Copied, Expansion};
 use super::format_strings::{self, Rules};
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use syn::visit::Visit;
 use syn::{Expr, Pat, Stmt, Token};
 
 /// The same with variables told apart; text that is not items alone is left to rustc, which tells them apart itself.
-pub fn told_apart(made: Made, name: &str, rules: Rules) -> Made {
+pub fn told_apart(made: Expansion, name: &str, rules: Rules) -> Expansion {
     let Ok(statements) = syn::Block::parse_within.parse_str(&made.text) else { return made };
     if !statements.iter().all(|s| matches!(s, Stmt::Item(_) | Stmt::Macro(_))) {
         return made;
@@ -52,8 +52,8 @@ pub fn told_apart(made: Made, name: &str, rules: Rules) -> Made {
 }
 
 /// Text with some of its tokens replaced, which then are nobody's.
-fn changed(made: Made, changes: &[(Range<usize>, String)]) -> Made {
-    let mut out = Made::default();
+fn changed(made: Expansion, changes: &[(Range<usize>, String)]) -> Expansion {
+    let mut out = Expansion::default();
     let mut parts = made.parts.into_iter().peekable();
     let mut from = 0;
     for (at, now) in

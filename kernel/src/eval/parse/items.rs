@@ -2,14 +2,15 @@
 use super::checks::{Checks, FnValue, included};
 use super::code_facts;
 use super::expand::{Macro, expand};
+use super::extents;
 use super::facts::Facts;
 use super::publish::{self, begins_an_item};
-use super::syntax::{arguments, bytes, generics, parameters};
+use super::syntax::{arguments, bytes, generics, one_line, parameters};
 use crate::eval::text::depth;
 use crate::eval::text::scan::{self, Kind};
 use crate::eval::text::source::{CellText, Edit, Fact, Source, line_column};
 use proc_macro2::Span;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 use syn::spanned::Spanned;
@@ -177,7 +178,7 @@ pub(super) fn persistent_item<'m>(
     known: &dyn Fn(&str) -> Option<&'m Macro>,
 ) -> Option<Item> {
     let range = bytes(item.span(), base);
-    let mut publish = Publish { base, text: &cell.text, edits: Vec::new() };
+    let mut publish = Publish { imported: imported_for_others(item), ..Publish::of(&cell.text, base) };
     let mut header = None;
     let mut is_type = false;
     let names = match item {
@@ -260,6 +261,7 @@ pub(super) fn persistent_item<'m>(
     }
     let values = checks.values;
     let mut syntax = code_facts::of_item(item, &cell.text, base);
+    syntax.extend(extents::of_item(item, &cell.text, base));
     syntax.extend(code_facts::of_conditions(&checks.conditions, &cell.text));
     let cfg = conditional(item, &cell.text, base);
     let (source, space, call) = (cell.clone(), Space::of(item), None);
@@ -271,18 +273,21 @@ fn has(f: &syn::ImplItemFn, attribute: &str) -> bool {
     f.attrs.iter().any(|a| a.path().is_ident(attribute))
 }
 
-/// Macros whose argument is items, with `pub` or without.
-const TAKE_ITEMS: &[&str] = &["thread_local", "lazy_static", "bitflags"];
-
-/// The call of a macro whose argument is items, as of `thread_local!`.
-pub(super) fn items_of_a_macro(cell: &Arc<CellText>, base: usize, call: &syn::StmtMacro) -> Option<Item> {
+/// The call of a macro of another crate whose argument is items, as of `thread_local!`, with `pub` or without.
+pub(super) fn items_of_a_macro<'m>(
+    cell: &Arc<CellText>,
+    base: usize,
+    call: &syn::StmtMacro,
+    known: &dyn Fn(&str) -> Option<&'m Macro>,
+) -> Option<Item> {
     let range = bytes(call.span(), base);
     let inside = bytes(call.mac.tokens.span(), base);
     let name = call.mac.path.segments.last()?.ident.to_string();
-    if !TAKE_ITEMS.contains(&&*name) || !begins_an_item(&cell.text[inside.clone()]) {
+    // What `quote!` and its like make of items is a value.
+    if known(&name).is_some() || name.contains("quote") || !begins_an_item(&cell.text[inside.clone()]) {
         return None;
     }
-    let mut publish = Publish { base, text: &cell.text, edits: Vec::new() };
+    let mut publish = Publish::of(&cell.text, base);
     let names = publish.declared(inside);
     let mentions = scan::mentions(&cell.text[range.clone()]);
     let facts = Facts::of_call(&cell.text[range.clone()]);
@@ -315,7 +320,7 @@ fn members_of_a_macro<'m>(
     let made = expand(&rules.source, rules.range.clone(), cell, arguments(&call.mac, base))?;
     let text = Arc::new(CellText::new(cell.cell, format!("{BEFORE}{}}}", made.text)));
     let made: syn::ItemImpl = depth::fits(&text.text).then(|| syn::parse_str(&text.text).ok())??;
-    let mut publish = Publish { base: 0, text: &text.text, edits: Vec::new() };
+    let mut publish = Publish::of(&text.text, 0);
     made.items.iter().for_each(|i| publish.member(i));
     let mut public = Source::default();
     public.user(&text, BEFORE.len()..text.text.len() - 1, &publish.edits);
@@ -361,19 +366,52 @@ fn impl_header(cell: &Arc<CellText>, base: usize, i: &syn::ItemImpl) -> Header {
     }
 }
 
+/// What the imports of a module name that others may use, too: each leaf, such as of `use m;` and `use m as n;`.
+fn imported_for_others(item: &syn::Item) -> BTreeSet<String> {
+    #[derive(Default)]
+    struct Imports(BTreeSet<String>);
+    impl<'ast> Visit<'ast> for Imports {
+        fn visit_item_use(&mut self, u: &'ast syn::ItemUse) {
+            if !matches!(u.vis, syn::Visibility::Inherited) {
+                syn::visit::visit_item_use(self, u);
+            }
+        }
+        fn visit_use_name(&mut self, u: &'ast syn::UseName) {
+            self.0.insert(u.ident.to_string());
+        }
+        fn visit_use_rename(&mut self, u: &'ast syn::UseRename) {
+            self.0.insert(u.ident.to_string());
+        }
+        fn visit_block(&mut self, _: &'ast syn::Block) {}
+    }
+    let mut found = Imports::default();
+    if let syn::Item::Mod(_) = item {
+        found.visit_item(item);
+    }
+    found.0
+}
+
 /// Makes what a group defines visible to the cells after it.
 struct Publish<'a> {
     base: usize,
     text: &'a str,
     edits: Vec<Edit>,
+    /// What the imports of a module name that others may use.
+    imported: BTreeSet<String>,
+    /// Macros among that, each with its exported copy.
+    copies: BTreeMap<String, String>,
 }
 
-impl Publish<'_> {
+impl<'a> Publish<'a> {
+    fn of(text: &'a str, base: usize) -> Publish<'a> {
+        Publish { base, text, edits: Vec::new(), imported: BTreeSet::new(), copies: BTreeMap::new() }
+    }
+
     /// Items that only a macro or rustc understands: what they are called, found by the words before it.
     fn declared(&mut self, range: Range<usize>) -> Vec<String> {
         let text = &self.text[range.clone()];
         let found = publish::items(text);
-        let (names, places): (Vec<_>, Vec<_>) = found.into_iter().map(|d| (text[d.name].to_owned(), d.publish)).unzip();
+        let (names, places): (Vec<_>, Vec<_>) = found.into_iter().map(|d| (d.name, d.publish)).unzip();
         self.edits.extend(publish::edits(places.into_iter().flatten(), range.start));
         names
     }
@@ -414,11 +452,44 @@ impl<'ast> Visit<'ast> for Publish<'_> {
             self.edits.push(Edit::replace(bytes(vis.span(), self.base), "pub"));
         }
     }
-    fn visit_item_use(&mut self, u: &'ast syn::ItemUse) {
-        let names = scan::mentions(&self.text[bytes(u.span(), self.base)]);
-        // A macro cannot be more public than it is.
-        if !names.iter().any(|n| self.text.contains(&format!("macro_rules! {n}"))) {
-            syn::visit::visit_item_use(self, u);
+    /// What an import gives to others is public itself.
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        let range = bytes(item.span(), self.base);
+        let text = &self.text[range.clone()];
+        if let Some(declared) = publish::items(text).into_iter().next()
+            && self.imported.contains(&declared.name)
+            && declared.publish.as_ref().is_some_and(Range::is_empty)
+        {
+            self.edits.extend(publish::edits(declared.publish, range.start));
+        }
+        syn::visit::visit_item(self, item);
+    }
+    /// A macro is as public as an import of it only if it is exported, which is under a name of the whole crate: a copy is.
+    fn visit_item_macro(&mut self, m: &'ast syn::ItemMacro) {
+        let Some(name) = m.ident.as_ref().filter(|name| self.imported.contains(&name.to_string())) else { return };
+        if !m.attrs.iter().any(|a| a.path().is_ident("macro_export")) {
+            let (range, ident) = (bytes(m.span(), self.base), bytes(name.span(), self.base));
+            let copy = format!("xlazy_{name}_{}", self.copies.len());
+            let (before, after) = (&self.text[range.start..ident.start], &self.text[ident.end..range.end]);
+            let text = format!(" #[doc(hidden)] #[macro_export] {} {copy} {}", one_line(before), one_line(after));
+            self.edits.push(Edit::insert(range.end, text));
+            self.copies.insert(name.to_string(), copy);
+        }
+    }
+    fn visit_use_name(&mut self, u: &'ast syn::UseName) {
+        if let Some(copy) = self.copies.get(&u.ident.to_string()) {
+            self.edits.push(Edit::insert(bytes(u.ident.span(), self.base).start, format!("{copy} as ")));
+        }
+    }
+    fn visit_use_rename(&mut self, u: &'ast syn::UseRename) {
+        if let Some(copy) = self.copies.get(&u.ident.to_string()) {
+            self.edits.push(Edit::replace(bytes(u.ident.span(), self.base), copy.as_str()));
+        }
+    }
+    // What is in another module has the name there that its import gives it.
+    fn visit_use_path(&mut self, u: &'ast syn::UsePath) {
+        if u.ident == "self" {
+            syn::visit::visit_use_path(self, u);
         }
     }
     fn visit_block(&mut self, _: &'ast syn::Block) {}

@@ -1,5 +1,5 @@
 //! What calls of the notebook's macros make, as text.
-use super::expand::{Copied, Macro, Made, expand};
+use super::expand::{Copied, Expansion, Macro, expand};
 use super::format_strings::Rules;
 use super::hygiene::told_apart;
 use crate::eval::text::depth;
@@ -13,7 +13,7 @@ pub(super) struct MadeText<'m> {
     rules: &'m Macro,
     /// Where the arguments are, with documentation as attributes.
     given: Arc<CellText>,
-    made: Made,
+    made: Expansion,
 }
 
 /// What the macro makes of these arguments; `None` where no rule fits.

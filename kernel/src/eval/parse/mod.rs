@@ -2,6 +2,7 @@
 pub mod checks;
 pub mod code_facts;
 pub mod expand;
+mod extents;
 pub mod facts;
 pub mod finder;
 pub mod format_strings;

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// An item, and what makes it public.
 pub struct Declared {
-    pub name: Range<usize>,
+    pub name: String,
     /// What `pub` takes the place of: nothing in front of the item, or who may see it otherwise.
     pub publish: Option<Range<usize>>,
 }
@@ -110,10 +110,15 @@ impl<'a> Walk<'a> {
                     while matches!(self.word(name), "ref" | "mut") {
                         name += 1;
                     }
-                    if self.word(name).is_empty() {
-                        return false;
-                    }
-                    self.declared.push(Declared { name: self.tokens[name].range.clone(), publish });
+                    let (written, end_of_name) = match self.word(name) {
+                        "" => match self.pasted(name) {
+                            Some(pasted) => pasted,
+                            None => return false,
+                        },
+                        word => (word.to_owned(), name),
+                    };
+                    name = end_of_name;
+                    self.declared.push(Declared { name: written, publish });
                     // A value or an alias goes on to the semicolon, whatever braces are in it.
                     let ends_in_braces = !matches!(keyword, "static" | "const" | "type");
                     let mut i = self.after_generics(name + 1);
@@ -124,6 +129,15 @@ impl<'a> Walk<'a> {
                         i = self.close(i);
                     }
                     at = i + 1;
+                }
+                // As `cfg_if!` takes them: `if #[cfg(…)] { … } else { … }`.
+                "if" | "else" => {
+                    let Some(open) = (i..end).find(|i| self.is_brace(*i)) else { return false };
+                    let close = self.close(open);
+                    if !self.items(open + 1, close) {
+                        return false;
+                    }
+                    at = close + 1;
                 }
                 // The call of another macro.
                 _ if !keyword.is_empty() && self.is_punct(i + 1, '!') && self.is_open(i + 2) => {
@@ -136,6 +150,17 @@ impl<'a> Walk<'a> {
             }
         }
         true
+    }
+
+    /// A name that a macro puts together, as `[<get_ name>]`, and its last token.
+    fn pasted(&self, open: usize) -> Option<(String, usize)> {
+        let close = self.close(open);
+        let is_open = self.tokens.get(open).is_some_and(|t| t.kind == Kind::Open('['));
+        if !(is_open && self.is_punct(open + 1, '<') && close > open + 2 && self.is_punct(close - 1, '>')) {
+            return None;
+        }
+        let words = (open + 2..close - 1).map(|i| Some(self.word(i)).filter(|w| !w.is_empty()));
+        Some((words.collect::<Option<String>>()?, close))
     }
 
     /// Behind `<…>`, when that stands here.
@@ -181,6 +206,13 @@ mod tests {
         assert_eq!(published("safe fn f(x: i32)"), "pub safe fn f(x: i32)");
         assert_eq!(published("struct F: u8 { const A = 1; } impl F {}"), "pub struct F: u8 { const A = 1; } impl F {}");
         assert!(begins_an_item("unsafe extern \"C\" fn f() {}") && !begins_an_item("a, b") && !begins_an_item(""));
+        assert_eq!(
+            published("if #[cfg(unix)] { fn f() {} } else { struct P; }"),
+            "if #[cfg(unix)] { pub fn f() {} } else { pub struct P; }"
+        );
+        assert_eq!(published("fn [<get_ name>]() {}"), "pub fn [<get_ name>]() {}");
+        assert_eq!(items("fn [<get_ name>]() {}")[0].name, "get_name");
+        assert!(!begins_an_item("if a { b() } else { c() }"));
         assert!(!begins_an_item("const { 1 }") && !begins_an_item("\"{}\", fn_name"));
     }
 }

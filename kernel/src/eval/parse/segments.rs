@@ -1,6 +1,10 @@
 //! The parts of a cell: Rust, magic lines, and commands.
-use crate::eval::text::scan::{Kind, tokens};
+use crate::eval::text::depth;
+use crate::eval::text::scan::{Kind, mentions, tokens};
 use std::ops::Range;
+use syn::parse::Parser;
+use syn::visit::Visit;
+use syn::{Expr, Stmt};
 
 /// Part of a cell, in the order they stand.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +19,7 @@ pub enum Segment {
 }
 
 /// Finds magic lines: `%name` or `!command` where a statement could begin, `%%name` for the whole cell.
-/// `!x` is Rust when `x` is known as a name.
+/// `!x` is Rust where `x` is known as a name or mentioned above, and where no shell would take it.
 pub fn segments(code: &str, known: &dyn Fn(&str) -> bool) -> Vec<Segment> {
     let indent = code.len() - code.trim_start().len();
     if code[indent..].starts_with("%%") {
@@ -26,9 +30,19 @@ pub fn segments(code: &str, known: &dyn Fn(&str) -> bool) -> Vec<Segment> {
     let mut from = 0;
     let mut at = 0;
     while at < code.len() {
-        let end = code[at..].find('\n').map_or(code.len(), |i| at + i + 1);
+        let mut end = line_end(code, at);
         let command = looks_like_command(&code[at..end]);
-        if (command || looks_like_magic(&code[at..end], known)) && statement_could_begin(&code[from..at]) {
+        if command {
+            end = end_of_table(code, at, end);
+        }
+        let line = &code[at..end];
+        let above = |name: &str| {
+            let parts = out.iter().filter_map(|s| if let Segment::Code(r) = s { Some(r.clone()) } else { None });
+            known(name) || parts.chain(std::iter::once(from..at)).any(|r| mentions(&code[r]).contains(name))
+        };
+        if (command || looks_like_magic(line) || looks_like_shell(line, &code[at..], &above))
+            && statement_could_begin(&code[from..at])
+        {
             if !code[from..at].trim().is_empty() {
                 out.push(Segment::Code(from..at));
             }
@@ -44,17 +58,76 @@ pub fn segments(code: &str, known: &dyn Fn(&str) -> bool) -> Vec<Segment> {
     out
 }
 
+fn line_end(code: &str, at: usize) -> usize {
+    code[at..].find('\n').map_or(code.len(), |i| at + i + 1)
+}
+
+/// Where a command ends whose first line leaves a brace open: a table may go over several lines.
+fn end_of_table(code: &str, at: usize, first: usize) -> usize {
+    let open = |end: usize| {
+        let signs = tokens(&code[at..end]).into_iter().map(|t| match t.kind {
+            Kind::Open(_) => 1,
+            Kind::Close(_) => -1,
+            _ => 0,
+        });
+        signs.sum::<i32>() > 0
+    };
+    let mut end = first;
+    while open(end) {
+        if end == code.len() {
+            return first;
+        }
+        end = line_end(code, end);
+    }
+    end
+}
+
 fn looks_like_command(line: &str) -> bool {
     line.trim_start().strip_prefix(':').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
-fn looks_like_magic(line: &str, known: &dyn Fn(&str) -> bool) -> bool {
-    if let Some(rest) = line.strip_prefix('%') {
-        return rest.starts_with(|c: char| c.is_alphabetic()) || rest.trim().is_empty();
-    }
+fn looks_like_magic(line: &str) -> bool {
+    let rest = line.strip_prefix('%');
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic()) || rest.trim().is_empty())
+}
+
+fn looks_like_shell(line: &str, and_below: &str, known: &dyn Fn(&str) -> bool) -> bool {
     let Some(rest) = line.strip_prefix('!') else { return false };
     let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-    !(name == "matches" || rest.starts_with(['(', '{', '!']) || known(&name))
+    // Alone, the line may be the beginning of a statement only.
+    !(rest.starts_with(['(', '{', '!']) || known(&name) || is_rust_alone(line) || is_rust_alone(and_below))
+}
+
+/// Whether text begins with a statement that no shell would understand: a number or a text, or something with a call, a macro, or a path.
+/// `!ls -l` could be Rust, too.
+fn is_rust_alone(text: &str) -> bool {
+    #[derive(Default)]
+    struct Signs(bool);
+    impl<'ast> Visit<'ast> for Signs {
+        fn visit_expr_call(&mut self, _: &'ast syn::ExprCall) {
+            self.0 = true;
+        }
+        fn visit_expr_method_call(&mut self, _: &'ast syn::ExprMethodCall) {
+            self.0 = true;
+        }
+        fn visit_macro(&mut self, _: &'ast syn::Macro) {
+            self.0 = true;
+        }
+        fn visit_path(&mut self, path: &'ast syn::Path) {
+            self.0 |= path.segments.len() > 1;
+        }
+        fn visit_expr_unary(&mut self, e: &'ast syn::ExprUnary) {
+            self.0 |= matches!(e.op, syn::UnOp::Not(_))
+                && matches!(&*e.expr, Expr::Lit(l) if !matches!(l.lit, syn::Lit::Bool(_)));
+            syn::visit::visit_expr_unary(self, e);
+        }
+    }
+    let statements = depth::fits(text).then(|| syn::Block::parse_within.parse_str(text).ok()).flatten();
+    let mut signs = Signs::default();
+    if let Some(Stmt::Expr(e, _)) = statements.iter().flatten().next() {
+        signs.visit_expr(e);
+    }
+    signs.0
 }
 
 fn statement_could_begin(before: &str) -> bool {
@@ -92,7 +165,33 @@ mod tests {
         assert_eq!(parts("let a = 1;\n%time a\na"), ["code let a = 1;", "magic %time a / ", "code a"]);
         assert_eq!(parts("%%time 3\na\nb"), ["magic %%time 3 / a\nb"]);
         assert_eq!(parts(":dep a = \"1\"\nuse a::b;"), ["command :dep a = \"1\"", "code use a::b;"]);
+        let table = ":dep a = {\n  version = \"1\",\n}";
+        assert_eq!(parts(&format!("{table}\na::b()")), [format!("command {table}"), "code a::b()".into()]);
+        assert_eq!(parts(":dep a = {\nf()"), ["command :dep a = {", "code f()"]);
         assert_eq!(parts("!ls | wc\n!flag"), ["magic !ls | wc / ", "code !flag"]);
+        for rust in [
+            "let file = 1;\n!file",
+            "!v.is_empty()",
+            "!v\n.iter()\n.any(|x| x)",
+            "!0u8",
+            "!a::B & c",
+            "!matches!(a, 1)",
+        ] {
+            assert_eq!(parts(rust), [format!("code {rust}")]);
+        }
+        for shell in [
+            "!ls",
+            "!ls -l",
+            "!a.out",
+            "!cargo --version",
+            "!make -j$(nproc)",
+            "!echo 'f(x)'",
+            "!git add -A && f",
+            "!ls\n!ls -l",
+            "!true",
+        ] {
+            assert!(parts(shell).iter().all(|p| p.starts_with("magic ")), "{shell}");
+        }
         assert_eq!(parts("let x = a\n% b;"), ["code let x = a\n% b;"]);
         assert_eq!(parts("let s = \"\n%time\n\";"), ["code let s = \"\n%time\n\";"]);
         assert_eq!(parts("f(\n!flag_2,\n)"), ["code f(\n!flag_2,\n)"]);

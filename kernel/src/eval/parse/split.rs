@@ -2,6 +2,7 @@
 use super::checks::{Awaits, Checks, included};
 use super::code_facts;
 use super::expand::{Macro, known};
+use super::extents;
 use super::finder::places;
 use super::items::{Call, Item, items_of_a_macro, persistent_item};
 use super::macros;
@@ -70,6 +71,7 @@ fn taken_apart(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> s
             by_macros.push(std::mem::take(&mut out.bound_by_macro));
         }
         out.places = places(&statements, base, &by_macros);
+        out.syntax.extend(extents::of_statements(&statements, &cell.text, base));
         out.finish(cell, range);
         out
     })
@@ -105,7 +107,7 @@ enum CallMakes {
 impl Parsed {
     fn add(&mut self, cell: &Arc<CellText>, base: usize, statement: &Stmt, macros: &[Macro], last: bool) {
         if let Stmt::Macro(call) = statement
-            && let Some(item) = items_of_a_macro(cell, base, call)
+            && let Some(item) = items_of_a_macro(cell, base, call, &|name| known(&self.macros, macros, name))
         {
             self.items.push(item);
             return;
@@ -184,7 +186,10 @@ impl Parsed {
                         self.edits.push(Edit::replace(bytes(e.span(), base), "").tagged(Tag::Program));
                         None
                     }
-                    Stmt::Expr(e, None) if last && shows_something(e) => Some(bytes(e.span(), base)),
+                    // Only a statement may have an attribute.
+                    Stmt::Expr(e, None) if last && shows_something(e) => {
+                        Some(bytes(e.span(), base)).filter(|at| !cell.text[at.start..].starts_with('#'))
+                    }
                     Stmt::Macro(m) if last && m.semi_token.is_none() && !prints(&m.mac) => Some(bytes(m.span(), base)),
                     _ => None,
                 };

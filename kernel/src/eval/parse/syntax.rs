@@ -120,6 +120,37 @@ impl<'ast> Visit<'ast> for PatternNames {
     fn visit_expr(&mut self, _: &'ast Expr) {}
 }
 
+/// Whether nothing is made by an expression, so that its beginning is no other place.
+pub(super) fn plain(e: &Expr) -> bool {
+    match e {
+        Expr::Path(_) | Expr::Lit(_) => true,
+        Expr::Field(f) => plain(&f.base),
+        Expr::Reference(r) => plain(&r.expr),
+        Expr::Paren(_) => true,
+        Expr::MethodCall(c) => plain(&c.receiver),
+        Expr::Unary(u) => matches!(u.op, syn::UnOp::Deref(_)) && plain(&u.expr),
+        _ => false,
+    }
+}
+
+/// Whether an operator changes its left side.
+pub(super) fn assigns(op: &syn::BinOp) -> bool {
+    use syn::BinOp::*;
+    matches!(
+        op,
+        AddAssign(_)
+            | SubAssign(_)
+            | MulAssign(_)
+            | DivAssign(_)
+            | RemAssign(_)
+            | BitXorAssign(_)
+            | BitAndAssign(_)
+            | BitOrAssign(_)
+            | ShlAssign(_)
+            | ShrAssign(_)
+    )
+}
+
 /// Text on one line: comments go, line breaks become blanks. Literals stay as they are.
 pub(super) fn one_line(text: &str) -> String {
     let mut out = String::new();

@@ -1,5 +1,6 @@
 //! The two ends of the way to a session process: a line that any thread may ask on, and the queue of what comes back.
 use crate::engine::{Event, Failure, sentence};
+use crate::eval::tell::point::in_the_notebook;
 use crate::eval::text::source::Sources;
 use std::collections::{HashMap, VecDeque};
 use std::os::unix::net::UnixStream;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use xlazy_mime::{Ask, Bundle, Fault, Frame, Tell};
+use xlazy_mime::{Ask, Bundle, Content, Fault, Frame, Question, Tell};
 
 type Answer = Result<Bundle, Fault>;
 
@@ -43,7 +44,7 @@ impl Channel {
     }
 
     /// Puts a question to the runtime and waits for the answer.
-    pub fn call(&self, name: &str, args: &str, patience: Duration) -> Result<Bundle, Failure> {
+    pub fn call(&self, question: Question, args: &str, patience: Duration) -> Result<Bundle, Failure> {
         let (answer, answered) = channel();
         let id = {
             let mut asked = lock(&self.0.asked);
@@ -56,16 +57,16 @@ impl Channel {
             }
             id
         };
-        self.tell(&Ask::Call { id, name: name.into(), args: args.into() });
+        self.tell(&Ask::Call { id, question, args: args.into() });
         match answered.recv_timeout(patience) {
             Ok(answer) => answer.map_err(|fault| sentence(&fault.name, fault.message)),
             Err(RecvTimeoutError::Disconnected) => {
-                Err(sentence("SessionDied", format!("the session did not answer {name}")))
+                Err(sentence("SessionDied", format!("the session did not answer {question}")))
             }
             Err(RecvTimeoutError::Timeout) => {
                 lock(&self.0.asked).waiting.iter_mut().for_each(|w| drop(w.remove(&id)));
                 let message = format!(
-                    "the session did not answer {name} within {} s: it is busy; ask again when the cell has ended",
+                    "the session did not answer {question} within {} s: it is busy; ask again when the cell has ended",
                     patience.as_secs()
                 );
                 Err(sentence("SessionBusy", message))
@@ -109,10 +110,12 @@ impl News {
     pub fn event(self, sources: &Sources) -> Option<Event> {
         Some(match self {
             News::Raw { stderr, text } | News::Tell(Tell::Stream { stderr, text }) => {
-                Event::Stream { stderr, text: crate::eval::tell::point::name_cells(text, &|file| sources.get(file)) }
+                Event::Stream { stderr, text: in_the_notebook(text, sources) }
             }
-            News::Tell(Tell::Display { bundle, id, update }) => Event::Display { bundle, id, update },
-            News::Tell(Tell::Result(bundle)) => Event::Result(bundle),
+            News::Tell(Tell::Display { bundle, id, update }) => {
+                Event::Display { bundle: shown(bundle, sources), id, update }
+            }
+            News::Tell(Tell::Result(bundle)) => Event::Result(shown(bundle, sources)),
             News::Tell(Tell::ClearOutput { wait }) => Event::ClearOutput { wait },
             News::Tell(Tell::Event { kind, json }) => Event::Insight { kind, json },
             News::Tell(_) | News::Gone(_) => return None,
@@ -127,6 +130,17 @@ impl News {
     fn is_end(&self) -> bool {
         matches!(self, News::Gone(_) | News::Tell(Tell::Done { .. }))
     }
+}
+
+fn shown(mut bundle: Bundle, sources: &Sources) -> Bundle {
+    for (mime, content) in &mut bundle.entries {
+        if let Content::Text(text) = content
+            && mime == "text/plain"
+        {
+            *text = in_the_notebook(std::mem::take(text), sources);
+        }
+    }
+    bundle
 }
 
 type Take = Box<dyn FnMut(Event) + Send>;
@@ -279,7 +293,7 @@ mod tests {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let line = Channel::new(ours);
         line.hang_up();
-        let refused = line.call("metrics", "", Duration::from_secs(5)).unwrap_err();
+        let refused = line.call(Question::Metrics, "", Duration::from_secs(5)).unwrap_err();
         assert_eq!(refused.name, "SessionDied");
     }
 

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
-use xlazy_mime::{Bundle, units, whole};
+use xlazy_mime::{Bundle, Question, units, whole};
 
 /// What came of saving or loading.
 struct Outcome {
@@ -74,14 +74,14 @@ impl Session {
         }
     }
 
-    fn ask_json(&mut self, name: &str, args: &str, shared: &Shared) -> Result<Value, Reply> {
-        let answer = self.call(name, args).map_err(|failure| match shared.interrupted.load(Ordering::SeqCst) {
+    fn ask_json(&mut self, question: Question, args: &str, shared: &Shared) -> Result<Value, Reply> {
+        let answer = self.call(question, args).map_err(|failure| match shared.interrupted.load(Ordering::SeqCst) {
             true => Reply::Interrupted,
             false => Reply::Error(failure),
         })?;
         // What is only done says nothing.
         let text = Some(answer.plain()).filter(|t| !t.is_empty()).unwrap_or("null");
-        serde_json::from_str(text).map_err(|e| Reply::Error(sentence("CheckpointError", format!("{name}: {e}"))))
+        serde_json::from_str(text).map_err(|e| Reply::Error(sentence("CheckpointError", format!("{question}: {e}"))))
     }
 
     /// Runs what `text` makes of these variables; where that does not compile, of each by itself, to find out which of
@@ -131,13 +131,13 @@ impl Session {
         let items: Vec<Part> = idents.map(|(name, ident)| (name, code::save_statement(&ident))).collect();
         let text = |items: &[&Part]| code::save_text(items.iter().map(|i| i.1.as_str()), serde);
         let mut refused = self.hidden_for((0, Kind::Hidden), &items, &text, shared)?;
-        let told = self.ask_json("checkpoint-kept", "", shared)?;
+        let told = self.ask_json(Question::CheckpointKept, "", shared)?;
         refused.extend(pairs(&told["refused"]));
         let done = texts(&told["kept"]);
         let decided = match decide(&done, &self.autosave.mine) {
             Ok(decided) => decided,
             Err(why) => {
-                let _ = self.call("checkpoint-write", "");
+                let _ = self.call(Question::CheckpointWrite, "");
                 let more = if refused.is_empty() { String::new() } else { format!("\nNot kept:{}", reasons(&refused)) };
                 return Err(NotSaved::Refused(why + &more));
             }
@@ -146,7 +146,7 @@ impl Session {
         if let Some(before) = &decided.keep {
             args += &format!("\n{}", before.to_string_lossy());
         }
-        self.ask_json("checkpoint-write", &args, shared)?;
+        self.ask_json(Question::CheckpointWrite, &args, shared)?;
         let mine = &mut self.autosave.mine;
         match (&decided.keep, mine.contains(path)) {
             (Some(before), true) => drop(mine.insert(before.clone())),
@@ -163,12 +163,12 @@ impl Session {
 
     fn load(&mut self, path: &Path, cell: u64, shared: &Shared) -> Result<Outcome, Reply> {
         let path = path.to_string_lossy().into_owned();
-        let told = self.ask_json("checkpoint-open", &path, shared)?;
+        let told = self.ask_json(Question::CheckpointOpen, &path, shared)?;
         let listed = told["variables"].as_array().into_iter().flatten().map(Listed::of).collect::<Result<Vec<_>, _>>();
         let listed = match listed {
             Ok(listed) => listed,
             Err(why) => {
-                let _ = self.call("checkpoint-close", "");
+                let _ = self.call(Question::CheckpointClose, "");
                 let message = format!("{path} cannot be loaded: {why}");
                 return Err(Reply::Error(sentence("CheckpointError", message)));
             }
@@ -197,7 +197,7 @@ impl Session {
         let runs = !items.is_empty();
         let tried = if runs { self.hidden_for((cell, Kind::User), &items, &text, shared) } else { Ok(Vec::new()) };
         self.effect = None;
-        let told = self.ask_json("checkpoint-close", "", shared)?;
+        let told = self.ask_json(Question::CheckpointClose, "", shared)?;
         refused.extend(tried?);
         refused.extend(pairs(&told["refused"]));
         if runs {

@@ -13,7 +13,7 @@ use xlazy_mime::{Bundle, regular};
 
 /// What `:help` lists.
 const COMMANDS: &[(&str, &str)] = &[
-    (":dep name = \"1\"", "add a dependency: also { version, features, path, git }"),
+    (":dep name = \"1\"", "add a dependency: also { version, features, path, git }, and `:dep ./folder`"),
     (":show_deps", "list the dependencies, and where their versions are locked"),
     (":vars", "list the variables, as %vars does"),
     (":type EXPRESSION", "show an expression's type (also :t)"),
@@ -145,7 +145,7 @@ pub fn depend(session: &mut Session, shared: &Shared, lines: &[&str], events: &m
     let mut wanted = before.as_ref().map(|d| d.wanted()).unwrap_or_default();
     for line in lines {
         match stages::parse(line) {
-            Ok((name, what)) => drop(wanted.insert(name, what)),
+            Ok(more) => wanted.extend(more),
             Err(failure) => return Reply::Error(failure),
         }
     }

@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use xlazy_mime::{Bundle, Var};
+use xlazy_mime::{Bundle, Question, Var};
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -157,7 +157,7 @@ impl Session {
                 self.process = process;
                 // Functions of earlier cells are still there, and so are their lines.
                 for known in self.registered.clone() {
-                    let _ = self.call("cell", &known);
+                    let _ = self.call(Question::Cell, &known);
                 }
                 message += "; a new one is running";
             }
@@ -187,12 +187,12 @@ impl Session {
     }
 
     pub fn set_generator(&mut self, state: (u64, u64)) {
-        let _ = self.call("generator", &format!("{} {}", state.0, state.1));
+        let _ = self.call(Question::Generator, &format!("{} {}", state.0, state.1));
         self.generator = state;
     }
 
-    pub fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure> {
-        self.process.line().call(name, args, CALL_TIMEOUT)
+    pub fn call(&self, question: Question, args: &str) -> Result<Bundle, Failure> {
+        self.process.line().call(question, args, CALL_TIMEOUT)
     }
 
     pub fn names(&self) -> InScope {

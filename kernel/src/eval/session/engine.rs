@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use xlazy_mime::{Ask, Bundle, Var};
+use xlazy_mime::{Ask, Bundle, Question, Var};
 
 /// Runs Rust cells in a session process of its own.
 pub struct RustEngine {
@@ -167,7 +167,7 @@ impl Engine for RustEngine {
 
     fn complete(&self, code: &str, cursor: usize) -> Completions {
         let cursor = code.floor_char_boundary(cursor.min(code.len()));
-        let runtime = questions::ask(&self.shared, "names", "").ok();
+        let runtime = questions::ask(&self.shared, Question::Names, "").ok();
         complete::complete(&self.shared.names(), runtime.as_ref(), code, cursor)
     }
 
@@ -175,7 +175,7 @@ impl Engine for RustEngine {
         let cursor = code.floor_char_boundary(cursor.min(code.len()));
         let name = complete::name_at(code, cursor)?;
         complete::inspect(&self.shared.names(), &name, detail)
-            .or_else(|| questions::ask(&self.shared, "doc", &name).ok())
+            .or_else(|| questions::ask(&self.shared, Question::Doc, &name).ok())
     }
 
     fn is_complete(&self, code: &str) -> Completeness {
@@ -245,7 +245,8 @@ impl commands::Host for Inside<'_> {
     }
 
     fn describe(&self, name: &str) -> Option<Bundle> {
-        complete::inspect(&self.engine.shared.names(), name, 1).or_else(|| self.session().call("doc", name).ok())
+        complete::inspect(&self.engine.shared.names(), name, 1)
+            .or_else(|| self.session().call(Question::Doc, name).ok())
     }
 
     fn restart(&self) -> Result<(), Failure> {
@@ -254,8 +255,8 @@ impl commands::Host for Inside<'_> {
 }
 
 impl magics::Host for Inside<'_> {
-    fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure> {
-        lock(&self.engine.session).call(name, args)
+    fn call(&self, question: Question, args: &str) -> Result<Bundle, Failure> {
+        lock(&self.engine.session).call(question, args)
     }
 
     fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply {

@@ -21,7 +21,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use xlazy_mime::{Ask, Bundle, Frame, MOST_BYTES, RunCell, Tell};
+use xlazy_mime::{Ask, Bundle, Frame, MOST_BYTES, Question, RunCell, Tell};
 
 pub struct SessionProcess {
     line: Channel,
@@ -129,7 +129,7 @@ impl SessionProcess {
         let new: Vec<&Path> = libraries.filter(|path| self.loaded.insert(name(path))).collect();
         if !new.is_empty() {
             let paths: Vec<_> = new.iter().map(|path| path.to_string_lossy()).collect();
-            let _ = self.line.call("load", &paths.join("\0"), PATIENCE);
+            let _ = self.line.call(Question::Load, &paths.join("\0"), PATIENCE);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::eval::parse::segments::{Segment, segments};
 use crate::eval::text::types;
 use crate::magics;
 use std::time::Duration;
-use xlazy_mime::{Bundle, Var};
+use xlazy_mime::{Bundle, Question, Var};
 
 /// Who asks beside a cell wants an answer now, or none.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,9 +31,9 @@ pub fn answer(shared: &Shared, code: &str, events: &mut dyn FnMut(Event)) -> Opt
 }
 
 /// Asks the runtime, whether a cell runs or not.
-pub fn ask(shared: &Shared, name: &str, args: &str) -> Result<Bundle, Failure> {
+pub fn ask(shared: &Shared, question: Question, args: &str) -> Result<Bundle, Failure> {
     let channel: Channel = lock(&shared.line).clone();
-    channel.call(name, args, PATIENCE)
+    channel.call(question, args, PATIENCE)
 }
 
 /// What magics see of a session that runs a cell: the variables as they were before it.
@@ -42,8 +42,8 @@ struct Beside<'a> {
 }
 
 impl magics::Host for Beside<'_> {
-    fn call(&self, name: &str, args: &str) -> Result<Bundle, Failure> {
-        ask(self.shared, name, args)
+    fn call(&self, question: Question, args: &str) -> Result<Bundle, Failure> {
+        ask(self.shared, question, args)
     }
 
     fn run_code(&self, _code: &str, _events: &mut dyn FnMut(Event)) -> Reply {

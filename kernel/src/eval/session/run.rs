@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
-use xlazy_mime::{Ask, Outcome, RunCell, Tell, Var};
+use xlazy_mime::{Ask, Outcome, Question, RunCell, Tell, Var};
 
 /// How a run ended, as the session tells it.
 struct Done {
@@ -83,11 +83,12 @@ impl Session {
         self.gone.extend(self.compiler.left.drain(..));
         if let Some(file) = &ready.group_file {
             let known = self.places(file, cell);
-            let _ = self.call("cell", &known);
+            let _ = self.call(Question::Cell, &known);
             self.registered.push(known);
         }
         if mode.kind != Kind::Replay {
             self.drop_outdated(events);
+            self.give_way(&ready.defines, &cell.label(), events);
         }
         let Some(object) = &ready.object else { return Reply::Ok };
         self.process.load(self.compiler.libraries());
@@ -302,9 +303,8 @@ impl Session {
             Outcome::Ok => Reply::Ok,
             Outcome::Interrupted => Reply::Interrupted,
             Outcome::Failed(fault) => {
-                let compiler = &self.compiler;
                 let (inside, moved) = lost.into_iter().partition(|n| ready.inside.contains(n));
-                Reply::Error(run_failure(&fault, &|file| compiler.source(file), [moved, inside]))
+                Reply::Error(run_failure(&fault, &self.compiler.sources(), [moved, inside]))
             }
         }
     }

@@ -3,7 +3,8 @@ use super::core::Session;
 use crate::engine::Event;
 use crate::eval::text::scan;
 use crate::eval::text::types;
-use xlazy_mime::Var;
+use std::collections::BTreeSet;
+use xlazy_mime::{Question, Var};
 
 impl Session {
     /// Drops variables of types that were redefined, and says so.
@@ -26,6 +27,16 @@ impl Session {
             self.gone.insert(name.clone(), what);
         }
         self.forget(outdated.into_iter().map(|(name, _)| name).collect());
+    }
+
+    /// Drops variables in the place of which the cell defines a function or a constant, and says so.
+    pub fn give_way(&mut self, defined: &BTreeSet<String>, cell: &str, events: &mut dyn FnMut(Event)) {
+        let names: Vec<String> = self.vars.iter().map(|v| v.name.clone()).filter(|n| defined.contains(n)).collect();
+        for name in &names {
+            let text = format!("note: the variable `{name}` is gone: {cell} defines an item of that name\n");
+            events(Event::Stream { stderr: true, text });
+        }
+        self.forget(names);
     }
 
     /// Drops variables whose types no later cell could write down, and says what to do instead.
@@ -90,7 +101,7 @@ impl Session {
 
     fn forget(&mut self, names: Vec<String>) {
         if !names.is_empty() {
-            let _ = self.call("forget", &names.join(" "));
+            let _ = self.call(Question::Forget, &names.join(" "));
             self.vars.retain(|v| !names.contains(&v.name));
         }
     }

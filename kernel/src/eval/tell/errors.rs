@@ -1,5 +1,5 @@
 //! What the user sees of an error: rustc's messages at the cell's own lines, and a failed cell's traceback.
-use super::point::{BLUE, BOLD, OFF, RED, name_cells, point_at};
+use super::point::{BLUE, BOLD, OFF, RED, in_the_notebook, name_cells, point_at};
 use super::retell::{About, Known, Retold, place_of, retell};
 use super::texts::Texts;
 use crate::engine::Failure;
@@ -46,6 +46,9 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
             continue;
         }
         let mut snippets = snippets(&error.spans, texts, retold.as_ref().is_some_and(|r| !r.with_labels));
+        if let Some(About::Part(text, range)) = retold.as_ref().map(|r| &r.about) {
+            snippets = vec![Mapped { text, range: range.clone(), primary: true, label: None }];
+        }
         if snippets.is_empty()
             && let Some((text, range)) = retold.as_ref().and_then(|r| place_of(&r.about, source))
         {
@@ -80,26 +83,13 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
 /// A message without the names that only xlazy knows of.
 fn in_the_users_terms(d: &Diagnostic, sources: &Sources) -> Diagnostic {
     let clean = |text: &str| {
-        let mut out = name_cells(text.to_owned(), &|file| sources.get(file));
+        let mut out = name_cells(text.to_owned(), sources);
         if let Some((before, rest)) = out.split_once(" (`cell_")
             && let Some((_, after)) = rest.split_once("`)")
         {
             out = format!("{before}{after}");
         }
-        // Crates of cells: a word, and a hash.
-        for prefix in ["g_", "cell_"] {
-            let mut from = 0;
-            while let Some(at) = out[from..].find(prefix).map(|at| from + at) {
-                let hash = &out.as_bytes()[at + prefix.len()..];
-                let is_crate =
-                    hash.len() > 18 && hash[..16].iter().all(u8::is_ascii_hexdigit) && &hash[16..18] == b"::";
-                match is_crate {
-                    true => out.replace_range(at..at + prefix.len() + 18, ""),
-                    false => from = at + prefix.len(),
-                }
-            }
-        }
-        out
+        without_crates(out)
     };
     let span = |s: &Span| Span {
         label: s.label.as_deref().map(clean),
@@ -112,6 +102,26 @@ fn in_the_users_terms(d: &Diagnostic, sources: &Sources) -> Diagnostic {
         children: d.children.iter().map(|c| in_the_users_terms(c, sources)).collect(),
         ..d.clone()
     }
+}
+
+/// Text without the crates of cells and dependencies, which are a word and a hash, be it in a path from the root.
+fn without_crates(mut out: String) -> String {
+    const DIGITS: usize = 16;
+    for prefix in ["g_", "cell_", "xlazy_deps_"] {
+        let mut from = 0;
+        while let Some(at) = out[from..].find(prefix).map(|at| from + at) {
+            let end = at + prefix.len() + DIGITS;
+            let hash = out.get(at + prefix.len()..end).is_some_and(|h| h.bytes().all(|b| b.is_ascii_hexdigit()));
+            if !hash || !out[end..].starts_with("::") {
+                from = at + prefix.len();
+                continue;
+            }
+            let start = if out[..at].ends_with("crate::") { at - "crate::".len() } else { at };
+            out.replace_range(start..end + 2, "");
+            from = start;
+        }
+    }
+    out
 }
 
 struct Mapped<'a> {
@@ -173,7 +183,9 @@ fn render(error: &Diagnostic, title: &str, mapped: Vec<Mapped>, retold: Option<&
     }
     let children: &[Diagnostic] = if retold.is_some_and(|r| !r.with_labels) { &[] } else { &error.children };
     let mut later = Vec::new();
-    for child in children.iter().filter(|c| !speaks_of_generated_code(&c.message)) {
+    // There is no manifest to add a crate to.
+    let fits = |c: &&Diagnostic| !speaks_of_generated_code(&c.message) && !c.message.contains("`cargo add ");
+    for child in children.iter().filter(fits) {
         let level = if child.level == "help" { Level::HELP } else { Level::NOTE };
         if child.spans.is_empty() {
             main = main.element(level.message(child.message.as_str()));
@@ -242,13 +254,10 @@ fn suggestion<'a>(child: &'a Diagnostic, level: Level<'a>, texts: &'a Texts) -> 
 
 /// A failed run's traceback: the error, the line it happened on, and the notes. With the variables that the cell has lost:
 /// those that it had moved, and those that it keeps at its end alone.
-pub fn run_failure(
-    fault: &Fault,
-    sources: &dyn Fn(&str) -> Option<Arc<Source>>,
-    [moved, inside]: [Vec<String>; 2],
-) -> Failure {
-    let mut traceback = vec![format!("{RED}{}{OFF}: {}", fault.name, fault.message)];
-    let source = sources(&fault.file);
+pub fn run_failure(fault: &Fault, sources: &Sources, [moved, inside]: [Vec<String>; 2]) -> Failure {
+    let message = in_the_notebook(fault.message.clone(), sources);
+    let mut traceback = vec![format!("{RED}{}{OFF}: {message}", fault.name)];
+    let source = sources.get(&fault.file);
     let place = source.as_ref().and_then(|s| s.user_place(fault.line, fault.column));
     match place {
         Some((text, at)) => traceback.extend(point_at(&text, at)),
@@ -267,7 +276,7 @@ pub fn run_failure(
             traceback.push(format!("{BOLD}note{OFF}: {note}"));
         }
     }
-    Failure { name: fault.name.clone(), message: fault.message.clone(), traceback }
+    Failure { name: fault.name.clone(), message, traceback }
 }
 
 /// Notes at the end of a traceback.

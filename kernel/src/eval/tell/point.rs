@@ -1,6 +1,6 @@
 //! Pointing into a cell: with rustc's arrows, or in words.
 use crate::engine::Failure;
-use crate::eval::text::source::{CellText, Source, line_column};
+use crate::eval::text::source::{CellText, Sources, line_column};
 use crate::eval::toolchain::rustc::FILE_PREFIX;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use std::ops::Range;
@@ -34,8 +34,32 @@ pub fn point_out(text: &Arc<CellText>, range: Range<usize>, title: &str, label: 
     Failure { name: "CompileError".into(), message: title.into(), traceback }
 }
 
+/// The crates that cells are compiled into: a word, and a hash.
+const CRATES: [&str; 2] = ["g_", "cell_"];
+const DIGITS: usize = 16;
+const BODY: &str = "::xlazy_cell::{{closure}}";
+
+/// What a program of the user's says, with cells in the place of generated files and crates.
+pub fn in_the_notebook(text: String, sources: &Sources) -> String {
+    let mut out = name_cells(text, sources);
+    for prefix in CRATES {
+        let mut from = 0;
+        while let Some(at) = out[from..].find(prefix).map(|at| from + at) {
+            let end = at + prefix.len() + DIGITS;
+            let named = out.get(at..end).and_then(|name| sources.crate_in_words(name));
+            from = at + named.as_ref().map_or(prefix.len(), String::len);
+            if let Some(name) = named {
+                // The function that a cell's statements are in is not the user's.
+                let end = if out[end..].starts_with(BODY) { end + BODY.len() } else { end };
+                out.replace_range(at..end, &name);
+            }
+        }
+    }
+    out
+}
+
 /// Puts the cell and its line where text names a place in generated source (`xlazy-cell-7:1:230`).
-pub fn name_cells(text: String, sources: &dyn Fn(&str) -> Option<Arc<Source>>) -> String {
+pub fn name_cells(text: String, sources: &Sources) -> String {
     if !text.contains(FILE_PREFIX) {
         return text;
     }
@@ -46,7 +70,9 @@ pub fn name_cells(text: String, sources: &dyn Fn(&str) -> Option<Arc<Source>>) -
         rest = &rest[start..];
         let word = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != ':').unwrap_or(rest.len());
         let mut parts = rest[..word].trim_end_matches(':').split(':');
-        let source = parts.next().and_then(sources);
+        let source = parts.next().and_then(|file| sources.get(file));
+        // The file alone, as `file!()` has it.
+        let cell = source.as_ref().and_then(|s| s.texts().iter().map(|t| t.cell).max());
         let line = parts.next().and_then(|n| n.parse().ok());
         let column = parts.next().and_then(|n| n.parse().ok()).unwrap_or(1);
         match source.and_then(|s| s.user_place(line?, column)) {
@@ -61,8 +87,12 @@ pub fn name_cells(text: String, sources: &dyn Fn(&str) -> Option<Arc<Source>>) -
                 rest = end.filter(|e| e.starts_with('}')).unwrap_or(rest);
             }
             None => {
-                out.push_str(FILE_PREFIX);
-                rest = &rest[FILE_PREFIX.len()..];
+                let file = rest[..word].split(':').next().unwrap_or_default();
+                match cell {
+                    Some(cell) => out.push_str(&format!("cell {cell}")),
+                    None => out.push_str(file),
+                }
+                rest = &rest[file.len()..];
             }
         }
     }

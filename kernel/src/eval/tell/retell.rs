@@ -1,12 +1,15 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
 use super::texts::Texts;
 use crate::eval::generate::code::is_cell;
-use crate::eval::text::scan;
 use crate::eval::text::source::{CellText, Place, Source, Sources, Tag};
+use crate::eval::text::{depth, scan};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use syn::parse::Parser;
+use syn::spanned::Spanned;
+use syn::visit::Visit;
 
 /// An error that our own words explain better than rustc's.
 pub(super) struct Retold {
@@ -19,6 +22,8 @@ pub(super) struct Retold {
 
 #[derive(PartialEq)]
 pub(super) enum About {
+    /// Part of the user's text that says it better than where rustc points.
+    Part(Arc<CellText>, Range<usize>),
     /// What rustc points at.
     Words,
     /// A variable that cannot be stored.
@@ -35,6 +40,7 @@ pub struct Known<'a> {
     pub gone: &'a HashMap<String, String>,
     pub vars: &'a [&'a str],
     pub is_type: &'a dyn Fn(&str) -> bool,
+    pub is_imported: &'a dyn Fn(&str) -> bool,
     pub sources: &'a Sources,
 }
 
@@ -42,16 +48,18 @@ pub struct Known<'a> {
 pub(super) fn retell(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
     let source = texts.source;
     let about_the_cell = of_generated_code(error, source, known);
-    about_the_cell.or_else(|| advised(error, texts, known)).or_else(|| {
-        // Of syntax; what other errors say is about what stands there.
-        (error.code.is_empty() && behind_the_cell(error, source)).then(|| {
-            let title = match error.message.split_once(", found `") {
-                Some((expected, _)) => format!("{expected}, found the end of the cell"),
-                None => error.message.clone(),
-            };
-            Retold { title, help: None, with_labels: false, about: About::End }
-        })
-    })
+    about_the_cell.or_else(|| of_the_prelude(error, texts, known)).or_else(|| advised(error, texts, known)).or_else(
+        || {
+            // Of syntax; what other errors say is about what stands there.
+            (error.code.is_empty() && behind_the_cell(error, source)).then(|| {
+                let title = match error.message.split_once(", found `") {
+                    Some((expected, _)) => format!("{expected}, found the end of the cell"),
+                    None => error.message.clone(),
+                };
+                Retold { title, help: None, with_labels: false, about: About::End }
+            })
+        },
+    )
 }
 
 /// Whether rustc points at what was generated after the user's text.
@@ -73,7 +81,7 @@ pub(super) fn place_of<'a>(about: &About, source: &'a Source) -> Option<(&'a Arc
             let found = scan::tokens(&text.text).into_iter().find(|t| text.text[t.range.clone()] == **name);
             Some((text, found?.range))
         }
-        About::Words | About::Keeping => None,
+        About::Part(..) | About::Words | About::Keeping => None,
     }
 }
 
@@ -94,6 +102,9 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             let declared = || {
                 in_a_function && text().is_some_and(|t| follows(t, &["let"], name) || follows(t, &["let", "mut"], name))
             };
+            if let Some(declared) = declaration(error, texts) {
+                return Some(with_words(error, format!("to declare it, write `let`: `{declared}`")));
+            }
             if found.is_some_and(|v| v == name) || found.is_none() && declared() {
                 format!(
                     "functions do not see variables: hand `{name}` over as an argument, or make the function a closure"
@@ -107,9 +118,95 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             derive(if matches!(*op, "==" | "!=") { "PartialEq" } else { "PartialEq, PartialOrd" }, ty)
         }
         ("E0599", ["clone", ty, ..]) if is_ours(ty) => derive("Clone", ty),
+        ("E0432" | "E0433" | "E0463", _) => {
+            let name = missing_crate(error)?;
+            format!("`:dep {name} = \"…\"` brings a crate of that name, `:dep {name}` its newest version")
+        }
         _ => return None,
     };
-    Some(Retold { title: error.message.clone(), help: Some(help), with_labels: true, about: About::Words })
+    Some(with_words(error, help))
+}
+
+/// rustc's words, and ours below them.
+fn with_words(error: &Diagnostic, help: String) -> Retold {
+    Retold { title: error.message.clone(), help: Some(help), with_labels: true, about: About::Words }
+}
+
+/// The crate that an error misses.
+fn missing_crate(error: &Diagnostic) -> Option<&str> {
+    const WORDS: [&str; 3] = ["unlinked crate `", "no external crate `", "can't find crate for `"];
+    let said = error.spans.iter().filter_map(|s| s.label.as_deref()).chain([error.message.as_str()]);
+    let after = |text: &'_ str| WORDS.iter().find_map(|w| Some(text.find(w)? + w.len()));
+    let name = said.filter_map(|text| text[after(text)?..].split('`').next()).next()?;
+    // The standard library's are there, and a capital is a type's.
+    (!matches!(name, "std" | "core" | "alloc" | "test") && !name.starts_with(char::is_uppercase)).then_some(name)
+}
+
+/// An assignment to what is nowhere declared, as a declaration.
+fn declaration(error: &Diagnostic, texts: &Texts) -> Option<String> {
+    struct Assignments(Vec<(Range<usize>, Range<usize>)>);
+    impl<'ast> Visit<'ast> for Assignments {
+        fn visit_expr_assign(&mut self, e: &'ast syn::ExprAssign) {
+            self.0.push((e.left.span().byte_range(), e.span().byte_range()));
+            syn::visit::visit_expr_assign(self, e);
+        }
+    }
+    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+    let statements = depth::fits(&text.text).then(|| syn::Block::parse_within.parse_str(&text.text).ok())??;
+    let mut found = Assignments(Vec::new());
+    statements.iter().for_each(|s| found.visit_stmt(s));
+    // What is assigned to, and no index or object in it.
+    let whole = |left: &str| left.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '(' | ')' | ',' | ' '));
+    let (_, all) = found
+        .0
+        .into_iter()
+        .find(|(left, _)| left.start <= at.start && at.end <= left.end && whole(&text.text[left.clone()]))?;
+    let line = text.text[all].lines().next()?.to_owned();
+    Some(format!("let {line}"))
+}
+
+/// A name that the user has not declared, and that is therefore the prelude's: to its author it is undefined.
+fn of_the_prelude(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
+    let said = error.spans.iter().filter_map(|s| s.label.as_deref()).chain(error.children.iter().map(|c| &*c.message));
+    let module = error.message.strip_prefix("expected value, found module `").and_then(|m| m.split('`').next());
+    let module = module.filter(|m| error.code == "E0423" && !(known.is_type)(m) && !(known.is_imported)(m));
+    // As rustc writes the type of a function, on its own: `fn(&Tensor) -> Bundle {xlazy::display::image}`.
+    let function = |text: &str| {
+        let path = ["for<", "fn("].iter().any(|w| text.starts_with(w)).then(|| text.strip_suffix('}'))??;
+        let path = path.split_once("{xlazy::")?.1.split("::<").next()?;
+        path.rsplit("::").next().map(str::to_owned)
+    };
+    let wants_a_function = error.message.contains("closure") || error.message.contains("Fn");
+    let parts = [error.message.as_str()].into_iter().chain(said).flat_map(|text| text.split('`'));
+    let function = || parts.filter_map(|part| function(part.trim_start_matches("fn item "))).next();
+    let (name, what) = match module {
+        Some(module) => (module.to_owned(), "module"),
+        None => (function().filter(|_| !wants_a_function)?, "function"),
+    };
+    let here = |(text, at): (&Arc<CellText>, Range<usize>)| {
+        let start = text.text[..at.start].rfind('\n').map_or(0, |i| i + 1);
+        let line = &text.text[start..text.text[at.end..].find('\n').map_or(text.text.len(), |i| at.end + i)];
+        let tokens = scan::tokens(line);
+        let word = |i: usize| tokens.get(i).map_or("", |t| &line[t.range.clone()]);
+        let declares = ["use", "mod"].iter().any(|word| follows(&text.text, &[word], &name));
+        let alone = |i: &usize| {
+            word(*i) == name
+                && !matches!(i.checked_sub(1).map_or("", word), "." | ":" | "fn")
+                && !matches!(word(i + 1), "(" | ":" | "!")
+        };
+        let found = (0..tokens.len()).find(alone).filter(|_| !declares)?;
+        let range = tokens[found].range.clone();
+        Some((text.clone(), start + range.start..start + range.end))
+    };
+    let (text, range) = error.spans.iter().filter_map(|s| texts.map(s)).find_map(here)?;
+    Some(Retold {
+        title: format!("cannot find value `{name}` in this scope"),
+        help: Some(format!(
+            "no variable of that name is declared; without one, `{name}` is a {what} of xlazy's prelude"
+        )),
+        with_labels: false,
+        about: About::Part(text, range),
+    })
 }
 
 /// Whether these words stand before the name somewhere.
@@ -137,13 +234,12 @@ fn of_generated_code(error: &Diagnostic, source: &Source, known: &Known) -> Opti
     let label = |words: &[&str]| {
         error.spans.iter().filter_map(|s| s.label.as_deref()).any(|l| words.iter().any(|w| l.contains(w)))
     };
-    if error.code == "E0308" && label(&["Stop>`", "StopDebug>`"]) {
+    if error.code == "E0308"
+        && label(&["Stop>`", "StopDebug>`", "expected `Result<_, _>`", "expected `Result<(), _>`"])
+        && at_a_return(error, source)
+    {
         let help = "to show a value, end the cell with it; to end early, write `return`";
         return plain("`return` with a value is for functions", help);
-    }
-    if error.code == "E0308" && label(&["`Stop`", "`StopDebug`"]) {
-        let help = "at the top of a cell write `Err(…)?`, and `Err(anyhow!(…))?` for `bail!(…)`";
-        return plain("`return` with an error is for functions", help);
     }
     if error.code == "E0277" && error.message.contains("not `Option`s, in a closure that returns") {
         let help = "use `.ok_or(…)?` to give an error instead, or `let Some(x) = … else { … };`";
@@ -159,6 +255,8 @@ fn of_generated_code(error: &Diagnostic, source: &Source, known: &Known) -> Opti
     }
     for tag in error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans)).filter_map(tag) {
         match tag {
+            // Two borrows of the cell's own, told as rustc does; a third place, where the first one is used again, may be ours.
+            Tag::Keep(_) if matches!(&*error.code, "E0499" | "E0502") && own_places(error, source) > 1 => return None,
             Tag::Keep(name) if is_about_borrowing(&error.code) => {
                 let from = error.message.split('`').nth(1).filter(|f| f != name && !f.contains("xlazy"));
                 let from = from.map(|f| format!(" `{f}`")).unwrap_or_default();
@@ -187,6 +285,21 @@ fn of_generated_code(error: &Diagnostic, source: &Source, known: &Known) -> Opti
         }
     }
     None
+}
+
+/// Whether an error points at what a `return` at the top of the cell returns.
+fn at_a_return(error: &Diagnostic, source: &Source) -> bool {
+    let primary = error.spans.iter().find(|s| s.primary && s.ours);
+    primary.is_some_and(|s| {
+        source.text[..s.start].trim_end().ends_with("map_err(") || {
+            let before = source.text[..s.start].trim_end();
+            before.ends_with("return") || before.ends_with("Ok(")
+        }
+    })
+}
+
+fn own_places(error: &Diagnostic, source: &Source) -> usize {
+    error.spans.iter().filter(|s| s.ours && matches!(source.place(s.start), Place::User { .. })).count()
 }
 
 fn is_about_borrowing(code: &str) -> bool {

@@ -3,17 +3,41 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Sources by the file names that locations carry. Clones are the same.
+/// Sources by the file names that locations carry, and which cell a crate is of. Clones are the same.
 #[derive(Clone, Default)]
-pub struct Sources(Arc<RwLock<HashMap<String, Arc<Source>>>>);
+pub struct Sources(Arc<RwLock<Remembered>>);
+
+#[derive(Default)]
+struct Remembered {
+    files: HashMap<String, Arc<Source>>,
+    crates: HashMap<String, u64>,
+    notebook: String,
+}
 
 impl Sources {
+    /// Of the cells of that notebook.
+    pub fn of(notebook: &str) -> Sources {
+        Sources(Arc::new(RwLock::new(Remembered { notebook: notebook.to_owned(), ..Remembered::default() })))
+    }
+
     pub fn get(&self, file: &str) -> Option<Arc<Source>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(file).cloned()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).files.get(file).cloned()
     }
 
     pub fn insert(&self, file: String, source: Arc<Source>) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(file, source);
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // What an earlier cell defined is compiled again with what the last one did.
+        let cell = source.texts().iter().map(|t| t.cell).max();
+        let name = source.text.split_once("#![crate_name=\"").and_then(|(_, rest)| rest.split('"').next());
+        all.crates.extend(name.map(str::to_owned).zip(cell));
+        all.files.insert(file, source);
+    }
+
+    /// A crate as paths name one: the notebook, where it has a name, and the cell.
+    pub fn crate_in_words(&self, name: &str) -> Option<String> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let cell = format!("cell_{}", all.crates.get(name)?);
+        Some(if all.notebook.is_empty() { cell } else { format!("{}::{cell}", all.notebook) })
     }
 }
 

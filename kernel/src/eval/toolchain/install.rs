@@ -70,6 +70,20 @@ impl Installation {
         Err(missing(&tried.join(", ")))
     }
 
+    /// The notebook that this kernel is for, where somebody says so.
+    pub fn named_notebook(&self) -> Option<PathBuf> {
+        let var = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let named = self.notebook.clone().or_else(|| var("XLAZY_NOTEBOOK")).or_else(|| var("JPY_SESSION_NAME"));
+        named.filter(|p| p.extension().is_some_and(|e| e == "ipynb"))
+    }
+
+    /// What cargo would call the notebook's crate.
+    pub fn crate_name(&self) -> Option<String> {
+        let notebook = self.named_notebook()?;
+        let stem = notebook.file_stem()?.to_string_lossy();
+        Some(stem.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect())
+    }
+
     /// `libstd` and `libxlazy.so`, for the session's loader.
     pub fn library_path(&self) -> std::ffi::OsString {
         let mut dirs = vec![self.toolchain.sysroot.join("lib/rustlib").join(TARGET).join("lib")];

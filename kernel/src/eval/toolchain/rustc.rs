@@ -71,6 +71,9 @@ pub const FLAGS: &[&str] = &[
     "-Awarnings",
 ];
 
+/// An option in place of today's edition.
+pub const EDITION_OLDER: &str = "--edition=2021";
+
 /// How much stack rustc's threads have. They take as much of it as they need, so that much costs nothing.
 const STACK: &str = "RUST_MIN_STACK";
 
@@ -87,7 +90,9 @@ pub fn start(
     let mut command = Command::new(&install.toolchain.rustc);
     // A path rather than `-`: rustc then sets itself up before it waits for the text.
     command.arg("/dev/stdin").arg(format!("--remap-path-prefix=/dev/stdin={}", file_name(&id)));
-    command.args(FLAGS);
+    // rustc takes one edition only.
+    let older = needs.options.iter().any(|o| o == EDITION_OLDER);
+    command.args(FLAGS.iter().filter(|f| !(older && f.starts_with("--edition="))));
     command.arg(with("--extern=xlazy=", &install.runtime_so));
     command.arg(with("-Ldependency=", &install.deps_dir));
     command.arg(with("-Ldependency=", dir));
@@ -111,12 +116,45 @@ pub fn start(
     // The notebook's folder may be read-only, too.
     command.arg(with("--out-dir=", dir));
     command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
+    command.envs(as_cargo_says(install));
     if std::env::var_os(STACK).is_none() {
         command.env(STACK, depth::MOST.to_string());
     }
     // A group of its own: Ctrl-C in a terminal is for the cell that runs, not for the compiler that waits for the next.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     Ok(Warm { child: command.spawn()?, id, object, dep_info, libraries })
+}
+
+/// What cargo tells the compiler of a package, as `env!` and macros like clap's ask for it: the notebook is one, as new ones are.
+fn as_cargo_says(install: &Installation) -> Vec<(String, OsString)> {
+    let notebook = install.named_notebook();
+    let stem =
+        notebook.as_ref().and_then(|n| n.file_stem()).map_or("notebook".into(), |s| s.to_string_lossy().into_owned());
+    let crate_name = install.crate_name().unwrap_or_else(|| stem.clone());
+    let folder = std::env::current_dir().unwrap_or_default();
+    let manifest = folder.join("Cargo.toml").into_os_string();
+    let package = [
+        ("NAME", &*stem),
+        ("VERSION", "0.1.0"),
+        ("VERSION_MAJOR", "0"),
+        ("VERSION_MINOR", "1"),
+        ("VERSION_PATCH", "0"),
+        ("VERSION_PRE", ""),
+        ("AUTHORS", ""),
+        ("DESCRIPTION", ""),
+        ("HOMEPAGE", ""),
+        ("REPOSITORY", ""),
+        ("LICENSE", ""),
+        ("LICENSE_FILE", ""),
+        ("RUST_VERSION", ""),
+        ("README", ""),
+    ];
+    let mut out: Vec<(String, OsString)> =
+        package.into_iter().map(|(name, value)| (format!("CARGO_PKG_{name}"), value.into())).collect();
+    out.push(("CARGO_CRATE_NAME".to_owned(), crate_name.into()));
+    out.push(("CARGO_MANIFEST_DIR".to_owned(), folder.into()));
+    out.push(("CARGO_MANIFEST_PATH".to_owned(), manifest));
+    out
 }
 
 /// Where the object of that compile lies in a kernel's folder.

@@ -1,7 +1,7 @@
 //! Dry mode, for tests of what is traced, cut, looked up and explained: no plugin is loaded, nothing is compiled and nothing
 //! runs. Values are placeholders of their type; everything else (keys, cache, donations, healing, what a witness is told) is
 //! as it always is. A process is dry from before its first program or never: a placeholder is no value for a real device.
-use crate::ty::{DType, Type};
+use crate::ty::{Scalar, Type};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ pub fn go_dry(devices: u8) {
     DEVICES.get_or_init(|| (0..devices.max(1)).map(|i| format!("cpu:{i}")).collect());
 }
 
-/// What every number is that is read from now on: 0 at first, and always 0 in float16, bfloat16 and complex64.
+/// What every number is that is read from now on: 0 at first.
 pub fn read_as(number: f64) {
     READ.store(number.to_bits(), Ordering::Relaxed);
 }
@@ -31,14 +31,7 @@ pub(super) fn dry_devices() -> Option<&'static [String]> {
 /// What a read gives.
 pub(super) fn bytes(ty: &Type) -> Vec<u8> {
     let number = f64::from_bits(READ.load(Ordering::Relaxed));
-    let n = ty.shape.numel();
-    match ty.dtype {
-        DType::F32 => (number as f32).to_le_bytes().repeat(n),
-        DType::F64 => number.to_le_bytes().repeat(n),
-        DType::I32 => (number as i32).to_le_bytes().repeat(n),
-        DType::I64 => (number as i64).to_le_bytes().repeat(n),
-        DType::Bool => vec![u8::from(number != 0.0); n],
-        DType::U8 | DType::I8 => vec![number as i8 as u8; n],
-        DType::F16 | DType::BF16 | DType::C64 => vec![0; ty.bytes()],
-    }
+    let mut one = Vec::new();
+    ty.dtype.write(Scalar::Float(number), &mut one);
+    one.repeat(ty.shape.numel())
 }

@@ -245,20 +245,13 @@ impl Emit {
 
     /// The neutral element of a reduction, as a scalar.
     pub fn neutral(&mut self, r: Reducer, dtype: DType) -> Val {
-        let (least, most) = match dtype {
-            DType::Bool => (0.0, 1.0),
-            DType::U8 => (0.0, 255.0),
-            DType::I8 => (-128.0, 127.0),
-            DType::I32 => (i32::MIN as f64, i32::MAX as f64),
-            // as f64, i64::MAX rounds up by one and the cast back saturates
-            DType::I64 => (i64::MIN as f64, i64::MAX as f64),
-            _ => (f64::NEG_INFINITY, f64::INFINITY),
-        };
+        let (least, most) = dtype.format().limits();
         let v = match r {
             Reducer::Add | Reducer::Or => 0.0,
             Reducer::Mul | Reducer::And => 1.0,
-            Reducer::Max => least,
-            Reducer::Min => most,
+            // as f64, i64::MAX rounds up by one and the cast back saturates
+            Reducer::Max => least.as_f64(),
+            Reducer::Min => most.as_f64(),
         };
         self.scalar(v, dtype)
     }

@@ -1,5 +1,5 @@
 //! Types, lists and numbers as MLIR writes them.
-use crate::ty::{Category, DType, Type, f32_to_bf16, f32_to_f16};
+use crate::ty::{Category, DType, Scalar, Type};
 use std::fmt::Write;
 
 /// `tensor<2x3xf32>`
@@ -30,19 +30,14 @@ pub(super) fn literal(v: f64, dtype: DType) -> String {
     match dtype.category() {
         Category::Bool => (v != 0.0).to_string(),
         Category::Int => format!("{}", v as i64),
-        Category::Complex => format!("({}, {})", literal(v, DType::F32), literal(0.0, DType::F32)),
+        Category::Complex => format!("({}, {})", literal(v, dtype.part()), literal(0.0, dtype.part())),
         Category::Float if v.is_finite() => {
             let text = format!("{v:e}");
             // MLIR wants a point in every float: `1e0` is an integer to it, `3.2e1` is none
             if text.contains('.') { text } else { text.replace('e', ".0e") }
         }
         Category::Float => {
-            let bits: u64 = match dtype {
-                DType::F64 => v.to_bits(),
-                DType::F32 => (v as f32).to_bits() as u64,
-                DType::BF16 => f32_to_bf16(v as f32) as u64,
-                _ => f32_to_f16(v as f32) as u64,
-            };
+            let bits = dtype.format().bits(Scalar::Float(v));
             format!("0x{bits:0width$X}", width = dtype.size() * 2)
         }
     }

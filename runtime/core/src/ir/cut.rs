@@ -1,6 +1,6 @@
 //! Cutting the graph: which nodes a sync runs, what it feeds in, and the structured key that identifies the program.
 use super::attr::Attr;
-use super::graph::{Graph, Made, Node, NodeId, Payload, graph};
+use super::graph::{Graph, Node, NodeId, Origin, Payload, graph};
 use super::heal::healed;
 use super::op::OpDef;
 use super::placement::Placement;
@@ -98,7 +98,7 @@ pub struct Step {
     /// Counts nodes as they are traced.
     pub seq: u64,
     /// What recorded it.
-    pub made: Made,
+    pub origin: Origin,
 }
 
 /// Where in the last word of the work the placement begins.
@@ -427,7 +427,7 @@ impl Graph {
                 inputs.push(Input::Leaf(leaf));
                 (op, attrs) = (h.op, h.attrs);
             }
-            Step { op, attrs, ty: n.ty.clone(), inputs, at: n.at, statement: n.statement, seq: n.seq, made: n.made }
+            Step { op, attrs, ty: n.ty.clone(), inputs, at: n.at, statement: n.statement, seq: n.seq, origin: n.origin }
         };
         cut.nodes.iter().enumerate().map(step).collect()
     }

@@ -40,7 +40,7 @@ pub const TAPE_FREED: u8 = 4;
 
 /// What recorded a node, where that says more of it than its op does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Made {
+pub enum Origin {
     /// A line of user code.
     #[default]
     Op,
@@ -82,7 +82,7 @@ pub struct Node {
     /// Tensors among them.
     pub handles: u32,
     pub flags: u8,
-    pub made: Made,
+    pub origin: Origin,
     pub placement: Placement,
     /// Scratch of the cut in progress: the node's number in it, valid where `mark` is the cut's.
     pub pos: u32,
@@ -266,7 +266,7 @@ impl Graph {
             refs: 0,
             handles: 0,
             flags: 0,
-            made: Made::Op,
+            origin: Origin::Op,
             placement,
             pos: 0,
             mark: 0,

@@ -11,7 +11,8 @@ mod program;
 pub use attr::{Attr, AttrDef, AttrsExt, Role, attr};
 pub use cut::{Cut, Input, Key, Leaf, Scope, Step};
 pub use graph::{
-    Bucket, Graph, LEAF, Locked, Made, Node, NodeId, Owner, Payload, REQUIRES_GRAD, TAPE_FREED, aside, graph, is_aside,
+    Bucket, Graph, LEAF, Locked, Node, NodeId, Origin, Owner, Payload, REQUIRES_GRAD, TAPE_FREED, aside, graph,
+    is_aside,
 };
 pub use heal::Healing;
 pub use op::{ALIAS, DATA, DEVICE_DATA, Healed, Kind, Lower, NUMBER, OpDef, Rule, SCALAR, SECOND_NAME, Sig, rules};

@@ -16,16 +16,6 @@ pub struct Params {
     pub packs: Vec<(DType, Vec<u32>)>,
 }
 
-/// The dtype that a scalar of `dtype` travels in.
-fn pack_dtype(dtype: DType) -> DType {
-    match dtype {
-        DType::F64 => DType::F64,
-        DType::I64 => DType::I64,
-        d if d.is_differentiable() => DType::F32,
-        _ => DType::I32,
-    }
-}
-
 impl Params {
     /// `leaves` are the types of all leaves and whether each is a scalar.
     pub fn lay_out<'a>(leaves: impl Iterator<Item = (&'a Type, bool)>) -> Params {
@@ -36,7 +26,7 @@ impl Params {
                 data.push(i as u32);
                 continue;
             }
-            let dtype = pack_dtype(ty.dtype);
+            let dtype = ty.dtype.carrier();
             match packs.iter_mut().find(|(d, _)| *d == dtype) {
                 Some((_, members)) => members.push(i as u32),
                 None => packs.push((dtype, vec![i as u32])),

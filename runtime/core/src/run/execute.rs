@@ -7,7 +7,7 @@ use crate::device::{DeviceData, is_unsettled, make_room, name_of, session, settl
 use crate::ir::{Cut, Leaf};
 use crate::metrics;
 use crate::text::Place;
-use crate::ty::{DType, Type};
+use crate::ty::{DType, Scalar, Type};
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -141,11 +141,8 @@ extern "C" fn wait_at_exit() {
 fn pack(cut: &Cut, program: &Program, i: usize, dtype: DType, members: &[u32]) -> Result<Arc<Buffer>> {
     let mut bytes = Vec::with_capacity(members.len() * dtype.size());
     for &bits in members.iter().filter_map(|&leaf| cut.leaves[leaf as usize].1.bits()).flatten() {
-        match dtype {
-            DType::F32 => bytes.extend_from_slice(&(f64::from_bits(bits) as f32).to_le_bytes()),
-            DType::I32 => bytes.extend_from_slice(&(bits as i64 as i32).to_le_bytes()),
-            _ => bytes.extend_from_slice(&bits.to_le_bytes()),
-        }
+        let number = if dtype.is_float() { Scalar::Float(f64::from_bits(bits)) } else { Scalar::Int(bits as i64) };
+        dtype.write(number, &mut bytes);
     }
     let mut packs = program.packs.lock().unwrap_or_else(|p| p.into_inner());
     if let Some((last, buffer)) = &packs[i]

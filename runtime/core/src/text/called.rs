@@ -19,6 +19,10 @@ pub fn called_from(at: &Location, statement: Option<Place>) -> Option<Place> {
 
 /// As [`super::location`], and where that was called from: `cell 1, line 19, called from cell 4, line 2`.
 pub fn told(at: &Location, statement: Option<Place>) -> String {
-    let from = called_from(at, statement).map(|s| format!(", called from {}", super::location(s)));
-    super::location(at) + &from.unwrap_or_default()
+    with_caller(at, called_from(at, statement))
+}
+
+/// A place, and the one that it was called from.
+pub fn with_caller(at: &Location, from: Option<Place>) -> String {
+    super::location(at) + &from.map(|s| format!(", called from {}", super::location(s))).unwrap_or_default()
 }

@@ -117,7 +117,7 @@ pub enum Branch {
 
 /// What a condition is made of.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Made {
+pub struct Terms {
     /// The names that it mentions.
     pub names: Vec<String>,
     /// It calls functions.
@@ -133,7 +133,7 @@ pub struct Guard {
     /// What runs by it.
     pub guarded: Range<Point>,
     pub branch: Branch,
-    pub made: Made,
+    pub made: Terms,
 }
 
 /// What code decides by, and what is run or not, or how often, by it.
@@ -142,7 +142,7 @@ pub struct Condition {
     pub at: Range<Point>,
     /// It begins before the condition where rounds of a loop go by it.
     pub guards: Range<Point>,
-    pub made: Made,
+    pub made: Terms,
 }
 
 impl Condition {
@@ -168,6 +168,25 @@ pub struct Call {
     pub goes: Goes,
 }
 
+/// How far the expression goes whose ops are at a place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extent {
+    pub at: Point,
+    pub range: Range<Point>,
+    /// It is an operator's: a method called on it needs parentheses.
+    pub operator: bool,
+}
+
+/// A statement of a block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    pub range: Range<Point>,
+    /// The last statement behind which it may be moved, and does the same there.
+    pub passes: Option<Range<Point>>,
+    /// It is the value of its block: nothing can stand behind it.
+    pub tail: bool,
+}
+
 /// What a source file says of its places; positions are lines and columns as a [`Location`] counts them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
@@ -178,6 +197,8 @@ pub struct Facts {
     pub calls: Vec<Call>,
     /// The name that is given to what the expression at a place makes.
     pub bindings: Vec<(Point, String)>,
+    pub extents: Vec<Extent>,
+    pub statements: Vec<Statement>,
 }
 
 #[derive(Default)]
@@ -349,6 +370,21 @@ pub fn guards_deep(at: &impl Somewhere) -> Vec<GuardFact> {
     out
 }
 
+/// The places that call the function around a place, those that call the functions around these, and so on: nearest first.
+pub fn callers(at: &impl Somewhere) -> Vec<Spot> {
+    let mut out: Vec<Spot> = Vec::new();
+    let mut next: Vec<Spot> = function_name(at).iter().flat_map(|f| calls(f)).collect();
+    for _ in 0..MOST_CALLERS.0 {
+        for call in std::mem::take(&mut next) {
+            if out.len() < MOST_CALLERS.1 && !out.contains(&call) {
+                next.extend(function_name(&call).iter().flat_map(|f| calls(f)));
+                out.push(call);
+            }
+        }
+    }
+    out
+}
+
 fn function_name(at: &impl Somewhere) -> Option<String> {
     function(at).map(|f| f.name)
 }
@@ -456,7 +492,7 @@ impl Facts {
     /// Takes over one fact as the kernel writes it: see [`Facts::read`].
     fn add(&mut self, kind: &str, ranges: &[Range<Point>], words: &[&str]) -> Option<()> {
         let owned = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<String>>();
-        let made = |flags: &str, names: &[&str]| Made {
+        let made = |flags: &str, names: &[&str]| Terms {
             names: owned(names),
             calls: flags.contains('c'),
             reads: flags.contains('r'),
@@ -497,6 +533,14 @@ impl Facts {
                 self.calls.push(Call { at: at.start, name: (*name).to_owned(), goes });
             }
             ("B", [at], [name]) => self.bindings.push((at.start, (*name).to_owned())),
+            ("E", [at, whole @ ..], [operator]) => {
+                let range = whole.first().unwrap_or(at).clone();
+                self.extents.push(Extent { at: at.start, range, operator: *operator == "o" });
+            }
+            ("S", [range, passes @ ..], [tail]) => {
+                let passes = passes.first().cloned();
+                self.statements.push(Statement { range: range.clone(), passes, tail: *tail == "t" });
+            }
             _ => return None,
         }
         Some(())
@@ -518,78 +562,4 @@ impl Facts {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(file: &str, line: u32, column: u32) -> Spot {
-        Spot { file: file.into(), line, column }
-    }
-
-    fn read(file: &str, words: &str) {
-        register_facts(file, Facts::read(words.split_whitespace()).expect("facts"));
-    }
-
-    #[test]
-    fn places_say_what_they_are() {
-        // let y = images.interpolate(2);
-        read("facts-1", "C;1:16-1:27;interpolate;in;y B;1:16-1:27;y");
-        let here = at("facts-1", 1, 16);
-        assert_eq!(called(&here).as_deref(), Some("interpolate"));
-        assert_eq!(binding(&here).as_deref(), Some("y"));
-        assert_eq!(called(&at("facts-1", 1, 17)), None);
-        let goes = Goes::Into(vec!["y".into()]);
-        assert_eq!(flows(&here), Some(FlowFact { goes, in_condition: false }));
-        assert!(known(&here) && !known(&at("nowhere", 1, 1)));
-        read("facts-1", "B;1:16-1:27;z");
-        assert_eq!(binding(&here).as_deref(), Some("z"), "the later facts");
-        assert!(Facts::read(["C;1:1"]).is_none() && Facts::read(["X;1:1-1:2;a"]).is_none());
-    }
-
-    #[test]
-    fn conditions_are_followed_to_the_callers() {
-        // 1 fn helper(x) {
-        // 2     if deep { op(x) }
-        // 3 }
-        read("facts-2", "F;1:1-3:2;helper;;f G;2:8-2:12,2:13-2:24;then;;deep C;2:15-2:21;op;out");
-        // 1 for i in v {
-        // 2     if coin() {
-        // 3         helper(x);
-        // 4     }
-        // 5 }
-        read("facts-3", "L;1:10-1:11,1:12-5:2;for G;2:8-2:14,2:15-4:6;then;c;coin C;3:9-3:18;helper;in");
-        let op = at("facts-2", 2, 15);
-        let f = function(&op).unwrap();
-        assert_eq!((f.name.as_str(), f.of, f.closure, f.to), ("helper", None, false, at("facts-2", 3, 2)));
-        assert_eq!(calls("helper"), [at("facts-3", 3, 9)]);
-        let near = guards(&op);
-        assert_eq!((near.len(), near[0].names.as_slice(), near[0].in_loop), (1, &["deep".to_owned()][..], false));
-        let all = guards_deep(&op);
-        assert_eq!(all.len(), 2);
-        assert_eq!((all[1].at.clone(), all[1].in_loop, all[1].calls), (at("facts-3", 2, 8), true, true));
-        assert_eq!(all[1].chain, [at("facts-3", 3, 9)]);
-        assert_eq!(loops(&at("facts-3", 3, 9))[0].kind, LoopKind::For);
-        assert_eq!(loops(&op), [], "the caller's loops are not the function's own");
-        // A function that calls itself is followed once.
-        read("facts-4", "F;1:1-9:2;again;;f C;3:9-3:18;again;in G;2:8-2:14,2:15-4:6;then;;a");
-        assert_eq!(guards_deep(&at("facts-4", 3, 9)).len(), 2);
-    }
-
-    #[test]
-    fn what_is_read_decides_what_it_guards() {
-        // 1 let a = x.item();
-        // 2 if a > 1.0 { op() }
-        // 3 other();
-        read("facts-5", "C;1:11-1:15;item;in;a D;2:4-2:11,2:4-2:20;;a");
-        let (read_at, op, other) = (at("facts-5", 1, 11), at("facts-5", 2, 14), at("facts-5", 3, 1));
-        assert!(may_decide(&read_at, &[&op]) && !decides(&read_at));
-        assert!(may_decide(&read_at, &[&other]), "nothing else decides it");
-        assert!(may_decide(&at("unknown", 1, 1), &[&op]), "nothing is known");
-        // 1 let a = x.item(); println!(a)
-        read("facts-6", "C;1:11-1:15;item;in;a");
-        assert!(!may_decide(&at("facts-6", 1, 11), &[&at("facts-6", 3, 1)]));
-        // while x.item() > 1.0 { op() }: a condition for rounds begins before it
-        read("facts-7", "C;1:9-1:13;item;in D;1:7-1:20,1:1-1:30;cr;item;x");
-        assert!(decides(&at("facts-7", 1, 9)) && decides_rounds(&at("facts-7", 1, 9)));
-        assert!(may_decide(&at("facts-7", 1, 9), &[&at("facts-7", 1, 24)]));
-    }
-}
+mod tests;

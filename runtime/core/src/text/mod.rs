@@ -1,12 +1,17 @@
 //! Source locations in the user's terms: cell and line; what the cells' code says of them.
 mod called;
+mod edit;
 mod facts;
 
-pub use called::{called_from, told};
+pub use called::{called_from, told, with_caller};
+pub use edit::{
+    Change, Edit, append, changes, insert_before, insert_behind, insert_in_each_round, insert_in_each_round_of,
+    is_shared, move_behind, replace,
+};
 pub use facts::{
     Branch, Call, Condition, Facts, FlowFact, Function, FunctionFact, Goes, Guard, GuardFact, Loop, LoopFact, LoopKind,
-    Made, Somewhere, Spot, binding, called, calls, decides, decides_rounds, flows, function, guards, guards_deep,
-    known, loops, may_decide, register_facts,
+    Somewhere, Spot, Terms, binding, called, callers, calls, decides, decides_rounds, flows, function, guards,
+    guards_deep, known, loops, may_decide, register_facts,
 };
 
 use std::collections::HashMap;
@@ -67,9 +72,13 @@ fn column_of(file: &str, (line, column): Point) -> u32 {
     column.saturating_sub(before.map_or(0, |shift| shift.2)).max(1)
 }
 
+fn kept(cell: u64) -> Option<Arc<str>> {
+    TEXTS.lock().unwrap_or_else(|p| p.into_inner()).as_ref()?.get(&cell).cloned()
+}
+
 fn line_of(file: &str, line: u32) -> Option<String> {
     let (cell, line) = find_line(file, line)?;
-    let text = TEXTS.lock().unwrap_or_else(|p| p.into_inner()).as_ref()?.get(&cell)?.clone();
+    let text = kept(cell)?;
     Some(text.lines().nth(line as usize - 1)?.to_owned())
 }
 
@@ -89,7 +98,7 @@ pub type Point = (u32, u32);
 /// The text of a condition, whole lines where it is longer than one.
 fn text_of(file: &str, Range { start: from, end: to }: &Range<Point>) -> Option<String> {
     let (cell, first) = find_line(file, from.0)?;
-    let cell = TEXTS.lock().unwrap_or_else(|p| p.into_inner()).as_ref()?.get(&cell)?.clone();
+    let cell = kept(cell)?;
     let lines = cell.lines().skip(first as usize - 1).take((to.0 - from.0) as usize + 1);
     let lines: Vec<&str> = lines.collect();
     if lines.len() != 1 {

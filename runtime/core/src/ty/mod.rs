@@ -1,9 +1,13 @@
 //! What a value is, without the value: element type and sizes.
 mod dtype;
+mod format;
+mod number;
 mod shape;
 
 pub use dtype::DType::*;
-pub use dtype::{Category, DType, Element, Scalar, bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+pub use dtype::{DType, Element};
+pub use format::Format;
+pub use number::{Category, Scalar};
 pub use shape::{Dims, Shape};
 
 /// Dtype and shape of one tensor.

@@ -89,7 +89,7 @@ impl Sink for Saver {
         let bytes = tensor.bytes(Cause::Read, Location::caller());
         let bytes = bytes.map_err(|e| format!("the value of `{name}` cannot be had: {e}"))?;
         let entry = self.entry(name, tensor.ty(), bytes)?;
-        match tensor.place() {
+        match tensor.placement() {
             Placement::Anywhere if device_names().is_ok_and(|all| all.len() > 1) => {
                 self.devices.push((entry.clone(), NO_DEVICE.to_owned()));
             }

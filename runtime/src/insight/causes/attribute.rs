@@ -2,7 +2,7 @@
 use super::claim::Claim;
 use super::keep::{once, stay};
 use super::shape::{Seen, largest};
-use crate::insight::evidence::{Evidence, Ops};
+use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use std::sync::Arc;
@@ -25,22 +25,22 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let seen = Seen::of_step(e.new, a, &past);
     let fix = match class {
         Class::Shape if (0..a.inputs.len()).all(|k| super::number::number_of(a, k, e.new).is_some()) => {
-            super::shape::made_here(&seen, &b.ty, &a.ty)
+            super::shape::made_here(&seen, &b.ty, &a.ty).into()
         }
         Class::Shape if a.op.kind == Kind::View && a.ty.shape.numel() != b.ty.shape.numel() => {
             super::shape::fix(e, &b.ty, &a.ty, &seen, None)
         }
-        _ => fix(class, attr, a, b, k, &past, e.new),
+        _ => fix(class, attr, a, b, k, &past, e.new).into(),
     };
     let all = changed(e);
     // All that change at once can become parameters at once; otherwise each is told with its own advice.
     let healable = healable(e, &all);
     if healable.len() == all.len() {
-        let differences = e.attrs().flat_map(|(_, pairs)| pairs).filter_map(|&p| told(e, p)).collect();
+        let differences = e.attrs().flat_map(|(_, pairs)| pairs).filter_map(|&p| words::attribute(e, p)).collect();
         let covers = e.attrs().map(|(r, _)| r).collect();
         return Some(Claim { healable, ..Claim::new(covers, class, a.at, differences, fix) });
     }
-    let differences = pairs.iter().filter_map(|&p| told(e, p)).collect();
+    let differences = pairs.iter().filter_map(|&p| words::attribute(e, p)).collect();
     Some(Claim::new(vec![first], class, a.at, differences, fix))
 }
 
@@ -67,8 +67,7 @@ fn other_form(e: &Evidence, root: usize, a: &Step, b: &Step) -> Claim {
         now_at: Some(a.at),
     };
     let class = missing.map_or(Class::Index, class_of);
-    let fix =
-        "healed: this program takes it as a parameter, too; expected once, and then it compiles nothing more".into();
+    let fix = "healed: this program takes it as a parameter, too; expected once, and then it compiles nothing more";
     let mut covers = vec![root];
     covers.extend(
         e.attrs().filter(|(_, pairs)| pairs.iter().all(|&p| e.pair(p).0.op.id != e.pair(p).1.op.id)).map(|(r, _)| r),
@@ -85,18 +84,6 @@ fn class_of(attr: &AttrDef) -> Class {
         Role::Constant | Role::Mode => Class::Constant,
         Role::Device => Class::Device,
     }
-}
-
-fn told(e: &Evidence, pair: (u32, u32)) -> Option<Difference> {
-    let (a, b) = e.pair(pair);
-    let k = a.attrs.iter().zip(&b.attrs).position(|(x, y)| x != y)?;
-    Some(Difference {
-        what: format!("attribute `{}` of {}", a.op.attrs[k].name, a.op.torch_name()),
-        was: b.attrs[k].to_string(),
-        now: a.attrs[k].to_string(),
-        was_at: Some(b.at),
-        now_at: Some(a.at),
-    })
 }
 
 /// Several ops of one call of user code: the call is told, by its name and what it gives.

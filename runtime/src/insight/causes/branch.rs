@@ -1,11 +1,13 @@
 //! A condition of the host decides what is in the program: an `if`, an arm of a `match`, an early exit.
 use super::claim::Claim;
 use super::keep::stay;
-use crate::insight::evidence::{Evidence, Ops, words};
+use crate::insight::evidence::{Evidence, Ops, What, words};
 use crate::insight::mode::derived;
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference, Place};
 use std::collections::HashMap;
+use std::panic::Location;
+use xlazy_core::ir::Input;
 use xlazy_core::text::{Branch, GuardFact, Somewhere, Spot, calls, function, guards, guards_deep, known};
 
 /// Lines of which it is asked whether a condition decides about them, too.
@@ -33,16 +35,47 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         return None;
     }
     let mut asked = Guards::default();
+    let exchanged = exchanged(e);
+    let all = e.ops().chain(exchanged.iter().map(|(r, ops)| (*r, ops)));
     let found: Vec<(usize, &Ops, GuardFact)> =
-        e.ops().filter_map(|(r, ops)| Some((r, ops, decided_by(e, ops, &mut asked)?))).collect();
+        all.filter_map(|(r, ops)| Some((r, ops, decided_by(e, ops, &mut asked)?))).collect();
     let guard = found.first()?.2.clone();
     let same: Vec<&(usize, &Ops, GuardFact)> = found.iter().filter(|f| f.2.at == guard.at).collect();
-    let at = e.begins(same[0].1)?.0;
+    let at = decided(e, &guard, same.iter().map(|f| f.1)).or_else(|| Some(e.begins(same[0].1)?.0))?;
     let covers = super::claim::with_results(e, same.iter().map(|f| f.0).collect());
     let differences: Vec<Difference> = same.iter().flat_map(|f| words::ops(e, f.1)).collect();
     let rounds = same.iter().filter_map(|f| words::rounds(e, f.1)).map(|(_, n, o)| n.max(o)).max();
     let fix = fix(e.new, &guard, rounds);
     Some(Claim::new(covers, Class::Structure, at, words::first_at(differences, at), fix))
+}
+
+/// A line that the condition decides about itself, not by what is called there: of these ops, else of either program.
+fn decided<'a>(e: &Evidence, guard: &GuardFact, all: impl Iterator<Item = &'a Ops>) -> Option<Place> {
+    let step = |r: &'_ Record, i: &u32| r.steps[*i as usize].at;
+    let of = |ops: &Ops| -> Vec<Place> {
+        let new = ops.new.iter().map(|i| step(e.new, i));
+        new.chain(ops.old.iter().map(|j| step(e.old, j))).collect()
+    };
+    let rest = e.new.steps.iter().chain(&e.old.steps).map(|s| s.at);
+    let mut asked: HashMap<*const Location<'static>, bool> = HashMap::new();
+    let mut places = all.flat_map(of).chain(rest);
+    places.find(|at| *asked.entry(*at).or_insert_with(|| guards(*at).iter().any(|g| g.at == guard.at)))
+}
+
+/// Parameters in the place of others, all of which there were before: the same lines went through another part of the model.
+fn exchanged(e: &Evidence) -> Vec<(usize, Ops)> {
+    let takers = |r: &Record, leaf: u32| -> Vec<u32> {
+        let takes = |&i: &u32| r.steps[i as usize].inputs.contains(&Input::Leaf(leaf));
+        (0..r.steps.len() as u32).filter(takes).collect()
+    };
+    let one = |(r, what): (usize, &What)| {
+        let What::Input(l, m) = *what else { return None };
+        let (new, old) = (&e.new.leaves[l as usize], &e.old.leaves[m as usize]);
+        let other = new.parameter && old.parameter && new.lineage != old.lineage && e.was_there(new);
+        let (heads_new, heads_old) = (takers(e.new, l), takers(e.old, m));
+        other.then(|| (r, Ops { heads_new, heads_old, gains: vec![l], loses: vec![m], ..Ops::default() }))
+    };
+    e.open().filter_map(one).collect()
 }
 
 /// Whether a place runs only where a condition went that way: every call that leads to it does.
@@ -97,8 +130,11 @@ fn decided_by(e: &Evidence, ops: &Ops, guards: &mut Guards) -> Option<GuardFact>
             Some(ways)
         };
         let (Some(a), Some(b)) = (of(&came, guards), of(&went, guards)) else { continue };
-        // One way each; both the same only where rounds of a loop go different ways.
-        let one = a.len() <= 1 && b.len() <= 1 && (guard.in_loop || a.is_empty() || b.is_empty() || a != b);
+        // One way each; both the same, or each both ways, only where rounds of a loop go different ways.
+        let one = match guard.in_loop {
+            true => a.len() <= 1 && b.len() <= 1 || !a.is_empty() && !b.is_empty(),
+            false => a.len() <= 1 && b.len() <= 1 && (a.is_empty() || b.is_empty() || a != b),
+        };
         let way = (guard.at.clone(), guard.branch);
         let other = asked.iter().any(|at| !guards.decides(&way, at));
         // What is in both and goes by it as well tells that it went the same way.
@@ -121,9 +157,10 @@ fn fix(new: &Record, guard: &GuardFact, rounds: Option<usize>) -> String {
             stay(new, "both")
         );
     }
-    let forms = match rounds {
-        Some(k @ 2..=16) => format!("up to 2^{k} = {} forms", 1usize << k),
-        _ => "2^k forms for k rounds".into(),
+    let all = rounds.filter(|k| *k > 1).and_then(|k| Some((k, 1u64.checked_shl(k as u32)?)));
+    let forms = match all {
+        Some((k, forms)) => format!("up to 2^{k} = {forms} forms"),
+        None => "2^k forms for k rounds".into(),
     };
     format!(
         "{condition} is asked in each round of a loop: {forms}, each a program, expected once for each, and {}. One program \

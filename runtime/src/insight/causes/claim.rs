@@ -2,6 +2,32 @@
 use crate::insight::evidence::{Evidence, What};
 use crate::insight::report::{Class, Difference, Place};
 use xlazy_core::ir::OpDef;
+use xlazy_core::text::Edit;
+
+/// What to do: in words, and in code where that is all there is to it.
+pub(super) struct Fix {
+    pub say: String,
+    pub edits: Vec<Edit>,
+}
+
+impl From<String> for Fix {
+    fn from(say: String) -> Fix {
+        Fix { say, edits: vec![] }
+    }
+}
+
+impl From<&str> for Fix {
+    fn from(say: &str) -> Fix {
+        say.to_owned().into()
+    }
+}
+
+impl Fix {
+    /// The same in code, where the place for it is known.
+    pub fn code(self, edits: Option<Vec<Edit>>) -> Fix {
+        Fix { edits: edits.unwrap_or_default(), ..self }
+    }
+}
 
 /// What a cause says of the differences that it explains.
 pub(super) struct Claim {
@@ -10,7 +36,7 @@ pub(super) struct Claim {
     pub class: Class,
     pub at: Place,
     pub differences: Vec<Difference>,
-    pub fix: String,
+    pub fix: Fix,
     /// The second step of a loop takes up what the first one made.
     pub warm_up: bool,
     /// Ops and lines whose changing attribute can become a parameter.
@@ -18,8 +44,14 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    pub fn new(covers: Vec<usize>, class: Class, at: Place, differences: Vec<Difference>, fix: String) -> Claim {
-        Claim { covers, class, at, differences, fix, warm_up: false, healable: vec![] }
+    pub fn new(
+        covers: Vec<usize>,
+        class: Class,
+        at: Place,
+        differences: Vec<Difference>,
+        fix: impl Into<Fix>,
+    ) -> Claim {
+        Claim { covers, class, at, differences, fix: fix.into(), warm_up: false, healable: vec![] }
     }
 }
 

@@ -1,9 +1,10 @@
 //! User code went another way after it had read a value.
-use super::claim::Claim;
+use super::claim::{Claim, Fix};
+use super::keep::SYNC;
 use crate::insight::evidence::{Evidence, What, words};
 use crate::insight::record::{Read, Record, same_place};
 use crate::insight::report::{Class, Place};
-use xlazy_core::text::{decides_rounds, location, may_decide};
+use xlazy_core::text::{decides_rounds, insert_in_each_round, location, may_decide};
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     if e.is_part() || e.aligned.same_ops() || e.ops().next().is_none() {
@@ -36,19 +37,21 @@ fn decided_by(e: &Evidence) -> Option<Place> {
     new.reads.iter().rev().find(both).map(|r| r.at)
 }
 
-pub(super) fn fix(read: Place) -> String {
+pub(super) fn fix(read: Place) -> Fix {
     if decides_rounds(read) {
-        return format!(
+        return Fix::from(format!(
             "the value read at {} decides how many rounds the loop has: `sync()` at the end of each, so that every round is the \
              same program, or always run as many and mask what is too much (`where_`)",
             location(read)
-        );
+        ))
+        .code(insert_in_each_round(read, SYNC));
     }
     format!(
         "the ops depend on the value read at {}: choose on the device with `where_(&condition, &a, &b)`, so that one program \
          serves both ways",
         location(read)
     )
+    .into()
 }
 
 /// The read that decides how many rounds a loop has, some of which are in the program.

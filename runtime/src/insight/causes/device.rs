@@ -12,6 +12,6 @@ pub(super) fn claim(new: &Record, same: &Record) -> Claim {
         was_at: Some(same.site),
         now_at: Some(new.site),
     };
-    let fix = "expected once for each device that runs it".into();
+    let fix = "expected once for each device that runs it";
     Claim::new(vec![], Class::Device, new.site, vec![difference], fix)
 }

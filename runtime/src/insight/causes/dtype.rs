@@ -1,10 +1,10 @@
 //! A tensor came with another dtype.
-use super::claim::Claim;
+use super::claim::{Claim, Fix};
 use crate::insight::evidence::{Evidence, words};
 use crate::insight::record::{LeafRecord, Record};
 use crate::insight::report::{Class, Place};
 use std::sync::Arc;
-use xlazy_core::text::location;
+use xlazy_core::text::{append, called, location};
 use xlazy_core::ty::DType;
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
@@ -15,17 +15,27 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let mut fix = fix(new, old, e.known);
     if new.ty.shape != old.ty.shape {
         let seen = super::shape::Seen::of(e.new, new, e.known);
-        fix += &format!(". The shape differs, too: {}", super::shape::fix(e, &old.ty, &new.ty, &seen, Some(new)));
+        let shape = super::shape::fix(e, &old.ty, &new.ty, &seen, Some(new));
+        fix = Fix::from(format!("{}. The shape differs, too: {}", fix.say, shape.say));
     }
     let differences = all.iter().map(|(_, n, o)| words::input(n, o)).collect();
     Some(Claim::new(all.iter().map(|a| a.0).collect(), Class::Dtype, new.at, differences, fix))
 }
 
-fn fix(new: &LeafRecord, old: &LeafRecord, known: &[Arc<Record>]) -> String {
+fn fix(new: &LeafRecord, old: &LeafRecord, known: &[Arc<Record>]) -> Fix {
     // A copy of a result (`detach`) has its line.
     let computed = |l: &LeafRecord| l.computed || known.iter().any(|r| r.lines.contains(&l.line));
     let made = |l: &LeafRecord| Made { dtype: l.ty.dtype, at: l.at, computed: computed(l) };
-    wider(&made(old), &made(new))
+    let odd = [old, new].into_iter().find(|l| l.ty.dtype != both(old.ty.dtype, new.ty.dtype)).filter(|l| l.computed);
+    // The op is what the expression there gives.
+    let own = |l: &&LeafRecord| called(l.at).is_none_or(|name| name == l.made_by.torch_name());
+    let convert = |l: &LeafRecord| append(l.at, &format!(".to({:?})", both(old.ty.dtype, new.ty.dtype)));
+    Fix::from(wider(&made(old), &made(new))).code(odd.filter(own).and_then(convert))
+}
+
+/// The dtype that all steps are to take. Broken numbers are doubled by accident more often than on purpose.
+fn both(was: DType, now: DType) -> DType {
+    if (was, now) == (DType::F32, DType::F64) { was } else { was.promote(now) }
 }
 
 /// An input, and whether an op made it or it is data of the host's.
@@ -38,8 +48,7 @@ struct Made {
 /// Data come as one dtype in every step: the one that holds the values of both. A conversion would be a program, too.
 fn wider(was: &Made, now: &Made) -> String {
     let promoted = was.dtype.promote(now.dtype);
-    // Broken numbers are doubled by accident more often than on purpose.
-    let both = if (was.dtype, now.dtype) == (DType::F32, DType::F64) { was.dtype } else { promoted };
+    let both = both(was.dtype, now.dtype);
     let narrower = if both == was.dtype { now.dtype } else { was.dtype };
     let holds = match promoted == both {
         true => format!(": {} holds what {} does, not the other way round", both.name(), narrower.name()),

@@ -1,10 +1,10 @@
 //! A value was read before the step's barrier, which runs a part of the step as a program of its own.
-use super::claim::Claim;
+use super::claim::{Claim, Fix};
 use crate::insight::evidence::Evidence;
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference};
 use xlazy_core::run::Cause;
-use xlazy_core::text::location;
+use xlazy_core::text::{location, move_behind};
 use xlazy_mime::count;
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
@@ -32,20 +32,21 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
 }
 
 /// `shared` of the ops that the read runs are the step's.
-fn fix(new: &Record, old: &Record, shared: usize) -> String {
+fn fix(new: &Record, old: &Record, shared: usize) -> Fix {
     if new.site.file() == old.site.file()
         && new.site.line() > old.site.line()
         && let Some(last) = new.steps.last()
         && last.at.file() == old.site.file()
         && last.at.line() > old.site.line()
     {
-        return format!(
+        return Fix::from(format!(
             "the value comes from the line at {}, behind the {} at {}: move that line before it, then the value is there \
              when it is read",
             location(last.at),
             old.cause.name(),
             location(old.site)
-        );
+        ))
+        .code(move_behind(old.site, last.at));
     }
     let left = match new.left_pending {
         0 => String::new(),
@@ -57,16 +58,19 @@ fn fix(new: &Record, old: &Record, shared: usize) -> String {
         return format!(
             "move what has its value, data before the step or a result after `sync()`: that runs nothing{left}; compiled once, the \
              move costs {ops} each time"
-        );
+        )
+        .into();
     }
     if shared < new.steps.len() {
         return format!(
             "compute it in every step and read it after the barrier: keep it in a variable before `sync()`{left}; compiled once, \
              the read costs {ops} each time, {shared} of which the step runs anyway"
-        );
+        )
+        .into();
     }
-    format!(
+    Fix::from(format!(
         "read after the barrier, when the value is there already: move this line behind `sync()`{left}; compiled once, the \
          read costs {ops} each time"
-    )
+    ))
+    .code(move_behind(new.site, old.site))
 }

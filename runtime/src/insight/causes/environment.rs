@@ -16,6 +16,6 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         was_at: None,
         now_at: Some(at),
     };
-    let fix = "set it once, before the first step: every program is compiled anew for it".into();
+    let fix = "set it once, before the first step: every program is compiled anew for it";
     Some(Claim::new(covers, Class::Environment, at, vec![difference], fix))
 }

@@ -1,12 +1,16 @@
 //! What becomes of programs that are needed again: promised only where the cache has room for another one.
 use crate::insight::record::Record;
 
+/// The statement that ends a round.
+pub(super) const SYNC: &str = "sync();";
+
 pub(super) fn stay(new: &Record, which: &str) -> String {
     match new.room.full {
         false => format!("{which} stay in the cache"),
         true => format!(
-            "the cache, which holds {}, is full: `insight::set_cache_capacity(n)` (or XLAZY_CACHE_BYTES) has room for {which}",
-            new.room.capacity
+            "the cache, which holds {}, is full: `insight::set_cache_capacity({})` (or XLAZY_CACHE_BYTES) has room for {which}",
+            new.room.capacity,
+            2 * new.room.programs
         ),
     }
 }

@@ -70,18 +70,21 @@ const SHOWN: usize = 8;
 /// The cause, if the same work was done before by another program.
 pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation> {
     if let Some(same) = known.iter().rev().find(|r| r.hash == new.hash && new.room.evicted) {
-        return Some(told(eviction::claim(new, same, known), same, vec![]));
+        return Some(told(eviction::claim(new, same, known), new, same, vec![]));
     }
     if let Some(same) = known.iter().rev().find(|r| r.anywhere == new.anywhere && r.device != new.device) {
-        return Some(told(device::claim(new, same), same, vec![]));
+        return Some(told(device::claim(new, same), new, same, vec![]));
     }
     let comparable = comparable(new, known);
-    let old = split::step_of(new, &comparable).or_else(|| nearest(new, &comparable))?;
-    let mut evidence = Evidence::of(new, &old, known);
+    let near = split::step_of(new, &comparable).map_or_else(|| nearest(new, &comparable), |step| vec![step]);
+    let mut evidence = Evidence::least(new, &near, known)?;
+    let old = evidence.old;
     let graph = words::graph(&evidence, SHOWN);
     let mut claims: Vec<Claim> = Vec::new();
     while !evidence.is_explained() {
-        let Some(best) = best(&evidence) else { break };
+        let Some(mut best) = best(&evidence) else { break };
+        let moved: Vec<_> = evidence.moved(&best.covers).filter_map(|p| words::attribute(&evidence, p)).collect();
+        best.differences.extend(moved);
         evidence.explained(&best.covers);
         claims.push(best);
     }
@@ -93,8 +96,8 @@ pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation
     let later = known.iter().filter(before).count() > 1;
     let mut claims = claims.into_iter();
     let first = claims.next().expect("one claim at least");
-    let also = claims.map(|claim| told(claim, &old, vec![])).collect();
-    Some(Explanation { graph, later, ..told(first, &old, also) })
+    let also = claims.map(|claim| told(claim, new, old, vec![])).collect();
+    Some(Explanation { graph, later, ..told(first, new, old, also) })
 }
 
 /// Who explains most of what is not explained yet.
@@ -118,7 +121,7 @@ fn comparable(new: &Record, known: &[Arc<Record>]) -> Vec<Arc<Record>> {
     known.iter().filter(|r| r.device == new.device && !other(r)).cloned().collect()
 }
 
-fn told(claim: Claim, old: &Record, also: Vec<Explanation>) -> Explanation {
+fn told(claim: Claim, new: &Record, old: &Record, also: Vec<Explanation>) -> Explanation {
     let Claim { class, at, mut differences, fix, warm_up, healable, .. } = claim;
     let hidden = differences.len().saturating_sub(SHOWN);
     differences.truncate(SHOWN);
@@ -127,10 +130,12 @@ fn told(claim: Claim, old: &Record, also: Vec<Explanation>) -> Explanation {
     Explanation {
         class,
         at,
+        called_from: new.called_from(at).or_else(|| old.called_from(at)),
         differences,
         hidden,
         graph: vec![],
-        fix,
+        fix: fix.say,
+        edits: fix.edits,
         compared_with: old.number,
         healable,
         healed: false,

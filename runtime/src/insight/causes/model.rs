@@ -16,7 +16,10 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
 /// Parameters of other sizes.
 fn sized(e: &Evidence) -> Option<Claim> {
     let parameter = |&(_, new, old): &(usize, &LeafRecord, &LeafRecord)| {
-        (new.parameter || old.parameter) && new.ty.shape != old.ty.shape && new.ty.dtype == old.ty.dtype
+        (new.parameter || old.parameter)
+            && new.ty.shape != old.ty.shape
+            && new.ty.dtype == old.ty.dtype
+            && !e.was_there(new)
     };
     let (_, first, _) = e.inputs().find(parameter)?;
     let shapes = |what: &What| match *what {

@@ -1,5 +1,5 @@
 //! What no cause claims is said as it is.
-use super::claim::Claim;
+use super::claim::{Claim, Fix};
 use super::keep::stay;
 use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::report::{Class, Place};
@@ -11,11 +11,14 @@ pub(super) fn claim(e: &Evidence) -> Claim {
     let covers = e.numbered(|_| true);
     let ops: Vec<&Ops> = e.ops().map(|(_, ops)| ops).collect();
     let Some(at) = ops.iter().find_map(|ops| place(e, ops)) else {
-        let fix = "the nodes are the same; please report this with `%compiles --json`".into();
+        let fix = "the nodes are the same; please report this with `%compiles --json`";
         return Claim::new(covers, Class::Unclassified, e.new.site, words::open(e), fix);
     };
-    let came = ops.iter().map(|o| o.new.len()).sum();
-    let went = ops.iter().map(|o| o.old.len()).sum();
+    // With those that follow from them, where nothing else explains ops.
+    let (came, went) = match e.all_ops_are_open() {
+        true => (e.aligned.only_new.len(), e.aligned.only_old.len()),
+        false => (ops.iter().map(|o| o.new.len()).sum(), ops.iter().map(|o| o.old.len()).sum()),
+    };
     Claim::new(covers, Class::Structure, at, words::first_at(words::open(e), at), fix(e, came, went))
 }
 
@@ -36,19 +39,21 @@ fn only_results(e: &Evidence) -> bool {
     !extra.is_empty() && !e.aligned.pairs.iter().any(|p| e.new.steps[p.0 as usize].inputs.iter().any(used))
 }
 
-pub(super) fn fix(e: &Evidence, came: usize, went: usize) -> String {
+pub(super) fn fix(e: &Evidence, came: usize, went: usize) -> Fix {
     let (new, old) = (e.new, e.old);
     if new.is_read()
         && let Some(read) = super::control_flow::rounds(new)
     {
-        return format!("the rounds of the loop before it are in it: {}", super::control_flow::fix(read));
+        let fix = super::control_flow::fix(read);
+        return Fix { say: format!("the rounds of the loop before it are in it: {}", fix.say), ..fix };
     }
     if new.is_read() {
         return format!(
             "{} new and {went} gone: each expression that is read is a program, compiled once. What is looked at often can be \
              made in the step, in a variable, and read after `sync()`, which compiles nothing",
             count(came, "op")
-        );
+        )
+        .into();
     }
     if went == 0 && new.roots.len() > old.roots.len() && only_results(e) {
         return format!(
@@ -56,11 +61,13 @@ pub(super) fn fix(e: &Evidence, came: usize, went: usize) -> String {
              `sync()`",
             count(came, "op"),
             count(new.roots.len() - old.roots.len(), "result")
-        );
+        )
+        .into();
     }
     format!(
         "{} new and {went} gone: expected once for each form of the step (a changed model, a branch of the host's); {}",
         count(came, "op"),
         stay(new, "forms that come by turns")
     )
+    .into()
 }

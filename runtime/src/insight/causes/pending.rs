@@ -1,11 +1,15 @@
 //! What was left pending runs here: rounds without a barrier, or what another line has set up.
-use super::claim::Claim;
+use super::claim::{Claim, Fix};
+use super::keep::SYNC;
 use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use xlazy_core::ir::Step;
 use xlazy_core::run::Cause;
-use xlazy_core::text::{Spot, calls, decides_rounds, function, known, location};
+use xlazy_core::text::{
+    Edit, Spot, callers, decides_rounds, function, insert_before, insert_behind, insert_in_each_round, known, location,
+    loops,
+};
 use xlazy_mime::count;
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
@@ -35,7 +39,7 @@ fn never_synced(e: &Evidence) -> Option<Claim> {
     let fix = if rounds {
         super::control_flow::fix(new.site)
     } else if grows(new, old, before) {
-        fix_rounds(kept, e.known.iter().any(|r| r.cause == Cause::OptimizerStep))
+        fix_rounds(new, kept, e.known.iter().any(|r| r.cause == Cause::OptimizerStep))
     } else {
         return None;
     };
@@ -93,51 +97,46 @@ fn what(new: &Record, pending: &Step) -> String {
     }
 }
 
-fn fix_read(new: &Record, pending: &Step) -> String {
-    format!("the read runs {}: `sync()` after making it, then it is data here", what(new, pending))
+fn fix_read(new: &Record, pending: &Step) -> Fix {
+    Fix::from(format!("the read runs {}: `sync()` after making it, then it is data here", what(new, pending)))
+        .code(behind(new, pending))
 }
 
-fn fix_barrier(new: &Record, pending: &Step, ops: usize) -> String {
-    format!(
+/// A barrier behind what was left pending.
+fn behind(new: &Record, pending: &Step) -> Option<Vec<Edit>> {
+    insert_behind(pending.at, SYNC, new.site)
+}
+
+fn fix_barrier(new: &Record, pending: &Step, ops: usize) -> Fix {
+    Fix::from(format!(
         "{} of the {} that this {} runs are {}: `sync()` behind that line, so that every round is the same program",
         ops,
         count(new.steps.len(), "op"),
         new.cause.name(),
         what(new, pending)
-    )
+    ))
+    .code(behind(new, pending))
 }
 
-fn fix_rounds(kept: usize, optimizer: bool) -> String {
+fn fix_rounds(new: &Record, kept: usize, optimizer: bool) -> Fix {
     let end = if optimizer { "`optimizer_step(&mut optimizer)` or `sync()`" } else { "`sync()`" };
-    format!(
+    // Where the round is a loop's, at its end; where it is a cell that runs again, before the value is read.
+    let code = match loops(new.site).is_empty() {
+        false => insert_in_each_round(new.site, SYNC),
+        true => insert_before(new.site, SYNC),
+    };
+    Fix::from(format!(
         "nothing was synced since the last read, so this runs {} of earlier rounds again, and grows with every round: end each \
          with {end}, then all rounds are one program",
         count(kept, "op")
-    )
+    ))
+    .code(code)
 }
 
 /// Whether a line belongs to what the function around `from` does: it is in it, or in what that calls, by name. No where
 /// nothing is known of the code.
 fn calls_into(from: Place, at: Place) -> bool {
-    if !known(from) || !known(at) {
-        return false;
-    }
     let home = function(from).map(|f| (f.from, f.to));
-    let mut next: Vec<Spot> = vec![at.into()];
-    let mut names: Vec<String> = Vec::new();
-    while let Some(spot) = next.pop() {
-        match function(&spot) {
-            f if f.as_ref().map(|f| (f.from.clone(), f.to.clone())) == home
-                && (home.is_some() || *spot.file == *from.file()) =>
-            {
-                return true;
-            }
-            Some(f) if names.len() < 64 && !names.contains(&f.name) => {
-                next.extend(calls(&f.name));
-                names.push(f.name);
-            }
-            _ => {}
-        }
-    }
-    false
+    let here = |at: &Spot| function(at).map(|f| (f.from, f.to)) == home && (home.is_some() || *at.file == *from.file());
+    known(from) && known(at) && (here(&at.into()) || callers(at).iter().any(here))
 }

@@ -1,9 +1,14 @@
 //! A line ran another number of times before the sync.
-use super::claim::Claim;
-use super::keep::stay;
+use super::claim::{Claim, Fix};
+use super::keep::{SYNC, stay};
 use crate::insight::evidence::{Evidence, Ops, words};
+use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference, Place};
-use xlazy_core::text::{calls, function, known, location, loops};
+use std::collections::HashMap;
+use std::panic::Location;
+use xlazy_core::text::{
+    Edit, LoopFact, Spot, callers, insert_behind, insert_in_each_round, insert_in_each_round_of, known, location, loops,
+};
 use xlazy_mime::count;
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
@@ -25,37 +30,43 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         count(was, "time")
     );
     let fix = match in_loop(at) {
-        true => format!(
+        true => Fix::from(format!(
             "{ran}: `sync()` at the end of each round, so that every round is the same program, or always run {} and mask what \
              is too much (`where_`)",
             count(now.max(was), "round")
-        ),
-        false => format!(
+        ))
+        .code(in_each_round(e, at)),
+        false => Fix::from(format!(
             "{ran}: expected once for each number of times, and {}; with `sync()` behind each of them every time is the same \
              program",
             stay(e.new, "all")
-        ),
+        ))
+        .code(insert_behind(at, SYNC, e.new.site)),
     };
     Some(Claim::new(covers, Class::Structure, at, words::first_at(differences, at), fix))
 }
 
+/// A barrier at the end of each round of the loop that went round more or less often: the outermost one around the line, but
+/// for those that the sync stands in and those whose own lines ran as often as before.
+fn in_each_round(e: &Evidence, at: Place) -> Option<Vec<Edit>> {
+    let site = Spot::from(e.new.site);
+    let around = |l: &LoopFact| l.body <= site && site < l.end;
+    // Each line's innermost loop, asked once, and how many more ops it has now.
+    let mut lines: HashMap<*const Location<'static>, (Place, i64)> = HashMap::new();
+    let mut count = |r: &Record, by: i64| r.steps.iter().for_each(|s| lines.entry(s.at).or_insert((s.at, 0)).1 += by);
+    count(e.new, 1);
+    count(e.old, -1);
+    let own: Vec<(Option<LoopFact>, i64)> =
+        lines.into_values().map(|(at, more)| (loops(at).into_iter().next(), more)).collect();
+    let varies = |l: &LoopFact| own.iter().any(|(of, more)| of.as_ref() == Some(l) && *more != 0);
+    let all = loops(at);
+    match all.iter().rev().filter(|l| !around(l)).find(|l| varies(l)) {
+        Some(found) => insert_in_each_round_of(found, SYNC),
+        None => insert_in_each_round(at, SYNC),
+    }
+}
+
 /// Whether the line, or a call that leads to it, stands in a loop; where nothing is known of the code it may.
 fn in_loop(at: Place) -> bool {
-    !known(at) || !loops(at).is_empty() || {
-        let mut next: Vec<String> = function(at).into_iter().map(|f| f.name).collect();
-        let mut seen: Vec<String> = Vec::new();
-        while let Some(name) = next.pop() {
-            for call in calls(&name) {
-                if !loops(&call).is_empty() {
-                    return true;
-                }
-                next.extend(function(&call).map(|f| f.name).filter(|f| !seen.contains(f) && *f != name));
-            }
-            seen.push(name);
-            if seen.len() > 64 {
-                break;
-            }
-        }
-        false
-    }
+    !known(at) || !loops(at).is_empty() || callers(at).iter().any(|call| !loops(call).is_empty())
 }

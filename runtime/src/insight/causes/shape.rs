@@ -1,12 +1,12 @@
 //! A tensor came with other sizes.
-use super::claim::Claim;
+use super::claim::{Claim, Fix};
 use crate::insight::bucketing::{Feed, Question, Spot};
 use crate::insight::evidence::{Evidence, words};
 use crate::insight::record::{LeafRecord, Record, same_place};
-use crate::insight::report::Class;
+use crate::insight::report::{Class, Place};
 use std::sync::Arc;
 use xlazy_core::ir::Step;
-use xlazy_core::text::{called, location};
+use xlazy_core::text::{Edit, append, called, location};
 use xlazy_core::ty::Type;
 use xlazy_mime::count;
 
@@ -19,7 +19,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let covers: Vec<usize> = all.iter().map(|a| a.0).collect();
     let differences = all.iter().map(|(_, n, o)| words::input(n, o)).collect();
     if kinds(e.new) == kinds(e.old) {
-        let fix = "the same inputs in another order: hand them over in the same order in every step".into();
+        let fix = "the same inputs in another order: hand them over in the same order in every step";
         return Some(Claim::new(covers, Class::Aliasing, new.at, differences, fix));
     }
     let mut seen = Seen::of(e.new, new, e.known);
@@ -49,9 +49,8 @@ impl Seen {
             || new.leaves.iter().any(|l| l.finder.is_some() && same_place(l.at, leaf.at))
             || new.reads.iter().any(|r| same_place(r.at, leaf.at));
         let here = known.iter().filter(|r| same_place(r.site, new.site) && r.is_read() == new.is_read());
-        let named = |l: &LeafRecord| leaf.name.is_some() && l.name == leaf.name;
-        let leaves =
-            here.flat_map(|r| r.leaves.iter()).filter(|l| !l.scalar && (same_place(l.at, leaf.at) || named(l)));
+        let leaves = here.flat_map(|r| r.leaves.iter());
+        let leaves = leaves.filter(|l| !l.scalar && (same_place(l.at, leaf.at) || same_name(l, leaf)));
         Seen { depends_on_data, types: leaves.map(|l| l.ty.clone()).collect() }
     }
 
@@ -64,6 +63,11 @@ impl Seen {
     fn sizes(&self, d: usize) -> Vec<usize> {
         self.types.iter().filter_map(|t| t.shape.get(d).copied()).collect()
     }
+}
+
+/// Whether two inputs are of one name, and not a part of a model that is called so, too.
+fn same_name(a: &LeafRecord, b: &LeafRecord) -> bool {
+    a.name.is_some() && a.name == b.name && a.parameter == b.parameter && a.ty.shape.len() == b.ty.shape.len()
 }
 
 pub(super) fn list(all: &[usize]) -> String {
@@ -111,20 +115,22 @@ pub(super) fn made_here(seen: &Seen, was: &Type, now: &Type) -> String {
 }
 
 /// What to do about a shape that changed; `input` is the input that has it, where it is one.
-pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Option<&LeafRecord>) -> String {
+pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Option<&LeafRecord>) -> Fix {
     let (new, old) = (e.new, e.old);
     if input.is_some_and(|l| l.bucketed) {
         let bucket = (0..now.shape.len()).find(|&d| was.shape.get(d) != now.shape.get(d)).map(|d| now.shape[d]);
         return format!(
             "the bucket {} is used for the first time: expected once for each bucket",
             bucket.map_or(String::new(), |b| b.to_string())
-        );
+        )
+        .into();
     }
     if seen.depends_on_data {
-        return of_data(was, now, seen, input);
+        return of_data(was, now, seen, input).into();
     }
     if was.shape.len() != now.shape.len() {
-        return format!("the number of dimensions changed ({} to {}): reshape before the step", was.shape, now.shape);
+        return format!("the number of dimensions changed ({} to {}): reshape before the step", was.shape, now.shape)
+            .into();
     }
     let Some(d) = (0..was.shape.len()).find(|&d| was.shape[d] != now.shape[d]) else {
         return "pad to one shape".into();
@@ -133,20 +139,25 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
     let sizes = sorted(seen.sizes(d).into_iter().chain([a, b]).collect());
     let pad = buckets(&sizes);
     let others = (0..was.shape.len()).any(|e| e != d && was.shape[e] != now.shape[e]);
-    if let Some(why) = refusal(e, d, others, input, &pad) {
-        let drop = if d == 0 && !others && b < a { "drop the short last batch, or " } else { "" };
-        return format!(
-            "{} became {}: {drop}pad the data on the host to {:?} in every step and mask what is too much{why}",
-            was.shape,
-            now.shape,
-            largest(was, now)
-        );
-    }
+    let inputs = match bucketable(e, d, others, input, &pad) {
+        Ok(inputs) => inputs,
+        Err(why) => {
+            let drop = if d == 0 && !others && b < a { "drop the short last batch, or " } else { "" };
+            return format!(
+                "{} became {}: {drop}pad the data on the host to {:?} in every step and mask what is too much{why}",
+                was.shape,
+                now.shape,
+                largest(was, now)
+            )
+            .into();
+        }
+    };
     if d == 0 && b < a && sizes.len() == 2 {
-        return format!(
+        return Fix::from(format!(
             "a short last batch: `drop_last: true` in the loader's options, or pad {b} rows to {a} and mask them out: \
              `.dynamic(0).buckets([{a}])` on the batch"
-        );
+        ))
+        .code(in_buckets(e, &inputs, &[a]));
     }
     let (least, most) = (sizes[0].max(1), sizes[sizes.len() - 1]);
     if pad.len() == 1 && most / least > 16 {
@@ -155,25 +166,60 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
              is better while the sizes are few",
             list(&sizes),
             most / least
-        );
+        )
+        .into();
     }
     let programs = count(pad.len(), "program");
     let sites = if same_place(new.site, old.site) { "" } else { " (compared with another sync)" };
-    format!(
+    Fix::from(format!(
         "dimension {d} has been {}{sites}: pad and mask with `.dynamic({d}).buckets([{}])`, {programs} instead of one for each size",
         list(&sizes),
         list(&pad)
-    )
+    ))
+    .code(in_buckets(e, &inputs, &pad))
 }
 
-/// Why dimension `d` of an input cannot be bucketed in this program: the rules of all ops behind it are asked, together with
-/// the other inputs that changed in the same way.
-fn refusal(e: &Evidence, d: usize, several: bool, input: Option<&LeafRecord>, buckets: &[usize]) -> Option<String> {
-    if several {
-        return Some(String::new());
+/// Inputs in buckets, wherever each is made: not where the same line makes what has one size, such as a weight.
+fn in_buckets(e: &Evidence, inputs: &[Spot], buckets: &[usize]) -> Option<Vec<Edit>> {
+    let here = |r: &Record| same_place(r.site, e.new.site) && r.is_read() == e.new.is_read();
+    let (same, others): (Vec<&Arc<Record>>, Vec<&Arc<Record>>) = e.known.iter().partition(|r| here(r));
+    let mut edits = Vec::new();
+    let mut places: Vec<Place> = Vec::new();
+    for &(l, d) in inputs {
+        let leaf = &e.new.leaves[l];
+        // The same input of earlier rounds may be another line's.
+        let earlier = same.iter().flat_map(|r| &r.leaves).filter(|o| same_name(o, leaf)).chain(e.partner(l as u32));
+        for made in std::iter::once(leaf).chain(earlier) {
+            if made.computed || made.parameter {
+                return None;
+            }
+            if !places.iter().any(|at| same_place(at, made.at)) {
+                places.push(made.at);
+                edits.extend(append(made.at, &format!(".dynamic({d}).buckets([{}])", list(buckets)))?);
+            }
+        }
     }
-    let input = input?;
-    let leaf = e.new.leaves.iter().position(|l| std::ptr::eq(l, input))?;
+    let is_input = |k: usize| inputs.iter().any(|(l, _)| *l == k);
+    let fixed = e.new.leaves.iter().enumerate().filter(|(k, _)| !is_input(*k)).map(|(_, leaf)| leaf);
+    let mut fixed = fixed.chain(others.iter().flat_map(|r| &r.leaves)).filter(|l| !l.computed);
+    let shared = fixed.any(|l| places.iter().any(|at| same_place(at, l.at)));
+    (!shared && places.len() >= inputs.len()).then_some(edits)
+}
+
+/// The inputs that are bucketed together with dimension `d` of this one, or why it cannot be bucketed in this program: the rules
+/// of all ops behind it are asked, together with the other inputs that changed in the same way.
+fn bucketable(
+    e: &Evidence,
+    d: usize,
+    several: bool,
+    input: Option<&LeafRecord>,
+    buckets: &[usize],
+) -> Result<Vec<Spot>, String> {
+    if several {
+        return Err(String::new());
+    }
+    let found = input.and_then(|input| Some((input, e.new.leaves.iter().position(|l| std::ptr::eq(l, input))?)));
+    let Some((input, leaf)) = found else { return Ok(vec![]) };
     let mut inputs: Vec<Spot> = vec![(leaf, d)];
     for (_, new, old) in e.inputs().filter(|(_, n, o)| n.ty.shape.len() == o.ty.shape.len()) {
         let other = e.new.leaves.iter().position(|l| std::ptr::eq(l, new));
@@ -184,8 +230,10 @@ fn refusal(e: &Evidence, d: usize, several: bool, input: Option<&LeafRecord>, bu
     }
     let feeds = e.new.leaves.iter().map(|l| Feed { ty: &l.ty, fixed: l.scalar || l.parameter || l.computed }).collect();
     let question = Question { steps: &e.new.steps, feeds, inputs, buckets };
-    let refused = question.applicable().err()?;
-    Some(format!(" (`.dynamic` is refused by {} at {})", refused.op, location(refused.at)))
+    match question.applicable() {
+        Ok(_) => Ok(question.inputs),
+        Err(refused) => Err(format!(" (`.dynamic` is refused by {} at {})", refused.op, location(refused.at))),
+    }
 }
 
 /// How many elements there are depends on values.

@@ -1,5 +1,5 @@
 //! A step takes up what an earlier one made: the first step of a loop is another program than the second.
-use super::claim::Claim;
+use super::claim::{Claim, Fix};
 use crate::insight::evidence::{Evidence, Ops, What, words};
 use crate::insight::log::runs;
 use crate::insight::mode::{Derived, derived};
@@ -7,7 +7,7 @@ use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use std::collections::HashSet;
 use xlazy_core::ir::{Input, Kind, Step};
-use xlazy_core::text::location;
+use xlazy_core::text::{is_shared, location, move_behind, replace};
 use xlazy_core::ty::{DType, Type};
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
@@ -34,19 +34,21 @@ fn carried_over(e: &Evidence) -> Option<Claim> {
 }
 
 /// State that the first step made, at `at`: what would have made the first step the same program, where that is known.
-fn warm_up(e: &Evidence, all: &[&Ops], made: &Type, at: Place) -> String {
+fn warm_up(e: &Evidence, all: &[&Ops], made: &Type, at: Place) -> Fix {
     let (new, old) = (e.new, e.old);
     let expected = "expected once: the second step takes up what the first made";
     let came: Vec<u32> = all.iter().flat_map(|ops| ops.new.iter().copied()).collect();
     let news: Vec<&Step> = came.iter().map(|&i| &new.steps[i as usize]).collect();
     let late = |s: &&Step| s.at.file() == new.site.file() && s.at.line() > new.site.line();
     if let Some(first) = news.first().filter(|_| news.iter().all(late)) {
-        return format!(
+        let last = news.last().unwrap_or(first);
+        return Fix::from(format!(
             "{expected}. The line at {} runs after the {} at {} and so in the next step's program: move it before",
             location(first.at),
             new.cause.name(),
             location(new.site)
-        );
+        ))
+        .code(move_behind(new.site, last.at));
     }
     let zero = match made.dtype {
         DType::F32 | DType::F64 => format!("0.0{}", made.dtype.name()),
@@ -59,11 +61,19 @@ fn warm_up(e: &Evidence, all: &[&Ops], made: &Type, at: Place) -> String {
     };
     let on_host = format!("`Tensor::from_vec(vec![{zero}; {}], {dims})`", made.shape.numel());
     // What the first step made of nothing may come from the host.
-    let mut gone = all.iter().flat_map(|ops| &ops.old).map(|&j| &old.steps[j as usize]);
-    if news.is_empty() && gone.all(|s| s.op.kind == Kind::Made) {
-        return format!(
+    let gone: Vec<&Step> = all.iter().flat_map(|ops| &ops.old).map(|&j| &old.steps[j as usize]).collect();
+    if news.is_empty() && gone.iter().all(|s| s.op.kind == Kind::Made) {
+        // One alone, made where nothing else is.
+        let code = match gone[..] {
+            [made_here] if made_here.ty == *made && !is_shared(made_here.at) => {
+                replace(made_here.at, on_host.trim_matches('`'))
+            }
+            _ => None,
+        };
+        return Fix::from(format!(
             "{expected}. To compile once only, make it on the host: {on_host}, which is data from the start"
-        );
+        ))
+        .code(code);
     }
     // Nothing is what a sum begins with, if all that the second step does more is done to what it took up.
     let mut takes: HashSet<u32> = HashSet::new();
@@ -82,7 +92,8 @@ fn warm_up(e: &Evidence, all: &[&Ops], made: &Type, at: Place) -> String {
     if sums && !gradient && came.iter().all(|i| takes.contains(i)) {
         return format!(
             "{expected}. To compile once only, begin with zeros from the host where they give the same result: {on_host}"
-        );
+        )
+        .into();
     }
     expected.into()
 }
@@ -108,6 +119,6 @@ fn taken_up(e: &Evidence) -> Option<Claim> {
     let covers = e.numbered(|what| matches!(what, What::Wiring(..) | What::Donation(_)));
     let fix = "expected once: this step takes up what an earlier one made, where the first took another input. The step is compiled \
                once if it begins with data of its own: from the host, or a `copy()` and `sync()` before the loop (a small program)";
-    let claim = Claim::new(covers, Class::Structure, leaf.at, vec![words::gained(leaf)], fix.into());
+    let claim = Claim::new(covers, Class::Structure, leaf.at, vec![words::gained(leaf)], fix);
     Some(Claim { warm_up: runs(old.hash) == 1, ..claim })
 }

@@ -22,7 +22,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         true => "the same inputs in another order: hand them over in the same order in every step",
         false => "give each use a tensor of its own (`copy()`), or share it in every step",
     };
-    Some(Claim::new(covers, Class::Aliasing, a.at, differences, fix.into()))
+    Some(Claim::new(covers, Class::Aliasing, a.at, differences, fix))
 }
 
 /// Two operands that are one.

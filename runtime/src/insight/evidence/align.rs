@@ -1,7 +1,9 @@
 //! Which ops of two programs correspond.
 use crate::insight::mode::derived;
 use crate::insight::record::{LeafRecord, Record};
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::Hash;
 use xlazy_core::ir::{Input, OpDef, Step};
 
 /// Stands for no partner.
@@ -18,11 +20,14 @@ pub(crate) struct Aligned {
     pub of_old: Vec<u32>,
 }
 
-/// What tells ops of two programs apart: the op and its line, and the tensors that both programs know.
+/// What tells ops of two programs apart: the op and its line, and the tensors that both programs know, by operand.
 struct Tokens {
-    new: Vec<(u64, u64)>,
-    old: Vec<(u64, u64)>,
+    new: Vec<(u64, Takes)>,
+    old: Vec<(u64, Takes)>,
 }
+
+/// The tensor that each of the first operands is, where it is one that tells; 0 stands for others.
+type Takes = [u64; 4];
 
 impl Tokens {
     fn of(new: &Record, old: &Record) -> Tokens {
@@ -31,17 +36,17 @@ impl Tokens {
         let theirs: HashSet<u64> = old.leaves.iter().filter(|l| !l.scalar).map(|l| l.lineage).collect();
         let known: HashSet<u64> =
             new.leaves.iter().filter(|l| !l.scalar && theirs.contains(&l.lineage)).map(|l| l.lineage).collect();
-        let all = |r: &Record| -> Vec<(u64, u64)> {
-            // A parameter is one for good, and so is what was changed in place, whether the other program has it or not.
-            let lasting =
-                |l: &LeafRecord| !l.scalar && (l.parameter || l.lineage != l.seq || known.contains(&l.lineage));
+        let all = |r: &Record| -> Vec<(u64, Takes)> {
+            let lasting = |l: &LeafRecord| l.lasts() || !l.scalar && known.contains(&l.lineage);
             let leaves: Vec<u64> = r.leaves.iter().map(|l| if lasting(l) { l.lineage } else { 0 }).collect();
             let one = |(s, line): (&Step, &u64)| {
                 let token = token(s.op, if lines { *line } else { 0 });
-                let takes = s.inputs.iter().fold(0u64, |sum, i| match i {
-                    Input::Leaf(l) if leaves[*l as usize] != 0 => sum.rotate_left(9) ^ leaves[*l as usize],
-                    _ => sum,
-                });
+                let mut takes = Takes::default();
+                for (tensor, input) in takes.iter_mut().zip(&s.inputs) {
+                    if let Input::Leaf(l) = input {
+                        *tensor = leaves[*l as usize];
+                    }
+                }
                 (token, takes)
             };
             r.steps.iter().zip(&r.lines).map(one).collect()
@@ -52,7 +57,7 @@ impl Tokens {
     /// Whether the ops may correspond: where both take tensors that both programs have, these are the same.
     fn fit(&self, i: usize, j: usize) -> bool {
         let (a, b) = (self.new[i], self.old[j]);
-        a.0 == b.0 && (a.1 == b.1 || a.1 == 0 || b.1 == 0)
+        a.0 == b.0 && a.1.iter().zip(&b.1).all(|(x, y)| x == y || *x == 0 || *y == 0)
     }
 }
 
@@ -62,8 +67,7 @@ pub(crate) fn token(op: &'static OpDef, line: u64) -> u64 {
     (line ^ op).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ op
 }
 
-/// Common start and end; what lies between around the ops that are sure, which take tensors that both programs have; what is
-/// left by op and line, in order.
+/// Common start and end; what lies between around the ops that are sure; what is left by op and line, in order.
 pub(crate) fn align(new: &Record, old: &Record) -> Aligned {
     let (n, o) = (new.steps.len(), old.steps.len());
     let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(n.min(o));
@@ -74,8 +78,9 @@ pub(crate) fn align(new: &Record, old: &Record) -> Aligned {
     }
     let tokens = Tokens::of(new, old);
     let shorter = n.min(o);
-    let start = (0..shorter).take_while(|&i| tokens.fit(i, i)).count();
-    let end = (0..shorter - start).take_while(|&i| tokens.fit(n - 1 - i, o - 1 - i)).count();
+    let same = |i: usize, j: usize| new.steps[i].ty == old.steps[j].ty && tokens.fit(i, j);
+    let start = (0..shorter).take_while(|&i| same(i, i)).count();
+    let end = (0..shorter - start).take_while(|&i| same(n - 1 - i, o - 1 - i)).count();
     pairs.extend((0..start as u32).map(|i| (i, i)));
     // What follows from other ops is paired by what it takes; the others by their order.
     let own = |r: &Record, all: std::ops::Range<usize>| -> (Vec<usize>, Vec<usize>) {
@@ -83,7 +88,7 @@ pub(crate) fn align(new: &Record, old: &Record) -> Aligned {
     };
     let (middle, follow) = own(new, start..n - end);
     let (middle_old, follow_old) = own(old, start..o - end);
-    in_order(&tokens, &middle, &middle_old, &mut pairs);
+    in_order(&tokens, [new, old], &middle, &middle_old, &mut pairs);
     let tail: Vec<(u32, u32)> = (0..end).rev().map(|i| ((n - 1 - i) as u32, (o - 1 - i) as u32)).collect();
     if !follow.is_empty() && !follow_old.is_empty() {
         by_operands(new, old, &tokens, &follow, &follow_old, &tail, &mut pairs);
@@ -95,11 +100,11 @@ pub(crate) fn align(new: &Record, old: &Record) -> Aligned {
     aligned
 }
 
-/// Pairs ops in order around those that are sure, which take tensors that both programs have.
-fn in_order(tokens: &Tokens, new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
+/// Pairs ops in order around those that are sure.
+fn in_order(tokens: &Tokens, sides: [&Record; 2], new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
     let (mut i, mut j) = (0, 0);
-    for (x, y) in sure(tokens, new, old).into_iter().chain([(new.len(), old.len())]) {
-        between(tokens, &new[i..x], &old[j..y], pairs);
+    for (x, y) in sure(tokens, sides, new, old).into_iter().chain([(new.len(), old.len())]) {
+        between(tokens, sides, &new[i..x], &old[j..y], pairs);
         if x < new.len() {
             pairs.push((new[x] as u32, old[y] as u32));
         }
@@ -146,30 +151,31 @@ fn by_operands(
         Input::Step(s) => Some((true, of_new[*s as usize])).filter(|p| p.1 != NONE),
         Input::Leaf(l) => Some((false, of_leaf[*l as usize])).filter(|p| p.1 != NONE),
     };
-    let mut left = Vec::new();
-    for &i in follow {
-        let step = &new.steps[i];
-        let wanted: Vec<Option<(bool, u32)>> = step.inputs.iter().map(|input| partner(&of_new, input)).collect();
-        let common = |j: u32| {
-            let theirs = &old.steps[j as usize].inputs;
+    // Those first that take nothing else than their partner does.
+    let mut left: Vec<usize> = follow.to_vec();
+    for strict in [true, false] {
+        left.retain(|&i| {
+            let step = &new.steps[i];
+            let wanted: Vec<Option<(bool, u32)>> = step.inputs.iter().map(|input| partner(&of_new, input)).collect();
             let same = |(w, t): (&Option<(bool, u32)>, &Input)| match (w, t) {
-                (Some((true, s)), Input::Step(t)) => s == t,
-                (Some((false, l)), Input::Leaf(t)) => l == t,
-                _ => false,
+                (Some((true, s)), Input::Step(t)) => Some(s == t),
+                (Some((false, l)), Input::Leaf(t)) => Some(l == t),
+                (Some(_), _) => Some(false),
+                (None, _) => None,
             };
-            wanted.iter().zip(theirs).filter(|p| same((p.0, p.1))).count()
-        };
-        let fits = |j: &u32| !taken[*j as usize] && tokens.fit(i, *j as usize);
-        let all = wanted.iter().flatten().filter_map(|w| takers.get(w)).filter(|t| t.len() <= MANY).flatten();
-        let best = all.copied().filter(fits).map(|j| (common(j), std::cmp::Reverse(j))).max();
-        match best {
-            Some((_, std::cmp::Reverse(j))) => {
-                of_new[i] = j;
-                taken[j as usize] = true;
-                pairs.push((i as u32, j));
-            }
-            None => left.push(i),
-        }
+            let operands = |j: u32| wanted.iter().zip(&old.steps[j as usize].inputs).filter_map(same);
+            let common = |j: u32| operands(j).filter(|same| *same).count();
+            let fits = |j: &u32| {
+                !taken[*j as usize] && tokens.fit(i, *j as usize) && !(strict && operands(*j).any(|same| !same))
+            };
+            let all = wanted.iter().flatten().filter_map(|w| takers.get(w)).filter(|t| t.len() <= MANY).flatten();
+            let best = all.copied().filter(fits).map(|j| (common(j), Reverse(j))).max();
+            let Some((_, Reverse(j))) = best else { return true };
+            of_new[i] = j;
+            taken[j as usize] = true;
+            pairs.push((i as u32, j));
+            false
+        });
     }
     // Those whose operands came or went have nobody to go by.
     let known = |i: &&usize| {
@@ -177,24 +183,45 @@ fn by_operands(
     };
     let open: Vec<usize> = left.iter().filter(|i| !known(i)).copied().collect();
     let rest: Vec<usize> = follow_old.iter().copied().filter(|&j| !taken[j]).collect();
-    between(tokens, &open, &rest, pairs);
+    between(tokens, [new, old], &open, &rest, pairs);
 }
 
-/// The longest row of ops that are the only ones of their kind in both: in order on both sides.
-fn sure(tokens: &Tokens, new: &[usize], old: &[usize]) -> Vec<(usize, usize)> {
-    let mut places: HashMap<(u64, u64), (usize, usize, usize, usize)> = HashMap::new();
-    for (x, &i) in new.iter().enumerate().filter(|(_, i)| tokens.new[**i].1 != 0) {
-        let p = places.entry(tokens.new[i]).or_default();
+/// The longest row of ops that are the only ones of their kind in both, by the tensors that they take or by their type: in order
+/// on both sides.
+fn sure(tokens: &Tokens, sides: [&Record; 2], new: &[usize], old: &[usize]) -> Vec<(usize, usize)> {
+    let takes = |all: &'_ [(u64, Takes)], i: usize| Some(all[i]).filter(|t| t.1 != Takes::default());
+    let mut both = only(new, old, |i| takes(&tokens.new, i), |j| takes(&tokens.old, j));
+    let [r, s] = sides;
+    both.extend(only(
+        new,
+        old,
+        |i| Some((tokens.new[i].0, &r.steps[i].ty)),
+        |j| Some((tokens.old[j].0, &s.steps[j].ty)),
+    ));
+    both.retain(|&(x, y)| tokens.fit(new[x], old[y]));
+    // Of several partners at most one is in an increasing row.
+    both.sort_unstable_by_key(|&(x, y)| (x, Reverse(y)));
+    both.dedup();
+    increasing(&both)
+}
+
+/// The places of those that alone have their mark in each.
+fn only<K: Hash + Eq>(
+    new: &[usize],
+    old: &[usize],
+    of_new: impl Fn(usize) -> Option<K>,
+    of_old: impl Fn(usize) -> Option<K>,
+) -> Vec<(usize, usize)> {
+    let mut places: HashMap<K, (usize, usize, usize, usize)> = HashMap::new();
+    for (x, mark) in new.iter().enumerate().filter_map(|(x, &i)| Some((x, of_new(i)?))) {
+        let p = places.entry(mark).or_default();
         (p.0, p.1) = (p.0 + 1, x);
     }
-    for (y, &j) in old.iter().enumerate().filter(|(_, j)| tokens.old[**j].1 != 0) {
-        let p = places.entry(tokens.old[j]).or_default();
+    for (y, mark) in old.iter().enumerate().filter_map(|(y, &j)| Some((y, of_old(j)?))) {
+        let p = places.entry(mark).or_default();
         (p.2, p.3) = (p.2 + 1, y);
     }
-    let mut both: Vec<(usize, usize)> =
-        places.into_values().filter(|p| p.0 == 1 && p.2 == 1).map(|p| (p.1, p.3)).collect();
-    both.sort_unstable();
-    increasing(&both)
+    places.into_values().filter(|p| p.0 == 1 && p.2 == 1).map(|p| (p.1, p.3)).collect()
 }
 
 /// The longest increasing row of the second numbers.
@@ -216,8 +243,14 @@ fn increasing(both: &[(usize, usize)]) -> Vec<(usize, usize)> {
     row
 }
 
-/// Pairs what lies between two sure ops, by op and line, in order: from the start, then from the end, then what is left.
-fn between(tokens: &Tokens, new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
+/// Pairs what lies between two sure ops: as many as there can be in order, and of these as many as can be of one type; where
+/// that are too many to try, from the start, then from the end, then what is left by op and line.
+fn between(tokens: &Tokens, sides: [&Record; 2], new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
+    /// Pairs of ops that are tried at most.
+    const TRIED: usize = 1 << 16;
+    if (new.len() + 1) * (old.len() + 1) <= TRIED {
+        return best(tokens, sides, new, old, pairs);
+    }
     let shorter = new.len().min(old.len());
     let start = (0..shorter).take_while(|&k| tokens.fit(new[k], old[k])).count();
     let (n, o) = (new.len(), old.len());
@@ -225,9 +258,6 @@ fn between(tokens: &Tokens, new: &[usize], old: &[usize], pairs: &mut Vec<(u32, 
     let ends = (n - end..n).map(|x| (new[x] as u32, old[o + x - n] as u32));
     pairs.extend((0..start).map(|k| (new[k] as u32, old[k] as u32)).chain(ends));
     let (new, old) = (&new[start..n - end], &old[start..o - end]);
-    if new.is_empty() || old.is_empty() {
-        return;
-    }
     let mut waiting: HashMap<u64, VecDeque<usize>> = HashMap::new();
     for (y, &j) in old.iter().enumerate() {
         waiting.entry(tokens.old[j].0).or_default().push_back(y);
@@ -242,6 +272,37 @@ fn between(tokens: &Tokens, new: &[usize], old: &[usize], pairs: &mut Vec<(u32, 
             alike.pop_front();
             next = y + 1;
             pairs.push((i as u32, old[y] as u32));
+        }
+    }
+}
+
+/// The longest common row of ops; of such rows the one with most types in common.
+fn best(tokens: &Tokens, [r, s]: [&Record; 2], new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
+    let width = old.len() + 1;
+    let score = |x: usize, y: usize| match tokens.fit(new[x], old[y]) {
+        // A type is worth less than any op.
+        true => Some((1 << 16) + u32::from(r.steps[new[x]].ty == s.steps[old[y]].ty)),
+        false => None,
+    };
+    // What can be reached from each pair on.
+    let mut rest = vec![0u32; (new.len() + 1) * width];
+    for x in (0..new.len()).rev() {
+        for y in (0..old.len()).rev() {
+            let without = rest[(x + 1) * width + y].max(rest[x * width + y + 1]);
+            let with = score(x, y).map_or(0, |score| score + rest[(x + 1) * width + y + 1]);
+            rest[x * width + y] = without.max(with);
+        }
+    }
+    let (mut x, mut y) = (0, 0);
+    while x < new.len() && y < old.len() {
+        let here = rest[x * width + y];
+        if score(x, y).is_some_and(|score| score + rest[(x + 1) * width + y + 1] == here) {
+            pairs.push((new[x] as u32, old[y] as u32));
+            (x, y) = (x + 1, y + 1);
+        } else if rest[(x + 1) * width + y] == here {
+            x += 1;
+        } else {
+            y += 1;
         }
     }
 }

@@ -1,43 +1,107 @@
 //! What attributes follow from: sizes that inputs have, or nothing else.
 use xlazy_core::ir::{Attr, Role, Step};
+use xlazy_core::ty::Type;
 
 /// The input that explains that an op's sizes are others: every number that changed did so as one of its sizes, by itself or
-/// as a factor.
-pub(crate) fn resized(new: &Step, old: &Step, became: &[(i64, i64, usize)]) -> Option<usize> {
+/// as a factor. Which dimension and which way follow from no size; a position does where what it takes from something
+/// that is as long as it was is as long as the input.
+pub(crate) fn resized(
+    new: &Step,
+    old: &Step,
+    operands: &[(&Type, &Type)],
+    became: &[(i64, i64, usize)],
+) -> Option<usize> {
     let mut by = None;
-    let mut one = |x: i64, y: i64| {
+    let along = along(new);
+    let sizes = |a: &Type, b: &Type, d: usize| Some((*a.shape.get(d)? as i64, *b.shape.get(d)? as i64));
+    let given = |d: Option<usize>| {
+        let (a, b) = operands.first()?;
+        let (now, was) = sizes(a, b, d?)?;
+        sizes(&new.ty, &old.ty, d?).filter(|_| now == was)
+    };
+    let mut one = |role: Role, d: Option<usize>, x: i64, y: i64| {
         let fits = |&&(now, was, _): &&(i64, i64, usize)| {
-            x - y == now - was || now != 0 && was != 0 && x % now == 0 && y % was == 0 && x / now == y / was
+            let factor = now != 0 && was != 0 && x % now == 0 && y % was == 0 && x / now == y / was;
+            match role {
+                Role::Size | Role::Stride => x - y == now - was || factor,
+                Role::Constant => factor,
+                Role::Position => given(d) == Some((now, was)),
+                Role::Axis | Role::Mode | Role::Dtype | Role::Device => false,
+            }
         };
         let found = became.iter().find(fits).map(|f| f.2);
         by = by.or(found);
         found.is_some()
     };
-    let attr = |(a, b): (&Attr, &Attr)| match (a, b) {
+    let attr = |(k, (a, b)): (usize, (&Attr, &Attr))| match (a, b) {
         _ if a == b => true,
-        (Attr::Int(x), Attr::Int(y)) => one(*x, *y),
+        (Attr::Int(x), Attr::Int(y)) => one(new.op.attrs[k].role, along, *x, *y),
         (Attr::Ints(x), Attr::Ints(y)) if x.len() == y.len() => {
-            x.iter().zip(y.iter()).all(|(x, y)| x == y || one(*x, *y))
+            let mut all = x.iter().zip(y.iter()).enumerate();
+            all.all(|(d, (x, y))| x == y || one(new.op.attrs[k].role, Some(d), *x, *y))
         }
         _ => false,
     };
-    let all = new.attrs.iter().zip(&old.attrs).all(attr);
+    let all = new.attrs.iter().zip(&old.attrs).enumerate().all(attr);
     by.filter(|_| all)
 }
 
-/// Whether an attribute differs that other sizes of the operands do not decide, as far as its role tells.
-pub(crate) fn of_its_own(new: &Step, old: &Step, same_rank: impl Fn(usize) -> bool) -> bool {
-    let ranks = new.inputs.len() == old.inputs.len() && (0..new.inputs.len()).all(same_rank);
-    let differs = |k: usize| new.attrs[k] != old.attrs[k];
-    ranks
-        && new.op.id == old.op.id
-        && (0..new.attrs.len().min(old.attrs.len())).filter(|&k| differs(k)).any(|k| match new.op.attrs[k].role {
-            Role::Mode => true,
-            Role::Axis | Role::Position | Role::Constant | Role::Stride => match (&new.attrs[k], &old.attrs[k]) {
-                (Attr::Ints(a), Attr::Ints(b)) => a.len() == b.len(),
-                (Attr::Floats(a), Attr::Floats(b)) => a.len() == b.len(),
-                _ => true,
-            },
-            Role::Size | Role::Dtype | Role::Device => false,
-        })
+/// The dimension along which an op works, where it is one.
+fn along(step: &Step) -> Option<usize> {
+    step.op.attrs.iter().zip(&step.attrs).find_map(|(def, a)| match a {
+        Attr::Int(axis) if def.role == Role::Axis => usize::try_from(*axis).ok(),
+        _ => None,
+    })
+}
+
+/// Sizes of a dimension that differ, where there are as many dimensions: `(new, old)`.
+pub(crate) fn changes(new: &Type, old: &Type) -> impl Iterator<Item = (i64, i64)> {
+    let all = if new.shape.len() == old.shape.len() { &new.shape[..] } else { &[] };
+    all.iter().zip(old.shape.iter()).filter(|(a, b)| a != b).map(|(a, b)| (*a as i64, *b as i64))
+}
+
+/// What of an op's attributes other sizes of its operands do not decide, as far as their roles tell.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Own {
+    Nothing,
+    /// Positions that moved as the end of what they are in did.
+    Moved,
+    Attributes,
+}
+
+/// Whether attributes differ by themselves; `operands` are the types of each in both.
+pub(crate) fn of_its_own(new: &Step, old: &Step, operands: &[(&Type, &Type)]) -> Own {
+    let ranks = new.inputs.len() == old.inputs.len() && operands.iter().all(|(a, b)| a.shape.len() == b.shape.len());
+    if !ranks || new.op.id != old.op.id {
+        return Own::Nothing;
+    }
+    let axis = along(new);
+    // How much longer what the positions are in has become, along a dimension.
+    let longer = |d: usize| {
+        let (a, b) = operands.first()?;
+        Some(*a.shape.get(d)? as i64 - *b.shape.get(d)? as i64)
+    };
+    let moved = |a: &Attr, b: &Attr| match (a, b) {
+        (Attr::Int(x), Attr::Int(y)) => axis.and_then(longer) == Some(x - y),
+        (Attr::Ints(x), Attr::Ints(y)) => {
+            x.iter().zip(y.iter()).enumerate().all(|(d, (x, y))| x == y || longer(d) == Some(x - y))
+        }
+        _ => false,
+    };
+    let mut own = Own::Nothing;
+    for k in (0..new.attrs.len().min(old.attrs.len())).filter(|&k| new.attrs[k] != old.attrs[k]) {
+        let (a, b) = (&new.attrs[k], &old.attrs[k]);
+        let comparable = match (a, b) {
+            (Attr::Ints(a), Attr::Ints(b)) => a.len() == b.len(),
+            (Attr::Floats(a), Attr::Floats(b)) => a.len() == b.len(),
+            _ => true,
+        };
+        match new.op.attrs[k].role {
+            Role::Mode => return Own::Attributes,
+            Role::Position if moved(a, b) => own = Own::Moved,
+            Role::Axis | Role::Position | Role::Constant | Role::Stride if comparable => return Own::Attributes,
+            _ => {}
+        }
+    }
+    own
 }

@@ -1,5 +1,6 @@
 //! Which data of two programs correspond.
 use super::align::{Aligned, NONE};
+use crate::insight::mode::derived;
 use crate::insight::record::{LeafRecord, Record};
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,18 +14,23 @@ pub(crate) struct Leaves {
 }
 
 impl Leaves {
-    /// The same tensor is itself; a name or a line that stands for one thing in both programs stands for that; else what the same
-    /// operand of the same op takes corresponds.
+    /// The same tensor is itself; what a name stands for, or what a line made, is that in both programs where they
+    /// have as many of it, but for lines that made what lasts, which is itself alone; else what the same operand of the same op takes corresponds.
     pub fn pair(new: &Record, old: &Record, aligned: &Aligned) -> Leaves {
         let mut all = Leaves { of_new: vec![NONE; new.leaves.len()], of_old: vec![NONE; old.leaves.len()] };
         all.by(new, old, |l| Some(l.lineage));
         all.by(new, old, |l| l.name.clone().filter(|_| !l.computed));
-        all.by(new, old, |l| (!l.computed).then_some(l.line));
+        all.by(new, old, |l| (!l.computed && !l.lasts()).then_some(l.line));
         // What an op takes twice in one program and from two tensors in the other says nothing of either.
         for &(i, j) in &aligned.pairs {
             let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
+            // Gradients and updates of other tensors are the same ops: of these two numbers correspond, and what is of one type.
+            let alike =
+                |l: &LeafRecord, m: &LeafRecord| derived(a.seq).is_none() || l.scalar && m.scalar || l.ty == m.ty;
             for (x, y) in a.inputs.iter().zip(&b.inputs) {
-                if let (Input::Leaf(l), Input::Leaf(m)) = (x, y) {
+                if let (Input::Leaf(l), Input::Leaf(m)) = (x, y)
+                    && alike(&new.leaves[*l as usize], &old.leaves[*m as usize])
+                {
                     all.join(*l, *m);
                 }
             }
@@ -39,25 +45,19 @@ impl Leaves {
         }
     }
 
-    /// Pairs those of which one alone in each program has this mark.
+    /// Pairs those with this mark in order, where both programs have as many of it.
     fn by<K: Hash + Eq>(&mut self, new: &Record, old: &Record, mark: impl Fn(&LeafRecord) -> Option<K>) {
-        let mut marks: HashMap<K, (u32, u32, u32, u32)> = HashMap::new();
-        let free = |r: &'_ Record, taken: &[u32]| -> Vec<u32> {
-            let open = |&i: &usize| !r.leaves[i].scalar && taken[i] == NONE;
-            (0..r.leaves.len()).filter(open).map(|i| i as u32).collect()
+        let mut marks: HashMap<K, (Vec<u32>, Vec<u32>)> = HashMap::new();
+        let marked = |r: &'_ Record| -> Vec<(u32, K)> {
+            let tensors = r.leaves.iter().enumerate().filter(|(_, l)| !l.scalar);
+            tensors.filter_map(|(i, l)| Some((i as u32, mark(l)?))).collect()
         };
-        for i in free(new, &self.of_new) {
-            if let Some(mark) = mark(&new.leaves[i as usize]) {
-                let m = marks.entry(mark).or_default();
-                (m.0, m.1) = (m.0 + 1, i);
-            }
+        marked(new).into_iter().for_each(|(i, mark)| marks.entry(mark).or_default().0.push(i));
+        marked(old).into_iter().for_each(|(i, mark)| marks.entry(mark).or_default().1.push(i));
+        for (mut a, mut b) in marks.into_values().filter(|(a, b)| a.len() == b.len()) {
+            a.sort_by_key(|&i| new.leaves[i as usize].seq);
+            b.sort_by_key(|&i| old.leaves[i as usize].seq);
+            a.into_iter().zip(b).for_each(|(l, m)| self.join(l, m));
         }
-        for i in free(old, &self.of_old) {
-            if let Some(mark) = mark(&old.leaves[i as usize]) {
-                let m = marks.entry(mark).or_default();
-                (m.2, m.3) = (m.2 + 1, i);
-            }
-        }
-        marks.into_values().filter(|m| m.0 == 1 && m.2 == 1).for_each(|m| self.join(m.1, m.3));
     }
 }

@@ -9,15 +9,18 @@ mod follow;
 mod leaves;
 pub(super) mod nearest;
 mod roots;
+mod what;
 pub(super) mod words;
 
+use super::log::ran_since;
 use super::record::{LeafRecord, Record, same_place};
 use super::report::Place;
 use align::{Aligned, align};
 use leaves::Leaves;
-pub(super) use roots::{Ops, What};
-use roots::{Pass, Root};
+use roots::Pass;
 use std::sync::Arc;
+use what::Root;
+pub(super) use what::{Ops, What};
 use xlazy_core::ir::Step;
 
 pub(super) struct Evidence<'a> {
@@ -38,6 +41,41 @@ impl<'a> Evidence<'a> {
         let roots = Pass::over(new, old, &aligned, &leaves);
         let explained = vec![false; roots.len()];
         Evidence { new, old, known, aligned, leaves, roots, explained }
+    }
+
+    /// Of programs that are as near the one with which there is least to explain; the one that ran last, if not much more.
+    pub fn least(new: &'a Record, near: &'a [Arc<Record>], known: &'a [Arc<Record>]) -> Option<Evidence<'a>> {
+        /// Another is taken where there is less than this part to explain of what there is with the one that ran last.
+        const LAST: f64 = 0.75;
+        let mut all: Vec<Evidence> = near.iter().map(|old| Evidence::of(new, old, known)).collect();
+        if all.len() > 1 {
+            let last = near.iter().map(|r| r.hash).min_by_key(|hash| ran_since(*hash));
+            let amount = |e: &Evidence| e.amount() * if Some(e.old.hash) == last { LAST } else { 1.0 };
+            all.sort_by(|a, b| amount(a).total_cmp(&amount(b)));
+        }
+        all.into_iter().next()
+    }
+
+    /// How much there is to explain: ops that came and went, the data that they bring, inputs and attributes that differ; of
+    /// each the less the fewer there are, and as one thing more for every difference that has nothing to do with the others.
+    fn amount(&self) -> f64 {
+        let of = |n: usize| if n == 0 { 0.0 } else { 2.0 + (n as f64).log2() };
+        let count = |is: fn(&What) -> bool| self.roots.iter().filter(|root| is(&root.what)).count();
+        let fresh = |r: &Record, all: &[u32]| all.iter().filter(|&&l| !r.leaves[l as usize].lasts()).count();
+        let data: usize = (self.roots.iter())
+            .map(|root| match &root.what {
+                What::Ops(ops) => fresh(self.new, &ops.gains) + fresh(self.old, &ops.loses),
+                _ => 0,
+            })
+            .sum();
+        let ops = count(|what| matches!(what, What::Ops(_)));
+        of(self.aligned.only_new.len())
+            + of(self.aligned.only_old.len())
+            + of(data)
+            + of(count(|what| matches!(what, What::Input(..))))
+            + of(count(|what| matches!(what, What::Attrs(_))))
+            + of(count(|what| matches!(what, What::Wiring(..))))
+            + ops as f64
     }
 
     /// The differences that no cause has claimed yet, with their numbers.
@@ -70,6 +108,11 @@ impl<'a> Evidence<'a> {
         })
     }
 
+    /// Whether no cause has claimed ops that came or went.
+    pub fn all_ops_are_open(&self) -> bool {
+        !self.roots.iter().zip(&self.explained).any(|(root, done)| *done && matches!(root.what, What::Ops(_)))
+    }
+
     /// Inputs of another type: the number of the root, the new one, the old one.
     pub fn inputs(&self) -> impl Iterator<Item = (usize, &LeafRecord, &LeafRecord)> {
         self.open().filter_map(|(r, what)| match *what {
@@ -89,8 +132,18 @@ impl<'a> Evidence<'a> {
         self.old.leaves.get(self.leaves.of_new[leaf as usize] as usize)
     }
 
+    /// Whether an earlier program had this tensor, or what it was before it was changed in place.
+    pub fn was_there(&self, leaf: &LeafRecord) -> bool {
+        self.known.iter().any(|r| r.leaves.iter().any(|l| l.lineage == leaf.lineage))
+    }
+
     pub fn pair(&self, (i, j): (u32, u32)) -> (&'a Step, &'a Step) {
         (&self.new.steps[i as usize], &self.old.steps[j as usize])
+    }
+
+    /// Positions that moved with a size that these explain: pairs of ops.
+    pub fn moved(&self, covers: &[usize]) -> impl Iterator<Item = (u32, u32)> {
+        covers.iter().flat_map(|&r| &self.roots[r].moved).copied()
     }
 
     /// A read that is compared with the step that it ran a part of.

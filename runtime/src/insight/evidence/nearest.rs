@@ -1,4 +1,4 @@
-//! Which earlier program a new one is compared with.
+//! Which earlier programs a new one is compared with.
 use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::Place;
 use std::collections::HashSet;
@@ -7,24 +7,36 @@ use std::sync::Arc;
 /// Programs compared in full after those of the same site.
 const NEAREST: usize = 8;
 
-/// The program to compare with, if there is one: of the same site and kind the most alike; for a barrier the nearest of
-/// other barriers; for a read the step that it ran a part of, or an earlier read of the same value elsewhere. A program
-/// without such a forerunner is the first of its kind, and not compiled again.
-pub(crate) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>> {
+/// Of programs whose lines are alike to this part of the most, types tell which is nearer.
+const CLOSE: f64 = 0.75;
+
+/// Programs that are compared in detail.
+const AS_NEAR: usize = 3;
+
+/// The programs to compare with, nearest first, if there are any: of the same site and kind the most alike; for a barrier the
+/// nearest of other barriers; for a read the step that it ran a part of, or an earlier read of the same value elsewhere. A
+/// program without such a forerunner is the first of its kind, and not compiled again.
+pub(crate) fn nearest(new: &Record, known: &[Arc<Record>]) -> Vec<Arc<Record>> {
     let best = |candidates: &mut dyn Iterator<Item = &Arc<Record>>, least: f64| {
-        candidates
-            .map(|r| (r.likeness(new), r))
-            .filter(|(l, _)| *l >= least)
-            // of equals the one whose inputs differ least, else the latest
-            .max_by(|(a, r), (b, s)| {
-                let alike = || s.inputs_apart(new).cmp(&r.inputs_apart(new));
-                a.total_cmp(b).then_with(alike).then(r.number.cmp(&s.number))
-            })
-            .map(|(_, r)| r.clone())
+        let alike = candidates.map(|r| (r.likeness(new), r)).filter(|(l, _)| *l >= least);
+        let mut alike: Vec<(f64, &Arc<Record>)> = alike.collect();
+        let most = alike.iter().map(|a| a.0).fold(0.0, f64::max);
+        alike.retain(|(l, _)| *l >= CLOSE * most);
+        if alike.len() > 1 {
+            alike.iter_mut().for_each(|(l, r)| *l += r.likeness_of_types(new));
+        }
+        // of equals the one whose inputs differ least, else the latest
+        alike.sort_by(|(a, r), (b, s)| {
+            let alike = || r.inputs_apart(new).cmp(&s.inputs_apart(new));
+            b.total_cmp(a).then_with(alike).then(s.number.cmp(&r.number))
+        });
+        let most = alike.first().map_or(0.0, |a| a.0);
+        let near = alike.into_iter().filter(|(l, _)| *l >= CLOSE * most);
+        Some(near.take(AS_NEAR).map(|(_, r)| r.clone()).collect()).filter(|near: &Vec<_>| !near.is_empty())
     };
     let here = |r: &&Arc<Record>| same_place(r.site, new.site) && r.is_read() == new.is_read();
     if let Some(found) = best(&mut known.iter().rev().filter(here).take(NEAREST), 0.2) {
-        return Some(found);
+        return found;
     }
     let closest = |of_kind: &dyn Fn(&Record) -> bool, least: f64| {
         let mut found: Vec<&Arc<Record>> = known.iter().rev().filter(|r| of_kind(r)).take(64).collect();
@@ -36,7 +48,7 @@ pub(crate) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
         let again = |r: &&Arc<Record>| r.is_read() == new.is_read() && of_one_cell(r, new);
         let recent = known.iter().rev().filter(again).take(NEAREST);
         let alike = recent.map(|r| (r.likeness_of_ops(new), r)).filter(|(l, _)| *l >= 0.6);
-        alike.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.number.cmp(&b.1.number))).map(|(_, r)| r.clone())
+        alike.max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.number.cmp(&b.1.number))).map(|(_, r)| vec![r.clone()])
     };
     let found = match new.is_read() {
         false => closest(&|r| !r.is_read(), 0.5),
@@ -44,7 +56,7 @@ pub(crate) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
             .or_else(|| closest(&|r| r.is_read() && same_result(r, new) && same_sources(r, new), 0.5))
             .or_else(|| closest(&|r| r.is_read() && same_lines(r, new), 0.5))
             // On the way to a barrier, which runs again what the read has of its step.
-            .or_else(|| closest(&|r| !r.is_read() && before(new.site, r.site), 0.2)),
+            .or_else(|| closest(&|r| !r.is_read() && before(new.site, r.site) && !r.strangers(new), 0.0)),
     };
     // Something in common at least: what a line runs may have grown beyond likeness, but it is no first program there.
     let grown = || {
@@ -52,8 +64,8 @@ pub(crate) fn nearest(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>
         if new.is_read() { None } else { best(&mut related, 0.0) }
     };
     // The same line ran before, whatever it ran.
-    let line = || known.iter().rev().find(|r| here(r) && !new.is_read()).cloned();
-    found.or_else(grown).or_else(edited).or_else(line)
+    let line = || known.iter().rev().find(|r| here(r) && !new.is_read()).map(|r| vec![r.clone()]);
+    found.or_else(grown).or_else(edited).or_else(line).unwrap_or_default()
 }
 
 /// Whether one cell, by its own lines as they read, made data of both.

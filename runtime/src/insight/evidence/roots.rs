@@ -1,54 +1,14 @@
 //! The differences that nothing else explains, and how much follows from each: one pass over two programs in the order of the
 //! new one's creation.
 use super::align::{Aligned, NONE};
-use super::follow;
+use super::follow::{self, Own};
 use super::leaves::Leaves;
+use super::what::{Ops, Root, What};
 use crate::insight::mode::derived;
 use crate::insight::record::{Record, same_place};
 use std::collections::{HashMap, HashSet};
 use xlazy_core::ir::{Input, Kind, Step};
-
-/// A difference that nothing else explains.
-pub(crate) enum What {
-    /// An input has another type, or is a number where it was a tensor: `(new, old)`.
-    Input(u32, u32),
-    /// A tensor is trained and was not, or the other way round: `(new, old)`.
-    Trained(u32, u32),
-    /// Ops that came or went, with all that they bring.
-    Ops(Ops),
-    /// Attributes of a call, though its operands are the same: pairs of ops.
-    Attrs(Vec<(u32, u32)>),
-    /// An op takes another operand, the one of this number.
-    Wiring(u32, u32, usize),
-    /// Results that were not asked for, or no longer are, though their ops are in both programs.
-    Results,
-    /// Buffers that are reused now, or no longer: pairs of leaves.
-    Donation(Vec<(u32, u32)>),
-    Precision,
-}
-
-/// Ops that are connected, and that only one of both programs has.
-#[derive(Default)]
-pub(crate) struct Ops {
-    pub new: Vec<u32>,
-    pub old: Vec<u32>,
-    /// Those that take nothing of the others: where they begin. New ones first.
-    pub heads_new: Vec<u32>,
-    pub heads_old: Vec<u32>,
-    /// Inputs that only these ops take.
-    pub gains: Vec<u32>,
-    pub loses: Vec<u32>,
-    /// Inputs that stand where the other program computed the same thing: `(new input, old op)`.
-    pub given: Vec<(u32, u32)>,
-    /// All of them are gradients or updates, which follow from other ops where there are any.
-    pub derived: bool,
-}
-
-pub(super) struct Root {
-    pub what: What,
-    /// How many differences there are with those that follow from it.
-    pub weight: usize,
-}
+use xlazy_core::ty::Type;
 
 /// What explains that a value is another one.
 #[derive(Clone, Copy, PartialEq)]
@@ -211,13 +171,19 @@ impl<'a> Pass<'a> {
             }
             match because {
                 Because::Nothing if !same_attrs => because = self.attributes(i, j),
+                _ if same_attrs => self.follows(because),
                 // Of sizes it follows; which dimensions and which way, or where, hardly.
-                _ if !same_attrs && follow::of_its_own(a, b, |k| self.same_rank(a, b, k)) => {
-                    self.attributes(i, j);
-                }
-                Because::Root(r) => self.roots[r as usize].weight += 1,
-                Because::Ops(k) => self.weight[k as usize] += 1,
-                Because::Nothing => {}
+                _ => match follow::of_its_own(a, b, &self.operands(a, b)) {
+                    Own::Attributes => drop(self.attributes(i, j)),
+                    // It may also be that the position alone was changed.
+                    Own::Moved => {
+                        self.follows(because);
+                        if let Because::Root(r) = because {
+                            self.roots[r as usize].moved.push((i, j));
+                        }
+                    }
+                    Own::Nothing => self.follows(because),
+                },
             }
             if a.ty != b.ty {
                 self.because[i as usize] = because;
@@ -225,22 +191,35 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Whether an operand has as many dimensions in both.
-    fn same_rank(&self, a: &Step, b: &Step, k: usize) -> bool {
-        let rank = |r: &Record, input: Option<&Input>| {
-            input.map(|input| match *input {
-                Input::Leaf(l) => r.leaves[l as usize].ty.shape.len(),
-                Input::Step(s) => r.steps[s as usize].ty.shape.len(),
-            })
+    /// One difference more that follows.
+    fn follows(&mut self, because: Because) {
+        match because {
+            Because::Root(r) => self.roots[r as usize].weight += 1,
+            Because::Ops(k) => self.weight[k as usize] += 1,
+            Because::Nothing => {}
+        }
+    }
+
+    /// The types of an op's operands in both programs.
+    fn operands(&self, a: &Step, b: &Step) -> Vec<(&'a Type, &'a Type)> {
+        let of = |r: &'a Record, input: &Input| match *input {
+            Input::Leaf(l) => &r.leaves[l as usize].ty,
+            Input::Step(s) => &r.steps[s as usize].ty,
         };
-        rank(self.new, a.inputs.get(k)) == rank(self.old, b.inputs.get(k))
+        a.inputs.iter().zip(&b.inputs).map(|(x, y)| (of(self.new, x), of(self.old, y))).collect()
+    }
+
+    /// Whether two inputs correspond: as paired, or as one tensor, of which a program may take two states.
+    fn corresponds(&self, l: u32, m: u32) -> bool {
+        let (a, b) = (&self.new.leaves[l as usize], &self.old.leaves[m as usize]);
+        self.leaves.of_new[l as usize] == m || !a.scalar && !b.scalar && a.lineage == b.lineage
     }
 
     /// Why this operand is another one.
     fn operand(&mut self, (i, j): (u32, u32), k: usize, a: Option<Input>, b: Option<Input>) -> Because {
         let (came, went) = (|s: &Self, x: u32| s.came.get(&x).copied(), |s: &Self, y: u32| s.went.get(&y).copied());
         match (a, b) {
-            (Some(Input::Leaf(l)), Some(Input::Leaf(m))) if self.leaves.of_new[l as usize] == m => self.input(l, m),
+            (Some(Input::Leaf(l)), Some(Input::Leaf(m))) if self.corresponds(l, m) => self.input(l, m),
             (Some(Input::Step(x)), Some(Input::Step(y))) => match (came(self, x), went(self, y)) {
                 (Some(c), Some(w)) => {
                     self.union.join(c, w);
@@ -281,7 +260,7 @@ impl<'a> Pass<'a> {
     }
 
     fn root(&mut self, what: What) -> Because {
-        self.roots.push(Root { what, weight: 1 });
+        self.roots.push(Root::of(what, 1));
         Because::Root(self.roots.len() as u32 - 1)
     }
 
@@ -324,7 +303,7 @@ impl<'a> Pass<'a> {
         };
         match self.roots.iter().position(of) {
             Some(r) => {
-                let Root { what: What::Attrs(pairs), weight } = &mut self.roots[r] else { unreachable!() };
+                let Root { what: What::Attrs(pairs), weight, .. } = &mut self.roots[r] else { unreachable!() };
                 pairs.push((i, j));
                 *weight += 1;
                 Because::Root(r as u32)
@@ -360,16 +339,16 @@ impl<'a> Pass<'a> {
         let went: Vec<(u32, u32)> = self.aligned.only_old.iter().map(|&j| (j, self.went[&j])).collect();
         let (new, old) = (self.new, self.old);
         // Gradients and updates are no beginning where there is another.
-        let head = |r: &Record, s: &Step, mine: &HashMap<u32, u32>| {
-            let own = |i: u32| mine.contains_key(&i) && derived(r.steps[i as usize].seq).is_none();
-            derived(s.seq).is_none() && !s.inputs.iter().any(|input| matches!(input, Input::Step(s) if own(*s)))
+        let own = |r: &Record, i: u32| derived(r.steps[i as usize].seq).is_none();
+        let takes = |s: &Step, mine: &HashMap<u32, u32>, of: &dyn Fn(u32) -> bool| {
+            s.inputs.iter().any(|input| matches!(input, Input::Step(s) if mine.contains_key(s) && of(*s)))
         };
         for (i, k) in came {
             let weight = self.weight[k as usize];
             let group = groups.entry(self.union.find(k)).or_default();
             group.0.new.push(i);
             group.1 += 1 + weight;
-            if head(new, &new.steps[i as usize], &self.came) {
+            if own(new, i) && !takes(&new.steps[i as usize], &self.came, &|_| true) {
                 group.0.heads_new.push(i);
             }
         }
@@ -378,9 +357,18 @@ impl<'a> Pass<'a> {
             let group = groups.entry(self.union.find(k)).or_default();
             group.0.old.push(j);
             group.1 += 1 + weight;
-            if head(old, &old.steps[j as usize], &self.went) {
+            if own(old, j) && !takes(&old.steps[j as usize], &self.went, &|_| true) {
                 group.0.heads_old.push(j);
             }
+        }
+        // What takes gradients or updated values begins where nothing else does.
+        for (ops, _) in groups.values_mut().filter(|g| g.0.heads_new.is_empty() && g.0.heads_old.is_empty()) {
+            let first = |r: &Record, all: &[u32], mine: &HashMap<u32, u32>| -> Vec<u32> {
+                let begins = |i: &u32| own(r, *i) && !takes(&r.steps[*i as usize], mine, &|s| own(r, s));
+                all.iter().copied().filter(begins).collect()
+            };
+            ops.heads_new = first(new, &ops.new, &self.came);
+            ops.heads_old = first(old, &ops.old, &self.went);
         }
         for (leaf, k) in std::mem::take(&mut self.gains) {
             let k = self.union.find(k);
@@ -407,7 +395,7 @@ impl<'a> Pass<'a> {
             if ops.derived {
                 (ops.heads_new, ops.heads_old) = (ops.new.clone(), ops.old.clone());
             }
-            self.roots.push(Root { what: What::Ops(ops), weight });
+            self.roots.push(Root::of(What::Ops(ops), weight));
         }
     }
 
@@ -417,10 +405,7 @@ impl<'a> Pass<'a> {
         for (r, root) in self.roots.iter().enumerate() {
             if let What::Input(l, m) = root.what {
                 let (a, b) = (&self.new.leaves[l as usize].ty, &self.old.leaves[m as usize].ty);
-                if a.shape.len() == b.shape.len() {
-                    let both = a.shape.iter().zip(b.shape.iter()).filter(|(x, y)| x != y);
-                    became.extend(both.map(|(x, y)| (*x as i64, *y as i64, r)));
-                }
+                became.extend(follow::changes(a, b).map(|(x, y)| (x, y, r)));
             }
         }
         if became.is_empty() {
@@ -431,7 +416,7 @@ impl<'a> Pass<'a> {
                 let mut by = None;
                 let all = pairs.iter().all(|&(i, j)| {
                     let (a, b) = (&self.new.steps[i as usize], &self.old.steps[j as usize]);
-                    let r = follow::resized(a, b, &became);
+                    let r = follow::resized(a, b, &self.operands(a, b), &became);
                     by = by.or(r);
                     r.is_some()
                 });
@@ -455,13 +440,15 @@ impl<'a> Pass<'a> {
     }
 
     fn trained(&mut self) {
-        for l in 0..self.new.leaves.len() as u32 {
-            let m = self.leaves.of_new[l as usize];
-            let Some(old) = self.old.leaves.get(m as usize) else { continue };
-            let new = &self.new.leaves[l as usize];
+        let mut theirs: HashMap<u64, u32> = HashMap::new();
+        for (m, old) in self.old.leaves.iter().enumerate().filter(|(_, l)| !l.scalar) {
+            theirs.insert(old.lineage, m as u32);
+        }
+        for (l, new) in self.new.leaves.iter().enumerate().filter(|(_, l)| !l.scalar) {
             // A result that is data now is no parameter that was frozen.
-            if !new.scalar && new.lineage == old.lineage && new.parameter != old.parameter {
-                self.root(What::Trained(l, m));
+            let Some(&m) = theirs.get(&new.lineage) else { continue };
+            if new.parameter != self.old.leaves[m as usize].parameter {
+                self.roots.push(Root::of(What::Trained(l as u32, m), 1));
             }
         }
     }
@@ -497,7 +484,7 @@ impl<'a> Pass<'a> {
         let by = self.roots.iter().position(|root| matches!(&root.what, What::Ops(ops) if follows(ops)));
         match by {
             Some(r) => self.roots[r].weight += weight,
-            None => self.roots.push(Root { what: What::Results, weight }),
+            None => self.roots.push(Root::of(What::Results, weight)),
         }
     }
 
@@ -515,8 +502,16 @@ impl<'a> Pass<'a> {
         if pairs.is_empty() {
             return;
         }
-        // Other results, other ops or other operands leave other buffers over.
-        let other = |root: &Root| !matches!(root.what, What::Attrs(_) | What::Precision | What::Input(..));
+        // Other results, other ops or other operands leave other buffers over, and so do inputs as large as these.
+        let as_large = |l: u32, m: u32| {
+            let (new, old) = (&self.new.leaves[l as usize].ty, &self.old.leaves[m as usize].ty);
+            pairs.iter().map(|p| &self.new.leaves[p.0 as usize].ty).any(|ty| ty == new || ty == old)
+        };
+        let other = |root: &Root| match root.what {
+            What::Attrs(_) | What::Precision => false,
+            What::Input(l, m) => as_large(l, m),
+            _ => true,
+        };
         match self.roots.iter().position(other) {
             Some(r) => self.roots[r].weight += pairs.len(),
             None => {

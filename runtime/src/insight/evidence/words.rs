@@ -62,6 +62,19 @@ pub(crate) fn ops(e: &Evidence, ops: &Ops) -> Vec<Difference> {
     all
 }
 
+/// The first attribute that differs.
+pub(crate) fn attribute(e: &Evidence, pair: (u32, u32)) -> Option<Difference> {
+    let (a, b) = e.pair(pair);
+    let k = a.attrs.iter().zip(&b.attrs).position(|(x, y)| x != y)?;
+    Some(Difference {
+        what: format!("attribute `{}` of {}", a.op.attrs[k].name, a.op.torch_name()),
+        was: b.attrs[k].to_string(),
+        now: a.attrs[k].to_string(),
+        was_at: Some(b.at),
+        now_at: Some(a.at),
+    })
+}
+
 /// How often each line of these ops ran in both programs: an op that it has once in each round tells.
 pub(crate) fn rounds(e: &Evidence, ops: &Ops) -> Option<(Place, usize, usize)> {
     let mine: HashSet<u64> = (ops.new.iter().map(|&i| (e.new, i)))

@@ -1,7 +1,7 @@
 //! What ops say of themselves and their attributes, checked against what they do.
 use super::{apply, numbers, operands};
 use crate::ops::table;
-use crate::tensor::{Entry, Sample, Tensor, element, sync};
+use crate::tensor::{Entry, Sample, Tensor, sync};
 use std::collections::HashMap;
 use xlazy_core::ir::{Attr, Kind, Role, Sig};
 use xlazy_core::ty::{DType, Shape, Type};
@@ -112,7 +112,7 @@ fn in_place(x: &Shape, y: &Shape, element: usize, position: usize) -> bool {
 
 fn values(t: &Tensor) -> Vec<f64> {
     let bytes = t.bytes(crate::insight::Cause::Read, t.location()).unwrap();
-    bytes.chunks_exact(t.dtype().size()).map(|b| element(t.dtype(), b).as_f64()).collect()
+    bytes.chunks_exact(t.dtype().size()).map(|b| t.dtype().read(b).as_f64()).collect()
 }
 
 /// A result, the same with the first element of the first operand another, and that operand's elements.

@@ -1,6 +1,5 @@
 //! What `%autosave` was told, and where it saves.
 use super::files;
-use crate::eval::deps::notebook::notebook;
 use crate::eval::toolchain::install::Installation;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -32,7 +31,7 @@ pub struct Autosave {
 
 impl Autosave {
     pub fn path(&mut self, install: &Installation) -> PathBuf {
-        let place = || files::autosave_place(notebook(install).as_deref());
+        let place = || files::autosave_place(install.named_notebook().as_deref());
         self.place.get_or_insert_with(place).0.clone()
     }
 

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use xlazy_mime::{regular, units, whole};
+use xlazy_mime::{columns, regular, units, whole};
 
 pub const ENDING: &str = "safetensors";
 
@@ -76,10 +76,7 @@ pub fn list(folder: &Path) -> String {
     }
     rows.sort();
     rows.insert(0, ["Name", "Size", "Saved", "Variables"].map(str::to_owned));
-    let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
-    let (a, b, c) = (width(0), width(1), width(2));
-    let line = |r: &[String; 4]| format!("{:a$}  {:b$}  {:c$}  {}", r[0], r[1], r[2], r[3]);
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+    columns(&rows, &[])
 }
 
 /// The variables that a checkpoint says it holds; none for a file that is something else.

@@ -59,3 +59,24 @@ impl Figure {
         println!("EVCXR_BEGIN_CONTENT text/html\n<b>{}</b>\nEVCXR_END_CONTENT", self.0);
     }
 }
+
+/// Items of one of two sides, as `cfg_if!` has them.
+#[macro_export]
+macro_rules! either {
+    (if #[$when:meta] { $($yes:item)* } else { $($no:item)* }) => { $(#[$when] $yes)* $(#[cfg(not(all()))] $no)* };
+}
+
+/// Statements.
+#[macro_export]
+macro_rules! twice {
+    ($($s:stmt;)*) => { $($s;)* $($s;)* };
+}
+
+pub trait Tripled {
+    fn tripled(&self) -> i32;
+}
+impl Tripled for i32 {
+    fn tripled(&self) -> i32 {
+        self * 3
+    }
+}
