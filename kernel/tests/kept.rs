@@ -106,7 +106,9 @@ impl Statement {
             Statement::Perhaps(a, n, b) => format!("if {a}.len() > {n} {{ drop({b}); }} else {{ {a}.push({n}); }}"),
             Statement::Loop(a, n) => format!("for i in 0..{n} {{ {a} = more({a}, i); }}"),
             Statement::Swap(a, b) => format!("std::mem::swap(&mut {a}, &mut {b});"),
-            Statement::Closure(a, n) => format!("{{ let mut f = move |n: i64| {{ {a}.push(n); {a}.len() }}; f({n}); }}"),
+            Statement::Closure(a, n) => {
+                format!("{{ let mut f = move |n: i64| {{ {a}.push(n); {a}.len() }}; f({n}); }}")
+            }
         }
     }
 

@@ -183,7 +183,19 @@ impl Compiler {
             let file = String::new();
             let (moves, borrows, inside, names) = Default::default();
             let object = None;
-            return Ok(Ready { object, keep: None, file, group_file, defs, moves, borrows, inside, defines, names, timing });
+            return Ok(Ready {
+                object,
+                keep: None,
+                file,
+                group_file,
+                defs,
+                moves,
+                borrows,
+                inside,
+                defines,
+                names,
+                timing,
+            });
         }
         let ready = self.statements(cell, range, parsed, defs, scope, timing)?;
         Ok(Ready { group_file, defines, ..ready })

@@ -195,7 +195,7 @@ impl Session {
         let before = |v: &&Var| names.binds.contains(&v.name) && v.cell != mode.cell && v.cell != 0;
         let notes = self.vars.iter().filter(before).map(|v| {
             let (name, of) = (&v.name, v.cell);
-            format!("`{name}` is still that of cell {of}: {} ended before its `let {name}`", cell.label())
+            format!("`{name}` is still what cell {of} left: {} ended before its `let {name}`", cell.label())
         });
         match reply {
             Reply::Ok => {}

@@ -133,9 +133,16 @@ pub enum Tag {
 #[derive(Clone, Debug)]
 enum Origin {
     Generated(Tag),
-    User { text: Arc<CellText>, start: usize },
+    User {
+        text: Arc<CellText>,
+        start: usize,
+    },
     /// Stands for what the user wrote: to point at it means that.
-    Instead { tag: Tag, text: Arc<CellText>, range: Range<usize> },
+    Instead {
+        tag: Tag,
+        text: Arc<CellText>,
+        range: Range<usize>,
+    },
 }
 
 #[derive(Clone, Debug)]
