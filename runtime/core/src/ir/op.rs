@@ -216,6 +216,11 @@ impl OpDef {
         self.name.split('.').next().unwrap_or(self.name)
     }
 
+    /// Whether its result is its operand, under another name or as a copy.
+    pub fn is_identity(&self) -> bool {
+        self.kind == Kind::View && self.attrs.is_empty()
+    }
+
     /// The attribute of a name.
     pub fn attr(&self, name: &str) -> Option<&'static AttrDef> {
         self.attrs.iter().find(|a| a.name == name)

@@ -18,6 +18,7 @@ use super::report::Place;
 use align::{Aligned, align};
 use leaves::Leaves;
 use roots::Pass;
+use std::collections::HashSet;
 use std::sync::Arc;
 use what::Root;
 pub(super) use what::{Ops, What};
@@ -56,8 +57,9 @@ impl<'a> Evidence<'a> {
         all.into_iter().next()
     }
 
-    /// How much there is to explain: ops that came and went, the data that they bring, inputs and attributes that differ; of
-    /// each the less the fewer there are, and as one thing more for every difference that has nothing to do with the others.
+    /// How much there is to explain: ops that came and went, the data that they bring, attributes and wiring that differ, of each
+    /// the less the fewer there are; and as one thing more every way in which inputs differ, and every difference that has
+    /// nothing to do with the others.
     fn amount(&self) -> f64 {
         let of = |n: usize| if n == 0 { 0.0 } else { 2.0 + (n as f64).log2() };
         let count = |is: fn(&What) -> bool| self.roots.iter().filter(|root| is(&root.what)).count();
@@ -72,10 +74,29 @@ impl<'a> Evidence<'a> {
         of(self.aligned.only_new.len())
             + of(self.aligned.only_old.len())
             + of(data)
-            + of(count(|what| matches!(what, What::Input(..))))
+            + self.types_apart() as f64
             + of(count(|what| matches!(what, What::Attrs(_))))
             + of(count(|what| matches!(what, What::Wiring(..))))
             + ops as f64
+    }
+
+    /// In how many ways inputs have other types: a dtype or a size that changed is one, of however many inputs.
+    fn types_apart(&self) -> usize {
+        let mut apart = HashSet::new();
+        for root in &self.roots {
+            let What::Input(i, j) = root.what else { continue };
+            let (new, old) = (&self.new.leaves[i as usize], &self.old.leaves[j as usize]);
+            let whole = new.scalar != old.scalar || new.ty.shape.len() != old.ty.shape.len();
+            if whole || new.ty.dtype != old.ty.dtype {
+                let shapes = whole.then_some((&new.ty.shape, &old.ty.shape));
+                apart.insert((None, Some((new.ty.dtype, old.ty.dtype)), shapes));
+            }
+            if !whole {
+                let sizes = new.ty.shape.iter().zip(old.ty.shape.iter()).enumerate().filter(|(_, (a, b))| a != b);
+                apart.extend(sizes.map(|(dim, (a, b))| (Some((dim, *a, *b)), None, None)));
+            }
+        }
+        apart.len()
     }
 
     /// The differences that no cause has claimed yet, with their numbers.

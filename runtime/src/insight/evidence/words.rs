@@ -5,11 +5,13 @@ use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Difference, Place};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use xlazy_core::ir::{Input, Kind, Step};
+use xlazy_core::text::called;
 use xlazy_mime::count;
 
-/// A step in a few words.
+/// A step in a few words. What computes nothing is named as the call that made it: `detach`, `copy`.
 pub(crate) fn describe(step: &Step) -> String {
-    format!("{} → {}", step.op.torch_name(), step.ty)
+    let call = if step.op.is_identity() { called(step.at) } else { None };
+    format!("{} → {}", call.as_deref().unwrap_or(step.op.torch_name()), step.ty)
 }
 
 /// An input's difference.
