@@ -109,6 +109,22 @@ impl<T: Copy + 'static> GiveCopy<T> for &Of<T> {
         value
     }
 }
+/// What borrows to change is borrowed again, as by any function's argument.
+pub trait GiveLoan<T: ?Sized + 'static> {
+    fn give<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut &'static mut T) -> &'f mut T {
+        held
+    }
+    fn give_for<'f>(
+        &self,
+        holds: Holds<'f>,
+        number: usize,
+        held: &'f mut &'static mut T,
+        _: &mut Hole<'f, &'static mut T>,
+    ) -> &'static mut T {
+        holds.take(number, held)
+    }
+}
+impl<T: ?Sized + 'static> GiveLoan<T> for &Of<&'static mut T> {}
 pub trait GiveMove<T: 'static> {
     fn give<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> T;
     fn give_for<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T, hole: &mut Hole<'f, T>) -> T;

@@ -500,4 +500,22 @@ mod tests {
         source.tell(&cell, &[fact(&[14..18, 14..14]), fact(&[28..32, 14..99]), fact(&[99..100, 14..18])]);
         assert_eq!(source.facts(), " D;2:3-2:7,2:3-2:3;f D;2:25-2:29,2:3-2:31;f");
     }
+
+    #[test]
+    fn what_stands_for_a_variable_points_at_it() {
+        let cell = Arc::new(CellText::new(2, "m + x.len();\nm?"));
+        let mention = |at: usize, text: &str| Edit::replace(at..at + 1, text).tagged(Tag::Mention(0));
+        let mut source = Source::default();
+        source.plain("fn cell() {\n");
+        source.user(&cell, 0..cell.text.len(), &[mention(0, "(*m)"), mention(4, "(*x)"), mention(13, "f.take(m)")]);
+        source.plain("\n}");
+        let column = |line, column| source.user_place(line, column).map(|(text, at)| line_column(&text.text, at));
+        // The sum, the method, and the error that `?` returns.
+        assert_eq!([column(2, 1), column(2, 13), column(3, 1)], [Some((1, 1)), Some((1, 7)), Some((2, 1))]);
+        let sum = source.text.find("(*m) + (*x)").unwrap();
+        assert_eq!(source.user_range(sum..sum + 11).map(|(_, range)| range), Some(0..5));
+        assert!(matches!(source.place(sum), Place::Generated(Tag::Mention(0))));
+        source.tell(&cell, &[Fact { kind: 'D', ranges: vec![0..5, 13..15], words: vec![] }]);
+        assert_eq!(source.facts(), " D;2:1-2:12,3:1-3:11");
+    }
 }
