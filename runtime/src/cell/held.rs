@@ -146,9 +146,15 @@ impl<'f> Holds<'f> {
 #[doc(hidden)]
 pub struct Hole<'f, T>(Option<&'f mut T>);
 
+impl<T> Default for Hole<'_, T> {
+    fn default() -> Self {
+        Hole(None)
+    }
+}
+
 impl<'f, T: 'static> Hole<'f, T> {
     pub fn new() -> Hole<'f, T> {
-        Hole(None)
+        Hole::default()
     }
 
     pub(super) fn leave(&mut self, held: &'f mut T) {
