@@ -286,14 +286,7 @@ fn body(
     let mut edits: Vec<Edit> = parsed.immutable.iter().map(|at| Edit::insert(*at, "mut ")).collect();
     edits.extend(hoisted.iter().map(|at| Edit::replace(at.clone(), "")));
     let apart = apart && !parsed.returns.is_empty();
-    let ended = |at: usize| apart && parsed.returns.iter().any(|r| r.end == at);
-    edits.extend(parsed.edits.iter().filter(|e| e.tag == Tag::Program && !ended(e.range.start)).cloned());
-    if apart {
-        // One in the value of another goes with it.
-        let inside = |at: &Range<usize>, of: &Range<usize>| of != at && of.start <= at.start && at.end <= of.end;
-        let outermost = parsed.returns.iter().filter(|at| !parsed.returns.iter().any(|of| inside(at, of)));
-        edits.extend(outermost.map(|at| Edit::replace(at.clone(), "break 'cell")));
-    }
+    edits.extend(parsed.edits.iter().filter(|e| e.tag == Tag::Program).cloned());
     for (name, at) in parsed.taken.iter().filter(|(name, _)| needed.contains(name)) {
         edits.push(Edit::replace(at.clone(), format!("{CLONE}{name})")));
     }
@@ -303,6 +296,19 @@ fn body(
             edits.push(Edit::insert(at.start, format!("{{ {copies}")));
             edits.push(Edit::insert(at.end, " }"));
         }
+    }
+    if apart {
+        // One in the value of another goes with it, and so does whatever else changes there.
+        let inside = |at: &Range<usize>, of: &Range<usize>| of.start <= at.start && at.end <= of.end;
+        let mut outermost: Vec<&Range<usize>> = vec![];
+        for at in &parsed.returns {
+            if !outermost.iter().any(|of| inside(at, of)) {
+                outermost.retain(|of| !inside(of, at));
+                outermost.push(at);
+            }
+        }
+        edits.retain(|e| !outermost.iter().any(|of| inside(&e.range, of)));
+        edits.extend(outermost.iter().map(|at| Edit::replace((*at).clone(), "break 'cell")));
     }
     edits.sort_by_key(|e| e.range.start);
     if let Some(t) = &parsed.trailing {

@@ -323,6 +323,7 @@ enum Ends<'a> {
 fn ends_with(value: &syn::Expr) -> Ends<'_> {
     let called = |e: &syn::Expr, name: &str| matches!(e, syn::Expr::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == name));
     match value {
+        syn::Expr::Paren(inner) => ends_with(&inner.expr),
         syn::Expr::Call(call) if called(&call.func, "Ok") => Ends::Well,
         syn::Expr::Call(call) if called(&call.func, "Err") && call.args.len() == 1 => match &call.args[0] {
             // It decides by itself what it becomes.
@@ -330,7 +331,14 @@ fn ends_with(value: &syn::Expr) -> Ends<'_> {
             syn::Expr::Call(from) if called(&from.func, "from") => Ends::Well,
             error => Ends::WithError(error),
         },
-        _ => Ends::WithResult,
+        // Of a type of its own: what is made of branches takes the cell's.
+        syn::Expr::Await(_)
+        | syn::Expr::Call(_)
+        | syn::Expr::Field(_)
+        | syn::Expr::Macro(_)
+        | syn::Expr::MethodCall(_)
+        | syn::Expr::Path(_) => Ends::WithResult,
+        _ => Ends::Well,
     }
 }
 

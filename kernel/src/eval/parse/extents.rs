@@ -13,13 +13,13 @@ use syn::{Block, Expr, Stmt};
 
 /// Of the statements of a cell, or of a block.
 pub(super) fn of_statements(all: &[Stmt], text: &str, base: usize) -> Vec<Fact> {
-    let mut extents = Extents { text, base, facts: Vec::new() };
+    let mut extents = Extents { text, base, deep: 0, facts: Vec::new() };
     extents.block(all);
     extents.facts
 }
 
 pub(super) fn of_item(item: &syn::Item, text: &str, base: usize) -> Vec<Fact> {
-    let mut extents = Extents { text, base, facts: Vec::new() };
+    let mut extents = Extents { text, base, deep: 0, facts: Vec::new() };
     extents.visit_item(item);
     extents.facts
 }
@@ -27,8 +27,13 @@ pub(super) fn of_item(item: &syn::Item, text: &str, base: usize) -> Vec<Fact> {
 struct Extents<'t> {
     text: &'t str,
     base: usize,
+    /// Blocks around.
+    deep: usize,
     facts: Vec<Fact>,
 }
+
+/// Statements that have more blocks around them stay where they are: to look at all of each would take the square of the depth.
+const DEEPEST: usize = 32;
 
 impl Extents<'_> {
     fn add(&mut self, kind: char, ranges: Vec<Range<usize>>, word: &str) {
@@ -36,15 +41,19 @@ impl Extents<'_> {
     }
 
     fn block(&mut self, all: &[Stmt]) {
-        let effects: Vec<Effects> = all.iter().map(|s| Effects::of(s, self.text, self.base)).collect();
+        let may_move = all.len() > 1 && self.deep < DEEPEST;
+        let looked_at = all.iter().filter(|_| may_move);
+        let effects: Vec<Effects> = looked_at.map(|s| Effects::of(s, self.text, self.base)).collect();
+        self.deep += 1;
         for (i, s) in all.iter().enumerate().filter(|(_, s)| !matches!(s, Stmt::Item(_))) {
             let tail = i + 1 == all.len() && gives_a_value(s);
             let range = |s: &Stmt| bytes(s.span(), self.base);
-            let passes = (!tail).then(|| passes(&effects, i, all)).flatten().map(|last| range(&all[last]));
+            let passes = (!tail && may_move).then(|| passes(&effects, i, all)).flatten().map(|last| range(&all[last]));
             let ranges = std::iter::once(range(s)).chain(passes).collect();
             self.add('S', ranges, if tail { "t" } else { "" });
             self.visit_stmt(s);
         }
+        self.deep -= 1;
     }
 }
 
