@@ -234,8 +234,9 @@ fn the_folder_may_be_deleted_at_any_time() {
     remove_dir_all(folder_in(&tmp)).unwrap();
     works(&mut kernel, 1);
     // Only some of it, as cleaners go by age.
-    for file in inside(&folder_in(&tmp)).iter().step_by(2) {
-        std::fs::remove_file(file).unwrap();
+    for file in inside(&folder_in(&tmp)).iter().filter(|f| f.is_file()).step_by(2) {
+        // A compiler that works beside it takes its own away.
+        assert!(std::fs::remove_file(file).is_ok() || !file.exists());
     }
     works(&mut kernel, 2);
     // By the cell itself, and then the session dies: the next one finds everything.
