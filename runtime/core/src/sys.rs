@@ -10,7 +10,7 @@ mod stuck;
 
 use flag::{CELL_THREAD, INTERRUPTED, SINCE, monotonic_ms};
 pub use statement::{come_to_statement, no_statement, statement};
-pub use stored::{fits, unbox, unboxed_ref};
+pub use stored::{Boxes, Lender, fits, unbox, unboxed_ref};
 pub use stuck::{Inherited, on_leave, on_stuck};
 
 use std::any::TypeId;

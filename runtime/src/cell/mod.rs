@@ -2,6 +2,8 @@
 mod at;
 #[doc(hidden)]
 pub mod checkpoint;
+mod frame;
+mod held;
 mod link;
 mod object;
 mod outcome;

@@ -8,6 +8,8 @@ use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 
 pub use super::at::at;
+pub use super::frame::Frame;
+pub use super::held::{Holds, Hole};
 pub use super::outcome::{Stop, StopDebug, catch, catch_as, catch_debug};
 pub use super::show::{NoEvcxr, Show, ShowDebug, ShowKnown, ShowOpaque, ShowPlain, ShowRich, evcxr_is_absent};
 pub use super::store::{Handle, forget};
@@ -75,6 +77,67 @@ impl<T: 'static> KeepMove<T> for Of<T> {
     }
 }
 
+pub trait HoldHandle<T> {
+    fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T;
+}
+impl<T: store::Handle> HoldHandle<T> for &Of<T> {
+    fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T {
+        value.hold(holds, number, name)
+    }
+}
+pub trait HoldValue<T> {
+    fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T;
+}
+impl<T: 'static> HoldValue<T> for Of<T> {
+    fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T {
+        holds.value(number, name, value)
+    }
+}
+
+/// A variable's value where it may move, chosen by autoref: what is `Copy` stays.
+pub trait GiveCopy<T: 'static> {
+    fn give<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> T;
+    fn give_for<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T, hole: &mut Hole<'f, T>) -> T;
+}
+impl<T: Copy + 'static> GiveCopy<T> for &Of<T> {
+    fn give<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut T) -> T {
+        *held
+    }
+    fn give_for<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut T, hole: &mut Hole<'f, T>) -> T {
+        let value = *held;
+        hole.leave(held);
+        value
+    }
+}
+/// What borrows to change is borrowed again, as by any function's argument.
+pub trait GiveLoan<T: ?Sized + 'static> {
+    fn give<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut &'static mut T) -> &'f mut T {
+        held
+    }
+    fn give_for<'f>(
+        &self,
+        holds: Holds<'f>,
+        number: usize,
+        held: &'f mut &'static mut T,
+        _: &mut Hole<'f, &'static mut T>,
+    ) -> &'static mut T {
+        holds.take(number, held)
+    }
+}
+impl<T: ?Sized + 'static> GiveLoan<T> for &Of<&'static mut T> {}
+pub trait GiveMove<T: 'static> {
+    fn give<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> T;
+    fn give_for<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T, hole: &mut Hole<'f, T>) -> T;
+}
+impl<T: 'static> GiveMove<T> for Of<T> {
+    fn give<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> T {
+        holds.take(number, held)
+    }
+    fn give_for<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T, _: &mut Hole<'f, T>) -> T {
+        holds.take(number, held)
+    }
+}
+
 /// The type `!`, by another name: stable Rust knows it as the result of a function only.
 pub type Never = <fn() -> ! as Gives>::Result;
 pub trait Gives {
@@ -83,12 +146,3 @@ pub trait Gives {
 impl<R> Gives for fn() -> R {
     type Result = R;
 }
-
-/// Refuses to compile for a type that is `Copy`, or borrowed again where it is handed on: then there are two answers to what
-/// `A` is. A cell asks it about a variable that it takes for moved.
-pub fn moves<T: ?Sized + Moves<A>, A>(_: &T) {}
-pub trait Moves<A> {}
-impl<T: ?Sized> Moves<()> for T {}
-pub struct Stays;
-impl<T: Copy> Moves<Stays> for T {}
-impl<T: ?Sized> Moves<(Stays,)> for &mut T {}

@@ -1,9 +1,10 @@
 //! The variables that live across cells. They belong to the cell thread, so that values need not be `Send`.
+use super::held::Holds;
 use super::show::without_groups;
 use crate::Tensor;
 use std::any::{Any, TypeId, type_name};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use xlazy_core::ir::{Payload, graph};
 use xlazy_mime::Var;
 
@@ -25,6 +26,15 @@ pub trait Handle: Clone + 'static {
         let summary = self.summary();
         put_handle(name, Box::new(self), type_name::<Self>(), summary);
     }
+
+    #[doc(hidden)]
+    fn hold<'f>(self, holds: Holds<'f>, number: usize, name: &'static str) -> &'f mut Self {
+        holds.handle(number, name, self, keep_handle::<Self>)
+    }
+}
+
+fn keep_handle<T: Handle>(name: &str, value: Box<dyn Any>) {
+    xlazy_core::sys::unbox::<T>(value).keep(name);
 }
 
 /// In an `impl Handle`: its code is compiled here, once, rather than in every cell that mentions such a variable.
@@ -39,6 +49,11 @@ macro_rules! compiled_once {
             let summary = $crate::cell::Handle::summary(&self);
             let type_name = std::any::type_name::<Self>();
             $crate::cell::store::put_handle(name, Box::new(self), type_name, summary);
+        }
+        #[inline(never)]
+        fn hold<'f>(self, holds: $crate::cell::rt::Holds<'f>, number: usize, name: &'static str) -> &'f mut Self {
+            let keep = $crate::cell::store::keep_handle::<Self>;
+            holds.handle(number, name, self, keep)
         }
     };
 }
@@ -91,6 +106,8 @@ pub(super) struct Slot {
 thread_local! {
     static STORE: RefCell<BTreeMap<String, Slot>> = const { RefCell::new(BTreeMap::new()) };
     static CELL: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    /// What the cell has moved away besides what it took.
+    static LOST: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 /// A copy of a variable, if the store has one of that name and type. Answers only on the cell thread.
@@ -193,11 +210,18 @@ pub(super) fn out() -> Vec<String> {
     STORE.with_borrow(|s| s.iter().filter(|(_, s)| s.value.is_none()).map(|(n, _)| n.clone()).collect())
 }
 
-/// Forgets what the cell took and did not give back; their names.
+/// Forgets what the cell took and did not give back; the names of all that it moved away and that is not there.
 pub(super) fn lost() -> Vec<String> {
     let names = out();
     STORE.with_borrow_mut(|s| names.iter().for_each(|n| drop(s.remove(n))));
-    names
+    let there = |n: &String| STORE.with_borrow(|s| s.contains_key(n));
+    LOST.take().into_iter().chain(names).filter(|n| !there(n)).collect()
+}
+
+/// Forgets a variable that the cell has moved away.
+pub(super) fn lose(name: &str) {
+    forget(name);
+    LOST.with_borrow_mut(|lost| lost.insert(name.to_owned()));
 }
 
 /// All variables, from a cell thread that is left behind; `None` while they are in use.

@@ -4,12 +4,13 @@ use super::cache::Entry;
 use super::compiler::{Compiler, Scope, Timing, Unkept};
 use super::edition::First;
 use super::refused::{Refused, unbalanced};
-use super::replan::replan;
+use super::replan::{are_about_names, replan};
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
 use crate::eval::generate::change::Change;
 use crate::eval::generate::code::{self as generate, Loaded, Plan};
 use crate::eval::generate::definitions::{Definitions, Group};
+use crate::eval::generate::held::Held;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::split::{self, Unparsed};
 use crate::eval::tell::point::point_out;
@@ -40,6 +41,10 @@ pub struct Ready {
     defs: Definitions,
     /// Variables that it moves away, by what is known beforehand.
     pub moves: BTreeSet<String>,
+    /// Variables that it declares and that borrow: they end with it.
+    pub borrows: BTreeSet<String>,
+    /// Variables that are kept at its end alone.
+    pub inside: BTreeSet<String>,
     /// Functions, constants and statics that it defines: earlier variables of these names give way.
     pub defines: BTreeSet<String>,
     pub names: Effects,
@@ -58,7 +63,7 @@ pub struct Effects {
     pub only_shows: bool,
 }
 
-const MOST_TRIES: u32 = 8;
+const MOST_TRIES: u32 = 12;
 
 impl Compiler {
     /// Puts other dependencies in force. Where they do not extend those of before, what was defined so far is compiled
@@ -176,8 +181,21 @@ impl Compiler {
         let defines = values_of(&parsed);
         if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
             let file = String::new();
-            let (moves, names) = Default::default();
-            return Ok(Ready { object: None, keep: None, file, group_file, defs, moves, defines, names, timing });
+            let (moves, borrows, inside, names) = Default::default();
+            let object = None;
+            return Ok(Ready {
+                object,
+                keep: None,
+                file,
+                group_file,
+                defs,
+                moves,
+                borrows,
+                inside,
+                defines,
+                names,
+                timing,
+            });
         }
         let ready = self.statements(cell, range, parsed, defs, scope, timing)?;
         Ok(Ready { group_file, defines, ..ready })
@@ -252,7 +270,8 @@ impl Compiler {
                     break;
                 }
                 Compiled::Errors(errors)
-                    if replan(&errors, &sent, &mut plan) || first.tries_older(&errors, &sent, &mut plan) => {}
+                    if replan(&errors, &sent, &Parsed::default(), &[], &mut plan)
+                        || first.tries_older(&errors, &sent, &mut plan) => {}
                 Compiled::Errors(errors) => {
                     let (errors, sent) = first.or(errors, sent);
                     let Some((left, behind)) = change.leaving_behind(&errors, &sent, cell) else {
@@ -310,7 +329,12 @@ impl Compiler {
             let receiver = parsed.moved.get(&v.name);
             receiver.zip(var).is_some_and(|(receiver, s)| !s.handle && surely_moves(&s.type_name, *receiver))
         };
-        let moved = loaded.iter().filter(moves).map(|v| v.name.clone()).collect();
+        let can_hold = |v: &Loaded| {
+            let plan = Plan::default();
+            let held = Held::new(&parsed, &loaded, &plan);
+            held.variables().any(|(n, earlier)| held.loaded(earlier) == Some(v) && held.can_hold(n))
+        };
+        let moved = loaded.iter().filter(moves).filter(|v| !can_hold(v)).map(|v| v.name.clone()).collect();
         let binds: BTreeSet<String> = parsed.bindings.iter().map(|b| b.name.clone()).collect();
         let names = Effects {
             takes: loaded.iter().map(|v| v.name.clone()).collect(),
@@ -322,14 +346,24 @@ impl Compiler {
         let mut plan = Plan { moved, paths, ..Plan::default() };
         let needs = self.needs(&defs);
         let generate = |plan: &Plan| generate::cell(cell, range.clone(), &parsed, &defs, &loaded, plan);
+        let held = |plan: &Plan| {
+            let held = Held::new(&parsed, &loaded, plan);
+            held.variables().any(|(n, v)| held.holds(n) || held.copies(v))
+        };
         let mut source = generate(&plan);
         let key = self.cache.key(&needs.options, &needs.externs, &source.text);
         let ready = |timing: &mut Timing, plan: Plan, object, keep, id: &str| {
             timing.cell_ms = begin.elapsed().as_secs_f64() * 1e3;
+            let held = Held::new(&parsed, &loaded, &plan);
+            let of = |is: &dyn Fn(&str) -> bool| {
+                parsed.bindings.iter().map(|b| b.name.clone()).filter(|name| is(name)).collect()
+            };
+            let (borrows, inside) = (of(&|name| held.borrows(name)), of(&|name| !held.keeps(name)));
             let moves = plan.moved.into_iter().chain(plan.spent).collect();
             let (file, timing, names) = (rustc::file_name(id), *timing, names.clone());
             let (defs, defines, group_file) = (defs.clone(), BTreeSet::new(), None);
-            Ready { object: Some(object), keep, file, group_file, defs, moves, defines, names, timing }
+            let object = Some(object);
+            Ready { object, keep, file, group_file, defs, moves, borrows, inside, defines, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {
             self.remember(&id, &Arc::new(generate(&plan)));
@@ -340,25 +374,28 @@ impl Compiler {
             timing.cached = true;
             return Ok(ready(&mut timing, plan, object, None, &id));
         }
-        // Only now: what was compiled before is found by what every kernel knows.
-        self.takers.guess(&parsed, &mut plan);
-        if !plan.guessed.is_empty() {
-            source = generate(&plan);
-        }
         let mut first = First::default();
         for _ in 0..MOST_TRIES {
             let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, &mut timing)?;
             match compiled {
                 Compiled::Object(object, alone) => {
                     self.say_edition(&first);
-                    self.takers.remember(&parsed, &plan);
                     let keep = alone.then(|| (key, head(&plan, &id)));
                     return Ok(ready(&mut timing, plan, object, keep, &id));
                 }
                 Compiled::Errors(errors)
-                    if replan(&errors, &sent, &mut plan) | self.find_paths(&errors, &sent, &loaded, &mut plan)
-                        || first.tries_older(&errors, &sent, &mut plan) =>
+                    if replan(&errors, &sent, &parsed, &loaded, &mut plan)
+                        | self.find_paths(&errors, &sent, &loaded, &mut plan) =>
                 {
+                    source = generate(&plan);
+                }
+                // What is wrong is told of the cell as it is written.
+                Compiled::Errors(errors) if !plan.plain && held(&plan) && !are_about_names(&errors) => {
+                    plan.plain = true;
+                    source = generate(&plan);
+                }
+                Compiled::Errors(errors) if first.tries_older(&errors, &sent, &mut plan) => {
+                    plan.plain = false;
                     source = generate(&plan);
                 }
                 Compiled::Errors(errors) => {

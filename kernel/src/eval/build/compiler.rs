@@ -2,7 +2,6 @@
 use super::cache::CellCache;
 use super::objects::Objects;
 use super::paths::{Crates, Paths};
-use super::takers::Takers;
 use super::warm::Warmer;
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
@@ -34,7 +33,6 @@ pub struct Compiler {
     pub objects: Objects,
     pub(super) cache: CellCache,
     pub(super) paths: Paths,
-    pub(super) takers: Takers,
     /// How much rustc optimises, for the cell at hand.
     pub opt_level: u8,
     /// Puts a compiled cell into the cache, beside everything else.
@@ -84,7 +82,6 @@ impl Compiler {
             cache,
             keeping: None,
             paths: Paths::default(),
-            takers: Takers::default(),
             unkept: Unkept::default(),
             notes: Vec::new(),
             left: Vec::new(),

@@ -9,5 +9,4 @@ pub mod objects;
 pub mod paths;
 pub mod refused;
 pub mod replan;
-pub mod takers;
 pub mod warm;

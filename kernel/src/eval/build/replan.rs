@@ -1,12 +1,23 @@
 //! What a plan learns from rustc's answer to a try.
-use crate::eval::generate::code::Plan;
+use crate::eval::generate::held::{Assigned, Held};
+use crate::eval::generate::plan::{Form, Loaded, Plan};
+use crate::eval::parse::parsed::Parsed;
 use crate::eval::text::source::{Place, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 
 /// Changes the plan by what rustc says about generated code; false when there is nothing to learn.
-pub(super) fn replan(errors: &[Diagnostic], source: &Source, plan: &mut Plan) -> bool {
+pub(super) fn replan(
+    errors: &[Diagnostic],
+    source: &Source,
+    parsed: &Parsed,
+    loaded: &[Loaded],
+    plan: &mut Plan,
+) -> bool {
     let before = plan.clone();
     for error in errors {
+        if learn_of_held(error, source, parsed, loaded, plan) {
+            continue;
+        }
         plan.wrapped.extend(error.children.iter().flat_map(|c| hidden_functions(&c.message)));
         let unconverted = error.message.contains("`?` couldn't convert") || error.message.contains("Stop: From<");
         let no_error = |d: &Diagnostic| d.message.contains("to implement `Into<Box<dyn std::error::Error");
@@ -51,10 +62,8 @@ pub(super) fn replan(errors: &[Diagnostic], source: &Source, plan: &mut Plan) ->
                 Tag::Keep(name) if matches!(&*error.code, "E0525" | "E0594" | "E0596" | "E0507") => {
                     *plan.closures.entry(name.clone()).or_insert(0) += 1;
                 }
-                Tag::Moves(name) => {
-                    plan.guessed.remove(name);
-                    plan.spent.remove(name);
-                }
+                // It lives as long as what it borrows from.
+                Tag::Keep(name) if must_last(span) => plan.borrows.extend(parsed.places.declared(name)),
                 // An item's import is in the way only where the error is about imports.
                 Tag::Use(binds)
                     if !binds.starts_with("::") || matches!(&*error.code, "E0603" | "E0432" | "E0252" | "E0255") =>
@@ -66,6 +75,97 @@ pub(super) fn replan(errors: &[Diagnostic], source: &Source, plan: &mut Plan) ->
         }
     }
     *plan != before && plan.closures.values().all(|level| *level <= 2)
+}
+
+/// Whether something was to last, at this place, that does not.
+fn must_last(span: &Span) -> bool {
+    span.label.as_deref().is_some_and(|label| label.contains("`'static`"))
+}
+
+/// What an error says of variables that are held: which of them borrow, where they move, and which must stay in the code.
+/// False where it is about something else.
+fn learn_of_held(error: &Diagnostic, source: &Source, parsed: &Parsed, loaded: &[Loaded], plan: &mut Plan) -> bool {
+    let places = &parsed.places;
+    let tags = |s: &Span| match source.place(s.start) {
+        Place::Generated(tag) if s.ours => Some(tag.clone()),
+        _ => None,
+    };
+    let main = error.spans.iter().find(|s| s.primary);
+    if error.code == "E0507" && error.message.contains("captured variable in an `FnMut` closure") {
+        let Some(Place::User { at, .. }) = main.map(|s| source.place(s.start)) else { return false };
+        let Some(i) = places.mentions.iter().position(|m| m.range.start == at) else { return false };
+        let number = places.mentions[i].variable;
+        let held = Held::new(parsed, loaded, plan);
+        let copies = held.copies(&places.variables[number]) && held.can_hold(number);
+        if copies && !plan.forms.contains_key(&i) {
+            plan.forms.insert(i, Form::Copied);
+        } else if held.can_hold(number) && !held.holds(number) {
+            plan.framed.insert(number);
+        } else {
+            return false;
+        }
+        return true;
+    }
+    if error.code == "E0507"
+        && let Some(Tag::Mention(i)) = main.and_then(tags)
+    {
+        let m = &places.mentions[i];
+        let taken = Held::new(parsed, loaded, plan).form(i) == Some(Form::Take);
+        // What is mentioned again may be moved only in part.
+        match taken || m.again || m.in_closure {
+            true => drop(plan.inside.insert(m.variable)),
+            false => drop(plan.forms.insert(i, Form::Take)),
+        }
+        return true;
+    }
+    let mut learned = false;
+    let own: Vec<Tag> = error.spans.iter().filter_map(tags).collect();
+    let lasting = error.spans.iter().find(|s| must_last(s));
+    for span in &error.spans {
+        let Some(Tag::Hold(n)) = tags(span) else { continue };
+        learned |= match lasting {
+            Some(_) => must_last(span) && plan.borrows.insert(n),
+            None => plan.values.insert(n) || plan.inside.insert(n),
+        };
+    }
+    if learned || lasting.is_some() || !is_about_loans(&error.code) {
+        return learned;
+    }
+    for tag in own {
+        let held = Held::new(parsed, loaded, plan);
+        match tag {
+            Tag::Mention(i) => match held.form(i) {
+                Some(Form::Give(_)) => drop(plan.forms.insert(i, Form::Place)),
+                _ => drop(plan.inside.insert(places.mentions[i].variable)),
+            },
+            Tag::Assignment(n) => {
+                let a = &places.assignments[n];
+                match held.assigned(n) {
+                    Assigned::Place if a.follows => drop(plan.again.insert(n)),
+                    _ => drop(plan.inside.insert(a.variable)),
+                }
+            }
+            _ => continue,
+        }
+        learned = true;
+    }
+    learned
+}
+
+fn is_about_loans(code: &str) -> bool {
+    matches!(
+        code,
+        "E0382" | "E0499" | "E0502" | "E0503" | "E0505" | "E0506" | "E0521" | "E0594" | "E0596" | "E0597" | "E0716"
+    ) || code == "E0713"
+        || code == "E0373"
+        || code == "E0381"
+}
+
+/// Whether errors would be the same if no variable were held: they are about names, not about types.
+pub(super) fn are_about_names(errors: &[Diagnostic]) -> bool {
+    let name =
+        |code: &str| matches!(code, "E0425" | "E0433" | "E0412" | "E0432" | "E0405" | "E0423" | "E0531" | "E0574");
+    errors.iter().all(|e| !e.level.starts_with("error") || name(&e.code) || e.message.starts_with("aborting due to"))
 }
 
 /// The functions that a linker's message says are hidden: see `FnValue::wrapped`.

@@ -1,111 +1,14 @@
 //! From a parsed cell to the source of a crate: a group of definitions, or the cell's statements.
 use super::definitions::Definitions;
-use crate::eval::parse::checks::FnValue;
+use super::held::Held;
+pub use super::plan::{Loaded, Plan};
 use crate::eval::parse::items::Item;
 use crate::eval::parse::parsed::{Binding, Expanded, Parsed};
 use crate::eval::text::hash::Fnv;
 use crate::eval::text::source::{CellText, Edit, Source, Tag, blanked, line_column};
-use crate::eval::text::types::with_paths;
-use crate::eval::text::untrusted::{data_type, identifier};
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// A variable of an earlier cell that this one mentions.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Loaded {
-    pub name: String,
-    pub written_type: String,
-    /// Its type was compiled again from the same definition since it was stored.
-    pub adopt: bool,
-    /// Of a type that is a handle for sure: no dispatch is needed, which the compiler would have to do.
-    pub handle: bool,
-}
-
-/// What was learned from rustc's answer to an earlier try.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
-    /// Variables that the cell moves: they cannot be put back.
-    pub moved: BTreeSet<String>,
-    /// Handles of `moved` that the cell changes before: what the store has of them is no longer what they are.
-    pub mutated: BTreeSet<String>,
-    /// Variables that the cell both declares and moves: there is nothing to store.
-    pub spent: BTreeSet<String>,
-    /// Those of `spent` that rustc has not said so of yet.
-    pub guessed: BTreeSet<String>,
-    /// How far a closure's trait had to be weakened: 0 `Fn`, 1 `FnMut`, 2 `FnOnce`.
-    pub closures: BTreeMap<String, usize>,
-    /// An error type has `Debug` alone.
-    pub debug_errors: bool,
-    /// The last expression's type is known only if it need not be shown.
-    pub unshown: bool,
-    /// The last expression is a `Result` of an error type that nothing decides: somebody's `main` ended in it.
-    pub ends: bool,
-    /// A macro returns an error: what the body returns is of that error's type.
-    pub inferred: bool,
-    /// There is an `.await` inside a macro: all of the cell is one future then.
-    pub asynchronous: bool,
-    /// `use`s of earlier cells that no longer resolve.
-    pub dropped_uses: BTreeSet<String>,
-    /// Paths that are private where `type_name` says they are, and where they are public.
-    pub paths: BTreeMap<String, String>,
-    /// Functions of the runtime that are wrapped where they are values.
-    pub wrapped: BTreeSet<String>,
-    pub opt_level: u8,
-    /// It is text of an earlier edition.
-    pub older: bool,
-}
-
-impl Plan {
-    /// The edits that an item's or a cell's functions as values need.
-    fn wrap(&self, values: &[FnValue]) -> impl Iterator<Item = Edit> {
-        values.iter().filter(|v| self.wrapped.contains(&v.name)).flat_map(FnValue::wrapped)
-    }
-
-    /// The type as this plan writes it.
-    pub fn written_type(&self, v: &Loaded) -> String {
-        with_paths(&v.written_type, &self.paths)
-    }
-
-    pub fn to_json(&self) -> Value {
-        serde_json::json!({
-            "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "guessed": self.guessed, "closures": self.closures, "debug_errors": self.debug_errors,
-            "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
-            "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
-            "opt_level": self.opt_level, "older": self.older,
-        })
-    }
-
-    /// The cache is a file: what is not a name or a path, where it stands for one, makes it useless.
-    pub fn from_json(json: &Value) -> Option<Plan> {
-        let set = |key: &str| -> Option<BTreeSet<String>> {
-            json.get(key)?.as_array()?.iter().map(|v| v.as_str().map(str::to_owned)).collect()
-        };
-        let names = |key: &str| set(key).filter(|all| all.iter().all(|name| identifier(name).is_some()));
-        let path = |v: &Value| v.as_str().filter(|p| data_type(p).is_some()).map(str::to_owned);
-        fn map<T>(json: &Value, key: &str, value: impl Fn(&Value) -> Option<T>) -> Option<BTreeMap<String, T>> {
-            json.get(key)?.as_object()?.iter().map(|(n, v)| Some((n.clone(), value(v)?))).collect()
-        }
-        Some(Plan {
-            moved: names("moved")?,
-            mutated: names("mutated")?,
-            spent: names("spent")?,
-            guessed: names("guessed")?,
-            closures: map(json, "closures", |v| Some(v.as_u64()? as usize))?,
-            paths: map(json, "paths", path)?,
-            opt_level: json.get("opt_level")?.as_u64()? as u8,
-            older: json.get("older")?.as_bool()?,
-            debug_errors: json.get("debug_errors")?.as_bool()?,
-            inferred: json.get("inferred")?.as_bool()?,
-            asynchronous: json.get("asynchronous")?.as_bool()?,
-            unshown: json.get("unshown")?.as_bool()?,
-            ends: json.get("ends")?.as_bool()?,
-            dropped_uses: set("dropped_uses")?,
-            wrapped: set("wrapped")?,
-        })
-    }
-}
 
 /// The edition that text is tried as which today's refuses.
 pub const OLDER: &str = "2021";
@@ -184,10 +87,18 @@ pub fn cell(
         " {ENTERED}pub extern \"C-unwind\" fn {ENTRY}() {{ use ::xlazy::cell::rt as xlazy_rt; \
          use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepMove as _}};"
     ));
+    let held = Held::new(parsed, loaded, plan);
+    let frame = held.any();
+    if frame {
+        out.plain(
+            " use xlazy_rt::{HoldHandle as _, HoldValue as _, GiveCopy as _, GiveLoan as _, GiveMove as _}; \
+             let mut xlazy_frame = xlazy_rt::Frame::default(); let xlazy_f = xlazy_frame.holds();",
+        );
+    }
     if let Some(with_tokio) = defs.deps.as_ref().and_then(|d| d.tokio.as_ref()) {
         out.plain(&format!(" let _xlazy_tokio = ::{with_tokio}::xlazy_enter();"));
     }
-    for v in loaded {
+    let load = |v: &Loaded| {
         let (name, ty) = (&v.name, &plan.written_type(v));
         let load = match v.handle {
             true => format!("<{ty} as xlazy_rt::Handle>::load"),
@@ -195,8 +106,13 @@ pub fn cell(
         };
         // Of a handle that is moved away a copy stays, which must be what it was: rustc says where it is not.
         let mutable = if plan.moved.contains(name) && !plan.mutated.contains(name) { "" } else { "mut " };
-        let text = format!(" let {mutable}{name}: {ty} = {load}(\"{name}\", {});", v.adopt);
-        out.generated(Tag::Load(name.clone()), &text);
+        format!(" let {mutable}{name}: {ty} = {load}(\"{name}\", {});", v.adopt)
+    };
+    let framed: Vec<(usize, &Loaded)> =
+        held.variables().filter_map(|(n, v)| Some((n, held.loaded(v).filter(|_| held.holds(n))?))).collect();
+    let outside = |v: &&Loaded| !framed.iter().any(|(_, f)| f.name == v.name);
+    for v in loaded.iter().filter(outside) {
+        out.generated(Tag::Load(v.name.clone()), &load(v));
     }
     let (stop, catch) = match plan {
         Plan { inferred: true, .. } => ("_", "catch_as"),
@@ -214,16 +130,30 @@ pub fn cell(
     if plan.asynchronous {
         out.plain("xlazy_rt::block_on(async {");
     }
+    for (n, v) in &framed {
+        out.generated(Tag::Load(v.name.clone()), &load(v));
+        out.generated(Tag::Hold(*n), &held.hold(*n));
+    }
     out.plain(&blank_lines_before(cell, &range));
-    out.user(cell, range.clone(), &statement_edits(cell, parsed, defs, plan));
+    out.user(cell, range.clone(), &statement_edits(cell, parsed, defs, plan, &held));
     out.tell(cell, &parsed.syntax);
     out.plain("\n;");
-    for b in parsed.bindings.iter().filter(|b| !plan.spent.contains(&b.name)) {
+    let left = |b: &&Binding| !plan.spent.contains(&b.name) && !held.keeps(&b.name) && !held.borrows(&b.name);
+    for b in parsed.bindings.iter().filter(left) {
         out.generated(Tag::Keep(b.name.clone()), &keep(b, plan));
+    }
+    // What was moved and assigned again is there.
+    let bound = |name: &String| parsed.bindings.iter().any(|b| b.name == *name);
+    for name in plan.moved.iter().filter(|n| !plan.spent.contains(*n) && !bound(n)) {
+        let back = Binding { name: name.clone(), closure: None };
+        out.generated(Tag::Keep(name.clone()), &keep(&back, plan));
     }
     for name in plan.spent.iter().filter(|n| parsed.rebound.contains(*n)) {
         // The variable that it shadows must not come back.
         out.plain(&format!(" xlazy_rt::forget(\"{name}\");"));
+    }
+    if frame {
+        out.plain(" xlazy_f.done();");
     }
     out.plain(&format!(" ::core::result::Result::<(), {stop}>::Ok(())"));
     out.plain(if plan.asynchronous { " }) });" } else { " });" });
@@ -234,9 +164,10 @@ pub fn cell(
         ));
     }
     for name in &plan.mutated {
-        out.plain(&format!(" xlazy_rt::forget(\"{name}\");"));
+        let only = if plan.spent.contains(name) { "" } else { "if !xlazy_done " };
+        out.plain(&format!(" {only}{{ xlazy_rt::forget(\"{name}\"); }}"));
     }
-    for v in loaded.iter().filter(|v| !plan.moved.contains(&v.name)) {
+    for v in loaded.iter().filter(outside).filter(|v| !plan.moved.contains(&v.name)) {
         let name = &v.name;
         let shadowed = parsed.bindings.iter().any(|b| b.name == *name);
         let only = if shadowed { "if !xlazy_done " } else { "" };
@@ -348,7 +279,7 @@ pub fn prologue(
     }
 }
 
-fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, plan: &Plan) -> Vec<Edit> {
+fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, plan: &Plan, held: &Held) -> Vec<Edit> {
     // In front of everything else that is inserted at the same places.
     let functions =
         |i: &'_ Item| i.syntax.iter().filter(|f| f.kind == 'F').map(|f| f.words[0].clone()).collect::<Vec<_>>();
@@ -363,7 +294,7 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, pl
     let mut blank = parsed.inner_attributes.clone();
     blank.extend(parsed.items.iter().filter(|i| i.call.is_none()).map(|i| i.range.clone()));
     edits.extend(blank.into_iter().map(|range| Edit::replace(range.clone(), blanked(&cell.text[range]))));
-    edits.sort_by_key(|e| e.range.start);
+    let mut edits = held.edits(edits);
     if let Some(t) = parsed.trailing.as_ref().filter(|_| plan.ends || !plan.unshown) {
         let (before, after) = if plan.ends { END } else { show(cell, defs) };
         // Around everything else that is inserted at the same places.
@@ -372,12 +303,9 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, pl
         let last = edits.partition_point(|e| e.range.start <= t.end);
         edits.insert(last, Edit::insert(t.end, after));
     }
-    for name in &plan.guessed {
-        let Some(given) = parsed.given.iter().rfind(|g| g.name == *name) else { continue };
-        let at = given.statement.start;
-        let first = edits.partition_point(|e| e.range.start < at);
-        let asks = Edit { tag: Tag::Moves(name.clone()), ..Edit::insert(at, format!("xlazy_rt::moves(&{name});")) };
-        edits.insert(first, asks);
+    for hold in held.lets().into_iter().rev() {
+        let first = edits.partition_point(|e| e.range.start < hold.range.start);
+        edits.insert(first, hold);
     }
     // For the report of a crash. It stands before everything else that is inserted at the same place.
     for start in &parsed.statements {
@@ -436,24 +364,6 @@ fn keep(b: &Binding, plan: &Plan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_plan_comes_back_from_the_cache_and_no_code_with_it() {
-        let names = |n: &str| BTreeSet::from([n.to_owned()]);
-        let paths = |p: &str| BTreeMap::from([("::a::b::C".to_owned(), p.to_owned())]);
-        let good = Plan { mutated: names("r#type"), spent: names("x"), paths: paths("::a::C"), ..Plan::default() };
-        assert_eq!(Plan::from_json(&good.to_json()), Some(good.clone()));
-        let evil = "x\"); evil(); (\"";
-        for bad in [
-            Plan { moved: names(evil), ..good.clone() },
-            Plan { mutated: names(evil), ..good.clone() },
-            Plan { spent: names(evil), ..good.clone() },
-            Plan { guessed: names("x/**/"), ..good.clone() },
-            Plan { paths: paths("evil!()"), ..good },
-        ] {
-            assert_eq!(Plan::from_json(&bad.to_json()), None, "{bad:?}");
-        }
-    }
 
     #[test]
     fn a_library_exports_nothing_by_name() {

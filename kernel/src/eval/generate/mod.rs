@@ -2,4 +2,6 @@
 pub mod change;
 pub mod code;
 pub mod definitions;
+pub mod held;
+pub mod plan;
 pub mod reach;

@@ -18,30 +18,15 @@ pub(super) struct Moves {
 pub(super) struct Use {
     pub name: String,
     span: Span,
-    /// The function or method that takes it, and in which place.
-    by: Option<(String, usize)>,
     /// A method is called on it, which may also borrow.
     pub receiver: bool,
     /// Whether it happens whenever the statement runs.
     pub surely: bool,
 }
 
-/// A variable that is handed to a function.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Given {
-    pub name: String,
-    pub by: (String, usize),
-    pub statement: Range<usize>,
-}
-
 impl Use {
     pub fn at(&self, base: usize) -> Range<usize> {
         bytes(self.span, base)
-    }
-
-    pub fn given(&self, statement: Range<usize>) -> Option<Given> {
-        let surely = self.surely && !self.receiver;
-        Some(Given { name: self.name.clone(), by: self.by.clone().filter(|_| surely)?, statement })
     }
 }
 
@@ -52,15 +37,15 @@ impl Moves {
         moves
     }
 
-    fn bare(&mut self, e: &Expr, by: Option<(String, usize)>) {
-        self.taken(e, by, false);
+    fn bare(&mut self, e: &Expr) {
+        self.taken(e, false);
     }
 
-    fn taken(&mut self, e: &Expr, by: Option<(String, usize)>, receiver: bool) {
+    fn taken(&mut self, e: &Expr, receiver: bool) {
         if let Expr::Path(p) = e
             && let Some(name) = p.path.get_ident()
         {
-            self.used.push(Use { name: name.to_string(), span: name.span(), by, receiver, surely: self.inside == 0 });
+            self.used.push(Use { name: name.to_string(), span: name.span(), receiver, surely: self.inside == 0 });
         }
     }
 }
@@ -73,57 +58,52 @@ impl<'ast> Visit<'ast> for Moves {
         if let (Pat::Ident(p), Some(init)) = (&l.pat, &l.init)
             && p.by_ref.is_none()
         {
-            self.bare(&init.expr, None);
+            self.bare(&init.expr);
         }
         syn::visit::visit_local(self, l);
     }
     fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
-        let function = match &*e.func {
-            Expr::Path(p) => Some(p.path.segments.iter().map(|s| s.ident.to_string()).collect::<Vec<_>>().join("::")),
-            _ => None,
-        };
-        e.args.iter().enumerate().for_each(|(i, a)| self.bare(a, function.clone().map(|f| (f, i))));
+        e.args.iter().for_each(|a| self.bare(a));
         syn::visit::visit_expr_call(self, e);
     }
     fn visit_expr_method_call(&mut self, e: &'ast syn::ExprMethodCall) {
-        let method = format!(".{}", e.method);
-        e.args.iter().enumerate().for_each(|(i, a)| self.bare(a, Some((method.clone(), i + 1))));
+        e.args.iter().for_each(|a| self.bare(a));
         // `handle.join()`; what has an argument joins texts.
         let joins = e.args.is_empty() && (e.method == "join" || e.method == "wait_with_output");
-        if joins || method.starts_with(".into_") {
-            self.taken(&e.receiver, None, true);
+        if joins || e.method.to_string().starts_with("into_") {
+            self.taken(&e.receiver, true);
         }
         syn::visit::visit_expr_method_call(self, e);
     }
     fn visit_expr_binary(&mut self, e: &'ast syn::ExprBinary) {
         use syn::BinOp::{Add, Div, Mul, Rem, Sub};
         if matches!(e.op, Add(_) | Sub(_) | Mul(_) | Div(_) | Rem(_)) {
-            self.bare(&e.left, None);
-            self.bare(&e.right, None);
+            self.bare(&e.left);
+            self.bare(&e.right);
         }
         syn::visit::visit_expr_binary(self, e);
     }
     fn visit_expr_assign(&mut self, e: &'ast syn::ExprAssign) {
-        self.bare(&e.right, None);
+        self.bare(&e.right);
         syn::visit::visit_expr_assign(self, e);
     }
     fn visit_expr_tuple(&mut self, e: &'ast syn::ExprTuple) {
-        e.elems.iter().for_each(|a| self.bare(a, None));
+        e.elems.iter().for_each(|a| self.bare(a));
         syn::visit::visit_expr_tuple(self, e);
     }
     fn visit_expr_array(&mut self, e: &'ast syn::ExprArray) {
-        e.elems.iter().for_each(|a| self.bare(a, None));
+        e.elems.iter().for_each(|a| self.bare(a));
         syn::visit::visit_expr_array(self, e);
     }
     fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
-        self.bare(&e.expr, None);
+        self.bare(&e.expr);
         self.visit_expr(&e.expr);
         self.inside += 1;
         self.visit_block(&e.body);
         self.inside -= 1;
     }
     fn visit_field_value(&mut self, f: &'ast syn::FieldValue) {
-        self.bare(&f.expr, None);
+        self.bare(&f.expr);
         syn::visit::visit_field_value(self, f);
     }
     fn visit_expr(&mut self, e: &'ast Expr) {

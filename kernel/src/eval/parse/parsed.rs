@@ -2,7 +2,7 @@
 use super::checks::FnValue;
 use super::expand::Macro;
 use super::items::{Call, Item, Space};
-use super::moves::Given;
+use super::places::Places;
 use super::statements::Mark;
 use crate::eval::text::source::{CellText, Edit, Fact, blanked};
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,8 +75,10 @@ pub struct Parsed {
     pub taken: Vec<(String, Range<usize>)>,
     /// Closures that take what they mention with them, and what that is.
     pub captures: Vec<(Range<usize>, BTreeSet<String>)>,
-    /// Variables of the cell whose last mention hands them to a function.
-    pub given: Vec<Given>,
+    /// Where its statements name variables.
+    pub places: Places,
+    /// Names that the macro of the statement at hand declares.
+    pub(super) bound_by_macro: Vec<String>,
     /// Macros whose calls were expanded.
     pub(super) called: BTreeSet<String>,
     /// How much they made: a macro may call itself without end.

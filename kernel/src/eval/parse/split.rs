@@ -3,9 +3,10 @@ use super::checks::{Awaits, Checks, included};
 use super::code_facts;
 use super::expand::{Macro, known};
 use super::extents;
+use super::finder::places;
 use super::items::{Call, Item, items_of_a_macro, persistent_item};
 use super::macros;
-use super::moves::{Given, Moves};
+use super::moves::Moves;
 use super::parsed::{Binding, Expanded, Parsed, flatten_use};
 use super::statements::marks;
 use super::syntax::{PatternNames, arguments, bound_names, bytes, closure_arguments, one_line};
@@ -61,12 +62,15 @@ fn taken_apart(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> s
         out.inner_attributes.extend(attributes.iter().map(|a| bytes(a.span(), base)));
         let count = statements.len();
         let mut mentioned = BTreeSet::new();
+        let mut by_macros = Vec::new();
         for (i, statement) in statements.iter().enumerate() {
             let at = bytes(statement.span(), base);
             out.rebind(statement, &mentioned, &cell.text, base);
-            mentioned.append(&mut scan::mentions(&cell.text[at]));
+            mentioned.append(&mut scan::mentions(&cell.text[at.clone()]));
             out.add(cell, base, statement, macros, i + 1 == count);
+            by_macros.push(std::mem::take(&mut out.bound_by_macro));
         }
+        out.places = places(&statements, base, &by_macros);
         out.syntax.extend(extents::of_statements(&statements, &cell.text, base));
         out.finish(cell, range);
         out
@@ -175,7 +179,6 @@ impl Parsed {
                 let used = || used.iter().filter(|u| !bound.contains(&u.name));
                 let surely = used().filter(|u| u.surely);
                 surely.for_each(|u| *self.moved.entry(u.name.clone()).or_insert(true) &= u.receiver);
-                self.given.extend(used().filter_map(|u| u.given(bytes(other.span(), base))));
                 self.trailing = match other {
                     _ if matches!(made, Some(CallMakes::Statements)) => None,
                     // The end of somebody's `main`.
@@ -209,8 +212,6 @@ impl Parsed {
         self.edits.sort_by_key(|e| e.range.start);
         let bound: BTreeSet<String> = self.bindings.iter().map(|b| b.name.clone()).collect();
         self.moved.retain(|n, _| !bound.contains(n));
-        let later = |g: &Given| scan::mentions(&cell.text[g.statement.end..range.end]).contains(&g.name);
-        self.given.retain(|g| bound.contains(&g.name) && !later(g));
         let mut text = String::new();
         let mut from = range.start;
         let mut taken: Vec<_> = self.items.iter().map(|i| i.in_cell().1).collect();
@@ -262,6 +263,7 @@ impl Parsed {
         self.refusal = self.refusal.take().or(inside.refusal);
         if inside.has_statements {
             for b in inside.bindings {
+                self.bound_by_macro.push(b.name.clone());
                 self.bindings.retain(|x| x.name != b.name);
                 self.bindings.push(b);
             }

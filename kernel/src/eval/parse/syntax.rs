@@ -1,11 +1,13 @@
 //! What there is to ask of syn's trees: where a piece stands, what it is called, what it binds.
-use crate::eval::text::scan::{Kind, tokens};
+use crate::eval::text::scan::{self, Kind, tokens};
 use crate::eval::text::source::CellText;
 use proc_macro2::Span;
 use std::ops::Range;
+use syn::parse::{ParseStream, Parser};
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use syn::{Expr, Pat, Stmt};
+use syn::{Expr, Pat, Stmt, Token};
 
 /// Where it stands in a text that was parsed from `base` on.
 pub(super) fn bytes(span: Span, base: usize) -> Range<usize> {
@@ -56,6 +58,11 @@ pub(super) fn closure_arguments(local: &syn::Local, cell: &CellText, base: usize
         }
         _ => "_".to_owned(),
     };
+    closure(local).map(|c| c.inputs.iter().map(written).collect())
+}
+
+/// The closure that a variable is bound to.
+pub(super) fn closure(local: &syn::Local) -> Option<&syn::ExprClosure> {
     let mut value = local.init.as_ref().map(|i| &*i.expr);
     // `{ let mut seen = 0; move |x| … }`
     while let Some(Expr::Block(b)) = value {
@@ -65,9 +72,7 @@ pub(super) fn closure_arguments(local: &syn::Local, cell: &CellText, base: usize
         };
     }
     match (&local.pat, value) {
-        (Pat::Ident(_), Some(Expr::Closure(c))) if c.asyncness.is_none() => {
-            Some(c.inputs.iter().map(written).collect())
-        }
+        (Pat::Ident(_), Some(Expr::Closure(c))) if c.asyncness.is_none() => Some(c),
         _ => None,
     }
 }
@@ -157,4 +162,72 @@ pub(super) fn one_line(text: &str) -> String {
         out.push_str(&text[token.range.clone()]);
     }
     out
+}
+
+pub(super) fn names_of(pat: &Pat) -> Vec<String> {
+    let mut names = PatternNames::default();
+    names.visit_pat(pat);
+    names.names.iter().map(|i| i.to_string()).collect()
+}
+
+/// A literal, or what is reckoned of literals.
+pub(super) fn is_plain(e: &Expr) -> bool {
+    match e {
+        Expr::Lit(l) => matches!(
+            l.lit,
+            syn::Lit::Int(_)
+                | syn::Lit::Float(_)
+                | syn::Lit::Bool(_)
+                | syn::Lit::Char(_)
+                | syn::Lit::Byte(_)
+                | syn::Lit::Str(_)
+        ),
+        Expr::Unary(u) => is_plain(&u.expr),
+        Expr::Paren(p) => is_plain(&p.expr),
+        Expr::Cast(_) => true,
+        Expr::Binary(b) => is_plain(&b.left) && is_plain(&b.right),
+        _ => false,
+    }
+}
+
+/// Methods that take what they are called on, most of the time.
+pub(super) fn takes(method: &syn::ExprMethodCall) -> bool {
+    let name = method.method.to_string();
+    let alone = method.args.is_empty();
+    name.starts_with("into_") || alone && matches!(&*name, "join" | "unwrap" | "wait_with_output") || name == "expect"
+}
+
+/// The arguments of the standard library's macros that say nothing of their arguments' text, and whether they are taken.
+pub(super) fn expressions(name: &str, m: &syn::Macro) -> Option<Vec<(Expr, bool)>> {
+    let taken = name == "vec";
+    let list = |input: ParseStream| {
+        if taken && let Ok(one) = input.fork().parse::<Expr>() {
+            let ahead = input.fork();
+            let _ = ahead.parse::<Expr>();
+            if ahead.peek(Token![;]) {
+                input.parse::<Expr>()?;
+                input.parse::<Token![;]>()?;
+                return Ok(vec![one, input.parse()?]);
+            }
+        }
+        Ok(Punctuated::<Expr, Token![,]>::parse_terminated(input)?.into_iter().collect())
+    };
+    match name {
+        "print" | "println" | "eprint" | "eprintln" | "format" | "format_args" | "write" | "writeln" | "panic"
+        | "assert_eq" | "assert_ne" | "todo" | "unimplemented" | "unreachable" | "vec" => {
+            let all: Vec<Expr> = list.parse2(m.tokens.clone()).ok()?;
+            Some(all.into_iter().map(|e| (e, taken)).collect())
+        }
+        "matches" => {
+            let first = |input: ParseStream| {
+                let e = input.parse::<Expr>()?;
+                input.parse::<proc_macro2::TokenStream>()?;
+                Ok(e)
+            };
+            // A guard would need its pattern's names.
+            let guarded = scan::mentions(&m.tokens.to_string()).contains("if");
+            Some(vec![(first.parse2(m.tokens.clone()).ok().filter(|_| !guarded)?, false)])
+        }
+        _ => None,
+    }
 }

@@ -4,6 +4,7 @@ use super::core::{At, Kind, Mode, Session};
 use super::journal::{End, Entry, Listener};
 use super::shared::{Shared, lock};
 use crate::engine::{Event, Reply};
+use crate::eval::build::compile::{Effects, Ready};
 use crate::eval::build::compiler::{Scope, Timing};
 use crate::eval::build::refused;
 use crate::eval::generate::code as generate;
@@ -129,24 +130,23 @@ impl Session {
         };
         self.begun = !matches!(&done.outcome, Outcome::Failed(fault) if fault.name == "LoadError");
         let generator = std::mem::replace(&mut self.generator, done.generator);
-        let reply = self.conclude(mode, done, &ready.moves, events);
+        let lost = done.lost.clone();
+        let mut reply = self.conclude(mode, done, &ready, events);
         if mode.kind == Kind::Replay {
             self.replayed = Some(heard.said());
         } else if mode.kind == Kind::User {
-            let mut names = ready.names;
+            let mut names = ready.names.clone();
             if let Some(effect) = &self.effect {
                 names.binds.extend(effect.binds.iter().cloned());
                 names.takes.extend(effect.takes.iter().cloned());
                 names.fresh.extend(effect.fresh.iter().cloned());
             }
-            // What it declared is stored at its end, and that may never have come.
-            for name in names.binds.iter().filter(|n| !self.vars.iter().any(|v| v.name == **n)) {
-                let how = format!("was not kept: {}, which declares it, ended early", cell.label());
-                self.gone.entry(name.clone()).or_insert(how);
-            }
+            self.name_what_is_not_kept(&names, &ready, cell, &lost, &reply);
+            self.name_what_is_as_before(&names, mode, cell, &mut reply, events);
             if reply != Reply::Ok {
-                names.binds.clear();
-                names.fresh.clear();
+                let made = |n: &String| self.vars.iter().any(|v| v.name == *n && v.cell == mode.cell);
+                names.binds.retain(made);
+                names.fresh.retain(made);
             }
             let end = End::of(&reply, heard.said(), &names, &self.vars);
             let (cell, silent) = (cell.clone(), mode.silent);
@@ -155,6 +155,55 @@ impl Session {
             self.journal.add(entry, &|| vars.iter().map(|v| v.name.clone()).chain(lost.iter().cloned()).collect());
         }
         reply
+    }
+
+    /// What became of the variables that a cell declares and that are not there.
+    fn name_what_is_not_kept(
+        &mut self,
+        names: &Effects,
+        ready: &Ready,
+        cell: &CellText,
+        lost: &[String],
+        reply: &Reply,
+    ) {
+        for name in names.binds.iter().filter(|n| !self.vars.iter().any(|v| v.name == **n)) {
+            let early = format!("was not kept: {}, which declares it, ended early", cell.label());
+            if ready.borrows.contains(name) {
+                let how = format!(
+                    "borrowed, and ended with {}: keep a value of its own there (`.clone()`, `.to_owned()`, `.to_vec()`; \
+                     for a closure `move |…|`)",
+                    cell.label()
+                );
+                self.gone.insert(name.clone(), how);
+            } else if *reply != Reply::Ok && (!lost.contains(name) || ready.inside.contains(name)) {
+                self.gone.insert(name.clone(), early);
+            } else {
+                self.gone.entry(name.clone()).or_insert(early);
+            }
+        }
+    }
+
+    /// A cell that ended before a `let` leaves the variable of before, and says so.
+    fn name_what_is_as_before(
+        &self,
+        names: &Effects,
+        mode: &Mode,
+        cell: &CellText,
+        reply: &mut Reply,
+        events: &mut dyn FnMut(Event),
+    ) {
+        let before = |v: &&Var| names.binds.contains(&v.name) && v.cell != mode.cell && v.cell != 0;
+        let notes = self.vars.iter().filter(before).map(|v| {
+            let (name, of) = (&v.name, v.cell);
+            format!("`{name}` is still what cell {of} left: {} ended before its `let {name}`", cell.label())
+        });
+        match reply {
+            Reply::Ok => {}
+            Reply::Error(failure) => errors::add_notes(failure, notes),
+            Reply::Interrupted => {
+                notes.for_each(|note| events(Event::Stream { stderr: true, text: format!("note: {note}\n") }));
+            }
+        }
     }
 
     /// What the runtime is to know of a source file: its cell, lines that belong to others, columns that are others, what is
@@ -232,7 +281,7 @@ impl Session {
         &mut self,
         mode: &Mode,
         Done { outcome, vars, lost, .. }: Done,
-        moves: &std::collections::BTreeSet<String>,
+        ready: &Ready,
         events: &mut dyn FnMut(Event),
     ) -> Reply {
         let by = if mode.cell == 0 { "an unnumbered cell".to_owned() } else { format!("cell {}", mode.cell) };
@@ -240,7 +289,7 @@ impl Session {
             Outcome::Ok => format!("was moved by {by}: run the cell that makes it again, or move a `.clone()` of it"),
             _ => format!("was lost when {by}, which moves it, ended early"),
         };
-        for name in lost.iter().chain(moves) {
+        for name in lost.iter().filter(|n| !ready.inside.contains(*n)).chain(&ready.moves) {
             if !vars.iter().any(|v| v.name == *name) {
                 self.gone.insert(name.clone(), how.clone());
             }
@@ -253,7 +302,10 @@ impl Session {
         match outcome {
             Outcome::Ok => Reply::Ok,
             Outcome::Interrupted => Reply::Interrupted,
-            Outcome::Failed(fault) => Reply::Error(run_failure(&fault, &self.compiler.sources(), &lost)),
+            Outcome::Failed(fault) => {
+                let (inside, moved) = lost.into_iter().partition(|n| ready.inside.contains(n));
+                Reply::Error(run_failure(&fault, &self.compiler.sources(), [moved, inside]))
+            }
         }
     }
 }

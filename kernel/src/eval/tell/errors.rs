@@ -252,8 +252,9 @@ fn suggestion<'a>(child: &'a Diagnostic, level: Level<'a>, texts: &'a Texts) -> 
     Some(group)
 }
 
-/// A failed run's traceback: the error, the line it happened on, and the notes.
-pub fn run_failure(fault: &Fault, sources: &Sources, lost: &[String]) -> Failure {
+/// A failed run's traceback: the error, the line it happened on, and the notes. With the variables that the cell has lost:
+/// those that it had moved, and those that it keeps at its end alone.
+pub fn run_failure(fault: &Fault, sources: &Sources, [moved, inside]: [Vec<String>; 2]) -> Failure {
     let message = in_the_notebook(fault.message.clone(), sources);
     let mut traceback = vec![format!("{RED}{}{OFF}: {message}", fault.name)];
     let source = sources.get(&fault.file);
@@ -266,12 +267,21 @@ pub fn run_failure(fault: &Fault, sources: &Sources, lost: &[String]) -> Failure
         None => {}
     }
     traceback.extend(fault.notes.iter().map(|n| format!("{BOLD}note{OFF}: {n}")));
-    if !lost.is_empty() {
+    for (lost, why) in [(moved, "which moves"), (inside, "which can keep")] {
         let names = lost.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
         let (them, are) = if lost.len() == 1 { ("it", "is") } else { ("them", "are") };
-        traceback.push(format!("{BOLD}note{OFF}: {names} {are} lost: the cell, which moves {them}, ended early"));
+        let at_its_end = if why == "which moves" { "" } else { " at its end only" };
+        if !lost.is_empty() {
+            let note = format!("{names} {are} lost: the cell, {why} {them}{at_its_end}, ended early");
+            traceback.push(format!("{BOLD}note{OFF}: {note}"));
+        }
     }
     Failure { name: fault.name.clone(), message, traceback }
+}
+
+/// Notes at the end of a traceback.
+pub fn add_notes(failure: &mut Failure, notes: impl Iterator<Item = String>) {
+    failure.traceback.extend(notes.map(|note| format!("{BOLD}note{OFF}: {note}")));
 }
 
 /// The numbers of the errors that a failure shows, such as `E0308`.

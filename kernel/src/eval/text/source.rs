@@ -122,14 +122,27 @@ pub enum Tag {
     Use(String),
     /// Repeats a macro of an earlier cell.
     Macro(String),
-    /// Asks whether a variable is moved away by what follows.
-    Moves(String),
+    /// Holds a variable that the cell declares, by its number in `Places`.
+    Hold(usize),
+    /// What stands for a mention of a variable that is held.
+    Mention(usize),
+    /// The same for an assignment.
+    Assignment(usize),
 }
 
 #[derive(Clone, Debug)]
 enum Origin {
     Generated(Tag),
-    User { text: Arc<CellText>, start: usize },
+    User {
+        text: Arc<CellText>,
+        start: usize,
+    },
+    /// Stands for what the user wrote: to point at it means that.
+    Instead {
+        tag: Tag,
+        text: Arc<CellText>,
+        range: Range<usize>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -137,6 +150,39 @@ struct Piece {
     at: usize,
     len: usize,
     origin: Origin,
+}
+
+impl Piece {
+    /// What of the user's it is, or stands for.
+    fn user(&self) -> Option<(&Arc<CellText>, Range<usize>)> {
+        match &self.origin {
+            Origin::User { text, start } => Some((text, *start..start + self.len)),
+            Origin::Instead { text, range, .. } => Some((text, range.clone())),
+            Origin::Generated(_) => None,
+        }
+    }
+
+    /// The user's bytes that a byte of it is, or stands for.
+    fn user_at(&self, byte: usize) -> Option<(&Arc<CellText>, Range<usize>)> {
+        let (text, range) = self.user()?;
+        Some(match self.origin {
+            Origin::Instead { .. } => (text, range),
+            _ => {
+                let at = range.start + byte.saturating_sub(self.at).min(self.len);
+                (text, at..at + 1)
+            }
+        })
+    }
+
+    /// Where a byte of the user's is here, or what stands for it; behind the last one, too.
+    fn here(&self, at: usize) -> Option<usize> {
+        let (_, range) = self.user()?;
+        Some(match self.origin {
+            Origin::Instead { .. } if at >= range.end => self.at + self.len,
+            Origin::Instead { .. } => self.at,
+            _ => self.at + (at - range.start).min(self.len),
+        })
+    }
 }
 
 /// A replacement of part of a user's text.
@@ -186,8 +232,7 @@ pub struct Source {
 
 impl Source {
     pub fn generated(&mut self, tag: Tag, text: &str) {
-        self.pieces.push(Piece { at: self.text.len(), len: text.len(), origin: Origin::Generated(tag) });
-        self.text.push_str(text);
+        self.add(text, Origin::Generated(tag));
     }
 
     pub fn plain(&mut self, text: &str) {
@@ -199,19 +244,29 @@ impl Source {
         let mut from = range.start;
         for edit in edits.iter().filter(|e| e.range.start >= range.start && e.range.end <= range.end) {
             self.verbatim(text, from..edit.range.start);
-            self.generated(edit.tag.clone(), &edit.text);
+            let stands_for = matches!(edit.tag, Tag::Mention(_)) && !edit.range.is_empty();
+            match text.written(edit.range.clone()).into_iter().next().filter(|_| stands_for) {
+                Some((part, of, start)) => {
+                    let (tag, range) = (edit.tag.clone(), start..start + part.len());
+                    self.add(&edit.text, Origin::Instead { tag, text: of.clone(), range });
+                }
+                None => self.generated(edit.tag.clone(), &edit.text),
+            }
             from = edit.range.end;
         }
         self.verbatim(text, from..range.end);
+    }
+
+    fn add(&mut self, text: &str, origin: Origin) {
+        self.pieces.push(Piece { at: self.text.len(), len: text.len(), origin });
+        self.text.push_str(text);
     }
 
     fn verbatim(&mut self, text: &Arc<CellText>, range: Range<usize>) {
         let mut from = range.start;
         for (at, of, start) in text.written(range.clone()).into_iter().filter(|(at, ..)| !at.is_empty()) {
             self.between(&text.text[from..at.start]);
-            let origin = Origin::User { text: of.clone(), start };
-            self.pieces.push(Piece { at: self.text.len(), len: at.len(), origin });
-            self.text.push_str(&text.text[at.clone()]);
+            self.add(&text.text[at.clone()], Origin::User { text: of.clone(), start });
             from = at.end;
         }
         self.between(&text.text[from..range.end]);
@@ -226,21 +281,16 @@ impl Source {
 
     /// Says what is to be known of these parts of the user's text, which is in here already.
     pub fn tell(&mut self, text: &Arc<CellText>, facts: &[Fact]) {
-        let here = |p: &Piece| match &p.origin {
-            Origin::User { text: of, start } if Arc::ptr_eq(of, text) => Some((*start, p.len, p.at)),
-            _ => None,
-        };
-        let mut pieces: Vec<(usize, usize, usize)> = self.pieces.iter().filter_map(here).collect();
-        pieces.sort();
+        let here = |p: &&Piece| p.user().is_some_and(|(of, _)| Arc::ptr_eq(of, text));
+        let start = |p: &Piece| p.user().map_or(0, |(_, range)| range.start);
+        let mut pieces: Vec<&Piece> = self.pieces.iter().filter(here).collect();
+        pieces.sort_by_key(|p| start(p));
         let place = |at: usize| {
-            let (start, len, there) = *pieces.get(pieces.partition_point(|p| p.0 <= at).checked_sub(1)?)?;
-            (at < start + len).then_some(there + at - start)
+            let piece = *pieces.get(pieces.partition_point(|p| start(p) <= at).checked_sub(1)?)?;
+            piece.here(at).filter(|_| piece.user().is_some_and(|(_, range)| at < range.end))
         };
         // Behind the last byte; a cell may go on behind the part of it that is here.
-        let end = |at: usize| {
-            let (start, len, there) = *pieces.get(pieces.partition_point(|p| p.0 < at).checked_sub(1)?)?;
-            Some(there + (at - start).min(len))
-        };
+        let end = |at: usize| pieces.get(pieces.partition_point(|p| start(p) < at).checked_sub(1)?)?.here(at);
         let range = |r: &Range<usize>| match place(r.start)? {
             start if r.is_empty() => Some(start..start),
             start => Some(start..end(r.end)?),
@@ -271,25 +321,30 @@ impl Source {
 
     /// Where the byte comes from. A position at the end of the user's text counts as the user's.
     pub fn place(&self, byte: usize) -> Place<'_> {
-        let index = self.pieces.partition_point(|p| p.at + p.len <= byte);
-        let Some(piece) = self.pieces.get(index).or(self.pieces.last()) else { return Place::Generated(&Tag::Plain) };
+        let Some(piece) = self.piece(byte) else { return Place::Generated(&Tag::Plain) };
         match &piece.origin {
             Origin::User { text, start } => {
                 Place::User { text, at: start + byte.saturating_sub(piece.at).min(piece.len) }
             }
-            Origin::Generated(tag) => Place::Generated(tag),
+            Origin::Generated(tag) | Origin::Instead { tag, .. } => Place::Generated(tag),
         }
+    }
+
+    fn piece(&self, byte: usize) -> Option<&Piece> {
+        let index = self.pieces.partition_point(|p| p.at + p.len <= byte);
+        self.pieces.get(index).or(self.pieces.last())
     }
 
     /// The user's bytes that a range of generated source covers, when both its ends are the user's own.
     pub fn user_range(&self, range: Range<usize>) -> Option<(&Arc<CellText>, Range<usize>)> {
         let last = if range.is_empty() { range.start } else { range.end - 1 };
-        match (self.place(range.start), self.place(last)) {
-            (Place::User { text, at }, Place::User { text: other, at: end })
-                if Arc::ptr_eq(text, other) && at <= end && self.rises(range.start..last) =>
+        let users = |byte: usize| self.piece(byte)?.user_at(byte);
+        match (users(range.start), users(last)) {
+            (Some((text, from)), Some((other, to)))
+                if Arc::ptr_eq(text, other) && from.start < to.end && self.rises(range.start..last) =>
             {
-                let end = if range.is_empty() { at } else { end + 1 };
-                Some((text, at..end.min(text.text.len())))
+                let end = if range.is_empty() { from.start } else { to.end };
+                Some((text, from.start..end.min(text.text.len())))
             }
             // An empty position right behind the user's text (an unexpected end, say).
             _ if range.is_empty() && range.start > 0 => match self.place(range.start - 1) {
@@ -303,13 +358,10 @@ impl Source {
     /// Whether the user's text stands here as it does in the cell. What a macro made goes to and fro between rules and call.
     fn rises(&self, range: Range<usize>) -> bool {
         let touched = self.pieces.iter().filter(|p| p.at <= range.end && range.start < p.at + p.len);
-        let users = touched.filter_map(|p| match &p.origin {
-            Origin::User { text, start } => Some((p, text, *start)),
-            Origin::Generated(_) => None,
-        });
+        let users = touched.filter_map(|p| p.user().map(|(text, range)| (p, text, range)));
         let lines = |text: &str| text.matches('\n').count();
-        users.is_sorted_by(|(a, of, start), (b, text, next)| {
-            let gap = of.text.get(start + a.len..*next).filter(|_| Arc::ptr_eq(of, text));
+        users.is_sorted_by(|(a, of, before), (b, text, next)| {
+            let gap = of.text.get(before.end..next.start).filter(|_| Arc::ptr_eq(of, text));
             gap.is_some_and(|gap| lines(gap) == lines(&self.text[a.at + a.len..b.at]))
         })
     }
@@ -318,7 +370,7 @@ impl Source {
     /// part of it that is the user's.
     pub fn user_part(&self, range: Range<usize>) -> Option<(&Arc<CellText>, Range<usize>)> {
         self.user_range(range.clone()).or_else(|| {
-            let user = |p: &&Piece| matches!(p.origin, Origin::User { .. });
+            let user = |p: &&Piece| p.user().is_some();
             let touched = |p: &&Piece| p.at < range.end && range.start < p.at + p.len;
             let first = self.pieces.iter().filter(user).find(touched)?;
             let last = self.pieces.iter().filter(user).rfind(touched)?;
@@ -334,10 +386,8 @@ impl Source {
     pub fn user_place_of_change(&self, range: Range<usize>) -> Option<(&Arc<CellText>, Range<usize>)> {
         self.user_range(range.clone()).or_else(|| {
             let index = self.pieces.iter().position(|p| p.at == range.start && range.is_empty())?;
-            match (&self.pieces[index].origin, &self.pieces.get(index + 1)?.origin) {
-                (Origin::Generated(_), Origin::User { text, start }) if index > 0 => Some((text, *start..*start)),
-                _ => None,
-            }
+            let next = self.pieces.get(index + 1)?.user().filter(|_| index > 0 && self.pieces[index].user().is_none());
+            next.map(|(text, range)| (text, range.start..range.start))
         })
     }
 
@@ -355,20 +405,15 @@ impl Source {
 
     /// Where the user's text ends, if there is any: in the cell, and here.
     pub fn end_of_user(&self) -> Option<(&Arc<CellText>, usize, usize)> {
-        self.pieces.iter().rev().find_map(|p| match &p.origin {
-            Origin::User { text, start } => Some((text, start + p.len, p.at + p.len)),
-            Origin::Generated(_) => None,
-        })
+        self.pieces.iter().rev().find_map(|p| p.user().map(|(text, range)| (text, range.end, p.at + p.len)))
     }
 
     /// The user's text at a 1-based line and column. A place in what was generated around an expression means it.
     pub fn user_place(&self, line: u32, column: u32) -> Option<(Arc<CellText>, usize)> {
         let byte = self.byte_at(line, column)?;
         let index = self.pieces.partition_point(|p| p.at + p.len <= byte);
-        let found = self.pieces.get(index..)?.iter().take(2).find_map(|p| match &p.origin {
-            Origin::User { text, start } => Some((text.clone(), start + byte.saturating_sub(p.at))),
-            Origin::Generated(_) => None,
-        })?;
+        let found = self.pieces.get(index..)?.iter().take(2).find_map(|p| p.user_at(byte))?;
+        let found = (found.0.clone(), found.1.start);
         let same_line = self.text[byte..].find('\n').is_none_or(|n| n > 0);
         same_line.then_some(found)
     }
@@ -378,9 +423,9 @@ impl Source {
     pub fn shifts(&self) -> Vec<(u32, u32, u32)> {
         let mut out: Vec<(u32, u32, u32)> = Vec::new();
         for p in &self.pieces {
-            let Origin::User { text, start } = &p.origin else { continue };
+            let Some((text, range)) = p.user() else { continue };
             let (line, column) = line_column(&self.text, p.at);
-            let by = column.saturating_sub(line_column(&text.text, *start).1);
+            let by = column.saturating_sub(line_column(&text.text, range.start).1);
             let before = out.last().filter(|last| last.0 == line).map_or(0, |last| last.2);
             if by != before {
                 out.push((line, column, by));
@@ -391,12 +436,10 @@ impl Source {
 
     /// Where text of other cells begins: the line here, the cell, the line there.
     pub fn elsewhere(&self, cell: u64) -> Vec<(u32, u64, u32)> {
-        let piece = |p: &Piece| match &p.origin {
-            Origin::User { text, start } => {
-                let there = line_column(&text.text, *start).0;
-                Some((line_column(&self.text, p.at).0, text.cell, there))
-            }
-            Origin::Generated(_) => None,
+        let piece = |p: &Piece| {
+            let (text, range) = p.user()?;
+            let there = line_column(&text.text, range.start).0;
+            Some((line_column(&self.text, p.at).0, text.cell, there))
         };
         let mut out: Vec<(u32, u64, u32)> = Vec::new();
         for (here, of, there) in self.pieces.iter().filter_map(piece) {
@@ -456,5 +499,23 @@ mod tests {
         let fact = |ranges: &[Range<usize>]| Fact { kind: 'D', ranges: ranges.to_vec(), words: vec!["f".into()] };
         source.tell(&cell, &[fact(&[14..18, 14..14]), fact(&[28..32, 14..99]), fact(&[99..100, 14..18])]);
         assert_eq!(source.facts(), " D;2:3-2:7,2:3-2:3;f D;2:25-2:29,2:3-2:31;f");
+    }
+
+    #[test]
+    fn what_stands_for_a_variable_points_at_it() {
+        let cell = Arc::new(CellText::new(2, "m + x.len();\nm?"));
+        let mention = |at: usize, text: &str| Edit::replace(at..at + 1, text).tagged(Tag::Mention(0));
+        let mut source = Source::default();
+        source.plain("fn cell() {\n");
+        source.user(&cell, 0..cell.text.len(), &[mention(0, "(*m)"), mention(4, "(*x)"), mention(13, "f.take(m)")]);
+        source.plain("\n}");
+        let column = |line, column| source.user_place(line, column).map(|(text, at)| line_column(&text.text, at));
+        // The sum, the method, and the error that `?` returns.
+        assert_eq!([column(2, 1), column(2, 13), column(3, 1)], [Some((1, 1)), Some((1, 7)), Some((2, 1))]);
+        let sum = source.text.find("(*m) + (*x)").unwrap();
+        assert_eq!(source.user_range(sum..sum + 11).map(|(_, range)| range), Some(0..5));
+        assert!(matches!(source.place(sum), Place::Generated(Tag::Mention(0))));
+        source.tell(&cell, &[Fact { kind: 'D', ranges: vec![0..5, 13..15], words: vec![] }]);
+        assert_eq!(source.facts(), " D;2:1-2:12,3:1-3:11");
     }
 }

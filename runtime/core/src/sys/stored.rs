@@ -1,6 +1,9 @@
-//! Stored values as the types that cells know them by. It stands alone, so that Miri and sanitizers can run it
-//! (`tests/unbox.sh`).
+//! Stored values as the types that cells know them by, and the variables of a running cell in boxes that outlive its code.
+//! It stands alone, so that Miri and sanitizers can run it (`tests/unbox.sh`).
 use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 /// A stored value as the type `T` that a cell knows it by.
 ///
@@ -26,10 +29,60 @@ pub fn fits<T: 'static>(value: &dyn Any) -> bool {
     value.is::<T>() || size_of::<T>() == size_of_val(value) && align_of::<T>() == align_of_val(value)
 }
 
+/// Values in boxes of their own, each lent to one place of the code that runs.
+#[derive(Default)]
+pub struct Boxes(RefCell<Vec<Option<NonNull<dyn Any>>>>);
+
+/// What lends from [`Boxes`], for exactly `'f`: a shorter loan would let its value be taken while the longer one goes on.
+#[derive(Clone, Copy)]
+pub struct Lender<'f> {
+    boxes: &'f Boxes,
+    exactly: PhantomData<Cell<&'f ()>>,
+}
+
+impl Boxes {
+    /// There is one lender at a time, since it borrows them for as long as anything is lent.
+    pub fn lender(&mut self) -> Lender<'_> {
+        Lender { boxes: self, exactly: PhantomData }
+    }
+
+    /// What is there, by the numbers that it was given when it was lent.
+    pub fn values(&mut self) -> Vec<Option<Box<dyn Any>>> {
+        // SAFETY: they are from `Box::into_raw`, once each, and what was lent of them no longer is.
+        let value = |raw: Option<NonNull<dyn Any>>| raw.map(|raw| unsafe { Box::from_raw(raw.as_ptr()) });
+        self.0.get_mut().drain(..).map(value).collect()
+    }
+}
+
+impl Drop for Boxes {
+    fn drop(&mut self) {
+        drop(self.values());
+    }
+}
+
+impl<'f> Lender<'f> {
+    /// Lends a value that stays in its box, and says its number.
+    pub fn lend<T: 'static>(self, value: Box<T>) -> (usize, &'f mut T) {
+        let raw = NonNull::from(Box::leak(value));
+        let mut boxes = self.boxes.0.borrow_mut();
+        boxes.push(Some(raw));
+        // SAFETY: the box stays until `take` gets this loan back, or until `values`, when the loan is over.
+        (boxes.len() - 1, unsafe { &mut *raw.as_ptr() })
+    }
+
+    /// The value itself, for the loan: it cannot be used again, which the compiler sees to.
+    pub fn take<T: 'static>(self, number: usize, lent: &'f mut T) -> T {
+        let lent: *mut T = lent;
+        let of = |boxed: &mut Option<NonNull<dyn Any>>| boxed.take_if(|b| std::ptr::addr_eq(b.as_ptr(), lent));
+        let boxed = self.boxes.0.borrow_mut().get_mut(number).and_then(of).expect("a value is taken once");
+        // SAFETY: it is the box that was lent as this type: nothing else has its number and its address.
+        unsafe { *Box::from_raw(boxed.as_ptr().cast::<T>()) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
     use std::collections::{BTreeMap, HashMap};
     use std::fmt::Debug;
     use std::rc::Rc;
@@ -164,6 +217,32 @@ mod tests {
         drop(now);
         assert_eq!((Rc::strong_count(&outside), &*outside.text), (1, "text"));
         drop(outside);
+        assert_eq!(ALIVE.get(), 0);
+    }
+
+    #[test]
+    fn what_is_lent_is_taken_or_left_and_dropped_once() {
+        let mut boxes = Boxes::default();
+        {
+            let lender = boxes.lender();
+            let (first, mut a) = lender.lend(Box::new(Counted::new(1)));
+            let (second, b) = lender.lend(Box::new(vec![Counted::new(2)]));
+            let (_, left) = lender.lend(Box::new(Counted::new(3)));
+            b.push(Counted::new(4));
+            let of_b = &b[0];
+            assert_eq!((*a.0, *of_b.0), (1, 2));
+            let mut number = first;
+            for n in 5..8 {
+                let taken = lender.take(number, a);
+                (number, a) = lender.lend(Box::new(Counted::new(*taken.0 + n)));
+            }
+            *left = Counted::new(9);
+            assert_eq!((*a.0, lender.take(second, b).len(), ALIVE.get()), (19, 2, 2));
+        }
+        let left: Vec<bool> = boxes.values().iter().map(Option::is_some).collect();
+        assert_eq!((left, ALIVE.get()), (vec![false, false, true, false, false, true], 0));
+        boxes.lender().lend(Box::new(Counted::new(1)));
+        drop(boxes);
         assert_eq!(ALIVE.get(), 0);
     }
 

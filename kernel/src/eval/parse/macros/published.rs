@@ -132,10 +132,12 @@ fn written_out(cell: &Arc<CellText>, macros: &[Macro], deep: usize, found: &mut 
     Some(text)
 }
 
-/// This workspace's dependencies, as cargo has them here.
+/// This workspace's dependencies, as cargo has them here: those of other platforms it need not have fetched.
 fn packages() -> Vec<cargo_metadata::Package> {
     let mut cargo = cargo_metadata::MetadataCommand::new();
-    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).other_options(["--locked".to_owned(), "--offline".to_owned()]);
+    let platform = format!("--filter-platform={}-unknown-linux-gnu", std::env::consts::ARCH);
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    cargo.other_options(["--locked".to_owned(), "--offline".to_owned(), platform]);
     cargo.exec().unwrap().packages
 }
 

@@ -1,0 +1,197 @@
+//! Variables that are held in boxes outside of the cell's code, so that they are there however it ends: what stands for their
+//! mentions. A variable whose mentions cannot be changed stays in the code as it is.
+use super::plan::{Form, Loaded, Plan};
+use crate::eval::parse::parsed::Parsed;
+use crate::eval::parse::places::{Assignment, Mention, Mentioned, Variable};
+use crate::eval::text::source::{Edit, Tag};
+
+pub struct Held<'a> {
+    parsed: &'a Parsed,
+    loaded: &'a [Loaded],
+    plan: &'a Plan,
+}
+
+/// The runtime's handles that are `Copy`, as their types are written.
+const COPY: &[&str] = &[
+    "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize", "f32", "f64", "bool",
+    "char", "&str",
+];
+
+impl<'a> Held<'a> {
+    pub fn new(parsed: &'a Parsed, loaded: &'a [Loaded], plan: &'a Plan) -> Held<'a> {
+        Held { parsed, loaded, plan }
+    }
+
+    pub fn variables(&self) -> impl Iterator<Item = (usize, &'a Variable)> {
+        self.parsed.places.variables.iter().enumerate()
+    }
+
+    /// What is loaded for a variable of an earlier cell.
+    pub fn loaded(&self, v: &Variable) -> Option<&'a Loaded> {
+        self.loaded.iter().find(|l| v.declared.is_none() && l.name == v.name)
+    }
+
+    /// Whether it may be held at all.
+    pub fn can_hold(&self, number: usize) -> bool {
+        let v = &self.parsed.places.variables[number];
+        let out = self.plan.plain || self.plan.inside.contains(&number) || self.plan.borrows.contains(&number);
+        let own = || v.has_value && !v.closure && !(v.fixed && v.changed) && self.visible(v);
+        !out && !v.odd && if v.declared.is_some() { own() } else { self.loaded(v).is_some_and(|l| !is_copy(l)) }
+    }
+
+    /// Whether it is held. A variable of an earlier cell is where it may be moved, if a copy of it will not do.
+    pub fn holds(&self, number: usize) -> bool {
+        let v = &self.parsed.places.variables[number];
+        let moves = || self.parsed.places.mentions_of(number).any(|m| m.kind != Mentioned::Place || m.captured);
+        self.can_hold(number)
+            && (v.declared.is_some() || self.plan.framed.contains(&number) || moves() && !self.copies(v))
+    }
+
+    /// A copy of it may be moved in its place.
+    pub fn copies(&self, v: &Variable) -> bool {
+        !v.changed && self.loaded(v).is_some_and(|l| l.handle && !is_copy(l))
+    }
+
+    /// The last variable of that name that the cell declares is held.
+    pub fn keeps(&self, name: &str) -> bool {
+        self.parsed.places.declared(name).is_some_and(|number| self.holds(number))
+    }
+
+    /// It borrows: it ends with the cell.
+    pub fn borrows(&self, name: &str) -> bool {
+        self.parsed.places.declared(name).is_some_and(|number| self.plan.borrows.contains(&number))
+    }
+
+    fn visible(&self, v: &Variable) -> bool {
+        self.parsed.bindings.iter().any(|b| b.name == v.name)
+    }
+
+    /// Whether there is anything to hold, or to note.
+    pub fn any(&self) -> bool {
+        self.variables().any(|(n, v)| v.declared.is_some() && self.visible(v) || self.holds(n))
+    }
+
+    pub fn form(&self, number: usize) -> Option<Form> {
+        let m = &self.parsed.places.mentions[number];
+        let v = &self.parsed.places.variables[m.variable];
+        let known = self.plan.forms.get(&number).copied();
+        if self.holds(m.variable) {
+            let guess = match m.kind {
+                Mentioned::For(n) if !v.plain => Form::Give(Some(n)),
+                Mentioned::Last if !v.plain => Form::Give(None),
+                _ => Form::Place,
+            };
+            return Some(known.unwrap_or(guess));
+        }
+        let moved = || (m.kind != Mentioned::Place || m.captured).then_some(Form::Copied);
+        if self.copies(v) && !self.plan.plain && !v.odd { known.or_else(moved) } else { None }
+    }
+
+    fn text(&self, m: &Mention, form: Form) -> String {
+        let (v, k) = (&self.parsed.places.variables[m.variable], m.variable);
+        let name = &v.name;
+        let whole = if v.fixed { format!("xlazy_held_{k}") } else { name.clone() };
+        match form {
+            Form::Place => format!("(*{name})"),
+            Form::Give(None) => format!("(&&xlazy_rt::Of::value(&*{name})).give(xlazy_f, {k}, {whole})"),
+            Form::Give(Some(n)) => {
+                format!("(&&xlazy_rt::Of::value(&*{name})).give_for(xlazy_f, {k}, {whole}, &mut xlazy_hole_{n})")
+            }
+            Form::Take => format!("xlazy_f.take({k}, {whole})"),
+            Form::Copied => format!("::core::clone::Clone::clone(&{name})"),
+        }
+    }
+
+    /// How an assignment finds a place for its value.
+    pub fn assigned(&self, number: usize) -> Assigned {
+        let a = &self.parsed.places.assignments[number];
+        let before = a.after.and_then(|m| self.form(m));
+        match before {
+            Some(Form::Give(Some(n))) if n == number => Assigned::Hole,
+            Some(Form::Give(_) | Form::Take) => Assigned::Again,
+            _ if self.plan.again.contains(&number) => Assigned::Again,
+            _ => Assigned::Place,
+        }
+    }
+
+    /// The edits that the mentions need, around those that are there.
+    pub fn edits(&self, there: Vec<Edit>) -> Vec<Edit> {
+        let places = &self.parsed.places;
+        let (mut first, mut last) = (Vec::new(), Vec::new());
+        for (n, a) in places.assignments.iter().enumerate().filter(|(_, a)| self.holds(a.variable)) {
+            let Assignment { variable: k, whole, value, .. } = a;
+            let tag = || Tag::Assignment(n);
+            let (before, after) = match self.assigned(n) {
+                Assigned::Place => {
+                    first.push(Edit::insert(whole.start, "*").tagged(tag()));
+                    continue;
+                }
+                Assigned::Again => (format!("xlazy_f.again({k}, "), ")".to_owned()),
+                Assigned::Hole => (
+                    format!("{{ let mut xlazy_hole_{n} = xlazy_rt::Hole::new(); let xlazy_value = "),
+                    format!("; xlazy_hole_{n}.fill(xlazy_f, {k}, xlazy_value) }}"),
+                ),
+            };
+            first.push(Edit::insert(value.start, before).tagged(tag()));
+            last.push(Edit::insert(value.end, after).tagged(tag()));
+        }
+        let mut all = first;
+        all.extend(there);
+        for (i, m) in places.mentions.iter().enumerate() {
+            let Some(form) = self.form(i) else { continue };
+            let (v, text) = (&places.variables[m.variable], self.text(m, form));
+            let name = &v.name;
+            if m.captured {
+                let mutable = if v.fixed { "" } else { "mut " };
+                let before = format!("{{ let {mutable}{name} = {text}; ");
+                all.push(Edit::insert(m.range.start, before).tagged(Tag::Mention(i)));
+                last.insert(0, Edit::insert(m.range.end, " }"));
+            } else {
+                let text = if m.field { format!("{name}: {text}") } else { text };
+                all.push(Edit::replace(m.range.clone(), text).tagged(Tag::Mention(i)));
+            }
+        }
+        all.extend(last);
+        all.sort_by_key(|e| e.range.start);
+        all
+    }
+
+    /// What follows each `let`.
+    pub fn lets(&self) -> Vec<Edit> {
+        let own = |(n, v): (usize, &Variable)| {
+            let at = v.declared.filter(|_| self.visible(v))?;
+            Some(Edit::insert(at, self.hold(n)).tagged(Tag::Hold(n)))
+        };
+        self.variables().filter_map(own).collect()
+    }
+
+    /// Puts a variable into its box, or notes that it is not in one.
+    pub fn hold(&self, n: usize) -> String {
+        let v = &self.parsed.places.variables[n];
+        let name = &v.name;
+        if !self.holds(n) {
+            return format!(" xlazy_f.inside({n}, \"{name}\", {});", self.plan.borrows.contains(&n));
+        }
+        let held = match self.plan.values.contains(&n) {
+            true => format!("xlazy_f.value({n}, \"{name}\", {name})"),
+            false => format!("(&&xlazy_rt::Of::value(&{name})).hold(xlazy_f, {n}, \"{name}\", {name})"),
+        };
+        match v.fixed {
+            // It may be moved, and must not be changed.
+            true => format!(" let xlazy_held_{n} = {held}; let {name} = &*xlazy_held_{n};"),
+            false => format!(" let mut {name} = {held};"),
+        }
+    }
+}
+
+pub enum Assigned {
+    Place,
+    /// It was moved before, if it can be.
+    Again,
+    /// It moves in the making of what it is assigned.
+    Hole,
+}
+
+fn is_copy(l: &Loaded) -> bool {
+    COPY.contains(&&*l.written_type)
+}

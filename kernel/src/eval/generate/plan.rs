@@ -1,0 +1,173 @@
+//! How a cell's source is generated: what is known of it beforehand, and what rustc's answers have taught.
+use crate::eval::parse::checks::FnValue;
+use crate::eval::text::source::Edit;
+use crate::eval::text::types::with_paths;
+use crate::eval::text::untrusted::{data_type, identifier};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A variable of an earlier cell that this one mentions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    pub name: String,
+    pub written_type: String,
+    /// Its type was compiled again from the same definition since it was stored.
+    pub adopt: bool,
+    /// Of a type that is a handle for sure: no dispatch is needed, which the compiler would have to do.
+    pub handle: bool,
+}
+
+/// What was learned from rustc's answer to an earlier try.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Variables that the cell moves: they cannot be put back.
+    pub moved: BTreeSet<String>,
+    /// Handles of `moved` that the cell changes before: what the store has of them is no longer what they are.
+    pub mutated: BTreeSet<String>,
+    /// Variables that the cell both declares and moves: there is nothing to store.
+    pub spent: BTreeSet<String>,
+    /// No variable is held, and no mention changed: what rustc says is about the cell as it is written.
+    pub plain: bool,
+    /// By their numbers in `Places`: variables that stay in the cell's code, those that borrow, those of earlier cells that
+    /// move, and those whose type is not known when they are declared.
+    pub inside: BTreeSet<usize>,
+    pub borrows: BTreeSet<usize>,
+    pub framed: BTreeSet<usize>,
+    pub values: BTreeSet<usize>,
+    /// Mentions that are not what they looked like, and assignments to what was moved.
+    pub forms: BTreeMap<usize, Form>,
+    pub again: BTreeSet<usize>,
+    /// How far a closure's trait had to be weakened: 0 `Fn`, 1 `FnMut`, 2 `FnOnce`.
+    pub closures: BTreeMap<String, usize>,
+    /// An error type has `Debug` alone.
+    pub debug_errors: bool,
+    /// The last expression's type is known only if it need not be shown.
+    pub unshown: bool,
+    /// The last expression is a `Result` of an error type that nothing decides: somebody's `main` ended in it.
+    pub ends: bool,
+    /// A macro returns an error: what the body returns is of that error's type.
+    pub inferred: bool,
+    /// There is an `.await` inside a macro: all of the cell is one future then.
+    pub asynchronous: bool,
+    /// `use`s of earlier cells that no longer resolve.
+    pub dropped_uses: BTreeSet<String>,
+    /// Paths that are private where `type_name` says they are, and where they are public.
+    pub paths: BTreeMap<String, String>,
+    /// Functions of the runtime that are wrapped where they are values.
+    pub wrapped: BTreeSet<String>,
+    pub opt_level: u8,
+    /// It is text of an earlier edition.
+    pub older: bool,
+}
+
+impl Plan {
+    /// The edits that an item's or a cell's functions as values need.
+    pub(super) fn wrap(&self, values: &[FnValue]) -> impl Iterator<Item = Edit> {
+        values.iter().filter(|v| self.wrapped.contains(&v.name)).flat_map(FnValue::wrapped)
+    }
+
+    /// The type as this plan writes it.
+    pub fn written_type(&self, v: &Loaded) -> String {
+        with_paths(&v.written_type, &self.paths)
+    }
+
+    pub fn to_json(&self) -> Value {
+        let forms: Vec<(usize, Option<usize>)> = self.forms.iter().map(|(n, form)| (*n, form.number())).collect();
+        serde_json::json!({
+            "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
+            "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
+            "forms": forms, "closures": self.closures, "debug_errors": self.debug_errors,
+            "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
+            "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
+            "opt_level": self.opt_level, "older": self.older,
+        })
+    }
+
+    /// The cache is a file: what is not a name or a path, where it stands for one, makes it useless.
+    pub fn from_json(json: &Value) -> Option<Plan> {
+        let set = |key: &str| -> Option<BTreeSet<String>> {
+            json.get(key)?.as_array()?.iter().map(|v| v.as_str().map(str::to_owned)).collect()
+        };
+        let names = |key: &str| set(key).filter(|all| all.iter().all(|name| identifier(name).is_some()));
+        let numbers = |key: &str| -> Option<BTreeSet<usize>> {
+            json.get(key)?.as_array()?.iter().map(|n| Some(n.as_u64()? as usize)).collect()
+        };
+        let form = |pair: &Value| {
+            let number = |n: usize| Some(pair.get(n)?.as_u64()? as usize);
+            Some((number(0)?, Form::numbered(number(1)?)?))
+        };
+        let path = |v: &Value| v.as_str().filter(|p| data_type(p).is_some()).map(str::to_owned);
+        fn map<T>(json: &Value, key: &str, value: impl Fn(&Value) -> Option<T>) -> Option<BTreeMap<String, T>> {
+            json.get(key)?.as_object()?.iter().map(|(n, v)| Some((n.clone(), value(v)?))).collect()
+        }
+        Some(Plan {
+            moved: names("moved")?,
+            mutated: names("mutated")?,
+            spent: names("spent")?,
+            plain: json.get("plain")?.as_bool()?,
+            inside: numbers("inside")?,
+            borrows: numbers("borrows")?,
+            framed: numbers("framed")?,
+            values: numbers("values")?,
+            again: numbers("again")?,
+            forms: json.get("forms")?.as_array()?.iter().map(form).collect::<Option<_>>()?,
+            closures: map(json, "closures", |v| Some(v.as_u64()? as usize))?,
+            paths: map(json, "paths", path)?,
+            opt_level: json.get("opt_level")?.as_u64()? as u8,
+            debug_errors: json.get("debug_errors")?.as_bool()?,
+            asynchronous: json.get("asynchronous")?.as_bool()?,
+            inferred: json.get("inferred")?.as_bool()?,
+            older: json.get("older")?.as_bool()?,
+            unshown: json.get("unshown")?.as_bool()?,
+            ends: json.get("ends")?.as_bool()?,
+            dropped_uses: set("dropped_uses")?,
+            wrapped: set("wrapped")?,
+        })
+    }
+}
+
+/// What stands for a mention.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    Place,
+    /// Moves it away if its type is not `Copy`; for an assignment, by its number.
+    Give(Option<usize>),
+    Take,
+    /// A clone, of what is cheap to clone.
+    Copied,
+}
+
+impl Form {
+    /// What rustc's answers may make of a mention, as the cache keeps it.
+    const LEARNED: [Form; 3] = [Form::Place, Form::Take, Form::Copied];
+
+    pub fn number(self) -> Option<usize> {
+        Form::LEARNED.iter().position(|f| *f == self)
+    }
+
+    pub fn numbered(number: usize) -> Option<Form> {
+        Form::LEARNED.get(number).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_comes_back_from_the_cache_and_no_code_with_it() {
+        let names = |n: &str| BTreeSet::from([n.to_owned()]);
+        let paths = |p: &str| BTreeMap::from([("::a::b::C".to_owned(), p.to_owned())]);
+        let good = Plan { mutated: names("r#type"), spent: names("x"), paths: paths("::a::C"), ..Plan::default() };
+        assert_eq!(Plan::from_json(&good.to_json()), Some(good.clone()));
+        let evil = "x\"); evil(); (\"";
+        for bad in [
+            Plan { moved: names(evil), ..good.clone() },
+            Plan { mutated: names(evil), ..good.clone() },
+            Plan { spent: names(evil), ..good.clone() },
+            Plan { paths: paths("evil!()"), ..good },
+        ] {
+            assert_eq!(Plan::from_json(&bad.to_json()), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! Finds the places where variables are named, and what happens to them there.
+use super::places::{Assignment, Mention, Mentioned, Places, Variable};
+use super::syntax::{PatternNames, assigns, bound_names, bytes, closure, expressions, is_plain, names_of, takes};
+use crate::eval::text::scan;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{Block, Expr, ExprPath, Local, Member, Pat, Stmt};
+
+/// What happens to a variable, in the order of the text.
+struct Happening {
+    variable: usize,
+    at: usize,
+    /// The loops and closures around, and the block.
+    inside: Vec<usize>,
+    block: usize,
+    in_closure: bool,
+    what: What,
+}
+
+enum What {
+    /// Whether the value is taken, and in the making of which assignment.
+    Mention {
+        taken: bool,
+        making: Option<usize>,
+        field: bool,
+        captured: bool,
+        end: usize,
+    },
+    Assignment {
+        number: usize,
+    },
+    /// In a format string, where it is what it is.
+    Named,
+}
+
+/// Walks over a cell's statements.
+struct Finder {
+    base: usize,
+    out: Places,
+    happened: Vec<Happening>,
+    /// Names by what they mean, innermost last; none for what the cell's blocks, closures and patterns declare.
+    scopes: Vec<BTreeMap<String, Option<usize>>>,
+    inside: Vec<usize>,
+    block: usize,
+    blocks: usize,
+    closures: usize,
+    making: Option<usize>,
+    /// Within a closure that takes along what it mentions: that.
+    capture: Option<BTreeSet<usize>>,
+}
+
+/// With the variables of the cell that each statement's macro declares or mentions.
+pub fn places(statements: &[Stmt], base: usize, by_macros: &[Vec<String>]) -> Places {
+    let mut finder = Finder::new(base);
+    for (i, statement) in statements.iter().enumerate() {
+        finder.top(statement);
+        for name in by_macros.get(i).into_iter().flatten() {
+            finder.declared_by_macro(name, statement);
+        }
+    }
+    finder.finish()
+}
+
+impl Finder {
+    fn new(base: usize) -> Finder {
+        let (out, happened, inside, block, blocks, closures, making, capture) = Default::default();
+        Finder { base, out, happened, scopes: vec![BTreeMap::new()], inside, block, blocks, closures, making, capture }
+    }
+
+    fn declared_by_macro(&mut self, name: &str, statement: &Stmt) {
+        let end = bytes(statement.span(), self.base).end;
+        self.declare(name, end, Variable { odd: true, ..Variable::named(name) });
+    }
+
+    fn top(&mut self, statement: &Stmt) {
+        match statement {
+            Stmt::Local(local) => {
+                self.init(local);
+                let names = bound_names(local);
+                let init = local.init.as_ref();
+                let simple = matches!(&local.pat, Pat::Ident(p) if p.by_ref.is_none())
+                    || matches!(&local.pat, Pat::Type(t) if matches!(&*t.pat, Pat::Ident(p) if p.by_ref.is_none()));
+                let value = init.map(|i| &*i.expr);
+                let plain = simple && value.is_some_and(is_plain);
+                let end = bytes(statement.span(), self.base).end;
+                let mut pattern = PatternNames::default();
+                pattern.visit_pat(&local.pat);
+                let immutable: Vec<usize> = pattern.immutable.iter().map(|s| bytes(*s, self.base).start).collect();
+                for ident in names {
+                    let (has_value, closure) = (init.is_some(), closure(local).is_some());
+                    let fixed = immutable.contains(&bytes(ident.span(), self.base).start);
+                    let name = ident.to_string();
+                    self.declare(&name, end, Variable { plain, closure, fixed, has_value, ..Variable::named(&name) });
+                }
+            }
+            Stmt::Item(_) => {}
+            other => self.visit_stmt(other),
+        }
+    }
+
+    fn declare(&mut self, name: &str, end: usize, variable: Variable) {
+        self.out.variables.push(Variable { declared: Some(end), ..variable });
+        let number = self.out.variables.len() - 1;
+        self.scopes[0].insert(name.to_owned(), Some(number));
+    }
+
+    fn init(&mut self, local: &Local) {
+        let Some(init) = &local.init else { return };
+        let wild = matches!(&local.pat, Pat::Wild(_));
+        let pattern = match &local.pat {
+            Pat::Type(t) => &*t.pat,
+            p => p,
+        };
+        let by_ref = matches!(pattern, Pat::Ident(p) if p.by_ref.is_some());
+        // What a pattern takes of it, rustc says.
+        let all = matches!(pattern, Pat::Ident(_)) && !by_ref && !wild;
+        if all {
+            self.value(&init.expr)
+        } else {
+            self.visit_expr(&init.expr)
+        }
+        if let Some((_, diverge)) = &init.diverge {
+            self.visit_expr(diverge);
+        }
+    }
+
+    /// The variable of that name, where it is not one of a block's own.
+    fn variable(&mut self, name: &str) -> Option<usize> {
+        if name.starts_with(char::is_uppercase) || name == "self" {
+            return None;
+        }
+        for scope in self.scopes.iter().rev() {
+            if let Some(meaning) = scope.get(name) {
+                return *meaning;
+            }
+        }
+        self.out.variables.push(Variable::named(name));
+        let number = self.out.variables.len() - 1;
+        self.scopes[0].insert(name.to_owned(), Some(number));
+        Some(number)
+    }
+
+    fn happens(&mut self, variable: usize, at: usize, what: What) {
+        let (inside, block, in_closure) = (self.inside.clone(), self.block, self.closures > 0);
+        self.happened.push(Happening { variable, at, inside, block, in_closure, what });
+    }
+
+    fn mention(&mut self, ident: &syn::Ident, taken: bool, field: bool) {
+        let Some(variable) = self.variable(&ident.to_string()) else { return };
+        if let Some(captured) = &mut self.capture {
+            captured.insert(variable);
+            return;
+        }
+        let range = bytes(ident.span(), self.base);
+        let (making, captured) = (self.making, false);
+        self.happens(variable, range.start, What::Mention { taken, making, field, captured, end: range.end });
+    }
+
+    /// Names in a format string.
+    fn named(&mut self, literal: &Expr) {
+        let Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = literal else { return };
+        let at = bytes(text.span(), self.base).start;
+        for name in scan::mentions(&text.token().to_string()) {
+            let Some(variable) = self.variable(&name) else { continue };
+            match &mut self.capture {
+                Some(captured) => drop(captured.insert(variable)),
+                None => self.happens(variable, at, What::Named),
+            }
+        }
+    }
+
+    fn ident(e: &Expr) -> Option<&syn::Ident> {
+        match e {
+            Expr::Path(ExprPath { qself: None, path, attrs }) if attrs.is_empty() => path.get_ident(),
+            _ => None,
+        }
+    }
+
+    /// An expression whose value is taken.
+    fn value(&mut self, e: &Expr) {
+        match e {
+            Expr::Paren(p) => self.value(&p.expr),
+            e => match Self::ident(e) {
+                Some(ident) => self.mention(ident, true, false),
+                None => self.visit_expr(e),
+            },
+        }
+    }
+
+    fn scope(&mut self, names: Vec<String>, visit: impl FnOnce(&mut Self)) {
+        self.scopes.push(names.into_iter().map(|n| (n, None)).collect());
+        visit(self);
+        self.scopes.pop();
+    }
+
+    /// What need not run, or not once.
+    fn round(&mut self, span: proc_macro2::Span, visit: impl FnOnce(&mut Self)) {
+        self.inside.push(bytes(span, self.base).start);
+        let making = self.making.take();
+        visit(self);
+        self.making = making;
+        self.inside.pop();
+    }
+
+    fn closure(&mut self, span: proc_macro2::Span, visit: impl FnOnce(&mut Self)) {
+        self.closures += 1;
+        self.round(span, visit);
+        self.closures -= 1;
+    }
+
+    fn bind(&mut self, pat: &Pat) {
+        let names = names_of(pat);
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.extend(names.into_iter().map(|n| (n, None)));
+        }
+    }
+
+    fn captured(&mut self, range: Range<usize>, visit: impl FnOnce(&mut Self)) {
+        let outermost = self.capture.is_none();
+        let captured = self.capture.take().unwrap_or_default();
+        self.capture = Some(captured);
+        visit(self);
+        if outermost {
+            for variable in self.capture.take().unwrap_or_default() {
+                let (taken, making, field, captured, end) = (true, None, false, true, range.end);
+                self.happens(variable, range.start, What::Mention { taken, making, field, captured, end });
+            }
+        }
+    }
+
+    /// What is named in a macro's arguments that nobody takes apart stays what it is.
+    fn odd(&mut self, tokens: &str) {
+        for name in scan::mentions(tokens) {
+            if let Some(variable) = self.variable(&name) {
+                self.out.variables[variable].odd = true;
+            }
+        }
+    }
+
+    fn finish(mut self) -> Places {
+        // As the text has it: an assignment comes behind its value.
+        self.happened.sort_by_key(|h| h.at);
+        let mut last: BTreeMap<usize, usize> = BTreeMap::new();
+        for h in &self.happened {
+            let next = self.happened.iter().find(|n| n.variable == h.variable && n.at > h.at);
+            let again = |h: &Happening| {
+                let assigned = |n: &&Happening| matches!(n.what, What::Assignment { .. }) && n.variable == h.variable;
+                self.happened.iter().any(|n| assigned(&n) && n.inside.starts_with(&h.inside))
+            };
+            match h.what {
+                What::Named => {}
+                What::Mention { taken, making, field, captured, end } => {
+                    let number = making.filter(|m| self.out.assignments[*m].variable == h.variable);
+                    let alone = |number: usize| {
+                        let value = &self.out.assignments[number].value;
+                        let inside = self.happened.iter().filter(|n| n.variable == h.variable && value.contains(&n.at));
+                        inside.count() == 1
+                    };
+                    let assigned = next.filter(|n| matches!(n.what, What::Assignment { .. }));
+                    let ends = match (next, assigned) {
+                        (None, _) => h.inside.is_empty() || again(h),
+                        (_, Some(next)) => h.inside.is_empty() && next.inside.is_empty() && next.block == h.block,
+                        _ => false,
+                    };
+                    let kind = match number {
+                        Some(number) if taken && alone(number) => Mentioned::For(number),
+                        None if taken && ends && !h.in_closure => Mentioned::Last,
+                        _ => Mentioned::Place,
+                    };
+                    let (again, in_closure) = (next.is_some() && assigned.is_none(), h.in_closure);
+                    let range = h.at..end;
+                    last.insert(h.variable, self.out.mentions.len());
+                    let variable = h.variable;
+                    self.out.mentions.push(Mention { variable, range, kind, field, captured, again, in_closure });
+                }
+                What::Assignment { number } => {
+                    let before = |b: &&Happening| {
+                        b.variable == h.variable
+                            && b.at < h.at
+                            && b.block == h.block
+                            && b.inside == h.inside
+                            && matches!(b.what, What::Mention { taken: true, .. })
+                    };
+                    let follows = h.inside.is_empty() || self.happened.iter().any(|b| before(&b));
+                    self.out.assignments[number].follows = follows;
+                    self.out.assignments[number].after = last.get(&h.variable).copied();
+                }
+            }
+        }
+        self.out
+    }
+}
+
+impl<'ast> Visit<'ast> for Finder {
+    fn visit_expr(&mut self, e: &'ast Expr) {
+        if let Some(ident) = Self::ident(e) {
+            return self.mention(ident, false, false);
+        }
+        syn::visit::visit_expr(self, e);
+    }
+    fn visit_local(&mut self, l: &'ast Local) {
+        self.init(l);
+        self.bind(&l.pat);
+    }
+    fn visit_block(&mut self, b: &'ast Block) {
+        self.blocks += 1;
+        let block = std::mem::replace(&mut self.block, self.blocks);
+        let items = b.stmts.iter().filter_map(|s| match s {
+            Stmt::Item(syn::Item::Fn(f)) => Some(f.sig.ident.to_string()),
+            _ => None,
+        });
+        self.scope(items.collect(), |f| b.stmts.iter().for_each(|s| f.visit_stmt(s)));
+        self.block = block;
+    }
+    fn visit_item(&mut self, _: &'ast syn::Item) {}
+    fn visit_expr_const(&mut self, _: &'ast syn::ExprConst) {}
+    fn visit_type(&mut self, _: &'ast syn::Type) {}
+    fn visit_pat(&mut self, _: &'ast Pat) {}
+
+    fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
+        let names = e.inputs.iter().flat_map(names_of).collect();
+        let body = |f: &mut Self| f.scope(names, |f| f.closure(e.span(), |f| f.visit_expr(&e.body)));
+        match e.capture {
+            Some(_) => self.captured(bytes(e.span(), self.base), body),
+            None => body(self),
+        }
+    }
+    fn visit_expr_async(&mut self, e: &'ast syn::ExprAsync) {
+        let body = |f: &mut Self| f.closure(e.span(), |f| f.visit_block(&e.block));
+        match e.capture {
+            Some(_) => self.captured(bytes(e.span(), self.base), body),
+            None => body(self),
+        }
+    }
+    fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
+        self.value(&e.expr);
+        self.scope(names_of(&e.pat), |f| f.round(e.span(), |f| f.visit_block(&e.body)));
+    }
+    fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
+        self.scope(Vec::new(), |f| {
+            f.round(e.span(), |f| {
+                f.visit_expr(&e.cond);
+                f.visit_block(&e.body);
+            });
+        });
+    }
+    fn visit_expr_loop(&mut self, e: &'ast syn::ExprLoop) {
+        self.round(e.span(), |f| f.visit_block(&e.body));
+    }
+    fn visit_expr_if(&mut self, e: &'ast syn::ExprIf) {
+        self.scope(Vec::new(), |f| {
+            f.visit_expr(&e.cond);
+            f.visit_block(&e.then_branch);
+        });
+        if let Some((_, otherwise)) = &e.else_branch {
+            self.visit_expr(otherwise);
+        }
+    }
+    fn visit_expr_let(&mut self, e: &'ast syn::ExprLet) {
+        self.visit_expr(&e.expr);
+        self.bind(&e.pat);
+    }
+    fn visit_arm(&mut self, a: &'ast syn::Arm) {
+        self.scope(names_of(&a.pat), |f| {
+            if let Some((_, guard)) = &a.guard {
+                f.visit_expr(guard);
+            }
+            f.value(&a.body);
+        });
+    }
+    fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
+        self.visit_expr(&e.func);
+        e.args.iter().for_each(|a| self.value(a));
+    }
+    fn visit_expr_method_call(&mut self, e: &'ast syn::ExprMethodCall) {
+        if takes(e) {
+            self.value(&e.receiver)
+        } else {
+            self.visit_expr(&e.receiver)
+        }
+        e.args.iter().for_each(|a| self.value(a));
+    }
+    fn visit_expr_binary(&mut self, e: &'ast syn::ExprBinary) {
+        use syn::BinOp::{Add, Div, Mul, Rem, Sub};
+        if matches!(e.op, Add(_) | Sub(_) | Mul(_) | Div(_) | Rem(_)) {
+            self.value(&e.left);
+            self.value(&e.right);
+        } else {
+            if assigns(&e.op) {
+                self.changes(&e.left);
+            }
+            syn::visit::visit_expr_binary(self, e);
+        }
+    }
+    fn visit_expr_reference(&mut self, e: &'ast syn::ExprReference) {
+        if e.mutability.is_some() {
+            self.changes(&e.expr);
+        }
+        self.visit_expr(&e.expr);
+    }
+    fn visit_expr_assign(&mut self, e: &'ast syn::ExprAssign) {
+        self.changes(&e.left);
+        let Some(variable) = Self::ident(&e.left).and_then(|i| self.variable(&i.to_string())) else {
+            self.visit_expr(&e.left);
+            return self.value(&e.right);
+        };
+        if self.capture.is_some() {
+            return syn::visit::visit_expr_assign(self, e);
+        }
+        let (whole, value) = (bytes(e.span(), self.base), bytes(e.right.span(), self.base));
+        let number = self.out.assignments.len();
+        self.out.assignments.push(Assignment { variable, whole, value: value.clone(), after: None, follows: false });
+        let making = self.making.replace(number);
+        self.value(&e.right);
+        self.making = making;
+        // Behind the mentions in its value.
+        self.happens(variable, value.end, What::Assignment { number });
+    }
+    fn visit_field_value(&mut self, v: &'ast syn::FieldValue) {
+        match (&v.member, &v.colon_token) {
+            (Member::Named(name), None) => self.mention(name, true, true),
+            _ => self.value(&v.expr),
+        }
+    }
+    fn visit_expr_tuple(&mut self, e: &'ast syn::ExprTuple) {
+        e.elems.iter().for_each(|a| self.value(a));
+    }
+    fn visit_expr_array(&mut self, e: &'ast syn::ExprArray) {
+        e.elems.iter().for_each(|a| self.value(a));
+    }
+    fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        let name = m.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+        let Some(arguments) = expressions(&name, m) else { return self.odd(&m.tokens.to_string()) };
+        for (argument, taken) in &arguments {
+            self.named(argument);
+            match argument {
+                // `println!("{n}", n = x)`
+                Expr::Assign(a) if !taken => self.visit_expr(&a.right),
+                e if *taken => self.value(e),
+                e => self.visit_expr(e),
+            }
+        }
+    }
+}
+
+impl Finder {
+    fn changes(&mut self, place: &Expr) {
+        let mut place = place;
+        loop {
+            place = match place {
+                Expr::Field(f) => &f.base,
+                Expr::Index(i) => &i.expr,
+                Expr::Paren(p) => &p.expr,
+                Expr::Tuple(t) => return t.elems.iter().for_each(|e| self.changes(e)),
+                _ => break,
+            }
+        }
+        if let Some(variable) = Self::ident(place).and_then(|i| self.variable(&i.to_string())) {
+            self.out.variables[variable].changed = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use syn::Block;
+
+    /// Places in brackets, what is taken last in angle brackets, what is taken for an assignment in braces.
+    fn found(code: &str) -> String {
+        let block: Block = syn::parse_str(&format!("{{{code}}}")).unwrap();
+        let base = 0;
+        let whole = format!("{{{code}}}");
+        let found = places(&block.stmts, base, &[]);
+        let mut out = whole.clone();
+        let mut marks: Vec<(usize, &str)> = Vec::new();
+        for m in &found.mentions {
+            let (open, close) = match m.kind {
+                Mentioned::Place => ("[", "]"),
+                Mentioned::Last => ("<", ">"),
+                Mentioned::For(_) => ("{", "}"),
+            };
+            marks.push((m.range.start, open));
+            marks.push((m.range.end, close));
+        }
+        marks.sort_by_key(|m| m.0);
+        marks.iter().rev().for_each(|(at, mark)| out.insert_str(*at, mark));
+        out[1..out.len() - 1].to_owned()
+    }
+
+    #[test]
+    fn what_a_mention_is() {
+        assert_eq!(found("let a = v; let b = a + 1; b"), "let a = <v>; let b = <a> + 1; [b]");
+        assert_eq!(found("f(x); x = f(x);"), "[f]([x]); x = [f]({x});");
+        assert_eq!(found("x = x + x;"), "x = [x] + [x];");
+        assert_eq!(found("for i in v { x = g(x, i); h(y); }"), "for i in <v> { x = [g]({x}, i); [h]([y]); }");
+        assert_eq!(found("let t = a; a = b; b = t;"), "let t = <a>; a = <b>; b = <t>;");
+        assert_eq!(
+            found("let f = |a: i32| a + b; { let b = 1; c(b) }"),
+            "let f = |a: i32| a + [b]; { let b = 1; [c](b) }"
+        );
+        assert_eq!(found("println!(\"{x}\", y, z = w); my!(x);"), "println!(\"{x}\", [y], z = [w]); my!(x);");
+    }
+
+    #[test]
+    fn what_a_closure_takes_along_and_what_nobody_takes_apart() {
+        let block: Block = syn::parse_str("{ let x = 1; let y = f(move || x + 1); my!(y); }").unwrap();
+        let found = places(&block.stmts, 0, &[]);
+        let captured: Vec<_> = found.mentions.iter().filter(|m| m.captured).map(|m| m.variable).collect();
+        let odd: Vec<&str> = found.variables.iter().filter(|v| v.odd).map(|v| &*v.name).collect();
+        assert_eq!((captured.len(), odd), (1, vec!["y"]));
+    }
+}

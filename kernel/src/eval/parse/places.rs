@@ -1,0 +1,84 @@
+//! Where a cell's statements name its variables: those that it declares at its top, and those of earlier cells. What a variable
+//! is in generated code may then be something else than a local of its name.
+use std::ops::Range;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Places {
+    pub variables: Vec<Variable>,
+    pub mentions: Vec<Mention>,
+    pub assignments: Vec<Assignment>,
+}
+
+/// A variable. Two of one name are two variables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    pub name: String,
+    /// Where the `let` ends that declares it; none for what an earlier cell made, which may be no variable at all.
+    pub declared: Option<usize>,
+    /// Mentioned where it must stay what it is: in a macro that nobody has taken apart, or declared in one.
+    pub odd: bool,
+    /// It is `Copy` by the looks of it: a number, `true`, a character.
+    pub plain: bool,
+    /// It is bound to a closure.
+    pub closure: bool,
+    /// Declared without `mut`.
+    pub fixed: bool,
+    /// It is declared with its value.
+    pub has_value: bool,
+    /// It is changed where that can be seen: assigned, or borrowed to be changed.
+    pub changed: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mention {
+    pub variable: usize,
+    pub range: Range<usize>,
+    pub kind: Mentioned,
+    /// The field that it is the value of, as in `Point { x }`.
+    pub field: bool,
+    /// A closure or future takes it along; then the range is the closure's.
+    pub captured: bool,
+    /// It is mentioned once more, and not assigned: if it is moved here, that is for rustc to tell.
+    pub again: bool,
+    /// In a closure, which may borrow only.
+    pub in_closure: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mentioned {
+    Place,
+    /// Its value is taken, and it is not mentioned any more, or assigned then.
+    Last,
+    /// Its value is taken, alone, in the making of its next one: an assignment by its number.
+    For(usize),
+}
+
+/// `x = value`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assignment {
+    pub variable: usize,
+    pub whole: Range<usize>,
+    pub value: Range<usize>,
+    /// The mention before it.
+    pub after: Option<usize>,
+    /// It happens once, or after something that may move the variable each time.
+    pub follows: bool,
+}
+
+impl Places {
+    /// The last variable of that name that the cell declares.
+    pub fn declared(&self, name: &str) -> Option<usize> {
+        self.variables.iter().rposition(|v| v.name == name && v.declared.is_some())
+    }
+
+    pub fn mentions_of(&self, variable: usize) -> impl Iterator<Item = &Mention> {
+        self.mentions.iter().filter(move |m| m.variable == variable)
+    }
+}
+
+impl Variable {
+    pub(super) fn named(name: &str) -> Variable {
+        let (declared, odd, plain, closure, fixed, has_value, changed) = Default::default();
+        Variable { name: name.to_owned(), declared, odd, plain, closure, fixed, has_value, changed }
+    }
+}

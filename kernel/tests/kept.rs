@@ -1,0 +1,231 @@
+//! What a cell leaves behind when it ends early, against Rust's own rules: random cells that fail at each of their statements,
+//! in every way, beside an interpreter of the little language that they are written in.
+mod eval_support;
+mod sizes;
+
+use eval_support::{engine, run};
+use fastrand::Rng;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use xlazy_kernel::engine::{Engine, Event, Reply, Request};
+use xlazy_kernel::eval::RustEngine;
+
+/// Variables by name; none for one that was moved away.
+type Values = BTreeMap<String, Option<Vec<i64>>>;
+
+#[derive(Clone, Debug)]
+enum Statement {
+    /// `let mut a = vec![…];`
+    Let(String, Vec<i64>),
+    /// `let mut a = b;`
+    Move(String, String),
+    /// `let mut a = b.clone();`
+    Clone(String, String),
+    /// `a = more(a, n);`
+    Next(String, i64),
+    /// `a = vec![n];`
+    Assign(String, i64),
+    /// `a.push(n);`
+    Push(String, i64),
+    /// `drop(a);`
+    Drop(String),
+    /// `if a.len() > n { drop(b); } else { a.push(n); }`
+    Perhaps(String, i64, String),
+    /// `for i in 0..n { a = more(a, i); }`
+    Loop(String, i64),
+    /// `std::mem::swap(&mut a, &mut b);`
+    Swap(String, String),
+    /// `let f = move |n: i64| { a.push(n); a.len() };`, and a call of it.
+    Closure(String, i64),
+}
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+impl Statement {
+    /// One that Rust takes where these are surely there.
+    fn random(rng: &mut Rng, there: &mut BTreeMap<String, bool>) -> Statement {
+        loop {
+            let sure: Vec<String> = there.iter().filter(|(_, sure)| **sure).map(|(n, _)| n.clone()).collect();
+            let one = sure.get(rng.usize(..sure.len().max(1))).cloned();
+            let n = rng.i64(0..4);
+            let kind = rng.u8(0..11);
+            if kind == 0 || sure.is_empty() {
+                let new = NAMES[rng.usize(..NAMES.len())].to_owned();
+                there.insert(new.clone(), true);
+                return Statement::Let(new, vec![n; n as usize]);
+            }
+            let (Some(old), new) = (one, NAMES[rng.usize(..NAMES.len())].to_owned()) else { continue };
+            let other = sure[rng.usize(..sure.len())].clone();
+            match kind {
+                1 => {
+                    there.insert(old.clone(), false);
+                    there.insert(new.clone(), true);
+                    return Statement::Move(new, old);
+                }
+                2 => {
+                    there.insert(new.clone(), true);
+                    return Statement::Clone(new, old);
+                }
+                3 => return Statement::Next(old, n),
+                4 => {
+                    // What was moved may be assigned again.
+                    let any: Vec<String> = there.keys().cloned().collect();
+                    let any = any[rng.usize(..any.len())].clone();
+                    there.insert(any.clone(), true);
+                    return Statement::Assign(any, n);
+                }
+                5 => return Statement::Push(old, n),
+                6 => {
+                    there.insert(old.clone(), false);
+                    return Statement::Drop(old);
+                }
+                7 if old != other => {
+                    there.insert(other.clone(), false);
+                    return Statement::Perhaps(old, n, other);
+                }
+                8 => return Statement::Loop(old, n),
+                9 if old != other => return Statement::Swap(old, other),
+                10 => {
+                    there.insert(old.clone(), false);
+                    return Statement::Closure(old, n);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Statement::Let(a, v) => format!("let mut {a}: Vec<i64> = vec!{v:?};"),
+            Statement::Move(a, b) => format!("let mut {a} = {b};"),
+            Statement::Clone(a, b) => format!("let mut {a} = {b}.clone();"),
+            Statement::Next(a, n) => format!("{a} = more({a}, {n});"),
+            Statement::Assign(a, n) => format!("{a} = vec![{n}];"),
+            Statement::Push(a, n) => format!("{a}.push({n});"),
+            Statement::Drop(a) => format!("drop({a});"),
+            Statement::Perhaps(a, n, b) => format!("if {a}.len() > {n} {{ drop({b}); }} else {{ {a}.push({n}); }}"),
+            Statement::Loop(a, n) => format!("for i in 0..{n} {{ {a} = more({a}, i); }}"),
+            Statement::Swap(a, b) => format!("std::mem::swap(&mut {a}, &mut {b});"),
+            Statement::Closure(a, n) => {
+                format!("{{ let mut f = move |n: i64| {{ {a}.push(n); {a}.len() }}; f({n}); }}")
+            }
+        }
+    }
+
+    /// What Rust does.
+    fn run(&self, values: &mut Values) {
+        let take = |values: &mut Values, name: &str| values.get_mut(name).and_then(Option::take).expect("it is there");
+        let change = |values: &mut Values, name: &str, n: i64| {
+            values.get_mut(name).and_then(Option::as_mut).expect("it is there").push(n);
+        };
+        match self {
+            Statement::Let(a, v) => drop(values.insert(a.clone(), Some(v.clone()))),
+            Statement::Move(a, b) => {
+                let value = take(values, b);
+                values.insert(a.clone(), Some(value));
+            }
+            Statement::Clone(a, b) => {
+                let value = values[b].clone();
+                values.insert(a.clone(), value);
+            }
+            Statement::Next(a, n) | Statement::Push(a, n) => change(values, a, *n),
+            Statement::Assign(a, n) => drop(values.insert(a.clone(), Some(vec![*n]))),
+            Statement::Drop(a) | Statement::Closure(a, _) => drop(take(values, a)),
+            Statement::Perhaps(a, n, b) => {
+                let moves = values[a].as_ref().is_some_and(|v| v.len() as i64 > *n);
+                if moves { drop(take(values, b)) } else { change(values, a, *n) }
+            }
+            Statement::Loop(a, n) => (0..*n).for_each(|i| change(values, a, i)),
+            Statement::Swap(a, b) => {
+                let (one, other) = (values[a].clone(), values[b].clone());
+                values.insert(a.clone(), other);
+                values.insert(b.clone(), one);
+            }
+        }
+    }
+}
+
+/// How a cell may end early, as a statement; `spoil(a)` fails with `a` moved into it.
+const ENDS: [&str; 5] = [
+    "panic!(\"here\");",
+    "Err(\"here\")?;",
+    "Tensor::ones([2]).matmul(&Tensor::ones([3]));",
+    "println!(\"go\"); loop {}",
+    "return;",
+];
+
+/// Runs a cell, and interrupts it when it prints `go`.
+fn ends(engine: &Arc<RustEngine>, cell: u64, code: &str) -> Reply {
+    let request = Request { code: code.into(), cell, ..Request::default() };
+    let interrupts = engine.clone();
+    engine.execute(&request, &mut |event| {
+        if let Event::Stream { text, .. } = event
+            && text.contains("go")
+        {
+            interrupts.interrupt();
+        }
+    })
+}
+
+/// What the session has of each name: its value, or the reason why there is none.
+fn shown(engine: &RustEngine, cell: u64, name: &str) -> Result<String, String> {
+    match run(engine, cell, name) {
+        (out, Reply::Ok) => Ok(out.trim().trim_start_matches("=> ").to_owned()),
+        (_, Reply::Error(failure)) => Err(failure.message),
+        (_, Reply::Interrupted) => panic!("nobody interrupts"),
+    }
+}
+
+#[test]
+fn what_a_cell_leaves_behind_is_what_rust_leaves() {
+    let seed = sizes::number("XLAZY_SEED").unwrap_or_else(|| fastrand::u64(..1 << 32));
+    println!("XLAZY_SEED={seed}");
+    let mut rng = Rng::with_seed(seed);
+    let engine = Arc::new(engine());
+    let more = "fn more(mut v: Vec<i64>, n: i64) -> Vec<i64> { v.push(n); v }\nfn spoil(_: Vec<i64>) -> Vec<i64> { panic!(\"spoilt\") }";
+    assert_eq!(run(&engine, 1, more).1, Reply::Ok);
+    let mut cell = 1;
+    for _ in 0..sizes::rounds(6) {
+        cell += 1;
+        let mut values = Values::new();
+        // All are of an earlier cell, and any may be declared anew.
+        let first: Vec<Statement> =
+            NAMES.iter().map(|n| Statement::Let((*n).to_owned(), vec![rng.i64(5..9)])).collect();
+        let text: String = first.iter().map(Statement::text).collect();
+        assert_eq!(run(&engine, cell, &text).1, Reply::Ok);
+        first.iter().for_each(|s| s.run(&mut values));
+        let mut there: BTreeMap<String, bool> = values.keys().map(|n| (n.clone(), true)).collect();
+        let count = rng.usize(1..8);
+        let mut code = String::new();
+        for _ in 0..count {
+            let statement = Statement::random(&mut rng, &mut there);
+            code += &statement.text();
+            code += "\n";
+            statement.run(&mut values);
+        }
+        let sure: Vec<&String> = there.iter().filter(|(_, sure)| **sure).map(|(n, _)| n).collect();
+        match sure.get(rng.usize(..sure.len().max(1))) {
+            Some(name) if rng.u8(0..5) == 0 => {
+                code += &format!("{name} = spoil({name});\n");
+                values.insert((*name).clone(), None);
+            }
+            _ => code += ENDS[rng.usize(..ENDS.len())],
+        }
+        // A `let` that never comes.
+        code += "\nlet never = 1;\n";
+        cell += 1;
+        let reply = ends(&engine, cell, &code);
+        println!("--- {reply:?}\n{code}");
+        assert!(!matches!(&reply, Reply::Error(f) if f.name == "CompileError"), "{code}\n{reply:?}");
+        for (name, value) in &values {
+            cell += 1;
+            match (value, shown(&engine, cell, name)) {
+                (Some(value), shown) => assert_eq!(shown, Ok(format!("{value:?}")), "`{name}` after\n{code}"),
+                (None, Err(why)) => assert!(why.contains(name.as_str()) && why.contains("cell"), "{why}"),
+                (None, Ok(shown)) => panic!("`{name}` was moved, and is {shown} after\n{code}"),
+            }
+        }
+        assert!(shown(&engine, cell + 1, "never").is_err());
+        cell += 2;
+    }
+}

@@ -1,0 +1,173 @@
+//! The variables that a running cell has made so far, or has taken to move them: in boxes outside of its code, so that they are
+//! there however it ends.
+use std::any::{Any, type_name};
+use std::cell::{Cell, RefCell};
+use xlazy_core::sys::{Boxes, Lender};
+
+/// The boxes, and the `let`s that have completed.
+#[derive(Default)]
+pub(super) struct Held {
+    boxes: Boxes,
+    lets: RefCell<Vec<Let>>,
+    /// The cell came to its end.
+    done: Cell<bool>,
+}
+
+/// A `let` that has completed.
+struct Let {
+    /// Which of the cell's variables it is.
+    number: usize,
+    name: &'static str,
+    place: Place,
+}
+
+enum Place {
+    /// The number of its box, and how what is in it is stored.
+    Held(usize, Keep),
+    /// It is in the cell's code alone, which stores it at its end.
+    Inside,
+    /// It borrows, and ends with the cell.
+    Borrows,
+}
+
+/// How a value is stored.
+#[derive(Clone, Copy)]
+pub(super) enum Keep {
+    /// With the name of its type.
+    Value(&'static str),
+    Handle(fn(&str, Box<dyn Any>)),
+}
+
+/// What the cell's code knows of its frame.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Holds<'f> {
+    boxes: Lender<'f>,
+    lets: &'f RefCell<Vec<Let>>,
+    done: &'f Cell<bool>,
+}
+
+impl Held {
+    pub fn holds(&mut self) -> Holds<'_> {
+        Holds { boxes: self.boxes.lender(), lets: &self.lets, done: &self.done }
+    }
+
+    /// What became of each, in order.
+    pub fn ended(&mut self) -> Vec<(&'static str, Ended)> {
+        let (mut values, done) = (self.boxes.values(), self.done.get());
+        let ended = |Let { name, place, .. }: Let| {
+            let how = match place {
+                Place::Held(boxed, keep) => {
+                    values[boxed].take().map_or(Ended::Moved, |value| Ended::Holds(value, keep))
+                }
+                // It is stored already.
+                Place::Inside if done => return None,
+                Place::Inside => Ended::Moved,
+                Place::Borrows => Ended::Borrowed,
+            };
+            Some((name, how))
+        };
+        self.lets.get_mut().drain(..).filter_map(ended).collect()
+    }
+}
+
+pub(super) enum Ended {
+    Holds(Box<dyn Any>, Keep),
+    /// It was moved away, or it was in the code of a cell that ended early.
+    Moved,
+    Borrowed,
+}
+
+impl<'f> Holds<'f> {
+    /// A `let` whose variable stays in the cell's code has completed.
+    #[inline(never)]
+    pub fn inside(self, number: usize, name: &'static str, borrows: bool) {
+        let place = if borrows { Place::Borrows } else { Place::Inside };
+        self.set(number, name, place);
+    }
+
+    #[inline(never)]
+    pub fn done(self) {
+        self.done.set(true);
+    }
+
+    #[inline(never)]
+    fn set(self, number: usize, name: &'static str, place: Place) {
+        let mut lets = self.lets.borrow_mut();
+        match lets.iter_mut().find(|l| l.number == number) {
+            Some(known) => known.place = place,
+            None => lets.push(Let { number, name, place }),
+        }
+    }
+
+    /// A variable whose type is no handle, or not known yet.
+    pub fn value<T: 'static>(self, number: usize, name: &'static str, value: T) -> &'f mut T {
+        let (boxed, lent) = self.boxes.lend(Box::new(value));
+        self.set(number, name, Place::Held(boxed, Keep::Value(type_name::<T>())));
+        lent
+    }
+
+    pub(super) fn handle<T: 'static>(
+        self,
+        number: usize,
+        name: &'static str,
+        value: T,
+        keep: fn(&str, Box<dyn Any>),
+    ) -> &'f mut T {
+        let (boxed, lent) = self.boxes.lend(Box::new(value));
+        self.set(number, name, Place::Held(boxed, Keep::Handle(keep)));
+        lent
+    }
+
+    #[inline(never)]
+    fn boxed(self, number: usize) -> (usize, Keep, &'static str) {
+        let lets = self.lets.borrow();
+        match lets.iter().find(|l| l.number == number) {
+            Some(Let { name, place: Place::Held(boxed, keep), .. }) => (*boxed, *keep, name),
+            _ => unreachable!("generated code holds what it takes"),
+        }
+    }
+
+    /// Moves the variable away.
+    pub fn take<T: 'static>(self, number: usize, held: &'f mut T) -> T {
+        self.boxes.take(self.boxed(number).0, held)
+    }
+
+    /// A value for a variable that was moved away.
+    pub fn again<T: 'static>(self, number: usize, value: T) -> &'f mut T {
+        let (_, keep, name) = self.boxed(number);
+        let (boxed, lent) = self.boxes.lend(Box::new(value));
+        self.set(number, name, Place::Held(boxed, keep));
+        lent
+    }
+}
+
+/// Where a variable waits for what it is assigned, while its old value is in the making of it.
+#[doc(hidden)]
+pub struct Hole<'f, T>(Option<&'f mut T>);
+
+impl<T> Default for Hole<'_, T> {
+    fn default() -> Self {
+        Hole(None)
+    }
+}
+
+impl<'f, T: 'static> Hole<'f, T> {
+    pub fn new() -> Hole<'f, T> {
+        Hole::default()
+    }
+
+    pub(super) fn leave(&mut self, held: &'f mut T) {
+        self.0 = Some(held);
+    }
+
+    pub fn fill(self, holds: Holds<'f>, number: usize, value: T) -> &'f mut T {
+        match self.0 {
+            Some(held) => {
+                *held = value;
+                held
+            }
+            None => holds.again(number, value),
+        }
+    }
+}
