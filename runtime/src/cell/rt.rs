@@ -146,3 +146,37 @@ pub trait Gives {
 impl<R> Gives for fn() -> R {
     type Result = R;
 }
+
+/// A number as another type of number, which a later cell has found its variable to be of.
+#[track_caller]
+pub fn number<A: Number<B>, B>(value: A) -> B {
+    value.number()
+}
+pub trait Number<B> {
+    #[track_caller]
+    fn number(self) -> B;
+}
+macro_rules! numbers {
+    ($($to:ty)*) => { $(
+        impl Number<$to> for i32 {
+            #[track_caller]
+            fn number(self) -> $to {
+                match <$to>::try_from(self) {
+                    Ok(number) => number,
+                    Err(_) => panic!("{self} does not fit into `{}`, which this cell takes it for", stringify!($to)),
+                }
+            }
+        }
+    )* };
+}
+numbers!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
+impl Number<f64> for f64 {
+    fn number(self) -> f64 {
+        self
+    }
+}
+impl Number<f32> for f64 {
+    fn number(self) -> f32 {
+        self as f32
+    }
+}

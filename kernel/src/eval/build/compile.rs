@@ -9,19 +9,24 @@ use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
 use crate::eval::generate::change::Change;
 use crate::eval::generate::code::{self as generate, Loaded, Plan};
+use crate::eval::generate::declared::{Declaration, Declared, OpenLet};
 use crate::eval::generate::definitions::{Definitions, Group};
 use crate::eval::generate::held::Held;
-use crate::eval::parse::parsed::Parsed;
+use crate::eval::parse::open::Kind;
+use crate::eval::parse::parsed::{Binding, Parsed, Use};
+use crate::eval::parse::places::Variable;
 use crate::eval::parse::split::{self, Unparsed};
+use crate::eval::parse::syntax::one_line;
 use crate::eval::tell::point::point_out;
 use crate::eval::text::depth::TooDeep;
+use crate::eval::text::scan;
 use crate::eval::text::source::{CellText, Place, Source, Tag};
 use crate::eval::text::types::{Named, asks_for_types, nameable, surely_moves};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use crate::eval::toolchain::rustc::{self, Compiled};
 use crate::trouble;
 use serde_json::Value;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,6 +50,9 @@ pub struct Ready {
     pub borrows: BTreeSet<String>,
     /// Variables that are kept at its end alone.
     pub inside: BTreeSet<String>,
+    /// How it declares variables, and those of earlier cells whose types it decides.
+    pub declares: Declared,
+    pub decides: BTreeSet<String>,
     /// Functions, constants and statics that it defines: earlier variables of these names give way.
     pub defines: BTreeSet<String>,
     pub names: Effects,
@@ -78,8 +86,8 @@ impl Compiler {
         }
         let change = self.defs.regroup(deps);
         let cell = Arc::new(CellText::new(0, ""));
-        let gone = HashMap::new();
-        let scope = Scope { vars: &[], gone: &gone };
+        let (gone, declared) = Default::default();
+        let scope = Scope { vars: &[], gone: &gone, declared: &declared };
         let parsed = Parsed::default();
         self.defs = self.group(change, &cell, 0..0, &parsed, &scope, &mut Timing::default())?.0;
         Ok(())
@@ -181,7 +189,7 @@ impl Compiler {
         let defines = values_of(&parsed);
         if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
             let file = String::new();
-            let (moves, borrows, inside, names) = Default::default();
+            let (moves, borrows, inside, declares, decides, names) = Default::default();
             let object = None;
             return Ok(Ready {
                 object,
@@ -192,6 +200,8 @@ impl Compiler {
                 moves,
                 borrows,
                 inside,
+                declares,
+                decides,
                 defines,
                 names,
                 timing,
@@ -324,6 +334,22 @@ impl Compiler {
         let begin = Instant::now();
         parsed.bindings.retain(|b| !b.name.starts_with(char::is_uppercase) || defs.value_named(&b.name).is_none());
         let loaded = load_list(&parsed, scope, &defs)?;
+        let imported = |u: &Use, name: &str| {
+            u.binds == name && !["use std::", "use ::std::", "use core::"].iter().any(|p| u.text.starts_with(p))
+        };
+        let elsewhere = |name: &String| {
+            defs.items().any(|(_, i)| i.names.contains(name)) || defs.uses.iter().any(|u| imported(u, name))
+        };
+        for v in &mut parsed.places.variables {
+            v.open.take_if(|open| open.heads.iter().any(elsewhere));
+        }
+        for v in &loaded {
+            let number = parsed.places.earlier(&v.name).unwrap_or_else(|| {
+                parsed.places.variables.push(Variable::named(&v.name));
+                parsed.places.variables.len() - 1
+            });
+            parsed.places.variables[number].fixed = v.fixed;
+        }
         let moves = |v: &&Loaded| {
             let var = scope.vars.iter().find(|s| s.name == v.name);
             let receiver = parsed.moved.get(&v.name);
@@ -351,7 +377,10 @@ impl Compiler {
             held.variables().any(|(n, v)| held.holds(n) || held.copies(v))
         };
         let mut source = generate(&plan);
-        let key = self.cache.key(&needs.options, &needs.externs, &source.text);
+        // What may become part of it.
+        let lets = loaded.iter().filter_map(|v| v.open.as_ref()).map(|o| &*o.text);
+        let text = [&*source.text].into_iter().chain(lets).collect::<Vec<_>>().join("\n");
+        let key = self.cache.key(&needs.options, &needs.externs, &text);
         let ready = |timing: &mut Timing, plan: Plan, object, keep, id: &str| {
             timing.cell_ms = begin.elapsed().as_secs_f64() * 1e3;
             let held = Held::new(&parsed, &loaded, &plan);
@@ -359,11 +388,27 @@ impl Compiler {
                 parsed.bindings.iter().map(|b| b.name.clone()).filter(|name| is(name)).collect()
             };
             let (borrows, inside) = (of(&|name| held.borrows(name)), of(&|name| !held.keeps(name)));
+            let declares = declares(cell, &parsed, &plan);
+            let decides = loaded.iter().filter(|v| plan.made(v).is_some()).map(|v| v.name.clone()).collect();
             let moves = plan.moved.into_iter().chain(plan.spent).collect();
             let (file, timing, names) = (rustc::file_name(id), *timing, names.clone());
             let (defs, defines, group_file) = (defs.clone(), BTreeSet::new(), None);
             let object = Some(object);
-            Ready { object, keep, file, group_file, defs, moves, borrows, inside, defines, names, timing }
+            Ready {
+                object,
+                keep,
+                file,
+                group_file,
+                defs,
+                moves,
+                borrows,
+                inside,
+                declares,
+                decides,
+                defines,
+                names,
+                timing,
+            }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {
             self.remember(&id, &Arc::new(generate(&plan)));
@@ -389,9 +434,19 @@ impl Compiler {
                 {
                     source = generate(&plan);
                 }
+                // A number may be of another type than it was taken to be of.
+                Compiled::Errors(errors)
+                    if !plan.plain && plan.open.is_empty() && may_be_otherwise(&errors, &loaded) =>
+                {
+                    plan.open = otherwise(&loaded).map(|v| v.name.clone()).collect();
+                    source = generate(&plan);
+                }
                 // What is wrong is told of the cell as it is written.
-                Compiled::Errors(errors) if !plan.plain && held(&plan) && !are_about_names(&errors) => {
+                Compiled::Errors(errors)
+                    if !plan.plain && (held(&plan) || !plan.open.is_empty()) && !are_about_names(&errors) =>
+                {
                     plan.plain = true;
+                    plan.open.clear();
                     source = generate(&plan);
                 }
                 Compiled::Errors(errors) if first.tries_older(&errors, &sent, &mut plan) => {
@@ -438,6 +493,37 @@ fn values_of(parsed: &Parsed) -> BTreeSet<String> {
     names.filter(|n| !parsed.bindings.iter().any(|b| b.name == **n)).cloned().collect()
 }
 
+/// How the cell declares its variables.
+fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan) -> Declared {
+    let places = &parsed.places;
+    let declaration = |b: &Binding| {
+        let number = places.declared(&b.name)?;
+        let v = &places.variables[number];
+        let open = v.open.as_ref().map(|open| OpenLet {
+            text: one_line(&cell.text[open.whole.clone()]),
+            names: places.beside(open).map(|(_, v)| v.name.clone()).collect(),
+            kind: open.kind,
+            pending: plan.pending.contains(&number),
+        });
+        Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open }))
+    };
+    parsed.bindings.iter().filter_map(declaration).collect()
+}
+
+/// Whether another type of some variable could mend these errors.
+fn may_be_otherwise(errors: &[Diagnostic], loaded: &[Loaded]) -> bool {
+    let about_types = |e: &Diagnostic| matches!(&*e.code, "E0308" | "E0277" | "E0271");
+    errors.iter().any(about_types) && otherwise(loaded).next().is_some()
+}
+
+/// Variables whose type nothing decided, so that it was taken to be `i32` or `f64`, and that can be had as another.
+fn otherwise(loaded: &[Loaded]) -> impl Iterator<Item = &Loaded> {
+    let untold = |v: &&Loaded| scan::mentions(&v.written_type).iter().any(|word| word == "i32" || word == "f64");
+    let again =
+        |v: &&Loaded| v.open.as_ref().is_some_and(|o| o.kind == Kind::Number || o.kind == Kind::Data && v.fixed);
+    loaded.iter().filter(untold).filter(again)
+}
+
 /// The variables that the cell mentions, with their types as this cell can write them.
 fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<Loaded>, Failure> {
     let mut out = Vec::new();
@@ -457,10 +543,22 @@ fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<L
         match named {
             Named::Type(written_type) => {
                 let handle = var.handle && !adopt;
-                out.push(Loaded { name: var.name.clone(), written_type, adopt, handle });
+                let declaration = scope.declared.get(&var.name);
+                let fixed = declaration.is_some_and(|d| d.fixed);
+                let open = declaration.and_then(|d| d.open.clone());
+                out.push(Loaded { name: var.name.clone(), written_type, adopt, handle, fixed, open });
             }
             // Declared again here, or meant as something else: rustc will tell if it is missed.
             Named::Refused(_) => {}
+        }
+    }
+    let mentioned = |name: &String| parsed.mentions.contains(name) && !parsed.rebound.contains(name);
+    for (name, declaration) in scope.declared {
+        let pending = declaration.open.as_ref().filter(|o| o.pending && o.names.iter().any(mentioned));
+        if let Some(open) = pending {
+            let (written_type, adopt, handle) = Default::default();
+            let (name, fixed, open) = (name.clone(), declaration.fixed, Some(open.clone()));
+            out.push(Loaded { name, written_type, adopt, handle, fixed, open });
         }
     }
     Ok(out)

@@ -6,6 +6,7 @@ use super::warm::Warmer;
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
 use crate::eval::generate::code as generate;
+use crate::eval::generate::declared::Declared;
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::text::source::{Source, Sources};
 use crate::eval::text::types::{Named, nameable};
@@ -71,6 +72,7 @@ pub struct Scope<'a> {
     pub vars: &'a [Var],
     /// What became of variables that are no longer there.
     pub gone: &'a HashMap<String, String>,
+    pub declared: &'a Declared,
 }
 
 impl Compiler {

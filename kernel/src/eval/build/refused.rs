@@ -67,7 +67,7 @@ impl Compiler {
                 gone.extend(self.left.iter().cloned());
                 let is_imported = |name: &str| self.defs.uses.iter().any(|u| u.binds == name);
                 let (is_type, is_imported, sources) = (&is_type, &is_imported, &self.sources());
-                let known = Known { gone: &gone, vars: &vars, is_type, is_imported, sources };
+                let known = Known { gone: &gone, declared: scope.declared, vars: &vars, is_type, is_imported, sources };
                 let failure = self.not_the_cell(&errors);
                 Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
             }

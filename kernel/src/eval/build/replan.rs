@@ -2,6 +2,7 @@
 use crate::eval::generate::held::{Assigned, Held};
 use crate::eval::generate::plan::{Form, Loaded, Plan};
 use crate::eval::parse::parsed::Parsed;
+use crate::eval::parse::places::Variable;
 use crate::eval::text::source::{Place, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 
@@ -15,7 +16,7 @@ pub(super) fn replan(
 ) -> bool {
     let before = plan.clone();
     for error in errors {
-        if learn_of_held(error, source, parsed, loaded, plan) {
+        if learn_of_open(error, source, parsed, plan) || learn_of_held(error, source, parsed, loaded, plan) {
             continue;
         }
         plan.wrapped.extend(error.children.iter().flat_map(|c| hidden_functions(&c.message)));
@@ -75,6 +76,32 @@ pub(super) fn replan(
         }
     }
     *plan != before && plan.closures.values().all(|level| *level <= 2)
+}
+
+/// A variable of which nothing in the cell says of what type it is, and which the cell does not mention again: a later cell
+/// declares it.
+fn learn_of_open(error: &Diagnostic, source: &Source, parsed: &Parsed, plan: &mut Plan) -> bool {
+    if !matches!(&*error.code, "E0282" | "E0283" | "E0284") {
+        return false;
+    }
+    let places = &parsed.places;
+    let meant = |s: &Span| match source.place(s.start) {
+        Place::Generated(Tag::Hold(n)) => Some(*n),
+        Place::Generated(Tag::Keep(name)) => places.declared(name),
+        Place::User { at, .. } => {
+            places.variables.iter().position(|v| v.open.as_ref().is_some_and(|o| o.whole.contains(&at)))
+        }
+        _ => None,
+    };
+    let found = error.spans.iter().filter(|s| s.ours).filter_map(meant).find_map(|n| places.variables[n].open.as_ref());
+    let Some(open) = found else { return false };
+    let last = |(n, v): (usize, &Variable)| places.declared(&v.name) == Some(n) && !v.mentioned && !v.odd;
+    if !places.beside(open).all(last) {
+        return false;
+    }
+    let before = plan.pending.len();
+    plan.pending.extend(places.beside(open).map(|(n, _)| n));
+    plan.pending.len() > before
 }
 
 /// Whether something was to last, at this place, that does not.

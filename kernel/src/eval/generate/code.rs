@@ -1,4 +1,5 @@
 //! From a parsed cell to the source of a crate: a group of definitions, or the cell's statements.
+use super::declared::OpenLet;
 use super::definitions::Definitions;
 use super::held::Held;
 pub use super::plan::{Loaded, Plan};
@@ -100,12 +101,16 @@ pub fn cell(
     }
     let load = |v: &Loaded| {
         let (name, ty) = (&v.name, &plan.written_type(v));
+        if let Some(made) = plan.made(v) {
+            return makes(v, made, ty);
+        }
         let load = match v.handle {
             true => format!("<{ty} as xlazy_rt::Handle>::load"),
             false => format!("(&&&xlazy_rt::Of::<{ty}>::TYPE).load"),
         };
         // Of a handle that is moved away a copy stays, which must be what it was: rustc says where it is not.
-        let mutable = if plan.moved.contains(name) && !plan.mutated.contains(name) { "" } else { "mut " };
+        let fixed = v.fixed || plan.moved.contains(name) && !plan.mutated.contains(name);
+        let mutable = if fixed { "" } else { "mut " };
         format!(" let {mutable}{name}: {ty} = {load}(\"{name}\", {});", v.adopt)
     };
     let framed: Vec<(usize, &Loaded)> =
@@ -138,7 +143,8 @@ pub fn cell(
     out.user(cell, range.clone(), &statement_edits(cell, parsed, defs, plan, &held));
     out.tell(cell, &parsed.syntax);
     out.plain("\n;");
-    let left = |b: &&Binding| !plan.spent.contains(&b.name) && !held.keeps(&b.name) && !held.borrows(&b.name);
+    let ends = |name: &str| held.keeps(name) || held.borrows(name) || held.waits(name);
+    let left = |b: &&Binding| !plan.spent.contains(&b.name) && !ends(&b.name);
     for b in parsed.bindings.iter().filter(left) {
         out.generated(Tag::Keep(b.name.clone()), &keep(b, plan));
     }
@@ -171,7 +177,7 @@ pub fn cell(
         let name = &v.name;
         let shadowed = parsed.bindings.iter().any(|b| b.name == *name);
         let only = if shadowed { "if !xlazy_done " } else { "" };
-        let keep = match v.handle {
+        let keep = match v.handle && plan.made(v).is_none() {
             true => format!("xlazy_rt::Handle::keep({name}, \"{name}\")"),
             false => format!("(&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name})"),
         };
@@ -182,6 +188,19 @@ pub fn cell(
     // Types that the cell declares inside are told apart by the crate's name.
     out.text = out.text.replacen(CELL_IN_TEXT, &format!("cell_{:016x}", hash(&out.text)), 1);
     out
+}
+
+/// Declares a variable of an earlier cell whose type is decided here. A number that may have changed since has its value.
+fn makes(v: &Loaded, made: &OpenLet, ty: &str) -> String {
+    let (name, text) = (&v.name, &made.text);
+    match made.pending {
+        // It may declare several.
+        true if made.names[0] != *name => String::new(),
+        false if !v.fixed => {
+            format!(" {text} {name} = xlazy_rt::number(<{ty} as xlazy_rt::Handle>::load(\"{name}\", false));")
+        }
+        _ => format!(" {text}"),
+    }
 }
 
 /// A cell's source as a library that other cells can link to.
@@ -294,6 +313,15 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, pl
     let mut blank = parsed.inner_attributes.clone();
     blank.extend(parsed.items.iter().filter(|i| i.call.is_none()).map(|i| i.range.clone()));
     edits.extend(blank.into_iter().map(|range| Edit::replace(range.clone(), blanked(&cell.text[range]))));
+    // The store must not have an earlier one of that name.
+    for open in parsed.places.variables.iter().filter(|v| held.waits(&v.name)).filter_map(|v| v.open.as_ref()) {
+        let names = parsed.places.beside(open).map(|(_, v)| format!("xlazy_rt::forget(\"{}\");", v.name));
+        edits.retain(|e| e.range.end <= open.whole.start || open.whole.end <= e.range.start);
+        edits.push(Edit::replace(
+            open.whole.clone(),
+            names.collect::<String>() + &blanked(&cell.text[open.whole.clone()]),
+        ));
+    }
     let mut edits = held.edits(edits);
     if let Some(t) = parsed.trailing.as_ref().filter(|_| plan.ends || !plan.unshown) {
         let (before, after) = if plan.ends { END } else { show(cell, defs) };

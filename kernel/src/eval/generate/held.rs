@@ -35,8 +35,10 @@ impl<'a> Held<'a> {
     pub fn can_hold(&self, number: usize) -> bool {
         let v = &self.parsed.places.variables[number];
         let out = self.plan.plain || self.plan.inside.contains(&number) || self.plan.borrows.contains(&number);
-        let own = || v.has_value && !v.closure && !(v.fixed && v.changed) && self.visible(v);
-        !out && !v.odd && if v.declared.is_some() { own() } else { self.loaded(v).is_some_and(|l| !is_copy(l)) }
+        let own = || v.has_value && !v.closure && self.visible(number, v);
+        let earlier = |l: &Loaded| !is_copy(l) && l.open.as_ref().is_none_or(|o| !o.pending || o.names.len() == 1);
+        let may = || if v.declared.is_some() { own() } else { self.loaded(v).is_some_and(earlier) };
+        !out && !v.odd && !(v.fixed && v.changed) && may()
     }
 
     /// Whether it is held. A variable of an earlier cell is where it may be moved, if a copy of it will not do.
@@ -49,7 +51,8 @@ impl<'a> Held<'a> {
 
     /// A copy of it may be moved in its place.
     pub fn copies(&self, v: &Variable) -> bool {
-        !v.changed && self.loaded(v).is_some_and(|l| l.handle && !is_copy(l))
+        let handle = |l: &Loaded| l.handle && !is_copy(l) && self.plan.made(l).is_none();
+        !v.changed && self.loaded(v).is_some_and(handle)
     }
 
     /// The last variable of that name that the cell declares is held.
@@ -62,13 +65,18 @@ impl<'a> Held<'a> {
         self.parsed.places.declared(name).is_some_and(|number| self.plan.borrows.contains(&number))
     }
 
-    fn visible(&self, v: &Variable) -> bool {
-        self.parsed.bindings.iter().any(|b| b.name == v.name)
+    fn visible(&self, number: usize, v: &Variable) -> bool {
+        self.parsed.bindings.iter().any(|b| b.name == v.name) && !self.plan.pending.contains(&number)
+    }
+
+    /// A later cell declares it.
+    pub fn waits(&self, name: &str) -> bool {
+        self.parsed.places.declared(name).is_some_and(|number| self.plan.pending.contains(&number))
     }
 
     /// Whether there is anything to hold, or to note.
     pub fn any(&self) -> bool {
-        self.variables().any(|(n, v)| v.declared.is_some() && self.visible(v) || self.holds(n))
+        self.variables().any(|(n, v)| v.declared.is_some() && self.visible(n, v) || self.holds(n))
     }
 
     pub fn form(&self, number: usize) -> Option<Form> {
@@ -159,7 +167,7 @@ impl<'a> Held<'a> {
     /// What follows each `let`.
     pub fn lets(&self) -> Vec<Edit> {
         let own = |(n, v): (usize, &Variable)| {
-            let at = v.declared.filter(|_| self.visible(v))?;
+            let at = v.declared.filter(|_| self.visible(n, v))?;
             Some(Edit::insert(at, self.hold(n)).tagged(Tag::Hold(n)))
         };
         self.variables().filter_map(own).collect()

@@ -1,6 +1,7 @@
 //! Definitions in force, and the source of crates.
 pub mod change;
 pub mod code;
+pub mod declared;
 pub mod definitions;
 pub mod held;
 pub mod plan;

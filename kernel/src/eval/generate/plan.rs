@@ -1,4 +1,5 @@
 //! How a cell's source is generated: what is known of it beforehand, and what rustc's answers have taught.
+use super::declared::OpenLet;
 use crate::eval::parse::checks::FnValue;
 use crate::eval::text::source::Edit;
 use crate::eval::text::types::with_paths;
@@ -15,6 +16,10 @@ pub struct Loaded {
     pub adopt: bool,
     /// Of a type that is a handle for sure: no dispatch is needed, which the compiler would have to do.
     pub handle: bool,
+    /// It was declared without `mut`.
+    pub fixed: bool,
+    /// Its type may be decided here.
+    pub open: Option<OpenLet>,
 }
 
 /// What was learned from rustc's answer to an earlier try.
@@ -37,6 +42,10 @@ pub struct Plan {
     /// Mentions that are not what they looked like, and assignments to what was moved.
     pub forms: BTreeMap<usize, Form>,
     pub again: BTreeSet<usize>,
+    /// Variables that a later cell declares, since nothing here says of what type they are.
+    pub pending: BTreeSet<usize>,
+    /// Variables of earlier cells whose type is decided here, by another than was taken for want of any.
+    pub open: BTreeSet<String>,
     /// How far a closure's trait had to be weakened: 0 `Fn`, 1 `FnMut`, 2 `FnOnce`.
     pub closures: BTreeMap<String, usize>,
     /// An error type has `Debug` alone.
@@ -71,12 +80,17 @@ impl Plan {
         with_paths(&v.written_type, &self.paths)
     }
 
+    /// The `let` that declares it here, if its type is to be decided here.
+    pub fn made<'a>(&self, v: &'a Loaded) -> Option<&'a OpenLet> {
+        v.open.as_ref().filter(|o| o.pending || self.open.contains(&v.name))
+    }
+
     pub fn to_json(&self) -> Value {
         let forms: Vec<(usize, Option<usize>)> = self.forms.iter().map(|(n, form)| (*n, form.number())).collect();
         serde_json::json!({
             "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
-            "forms": forms, "closures": self.closures, "debug_errors": self.debug_errors,
+            "pending": self.pending, "open": self.open, "forms": forms, "closures": self.closures, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
             "opt_level": self.opt_level, "older": self.older,
@@ -110,6 +124,8 @@ impl Plan {
             framed: numbers("framed")?,
             values: numbers("values")?,
             again: numbers("again")?,
+            pending: numbers("pending")?,
+            open: names("open")?,
             forms: json.get("forms")?.as_array()?.iter().map(form).collect::<Option<_>>()?,
             closures: map(json, "closures", |v| Some(v.as_u64()? as usize))?,
             paths: map(json, "paths", path)?,

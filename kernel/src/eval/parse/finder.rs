@@ -1,4 +1,5 @@
 //! Finds the places where variables are named, and what happens to them there.
+use super::open::{Open, open};
 use super::places::{Assignment, Mention, Mentioned, Places, Variable};
 use super::syntax::{PatternNames, assigns, bound_names, bytes, closure, expressions, is_plain, names_of, takes};
 use crate::eval::text::scan;
@@ -85,6 +86,10 @@ impl Finder {
                 let value = init.map(|i| &*i.expr);
                 let plain = simple && value.is_some_and(is_plain);
                 let end = bytes(statement.span(), self.base).end;
+                let whole = bytes(statement.span(), self.base);
+                let typed = matches!(local.pat, Pat::Type(_)) || init.is_some_and(|i| i.diverge.is_some());
+                let open = value.filter(|_| !typed && local.attrs.is_empty()).and_then(open);
+                let open = open.map(|(kind, heads)| Open { whole, kind, heads });
                 let mut pattern = PatternNames::default();
                 pattern.visit_pat(&local.pat);
                 let immutable: Vec<usize> = pattern.immutable.iter().map(|s| bytes(*s, self.base).start).collect();
@@ -92,7 +97,9 @@ impl Finder {
                     let (has_value, closure) = (init.is_some(), closure(local).is_some());
                     let fixed = immutable.contains(&bytes(ident.span(), self.base).start);
                     let name = ident.to_string();
-                    self.declare(&name, end, Variable { plain, closure, fixed, has_value, ..Variable::named(&name) });
+                    let open = open.clone();
+                    let variable = Variable { plain, closure, fixed, has_value, open, ..Variable::named(&name) };
+                    self.declare(&name, end, variable);
                 }
             }
             Stmt::Item(_) => {}
@@ -234,6 +241,7 @@ impl Finder {
     fn odd(&mut self, tokens: &str) {
         for name in scan::mentions(tokens) {
             if let Some(variable) = self.variable(&name) {
+                self.out.variables[variable].mentioned = true;
                 self.out.variables[variable].odd = true;
             }
         }
@@ -244,6 +252,7 @@ impl Finder {
         self.happened.sort_by_key(|h| h.at);
         let mut last: BTreeMap<usize, usize> = BTreeMap::new();
         for h in &self.happened {
+            self.out.variables[h.variable].mentioned = true;
             let next = self.happened.iter().find(|n| n.variable == h.variable && n.at > h.at);
             let again = |h: &Happening| {
                 let assigned = |n: &&Happening| matches!(n.what, What::Assignment { .. }) && n.variable == h.variable;

@@ -10,6 +10,7 @@ pub mod hygiene;
 pub mod items;
 pub mod macros;
 pub mod moves;
+pub mod open;
 pub mod parsed;
 pub mod places;
 pub mod publish;

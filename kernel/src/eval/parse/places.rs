@@ -1,5 +1,6 @@
 //! Where a cell's statements name its variables: those that it declares at its top, and those of earlier cells. What a variable
 //! is in generated code may then be something else than a local of its name.
+use super::open::Open;
 use std::ops::Range;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +28,10 @@ pub struct Variable {
     pub has_value: bool,
     /// It is changed where that can be seen: assigned, or borrowed to be changed.
     pub changed: bool,
+    /// Its `let` leaves its type open, and does nothing else.
+    pub open: Option<Open>,
+    /// It is mentioned besides.
+    pub mentioned: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -71,14 +76,26 @@ impl Places {
         self.variables.iter().rposition(|v| v.name == name && v.declared.is_some())
     }
 
+    /// The variable of that name that earlier cells made, if this one mentions it.
+    pub fn earlier(&self, name: &str) -> Option<usize> {
+        self.variables.iter().position(|v| v.name == name && v.declared.is_none())
+    }
+
+    /// What is declared by the same `let`.
+    pub fn beside<'a>(&'a self, open: &'a Open) -> impl Iterator<Item = (usize, &'a Variable)> {
+        let same = move |v: &Variable| v.open.as_ref().is_some_and(|o| o.whole == open.whole);
+        self.variables.iter().enumerate().filter(move |(_, v)| same(v))
+    }
+
     pub fn mentions_of(&self, variable: usize) -> impl Iterator<Item = &Mention> {
         self.mentions.iter().filter(move |m| m.variable == variable)
     }
 }
 
 impl Variable {
-    pub(super) fn named(name: &str) -> Variable {
-        let (declared, odd, plain, closure, fixed, has_value, changed) = Default::default();
-        Variable { name: name.to_owned(), declared, odd, plain, closure, fixed, has_value, changed }
+    pub fn named(name: &str) -> Variable {
+        let (declared, odd, plain, closure, fixed, has_value, changed, open, mentioned) = Default::default();
+        let name = name.to_owned();
+        Variable { name, declared, odd, plain, closure, fixed, has_value, changed, open, mentioned }
     }
 }

@@ -152,7 +152,7 @@ pub(super) fn assigns(op: &syn::BinOp) -> bool {
 }
 
 /// Text on one line: comments go, line breaks become blanks. Literals stay as they are.
-pub(super) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let mut out = String::new();
     for token in tokens(text).iter().filter(|t| t.kind != Kind::Comment) {
         let gap = out.is_empty() || text[..token.range.start].ends_with(|c: char| !c.is_whitespace() && c != '/');

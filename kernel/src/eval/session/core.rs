@@ -9,6 +9,7 @@ use super::shared::{Shared, lock};
 use crate::engine::{Failure, sentence};
 use crate::eval::build::compile::Effects;
 use crate::eval::build::compiler::Compiler;
+use crate::eval::generate::declared::Declared;
 use crate::eval::tell::point::point_at;
 use crate::eval::text::source::CellText;
 use crate::eval::toolchain::at_work::AtWork;
@@ -30,6 +31,8 @@ pub struct Session {
     pub vars: Vec<Var>,
     /// What became of variables that are no longer there.
     pub gone: HashMap<String, String>,
+    /// How those that are there were declared, and those that wait for a cell that decides their type.
+    pub declared: Declared,
     /// What a crash took and nothing has brought back.
     pub lost: Lost,
     pub journal: Journal,
@@ -96,7 +99,7 @@ impl Session {
         let compiler = Compiler::new(install.clone(), folder.clone(), at_work.clone());
         let process = SessionProcess::start(&install, &folder.path(), late, compiler.sources());
         let process = process.map_err(|e| sentence("StartError", folder.with_advice(&e)))?;
-        let (vars, gone, lost, journal, generator, registered, last_codes) = Default::default();
+        let (vars, gone, declared, lost, journal, generator, registered, last_codes) = Default::default();
         let (effect, autosave, opt_level, runs, begun, replayed) = Default::default();
         Ok(Session {
             install,
@@ -104,6 +107,7 @@ impl Session {
             process,
             vars,
             gone,
+            declared,
             lost,
             journal,
             replayed,
@@ -130,6 +134,7 @@ impl Session {
             self.lost.generator = self.generator;
         }
         self.lost.names.extend(names.iter().cloned());
+        self.declared.retain(|_, d| d.is_pending());
         self.autosave.begin_again();
         self.generator = (0, 0);
         let forced = shared.forced.load(Ordering::SeqCst);

@@ -8,6 +8,7 @@ use crate::eval::build::compile::{Effects, Ready};
 use crate::eval::build::compiler::{Scope, Timing};
 use crate::eval::build::refused;
 use crate::eval::generate::code as generate;
+use crate::eval::generate::declared::Declaration;
 use crate::eval::tell::errors::{self, run_failure};
 use crate::eval::text::source::CellText;
 use std::ops::Range;
@@ -57,7 +58,7 @@ impl Session {
         }
         let opt_level = mode.opt_level.unwrap_or(self.opt_level);
         let defs = self.journal.defs(&self.compiler.defs);
-        let scope = Scope { vars: &self.vars, gone: &self.gone };
+        let scope = Scope { vars: &self.vars, gone: &self.gone, declared: &self.declared };
         self.compiler.opt_level = opt_level;
         let ready = self.compiler.compile(cell, range.clone(), &scope);
         self.compiler.opt_level = self.opt_level;
@@ -132,6 +133,9 @@ impl Session {
         let generator = std::mem::replace(&mut self.generator, done.generator);
         let lost = done.lost.clone();
         let mut reply = self.conclude(mode, done, &ready, events);
+        if mode.kind != Kind::Hidden {
+            self.declare(&ready, mode.cell);
+        }
         if mode.kind == Kind::Replay {
             self.replayed = Some(heard.said());
         } else if mode.kind == Kind::User {
@@ -157,6 +161,21 @@ impl Session {
         reply
     }
 
+    /// Takes down how the variables were declared that the cell has made, and those whose types it has decided.
+    fn declare(&mut self, ready: &Ready, cell: u64) {
+        let made = |name: &String| self.vars.iter().any(|v| v.name == *name && v.cell == cell);
+        if self.begun {
+            let decided = |name: &String| ready.decides.contains(name);
+            self.declared.iter_mut().filter(|(n, _)| decided(n)).for_each(|(_, d)| d.open = None);
+        }
+        for (name, declaration) in &ready.declares {
+            if declaration.is_pending() || made(name) {
+                self.declared.insert(name.clone(), declaration.clone());
+            }
+        }
+        self.declared.retain(|name, d| d.is_pending() || self.vars.iter().any(|v| v.name == *name));
+    }
+
     /// What became of the variables that a cell declares and that are not there.
     fn name_what_is_not_kept(
         &mut self,
@@ -166,7 +185,8 @@ impl Session {
         lost: &[String],
         reply: &Reply,
     ) {
-        for name in names.binds.iter().filter(|n| !self.vars.iter().any(|v| v.name == **n)) {
+        let waits = |n: &String| self.declared.get(n).is_some_and(Declaration::is_pending);
+        for name in names.binds.iter().filter(|n| !self.vars.iter().any(|v| v.name == **n) && !waits(n)) {
             let early = format!("was not kept: {}, which declares it, ended early", cell.label());
             if ready.borrows.contains(name) {
                 let how = format!(

@@ -192,6 +192,8 @@ fn render(error: &Diagnostic, title: &str, mapped: Vec<Mapped>, retold: Option<&
         } else if child.spans.iter().any(|s| s.replacement.is_some()) {
             match suggestion(child, level.clone(), texts) {
                 Some(change) => later.push(change),
+                // It would change generated code; the help says what to change instead.
+                None if retold.is_some_and(|r| r.help.is_some()) => {}
                 None => main = main.element(level.message(in_words(child))),
             }
         } else {

@@ -1,6 +1,7 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
 use super::texts::Texts;
 use crate::eval::generate::code::is_cell;
+use crate::eval::generate::declared::{Declaration, Declared};
 use crate::eval::text::source::{CellText, Place, Source, Sources, Tag};
 use crate::eval::text::{depth, scan};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
@@ -38,6 +39,7 @@ pub(super) enum About {
 pub struct Known<'a> {
     /// What became of variables and items that no longer exist.
     pub gone: &'a HashMap<String, String>,
+    pub declared: &'a Declared,
     pub vars: &'a [&'a str],
     pub is_type: &'a dyn Fn(&str) -> bool,
     pub is_imported: &'a dyn Fn(&str) -> bool,
@@ -255,6 +257,34 @@ fn of_generated_code(error: &Diagnostic, source: &Source, known: &Known) -> Opti
     }
     for tag in error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans)).filter_map(tag) {
         match tag {
+            Tag::Load(name) if matches!(&*error.code, "E0384" | "E0594" | "E0596") => {
+                let Some(Declaration { cell, fixed: true, .. }) = known.declared.get(name) else { continue };
+                let help = format!(
+                    "cell {cell} declares `{name}` without `mut`: write `let mut {name}` there and run it again, or \
+                     `let mut {name} = {name};` here"
+                );
+                return Some(Retold {
+                    title: error.message.clone(),
+                    help: Some(help),
+                    with_labels: true,
+                    about: About::Words,
+                });
+            }
+            Tag::Load(name) if matches!(&*error.code, "E0282" | "E0283" | "E0284") => {
+                let open =
+                    known.declared.get(name).and_then(|d| Some((d.cell, d.open.as_ref().filter(|o| o.pending)?)));
+                let Some((cell, open)) = open else { continue };
+                let names = open.names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+                return Some(Retold {
+                    title: format!("nothing says of what type {names} of cell {cell} is: {}", error.message),
+                    help: Some(format!(
+                        "use it in this cell so that its type is known, or write the type in cell {cell}, in `{}`",
+                        open.text
+                    )),
+                    with_labels: false,
+                    about: About::Fetching(name.clone()),
+                });
+            }
             // Two borrows of the cell's own, told as rustc does; a third place, where the first one is used again, may be ours.
             Tag::Keep(_) if matches!(&*error.code, "E0499" | "E0502") && own_places(error, source) > 1 => return None,
             Tag::Keep(name) if is_about_borrowing(&error.code) => {

@@ -1,0 +1,33 @@
+//! How variables were declared, as far as later cells need to know.
+use crate::eval::parse::open::Kind;
+use std::collections::HashMap;
+
+/// By their names.
+pub type Declared = HashMap<String, Declaration>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declaration {
+    pub cell: u64,
+    /// Without `mut`.
+    pub fixed: bool,
+    /// Where a later cell may decide its type.
+    pub open: Option<OpenLet>,
+}
+
+/// A `let` of no effect that leaves a type open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenLet {
+    /// On one line.
+    pub text: String,
+    /// What it declares.
+    pub names: Vec<String>,
+    pub kind: Kind,
+    /// It has not run yet: the first cell that mentions one of them runs it.
+    pub pending: bool,
+}
+
+impl Declaration {
+    pub fn is_pending(&self) -> bool {
+        self.open.as_ref().is_some_and(|o| o.pending)
+    }
+}

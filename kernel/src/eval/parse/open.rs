@@ -1,0 +1,171 @@
+//! `let`s whose value leaves a type open, such as `Vec::new()`: a later cell may say which it is.
+use super::syntax::expressions;
+use std::ops::Range;
+use syn::{Expr, ExprCall, Lit};
+
+/// A `let` that does nothing besides, so that it may as well run later.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Open {
+    /// The statement.
+    pub whole: Range<usize>,
+    pub kind: Kind,
+    /// What its paths begin with: the standard library's, unless the notebook has items of these names.
+    pub heads: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A number without a suffix.
+    Number,
+    /// Made of such: written once more, it is the same value.
+    Data,
+    /// What may be shared or changed: it is made once.
+    Made,
+}
+
+/// What the standard library's prelude or its collections begin with.
+const STD: &[&str] = &[
+    "Arc",
+    "BTreeMap",
+    "BTreeSet",
+    "BinaryHeap",
+    "Box",
+    "Cell",
+    "Cow",
+    "Default",
+    "HashMap",
+    "HashSet",
+    "LinkedList",
+    "Mutex",
+    "OnceCell",
+    "OnceLock",
+    "PhantomData",
+    "Rc",
+    "RefCell",
+    "Reverse",
+    "RwLock",
+    "String",
+    "Vec",
+    "VecDeque",
+    "Weak",
+    "alloc",
+    "core",
+    "iter",
+    "mpsc",
+    "std",
+];
+const VARIANTS: &[&str] = &["None", "Some", "Ok", "Err"];
+/// They make a value of what they are called on, and do nothing else.
+const METHODS: &[&str] =
+    &["collect", "expect", "into", "into_iter", "iter", "parse", "to_owned", "to_string", "to_vec", "unwrap"];
+
+/// What the value of a `let` leaves open, if it has no effect.
+pub(super) fn open(value: &Expr) -> Option<(Kind, Vec<String>)> {
+    let mut heads = Vec::new();
+    kind(value, &mut heads).map(|kind| (kind, heads))
+}
+
+fn kind(e: &Expr, heads: &mut Vec<String>) -> Option<Kind> {
+    match e {
+        Expr::Lit(l) => Some(match &l.lit {
+            Lit::Int(n) if n.suffix().is_empty() => Kind::Number,
+            Lit::Float(n) if n.suffix().is_empty() => Kind::Number,
+            _ => Kind::Data,
+        }),
+        Expr::Unary(u) if matches!(u.op, syn::UnOp::Neg(_)) => kind(&u.expr, heads),
+        Expr::Paren(p) => kind(&p.expr, heads),
+        Expr::Reference(r) if r.mutability.is_none() => kind(&r.expr, heads).map(|_| Kind::Made),
+        Expr::Array(a) => of_all(&mut a.elems.iter(), heads),
+        Expr::Tuple(t) => of_all(&mut t.elems.iter(), heads),
+        Expr::Repeat(r) => of_all(&mut [&*r.expr, &*r.len].into_iter(), heads),
+        Expr::Macro(m) if m.mac.path.is_ident("vec") => {
+            let elements = expressions("vec", &m.mac)?;
+            of_all(&mut elements.iter().map(|(e, _)| e), heads)
+        }
+        Expr::Path(_) => path(e, heads),
+        Expr::Call(ExprCall { func, args, .. }) => {
+            let made = path(func, heads)?;
+            of_all(&mut args.iter(), heads).map(|args| args.max(made))
+        }
+        Expr::MethodCall(m) if METHODS.contains(&&*m.method.to_string()) => {
+            of_all(&mut m.args.iter().chain([&*m.receiver]), heads).map(|_| Kind::Made)
+        }
+        // It takes nothing along: there is nothing that it could mention but its arguments, and what rustc knows.
+        Expr::Closure(c) if c.asyncness.is_none() && !mentions_more(c) => Some(Kind::Made),
+        _ => None,
+    }
+}
+
+fn of_all(exprs: &mut dyn Iterator<Item = &Expr>, heads: &mut Vec<String>) -> Option<Kind> {
+    let mut most = Kind::Data;
+    for e in exprs {
+        most = most.max(kind(e, heads)?);
+    }
+    Some(most)
+}
+
+/// A constructor: a variant is as good as what is in it.
+fn path(e: &Expr, heads: &mut Vec<String>) -> Option<Kind> {
+    let Expr::Path(p) = e else { return None };
+    let head = p.path.segments.first()?.ident.to_string();
+    let variant = p.path.segments.len() == 1 && VARIANTS.contains(&&*head);
+    if !variant && (p.path.segments.len() == 1 || !STD.contains(&&*head)) {
+        return None;
+    }
+    heads.push(head);
+    Some(if variant { Kind::Data } else { Kind::Made })
+}
+
+fn mentions_more(closure: &syn::ExprClosure) -> bool {
+    use syn::visit::Visit;
+    /// Names by themselves.
+    struct Names(Vec<String>);
+    impl<'ast> Visit<'ast> for Names {
+        fn visit_expr_path(&mut self, p: &'ast syn::ExprPath) {
+            self.0.extend(p.path.get_ident().map(syn::Ident::to_string));
+        }
+        fn visit_macro(&mut self, m: &'ast syn::Macro) {
+            self.0.extend(crate::eval::text::scan::mentions(&m.tokens.to_string()));
+        }
+    }
+    let mut names = Names(Vec::new());
+    names.visit_expr(&closure.body);
+    let own: Vec<String> = closure.inputs.iter().flat_map(super::syntax::names_of).collect();
+    names.0.iter().any(|n| !own.contains(n))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_value_leaves_open() {
+        let of = |code: &str| open(&syn::parse_str(code).unwrap()).map(|(kind, _)| kind);
+        for number in ["3", "-2.5", "(7)"] {
+            assert_eq!(of(number), Some(Kind::Number), "{number}");
+        }
+        for data in ["vec![1, 2]", "[0; 4]", "(1, 2.0)", "Some(3)", "None", "vec![]", "vec![None; 3]", "3u8"] {
+            assert_eq!(of(data), Some(Kind::Data), "{data}");
+        }
+        for made in [
+            "Vec::new()",
+            "HashMap::new()",
+            "std::collections::HashMap::with_capacity(8)",
+            "mpsc::channel()",
+            "&[]",
+            "|x| x",
+            "Rc::new(RefCell::new(None))",
+            "\"5\".parse().unwrap()",
+            "Some(Vec::new())",
+            "Default::default()",
+            "|a, b| a + b",
+        ] {
+            assert_eq!(of(made), Some(Kind::Made), "{made}");
+        }
+        for effect in
+            ["f()", "x", "Loader::new()", "vec![x]", "v.iter().collect()", "|x| x + y", "|x| println!(\"{y}\")", "A"]
+        {
+            assert_eq!(of(effect), None, "{effect}");
+        }
+    }
+}
