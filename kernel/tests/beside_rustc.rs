@@ -1,7 +1,8 @@
 //! Programs that somebody wrote as files, run as cells, beside rustc: as items and the body of `main`, as a whole file with a
-//! call of `main`, and statement by statement. `XLAZY_PROGRAMS` names a folder of more of them (`name.rs`); `XLAZY_FORMS`
+//! call of `main`, statement by statement, and split at random. `XLAZY_PROGRAMS` names a folder of more of them (`name.rs`); `XLAZY_FORMS`
 //! picks some of the forms, `XLAZY_ONLY` some of the programs.
 mod eval_support;
+mod sizes;
 
 use eval_support::{engine, plain};
 use proc_macro2::LineColumn;
@@ -54,7 +55,7 @@ fn main() {
     ),
 ];
 
-const FORMS: [&str; 3] = ["body", "whole", "split"];
+const FORMS: [&str; 4] = ["body", "whole", "split", "random"];
 
 /// A program in cells.
 fn cells(program: &str, form: &str) -> Option<Vec<String>> {
@@ -74,6 +75,14 @@ fn cells(program: &str, form: &str) -> Option<Vec<String>> {
     let braces = at(main.block.span().start()) + 1..at(main.block.span().end()) - 1;
     Some(match form {
         "body" => vec![items, program[braces].to_owned()],
+        "random" => {
+            let starts: Vec<usize> = main.block.stmts.iter().skip(1).map(|s| at(s.span().start())).collect();
+            let cuts = starts.into_iter().filter(|_| fastrand::u8(0..3) == 0);
+            let ends: Vec<usize> = cuts.chain([braces.end]).collect();
+            let begins = [braces.start].into_iter().chain(ends.clone());
+            let pieces = begins.zip(&ends).map(|(begin, end)| program[begin..*end].to_owned());
+            [items].into_iter().chain(pieces).collect()
+        }
         _ => {
             let mut all: Vec<String> = vec![items];
             all.extend(main.block.stmts.iter().map(|s| text(s).to_owned()));
@@ -145,10 +154,14 @@ fn programs_do_in_cells_what_they_do_by_rustc() {
             (stem(p), std::fs::read_to_string(p).expect("text"), known)
         }));
     }
+    let seed = sizes::number("XLAZY_SEED").unwrap_or_else(|| fastrand::u64(..1 << 32));
+    println!("XLAZY_SEED={seed}");
+    fastrand::seed(seed);
     let (mut run, mut failed) = (0, 0);
     for (name, text, known) in programs.iter().filter(|(name, ..)| name.contains(&only)) {
         let Some(wanted) = known.clone().or_else(|| by_rustc(text, name)) else { panic!("{name} is no program") };
-        for form in forms.split(' ') {
+        let times = |form: &'static str| (0..if form == "random" { sizes::rounds(1) } else { 1 }).map(move |_| form);
+        for form in FORMS.into_iter().filter(|f| forms.contains(f)).flat_map(times) {
             run += 1;
             if let Some(why) = wrong(text, &wanted, form) {
                 failed += 1;

@@ -191,10 +191,14 @@ fn what_a_cell_leaves_behind_is_what_rust_leaves() {
         // All are of an earlier cell, and any may be declared anew.
         let first: Vec<Statement> =
             NAMES.iter().map(|n| Statement::Let((*n).to_owned(), vec![rng.i64(5..9)])).collect();
-        let text: String = first.iter().map(Statement::text).collect();
+        let mut text: String = first.iter().map(Statement::text).collect();
+        // What borrows stays as it is, whatever becomes of what it borrows.
+        let lender = NAMES[rng.usize(..NAMES.len())];
+        text += &format!("let borrower = &{lender}[..];");
         assert_eq!(run(&engine, cell, &text).1, Reply::Ok);
         first.iter().for_each(|s| s.run(&mut values));
-        let mut there: BTreeMap<String, bool> = values.keys().map(|n| (n.clone(), true)).collect();
+        values.insert("borrower".into(), values[lender].clone());
+        let mut there: BTreeMap<String, bool> = NAMES.iter().map(|n| ((*n).to_owned(), true)).collect();
         let count = rng.usize(1..8);
         let mut code = String::new();
         for _ in 0..count {

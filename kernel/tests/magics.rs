@@ -384,6 +384,7 @@ fn variables_are_a_table() {
         cell,
         summary: summary.into(),
         handle: true,
+        ..Var::default()
     };
     let session = Recorder {
         vars: vec![

@@ -105,6 +105,8 @@ pub struct Var {
     pub cell: u64,
     /// Handles (tensors, small `Clone` values) are copied into a cell, everything else is moved.
     pub handle: bool,
+    /// Something borrows it, so it is never changed or moved: cells load a reference.
+    pub lent: bool,
 }
 
 /// Session → kernel.
@@ -287,6 +289,7 @@ impl Frame for Tell {
                     w.str(&v.summary);
                     w.u64(v.cell);
                     w.bool(v.handle);
+                    w.bool(v.lent);
                 });
                 w.list(lost, |w, n| w.str(n));
                 w.u64(generator.0);
@@ -334,6 +337,7 @@ impl Frame for Tell {
                         summary: r.str()?,
                         cell: r.u64()?,
                         handle: r.bool()?,
+                        lent: r.bool()?,
                     })
                 })?;
                 Tell::Done { run, outcome, vars, lost: r.list(|r| r.str())?, generator: (r.u64()?, r.u64()?) }

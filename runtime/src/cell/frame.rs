@@ -22,6 +22,7 @@ impl Drop for Frame {
                 // What it shadows must not come back in its place.
                 Ended::Moved => store::lose(name),
                 Ended::Borrowed => store::forget(name),
+                Ended::Lent(lent, type_name) => store::put_lent(name, lent, type_name),
             }
         }
     }

@@ -28,7 +28,12 @@ enum Place {
     Inside,
     /// It borrows, and ends with the cell.
     Borrows,
+    /// Lent for good, with the name of its type.
+    Lent(Box<dyn Any>, &'static str),
 }
+
+/// A variable that something borrows which lives on after its cell.
+pub(super) struct Lent<T: 'static>(pub &'static T);
 
 /// How a value is stored.
 #[derive(Clone, Copy)]
@@ -64,6 +69,7 @@ impl Held {
                 Place::Inside if done => return None,
                 Place::Inside => Ended::Moved,
                 Place::Borrows => Ended::Borrowed,
+                Place::Lent(lent, type_name) => Ended::Lent(lent, type_name),
             };
             Some((name, how))
         };
@@ -76,6 +82,7 @@ pub(super) enum Ended {
     /// It was moved away, or it was in the code of a cell that ended early.
     Moved,
     Borrowed,
+    Lent(Box<dyn Any>, &'static str),
 }
 
 impl<'f> Holds<'f> {
@@ -131,6 +138,14 @@ impl<'f> Holds<'f> {
     /// Moves the variable away.
     pub fn take<T: 'static>(self, number: usize, held: &'f mut T) -> T {
         self.boxes.take(self.boxed(number).0, held)
+    }
+
+    /// Lends the variable for good: what borrows it may live on then, and so it is never changed, moved or dropped any more.
+    pub fn lend<T: 'static>(self, number: usize, held: &'f mut T) -> &'static T {
+        let (boxed, _, name) = self.boxed(number);
+        let lent: &'static T = Box::leak(Box::new(self.boxes.take(boxed, held)));
+        self.set(number, name, Place::Lent(Box::new(Lent(lent)), type_name::<T>()));
+        lent
     }
 
     /// A value for a variable that was moved away.

@@ -94,6 +94,29 @@ impl<T: 'static> HoldValue<T> for Of<T> {
     }
 }
 
+/// Lends a variable for good to what borrows it, chosen by autoref: a tensor keeps its buffers no longer than it is used.
+pub trait LendTensor {
+    fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut crate::Tensor) -> &'f crate::Tensor;
+}
+impl LendTensor for &Of<crate::Tensor> {
+    fn lend<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut crate::Tensor) -> &'f crate::Tensor {
+        held
+    }
+}
+pub trait LendValue<T: 'static> {
+    fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> &'static T;
+}
+impl<T: 'static> LendValue<T> for Of<T> {
+    fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> &'static T {
+        holds.lend(number, held)
+    }
+}
+
+/// A variable that an earlier cell has lent.
+pub fn lent<T: 'static>(name: &str) -> &'static T {
+    store::lent(name)
+}
+
 /// A variable's value where it may move, chosen by autoref: what is `Copy` stays.
 pub trait GiveCopy<T: 'static> {
     fn give<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> T;

@@ -1,5 +1,5 @@
 //! The variables that live across cells. They belong to the cell thread, so that values need not be `Send`.
-use super::held::Holds;
+use super::held::{Holds, Lent};
 use super::show::without_groups;
 use crate::Tensor;
 use std::any::{Any, TypeId, type_name};
@@ -99,6 +99,8 @@ pub(super) struct Slot {
     value: Option<Box<dyn Any>>,
     type_name: &'static str,
     handle: bool,
+    /// The value is a [`Lent`] of that type.
+    lent: bool,
     summary: String,
     cell: u64,
 }
@@ -127,22 +129,34 @@ pub(super) fn cell_of(name: &str) -> u64 {
 /// Stores a value that a cell will take.
 #[inline(never)]
 pub(super) fn put(name: &str, value: Box<dyn Any>, type_name: &'static str) {
-    insert(name, value, type_name, false, String::new());
+    insert(name, value, type_name, [false, false], String::new());
+}
+
+/// Stores a value that cells load a reference of.
+#[inline(never)]
+pub(super) fn put_lent(name: &str, lent: Box<dyn Any>, type_name: &'static str) {
+    insert(name, lent, type_name, [false, true], String::new());
+}
+
+/// A value that was lent for good.
+pub(super) fn lent<T: 'static>(name: &str) -> &'static T {
+    let there = || STORE.with_borrow(|s| Some(s.get(name)?.value.as_ref()?.downcast_ref::<Lent<T>>()?.0));
+    there().unwrap_or_else(|| changed(name, type_name::<T>()))
 }
 
 /// Stores a value that a cell will copy.
 #[inline(never)]
 pub fn put_handle(name: &str, value: Box<dyn Any>, type_name: &'static str, summary: String) {
-    insert(name, value, type_name, true, summary);
+    insert(name, value, type_name, [true, false], summary);
 }
 
-fn insert(name: &str, value: Box<dyn Any>, type_name: &'static str, handle: bool, summary: String) {
+fn insert(name: &str, value: Box<dyn Any>, type_name: &'static str, [handle, lent]: [bool; 2], summary: String) {
     // A hidden cell, which has no number, makes nothing anew.
     let cell = match CELL.get() {
         0 => cell_of(name),
         cell => cell,
     };
-    let slot = Slot { value: Some(value), type_name, handle, summary, cell };
+    let slot = Slot { value: Some(value), type_name, handle, lent, summary, cell };
     let old = STORE.with_borrow_mut(|s| s.insert(name.to_owned(), slot));
     // Its drop is user code, which may ask the store.
     drop(old);
@@ -254,6 +268,7 @@ pub(super) fn list() -> Vec<Var> {
             summary: s.summary.clone(),
             cell: s.cell,
             handle: s.handle,
+            lent: s.lent,
         };
         s.iter().map(var).collect()
     })

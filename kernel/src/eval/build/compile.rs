@@ -50,6 +50,8 @@ pub struct Ready {
     pub borrows: BTreeSet<String>,
     /// Variables that are kept at its end alone.
     pub inside: BTreeSet<String>,
+    /// Variables that it lends for good.
+    pub lends: BTreeSet<String>,
     /// How it declares variables, and those of earlier cells whose types it decides.
     pub declares: Declared,
     pub decides: BTreeSet<String>,
@@ -189,7 +191,7 @@ impl Compiler {
         let defines = values_of(&parsed);
         if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
             let file = String::new();
-            let (moves, borrows, inside, declares, decides, names) = Default::default();
+            let (moves, borrows, inside, lends, declares, decides, names) = Default::default();
             let object = None;
             return Ok(Ready {
                 object,
@@ -200,6 +202,7 @@ impl Compiler {
                 moves,
                 borrows,
                 inside,
+                lends,
                 declares,
                 decides,
                 defines,
@@ -388,6 +391,7 @@ impl Compiler {
                 parsed.bindings.iter().map(|b| b.name.clone()).filter(|name| is(name)).collect()
             };
             let (borrows, inside) = (of(&|name| held.borrows(name)), of(&|name| !held.keeps(name)));
+            let lends = plan.lends.keys().map(|n| parsed.places.variables[*n].name.clone()).collect();
             let declares = declares(cell, &parsed, &plan);
             let decides = loaded.iter().filter(|v| plan.made(v).is_some()).map(|v| v.name.clone()).collect();
             let moves = plan.moved.into_iter().chain(plan.spent).collect();
@@ -403,6 +407,7 @@ impl Compiler {
                 moves,
                 borrows,
                 inside,
+                lends,
                 declares,
                 decides,
                 defines,
@@ -546,7 +551,8 @@ fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<L
                 let declaration = scope.declared.get(&var.name);
                 let fixed = declaration.is_some_and(|d| d.fixed);
                 let open = declaration.and_then(|d| d.open.clone());
-                out.push(Loaded { name: var.name.clone(), written_type, adopt, handle, fixed, open });
+                let (name, lent) = (var.name.clone(), var.lent);
+                out.push(Loaded { name, written_type, adopt, handle, fixed, lent, open });
             }
             // Declared again here, or meant as something else: rustc will tell if it is missed.
             Named::Refused(_) => {}
@@ -556,9 +562,9 @@ fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<L
     for (name, declaration) in scope.declared {
         let pending = declaration.open.as_ref().filter(|o| o.pending && o.names.iter().any(mentioned));
         if let Some(open) = pending {
-            let (written_type, adopt, handle) = Default::default();
+            let (written_type, adopt, handle, lent) = Default::default();
             let (name, fixed, open) = (name.clone(), declaration.fixed, Some(open.clone()));
-            out.push(Loaded { name, written_type, adopt, handle, fixed, open });
+            out.push(Loaded { name, written_type, adopt, handle, fixed, lent, open });
         }
     }
     Ok(out)

@@ -2,9 +2,10 @@
 use crate::eval::generate::held::{Assigned, Held};
 use crate::eval::generate::plan::{Form, Loaded, Plan};
 use crate::eval::parse::parsed::Parsed;
-use crate::eval::parse::places::Variable;
+use crate::eval::parse::places::{Mention, Variable};
 use crate::eval::text::source::{Place, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
+use std::collections::BTreeSet;
 
 /// Changes the plan by what rustc says about generated code; false when there is nothing to learn.
 pub(super) fn replan(
@@ -64,7 +65,11 @@ pub(super) fn replan(
                     *plan.closures.entry(name.clone()).or_insert(0) += 1;
                 }
                 // It lives as long as what it borrows from.
-                Tag::Keep(name) if must_last(span) => plan.borrows.extend(parsed.places.declared(name)),
+                Tag::Keep(name) if must_last(span) => {
+                    if let Some(number) = parsed.places.declared(name) {
+                        borrows(number, parsed, loaded, plan);
+                    }
+                }
                 // An item's import is in the way only where the error is about imports.
                 Tag::Use(binds)
                     if !binds.starts_with("::") || matches!(&*error.code, "E0603" | "E0432" | "E0252" | "E0255") =>
@@ -151,12 +156,34 @@ fn learn_of_held(error: &Diagnostic, source: &Source, parsed: &Parsed, loaded: &
     for span in &error.spans {
         let Some(Tag::Hold(n)) = tags(span) else { continue };
         learned |= match lasting {
-            Some(_) => must_last(span) && plan.borrows.insert(n),
+            Some(_) => must_last(span) && borrows(n, parsed, loaded, plan),
             None => plan.values.insert(n) || plan.inside.insert(n),
         };
     }
-    if learned || lasting.is_some() || !is_about_loans(&error.code) {
+    if learned || lasting.is_some() {
         return learned;
+    }
+    let variable = |tag: &Tag| match tag {
+        Tag::Mention(i) => Some(places.mentions[*i].variable),
+        Tag::Assignment(n) => Some(places.assignments[*n].variable),
+        Tag::Lend(n) => Some(*n),
+        Tag::Load(name) => places.earlier(name),
+        _ => None,
+    };
+    let meant = |s: &Span| tags(s).and_then(|tag| variable(&tag));
+    let all = || error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans));
+    // What is lent is changed or moved behind: then what borrows it ends with the cell.
+    if let Some(borrower) = all().filter_map(meant).find_map(|n| plan.lends.get(&n).copied()) {
+        return ends_with_the_cell(borrower, plan);
+    }
+    let held = Held::new(parsed, loaded, plan);
+    if let Some(n) = all().filter_map(meant).find(|n| held.refers(&places.variables[*n]))
+        && matches!(&*error.code, "E0507" | "E0594" | "E0596")
+    {
+        return plan.copied.insert(places.variables[n].name.clone());
+    }
+    if !is_about_loans(&error.code) {
+        return false;
     }
     for tag in own {
         let held = Held::new(parsed, loaded, plan);
@@ -177,6 +204,40 @@ fn learn_of_held(error: &Diagnostic, source: &Source, parsed: &Parsed, loaded: &
         learned = true;
     }
     learned
+}
+
+/// A variable borrows: what its `let` mentions is lent for good, so that both live on. Where that will not do, it ends with the
+/// cell.
+fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], plan: &mut Plan) -> bool {
+    let places = &parsed.places;
+    let v = &places.variables[borrower];
+    let tried = plan.borrows.contains(&borrower) || plan.lends.values().any(|b| *b == borrower);
+    let Some((from, to)) = v.begins.zip(v.declared).filter(|_| !tried) else {
+        return ends_with_the_cell(borrower, plan);
+    };
+    let within = |m: &&Mention| (from..to).contains(&m.range.start) && m.variable != borrower;
+    let named: BTreeSet<usize> = places.mentions.iter().filter(within).map(|m| m.variable).collect();
+    let held = Held::new(parsed, loaded, plan);
+    let lenders: Vec<usize> = named.into_iter().filter(|n| held.can_lend(*n, from)).collect();
+    if lenders.is_empty() {
+        return ends_with_the_cell(borrower, plan);
+    }
+    for n in lenders {
+        let begins = |b: usize| places.variables[b].begins;
+        let first = plan.lends.get(&n).is_none_or(|other| begins(*other) > Some(from));
+        if first {
+            plan.lends.insert(n, borrower);
+        }
+        if places.variables[n].declared.is_none() {
+            plan.framed.insert(n);
+        }
+    }
+    true
+}
+
+fn ends_with_the_cell(borrower: usize, plan: &mut Plan) -> bool {
+    plan.lends.retain(|_, b| *b != borrower);
+    plan.borrows.insert(borrower)
 }
 
 fn is_about_loans(code: &str) -> bool {

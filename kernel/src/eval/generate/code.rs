@@ -92,29 +92,38 @@ pub fn cell(
     let frame = held.any();
     if frame {
         out.plain(
-            " use xlazy_rt::{HoldHandle as _, HoldValue as _, GiveCopy as _, GiveLoan as _, GiveMove as _}; \
+            " use xlazy_rt::{HoldHandle as _, HoldValue as _, GiveCopy as _, GiveLoan as _, GiveMove as _, LendTensor as _, LendValue as _}; \
              let mut xlazy_frame = xlazy_rt::Frame::default(); let xlazy_f = xlazy_frame.holds();",
         );
     }
     if let Some(with_tokio) = defs.deps.as_ref().and_then(|d| d.tokio.as_ref()) {
         out.plain(&format!(" let _xlazy_tokio = ::{with_tokio}::xlazy_enter();"));
     }
+    let framed: Vec<(usize, &Loaded)> =
+        held.variables().filter_map(|(n, v)| Some((n, held.loaded(v).filter(|_| held.holds(n))?))).collect();
+    // What is held is moved out of its box.
+    let moves = |name: &String| plan.moved.contains(name) && !framed.iter().any(|(_, v)| v.name == *name);
     let load = |v: &Loaded| {
         let (name, ty) = (&v.name, &plan.written_type(v));
         if let Some(made) = plan.made(v) {
             return makes(v, made, ty);
+        }
+        if v.lent {
+            let lent = format!("xlazy_rt::lent::<{ty}>(\"{name}\")");
+            return match held.is_reference(v) {
+                true => format!(" let {name}: &'static {ty} = {lent};"),
+                false => format!(" let mut {name}: {ty} = ::core::clone::Clone::clone({lent});"),
+            };
         }
         let load = match v.handle {
             true => format!("<{ty} as xlazy_rt::Handle>::load"),
             false => format!("(&&&xlazy_rt::Of::<{ty}>::TYPE).load"),
         };
         // Of a handle that is moved away a copy stays, which must be what it was: rustc says where it is not.
-        let fixed = v.fixed || plan.moved.contains(name) && !plan.mutated.contains(name);
+        let fixed = v.fixed || moves(name) && !plan.mutated.contains(name);
         let mutable = if fixed { "" } else { "mut " };
         format!(" let {mutable}{name}: {ty} = {load}(\"{name}\", {});", v.adopt)
     };
-    let framed: Vec<(usize, &Loaded)> =
-        held.variables().filter_map(|(n, v)| Some((n, held.loaded(v).filter(|_| held.holds(n))?))).collect();
     let outside = |v: &&Loaded| !framed.iter().any(|(_, f)| f.name == v.name);
     for v in loaded.iter().filter(outside) {
         out.generated(Tag::Load(v.name.clone()), &load(v));
@@ -125,7 +134,7 @@ pub fn cell(
         _ => ("xlazy_rt::Stop", "catch"),
     };
     // A body that moves a variable can be called once only, and that needs a detour which others need not pay for.
-    let once = !plan.moved.is_empty();
+    let once = plan.moved.iter().any(moves);
     let start = if once {
         "let mut xlazy_body = ::core::option::Option::Some(".to_owned()
     } else {
@@ -150,7 +159,7 @@ pub fn cell(
     }
     // What was moved and assigned again is there.
     let bound = |name: &String| parsed.bindings.iter().any(|b| b.name == *name);
-    for name in plan.moved.iter().filter(|n| !plan.spent.contains(*n) && !bound(n)) {
+    for name in plan.moved.iter().filter(|n| moves(n) && !plan.spent.contains(*n) && !bound(n)) {
         let back = Binding { name: name.clone(), closure: None };
         out.generated(Tag::Keep(name.clone()), &keep(&back, plan));
     }
@@ -169,11 +178,14 @@ pub fn cell(
              ::core::option::Option::None => ::core::result::Result::Ok(()) }}); ::core::mem::drop(xlazy_body);"
         ));
     }
-    for name in &plan.mutated {
+    // What is left in the store of a copy that was taken is not what it was.
+    let copies = loaded.iter().filter(|v| v.lent && moves(&v.name)).map(|v| &v.name);
+    for name in plan.mutated.iter().chain(copies).collect::<BTreeSet<_>>() {
         let only = if plan.spent.contains(name) { "" } else { "if !xlazy_done " };
         out.plain(&format!(" {only}{{ xlazy_rt::forget(\"{name}\"); }}"));
     }
-    for v in loaded.iter().filter(outside).filter(|v| !plan.moved.contains(&v.name)) {
+    let taken = |v: &&Loaded| !held.is_reference(v);
+    for v in loaded.iter().filter(outside).filter(taken).filter(|v| !moves(&v.name)) {
         let name = &v.name;
         let shadowed = parsed.bindings.iter().any(|b| b.name == *name);
         let only = if shadowed { "if !xlazy_done " } else { "" };
@@ -331,9 +343,10 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, pl
         let last = edits.partition_point(|e| e.range.start <= t.end);
         edits.insert(last, Edit::insert(t.end, after));
     }
-    for hold in held.lets().into_iter().rev() {
-        let first = edits.partition_point(|e| e.range.start < hold.range.start);
-        edits.insert(first, hold);
+    // Where one `let` ends and the next begins, what the first declares is held before it is lent.
+    for edit in held.loans().into_iter().chain(held.lets().into_iter().rev()) {
+        let first = edits.partition_point(|e| e.range.start < edit.range.start);
+        edits.insert(first, edit);
     }
     // For the report of a crash. It stands before everything else that is inserted at the same place.
     for start in &parsed.statements {

@@ -36,7 +36,10 @@ impl<'a> Held<'a> {
         let v = &self.parsed.places.variables[number];
         let out = self.plan.plain || self.plan.inside.contains(&number) || self.plan.borrows.contains(&number);
         let own = || v.has_value && !v.closure && self.visible(number, v);
-        let earlier = |l: &Loaded| !is_copy(l) && l.open.as_ref().is_none_or(|o| !o.pending || o.names.len() == 1);
+        let stays = |l: &Loaded| is_copy(l) && !self.plan.framed.contains(&number);
+        let earlier = |l: &Loaded| {
+            !stays(l) && !self.refers(v) && l.open.as_ref().is_none_or(|o| !o.pending || o.names.len() == 1)
+        };
         let may = || if v.declared.is_some() { own() } else { self.loaded(v).is_some_and(earlier) };
         !out && !v.odd && !(v.fixed && v.changed) && may()
     }
@@ -53,6 +56,43 @@ impl<'a> Held<'a> {
     pub fn copies(&self, v: &Variable) -> bool {
         let handle = |l: &Loaded| l.handle && !is_copy(l) && self.plan.made(l).is_none();
         !v.changed && self.loaded(v).is_some_and(handle)
+    }
+
+    /// It is a reference to what an earlier cell has lent. A cell that moves or changes it takes a copy.
+    pub fn refers(&self, v: &Variable) -> bool {
+        self.loaded(v).is_some_and(|l| self.is_reference(l))
+    }
+
+    pub fn is_reference(&self, l: &Loaded) -> bool {
+        let places = &self.parsed.places;
+        let moves = |m: &Mention| m.kind != Mentioned::Place || m.captured;
+        let looks = |n: usize| {
+            let v = &places.variables[n];
+            !v.changed && !v.odd && !places.mentions_of(n).any(moves)
+        };
+        let looked_at = || places.earlier(&l.name).is_some_and(looks);
+        l.lent && !self.plan.plain && !self.plan.copied.contains(&l.name) && looked_at()
+    }
+
+    /// Whether a variable can be lent from a place on: what comes behind it only looks at it.
+    pub fn can_lend(&self, number: usize, from: usize) -> bool {
+        let (places, v) = (&self.parsed.places, &self.parsed.places.variables[number]);
+        let framed = v.declared.is_none() && self.loaded(v).is_some_and(|l| !l.lent && l.open.is_none());
+        let taken = |m: &Mention| m.range.start >= from && (m.captured || m.kind != Mentioned::Place);
+        let assigned = places.assignments.iter().any(|a| a.variable == number && a.whole.end > from);
+        (framed && !v.odd || self.holds(number)) && !assigned && !places.mentions_of(number).any(taken)
+    }
+
+    /// What lends variables, before the `let`s of what borrows them.
+    pub fn loans(&self) -> Vec<Edit> {
+        let loan = |(&n, borrower): (&usize, &usize)| {
+            let v = &self.parsed.places.variables[n];
+            let (name, at) = (&v.name, self.parsed.places.variables[*borrower].begins?);
+            let whole = if v.fixed { format!("xlazy_held_{n}") } else { name.clone() };
+            let text = format!(" let {name} = (&&xlazy_rt::Of::value(&*{name})).lend(xlazy_f, {n}, {whole});");
+            Some(Edit::insert(at, text).tagged(Tag::Lend(n)))
+        };
+        self.plan.lends.iter().filter_map(loan).collect()
     }
 
     /// The last variable of that name that the cell declares is held.
@@ -90,6 +130,9 @@ impl<'a> Held<'a> {
                 _ => Form::Place,
             };
             return Some(known.unwrap_or(guess));
+        }
+        if self.refers(v) {
+            return Some(Form::Place);
         }
         let moved = || (m.kind != Mentioned::Place || m.captured).then_some(Form::Copied);
         if self.copies(v) && !self.plan.plain && !v.odd { known.or_else(moved) } else { None }

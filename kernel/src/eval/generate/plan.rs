@@ -18,6 +18,8 @@ pub struct Loaded {
     pub handle: bool,
     /// It was declared without `mut`.
     pub fixed: bool,
+    /// Something borrows it that lives on: it is a reference.
+    pub lent: bool,
     /// Its type may be decided here.
     pub open: Option<OpenLet>,
 }
@@ -46,6 +48,10 @@ pub struct Plan {
     pub pending: BTreeSet<usize>,
     /// Variables of earlier cells whose type is decided here, by another than was taken for want of any.
     pub open: BTreeSet<String>,
+    /// Variables that are lent for good, each to the variable that is declared by what borrows it.
+    pub lends: BTreeMap<usize, usize>,
+    /// Variables that are lent and of which this cell takes a copy, to change or to move it.
+    pub copied: BTreeSet<String>,
     /// How far a closure's trait had to be weakened: 0 `Fn`, 1 `FnMut`, 2 `FnOnce`.
     pub closures: BTreeMap<String, usize>,
     /// An error type has `Debug` alone.
@@ -90,7 +96,7 @@ impl Plan {
         serde_json::json!({
             "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
-            "pending": self.pending, "open": self.open, "forms": forms, "closures": self.closures, "debug_errors": self.debug_errors,
+            "lends": self.lends, "copied": self.copied, "pending": self.pending, "open": self.open, "forms": forms, "closures": self.closures, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
             "opt_level": self.opt_level, "older": self.older,
@@ -105,6 +111,11 @@ impl Plan {
         let names = |key: &str| set(key).filter(|all| all.iter().all(|name| identifier(name).is_some()));
         let numbers = |key: &str| -> Option<BTreeSet<usize>> {
             json.get(key)?.as_array()?.iter().map(|n| Some(n.as_u64()? as usize)).collect()
+        };
+        let pairs = |key: &str| -> Option<BTreeMap<usize, usize>> {
+            let pair =
+                |(lender, borrower): (&String, &Value)| Some((lender.parse().ok()?, borrower.as_u64()? as usize));
+            json.get(key)?.as_object()?.iter().map(pair).collect()
         };
         let form = |pair: &Value| {
             let number = |n: usize| Some(pair.get(n)?.as_u64()? as usize);
@@ -124,6 +135,8 @@ impl Plan {
             framed: numbers("framed")?,
             values: numbers("values")?,
             again: numbers("again")?,
+            lends: pairs("lends")?,
+            copied: names("copied")?,
             pending: numbers("pending")?,
             open: names("open")?,
             forms: json.get("forms")?.as_array()?.iter().map(form).collect::<Option<_>>()?,

@@ -87,6 +87,7 @@ impl Finder {
                 let plain = simple && value.is_some_and(is_plain);
                 let end = bytes(statement.span(), self.base).end;
                 let whole = bytes(statement.span(), self.base);
+                let begins = Some(whole.start);
                 let typed = matches!(local.pat, Pat::Type(_)) || init.is_some_and(|i| i.diverge.is_some());
                 let open = value.filter(|_| !typed && local.attrs.is_empty()).and_then(open);
                 let open = open.map(|(kind, heads)| Open { whole, kind, heads });
@@ -98,7 +99,8 @@ impl Finder {
                     let fixed = immutable.contains(&bytes(ident.span(), self.base).start);
                     let name = ident.to_string();
                     let open = open.clone();
-                    let variable = Variable { plain, closure, fixed, has_value, open, ..Variable::named(&name) };
+                    let variable =
+                        Variable { begins, plain, closure, fixed, has_value, open, ..Variable::named(&name) };
                     self.declare(&name, end, variable);
                 }
             }

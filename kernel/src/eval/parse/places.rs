@@ -16,6 +16,8 @@ pub struct Variable {
     pub name: String,
     /// Where the `let` ends that declares it; none for what an earlier cell made, which may be no variable at all.
     pub declared: Option<usize>,
+    /// Where that `let` begins.
+    pub begins: Option<usize>,
     /// Mentioned where it must stay what it is: in a macro that nobody has taken apart, or declared in one.
     pub odd: bool,
     /// It is `Copy` by the looks of it: a number, `true`, a character.
@@ -94,8 +96,8 @@ impl Places {
 
 impl Variable {
     pub fn named(name: &str) -> Variable {
-        let (declared, odd, plain, closure, fixed, has_value, changed, open, mentioned) = Default::default();
+        let (declared, begins, odd, plain, closure, fixed, has_value, changed, open, mentioned) = Default::default();
         let name = name.to_owned();
-        Variable { name, declared, odd, plain, closure, fixed, has_value, changed, open, mentioned }
+        Variable { name, declared, begins, odd, plain, closure, fixed, has_value, changed, open, mentioned }
     }
 }

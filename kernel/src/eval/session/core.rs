@@ -33,6 +33,8 @@ pub struct Session {
     pub gone: HashMap<String, String>,
     /// How those that are there were declared, and those that wait for a cell that decides their type.
     pub declared: Declared,
+    /// Variables that cells have lent for good, which keeps their values until the session ends.
+    pub lent: BTreeSet<String>,
     /// What a crash took and nothing has brought back.
     pub lost: Lost,
     pub journal: Journal,
@@ -99,7 +101,7 @@ impl Session {
         let compiler = Compiler::new(install.clone(), folder.clone(), at_work.clone());
         let process = SessionProcess::start(&install, &folder.path(), late, compiler.sources());
         let process = process.map_err(|e| sentence("StartError", folder.with_advice(&e)))?;
-        let (vars, gone, declared, lost, journal, generator, registered, last_codes) = Default::default();
+        let (vars, gone, declared, lent, lost, journal, generator, registered, last_codes) = Default::default();
         let (effect, autosave, opt_level, runs, begun, replayed) = Default::default();
         Ok(Session {
             install,
@@ -108,6 +110,7 @@ impl Session {
             vars,
             gone,
             declared,
+            lent,
             lost,
             journal,
             replayed,

@@ -135,6 +135,7 @@ impl Session {
         let mut reply = self.conclude(mode, done, &ready, events);
         if mode.kind != Kind::Hidden {
             self.declare(&ready, mode.cell);
+            self.note_what_is_lent(&ready, events);
         }
         if mode.kind == Kind::Replay {
             self.replayed = Some(heard.said());
@@ -174,6 +175,21 @@ impl Session {
             }
         }
         self.declared.retain(|name, d| d.is_pending() || self.vars.iter().any(|v| v.name == *name));
+    }
+
+    /// What is lent stays in memory; where that happens again and again, somebody should know.
+    fn note_what_is_lent(&mut self, ready: &Ready, events: &mut dyn FnMut(Event)) {
+        let lent = |name: &&String| self.vars.iter().any(|v| v.name == **name && v.lent);
+        let names: Vec<&String> = ready.lends.iter().filter(lent).collect();
+        for name in names {
+            if !self.lent.insert(name.clone()) {
+                let text = format!(
+                    "note: `{name}` is borrowed by a variable that lives on, so this value stays in memory until the session \
+                     ends, as the one before it does; inside braces `{{ … }}` it would not\n"
+                );
+                events(Event::Stream { stderr: true, text });
+            }
+        }
     }
 
     /// What became of the variables that a cell declares and that are not there.

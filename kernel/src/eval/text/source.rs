@@ -124,6 +124,8 @@ pub enum Tag {
     Macro(String),
     /// Holds a variable that the cell declares, by its number in `Places`.
     Hold(usize),
+    /// Lends a variable for good, by its number.
+    Lend(usize),
     /// What stands for a mention of a variable that is held.
     Mention(usize),
     /// The same for an assignment.
