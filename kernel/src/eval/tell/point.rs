@@ -72,7 +72,7 @@ pub fn name_cells(text: String, sources: &Sources) -> String {
         let mut parts = rest[..word].trim_end_matches(':').split(':');
         let source = parts.next().and_then(|file| sources.get(file));
         // The file alone, as `file!()` has it.
-        let cell = source.as_ref().and_then(|s| s.texts().iter().map(|t| t.cell).max());
+        let cell = source.as_ref().and_then(|s| s.last_cell());
         let line = parts.next().and_then(|n| n.parse().ok());
         let column = parts.next().and_then(|n| n.parse().ok()).unwrap_or(1);
         match source.and_then(|s| s.user_place(line?, column)) {

@@ -26,10 +26,8 @@ impl Sources {
 
     pub fn insert(&self, file: String, source: Arc<Source>) {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        // What an earlier cell defined is compiled again with what the last one did.
-        let cell = source.texts().iter().map(|t| t.cell).max();
         let name = source.text.split_once("#![crate_name=\"").and_then(|(_, rest)| rest.split('"').next());
-        all.crates.extend(name.map(str::to_owned).zip(cell));
+        all.crates.extend(name.map(str::to_owned).zip(source.last_cell()));
         all.files.insert(file, source);
     }
 
@@ -351,6 +349,11 @@ impl Source {
             }
         }
         out
+    }
+
+    /// The last cell that it has text of: what an earlier one defined is compiled again with what that one did.
+    pub fn last_cell(&self) -> Option<u64> {
+        self.texts().iter().map(|t| t.cell).max()
     }
 
     /// Where the user's text ends, if there is any: in the cell, and here.
