@@ -253,10 +253,10 @@ impl Source {
 
     /// What the session is to know of the user's code, as `Facts::read` of the runtime takes it: a word for each fact.
     pub fn facts(&self) -> String {
-        let lines: Vec<usize> = std::iter::once(0).chain(self.text.match_indices('\n').map(|(i, _)| i + 1)).collect();
+        let lines = Lines::of(&self.text);
         let place = |byte: usize| {
-            let line = lines.partition_point(|l| *l <= byte);
-            format!("{line}:{}", self.text[lines[line - 1]..byte].chars().count() + 1)
+            let (line, column) = lines.place(byte);
+            format!("{line}:{column}")
         };
         let mut out = String::new();
         for f in &self.facts {
@@ -376,14 +376,25 @@ impl Source {
         same_line.then_some(found)
     }
 
+    /// Where each piece of the user's text begins: the line and column here, the cell, those there.
+    fn users_places(&self) -> impl Iterator<Item = ((u32, u32), u64, (u32, u32))> {
+        let here = Lines::of(&self.text);
+        let mut there: HashMap<*const CellText, Lines> = HashMap::new();
+        self.pieces.iter().filter_map(move |p| match &p.origin {
+            Origin::User { text, start } => {
+                let lines = there.entry(Arc::as_ptr(text)).or_insert_with(|| Lines::of(&text.text));
+                Some((here.place(p.at), text.cell, lines.place(*start)))
+            }
+            Origin::Generated(_) => None,
+        })
+    }
+
     /// Where the user's text stands further right than in the cell: from this line and column on, by so much. Lines begin as
     /// they do there.
     pub fn shifts(&self) -> Vec<(u32, u32, u32)> {
         let mut out: Vec<(u32, u32, u32)> = Vec::new();
-        for p in &self.pieces {
-            let Origin::User { text, start } = &p.origin else { continue };
-            let (line, column) = line_column(&self.text, p.at);
-            let by = column.saturating_sub(line_column(&text.text, *start).1);
+        for ((line, column), _, (_, there)) in self.users_places() {
+            let by = column.saturating_sub(there);
             let before = out.last().filter(|last| last.0 == line).map_or(0, |last| last.2);
             if by != before {
                 out.push((line, column, by));
@@ -394,15 +405,8 @@ impl Source {
 
     /// Where text of other cells begins: the line here, the cell, the line there.
     pub fn elsewhere(&self, cell: u64) -> Vec<(u32, u64, u32)> {
-        let piece = |p: &Piece| match &p.origin {
-            Origin::User { text, start } => {
-                let there = line_column(&text.text, *start).0;
-                Some((line_column(&self.text, p.at).0, text.cell, there))
-            }
-            Origin::Generated(_) => None,
-        };
         let mut out: Vec<(u32, u64, u32)> = Vec::new();
-        for (here, of, there) in self.pieces.iter().filter_map(piece) {
+        for ((here, _), of, (there, _)) in self.users_places() {
             let last = out.last().copied().unwrap_or((1, cell, 1));
             // Goes on where the piece before it ended.
             if (of, there) != (last.1, last.2 + (here - last.0)) {
@@ -421,6 +425,25 @@ impl Source {
         let rest = &self.text[start..];
         let column = (column.max(1) - 1) as usize;
         Some(start + rest.char_indices().nth(column).map_or(rest.len(), |(i, _)| i))
+    }
+}
+
+/// Where the lines of a text begin, for who asks for many places in it.
+struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    fn of(text: &'t str) -> Lines<'t> {
+        Lines { text, starts: std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect() }
+    }
+
+    /// As [`line_column`].
+    fn place(&self, byte: usize) -> (u32, u32) {
+        let byte = self.text.floor_char_boundary(byte.min(self.text.len()));
+        let line = self.starts.partition_point(|start| *start <= byte);
+        (line as u32, self.text[self.starts[line - 1]..byte].chars().count() as u32 + 1)
     }
 }
 
@@ -449,6 +472,8 @@ mod tests {
         source.plain("#![x] fn cell() {");
         source.user(&cell, 0..cell.text.len(), &[Edit::insert(brace, "check();")]);
         source.plain("\n}");
+        let lines = Lines::of(&source.text);
+        assert!((0..=source.text.len()).all(|byte| lines.place(byte) == line_column(&source.text, byte)));
         let byte = source.byte_at(2, 25).unwrap();
         assert!(source.text[byte..].starts_with("f(i)"), "{}", &source.text[byte..]);
         let Place::User { text, at } = source.place(byte) else { panic!() };
