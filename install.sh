@@ -102,14 +102,19 @@ mkdir -p "$stage"/{bin,lib/deps}
 install -m 755 "$target/release/xlazy" "$target/release/xlazy-session" "$stage/bin/"
 install -m 755 "$target/release/libxlazy.so" "$stage/lib/"
 install -m 755 "$(rustc --print sysroot)"/lib/rustlib/x86_64-unknown-linux-gnu/lib/libstd-*.so "$stage/lib/"
-# A cell is compiled against the metadata of all that libxlazy.so was made from.
-needed=$(cargo tree --locked -p xlazy -e normal --prefix none --format '{lib}' | sort -u | tr '\n' ' ')
+# A cell is compiled against the metadata of all that libxlazy.so was made from; rustc loads the macros among it.
+libraries() { cargo tree --locked -p xlazy -e "$1" --prefix none --format '{lib}' | sort -u | tr '\n' ' '; }
 "${build[@]}" --message-format=json 2>/dev/null | python3 -c '
 import json, shutil, sys
-needed = set(sys.argv[2].split())
+needed, with_macros = (set(names.split()) for names in sys.argv[2:])
 for line in sys.stdin:
     message = json.loads(line)
-    if message.get("target", {}).get("name", "").replace("-", "_") not in needed:
+    target = message.get("target", {})
+    name = target.get("name", "").replace("-", "_")
+    if name not in needed:
+        if name in with_macros and "proc-macro" in target["kind"]:
+            for path in message["filenames"]:
+                shutil.copy(path, sys.argv[1])
         continue
     for path in message.get("filenames", []):
         if path.endswith((".rmeta", ".rlib")):
@@ -118,7 +123,7 @@ for line in sys.stdin:
                 shutil.copy(meta, sys.argv[1])
             except FileNotFoundError:
                 shutil.copy(path, sys.argv[1])
-' "$stage/lib/deps" "$needed"
+' "$stage/lib/deps" "$(libraries normal,no-proc-macro)" "$(libraries normal)"
 RUSTC=$(rustc --print sysroot)/bin/rustc "$stage/bin/xlazy" describe-toolchain >"$stage/runtime.json"
 for part in bin lib; do
   [[ ! -e $home/$part ]] || mv "$home/$part" "$stage/old-$part"

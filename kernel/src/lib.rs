@@ -1,5 +1,8 @@
 //! Everything of the `xlazy` binary but its `main`, so that tests can reach it.
 pub mod cli;
+#[cfg(test)]
+#[path = "../../tests/support/corpus.rs"]
+mod corpus;
 pub mod ctrl_c;
 pub mod engine;
 pub mod eval;

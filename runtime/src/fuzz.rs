@@ -25,34 +25,15 @@ pub fn protobuf(data: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    /// What the fuzzer has found to be worth keeping, whole, cut short and with a byte wrong.
-    fn each(target: &str, run: fn(&[u8])) {
-        let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
-        let mut dice = fastrand::Rng::with_seed(0x2545_f491_4f6c_dd1d);
-        let mut count = 0;
-        for file in std::fs::read_dir(corpus).unwrap() {
-            let good = std::fs::read(file.unwrap().path()).unwrap();
-            run(&good);
-            for _ in 0..50 {
-                let (mut bytes, at) = (good.clone(), dice.usize(..good.len().max(1)));
-                match dice.bool() {
-                    true => bytes.truncate(at),
-                    false => bytes.iter_mut().skip(at).take(1).for_each(|b| *b = dice.u8(..)),
-                }
-                run(&bytes);
-            }
-            count += 1;
-        }
-        assert!(count > 0);
-    }
+    use crate::corpus;
 
     #[test]
     fn the_kept_files_of_tensors() {
-        each("safetensors", super::safetensors);
+        corpus::damaged("safetensors", super::safetensors);
     }
 
     #[test]
     fn the_kept_programs() {
-        each("protobuf", super::protobuf);
+        corpus::damaged("protobuf", super::protobuf);
     }
 }

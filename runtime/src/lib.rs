@@ -10,6 +10,9 @@ mod calls;
 pub mod cell;
 #[doc(hidden)]
 pub mod changes;
+#[cfg(test)]
+#[path = "../../tests/support/corpus.rs"]
+mod corpus;
 pub mod data;
 pub mod display;
 #[cfg(any(test, feature = "fuzz"))]

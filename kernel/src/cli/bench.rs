@@ -2,6 +2,7 @@
 use super::report::{fail, fail_with};
 use crate::eval::install::Installation;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub fn command() -> Command {
@@ -25,6 +26,14 @@ pub fn command() -> Command {
                         .default_value("15")
                         .value_parser(clap::value_parser!(u64).range(1..=99))
                         .help("Runs of every cell"),
+                )
+                .arg(
+                    Arg::new("notebooks")
+                        .long("notebooks")
+                        .value_name("FOLDER")
+                        .default_value("notebooks")
+                        .value_parser(clap::value_parser!(PathBuf))
+                        .help("Where the lessons are, whose cells are one row"),
                 ),
         )
 }
@@ -34,7 +43,8 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     let (what, matches) = matches.subcommand().expect("clap asks for one");
     if what == "cells" {
         let rounds = *matches.get_one::<u64>("rounds").expect("it has a default") as usize;
-        return match super::bench_cells::run(matches.get_flag("json"), rounds) {
+        let notebooks = matches.get_one::<PathBuf>("notebooks").expect("it has a default");
+        return match super::bench_cells::run(matches.get_flag("json"), rounds, notebooks) {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => fail(&why),
         };

@@ -1,5 +1,7 @@
 //! `xlazy bench cells`: how long cells take over the real protocol, from `execute_request` to `idle`; beside
 //! `evcxr_jupyter`, cell by cell in turns, where that is installed.
+mod lessons;
+
 use super::report::say;
 use crate::folder::Folder;
 use hmac::{Hmac, KeyInit, Mac};
@@ -39,13 +41,13 @@ static KEY: LazyLock<String> = LazyLock::new(|| uuid::Uuid::new_v4().to_string()
 const PAUSE: Duration = Duration::from_millis(150);
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Measures and prints; the error is for the user.
-pub fn run(as_json: bool, rounds: usize) -> Result<(), String> {
+/// Measures and prints; the error is for the user. `notebooks` is the folder of the lessons.
+pub fn run(as_json: bool, rounds: usize, notebooks: &Path) -> Result<(), String> {
     let text = |e: io::Error| e.to_string();
     let exe = std::env::current_exe().map_err(text)?;
-    let mut kernels = vec![Kernel::start("xlazy", &exe, &["kernel"])?];
+    let mut kernels = vec![Kernel::ours(&exe)?];
     if let Some(evcxr) = on_path("evcxr_jupyter") {
-        kernels.push(Kernel::start("evcxr", &evcxr, &["--control_file"])?);
+        kernels.push(Kernel::start("evcxr", Command::new(&evcxr).arg("--control_file"))?);
     }
     for kernel in &mut kernels {
         kernel.execute(SETUP)?;
@@ -65,6 +67,10 @@ pub fn run(as_json: bool, rounds: usize) -> Result<(), String> {
         Err(why) => eprintln!("left out, cells that use crates: {why}"),
     }
     measured[0].extend(after_types(&exe, rounds)?);
+    match lessons::measure(&exe, notebooks) {
+        Ok(row) => measured[0].push(row),
+        Err(why) => eprintln!("left out, the lessons: {why}"),
+    }
     let mut report = serde_json::Map::new();
     for ((kernel, cells), [pss, anonymous]) in kernels.iter().zip(measured).zip(memory) {
         let value = json!({ "start_ms": kernel.start_ms, "pss_mb": pss, "anonymous_mb": anonymous, "cells": cells });
@@ -82,7 +88,7 @@ pub fn run(as_json: bool, rounds: usize) -> Result<(), String> {
 
 /// What cells cost after 50 others have defined a type each, in a kernel of its own.
 fn after_types(exe: &Path, rounds: usize) -> Result<Vec<Value>, String> {
-    let mut kernel = [Kernel::start("xlazy", exe, &["kernel"])?];
+    let mut kernel = [Kernel::ours(exe)?];
     for i in 0..50 {
         kernel[0].execute(&format!("struct S{i}(u64); impl S{i} {{ fn get(&self) -> u64 {{ self.0 + {i} }} }}"))?;
     }
@@ -121,7 +127,7 @@ fn measure(kernels: &mut [Kernel], cells: &[(&str, &str)], rounds: usize) -> Res
 /// Milliseconds from starting a kernel until it has shown a tensor.
 fn first_tensor(exe: &Path) -> Result<u64, String> {
     let begin = Instant::now();
-    let mut kernel = Kernel::start("xlazy", exe, &["kernel"])?;
+    let mut kernel = Kernel::ours(exe)?;
     kernel.execute(&format!("Tensor::ones([2, 2]) * {}.5", std::process::id()))?;
     Ok(begin.elapsed().as_millis() as u64)
 }
@@ -129,7 +135,7 @@ fn first_tensor(exe: &Path) -> Result<u64, String> {
 fn summary(times: &mut [f64]) -> Value {
     times.sort_by(f64::total_cmp);
     let at = |part: f64| (times[((times.len() - 1) as f64 * part).round() as usize] * 10.0).round() / 10.0;
-    json!({ "median_ms": at(0.5), "p95_ms": at(0.95), "best_ms": at(0.0) })
+    json!({ "median_ms": at(0.5), "p90_ms": at(0.9), "p95_ms": at(0.95), "best_ms": at(0.0) })
 }
 
 fn print_table(report: &serde_json::Map<String, Value>) {
@@ -142,9 +148,10 @@ fn print_table(report: &serde_json::Map<String, Value>) {
         for cell in kernel["cells"].as_array().into_iter().flatten() {
             let (new, again) = (&cell["new"], &cell["again"]);
             say(&format!(
-                "  {:<12} new: median {:>6} ms, p95 {:>6} ms   again: median {:>6} ms",
+                "  {:<16} new: median {:>6} ms, p90 {:>6} ms, p95 {:>6} ms   again: median {:>6} ms",
                 cell["cell"].as_str().unwrap_or_default(),
                 new["median_ms"],
+                new["p90_ms"],
                 new["p95_ms"],
                 again["median_ms"]
             ));
@@ -170,7 +177,12 @@ struct Kernel {
 }
 
 impl Kernel {
-    fn start(name: &'static str, exe: &Path, args: &[&str]) -> Result<Kernel, String> {
+    fn ours(exe: &Path) -> Result<Kernel, String> {
+        Kernel::start("xlazy", Command::new(exe).arg("kernel"))
+    }
+
+    /// Starts a kernel; the command lacks the connection file only.
+    fn start(name: &'static str, command: &mut Command) -> Result<Kernel, String> {
         let text = |e: io::Error| format!("{name}: {e}");
         let free: Vec<TcpListener> =
             (0..5).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>().map_err(text)?;
@@ -188,8 +200,7 @@ impl Kernel {
         let private = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&file);
         private.and_then(|mut f| f.write_all(connection.to_string().as_bytes())).map_err(text)?;
         let begin = Instant::now();
-        let mut child = Command::new(exe)
-            .args(args)
+        let mut child = command
             .arg(&file)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -236,6 +247,14 @@ impl Kernel {
 
     /// Milliseconds from the request to `idle`. A cell that fails is an error: its time would mean nothing.
     fn execute(&mut self, code: &str) -> Result<f64, String> {
+        match self.attempt(code) {
+            Ok((ms, None)) => Ok(ms),
+            Ok((_, Some(failure))) | Err(failure) => Err(format!("{}: `{code}`: {failure}", self.name)),
+        }
+    }
+
+    /// As [`Kernel::execute`], of a cell that may fail: its time, and how it failed.
+    fn attempt(&mut self, code: &str) -> Result<(f64, Option<String>), String> {
         let text = |e: io::Error| e.to_string();
         let content = json!({
             "code": code, "silent": false, "store_history": true, "user_expressions": {}, "allow_stdin": false,
@@ -243,18 +262,19 @@ impl Kernel {
         });
         let begin = Instant::now();
         let id = self.send("execute_request", &content).map_err(text)?;
+        let mut failure = None;
         loop {
             let (kind, parent, content) = receive(&mut self.iopub).map_err(text)?;
             match (&*kind, content["execution_state"].as_str()) {
                 _ if parent != id => {}
-                ("error", _) => return Err(format!("{}: `{code}`: {}", self.name, content["evalue"])),
+                ("error", _) => failure = Some(content["evalue"].to_string()),
                 ("status", Some("idle")) => break,
                 _ => {}
             }
         }
         let ms = begin.elapsed().as_secs_f64() * 1e3;
         while receive(&mut self.shell).map_err(text)?.0 != "execute_reply" {}
-        Ok(ms)
+        Ok((ms, failure))
     }
 
     /// MB by process (the kernel, what it started, the waiting compiler): PSS, and what of it is no copy of a file, so that

@@ -76,34 +76,16 @@ pub fn expand(rules: &str, call: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What the fuzzer has found to be worth keeping, and pieces of it put together anew.
-    fn each(target: &str, run: impl Fn(&str)) {
-        let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
-        let files = std::fs::read_dir(corpus).unwrap().map(|f| std::fs::read(f.unwrap().path()).unwrap());
-        let all: Vec<String> = files.filter_map(|bytes| String::from_utf8(bytes).ok()).collect();
-        assert!(all.len() > 10);
-        all.iter().for_each(|text| run(text));
-        let mut dice = fastrand::Rng::with_seed(0x2545_f491_4f6c_dd1d);
-        for _ in 0..2_000 {
-            let mut piece = || {
-                let text: Vec<char> = all[dice.usize(..all.len())].chars().collect();
-                let from = dice.usize(..=text.len());
-                let to = dice.usize(from..=text.len().min(from + 60));
-                text[from..to].iter().collect::<String>()
-            };
-            run(&[piece(), piece(), piece()].concat());
-        }
-    }
+    use crate::corpus;
 
     #[test]
     fn the_kept_cells_are_split() {
-        each("splitter", split);
+        corpus::joined("splitter", split);
     }
 
     #[test]
     fn the_kept_macros_are_expanded() {
-        each("expander", |text| {
+        corpus::joined("expander", |text| {
             if let Some((rules, call)) = text.rsplit_once("===") {
                 expand(rules, call);
             }

@@ -68,31 +68,15 @@ pub fn message(data: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    /// What the fuzzer has found to be worth keeping, whole and with a byte wrong.
-    fn each(target: &str, run: fn(&[u8])) {
-        let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
-        let mut dice = fastrand::Rng::with_seed(0x2545_f491_4f6c_dd1d);
-        let mut count = 0;
-        for file in std::fs::read_dir(corpus).unwrap() {
-            let mut bytes = std::fs::read(file.unwrap().path()).unwrap();
-            run(&bytes);
-            for _ in 0..20 {
-                let at = dice.usize(..bytes.len().max(1));
-                bytes.iter_mut().skip(at).take(1).for_each(|b| *b = dice.u8(..));
-                run(&bytes);
-            }
-            count += 1;
-        }
-        assert!(count > 0);
-    }
+    use crate::corpus;
 
     #[test]
     fn the_kept_bytes_of_connections() {
-        each("connection", super::connection);
+        corpus::damaged("connection", super::connection);
     }
 
     #[test]
     fn the_kept_frames_of_messages() {
-        each("message", super::message);
+        corpus::damaged("message", super::message);
     }
 }

@@ -21,9 +21,9 @@ use tokio::sync::mpsc::UnboundedSender;
 const INTERRUPT_LIMIT: Duration = Duration::from_millis(80);
 
 /// By subshell.
-type Questions = HashMap<Option<String>, Question>;
+type InputRequests = HashMap<Option<String>, InputRequest>;
 
-pub struct Question {
+pub struct InputRequest {
     /// The identity of the front end that was asked.
     asked: Option<Bytes>,
     answer: Sender<Result<String, String>>,
@@ -48,7 +48,7 @@ pub struct Hub {
     pub engine: OnceLock<Result<Arc<dyn Engine>, Failure>>,
     pub about: About,
     /// Who waits for a line from the user, by subshell.
-    pub asking: Mutex<Questions>,
+    pub asking: Mutex<InputRequests>,
     pub subshells: Subshells,
     pub turns: Arc<Turns>,
     /// The cell that ran last, to which output belongs that comes between cells.
@@ -85,10 +85,10 @@ impl Hub {
         if asked.is_none() {
             super::log(format_args!("stdin: the front end that runs the cell is not there to be asked"));
         }
-        asking.insert(request.subshell(), Question { asked, answer });
+        asking.insert(request.subshell(), InputRequest { asked, answer });
     }
 
-    fn asking(&self) -> MutexGuard<'_, Questions> {
+    fn asking(&self) -> MutexGuard<'_, InputRequests> {
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

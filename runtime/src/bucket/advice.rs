@@ -1,7 +1,7 @@
 //! Whether an input of a program could be bucketed, before it is advised: the program is recorded again on placeholders, where
 //! nothing runs and nothing stays, and the bucketing rules of all its ops are asked.
 use super::{each, ends_with};
-use crate::insight::bucketing::{Beside, Feed, Question, Refusal, Spot};
+use crate::insight::bucketing::{Beside, Feed, InputDim, Proposal, Refusal};
 use crate::tensor::{Arg, BucketRule, Entry, Tensor, marked, on_trial, try_trace};
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -10,9 +10,9 @@ use xlazy_core::Error;
 use xlazy_core::ir::{AttrsExt, Bucket, DATA, Input, Origin, Payload, Step, graph};
 use xlazy_core::ty::{Shape, Type};
 
-impl Question<'_> {
+impl Proposal<'_> {
     /// All that must be bucketed together, the inputs asked for first, or the first op that refuses it.
-    pub(crate) fn applicable(&self) -> Result<Vec<Spot>, Refusal> {
+    pub(crate) fn applicable(&self) -> Result<Vec<InputDim>, Refusal> {
         let mut together = self.inputs.clone();
         let mut first: Option<Refusal> = None;
         loop {
@@ -53,8 +53,8 @@ type Buckets = Vec<(Bucket, usize)>;
 const DEPTH: usize = 8;
 
 impl<'a> Replay<'a> {
-    fn new(steps: &'a [Step], feeds: &'a [Feed<'a>], inputs: &[Spot], buckets: &[usize]) -> Replay<'a> {
-        let bucket = |&(leaf, dim): &Spot| {
+    fn new(steps: &'a [Step], feeds: &'a [Feed<'a>], inputs: &[InputDim], buckets: &[usize]) -> Replay<'a> {
+        let bucket = |&(leaf, dim): &InputDim| {
             let size = feeds[leaf].ty.shape[dim];
             // A bucket that is full hides what the rules would do with the padding.
             let larger = buckets.iter().copied().filter(|&b| b > size).min();
@@ -250,7 +250,7 @@ impl<'a> Replay<'a> {
     }
 
     /// The input that a plain step has its size from.
-    fn source(&self, s: usize, dim: &impl Fn(&Type) -> Option<usize>) -> Option<Spot> {
+    fn source(&self, s: usize, dim: &impl Fn(&Type) -> Option<usize>) -> Option<InputDim> {
         let (mut open, mut seen) = (vec![s], 0);
         while let Some(s) = open.pop() {
             seen += 1;

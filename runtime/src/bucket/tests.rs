@@ -1,5 +1,5 @@
 //! Advice to bucket an input is what comes of it: drawn programs, asked and tried.
-use crate::insight::bucketing::{Beside, Feed, Question, Refusal, Spot};
+use crate::insight::bucketing::{Beside, Feed, InputDim, Proposal, Refusal};
 use crate::prelude::*;
 use crate::tensor::Tensor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,9 +37,9 @@ fn recorded(results: &[Tensor], weights: &[&Tensor], asked: &[&Tensor]) -> Recor
 }
 
 impl Recorded {
-    fn asked(&self, inputs: &[Spot]) -> Result<Vec<Spot>, Refusal> {
+    fn asked(&self, inputs: &[InputDim]) -> Result<Vec<InputDim>, Refusal> {
         let feeds = self.types.iter().map(|(ty, fixed)| Feed { ty, fixed: *fixed }).collect();
-        Question { steps: &self.steps, feeds, inputs: inputs.to_vec(), buckets: &[8, 16] }.applicable()
+        Proposal { steps: &self.steps, feeds, inputs: inputs.to_vec(), buckets: &[8, 16] }.applicable()
     }
 }
 

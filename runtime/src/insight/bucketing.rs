@@ -1,11 +1,11 @@
 //! What is asked before it is advised to bucket an input: would the ops behind it take it? The answer is given where the
-//! bucketing rules are, above this floor (`Question::applicable`).
+//! bucketing rules are, above this floor (`Proposal::applicable`).
 use std::panic::Location;
 use xlazy_core::ir::Step;
 use xlazy_core::ty::Type;
 
 /// A parameter of the program and one of its dimensions, each by its number.
-pub(crate) type Spot = (usize, usize);
+pub(crate) type InputDim = (usize, usize);
 
 /// A parameter of the program, as far as it matters here.
 #[derive(Clone, Copy)]
@@ -16,10 +16,10 @@ pub(crate) struct Feed<'a> {
 }
 
 /// Whether `inputs`, which change together, can be bucketed in a program that was recorded with plain ones.
-pub(crate) struct Question<'a> {
+pub(crate) struct Proposal<'a> {
     pub steps: &'a [Step],
     pub feeds: Vec<Feed<'a>>,
-    pub inputs: Vec<Spot>,
+    pub inputs: Vec<InputDim>,
     pub buckets: &'a [usize],
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Refusal {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Beside {
     /// A parameter of the program.
-    Input(Spot),
+    Input(InputDim),
     /// What this step makes.
     Step(usize),
 }

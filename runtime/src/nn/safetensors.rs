@@ -1,11 +1,13 @@
-//! States in safetensors files: a JSON header with names, dtypes, shapes and places, then the bytes. The crate of that name is
-//! what the tests compare with, and is not linked: every cell would load its macros, which takes longer than all else that a
-//! cell reads of libraries; it does not know the header's order, nor say which tensor is wrong, and lets names come twice.
+//! States in safetensors files: a JSON header with names, dtypes, shapes and places, then the bytes. What a header says of a
+//! tensor, and whether its tensors fill a file, is for the format's own library; that a header has an order, in which no name
+//! comes twice, and which tensor is wrong, it does not know.
 use crate::insight::Cause;
-use crate::json::json;
 use crate::tensor::Tensor;
 use crate::{Error, Result};
-use serde_core::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use ::safetensors::SafeTensorError;
+use ::safetensors::tensor::{Dtype, Metadata as Filled, TensorInfo};
+use serde_core::de::value::StrDeserializer;
+use serde_core::de::{Deserialize, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
 use serde_core::ser::{SerializeMap, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -81,15 +83,13 @@ fn header(metadata: &[(&str, &str)], parts: &[Part]) -> Vec<u8> {
         for part in parts {
             let start = end;
             end += part.bytes.len();
-            let (dtype, shape) = (part.ty.dtype.safetensors(), &part.ty.shape[..]);
-            header.serialize_entry(
-                &part.name,
-                &json!({ "dtype": dtype, "shape": shape, "data_offsets": [start, end] }),
-            )?;
+            let named: StrDeserializer<serde_json::Error> = part.ty.dtype.safetensors().into_deserializer();
+            let (dtype, shape) = (Dtype::deserialize(named)?, part.ty.shape.to_vec());
+            header.serialize_entry(&part.name, &TensorInfo { dtype, shape, data_offsets: (start, end) })?;
         }
         header.end()
     };
-    // Only a writer that fails could end it, and what is written is text and numbers.
+    // Only a writer that fails or a dtype that the format lacks could end it: what is written is text and numbers.
     let written: serde_json::Result<()> = write();
     debug_assert!(written.is_ok());
     out
@@ -182,30 +182,29 @@ const MOST_DIMENSIONS: usize = 64;
 /// What a header says of a body of that many bytes; an error says what is wrong with it. Every byte belongs to one tensor:
 /// a file that named the same bytes again and again would be far larger in memory than it is.
 fn entries(header: &[u8], body: usize) -> Parsed<(Metadata, Vec<Entry>)> {
-    let Header { metadata, infos } =
+    let Header { metadata, mut infos } =
         serde_json::from_slice(header).map_err(|e| format!("its header is not that of a safetensors file: {e}"))?;
-    let out = infos.into_iter().map(|(name, info)| info.entry(name, body)).collect::<Parsed<Vec<Entry>>>()?;
-    let mut places: Vec<&Entry> = out.iter().collect();
-    places.sort_by_key(|e| (e.place.start, e.place.end));
-    let last = places.iter().try_fold(0, |last, e| match e.place.start == last {
-        true => Ok(e.place.end),
-        false => Err(format!("`{}` does not begin where the tensor before it ends", e.name)),
-    })?;
-    if last != body {
-        return Err(format!("it has {} bytes behind its last tensor", body - last));
-    }
+    let out = infos.iter().map(|(name, info)| entry(name, info, body)).collect::<Parsed<Vec<Entry>>>()?;
     let mut names: Vec<&str> = out.iter().map(|e| e.name.as_str()).collect();
     names.sort_unstable();
-    match names.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(format!("it has two tensors called `{}`", pair[0])),
-        None => Ok((metadata, out)),
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!("it has two tensors called `{}`", pair[0]));
+    }
+    infos.sort_by_key(|(_, info)| info.data_offsets);
+    let filled = Filled::new(None, infos).map_err(|e| match e {
+        SafeTensorError::InvalidOffset(name) => format!("`{name}` does not begin where the tensor before it ends"),
+        e => e.to_string(),
+    })?;
+    match filled.data_len() {
+        all if all == body => Ok((metadata, out)),
+        all => Err(format!("it has {} bytes behind its last tensor", body - all)),
     }
 }
 
 /// A header as it is written: in its order, with whatever comes twice.
 struct Header {
     metadata: Metadata,
-    infos: Vec<(String, Info)>,
+    infos: Vec<(String, TensorInfo)>,
 }
 
 impl<'de> Deserialize<'de> for Header {
@@ -222,7 +221,10 @@ impl<'de> Deserialize<'de> for Header {
                     match name.as_str() {
                         METADATA if metadata.is_some() => return Err(A::Error::custom("it has metadata twice")),
                         METADATA => metadata = Some(map.next_value::<BTreeMap<String, String>>()?),
-                        _ => infos.push((name, map.next_value()?)),
+                        _ => {
+                            let info = map.next_value().map_err(|e| A::Error::custom(format_args!("`{name}`: {e}")))?;
+                            infos.push((name, info));
+                        }
                     }
                 }
                 Ok(Header { metadata: metadata.into_iter().flatten().collect(), infos })
@@ -232,73 +234,30 @@ impl<'de> Deserialize<'de> for Header {
     }
 }
 
-/// What a header says of one tensor, not yet looked at.
-#[derive(Default)]
-struct Info {
-    dtype: Option<String>,
-    shape: Option<Vec<usize>>,
-    place: Option<[usize; 2]>,
-    /// A key that is none of a tensor's, or is there for the second time.
-    odd: Option<String>,
-}
-
-impl<'de> Deserialize<'de> for Info {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Info, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Info;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an object of dtype, shape and data_offsets")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Info, A::Error> {
-                let mut info = Info::default();
-                while let Some(key) = map.next_key::<String>()? {
-                    match key.as_str() {
-                        "dtype" if info.dtype.is_none() => info.dtype = Some(map.next_value()?),
-                        "shape" if info.shape.is_none() => info.shape = Some(map.next_value()?),
-                        "data_offsets" if info.place.is_none() => info.place = Some(map.next_value()?),
-                        _ => {
-                            map.next_value::<IgnoredAny>()?;
-                            info.odd.get_or_insert(key);
-                        }
-                    }
-                }
-                Ok(info)
-            }
-        }
-        from.deserialize_map(Fields)
+/// What a header says of one tensor of a body of that many bytes.
+fn entry(name: &str, info: &TensorInfo, body: usize) -> Parsed<Entry> {
+    let (word, (start, end)) = (info.dtype.to_string(), info.data_offsets);
+    let known = DType::ALL.into_iter().find(|d| d.safetensors() == word);
+    let dtype = known.ok_or_else(|| format!("`{name}` is of dtype {word}, which xlazy lacks"))?;
+    if start > end || end > body {
+        return Err(format!("`{name}` lies outside the file"));
     }
-}
-
-impl Info {
-    fn entry(self, name: String, body: usize) -> Parsed<Entry> {
-        if let Some(key) = self.odd {
-            return Err(format!("`{name}` has the key `{key}` twice, or it is none that a tensor has"));
-        }
-        let (Some(word), Some(shape), Some([start, end])) = (self.dtype, self.shape, self.place) else {
-            return Err(format!("`{name}` lacks dtype, shape or offsets"));
-        };
-        let known = DType::ALL.into_iter().find(|d| d.safetensors() == word);
-        let dtype = known.ok_or_else(|| format!("`{name}` is of dtype {word}, which xlazy lacks"))?;
-        if start > end || end > body {
-            return Err(format!("`{name}` lies outside the file"));
-        }
-        let size = |least: usize| shape.iter().try_fold(dtype.size(), |n, d| n.checked_mul((*d).max(least)));
-        // Without its zeros, too, a size must be one that an address can have.
-        if shape.len() > MOST_DIMENSIONS || size(1).is_none_or(|n| i64::try_from(n).is_err()) {
-            return Err(format!("`{name}` has {} dimensions of more elements than there can be", shape.len()));
-        }
-        let ty = Type::new(dtype, Shape::new(&shape));
-        if size(0) != Some(end - start) {
-            return Err(format!("`{name}` has {} bytes, which is not {ty}", end - start));
-        }
-        Ok(Entry { name, ty, place: start..end })
+    let size = |least: usize| info.shape.iter().try_fold(dtype.size(), |n, d| n.checked_mul((*d).max(least)));
+    // Without its zeros, too, a size must be one that an address can have.
+    if info.shape.len() > MOST_DIMENSIONS || size(1).is_none_or(|n| i64::try_from(n).is_err()) {
+        return Err(format!("`{name}` has {} dimensions of more elements than there can be", info.shape.len()));
     }
+    let ty = Type::new(dtype, Shape::new(&info.shape));
+    if size(0) != Some(end - start) {
+        return Err(format!("`{name}` has {} bytes, which is not {ty}", end - start));
+    }
+    Ok(Entry { name: name.to_owned(), ty, place: start..end })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::json;
 
     fn file(header: &str, body: &[u8]) -> Vec<u8> {
         [&(header.len() as u64).to_le_bytes(), header.as_bytes(), body].concat()
@@ -343,12 +302,11 @@ mod tests {
         assert!(refused(&format!("{{{},{}}}", f32s("x", "[1]", "[0,4]"), f32s("x", "[0]", "[4,4]"))).contains("two"));
         assert!(refused(r#"{"x":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}}"#).contains("does not begin"));
         assert!(refused(r#"{"x":{"dtype":"F4","shape":[1],"data_offsets":[0,4]}}"#).contains("F4"));
-        assert!(refused(r#"{"x":{"dtype":"F32"}}"#).contains("lacks"));
+        assert!(refused(r#"{"x":{"dtype":"F32"}}"#).contains("`x`: missing field `shape`"));
         assert!(refused(&format!("{{{}}} x", f32s("x", "[1]", "[0,4]"))).contains("trailing characters"));
         assert!(refused("{").contains("EOF"));
         let with = |more: &str| refused(&format!("{{{}}}", f32s("x", "[1]", "[0,4]").replace('}', more)));
-        assert!(with(",\"stride\":[1]}").contains("the key `stride`"));
-        assert!(with(",\"dtype\":\"F32\"}").contains("the key `dtype` twice"));
+        assert!(with(",\"dtype\":\"F32\"}").contains("`x`: duplicate field `dtype`"));
         assert!(refused(r#"{"__metadata__":{},"__metadata__":{}}"#).contains("metadata twice"));
     }
 

@@ -41,21 +41,26 @@ const BODY: &str = "::xlazy_cell::{{closure}}";
 
 /// What a program of the user's says, with cells in the place of generated files and crates.
 pub fn in_the_notebook(text: String, sources: &Sources) -> String {
-    let mut out = name_cells(text, sources);
-    for prefix in CRATES {
-        let mut from = 0;
-        while let Some(at) = out[from..].find(prefix).map(|at| from + at) {
-            let end = at + prefix.len() + DIGITS;
-            let named = out.get(at..end).and_then(|name| sources.crate_in_words(name));
-            from = at + named.as_ref().map_or(prefix.len(), String::len);
-            if let Some(name) = named {
-                // The function that a cell's statements are in is not the user's.
-                let end = if out[end..].starts_with(BODY) { end + BODY.len() } else { end };
-                out.replace_range(at..end, &name);
-            }
-        }
+    CRATES.iter().fold(name_cells(text, sources), |text, prefix| name_crates(text, prefix, sources))
+}
+
+/// In one pass: a cell may write nothing else.
+fn name_crates(text: String, prefix: &str, sources: &Sources) -> String {
+    let mut out = String::new();
+    let mut from = 0;
+    for (at, _) in text.match_indices(prefix) {
+        let end = at + prefix.len() + DIGITS;
+        let name = text.get(at..end).and_then(|name| sources.crate_in_words(name));
+        let (Some(before), Some(name)) = (text.get(from..at), name) else { continue };
+        out.push_str(before);
+        out.push_str(&name);
+        // The function that a cell's statements are in is not the user's.
+        from = if text[end..].starts_with(BODY) { end + BODY.len() } else { end };
     }
-    out
+    match from {
+        0 => text,
+        from => out + &text[from..],
+    }
 }
 
 /// Puts the cell and its line where text names a place in generated source (`xlazy-cell-7:1:230`).
@@ -72,7 +77,7 @@ pub fn name_cells(text: String, sources: &Sources) -> String {
         let mut parts = rest[..word].trim_end_matches(':').split(':');
         let source = parts.next().and_then(|file| sources.get(file));
         // The file alone, as `file!()` has it.
-        let cell = source.as_ref().and_then(|s| s.texts().iter().map(|t| t.cell).max());
+        let cell = source.as_ref().and_then(|s| s.last_cell());
         let line = parts.next().and_then(|n| n.parse().ok());
         let column = parts.next().and_then(|n| n.parse().ok()).unwrap_or(1);
         match source.and_then(|s| s.user_place(line?, column)) {
@@ -97,4 +102,28 @@ pub fn name_cells(text: String, sources: &Sources) -> String {
         }
     }
     out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::text::source::Source;
+
+    #[test]
+    fn crates_are_named_wherever_they_stand_and_however_often() {
+        let sources = Sources::of("lesson");
+        for (cell, name) in [(3, "g_0123456789abcdef"), (12, "cell_fedcba9876543210")] {
+            let mut source = Source::default();
+            source.plain(&format!("#![crate_name=\"{name}\"]"));
+            source.user(&Arc::new(CellText::new(cell, "f()")), 0..3, &[]);
+            sources.insert(format!("xlazy-cell-{cell}"), Arc::new(source));
+        }
+        let told = |text: &str| in_the_notebook(text.to_owned(), &sources);
+        assert_eq!(told("g_0123456789abcdef::P"), "lesson::cell_3::P");
+        assert_eq!(told("fn cell_fedcba9876543210::xlazy_cell::{{closure}}::f in é"), "fn lesson::cell_12::f in é");
+        for other in ["", "g_", "cell_", "training_accuracy", "g_0123456789abcdeé", "g_fedcba9876543210"] {
+            assert_eq!(told(other), other);
+        }
+        assert_eq!(told(&"g_0123456789abcdef ".repeat(1000)), "lesson::cell_3 ".repeat(1000));
+    }
 }

@@ -26,10 +26,8 @@ impl Sources {
 
     pub fn insert(&self, file: String, source: Arc<Source>) {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        // What an earlier cell defined is compiled again with what the last one did.
-        let cell = source.texts().iter().map(|t| t.cell).max();
         let name = source.text.split_once("#![crate_name=\"").and_then(|(_, rest)| rest.split('"').next());
-        all.crates.extend(name.map(str::to_owned).zip(cell));
+        all.crates.extend(name.map(str::to_owned).zip(source.last_cell()));
         all.files.insert(file, source);
     }
 
@@ -307,10 +305,10 @@ impl Source {
 
     /// What the session is to know of the user's code, as `Facts::read` of the runtime takes it: a word for each fact.
     pub fn facts(&self) -> String {
-        let lines: Vec<usize> = std::iter::once(0).chain(self.text.match_indices('\n').map(|(i, _)| i + 1)).collect();
+        let lines = Lines::of(&self.text);
         let place = |byte: usize| {
-            let line = lines.partition_point(|l| *l <= byte);
-            format!("{line}:{}", self.text[lines[line - 1]..byte].chars().count() + 1)
+            let (line, column) = lines.place(byte);
+            format!("{line}:{column}")
         };
         let mut out = String::new();
         for f in &self.facts {
@@ -405,6 +403,11 @@ impl Source {
         out
     }
 
+    /// The last cell that it has text of: what an earlier one defined is compiled again with what that one did.
+    pub fn last_cell(&self) -> Option<u64> {
+        self.texts().iter().map(|t| t.cell).max()
+    }
+
     /// Where the user's text ends, if there is any: in the cell, and here.
     pub fn end_of_user(&self) -> Option<(&Arc<CellText>, usize, usize)> {
         self.pieces.iter().rev().find_map(|p| p.user().map(|(text, range)| (text, range.end, p.at + p.len)))
@@ -420,14 +423,23 @@ impl Source {
         same_line.then_some(found)
     }
 
+    /// Where each piece of the user's text begins: the line and column here, the cell, those there.
+    fn users_places(&self) -> impl Iterator<Item = ((u32, u32), u64, (u32, u32))> {
+        let here = Lines::of(&self.text);
+        let mut there: HashMap<*const CellText, Lines> = HashMap::new();
+        self.pieces.iter().filter_map(move |p| {
+            let (text, range) = p.user()?;
+            let lines = there.entry(Arc::as_ptr(text)).or_insert_with(|| Lines::of(&text.text));
+            Some((here.place(p.at), text.cell, lines.place(range.start)))
+        })
+    }
+
     /// Where the user's text stands further right than in the cell: from this line and column on, by so much. Lines begin as
     /// they do there.
     pub fn shifts(&self) -> Vec<(u32, u32, u32)> {
         let mut out: Vec<(u32, u32, u32)> = Vec::new();
-        for p in &self.pieces {
-            let Some((text, range)) = p.user() else { continue };
-            let (line, column) = line_column(&self.text, p.at);
-            let by = column.saturating_sub(line_column(&text.text, range.start).1);
+        for ((line, column), _, (_, there)) in self.users_places() {
+            let by = column.saturating_sub(there);
             let before = out.last().filter(|last| last.0 == line).map_or(0, |last| last.2);
             if by != before {
                 out.push((line, column, by));
@@ -438,13 +450,8 @@ impl Source {
 
     /// Where text of other cells begins: the line here, the cell, the line there.
     pub fn elsewhere(&self, cell: u64) -> Vec<(u32, u64, u32)> {
-        let piece = |p: &Piece| {
-            let (text, range) = p.user()?;
-            let there = line_column(&text.text, range.start).0;
-            Some((line_column(&self.text, p.at).0, text.cell, there))
-        };
         let mut out: Vec<(u32, u64, u32)> = Vec::new();
-        for (here, of, there) in self.pieces.iter().filter_map(piece) {
+        for ((here, _), of, (there, _)) in self.users_places() {
             let last = out.last().copied().unwrap_or((1, cell, 1));
             // Goes on where the piece before it ended.
             if (of, there) != (last.1, last.2 + (here - last.0)) {
@@ -463,6 +470,25 @@ impl Source {
         let rest = &self.text[start..];
         let column = (column.max(1) - 1) as usize;
         Some(start + rest.char_indices().nth(column).map_or(rest.len(), |(i, _)| i))
+    }
+}
+
+/// Where the lines of a text begin, for who asks for many places in it.
+struct Lines<'t> {
+    text: &'t str,
+    starts: Vec<usize>,
+}
+
+impl<'t> Lines<'t> {
+    fn of(text: &'t str) -> Lines<'t> {
+        Lines { text, starts: std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect() }
+    }
+
+    /// As [`line_column`].
+    fn place(&self, byte: usize) -> (u32, u32) {
+        let byte = self.text.floor_char_boundary(byte.min(self.text.len()));
+        let line = self.starts.partition_point(|start| *start <= byte);
+        (line as u32, self.text[self.starts[line - 1]..byte].chars().count() as u32 + 1)
     }
 }
 
@@ -491,6 +517,8 @@ mod tests {
         source.plain("#![x] fn cell() {");
         source.user(&cell, 0..cell.text.len(), &[Edit::insert(brace, "check();")]);
         source.plain("\n}");
+        let lines = Lines::of(&source.text);
+        assert!((0..=source.text.len()).all(|byte| lines.place(byte) == line_column(&source.text, byte)));
         let byte = source.byte_at(2, 25).unwrap();
         assert!(source.text[byte..].starts_with("f(i)"), "{}", &source.text[byte..]);
         let Place::User { text, at } = source.place(byte) else { panic!() };

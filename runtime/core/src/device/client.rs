@@ -11,8 +11,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use xlazy_pjrt::{Client, Device, Plugin};
 
 /// The client and what is asked of it all the time.
-pub struct Session {
-    pub client: Client,
+pub struct OpenClient {
+    pub pjrt: Client,
     /// Those that this process can use; a node says which by its place here.
     pub devices: Vec<Device>,
     /// `cpu:0`
@@ -22,13 +22,13 @@ pub struct Session {
 /// More devices than a node's byte can tell apart are left alone.
 const MOST_DEVICES: usize = u8::MAX as usize;
 
-static SESSION: OnceLock<Session> = OnceLock::new();
+static CLIENT: OnceLock<OpenClient> = OnceLock::new();
 
-/// The session; the first call loads the plugin (0.2 s warm, about 1 s cold for the CPU; a TPU's takes longer). What could
+/// The client; the first call loads the plugin (0.2 s warm, about 1 s cold for the CPU; a TPU's takes longer). What could
 /// not be opened is tried again the next time: a device may have been in use, or no descriptor free.
-pub fn session() -> Result<&'static Session> {
-    if let Some(session) = SESSION.get() {
-        return Ok(session);
+pub fn client() -> Result<&'static OpenClient> {
+    if let Some(client) = CLIENT.get() {
+        return Ok(client);
     }
     // In a cell on a thread of its own, since an interrupt must not wait for it; the next call finds what there is by then.
     if crate::host::running() {
@@ -47,16 +47,16 @@ pub fn session() -> Result<&'static Session> {
     open_once()
 }
 
-fn open_once() -> Result<&'static Session> {
+fn open_once() -> Result<&'static OpenClient> {
     static OPENING: Mutex<()> = Mutex::new(());
     let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-    if SESSION.get().is_none() {
-        let _ = SESSION.set(open()?);
+    if CLIENT.get().is_none() {
+        let _ = CLIENT.set(open()?);
     }
-    Ok(SESSION.get().expect("it has just been set"))
+    Ok(CLIENT.get().expect("it has just been set"))
 }
 
-fn open() -> Result<Session> {
+fn open() -> Result<OpenClient> {
     if is_dry() {
         return Err(Error::Usage { message: "dry mode: there is no device, and nothing runs".into() });
     }
@@ -77,7 +77,7 @@ fn open() -> Result<Session> {
         return Err(Error::Usage { message });
     }
     let names = (0..devices.len()).map(|i| format!("{}:{i}", platform.name.to_lowercase())).collect();
-    Ok(Session { client, devices, names })
+    Ok(OpenClient { pjrt: client, devices, names })
 }
 
 /// Loads a plugin and asks it for a client: one line about it, or why it does not work. For `xlazy doctor`, in a process of
@@ -117,7 +117,7 @@ pub fn release_what_loading_took() {
     if !DONE.swap(true, Ordering::Relaxed) {
         // Beside the program's run, which needs few of them.
         let release = || {
-            let plugin = open_session().and_then(|s| s.client.plugin().path().canonicalize().ok());
+            let plugin = client_if_open().and_then(|c| c.pjrt.plugin().path().canonicalize().ok());
             if let Some(folder) = plugin.as_deref().and_then(Path::parent) {
                 crate::sys::release_library_pages(folder);
             }
@@ -126,14 +126,14 @@ pub fn release_what_loading_took() {
     }
 }
 
-/// The session, if something has run already.
-pub fn open_session() -> Option<&'static Session> {
-    SESSION.get()
+/// The client, if something has run already.
+pub fn client_if_open() -> Option<&'static OpenClient> {
+    CLIENT.get()
 }
 
 /// The name of the first device, if something has run already.
 pub fn opened() -> Option<&'static str> {
-    open_session().map(|s| s.names[0].as_str())
+    client_if_open().map(|c| c.names[0].as_str())
 }
 
 /// The name of the device that tensors are on unless they are moved, such as `cpu:0`.
@@ -145,7 +145,7 @@ pub fn device_name() -> Result<&'static str> {
 pub fn device_names() -> Result<&'static [String]> {
     match dry_devices() {
         Some(names) => Ok(names),
-        None => session().map(|s| s.names.as_slice()),
+        None => client().map(|c| c.names.as_slice()),
     }
 }
 
@@ -153,14 +153,14 @@ pub fn device_names() -> Result<&'static [String]> {
 pub fn name_of(device: u8) -> &'static str {
     static EXPECTED: OnceLock<String> = OnceLock::new();
     let expected = || format!("{}:0", Platform::chosen().map_or("cpu", |p| p.name).to_lowercase());
-    let names = dry_devices().or_else(|| open_session().map(|s| s.names.as_slice()));
+    let names = dry_devices().or_else(|| client_if_open().map(|c| c.names.as_slice()));
     let known = names.and_then(|names| names.get(device as usize));
     known.unwrap_or_else(|| EXPECTED.get_or_init(expected))
 }
 
 /// Loads the plugin in the background, so that the first tensor does not wait for it.
 pub fn preload() {
-    // A failure is reported where the session is first needed, which tries again.
+    // A failure is reported where the client is first needed, which tries again.
     let _ = std::thread::Builder::new().name("preload".into()).spawn(|| drop(open_once()));
 }
 

@@ -1,5 +1,5 @@
 //! Values on a device.
-use super::client::{Session, open_session, session};
+use super::client::{OpenClient, client, client_if_open};
 use super::flight::watch;
 use crate::Result;
 use crate::ty::Type;
@@ -38,7 +38,7 @@ impl DeviceData {
     /// A copy of its own on another device, which no program has to make.
     pub fn copied_to(&self, device: u8) -> Result<Arc<DeviceData>> {
         let copy = |buffer: &Buffer| -> Result<Buffer> {
-            let copy = buffer.copy_to_device(&session()?.devices[device as usize])?;
+            let copy = buffer.copy_to_device(&client()?.devices[device as usize])?;
             watch(&copy)?;
             Ok(copy)
         };
@@ -72,6 +72,6 @@ static LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
 /// anything has run.
 pub fn bytes_in_use() -> u64 {
     let one = |d: &xlazy_pjrt::Device| d.memory_stats().ok().flatten().map(|m| m.bytes_in_use.max(0) as u64);
-    let count = |s: &'static Session| s.devices.iter().map(one).sum();
-    open_session().and_then(count).unwrap_or_else(|| LIVE_BYTES.load(Ordering::Relaxed))
+    let count = |c: &'static OpenClient| c.devices.iter().map(one).sum();
+    client_if_open().and_then(count).unwrap_or_else(|| LIVE_BYTES.load(Ordering::Relaxed))
 }

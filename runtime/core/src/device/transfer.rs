@@ -1,5 +1,5 @@
 //! Host ↔ device.
-use super::{DeviceData, dry, session, wait};
+use super::{DeviceData, client, dry, wait};
 use crate::Result;
 use crate::metrics;
 use crate::ty::Type;
@@ -11,7 +11,7 @@ pub fn upload(bytes: &[u8], ty: Type, device: u8) -> Result<Arc<DeviceData>> {
     if dry::is_dry() {
         return Ok(Arc::new(DeviceData::new(None, ty, device)));
     }
-    let s = session()?;
+    let c = client()?;
     let start = Instant::now();
     let mut dims = [0i64; 8];
     let mut long = Vec::new();
@@ -25,7 +25,7 @@ pub fn upload(bytes: &[u8], ty: Type, device: u8) -> Result<Arc<DeviceData>> {
             &long
         }
     };
-    let buffer = s.client.buffer_from_host(bytes, ty.dtype.pjrt(), dims, &s.devices[device as usize])?;
+    let buffer = c.pjrt.buffer_from_host(bytes, ty.dtype.pjrt(), dims, &c.devices[device as usize])?;
     metrics::TRANSFER_TO_DEVICE_TIME.add_time(start.elapsed());
     metrics::OUTBOUND_DATA.add_bytes(bytes.len());
     Ok(Arc::new(DeviceData::new(buffer, ty, device)))

@@ -5,7 +5,7 @@ use super::disk;
 use super::event::{Costs, Memory, Origin};
 use super::witness::Case;
 use crate::clock::watching;
-use crate::device::{LOOK_UP, is_dry, session};
+use crate::device::{LOOK_UP, client, is_dry};
 use crate::ir::{Cut, Key, Mark, Params};
 use crate::ty::Type;
 use crate::{Error, Result, metrics};
@@ -60,7 +60,7 @@ pub(super) fn join(key: &Key) -> Option<Compiled> {
 pub(super) fn compile(cut: &Cut, wanted: Wanted, case: Box<dyn Case>, trace: Duration) -> Compiled {
     // Here, where it can be waited for, and not on the other thread.
     if !is_dry() {
-        session()?;
+        client()?;
     }
     let job = Arc::new(Job { key: cut.key.clone(), outcome: Mutex::new(None), ended: Condvar::new() });
     let (root_types, device, nodes) = (cut.root_types.clone(), cut.placement.home(), cut.nodes.len());
@@ -110,7 +110,7 @@ impl Make {
                 }
                 let _live = case.compiling();
                 let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
-                let compile = || Ok::<_, Error>(session()?.client.compile(&code, &options(device)?)?);
+                let compile = || Ok::<_, Error>(client()?.pjrt.compile(&code, &options(device)?)?);
                 ((!is_dry()).then(compile).transpose()?, Origin::Compiled)
             }
         };
@@ -138,7 +138,7 @@ impl Make {
 fn options(device: u8) -> Result<CompileOptions> {
     Ok(match device {
         0 => CompileOptions::default(),
-        _ => CompileOptions::on_device(session()?.devices[device as usize].id()),
+        _ => CompileOptions::on_device(client()?.devices[device as usize].id()),
     })
 }
 

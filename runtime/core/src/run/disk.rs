@@ -1,6 +1,6 @@
 //! Compiled programs on the disk, so that a program that took long is compiled once and not once per kernel. One file per
 //! program, named by a hash of all that XLA was given; everything is compared in full when it is read.
-use crate::device::session;
+use crate::device::client;
 use crate::host::note as tell;
 use crate::ir::Key;
 use std::path::{Path, PathBuf};
@@ -54,16 +54,12 @@ fn disk() -> Option<&'static Disk> {
 
 /// Everything besides the program that decides what the compiler makes of it.
 fn context() -> Option<String> {
-    let s = session().ok()?;
+    let c = client().ok()?;
     let mut out =
-        format!("xlazy {}\n{} {}\n", env!("CARGO_PKG_VERSION"), s.client.platform_name(), s.client.platform_version());
-    out += &format!(
-        "PJRT {:?} {} {:?}\n",
-        s.client.plugin().api_version(),
-        s.devices[0].kind(),
-        CompileOptions::default()
-    );
-    let plugin = s.client.plugin().path().canonicalize().ok()?;
+        format!("xlazy {}\n{} {}\n", env!("CARGO_PKG_VERSION"), c.pjrt.platform_name(), c.pjrt.platform_version());
+    out +=
+        &format!("PJRT {:?} {} {:?}\n", c.pjrt.plugin().api_version(), c.devices[0].kind(), CompileOptions::default());
+    let plugin = c.pjrt.plugin().path().canonicalize().ok()?;
     let mut parts: Vec<PathBuf> = std::fs::read_dir(plugin.parent()?).ok()?.flatten().map(|e| e.path()).collect();
     parts.retain(|p| *p == plugin || p.to_string_lossy().contains(".so."));
     parts.sort();
@@ -74,7 +70,7 @@ fn context() -> Option<String> {
     for name in ["XLA_FLAGS", "NPROC", "LIBTPU_INIT_ARGS", "TF_XLA_FLAGS"] {
         out += &format!("{name}={:?}\n", std::env::var_os(name));
     }
-    if s.client.platform_name() == "cpu" {
+    if c.pjrt.platform_name() == "cpu" {
         // Code for the host's processor runs on none with less.
         let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let known = ["vendor_id", "model name", "flags", "Features", "CPU implementer", "CPU part"];
@@ -119,7 +115,7 @@ pub(super) fn load(key: &Key, text: &str) -> Option<LoadedExecutable> {
     let identity = identity(&disk.context, key, text);
     let path = disk.file(&identity);
     let bytes = private::safe_folder(&disk.dir).and_then(|()| private::read(&path)).ok()?;
-    let program = decode(&bytes, &identity).and_then(|code| session().ok()?.client.deserialize(code).ok());
+    let program = decode(&bytes, &identity).and_then(|code| client().ok()?.pjrt.deserialize(code).ok());
     match program {
         None => drop(std::fs::remove_file(&path)),
         Some(_) => {

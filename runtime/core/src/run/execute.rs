@@ -3,7 +3,7 @@ use super::cache::Program;
 use super::disk;
 use super::event::{Cause, Costs, Origin, SyncEvent, Work};
 use super::witness::{Witness, Working};
-use crate::device::{DeviceData, is_unsettled, make_room, name_of, session, settle, wait_for_all, watch};
+use crate::device::{DeviceData, client, is_unsettled, make_room, name_of, settle, wait_for_all, watch};
 use crate::ir::{Cut, Leaf};
 use crate::metrics;
 use crate::text::Place;
@@ -150,12 +150,11 @@ fn pack(cut: &Cut, program: &Program, i: usize, dtype: DType, members: &[u32]) -
     {
         return Ok(buffer.clone());
     }
-    let s = session()?;
+    let c = client()?;
     let n = [(bytes.len() / dtype.size()) as i64];
     let dims: &[i64] = if n == [1] { &[] } else { &n };
     let start = Instant::now();
-    let buffer =
-        Arc::new(s.client.buffer_from_host(&bytes, dtype.pjrt(), dims, &s.devices[program.device as usize])?);
+    let buffer = Arc::new(c.pjrt.buffer_from_host(&bytes, dtype.pjrt(), dims, &c.devices[program.device as usize])?);
     metrics::TRANSFER_TO_DEVICE_TIME.add_time(start.elapsed());
     metrics::OUTBOUND_DATA.add_bytes(bytes.len());
     packs[i] = Some((bytes, buffer.clone()));

@@ -1,6 +1,6 @@
 //! A tensor came with other sizes.
 use super::claim::{Claim, Fix};
-use crate::insight::bucketing::{Feed, Question, Spot};
+use crate::insight::bucketing::{Feed, InputDim, Proposal};
 use crate::insight::evidence::{Evidence, words};
 use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Class, Place};
@@ -180,7 +180,7 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
 }
 
 /// Inputs in buckets, wherever each is made: not where the same line makes what has one size, such as a weight.
-fn in_buckets(e: &Evidence, inputs: &[Spot], buckets: &[usize]) -> Option<Vec<Edit>> {
+fn in_buckets(e: &Evidence, inputs: &[InputDim], buckets: &[usize]) -> Option<Vec<Edit>> {
     let here = |r: &Record| same_place(r.site, e.new.site) && r.is_read() == e.new.is_read();
     let (same, others): (Vec<&Arc<Record>>, Vec<&Arc<Record>>) = e.known.iter().partition(|r| here(r));
     let mut edits = Vec::new();
@@ -214,13 +214,13 @@ fn bucketable(
     several: bool,
     input: Option<&LeafRecord>,
     buckets: &[usize],
-) -> Result<Vec<Spot>, String> {
+) -> Result<Vec<InputDim>, String> {
     if several {
         return Err(String::new());
     }
     let found = input.and_then(|input| Some((input, e.new.leaves.iter().position(|l| std::ptr::eq(l, input))?)));
     let Some((input, leaf)) = found else { return Ok(vec![]) };
-    let mut inputs: Vec<Spot> = vec![(leaf, d)];
+    let mut inputs: Vec<InputDim> = vec![(leaf, d)];
     for (_, new, old) in e.inputs().filter(|(_, n, o)| n.ty.shape.len() == o.ty.shape.len()) {
         let other = e.new.leaves.iter().position(|l| std::ptr::eq(l, new));
         let same = |k: &usize| new.ty.shape[*k] != old.ty.shape[*k] && new.ty.shape[*k] == input.ty.shape[d];
@@ -229,9 +229,9 @@ fn bucketable(
         }
     }
     let feeds = e.new.leaves.iter().map(|l| Feed { ty: &l.ty, fixed: l.scalar || l.parameter || l.computed }).collect();
-    let question = Question { steps: &e.new.steps, feeds, inputs, buckets };
-    match question.applicable() {
-        Ok(_) => Ok(question.inputs),
+    let proposal = Proposal { steps: &e.new.steps, feeds, inputs, buckets };
+    match proposal.applicable() {
+        Ok(_) => Ok(proposal.inputs),
         Err(refused) => Err(format!(" (`.dynamic` is refused by {} at {})", refused.op, location(refused.at))),
     }
 }

@@ -1,0 +1,49 @@
+//! The lessons: what readers of whole notebooks wait for, every cell new, and all of them again from the cell cache.
+use super::super::notebook::{CodeCell, Notebook};
+use super::{Folder, Kernel, PAUSE, summary};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A row of its own: over all cells of all notebooks in the folder, each of which has a kernel of its own.
+pub(super) fn measure(exe: &Path, folder: &Path) -> Result<Value, String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
+    let entries = folder.read_dir().map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let mut files: Vec<PathBuf> = entries.into_iter().map(|e| e.path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "ipynb"));
+    files.sort_unstable();
+    // Nothing in it has been compiled before.
+    let cache = Folder::new()?;
+    let mut times = [Vec::new(), Vec::new()];
+    for file in &files {
+        let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
+        let cells = Notebook::parse(&text).map_err(|e| format!("{}: {e}", file.display()))?.code_cells();
+        for times in &mut times {
+            let mut command = Command::new(exe);
+            command.arg("kernel").current_dir(folder);
+            command.env("XLAZY_CACHE", cache.path()).env_remove("XLAZY_PROGRAM_CACHE").env_remove("XLAZY_CELL_CACHE");
+            times.extend(run(&mut Kernel::start("xlazy", &mut command)?, file, &cells)?);
+        }
+    }
+    match &mut times {
+        [new, again] if !new.is_empty() => {
+            Ok(json!({ "cell": "lessons", "cells": new.len(), "new": summary(new), "again": summary(again) }))
+        }
+        _ => Err(format!("{} has no notebooks with cells", folder.display())),
+    }
+}
+
+/// The cells of a notebook, up to the first that fails and should not: it may want what this machine lacks.
+fn run(kernel: &mut Kernel, file: &Path, cells: &[CodeCell]) -> Result<Vec<f64>, String> {
+    let mut times = Vec::new();
+    for cell in cells {
+        std::thread::park_timeout(PAUSE);
+        let (ms, failure) = kernel.attempt(&cell.code)?;
+        if let Some(failure) = failure.filter(|_| !cell.may_fail) {
+            eprintln!("left out, {} from cell {} on: {failure}", file.display(), cell.index + 1);
+            break;
+        }
+        times.push(ms);
+    }
+    Ok(times)
+}
