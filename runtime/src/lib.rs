@@ -37,6 +37,7 @@ pub use ops::{
     AttentionOptions, AvgPoolOptions, BatchNormOptions, ConvOptions, ConvTransposeOptions, CrossEntropyOptions,
     InterpolateOptions, Interpolation, MaxPoolOptions, PadMode, Padding, Reduction, ScatterReduce,
 };
+pub use ops::{LeastSquares, MatrixNorm, QuantileInterpolation, QuantileOptions, block_diag, multi_dot};
 pub use ops::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
 pub use tensor::{Arg, Tensor, is_grad_enabled, no_grad, sync};
 pub use xlazy_core::device::{device_name, preload, probe};

@@ -121,17 +121,4 @@ impl Tensor {
         let first = Tensor::ones([1]).bool();
         chosen(&UNIQUE, &sorted, &super::cat(&[&first, &changes], 0))
     }
-
-    /// How often each of 0, 1, 2… occurs in a vector of integers, int64 (`torch.bincount`). Reads the largest one.
-    #[track_caller]
-    pub fn bincount(&self) -> Tensor {
-        if self.dim() != 1 {
-            refuse("bincount", &[self], "needs a vector");
-        }
-        if self.numel() == 0 {
-            return Tensor::zeros([0]).long();
-        }
-        let n = concrete(&self.max(), Location::caller()).as_i64() + 1;
-        Tensor::zeros([n]).long().index_add(0, &self.long(), &self.ones_like().long())
-    }
 }

@@ -15,18 +15,25 @@ mod extra;
 mod index;
 mod linalg;
 mod loss;
+mod lu;
+mod matrix;
 mod norm;
 mod operators;
 mod piecewise;
 mod place;
 mod pool;
+mod quantile;
 mod random;
 mod reduce;
 mod resample;
+mod scan;
+mod search;
 mod slice;
 mod sort;
+mod spectral;
 #[cfg(test)]
 mod tests;
+mod triangular;
 mod unary;
 mod view;
 
@@ -40,12 +47,15 @@ pub use create::{Literal, tensor};
 pub use device::{To, devices};
 pub use index::ScatterReduce;
 pub use loss::{CrossEntropyOptions, Reduction};
+pub use matrix::{LeastSquares, MatrixNorm, multi_dot};
 pub use norm::{AttentionOptions, BatchNormOptions};
 pub use pool::{AvgPoolOptions, MaxPoolOptions};
+pub use quantile::{QuantileInterpolation, QuantileOptions};
 pub(crate) use random::Key;
 pub use random::manual_seed;
 pub(crate) use random::{generator, set_generator};
 pub use resample::{InterpolateOptions, Interpolation, PadMode};
+pub use search::block_diag;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 pub use view::{cat, stack};
@@ -66,7 +76,11 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         place::OPS,
         index::OPS,
         sort::OPS,
+        scan::OPS,
         linalg::OPS,
+        triangular::OPS,
+        lu::OPS,
+        spectral::OPS,
         conv::OPS,
         pool::OPS,
         resample::OPS,

@@ -1,6 +1,7 @@
 //! Torch op → call through xlazy's public API, one line each.
 use crate::case::{Arg, Case};
 use crate::options::*;
+use crate::{matrices, more};
 use xlazy::prelude::*;
 use xlazy::{cartesian_prod, column_stack, dstack, hstack, vstack};
 
@@ -15,10 +16,10 @@ pub fn skip(c: &Case) -> Option<&'static str> {
 
 /// Ops whose second output, positions, is not unique: the call gives what lies there instead, which must be the first.
 pub fn second_is_place(name: &str) -> bool {
-    matches!(name, "topk" | "kthvalue")
+    matches!(name, "topk" | "kthvalue" | "median" | "nanmedian" | "mode")
 }
 
-fn pair((a, b): (Tensor, Tensor)) -> Vec<Tensor> {
+pub fn pair((a, b): (Tensor, Tensor)) -> Vec<Tensor> {
     vec![a, b]
 }
 
@@ -245,9 +246,6 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "diff" if c.get(3, "prepend").is_none() && c.get(4, "append").is_none() => {
             x().diff(c.int(1, "n", 1) as usize, c.int(2, "dim", -1))
         }
-        "repeat_interleave" if matches!((c.args.get(1), c.args.get(2)), (Some(Arg::Int(_)), Some(Arg::Int(_)))) => {
-            x().repeat_interleave(c.int(1, "repeats", 1) as usize, c.int(2, "dim", 0))
-        }
         "nn.functional.channel_shuffle" => x().channel_shuffle(c.int(1, "groups", 1) as usize),
         "kron" => x().kron(c.t(1)),
         "nn.functional.pixel_shuffle" => x().pixel_shuffle(c.int(1, "upscale_factor", 1) as usize),
@@ -274,7 +272,6 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "masked_scatter" => x().masked_scatter(c.t(1), c.t(2)),
         "masked_select" => x().masked_select(c.t(1)),
         "nonzero" | "argwhere" => x().nonzero(),
-        "bincount" if c.kwargs.is_empty() && c.args.len() == 1 => x().bincount(),
         "sort" => return Some(pair(x().sort(c.int(1, "dim", -1), c.flag(2, "descending", false)))),
         "msort" => x().sort(0, false).0,
         "argsort" => x().argsort(c.int(1, "dim", -1), c.flag(2, "descending", false)),
@@ -401,7 +398,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "nn.functional.hinge_embedding_loss" => {
             x().hinge_embedding_loss(c.t(1), c.float(NAMED, "margin", 1.0), reduction(c))
         }
-        _ => return None,
+        _ => return more::call(c).or_else(|| matrices::call(c)),
     };
     Some(vec![one])
 }

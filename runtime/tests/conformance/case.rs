@@ -68,6 +68,10 @@ pub struct Case {
     pub args: Vec<Arg>,
     pub kwargs: HashMap<String, Arg>,
     pub outputs: Vec<Host>,
+    /// Which outputs have a weight: those that gradients flow to.
+    pub weighted: Vec<bool>,
+    /// 1: what comes first, 2: what then.
+    pub tier: usize,
     pub weights: Vec<Host>,
     /// One for each leaf; `None` where the output does not depend on it.
     pub grads: Option<Vec<Option<Host>>>,
@@ -171,6 +175,8 @@ impl Reader {
             args,
             kwargs,
             outputs,
+            weighted: flags(&case["output"]),
+            tier: case["tier"].as_u64().unwrap_or(1) as usize,
             weights: hosts(&case["weights"]).into_iter().flatten().collect(),
             grads,
             leaves,
@@ -204,6 +210,15 @@ fn flatten(file: &File, v: &Json, out: &mut Vec<Host>) -> Option<()> {
         _ => return None,
     }
     Some(())
+}
+
+// For each tensor or number of an output, whether gradients flow to it.
+fn flags(v: &Json) -> Vec<bool> {
+    match v {
+        Json::Array(items) => items.iter().flat_map(flags).collect(),
+        Json::Object(o) if o.contains_key("tuple") => flags(&o["tuple"]),
+        v => vec![v["requires_grad"] == true],
+    }
 }
 
 fn float(v: &Json) -> f64 {

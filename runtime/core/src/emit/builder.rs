@@ -95,6 +95,18 @@ impl Emit {
         types.map(|ty| Val { id, result: nth.next().filter(|_| N > 1), ty })
     }
 
+    /// As many results of one operation, two or more.
+    pub(super) fn several(&mut self, types: Vec<Type>) -> Vec<Val> {
+        self.next += 1;
+        let id = self.next;
+        (0..).zip(types).map(|(nth, ty)| Val { id, result: Some(nth), ty }).collect()
+    }
+
+    /// Where lines go: taken out while a region of several lines is written.
+    pub(super) fn text_mut(&mut self) -> &mut String {
+        &mut self.text
+    }
+
     /// One line of the program.
     pub(super) fn line(&mut self, line: &str) {
         let _ = writeln!(self.text, "    {line}");
