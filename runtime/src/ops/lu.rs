@@ -1,6 +1,6 @@
 //! The LU decomposition with row exchanges, as a loop over the columns, and what follows from it: systems of equations,
 //! inverses, determinants.
-use super::triangular::{batched, matrices, square};
+use super::triangular::{batched, matrices, square, wide};
 use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
 use xlazy_core::emit::{Reducer, Val};
 use xlazy_core::ir::Role::Mode;
@@ -10,6 +10,7 @@ use xlazy_core::ty::{DType, Shape, Type};
 // The factors of an m × n matrix, packed as LAPACK does, and two columns behind them: which row came to each place, and which
 // row each step exchanged with its own. (One result, so that the loop is in a program once.)
 fn packed(s: &Sig) -> Rule {
+    wide(s)?;
     let mut ty = s.inputs[0].clone();
     let last = ty.shape.len() - 1;
     ty.shape[last] += 2;
@@ -170,27 +171,26 @@ fn parts(packed: &Tensor, m: i64, n: i64) -> [Tensor; 2] {
     [low + ones, packed.narrow(-2, 0, k).narrow(-1, 0, n).triu(0)]
 }
 
+// A number for each matrix.
+fn each(s: &Sig) -> Rule {
+    wide(s)?;
+    let n = s.shape(0).len() - 2;
+    Ok(Type::new(s.dtype(0), Shape::new(&s.shape(0)[..n])))
+}
+
 // The product of the diagonal, with the sign of the row exchanges; the gradient goes by the factors, which are the second
 // operand, so that it exists where a matrix is singular, too.
-static DET: Entry = Entry::new(
-    "linalg.det",
-    |s| {
-        let n = s.shape(0).len() - 2;
-        Ok(Type::new(s.dtype(0), Shape::new(&s.shape(0)[..n])))
-    },
-    |l| {
-        let (packed, rank) = (l.x(1), l.x(1).rank());
-        let (sign, diagonal) = (exchanged(l, &packed), l.iota(&packed.ty, rank - 2));
-        let column = l.iota(&packed.ty, rank - 1);
-        let on = l.compare("EQ", &diagonal, &column);
-        let one = l.constant(1.0, &packed.ty);
-        let factors = l.select(&on, &packed, &one);
-        let product = l.reduce(&factors, &[rank - 2, rank - 1], Reducer::Mul);
-        l.mul(&product, &sign)
-    },
-)
+static DET: Entry = Entry::new("linalg.det", each, |l| {
+    let (packed, rank) = (l.x(1), l.x(1).rank());
+    let (sign, diagonal) = (exchanged(l, &packed), l.iota(&packed.ty, rank - 2));
+    let column = l.iota(&packed.ty, rank - 1);
+    let on = l.compare("EQ", &diagonal, &column);
+    let one = l.constant(1.0, &packed.ty);
+    let factors = l.select(&on, &packed, &one);
+    let product = l.reduce(&factors, &[rank - 2, rank - 1], Reducer::Mul);
+    l.mul(&product, &sign)
+})
 .kind(Kind::Contract)
-.samples(|| vec![Sample::of(&[&[2, 2, 2], &[2, 2, 4]])])
 .grad(|g| {
     // det(A) A⁻ᵀ, where a factor that is zero counts as a very small one: what the others give stays exact
     let (x, n) = (g.x(0), g.x(0).size(-1) as i64);
@@ -223,17 +223,10 @@ fn exchanged(l: &mut Lower, packed: &Val) -> Val {
     l.reduce(&signs, &[rank - 2, rank - 1], Reducer::Mul)
 }
 
-static DET_SIGN: Entry = Entry::new(
-    "linalg.det.exchanges",
-    |s| {
-        let n = s.shape(0).len() - 2;
-        Ok(Type::new(s.dtype(0), Shape::new(&s.shape(0)[..n])))
-    },
-    |l| {
-        let packed = l.x(0);
-        exchanged(l, &packed)
-    },
-)
+static DET_SIGN: Entry = Entry::new("linalg.det.exchanges", each, |l| {
+    let packed = l.x(0);
+    exchanged(l, &packed)
+})
 .kind(Kind::Contract)
 .samples(|| vec![Sample::of(&[&[2, 2, 4]])]);
 

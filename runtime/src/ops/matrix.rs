@@ -78,7 +78,9 @@ impl Tensor {
             }
             MatrixNorm::Order(o) if o.abs() == 1.0 => sums(rows, columns, o > 0.0),
             MatrixNorm::Order(o) if o.is_infinite() => sums(columns, rows, o > 0.0),
-            MatrixNorm::Order(o) => refuse("matrix_norm", &[self], format!("there is no norm of order {o} of matrices")),
+            MatrixNorm::Order(o) => {
+                refuse("matrix_norm", &[self], format!("there is no norm of order {o} of matrices"))
+            }
         }
     }
 
@@ -97,7 +99,9 @@ impl Tensor {
             (None, _) => self.norm_p(2.0, dim, keepdim),
             (Some(ord), &[rows, columns]) => self.matrix_norm(ord, [rows, columns], keepdim),
             (Some(ord), []) if self.dim() == 2 => self.matrix_norm(ord, [0, 1], keepdim),
-            (Some(MatrixNorm::Order(p)), [] | [_]) if dim.0.len() == 1 || self.dim() == 1 => self.norm_p(p, dim, keepdim),
+            (Some(MatrixNorm::Order(p)), [] | [_]) if dim.0.len() == 1 || self.dim() == 1 => {
+                self.norm_p(p, dim, keepdim)
+            }
             _ => refuse("linalg_norm", &[self], format!("there is no such norm along {:?}", dim.0)),
         }
     }
@@ -289,8 +293,13 @@ impl Tensor {
                     let sum = &h1 + &h2;
                     let [p, q, r] = [0, 1, 2].map(|i| at(&x, from + i, 1));
                     match end {
-                        false => p * ((&h1 * 2.0 + &h2) / (&h1 * &sum)).neg() + q * (&sum / (&h1 * &h2)) - r * (&h1 / (&h2 * &sum)),
-                        true => p * (&h2 / (&h1 * &sum)) - q * (&sum / (&h1 * &h2)) + r * ((&h2 * 2.0 + &h1) / (&h2 * &sum)),
+                        false => {
+                            p * ((&h1 * 2.0 + &h2) / (&h1 * &sum)).neg() + q * (&sum / (&h1 * &h2))
+                                - r * (&h1 / (&h2 * &sum))
+                        }
+                        true => {
+                            p * (&h2 / (&h1 * &sum)) - q * (&sum / (&h1 * &h2)) + r * ((&h2 * 2.0 + &h1) / (&h2 * &sum))
+                        }
                     }
                 };
                 (ends(0, false), ends(n - 3, true))

@@ -5,17 +5,21 @@ mod arrange;
 mod at;
 mod base;
 mod binary;
+mod chebyshev;
 mod compare;
+mod complex;
 mod contract;
 mod conv;
 mod create;
 mod device;
 mod dynamic;
 mod extra;
+mod fft;
 mod index;
 mod linalg;
 mod loss;
 mod lu;
+mod margin;
 mod matrix;
 mod norm;
 mod operators;
@@ -26,11 +30,14 @@ mod quantile;
 mod random;
 mod reduce;
 mod resample;
+mod sample;
 mod scan;
 mod search;
 mod slice;
 mod sort;
+mod special;
 mod spectral;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod triangular;
@@ -45,6 +52,8 @@ pub use contract::einsum;
 pub use conv::{ConvOptions, ConvTransposeOptions, Padding};
 pub use create::{Literal, tensor};
 pub use device::{To, devices};
+pub use dynamic::Unique;
+pub use fft::{FftNorm, StftOptions};
 pub use index::ScatterReduce;
 pub use loss::{CrossEntropyOptions, Reduction};
 pub use matrix::{LeastSquares, MatrixNorm, multi_dot};
@@ -55,7 +64,9 @@ pub(crate) use random::Key;
 pub use random::manual_seed;
 pub(crate) use random::{generator, set_generator};
 pub use resample::{InterpolateOptions, Interpolation, PadMode};
+pub use sample::{BagMode, EmbeddingBagOptions, GridMode, GridPadding, GridSampleOptions};
 pub use search::block_diag;
+pub use spread::PatchOptions;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 pub use view::{cat, stack};
@@ -69,6 +80,8 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         unary::MORE,
         activation::OPS,
         binary::OPS,
+        complex::OPS,
+        fft::OPS,
         compare::OPS,
         reduce::OPS,
         view::OPS,
@@ -88,7 +101,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         device::OPS,
         random::OPS,
     ];
-    themes.into_iter().flat_map(|t| t.iter().copied())
+    themes.into_iter().chain(special::OPS.iter().copied()).flat_map(|t| t.iter().copied())
 }
 
 /// The entry of a node's op; data that an op found have none.

@@ -88,7 +88,11 @@ impl Tensor {
             Arg::Scalar(s) => refuse("quantile", &[self], format!("{} is no fraction between 0 and 1", s.as_f64())),
         };
         if !matches!(self.dtype(), DType::F32 | DType::F64) || q.dim() > 1 || q.dtype() != self.dtype() {
-            refuse("quantile", &[self, &q], "needs float32 or float64, and q as a number or a vector of the same dtype");
+            refuse(
+                "quantile",
+                &[self, &q],
+                "needs float32 or float64, and q as a number or a vector of the same dtype",
+            );
         }
         if self.numel() == 0 {
             refuse("quantile", &[self], "an empty tensor has no quantiles");
@@ -152,7 +156,13 @@ impl Tensor {
     }
 
     #[track_caller]
-    fn median_of(&self, op: &'static str, dim: i64, keepdim: bool, nth: impl Fn(&Tensor, i64) -> Tensor) -> (Tensor, Tensor) {
+    fn median_of(
+        &self,
+        op: &'static str,
+        dim: i64,
+        keepdim: bool,
+        nth: impl Fn(&Tensor, i64) -> Tensor,
+    ) -> (Tensor, Tensor) {
         let _line = caller_line();
         let (x, d) = last(self, op, dim);
         let n = x.size(-1) as i64;
@@ -187,9 +197,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn nanmedian_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
-        self.median_of("nanmedian", dim, keepdim, |nan, n| {
-            (nan.neg() + (n - 1)).clamp_min(0).floor_divide(2)
-        })
+        self.median_of("nanmedian", dim, keepdim, |nan, n| (nan.neg() + (n - 1)).clamp_min(0).floor_divide(2))
     }
 
     /// The median of all elements that are not NaN (`torch.nanmedian`).

@@ -4,7 +4,7 @@ use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
 use xlazy_core::emit::{Reducer, Val};
 use xlazy_core::ir::Role::{Axis, Mode};
 use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr};
-use xlazy_core::ty::{Category, DType, Dims, Shape, Type};
+use xlazy_core::ty::{Category, DType, Dims, Scalar, Shape, Type};
 
 /// The shape after reducing over the dims of attribute 0, kept as 1 where attribute 1 says so.
 fn reduced(s: &Sig) -> Shape {
@@ -130,14 +130,22 @@ fn extreme_grad(g: &crate::tensor::Grad) -> Vec<Option<Tensor>> {
     vec![Some(spread(g, &g.dy) * (is / n))]
 }
 
-static AMAX: Entry = Entry::new("amax", keep_type, |l| extreme(l, Reducer::Max))
+// There is no largest element of none.
+fn extreme_type(s: &Sig) -> Rule {
+    match s.attrs.dims(0).into_iter().find(|&d| s.shape(0)[d] == 0) {
+        Some(d) => Err(format!("dimension {d} is empty and has no extreme element")),
+        None => keep_type(s),
+    }
+}
+
+static AMAX: Entry = Entry::new("amax", extreme_type, |l| extreme(l, Reducer::Max))
     .kind(Kind::Reduce)
     .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(samples)
     .grad(extreme_grad)
     .bucket(bucket::max);
 
-static AMIN: Entry = Entry::new("amin", keep_type, |l| extreme(l, Reducer::Min))
+static AMIN: Entry = Entry::new("amin", extreme_type, |l| extreme(l, Reducer::Min))
     .kind(Kind::Reduce)
     .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(samples)
@@ -148,6 +156,15 @@ fn extreme(l: &mut Lower, r: Reducer) -> Val {
     let x = l.x(0);
     match x.dtype() {
         DType::Bool => reduce_in(l, if r == Reducer::Max { Reducer::Or } else { Reducer::And }, false),
+        dtype if dtype.is_float() => {
+            // XLA's own reduction drops NaN where it vectorises on CPUs, by size and position
+            let (v, shape, dims) = (reduce_in(l, r, false), l.out.shape.clone(), l.attrs.dims(0));
+            let nan = l.compare("NE", &x, &x);
+            let nan = l.reduce(&nan, &dims, Reducer::Or);
+            let nan = l.reshape(&nan, &shape);
+            let quiet = l.constant(f64::NAN, &v.ty);
+            l.select(&nan, &quiet, &v)
+        }
         _ => reduce_in(l, r, false),
     }
 }
@@ -386,13 +403,31 @@ impl Tensor {
     /// The largest elements along `dim` and where they are, int64 (`torch.max(x, dim, keepdim)`).
     #[track_caller]
     pub fn max_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
-        (self.reduce(&AMAX, dim.into(), keepdim), self.argmax_dim(dim, keepdim))
+        self.extreme_dim(&AMAX, dim, keepdim, Tensor::argmax_dim)
     }
 
     /// The smallest elements along `dim` and where they are, int64 (`torch.min(x, dim, keepdim)`).
     #[track_caller]
     pub fn min_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
-        (self.reduce(&AMIN, dim.into(), keepdim), self.argmin_dim(dim, keepdim))
+        self.extreme_dim(&AMIN, dim, keepdim, Tensor::argmin_dim)
+    }
+
+    #[track_caller]
+    fn extreme_dim(
+        &self,
+        op: &'static Entry,
+        dim: i64,
+        keepdim: bool,
+        places: fn(&Tensor, i64, bool) -> Tensor,
+    ) -> (Tensor, Tensor) {
+        let _line = caller_line();
+        if !self.requires_grad() || self.dim() == 0 {
+            return (self.reduce(op, dim.into(), keepdim), places(self, dim, keepdim));
+        }
+        // the gradient goes to the element that the index names, not to all equals
+        let at = places(self, dim, true);
+        let value = self.gather(dim, &at);
+        if keepdim { (value, at) } else { (value.squeeze_dim(dim), at.squeeze_dim(dim)) }
     }
 
     /// The largest elements along `dim` (`torch.amax`).
@@ -471,12 +506,21 @@ impl Tensor {
 
     /// The variance along `dim`; divides by n - `correction` (`torch.var`, whose default correction is 1).
     #[track_caller]
-    pub fn var_dim(&self, dim: impl Into<Dims>, correction: usize, keepdim: bool) -> Tensor {
-        let dims = self.dim_indices("var", &dim.into());
+    pub fn var_dim(&self, dim: impl Into<Dims>, correction: impl Into<Scalar>, keepdim: bool) -> Tensor {
+        self.variance("var", dim.into(), correction.into().as_f64(), keepdim)
+    }
+
+    #[track_caller]
+    fn variance(&self, op: &'static str, dim: Dims, correction: f64, keepdim: bool) -> Tensor {
+        let _line = caller_line();
+        if !self.dtype().is_float() {
+            refuse(op, &[self], "needs a float tensor: convert with `.float()`");
+        }
+        let dims = self.dim_indices(op, &dim);
         let n = count(&self.shape(), &dims);
         let d: Dims = dims.as_slice().into();
         let centred = self - self.mean_dim(d.clone(), true);
-        centred.square().sum_dim(d, keepdim) / (n - correction as f64).max(0.0)
+        centred.square().sum_dim(d, keepdim) / (n - correction).max(0.0)
     }
 
     /// The variance of all elements, unbiased (`torch.var(x)`).
@@ -487,26 +531,26 @@ impl Tensor {
 
     /// The standard deviation along `dim` (`torch.std`).
     #[track_caller]
-    pub fn std_dim(&self, dim: impl Into<Dims>, correction: usize, keepdim: bool) -> Tensor {
-        self.var_dim(dim, correction, keepdim).sqrt()
+    pub fn std_dim(&self, dim: impl Into<Dims>, correction: impl Into<Scalar>, keepdim: bool) -> Tensor {
+        self.variance("std", dim.into(), correction.into().as_f64(), keepdim).sqrt()
     }
 
     /// The standard deviation of all elements, unbiased (`torch.std(x)`).
     #[track_caller]
     pub fn std(&self) -> Tensor {
-        self.var().sqrt()
+        self.std_dim(Dims::default(), 1, false)
     }
 
     /// The variance and the mean along `dim` (`torch.var_mean`).
     #[track_caller]
-    pub fn var_mean_dim(&self, dim: impl Into<Dims>, correction: usize, keepdim: bool) -> (Tensor, Tensor) {
+    pub fn var_mean_dim(&self, dim: impl Into<Dims>, correction: impl Into<Scalar>, keepdim: bool) -> (Tensor, Tensor) {
         let dim = dim.into();
         (self.var_dim(dim.clone(), correction, keepdim), self.mean_dim(dim, keepdim))
     }
 
     /// The standard deviation and the mean along `dim` (`torch.std_mean`).
     #[track_caller]
-    pub fn std_mean_dim(&self, dim: impl Into<Dims>, correction: usize, keepdim: bool) -> (Tensor, Tensor) {
+    pub fn std_mean_dim(&self, dim: impl Into<Dims>, correction: impl Into<Scalar>, keepdim: bool) -> (Tensor, Tensor) {
         let dim = dim.into();
         (self.std_dim(dim.clone(), correction, keepdim), self.mean_dim(dim, keepdim))
     }
@@ -532,6 +576,10 @@ impl Tensor {
     #[track_caller]
     pub fn norm_p(&self, p: f64, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
         let _line = caller_line();
+        if self.dtype().is_half() {
+            // squares of halves overflow or vanish
+            return self.float().norm_p(p, dim, keepdim).to(self.dtype());
+        }
         let dim = dim.into();
         // at zero the root has no slope: torch says 0, the formula NaN
         let rooted = |s: Tensor, root: &dyn Fn(&Tensor) -> Tensor| {

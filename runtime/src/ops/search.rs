@@ -253,7 +253,11 @@ impl Tensor {
     pub fn multinomial(&self, num_samples: usize, replacement: bool) -> Tensor {
         let _line = caller_line();
         if !self.dtype().is_float() || !(1..3).contains(&self.dim()) {
-            refuse("multinomial", &[self], "needs float weights, as a vector or a matrix with a distribution in each row");
+            refuse(
+                "multinomial",
+                &[self],
+                "needs float weights, as a vector or a matrix with a distribution in each row",
+            );
         }
         let weights = self.detach();
         if !replacement {

@@ -1,7 +1,7 @@
 //! Orthogonal decompositions: QR by Householder reflections, eigenvectors and singular vectors by Jacobi rotations of many
 //! pairs of columns at a time, as loops that XLA compiles on every platform.
 use super::cat;
-use super::triangular::{matrices, square};
+use super::triangular::{matrices, square, wide};
 use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
 use xlazy_core::emit::{Emit, Reducer, Val};
 use xlazy_core::ir::{Kind, Lower, Rule, Sig};
@@ -9,6 +9,7 @@ use xlazy_core::ty::{DType, Shape, Type};
 
 // The reflections of an m × n matrix below R's diagonal, as LAPACK packs them, and their factors in a column behind them.
 fn reflected(s: &Sig) -> Rule {
+    wide(s)?;
     let mut ty = s.inputs[0].clone();
     let last = ty.shape.len() - 1;
     ty.shape[last] += 1;
@@ -207,9 +208,16 @@ fn rotated(l: &mut Lower) -> Val {
     part(l.e, &done[0], [n, 0], [rows, n])
 }
 
-static JACOBI: Entry = Entry::new("linalg.jacobi", |s| Ok(s.inputs[0].clone()), rotated)
-    .kind(Kind::Contract)
-    .samples(|| vec![Sample::of(&[&[2, 3, 3]]), Sample::of(&[&[2, 2]])]);
+static JACOBI: Entry = Entry::new(
+    "linalg.jacobi",
+    |s| {
+        wide(s)?;
+        Ok(s.inputs[0].clone())
+    },
+    rotated,
+)
+.kind(Kind::Contract)
+.samples(|| vec![Sample::of(&[&[2, 3, 3]]), Sample::of(&[&[2, 2]])]);
 
 // What was computed of the first operand without a gradient, the last operand, with one.
 fn known(s: &Sig) -> Rule {
@@ -322,7 +330,8 @@ fn right_vectors(x: &Tensor) -> (Tensor, Tensor) {
 fn svd_of_high(a: &Tensor) -> (Tensor, Tensor, Tensor, Tensor) {
     let x = a.detach();
     let n = x.size(-1) as i64;
-    let square = if x.size(-2) as i64 > n { x.geqrf_packed().narrow(-2, 0, n).narrow(-1, 0, n).triu(0) } else { x.clone() };
+    let square =
+        if x.size(-2) as i64 > n { x.geqrf_packed().narrow(-2, 0, n).narrow(-1, 0, n).triu(0) } else { x.clone() };
     let (v, s) = right_vectors(&square);
     // orthonormal also where singular values are zero
     let packed = x.matmul(&v).geqrf_packed();
@@ -579,4 +588,3 @@ impl Tensor {
         s.gt(s.narrow(-1, 0, 1) * rtol.unwrap_or_else(|| self.precision())).sum_dim(-1, false)
     }
 }
-

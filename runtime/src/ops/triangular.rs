@@ -36,7 +36,16 @@ fn triangle(l: &mut Lower, x: &Val, lower: bool) -> Val {
     l.select(&inside, x, &zero)
 }
 
+/// Matrices are decomposed in float32 and float64, as in torch.
+pub(super) fn wide(s: &Sig) -> std::result::Result<(), String> {
+    match s.inputs.iter().find(|t| !matches!(t.dtype, DType::F32 | DType::F64)) {
+        Some(t) => Err(format!("needs float32 or float64, not {}: convert with `.float()`", t.dtype)),
+        None => Ok(()),
+    }
+}
+
 fn same(s: &Sig) -> Rule {
+    wide(s)?;
     Ok(s.inputs[0].clone())
 }
 
@@ -63,6 +72,7 @@ static CHOLESKY: Entry = Entry::new("cholesky", same, |l| {
 });
 
 fn solve_rule(s: &Sig) -> Rule {
+    wide(s)?;
     let (a, b) = (s.shape(0), s.shape(1));
     let side = if s.attrs.flag(0) { b.len() - 2 } else { b.len() - 1 };
     if a.len() != b.len() || a[..a.len() - 2] != b[..b.len() - 2] || a[a.len() - 1] != b[side] {
@@ -109,10 +119,6 @@ static SOLVE_TRIANGULAR: Entry = Entry::new("solve_triangular", solve_rule, |l| 
 static CHOLESKY_SOLVE: Entry = Entry::new("cholesky_solve", |s| Ok(s.inputs[2].clone()), |l| l.x(2))
     .kind(Kind::Contract)
     .attrs(&[attr("upper", Mode)])
-    .samples(|| {
-        let of = |upper: bool| Sample::of(&[&[1, 1], &[1, 1], &[1, 1]]).attrs(vec![upper.into()]);
-        vec![of(true), of(false)]
-    })
     .grad(|g| {
         let (factor, upper) = (g.x(1), g.attrs.flag(0));
         let db = g.dy.cholesky_solve(factor, upper);
@@ -169,7 +175,11 @@ impl Tensor {
         let n = square("solve_triangular", self);
         matrices("solve_triangular", b);
         if b.size(if left { -2 } else { -1 }) != n || b.dtype() != self.dtype() {
-            refuse("solve_triangular", &[self, b], format!("the right hand side must have {n} rows, and the same dtype"));
+            refuse(
+                "solve_triangular",
+                &[self, b],
+                format!("the right hand side must have {n} rows, and the same dtype"),
+            );
         }
         let (a, b) = batched("solve_triangular", self, b);
         b.solved_by(&a, left, upper, unitriangular)

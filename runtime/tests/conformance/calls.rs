@@ -1,7 +1,7 @@
 //! Torch op → call through xlazy's public API, one line each.
 use crate::case::{Arg, Case};
 use crate::options::*;
-use crate::{matrices, more};
+use crate::{layers, matrices, more, spectra};
 use xlazy::prelude::*;
 use xlazy::{cartesian_prod, column_stack, dstack, hstack, vstack};
 
@@ -9,7 +9,6 @@ use xlazy::{cartesian_prod, column_stack, dstack, hstack, vstack};
 pub fn skip(c: &Case) -> Option<&'static str> {
     match c.name.as_str() {
         "nn.functional.scaled_dot_product_attention" if c.float(9, "dropout_p", 0.0) > 0.0 => Some("random"),
-        "nn.functional.batch_norm.without_cudnn" => Some("torch gives bool for an empty bool tensor"),
         _ => None,
     }
 }
@@ -59,7 +58,9 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "logical_not" => x().logical_not(),
         "logit" => x().logit(c.get(1, "eps").map(|_| c.float(1, "eps", 0.0))),
         "neg" => x().neg(),
-        "positive" | "clone" | "contiguous" | "real" | "conj" | "resolve_conj" => x().copy(),
+        "positive" | "clone" | "contiguous" => x().copy(),
+        "real" => x().real().copy(),
+        "conj" | "resolve_conj" => x().conj().copy(),
         "rad2deg" => x().rad2deg(),
         "reciprocal" => x().reciprocal(),
         "round" => x().round(),
@@ -134,7 +135,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "masked_fill" => x().masked_fill(c.t(1), c.operand(2, "value")),
         "allclose" => x().isclose(c.t(1), c.float(2, "rtol", 1e-5), c.float(3, "atol", 1e-8)).all(),
         "equal" => x().equal(c.t(1)),
-        "copysign" => x().copysign(c.t(1)),
+        "copysign" => x().copysign(c.operand(1, "other")),
         "isposinf" => x().isposinf(),
         "isneginf" => x().isneginf(),
         "heaviside" => x().heaviside(c.t(1)),
@@ -349,7 +350,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "nn.functional.adaptive_avg_pool1d" => x().adaptive_avg_pool1d(c.dims(1, "output_size")),
         "nn.functional.adaptive_avg_pool2d" => x().adaptive_avg_pool2d(c.dims(1, "output_size")),
         "nn.functional.adaptive_avg_pool3d" => x().adaptive_avg_pool3d(c.dims(1, "output_size")),
-        "nn.functional.batch_norm" => batch_norm(c),
+        "nn.functional.batch_norm" | "nn.functional.batch_norm.without_cudnn" => batch_norm(c),
         "nn.functional.layer_norm" => {
             x().layer_norm(c.dims(1, ""), c.tensor(2, "weight"), c.tensor(3, "bias"), c.float(4, "eps", 1e-5))
         }
@@ -398,7 +399,9 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "nn.functional.hinge_embedding_loss" => {
             x().hinge_embedding_loss(c.t(1), c.float(NAMED, "margin", 1.0), reduction(c))
         }
-        _ => return more::call(c).or_else(|| matrices::call(c)),
+        _ => {
+            return more::call(c).or_else(|| matrices::call(c)).or_else(|| layers::call(c)).or_else(|| spectra::call(c));
+        }
     };
     Some(vec![one])
 }

@@ -21,11 +21,14 @@ pub struct Host {
 impl Host {
     /// What a tensor of ours holds; runs what it needs.
     pub fn of(t: &Tensor) -> Host {
+        if t.dtype().is_complex() {
+            // pairs, as the files hold them
+            return Host::of(&t.view_as_real());
+        }
         let floats = |v: Vec<f32>| Numbers::Floats(v.into_iter().map(f64::from).collect());
         let data = match t.dtype() {
             F64 => Numbers::Floats(t.to_vec()),
             F32 | F16 | BF16 => floats(t.to_vec()),
-            C64 => panic!("complex numbers are not compared"),
             _ => Numbers::Ints(t.long().to_vec()),
         };
         Host { dtype: t.dtype(), shape: t.shape().to_vec(), data }
@@ -234,8 +237,9 @@ fn arg(file: &File, v: &Json, leaves: &mut Vec<Tensor>) -> Option<Arg> {
         Json::Array(items) => Arg::List(items.iter().map(|v| arg(file, v, leaves)).collect::<Option<_>>()?),
         Json::Object(o) => {
             if let Some(key) = o.get("tensor") {
-                dtype(o["dtype"].as_str()?).filter(|d| *d != C64)?;
+                let kind = dtype(o["dtype"].as_str()?)?;
                 let t = file.tensor(key.as_str()?)?.upload();
+                let t = if kind.is_complex() { t.view_as_complex() } else { t };
                 if o.get("requires_grad").is_some_and(|r| r == true) {
                     t.requires_grad_(true);
                     leaves.push(t.clone());

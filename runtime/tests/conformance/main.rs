@@ -3,9 +3,11 @@
 mod calls;
 mod case;
 mod compare;
+mod layers;
 mod matrices;
 mod more;
 mod options;
+mod spectra;
 
 use case::{Case, Host, Reader};
 use std::collections::BTreeMap;
@@ -120,7 +122,8 @@ const BLOCK: usize = 50;
 /// Runs every `SHARDS`-th block of cases; the shards run side by side.
 fn conformance(shard: usize) {
     let given = std::env::var_os("XLAZY_CONFORMANCE_DIR").map(PathBuf::from);
-    let folder = given.clone().unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance"));
+    let folder =
+        given.clone().unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance"));
     let only = std::env::var("XLAZY_CONFORMANCE_OP").ok();
     std::panic::set_hook(Box::new(|_| {}));
     let mut reader = Reader::default();

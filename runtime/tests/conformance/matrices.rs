@@ -88,8 +88,12 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         }
         "triangular_solve" => {
             let flag = |i, name, default| c.flag(i, name, default);
-            let (x, a) =
-                x().triangular_solve(c.t(1), flag(2, "upper", true), flag(3, "transpose", false), flag(4, "unitriangular", false));
+            let (x, a) = x().triangular_solve(
+                c.t(1),
+                flag(2, "upper", true),
+                flag(3, "transpose", false),
+                flag(4, "unitriangular", false),
+            );
             return Some(vec![x, a]);
         }
         "linalg.lu_factor" => {

@@ -194,14 +194,14 @@ pub fn alpha(c: &Case, y: &Tensor) -> Tensor {
     if c.kwargs.contains_key("alpha") { y * c.operand(NAMED, "alpha") } else { y.clone() }
 }
 
-pub fn correction(c: &Case) -> usize {
+pub fn correction(c: &Case) -> f64 {
     match c.get(NAMED, "correction") {
-        Some(_) => c.int(NAMED, "correction", 1) as usize,
-        None if c.kwargs.contains_key("unbiased") => c.flag(NAMED, "unbiased", true) as usize,
+        Some(_) => c.float(NAMED, "correction", 1.0),
+        None if c.kwargs.contains_key("unbiased") => f64::from(c.flag(NAMED, "unbiased", true)),
         // var(x, unbiased), or var(x, dim, unbiased, keepdim)
         None => match c.args.get(1) {
-            Some(Arg::Bool(b)) => *b as usize,
-            _ => c.flag(2, "unbiased", true) as usize,
+            Some(Arg::Bool(b)) => f64::from(*b),
+            _ => f64::from(c.flag(2, "unbiased", true)),
         },
     }
 }

@@ -202,7 +202,20 @@ impl Emit {
             let zero = self.constant(0.0, &x.ty);
             return self.compare("NE", x, &zero);
         }
-        self.op("convert", &[x], "", Type::new(dtype, x.shape().clone()))
+        let out = Type::new(dtype, x.shape().clone());
+        match (x.dtype().is_complex(), dtype.is_complex()) {
+            // the imaginary part is dropped, as in torch
+            (true, false) => {
+                let real = self.op("real", &[x], "", Type::new(x.dtype().part(), x.shape().clone()));
+                self.convert(&real, dtype)
+            }
+            (false, true) => {
+                let real = self.convert(x, dtype.part());
+                let none = self.constant(0.0, &real.ty);
+                self.op("complex", &[&real, &none], "", out)
+            }
+            _ => self.op("convert", &[x], "", out),
+        }
     }
 
     /// Broadcasts by torch's rule (aligned at the last dimension).

@@ -91,6 +91,17 @@ impl Emit {
         self.region([dtype; 2], |block, [a, b]| [block.binary(r.name(), a, b)])
     }
 
+    /// As [`Emit::combining`] for the larger or smaller one, where a NaN wins on every backend: XLA's own operation drops it
+    /// where it vectorises on CPUs.
+    pub fn extreme(&mut self, max: bool, dtype: DType) -> Region {
+        self.region([dtype; 2], |block, [a, b]| {
+            let better = block.compare(if max { "GT" } else { "LT" }, a, b);
+            let nan = block.compare("NE", a, a);
+            let take = block.or(&better, &nan);
+            [block.select(&take, a, b)]
+        })
+    }
+
     /// The region that keeps the second argument: the update replaces what was there.
     pub fn replacing(&mut self, dtype: DType) -> Region {
         self.region([dtype; 2], |_, [_, b]| [b.clone()])
@@ -155,7 +166,8 @@ impl Emit {
         let number = self.add(&seen[0], &one);
         next.insert(0, number);
         let returned = format!("stablehlo.return {} : {written}", list(&next));
-        let step = format!("{{\n    ^bb0({named}):\n{}    {returned}\n    }}", std::mem::replace(self.text_mut(), around));
+        let step =
+            format!("{{\n    ^bb0({named}):\n{}    {returned}\n    }}", std::mem::replace(self.text_mut(), around));
         let results = self.several(types);
         let (name, n) = (results[0].name(), results.len());
         let operands = list(&start);

@@ -135,6 +135,15 @@ impl DType {
         DType::ALL.into_iter().find(|d| d.format() == self.format().part()).unwrap_or(self)
     }
 
+    pub fn is_complex(self) -> bool {
+        self.category() == Category::Complex
+    }
+
+    /// The complex dtype whose parts are of this one, if there is one.
+    pub fn complex(self) -> Option<DType> {
+        DType::ALL.into_iter().find(|d| d.is_complex() && d.part() == self)
+    }
+
     /// The dtype that numbers of user code travel in to a program that takes them as this one.
     pub fn carrier(self) -> DType {
         match (self.is_differentiable(), self.part().size() > 4) {
