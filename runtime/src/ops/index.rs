@@ -524,25 +524,6 @@ impl Tensor {
         pick(&self.flatten(), &[index], one(0))
     }
 
-    /// As [`Tensor::gather`], with the other dimensions broadcast (`torch.take_along_dim`).
-    #[track_caller]
-    pub fn take_along_dim(&self, index: &Tensor, dim: i64) -> Tensor {
-        let d = self.dim_index("take_along_dim", dim);
-        let (mine, theirs) = (self.shape(), index.shape());
-        let (mut a, mut b) = (mine.clone(), theirs.clone());
-        if a.len() != b.len() {
-            refuse("take_along_dim", &[self, index], "both must have the same number of dimensions");
-        }
-        (a[d], b[d]) = (1, 1);
-        let Some(mut both) = a.broadcast(&b) else {
-            refuse("take_along_dim", &[self, index], "the dimensions other than `dim` do not broadcast");
-        };
-        both[d] = mine[d];
-        let x = self.expand(&both);
-        both[d] = theirs[d];
-        x.gather(dim, &index.expand(&both))
-    }
-
     /// `source` added to the slices along `dim` that `index` names (`torch.index_add`).
     #[track_caller]
     pub fn index_add(&self, dim: i64, index: &Tensor, source: &Tensor) -> Tensor {

@@ -21,6 +21,7 @@ mod loss;
 mod lu;
 mod margin;
 mod matrix;
+mod names;
 mod norm;
 mod operators;
 mod piecewise;
@@ -38,6 +39,7 @@ mod sort;
 mod special;
 mod spectral;
 mod spread;
+mod statistics;
 #[cfg(test)]
 mod tests;
 mod triangular;

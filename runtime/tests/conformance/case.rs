@@ -119,6 +119,7 @@ impl File {
             "I32" => (I32, Numbers::Ints(read!(i32 as i64))),
             "U8" => (U8, Numbers::Ints(read!(u8 as i64))),
             "I8" => (I8, Numbers::Ints(read!(i8 as i64))),
+            "I16" => (I16, Numbers::Ints(read!(i16 as i64))),
             "BOOL" => (Bool, Numbers::Ints(read!(u8 as i64))),
             _ => return None,
         };

@@ -96,14 +96,20 @@ fn compare(t: &Traced) -> Result<(), String> {
     Ok(())
 }
 
+/// For each tier how many cases passed, and how many there are.
+type Tiers = BTreeMap<usize, [usize; 2]>;
+
 // Many small programs would each cost a compile: trace many cases, run them as one program, then read.
-fn check(batch: Vec<Traced>, failures: &mut Vec<String>) -> usize {
+fn check(batch: Vec<Traced>, tiers: &mut Tiers, failures: &mut Vec<String>) -> usize {
     let synced = catch_unwind(AssertUnwindSafe(sync));
     let mut passed = 0;
     for t in &batch {
         // after a failed sync each case runs on its own, so that only the guilty one fails
         match compare(t) {
-            Ok(()) => passed += 1,
+            Ok(()) => {
+                passed += 1;
+                tiers.entry(t.case.tier).or_default()[0] += 1;
+            }
             Err(e) => failures.push(format!("{}: {}", t.case.id, e.lines().next().unwrap_or_default())),
         }
     }
@@ -131,6 +137,7 @@ fn conformance(shard: usize) {
     let mut missing: BTreeMap<String, usize> = BTreeMap::new();
     let mut skipped: BTreeMap<String, usize> = BTreeMap::new();
     let mut batch = Vec::new();
+    let mut tiers = Tiers::new();
     for (i, json) in case::read(&folder).into_iter().enumerate() {
         if i / BLOCK % SHARDS != shard {
             continue;
@@ -138,6 +145,7 @@ fn conformance(shard: usize) {
         if only.as_ref().is_some_and(|all| !all.split(',').any(|o| case::name(&json).contains(o))) {
             continue;
         }
+        tiers.entry(json["tier"].as_u64().unwrap_or(1) as usize).or_default()[1] += 1;
         let Some(case) = reader.case(&folder, &json) else {
             *skipped.entry(format!("{} (a dtype or value that cannot be read)", case::name(&json))).or_default() += 1;
             continue;
@@ -152,10 +160,10 @@ fn conformance(shard: usize) {
             Err(e) => failures.push(format!("{}: {}", case.id, e.lines().next().unwrap_or_default())),
         }
         if batch.len() == BLOCK {
-            passed += check(std::mem::take(&mut batch), &mut failures);
+            passed += check(std::mem::take(&mut batch), &mut tiers, &mut failures);
         }
     }
-    passed += check(batch, &mut failures);
+    passed += check(batch, &mut tiers, &mut failures);
     drop(std::panic::take_hook());
     let list = |m: &BTreeMap<String, usize>| m.iter().map(|(k, n)| format!("{k} ×{n}")).collect::<Vec<_>>().join(", ");
     if shard == 0 && given.is_none() {
@@ -163,6 +171,9 @@ fn conformance(shard: usize) {
         missing.extend(serde_json::from_str::<BTreeMap<String, usize>>(&text).unwrap());
     }
     println!("conformance, shard {shard}: {passed} passed, {} failed", failures.len());
+    for (tier, [passed, all]) in &tiers {
+        println!("tier {tier}, shard {shard}: {passed} of {all}");
+    }
     println!("not implemented, {} cases: {}", missing.values().sum::<usize>(), list(&missing));
     println!("skipped, {} cases: {}", skipped.values().sum::<usize>(), list(&skipped));
     // Whatever a method is made of is put down to its caller's line, and never to one of the library's.
