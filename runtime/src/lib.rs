@@ -39,7 +39,8 @@ pub use ops::{
 };
 pub use ops::{BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, StftOptions};
 pub use ops::{
-    LeastSquares, MatrixNorm, PatchOptions, QuantileInterpolation, QuantileOptions, Unique, block_diag, multi_dot,
+    LeastSquares, MatrixNorm, MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, Unique,
+    block_diag, multi_dot,
 };
 pub use ops::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
 pub use tensor::{Arg, Tensor, is_grad_enabled, no_grad, sync};

@@ -98,3 +98,16 @@ fn smaller_meanings() {
     assert!(refused(|| tensor(2.5).size(0)).contains("no dimension 0"));
     assert!(refused(|| x.flip([0, 0])).contains("twice"));
 }
+
+#[test]
+fn in_place_methods_change_the_tensor_and_keep_its_dtype() {
+    let x = tensor([4.0, -9.0]);
+    let same = x.clone();
+    x.abs_().sqrt_().mul_(2.0);
+    assert_eq!(same.to_vec::<f32>(), [4.0, 6.0]);
+    let n = tensor([4, 9]);
+    assert!(refused(|| n.sqrt_()).contains("cannot be put into a tensor of i64"));
+    assert_eq!(n.pow_(2).to_vec::<i64>(), [16, 81]);
+    let leaf = tensor([1.0]).requires_grad_(true);
+    assert!(refused(|| leaf.exp_()).contains("no_grad"));
+}

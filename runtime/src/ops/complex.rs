@@ -143,7 +143,7 @@ impl Tensor {
     pub fn angle(&self) -> Tensor {
         let _line = caller_line();
         if self.dtype().is_complex() {
-            return self.imag().atan2(&self.real());
+            return self.imag().atan2(self.real());
         }
         let x = self.to(self.dtype().to_float());
         let angle = (&x * 0.0).masked_fill(&x.lt(0.0), std::f64::consts::PI).masked_fill(&x.eq(f64::INFINITY), 0.0);

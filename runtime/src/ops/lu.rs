@@ -145,12 +145,12 @@ static LU: Entry = Entry::new("lu_factor", packed, factored)
         if n > m {
             let d = dhigh.narrow(-1, k, n - k);
             let solved = d.solved_by(&turned(&l1), true, true, true);
-            dl1 = dl1 - solved.matmul(&turned(&high.narrow(-1, k, n - k))).tril(-1);
+            dl1 -= solved.matmul(&turned(&high.narrow(-1, k, n - k))).tril(-1);
             beside = Some((solved, -1));
         } else if m > n {
             let d = dlow.narrow(-2, k, m - k);
             let solved = d.solved_by(&turned(&u1), false, false, false);
-            du1 = du1 - turned(&low.narrow(-2, k, m - k)).matmul(&solved).triu(0);
+            du1 -= turned(&low.narrow(-2, k, m - k)).matmul(&solved).triu(0);
             beside = Some((solved, -2));
         }
         let inner = turned(&l1).matmul(&dl1).tril(-1) + du1.matmul(&turned(&u1)).triu(0);

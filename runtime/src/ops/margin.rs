@@ -196,7 +196,7 @@ impl Tensor {
         let _line = caller_line();
         let near = self.pairwise_distance(positive, p, eps, false);
         let far = self.pairwise_distance(negative, p, eps, false);
-        let far = if swap { far.minimum(&positive.pairwise_distance(negative, p, eps, false)) } else { far };
+        let far = if swap { far.minimum(positive.pairwise_distance(negative, p, eps, false)) } else { far };
         reduced((near - far + margin).clamp_min(0.0), reduction)
     }
 }

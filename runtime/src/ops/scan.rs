@@ -119,7 +119,7 @@ static LOGCUMSUMEXP: Entry = Entry::new(
     let later = Tensor::ones([n, n]).bool().tril(0);
     let exponent = x.unsqueeze(-2) - y.unsqueeze(-1);
     let empty = y.unsqueeze(-1).eq(f64::NEG_INFINITY);
-    let shares = exponent.where_(&later.logical_and(&empty.logical_not()), f64::NEG_INFINITY).exp();
+    let shares = exponent.where_(&later.logical_and(empty.logical_not()), f64::NEG_INFINITY).exp();
     vec![Some((shares * dy.unsqueeze(-1)).sum_dim(-2, false).transpose(dim, -1))]
 })
 .bucket(cumsum);

@@ -187,7 +187,7 @@ impl Tensor {
         let _line = caller_line();
         let c = self.cov(1.0, None, None);
         if c.dim() == 0 {
-            return &c / &c;
+            return c.div(&c);
         }
         let deviation = c.diagonal(0, 0, 1).sqrt();
         (&c / deviation.unsqueeze(1) / deviation.unsqueeze(0)).clamp(-1.0, 1.0)

@@ -3,7 +3,10 @@ use crate::calls::pair;
 use crate::case::{Arg, Case};
 use crate::options::*;
 use xlazy::prelude::*;
-use xlazy::{BagMode, EmbeddingBagOptions, GridMode, GridPadding, GridSampleOptions, Interpolation, PatchOptions};
+use xlazy::{
+    BagMode, EmbeddingBagOptions, GridMode, GridPadding, GridSampleOptions, Interpolation, MultiHeadOptions,
+    PatchOptions,
+};
 
 fn grid(c: &Case) -> Tensor {
     let number = |i: usize| match c.args.get(i) {
@@ -38,6 +41,31 @@ fn bag(c: &Case) -> Tensor {
         padding_idx: c.get(NAMED, "padding_idx").map(|_| c.int(NAMED, "padding_idx", 0)),
     };
     c.t(1).embedding_bag(c.t(0), options)
+}
+
+fn heads(c: &Case) -> Vec<Tensor> {
+    let t = |i: usize, name: &str| c.tensor(i, name).cloned();
+    let both = |a: Option<Tensor>, b: Option<Tensor>| Some([a?, b?]);
+    let separate = [t(NAMED, "q_proj_weight"), t(NAMED, "k_proj_weight"), t(NAMED, "v_proj_weight")];
+    let options = MultiHeadOptions {
+        in_proj_weight: t(5, "in_proj_weight"),
+        separate_weights: match separate {
+            [Some(q), Some(k), Some(v)] if c.flag(NAMED, "use_separate_proj_weight", false) => Some([q, k, v]),
+            _ => None,
+        },
+        in_proj_bias: t(6, "in_proj_bias"),
+        bias_kv: both(t(7, "bias_k"), t(8, "bias_v")),
+        add_zero_attn: c.flag(9, "add_zero_attn", false),
+        dropout_p: c.float(10, "dropout_p", 0.0),
+        out_proj_weight: t(11, "out_proj_weight"),
+        out_proj_bias: t(12, "out_proj_bias"),
+        training: c.flag(NAMED, "training", true),
+        key_padding_mask: t(NAMED, "key_padding_mask"),
+        attn_mask: t(NAMED, "attn_mask"),
+        average_attn_weights: c.flag(NAMED, "average_attn_weights", true),
+    };
+    let (y, weights) = c.t(0).multi_head_attention(c.t(1), c.t(2), c.int(4, "num_heads", 1) as usize, options);
+    if c.flag(NAMED, "need_weights", true) { vec![y, weights] } else { vec![y] }
 }
 
 fn patches(c: &Case, from: usize) -> PatchOptions {
@@ -115,6 +143,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "nn.functional.adaptive_max_pool3d" => {
             return Some(adaptive(c, x().adaptive_max_pool3d(c.dims(1, "output_size"))));
         }
+        "nn.functional.multi_head_attention_forward" => return Some(heads(c)),
         "nn.functional.local_response_norm" => x().local_response_norm(
             c.int(1, "size", 1) as usize,
             c.float(2, "alpha", 1e-4),
