@@ -40,6 +40,11 @@ pub use ops::{
     AttentionOptions, AvgPoolOptions, BatchNormOptions, ConvOptions, ConvTransposeOptions, CrossEntropyOptions,
     InterpolateOptions, Interpolation, MaxPoolOptions, PadMode, Padding, Reduction, ScatterReduce,
 };
+pub use ops::{BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, StftOptions};
+pub use ops::{
+    LeastSquares, MatrixNorm, MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, Unique,
+    block_diag, multi_dot,
+};
 pub use ops::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
 pub use tensor::{Arg, Tensor, is_grad_enabled, no_grad, sync};
 pub use xlazy_core::device::{device_name, preload, probe};

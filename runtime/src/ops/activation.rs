@@ -101,6 +101,8 @@ static SILU: Entry = Entry::new("silu", rules::float, |l| {
 // x Φ(x); Φ from the error function, or torch's tanh approximation
 static GELU: Entry = Entry::new("gelu", rules::float, |l| {
     let x = l.cast(0);
+    let dtype = x.dtype();
+    let x = if dtype.is_half() { l.convert(&x, xlazy_core::ty::DType::F32) } else { x };
     let inner = match l.attrs.flag(0) {
         true => {
             let x2 = l.mul(&x, &x);
@@ -117,7 +119,8 @@ static GELU: Entry = Entry::new("gelu", rules::float, |l| {
     };
     let one = l.with_const("add", &inner, 1.0);
     let half = l.with_const("multiply", &x, 0.5);
-    l.mul(&half, &one)
+    let y = l.mul(&half, &one);
+    l.convert(&y, dtype)
 })
 .attrs(&[attr("tanh", Mode)])
 .samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![true.into()]), Sample::of(&[&[2, 3]]).attrs(vec![false.into()])])

@@ -29,7 +29,7 @@ pub fn meshgrid(tensors: &[&Tensor]) -> Vec<Tensor> {
 
 // At least 1, 2 or 3 dimensions, where numpy's rules put the new ones.
 #[track_caller]
-fn grown(t: &Tensor, n: usize) -> Tensor {
+pub(super) fn grown(t: &Tensor, n: usize) -> Tensor {
     let s = t.shape();
     match (t.dim(), n) {
         (0, n) => t.reshape(vec![1; n]),

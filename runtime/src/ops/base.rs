@@ -129,6 +129,12 @@ impl Tensor {
         self.to(DType::I32)
     }
 
+    /// As int16 (`torch.Tensor.short`).
+    #[track_caller]
+    pub fn short(&self) -> Tensor {
+        self.to(DType::I16)
+    }
+
     /// As bool: true where not zero (`torch.Tensor.bool`).
     #[track_caller]
     pub fn bool(&self) -> Tensor {

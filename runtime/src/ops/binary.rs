@@ -1,9 +1,10 @@
 //! Elementwise arithmetic of two operands, which broadcast and promote as in torch.
+use super::complex::conjugated;
 use crate::bucket;
-use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, refuse, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::{Kind, Lower, Rule, Sig, rules};
-use xlazy_core::ty::Category;
+use xlazy_core::ty::{Category, Scalar};
 
 fn both(l: &mut Lower, op: &str) -> Val {
     let (a, b) = (l.fit(0), l.fit(1));
@@ -39,12 +40,15 @@ static SUB: Entry = Entry::new(
 static MUL: Entry = Entry::new("mul", rules::binary, |l| both(l, "multiply"))
     .kind(Kind::Mul)
     .samples(samples)
-    .grad(|g| vec![g.want(0, || &g.dy * g.x(1)), g.want(1, || &g.dy * g.x(0))])
+    .grad(|g| vec![g.want(0, || &g.dy * conjugated(g.x(1))), g.want(1, || &g.dy * conjugated(g.x(0)))])
     .bucket(bucket::each);
 
 static DIV: Entry = Entry::new("div", rules::binary_float, |l| both(l, "divide"))
     .samples(positive)
-    .grad(|g| vec![g.want(0, || &g.dy / g.x(1)), g.want(1, || (&g.dy * (&g.output / g.x(1))).neg())])
+    .grad(|g| {
+        let by = conjugated(g.x(1));
+        vec![g.want(0, || &g.dy / &by), g.want(1, || (&g.dy * (conjugated(&g.output) / &by)).neg())]
+    })
     .bucket(bucket::each);
 
 // The quotient rounded down; integers stay integers.
@@ -245,6 +249,9 @@ pub(super) fn div(a: Arg, b: Arg) -> Tensor {
 
 #[track_caller]
 pub(super) fn remainder(a: Arg, b: Arg) -> Tensor {
+    if let Some(t) = a.tensor() {
+        t.divisible("remainder", &b);
+    }
     trace(&REMAINDER, [a, b], [])
 }
 
@@ -276,13 +283,29 @@ impl Tensor {
     /// The quotient cut towards zero (`torch.div(a, b, rounding_mode="trunc")`); integers stay integers.
     #[track_caller]
     pub fn div_trunc<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
-        trace(&DIV_TRUNC, [self.into(), other.into()], [])
+        let other = other.into();
+        self.divisible("div_trunc", &other);
+        trace(&DIV_TRUNC, [self.into(), other], [])
     }
 
     /// The rest of the division, with the sign of this tensor (`torch.fmod`). StableHLO: remainder.
     #[track_caller]
     pub fn fmod<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
-        trace(&FMOD, [self.into(), other.into()], [])
+        let other = other.into();
+        self.divisible("fmod", &other);
+        trace(&FMOD, [self.into(), other], [])
+    }
+
+    /// Refuses zero as the divisor of integers, where it is known.
+    #[track_caller]
+    fn divisible(&self, op: &'static str, other: &Arg) {
+        if let Arg::Scalar(number) = other
+            && number.category() <= Category::Int
+            && number.as_i64() == 0
+            && self.dtype().category() <= Category::Int
+        {
+            refuse(op, &[self], "integers cannot be divided by zero");
+        }
     }
 
     /// Bits set in both (`torch.bitwise_and`).
@@ -348,7 +371,9 @@ impl Tensor {
     /// The quotient rounded down (`torch.floor_divide`); integers stay integers. No gradient flows.
     #[track_caller]
     pub fn floor_divide<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
-        trace(&FLOOR_DIVIDE, [self.into(), other.into()], [])
+        let other = other.into();
+        self.divisible("floor_divide", &other);
+        trace(&FLOOR_DIVIDE, [self.into(), other], [])
     }
 
     /// The rest of the division, with the sign of `other` (`torch.remainder`, Python's `%`).
@@ -360,7 +385,15 @@ impl Tensor {
     /// `self` to the power of `exponent` (`torch.pow`); StableHLO power.
     #[track_caller]
     pub fn pow<'a>(&self, exponent: impl Into<Arg<'a>>) -> Tensor {
-        trace(&POW, [self.into(), exponent.into()], [])
+        let exponent = exponent.into();
+        if let Arg::Scalar(Scalar::Int(n)) = exponent
+            && n < 0
+            && self.dtype().category() <= Category::Int
+        {
+            let message = format!("integers to the power of {n}, which is negative, are none: convert with `.float()`");
+            refuse("pow", &[self], message);
+        }
+        trace(&POW, [self.into(), exponent], [])
     }
 
     /// The larger of the two, element by element (`torch.maximum`).
@@ -436,7 +469,7 @@ impl Tensor {
 
     /// Sets every element to a number (`torch.Tensor.fill_`).
     #[track_caller]
-    pub fn fill_(&self, value: impl Into<xlazy_core::ty::Scalar>) -> Tensor {
+    pub fn fill_(&self, value: impl Into<Scalar>) -> Tensor {
         let full = self.full_like(value);
         self.assign("fill_", full);
         self.clone()

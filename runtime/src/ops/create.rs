@@ -339,6 +339,25 @@ impl Tensor {
         trace(&LINSPACE, [start.into(), end.into()], [steps.into()])
     }
 
+    /// Numbers whose logarithms go from `start` to `end` in equal steps, `base` to the power of those; float32, computed in
+    /// float64 (`torch.logspace`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(Tensor::logspace(0.0, 2.0, 3, 10.0).to_vec::<f32>(), [1.0, 10.0, 100.0]);
+    /// ```
+    #[track_caller]
+    pub fn logspace(start: f64, end: f64, steps: usize, base: f64) -> Tensor {
+        let step = if steps > 1 { (end - start) / (steps - 1) as f64 } else { 0.0 };
+        // from both ends, as linspace
+        let exponent = |i: usize| match i < steps / 2 || steps == 1 {
+            true => start + step * i as f64,
+            false => end - step * (steps - 1 - i) as f64,
+        };
+        let values: Vec<f64> = (0..steps).map(|i| base.powf(exponent(i))).collect();
+        Tensor::from_slice(&values, [steps]).float()
+    }
+
     /// The identity matrix of n rows, float32 (`torch.eye`).
     #[track_caller]
     pub fn eye(n: usize) -> Tensor {

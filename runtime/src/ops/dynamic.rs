@@ -64,6 +64,17 @@ fn chosen(op: &'static Entry, x: &Tensor, mask: &Tensor) -> Tensor {
     x.expand(&shape).take(&positions(op, &places, &[n], x))
 }
 
+/// What [`Tensor::unique_with`] finds.
+#[derive(Clone, Debug)]
+pub struct Unique {
+    /// The different values, or slices.
+    pub values: Tensor,
+    /// For each element, or slice, where its value is among those.
+    pub inverse: Tensor,
+    /// How often each occurs.
+    pub counts: Tensor,
+}
+
 impl Tensor {
     /// The positions of the elements that are not zero, one row each, int64 (`torch.nonzero`). Reads the tensor, which
     /// runs what it needs.
@@ -108,6 +119,65 @@ impl Tensor {
         chosen(&MASKED_SELECT, self, mask)
     }
 
+    /// The different values in rising order, or the different slices along `dim`, with where each element's is among them and
+    /// how often it occurs (`torch.unique` with `return_inverse` and `return_counts`). Reads the tensor, which runs what it
+    /// needs; no gradient flows.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let found = tensor([5, 2, 5]).unique_with(None);
+    /// assert_eq!(found.values.to_vec::<i64>(), [2, 5]);
+    /// assert_eq!(found.inverse.to_vec::<i64>(), [1, 0, 1]);
+    /// assert_eq!(found.counts.to_vec::<i64>(), [1, 2]);
+    /// ```
+    #[track_caller]
+    pub fn unique_with(&self, dim: Option<i64>) -> Unique {
+        let at = Location::caller();
+        let _line = caller_line();
+        let x = self.detach();
+        let d = dim.map_or(0, |d| self.dim_index("unique", d));
+        let rows = match dim {
+            Some(_) if x.dim() > 0 => x.movedim(d as i64, 0),
+            _ => x.flatten(),
+        };
+        let count = rows.size(0);
+        let width = rows.numel().checked_div(count).unwrap_or(0);
+        let (dtype, bytes) = match rows.bytes(Cause::Concrete, at) {
+            Ok(bytes) => (rows.dtype(), bytes),
+            Err(e) => e.raise(),
+        };
+        let numbers: Vec<Scalar> = bytes.chunks_exact(dtype.size()).map(|b| dtype.read(b)).collect();
+        let row = |i: usize| &numbers[i * width..(i + 1) * width];
+        let order = |a: usize, b: usize| {
+            let each = row(a).iter().zip(row(b)).map(|(a, b)| match (a, b) {
+                (Scalar::Float(a), Scalar::Float(b)) => a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
+                (a, b) => a.as_i64().cmp(&b.as_i64()),
+            });
+            each.into_iter().find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        };
+        let mut sorted: Vec<usize> = (0..count).collect();
+        sorted.sort_by(|&a, &b| order(a, b));
+        // a NaN is like no other
+        let same = |a: usize, b: usize| order(a, b).is_eq() && !row(a).iter().any(|v| v.as_f64().is_nan());
+        let (mut first, mut inverse, mut counts) = (Vec::new(), vec![0i64; count], Vec::new());
+        for (n, &i) in sorted.iter().enumerate() {
+            if n == 0 || !same(sorted[n - 1], i) {
+                first.push(i as i64);
+                counts.push(0i64);
+            }
+            inverse[i] = first.len() as i64 - 1;
+            *counts.last_mut().expect("one was put in") += 1;
+        }
+        let n = first.len();
+        let values = rows.index_select(0, &positions(&UNIQUE, &first, &[n], &rows));
+        let inverse = positions(&UNIQUE, &inverse, &[count], &rows);
+        Unique {
+            values: if dim.is_some() && x.dim() > 0 { values.movedim(0, d as i64) } else { values },
+            inverse: if dim.is_some() { inverse } else { inverse.reshape(x.shape()) },
+            counts: positions(&UNIQUE, &counts, &[n], &rows),
+        }
+    }
+
     /// The different values in rising order (`torch.unique`, sorted). Reads the tensor, which runs what it needs; no
     /// gradient flows.
     #[track_caller]
@@ -120,18 +190,5 @@ impl Tensor {
         let changes = sorted.slice(0, 1, n as i64, 1).ne(sorted.slice(0, 0, n as i64 - 1, 1));
         let first = Tensor::ones([1]).bool();
         chosen(&UNIQUE, &sorted, &super::cat(&[&first, &changes], 0))
-    }
-
-    /// How often each of 0, 1, 2… occurs in a vector of integers, int64 (`torch.bincount`). Reads the largest one.
-    #[track_caller]
-    pub fn bincount(&self) -> Tensor {
-        if self.dim() != 1 {
-            refuse("bincount", &[self], "needs a vector");
-        }
-        if self.numel() == 0 {
-            return Tensor::zeros([0]).long();
-        }
-        let n = concrete(&self.max(), Location::caller()).as_i64() + 1;
-        Tensor::zeros([n]).long().index_add(0, &self.long(), &self.ones_like().long())
     }
 }

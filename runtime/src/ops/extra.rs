@@ -1,6 +1,6 @@
 //! Smaller torch functions made of other ops: distances, signs, joint extremes, writing by mask and flat position.
 use super::index::put_at;
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Arg, Tensor, caller_line, refuse};
 use xlazy_core::ir::Attr;
 use xlazy_core::ty::{DType, Dims};
 
@@ -27,8 +27,15 @@ impl Tensor {
 
     /// This tensor's size with the sign of `other` (`torch.copysign`).
     #[track_caller]
-    pub fn copysign(&self, other: &Tensor) -> Tensor {
-        let (x, y) = (self.to(self.dtype().to_float()), other.to(other.dtype().to_float()));
+    pub fn copysign<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+        let _line = caller_line();
+        let other = match other.into() {
+            Arg::Tensor(t) => t.clone(),
+            Arg::Owned(t) => t,
+            Arg::Scalar(s) => Tensor::full((), s.as_f64()).to(self.dtype().to_float()),
+        };
+        let dtype = self.dtype().promote(other.dtype()).to_float();
+        let (x, y) = (self.to(dtype), other.to(dtype));
         // the slope at 0 is 0, as that of abs
         let sign = Tensor::ones(()).to(x.dtype()).where_(&y.signbit().logical_not(), -1.0);
         x.abs() * sign
@@ -104,6 +111,25 @@ impl Tensor {
     #[track_caller]
     pub fn vecdot(&self, other: &Tensor, dim: i64) -> Tensor {
         (self * other).sum_dim(dim, false)
+    }
+
+    /// As [`Tensor::gather`], with the other dimensions broadcast (`torch.take_along_dim`).
+    #[track_caller]
+    pub fn take_along_dim(&self, index: &Tensor, dim: i64) -> Tensor {
+        let d = self.dim_index("take_along_dim", dim);
+        let (mine, theirs) = (self.shape(), index.shape());
+        let (mut a, mut b) = (mine.clone(), theirs.clone());
+        if a.len() != b.len() {
+            refuse("take_along_dim", &[self, index], "both must have the same number of dimensions");
+        }
+        (a[d], b[d]) = (1, 1);
+        let Some(mut both) = a.broadcast(&b) else {
+            refuse("take_along_dim", &[self, index], "the dimensions other than `dim` do not broadcast");
+        };
+        both[d] = mine[d];
+        let x = self.expand(&both);
+        both[d] = theirs[d];
+        x.gather(dim, &index.expand(&both))
     }
 
     /// `values` written, or added where `accumulate`, at positions of the flattened tensor (`torch.Tensor.put`).

@@ -173,8 +173,24 @@ static SCATTER: Entry = Entry::new(
         }
         ADD => vec![Some(g.dy.clone()), None, g.want(2, || back(&g.dy))],
         MUL => {
-            let share = &g.dy * &g.output;
-            vec![g.want(0, || &share / g.x(0)), None, g.want(2, || source_grad(g, 2, picked(&share) / source(g, 2)))]
+            // the product of all others, without dividing by zero: a zero counts as one where it is the only one
+            let one = |t: &Tensor, zero: &Tensor| t.masked_fill(zero, 1.0);
+            let product = |x: &Tensor, src: &Tensor| scatter_with(x, dim, index, src, MUL);
+            let (x, src) = (g.x(0), source(g, 2).expand(index.shape()));
+            let dx = g.want(0, || {
+                let zero = x.eq(0.0);
+                let safe = one(x, &zero);
+                &g.dy * product(&safe, &src) / safe
+            });
+            let dsrc = g.want(2, || {
+                let zero = src.eq(0.0);
+                let zeros = add(&g.dy.zeros_like(), &zero.to(g.dy.dtype()));
+                let alone = zero.logical_and(picked(&zeros).eq(1.0));
+                let others = picked(&(&g.dy * product(x, &one(&src, &alone))));
+                let divided = picked(&(&g.dy * &g.output)) / one(&src, &zero);
+                source_grad(g, 2, others.where_(&alone, &divided))
+            });
+            vec![dx, None, dsrc]
         }
         // equals share the gradient evenly, as in torch
         _ => {
@@ -508,25 +524,6 @@ impl Tensor {
         pick(&self.flatten(), &[index], one(0))
     }
 
-    /// As [`Tensor::gather`], with the other dimensions broadcast (`torch.take_along_dim`).
-    #[track_caller]
-    pub fn take_along_dim(&self, index: &Tensor, dim: i64) -> Tensor {
-        let d = self.dim_index("take_along_dim", dim);
-        let (mine, theirs) = (self.shape(), index.shape());
-        let (mut a, mut b) = (mine.clone(), theirs.clone());
-        if a.len() != b.len() {
-            refuse("take_along_dim", &[self, index], "both must have the same number of dimensions");
-        }
-        (a[d], b[d]) = (1, 1);
-        let Some(mut both) = a.broadcast(&b) else {
-            refuse("take_along_dim", &[self, index], "the dimensions other than `dim` do not broadcast");
-        };
-        both[d] = mine[d];
-        let x = self.expand(&both);
-        both[d] = theirs[d];
-        x.gather(dim, &index.expand(&both))
-    }
-
     /// `source` added to the slices along `dim` that `index` names (`torch.index_add`).
     #[track_caller]
     pub fn index_add(&self, dim: i64, index: &Tensor, source: &Tensor) -> Tensor {
@@ -548,8 +545,15 @@ impl Tensor {
             Arg::Scalar(s) => Tensor::full((), s),
         };
         let d = self.dim_index("index_fill", dim);
-        let filled = put(&self.at_least_1d(), &value.to(self.dtype()), &[&index.at_least_1d()], one(d), REPLACE);
-        filled.reshape(self.shape())
+        // by a mask, so that the value's gradient counts a slice once, however often it is named
+        let n = self.shape().get(d).copied().unwrap_or(1);
+        let named = Tensor::zeros([n]).bool();
+        let named = put(&named, &Tensor::ones(()).bool(), &[&index.at_least_1d()], one(0), REPLACE);
+        let mut shape = vec![1i64; self.dim()];
+        if let Some(along) = shape.get_mut(d) {
+            *along = n as i64;
+        }
+        value.to(self.dtype()).where_(&named.reshape(shape), self)
     }
 
     #[track_caller]

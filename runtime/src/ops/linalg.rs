@@ -29,7 +29,11 @@ fn matmul_rule(s: &Sig) -> Rule {
     if b.len() > 1 {
         shape.push(n);
     }
-    Ok(Type::new(s.dtype(0).promote(s.dtype(1)), shape))
+    if s.dtype(0) != s.dtype(1) {
+        let message = format!("the dtypes differ: {} and {}; convert one", s.dtype(0), s.dtype(1));
+        return Err(message + &format!(", as in `.to({:?})`", s.dtype(0)));
+    }
+    Ok(Type::new(s.dtype(0), shape))
 }
 
 static MATMUL: Entry = Entry::new("matmul", matmul_rule, |l| {
@@ -90,7 +94,8 @@ static MATMUL: Entry = Entry::new("matmul", matmul_rule, |l| {
         let d = match ma.dim() > 2 && mb.dim() == 2 {
             true => {
                 let (k, n) = (mb.size(0), mb.size(1));
-                ma.reshape([-1, k as i64]).transpose(0, 1).matmul(&dy.reshape([-1, n as i64]))
+                let rows = ma.shape()[..ma.dim() - 1].iter().product::<usize>();
+                ma.reshape([rows, k]).transpose(0, 1).matmul(&dy.reshape([rows, n]))
             }
             false => ma.transpose(-1, -2).matmul(&dy),
         };

@@ -33,7 +33,7 @@ impl Default for CrossEntropyOptions {
 }
 
 #[track_caller]
-fn reduced(losses: Tensor, reduction: Reduction) -> Tensor {
+pub(super) fn reduced(losses: Tensor, reduction: Reduction) -> Tensor {
     match reduction {
         Reduction::None => losses,
         Reduction::Mean => losses.mean(),

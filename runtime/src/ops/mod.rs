@@ -5,28 +5,46 @@ mod arrange;
 mod at;
 mod base;
 mod binary;
+mod chebyshev;
 mod compare;
+mod complex;
 mod contract;
 mod conv;
 mod create;
 mod device;
 mod dynamic;
 mod extra;
+mod fft;
+mod heads;
+mod in_place;
 mod index;
 mod linalg;
 mod loss;
+mod lu;
+mod margin;
+mod matrix;
+mod names;
 mod norm;
 mod operators;
 mod piecewise;
 mod place;
 mod pool;
+mod quantile;
 mod random;
 mod reduce;
 mod resample;
+mod sample;
+mod scan;
+mod search;
 mod slice;
 mod sort;
+mod special;
+mod spectral;
+mod spread;
+mod statistics;
 #[cfg(test)]
 mod tests;
+mod triangular;
 mod unary;
 mod view;
 
@@ -38,14 +56,22 @@ pub use contract::einsum;
 pub use conv::{ConvOptions, ConvTransposeOptions, Padding};
 pub use create::{Literal, tensor};
 pub use device::{To, devices};
+pub use dynamic::Unique;
+pub use fft::{FftNorm, StftOptions};
+pub use heads::MultiHeadOptions;
 pub use index::ScatterReduce;
 pub use loss::{CrossEntropyOptions, Reduction};
+pub use matrix::{LeastSquares, MatrixNorm, multi_dot};
 pub use norm::{AttentionOptions, BatchNormOptions};
 pub use pool::{AvgPoolOptions, MaxPoolOptions};
+pub use quantile::{QuantileInterpolation, QuantileOptions};
 pub(crate) use random::Key;
 pub use random::manual_seed;
 pub(crate) use random::{generator, set_generator};
 pub use resample::{InterpolateOptions, Interpolation, PadMode};
+pub use sample::{BagMode, EmbeddingBagOptions, GridMode, GridPadding, GridSampleOptions};
+pub use search::block_diag;
+pub use spread::PatchOptions;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 pub use view::{cat, stack};
@@ -59,6 +85,8 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         unary::MORE,
         activation::OPS,
         binary::OPS,
+        complex::OPS,
+        fft::OPS,
         compare::OPS,
         reduce::OPS,
         view::OPS,
@@ -66,7 +94,11 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         place::OPS,
         index::OPS,
         sort::OPS,
+        scan::OPS,
         linalg::OPS,
+        triangular::OPS,
+        lu::OPS,
+        spectral::OPS,
         conv::OPS,
         pool::OPS,
         resample::OPS,
@@ -74,7 +106,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         device::OPS,
         random::OPS,
     ];
-    themes.into_iter().flat_map(|t| t.iter().copied())
+    themes.into_iter().chain(special::OPS.iter().copied()).flat_map(|t| t.iter().copied())
 }
 
 /// The entry of a node's op; data that an op found have none.

@@ -36,6 +36,11 @@ pub struct AttentionOptions {
 // (x - mean) / sqrt(var + eps) over some dimensions, with the biased variance.
 #[track_caller]
 fn normalised(x: &Tensor, dims: &[usize], eps: f64) -> Tensor {
+    let dtype = x.dtype();
+    if dtype.is_half() {
+        // as torch computes it: the statistics of halves, and their gradient, need more
+        return normalised(&x.float(), dims, eps).to(dtype);
+    }
     let mean = x.mean_dim(dims, true);
     let centred = x - mean;
     let variance = centred.square().mean_dim(dims, true);
@@ -160,6 +165,9 @@ impl Tensor {
             refuse("batch_norm", &[self], "needs an input (batch, channels, …)");
         }
         let [w, b] = [weight, bias].map(|t| t.map(|t| per_channel(t, rank)));
+        if self.numel() == 0 {
+            return scaled(self.clone(), w.as_ref(), b.as_ref());
+        }
         if !options.training
             && let (Some(mean), Some(var)) = (running_mean, running_var)
         {

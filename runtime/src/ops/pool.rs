@@ -121,7 +121,7 @@ static MAX_POOL: Entry = Entry::new("max_pool", max_rule, |l| {
         return l.constant(0.0, &out);
     }
     let least = l.neutral(Reducer::Max, x.dtype());
-    let region = l.combining(Reducer::Max, x.dtype());
+    let region = l.extreme(true, x.dtype());
     let attributes = attributes(l.attrs, "window_dilations");
     let [y] = l.with_regions("reduce_window", &[&x, &least], &[region], &attributes, [out]);
     y

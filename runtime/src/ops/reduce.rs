@@ -1,4 +1,4 @@
-//! Reductions: sums, means, extremes, logic, norms, cumulative sums.
+//! Reductions: sums, means, extremes, logic, cumulative sums.
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
 use xlazy_core::emit::{Reducer, Val};
@@ -73,7 +73,7 @@ static SUM: Entry = Entry::new("sum", sum_type, |l| reduce_in(l, Reducer::Add, t
     .grad(|g| vec![Some(spread(g, &g.dy))])
     .bucket(bucket::sum);
 
-fn count(shape: &Shape, dims: &[usize]) -> f64 {
+pub(super) fn count(shape: &Shape, dims: &[usize]) -> f64 {
     dims.iter().map(|&d| shape[d]).product::<usize>() as f64
 }
 
@@ -130,14 +130,22 @@ fn extreme_grad(g: &crate::tensor::Grad) -> Vec<Option<Tensor>> {
     vec![Some(spread(g, &g.dy) * (is / n))]
 }
 
-static AMAX: Entry = Entry::new("amax", keep_type, |l| extreme(l, Reducer::Max))
+// There is no largest element of none.
+fn extreme_type(s: &Sig) -> Rule {
+    match s.attrs.dims(0).into_iter().find(|&d| s.shape(0)[d] == 0) {
+        Some(d) => Err(format!("dimension {d} is empty and has no extreme element")),
+        None => keep_type(s),
+    }
+}
+
+static AMAX: Entry = Entry::new("amax", extreme_type, |l| extreme(l, Reducer::Max))
     .kind(Kind::Reduce)
     .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(samples)
     .grad(extreme_grad)
     .bucket(bucket::max);
 
-static AMIN: Entry = Entry::new("amin", keep_type, |l| extreme(l, Reducer::Min))
+static AMIN: Entry = Entry::new("amin", extreme_type, |l| extreme(l, Reducer::Min))
     .kind(Kind::Reduce)
     .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(samples)
@@ -148,6 +156,15 @@ fn extreme(l: &mut Lower, r: Reducer) -> Val {
     let x = l.x(0);
     match x.dtype() {
         DType::Bool => reduce_in(l, if r == Reducer::Max { Reducer::Or } else { Reducer::And }, false),
+        dtype if dtype.is_float() => {
+            // XLA's own reduction drops NaN where it vectorises on CPUs, by size and position
+            let (v, shape, dims) = (reduce_in(l, r, false), l.out.shape.clone(), l.attrs.dims(0));
+            let nan = l.compare("NE", &x, &x);
+            let nan = l.reduce(&nan, &dims, Reducer::Or);
+            let nan = l.reshape(&nan, &shape);
+            let quiet = l.constant(f64::NAN, &v.ty);
+            l.select(&nan, &quiet, &v)
+        }
         _ => reduce_in(l, r, false),
     }
 }
@@ -386,13 +403,31 @@ impl Tensor {
     /// The largest elements along `dim` and where they are, int64 (`torch.max(x, dim, keepdim)`).
     #[track_caller]
     pub fn max_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
-        (self.reduce(&AMAX, dim.into(), keepdim), self.argmax_dim(dim, keepdim))
+        self.extreme_dim(&AMAX, dim, keepdim, Tensor::argmax_dim)
     }
 
     /// The smallest elements along `dim` and where they are, int64 (`torch.min(x, dim, keepdim)`).
     #[track_caller]
     pub fn min_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
-        (self.reduce(&AMIN, dim.into(), keepdim), self.argmin_dim(dim, keepdim))
+        self.extreme_dim(&AMIN, dim, keepdim, Tensor::argmin_dim)
+    }
+
+    #[track_caller]
+    fn extreme_dim(
+        &self,
+        op: &'static Entry,
+        dim: i64,
+        keepdim: bool,
+        places: fn(&Tensor, i64, bool) -> Tensor,
+    ) -> (Tensor, Tensor) {
+        let _line = caller_line();
+        if !self.requires_grad() || self.dim() == 0 {
+            return (self.reduce(op, dim.into(), keepdim), places(self, dim, keepdim));
+        }
+        // the gradient goes to the element that the index names, not to all equals
+        let at = places(self, dim, true);
+        let value = self.gather(dim, &at);
+        if keepdim { (value, at) } else { (value.squeeze_dim(dim), at.squeeze_dim(dim)) }
     }
 
     /// The largest elements along `dim` (`torch.amax`).
@@ -469,102 +504,9 @@ impl Tensor {
         self.reduce(&LOGSUMEXP, dim.into(), keepdim)
     }
 
-    /// The variance along `dim`; divides by n - `correction` (`torch.var`, whose default correction is 1).
-    #[track_caller]
-    pub fn var_dim(&self, dim: impl Into<Dims>, correction: usize, keepdim: bool) -> Tensor {
-        let dims = self.dim_indices("var", &dim.into());
-        let n = count(&self.shape(), &dims);
-        let d: Dims = dims.as_slice().into();
-        let centred = self - self.mean_dim(d.clone(), true);
-        centred.square().sum_dim(d, keepdim) / (n - correction as f64).max(0.0)
-    }
-
-    /// The variance of all elements, unbiased (`torch.var(x)`).
-    #[track_caller]
-    pub fn var(&self) -> Tensor {
-        self.var_dim(Dims::default(), 1, false)
-    }
-
-    /// The standard deviation along `dim` (`torch.std`).
-    #[track_caller]
-    pub fn std_dim(&self, dim: impl Into<Dims>, correction: usize, keepdim: bool) -> Tensor {
-        self.var_dim(dim, correction, keepdim).sqrt()
-    }
-
-    /// The standard deviation of all elements, unbiased (`torch.std(x)`).
-    #[track_caller]
-    pub fn std(&self) -> Tensor {
-        self.var().sqrt()
-    }
-
-    /// The variance and the mean along `dim` (`torch.var_mean`).
-    #[track_caller]
-    pub fn var_mean_dim(&self, dim: impl Into<Dims>, correction: usize, keepdim: bool) -> (Tensor, Tensor) {
-        let dim = dim.into();
-        (self.var_dim(dim.clone(), correction, keepdim), self.mean_dim(dim, keepdim))
-    }
-
-    /// The standard deviation and the mean along `dim` (`torch.std_mean`).
-    #[track_caller]
-    pub fn std_mean_dim(&self, dim: impl Into<Dims>, correction: usize, keepdim: bool) -> (Tensor, Tensor) {
-        let dim = dim.into();
-        (self.std_dim(dim.clone(), correction, keepdim), self.mean_dim(dim, keepdim))
-    }
-
     /// The running product along `dim` (`torch.cumprod`).
     #[track_caller]
     pub fn cumprod(&self, dim: i64) -> Tensor {
         trace(&CUMPROD, [self.into()], [self.dim_index("cumprod", dim).into()])
-    }
-
-    /// The square root of the sum of squares of all elements (`torch.norm`, p = 2).
-    #[track_caller]
-    pub fn norm(&self) -> Tensor {
-        self.norm_p(2.0, Dims::default(), false)
-    }
-
-    /// The `p`-norm along `dim` (`torch.linalg.vector_norm`): p may be infinite; 0 counts the elements that are not zero.
-    ///
-    /// ```
-    /// use xlazy::prelude::*;
-    /// assert_eq!(tensor([[3.0, 4.0]]).norm_p(2.0, 1, false).to_vec::<f32>(), [5.0]);
-    /// ```
-    #[track_caller]
-    pub fn norm_p(&self, p: f64, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
-        let _line = caller_line();
-        let dim = dim.into();
-        // at zero the root has no slope: torch says 0, the formula NaN
-        let rooted = |s: Tensor, root: &dyn Fn(&Tensor) -> Tensor| {
-            let some = s.ne(0.0);
-            root(&s.where_(&some, 1.0)).where_(&some, 0.0)
-        };
-        match p {
-            2.0 => rooted(self.square().sum_dim(dim, keepdim), &|s| s.sqrt()),
-            1.0 => self.abs().sum_dim(dim, keepdim),
-            0.0 => self.ne(0).to(self.dtype()).sum_dim(dim, keepdim),
-            f64::INFINITY => self.abs().amax(dim, keepdim),
-            f64::NEG_INFINITY => self.abs().amin(dim, keepdim),
-            _ => rooted(rooted(self.abs(), &|a| a.pow(p)).sum_dim(dim, keepdim), &|s| s.pow(1.0 / p)),
-        }
-    }
-
-    /// The sum of the elements that are not NaN (`torch.nansum`).
-    #[track_caller]
-    pub fn nansum(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
-        self.masked_fill(&self.isnan(), 0.0).sum_dim(dim, keepdim)
-    }
-
-    /// The mean of the elements that are not NaN (`torch.nanmean`).
-    #[track_caller]
-    pub fn nanmean(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
-        let dim = dim.into();
-        let count = self.isnan().logical_not().sum_dim(dim.clone(), keepdim);
-        self.nansum(dim, keepdim) / count
-    }
-
-    /// How many elements along `dim` are not zero, int64 (`torch.count_nonzero`).
-    #[track_caller]
-    pub fn count_nonzero(&self, dim: impl Into<Dims>) -> Tensor {
-        self.ne(0).sum_dim(dim, false)
     }
 }

@@ -240,8 +240,14 @@ impl Tensor {
         let mut x = self.clone();
         for (i, pair) in amounts.chunks_exact(2).enumerate() {
             let dim = -1 - i as i64;
-            let n = self.size(dim) as i64;
-            let (low, high) = (pair[0], pair[1]);
+            let mut n = self.size(dim) as i64;
+            let (mut low, mut high) = (pair[0], pair[1]);
+            if mode == PadMode::Circular && low.min(high) < 0 && n + low.min(0) + high.min(0) > 0 {
+                // what is cropped comes in nowhere
+                let kept = n + low.min(0) + high.min(0);
+                x = x.narrow(dim, (-low).max(0), kept);
+                (n, low, high) = (kept, low.max(0), high.max(0));
+            }
             let most = match mode {
                 PadMode::Reflect => n - 1,
                 PadMode::Replicate => i64::MAX,

@@ -108,17 +108,4 @@ impl Tensor {
         };
         (at(values), at(indices))
     }
-
-    /// The median along `dim`, the lower one of two, and where it is (`torch.median(x, dim)`).
-    #[track_caller]
-    pub fn median_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
-        let n = if self.dim() == 0 { 1 } else { self.size(dim) };
-        self.kthvalue(n.div_ceil(2), dim, keepdim)
-    }
-
-    /// The median of all elements, the lower one of two (`torch.median`).
-    #[track_caller]
-    pub fn median(&self) -> Tensor {
-        self.flatten().median_dim(0, false).0
-    }
 }

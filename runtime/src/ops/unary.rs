@@ -4,7 +4,7 @@ use crate::tensor::{Entry, Grad, Sample, Tensor, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::Role::Constant;
 use xlazy_core::ir::{AttrsExt, Healed, Lower, attr, rules};
-use xlazy_core::ty::Shape;
+use xlazy_core::ty::{Shape, Type};
 
 // Elementwise: the operand converted to the output's dtype, then one operation.
 fn un(l: &mut Lower, op: &str) -> Val {
@@ -57,11 +57,20 @@ fn flat(g: &Grad) -> Vec<Option<Tensor>> {
 
 unary! {
     /// The absolute value of each element. torch.abs; StableHLO abs.
-    pub fn abs => ABS "abs", rules::same, sample, |l| match l.out.dtype.category() {
+    pub fn abs => ABS "abs", |s| Ok(Type::new(s.dtype(0).part(), s.shape(0).clone())), sample, |l| match l.out.dtype.category() {
         xlazy_core::ty::Category::Bool => l.x(0),
         _ if l.out.dtype.is_unsigned() => l.x(0),
-        _ => un(l, "abs"),
-    }, |g| chain(g, g.x(0).sign());
+        _ => {
+            let (x, out) = (l.x(0), l.out.clone());
+            l.op("abs", &[&x], "", out)
+        }
+    }, |g| match g.x(0).dtype().is_complex() {
+        true => {
+            let zero = g.output.eq(0.0);
+            chain(g, g.x(0) / g.output.masked_fill(&zero, 1.0))
+        }
+        false => chain(g, g.x(0).sign()),
+    };
     /// Each element with its sign turned. torch.neg; StableHLO negate.
     pub fn neg => NEG "neg", |s| { rules::refuse_bool(s, "use logical_not()")?; rules::same(s) }, sample, |l| un(l, "negate"),
         |g| vec![Some(g.dy.neg())];

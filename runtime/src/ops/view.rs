@@ -145,6 +145,14 @@ pub(super) static OPS: &[&Entry] = &[&RESHAPE, &EXPAND, &PERMUTE, &CAT, &FLIP];
 /// ```
 #[track_caller]
 pub fn cat(tensors: &[&Tensor], dim: i64) -> Tensor {
+    // as in torch, what has the shape [0] joins anything
+    let nothing = |t: &&&Tensor| t.dim() == 1 && t.size(0) == 0;
+    if tensors.iter().any(|t| t.dim() > 1) && tensors.iter().any(|t| nothing(&t)) {
+        let _line = caller_line();
+        let dtype = tensors.iter().map(|t| t.dtype()).reduce(crate::DType::promote).expect("two at least");
+        let some: Vec<Tensor> = tensors.iter().filter(|t| !nothing(t)).map(|t| t.to(dtype)).collect();
+        return cat(&some.iter().collect::<Vec<_>>(), dim);
+    }
     let Some(first) = tensors.first() else {
         refuse("cat", &[], "needs at least one tensor");
     };
@@ -316,6 +324,9 @@ impl Tensor {
     #[track_caller]
     pub fn flip(&self, dims: impl Into<Dims>) -> Tensor {
         let dims: Vec<i64> = dims.into().0.iter().map(|&d| self.dim_index("flip", d) as i64).collect();
+        if (1..dims.len()).any(|i| dims[..i].contains(&dims[i])) {
+            refuse("flip", &[self], format!("a dimension appears twice in {dims:?}"));
+        }
         if dims.is_empty() || self.dim() == 0 { self.clone() } else { trace(&FLIP, [self.into()], [dims.into()]) }
     }
 }

@@ -164,7 +164,10 @@ impl Tensor {
     #[track_caller]
     pub fn size(&self, dim: i64) -> usize {
         let d = self.dim_index("size", dim);
-        self.shape()[d]
+        match self.shape().get(d) {
+            Some(&n) => n,
+            None => refuse("size", &[self], format!("a tensor without dimensions has no dimension {dim}")),
+        }
     }
 
     /// The number of dimensions (`torch.Tensor.dim`).
@@ -408,6 +411,10 @@ impl Tensor {
             refuse(op, &[self, &value], "an in-place op cannot change which dimensions of its tensor are bucketed");
         }
         let value = match dtype {
+            Some(dtype) if value.dtype().category() > dtype.category() => {
+                let message = format!("the result is {} and cannot be put into a tensor of {dtype}", value.dtype());
+                refuse(op, &[self], message + ": make a new tensor, or convert this one first")
+            }
             Some(dtype) => value.to(dtype),
             None => value,
         };

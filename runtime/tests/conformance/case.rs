@@ -21,11 +21,14 @@ pub struct Host {
 impl Host {
     /// What a tensor of ours holds; runs what it needs.
     pub fn of(t: &Tensor) -> Host {
+        if t.dtype().is_complex() {
+            // pairs, as the files hold them
+            return Host::of(&t.view_as_real());
+        }
         let floats = |v: Vec<f32>| Numbers::Floats(v.into_iter().map(f64::from).collect());
         let data = match t.dtype() {
             F64 => Numbers::Floats(t.to_vec()),
             F32 | F16 | BF16 => floats(t.to_vec()),
-            C64 => panic!("complex numbers are not compared"),
             _ => Numbers::Ints(t.long().to_vec()),
         };
         Host { dtype: t.dtype(), shape: t.shape().to_vec(), data }
@@ -68,6 +71,10 @@ pub struct Case {
     pub args: Vec<Arg>,
     pub kwargs: HashMap<String, Arg>,
     pub outputs: Vec<Host>,
+    /// Which outputs have a weight: those that gradients flow to.
+    pub weighted: Vec<bool>,
+    /// 1: what comes first, 2: what then.
+    pub tier: usize,
     pub weights: Vec<Host>,
     /// One for each leaf; `None` where the output does not depend on it.
     pub grads: Option<Vec<Option<Host>>>,
@@ -112,6 +119,7 @@ impl File {
             "I32" => (I32, Numbers::Ints(read!(i32 as i64))),
             "U8" => (U8, Numbers::Ints(read!(u8 as i64))),
             "I8" => (I8, Numbers::Ints(read!(i8 as i64))),
+            "I16" => (I16, Numbers::Ints(read!(i16 as i64))),
             "BOOL" => (Bool, Numbers::Ints(read!(u8 as i64))),
             _ => return None,
         };
@@ -171,6 +179,8 @@ impl Reader {
             args,
             kwargs,
             outputs,
+            weighted: flags(&case["output"]),
+            tier: case["tier"].as_u64().unwrap_or(1) as usize,
             weights: hosts(&case["weights"]).into_iter().flatten().collect(),
             grads,
             leaves,
@@ -206,6 +216,15 @@ fn flatten(file: &File, v: &Json, out: &mut Vec<Host>) -> Option<()> {
     Some(())
 }
 
+// For each tensor or number of an output, whether gradients flow to it.
+fn flags(v: &Json) -> Vec<bool> {
+    match v {
+        Json::Array(items) => items.iter().flat_map(flags).collect(),
+        Json::Object(o) if o.contains_key("tuple") => flags(&o["tuple"]),
+        v => vec![v["requires_grad"] == true],
+    }
+}
+
 fn float(v: &Json) -> f64 {
     v.as_f64().unwrap_or_else(|| v.as_str().unwrap().parse().unwrap())
 }
@@ -219,8 +238,9 @@ fn arg(file: &File, v: &Json, leaves: &mut Vec<Tensor>) -> Option<Arg> {
         Json::Array(items) => Arg::List(items.iter().map(|v| arg(file, v, leaves)).collect::<Option<_>>()?),
         Json::Object(o) => {
             if let Some(key) = o.get("tensor") {
-                dtype(o["dtype"].as_str()?).filter(|d| *d != C64)?;
+                let kind = dtype(o["dtype"].as_str()?)?;
                 let t = file.tensor(key.as_str()?)?.upload();
+                let t = if kind.is_complex() { t.view_as_complex() } else { t };
                 if o.get("requires_grad").is_some_and(|r| r == true) {
                     t.requires_grad_(true);
                     leaves.push(t.clone());

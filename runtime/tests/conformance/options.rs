@@ -180,28 +180,28 @@ pub fn scatter_reduce(c: &Case) -> Tensor {
     c.t(0).scatter_reduce(c.int(1, "dim", 0), c.t(2), c.t(3), how, c.flag(5, "include_self", true))
 }
 
-// beta · x + alpha · y, the factors in x's dtype.
-pub fn blend(c: &Case, y: Tensor) -> Tensor {
-    let x = c.t(0);
-    let factor = |name: &str| match (x.dtype(), c.float(NAMED, name, 1.0)) {
-        (d, f) if d.is_float() => Tensor::full((), f),
-        (_, f) => Tensor::full((), f as i64),
-    };
-    x * factor("beta") + y * factor("alpha")
+/// A number that products and sums are multiplied by, as torch takes it for the input's dtype.
+pub fn factor(c: &Case, name: &str) -> xlazy::Scalar {
+    match (c.get(NAMED, name), c.t(0).dtype().is_differentiable()) {
+        (None, _) => 1.into(),
+        (Some(Arg::Int(n)), _) => (*n).into(),
+        (Some(_), true) => c.float(NAMED, name, 1.0).into(),
+        (Some(_), false) => (c.float(NAMED, name, 1.0) as i64).into(),
+    }
 }
 
 pub fn alpha(c: &Case, y: &Tensor) -> Tensor {
     if c.kwargs.contains_key("alpha") { y * c.operand(NAMED, "alpha") } else { y.clone() }
 }
 
-pub fn correction(c: &Case) -> usize {
+pub fn correction(c: &Case) -> f64 {
     match c.get(NAMED, "correction") {
-        Some(_) => c.int(NAMED, "correction", 1) as usize,
-        None if c.kwargs.contains_key("unbiased") => c.flag(NAMED, "unbiased", true) as usize,
+        Some(_) => c.float(NAMED, "correction", 1.0),
+        None if c.kwargs.contains_key("unbiased") => f64::from(c.flag(NAMED, "unbiased", true)),
         // var(x, unbiased), or var(x, dim, unbiased, keepdim)
         None => match c.args.get(1) {
-            Some(Arg::Bool(b)) => *b as usize,
-            _ => c.flag(2, "unbiased", true) as usize,
+            Some(Arg::Bool(b)) => f64::from(*b),
+            _ => f64::from(c.flag(2, "unbiased", true)),
         },
     }
 }

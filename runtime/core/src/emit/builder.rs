@@ -95,6 +95,18 @@ impl Emit {
         types.map(|ty| Val { id, result: nth.next().filter(|_| N > 1), ty })
     }
 
+    /// As many results of one operation, two or more.
+    pub(super) fn several(&mut self, types: Vec<Type>) -> Vec<Val> {
+        self.next += 1;
+        let id = self.next;
+        (0..).zip(types).map(|(nth, ty)| Val { id, result: Some(nth), ty }).collect()
+    }
+
+    /// Where lines go: taken out while a region of several lines is written.
+    pub(super) fn text_mut(&mut self) -> &mut String {
+        &mut self.text
+    }
+
     /// One line of the program.
     pub(super) fn line(&mut self, line: &str) {
         let _ = writeln!(self.text, "    {line}");
@@ -190,7 +202,20 @@ impl Emit {
             let zero = self.constant(0.0, &x.ty);
             return self.compare("NE", x, &zero);
         }
-        self.op("convert", &[x], "", Type::new(dtype, x.shape().clone()))
+        let out = Type::new(dtype, x.shape().clone());
+        match (x.dtype().is_complex(), dtype.is_complex()) {
+            // the imaginary part is dropped, as in torch
+            (true, false) => {
+                let real = self.op("real", &[x], "", Type::new(x.dtype().part(), x.shape().clone()));
+                self.convert(&real, dtype)
+            }
+            (false, true) => {
+                let real = self.convert(x, dtype.part());
+                let none = self.constant(0.0, &real.ty);
+                self.op("complex", &[&real, &none], "", out)
+            }
+            _ => self.op("convert", &[x], "", out),
+        }
     }
 
     /// Broadcasts by torch's rule (aligned at the last dimension).

@@ -1,4 +1,4 @@
-//! Operations with regions. What such an operation combines elements with is a block of its own: a closure writes it, given
+//! Operations with regions, and loops. What such an operation combines elements with is a block of its own: a closure writes it, given
 //! a builder and the block's arguments, which are scalars.
 use super::builder::{Emit, Reducer, Val};
 use super::text::{list, mlir};
@@ -91,6 +91,17 @@ impl Emit {
         self.region([dtype; 2], |block, [a, b]| [block.binary(r.name(), a, b)])
     }
 
+    /// As [`Emit::combining`] for the larger or smaller one, where a NaN wins on every backend: XLA's own operation drops it
+    /// where it vectorises on CPUs.
+    pub fn extreme(&mut self, max: bool, dtype: DType) -> Region {
+        self.region([dtype; 2], |block, [a, b]| {
+            let better = block.compare(if max { "GT" } else { "LT" }, a, b);
+            let nan = block.compare("NE", a, a);
+            let take = block.or(&better, &nan);
+            [block.select(&take, a, b)]
+        })
+    }
+
     /// The region that keeps the second argument: the update replaces what was there.
     pub fn replacing(&mut self, dtype: DType) -> Region {
         self.region([dtype; 2], |_, [_, b]| [b.clone()])
@@ -123,6 +134,47 @@ impl Emit {
         let inputs = list(inputs);
         self.line(&format!("{made} = \"stablehlo.{op}\"({inputs}) ({regions}) {attributes} : ({types}) -> {to}"));
         results
+    }
+
+    /// A loop of so many steps: `body` gets the step's number, an i64 scalar, and what is carried from step to step, and gives
+    /// what is carried on, of the same types.
+    pub fn repeat(
+        &mut self,
+        steps: usize,
+        carried: &[Val],
+        body: impl FnOnce(&mut Emit, &Val, &[Val]) -> Vec<Val>,
+    ) -> Vec<Val> {
+        let counter = scalar(DType::I64);
+        let first = self.scalar(0.0, DType::I64);
+        let start: Vec<&Val> = std::iter::once(&first).chain(carried).collect();
+        let types: Vec<Type> = start.iter().map(|v| v.ty.clone()).collect();
+        let written = list(types.iter().map(|t| mlir(t).to_string()));
+        let around = std::mem::take(self.text_mut());
+        let args = |e: &mut Emit| -> (Vec<Val>, String) {
+            let args: Vec<Val> = types.iter().map(|t| e.fresh(t.clone())).collect();
+            let named = list(args.iter().map(|a| format!("{a}: {}", mlir(&a.ty))));
+            (args, named)
+        };
+        let (seen, named) = args(self);
+        let end = self.scalar(steps as f64, DType::I64);
+        let open = self.compare("LT", &seen[0], &end);
+        let returned = format!("stablehlo.return {open} : {}", mlir(&open.ty));
+        let condition = format!("{{\n    ^bb0({named}):\n{}    {returned}\n    }}", std::mem::take(self.text_mut()));
+        let (seen, named) = args(self);
+        let mut next = body(self, &seen[0], &seen[1..]);
+        let one = self.constant(1.0, &counter);
+        let number = self.add(&seen[0], &one);
+        next.insert(0, number);
+        let returned = format!("stablehlo.return {} : {written}", list(&next));
+        let step =
+            format!("{{\n    ^bb0({named}):\n{}    {returned}\n    }}", std::mem::replace(self.text_mut(), around));
+        let results = self.several(types);
+        let (name, n) = (results[0].name(), results.len());
+        let operands = list(&start);
+        self.line(&format!(
+            "{name}:{n} = \"stablehlo.while\"({operands}) ({condition}, {step}) : ({written}) -> ({written})"
+        ));
+        results[1..].to_vec()
     }
 
     /// `(value, index)` of the extreme element along `dim`, which is dropped; the first of equals, NaN wins as in torch.

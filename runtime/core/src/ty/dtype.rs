@@ -37,6 +37,8 @@ dtypes! {
     U8 "u8", "uint8", "ui8", U8, "U8", Unsigned(8);
     /// `torch.int8`
     I8 "i8", "int8", "i8", S8, "I8", Signed(8);
+    /// `torch.int16`
+    I16 "i16", "int16", "i16", S16, "I16", Signed(16);
     /// `torch.int32`
     I32 "i32", "int32", "i32", S32, "I32", Signed(32);
     /// `torch.int64`
@@ -135,6 +137,15 @@ impl DType {
         DType::ALL.into_iter().find(|d| d.format() == self.format().part()).unwrap_or(self)
     }
 
+    pub fn is_complex(self) -> bool {
+        self.category() == Category::Complex
+    }
+
+    /// The complex dtype whose parts are of this one, if there is one.
+    pub fn complex(self) -> Option<DType> {
+        DType::ALL.into_iter().find(|d| d.is_complex() && d.part() == self)
+    }
+
     /// The dtype that numbers of user code travel in to a program that takes them as this one.
     pub fn carrier(self) -> DType {
         match (self.is_differentiable(), self.part().size() > 4) {
@@ -154,7 +165,7 @@ impl DType {
         if low.category() != high.category() {
             return high;
         }
-        // The first that holds both. torch answers int16 to uint8 and int8; xlazy has none and takes the next wider dtype.
+        // The first that holds both: int16 for uint8 and int8.
         let holds = |d: &DType| d.format().holds(low.format()) && d.format().holds(high.format());
         DType::ALL.into_iter().find(holds).unwrap_or(high)
     }
@@ -224,7 +235,7 @@ macro_rules! element {
         }
     )*};
 }
-element!(f32 => F32, f64 => F64, i8 => I8, i32 => I32, i64 => I64, u8 => U8);
+element!(f32 => F32, f64 => F64, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8);
 
 impl sealed::Sealed for bool {}
 impl Element for bool {
@@ -247,7 +258,8 @@ mod tests {
         assert_eq!(F16.promote(BF16), F32);
         assert_eq!(Bool.promote(U8), U8);
         assert_eq!(F64.promote(C64), C64);
-        assert_eq!(U8.promote(I8), I32);
+        assert_eq!(U8.promote(I8), I16);
+        assert_eq!((U8.promote(I16), I16.promote(I32), I16.promote(F16)), (I16, I32, F16));
         assert_eq!((U8.promote(I32), I8.promote(I64), F16.promote(F32), BF16.promote(F64)), (I32, I64, F32, F64));
         assert_eq!(Scalar::Float(0.5).promote_with(I64), F32);
         assert_eq!(Scalar::Float(0.5).promote_with(BF16), BF16);

@@ -1,0 +1,113 @@
+//! PyTorch's meaning where it is easy to differ in silence: NaN, empty tensors, ties, integers, halves. What torch refuses is
+//! refused, with a message that says what to do.
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use xlazy::prelude::*;
+
+/// The refusal of a wrong call.
+fn refused<T>(call: impl FnOnce() -> T) -> String {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(_) => panic!("the call was not refused"),
+        Err(e) => e.downcast::<xlazy::Raised>().map_or_else(
+            |e| e.downcast::<String>().map_or_else(|_| "a panic without a message".into(), |m| *m),
+            |raised| raised.error.to_string(),
+        ),
+    }
+}
+
+fn gradient(x: &Tensor, f: impl Fn(&Tensor) -> Tensor) -> Vec<f32> {
+    let x = x.detach().requires_grad_(true);
+    grad(&f(&x).sum(), &[&x])[0].as_ref().expect("a gradient flows").to_vec()
+}
+
+#[test]
+fn a_nan_is_the_extreme_wherever_it_is() {
+    for n in [1usize, 3, 8, 64, 257] {
+        for at in [0, n / 2, n - 1] {
+            let mut values = vec![1.0f32; n];
+            values[at] = f32::NAN;
+            let x = Tensor::from_slice(&values, [n]);
+            let found = [x.max(), x.min(), x.amax(0, false), x.amin(0, false), x.median(), x.max_dim(0, false).0];
+            assert!(found.iter().all(|t| t.item().is_nan()), "{n} elements, NaN at {at}");
+            let image = x.reshape([1, 1, 1, n]);
+            assert!(image.max_pool2d([1, n], MaxPoolOptions::default()).item().is_nan(), "{n} elements, NaN at {at}");
+        }
+    }
+}
+
+#[test]
+fn the_gradient_of_an_extreme_goes_to_the_element_that_its_index_names() {
+    let x = tensor([2.0, 3.0, 3.0]);
+    assert_eq!(gradient(&x, |x| x.max_dim(0, false).0), [0.0, 1.0, 0.0]);
+    // without an index equals share it
+    assert_eq!(gradient(&x, |x| x.max()), [0.0, 0.5, 0.5]);
+}
+
+#[test]
+fn what_has_no_elements() {
+    let none = Tensor::zeros([0]);
+    assert_eq!(cat(&[&Tensor::ones([2, 3]), &none], 1).shape(), [2, 3]);
+    let a = Tensor::ones([2, 0]).requires_grad_(true);
+    let b = Tensor::ones([0, 3]).requires_grad_(true);
+    let both = grad(&a.matmul(&b).sum(), &[&a, &b]);
+    assert_eq!(both[0].as_ref().unwrap().shape(), [2, 0]);
+    assert_eq!(both[1].as_ref().unwrap().shape(), [0, 3]);
+    let options = BatchNormOptions { training: true, ..Default::default() };
+    assert_eq!(Tensor::ones([0, 3]).batch_norm(None, None, None, None, options).shape(), [0, 3]);
+    assert!(refused(|| Tensor::ones([2, 0]).amax(1, false)).contains("dimension 1 is empty"));
+}
+
+#[test]
+fn gradients_at_zero_and_of_what_repeats() {
+    let (x, index) = (tensor([2.0, 3.0]), tensor([0, 0]));
+    // a slice is filled once, however often it is named
+    assert_eq!(gradient(&tensor(1.0), |v| x.index_fill(0, &index, v)), [1.0]);
+    let reduce = |x: &Tensor, src: &Tensor| x.scatter_reduce(0, &index, src, xlazy::ScatterReduce::Prod, true);
+    let src = tensor([0.0, 5.0]);
+    assert_eq!(gradient(&x, |x| reduce(x, &src)), [0.0, 1.0]);
+    assert_eq!(gradient(&src, |src| reduce(&x, src)), [10.0, 0.0]);
+}
+
+#[test]
+fn integers_stay_integers_or_are_refused() {
+    let x = tensor([4, 7]);
+    assert!(refused(|| x.add_(1.5)).contains("cannot be put into a tensor of i64"));
+    assert_eq!(x.to_vec::<i64>(), [4, 7]);
+    assert!(refused(|| x.floor_divide(0)).contains("divided by zero"));
+    assert!(refused(|| &x % 0).contains("divided by zero"));
+    assert!(refused(|| x.pow(-1)).contains("negative"));
+    assert!(refused(|| x.matmul(&tensor([1.0, 2.0]))).contains("dtypes differ"));
+    assert!(refused(|| x.std()).starts_with("std"));
+}
+
+#[test]
+fn halves_are_computed_in_float32() {
+    let x = tensor([-3.0f32, -0.51, 0.7, 2.0]);
+    assert_eq!(x.bfloat16().gelu().to_vec::<f32>(), x.bfloat16().float().gelu().bfloat16().to_vec::<f32>());
+    assert_eq!(Tensor::full([4], 300.0).half().norm().item(), 600.0);
+    let flat = Tensor::full([1, 4], 2.0).half();
+    let slope = gradient(&flat, |x| x.layer_norm(4, None, None, 1e-5).float() * tensor([1.0, 0.0, 0.0, 0.0]));
+    assert!(slope.iter().all(|g| g.is_finite()));
+}
+
+#[test]
+fn smaller_meanings() {
+    assert_eq!(tensor([1.0, -2.0]).copysign(-1.0).to_vec::<f32>(), [-1.0, -2.0]);
+    assert_eq!(tensor([1.0, 3.0]).var_dim(0, 0.5, false).item() as f32, 2.0 / 1.5);
+    let x = tensor([[1, 2, 3, 4]]);
+    assert_eq!(x.pad_mode([2, -1], PadMode::Circular).to_vec::<i64>(), [2, 3, 1, 2, 3]);
+    assert!(refused(|| tensor(2.5).size(0)).contains("no dimension 0"));
+    assert!(refused(|| x.flip([0, 0])).contains("twice"));
+}
+
+#[test]
+fn in_place_methods_change_the_tensor_and_keep_its_dtype() {
+    let x = tensor([4.0, -9.0]);
+    let same = x.clone();
+    x.abs_().sqrt_().mul_(2.0);
+    assert_eq!(same.to_vec::<f32>(), [4.0, 6.0]);
+    let n = tensor([4, 9]);
+    assert!(refused(|| n.sqrt_()).contains("cannot be put into a tensor of i64"));
+    assert_eq!(n.pow_(2).to_vec::<i64>(), [16, 81]);
+    let leaf = tensor([1.0]).requires_grad_(true);
+    assert!(refused(|| leaf.exp_()).contains("no_grad"));
+}
