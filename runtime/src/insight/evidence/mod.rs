@@ -23,6 +23,7 @@ use std::sync::Arc;
 use what::Root;
 pub(super) use what::{Ops, What};
 use xlazy_core::ir::Step;
+use xlazy_core::ty::{DType, Type};
 
 pub(super) struct Evidence<'a> {
     pub new: &'a Record,
@@ -82,19 +83,28 @@ impl<'a> Evidence<'a> {
 
     /// In how many ways inputs have other types: a dtype or a size that changed is one, of however many inputs.
     fn types_apart(&self) -> usize {
-        let mut apart = HashSet::new();
+        /// One way in which types are apart: what is new, what was.
+        #[derive(PartialEq, Eq, Hash)]
+        enum Apart<'a> {
+            /// A number for a tensor, or another number of dimensions.
+            Type(&'a Type, &'a Type),
+            Dtype(DType, DType),
+            /// Of this dimension.
+            Size(usize, usize, usize),
+        }
+        let mut apart = HashSet::default();
         for root in &self.roots {
             let What::Input(i, j) = root.what else { continue };
             let (new, old) = (&self.new.leaves[i as usize], &self.old.leaves[j as usize]);
-            let whole = new.scalar != old.scalar || new.ty.shape.len() != old.ty.shape.len();
-            if whole || new.ty.dtype != old.ty.dtype {
-                let shapes = whole.then_some((&new.ty.shape, &old.ty.shape));
-                apart.insert((None, Some((new.ty.dtype, old.ty.dtype)), shapes));
+            if new.scalar != old.scalar || new.ty.shape.len() != old.ty.shape.len() {
+                apart.insert(Apart::Type(&new.ty, &old.ty));
+                continue;
             }
-            if !whole {
-                let sizes = new.ty.shape.iter().zip(old.ty.shape.iter()).enumerate().filter(|(_, (a, b))| a != b);
-                apart.extend(sizes.map(|(dim, (a, b))| (Some((dim, *a, *b)), None, None)));
+            if new.ty.dtype != old.ty.dtype {
+                apart.insert(Apart::Dtype(new.ty.dtype, old.ty.dtype));
             }
+            let sizes = new.ty.shape.iter().zip(old.ty.shape.iter()).enumerate().filter(|(_, (a, b))| a != b);
+            apart.extend(sizes.map(|(dim, (a, b))| Apart::Size(dim, *a, *b)));
         }
         apart.len()
     }
