@@ -9,43 +9,75 @@ use xlazy_core::run::{Memory, Origin, SyncEvent};
 use xlazy_core::text::{Edit, cell as cell_of, changes, line as line_of, location, quote, with_caller};
 use xlazy_mime::{Bundle, Cell, Table, count, escape_html, plural, prose_html, units};
 
+/// A part of what is said.
+#[derive(Clone)]
+pub(super) enum Part {
+    /// Numbers in it may be others where the same happened.
+    Text(String),
+    Place(String),
+    /// What to do, which whoever came last knows best.
+    Fix(String),
+}
+
+impl From<Part> for String {
+    fn from(part: Part) -> String {
+        match part {
+            Part::Text(text) | Part::Place(text) | Part::Fix(text) => text,
+        }
+    }
+}
+
 impl Explanation {
     /// One readable sentence: what happened, what differs, where, what to do; another for each further cause.
     pub fn sentence(&self) -> String {
+        self.parts().into_iter().map(String::from).collect()
+    }
+
+    pub(super) fn parts(&self) -> Vec<Part> {
         let head = match (self.warm_up, self.later) {
             (true, false) => "Warm-up, the second step compiles",
             (true, true) => "Warm-up, a later step compiles",
             _ => "Compiled again",
         };
-        let one =
-            |head: &str, why: &Explanation| format!("{head} ({}): {}. Fix: {}.", why.class.name(), why.what(), why.fix);
-        let also = self.also.iter().map(|why| one(" Besides", why)).collect::<String>();
-        one(head, self) + &also
+        let mut all = Vec::new();
+        for (head, why) in std::iter::once((head, self)).chain(self.also.iter().map(|why| (" Besides", why))) {
+            all.push(Part::Text(format!("{head} ({}): ", why.class.name())));
+            all.extend(why.what());
+            all.push(Part::Fix(format!(". Fix: {}.", why.fix)));
+        }
+        all
     }
 
-    fn what(&self) -> String {
-        let at = with_caller(self.at, self.called_from);
-        let what = match self.class {
-            Class::Eviction => format!("the very same program was compiled before and evicted from the cache ({at})"),
-            Class::EarlyRead => {
-                format!("a value was read before the barrier ({at}), which runs a part of the step on its own")
+    fn what(&self) -> Vec<Part> {
+        let at = Part::Place(with_caller(self.at, self.called_from));
+        let around = |before: &str, behind: String| vec![Part::Text(before.into()), at.clone(), Part::Text(behind)];
+        let mut what = match self.class {
+            Class::Eviction => {
+                around("the very same program was compiled before and evicted from the cache (", ")".into())
             }
-            Class::ControlFlow => format!("user code took another way after it had read a value ({at})"),
+            Class::EarlyRead => {
+                around("a value was read before the barrier (", "), which runs a part of the step on its own".into())
+            }
+            Class::ControlFlow => around("user code took another way after it had read a value (", ")".into()),
             Class::Device => {
                 let of = |side: fn(&Difference) -> &String| self.differences.first().map_or("", |d| side(d));
-                format!("the same program, for {} ({at}); first compiled for {}", of(|d| &d.now), of(|d| &d.was))
+                let before = format!("the same program, for {} (", of(|d| &d.now));
+                around(&before, format!("); first compiled for {}", of(|d| &d.was)))
             }
-            Class::Mode => format!("training and evaluation are two programs (switched at {at})"),
+            Class::Mode => around("training and evaluation are two programs (switched at ", ")".into()),
             _ => match self.differences.first() {
-                Some(d) => d.sentence(&at),
-                None => format!("no difference was found in the nodes ({at})"),
+                Some(d) => {
+                    let (before, behind) = d.sentence();
+                    around(&before, behind)
+                }
+                None => around("no difference was found in the nodes (", ")".into()),
             },
         };
-        let more = match self.differences.len() + self.hidden {
-            0 | 1 => String::new(),
-            n => format!(", and {}", count(n - 1, "more difference")),
-        };
-        what + &more
+        match self.differences.len() + self.hidden {
+            0 | 1 => {}
+            n => what.push(Part::Text(format!(", and {}", count(n - 1, "more difference")))),
+        }
+        what
     }
 }
 
@@ -75,17 +107,17 @@ impl Explanation {
 }
 
 impl Difference {
-    fn sentence(&self, at: &str) -> String {
-        match (self.was.as_str(), self.now.as_str()) {
-            ("none", now) => format!("a new {} {now} ({at})", self.what),
-            (was, "none") => format!("the {} {was} is gone ({at})", self.what),
-            (was, now) if ["operands ", "gradients "].iter().any(|many| self.what.starts_with(many)) => {
-                format!("{} ({at}) are {now}, were {was}", self.what)
-            }
-            (was, now) if now.ends_with(" element") || now.ends_with(" elements") => {
-                format!("{} ({at}) has {now}, had {was}", self.what)
-            }
-            (was, now) => format!("{} ({at}) is {now}, was {was}", self.what),
+    /// What is said before its place, and behind that.
+    fn sentence(&self) -> (String, String) {
+        let (what, was, now) = (&self.what, &self.was, &self.now);
+        let many = ["operands ", "gradients "].iter().any(|many| what.starts_with(many));
+        let elements = now.ends_with(" element") || now.ends_with(" elements");
+        match (was.as_str(), now.as_str()) {
+            ("none", now) => (format!("a new {what} {now} ("), ")".into()),
+            (was, "none") => (format!("the {what} {was} is gone ("), ")".into()),
+            (was, now) if many => (format!("{what} ("), format!(") are {now}, were {was}")),
+            (was, now) if elements => (format!("{what} ("), format!(") has {now}, had {was}")),
+            (was, now) => (format!("{what} ("), format!(") is {now}, was {was}")),
         }
     }
 
@@ -142,16 +174,20 @@ impl Difference {
 impl Compilation {
     /// What is said of it in one line.
     pub fn sentence(&self) -> String {
-        match &self.why {
-            Some(why) => why.sentence(),
-            None => format!(
-                "First program of its kind: {}, compiled for the {} at {}{}.",
-                count(self.nodes, "op"),
-                self.cause.name(),
-                location(self.site),
-                if self.device == name_of(0) { String::new() } else { format!(", on {}", self.device) }
-            ),
-        }
+        self.parts().into_iter().map(String::from).collect()
+    }
+
+    pub(super) fn parts(&self) -> Vec<Part> {
+        let Some(why) = &self.why else {
+            let device = if self.device == name_of(0) { String::new() } else { format!(", on {}", self.device) };
+            let ops = count(self.nodes, "op");
+            return vec![
+                Part::Text(format!("First program of its kind: {ops}, compiled for the {} at ", self.cause.name())),
+                Part::Place(location(self.site)),
+                Part::Text(format!("{device}.")),
+            ];
+        };
+        why.parts()
     }
 
     /// Its number; of one that the budget refused, that.
