@@ -12,6 +12,7 @@ mod history;
 mod live;
 #[doc(hidden)]
 pub mod log;
+mod marks;
 pub mod metrics;
 pub(crate) mod mode;
 mod record;

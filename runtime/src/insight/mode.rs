@@ -114,9 +114,16 @@ impl Drop for Derives {
     }
 }
 
-/// Whether the op with this creation number follows from others.
-pub(crate) fn derived(seq: u64) -> Option<Derived> {
+/// Which of the ops with these creation numbers follow from others; quick where the numbers rise.
+pub(crate) fn derived_of(numbers: impl IntoIterator<Item = u64>) -> Vec<Option<Derived>> {
     let all = DERIVED.lock().unwrap_or_else(|p| p.into_inner());
-    let i = all.partition_point(|(_, last, _)| *last < seq);
-    all.get(i).filter(|(first, _, _)| *first <= seq).map(|(_, _, kind)| *kind)
+    let mut next = usize::MAX;
+    let mut one = |seq: u64| {
+        let here = |i: usize| all.get(i).is_none_or(|(_, last, _)| seq <= *last) && (i == 0 || all[i - 1].1 < seq);
+        if !(next <= all.len() && here(next)) {
+            next = all.partition_point(|(_, last, _)| *last < seq);
+        }
+        all.get(next).filter(|(first, _, _)| *first <= seq).map(|(_, _, kind)| *kind)
+    };
+    numbers.into_iter().map(&mut one).collect()
 }

@@ -1,11 +1,12 @@
 //! A program as the explainer keeps it: its ops with their lines, what feeds it, what was read before.
 use super::log::runs;
-use super::mode;
+use super::marks::{Marks, mix};
+use super::mode::{self, Derived};
 use super::report::Place;
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashMapExt, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use xlazy_core::ir::{NodeId, OpDef, Step, graph};
 use xlazy_core::precision::Precision;
 use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
@@ -27,6 +28,8 @@ pub(crate) struct LeafRecord {
     pub lineage: u64,
     /// The op that made it.
     pub made_by: &'static OpDef,
+    /// It was made as a gradient or by an update.
+    pub derived: Option<Derived>,
     /// Some of it is padding up to a bucket's size.
     pub bucketed: bool,
     /// Gradients accumulate in it.
@@ -61,18 +64,26 @@ pub(crate) struct Read {
 /// Tells source lines apart by their text where that is known: a cell that was edited and run again has other places, but
 /// most of its lines are those of before.
 #[derive(Default)]
-pub(crate) struct Lines(HashMap<*const Location<'static>, u64>);
+pub(crate) struct Lines {
+    known: HashMap<*const Location<'static>, u64>,
+    last: Option<(Place, u64)>,
+}
 
 impl Lines {
     pub fn of(&mut self, at: Place) -> u64 {
-        *self.0.entry(at).or_insert_with(|| {
+        if let Some((_, line)) = self.last.filter(|(last, _)| std::ptr::eq(*last, at)) {
+            return line;
+        }
+        let line = *self.known.entry(at).or_insert_with(|| {
             let mut h = DefaultHasher::new();
             match identity(at) {
                 Some(line) => line.hash(&mut h),
                 None => (at.file(), at.line(), at.column()).hash(&mut h),
             }
             h.finish()
-        })
+        });
+        self.last = Some((at, line));
+        line
     }
 }
 
@@ -89,7 +100,9 @@ pub(crate) struct Record {
     pub anywhere: u128,
     pub steps: Vec<Step>,
     /// The source line of every step, as [`Lines`] tells them apart.
-    pub lines: Vec<u64>,
+    pub lines: Marks,
+    /// Which steps are gradients or updates: they follow from others.
+    derived: Vec<Option<Derived>>,
     pub leaves: Vec<LeafRecord>,
     pub roots: Vec<u32>,
     pub precision: Precision,
@@ -103,12 +116,19 @@ pub(crate) struct Record {
     pub left_pending: usize,
     /// What there is for it in the cache.
     pub room: Room,
+    tokens: OnceLock<Marks>,
+    typed: OnceLock<Marks>,
+}
+
+/// An op of a line as one number, whichever form of it healing chose.
+pub(crate) fn token(op: &'static OpDef, line: u64) -> u64 {
+    mix(line, u64::from(op.base))
 }
 
 /// What is kept of a miss: with the lines as they read, and the names of its data.
 pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) -> Record {
     let mut places = Lines::default();
-    let lines: Vec<u64> = miss.steps.iter().map(|s| places.of(s.at)).collect();
+    let lines: Marks = miss.steps.iter().map(|s| places.of(s.at)).collect();
     let leaves = named(miss.leaves, &mut places, &lines, &miss.steps);
     Record {
         number: 0,
@@ -118,6 +138,7 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
         hash: miss.hash,
         device: miss.device,
         anywhere: miss.anywhere,
+        derived: mode::derived_of(miss.steps.iter().map(|s| s.seq)),
         steps: miss.steps,
         lines,
         leaves,
@@ -128,11 +149,13 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
         read_before,
         left_pending: miss.left_pending,
         room: miss.room,
+        tokens: OnceLock::new(),
+        typed: OnceLock::new(),
     }
 }
 
 /// The parameters of a program with the names that variables and lines give them.
-fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &[u64], steps: &[Step]) -> Vec<LeafRecord> {
+fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &Marks, steps: &[Step]) -> Vec<LeafRecord> {
     let variables = xlazy_core::host::variables();
     let names: HashMap<NodeId, &String> = variables.iter().map(|(name, id)| (*id, name)).collect();
     let holders: Vec<Option<String>> = {
@@ -144,7 +167,13 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &[u64], steps: &[St
         };
         leaves.iter().map(holder).collect()
     };
-    let latest: HashMap<u64, u64> = lines.iter().zip(steps).map(|(&l, s)| (l, s.seq)).collect();
+    // When each line that made a leaf ran last.
+    let mut latest: HashMap<u64, u64> = leaves.iter().map(|l| (places.of(l.at), 0)).collect();
+    for (line, s) in lines.iter().zip(steps) {
+        if let Some(seq) = latest.get_mut(line) {
+            *seq = s.seq;
+        }
+    }
     // A line that makes several kinds of things (a model, an optimizer) has no name for one of them.
     let mut kinds: HashMap<u64, Option<&Type>> = HashMap::new();
     for l in leaves.iter().filter(|l| !l.scalar) {
@@ -166,6 +195,7 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &[u64], steps: &[St
             seq: l.seq,
             lineage: l.lineage,
             made_by: l.op,
+            derived: mode::derived_of([l.seq])[0],
             bucketed: l.bucketed,
             parameter: l.parameter,
             computed: !l.op.kind.is_data(),
@@ -181,27 +211,36 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &[u64], steps: &[St
 
 impl Record {
     pub fn bytes(&self) -> usize {
-        self.steps.len() * size_of::<Step>() + self.leaves.len() * size_of::<LeafRecord>() + 256
+        // Ops with what they take, and what tells them apart.
+        self.steps.len() * (size_of::<Step>() + 48) + self.leaves.len() * size_of::<LeafRecord>() + 256
+    }
+
+    /// Whether a step is a gradient or an update, which follows from other ops.
+    pub fn derived(&self, step: u32) -> Option<Derived> {
+        self.derived[step as usize]
+    }
+
+    /// What tells ops apart: the op and its line.
+    pub fn tokens(&self) -> &Marks {
+        self.tokens.get_or_init(|| self.steps.iter().zip(self.lines.iter()).map(|(s, l)| token(s.op, *l)).collect())
+    }
+
+    /// The same with the type of the result.
+    pub fn typed(&self) -> &Marks {
+        self.typed.get_or_init(|| self.with_types(self.tokens()))
+    }
+
+    /// Marks of the ops, with the types of their results.
+    pub fn with_types(&self, ops: &Marks) -> Marks {
+        let typed = |(s, op): (&Step, &u64)| {
+            s.ty.shape.iter().fold(mix(*op, s.ty.dtype as u64), |mark, &size| mix(mark, size as u64))
+        };
+        self.steps.iter().zip(ops.iter()).map(typed).collect()
     }
 
     /// How many (op, line) pairs two programs have in common.
     pub fn common(&self, other: &Record) -> usize {
-        self.common_by(other, |s, line| (s.op.id, line))
-    }
-
-    /// How many ops two programs have in common that this mark tells apart.
-    fn common_by<'a, K: Hash + Eq>(&'a self, other: &'a Record, mark: impl Fn(&'a Step, u64) -> K) -> usize {
-        let mut mine: HashMap<K, usize> = HashMap::new();
-        let marks = |r: &'a Record| r.steps.iter().zip(&r.lines).map(|(s, l)| mark(s, *l));
-        marks(self).for_each(|op| *mine.entry(op).or_default() += 1);
-        let taken = |op: &K| match mine.get_mut(op) {
-            Some(n) if *n > 0 => {
-                *n -= 1;
-                true
-            }
-            _ => false,
-        };
-        marks(other).filter(taken).count()
+        self.tokens().common(other.tokens())
     }
 
     /// How much alike two programs are, 0 to 1. A read is like a barrier's program that contains it.
@@ -211,7 +250,7 @@ impl Record {
 
     /// The same where the types count, too: of programs that run the same lines, those on the same data are nearer.
     pub fn likeness_of_types(&self, new: &Record) -> f64 {
-        self.common_by(new, |s, line| (s.op.id, line, &s.ty)) as f64 / self.whole(new)
+        self.typed().common(new.typed()) as f64 / self.whole(new)
     }
 
     /// As many ops as two programs could have in common.
@@ -225,16 +264,8 @@ impl Record {
 
     /// How much alike the ops of two programs are, from whatever lines, 0 to 1.
     pub fn likeness_of_ops(&self, other: &Record) -> f64 {
-        let mut mine: HashMap<u32, usize> = HashMap::new();
-        self.steps.iter().for_each(|s| *mine.entry(s.op.id).or_default() += 1);
-        let common = other.steps.iter().filter(|s| match mine.get_mut(&s.op.id) {
-            Some(n) if *n > 0 => {
-                *n -= 1;
-                true
-            }
-            _ => false,
-        });
-        2.0 * common.count() as f64 / (self.steps.len() + other.steps.len()).max(1) as f64
+        let ops = |r: &Record| r.steps.iter().map(|s| u64::from(s.op.id)).collect::<Marks>();
+        2.0 * ops(self).common(&ops(other)) as f64 / (self.steps.len() + other.steps.len()).max(1) as f64
     }
 
     pub fn same_inputs(&self, other: &Record) -> bool {
@@ -254,7 +285,7 @@ impl Record {
 
     /// Whether no line of the two is the same.
     pub fn strangers(&self, other: &Record) -> bool {
-        self.common(other) == 0
+        self.tokens().strangers(other.tokens())
     }
 
     /// Whether both run the same ops in the same order, whatever lines they are from.
@@ -296,5 +327,5 @@ impl Record {
 }
 
 pub(crate) fn same_place(a: Place, b: Place) -> bool {
-    a.line() == b.line() && a.column() == b.column() && a.file() == b.file()
+    std::ptr::eq(a, b) || a.line() == b.line() && a.column() == b.column() && a.file() == b.file()
 }

@@ -48,7 +48,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
 fn changed(e: &Evidence) -> Vec<(u32, u32)> {
     let differs = |&&p: &&(u32, u32)| {
         let (a, b) = e.pair(p);
-        a.attrs != b.attrs
+        !a.attrs.is_empty() && a.attrs != b.attrs
     };
     e.aligned.pairs.iter().filter(differs).copied().collect()
 }

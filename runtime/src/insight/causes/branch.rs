@@ -2,7 +2,6 @@
 use super::claim::Claim;
 use super::keep::stay;
 use crate::insight::evidence::{Evidence, Ops, What, words};
-use crate::insight::mode::derived;
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference, Place};
 use std::collections::HashMap;
@@ -104,12 +103,13 @@ fn decided_by(e: &Evidence, ops: &Ops, guards: &mut Guards) -> Option<GuardFact>
     // The lines of ops, each once, gradients and updates left out.
     let own = |r: &'_ Record, all: &mut dyn Iterator<Item = u32>, most: usize| -> Vec<Place> {
         let mut places: Vec<Place> = Vec::new();
-        for s in all.map(|i| &r.steps[i as usize]) {
+        for i in all {
             if places.len() == most {
                 break;
             }
-            if derived(s.seq).is_none() && !places.contains(&s.at) {
-                places.push(s.at);
+            let at = r.steps[i as usize].at;
+            if r.derived(i).is_none() && !places.contains(&at) {
+                places.push(at);
             }
         }
         places

@@ -4,7 +4,7 @@ use super::keep::{SYNC, stay};
 use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference, Place};
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 use std::panic::Location;
 use xlazy_core::text::{
     Edit, LoopFact, Spot, callers, insert_behind, insert_in_each_round, insert_in_each_round_of, known, location, loops,
@@ -16,7 +16,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         return None;
     }
     // With inputs from other lines it is another model.
-    let made_before = |line: u64| e.old.lines.contains(&line) || e.old.leaves.iter().any(|l| l.line == line);
+    let made_before = |line: u64| e.old.lines.has(line) || e.old.leaves.iter().any(|l| l.line == line);
     let known = |ops: &Ops| ops.gains.iter().all(|&l| made_before(e.new.leaves[l as usize].line));
     let found: Vec<(usize, &Ops, (Place, usize, usize))> =
         e.ops().filter(|(_, ops)| known(ops)).filter_map(|(r, ops)| Some((r, ops, words::rounds(e, ops)?))).collect();

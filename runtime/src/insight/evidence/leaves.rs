@@ -1,8 +1,7 @@
 //! Which data of two programs correspond.
 use super::align::{Aligned, NONE};
-use crate::insight::mode::derived;
 use crate::insight::record::{LeafRecord, Record};
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 use std::hash::Hash;
 use xlazy_core::ir::Input;
 
@@ -26,9 +25,10 @@ impl Leaves {
             let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
             // Gradients and updates of other tensors are the same ops: of these two numbers correspond, and what is of one type.
             let alike =
-                |l: &LeafRecord, m: &LeafRecord| derived(a.seq).is_none() || l.scalar && m.scalar || l.ty == m.ty;
+                |l: &LeafRecord, m: &LeafRecord| new.derived(i).is_none() || l.scalar && m.scalar || l.ty == m.ty;
             for (x, y) in a.inputs.iter().zip(&b.inputs) {
                 if let (Input::Leaf(l), Input::Leaf(m)) = (x, y)
+                    && all.of_new[*l as usize] == NONE
                     && alike(&new.leaves[*l as usize], &old.leaves[*m as usize])
                 {
                     all.join(*l, *m);

@@ -9,6 +9,7 @@ mod follow;
 mod leaves;
 pub(super) mod nearest;
 mod roots;
+mod shortest;
 mod what;
 pub(super) mod words;
 
@@ -16,14 +17,19 @@ use super::log::ran_since;
 use super::record::{LeafRecord, Record, same_place};
 use super::report::Place;
 use align::{Aligned, align};
+use foldhash::HashSet;
 use leaves::Leaves;
 use roots::Pass;
-use std::collections::HashSet;
 use std::sync::Arc;
 use what::Root;
 pub(super) use what::{Ops, What};
 use xlazy_core::ir::Step;
 use xlazy_core::ty::{DType, Type};
+
+/// How much so many of a kind are to explain: one is something already, and of many each is less.
+fn some(n: usize) -> f64 {
+    if n == 0 { 0.0 } else { 2.0 + (n as f64).log2() }
+}
 
 pub(super) struct Evidence<'a> {
     pub new: &'a Record,
@@ -49,20 +55,45 @@ impl<'a> Evidence<'a> {
     pub fn least(new: &'a Record, near: &'a [Arc<Record>], known: &'a [Arc<Record>]) -> Option<Evidence<'a>> {
         /// Another is taken where there is less than this part to explain of what there is with the one that ran last.
         const LAST: f64 = 0.75;
-        let mut all: Vec<Evidence> = near.iter().map(|old| Evidence::of(new, old, known)).collect();
-        if all.len() > 1 {
-            let last = near.iter().map(|r| r.hash).min_by_key(|hash| ran_since(*hash));
-            let amount = |e: &Evidence| e.amount() * if Some(e.old.hash) == last { LAST } else { 1.0 };
-            all.sort_by(|a, b| amount(a).total_cmp(&amount(b)));
+        if near.len() < 2 {
+            return near.first().map(|old| Evidence::of(new, old, known));
         }
-        all.into_iter().next()
+        let last = near.iter().map(|r| r.hash).min_by_key(|hash| ran_since(*hash));
+        let part = |r: &Record| if Some(r.hash) == last { LAST } else { 1.0 };
+        let mut order: Vec<(usize, &Arc<Record>)> = near.iter().enumerate().collect();
+        order.sort_by_key(|(_, r)| Some(r.hash) != last);
+        let mut least: Option<(f64, usize, Evidence)> = None;
+        for (place, old) in order {
+            // Of as much the nearer one is taken; what cannot be less is not looked at.
+            let less = |amount: f64| least.as_ref().is_none_or(|l| (amount, place) < (l.0, l.1));
+            if !less(part(old) * Evidence::at_least(new, old)) {
+                continue;
+            }
+            let evidence = Evidence::of(new, old, known);
+            let amount = part(old) * evidence.amount();
+            if less(amount) {
+                least = Some((amount, place, evidence));
+            }
+        }
+        least.map(|l| l.2)
+    }
+
+    /// How much there is to explain at least, told without looking at each op: where one program is longer, ops came or
+    /// went, and where a type differs, an input or something else is behind that.
+    fn at_least(new: &Record, old: &Record) -> f64 {
+        match new.steps.len().abs_diff(old.steps.len()) {
+            0 if new.typed()[..] == old.typed()[..] => 0.0,
+            0 if new.inputs_apart(old) > 0 => 1.0,
+            // An attribute, or an op in the place of another.
+            0 => some(1),
+            longer => some(longer),
+        }
     }
 
     /// How much there is to explain: ops that came and went, the data that they bring, attributes and wiring that differ, of each
     /// the less the fewer there are; and as one thing more every way in which inputs differ, and every difference that has
     /// nothing to do with the others.
     fn amount(&self) -> f64 {
-        let of = |n: usize| if n == 0 { 0.0 } else { 2.0 + (n as f64).log2() };
         let count = |is: fn(&What) -> bool| self.roots.iter().filter(|root| is(&root.what)).count();
         let fresh = |r: &Record, all: &[u32]| all.iter().filter(|&&l| !r.leaves[l as usize].lasts()).count();
         let data: usize = (self.roots.iter())
@@ -72,12 +103,12 @@ impl<'a> Evidence<'a> {
             })
             .sum();
         let ops = count(|what| matches!(what, What::Ops(_)));
-        of(self.aligned.only_new.len())
-            + of(self.aligned.only_old.len())
-            + of(data)
+        some(self.aligned.only_new.len())
+            + some(self.aligned.only_old.len())
+            + some(data)
             + self.types_apart() as f64
-            + of(count(|what| matches!(what, What::Attrs(_))))
-            + of(count(|what| matches!(what, What::Wiring(..))))
+            + some(count(|what| matches!(what, What::Attrs(_))))
+            + some(count(|what| matches!(what, What::Wiring(..))))
             + ops as f64
     }
 
