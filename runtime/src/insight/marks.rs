@@ -28,19 +28,24 @@ pub(crate) fn mix(a: u64, b: u64) -> u64 {
 }
 
 impl Marks {
-    /// With how many numbers both begin, and with how many both end behind that.
-    pub fn ends(&self, other: &Marks) -> (usize, usize) {
+    /// With how many numbers both begin.
+    pub fn start(&self, other: &Marks) -> usize {
         let (a, b) = (&self.all[..], &other.all[..]);
-        let start = same(a.len().min(b.len()), |from, to| a[from..to] == b[from..to]);
-        let (a, b) = (&a[start..], &b[start..]);
+        same(a.len().min(b.len()), |from, to| a[from..to] == b[from..to])
+    }
+
+    /// With how many numbers both end, behind the first ones.
+    pub fn end(&self, other: &Marks, behind: usize) -> usize {
+        let (a, b) = (&self.all[behind..], &other.all[behind..]);
         let (n, m) = (a.len(), b.len());
-        (start, same(n.min(m), |from, to| a[n - to..n - from] == b[m - to..m - from]))
+        same(n.min(m), |from, to| a[n - to..n - from] == b[m - to..m - from])
     }
 
     /// How many ops of one have a partner of their own in the other.
     pub fn common(&self, other: &Marks) -> usize {
         // What both begin and end with is common; so is what is common to what lies between.
-        let (start, end) = self.ends(other);
+        let start = self.start(other);
+        let end = self.end(other, start);
         let (a, b) = (&self.all[start..self.len() - end], &other.all[start..other.len() - end]);
         if a.is_empty() || b.is_empty() {
             return start + end;

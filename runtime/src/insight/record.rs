@@ -7,7 +7,7 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
-use xlazy_core::ir::{NodeId, OpDef, Step, graph};
+use xlazy_core::ir::{Input, NodeId, OpDef, Step, graph};
 use xlazy_core::precision::Precision;
 use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
 use xlazy_core::sys::statement;
@@ -118,6 +118,7 @@ pub(crate) struct Record {
     pub room: Room,
     tokens: OnceLock<Marks>,
     typed: OnceLock<Marks>,
+    takers: OnceLock<Box<[u32]>>,
 }
 
 /// An op of a line as one number, whichever form of it healing chose.
@@ -151,6 +152,7 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
         room: miss.room,
         tokens: OnceLock::new(),
         typed: OnceLock::new(),
+        takers: OnceLock::new(),
     }
 }
 
@@ -230,6 +232,12 @@ impl Record {
         self.typed.get_or_init(|| self.with_types(self.tokens()))
     }
 
+    /// The steps that take data, in order.
+    pub fn takers(&self) -> &[u32] {
+        let takes = |s: &Step| s.inputs.iter().any(|input| matches!(input, Input::Leaf(_)));
+        self.takers.get_or_init(|| (0..self.steps.len() as u32).filter(|&i| takes(&self.steps[i as usize])).collect())
+    }
+
     /// Marks of the ops, with the types of their results.
     pub fn with_types(&self, ops: &Marks) -> Marks {
         let typed = |(s, op): (&Step, &u64)| {
@@ -250,7 +258,13 @@ impl Record {
 
     /// The same where the types count, too: of programs that run the same lines, those on the same data are nearer.
     pub fn likeness_of_types(&self, new: &Record) -> f64 {
-        self.typed().common(new.typed()) as f64 / self.whole(new)
+        let (mine, theirs) = (self.typed(), new.typed());
+        // Where the same lines ran in the same order it is known which ops correspond.
+        let common = match self.tokens()[..] == new.tokens()[..] {
+            true => mine.iter().zip(theirs.iter()).filter(|(a, b)| a == b).count(),
+            false => mine.common(theirs),
+        };
+        common as f64 / self.whole(new)
     }
 
     /// As many ops as two programs could have in common.

@@ -4,7 +4,7 @@ use super::keep::stay;
 use crate::insight::evidence::{Evidence, Ops, What, words};
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference, Place};
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 use std::panic::Location;
 use xlazy_core::ir::Input;
 use xlazy_core::text::{Branch, GuardFact, Somewhere, Spot, calls, function, guards, guards_deep, known};

@@ -77,9 +77,13 @@ impl<'a> Tokens<'a> {
     /// With how many ops of the same types both programs begin, and with how many they end behind that.
     fn ends(&self) -> (usize, usize) {
         let (n, o) = (self.new.of.steps.len(), self.old.of.steps.len());
-        let (start, end) = self.new.typed.ends(&self.old.typed);
-        let start = (0..start).take_while(|&i| self.take_alike(i, i)).count();
-        (start, (0..end).take_while(|&i| self.take_alike(n - 1 - i, o - 1 - i)).count())
+        let start = self.new.typed.start(&self.old.typed);
+        let takers = self.new.of.takers();
+        let other = takers.iter().map(|&i| i as usize).take_while(|&i| i < start).find(|&i| !self.take_alike(i, i));
+        let start = other.unwrap_or(start);
+        let end = self.new.typed.end(&self.old.typed, start);
+        let mut last = takers.iter().rev().map(|&i| i as usize).take_while(|&i| i >= n - end);
+        (start, last.find(|&i| !self.take_alike(i, i + o - n)).map_or(end, |i| n - 1 - i))
     }
 }
 
@@ -107,8 +111,9 @@ pub(crate) fn align(new: &Record, old: &Record) -> Aligned {
     let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(n.min(o));
     // The same ops from other lines are the same program: compare by op alone when that fits throughout.
     if new.same_ops(old) {
+        let all = || (0..n as u32).collect();
         pairs.extend((0..n as u32).map(|i| (i, i)));
-        return Aligned::of(pairs, n, o);
+        return Aligned { pairs, only_new: vec![], only_old: vec![], of_new: all(), of_old: all() };
     }
     let tokens = Tokens::of(new, old);
     let (start, end) = tokens.ends();
@@ -358,7 +363,7 @@ impl Aligned {
             waiting.entry(old.steps[j as usize].op.id).or_default().push_back(j);
         }
         let mut next = 0;
-        let mut pairs = std::mem::take(&mut self.pairs);
+        let mut more = Vec::new();
         for &i in &self.only_new {
             let (op, line) = (new.steps[i as usize].op.id, new.lines[i as usize]);
             let Some(alike) = waiting.get_mut(&op).filter(|_| !old.lines.has(line)) else { continue };
@@ -370,8 +375,13 @@ impl Aligned {
             let Some(&j) = alike.front().filter(edited) else { continue };
             alike.pop_front();
             next = j + 1;
-            pairs.push((i, j));
+            more.push((i, j));
         }
+        if more.is_empty() {
+            return;
+        }
+        let mut pairs = std::mem::take(&mut self.pairs);
+        pairs.extend(more);
         pairs.sort_unstable();
         *self = Aligned::of(pairs, new.steps.len(), old.steps.len());
     }

@@ -21,7 +21,7 @@ impl Leaves {
         all.by(new, old, |l| l.name.clone().filter(|_| !l.computed));
         all.by(new, old, |l| (!l.computed && !l.lasts()).then_some(l.line));
         // What an op takes twice in one program and from two tensors in the other says nothing of either.
-        for &(i, j) in &aligned.pairs {
+        for (i, j) in new.takers().iter().map(|&i| (i, aligned.of_new[i as usize])).filter(|p| p.1 != NONE) {
             let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
             // Gradients and updates of other tensors are the same ops: of these two numbers correspond, and what is of one type.
             let alike =

@@ -44,7 +44,10 @@ pub(super) struct Evidence<'a> {
 
 impl<'a> Evidence<'a> {
     pub fn of(new: &'a Record, old: &'a Record, known: &'a [Arc<Record>]) -> Evidence<'a> {
-        let aligned = align(new, old);
+        Evidence::aligned(new, old, known, align(new, old))
+    }
+
+    fn aligned(new: &'a Record, old: &'a Record, known: &'a [Arc<Record>], aligned: Aligned) -> Evidence<'a> {
         let leaves = Leaves::pair(new, old, &aligned);
         let roots = Pass::over(new, old, &aligned, &leaves);
         let explained = vec![false; roots.len()];
@@ -69,7 +72,11 @@ impl<'a> Evidence<'a> {
             if !less(part(old) * Evidence::at_least(new, old)) {
                 continue;
             }
-            let evidence = Evidence::of(new, old, known);
+            let aligned = align(new, old);
+            if !less(part(old) * (some(aligned.only_new.len()) + some(aligned.only_old.len()))) {
+                continue;
+            }
+            let evidence = Evidence::aligned(new, old, known, aligned);
             let amount = part(old) * evidence.amount();
             if less(amount) {
                 least = Some((amount, place, evidence));

@@ -147,14 +147,12 @@ impl<'a> Pass<'a> {
             let (a, b) = (&self.new.steps[i as usize], &self.old.steps[j as usize]);
             let mut because = Because::Nothing;
             let same_attrs = a.op.id == b.op.id && (a.attrs.is_empty() && b.attrs.is_empty() || a.attrs == b.attrs);
-            if let Some(known) = self.unchanged(a, b, &same) {
-                if same_attrs {
-                    if a.ty != b.ty {
-                        self.follows(known);
-                        self.because[i as usize] = known;
-                    }
-                    continue;
+            if same_attrs && let Some(known) = self.unchanged(a, b, &same) {
+                if self.new.typed()[i as usize] != self.old.typed()[j as usize] && a.ty != b.ty {
+                    self.follows(known);
+                    self.because[i as usize] = known;
                 }
+                continue;
             }
             let (new, old) = (self.new, self.old);
             let number = |k: usize| match (a.inputs.get(k), b.inputs.get(k)) {
