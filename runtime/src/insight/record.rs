@@ -5,13 +5,12 @@ use super::mode::{self, Derived};
 use super::report::Place;
 use foldhash::{HashMap, HashMapExt, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 use xlazy_core::ir::{Input, NodeId, OpDef, Step, graph};
 use xlazy_core::precision::Precision;
 use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
 use xlazy_core::sys::statement;
-use xlazy_core::text::{self, binding, identity};
+use xlazy_core::text::{self, Source, binding, identity};
 use xlazy_core::ty::Type;
 
 /// A parameter of a program, with the line that made its value and when.
@@ -65,7 +64,7 @@ pub(crate) struct Read {
 /// most of its lines are those of before.
 #[derive(Default)]
 pub(crate) struct Lines {
-    known: HashMap<*const Location<'static>, u64>,
+    known: HashMap<Place, u64>,
     last: Option<(Place, u64)>,
 }
 
@@ -134,8 +133,8 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
     Record {
         number: 0,
         cause: miss.cause,
-        site: miss.at,
-        statement: statement(),
+        site: Source::of(miss.at),
+        statement: statement().map(Source::of),
         hash: miss.hash,
         device: miss.device,
         anywhere: miss.anywhere,
@@ -341,5 +340,5 @@ impl Record {
 }
 
 pub(crate) fn same_place(a: Place, b: Place) -> bool {
-    std::ptr::eq(a, b) || a.line() == b.line() && a.column() == b.column() && a.file() == b.file()
+    a == b
 }

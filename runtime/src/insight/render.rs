@@ -1,12 +1,12 @@
 //! Compilations and their explanations as sentences, as text, as HTML and as JSON.
 use super::history::{compilations, healed};
 use super::metrics;
-use super::report::{Class, Compilation, Difference, Explanation, Healing, Place};
+use super::report::{Class, Compilation, Difference, Explanation, Healing};
 use crate::json::{Value, json, micros};
 use std::fmt::Write;
 use xlazy_core::device::name_of;
 use xlazy_core::run::{Memory, Origin, SyncEvent};
-use xlazy_core::text::{Edit, cell as cell_of, changes, line as line_of, location, quote, with_caller};
+use xlazy_core::text::{Edit, Somewhere, cell as cell_of, changes, line as line_of, location, quote, with_caller};
 use xlazy_mime::{Bundle, Cell, Table, count, escape_html, plural, prose_html, units};
 
 /// A part of what is said.
@@ -311,7 +311,7 @@ impl Compilation {
 }
 
 /// A line of user code as JSON: its file, or the cell that it stands for, and the line there.
-pub(super) fn place(at: Place) -> Value {
+pub(super) fn place(at: &impl Somewhere) -> Value {
     json!({ "file": at.file(), "cell": cell_of(at), "line": line_of(at) })
 }
 

@@ -5,7 +5,6 @@ use crate::insight::evidence::{Evidence, Ops, What, words};
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference, Place};
 use foldhash::{HashMap, HashMapExt};
-use std::panic::Location;
 use xlazy_core::ir::Input;
 use xlazy_core::text::{Branch, GuardFact, Somewhere, Spot, calls, function, guards, guards_deep, known};
 
@@ -56,7 +55,7 @@ fn decided<'a>(e: &Evidence, guard: &GuardFact, all: impl Iterator<Item = &'a Op
         new.chain(ops.old.iter().map(|j| step(e.old, j))).collect()
     };
     let rest = e.new.steps.iter().chain(&e.old.steps).map(|s| s.at);
-    let mut asked: HashMap<*const Location<'static>, bool> = HashMap::new();
+    let mut asked: HashMap<Place, bool> = HashMap::new();
     let mut places = all.flat_map(of).chain(rest);
     places.find(|at| *asked.entry(*at).or_insert_with(|| guards(*at).iter().any(|g| g.at == guard.at)))
 }

@@ -5,7 +5,6 @@ use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use foldhash::{HashMap, HashMapExt};
-use std::panic::Location;
 use xlazy_core::ir::Step;
 use xlazy_core::run::Cause;
 use xlazy_core::text::{
@@ -74,7 +73,7 @@ fn picked_up(e: &Evidence) -> Option<Claim> {
         return None;
     }
     // What the function around the sync does itself begins there.
-    let mut asked: HashMap<*const Location<'static>, bool> = HashMap::new();
+    let mut asked: HashMap<Place, bool> = HashMap::new();
     let mut own_work = |at: Place| *asked.entry(at).or_insert_with(|| calls_into(e.new.site, at));
     let shared = || e.aligned.pairs.iter().map(|p| &e.new.steps[p.0 as usize]);
     let own = shared().filter(|s| own_work(s.at)).map(|s| s.seq).min();

@@ -137,6 +137,7 @@ impl<'a> Pass<'a> {
 
     fn compare(&mut self) {
         let aligned = self.aligned;
+        let (typed, typed_old) = (&self.new.typed()[..], &self.old.typed()[..]);
         // The partners of inputs that are of the same type.
         let alike = |(l, &m): (&LeafRecord, &u32)| {
             let same = |old: &LeafRecord| l.ty == old.ty && l.scalar == old.scalar;
@@ -148,7 +149,7 @@ impl<'a> Pass<'a> {
             let mut because = Because::Nothing;
             let same_attrs = a.op.id == b.op.id && (a.attrs.is_empty() && b.attrs.is_empty() || a.attrs == b.attrs);
             if same_attrs && let Some(known) = self.unchanged(a, b, &same) {
-                if self.new.typed()[i as usize] != self.old.typed()[j as usize] && a.ty != b.ty {
+                if typed[i as usize] != typed_old[j as usize] && a.ty != b.ty {
                     self.follows(known);
                     self.because[i as usize] = known;
                 }
