@@ -7,6 +7,7 @@ mod budget;
 mod causes;
 #[doc(hidden)]
 pub mod cell;
+mod dump;
 mod evidence;
 mod history;
 mod live;
@@ -23,6 +24,9 @@ mod witness;
 
 pub use budget::{budget, budget_bundle, budget_json, set_budget};
 pub use cell::{NextSync, Pending, pending, pending_bundle, pending_json};
+pub use dump::{Dump, explain_dumps};
+#[doc(hidden)]
+pub use dump::{cli_main as explain_main, text_of_compilation};
 pub(crate) use history::refused;
 pub use history::{compilations, healed, healing, set_healing};
 pub(crate) use live::waiting;

@@ -89,6 +89,8 @@ impl Lines {
 /// A program as the explainer keeps it, after it may have been evicted from the cache.
 pub(crate) struct Record {
     pub number: u64,
+    /// It was traced here: what was read before, what was pending and what holds its data is known.
+    pub session: bool,
     pub cause: Cause,
     pub site: Place,
     /// The statement of the cell that ran then.
@@ -132,6 +134,7 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
     let leaves = named(miss.leaves, &mut places, &lines, &miss.steps);
     Record {
         number: 0,
+        session: true,
         cause: miss.cause,
         site: Source::of(miss.at),
         statement: statement().map(Source::of),
@@ -210,7 +213,81 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &Marks, steps: &[St
     leaves.into_iter().zip(holders).map(record).collect()
 }
 
+/// A program that was read from a text.
+pub(crate) struct Text {
+    pub hash: u128,
+    pub site: Place,
+    pub steps: Vec<Step>,
+    pub lines: Vec<u64>,
+    pub derived: Vec<Option<Derived>>,
+    pub leaves: Vec<LeafRecord>,
+    pub roots: Vec<u32>,
+}
+
+impl LeafRecord {
+    /// An input as a text names it.
+    pub fn read(
+        ty: Type,
+        donate: bool,
+        at: Place,
+        line: u64,
+        seq: u64,
+        op: &'static OpDef,
+        name: Option<String>,
+    ) -> LeafRecord {
+        LeafRecord {
+            ty,
+            scalar: false,
+            donate,
+            at,
+            statement: None,
+            line,
+            seq,
+            lineage: seq,
+            made_by: op,
+            derived: None,
+            bucketed: false,
+            parameter: false,
+            finder: None,
+            computed: false,
+            frozen: None,
+            holder: None,
+            name,
+        }
+    }
+}
+
 impl Record {
+    /// A program of which nothing is known but its text.
+    pub fn read(text: Text) -> Record {
+        let Text { hash, site, steps, lines, derived, leaves, roots } = text;
+        let room = Room { evicted: false, capacity: String::new(), programs: usize::MAX, full: false };
+        Record {
+            number: 1,
+            session: false,
+            cause: Cause::Sync,
+            site,
+            statement: None,
+            hash,
+            device: 0,
+            anywhere: hash,
+            traced: steps.len() as u64,
+            steps,
+            lines: lines.into_iter().collect(),
+            derived,
+            leaves,
+            roots,
+            precision: Precision::Default,
+            reads: vec![],
+            read_before: None,
+            left_pending: 0,
+            room,
+            tokens: OnceLock::new(),
+            typed: OnceLock::new(),
+            takers: OnceLock::new(),
+        }
+    }
+
     pub fn bytes(&self) -> usize {
         // Ops with what they take, and what tells them apart.
         self.steps.len() * (size_of::<Step>() + 48) + self.leaves.len() * size_of::<LeafRecord>() + 256

@@ -39,6 +39,10 @@ impl Explanation {
             (true, true) => "Warm-up, a later step compiles",
             _ => "Compiled again",
         };
+        self.parts_after(head)
+    }
+
+    fn parts_after(&self, head: &str) -> Vec<Part> {
         let mut all = Vec::new();
         for (head, why) in std::iter::once((head, self)).chain(self.also.iter().map(|why| (" Besides", why))) {
             all.push(Part::Text(format!("{head} ({}): ", why.class.name())));
@@ -86,6 +90,48 @@ impl Explanation {
     fn code(&self) -> impl Iterator<Item = (String, Vec<String>, Vec<String>)> {
         let all = std::iter::once(self).chain(&self.also).flat_map(|why| changes(&why.edits));
         all.map(|c| (format!("cell {}, line {}", c.cell, c.line), c.was, c.now))
+    }
+
+    /// The differences with both source lines, the fix in code, and the graph's difference, as text.
+    fn details(&self) -> String {
+        let mut out = String::new();
+        for d in self.differences.iter().chain(self.also.iter().flat_map(|w| &w.differences)) {
+            let _ = writeln!(out, "  {}", d.what);
+            for (sign, (text, at, line)) in ["-", "+"].iter().zip(d.sides()) {
+                let line = line.map_or(String::new(), |l| format!("  | {l}"));
+                let at = if at.is_empty() { at } else { format!("  [{at}]{line}") };
+                let _ = writeln!(out, "    {sign} {text}{at}");
+            }
+        }
+        if self.hidden > 0 {
+            let _ = writeln!(out, "  and {} more", self.hidden);
+        }
+        for (at, was, now) in self.code() {
+            let _ = writeln!(out, "  the fix in code, {at}");
+            for (sign, line) in was.iter().map(|l| ("-", l)).chain(now.iter().map(|l| ("+", l))) {
+                let _ = writeln!(out, "    {sign} {line}");
+            }
+        }
+        if !self.graph.is_empty() {
+            out.push_str("  in the graph\n");
+        }
+        for d in &self.graph {
+            for (sign, (text, at, _)) in ["-", "+"].iter().zip(d.sides()).filter(|(_, side)| side.0 != "none") {
+                let _ = writeln!(out, "    {sign} {text}  [{at}]");
+            }
+        }
+        out
+    }
+
+    /// Why two programs that were read differ, as text.
+    pub fn between_texts(&self) -> String {
+        let sentence: String = self.parts_after("Differs").into_iter().map(String::from).collect();
+        format!("{sentence}\n{}", self.details())
+    }
+
+    /// As one JSON object.
+    pub fn json(&self) -> String {
+        self.value().to_string()
     }
 
     fn value(&self) -> Value {
@@ -200,31 +246,7 @@ impl Compilation {
         let mut out = format!("{} {}\n", self.head(), self.sentence());
         if let Some(why) = &self.why {
             let _ = writeln!(out, "  compared with compilation #{}", why.compared_with);
-            for d in why.differences.iter().chain(why.also.iter().flat_map(|w| &w.differences)) {
-                let _ = writeln!(out, "  {}", d.what);
-                for (sign, (text, at, line)) in ["-", "+"].iter().zip(d.sides()) {
-                    let line = line.map_or(String::new(), |l| format!("  | {l}"));
-                    let at = if at.is_empty() { at } else { format!("  [{at}]{line}") };
-                    let _ = writeln!(out, "    {sign} {text}{at}");
-                }
-            }
-            if why.hidden > 0 {
-                let _ = writeln!(out, "  and {} more", why.hidden);
-            }
-            for (at, was, now) in why.code() {
-                let _ = writeln!(out, "  the fix in code, {at}");
-                for (sign, line) in was.iter().map(|l| ("-", l)).chain(now.iter().map(|l| ("+", l))) {
-                    let _ = writeln!(out, "    {sign} {line}");
-                }
-            }
-            if !why.graph.is_empty() {
-                out.push_str("  in the graph\n");
-            }
-            for d in &why.graph {
-                for (sign, (text, at, _)) in ["-", "+"].iter().zip(d.sides()).filter(|(_, side)| side.0 != "none") {
-                    let _ = writeln!(out, "    {sign} {text}  [{at}]");
-                }
-            }
+            out += &why.details();
         }
         let how = match (self.refused, self.origin) {
             (true, _) => "not compiled".to_owned(),

@@ -54,7 +54,7 @@ impl Lifted {
             Attr::Ints(v) => (DType::I64, vector(v.len()), ints(v)),
             Attr::Float(v) => (dtype, Shape::default(), floats(&[*v])),
             Attr::Floats(v) => (dtype, vector(v.len()), floats(v)),
-            Attr::Bool(_) | Attr::DType(_) => unreachable!("no number: {value}"),
+            Attr::Bool(_) | Attr::DType(_) | Attr::Name(_) => unreachable!("no number: {value}"),
         };
         Lifted { ty: Type::new(dtype, shape), bits }
     }
@@ -441,6 +441,10 @@ fn attr_words(a: &Attr, words: &mut Vec<u64>) {
         Attr::Float(v) => words.extend([2, v.to_bits()]),
         Attr::Bool(v) => words.push(3 | (*v as u64) << 8),
         Attr::DType(v) => words.push(4 | (*v as u64) << 8),
+        Attr::Name(v) => {
+            words.push(7 | (v.len() as u64) << 8);
+            words.extend(v.as_bytes().chunks(8).map(|c| c.iter().fold(0, |word, b| word << 8 | u64::from(*b))));
+        }
         Attr::Ints(v) => {
             words.push(5 | (v.len() as u64) << 8);
             words.extend(v.iter().map(|&i| i as u64));
