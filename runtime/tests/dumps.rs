@@ -29,27 +29,82 @@ fn check(old: &str, new: &str, expected: [Expect; 2]) {
 
 #[test]
 fn another_batch_size() {
-    check("step", "batch", [expect![""], expect![""]]);
+    check(
+        "step",
+        "batch",
+        [
+            expect![[r#"
+        shape at new:11: `x` was f32[4,8], is f32[6,8]; 1 more
+    "#]],
+            expect![[r#"
+        shape at new:128: `x` was f32[4,8], is f32[6,8]; 1 more
+    "#]],
+        ],
+    );
 }
 
 #[test]
 fn another_dtype() {
-    check("step", "dtype", [expect![""], expect![""]]);
+    check(
+        "step",
+        "dtype",
+        [
+            expect![[r#"
+        dtype at new:11: `x` was f32[4,8], is f16[4,8]; 0 more
+    "#]],
+            expect![[r#"
+        dtype at new:128: `x` was f32[4,8], is f16[4,8]; 0 more
+    "#]],
+        ],
+    );
 }
 
 #[test]
 fn softmax_along_another_axis() {
-    check("step", "axis", [expect![""], expect![""]]);
+    check(
+        "step",
+        "axis",
+        [
+            expect![[r#"
+        index at model.py:21: attribute `dimensions` of reduce was [1], is [0]; 8 more
+    "#]],
+            expect![[r#"
+        index at model.py:21: attribute `dimensions` of reduce was [1], is [0]; 10 more
+    "#]],
+        ],
+    );
 }
 
 #[test]
 fn a_layer_more() {
-    check("step", "extra", [expect![""], expect![""]]);
+    check(
+        "step",
+        "extra",
+        [
+            expect![[r#"
+        structure at model.py:20: op was none, is tanh → f32[4,16]; 6 more
+    "#]],
+            expect![[r#"
+        structure at model.py:20: op was none, is tanh → f32[4,16]; 6 more
+    "#]],
+        ],
+    );
 }
 
 #[test]
 fn another_number_of_rounds() {
-    check("loop", "loop_more", [expect![""], expect![""]]);
+    check(
+        "loop",
+        "loop_more",
+        [
+            expect![[r#"
+        constant at model.py:37: attribute `value` of constant was 3, is 5; 0 more
+    "#]],
+            expect![[r#"
+        constant at model.py:37: attribute `value` of constant was 3, is 5; 0 more
+    "#]],
+        ],
+    );
 }
 
 #[test]
@@ -63,16 +118,19 @@ fn equal_programs_differ_in_nothing() {
 fn what_cannot_be_read_is_said_with_its_line() {
     let step = text("step.mlir");
     let cases = [
-        ("".to_owned(), expect![""]),
-        ("hello".to_owned(), expect![""]),
-        ("HloModule m\n".to_owned(), expect![""]),
-        (step[..step.len() / 2].to_owned(), expect![""]),
-        (step.replace("%arg6, %arg1", "%arg6, %nothing"), expect![""]),
-        (step.replace("call @relu", "call @gelu"), expect![""]),
-        ("HloModule m\nENTRY e {\n  a = f32[2] add(b, b)\n}\n".to_owned(), expect![""]),
-        ("HloModule m\nENTRY e {\n  f32[2] add(b, b)\n}\n".to_owned(), expect![""]),
-        ("HloModule m\n%f (a: f32[]) -> f32[] {\n".to_owned(), expect![""]),
-        ("func.func @f() {\n  call @f() : () -> ()\n}\n".to_owned(), expect![""]),
+        ("".to_owned(), expect!["new is neither StableHLO text (`func.func`) nor HLO text (`HloModule`)"]),
+        ("hello".to_owned(), expect!["new is neither StableHLO text (`func.func`) nor HLO text (`HloModule`)"]),
+        ("HloModule m\n".to_owned(), expect!["new:1: it has no `ENTRY` computation"]),
+        (step[..step.len() / 2].to_owned(), expect!["new:99: a region has no end"]),
+        (step.replace("%arg6, %arg1", "%arg6, %nothing"), expect!["new:12: `%nothing` is not defined before"]),
+        (step.replace("call @relu", "call @gelu"), expect!["new:16: `gelu`, which is called, is not there"]),
+        ("HloModule m\nENTRY e {\n  a = f32[2] add(b, b)\n}\n".to_owned(), expect!["new:3: `b` is not defined before"]),
+        (
+            "HloModule m\nENTRY e {\n  f32[2] add(b, b)\n}\n".to_owned(),
+            expect!["new:3: an instruction is expected: `name = type opcode(operands)`"],
+        ),
+        ("HloModule m\n%f (a: f32[]) -> f32[] {\n".to_owned(), expect!["new:2: the computation `f` has no end"]),
+        ("func.func @f() {\n  call @f() : () -> ()\n}\n".to_owned(), expect!["new:1: calls go too deep"]),
     ];
     for (text, expected) in cases {
         expected.assert_eq(&explain(&step, &text).err().unwrap_or_else(|| "nothing".into()));

@@ -178,8 +178,8 @@ fn with_lines(mut steps: Vec<Flattened>) -> Vec<Flattened> {
 fn record(dump: &Dump, flat: Flat, defs: &Defs, site: Place, sources: &mut Held) -> Record {
     let leaf = |(i, a): (usize, &module::Argument)| {
         let name = given_name(&a.from);
-        // One of the same name is the same; of others the order tells.
-        let line = name.as_ref().map_or(0, number);
+        // One of the same name and line is the same; of others the order tells.
+        let line = number((&name, &a.from.at));
         let at = place(&a.from, dump, a.line, sources);
         LeafRecord::read(ops::ty(&a.ty).0, flat.donated.contains(&i), at, line, i as u64 + 1, &INPUT, name)
     };

@@ -7,7 +7,8 @@ use xlazy_core::ir::{LeafType, Params, program};
 
 /// The text, with a location behind each operation and each input.
 pub(super) fn written(r: &Record) -> String {
-    let params = Params::lay_out(r.leaves.iter().map(|l| (&l.ty, l.scalar)));
+    // Numbers one by one: their places in packs say nothing of the program.
+    let params = Params { data: (0..r.leaves.len() as u32).collect(), packs: vec![] };
     let types: Vec<LeafType> =
         r.leaves.iter().map(|l| LeafType { ty: l.ty.clone(), scalar: l.scalar, donate: l.donate }).collect();
     let (text, marks) = program(&r.steps, &types, &params, &r.roots, r.precision);
@@ -43,17 +44,16 @@ fn line_of(at: Place) -> String {
     format!("{:?}:{}:{}", at.file(), at.line(), at.column())
 }
 
-/// The arguments with their names and lines; numbers, which are packed, have neither.
+/// The arguments with their names and lines.
 fn arguments(text: &str, r: &Record, params: &Params) -> String {
     let (inside, rest) = text.split_once(") ->").unwrap_or((text, ""));
     let mut leaves = params.data.iter().map(|&l| &r.leaves[l as usize]);
-    let one = |argument: &str| match leaves.next() {
-        None => argument.to_owned(),
-        Some(leaf) => {
+    let one = |argument: &str| {
+        let from = leaves.next().map(|leaf| {
             let line = line_of(leaf.at);
-            let from = leaf.name.as_ref().map_or(line.clone(), |name| format!("{name:?}({line})"));
-            format!("{argument} loc({from})")
-        }
+            leaf.name.as_ref().map_or(line.clone(), |name| format!("{name:?}({line})"))
+        });
+        from.map_or_else(|| argument.to_owned(), |from| format!("{argument} loc({from})"))
     };
     let all: Vec<String> = inside.split(", %").map(one).collect();
     format!("{}) ->{rest}", all.join(", %"))

@@ -10,6 +10,7 @@ mod leaves;
 pub(super) mod nearest;
 mod roots;
 mod shortest;
+mod union;
 mod what;
 pub(super) mod words;
 

@@ -1,8 +1,9 @@
 //! The differences that nothing else explains, and how much follows from each: one pass over two programs in the order of the
 //! new one's creation.
 use super::align::{Aligned, NONE};
-use super::follow::{self, Own};
+use super::follow::{self, Became, Own};
 use super::leaves::Leaves;
+use super::union::Union;
 use super::what::{Ops, Root, What};
 use crate::insight::record::{LeafRecord, Record, same_place};
 use foldhash::{HashMap, HashMapExt, HashSet};
@@ -17,24 +18,6 @@ enum Because {
     Root(u32),
     /// Ops that came or went, by their number in [`Union`].
     Ops(u32),
-}
-
-/// Which ops belong together.
-struct Union(Vec<u32>);
-
-impl Union {
-    fn find(&mut self, mut x: u32) -> u32 {
-        while self.0[x as usize] != x {
-            self.0[x as usize] = self.0[self.0[x as usize] as usize];
-            x = self.0[x as usize];
-        }
-        x
-    }
-
-    fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.find(a), self.find(b));
-        self.0[a.max(b) as usize] = a.min(b);
-    }
 }
 
 /// The pass over both programs.
@@ -433,14 +416,17 @@ impl<'a> Pass<'a> {
 
     /// A size that user code takes from an input whose size has changed follows from that.
     fn sizes(&mut self) {
-        let mut became: Vec<(i64, i64, usize)> = Vec::new();
+        let mut became = Became::default();
         for (r, root) in self.roots.iter().enumerate() {
             if let What::Input(l, m) = root.what {
                 let (a, b) = (&self.new.leaves[l as usize].ty, &self.old.leaves[m as usize].ty);
-                became.extend(follow::changes(a, b).map(|(x, y)| (x, y, r)));
+                became.sizes.extend(follow::changes(a, b).map(|(x, y)| (x, y, r)));
+                became.amounts.push((a.shape.numel() as f64, b.shape.numel() as f64, r));
+                let (x, y) = follow::changes(a, b).fold((1, 1), |(x, y), (a, b)| (x * a, y * b));
+                became.amounts.push((x as f64, y as f64, r));
             }
         }
-        if became.is_empty() {
+        if became.amounts.is_empty() {
             return;
         }
         let explains = |root: &Root| match &root.what {
