@@ -12,6 +12,7 @@ fn main() {
                 std::process::exit(1);
             }
         },
+        ["--explain", ref files @ ..] => std::process::exit(xlazy::insight::explain_main(files)),
         ["--aot", ref rest @ ..] => std::process::exit(xlazy::aot::cli_main(rest)),
         ["--aot-child"] => xlazy::aot::child_main(),
         ["--aot-places"] => std::process::exit(xlazy::aot::places_main()),

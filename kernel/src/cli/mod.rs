@@ -11,6 +11,7 @@ mod doctor;
 mod engines;
 pub mod eval;
 pub mod events;
+mod explain;
 mod export;
 pub mod install;
 pub mod kernel;
@@ -36,6 +37,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     (doctor::command, doctor::run),
     (plugins::command, plugins::run),
     (aot::command, aot::run),
+    (explain::command, explain::run),
     (bench::command, bench::run),
     (kernel_command::command, kernel_command::run),
     (describe_toolchain::command, describe_toolchain::run),

@@ -109,7 +109,7 @@ impl<'a> Replay<'a> {
             (Some(part), _) => Ok(part),
             (None, Some(entry)) => {
                 let args: SmallVec<[Arg; 4]> = operands.iter().map(Arg::from).collect();
-                try_trace(entry, &args, step.attrs.clone(), step.at)
+                try_trace(entry, &args, step.attrs.clone(), Location::caller())
             }
             (None, None) => return Ok(()),
         };
@@ -230,7 +230,7 @@ impl<'a> Replay<'a> {
         let inputs: Vec<Tensor> = step.inputs.iter().map(|input| self.operand(input, depth - 1)).collect();
         let ids = inputs.iter().map(Tensor::id).collect();
         let mut g = graph();
-        let id = g.push(step.op, ids, step.attrs.clone(), step.ty.clone(), Payload::Pending, step.at);
+        let id = g.push(step.op, ids, step.attrs.clone(), step.ty.clone(), Payload::Pending, Location::caller());
         Tensor::of_node(&mut g, id)
     }
 

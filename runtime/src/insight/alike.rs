@@ -1,5 +1,6 @@
 //! What is said of the compilations of a cell, with what is equal said once: also where only numbers differ that run through,
 //! such as sizes 5, 6, 7.
+use super::render::Part;
 use super::report::Compilation;
 use xlazy_core::run::Origin;
 
@@ -20,11 +21,9 @@ impl Told<'_> {
 pub(super) fn told(all: &[Compilation]) -> Vec<Told<'_>> {
     let mut groups: Vec<(String, Vec<Said>, Vec<&Compilation>)> = Vec::new();
     for c in all {
-        let said = Said::of(&c.sentence());
-        let besides = c.why.iter().flat_map(|why| &why.also).map(|why| why.class.name());
+        let said = Said::of(c.parts());
         // Those that were read from the disk are told apart.
-        let key: Vec<&str> =
-            std::iter::once(c.origin.name()).chain(besides).chain(said.texts.iter().map(|t| &**t)).collect();
+        let key: Vec<&str> = std::iter::once(c.origin.name()).chain(said.texts.iter().map(|t| &**t)).collect();
         let key = key.join("#");
         match groups.iter_mut().find(|g| g.0 == key) {
             Some(group) => {
@@ -43,37 +42,53 @@ fn in_code(of: &[&Compilation]) -> String {
     of.iter().rev().find(has_code).map_or(String::new(), |c| format!(" In code: `%why {}`.", c.number))
 }
 
-/// What stands before it is said of each compilation, and what stands behind it is what to do, which the last one knows best.
-const FIX: &str = " Fix: ";
-
-/// A sentence: what happened, taken apart at its numbers (a text before each, and one behind the last), and what to do.
+/// What was said: taken apart at its numbers and at what to do, with a text before each and one behind the last.
 struct Said {
     texts: Vec<String>,
+    between: Vec<Between>,
+}
+
+enum Between {
     /// Numbers, or lists of them: `5, 6, 7`.
-    numbers: Vec<String>,
-    fix: String,
+    Numbers(String),
+    Fix(String),
 }
 
 impl Said {
-    fn of(sentence: &str) -> Said {
-        let (mut rest, fix) = sentence.split_at(sentence.find(FIX).unwrap_or(sentence.len()));
-        let (mut texts, mut numbers) = (vec![String::new()], Vec::new());
+    fn of(parts: Vec<Part>) -> Said {
+        let mut said = Said { texts: vec![String::new()], between: vec![] };
+        for part in parts {
+            match part {
+                Part::Text(text) => said.text(&text),
+                Part::Place(at) => said.end().push_str(&at),
+                Part::Fix(fix) => said.then(Between::Fix(fix)),
+            }
+        }
+        said
+    }
+
+    fn end(&mut self) -> &mut String {
+        self.texts.last_mut().expect("one at least")
+    }
+
+    fn then(&mut self, between: Between) {
+        self.between.push(between);
+        self.texts.push(String::new());
+    }
+
+    fn text(&mut self, mut rest: &str) {
         while let Some(c) = rest.chars().next() {
-            let before = texts.last_mut().expect("one at least");
-            // Neither a part of a name nor the number of a line, which is another place.
-            let word = before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
-            let place = before.ends_with("line ") || before.ends_with("cell ");
-            let length = if word || place { 0 } else { list(rest) };
+            // A part of a name is none.
+            let word = self.end().ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            let length = if word { 0 } else { list(rest) };
             if length > 0 {
-                numbers.push(rest[..length].to_owned());
-                texts.push(String::new());
+                self.then(Between::Numbers(rest[..length].to_owned()));
                 rest = &rest[length..];
             } else {
-                before.push(c);
+                self.end().push(c);
                 rest = &rest[c.len_utf8()..];
             }
         }
-        Said { texts, numbers, fix: fix.to_owned() }
     }
 }
 
@@ -94,17 +109,25 @@ fn list(text: &str) -> usize {
     end
 }
 
-/// The sentences as one, which differ in their numbers alone.
+/// The sentences as one, which differ in their numbers alone, and in what to do.
 fn together(all: &[Said]) -> String {
     let last = all.last().expect("one at least");
     let mut out = if all.len() > 1 { format!("{} times: ", all.len()) } else { String::new() };
     for (i, text) in last.texts.iter().enumerate() {
         out += text;
-        if let Some(number) = last.numbers.get(i) {
-            out += &range(all.iter().map(|said| &*said.numbers[i])).unwrap_or_else(|| number.clone());
+        match last.between.get(i) {
+            Some(Between::Numbers(number)) => {
+                let all = all.iter().filter_map(|said| match &said.between[i] {
+                    Between::Numbers(number) => Some(&**number),
+                    Between::Fix(_) => None,
+                });
+                out += &range(all).unwrap_or_else(|| number.clone());
+            }
+            Some(Between::Fix(fix)) => out += fix,
+            None => {}
         }
     }
-    out + &last.fix
+    out
 }
 
 /// The least and the greatest of numbers that differ.
@@ -119,27 +142,32 @@ fn range<'a>(all: impl Iterator<Item = &'a str>) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn said(all: &[&str]) -> String {
-        together(&all.iter().map(|s| Said::of(s)).collect::<Vec<_>>())
+    /// Something said of a size at line 3.
+    fn one(what: &str, is: &str, fix: &str) -> Said {
+        let fix = Part::Fix(format!(". Fix: {fix}."));
+        Said::of(vec![
+            Part::Text(format!("{what} (")),
+            Part::Place("line 3".into()),
+            Part::Text(format!(") is {is}")),
+            fix,
+        ])
     }
 
     #[test]
     fn numbers_that_run_through_are_told_as_a_range() {
-        let one = |n: usize, sizes: &str| {
-            format!(
-                "Compiled again: `x1` (cell 2, line 3) is f32[{n},8], was f32[4,8]. Fix: dimension 0 has been {sizes}."
-            )
-        };
-        let all = [one(5, "4, 5"), one(6, "4, 5, 6"), one(7, "4, 5, 6, 7")];
-        let all: Vec<&str> = all.iter().map(|s| &**s).collect();
-        let together = "3 times: Compiled again: `x1` (cell 2, line 3) is f32[5…7,8], was f32[4,8]. Fix: dimension 0 has been 4, 5, 6, 7.";
-        assert_eq!(said(&all), together);
-        assert_eq!(said(&all[..1]), all[0]);
-        assert_eq!(said(&["eps is 0.5", "eps is 0.25"]), "2 times: eps is 0.25…0.5");
-        // Other places, names and texts are others.
-        let key = |s: &str| Said::of(s).texts.join("#");
-        assert_ne!(key("at line 3"), key("at line 4"));
-        assert_ne!(key("`x1`"), key("`x2`"));
-        assert_eq!(key("f32[5,8] of 4, 5"), key("f32[6,9] of 4, 5, 6"));
+        let size = |n: usize, sizes: &str| one("`x1`", &format!("f32[{n},8], was f32[4,8]"), sizes);
+        let all = [size(5, "4, 5"), size(6, "4, 5, 6"), size(7, "4, 5, 6, 7")];
+        assert_eq!(together(&all), "3 times: `x1` (line 3) is f32[5…7,8], was f32[4,8]. Fix: 4, 5, 6, 7.");
+        assert_eq!(together(&all[..1]), "`x1` (line 3) is f32[5,8], was f32[4,8]. Fix: 4, 5.");
+        assert_eq!(
+            together(&[one("eps", "0.5", ""), one("eps", "0.25", "")]),
+            "2 times: eps (line 3) is 0.25…0.5. Fix: ."
+        );
+        // Other places, names and texts are others; what to do may be.
+        let key = |said: Said| said.texts.join("#");
+        let at = |place: &str| key(Said::of(vec![Part::Place(place.into())]));
+        assert_ne!(at("line 3"), at("line 4"));
+        assert_ne!(key(one("`x1`", "", "")), key(one("`x2`", "", "")));
+        assert_eq!(key(one("`x`", "5 of 4, 5", "drop 6")), key(one("`x`", "6 of 4, 5, 6", "drop it")));
     }
 }

@@ -1,6 +1,6 @@
 //! What is asked before it is advised to bucket an input: would the ops behind it take it? The answer is given where the
 //! bucketing rules are, above this floor (`Proposal::applicable`).
-use std::panic::Location;
+use super::report::Place;
 use xlazy_core::ir::Step;
 use xlazy_core::ty::Type;
 
@@ -27,7 +27,7 @@ pub(crate) struct Proposal<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
     pub op: &'static str,
-    pub at: &'static Location<'static>,
+    pub at: Place,
     /// The number of the step that refuses.
     pub step: usize,
     pub message: String,

@@ -3,9 +3,8 @@ use super::alike::{Told, told};
 use super::history::{compilations_since, compiled_so_far};
 use super::log::{events_since, syncs_so_far};
 use super::metrics::{self, Metric};
-use super::record::same_place;
 use super::render::place;
-use super::report::{Compilation, Place};
+use super::report::Compilation;
 use super::{budget, live, witness};
 use crate::json::{Value, json, millis};
 use std::fmt::Write;
@@ -15,7 +14,7 @@ use xlazy_core::clock::traced;
 use xlazy_core::device::{bytes_in_use, name_of};
 use xlazy_core::ir::{Payload, graph};
 use xlazy_core::run::{Forecast, Origin, SyncEvent, would};
-use xlazy_core::text::{called_from, location, with_caller};
+use xlazy_core::text::{Place, Spot, called_from, location, with_caller};
 use xlazy_mime::{Bundle, Table, count, escape_html, units};
 
 struct Running {
@@ -123,7 +122,7 @@ const MOST_RUNS: usize = 40;
 fn runs(syncs: &[SyncEvent]) -> Value {
     let mut groups: Vec<(&SyncEvent, [u64; 3], [Duration; 4])> = Vec::new();
     for e in syncs {
-        let like = |f: &SyncEvent| f.cause == e.cause && f.nodes == e.nodes && same_place(f.at, e.at);
+        let like = |f: &SyncEvent| f.cause == e.cause && f.nodes == e.nodes && Spot::from(f.at) == Spot::from(e.at);
         let found = match groups.iter().position(|g| like(g.0)) {
             Some(i) => i,
             None if groups.len() == MOST_RUNS => continue,

@@ -48,6 +48,11 @@ pub fn compilations() -> Vec<Compilation> {
     with(|h| h.compilations.clone())
 }
 
+/// What is kept of a compilation.
+pub(super) fn record(number: u64) -> Option<Arc<Record>> {
+    with(|h| h.records.iter().find(|r| r.number == number).cloned())
+}
+
 /// How many programs XLA compiled so far, and how many there are with those from the disk.
 pub(crate) fn compiled_so_far() -> (usize, usize) {
     with(|h| (h.compilations.iter().filter(|c| c.origin == Origin::Compiled).count(), h.compilations.len()))

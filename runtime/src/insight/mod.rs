@@ -7,11 +7,13 @@ mod budget;
 mod causes;
 #[doc(hidden)]
 pub mod cell;
+mod dump;
 mod evidence;
 mod history;
 mod live;
 #[doc(hidden)]
 pub mod log;
+mod marks;
 pub mod metrics;
 pub(crate) mod mode;
 mod record;
@@ -22,6 +24,9 @@ mod witness;
 
 pub use budget::{budget, budget_bundle, budget_json, set_budget};
 pub use cell::{NextSync, Pending, pending, pending_bundle, pending_json};
+pub use dump::{Dump, explain_dumps};
+#[doc(hidden)]
+pub use dump::{cli_main as explain_main, text_of_compilation};
 pub(crate) use history::refused;
 pub use history::{compilations, healed, healing, set_healing};
 pub(crate) use live::waiting;

@@ -1,15 +1,16 @@
 //! Which lines ran in training and which in evaluation mode: what `model.eval()` changes in a program is told from other
 //! changes of its ops.
+use super::report::Place;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard};
 use xlazy_core::ir::graph;
-use xlazy_core::text::Place;
+use xlazy_core::text::{self, Source};
 
 #[derive(Default)]
 struct Modes {
     /// Lines of dropout and batch normalisation: whether the last call trained, and whether there were calls of both kinds.
-    lines: HashMap<(u32, u32, &'static str), (bool, bool)>,
+    lines: HashMap<Place, (bool, bool)>,
     /// The last `train(…)` or `eval()` that changed something.
     switch: Option<(Place, bool)>,
     /// The last `requires_grad_` that changed something.
@@ -24,27 +25,24 @@ fn modes() -> MutexGuard<'static, Option<Modes>> {
     MODES.lock().unwrap_or_else(|p| p.into_inner())
 }
 
-fn key(at: Place) -> (u32, u32, &'static str) {
-    (at.line(), at.column(), at.file())
-}
-
 /// The caller's line does what it does in training, or what it does in evaluation.
 #[track_caller]
 pub(crate) fn note(training: bool) {
-    let at = xlazy_core::thread::innermost(Location::caller());
+    let at = Source::of(xlazy_core::thread::innermost(Location::caller()));
     let mut m = modes();
-    let (last, both) = m.get_or_insert_default().lines.entry(key(at)).or_insert((training, false));
+    let (last, both) = m.get_or_insert_default().lines.entry(at).or_insert((training, false));
     *both |= *last != training;
     *last = training;
 }
 
 /// A module was switched to training or to evaluation.
-pub(crate) fn switched(at: Place, training: bool) {
-    modes().get_or_insert_default().switch = Some((at, training));
+pub(crate) fn switched(at: text::Place, training: bool) {
+    modes().get_or_insert_default().switch = Some((Source::of(at), training));
 }
 
 /// A tensor was told to require gradients, or not to: then it goes on as the node of this number.
-pub(crate) fn trained(at: Place, on: bool, frozen: Option<u64>) {
+pub(crate) fn trained(at: text::Place, on: bool, frozen: Option<u64>) {
+    let at = Source::of(at);
     let mut m = modes();
     let m = m.get_or_insert_default();
     m.trains = Some((at, on));
@@ -76,7 +74,7 @@ pub(super) fn trained_at(on: bool) -> Option<Place> {
 
 /// The mode of a line that has run in both, as it ran last.
 pub(super) fn of(at: Place) -> Option<bool> {
-    modes().as_ref()?.lines.get(&key(at)).filter(|(_, both)| *both).map(|(last, _)| *last)
+    modes().as_ref()?.lines.get(&at).filter(|(_, both)| *both).map(|(last, _)| *last)
 }
 
 /// Where the mode was switched to this one.
@@ -114,9 +112,16 @@ impl Drop for Derives {
     }
 }
 
-/// Whether the op with this creation number follows from others.
-pub(crate) fn derived(seq: u64) -> Option<Derived> {
+/// Which of the ops with these creation numbers follow from others; quick where the numbers rise.
+pub(crate) fn derived_of(numbers: impl IntoIterator<Item = u64>) -> Vec<Option<Derived>> {
     let all = DERIVED.lock().unwrap_or_else(|p| p.into_inner());
-    let i = all.partition_point(|(_, last, _)| *last < seq);
-    all.get(i).filter(|(first, _, _)| *first <= seq).map(|(_, _, kind)| *kind)
+    let mut next = usize::MAX;
+    let mut one = |seq: u64| {
+        let here = |i: usize| all.get(i).is_none_or(|(_, last, _)| seq <= *last) && (i == 0 || all[i - 1].1 < seq);
+        if !(next <= all.len() && here(next)) {
+            next = all.partition_point(|(_, last, _)| *last < seq);
+        }
+        all.get(next).filter(|(first, _, _)| *first <= seq).map(|(_, _, kind)| *kind)
+    };
+    numbers.into_iter().map(&mut one).collect()
 }

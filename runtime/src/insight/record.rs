@@ -1,16 +1,16 @@
 //! A program as the explainer keeps it: its ops with their lines, what feeds it, what was read before.
 use super::log::runs;
-use super::mode;
+use super::marks::{Marks, mix};
+use super::mode::{self, Derived};
 use super::report::Place;
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashMapExt, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::panic::Location;
-use std::sync::Arc;
-use xlazy_core::ir::{NodeId, OpDef, Step, graph};
+use std::sync::{Arc, OnceLock};
+use xlazy_core::ir::{Input, NodeId, OpDef, Step, graph};
 use xlazy_core::precision::Precision;
 use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
 use xlazy_core::sys::statement;
-use xlazy_core::text::{self, binding, identity};
+use xlazy_core::text::{self, Source, binding, identity};
 use xlazy_core::ty::Type;
 
 /// A parameter of a program, with the line that made its value and when.
@@ -27,6 +27,8 @@ pub(crate) struct LeafRecord {
     pub lineage: u64,
     /// The op that made it.
     pub made_by: &'static OpDef,
+    /// It was made as a gradient or by an update.
+    pub derived: Option<Derived>,
     /// Some of it is padding up to a bucket's size.
     pub bucketed: bool,
     /// Gradients accumulate in it.
@@ -61,24 +63,34 @@ pub(crate) struct Read {
 /// Tells source lines apart by their text where that is known: a cell that was edited and run again has other places, but
 /// most of its lines are those of before.
 #[derive(Default)]
-pub(crate) struct Lines(HashMap<*const Location<'static>, u64>);
+pub(crate) struct Lines {
+    known: HashMap<Place, u64>,
+    last: Option<(Place, u64)>,
+}
 
 impl Lines {
     pub fn of(&mut self, at: Place) -> u64 {
-        *self.0.entry(at).or_insert_with(|| {
+        if let Some((_, line)) = self.last.filter(|(last, _)| std::ptr::eq(*last, at)) {
+            return line;
+        }
+        let line = *self.known.entry(at).or_insert_with(|| {
             let mut h = DefaultHasher::new();
             match identity(at) {
                 Some(line) => line.hash(&mut h),
                 None => (at.file(), at.line(), at.column()).hash(&mut h),
             }
             h.finish()
-        })
+        });
+        self.last = Some((at, line));
+        line
     }
 }
 
 /// A program as the explainer keeps it, after it may have been evicted from the cache.
 pub(crate) struct Record {
     pub number: u64,
+    /// It was traced here: what was read before, what was pending and what holds its data is known.
+    pub session: bool,
     pub cause: Cause,
     pub site: Place,
     /// The statement of the cell that ran then.
@@ -89,7 +101,9 @@ pub(crate) struct Record {
     pub anywhere: u128,
     pub steps: Vec<Step>,
     /// The source line of every step, as [`Lines`] tells them apart.
-    pub lines: Vec<u64>,
+    pub lines: Marks,
+    /// Which steps are gradients or updates: they follow from others.
+    derived: Vec<Option<Derived>>,
     pub leaves: Vec<LeafRecord>,
     pub roots: Vec<u32>,
     pub precision: Precision,
@@ -103,21 +117,31 @@ pub(crate) struct Record {
     pub left_pending: usize,
     /// What there is for it in the cache.
     pub room: Room,
+    tokens: OnceLock<Marks>,
+    typed: OnceLock<Marks>,
+    takers: OnceLock<Box<[u32]>>,
+}
+
+/// An op of a line as one number, whichever form of it healing chose.
+pub(crate) fn token(op: &'static OpDef, line: u64) -> u64 {
+    mix(line, u64::from(op.base))
 }
 
 /// What is kept of a miss: with the lines as they read, and the names of its data.
 pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) -> Record {
     let mut places = Lines::default();
-    let lines: Vec<u64> = miss.steps.iter().map(|s| places.of(s.at)).collect();
+    let lines: Marks = miss.steps.iter().map(|s| places.of(s.at)).collect();
     let leaves = named(miss.leaves, &mut places, &lines, &miss.steps);
     Record {
         number: 0,
+        session: true,
         cause: miss.cause,
-        site: miss.at,
-        statement: statement(),
+        site: Source::of(miss.at),
+        statement: statement().map(Source::of),
         hash: miss.hash,
         device: miss.device,
         anywhere: miss.anywhere,
+        derived: mode::derived_of(miss.steps.iter().map(|s| s.seq)),
         steps: miss.steps,
         lines,
         leaves,
@@ -128,11 +152,14 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
         read_before,
         left_pending: miss.left_pending,
         room: miss.room,
+        tokens: OnceLock::new(),
+        typed: OnceLock::new(),
+        takers: OnceLock::new(),
     }
 }
 
 /// The parameters of a program with the names that variables and lines give them.
-fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &[u64], steps: &[Step]) -> Vec<LeafRecord> {
+fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &Marks, steps: &[Step]) -> Vec<LeafRecord> {
     let variables = xlazy_core::host::variables();
     let names: HashMap<NodeId, &String> = variables.iter().map(|(name, id)| (*id, name)).collect();
     let holders: Vec<Option<String>> = {
@@ -144,7 +171,13 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &[u64], steps: &[St
         };
         leaves.iter().map(holder).collect()
     };
-    let latest: HashMap<u64, u64> = lines.iter().zip(steps).map(|(&l, s)| (l, s.seq)).collect();
+    // When each line that made a leaf ran last.
+    let mut latest: HashMap<u64, u64> = leaves.iter().map(|l| (places.of(l.at), 0)).collect();
+    for (line, s) in lines.iter().zip(steps) {
+        if let Some(seq) = latest.get_mut(line) {
+            *seq = s.seq;
+        }
+    }
     // A line that makes several kinds of things (a model, an optimizer) has no name for one of them.
     let mut kinds: HashMap<u64, Option<&Type>> = HashMap::new();
     for l in leaves.iter().filter(|l| !l.scalar) {
@@ -166,6 +199,7 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &[u64], steps: &[St
             seq: l.seq,
             lineage: l.lineage,
             made_by: l.op,
+            derived: mode::derived_of([l.seq])[0],
             bucketed: l.bucketed,
             parameter: l.parameter,
             computed: !l.op.kind.is_data(),
@@ -179,29 +213,118 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &[u64], steps: &[St
     leaves.into_iter().zip(holders).map(record).collect()
 }
 
+/// A program that was read from a text.
+pub(crate) struct Text {
+    pub hash: u128,
+    pub site: Place,
+    pub steps: Vec<Step>,
+    pub lines: Vec<u64>,
+    pub derived: Vec<Option<Derived>>,
+    pub leaves: Vec<LeafRecord>,
+    pub roots: Vec<u32>,
+}
+
+impl LeafRecord {
+    /// An input as a text names it.
+    pub fn read(
+        ty: Type,
+        donate: bool,
+        at: Place,
+        line: u64,
+        seq: u64,
+        op: &'static OpDef,
+        name: Option<String>,
+    ) -> LeafRecord {
+        LeafRecord {
+            ty,
+            scalar: false,
+            donate,
+            at,
+            statement: None,
+            line,
+            seq,
+            lineage: seq,
+            made_by: op,
+            derived: None,
+            bucketed: false,
+            parameter: false,
+            finder: None,
+            computed: false,
+            frozen: None,
+            holder: None,
+            name,
+        }
+    }
+}
+
 impl Record {
+    /// A program of which nothing is known but its text.
+    pub fn read(text: Text) -> Record {
+        let Text { hash, site, steps, lines, derived, leaves, roots } = text;
+        let room = Room { evicted: false, capacity: String::new(), programs: usize::MAX, full: false };
+        Record {
+            number: 1,
+            session: false,
+            cause: Cause::Sync,
+            site,
+            statement: None,
+            hash,
+            device: 0,
+            anywhere: hash,
+            traced: steps.len() as u64,
+            steps,
+            lines: lines.into_iter().collect(),
+            derived,
+            leaves,
+            roots,
+            precision: Precision::Default,
+            reads: vec![],
+            read_before: None,
+            left_pending: 0,
+            room,
+            tokens: OnceLock::new(),
+            typed: OnceLock::new(),
+            takers: OnceLock::new(),
+        }
+    }
+
     pub fn bytes(&self) -> usize {
-        self.steps.len() * size_of::<Step>() + self.leaves.len() * size_of::<LeafRecord>() + 256
+        // Ops with what they take, and what tells them apart.
+        self.steps.len() * (size_of::<Step>() + 48) + self.leaves.len() * size_of::<LeafRecord>() + 256
+    }
+
+    /// Whether a step is a gradient or an update, which follows from other ops.
+    pub fn derived(&self, step: u32) -> Option<Derived> {
+        self.derived[step as usize]
+    }
+
+    /// What tells ops apart: the op and its line.
+    pub fn tokens(&self) -> &Marks {
+        self.tokens.get_or_init(|| self.steps.iter().zip(self.lines.iter()).map(|(s, l)| token(s.op, *l)).collect())
+    }
+
+    /// The same with the type of the result.
+    pub fn typed(&self) -> &Marks {
+        self.typed.get_or_init(|| self.with_types(self.tokens()))
+    }
+
+    /// The steps that take data, in order.
+    pub fn takers(&self) -> &[u32] {
+        let takes = |s: &Step| s.inputs.iter().any(|input| matches!(input, Input::Leaf(_)));
+        self.takers.get_or_init(|| (0..self.steps.len() as u32).filter(|&i| takes(&self.steps[i as usize])).collect())
+    }
+
+    /// Marks of the ops, with the types of their results.
+    pub fn with_types(&self, ops: &Marks) -> Marks {
+        let typed = |(s, op): (&Step, &u64)| {
+            s.ty.shape.iter().fold(mix(*op, s.ty.dtype as u64), |mark, &size| mix(mark, size as u64))
+        };
+        self.steps.iter().zip(ops.iter()).map(typed).collect()
     }
 
     /// How many (op, line) pairs two programs have in common.
     pub fn common(&self, other: &Record) -> usize {
-        self.common_by(other, |s, line| (s.op.id, line))
-    }
-
-    /// How many ops two programs have in common that this mark tells apart.
-    fn common_by<'a, K: Hash + Eq>(&'a self, other: &'a Record, mark: impl Fn(&'a Step, u64) -> K) -> usize {
-        let mut mine: HashMap<K, usize> = HashMap::new();
-        let marks = |r: &'a Record| r.steps.iter().zip(&r.lines).map(|(s, l)| mark(s, *l));
-        marks(self).for_each(|op| *mine.entry(op).or_default() += 1);
-        let taken = |op: &K| match mine.get_mut(op) {
-            Some(n) if *n > 0 => {
-                *n -= 1;
-                true
-            }
-            _ => false,
-        };
-        marks(other).filter(taken).count()
+        self.tokens().common(other.tokens())
     }
 
     /// How much alike two programs are, 0 to 1. A read is like a barrier's program that contains it.
@@ -211,7 +334,13 @@ impl Record {
 
     /// The same where the types count, too: of programs that run the same lines, those on the same data are nearer.
     pub fn likeness_of_types(&self, new: &Record) -> f64 {
-        self.common_by(new, |s, line| (s.op.id, line, &s.ty)) as f64 / self.whole(new)
+        let (mine, theirs) = (self.typed(), new.typed());
+        // Where the same lines ran in the same order it is known which ops correspond.
+        let common = match self.tokens()[..] == new.tokens()[..] {
+            true => mine.iter().zip(theirs.iter()).filter(|(a, b)| a == b).count(),
+            false => mine.common(theirs),
+        };
+        common as f64 / self.whole(new)
     }
 
     /// As many ops as two programs could have in common.
@@ -225,16 +354,8 @@ impl Record {
 
     /// How much alike the ops of two programs are, from whatever lines, 0 to 1.
     pub fn likeness_of_ops(&self, other: &Record) -> f64 {
-        let mut mine: HashMap<u32, usize> = HashMap::new();
-        self.steps.iter().for_each(|s| *mine.entry(s.op.id).or_default() += 1);
-        let common = other.steps.iter().filter(|s| match mine.get_mut(&s.op.id) {
-            Some(n) if *n > 0 => {
-                *n -= 1;
-                true
-            }
-            _ => false,
-        });
-        2.0 * common.count() as f64 / (self.steps.len() + other.steps.len()).max(1) as f64
+        let ops = |r: &Record| r.steps.iter().map(|s| u64::from(s.op.id)).collect::<Marks>();
+        2.0 * ops(self).common(&ops(other)) as f64 / (self.steps.len() + other.steps.len()).max(1) as f64
     }
 
     pub fn same_inputs(&self, other: &Record) -> bool {
@@ -254,7 +375,7 @@ impl Record {
 
     /// Whether no line of the two is the same.
     pub fn strangers(&self, other: &Record) -> bool {
-        self.common(other) == 0
+        self.tokens().strangers(other.tokens())
     }
 
     /// Whether both run the same ops in the same order, whatever lines they are from.
@@ -296,5 +417,5 @@ impl Record {
 }
 
 pub(crate) fn same_place(a: Place, b: Place) -> bool {
-    a.line() == b.line() && a.column() == b.column() && a.file() == b.file()
+    a == b
 }

@@ -1,51 +1,87 @@
 //! Compilations and their explanations as sentences, as text, as HTML and as JSON.
 use super::history::{compilations, healed};
 use super::metrics;
-use super::report::{Class, Compilation, Difference, Explanation, Healing, Place};
+use super::report::{Class, Compilation, Difference, Explanation, Healing};
 use crate::json::{Value, json, micros};
 use std::fmt::Write;
 use xlazy_core::device::name_of;
 use xlazy_core::run::{Memory, Origin, SyncEvent};
-use xlazy_core::text::{Edit, cell as cell_of, changes, line as line_of, location, quote, with_caller};
+use xlazy_core::text::{Edit, Somewhere, cell as cell_of, changes, line as line_of, location, quote, with_caller};
 use xlazy_mime::{Bundle, Cell, Table, count, escape_html, plural, prose_html, units};
+
+/// A part of what is said.
+#[derive(Clone)]
+pub(super) enum Part {
+    /// Numbers in it may be others where the same happened.
+    Text(String),
+    Place(String),
+    /// What to do, which whoever came last knows best.
+    Fix(String),
+}
+
+impl From<Part> for String {
+    fn from(part: Part) -> String {
+        match part {
+            Part::Text(text) | Part::Place(text) | Part::Fix(text) => text,
+        }
+    }
+}
 
 impl Explanation {
     /// One readable sentence: what happened, what differs, where, what to do; another for each further cause.
     pub fn sentence(&self) -> String {
+        self.parts().into_iter().map(String::from).collect()
+    }
+
+    pub(super) fn parts(&self) -> Vec<Part> {
         let head = match (self.warm_up, self.later) {
             (true, false) => "Warm-up, the second step compiles",
             (true, true) => "Warm-up, a later step compiles",
             _ => "Compiled again",
         };
-        let one =
-            |head: &str, why: &Explanation| format!("{head} ({}): {}. Fix: {}.", why.class.name(), why.what(), why.fix);
-        let also = self.also.iter().map(|why| one(" Besides", why)).collect::<String>();
-        one(head, self) + &also
+        self.parts_after(head)
     }
 
-    fn what(&self) -> String {
-        let at = with_caller(self.at, self.called_from);
-        let what = match self.class {
-            Class::Eviction => format!("the very same program was compiled before and evicted from the cache ({at})"),
-            Class::EarlyRead => {
-                format!("a value was read before the barrier ({at}), which runs a part of the step on its own")
+    fn parts_after(&self, head: &str) -> Vec<Part> {
+        let mut all = Vec::new();
+        for (head, why) in std::iter::once((head, self)).chain(self.also.iter().map(|why| (" Besides", why))) {
+            all.push(Part::Text(format!("{head} ({}): ", why.class.name())));
+            all.extend(why.what());
+            all.push(Part::Fix(format!(". Fix: {}.", why.fix)));
+        }
+        all
+    }
+
+    fn what(&self) -> Vec<Part> {
+        let at = Part::Place(with_caller(self.at, self.called_from));
+        let around = |before: &str, behind: String| vec![Part::Text(before.into()), at.clone(), Part::Text(behind)];
+        let mut what = match self.class {
+            Class::Eviction => {
+                around("the very same program was compiled before and evicted from the cache (", ")".into())
             }
-            Class::ControlFlow => format!("user code took another way after it had read a value ({at})"),
+            Class::EarlyRead => {
+                around("a value was read before the barrier (", "), which runs a part of the step on its own".into())
+            }
+            Class::ControlFlow => around("user code took another way after it had read a value (", ")".into()),
             Class::Device => {
                 let of = |side: fn(&Difference) -> &String| self.differences.first().map_or("", |d| side(d));
-                format!("the same program, for {} ({at}); first compiled for {}", of(|d| &d.now), of(|d| &d.was))
+                let before = format!("the same program, for {} (", of(|d| &d.now));
+                around(&before, format!("); first compiled for {}", of(|d| &d.was)))
             }
-            Class::Mode => format!("training and evaluation are two programs (switched at {at})"),
+            Class::Mode => around("training and evaluation are two programs (switched at ", ")".into()),
             _ => match self.differences.first() {
-                Some(d) => d.sentence(&at),
-                None => format!("no difference was found in the nodes ({at})"),
+                Some(d) => {
+                    let (before, behind) = d.sentence();
+                    around(&before, behind)
+                }
+                None => around("no difference was found in the nodes (", ")".into()),
             },
         };
-        let more = match self.differences.len() + self.hidden {
-            0 | 1 => String::new(),
-            n => format!(", and {}", count(n - 1, "more difference")),
-        };
-        what + &more
+        match self.differences.len() + self.hidden {
+            0 | 1 => {}
+            n => what.push(Part::Text(format!(", and {}", count(n - 1, "more difference")))),
+        }
+        what
     }
 }
 
@@ -54,6 +90,48 @@ impl Explanation {
     fn code(&self) -> impl Iterator<Item = (String, Vec<String>, Vec<String>)> {
         let all = std::iter::once(self).chain(&self.also).flat_map(|why| changes(&why.edits));
         all.map(|c| (format!("cell {}, line {}", c.cell, c.line), c.was, c.now))
+    }
+
+    /// The differences with both source lines, the fix in code, and the graph's difference, as text.
+    fn details(&self) -> String {
+        let mut out = String::new();
+        for d in self.differences.iter().chain(self.also.iter().flat_map(|w| &w.differences)) {
+            let _ = writeln!(out, "  {}", d.what);
+            for (sign, (text, at, line)) in ["-", "+"].iter().zip(d.sides()) {
+                let line = line.map_or(String::new(), |l| format!("  | {l}"));
+                let at = if at.is_empty() { at } else { format!("  [{at}]{line}") };
+                let _ = writeln!(out, "    {sign} {text}{at}");
+            }
+        }
+        if self.hidden > 0 {
+            let _ = writeln!(out, "  and {} more", self.hidden);
+        }
+        for (at, was, now) in self.code() {
+            let _ = writeln!(out, "  the fix in code, {at}");
+            for (sign, line) in was.iter().map(|l| ("-", l)).chain(now.iter().map(|l| ("+", l))) {
+                let _ = writeln!(out, "    {sign} {line}");
+            }
+        }
+        if !self.graph.is_empty() {
+            out.push_str("  in the graph\n");
+        }
+        for d in &self.graph {
+            for (sign, (text, at, _)) in ["-", "+"].iter().zip(d.sides()).filter(|(_, side)| side.0 != "none") {
+                let _ = writeln!(out, "    {sign} {text}  [{at}]");
+            }
+        }
+        out
+    }
+
+    /// Why two programs that were read differ, as text.
+    pub fn between_texts(&self) -> String {
+        let sentence: String = self.parts_after("Differs").into_iter().map(String::from).collect();
+        format!("{sentence}\n{}", self.details())
+    }
+
+    /// As one JSON object.
+    pub fn json(&self) -> String {
+        self.value().to_string()
     }
 
     fn value(&self) -> Value {
@@ -75,17 +153,17 @@ impl Explanation {
 }
 
 impl Difference {
-    fn sentence(&self, at: &str) -> String {
-        match (self.was.as_str(), self.now.as_str()) {
-            ("none", now) => format!("a new {} {now} ({at})", self.what),
-            (was, "none") => format!("the {} {was} is gone ({at})", self.what),
-            (was, now) if ["operands ", "gradients "].iter().any(|many| self.what.starts_with(many)) => {
-                format!("{} ({at}) are {now}, were {was}", self.what)
-            }
-            (was, now) if now.ends_with(" element") || now.ends_with(" elements") => {
-                format!("{} ({at}) has {now}, had {was}", self.what)
-            }
-            (was, now) => format!("{} ({at}) is {now}, was {was}", self.what),
+    /// What is said before its place, and behind that.
+    fn sentence(&self) -> (String, String) {
+        let (what, was, now) = (&self.what, &self.was, &self.now);
+        let many = ["operands ", "gradients "].iter().any(|many| what.starts_with(many));
+        let elements = now.ends_with(" element") || now.ends_with(" elements");
+        match (was.as_str(), now.as_str()) {
+            ("none", now) => (format!("a new {what} {now} ("), ")".into()),
+            (was, "none") => (format!("the {what} {was} is gone ("), ")".into()),
+            (was, now) if many => (format!("{what} ("), format!(") are {now}, were {was}")),
+            (was, now) if elements => (format!("{what} ("), format!(") has {now}, had {was}")),
+            (was, now) => (format!("{what} ("), format!(") is {now}, was {was}")),
         }
     }
 
@@ -142,16 +220,20 @@ impl Difference {
 impl Compilation {
     /// What is said of it in one line.
     pub fn sentence(&self) -> String {
-        match &self.why {
-            Some(why) => why.sentence(),
-            None => format!(
-                "First program of its kind: {}, compiled for the {} at {}{}.",
-                count(self.nodes, "op"),
-                self.cause.name(),
-                location(self.site),
-                if self.device == name_of(0) { String::new() } else { format!(", on {}", self.device) }
-            ),
-        }
+        self.parts().into_iter().map(String::from).collect()
+    }
+
+    pub(super) fn parts(&self) -> Vec<Part> {
+        let Some(why) = &self.why else {
+            let device = if self.device == name_of(0) { String::new() } else { format!(", on {}", self.device) };
+            let ops = count(self.nodes, "op");
+            return vec![
+                Part::Text(format!("First program of its kind: {ops}, compiled for the {} at ", self.cause.name())),
+                Part::Place(location(self.site)),
+                Part::Text(format!("{device}.")),
+            ];
+        };
+        why.parts()
     }
 
     /// Its number; of one that the budget refused, that.
@@ -164,31 +246,7 @@ impl Compilation {
         let mut out = format!("{} {}\n", self.head(), self.sentence());
         if let Some(why) = &self.why {
             let _ = writeln!(out, "  compared with compilation #{}", why.compared_with);
-            for d in why.differences.iter().chain(why.also.iter().flat_map(|w| &w.differences)) {
-                let _ = writeln!(out, "  {}", d.what);
-                for (sign, (text, at, line)) in ["-", "+"].iter().zip(d.sides()) {
-                    let line = line.map_or(String::new(), |l| format!("  | {l}"));
-                    let at = if at.is_empty() { at } else { format!("  [{at}]{line}") };
-                    let _ = writeln!(out, "    {sign} {text}{at}");
-                }
-            }
-            if why.hidden > 0 {
-                let _ = writeln!(out, "  and {} more", why.hidden);
-            }
-            for (at, was, now) in why.code() {
-                let _ = writeln!(out, "  the fix in code, {at}");
-                for (sign, line) in was.iter().map(|l| ("-", l)).chain(now.iter().map(|l| ("+", l))) {
-                    let _ = writeln!(out, "    {sign} {line}");
-                }
-            }
-            if !why.graph.is_empty() {
-                out.push_str("  in the graph\n");
-            }
-            for d in &why.graph {
-                for (sign, (text, at, _)) in ["-", "+"].iter().zip(d.sides()).filter(|(_, side)| side.0 != "none") {
-                    let _ = writeln!(out, "    {sign} {text}  [{at}]");
-                }
-            }
+            out += &why.details();
         }
         let how = match (self.refused, self.origin) {
             (true, _) => "not compiled".to_owned(),
@@ -275,7 +333,7 @@ impl Compilation {
 }
 
 /// A line of user code as JSON: its file, or the cell that it stands for, and the line there.
-pub(super) fn place(at: Place) -> Value {
+pub(super) fn place(at: &impl Somewhere) -> Value {
     json!({ "file": at.file(), "cell": cell_of(at), "line": line_of(at) })
 }
 

@@ -82,7 +82,10 @@ impl Class {
     }
 }
 
-pub use xlazy_core::text::{Edit, Place};
+pub use xlazy_core::text::Edit;
+
+/// A line of source text, of code that runs or of a program that was read.
+pub type Place = &'static xlazy_core::text::Source;
 
 /// One thing that differs between a program and the one it is compared with; `none` is said of what is not there.
 #[derive(Clone, Debug)]

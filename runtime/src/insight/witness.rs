@@ -13,6 +13,7 @@ use xlazy_core::Result;
 use xlazy_core::ir::{NodeId, OpDef, graph};
 use xlazy_core::run::{Case, Costs, Miss, Next, Policy, SyncEvent, Witness, Work};
 use xlazy_core::sys::statement;
+use xlazy_core::text::{self, Source};
 
 /// The witness of this process.
 pub(crate) static INSIGHT: Insight = Insight;
@@ -32,8 +33,9 @@ impl Witness for Insight {
         log::record(event)
     }
 
-    fn read(&self, at: Place, seq: u64) {
-        reads().push(Read { at, statement: statement(), seq });
+    fn read(&self, at: text::Place, seq: u64) {
+        let read = Read { at: Source::of(at), statement: statement().map(Source::of), seq };
+        reads().push(read);
     }
 
     fn cut_off(&self) {
@@ -41,10 +43,10 @@ impl Witness for Insight {
     }
 
     fn missed(&self, miss: Miss) -> Box<dyn Case> {
-        let (parameters, name) = (miss.parameters, variable(&miss.results));
+        let (parameters, name, at) = (miss.parameters, variable(&miss.results), miss.at);
         let record = record(miss);
         let why = why(&record);
-        Box::new(Missed { record, parameters, name, why })
+        Box::new(Missed { record, at, parameters, name, why })
     }
 }
 
@@ -84,7 +86,8 @@ pub(super) fn cell_begins() {
 /// A miss with what was read before it.
 fn record(miss: Miss) -> Record {
     // Reading the same line again and again (a cell that shows a value) decides nothing.
-    let (here, mut others): (Vec<Read>, Vec<Read>) = reads().iter().partition(|r| same_place(r.at, miss.at));
+    let site = Source::of(miss.at);
+    let (here, mut others): (Vec<Read>, Vec<Read>) = reads().iter().partition(|r| same_place(r.at, site));
     let cell = CELL.load(Ordering::Relaxed);
     others.retain(|r| r.seq >= cell);
     of_miss(miss, others, here.last().map(|r| r.seq))
@@ -127,6 +130,7 @@ fn promise(healed: &Record, next: &Next) -> String {
 /// A program that was not in the cache, and why.
 struct Missed {
     record: Record,
+    at: text::Place,
     parameters: usize,
     name: Option<String>,
     why: (Option<Explanation>, Duration),
@@ -173,7 +177,7 @@ impl Case for Missed {
     }
 
     fn compiling(&self) -> Box<dyn Any> {
-        let work = Work { nodes: self.record.steps.len(), cause: self.record.cause, at: self.record.site };
+        let work = Work { nodes: self.record.steps.len(), cause: self.record.cause, at: self.at };
         Box::new(live::compiling(work, self.name.clone()))
     }
 

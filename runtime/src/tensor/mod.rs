@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use xlazy_core::device::{self, DeviceData};
 use xlazy_core::ir::{ALIAS, Bucket, DATA, Graph, LEAF, NodeId, Payload, Placement, REQUIRES_GRAD, graph};
 use xlazy_core::run::{self, Cause, SyncEvent};
+use xlazy_core::text::Place;
 use xlazy_core::thread::{innermost, thread};
 use xlazy_core::ty::{DType, Dims, Element, Scalar, Shape, Type};
 
@@ -358,7 +359,7 @@ impl Tensor {
         let alias = {
             let mut g = graph();
             let only_ours = g.node(id).refs == 1 && g.node(id).flags == 0;
-            if only_ours { None } else { Some(alias(&mut g, id)) }
+            if only_ours { None } else { Some(alias(&mut g, id, None)) }
         };
         // The alias holds its node until the tensor does.
         self.point_at(alias.as_ref().map_or(id, Tensor::id), true);
@@ -434,14 +435,7 @@ impl Tensor {
     #[track_caller]
     pub fn detach(&self) -> Tensor {
         let at = innermost(Location::caller());
-        let mut g = graph();
-        let detached = alias(&mut g, self.id());
-        let node = g.node_mut(detached.id());
-        if node.data().is_none() {
-            node.at = at;
-        }
-        drop(g);
-        detached
+        alias(&mut graph(), self.id(), Some(at))
     }
 
     /// Whether both are handles of one tensor.
@@ -481,7 +475,7 @@ pub(crate) fn set_all(values: &mut [(Tensor, Tensor)]) {
         // A leaf needs a node of its own, and `value` is ours alone unless user code holds it, too.
         let n = g.node(value.id());
         if leaf && !(n.refs == 1 && n.flags == 0 && Arc::strong_count(&value.0) == 1) {
-            aliases.push(alias(&mut g, value.id()));
+            aliases.push(alias(&mut g, value.id(), None));
             return (aliases[aliases.len() - 1].id(), leaf);
         }
         (value.id(), leaf)
@@ -508,13 +502,17 @@ pub(crate) fn refuse(op: &'static str, operands: &[&Tensor], message: impl Into<
     Error::Op { op, operands, message: message.into() }.raise()
 }
 
-/// A second node for one value, with flags of its own.
-fn alias(g: &mut Graph, id: NodeId) -> Tensor {
+/// A second node for one value, with flags of its own. Data are from where they were made; an op is from `at`, or from there,
+/// too.
+fn alias(g: &mut Graph, id: NodeId, at: Option<Place>) -> Tensor {
     let n = g.node(id);
-    let (ty, at, buckets, place) = (n.ty.clone(), n.at, n.buckets().to_vec(), n.placement);
+    let (ty, made_at, buckets, place) = (n.ty.clone(), n.at, n.buckets().to_vec(), n.placement);
     let alias = match n.data().cloned() {
-        Some(data) => g.push(&DATA, SmallVec::new(), Box::default(), ty, Payload::Data(data), at),
-        None => g.push(&ALIAS, SmallVec::from_slice(&[id]), Box::default(), ty, Payload::Pending, at),
+        Some(data) => g.push(&DATA, SmallVec::new(), Box::default(), ty, Payload::Data(data), made_at),
+        None => {
+            let inputs = SmallVec::from_slice(&[id]);
+            g.push(&ALIAS, inputs, Box::default(), ty, Payload::Pending, at.unwrap_or(made_at))
+        }
     };
     g.node_mut(alias).set_buckets(buckets);
     g.place(alias, place);

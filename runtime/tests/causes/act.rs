@@ -1,7 +1,6 @@
 //! What a line of a drawn program does, as calls of the public API: whoever calls [`act`] is the line.
 use super::program::{Layer, Op, Spec};
 use std::panic::Location;
-use xlazy::insight::Place;
 use xlazy::prelude::*;
 
 /// One thing that a line does.
@@ -42,7 +41,7 @@ pub struct With<'a> {
 }
 
 pub enum Out {
-    Place(Place),
+    Place(&'static Location<'static>),
     Tensor(Tensor),
     Tensors(Vec<Tensor>),
     Layer(Layer),

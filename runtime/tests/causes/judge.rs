@@ -15,16 +15,20 @@ pub struct Said {
 
 /// What was said of the compilations of a step; `None` stands for one of which nothing was.
 pub fn said(compilations: &[Compilation]) -> Vec<Option<Said>> {
+    said_of(compilations.iter().map(|c| c.why.as_ref()))
+}
+
+pub fn said_of<'a>(all: impl Iterator<Item = Option<&'a Explanation>>) -> Vec<Option<Said>> {
     let one = |why: &Explanation| {
         let (differences, hidden) = (why.differences.clone(), why.hidden);
         Some(Said { class: why.class, row: row_of(why.at), differences, hidden })
     };
     // Each cause of a compilation by itself.
-    let all = |c: &Compilation| match &c.why {
+    let each = |why: Option<&Explanation>| match why {
         Some(why) => std::iter::once(why).chain(&why.also).map(one).collect(),
         None => vec![None],
     };
-    compilations.iter().flat_map(all).collect()
+    all.flat_map(each).collect()
 }
 
 /// The row of the program's text where a place is.

@@ -41,6 +41,16 @@ impl Text {
         (self.rows.len() - 1) * COLUMNS + self.used - 1
     }
 
+    /// A line that a condition guards: the places of the condition and of the line.
+    fn guarded(&mut self, condition: &str, text: &str) -> (usize, usize) {
+        let guard = self.line(&format!("if {condition} {{"));
+        let mut place = 0;
+        self.inside(|t| place = t.line(text));
+        self.line("}");
+        self.conditions.push((guard / COLUMNS, self.rows.len()));
+        (guard, place)
+    }
+
     fn inside(&mut self, f: impl FnOnce(&mut Text)) -> (usize, usize) {
         let first = self.rows.len();
         self.depth += 1;
@@ -195,23 +205,13 @@ fn step(p: &mut Program, t: &mut Text) {
             p.places.backward = t.line("loss.backward();");
         }
         if p.train.micro > 1 {
-            p.places.between_guard = t.line("if evaluates {");
-            t.depth += 1;
-            p.places.between = t.line("sync();");
-            t.depth -= 1;
-            t.line("}");
-            t.conditions.push((p.places.between_guard / COLUMNS, t.rows.len()));
+            (p.places.between_guard, p.places.between) = t.guarded("evaluates", "sync();");
             t.depth -= 1;
             t.line("}");
             t.loops.push((first, t.rows.len()));
         }
         if p.train.clips {
-            p.places.clip_guard = t.line("if clips {");
-            t.depth += 1;
-            p.places.clip = t.line("clip_grad_norm_(&parameters, 1.0);");
-            t.depth -= 1;
-            t.line("}");
-            t.conditions.push((p.places.clip_guard / COLUMNS, t.rows.len()));
+            (p.places.clip_guard, p.places.clip) = t.guarded("clips", "clip_grad_norm_(&parameters, 1.0);");
         }
         if trains {
             p.places.step = t.line("opt.step();");
@@ -220,12 +220,7 @@ fn step(p: &mut Program, t: &mut Text) {
             }
         }
         if p.state {
-            p.places.hold_guard = t.line("if keeps {");
-            t.depth += 1;
-            p.places.hold = t.line("held.push(state.detach());");
-            t.depth -= 1;
-            t.line("}");
-            t.conditions.push((p.places.hold_guard / COLUMNS, t.rows.len()));
+            (p.places.hold_guard, p.places.hold) = t.guarded("keeps", "held.push(state.detach());");
             p.places.assign = t.line("state.copy_(state + y);");
         }
         p.places.history = t.line("history = cat([history, y]);");
@@ -288,12 +283,8 @@ fn statements(body: &mut [Stmt], specs: &[Spec], t: &mut Text) {
             Stmt::Join { at, input, context: true } => *at = t.line(&format!("x = x + i{input}.tanh().mean();")),
             Stmt::Aux { at, guard_at, read_at, keep_at, id, op } => {
                 *at = t.line(&format!("let aux{id} = x{};", shown(op, specs)));
-                *guard_at = t.line(&format!("if logs{id} {{"));
-                t.depth += 1;
-                *read_at = t.line(&format!("println!(\"{{}}\", aux{id}.item());"));
-                t.depth -= 1;
-                t.line("}");
-                t.conditions.push((*guard_at / COLUMNS, t.rows.len()));
+                let read = format!("println!(\"{{}}\", aux{id}.item());");
+                (*guard_at, *read_at) = t.guarded(&format!("logs{id}"), &read);
                 *keep_at = t.line(&format!("if keeps{id} {{ kept.push(aux{id}); }}"));
                 t.conditions.push((*keep_at / COLUMNS, t.rows.len()));
             }

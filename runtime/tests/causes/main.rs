@@ -21,6 +21,11 @@ fn one_mutation_is_named_with_its_line_and_all_that_differs() {
 }
 
 #[test]
+fn the_texts_of_both_programs_tell_the_same() {
+    rates::texts();
+}
+
+#[test]
 fn of_two_mutations_both_are_told() {
     rates::two();
 }

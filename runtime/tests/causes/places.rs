@@ -1,7 +1,7 @@
 //! Places in source: each entry is a call from a line and column of its own, as the ops of a program that somebody wrote. A
 //! drawn program is laid out over these lines from the first on, in the order of its text.
 use super::act::{Act, Out, act};
-use xlazy::insight::Place;
+use std::panic::Location;
 
 /// Does what it is told from its own place.
 pub type At = fn(Act) -> Out;
@@ -21,7 +21,7 @@ pub fn at(place: usize, what: Act) -> Out {
 }
 
 /// The place of a number.
-pub fn place(number: usize) -> Place {
+pub fn place(number: usize) -> &'static Location<'static> {
     match at(number, Act::Where) {
         Out::Place(place) => place,
         _ => unreachable!("a place was asked for"),

@@ -1,14 +1,18 @@
 //! The rates of right explanations by kind of mutation, and what is to be reached of each.
 use super::draw::draw;
-use super::judge::{Said, Verdict, judge, row_of, said, tells_all};
+use super::judge::{Said, Verdict, judge, row_of, said, said_of, tells_all};
 use super::layout::{Text, layout};
 use super::mutate::{Mutation, NUMBER, apply, mutations, prepare};
 use super::program::Program;
 use super::support::Seeded;
 use super::world::{Knobs, World};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use xlazy::insight::{compilations, forget, set_cache_capacity};
+use xlazy::insight::{
+    Compilation, Dump, Explanation, compilations, explain_dumps, forget, set_cache_capacity, set_healing,
+    text_of_compilation,
+};
 use xlazy::prelude::*;
 use xlazy_core::device::go_dry;
 
@@ -42,6 +46,7 @@ fn attempt(p: &Program, mutations: &[&Mutation]) -> Option<(Verdict, Vec<Option<
         apply(&m.change, &mut k, &mut w);
     }
     let before = compilations().len();
+    WARMED.store(before as u64, Ordering::Relaxed);
     w.step(&k);
     w.evaluate(&k);
     let all = said(&compilations()[before..]);
@@ -49,6 +54,13 @@ fn attempt(p: &Program, mutations: &[&Mutation]) -> Option<(Verdict, Vec<Option<
     drop(w);
     sync();
     (!all.is_empty()).then(|| (judge(mutations, &all), all))
+}
+
+/// How many programs there were before the last attempt's mutation.
+static WARMED: AtomicU64 = AtomicU64::new(0);
+
+fn warm() -> u64 {
+    WARMED.load(Ordering::Relaxed)
 }
 
 /// One kind of mutation: how often what was said, and the shortest program of which it was wrong.
@@ -154,6 +166,59 @@ const OF_WORK: [&str; 10] = [
     "frozen parameters",
     "mode",
 ];
+
+/// What the text of a program tells of a change: not what was read, frozen or pending before.
+const IN_TEXTS: [&str; 14] = [
+    "batch size",
+    "length",
+    "picture size",
+    "rows of one input",
+    "rank of one input",
+    "dtype",
+    "position",
+    "axis",
+    "constant",
+    "mode",
+    "a branch",
+    "a layer more",
+    "a layer less",
+    "a layer left out",
+];
+
+/// One mutation, explained from the texts of both programs.
+pub fn texts() {
+    let _alone = alone();
+    let (seeds, only) = seeds(120);
+    // A healed program is another text than what was explained.
+    set_healing(false);
+    let mut rates = Rates::new();
+    for seed in seeds {
+        let (p, text, mut all) = drawn(seed, &only);
+        all.retain(|m| IN_TEXTS.contains(&m.name));
+        all.sort_by_key(|m| rates.get(m.name).map_or(0, |r| r.tried));
+        for m in all.iter().take(TRIED) {
+            let Some((v, _)) = attempt(&p, &[m]) else { continue };
+            if !(v.cause && v.line && v.coverage) {
+                continue;
+            }
+            let explained: Vec<Compilation> = compilations().into_iter().filter(|c| c.number > warm()).collect();
+            let read = |c: &Compilation| {
+                let why = c.why.as_ref()?;
+                let [was, now] = [why.compared_with, c.number].map(text_of_compilation);
+                let (was, now) = (was?, now?);
+                let why = explain_dumps(&Dump { name: "old", text: &was }, &Dump { name: "new", text: &now });
+                Some(why.expect("texts of our own"))
+            };
+            let why: Vec<Option<Explanation>> = explained.iter().filter_map(read).collect();
+            let all = said_of(why.iter().map(Option::as_ref));
+            let v = judge(&[m], &all);
+            let rate = rates.entry(m.name).or_default();
+            rate.add(text.rows.len(), v, || report(seed, &text, &[m], Some(v), &all));
+        }
+    }
+    set_healing(true);
+    compare(&rates, &["cause", "line", "coverage"]);
+}
 
 /// Two mutations at once, of which both must be told.
 pub fn two() {

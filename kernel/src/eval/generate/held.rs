@@ -77,7 +77,7 @@ impl<'a> Held<'a> {
     /// Whether a variable can be lent from a place on: what comes behind it only looks at it.
     pub fn can_lend(&self, number: usize, from: usize) -> bool {
         let (places, v) = (&self.parsed.places, &self.parsed.places.variables[number]);
-        let framed = v.declared.is_none() && self.loaded(v).is_some_and(|l| !l.lent && l.open.is_none());
+        let framed = v.declared.is_none() && self.loaded(v).is_some_and(|l| !l.lent && self.plan.made(l).is_none());
         let taken = |m: &Mention| m.range.start >= from && (m.captured || m.kind != Mentioned::Place);
         let assigned = places.assignments.iter().any(|a| a.variable == number && a.whole.end > from);
         (framed && !v.odd || self.holds(number)) && !assigned && !places.mentions_of(number).any(taken)

@@ -53,6 +53,8 @@ pub enum Attr {
     Ints(Box<[i64]>),
     Floats(Box<[f64]>),
     DType(DType),
+    /// One of a few words, or what is said in no other way.
+    Name(Box<str>),
 }
 
 impl std::fmt::Display for Attr {
@@ -62,6 +64,7 @@ impl std::fmt::Display for Attr {
             Attr::Float(v) => write!(f, "{v}"),
             Attr::Bool(v) => write!(f, "{v}"),
             Attr::DType(v) => write!(f, "{v}"),
+            Attr::Name(v) => f.write_str(v),
             Attr::Ints(v) => list(f, v),
             Attr::Floats(v) => list(f, v),
         }

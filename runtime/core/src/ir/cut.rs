@@ -6,10 +6,10 @@ use super::op::OpDef;
 use super::placement::Placement;
 use crate::device::DeviceData;
 use crate::precision::{Precision, precision};
+use crate::text::{Source, sources};
 use crate::ty::{DType, Shape, Type};
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, HashMap};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// Which values of earlier reads a cut may start from.
@@ -54,7 +54,7 @@ impl Lifted {
             Attr::Ints(v) => (DType::I64, vector(v.len()), ints(v)),
             Attr::Float(v) => (dtype, Shape::default(), floats(&[*v])),
             Attr::Floats(v) => (dtype, vector(v.len()), floats(v)),
-            Attr::Bool(_) | Attr::DType(_) => unreachable!("no number: {value}"),
+            Attr::Bool(_) | Attr::DType(_) | Attr::Name(_) => unreachable!("no number: {value}"),
         };
         Lifted { ty: Type::new(dtype, shape), bits }
     }
@@ -92,9 +92,9 @@ pub struct Step {
     pub attrs: Box<[Attr]>,
     pub ty: Type,
     pub inputs: Vec<Input>,
-    pub at: &'static Location<'static>,
+    pub at: &'static Source,
     /// The statement of the cell that ran when it was traced.
-    pub statement: Option<&'static Location<'static>>,
+    pub statement: Option<&'static Source>,
     /// Counts nodes as they are traced.
     pub seq: u64,
     /// What recorded it.
@@ -413,8 +413,10 @@ impl Graph {
         let leaf_at: HashMap<NodeId, u32> = cut.leaves.iter().enumerate().map(|(i, (id, _))| (*id, i as u32)).collect();
         let step_at: HashMap<NodeId, u32> = cut.nodes.iter().enumerate().map(|(i, id)| (*id, i as u32)).collect();
         let lifted: HashMap<u32, u32> = cut.lifted.iter().copied().collect();
+        let mut sources = sources();
         let step = |(i, &id): (usize, &NodeId)| {
             let n = self.node(id);
+            let (at, statement) = (sources.of(n.at), n.statement.map(|s| sources.of(s)));
             let operand = |i: &NodeId| match step_at.get(i) {
                 Some(&s) => Input::Step(s),
                 None => Input::Leaf(leaf_at[i]),
@@ -427,7 +429,7 @@ impl Graph {
                 inputs.push(Input::Leaf(leaf));
                 (op, attrs) = (h.op, h.attrs);
             }
-            Step { op, attrs, ty: n.ty.clone(), inputs, at: n.at, statement: n.statement, seq: n.seq, origin: n.origin }
+            Step { op, attrs, ty: n.ty.clone(), inputs, at, statement, seq: n.seq, origin: n.origin }
         };
         cut.nodes.iter().enumerate().map(step).collect()
     }
@@ -439,6 +441,10 @@ fn attr_words(a: &Attr, words: &mut Vec<u64>) {
         Attr::Float(v) => words.extend([2, v.to_bits()]),
         Attr::Bool(v) => words.push(3 | (*v as u64) << 8),
         Attr::DType(v) => words.push(4 | (*v as u64) << 8),
+        Attr::Name(v) => {
+            words.push(7 | (v.len() as u64) << 8);
+            words.extend(v.as_bytes().chunks(8).map(|c| c.iter().fold(0, |word, b| word << 8 | u64::from(*b))));
+        }
         Attr::Ints(v) => {
             words.push(5 | (v.len() as u64) << 8);
             words.extend(v.iter().map(|&i| i as u64));

@@ -1,6 +1,7 @@
 //! Healing: attributes that keep changing become parameters, so that a value can cause two compilations and no more.
 use super::attr::Attr;
 use super::op::{Healed, OpDef};
+use crate::text::Somewhere;
 use std::collections::HashSet;
 use std::panic::{Location, catch_unwind};
 
@@ -26,7 +27,7 @@ impl Healing {
     }
 
     /// From now on the op of this line is healed; false where it was already, or healing is off.
-    pub fn add(&mut self, op: &OpDef, at: &Location) -> bool {
+    pub fn add(&mut self, op: &OpDef, at: &impl Somewhere) -> bool {
         !self.off && self.sites.insert(site(op, at))
     }
 
@@ -53,7 +54,8 @@ pub(super) fn healed(op: &OpDef, attrs: &[Attr]) -> Option<Healed> {
 }
 
 /// A line and an op as one number; lines of a cell that is run again are the same line.
-fn site(op: &OpDef, at: &Location) -> u64 {
-    let line = (at.line() as u64) << 32 | at.column() as u64;
+fn site(op: &OpDef, at: &impl Somewhere) -> u64 {
+    let (line, column) = at.point();
+    let line = u64::from(line) << 32 | u64::from(column);
     xxhash_rust::xxh3::xxh3_64_with_seed(at.file().as_bytes(), line ^ (op.id as u64).rotate_left(17))
 }

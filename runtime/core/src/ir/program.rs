@@ -3,9 +3,9 @@ use super::cut::{Input, Step};
 use super::op::{Lower, OpDef};
 use crate::emit::{Emit, Val, mlir_type};
 use crate::precision::Precision;
+use crate::text::Source;
 use crate::ty::{DType, Shape, Type};
 use std::fmt::Write;
-use std::panic::Location;
 
 /// How a program's leaves are laid out as its parameters: device data one by one, then the scalars of user code, packed
 /// by dtype so that any number of them costs one small transfer each step.
@@ -54,7 +54,7 @@ pub struct Mark {
     pub from: u32,
     pub to: u32,
     pub op: &'static OpDef,
-    pub at: &'static Location<'static>,
+    pub at: &'static Source,
 }
 
 /// The StableHLO text of a cut, and where its parts are from.

@@ -1,6 +1,7 @@
 //! A cut graph as StableHLO, with what feeds it.
 use super::witness::LeafOrigin;
 use crate::ir::{Cut, Leaf, LeafType, Mark, NodeId, Params, REQUIRES_GRAD, Step, graph, program};
+use crate::text::Source;
 use std::collections::HashMap;
 
 /// A cut as StableHLO, and how to feed it.
@@ -30,8 +31,8 @@ pub(super) fn lower(cut: &Cut) -> Lowered {
                 ty: leaf.ty(node),
                 scalar: leaf.bits().is_some(),
                 donate,
-                at: node.at,
-                statement: node.statement,
+                at: Source::of(node.at),
+                statement: node.statement.map(Source::of),
                 seq: node.seq,
                 lineage: node.lineage,
                 bucketed: !node.buckets().is_empty(),

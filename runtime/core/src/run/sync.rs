@@ -205,7 +205,7 @@ fn heal(case: &mut dyn Case) -> bool {
     let on = graph().healing.is_on();
     let wanted = case.lifts(on);
     let mut g = graph();
-    let added = wanted.iter().filter(|(op, at)| g.healing.add(op, at)).count();
+    let added = wanted.iter().filter(|(op, at)| g.healing.add(op, *at)).count();
     drop(g);
     if added > 0 {
         case.lifted();

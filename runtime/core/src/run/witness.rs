@@ -5,7 +5,7 @@ use crate::Result;
 use crate::device::DeviceData;
 use crate::ir::{NodeId, OpDef, Step};
 use crate::precision::Precision;
-use crate::text::Place;
+use crate::text::{Place, Source};
 use crate::ty::Type;
 use std::any::Any;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub trait Witness: Sync {
 /// Who is asked what may be done about a miss.
 pub trait Policy {
     /// The ops, by their lines, of which a changing attribute should become a parameter; `on`: whether that is allowed.
-    fn lifts(&mut self, on: bool) -> Vec<(&'static OpDef, Place)>;
+    fn lifts(&mut self, on: bool) -> Vec<(&'static OpDef, &'static Source)>;
     /// Whether XLA may compile the program.
     fn permits(&self) -> Result<()>;
 }
@@ -94,9 +94,9 @@ pub struct LeafOrigin {
     pub ty: Type,
     pub scalar: bool,
     pub donate: bool,
-    pub at: Place,
+    pub at: &'static Source,
     /// The statement of the cell that ran when it was made.
-    pub statement: Option<Place>,
+    pub statement: Option<&'static Source>,
     pub seq: u64,
     /// The same for all values that a tensor is given in place.
     pub lineage: u64,

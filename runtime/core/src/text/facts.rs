@@ -38,9 +38,9 @@ impl Spot {
     }
 }
 
-impl From<&Location<'_>> for Spot {
-    fn from(at: &Location) -> Spot {
-        Spot { file: at.file().into(), line: at.line(), column: at.column() }
+impl<S: Somewhere> From<&S> for Spot {
+    fn from(at: &S) -> Spot {
+        Spot { file: at.file().into(), line: at.point().0, column: at.point().1 }
     }
 }
 

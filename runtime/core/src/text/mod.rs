@@ -2,6 +2,7 @@
 mod called;
 mod edit;
 mod facts;
+mod source;
 
 pub use called::{called_from, told, with_caller};
 pub use edit::{
@@ -13,6 +14,8 @@ pub use facts::{
     Somewhere, Spot, Terms, binding, called, callers, calls, decides, decides_rounds, flows, function, guards,
     guards_deep, known, loops, may_decide, register_facts,
 };
+
+pub use source::{Held, Source, sources};
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -61,8 +64,8 @@ pub fn register_shifts(file: &str, shifts: Vec<(u32, u32, u32)>) {
 }
 
 /// The column in the cell, from 1.
-fn column(at: &Location) -> u32 {
-    column_of(at.file(), (at.line(), at.column()))
+fn column(at: &impl Somewhere) -> u32 {
+    column_of(at.file(), at.point())
 }
 
 fn column_of(file: &str, (line, column): Point) -> u32 {
@@ -83,12 +86,12 @@ fn line_of(file: &str, line: u32) -> Option<String> {
 }
 
 /// The line of the cell, without its indentation.
-pub fn quote(at: &Location) -> Option<String> {
-    line_of(at.file(), at.line()).map(|l| l.trim().to_owned())
+pub fn quote(at: &impl Somewhere) -> Option<String> {
+    line_of(at.file(), at.point().0).map(|l| l.trim().to_owned())
 }
 
 /// The line as [`quote`] gives it and the column: what tells lines of edited cells apart.
-pub fn identity(at: &Location) -> Option<(String, u32)> {
+pub fn identity(at: &impl Somewhere) -> Option<(String, u32)> {
     quote(at).map(|text| (text, column(at)))
 }
 
@@ -108,8 +111,8 @@ fn text_of(file: &str, Range { start: from, end: to }: &Range<Point>) -> Option<
     Some(lines[0].chars().skip(from).take(to.saturating_sub(from)).collect())
 }
 
-fn find(at: &Location) -> Option<(u64, u32)> {
-    find_line(at.file(), at.line())
+fn find(at: &impl Somewhere) -> Option<(u64, u32)> {
+    find_line(at.file(), at.point().0)
 }
 
 fn find_line(file: &str, line: u32) -> Option<(u64, u32)> {
@@ -120,18 +123,18 @@ fn find_line(file: &str, line: u32) -> Option<(u64, u32)> {
 }
 
 /// The cell that a location is in, where it is known.
-pub fn cell(at: &Location) -> Option<u64> {
+pub fn cell(at: &impl Somewhere) -> Option<u64> {
     find(at).map(|(cell, _)| cell)
 }
 
 /// The line within its cell, or within its file.
-pub fn line(at: &Location) -> u32 {
-    find(at).map_or(at.line(), |(_, line)| line)
+pub fn line(at: &impl Somewhere) -> u32 {
+    find(at).map_or(at.point().0, |(_, line)| line)
 }
 
 /// `cell 7, line 3`, or `main.rs:3` outside of cells.
-pub fn location(at: &Location) -> String {
-    location_of(at.file(), at.line())
+pub fn location(at: &impl Somewhere) -> String {
+    location_of(at.file(), at.point().0)
 }
 
 fn location_of(file: &str, line: u32) -> String {

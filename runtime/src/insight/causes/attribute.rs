@@ -2,7 +2,7 @@
 use super::claim::Claim;
 use super::keep::{once, stay};
 use super::shape::{Seen, largest};
-use crate::insight::evidence::{Evidence, Ops, words};
+use crate::insight::evidence::{Evidence, Ops, What, words};
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use std::sync::Arc;
@@ -20,7 +20,11 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     }
     let k = (0..a.attrs.len()).find(|&k| a.attrs[k] != b.attrs[k])?;
     let attr = &a.op.attrs[k];
-    let class = class_of(attr);
+    let class = match class_of(attr) {
+        // A window over another dimension, say: what it gives is as large.
+        Class::Shape if !e.new.session && a.ty.shape == b.ty.shape => Class::Index,
+        class => class,
+    };
     let past = past(e.new, pairs[0].0, e.known);
     let seen = Seen::of_step(e.new, a, &past);
     let fix = match class {
@@ -41,14 +45,26 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         return Some(Claim { healable, ..Claim::new(covers, class, a.at, differences, fix) });
     }
     let differences = pairs.iter().filter_map(|&p| words::attribute(e, p)).collect();
-    Some(Claim::new(vec![first], class, a.at, differences, fix))
+    Some(Claim::new(with_line(e, first, a.at), class, a.at, differences, fix))
+}
+
+/// In a text a call of the user's is several ops: what else differs between those of its line goes with it.
+fn with_line(e: &Evidence, first: usize, at: Place) -> Vec<usize> {
+    let here = |r: &Record, all: &[u32]| all.iter().all(|&i| r.steps[i as usize].at == at);
+    let beside = |what: &What| match what {
+        What::Wiring(i, ..) => e.new.steps[*i as usize].at == at,
+        What::Ops(ops) => here(e.new, &ops.new) && here(e.old, &ops.old),
+        _ => false,
+    };
+    let beside = if e.new.session { vec![] } else { e.numbered(beside) };
+    std::iter::once(first).chain(beside).collect()
 }
 
 /// Every op of which only attributes differ, gradients among them: if these become parameters, nothing differs any more.
 fn changed(e: &Evidence) -> Vec<(u32, u32)> {
     let differs = |&&p: &&(u32, u32)| {
         let (a, b) = e.pair(p);
-        a.attrs != b.attrs
+        !a.attrs.is_empty() && a.attrs != b.attrs
     };
     e.aligned.pairs.iter().filter(differs).copied().collect()
 }

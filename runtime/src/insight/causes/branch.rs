@@ -2,11 +2,9 @@
 use super::claim::Claim;
 use super::keep::stay;
 use crate::insight::evidence::{Evidence, Ops, What, words};
-use crate::insight::mode::derived;
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference, Place};
-use std::collections::HashMap;
-use std::panic::Location;
+use foldhash::{HashMap, HashMapExt};
 use xlazy_core::ir::Input;
 use xlazy_core::text::{Branch, GuardFact, Somewhere, Spot, calls, function, guards, guards_deep, known};
 
@@ -57,7 +55,7 @@ fn decided<'a>(e: &Evidence, guard: &GuardFact, all: impl Iterator<Item = &'a Op
         new.chain(ops.old.iter().map(|j| step(e.old, j))).collect()
     };
     let rest = e.new.steps.iter().chain(&e.old.steps).map(|s| s.at);
-    let mut asked: HashMap<*const Location<'static>, bool> = HashMap::new();
+    let mut asked: HashMap<Place, bool> = HashMap::new();
     let mut places = all.flat_map(of).chain(rest);
     places.find(|at| *asked.entry(*at).or_insert_with(|| guards(*at).iter().any(|g| g.at == guard.at)))
 }
@@ -104,12 +102,13 @@ fn decided_by(e: &Evidence, ops: &Ops, guards: &mut Guards) -> Option<GuardFact>
     // The lines of ops, each once, gradients and updates left out.
     let own = |r: &'_ Record, all: &mut dyn Iterator<Item = u32>, most: usize| -> Vec<Place> {
         let mut places: Vec<Place> = Vec::new();
-        for s in all.map(|i| &r.steps[i as usize]) {
+        for i in all {
             if places.len() == most {
                 break;
             }
-            if derived(s.seq).is_none() && !places.contains(&s.at) {
-                places.push(s.at);
+            let at = r.steps[i as usize].at;
+            if r.derived(i).is_none() && !places.contains(&at) {
+                places.push(at);
             }
         }
         places

@@ -24,7 +24,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
 
 fn fix(new: &LeafRecord, old: &LeafRecord, known: &[Arc<Record>]) -> Fix {
     // A copy of a result (`detach`) has its line.
-    let computed = |l: &LeafRecord| l.computed || known.iter().any(|r| r.lines.contains(&l.line));
+    let computed = |l: &LeafRecord| l.computed || known.iter().any(|r| r.lines.has(l.line));
     let made = |l: &LeafRecord| Made { dtype: l.ty.dtype, at: l.at, computed: computed(l) };
     let odd = [old, new].into_iter().find(|l| l.ty.dtype != both(old.ty.dtype, new.ty.dtype)).filter(|l| l.computed);
     // The op is what the expression there gives.

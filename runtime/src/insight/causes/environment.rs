@@ -2,13 +2,14 @@
 use super::claim::Claim;
 use crate::insight::evidence::{Evidence, What};
 use crate::insight::report::{Class, Difference};
+use xlazy_core::text::Source;
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let covers = e.numbered(|what| matches!(what, What::Precision));
     if covers.is_empty() {
         return None;
     }
-    let at = xlazy_core::precision::set_at().unwrap_or(e.new.site);
+    let at = xlazy_core::precision::set_at().map_or(e.new.site, Source::of);
     let difference = Difference {
         what: "the precision of matrix products".into(),
         was: e.old.precision.name().into(),

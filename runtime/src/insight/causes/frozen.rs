@@ -2,7 +2,7 @@
 use super::claim::Claim;
 use super::keep::stay;
 use crate::insight::evidence::{Evidence, Ops, What, words};
-use crate::insight::mode::{derived, trained_at};
+use crate::insight::mode::trained_at;
 use crate::insight::record::{LeafRecord, Record};
 use crate::insight::report::{Class, Difference};
 use xlazy_mime::count;
@@ -10,7 +10,7 @@ use xlazy_mime::count;
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     // With what is done to gradients and to updated values.
     let follows = |ops: &Ops| {
-        let of = |r: &Record, all: &[u32]| all.iter().any(|&i| derived(r.steps[i as usize].seq).is_some());
+        let of = |r: &Record, all: &[u32]| all.iter().any(|&i| r.derived(i).is_some());
         of(e.new, &ops.new) || of(e.old, &ops.old)
     };
     let covers = e.numbered(|what| match what {

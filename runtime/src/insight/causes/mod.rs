@@ -3,7 +3,7 @@
 //! explains is said as it is. Runs on a miss only.
 //!
 //! A cause names no op and reads no source text: roles of attributes, properties of ops and what the kernel says of the
-//! source are evidence. Of claims that explain as much the earlier one in [`TABLE`] is told, the more special one.
+//! source are evidence. Of claims that explain as much the earlier one in the tables is told, the more special one.
 mod attribute;
 mod branch;
 mod claim;
@@ -38,10 +38,14 @@ use claim::Claim;
 use std::sync::Arc;
 use xlazy_core::run::Cause as SyncCause;
 
+/// Of these, those that need nothing of a session's.
+const OF_TEXTS: &[Cause] = &[growth::claim, branch::claim];
+
 type Cause = fn(&Evidence) -> Option<Claim>;
 
-/// All causes, the more special ones first.
-const TABLE: &[Cause] = &[
+/// Causes that go by what a session knows of its programs: what was read, was pending, ran before. The more special ones
+/// first.
+const OF_SESSIONS: &[Cause] = &[
     early_read::claim,
     pending::claim,
     control_flow::claim,
@@ -52,6 +56,10 @@ const TABLE: &[Cause] = &[
     branch::claim,
     model::claim,
     state::claim,
+];
+
+/// Causes that go by the programs alone, in the same order.
+const OF_PROGRAMS: &[Cause] = &[
     conversion::claim,
     dtype::claim,
     shape::claim,
@@ -77,8 +85,15 @@ pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation
     }
     let comparable = comparable(new, known);
     let near = split::step_of(new, &comparable).map_or_else(|| nearest(new, &comparable), |step| vec![step]);
-    let mut evidence = Evidence::least(new, &near, known)?;
-    let old = evidence.old;
+    compare(Evidence::least(new, &near, known)?)
+}
+
+/// What explains the difference between two programs; `None` where there is none.
+pub(super) fn compare(mut evidence: Evidence) -> Option<Explanation> {
+    let (new, old, known) = (evidence.new, evidence.old, evidence.known);
+    if !new.session && evidence.is_explained() {
+        return None;
+    }
     let graph = words::graph(&evidence, SHOWN);
     let mut claims: Vec<Claim> = Vec::new();
     while !evidence.is_explained() {
@@ -103,7 +118,8 @@ pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation
 /// Who explains most of what is not explained yet.
 fn best(evidence: &Evidence) -> Option<Claim> {
     let mut best: Option<(usize, Claim)> = None;
-    for cause in TABLE {
+    let of_sessions = if evidence.new.session { OF_SESSIONS } else { OF_TEXTS };
+    for cause in of_sessions.iter().chain(OF_PROGRAMS) {
         let Some(claim) = cause(evidence) else { continue };
         let weight = evidence.weight(&claim.covers);
         if weight > best.as_ref().map_or(0, |b| b.0) {

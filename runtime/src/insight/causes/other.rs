@@ -26,9 +26,8 @@ pub(super) fn claim(e: &Evidence) -> Claim {
 fn place(e: &Evidence, ops: &Ops) -> Option<Place> {
     // Made since: the other program could not have had it.
     let last = e.old.steps.last().map_or(0, |s| s.seq);
-    let known: HashSet<u64> = e.old.leaves.iter().map(|l| l.line).chain(e.old.lines.iter().copied()).collect();
-    let fresh =
-        ops.gains.iter().map(|&l| &e.new.leaves[l as usize]).find(|l| l.lineage > last && !known.contains(&l.line));
+    let known = |line: u64| e.old.lines.has(line) || e.old.leaves.iter().any(|l| l.line == line);
+    let fresh = ops.gains.iter().map(|&l| &e.new.leaves[l as usize]).find(|l| l.lineage > last && !known(l.line));
     fresh.map(|l| l.at).or_else(|| e.begins(ops).map(|b| b.0))
 }
 

@@ -4,6 +4,7 @@ use super::keep::SYNC;
 use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
+use foldhash::{HashMap, HashMapExt};
 use xlazy_core::ir::Step;
 use xlazy_core::run::Cause;
 use xlazy_core::text::{
@@ -49,31 +50,40 @@ fn never_synced(e: &Evidence) -> Option<Claim> {
 
 /// Whether rounds add up: a line that ran since the last read has run before it, too, and more often than it had last time.
 fn grows(new: &Record, old: &Record, before: u64) -> bool {
-    let runs = |r: &Record, op: (u32, u64)| r.steps.iter().zip(&r.lines).filter(|(s, l)| (s.op.id, **l) == op).count();
+    let runs =
+        |r: &Record, op: (u32, u64)| r.steps.iter().zip(r.lines.iter()).filter(|(s, l)| (s.op.id, **l) == op).count();
     let ran = |op: (u32, u64), then: bool| {
-        new.steps.iter().zip(&new.lines).any(|(s, l)| (s.op.id, *l) == op && (s.seq <= before) == then)
+        new.steps.iter().zip(new.lines.iter()).any(|(s, l)| (s.op.id, *l) == op && (s.seq <= before) == then)
     };
     new.steps
         .iter()
-        .zip(&new.lines)
+        .zip(new.lines.iter())
         .map(|(s, l)| (s.op.id, *l))
         .any(|op| ran(op, true) && ran(op, false) && runs(new, op) > runs(old, op))
 }
 
 /// Ops that were traced before all that both programs have, and by lines that the other one has not: something else left them.
 fn picked_up(e: &Evidence) -> Option<Claim> {
+    let elsewhere = |ops: &Ops| {
+        let alone = ops.old.is_empty() && !ops.new.is_empty();
+        alone && ops.new.iter().all(|&i| !e.old.lines.has(e.new.lines[i as usize]))
+    };
+    let found: Vec<(usize, &Ops)> = e.ops().filter(|(_, ops)| elsewhere(ops)).collect();
+    if found.is_empty() {
+        return None;
+    }
     // What the function around the sync does itself begins there.
+    let mut asked: HashMap<Place, bool> = HashMap::new();
+    let mut own_work = |at: Place| *asked.entry(at).or_insert_with(|| calls_into(e.new.site, at));
     let shared = || e.aligned.pairs.iter().map(|p| &e.new.steps[p.0 as usize]);
-    let own = shared().filter(|s| calls_into(e.new.site, s.at)).map(|s| s.seq).min();
+    let own = shared().filter(|s| own_work(s.at)).map(|s| s.seq).min();
     let first = own.or_else(|| shared().map(|s| s.seq).min())?;
     let left = |ops: &&(usize, &Ops)| {
         let earlier = ops.1.new.iter().all(|&i| e.new.steps[i as usize].seq < first);
-        let elsewhere = ops.1.new.iter().all(|&i| !e.old.lines.contains(&e.new.lines[i as usize]));
         // What the sync's own function calls is its own work.
         let left = ops.1.heads_new.iter().all(|&i| !calls_into(e.new.site, e.new.steps[i as usize].at));
-        earlier && elsewhere && left && !ops.1.new.is_empty() && ops.1.old.is_empty()
+        earlier && left
     };
-    let found: Vec<(usize, &Ops)> = e.ops().collect();
     let found: Vec<&(usize, &Ops)> = found.iter().filter(left).collect();
     let last = found.iter().flat_map(|f| &f.1.new).max_by_key(|&&i| e.new.steps[i as usize].seq)?;
     let pending = &e.new.steps[*last as usize];

@@ -4,8 +4,7 @@ use super::keep::{SYNC, stay};
 use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference, Place};
-use std::collections::HashMap;
-use std::panic::Location;
+use foldhash::{HashMap, HashMapExt};
 use xlazy_core::text::{
     Edit, LoopFact, Spot, callers, insert_behind, insert_in_each_round, insert_in_each_round_of, known, location, loops,
 };
@@ -16,7 +15,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         return None;
     }
     // With inputs from other lines it is another model.
-    let made_before = |line: u64| e.old.lines.contains(&line) || e.old.leaves.iter().any(|l| l.line == line);
+    let made_before = |line: u64| e.old.lines.has(line) || e.old.leaves.iter().any(|l| l.line == line);
     let known = |ops: &Ops| ops.gains.iter().all(|&l| made_before(e.new.leaves[l as usize].line));
     let found: Vec<(usize, &Ops, (Place, usize, usize))> =
         e.ops().filter(|(_, ops)| known(ops)).filter_map(|(r, ops)| Some((r, ops, words::rounds(e, ops)?))).collect();
@@ -52,12 +51,12 @@ fn in_each_round(e: &Evidence, at: Place) -> Option<Vec<Edit>> {
     let site = Spot::from(e.new.site);
     let around = |l: &LoopFact| l.body <= site && site < l.end;
     // Each line's innermost loop, asked once, and how many more ops it has now.
-    let mut lines: HashMap<*const Location<'static>, (Place, i64)> = HashMap::new();
-    let mut count = |r: &Record, by: i64| r.steps.iter().for_each(|s| lines.entry(s.at).or_insert((s.at, 0)).1 += by);
+    let mut lines: HashMap<Place, i64> = HashMap::new();
+    let mut count = |r: &Record, by: i64| r.steps.iter().for_each(|s| *lines.entry(s.at).or_default() += by);
     count(e.new, 1);
     count(e.old, -1);
     let own: Vec<(Option<LoopFact>, i64)> =
-        lines.into_values().map(|(at, more)| (loops(at).into_iter().next(), more)).collect();
+        lines.into_iter().map(|(at, more)| (loops(at).into_iter().next(), more)).collect();
     let varies = |l: &LoopFact| own.iter().any(|(of, more)| of.as_ref() == Some(l) && *more != 0);
     let all = loops(at);
     match all.iter().rev().filter(|l| !around(l)).find(|l| varies(l)) {

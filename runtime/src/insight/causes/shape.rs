@@ -215,7 +215,8 @@ fn bucketable(
     input: Option<&LeafRecord>,
     buckets: &[usize],
 ) -> Result<Vec<InputDim>, String> {
-    if several {
+    // Nothing is known of the ops of a text.
+    if several || !e.new.session {
         return Err(String::new());
     }
     let found = input.and_then(|input| Some((input, e.new.leaves.iter().position(|l| std::ptr::eq(l, input))?)));

@@ -1,12 +1,9 @@
 //! Another barrier stands in the middle of a step: it runs the first part of it, and the step's own runs the rest.
 use super::claim::Claim;
-use crate::insight::evidence::align::token;
 use crate::insight::evidence::{Evidence, Ops, What, words};
 use crate::insight::log;
-use crate::insight::mode::derived;
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
-use std::collections::HashSet;
 use std::sync::Arc;
 use xlazy_core::text::location;
 use xlazy_mime::count;
@@ -16,7 +13,7 @@ const LOOKED_AT: usize = 64;
 
 /// The step of which a barrier's program is a part, if it is that, and what is left of it is not the barrier's own.
 pub(super) fn step_of(new: &Record, known: &[Arc<Record>]) -> Option<Arc<Record>> {
-    if new.is_read() || !new.roots.iter().any(|&i| derived(new.steps[i as usize].seq).is_some()) {
+    if new.is_read() || !new.roots.iter().any(|&i| new.derived(i).is_some()) {
         return None;
     }
     let larger = |r: &&Arc<Record>| !r.is_read() && !same_place(r.site, new.site) && r.steps.len() > new.steps.len();
@@ -35,17 +32,13 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     }
 }
 
-fn tokens(r: &Record) -> HashSet<u64> {
-    r.steps.iter().zip(&r.lines).map(|(s, l)| token(s.op, *l)).collect()
-}
-
 /// The barrier in the middle: it gives values to what the step computes on its way, which some other function left pending.
 fn middle(e: &Evidence) -> Option<Claim> {
     // A value that the step computes on its way, and that only it makes use of.
     let on_the_way = |&&i: &&u32| {
         let j = e.aligned.of_new[i as usize];
         let there = e.old.steps.get(j as usize).is_some() && !e.old.roots.contains(&j);
-        there && derived(e.new.steps[i as usize].seq).is_some()
+        there && e.new.derived(i).is_some()
     };
     let left = e.new.roots.iter().find(on_the_way)?;
     let left = &e.new.steps[*left as usize];
@@ -53,7 +46,7 @@ fn middle(e: &Evidence) -> Option<Claim> {
     if rest == 0 || 2 * e.aligned.pairs.len() < e.new.steps.len() {
         return None;
     }
-    let own = own_line(e.new, &tokens(e.old)).unwrap_or(e.new.site);
+    let own = own_line(e.new, e.old).unwrap_or(e.new.site);
     let covers = e.numbered(|_| true);
     let mut differences = vec![part(e.new, e.old, e.aligned.pairs.len())];
     differences.extend(e.ops().flat_map(|(_, ops)| words::ops(e, ops)));
@@ -64,15 +57,17 @@ fn middle(e: &Evidence) -> Option<Claim> {
 /// What is left for the step's own barrier: what the other one computed are inputs.
 fn rest(e: &Evidence) -> Option<Claim> {
     let gone: Vec<(usize, &Ops)> = e.ops().filter(|(_, ops)| !ops.given.is_empty()).collect();
+    if gone.is_empty() {
+        return None;
+    }
     let before = ran_before(e)?;
-    let theirs = tokens(&before);
-    let ran = |i: &u32| theirs.contains(&token(e.old.steps[*i as usize].op, e.old.lines[*i as usize]));
+    let ran = |i: &u32| before.tokens().has(e.old.tokens()[*i as usize]);
     let by_it = |&&(_, ops): &&(usize, &Ops)| 2 * ops.old.iter().filter(|i| ran(i)).count() > ops.old.len();
     let found: Vec<&(usize, &Ops)> = gone.iter().filter(by_it).collect();
     if found.is_empty() {
         return None;
     }
-    let own = own_line(&before, &tokens(e.old)).unwrap_or(before.site);
+    let own = own_line(&before, e.old).unwrap_or(before.site);
     let ops: usize = found.iter().map(|f| f.1.old.len()).sum();
     let mut differences: Vec<Difference> = found.iter().flat_map(|f| words::ops(e, f.1)).collect();
     differences.insert(0, part(&before, e.old, ops));
@@ -92,14 +87,13 @@ fn ran_before(e: &Evidence) -> Option<Arc<Record>> {
     let hash = log::last_program()?;
     let before = e.known.iter().rev().find(|r| r.hash == hash)?;
     let other = !before.is_read() && !same_place(before.site, e.new.site);
-    let lines: HashSet<u64> = before.lines.iter().copied().collect();
-    let fed = e.new.leaves.iter().any(|l| l.computed && lines.contains(&l.line));
+    let fed = e.new.leaves.iter().any(|l| l.computed && before.lines.has(l.line));
     (other && fed).then(|| before.clone())
 }
 
 /// The first line of a program's own, which the step has not.
-fn own_line(r: &Record, step: &HashSet<u64>) -> Option<Place> {
-    let own = |i: &usize| !step.contains(&token(r.steps[*i].op, r.lines[*i]));
+fn own_line(r: &Record, step: &Record) -> Option<Place> {
+    let own = |i: &usize| !step.tokens().has(r.tokens()[*i]);
     (0..r.steps.len()).find(own).map(|i| r.steps[i].at)
 }
 

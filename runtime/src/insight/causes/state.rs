@@ -2,7 +2,7 @@
 use super::claim::{Claim, Fix};
 use crate::insight::evidence::{Evidence, Ops, What, words};
 use crate::insight::log::runs;
-use crate::insight::mode::{Derived, derived};
+use crate::insight::mode::Derived;
 use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use std::collections::HashSet;
@@ -23,8 +23,7 @@ fn carried_over(e: &Evidence) -> Option<Claim> {
     if !new.second_of(old) {
         return None;
     }
-    let made: HashSet<u64> = old.lines.iter().copied().collect();
-    let state = |ops: &Ops| ops.gains.iter().map(|&l| &new.leaves[l as usize]).find(|l| made.contains(&l.line));
+    let state = |ops: &Ops| ops.gains.iter().map(|&l| &new.leaves[l as usize]).find(|l| old.lines.has(l.line));
     let found: Vec<(usize, &Ops, &LeafRecord)> = e.ops().filter_map(|(r, ops)| Some((r, ops, state(ops)?))).collect();
     let &(_, _, leaf) = found.first()?;
     let covers = super::claim::with_results(e, found.iter().map(|f| f.0).collect());
@@ -88,7 +87,7 @@ fn warm_up(e: &Evidence, all: &[&Ops], made: &Type, at: Place) -> Fix {
     }
     let sums =
         news.iter().all(|s| matches!(s.op.kind, Kind::Add | Kind::Mul)) && news.iter().any(|s| s.op.kind == Kind::Add);
-    let gradient = new.leaves.iter().any(|l| same_place(l.at, at) && derived(l.seq) == Some(Derived::Gradient));
+    let gradient = new.leaves.iter().any(|l| same_place(l.at, at) && l.derived == Some(Derived::Gradient));
     if sums && !gradient && came.iter().all(|i| takes.contains(i)) {
         return format!(
             "{expected}. To compile once only, begin with zeros from the host where they give the same result: {on_host}"
@@ -102,7 +101,7 @@ fn warm_up(e: &Evidence, all: &[&Ops], made: &Type, at: Place) -> Fix {
 fn taken_up(e: &Evidence) -> Option<Claim> {
     let (new, old) = (e.new, e.old);
     let made = |line: u64| {
-        let by = |r: &Record| r.device == new.device && r.lines.contains(&line);
+        let by = |r: &Record| r.device == new.device && r.lines.has(line);
         if new.is_read() { e.known.iter().any(|r| by(r)) } else { by(old) }
     };
     // Nothing of what the old program took was made by a step.

@@ -1,13 +1,19 @@
 //! Which ops of two programs correspond.
-use crate::insight::mode::derived;
-use crate::insight::record::{LeafRecord, Record};
+use super::shortest::shortest;
+use crate::insight::marks::Marks;
+use crate::insight::record::{LeafRecord, Record, token};
+use foldhash::{HashMap, HashMapExt, HashSet};
+use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::hash::Hash;
-use xlazy_core::ir::{Input, OpDef, Step};
+use xlazy_core::ir::Input;
 
 /// Stands for no partner.
 pub(crate) const NONE: u32 = u32::MAX;
+
+/// Pairs of ops that are tried at most.
+const TRIED: usize = 1 << 16;
 
 /// The ops of a new program beside those of an old one.
 pub(crate) struct Aligned {
@@ -21,50 +27,82 @@ pub(crate) struct Aligned {
 }
 
 /// What tells ops of two programs apart: the op and its line, and the tensors that both programs know, by operand.
-struct Tokens {
-    new: Vec<(u64, Takes)>,
-    old: Vec<(u64, Takes)>,
+struct Tokens<'a> {
+    new: Side<'a>,
+    old: Side<'a>,
 }
 
-/// The tensor that each of the first operands is, where it is one that tells; 0 stands for others.
+/// One of the two programs.
+struct Side<'a> {
+    of: &'a Record,
+    ops: Cow<'a, Marks>,
+    typed: Cow<'a, Marks>,
+    /// The tensor that each leaf is, where it is one that tells; 0 stands for others.
+    leaves: Vec<u64>,
+}
+
+/// The tensor that each of the first operands is, where it is one that tells.
 type Takes = [u64; 4];
 
-impl Tokens {
-    fn of(new: &Record, old: &Record) -> Tokens {
+impl<'a> Tokens<'a> {
+    fn of(new: &'a Record, old: &'a Record) -> Tokens<'a> {
         // Of a cell written anew no line is the same: then the ops alone tell.
         let lines = !new.strangers(old);
         let theirs: HashSet<u64> = old.leaves.iter().filter(|l| !l.scalar).map(|l| l.lineage).collect();
         let known: HashSet<u64> =
             new.leaves.iter().filter(|l| !l.scalar && theirs.contains(&l.lineage)).map(|l| l.lineage).collect();
-        let all = |r: &Record| -> Vec<(u64, Takes)> {
-            let lasting = |l: &LeafRecord| l.lasts() || !l.scalar && known.contains(&l.lineage);
-            let leaves: Vec<u64> = r.leaves.iter().map(|l| if lasting(l) { l.lineage } else { 0 }).collect();
-            let one = |(s, line): (&Step, &u64)| {
-                let token = token(s.op, if lines { *line } else { 0 });
-                let mut takes = Takes::default();
-                for (tensor, input) in takes.iter_mut().zip(&s.inputs) {
-                    if let Input::Leaf(l) = input {
-                        *tensor = leaves[*l as usize];
-                    }
-                }
-                (token, takes)
-            };
-            r.steps.iter().zip(&r.lines).map(one).collect()
+        let lasting = |l: &LeafRecord| l.lasts() || !l.scalar && known.contains(&l.lineage);
+        let side = |r: &'a Record| {
+            let leaves = r.leaves.iter().map(|l| if lasting(l) { l.lineage } else { 0 }).collect();
+            if lines {
+                return Side { of: r, ops: Cow::Borrowed(r.tokens()), typed: Cow::Borrowed(r.typed()), leaves };
+            }
+            let ops: Marks = r.steps.iter().map(|s| token(s.op, 0)).collect();
+            Side { of: r, typed: Cow::Owned(r.with_types(&ops)), ops: Cow::Owned(ops), leaves }
         };
-        Tokens { new: all(new), old: all(old) }
+        Tokens { new: side(new), old: side(old) }
     }
 
     /// Whether the ops may correspond: where both take tensors that both programs have, these are the same.
     fn fit(&self, i: usize, j: usize) -> bool {
-        let (a, b) = (self.new[i], self.old[j]);
-        a.0 == b.0 && a.1.iter().zip(&b.1).all(|(x, y)| x == y || *x == 0 || *y == 0)
+        self.new.ops[i] == self.old.ops[j] && self.take_alike(i, j)
+    }
+
+    fn take_alike(&self, i: usize, j: usize) -> bool {
+        let (a, b) = (&self.new.of.steps[i].inputs, &self.old.of.steps[j].inputs);
+        let both = a.iter().zip(b).take(Takes::default().len());
+        both.map(|(x, y)| (self.new.tensor(x), self.old.tensor(y))).all(|(x, y)| x == y || x == 0 || y == 0)
+    }
+
+    /// With how many ops of the same types both programs begin, and with how many they end behind that.
+    fn ends(&self) -> (usize, usize) {
+        let (n, o) = (self.new.of.steps.len(), self.old.of.steps.len());
+        let start = self.new.typed.start(&self.old.typed);
+        let takers = self.new.of.takers();
+        let other = takers.iter().map(|&i| i as usize).take_while(|&i| i < start).find(|&i| !self.take_alike(i, i));
+        let start = other.unwrap_or(start);
+        let end = self.new.typed.end(&self.old.typed, start);
+        let mut last = takers.iter().rev().map(|&i| i as usize).take_while(|&i| i >= n - end);
+        (start, last.find(|&i| !self.take_alike(i, i + o - n)).map_or(end, |i| n - 1 - i))
     }
 }
 
-/// An op of a line as one number, whichever form of it healing chose.
-pub(crate) fn token(op: &'static OpDef, line: u64) -> u64 {
-    let op = u64::from(op.base);
-    (line ^ op).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ op
+impl Side<'_> {
+    fn tensor(&self, input: &Input) -> u64 {
+        match input {
+            Input::Leaf(l) => self.leaves[*l as usize],
+            Input::Step(_) => 0,
+        }
+    }
+
+    /// What tells this op apart where it takes tensors that tell.
+    fn taking(&self, i: usize) -> Option<(u64, Takes)> {
+        let mut takes = Takes::default();
+        for (tensor, input) in takes.iter_mut().zip(&self.of.steps[i].inputs) {
+            *tensor = self.tensor(input);
+        }
+        (takes != Takes::default()).then(|| (self.ops[i], takes))
+    }
 }
 
 /// Common start and end; what lies between around the ops that are sure; what is left by op and line, in order.
@@ -73,22 +111,20 @@ pub(crate) fn align(new: &Record, old: &Record) -> Aligned {
     let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(n.min(o));
     // The same ops from other lines are the same program: compare by op alone when that fits throughout.
     if new.same_ops(old) {
+        let all = || (0..n as u32).collect();
         pairs.extend((0..n as u32).map(|i| (i, i)));
-        return Aligned::of(pairs, n, o);
+        return Aligned { pairs, only_new: vec![], only_old: vec![], of_new: all(), of_old: all() };
     }
     let tokens = Tokens::of(new, old);
-    let shorter = n.min(o);
-    let same = |i: usize, j: usize| new.steps[i].ty == old.steps[j].ty && tokens.fit(i, j);
-    let start = (0..shorter).take_while(|&i| same(i, i)).count();
-    let end = (0..shorter - start).take_while(|&i| same(n - 1 - i, o - 1 - i)).count();
+    let (start, end) = tokens.ends();
     pairs.extend((0..start as u32).map(|i| (i, i)));
     // What follows from other ops is paired by what it takes; the others by their order.
     let own = |r: &Record, all: std::ops::Range<usize>| -> (Vec<usize>, Vec<usize>) {
-        all.partition(|&i| derived(r.steps[i].seq).is_none())
+        all.partition(|&i| r.derived(i as u32).is_none())
     };
     let (middle, follow) = own(new, start..n - end);
     let (middle_old, follow_old) = own(old, start..o - end);
-    in_order(&tokens, [new, old], &middle, &middle_old, &mut pairs);
+    in_order(&tokens, &middle, &middle_old, &mut pairs);
     let tail: Vec<(u32, u32)> = (0..end).rev().map(|i| ((n - 1 - i) as u32, (o - 1 - i) as u32)).collect();
     if !follow.is_empty() && !follow_old.is_empty() {
         by_operands(new, old, &tokens, &follow, &follow_old, &tail, &mut pairs);
@@ -101,10 +137,18 @@ pub(crate) fn align(new: &Record, old: &Record) -> Aligned {
 }
 
 /// Pairs ops in order around those that are sure.
-fn in_order(tokens: &Tokens, sides: [&Record; 2], new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
+fn in_order(tokens: &Tokens, new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
+    /// Of long rows that differ in so few ops nothing else is tried.
+    const FEW: usize = 32;
+    if (new.len() + 1) * (old.len() + 1) > TRIED
+        && let Some(few) = shortest(new.len(), old.len(), FEW, |x, y| tokens.fit(new[x], old[y]))
+    {
+        pairs.extend(few.into_iter().map(|(x, y)| (new[x] as u32, old[y] as u32)));
+        return;
+    }
     let (mut i, mut j) = (0, 0);
-    for (x, y) in sure(tokens, sides, new, old).into_iter().chain([(new.len(), old.len())]) {
-        between(tokens, sides, &new[i..x], &old[j..y], pairs);
+    for (x, y) in sure(tokens, new, old).into_iter().chain([(new.len(), old.len())]) {
+        between(tokens, &new[i..x], &old[j..y], pairs);
         if x < new.len() {
             pairs.push((new[x] as u32, old[y] as u32));
         }
@@ -183,21 +227,14 @@ fn by_operands(
     };
     let open: Vec<usize> = left.iter().filter(|i| !known(i)).copied().collect();
     let rest: Vec<usize> = follow_old.iter().copied().filter(|&j| !taken[j]).collect();
-    between(tokens, [new, old], &open, &rest, pairs);
+    between(tokens, &open, &rest, pairs);
 }
 
 /// The longest row of ops that are the only ones of their kind in both, by the tensors that they take or by their type: in order
 /// on both sides.
-fn sure(tokens: &Tokens, sides: [&Record; 2], new: &[usize], old: &[usize]) -> Vec<(usize, usize)> {
-    let takes = |all: &'_ [(u64, Takes)], i: usize| Some(all[i]).filter(|t| t.1 != Takes::default());
-    let mut both = only(new, old, |i| takes(&tokens.new, i), |j| takes(&tokens.old, j));
-    let [r, s] = sides;
-    both.extend(only(
-        new,
-        old,
-        |i| Some((tokens.new[i].0, &r.steps[i].ty)),
-        |j| Some((tokens.old[j].0, &s.steps[j].ty)),
-    ));
+fn sure(tokens: &Tokens, new: &[usize], old: &[usize]) -> Vec<(usize, usize)> {
+    let mut both = only(new, old, |i| tokens.new.taking(i), |j| tokens.old.taking(j));
+    both.extend(only(new, old, |i| Some(tokens.new.typed[i]), |j| Some(tokens.old.typed[j])));
     both.retain(|&(x, y)| tokens.fit(new[x], old[y]));
     // Of several partners at most one is in an increasing row.
     both.sort_unstable_by_key(|&(x, y)| (x, Reverse(y)));
@@ -245,11 +282,9 @@ fn increasing(both: &[(usize, usize)]) -> Vec<(usize, usize)> {
 
 /// Pairs what lies between two sure ops: as many as there can be in order, and of these as many as can be of one type; where
 /// that are too many to try, from the start, then from the end, then what is left by op and line.
-fn between(tokens: &Tokens, sides: [&Record; 2], new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
-    /// Pairs of ops that are tried at most.
-    const TRIED: usize = 1 << 16;
+fn between(tokens: &Tokens, new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
     if (new.len() + 1) * (old.len() + 1) <= TRIED {
-        return best(tokens, sides, new, old, pairs);
+        return best(tokens, new, old, pairs);
     }
     let shorter = new.len().min(old.len());
     let start = (0..shorter).take_while(|&k| tokens.fit(new[k], old[k])).count();
@@ -260,11 +295,11 @@ fn between(tokens: &Tokens, sides: [&Record; 2], new: &[usize], old: &[usize], p
     let (new, old) = (&new[start..n - end], &old[start..o - end]);
     let mut waiting: HashMap<u64, VecDeque<usize>> = HashMap::new();
     for (y, &j) in old.iter().enumerate() {
-        waiting.entry(tokens.old[j].0).or_default().push_back(y);
+        waiting.entry(tokens.old.ops[j]).or_default().push_back(y);
     }
     let mut next = 0;
     for &i in new {
-        let Some(alike) = waiting.get_mut(&tokens.new[i].0) else { continue };
+        let Some(alike) = waiting.get_mut(&tokens.new.ops[i]) else { continue };
         while alike.front().is_some_and(|&y| y < next) {
             alike.pop_front();
         }
@@ -277,11 +312,11 @@ fn between(tokens: &Tokens, sides: [&Record; 2], new: &[usize], old: &[usize], p
 }
 
 /// The longest common row of ops; of such rows the one with most types in common.
-fn best(tokens: &Tokens, [r, s]: [&Record; 2], new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
+fn best(tokens: &Tokens, new: &[usize], old: &[usize], pairs: &mut Vec<(u32, u32)>) {
     let width = old.len() + 1;
     let score = |x: usize, y: usize| match tokens.fit(new[x], old[y]) {
         // A type is worth less than any op.
-        true => Some((1 << 16) + u32::from(r.steps[new[x]].ty == s.steps[old[y]].ty)),
+        true => Some((1 << 16) + u32::from(tokens.new.typed[new[x]] == tokens.old.typed[old[y]])),
         false => None,
     };
     // What can be reached from each pair on.
@@ -323,17 +358,15 @@ impl Aligned {
         if self.only_new.is_empty() || self.only_old.is_empty() {
             return;
         }
-        let lines = |r: &Record| -> HashSet<u64> { r.lines.iter().copied().collect() };
-        let (of_new, of_old) = (lines(new), lines(old));
         let mut waiting: HashMap<u32, VecDeque<u32>> = HashMap::new();
-        for &j in self.only_old.iter().filter(|&&j| !of_new.contains(&old.lines[j as usize])) {
+        for &j in self.only_old.iter().filter(|&&j| !new.lines.has(old.lines[j as usize])) {
             waiting.entry(old.steps[j as usize].op.id).or_default().push_back(j);
         }
         let mut next = 0;
-        let mut pairs = std::mem::take(&mut self.pairs);
+        let mut more = Vec::new();
         for &i in &self.only_new {
             let (op, line) = (new.steps[i as usize].op.id, new.lines[i as usize]);
-            let Some(alike) = waiting.get_mut(&op).filter(|_| !of_old.contains(&line)) else { continue };
+            let Some(alike) = waiting.get_mut(&op).filter(|_| !old.lines.has(line)) else { continue };
             while alike.front().is_some_and(|&j| j < next) {
                 alike.pop_front();
             }
@@ -342,8 +375,13 @@ impl Aligned {
             let Some(&j) = alike.front().filter(edited) else { continue };
             alike.pop_front();
             next = j + 1;
-            pairs.push((i, j));
+            more.push((i, j));
         }
+        if more.is_empty() {
+            return;
+        }
+        let mut pairs = std::mem::take(&mut self.pairs);
+        pairs.extend(more);
         pairs.sort_unstable();
         *self = Aligned::of(pairs, new.steps.len(), old.steps.len());
     }

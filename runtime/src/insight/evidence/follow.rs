@@ -1,17 +1,21 @@
 //! What attributes follow from: sizes that inputs have, or nothing else.
+use std::cell::Cell;
 use xlazy_core::ir::{Attr, Role, Step};
 use xlazy_core::ty::Type;
+
+/// How inputs have changed, each with the number of what explains it: `(now, was, root)`.
+#[derive(Default)]
+pub(crate) struct Became {
+    pub sizes: Vec<(i64, i64, usize)>,
+    /// How many elements there are, in all and along the dimensions that changed.
+    pub amounts: Vec<(f64, f64, usize)>,
+}
 
 /// The input that explains that an op's sizes are others: every number that changed did so as one of its sizes, by itself or
 /// as a factor. Which dimension and which way follow from no size; a position does where what it takes from something
 /// that is as long as it was is as long as the input.
-pub(crate) fn resized(
-    new: &Step,
-    old: &Step,
-    operands: &[(&Type, &Type)],
-    became: &[(i64, i64, usize)],
-) -> Option<usize> {
-    let mut by = None;
+pub(crate) fn resized(new: &Step, old: &Step, operands: &[(&Type, &Type)], became: &Became) -> Option<usize> {
+    let by = Cell::new(None);
     let along = along(new);
     let sizes = |a: &Type, b: &Type, d: usize| Some((*a.shape.get(d)? as i64, *b.shape.get(d)? as i64));
     let given = |d: Option<usize>| {
@@ -19,7 +23,7 @@ pub(crate) fn resized(
         let (now, was) = sizes(a, b, d?)?;
         sizes(&new.ty, &old.ty, d?).filter(|_| now == was)
     };
-    let mut one = |role: Role, d: Option<usize>, x: i64, y: i64| {
+    let one = |role: Role, d: Option<usize>, x: i64, y: i64| {
         let fits = |&&(now, was, _): &&(i64, i64, usize)| {
             let factor = now != 0 && was != 0 && x % now == 0 && y % was == 0 && x / now == y / was;
             match role {
@@ -29,8 +33,8 @@ pub(crate) fn resized(
                 Role::Axis | Role::Mode | Role::Dtype | Role::Device => false,
             }
         };
-        let found = became.iter().find(fits).map(|f| f.2);
-        by = by.or(found);
+        let found = became.sizes.iter().find(fits).map(|f| f.2);
+        by.set(by.get().or(found));
         found.is_some()
     };
     let attr = |(k, (a, b)): (usize, (&Attr, &Attr))| match (a, b) {
@@ -40,10 +44,20 @@ pub(crate) fn resized(
             let mut all = x.iter().zip(y.iter()).enumerate();
             all.all(|(d, (x, y))| x == y || one(new.op.attrs[k].role, Some(d), *x, *y))
         }
+        // A number of elements, or a part of one: what a mean is divided by.
+        (Attr::Float(x), Attr::Float(y)) if new.op.attrs[k].role == Role::Constant => {
+            let close = |a: f64, b: f64| (a - b).abs() <= 1e-6 * a.abs().max(b.abs());
+            let sizes = became.sizes.iter().map(|&(now, was, r)| (now as f64, was as f64, r));
+            let mut all = sizes.chain(became.amounts.iter().copied());
+            let fits = |&(now, was, _): &(f64, f64, usize)| close(x * was, y * now) || close(x * now, y * was);
+            let found = all.find(fits).map(|f| f.2);
+            by.set(by.get().or(found));
+            found.is_some()
+        }
         _ => false,
     };
     let all = new.attrs.iter().zip(&old.attrs).enumerate().all(attr);
-    by.filter(|_| all)
+    by.get().filter(|_| all)
 }
 
 /// The dimension along which an op works, where it is one.

@@ -1,8 +1,7 @@
 //! Which data of two programs correspond.
 use super::align::{Aligned, NONE};
-use crate::insight::mode::derived;
 use crate::insight::record::{LeafRecord, Record};
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 use std::hash::Hash;
 use xlazy_core::ir::Input;
 
@@ -21,14 +20,19 @@ impl Leaves {
         all.by(new, old, |l| Some(l.lineage));
         all.by(new, old, |l| l.name.clone().filter(|_| !l.computed));
         all.by(new, old, |l| (!l.computed && !l.lasts()).then_some(l.line));
+        // Of a text no tensor is known: those of one line and one type are the same where there are as many.
+        if !new.session {
+            all.by(new, old, |l| Some((l.line, l.ty.clone())));
+        }
         // What an op takes twice in one program and from two tensors in the other says nothing of either.
-        for &(i, j) in &aligned.pairs {
+        for (i, j) in new.takers().iter().map(|&i| (i, aligned.of_new[i as usize])).filter(|p| p.1 != NONE) {
             let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
             // Gradients and updates of other tensors are the same ops: of these two numbers correspond, and what is of one type.
             let alike =
-                |l: &LeafRecord, m: &LeafRecord| derived(a.seq).is_none() || l.scalar && m.scalar || l.ty == m.ty;
+                |l: &LeafRecord, m: &LeafRecord| new.derived(i).is_none() || l.scalar && m.scalar || l.ty == m.ty;
             for (x, y) in a.inputs.iter().zip(&b.inputs) {
                 if let (Input::Leaf(l), Input::Leaf(m)) = (x, y)
+                    && all.of_new[*l as usize] == NONE
                     && alike(&new.leaves[*l as usize], &old.leaves[*m as usize])
                 {
                     all.join(*l, *m);
@@ -48,12 +52,12 @@ impl Leaves {
     /// Pairs those with this mark in order, where both programs have as many of it.
     fn by<K: Hash + Eq>(&mut self, new: &Record, old: &Record, mark: impl Fn(&LeafRecord) -> Option<K>) {
         let mut marks: HashMap<K, (Vec<u32>, Vec<u32>)> = HashMap::new();
-        let marked = |r: &'_ Record| -> Vec<(u32, K)> {
-            let tensors = r.leaves.iter().enumerate().filter(|(_, l)| !l.scalar);
+        let marked = |r: &'_ Record, partners: &[u32]| -> Vec<(u32, K)> {
+            let tensors = r.leaves.iter().enumerate().filter(|(i, l)| !l.scalar && (r.session || partners[*i] == NONE));
             tensors.filter_map(|(i, l)| Some((i as u32, mark(l)?))).collect()
         };
-        marked(new).into_iter().for_each(|(i, mark)| marks.entry(mark).or_default().0.push(i));
-        marked(old).into_iter().for_each(|(i, mark)| marks.entry(mark).or_default().1.push(i));
+        marked(new, &self.of_new).into_iter().for_each(|(i, mark)| marks.entry(mark).or_default().0.push(i));
+        marked(old, &self.of_old).into_iter().for_each(|(i, mark)| marks.entry(mark).or_default().1.push(i));
         for (mut a, mut b) in marks.into_values().filter(|(a, b)| a.len() == b.len()) {
             a.sort_by_key(|&i| new.leaves[i as usize].seq);
             b.sort_by_key(|&i| old.leaves[i as usize].seq);

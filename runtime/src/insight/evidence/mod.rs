@@ -9,6 +9,8 @@ mod follow;
 mod leaves;
 pub(super) mod nearest;
 mod roots;
+mod shortest;
+mod union;
 mod what;
 pub(super) mod words;
 
@@ -16,13 +18,19 @@ use super::log::ran_since;
 use super::record::{LeafRecord, Record, same_place};
 use super::report::Place;
 use align::{Aligned, align};
+use foldhash::HashSet;
 use leaves::Leaves;
 use roots::Pass;
-use std::collections::HashSet;
 use std::sync::Arc;
 use what::Root;
 pub(super) use what::{Ops, What};
 use xlazy_core::ir::Step;
+use xlazy_core::ty::{DType, Type};
+
+/// How much so many of a kind are to explain: one is something already, and of many each is less.
+fn some(n: usize) -> f64 {
+    if n == 0 { 0.0 } else { 2.0 + (n as f64).log2() }
+}
 
 pub(super) struct Evidence<'a> {
     pub new: &'a Record,
@@ -37,7 +45,10 @@ pub(super) struct Evidence<'a> {
 
 impl<'a> Evidence<'a> {
     pub fn of(new: &'a Record, old: &'a Record, known: &'a [Arc<Record>]) -> Evidence<'a> {
-        let aligned = align(new, old);
+        Evidence::aligned(new, old, known, align(new, old))
+    }
+
+    fn aligned(new: &'a Record, old: &'a Record, known: &'a [Arc<Record>], aligned: Aligned) -> Evidence<'a> {
         let leaves = Leaves::pair(new, old, &aligned);
         let roots = Pass::over(new, old, &aligned, &leaves);
         let explained = vec![false; roots.len()];
@@ -48,20 +59,49 @@ impl<'a> Evidence<'a> {
     pub fn least(new: &'a Record, near: &'a [Arc<Record>], known: &'a [Arc<Record>]) -> Option<Evidence<'a>> {
         /// Another is taken where there is less than this part to explain of what there is with the one that ran last.
         const LAST: f64 = 0.75;
-        let mut all: Vec<Evidence> = near.iter().map(|old| Evidence::of(new, old, known)).collect();
-        if all.len() > 1 {
-            let last = near.iter().map(|r| r.hash).min_by_key(|hash| ran_since(*hash));
-            let amount = |e: &Evidence| e.amount() * if Some(e.old.hash) == last { LAST } else { 1.0 };
-            all.sort_by(|a, b| amount(a).total_cmp(&amount(b)));
+        if near.len() < 2 {
+            return near.first().map(|old| Evidence::of(new, old, known));
         }
-        all.into_iter().next()
+        let last = near.iter().map(|r| r.hash).min_by_key(|hash| ran_since(*hash));
+        let part = |r: &Record| if Some(r.hash) == last { LAST } else { 1.0 };
+        let mut order: Vec<(usize, &Arc<Record>)> = near.iter().enumerate().collect();
+        order.sort_by_key(|(_, r)| Some(r.hash) != last);
+        let mut least: Option<(f64, usize, Evidence)> = None;
+        for (place, old) in order {
+            // Of as much the nearer one is taken; what cannot be less is not looked at.
+            let less = |amount: f64| least.as_ref().is_none_or(|l| (amount, place) < (l.0, l.1));
+            if !less(part(old) * Evidence::at_least(new, old)) {
+                continue;
+            }
+            let aligned = align(new, old);
+            if !less(part(old) * (some(aligned.only_new.len()) + some(aligned.only_old.len()))) {
+                continue;
+            }
+            let evidence = Evidence::aligned(new, old, known, aligned);
+            let amount = part(old) * evidence.amount();
+            if less(amount) {
+                least = Some((amount, place, evidence));
+            }
+        }
+        least.map(|l| l.2)
+    }
+
+    /// How much there is to explain at least, told without looking at each op: where one program is longer, ops came or
+    /// went, and where a type differs, an input or something else is behind that.
+    fn at_least(new: &Record, old: &Record) -> f64 {
+        match new.steps.len().abs_diff(old.steps.len()) {
+            0 if new.typed()[..] == old.typed()[..] => 0.0,
+            0 if new.inputs_apart(old) > 0 => 1.0,
+            // An attribute, or an op in the place of another.
+            0 => some(1),
+            longer => some(longer),
+        }
     }
 
     /// How much there is to explain: ops that came and went, the data that they bring, attributes and wiring that differ, of each
     /// the less the fewer there are; and as one thing more every way in which inputs differ, and every difference that has
     /// nothing to do with the others.
     fn amount(&self) -> f64 {
-        let of = |n: usize| if n == 0 { 0.0 } else { 2.0 + (n as f64).log2() };
         let count = |is: fn(&What) -> bool| self.roots.iter().filter(|root| is(&root.what)).count();
         let fresh = |r: &Record, all: &[u32]| all.iter().filter(|&&l| !r.leaves[l as usize].lasts()).count();
         let data: usize = (self.roots.iter())
@@ -71,30 +111,39 @@ impl<'a> Evidence<'a> {
             })
             .sum();
         let ops = count(|what| matches!(what, What::Ops(_)));
-        of(self.aligned.only_new.len())
-            + of(self.aligned.only_old.len())
-            + of(data)
+        some(self.aligned.only_new.len())
+            + some(self.aligned.only_old.len())
+            + some(data)
             + self.types_apart() as f64
-            + of(count(|what| matches!(what, What::Attrs(_))))
-            + of(count(|what| matches!(what, What::Wiring(..))))
+            + some(count(|what| matches!(what, What::Attrs(_))))
+            + some(count(|what| matches!(what, What::Wiring(..))))
             + ops as f64
     }
 
     /// In how many ways inputs have other types: a dtype or a size that changed is one, of however many inputs.
     fn types_apart(&self) -> usize {
-        let mut apart = HashSet::new();
+        /// One way in which types are apart: what is new, what was.
+        #[derive(PartialEq, Eq, Hash)]
+        enum Apart<'a> {
+            /// A number for a tensor, or another number of dimensions.
+            Type(&'a Type, &'a Type),
+            Dtype(DType, DType),
+            /// Of this dimension.
+            Size(usize, usize, usize),
+        }
+        let mut apart = HashSet::default();
         for root in &self.roots {
             let What::Input(i, j) = root.what else { continue };
             let (new, old) = (&self.new.leaves[i as usize], &self.old.leaves[j as usize]);
-            let whole = new.scalar != old.scalar || new.ty.shape.len() != old.ty.shape.len();
-            if whole || new.ty.dtype != old.ty.dtype {
-                let shapes = whole.then_some((&new.ty.shape, &old.ty.shape));
-                apart.insert((None, Some((new.ty.dtype, old.ty.dtype)), shapes));
+            if new.scalar != old.scalar || new.ty.shape.len() != old.ty.shape.len() {
+                apart.insert(Apart::Type(&new.ty, &old.ty));
+                continue;
             }
-            if !whole {
-                let sizes = new.ty.shape.iter().zip(old.ty.shape.iter()).enumerate().filter(|(_, (a, b))| a != b);
-                apart.extend(sizes.map(|(dim, (a, b))| (Some((dim, *a, *b)), None, None)));
+            if new.ty.dtype != old.ty.dtype {
+                apart.insert(Apart::Dtype(new.ty.dtype, old.ty.dtype));
             }
+            let sizes = new.ty.shape.iter().zip(old.ty.shape.iter()).enumerate().filter(|(_, (a, b))| a != b);
+            apart.extend(sizes.map(|(dim, (a, b))| Apart::Size(dim, *a, *b)));
         }
         apart.len()
     }

@@ -1,7 +1,7 @@
 //! Which earlier programs a new one is compared with.
 use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::Place;
-use std::collections::HashSet;
+use foldhash::HashSet;
 use std::sync::Arc;
 
 /// Programs compared in full after those of the same site.
@@ -94,8 +94,9 @@ fn same_sources(a: &Record, b: &Record) -> bool {
 
 /// Whether both run the same lines, if not as often.
 fn same_lines(a: &Record, b: &Record) -> bool {
-    let lines =
-        |r: &Record| -> HashSet<(u32, u64)> { r.steps.iter().zip(&r.lines).map(|(s, l)| (s.op.id, *l)).collect() };
+    let lines = |r: &Record| -> HashSet<(u32, u64)> {
+        r.steps.iter().zip(r.lines.iter()).map(|(s, l)| (s.op.id, *l)).collect()
+    };
     lines(a) == lines(b)
 }
 
@@ -103,7 +104,7 @@ fn same_lines(a: &Record, b: &Record) -> bool {
 fn contains(step: &Record, read: &Record) -> bool {
     let Some((root, line)) = read.steps.last().zip(read.lines.last()) else { return false };
     step.steps.len() > read.steps.len()
-        && step.steps.iter().zip(&step.lines).any(|(s, l)| s.op.id == root.op.id && s.ty == root.ty && l == line)
+        && step.steps.iter().zip(step.lines.iter()).any(|(s, l)| s.op.id == root.op.id && s.ty == root.ty && l == line)
 }
 
 /// Whether the last op of both was made by the same line.

@@ -1,12 +1,12 @@
 //! The differences that nothing else explains, and how much follows from each: one pass over two programs in the order of the
 //! new one's creation.
 use super::align::{Aligned, NONE};
-use super::follow::{self, Own};
+use super::follow::{self, Became, Own};
 use super::leaves::Leaves;
+use super::union::Union;
 use super::what::{Ops, Root, What};
-use crate::insight::mode::derived;
-use crate::insight::record::{Record, same_place};
-use std::collections::{HashMap, HashSet};
+use crate::insight::record::{LeafRecord, Record, same_place};
+use foldhash::{HashMap, HashMapExt, HashSet};
 use xlazy_core::ir::{Input, Kind, Step};
 use xlazy_core::ty::Type;
 
@@ -20,24 +20,6 @@ enum Because {
     Ops(u32),
 }
 
-/// Which ops belong together.
-struct Union(Vec<u32>);
-
-impl Union {
-    fn find(&mut self, mut x: u32) -> u32 {
-        while self.0[x as usize] != x {
-            self.0[x as usize] = self.0[self.0[x as usize] as usize];
-            x = self.0[x as usize];
-        }
-        x
-    }
-
-    fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.find(a), self.find(b));
-        self.0[a.max(b) as usize] = a.min(b);
-    }
-}
-
 /// The pass over both programs.
 pub(super) struct Pass<'a> {
     new: &'a Record,
@@ -46,9 +28,9 @@ pub(super) struct Pass<'a> {
     leaves: &'a Leaves,
     roots: Vec<Root>,
     union: Union,
-    /// Numbers in [`Union`] of the ops that came and of those that went.
-    came: HashMap<u32, u32>,
-    went: HashMap<u32, u32>,
+    /// Numbers in [`Union`] of the ops that came and of those that went, or [`NONE`].
+    came: Vec<u32>,
+    went: Vec<u32>,
     /// Weight of ops by their number in [`Union`].
     weight: Vec<usize>,
     /// Why the value of each new op has another type.
@@ -62,10 +44,11 @@ pub(super) struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     pub fn over(new: &'a Record, old: &'a Record, aligned: &'a Aligned, leaves: &'a Leaves) -> Vec<Root> {
-        let came: HashMap<u32, u32> = (0..).zip(&aligned.only_new).map(|(k, &i)| (i, k)).collect();
-        let first = came.len() as u32;
-        let went: HashMap<u32, u32> = (first..).zip(&aligned.only_old).map(|(k, &j)| (j, k)).collect();
-        let all = came.len() + went.len();
+        let (mut came, mut went) = (vec![NONE; new.steps.len()], vec![NONE; old.steps.len()]);
+        let first = aligned.only_new.len() as u32;
+        (0..).zip(&aligned.only_new).for_each(|(k, &i)| came[i as usize] = k);
+        (first..).zip(&aligned.only_old).for_each(|(k, &j)| went[j as usize] = k);
+        let all = aligned.only_new.len() + aligned.only_old.len();
         let mut pass = Pass {
             new,
             old,
@@ -93,17 +76,17 @@ impl<'a> Pass<'a> {
         let (new, old) = (self.new, self.old);
         let (only_new, only_old) = (&self.aligned.only_new, &self.aligned.only_old);
         for (r, all, mine, leaves, side) in [
-            (new, only_new, self.came.clone(), &self.leaves.of_new, true),
-            (old, only_old, self.went.clone(), &self.leaves.of_old, false),
+            (new, only_new, &self.came, &self.leaves.of_new, true),
+            (old, only_old, &self.went, &self.leaves.of_old, false),
         ] {
             let mut takers: HashMap<u32, u32> = HashMap::new();
             for &i in all {
-                let k = mine[&i];
+                let k = mine[i as usize];
                 for input in &r.steps[i as usize].inputs {
                     match input {
                         Input::Step(s) => {
-                            if let Some(&other) = mine.get(s) {
-                                self.union.join(k, other);
+                            if mine[*s as usize] != NONE {
+                                self.union.join(k, mine[*s as usize]);
                             }
                         }
                         Input::Leaf(l) if leaves[*l as usize] == NONE && !r.leaves[*l as usize].scalar => {
@@ -123,12 +106,9 @@ impl<'a> Pass<'a> {
             }
         }
         let mut lines: HashMap<u64, u32> = HashMap::new();
-        let of = |r: &'a Record, i: u32| {
-            let s = &r.steps[i as usize];
-            derived(s.seq).is_none().then_some(r.lines[i as usize])
-        };
-        let came = self.aligned.only_new.iter().map(|i| (of(new, *i), self.came[i]));
-        let went = self.aligned.only_old.iter().map(|j| (of(old, *j), self.went[j]));
+        let of = |r: &'a Record, i: u32| r.derived(i).is_none().then_some(r.lines[i as usize]);
+        let came = self.aligned.only_new.iter().map(|i| (of(new, *i), self.came[*i as usize]));
+        let went = self.aligned.only_old.iter().map(|j| (of(old, *j), self.went[*j as usize]));
         let all: Vec<(Option<u64>, u32)> = came.chain(went).collect();
         for (line, k) in all.into_iter().filter_map(|(line, k)| Some((line?, k))) {
             match lines.get(&line) {
@@ -140,32 +120,48 @@ impl<'a> Pass<'a> {
 
     fn compare(&mut self) {
         let aligned = self.aligned;
+        let (typed, typed_old) = (&self.new.typed()[..], &self.old.typed()[..]);
+        // The partners of inputs that are of the same type.
+        let alike = |(l, &m): (&LeafRecord, &u32)| {
+            let same = |old: &LeafRecord| l.ty == old.ty && l.scalar == old.scalar;
+            if self.old.leaves.get(m as usize).is_some_and(same) { m } else { NONE }
+        };
+        let same: Vec<u32> = self.new.leaves.iter().zip(&self.leaves.of_new).map(alike).collect();
         for &(i, j) in &aligned.pairs {
             let (a, b) = (&self.new.steps[i as usize], &self.old.steps[j as usize]);
             let mut because = Because::Nothing;
-            // A number takes its dtype from the tensors beside it: it is asked last, and not where these explain it.
+            let same_attrs = a.op.id == b.op.id && (a.attrs.is_empty() && b.attrs.is_empty() || a.attrs == b.attrs);
+            if same_attrs && let Some(known) = self.unchanged(a, b, &same) {
+                if typed[i as usize] != typed_old[j as usize] && a.ty != b.ty {
+                    self.follows(known);
+                    self.because[i as usize] = known;
+                }
+                continue;
+            }
+            let (new, old) = (self.new, self.old);
             let number = |k: usize| match (a.inputs.get(k), b.inputs.get(k)) {
                 (Some(Input::Leaf(l)), Some(Input::Leaf(m))) => {
-                    self.new.leaves[*l as usize].scalar && self.old.leaves[*m as usize].scalar
+                    new.leaves[*l as usize].scalar && old.leaves[*m as usize].scalar
                 }
                 _ => false,
             };
-            let operands = 0..a.inputs.len().max(b.inputs.len());
-            let (numbers, tensors): (Vec<usize>, Vec<usize>) = operands.partition(|&k| number(k));
-            for (k, number) in tensors.into_iter().map(|k| (k, false)).chain(numbers.into_iter().map(|k| (k, true))) {
-                if number && because != Because::Nothing {
-                    continue;
-                }
-                // Another form of the op takes an attribute as its last operand.
-                if a.op.id != b.op.id && a.op.base == b.op.base && k >= a.inputs.len().min(b.inputs.len()) {
-                    break;
-                }
-                let found = self.operand((i, j), k, a.inputs.get(k).copied(), b.inputs.get(k).copied());
-                if because == Because::Nothing {
-                    because = found;
+            // Another form of the op takes an attribute as its last operand.
+            let operands = match a.op.id != b.op.id && a.op.base == b.op.base {
+                true => a.inputs.len().min(b.inputs.len()),
+                false => a.inputs.len().max(b.inputs.len()),
+            };
+            // A number takes its dtype from the tensors beside it: it is asked last, and not where these explain it.
+            for numbers in [false, true] {
+                for k in 0..operands {
+                    if number(k) != numbers || numbers && because != Because::Nothing {
+                        continue;
+                    }
+                    let found = self.operand((i, j), k, a.inputs.get(k).copied(), b.inputs.get(k).copied());
+                    if because == Because::Nothing {
+                        because = found;
+                    }
                 }
             }
-            let same_attrs = a.attrs == b.attrs && a.op.id == b.op.id;
             if same_attrs && a.ty == b.ty {
                 continue;
             }
@@ -189,6 +185,23 @@ impl<'a> Pass<'a> {
                 self.because[i as usize] = because;
             }
         }
+    }
+
+    /// Why the operands are of other types, where each is what it was: what is so for most ops of two programs.
+    fn unchanged(&self, a: &Step, b: &Step, same: &[u32]) -> Option<Because> {
+        let mut because = Because::Nothing;
+        for (x, y) in a.inputs.iter().zip(&b.inputs) {
+            match (*x, *y) {
+                (Input::Leaf(l), Input::Leaf(m)) if same[l as usize] == m => {}
+                (Input::Step(x), Input::Step(y)) if self.aligned.of_new[x as usize] == y => {
+                    if because == Because::Nothing {
+                        because = self.because[x as usize];
+                    }
+                }
+                _ => return None,
+            }
+        }
+        Some(because).filter(|_| a.inputs.len() == b.inputs.len())
     }
 
     /// One difference more that follows.
@@ -217,7 +230,9 @@ impl<'a> Pass<'a> {
 
     /// Why this operand is another one.
     fn operand(&mut self, (i, j): (u32, u32), k: usize, a: Option<Input>, b: Option<Input>) -> Because {
-        let (came, went) = (|s: &Self, x: u32| s.came.get(&x).copied(), |s: &Self, y: u32| s.went.get(&y).copied());
+        let number = |k: u32| Some(k).filter(|k| *k != NONE);
+        let came = |s: &Self, x: u32| number(s.came[x as usize]);
+        let went = |s: &Self, y: u32| number(s.went[y as usize]);
         match (a, b) {
             (Some(Input::Leaf(l)), Some(Input::Leaf(m))) if self.corresponds(l, m) => self.input(l, m),
             (Some(Input::Step(x)), Some(Input::Step(y))) => match (came(self, x), went(self, y)) {
@@ -252,8 +267,8 @@ impl<'a> Pass<'a> {
                 }
                 None => self.wiring(i, j, k),
             },
-            (Some(Input::Step(x)), None) if came(self, x).is_some() => Because::Ops(self.came[&x]),
-            (None, Some(Input::Step(y))) if went(self, y).is_some() => Because::Ops(self.went[&y]),
+            (Some(Input::Step(x)), None) if came(self, x).is_some() => Because::Ops(self.came[x as usize]),
+            (None, Some(Input::Step(y))) if went(self, y).is_some() => Because::Ops(self.went[y as usize]),
             (None, None) => Because::Nothing,
             _ => self.wiring(i, j, k),
         }
@@ -335,13 +350,13 @@ impl<'a> Pass<'a> {
     /// The ops that belong together, as roots.
     fn ops(&mut self) {
         let mut groups: HashMap<u32, (Ops, usize)> = HashMap::new();
-        let came: Vec<(u32, u32)> = self.aligned.only_new.iter().map(|&i| (i, self.came[&i])).collect();
-        let went: Vec<(u32, u32)> = self.aligned.only_old.iter().map(|&j| (j, self.went[&j])).collect();
+        let came: Vec<(u32, u32)> = self.aligned.only_new.iter().map(|&i| (i, self.came[i as usize])).collect();
+        let went: Vec<(u32, u32)> = self.aligned.only_old.iter().map(|&j| (j, self.went[j as usize])).collect();
         let (new, old) = (self.new, self.old);
         // Gradients and updates are no beginning where there is another.
-        let own = |r: &Record, i: u32| derived(r.steps[i as usize].seq).is_none();
-        let takes = |s: &Step, mine: &HashMap<u32, u32>, of: &dyn Fn(u32) -> bool| {
-            s.inputs.iter().any(|input| matches!(input, Input::Step(s) if mine.contains_key(s) && of(*s)))
+        let own = |r: &Record, i: u32| r.derived(i).is_none();
+        let takes = |s: &Step, mine: &[u32], of: &dyn Fn(u32) -> bool| {
+            s.inputs.iter().any(|input| matches!(input, Input::Step(s) if mine[*s as usize] != NONE && of(*s)))
         };
         for (i, k) in came {
             let weight = self.weight[k as usize];
@@ -363,7 +378,7 @@ impl<'a> Pass<'a> {
         }
         // What takes gradients or updated values begins where nothing else does.
         for (ops, _) in groups.values_mut().filter(|g| g.0.heads_new.is_empty() && g.0.heads_old.is_empty()) {
-            let first = |r: &Record, all: &[u32], mine: &HashMap<u32, u32>| -> Vec<u32> {
+            let first = |r: &Record, all: &[u32], mine: &[u32]| -> Vec<u32> {
                 let begins = |i: &u32| own(r, *i) && !takes(&r.steps[*i as usize], mine, &|s| own(r, s));
                 all.iter().copied().filter(begins).collect()
             };
@@ -401,14 +416,17 @@ impl<'a> Pass<'a> {
 
     /// A size that user code takes from an input whose size has changed follows from that.
     fn sizes(&mut self) {
-        let mut became: Vec<(i64, i64, usize)> = Vec::new();
+        let mut became = Became::default();
         for (r, root) in self.roots.iter().enumerate() {
             if let What::Input(l, m) = root.what {
                 let (a, b) = (&self.new.leaves[l as usize].ty, &self.old.leaves[m as usize].ty);
-                became.extend(follow::changes(a, b).map(|(x, y)| (x, y, r)));
+                became.sizes.extend(follow::changes(a, b).map(|(x, y)| (x, y, r)));
+                became.amounts.push((a.shape.numel() as f64, b.shape.numel() as f64, r));
+                let (x, y) = follow::changes(a, b).fold((1, 1), |(x, y), (a, b)| (x * a, y * b));
+                became.amounts.push((x as f64, y as f64, r));
             }
         }
-        if became.is_empty() {
+        if became.amounts.is_empty() {
             return;
         }
         let explains = |root: &Root| match &root.what {
@@ -539,10 +557,8 @@ impl<'a> Pass<'a> {
         let ops = self.roots.iter().any(|r| matches!(r.what, What::Ops(_) | What::Trained(..)));
         let follows = |r: &Root| match &r.what {
             What::Ops(ops) => ops.derived,
-            What::Attrs(pairs) => pairs.iter().all(|p| derived(self.new.steps[p.0 as usize].seq).is_some()),
-            What::Wiring(i, j, k) => {
-                derived(self.new.steps[*i as usize].seq).is_some() || ops && !self.rewired(*i, *j, *k)
-            }
+            What::Attrs(pairs) => pairs.iter().all(|p| self.new.derived(p.0).is_some()),
+            What::Wiring(i, j, k) => self.new.derived(*i).is_some() || ops && !self.rewired(*i, *j, *k),
             _ => false,
         };
         let rank = |r: &Root| match r.what {

@@ -1,9 +1,8 @@
 //! What differs, in words.
 use super::{Evidence, Ops, What};
-use crate::insight::mode::derived;
 use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Difference, Place};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use xlazy_core::ir::{Input, Kind, Step};
 use xlazy_core::text::called;
 use xlazy_mime::count;
@@ -54,7 +53,7 @@ pub(crate) fn ops(e: &Evidence, ops: &Ops) -> Vec<Difference> {
     all.extend(leaves(e.old, &ops.loses, Difference::lost));
     let steps = |r: &Record, all: &[u32], heads: &[u32], say: Alone| -> Vec<Difference> {
         // Gradients and updates come after what they are of.
-        let rank = |i: &u32| (derived(r.steps[*i as usize].seq).is_some(), !heads.contains(i), *i);
+        let rank = |i: &u32| (r.derived(*i).is_some(), !heads.contains(i), *i);
         let mut all: Vec<u32> = all.to_vec();
         all.sort_by_key(rank);
         all.iter().map(|&i| &r.steps[i as usize]).map(|s| say("op", describe(s), s.at)).collect()
@@ -77,26 +76,24 @@ pub(crate) fn attribute(e: &Evidence, pair: (u32, u32)) -> Option<Difference> {
     })
 }
 
-/// How often each line of these ops ran in both programs: an op that it has once in each round tells.
+/// How often the line where these ops begin ran in both programs: an op that it has once in each round tells.
 pub(crate) fn rounds(e: &Evidence, ops: &Ops) -> Option<(Place, usize, usize)> {
-    let mine: HashSet<u64> = (ops.new.iter().map(|&i| (e.new, i)))
-        .chain(ops.old.iter().map(|&j| (e.old, j)))
-        .filter(|(r, i)| derived(r.steps[*i as usize].seq).is_none())
-        .map(|(r, i)| r.lines[i as usize])
-        .collect();
-    let of = |r: &Record| -> HashMap<u64, BTreeMap<u32, usize>> {
-        let mut all: HashMap<u64, BTreeMap<u32, usize>> = HashMap::new();
-        for (s, line) in r.steps.iter().zip(&r.lines).filter(|(_, l)| mine.contains(l)) {
-            *all.entry(*line).or_default().entry(s.op.id).or_default() += 1;
+    let (at, line) = e.begins(ops)?;
+    let own = |r: &Record, all: &[u32]| all.iter().any(|&i| r.lines[i as usize] == line && r.derived(i).is_none());
+    if !own(e.new, &ops.new) && !own(e.old, &ops.old) {
+        return None;
+    }
+    let of = |r: &Record| -> BTreeMap<u32, usize> {
+        let mut all = BTreeMap::new();
+        for (s, _) in r.steps.iter().zip(r.lines.iter()).filter(|(_, l)| **l == line) {
+            *all.entry(s.op.id).or_default() += 1;
         }
         all
     };
     let (now, was) = (of(e.new), of(e.old));
-    let (at, line) = e.begins(ops)?;
-    let (n, o) = (now.get(&line)?, was.get(&line)?);
     // An op that is there once in each round, if one is: the rounds are as many as the rarest op that both have.
-    let rarest = n.iter().filter(|(op, _)| o.contains_key(op)).min_by_key(|(_, times)| **times)?;
-    let (n, o) = (*rarest.1, o[rarest.0]);
+    let rarest = now.iter().filter(|(op, _)| was.contains_key(op)).min_by_key(|(_, times)| **times)?;
+    let (n, o) = (*rarest.1, was[rarest.0]);
     (n != o).then_some((at, n, o))
 }
 

@@ -1,0 +1,211 @@
+//! Programs that were written down by others, in StableHLO or HLO text, as evidence: what differs between two of them is
+//! explained by the same causes as what xlazy compiles.
+mod flatten;
+mod hlo;
+mod locations;
+mod mlir;
+mod module;
+mod ops;
+mod tokens;
+mod write;
+
+use super::causes::compare;
+use super::evidence::Evidence;
+use super::mode::Derived;
+use super::record::{LeafRecord, Record, Text};
+use super::report::{Explanation, Place};
+use flatten::{Flat, Flattened, flatten};
+use module::{From, Unread};
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use xlazy_core::ir::{Attr, AttrDef, Input, Kind, OpDef, Origin, Step, attr};
+use xlazy_core::text::{Held, sources};
+
+/// A program's text and what it is called in messages.
+pub struct Dump<'a> {
+    pub name: &'a str,
+    pub text: &'a str,
+}
+
+/// Why two programs differ; `None` where they do not.
+///
+/// Errors: a text that is neither StableHLO nor HLO, or that breaks off, with its line.
+pub fn explain_dumps(old: &Dump, new: &Dump) -> Result<Option<Explanation>, String> {
+    let (flat, before) = (read(new)?, read(old)?);
+    let defs = Defs::of([&flat, &before]);
+    let mut sources = sources();
+    let site = sources.named(new.name, flat.line, 1);
+    let was = Arc::new(record(old, before, &defs, site, &mut sources));
+    let now = record(new, flat, &defs, site, &mut sources);
+    drop(sources);
+    Ok(compare(Evidence::of(&now, &was, std::slice::from_ref(&was))))
+}
+
+/// What a compilation was of, as StableHLO text that names the lines of the user's code; `None` where it is kept no longer.
+pub fn text_of_compilation(number: u64) -> Option<String> {
+    super::history::record(number).map(|r| write::written(&r))
+}
+
+/// `xlazy explain`: explains the difference of two files on stdout; gives the exit status.
+pub fn cli_main(arguments: &[&str]) -> i32 {
+    let (files, json) = match arguments {
+        [old, new] => ([*old, *new], false),
+        [old, new, "--json"] => ([*old, *new], true),
+        _ => {
+            eprintln!("xlazy: two files are expected: the program of before and the one of now");
+            return 2;
+        }
+    };
+    let explained = files.iter().map(|f| text_of(f)).collect::<Result<Vec<String>, String>>().and_then(|texts| {
+        let [old, new] = [0, 1].map(|i| Dump { name: files[i], text: &texts[i] });
+        explain_dumps(&old, &new)
+    });
+    match explained {
+        Ok(why) => {
+            match (why, json) {
+                (Some(why), true) => println!("{}", why.json()),
+                (Some(why), false) => print!("{}", why.between_texts()),
+                (None, true) => println!("null"),
+                (None, false) => println!("The two are the same program."),
+            }
+            0
+        }
+        Err(why) => {
+            eprintln!("xlazy: {why}");
+            1
+        }
+    }
+}
+
+fn text_of(file: &str) -> Result<String, String> {
+    let bytes = xlazy_mime::regular::read(file).map_err(|e| format!("{file} could not be read: {e}"))?;
+    String::from_utf8(bytes).map_err(|_| {
+        format!("{file} is no text: StableHLO and HLO are read as text (of bytecode, `stablehlo-translate --deserialize` makes it)")
+    })
+}
+
+fn read(dump: &Dump) -> Result<Flat, String> {
+    let module = match dump.text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with("//")) {
+        Some(first) if first.starts_with("HloModule") => hlo::read(dump.text),
+        Some(_) if dump.text.contains("func.func") => mlir::read(dump.text),
+        _ => return Err(format!("{} is neither StableHLO text (`func.func`) nor HLO text (`HloModule`)", dump.name)),
+    };
+    let unread = |Unread { line, why }| format!("{}:{line}: {why}", dump.name);
+    module.and_then(|m| flatten(&m)).map_err(unread)
+}
+
+/// The operations of two programs as definitions: of one name there is one, with all attributes that it has anywhere.
+struct Defs(HashMap<String, &'static OpDef>);
+
+/// What feeds a program.
+static INPUT: OpDef = OpDef::new("input", |_| Err("an input is not computed".into()), |l| l.x(0)).kind(Kind::Data);
+
+impl Defs {
+    fn of(programs: [&Flat; 2]) -> Defs {
+        let mut names: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+        for step in programs.iter().flat_map(|p| &p.steps) {
+            names.entry(&step.name).or_default().extend(step.attributes.iter().map(|(key, _)| &**key));
+        }
+        let def = |(name, keys): (&str, BTreeSet<&str>)| {
+            // What the result's type alone says.
+            let own = [("shape", ops::sizes_itself(name)), ("dtype", ops::kind(name) == Kind::Convert)];
+            let own = own.into_iter().filter(|(_, has)| *has).map(|(key, _)| key);
+            let keys = keys.into_iter().chain(own).chain(["element"]);
+            let attrs: Vec<AttrDef> = keys.map(|key| attr(String::from(key).leak(), ops::role(key))).collect();
+            let def = OpDef::new(String::from(name).leak(), |_| Err("a text is not computed".into()), |l| l.x(0));
+            let def: &'static OpDef = Box::leak(Box::new(def.attrs(attrs.leak()).kind(ops::kind(name))));
+            (name.to_owned(), def)
+        };
+        Defs(names.into_iter().map(def).collect())
+    }
+}
+
+fn number(of: impl Hash) -> u64 {
+    let mut h = DefaultHasher::new();
+    of.hash(&mut h);
+    h.finish()
+}
+
+/// What tells lines apart: the line of the user's where there is one, else the name that the framework gives the op.
+fn identity(from: &From) -> u64 {
+    match &from.at {
+        Some(at) => number(at),
+        None => from.name.as_ref().map_or(0, number),
+    }
+}
+
+/// Where something is from; of what says nothing, where it stands in the text.
+fn place(from: &From, dump: &Dump, line: u32, sources: &mut Held) -> Place {
+    match &from.at {
+        Some(at) => sources.named(&at.file, at.line, at.column),
+        None => sources.named(dump.name, line, 1),
+    }
+}
+
+/// Gradients are known by the names that frameworks give them.
+fn derived(from: &From) -> Option<Derived> {
+    let name = from.name.as_deref()?;
+    let gradient = name.contains("transpose(jvp") || name.starts_with("gradient/");
+    match name.starts_with("update/") {
+        true => Some(Derived::Update),
+        false => gradient.then_some(Derived::Gradient),
+    }
+}
+
+/// A name that says more than which of the arguments it is.
+fn given_name(from: &From) -> Option<String> {
+    from.name.clone().filter(|name| !name.is_empty() && !name.contains('/') && name != "unknown")
+}
+
+/// What says nothing of where it is from, as constants that were moved, is from where it is needed.
+fn with_lines(mut steps: Vec<Flattened>) -> Vec<Flattened> {
+    for i in (0..steps.len()).rev() {
+        let (before, rest) = steps.split_at_mut(i);
+        let taker = &rest[0].from;
+        for input in &rest[0].inputs {
+            if let Input::Step(s) = input
+                && let Some(step) = before.get_mut(*s as usize)
+                && step.from.at.is_none()
+            {
+                (step.from.at, step.from.caller) = (taker.at.clone(), taker.caller.clone());
+            }
+        }
+    }
+    steps
+}
+
+fn record(dump: &Dump, flat: Flat, defs: &Defs, site: Place, sources: &mut Held) -> Record {
+    let leaf = |(i, a): (usize, &module::Argument)| {
+        let name = given_name(&a.from);
+        // One of the same name and line is the same; of others the order tells.
+        let line = number((&name, &a.from.at));
+        let at = place(&a.from, dump, a.line, sources);
+        LeafRecord::read(ops::ty(&a.ty).0, flat.donated.contains(&i), at, line, i as u64 + 1, &INPUT, name)
+    };
+    let leaves: Vec<LeafRecord> = flat.arguments.iter().enumerate().map(leaf).collect();
+    let first = leaves.len() as u64 + 1;
+    let (mut lines, mut follows, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, s) in with_lines(flat.steps).into_iter().enumerate() {
+        let op = defs.0[&s.name];
+        let (ty, element) = ops::ty(&s.ty);
+        let value = |def: &AttrDef| match def.name {
+            "shape" => Attr::from(&ty.shape),
+            "dtype" => Attr::DType(ty.dtype),
+            "element" => Attr::Name(element.unwrap_or_default().into()),
+            key => {
+                let found = s.attributes.iter().find(|(k, _)| k == key);
+                found.map_or_else(|| Attr::Name(Box::default()), |(_, value)| value.clone())
+            }
+        };
+        let attrs: Box<[Attr]> = op.attrs.iter().map(value).collect();
+        lines.push(identity(&s.from));
+        follows.push(derived(&s.from));
+        let at = place(&s.from, dump, s.line, sources);
+        let statement = s.from.caller.as_ref().map(|l| sources.named(&l.file, l.line, l.column));
+        let (inputs, seq) = (s.inputs, first + i as u64);
+        steps.push(Step { op, attrs, ty, inputs, at, statement, seq, origin: Origin::Op });
+    }
+    let hash = u128::from(number(dump.text));
+    Record::read(Text { hash, site, steps, lines, derived: follows, leaves, roots: flat.roots })
+}

@@ -1,0 +1,175 @@
+//! Why two programs that others wrote down differ. The texts in `dumps/` are what `dumps/model.py` makes with JAX.
+use expect_test::{Expect, expect};
+use std::path::Path;
+use xlazy::insight::{Dump, Explanation, explain_dumps};
+
+fn text(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumps").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn explain(old: &str, new: &str) -> Result<Option<Explanation>, String> {
+    explain_dumps(&Dump { name: "old", text: old }, &Dump { name: "new", text: new })
+}
+
+/// What is said of a text of both kinds, each cause with its line.
+fn check(old: &str, new: &str, expected: [Expect; 2]) {
+    for (kind, expected) in ["mlir", "hlo"].into_iter().zip(expected) {
+        let [old, new] = [old, new].map(|name| text(&format!("{name}.{kind}")));
+        let why = explain(&old, &new).expect("texts that can be read").expect("two programs");
+        let one = |why: &Explanation| {
+            let d = &why.differences[0];
+            let more = why.differences.len() + why.hidden - 1;
+            let at = format!("{}:{}", why.at.file(), why.at.line());
+            format!("{} at {at}: {} was {}, is {}; {more} more\n", why.class.name(), d.what, d.was, d.now)
+        };
+        expected.assert_eq(&std::iter::once(&why).chain(&why.also).map(one).collect::<String>());
+    }
+}
+
+#[test]
+fn another_batch_size() {
+    check(
+        "step",
+        "batch",
+        [
+            expect![[r#"
+        shape at new:11: `x` was f32[4,8], is f32[6,8]; 1 more
+    "#]],
+            expect![[r#"
+        shape at new:128: `x` was f32[4,8], is f32[6,8]; 1 more
+    "#]],
+        ],
+    );
+}
+
+#[test]
+fn another_dtype() {
+    check(
+        "step",
+        "dtype",
+        [
+            expect![[r#"
+        dtype at new:11: `x` was f32[4,8], is f16[4,8]; 0 more
+    "#]],
+            expect![[r#"
+        dtype at new:128: `x` was f32[4,8], is f16[4,8]; 0 more
+    "#]],
+        ],
+    );
+}
+
+#[test]
+fn softmax_along_another_axis() {
+    check(
+        "step",
+        "axis",
+        [
+            expect![[r#"
+        index at model.py:21: attribute `dimensions` of reduce was [1], is [0]; 8 more
+    "#]],
+            expect![[r#"
+        index at model.py:21: attribute `dimensions` of reduce was [1], is [0]; 10 more
+    "#]],
+        ],
+    );
+}
+
+#[test]
+fn a_layer_more() {
+    check(
+        "step",
+        "extra",
+        [
+            expect![[r#"
+        structure at model.py:20: op was none, is tanh → f32[4,16]; 6 more
+    "#]],
+            expect![[r#"
+        structure at model.py:20: op was none, is tanh → f32[4,16]; 6 more
+    "#]],
+        ],
+    );
+}
+
+#[test]
+fn another_number_of_rounds() {
+    check(
+        "loop",
+        "loop_more",
+        [
+            expect![[r#"
+        constant at model.py:37: attribute `value` of constant was 3, is 5; 0 more
+    "#]],
+            expect![[r#"
+        constant at model.py:37: attribute `value` of constant was 3, is 5; 0 more
+    "#]],
+        ],
+    );
+}
+
+#[test]
+fn equal_programs_differ_in_nothing() {
+    for name in ["step.mlir", "step.hlo", "loop.mlir", "loop.hlo"] {
+        assert!(explain(&text(name), &text(name)).expect("it can be read").is_none(), "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_said_with_its_line() {
+    let step = text("step.mlir");
+    let cases = [
+        ("".to_owned(), expect!["new is neither StableHLO text (`func.func`) nor HLO text (`HloModule`)"]),
+        ("hello".to_owned(), expect!["new is neither StableHLO text (`func.func`) nor HLO text (`HloModule`)"]),
+        ("HloModule m\n".to_owned(), expect!["new:1: it has no `ENTRY` computation"]),
+        (step[..step.len() / 2].to_owned(), expect!["new:99: a region has no end"]),
+        (step.replace("%arg6, %arg1", "%arg6, %nothing"), expect!["new:12: `%nothing` is not defined before"]),
+        (step.replace("call @relu", "call @gelu"), expect!["new:16: `gelu`, which is called, is not there"]),
+        ("HloModule m\nENTRY e {\n  a = f32[2] add(b, b)\n}\n".to_owned(), expect!["new:3: `b` is not defined before"]),
+        (
+            "HloModule m\nENTRY e {\n  f32[2] add(b, b)\n}\n".to_owned(),
+            expect!["new:3: an instruction is expected: `name = type opcode(operands)`"],
+        ),
+        ("HloModule m\n%f (a: f32[]) -> f32[] {\n".to_owned(), expect!["new:2: the computation `f` has no end"]),
+        ("func.func @f() {\n  call @f() : () -> ()\n}\n".to_owned(), expect!["new:1: calls go too deep"]),
+    ];
+    for (text, expected) in cases {
+        expected.assert_eq(&explain(&step, &text).err().unwrap_or_else(|| "nothing".into()));
+    }
+}
+
+/// Texts with parts cut out, doubled, exchanged: they are refused or read, and nothing else happens.
+#[test]
+fn damaged_texts_harm_nobody() {
+    let mut random = fastrand::Rng::with_seed(15);
+    for name in ["loop.mlir", "loop.hlo", "extra.mlir", "extra.hlo"] {
+        let whole = text(name);
+        let lines: Vec<&str> = whole.lines().collect();
+        for _ in 0..150 {
+            let mut damaged: Vec<String> = lines.iter().map(|l| l.to_string()).collect();
+            for _ in 0..random.usize(1..4) {
+                let at = random.usize(..damaged.len());
+                match random.u8(..6) {
+                    0 => drop(damaged.remove(at)),
+                    1 => damaged.insert(at, lines[random.usize(..lines.len())].to_owned()),
+                    2 => damaged.truncate(at + 1),
+                    3 => {
+                        let other = random.usize(..damaged.len());
+                        damaged.swap(at, other);
+                    }
+                    _ => {
+                        let mut letters: Vec<char> = damaged[at].chars().collect();
+                        let place = random.usize(..letters.len() + 1);
+                        let sign = *random.choice(b"(){}[]<>%#@^\",:=-x0 ").expect("some") as char;
+                        if random.bool() || place == letters.len() {
+                            letters.insert(place, sign);
+                        } else {
+                            letters[place] = sign;
+                        }
+                        damaged[at] = letters.into_iter().collect();
+                    }
+                }
+            }
+            let _ = explain(&whole, &damaged.join("\n"));
+        }
+    }
+}
