@@ -94,11 +94,12 @@ impl<T: 'static> HoldValue<T> for Of<T> {
     }
 }
 
-/// Lends a variable for good to what borrows it, chosen by autoref: a tensor keeps its buffers no longer than it is used.
+/// Lends a variable for good to what borrows it, chosen by autoref. A cell that changes it later takes a copy, so there must
+/// be one to be had; and a tensor keeps its buffers no longer than it is used.
 pub trait LendTensor {
     fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut crate::Tensor) -> &'f crate::Tensor;
 }
-impl LendTensor for &Of<crate::Tensor> {
+impl LendTensor for &&Of<crate::Tensor> {
     fn lend<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut crate::Tensor) -> &'f crate::Tensor {
         held
     }
@@ -106,9 +107,17 @@ impl LendTensor for &Of<crate::Tensor> {
 pub trait LendValue<T: 'static> {
     fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> &'static T;
 }
-impl<T: 'static> LendValue<T> for Of<T> {
+impl<T: Clone + 'static> LendValue<T> for &Of<T> {
     fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> &'static T {
         holds.lend(number, held)
+    }
+}
+pub trait LendSingle<T: 'static> {
+    fn lend<'f>(&self, holds: Holds<'f>, number: usize, held: &'f mut T) -> &'f T;
+}
+impl<T: 'static> LendSingle<T> for Of<T> {
+    fn lend<'f>(&self, _: Holds<'f>, _: usize, held: &'f mut T) -> &'f T {
+        held
     }
 }
 

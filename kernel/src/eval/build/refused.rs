@@ -67,16 +67,7 @@ impl Compiler {
                 gone.extend(self.left.iter().cloned());
                 let is_imported = |name: &str| self.defs.uses.iter().any(|u| u.binds == name);
                 let (is_type, is_imported, sources) = (&is_type, &is_imported, &self.sources());
-                let is_lent = &|name: &str| scope.vars.iter().any(|v| v.name == name && v.lent);
-                let known = Known {
-                    gone: &gone,
-                    declared: scope.declared,
-                    is_lent,
-                    vars: &vars,
-                    is_type,
-                    is_imported,
-                    sources,
-                };
+                let known = Known { gone: &gone, declared: scope.declared, vars: &vars, is_type, is_imported, sources };
                 let failure = self.not_the_cell(&errors);
                 Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
             }

@@ -92,7 +92,7 @@ pub fn cell(
     let frame = held.any();
     if frame {
         out.plain(
-            " use xlazy_rt::{HoldHandle as _, HoldValue as _, GiveCopy as _, GiveLoan as _, GiveMove as _, LendTensor as _, LendValue as _}; \
+            " use xlazy_rt::{HoldHandle as _, HoldValue as _, GiveCopy as _, GiveLoan as _, GiveMove as _, LendTensor as _, LendValue as _, LendSingle as _}; \
              let mut xlazy_frame = xlazy_rt::Frame::default(); let xlazy_f = xlazy_frame.holds();",
         );
     }

@@ -89,7 +89,7 @@ impl<'a> Held<'a> {
             let v = &self.parsed.places.variables[n];
             let (name, at) = (&v.name, self.parsed.places.variables[*borrower].begins?);
             let whole = if v.fixed { format!("xlazy_held_{n}") } else { name.clone() };
-            let text = format!(" let {name} = (&&xlazy_rt::Of::value(&*{name})).lend(xlazy_f, {n}, {whole});");
+            let text = format!(" let {name} = (&&&xlazy_rt::Of::value(&*{name})).lend(xlazy_f, {n}, {whole});");
             Some(Edit::insert(at, text).tagged(Tag::Lend(n)))
         };
         self.plan.lends.iter().filter_map(loan).collect()

@@ -40,8 +40,6 @@ pub struct Known<'a> {
     /// What became of variables and items that no longer exist.
     pub gone: &'a HashMap<String, String>,
     pub declared: &'a Declared,
-    /// Whether something borrows a variable that lives on.
-    pub is_lent: &'a dyn Fn(&str) -> bool,
     pub vars: &'a [&'a str],
     pub is_type: &'a dyn Fn(&str) -> bool,
     pub is_imported: &'a dyn Fn(&str) -> bool,
@@ -259,9 +257,6 @@ fn of_generated_code(error: &Diagnostic, source: &Source, known: &Known) -> Opti
     }
     for tag in error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans)).filter_map(tag) {
         match tag {
-            Tag::Load(name) if matches!(&*error.code, "E0277" | "E0599") && (known.is_lent)(name) => {
-                return Some(Retold { about: About::Fetching(name.clone()), ..lent_without_clone() });
-            }
             Tag::Load(name) if matches!(&*error.code, "E0384" | "E0594" | "E0596") => {
                 let Some(Declaration { cell, fixed: true, .. }) = known.declared.get(name) else { continue };
                 let help = format!(
@@ -320,19 +315,6 @@ fn of_generated_code(error: &Diagnostic, source: &Source, known: &Known) -> Opti
         }
     }
     None
-}
-
-/// A copy is taken of what is lent, where a cell moves or changes it.
-fn lent_without_clone() -> Retold {
-    Retold {
-        title: "a variable that another one borrows cannot be moved or changed".into(),
-        help: Some(
-            "its type has no `clone` to take a copy by: run the cell again that makes it, or borrow it inside braces `{ … }`"
-                .into(),
-        ),
-        with_labels: false,
-        about: About::Words,
-    }
 }
 
 /// Whether an error points at what a `return` at the top of the cell returns.
