@@ -17,7 +17,7 @@ pub(super) fn replan(
 ) -> bool {
     let before = plan.clone();
     for error in errors {
-        if learn_of_open(error, source, parsed, plan) || learn_of_held(error, source, parsed, loaded, plan) {
+        if learn_of_open(error, source, parsed, plan) || learn_of_held(error, source, parsed, loaded, &before, plan) {
             continue;
         }
         plan.wrapped.extend(error.children.iter().flat_map(|c| hidden_functions(&c.message)));
@@ -67,7 +67,7 @@ pub(super) fn replan(
                 // It lives as long as what it borrows from.
                 Tag::Keep(name) if must_last(span) => {
                     if let Some(number) = parsed.places.declared(name) {
-                        borrows(number, parsed, loaded, plan);
+                        borrows(number, parsed, loaded, &before, plan);
                     }
                 }
                 // An item's import is in the way only where the error is about imports.
@@ -116,7 +116,14 @@ fn must_last(span: &Span) -> bool {
 
 /// What an error says of variables that are held: which of them borrow, where they move, and which must stay in the code.
 /// False where it is about something else.
-fn learn_of_held(error: &Diagnostic, source: &Source, parsed: &Parsed, loaded: &[Loaded], plan: &mut Plan) -> bool {
+fn learn_of_held(
+    error: &Diagnostic,
+    source: &Source,
+    parsed: &Parsed,
+    loaded: &[Loaded],
+    before: &Plan,
+    plan: &mut Plan,
+) -> bool {
     let places = &parsed.places;
     let tags = |s: &Span| match source.place(s.start) {
         Place::Generated(tag) if s.ours => Some(tag.clone()),
@@ -156,7 +163,7 @@ fn learn_of_held(error: &Diagnostic, source: &Source, parsed: &Parsed, loaded: &
     for span in &error.spans {
         let Some(Tag::Hold(n)) = tags(span) else { continue };
         learned |= match lasting {
-            Some(_) => must_last(span) && borrows(n, parsed, loaded, plan),
+            Some(_) => must_last(span) && borrows(n, parsed, loaded, before, plan),
             None => plan.values.insert(n) || plan.inside.insert(n),
         };
     }
@@ -173,7 +180,7 @@ fn learn_of_held(error: &Diagnostic, source: &Source, parsed: &Parsed, loaded: &
     let meant = |s: &Span| tags(s).and_then(|tag| variable(&tag));
     let all = || error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans));
     // What is lent is changed or moved behind: then what borrows it ends with the cell.
-    if let Some(borrower) = all().filter_map(meant).find_map(|n| plan.lends.get(&n).copied()) {
+    if let Some(borrower) = all().filter_map(meant).find_map(|n| before.lends.get(&n).copied()) {
         return ends_with_the_cell(borrower, plan);
     }
     let held = Held::new(parsed, loaded, plan);
@@ -208,10 +215,15 @@ fn learn_of_held(error: &Diagnostic, source: &Source, parsed: &Parsed, loaded: &
 
 /// A variable borrows: what its `let` mentions is lent for good, so that both live on. Where that will not do, it ends with the
 /// cell.
-fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], plan: &mut Plan) -> bool {
+fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, plan: &mut Plan) -> bool {
     let places = &parsed.places;
     let v = &places.variables[borrower];
-    let tried = plan.borrows.contains(&borrower) || plan.lends.values().any(|b| *b == borrower);
+    let lends = |plan: &Plan| plan.lends.values().any(|b| *b == borrower);
+    if lends(plan) && !lends(before) {
+        // One answer may say so in several errors.
+        return true;
+    }
+    let tried = plan.borrows.contains(&borrower) || lends(plan);
     let Some((from, to)) = v.begins.zip(v.declared).filter(|_| !tried) else {
         return ends_with_the_cell(borrower, plan);
     };
