@@ -8,6 +8,10 @@ pub use crate::{
     AttentionOptions, AvgPoolOptions, BatchNormOptions, ConvOptions, ConvTransposeOptions, CrossEntropyOptions,
     InterpolateOptions, Interpolation, MaxPoolOptions, PadMode, Padding, Reduction, ScatterReduce,
 };
+pub use crate::{
+    BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, LeastSquares, MatrixNorm,
+    MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, StftOptions, Unique,
+};
 pub use crate::{data, nn, optim, parts};
 pub use crate::{tensor, where_};
 pub use xlazy_core::ty::DType::{self, *};

@@ -354,7 +354,7 @@ impl Tensor {
     ///
     /// ```
     /// use xlazy::prelude::*;
-    /// assert_eq!(tensor([[1.0, 2.0], [3.0, 4.0]]).det().item(), -2.0);
+    /// assert_eq!(tensor([[2.0, 1.0], [0.0, 4.0]]).det().item(), 8.0);
     /// ```
     #[track_caller]
     pub fn det(&self) -> Tensor {
