@@ -459,6 +459,7 @@ fn attr_words(a: &Attr, words: &mut Vec<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::panic::Location;
 
     static OP: OpDef = OpDef::new("op", |_| unreachable!("never traced"), |_| unreachable!("never lowered"));
 

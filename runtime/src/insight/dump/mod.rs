@@ -210,10 +210,13 @@ fn with_lines(mut steps: Vec<Flattened>) -> Vec<Flattened> {
 }
 
 fn record(dump: &Dump, flat: Flat, defs: &Defs, site: Place, since: u64, sources: &mut Held) -> Record {
+    // What several have is no name of one.
+    let mut names: HashMap<String, usize> = HashMap::new();
+    flat.arguments.iter().filter_map(|a| given_name(&a.from)).for_each(|name| *names.entry(name).or_default() += 1);
     let leaf = |(i, a): (usize, &module::Argument)| {
-        let name = given_name(&a.from);
-        // One of the same name and line is the same; of others the order tells.
-        let line = number((&name, &a.from.at));
+        let name = given_name(&a.from).filter(|name| names[name] == 1);
+        // Of what has neither a name nor a line the order tells.
+        let line = if name.is_none() && a.from.at.is_none() { 0 } else { number((&name, &a.from.at)) };
         let at = place(&a.from, dump, a.line, sources);
         LeafRecord::read(ops::ty(&a.ty).0, flat.donated.contains(&i), at, line, since + i as u64 + 1, &INPUT, name)
     };

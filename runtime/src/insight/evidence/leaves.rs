@@ -23,7 +23,8 @@ impl Leaves {
         if !new.session {
             all.by(new, old, |l| Some((l.line, l.ty.clone())));
         }
-        all.by(new, old, |l| (!l.computed && !l.lasts()).then_some(l.line));
+        let line = |l: &LeafRecord| !l.computed && !l.lasts() && (new.session || l.line == 0);
+        all.by(new, old, |l| line(l).then_some(l.line));
         // What an op takes twice in one program and from two tensors in the other says nothing of either.
         for (i, j) in new.takers().iter().map(|&i| (i, aligned.of_new[i as usize])).filter(|p| p.1 != NONE) {
             let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
