@@ -23,6 +23,17 @@ pub fn protobuf(data: &[u8]) {
     }
 }
 
+/// A program's text, beside one that is as it should be: never a panic, and no end of time or memory.
+pub fn program_text(data: &[u8]) {
+    use crate::insight::{Dump, explain_dumps};
+    const OLD: &str = include_str!("../tests/dumps/loop.mlir");
+    const OLD_HLO: &str = include_str!("../tests/dumps/loop.hlo");
+    let text = String::from_utf8_lossy(data);
+    for old in [OLD, OLD_HLO] {
+        let _ = explain_dumps(&Dump { name: "old", text: old }, &Dump { name: "new", text: &text });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::corpus;
@@ -35,5 +46,10 @@ mod tests {
     #[test]
     fn the_kept_programs() {
         corpus::damaged("protobuf", super::protobuf);
+    }
+
+    #[test]
+    fn the_kept_texts() {
+        each("program_text", super::program_text);
     }
 }

@@ -3,16 +3,8 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 
 /// The sizes of a tensor's dimensions; reads like a slice of `usize`.
-#[derive(Eq, Hash, Default)]
+#[derive(PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
-
-impl PartialEq for Shape {
-    // The derived one calls out for what are a few numbers.
-    #[inline]
-    fn eq(&self, other: &Shape) -> bool {
-        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a == b)
-    }
-}
 
 impl Clone for Shape {
     // The derived one goes element by element, and every op copies a few shapes.

@@ -16,9 +16,9 @@ use super::record::{LeafRecord, Record, Text};
 use super::report::{Explanation, Place};
 use flatten::{Flat, Flattened, flatten};
 use module::{From, Unread};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use xlazy_core::ir::{Attr, AttrDef, Input, Kind, OpDef, Origin, Step, attr};
 use xlazy_core::text::{Held, sources};
 
@@ -36,10 +36,32 @@ pub fn explain_dumps(old: &Dump, new: &Dump) -> Result<Option<Explanation>, Stri
     let defs = Defs::of([&flat, &before]);
     let mut sources = sources();
     let site = sources.named(new.name, flat.line, 1);
-    let was = Arc::new(record(old, before, &defs, site, &mut sources));
-    let now = record(new, flat, &defs, site, &mut sources);
+    let mut was = record(old, before, &defs, site, 0, &mut sources);
+    let mut now = record(new, flat, &defs, site, LATER, &mut sources);
     drop(sources);
+    identify(&mut was.leaves, &mut now.leaves);
+    let was = Arc::new(was);
     Ok(compare(Evidence::of(&now, &was, std::slice::from_ref(&was))))
+}
+
+/// Creation numbers of a program that is later than another.
+const LATER: u64 = 1 << 40;
+
+/// What is one of its kind in both programs, by its name and line, or these and its type, is the same tensor in both.
+fn identify(was: &mut [LeafRecord], now: &mut [LeafRecord]) {
+    for typed in [false, true] {
+        let mut marks: HashMap<u64, [Vec<usize>; 2]> = HashMap::new();
+        for (side, leaves) in [&*was, &*now].into_iter().enumerate() {
+            for (i, l) in leaves.iter().enumerate().filter(|(_, l)| l.lineage == l.seq) {
+                marks.entry(number((l.line, typed.then_some(&l.ty)))).or_default()[side].push(i);
+            }
+        }
+        for (mark, both) in marks {
+            if let ([i], [j]) = (&both[0][..], &both[1][..]) {
+                (was[*i].lineage, now[*j].lineage) = (mark | 1 << 63, mark | 1 << 63);
+            }
+        }
+    }
 }
 
 /// What a compilation was of, as StableHLO text that names the lines of the user's code; `None` where it is kept no longer.
@@ -112,13 +134,25 @@ impl Defs {
             let own = [("shape", ops::sizes_itself(name)), ("dtype", ops::kind(name) == Kind::Convert)];
             let own = own.into_iter().filter(|(_, has)| *has).map(|(key, _)| key);
             let keys = keys.into_iter().chain(own).chain(["element"]);
-            let attrs: Vec<AttrDef> = keys.map(|key| attr(String::from(key).leak(), ops::role(key))).collect();
-            let def = OpDef::new(String::from(name).leak(), |_| Err("a text is not computed".into()), |l| l.x(0));
-            let def: &'static OpDef = Box::leak(Box::new(def.attrs(attrs.leak()).kind(ops::kind(name))));
-            (name.to_owned(), def)
+            (name.to_owned(), definition(name, keys.map(str::to_owned).collect()))
         };
         Defs(names.into_iter().map(def).collect())
     }
+}
+
+/// The definition of an operation with these attributes. They stay, one for each.
+fn definition(name: &str, keys: Vec<String>) -> &'static OpDef {
+    static ALL: Mutex<BTreeMap<(String, Vec<String>), &'static OpDef>> = Mutex::new(BTreeMap::new());
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.entry((name.to_owned(), keys.clone())).or_insert_with(|| {
+        let one = |key: String| {
+            let role = ops::role(&key);
+            attr(key.leak(), role)
+        };
+        let attrs: Vec<AttrDef> = keys.into_iter().map(one).collect();
+        let def = OpDef::new(String::from(name).leak(), |_| Err("a text is not computed".into()), |l| l.x(0));
+        Box::leak(Box::new(def.attrs(attrs.leak()).kind(ops::kind(name))))
+    })
 }
 
 fn number(of: impl Hash) -> u64 {
@@ -175,16 +209,19 @@ fn with_lines(mut steps: Vec<Flattened>) -> Vec<Flattened> {
     steps
 }
 
-fn record(dump: &Dump, flat: Flat, defs: &Defs, site: Place, sources: &mut Held) -> Record {
+fn record(dump: &Dump, flat: Flat, defs: &Defs, site: Place, since: u64, sources: &mut Held) -> Record {
+    // What several have is no name of one.
+    let mut names: HashMap<String, usize> = HashMap::new();
+    flat.arguments.iter().filter_map(|a| given_name(&a.from)).for_each(|name| *names.entry(name).or_default() += 1);
     let leaf = |(i, a): (usize, &module::Argument)| {
-        let name = given_name(&a.from);
-        // One of the same name and line is the same; of others the order tells.
-        let line = number((&name, &a.from.at));
+        let name = given_name(&a.from).filter(|name| names[name] == 1);
+        // Of what has neither a name nor a line the order tells.
+        let line = if name.is_none() && a.from.at.is_none() { 0 } else { number((&name, &a.from.at)) };
         let at = place(&a.from, dump, a.line, sources);
-        LeafRecord::read(ops::ty(&a.ty).0, flat.donated.contains(&i), at, line, i as u64 + 1, &INPUT, name)
+        LeafRecord::read(ops::ty(&a.ty).0, flat.donated.contains(&i), at, line, since + i as u64 + 1, &INPUT, name)
     };
     let leaves: Vec<LeafRecord> = flat.arguments.iter().enumerate().map(leaf).collect();
-    let first = leaves.len() as u64 + 1;
+    let first = since + leaves.len() as u64 + 1;
     let (mut lines, mut follows, mut steps) = (Vec::new(), Vec::new(), Vec::new());
     for (i, s) in with_lines(flat.steps).into_iter().enumerate() {
         let op = defs.0[&s.name];

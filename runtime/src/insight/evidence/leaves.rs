@@ -19,17 +19,18 @@ impl Leaves {
         let mut all = Leaves { of_new: vec![NONE; new.leaves.len()], of_old: vec![NONE; old.leaves.len()] };
         all.by(new, old, |l| Some(l.lineage));
         all.by(new, old, |l| l.name.clone().filter(|_| !l.computed));
-        all.by(new, old, |l| (!l.computed && !l.lasts()).then_some(l.line));
         // Of a text no tensor is known: those of one line and one type are the same where there are as many.
         if !new.session {
             all.by(new, old, |l| Some((l.line, l.ty.clone())));
         }
+        let line = |l: &LeafRecord| !l.computed && !l.lasts() && (new.session || l.line == 0);
+        all.by(new, old, |l| line(l).then_some(l.line));
         // What an op takes twice in one program and from two tensors in the other says nothing of either.
         for (i, j) in new.takers().iter().map(|&i| (i, aligned.of_new[i as usize])).filter(|p| p.1 != NONE) {
             let (a, b) = (&new.steps[i as usize], &old.steps[j as usize]);
             // Gradients and updates of other tensors are the same ops: of these two numbers correspond, and what is of one type.
-            let alike =
-                |l: &LeafRecord, m: &LeafRecord| new.derived(i).is_none() || l.scalar && m.scalar || l.ty == m.ty;
+            let any = new.session && new.derived(i).is_none();
+            let alike = |l: &LeafRecord, m: &LeafRecord| any || l.scalar && m.scalar || l.ty == m.ty;
             for (x, y) in a.inputs.iter().zip(&b.inputs) {
                 if let (Input::Leaf(l), Input::Leaf(m)) = (x, y)
                     && all.of_new[*l as usize] == NONE
