@@ -50,6 +50,6 @@ mod tests {
 
     #[test]
     fn the_kept_texts() {
-        each("program_text", super::program_text);
+        corpus::damaged("program_text", super::program_text);
     }
 }

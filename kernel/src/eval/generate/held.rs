@@ -41,7 +41,8 @@ impl<'a> Held<'a> {
             !stays(l) && !self.refers(v) && l.open.as_ref().is_none_or(|o| !o.pending || o.names.len() == 1)
         };
         let may = || if v.declared.is_some() { own() } else { self.loaded(v).is_some_and(earlier) };
-        !out && !v.odd && !(v.fixed && v.changed) && may()
+        let must_stay = out || v.odd || v.fixed && v.changed;
+        !must_stay && may()
     }
 
     /// Whether it is held. A variable of an earlier cell is where it may be moved, if a copy of it will not do.
