@@ -176,7 +176,8 @@ fn bodies(mir: &str) -> Vec<String> {
     for line in mir.lines().filter(|l| !l.trim_start().starts_with("debug ") && !l.is_empty()) {
         body.push_str(&without_places(&without_numbers(line)));
         body.push('\n');
-        if line == "}" {
+        // Of a constant that is empty or a function there is one line.
+        if line == "}" || line.starts_with("alloc") && !line.ends_with('{') {
             all.push(std::mem::take(&mut body));
         }
     }
@@ -189,7 +190,9 @@ fn bodies(mir: &str) -> Vec<String> {
 fn without_numbers(line: &str) -> String {
     let mut parts = line.split("alloc");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |out, part| out + "alloc" + part.trim_start_matches(|c: char| c.is_ascii_digit()))
+    let out = parts.fold(first, |out, part| out + "alloc" + part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    // A pointer's number stands between as many dashes as there is room for.
+    out.replace('─', "")
 }
 
 /// Without such as `src/int.rs:10:1: 10:20`.
