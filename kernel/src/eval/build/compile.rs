@@ -44,6 +44,17 @@ pub struct Ready {
     /// The same for definitions that were compiled with it.
     pub group_file: Option<String>,
     defs: Definitions,
+    /// What its statements do to variables.
+    pub leaves: Leaves,
+    /// Functions, constants and statics that it defines: earlier variables of these names give way.
+    pub defines: BTreeSet<String>,
+    pub names: Effects,
+    pub timing: Timing,
+}
+
+/// What becomes of a cell's variables, by name.
+#[derive(Default)]
+pub struct Leaves {
     /// Variables that it moves away, by what is known beforehand.
     pub moves: BTreeSet<String>,
     /// Variables that it declares and that borrow: they end with it.
@@ -55,10 +66,6 @@ pub struct Ready {
     /// How it declares variables, and those of earlier cells whose types it decides.
     pub declares: Declared,
     pub decides: BTreeSet<String>,
-    /// Functions, constants and statics that it defines: earlier variables of these names give way.
-    pub defines: BTreeSet<String>,
-    pub names: Effects,
-    pub timing: Timing,
 }
 
 /// What a cell does with variables, by name.
@@ -191,24 +198,8 @@ impl Compiler {
         let defines = values_of(&parsed);
         if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
             let file = String::new();
-            let (moves, borrows, inside, lends, declares, decides, names) = Default::default();
-            let object = None;
-            return Ok(Ready {
-                object,
-                keep: None,
-                file,
-                group_file,
-                defs,
-                moves,
-                borrows,
-                inside,
-                lends,
-                declares,
-                decides,
-                defines,
-                names,
-                timing,
-            });
+            let (object, keep, leaves, names) = Default::default();
+            return Ok(Ready { object, keep, file, group_file, defs, leaves, defines, names, timing });
         }
         let ready = self.statements(cell, range, parsed, defs, scope, timing)?;
         Ok(Ready { group_file, defines, ..ready })
@@ -398,22 +389,8 @@ impl Compiler {
             let (file, timing, names) = (rustc::file_name(id), *timing, names.clone());
             let (defs, defines, group_file) = (defs.clone(), BTreeSet::new(), None);
             let object = Some(object);
-            Ready {
-                object,
-                keep,
-                file,
-                group_file,
-                defs,
-                moves,
-                borrows,
-                inside,
-                lends,
-                declares,
-                decides,
-                defines,
-                names,
-                timing,
-            }
+            let leaves = Leaves { moves, borrows, inside, lends, declares, decides };
+            Ready { object, keep, file, group_file, defs, leaves, defines, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {
             self.remember(&id, &Arc::new(generate(&plan)));

@@ -166,10 +166,10 @@ impl Session {
     fn declare(&mut self, ready: &Ready, cell: u64) {
         let made = |name: &String| self.vars.iter().any(|v| v.name == *name && v.cell == cell);
         if self.begun {
-            let decided = |name: &String| ready.decides.contains(name);
+            let decided = |name: &String| ready.leaves.decides.contains(name);
             self.declared.iter_mut().filter(|(n, _)| decided(n)).for_each(|(_, d)| d.open = None);
         }
-        for (name, declaration) in &ready.declares {
+        for (name, declaration) in &ready.leaves.declares {
             if declaration.is_pending() || made(name) {
                 self.declared.insert(name.clone(), declaration.clone());
             }
@@ -180,7 +180,7 @@ impl Session {
     /// What is lent stays in memory; where that happens again and again, somebody should know.
     fn note_what_is_lent(&mut self, ready: &Ready, events: &mut dyn FnMut(Event)) {
         let lent = |name: &&String| self.vars.iter().any(|v| v.name == **name && v.lent);
-        let names: Vec<&String> = ready.lends.iter().filter(lent).collect();
+        let names: Vec<&String> = ready.leaves.lends.iter().filter(lent).collect();
         for name in names {
             if !self.lent.insert(name.clone()) {
                 let text = format!(
@@ -204,14 +204,14 @@ impl Session {
         let waits = |n: &String| self.declared.get(n).is_some_and(Declaration::is_pending);
         for name in names.binds.iter().filter(|n| !self.vars.iter().any(|v| v.name == **n) && !waits(n)) {
             let early = format!("was not kept: {}, which declares it, ended early", cell.label());
-            if ready.borrows.contains(name) {
+            if ready.leaves.borrows.contains(name) {
                 let how = format!(
                     "borrowed, and ended with {}: keep a value of its own there (`.clone()`, `.to_owned()`, `.to_vec()`; \
                      for a closure `move |…|`)",
                     cell.label()
                 );
                 self.gone.insert(name.clone(), how);
-            } else if *reply != Reply::Ok && (!lost.contains(name) || ready.inside.contains(name)) {
+            } else if *reply != Reply::Ok && (!lost.contains(name) || ready.leaves.inside.contains(name)) {
                 self.gone.insert(name.clone(), early);
             } else {
                 self.gone.entry(name.clone()).or_insert(early);
@@ -325,7 +325,7 @@ impl Session {
             Outcome::Ok => format!("was moved by {by}: run the cell that makes it again, or move a `.clone()` of it"),
             _ => format!("was lost when {by}, which moves it, ended early"),
         };
-        for name in lost.iter().filter(|n| !ready.inside.contains(*n)).chain(&ready.moves) {
+        for name in lost.iter().filter(|n| !ready.leaves.inside.contains(*n)).chain(&ready.leaves.moves) {
             if !vars.iter().any(|v| v.name == *name) {
                 self.gone.insert(name.clone(), how.clone());
             }
@@ -339,7 +339,7 @@ impl Session {
             Outcome::Ok => Reply::Ok,
             Outcome::Interrupted => Reply::Interrupted,
             Outcome::Failed(fault) => {
-                let (inside, moved) = lost.into_iter().partition(|n| ready.inside.contains(n));
+                let (inside, moved) = lost.into_iter().partition(|n| ready.leaves.inside.contains(n));
                 Reply::Error(run_failure(&fault, &self.compiler.sources(), [moved, inside]))
             }
         }
