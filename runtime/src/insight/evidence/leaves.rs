@@ -1,7 +1,7 @@
 //! Which data of two programs correspond.
 use super::align::{Aligned, NONE};
 use crate::insight::record::{LeafRecord, Record};
-use foldhash::{HashMap, HashMapExt};
+use foldhash::{HashMap, HashMapExt, HashSet};
 use std::hash::Hash;
 use xlazy_core::ir::Input;
 
@@ -23,7 +23,10 @@ impl Leaves {
         if !new.session {
             all.by(new, old, |l| Some((l.line, l.ty.clone())));
         }
-        let line = |l: &LeafRecord| !l.computed && !l.lasts() && (new.session || l.line == 0);
+        // In a text what is left of a line whose others correspond is another one.
+        let paired = new.leaves.iter().zip(&all.of_new).filter(|(_, partner)| !new.session && **partner != NONE);
+        let known: HashSet<u64> = paired.map(|(l, _)| l.line).filter(|line| *line != 0).collect();
+        let line = |l: &LeafRecord| !l.computed && !l.lasts() && !known.contains(&l.line);
         all.by(new, old, |l| line(l).then_some(l.line));
         // What an op takes twice in one program and from two tensors in the other says nothing of either.
         for (i, j) in new.takers().iter().map(|&i| (i, aligned.of_new[i as usize])).filter(|p| p.1 != NONE) {
