@@ -26,7 +26,7 @@ const CELLS: &[&str] = &[
     "s.len() + count + both.len()",
     "mod k { pub fn a() -> i32 { 1 } }\nfn k() -> i32 { k::a() + 1 }\nk()",
     "mod deep { pub fn f() -> i32 { super::side() + crate::side() } }\nfn side() -> i32 { 4 }\ndeep::f()",
-    "let grown = vec![1];",
+    "let mut grown = vec![1];",
     "grown.push(2); grown",
     "if grown.len() == 2 { return; }\nprintln!(\"never\");",
     "println!(\"goes on\");\nOk(())",

@@ -282,9 +282,7 @@ fn body(
     apart: bool,
 ) -> String {
     const CLONE: &str = "::core::clone::Clone::clone(&";
-    // A cell may change what an earlier one has declared.
-    let mut edits: Vec<Edit> = parsed.immutable.iter().map(|at| Edit::insert(*at, "mut ")).collect();
-    edits.extend(hoisted.iter().map(|at| Edit::replace(at.clone(), "")));
+    let mut edits: Vec<Edit> = hoisted.iter().map(|at| Edit::replace(at.clone(), "")).collect();
     let apart = apart && !parsed.returns.is_empty();
     edits.extend(parsed.edits.iter().filter(|e| e.tag == Tag::Program).cloned());
     for (name, at) in parsed.taken.iter().filter(|(name, _)| needed.contains(name)) {

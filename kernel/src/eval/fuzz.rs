@@ -49,7 +49,7 @@ fn code((cell, range): &(Arc<CellText>, Range<usize>)) {
         .for_each(inside);
     parsed.edits.iter().map(|e| &e.range).for_each(inside);
     parsed.taken.iter().map(|t| &t.1).chain(parsed.captures.iter().map(|c| &c.0)).for_each(inside);
-    parsed.statements.iter().chain(&parsed.immutable).for_each(|at| inside(&(*at..*at)));
+    parsed.statements.iter().for_each(|at| inside(&(*at..*at)));
     for item in &parsed.items {
         let text = &item.source.text[item.range.clone()];
         for edit in &item.edits {

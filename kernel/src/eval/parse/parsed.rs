@@ -67,8 +67,6 @@ pub struct Parsed {
     pub mentions: BTreeSet<String>,
     /// Names used bare where a value is moved, and never bound in the cell; and whether only as a method's receiver.
     pub moved: BTreeMap<String, bool>,
-    /// Where variables are declared without `mut`.
-    pub immutable: Vec<usize>,
     /// Where the cell ends early: each `return`.
     pub returns: Vec<Range<usize>>,
     /// Every place where a name stands alone and its value is taken.

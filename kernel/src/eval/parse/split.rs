@@ -9,7 +9,7 @@ use super::macros;
 use super::moves::Moves;
 use super::parsed::{Binding, Expanded, Parsed, flatten_use};
 use super::statements::marks;
-use super::syntax::{PatternNames, arguments, bound_names, bytes, closure_arguments, one_line};
+use super::syntax::{arguments, bound_names, bytes, closure_arguments, one_line};
 use crate::eval::text::depth::{Depth, TooDeep};
 use crate::eval::text::scan;
 use crate::eval::text::source::{CellText, Edit, Tag};
@@ -151,9 +151,6 @@ impl Parsed {
                 self.statements.push(bytes(other.span(), base).start);
                 self.only_shows &= matches!(other, Stmt::Expr(Expr::Path(_), _));
                 if let Stmt::Local(local) = other {
-                    let mut names = PatternNames::default();
-                    names.visit_pat(&local.pat);
-                    self.immutable.extend(names.immutable.iter().map(|span| bytes(*span, base).start));
                     let closure = closure_arguments(local, cell, base);
                     let binding = |i: &syn::Ident| Binding { name: i.to_string(), closure: closure.clone() };
                     let bound = bound_names(local);
