@@ -155,10 +155,9 @@ fn it_ends_waits_for_other_threads() {
          while !*set { set = c.wait(set).unwrap(); } drop(set);",
         "let (m, c) = (std::sync::Mutex::new(false), std::sync::Condvar::new()); println!(\"go\"); \
          drop(c.wait_while(m.lock().unwrap(), |set| !*set).unwrap());",
-        "static ONCE: std::sync::OnceLock<u64> = std::sync::OnceLock::new(); \
-         std::thread::spawn(|| ONCE.get_or_init(|| { std::thread::park(); 1 })); \
-         while { let (tx, rx) = std::sync::mpsc::channel(); std::thread::spawn(move || tx.send(ONCE.get_or_init(|| 2))); \
-         rx.recv_timeout(std::time::Duration::from_millis(50)).is_ok() } {} println!(\"go\"); ONCE.get_or_init(|| 3);",
+        "static ONCE: std::sync::OnceLock<u64> = std::sync::OnceLock::new(); let (tx, rx) = std::sync::mpsc::channel(); \
+         std::thread::spawn(|| ONCE.get_or_init(move || { tx.send(()).unwrap(); std::thread::park(); 1 })); \
+         rx.recv()?; println!(\"go\"); ONCE.get_or_init(|| 3);",
         "unsafe extern \"C\" { fn system(command: *const std::ffi::c_char) -> i32; }\n\
          unsafe { system(c\"echo go; sleep 1000; true\".as_ptr()) };",
     ];
