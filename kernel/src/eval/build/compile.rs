@@ -63,6 +63,8 @@ pub struct Leaves {
     pub inside: BTreeSet<String>,
     /// Variables that it lends for good.
     pub lends: BTreeSet<String>,
+    /// Closures that do not say of what types their arguments are.
+    pub untyped: BTreeSet<String>,
     /// How it declares variables, and those of earlier cells whose types it decides.
     pub declares: Declared,
     pub decides: BTreeSet<String>,
@@ -389,7 +391,9 @@ impl Compiler {
             let (file, timing, names) = (rustc::file_name(id), *timing, names.clone());
             let (defs, defines, group_file) = (defs.clone(), BTreeSet::new(), None);
             let object = Some(object);
-            let leaves = Leaves { moves, borrows, inside, lends, declares, decides };
+            let untyped = |b: &&Binding| b.closure.as_ref().is_some_and(|types| types.iter().any(|t| t == "_"));
+            let untyped = parsed.bindings.iter().filter(untyped).map(|b| b.name.clone()).collect();
+            let leaves = Leaves { moves, borrows, inside, lends, untyped, declares, decides };
             Ready { object, keep, file, group_file, defs, leaves, defines, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {

@@ -40,13 +40,17 @@ impl Session {
     }
 
     /// Drops variables whose types no later cell could write down, and says what to do instead.
-    pub fn refuse_nameless(&mut self, events: &mut dyn FnMut(Event)) {
+    pub fn refuse_nameless(&mut self, untyped: &BTreeSet<String>, events: &mut dyn FnMut(Event)) {
         let refused = |v: &Var| {
             let named = types::nameable(&v.type_name, &mut |c, p| {
                 self.compiler.defs.current_path(c, p).map(|(written, _)| written).or(Some(String::new()))
             });
             let why = match named {
                 types::Named::Refused(why) => why,
+                types::Named::Type(_) if untyped.contains(&v.name) && takes_a_reference(&v.type_name) => {
+                    "it takes a reference, and does not say so: write the type of its argument, as in `|x: &i32|`"
+                        .into()
+                }
                 types::Named::Type(written) => {
                     let several =
                         self.compiler.defs.deps.as_ref()?.several.iter().find(|c| mentions_crate(&written, c))?;
@@ -105,6 +109,12 @@ impl Session {
             self.vars.retain(|v| !names.contains(&v.name));
         }
     }
+}
+
+/// Of the type of a boxed closure.
+fn takes_a_reference(type_name: &str) -> bool {
+    let arguments = ["Fn(", "FnMut(", "FnOnce("].iter().find_map(|of| type_name.split_once(of));
+    arguments.is_some_and(|(_, rest)| rest.split(") ->").next().is_some_and(|arguments| arguments.contains('&')))
 }
 
 /// Whether a type has something of this crate in it.
