@@ -489,6 +489,7 @@ fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan) -> Declared {
             text: one_line(&cell.text[open.whole.clone()]),
             names: places.beside(open).map(|(_, v)| v.name.clone()).collect(),
             kind: open.kind,
+            closure: b.closure.clone(),
             pending: plan.pending.contains(&number),
         });
         Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open }))

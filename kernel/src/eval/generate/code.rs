@@ -189,12 +189,17 @@ pub fn cell(
         let name = &v.name;
         let shadowed = parsed.bindings.iter().any(|b| b.name == *name);
         let only = if shadowed { "if !xlazy_done " } else { "" };
-        let keep = match v.handle && plan.made(v).is_none() {
+        let made = plan.made(v);
+        if let Some(arguments) = made.and_then(|made| made.closure.clone()) {
+            let closure = Binding { name: name.clone(), closure: Some(arguments) };
+            out.generated(Tag::Keep(name.clone()), &format!(" {only}{{ {} }}", keep(&closure, plan)));
+            continue;
+        }
+        let back = match v.handle && made.is_none() {
             true => format!("xlazy_rt::Handle::keep({name}, \"{name}\")"),
             false => format!("(&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name})"),
         };
-        let text = format!(" {only}{{ {keep}; }}");
-        out.generated(Tag::Restore(name.clone()), &text);
+        out.generated(Tag::Restore(name.clone()), &format!(" {only}{{ {back}; }}"));
     }
     out.plain(" }\n");
     // Types that the cell declares inside are told apart by the crate's name.

@@ -22,6 +22,8 @@ pub struct OpenLet {
     /// What it declares.
     pub names: Vec<String>,
     pub kind: Kind,
+    /// The arguments of a closure, as `Binding` has them.
+    pub closure: Option<Vec<String>>,
     /// It has not run yet: the first cell that mentions one of them runs it.
     pub pending: bool,
 }
