@@ -120,7 +120,10 @@ fn an_interrupt_stops_a_compile_that_hangs() {
     waiting.join().unwrap();
     assert_eq!(reply, Reply::Interrupted);
     assert!(start.elapsed() < Duration::from_secs(60), "it waited for the compiler: {:?}", start.elapsed());
-    assert_eq!(children(), 0, "the compiler is gone");
+    while children() > 0 {
+        assert!(start.elapsed() < Duration::from_secs(60), "the compiler is still there");
+        std::thread::yield_now();
+    }
     assert!(shown(&engine, 3, "x.sum().item()").contains("4.0"));
     let why = refused(&engine, 4, "%tpu --timeout 1 v5e &x + 1.0");
     assert!(why.contains("no answer after 1 s"), "{why}");

@@ -341,19 +341,16 @@ mod tests {
     #[test]
     fn cells_stand_one_after_the_other() {
         let main = main_of(&["let a = 1;", "%vars\na + 1"]);
-        assert!(
-            main.starts_with("\n    // cell 1\nlet mut a = 1;\n\n    // cell 2\n    // %vars\nshow!(a + 1)"),
-            "{main}"
-        );
+        assert!(main.starts_with("\n    // cell 1\nlet a = 1;\n\n    // cell 2\n    // %vars\nshow!(a + 1)"), "{main}");
     }
 
     #[test]
     fn what_a_later_cell_needs_is_cloned_where_it_is_taken() {
         let main = main_of(&["let s = String::new(); let v = vec![1];", "let t = s; f(v);", "s", "let v = 2;", "v"]);
-        assert!(main.contains("let mut t = ::core::clone::Clone::clone(&s); f(v);"), "{main}");
+        assert!(main.contains("let t = ::core::clone::Clone::clone(&s); f(v);"), "{main}");
         let main = main_of(&["let f = move |x: i32| s.len() + x;", "s"]);
         assert!(
-            main.contains("let mut f = { let s = ::core::clone::Clone::clone(&s); move |x: i32| s.len() + x };"),
+            main.contains("let f = { let s = ::core::clone::Clone::clone(&s); move |x: i32| s.len() + x };"),
             "{main}"
         );
     }

@@ -246,7 +246,7 @@ fn an_export_writes_over_its_own_and_nothing_else() {
     );
     let main = || std::fs::read_to_string(folder.join("mine/src/main.rs")).unwrap();
     assert_eq!(main(), "fn main() {}");
-    assert!(export(&["n.ipynb", "-o", "mine", "--force"]).0 && main().contains("let mut x = 1;"));
+    assert!(export(&["n.ipynb", "-o", "mine", "--force"]).0 && main().contains("let x = 1;"));
     assert!(export(&["n.ipynb", "-o", "mine"]).0, "it is its own now");
     std::fs::remove_dir_all(folder).unwrap();
 }

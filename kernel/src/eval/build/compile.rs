@@ -26,7 +26,7 @@ use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use crate::eval::toolchain::rustc::{self, Compiled};
 use crate::trouble;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,8 +63,8 @@ pub struct Leaves {
     pub inside: BTreeSet<String>,
     /// Variables that it lends for good.
     pub lends: BTreeSet<String>,
-    /// Closures that do not say of what types their arguments are.
-    pub untyped: BTreeSet<String>,
+    /// Closures with the types of their arguments, `_` where none is to be said.
+    pub closures: BTreeMap<String, Vec<String>>,
     /// How it declares variables, and those of earlier cells whose types it decides.
     pub declares: Declared,
     pub decides: BTreeSet<String>,
@@ -391,9 +391,8 @@ impl Compiler {
             let (file, timing, names) = (rustc::file_name(id), *timing, names.clone());
             let (defs, defines, group_file) = (defs.clone(), BTreeSet::new(), None);
             let object = Some(object);
-            let untyped = |b: &&Binding| b.closure.as_ref().is_some_and(|types| types.iter().any(|t| t == "_"));
-            let untyped = parsed.bindings.iter().filter(untyped).map(|b| b.name.clone()).collect();
-            let leaves = Leaves { moves, borrows, inside, lends, untyped, declares, decides };
+            let closures = parsed.bindings.iter().filter_map(|b| Some((b.name.clone(), b.closure.clone()?))).collect();
+            let leaves = Leaves { moves, borrows, inside, lends, closures, declares, decides };
             Ready { object, keep, file, group_file, defs, leaves, defines, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {

@@ -53,12 +53,23 @@ pub(super) fn parameters(generics: &syn::Generics) -> Vec<String> {
 pub(super) fn closure_arguments(local: &syn::Local, cell: &CellText, base: usize) -> Option<Vec<String>> {
     let written = |p: &Pat| match p {
         // With a reference in it: the closure is good for any lifetime, which an inferred type would not say.
-        Pat::Type(t) if matches!(&*t.ty, syn::Type::Reference(r) if r.lifetime.is_none()) => {
-            cell.text[bytes(t.ty.span(), base)].to_owned()
-        }
+        Pat::Type(t) if has_any_lifetime(&t.ty) => cell.text[bytes(t.ty.span(), base)].to_owned(),
         _ => "_".to_owned(),
     };
     closure(local).map(|c| c.inputs.iter().map(written).collect())
+}
+
+/// Whether a reference in it has no lifetime of its own.
+fn has_any_lifetime(ty: &syn::Type) -> bool {
+    struct References(bool);
+    impl<'ast> Visit<'ast> for References {
+        fn visit_type_reference(&mut self, r: &'ast syn::TypeReference) {
+            self.0 |= r.lifetime.is_none();
+        }
+    }
+    let mut references = References(false);
+    references.visit_type(ty);
+    references.0
 }
 
 /// The closure that a variable is bound to.

@@ -333,7 +333,7 @@ impl Session {
         self.vars = vars;
         self.gone.retain(|n, _| !self.vars.iter().any(|v| v.name == *n));
         self.lost.names.retain(|n| !self.vars.iter().any(|v| v.name == *n));
-        self.refuse_nameless(&ready.leaves.untyped, events);
+        self.refuse_nameless(&ready.leaves.closures, events);
         self.compiler.prepare(&self.vars);
         match outcome {
             Outcome::Ok => Reply::Ok,

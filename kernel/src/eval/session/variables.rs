@@ -3,7 +3,7 @@ use super::core::Session;
 use crate::engine::Event;
 use crate::eval::text::scan;
 use crate::eval::text::types;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use xlazy_mime::{Question, Var};
 
 impl Session {
@@ -40,14 +40,16 @@ impl Session {
     }
 
     /// Drops variables whose types no later cell could write down, and says what to do instead.
-    pub fn refuse_nameless(&mut self, untyped: &BTreeSet<String>, events: &mut dyn FnMut(Event)) {
+    pub fn refuse_nameless(&mut self, closures: &BTreeMap<String, Vec<String>>, events: &mut dyn FnMut(Event)) {
         let refused = |v: &Var| {
             let named = types::nameable(&v.type_name, &mut |c, p| {
                 self.compiler.defs.current_path(c, p).map(|(written, _)| written).or(Some(String::new()))
             });
             let why = match named {
                 types::Named::Refused(why) => why,
-                types::Named::Type(_) if untyped.contains(&v.name) && takes_a_reference(&v.type_name) => {
+                types::Named::Type(_)
+                    if closures.get(&v.name).is_some_and(|said| is_for_one_lifetime(&v.type_name, said)) =>
+                {
                     "it takes a reference, and does not say so: write the type of its argument, as in `|x: &i32|`"
                         .into()
                 }
@@ -111,10 +113,21 @@ impl Session {
     }
 }
 
-/// Of the type of a boxed closure.
-fn takes_a_reference(type_name: &str) -> bool {
-    let arguments = ["Fn(", "FnMut(", "FnOnce("].iter().find_map(|of| type_name.split_once(of));
-    arguments.is_some_and(|(_, rest)| rest.split(") ->").next().is_some_and(|arguments| arguments.contains('&')))
+/// Whether a boxed closure takes a reference without saying so, which is of one lifetime then.
+fn is_for_one_lifetime(type_name: &str, said: &[String]) -> bool {
+    let boxed = syn::parse_str::<syn::Type>(type_name);
+    let Ok(syn::Type::Path(boxed)) = boxed else { return false };
+    struct Arguments(Vec<String>);
+    impl<'ast> syn::visit::Visit<'ast> for Arguments {
+        fn visit_parenthesized_generic_arguments(&mut self, of: &'ast syn::ParenthesizedGenericArguments) {
+            if self.0.is_empty() {
+                self.0 = of.inputs.iter().map(|t| quote::quote!(#t).to_string()).collect();
+            }
+        }
+    }
+    let mut arguments = Arguments(Vec::new());
+    syn::visit::Visit::visit_type_path(&mut arguments, &boxed);
+    arguments.0.iter().zip(said).any(|(is, said)| said == "_" && is.contains('&'))
 }
 
 /// Whether a type has something of this crate in it.
