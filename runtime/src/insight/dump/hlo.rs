@@ -49,55 +49,40 @@ fn donated(line: &str) -> Vec<usize> {
     rest.split('(').skip(1).filter_map(|part| part.split(',').next()?.trim().parse().ok()).collect()
 }
 
-/// Up to the bracket that closes what was opened before.
-fn end_of(text: &str) -> usize {
+/// What stands outside of strings, each with the number of brackets that are open before it.
+fn outside_strings(text: &str) -> impl Iterator<Item = (usize, char, usize)> {
     let (mut depth, mut string, mut escaped) = (0usize, false, false);
-    for (i, c) in text.char_indices() {
+    text.char_indices().filter_map(move |(i, c)| {
+        let (open, inside) = (depth, string);
         match c {
             _ if escaped => escaped = false,
             '\\' if string => escaped = true,
             '"' => string = !string,
             _ if string => {}
             '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => match depth.checked_sub(1) {
-                Some(less) => depth = less,
-                None => return i,
-            },
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-    }
-    text.len()
+        (!inside).then_some((i, c, open))
+    })
+}
+
+/// Up to the bracket that closes what was opened before.
+fn end_of(text: &str) -> usize {
+    let closes = |&(_, c, open): &(usize, char, usize)| open == 0 && matches!(c, ')' | ']' | '}');
+    outside_strings(text).find(closes).map_or(text.len(), |(i, ..)| i)
 }
 
 /// The parts between commas that stand in no brackets.
-fn parts(mut text: &str) -> Vec<&str> {
-    let mut all = Vec::new();
-    loop {
-        let (mut depth, mut string, mut escaped) = (0usize, false, false);
-        let comma = text.char_indices().find(|&(_, c)| {
-            match c {
-                _ if escaped => escaped = false,
-                '\\' if string => escaped = true,
-                '"' => string = !string,
-                _ if string => {}
-                '(' | '[' | '{' => depth += 1,
-                ')' | ']' | '}' => depth = depth.saturating_sub(1),
-                ',' => return depth == 0,
-                _ => {}
-            }
-            false
-        });
-        match comma {
-            Some((i, _)) => {
-                all.push(text[..i].trim());
-                text = &text[i + 1..];
-            }
-            None => {
-                all.extend(Some(text.trim()).filter(|t| !t.is_empty()));
-                return all;
-            }
-        }
+fn parts(text: &str) -> Vec<&str> {
+    let commas = outside_strings(text).filter(|&(_, c, open)| c == ',' && open == 0).map(|(i, ..)| i);
+    let (mut all, mut from) = (Vec::new(), 0);
+    for comma in commas {
+        all.push(text[from..comma].trim());
+        from = comma + 1;
     }
+    all.extend(Some(text[from..].trim()).filter(|t| !t.is_empty()));
+    all
 }
 
 /// Where instructions are from, by number, as newer texts have it in front.

@@ -70,13 +70,12 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, Unread> {
             at += text[at..].find('\n').unwrap_or(text.len() - at);
             continue;
         }
+        let quoted = |at: usize| string(&bytes[at..]).ok_or_else(|| Unread { line, why: "a string has no end".into() });
         let length = match c {
-            b'"' => string(&bytes[at..]).ok_or_else(|| Unread { line, why: "a string has no end".into() })?,
+            b'"' => quoted(at)?,
             b'-' if bytes.get(at + 1) == Some(&b'>') => 2,
             b'%' | b'@' | b'#' | b'^' | b'!' => match bytes.get(at + 1) {
-                Some(b'"') => {
-                    1 + string(&bytes[at + 1..]).ok_or_else(|| Unread { line, why: "a string has no end".into() })?
-                }
+                Some(b'"') => 1 + quoted(at + 1)?,
                 _ => 1 + word(&bytes[at + 1..]),
             },
             _ if is_word(c) => word(&bytes[at..]),
