@@ -48,7 +48,7 @@ impl<'a> Held<'a> {
     /// Whether it is held. A variable of an earlier cell is where it may be moved, if a copy of it will not do.
     pub fn holds(&self, number: usize) -> bool {
         let v = &self.parsed.places.variables[number];
-        let moves = || self.parsed.places.mentions_of(number).any(|m| m.kind != Mentioned::Place || m.captured);
+        let moves = || self.parsed.places.mentions_of(number).any(Mention::takes);
         self.can_hold(number)
             && (v.declared.is_some() || self.plan.framed.contains(&number) || moves() && !self.copies(v))
     }
@@ -66,10 +66,9 @@ impl<'a> Held<'a> {
 
     pub fn is_reference(&self, l: &Loaded) -> bool {
         let places = &self.parsed.places;
-        let moves = |m: &Mention| m.kind != Mentioned::Place || m.captured;
         let looks = |n: usize| {
             let v = &places.variables[n];
-            !v.changed && !v.odd && !places.mentions_of(n).any(moves)
+            !v.changed && !v.odd && !places.mentions_of(n).any(Mention::takes)
         };
         let looked_at = || places.earlier(&l.name).is_some_and(looks);
         l.lent && !self.plan.plain && !self.plan.copied.contains(&l.name) && looked_at()
@@ -79,7 +78,7 @@ impl<'a> Held<'a> {
     pub fn can_lend(&self, number: usize, from: usize) -> bool {
         let (places, v) = (&self.parsed.places, &self.parsed.places.variables[number]);
         let framed = v.declared.is_none() && self.loaded(v).is_some_and(|l| !l.lent && self.plan.made(l).is_none());
-        let taken = |m: &Mention| m.range.start >= from && (m.captured || m.kind != Mentioned::Place);
+        let taken = |m: &Mention| m.range.start >= from && m.takes();
         let assigned = places.assignments.iter().any(|a| a.variable == number && a.whole.end > from);
         (framed && !v.odd || self.holds(number)) && !assigned && !places.mentions_of(number).any(taken)
     }
@@ -89,7 +88,7 @@ impl<'a> Held<'a> {
         let loan = |(&n, borrower): (&usize, &usize)| {
             let v = &self.parsed.places.variables[n];
             let (name, at) = (&v.name, self.parsed.places.variables[*borrower].begins?);
-            let whole = if v.fixed { format!("xlazy_held_{n}") } else { name.clone() };
+            let whole = whole(n, v);
             let text = format!(" let {name} = (&&&xlazy_rt::Of::value(&*{name})).lend(xlazy_f, {n}, {whole});");
             Some(Edit::insert(at, text).tagged(Tag::Lend(n)))
         };
@@ -135,14 +134,14 @@ impl<'a> Held<'a> {
         if self.refers(v) {
             return Some(Form::Place);
         }
-        let moved = || (m.kind != Mentioned::Place || m.captured).then_some(Form::Copied);
+        let moved = || m.takes().then_some(Form::Copied);
         if self.copies(v) && !self.plan.plain && !v.odd { known.or_else(moved) } else { None }
     }
 
     fn text(&self, m: &Mention, form: Form) -> String {
         let (v, k) = (&self.parsed.places.variables[m.variable], m.variable);
         let name = &v.name;
-        let whole = if v.fixed { format!("xlazy_held_{k}") } else { name.clone() };
+        let whole = whole(k, v);
         match form {
             Form::Place => format!("(*{name})"),
             Form::Give(None) => format!("(&&xlazy_rt::Of::value(&*{name})).give(xlazy_f, {k}, {whole})"),
@@ -230,7 +229,10 @@ impl<'a> Held<'a> {
         };
         match v.fixed {
             // It may be moved, and must not be changed.
-            true => format!(" let xlazy_held_{n} = {held}; let {name} = &*xlazy_held_{n};"),
+            true => {
+                let whole = whole(n, v);
+                format!(" let {whole} = {held}; let {name} = &*{whole};")
+            }
             false => format!(" let mut {name} = {held};"),
         }
     }
@@ -242,6 +244,11 @@ pub enum Assigned {
     Again,
     /// It moves in the making of what it is assigned.
     Hole,
+}
+
+/// The loan itself of what is held: what is declared without `mut` is seen through another name.
+fn whole(number: usize, v: &Variable) -> String {
+    if v.fixed { format!("xlazy_held_{number}") } else { v.name.clone() }
 }
 
 fn is_copy(l: &Loaded) -> bool {

@@ -96,7 +96,8 @@ impl Plan {
         serde_json::json!({
             "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
-            "lends": self.lends, "copied": self.copied, "pending": self.pending, "open": self.open, "forms": forms, "closures": self.closures, "debug_errors": self.debug_errors,
+            "lends": self.lends, "copied": self.copied, "pending": self.pending, "open": self.open,
+            "forms": forms, "closures": self.closures, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
             "opt_level": self.opt_level, "older": self.older,

@@ -94,6 +94,13 @@ impl Places {
     }
 }
 
+impl Mention {
+    /// Its value is taken, or a closure takes it along.
+    pub fn takes(&self) -> bool {
+        self.captured || self.kind != Mentioned::Place
+    }
+}
+
 impl Variable {
     pub fn named(name: &str) -> Variable {
         let (declared, begins, odd, plain, closure, fixed, has_value, changed, open, mentioned) = Default::default();
