@@ -138,6 +138,7 @@ impl Session {
         }
         self.lost.names.extend(names.iter().cloned());
         self.declared.retain(|_, d| d.is_pending());
+        self.lent.clear();
         self.autosave.begin_again();
         self.generator = (0, 0);
         let forced = shared.forced.load(Ordering::SeqCst);
