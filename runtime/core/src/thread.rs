@@ -18,6 +18,8 @@ pub struct Thread {
     pub ops: Cell<u32>,
     /// Syncs of the cell.
     syncs: Cell<u32>,
+    /// The place that was asked of last, and whether it is the user's: ops in a row are mostly of one.
+    known: Cell<Option<(Place, bool)>>,
 }
 
 thread_local! {
@@ -29,6 +31,7 @@ thread_local! {
             shows: Cell::new(None),
             ops: Cell::new(0),
             syncs: Cell::new(0),
+            known: Cell::new(None),
         }
     };
 }
@@ -41,28 +44,43 @@ pub fn thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
 
 /// What an op is recorded with.
 pub struct Recorder {
-    line: Option<Place>,
+    /// As [`innermost`].
+    pub at: Place,
     pub grad: bool,
     pub physical: bool,
     /// Which op of the thread it is since its last sync.
     pub nth: u32,
 }
 
-impl Recorder {
-    /// As [`innermost`].
-    #[inline]
-    pub fn innermost(&self, at: Place) -> Place {
-        behind(at, || self.line)
-    }
-}
-
 impl Thread {
-    /// An op more on this thread.
+    /// An op more on this thread, from `at`.
     #[inline]
-    pub fn next_op(&self) -> Recorder {
+    pub fn next_op(&self, at: Place) -> Recorder {
         let nth = self.ops.get().wrapping_add(1);
         self.ops.set(nth);
-        Recorder { line: self.line.get(), grad: self.grad.get(), physical: self.physical.get(), nth }
+        Recorder { at: self.innermost(at), grad: self.grad.get(), physical: self.physical.get(), nth }
+    }
+
+    fn innermost(&self, at: Place) -> Place {
+        let users = match self.known.get().filter(|(last, _)| std::ptr::eq(*last, at)) {
+            Some((_, users)) => users,
+            None => is_users(at.file()),
+        };
+        self.known.set(Some((at, users)));
+        if users { at } else { self.behind(at) }
+    }
+
+    /// The user's line that library code at `at` works for.
+    fn behind(&self, at: Place) -> Place {
+        let line = self.line.get().or_else(sys::statement);
+        #[cfg(debug_assertions)]
+        if line.is_none() && is_ours(at.file()) {
+            let mut lost = LOST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if !lost.contains(&at) {
+                lost.push(at);
+            }
+        }
+        line.unwrap_or(at)
     }
 
     /// A sync more on this thread.
@@ -105,7 +123,7 @@ fn is_ours(file: &str) -> bool {
 /// The innermost line of the user's code that something at `at` comes from: `at` itself where it is the user's, else the
 /// line that this thread traces on behalf of, else the statement of the cell that runs now.
 pub fn innermost(at: Place) -> Place {
-    behind(at, || thread(|t| t.line.get()))
+    thread(|t| t.innermost(at))
 }
 
 /// Lines of the library's that something was put down to for want of better ones: a method that traces in a closure says
@@ -116,22 +134,6 @@ static LOST: std::sync::Mutex<Vec<Place>> = std::sync::Mutex::new(Vec::new());
 #[cfg(debug_assertions)]
 pub fn lost_lines() -> Vec<String> {
     LOST.lock().unwrap_or_else(std::sync::PoisonError::into_inner).iter().map(ToString::to_string).collect()
-}
-
-#[inline]
-fn behind(at: Place, line: impl FnOnce() -> Option<Place>) -> Place {
-    if is_users(at.file()) {
-        return at;
-    }
-    let line = line().or_else(sys::statement);
-    #[cfg(debug_assertions)]
-    if line.is_none() && is_ours(at.file()) {
-        let mut lost = LOST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if !lost.contains(&at) {
-            lost.push(at);
-        }
-    }
-    line.unwrap_or(at)
 }
 
 /// Puts the thread's line back when it goes.

@@ -221,7 +221,8 @@ impl<'a> Replay<'a> {
         let step = &steps[s];
         if step.origin == Origin::Physically {
             // The gradient of an input has that input's buckets.
-            let of = self.padded.iter().find(|(leaf, ..)| *self.feeds[*leaf].ty == step.ty).map(|(leaf, ..)| *leaf);
+            let of =
+                self.padded.iter().find(|(leaf, ..)| self.feeds[*leaf].ty == step.ty.get()).map(|(leaf, ..)| *leaf);
             return padded(&step.ty, &of.map_or(Vec::new(), |leaf| self.buckets_of_input(leaf)));
         }
         if depth == 0 {
@@ -276,7 +277,8 @@ fn padded(ty: &Type, buckets: &[(Bucket, usize)]) -> Tensor {
     buckets.iter().for_each(|(b, size)| physical.shape[b.dim] = *size);
     let placeholder = {
         let mut g = graph();
-        let id = g.push(&DATA, SmallVec::new(), Box::default(), physical, Payload::Scalar(0), Location::caller());
+        let id =
+            g.push(&DATA, SmallVec::new(), Box::default(), physical.into(), Payload::Scalar(0), Location::caller());
         Tensor::of_node(&mut g, id)
     };
     marked(placeholder, buckets.iter().map(|(b, _)| *b).collect())

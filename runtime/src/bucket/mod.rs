@@ -197,7 +197,7 @@ fn pad(x: &Tensor, dim: usize, size: usize, bucket: usize, at: &'static Location
     if size == bucket {
         return Ok(Tensor::of_data(data, x.placement(), at));
     }
-    let mut ty = data.ty.clone();
+    let mut ty = Type::clone(&data.ty);
     let bytes = padded_bytes(&download(&data)?, &ty, dim, bucket);
     ty.shape[dim] = bucket;
     Ok(Tensor::of_data(upload(&bytes, ty, x.placement().home())?, x.placement(), at))

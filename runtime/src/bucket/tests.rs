@@ -29,7 +29,8 @@ fn recorded(results: &[Tensor], weights: &[&Tensor], asked: &[&Tensor]) -> Recor
     let g = graph();
     let steps = g.steps(&cut);
     let fixed = |id: u32| weights.iter().any(|w| w.id() == id);
-    let types = cut.leaves.iter().map(|(id, leaf): &(u32, Leaf)| (leaf.ty(g.node(*id)), fixed(*id))).collect();
+    let types =
+        cut.leaves.iter().map(|(id, leaf): &(u32, Leaf)| (Type::clone(&leaf.ty(g.node(*id))), fixed(*id))).collect();
     let of = asked.iter().map(|t| cut.leaves.iter().position(|(id, _)| *id == t.id())).collect();
     drop(g);
     drop(cut);

@@ -143,7 +143,7 @@ fn node(g: &Graph, id: NodeId, expanded: bool, numbers: &HashMap<NodeId, usize>)
     let requires_grad = n.flags & REQUIRES_GRAD != 0;
     ViewNode {
         op,
-        ty: n.ty.clone(),
+        ty: Type::clone(&n.ty),
         inputs,
         attrs,
         state,

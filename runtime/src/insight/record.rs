@@ -11,7 +11,7 @@ use xlazy_core::precision::Precision;
 use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
 use xlazy_core::sys::statement;
 use xlazy_core::text::{self, Source, binding, identity};
-use xlazy_core::ty::Type;
+use xlazy_core::ty::{Type, TypeRef};
 
 /// A parameter of a program, with the line that made its value and when.
 #[derive(Clone)]
@@ -316,8 +316,15 @@ impl Record {
 
     /// Marks of the ops, with the types of their results.
     pub fn with_types(&self, ops: &Marks) -> Marks {
+        // Ops in a row mostly share theirs.
+        let mut last: Option<(TypeRef, u64)> = None;
         let typed = |(s, op): (&Step, &u64)| {
-            s.ty.shape.iter().fold(mix(*op, s.ty.dtype as u64), |mark, &size| mix(mark, size as u64))
+            let ty = match last.filter(|(ty, _)| *ty == s.ty) {
+                Some((_, mark)) => mark,
+                None => s.ty.shape.iter().fold(mix(0, s.ty.dtype as u64), |mark, &size| mix(mark, size as u64)),
+            };
+            last = Some((s.ty, ty));
+            mix(*op, ty)
         };
         self.steps.iter().zip(ops.iter()).map(typed).collect()
     }

@@ -21,7 +21,7 @@ use xlazy_core::ir::{ALIAS, Bucket, DATA, Graph, LEAF, NodeId, Payload, Placemen
 use xlazy_core::run::{self, Cause, SyncEvent};
 use xlazy_core::text::Place;
 use xlazy_core::thread::{innermost, thread};
-use xlazy_core::ty::{DType, Dims, Element, Scalar, Shape, Type};
+use xlazy_core::ty::{DType, Dims, Element, Scalar, Shape, Type, TypeRef};
 
 /// A lazy tensor. Ops on it are recorded, not run; showing or reading a value runs what it needs, and `sync()` runs all
 /// that is pending. Clones share one value, as two names for one Python object do.
@@ -38,7 +38,7 @@ pub struct Tensor(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     node: AtomicU32,
     /// The type that it had when it was made, which it mostly keeps: what type rules see before the graph is held.
-    ty: Type,
+    ty: TypeRef,
     grad: OnceLock<Box<Mutex<Option<Tensor>>>>,
 }
 
@@ -153,7 +153,7 @@ impl Tensor {
     pub(crate) fn ty(&self) -> Type {
         let (g, physical) = (graph(), is_physical());
         let n = g.node(self.id());
-        if physical { n.ty.clone() } else { n.shown() }
+        if physical { Type::clone(&n.ty) } else { n.shown() }
     }
 
     /// The sizes of the dimensions (`torch.Tensor.shape`).

@@ -14,7 +14,7 @@ use xlazy_core::ir::{
 use xlazy_core::run::{self, Cause, trim};
 use xlazy_core::text::binding;
 use xlazy_core::thread::{Thread, innermost, thread};
-use xlazy_core::ty::{DType, Scalar, Shape, Type};
+use xlazy_core::ty::{DType, Scalar, Type, TypeRef};
 
 /// Records one op; the one place where a tensor error becomes the end of the cell.
 #[track_caller]
@@ -51,22 +51,24 @@ pub(crate) fn try_trace(
     at: &'static Location<'static>,
 ) -> Result<Tensor> {
     xlazy_core::sys::check_interrupt();
-    let on = thread(Thread::next_op);
+    let on = thread(|t| t.next_op(at));
     let recording = Recording::begin(on.nth);
-    let at = on.innermost(at);
-    let mut now: SmallVec<[Type; 1]> = SmallVec::new();
+    let at = on.at;
+    let tensors = || args.iter().enumerate().filter_map(|(i, a)| Some((i, a.tensor()?)));
+    let mut types: SmallVec<[TypeRef; 4]> = SmallVec::with_capacity(args.len());
+    for arg in args {
+        types.push(arg.tensor().map_or_else(|| TypeRef::scalar(DType::F32), |t| t.0.ty));
+    }
     loop {
-        let common = tensors(args, &now).map(|(_, ty)| ty.dtype).reduce(DType::promote);
-        let scalars: SmallVec<[Type; 1]> = args.iter().filter_map(|a| Some(scalar_type(a.scalar()?, common))).collect();
-        let types: SmallVec<[&Type; 4]> = {
-            let (mut of_tensors, mut of_scalars) = (tensors(args, &now), scalars.iter());
-            let one = |a: &Arg| match a {
-                Arg::Scalar(_) => of_scalars.next().expect("one for each"),
-                _ => of_tensors.next().expect("one for each").1,
-            };
-            args.iter().map(one).collect()
+        let numbers = || args.iter().enumerate().filter_map(|(i, a)| Some((i, a.scalar()?)));
+        if numbers().next().is_some() {
+            let common = tensors().map(|(i, _)| types[i].dtype).reduce(DType::promote);
+            numbers().for_each(|(i, v)| types[i] = scalar_type(v, common));
+        }
+        let inferred = {
+            let inputs: SmallVec<[&Type; 4]> = types.iter().map(|ty| ty.get()).collect();
+            (op.infer)(&Sig { inputs: &inputs, attrs: &attrs })
         };
-        let inferred = (op.infer)(&Sig { inputs: &types, attrs: &attrs });
 
         let mut g = graph();
         let mut ids: SmallVec<[NodeId; 4]> = SmallVec::with_capacity(args.len());
@@ -80,7 +82,7 @@ pub(crate) fn try_trace(
             let n = g.node(id);
             requires_grad |= n.flags & REQUIRES_GRAD != 0;
             bucketed |= !n.buckets().is_empty();
-            changed |= n.ty != **ty;
+            changed |= n.ty != *ty;
             ids.push(id);
         }
         if bucketed && !on.physical {
@@ -88,23 +90,22 @@ pub(crate) fn try_trace(
             return trace_bucketed(op, args, attrs, at);
         }
         if changed {
-            drop(types);
-            now = args.iter().filter_map(Arg::tensor).map(|t| g.node(t.id()).ty.clone()).collect();
+            tensors().for_each(|(i, t)| types[i] = g.node(t.id()).ty);
             continue;
         }
         let ty = match inferred {
-            Ok(ty) => ty,
+            // Mostly it is an operand's.
+            Ok(ty) => match types.iter().find(|operand| *operand.get() == ty) {
+                Some(operand) => *operand,
+                None => ty.into(),
+            },
             Err(message) => {
                 drop(g);
                 let operands = types.iter().map(|t| t.to_string()).collect();
                 return Err(Error::Op { op: op.name, operands, message });
             }
         };
-        for (id, arg) in ids.iter_mut().zip(args) {
-            if let Arg::Scalar(value) = arg {
-                *id = push_scalar(&mut g, *value, scalar_type(*value, common), at);
-            }
-        }
+        numbers().for_each(|(i, v)| ids[i] = push_scalar(&mut g, v, types[i], at));
         if g.apart(&ids) {
             args.iter().zip(&ids).filter(|(a, _)| a.tensor().is_none()).for_each(|(_, &s)| g.discard(s));
             return Err(apart(g, op, &ids));
@@ -128,14 +129,8 @@ pub(crate) fn try_trace(
     }
 }
 
-/// The tensors among the operands with their types: those of their handles, or of `now`, if these are known to be others.
-fn tensors<'a>(args: &'a [Arg], now: &'a [Type]) -> impl Iterator<Item = (&'a Tensor, &'a Type)> {
-    let all = args.iter().filter_map(Arg::tensor).enumerate();
-    all.map(|(i, t)| (t, now.get(i).unwrap_or(&t.0.ty)))
-}
-
 /// A number of user code as a node.
-fn push_scalar(g: &mut Graph, value: Scalar, ty: Type, at: &'static Location<'static>) -> NodeId {
+fn push_scalar(g: &mut Graph, value: Scalar, ty: TypeRef, at: &'static Location<'static>) -> NodeId {
     let bits = if ty.dtype.is_differentiable() { value.as_f64().to_bits() } else { value.as_i64() as u64 };
     g.push(&SCALAR, SmallVec::new(), Box::default(), ty, Payload::Scalar(bits), at)
 }
@@ -150,7 +145,7 @@ fn trace_bucketed(
     let tensors = || args.iter().filter_map(Arg::tensor);
     let common = tensors().map(Tensor::dtype).reduce(DType::promote);
     let operand = |arg: &Arg| match arg {
-        Arg::Scalar(v) => BucketedOperand { ty: scalar_type(*v, common), buckets: vec![] },
+        Arg::Scalar(v) => BucketedOperand { ty: Type::clone(&scalar_type(*v, common)), buckets: vec![] },
         Arg::Tensor(t) => BucketedOperand::of(t),
         Arg::Owned(t) => BucketedOperand::of(t),
     };
@@ -178,8 +173,8 @@ pub(crate) const UNBUCKET: &str =
     "; use `.unbucket()` before it (compiled for each size), or do it before `.dynamic(…)`";
 
 /// The type of a number beside tensors of `common`.
-fn scalar_type(v: Scalar, common: Option<DType>) -> Type {
-    Type::new(scalar_dtype(v, common), Shape::default())
+fn scalar_type(v: Scalar, common: Option<DType>) -> TypeRef {
+    TypeRef::scalar(scalar_dtype(v, common))
 }
 
 /// The dtype that a number takes beside tensors of `common`.

@@ -2,7 +2,7 @@
 use super::client::{OpenClient, client, client_if_open};
 use super::flight::watch;
 use crate::Result;
-use crate::ty::Type;
+use crate::ty::TypeRef;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use xlazy_pjrt::Buffer;
@@ -12,7 +12,7 @@ use xlazy_pjrt::Buffer;
 pub struct DeviceData {
     /// None in dry mode alone, where it is a placeholder.
     pub buffer: Option<Buffer>,
-    pub ty: Type,
+    pub ty: TypeRef,
     /// Which of the client's devices holds it.
     pub device: u8,
     /// A program made it; it is no data of the host's.
@@ -22,14 +22,15 @@ pub struct DeviceData {
 }
 
 impl DeviceData {
-    pub fn new(buffer: impl Into<Option<Buffer>>, ty: Type, device: u8) -> DeviceData {
+    pub fn new(buffer: impl Into<Option<Buffer>>, ty: impl Into<TypeRef>, device: u8) -> DeviceData {
+        let ty = ty.into();
         crate::metrics::CREATE_DATA_HANDLES.add(1);
         LIVE_BYTES.fetch_add(ty.bytes() as u64, Ordering::Relaxed);
         DeviceData { buffer: buffer.into(), ty, device, computed: false, elsewhere: OnceLock::new() }
     }
 
     /// The result of a program.
-    pub fn computed(buffer: impl Into<Option<Buffer>>, ty: Type, device: u8) -> DeviceData {
+    pub fn computed(buffer: impl Into<Option<Buffer>>, ty: impl Into<TypeRef>, device: u8) -> DeviceData {
         let mut data = DeviceData::new(buffer, ty, device);
         data.computed = true;
         data

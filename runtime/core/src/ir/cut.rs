@@ -7,7 +7,7 @@ use super::placement::Placement;
 use crate::device::DeviceData;
 use crate::precision::{Precision, precision};
 use crate::text::{Source, sources};
-use crate::ty::{DType, Shape, Type};
+use crate::ty::{DType, Shape, Type, TypeRef};
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub enum Leaf {
 /// A number or a vector of them, in bits as those of [`Payload::Scalar`].
 #[derive(Clone, Debug)]
 pub struct Lifted {
-    ty: Type,
+    ty: TypeRef,
     bits: Box<[u64]>,
 }
 
@@ -56,16 +56,16 @@ impl Lifted {
             Attr::Floats(v) => (dtype, vector(v.len()), floats(v)),
             Attr::Bool(_) | Attr::DType(_) | Attr::Name(_) => unreachable!("no number: {value}"),
         };
-        Lifted { ty: Type::new(dtype, shape), bits }
+        Lifted { ty: Type::new(dtype, shape).into(), bits }
     }
 }
 
 impl Leaf {
     /// The type of the parameter; `node` is the leaf's.
-    pub fn ty(&self, node: &Node) -> Type {
+    pub fn ty(&self, node: &Node) -> TypeRef {
         match self {
-            Leaf::Lifted(l) => l.ty.clone(),
-            _ => node.ty.clone(),
+            Leaf::Lifted(l) => l.ty,
+            _ => node.ty,
         }
     }
 
@@ -90,8 +90,8 @@ pub enum Input {
 pub struct Step {
     pub op: &'static OpDef,
     pub attrs: Box<[Attr]>,
-    pub ty: Type,
-    pub inputs: Vec<Input>,
+    pub ty: TypeRef,
+    pub inputs: SmallVec<[Input; 2]>,
     pub at: &'static Source,
     /// The statement of the cell that ran when it was traced.
     pub statement: Option<&'static Source>,
@@ -165,7 +165,7 @@ pub struct Cut {
     /// Nodes with a lifted attribute: the position in `nodes`, and the leaf that carries the value.
     lifted: Vec<(u32, u32)>,
     pub roots: Vec<NodeId>,
-    pub root_types: Vec<Type>,
+    pub root_types: Vec<TypeRef>,
     /// As it was when the graph was cut: a part of the key.
     pub precision: Precision,
     /// Where it runs: a part of the key, too.
@@ -368,7 +368,7 @@ impl Graph {
             }
         }
         // Only what a result can take the place of: otherwise a program would be another one for nothing.
-        let mut wanting: Vec<Option<&Type>> = roots.iter().map(|&r| Some(&self.node(r).ty)).collect();
+        let mut wanting: Vec<Option<TypeRef>> = roots.iter().map(|&r| Some(self.node(r).ty)).collect();
         for (i, (id, leaf)) in leaves.iter_mut().enumerate() {
             if let Leaf::Data { data, donate } = leaf {
                 let n = self.node(*id);
@@ -378,7 +378,7 @@ impl Graph {
                     n.buckets().is_empty() && n.handles == 0 && n.refs == uses[i] && Arc::strong_count(data) == 2;
                 // A root that is on no device may be computed in the other parts as well.
                 let free = free && !(part && n.placement == Placement::Anywhere);
-                let place = wanting.iter_mut().find(|w| free && **w == Some(&n.ty));
+                let place = wanting.iter_mut().find(|w| free && **w == Some(n.ty));
                 *donate = place.is_some_and(|w| w.take().is_some());
             }
         }
@@ -388,13 +388,13 @@ impl Graph {
     /// something else holds, and no tensor stands for them any more, a result has taken their place, which nothing holds.
     pub fn next_key(&self, cut: &Cut) -> Key {
         let donated = |leaf: &Leaf| matches!(leaf, Leaf::Data { donate: true, .. });
-        let mut wanting: Vec<&Type> = cut.roots.iter().map(|&r| &self.node(r).ty).collect();
-        let mut take = |ty: &Type| match wanting.iter().position(|w| *w == ty) {
+        let mut wanting: Vec<TypeRef> = cut.roots.iter().map(|&r| self.node(r).ty).collect();
+        let mut take = |ty: TypeRef| match wanting.iter().position(|w| *w == ty) {
             Some(i) => wanting.swap_remove(i) == ty,
             None => false,
         };
         cut.leaves.iter().filter(|(_, leaf)| donated(leaf)).for_each(|(id, _)| {
-            take(&self.node(*id).ty);
+            take(self.node(*id).ty);
         });
         let mut next = |(id, leaf): &(NodeId, Leaf)| {
             let n = self.node(*id);
@@ -402,7 +402,7 @@ impl Graph {
                 Leaf::Data { data, .. } => !data.computed && n.handles == 0,
                 _ => false,
             };
-            donated(leaf) || replaced(leaf) && n.buckets().is_empty() && take(&n.ty)
+            donated(leaf) || replaced(leaf) && n.buckets().is_empty() && take(n.ty)
         };
         let donations: Vec<bool> = cut.leaves.iter().map(&mut next).collect();
         cut.key.donating(donations.into_iter())
@@ -421,7 +421,7 @@ impl Graph {
                 Some(&s) => Input::Step(s),
                 None => Input::Leaf(leaf_at[i]),
             };
-            let mut inputs: Vec<Input> = n.inputs.iter().map(operand).collect();
+            let mut inputs: SmallVec<[Input; 2]> = n.inputs.iter().map(operand).collect();
             let (mut op, mut attrs) = (n.op, n.attrs.clone());
             if let Some(&leaf) = lifted.get(&(i as u32))
                 && let Some(h) = healed(n.op, &n.attrs)
@@ -466,7 +466,7 @@ mod tests {
     #[test]
     fn a_cut_lets_go_of_its_nodes_when_a_sync_unwinds() {
         let id = {
-            let (mut g, ty) = (graph(), Type::new(DType::F32, Shape::default()));
+            let (mut g, ty) = (graph(), TypeRef::scalar(DType::F32));
             let id = g.push(&OP, SmallVec::new(), Box::default(), ty, Payload::Pending, Location::caller());
             g.hold(id);
             id

@@ -7,12 +7,13 @@ use super::heal::Healing;
 use super::op::OpDef;
 use super::placement::Placement;
 use crate::device::DeviceData;
-use crate::ty::Type;
+use crate::ty::{Type, TypeRef};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 pub type NodeId = u32;
@@ -65,7 +66,7 @@ pub struct Node {
     pub inputs: SmallVec<[NodeId; 4]>,
     pub attrs: Box<[Attr]>,
     /// What it is physically.
-    pub ty: Type,
+    pub ty: TypeRef,
     /// Dimensions that show less than that; mostly none.
     buckets: Option<Box<[Bucket]>>,
     pub payload: Payload,
@@ -114,7 +115,7 @@ impl Node {
 
     /// The type that tensors of this node show.
     pub fn shown(&self) -> Type {
-        let mut ty = self.ty.clone();
+        let mut ty = Type::clone(&self.ty);
         self.buckets().iter().for_each(|b| ty.shape[b.dim] = b.size);
         ty
     }
@@ -178,9 +179,12 @@ impl std::ops::DerefMut for Locked {
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        let gone = std::mem::take(&mut self.gone);
-        drop(self.0.take());
-        drop(gone);
+        // Mostly there is nothing.
+        if !self.gone.is_empty() {
+            let gone = std::mem::take(&mut self.gone);
+            drop(self.0.take());
+            drop(gone);
+        }
     }
 }
 
@@ -197,9 +201,12 @@ thread_local! {
     static ASIDE: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Whether any thread records on trial: a look at it costs less than one at this thread's.
+static ANY_ASIDE: AtomicBool = AtomicBool::new(false);
+
 /// Whether this thread records on trial.
 pub fn is_aside() -> bool {
-    ASIDE.with(Cell::get)
+    ANY_ASIDE.load(Ordering::Relaxed) && ASIDE.with(Cell::get)
 }
 
 /// Runs `f` with an empty graph in place of the session's, on this thread: what it records is gone afterwards and was never
@@ -211,11 +218,13 @@ pub fn aside<R>(f: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             let scratch = std::mem::take(&mut *graph());
             ASIDE.with(|a| a.set(false));
+            ANY_ASIDE.store(false, Ordering::Relaxed);
             drop(scratch);
         }
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     ASIDE.with(|a| a.set(true));
+    ANY_ASIDE.store(true, Ordering::Relaxed);
     let _back = Back;
     f()
 }
@@ -240,7 +249,7 @@ impl Graph {
         op: &'static OpDef,
         inputs: SmallVec<[NodeId; 4]>,
         attrs: Box<[Attr]>,
-        ty: Type,
+        ty: TypeRef,
         payload: Payload,
         at: &'static Location<'static>,
     ) -> NodeId {

@@ -73,7 +73,7 @@ pub fn program(
         let LeafType { ty, donate, .. } = &leaves[leaf as usize];
         let v = e.fresh(ty.clone());
         let _ = write!(arguments, "{}{v}: {}", if n > 0 { ", " } else { "" }, mlir_type(ty));
-        let alias = (0..roots.len()).find(|&r| *donate && !taken[r] && steps[roots[r] as usize].ty == *ty);
+        let alias = (0..roots.len()).find(|&r| *donate && !taken[r] && *steps[roots[r] as usize].ty == *ty);
         if let Some(r) = alias {
             taken[r] = true;
             let _ = write!(arguments, " {{tf.aliasing_output = {r} : i32}}");
@@ -111,7 +111,7 @@ pub fn program(
             .collect();
         let mut l = Lower { e: &mut e, inputs: &inputs, attrs: &step.attrs, out: &step.ty };
         let v = (step.op.lower)(&mut l);
-        debug_assert_eq!(v.ty, step.ty, "the lowering of {} gives another type than its rule", step.op.name);
+        debug_assert_eq!(v.ty, *step.ty, "the lowering of {} gives another type than its rule", step.op.name);
         values.push(v);
         marks.push(Mark { from, to: e.text().len() as u32, op: step.op, at: step.at });
     }

@@ -1,7 +1,7 @@
 //! The executable cache: by hash, compared in full, bounded by the size of the code, least recently used goes first.
 use crate::clock::Took;
 use crate::ir::{Key, Mark, Params};
-use crate::ty::Type;
+use crate::ty::TypeRef;
 use crate::{device, metrics};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ pub struct Program {
     /// None in dry mode alone.
     pub executable: Option<LoadedExecutable>,
     pub params: Params,
-    pub root_types: Vec<Type>,
+    pub root_types: Vec<TypeRef>,
     pub text: String,
     /// Where the parts of the text are from.
     pub marks: Vec<Mark>,
@@ -39,7 +39,7 @@ impl Program {
         key: Key,
         executable: Option<LoadedExecutable>,
         params: Params,
-        root_types: Vec<Type>,
+        root_types: Vec<TypeRef>,
         text: String,
         nodes: usize,
         donated: usize,

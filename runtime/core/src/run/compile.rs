@@ -7,7 +7,7 @@ use super::witness::Case;
 use crate::clock::watching;
 use crate::device::{LOOK_UP, client, is_dry};
 use crate::ir::{Cut, Key, Mark, Params};
-use crate::ty::Type;
+use crate::ty::TypeRef;
 use crate::{Error, Result, metrics};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -88,7 +88,7 @@ pub(super) fn compile(cut: &Cut, wanted: Wanted, case: Box<dyn Case>, trace: Dur
 
 /// What the other thread needs to know of the cut.
 struct Make {
-    root_types: Vec<Type>,
+    root_types: Vec<TypeRef>,
     device: u8,
     nodes: usize,
     trace: Duration,

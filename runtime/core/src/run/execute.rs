@@ -7,7 +7,7 @@ use crate::device::{DeviceData, client, is_unsettled, make_room, name_of, settle
 use crate::ir::{Cut, Leaf};
 use crate::metrics;
 use crate::text::Place;
-use crate::ty::{DType, Scalar, Type};
+use crate::ty::{DType, Scalar, TypeRef};
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -88,9 +88,9 @@ fn held(cut: &Cut, program: &Program) -> Held {
 
 /// Starts a program: its results, and how long the device would take nothing.
 fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceData>>, Duration)> {
-    let result = |buffer: Option<Buffer>, ty: &Type| Arc::new(DeviceData::computed(buffer, ty.clone(), program.device));
+    let result = |buffer: Option<Buffer>, ty: TypeRef| Arc::new(DeviceData::computed(buffer, ty, program.device));
     let Some(executable) = &program.executable else {
-        return Ok((program.root_types.iter().map(|ty| result(None, ty)).collect(), Duration::ZERO));
+        return Ok((program.root_types.iter().map(|&ty| result(None, ty)).collect(), Duration::ZERO));
     };
     let packs = program
         .params
@@ -128,7 +128,7 @@ fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceD
         watch(output)?;
     }
     let outputs = outputs.into_iter().zip(&program.root_types);
-    Ok((outputs.map(|(buffer, ty)| result(Some(buffer), ty)).collect(), waited))
+    Ok((outputs.map(|(buffer, &ty)| result(Some(buffer), ty)).collect(), waited))
 }
 
 /// Waits for what is still running, when the process exits.

@@ -28,7 +28,7 @@ pub(super) fn lower(cut: &Cut) -> Lowered {
             LeafOrigin {
                 node: *id,
                 op: node.op,
-                ty: leaf.ty(node),
+                ty: leaf.ty(node).get().clone(),
                 scalar: leaf.bits().is_some(),
                 donate,
                 at: Source::of(node.at),

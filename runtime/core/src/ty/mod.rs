@@ -1,12 +1,14 @@
 //! What a value is, without the value: element type and sizes.
 mod dtype;
 mod format;
+mod interned;
 mod number;
 mod shape;
 
 pub use dtype::DType::*;
 pub use dtype::{DType, Element};
 pub use format::Format;
+pub use interned::TypeRef;
 pub use number::{Category, Scalar};
 pub use shape::{Dims, Shape};
 

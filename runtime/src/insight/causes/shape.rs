@@ -57,7 +57,7 @@ impl Seen {
     /// The same of what an op makes; `past` is what it was before.
     pub fn of_step(new: &Record, step: &Step, past: &[&Step]) -> Seen {
         let depends_on_data = new.reads.iter().any(|r| same_place(r.at, step.at));
-        Seen { depends_on_data, types: past.iter().map(|s| s.ty.clone()).collect() }
+        Seen { depends_on_data, types: past.iter().map(|s| Type::clone(&s.ty)).collect() }
     }
 
     fn sizes(&self, d: usize) -> Vec<usize> {

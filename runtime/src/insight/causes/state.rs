@@ -64,7 +64,7 @@ fn warm_up(e: &Evidence, all: &[&Ops], made: &Type, at: Place) -> Fix {
     if news.is_empty() && gone.iter().all(|s| s.op.kind == Kind::Made) {
         // One alone, made where nothing else is.
         let code = match gone[..] {
-            [made_here] if made_here.ty == *made && !is_shared(made_here.at) => {
+            [made_here] if *made_here.ty == *made && !is_shared(made_here.at) => {
                 replace(made_here.at, on_host.trim_matches('`'))
             }
             _ => None,
