@@ -6,6 +6,7 @@
 use super::store;
 use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
+use xlazy_core::thread::{Behalf, behalf};
 
 pub use super::at::at;
 pub use super::frame::Frame;
@@ -16,6 +17,13 @@ pub use super::store::{Handle, forget};
 pub use super::streams::{format, print_line, print_text};
 pub use super::wait::block_on;
 pub use xlazy_core::sys::{check_interrupt as check, come_to_statement as on, interrupt_at_look, looks_left};
+
+/// What the library traces until the guard goes is put down to the caller's line, where it has no better one.
+#[track_caller]
+#[inline(never)]
+pub fn line() -> Behalf {
+    behalf(std::panic::Location::caller())
+}
 
 /// A type, to choose by autoref how its values are fetched and stored: `(&&&Of::<T>::TYPE).load("x", false)` and
 /// `(&&Of::value(&x)).keep("x", x)`. Handles and `Copy` values are copied into a cell, everything else is moved.

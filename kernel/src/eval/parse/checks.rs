@@ -47,6 +47,12 @@ pub fn included(text: &str, range: Range<usize>) -> Vec<Edit> {
 
 pub const CHECK: &str = "::xlazy::cell::rt::check();";
 
+/// What the library traces until the block ends is put down to this line, where it has no better one.
+const LINE: &str = "let _xlazy_line = ::xlazy::cell::rt::line();";
+
+/// Methods of the library's traits that record ops. Behind a `dyn` they do not know who called them.
+const DISPATCHED: [&str; 4] = ["forward", "step", "to", "zero_grad"];
+
 /// What the code decides by, and what is run or not, or how often, by it; nothing is guarded by what only tells or asserts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
@@ -66,12 +72,21 @@ pub(super) struct Checks {
     /// The loops around, in this function or closure, and the function.
     loops: Vec<Range<usize>>,
     function: Option<Range<usize>>,
+    /// The statement calls what may be behind a `dyn`.
+    dispatches: bool,
 }
 
 impl Checks {
     pub fn new(base: usize) -> Checks {
         let (edits, values, conditions, captures, loops) = Default::default();
-        Checks { base, edits, values, conditions, captures, loops, function: None }
+        Checks { base, edits, values, conditions, captures, loops, function: None, dispatches: false }
+    }
+
+    /// Whether what is visited, in a function or a closure, calls what may be behind a `dyn`.
+    fn dispatches(&mut self, visit: impl FnOnce(&mut Self)) -> bool {
+        let around = std::mem::take(&mut self.dispatches);
+        visit(self);
+        std::mem::replace(&mut self.dispatches, around) && self.function.is_some()
     }
 
     /// A condition by which what follows it in `whole` is run; more than that where it may leave the loop or the function.
@@ -112,6 +127,14 @@ impl Checks {
         (self.function, self.loops) = (function, loops);
     }
 
+    /// What runs in parts and on any thread, which is at no line.
+    fn later(&mut self, visit: impl FnOnce(&mut Self)) {
+        let edits = self.edits.len();
+        visit(self);
+        let inside = self.edits.split_off(edits);
+        self.edits.extend(inside.into_iter().filter(|e| e.text != LINE));
+    }
+
     /// Behind the brace and what attributes follow it.
     fn block(&mut self, block: &syn::Block, attributes: &[syn::Attribute]) {
         let inner = attributes.iter().filter(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
@@ -123,7 +146,11 @@ impl Checks {
     fn function(&mut self, sig: &syn::Signature, block: &syn::Block, attributes: &[syn::Attribute]) {
         if sig.constness.is_none() && sig.abi.is_none() {
             self.block(block, attributes);
-            self.within(block.span(), |checks| syn::visit::visit_block(checks, block));
+            let visit = |checks: &mut Self| syn::visit::visit_block(checks, block);
+            match sig.asyncness {
+                None => self.within(block.span(), visit),
+                Some(_) => self.later(|checks| checks.within(block.span(), visit)),
+            }
         }
     }
 }
@@ -164,6 +191,8 @@ impl<'ast> Visit<'ast> for Checks {
         syn::visit::visit_expr_match(self, e);
     }
     fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        let mentions = scan::mentions(&m.tokens.to_string());
+        self.dispatches |= DISPATCHED.iter().any(|name| mentions.contains(*name));
         let name = m.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
         if name.trim_start_matches("debug_").starts_with("assert") {
             // Where it fails, nothing follows.
@@ -187,13 +216,32 @@ impl<'ast> Visit<'ast> for Checks {
                 body => {
                     let range = bytes(body.span(), self.base);
                     self.edits.push(Edit::insert(range.start, format!("{{{CHECK} ")));
-                    self.within(body.span(), |checks| checks.visit_expr(body));
+                    let start = self.edits.len();
+                    self.within(body.span(), |checks| {
+                        if checks.dispatches(|checks| checks.visit_expr(body)) {
+                            checks.edits.insert(start, Edit::insert(range.start, LINE));
+                        }
+                    });
                     self.edits.push(Edit::insert(range.end, "}"));
                     return;
                 }
             }
         }
         self.within(e.body.span(), |checks| syn::visit::visit_expr_closure(checks, e));
+    }
+    fn visit_stmt(&mut self, s: &'ast syn::Stmt) {
+        let start = self.edits.len();
+        if self.dispatches(|checks| syn::visit::visit_stmt(checks, s)) {
+            // Before what is inserted inside of it.
+            self.edits.insert(start, Edit::insert(bytes(s.span(), self.base).start, LINE));
+        }
+    }
+    fn visit_expr_method_call(&mut self, e: &'ast syn::ExprMethodCall) {
+        self.dispatches |= DISPATCHED.iter().any(|name| e.method == name);
+        syn::visit::visit_expr_method_call(self, e);
+    }
+    fn visit_expr_async(&mut self, e: &'ast syn::ExprAsync) {
+        self.later(|checks| syn::visit::visit_expr_async(checks, e));
     }
     fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
         // What is called is no value.
