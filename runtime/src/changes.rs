@@ -2,7 +2,7 @@
 //!
 //! An interrupt may unwind wherever an op is recorded, and so does a refusal. So all new values are recorded first; putting
 //! them in place then records nothing and cannot fail.
-use crate::tensor::{Tensor, set_all};
+use crate::tensor::{Tensor, follow, set_all};
 
 /// New values of tensors, put in their place all at once by [`Changes::apply`]. Where the cell ends before that, by an
 /// interrupt or an error, nothing has changed: neither half of a step nor half of an average is left behind.
@@ -55,7 +55,9 @@ impl Changes {
     }
 
     /// Puts everything in its place.
+    #[track_caller]
     pub fn apply(mut self) {
+        follow(&mut self.values);
         set_all(&mut self.values);
         self.gradients.into_iter().for_each(|(tensor, gradient)| tensor.set_grad(gradient));
     }

@@ -2,7 +2,7 @@
 //! elements end is a number, and so are the positions that follow from it: parameters, which compile nothing.
 use super::masked;
 use super::rules::{Answer, Neutral, again, along, along_second, runs_along, same, wrapped};
-use crate::tensor::{Arg, Bucketed, Plan, Tensor, buckets_of, caller_line, marked, physically, run_bucketed};
+use crate::tensor::{Arg, Bucketed, Plan, Tensor, UNBUCKET, buckets_of, caller_line, marked, physically, run_bucketed};
 use xlazy_core::ir::{AttrsExt, Bucket};
 use xlazy_core::ty::Scalar;
 
@@ -45,6 +45,18 @@ pub(crate) fn slice(b: &mut Bucketed) -> Answer {
     let x = b.tensor(0);
     let positions = physically(|| counted(b.out.shape[dim]) * step + start);
     Ok(Plan::Instead(marked(at(&x, dim, &positions), others(&x, dim))))
+}
+
+/// Both operands have the same buckets, in dimensions that stay whole.
+pub(crate) fn slice_scatter(b: &mut Bucketed) -> Answer {
+    let dim = b.attrs.index(0);
+    if let Some(bucket) = b.at(0, dim).or_else(|| b.at(1, dim)) {
+        return Err(runs_along(bucket));
+    }
+    if b.operands[0].buckets != b.operands[1].buckets {
+        return Err("the part must have the buckets of what it is put into".to_owned() + UNBUCKET);
+    }
+    Ok(Plan::Trace(b.operands[0].buckets.iter().map(|(k, _)| k.dim).collect()))
 }
 
 pub(crate) fn flip(b: &mut Bucketed) -> Answer {

@@ -2,7 +2,7 @@
 use super::index::{pick, put_at};
 use super::place::rolled;
 use super::{cat, stack};
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Step, Tensor, caller_line, refuse};
 use xlazy_core::ty::Dims;
 
 // Row and column of the elements of a diagonal in a matrix of these sizes.
@@ -226,6 +226,7 @@ impl Tensor {
         let (dims, places) = if a < b { ([a, b], [&row, &column]) } else { ([b, a], [&column, &row]) };
         let dims = dims.map(|d| d as i64).to_vec();
         pick(self, &places, [dims.into(), (self.dim() - 2).into()])
+            .viewing(self, Step::Diagonal { offset, dims: [a, b] })
     }
 
     /// Matrices with the last dimension as a diagonal, zeros elsewhere, in the dimensions `dim1`, `dim2` of the result
@@ -252,7 +253,7 @@ impl Tensor {
     pub fn diag(&self, diagonal: i64) -> Tensor {
         match self.dim() {
             1 => self.diag_embed(diagonal, 0, 1),
-            2 => self.diagonal(diagonal, 0, 1),
+            2 => self.diagonal(diagonal, 0, 1).apart(),
             _ => refuse("diag", &[self], "needs a vector or a matrix"),
         }
     }
@@ -274,7 +275,7 @@ impl Tensor {
             1 => self.flip(b).transpose(a, b),
             2 => self.flip(dims),
             3 => self.flip(a).transpose(a, b),
-            _ => self.clone(),
+            _ => self.copy(),
         }
     }
 
@@ -292,15 +293,10 @@ impl Tensor {
         let places = (0..count * size).map(|p| (p / size * step + p % size) as i64).collect();
         let windows = x.index_select(d as i64, &Tensor::folded_ints(places));
         let windows = windows.unflatten(d as i64, [count, size]).movedim(d as i64 + 1, -1);
-        if self.dim() == 0 { windows.squeeze_dim(0) } else { windows }
-    }
-
-    /// A copy with one slice along `dim` replaced (`torch.select_scatter`).
-    #[track_caller]
-    pub fn select_scatter(&self, src: &Tensor, dim: i64, index: i64) -> Tensor {
-        let n = self.size(dim) as i64;
-        let at = Tensor::folded_ints(vec![if index < 0 { index + n } else { index }]);
-        self.index_copy(dim, &at, &src.unsqueeze(dim))
+        if self.dim() == 0 {
+            return windows.squeeze_dim(0).apart();
+        }
+        windows.apart().viewing(self, Step::Unfold { dim: d, size, step })
     }
 
     /// The Kronecker product (`torch.kron`).

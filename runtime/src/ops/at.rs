@@ -185,7 +185,7 @@ impl Tensor {
     }
 
     /// Writes `value`, a number or a tensor that broadcasts, to the part of this tensor that `at` names (`x[at] = value`).
-    /// All clones see it; other tensors made from this one do not.
+    /// All clones see it, and so do views of this tensor.
     ///
     /// ```
     /// use xlazy::prelude::*;
@@ -195,6 +195,12 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn set_<'a>(&self, at: impl IndexArg<'a>, value: impl Into<Arg<'a>>) -> Tensor {
+        let at = at.list();
+        if !at.iter().any(|a| matches!(a, At::Tensor(_))) {
+            // The part is a view.
+            self.i(at).copy_(value);
+            return self.clone();
+        }
         // Where each element of the part lies in the flattened tensor; whatever the index, one scatter writes it.
         let places = Tensor::arange(0, self.numel(), 1).reshape(self.shape()).i(at);
         let value = match value.into() {

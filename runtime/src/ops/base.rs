@@ -1,7 +1,7 @@
 //! The ops behind data, scalars and second names: they have no lowering of their own, or hand a value through.
 use super::To;
 use crate::bucket;
-use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, on_behalf, trace};
 use xlazy_core::ir::Role::{Dtype, Size};
 use xlazy_core::ir::{DEVICE_DATA, Kind, NUMBER, SECOND_NAME, attr, rules};
 use xlazy_core::ty::{Category, DType, Dims, Shape, Type};
@@ -60,7 +60,10 @@ static SUM_TO: Entry = Entry::new(
 .samples(|| vec![Sample::of(&[&[4, 2, 3]]).attrs(vec![vec![2i64, 1].into()])])
 .grad(|g| vec![Some(g.dy.expand(g.x(0).shape()))]);
 
-pub(super) static OPS: &[&Entry] = &[&DATA, &SCALAR, &ALIAS, &CLONE, &TO, &SUM_TO];
+// The second operand with the history of the first: a value that was put in its place without being recorded.
+static SET_DATA: Entry = Entry::new("set_data", rules::same, |l| l.x(1)).grad(|g| vec![Some(g.dy.clone()), None]);
+
+pub(super) static OPS: &[&Entry] = &[&DATA, &SCALAR, &ALIAS, &CLONE, &TO, &SUM_TO, &SET_DATA];
 
 impl Tensor {
     /// The same value as a tensor of its own, through which gradients flow (`torch.Tensor.clone`). Rust's `clone()` on a
@@ -151,6 +154,12 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn sum_to_shape(&self, shape: &Shape) -> Tensor {
         if self.shape() == *shape { self.clone() } else { self.sum_to_size(shape) }
+    }
+
+    /// This tensor's value, with gradients flowing to what made `old`.
+    #[track_caller]
+    pub(crate) fn with_history_of(&self, old: &Tensor) -> Tensor {
+        on_behalf(std::panic::Location::caller(), true, || trace(&SET_DATA, [old.into(), self.into()], []))
     }
 
     /// Replaces this tensor's value (`torch.Tensor.copy_`); `value` is broadcast and converted.

@@ -1,5 +1,5 @@
 //! Complex numbers: made of two real tensors, taken apart, and their sizes and angles. Gradients are torch's: conjugated.
-use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Step, Tensor, caller_line, refuse, trace};
 use xlazy_core::ir::{Rule, Sig, rules};
 use xlazy_core::ty::{DType, Type};
 
@@ -82,7 +82,10 @@ impl Tensor {
     /// The real part; a real tensor itself (`torch.real`). StableHLO real.
     #[track_caller]
     pub fn real(&self) -> Tensor {
-        if self.dtype().is_complex() { trace(&REAL, [self.into()], []) } else { self.clone() }
+        if !self.dtype().is_complex() {
+            return self.clone();
+        }
+        trace(&REAL, [self.into()], []).viewing(self, Step::Real)
     }
 
     /// The imaginary part of complex numbers (`torch.imag`). StableHLO imag.
@@ -91,7 +94,7 @@ impl Tensor {
         if !self.dtype().is_complex() {
             refuse("imag", &[self], "real numbers have no imaginary part");
         }
-        trace(&IMAG, [self.into()], [])
+        trace(&IMAG, [self.into()], []).viewing(self, Step::Imag)
     }
 
     /// The complex conjugate; a real tensor itself (`torch.conj`, and `torch.resolve_conj`, as it is computed at once).
@@ -118,7 +121,7 @@ impl Tensor {
         if self.dim() == 0 || self.size(-1) != 2 {
             refuse("view_as_complex", &[self], "the last dimension must be of size 2: real and imaginary parts");
         }
-        self.select(-1, 0).complex(&self.select(-1, 1))
+        self.select(-1, 0).complex(&self.select(-1, 1)).viewing(self, Step::AsComplex)
     }
 
     /// Real and imaginary parts as pairs in a new last dimension (`torch.view_as_real`).
@@ -130,7 +133,7 @@ impl Tensor {
     #[track_caller]
     pub fn view_as_real(&self) -> Tensor {
         let _line = caller_line();
-        super::stack(&[&self.real(), &self.imag()], -1)
+        super::stack(&[&self.real(), &self.imag()], -1).viewing(self, Step::AsReal)
     }
 
     /// The angle of complex numbers, in radians; of real ones 0, π where negative, and NaN of NaN (`torch.angle`).

@@ -26,6 +26,7 @@ mod matrix;
 mod names;
 mod norm;
 mod operators;
+mod part;
 mod piecewise;
 mod place;
 mod pool;
@@ -91,6 +92,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         reduce::OPS,
         view::OPS,
         slice::OPS,
+        part::OPS,
         place::OPS,
         index::OPS,
         sort::OPS,

@@ -3,10 +3,10 @@ use crate::tensor::{Arg, Tensor, caller_line, refuse};
 use xlazy_core::ty::Scalar;
 
 impl Tensor {
-    /// This tensor: what a tensor is here lies in order (`torch.Tensor.contiguous`).
+    /// This tensor, or a copy where it is a view whose elements do not lie in order (`torch.Tensor.contiguous`).
     #[track_caller]
     pub fn contiguous(&self) -> Tensor {
-        self.clone()
+        if self.is_contiguous() { self.clone() } else { self.copy() }
     }
 
     /// This tensor (`torch.positive`); bools have no sign.
@@ -128,7 +128,7 @@ impl Tensor {
     /// In the shape of another tensor (`torch.Tensor.view_as`).
     #[track_caller]
     pub fn view_as(&self, other: &Tensor) -> Tensor {
-        self.reshape(other.shape())
+        self.view(other.shape())
     }
 
     /// The inner product of two vectors, the first conjugated (`torch.vdot`).

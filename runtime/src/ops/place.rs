@@ -125,6 +125,6 @@ impl Tensor {
             wide.extend([t, n]);
             out.push(t * n);
         }
-        self.reshape(from).expand(wide).reshape(out)
+        self.reshape(from).expand(wide).reshape(out).apart()
     }
 }

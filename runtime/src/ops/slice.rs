@@ -1,6 +1,6 @@
 //! Parts of a tensor along its dimensions, and room around it: slices and padding.
 use crate::bucket;
-use crate::tensor::{Entry, Sample, Tensor, caller_line, is_physical, refuse, trace};
+use crate::tensor::{Entry, Sample, Step, Tensor, caller_line, is_physical, refuse, trace};
 use xlazy_core::ir::Role::{Axis, Position, Size, Stride};
 use xlazy_core::ir::{AttrsExt, Healed, Kind, Origin, attr, graph};
 use xlazy_core::ty::{DType, Dims, Shape, Type};
@@ -205,18 +205,19 @@ impl Tensor {
         let at = |p: i64| (if p < 0 { p + n } else { p }).clamp(0, n);
         // Counted from the end, or up to it: how long the part is follows from the size.
         let relative = start >= 0 && (end < 0 || end > n);
+        let view = Step::Slice { dim: d, start, end, step };
         let (start, end) = (at(start), at(end).max(at(start)));
         if (start, end, step) == (0, n, 1) {
             return self.clone();
         }
         if relative && let Some(rest) = bucket::ends_with(self, d, [start, end, step]) {
-            return rest;
+            return rest.viewing(self, view);
         }
         let part = trace(&SLICE, [self.into()], [d.into(), start.into(), end.into(), step.into()]);
         if relative && !is_physical() {
             graph().node_mut(part.id()).origin = Origin::Relative;
         }
-        part
+        part.viewing(self, view)
     }
 
     /// `length` elements from `start` along `dim` (`torch.narrow`).

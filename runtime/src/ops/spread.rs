@@ -1,7 +1,7 @@
 //! Rearranging that goes by positions: strided views, diagonals and slices written to, patches of images, reductions onto the
 //! slices that an index names.
 use super::ScatterReduce;
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Step, Tensor, caller_line, refuse};
 use xlazy_core::ty::{Dims, Shape};
 
 // The places in the flattened tensor that a view of these sizes and strides has.
@@ -59,8 +59,8 @@ impl Patches {
 }
 
 impl Tensor {
-    /// The elements of the flattened tensor that a view of these sizes and strides would have, from `offset` on, as a tensor
-    /// of its own (`torch.as_strided_copy`): a write to it is not seen here.
+    /// The elements of the flattened tensor that a view of these sizes and strides has, from `offset` on
+    /// (`torch.as_strided`). Of a view it is a copy (`torch.as_strided_copy`): there is no memory behind it to go by.
     ///
     /// ```
     /// use xlazy::prelude::*;
@@ -70,8 +70,13 @@ impl Tensor {
     #[track_caller]
     pub fn as_strided(&self, size: impl Into<Dims>, stride: impl Into<Dims>, offset: usize) -> Tensor {
         let _line = caller_line();
-        let (places, shape) = strided("as_strided", self, &size.into(), &stride.into(), offset);
-        self.flatten().take(&places).reshape(shape)
+        let stride = stride.into();
+        let (places, shape) = strided("as_strided", self, &size.into(), &stride, offset);
+        let y = self.flatten().take(&places).reshape(&shape).apart();
+        if self.is_view() {
+            return y;
+        }
+        y.viewing(self, Step::Strided { size: shape, stride: stride.0.into(), offset })
     }
 
     /// A copy with `src` in the places that a view of these sizes and strides would have (`torch.as_strided_scatter`).
@@ -110,20 +115,6 @@ impl Tensor {
             refuse("diagonal_scatter", &[self, src], format!("the diagonal has the shape {}", places.shape()));
         }
         self.put(&places.flatten(), &src.flatten(), false)
-    }
-
-    /// A copy with `src` in a slice along `dim` (`torch.slice_scatter`).
-    ///
-    /// ```
-    /// use xlazy::prelude::*;
-    /// let x = Tensor::zeros([4]).slice_scatter(&tensor([1.0, 2.0]), 0, 0, 4, 2);
-    /// assert_eq!(x.to_vec::<f32>(), [1.0, 0.0, 2.0, 0.0]);
-    /// ```
-    #[track_caller]
-    pub fn slice_scatter(&self, src: &Tensor, dim: i64, start: i64, end: i64, step: i64) -> Tensor {
-        let _line = caller_line();
-        let places = Tensor::arange(0, self.size(dim) as i64, 1).slice(0, start, end, step);
-        self.index_copy(dim, &places, src)
     }
 
     /// `source` combined with the slices along `dim` that `index` names (`torch.index_reduce`); without `include_self` those

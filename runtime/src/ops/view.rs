@@ -1,7 +1,6 @@
-//! Shape and order: reshapes, transposes, joins. Values are never shared between a view and its base: an
-//! in-place op on a view does not reach the base.
+//! Shape and order: reshapes, transposes, joins.
 use crate::bucket;
-use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace, trace_all};
+use crate::tensor::{Entry, Sample, Step, Tensor, caller_line, refuse, trace, trace_all};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::Role::{Axis, Size};
 use xlazy_core::ir::{AttrsExt, Kind, Rule, Sig, attr, rules};
@@ -171,7 +170,8 @@ pub fn stack(tensors: &[&Tensor], dim: i64) -> Tensor {
 }
 
 impl Tensor {
-    /// The same elements in another shape; one size may be -1 and is worked out (`torch.reshape`).
+    /// The same elements in another shape; one size may be -1 and is worked out (`torch.reshape`). A view, unless the
+    /// tensor is a view itself whose elements do not lie so in memory: a transposed one that is flattened is copied.
     ///
     /// ```
     /// use xlazy::prelude::*;
@@ -195,22 +195,32 @@ impl Tensor {
             _ => refuse("reshape", &[self], format!("only one size can be -1, not {:?}", dims.0)),
         }
         let shape = dims.shape("reshape").unwrap_or_else(|e| e.raise());
-        if shape == self.shape() { self.clone() } else { trace(&RESHAPE, [self.into()], [(&shape).into()]) }
+        if shape == self.shape() {
+            return self.clone();
+        }
+        let y = trace(&RESHAPE, [self.into()], [(&shape).into()]);
+        if self.can_be_viewed_as(&shape) { y.viewing(self, Step::Reshape(shape)) } else { y }
     }
 
     /// In a shape in which dimension `d` comes to be `to(d)`.
     #[track_caller]
-    pub(super) fn reshape_moving(&self, shape: Shape, to: impl Fn(usize) -> Option<usize>) -> Tensor {
-        match bucket::moved(self, &shape, to) {
-            Some(moved) => moved,
+    pub(crate) fn reshape_moving(&self, shape: Shape, to: impl Fn(usize) -> Option<usize>) -> Tensor {
+        match bucket::moved(self, &shape, &to) {
+            Some(moved) => moved.viewing(self, Step::Moved(shape, (0..self.dim()).map(to).collect())),
             None => self.reshape(shape),
         }
     }
 
-    /// As [`Tensor::reshape`] (`torch.Tensor.view`).
+    /// As [`Tensor::reshape`], and refused where that would copy (`torch.Tensor.view`).
     #[track_caller]
     pub fn view(&self, shape: impl Into<Dims>) -> Tensor {
-        self.reshape(shape)
+        let y = self.reshape(shape);
+        if !self.can_be_viewed_as(&y.shape()) {
+            let why = "view size is not compatible with input tensor's size and stride (at least one dimension spans across \
+                       two contiguous subspaces). Use .reshape(...) instead.";
+            refuse("view", &[self], why);
+        }
+        y
     }
 
     /// All elements in one dimension (`torch.flatten`).
@@ -245,7 +255,10 @@ impl Tensor {
             }
         }
         let shape = dims.shape("expand").unwrap_or_else(|e| e.raise());
-        if shape == mine { self.clone() } else { trace(&EXPAND, [self.into()], [(&shape).into()]) }
+        if shape == mine {
+            return self.clone();
+        }
+        trace(&EXPAND, [self.into()], [(&shape).into()]).viewing(self, Step::Expand(shape))
     }
 
     /// As [`Tensor::expand`] (`torch.broadcast_to`).
@@ -264,7 +277,11 @@ impl Tensor {
         if sorted.len() != self.dim() || sorted.iter().enumerate().any(|(i, &d)| d != i as i64) {
             refuse("permute", &[self], format!("{:?} does not name each dimension once", dims.0));
         }
-        if sorted == order { self.clone() } else { trace(&PERMUTE, [self.into()], [order.into()]) }
+        if sorted == order {
+            return self.clone();
+        }
+        let step = Step::Permute(order.iter().map(|&d| d as usize).collect());
+        trace(&PERMUTE, [self.into()], [order.into()]).viewing(self, step)
     }
 
     /// Two dimensions swapped (`torch.transpose`).
@@ -327,6 +344,6 @@ impl Tensor {
         if (1..dims.len()).any(|i| dims[..i].contains(&dims[i])) {
             refuse("flip", &[self], format!("a dimension appears twice in {dims:?}"));
         }
-        if dims.is_empty() || self.dim() == 0 { self.clone() } else { trace(&FLIP, [self.into()], [dims.into()]) }
+        if dims.is_empty() || self.dim() == 0 { self.copy() } else { trace(&FLIP, [self.into()], [dims.into()]) }
     }
 }

@@ -1,13 +1,17 @@
 //! The public handle: a tensor is a cheap, shared reference to a value that may not have been computed yet.
 pub(crate) mod entry;
+mod layout;
 mod thread;
 mod trace;
+mod views;
 
 pub(crate) use entry::{BucketRule, Bucketed, BucketedOperand, Entry, Grad, Plan, Sample};
+pub(crate) use layout::Step;
 pub(crate) use thread::{caller_line, is_physical, on_behalf, on_trial, physically, showing, shown_by};
 pub use thread::{is_grad_enabled, no_grad};
 pub use trace::sync;
 pub(crate) use trace::{UNBUCKET, run_bucketed, sync_for, trace, trace_all, try_trace};
+pub(crate) use views::follow;
 
 use crate::insight::mode::trained;
 use crate::insight::{INSIGHT, waiting};
@@ -15,12 +19,12 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use xlazy_core::device::{self, DeviceData};
 use xlazy_core::ir::{ALIAS, Bucket, DATA, Graph, LEAF, NodeId, Payload, Placement, REQUIRES_GRAD, graph};
 use xlazy_core::run::{self, Cause, SyncEvent};
 use xlazy_core::text::Place;
-use xlazy_core::thread::{innermost, thread};
+use xlazy_core::thread::innermost;
 use xlazy_core::ty::{DType, Dims, Element, Scalar, Shape, Type, TypeRef};
 
 /// A lazy tensor. Ops on it are recorded, not run; showing or reading a value runs what it needs, and `sync()` runs all
@@ -39,7 +43,28 @@ pub(crate) struct Inner {
     node: AtomicU32,
     /// The type that it had when it was made, which it mostly keeps: what type rules see before the graph is held.
     ty: TypeRef,
-    grad: OnceLock<Box<Mutex<Option<Tensor>>>>,
+    meta: OnceLock<Arc<Meta>>,
+}
+
+/// What a tensor has beyond its value; made when first needed.
+struct Meta {
+    grad: Mutex<Option<Tensor>>,
+    this: Weak<Inner>,
+    view: Option<View>,
+    /// Of a base: its views, and views of these.
+    views: Mutex<Vec<Weak<Inner>>>,
+}
+
+struct View {
+    of: Arc<Meta>,
+    base: Arc<Meta>,
+    step: Step,
+    /// The shape that the step starts from.
+    from: Shape,
+    /// Whether gradients were recorded when the view was made.
+    recorded: bool,
+    /// Its elements lie in row-major order.
+    in_order: bool,
 }
 
 /// In the place of a node that another tensor took over.
@@ -47,6 +72,10 @@ const HANDED_OVER: NodeId = NodeId::MAX;
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        // Views of it know its description for longer.
+        if let Some(meta) = self.meta.get() {
+            drop(meta.grad.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
         let node = *self.node.get_mut();
         if node != HANDED_OVER {
             graph().release(node);
@@ -122,7 +151,7 @@ impl Tensor {
     pub(crate) fn of_node(g: &mut Graph, id: NodeId) -> Tensor {
         g.hold(id);
         let ty = g.node(id).ty.clone();
-        Tensor(Arc::new(Inner { node: AtomicU32::new(id), ty, grad: OnceLock::new() }))
+        Tensor(Arc::new(Inner { node: AtomicU32::new(id), ty, meta: OnceLock::new() }))
     }
 
     /// A tensor of a value, somewhere.
@@ -307,13 +336,13 @@ impl Tensor {
 
     /// The gradient that `backward()` accumulated, if any (`torch.Tensor.grad`).
     pub fn grad(&self) -> Option<Tensor> {
-        self.0.grad.get()?.lock().unwrap_or_else(|p| p.into_inner()).clone()
+        self.0.meta.get()?.grad.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sets or clears the gradient.
     pub fn set_grad(&self, grad: Option<Tensor>) {
-        let slot = self.0.grad.get_or_init(Box::default);
-        let old = std::mem::replace(&mut *slot.lock().unwrap_or_else(|p| p.into_inner()), grad);
+        let slot = &self.meta().grad;
+        let old = std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), grad);
         drop(old);
     }
 
@@ -344,7 +373,7 @@ impl Tensor {
                 trained(innermost(Location::caller()), true, None);
             }
             false if self.requires_grad() => {
-                let plain = self.detach();
+                let plain = self.unrecorded();
                 let number = graph().node(plain.id()).seq;
                 self.point_at(plain.id(), false);
                 trained(innermost(Location::caller()), false, Some(number));
@@ -384,56 +413,20 @@ impl Tensor {
         self.0.node.swap(id, Ordering::AcqRel)
     }
 
-    /// Makes this tensor (and all its clones) have another value of the same shape; what in-place methods do.
-    #[track_caller]
-    pub(crate) fn assign(&self, op: &'static str, value: Tensor) {
-        let value = self.fitted(op, value);
-        self.set_data(value)
-    }
-
-    /// A value as it can take this tensor's place, or a refusal; nothing has changed yet.
-    #[track_caller]
-    pub(crate) fn fitted(&self, op: &'static str, value: Tensor) -> Tensor {
-        let (physical, grad) = thread(|t| (t.physical.get(), t.grad.get()));
-        // Asked of every parameter in every step: one look at the graph.
-        let (shapes, buckets, leaf, dtype, together) = {
-            let g = graph();
-            let (mine, new) = (g.node(self.id()), g.node(value.id()));
-            let plain = physical || mine.buckets().is_empty() && new.buckets().is_empty();
-            let shapes = if plain { mine.ty.shape == new.ty.shape } else { mine.shown().shape == new.shown().shape };
-            let buckets = plain || mine.buckets() == new.buckets();
-            let dtype = (mine.ty.dtype != new.ty.dtype).then_some(mine.ty.dtype);
-            (shapes, buckets, mine.flags & LEAF != 0, dtype, mine.placement == new.placement)
-        };
-        if !shapes {
-            refuse(op, &[self, &value], "an in-place op cannot change the shape of its tensor");
-        }
-        if !buckets {
-            refuse(op, &[self, &value], "an in-place op cannot change which dimensions of its tensor are bucketed");
-        }
-        let value = match dtype {
-            Some(dtype) if value.dtype().category() > dtype.category() => {
-                let message = format!("the result is {} and cannot be put into a tensor of {dtype}", value.dtype());
-                refuse(op, &[self], message + ": make a new tensor, or convert this one first")
-            }
-            Some(dtype) => value.to(dtype),
-            None => value,
-        };
-        let value = if together { value } else { value.placed_like(self) };
-        if leaf && grad {
-            refuse(op, &[self], "a leaf that requires gradients is changed in place; do it inside `no_grad(|| …)`");
-        }
-        value
-    }
-
     /// Puts another value in this tensor's place, whatever its type; a leaf stays one.
     pub(crate) fn set_data(&self, value: Tensor) {
         set_all(&mut [(self.clone(), value)]);
     }
 
-    /// The same value without its history of gradients (`torch.Tensor.detach`).
+    /// The same value without its history of gradients (`torch.Tensor.detach`): a view, so what is written to one of the two
+    /// is seen by the other. `.detach().copy()` is a value of its own.
     #[track_caller]
     pub fn detach(&self) -> Tensor {
+        self.unrecorded().viewing(self, Step::Detach)
+    }
+
+    #[track_caller]
+    fn unrecorded(&self) -> Tensor {
         let at = innermost(Location::caller());
         alias(&mut graph(), self.id(), Some(at))
     }
@@ -474,7 +467,8 @@ pub(crate) fn set_all(values: &mut [(Tensor, Tensor)]) {
         let leaf = g.node(tensor.id()).flags & LEAF != 0;
         // A leaf needs a node of its own, and `value` is ours alone unless user code holds it, too.
         let n = g.node(value.id());
-        if leaf && !(n.refs == 1 && n.flags == 0 && Arc::strong_count(&value.0) == 1) {
+        let its_own = g.owners.get(&value.id()).is_some_and(|o| std::ptr::addr_eq(o.as_ptr(), Arc::as_ptr(&tensor.0)));
+        if leaf && !its_own && !(n.refs == 1 && n.flags == 0 && Arc::strong_count(&value.0) == 1) {
             aliases.push(alias(&mut g, value.id(), None));
             return (aliases[aliases.len() - 1].id(), leaf);
         }

@@ -88,6 +88,17 @@ fn an_op_is_recorded_on_what_its_type_rule_saw() {
     assert_eq!(y.sum().item(), 40.0);
 }
 
+#[test]
+fn a_view_keeps_nothing_of_a_base_that_is_gone() {
+    let x = Tensor::ones([1000]).relu();
+    let (part, turned) = (x.i(..2), x.reshape([10, 100]).t());
+    drop(x);
+    crate::sync();
+    let g = graph();
+    assert!([&part, &turned].iter().all(|v| g.node(v.id()).inputs.is_empty()));
+    assert_eq!(g.live(), 2);
+}
+
 /// A node, its handle as the allocator rounds it, and the handle's place in a list: README says how much that is.
 #[test]
 fn a_pending_op_takes_what_the_readme_says() {

@@ -1,0 +1,394 @@
+//! Views: tensors that show elements of another one, in part, in another shape or order. No memory is shared; what is written
+//! through one of them is written to all that show the same elements: its base and its siblings get new values, recorded as
+//! ops (functionalization, as torch_xla's alias graph does it). A tensor that is never viewed knows nothing of this.
+//!
+//! A tensor that is no view lies in row-major order, as every result of an op does here. So strides follow from the chain of
+//! steps between a view and its base, and `reshape` is a view where torch's strides allow it, else a copy.
+use super::layout::{Layout, Step};
+use super::{Meta, Tensor, View, caller_line, is_grad_enabled, is_physical, no_grad, refuse, set_all};
+use smallvec::SmallVec;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use xlazy_core::ir::{LEAF, REQUIRES_GRAD, graph};
+use xlazy_core::thread::thread;
+use xlazy_core::ty::Shape;
+
+fn held<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Meta {
+    // A chain of views of any length goes by a loop, not by recursion.
+    fn drop(&mut self) {
+        let mut next = self.view.take().map(|v| v.of);
+        while let Some(mut meta) = next.and_then(Arc::into_inner) {
+            next = meta.view.take().map(|v| v.of);
+        }
+    }
+}
+
+type Chain<'a> = SmallVec<[&'a Arc<Meta>; 4]>;
+
+impl Meta {
+    /// The base, its view that leads to this one, and so on up to this one.
+    fn chain(self: &Arc<Meta>) -> Chain<'_> {
+        let mut chain: Chain = std::iter::successors(Some(self), |m| m.view.as_ref().map(|v| &v.of)).collect();
+        chain.reverse();
+        chain
+    }
+}
+
+fn step(meta: &Arc<Meta>) -> &View {
+    meta.view.as_ref().expect("only the first of a chain is no view")
+}
+
+/// How the last of a chain lies in the memory that its first would have.
+fn layout(chain: &[&Arc<Meta>]) -> Layout {
+    let mut views = chain.iter().skip(1).map(|m| step(m)).peekable();
+    let start = Layout::in_order(views.peek().map_or(&Shape::default(), |v| &v.from));
+    views.fold(start, |at, v| at.stepped(&v.step))
+}
+
+impl Tensor {
+    pub(super) fn meta(&self) -> &Arc<Meta> {
+        self.0.meta.get_or_init(|| Meta::of(self, None))
+    }
+
+    /// This tensor, just made, as a view of another: what is written to one is seen by the other. Where tensors are taken
+    /// as they are physically nobody writes.
+    pub(crate) fn viewing(self, of: &Tensor, step: Step) -> Tensor {
+        if is_physical() {
+            return self;
+        }
+        let this = self.apart();
+        let parent = of.meta();
+        let base = parent.view.as_ref().map_or(parent, |v| &v.base);
+        let in_order = matches!(step, Step::Reshape(_) | Step::Moved(..) | Step::Detach) && of.is_contiguous();
+        let (from, recorded) = (of.shape(), is_grad_enabled() && !matches!(step, Step::Detach));
+        let view = View { of: parent.clone(), base: base.clone(), step, from, recorded, in_order };
+        {
+            let mut views = held(&base.views);
+            if views.len() == views.capacity() {
+                views.retain(|v| v.strong_count() > 0);
+            }
+            views.push(Arc::downgrade(&this.0));
+        }
+        let meta = Meta::of(&this, Some(view));
+        let _ = this.0.meta.set(meta);
+        this
+    }
+
+    /// Whether the elements lie in row-major order in memory, which those of transposed and sliced views do not
+    /// (`torch.Tensor.is_contiguous`). What is no view does.
+    pub fn is_contiguous(&self) -> bool {
+        match self.0.meta.get().map(|m| (m, &m.view)) {
+            Some((meta, Some(v))) => v.in_order || layout(&meta.chain()).is_contiguous(),
+            _ => true,
+        }
+    }
+
+    /// Whether the tensor is a view of another (`torch.Tensor._is_view`).
+    pub(crate) fn is_view(&self) -> bool {
+        self.0.meta.get().is_some_and(|m| m.view.is_some())
+    }
+
+    /// Whether a tensor of this shape can be a view of this one, without a copy.
+    pub(crate) fn can_be_viewed_as(&self, shape: &Shape) -> bool {
+        match self.0.meta.get().map(|m| (m, &m.view)) {
+            Some((meta, Some(v))) => v.in_order || layout(&meta.chain()).reshaped(shape).is_some(),
+            _ => true,
+        }
+    }
+
+    /// The same value as a tensor that is no view: writes to it are seen by nobody.
+    pub(crate) fn apart(self) -> Tensor {
+        match self.0.meta.get() {
+            Some(_) => Tensor::of_node(&mut graph(), self.id()),
+            None => self,
+        }
+    }
+
+    /// Makes this tensor (and all its clones) have another value of the same shape; what in-place methods do. Those that
+    /// show the same elements follow.
+    #[track_caller]
+    pub(crate) fn assign(&self, op: &'static str, value: Tensor) {
+        let value = self.fitted(op, value);
+        if self.0.meta.get().is_none() {
+            return self.set_data(value);
+        }
+        let mut values = vec![(self.clone(), value)];
+        follow(&mut values);
+        set_all(&mut values);
+    }
+
+    /// A value as it can take this tensor's place, or a refusal; nothing has changed yet.
+    #[track_caller]
+    pub(crate) fn fitted(&self, op: &'static str, value: Tensor) -> Tensor {
+        let (physical, grad) = thread(|t| (t.physical.get(), t.grad.get()));
+        // Asked of every parameter in every step: one look at the graph.
+        let (shapes, buckets, leaf, dtype, together) = {
+            let g = graph();
+            let (mine, new) = (g.node(self.id()), g.node(value.id()));
+            let plain = physical || mine.buckets().is_empty() && new.buckets().is_empty();
+            let shapes = if plain { mine.ty.shape == new.ty.shape } else { mine.shown().shape == new.shown().shape };
+            let buckets = plain || mine.buckets() == new.buckets();
+            let dtype = (mine.ty.dtype != new.ty.dtype).then_some(mine.ty.dtype);
+            (shapes, buckets, mine.flags & LEAF != 0, dtype, mine.placement == new.placement)
+        };
+        if !shapes {
+            refuse(op, &[self, &value], "an in-place op cannot change the shape of its tensor");
+        }
+        if !buckets {
+            refuse(op, &[self, &value], "an in-place op cannot change which dimensions of its tensor are bucketed");
+        }
+        let value = match dtype {
+            Some(dtype) if value.dtype().category() > dtype.category() => {
+                let message = format!("the result is {} and cannot be put into a tensor of {dtype}", value.dtype());
+                refuse(op, &[self], message + ": make a new tensor, or convert this one first")
+            }
+            Some(dtype) => value.to(dtype),
+            None => value,
+        };
+        let value = if together { value } else { value.placed_like(self) };
+        if leaf && grad {
+            let why = "a leaf Variable that requires grad is being used in an in-place operation; do it inside \
+                       `no_grad(|| …)`";
+            refuse(op, &[self], why);
+        }
+        self.refuse_write(op);
+        if grad { value } else { history_kept(self, value) }
+    }
+
+    /// Refuses a write that torch refuses; nothing is recorded.
+    #[track_caller]
+    fn refuse_write(&self, op: &'static str) {
+        let Some(meta) = self.0.meta.get().filter(|m| m.view.is_some()) else { return };
+        let chain = meta.chain();
+        if layout(&chain).overlaps() {
+            let why = "unsupported operation: more than one element of the written-to tensor refers to a single memory \
+                       location. Please clone() the tensor before performing the operation: `.copy()`";
+            refuse(op, &[self], why);
+        }
+        // Gradients flow to what is behind a view, up to where it is detached.
+        let detached = chain.iter().rposition(|m| m.view.as_ref().is_some_and(|v| matches!(v.step, Step::Detach)));
+        let leaf = |m: &Arc<Meta>| m.this.upgrade().map(Tensor).is_some_and(|t| t.requires_grad() && t.is_leaf());
+        if is_grad_enabled() && chain[detached.unwrap_or(0)..].iter().any(|m| leaf(m)) {
+            let why = "a view of a leaf Variable that requires grad is being used in an in-place operation; do it inside \
+                       `no_grad(|| …)`";
+            refuse(op, &[self], why);
+        }
+    }
+}
+
+impl Meta {
+    fn of(tensor: &Tensor, view: Option<View>) -> Arc<Meta> {
+        Arc::new(Meta { grad: Mutex::default(), this: Arc::downgrade(&tensor.0), view, views: Mutex::default() })
+    }
+}
+
+/// Adds to values that are about to be put in the place of tensors those of all who show the same elements.
+#[track_caller]
+pub(crate) fn follow(values: &mut Vec<(Tensor, Tensor)>) {
+    let _line = caller_line();
+    for i in 0..values.len() {
+        let Some(meta) = values[i].0.0.meta.get().cloned() else { continue };
+        let base = meta.view.as_ref().map_or(&meta, |v| &v.base).clone();
+        let family: Vec<Tensor> = {
+            let views = held(&base.views);
+            let all = std::iter::once(&base.this).chain(views.iter()).filter_map(Weak::upgrade).map(Tensor);
+            all.collect()
+        };
+        if family.len() > 1 && fits(&values[i].0, &values[i].1) {
+            follow_one(values, i, &meta, family);
+        }
+    }
+}
+
+/// Whether a value is of its tensor's type, and not on another device.
+fn fits(tensor: &Tensor, value: &Tensor) -> bool {
+    let g = graph();
+    g.node(tensor.id()).ty == g.node(value.id()).ty && !g.apart(&[tensor.id(), value.id()])
+}
+
+/// A tensor that is written to, or that follows it.
+struct Written {
+    meta: Arc<Meta>,
+    value: Tensor,
+}
+
+#[track_caller]
+fn follow_one(values: &mut Vec<(Tensor, Tensor)>, i: usize, meta: &Arc<Meta>, family: Vec<Tensor>) {
+    let tensor = values[i].0.clone();
+    let written = meta.chain();
+    let value = leaf_of(&tensor, &values[i].1).unwrap_or_else(|| values[i].1.clone());
+    values[i].1 = value.clone();
+    let mut done = vec![Written { meta: meta.clone(), value: value.clone() }];
+    let mut family: Vec<(usize, Tensor)> = family
+        .into_iter()
+        .filter(|t| !t.is_same(&tensor))
+        .map(|t| {
+            let n = t.meta().chain().len();
+            (n, t)
+        })
+        .collect();
+    family.sort_by_key(|(length, _)| *length);
+    for (_, member) in family {
+        let other = member.meta().chain();
+        let common = written.iter().zip(&other).take_while(|(a, b)| Arc::ptr_eq(a, b)).count();
+        let apart = written.get(common).zip(other.get(common)).is_some_and(|(a, b)| step(a).is_apart_from(step(b)));
+        // What has got another type since shows these elements no longer.
+        if apart || graph().node(member.id()).ty != member.0.ty {
+            continue;
+        }
+        let now =
+            values.iter().rev().find(|(t, _)| t.is_same(&member)).map_or_else(|| member.clone(), |(_, v)| v.clone());
+        let behind = done.iter().filter_map(|d| Some((other.iter().position(|m| Arc::ptr_eq(m, &d.meta))?, d)));
+        let nearest = behind.max_by_key(|(at, _)| *at).map(|(at, d)| (at, d.value.clone()));
+        let new = match nearest {
+            Some((at, value)) => shown(&other[at + 1..], value),
+            None if common == other.len() && !other.iter().skip(1).any(|m| step(m).step.may_overlap()) => {
+                let new = put(&written[common..], &now, &value);
+                if is_grad_enabled() { new } else { history_kept(&now, new) }
+            }
+            None => {
+                // Nobody holds what both are parts of, with each element once: as much of it as this one shows is made up.
+                let several = other.iter().position(|m| m.view.as_ref().is_some_and(|v| v.step.may_overlap()));
+                let common = several.map_or(common, |at| at.min(common));
+                let scratch = Tensor::zeros(&step(other[common]).from).to(now.dtype()).placed_like(&now);
+                let before = put(&other[common..], &scratch, &now);
+                shown(&other[common..], put(&written[common..], &before, &value))
+            }
+        };
+        let new = leaf_of(&member, &new).unwrap_or(new);
+        done.push(Written { meta: member.meta().clone(), value: new.clone() });
+        values.push((member.clone(), new));
+    }
+}
+
+/// A leaf's new value, already a leaf: what is recorded on it is recorded on the leaf.
+fn leaf_of(tensor: &Tensor, value: &Tensor) -> Option<Tensor> {
+    let mut g = graph();
+    if g.node(tensor.id()).flags & LEAF == 0 {
+        return None;
+    }
+    let leaf = super::alias(&mut g, value.id(), None);
+    g.node_mut(leaf.id()).flags |= REQUIRES_GRAD | LEAF;
+    let owner = Arc::downgrade(&tensor.0);
+    g.owners.insert(leaf.id(), owner);
+    Some(leaf)
+}
+
+/// A value that takes a tensor's place without being recorded: gradients flow on to what made the old one, as in torch.
+#[track_caller]
+fn history_kept(old: &Tensor, new: Tensor) -> Tensor {
+    let flags = graph().node(old.id()).flags;
+    if flags & REQUIRES_GRAD == 0 || flags & LEAF != 0 { new } else { new.with_history_of(old) }
+}
+
+/// What the last of some views shows of a value of the tensor before the first of them.
+#[track_caller]
+fn shown(views: &[&Arc<Meta>], mut value: Tensor) -> Tensor {
+    for v in views.iter().map(|m| step(m)) {
+        let _back = Restored::recording(v.recorded);
+        value = v.step.shown(&value);
+    }
+    value.apart()
+}
+
+/// Puts a thread's grad mode back when it goes.
+struct Restored(bool);
+
+impl Restored {
+    fn recording(on: bool) -> Restored {
+        Restored(thread(|t| t.grad.replace(on)))
+    }
+}
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        thread(|t| t.grad.set(self.0));
+    }
+}
+
+/// `base` with `new` where the last of some views of it is.
+#[track_caller]
+fn put(views: &[&Arc<Meta>], base: &Tensor, new: &Tensor) -> Tensor {
+    let Some((first, rest)) = views.split_first() else { return new.clone() };
+    let first = step(first);
+    if first.step.may_overlap() {
+        // One element may be seen in several places, of which only one has changed.
+        if views.iter().any(|m| matches!(step(m).step, Step::Real | Step::Imag | Step::AsReal | Step::AsComplex)) {
+            refuse(
+                "copy_",
+                &[base, new],
+                "a part of an expanded complex tensor cannot be written to: `.copy()` it first",
+            );
+        }
+        let start = Layout::in_order(&first.from);
+        let at = views.iter().fold(start, |at, m| at.stepped(&step(m).step));
+        return base.as_strided_scatter(new, &at.size, at.stride.to_vec(), at.offset as usize);
+    }
+    let part = match rest {
+        [] => new.clone(),
+        _ => put(rest, &first.step.shown(base), new),
+    };
+    first.step.put(base, &first.from, &part)
+}
+
+impl View {
+    /// Whether two steps from the same tensor show none of the same elements.
+    fn is_apart_from(&self, other: &View) -> bool {
+        match (&self.step, &other.step) {
+            (Step::Slice { dim: a, .. }, Step::Slice { dim: b, .. }) if a == b => {
+                let n = self.from[*a] as i64;
+                let (start, end, step) = self.step.range(n);
+                let (from, to, by) = other.step.range(n);
+                end <= from || to <= start || step == by && (start - from) % step != 0
+            }
+            (Step::Real, Step::Imag) | (Step::Imag, Step::Real) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Step {
+    #[track_caller]
+    fn shown(&self, x: &Tensor) -> Tensor {
+        match self {
+            Step::Reshape(shape) => x.reshape(shape),
+            Step::Moved(shape, to) => x.reshape_moving(shape.clone(), |d| to[d]),
+            Step::Permute(dims) => x.permute(dims.to_vec()),
+            Step::Slice { dim, start, end, step } => x.slice(*dim as i64, *start, *end, *step),
+            Step::Expand(shape) => x.expand(shape),
+            Step::Diagonal { offset, dims: [a, b] } => x.diagonal(*offset, *a as i64, *b as i64),
+            Step::Unfold { dim, size, step } => x.unfold(*dim as i64, *size, *step),
+            Step::Strided { size, stride, offset } => x.as_strided(size, stride.to_vec(), *offset),
+            Step::Detach => x.detach(),
+            Step::Real => x.real(),
+            Step::Imag => x.imag(),
+            Step::AsReal => x.view_as_real(),
+            Step::AsComplex => x.view_as_complex(),
+        }
+    }
+
+    /// `base`, of the shape `from`, with `new` in the place of what the step shows.
+    #[track_caller]
+    fn put(&self, base: &Tensor, from: &Shape, new: &Tensor) -> Tensor {
+        match self {
+            Step::Reshape(_) => new.reshape(from),
+            Step::Moved(_, to) => new.reshape_moving(from.clone(), |d| to.iter().position(|t| *t == Some(d))),
+            Step::Permute(dims) => {
+                let mut back = vec![0; dims.len()];
+                dims.iter().enumerate().for_each(|(i, &d)| back[d] = i);
+                new.permute(back)
+            }
+            Step::Slice { dim, start, end, step } => base.slice_scatter(new, *dim as i64, *start, *end, *step),
+            Step::Diagonal { offset, dims: [a, b] } => base.diagonal_scatter(new, *offset, *a as i64, *b as i64),
+            Step::Detach => history_kept(base, no_grad(|| new.detach())),
+            Step::Real => new.complex(&base.imag()),
+            Step::Imag => base.real().complex(new),
+            Step::AsReal => new.view_as_complex(),
+            Step::AsComplex => new.view_as_real(),
+            Step::Expand(_) | Step::Unfold { .. } | Step::Strided { .. } => unreachable!("written by its strides"),
+        }
+    }
+}
