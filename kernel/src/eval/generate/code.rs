@@ -93,7 +93,7 @@ pub fn cell(
     if frame {
         out.plain(
             " use xlazy_rt::{HoldHandle as _, HoldValue as _, GiveCopy as _, GiveLoan as _, GiveMove as _, LendTensor as _, LendValue as _, LendSingle as _}; \
-             let mut xlazy_frame = xlazy_rt::Frame::default(); let xlazy_f = xlazy_frame.holds();",
+             let mut xlazy_frame = xlazy_rt::Frame::new(); let xlazy_f = xlazy_frame.holds();",
         );
     }
     if let Some(with_tokio) = defs.deps.as_ref().and_then(|d| d.tokio.as_ref()) {
