@@ -58,11 +58,52 @@ const VARIANTS: &[&str] = &["None", "Some", "Ok", "Err"];
 /// They make a value of what they are called on, and do nothing else.
 const METHODS: &[&str] =
     &["collect", "expect", "into", "into_iter", "iter", "parse", "to_owned", "to_string", "to_vec", "unwrap"];
+/// They make an iterator.
+const ITERATORS: &[&str] = &[
+    "bytes",
+    "chain",
+    "chars",
+    "chunks",
+    "cloned",
+    "copied",
+    "drain",
+    "enumerate",
+    "filter",
+    "filter_map",
+    "flat_map",
+    "flatten",
+    "into_iter",
+    "into_keys",
+    "into_values",
+    "iter",
+    "keys",
+    "lines",
+    "map",
+    "rev",
+    "scan",
+    "skip",
+    "skip_while",
+    "split",
+    "split_whitespace",
+    "step_by",
+    "take",
+    "take_while",
+    "values",
+    "windows",
+    "zip",
+];
 
 /// What the value of a `let` leaves open, if it has no effect.
 pub(super) fn open(value: &Expr) -> Option<(Kind, Vec<String>)> {
     let mut heads = Vec::new();
     kind(value, &mut heads).map(|kind| (kind, heads))
+}
+
+/// Whether it is an iterator's `collect`, and only what is behind it says into what.
+pub(super) fn collects(value: &Expr) -> bool {
+    let Expr::MethodCall(m) = value else { return false };
+    let iterates = |e: &Expr| matches!(e, Expr::MethodCall(i) if ITERATORS.contains(&&*i.method.to_string()));
+    m.method == "collect" && m.turbofish.is_none() && iterates(&m.receiver)
 }
 
 fn kind(e: &Expr, heads: &mut Vec<String>) -> Option<Kind> {
@@ -137,6 +178,16 @@ fn mentions_more(closure: &syn::ExprClosure) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_collected_into_what_is_said_later() {
+        let of = |code: &str| collects(&syn::parse_str(code).unwrap());
+        assert!(of("v.iter().map(|x| x + 1).collect()") && of("(0..3).rev().collect()"));
+        for known in ["v.iter().collect::<Vec<_>>()", "garbage.collect()", "v.iter().collect().len()", "v.iter().sum()"]
+        {
+            assert!(!of(known), "{known}");
+        }
+    }
 
     #[test]
     fn what_a_value_leaves_open() {
