@@ -7,6 +7,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use xlazy_mime::{Question, Var};
 
 impl Session {
+    /// The variables by their names, with those that wait for the cell that says their type.
+    pub fn listed(&self) -> Vec<Var> {
+        let pending = self.declared.iter().filter_map(|(name, d)| {
+            let open = d.open.as_ref().filter(|o| o.pending)?;
+            let summary = format!("made by the cell that says its type: {}", open.text);
+            let (name, type_name, cell) = (name.clone(), "_".to_owned(), d.cell);
+            Some(Var { name, type_name, summary, cell, handle: false, lent: false })
+        });
+        let mut all: Vec<Var> = self.vars.iter().cloned().chain(pending).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
     /// Drops variables of types that were redefined, and says so.
     pub fn drop_outdated(&mut self, events: &mut dyn FnMut(Event)) {
         let outdated = |v: &Var| {
