@@ -126,7 +126,8 @@ fn kind(e: &Expr, heads: &mut Vec<String>) -> Option<Kind> {
         Expr::Path(_) => path(e, heads),
         Expr::Call(ExprCall { func, args, .. }) => {
             let made = path(func, heads)?;
-            of_all(&mut args.iter(), heads).map(|args| args.max(made))
+            // What is always the same may as well be asked for later, such as a capacity.
+            of_all(&mut args.iter().filter(|e| made != Kind::Made || !constant(e)), heads).map(|args| args.max(made))
         }
         Expr::MethodCall(m) if METHODS.contains(&&*m.method.to_string()) => {
             of_all(&mut m.args.iter().chain([&*m.receiver]), heads).map(|_| Kind::Made)
@@ -134,6 +135,21 @@ fn kind(e: &Expr, heads: &mut Vec<String>) -> Option<Kind> {
         // It takes nothing along: there is nothing that it could mention but its arguments, and what rustc knows.
         Expr::Closure(c) if c.asyncness.is_none() && !mentions_more(c) => Some(Kind::Made),
         _ => None,
+    }
+}
+
+/// A constant by its name, or what is made of such by operators.
+fn constant(e: &Expr) -> bool {
+    match e {
+        Expr::Path(p) => p.path.get_ident().is_some_and(|name| {
+            let name = name.to_string();
+            name.len() > 1 && !name.contains(char::is_lowercase)
+        }),
+        Expr::Lit(_) => true,
+        Expr::Paren(p) => constant(&p.expr),
+        Expr::Cast(c) => constant(&c.expr),
+        Expr::Binary(b) => constant(&b.left) && constant(&b.right),
+        _ => false,
     }
 }
 
@@ -203,6 +219,7 @@ mod tests {
             "HashMap::new()",
             "std::collections::HashMap::with_capacity(8)",
             "mpsc::channel()",
+            "Vec::with_capacity(THREADS as usize * 2)",
             "&[]",
             "|x| x",
             "Rc::new(RefCell::new(None))",
@@ -213,9 +230,17 @@ mod tests {
         ] {
             assert_eq!(of(made), Some(Kind::Made), "{made}");
         }
-        for effect in
-            ["f()", "x", "Loader::new()", "vec![x]", "v.iter().collect()", "|x| x + y", "|x| println!(\"{y}\")", "A"]
-        {
+        for effect in [
+            "f()",
+            "x",
+            "Loader::new()",
+            "vec![x]",
+            "v.iter().collect()",
+            "|x| x + y",
+            "|x| println!(\"{y}\")",
+            "A",
+            "Vec::with_capacity(n)",
+        ] {
             assert_eq!(of(effect), None, "{effect}");
         }
     }

@@ -126,10 +126,9 @@ impl Session {
     }
 }
 
-/// Whether a boxed closure takes a reference without saying so, which is of one lifetime then.
+/// Whether a closure that is kept takes a reference without saying so, which is of one lifetime then.
 fn is_for_one_lifetime(type_name: &str, said: &[String]) -> bool {
-    let boxed = syn::parse_str::<syn::Type>(type_name);
-    let Ok(syn::Type::Path(boxed)) = boxed else { return false };
+    let Ok(closure) = syn::parse_str::<syn::Type>(type_name) else { return false };
     struct Arguments(Vec<String>);
     impl<'ast> syn::visit::Visit<'ast> for Arguments {
         fn visit_parenthesized_generic_arguments(&mut self, of: &'ast syn::ParenthesizedGenericArguments) {
@@ -139,7 +138,7 @@ fn is_for_one_lifetime(type_name: &str, said: &[String]) -> bool {
         }
     }
     let mut arguments = Arguments(Vec::new());
-    syn::visit::Visit::visit_type_path(&mut arguments, &boxed);
+    syn::visit::Visit::visit_type(&mut arguments, &closure);
     arguments.0.iter().zip(said).any(|(is, said)| said == "_" && is.contains('&'))
 }
 
