@@ -123,3 +123,24 @@ fn what_a_function_takes_away_is_known_without_a_compile_that_fails() {
     assert_eq!(compiles(11, "let h = 1u8; std::mem::drop(h); let i = h + 1;"), 1);
     assert_eq!(run(&engine, 12, "i").0, "=> 2\n");
 }
+
+#[test]
+fn what_is_collected_and_moved_is_known_without_a_compile_that_fails() {
+    let engine = engine();
+    let (out, insight) = run(&engine, 1, "struct Names { all: Vec<String> }\nlet kept = vec![1];");
+    assert_eq!((&*out, &insight["compiles"]), ("", &2.into()));
+    let cell = "let all = (0..2).map(|i| i.to_string()).collect();\nlet names = Names { all };\nnames.all.len()";
+    let (out, insight) = run(&engine, 2, cell);
+    assert_eq!((&*out, &insight["compiles"]), ("=> 2\n", &1.into()));
+    let out = run(&engine, 3, "all").0;
+    assert!(out.contains("moved by cell 2"), "{out}");
+    // It is assigned again, and changed; what is not mentioned any more is kept, and so is all in a cell that fails.
+    let again = "let mut text = \"abc\".chars().rev().collect();\nlet n = String::len(&text);\ntext = text + \"d\";\n\
+        let set = [1, 1].into_iter().collect();\nlet s: &std::collections::HashSet<i32> = &set;\nassert_eq!(n + s.len(), 9);";
+    assert!(run(&engine, 4, again).0.contains("left: 4"));
+    assert_eq!(run(&engine, 5, "(text.as_str(), n, set.len())").0, "=> (\"cbad\", 3, 1)\n");
+    // One whose type only a function's parameter says, and which may be `Copy`, costs a compile and stays.
+    let (out, _) = run(&engine, 6, "let n = \"7\".parse().unwrap();\nlet m = u8::saturating_add(n, 1);\n(n, m)");
+    assert_eq!(out, "=> (7, 8)\n");
+    assert_eq!(run(&engine, 7, "(n, m)").0, "=> (7, 8)\n");
+}

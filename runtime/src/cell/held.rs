@@ -59,7 +59,7 @@ impl Held {
 
     /// What became of each, in order.
     pub fn ended(&mut self) -> Vec<(&'static str, Ended)> {
-        let (mut values, done) = (self.boxes.values(), self.done.get());
+        let (mut values, done) = (self.boxes.values(), self.done.take());
         let ended = |Let { name, place, .. }: Let| {
             let how = match place {
                 Place::Held(boxed, keep) => {
@@ -141,7 +141,7 @@ impl<'f> Holds<'f> {
     }
 
     /// Lends the variable for good: what borrows it may live on then, and so it is never changed, moved or dropped any more.
-    pub fn lend<T: 'static>(self, number: usize, held: &'f mut T) -> &'static T {
+    pub fn lend<T: Clone + 'static>(self, number: usize, held: &'f mut T) -> &'static T {
         let (boxed, _, name) = self.boxed(number);
         let lent: &'static T = Box::leak(Box::new(self.boxes.take(boxed, held)));
         self.set(number, name, Place::Lent(Box::new(Lent(lent)), type_name::<T>()));

@@ -143,6 +143,8 @@ impl Compiler {
 
     /// The cell has run: its object goes, into the cache if it may be kept.
     pub fn finished(&mut self, ready: &Ready) {
+        self.sources.settle(&ready.file);
+        ready.group_file.iter().for_each(|file| self.sources.settle(file));
         let Some(object) = ready.object.clone() else { return };
         if self.opt_level == 0
             && let Some(source) = self.sources.get(&ready.file)
@@ -264,7 +266,8 @@ impl Compiler {
                 let failure = sentence("CompileError", "the definitions do not settle after several compiles");
                 return Err(failure.into());
             }
-            let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source.clone(), timing)?;
+            let (id, sent, compiled) =
+                self.rustc(&self.needs_of(&plan, &needs), source.clone(), Some(&name), timing)?;
             match compiled {
                 Compiled::Object(object, alone) => {
                     self.say_edition(&first);
@@ -406,7 +409,7 @@ impl Compiler {
         }
         let mut first = First::default();
         for _ in 0..MOST_TRIES {
-            let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, &mut timing)?;
+            let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, None, &mut timing)?;
             match compiled {
                 Compiled::Object(object, alone) => {
                     self.say_edition(&first);

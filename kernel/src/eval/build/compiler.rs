@@ -126,11 +126,13 @@ impl Compiler {
         Needs { externs: self.placed(defs.externs()), options }
     }
 
-    /// Compiles a source: the name of the compile, the source as it is remembered, rustc's answer.
+    /// Compiles a source: the name of the compile, the source as it is remembered, rustc's answer. What is compiled next is
+    /// linked to this crate, too, if it has a name for that.
     pub(super) fn rustc(
         &mut self,
         needs: &Needs,
         source: Source,
+        links_to: Option<&str>,
         timing: &mut Timing,
     ) -> Result<(String, Arc<Source>, Compiled), Failure> {
         let source = Arc::new(source);
@@ -146,6 +148,10 @@ impl Compiler {
                 _ => self.machine(&format!("rustc does not start: {e}")),
             })?;
             let id = warm.id.clone();
+            // The next one starts up meanwhile: for another try, for the cell's statements, or for the next cell.
+            let mut next = needs.clone();
+            next.externs.extend(links_to.map(|name| (name.to_owned(), warm.object.clone())));
+            self.warmer.warm_up(&next);
             self.remember(&id, &source);
             if !generate::is_cell(&source.text) {
                 warm.without_libraries();

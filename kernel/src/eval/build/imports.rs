@@ -28,7 +28,7 @@ impl Compiler {
             return Ok(());
         }
         let source = imports(cell, &asked, &self.defs);
-        let (_, _, compiled) = self.rustc(&self.needs(&self.defs), source, &mut Timing::default())?;
+        let (_, _, compiled) = self.rustc(&self.needs(&self.defs), source, None, &mut Timing::default())?;
         let Compiled::Errors(errors) = compiled else { return Ok(()) };
         let clash = |line: usize| {
             let on_it = |e: &&Diagnostic| e.code == "E0255" && e.spans.iter().any(|s| s.primary && s.line == line);
@@ -48,7 +48,9 @@ fn imports(cell: &Arc<CellText>, asked: &[Use], defs: &Definitions) -> Source {
     let named = |name: &str| asked.iter().any(|u| u.binds == name);
     let mut defs = defs.clone();
     defs.uses.retain(|u| !named(&u.binds));
-    defs.groups.iter_mut().flat_map(|g| &mut g.items).for_each(|i| i.names.retain(|n| !named(n)));
+    for g in defs.groups.iter_mut().filter(|g| g.items.iter().flat_map(|i| &i.names).any(|n| named(n))) {
+        Arc::make_mut(g).items.iter_mut().for_each(|i| i.names.retain(|n| !named(n)));
+    }
     let mut out = Source::default();
     prologue(&mut out, "dylib", NAME_IN_TEXT, cell, &Parsed::default(), &defs, &Plan::default());
     out.plain("\n");

@@ -42,7 +42,7 @@ impl Compiler {
         let needs = self.needs(&self.defs);
         let (nothing, plan) = (Definitions::default(), Plan::default());
         let source = generate::cell(cell, range, &Parsed::default(), &nothing, &[], &plan);
-        match self.rustc(&needs, source, &mut Timing::default()) {
+        match self.rustc(&needs, source, None, &mut Timing::default()) {
             Ok((_, _, Compiled::Object(..))) => {
                 sentence("CompileError", "this is Rust that xlazy cannot take apart; put it into a function").into()
             }

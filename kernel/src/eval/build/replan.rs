@@ -164,7 +164,7 @@ fn learn_of_held(
         let Some(Tag::Hold(n)) = tags(span) else { continue };
         learned |= match lasting {
             Some(_) => must_last(span) && borrows(n, parsed, loaded, before, plan),
-            None => plan.values.insert(n) || plan.inside.insert(n),
+            None => !places.variables[n].collected && plan.values.insert(n) || plan.inside.insert(n),
         };
     }
     if learned || lasting.is_some() {
@@ -189,7 +189,13 @@ fn learn_of_held(
     {
         return plan.copied.insert(places.variables[n].name.clone());
     }
-    if !is_about_loans(&error.code) {
+    if error.code == "E0034"
+        && let Some(Tag::Mention(i)) = main.and_then(tags)
+    {
+        // Its type is said by what it is moved to, and is `Copy` or not.
+        return plan.inside.insert(places.mentions[i].variable);
+    }
+    if !ABOUT_LOANS.contains(&&*error.code) {
         return false;
     }
     for tag in own {
@@ -252,14 +258,11 @@ fn ends_with_the_cell(borrower: usize, plan: &mut Plan) -> bool {
     plan.borrows.insert(borrower)
 }
 
-fn is_about_loans(code: &str) -> bool {
-    matches!(
-        code,
-        "E0382" | "E0499" | "E0502" | "E0503" | "E0505" | "E0506" | "E0521" | "E0594" | "E0596" | "E0597" | "E0716"
-    ) || code == "E0713"
-        || code == "E0373"
-        || code == "E0381"
-}
+/// What rustc's borrow checker says.
+const ABOUT_LOANS: &[&str] = &[
+    "E0373", "E0381", "E0382", "E0499", "E0502", "E0503", "E0505", "E0506", "E0521", "E0594", "E0596", "E0597",
+    "E0713", "E0716",
+];
 
 /// Whether errors would be the same if no variable were held: they are about names, not about types.
 pub(super) fn are_about_names(errors: &[Diagnostic]) -> bool {

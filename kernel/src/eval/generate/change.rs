@@ -44,7 +44,7 @@ impl Definitions {
         let macros: BTreeSet<&str> = parsed.macros.iter().map(|m| m.name.as_str()).collect();
         rest.macros.retain(|m| !macros.contains(m.name.as_str()));
         if !imports {
-            rest.groups.iter_mut().for_each(|g| g.items.retain(|i| !parsed.uses.iter().any(|u| u.meets(i))));
+            rest.retain_items(|i| !parsed.uses.iter().any(|u| u.meets(i)));
         }
         let changed = self.meaning_changed_by(parsed, imports);
         if changed.is_empty() && (parsed.items.is_empty() || self.all_known(parsed)) {
@@ -88,9 +88,7 @@ impl Definitions {
             });
             let Some(next) = next.cloned() else { break };
             touched.extend(next.names.iter().cloned());
-            for g in &mut rest.groups {
-                g.items.retain(|i| !same(i, &next));
-            }
+            rest.retain_items(|i| !same(i, &next));
             // An `impl` stands beside its type or its trait.
             touched.extend(next.header.as_ref().and_then(|h| self.beside(h)));
             let other = constants(&next).filter(|(.., text)| !scan::mentions(text).is_disjoint(&touched));
@@ -100,9 +98,7 @@ impl Definitions {
         }
         moved.retain(|i| !replaced(i));
         moved.sort_by_key(|i| (i.source.cell, i.range.start));
-        for g in &mut rest.groups {
-            g.items.retain(|i| !replaced(i));
-        }
+        rest.retain_items(|i| !replaced(i));
         rest.groups.retain(|g| !g.items.is_empty());
         Change { needed: !parsed.items.is_empty() || !moved.is_empty(), moved, rest, may_leave: true, without }
     }
@@ -126,7 +122,7 @@ impl Definitions {
                 continue;
             };
             let of_call = |i: &Item| i.call.as_ref().is_some_and(|c| Arc::ptr_eq(c, &call));
-            rest.groups.iter_mut().for_each(|g| g.items.retain(|i| !of_call(i)));
+            rest.retain_items(|i| !of_call(i));
             let taken = |new: &Item| rest.items().any(|(_, old)| replaces(new, old));
             out.extend(again.items.into_iter().filter(|i| !taken(i)));
             rest.uses.retain(|u| !again.uses.iter().any(|new| new.binds == u.binds));
@@ -200,13 +196,13 @@ impl Definitions {
 
     /// Puts the new group in force, with the cell's `use`s and macros.
     pub fn commit(mut self, group: Option<Group>, parsed: &Parsed) -> Definitions {
-        self.groups.extend(group);
+        self.groups.extend(group.map(Arc::new));
         self.uses.extend(parsed.uses.iter().cloned());
         self.macros.extend(parsed.macros.iter().cloned());
         let index = Index::new(&self);
         // As it was when it was compiled: later changes take items away from it.
         let new = self.groups.iter().filter(|g| !self.past.contains_key(&g.crate_name));
-        let reaches = |g: &Group| {
+        let reaches = |g: &Arc<Group>| {
             let names = g.items.iter().filter(|i| i.is_type || i.space.types).flat_map(|i| &i.names);
             let reach = names.filter_map(|n| Some((n.clone(), index.reach(n, None)?)));
             (g.crate_name.clone(), Arc::new(reach.collect()))

@@ -93,7 +93,7 @@ pub fn cell(
     if frame {
         out.plain(
             " use xlazy_rt::{HoldHandle as _, HoldValue as _, GiveCopy as _, GiveLoan as _, GiveMove as _, LendTensor as _, LendValue as _, LendSingle as _}; \
-             let mut xlazy_frame = xlazy_rt::Frame::default(); let xlazy_f = xlazy_frame.holds();",
+             let mut xlazy_frame = xlazy_rt::Frame::new(); let xlazy_f = xlazy_frame.holds();",
         );
     }
     if let Some(with_tokio) = defs.deps.as_ref().and_then(|d| d.tokio.as_ref()) {
@@ -154,14 +154,16 @@ pub fn cell(
     out.plain("\n;");
     let ends = |name: &str| held.keeps(name) || held.borrows(name) || held.waits(name);
     let left = |b: &&Binding| !plan.spent.contains(&b.name) && !ends(&b.name);
+    let places = &parsed.places;
+    let alone = |name: &str| places.declared(name).is_some_and(|n| places.variables[n].open.is_some());
     for b in parsed.bindings.iter().filter(left) {
-        out.generated(Tag::Keep(b.name.clone()), &keep(b, plan));
+        out.generated(Tag::Keep(b.name.clone()), &keep(b, plan, alone(&b.name)));
     }
     // What was moved and assigned again is there.
     let bound = |name: &String| parsed.bindings.iter().any(|b| b.name == *name);
     for name in plan.moved.iter().filter(|n| moves(n) && !plan.spent.contains(*n) && !bound(n)) {
         let back = Binding { name: name.clone(), closure: None };
-        out.generated(Tag::Keep(name.clone()), &keep(&back, plan));
+        out.generated(Tag::Keep(name.clone()), &keep(&back, plan, false));
     }
     for name in plan.spent.iter().filter(|n| parsed.rebound.contains(*n)) {
         // The variable that it shadows must not come back.
@@ -192,7 +194,7 @@ pub fn cell(
         let made = plan.made(v);
         if let Some(arguments) = made.and_then(|made| made.closure.clone()) {
             let closure = Binding { name: name.clone(), closure: Some(arguments) };
-            out.generated(Tag::Keep(name.clone()), &format!(" {only}{{ {} }}", keep(&closure, plan)));
+            out.generated(Tag::Keep(name.clone()), &format!(" {only}{{ {} }}", keep(&closure, plan, true)));
             continue;
         }
         let back = match v.handle && made.is_none() {
@@ -391,7 +393,8 @@ fn show(cell: &CellText, defs: &Definitions) -> (&'static str, &'static str) {
     if named || defs.deps.is_some() { SHOW_EVCXR } else { SHOW }
 }
 
-fn keep(b: &Binding, plan: &Plan) -> String {
+/// Stores a variable; a closure may take nothing along (`alone`).
+fn keep(b: &Binding, plan: &Plan, alone: bool) -> String {
     let name = &b.name;
     match &b.closure {
         None => format!(" (&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name});"),
@@ -400,6 +403,10 @@ fn keep(b: &Binding, plan: &Plan) -> String {
             let args = arguments.join(", ");
             let boxed =
                 format!("::std::boxed::Box::new({name}) as ::std::boxed::Box<dyn ::core::ops::{of}({args}) -> _>");
+            // It is `Copy`, and stays so behind a reference.
+            if alone && of == "Fn" {
+                return format!(" xlazy_rt::keep_shared(\"{name}\", {boxed});");
+            }
             format!(
                 " {{ let xlazy_value = {boxed}; (&&xlazy_rt::Of::value(&xlazy_value)).keep(\"{name}\", xlazy_value); }}"
             )

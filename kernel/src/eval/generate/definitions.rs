@@ -21,7 +21,8 @@ pub struct Group {
 /// Everything that earlier cells defined and that is still in force.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
-    pub groups: Vec<Group>,
+    /// Shared with all that was in force at other times, which the journal knows of every run.
+    pub groups: Vec<Arc<Group>>,
     pub uses: Vec<Use>,
     pub macros: Vec<Macro>,
     /// Crates that `:dep` brought.
@@ -33,8 +34,15 @@ pub struct Definitions {
 }
 
 impl Definitions {
+    /// Takes items away. Groups that lose none stay shared.
+    pub fn retain_items(&mut self, keep: impl Fn(&Item) -> bool) {
+        for g in self.groups.iter_mut().filter(|g| !g.items.iter().all(&keep)) {
+            Arc::make_mut(g).items.retain(&keep);
+        }
+    }
+
     pub fn items(&self) -> impl Iterator<Item = (&Group, &Item)> {
-        self.groups.iter().flat_map(|g| g.items.iter().map(move |i| (g, i)))
+        self.groups.iter().flat_map(|g| g.items.iter().map(move |i| (&**g, i)))
     }
 
     fn named(&self, name: &str, space: Space) -> Option<(&Group, &Item)> {
@@ -57,14 +65,14 @@ impl Definitions {
 
     /// Whether a cell compiled with these is the cell compiled with those.
     pub fn same(&self, other: &Definitions) -> bool {
-        let groups = |a: &Group, b: &Group| a.crate_name == b.crate_name && a.items.len() == b.items.len();
+        let groups = |a: &Arc<Group>, b: &Arc<Group>| a.crate_name == b.crate_name && a.items.len() == b.items.len();
         let deps = match (&self.deps, &other.deps) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (None, None) => true,
             _ => false,
         };
         deps && self.groups.len() == other.groups.len()
-            && self.groups.iter().zip(&other.groups).all(|(a, b)| groups(a, b))
+            && self.groups.iter().zip(&other.groups).all(|(a, b)| Arc::ptr_eq(a, b) || groups(a, b))
             && self.uses == other.uses
             && self.macros == other.macros
     }

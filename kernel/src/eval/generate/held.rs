@@ -89,7 +89,10 @@ impl<'a> Held<'a> {
             let v = &self.parsed.places.variables[n];
             let (name, at) = (&v.name, self.parsed.places.variables[*borrower].begins?);
             let whole = whole(n, v);
-            let text = format!(" let {name} = (&&&xlazy_rt::Of::value(&*{name})).lend(xlazy_f, {n}, {whole});");
+            let text = match v.collected {
+                true => format!(" let {name} = xlazy_f.lend({n}, {whole});"),
+                false => format!(" let {name} = (&&&xlazy_rt::Of::value(&*{name})).lend(xlazy_f, {n}, {whole});"),
+            };
             Some(Edit::insert(at, text).tagged(Tag::Lend(n)))
         };
         self.plan.lends.iter().filter_map(loan).collect()
@@ -125,6 +128,7 @@ impl<'a> Held<'a> {
         let known = self.plan.forms.get(&number).copied();
         if self.holds(m.variable) {
             let guess = match m.kind {
+                Mentioned::For(_) | Mentioned::Last if v.collected => Form::Take,
                 Mentioned::For(n) if !v.plain => Form::Give(Some(n)),
                 Mentioned::Last if !v.plain => Form::Give(None),
                 _ => Form::Place,
@@ -223,7 +227,7 @@ impl<'a> Held<'a> {
         if !self.holds(n) {
             return format!(" xlazy_f.inside({n}, \"{name}\", {});", self.plan.borrows.contains(&n));
         }
-        let held = match self.plan.values.contains(&n) {
+        let held = match v.collected || self.plan.values.contains(&n) {
             true => format!("xlazy_f.value({n}, \"{name}\", {name})"),
             false => format!("(&&xlazy_rt::Of::value(&{name})).hold(xlazy_f, {n}, \"{name}\", {name})"),
         };

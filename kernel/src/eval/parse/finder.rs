@@ -1,5 +1,5 @@
 //! Finds the places where variables are named, and what happens to them there.
-use super::open::{Open, open};
+use super::open::{Open, collects, open};
 use super::places::{Assignment, Mention, Mentioned, Places, Variable};
 use super::syntax::{PatternNames, assigns, bound_names, bytes, closure, expressions, is_plain, names_of, takes};
 use crate::eval::text::scan;
@@ -89,6 +89,7 @@ impl Finder {
                 let whole = bytes(statement.span(), self.base);
                 let begins = Some(whole.start);
                 let typed = matches!(local.pat, Pat::Type(_)) || init.is_some_and(|i| i.diverge.is_some());
+                let collected = simple && !typed && value.is_some_and(collects);
                 let open = value.filter(|_| !typed && local.attrs.is_empty()).and_then(open);
                 let open = open.map(|(kind, heads)| Open { whole, kind, heads });
                 let mut pattern = PatternNames::default();
@@ -99,8 +100,8 @@ impl Finder {
                     let fixed = immutable.contains(&bytes(ident.span(), self.base).start);
                     let name = ident.to_string();
                     let open = open.clone();
-                    let variable =
-                        Variable { begins, plain, closure, fixed, has_value, open, ..Variable::named(&name) };
+                    let known = Variable::named(&name);
+                    let variable = Variable { begins, plain, closure, fixed, has_value, open, collected, ..known };
                     self.declare(&name, end, variable);
                 }
             }

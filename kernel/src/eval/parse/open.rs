@@ -58,11 +58,52 @@ const VARIANTS: &[&str] = &["None", "Some", "Ok", "Err"];
 /// They make a value of what they are called on, and do nothing else.
 const METHODS: &[&str] =
     &["collect", "expect", "into", "into_iter", "iter", "parse", "to_owned", "to_string", "to_vec", "unwrap"];
+/// They make an iterator.
+const ITERATORS: &[&str] = &[
+    "bytes",
+    "chain",
+    "chars",
+    "chunks",
+    "cloned",
+    "copied",
+    "drain",
+    "enumerate",
+    "filter",
+    "filter_map",
+    "flat_map",
+    "flatten",
+    "into_iter",
+    "into_keys",
+    "into_values",
+    "iter",
+    "keys",
+    "lines",
+    "map",
+    "rev",
+    "scan",
+    "skip",
+    "skip_while",
+    "split",
+    "split_whitespace",
+    "step_by",
+    "take",
+    "take_while",
+    "values",
+    "windows",
+    "zip",
+];
 
 /// What the value of a `let` leaves open, if it has no effect.
 pub(super) fn open(value: &Expr) -> Option<(Kind, Vec<String>)> {
     let mut heads = Vec::new();
     kind(value, &mut heads).map(|kind| (kind, heads))
+}
+
+/// Whether it is an iterator's `collect`, and only what is behind it says into what.
+pub(super) fn collects(value: &Expr) -> bool {
+    let Expr::MethodCall(m) = value else { return false };
+    let iterates = |e: &Expr| matches!(e, Expr::MethodCall(i) if ITERATORS.contains(&&*i.method.to_string()));
+    m.method == "collect" && m.turbofish.is_none() && iterates(&m.receiver)
 }
 
 fn kind(e: &Expr, heads: &mut Vec<String>) -> Option<Kind> {
@@ -85,7 +126,8 @@ fn kind(e: &Expr, heads: &mut Vec<String>) -> Option<Kind> {
         Expr::Path(_) => path(e, heads),
         Expr::Call(ExprCall { func, args, .. }) => {
             let made = path(func, heads)?;
-            of_all(&mut args.iter(), heads).map(|args| args.max(made))
+            // What is always the same may as well be asked for later, such as a capacity.
+            of_all(&mut args.iter().filter(|e| made != Kind::Made || !constant(e)), heads).map(|args| args.max(made))
         }
         Expr::MethodCall(m) if METHODS.contains(&&*m.method.to_string()) => {
             of_all(&mut m.args.iter().chain([&*m.receiver]), heads).map(|_| Kind::Made)
@@ -93,6 +135,21 @@ fn kind(e: &Expr, heads: &mut Vec<String>) -> Option<Kind> {
         // It takes nothing along: there is nothing that it could mention but its arguments, and what rustc knows.
         Expr::Closure(c) if c.asyncness.is_none() && !mentions_more(c) => Some(Kind::Made),
         _ => None,
+    }
+}
+
+/// A constant by its name, or what is made of such by operators.
+fn constant(e: &Expr) -> bool {
+    match e {
+        Expr::Path(p) => p.path.get_ident().is_some_and(|name| {
+            let name = name.to_string();
+            name.len() > 1 && !name.contains(char::is_lowercase)
+        }),
+        Expr::Lit(_) => true,
+        Expr::Paren(p) => constant(&p.expr),
+        Expr::Cast(c) => constant(&c.expr),
+        Expr::Binary(b) => constant(&b.left) && constant(&b.right),
+        _ => false,
     }
 }
 
@@ -139,6 +196,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_collected_into_what_is_said_later() {
+        let of = |code: &str| collects(&syn::parse_str(code).unwrap());
+        assert!(of("v.iter().map(|x| x + 1).collect()") && of("(0..3).rev().collect()"));
+        for known in ["v.iter().collect::<Vec<_>>()", "garbage.collect()", "v.iter().collect().len()", "v.iter().sum()"]
+        {
+            assert!(!of(known), "{known}");
+        }
+    }
+
+    #[test]
     fn what_a_value_leaves_open() {
         let of = |code: &str| open(&syn::parse_str(code).unwrap()).map(|(kind, _)| kind);
         for number in ["3", "-2.5", "(7)"] {
@@ -152,6 +219,7 @@ mod tests {
             "HashMap::new()",
             "std::collections::HashMap::with_capacity(8)",
             "mpsc::channel()",
+            "Vec::with_capacity(THREADS as usize * 2)",
             "&[]",
             "|x| x",
             "Rc::new(RefCell::new(None))",
@@ -162,9 +230,17 @@ mod tests {
         ] {
             assert_eq!(of(made), Some(Kind::Made), "{made}");
         }
-        for effect in
-            ["f()", "x", "Loader::new()", "vec![x]", "v.iter().collect()", "|x| x + y", "|x| println!(\"{y}\")", "A"]
-        {
+        for effect in [
+            "f()",
+            "x",
+            "Loader::new()",
+            "vec![x]",
+            "v.iter().collect()",
+            "|x| x + y",
+            "|x| println!(\"{y}\")",
+            "A",
+            "Vec::with_capacity(n)",
+        ] {
             assert_eq!(of(effect), None, "{effect}");
         }
     }

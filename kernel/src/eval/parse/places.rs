@@ -32,6 +32,8 @@ pub struct Variable {
     pub changed: bool,
     /// Its `let` leaves its type open, and does nothing else.
     pub open: Option<Open>,
+    /// It is collected, and what it is collected into is said behind its `let`: nothing that is `Copy`.
+    pub collected: bool,
     /// It is mentioned besides.
     pub mentioned: bool,
 }
@@ -103,8 +105,8 @@ impl Mention {
 
 impl Variable {
     pub fn named(name: &str) -> Variable {
-        let (declared, begins, odd, plain, closure, fixed, has_value, changed, open, mentioned) = Default::default();
-        let name = name.to_owned();
-        Variable { name, declared, begins, odd, plain, closure, fixed, has_value, changed, open, mentioned }
+        let (declared, begins, odd, plain, closure, fixed, has_value, changed, open) = Default::default();
+        let (name, collected, mentioned) = (name.to_owned(), false, false);
+        Variable { name, declared, begins, odd, plain, closure, fixed, has_value, changed, open, collected, mentioned }
     }
 }

@@ -205,7 +205,7 @@ impl Session {
     }
 
     pub fn names(&self) -> InScope {
-        InScope::of(&self.vars, &self.compiler.defs)
+        InScope::of(&self.listed(), &self.compiler.defs)
     }
 }
 

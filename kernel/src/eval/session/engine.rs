@@ -287,7 +287,7 @@ impl magics::Host for Inside<'_> {
     }
 
     fn vars(&self) -> Vec<Var> {
-        let mut vars = lock(&self.engine.session).vars.clone();
+        let mut vars = lock(&self.engine.session).listed();
         vars.iter_mut().for_each(|v| v.type_name = types::short(&v.type_name));
         vars
     }

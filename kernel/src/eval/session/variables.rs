@@ -7,6 +7,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use xlazy_mime::{Question, Var};
 
 impl Session {
+    /// The variables by their names, with those that wait for the cell that says their type.
+    pub fn listed(&self) -> Vec<Var> {
+        let pending = self.declared.iter().filter_map(|(name, d)| {
+            let open = d.open.as_ref().filter(|o| o.pending)?;
+            let summary = format!("made by the cell that says its type: {}", open.text);
+            let (name, type_name, cell) = (name.clone(), "_".to_owned(), d.cell);
+            Some(Var { name, type_name, summary, cell, handle: false, lent: false })
+        });
+        let mut all: Vec<Var> = self.vars.iter().cloned().chain(pending).collect();
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
     /// Drops variables of types that were redefined, and says so.
     pub fn drop_outdated(&mut self, events: &mut dyn FnMut(Event)) {
         let outdated = |v: &Var| {
@@ -113,10 +126,9 @@ impl Session {
     }
 }
 
-/// Whether a boxed closure takes a reference without saying so, which is of one lifetime then.
+/// Whether a closure that is kept takes a reference without saying so, which is of one lifetime then.
 fn is_for_one_lifetime(type_name: &str, said: &[String]) -> bool {
-    let boxed = syn::parse_str::<syn::Type>(type_name);
-    let Ok(syn::Type::Path(boxed)) = boxed else { return false };
+    let Ok(closure) = syn::parse_str::<syn::Type>(type_name) else { return false };
     struct Arguments(Vec<String>);
     impl<'ast> syn::visit::Visit<'ast> for Arguments {
         fn visit_parenthesized_generic_arguments(&mut self, of: &'ast syn::ParenthesizedGenericArguments) {
@@ -126,7 +138,7 @@ fn is_for_one_lifetime(type_name: &str, said: &[String]) -> bool {
         }
     }
     let mut arguments = Arguments(Vec::new());
-    syn::visit::Visit::visit_type_path(&mut arguments, &boxed);
+    syn::visit::Visit::visit_type(&mut arguments, &closure);
     arguments.0.iter().zip(said).any(|(is, said)| said == "_" && is.contains('&'))
 }
 

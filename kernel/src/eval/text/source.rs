@@ -31,6 +31,14 @@ impl Sources {
         all.files.insert(file, source);
     }
 
+    /// The cell of that file has run: what only its compile was about goes.
+    pub fn settle(&self, file: &str) {
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(source) = all.files.get_mut(file) {
+            *source = Arc::new(source.settled());
+        }
+    }
+
     /// A crate as paths name one: the notebook, where it has a name, and the cell.
     pub fn crate_in_words(&self, name: &str) -> Option<String> {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
@@ -317,6 +325,22 @@ impl Source {
             f.words.iter().for_each(|w| out += &format!(";{w}"));
         }
         out
+    }
+
+    /// Without what only the compile was about: what each piece of generated text in a row was for, but for the last, which
+    /// stands at the user's.
+    fn settled(&self) -> Source {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let generated = |p: &Piece| p.user().is_none();
+        for (i, p) in self.pieces.iter().enumerate() {
+            let inside = generated(p) && self.pieces.get(i + 1).is_none_or(generated);
+            match pieces.last_mut() {
+                Some(last) if inside && generated(last) => last.len += p.len,
+                _ if inside => pieces.push(Piece { origin: Origin::Generated(Tag::Plain), ..*p }),
+                _ => pieces.push(p.clone()),
+            }
+        }
+        Source { text: self.text.clone(), pieces, facts: Vec::new() }
     }
 
     /// Where the byte comes from. A position at the end of the user's text counts as the user's.

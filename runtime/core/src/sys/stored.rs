@@ -63,20 +63,32 @@ impl Drop for Boxes {
 impl<'f> Lender<'f> {
     /// Lends a value that stays in its box, and says its number.
     pub fn lend<T: 'static>(self, value: Box<T>) -> (usize, &'f mut T) {
-        let raw = NonNull::from(Box::leak(value));
-        let mut boxes = self.boxes.0.borrow_mut();
-        boxes.push(Some(raw));
+        let raw: *mut T = Box::into_raw(value);
+        let number = self.push(raw);
         // SAFETY: the box stays until `take` gets this loan back, or until `values`, when the loan is over.
-        (boxes.len() - 1, unsafe { &mut *raw.as_ptr() })
+        (number, unsafe { &mut *raw })
+    }
+
+    /// What needs no type is compiled here, not in every cell.
+    #[inline(never)]
+    fn push(self, raw: *mut dyn Any) -> usize {
+        let mut boxes = self.boxes.0.borrow_mut();
+        boxes.push(NonNull::new(raw));
+        boxes.len() - 1
+    }
+
+    #[inline(never)]
+    fn taken(self, number: usize, lent: *mut ()) -> *mut dyn Any {
+        let of = |boxed: &mut Option<NonNull<dyn Any>>| boxed.take_if(|b| std::ptr::addr_eq(b.as_ptr(), lent));
+        self.boxes.0.borrow_mut().get_mut(number).and_then(of).expect("a value is taken once").as_ptr()
     }
 
     /// The value itself, for the loan: it cannot be used again, which the compiler sees to.
     pub fn take<T: 'static>(self, number: usize, lent: &'f mut T) -> T {
         let lent: *mut T = lent;
-        let of = |boxed: &mut Option<NonNull<dyn Any>>| boxed.take_if(|b| std::ptr::addr_eq(b.as_ptr(), lent));
-        let boxed = self.boxes.0.borrow_mut().get_mut(number).and_then(of).expect("a value is taken once");
+        let boxed = self.taken(number, lent.cast());
         // SAFETY: it is the box that was lent as this type: nothing else has its number and its address.
-        unsafe { *Box::from_raw(boxed.as_ptr().cast::<T>()) }
+        unsafe { *Box::from_raw(boxed.cast::<T>()) }
     }
 }
 
