@@ -133,3 +133,18 @@ fn signatures_types_and_documentation() {
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
+
+/// A dependency's source says what it has.
+#[test]
+fn dependencies() {
+    let mut kernel = kernel();
+    let counter = eval_support::cells_dir().join("crates/counter");
+    run(&mut kernel, &format!(":dep counter = {{ path = {counter:?} }}"));
+    let mut offered = |text: &str| {
+        let (code, cursor) = marked(text);
+        completed(&mut kernel, &code, cursor).0
+    };
+    assert!(offered("counter::¦").contains(&"next".to_owned()), "{:?}", offered("counter::¦"));
+    assert_eq!(offered("use count¦"), ["counter"]);
+    assert_eq!(offered("counter::nosuch::¦"), Vec::<String>::new());
+}

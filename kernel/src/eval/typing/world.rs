@@ -158,7 +158,11 @@ impl World {
                         let own = || Some(Found::Item(entry.clone())).filter(|_| entry.kind != Kind::Module);
                         self.follow(path, depth + 1).or_else(own)
                     }
-                    _ => Some(Found::Item(entry)),
+                    _ => {
+                        let whole = if module.is_empty() { name.to_owned() } else { format!("{module}::{name}") };
+                        let other = if whole == path { None } else { self.follow(&whole, depth + 1) };
+                        other.or(Some(Found::Item(entry)))
+                    }
                 };
             }
             Found::Type(ty) => ty,
