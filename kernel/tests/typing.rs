@@ -144,7 +144,16 @@ fn dependencies() {
         let (code, cursor) = marked(text);
         completed(&mut kernel, &code, cursor).0
     };
-    assert!(offered("counter::¦").contains(&"next".to_owned()), "{:?}", offered("counter::¦"));
-    assert_eq!(offered("use count¦"), ["counter"]);
-    assert_eq!(offered("counter::nosuch::¦"), Vec::<String>::new());
+    for (text, want) in [
+        ("counter::¦", "count gauge Pair meters Shout -private -deep"),
+        ("use count¦", "=counter"),
+        ("counter::meters::fine::¦", "=Gauge"),
+        ("counter::Pair(1, 2).¦", "0 1 clone"),
+        ("counter::gauge(1).¦", "^0 -clone"),
+        ("counter::nosuch::¦", "nothing"),
+        ("use counter::{count, me¦", "=meters"),
+    ] {
+        let found = offered(text);
+        assert_eq!(wrong(&found, want), None, "{text}: {found:?}");
+    }
 }

@@ -59,7 +59,7 @@ fn place(engine: &dyn Engine, code: &str, word: &str, rounds: u64) -> Value {
         let mut text = code.replace("{i}", &(100 + round).to_string());
         // People take longer than this from one place to the next.
         std::thread::park_timeout(std::time::Duration::from_millis(150));
-        let mut ask = |text: &str, times: &mut Vec<f64>| {
+        let ask = |text: &str, times: &mut Vec<f64>| {
             let begin = Instant::now();
             engine.complete(text, text.len());
             times.push(begin.elapsed().as_secs_f64() * 1e3);

@@ -99,7 +99,7 @@ fn imports(text: &str) -> Vec<Name> {
 struct Template {
     macro_name: String,
     kind: &'static str,
-    /// What follows the name: `(&self) -> Tensor`.
+    /// What follows the name: `(&self) -> Tensor`; of a variant, its type.
     rest: String,
 }
 
@@ -146,7 +146,16 @@ fn extract(module: &str, file: &'static str, text: &str) -> Vec<Name> {
             if let Some(name) = trimmed.strip_prefix("macro_rules! ") {
                 let end = at + lines[at..].iter().position(|l| *l == "}").unwrap_or(0);
                 let name: String = ident(name);
-                templates.extend(template(&name, &lines[at..end]));
+                let made = template(&name, &lines[at..end]);
+                if let Some(ty) = made.as_ref().filter(|t| t.kind == "variant").map(|t| &t.rest) {
+                    let said = lines[at..end].iter().map(|l| l.trim()).take_while(|l| !l.starts_with("pub enum "));
+                    let doc: Vec<&str> = said.filter_map(|l| l.strip_prefix("/// ")).collect();
+                    out.push(item(ty.clone(), "enum", module, String::new(), &doc.join("\n"), file));
+                    let derived = lines[at..end].iter().find_map(|l| l.trim().strip_prefix("#[derive("));
+                    let heads = implemented(&format!("pub enum {ty} "), derived.unwrap_or("").trim_end_matches(")]"));
+                    out.extend(heads.into_iter().map(|(head, ty)| item(head, "impl", &ty, String::new(), "", file)));
+                }
+                templates.extend(made);
                 if !text.is_empty() && !was_hidden {
                     out.push(item(name, "macro", module, String::new(), &text, file));
                 }
@@ -167,8 +176,12 @@ fn extract(module: &str, file: &'static str, text: &str) -> Vec<Name> {
             let entry = entry.strip_prefix("fn ").unwrap_or(entry);
             let name = ident(entry);
             if !name.is_empty() && (!text.is_empty() || trimmed.starts_with("pub fn ")) {
-                let owner = if t.kind == "method" { "Tensor" } else { module };
-                let signature = if t.rest.is_empty() { String::new() } else { format!("{name}{}", t.rest) };
+                let owner = match t.kind {
+                    "method" => "Tensor",
+                    "variant" => &t.rest,
+                    _ => module,
+                };
+                let signature = if t.rest.is_empty() || t.kind == "variant" { String::new() } else { format!("{name}{}", t.rest) };
                 out.push(item(name, t.kind, owner, signature, &text, file));
             }
             continue;
@@ -291,10 +304,13 @@ fn signature(first: &str, following: &[&str]) -> String {
     out.replace(", )", ")")
 }
 
-/// What a macro writes for each entry: the first public function or type in it whose name is the entry's.
+/// What a macro writes for each entry: the first public function or type in it whose name is the entry's, or an enum's variant.
 fn template(macro_name: &str, body: &[&str]) -> Option<Template> {
     for (i, line) in body.iter().enumerate() {
         let line = line.trim_start().trim_start_matches("$(");
+        if let Some(rest) = line.strip_prefix("pub enum ").filter(|r| r.starts_with(char::is_uppercase)) {
+            return Some(Template { macro_name: macro_name.to_owned(), kind: "variant", rest: ident(rest) });
+        }
         for kind in ["fn", "struct"] {
             let Some((before, rest)) = line.split_once(&format!("{kind} $")) else { continue };
             if !matches!(before.trim(), "pub" | "$vis") {

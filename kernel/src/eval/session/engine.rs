@@ -70,6 +70,7 @@ impl RustEngine {
             if reply != Reply::Ok {
                 return reply;
             }
+            self.shared.know(lock(&self.session).names());
         }
         let mut mode = Mode { opt_level: mode.opt_level.or(commands::opt_in(code)), ..*mode };
         let inside = |mode: &Mode| Inside { engine: self, mode: *mode, opt_level: Cell::new(mode.opt_level) };

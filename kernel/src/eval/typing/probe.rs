@@ -129,8 +129,9 @@ fn source(context: &Context, vars: &[Var], cell: &str) -> String {
     };
     let parameters: String = vars.iter().filter(|v| mentioned.contains(&v.name)).filter_map(parameter).collect();
     let asynchronous = if mentioned.contains("await") { "async " } else { "" };
+    // The cell's last expression is no result of it, which would say of what type it has to be.
     let returns = "::core::result::Result<(), ::std::boxed::Box<dyn ::core::error::Error>>";
-    format!("{}\n{asynchronous}fn xlazy_cell({parameters}) -> {returns} {{\n{cell}\n}}\n", out.text)
+    format!("{}\n{asynchronous}fn xlazy_cell({parameters}) -> {returns} {{\n{cell}\n; loop {{}}\n}}\n", out.text)
 }
 
 /// The type in an error about the method: the label has its arguments, the message may have their names only.

@@ -41,6 +41,7 @@ pub fn catalog(names: &Value) -> Catalog {
             ("impl", _) => out.add_impl(Impl::new(&name, &format!("{CRATE}::"))),
             ("field" | "variant", Some(path)) => {
                 let kind = if kind == "field" { Kind::Field } else { Kind::Variant };
+                let signature = if signature.is_empty() { name.clone() } else { signature };
                 let member = Member { name, kind, signature, doc };
                 out.types.get_mut(&path).into_iter().for_each(|t| t.members.push(member.clone()));
             }
