@@ -180,7 +180,7 @@ def main():
                     if "#[" in head or re.match(r"^impl(<.*?>)? !", head):
                         continue
                     found = re.match(r"^(impl(?:<.*>)? )?.*? for (.*)$", bare)
-                    trait = re.sub(r"<.*", "", re.sub(r"^impl(?:<(?:[^<>]|<[^<>]*>)*>)? (?:const )?", "", bare).split(" for ")[0])
+                    trait = re.sub(r"[<(].*", "", re.sub(r"^impl(?:<(?:[^<>]|<[^<>]*>)*>)? (?:const )?", "", bare).split(" for ")[0])
                     key = (trait, re.sub(r"\d+", "N", found[2]) if found else "")
                     if key in seen or trait in UNCALLED or not found or "₁" in head or not is_of(kind, name, found[2]):
                         continue

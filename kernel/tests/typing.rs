@@ -74,14 +74,20 @@ fn probes() {
             let begin = Instant::now();
             let (found, reply) = completed(&mut kernel, &code, cursor);
             count += 1;
-            let (start, end) = (reply["cursor_start"].as_u64().unwrap() as usize, reply["cursor_end"].as_u64().unwrap() as usize);
+            let (start, end) =
+                (reply["cursor_start"].as_u64().unwrap() as usize, reply["cursor_end"].as_u64().unwrap() as usize);
             let word: String = code.chars().skip(start).take(end - start).collect();
             let replaces = found.iter().all(|f| f.to_lowercase().starts_with(&word.to_lowercase())) && end == cursor;
             let types = reply["metadata"]["_jupyter_types_experimental"].as_array().map_or(0, Vec::len);
-            let why = wrong(&found, want).or_else(|| (!replaces || types != found.len()).then(|| format!("it replaces `{word}`")));
+            let why = wrong(&found, want)
+                .or_else(|| (!replaces || types != found.len()).then(|| format!("it replaces `{word}`")));
             if let Some(why) = why {
                 let few: Vec<&String> = found.iter().take(12).collect();
-                missed.push(format!("{probe}\n    wants {want}: {why}; of {}: {few:?}, {:?}", found.len(), begin.elapsed()));
+                missed.push(format!(
+                    "{probe}\n    wants {want}: {why}; of {}: {few:?}, {:?}",
+                    found.len(),
+                    begin.elapsed()
+                ));
             }
         }
     }

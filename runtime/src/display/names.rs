@@ -63,7 +63,11 @@ pub(crate) fn doc(name: &str) -> Option<Bundle> {
     let (owner, last) =
         name.trim().trim_end_matches('!').rsplit_once("::").unwrap_or(("", name.trim().trim_end_matches('!')));
     let owner = owner.rsplit("::").next().unwrap_or("");
-    let fits = |n: &&Name| !matches!(n.kind, "import" | "impl") && n.name == last && (owner.is_empty() || n.owner.rsplit("::").next() == Some(owner));
+    let fits = |n: &&Name| {
+        !matches!(n.kind, "import" | "impl")
+            && n.name == last
+            && (owner.is_empty() || n.owner.rsplit("::").next() == Some(owner))
+    };
     let found: Vec<&Name> = all().iter().filter(fits).collect();
     if found.is_empty() {
         return None;
@@ -181,7 +185,8 @@ fn extract(module: &str, file: &'static str, text: &str) -> Vec<Name> {
                     "variant" => &t.rest,
                     _ => module,
                 };
-                let signature = if t.rest.is_empty() || t.kind == "variant" { String::new() } else { format!("{name}{}", t.rest) };
+                let signature =
+                    if t.rest.is_empty() || t.kind == "variant" { String::new() } else { format!("{name}{}", t.rest) };
                 out.push(item(name, t.kind, owner, signature, &text, file));
             }
             continue;
@@ -453,10 +458,21 @@ mod tests {
 
     #[test]
     fn the_prelude_is_listed_with_its_paths() {
-        let found = imports("pub use crate::nn::Module;\npub use xlazy_core::ty::DType::{self, *};\npub use crate::{\n    a, b,\n};");
+        let found = imports(
+            "pub use crate::nn::Module;\npub use xlazy_core::ty::DType::{self, *};\npub use crate::{\n    a, b,\n};",
+        );
         let all: Vec<String> = found.iter().map(|n| format!("{} {}", n.name, n.signature)).collect();
         let dtype = "xlazy_core::ty::DType";
-        assert_eq!(all, ["Module crate::nn::Module", &format!("DType {dtype}"), &format!("* {dtype}::*"), "a crate::a", "b crate::b"]);
+        assert_eq!(
+            all,
+            [
+                "Module crate::nn::Module",
+                &format!("DType {dtype}"),
+                &format!("* {dtype}::*"),
+                "a crate::a",
+                "b crate::b"
+            ]
+        );
     }
 
     #[test]

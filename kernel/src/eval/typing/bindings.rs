@@ -126,8 +126,11 @@ fn names(all: &[Token], text: &str, from: usize, to: usize) -> Vec<String> {
     let to = (from..to).find(|i| word(*i) == "if").unwrap_or(to);
     let is = |i: usize| {
         let name = word(i);
-        let part = word(i + 1) == ":" && i + 1 < to || word(i + 1) == "(" || i > from && word(i - 1) == ":" && word(i.saturating_sub(2)) == ":";
-        let keyword = matches!(name, "mut" | "ref" | "_" | "box" | "true" | "false" | "self" | "if" | "crate" | "super");
+        let part = word(i + 1) == ":" && i + 1 < to
+            || word(i + 1) == "("
+            || i > from && word(i - 1) == ":" && word(i.saturating_sub(2)) == ":";
+        let keyword =
+            matches!(name, "mut" | "ref" | "_" | "box" | "true" | "false" | "self" | "if" | "crate" | "super");
         all[i].kind == Kind::Ident && !keyword && !part && !name.starts_with(char::is_uppercase)
     };
     (from..to).filter(|i| is(*i)).map(|i| word(i).to_owned()).collect()

@@ -46,7 +46,8 @@ impl Kind {
     pub fn of_word(word: &str) -> Option<Kind> {
         use Kind::*;
         const ALL: [Kind; 14] = [
-            Module, Struct, Enum, Union, Trait, Function, Method, Macro, Constant, Static, Type, Primitive, Field, Variant,
+            Module, Struct, Enum, Union, Trait, Function, Method, Macro, Constant, Static, Type, Primitive, Field,
+            Variant,
         ];
         ALL.into_iter().find(|k| k.word() == word)
     }

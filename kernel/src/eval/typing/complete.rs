@@ -90,7 +90,9 @@ fn parameter(block: &syn::Block, ty: &Ty) -> Option<Ty> {
 
 /// The cell with everything blank that is no Rust; and what of a magic's line is.
 pub fn rust(scope: &InScope, code: &str, cursor: usize) -> String {
-    let blank = |text: &str| -> String { text.chars().map(|c| if c == '\n' { "\n".into() } else { " ".repeat(c.len_utf8()) }).collect() };
+    let blank = |text: &str| -> String {
+        text.chars().map(|c| if c == '\n' { "\n".into() } else { " ".repeat(c.len_utf8()) }).collect()
+    };
     let mut out = String::new();
     let known = |name: &str| scope.knows(name);
     for segment in segments(code, &known) {
@@ -136,7 +138,8 @@ struct Offers {
 
 impl Offers {
     fn add(&mut self, rank: u8, text: &str, kind: &str, detail: &str, doc: &str) {
-        let fits = text.starts_with(&self.word) || self.word.len() > 1 && text.to_lowercase().starts_with(&self.word.to_lowercase());
+        let fits = text.starts_with(&self.word)
+            || self.word.len() > 1 && text.to_lowercase().starts_with(&self.word.to_lowercase());
         if fits && self.seen.insert(text.to_owned()) {
             let doc = doc.lines().next().unwrap_or_default().to_owned();
             self.found.push((rank, Candidate { text: text.into(), kind: kind.into(), detail: detail.into(), doc }));
@@ -157,7 +160,9 @@ impl Offers {
         let word = &self.word;
         self.found.sort_by(|(a, x), (b, y)| {
             let key = |rank: &u8, c: &Candidate| (!c.text.starts_with(word.as_str()), *rank);
-            key(a, x).cmp(&key(b, y)).then_with(|| if *a == 0 { std::cmp::Ordering::Equal } else { x.text.cmp(&y.text) })
+            key(a, x)
+                .cmp(&key(b, y))
+                .then_with(|| if *a == 0 { std::cmp::Ordering::Equal } else { x.text.cmp(&y.text) })
         });
         Completions { start, end, matches: self.found.into_iter().map(|(_, c)| c).collect() }
     }
@@ -338,7 +343,9 @@ fn plain(offers: &mut Offers, world: &World, scope: &InScope, code: &str, at: &P
     }
     world.entries("std").into_iter().filter(|e| e.kind == Kind::Macro).for_each(|e| offers.entry(8, world, e));
     let primitives = world.entries("std").into_iter().filter(|e| e.kind == Kind::Primitive);
-    let written = |e: &Entry| !matches!(&*e.name, "array" | "fn" | "never" | "pointer" | "reference" | "slice" | "tuple" | "unit");
+    let written = |e: &Entry| {
+        !matches!(&*e.name, "array" | "fn" | "never" | "pointer" | "reference" | "slice" | "tuple" | "unit")
+    };
     primitives.filter(written).for_each(|e| offers.add(9, &e.name, "type", "", ""));
     KEYWORDS.iter().for_each(|k| offers.add(10, k, "keyword", "", ""));
     world.crates.iter().for_each(|c| offers.add(11, c, "module", "", ""));

@@ -11,7 +11,14 @@ use std::ops::Range;
 use xlazy_mime::Bundle;
 
 /// Documentation of the name at the cursor, or of the call around it.
-pub fn inspect(typist: &Typist, scope: &InScope, names: Names, code: &str, cursor: usize, detail: u8) -> Option<Bundle> {
+pub fn inspect(
+    typist: &Typist,
+    scope: &InScope,
+    names: Names,
+    code: &str,
+    cursor: usize,
+    detail: u8,
+) -> Option<Bundle> {
     let code = &rust(scope, code, cursor);
     let all = tokens(code);
     let touched = all.iter().find(|t| t.kind == Token::Ident && t.range.start <= cursor && cursor <= t.range.end);
@@ -50,10 +57,18 @@ fn signature(item: &Named) -> String {
     code.map_or(item.signature.as_str(), |l| l.split('{').next().unwrap_or(l).trim()).to_owned()
 }
 
-fn at_name(typist: &Typist, scope: &InScope, names: Names, code: &str, word: &Range<usize>, detail: u8) -> Option<Bundle> {
+fn at_name(
+    typist: &Typist,
+    scope: &InScope,
+    names: Names,
+    code: &str,
+    word: &Range<usize>,
+    detail: u8,
+) -> Option<Bundle> {
     let at = place::place(code, word.start);
     let name = &code[word.clone()];
-    let whole = |instead: String| typist.around(scope, names, code, &Place { word: word.clone(), ..at.clone() }, &instead);
+    let whole =
+        |instead: String| typist.around(scope, names, code, &Place { word: word.clone(), ..at.clone() }, &instead);
     match &at.what {
         What::Member => {
             let around = whole(format!("{METHOD}()"));
@@ -135,7 +150,9 @@ fn around(typist: &Typist, scope: &InScope, names: Names, code: &str, cursor: us
             let h = all.into_iter().find(|h| h.member.name == code[call.name.clone()])?;
             (h.owner, h.member.signature, h.member.doc, true)
         }
-        Call { bang: true, path, .. } => return found(&around("xlazy_name").world, &around("xlazy_name").world.find(path)?),
+        Call { bang: true, path, .. } => {
+            return found(&around("xlazy_name").world, &around("xlazy_name").world.find(path)?);
+        }
         Call { path, .. } => {
             let world = around(&code[call.name.clone()]).world;
             match world.find(path)? {
@@ -172,7 +189,9 @@ fn marked(signature: &str, argument: usize, method: bool) -> String {
         before = c;
     }
     let takes_self = method && parts.first().is_some_and(|p| signature[p.clone()].contains("self"));
-    let Some(part) = parts.get(argument + usize::from(takes_self)).filter(|p| !signature[(*p).clone()].trim().is_empty()) else {
+    let Some(part) =
+        parts.get(argument + usize::from(takes_self)).filter(|p| !signature[(*p).clone()].trim().is_empty())
+    else {
         return signature.to_owned();
     };
     let text = &signature[part.clone()];
@@ -209,7 +228,8 @@ fn found(world: &World, found: &Found) -> Option<Bundle> {
             Some(shown("", &head, &def.doc))
         }
         Found::Item(e) => {
-            let head = if e.signature.is_empty() { format!("{} {}", e.kind.word(), e.name) } else { e.signature.clone() };
+            let head =
+                if e.signature.is_empty() { format!("{} {}", e.kind.word(), e.name) } else { e.signature.clone() };
             Some(shown("", &head, &e.doc))
         }
         Found::Member(owner, m) => Some(shown(last(owner), &m.signature, &m.doc)),
@@ -229,7 +249,10 @@ mod tests {
             Some(first[from..from + second.trim().len()].to_owned())
         };
         assert_eq!(at("fn insert(&mut self, index: usize, element: T)", 1, true).as_deref(), Some("element: T"));
-        assert_eq!(at("fn f<F: Fn(i32) -> i32>(f: F, m: HashMap<K, V>, c: u8)", 1, false).as_deref(), Some("m: HashMap<K, V>"));
+        assert_eq!(
+            at("fn f<F: Fn(i32) -> i32>(f: F, m: HashMap<K, V>, c: u8)", 1, false).as_deref(),
+            Some("m: HashMap<K, V>")
+        );
         assert_eq!(at("fn len(&self) -> usize", 0, true), None);
         assert_eq!(at("fn len(&self) -> usize", 0, false).as_deref(), Some("&self"));
     }

@@ -9,11 +9,24 @@ use std::path::{Path, PathBuf};
 pub type Word = (String, &'static str, String);
 
 /// Chips that `%tpu` knows.
-const TPUS: &[&str] = &["v2", "v3", "v4", "v5e", "v5e:2x2", "v5e:4x4", "v5p", "v5p:2x2x1", "v6e", "v6e:2x2", "tpu7x", "compare"];
+const TPUS: &[&str] =
+    &["v2", "v3", "v4", "v5e", "v5e:2x2", "v5e:4x4", "v5p", "v5p:2x2x1", "v6e", "v6e:2x2", "tpu7x", "compare"];
 
 /// evcxr's commands.
-const COMMANDS: &[&str] =
-    &["clear", "dep", "doc", "explain", "help", "last_compile_dir", "load", "opt", "show_deps", "type", "vars", "version"];
+const COMMANDS: &[&str] = &[
+    "clear",
+    "dep",
+    "doc",
+    "explain",
+    "help",
+    "last_compile_dir",
+    "load",
+    "opt",
+    "show_deps",
+    "type",
+    "vars",
+    "version",
+];
 
 /// Where Rust begins in a line of magic.
 pub fn rust(line: &str) -> Option<usize> {
@@ -62,7 +75,9 @@ pub fn candidates(scope: &InScope, line: &str) -> Option<(usize, Vec<Word>)> {
     }
     match (magic.takes, &before[..]) {
         (Takes::Verbs(_), [verb, ..]) => match *verb {
-            "save" => Some((start, scope.vars.iter().map(|v| (v.name.clone(), "variable", short(&v.type_name))).collect())),
+            "save" => {
+                Some((start, scope.vars.iter().map(|v| (v.name.clone(), "variable", short(&v.type_name))).collect()))
+            }
             _ => files(line, start, Some("safetensors")),
         },
         (Takes::Rest, _) if magic.name == "tpu" && rust(line) == Some(start) => {
@@ -72,7 +87,9 @@ pub fn candidates(scope: &InScope, line: &str) -> Option<(usize, Vec<Word>)> {
             Some((start, words)).filter(|(_, words)| first && words.iter().any(|(w, ..)| w.starts_with(word)))
         }
         (Takes::Rest, _) => None,
-        (Takes::One(what), []) if what == "platform" => Some((start, plain(vec!["cpu".into(), "tpu".into(), "cuda".into()]))),
+        (Takes::One(what), []) if what == "platform" => {
+            Some((start, plain(vec!["cpu".into(), "tpu".into(), "cuda".into()])))
+        }
         _ => {
             let words = magics::candidates(line)?;
             Some((start, plain(words.into_iter().map(str::to_owned).collect())))
@@ -113,13 +130,15 @@ fn dependencies(line: &str, args: &str) -> (usize, Vec<Word>) {
 fn cached() -> BTreeMap<String, Vec<String>> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cargo"))).unwrap_or_default();
-    let list = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect::<Vec<_>>();
+    let list =
+        |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect::<Vec<_>>();
     let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for registry in ["registry/cache", "registry/src"].iter().flat_map(|d| list(&home.join(d))) {
         for path in list(&registry) {
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let file = file.trim_end_matches(".crate");
-            let version = file.match_indices('-').find(|(i, _)| file[i + 1..].starts_with(|c: char| c.is_ascii_digit()));
+            let version =
+                file.match_indices('-').find(|(i, _)| file[i + 1..].starts_with(|c: char| c.is_ascii_digit()));
             if let Some((at, _)) = version {
                 let versions = out.entry(file[..at].to_owned()).or_default();
                 if !versions.iter().any(|v| *v == file[at + 1..]) {

@@ -46,12 +46,15 @@ pub fn place(code: &str, cursor: usize) -> Place {
     let known: Vec<&Token> = all.iter().filter(|t| t.range.end <= start && t.kind != Kind::Comment).collect();
     let nothing = |what| Place { word: word.clone(), what, import: false };
     if let Some(inside) = all.iter().find(|t| t.range.start < cursor && t.range.end >= cursor) {
-        let number = inside.kind == Kind::Number && !before_is(code, &known, ".");
+        let number = inside.kind == Kind::Number && !before_is(code, &known, ".") && !is_dot(code, &known);
         match inside.kind {
-            Kind::Comment if inside.open_ended || !before[inside.range.clone()].starts_with("/*") => return nothing(What::Nothing),
+            Kind::Comment if inside.open_ended || !before[inside.range.clone()].starts_with("/*") => {
+                return nothing(What::Nothing);
+            }
             Kind::Literal if inside.open_ended => {
                 let text = &before[inside.range.clone()];
-                let open = text.rfind('{').filter(|i| text[i + 1..] == before[word.clone()] && !text[..*i].ends_with('{'));
+                let open =
+                    text.rfind('{').filter(|i| text[i + 1..] == before[word.clone()] && !text[..*i].ends_with('{'));
                 return nothing(if open.is_some() { What::Formatted } else { What::Nothing });
             }
             Kind::Lifetime => return nothing(What::Nothing),
@@ -202,9 +205,13 @@ fn fields(code: &str, known: &[&Token]) -> Option<What> {
     }
     let open = enclosing(known).filter(|i| known[*i].kind == Kind::Open('{'))?;
     let path = path_before(code, &known[..open]);
-    let begins = |t: &Token| matches!(&code[t.range.clone()], "struct" | "enum" | "union" | "trait" | "impl" | "mod" | "for" | "fn");
+    let begins = |t: &Token| {
+        matches!(&code[t.range.clone()], "struct" | "enum" | "union" | "trait" | "impl" | "mod" | "for" | "fn")
+    };
     let ahead = (open).checked_sub(path.len() * 3 - if path.is_empty() { 0 } else { 1 });
-    if path.is_empty() || ahead.is_some_and(|i| known[..i].last().is_some_and(|t| begins(t) || t.kind == Kind::Punct('>'))) {
+    if path.is_empty()
+        || ahead.is_some_and(|i| known[..i].last().is_some_and(|t| begins(t) || t.kind == Kind::Punct('>')))
+    {
         return None;
     }
     if !path.last()?.starts_with(char::is_uppercase) {
@@ -269,7 +276,8 @@ fn called(code: &str, before: &[&Token]) -> Option<Call> {
     }
     let word = before.get(name.checked_sub(1)?)?;
     let text = &code[word.range.clone()];
-    let keyword = matches!(text, "if" | "while" | "match" | "for" | "in" | "return" | "fn" | "let" | "else" | "move" | "loop");
+    let keyword =
+        matches!(text, "if" | "while" | "match" | "for" | "in" | "return" | "fn" | "let" | "else" | "move" | "loop");
     let defined = name > 1 && before_is(code, &before[..name - 1], "fn");
     if word.kind != Kind::Ident || keyword || defined {
         return None;
@@ -287,7 +295,10 @@ fn commas(inside: &[&Token]) -> usize {
             Kind::Open(_) => depth += 1,
             Kind::Close(_) => depth -= 1,
             Kind::Punct('|') if depth == 0 => {
-                let first = i == 0 || matches!(inside[i - 1].kind, Kind::Punct(',')) || parameters || inside[i - 1].kind == Kind::Ident;
+                let first = i == 0
+                    || matches!(inside[i - 1].kind, Kind::Punct(','))
+                    || parameters
+                    || inside[i - 1].kind == Kind::Ident;
                 parameters = first && !parameters;
             }
             Kind::Punct(',') if depth == 0 && !parameters => count += 1,
@@ -351,7 +362,8 @@ mod tests {
             let code = marked.replacen('¦', "", 1);
             call(&code, cursor).map(|c| (code[c.name.clone()].to_owned(), c.method, c.path.join("::"), c.argument))
         };
-        let want = |name: &str, method, path: &str, argument| Some((name.to_owned(), method, path.to_owned(), argument));
+        let want =
+            |name: &str, method, path: &str, argument| Some((name.to_owned(), method, path.to_owned(), argument));
         assert_eq!(of("f(1, ¦)"), want("f", false, "f", 1));
         assert_eq!(of("x.map(|a, b| a, ¦"), want("map", true, "", 1));
         assert_eq!(of("nn::Linear::new(g(1, 2), ¦"), want("new", false, "nn::Linear::new", 1));

@@ -29,7 +29,16 @@ pub fn catalog(names: &Value) -> Catalog {
         if matches!(kind, Kind::Struct | Kind::Enum | Kind::Trait) {
             let (parameters, members, above, text) = Default::default();
             let doc = doc.clone();
-            out.add_type(TypeDef { path: format!("{module}::{name}"), kind, parameters, members, target: None, above, doc, text });
+            out.add_type(TypeDef {
+                path: format!("{module}::{name}"),
+                kind,
+                parameters,
+                members,
+                target: None,
+                above,
+                doc,
+                text,
+            });
         }
         out.add_entry(&module, Entry { name, kind, signature: said, doc, elsewhere: None });
     }

@@ -183,7 +183,8 @@ impl Reader<'_> {
                 let source = format!("trait {}{}", i.ident, said(text, &i.generics));
                 self.define(&i.vis, &i.ident, Kind::Trait, &i.generics, &i.attrs, module, members, source);
                 if let Some(def) = self.out.types.get_mut(&join(module, &i.ident.to_string())) {
-                    def.above = bounds(i.supertraits.iter()).into_iter().map(|(name, _)| last(&name).to_owned()).collect();
+                    def.above =
+                        bounds(i.supertraits.iter()).into_iter().map(|(name, _)| last(&name).to_owned()).collect();
                 }
             }
             Item::Impl(i) => self.block(i, text),

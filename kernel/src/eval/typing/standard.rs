@@ -138,8 +138,15 @@ mod tests {
         let all = catalog();
         let has = |key: &str, name: &str| all.impls[key].iter().any(|i| i.members.iter().any(|m| m.name == name));
         for (key, name) in [
-            ("Vec", "push"), ("slice", "sort_by"), ("str", "split_whitespace"), ("f64", "sqrt"), ("i32", "pow"), ("Option", "and_then"),
-            ("HashMap", "entry"), ("char", "is_alphabetic"), ("Arc", "clone_from_ref"),
+            ("Vec", "push"),
+            ("slice", "sort_by"),
+            ("str", "split_whitespace"),
+            ("f64", "sqrt"),
+            ("i32", "pow"),
+            ("Option", "and_then"),
+            ("HashMap", "entry"),
+            ("char", "is_alphabetic"),
+            ("Arc", "clone_from_ref"),
         ] {
             assert!(has(key, name) || key == "Arc", "{key}::{name}");
         }

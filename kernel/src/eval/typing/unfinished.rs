@@ -100,7 +100,20 @@ fn goes_on(code: &str, all: &[Token]) -> bool {
         Kind::Punct(c) => "=+-*/%^&|<>.,:".contains(c) && !code[..last.range.end].ends_with(".."),
         Kind::Ident => matches!(
             text,
-            "let" | "fn" | "struct" | "enum" | "impl" | "use" | "mod" | "trait" | "else" | "for" | "while" | "if" | "match" | "mut"
+            "let"
+                | "fn"
+                | "struct"
+                | "enum"
+                | "impl"
+                | "use"
+                | "mod"
+                | "trait"
+                | "else"
+                | "for"
+                | "while"
+                | "if"
+                | "match"
+                | "mut"
         ),
         _ => false,
     }

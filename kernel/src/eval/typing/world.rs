@@ -7,14 +7,44 @@ use std::sync::Arc;
 
 /// Names that std's prelude brings, with their paths.
 pub const PRELUDE: &[&str] = &[
-    "std::vec::Vec", "std::string::String", "std::boxed::Box", "std::option::Option", "std::result::Result",
-    "std::option::Option::Some", "std::option::Option::None", "std::result::Result::Ok", "std::result::Result::Err",
-    "std::iter::Iterator", "std::iter::IntoIterator", "std::iter::DoubleEndedIterator", "std::iter::ExactSizeIterator",
-    "std::iter::Extend", "std::iter::FromIterator", "std::clone::Clone", "std::default::Default", "std::cmp::PartialEq",
-    "std::cmp::Eq", "std::cmp::PartialOrd", "std::cmp::Ord", "std::convert::From", "std::convert::Into",
-    "std::convert::TryFrom", "std::convert::TryInto", "std::convert::AsRef", "std::convert::AsMut", "std::marker::Copy",
-    "std::marker::Send", "std::marker::Sync", "std::marker::Sized", "std::ops::Drop", "std::ops::Fn", "std::ops::FnMut",
-    "std::ops::FnOnce", "std::string::ToString", "std::borrow::ToOwned", "std::mem::drop",
+    "std::vec::Vec",
+    "std::string::String",
+    "std::boxed::Box",
+    "std::option::Option",
+    "std::result::Result",
+    "std::option::Option::Some",
+    "std::option::Option::None",
+    "std::result::Result::Ok",
+    "std::result::Result::Err",
+    "std::iter::Iterator",
+    "std::iter::IntoIterator",
+    "std::iter::DoubleEndedIterator",
+    "std::iter::ExactSizeIterator",
+    "std::iter::Extend",
+    "std::iter::FromIterator",
+    "std::clone::Clone",
+    "std::default::Default",
+    "std::cmp::PartialEq",
+    "std::cmp::Eq",
+    "std::cmp::PartialOrd",
+    "std::cmp::Ord",
+    "std::convert::From",
+    "std::convert::Into",
+    "std::convert::TryFrom",
+    "std::convert::TryInto",
+    "std::convert::AsRef",
+    "std::convert::AsMut",
+    "std::marker::Copy",
+    "std::marker::Send",
+    "std::marker::Sync",
+    "std::marker::Sized",
+    "std::ops::Drop",
+    "std::ops::Fn",
+    "std::ops::FnMut",
+    "std::ops::FnOnce",
+    "std::string::ToString",
+    "std::borrow::ToOwned",
+    "std::mem::drop",
 ];
 
 /// How often `Deref` and references are followed, and how deep bounds are looked at.
@@ -208,8 +238,17 @@ impl World {
             let target = target.head().and_then(|_| self.type_of(target)).map(|d| d.path.clone());
             return target.filter(|t| t != path).map(|t| self.associated(&t)).unwrap_or_default();
         }
-        let having = |m: &Member, owner: &str, of_trait| Having { member: m.clone(), step: 0, owner: owner.to_owned(), of_trait };
-        let own = def.members.iter().filter(|m| m.kind != Kind::Field).map(|m| having(m, last(path), def.kind == Kind::Trait));
+        let having = |m: &Member, owner: &str, of_trait| Having {
+            member: m.clone(),
+            step: 0,
+            owner: owner.to_owned(),
+            of_trait,
+        };
+        let own = def
+            .members
+            .iter()
+            .filter(|m| m.kind != Kind::Field)
+            .map(|m| having(m, last(path), def.kind == Kind::Trait));
         let mut out: Vec<Having> = own.collect();
         if def.kind == Kind::Trait {
             return out;
@@ -296,7 +335,12 @@ impl World {
             match &head.of_trait {
                 None => {
                     let own = block.members.iter().filter(|m| m.kind == Kind::Method);
-                    out.extend(own.map(|m| Having { member: put(m, &bound), step, owner: owner.clone(), of_trait: false }));
+                    out.extend(own.map(|m| Having {
+                        member: put(m, &bound),
+                        step,
+                        owner: owner.clone(),
+                        of_trait: false,
+                    }));
                 }
                 Some(of_trait) => traits.push(of_trait.clone()),
             }
@@ -327,7 +371,9 @@ impl World {
     }
 
     pub fn trait_def(&self, name: &str) -> Option<&TypeDef> {
-        let of = |l: &Arc<Catalog>| l.named.get(name).into_iter().flatten().find(|p| l.types[*p].kind == Kind::Trait).cloned();
+        let of = |l: &Arc<Catalog>| {
+            l.named.get(name).into_iter().flatten().find(|p| l.types[*p].kind == Kind::Trait).cloned()
+        };
         self.layers.iter().find_map(of).and_then(|path| self.def(&path))
     }
 
@@ -349,7 +395,10 @@ impl World {
         for block in self.layers.iter().filter_map(|l| l.impls.get(key)).flatten() {
             let Some(head) = block.head() else { continue };
             let mut bound = Bindings::new();
-            if def.is_none_or(|d| is_of(block, d)) && ty.fits(&head.self_ty, &head.parameters, &mut bound) && self.hold(head, &bound, 0) {
+            if def.is_none_or(|d| is_of(block, d))
+                && ty.fits(&head.self_ty, &head.parameters, &mut bound)
+                && self.hold(head, &bound, 0)
+            {
                 out.push((block, head, bound));
             }
         }
@@ -363,7 +412,19 @@ impl World {
 
     fn implements(&self, ty: &Ty, of_trait: &str, depth: usize) -> bool {
         // Of traits without any `impl` in the table nothing is known.
-        const KNOWN: &[&str] = &["Iterator", "Display", "Clone", "Default", "Ord", "PartialOrd", "Hash", "Future", "Read", "Write", "Deref"];
+        const KNOWN: &[&str] = &[
+            "Iterator",
+            "Display",
+            "Clone",
+            "Default",
+            "Ord",
+            "PartialOrd",
+            "Hash",
+            "Future",
+            "Read",
+            "Write",
+            "Deref",
+        ];
         if depth > DEEPEST || !KNOWN.contains(&of_trait) {
             return true;
         }
@@ -371,15 +432,25 @@ impl World {
             Ty::Other(_) | Ty::Function(_) => true,
             Ty::Ref(_, _) if of_trait == "Clone" || of_trait == "Deref" => true,
             Ty::Ref(mutable, t) => (of_trait != "Iterator" || *mutable) && self.implements(t, of_trait, depth + 1),
-            Ty::Traits(_, all) => all.iter().any(|(name, _)| last(name) == of_trait || self.above(last(name), of_trait, 0)),
-            Ty::Tuple(all) => of_trait != "Iterator" && of_trait != "Display" && all.iter().all(|t| self.implements(t, of_trait, depth + 1)),
+            Ty::Traits(_, all) => {
+                all.iter().any(|(name, _)| last(name) == of_trait || self.above(last(name), of_trait, 0))
+            }
+            Ty::Tuple(all) => {
+                of_trait != "Iterator"
+                    && of_trait != "Display"
+                    && all.iter().all(|t| self.implements(t, of_trait, depth + 1))
+            }
             _ => {
                 let Some(key) = ty.head() else { return true };
                 let Some(def) = self.type_of(ty) else { return true };
                 self.layers.iter().filter_map(|l| l.impls.get(key)).flatten().any(|block| {
-                    let Some(head) = block.head().filter(|h| h.of_trait.as_deref() == Some(of_trait)) else { return false };
+                    let Some(head) = block.head().filter(|h| h.of_trait.as_deref() == Some(of_trait)) else {
+                        return false;
+                    };
                     let mut bound = Bindings::new();
-                    is_of(block, def) && ty.fits(&head.self_ty, &head.parameters, &mut bound) && self.hold(head, &bound, depth)
+                    is_of(block, def)
+                        && ty.fits(&head.self_ty, &head.parameters, &mut bound)
+                        && self.hold(head, &bound, depth)
                 })
             }
         }
