@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Folders of public items with the module they are reached through; none: the prelude, or methods.
 const FOLDERS: [(&str, &str); 4] = [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data")];
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 14] = [
     ("tensor/mod.rs", ""),
     ("tensor/thread.rs", ""),
     ("tensor/trace.rs", ""),
@@ -16,6 +16,10 @@ const FILES: [(&str, &str); 10] = [
     ("display/plot.rs", ""),
     ("show.rs", "show"),
     ("insight/metrics.rs", "metrics"),
+    ("bucket/mod.rs", ""),
+    ("../core/src/ty/shape.rs", ""),
+    ("../core/src/ty/dtype.rs", ""),
+    ("../mime/src/bundle.rs", ""),
 ];
 
 fn main() {

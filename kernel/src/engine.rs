@@ -89,6 +89,8 @@ pub struct Candidate {
     pub kind: String,
     /// A signature or a type, empty where there is none.
     pub detail: String,
+    /// The first line of its documentation.
+    pub doc: String,
 }
 
 #[derive(Clone, Debug, PartialEq)]

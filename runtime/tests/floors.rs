@@ -58,6 +58,7 @@ const HOUSES: &[House] = &[
             "eval/generate",
             "eval/tell",
             "eval/build",
+            "eval/typing",
             "eval/session",
             "eval/export",
             "eval",

@@ -16,6 +16,19 @@ pub fn command() -> Command {
                 .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object")),
         )
         .subcommand(
+            Command::new("typing")
+                .about("How long completion takes: the first time at a place, and while the word is typed on")
+                .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object"))
+                .arg(
+                    Arg::new("rounds")
+                        .long("rounds")
+                        .value_name("N")
+                        .default_value("9")
+                        .value_parser(clap::value_parser!(u64).range(1..=99))
+                        .help("Times every place is asked for"),
+                ),
+        )
+        .subcommand(
             Command::new("cells")
                 .about("How long cells take over the Jupyter protocol; beside evcxr_jupyter where that is installed")
                 .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object"))
@@ -47,6 +60,13 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         return match super::bench_cells::run(matches.get_flag("json"), rounds, notebooks) {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => fail(&why),
+        };
+    }
+    if what == "typing" {
+        let rounds = *matches.get_one::<u64>("rounds").expect("it has a default");
+        return match super::bench_typing::run(matches.get_flag("json"), rounds) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => fail_with(&failure),
         };
     }
     let installation = match Installation::find() {

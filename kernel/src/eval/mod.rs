@@ -1,6 +1,6 @@
 //! Rust cells: split, generate, compile, load. [`RustEngine`] is the engine that front ends run.
 //!
-//! From the ground up: `text`, `toolchain`, `deps`, `parse`, `generate`, `tell`, `build`, `session`, `export`.
+//! From the ground up: `text`, `toolchain`, `deps`, `parse`, `generate`, `tell`, `build`, `typing`, `session`, `export`.
 mod build;
 mod deps;
 pub mod export;
@@ -12,6 +12,7 @@ mod session;
 mod tell;
 mod text;
 mod toolchain;
+mod typing;
 
 pub use session::engine::RustEngine;
 pub use toolchain::install;

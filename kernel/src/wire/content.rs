@@ -169,6 +169,9 @@ pub fn completions(code: &str, found: &Completions) -> Value {
         if !c.detail.is_empty() {
             one["signature"] = json!(c.detail);
         }
+        if !c.doc.is_empty() {
+            one["documentation"] = json!(c.doc);
+        }
         one
     });
     let metadata = Map::from_iter([("_jupyter_types_experimental".to_owned(), types.collect())]);

@@ -133,7 +133,12 @@ impl Engine for MockEngine {
             .rfind(|c: char| !c.is_alphanumeric())
             .map_or(0, |at| at + code[at..].chars().next().map_or(0, char::len_utf8));
         let fitting = WORDS.iter().filter(|w| w.starts_with(&code[start..cursor]));
-        let candidate = |w: &&str| Candidate { text: (*w).into(), kind: "keyword".into(), detail: format!("{w} …") };
+        let candidate = |w: &&str| Candidate {
+            text: (*w).into(),
+            kind: "keyword".into(),
+            detail: format!("{w} …"),
+            ..Candidate::default()
+        };
         Completions { start, end: cursor, matches: fitting.map(candidate).collect() }
     }
 

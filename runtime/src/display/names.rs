@@ -14,7 +14,8 @@ const SOURCES: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/sourc
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Name {
     pub name: String,
-    /// `method`, `function`, `struct`, `enum`, `trait`, `macro`.
+    /// `method`, `function`, `struct`, `enum`, `trait`, `macro`, `field`, `variant`, `import`; of an `impl` of a trait the name is all
+    /// of its head.
     pub kind: &'static str,
     /// The type of a method, the module of anything else; empty for what the prelude brings.
     pub owner: String,
@@ -38,6 +39,7 @@ pub(crate) fn all() -> &'static [Name] {
     NAMES.get_or_init(|| {
         let mut names: Vec<Name> =
             SOURCES.iter().flat_map(|(module, file, text)| extract(module, file, text)).collect();
+        names.extend(imports(include_str!("../prelude.rs")));
         // `new` without words of its own has its type's.
         let types: Vec<(String, String)> =
             names.iter().filter(|n| n.signature.is_empty()).map(|n| (n.name.clone(), n.doc.clone())).collect();
@@ -61,7 +63,11 @@ pub(crate) fn doc(name: &str) -> Option<Bundle> {
     let (owner, last) =
         name.trim().trim_end_matches('!').rsplit_once("::").unwrap_or(("", name.trim().trim_end_matches('!')));
     let owner = owner.rsplit("::").next().unwrap_or("");
-    let fits = |n: &&Name| n.name == last && (owner.is_empty() || n.owner.rsplit("::").next() == Some(owner));
+    let fits = |n: &&Name| {
+        !matches!(n.kind, "import" | "impl")
+            && n.name == last
+            && (owner.is_empty() || n.owner.rsplit("::").next() == Some(owner))
+    };
     let found: Vec<&Name> = all().iter().filter(fits).collect();
     if found.is_empty() {
         return None;
@@ -77,11 +83,27 @@ pub(crate) fn doc(name: &str) -> Option<Bundle> {
     Some(Bundle::text(plain.join("\n\n")).with("text/markdown", markdown.join("\n\n---\n\n")))
 }
 
+/// What every cell has in scope: the leaves of the prelude's `pub use`, each with the path that it comes from.
+fn imports(text: &str) -> Vec<Name> {
+    let mut out = Vec::new();
+    for found in text.split("pub use ").skip(1) {
+        let Some((tree, _)) = found.split_once(';') else { continue };
+        let (head, list) = tree.split_once('{').map_or(("", tree), |(head, list)| (head, list.trim_end_matches('}')));
+        for leaf in list.split(',').map(str::trim).filter(|l| !l.is_empty()) {
+            let path = format!("{head}{leaf}");
+            let path = path.strip_suffix("::self").unwrap_or(&path).to_owned();
+            let name = path.rsplit("::").next().unwrap_or_default().to_owned();
+            out.push(item(name, "import", "prelude", path, "", "prelude.rs"));
+        }
+    }
+    out
+}
+
 /// What a macro makes of each of its documented entries.
 struct Template {
     macro_name: String,
     kind: &'static str,
-    /// What follows the name: `(&self) -> Tensor`.
+    /// What follows the name: `(&self) -> Tensor`; of a variant, its type.
     rest: String,
 }
 
@@ -93,6 +115,7 @@ fn extract(module: &str, file: &'static str, text: &str) -> Vec<Name> {
     // Where we are: the block that began at column 0.
     let mut block = Block::Outside;
     let mut doc = String::new();
+    let mut derived = String::new();
     let mut hidden = false;
     let mut at = 0;
     while at < lines.len() {
@@ -109,10 +132,17 @@ fn extract(module: &str, file: &'static str, text: &str) -> Vec<Name> {
         }
         if trimmed.starts_with("#[") || trimmed.is_empty() {
             hidden |= trimmed.starts_with("#[doc(hidden)]");
+            if let Some(list) = trimmed.strip_prefix("#[derive(").filter(|_| depth == 0) {
+                derived = list.trim_end_matches(")]").to_owned();
+            }
             continue;
         }
         let (text, was_hidden) = (std::mem::take(&mut doc), std::mem::take(&mut hidden));
+        let derived = std::mem::take(&mut derived);
         if depth == 0 {
+            for (head, owner) in implemented(trimmed, &derived) {
+                out.push(item(head, "impl", &owner, String::new(), "", file));
+            }
             if was_hidden && trimmed.ends_with('{') {
                 block = Block::Other;
                 continue;
@@ -120,7 +150,16 @@ fn extract(module: &str, file: &'static str, text: &str) -> Vec<Name> {
             if let Some(name) = trimmed.strip_prefix("macro_rules! ") {
                 let end = at + lines[at..].iter().position(|l| *l == "}").unwrap_or(0);
                 let name: String = ident(name);
-                templates.extend(template(&name, &lines[at..end]));
+                let made = template(&name, &lines[at..end]);
+                if let Some(ty) = made.as_ref().filter(|t| t.kind == "variant").map(|t| &t.rest) {
+                    let said = lines[at..end].iter().map(|l| l.trim()).take_while(|l| !l.starts_with("pub enum "));
+                    let doc: Vec<&str> = said.filter_map(|l| l.strip_prefix("/// ")).collect();
+                    out.push(item(ty.clone(), "enum", module, String::new(), &doc.join("\n"), file));
+                    let derived = lines[at..end].iter().find_map(|l| l.trim().strip_prefix("#[derive("));
+                    let heads = implemented(&format!("pub enum {ty} "), derived.unwrap_or("").trim_end_matches(")]"));
+                    out.extend(heads.into_iter().map(|(head, ty)| item(head, "impl", &ty, String::new(), "", file)));
+                }
+                templates.extend(made);
                 if !text.is_empty() && !was_hidden {
                     out.push(item(name, "macro", module, String::new(), &text, file));
                 }
@@ -141,8 +180,13 @@ fn extract(module: &str, file: &'static str, text: &str) -> Vec<Name> {
             let entry = entry.strip_prefix("fn ").unwrap_or(entry);
             let name = ident(entry);
             if !name.is_empty() && (!text.is_empty() || trimmed.starts_with("pub fn ")) {
-                let owner = if t.kind == "method" { "Tensor" } else { module };
-                let signature = if t.rest.is_empty() { String::new() } else { format!("{name}{}", t.rest) };
+                let owner = match t.kind {
+                    "method" => "Tensor",
+                    "variant" => &t.rest,
+                    _ => module,
+                };
+                let signature =
+                    if t.rest.is_empty() || t.kind == "variant" { String::new() } else { format!("{name}{}", t.rest) };
                 out.push(item(name, t.kind, owner, signature, &text, file));
             }
             continue;
@@ -165,6 +209,8 @@ enum Block {
     /// `impl Type {`
     Impl(String),
     Trait(String),
+    Struct(String),
+    Enum(String),
     /// The body of a macro call; its template.
     Macro(usize),
     /// Something whose lines are nobody's business.
@@ -187,9 +233,27 @@ impl Block {
         if let Some(rest) = line.strip_prefix("pub trait ") {
             return Some(Block::Trait(ident(rest)));
         }
+        if let Some(rest) = line.strip_prefix("pub struct ") {
+            return Some(Block::Struct(ident(rest)));
+        }
+        if let Some(rest) = line.strip_prefix("pub enum ") {
+            return Some(Block::Enum(ident(rest)));
+        }
         let called = templates.iter().position(|t| line.strip_suffix("! {") == Some(&t.macro_name));
         called.map(Block::Macro).or(Some(Block::Other))
     }
+}
+
+/// The heads of `impl`s of traits that a line at column 0 makes, with the types that they are of.
+fn implemented(line: &str, derived: &str) -> Vec<(String, String)> {
+    if line.starts_with("impl") && line.ends_with('{') && line.contains(" for ") {
+        let head = line.trim_end_matches('{').trim_end();
+        let ty = ident(head.split(" for ").last().unwrap_or_default().trim_start_matches(['&', '[']));
+        return vec![(head.to_owned(), ty)];
+    }
+    let made = ["pub struct ", "pub enum "].iter().find_map(|start| line.strip_prefix(start)).map(ident);
+    let traits = derived.split(',').map(str::trim).filter(|t| !t.is_empty());
+    made.map(|ty| traits.map(|t| (format!("impl {t} for {ty}"), ty.clone())).collect()).unwrap_or_default()
 }
 
 /// An item written out: name, kind, owner, signature.
@@ -209,6 +273,14 @@ fn plain_item(
         }
     }
     let (owner, method) = match (block, depth) {
+        (Block::Struct(ty), 4) => {
+            let field = public?.trim_end_matches(',');
+            return Some((ident(field), "field", ty.clone(), field.to_owned()));
+        }
+        (Block::Enum(ty), 4) if line.starts_with(char::is_uppercase) => {
+            let variant = line.split(" //").next().unwrap_or(line).trim_end_matches([',', '{']).trim_end();
+            return Some((ident(variant), "variant", ty.clone(), variant.to_owned()));
+        }
         (Block::Impl(ty), 4) => (ty.clone(), public?),
         (Block::Trait(name), 4) => (name.clone(), line),
         (_, 0) => (module.to_owned(), public?),
@@ -237,10 +309,13 @@ fn signature(first: &str, following: &[&str]) -> String {
     out.replace(", )", ")")
 }
 
-/// What a macro writes for each entry: the first public function or type in it whose name is the entry's.
+/// What a macro writes for each entry: the first public function or type in it whose name is the entry's, or an enum's variant.
 fn template(macro_name: &str, body: &[&str]) -> Option<Template> {
     for (i, line) in body.iter().enumerate() {
         let line = line.trim_start().trim_start_matches("$(");
+        if let Some(rest) = line.strip_prefix("pub enum ").filter(|r| r.starts_with(char::is_uppercase)) {
+            return Some(Template { macro_name: macro_name.to_owned(), kind: "variant", rest: ident(rest) });
+        }
         for kind in ["fn", "struct"] {
             let Some((before, rest)) = line.split_once(&format!("{kind} $")) else { continue };
             if !matches!(before.trim(), "pub" | "$vis") {
@@ -343,8 +418,11 @@ mod tests {
         expect![[r#"
             method Tensor::exp(&self) -> Tensor | e to the power.//Two paragraphs.
             method Tensor::bare(&self) -> Tensor | 
+            impl Layer::impl Clone for Layer | 
             struct nn::Layer | A type.
+            field Layer::width: usize | A field.
             function Layer::new<T: Into<usize>>(width: T, bias: bool) -> Layer<'a> | Makes one.
+            impl Layer::impl Rich for Layer<'_> | 
             trait nn::Module | Does things.
             method Module::forward(&self, x: &Tensor) -> Tensor | Runs it.
             function nn::free(x: f64) -> f64 | Free.
@@ -372,10 +450,29 @@ mod tests {
         let told_by_name = |n: &Name| n.owner.starts_with(char::is_uppercase) && n.owner != "Tensor";
         let bare: Vec<String> = all()
             .iter()
-            .filter(|n| n.doc.is_empty() && !told_by_name(n))
+            .filter(|n| n.doc.is_empty() && n.kind != "import" && !told_by_name(n))
             .map(|n| format!("{}: {}", n.file, n.full()))
             .collect();
         assert!(bare.is_empty(), "public functions without a doc comment:\n{}", bare.join("\n"));
+    }
+
+    #[test]
+    fn the_prelude_is_listed_with_its_paths() {
+        let found = imports(
+            "pub use crate::nn::Module;\npub use xlazy_core::ty::DType::{self, *};\npub use crate::{\n    a, b,\n};",
+        );
+        let all: Vec<String> = found.iter().map(|n| format!("{} {}", n.name, n.signature)).collect();
+        let dtype = "xlazy_core::ty::DType";
+        assert_eq!(
+            all,
+            [
+                "Module crate::nn::Module",
+                &format!("DType {dtype}"),
+                &format!("* {dtype}::*"),
+                "a crate::a",
+                "b crate::b"
+            ]
+        );
     }
 
     #[test]

@@ -170,6 +170,11 @@ impl Compiler {
         }
     }
 
+    /// What another compiler has to know to be asked about cells.
+    pub fn context(&self) -> (Installation, PathBuf, Needs, Definitions) {
+        (self.install.clone(), self.dir.clone(), self.needs(&self.defs), self.defs.clone())
+    }
+
     pub(super) fn crates(&self) -> Crates {
         let deps = self.defs.deps.as_ref();
         Crates {

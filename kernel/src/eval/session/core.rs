@@ -2,7 +2,6 @@
 use super::channel::BetweenCells;
 use super::checkpoint::autosave::Autosave;
 use super::checkpoint::files;
-use super::complete::InScope;
 use super::journal::{Journal, Said};
 use super::process::SessionProcess;
 use super::shared::{Shared, lock};
@@ -14,6 +13,7 @@ use crate::eval::tell::point::point_at;
 use crate::eval::text::source::CellText;
 use crate::eval::toolchain::at_work::AtWork;
 use crate::eval::toolchain::install::Installation;
+use crate::eval::typing::scope::InScope;
 use crate::folder::Folder;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -205,7 +205,7 @@ impl Session {
     }
 
     pub fn names(&self) -> InScope {
-        InScope::of(&self.listed(), &self.compiler.defs)
+        InScope::of(&self.listed(), self.compiler.context())
     }
 }
 

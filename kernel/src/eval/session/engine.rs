@@ -3,13 +3,14 @@ use super::channel::BetweenCells;
 use super::core::{Kind, Mode, Session};
 use super::process::signal;
 use super::shared::{Shared, lock};
-use super::{commands, complete, questions};
+use super::{commands, questions};
 use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Request, sentence};
 use crate::eval::parse::segments::{Segment, segments};
 use crate::eval::text::source::CellText;
 use crate::eval::text::types;
 use crate::eval::toolchain::at_work::AtWork;
 use crate::eval::toolchain::install::Installation;
+use crate::eval::typing::{complete, inspect, unfinished};
 use crate::magics;
 use nix::sys::signal::Signal;
 use std::cell::Cell;
@@ -38,6 +39,7 @@ impl RustEngine {
         let (at_work, between) = (AtWork::default(), BetweenCells::default());
         let session = Session::start(install, &at_work, &between)?;
         let shared = Shared::new(at_work, between, session.process.line().clone());
+        shared.know(session.names());
         Ok(RustEngine { busy: Mutex::new(()), session: Mutex::new(session), shared })
     }
 
@@ -68,6 +70,7 @@ impl RustEngine {
             if reply != Reply::Ok {
                 return reply;
             }
+            self.shared.know(lock(&self.session).names());
         }
         let mut mode = Mode { opt_level: mode.opt_level.or(commands::opt_in(code)), ..*mode };
         let inside = |mode: &Mode| Inside { engine: self, mode: *mode, opt_level: Cell::new(mode.opt_level) };
@@ -167,19 +170,18 @@ impl Engine for RustEngine {
 
     fn complete(&self, code: &str, cursor: usize) -> Completions {
         let cursor = code.floor_char_boundary(cursor.min(code.len()));
-        let runtime = questions::ask(&self.shared, Question::Names, "").ok();
-        complete::complete(&self.shared.names(), runtime.as_ref(), code, cursor)
+        let shared = &self.shared;
+        complete::complete(&shared.typist, &shared.names(), &|| questions::names(shared), code, cursor)
     }
 
     fn inspect(&self, code: &str, cursor: usize, detail: u8) -> Option<Bundle> {
         let cursor = code.floor_char_boundary(cursor.min(code.len()));
-        let name = complete::name_at(code, cursor)?;
-        complete::inspect(&self.shared.names(), &name, detail)
-            .or_else(|| questions::ask(&self.shared, Question::Doc, &name).ok())
+        let shared = &self.shared;
+        inspect::inspect(&shared.typist, &shared.names(), &|| questions::names(shared), code, cursor, detail)
     }
 
     fn is_complete(&self, code: &str) -> Completeness {
-        complete::is_complete(code)
+        unfinished::is_complete(code)
     }
 
     fn interrupt(&self) -> bool {
@@ -227,6 +229,7 @@ impl Engine for RustEngine {
     fn shutdown(&self) {
         signal(self.shared.running_pid.load(Ordering::SeqCst), Signal::SIGKILL);
         self.shared.at_work.stop();
+        self.shared.typist.prober.end();
         lock(&self.session).end();
     }
 }
@@ -245,7 +248,7 @@ impl commands::Host for Inside<'_> {
     }
 
     fn describe(&self, name: &str) -> Option<Bundle> {
-        complete::inspect(&self.engine.shared.names(), name, 1)
+        inspect::describe(&self.engine.shared.names(), name, 1)
             .or_else(|| self.session().call(Question::Doc, name).ok())
     }
 

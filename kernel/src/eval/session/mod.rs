@@ -2,7 +2,6 @@
 mod channel;
 mod checkpoint;
 mod commands;
-mod complete;
 mod core;
 pub mod engine;
 mod journal;

@@ -36,6 +36,11 @@ pub fn ask(shared: &Shared, question: Question, args: &str) -> Result<Bundle, Fa
     channel.call(question, args, PATIENCE)
 }
 
+/// The runtime's public names, as data.
+pub fn names(shared: &Shared) -> Option<serde_json::Value> {
+    serde_json::from_str(ask(shared, Question::Names, "").ok()?.get("application/json")?).ok()
+}
+
 /// What magics see of a session that runs a cell: the variables as they were before it.
 struct Beside<'a> {
     shared: &'a Shared,

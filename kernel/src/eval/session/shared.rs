@@ -1,9 +1,10 @@
 //! What is asked and told while a cell runs, beside it.
 use super::channel::{BetweenCells, Channel};
-use super::complete::InScope;
 use crate::eval::toolchain::at_work::AtWork;
+use crate::eval::typing::complete::Typist;
+use crate::eval::typing::scope::InScope;
 use std::sync::atomic::{AtomicBool, AtomicI32};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
 /// What an interrupt, a completion or an inspection needs while a cell runs.
@@ -21,7 +22,9 @@ pub struct Shared {
     pub at_work: AtWork,
     pub line: Mutex<Channel>,
     pub late: BetweenCells,
-    names: RwLock<InScope>,
+    names: RwLock<Arc<InScope>>,
+    /// Who answers while a cell is typed.
+    pub typist: Typist,
 }
 
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -42,15 +45,19 @@ impl Shared {
             line: Mutex::new(line),
             late: between,
             names: RwLock::default(),
+            typist: Typist::default(),
         }
     }
 
     /// Completion and inspection know of these from now on.
     pub fn know(&self, names: InScope) {
-        *self.names.write().unwrap_or_else(PoisonError::into_inner) = names;
+        if let Some(context) = names.context.as_ref().filter(|_| self.typist.prober.is_used()) {
+            self.typist.prober.warm_up(context);
+        }
+        *self.names.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(names);
     }
 
-    pub fn names(&self) -> RwLockReadGuard<'_, InScope> {
-        self.names.read().unwrap_or_else(PoisonError::into_inner)
+    pub fn names(&self) -> Arc<InScope> {
+        self.names.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -9,7 +9,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::thread::Builder;
+use std::time::Duration;
 
 /// A rustc that has started and waits for source text on its standard input.
 pub struct Warm {
@@ -87,9 +89,16 @@ pub fn start(
     libraries: Vec<Library>,
 ) -> std::io::Result<Warm> {
     let dep_info = object.with_extension("d");
+    let mut command = command(install, dir, &id, needs, &libraries);
+    command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
+    Ok(Warm { child: command.spawn()?, id, object, dep_info, libraries })
+}
+
+/// rustc with all that it is told whatever it makes of the source.
+fn command(install: &Installation, dir: &Path, id: &str, needs: &Needs, libraries: &[Library]) -> Command {
     let mut command = Command::new(&install.toolchain.rustc);
     // A path rather than `-`: rustc then sets itself up before it waits for the text.
-    command.arg("/dev/stdin").arg(format!("--remap-path-prefix=/dev/stdin={}", file_name(&id)));
+    command.arg("/dev/stdin").arg(format!("--remap-path-prefix=/dev/stdin={}", file_name(id)));
     // rustc takes one edition only.
     let older = needs.options.iter().any(|o| o == EDITION_OLDER);
     command.args(FLAGS.iter().filter(|f| !(older && f.starts_with("--edition="))));
@@ -99,7 +108,7 @@ pub fn start(
     for (name, path) in &needs.externs {
         command.arg(with(&format!("--extern={name}="), path));
     }
-    for library in &libraries {
+    for library in libraries {
         command.arg(with(&format!("--extern={}=", library.name), &library.file));
     }
     if let Some(lld) = &install.toolchain.lld {
@@ -115,14 +124,54 @@ pub fn start(
     // For what it makes on the way: one that is killed leaves it behind, and not in the notebook's folder.
     // The notebook's folder may be read-only, too.
     command.arg(with("--out-dir=", dir));
-    command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
     command.envs(as_cargo_says(install));
     if std::env::var_os(STACK).is_none() {
         command.env(STACK, depth::MOST.to_string());
     }
     // A group of its own: Ctrl-C in a terminal is for the cell that runs, not for the compiler that waits for the next.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    Ok(Warm { child: command.spawn()?, id, object, dep_info, libraries })
+    command
+}
+
+/// A rustc that waits for a source which it is to find fault with, and to make nothing of.
+pub struct Check {
+    child: Child,
+}
+
+impl Check {
+    pub fn start(install: &Installation, dir: &Path, id: &str, needs: &Needs) -> std::io::Result<Check> {
+        let mut command = command(install, dir, id, needs, &[]);
+        // Types are told whole, however long they are.
+        command.arg("--verbose").arg(with("--emit=metadata=", &dir.join(format!("{id}.rmeta"))));
+        Ok(Check { child: command.spawn()? })
+    }
+
+    /// The first of its errors of which `answer` makes something; `None` where it has none, or takes longer than that.
+    pub fn ask<T: Send + 'static>(
+        mut self,
+        source: &str,
+        patience: Duration,
+        answer: impl Fn(&Diagnostic) -> Option<T> + Send + 'static,
+    ) -> Option<T> {
+        let (stdin, stderr) = (self.child.stdin.take(), self.child.stderr.take()?);
+        let _ = stdin.map(|mut s| s.write_all(source.as_bytes()));
+        let (tell, told) = mpsc::channel();
+        let read = move || {
+            let lines = BufReader::new(stderr).lines().map_while(Result::ok);
+            let said = lines.filter_map(|l| serde_json::from_str::<Value>(&l).ok());
+            let found = said.map(|v| Diagnostic::read(&v, "")).find_map(|d| answer(&d));
+            let _ = tell.send(found);
+        };
+        Builder::new().name("xlazy-check".into()).spawn(read).ok()?;
+        told.recv_timeout(patience).ok().flatten()
+    }
+}
+
+impl Drop for Check {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// What cargo tells the compiler of a package, as `env!` and macros like clap's ask for it: the notebook is one, as new ones are.

@@ -1,0 +1,191 @@
+//! Names that a cell binds before the cursor: `let`, parameters of functions and closures, loops, arms of `match`.
+use crate::eval::text::scan::{Kind, Token, tokens};
+
+/// What lies further back is not looked at.
+const FURTHEST: usize = 1 << 16;
+
+/// Those that are in scope at the end of the text, the latest first.
+pub fn bindings(before: &str) -> Vec<String> {
+    let before = &before[before.ceil_char_boundary(before.len().saturating_sub(FURTHEST))..];
+    let all: Vec<Token> = tokens(before).into_iter().filter(|t| t.kind != Kind::Comment).collect();
+    let text = |i: usize| all.get(i).map_or("", |t: &Token| &before[t.range.clone()]);
+    let mut scopes: Vec<Vec<String>> = vec![Vec::new()];
+    // What belongs to the next braces.
+    let mut coming: Vec<String> = Vec::new();
+    let mut i = 0;
+    while i < all.len() {
+        match (all[i].kind, text(i)) {
+            (Kind::Open(c), _) => {
+                let own = if c == '{' { std::mem::take(&mut coming) } else { Vec::new() };
+                scopes.push(own);
+            }
+            (Kind::Close(_), _) if scopes.len() > 1 => {
+                scopes.pop();
+            }
+            (Kind::Ident, "let") => {
+                let end = pattern_end(&all, before, i + 1);
+                // One that is not at its end yet binds nothing.
+                if end < all.len() {
+                    let names = names(&all, before, i + 1, end);
+                    let condition = i > 0 && matches!(text(i - 1), "if" | "while" | "&");
+                    match condition {
+                        true => coming.extend(names),
+                        false => add(&mut scopes, names),
+                    }
+                    i = end;
+                    continue;
+                }
+            }
+            (Kind::Ident, "for") if text(i + 1) != "<" => {
+                let end = (i..all.len()).find(|j| text(*j) == "in").unwrap_or(all.len());
+                let loops = end < all.len() && !(i..end).any(|j| all[j].kind == Kind::Open('{'));
+                if loops {
+                    coming.extend(names(&all, before, i + 1, end));
+                    i = end;
+                    continue;
+                }
+            }
+            (Kind::Ident, "fn") => {
+                let open = (i..all.len()).find(|j| all[*j].kind == Kind::Open('('));
+                if let Some(open) = open {
+                    let end = crate::eval::text::scan::close(&all, open);
+                    coming = parameters(&all, before, open + 1, end);
+                    if end < all.len() {
+                        i = end + 1;
+                        continue;
+                    }
+                }
+            }
+            (Kind::Punct('|'), _) if begins_closure(&all, before, i) => {
+                let end = (i + 1..all.len()).find(|j| all[*j].kind == Kind::Punct('|'));
+                if let Some(end) = end {
+                    add(&mut scopes, parameters(&all, before, i + 1, end));
+                    i = end;
+                }
+            }
+            (Kind::Punct('='), _) if text(i + 1) == ">" => {
+                let mut deep = 0;
+                let start = (0..i).rev().find(|j| match all[*j].kind {
+                    Kind::Close('}') if deep == 0 && text(i - 1) != "}" => true,
+                    Kind::Close(_) => {
+                        deep += 1;
+                        false
+                    }
+                    Kind::Open(_) => {
+                        deep -= 1;
+                        deep < 0
+                    }
+                    Kind::Punct(',') => deep == 0,
+                    _ => false,
+                });
+                let names = names(&all, before, start.map_or(0, |s| s + 1), i);
+                add(&mut scopes, names);
+            }
+            _ => {}
+        }
+        i += 1;
+    }
+    let mut out: Vec<String> = Vec::new();
+    for name in scopes.into_iter().flatten().rev() {
+        if !out.contains(&name) {
+            out.push(name);
+        }
+    }
+    out
+}
+
+fn add(scopes: &mut [Vec<String>], names: Vec<String>) {
+    if let Some(scope) = scopes.last_mut() {
+        scope.extend(names);
+    }
+}
+
+/// Where the pattern of a `let` ends: at its type, its value, or its semicolon.
+fn pattern_end(all: &[Token], text: &str, from: usize) -> usize {
+    let mut depth = 0;
+    for i in from..all.len() {
+        match all[i].kind {
+            Kind::Open(_) => depth += 1,
+            Kind::Close(_) => depth -= 1,
+            Kind::Punct(':') if depth == 0 => {
+                let path = text[all[i].range.end..].starts_with(':') || text[..all[i].range.start].ends_with(':');
+                if !path {
+                    return i;
+                }
+            }
+            Kind::Punct('=' | ';') if depth == 0 => return i,
+            _ => {}
+        }
+    }
+    all.len()
+}
+
+/// Lower-case names in a pattern that are no paths, functions or fields.
+fn names(all: &[Token], text: &str, from: usize, to: usize) -> Vec<String> {
+    let word = |i: usize| all.get(i).map_or("", |t| &text[t.range.clone()]);
+    let to = (from..to).find(|i| word(*i) == "if").unwrap_or(to);
+    let is = |i: usize| {
+        let name = word(i);
+        let part = word(i + 1) == ":" && i + 1 < to
+            || word(i + 1) == "("
+            || i > from && word(i - 1) == ":" && word(i.saturating_sub(2)) == ":";
+        let keyword =
+            matches!(name, "mut" | "ref" | "_" | "box" | "true" | "false" | "self" | "if" | "crate" | "super");
+        all[i].kind == Kind::Ident && !keyword && !part && !name.starts_with(char::is_uppercase)
+    };
+    (from..to).filter(|i| is(*i)).map(|i| word(i).to_owned()).collect()
+}
+
+/// Names of parameters with or without types.
+fn parameters(all: &[Token], text: &str, from: usize, to: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    let (mut start, mut depth, mut angles) = (from, 0, 0);
+    for i in from..=to.min(all.len()) {
+        let kind = all.get(i).map(|t| t.kind);
+        match kind {
+            Some(Kind::Open(_)) => depth += 1,
+            Some(Kind::Close(_)) if i < to => depth -= 1,
+            Some(Kind::Punct('<')) => angles += 1,
+            Some(Kind::Punct('>')) if all[i - 1].kind != Kind::Punct('-') => angles -= 1,
+            _ => {}
+        }
+        let ends = i == to || i == all.len() || depth == 0 && angles == 0 && kind == Some(Kind::Punct(','));
+        if ends {
+            let end = pattern_end(all, text, start).min(i);
+            out.extend(names(all, text, start, end));
+            start = i + 1;
+        }
+    }
+    out
+}
+
+/// `|` begins a closure where an operand could begin.
+fn begins_closure(all: &[Token], text: &str, i: usize) -> bool {
+    let Some(before) = i.checked_sub(1).map(|b| &all[b]) else { return true };
+    match before.kind {
+        Kind::Open(_) | Kind::Punct('=' | ',' | ';' | '>' | '&') => true,
+        Kind::Ident => matches!(&text[before.range.clone()], "move" | "return" | "async" | "else" | "in"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bindings;
+
+    #[test]
+    fn what_is_in_scope_and_what_is_not() {
+        assert_eq!(bindings("let a = 1; let (b, mut c): (i32, i32) = f(); a"), ["c", "b", "a"]);
+        assert_eq!(bindings("{ let a = 1; } let b = 2;"), ["b"]);
+        assert_eq!(bindings("fn f(x: Vec<i32>, (y, z): (u8, u8)) -> i32 { let w = x;"), ["w", "z", "y", "x"]);
+        assert_eq!(bindings("fn f(x: i32) { x } "), Vec::<String>::new());
+        assert_eq!(bindings("v.iter().map(|a, &b| a."), ["b", "a"]);
+        assert_eq!(bindings("v.iter().map(|a| a).filter("), Vec::<String>::new());
+        assert_eq!(bindings("for (i, item) in v.iter() { "), ["item", "i"]);
+        assert_eq!(bindings("if let Some(x) = y { x"), ["x"]);
+        assert_eq!(bindings("match s { Shape::Circle { radius } => radius"), ["radius"]);
+        assert_eq!(bindings("match s { Some(n) if n > 2 => n"), ["n"]);
+        assert_eq!(bindings("let x: std::vec::Vec<i32> = y"), ["x"]);
+        assert_eq!(bindings("let x = x."), ["x"]);
+    }
+}

@@ -1,0 +1,19 @@
+//! What is answered while a cell is typed: completion, signatures, documentation, and whether it is complete. Types come
+//! from rustc itself (`probe`); what a type has comes from a catalog of std's, the runtime's, the dependencies' and the
+//! cells' items.
+mod bindings;
+mod catalog;
+pub mod complete;
+pub mod inspect;
+mod magic;
+mod place;
+pub mod probe;
+mod repair;
+mod runtime;
+pub mod scope;
+mod source;
+mod standard;
+mod ty;
+pub mod unfinished;
+mod words;
+mod world;

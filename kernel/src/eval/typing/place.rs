@@ -1,0 +1,375 @@
+//! What stands at the cursor, read from tokens: the code is still being typed.
+use crate::eval::text::scan::{Kind, Token, tokens};
+use std::ops::Range;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// In a comment, a string, a number, behind a word that begins a new name.
+    Nothing,
+    /// Behind a dot.
+    Member,
+    /// Behind `a::b::`.
+    Path(Vec<String>),
+    /// A field's name between the braces of this path.
+    Field(Vec<String>, Vec<String>),
+    /// A trait to derive.
+    Derive,
+    /// A name in an expression, a type or a pattern.
+    Name,
+    /// A name in the braces of a format string.
+    Formatted,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// The word before the cursor.
+    pub word: Range<usize>,
+    pub what: What,
+    /// It stands in a `use`.
+    pub import: bool,
+}
+
+/// Words behind which a new name stands.
+const NAMES: &[&str] = &["fn", "struct", "enum", "union", "trait", "mod", "type", "const", "static", "macro_rules"];
+
+pub fn place(code: &str, cursor: usize) -> Place {
+    let before = &code[..cursor];
+    let start = before
+        .char_indices()
+        .rev()
+        .take_while(|(_, c)| c.is_alphanumeric() || *c == '_')
+        .last()
+        .map_or(cursor, |(i, _)| i);
+    let word = start..cursor;
+    let all = tokens(before);
+    // What stands before the word.
+    let known: Vec<&Token> = all.iter().filter(|t| t.range.end <= start && t.kind != Kind::Comment).collect();
+    let nothing = |what| Place { word: word.clone(), what, import: false };
+    if let Some(inside) = all.iter().find(|t| t.range.start < cursor && t.range.end >= cursor) {
+        let number = inside.kind == Kind::Number && !before_is(code, &known, ".") && !is_dot(code, &known);
+        match inside.kind {
+            Kind::Comment if inside.open_ended || !before[inside.range.clone()].starts_with("/*") => {
+                return nothing(What::Nothing);
+            }
+            Kind::Literal if inside.open_ended => {
+                let text = &before[inside.range.clone()];
+                let open =
+                    text.rfind('{').filter(|i| text[i + 1..] == before[word.clone()] && !text[..*i].ends_with('{'));
+                return nothing(if open.is_some() { What::Formatted } else { What::Nothing });
+            }
+            Kind::Lifetime => return nothing(What::Nothing),
+            // `x.0.` is a field's name and a dot to whoever reads on.
+            Kind::Number if number => return nothing(What::Nothing),
+            _ => {}
+        }
+    }
+    let text = |t: &Token| &code[t.range.clone()];
+    let import = in_use(code, &known);
+    let what = match known.last() {
+        _ if import => What::Path(use_path(code, &known)),
+        Some(t) if is_dot(code, &known) && text(t).ends_with('.') => What::Member,
+        Some(t) if text(t) == ":" && before_is(code, &known[..known.len() - 1], ":") => {
+            match path_before(code, &known[..known.len() - 2]) {
+                path if path.is_empty() => What::Nothing,
+                path => What::Path(path),
+            }
+        }
+        Some(t) if t.kind == Kind::Ident && NAMES.contains(&text(t)) => What::Nothing,
+        Some(t) if text(t) == "mut" && before_is(code, &known[..known.len() - 1], "let") => What::Nothing,
+        Some(t) if text(t) == "let" && word.is_empty() => What::Nothing,
+        _ if in_derive(code, &known) => What::Derive,
+        _ => fields(code, &known).unwrap_or(What::Name),
+    };
+    // A number that is being typed.
+    let digits = code[word.clone()].starts_with(|c: char| c.is_ascii_digit());
+    let what = if digits && what != What::Member { What::Nothing } else { what };
+    Place { word, what, import }
+}
+
+fn before_is(code: &str, known: &[&Token], text: &str) -> bool {
+    known.last().is_some_and(|t| &code[t.range.clone()] == text)
+}
+
+/// Behind one dot: that of a range is no other, and `x.0.` ends like a number.
+fn is_dot(code: &str, known: &[&Token]) -> bool {
+    let [.., last] = known else { return false };
+    match last.kind {
+        Kind::Number => code[last.range.clone()].ends_with('.') && before_is(code, &known[..known.len() - 1], "."),
+        Kind::Punct('.') => {
+            let two = known.len() > 1 && known[known.len() - 2].range.end == last.range.start;
+            !(two && before_is(code, &known[..known.len() - 1], "."))
+        }
+        _ => false,
+    }
+}
+
+/// The words of a path that ends there, without generic arguments: `Vec::<i32>` is `[Vec]`.
+pub fn path_before(code: &str, known: &[&Token]) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut at = known.len();
+    loop {
+        if at > 0 && known[at - 1].kind == Kind::Punct('>') {
+            let Some(open) = angle_before(known, at - 1) else { return Vec::new() };
+            at = open;
+            // `Vec::<i32>::`, but also `Vec<i32>::` in a type.
+            if at > 1 && before_is(code, &known[..at], ":") {
+                at -= 2;
+            }
+        }
+        match at.checked_sub(1).map(|i| known[i]) {
+            Some(t) if t.kind == Kind::Ident => out.push(code[t.range.clone()].to_owned()),
+            _ => return if out.is_empty() { out } else { out.into_iter().rev().collect() },
+        }
+        at -= 1;
+        if at < 2 || !before_is(code, &known[..at], ":") || !before_is(code, &known[..at - 1], ":") {
+            out.reverse();
+            return out;
+        }
+        at -= 2;
+    }
+}
+
+/// Where the `<` stands that belongs to a `>`.
+fn angle_before(known: &[&Token], close: usize) -> Option<usize> {
+    let mut depth = 0;
+    for i in (0..=close).rev() {
+        match known[i].kind {
+            Kind::Punct('>') if i == 0 || known[i - 1].kind != Kind::Punct('-') => depth += 1,
+            Kind::Punct('<') => depth -= 1,
+            Kind::Open('{') | Kind::Close('}') | Kind::Punct(';') => return None,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(i);
+        }
+    }
+    None
+}
+
+fn in_use(code: &str, known: &[&Token]) -> bool {
+    let mut open = 0;
+    for t in known.iter().rev() {
+        match (t.kind, &code[t.range.clone()]) {
+            (Kind::Close('}'), _) => open += 1,
+            (Kind::Open('{'), _) => open -= 1,
+            (Kind::Ident, "use") => return open <= 0,
+            (Kind::Ident, _) | (Kind::Punct(':' | ',' | '*'), _) => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// The path that the word at the cursor continues in a `use`, groups included.
+fn use_path(code: &str, known: &[&Token]) -> Vec<String> {
+    let from = known.iter().rposition(|t| &code[t.range.clone()] == "use").map_or(0, |i| i + 1);
+    let (mut path, mut groups): (Vec<String>, Vec<Vec<String>>) = Default::default();
+    for t in &known[from..] {
+        match t.kind {
+            Kind::Ident => path.push(code[t.range.clone()].to_owned()),
+            Kind::Open('{') => groups.push(path.clone()),
+            Kind::Punct(',') => path = groups.last().cloned().unwrap_or_default(),
+            Kind::Close('}') => {
+                groups.pop();
+            }
+            _ => {}
+        }
+    }
+    path
+}
+
+/// The innermost bracket that is open at the end, and what stands behind it.
+pub fn enclosing(known: &[&Token]) -> Option<usize> {
+    let mut depth = 0;
+    for (i, t) in known.iter().enumerate().rev() {
+        match t.kind {
+            Kind::Close(_) => depth += 1,
+            Kind::Open(_) if depth == 0 => return Some(i),
+            Kind::Open(_) => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn in_derive(code: &str, known: &[&Token]) -> bool {
+    let open = enclosing(known).filter(|i| known[*i].kind == Kind::Open('('));
+    open.is_some_and(|i| before_is(code, &known[..i], "derive") && i > 1 && before_is(code, &known[..i - 1], "["))
+}
+
+/// A field's name in a struct's literal or pattern: behind `{` or a comma, in braces behind a type's name.
+fn fields(code: &str, known: &[&Token]) -> Option<What> {
+    let last = known.last()?;
+    if !matches!(last.kind, Kind::Open('{') | Kind::Punct(',')) {
+        return None;
+    }
+    let open = enclosing(known).filter(|i| known[*i].kind == Kind::Open('{'))?;
+    let path = path_before(code, &known[..open]);
+    let begins = |t: &Token| {
+        matches!(&code[t.range.clone()], "struct" | "enum" | "union" | "trait" | "impl" | "mod" | "for" | "fn")
+    };
+    let ahead = (open).checked_sub(path.len() * 3 - if path.is_empty() { 0 } else { 1 });
+    if path.is_empty()
+        || ahead.is_some_and(|i| known[..i].last().is_some_and(|t| begins(t) || t.kind == Kind::Punct('>')))
+    {
+        return None;
+    }
+    if !path.last()?.starts_with(char::is_uppercase) {
+        return None;
+    }
+    // Those that are there already.
+    let mut depth = 0;
+    let mut there = Vec::new();
+    for (i, t) in known.iter().enumerate().skip(open + 1) {
+        match t.kind {
+            Kind::Open(_) => depth += 1,
+            Kind::Close(_) => depth -= 1,
+            Kind::Ident if depth == 0 && matches!(known[i - 1].kind, Kind::Open('{') | Kind::Punct(',')) => {
+                there.push(code[t.range.clone()].to_owned());
+            }
+            _ => {}
+        }
+    }
+    Some(What::Field(path, there))
+}
+
+/// A call that the cursor is inside of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The last word of what is called.
+    pub name: Range<usize>,
+    /// Behind a dot.
+    pub method: bool,
+    /// The path of a function.
+    pub path: Vec<String>,
+    /// A macro.
+    pub bang: bool,
+    /// Which argument the cursor is at.
+    pub argument: usize,
+}
+
+/// The innermost call around the cursor.
+pub fn call(code: &str, cursor: usize) -> Option<Call> {
+    let all = tokens(&code[..cursor]);
+    let known: Vec<&Token> = all.iter().filter(|t| t.kind != Kind::Comment).collect();
+    let mut inside = &known[..];
+    loop {
+        let open = enclosing(inside)?;
+        let before = &inside[..open];
+        if inside[open].kind == Kind::Open('(')
+            && let Some(found) = called(code, before)
+        {
+            return Some(Call { argument: commas(&known[open + 1..]), ..found });
+        }
+        if inside[open].kind == Kind::Open('{') {
+            return None;
+        }
+        inside = before;
+    }
+}
+
+fn called(code: &str, before: &[&Token]) -> Option<Call> {
+    let bang = before_is(code, before, "!");
+    let mut name = if bang { before.len() - 1 } else { before.len() };
+    if before.last()?.kind == Kind::Punct('>') {
+        name = angle_before(before, before.len() - 1)?.checked_sub(2)?;
+    }
+    let word = before.get(name.checked_sub(1)?)?;
+    let text = &code[word.range.clone()];
+    let keyword =
+        matches!(text, "if" | "while" | "match" | "for" | "in" | "return" | "fn" | "let" | "else" | "move" | "loop");
+    let defined = name > 1 && before_is(code, &before[..name - 1], "fn");
+    if word.kind != Kind::Ident || keyword || defined {
+        return None;
+    }
+    let method = !bang && is_dot(code, &before[..name - 1]);
+    let path = if method { Vec::new() } else { path_before(code, &before[..name]) };
+    Some(Call { name: word.range.clone(), method, path, bang, argument: 0 })
+}
+
+/// Commas that part arguments: not those inside of brackets or of a closure's parameters.
+fn commas(inside: &[&Token]) -> usize {
+    let (mut depth, mut count, mut parameters) = (0, 0, false);
+    for (i, t) in inside.iter().enumerate() {
+        match t.kind {
+            Kind::Open(_) => depth += 1,
+            Kind::Close(_) => depth -= 1,
+            Kind::Punct('|') if depth == 0 => {
+                let first = i == 0
+                    || matches!(inside[i - 1].kind, Kind::Punct(','))
+                    || parameters
+                    || inside[i - 1].kind == Kind::Ident;
+                parameters = first && !parameters;
+            }
+            Kind::Punct(',') if depth == 0 && !parameters => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(marked: &str) -> (What, String) {
+        let cursor = marked.find('¦').unwrap();
+        let code = marked.replacen('¦', "", 1);
+        let found = place(&code, cursor);
+        (found.what, code[found.word].to_owned())
+    }
+
+    #[test]
+    fn what_stands_at_the_cursor() {
+        let words = |list: &[&str]| list.iter().map(|w| w.to_string()).collect::<Vec<_>>();
+        let path = |list: &[&str]| What::Path(words(list));
+        for (code, want, word) in [
+            ("x.le¦", What::Member, "le"),
+            ("x.0.¦", What::Member, ""),
+            ("x\n  .¦", What::Member, ""),
+            ("0..¦", What::Name, ""),
+            ("1.¦", What::Nothing, ""),
+            ("3¦", What::Nothing, "3"),
+            ("nn::¦", path(&["nn"]), ""),
+            ("std::collections::Ha¦", path(&["std", "collections"]), "Ha"),
+            ("Vec::<i32>::wi¦", path(&["Vec"]), "wi"),
+            ("let x: Option<std::sync::¦", path(&["std", "sync"]), ""),
+            ("use std::collections::{HashMap, hash_map::¦", path(&["std", "collections", "hash_map"]), ""),
+            ("use std::{fs, io¦", path(&["std"]), "io"),
+            ("use s¦", path(&[]), "s"),
+            ("let p = Point { x: 1, ¦", What::Field(words(&["Point"]), words(&["x"])), ""),
+            ("let p = nn::Opt { s¦", What::Field(words(&["nn", "Opt"]), vec![]), "s"),
+            ("struct Point { ¦", What::Name, ""),
+            ("impl Point { f¦", What::Name, "f"),
+            ("if x == y { f¦", What::Name, "f"),
+            ("// x.¦", What::Nothing, ""),
+            ("\"x.¦", What::Nothing, ""),
+            ("format!(\"{to¦", What::Formatted, "to"),
+            ("format!(\"{{to¦", What::Nothing, "to"),
+            ("#[derive(De¦", What::Derive, "De"),
+            ("let ¦", What::Nothing, ""),
+            ("fn fo¦", What::Nothing, "fo"),
+            ("let ü = ü.¦", What::Member, ""),
+        ] {
+            assert_eq!(at(code), (want, word.to_owned()), "{code}");
+        }
+    }
+
+    #[test]
+    fn calls_around_the_cursor() {
+        let of = |marked: &str| {
+            let cursor = marked.find('¦').unwrap();
+            let code = marked.replacen('¦', "", 1);
+            call(&code, cursor).map(|c| (code[c.name.clone()].to_owned(), c.method, c.path.join("::"), c.argument))
+        };
+        let want =
+            |name: &str, method, path: &str, argument| Some((name.to_owned(), method, path.to_owned(), argument));
+        assert_eq!(of("f(1, ¦)"), want("f", false, "f", 1));
+        assert_eq!(of("x.map(|a, b| a, ¦"), want("map", true, "", 1));
+        assert_eq!(of("nn::Linear::new(g(1, 2), ¦"), want("new", false, "nn::Linear::new", 1));
+        assert_eq!(of("v.iter().map(|x| f(x, [1, 2], (¦"), want("f", false, "f", 2));
+        assert_eq!(of("v.collect::<Vec<_>>(¦"), want("collect", true, "", 0));
+        assert_eq!(of("if (¦"), None);
+        assert_eq!(of("fn f(¦"), None);
+    }
+}

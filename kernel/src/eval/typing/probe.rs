@@ -1,0 +1,173 @@
+//! Asks rustc for the type of a receiver: the cell's text with a method at the cursor that no type has, compiled as far as
+//! types go. rustc names the type in its error, whatever else is wrong with the cell.
+use crate::eval::generate::code::{self as generate, Plan};
+use crate::eval::generate::definitions::Definitions;
+use crate::eval::parse::parsed::Parsed;
+use crate::eval::text::scan::mentions;
+use crate::eval::text::source::{CellText, Source};
+use crate::eval::text::types::{Named, nameable};
+use crate::eval::toolchain::diagnostic::Diagnostic;
+use crate::eval::toolchain::install::Installation;
+use crate::eval::toolchain::rustc::{Check, Needs};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use xlazy_mime::Var;
+
+/// The method that no type has.
+pub const METHOD: &str = "xlazy_method";
+
+/// Who types does not wait longer.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Answers that are kept.
+const MOST: usize = 400;
+
+/// What rustc has to be told besides the cell.
+#[derive(Clone)]
+pub struct Context {
+    pub install: Installation,
+    pub dir: PathBuf,
+    pub needs: Needs,
+    pub defs: Definitions,
+}
+
+impl From<(Installation, PathBuf, Needs, Definitions)> for Context {
+    fn from((install, dir, needs, defs): (Installation, PathBuf, Needs, Definitions)) -> Context {
+        Context { install, dir, needs, defs }
+    }
+}
+
+/// Keeps a compiler waiting once somebody has asked, and what was answered.
+#[derive(Clone, Default)]
+pub struct Prober(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    waiting: Option<(Check, Needs, PathBuf)>,
+    known: HashMap<String, Option<String>>,
+    ended: bool,
+}
+
+impl Prober {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The type of what [`METHOD`] is called on, as rustc prints it.
+    pub fn receiver(&self, context: &Context, vars: &[Var], cell: &str) -> Option<String> {
+        let source = source(context, vars, cell);
+        if let Some(known) = self.state().known.get(&source) {
+            return known.clone();
+        }
+        let check = self.take(context)?;
+        let answer = check.ask(&source, PATIENCE, receiver);
+        let mut state = self.state();
+        if state.known.len() == MOST {
+            state.known.clear();
+        }
+        state.known.insert(source, answer.clone());
+        drop(state);
+        self.warm_up(context);
+        answer
+    }
+
+    fn take(&self, context: &Context) -> Option<Check> {
+        let mut state = self.state();
+        if state.ended {
+            return None;
+        }
+        match state.waiting.take() {
+            Some((check, needs, dir)) if needs == context.needs && dir == context.dir => Some(check),
+            _ => start(context),
+        }
+    }
+
+    /// Starts the compiler for the next question, beside everything else.
+    pub fn warm_up(&self, context: &Context) {
+        let (prober, context) = (self.clone(), context.clone());
+        let work = move || {
+            let mut state = prober.state();
+            let there = state.waiting.as_ref().is_some_and(|(_, n, d)| *n == context.needs && *d == context.dir);
+            if !there && !state.ended {
+                state.waiting = start(&context).map(|c| (c, context.needs.clone(), context.dir.clone()));
+            }
+        };
+        let _ = std::thread::Builder::new().name("xlazy-typing".into()).spawn(work);
+    }
+
+    /// Whether anybody has asked yet.
+    pub fn is_used(&self) -> bool {
+        let state = self.state();
+        state.waiting.is_some() || !state.known.is_empty()
+    }
+
+    pub fn end(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        state.waiting = None;
+    }
+}
+
+fn start(context: &Context) -> Option<Check> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let id = format!("typing-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    Check::start(&context.install, &context.dir, &id, &context.needs).ok()
+}
+
+/// The cell as a function whose parameters are the variables that it mentions.
+fn source(context: &Context, vars: &[Var], cell: &str) -> String {
+    let mut out = Source::default();
+    let (text, parsed, plan) = (Arc::new(CellText::new(0, "")), Parsed::default(), Plan::default());
+    generate::prologue(&mut out, "lib", "xlazy_typing", &text, &parsed, &context.defs, &plan);
+    let mentioned = mentions(cell);
+    let defs = &context.defs;
+    let parameter = |v: &Var| match nameable(&v.type_name, &mut |g, p| defs.current_path(g, p).map(|(path, _)| path)) {
+        Named::Type(ty) => Some(format!("mut {}: {ty}, ", v.name)),
+        Named::Refused(_) => None,
+    };
+    let parameters: String = vars.iter().filter(|v| mentioned.contains(&v.name)).filter_map(parameter).collect();
+    let asynchronous = if mentioned.contains("await") { "async " } else { "" };
+    // The cell's last expression is no result of it, which would say of what type it has to be.
+    let returns = "::core::result::Result<(), ::std::boxed::Box<dyn ::core::error::Error>>";
+    format!("{}\n{asynchronous}fn xlazy_cell({parameters}) -> {returns} {{\n{cell}\n; loop {{}}\n}}\n", out.text)
+}
+
+/// The type in an error about the method: the label has its arguments, the message may have their names only.
+fn receiver(error: &Diagnostic) -> Option<String> {
+    if !matches!(&*error.code, "E0599" | "E0689") || !error.message.contains(METHOD) {
+        return None;
+    }
+    let quoted = |text: &str| {
+        let (_, rest) = text.split_once(" `")?;
+        Some(rest.rsplit_once('`')?.0.to_owned())
+    };
+    let labels = error.spans.iter().filter(|s| s.primary).filter_map(|s| s.label.as_ref());
+    let label = labels.filter(|l| l.starts_with("method not found in `")).find_map(|l| quoted(l));
+    label.or_else(|| {
+        // "no method named `xlazy_method` found for type parameter `T` in the current scope"
+        let (_, rest) = error.message.split_once(METHOD)?;
+        quoted(rest.trim_start_matches('`'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::toolchain::diagnostic::Span;
+
+    #[test]
+    fn the_type_is_read_from_the_label_or_the_message() {
+        let error = |message: &str, label: Option<&str>| Diagnostic {
+            code: "E0599".into(),
+            message: message.into(),
+            spans: vec![Span { primary: true, label: label.map(str::to_owned), ..Span::default() }],
+            ..Diagnostic::default()
+        };
+        let message = "no method named `xlazy_method` found for struct `Vec<T>` in the current scope";
+        assert_eq!(receiver(&error(message, Some("method not found in `Vec<i32>`"))).as_deref(), Some("Vec<i32>"));
+        assert_eq!(receiver(&error(message, Some("method not found"))).as_deref(), Some("Vec<T>"));
+        assert_eq!(receiver(&error("no method named `other` found for struct `P`", None)), None);
+    }
+}

@@ -1,0 +1,88 @@
+//! From a cell that is being typed to one that parses, with something else in place of the word at the cursor.
+use crate::eval::text::depth;
+use crate::eval::text::scan::{Kind, tokens};
+use std::ops::Range;
+
+/// Nobody types into more.
+const LONGEST: usize = 1 << 17;
+
+/// Code that parses as a block's inside: all of it where that can be, else what stands before the cursor, closed.
+pub fn repaired(code: &str, word: &Range<usize>, instead: &str) -> Option<(String, syn::Block)> {
+    if code.len() > LONGEST {
+        return None;
+    }
+    // The rest of the word at the cursor goes with it.
+    let rest = code[word.end..].find(|c: char| !c.is_alphanumeric() && c != '_').map_or(code.len(), |i| word.end + i);
+    let (before, after) = (&code[..word.start], &code[rest..]);
+    // A call's own parentheses are there already.
+    let called = match after.trim_start().starts_with('(') {
+        true => instead.trim_end_matches("()"),
+        false => instead,
+    };
+    let closers = closers(before);
+    let whole = ["", ";", " {}", ","].into_iter().map(|end| format!("{before}{called}{end}{after}"));
+    let cut = ["", " {}", ";", " => {}"].into_iter().flat_map(|end| {
+        let closed = format!("{before}{instead}{end}{closers}");
+        [closed.clone(), format!("{closed};"), format!("{closed} {{}}")]
+    });
+    whole.chain(cut).find_map(|text| parse(&text).map(|block| (text, block)))
+}
+
+/// The items and statements of a cell as a block. Its places are one further than those of the text.
+fn parse(text: &str) -> Option<syn::Block> {
+    let text = format!("{{{text}\n}}");
+    depth::fits(&text).then(|| syn::parse_str(&text).ok())?
+}
+
+/// What closes the brackets that are open at the end.
+fn closers(before: &str) -> String {
+    let mut open = Vec::new();
+    for t in tokens(before) {
+        match t.kind {
+            Kind::Open(c) => open.push(c),
+            Kind::Close(_) => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    let close = |c: char| match c {
+        '(' => ')',
+        '[' => ']',
+        _ => '}',
+    };
+    open.into_iter().rev().map(close).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::repaired;
+
+    #[test]
+    fn what_is_being_typed_parses() {
+        let of = |marked: &str| {
+            let cursor = marked.find('¦').unwrap();
+            let code = marked.replacen('¦', "", 1);
+            repaired(&code, &(cursor..cursor), "p()").map(|(text, _)| text)
+        };
+        for (code, want) in [
+            ("x.¦", "x.p()"),
+            ("let y = x.¦", "let y = x.p();"),
+            ("let y = x.¦\nlet z = 1;", "let y = x.p();\nlet z = 1;"),
+            ("if x.¦", "if x.p() {}"),
+            ("f(a, x.¦", "f(a, x.p())"),
+            ("let n = v.map(|x| x.¦", "let n = v.map(|x| x.p());"),
+            ("for i in v.¦ { f() }", "for i in v.p() { f() }"),
+            ("fn f(x: i32) { let y = x.¦", "fn f(x: i32) { let y = x.p();}"),
+            ("match x.¦", "match x.p() {}"),
+            ("let a = P { x: v.¦", "let a = P { x: v.p()};"),
+            ("x.¦.len()", "x.p().len()"),
+            ("x.¦(1)", "x.p(1)"),
+            ("let y = x.¦(1, ", "let y = x.p();"),
+            ("while let Some(x) = q.¦", "while let Some(x) = q.p() {}"),
+        ] {
+            assert_eq!(of(code).as_deref(), Some(want), "{code}");
+        }
+        assert_eq!(of("let = 3; x.¦"), None);
+    }
+}

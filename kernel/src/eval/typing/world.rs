@@ -1,0 +1,501 @@
+//! All catalogs at once, with what a cell has in scope: what a path leads to, and what a type has.
+use super::catalog::{Catalog, Entry, Head, Impl, Kind, Member, TypeDef};
+use super::ty::{Bindings, Ty, last};
+use crate::eval::text::scan::{Kind as Token, tokens};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Names that std's prelude brings, with their paths.
+pub const PRELUDE: &[&str] = &[
+    "std::vec::Vec",
+    "std::string::String",
+    "std::boxed::Box",
+    "std::option::Option",
+    "std::result::Result",
+    "std::option::Option::Some",
+    "std::option::Option::None",
+    "std::result::Result::Ok",
+    "std::result::Result::Err",
+    "std::iter::Iterator",
+    "std::iter::IntoIterator",
+    "std::iter::DoubleEndedIterator",
+    "std::iter::ExactSizeIterator",
+    "std::iter::Extend",
+    "std::iter::FromIterator",
+    "std::clone::Clone",
+    "std::default::Default",
+    "std::cmp::PartialEq",
+    "std::cmp::Eq",
+    "std::cmp::PartialOrd",
+    "std::cmp::Ord",
+    "std::convert::From",
+    "std::convert::Into",
+    "std::convert::TryFrom",
+    "std::convert::TryInto",
+    "std::convert::AsRef",
+    "std::convert::AsMut",
+    "std::marker::Copy",
+    "std::marker::Send",
+    "std::marker::Sync",
+    "std::marker::Sized",
+    "std::ops::Drop",
+    "std::ops::Fn",
+    "std::ops::FnMut",
+    "std::ops::FnOnce",
+    "std::string::ToString",
+    "std::borrow::ToOwned",
+    "std::mem::drop",
+];
+
+/// How often `Deref` and references are followed, and how deep bounds are looked at.
+const DEEPEST: usize = 8;
+
+pub struct World {
+    /// The nearest first: what the cell says itself, earlier cells, std, the runtime, dependencies.
+    pub layers: Vec<Arc<Catalog>>,
+    /// Names with the paths that they were imported from; later ones are nearer.
+    pub imports: Vec<(String, String)>,
+    /// Modules all of whose names are in scope.
+    pub globs: Vec<String>,
+    pub crates: Vec<String>,
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug)]
+pub enum Found {
+    Module(String),
+    Type(String),
+    /// A function, constant, macro, with its entry.
+    Item(Entry),
+    /// What a type or a trait has.
+    Member(String, Member),
+}
+
+/// Something that a value has.
+#[derive(Clone, Debug)]
+pub struct Having {
+    pub member: Member,
+    /// How often it was dereferenced on the way.
+    pub step: usize,
+    /// The type or the trait whose it is.
+    pub owner: String,
+    pub of_trait: bool,
+}
+
+impl World {
+    pub fn def(&self, path: &str) -> Option<&TypeDef> {
+        self.layers.iter().find_map(|l| l.types.get(path))
+    }
+
+    /// A type as rustc prints it: by its path, by one that leads to it, or by its name alone where that is unique.
+    pub fn type_at(&self, printed: &str) -> Option<&TypeDef> {
+        if let Some(def) = self.def(printed) {
+            return Some(def);
+        }
+        let first = printed.split("::").next().unwrap_or_default();
+        if first.starts_with("g_") || first.starts_with("cell") || first.starts_with("xlazy_") {
+            return self.type_at(printed.split_once("::")?.1);
+        }
+        if printed.contains("::") {
+            return self.leads_to(printed, 0).and_then(|path| self.def(&path));
+        }
+        let of = |l: &Arc<Catalog>| l.named.get(printed).and_then(|paths| paths.first().cloned());
+        if let Some((_, path)) = self.imports.iter().rev().find(|(name, _)| name == printed) {
+            return self.type_at(path);
+        }
+        self.layers.iter().find_map(of).and_then(|path| self.def(&path))
+    }
+
+    /// The path under which something is defined, through re-exports.
+    fn leads_to(&self, path: &str, depth: usize) -> Option<String> {
+        if depth > DEEPEST {
+            return None;
+        }
+        if self.layers.iter().any(|l| l.types.contains_key(path) || l.modules.contains_key(path)) {
+            return Some(path.to_owned());
+        }
+        let (parent, name) = path.rsplit_once("::")?;
+        let parent = self.leads_to(parent, depth + 1)?;
+        match self.entries(&parent).into_iter().find(|e| e.name == name) {
+            Some(Entry { elsewhere: Some(path), .. }) => self.leads_to(&path, depth + 1),
+            Some(_) => Some(format!("{parent}::{name}")),
+            None if self.def(&parent).is_some() => Some(format!("{parent}::{name}")),
+            None => None,
+        }
+    }
+
+    /// What a module has, with what its globs bring.
+    pub fn entries(&self, module: &str) -> Vec<Entry> {
+        let (mut out, mut seen): (Vec<Entry>, HashSet<(String, bool)>) = Default::default();
+        let mut modules = vec![module.to_owned()];
+        let mut at = 0;
+        while at < modules.len() && at < 60 {
+            let path = modules[at].clone();
+            for found in self.layers.iter().filter_map(|l| l.modules.get(&path)) {
+                for e in &found.entries {
+                    if seen.insert((e.name.clone(), e.kind == Kind::Macro)) {
+                        // Names that are found through a glob are defined where it leads.
+                        let elsewhere = e.elsewhere.clone().or_else(|| (at > 0).then(|| format!("{path}::{}", e.name)));
+                        out.push(Entry { elsewhere, ..e.clone() });
+                    }
+                }
+                modules.extend(found.globs.iter().filter(|g| !modules.contains(g)).cloned().collect::<Vec<_>>());
+            }
+            // A glob over an enum brings its variants.
+            if let Some(def) = self.def(&path).filter(|d| d.kind == Kind::Enum) {
+                out.extend(def.members.iter().map(|m| as_entry(&path, m)));
+            }
+            at += 1;
+        }
+        out
+    }
+
+    /// The same with kind and signature of what is defined elsewhere.
+    pub fn shown(&self, entry: Entry) -> Entry {
+        let Some(path) = entry.elsewhere.clone() else { return entry };
+        match self.follow(&path, 0) {
+            Some(Found::Module(_)) => Entry { kind: Kind::Module, ..entry },
+            Some(Found::Type(path)) => {
+                let def = self.def(&path);
+                let (kind, signature) = def.map_or((Kind::Struct, String::new()), |d| (d.kind, d.text.clone()));
+                Entry { kind, signature, ..entry }
+            }
+            Some(Found::Item(e)) => Entry { kind: e.kind, signature: e.signature, doc: e.doc, ..entry },
+            Some(Found::Member(_, m)) => Entry { kind: m.kind, signature: m.signature, doc: m.doc, ..entry },
+            // Nothing is known of it, not even what it is.
+            None => Entry { kind: Kind::Type, ..entry },
+        }
+    }
+
+    fn follow(&self, path: &str, depth: usize) -> Option<Found> {
+        if depth > DEEPEST {
+            return None;
+        }
+        if self.def(path).is_some() {
+            return Some(Found::Type(path.to_owned()));
+        }
+        if self.layers.iter().any(|l| l.modules.contains_key(path)) {
+            return Some(Found::Module(path.to_owned()));
+        }
+        let (parent, name) = path.rsplit_once("::").unwrap_or(("", path));
+        let inside = match self.follow_parent(parent, depth)? {
+            Found::Module(module) => {
+                // A module and a macro may have the same name.
+                let all: Vec<Entry> = self.entries(&module).into_iter().filter(|e| e.name == name).collect();
+                let entry = all.iter().find(|e| e.kind != Kind::Macro).or(all.first())?.clone();
+                return match &entry.elsewhere {
+                    Some(path) if *path != format!("{module}::{name}") => {
+                        let own = || Some(Found::Item(entry.clone())).filter(|_| entry.kind != Kind::Module);
+                        self.follow(path, depth + 1).or_else(own)
+                    }
+                    _ => {
+                        let whole = if module.is_empty() { name.to_owned() } else { format!("{module}::{name}") };
+                        let other = if whole == path { None } else { self.follow(&whole, depth + 1) };
+                        other.or(Some(Found::Item(entry)))
+                    }
+                };
+            }
+            Found::Type(ty) => ty,
+            Found::Item(_) | Found::Member(..) => return None,
+        };
+        let member = self.associated(&inside).into_iter().find(|h| h.member.name == name)?.member;
+        Some(Found::Member(inside, member))
+    }
+
+    fn follow_parent(&self, parent: &str, depth: usize) -> Option<Found> {
+        if parent.is_empty() { Some(Found::Module(String::new())) } else { self.follow(parent, depth + 1) }
+    }
+
+    /// What a path leads to that is written in a cell.
+    pub fn find(&self, path: &[String]) -> Option<Found> {
+        let (first, rest) = path.split_first()?;
+        let rest = rest.iter().map(|s| format!("::{s}")).collect::<String>();
+        self.roots(first).into_iter().find_map(|root| self.follow(&format!("{root}{rest}"), 0))
+    }
+
+    /// What the first word of a path may be, the nearest first.
+    fn roots(&self, name: &str) -> Vec<String> {
+        let mut out: Vec<String> = Vec::new();
+        if self.entries("").iter().any(|e| e.name == name) {
+            out.push(name.to_owned());
+        }
+        out.extend(self.imports.iter().rev().filter(|(n, _)| n == name).map(|(_, path)| path.clone()));
+        let of_glob = |g: &&String| self.entries(g).iter().any(|e| e.name == name);
+        out.extend(self.globs.iter().filter(of_glob).map(|g| format!("{g}::{name}")));
+        out.extend(PRELUDE.iter().filter(|p| last(p) == name).map(|p| (*p).to_owned()));
+        if self.crates.iter().any(|c| c == name) {
+            out.push(name.to_owned());
+        }
+        let primitive = format!("primitive::{name}");
+        out.extend(self.def(&primitive).is_some().then_some(primitive));
+        out
+    }
+
+    /// What a type's path can be followed by: variants, functions, constants, methods.
+    pub fn associated(&self, path: &str) -> Vec<Having> {
+        let Some(def) = self.def(path) else { return Vec::new() };
+        if let Some(target) = &def.target {
+            let target = target.head().and_then(|_| self.type_of(target)).map(|d| d.path.clone());
+            return target.filter(|t| t != path).map(|t| self.associated(&t)).unwrap_or_default();
+        }
+        let having = |m: &Member, owner: &str, of_trait| Having {
+            member: m.clone(),
+            step: 0,
+            owner: owner.to_owned(),
+            of_trait,
+        };
+        let own = def
+            .members
+            .iter()
+            .filter(|m| m.kind != Kind::Field)
+            .map(|m| having(m, last(path), def.kind == Kind::Trait));
+        let mut out: Vec<Having> = own.collect();
+        if def.kind == Kind::Trait {
+            return out;
+        }
+        let key = last(path);
+        let blocks = self.layers.iter().filter_map(|l| l.impls.get(key)).flatten().filter(|i| is_of(i, def));
+        let mut of_traits = Vec::new();
+        for block in blocks {
+            match block.head().and_then(|h| h.of_trait.as_deref()) {
+                None => out.extend(block.members.iter().map(|m| having(m, key, false))),
+                Some(of_trait) if self.in_scope(of_trait) => {
+                    let members = self.trait_def(of_trait).map(|t| t.members.clone()).unwrap_or_default();
+                    of_traits.extend(members.iter().map(|m| having(m, of_trait, true)));
+                }
+                Some(_) => {}
+            }
+        }
+        out.extend(of_traits);
+        unique(out)
+    }
+
+    /// The definition behind a type.
+    pub fn type_of(&self, ty: &Ty) -> Option<&TypeDef> {
+        match ty {
+            Ty::Path(path, _) if path.contains("::") => self.type_at(path),
+            Ty::Path(path, _) => self.type_at(path).or_else(|| self.def(&format!("primitive::{path}"))),
+            _ => self.def(&format!("primitive::{}", ty.head()?)),
+        }
+    }
+
+    /// What a value of that type has: fields, methods, methods of traits, its own before those of what it derefs to.
+    pub fn having(&self, ty: &Ty) -> Vec<Having> {
+        let mut out = Vec::new();
+        let mut at = ty.clone();
+        for step in 0..DEEPEST {
+            self.add_step(&at, step, &mut out);
+            match self.deref(&at) {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        unique(out)
+    }
+
+    fn deref(&self, ty: &Ty) -> Option<Ty> {
+        match ty {
+            Ty::Ref(_, t) => return Some((**t).clone()),
+            Ty::Array(t, _) => return Some(Ty::Slice(t.clone())),
+            _ => {}
+        }
+        self.blocks_of(ty).into_iter().find_map(|(block, _, bound)| {
+            let target = Ty::printed(block.target.as_ref()?)?;
+            Some(target.with(&bound))
+        })
+    }
+
+    fn add_step(&self, ty: &Ty, step: usize, out: &mut Vec<Having>) {
+        if let Ty::Tuple(all) = ty {
+            out.extend(all.iter().enumerate().map(|(i, t)| {
+                let (name, signature) = (i.to_string(), format!("{i}: {t}"));
+                let member = Member { name, kind: Kind::Field, signature, doc: String::new() };
+                Having { member, step, owner: ty.to_string(), of_trait: false }
+            }));
+            // Those that the language gives to every tuple of what has them.
+            for of_trait in ["Clone", "Ord", "PartialOrd"] {
+                if all.iter().all(|t| self.implements(t, of_trait, 0)) {
+                    self.add_trait(of_trait, &[], step, out, 0);
+                }
+            }
+        }
+        if let Ty::Traits(_, all) = ty {
+            for (name, args) in all {
+                self.add_trait(last(name), args, step, out, 0);
+            }
+            return;
+        }
+        let Some(def) = self.type_of(ty) else { return };
+        let owner = last(&def.path).to_owned();
+        let bound: Bindings = def.parameters.iter().cloned().zip(ty.args().iter().cloned()).collect();
+        let fields = def.members.iter().filter(|m| m.kind == Kind::Field && def.kind != Kind::Trait);
+        out.extend(fields.map(|m| Having { member: put(m, &bound), step, owner: owner.clone(), of_trait: false }));
+        let mut traits = Vec::new();
+        for (block, head, bound) in self.blocks_of(ty) {
+            match &head.of_trait {
+                None => {
+                    let own = block.members.iter().filter(|m| m.kind == Kind::Method);
+                    out.extend(own.map(|m| Having {
+                        member: put(m, &bound),
+                        step,
+                        owner: owner.clone(),
+                        of_trait: false,
+                    }));
+                }
+                Some(of_trait) => traits.push(of_trait.clone()),
+            }
+        }
+        for block in self.layers.iter().flat_map(|l| &l.blanket) {
+            let Some(head) = block.head() else { continue };
+            let mut bound = Bindings::new();
+            if let Some(of_trait) = head.of_trait.as_ref()
+                && ty.fits(&head.self_ty, &head.parameters, &mut bound)
+                && self.hold(head, &bound, 0)
+            {
+                traits.push(of_trait.clone());
+            }
+        }
+        for of_trait in traits.iter().filter(|t| self.in_scope(t)) {
+            self.add_trait(of_trait, &[], step, out, 0);
+        }
+    }
+
+    fn add_trait(&self, name: &str, args: &[Ty], step: usize, out: &mut Vec<Having>, depth: usize) {
+        let Some(def) = self.trait_def(name).filter(|_| depth < DEEPEST) else { return };
+        let bound: Bindings = def.parameters.iter().cloned().zip(args.iter().cloned()).collect();
+        let callable = def.members.iter().filter(|m| m.kind == Kind::Method);
+        out.extend(callable.map(|m| Having { member: put(m, &bound), step, owner: name.to_owned(), of_trait: true }));
+        for above in &def.above {
+            self.add_trait(above, &[], step, out, depth + 1);
+        }
+    }
+
+    pub fn trait_def(&self, name: &str) -> Option<&TypeDef> {
+        let of = |l: &Arc<Catalog>| {
+            l.named.get(name).into_iter().flatten().find(|p| l.types[*p].kind == Kind::Trait).cloned()
+        };
+        self.layers.iter().find_map(of).and_then(|path| self.def(&path))
+    }
+
+    /// Whether a trait's methods can be called: it is the notebook's own, in a prelude, or imported.
+    fn in_scope(&self, name: &str) -> bool {
+        let Some(def) = self.trait_def(name) else { return false };
+        let imported = |path: &str| path == def.path || self.leads_to(path, 0).is_some_and(|p| p == def.path);
+        !def.path.contains("::")
+            || PRELUDE.contains(&def.path.as_str())
+            || self.imports.iter().any(|(_, path)| last(path) == name && imported(path))
+            || self.globs.iter().any(|g| self.entries(g).iter().any(|e| e.name == name))
+    }
+
+    /// `impl` blocks that are of a type, with what their parameters stand for.
+    fn blocks_of(&self, ty: &Ty) -> Vec<(&Impl, &Head, Bindings)> {
+        let Some(key) = ty.head() else { return Vec::new() };
+        let def = self.type_of(ty);
+        let mut out = Vec::new();
+        for block in self.layers.iter().filter_map(|l| l.impls.get(key)).flatten() {
+            let Some(head) = block.head() else { continue };
+            let mut bound = Bindings::new();
+            if def.is_none_or(|d| is_of(block, d))
+                && ty.fits(&head.self_ty, &head.parameters, &mut bound)
+                && self.hold(head, &bound, 0)
+            {
+                out.push((block, head, bound));
+            }
+        }
+        out
+    }
+
+    /// Whether the bounds of an `impl` hold, as far as that is known.
+    fn hold(&self, head: &Head, bound: &Bindings, depth: usize) -> bool {
+        head.wants.iter().all(|(ty, of_trait)| self.implements(&ty.with(bound), of_trait, depth + 1))
+    }
+
+    fn implements(&self, ty: &Ty, of_trait: &str, depth: usize) -> bool {
+        // Of traits without any `impl` in the table nothing is known.
+        const KNOWN: &[&str] = &[
+            "Iterator",
+            "Display",
+            "Clone",
+            "Default",
+            "Ord",
+            "PartialOrd",
+            "Hash",
+            "Future",
+            "Read",
+            "Write",
+            "Deref",
+        ];
+        if depth > DEEPEST || !KNOWN.contains(&of_trait) {
+            return true;
+        }
+        match ty {
+            Ty::Other(_) | Ty::Function(_) => true,
+            Ty::Ref(_, _) if of_trait == "Clone" || of_trait == "Deref" => true,
+            Ty::Ref(mutable, t) => (of_trait != "Iterator" || *mutable) && self.implements(t, of_trait, depth + 1),
+            Ty::Traits(_, all) => {
+                all.iter().any(|(name, _)| last(name) == of_trait || self.above(last(name), of_trait, 0))
+            }
+            Ty::Tuple(all) => {
+                of_trait != "Iterator"
+                    && of_trait != "Display"
+                    && all.iter().all(|t| self.implements(t, of_trait, depth + 1))
+            }
+            _ => {
+                let Some(key) = ty.head() else { return true };
+                let Some(def) = self.type_of(ty) else { return true };
+                self.layers.iter().filter_map(|l| l.impls.get(key)).flatten().any(|block| {
+                    let Some(head) = block.head().filter(|h| h.of_trait.as_deref() == Some(of_trait)) else {
+                        return false;
+                    };
+                    let mut bound = Bindings::new();
+                    is_of(block, def)
+                        && ty.fits(&head.self_ty, &head.parameters, &mut bound)
+                        && self.hold(head, &bound, depth)
+                })
+            }
+        }
+    }
+
+    fn above(&self, name: &str, wanted: &str, depth: usize) -> bool {
+        let above = self.trait_def(name).map(|d| d.above.clone()).unwrap_or_default();
+        depth < DEEPEST && above.iter().any(|a| a == wanted || self.above(a, wanted, depth + 1))
+    }
+}
+
+/// An `impl` says the path of its type, or the crate that it stands in: there it is of that crate's type, or of a trait.
+fn is_of(block: &Impl, def: &TypeDef) -> bool {
+    let own = || def.path.starts_with(&block.of) || block.head().is_some_and(|h| h.of_trait.is_some());
+    block.of.is_empty() || block.of == def.path || block.of.ends_with("::") && own()
+}
+
+fn as_entry(path: &str, m: &Member) -> Entry {
+    let elsewhere = Some(format!("{path}::{}", m.name));
+    Entry { name: m.name.clone(), kind: m.kind, signature: m.signature.clone(), doc: m.doc.clone(), elsewhere }
+}
+
+/// The first of each name.
+fn unique(all: Vec<Having>) -> Vec<Having> {
+    let mut seen = HashSet::new();
+    all.into_iter().filter(|h| seen.insert(h.member.name.clone())).collect()
+}
+
+/// A member with parameters replaced by what they stand for.
+fn put(m: &Member, bound: &Bindings) -> Member {
+    if bound.is_empty() {
+        return m.clone();
+    }
+    let text = &m.signature;
+    let mut signature = String::new();
+    let mut from = 0;
+    let all = tokens(text);
+    for (i, t) in all.iter().enumerate().filter(|(_, t)| t.kind == Token::Ident) {
+        let path = all.get(i + 1).is_some_and(|n| n.kind == Token::Punct(':') && text[n.range.end..].starts_with(':'));
+        if let Some(ty) = bound.get(&text[t.range.clone()]).filter(|_| !path) {
+            signature.push_str(&text[from..t.range.start]);
+            signature.push_str(&ty.to_string());
+            from = t.range.end;
+        }
+    }
+    signature.push_str(&text[from..]);
+    Member { signature, ..m.clone() }
+}
