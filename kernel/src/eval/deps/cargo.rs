@@ -127,10 +127,15 @@ impl Cargo<'_> {
         lock: &str,
     ) -> Result<(), Failure> {
         let members = folders(wanted);
-        let workspace = format!(
-            "[workspace]\nmembers = {members:?}\nresolver = \"3\"\n\n[profile.dev]\ndebug = false\nincremental = false\n\n\
-             [profile.dev.package.\"*\"]\nopt-level = 2\n"
+        // What runs while they are built, macros and build scripts, keeps cargo's level of 0: optimising `syn` takes longer
+        // than all that it does. `[profile.dev.package."*"]` would be for those, too.
+        let mut workspace = format!(
+            "[workspace]\nmembers = {members:?}\nresolver = \"3\"\n\n\
+             [profile.dev]\ndebug = false\nincremental = false\nopt-level = 2\n"
         );
+        for i in 1..=wanted.len() {
+            workspace += &format!("\n[profile.dev.package.{}]\nopt-level = 0\n", package(i));
+        }
         let write = || {
             write_changed(&self.project.join("Cargo.toml"), &workspace)?;
             if !lock.is_empty() {

@@ -82,3 +82,26 @@ impl Definitions {
         self.type_named(name).is_some() || self.value_named(name).is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::parse::split::parse;
+    use crate::eval::text::source::CellText;
+
+    #[test]
+    fn what_does_not_change_is_shared() {
+        let group = |cell: u64, text: &str| {
+            let parsed = parse(&Arc::new(CellText::new(cell, text)), 0..text.len(), &[]).unwrap();
+            Arc::new(Group { crate_name: format!("g_{cell}"), object: "g".into(), items: parsed.items })
+        };
+        let before = Definitions {
+            groups: vec![group(1, "struct A; struct B;"), group(2, "fn f() {}")],
+            ..Definitions::default()
+        };
+        let mut after = before.clone();
+        after.retain_items(|i| !i.names.contains(&"A".to_owned()));
+        assert!(Arc::ptr_eq(&before.groups[1], &after.groups[1]));
+        assert_eq!((before.items().count(), after.items().count()), (3, 2));
+    }
+}

@@ -556,6 +556,25 @@ mod tests {
     }
 
     #[test]
+    fn what_only_a_compile_was_about_goes() {
+        let cell = Arc::new(CellText::new(1, "f(x)\ng()"));
+        let mut source = Source::default();
+        (0..100).for_each(|i| source.generated(Tag::Use(format!("::g::{i}")), "use g; "));
+        source.user(&cell, 0..cell.text.len(), &[Edit::insert(5, "check();")]);
+        (0..100).for_each(|_| source.plain("}"));
+        let settled = source.settled();
+        // The prologue but for its last piece, that piece, the user's two around an edit, the end.
+        assert_eq!((source.pieces.len(), settled.pieces.len()), (203, 6));
+        for byte in 0..source.text.len() {
+            let user = |s: &Source| s.user_range(byte..byte + 1).map(|(text, range)| (text.cell, range));
+            assert_eq!(user(&source), user(&settled), "{byte}");
+        }
+        for (line, column) in [(1, 1), (1, 695), (1, 701), (2, 9)] {
+            assert_eq!(source.user_place(line, column), settled.user_place(line, column), "{line}:{column}");
+        }
+    }
+
+    #[test]
     fn what_stands_for_a_variable_points_at_it() {
         let cell = Arc::new(CellText::new(2, "m + x.len();\nm?"));
         let mention = |at: usize, text: &str| Edit::replace(at..at + 1, text).tagged(Tag::Mention(0));
