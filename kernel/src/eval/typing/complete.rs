@@ -120,7 +120,7 @@ fn special(scope: &InScope, code: &str, cursor: usize) -> Option<std::ops::Range
     let known = |name: &str| scope.knows(name);
     segments(code, &known).into_iter().find_map(|s| match s {
         Segment::Magic { line, .. } | Segment::Command(line) => {
-            (line.start < cursor && cursor <= line_end(code, line.end)).then(|| line.start..cursor)
+            (line.start < cursor && cursor <= line_end(code, line.end)).then_some(line.start..cursor)
         }
         Segment::Code(_) => None,
     })

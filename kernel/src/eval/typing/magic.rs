@@ -55,8 +55,8 @@ pub fn candidates(scope: &InScope, line: &str) -> Option<(usize, Vec<Word>)> {
     if let Some(command) = line.strip_prefix(':') {
         return Some(commands(line, command)).filter(|(_, words)| !words.is_empty() || command.starts_with("dep"));
     }
-    if line.starts_with('!') {
-        return files(line, line[1..].rfind(char::is_whitespace).map_or(1, |i| i + 2), None);
+    if let Some(shell) = line.strip_prefix('!') {
+        return files(line, shell.rfind(char::is_whitespace).map_or(1, |i| i + 2), None);
     }
     let name = line.trim_start_matches('%');
     let Some((name, args)) = name.split_once(char::is_whitespace) else {
@@ -87,9 +87,7 @@ pub fn candidates(scope: &InScope, line: &str) -> Option<(usize, Vec<Word>)> {
             Some((start, words)).filter(|(_, words)| first && words.iter().any(|(w, ..)| w.starts_with(word)))
         }
         (Takes::Rest, _) => None,
-        (Takes::One(what), []) if what == "platform" => {
-            Some((start, plain(vec!["cpu".into(), "tpu".into(), "cuda".into()])))
-        }
+        (Takes::One("platform"), []) => Some((start, plain(vec!["cpu".into(), "tpu".into(), "cuda".into()]))),
         _ => {
             let words = magics::candidates(line)?;
             Some((start, plain(words.into_iter().map(str::to_owned).collect())))

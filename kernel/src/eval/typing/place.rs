@@ -208,10 +208,11 @@ fn fields(code: &str, known: &[&Token]) -> Option<What> {
     let begins = |t: &Token| {
         matches!(&code[t.range.clone()], "struct" | "enum" | "union" | "trait" | "impl" | "mod" | "for" | "fn")
     };
-    let ahead = (open).checked_sub(path.len() * 3 - if path.is_empty() { 0 } else { 1 });
-    if path.is_empty()
-        || ahead.is_some_and(|i| known[..i].last().is_some_and(|t| begins(t) || t.kind == Kind::Punct('>')))
-    {
+    // A literal's type is written without its arguments, and behind no word that begins an item.
+    let generic = open > 0 && known[open - 1].kind == Kind::Punct('>');
+    let ahead = (path.len() * 3).checked_sub(2).and_then(|words| open.checked_sub(words));
+    let item = ahead.and_then(|i| known[..i].last()).is_some_and(|t| begins(t) || t.kind == Kind::Punct('>'));
+    if path.is_empty() || generic || item {
         return None;
     }
     if !path.last()?.starts_with(char::is_uppercase) {

@@ -207,12 +207,7 @@ impl Reader<'_> {
                 }
             }
             Item::Mod(i) if !hidden(&i.attrs) => self.module(i, module, text, folder),
-            Item::Use(i) => {
-                // A private import names what private modules make public through their parents' globs, too.
-                if self.visible(&i.vis) {
-                    self.import(&i.tree, module, String::new());
-                }
-            }
+            Item::Use(i) if self.visible(&i.vis) => self.import(&i.tree, module, String::new()),
             Item::Macro(i) if !hidden(&i.attrs) => {
                 let exported = self.all || i.attrs.iter().any(|a| a.path().is_ident("macro_export"));
                 if let Some(name) = i.ident.as_ref().filter(|_| exported) {
