@@ -89,7 +89,7 @@ fn an_index_that_is_known_to_be_out_of_range_is_refused() {
         &|| x.i(&three),
         &|| three.embedding(&x),
         &|| x.take(&tensor([6])),
-        &|| x.scatter_add(0, &three.unsqueeze(1), &Tensor::ones([2, 1])),
+        &|| x.scatter_add(0, &three.unsqueeze(1), Tensor::ones([2, 1])),
         &|| x.index_add(0, &three, &Tensor::ones([2, 2])),
         &|| x.index_put(&[Some(&three)], 1.0, false),
     ];
@@ -99,7 +99,7 @@ fn an_index_that_is_known_to_be_out_of_range_is_refused() {
     // what counts from the end is refused where torch refuses it
     assert!(refused(|| x.index_select(0, &last)).contains("index -1 is out of bounds for dimension 0 with size 3"));
     assert_eq!(x.i(&last).to_vec::<f32>(), [5.0, 6.0]);
-    let options = || CrossEntropyOptions::default();
+    let options = CrossEntropyOptions::default;
     assert!(refused(|| x.cross_entropy(&tensor([0, 1, 2]), options())).contains("Target 2 is out of bounds"));
     assert!(x.cross_entropy(&tensor([0, 1, -100]), options()).item().is_finite());
     // a slice need not hold what the whole does
