@@ -32,11 +32,11 @@ const SAMPLE: &[(&str, Function)] = &[
     ("gather", |x| x.gather(0, &tensor([0, 0, 5])).pow(3.0)),
     ("slice_scatter", |x| x.slice_scatter(&x.i(..3).square(), 0, 0, 6, 2).pow(2.0)),
     ("pad", |x| x.pad([1, 2], 0.5).pow(3.0)),
-    ("where", |x| x.where_(&x.gt(0.0), &x.square()).pow(2.0)),
+    ("where", |x| x.where_(&x.gt(0.0), x.square()).pow(2.0)),
     ("cat", |x| cat(&[&x.square(), x], 0).pow(2.0)),
     ("written", |x| {
         let y = x * 1.0;
-        y.i(..2).mul_(&x.i(2..4));
+        y.i(..2).mul_(x.i(2..4));
         y.pow(2.0)
     }),
 ];
