@@ -7,7 +7,7 @@ use crate::tensor::{Grad, Tensor, on_behalf, physically, refuse};
 use std::collections::{BinaryHeap, HashMap};
 use std::panic::Location;
 use std::sync::Weak;
-use xlazy_core::ir::{LEAF, NodeId, Owner, REQUIRES_GRAD, TAPE_FREED, graph};
+use xlazy_core::ir::{LEAF, NodeId, Origin, Owner, REQUIRES_GRAD, TAPE_FREED, graph};
 
 impl Tensor {
     /// Computes the gradient of this one-element tensor with respect to every leaf that requires one, and adds it to
@@ -54,8 +54,16 @@ impl Tensor {
     #[track_caller]
     fn seed(&self, gradient: Option<&Tensor>) -> Tensor {
         if !self.requires_grad() {
-            let why = "does not require gradients: no tensor it was made from was marked with `requires_grad_(true)`, \
-                       or it was made inside `no_grad`";
+            let why = match follows_a_walk(self.id()) {
+                true => {
+                    "is made of gradients that were not recorded themselves: take these by `grad_with(&y, &[&x], true)` \
+                     (torch's create_graph) to differentiate them again"
+                }
+                false => {
+                    "does not require gradients: no tensor it was made from was marked with `requires_grad_(true)`, \
+                     or it was made inside `no_grad`"
+                }
+            };
             refuse("backward", &[self], why);
         }
         match gradient {
@@ -84,12 +92,44 @@ impl Tensor {
 /// ```
 #[track_caller]
 pub fn grad(output: &Tensor, inputs: &[&Tensor]) -> Vec<Option<Tensor>> {
+    grad_with(output, inputs, false)
+}
+
+/// As [`grad`]; where `create_graph` is set the gradients are recorded, so that they can be differentiated again
+/// (`torch.autograd.grad` with `create_graph`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let x = tensor([2.0]).requires_grad_(true);
+/// let dx = grad_with(&x.pow(3.0).sum(), &[&x], true).remove(0).unwrap();
+/// let ddx = grad(&dx.sum(), &[&x]).remove(0).unwrap();
+/// assert_eq!(ddx.to_vec::<f32>(), [12.0]);
+/// ```
+#[track_caller]
+pub fn grad_with(output: &Tensor, inputs: &[&Tensor], create_graph: bool) -> Vec<Option<Tensor>> {
     let at = Location::caller();
     let seed = output.seed(None);
-    on_behalf(at, false, || {
+    on_behalf(at, create_graph, || {
         let _follows = derives(Derived::Gradient);
         walk(&[(output.clone(), seed)], inputs).wanted
     })
+}
+
+/// Whether something that a walk recorded is near behind a node.
+fn follows_a_walk(id: NodeId) -> bool {
+    let g = graph();
+    let (mut next, mut looked) = (vec![id], 0);
+    while let Some(id) = next.pop() {
+        let n = g.node(id);
+        if n.origin == Origin::Physically {
+            return true;
+        }
+        looked += 1;
+        if looked < 100 {
+            next.extend_from_slice(&n.inputs);
+        }
+    }
+    false
 }
 
 struct Found {
@@ -174,6 +214,12 @@ fn walk_physical(starts: Vec<(Tensor, Tensor)>, wanted: &[&Tensor]) -> Found {
                 &[&t],
                 "its history was used up by an earlier backward(); call `backward_with(None, true)` there to keep it",
             ),
+            Open::Constant(t, op) => {
+                let why = format!(
+                    "the derivative for '{op}' is not implemented: `.detach()` its operands to take it for a constant"
+                );
+                refuse("backward", &[&t], why)
+            }
             Open::Op { op, ids, inputs, output, attrs, wanted } => {
                 found.visited.push(id);
                 let cx = Grad { inputs, output, dy, attrs, wanted };
@@ -209,6 +255,8 @@ fn add(flowing: &mut HashMap<NodeId, Tensor>, id: NodeId, dx: Tensor) {
 enum Open {
     Leaf(Option<Weak<Owner>>),
     Freed(Tensor),
+    /// An op without a gradient.
+    Constant(Tensor, &'static str),
     Op {
         op: fn(&Grad) -> Vec<Option<Tensor>>,
         ids: Vec<NodeId>,
@@ -233,6 +281,7 @@ fn open(id: NodeId) -> Open {
             let output = Tensor::of_node(&mut g, id);
             Open::Op { op: grad, ids, inputs, output, attrs, wanted }
         }
+        None if flags & TAPE_FREED == 0 => Open::Constant(Tensor::of_node(&mut g, id), op.torch_name()),
         _ => Open::Freed(Tensor::of_node(&mut g, id)),
     }
 }

@@ -33,7 +33,7 @@ pub mod tensor;
 pub use bucket::Dynamic;
 pub use calls::session_main;
 pub use changes::Changes;
-pub use grad::grad;
+pub use grad::{grad, grad_with};
 pub use insight::metrics;
 pub use ops::{At, IndexArg, Literal, OpInfo, To, cat, devices, einsum, manual_seed, ops, stack, tensor, where_};
 pub use ops::{

@@ -3,7 +3,9 @@ pub use crate::cell::{clear_output, display, display_with_id, input, input_passw
 pub use crate::display::{ImageOptions, image, image_with, images, images_with, line_plot, scatter_plot};
 pub use crate::nn::Module;
 pub use crate::optim::{Optimizer, optimizer_step};
-pub use crate::{At, Shape, Tensor, cat, einsum, grad, insight, manual_seed, meshgrid, metrics, no_grad, stack, sync};
+pub use crate::{
+    At, Shape, Tensor, cat, einsum, grad, grad_with, insight, manual_seed, meshgrid, metrics, no_grad, stack, sync,
+};
 pub use crate::{
     AttentionOptions, AvgPoolOptions, BatchNormOptions, ConvOptions, ConvTransposeOptions, CrossEntropyOptions,
     InterpolateOptions, Interpolation, MaxPoolOptions, PadMode, Padding, Reduction, ScatterReduce,

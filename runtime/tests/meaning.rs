@@ -80,6 +80,33 @@ fn integers_stay_integers_or_are_refused() {
 }
 
 #[test]
+fn an_index_that_is_known_to_be_out_of_range_is_refused() {
+    let x = tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
+    let (three, last) = (tensor([0, 3]), tensor([-1]));
+    let calls: [&dyn Fn() -> Tensor; 8] = [
+        &|| x.index_select(0, &three),
+        &|| x.gather(0, &three.unsqueeze(0)),
+        &|| x.i(&three),
+        &|| three.embedding(&x),
+        &|| x.take(&tensor([6])),
+        &|| x.scatter_add(0, &three.unsqueeze(1), Tensor::ones([2, 1])),
+        &|| x.index_add(0, &three, &Tensor::ones([2, 2])),
+        &|| x.index_put(&[Some(&three)], 1.0, false),
+    ];
+    for (i, call) in calls.into_iter().enumerate() {
+        assert!(refused(call).contains("is out of bounds for dimension 0 with size"), "call {i}");
+    }
+    // what counts from the end is refused where torch refuses it
+    assert!(refused(|| x.index_select(0, &last)).contains("index -1 is out of bounds for dimension 0 with size 3"));
+    assert_eq!(x.i(&last).to_vec::<f32>(), [5.0, 6.0]);
+    let options = CrossEntropyOptions::default;
+    assert!(refused(|| x.cross_entropy(&tensor([0, 1, 2]), options())).contains("Target 2 is out of bounds"));
+    assert!(x.cross_entropy(&tensor([0, 1, -100]), options()).item().is_finite());
+    // a slice need not hold what the whole does
+    assert_eq!(x.index_select(0, &three.i(..1)).shape(), [1, 2]);
+}
+
+#[test]
 fn halves_are_computed_in_float32() {
     let x = tensor([-3.0f32, -0.51, 0.7, 2.0]);
     assert_eq!(x.bfloat16().gelu().to_vec::<f32>(), x.bfloat16().float().gelu().bfloat16().to_vec::<f32>());

@@ -23,7 +23,7 @@ fn a_write_through_a_view_is_seen_by_its_base() {
     x.select(0, 1).add_(1.0);
     x.i((.., 2)).mul_(5.0);
     assert_eq!(x.to_vec::<f32>(), [0.0, 0.0, 0.0, 1.0, 1.0, 5.0]);
-    x.t().i((0, ..)).copy_(&tensor([7.0, 8.0]));
+    x.t().i((0, ..)).copy_(tensor([7.0, 8.0]));
     x.view([3, 2]).set_((.., 1), -1.0);
     assert_eq!(x.to_vec::<f32>(), [7.0, -1.0, 0.0, -1.0, 1.0, -1.0]);
     sync();
@@ -128,7 +128,7 @@ fn gradients_flow_through_what_was_written() {
     let w = tensor([1.0, 2.0, 3.0]).requires_grad_(true);
     let x = &w * 2.0;
     let (last, first) = (x.i(2), x.i(0));
-    x.i(1..).mul_(&w.i(1..));
+    x.i(1..).mul_(w.i(1..));
     first.copy_(&last);
     // x is [2 w₂², 2 w₁², 2 w₂²]
     let dx = grad(&x.sum(), &[&w]);
@@ -229,7 +229,8 @@ impl Program {
             0 if rank > 0 => {
                 let i = self.draw.below(s.size[d]);
                 t.offset += i * s.stride[d];
-                (t.size.remove(d), t.stride.remove(d));
+                t.size.remove(d);
+                t.stride.remove(d);
                 (x.select(d as i64, i as i64), format!("select {d} {i}"))
             }
             1 | 2 if rank > 0 => {
@@ -246,7 +247,8 @@ impl Program {
             }
             3 if rank > 1 => {
                 let e = self.draw.below(rank);
-                (t.size.swap(d, e), t.stride.swap(d, e));
+                t.size.swap(d, e);
+                t.stride.swap(d, e);
                 (x.transpose(d as i64, e as i64), format!("transpose {d} {e}"))
             }
             4 if rank < 4 => {
@@ -265,7 +267,8 @@ impl Program {
                 let e = (d + 1) % rank;
                 let (n, along) = (s.size[d].min(s.size[e]), s.stride[d] + s.stride[e]);
                 for d in [d.max(e), d.min(e)] {
-                    (t.size.remove(d), t.stride.remove(d));
+                    t.size.remove(d);
+                    t.stride.remove(d);
                 }
                 t.size.push(n);
                 t.stride.push(along);

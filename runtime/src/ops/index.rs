@@ -1,5 +1,6 @@
-//! Elements by position: gather and scatter, and the torch methods made of them. Positions are not checked against the
-//! sizes (that would need their values): reading beyond the end gives the last element, writing there does nothing.
+//! Elements by position: gather and scatter, and the torch methods made of them. Positions are checked where the host knows
+//! them (`bounds`).
+use super::bounds::{all_within, within};
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Grad, Sample, Tensor, refuse, trace, trace_all};
 use xlazy_core::emit::{Reducer, Region, Val, array};
@@ -375,6 +376,7 @@ pub(super) static OPS: &[&Entry] = &[&GATHER, &SCATTER, &INDEX, &INDEX_PUT];
 /// `x` at the index tensors; `[dims, at]` as in [`INDEX`].
 #[track_caller]
 pub(super) fn pick(x: &Tensor, indices: &[&Tensor], attrs: [Attr; 2]) -> Tensor {
+    all_within(x, indices, &attrs.dims(0));
     let mut inputs = vec![x];
     inputs.extend(indices);
     trace_all(&INDEX, &inputs, attrs)
@@ -382,6 +384,7 @@ pub(super) fn pick(x: &Tensor, indices: &[&Tensor], attrs: [Attr; 2]) -> Tensor 
 
 #[track_caller]
 fn put(x: &Tensor, values: &Tensor, indices: &[&Tensor], [dims, at]: [Attr; 2], how: i64) -> Tensor {
+    all_within(x, indices, &[dims.clone()].dims(0));
     let mut inputs = vec![x, values];
     inputs.extend(indices);
     trace_all(&INDEX_PUT, &inputs, [dims, at, how.into()])
@@ -432,6 +435,7 @@ impl Tensor {
     #[track_caller]
     pub fn gather(&self, dim: i64, index: &Tensor) -> Tensor {
         let d = self.dim_index("gather", dim);
+        within("gather", self, d, index, false);
         let (x, i) = (self.at_least_1d(), index.at_least_1d());
         trace(&GATHER, [(&x).into(), (&i).into()], [d.into()]).reshape(index.shape())
     }
@@ -439,6 +443,7 @@ impl Tensor {
     #[track_caller]
     fn scattered<'a>(&self, op: &'static str, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>, how: i64) -> Tensor {
         let d = self.dim_index(op, dim);
+        within(op, self, d, index, false);
         let (x, i) = (self.at_least_1d(), index.at_least_1d());
         trace(&SCATTER, [(&x).into(), (&i).into(), src.into()], [d.into(), how.into()]).reshape(self.shape())
     }
@@ -512,8 +517,9 @@ impl Tensor {
         if index.dim() > 1 {
             refuse("index_select", &[self, index], "the index must be a vector; use `embedding` or `i` for more");
         }
+        within("index_select", self, d, index, false);
         if self.dim() == 0 {
-            return self.clone();
+            return self.copy();
         }
         pick(self, &[&index.at_least_1d()], one(d))
     }
@@ -559,6 +565,7 @@ impl Tensor {
     #[track_caller]
     fn indexed_put(&self, op: &'static str, dim: i64, index: &Tensor, source: &Tensor, how: i64) -> Tensor {
         let d = self.dim_index(op, dim);
+        within(op, self, d, index, false);
         let (x, i) = (self.at_least_1d(), index.at_least_1d());
         let mut shape = x.shape();
         shape[d] = i.numel();
@@ -581,6 +588,7 @@ impl Tensor {
         if weight.dim() != 2 {
             refuse("embedding", &[self, weight], "the weight must be a matrix with one row per index");
         }
+        within("embedding", weight, 0, self, false);
         pick(weight, &[self], one(0))
     }
 }

@@ -142,6 +142,7 @@ impl Tensor {
         if target.dtype().category() != Category::Int || target.dim() + 1 != self.dim() {
             refuse("nll_loss", &[self, target], "targets must be class indices: integers, without the class dimension");
         }
+        super::bounds::classes("nll_loss", self, target, self.size(classes), options.ignore_index);
         let kept = target.ne(options.ignore_index);
         let target = target.where_(&kept, 0).long();
         let picked = self.gather(classes, &target.unsqueeze(classes)).squeeze_dim(classes);

@@ -5,6 +5,7 @@ mod arrange;
 mod at;
 mod base;
 mod binary;
+mod bounds;
 mod chebyshev;
 mod compare;
 mod complex;

@@ -1,6 +1,6 @@
 //! What tracing asks of its thread: whether gradients are recorded, whose line it traces for, who shows values.
 use std::panic::Location;
-use xlazy_core::thread::{Behalf, behalf, thread};
+use xlazy_core::thread::{Behalf, behalf, nobodys, thread};
 
 /// Whether ops on this thread are recorded for gradients (`torch.is_grad_enabled`).
 pub fn is_grad_enabled() -> bool {
@@ -84,6 +84,6 @@ pub(crate) fn on_trial<R>(f: impl FnOnce() -> R) -> R {
             thread(|t| t.ops.set(self.0));
         }
     }
-    let _back = Back(thread(|t| t.ops.get()));
+    let _back = (Back(thread(|t| t.ops.get())), nobodys());
     no_grad(|| xlazy_core::clock::untimed(|| xlazy_core::ir::aside(f)))
 }

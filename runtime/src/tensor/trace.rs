@@ -110,7 +110,8 @@ pub(crate) fn try_trace(
             args.iter().zip(&ids).filter(|(a, _)| a.tensor().is_none()).for_each(|(_, &s)| g.discard(s));
             return Err(apart(g, op, &ids));
         }
-        let recorded = requires_grad && on.grad && op.grad.is_some() && ty.dtype.is_differentiable();
+        // What has no gradient is recorded as well, so that nobody takes it for a constant: the walk refuses it.
+        let recorded = requires_grad && on.grad && ty.dtype.is_differentiable();
         let id = g.push(op, ids, attrs, ty, Payload::Pending, at);
         if recorded {
             g.node_mut(id).flags = REQUIRES_GRAD;

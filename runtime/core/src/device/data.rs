@@ -15,6 +15,8 @@ pub struct DeviceData {
     pub ty: TypeRef,
     /// Which of the client's devices holds it.
     pub device: u8,
+    /// The least and the greatest of integers that the host sent, as far as positions are made of such.
+    pub range: Option<(i64, i64)>,
     /// A program made it; it is no data of the host's.
     pub computed: bool,
     /// Copies on other devices, where it was used there without having been moved.
@@ -26,7 +28,7 @@ impl DeviceData {
         let ty = ty.into();
         crate::metrics::CREATE_DATA_HANDLES.add(1);
         LIVE_BYTES.fetch_add(ty.bytes() as u64, Ordering::Relaxed);
-        DeviceData { buffer: buffer.into(), ty, device, computed: false, elsewhere: OnceLock::new() }
+        DeviceData { buffer: buffer.into(), ty, device, range: None, computed: false, elsewhere: OnceLock::new() }
     }
 
     /// The result of a program.
