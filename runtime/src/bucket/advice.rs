@@ -231,7 +231,7 @@ impl<'a> Replay<'a> {
         let inputs: Vec<Tensor> = step.inputs.iter().map(|input| self.operand(input, depth - 1)).collect();
         let ids = inputs.iter().map(Tensor::id).collect();
         let mut g = graph();
-        let id = g.push(step.op, ids, step.attrs.clone(), step.ty.clone(), Payload::Pending, Location::caller());
+        let id = g.push(step.op, ids, step.attrs.clone(), step.ty, Payload::Pending, Location::caller());
         Tensor::of_node(&mut g, id)
     }
 

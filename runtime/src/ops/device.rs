@@ -172,7 +172,7 @@ impl Tensor {
         let recorded = is_grad_enabled() && self.requires_grad();
         let mut g = graph();
         let from = self.id();
-        let (buckets, ty) = (g.node(from).buckets().to_vec(), copy.ty.clone());
+        let (buckets, ty) = (g.node(from).buckets().to_vec(), copy.ty);
         let (op, operands) = if recorded { (&TO_DEVICE.op, smallvec![from]) } else { (&DATA, smallvec![]) };
         let attrs: Box<[_]> = if recorded { Box::new([(device as usize).into()]) } else { Box::default() };
         let id = g.push(op, operands, attrs, ty, Payload::Data(copy), at);

@@ -150,14 +150,14 @@ impl Tensor {
     /// A new tensor on a node; the arena must be locked, so that the node cannot go away.
     pub(crate) fn of_node(g: &mut Graph, id: NodeId) -> Tensor {
         g.hold(id);
-        let ty = g.node(id).ty.clone();
+        let ty = g.node(id).ty;
         Tensor(Arc::new(Inner { node: AtomicU32::new(id), ty, meta: OnceLock::new() }))
     }
 
     /// A tensor of a value, somewhere.
     pub(crate) fn of_data(data: Arc<DeviceData>, place: Placement, at: &'static Location<'static>) -> Tensor {
         let mut g = graph();
-        let ty = data.ty.clone();
+        let ty = data.ty;
         let id = g.push(&DATA, SmallVec::new(), Box::default(), ty, Payload::Data(data), at);
         g.place(id, place);
         Tensor::of_node(&mut g, id)
@@ -500,7 +500,7 @@ pub(crate) fn refuse(op: &'static str, operands: &[&Tensor], message: impl Into<
 /// too.
 fn alias(g: &mut Graph, id: NodeId, at: Option<Place>) -> Tensor {
     let n = g.node(id);
-    let (ty, made_at, buckets, place) = (n.ty.clone(), n.at, n.buckets().to_vec(), n.placement);
+    let (ty, made_at, buckets, place) = (n.ty, n.at, n.buckets().to_vec(), n.placement);
     let alias = match n.data().cloned() {
         Some(data) => g.push(&DATA, SmallVec::new(), Box::default(), ty, Payload::Data(data), made_at),
         None => {

@@ -12,6 +12,7 @@ use super::words::{COMMON, DERIVES, KEYWORDS};
 use super::world::{Found, Having, PRELUDE, World};
 use crate::engine::{Candidate, Completions};
 use crate::eval::parse::segments::{Segment, segments};
+use crate::eval::text::depth;
 use crate::eval::text::scan::{Kind as Token, tokens};
 use crate::eval::text::types::short;
 use std::collections::HashSet;
@@ -86,6 +87,14 @@ fn parameter(block: &syn::Block, ty: &Ty) -> Option<Ty> {
     let mut found = Bounds(name, Vec::new(), false);
     syn::visit::Visit::visit_block(&mut found, block);
     found.2.then(|| wrap(Ty::Traits("impl", found.1)))
+}
+
+/// Nobody types into a longer cell.
+const LONGEST: usize = 1 << 15;
+
+/// Whether a cell can be looked at while it is typed: what is nested too deep is so whatever is put into it.
+pub fn is_typed(code: &str) -> bool {
+    code.len() <= LONGEST && depth::fits(code)
 }
 
 /// The cell with everything blank that is no Rust; and what of a magic's line is.
@@ -170,6 +179,9 @@ impl Offers {
 
 pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, cursor: usize) -> Completions {
     let nothing = Completions { start: cursor, end: cursor, matches: Vec::new() };
+    if !is_typed(code) {
+        return nothing;
+    }
     if let Some(line) = special(scope, code, cursor)
         && let Some((start, words)) = magic::candidates(scope, &code[line.clone()])
     {

@@ -1,5 +1,5 @@
 //! What stands at the cursor, in words: a variable's type, a function's signature, documentation.
-use super::complete::{Names, Typist, rust};
+use super::complete::{Names, Typist, is_typed, rust};
 use super::place::{self, Call, Place, What};
 use super::probe::METHOD;
 use super::scope::{InScope, Named};
@@ -19,6 +19,9 @@ pub fn inspect(
     cursor: usize,
     detail: u8,
 ) -> Option<Bundle> {
+    if !is_typed(code) {
+        return None;
+    }
     let code = &rust(scope, code, cursor);
     let all = tokens(code);
     let touched = all.iter().find(|t| t.kind == Token::Ident && t.range.start <= cursor && cursor <= t.range.end);

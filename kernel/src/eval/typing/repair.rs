@@ -3,15 +3,8 @@ use crate::eval::text::depth;
 use crate::eval::text::scan::{Kind, tokens};
 use std::ops::Range;
 
-/// Nobody types into more.
-const LONGEST: usize = 1 << 15;
-
 /// Code that parses as a block's inside: all of it where that can be, else what stands before the cursor, closed.
 pub fn repaired(code: &str, word: &Range<usize>, instead: &str) -> Option<(String, syn::Block)> {
-    // What is nested too deep is so whatever is put into it.
-    if code.len() > LONGEST || !depth::fits(code) {
-        return None;
-    }
     // The rest of the word at the cursor goes with it.
     let rest = code[word.end..].find(|c: char| !c.is_alphanumeric() && c != '_').map_or(code.len(), |i| word.end + i);
     let (before, after) = (&code[..word.start], &code[rest..]);

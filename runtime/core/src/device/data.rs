@@ -46,7 +46,7 @@ impl DeviceData {
             Ok(copy)
         };
         let buffer = self.buffer.as_ref().map(copy).transpose()?;
-        Ok(Arc::new(DeviceData::new(buffer, self.ty.clone(), device)))
+        Ok(Arc::new(DeviceData::new(buffer, self.ty, device)))
     }
 
     /// The copy on another device that all who use it there share; it goes with the value.

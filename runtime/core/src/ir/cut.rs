@@ -277,7 +277,7 @@ impl Graph {
         for (i, (_, leaf)) in leaves.iter().enumerate() {
             donations[i / 64] |= (matches!(leaf, Leaf::Data { donate: true, .. }) as u64) << (i % 64);
         }
-        let root_types = roots.iter().map(|&r| self.node(r).ty.clone()).collect();
+        let root_types = roots.iter().map(|&r| self.node(r).ty).collect();
         Cut { nodes, leaves, lifted, roots, root_types, precision, placement, key: Key::new(words, donations) }
     }
 
@@ -429,7 +429,7 @@ impl Graph {
                 inputs.push(Input::Leaf(leaf));
                 (op, attrs) = (h.op, h.attrs);
             }
-            Step { op, attrs, ty: n.ty.clone(), inputs, at, statement, seq: n.seq, origin: n.origin }
+            Step { op, attrs, ty: n.ty, inputs, at, statement, seq: n.seq, origin: n.origin }
         };
         cut.nodes.iter().enumerate().map(step).collect()
     }

@@ -3,7 +3,7 @@ use crate::{Error, Result};
 use smallvec::SmallVec;
 
 /// The sizes of a tensor's dimensions; reads like a slice of `usize`.
-#[derive(Eq, Hash, Default)]
+#[derive(Eq, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
 
 impl Clone for Shape {
@@ -19,6 +19,12 @@ impl PartialEq for Shape {
     #[inline]
     fn eq(&self, other: &Shape) -> bool {
         self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a == b)
+    }
+}
+
+impl std::hash::Hash for Shape {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state)
     }
 }
 
