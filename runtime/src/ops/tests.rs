@@ -17,6 +17,7 @@ const GIVEN: &str = "its last operand, as it is: decompositions.rs compares its 
 const WITHOUT: &[(&str, &str)] = &[
     ("device_data", "a leaf: it is a value, not computed"),
     ("scalar", "a leaf: it is a value, not computed"),
+    ("set_data", "its gradient is that of another value: views.rs looks at it"),
     ("rand", "random: lazy.rs looks at its numbers"),
     ("randn", "random: lazy.rs looks at its numbers"),
     ("randint", "random: lazy.rs looks at its numbers"),
@@ -267,7 +268,7 @@ fn tried(op: &'static Entry, sample: &Sample, dtype: DType, choice: &Choice) -> 
         floats.iter().for_each(|t| drop(t.requires_grad_(true)));
         let y = apply(op, sample, &inputs);
         let mut results = vec![y.detach()];
-        if y.requires_grad() {
+        if y.requires_grad() && op.grad.is_some() {
             let mut random = Numbers(5);
             let weights: Vec<f64> = (0..y.numel()).map(|_| random.next() - 0.5).collect();
             let physical = crate::tensor::physically(|| y.shape());

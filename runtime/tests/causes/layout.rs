@@ -220,7 +220,8 @@ fn step(p: &mut Program, t: &mut Text) {
             }
         }
         if p.state {
-            (p.places.hold_guard, p.places.hold) = t.guarded("keeps", "held.push(state.detach());");
+            (p.places.hold_guard, p.places.hold) =
+                t.guarded("keeps", "held.push(Tensor::zeros(state.shape()).copy_(&state));");
             p.places.assign = t.line("state.copy_(state + y);");
         }
         p.places.history = t.line("history = cat([history, y]);");

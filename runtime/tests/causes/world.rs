@@ -162,7 +162,8 @@ impl<'p> World<'p> {
         if let (Some(state), Some(y)) = (&self.state, &last) {
             self.held.clear();
             if k.holds {
-                self.held.push(state.detach());
+                // The same buffer; a view would follow what is written to `state`.
+                self.held.push(Tensor::zeros(state.shape()).copy_(state));
             }
             let sum = at(p.places.assign, Act::Add(state, &y.mean())).tensor();
             at(p.places.assign, Act::Assign(state, &sum));

@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(read("fn push(&mut self, value: T)"), ("push".into(), Kind::Method));
         assert_eq!(read("fn get<'a>(&'a self) -> &'a T"), ("get".into(), Kind::Method));
         assert_eq!(read("fn map<F: Fn(i32) -> i32>(self, f: F)"), ("map".into(), Kind::Method));
-        assert_eq!(read("unsafe fn from_raw(selfish: u8)"), ("from_raw".into(), Kind::Function));
+        assert_eq!(read("unsafe extern \"C\" fn from_raw(selfish: u8)"), ("from_raw".into(), Kind::Function));
         assert_eq!(read("const MAX: Self = 3"), ("MAX".into(), Kind::Constant));
     }
 
