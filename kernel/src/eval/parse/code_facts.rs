@@ -248,6 +248,10 @@ impl<'t> Syntax<'t> {
     /// What follows a statement runs only where it did not leave the block.
     fn exits(&mut self, s: &Stmt, end: usize) {
         let rest = self.range(s.span()).end..end;
+        // Nothing is guarded, so that a block in a block in a block is not walked through for each of them.
+        if self.text.get(rest.clone()).is_none_or(|rest| rest.trim().is_empty()) {
+            return;
+        }
         let mut exits = Exits::default();
         if let Stmt::Local(syn::Local { init: Some(init), .. }) = s
             && init.diverge.is_some()
@@ -255,9 +259,7 @@ impl<'t> Syntax<'t> {
             exits.conditions.push(init.expr.span());
         }
         exits.visit_stmt(s);
-        if self.text.get(rest.clone()).is_some_and(|rest| !rest.trim().is_empty()) {
-            exits.conditions.into_iter().for_each(|c| self.guard(c, rest.clone(), "rest"));
-        }
+        exits.conditions.into_iter().for_each(|c| self.guard(c, rest.clone(), "rest"));
     }
 
     fn inside(&mut self, m: &syn::Macro) {
