@@ -26,7 +26,7 @@ fn kernel() -> Kernel {
 
 fn kernel_with(engine: RustEngine) -> Kernel {
     let mut kernel = Kernel::start_with(Setup { engine: Some(Arc::new(engine)), ..Setup::default() });
-    ok(&mut kernel, "let kept = vec![1, 2, 3]; let t = Tensor::ones([4]) * 2.0; xlazy::sync();");
+    ok(&mut kernel, "let mut kept = vec![1, 2, 3]; let t = Tensor::ones([4]) * 2.0; xlazy::sync();");
     kernel
 }
 
