@@ -5,11 +5,12 @@ use std::path::Path;
 
 /// Folders of public items with the module they are reached through; none: the prelude, or methods.
 const FOLDERS: [(&str, &str); 4] = [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data")];
-const FILES: [(&str, &str); 14] = [
+const FILES: [(&str, &str); 15] = [
     ("tensor/mod.rs", ""),
     ("tensor/thread.rs", ""),
     ("tensor/trace.rs", ""),
     ("grad.rs", ""),
+    ("cell/progress.rs", ""),
     ("cell/show.rs", ""),
     ("cell/streams.rs", ""),
     ("display/image.rs", ""),
@@ -28,13 +29,13 @@ fn main() {
     for (folder, module) in FOLDERS {
         println!("cargo::rerun-if-changed=src/{folder}");
         let public = std::fs::read_to_string(src.join(folder).join("mod.rs")).unwrap_or_default();
-        let entries = std::fs::read_dir(src.join(folder)).into_iter().flatten().flatten();
-        for name in entries.filter_map(|e| e.file_name().into_string().ok()) {
-            let Some(stem) = name.strip_suffix(".rs") else { continue };
+        for name in files(&src.join(folder)) {
+            // A folder in it is a module like the files in it.
+            let stem = name.split('/').next().unwrap_or_default().trim_end_matches(".rs");
             let alone = public.contains(&format!("pub mod {stem};")) && !public.contains(&format!("pub use {stem}::"));
             let of = if alone { format!("{module}::{stem}") } else { module.to_owned() };
             // The table of ops is not public.
-            if (folder, stem) != ("ops", "mod") {
+            if (folder, &*name) != ("ops", "mod.rs") {
                 found.push((format!("{folder}/{name}"), of));
             }
         }
@@ -50,4 +51,18 @@ fn main() {
     if let Err(e) = std::fs::write(&to, out) {
         println!("cargo::error=cannot write {}: {e}", to.display());
     }
+}
+
+/// The sources in a folder and in those in it, but for what tests them.
+fn files(folder: &Path) -> Vec<String> {
+    let mut out = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if name.ends_with(".rs") {
+            out.push(name);
+        } else if name != "tests" {
+            out.extend(files(&entry.path()).into_iter().map(|inner| format!("{name}/{inner}")));
+        }
+    }
+    out
 }

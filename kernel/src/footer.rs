@@ -240,8 +240,8 @@ impl Seen {
         }
         let step = (number(cell, "wall_ms") - compiling(cell)).max(0.001) / steps(run);
         let pays = (compiling(run) / step).ceil();
-        let when = if pays <= steps(run) { "paid for after" } else { "will be paid for after" };
-        Some(format!("{} steps of {}, compiling {when} {}", steps(run), milliseconds(step), thousands(pays as u64)))
+        let as_long = thousands(pays as u64);
+        Some(format!("{} steps of {}; compiling took as long as {as_long} of them", steps(run), milliseconds(step)))
     }
 
     /// What was run, and why: one row for each cause, line and program size.
@@ -329,9 +329,9 @@ mod tests {
             seen.bundle().unwrap().plain().to_owned()
         };
         let paid = line(400, 320);
-        assert!(paid.ends_with(" · 400 steps of 500 µs, compiling paid for after 240"), "{paid}");
+        assert!(paid.ends_with(" · 400 steps of 500 µs; compiling took as long as 240 of them"), "{paid}");
         let unpaid = line(100, 170);
-        assert!(unpaid.ends_with(" · 100 steps of 500 µs, compiling will be paid for after 240"), "{unpaid}");
+        assert!(unpaid.ends_with(" · 100 steps of 500 µs; compiling took as long as 240 of them"), "{unpaid}");
         assert!(!line(9, 170).contains("steps of"));
     }
 

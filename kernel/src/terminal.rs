@@ -1,4 +1,6 @@
 //! Showing what a cell does on a terminal or in a pipe; shared by `xlazy eval` and the REPL.
+mod pictures;
+
 use crate::engine::{Event, Failure};
 use crate::footer;
 use nix::errno::Errno;
@@ -22,7 +24,7 @@ pub struct Screen<'a> {
     pub result_prefix: String,
     /// Whether the cell may read lines from standard input.
     pub stdin: bool,
-    /// Makes the folder that pictures are saved to, since a terminal cannot show them; without it they are only named.
+    /// Makes the folder that pictures are saved to, beside what the terminal can show of them; without it they are only named.
     pub pictures: Option<fn() -> io::Result<PathBuf>>,
     /// Whether what takes long is told on a line that is written over: for a terminal.
     pub live: bool,
@@ -30,6 +32,8 @@ pub struct Screen<'a> {
     live_shown: bool,
     /// The question that Ctrl-C ended: no answer is no error of the cell, which is being interrupted.
     unanswered: Option<Sender<Result<String, String>>>,
+    /// The display that was shown last, of one line, where nothing has been written behind it.
+    last: Option<String>,
     /// The last state of displays that were changed after they were shown.
     updates: Vec<(String, Bundle)>,
     /// Whether what came last on `out` ended its line; a result or a display starts on a line of its own.
@@ -48,6 +52,7 @@ impl<'a> Screen<'a> {
             live: false,
             live_shown: false,
             unanswered: None,
+            last: None,
             updates: Vec::new(),
             at_line_start: true,
         }
@@ -69,11 +74,23 @@ impl<'a> Screen<'a> {
         match event {
             Event::Stream { stderr: false, text } => self.write_out(&text),
             Event::Stream { stderr: true, text } => {
+                self.last = None;
                 let _ = self.err.write_all(plain_unless(self.colours.1, &text).as_bytes());
                 let _ = self.err.flush();
             }
-            Event::Display { bundle, update: false, .. } => self.write_block("", &bundle),
-            // What stands on a terminal is not changed; the last state is shown when the cell has ended.
+            Event::Display { bundle, update: false, id } => {
+                self.write_block("", &bundle);
+                self.last = id.filter(|_| self.live && is_one_line(&bundle));
+            }
+            Event::Display { bundle, id: Some(id), update: true }
+                if self.last.as_ref() == Some(&id) && is_one_line(&bundle) =>
+            {
+                let line = plain_unless(self.colours.0, bundle.plain().trim_end());
+                let _ = writeln!(self.out, "\x1b[1A\r\x1b[K{line}");
+                let _ = self.out.flush();
+                self.updates.retain(|(known, _)| *known != id);
+            }
+            // What stands further up is not changed; the last state is shown when the cell has ended.
             Event::Display { bundle, id: Some(id), update: true } => {
                 self.updates.retain(|(known, _)| *known != id);
                 self.updates.push((id, bundle));
@@ -131,6 +148,7 @@ impl<'a> Screen<'a> {
     }
 
     fn write_out(&mut self, text: &str) {
+        self.last = None;
         if let Some(last) = text.chars().next_back() {
             self.at_line_start = last == '\n';
             let _ = self.out.write_all(plain_unless(self.colours.0, text).as_bytes());
@@ -158,6 +176,12 @@ impl<'a> Screen<'a> {
                 Content::Bytes(bytes) => bytes.as_slice(),
                 Content::Text(text) => text.as_bytes(),
             };
+            if mime == "image/png" && self.pictures.is_some() && self.colours.0 {
+                let drawn = pictures::protocol().and_then(|protocol| pictures::drawn(bytes, protocol));
+                text.extend(
+                    drawn.map(|drawn| format!("{}{}", if text.is_empty() { "" } else { "\n" }, drawn.trim_end())),
+                );
+            }
             let extension = kind.split('+').next().unwrap_or(kind);
             let note = match self.pictures.and_then(|folder| save(&folder().ok()?, extension, bytes).ok()) {
                 Some(path) => format!("[{mime}: {}]", path.display()),
@@ -173,6 +197,15 @@ impl<'a> Screen<'a> {
         }
         text
     }
+}
+
+/// Whether it takes one line of a terminal, which can be written over: what wraps cannot be.
+fn is_one_line(bundle: &Bundle) -> bool {
+    let text = plain_unless(false, bundle.plain().trim_end());
+    let only_text = bundle.entries.iter().all(|(mime, _)| mime == "text/plain");
+    let picture = bundle.entries.iter().any(|(mime, _)| mime.starts_with("image/"));
+    let fits = text.chars().count() <= 78 && !text.contains(char::is_control);
+    fits && !picture && (only_text || !text.is_empty())
 }
 
 const NOBODY: &str = "there is nobody to ask: standard input is not a terminal";
@@ -293,6 +326,47 @@ mod tests {
         screen.show(long());
         screen.finish();
         assert_eq!(String::from_utf8(out).unwrap(), format!("\r\x1b[K\x1b[2m{told}\x1b[0m\r\x1b[Kstep"));
+    }
+
+    #[test]
+    fn what_was_shown_last_is_written_over() {
+        let at = |text: &str, update| Event::Display { bundle: Bundle::text(text), id: Some("bar".into()), update };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut screen = Screen::new(&mut out, &mut err);
+        screen.live = true;
+        screen.show(at("1/3", false));
+        screen.show(at("2/3", true));
+        screen.show(Event::Stream { stderr: false, text: "between\n".into() });
+        screen.show(at("3/3", true));
+        screen.finish();
+        assert_eq!(String::from_utf8(out).unwrap(), "1/3\n\x1b[1A\r\x1b[K2/3\nbetween\n3/3\n");
+        let plain = shown(vec![at("1/3", false), at("2/3", true)]);
+        assert_eq!(plain, "1/3\n", "a pipe is not written over");
+    }
+
+    #[test]
+    fn what_takes_more_than_a_line_is_not_written_over() {
+        let written = |texts: &[&str]| {
+            let (mut out, mut err) = (Vec::new(), Vec::new());
+            let mut screen = Screen::new(&mut out, &mut err);
+            screen.live = true;
+            for (i, text) in texts.iter().enumerate() {
+                screen.show(Event::Display { bundle: Bundle::text(*text), id: Some("bar".into()), update: i > 0 });
+            }
+            screen.finish();
+            String::from_utf8(out).unwrap()
+        };
+        let long = "=".repeat(79);
+        let long = long.as_str();
+        assert_eq!(written(&["1/3", "a\nb"]), "1/3\na\nb\n");
+        assert_eq!(written(&["1/3", long]), format!("1/3\n{long}\n"));
+        assert_eq!(written(&[long, "2/3"]), format!("{long}\n2/3\n"), "it may have wrapped");
+        assert_eq!(
+            written(&["1/3", "a\nb", "3/3"]),
+            "1/3\n\x1b[1A\r\x1b[K3/3\n",
+            "the last state is all that is shown"
+        );
+        assert!(!is_one_line(&Bundle::text("a").with_bytes("image/png", vec![1])));
     }
 
     #[test]

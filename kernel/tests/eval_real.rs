@@ -37,7 +37,10 @@ files!(n01_kv_cache_generation n05_gan n09_stochastic_depth n11_multi_scale_imag
     n16_evaluation_in_accumulation
     p01_transformer_of_many_lengths p02_cumsum_over_lengths p03_serving_pictures_by_the_batch p04_losses_joined_by_cat
     p05_a_moving_window_in_place p06_looking_at_data p07_scheduled_sampling p08_unfreezing p09_average_every_third_step
-    p10_evaluation_between_steps p11_the_norm_of_the_gradients_is_logged p12_a_short_last_batch_each_epoch);
+    p10_evaluation_between_steps p11_the_norm_of_the_gradients_is_logged p12_a_short_last_batch_each_epoch
+    p13_an_actor_with_a_delay p14_probing_before_fine_tuning p15_models_in_turn p16_rounds_in_rounds
+    p17_what_is_left_over_of_the_micro_batches p18_accuracy_in_the_epoch p19_noise_in_steps p20_episodes_of_many_lengths
+    p21_a_table_described p22_beam_search p23_terms_that_join_the_loss);
 
 #[test]
 fn every_file_is_run() {

@@ -112,14 +112,14 @@ fn unknown_magics_name_the_nearest() {
         "%metric",
         expect![[r#"
             error UnknownMagic: there is no magic %metric. Did you mean %metrics?
-            Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
         "%elephant",
         expect![[r#"
             error UnknownMagic: there is no magic %elephant.
-            Magics: %help %magics %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
@@ -131,8 +131,9 @@ fn unknown_magics_name_the_nearest() {
     check(
         "%help tiem",
         expect![[r#"
-        error UsageError: there is no magic %tiem to explain. Did you mean %time?
-            %help [--json] [MAGIC]
+        error UsageError: nothing is known about `tiem`, and there is no magic of that name. Did you mean %time?
+            %help [--json] [NAME]
+            ?NAME
     "#]],
     );
 }
@@ -142,8 +143,8 @@ fn help_lists_the_table() {
     check(
         "%help",
         expect![[r#"
-            page: Magics (%help NAME explains one):
-              %help         lists the magics, or explains one
+            page: Magics (%help NAME explains one, and ?NAME tells what a name is):
+              %help         lists the magics, or tells what a magic, a variable, a function or a type is
               %vars         lists the variables that live across cells
               %time %%time  times a line or a cell, and counts what it made the runtime do
               %metrics      what the session compiled, ran and transferred so far

@@ -131,6 +131,10 @@ fn signatures_types_and_documentation() {
         ("Vec::with_capa¦city(1)", "fn with_capacity(capacity: usize)"),
         ("Some¦(1)", "Some(T)"),
         ("nosuch(¦", "nothing"),
+        ("sca¦n(f, &t, &t)", "jax.lax.scan"),
+        ("displa¦y(&t)", "Shows a value"),
+        ("progres¦s(0..3)", "fn progress"),
+        ("cat(¦", "tensors"),
     ] {
         let found = inspected(&mut kernel, code);
         if !found.contains(says) {

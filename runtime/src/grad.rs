@@ -4,10 +4,13 @@ use crate::changes::Changes;
 use crate::insight::mode::{Derived, derives};
 use crate::ops::entry_of;
 use crate::tensor::{Grad, Tensor, on_behalf, physically, refuse};
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::panic::Location;
 use std::sync::Weak;
-use xlazy_core::ir::{LEAF, NodeId, Origin, Owner, REQUIRES_GRAD, TAPE_FREED, graph};
+use xlazy_core::ir::{
+    ARGUMENT, AttrsExt, LEAF, NodeId, OpDef, Origin, Owner, REQUIRES_GRAD, RESULT, TAPE_FREED, graph,
+};
+use xlazy_core::thread::thread;
 
 impl Tensor {
     /// Computes the gradient of this one-element tensor with respect to every leaf that requires one, and adds it to
@@ -34,6 +37,7 @@ impl Tensor {
             let _follows = derives(Derived::Gradient);
             let mut changes = Changes::new();
             let mut found = walk(&[(self.clone(), seed)], &[]);
+            refuse_in_body(&found);
             for (_, leaf, dx) in found.leaves.drain(..) {
                 let sum = match leaf.grad() {
                     Some(old) => &old + dx.placed_like(&old),
@@ -132,6 +136,21 @@ fn follows_a_walk(id: NodeId) -> bool {
     false
 }
 
+/// What is recorded in the body of a loop has no value outside.
+#[track_caller]
+fn refuse_in_body(found: &Found) {
+    let Some(body) = thread(|t| t.body.get()) else { return };
+    let outside = |t: &Tensor| graph().node(t.id()).depth < body.depth;
+    if let Some((_, leaf, _)) = found.leaves.iter().find(|(_, leaf, _)| outside(leaf)) {
+        let why = format!(
+            "would add to the gradient of a tensor from outside of the body of `{}`, which is recorded once: take gradients \
+             there with `grad(&y, &[&x])`, and carry what they change",
+            body.op
+        );
+        refuse("backward", &[leaf], why);
+    }
+}
+
 struct Found {
     /// Leaves that are still alive, with what flows to them and when the walk met them.
     leaves: Vec<(Option<usize>, Tensor, Tensor)>,
@@ -181,6 +200,8 @@ fn walk_physical(starts: Vec<(Tensor, Tensor)>, wanted: &[&Tensor]) -> Found {
     // Later nodes first: every consumer of a node has been seen when the node's turn comes.
     let mut queue: BinaryHeap<(u64, NodeId)> = BinaryHeap::new();
     let mut flowing: HashMap<NodeId, Tensor> = HashMap::new();
+    // What flows to each of several results of an op.
+    let mut several: HashMap<NodeId, BTreeMap<usize, Tensor>> = HashMap::new();
     for (output, dy) in &starts {
         let id = output.id();
         queue.push((graph().node(id).seq, id));
@@ -196,7 +217,8 @@ fn walk_physical(starts: Vec<(Tensor, Tensor)>, wanted: &[&Tensor]) -> Found {
             continue;
         }
         last = Some(seq);
-        let Some(dy) = flowing.remove(&id) else { continue };
+        let dys: Vec<(usize, Tensor)> = several.remove(&id).unwrap_or_default().into_iter().collect();
+        let Some(dy) = flowing.remove(&id).or_else(|| Some(dys.first()?.1.clone())) else { continue };
         for (slot, _) in found.wanted.iter_mut().zip(&wanted_ids).filter(|(_, w)| **w == id) {
             *slot = Some(dy.clone());
         }
@@ -215,14 +237,25 @@ fn walk_physical(starts: Vec<(Tensor, Tensor)>, wanted: &[&Tensor]) -> Found {
                 "its history was used up by an earlier backward(); call `backward_with(None, true)` there to keep it",
             ),
             Open::Constant(t, op) => {
-                let why = format!(
-                    "the derivative for '{op}' is not implemented: `.detach()` its operands to take it for a constant"
-                );
+                let instead = entry_of(op).and_then(|e| e.constant);
+                let instead = instead.unwrap_or("`.detach()` its operands to take it for a constant");
+                let why = format!("the derivative for '{}' is not implemented: {instead}", op.torch_name());
                 refuse("backward", &[&t], why)
+            }
+            Open::Result { of, index } => {
+                found.visited.push(id);
+                queue.push((graph().node(of).seq, of));
+                let flows = several.entry(of).or_default();
+                let sum = match flows.remove(&index) {
+                    Some(old) => &old + dy.placed_like(&old),
+                    None => dy,
+                };
+                flows.insert(index, sum);
             }
             Open::Op { op, ids, inputs, output, attrs, wanted } => {
                 found.visited.push(id);
-                let cx = Grad { inputs, output, dy, attrs, wanted };
+                let walk = |starts: &[(Tensor, Tensor)], wanted: &[&Tensor]| walk(starts, wanted).wanted;
+                let cx = Grad { inputs, output, dy, dys, attrs, wanted, walk };
                 for (i, dx) in op(&cx).into_iter().enumerate() {
                     if let (Some(dx), true) = (dx, cx.wanted[i]) {
                         let x = &cx.inputs[i];
@@ -255,8 +288,13 @@ fn add(flowing: &mut HashMap<NodeId, Tensor>, id: NodeId, dx: Tensor) {
 enum Open {
     Leaf(Option<Weak<Owner>>),
     Freed(Tensor),
+    /// One of the results of an op that has several.
+    Result {
+        of: NodeId,
+        index: usize,
+    },
     /// An op without a gradient.
-    Constant(Tensor, &'static str),
+    Constant(Tensor, &'static OpDef),
     Op {
         op: fn(&Grad) -> Vec<Option<Tensor>>,
         ids: Vec<NodeId>,
@@ -273,6 +311,12 @@ fn open(id: NodeId) -> Open {
     if n.flags & LEAF != 0 {
         return Open::Leaf(g.owners.get(&id).cloned());
     }
+    if n.op.id == ARGUMENT.id {
+        return Open::Leaf(None);
+    }
+    if n.op.id == RESULT.id && n.flags & TAPE_FREED == 0 {
+        return Open::Result { of: n.inputs[0], index: n.attrs.index(0) };
+    }
     let (op, attrs, flags, ids) = (n.op, n.attrs.clone(), n.flags, n.inputs.to_vec());
     match entry_of(op).and_then(|e| e.grad) {
         Some(grad) if flags & TAPE_FREED == 0 => {
@@ -281,7 +325,7 @@ fn open(id: NodeId) -> Open {
             let output = Tensor::of_node(&mut g, id);
             Open::Op { op: grad, ids, inputs, output, attrs, wanted }
         }
-        None if flags & TAPE_FREED == 0 => Open::Constant(Tensor::of_node(&mut g, id), op.torch_name()),
+        None if flags & TAPE_FREED == 0 => Open::Constant(Tensor::of_node(&mut g, id), op),
         _ => Open::Freed(Tensor::of_node(&mut g, id)),
     }
 }

@@ -41,10 +41,12 @@ pub use ops::{
     InterpolateOptions, Interpolation, MaxPoolOptions, PadMode, Padding, Reduction, ScatterReduce,
 };
 pub use ops::{BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, StftOptions};
+pub use ops::{CustomOp, custom_call, custom_op};
 pub use ops::{
     LeastSquares, MatrixNorm, MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, Unique,
     block_diag, multi_dot,
 };
+pub use ops::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
 pub use ops::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
 pub use tensor::{Arg, Tensor, is_grad_enabled, no_grad, sync};
 pub use xlazy_core::device::{device_name, preload, probe};

@@ -1,6 +1,8 @@
 //! What a cell has in scope without asking.
-pub use crate::cell::{clear_output, display, display_with_id, input, input_password, sleep, update_display};
-pub use crate::display::{ImageOptions, image, image_with, images, images_with, line_plot, scatter_plot};
+pub use crate::cell::{
+    clear_output, display, display_with_id, input, input_password, progress::progress, sleep, update_display,
+};
+pub use crate::display::{ImageOptions, Plot, grid, image, image_with, images, images_with, line_plot, scatter_plot};
 pub use crate::nn::Module;
 pub use crate::optim::{Optimizer, optimizer_step};
 pub use crate::{
@@ -14,6 +16,8 @@ pub use crate::{
     BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, LeastSquares, MatrixNorm,
     MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, StftOptions, Unique,
 };
+pub use crate::{CustomOp, custom_call, custom_op};
+pub use crate::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
 pub use crate::{data, nn, optim, parts};
 pub use crate::{tensor, where_};
 pub use xlazy_core::ty::DType::{self, *};

@@ -29,7 +29,9 @@ pub fn ir(of: &Tensor, as_json: bool) -> Bundle {
 
 /// The StableHLO text that xlazy would hand to XLA to compute the tensor. Compiles and runs nothing. With `as_json`, as
 /// data.
+#[track_caller]
 pub fn stablehlo(of: &Tensor, as_json: bool) -> Bundle {
+    of.refuse_read().unwrap_or_else(|e| e.raise());
     match run::lowered(vec![of.id()]) {
         Some(text) => program("stablehlo", "StableHLO, as it would be handed to XLA", &text, as_json),
         None => nothing_to_run(as_json),
@@ -40,6 +42,7 @@ pub fn stablehlo(of: &Tensor, as_json: bool) -> Bundle {
 /// layouts. Compiles it if it is not in the cache, and does not run it. With `as_json`, as data.
 #[track_caller]
 pub fn hlo(of: &Tensor, as_json: bool) -> Bundle {
+    of.refuse_read().unwrap_or_else(|e| e.raise());
     let text = run::compiled(&INSIGHT, vec![of.id()]).map(|p| p.and_then(|p| optimized_text(&p)));
     match text {
         Some(Ok(text)) => program("hlo", "HLO after XLA's passes; not run", &text, as_json),

@@ -356,6 +356,74 @@ fn plots_are_svg_with_a_sparkline() {
     }
 }
 
+#[test]
+fn plots_have_marks_limits_and_scales() {
+    let _alone = alone();
+    let svg = |plot: Plot| plot.rich().get("image/svg+xml").unwrap().to_owned();
+    let ys = [0.001, 0.1, 10.0, 1000.0];
+    let log = svg(Plot::new("log").line("a", ys).log_y());
+    assert!(["0.01", "1", "100"].iter().all(|tick| log.contains(&format!("\n{tick}\n"))), "{log}");
+    let heights = |svg: &str| -> Vec<i32> {
+        let points = svg.split("<polyline").last().unwrap().split("points=\"").nth(1).unwrap();
+        points
+            .split('"')
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .map(|p| p.split(',').nth(1).unwrap().parse().unwrap())
+            .collect()
+    };
+    let y = heights(&log);
+    assert!(y.len() == 4 && (y[0] - y[1] - (y[2] - y[3])).abs() <= 2, "equal factors are equal steps: {y:?}");
+    // What lies outside is cut off at the limits.
+    let cut = svg(Plot::new("cut").line("a", [0.0, 10.0, 0.0]).y_limits(0.0, 5.0));
+    let frame = heights(&cut);
+    assert!(cut.matches("<polyline").count() > 2 && frame.iter().all(|y| (0..400).contains(y)), "{cut}");
+    let bars = Plot::new("digits").bars(&["zero", "one"], vec![3, 6]).rich();
+    assert!(bars.get("image/svg+xml").unwrap().contains("zero"));
+    assert_eq!(bars.plain(), "digits\nzero  ███████████████ 3\none   ██████████████████████████████ 6");
+    let values = Tensor::arange(0, 10, 1).float();
+    let histogram = Plot::new("h").histogram("", &values, 2).rich();
+    assert!(histogram.plain().contains("0 to 4.5") && histogram.plain().ends_with(" 5"), "{}", histogram.plain());
+    let heat = Plot::new("eye").heat_map(&Tensor::eye(3)).rich();
+    assert_eq!(heat.plain(), "eye\n█··\n·█·\n··█\n0 to 1");
+    assert!(heat.get("image/svg+xml").unwrap().contains("#FDE725"), "the largest is yellow");
+    // On a page the ink is the page's; alone it is dark on a card.
+    let page = bars.get("text/html").unwrap();
+    assert!(page.contains("currentColor") && !page.contains("#2D2D32") && !page.contains("#f7f7f8"));
+    let odd = [f64::NAN, f64::INFINITY, -1.0];
+    for plot in [
+        Plot::new("nothing"),
+        Plot::new("nan").line("", odd).log_y().log_x(),
+        Plot::new("flat").scatter("", [1.0], [1.0]).log_x(),
+        Plot::new("none").histogram("", Vec::<f64>::new(), 0),
+        Plot::new("limits").line("", [1.0]).x_limits(1.0, 1.0).y_limits(f64::NAN, 3.0),
+        Plot::new("empty").heat_map(&Tensor::zeros([0, 0])),
+        Plot::new("bars").bars::<&str>(&[], Vec::<f64>::new()),
+    ] {
+        let text = svg(plot);
+        assert!(!text.contains("NaN") && !text.contains("inf\""), "{text}");
+    }
+    let two = grid(&[Plot::new("a").line("", [1.0]), Plot::new("b").size(300, 200)], 2);
+    assert!(two.get("image/svg+xml").unwrap().contains("viewBox=\"0 0 1280 400\""));
+}
+
+#[test]
+fn what_has_tensors_in_it_is_computed_by_one_program() {
+    let _alone = alone();
+    let x = tensor([1.5, 2.0]);
+    let parts = (&x * 31.25, [Some((&x + 31.25).sum()), None], vec![x.to(BF16) * 3.0]);
+    let count = |name| counter_value(name).unwrap();
+    let (compiled, read) = (count("UncachedCompile"), count("SyncTensorsToData"));
+    xlazy::display!(&parts);
+    assert_eq!((count("UncachedCompile"), count("SyncTensorsToData")), (compiled + 1, read + 1));
+    // They are there now, and showing them has not put an end to anything.
+    let later = count("UncachedCompile");
+    assert_eq!(parts.0.to_string(), "[46.8750, 62.5000]");
+    assert_eq!(count("UncachedCompile"), later);
+    assert_eq!(format!("{:?}", &x * 2.0), "Tensor(f32[2], pending)", "`Debug` itself runs nothing");
+}
+
 /// The lines of this file differ from edit to edit.
 fn without_lines(text: &str) -> String {
     let cut = |l: &str| l.split("  # display.rs:").next().unwrap_or(l).trim_end().to_owned();

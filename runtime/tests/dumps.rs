@@ -1,6 +1,9 @@
 //! Why two programs that others wrote down differ. The texts in `dumps/` are what `dumps/model.py` makes with JAX.
+mod support;
+
 use expect_test::{Expect, expect};
 use std::path::Path;
+use support::in_nobodys_words;
 use xlazy::insight::{Dump, Explanation, explain_dumps};
 
 fn text(name: &str) -> String {
@@ -105,6 +108,22 @@ fn another_number_of_rounds() {
     "#]],
         ],
     );
+}
+
+/// Whoever wrote these programs has other words for what is to be done.
+#[test]
+fn what_is_advised_is_in_nobodys_words() {
+    let names = ["step", "batch", "dtype", "axis", "extra", "loop", "loop_more"];
+    for kind in ["mlir", "hlo"] {
+        let texts = names.map(|name| text(&format!("{name}.{kind}")));
+        for (old, new) in texts.iter().flat_map(|a| texts.iter().map(move |b| (a, b))).filter(|(a, b)| a != b) {
+            let why = explain(old, new).expect("texts that can be read").expect("two programs");
+            in_nobodys_words(&why);
+            for why in std::iter::once(&why).chain(&why.also) {
+                assert!(why.edits.is_empty(), "{}", why.fix);
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,18 +1,9 @@
 //! PyTorch's meaning where it is easy to differ in silence: NaN, empty tensors, ties, integers, halves. What torch refuses is
 //! refused, with a message that says what to do.
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use xlazy::prelude::*;
+mod support;
 
-/// The refusal of a wrong call.
-fn refused<T>(call: impl FnOnce() -> T) -> String {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(_) => panic!("the call was not refused"),
-        Err(e) => e.downcast::<xlazy::Raised>().map_or_else(
-            |e| e.downcast::<String>().map_or_else(|_| "a panic without a message".into(), |m| *m),
-            |raised| raised.error.to_string(),
-        ),
-    }
-}
+use support::refusal;
+use xlazy::prelude::*;
 
 fn gradient(x: &Tensor, f: impl Fn(&Tensor) -> Tensor) -> Vec<f32> {
     let x = x.detach().requires_grad_(true);
@@ -53,7 +44,7 @@ fn what_has_no_elements() {
     assert_eq!(both[1].as_ref().unwrap().shape(), [0, 3]);
     let options = BatchNormOptions { training: true, ..Default::default() };
     assert_eq!(Tensor::ones([0, 3]).batch_norm(None, None, None, None, options).shape(), [0, 3]);
-    assert!(refused(|| Tensor::ones([2, 0]).amax(1, false)).contains("dimension 1 is empty"));
+    assert!(refusal(|| Tensor::ones([2, 0]).amax(1, false)).contains("dimension 1 is empty"));
 }
 
 #[test]
@@ -70,13 +61,13 @@ fn gradients_at_zero_and_of_what_repeats() {
 #[test]
 fn integers_stay_integers_or_are_refused() {
     let x = tensor([4, 7]);
-    assert!(refused(|| x.add_(1.5)).contains("cannot be put into a tensor of i64"));
+    assert!(refusal(|| x.add_(1.5)).contains("cannot be put into a tensor of i64"));
     assert_eq!(x.to_vec::<i64>(), [4, 7]);
-    assert!(refused(|| x.floor_divide(0)).contains("divided by zero"));
-    assert!(refused(|| &x % 0).contains("divided by zero"));
-    assert!(refused(|| x.pow(-1)).contains("negative"));
-    assert!(refused(|| x.matmul(&tensor([1.0, 2.0]))).contains("dtypes differ"));
-    assert!(refused(|| x.std()).starts_with("std"));
+    assert!(refusal(|| x.floor_divide(0)).contains("divided by zero"));
+    assert!(refusal(|| &x % 0).contains("divided by zero"));
+    assert!(refusal(|| x.pow(-1)).contains("negative"));
+    assert!(refusal(|| x.matmul(&tensor([1.0, 2.0]))).contains("dtypes differ"));
+    assert!(refusal(|| x.std()).starts_with("std"));
 }
 
 #[test]
@@ -94,13 +85,13 @@ fn an_index_that_is_known_to_be_out_of_range_is_refused() {
         &|| x.index_put(&[Some(&three)], 1.0, false),
     ];
     for (i, call) in calls.into_iter().enumerate() {
-        assert!(refused(call).contains("is out of bounds for dimension 0 with size"), "call {i}");
+        assert!(refusal(call).contains("is out of bounds for dimension 0 with size"), "call {i}");
     }
     // what counts from the end is refused where torch refuses it
-    assert!(refused(|| x.index_select(0, &last)).contains("index -1 is out of bounds for dimension 0 with size 3"));
+    assert!(refusal(|| x.index_select(0, &last)).contains("index -1 is out of bounds for dimension 0 with size 3"));
     assert_eq!(x.i(&last).to_vec::<f32>(), [5.0, 6.0]);
     let options = CrossEntropyOptions::default;
-    assert!(refused(|| x.cross_entropy(&tensor([0, 1, 2]), options())).contains("Target 2 is out of bounds"));
+    assert!(refusal(|| x.cross_entropy(&tensor([0, 1, 2]), options())).contains("Target 2 is out of bounds"));
     assert!(x.cross_entropy(&tensor([0, 1, -100]), options()).item().is_finite());
     // a slice need not hold what the whole does
     assert_eq!(x.index_select(0, &three.i(..1)).shape(), [1, 2]);
@@ -122,8 +113,8 @@ fn smaller_meanings() {
     assert_eq!(tensor([1.0, 3.0]).var_dim(0, 0.5, false).item() as f32, 2.0 / 1.5);
     let x = tensor([[1, 2, 3, 4]]);
     assert_eq!(x.pad_mode([2, -1], PadMode::Circular).to_vec::<i64>(), [2, 3, 1, 2, 3]);
-    assert!(refused(|| tensor(2.5).size(0)).contains("no dimension 0"));
-    assert!(refused(|| x.flip([0, 0])).contains("twice"));
+    assert!(refusal(|| tensor(2.5).size(0)).contains("no dimension 0"));
+    assert!(refusal(|| x.flip([0, 0])).contains("twice"));
 }
 
 #[test]
@@ -133,8 +124,8 @@ fn in_place_methods_change_the_tensor_and_keep_its_dtype() {
     x.abs_().sqrt_().mul_(2.0);
     assert_eq!(same.to_vec::<f32>(), [4.0, 6.0]);
     let n = tensor([4, 9]);
-    assert!(refused(|| n.sqrt_()).contains("cannot be put into a tensor of i64"));
+    assert!(refusal(|| n.sqrt_()).contains("cannot be put into a tensor of i64"));
     assert_eq!(n.pow_(2).to_vec::<i64>(), [16, 81]);
     let leaf = tensor([1.0]).requires_grad_(true);
-    assert!(refused(|| leaf.exp_()).contains("no_grad"));
+    assert!(refusal(|| leaf.exp_()).contains("no_grad"));
 }

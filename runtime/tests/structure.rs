@@ -89,12 +89,10 @@ fn every_file_says_what_it_is_for() {
     }
 }
 
-/// `file::test`, `test_protocol.py::test` or the path of literate cells, in the README's table of promises.
+/// `file::test`, `test_protocol.py::test` or the path of literate cells, in the guide's table of promises.
 #[test]
-fn the_tests_that_the_readme_names_exist() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let section = readme.split("## What is promised").nth(1).expect("the README says what is promised");
-    let table = section.split("\n## ").next().unwrap_or_default();
+fn the_tests_that_the_promises_name_exist() {
+    let table = fs::read_to_string(root().join("docs/promises.md")).unwrap();
     let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | "));
     let mut count = 0;
     for (promise, tests) in rows.filter(|(promise, _)| *promise != "promise") {
@@ -113,7 +111,7 @@ fn the_tests_that_the_readme_names_exist() {
                     fs::read_to_string(file).is_ok_and(|text| text.contains(&format!("#[test]\nfn {test}()")))
                 }),
             };
-            assert!(found, "the README names a test that does not exist: {name}");
+            assert!(found, "the guide names a test that does not exist: {name}");
         }
     }
     assert!(count > 30, "only {count} tests are named");

@@ -160,6 +160,7 @@ fn names_states_and_modes() {
     impl Module for Net {
         parts!(body, heads, tied, scale);
     }
+    let made = line!() + 2;
     let make = || {
         let body = nn::Sequential::new((nn::Linear::without_bias(2, 3), nn::Dropout::new(0.5)));
         let heads = vec![nn::Linear::new(3, 1)];
@@ -181,9 +182,17 @@ fn names_states_and_modes() {
     assert_eq!(zeros(&a), 0);
     a.train(true);
     assert!(zeros(&a) > 50);
+    let tree = a.summary().plain().replace(&format!("train.rs:{made}"), "HERE");
+    let tree = tree.replace(&format!("train.rs:{}", made + 1), "BELOW");
     assert_eq!(
-        a.summary().plain(),
-        "body.0.weight   [3,2]  6\nheads.0.weight  [1,3]  3\nheads.0.bias    [1]    1\n10 numbers to train"
+        tree,
+        "Net                  tied [1,3] (shared)     10  BELOW\n\
+         ├─ body: Sequential                           6\n\
+         │  ├─ 0: Linear      weight [3,2]             6  HERE\n\
+         │  └─ 1: Dropout\n\
+         └─ heads                                      4\n\
+         \u{20}  └─ 0: Linear      weight [1,3], bias [1]   4  BELOW\n\
+         10 numbers to train"
     );
     let wrong = b.load_state_dict(&a.state_dict()[1..]).unwrap_err().to_string();
     assert!(wrong.contains("`body.0.weight` is missing"), "{wrong}");

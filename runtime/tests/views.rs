@@ -1,17 +1,8 @@
 //! Views are views: what is written through one name is seen by all that show the same elements, as in torch.
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use xlazy::prelude::*;
+mod support;
 
-/// The refusal of a wrong call.
-fn refused<T>(call: impl FnOnce() -> T) -> String {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(_) => panic!("the call was not refused"),
-        Err(e) => e.downcast::<xlazy::Raised>().map_or_else(
-            |e| e.downcast::<String>().map_or_else(|_| "a panic without a message".into(), |m| *m),
-            |raised| raised.error.to_string(),
-        ),
-    }
-}
+use support::refusal;
+use xlazy::prelude::*;
 
 fn counted(shape: &[usize]) -> Tensor {
     Tensor::arange(0.0, shape.iter().product::<usize>() as f64, 1.0).reshape(shape).copy()
@@ -94,7 +85,7 @@ fn what_is_a_copy_in_torch_is_one() {
     }
     assert_eq!(x.to_vec::<f32>(), same);
     assert!(x.reshape(6).is_contiguous() && !x.t().is_contiguous() && x.t().t().is_contiguous());
-    assert!(refused(|| x.t().view(6)).contains("view size is not compatible"));
+    assert!(refusal(|| x.t().view(6)).contains("view size is not compatible"));
     // what lies in order is a view, however it was reached
     x.i(1..).t().t().reshape(3).zero_();
     assert_eq!(x.i(1).sum().item(), 0.0);
@@ -103,14 +94,14 @@ fn what_is_a_copy_in_torch_is_one() {
 #[test]
 fn what_torch_refuses_is_refused() {
     let x = tensor([[1.0], [2.0]]);
-    assert!(refused(|| x.expand([2, 3]).add_(1.0)).contains("more than one element of the written-to tensor"));
+    assert!(refusal(|| x.expand([2, 3]).add_(1.0)).contains("more than one element of the written-to tensor"));
     // one of them may be written to: they are one element
     x.expand([2, 3]).select(1, 2).add_(1.0);
     assert_eq!(x.to_vec::<f32>(), [2.0, 3.0]);
     let w = tensor([1.0, 2.0]).requires_grad_(true);
-    assert!(refused(|| w.i(0).add_(1.0)).contains("a view of a leaf Variable that requires grad"));
+    assert!(refusal(|| w.i(0).add_(1.0)).contains("a view of a leaf Variable that requires grad"));
     assert!(
-        refused(|| w.add_(1.0)).contains("a leaf Variable that requires grad is being used in an in-place operation")
+        refusal(|| w.add_(1.0)).contains("a leaf Variable that requires grad is being used in an in-place operation")
     );
     let view = w.i(0);
     no_grad(|| w.i(1).add_(1.0));

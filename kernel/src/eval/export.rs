@@ -11,7 +11,7 @@ use crate::eval::parse::parsed::{Expanded, Parsed};
 use crate::eval::parse::segments::{Segment, segments};
 use crate::eval::parse::split;
 use crate::eval::text::scan;
-use crate::eval::text::source::{CellText, Edit, Source, Tag};
+use crate::eval::text::source::{CellText, Source, Splice, Tag};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -174,7 +174,12 @@ impl Writer<'_> {
         ranges.sort_by_key(|r| r.start);
         let text = |r: &Range<usize>| {
             let mut text = Source::default();
-            text.user(cell, r.clone(), &included(&cell.text, r.clone()));
+            let mut edits = included(&cell.text, r.clone());
+            edits.extend(
+                shows(&self.defs, parsed).filter(|e| r.start <= e.range.start && e.range.end <= r.end).cloned(),
+            );
+            edits.sort_by_key(|e| e.range.start);
+            text.user(cell, r.clone(), &edits);
             text.text + "\n"
         };
         let mut texts: Vec<String> = ranges.iter().map(text).collect();
@@ -249,7 +254,7 @@ impl Writer<'_> {
         self.declared.extend(binds);
         // A later mention of what is declared here means that.
         needed.retain(|n| !parsed.bindings.iter().any(|b| b.name == *n));
-        self.out.main += &body(cell, range, &parsed, &hoisted, &needed, !kept);
+        self.out.main += &body(cell, range, (&self.defs, &parsed), &hoisted, &needed, !kept);
         self.defs = after(change, cell, &parsed);
         Ok(())
     }
@@ -271,28 +276,36 @@ fn needed_after<'c>(
     all
 }
 
+/// Calls that show what is not `Rich`, too.
+fn shows<'a>(defs: &'a Definitions, parsed: &'a Parsed) -> impl Iterator<Item = &'a Splice> {
+    let all = parsed.edits.iter().chain(parsed.items.iter().filter(|i| i.call.is_none()).flat_map(|i| &i.edits));
+    all.filter(|e| matches!(e.tag, Tag::Show(_)) && !defs.takes(e, parsed))
+}
+
 /// The cell's text, with its last value printed. What a later cell needs is cloned where it is taken: in a notebook a text or a
 /// tensor stays when it is handed on, and anything else that a later cell mentions was `Copy`.
 fn body(
     cell: &Arc<CellText>,
     range: Range<usize>,
-    parsed: &Parsed,
+    (defs, parsed): (&Definitions, &Parsed),
     hoisted: &[Range<usize>],
     needed: &BTreeSet<String>,
     apart: bool,
 ) -> String {
     const CLONE: &str = "::core::clone::Clone::clone(&";
-    let mut edits: Vec<Edit> = hoisted.iter().map(|at| Edit::replace(at.clone(), "")).collect();
+    let mut edits: Vec<Splice> = hoisted.iter().map(|at| Splice::replace(at.clone(), "")).collect();
     let apart = apart && !parsed.returns.is_empty();
     edits.extend(parsed.edits.iter().filter(|e| e.tag == Tag::Program).cloned());
+    let outside = |e: &&Splice| !hoisted.iter().any(|r| r.start <= e.range.start && e.range.end <= r.end);
+    edits.extend(shows(defs, parsed).filter(outside).cloned());
     for (name, at) in parsed.taken.iter().filter(|(name, _)| needed.contains(name)) {
-        edits.push(Edit::replace(at.clone(), format!("{CLONE}{name})")));
+        edits.push(Splice::replace(at.clone(), format!("{CLONE}{name})")));
     }
     for (at, names) in &parsed.captures {
         let copies: String = names.intersection(needed).map(|name| format!("let {name} = {CLONE}{name}); ")).collect();
         if !copies.is_empty() {
-            edits.push(Edit::insert(at.start, format!("{{ {copies}")));
-            edits.push(Edit::insert(at.end, " }"));
+            edits.push(Splice::insert(at.start, format!("{{ {copies}")));
+            edits.push(Splice::insert(at.end, " }"));
         }
     }
     if apart {
@@ -306,14 +319,14 @@ fn body(
             }
         }
         edits.retain(|e| !outermost.iter().any(|of| inside(&e.range, of)));
-        edits.extend(outermost.iter().map(|at| Edit::replace((*at).clone(), "break 'cell")));
+        edits.extend(outermost.iter().map(|at| Splice::replace((*at).clone(), "break 'cell")));
     }
     edits.sort_by_key(|e| e.range.start);
     if let Some(t) = &parsed.trailing {
         let first = edits.partition_point(|e| e.range.start < t.start);
-        edits.insert(first, Edit::insert(t.start, "show!("));
+        edits.insert(first, Splice::insert(t.start, "show!("));
         let last = edits.partition_point(|e| e.range.start <= t.end);
-        edits.insert(last, Edit::insert(t.end, ")"));
+        edits.insert(last, Splice::insert(t.end, ")"));
     }
     let mut source = Source::default();
     source.user(cell, range, &edits);

@@ -1,4 +1,4 @@
-//! `%help`: the table of magics, or everything about one of them.
+//! `%help`: the table of magics, everything about one of them, or what is known of a name.
 use super::answer;
 use super::magic::{Call, Magic, Reads, Scope, Takes};
 use super::nearest::nearest;
@@ -7,15 +7,17 @@ use xlazy_mime::{Bundle, Cell, Table, columns, escape_html};
 
 pub const HELP: Magic = Magic {
     name: "help",
-    aliases: &["magics"],
-    usage: "%help [--json] [MAGIC]",
-    summary: "lists the magics, or explains one",
-    help: r#"Lists every magic with one line each; with a name, explains that magic.
+    aliases: &["magics", "doc"],
+    usage: "%help [--json] [NAME]\n?NAME",
+    summary: "lists the magics, or tells what a magic, a variable, a function or a type is",
+    help: r#"Lists every magic with one line each; with a magic's name, explains that magic, and with another, tells what Shift-Tab
+tells: a variable's type, a signature, documentation and an example. `?NAME` and `%doc NAME` are short for it.
 
 ```
 %help
 %help time
 %help !
+?Tensor::softmax
 ```"#,
     scope: Scope::Line,
     takes: Takes::Magic,
@@ -31,10 +33,16 @@ fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
         name => match call.table.iter().find(|m| m.is_called(name)) {
             Some(magic) => std::slice::from_ref(magic),
             None => {
+                if let Some(bundle) = call.host.describe(topic) {
+                    events(Event::Page(bundle));
+                    return Reply::Ok;
+                }
                 let named = call.table.iter().filter(|m| m.name != "!");
                 let names = named.flat_map(|m| [m.name].into_iter().chain(m.aliases.iter().copied()));
                 let hint = nearest(name, names).map(|n| format!(" Did you mean %{n}?")).unwrap_or_default();
-                return call.magic.misused(&format!("there is no magic %{name} to explain.{hint}"));
+                return call
+                    .magic
+                    .misused(&format!("nothing is known about `{name}`, and there is no magic of that name.{hint}"));
             }
         },
     };
@@ -59,14 +67,17 @@ fn written(magic: &Magic) -> String {
 
 fn listing(magics: &[Magic]) -> Bundle {
     let rows: Vec<[String; 2]> = magics.iter().map(|m| [format!("  {}", written(m)), m.summary.to_owned()]).collect();
-    let text = format!("Magics (%help NAME explains one):\n{}\n", columns(&rows, &[]));
+    let text = format!("Magics (%help NAME explains one, and ?NAME tells what a name is):\n{}\n", columns(&rows, &[]));
     let mut table = Table::new("");
     table.head(["Magic", "What it does"]);
     for magic in magics {
         let code = format!("<code>{}</code>", escape_html(&written(magic)));
         table.row([Cell::html(code).left(), Cell::text(magic.summary).left()]);
     }
-    Bundle::html(table.html() + "<p><code>%help NAME</code> explains one.</p>", text)
+    Bundle::html(
+        table.html() + "<p><code>%help NAME</code> explains one, and <code>?NAME</code> tells what a name is.</p>",
+        text,
+    )
 }
 
 fn page(magic: &Magic) -> Bundle {

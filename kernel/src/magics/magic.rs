@@ -86,6 +86,10 @@ pub trait Host {
     /// Runs code in the same session and store, as a cell that gets no number.
     fn run_code(&self, code: &str, events: &mut dyn FnMut(Event)) -> Reply;
     fn vars(&self) -> Vec<Var>;
+    /// What is known about a name of Rust's or the notebook's.
+    fn describe(&self, _name: &str) -> Option<Bundle> {
+        None
+    }
     /// Whether the cell was interrupted: asked by what has just begun to listen for it.
     fn interrupted(&self) -> bool {
         false

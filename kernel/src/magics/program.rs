@@ -1,6 +1,6 @@
 //! What `%graph`, `%ir`, `%stablehlo` and `%hlo` share: one form of the program of an expression, or of the session.
 use super::answer;
-use super::magic::Call;
+use super::magic::{Call, error};
 use crate::engine::{Event, Reply};
 use xlazy_mime::Question;
 
@@ -17,5 +17,15 @@ pub fn show(question: Question, call: &Call, events: &mut dyn FnMut(Event)) -> R
     }
     // The line break keeps a trailing `//` comment from swallowing the closing parenthesis.
     let expression = call.args.trim_end_matches(';');
-    call.host.run_code(&format!("xlazy::show::{form}(&({expression}\n), {json})"), events)
+    match call.host.run_code(&format!("xlazy::show::{form}(&({expression}\n), {json})"), events) {
+        // rustc points into the code around the expression.
+        Reply::Error(failure) if failure.name == "CompileError" => {
+            let what = failure.message.trim_end_matches('.');
+            error(
+                "CompileError",
+                &format!("%{form} takes an expression that gives a tensor. In `{expression}`: {what}."),
+            )
+        }
+        reply => reply,
+    }
 }

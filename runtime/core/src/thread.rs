@@ -12,6 +12,8 @@ pub struct Thread {
     pub grad: Cell<bool>,
     /// Tensors are taken as they are physically, their buckets out of sight.
     pub physical: Cell<bool>,
+    /// The body that it records.
+    pub body: Cell<Option<InBody>>,
     /// The line that is showing values.
     pub shows: Cell<Option<Place>>,
     /// Ops it has recorded since the last sync, as long as there were few syncs.
@@ -28,6 +30,7 @@ thread_local! {
             line: Cell::new(None),
             grad: Cell::new(true),
             physical: Cell::new(false),
+            body: Cell::new(None),
             shows: Cell::new(None),
             ops: Cell::new(0),
             syncs: Cell::new(0),
@@ -42,12 +45,25 @@ pub fn thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
     THREAD.with(f)
 }
 
+/// What is recorded is a part of an op: the body of a loop, a branch.
+#[derive(Clone, Copy, Debug)]
+pub struct InBody {
+    /// The op's name.
+    pub op: &'static str,
+    /// How many bodies are around what is recorded.
+    pub depth: u8,
+    /// How many nodes had been traced when it began.
+    pub since: u64,
+}
+
 /// What an op is recorded with.
 pub struct Recorder {
     /// As [`innermost`].
     pub at: Place,
     pub grad: bool,
     pub physical: bool,
+    /// As [`InBody::depth`]; 0 in none.
+    pub depth: u8,
     /// Which op of the thread it is since its last sync.
     pub nth: u32,
 }
@@ -58,7 +74,8 @@ impl Thread {
     pub fn next_op(&self, at: Place) -> Recorder {
         let nth = self.ops.get().wrapping_add(1);
         self.ops.set(nth);
-        Recorder { at: self.innermost(at), grad: self.grad.get(), physical: self.physical.get(), nth }
+        let depth = self.body.get().map_or(0, |b| b.depth);
+        Recorder { at: self.innermost(at), grad: self.grad.get(), physical: self.physical.get(), depth, nth }
     }
 
     fn innermost(&self, at: Place) -> Place {
@@ -150,6 +167,13 @@ impl Drop for Behalf {
 pub fn behalf(at: Place) -> Behalf {
     let at = innermost(at);
     Behalf(thread(|t| t.line.replace(Some(at))))
+}
+
+/// As [`behalf`], of the caller's line: for what traces in closures, where `#[track_caller]` does not reach.
+#[track_caller]
+#[inline(never)]
+pub fn caller_line() -> Behalf {
+    behalf(std::panic::Location::caller())
 }
 
 /// As [`behalf`], for what is recorded on trial: it is gone before anybody could ask whose line it was.

@@ -238,6 +238,7 @@ impl Program {
     /// What a barrier on these tensors alone would run.
     fn of<O: Outputs + ?Sized>(outputs: &O) -> Result<Program> {
         let tensors = outputs.tensors();
+        tensors.iter().try_for_each(|t| t.refuse_read())?;
         match xlazy_core::run::lowered_step(tensors.iter().map(Tensor::id).collect()) {
             Some((text, marks)) => Ok(Program { text: program::with_locations(&text, &marks).into_bytes(), marks }),
             None => Err(Error::Usage {

@@ -8,6 +8,8 @@ mod link;
 mod object;
 mod outcome;
 mod places;
+#[doc(hidden)]
+pub mod progress;
 pub mod rt;
 mod show;
 pub(crate) mod store;
@@ -16,6 +18,7 @@ mod wait;
 pub mod worker;
 
 pub(crate) use places::register_cell;
+pub use progress::{Progress, progress};
 pub use show::{clear_output, display, display_with_id, update_display};
 pub use store::{Handle, peek};
 pub use streams::{input, input_password, sleep};

@@ -6,24 +6,19 @@
 use super::store;
 use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
-use xlazy_core::thread::{Behalf, behalf};
 
 pub use super::at::at;
 pub use super::frame::Frame;
 pub use super::held::{Holds, Hole};
 pub use super::outcome::{Stop, StopDebug, catch, catch_as, catch_debug};
-pub use super::show::{NoEvcxr, Show, ShowDebug, ShowKnown, ShowOpaque, ShowPlain, ShowRich, evcxr_is_absent};
+pub use super::show::{
+    NoEvcxr, Show, ShowDebug, ShowKnown, ShowModule, ShowOpaque, ShowPlain, ShowRich, To, evcxr_is_absent,
+};
 pub use super::store::{Handle, forget};
 pub use super::streams::{format, print_line, print_text};
 pub use super::wait::block_on;
 pub use xlazy_core::sys::{check_interrupt as check, come_to_statement as on, interrupt_at_look, looks_left};
-
-/// What the library traces until the guard goes is put down to the caller's line, where it has no better one.
-#[track_caller]
-#[inline(never)]
-pub fn line() -> Behalf {
-    behalf(std::panic::Location::caller())
-}
+pub use xlazy_core::thread::caller_line as line;
 
 /// A type, to choose by autoref how its values are fetched and stored: `(&&&Of::<T>::TYPE).load("x", false)` and
 /// `(&&Of::value(&x)).keep("x", x)`. Handles and `Copy` values are copied into a cell, everything else is moved.

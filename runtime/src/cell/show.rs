@@ -1,26 +1,77 @@
 //! Displays: how a value becomes a MIME bundle, and how it gets to the front end.
 use super::link;
+use crate::display;
+use crate::nn::Module;
+use crate::tensor::gather::gathering;
 use crate::tensor::showing;
 use std::fmt::{Debug, Write};
 use std::panic::Location;
 use xlazy_mime::{Bundle, Rich, Tell};
 
-/// Shows a value below the cell.
+/// Shows a value below the cell. In cells this and the two below take what has no more than `Debug`, too, and what has not even
+/// that: the calls stand for [`display!`](crate::display!) and its like.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// display(&line_plot("losses", "step", "loss", &[("train", &[2.0, 1.0])]));
+/// xlazy::display!(vec![Some(1), None]);
+/// ```
 #[track_caller]
 pub fn display<T: Rich + ?Sized>(value: &T) {
-    send_display(showing(Location::caller(), || value.rich()), None, false);
+    To::Display.send(showing(Location::caller(), || value.rich()));
 }
 
 /// Shows a value in a place that [`update_display`] can change later.
 #[track_caller]
 pub fn display_with_id<T: Rich + ?Sized>(value: &T, id: &str) {
-    send_display(showing(Location::caller(), || value.rich()), Some(id), false);
+    To::Place(id).send(showing(Location::caller(), || value.rich()));
 }
 
 /// Replaces what [`display_with_id`] showed under that id.
 #[track_caller]
 pub fn update_display<T: Rich + ?Sized>(value: &T, id: &str) {
-    send_display(showing(Location::caller(), || value.rich()), Some(id), true);
+    To::Update(id).send(showing(Location::caller(), || value.rich()));
+}
+
+/// Shows any value below the cell: as `Rich` has it, a module as a tree, everything else by `Debug`, with the tensors in it computed
+/// by one program, or by the name of its type.
+#[macro_export]
+macro_rules! display {
+    ($value:expr $(,)?) => {
+        $crate::show_to!($value, $crate::cell::rt::To::Display)
+    };
+}
+
+/// [`display!`] in a place that [`update_display!`](crate::update_display!) can change later.
+#[macro_export]
+macro_rules! display_with_id {
+    ($value:expr, $id:expr $(,)?) => {
+        $crate::show_to!($value, $crate::cell::rt::To::Place($id))
+    };
+}
+
+/// Replaces what [`display_with_id!`](crate::display_with_id!) showed under that id.
+#[macro_export]
+macro_rules! update_display {
+    ($value:expr, $id:expr $(,)?) => {
+        $crate::show_to!($value, $crate::cell::rt::To::Update($id))
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! show_to {
+    ($value:expr, $to:expr) => {
+        // A `match` rather than a `let`: what the expression borrows from lives as long as it is shown.
+        match &$value {
+            value => {
+                use $crate::cell::rt::{
+                    ShowDebug as _, ShowKnown as _, ShowModule as _, ShowOpaque as _, ShowRich as _,
+                };
+                (&&&&&$crate::cell::rt::Show(value)).show($to)
+            }
+        }
+    };
 }
 
 /// Removes what the cell has shown so far; with `wait`, when the next output comes.
@@ -36,32 +87,47 @@ fn send_display(bundle: Bundle, id: Option<&str>, update: bool) {
     }
 }
 
-/// The value of a cell's last expression.
-#[inline(never)]
-fn result(bundle: Bundle) {
-    if !link::connected() {
-        // A notebook that was exported as a program.
-        return std::println!("{}", bundle.plain());
-    }
-    link::send(&Tell::Result(bundle));
+/// Where a value is shown.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub enum To<'a> {
+    /// It is the value of the cell's last expression.
+    Result,
+    Display,
+    Place(&'a str),
+    Update(&'a str),
 }
 
-/// A value to be shown; the traits below choose how, by autoref: what is compiled here already, else `Rich`, else `Debug`,
-/// else its type's name. One compile, no second try. Where a type may have an `evcxr_display`, it is asked between `Rich`
-/// and `Debug`.
+impl To<'_> {
+    #[inline(never)]
+    pub(super) fn send(self, bundle: Bundle) {
+        match self {
+            // A notebook that was exported as a program has no link.
+            To::Result if link::connected() => link::send(&Tell::Result(bundle)),
+            To::Result => std::println!("{}", bundle.plain()),
+            To::Display => send_display(bundle, None, false),
+            To::Place(id) => send_display(bundle, Some(id), false),
+            To::Update(id) => send_display(bundle, Some(id), true),
+        }
+    }
+}
+
+/// A value to be shown; the traits below choose how, by autoref: what is compiled here already, else `Rich`, else as a module, else
+/// `Debug`, else its type's name. One compile, no second try. Where a type may have an `evcxr_display`, it is asked between
+/// `Rich` and `Debug`. What is shown is put down to the line of the cell that shows it.
 #[doc(hidden)]
 pub struct Show<'a, T: ?Sized>(pub &'a T);
 
 #[doc(hidden)]
 pub trait ShowKnown {
-    fn show(&self);
+    fn show(&self, to: To);
 }
 macro_rules! known {
     ($($t:ty)*) => {$(
-        impl ShowKnown for &&&Show<'_, $t> {
+        impl ShowKnown for &&&&Show<'_, $t> {
             #[inline(never)]
-            fn show(&self) {
-                show_debug(&self.0, std::any::type_name::<$t>());
+            fn show(&self, to: To) {
+                show_debug(&self.0, std::any::type_name::<$t>(), to);
             }
         }
     )*};
@@ -70,19 +136,29 @@ known!(() i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char 
 
 #[doc(hidden)]
 pub trait ShowRich {
-    /// Put down to the line of the cell that shows it.
     #[track_caller]
-    fn show(&self);
+    fn show(&self, to: To);
     fn is_rich(&self) -> bool {
         true
     }
 }
-impl<T: Rich + ?Sized> ShowRich for &&Show<'_, T> {
+impl<T: Rich + ?Sized> ShowRich for &&&Show<'_, T> {
     #[track_caller]
-    fn show(&self) {
-        result(showing(Location::caller(), || self.0.rich()));
+    fn show(&self, to: To) {
+        to.send(showing(Location::caller(), || self.0.rich()));
     }
 }
+
+#[doc(hidden)]
+pub trait ShowModule {
+    fn show(&self, to: To);
+}
+impl<T: Module + ?Sized> ShowModule for &&Show<'_, T> {
+    fn show(&self, to: To) {
+        to.send(self.0.summary());
+    }
+}
+
 #[doc(hidden)]
 pub trait ShowPlain {
     fn is_rich(&self) -> bool {
@@ -93,30 +169,37 @@ impl<T: ?Sized> ShowPlain for Show<'_, T> {}
 
 #[doc(hidden)]
 pub trait ShowDebug {
-    fn show(&self);
+    #[track_caller]
+    fn show(&self, to: To);
 }
 impl<T: Debug + ?Sized> ShowDebug for &Show<'_, T> {
-    fn show(&self) {
-        show_debug(&self.0, std::any::type_name::<T>());
+    #[track_caller]
+    fn show(&self, to: To) {
+        show_debug(&self.0, std::any::type_name::<T>(), to);
     }
 }
 #[doc(hidden)]
 pub trait ShowOpaque {
-    fn show(&self);
+    fn show(&self, to: To);
 }
 impl<T: ?Sized> ShowOpaque for Show<'_, T> {
-    fn show(&self) {
-        show_name(std::any::type_name::<T>());
+    fn show(&self, to: To) {
+        show_name(std::any::type_name::<T>(), to);
     }
 }
 
 #[inline(never)]
-fn show_debug(value: &dyn Debug, type_name: &str) {
-    // `()` means that there is nothing to show.
-    if type_name != "()" {
-        let bundle = Bundle::text(debug_text(value));
-        result(if is_of_the_moment(type_name) { bundle.lasting(type_name) } else { bundle });
+#[track_caller]
+fn show_debug(value: &dyn Debug, type_name: &str, to: To) {
+    // A cell that ends with `()` has nothing to show.
+    if type_name == "()" && matches!(to, To::Result) {
+        return;
     }
+    let bundle = showing(Location::caller(), || {
+        let (text, found) = gathering(|| debug_text(value));
+        display::value::bundle(text, found)
+    });
+    to.send(if is_of_the_moment(type_name) { bundle.lasting(type_name) } else { bundle });
 }
 
 /// Whether values of this type are others whenever a cell is run: addresses, times, numbers of threads.
@@ -137,8 +220,8 @@ fn is_of_the_moment(type_name: &str) -> bool {
 }
 
 #[inline(never)]
-fn show_name(type_name: &str) {
-    result(Bundle::text(format!("<{}>", without_groups(type_name))));
+fn show_name(type_name: &str, to: To) {
+    to.send(Bundle::text(format!("<{}>", without_groups(type_name.trim_start_matches('&')))));
 }
 
 /// A type's name without the crates that the kernel compiles definitions into (`g_` and 16 digits).

@@ -259,3 +259,30 @@ impl<'a, const N: usize> IntoIterator for &'a DataLoader<N> {
         self.iter()
     }
 }
+
+/// A dataset cut into parts of these lengths, samples drawn without repeats; the same seed cuts the same way
+/// (`torch.utils.data.random_split`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let all = data::TensorDataset::new([&Tensor::arange(0, 10, 1)]);
+/// let parts = data::random_split(&all, &[8, 2], 0);
+/// assert_eq!(parts[0].tensors()[0].numel() + parts[1].tensors()[0].numel(), 10);
+/// ```
+#[track_caller]
+pub fn random_split<const N: usize>(dataset: &TensorDataset<N>, lengths: &[usize], seed: u64) -> Vec<TensorDataset<N>> {
+    let n = dataset.places.len();
+    if lengths.iter().sum::<usize>() != n {
+        refuse("random_split", &[], format!("the lengths {lengths:?} must add up to the {n} samples that there are"));
+    }
+    let mut order: Vec<usize> = (0..n).collect();
+    shuffle(&mut order, seed);
+    let mut rest = order.as_slice();
+    let mut parts = Vec::with_capacity(lengths.len());
+    for &length in lengths {
+        let (part, others) = rest.split_at(length);
+        parts.push(dataset.subset(part));
+        rest = others;
+    }
+    parts
+}

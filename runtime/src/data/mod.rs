@@ -5,4 +5,4 @@ mod csv;
 pub mod loader;
 
 pub use csv::read_csv;
-pub use loader::{Batches, DataLoader, DataLoaderOptions, Dataset, TensorDataset};
+pub use loader::{Batches, DataLoader, DataLoaderOptions, Dataset, TensorDataset, random_split};

@@ -1,4 +1,7 @@
 //! Values, pictures, plots and graphs as MIME bundles.
+mod debug;
+mod draw;
+mod drawn;
 pub(crate) mod graph;
 pub(crate) mod hlo;
 mod image;
@@ -11,9 +14,10 @@ pub(crate) mod page;
 mod plot;
 pub(crate) mod proto;
 mod tensor;
+pub(crate) mod value;
 
 pub use image::{ImageOptions, Pictures, image, image_with, images, images_with};
-pub use plot::{line_plot, scatter_plot};
+pub use plot::{Numbers, Plot, grid, line_plot, scatter_plot};
 
 use crate::{Error, Raised};
 use std::panic::Location;

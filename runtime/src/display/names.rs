@@ -476,9 +476,22 @@ mod tests {
     }
 
     #[test]
+    fn every_function_and_type_of_the_prelude_is_told_of() {
+        let names = all();
+        let (imports, told): (Vec<&Name>, Vec<&Name>) = names.iter().partition(|n| n.kind == "import");
+        let is_told = |name: &str| told.iter().any(|n| n.name == name || n.owner.split("::").any(|o| o == name));
+        let src = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let is_module = |name: &str| src.join(name).is_dir() || src.join(format!("{name}.rs")).is_file();
+        let named = imports.iter().map(|n| &*n.name).filter(|n| *n != "*" && !is_module(n));
+        let untold: Vec<&str> = named.filter(|n| !is_told(n)).collect();
+        assert!(untold.is_empty(), "{untold:?}: `build.rs` lists no source with them");
+    }
+
+    #[test]
     fn files_are_found_by_themselves() {
         let has = |module: &str, file: &str| SOURCES.iter().any(|s| (s.0, s.1) == (module, file));
         assert!(has("", "ops/unary.rs") && has("nn", "nn/linear.rs") && has("optim", "optim/sgd.rs"));
+        assert!(has("", "ops/control/scan.rs"));
         assert!(!has("", "ops/mod.rs"));
     }
 }

@@ -1,19 +1,40 @@
 //! Elements as text, by torch's rules: four digits, scientific where the range asks for it, whole floats with a dot.
 use xlazy_core::ty::{Category, DType};
 
+/// How many digits stand behind the point.
+#[derive(Clone, Copy)]
+pub(super) enum Digits {
+    /// As many as torch shows, in the style that suits all.
+    Suitable,
+    /// As in `{:.2}`.
+    Fixed(usize),
+    /// As in `{:.2e}`.
+    Scientific(usize),
+}
+
+impl Digits {
+    fn texts(self, values: &[f64]) -> Vec<String> {
+        match self {
+            Digits::Suitable => floats(values, 4),
+            Digits::Fixed(digits) => values.iter().map(|&v| Style::Fixed.text(v, digits)).collect(),
+            Digits::Scientific(digits) => values.iter().map(|&v| Style::Scientific.text(v, digits)).collect(),
+        }
+    }
+}
+
 /// Every element of `bytes` as text; the texts of one call go together and share a style.
-pub(super) fn texts(dtype: DType, bytes: &[u8], digits: usize) -> Vec<String> {
+pub(super) fn texts(dtype: DType, bytes: &[u8], digits: Digits) -> Vec<String> {
     match dtype.category() {
         Category::Bool => bytes.iter().map(|&b| (b != 0).to_string()).collect(),
         Category::Int => bytes.chunks_exact(dtype.size()).map(|b| dtype.read(b).as_i64().to_string()).collect(),
         Category::Float => {
-            floats(&bytes.chunks_exact(dtype.size()).map(|b| dtype.read(b).as_f64()).collect::<Vec<f64>>(), digits)
+            digits.texts(&bytes.chunks_exact(dtype.size()).map(|b| dtype.read(b).as_f64()).collect::<Vec<f64>>())
         }
         Category::Complex => {
             let (part, size) = (dtype.part(), dtype.part().size());
             let parts = |at: usize| {
                 let numbers = bytes.chunks_exact(size).skip(at).step_by(2);
-                floats(&numbers.map(|b| part.read(b).as_f64()).collect::<Vec<f64>>(), digits)
+                digits.texts(&numbers.map(|b| part.read(b).as_f64()).collect::<Vec<f64>>())
             };
             let together = |(re, im): (String, String)| match im.starts_with('-') {
                 true => format!("{re}{im}j"),

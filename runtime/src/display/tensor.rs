@@ -1,9 +1,9 @@
 //! How a tensor shows itself: its values, then what it is and what showing it took.
-use super::number;
+use super::number::{self, Digits};
 use crate::insight::{Cause, Origin};
 use crate::tensor::{Tensor, on_behalf, shown_by};
 use crate::{Result, cat};
-use std::fmt::{Display, Formatter, Write};
+use std::fmt::{Display, Formatter, LowerExp, Write};
 use std::ops::Range;
 use std::panic::Location;
 use xlazy_core::device::name_of;
@@ -15,7 +15,6 @@ const MOST: usize = 1000;
 const EDGE: usize = 3;
 /// Larger tensors are cut down on the device, so that showing one does not move gigabytes.
 const DOWNLOAD: usize = 16 << 20;
-const DIGITS: usize = 4;
 const LINE: usize = 80;
 
 /// What of a tensor is shown: along each dimension either all, or both edges.
@@ -29,7 +28,7 @@ struct Shown {
 }
 
 /// The values to show, a sentence on the tensor and what it took to get them, and the same without the latter.
-fn look(t: &Tensor, digits: usize) -> Result<(Shown, String, String)> {
+fn look(t: &Tensor, digits: Digits) -> Result<(Shown, String, String)> {
     let ty = t.ty();
     let at = shown_by().unwrap_or(t.location());
     let (_, ran) = t.value(Cause::Display, at)?;
@@ -234,7 +233,7 @@ const HEAD: &str = "padding:2px 8px;text-align:right;font-weight:normal;opacity:
 impl Rich for Tensor {
     /// The values, computed if need be, as text and as an HTML table; errors end the cell at the line that made the tensor.
     fn rich(&self) -> Bundle {
-        match look(self, DIGITS) {
+        match look(self, Digits::Suitable) {
             Ok((shown, line, what)) => {
                 let html = format!(
                     "<div style=\"line-height:1.35\">{}<div style=\"opacity:.65;font-size:.85em;padding-top:3px\">{}</div></div>",
@@ -249,14 +248,70 @@ impl Rich for Tensor {
     }
 }
 
-/// The values alone, as torch prints them; `{:.2}` shows two digits. Runs what the tensor needs.
+/// The values alone, as torch prints them. `{:.2}` shows two digits of each, `{:8.2}` in eight columns. Runs what the tensor
+/// needs.
 impl Display for Tensor {
     fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
-        match look(self, f.precision().unwrap_or(DIGITS)) {
-            Ok((shown, ..)) => f.write_str(&shown.text()),
-            Err(e) => super::fail(e, self.location()),
-        }
+        written(self, f.precision().map_or(Digits::Suitable, Digits::Fixed), f)
     }
+}
+
+/// The same with exponents: `{:e}`, `{:.2e}`.
+impl LowerExp for Tensor {
+    fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
+        written(self, Digits::Scientific(f.precision().unwrap_or(4)), f)
+    }
+}
+
+fn written(t: &Tensor, digits: Digits, f: &mut Formatter) -> std::fmt::Result {
+    let mut shown = match look(t, digits) {
+        Ok((shown, ..)) => shown,
+        Err(e) => super::fail(e, t.location()),
+    };
+    if f.sign_plus() && shown.ty.dtype.category() > Category::Bool {
+        shown.texts.iter_mut().filter(|text| !text.starts_with('-')).for_each(|text| text.insert(0, '+'));
+    }
+    // Each element in as many columns as are asked for.
+    let widest = shown.texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+    shown.width = widest.max(f.width().unwrap_or(0));
+    if shown.kept.is_empty() && shown.width > widest {
+        shown.texts[0].insert_str(0, &" ".repeat(shown.width - widest));
+    }
+    f.write_str(&shown.text())
+}
+
+/// A tensor, or what else has a form of its own, as a part of another value.
+pub(super) struct Inside {
+    pub plain: String,
+    /// In one line.
+    pub short: String,
+    pub html: String,
+}
+
+impl Inside {
+    /// A tensor by its type alone.
+    pub fn named(t: &Tensor) -> Inside {
+        let text = format!("Tensor({})", t.ty());
+        Inside { html: escape_html(&text), short: text.clone(), plain: text }
+    }
+}
+
+/// The values of a tensor as torch writes them, and as a table unless it is one of many.
+pub(super) fn inside(t: &Tensor, table: bool) -> Inside {
+    let (shown, _, what) = look(t, Digits::Suitable).unwrap_or_else(|e| super::fail(e, t.location()));
+    let (values, dtype) = (shown.text(), shown.ty.dtype);
+    let usual = matches!(dtype, DType::F32 | DType::I64 | DType::Bool);
+    let dtype = if usual { String::new() } else { format!(", {dtype}") };
+    let plain = format!("tensor({}{dtype})", values.replace('\n', "\n       "));
+    let short = match values.lines().count() {
+        1 if values.len() <= 32 => values,
+        _ => shown.ty.to_string(),
+    };
+    let html = match table {
+        true => format!("{}<div style=\"opacity:.65;font-size:.85em\">{}</div>", shown.html(), escape_html(&what)),
+        false => format!("<pre style=\"margin:0;color:inherit;background:none\">{}</pre>", escape_html(&plain)),
+    };
+    Inside { plain, short, html }
 }
 
 /// The whole value on the host as f64, row-major, of a picture or the like; the caller's line shows it.

@@ -1,16 +1,31 @@
 //! The ops of a program as numbers, so that two programs are compared without looking at their ops.
+use foldhash::{HashMap, HashMapExt};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A number for each op, in order. Equal numbers stand for ops that are alike.
-#[derive(Clone)]
 pub(crate) struct Marks {
     all: Box<[u64]>,
-    sorted: OnceLock<Box<[u64]>>,
+    counts: OnceLock<HashMap<u64, usize>>,
+    /// How often it was asked whether a number is there.
+    asked: AtomicU32,
 }
 
 impl FromIterator<u64> for Marks {
     fn from_iter<I: IntoIterator<Item = u64>>(all: I) -> Marks {
-        Marks { all: all.into_iter().collect(), sorted: OnceLock::new() }
+        all.into_iter().collect::<Vec<u64>>().into()
+    }
+}
+
+impl From<Vec<u64>> for Marks {
+    fn from(all: Vec<u64>) -> Marks {
+        Marks { all: all.into(), counts: OnceLock::new(), asked: AtomicU32::new(0) }
+    }
+}
+
+impl Clone for Marks {
+    fn clone(&self) -> Marks {
+        self.all.to_vec().into()
     }
 }
 
@@ -51,31 +66,55 @@ impl Marks {
             return start + end;
         }
         match a.len() + b.len() < (self.len() + other.len()) / 4 {
-            true => start + end + shared(&sorted(a), &sorted(b)).count(),
-            false => shared(self.sorted(), other.sorted()).count(),
+            true => start + end + shared(&counts(a), &counts(b)),
+            false => shared(self.counts(), other.counts()),
         }
+    }
+
+    /// The same of marks that say more than `by` and `others_by` do, which tell at the start and at the end which ops
+    /// correspond.
+    pub fn common_where(&self, by: &Marks, other: &Marks, others_by: &Marks) -> usize {
+        let start = by.start(others_by);
+        let end = by.end(others_by, start);
+        let (a, b) = (&self.all[start..self.len() - end], &other.all[start..other.len() - end]);
+        if 4 * (a.len() + b.len()) > self.len() + other.len() {
+            return self.common(other);
+        }
+        let equal = |a: &[u64], b: &[u64]| match a == b {
+            true => a.len(),
+            false => a.iter().zip(b).filter(|(x, y)| x == y).count(),
+        };
+        let ends = equal(&self.all[self.len() - end..], &other.all[other.len() - end..]);
+        equal(&self.all[..start], &other.all[..start]) + ends + shared(&counts(a), &counts(b))
     }
 
     /// Whether this is one of them.
     pub fn has(&self, mark: u64) -> bool {
-        self.sorted().binary_search(&mark).is_ok()
+        /// So often they are looked through before they are counted.
+        const FEW: u32 = 32;
+        match self.counts.get() {
+            Some(counts) => counts.contains_key(&mark),
+            None if self.asked.fetch_add(1, Ordering::Relaxed) < FEW => self.all.contains(&mark),
+            None => self.counts().contains_key(&mark),
+        }
     }
 
     /// Whether no op is in both.
     pub fn strangers(&self, other: &Marks) -> bool {
         let first = self.first().is_some_and(|mark| other.first() == Some(mark));
-        !first && shared(self.sorted(), other.sorted()).next().is_none()
+        !first && shared(self.counts(), other.counts()) == 0
     }
 
-    fn sorted(&self) -> &[u64] {
-        self.sorted.get_or_init(|| sorted(&self.all))
+    fn counts(&self) -> &HashMap<u64, usize> {
+        self.counts.get_or_init(|| counts(&self.all))
     }
 }
 
-fn sorted(all: &[u64]) -> Box<[u64]> {
-    let mut all: Box<[u64]> = all.into();
-    all.sort_unstable();
-    all
+/// How often each number is there: mostly there are few, since a program's lines are.
+fn counts(all: &[u64]) -> HashMap<u64, usize> {
+    let mut counts = HashMap::new();
+    all.iter().for_each(|mark| *counts.entry(*mark).or_default() += 1);
+    counts
 }
 
 /// For how many of `n` places from the first on this holds; it is asked of several at once.
@@ -88,22 +127,10 @@ fn same(n: usize, holds: impl Fn(usize, usize) -> bool) -> usize {
     from + (from..n).take_while(|&k| holds(k, k + 1)).count()
 }
 
-/// What two sorted rows have in common, each as often as both have it.
-fn shared<'a>(mut a: &'a [u64], mut b: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
-    std::iter::from_fn(move || {
-        while let (Some((x, more)), Some((y, others))) = (a.split_first(), b.split_first()) {
-            if x <= y {
-                a = more;
-            }
-            if y <= x {
-                b = others;
-            }
-            if x == y {
-                return Some(*x);
-            }
-        }
-        None
-    })
+/// How many numbers two rows have in common, each as often as both have it.
+fn shared(a: &HashMap<u64, usize>, b: &HashMap<u64, usize>) -> usize {
+    let (few, many) = if a.len() < b.len() { (a, b) } else { (b, a) };
+    few.iter().filter_map(|(mark, n)| Some(*n.min(many.get(mark)?))).sum()
 }
 
 #[cfg(test)]

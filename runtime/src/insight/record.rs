@@ -6,7 +6,7 @@ use super::report::Place;
 use foldhash::{HashMap, HashMapExt, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
-use xlazy_core::ir::{Input, NodeId, OpDef, Step, graph};
+use xlazy_core::ir::{Attr, Input, NodeId, OpDef, Step, graph};
 use xlazy_core::precision::Precision;
 use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
 use xlazy_core::sys::statement;
@@ -117,9 +117,48 @@ pub(crate) struct Record {
     pub left_pending: usize,
     /// What there is for it in the cache.
     pub room: Room,
-    tokens: OnceLock<Marks>,
-    typed: OnceLock<Marks>,
-    takers: OnceLock<Box<[u32]>>,
+    sketch: OnceLock<Sketch>,
+}
+
+/// What programs are compared by without looking at their ops, written in one pass over these.
+struct Sketch {
+    tokens: Marks,
+    typed: Marks,
+    forms: Marks,
+    takers: Box<[u32]>,
+}
+
+/// An op as one number, whatever its line and its type; `i` is its place in the program.
+fn form(s: &Step, i: usize) -> u64 {
+    let attr = |mark: u64, a: &Attr| match a {
+        Attr::Int(v) => mix(mark, *v as u64),
+        Attr::Float(v) => mix(mark, v.to_bits()),
+        Attr::Bool(v) => mix(mark, u64::from(*v)),
+        Attr::Ints(all) => all.iter().fold(mix(mark, all.len() as u64), |mark, v| mix(mark, *v as u64)),
+        Attr::Floats(all) => all.iter().fold(mix(mark, all.len() as u64), |mark, v| mix(mark, v.to_bits())),
+        Attr::DType(dtype) => mix(mark, *dtype as u64),
+        Attr::Name(name) => name.bytes().fold(mark, |mark, byte| mix(mark, u64::from(byte))),
+        Attr::Region(of) => of.words().iter().fold(mark, |mark, &word| mix(mark, word)),
+    };
+    let operand = |mark: u64, input: &Input| match *input {
+        Input::Leaf(l) => mix(mark, u64::from(l) << 1),
+        Input::Step(x) => mix(mark, (i as u64 - u64::from(x)) << 1 | 1),
+    };
+    s.inputs.iter().fold(s.attrs.iter().fold(u64::from(s.op.id), attr), operand)
+}
+
+/// Types as numbers: ops in a row mostly share theirs.
+#[derive(Default)]
+struct TypeMarks(Option<(TypeRef, u64)>);
+
+impl TypeMarks {
+    fn of(&mut self, ty: TypeRef) -> u64 {
+        let known = self.0.filter(|(last, _)| *last == ty).map(|(_, mark)| mark);
+        let new = || ty.shape.iter().fold(mix(0, ty.dtype as u64), |mark, &size| mix(mark, size as u64));
+        let mark = known.unwrap_or_else(new);
+        self.0 = Some((ty, mark));
+        mark
+    }
 }
 
 /// An op of a line as one number, whichever form of it healing chose.
@@ -141,7 +180,7 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
         hash: miss.hash,
         device: miss.device,
         anywhere: miss.anywhere,
-        derived: mode::derived_of(miss.steps.iter().map(|s| s.seq)),
+        derived: derived_of(&miss.steps),
         steps: miss.steps,
         lines,
         leaves,
@@ -152,10 +191,23 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
         read_before,
         left_pending: miss.left_pending,
         room: miss.room,
-        tokens: OnceLock::new(),
-        typed: OnceLock::new(),
-        takers: OnceLock::new(),
+        sketch: OnceLock::new(),
     }
+}
+
+/// Which steps follow from others, those that only pass such a value on among them.
+fn derived_of(steps: &[Step]) -> Vec<Option<Derived>> {
+    let mut all = mode::derived_of(steps.iter().map(|s| s.seq));
+    let first = all.iter().position(Option::is_some).unwrap_or(steps.len());
+    for i in first..steps.len() {
+        if let [Input::Step(of)] = steps[i].inputs[..]
+            && all[i].is_none()
+            && steps[i].op.is_identity()
+        {
+            all[i] = all[of as usize];
+        }
+    }
+    all
 }
 
 /// The parameters of a program with the names that variables and lines give them.
@@ -282,15 +334,13 @@ impl Record {
             read_before: None,
             left_pending: 0,
             room,
-            tokens: OnceLock::new(),
-            typed: OnceLock::new(),
-            takers: OnceLock::new(),
+            sketch: OnceLock::new(),
         }
     }
 
     pub fn bytes(&self) -> usize {
         // Ops with what they take, and what tells them apart.
-        self.steps.len() * (size_of::<Step>() + 48) + self.leaves.len() * size_of::<LeafRecord>() + 256
+        self.steps.len() * (size_of::<Step>() + 56) + self.leaves.len() * size_of::<LeafRecord>() + 256
     }
 
     /// Whether a step is a gradient or an update, which follows from other ops.
@@ -298,35 +348,50 @@ impl Record {
         self.derived[step as usize]
     }
 
+    fn sketch(&self) -> &Sketch {
+        self.sketch.get_or_init(|| {
+            let n = self.steps.len();
+            let (mut tokens, mut typed, mut forms) =
+                (Vec::with_capacity(n), Vec::with_capacity(n), Vec::with_capacity(n));
+            let (mut takers, mut types) = (Vec::new(), TypeMarks::default());
+            for (i, (s, line)) in self.steps.iter().zip(self.lines.iter()).enumerate() {
+                let token = token(s.op, *line);
+                tokens.push(token);
+                typed.push(mix(token, types.of(s.ty)));
+                forms.push(form(s, i));
+                if s.inputs.iter().any(|input| matches!(input, Input::Leaf(_))) {
+                    takers.push(i as u32);
+                }
+            }
+            let [tokens, typed, forms] = [tokens, typed, forms].map(Marks::from);
+            Sketch { tokens, typed, forms, takers: takers.into() }
+        })
+    }
+
     /// What tells ops apart: the op and its line.
     pub fn tokens(&self) -> &Marks {
-        self.tokens.get_or_init(|| self.steps.iter().zip(self.lines.iter()).map(|(s, l)| token(s.op, *l)).collect())
+        &self.sketch().tokens
     }
 
     /// The same with the type of the result.
     pub fn typed(&self) -> &Marks {
-        self.typed.get_or_init(|| self.with_types(self.tokens()))
+        &self.sketch().typed
+    }
+
+    /// The op with its attributes and where its operands are: numbers of parameters, and how far behind other ops are.
+    pub fn forms(&self) -> &Marks {
+        &self.sketch().forms
     }
 
     /// The steps that take data, in order.
     pub fn takers(&self) -> &[u32] {
-        let takes = |s: &Step| s.inputs.iter().any(|input| matches!(input, Input::Leaf(_)));
-        self.takers.get_or_init(|| (0..self.steps.len() as u32).filter(|&i| takes(&self.steps[i as usize])).collect())
+        &self.sketch().takers
     }
 
     /// Marks of the ops, with the types of their results.
     pub fn with_types(&self, ops: &Marks) -> Marks {
-        // Ops in a row mostly share theirs.
-        let mut last: Option<(TypeRef, u64)> = None;
-        let typed = |(s, op): (&Step, &u64)| {
-            let ty = match last.filter(|(ty, _)| *ty == s.ty) {
-                Some((_, mark)) => mark,
-                None => s.ty.shape.iter().fold(mix(0, s.ty.dtype as u64), |mark, &size| mix(mark, size as u64)),
-            };
-            last = Some((s.ty, ty));
-            mix(*op, ty)
-        };
-        self.steps.iter().zip(ops.iter()).map(typed).collect()
+        let mut types = TypeMarks::default();
+        self.steps.iter().zip(ops.iter()).map(|(s, op)| mix(*op, types.of(s.ty))).collect()
     }
 
     /// How many (op, line) pairs two programs have in common.
@@ -341,13 +406,7 @@ impl Record {
 
     /// The same where the types count, too: of programs that run the same lines, those on the same data are nearer.
     pub fn likeness_of_types(&self, new: &Record) -> f64 {
-        let (mine, theirs) = (self.typed(), new.typed());
-        // Where the same lines ran in the same order it is known which ops correspond.
-        let common = match self.tokens()[..] == new.tokens()[..] {
-            true => mine.iter().zip(theirs.iter()).filter(|(a, b)| a == b).count(),
-            false => mine.common(theirs),
-        };
-        common as f64 / self.whole(new)
+        self.typed().common_where(self.tokens(), new.typed(), new.tokens()) as f64 / self.whole(new)
     }
 
     /// As many ops as two programs could have in common.
@@ -387,7 +446,8 @@ impl Record {
 
     /// Whether both run the same ops in the same order, whatever lines they are from.
     pub fn same_ops(&self, other: &Record) -> bool {
-        self.steps.len() == other.steps.len() && self.steps.iter().zip(&other.steps).all(|(a, b)| a.op.id == b.op.id)
+        let alike = || self.steps.iter().zip(&other.steps).all(|(a, b)| a.op.id == b.op.id);
+        self.forms()[..] == other.forms()[..] || self.steps.len() == other.steps.len() && alike()
     }
 
     /// Whether this is the next round of a loop whose first round, and only that, was `first`.

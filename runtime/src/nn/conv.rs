@@ -2,7 +2,7 @@
 use super::init;
 use super::module::{Module, Parts, at_caller};
 use crate::tensor::Tensor;
-use crate::{AvgPoolOptions, ConvOptions, MaxPoolOptions};
+use crate::{AvgPoolOptions, ConvOptions, MaxPoolOptions, Padding};
 use xlazy_core::ty::Dims;
 
 macro_rules! convolutions {
@@ -56,6 +56,24 @@ macro_rules! convolutions {
             }
         }
 
+        /// Options one by one; `with` takes all of them, and those that change the weight's shape.
+        impl $name {
+            pub fn stride(mut self, stride: impl Into<Dims>) -> $name {
+                self.options.stride = stride.into();
+                self
+            }
+
+            pub fn padding(mut self, padding: impl Into<Padding>) -> $name {
+                self.options.padding = padding.into();
+                self
+            }
+
+            pub fn dilation(mut self, dilation: impl Into<Dims>) -> $name {
+                self.options.dilation = dilation.into();
+                self
+            }
+        }
+
         impl Module for $name {
             #[inline]
             #[track_caller]
@@ -86,7 +104,7 @@ convolutions! {
     ///
     /// ```
     /// use xlazy::prelude::*;
-    /// let layer = nn::Conv2d::with(3, 8, 3, ConvOptions { padding: 1.into(), ..Default::default() });
+    /// let layer = nn::Conv2d::new(3, 8, 3).padding(1);
     /// assert_eq!(layer.forward(&Tensor::ones([2, 3, 16, 16])).shape(), [2, 8, 16, 16]);
     /// ```
     Conv2d, 2, conv2d;

@@ -1,4 +1,5 @@
 //! Neural networks: modules under torch's names, as plain users of tensors.
+mod debug;
 pub mod functional;
 pub mod init;
 pub(crate) mod safetensors;
@@ -23,6 +24,7 @@ pub mod module;
 pub mod norm;
 #[doc(hidden)]
 pub mod recurrent;
+mod tree;
 
 pub use activation::{ELU, GELU, Identity, LeakyReLU, LogSoftmax, ReLU, SiLU, Sigmoid, Softmax, Softplus, Tanh};
 pub use attention::MultiheadAttention;

@@ -1,4 +1,5 @@
 //! What a module is: something with parameters, buffers and modules inside, that makes a tensor of a tensor.
+use super::tree::{self, Entry};
 use crate::changes::Changes;
 use crate::insight::Cause;
 use crate::ops::To;
@@ -9,7 +10,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use xlazy_core::thread::innermost;
-use xlazy_mime::{Bundle, columns};
+use xlazy_mime::Bundle;
 
 /// A layer or a whole model (`torch.nn.Module`).
 ///
@@ -55,9 +56,16 @@ pub trait Module: Send + Sync {
         self.named_parameters().into_iter().map(|(_, t)| t).collect()
     }
 
-    /// The parameters as a table: name, shape, numbers.
+    /// The module as a tree, which is what showing it shows: the modules in it, shapes, numbers to train, and the lines that made
+    /// them.
     fn summary(&self) -> Bundle {
-        summary(&self.named_parameters())
+        tree::bundle(self.module_kind(), &entries(self))
+    }
+
+    /// The name of its type: what it is called in the tree.
+    #[doc(hidden)]
+    fn module_kind(&self) -> &'static str {
+        std::any::type_name::<Self>()
     }
 
     /// Tensors that belong to the state but are not trained, such as running means (`torch.nn.Module.named_buffers`).
@@ -126,9 +134,9 @@ pub trait Module: Send + Sync {
 }
 
 macro_rules! pointers {
-    ($($pointer:ident)*) => {$(
+    ($($pointer:ty)*) => {$(
         /// What it points to. A call through `dyn` loses the caller's line, and this one does not.
-        impl<M: Module + ?Sized> Module for $pointer<M> {
+        impl<M: Module + ?Sized> Module for $pointer {
             #[track_caller]
             fn forward(&self, x: &Tensor) -> Tensor {
                 at_caller(|| (**self).forward(x))
@@ -144,6 +152,9 @@ macro_rules! pointers {
             }
             fn summary(&self) -> Bundle {
                 (**self).summary()
+            }
+            fn module_kind(&self) -> &'static str {
+                (**self).module_kind()
             }
             fn named_buffers(&self) -> Vec<(String, Tensor)> {
                 (**self).named_buffers()
@@ -169,7 +180,7 @@ macro_rules! pointers {
         }
     )*};
 }
-pointers!(Box Arc);
+pointers!(&M Box<M> Arc<M>);
 
 /// Whether a module trains; every module starts out training.
 #[derive(Debug)]
@@ -193,6 +204,9 @@ pub enum Part<'a> {
     Parameter(&'a Tensor),
     Buffer(&'a Tensor),
     Training(&'a Training),
+    /// A module in it, by the name of its type: what follows under its name is what it is made of.
+    #[doc(hidden)]
+    Module(&'static str),
 }
 
 /// Collects what a module is made of, with dotted names.
@@ -246,7 +260,10 @@ impl AsPart for Tensor {
 
 impl<M: Module + ?Sized> AsPart for M {
     fn show(&self, name: &str, parts: &mut Parts) {
-        parts.under(name, |p| self.parts(p));
+        parts.under(name, |p| {
+            (p.visit)(&p.prefix, Part::Module(self.module_kind()));
+            self.parts(p)
+        });
     }
 }
 
@@ -308,12 +325,19 @@ fn collect<M: Module + ?Sized>(module: &M, keep: impl Fn(&Part) -> bool) -> Vec<
     out
 }
 
-fn summary(parameters: &[(String, Tensor)]) -> Bundle {
-    let rows: Vec<[String; 3]> =
-        parameters.iter().map(|(n, t)| [n.clone(), t.shape().to_string(), t.numel().to_string()]).collect();
-    let total: usize = parameters.iter().map(|(_, t)| t.numel()).sum();
-    let lines = [columns(&rows, &[2]), format!("{total} numbers to train")];
-    Bundle::text(lines.into_iter().filter(|l| !l.is_empty()).collect::<Vec<_>>().join("\n"))
+/// What is found in a module, for its tree.
+pub(super) fn entries<M: Module + ?Sized>(module: &M) -> Vec<(String, Entry)> {
+    let mut out = Vec::new();
+    module.parts(&mut Parts::all(&mut |path, part| {
+        let entry = match part {
+            Part::Module(kind) => Entry::Module(kind),
+            Part::Parameter(t) => Entry::Parameter(t.clone()),
+            Part::Buffer(t) => Entry::Buffer(t.clone()),
+            Part::Training(_) => return,
+        };
+        out.push((path.to_owned(), entry));
+    }));
+    out
 }
 
 #[track_caller]

@@ -153,7 +153,7 @@ impl Tensor {
         self.unsqueeze(d as i64 + 1).expand(&wide).reshape(&shape)
     }
 
-    /// Parts of the sizes given along `dim` (`torch.split(x, sizes, dim)`).
+    /// Parts of the sizes given along `dim` (`torch.split_with_sizes`, `torch.split` of a list).
     #[track_caller]
     pub fn split_with_sizes(&self, sizes: &[usize], dim: i64) -> Vec<Tensor> {
         let _line = caller_line();
@@ -279,7 +279,8 @@ impl Tensor {
         }
     }
 
-    /// Windows of `size` elements every `step` along `dim`, as a new last dimension (`torch.Tensor.unfold`).
+    /// Windows of `size` elements every `step` along `dim`, as a new last dimension (`torch.Tensor.unfold`, with
+    /// `.copy()` `torch.unfold_copy`).
     #[track_caller]
     pub fn unfold(&self, dim: i64, size: usize, step: usize) -> Tensor {
         let _line = caller_line();

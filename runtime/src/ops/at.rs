@@ -164,7 +164,8 @@ fn index(x: &Tensor, list: Vec<At>) -> Indexed {
 impl Tensor {
     /// Indexing, Python's brackets: a number drops its dimension, a range keeps part of it, `..` keeps all of it, a tensor
     /// of integers picks positions, a tensor of bools the places where it is true (its values are read). Dimensions not
-    /// named stay whole; negative positions count from the end. [`At`] has steps, `Ellipsis` and `NewAxis`.
+    /// named stay whole; negative positions count from the end. [`At`] has steps, `Ellipsis` and `NewAxis`
+    /// (`torch.Tensor.__getitem__`).
     ///
     /// ```
     /// use xlazy::prelude::*;

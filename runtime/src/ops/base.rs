@@ -1,7 +1,7 @@
 //! The ops behind data, scalars and second names: they have no lowering of their own, or hand a value through.
 use super::To;
 use crate::bucket;
-use crate::tensor::{Arg, Entry, Sample, Tensor, on_behalf, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, on_behalf, refuse, trace};
 use xlazy_core::ir::Role::{Dtype, Size};
 use xlazy_core::ir::{DEVICE_DATA, Kind, NUMBER, SECOND_NAME, attr, rules};
 use xlazy_core::ty::{Category, DType, Dims, Shape, Type};
@@ -165,10 +165,14 @@ impl Tensor {
     /// Replaces this tensor's value (`torch.Tensor.copy_`); `value` is broadcast and converted.
     #[track_caller]
     pub fn copy_<'a>(&self, value: impl Into<Arg<'a>>) -> Tensor {
-        let value = match value.into() {
-            Arg::Tensor(t) => t.to(self.dtype()).expand(self.shape()),
-            Arg::Owned(t) => t.to(self.dtype()).expand(self.shape()),
-            Arg::Scalar(s) => self.full_like(s),
+        let value = value.into();
+        let value = match (value.tensor(), &value) {
+            (Some(t), _) if t.shape().broadcast(&self.shape()).is_none_or(|both| both != self.shape()) => {
+                refuse("copy_", &[self, t], format!("{} does not broadcast to {}", t.shape(), self.shape()))
+            }
+            (Some(t), _) => t.to(self.dtype()).expand(self.shape()),
+            (None, Arg::Scalar(s)) => self.full_like(*s),
+            (None, _) => unreachable!("a number is a scalar"),
         };
         self.assign("copy_", value);
         self.clone()

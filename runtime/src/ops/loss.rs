@@ -56,6 +56,20 @@ fn class_dim(x: &Tensor) -> i64 {
     if x.dim() == 1 { 0 } else { 1 }
 }
 
+/// Refuses targets that are no class index for each place of the input.
+#[track_caller]
+fn check_classes(op: &'static str, x: &Tensor, target: &Tensor) {
+    let mut places = x.shape();
+    if x.dim() > 0 {
+        places.remove(class_dim(x) as usize);
+    }
+    if target.dtype().category() != Category::Int || x.dim() == 0 || target.shape() != places {
+        let why =
+            format!("targets must be class indices: integers of the shape {places}, the input's without its classes");
+        refuse(op, &[x, target], why);
+    }
+}
+
 impl Tensor {
     /// The mean of squared differences, or their sum, or each (`torch.nn.functional.mse_loss`).
     ///
@@ -139,9 +153,7 @@ impl Tensor {
     pub fn nll_loss(&self, target: &Tensor, options: CrossEntropyOptions) -> Tensor {
         let _line = caller_line();
         let classes = class_dim(self);
-        if target.dtype().category() != Category::Int || target.dim() + 1 != self.dim() {
-            refuse("nll_loss", &[self, target], "targets must be class indices: integers, without the class dimension");
-        }
+        check_classes("nll_loss", self, target);
         super::bounds::classes("nll_loss", self, target, self.size(classes), options.ignore_index);
         let kept = target.ne(options.ignore_index);
         let target = target.where_(&kept, 0).long();
@@ -194,6 +206,7 @@ impl Tensor {
                 r => reduced(losses, r),
             };
         }
+        check_classes("cross_entropy", self, target);
         if smoothing == 0.0 {
             return log.nll_loss(target, options);
         }

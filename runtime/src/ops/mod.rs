@@ -10,8 +10,10 @@ mod chebyshev;
 mod compare;
 mod complex;
 mod contract;
+mod control;
 mod conv;
 mod create;
+mod custom;
 mod device;
 mod dynamic;
 mod extra;
@@ -55,8 +57,10 @@ pub use arrange::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack
 pub use at::{At, IndexArg};
 pub use compare::where_;
 pub use contract::einsum;
+pub use control::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
 pub use conv::{ConvOptions, ConvTransposeOptions, Padding};
 pub use create::{Literal, tensor};
+pub use custom::{CustomOp, custom_call, custom_op};
 pub use device::{To, devices};
 pub use dynamic::Unique;
 pub use fft::{FftNorm, StftOptions};
@@ -108,6 +112,8 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         create::OPS,
         device::OPS,
         random::OPS,
+        control::OPS,
+        custom::OPS,
     ];
     themes.into_iter().chain(special::OPS.iter().copied()).flat_map(|t| t.iter().copied())
 }

@@ -109,9 +109,7 @@ impl Tensor {
             refuse("slice_scatter", &[self, src], "needs a dimension, and a step of 1 or more");
         }
         let mut part: Shape = self.shape();
-        let n = part[d] as i64;
-        let at = |p: i64| (if p < 0 { p + n } else { p }).clamp(0, n);
-        let (start, end) = (at(start), at(end).max(at(start)));
+        let (start, end) = Shape::span(part[d] as i64, start, end);
         part[d] = ((end - start + step - 1) / step) as usize;
         if src.shape() != part {
             refuse("slice_scatter", &[self, src], format!("the slice has the shape {part}"));

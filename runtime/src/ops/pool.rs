@@ -356,7 +356,8 @@ impl Tensor {
     }
 
     /// Values put back to where max pooling found them, zeros elsewhere; `output_size` names the spatial sizes
-    /// (`torch.nn.functional.max_unpool2d` and its like).
+    /// (`torch.nn.functional.max_unpool1d`,
+    /// `torch.nn.functional.max_unpool2d`, `torch.nn.functional.max_unpool3d`).
     #[track_caller]
     pub fn max_unpool(&self, indices: &Tensor, output_size: impl Into<Dims>) -> Tensor {
         let _line = caller_line();

@@ -2,7 +2,7 @@
 //! the program. Drawing again never compiles again, and a value that is computed twice is the same.
 use crate::bucket::like;
 use crate::rng::SplitMix;
-use crate::tensor::{Entry, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Arg, Entry, Tensor, caller_line, refuse, rounds, trace};
 use std::sync::Mutex;
 use xlazy_core::emit::Val;
 use xlazy_core::ir::Role::{Dtype, Size};
@@ -109,6 +109,17 @@ impl Key {
         self.number
     }
 
+    /// The key as an operand: in the body of a loop one for each of its rounds.
+    #[track_caller]
+    fn operand(&self) -> Arg<'static> {
+        /// Odd, so that no two rounds have one key.
+        const FACTOR: i64 = 0x9e37_79b9_7f4a_7c15_u64 as i64;
+        let rounds = rounds();
+        let mut rounds = rounds.iter();
+        let Some(outer) = rounds.next() else { return self.number.into() };
+        rounds.fold((outer + self.number) * FACTOR, |key, round| (key + round) * FACTOR).into()
+    }
+
     /// What it is for is recorded.
     pub fn keep(self) {
         std::mem::forget(self);
@@ -135,7 +146,7 @@ fn draw(op: &'static Entry, shape: &Shape, dtype: DType) -> Tensor {
 
 #[track_caller]
 fn drawn(op: &'static Entry, key: &Key, shape: &Shape, dtype: DType) -> Tensor {
-    trace(op, [key.number.into()], [shape.into(), dtype.into()])
+    trace(op, [key.operand()], [shape.into(), dtype.into()])
 }
 
 impl Tensor {
@@ -185,7 +196,7 @@ impl Tensor {
         }
         let shape = size.into().shape("randint").unwrap_or_else(|e| e.raise());
         let key = Key::draw();
-        let args = [key.number.into(), low.into(), high.into()];
+        let args = [key.operand(), low.into(), high.into()];
         let t = trace(&RANDINT, args, [(&shape).into(), DType::I64.into()]);
         key.keep();
         t

@@ -168,7 +168,8 @@ impl Tensor {
         self.tapped(dim, taps.collect())
     }
 
-    /// Resized in all dimensions after the first two (`torch.nn.functional.interpolate`).
+    /// Resized in all dimensions after the first two (`torch.nn.functional.interpolate`,
+    /// `torch.nn.functional.upsample_nearest`, `torch.nn.functional.upsample_bilinear`).
     ///
     /// ```
     /// use xlazy::prelude::*;

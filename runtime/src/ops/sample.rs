@@ -93,7 +93,7 @@ impl Taps {
 
 impl Tensor {
     /// The image (batch, channels, height, width) at positions (batch, out height, out width, 2), x before y, from -1 to 1
-    /// from one edge to the other (`torch.nn.functional.grid_sample`); volumes have 3 coordinates.
+    /// from one edge to the other (`torch.nn.functional.grid_sample`, `torch.grid_sampler_2d`); volumes have 3 coordinates.
     ///
     /// ```
     /// use xlazy::{GridSampleOptions, prelude::*};

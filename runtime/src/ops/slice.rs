@@ -202,11 +202,10 @@ impl Tensor {
             refuse("slice", &[self], format!("the step must be 1 or more, not {step}; use `flip` to go backwards"));
         }
         let n = self.size(dim) as i64;
-        let at = |p: i64| (if p < 0 { p + n } else { p }).clamp(0, n);
         // Counted from the end, or up to it: how long the part is follows from the size.
         let relative = start >= 0 && (end < 0 || end > n);
         let view = Step::Slice { dim: d, start, end, step };
-        let (start, end) = (at(start), at(end).max(at(start)));
+        let (start, end) = Shape::span(n, start, end);
         if (start, end, step) == (0, n, 1) {
             return self.clone();
         }
@@ -220,7 +219,7 @@ impl Tensor {
         part.viewing(self, view)
     }
 
-    /// `length` elements from `start` along `dim` (`torch.narrow`).
+    /// `length` elements from `start` along `dim` (`torch.narrow`, with `.copy()` `torch.narrow_copy`).
     #[track_caller]
     pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Tensor {
         let n = self.size(dim) as i64;
@@ -288,5 +287,22 @@ impl Tensor {
             (low[rank - 1 - i], high[rank - 1 - i]) = (pair[0], pair[1]);
         }
         pad(self, value, &low, &high, &vec![0; rank])
+    }
+}
+
+/// The rows of a tensor, which are its views: `for row in &x` (`for row in x`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let sums: Vec<f64> = (&tensor([[1.0, 2.0], [3.0, 4.0]])).into_iter().map(|row| row.sum().item()).collect();
+/// assert_eq!(sums, [3.0, 7.0]);
+/// ```
+impl IntoIterator for &Tensor {
+    type Item = Tensor;
+    type IntoIter = std::vec::IntoIter<Tensor>;
+
+    #[track_caller]
+    fn into_iter(self) -> Self::IntoIter {
+        self.unbind(0).into_iter()
     }
 }

@@ -13,6 +13,9 @@ use xlazy_core::ty::{Category, DType, Scalar, Shape, Type};
 /// What a decomposition found, with a gradient to what it is of: moving one operand alone says nothing.
 const GIVEN: &str = "its last operand, as it is: decompositions.rs compares its gradient with differences";
 
+/// What is recorded for it is no operand.
+const BODY: &str = "its attribute is what a closure records: control.rs looks at it";
+
 /// Ops without samples, and why.
 const WITHOUT: &[(&str, &str)] = &[
     ("device_data", "a leaf: it is a value, not computed"),
@@ -21,6 +24,11 @@ const WITHOUT: &[(&str, &str)] = &[
     ("rand", "random: lazy.rs looks at its numbers"),
     ("randn", "random: lazy.rs looks at its numbers"),
     ("randint", "random: lazy.rs looks at its numbers"),
+    ("custom_op", "its attribute names a text: custom.rs looks at it"),
+    ("scan", BODY),
+    ("while_loop", BODY),
+    ("cond", BODY),
+    ("switch", BODY),
     ("cholesky_solve", GIVEN),
     ("linalg.det", GIVEN),
     ("linalg.qr", GIVEN),

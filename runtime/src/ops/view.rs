@@ -164,6 +164,10 @@ pub fn cat(tensors: &[&Tensor], dim: i64) -> Tensor {
 /// Joins tensors of one shape along a new dimension (`torch.stack`).
 #[track_caller]
 pub fn stack(tensors: &[&Tensor], dim: i64) -> Tensor {
+    if let Some(other) = tensors.iter().find(|t| t.shape() != tensors[0].shape()) {
+        let why = format!("expected tensors of one shape: there are {} and {}", tensors[0].shape(), other.shape());
+        refuse("stack", tensors, why);
+    }
     let _line = caller_line();
     let grown: Vec<Tensor> = tensors.iter().map(|t| t.unsqueeze(dim)).collect();
     cat(&grown.iter().collect::<Vec<_>>(), dim)

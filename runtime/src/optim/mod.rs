@@ -144,6 +144,11 @@ fn listed(parameters: impl IntoIterator<Item = impl Borrow<Tensor>>) -> Vec<Tens
         let message = "a parameter is there twice; all of them change together in a step, each once";
         refuse("optimizer", &[p], message);
     }
+    if let Some(p) = all.iter().find(|p| !p.is_leaf()) {
+        let message = "can't optimize a non-leaf Tensor: it is computed from others (a row of one, too), and has no gradient of its own. \
+                       Give the tensors themselves, `[&w]`";
+        refuse("optimizer", &[p], message);
+    }
     all
 }
 
@@ -204,11 +209,11 @@ fn zeros_like(parameters: &[Tensor]) -> Vec<Tensor> {
     parameters.iter().map(zeros).collect()
 }
 
-// Parameters that are still to be drawn and state that is still to be filled would make the first step another program
-// than the second.
+// Parameters that are still to be drawn, state that is still to be filled and data that is still to be prepared would make the
+// first step another program than the second.
 #[track_caller]
 fn settle() {
-    sync_for(Cause::OptimizerStep);
+    sync_for(Cause::Sync);
 }
 
 /// The numbers of one step, each a tensor without dimensions that all parameters share: one parameter of the program in

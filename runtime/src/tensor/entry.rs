@@ -11,10 +11,16 @@ pub struct Grad {
     pub output: Tensor,
     /// The gradient of the output.
     pub dy: Tensor,
+    /// Of an op with several results the gradients of those that have one, by their numbers.
+    pub dys: Vec<(usize, Tensor)>,
     pub attrs: Box<[Attr]>,
     /// Which operands want a gradient.
     pub wanted: Vec<bool>,
+    /// Takes gradients inside of this one: of each first tensor, given the second, with respect to others.
+    pub walk: Walk,
 }
+
+pub(crate) type Walk = fn(&[(Tensor, Tensor)], &[&Tensor]) -> Vec<Option<Tensor>>;
 
 impl Grad {
     pub fn x(&self, i: usize) -> &Tensor {
@@ -33,6 +39,8 @@ type GradFn = fn(&Grad) -> Vec<Option<Tensor>>;
 pub struct Entry {
     pub op: OpDef,
     pub grad: Option<GradFn>,
+    /// Why there is none and what to write instead, where more can be said than that there is none.
+    pub constant: Option<&'static str>,
     /// Operands to try the op on: every sample is compiled and, where there is a gradient, checked against differences.
     #[cfg_attr(not(test), allow(dead_code))] // the table's test reads it
     pub samples: fn() -> Vec<Sample>,
@@ -52,7 +60,7 @@ impl Entry {
         Entry::of(OpDef::new(name, infer, lower))
     }
     pub const fn of(op: OpDef) -> Entry {
-        Entry { op, grad: None, samples: Vec::new, bucket: None }
+        Entry { op, grad: None, constant: None, samples: Vec::new, bucket: None }
     }
     pub const fn attrs(mut self, attrs: &'static [AttrDef]) -> Entry {
         self.op = self.op.attrs(attrs);
@@ -60,6 +68,14 @@ impl Entry {
     }
     pub const fn grad(mut self, grad: GradFn) -> Entry {
         self.grad = Some(grad);
+        self
+    }
+    pub const fn constant(mut self, why: &'static str) -> Entry {
+        self.constant = Some(why);
+        self
+    }
+    pub const fn several(mut self) -> Entry {
+        self.op = self.op.several();
         self
     }
     pub const fn heal(mut self, heal: fn(&[Attr]) -> Option<Healed>) -> Entry {

@@ -41,8 +41,8 @@ impl Step {
     /// Where a slice of `n` elements starts and ends, and how far it steps.
     pub(super) fn range(&self, n: i64) -> (i64, i64, i64) {
         let Step::Slice { start, end, step, .. } = *self else { unreachable!("only slices have a range") };
-        let at = |p: i64| (if p < 0 { p + n } else { p }).clamp(0, n);
-        (at(start), at(end).max(at(start)), step)
+        let (start, end) = Shape::span(n, start, end);
+        (start, end, step)
     }
 
     /// Whether one element may be seen in several places.

@@ -1,14 +1,17 @@
 //! The public handle: a tensor is a cheap, shared reference to a value that may not have been computed yet.
+pub(crate) mod body;
 pub(crate) mod entry;
+pub(crate) mod gather;
 mod layout;
 mod thread;
 mod trace;
 mod views;
 
+pub(crate) use body::{Argument, Recorder, result, rounds};
 pub(crate) use entry::{BucketRule, Bucketed, BucketedOperand, Entry, Grad, Plan, Sample};
 pub(crate) use layout::Step;
-pub(crate) use thread::{caller_line, is_physical, on_behalf, on_trial, physically, showing, shown_by};
 pub use thread::{is_grad_enabled, no_grad};
+pub(crate) use thread::{is_physical, on_behalf, on_trial, physically, showing, shown_by};
 pub use trace::sync;
 pub(crate) use trace::{UNBUCKET, run_bucketed, sync_for, trace, trace_all, try_trace};
 pub(crate) use views::follow;
@@ -24,6 +27,7 @@ use xlazy_core::device::{self, DeviceData};
 use xlazy_core::ir::{ALIAS, Bucket, DATA, Graph, LEAF, NodeId, Payload, Placement, REQUIRES_GRAD, graph};
 use xlazy_core::run::{self, Cause, SyncEvent};
 use xlazy_core::text::Place;
+pub(crate) use xlazy_core::thread::caller_line;
 use xlazy_core::thread::innermost;
 use xlazy_core::ty::{DType, Dims, Element, Scalar, Shape, Type, TypeRef};
 
@@ -48,6 +52,8 @@ pub(crate) struct Inner {
 
 /// What a tensor has beyond its value; made when first needed.
 struct Meta {
+    /// Of what is trained, the line that made it.
+    made: OnceLock<Place>,
     grad: Mutex<Option<Tensor>>,
     this: Weak<Inner>,
     view: Option<View>,
@@ -249,7 +255,16 @@ impl Tensor {
         at: &'static Location<'static>,
     ) -> Result<(Arc<DeviceData>, Option<SyncEvent>)> {
         xlazy_core::sys::check_interrupt();
+        self.refuse_read()?;
         run::read(&INSIGHT, self.id(), cause, innermost(at))
+    }
+
+    /// Has the values of several tensors computed, by one program where they are on one device.
+    pub(crate) fn compute(tensors: &[Tensor], cause: Cause, at: &'static Location<'static>) -> Result<()> {
+        xlazy_core::sys::check_interrupt();
+        tensors.iter().try_for_each(Tensor::refuse_read)?;
+        let ids: Vec<NodeId> = tensors.iter().map(Tensor::id).collect();
+        run::read_all(&INSIGHT, &ids, cause, innermost(at)).map(|_| ())
     }
 
     /// The value as row-major bytes.
@@ -364,7 +379,7 @@ impl Tensor {
         if on && !self.dtype().is_differentiable() {
             refuse("requires_grad_", &[self], "only float and complex tensors can require gradients");
         }
-        if !self.is_leaf() {
+        if !self.is_leaf() && on != self.requires_grad() {
             refuse("requires_grad_", &[self], "this tensor is a result of recorded ops; use `.detach()` first");
         }
         match on {
@@ -385,6 +400,9 @@ impl Tensor {
 
     // Puts the tensor on a node of its own that gradients accumulate at; `id` holds the value.
     fn become_leaf(&self, id: NodeId) {
+        // What trains it gives it other values, from other lines.
+        let at = self.location();
+        self.meta().made.get_or_init(|| at);
         let alias = {
             let mut g = graph();
             let only_ours = g.node(id).refs == 1 && g.node(id).flags == 0;
@@ -436,15 +454,24 @@ impl Tensor {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// The line that made the tensor, whatever has given it other values since.
+    pub(crate) fn made_at(&self) -> Place {
+        let made = self.0.meta.get().and_then(|meta| meta.made.get().copied());
+        made.unwrap_or_else(|| self.location())
+    }
+
     /// The line of user code that made the tensor's value.
     pub fn location(&self) -> &'static Location<'static> {
         graph().node(self.id()).at
     }
 }
 
-/// Type and state, without running anything; `{}` shows the values.
+/// Type and state, without running anything; `{}` shows the values, and so does showing what the tensor is a part of.
 impl std::fmt::Debug for Tensor {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        if let Some(written) = gather::found(f, || Box::new(self.clone())) {
+            return written;
+        }
         let (ty, state) = {
             let g = graph();
             let n = g.node(self.id());

@@ -99,14 +99,13 @@ fn a_view_keeps_nothing_of_a_base_that_is_gone() {
     assert_eq!(g.live(), 2);
 }
 
-/// A node, its handle as the allocator rounds it, and the handle's place in a list: README says how much that is.
+/// A node, its handle as the allocator rounds it, and the handle's place in a list: the guide says how much that is.
 #[test]
-fn a_pending_op_takes_what_the_readme_says() {
+fn a_pending_op_takes_what_the_guide_says() {
     let handle = (size_of::<super::Inner>() + 2 * size_of::<usize>() + 8).next_multiple_of(16);
     let bytes = size_of::<xlazy_core::ir::Node>() + handle + size_of::<Tensor>();
-    let readme = include_str!("../../../README.md");
-    let told =
-        readme.lines().find_map(|l| l.strip_prefix("| bytes per pending op | ")?.split(' ').next()?.parse().ok());
-    let told: usize = told.expect("README has the figure");
-    assert!(bytes.abs_diff(told) * 20 <= told, "{bytes} bytes, and README says {told}");
+    let guide = include_str!("../../../docs/measured.md");
+    let told = guide.lines().find_map(|l| l.strip_prefix("| bytes per pending op | ")?.split(' ').next()?.parse().ok());
+    let told: usize = told.expect("the guide has the figure");
+    assert!(bytes.abs_diff(told) * 20 <= told, "{bytes} bytes, and the guide says {told}");
 }

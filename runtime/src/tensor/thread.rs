@@ -1,6 +1,6 @@
 //! What tracing asks of its thread: whether gradients are recorded, whose line it traces for, who shows values.
 use std::panic::Location;
-use xlazy_core::thread::{Behalf, behalf, nobodys, thread};
+use xlazy_core::thread::{behalf, nobodys, thread};
 
 /// Whether ops on this thread are recorded for gradients (`torch.is_grad_enabled`).
 pub fn is_grad_enabled() -> bool {
@@ -8,12 +8,17 @@ pub fn is_grad_enabled() -> bool {
 }
 
 /// Puts a thread's grad mode back when it goes.
-struct Restore(bool);
+pub(super) struct Restored(bool);
 
-impl Drop for Restore {
+impl Drop for Restored {
     fn drop(&mut self) {
         thread(|t| t.grad.set(self.0));
     }
+}
+
+/// Whether ops on this thread are recorded for gradients, until the guard goes.
+pub(super) fn recording(on: bool) -> Restored {
+    Restored(thread(|t| t.grad.replace(on)))
 }
 
 /// Runs `f` without recording gradients (`with torch.no_grad()`).
@@ -25,7 +30,7 @@ impl Drop for Restore {
 /// assert!(!y.requires_grad());
 /// ```
 pub fn no_grad<R>(f: impl FnOnce() -> R) -> R {
-    let _restore = Restore(thread(|t| t.grad.replace(false)));
+    let _restored = recording(false);
     f()
 }
 
@@ -48,15 +53,8 @@ pub(crate) fn physically<R>(f: impl FnOnce() -> R) -> R {
 
 /// Runs `f` with what the library traces in it put down to the line `at`, gradients on or off.
 pub(crate) fn on_behalf<R>(at: &'static Location<'static>, grad: bool, f: impl FnOnce() -> R) -> R {
-    let _restore = (Restore(thread(|t| t.grad.replace(grad))), behalf(at));
+    let _restored = (recording(grad), behalf(at));
     f()
-}
-
-/// Puts what the library traces on this thread down to the caller's line until the guard goes: for
-/// methods that trace in closures, where `#[track_caller]` does not reach.
-#[track_caller]
-pub(crate) fn caller_line() -> Behalf {
-    behalf(Location::caller())
 }
 
 /// Runs `f`, which shows values, on behalf of the line `at`: what it reads is put down to it.

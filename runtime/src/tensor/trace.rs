@@ -1,4 +1,5 @@
 //! Recording ops: the one place where a node is made of an op of the user's, and where a tensor's error ends the cell.
+use super::body::elsewhere;
 use super::entry::{Bucketed, BucketedOperand, Entry, Plan};
 use super::thread::{is_grad_enabled, on_behalf, physically};
 use super::{Arg, Tensor, marked};
@@ -72,7 +73,7 @@ pub(crate) fn try_trace(
 
         let mut g = graph();
         let mut ids: SmallVec<[NodeId; 4]> = SmallVec::with_capacity(args.len());
-        let (mut requires_grad, mut bucketed, mut changed) = (false, false, false);
+        let (mut requires_grad, mut bucketed, mut changed, mut depth) = (false, false, false, 0);
         for (arg, ty) in args.iter().zip(&types) {
             let Some(t) = arg.tensor() else {
                 ids.push(NodeId::MAX);
@@ -83,7 +84,13 @@ pub(crate) fn try_trace(
             requires_grad |= n.flags & REQUIRES_GRAD != 0;
             bucketed |= !n.buckets().is_empty();
             changed |= n.ty != *ty;
+            depth = n.depth.max(depth);
             ids.push(id);
+        }
+        if depth > on.depth {
+            drop(g);
+            let operands = types.iter().map(|t| t.to_string()).collect();
+            return Err(Error::Op { op: op.name, operands, message: elsewhere() });
         }
         if bucketed && !on.physical {
             drop((g, recording));
@@ -111,7 +118,7 @@ pub(crate) fn try_trace(
             return Err(apart(g, op, &ids));
         }
         // What has no gradient is recorded as well, so that nobody takes it for a constant: the walk refuses it.
-        let recorded = requires_grad && on.grad && ty.dtype.is_differentiable();
+        let recorded = requires_grad && on.grad && (ty.dtype.is_differentiable() || op.several);
         let id = g.push(op, ids, attrs, ty, Payload::Pending, at);
         if recorded {
             g.node_mut(id).flags = REQUIRES_GRAD;
@@ -119,7 +126,10 @@ pub(crate) fn try_trace(
         if on.physical {
             g.node_mut(id).origin = Origin::Physically;
         }
-        let long = g.pending.len() > trim();
+        if on.depth > 0 {
+            g.node_mut(id).depth = on.depth;
+        }
+        let long = on.depth == 0 && g.pending.len() > trim();
         let out = Tensor::of_node(&mut g, id);
         drop(g);
         drop(recording);
@@ -247,6 +257,10 @@ pub fn sync() {
 #[track_caller]
 pub(crate) fn sync_for(cause: Cause) {
     xlazy_core::sys::check_interrupt();
+    if let Some(body) = thread(|t| t.body.get()) {
+        let message = "nothing can be run in its body, which is recorded once: `sync()` behind it".into();
+        Error::Op { op: body.op, operands: vec![], message }.raise();
+    }
     let done = run::barrier(&INSIGHT, cause, innermost(Location::caller()));
     thread(Thread::synced);
     if let Err(e) = done {

@@ -5,6 +5,7 @@
 //! A tensor that is no view lies in row-major order, as every result of an op does here. So strides follow from the chain of
 //! steps between a view and its base, and `reshape` is a view where torch's strides allow it, else a copy.
 use super::layout::{Layout, Step};
+use super::thread::recording;
 use super::{Meta, Tensor, View, caller_line, is_grad_enabled, is_physical, no_grad, refuse, set_all};
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -123,7 +124,7 @@ impl Tensor {
     /// A value as it can take this tensor's place, or a refusal; nothing has changed yet.
     #[track_caller]
     pub(crate) fn fitted(&self, op: &'static str, value: Tensor) -> Tensor {
-        let (physical, grad) = thread(|t| (t.physical.get(), t.grad.get()));
+        let (physical, grad, body) = thread(|t| (t.physical.get(), t.grad.get(), t.body.get()));
         // Asked of every parameter in every step: one look at the graph.
         let (shapes, buckets, leaf, dtype, together) = {
             let g = graph();
@@ -154,6 +155,13 @@ impl Tensor {
                        `no_grad(|| …)`";
             refuse(op, &[self], why);
         }
+        if let Some(body) = body {
+            let behind =
+                self.0.meta.get().map_or_else(Vec::new, |m| m.chain().iter().map(|m| m.this.clone()).collect());
+            for t in behind.iter().filter_map(Weak::upgrade).map(Tensor).chain([self.clone()]) {
+                t.refuse_outside(op, body);
+            }
+        }
         self.refuse_write(op);
         if grad { value } else { history_kept(self, value) }
     }
@@ -181,7 +189,8 @@ impl Tensor {
 
 impl Meta {
     fn of(tensor: &Tensor, view: Option<View>) -> Arc<Meta> {
-        Arc::new(Meta { grad: Mutex::default(), this: Arc::downgrade(&tensor.0), view, views: Mutex::default() })
+        let (made, grad, views) = Default::default();
+        Arc::new(Meta { made, grad, this: Arc::downgrade(&tensor.0), view, views })
     }
 }
 
@@ -288,25 +297,10 @@ fn history_kept(old: &Tensor, new: Tensor) -> Tensor {
 #[track_caller]
 fn shown(views: &[&Arc<Meta>], mut value: Tensor) -> Tensor {
     for v in views.iter().map(|m| step(m)) {
-        let _back = Restored::recording(v.recorded);
+        let _back = recording(v.recorded);
         value = v.step.shown(&value);
     }
     value.apart()
-}
-
-/// Puts a thread's grad mode back when it goes.
-struct Restored(bool);
-
-impl Restored {
-    fn recording(on: bool) -> Restored {
-        Restored(thread(|t| t.grad.replace(on)))
-    }
-}
-
-impl Drop for Restored {
-    fn drop(&mut self) {
-        thread(|t| t.grad.set(self.0));
-    }
 }
 
 /// `base` with `new` where the last of some views of it is.

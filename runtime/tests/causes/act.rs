@@ -17,6 +17,8 @@ pub enum Act<'a> {
     Optimizer(&'a [Tensor], u8),
     Step(&'a mut Trainer),
     Clip(&'a [Tensor]),
+    /// Draws parameters anew, one way or another.
+    Init(&'a [Tensor], bool),
     Ema(&'a [Tensor], &'a [Tensor]),
     Copies(&'a [Tensor]),
     Sync,
@@ -92,6 +94,16 @@ pub fn act(what: Act) -> Out {
         }
         Act::Clip(parameters) => {
             optim::clip_grad_norm_(parameters, 1.0);
+            return Out::Nothing;
+        }
+        Act::Init(all, uniform) => {
+            for p in all {
+                if uniform {
+                    p.uniform_(-0.1, 0.1)
+                } else {
+                    p.normal_(0.0, 0.02)
+                };
+            }
             return Out::Nothing;
         }
         Act::Copies(all) => return Out::Tensors(copies(all)),
@@ -229,6 +241,10 @@ fn op_on(op: &Op, x: &Tensor, With { layer, attr, other }: With) -> Tensor {
         Op::Attend => x.scaled_dot_product_attention(x, x, Default::default()),
         Op::Positions => x + Tensor::arange(0.0, x.size(1) as f64, 1.0).unsqueeze(-1),
         Op::Select(_) => x.select(1, attr),
+        Op::Tril(_) => x.tril(attr),
+        Op::Part(_, length) => x.slice(last, attr, attr + length, 1),
+        Op::Start(_) if attr == 0 => x + Tensor::zeros([x.size(-1)]),
+        Op::Start(_) => x + Tensor::randn([x.size(-1)]),
         Op::MeanTime => x.mean_dim([1], false),
         Op::MeanSpace => x.mean_dim([2, 3], false),
         Op::Mean => x.mean(),

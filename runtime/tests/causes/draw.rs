@@ -11,6 +11,8 @@ struct Draw {
     attrs: Vec<(i64, i64)>,
     rounds: Vec<usize>,
     conditions: usize,
+    regions: usize,
+    trains: bool,
     auxes: usize,
     times: usize,
     inputs: Vec<Input>,
@@ -28,6 +30,8 @@ pub fn draw(seed: u64) -> Program {
         attrs: vec![],
         rounds: vec![],
         conditions: 0,
+        regions: 0,
+        trains: false,
         auxes: 0,
         times: 0,
         inputs: vec![],
@@ -60,6 +64,7 @@ impl Draw {
 
     fn program(&mut self) -> Program {
         let trains = self.chance(60);
+        self.trains = trains;
         let mut model = Vec::new();
         self.start(&mut model);
         let helpers = self.r.below(3);
@@ -85,6 +90,7 @@ impl Draw {
             self.input(Data::Targets);
         }
         let optimizer = self.r.below(3) as u8;
+        let second = self.chance(35);
         let (ema, micro) = (self.chance(20), if self.chance(25) { 2 } else { 1 });
         Program {
             inputs: std::mem::take(&mut self.inputs),
@@ -94,11 +100,13 @@ impl Draw {
             attrs: std::mem::take(&mut self.attrs),
             rounds: std::mem::take(&mut self.rounds),
             conditions: self.conditions,
+            regions: self.regions,
             auxes: self.auxes,
             times: self.times,
             train: Train {
                 on: trains,
                 optimizer,
+                second: trains && second,
                 ema: trains && ema,
                 clips: trains && self.r.below(3) == 0,
                 micro: if trains { micro } else { 1 },
@@ -165,7 +173,7 @@ impl Draw {
     fn statement(&mut self, body: &mut Vec<Stmt>, outer: bool) {
         if outer {
             match self.r.below(20) {
-                0..=2 => return body.push(self.looped()),
+                0..=2 => return body.push(self.looped(true)),
                 3 | 4 => {
                     let (then, other) =
                         (self.block(1, 2, false), if self.chance(50) { self.block(1, 2, false) } else { vec![] });
@@ -174,6 +182,11 @@ impl Draw {
                     return body.push(Stmt::If { at: 0, id, then, other });
                 }
                 5 | 6 => return body.push(self.join()),
+                11 | 12 if self.trains && self.regions == 0 => {
+                    let inside = self.block(1, 3, false);
+                    self.regions += 1;
+                    return body.push(Stmt::Region { at: 0, id: self.regions - 1, body: inside });
+                }
                 7 | 8 if self.auxes < 2 => return body.push(self.aux()),
                 9 | 10 => {
                     let fits = |h: &(Kind, Helper)| h.0 == self.kind;
@@ -195,8 +208,10 @@ impl Draw {
         body.extend(chained(ops, chain));
     }
 
-    fn looped(&mut self) -> Stmt {
+    /// A loop; an `outer` one may have another inside.
+    fn looped(&mut self, outer: bool) -> Stmt {
         let first = self.layers.len();
+        let nests = outer && self.chance(35);
         let mut body = Vec::new();
         let mut ops = vec![self.weighted()];
         ops.push(Op::Unary(self.r.below(8) as u8));
@@ -210,6 +225,10 @@ impl Draw {
         }
         // The same layers in each round, or each round its own.
         let recurs = self.chance(30);
+        if nests {
+            let inside = if recurs { self.looped(false) } else { self.plain_loop() };
+            body.insert(self.r.below(body.len() + 1), inside);
+        }
         let stride = if recurs { 0 } else { self.layers.len() - first };
         let rounds = 2 + self.r.below(3);
         let specs: Vec<(usize, Spec)> = self.layers[first..][..stride].to_vec();
@@ -219,6 +238,14 @@ impl Draw {
         }
         self.rounds.push(rounds);
         Stmt::Loop { at: 0, skip_at: 0, id: self.rounds.len() - 1, first, stride, body }
+    }
+
+    /// Rounds without layers.
+    fn plain_loop(&mut self) -> Stmt {
+        let ops = (0..1 + self.r.below(2)).map(|_| Op::Unary(self.r.below(8) as u8)).collect();
+        self.rounds.push(2 + self.r.below(2));
+        let body = chained(ops, false);
+        Stmt::Loop { at: 0, skip_at: 0, id: self.rounds.len() - 1, first: 0, stride: 0, body }
     }
 
     fn join(&mut self) -> Stmt {
@@ -250,7 +277,7 @@ impl Draw {
 
     /// One op, or several that belong together, which keep the kind and the width.
     fn ops(&mut self) -> Vec<Op> {
-        let n = self.r.below(24);
+        let n = self.r.below(28);
         let dims = if self.kind == Kind::Seq { 3 } else { 2 };
         let last = dims - 1;
         match (n, self.kind) {
@@ -285,6 +312,10 @@ impl Draw {
             }
             (19 | 20, Kind::Flat) => vec![Op::Cumsum(self.attr(last, 0))],
             (22, _) => vec![Op::Gelu(self.attr(0, 1))],
+            (24, _) => vec![Op::Tril(self.attr(0, 1))],
+            (25, Kind::Img) => vec![Op::Tril(self.attr(1, -1))],
+            (25, _) => vec![Op::Part(self.attr(1, 3), 4), self.layer(Spec::Linear(4, D))],
+            (26 | 27, _) => vec![Op::Start(self.attr(0, 1))],
             (23, _) => vec![Op::Sort(self.attr(0, 1))],
             (21, Kind::Flat) => vec![Op::Twice, self.layer(Spec::Linear(2 * D, D))],
             (_, _) => vec![Op::Cumsum(self.attr(1, 0))],

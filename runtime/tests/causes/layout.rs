@@ -135,6 +135,9 @@ pub fn layout(p: &mut Program) -> Text {
     if p.trains() {
         let name = ["SGD::new(", "SGD::with(momentum, ", "Adam::new("][p.train.optimizer as usize];
         p.places.optimizer = t.line(&format!("let mut opt = optim::{name}parameters);"));
+        if p.train.second {
+            p.places.second = t.line(&format!("let mut second = optim::{name}of_the_rest);"));
+        }
         if p.train.ema {
             p.places.shadow = t.line("let shadow = parameters.iter().map(|p| p.detach().copy());");
         }
@@ -168,6 +171,8 @@ pub fn layout(p: &mut Program) -> Text {
     }
     let pl = &mut p.places;
     pl.freeze = t.line("for p in layer.parameters() { p.requires_grad_(…); }");
+    pl.init = t.line("for p in parameters { p.normal_(0.0, 0.02) or p.uniform_(-0.1, 0.1); }");
+    pl.init_sync = t.line("sync();");
     pl.mode = t.line("model.train(…);");
     pl.precision = t.line("set_mat_mul_precision(…);");
     pl.moves = t.line("model.to(device);");
@@ -215,6 +220,9 @@ fn step(p: &mut Program, t: &mut Text) {
         }
         if trains {
             p.places.step = t.line("opt.step();");
+            if p.train.second {
+                (p.places.second_guard, p.places.second_step) = t.guarded("both", "second.step();");
+            }
             if p.train.ema {
                 p.places.ema = t.line("for (s, p) in shadow { s.copy_(p.lerp(s, decay)); }");
             }
@@ -262,6 +270,11 @@ fn statements(body: &mut [Stmt], specs: &[Spec], t: &mut Text) {
                 *at = t.line("x = skip + x;");
             }
             Stmt::Call { at, helper } => *at = t.line(&format!("x = helper{helper}(x);")),
+            Stmt::Region { at, id, body } => {
+                *at = t.line(&format!("x = region{id}(off, || {{"));
+                t.inside(|t| statements(body, specs, t));
+                t.line("});");
+            }
             Stmt::Loop { at, skip_at, body, .. } => {
                 *at = t.line("for l in layers {");
                 let rows = t.inside(|t| {

@@ -29,6 +29,11 @@ pub enum Change {
     Rounds(usize, usize),
     Skip(usize, usize),
     Condition(usize),
+    NoGrad(usize),
+    Grad(usize),
+    Unstepped,
+    Stepped,
+    Init,
     Read(usize),
     Keep(usize),
     Number(usize),
@@ -110,7 +115,7 @@ fn rows_of(p: &Program, body: &[Stmt]) -> BTreeSet<usize> {
                 out.insert(row(*at));
                 op_rows(op, &mut out);
             }
-            Stmt::Residual { at, body } => {
+            Stmt::Residual { at, body } | Stmt::Region { at, body, .. } => {
                 out.insert(row(*at));
                 out.extend(rows_of(p, body));
             }
@@ -152,6 +157,9 @@ fn behind(p: &Program) -> Vec<usize> {
     }
     if p.trains() && p.train.optimizer > 0 {
         all.push(pl.optimizer);
+    }
+    if p.train.second {
+        all.extend([pl.second, pl.second_guard, pl.second_step]);
     }
     if p.state {
         all.extend([pl.assign, pl.state]);
@@ -236,7 +244,7 @@ pub fn mutations(p: &Program, t: &Text, r: &mut Seeded) -> Vec<Mutation> {
         );
         all.push(m.follows(behind(p)));
     }
-    training(p, &mut all);
+    training(p, t, &mut all);
     surroundings(p, t, &contexts, &mut all);
     all
 }
@@ -249,10 +257,11 @@ fn attributes(p: &Program, t: &Text, all: &mut Vec<Mutation>) {
         let Stmt::Op { at, op, .. } = s else { continue };
         let Some(a) = op.attr() else { continue };
         let (name, classes): (_, &[Class]) = match op {
-            Op::Roll(_) | Op::Narrow(..) | Op::Select(_) => ("position", &[Index]),
+            Op::Roll(_) | Op::Narrow(..) | Op::Select(_) | Op::Tril(_) | Op::Part(..) => ("position", &[Index]),
             Op::Take(_) => ("length taken", &[Index, Shape]),
             // Numbers of the program: these may not compile anything.
             Op::Pad(_) | Op::Threshold(_) => (NUMBER, &[]),
+            Op::Start(_) => ("changed init", &[Structure, Constant]),
             Op::Gelu(_) | Op::Sort(_) => ("constant", &[Constant, Structure]),
             Op::Softmax(_) | Op::Cumsum(_) | Op::Flip(_) | Op::Center(_) | Op::Peak(_) | Op::Spread(_) => {
                 ("axis", &[Index, Constant, Structure])
@@ -272,6 +281,7 @@ fn attributes(p: &Program, t: &Text, all: &mut Vec<Mutation>) {
 }
 
 fn structure(p: &Program, all: &mut Vec<Mutation>) {
+    let inner = p.inner_loops();
     for s in p.statements() {
         match s {
             Stmt::Loop { at, skip_at, id, body, first, stride, .. } => {
@@ -287,9 +297,13 @@ fn structure(p: &Program, all: &mut Vec<Mutation>) {
                 };
                 let n = p.rounds[*id];
                 let made = p.layers[*first + stride * n..][..*stride].iter().map(|l| row(l.0));
-                all.push(of("a layer more", Change::Rounds(*id, n + 1), made.chain([row(*at)]).collect()));
-                all.push(of("a layer less", Change::Rounds(*id, n - 1), rows(&[*at])));
-                all.push(of("a layer left out", Change::Skip(*id, n / 2), rows(&[*skip_at, *at])));
+                let [more, less, left_out] = match inner.contains(id) {
+                    true => ["an inner round more", "an inner round less", "an inner round left out"],
+                    false => ["a layer more", "a layer less", "a layer left out"],
+                };
+                all.push(of(more, Change::Rounds(*id, n + 1), made.chain([row(*at)]).collect()));
+                all.push(of(less, Change::Rounds(*id, n - 1), rows(&[*at])));
+                all.push(of(left_out, Change::Skip(*id, n / 2), rows(&[*skip_at, *at])));
             }
             Stmt::If { at, id, then, other } => {
                 let mut lines = rows_of_ops(p, then);
@@ -318,7 +332,7 @@ fn rows_of_ops(p: &Program, body: &[Stmt]) -> BTreeSet<usize> {
                 out.insert(row(*at));
                 out.extend(rows_of_ops(p, &p.helpers[*helper].body));
             }
-            Stmt::Residual { at, body } | Stmt::Loop { at, body, .. } => {
+            Stmt::Residual { at, body } | Stmt::Loop { at, body, .. } | Stmt::Region { at, body, .. } => {
                 out.insert(row(*at));
                 out.extend(rows_of_ops(p, body));
             }
@@ -332,7 +346,7 @@ fn rows_of_ops(p: &Program, body: &[Stmt]) -> BTreeSet<usize> {
     out
 }
 
-fn training(p: &Program, all: &mut Vec<Mutation>) {
+fn training(p: &Program, t: &Text, all: &mut Vec<Mutation>) {
     let pl = p.places;
     let weighted: Vec<usize> = used_layers(p).into_iter().filter(|&l| parameters(p, l)).collect();
     if p.trains() && weighted.len() > 2 {
@@ -350,6 +364,29 @@ fn training(p: &Program, all: &mut Vec<Mutation>) {
             all.push(m.follows(follows.clone()));
         }
     }
+    for s in p.statements() {
+        let Stmt::Region { at, id, body } = s else { continue };
+        let mut lines = rows_of_ops(p, body);
+        lines.insert(row(*at));
+        let follows: BTreeSet<usize> =
+            p.statements().iter().flat_map(|s| rows_of(p, std::slice::from_ref(s))).collect();
+        for (name, change) in
+            [("no gradients in a region", Change::NoGrad(*id)), ("gradients in a region", Change::Grad(*id))]
+        {
+            let m = Mutation::new(name, change, &[Structure], lines.clone());
+            all.push(m.follows(behind(p)).follows(follows.clone()));
+        }
+    }
+    if p.train.second {
+        let lines = rows(&[pl.second_step, pl.second_guard]);
+        for (name, change) in [("an optimizer less", Change::Unstepped), ("an optimizer more", Change::Stepped)] {
+            let m = Mutation::new(name, change, &[Structure], lines.clone());
+            let made = p.layers.iter().map(|l| row(l.0));
+            all.push(m.follows(behind(p)).follows(made).follows(t.model.clone()));
+        }
+    }
+    let m = Mutation::new("parameters drawn otherwise", Change::Init, &[Structure, Constant], rows(&[pl.init]));
+    all.push(m.follows(rows(&[pl.init_sync])).follows(behind(p)).follows(p.layers.iter().map(|l| row(l.0))));
     if p.train.clips {
         let m = Mutation::new("clipped gradients", Change::Clip, &[Structure], rows(&[pl.clip, pl.clip_guard]));
         all.push(m.follows(behind(p)));
@@ -360,7 +397,8 @@ fn training(p: &Program, all: &mut Vec<Mutation>) {
         all.push(m.follows(0..row(pl.barrier) + 1));
         let lines = rows(&[pl.between, pl.between_guard]);
         let m = Mutation::new("a barrier in the middle", Change::Between, &[Structure, Roots, EarlyRead], lines);
-        all.push(m.follows(0..row(pl.barrier) + 1));
+        // What the evaluation leaves pending runs at another barrier, too.
+        all.push(m.follows(0..row(pl.barrier) + 1).follows(behind(p)));
     }
     let modes = |l: usize| matches!(p.layers[l].1, Spec::Dropout | Spec::BatchNorm(_));
     if p.live().iter().any(|s| matches!(s, Stmt::Op { op: Op::Layer(l), .. } if modes(*l))) {
@@ -471,6 +509,11 @@ pub fn apply_knobs(change: &Change, k: &mut Knobs, p: &Program) {
         Change::Rounds(id, n) => k.rounds[id] = n,
         Change::Skip(id, round) => k.skips[id] = Some(round),
         Change::Condition(id) => k.conditions[id] = false,
+        Change::NoGrad(id) => k.regions[id] = true,
+        Change::Grad(id) => k.regions[id] = false,
+        Change::Unstepped => k.second = false,
+        Change::Stepped => k.second = true,
+        Change::Init => k.init = Some(true),
         Change::Read(id) => k.reads[id] = true,
         Change::Keep(id) => k.keeps[id] = true,
         Change::Number(i) => k.numbers[i] = true,
@@ -489,6 +532,9 @@ pub fn apply_knobs(change: &Change, k: &mut Knobs, p: &Program) {
 pub fn prepare(change: &Change, k: &mut Knobs, w: &mut World) {
     match change {
         Change::Release => k.holds = true,
+        Change::Grad(id) => k.regions[*id] = true,
+        Change::Stepped => k.second = false,
+        Change::Init => k.init = Some(false),
         Change::Grown => k.grows = true,
         Change::Thaw(layers) => trains(w, layers, false),
         _ => {}

@@ -64,6 +64,10 @@ pub enum Op {
     Attend,
     Positions,
     Select(Attr),
+    Tril(Attr),
+    Part(Attr, i64),
+    /// With a state that begins as zeros, or otherwise.
+    Start(Attr),
     MeanTime,
     MeanSpace,
     Mean,
@@ -79,6 +83,7 @@ impl Op {
         match *self {
             Op::Softmax(a) | Op::Cumsum(a) | Op::Flip(a) | Op::Center(a) | Op::Roll(a) | Op::Narrow(a, _) => Some(a),
             Op::Gelu(a) | Op::Sort(a) | Op::Peak(a) | Op::Spread(a) => Some(a),
+            Op::Tril(a) | Op::Part(a, _) | Op::Start(a) => Some(a),
             Op::Take(a) | Op::Pad(a) | Op::Threshold(a) | Op::Select(a) | Op::Loss(a) | Op::CrossEntropy(a) => Some(a),
             _ => None,
         }
@@ -96,6 +101,8 @@ pub enum Stmt {
     Call { at: usize, helper: usize },
     /// `for l in layers { if skips { continue; } body }`, or of rounds of the same layers where `stride` is 0
     Loop { at: usize, skip_at: usize, id: usize, first: usize, stride: usize, body: Vec<Stmt> },
+    /// `x = region(off, || { body })`, which records no gradients where it is off.
+    Region { at: usize, id: usize, body: Vec<Stmt> },
     /// `if condition { then } else { other }`
     If { at: usize, id: usize, then: Vec<Stmt>, other: Vec<Stmt> },
     /// `x = x + second`, or the mean of something of another size.
@@ -149,6 +156,8 @@ pub struct Train {
     pub on: bool,
     /// 0: SGD, 1: with momentum, 2: Adam
     pub optimizer: u8,
+    /// The later half of the parameters has an optimizer of its own.
+    pub second: bool,
     pub ema: bool,
     /// Gradients can be clipped.
     pub clips: bool,
@@ -160,6 +169,9 @@ pub struct Train {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Places {
     pub optimizer: usize,
+    pub second: usize,
+    pub second_guard: usize,
+    pub second_step: usize,
     pub shadow: usize,
     pub scale: usize,
     pub micro: usize,
@@ -186,6 +198,8 @@ pub struct Places {
     pub accuracy_read: usize,
     /// Lines of other cells.
     pub freeze: usize,
+    pub init: usize,
+    pub init_sync: usize,
     pub mode: usize,
     pub precision: usize,
     pub moves: usize,
@@ -207,6 +221,7 @@ pub struct Program {
     pub attrs: Vec<(i64, i64)>,
     pub rounds: Vec<usize>,
     pub conditions: usize,
+    pub regions: usize,
     pub auxes: usize,
     pub times: usize,
     pub train: Train,
@@ -227,7 +242,9 @@ impl Program {
             for s in body {
                 out.push(s);
                 match s {
-                    Stmt::Residual { body, .. } | Stmt::Loop { body, .. } => walk(p, body, called, out),
+                    Stmt::Residual { body, .. } | Stmt::Loop { body, .. } | Stmt::Region { body, .. } => {
+                        walk(p, body, called, out)
+                    }
                     Stmt::If { then, .. } => walk(p, then, called, out),
                     Stmt::Call { helper, .. } if !called.contains(helper) => {
                         called.push(*helper);
@@ -248,7 +265,9 @@ impl Program {
             for s in body {
                 out.push(s);
                 match s {
-                    Stmt::Residual { body, .. } | Stmt::Loop { body, .. } => walk(body, out),
+                    Stmt::Residual { body, .. } | Stmt::Loop { body, .. } | Stmt::Region { body, .. } => {
+                        walk(body, out)
+                    }
                     Stmt::If { then, other, .. } => {
                         walk(then, out);
                         walk(other, out);
@@ -260,6 +279,27 @@ impl Program {
         let mut out = Vec::new();
         self.helpers.iter().for_each(|h| walk(&h.body, &mut out));
         walk(&self.model, &mut out);
+        out
+    }
+
+    /// The loops that are inside of others.
+    pub fn inner_loops(&self) -> Vec<usize> {
+        fn walk(body: &[Stmt], inside: bool, out: &mut Vec<usize>) {
+            for s in body {
+                match s {
+                    Stmt::Loop { id, body, .. } => {
+                        out.extend(inside.then_some(*id));
+                        walk(body, true, out);
+                    }
+                    Stmt::Residual { body, .. } | Stmt::Region { body, .. } => walk(body, inside, out),
+                    Stmt::If { then, other, .. } => [then, other].into_iter().for_each(|body| walk(body, inside, out)),
+                    _ => {}
+                }
+            }
+        }
+        let mut out = Vec::new();
+        self.helpers.iter().for_each(|h| walk(&h.body, false, &mut out));
+        walk(&self.model, false, &mut out);
         out
     }
 

@@ -4,13 +4,13 @@ use super::judge::{Said, Verdict, judge, row_of, said, said_of, tells_all};
 use super::layout::{Text, layout};
 use super::mutate::{Mutation, NUMBER, apply, mutations, prepare};
 use super::program::Program;
-use super::support::Seeded;
+use super::support::{Seeded, in_nobodys_words};
 use super::world::{Knobs, World};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use xlazy::insight::{
-    Compilation, Dump, Explanation, compilations, explain_dumps, forget, set_cache_capacity, set_healing,
+    Class, Compilation, Dump, Explanation, compilations, explain_dumps, forget, set_cache_capacity, set_healing,
     text_of_compilation,
 };
 use xlazy::prelude::*;
@@ -154,7 +154,7 @@ pub fn one() {
 
 /// Changes of data, and changes of what is done with them.
 const OF_DATA: [&str; 6] = ["batch size", "length", "picture size", "rows of one input", "rank of one input", "dtype"];
-const OF_WORK: [&str; 10] = [
+const OF_WORK: [&str; 16] = [
     "position",
     "axis",
     "constant",
@@ -165,10 +165,16 @@ const OF_WORK: [&str; 10] = [
     "another result",
     "frozen parameters",
     "mode",
+    "changed init",
+    "an inner round more",
+    "an inner round less",
+    "no gradients in a region",
+    "an optimizer less",
+    "an optimizer more",
 ];
 
 /// What the text of a program tells of a change: not what was read, frozen or pending before.
-const IN_TEXTS: [&str; 14] = [
+const IN_TEXTS: [&str; 17] = [
     "batch size",
     "length",
     "picture size",
@@ -183,6 +189,9 @@ const IN_TEXTS: [&str; 14] = [
     "a layer more",
     "a layer less",
     "a layer left out",
+    "changed init",
+    "an inner round more",
+    "an inner round less",
 ];
 
 /// One mutation, explained from the texts of both programs.
@@ -195,6 +204,8 @@ pub fn texts() {
     for seed in seeds {
         let (p, text, mut all) = drawn(seed, &only);
         all.retain(|m| IN_TEXTS.contains(&m.name));
+        // Once it is written out, a position may be a constant like any other.
+        all.iter_mut().filter(|m| m.classes.contains(&Class::Index)).for_each(|m| m.classes.push(Class::Constant));
         all.sort_by_key(|m| rates.get(m.name).map_or(0, |r| r.tried));
         for m in all.iter().take(TRIED) {
             let Some((v, _)) = attempt(&p, &[m]) else { continue };
@@ -207,7 +218,9 @@ pub fn texts() {
                 let [was, now] = [why.compared_with, c.number].map(text_of_compilation);
                 let (was, now) = (was?, now?);
                 let why = explain_dumps(&Dump { name: "old", text: &was }, &Dump { name: "new", text: &now });
-                Some(why.expect("texts of our own"))
+                let why = why.expect("texts of our own");
+                why.iter().for_each(in_nobodys_words);
+                Some(why)
             };
             let why: Vec<Option<Explanation>> = explained.iter().filter_map(read).collect();
             let all = said_of(why.iter().map(Option::as_ref));

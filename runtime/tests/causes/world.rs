@@ -18,6 +18,12 @@ pub struct Knobs {
     pub attrs: Vec<i64>,
     pub rounds: Vec<usize>,
     pub conditions: Vec<bool>,
+    /// Regions that record no gradients.
+    pub regions: Vec<bool>,
+    /// The parameters are drawn anew before the step, one way or another.
+    pub init: Option<bool>,
+    /// The second optimizer steps.
+    pub second: bool,
     /// The round of each loop that is left out.
     pub skips: Vec<Option<usize>>,
     pub reads: Vec<bool>,
@@ -49,6 +55,9 @@ impl Knobs {
             attrs: p.attrs.iter().map(|a| a.0).collect(),
             rounds: p.rounds.clone(),
             conditions: vec![true; p.conditions],
+            regions: vec![false; p.regions],
+            init: None,
+            second: true,
             skips: vec![None; p.rounds.len()],
             reads: vec![false; p.auxes],
             keeps: vec![false; p.auxes],
@@ -84,7 +93,7 @@ pub struct World<'p> {
     pub p: &'p Program,
     pub layers: Vec<Layer>,
     pub parameters: Vec<Tensor>,
-    trainer: Option<Trainer>,
+    trainers: Vec<Trainer>,
     shadow: Vec<Tensor>,
     scale: Option<Tensor>,
     state: Option<Tensor>,
@@ -107,10 +116,16 @@ impl<'p> World<'p> {
                 t.requires_grad_(false);
             }
         }
-        let (mut trainer, mut shadow) = (None, vec![]);
+        let (mut trainers, mut shadow) = (vec![], vec![]);
         if p.trains() {
-            if let Out::Trainer(t) = at(p.places.optimizer, Act::Optimizer(&parameters, p.train.optimizer)) {
-                trainer = Some(t);
+            let half = if p.train.second { parameters.len() / 2 } else { parameters.len() };
+            let (first, second) = parameters.split_at(half);
+            for (place, all) in [(p.places.optimizer, first), (p.places.second, second)] {
+                if !all.is_empty()
+                    && let Out::Trainer(t) = at(place, Act::Optimizer(all, p.train.optimizer))
+                {
+                    trainers.push(t);
+                }
             }
             if p.train.ema
                 && let Out::Tensors(copies) = at(p.places.shadow, Act::Copies(&parameters))
@@ -121,13 +136,17 @@ impl<'p> World<'p> {
         let scale = (p.times > 0).then(|| at(p.places.scale, Act::Data(&[], F32)).tensor());
         let state = p.state.then(|| at(p.places.state, Act::Zeros(&[4, 3])).tensor());
         sync();
-        World { p, layers, parameters, trainer, shadow, scale, state, held: vec![], history: None, left: None }
+        World { p, layers, parameters, trainers, shadow, scale, state, held: vec![], history: None, left: None }
     }
 
     /// One step.
     pub fn step(&mut self, k: &Knobs) {
         let (p, mut kept, mut last) = (self.p, Vec::new(), None);
-        if let Some(t) = &self.trainer {
+        if let Some(uniform) = k.init {
+            no_grad(|| at(p.places.init, Act::Init(&self.parameters, uniform)));
+            at(p.places.init_sync, Act::Sync);
+        }
+        for t in &self.trainers {
             match t {
                 Trainer::Sgd(o) => o.zero_grad(),
                 Trainer::Adam(o) => o.zero_grad(),
@@ -153,8 +172,9 @@ impl<'p> World<'p> {
         if k.clips {
             at(p.places.clip, Act::Clip(&self.parameters));
         }
-        if let Some(t) = &mut self.trainer {
-            at(p.places.step, Act::Step(t));
+        let steps = [Some(p.places.step), k.second.then_some(p.places.second_step)];
+        for (t, place) in self.trainers.iter_mut().zip(steps) {
+            place.map(|place| at(place, Act::Step(t)));
         }
         if p.train.ema {
             no_grad(|| at(p.places.ema, Act::Ema(&self.shadow, &self.parameters)));
@@ -252,6 +272,10 @@ impl<'p> World<'p> {
                     let y = self.run(body, x.clone(), k, inputs, round, kept);
                     at(*place, Act::Add(&x, &y)).tensor()
                 }
+                Stmt::Region { id, body, .. } if k.regions[*id] => {
+                    no_grad(|| self.run(body, x, k, inputs, round, kept))
+                }
+                Stmt::Region { body, .. } => self.run(body, x, k, inputs, round, kept),
                 Stmt::Call { helper, .. } => {
                     self.run(&self.p.helpers[*helper].body, x, k, inputs, (usize::MAX, 0, 0), kept)
                 }

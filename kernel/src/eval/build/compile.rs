@@ -20,7 +20,7 @@ use crate::eval::parse::syntax::one_line;
 use crate::eval::tell::point::point_out;
 use crate::eval::text::depth::TooDeep;
 use crate::eval::text::scan;
-use crate::eval::text::source::{CellText, Place, Source, Tag};
+use crate::eval::text::source::{CellText, Provenance, Source, Tag};
 use crate::eval::text::types::{Named, asks_for_types, nameable, surely_moves};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use crate::eval::toolchain::rustc::{self, Compiled};
@@ -150,7 +150,7 @@ impl Compiler {
             && let Some(source) = self.sources.get(&ready.file)
         {
             let needs = self.needs(&ready.defs);
-            self.warmer.lend(&source.text, &object, &needs);
+            self.warmer.lend(&ready.file, &source.text, &object, &needs);
         }
         match ready.keep.clone() {
             None => drop(std::fs::remove_file(object)),
@@ -454,8 +454,8 @@ impl Compiler {
     /// Where the types of variables are public that rustc could not find; false when there is nothing new.
     fn find_paths(&mut self, errors: &[Diagnostic], source: &Source, loaded: &[Loaded], plan: &mut Plan) -> bool {
         let unresolved = |e: &&Diagnostic| matches!(&*e.code, "E0603" | "E0433" | "E0412" | "E0425");
-        let tag = |s: &Span| match source.place(s.start) {
-            Place::Generated(Tag::Load(name)) if s.ours => Some(name.clone()),
+        let tag = |s: &Span| match source.provenance(s.start) {
+            Provenance::Generated(Tag::Load(name)) if s.ours => Some(name.clone()),
             _ => None,
         };
         let names: BTreeSet<String> = errors.iter().filter(unresolved).flat_map(|e| &e.spans).filter_map(tag).collect();

@@ -109,9 +109,11 @@ impl Compiler {
         self.sources.clone()
     }
 
-    /// Starts the compiler for the next cell, if none fits that waits already.
+    /// Starts the compilers for the next cell, if none fit that wait already: for its statements, and for its items.
     pub fn warm_up(&self) {
-        self.warmer.warm_up(&self.needs(&self.defs));
+        for begun in [true, false] {
+            self.warmer.warm_up(&Needs { begun, ..self.needs(&self.defs) });
+        }
     }
 
     /// Ends every compiler; nothing is compiled any more.
@@ -123,7 +125,7 @@ impl Compiler {
     pub(super) fn needs(&self, defs: &Definitions) -> Needs {
         let mut options = vec![format!("-Copt-level={}", self.opt_level)];
         options.extend(defs.deps.iter().flat_map(|d| d.options.clone()));
-        Needs { externs: self.placed(defs.externs()), options }
+        Needs { externs: self.placed(defs.externs()), options, begun: false }
     }
 
     /// Compiles a source: the name of the compile, the source as it is remembered, rustc's answer. What is compiled next is
@@ -136,11 +138,14 @@ impl Compiler {
         timing: &mut Timing,
     ) -> Result<(String, Arc<Source>, Compiled), Failure> {
         let source = Arc::new(source);
+        let rest = generate::after_beginning(&source.text);
+        let text = rest.as_ref().unwrap_or(&source.text);
         let mut again = false;
         loop {
             timing.tries += 1;
-            let needs = &Needs { externs: self.placed(needs.externs.clone()), options: needs.options.clone() };
-            let mut warm = self.warmer.take(needs).map_err(|e| match e.kind() {
+            let externs = self.placed(needs.externs.clone());
+            let needs = &Needs { externs, options: needs.options.clone(), begun: rest.is_some() };
+            let warm = self.warmer.take(needs).map_err(|e| match e.kind() {
                 ErrorKind::NotFound | ErrorKind::PermissionDenied => {
                     let rustc = self.install.toolchain.rustc.display();
                     self.toolchain(&format!("{rustc}, which compiles cells, does not start: {e}"))
@@ -149,15 +154,12 @@ impl Compiler {
             })?;
             let id = warm.id.clone();
             // The next one starts up meanwhile: for another try, for the cell's statements, or for the next cell.
-            let mut next = needs.clone();
+            let mut next = Needs { begun: true, ..needs.clone() };
             next.externs.extend(links_to.map(|name| (name.to_owned(), warm.object.clone())));
             self.warmer.warm_up(&next);
             self.remember(&id, &source);
-            if !generate::is_cell(&source.text) {
-                warm.without_libraries();
-            }
-            timing.libraries = warm.libraries();
-            let compiled = warm.compile(&source.text, &self.at_work);
+            timing.libraries = warm.libraries;
+            let compiled = warm.compile(text, &self.at_work);
             // Errors that are not about the source may come from the libraries, and without those it means the same.
             let about = |e: &Diagnostic| e.spans.iter().any(|s| s.ours && s.start < source.text.len());
             match &compiled {

@@ -3,7 +3,7 @@ use crate::eval::generate::held::{Assigned, Held};
 use crate::eval::generate::plan::{Form, Loaded, Plan};
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Mention, Variable};
-use crate::eval::text::source::{Place, Source, Tag};
+use crate::eval::text::source::{Provenance, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use std::collections::BTreeSet;
 
@@ -40,8 +40,8 @@ pub(super) fn replan(
         if matches!(&*error.code, "E0596" | "E0384" | "E0594") {
             // "consider changing this to be mutable" points at where it is loaded.
             let spans = error.spans.iter().chain(error.children.iter().flat_map(|c| &c.spans)).filter(|s| s.ours);
-            let loads = spans.filter_map(|s| match source.place(s.start) {
-                Place::Generated(Tag::Load(name)) if plan.moved.contains(name) => Some(name.clone()),
+            let loads = spans.filter_map(|s| match source.provenance(s.start) {
+                Provenance::Generated(Tag::Load(name)) if plan.moved.contains(name) => Some(name.clone()),
                 _ => None,
             });
             plan.mutated.extend(loads.collect::<Vec<_>>());
@@ -54,7 +54,7 @@ pub(super) fn replan(
             || error.children.iter().any(|c| c.message.contains("it can expand to a statement"));
         plan.unshown |= statements || nothing_to_show || matches!(&*error.code, "E0282" | "E0283" | "E0284");
         for span in error.spans.iter().filter(|s| s.ours) {
-            let Place::Generated(tag) = source.place(span.start) else { continue };
+            let Provenance::Generated(tag) = source.provenance(span.start) else { continue };
             match tag {
                 Tag::Restore(name) if error.code == "E0382" => drop(plan.moved.insert(name.clone())),
                 // Moved away, set nowhere, or left out by a `#[cfg]`.
@@ -90,10 +90,10 @@ fn learn_of_open(error: &Diagnostic, source: &Source, parsed: &Parsed, plan: &mu
         return false;
     }
     let places = &parsed.places;
-    let meant = |s: &Span| match source.place(s.start) {
-        Place::Generated(Tag::Hold(n)) => Some(*n),
-        Place::Generated(Tag::Keep(name)) => places.declared(name),
-        Place::User { at, .. } => {
+    let meant = |s: &Span| match source.provenance(s.start) {
+        Provenance::Generated(Tag::Hold(n)) => Some(*n),
+        Provenance::Generated(Tag::Keep(name)) => places.declared(name),
+        Provenance::User { at, .. } => {
             places.variables.iter().position(|v| v.open.as_ref().is_some_and(|o| o.whole.contains(&at)))
         }
         _ => None,
@@ -125,13 +125,13 @@ fn learn_of_held(
     plan: &mut Plan,
 ) -> bool {
     let places = &parsed.places;
-    let tags = |s: &Span| match source.place(s.start) {
-        Place::Generated(tag) if s.ours => Some(tag.clone()),
+    let tags = |s: &Span| match source.provenance(s.start) {
+        Provenance::Generated(tag) if s.ours => Some(tag.clone()),
         _ => None,
     };
     let main = error.spans.iter().find(|s| s.primary);
     if error.code == "E0507" && error.message.contains("captured variable in an `FnMut` closure") {
-        let Some(Place::User { at, .. }) = main.map(|s| source.place(s.start)) else { return false };
+        let Some(Provenance::User { at, .. }) = main.map(|s| source.provenance(s.start)) else { return false };
         let Some(i) = places.mentions.iter().position(|m| m.range.start == at) else { return false };
         let number = places.mentions[i].variable;
         let held = Held::new(parsed, loaded, plan);

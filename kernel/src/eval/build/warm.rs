@@ -1,4 +1,4 @@
-//! The compiler that waits for the next cell, and the libraries that spare it work.
+//! The compilers that wait for the next cell, and the libraries that spare it work.
 //!
 //! rustc compiles an instance of a generic function again in every crate that uses it, unless a crate that it is linked to
 //! exports the same instance (its "upstream monomorphizations"; it does so where it does not optimise). Of a cell that uses
@@ -7,6 +7,7 @@
 //! object, which therefore means the same without it, and is cached as if there were none.
 use super::cache::{CellCache, Entry};
 use crate::eval::generate::code as generate;
+use crate::eval::text::hash::crate_of;
 use crate::eval::toolchain::at_work::AtWork;
 use crate::eval::toolchain::install::Installation;
 use crate::eval::toolchain::rustc::{self, Compiled, Library, Needs, Warm};
@@ -25,7 +26,7 @@ const MANY: usize = 40;
 /// An object of so few bytes has not that many.
 const SMALL: u64 = 16 << 10;
 
-/// Starts compilers, one of them before it is needed.
+/// Starts compilers, some of them before they are needed.
 pub struct Warmer {
     starter: Arc<Starter>,
     cache: CellCache,
@@ -45,7 +46,8 @@ struct Starter {
 
 #[derive(Default)]
 struct Stock {
-    waiting: Option<(Warm, Needs)>,
+    /// One at most for a cell's statements, and one for whole sources.
+    waiting: Vec<(Warm, Needs)>,
     libraries: Vec<(Library, Needs)>,
     ended: bool,
 }
@@ -60,11 +62,16 @@ impl Starter {
     }
 
     fn start(&self, needs: &Needs, stock: &Stock) -> io::Result<Warm> {
-        let libraries = stock.libraries.iter().filter(|(_, n)| fits(n, needs)).map(|(l, _)| l.clone()).collect();
+        let fitting = stock.libraries.iter().filter(|(_, n)| needs.begun && fits(n, needs));
+        let libraries: Vec<Library> = fitting.map(|(l, _)| l.clone()).collect();
+        // One that is being compiled while this one starts is not there yet.
+        let there = needs.externs.iter().filter(|(_, file)| file.exists()).map(|(name, _)| &**name);
+        let named = there.chain(libraries.iter().map(|l| &*l.name));
+        let beginning = needs.begun.then(|| generate::beginning(named));
         let id = self.new_id();
         let dir = self.folder.path();
         let object = rustc::object_in(&dir, &id);
-        rustc::start(&self.install, &dir, id, object, needs, libraries)
+        rustc::start(&self.install, &dir, id, object, needs, &libraries, beginning.as_deref())
     }
 }
 
@@ -86,50 +93,49 @@ impl Warmer {
         self.starter.new_id()
     }
 
-    /// Starts the compiler for the next cell, if none fits that waits already.
+    /// Starts the compiler for the next source of that kind, if none fits that waits already.
     pub fn warm_up(&self, needs: &Needs) {
         let mut stock = self.starter.stock();
-        if stock.ended || stock.waiting.as_ref().is_some_and(|(_, n)| n == needs) {
+        if stock.ended || stock.waiting.iter().any(|(_, n)| n == needs) {
             return;
         }
-        discard(stock.waiting.take());
-        stock.waiting = self.starter.start(needs, &stock).ok().map(|w| (w, needs.clone()));
+        discard(stock.waiting.extract_if(.., |(_, n)| n.begun == needs.begun));
+        let started = self.starter.start(needs, &stock);
+        stock.waiting.extend(started.map(|w| (w, needs.clone())));
     }
 
     /// A waiting compiler that knows what is needed, or a new one.
     pub fn take(&self, needs: &Needs) -> io::Result<Warm> {
         let mut stock = self.starter.stock();
-        match stock.waiting.take() {
-            Some((warm, known)) if known == *needs => Ok(warm),
-            other => {
-                stock.waiting = other;
-                self.starter.start(needs, &stock)
-            }
+        match stock.waiting.iter().position(|(_, known)| known == needs) {
+            Some(index) => Ok(stock.waiting.swap_remove(index).0),
+            None => self.starter.start(needs, &stock),
         }
     }
 
     /// Does without the libraries made so far; false when there are none.
     pub fn forget_libraries(&self) -> bool {
         let mut stock = self.starter.stock();
-        discard(stock.waiting.take());
+        discard(stock.waiting.drain(..));
         !std::mem::take(&mut stock.libraries).is_empty()
     }
 
-    /// Makes a library of a cell's source, beside everything else, if its object has much that others could use. One at
-    /// a time: what comes meanwhile will come again.
-    pub fn lend(&mut self, text: &str, object: &Path, needs: &Needs) {
+    /// Makes a library of a cell's source in `file`, beside everything else, if its object has much that others could use. One
+    /// at a time: what comes meanwhile will come again.
+    pub fn lend(&mut self, file: &str, text: &str, object: &Path, needs: &Needs) {
         if self.making.as_ref().is_some_and(|m| !m.is_finished()) {
             return;
         }
         if !object.metadata().is_ok_and(|m| m.len() > SMALL) {
             return;
         }
-        let Some(library) = generate::library(text) else { return };
+        let library = generate::library(text).filter(|_| generate::after_beginning(text).is_some());
+        let Some(library) = library else { return };
         // The file is about to go.
         let Ok(object) = std::fs::read(object) else { return };
-        let (starter, cache, needs) = (self.starter.clone(), self.cache.clone(), needs.clone());
+        let (starter, cache, needs, of) = (self.starter.clone(), self.cache.clone(), needs.clone(), crate_of(file));
         let work = move || {
-            if instances(&object, &library.of) >= MANY && !has_initialisers(&object) {
+            if instances(&object, &of) >= MANY && !has_initialisers(&object) {
                 make(&starter, &cache, library, needs);
             }
         };
@@ -141,10 +147,10 @@ impl Warmer {
         let waiting = {
             let mut stock = self.starter.stock();
             stock.ended = true;
-            stock.waiting.take()
+            std::mem::take(&mut stock.waiting)
         };
         self.starter.at_work.stop();
-        discard(waiting);
+        discard(waiting.into_iter());
         let _ = self.making.take().map(JoinHandle::join);
     }
 }
@@ -155,10 +161,8 @@ impl Drop for Warmer {
     }
 }
 
-fn discard(waiting: Option<(Warm, Needs)>) {
-    if let Some((warm, _)) = waiting {
-        warm.discard();
-    }
+fn discard(waiting: impl Iterator<Item = (Warm, Needs)>) {
+    waiting.for_each(|(warm, _)| warm.discard());
 }
 
 /// Compiles a library, or finds it in the cache, and has the next compiler know it.
@@ -188,17 +192,19 @@ fn make(starter: &Starter, cache: &CellCache, library: generate::Library, needs:
     }
     stock.libraries.push((Library { name, file }, needs.clone()));
     // The one that waits does not know it. A cell that comes meanwhile has taken that one, and starts another after it.
-    if let Some((old, known)) = stock.waiting.take_if(|(_, n)| fits(&needs, n)) {
-        stock.waiting = starter.start(&known, &stock).ok().map(|w| (w, known));
-        drop(stock);
-        old.discard();
+    let unaware: Vec<(Warm, Needs)> = stock.waiting.extract_if(.., |(_, n)| n.begun && fits(&needs, n)).collect();
+    for (_, known) in &unaware {
+        let started = starter.start(known, &stock);
+        stock.waiting.extend(started.map(|w| (w, known.clone())));
     }
+    drop(stock);
+    discard(unaware.into_iter());
 }
 
 /// Links to no other library: those of another kernel are not there.
 fn compile(starter: &Starter, file: &Path, text: &str, needs: &Needs) -> bool {
     let dir = starter.folder.path();
-    let started = rustc::start(&starter.install, &dir, starter.new_id(), file.to_owned(), needs, Vec::new());
+    let started = rustc::start(&starter.install, &dir, starter.new_id(), file.to_owned(), needs, &[], None);
     started.is_ok_and(|warm| matches!(warm.compile(text, &starter.at_work), Compiled::Object(..)))
 }
 
@@ -234,6 +240,7 @@ mod tests {
         let needs = |crates: &[&str], level: &str| Needs {
             externs: crates.iter().map(|c| (c.to_string(), PathBuf::from(c))).collect(),
             options: vec![level.to_owned()],
+            begun: false,
         };
         assert!(fits(&needs(&["a"], "0"), &needs(&["a", "b"], "0")));
         assert!(!fits(&needs(&["a", "c"], "0"), &needs(&["a", "b"], "0")), "`c` was defined again");

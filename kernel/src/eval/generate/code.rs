@@ -6,7 +6,7 @@ pub use super::plan::{Loaded, Plan};
 use crate::eval::parse::items::Item;
 use crate::eval::parse::parsed::{Binding, Expanded, Parsed};
 use crate::eval::text::hash::Fnv;
-use crate::eval::text::source::{CellText, Edit, Source, Tag, blanked, line_column};
+use crate::eval::text::source::{CellText, Source, Splice, Tag, blanked, line_column};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,6 +18,8 @@ pub const ENTRY: &str = "xlazy_cell";
 const ENTERED: &str = "#[unsafe(no_mangle)] ";
 pub const NAME_IN_TEXT: &str = "g_0000000000000000";
 const CELL_IN_TEXT: &str = "cell_0000000000000000";
+const ALLOWED: &str = "#![allow(warnings)]";
+const RUNTIME: &str = "#[macro_use(print, println, eprint, eprintln, dbg, format)] extern crate xlazy;";
 
 /// The crate of the cell's items, together with items of earlier cells. Its name is a hash of its text.
 pub fn group(
@@ -37,8 +39,12 @@ pub fn group(
     kept.extend(parsed.macros_in(cell).map(|m| m.range.clone()));
     kept.extend(parsed.calls.iter().map(|c| c.call.range.clone()));
     kept.sort_by_key(|r| r.start);
-    let item_edits = |i: &Item| i.edits.iter().cloned().chain(plan.wrap(&i.values)).collect::<Vec<Edit>>();
-    let mut edits: Vec<Edit> = own.iter().flat_map(|i| item_edits(i)).collect();
+    let item_edits = |i: &Item| {
+        let own =
+            |e: &&Splice| !rest.takes(e, parsed) && !moved.iter().any(|m| m.names.iter().any(|name| is_of(e, name)));
+        i.edits.iter().filter(own).cloned().chain(plan.wrap(&i.values)).collect::<Vec<Splice>>()
+    };
+    let mut edits: Vec<Splice> = own.iter().flat_map(|i| item_edits(i)).collect();
     edits.extend(parsed.calls.iter().map(Expanded::edit));
     let mut from = range.start;
     for r in kept.iter().chain([&(range.end..range.end)]) {
@@ -47,7 +53,7 @@ pub fn group(
             from = r.end;
             continue;
         }
-        edits.push(Edit::replace(gap.clone(), blanked(&cell.text[gap])));
+        edits.push(Splice::replace(gap.clone(), blanked(&cell.text[gap])));
         from = r.end;
     }
     edits.sort_by_key(|e| e.range.start);
@@ -149,7 +155,7 @@ pub fn cell(
         out.generated(Tag::Hold(*n), &held.hold(*n));
     }
     out.plain(&blank_lines_before(cell, &range));
-    out.user(cell, range.clone(), &statement_edits(cell, parsed, defs, plan, &held));
+    out.user(cell, range.clone(), &statement_edits(cell, parsed, defs, loaded, plan, &held));
     out.tell(cell, &parsed.syntax);
     out.plain("\n;");
     let ends = |name: &str| held.keeps(name) || held.borrows(name) || held.waits(name);
@@ -226,8 +232,6 @@ fn makes(v: &Loaded, made: &OpenLet, ty: &str) -> String {
 #[derive(Debug, PartialEq)]
 pub struct Library {
     pub name: String,
-    /// The cell's crate.
-    pub of: String,
     pub text: String,
 }
 
@@ -239,12 +243,26 @@ pub fn library(cell: &str) -> Option<Library> {
     let attributes = |name: &str, kind| crate_attributes(kind, name);
     let text = cell.strip_prefix(&attributes(&of, "cdylib"))?.replacen(ENTERED, "", 1);
     let plain = !BY_NAME.iter().any(|word| text.contains(word)) && !text.starts_with("#![allow(warnings)]/* edition");
-    plain.then(|| Library { text: attributes(&name, "rlib") + &text, name, of })
+    plain.then(|| Library { text: attributes(&name, "rlib") + &text, name })
 }
 
 /// Whether a source is that of a cell's statements, which nothing links to.
 pub fn is_cell(source: &str) -> bool {
     source.starts_with("#![crate_type=\"cdylib\"]")
+}
+
+/// What every cell's statements begin with, and these crates.
+pub fn beginning<'a>(crates: impl Iterator<Item = &'a str>) -> String {
+    let crates: String = crates.map(|name| format!(" extern crate {name} as _;")).collect();
+    format!("{ALLOWED} {RUNTIME}{crates}")
+}
+
+/// The source of a cell's statements for who has read the beginning; every place stays. `None` where it begins otherwise, with
+/// attributes of the user's.
+pub fn after_beginning(source: &str) -> Option<String> {
+    let end = source.find(RUNTIME)? + RUNTIME.len();
+    let plain = is_cell(source) && source[..end].matches("#!").count() == 3;
+    plain.then(|| " ".repeat(end) + &source[end..])
 }
 
 fn crate_attributes(crate_type: &str, name: &str) -> String {
@@ -266,7 +284,7 @@ pub fn prologue(
     defs: &Definitions,
     plan: &Plan,
 ) {
-    out.plain(&format!("{}#![allow(warnings)]", crate_attributes(crate_type, name)));
+    out.plain(&format!("{}{ALLOWED}", crate_attributes(crate_type, name)));
     if plan.opt_level > 0 {
         // Compiled otherwise, it is another crate.
         out.plain(&format!("/* opt {} */", plan.opt_level));
@@ -278,10 +296,7 @@ pub fn prologue(
     for r in parsed.inner_attributes.iter().filter(|r| cell.text[r.start..].starts_with('#')) {
         out.user(cell, r.clone(), &[]);
     }
-    out.plain(
-        " #[macro_use(print, println, eprint, eprintln, dbg, format)] extern crate xlazy; \
-         use ::xlazy::prelude::*;",
-    );
+    out.plain(&format!(" {RUNTIME} use ::xlazy::prelude::*;"));
     if let Some(deps) = &defs.deps {
         // Left out, rustc would link its crates a second time (their statics would exist twice).
         out.plain(&format!(" extern crate {};", deps.crate_name()));
@@ -317,26 +332,39 @@ pub fn prologue(
     }
 }
 
-fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, plan: &Plan, held: &Held) -> Vec<Edit> {
+/// Whether this stands for a call of the runtime's function of that name.
+fn is_of(edit: &Splice, name: &str) -> bool {
+    matches!(edit.tag, Tag::Show(of) if of == name)
+}
+
+fn statement_edits(
+    cell: &Arc<CellText>,
+    parsed: &Parsed,
+    defs: &Definitions,
+    loaded: &[Loaded],
+    plan: &Plan,
+    held: &Held,
+) -> Vec<Splice> {
     // In front of everything else that is inserted at the same places.
     let functions =
         |i: &'_ Item| i.syntax.iter().filter(|f| f.kind == 'F').map(|f| f.words[0].clone()).collect::<Vec<_>>();
     let defined: BTreeSet<String> =
         defs.items().flat_map(|(_, i)| i.names.iter().cloned().chain(functions(i))).collect();
     let defined = defined.iter().map(String::as_str).collect();
-    let mut edits: Vec<Edit> = parsed.marks.iter().flat_map(|m| m.edits(&defined)).cloned().collect();
-    edits.extend(parsed.edits.iter().cloned());
+    let mut edits: Vec<Splice> = parsed.marks.iter().flat_map(|m| m.edits(&defined)).cloned().collect();
+    let variable = |e: &Splice| loaded.iter().any(|v| is_of(e, &v.name));
+    edits.extend(parsed.edits.iter().filter(|e| !defs.takes(e, parsed) && !variable(e)).cloned());
     edits.retain(|e| !(plan.asynchronous && e.tag == Tag::Await));
     edits.extend(plan.wrap(&parsed.values));
     edits.extend(parsed.calls.iter().map(Expanded::edit));
     let mut blank = parsed.inner_attributes.clone();
     blank.extend(parsed.items.iter().filter(|i| i.call.is_none()).map(|i| i.range.clone()));
-    edits.extend(blank.into_iter().map(|range| Edit::replace(range.clone(), blanked(&cell.text[range]))));
+    edits.extend(blank.into_iter().map(|range| Splice::replace(range.clone(), blanked(&cell.text[range]))));
     // The store must not have an earlier one of that name.
     for open in parsed.places.variables.iter().filter(|v| held.waits(&v.name)).filter_map(|v| v.open.as_ref()) {
         let names = parsed.places.beside(open).map(|(_, v)| format!("xlazy_rt::forget(\"{}\");", v.name));
         edits.retain(|e| e.range.end <= open.whole.start || open.whole.end <= e.range.start);
-        edits.push(Edit::replace(
+        edits.push(Splice::replace(
             open.whole.clone(),
             names.collect::<String>() + &blanked(&cell.text[open.whole.clone()]),
         ));
@@ -346,9 +374,9 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, pl
         let (before, after) = if plan.ends { END } else { show(cell, defs) };
         // Around everything else that is inserted at the same places.
         let first = edits.partition_point(|e| e.range.start < t.start);
-        edits.insert(first, Edit::insert(t.start, before));
+        edits.insert(first, Splice::insert(t.start, before));
         let last = edits.partition_point(|e| e.range.start <= t.end);
-        edits.insert(last, Edit::insert(t.end, after));
+        edits.insert(last, Splice::insert(t.end, after));
     }
     // Where one `let` ends and the next begins, what the first declares is held before it is lent.
     for edit in held.loans().into_iter().chain(held.lets().into_iter().rev()) {
@@ -359,7 +387,7 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, pl
     for start in &parsed.statements {
         let line = line_column(&cell.text, *start).0;
         let first = edits.partition_point(|e| e.range.start < *start);
-        edits.insert(first, Edit::insert(*start, format!("xlazy_rt::at({line});")));
+        edits.insert(first, Splice::insert(*start, format!("xlazy_rt::at({line});")));
     }
     edits
 }
@@ -368,16 +396,16 @@ fn statement_edits(cell: &Arc<CellText>, parsed: &Parsed, defs: &Definitions, pl
 const SHOW: (&str, &str) = (
     // A `match` rather than a `let`: what the expression borrows from lives as long as it is shown.
     "{ match &(",
-    ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowDebug as _, ShowOpaque as _}; \
-     (&&&&xlazy_rt::Show(xlazy_value)).show(); } } }",
+    ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowModule as _, ShowDebug as _, ShowOpaque as _}; \
+     (&&&&&xlazy_rt::Show(xlazy_value)).show(xlazy_rt::To::Result); } } }",
 );
 
 /// The same where the value's type may have an `evcxr_display`.
 pub const SHOW_EVCXR: (&str, &str) = (
     SHOW.0,
-    ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowPlain as _, ShowDebug as _, ShowOpaque as _, \
-     NoEvcxr as _}; if (&&&xlazy_rt::Show(xlazy_value)).is_rich() || xlazy_rt::evcxr_is_absent(&{ xlazy_value }.evcxr_display()) { \
-     (&&&&xlazy_rt::Show(xlazy_value)).show(); } } } }",
+    ") { xlazy_value => { use xlazy_rt::{ShowKnown as _, ShowRich as _, ShowModule as _, ShowPlain as _, ShowDebug as _, \
+     ShowOpaque as _, NoEvcxr as _}; if (&&&&xlazy_rt::Show(xlazy_value)).is_rich() || xlazy_rt::evcxr_is_absent(&{ xlazy_value }.evcxr_display()) { \
+     (&&&&&xlazy_rt::Show(xlazy_value)).show(xlazy_rt::To::Result); } } } }",
 );
 
 /// The last expression is how the cell ends.
@@ -428,7 +456,7 @@ mod tests {
         };
         let (text, library) = of("let a = 1;");
         let library = library.unwrap();
-        assert!(text.contains(&format!("#![crate_name=\"{}\"]", library.of)) && text.contains("no_mangle"));
+        assert!(text.contains("no_mangle"));
         assert!(library.text.starts_with(&format!("#![crate_type=\"rlib\"]#![crate_name=\"{}\"]", library.name)));
         assert!(
             library.text.contains("pub extern \"C-unwind\" fn xlazy_cell()") && !library.text.contains("no_mangle")

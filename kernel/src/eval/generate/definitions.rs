@@ -2,7 +2,8 @@
 use crate::eval::deps::stages::Deps;
 use crate::eval::parse::expand::Macro;
 use crate::eval::parse::items::{Item, Space};
-use crate::eval::parse::parsed::Use;
+use crate::eval::parse::parsed::{Parsed, Use};
+use crate::eval::text::source::{Splice, Tag};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -75,6 +76,14 @@ impl Definitions {
             && self.groups.iter().zip(&other.groups).all(|(a, b)| Arc::ptr_eq(a, b) || groups(a, b))
             && self.uses == other.uses
             && self.macros == other.macros
+    }
+
+    /// Whether this is to stand for a call of one of the runtime's functions, whose name is another's here.
+    pub fn takes(&self, edit: &Splice, parsed: &Parsed) -> bool {
+        let Tag::Show(name) = edit.tag else { return false };
+        let items = parsed.items.iter().flat_map(|i| &i.names);
+        let uses = self.uses.iter().chain(&parsed.uses).map(|u| &u.binds);
+        self.has(name) || items.chain(uses).chain(parsed.bindings.iter().map(|b| &b.name)).any(|n| n == name)
     }
 
     /// Whether anything that is in force has this name.

@@ -3,7 +3,7 @@
 use super::plan::{Form, Loaded, Plan};
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Assignment, Mention, Mentioned, Variable};
-use crate::eval::text::source::{Edit, Tag};
+use crate::eval::text::source::{Splice, Tag};
 
 pub struct Held<'a> {
     parsed: &'a Parsed,
@@ -84,7 +84,7 @@ impl<'a> Held<'a> {
     }
 
     /// What lends variables, before the `let`s of what borrows them.
-    pub fn loans(&self) -> Vec<Edit> {
+    pub fn loans(&self) -> Vec<Splice> {
         let loan = |(&n, borrower): (&usize, &usize)| {
             let v = &self.parsed.places.variables[n];
             let (name, at) = (&v.name, self.parsed.places.variables[*borrower].begins?);
@@ -93,7 +93,7 @@ impl<'a> Held<'a> {
                 true => format!(" let {name} = xlazy_f.lend({n}, {whole});"),
                 false => format!(" let {name} = (&&&xlazy_rt::Of::value(&*{name})).lend(xlazy_f, {n}, {whole});"),
             };
-            Some(Edit::insert(at, text).tagged(Tag::Lend(n)))
+            Some(Splice::insert(at, text).tagged(Tag::Lend(n)))
         };
         self.plan.lends.iter().filter_map(loan).collect()
     }
@@ -170,7 +170,7 @@ impl<'a> Held<'a> {
     }
 
     /// The edits that the mentions need, around those that are there.
-    pub fn edits(&self, there: Vec<Edit>) -> Vec<Edit> {
+    pub fn edits(&self, there: Vec<Splice>) -> Vec<Splice> {
         let places = &self.parsed.places;
         let (mut first, mut last) = (Vec::new(), Vec::new());
         for (n, a) in places.assignments.iter().enumerate().filter(|(_, a)| self.holds(a.variable)) {
@@ -178,7 +178,7 @@ impl<'a> Held<'a> {
             let tag = || Tag::Assignment(n);
             let (before, after) = match self.assigned(n) {
                 Assigned::Place => {
-                    first.push(Edit::insert(whole.start, "*").tagged(tag()));
+                    first.push(Splice::insert(whole.start, "*").tagged(tag()));
                     continue;
                 }
                 Assigned::Again => (format!("xlazy_f.again({k}, "), ")".to_owned()),
@@ -187,8 +187,8 @@ impl<'a> Held<'a> {
                     format!("; xlazy_hole_{n}.fill(xlazy_f, {k}, xlazy_value) }}"),
                 ),
             };
-            first.push(Edit::insert(value.start, before).tagged(tag()));
-            last.push(Edit::insert(value.end, after).tagged(tag()));
+            first.push(Splice::insert(value.start, before).tagged(tag()));
+            last.push(Splice::insert(value.end, after).tagged(tag()));
         }
         let mut all = first;
         all.extend(there);
@@ -199,11 +199,11 @@ impl<'a> Held<'a> {
             if m.captured {
                 let mutable = if v.fixed { "" } else { "mut " };
                 let before = format!("{{ let {mutable}{name} = {text}; ");
-                all.push(Edit::insert(m.range.start, before).tagged(Tag::Mention(i)));
-                last.insert(0, Edit::insert(m.range.end, " }"));
+                all.push(Splice::insert(m.range.start, before).tagged(Tag::Mention(i)));
+                last.insert(0, Splice::insert(m.range.end, " }"));
             } else {
                 let text = if m.field { format!("{name}: {text}") } else { text };
-                all.push(Edit::replace(m.range.clone(), text).tagged(Tag::Mention(i)));
+                all.push(Splice::replace(m.range.clone(), text).tagged(Tag::Mention(i)));
             }
         }
         all.extend(last);
@@ -212,10 +212,10 @@ impl<'a> Held<'a> {
     }
 
     /// What follows each `let`.
-    pub fn lets(&self) -> Vec<Edit> {
+    pub fn lets(&self) -> Vec<Splice> {
         let own = |(n, v): (usize, &Variable)| {
             let at = v.declared.filter(|_| self.visible(n, v))?;
-            Some(Edit::insert(at, self.hold(n)).tagged(Tag::Hold(n)))
+            Some(Splice::insert(at, self.hold(n)).tagged(Tag::Hold(n)))
         };
         self.variables().filter_map(own).collect()
     }

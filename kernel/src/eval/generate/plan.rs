@@ -1,7 +1,7 @@
 //! How a cell's source is generated: what is known of it beforehand, and what rustc's answers have taught.
 use super::declared::OpenLet;
 use crate::eval::parse::checks::FnValue;
-use crate::eval::text::source::Edit;
+use crate::eval::text::source::Splice;
 use crate::eval::text::types::with_paths;
 use crate::eval::text::untrusted::{data_type, identifier};
 use serde_json::Value;
@@ -77,7 +77,7 @@ pub struct Plan {
 
 impl Plan {
     /// The edits that an item's or a cell's functions as values need.
-    pub(super) fn wrap(&self, values: &[FnValue]) -> impl Iterator<Item = Edit> {
+    pub(super) fn wrap(&self, values: &[FnValue]) -> impl Iterator<Item = Splice> {
         values.iter().filter(|v| self.wrapped.contains(&v.name)).flat_map(FnValue::wrapped)
     }
 

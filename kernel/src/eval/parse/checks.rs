@@ -2,7 +2,7 @@
 //! are values, conditions, what closures take with them.
 use super::syntax::{PatternNames, bytes};
 use crate::eval::text::scan::{self, Kind, Token};
-use crate::eval::text::source::{Edit, Tag};
+use crate::eval::text::source::{Splice, Tag};
 use proc_macro2::Span;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -20,17 +20,17 @@ pub struct FnValue {
 impl FnValue {
     /// A closure around it. rustc cannot link a pointer to a `#[track_caller]` function of another library: it hides the
     /// function behind the shim that it makes for the pointer.
-    pub fn wrapped(&self) -> [Edit; 2] {
+    pub fn wrapped(&self) -> [Splice; 2] {
         [
-            Edit::insert(self.range.start, "(|xlazy_tensor: &::xlazy::Tensor| "),
-            Edit::insert(self.range.end, "(xlazy_tensor))"),
+            Splice::insert(self.range.start, "(|xlazy_tensor: &::xlazy::Tensor| "),
+            Splice::insert(self.range.end, "(xlazy_tensor))"),
         ]
     }
 }
 
 /// Files that are included, wherever that is said: relative to the notebook's folder, since the source that rustc reads lies
 /// nowhere.
-pub fn included(text: &str, range: Range<usize>) -> Vec<Edit> {
+pub fn included(text: &str, range: Range<usize>) -> Vec<Splice> {
     let part = &text[range.clone()];
     let all = scan::tokens(part);
     let is = |t: &Token, words: &[&str]| words.contains(&&part[t.range.clone()]);
@@ -40,7 +40,7 @@ pub fn included(text: &str, range: Range<usize>) -> Vec<Edit> {
         let path = syn::parse_str::<syn::LitStr>(&part[w[3].range.clone()]).ok().filter(|_| called && alone)?;
         let full = std::path::absolute(path.value()).ok()?.display().to_string();
         let at = range.start + w[3].range.start..range.start + w[3].range.end;
-        Some(Edit::replace(at, format!("{full:?}")).tagged(Tag::Program))
+        Some(Splice::replace(at, format!("{full:?}")).tagged(Tag::Program))
     };
     all.windows(5).filter_map(path).collect()
 }
@@ -49,6 +49,20 @@ pub const CHECK: &str = "::xlazy::cell::rt::check();";
 
 /// What the library traces until the block ends is put down to this line, where it has no better one.
 const LINE: &str = "let _xlazy_line = ::xlazy::cell::rt::line();";
+
+/// Functions that show a value; the macros of their names take what is not `Rich`, too.
+const SHOWS: [&str; 3] = ["display", "display_with_id", "update_display"];
+
+/// The one of them that an expression names.
+fn shows(called: &Expr) -> Option<&'static str> {
+    let Expr::Path(p) = called else { return None };
+    let names: Vec<String> = p.path.segments.iter().map(|s| s.ident.to_string()).collect();
+    let name = match &names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [name] | ["xlazy", name] | ["xlazy", "prelude", name] => *name,
+        _ => return None,
+    };
+    SHOWS.into_iter().find(|s| *s == name)
+}
 
 /// Methods of the library's traits that record ops. Behind a `dyn` they do not know who called them.
 const DISPATCHED: [&str; 4] = ["forward", "step", "to", "zero_grad"];
@@ -65,7 +79,7 @@ pub struct Condition {
 /// code goes: a value that is read there is control flow on a value. Notes functions that are values.
 pub(super) struct Checks {
     base: usize,
-    pub edits: Vec<Edit>,
+    pub edits: Vec<Splice>,
     pub values: Vec<FnValue>,
     pub conditions: Vec<Condition>,
     pub captures: Vec<(Range<usize>, BTreeSet<String>)>,
@@ -74,19 +88,45 @@ pub(super) struct Checks {
     function: Option<Range<usize>>,
     /// The statement calls what may be behind a `dyn`.
     dispatches: bool,
+    /// Inside of what runs in parts and on any thread, which is at no line.
+    later: bool,
+    /// Those of `SHOWS` that are something else in here.
+    own: Vec<&'static str>,
 }
 
 impl Checks {
     pub fn new(base: usize) -> Checks {
         let (edits, values, conditions, captures, loops) = Default::default();
-        Checks { base, edits, values, conditions, captures, loops, function: None, dispatches: false }
+        let own = Vec::new();
+        Checks {
+            base,
+            edits,
+            values,
+            conditions,
+            captures,
+            loops,
+            function: None,
+            dispatches: false,
+            later: false,
+            own,
+        }
+    }
+
+    /// When all has been visited.
+    pub fn edits(&mut self) -> Vec<Splice> {
+        let own = |e: &Splice| matches!(e.tag, Tag::Show(name) if self.own.contains(&name));
+        std::mem::take(&mut self.edits).into_iter().filter(|e| !own(e)).collect()
+    }
+
+    fn declares(&mut self, name: &syn::Ident) {
+        self.own.extend(SHOWS.into_iter().find(|s| name == s));
     }
 
     /// Whether what is visited, in a function or a closure, calls what may be behind a `dyn`.
     fn dispatches(&mut self, visit: impl FnOnce(&mut Self)) -> bool {
         let around = std::mem::take(&mut self.dispatches);
         visit(self);
-        std::mem::replace(&mut self.dispatches, around) && self.function.is_some()
+        std::mem::replace(&mut self.dispatches, around) && self.function.is_some() && !self.later
     }
 
     /// A condition by which what follows it in `whole` is run; more than that where it may leave the loop or the function.
@@ -127,12 +167,10 @@ impl Checks {
         (self.function, self.loops) = (function, loops);
     }
 
-    /// What runs in parts and on any thread, which is at no line.
     fn later(&mut self, visit: impl FnOnce(&mut Self)) {
-        let edits = self.edits.len();
+        let around = std::mem::replace(&mut self.later, true);
         visit(self);
-        let inside = self.edits.split_off(edits);
-        self.edits.extend(inside.into_iter().filter(|e| e.text != LINE));
+        self.later = around;
     }
 
     /// Behind the brace and what attributes follow it.
@@ -140,7 +178,7 @@ impl Checks {
         let inner = attributes.iter().filter(|a| matches!(a.style, syn::AttrStyle::Inner(_)));
         let ends = inner.map(|a| bytes(a.span(), self.base).end);
         let at = ends.fold(bytes(block.brace_token.span.open(), self.base).end, usize::max);
-        self.edits.push(Edit::insert(at, CHECK));
+        self.edits.push(Splice::insert(at, CHECK));
     }
 
     fn function(&mut self, sig: &syn::Signature, block: &syn::Block, attributes: &[syn::Attribute]) {
@@ -215,25 +253,29 @@ impl<'ast> Visit<'ast> for Checks {
                 Expr::Block(b) if b.label.is_none() && b.attrs.is_empty() => self.block(&b.block, &[]),
                 body => {
                     let range = bytes(body.span(), self.base);
-                    self.edits.push(Edit::insert(range.start, format!("{{{CHECK} ")));
+                    self.edits.push(Splice::insert(range.start, format!("{{{CHECK} ")));
                     let start = self.edits.len();
                     self.within(body.span(), |checks| {
                         if checks.dispatches(|checks| checks.visit_expr(body)) {
-                            checks.edits.insert(start, Edit::insert(range.start, LINE));
+                            checks.edits.insert(start, Splice::insert(range.start, LINE));
                         }
                     });
-                    self.edits.push(Edit::insert(range.end, "}"));
+                    self.edits.push(Splice::insert(range.end, "}"));
                     return;
                 }
             }
         }
-        self.within(e.body.span(), |checks| syn::visit::visit_expr_closure(checks, e));
+        let visit = |checks: &mut Self| checks.within(e.body.span(), |c| syn::visit::visit_expr_closure(c, e));
+        match e.asyncness {
+            None => visit(self),
+            Some(_) => self.later(visit),
+        }
     }
     fn visit_stmt(&mut self, s: &'ast syn::Stmt) {
         let start = self.edits.len();
         if self.dispatches(|checks| syn::visit::visit_stmt(checks, s)) {
             // Before what is inserted inside of it.
-            self.edits.insert(start, Edit::insert(bytes(s.span(), self.base).start, LINE));
+            self.edits.insert(start, Splice::insert(bytes(s.span(), self.base).start, LINE));
         }
     }
     fn visit_expr_method_call(&mut self, e: &'ast syn::ExprMethodCall) {
@@ -244,11 +286,25 @@ impl<'ast> Visit<'ast> for Checks {
         self.later(|checks| syn::visit::visit_expr_async(checks, e));
     }
     fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
+        if let Some(name) = shows(&e.func) {
+            let call = Splice::replace(bytes(e.func.span(), self.base), format!("::xlazy::{name}!"));
+            self.edits.push(call.tagged(Tag::Show(name)));
+        }
         // What is called is no value.
         if !matches!(&*e.func, Expr::Path(_)) {
             self.visit_expr(&e.func);
         }
         e.args.iter().for_each(|a| self.visit_expr(a));
+    }
+    fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
+        self.declares(&p.ident);
+        syn::visit::visit_pat_ident(self, p);
+    }
+    fn visit_use_name(&mut self, u: &'ast syn::UseName) {
+        self.declares(&u.ident);
+    }
+    fn visit_use_rename(&mut self, u: &'ast syn::UseRename) {
+        self.declares(&u.rename);
     }
     fn visit_expr_path(&mut self, e: &'ast syn::ExprPath) {
         if let Some(last) = e.path.segments.last().filter(|_| e.path.segments.len() > 1) {
@@ -256,6 +312,7 @@ impl<'ast> Visit<'ast> for Checks {
         }
     }
     fn visit_item_fn(&mut self, f: &'ast syn::ItemFn) {
+        self.declares(&f.sig.ident);
         self.function(&f.sig, &f.block, &f.attrs);
     }
     fn visit_impl_item_fn(&mut self, f: &'ast syn::ImplItemFn) {
@@ -348,16 +405,16 @@ impl<'ast> Visit<'ast> for Mentioned {
 /// Lets the cell's thread wait where the cell itself says `.await`, and ends the cell where it says `return`.
 pub(super) struct Awaits<'a> {
     pub base: usize,
-    pub edits: &'a mut Vec<Edit>,
+    pub edits: &'a mut Vec<Splice>,
     pub returns: &'a mut Vec<Range<usize>>,
 }
 
 impl Awaits<'_> {
     fn around(&mut self, e: &syn::Expr, (before, after): (&str, &str)) {
         let range = bytes(e.span(), self.base);
-        self.edits.push(Edit::insert(range.start, before).tagged(Tag::Program));
+        self.edits.push(Splice::insert(range.start, before).tagged(Tag::Program));
         self.visit_expr(e);
-        self.edits.push(Edit::insert(range.end, after).tagged(Tag::Program));
+        self.edits.push(Splice::insert(range.end, after).tagged(Tag::Program));
     }
 }
 
@@ -394,9 +451,9 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
     fn visit_expr_await(&mut self, e: &'ast syn::ExprAwait) {
         let inner = bytes(e.base.span(), self.base);
         let whole = bytes(e.span(), self.base);
-        self.edits.push(Edit::insert(inner.start, "xlazy_rt::block_on(").tagged(Tag::Await));
+        self.edits.push(Splice::insert(inner.start, "xlazy_rt::block_on(").tagged(Tag::Await));
         self.visit_expr(&e.base);
-        self.edits.push(Edit::replace(inner.end..whole.end, ")").tagged(Tag::Await));
+        self.edits.push(Splice::replace(inner.end..whole.end, ")").tagged(Tag::Await));
     }
     fn visit_expr_return(&mut self, e: &'ast syn::ExprReturn) {
         self.returns.push(bytes(e.span(), self.base));
@@ -412,7 +469,7 @@ impl<'ast> Visit<'ast> for Awaits<'_> {
             },
             None => {
                 let end = bytes(e.return_token.span, self.base).end;
-                self.edits.push(Edit::insert(end, " ::core::result::Result::Ok(())").tagged(Tag::Program));
+                self.edits.push(Splice::insert(end, " ::core::result::Result::Ok(())").tagged(Tag::Program));
             }
         }
     }

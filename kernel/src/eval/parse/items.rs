@@ -8,7 +8,7 @@ use super::publish::{self, begins_an_item};
 use super::syntax::{arguments, bytes, generics, one_line, parameters};
 use crate::eval::text::depth;
 use crate::eval::text::scan::{self, Kind};
-use crate::eval::text::source::{CellText, Edit, Fact, Source, line_column};
+use crate::eval::text::source::{CellText, Fact, Source, Splice, line_column};
 use proc_macro2::Span;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct Item {
     pub cfg: String,
     pub source: Arc<CellText>,
     pub range: Range<usize>,
-    pub edits: Vec<Edit>,
+    pub edits: Vec<Splice>,
     pub values: Vec<FnValue>,
     /// What the session is to know of its code.
     pub syntax: Vec<Fact>,
@@ -103,7 +103,7 @@ impl Item {
     /// Puts it under a `#[cfg(…)]`.
     pub fn only_where(&mut self, cfg: &str) {
         self.cfg.push_str(cfg);
-        self.edits.insert(0, Edit::insert(self.range.start, format!("{cfg} ")));
+        self.edits.insert(0, Splice::insert(self.range.start, format!("{cfg} ")));
     }
 
     /// Whether it is a type that values may be of.
@@ -232,7 +232,7 @@ pub(super) fn persistent_item<'m>(
             // rustc cannot link a vtable to such a method of another library, but where it may make one of its own.
             let methods = i.items.iter().filter_map(|m| if let syn::ImplItem::Fn(f) = m { Some(f) } else { None });
             for f in methods.filter(|f| i.trait_.is_some() && has(f, "track_caller") && !has(f, "inline")) {
-                publish.edits.push(Edit::insert(bytes(f.span(), base).start, "#[inline] "));
+                publish.edits.push(Splice::insert(bytes(f.span(), base).start, "#[inline] "));
             }
             if i.trait_.is_none() {
                 i.items.iter().for_each(|i| publish.member(i));
@@ -253,7 +253,7 @@ pub(super) fn persistent_item<'m>(
     checks.visit_item(item);
     let mut edits = publish.edits;
     edits.extend(included(&cell.text, range.clone()));
-    edits.append(&mut checks.edits);
+    edits.append(&mut checks.edits());
     edits.sort_by_key(|e| e.range.start);
     let mut mentions = scan::mentions(&cell.text[range.clone()]);
     for parameter in generics(item).into_iter().flat_map(parameters) {
@@ -314,7 +314,7 @@ fn members_of_a_macro<'m>(
     base: usize,
     call: &syn::ImplItemMacro,
     known: &dyn Fn(&str) -> Option<&'m Macro>,
-) -> Option<(BTreeSet<String>, Edit)> {
+) -> Option<(BTreeSet<String>, Splice)> {
     const BEFORE: &str = "impl X {";
     let rules = known(&call.mac.path.segments.last()?.ident.to_string())?;
     let made = expand(&rules.source, rules.range.clone(), cell, arguments(&call.mac, base))?;
@@ -324,7 +324,7 @@ fn members_of_a_macro<'m>(
     made.items.iter().for_each(|i| publish.member(i));
     let mut public = Source::default();
     public.user(&text, BEFORE.len()..text.text.len() - 1, &publish.edits);
-    let edit = Edit::replace(bytes(call.span(), base), public.text.replace('\n', " "));
+    let edit = Splice::replace(bytes(call.span(), base), public.text.replace('\n', " "));
     Some((impl_header(&text, 0, &made).members, edit))
 }
 
@@ -395,7 +395,7 @@ fn imported_for_others(item: &syn::Item) -> BTreeSet<String> {
 struct Publish<'a> {
     base: usize,
     text: &'a str,
-    edits: Vec<Edit>,
+    edits: Vec<Splice>,
     /// What the imports of a module name that others may use.
     imported: BTreeSet<String>,
     /// Macros among that, each with its exported copy.
@@ -424,9 +424,9 @@ impl<'a> Publish<'a> {
     fn make_public(&mut self, vis: &syn::Visibility, start: Span) {
         match vis {
             syn::Visibility::Public(_) => {}
-            syn::Visibility::Restricted(r) => self.edits.push(Edit::replace(bytes(r.span(), self.base), "pub")),
+            syn::Visibility::Restricted(r) => self.edits.push(Splice::replace(bytes(r.span(), self.base), "pub")),
             syn::Visibility::Inherited => {
-                self.edits.push(Edit::insert(bytes(start, self.base).start, "pub "));
+                self.edits.push(Splice::insert(bytes(start, self.base).start, "pub "));
             }
         }
     }
@@ -449,7 +449,7 @@ impl<'a> Publish<'a> {
 impl<'ast> Visit<'ast> for Publish<'_> {
     fn visit_vis_restricted(&mut self, vis: &'ast syn::VisRestricted) {
         if !vis.path.is_ident("self") {
-            self.edits.push(Edit::replace(bytes(vis.span(), self.base), "pub"));
+            self.edits.push(Splice::replace(bytes(vis.span(), self.base), "pub"));
         }
     }
     /// What an import gives to others is public itself.
@@ -472,18 +472,18 @@ impl<'ast> Visit<'ast> for Publish<'_> {
             let copy = format!("xlazy_{name}_{}", self.copies.len());
             let (before, after) = (&self.text[range.start..ident.start], &self.text[ident.end..range.end]);
             let text = format!(" #[doc(hidden)] #[macro_export] {} {copy} {}", one_line(before), one_line(after));
-            self.edits.push(Edit::insert(range.end, text));
+            self.edits.push(Splice::insert(range.end, text));
             self.copies.insert(name.to_string(), copy);
         }
     }
     fn visit_use_name(&mut self, u: &'ast syn::UseName) {
         if let Some(copy) = self.copies.get(&u.ident.to_string()) {
-            self.edits.push(Edit::insert(bytes(u.ident.span(), self.base).start, format!("{copy} as ")));
+            self.edits.push(Splice::insert(bytes(u.ident.span(), self.base).start, format!("{copy} as ")));
         }
     }
     fn visit_use_rename(&mut self, u: &'ast syn::UseRename) {
         if let Some(copy) = self.copies.get(&u.ident.to_string()) {
-            self.edits.push(Edit::replace(bytes(u.ident.span(), self.base), copy.as_str()));
+            self.edits.push(Splice::replace(bytes(u.ident.span(), self.base), copy.as_str()));
         }
     }
     // What is in another module has the name there that its import gives it.

@@ -4,7 +4,7 @@ use super::expand::Macro;
 use super::items::{Call, Item, Space};
 use super::places::Places;
 use super::statements::Mark;
-use crate::eval::text::source::{CellText, Edit, Fact, blanked};
+use crate::eval::text::source::{CellText, Fact, Splice, blanked};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub struct Parsed {
     pub only_shows: bool,
     pub has_statements: bool,
     /// Interrupt checks in the statements.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<Splice>,
     /// Functions that the statements name without calling them, as in `.map(Tensor::relu)`.
     pub values: Vec<FnValue>,
     /// Where the statements may say which of them runs.
@@ -95,9 +95,9 @@ pub struct Expanded {
 
 impl Expanded {
     /// The items of the call stand elsewhere; imports and macros stay in its place.
-    pub fn edit(&self) -> Edit {
+    pub fn edit(&self) -> Splice {
         let Call { cell, range, .. } = &*self.call;
-        Edit::replace(range.clone(), format!("{}{}", self.text, blanked(&cell.text[range.clone()])))
+        Splice::replace(range.clone(), format!("{}{}", self.text, blanked(&cell.text[range.clone()])))
     }
 
     pub fn makes(&self, u: &Use) -> bool {

@@ -1,7 +1,7 @@
 //! Items that syn cannot see, because they are the argument of a macro of another crate: what they are called, and where
 //! `pub` goes so that later cells see them.
 use crate::eval::text::scan::{self, Kind, Token, tokens};
-use crate::eval::text::source::Edit;
+use crate::eval::text::source::Splice;
 use std::ops::Range;
 
 /// An item, and what makes it public.
@@ -12,10 +12,10 @@ pub struct Declared {
 }
 
 /// Text with `pub` at these places.
-pub fn edits(places: impl IntoIterator<Item = Range<usize>>, start: usize) -> Vec<Edit> {
+pub fn edits(places: impl IntoIterator<Item = Range<usize>>, start: usize) -> Vec<Splice> {
     let publish = |at: Range<usize>| {
         let text = if at.is_empty() { "pub " } else { "pub" };
-        Edit::replace(start + at.start..start + at.end, text)
+        Splice::replace(start + at.start..start + at.end, text)
     };
     places.into_iter().map(publish).collect()
 }

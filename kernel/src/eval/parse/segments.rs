@@ -82,7 +82,14 @@ fn end_of_table(code: &str, at: usize, first: usize) -> usize {
     end
 }
 
+/// `:name …`, or `?name`, as IPython asks for help.
 fn looks_like_command(line: &str) -> bool {
+    let asks = line.trim_start().strip_prefix('?').map(|rest| rest.trim_start_matches('?').trim_start());
+    asks.is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '%' | '!')))
+        || looks_like_evcxrs(line)
+}
+
+fn looks_like_evcxrs(line: &str) -> bool {
     line.trim_start().strip_prefix(':').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 

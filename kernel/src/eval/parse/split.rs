@@ -12,7 +12,7 @@ use super::statements::marks;
 use super::syntax::{arguments, bound_names, bytes, closure_arguments, one_line};
 use crate::eval::text::depth::{Depth, TooDeep};
 use crate::eval::text::scan;
-use crate::eval::text::source::{CellText, Edit, Tag};
+use crate::eval::text::source::{CellText, Splice, Tag};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
@@ -163,7 +163,7 @@ impl Parsed {
                 self.marks.extend(marks(other, base));
                 let mut checks = Checks::new(base);
                 checks.visit_stmt(other);
-                self.edits.append(&mut checks.edits);
+                self.edits.append(&mut checks.edits());
                 self.edits.extend(included(&cell.text, bytes(other.span(), base)));
                 self.values.append(&mut checks.values);
                 self.syntax.extend(code_facts::of_statement(other, &cell.text, base));
@@ -180,7 +180,7 @@ impl Parsed {
                     _ if matches!(made, Some(CallMakes::Statements)) => None,
                     // The end of somebody's `main`.
                     Stmt::Expr(e, None) if last && is_ok_of_nothing(e) => {
-                        self.edits.push(Edit::replace(bytes(e.span(), base), "").tagged(Tag::Program));
+                        self.edits.push(Splice::replace(bytes(e.span(), base), "").tagged(Tag::Program));
                         None
                     }
                     // Only a statement may have an attribute.

@@ -2,7 +2,7 @@
 use super::code_facts::FOR_EACH;
 use super::syntax::bytes;
 use crate::eval::text::scan;
-use crate::eval::text::source::Edit;
+use crate::eval::text::source::Splice;
 use std::collections::BTreeSet;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
@@ -29,14 +29,14 @@ pub(super) fn marks(statement: &Stmt, base: usize) -> Vec<Mark> {
 /// A place for a mark, which costs a loop of plain Rust what a call of a small function does.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    edits: Vec<Edit>,
+    edits: Vec<Splice>,
     /// What is called there that may be the notebook's own; none where that is sure.
     names: Option<BTreeSet<String>>,
 }
 
 impl Mark {
     /// What is to be inserted, where the notebook defines functions of these names.
-    pub fn edits(&self, defined: &BTreeSet<&str>) -> &[Edit] {
+    pub fn edits(&self, defined: &BTreeSet<&str>) -> &[Splice] {
         let own = self.names.as_ref().is_none_or(|names| names.iter().any(|n| defined.contains(n.as_str())));
         if own { &self.edits } else { &[] }
     }
@@ -62,7 +62,7 @@ impl Marks {
                 cond if has_let(cond) => self.block(&e.body),
                 cond => {
                     let range = bytes(cond.span(), self.base);
-                    let around = [Edit::insert(range.start, format!("{{ {MARK} ")), Edit::insert(range.end, " }")];
+                    let around = [Splice::insert(range.start, format!("{{ {MARK} ")), Splice::insert(range.end, " }")];
                     self.add(Calls::of(|c| c.visit_expr(cond)), around.to_vec());
                     self.block(&e.body);
                 }
@@ -76,7 +76,7 @@ impl Marks {
         }
     }
 
-    fn add(&mut self, calls: Calls, edits: Vec<Edit>) {
+    fn add(&mut self, calls: Calls, edits: Vec<Splice>) {
         if calls.surely || !calls.names.is_empty() {
             self.marks.push(Mark { edits, names: (!calls.surely).then_some(calls.names) });
         }
@@ -88,7 +88,7 @@ impl Marks {
                 continue;
             }
             let at = bytes(statement.span(), self.base).start;
-            self.add(Calls::of(|c| c.visit_stmt(statement)), vec![Edit::insert(at, MARK)]);
+            self.add(Calls::of(|c| c.visit_stmt(statement)), vec![Splice::insert(at, MARK)]);
             self.marks.extend(marks(statement, self.base));
         }
     }
@@ -158,7 +158,7 @@ mod tests {
     fn marked(code: &str) -> String {
         let defined = BTreeSet::from(["forward"]);
         let block: Block = syn::parse_str(&format!("{{{code}}}")).unwrap();
-        let mut edits: Vec<Edit> =
+        let mut edits: Vec<Splice> =
             block.stmts.iter().flat_map(|s| marks(s, 0)).flat_map(|m| m.edits(&defined).to_vec()).collect();
         edits.sort_by_key(|e| e.range.start);
         let mut out = format!("{{{code}}}");

@@ -20,7 +20,7 @@ const COMMANDS: &[(&str, &str)] = &[
     (":clear", "forget variables, items and dependencies (also :restart)"),
     (":opt [LEVEL]", "optimise the cells from here on; `// @opt 3` and `%opt 3` do so for one cell"),
     (":load FILE", "run a file as a cell"),
-    (":doc NAME", "show what NAME is, as Shift-Tab does"),
+    (":doc NAME", "show what NAME is, as `?NAME`, `%help NAME` and Shift-Tab do"),
     (":explain", "let rustc explain the last compile error at length"),
     (":last_compile_dir", "show where this kernel compiles"),
     (":version", "show which xlazy this is"),
@@ -51,13 +51,14 @@ const SETTINGS: &[&str] = &[
 /// What a command may ask of the engine, besides what a magic may.
 pub trait Host: magics::Host {
     fn session(&self) -> MutexGuard<'_, Session>;
-    /// What is known about a name.
-    fn describe(&self, name: &str) -> Option<Bundle>;
     fn restart(&self) -> Result<(), Failure>;
 }
 
 /// Runs one command; `line` is as the user wrote it.
 pub fn run(line: &str, host: &impl Host, events: &mut dyn FnMut(Event)) -> Reply {
+    if let Some(name) = line.trim().strip_prefix('?') {
+        return magics::run(&format!("%help {}", name.trim_matches('?').trim()), None, host, events);
+    }
     let line = line.trim().trim_start_matches(':');
     let (name, args) = line.split_once(char::is_whitespace).map_or((line, ""), |(n, a)| (n, a.trim()));
     match name {
@@ -90,13 +91,7 @@ pub fn run(line: &str, host: &impl Host, events: &mut dyn FnMut(Event)) -> Reply
             let lock = lock.map(|l| format!("\nlocked in {}", l.display())).unwrap_or_default();
             show(&if list.is_empty() { "no dependencies".into() } else { list.join("\n") + &lock }, events)
         }
-        "doc" => match host.describe(args) {
-            Some(bundle) => {
-                events(Event::Display { bundle, id: None, update: false });
-                Reply::Ok
-            }
-            None => refuse("UsageError", format!("nothing is known about `{args}`: write `:doc NAME`")),
-        },
+        "doc" => magics::run(&format!("%help {args}"), None, host, events),
         "explain" => explain(&host.session(), events),
         "last_compile_dir" => show(&host.session().compiler.folder.path().display().to_string(), events),
         "q" | "quit" => refuse("UsageError", "a cell cannot end its kernel: shut it down in the front end".into()),

@@ -247,17 +247,17 @@ impl commands::Host for Inside<'_> {
         lock(&self.engine.session)
     }
 
-    fn describe(&self, name: &str) -> Option<Bundle> {
-        inspect::describe(&self.engine.shared.names(), name, 1)
-            .or_else(|| self.session().call(Question::Doc, name).ok())
-    }
-
     fn restart(&self) -> Result<(), Failure> {
         Engine::restart(self.engine)
     }
 }
 
 impl magics::Host for Inside<'_> {
+    fn describe(&self, name: &str) -> Option<Bundle> {
+        inspect::describe(&self.engine.shared.names(), name, 1)
+            .or_else(|| Engine::inspect(self.engine, name, name.len(), 1))
+            .or_else(|| lock(&self.engine.session).call(Question::Doc, name).ok())
+    }
     fn call(&self, question: Question, args: &str) -> Result<Bundle, Failure> {
         lock(&self.engine.session).call(question, args)
     }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xlazy_mime::{Question, Var};
 
 impl Session {
-    /// The variables by their names, with those that wait for the cell that says their type.
+    /// The variables by their names, each with the cell that declared it, and those that wait for the cell that says their type.
     pub fn listed(&self) -> Vec<Var> {
         let pending = self.declared.iter().filter_map(|(name, d)| {
             let open = d.open.as_ref().filter(|o| o.pending)?;
@@ -15,7 +15,9 @@ impl Session {
             let (name, type_name, cell) = (name.clone(), "_".to_owned(), d.cell);
             Some(Var { name, type_name, summary, cell, handle: false, lent: false })
         });
-        let mut all: Vec<Var> = self.vars.iter().cloned().chain(pending).collect();
+        // Whoever used it last has stored it.
+        let maker = |v: &Var| self.declared.get(&v.name).map_or(v.cell, |d| d.cell);
+        let mut all: Vec<Var> = self.vars.iter().map(|v| Var { cell: maker(v), ..v.clone() }).chain(pending).collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }

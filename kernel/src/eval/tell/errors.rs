@@ -2,6 +2,7 @@
 use super::point::{BLUE, BOLD, OFF, RED, in_the_notebook, name_cells, point_at};
 use super::retell::{About, Known, Retold, place_of, retell};
 use super::texts::Texts;
+use super::torch;
 use crate::engine::Failure;
 use crate::eval::text::source::{CellText, Source, Sources};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
@@ -43,6 +44,11 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
         let title = retold.as_ref().map_or(&error.message, |r| &r.title);
         // What we generate names a variable's type twice.
         if retold.is_some() && !told.insert(vec![title.clone()]) {
+            continue;
+        }
+        // Several errors of one expression have one answer.
+        let answer = retold.as_ref().and_then(|r| r.help.as_ref()).filter(|help| help.starts_with(torch::ANSWER));
+        if answer.is_some_and(|help| !told.insert(vec![help.clone()])) {
             continue;
         }
         let mut snippets = snippets(&error.spans, texts, retold.as_ref().is_some_and(|r| !r.with_labels));
@@ -96,12 +102,15 @@ fn in_the_users_terms(d: &Diagnostic, sources: &Sources) -> Diagnostic {
         replacement: s.replacement.as_deref().map(clean),
         ..s.clone()
     };
-    Diagnostic {
-        message: clean(&d.message),
-        spans: d.spans.iter().map(span).collect(),
-        children: d.children.iter().map(|c| in_the_users_terms(c, sources)).collect(),
-        ..d.clone()
+    let mut children: Vec<Diagnostic> = d.children.iter().map(|c| in_the_users_terms(c, sources)).collect();
+    // What rustc says of any clone is not so of a tensor's.
+    let of_a_tensor = |s: &Span| s.label.as_deref().is_some_and(|l| l.contains("has type `xlazy::Tensor`"));
+    if d.spans.iter().any(of_a_tensor) {
+        for child in children.iter_mut().filter(|c| c.message.contains("if the performance cost is acceptable")) {
+            child.message = "`.clone()` costs nothing: it is another name for the same tensor".to_owned();
+        }
     }
+    Diagnostic { message: clean(&d.message), spans: d.spans.iter().map(span).collect(), children, ..d.clone() }
 }
 
 /// Text without the crates of cells and dependencies, which are a word and a hash, be it in a path from the root.

@@ -3,3 +3,4 @@ pub mod errors;
 pub mod point;
 pub mod retell;
 pub mod texts;
+pub mod torch;

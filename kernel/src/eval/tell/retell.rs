@@ -1,8 +1,9 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
 use super::texts::Texts;
+use super::torch;
 use crate::eval::generate::code::is_cell;
 use crate::eval::generate::declared::{Declaration, Declared};
-use crate::eval::text::source::{CellText, Place, Source, Sources, Tag};
+use crate::eval::text::source::{CellText, Provenance, Source, Sources, Tag};
 use crate::eval::text::{depth, scan};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use std::collections::HashMap;
@@ -49,9 +50,13 @@ pub struct Known<'a> {
 /// Errors about what we generated, told in terms of the cell, and those that rustc could say more about if it saw all cells.
 pub(super) fn retell(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
     let source = texts.source;
-    let about_the_cell = of_generated_code(error, source, known);
-    about_the_cell.or_else(|| of_the_prelude(error, texts, known)).or_else(|| advised(error, texts, known)).or_else(
-        || {
+    let about_the_cell = of_generated_code(error, texts, known);
+    let torchs = || torch::hint(error, texts).map(|help| Retold { with_labels: false, ..with_words(error, help) });
+    about_the_cell
+        .or_else(torchs)
+        .or_else(|| of_the_prelude(error, texts, known))
+        .or_else(|| advised(error, texts, known))
+        .or_else(|| {
             // Of syntax; what other errors say is about what stands there.
             (error.code.is_empty() && behind_the_cell(error, source)).then(|| {
                 let title = match error.message.split_once(", found `") {
@@ -60,8 +65,7 @@ pub(super) fn retell(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                 };
                 Retold { title, help: None, with_labels: false, about: About::End }
             })
-        },
-    )
+        })
 }
 
 /// Whether rustc points at what was generated after the user's text.
@@ -97,6 +101,7 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
     };
     let derive = |traits: &str, ty: &str| format!("put `#[derive({traits})]` in front of `{ty}`, or write the `impl`");
     let help = match (&*error.code, quoted.as_slice()) {
+        ("E0425" | "E0423", ["help", ..]) => "`%help` lists the magics, and `?NAME` tells what a name is".to_owned(),
         ("E0425", [name, ..]) if error.message.starts_with("cannot find value") => {
             let near = |v: &&&str| strsim::damerau_levenshtein(v, name) <= name.len().div_ceil(4);
             let found = known.vars.iter().filter(near).min_by_key(|v| strsim::damerau_levenshtein(v, name));
@@ -114,6 +119,10 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             } else {
                 format!("a variable with a similar name exists: `{}`", found?)
             }
+        }
+        ("E0277", _) if error.message.starts_with("the `?` operator can only be applied") => {
+            "behind a value, `?` ends the cell with its error; `?NAME` on a line of its own tells what a name is"
+                .to_owned()
         }
         ("E0277", [ty, "Debug" | "std::fmt::Debug", ..]) if is_ours(ty) => derive("Debug", ty),
         ("E0369", [op @ ("==" | "!=" | "<" | ">" | "<=" | ">="), ty, ..]) if is_ours(ty) => {
@@ -218,7 +227,8 @@ fn follows(text: &str, words: &[&str], name: &str) -> bool {
 }
 
 /// Errors about what we generated.
-fn of_generated_code(error: &Diagnostic, source: &Source, known: &Known) -> Option<Retold> {
+fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
+    let source = texts.source;
     let plain = |title: &str, help: &str| {
         let help = (!help.is_empty()).then(|| help.to_owned());
         Some(Retold { title: title.into(), help, with_labels: false, about: About::Words })
@@ -227,10 +237,13 @@ fn of_generated_code(error: &Diagnostic, source: &Source, known: &Known) -> Opti
         && let Some(name) = error.message.split('`').nth(1)
         && let Some(what) = known.gone.get(name)
     {
-        return plain(&format!("`{name}` {what}"), "");
+        // Assigned to, it was `mut`, and is to be again.
+        let again = declaration(error, texts).map(|d| d.replacen("let ", "let mut ", 1));
+        let help = again.map(|d| format!("to give it another value, write `let`: `{d}`")).unwrap_or_default();
+        return plain(&format!("`{name}` {what}"), &help);
     }
-    let tag = |s: &Span| match source.place(s.start) {
-        Place::Generated(tag) if s.ours => Some(tag),
+    let tag = |s: &Span| match source.provenance(s.start) {
+        Provenance::Generated(tag) if s.ours => Some(tag),
         _ => None,
     };
     let label = |words: &[&str]| {
@@ -302,7 +315,10 @@ fn of_generated_code(error: &Diagnostic, source: &Source, known: &Known) -> Opti
                 });
             }
             Tag::Load(name)
-                if error.spans.iter().any(|s| s.primary && matches!(source.place(s.start), Place::Generated(_))) =>
+                if error
+                    .spans
+                    .iter()
+                    .any(|s| s.primary && matches!(source.provenance(s.start), Provenance::Generated(_))) =>
             {
                 return Some(Retold {
                     title: format!("the variable `{name}` cannot be used here: {}", error.message),
@@ -329,7 +345,7 @@ fn at_a_return(error: &Diagnostic, source: &Source) -> bool {
 }
 
 fn own_places(error: &Diagnostic, source: &Source) -> usize {
-    error.spans.iter().filter(|s| s.ours && matches!(source.place(s.start), Place::User { .. })).count()
+    error.spans.iter().filter(|s| s.ours && matches!(source.provenance(s.start), Provenance::User { .. })).count()
 }
 
 fn is_about_borrowing(code: &str) -> bool {

@@ -16,6 +16,13 @@ impl Fnv {
     }
 }
 
+/// The crate of a cell's statements whose source is that file, where its name had to be known before its text.
+pub fn crate_of(file: &str) -> String {
+    let mut hash = Fnv::default();
+    hash.add(file.as_bytes());
+    format!("cell_{:016x}", hash.0)
+}
+
 /// Eight bytes of SHA-256, in hexadecimal.
 pub fn short_hash(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(8).map(|b| format!("{b:02x}")).collect()

@@ -1,4 +1,5 @@
 //! Generated source text that remembers, byte by byte, what of it the user wrote and where.
+use super::hash::crate_of;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -27,7 +28,8 @@ impl Sources {
     pub fn insert(&self, file: String, source: Arc<Source>) {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let name = source.text.split_once("#![crate_name=\"").and_then(|(_, rest)| rest.split('"').next());
-        all.crates.extend(name.map(str::to_owned).zip(source.last_cell()));
+        let names = name.map(str::to_owned).into_iter().chain([crate_of(&file)]);
+        all.crates.extend(source.last_cell().into_iter().flat_map(|cell| names.clone().map(move |name| (name, cell))));
         all.files.insert(file, source);
     }
 
@@ -118,6 +120,8 @@ pub enum Tag {
     Await,
     /// A program made of the cell's text needs it, too.
     Program,
+    /// What stands for a call of the runtime's function of that name, unless the notebook has one.
+    Show(&'static str),
     /// Fetches a variable; its type is written out here.
     Load(String),
     /// Stores a variable that this cell declares.
@@ -195,23 +199,23 @@ impl Piece {
 
 /// A replacement of part of a user's text.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Edit {
+pub struct Splice {
     pub range: Range<usize>,
     pub text: String,
     pub tag: Tag,
 }
 
-impl Edit {
-    pub fn insert(at: usize, text: impl Into<String>) -> Edit {
-        Edit::replace(at..at, text)
+impl Splice {
+    pub fn insert(at: usize, text: impl Into<String>) -> Splice {
+        Splice::replace(at..at, text)
     }
 
-    pub fn replace(range: Range<usize>, text: impl Into<String>) -> Edit {
-        Edit { range, text: text.into(), tag: Tag::Plain }
+    pub fn replace(range: Range<usize>, text: impl Into<String>) -> Splice {
+        Splice { range, text: text.into(), tag: Tag::Plain }
     }
 
-    pub fn tagged(self, tag: Tag) -> Edit {
-        Edit { tag, ..self }
+    pub fn tagged(self, tag: Tag) -> Splice {
+        Splice { tag, ..self }
     }
 }
 
@@ -225,7 +229,7 @@ pub struct Fact {
 
 /// Where a position in generated source comes from.
 #[derive(Debug)]
-pub enum Place<'a> {
+pub enum Provenance<'a> {
     User { text: &'a Arc<CellText>, at: usize },
     Generated(&'a Tag),
 }
@@ -248,7 +252,7 @@ impl Source {
     }
 
     /// Adds part of the user's text with edits applied; they must be sorted and may not overlap.
-    pub fn user(&mut self, text: &Arc<CellText>, range: Range<usize>, edits: &[Edit]) {
+    pub fn user(&mut self, text: &Arc<CellText>, range: Range<usize>, edits: &[Splice]) {
         let mut from = range.start;
         for edit in edits.iter().filter(|e| e.range.start >= range.start && e.range.end <= range.end) {
             self.verbatim(text, from..edit.range.start);
@@ -344,13 +348,13 @@ impl Source {
     }
 
     /// Where the byte comes from. A position at the end of the user's text counts as the user's.
-    pub fn place(&self, byte: usize) -> Place<'_> {
-        let Some(piece) = self.piece(byte) else { return Place::Generated(&Tag::Plain) };
+    pub fn provenance(&self, byte: usize) -> Provenance<'_> {
+        let Some(piece) = self.piece(byte) else { return Provenance::Generated(&Tag::Plain) };
         match &piece.origin {
             Origin::User { text, start } => {
-                Place::User { text, at: start + byte.saturating_sub(piece.at).min(piece.len) }
+                Provenance::User { text, at: start + byte.saturating_sub(piece.at).min(piece.len) }
             }
-            Origin::Generated(tag) | Origin::Instead { tag, .. } => Place::Generated(tag),
+            Origin::Generated(tag) | Origin::Instead { tag, .. } => Provenance::Generated(tag),
         }
     }
 
@@ -371,9 +375,9 @@ impl Source {
                 Some((text, from.start..end.min(text.text.len())))
             }
             // An empty position right behind the user's text (an unexpected end, say).
-            _ if range.is_empty() && range.start > 0 => match self.place(range.start - 1) {
-                Place::User { text, at } => Some((text, at + 1..at + 1)),
-                Place::Generated(_) => None,
+            _ if range.is_empty() && range.start > 0 => match self.provenance(range.start - 1) {
+                Provenance::User { text, at } => Some((text, at + 1..at + 1)),
+                Provenance::Generated(_) => None,
             },
             _ => None,
         }
@@ -539,15 +543,15 @@ mod tests {
         let brace = cell.text.find('{').unwrap() + 1;
         let mut source = Source::default();
         source.plain("#![x] fn cell() {");
-        source.user(&cell, 0..cell.text.len(), &[Edit::insert(brace, "check();")]);
+        source.user(&cell, 0..cell.text.len(), &[Splice::insert(brace, "check();")]);
         source.plain("\n}");
         let lines = Lines::of(&source.text);
         assert!((0..=source.text.len()).all(|byte| lines.place(byte) == line_column(&source.text, byte)));
         let byte = source.byte_at(2, 25).unwrap();
         assert!(source.text[byte..].starts_with("f(i)"), "{}", &source.text[byte..]);
-        let Place::User { text, at } = source.place(byte) else { panic!() };
+        let Provenance::User { text, at } = source.provenance(byte) else { panic!() };
         assert_eq!(line_column(&text.text, at), (2, 17));
-        assert!(matches!(source.place(3), Place::Generated(Tag::Plain)));
+        assert!(matches!(source.provenance(3), Provenance::Generated(Tag::Plain)));
         let (_, range) = source.user_range(byte..byte + 4).unwrap();
         assert_eq!(&cell.text[range], "f(i)");
         let fact = |ranges: &[Range<usize>]| Fact { kind: 'D', ranges: ranges.to_vec(), words: vec!["f".into()] };
@@ -560,7 +564,7 @@ mod tests {
         let cell = Arc::new(CellText::new(1, "f(x)\ng()"));
         let mut source = Source::default();
         (0..100).for_each(|i| source.generated(Tag::Use(format!("::g::{i}")), "use g; "));
-        source.user(&cell, 0..cell.text.len(), &[Edit::insert(5, "check();")]);
+        source.user(&cell, 0..cell.text.len(), &[Splice::insert(5, "check();")]);
         (0..100).for_each(|_| source.plain("}"));
         let settled = source.settled();
         // The prologue but for its last piece, that piece, the user's two around an edit, the end.
@@ -577,7 +581,7 @@ mod tests {
     #[test]
     fn what_stands_for_a_variable_points_at_it() {
         let cell = Arc::new(CellText::new(2, "m + x.len();\nm?"));
-        let mention = |at: usize, text: &str| Edit::replace(at..at + 1, text).tagged(Tag::Mention(0));
+        let mention = |at: usize, text: &str| Splice::replace(at..at + 1, text).tagged(Tag::Mention(0));
         let mut source = Source::default();
         source.plain("fn cell() {\n");
         source.user(&cell, 0..cell.text.len(), &[mention(0, "(*m)"), mention(4, "(*x)"), mention(13, "f.take(m)")]);
@@ -587,7 +591,7 @@ mod tests {
         assert_eq!([column(2, 1), column(2, 13), column(3, 1)], [Some((1, 1)), Some((1, 7)), Some((2, 1))]);
         let sum = source.text.find("(*m) + (*x)").unwrap();
         assert_eq!(source.user_range(sum..sum + 11).map(|(_, range)| range), Some(0..5));
-        assert!(matches!(source.place(sum), Place::Generated(Tag::Mention(0))));
+        assert!(matches!(source.provenance(sum), Provenance::Generated(Tag::Mention(0))));
         source.tell(&cell, &[Fact { kind: 'D', ranges: vec![0..5, 13..15], words: vec![] }]);
         assert_eq!(source.facts(), " D;2:1-2:12,3:1-3:11");
     }

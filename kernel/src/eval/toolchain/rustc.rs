@@ -1,8 +1,13 @@
-//! Running rustc: one process waits, already started, for the next cell's source; its answer comes as JSON lines.
+//! Running rustc: processes wait, already started, for the next cell's source; the answer comes as JSON lines.
+//!
+//! Of what every cell's statements begin with rustc has made something before there is a cell: it is a file of its own,
+//! whose last line includes the standard input. So the crates that it names are loaded when the cell comes, which is
+//! some 6 to 12 ms of the 40 to 50 that rustc takes for a small cell. A crate that others link to has attributes, and comes whole.
 use super::at_work::AtWork;
 use super::diagnostic::Diagnostic;
 use super::install::Installation;
 use crate::eval::text::depth;
+use crate::eval::text::hash::crate_of;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -20,7 +25,8 @@ pub struct Warm {
     pub id: String,
     pub object: PathBuf,
     dep_info: PathBuf,
-    libraries: Vec<Library>,
+    begun: Option<PathBuf>,
+    pub libraries: usize,
 }
 
 /// A static library that a cell may link to, and means the same without.
@@ -37,6 +43,8 @@ pub struct Needs {
     /// Definition groups: crate name and object.
     pub externs: Vec<(String, PathBuf)>,
     pub options: Vec<String>,
+    /// It waits for the rest of a cell's statements, and not for a whole source.
+    pub begun: bool,
 }
 
 pub enum Compiled {
@@ -60,6 +68,9 @@ pub fn file_name(id: &str) -> String {
 
 pub const FILE_PREFIX: &str = "xlazy-cell-";
 
+/// A path rather than `-`: rustc then sets itself up before it waits for the text.
+const SOURCE: &str = "/dev/stdin";
+
 /// What every compile is told. Nothing about codegen units: rustc then makes one of a small cell, and of a large one as
 /// many as keep all cores busy.
 pub const FLAGS: &[&str] = &[
@@ -79,26 +90,39 @@ pub const EDITION_OLDER: &str = "--edition=2021";
 /// How much stack rustc's threads have. They take as much of it as they need, so that much costs nothing.
 const STACK: &str = "RUST_MIN_STACK";
 
-/// Starts rustc for a source yet to come.
+/// Starts rustc for a source yet to come, or for what follows `beginning`, which it reads at once.
 pub fn start(
     install: &Installation,
     dir: &Path,
     id: String,
     object: PathBuf,
     needs: &Needs,
-    libraries: Vec<Library>,
+    libraries: &[Library],
+    beginning: Option<&str>,
 ) -> std::io::Result<Warm> {
     let dep_info = object.with_extension("d");
-    let mut command = command(install, dir, &id, needs, &libraries);
+    let begun = beginning.map(|_| object.with_extension("rs"));
+    let mut command = command(install, dir, &id, needs, libraries, begun.as_deref());
     command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
-    Ok(Warm { child: command.spawn()?, id, object, dep_info, libraries })
+    if let (Some(file), Some(beginning)) = (&begun, beginning) {
+        std::fs::write(file, format!("{beginning}\ninclude!({SOURCE:?});\n"))?;
+        // Two cells may declare types of one name, which the names of their crates tell apart.
+        command.args(["--crate-type=cdylib", &format!("--crate-name={}", crate_of(&file_name(&id)))]);
+    }
+    Ok(Warm { child: command.spawn()?, id, object, dep_info, begun, libraries: libraries.len() })
 }
 
 /// rustc with all that it is told whatever it makes of the source.
-fn command(install: &Installation, dir: &Path, id: &str, needs: &Needs, libraries: &[Library]) -> Command {
+fn command(
+    install: &Installation,
+    dir: &Path,
+    id: &str,
+    needs: &Needs,
+    libraries: &[Library],
+    begun: Option<&Path>,
+) -> Command {
     let mut command = Command::new(&install.toolchain.rustc);
-    // A path rather than `-`: rustc then sets itself up before it waits for the text.
-    command.arg("/dev/stdin").arg(format!("--remap-path-prefix=/dev/stdin={}", file_name(id)));
+    command.arg(begun.unwrap_or(Path::new(SOURCE))).arg(format!("--remap-path-prefix={SOURCE}={}", file_name(id)));
     // rustc takes one edition only.
     let older = needs.options.iter().any(|o| o == EDITION_OLDER);
     command.args(FLAGS.iter().filter(|f| !(older && f.starts_with("--edition="))));
@@ -140,7 +164,7 @@ pub struct Check {
 
 impl Check {
     pub fn start(install: &Installation, dir: &Path, id: &str, needs: &Needs) -> std::io::Result<Check> {
-        let mut command = command(install, dir, id, needs, &[]);
+        let mut command = command(install, dir, id, needs, &[], None);
         // Types are told whole, however long they are.
         command.arg("--verbose").arg(with("--emit=metadata=", &dir.join(format!("{id}.rmeta"))));
         Ok(Check { child: command.spawn()? })
@@ -228,13 +252,13 @@ fn clean_up_after(object: &Path) {
     }
 }
 
-/// Whether rustc read nothing besides the source: its list of files is `/dev/stdin`, and no variable is named.
-fn reads_only_the_source(dep_info: &Path) -> bool {
+/// Whether rustc read nothing besides the source: its list of files is that of its parts, and no variable is named.
+fn reads_only_the_source(dep_info: &Path, parts: usize) -> bool {
     let text = std::fs::read_to_string(dep_info).unwrap_or_default();
     let _ = std::fs::remove_file(dep_info);
-    let rule = text.lines().find(|l| l.contains(".so:"));
-    let sources = rule.and_then(|l| l.split_once(".so:")).map(|(_, files)| files.trim());
-    sources.is_some_and(|s| !s.contains(' ')) && !text.contains("# env-dep:")
+    // Every file has a rule of its own, without sources.
+    let files = text.lines().filter(|l| l.ends_with(':')).count();
+    files == parts && !text.contains("# env-dep:")
 }
 
 fn with(option: &str, path: &Path) -> OsString {
@@ -244,32 +268,26 @@ fn with(option: &str, path: &Path) -> OsString {
 }
 
 impl Warm {
-    pub fn libraries(&self) -> usize {
-        self.libraries.len()
-    }
-
     /// Throws a waiting compiler away.
     pub fn discard(mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        self.has_read();
     }
 
-    /// Links to no library: a crate that others link to is to mean the same where the library is not.
-    pub fn without_libraries(&mut self) {
-        self.libraries.clear();
+    fn has_read(&self) {
+        let _ = self.begun.as_ref().map(std::fs::remove_file);
     }
 
-    /// Feeds it the source and waits for the object or the errors.
+    /// Feeds it the source, or what it has not read of it, and waits for the object or the errors.
     pub fn compile(mut self, source: &str, at_work: &AtWork) -> Compiled {
         let (stdin, stderr) = (self.child.stdin.take(), self.child.stderr.take());
         if !at_work.begin(self.child.id()) {
             self.discard();
             return Compiled::Stopped;
         }
-        // Behind everything else, so that no place in the source changes.
-        let externs: String = self.libraries.iter().map(|l| format!("extern crate {} as _;\n", l.name)).collect();
         // A compiler that died early closes its end; its status says more than the write's error.
-        let _ = stdin.map(|mut s| s.write_all(format!("{source}\n{externs}").as_bytes()));
+        let _ = stdin.map(|mut s| s.write_all(source.as_bytes()));
         let mut errors = Vec::new();
         let mut rest = String::new();
         let mut lines = stderr.map(|e| BufReader::new(e).lines()).into_iter().flatten();
@@ -277,11 +295,15 @@ impl Warm {
             match serde_json::from_str::<Value>(&line) {
                 Ok(said) if said["emit"] == "link" => {
                     at_work.end();
+                    self.has_read();
                     let _ = Builder::new().name("xlazy-rustc".into()).spawn(move || {
                         lines.for_each(drop);
                         self.child.wait()
                     });
-                    return Compiled::Object(self.object, reads_only_the_source(&self.dep_info));
+                    return Compiled::Object(
+                        self.object,
+                        reads_only_the_source(&self.dep_info, 1 + usize::from(self.begun.is_some())),
+                    );
                 }
                 Ok(said) if said.get("message").is_some() => errors.push(Diagnostic::read(&said, &file_name(&self.id))),
                 Ok(_) => {}
@@ -290,6 +312,7 @@ impl Warm {
         }
         drop(lines);
         at_work.end();
+        self.has_read();
         let status = match self.child.wait() {
             Ok(status) => status,
             Err(e) => return Compiled::Broken(e.to_string()),

@@ -1,8 +1,8 @@
 //! Candidates for the word before the cursor.
 use super::bindings::bindings;
 use super::catalog::{Catalog, Entry, Kind};
+use super::cursor::{self, Cursor, What};
 use super::magic;
-use super::place::{self, Place, What};
 use super::probe::{METHOD, Prober};
 use super::repair::repaired;
 use super::runtime;
@@ -39,7 +39,7 @@ impl Typist {
     }
 
     /// All that can be named where the cursor is, in the cell with something else in place of the word.
-    pub fn around(&self, scope: &InScope, names: Names, code: &str, at: &Place, instead: &str) -> Around {
+    pub fn around(&self, scope: &InScope, names: Names, code: &str, at: &Cursor, instead: &str) -> Around {
         let repaired = repaired(code, &at.word, instead);
         let own = self.own(names);
         let cell = repaired.as_ref().map(|(text, block)| (text.as_str(), block));
@@ -191,7 +191,7 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
         return offers.end(start, cursor);
     }
     let code = &rust(scope, code, cursor);
-    let at = place::place(code, cursor);
+    let at = cursor::read(code, cursor);
     let mut offers = Offers { word: code[at.word.clone()].to_owned(), found: Vec::new(), seen: HashSet::new() };
     let around = |instead| typist.around(scope, names, code, &at, instead);
     match &at.what {
@@ -224,7 +224,7 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
     offers.end(at.word.start, at.word.end)
 }
 
-fn text_before<'a>(code: &'a str, at: &Place) -> &'a str {
+fn text_before<'a>(code: &'a str, at: &Cursor) -> &'a str {
     &code[..at.word.start]
 }
 
@@ -244,7 +244,7 @@ fn rank(h: &Having) -> u8 {
     }
 }
 
-fn paths(offers: &mut Offers, world: &World, code: &str, at: &Place, path: &[String]) {
+fn paths(offers: &mut Offers, world: &World, code: &str, at: &Cursor, path: &[String]) {
     let own = |e: &Entry| e.elsewhere.as_ref().is_none_or(|p| !p.starts_with("primitive::"));
     let module = |offers: &mut Offers, path: &str| {
         world.entries(path).into_iter().filter(own).for_each(|e| offers.entry(1, world, e));
@@ -290,12 +290,12 @@ fn paths(offers: &mut Offers, world: &World, code: &str, at: &Place, path: &[Str
 fn implemented(before: &str) -> Option<Vec<String>> {
     let all = tokens(before);
     let mut known: Vec<_> = all.iter().filter(|t| t.kind != Token::Comment).collect();
-    while let Some(open) = place::enclosing(&known) {
+    while let Some(open) = cursor::enclosing(&known) {
         let head = &known[..open];
         let start = head.iter().rposition(|t| matches!(&before[t.range.clone()], "impl" | "trait" | ";" | "}" | "{"));
         if start.is_some_and(|s| &before[head[s].range.clone()] == "impl") {
             let bounded = head.iter().rposition(|t| &before[t.range.clone()] == "where").filter(|w| Some(*w) > start);
-            let path = place::path_before(before, &head[..bounded.unwrap_or(head.len())]);
+            let path = cursor::path_before(before, &head[..bounded.unwrap_or(head.len())]);
             return Some(path).filter(|p| !p.is_empty());
         }
         known.truncate(open);
@@ -328,13 +328,13 @@ fn fields(offers: &mut Offers, world: &World, path: &[String], there: &[String])
     }
 }
 
-fn variables(offers: &mut Offers, scope: &InScope, code: &str, at: &Place) {
+fn variables(offers: &mut Offers, scope: &InScope, code: &str, at: &Cursor) {
     bindings(text_before(code, at)).iter().for_each(|b| offers.add(0, b, "variable", "", ""));
     scope.vars.iter().for_each(|v| offers.add(2, &v.name, "variable", &short(&v.type_name), ""));
 }
 
 /// Everything that a name may stand for.
-fn plain(offers: &mut Offers, world: &World, scope: &InScope, code: &str, at: &Place) {
+fn plain(offers: &mut Offers, world: &World, scope: &InScope, code: &str, at: &Cursor) {
     variables(offers, scope, code, at);
     world.entries("").into_iter().for_each(|e| offers.entry(3, world, e));
     scope.items.iter().for_each(|i| offers.add(4, &i.name, i.kind, &i.signature, ""));

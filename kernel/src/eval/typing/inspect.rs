@@ -1,6 +1,6 @@
 //! What stands at the cursor, in words: a variable's type, a function's signature, documentation.
 use super::complete::{Names, Typist, is_typed, rust};
-use super::place::{self, Call, Place, What};
+use super::cursor::{self, Call, Cursor, What};
 use super::probe::METHOD;
 use super::scope::{InScope, Named};
 use super::ty::last;
@@ -68,10 +68,10 @@ fn at_name(
     word: &Range<usize>,
     detail: u8,
 ) -> Option<Bundle> {
-    let at = place::place(code, word.start);
+    let at = cursor::read(code, word.start);
     let name = &code[word.clone()];
     let whole =
-        |instead: String| typist.around(scope, names, code, &Place { word: word.clone(), ..at.clone() }, &instead);
+        |instead: String| typist.around(scope, names, code, &Cursor { word: word.clone(), ..at.clone() }, &instead);
     match &at.what {
         What::Member => {
             let around = whole(format!("{METHOD}()"));
@@ -118,8 +118,8 @@ fn of_binding(typist: &Typist, scope: &InScope, names: Names, code: &str, word: 
             (format!("{}\n{name}{}", &code[..end], &code[end..]), end + 1..end + 1 + name.len())
         }
     };
-    let place = Place { word: at, what: What::Member, import: false };
-    let around = typist.around(scope, names, &text, &place, &format!("{name}.{METHOD}()"));
+    let method = Cursor { word: at, what: What::Member, import: false };
+    let around = typist.around(scope, names, &text, &method, &format!("{name}.{METHOD}()"));
     typist.receiver(scope, &around).map(|ty| ty.to_string())
 }
 
@@ -142,8 +142,8 @@ fn statement_end(code: &str, from: usize) -> Option<usize> {
 
 /// The call that the cursor is inside of, with the argument at hand marked.
 fn around(typist: &Typist, scope: &InScope, names: Names, code: &str, cursor: usize) -> Option<Bundle> {
-    let call = place::call(code, cursor)?;
-    let at = Place { word: call.name.clone(), what: What::Member, import: false };
+    let call = cursor::call(code, cursor)?;
+    let at = Cursor { word: call.name.clone(), what: What::Member, import: false };
     let around = |instead: &str| typist.around(scope, names, code, &at, instead);
     let (owner, signature, doc, method) = match &call {
         Call { method: true, .. } => {

@@ -4,9 +4,9 @@
 mod bindings;
 mod catalog;
 pub mod complete;
+mod cursor;
 pub mod inspect;
 mod magic;
-mod place;
 pub mod probe;
 mod repair;
 mod runtime;

@@ -84,6 +84,10 @@ fn import(out: &mut Catalog, name: String, path: &str) {
         out.modules.entry(PRELUDE.to_owned()).or_default().globs.push(path);
         return;
     }
+    // What a private module defines is told of where it is public.
+    let of = |path: &str| path.rsplit_once("::").and_then(|(module, _)| out.modules.get(module));
+    let known = of(&path).is_some_and(|m| m.entries.iter().any(|e| e.name == name));
+    let path = if known || out.modules.contains_key(&path) { path } else { format!("{CRATE}::{name}") };
     let (signature, doc) = Default::default();
     out.add_entry(PRELUDE, Entry { name, kind: Kind::Type, signature, doc, elsewhere: Some(path) });
 }

@@ -2,6 +2,7 @@
 use super::text::{list, literal, mlir};
 use crate::precision::Precision;
 use crate::ty::{DType, Shape, Type};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// A value of the program being written.
@@ -9,7 +10,7 @@ use std::fmt::Write;
 pub struct Val {
     id: u32,
     /// Which result of an operation with several.
-    result: Option<u8>,
+    result: Option<u16>,
     pub ty: Type,
 }
 
@@ -22,6 +23,11 @@ impl Val {
     }
     pub fn rank(&self) -> usize {
         self.ty.shape.len()
+    }
+
+    /// Another result of the same operation, which has several.
+    pub fn nth(&self, result: usize, ty: &Type) -> Val {
+        Val { id: self.id, result: Some(result as u16), ty: ty.clone() }
     }
 
     /// The name that all results of its operation share.
@@ -68,11 +74,13 @@ pub struct Emit {
     text: String,
     next: u32,
     precision: Precision,
+    /// Functions beside the program's own, by their names.
+    functions: BTreeMap<String, String>,
 }
 
 impl Emit {
     pub fn new(precision: Precision) -> Emit {
-        Emit { text: String::new(), next: 0, precision }
+        Emit { text: String::new(), next: 0, precision, functions: BTreeMap::new() }
     }
 
     /// What was written so far.
@@ -82,6 +90,27 @@ impl Emit {
 }
 
 impl Emit {
+    /// A function of the module that can be called, once however often it is asked for.
+    pub fn function(&mut self, name: &str, text: &str) {
+        if !self.functions.contains_key(name) {
+            self.functions.insert(name.to_owned(), text.to_owned());
+        }
+    }
+
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        self.functions.values().map(String::as_str)
+    }
+
+    /// Calls a function: its results, one at least.
+    pub fn call(&mut self, name: &str, inputs: &[Val], gives: &[Type]) -> Vec<Val> {
+        let results = self.several(gives.to_vec());
+        let types = |all: &mut dyn Iterator<Item = &Type>| list(all.map(|t| mlir(t).to_string()));
+        let (takes, gives) = (types(&mut inputs.iter().map(|v| &v.ty)), types(&mut gives.iter()));
+        let (made, n) = (results[0].name(), results.len());
+        self.line(&format!("{made}:{n} = func.call @{name}({}) : ({takes}) -> ({gives})", list(inputs)));
+        results
+    }
+
     /// A value of its own: a parameter, or what is written next.
     pub fn fresh(&mut self, ty: Type) -> Val {
         self.next += 1;

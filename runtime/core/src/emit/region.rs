@@ -144,37 +144,78 @@ impl Emit {
         carried: &[Val],
         body: impl FnOnce(&mut Emit, &Val, &[Val]) -> Vec<Val>,
     ) -> Vec<Val> {
-        let counter = scalar(DType::I64);
         let first = self.scalar(0.0, DType::I64);
-        let start: Vec<&Val> = std::iter::once(&first).chain(carried).collect();
-        let types: Vec<Type> = start.iter().map(|v| v.ty.clone()).collect();
-        let written = list(types.iter().map(|t| mlir(t).to_string()));
-        let around = std::mem::take(self.text_mut());
-        let args = |e: &mut Emit| -> (Vec<Val>, String) {
-            let args: Vec<Val> = types.iter().map(|t| e.fresh(t.clone())).collect();
-            let named = list(args.iter().map(|a| format!("{a}: {}", mlir(&a.ty))));
-            (args, named)
+        let start: Vec<Val> = std::iter::once(&first).chain(carried).cloned().collect();
+        let open = |e: &mut Emit, seen: &[Val]| {
+            let end = e.scalar(steps as f64, DType::I64);
+            e.compare("LT", &seen[0], &end)
         };
-        let (seen, named) = args(self);
-        let end = self.scalar(steps as f64, DType::I64);
-        let open = self.compare("LT", &seen[0], &end);
-        let returned = format!("stablehlo.return {open} : {}", mlir(&open.ty));
-        let condition = format!("{{\n    ^bb0({named}):\n{}    {returned}\n    }}", std::mem::take(self.text_mut()));
-        let (seen, named) = args(self);
-        let mut next = body(self, &seen[0], &seen[1..]);
-        let one = self.constant(1.0, &counter);
-        let number = self.add(&seen[0], &one);
-        next.insert(0, number);
-        let returned = format!("stablehlo.return {} : {written}", list(&next));
-        let step =
-            format!("{{\n    ^bb0({named}):\n{}    {returned}\n    }}", std::mem::replace(self.text_mut(), around));
+        let results = self.while_loop(&start, open, |e, seen| {
+            let mut next = body(e, &seen[0], &seen[1..]);
+            next.insert(0, e.with_const("add", &seen[0], 1.0));
+            next
+        });
+        results[1..].to_vec()
+    }
+
+    /// A loop that goes on as long as `open` says, of one value at least: `body` gives what is carried on, of the same types.
+    pub fn while_loop(
+        &mut self,
+        carried: &[Val],
+        open: impl FnOnce(&mut Emit, &[Val]) -> Val,
+        body: impl FnOnce(&mut Emit, &[Val]) -> Vec<Val>,
+    ) -> Vec<Val> {
+        let types: Vec<Type> = carried.iter().map(|v| v.ty.clone()).collect();
+        let written = list(types.iter().map(|t| mlir(t).to_string()));
+        let Region(condition) = self.block(&types, |e, seen| vec![open(e, seen)]);
+        let Region(step) = self.block(&types, body);
         let results = self.several(types);
         let (name, n) = (results[0].name(), results.len());
-        let operands = list(&start);
+        let operands = list(carried);
         self.line(&format!(
             "{name}:{n} = \"stablehlo.while\"({operands}) ({condition}, {step}) : ({written}) -> ({written})"
         ));
-        results[1..].to_vec()
+        results
+    }
+
+    /// One of several ways, by an i32 scalar; the last where it is none of their numbers. Each gives values of the same types,
+    /// one at least.
+    pub fn case(
+        &mut self,
+        index: &Val,
+        branches: impl IntoIterator<Item = impl FnOnce(&mut Emit) -> Vec<Val>>,
+    ) -> Vec<Val> {
+        let mut types = Vec::new();
+        let regions: Vec<Region> = (branches.into_iter())
+            .map(|branch| {
+                self.block(&[], |e, _| {
+                    let results = branch(e);
+                    types = results.iter().map(|v| v.ty.clone()).collect();
+                    results
+                })
+            })
+            .collect();
+        let written = list(types.iter().map(|t| mlir(t).to_string()));
+        let results = self.several(types);
+        let (name, n) = (results[0].name(), results.len());
+        let regions = list(regions.iter().map(|r| &r.0));
+        self.line(&format!(
+            "{name}:{n} = \"stablehlo.case\"({index}) ({regions}) : ({}) -> ({written})",
+            mlir(&index.ty)
+        ));
+        results
+    }
+
+    /// A region of whole lines, with arguments of these types.
+    fn block(&mut self, types: &[Type], body: impl FnOnce(&mut Emit, &[Val]) -> Vec<Val>) -> Region {
+        let around = std::mem::take(self.text_mut());
+        let args: Vec<Val> = types.iter().map(|t| self.fresh(t.clone())).collect();
+        let results = body(self, &args);
+        let text = std::mem::replace(self.text_mut(), around);
+        let named = list(args.iter().map(|a| format!("{a}: {}", mlir(&a.ty))));
+        let head = if args.is_empty() { String::new() } else { format!("    ^bb0({named}):\n") };
+        let types = list(results.iter().map(|r| mlir(&r.ty).to_string()));
+        Region(format!("{{\n{head}{text}    stablehlo.return {} : {types}\n    }}", list(&results)))
     }
 
     /// `(value, index)` of the extreme element along `dim`, which is dropped; the first of equals, NaN wins as in torch.

@@ -1,5 +1,8 @@
 //! Attributes: what of an op is fixed when a program is compiled, and what each of them says.
 use crate::ty::{DType, Shape};
+use std::any::Any;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
 
 /// What an attribute says of its op. Whoever explains a difference goes by this, and not by the attribute's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +23,8 @@ pub enum Role {
     Mode,
     /// The device of the result.
     Device,
+    /// What an op runs: the body of a loop, branches.
+    Body,
 }
 
 /// An attribute as an op declares it.
@@ -55,6 +60,81 @@ pub enum Attr {
     DType(DType),
     /// One of a few words, or what is said in no other way.
     Name(Box<str>),
+    /// What the op runs.
+    Region(Region),
+}
+
+/// What stands behind a region: never changed.
+trait Recorded: Any + Send + Sync + UnwindSafe + RefUnwindSafe {}
+
+impl<T: Any + Send + Sync + UnwindSafe + RefUnwindSafe> Recorded for T {}
+
+/// What closures recorded for an op that runs it: told apart by its words alone, which say all that is computed.
+#[derive(Clone)]
+pub struct Region {
+    words: Arc<[u64]>,
+    says: Arc<str>,
+    of: Arc<dyn Recorded>,
+}
+
+impl Region {
+    pub(super) fn new(
+        words: Vec<u64>,
+        says: String,
+        of: impl Any + Send + Sync + UnwindSafe + RefUnwindSafe,
+    ) -> Region {
+        Region { words: words.into(), says: says.into(), of: Arc::new(of) }
+    }
+
+    /// All that is computed.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    pub(super) fn get<T: Any>(&self) -> &T {
+        let of: &dyn Any = &*self.of;
+        of.downcast_ref().expect("made of one kind")
+    }
+}
+
+impl PartialEq for Region {
+    fn eq(&self, other: &Region) -> bool {
+        self.words == other.words
+    }
+}
+
+impl std::fmt::Debug for Region {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.says)
+    }
+}
+
+impl Attr {
+    /// The attribute as a part of a program's key.
+    pub(super) fn words(&self, words: &mut Vec<u64>) {
+        match self {
+            Attr::Int(v) => words.extend([1, *v as u64]),
+            Attr::Float(v) => words.extend([2, v.to_bits()]),
+            Attr::Bool(v) => words.push(3 | (*v as u64) << 8),
+            Attr::DType(v) => words.push(4 | (*v as u64) << 8),
+            Attr::Name(v) => {
+                words.push(7 | (v.len() as u64) << 8);
+                words.extend(v.as_bytes().chunks(8).map(|c| c.iter().fold(0, |word, b| word << 8 | u64::from(*b))));
+            }
+            Attr::Ints(v) => {
+                words.push(5 | (v.len() as u64) << 8);
+                words.extend(v.iter().map(|&i| i as u64));
+            }
+            Attr::Floats(v) => {
+                words.push(6 | (v.len() as u64) << 8);
+                words.extend(v.iter().map(|f| f.to_bits()));
+            }
+            Attr::Region(v) => {
+                words.push(8 | (v.words.len() as u64) << 8);
+                words.extend_from_slice(&v.words);
+            }
+        }
+    }
 }
 
 impl std::fmt::Display for Attr {
@@ -67,6 +147,7 @@ impl std::fmt::Display for Attr {
             Attr::Name(v) => f.write_str(v),
             Attr::Ints(v) => list(f, v),
             Attr::Floats(v) => list(f, v),
+            Attr::Region(v) => f.write_str(&v.says),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Cutting the graph: which nodes a sync runs, what it feeds in, and the structured key that identifies the program.
 use super::attr::Attr;
-use super::graph::{Graph, Node, NodeId, Origin, Payload, graph};
+use super::graph::{Graph, Node, NodeId, Origin, Payload, REQUIRES_GRAD, graph};
 use super::heal::healed;
 use super::op::OpDef;
 use super::placement::Placement;
@@ -54,7 +54,7 @@ impl Lifted {
             Attr::Ints(v) => (DType::I64, vector(v.len()), ints(v)),
             Attr::Float(v) => (dtype, Shape::default(), floats(&[*v])),
             Attr::Floats(v) => (dtype, vector(v.len()), floats(v)),
-            Attr::Bool(_) | Attr::DType(_) | Attr::Name(_) => unreachable!("no number: {value}"),
+            Attr::Bool(_) | Attr::DType(_) | Attr::Name(_) | Attr::Region(_) => unreachable!("no number: {value}"),
         };
         Lifted { ty: Type::new(dtype, shape).into(), bits }
     }
@@ -86,6 +86,16 @@ pub enum Input {
     Step(u32),
 }
 
+impl Input {
+    /// What it stands for, of what stands for each leaf and each step.
+    pub fn of<T: Clone>(self, leaves: &[T], steps: &[T]) -> T {
+        match self {
+            Input::Leaf(l) => leaves[l as usize].clone(),
+            Input::Step(s) => steps[s as usize].clone(),
+        }
+    }
+}
+
 /// One op of the program.
 pub struct Step {
     pub op: &'static OpDef,
@@ -99,6 +109,8 @@ pub struct Step {
     pub seq: u64,
     /// What recorded it.
     pub origin: Origin,
+    /// Gradients flow through it: it was recorded for them.
+    pub recorded: bool,
 }
 
 /// Where in the last word of the work the placement begins.
@@ -181,12 +193,14 @@ impl Drop for Cut {
     }
 }
 
-const LEAF_BIT: u32 = 1 << 31;
+pub(super) const LEAF_BIT: u32 = 1 << 31;
 
 impl Graph {
-    /// The roots of a barrier: every live tensor that has no value yet, in creation order.
+    /// The roots of a barrier: every live tensor that has no value yet, in creation order. What is in the body of a loop has
+    /// none by itself, and of an op with several results each stands for itself.
     pub fn barrier_roots(&self) -> Vec<NodeId> {
-        self.pending_nodes().filter(|&id| self.node(id).handles > 0).collect()
+        let root = |n: &Node| n.handles > 0 && n.depth == 0 && !n.op.several;
+        self.pending_nodes().filter(|&id| root(self.node(id))).collect()
     }
 
     /// The roots of each device that has some, by device.
@@ -222,7 +236,7 @@ impl Graph {
             let form = if self.healing.is_idle() { None } else { self.healing.of(n.op, &n.attrs, n.at) };
             let (op, attrs) = form.as_ref().map_or((n.op, &n.attrs), |h| (h.op, &h.attrs));
             words.push(op.id as u64 | (n.inputs.len() as u64) << 32 | (attrs.len() as u64) << 48);
-            attrs.iter().for_each(|a| attr_words(a, &mut words));
+            attrs.iter().for_each(|a| a.words(&mut words));
             let mut pair = 0u64;
             for k in 0..n.inputs.len() {
                 let input = self.node(id).inputs[k];
@@ -429,30 +443,10 @@ impl Graph {
                 inputs.push(Input::Leaf(leaf));
                 (op, attrs) = (h.op, h.attrs);
             }
-            Step { op, attrs, ty: n.ty, inputs, at, statement, seq: n.seq, origin: n.origin }
+            let recorded = n.flags & REQUIRES_GRAD != 0;
+            Step { op, attrs, ty: n.ty, inputs, at, statement, seq: n.seq, origin: n.origin, recorded }
         };
         cut.nodes.iter().enumerate().map(step).collect()
-    }
-}
-
-fn attr_words(a: &Attr, words: &mut Vec<u64>) {
-    match a {
-        Attr::Int(v) => words.extend([1, *v as u64]),
-        Attr::Float(v) => words.extend([2, v.to_bits()]),
-        Attr::Bool(v) => words.push(3 | (*v as u64) << 8),
-        Attr::DType(v) => words.push(4 | (*v as u64) << 8),
-        Attr::Name(v) => {
-            words.push(7 | (v.len() as u64) << 8);
-            words.extend(v.as_bytes().chunks(8).map(|c| c.iter().fold(0, |word, b| word << 8 | u64::from(*b))));
-        }
-        Attr::Ints(v) => {
-            words.push(5 | (v.len() as u64) << 8);
-            words.extend(v.iter().map(|&i| i as u64));
-        }
-        Attr::Floats(v) => {
-            words.push(6 | (v.len() as u64) << 8);
-            words.extend(v.iter().map(|f| f.to_bits()));
-        }
     }
 }
 

@@ -84,6 +84,8 @@ pub struct Node {
     pub handles: u32,
     pub flags: u8,
     pub origin: Origin,
+    /// In how many bodies of loops and branches, one in another, it was recorded: they are parts of ops, and have no values.
+    pub depth: u8,
     pub placement: Placement,
     /// Scratch of the cut in progress: the node's number in it, valid where `mark` is the cut's.
     pub pos: u32,
@@ -253,10 +255,11 @@ impl Graph {
         payload: Payload,
         at: &'static Location<'static>,
     ) -> NodeId {
-        let mut placement = Placement::Anywhere;
+        let (mut placement, mut depth) = (Placement::Anywhere, 0);
         for &i in &inputs {
             let n = &mut self.nodes[i as usize];
             n.refs += 1;
+            depth = n.depth.max(depth);
             placement = placement.meet(n.placement);
         }
         self.seq += 1;
@@ -276,6 +279,7 @@ impl Graph {
             handles: 0,
             flags: 0,
             origin: Origin::Op,
+            depth,
             placement,
             pos: 0,
             mark: 0,

@@ -7,14 +7,19 @@ mod heal;
 mod op;
 mod placement;
 mod program;
+mod region;
 
-pub use attr::{Attr, AttrDef, AttrsExt, Role, attr};
+pub use attr::{Attr, AttrDef, AttrsExt, Region, Role, attr};
 pub use cut::{Cut, Input, Key, Leaf, Scope, Step};
 pub use graph::{
     Bucket, Graph, LEAF, Locked, Node, NodeId, Origin, Owner, Payload, REQUIRES_GRAD, TAPE_FREED, aside, graph,
     is_aside,
 };
 pub use heal::Healing;
-pub use op::{ALIAS, DATA, DEVICE_DATA, Healed, Kind, Lower, NUMBER, OpDef, Rule, SCALAR, SECOND_NAME, Sig, rules};
+pub use op::{
+    ALIAS, ARGUMENT, DATA, DEVICE_DATA, Healed, Kind, Lower, NUMBER, OpDef, RESULT, Rule, SCALAR, SECOND_NAME, Sig,
+    rules,
+};
 pub use placement::Placement;
 pub use program::{LeafType, Mark, Params, program};
+pub use region::{Bodies, Body, BodyStep, Elsewhere, RecordedBody};

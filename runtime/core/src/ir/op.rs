@@ -1,6 +1,6 @@
 //! What an op is to the graph and the compiler: its name, attributes, type rule, lowering to StableHLO, and the form that
 //! takes an attribute as an operand.
-use super::attr::{Attr, AttrDef, AttrsExt};
+use super::attr::{Attr, AttrDef, AttrsExt, Role, attr};
 use crate::emit::{Emit, Val};
 use crate::ty::{Category, DType, Shape, Type};
 
@@ -119,6 +119,8 @@ pub enum Kind {
     Contract,
     /// Of windows that slide over the operand.
     Window,
+    /// What closures recorded is run, in rounds or in one of several ways, or a text of the user's.
+    Control,
 }
 
 impl Kind {
@@ -162,6 +164,9 @@ pub struct OpDef {
     pub lower: fn(&mut Lower) -> Val,
     /// How an attribute that keeps changing becomes a parameter; `None` where these attributes cannot.
     pub heal: Option<HealFn>,
+    /// It has several results, each a node of its own behind it ([`RESULT`]): all those of the operation that it is lowered to,
+    /// from the first on, whose value and type are those of its own node.
+    pub several: bool,
 }
 
 /// An op with one attribute turned into a parameter: another op of the same meaning that takes it as its last operand.
@@ -186,6 +191,7 @@ impl OpDef {
             infer,
             lower,
             heal: None,
+            several: false,
         }
     }
     pub const fn attrs(mut self, attrs: &'static [AttrDef]) -> OpDef {
@@ -208,9 +214,20 @@ impl OpDef {
         self.heal = Some(heal);
         self
     }
+    pub const fn several(mut self) -> OpDef {
+        self.several = true;
+        self
+    }
 }
 
 impl OpDef {
+    /// Writes one op into a program: its value.
+    pub(super) fn write(&self, e: &mut Emit, inputs: &[Val], attrs: &[Attr], out: &Type) -> Val {
+        let v = (self.lower)(&mut Lower { e, inputs, attrs, out });
+        debug_assert_eq!(v.ty, *out, "the lowering of {} gives another type than its rule", self.name);
+        v
+    }
+
     /// The name that users know, also of a form that healing chose.
     pub fn torch_name(&self) -> &'static str {
         self.name.split('.').next().unwrap_or(self.name)
@@ -253,6 +270,17 @@ pub const DEVICE_DATA: OpDef = OpDef::data("device_data");
 pub const NUMBER: OpDef = OpDef::data("scalar");
 /// A second node for one value.
 pub const SECOND_NAME: OpDef = OpDef::new("alias", rules::same, |l| l.x(0)).kind(Kind::View);
+
+/// What the body of a loop is given in each round.
+pub static ARGUMENT: OpDef = OpDef::data("argument");
+/// One of the results of an op that has several.
+pub static RESULT: OpDef = OpDef::new(
+    "result",
+    |_| Err("is made with the op that it is a result of".into()),
+    |l| l.inputs[0].nth(l.attrs.index(0), l.out),
+)
+.attrs(&[attr("index", Role::Position)])
+.kind(Kind::View);
 
 /// The ops of nodes that no op of the user's makes.
 pub static DATA: OpDef = DEVICE_DATA;
@@ -337,6 +365,8 @@ pub mod rules {
         let of =
             |keep: &dyn Fn(&Type) -> bool| inputs.iter().filter(|t| keep(t)).map(|t| t.dtype).reduce(DType::promote);
         match (of(&|t| !t.shape.is_empty()), of(&|t| t.shape.is_empty())) {
+            // A number of another kind: of the precision that the dimensions have.
+            (Some(dims), Some(zero)) if zero.is_complex() && dims.is_float() => dims.complex().unwrap_or(DType::C64),
             (Some(dims), Some(zero)) if zero.category() > dims.category() => zero,
             (Some(dims), _) => dims,
             (None, zero) => zero.unwrap_or(DType::F32),
@@ -348,16 +378,29 @@ pub mod rules {
         if s.inputs[0] == s.inputs[1] {
             return Ok(s.inputs[0].clone());
         }
-        Ok(Type::new(promote(s.inputs), broadcast_shapes(s)?))
+        Ok(Type::new(promoted(s)?, broadcast_shapes(s)?))
+    }
+
+    /// As [`promote`], where torch does.
+    fn promoted(s: &Sig) -> std::result::Result<DType, String> {
+        // Without dimensions a tensor counts by its category, as a number does.
+        let counts = |t: &&&Type| t.shape.is_empty() == s.inputs.iter().all(|t| t.shape.is_empty());
+        let mut all = s.inputs.iter().filter(counts).map(|t| t.dtype);
+        let first = all.next().unwrap_or(DType::F32);
+        match all.find_map(|d| first.refuses_promotion(d)) {
+            Some(why) => Err(why),
+            None => Ok(promote(s.inputs)),
+        }
     }
 
     /// Broadcast, promoted, and at least float: true division, `atan2`.
     pub fn binary_float(s: &Sig) -> Rule {
-        Ok(Type::new(promote(s.inputs).to_float(), broadcast_shapes(s)?))
+        Ok(Type::new(promoted(s)?.to_float(), broadcast_shapes(s)?))
     }
 
     /// Broadcast, bool: comparisons.
     pub fn compare(s: &Sig) -> Rule {
+        promoted(s)?;
         Ok(Type::new(DType::Bool, broadcast_shapes(s)?))
     }
 

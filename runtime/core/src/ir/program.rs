@@ -1,6 +1,6 @@
 //! A whole program: parameters, the steps in order, the results.
 use super::cut::{Input, Step};
-use super::op::{Lower, OpDef};
+use super::op::OpDef;
 use crate::emit::{Emit, Val, mlir_type};
 use crate::precision::Precision;
 use crate::text::Source;
@@ -109,10 +109,7 @@ pub fn program(
                 Input::Step(s) => values[s as usize].clone(),
             })
             .collect();
-        let mut l = Lower { e: &mut e, inputs: &inputs, attrs: &step.attrs, out: &step.ty };
-        let v = (step.op.lower)(&mut l);
-        debug_assert_eq!(v.ty, *step.ty, "the lowering of {} gives another type than its rule", step.op.name);
-        values.push(v);
+        values.push(step.op.write(&mut e, &inputs, &step.attrs, &step.ty));
         marks.push(Mark { from, to: e.text().len() as u32, op: step.op, at: step.at });
     }
     let results: Vec<&Val> = roots.iter().map(|&r| &values[r as usize]).collect();
@@ -124,6 +121,8 @@ pub fn program(
         mark.to += text.len() as u32;
     }
     text.push_str(e.text());
-    let _ = write!(text, "    return {names} : {types}\n  }}\n}}\n");
+    let _ = write!(text, "    return {names} : {types}\n  }}\n");
+    e.functions().for_each(|f| text.extend(["  ", f.trim(), "\n"]));
+    text.push_str("}\n");
     (text, marks)
 }

@@ -14,6 +14,6 @@ pub use cache::{Program, Room, forget_programs, last_program, runs, set_cache_ca
 pub use disk::settle as settle_disk;
 pub use event::{Cause, Costs, Memory, Origin, SyncEvent, Work};
 pub use look::{Forecast, compiled, lowered, lowered_step, would};
-pub use sync::{barrier, read};
+pub use sync::{barrier, read, read_all};
 pub use trim::{set_trim, trim};
 pub use witness::{Case, LeafOrigin, Miss, Next, Policy, Witness};

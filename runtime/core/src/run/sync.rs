@@ -11,7 +11,7 @@ use crate::ir::{Cut, Key, NodeId, Payload, Scope, graph};
 use crate::text::{Place, decides};
 use crate::{Result, metrics};
 use smallvec::SmallVec;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -107,26 +107,62 @@ pub fn read(
     cause: Cause,
     at: Place,
 ) -> Result<(Arc<DeviceData>, Option<SyncEvent>)> {
+    let (mut values, event) = read_all(by, &[id], cause, at)?;
+    Ok((values.swap_remove(0), event))
+}
+
+type Values = SmallVec<[Arc<DeviceData>; 1]>;
+
+/// The values of several nodes, which one program for each device computes: as [`read`].
+pub fn read_all(
+    by: &'static dyn Witness,
+    ids: &[NodeId],
+    cause: Cause,
+    at: Place,
+) -> Result<(Values, Option<SyncEvent>)> {
     let _turn = turn();
-    if let Some(d) = graph().node(id).value() {
-        return Ok((d.clone(), None));
+    let missing: SmallVec<[NodeId; 1]> = {
+        let g = graph();
+        let mut missing: SmallVec<[NodeId; 1]> =
+            ids.iter().copied().filter(|&id| g.node(id).value().is_none()).collect();
+        missing.sort_by_key(|&id| g.node(id).seq);
+        missing.dedup();
+        missing
+    };
+    let mut last = None;
+    let mut ran = HashMap::new();
+    if !missing.is_empty() {
+        let cause = if cause == Cause::Read && decides(at) { Cause::ControlFlow } else { cause };
+        let parts = match missing[..] {
+            [id] => SmallVec::from_buf([vec![id]]),
+            _ => graph().by_device(missing.to_vec()),
+        };
+        for roots in parts {
+            metrics::SYNC_TENSORS.add(1);
+            // held until the values are in their places
+            let (cut, part) = cut_and_run(by, roots, Scope::Read, cause, at);
+            if matches!(cause, Cause::Read | Cause::ControlFlow | Cause::Concrete) {
+                let seq = graph().last_seq();
+                by.read(at, seq);
+            }
+            let (outputs, event) = part?;
+            let mut g = graph();
+            for (&root, value) in cut.roots.iter().zip(&outputs) {
+                if let Payload::Pending = g.node(root).payload {
+                    g.node_mut(root).payload = Payload::Cached(value.clone());
+                }
+                ran.insert(root, value.clone());
+            }
+            drop(g);
+            last = Some(event);
+        }
     }
-    let cause = if cause == Cause::Read && decides(at) { Cause::ControlFlow } else { cause };
-    metrics::SYNC_TENSORS.add(1);
-    // held until the value is in its place
-    let (_cut, ran) = cut_and_run(by, vec![id], Scope::Read, cause, at);
-    if matches!(cause, Cause::Read | Cause::ControlFlow | Cause::Concrete) {
-        let seq = graph().last_seq();
-        by.read(at, seq);
-    }
-    let mut g = graph();
-    if let Ok((outputs, _)) = &ran
-        && let Payload::Pending = g.node(id).payload
-    {
-        g.node_mut(id).payload = Payload::Cached(outputs[0].clone());
-    }
-    drop(g);
-    ran.map(|(mut outputs, event)| (outputs.swap_remove(0), Some(event)))
+    let g = graph();
+    let value = |id: &NodeId| match (g.node(*id).value(), ran.get(id)) {
+        (Some(value), _) | (None, Some(value)) => value.clone(),
+        (None, None) => unreachable!("what had no value was run"),
+    };
+    Ok((ids.iter().map(value).collect(), last))
 }
 
 /// How many nodes had been traced at the last barrier.

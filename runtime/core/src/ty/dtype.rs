@@ -37,10 +37,16 @@ dtypes! {
     U8 "u8", "uint8", "ui8", U8, "U8", Unsigned(8);
     /// `torch.int8`
     I8 "i8", "int8", "i8", S8, "I8", Signed(8);
+    /// `torch.uint16`
+    U16 "u16", "uint16", "ui16", U16, "U16", Unsigned(16);
     /// `torch.int16`
     I16 "i16", "int16", "i16", S16, "I16", Signed(16);
+    /// `torch.uint32`
+    U32 "u32", "uint32", "ui32", U32, "U32", Unsigned(32);
     /// `torch.int32`
     I32 "i32", "int32", "i32", S32, "I32", Signed(32);
+    /// `torch.uint64`
+    U64 "u64", "uint64", "ui64", U64, "U64", Unsigned(64);
     /// `torch.int64`
     I64 "i64", "int64", "i64", S64, "I64", Signed(64);
     /// `torch.float16`
@@ -53,6 +59,8 @@ dtypes! {
     F64 "f64", "float64", "f64", F64, "F64", Float(11, 52);
     /// `torch.complex64`
     C64 "c64", "complex64", "complex<f32>", C64, "C64", Complex(8, 23);
+    /// `torch.complex128`
+    C128 "c128", "complex128", "complex<f64>", C128, "C128", Complex(11, 52);
 }
 
 pub use DType::*;
@@ -127,6 +135,20 @@ impl DType {
         matches!(self.format(), Format::Unsigned(_))
     }
 
+    /// Why torch does not promote these: its wider unsigned integers meet their own dtype and floats only.
+    pub fn refuses_promotion(self, other: DType) -> Option<String> {
+        let bare = |d: DType| d.is_unsigned() && d.size() > 1;
+        let apart = self != other && !self.is_float() && !other.is_float();
+        (apart && (bare(self) || bare(other))).then(|| {
+            format!(
+                "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {} and {}: convert one \
+                 with `.to({self:?})` or `.to({other:?})`",
+                self.torch_name(),
+                other.torch_name()
+            )
+        })
+    }
+
     /// Whether it is a float narrower than float32, which sums and counts are computed in.
     pub fn is_half(self) -> bool {
         self.is_float() && self.size() < F32.size()
@@ -163,7 +185,9 @@ impl DType {
         }
         let (low, high) = if self < other { (self, other) } else { (other, self) };
         if low.category() != high.category() {
-            return high;
+            // A complex number's parts hold the other's.
+            let both = (high.is_complex() && low.is_float()).then(|| high.part().promote(low));
+            return both.and_then(DType::complex).unwrap_or(high);
         }
         // The first that holds both: int16 for uint8 and int8.
         let holds = |d: &DType| d.format().holds(low.format()) && d.format().holds(high.format());
@@ -235,7 +259,8 @@ macro_rules! element {
         }
     )*};
 }
-element!(f32 => F32, f64 => F64, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8);
+element!(f32 => F32, f64 => F64, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8,
+    u16 => U16, u32 => U32, u64 => U64);
 
 impl sealed::Sealed for bool {}
 impl Element for bool {
@@ -257,7 +282,7 @@ mod tests {
         assert_eq!(I64.promote(F16), F16);
         assert_eq!(F16.promote(BF16), F32);
         assert_eq!(Bool.promote(U8), U8);
-        assert_eq!(F64.promote(C64), C64);
+        assert_eq!((F64.promote(C64), F32.promote(C64), F16.promote(C64), I64.promote(C128)), (C128, C64, C64, C128));
         assert_eq!(U8.promote(I8), I16);
         assert_eq!((U8.promote(I16), I16.promote(I32), I16.promote(F16)), (I16, I32, F16));
         assert_eq!((U8.promote(I32), I8.promote(I64), F16.promote(F32), BF16.promote(F64)), (I32, I64, F32, F64));

@@ -63,6 +63,13 @@ impl Shape {
         self.0.remove(at)
     }
 
+    /// Where `start..end` of a dimension of `n` elements begins and ends: negative positions count from the end, those beyond it
+    /// are cut off, and what would end before it begins is empty.
+    pub fn span(n: i64, start: i64, end: i64) -> (i64, i64) {
+        let at = |p: i64| (if p < 0 { p + n } else { p }).clamp(0, n);
+        (at(start), at(end).max(at(start)))
+    }
+
     /// A dimension counted from the front (0…) or from the back (-1…) as an index; `extra` allows that many positions
     /// more than there are dimensions (1 for `unsqueeze`).
     pub fn dim_of(rank: usize, dim: i64, extra: usize) -> std::result::Result<usize, String> {
@@ -183,6 +190,25 @@ macro_rules! dims_from {
     )*};
 }
 dims_from!(i32, i64, usize);
+
+/// Tuples, as torch has them: `(2, 3)`.
+macro_rules! dims_from_tuples {
+    ($($t:ty),*) => {$(
+        dims_from_tuples!($t: a);
+        dims_from_tuples!($t: a b);
+        dims_from_tuples!($t: a b c);
+        dims_from_tuples!($t: a b c d);
+    )*};
+    ($t:ty: $($n:ident)*) => {
+        impl From<(dims_from_tuples!(@ $t, last), $(dims_from_tuples!(@ $t, $n),)*)> for Dims {
+            fn from((last, $($n,)*): (dims_from_tuples!(@ $t, last), $(dims_from_tuples!(@ $t, $n),)*)) -> Dims {
+                Dims(vec![last as i64, $($n as i64),*])
+            }
+        }
+    };
+    (@ $t:ty, $n:ident) => { $t };
+}
+dims_from_tuples!(i32, i64, usize);
 
 impl From<()> for Dims {
     fn from(_: ()) -> Dims {

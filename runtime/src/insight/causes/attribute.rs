@@ -1,6 +1,6 @@
 //! A part of an op that is fixed when the program is compiled changed: a position, a size, a constant, an axis, a dtype.
 use super::claim::Claim;
-use super::keep::{once, stay};
+use super::keep::{mask, once, ours, stay};
 use super::shape::{Seen, largest};
 use crate::insight::evidence::{Evidence, Ops, What, words};
 use crate::insight::record::{Record, same_place};
@@ -29,7 +29,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let seen = Seen::of_step(e.new, a, &past);
     let fix = match class {
         Class::Shape if (0..a.inputs.len()).all(|k| super::number::number_of(a, k, e.new).is_some()) => {
-            super::shape::made_here(&seen, &b.ty, &a.ty).into()
+            super::shape::made_here(e.new, &seen, &b.ty, &a.ty).into()
         }
         Class::Shape if a.op.kind == Kind::View && a.ty.shape.numel() != b.ty.shape.numel() => {
             super::shape::fix(e, &b.ty, &a.ty, &seen, None)
@@ -99,6 +99,7 @@ fn class_of(attr: &AttrDef) -> Class {
         Role::Position | Role::Axis | Role::Stride => Class::Index,
         Role::Constant | Role::Mode => Class::Constant,
         Role::Device => Class::Device,
+        Role::Body => Class::Structure,
     }
 }
 
@@ -200,8 +201,8 @@ fn fix(class: Class, attr: &AttrDef, step: &Step, old: &Step, k: usize, past: &[
                 most.iter().zip(t.shape.iter()).map(|(a, b)| *a.max(b)).collect()
             });
             format!(
-                "`{name}` of {op} decides how large the result is{been}: take the largest, {largest:?}, in every step and mask \
-                 what is too much (`where_`)"
+                "`{name}` of {op} decides how large the result is{been}: take the largest, {largest:?}, in every step and {}",
+                mask(new)
             )
         }
         Class::Dtype => {
@@ -215,7 +216,8 @@ fn fix(class: Class, attr: &AttrDef, step: &Step, old: &Step, k: usize, past: &[
         }
         Class::Index => format!(
             "`{name}` of {op} is part of the program{been}: keep it fixed, or select by a tensor of positions \
-             (`index_select`), which is data"
+             ({}), which is data",
+            ours(new, "`index_select`", "a gather")
         ),
         _ => format!(
             "`{name}` of {op} is part of the program{been}: keep it at {was}; values that come by turns are a program each, \

@@ -1,12 +1,15 @@
 //! A condition of the host decides what is in the program: an `if`, an arm of a `match`, an early exit.
 use super::claim::Claim;
-use super::keep::stay;
+use super::keep::{ours, stay};
 use crate::insight::evidence::{Evidence, Ops, What, words};
+use crate::insight::mode::Derived;
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference, Place};
-use foldhash::{HashMap, HashMapExt};
+use foldhash::{HashMap, HashMapExt, HashSet};
 use xlazy_core::ir::Input;
-use xlazy_core::text::{Branch, GuardFact, Somewhere, Spot, calls, function, guards, guards_deep, known};
+use xlazy_core::text::{
+    Branch, GuardFact, LoopFact, Somewhere, Spot, callers, calls, function, guards, guards_deep, known, loops,
+};
 
 /// Lines of which it is asked whether a condition decides about them, too.
 const ASKED: usize = 48;
@@ -96,10 +99,21 @@ pub(super) fn ran_both_times(e: &Evidence, ops: &Ops) -> bool {
     all.iter().all(there) && decided_by(e, ops, &mut Guards::default()).is_none()
 }
 
+/// Whether a program has several rounds of a loop that asks this condition: the sync is not in the loop itself.
+fn goes_round_without(guard: &GuardFact, site: Place) -> bool {
+    let syncs: Vec<Spot> = std::iter::once(Spot::from(site)).chain(callers(site)).collect();
+    let inside = |l: &LoopFact| syncs.iter().any(|s| l.body.file == s.file && l.body <= *s && *s < l.end);
+    loops(&guard.at).iter().any(|l| !inside(l))
+}
+
 /// The nearest condition that decides about all these ops, those that came one way and those that went another, and not about
 /// all the rest of the program.
 fn decided_by(e: &Evidence, ops: &Ops, guards: &mut Guards) -> Option<GuardFact> {
-    // The lines of ops, each once, gradients and updates left out.
+    // The lines of ops, each once, gradients left out, and updates unless nothing else came or went.
+    let follows = |i: u32, r: &Record| match r.derived(i) {
+        None => false,
+        Some(kind) => !ops.derived || kind == Derived::Gradient,
+    };
     let own = |r: &'_ Record, all: &mut dyn Iterator<Item = u32>, most: usize| -> Vec<Place> {
         let mut places: Vec<Place> = Vec::new();
         for i in all {
@@ -107,7 +121,8 @@ fn decided_by(e: &Evidence, ops: &Ops, guards: &mut Guards) -> Option<GuardFact>
                 break;
             }
             let at = r.steps[i as usize].at;
-            if r.derived(i).is_none() && !places.contains(&at) {
+            let known = |at: &Place| places.iter().any(|p| std::ptr::eq(*p, *at)) || places.contains(at);
+            if !follows(i, r) && !known(&at) {
                 places.push(at);
             }
         }
@@ -116,8 +131,19 @@ fn decided_by(e: &Evidence, ops: &Ops, guards: &mut Guards) -> Option<GuardFact>
     let came = own(e.new, &mut ops.heads_new.iter().copied(), usize::MAX);
     let went = own(e.old, &mut ops.heads_old.iter().copied(), usize::MAX);
     let first = *came.first().or(went.first())?;
+    // The same line, run as often, does something else: no round of a loop was left out.
+    let kinds =
+        |r: &'_ Record, all: &[u32]| -> HashSet<u32> { all.iter().map(|&i| r.steps[i as usize].op.id).collect() };
+    let instead = came.len() == went.len()
+        && came.iter().all(|at| went.contains(at))
+        && kinds(e.new, &ops.heads_new).is_disjoint(&kinds(e.old, &ops.heads_old));
+    let all = guards.of(first).to_vec();
+    if all.is_empty() {
+        return None;
+    }
     let asked = own(e.new, &mut e.aligned.pairs.iter().map(|p| p.0), ASKED);
-    for guard in guards.of(first).to_vec() {
+    for mut guard in all {
+        guard.in_loop &= goes_round_without(&guard, e.new.site);
         let of = |all: &[Place], guards: &mut Guards| -> Option<Vec<Branch>> {
             let mut ways: Vec<Branch> = Vec::new();
             for at in all {
@@ -131,7 +157,7 @@ fn decided_by(e: &Evidence, ops: &Ops, guards: &mut Guards) -> Option<GuardFact>
         let (Some(a), Some(b)) = (of(&came, guards), of(&went, guards)) else { continue };
         // One way each; both the same, or each both ways, only where rounds of a loop go different ways.
         let one = match guard.in_loop {
-            true => a.len() <= 1 && b.len() <= 1 || !a.is_empty() && !b.is_empty(),
+            true => !instead && (a.len() <= 1 && b.len() <= 1 || !a.is_empty() && !b.is_empty()),
             false => a.len() <= 1 && b.len() <= 1 && (a.is_empty() || b.is_empty() || a != b),
         };
         let way = (guard.at.clone(), guard.branch);
@@ -164,7 +190,8 @@ fn fix(new: &Record, guard: &GuardFact, rounds: Option<usize>) -> String {
     format!(
         "{condition} is asked in each round of a loop: {forms}, each a program, expected once for each, and {}. One program \
          serves all where every round runs and what it gives is multiplied by a factor of 0.0 or 1.0 (a number is a parameter), \
-         or chosen with `where_`",
-        stay(new, "forms that come again")
+         or chosen with `{}`",
+        stay(new, "forms that come again"),
+        ours(new, "where_", "where")
     )
 }

@@ -41,14 +41,15 @@ pub(super) fn fix(read: Place) -> Fix {
     if decides_rounds(read) {
         return Fix::from(format!(
             "the value read at {} decides how many rounds the loop has: `sync()` at the end of each, so that every round is the \
-             same program, or always run as many and mask what is too much (`where_`)",
+             same program, or always run as many and mask what is too much (`where_`), or, where no gradient is taken through \
+             it, let the device decide (`while_loop`)",
             location(read)
         ))
         .code(insert_in_each_round(read, SYNC));
     }
     format!(
-        "the ops depend on the value read at {}: choose on the device with `where_(&condition, &a, &b)`, so that one program \
-         serves both ways",
+        "the ops depend on the value read at {}: choose on the device with `where_(&condition, &a, &b)`, or with `cond`, which \
+         computes one of both only, so that one program serves both ways",
         location(read)
     )
     .into()

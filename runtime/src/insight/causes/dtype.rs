@@ -12,7 +12,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         |&(_, new, old): &(usize, &LeafRecord, &LeafRecord)| !new.scalar && !old.scalar && new.ty.dtype != old.ty.dtype;
     let all: Vec<(usize, &LeafRecord, &LeafRecord)> = e.inputs().filter(one).collect();
     let &(_, new, old) = all.first()?;
-    let mut fix = fix(new, old, e.known);
+    let mut fix = fix(e.new.session, new, old, e.known);
     if new.ty.shape != old.ty.shape {
         let seen = super::shape::Seen::of(e.new, new, e.known);
         let shape = super::shape::fix(e, &old.ty, &new.ty, &seen, Some(new));
@@ -22,7 +22,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     Some(Claim::new(all.iter().map(|a| a.0).collect(), Class::Dtype, new.at, differences, fix))
 }
 
-fn fix(new: &LeafRecord, old: &LeafRecord, known: &[Arc<Record>]) -> Fix {
+fn fix(ours: bool, new: &LeafRecord, old: &LeafRecord, known: &[Arc<Record>]) -> Fix {
     // A copy of a result (`detach`) has its line.
     let computed = |l: &LeafRecord| l.computed || known.iter().any(|r| r.lines.has(l.line));
     let made = |l: &LeafRecord| Made { dtype: l.ty.dtype, at: l.at, computed: computed(l) };
@@ -30,7 +30,7 @@ fn fix(new: &LeafRecord, old: &LeafRecord, known: &[Arc<Record>]) -> Fix {
     // The op is what the expression there gives.
     let own = |l: &&LeafRecord| called(l.at).is_none_or(|name| name == l.made_by.torch_name());
     let convert = |l: &LeafRecord| append(l.at, &format!(".to({:?})", both(old.ty.dtype, new.ty.dtype)));
-    Fix::from(wider(&made(old), &made(new))).code(odd.filter(own).and_then(convert))
+    Fix::from(wider(ours, &made(old), &made(new))).code(odd.filter(own).and_then(convert))
 }
 
 /// The dtype that all steps are to take. Broken numbers are doubled by accident more often than on purpose.
@@ -46,7 +46,7 @@ struct Made {
 }
 
 /// Data come as one dtype in every step: the one that holds the values of both. A conversion would be a program, too.
-fn wider(was: &Made, now: &Made) -> String {
+fn wider(ours: bool, was: &Made, now: &Made) -> String {
     let promoted = was.dtype.promote(now.dtype);
     let both = both(was.dtype, now.dtype);
     let narrower = if both == was.dtype { now.dtype } else { was.dtype };
@@ -78,8 +78,6 @@ fn wider(was: &Made, now: &Made) -> String {
             now.dtype.name()
         ),
     };
-    format!(
-        "make {which}{holds}. With `.to({both:?})` convert once, before the loop: within the step it is another program for each \
-         dtype"
-    )
+    let with = if ours { format!("With `.to({both:?})` convert") } else { "Convert".to_owned() };
+    format!("make {which}{holds}. {with} once, before the loop: within the step it is another program for each dtype")
 }

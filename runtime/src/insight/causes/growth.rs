@@ -1,10 +1,11 @@
 //! A value grows from step to step: what a step joins to it (`cat`, `stack`) is joined to again by the next.
 use super::claim::Claim;
+use super::keep::{ours, write_at};
 use crate::insight::evidence::{Evidence, Ops, What, words};
-use crate::insight::record::{LeafRecord, same_place};
+use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use xlazy_core::ir::{Attr, Input, Kind, Step};
-use xlazy_core::text::location;
+use xlazy_core::text::{called, location};
 use xlazy_core::ty::Type;
 use xlazy_mime::count;
 
@@ -40,7 +41,7 @@ fn grown(e: &Evidence) -> Option<Claim> {
     let differences: Vec<Difference> = all.iter().map(|(_, n, o)| words::input(n, o)).collect();
     let mut covers: Vec<usize> = all.iter().map(|a| a.0).collect();
     covers.extend(e.numbered(|what| matches!(what, What::Donation(_))));
-    Some(Claim::new(covers, Class::Shape, new.at, differences, fix(new.made_by.name, new.at, d, &sizes, None)))
+    Some(Claim::new(covers, Class::Shape, new.at, differences, fix(e.new, new.made_by.name, new.at, d, &sizes, None)))
 }
 
 fn changed(a: &Type, b: &Type) -> Option<usize> {
@@ -73,7 +74,7 @@ fn begun(e: &Evidence) -> Option<Claim> {
     let mut differences: Vec<Difference> = vec![Difference::gained("op", words::describe(s), s.at)];
     let rest = found.iter().flat_map(|f| words::ops(e, f.1));
     differences.extend(rest.filter(|x| !(x.now_at == Some(s.at) && x.now == words::describe(s))));
-    Some(Claim::new(covers, Class::Structure, s.at, differences, fix(s.op.name, s.at, d, &sizes, Some(s))))
+    Some(Claim::new(covers, Class::Structure, s.at, differences, fix(e.new, s.op.name, s.at, d, &sizes, Some(s))))
 }
 
 /// The dimension along which it joins: where the result is longer than an operand.
@@ -107,7 +108,7 @@ fn list(e: &Evidence) -> Option<Claim> {
         return None;
     }
     let mut differences = vec![Difference {
-        what: format!("the list that {} joins", a.op.torch_name()),
+        what: format!("the list that {} joins", called(a.at).unwrap_or_else(|| a.op.torch_name().to_owned())),
         was: count(b.inputs.len(), "tensor"),
         now: count(a.inputs.len(), "tensor"),
         was_at: Some(b.at),
@@ -115,24 +116,27 @@ fn list(e: &Evidence) -> Option<Claim> {
     }];
     differences.extend(e.ops().filter(|(r, _)| covers.contains(r)).flat_map(|(_, ops)| words::ops(e, ops)));
     let fix = format!(
-        "the list that is joined at {} has {}, had {}: allocate one tensor at its largest size and write at a position \
-         (`index_copy`), or read each after `sync()` and join the values on the host",
+        "the list that is joined at {} has {}, had {}: allocate one tensor at its largest size and {}, or {}join the values on \
+         the host",
         location(a.at),
         count(a.inputs.len(), "tensor"),
-        b.inputs.len()
+        b.inputs.len(),
+        write_at(e.new),
+        ours(e.new, "read each after `sync()` and ", "")
     );
     Some(Claim::new(covers, Class::Structure, a.at, differences, fix))
 }
 
-fn fix(op: &str, at: Place, d: usize, sizes: &[usize], first: Option<&Step>) -> String {
+fn fix(new: &Record, op: &str, at: Place, d: usize, sizes: &[usize], first: Option<&Step>) -> String {
     let sizes = sizes.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let so_far = match first {
         Some(_) => format!("it will be longer at every step, and each length is a program (dimension {d}: {sizes}, …)"),
         None => format!("dimension {d} has been {sizes}"),
     };
     format!(
-        "it grows by `{op}` at {} ({so_far}): allocate it once at its largest size, write at a position (`index_copy`), and mask \
-         what is not filled; then every step is the same program",
-        location(at)
+        "it grows by `{op}` at {} ({so_far}): allocate it once at its largest size, {}, and mask what is not filled; then every step \
+         is the same program",
+        location(at),
+        write_at(new)
     )
 }

@@ -23,6 +23,7 @@ mod model;
 mod number;
 mod other;
 mod pending;
+mod recorded;
 mod results;
 mod rounds;
 mod shape;
@@ -36,6 +37,7 @@ use super::record::{Record, same_place};
 use super::report::Explanation;
 use claim::Claim;
 use std::sync::Arc;
+use xlazy_core::ir;
 use xlazy_core::run::Cause as SyncCause;
 
 /// Of these, those that need nothing of a session's.
@@ -52,6 +54,7 @@ const OF_SESSIONS: &[Cause] = &[
     split::claim,
     mode::claim,
     frozen::claim,
+    recorded::claim,
     growth::claim,
     branch::claim,
     model::claim,
@@ -109,6 +112,12 @@ pub(super) fn compare(mut evidence: Evidence) -> Option<Explanation> {
     // The second step was compared with the first, another with one of those.
     let before = |r: &&Arc<Record>| same_place(r.site, new.site) && !r.is_read() && r.device == new.device;
     let later = known.iter().filter(before).count() > 1;
+    if claims.len() > 1 && new.session {
+        // It is not healed yet, since the others would leave another program all the same.
+        for claim in claims.iter_mut().filter(|c| !c.healable.is_empty() && ir::graph().healing.is_on()) {
+            claim.fix = "when it changes again it becomes a parameter, and compiles nothing from then on".into();
+        }
+    }
     let mut claims = claims.into_iter();
     let first = claims.next().expect("one claim at least");
     let also = claims.map(|claim| told(claim, new, old, vec![])).collect();

@@ -10,7 +10,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     if e.is_part() {
         return None;
     }
-    sized(e).or_else(|| layers(e))
+    sized(e).or_else(|| other(e)).or_else(|| layers(e))
 }
 
 /// Parameters of other sizes.
@@ -48,6 +48,25 @@ fn another_model(new: &Record, programs: usize) -> String {
         false => format!("and {}", stay(new, "all of them")),
     };
     format!("another model, or the same built with other sizes: expected once for each, {stay}")
+}
+
+/// The same lines with other parameters throughout.
+fn other(e: &Evidence) -> Option<Claim> {
+    let lineages =
+        |r: &Record| -> HashSet<u64> { r.leaves.iter().filter(|l| l.parameter).map(|l| l.lineage).collect() };
+    let (new, old) = (lineages(e.new), lineages(e.old));
+    if new.is_empty() || old.is_empty() || !new.is_disjoint(&old) {
+        return None;
+    }
+    let leaves = |r: &'_ Record, all: &[u32]| -> Vec<Place> {
+        all.iter().map(|&l| &r.leaves[l as usize]).filter(|l| l.parameter).map(|l| l.at).collect()
+    };
+    let brings = |ops: &Ops| [leaves(e.new, &ops.gains), leaves(e.old, &ops.loses)].concat();
+    let at = e.ops().find_map(|(_, ops)| brings(ops).first().copied())?;
+    let covers = super::claim::with_results(e, super::claim::all_ops(e));
+    let differences: Vec<Difference> = e.ops().flat_map(|(_, ops)| words::ops(e, ops)).collect();
+    let fix = another_model(e.new, programs(e) + 1);
+    Some(Claim::new(covers, Class::Structure, at, words::first_at(differences, at), fix))
 }
 
 /// Ops that come with parameters that were not there, or went with theirs.

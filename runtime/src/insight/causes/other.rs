@@ -1,6 +1,6 @@
 //! What no cause claims is said as it is.
 use super::claim::{Claim, Fix};
-use super::keep::stay;
+use super::keep::{ours, stay};
 use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::report::{Class, Place};
 use std::collections::HashSet;
@@ -56,10 +56,11 @@ pub(super) fn fix(e: &Evidence, came: usize, went: usize) -> Fix {
     }
     if went == 0 && new.roots.len() > old.roots.len() && only_results(e) {
         return format!(
-            "{} more for {} that the last sync did not have: compute them in every step, and look at them when wanted, or after \
-             `sync()`",
+            "{} more for {} that the last {} did not have: compute them in every step, and look at them when wanted{}",
             count(came, "op"),
-            count(new.roots.len() - old.roots.len(), "result")
+            count(new.roots.len() - old.roots.len(), "result"),
+            ours(new, "sync", "program"),
+            ours(new, ", or after `sync()`", "")
         )
         .into();
     }

@@ -70,11 +70,12 @@ fn told(new: &Record, old: &Record) -> (Place, Vec<Difference>) {
 }
 
 fn fix(new: &Record, old: &Record) -> String {
-    format!(
-        "the last sync gave {}, this one {}: keep the same tensors alive at every sync, and read values after it; sets of \
-         results that come by turns are expected once each, and {}",
-        count(old.roots.len(), "result"),
-        count(new.roots.len(), "result"),
-        stay(new, "all")
-    )
+    let (was, now) = (count(old.roots.len(), "result"), count(new.roots.len(), "result"));
+    let what = match new.session {
+        true => format!(
+            "the last sync gave {was}, this one {now}: keep the same tensors alive at every sync, and read values after it"
+        ),
+        false => format!("{now}, and {was} before: ask every step for the same ones"),
+    };
+    format!("{what}; sets of results that come by turns are expected once each, and {}", stay(new, "all"))
 }

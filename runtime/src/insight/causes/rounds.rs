@@ -1,7 +1,8 @@
 //! A line ran another number of times before the sync.
 use super::claim::{Claim, Fix};
-use super::keep::{SYNC, stay};
+use super::keep::{SYNC, mask, stay};
 use crate::insight::evidence::{Evidence, Ops, words};
+use crate::insight::mode::Derived;
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference, Place};
 use foldhash::{HashMap, HashMapExt};
@@ -28,11 +29,28 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         count(now, "time"),
         count(was, "time")
     );
+    let through = || gradients_through(e, &found.iter().map(|f| f.1).collect::<Vec<_>>(), at);
     let fix = match in_loop(at) {
+        _ if !e.new.session => Fix::from(format!(
+            "the line at {} is in the program {}, was {}: always run {} and {}, or let a loop on the device go round as often \
+             as a number says, which is data",
+            location(at),
+            count(now, "time"),
+            count(was, "time"),
+            count(now.max(was), "round"),
+            mask(e.new)
+        )),
+        true if through() => Fix::from(format!(
+            "{ran}, and the gradient goes back through each: expected once for each number of rounds, and {}; one program is \
+             enough where the loop always goes round as often and you {}",
+            stay(e.new, "all"),
+            mask(e.new)
+        )),
         true => Fix::from(format!(
-            "{ran}: `sync()` at the end of each round, so that every round is the same program, or always run {} and mask what \
-             is too much (`where_`)",
-            count(now.max(was), "round")
+            "{ran}: `sync()` at the end of each round, so that every round is the same program, or always run {} and {}, \
+             or, where no gradient is taken through it, let the device count (`fori_loop`)",
+            count(now.max(was), "round"),
+            mask(e.new)
         ))
         .code(in_each_round(e, at)),
         false => Fix::from(format!(
@@ -43,6 +61,22 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         .code(insert_behind(at, SYNC, e.new.site)),
     };
     Some(Claim::new(covers, Class::Structure, at, words::first_at(differences, at), fix))
+}
+
+/// Whether gradients of these ops are computed behind the loop that goes round: then a barrier in it leaves them as many.
+fn gradients_through(e: &Evidence, all: &[&Ops], at: Place) -> bool {
+    let gradient = |r: &'_ Record, i: &u32| (r.derived(*i) == Some(Derived::Gradient)).then(|| r.steps[*i as usize].at);
+    let places = |ops: &&Ops| -> Vec<Place> {
+        let new = ops.new.iter().filter_map(|i| gradient(e.new, i));
+        new.chain(ops.old.iter().filter_map(|j| gradient(e.old, j))).collect()
+    };
+    let mut around: Vec<LoopFact> = loops(at);
+    around.extend(callers(at).iter().flat_map(loops));
+    let outside = |at: &Place| {
+        let spot = Spot::from(*at);
+        !around.iter().any(|l| l.body.file == spot.file && l.body <= spot && spot < l.end)
+    };
+    all.iter().flat_map(places).any(|at| outside(&at))
 }
 
 /// A barrier at the end of each round of the loop that went round more or less often: the outermost one around the line, but

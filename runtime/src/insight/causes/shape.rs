@@ -1,5 +1,6 @@
 //! A tensor came with other sizes.
 use super::claim::{Claim, Fix};
+use super::keep::mask;
 use crate::insight::bucketing::{Feed, InputDim, Proposal};
 use crate::insight::evidence::{Evidence, words};
 use crate::insight::record::{LeafRecord, Record, same_place};
@@ -95,7 +96,7 @@ pub(super) fn largest(a: &Type, b: &Type) -> Vec<usize> {
 }
 
 /// A tensor that the program itself makes has another size.
-pub(super) fn made_here(seen: &Seen, was: &Type, now: &Type) -> String {
+pub(super) fn made_here(of: &Record, seen: &Seen, was: &Type, now: &Type) -> String {
     let all =
         |d: usize| seen.sizes(d).into_iter().chain([was.shape.get(d), now.shape.get(d)].into_iter().flatten().copied());
     let largest: Vec<usize> = (0..now.shape.len()).map(|d| all(d).max().unwrap_or(0)).collect();
@@ -108,10 +109,16 @@ pub(super) fn made_here(seen: &Seen, was: &Type, now: &Type) -> String {
     let shapes = shapes.join(", ");
     let d = (0..now.shape.len()).find(|&d| was.shape.get(d) != now.shape.get(d)).unwrap_or(0);
     let pad = list(&buckets(&sorted(all(d).collect())));
-    format!(
-        "the program makes it, so each size ({shapes}) is a program: make the largest, {largest:?}, in every step and mask what is too \
-         much (`where_`), or make it on the host (`Tensor::from_vec`), where `.dynamic({d}).buckets([{pad}])` applies"
-    )
+    let made = format!(
+        "the program makes it, so each size ({shapes}) is a program: make the largest, {largest:?}, in every step and {}",
+        mask(of)
+    );
+    match of.session {
+        true => format!(
+            "{made}, or make it on the host (`Tensor::from_vec`), where `.dynamic({d}).buckets([{pad}])` applies"
+        ),
+        false => made,
+    }
 }
 
 /// What to do about a shape that changed; `input` is the input that has it, where it is one.
@@ -142,7 +149,7 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
     let inputs = match bucketable(e, d, others, input, &pad) {
         Ok(inputs) => inputs,
         Err(why) => {
-            let drop = if d == 0 && !others && b < a { "drop the short last batch, or " } else { "" };
+            let drop = if d == 0 && !others && b < a && !new.is_read() { "drop the short last batch, or " } else { "" };
             return format!(
                 "{} became {}: {drop}pad the data on the host to {:?} in every step and mask what is too much{why}",
                 was.shape,
@@ -153,9 +160,11 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
         }
     };
     if d == 0 && b < a && sizes.len() == 2 {
+        // What is only looked at is to be looked at in full.
+        let drop = if new.is_read() { "" } else { "`drop_last: true` in the loader's options, or " };
         return Fix::from(format!(
-            "a short last batch: `drop_last: true` in the loader's options, or pad {b} rows to {a} and mask them out: \
-             `.dynamic(0).buckets([{a}])` on the batch"
+            "a short last batch: {drop}pad {} to {a} and mask them out: `.dynamic(0).buckets([{a}])` on the batch",
+            count(b, "row")
         ))
         .code(in_buckets(e, &inputs, &[a]));
     }

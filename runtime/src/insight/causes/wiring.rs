@@ -20,7 +20,8 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let fix = match super::shape::kinds(e.new) == super::shape::kinds(e.old) && twice(a).is_none() && twice(b).is_none()
     {
         true => "the same inputs in another order: hand them over in the same order in every step",
-        false => "give each use a tensor of its own (`copy()`), or share it in every step",
+        false if e.new.session => "give each use a tensor of its own (`copy()`), or share it in every step",
+        false => "give each use a tensor of its own, or share it in every step",
     };
     Some(Claim::new(covers, Class::Aliasing, a.at, differences, fix))
 }

@@ -241,7 +241,7 @@ fn record(dump: &Dump, flat: Flat, defs: &Defs, site: Place, since: u64, sources
         let at = place(&s.from, dump, s.line, sources);
         let statement = s.from.caller.as_ref().map(|l| sources.named(&l.file, l.line, l.column));
         let (inputs, seq) = (s.inputs.into(), first + i as u64);
-        steps.push(Step { op, attrs, ty: ty.into(), inputs, at, statement, seq, origin: Origin::Op });
+        steps.push(Step { op, attrs, ty: ty.into(), inputs, at, statement, seq, origin: Origin::Op, recorded: false });
     }
     let hash = u128::from(number(dump.text));
     Record::read(Text { hash, site, steps, lines, derived: follows, leaves, roots: flat.roots })

@@ -1,7 +1,7 @@
 //! What attributes follow from: sizes that inputs have, or nothing else.
 use std::cell::Cell;
-use xlazy_core::ir::{Attr, Role, Step};
-use xlazy_core::ty::Type;
+use xlazy_core::ir::{Attr, Bodies, Role, Step};
+use xlazy_core::ty::{DType, Type};
 
 /// How inputs have changed, each with the number of what explains it: `(now, was, root)`.
 #[derive(Default)]
@@ -9,6 +9,7 @@ pub(crate) struct Became {
     pub sizes: Vec<(i64, i64, usize)>,
     /// How many elements there are, in all and along the dimensions that changed.
     pub amounts: Vec<(f64, f64, usize)>,
+    pub dtypes: Vec<(DType, DType, usize)>,
 }
 
 /// The input that explains that an op's sizes are others: every number that changed did so as one of its sizes, by itself or
@@ -30,7 +31,7 @@ pub(crate) fn resized(new: &Step, old: &Step, operands: &[(&Type, &Type)], becam
                 Role::Size | Role::Stride => x - y == now - was || factor,
                 Role::Constant => factor,
                 Role::Position => given(d) == Some((now, was)),
-                Role::Axis | Role::Mode | Role::Dtype | Role::Device => false,
+                Role::Axis | Role::Mode | Role::Dtype | Role::Device | Role::Body => false,
             }
         };
         let found = became.sizes.iter().find(fits).map(|f| f.2);
@@ -51,6 +52,17 @@ pub(crate) fn resized(new: &Step, old: &Step, operands: &[(&Type, &Type)], becam
             let mut all = sizes.chain(became.amounts.iter().copied());
             let fits = |&(now, was, _): &(f64, f64, usize)| close(x * was, y * now) || close(x * now, y * was);
             let found = all.find(fits).map(|f| f.2);
+            by.set(by.get().or(found));
+            found.is_some()
+        }
+        // The same ops on operands of other sizes.
+        (Attr::Region(_), Attr::Region(_)) if Bodies::of(a).is_like(Bodies::of(b)) => {
+            let found = became.sizes.first().map(|f| f.2);
+            by.set(by.get().or(found));
+            found.is_some()
+        }
+        (Attr::DType(x), Attr::DType(y)) => {
+            let found = became.dtypes.iter().find(|(now, was, _)| (now, was) == (x, y)).map(|f| f.2);
             by.set(by.get().or(found));
             found.is_some()
         }
@@ -112,6 +124,8 @@ pub(crate) fn of_its_own(new: &Step, old: &Step, operands: &[(&Type, &Type)]) ->
         };
         match new.op.attrs[k].role {
             Role::Mode => return Own::Attributes,
+            Role::Body if operands.iter().all(|(x, y)| x == y) => return Own::Attributes,
+            Role::Body if !Bodies::of(a).is_like(Bodies::of(b)) => return Own::Attributes,
             Role::Position if moved(a, b) => own = Own::Moved,
             Role::Axis | Role::Position | Role::Constant | Role::Stride if comparable => return Own::Attributes,
             _ => {}

@@ -5,6 +5,7 @@
 //! difference whose operands differ already follows from what made these differ; what is left are the roots, which the causes
 //! compete for.
 pub(super) mod align;
+mod fold;
 mod follow;
 mod leaves;
 pub(super) mod nearest;

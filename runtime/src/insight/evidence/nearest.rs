@@ -3,6 +3,7 @@ use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::Place;
 use foldhash::HashSet;
 use std::sync::Arc;
+use xlazy_core::text::{Spot, callers, function};
 
 /// Programs compared in full after those of the same site.
 const NEAREST: usize = 8;
@@ -77,9 +78,13 @@ fn of_one_cell(old: &Record, new: &Record) -> bool {
     old.site.file() != new.site.file() && !own(old).is_disjoint(&own(new))
 }
 
-/// Whether one stands above the other in the same cell.
-fn before(a: Place, b: Place) -> bool {
-    a.file() == b.file() && a.line() < b.line()
+/// Whether a read comes before a barrier in the code that has both, by themselves or by what they are called from.
+fn before(read: Place, barrier: Place) -> bool {
+    let ways = |at: Place| -> Vec<Spot> { std::iter::once(Spot::from(at)).chain(callers(at)).collect() };
+    let (reads, barriers) = (ways(read), ways(barrier));
+    let both = barriers.iter().flat_map(|b| reads.iter().map(move |r| (r, b)));
+    let mut both = both.filter(|(r, b)| r.file == b.file && r.line != b.line && function(*r) == function(*b));
+    both.next().is_some_and(|(r, b)| r.line < b.line)
 }
 
 /// Whether both start from data of the same lines.

@@ -5,9 +5,11 @@ use super::follow::{self, Became, Own};
 use super::leaves::Leaves;
 use super::union::Union;
 use super::what::{Ops, Root, What};
+use crate::insight::mode::Derived;
 use crate::insight::record::{LeafRecord, Record, same_place};
 use foldhash::{HashMap, HashMapExt, HashSet};
-use xlazy_core::ir::{Input, Kind, Step};
+use std::collections::BTreeSet;
+use xlazy_core::ir::{Input, Step};
 use xlazy_core::ty::Type;
 
 /// What explains that a value is another one.
@@ -22,11 +24,11 @@ enum Because {
 
 /// The pass over both programs.
 pub(super) struct Pass<'a> {
-    new: &'a Record,
-    old: &'a Record,
-    aligned: &'a Aligned,
+    pub(super) new: &'a Record,
+    pub(super) old: &'a Record,
+    pub(super) aligned: &'a Aligned,
     leaves: &'a Leaves,
-    roots: Vec<Root>,
+    pub(super) roots: Vec<Root>,
     union: Union,
     /// Numbers in [`Union`] of the ops that came and of those that went, or [`NONE`].
     came: Vec<u32>,
@@ -40,6 +42,8 @@ pub(super) struct Pass<'a> {
     gains: Vec<(u32, u32)>,
     loses: Vec<(u32, u32)>,
     given: Vec<(u32, u32, u32)>,
+    /// The root of ops that belong together, by their number in [`Union`].
+    of_ops: HashMap<u32, usize>,
 }
 
 impl<'a> Pass<'a> {
@@ -64,6 +68,7 @@ impl<'a> Pass<'a> {
             gains: vec![],
             loses: vec![],
             given: vec![],
+            of_ops: HashMap::new(),
         };
         pass.connect();
         pass.compare();
@@ -121,6 +126,8 @@ impl<'a> Pass<'a> {
     fn compare(&mut self) {
         let aligned = self.aligned;
         let (typed, typed_old) = (&self.new.typed()[..], &self.old.typed()[..]);
+        let (tokens, tokens_old) = (&self.new.tokens()[..], &self.old.tokens()[..]);
+        let (forms, forms_old) = (&self.new.forms()[..], &self.old.forms()[..]);
         // The partners of inputs that are of the same type.
         let alike = |(l, &m): (&LeafRecord, &u32)| {
             let same = |old: &LeafRecord| l.ty == old.ty && l.scalar == old.scalar;
@@ -128,7 +135,19 @@ impl<'a> Pass<'a> {
         };
         let same: Vec<u32> = self.new.leaves.iter().zip(&self.leaves.of_new).map(alike).collect();
         for &(i, j) in &aligned.pairs {
-            let (a, b) = (&self.new.steps[i as usize], &self.old.steps[j as usize]);
+            let a = &self.new.steps[i as usize];
+            // Most ops take the same as their partner does: these are told by their marks alone.
+            if forms[i as usize] == forms_old[j as usize]
+                && let Some(known) = self.as_before(a, i.wrapping_sub(j), &same)
+            {
+                let other = typed[i as usize] != typed_old[j as usize];
+                if other && (tokens[i as usize] == tokens_old[j as usize] || a.ty != self.old.steps[j as usize].ty) {
+                    self.follows(known);
+                    self.because[i as usize] = known;
+                }
+                continue;
+            }
+            let b = &self.old.steps[j as usize];
             let mut because = Because::Nothing;
             let same_attrs = a.op.id == b.op.id && (a.attrs.is_empty() && b.attrs.is_empty() || a.attrs == b.attrs);
             if same_attrs && let Some(known) = self.unchanged(a, b, &same) {
@@ -185,6 +204,24 @@ impl<'a> Pass<'a> {
                 self.because[i as usize] = because;
             }
         }
+    }
+
+    /// Why the operands of an op are of other types, which are where those of its partner are, so many ops before; `None` where
+    /// one of them is not what it was.
+    fn as_before(&self, a: &Step, moved: u32, same: &[u32]) -> Option<Because> {
+        let mut because = Because::Nothing;
+        for input in &a.inputs {
+            match *input {
+                Input::Leaf(l) if same[l as usize] == l => {}
+                Input::Step(x) if self.aligned.of_new[x as usize] == x.wrapping_sub(moved) => {
+                    if because == Because::Nothing {
+                        because = self.because[x as usize];
+                    }
+                }
+                _ => return None,
+            }
+        }
+        Some(because)
     }
 
     /// Why the operands are of other types, where each is what it was: what is so for most ops of two programs.
@@ -343,6 +380,8 @@ impl<'a> Pass<'a> {
         if self.new.precision != self.old.precision {
             self.root(What::Precision);
         }
+        self.fold_adapters();
+        self.regions();
         self.fold_derived();
         self.roots
     }
@@ -403,30 +442,53 @@ impl<'a> Pass<'a> {
             let k = self.union.find(k);
             groups.get_mut(&k).expect("ops of this number").0.given.push((leaf, step));
         }
-        let mut groups: Vec<(Ops, usize)> = groups.into_values().collect();
-        groups.sort_by_key(|(ops, _)| (ops.new.is_empty(), ops.new.first().copied(), ops.old.first().copied()));
-        for (mut ops, weight) in groups {
+        let mut groups: Vec<(u32, (Ops, usize))> = groups.into_iter().collect();
+        groups.sort_by_key(|(_, (ops, _))| (ops.new.is_empty(), ops.new.first().copied(), ops.old.first().copied()));
+        for (k, (mut ops, weight)) in groups {
+            self.of_ops.insert(k, self.roots.len());
             ops.derived = ops.heads_new.is_empty() && ops.heads_old.is_empty();
             if ops.derived {
-                (ops.heads_new, ops.heads_old) = (ops.new.clone(), ops.old.clone());
+                // Gradients that nothing else asks for are there for the updates.
+                let updates = |r: &Record, all: &[u32]| -> Vec<u32> {
+                    all.iter().copied().filter(|&i| r.derived(i) == Some(Derived::Update)).collect()
+                };
+                (ops.heads_new, ops.heads_old) = (updates(new, &ops.new), updates(old, &ops.old));
+                if ops.heads_new.is_empty() && ops.heads_old.is_empty() {
+                    (ops.heads_new, ops.heads_old) = (ops.new.clone(), ops.old.clone());
+                }
             }
             self.roots.push(Root::of(What::Ops(ops), weight));
         }
     }
 
-    /// A size that user code takes from an input whose size has changed follows from that.
+    /// A size that user code takes from an input whose size has changed follows from that, and so does one that goes with what
+    /// ops give that came or went.
     fn sizes(&mut self) {
         let mut became = Became::default();
         for (r, root) in self.roots.iter().enumerate() {
             if let What::Input(l, m) = root.what {
                 let (a, b) = (&self.new.leaves[l as usize].ty, &self.old.leaves[m as usize].ty);
                 became.sizes.extend(follow::changes(a, b).map(|(x, y)| (x, y, r)));
+                if a.dtype != b.dtype {
+                    became.dtypes.push((a.dtype, b.dtype, r));
+                }
                 became.amounts.push((a.shape.numel() as f64, b.shape.numel() as f64, r));
                 let (x, y) = follow::changes(a, b).fold((1, 1), |(x, y), (a, b)| (x * a, y * b));
                 became.amounts.push((x as f64, y as f64, r));
             }
         }
-        if became.amounts.is_empty() {
+        // What comes out of ops that are not in both.
+        let attrs = |root: &Root| matches!(root.what, What::Attrs(_));
+        let mut from: BTreeSet<(i64, i64, usize)> = BTreeSet::new();
+        for &(i, j) in self.aligned.pairs.iter().filter(|_| self.roots.iter().any(attrs)) {
+            if let Because::Ops(k) = self.because[i as usize] {
+                let r = self.of_ops[&self.union.find(k)];
+                let (a, b) = (&self.new.steps[i as usize].ty, &self.old.steps[j as usize].ty);
+                from.extend(follow::changes(a, b).map(|(x, y)| (x, y, r)));
+            }
+        }
+        became.sizes.extend(from);
+        if became.sizes.is_empty() && became.amounts.is_empty() {
             return;
         }
         let explains = |root: &Root| match &root.what {
@@ -444,17 +506,6 @@ impl<'a> Pass<'a> {
         };
         let by = self.roots.iter().map(explains).collect();
         self.fold(by);
-    }
-
-    /// Takes each root that follows from another (its number, for each) to that one.
-    fn fold(&mut self, by: Vec<Option<usize>>) {
-        for (r, by) in by.iter().enumerate() {
-            if let Some(by) = by {
-                self.roots[*by].weight += self.roots[r].weight;
-            }
-        }
-        let mut by = by.into_iter();
-        self.roots.retain(|_| by.next().flatten().is_none());
     }
 
     fn trained(&mut self) {
@@ -536,57 +587,5 @@ impl<'a> Pass<'a> {
                 self.root(What::Donation(pairs));
             }
         }
-    }
-
-    /// Whether an op surely takes another tensor: both are tensors that both programs have. What else it takes may have
-    /// another place because ops came or went.
-    fn rewired(&self, i: u32, j: u32, k: usize) -> bool {
-        let (a, b) = (&self.new.steps[i as usize], &self.old.steps[j as usize]);
-        let (Some(Input::Leaf(l)), Some(Input::Leaf(m))) = (a.inputs.get(k), b.inputs.get(k)) else { return false };
-        let (l, m) = (&self.new.leaves[*l as usize], &self.old.leaves[*m as usize]);
-        let both = |lineage: u64| {
-            let has = |r: &Record| r.leaves.iter().any(|x| !x.scalar && x.lineage == lineage);
-            has(self.new) && has(self.old)
-        };
-        both(l.lineage) && both(m.lineage)
-    }
-
-    /// What follows from other differences where there are such: gradients and updates, and conversions of an input that has
-    /// another dtype.
-    fn fold_derived(&mut self) {
-        let ops = self.roots.iter().any(|r| matches!(r.what, What::Ops(_) | What::Trained(..)));
-        let follows = |r: &Root| match &r.what {
-            What::Ops(ops) => ops.derived,
-            What::Attrs(pairs) => pairs.iter().all(|p| self.new.derived(p.0).is_some()),
-            What::Wiring(i, j, k) => self.new.derived(*i).is_some() || ops && !self.rewired(*i, *j, *k),
-            _ => false,
-        };
-        let rank = |r: &Root| match r.what {
-            What::Trained(..) => 0,
-            What::Ops(_) => 1,
-            What::Attrs(_) => 2,
-            What::Input(..) => 3,
-            _ => 4,
-        };
-        let by = (0..self.roots.len()).filter(|&r| !follows(&self.roots[r])).min_by_key(|&r| rank(&self.roots[r]));
-        let by = self.roots.iter().map(|r| by.filter(|_| follows(r))).collect();
-        self.fold(by);
-        let dtype = |r: &Root| match r.what {
-            What::Input(l, m) => {
-                let (a, b) = (&self.new.leaves[l as usize], &self.old.leaves[m as usize]);
-                a.ty.dtype != b.ty.dtype && !a.scalar
-            }
-            _ => false,
-        };
-        let Some(by) = self.roots.iter().position(dtype) else { return };
-        let converts = |r: &Root| match &r.what {
-            What::Ops(ops) => {
-                let of = |r: &Record, all: &[u32]| all.iter().all(|&i| r.steps[i as usize].op.kind == Kind::Convert);
-                of(self.new, &ops.new) && of(self.old, &ops.old)
-            }
-            _ => false,
-        };
-        let by = self.roots.iter().map(|r| converts(r).then_some(by)).collect();
-        self.fold(by);
     }
 }

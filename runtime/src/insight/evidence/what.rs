@@ -6,6 +6,8 @@ pub(crate) enum What {
     Input(u32, u32),
     /// A tensor is trained and was not, or the other way round: `(new, old)`.
     Trained(u32, u32),
+    /// Ops that record gradients and did not, or the other way round: pairs of ops.
+    Recorded(Vec<(u32, u32)>),
     /// Ops that came or went, with all that they bring.
     Ops(Ops),
     /// Attributes of a call, though its operands are the same: pairs of ops.

@@ -3,7 +3,7 @@ use super::{Evidence, Ops, What};
 use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Difference, Place};
 use std::collections::BTreeMap;
-use xlazy_core::ir::{Input, Kind, Step};
+use xlazy_core::ir::{Attr, Bodies, BodyStep, Input, Kind, Step};
 use xlazy_core::text::called;
 use xlazy_mime::count;
 
@@ -67,6 +67,11 @@ pub(crate) fn ops(e: &Evidence, ops: &Ops) -> Vec<Difference> {
 pub(crate) fn attribute(e: &Evidence, pair: (u32, u32)) -> Option<Difference> {
     let (a, b) = e.pair(pair);
     let k = a.attrs.iter().zip(&b.attrs).position(|(x, y)| x != y)?;
+    if let (Attr::Region(_), Attr::Region(_)) = (&a.attrs[k], &b.attrs[k])
+        && let Some(differs) = body(a, &a.attrs[k], &b.attrs[k])
+    {
+        return Some(differs);
+    }
     Some(Difference {
         what: format!("attribute `{}` of {}", a.op.attrs[k].name, a.op.torch_name()),
         was: b.attrs[k].to_string(),
@@ -74,6 +79,22 @@ pub(crate) fn attribute(e: &Evidence, pair: (u32, u32)) -> Option<Difference> {
         was_at: Some(b.at),
         now_at: Some(a.at),
     })
+}
+
+/// The first op that differs between what two steps run.
+fn body(of: &Step, now: &Attr, was: &Attr) -> Option<Difference> {
+    let (now, was) = Bodies::of(now).differs(Bodies::of(was))?;
+    let attr = (0..now.attrs.len()).find(|&k| now.op.id == was.op.id && now.attrs.get(k) != was.attrs.get(k));
+    let (op, body) = (now.op.torch_name(), of.op.torch_name());
+    let what = match attr {
+        Some(k) => format!("attribute `{}` of {op} in the body of {body}", now.op.attrs[k].name),
+        None => format!("an op in the body of {body}"),
+    };
+    let text = |s: &BodyStep| match attr {
+        Some(k) => s.attrs.get(k).map_or_else(String::new, ToString::to_string),
+        None => format!("{} → {}", s.op.torch_name(), s.ty),
+    };
+    Some(Difference { what, was: text(was), now: text(now), was_at: Some(was.at), now_at: Some(now.at) })
 }
 
 /// How often the line where these ops begin ran in both programs: an op that it has once in each round tells.
@@ -91,10 +112,13 @@ pub(crate) fn rounds(e: &Evidence, ops: &Ops) -> Option<(Place, usize, usize)> {
         all
     };
     let (now, was) = (of(e.new), of(e.old));
-    // An op that is there once in each round, if one is: the rounds are as many as the rarest op that both have.
-    let rarest = now.iter().filter(|(op, _)| was.contains_key(op)).min_by_key(|(_, times)| **times)?;
-    let (n, o) = (*rarest.1, was[rarest.0]);
-    (n != o).then_some((at, n, o))
+    // Once in each round there is the rarest of the ops of which there are more, or of which there are less; what is asked of the
+    // last round alone is there as often as before.
+    let both = || now.iter().filter_map(|(op, n)| Some((*n, *was.get(op)?)));
+    let varying: Vec<(usize, usize)> = both().filter(|(n, o)| n != o).collect();
+    let &(n, o) = varying.iter().min()?;
+    let alike = varying.iter().all(|(a, b)| (a < b) == (n < o)) && 2 * varying.len() >= both().count();
+    alike.then_some((at, n, o))
 }
 
 /// An input or a result, as an operand.
@@ -116,7 +140,9 @@ pub(crate) fn graph(e: &Evidence, most: usize) -> Vec<Difference> {
     let gained = e.aligned.only_new.iter().map(|&i| &e.new.steps[i as usize]);
     let lost = e.aligned.only_old.iter().map(|&j| &e.old.steps[j as usize]);
     let gained = gained.map(|s| Difference::gained("op", describe(s), s.at));
-    let changed = e.aligned.pairs.iter().filter_map(|&p| {
+    let marks = |r: &'_ Record, i: u32| (r.typed()[i as usize], r.forms()[i as usize]);
+    let pairs = e.aligned.pairs.iter().filter(|&&(i, j)| marks(e.new, i) != marks(e.old, j));
+    let changed = pairs.filter_map(|&p| {
         let (a, b) = e.pair(p);
         (a.ty != b.ty || a.attrs != b.attrs).then(|| Difference {
             what: "op".into(),

@@ -178,6 +178,7 @@ fn ops_do_with_elements_what_their_kind_says() {
                 assert!(numbers, "{name} is made of nothing, and takes tensors");
             }
             Kind::Contract | Kind::Window => assert!(!x.is_empty(), "{name}"),
+            Kind::Control => panic!("{name} has no samples"),
             Kind::Data | Kind::Found | Kind::Chosen => panic!("{name} is computed"),
         }
     }

@@ -21,7 +21,7 @@ pub enum What {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct Cursor {
     /// The word before the cursor.
     pub word: Range<usize>,
     pub what: What,
@@ -32,7 +32,7 @@ pub struct Place {
 /// Words behind which a new name stands.
 const NAMES: &[&str] = &["fn", "struct", "enum", "union", "trait", "mod", "type", "const", "static", "macro_rules"];
 
-pub fn place(code: &str, cursor: usize) -> Place {
+pub fn read(code: &str, cursor: usize) -> Cursor {
     let before = &code[..cursor];
     let start = before
         .char_indices()
@@ -44,7 +44,7 @@ pub fn place(code: &str, cursor: usize) -> Place {
     let all = tokens(before);
     // What stands before the word.
     let known: Vec<&Token> = all.iter().filter(|t| t.range.end <= start && t.kind != Kind::Comment).collect();
-    let nothing = |what| Place { word: word.clone(), what, import: false };
+    let nothing = |what| Cursor { word: word.clone(), what, import: false };
     if let Some(inside) = all.iter().find(|t| t.range.start < cursor && t.range.end >= cursor) {
         let number = inside.kind == Kind::Number && !before_is(code, &known, ".") && !is_dot(code, &known);
         match inside.kind {
@@ -83,7 +83,7 @@ pub fn place(code: &str, cursor: usize) -> Place {
     // A number that is being typed.
     let digits = code[word.clone()].starts_with(|c: char| c.is_ascii_digit());
     let what = if digits && what != What::Member { What::Nothing } else { what };
-    Place { word, what, import }
+    Cursor { word, what, import }
 }
 
 fn before_is(code: &str, known: &[&Token], text: &str) -> bool {
@@ -316,7 +316,7 @@ mod tests {
     fn at(marked: &str) -> (What, String) {
         let cursor = marked.find('¦').unwrap();
         let code = marked.replacen('¦', "", 1);
-        let found = place(&code, cursor);
+        let found = read(&code, cursor);
         (found.what, code[found.word].to_owned())
     }
 

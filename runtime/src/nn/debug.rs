@@ -1,0 +1,25 @@
+//! What `Debug` of a module writes: a line, or the tree where it is shown with what it is a part of.
+use super::module::{Module, entries};
+use super::tree;
+use crate::tensor::gather::found;
+use std::fmt::{Debug, Formatter, Result};
+
+fn debug<M: Module + ?Sized>(module: &M, f: &mut Formatter) -> Result {
+    found(f, || Box::new(module.summary()))
+        .unwrap_or_else(|| f.write_str(&tree::line(module.module_kind(), &entries(module))))
+}
+
+macro_rules! by_its_parts {
+    ($($module:ty)*) => {$(
+        impl Debug for $module {
+            fn fmt(&self, f: &mut Formatter) -> Result {
+                debug(self, f)
+            }
+        }
+    )*};
+}
+by_its_parts! {
+    super::Linear super::Conv1d super::Conv2d super::Dropout super::Embedding super::EmbeddingBag super::LayerNorm super::RMSNorm
+    super::GroupNorm super::BatchNorm super::MultiheadAttention super::Sequential super::GRUCell super::LSTMCell super::RNNCell
+    dyn Module
+}

@@ -1,0 +1,150 @@
+//! Wrong calls: each is refused in the name of its op, with what it was given, and the session goes on.
+mod support;
+
+use std::panic::Location;
+use support::{alone, refusal};
+use xlazy::prelude::*;
+
+/// A call that must be refused, the name that the refusal begins with, of the op that a composite is made of where it is none
+/// itself, and what it must say.
+struct Wrong(&'static Location<'static>, &'static str, &'static [&'static str], Box<dyn Fn()>);
+
+#[track_caller]
+fn wrong<T>(op: &'static str, says: &'static [&'static str], call: impl Fn() -> T + 'static) -> Wrong {
+    Wrong(Location::caller(), op, says, Box::new(move || drop(call())))
+}
+
+fn all() -> Vec<Wrong> {
+    let f = |shape: &'static [i64]| move || Tensor::ones(shape.to_vec());
+    let (a, b, c) = (f(&[2, 3]), f(&[4]), f(&[5, 6]));
+    let whole = || Tensor::ones([3]).to(I64);
+    let (image, volume) = (f(&[1, 2, 8, 8]), f(&[1, 2, 4, 4, 4]));
+    vec![
+        wrong("optimizer", &["f32[2]", "non-leaf"], || {
+            optim::SGD::new(&Tensor::ones([3, 2]).requires_grad_(true), 0.1)
+        }),
+        wrong("add", &["f32[2,3]", "f32[4]", "-1"], move || a() + b()),
+        wrong("sub", &["f32[2,3]", "f32[4]"], move || a() - b()),
+        wrong("mul", &["f32[2,3]", "f32[5,6]"], move || a() * c()),
+        wrong("div", &["f32[2,3]", "f32[4]"], move || a() / b()),
+        wrong("pow", &["f32[2,3]", "f32[4]"], move || a().pow(b())),
+        wrong("maximum", &["f32[2,3]", "f32[4]"], move || a().maximum(b())),
+        wrong("minimum", &["f32[2,3]", "f32[4]"], move || a().minimum(b())),
+        wrong("atan2", &["f32[2,3]", "f32[4]"], move || a().atan2(b())),
+        wrong("eq", &["f32[2,3]", "f32[4]"], move || a().eq(b())),
+        wrong("lt", &["f32[2,3]", "f32[4]"], move || a().lt(b())),
+        wrong("where", &["f32[2,3]", "bool"], move || a().where_(&a(), b())),
+        wrong("matmul", &["f32[2,3]", "f32[5,6]"], move || a().matmul(&c())),
+        wrong("matmul", &["f32[2,3]", "f32[4]"], move || a().matmul(&b())),
+        wrong("matmul", &["f32[2,3]", "f64[3,2]"], move || a().matmul(&a().t().double())),
+        wrong("matmul", &["f32[]"], move || Tensor::ones(()).matmul(&a())),
+        wrong("bmm", &["f32[2,3]"], move || a().bmm(&a())),
+        wrong("matmul", &["f32[2,3]"], move || a().mm(&a())),
+        wrong("matmul", &["f32[2,3]", "f32[4]"], move || a().mv(&b())),
+        wrong("dot", &["f32[4]", "f32[2,3]"], move || b().dot(&a())),
+        wrong("reshape", &["f32[2,3]", "7"], move || a().reshape([7])),
+        wrong("reshape", &["f32[2,3]", "-1"], move || a().reshape([-1, -1])),
+        wrong("view", &["f32[3,2]"], move || a().t().view([6])),
+        wrong("permute", &["f32[2,3]"], move || a().permute([0, 0])),
+        wrong("permute", &["f32[2,3]"], move || a().permute([0])),
+        wrong("transpose", &["f32[2,3]", "5"], move || a().transpose(0, 5)),
+        wrong("t", &["f32[1,2,8,8]"], move || image().t()),
+        wrong("expand", &["f32[2,3]"], move || a().expand([4, 3])),
+        wrong("unsqueeze", &["f32[2,3]", "7"], move || a().unsqueeze(7)),
+        wrong("squeeze", &["f32[2,3]", "4"], move || a().squeeze_dim(4)),
+        wrong("flatten", &["f32[2,3]"], move || a().flatten_dims(1, 0)),
+        wrong("cat", &["f32[2,3]", "f32[4]"], move || cat(&[&a(), &b()], 0)),
+        wrong("cat", &["f32[2,3]", "f32[5,6]"], move || cat(&[&a(), &c()], 0)),
+        wrong("cat", &[], || cat(&[], 0)),
+        wrong("stack", &["f32[2,3]", "f32[4]"], move || stack(&[&a(), &b()], 0)),
+        wrong("sum", &["f32[2,3]", "2"], move || a().sum_dim(2, false)),
+        wrong("mean", &["i64[3]"], move || whole().mean()),
+        wrong("std", &["i64[3]"], move || whole().std()),
+        wrong("var", &["i64[3]"], move || whole().var()),
+        wrong("amax", &["f32[2,3]", "3"], move || a().max_dim(3, false)),
+        wrong("argmax", &["f32[2,3]", "-4"], move || a().argmax_dim(-4, false)),
+        wrong("softmax", &["f32[2,3]", "2"], move || a().softmax(2)),
+        wrong("log_softmax", &["f32[2,3]", "-3"], move || a().log_softmax(-3)),
+        wrong("cumsum", &["f32[2,3]", "2"], move || a().cumsum(2)),
+        wrong("cumprod", &["f32[2,3]", "-3"], move || a().cumprod(-3)),
+        wrong("sort", &["f32[2,3]", "9"], move || a().sort(9, false)),
+        wrong("topk", &["f32[2,3]", "4"], move || a().topk(4, 1, true)),
+        wrong("flip", &["f32[2,3]"], move || a().flip([0, 0])),
+        wrong("roll", &["f32[2,3]", "2"], move || a().roll(1, 2)),
+        wrong("slice", &["f32[2,3]", "step"], move || a().slice(0, 0, 2, 0)),
+        wrong("narrow", &["f32[2,3]", "3"], move || a().narrow(1, 2, 3)),
+        wrong("select", &["f32[2,3]", "2"], move || a().select(0, 2)),
+        wrong("index", &["f32[2,3]", "f32[4]"], move || a().index_select(0, &b())),
+        wrong("index_select", &["f32[2,3]", "7"], move || a().index_select(0, &tensor([7]))),
+        wrong("gather", &["f32[2,3]", "i64[3]"], move || a().gather(1, &whole())),
+        wrong("scatter", &["f32[2,3]"], move || a().scatter_add(0, &whole(), a())),
+        wrong("index", &["f32[2,3]", "f32[4]"], move || b().embedding(&a())),
+        wrong("one_hot", &["f32[4]"], move || b().one_hot(3)),
+        wrong("tril", &["f32[4]"], move || b().tril(0)),
+        wrong("diagonal", &["f32[4]"], move || b().diagonal(0, 0, 1)),
+        wrong("trace", &["f32[4]"], move || b().trace()),
+        wrong("convolution", &["f32[1,2,8,8]", "f32[4,3,3,3]"], move || {
+            image().conv2d(&Tensor::ones([4, 3, 3, 3]), None, ConvOptions::default())
+        }),
+        wrong("conv2d", &["f32[2,3]"], move || a().conv2d(&Tensor::ones([4, 3, 3, 3]), None, ConvOptions::default())),
+        wrong("conv1d", &["f32[1,2,8,8]"], move || image().conv1d(&a(), None, ConvOptions::default())),
+        wrong("max_pool2d", &["f32[2,3]"], move || a().max_pool2d(2, MaxPoolOptions::default())),
+        wrong("max_pool2d", &["f32[1,2,8,8]", "9"], move || image().max_pool2d(9, MaxPoolOptions::default())),
+        wrong("avg_pool2d", &["f32[4]"], move || b().avg_pool2d(2, AvgPoolOptions::default())),
+        wrong("max_pool3d", &["f32[1,2,4,4,4]"], move || volume().max_pool3d(7, MaxPoolOptions::default())),
+        wrong("layer_norm", &["f32[2,3]", "4"], move || a().layer_norm(4, None, None, 1e-5)),
+        wrong("cross_entropy", &["f32[2,3]", "i64[3]"], move || a().cross_entropy(&whole(), Default::default())),
+        wrong("nll_loss", &["f32[2,3]", "f32[4]"], move || a().nll_loss(&b(), Default::default())),
+        wrong("sub", &["f32[2,3]", "f32[4]"], move || a().mse_loss(&b(), Reduction::Mean)),
+        wrong("matmul", &["f32[2,3]", "f32[6,5]"], move || a().linear(&c(), None)),
+        wrong("cholesky", &["f32[2,3]"], move || a().cholesky(false)),
+        wrong("inv", &["f32[2,3]"], move || a().inv()),
+        wrong("det", &["f32[4]"], move || b().det()),
+        wrong("complex", &["f32[4]", "f64[4]"], move || b().complex(&b().double())),
+        wrong("bitwise_and", &["f32[4]"], move || b().bitwise_and(b())),
+        wrong("bitwise_not", &["f32[4]"], move || b().bitwise_not()),
+        wrong("neg", &["bool[4]"], move || -b().gt(0.0)),
+        wrong("sub", &["bool[4]"], move || b().gt(0.0) - b().gt(0.0)),
+        wrong("rand", &["i64[3]"], move || whole().rand_like()),
+        wrong("dropout", &["f32[4]", "1.5"], move || b().dropout(1.5, true)),
+        wrong("randint", &["5"], || Tensor::randint(5, 5, [2])),
+        wrong("add_", &["i64[3]"], move || whole().add_(1.5)),
+        wrong("add_", &["f32[4]", "f32[2,4]"], move || b().add_(Tensor::ones([2, 4]))),
+        wrong("copy_", &["f32[2,3]"], move || b().copy_(a())),
+        wrong("item", &["f32[2,3]", "6"], move || a().item()),
+        wrong("to_vec", &["f32[4]", "i64"], move || b().to_vec::<i64>()),
+        wrong("size", &["f32[2,3]", "2"], move || a().size(2)),
+        wrong("requires_grad_", &["i64[3]"], move || whole().requires_grad_(true)),
+        wrong("backward", &["f32[]"], move || b().sum().backward()),
+        wrong("backward", &["f32[4]"], move || (b().requires_grad_(true) * 2.0).backward()),
+        wrong("scan", &["f32[4]", "f32[]"], move || scan(|h: Tensor, _: Tensor| (h.sum(), ()), &b(), &b())),
+        wrong("map", &["f32[2,3]", "f32[4]"], move || map(|(x, y): (Tensor, Tensor)| x.sum() + y, &(a(), b()))),
+        wrong("cond", &["f32[]", "bool"], move || cond(&b().sum(), |x: Tensor| x, |x| x, &b())),
+        wrong("switch", &["f32[]", "integer"], move || switch(&b().sum(), &[&|x: Tensor| x], &b())),
+        wrong("while_loop", &["f32[4]", "bool"], move || while_loop(|x: Tensor| x, |x| x, &b())),
+        wrong("fori_loop", &["f32[4]"], move || fori_loop(0, b(), |_, x: Tensor| x, &b())),
+        wrong("associative_scan", &["f32[2,3]", "f32[4]"], move || {
+            associative_scan(|x: (Tensor, Tensor), _| x, &(a(), b()), 0)
+        }),
+        wrong("slice_scatter", &["f32[2,3]", "f32[4]"], move || a().slice_scatter(&b(), 0, 0, 2, 1)),
+    ]
+}
+
+#[test]
+fn a_hundred_wrong_calls_are_refused_by_name() {
+    let _alone = alone();
+    let all = all();
+    let mut unclear = vec![];
+    for Wrong(at, op, says, call) in &all {
+        let said = refusal(call);
+        let missing: Vec<&&str> = says.iter().filter(|word| !said.contains(**word)).collect();
+        let named = said.split(['(', ':']).next().is_some_and(|name| name.rsplit('.').next() == Some(op));
+        if !named || !missing.is_empty() {
+            unclear.push(format!("line {}: {op} with {missing:?}: {said}", at.line()));
+        }
+    }
+    // The session goes on, and nothing of them is pending.
+    assert_eq!((Tensor::ones([2]) * 3.0).to_vec::<f32>(), [3.0, 3.0]);
+    assert!(all.len() >= 100, "{}", all.len());
+    assert!(unclear.is_empty(), "{} of {}:\n{}", unclear.len(), all.len(), unclear.join("\n"));
+}
