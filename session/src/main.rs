@@ -12,7 +12,7 @@ fn main() {
                 std::process::exit(1);
             }
         },
-        ["--explain", ref files @ ..] => std::process::exit(xlazy::insight::explain_main(files)),
+        ["--why", ref rest @ ..] => std::process::exit(xlazy::insight::why_main(rest)),
         ["--aot", ref rest @ ..] => std::process::exit(xlazy::aot::cli_main(rest)),
         ["--aot-child"] => xlazy::aot::child_main(),
         ["--aot-places"] => std::process::exit(xlazy::aot::places_main()),

@@ -12,7 +12,6 @@ mod doctor;
 mod engines;
 pub mod eval;
 pub mod events;
-mod explain;
 mod export;
 pub mod install;
 pub mod kernel;
@@ -24,6 +23,7 @@ mod report;
 pub mod run;
 
 mod transport;
+mod why;
 
 type Subcommand = (fn() -> Command, fn(&ArgMatches) -> ExitCode);
 
@@ -38,7 +38,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     (doctor::command, doctor::run),
     (plugins::command, plugins::run),
     (aot::command, aot::run),
-    (explain::command, explain::run),
+    (why::command, why::run),
     (bench::command, bench::run),
     (kernel_command::command, kernel_command::run),
     (describe_toolchain::command, describe_toolchain::run),

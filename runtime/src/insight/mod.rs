@@ -26,7 +26,7 @@ pub use budget::{budget, budget_bundle, budget_json, set_budget};
 pub use cell::{NextSync, Pending, pending, pending_bundle, pending_json};
 pub use dump::{Dump, explain_dumps};
 #[doc(hidden)]
-pub use dump::{cli_main as explain_main, text_of_compilation};
+pub use dump::{cli_main as why_main, text_of_compilation, why_json};
 pub(crate) use history::refused;
 pub use history::{compilations, healed, healing, set_healing};
 pub(crate) use live::waiting;

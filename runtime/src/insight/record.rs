@@ -104,6 +104,8 @@ pub(crate) struct Record {
     pub lines: Marks,
     /// Which steps are gradients or updates: they follow from others.
     derived: Vec<Option<Derived>>,
+    /// Of a text: the framework's op of which each step is a part.
+    parts: Vec<Option<Arc<str>>>,
     pub leaves: Vec<LeafRecord>,
     pub roots: Vec<u32>,
     pub precision: Precision,
@@ -181,6 +183,7 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
         device: miss.device,
         anywhere: miss.anywhere,
         derived: derived_of(&miss.steps),
+        parts: vec![],
         steps: miss.steps,
         lines,
         leaves,
@@ -267,11 +270,15 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &Marks, steps: &[St
 
 /// A program that was read from a text.
 pub(crate) struct Text {
+    pub number: u64,
+    pub cause: Cause,
+    pub reads: Vec<Read>,
     pub hash: u128,
     pub site: Place,
     pub steps: Vec<Step>,
     pub lines: Vec<u64>,
     pub derived: Vec<Option<Derived>>,
+    pub parts: Vec<Option<Arc<str>>>,
     pub leaves: Vec<LeafRecord>,
     pub roots: Vec<u32>,
 }
@@ -312,12 +319,12 @@ impl LeafRecord {
 impl Record {
     /// A program of which nothing is known but its text.
     pub fn read(text: Text) -> Record {
-        let Text { hash, site, steps, lines, derived, leaves, roots } = text;
+        let Text { number, cause, reads, hash, site, steps, lines, derived, parts, leaves, roots } = text;
         let room = Room { evicted: false, capacity: String::new(), programs: usize::MAX, full: false };
         Record {
-            number: 1,
+            number,
             session: false,
-            cause: Cause::Sync,
+            cause,
             site,
             statement: None,
             hash,
@@ -327,10 +334,11 @@ impl Record {
             steps,
             lines: lines.into_iter().collect(),
             derived,
+            parts,
             leaves,
             roots,
             precision: Precision::Default,
-            reads: vec![],
+            reads,
             read_before: None,
             left_pending: 0,
             room,
@@ -341,6 +349,11 @@ impl Record {
     pub fn bytes(&self) -> usize {
         // Ops with what they take, and what tells them apart.
         self.steps.len() * (size_of::<Step>() + 56) + self.leaves.len() * size_of::<LeafRecord>() + 256
+    }
+
+    /// The framework's op of which a step of a text is a part.
+    pub fn part_of(&self, step: u32) -> Option<&str> {
+        self.parts.get(step as usize)?.as_deref()
     }
 
     /// Whether a step is a gradient or an update, which follows from other ops.

@@ -56,7 +56,8 @@ impl Explanation {
         let at = Part::Place(with_caller(self.at, self.called_from));
         let around = |before: &str, behind: String| vec![Part::Text(before.into()), at.clone(), Part::Text(behind)];
         let mut what = match self.class {
-            Class::Eviction => {
+            // Of a cache that is not ours no more is known.
+            Class::Eviction if self.differences.iter().all(|d| d.now != "none") => {
                 around("the very same program was compiled before and evicted from the cache (", ")".into())
             }
             Class::EarlyRead => {

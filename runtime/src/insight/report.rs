@@ -149,6 +149,34 @@ pub struct Explanation {
     pub also: Vec<Explanation>,
 }
 
+impl Explanation {
+    /// What is said of programs in which nothing differs that can be compared.
+    pub(crate) fn of_texts(
+        class: Class,
+        at: Place,
+        difference: Difference,
+        fix: String,
+        compared_with: u64,
+    ) -> Explanation {
+        Explanation {
+            class,
+            at,
+            called_from: None,
+            differences: vec![difference],
+            hidden: 0,
+            graph: vec![],
+            fix,
+            edits: vec![],
+            compared_with,
+            healable: vec![],
+            healed: false,
+            warm_up: false,
+            later: false,
+            also: vec![],
+        }
+    }
+}
+
 /// One compilation, or one program that came from the disk in its place.
 #[derive(Clone, Debug)]
 pub struct Compilation {

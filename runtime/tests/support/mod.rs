@@ -86,20 +86,22 @@ pub fn programs(default: u64) -> std::ops::Range<u64> {
     first..first + set("XLAZY_PROGRAMS").unwrap_or(default)
 }
 
+/// What only our users know.
+pub const OURS: [&str; 10] = [
+    ".dynamic",
+    ".buckets",
+    "where_",
+    "index_copy",
+    "index_select",
+    "sync()",
+    ".to(",
+    "from_vec",
+    "insight::",
+    "XLAZY_",
+];
+
 /// Of a text nobody knows who wrote it, and what that one calls what is to be done.
 pub fn in_nobodys_words(why: &Explanation) {
-    const OURS: [&str; 10] = [
-        ".dynamic",
-        ".buckets",
-        "where_",
-        "index_copy",
-        "index_select",
-        "sync()",
-        ".to(",
-        "from_vec",
-        "insight::",
-        "XLAZY_",
-    ];
     for why in std::iter::once(why).chain(&why.also) {
         assert!(!OURS.iter().any(|word| why.fix.contains(word)), "{}", why.fix);
     }

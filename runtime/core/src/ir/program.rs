@@ -5,6 +5,7 @@ use crate::emit::{Emit, Val, mlir_type};
 use crate::precision::Precision;
 use crate::text::Source;
 use crate::ty::{DType, Shape, Type};
+use foldhash::{HashSet, HashSetExt};
 use std::fmt::Write;
 
 /// How a program's leaves are laid out as its parameters: device data one by one, then the scalars of user code, packed
@@ -57,6 +58,46 @@ pub struct Mark {
     pub at: &'static Source,
 }
 
+/// Which result takes the buffer of each leaf that is donated: the one that is computed from it in the fewest ops of its type, as
+/// a parameter's update is, since XLA writes that in place. A buffer that another result took would be copied first, because
+/// it is still to be read. What is left takes any result of its type.
+fn places(steps: &[Step], leaves: &[LeafType], roots: &[u32]) -> Vec<Option<usize>> {
+    /// An update is so many ops long at most.
+    const FAR: u32 = 16;
+    let fits = |l: u32, r: usize| leaves[l as usize].donate && leaves[l as usize].ty == *steps[roots[r] as usize].ty;
+    let mut near: Vec<(u32, usize, u32)> = Vec::new();
+    for (r, &root) in roots.iter().enumerate() {
+        let (mut front, mut seen) = (vec![root], HashSet::new());
+        for hops in 0..FAR {
+            let inputs = front.iter().flat_map(|&s| &steps[s as usize].inputs);
+            let mut next = Vec::new();
+            for input in inputs {
+                match *input {
+                    Input::Leaf(l) if fits(l, r) => near.push((hops, r, l)),
+                    Input::Step(s) if steps[s as usize].ty == steps[root as usize].ty && seen.insert(s) => next.push(s),
+                    _ => {}
+                }
+            }
+            front = next;
+        }
+    }
+    near.sort_unstable();
+    let mut places = vec![None; leaves.len()];
+    let mut taken = vec![false; roots.len()];
+    for (_, r, l) in near {
+        if places[l as usize].is_none() && !taken[r] {
+            (places[l as usize], taken[r]) = (Some(r), true);
+        }
+    }
+    for l in (0..leaves.len()).filter(|&l| leaves[l].donate) {
+        if places[l].is_none() {
+            places[l] = (0..roots.len()).find(|&r| !taken[r] && fits(l as u32, r));
+            places[l].into_iter().for_each(|r| taken[r] = true);
+        }
+    }
+    places
+}
+
 /// The StableHLO text of a cut, and where its parts are from.
 pub fn program(
     steps: &[Step],
@@ -68,14 +109,12 @@ pub fn program(
     let mut e = Emit::new(precision);
     let mut leaf_values: Vec<Option<Val>> = vec![None; leaves.len()];
     let mut arguments = String::new();
-    let mut taken = vec![false; roots.len()];
+    let places = places(steps, leaves, roots);
     for (n, &leaf) in params.data.iter().enumerate() {
-        let LeafType { ty, donate, .. } = &leaves[leaf as usize];
+        let ty = &leaves[leaf as usize].ty;
         let v = e.fresh(ty.clone());
         let _ = write!(arguments, "{}{v}: {}", if n > 0 { ", " } else { "" }, mlir_type(ty));
-        let alias = (0..roots.len()).find(|&r| *donate && !taken[r] && *steps[roots[r] as usize].ty == *ty);
-        if let Some(r) = alias {
-            taken[r] = true;
+        if let Some(r) = places[leaf as usize] {
             let _ = write!(arguments, " {{tf.aliasing_output = {r} : i32}}");
         }
         leaf_values[leaf as usize] = Some(v);

@@ -33,6 +33,9 @@ type Files = HashMap<String, Vec<(u32, u64, u32)>>;
 
 static CELLS: Mutex<Option<Files>> = Mutex::new(None);
 
+/// Files that are no cells and whose lines are quoted.
+static FILES: Mutex<Option<HashMap<String, Arc<str>>>> = Mutex::new(None);
+
 /// Says that locations of `file` belong to a cell (`In [7]`); the generated source keeps the cell's line numbers. Of items of
 /// other cells in it: (line in the file, cell, line there), in order.
 pub fn register_lines(file: &str, cell: u64, elsewhere: &[(u32, u64, u32)]) {
@@ -79,10 +82,22 @@ fn kept(cell: u64) -> Option<Arc<str>> {
     TEXTS.lock().unwrap_or_else(|p| p.into_inner()).as_ref()?.get(&cell).cloned()
 }
 
+/// Whether a file that a text names is a framework's: what this does for the user is nobody's line.
+pub fn is_library(file: &str) -> bool {
+    ["site-packages/", "dist-packages/", "<frozen ", "/lib/python3"].iter().any(|part| file.contains(part))
+}
+
+/// Makes the lines of a file that is no cell known, so that they can be quoted.
+pub fn register_file(file: &str, text: &str) {
+    FILES.lock().unwrap_or_else(|p| p.into_inner()).get_or_insert_default().insert(file.to_owned(), text.into());
+}
+
 fn line_of(file: &str, line: u32) -> Option<String> {
-    let (cell, line) = find_line(file, line)?;
-    let text = kept(cell)?;
-    Some(text.lines().nth(line as usize - 1)?.to_owned())
+    let (text, line) = match find_line(file, line) {
+        Some((cell, line)) => (kept(cell)?, line),
+        None => (FILES.lock().unwrap_or_else(|p| p.into_inner()).as_ref()?.get(file).cloned()?, line),
+    };
+    Some(text.lines().nth(line.checked_sub(1)? as usize)?.to_owned())
 }
 
 /// The line of the cell, without its indentation.

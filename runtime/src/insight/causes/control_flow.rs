@@ -12,7 +12,8 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     }
     let read = decided_by(e)?;
     let covers = super::claim::with_results(e, super::claim::all_ops(e));
-    Some(Claim::new(covers, Class::ControlFlow, read, words::open(e), fix(read)))
+    let fix = if e.new.session { fix(read) } else { elsewhere(read) };
+    Some(Claim::new(covers, Class::ControlFlow, read, words::open(e), fix))
 }
 
 /// The read after which the two programs go different ways, if what is different was traced after a value that both read,
@@ -32,9 +33,29 @@ fn decided_by(e: &Evidence) -> Option<Place> {
             What::Ops(ops) => ops.gains.iter().all(|&l| new.leaves[l as usize].seq > read.seq),
             _ => true,
         });
-        then && after(first_new, read) && fed && may_decide(read.at, &places)
+        then && after(first_new, read) && fed && may_decide(read.at, &places) && (new.session || behind(read.at, e))
     };
     new.reads.iter().rev().find(both).map(|r| r.at)
+}
+
+/// Of texts no more is known than where things are: what is different comes after the read, in its file.
+fn behind(read: Place, e: &Evidence) -> bool {
+    let own = |r: &Record, only: &[u32]| {
+        only.iter().filter(|&&i| r.derived(i).is_none()).all(|&i| {
+            let at = r.steps[i as usize].at;
+            at.file() == read.file() && at.line() > read.line()
+        })
+    };
+    own(e.new, &e.aligned.only_new) && own(e.old, &e.aligned.only_old)
+}
+
+/// In nobody's words.
+fn elsewhere(read: Place) -> Fix {
+    format!(
+        "the ops depend on the value read at {}: choose on the device (`where`), so that one program serves both ways",
+        location(read)
+    )
+    .into()
 }
 
 pub(super) fn fix(read: Place) -> Fix {

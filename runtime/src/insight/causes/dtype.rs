@@ -56,7 +56,10 @@ fn wider(ours: bool, was: &Made, now: &Made) -> String {
     };
     if was.computed || now.computed {
         let one = |made: &Made| match made.computed {
-            true => format!("convert what is computed at {} (`.to({both:?})`, in that line)", location(made.at)),
+            true if ours => {
+                format!("convert what is computed at {} (`.to({both:?})`, in that line)", location(made.at))
+            }
+            true => format!("convert what is computed at {}, in that line", location(made.at)),
             false => format!("make the data {} before they become a tensor at {}", both.name(), location(made.at)),
         };
         let which = match (both == was.dtype, both == now.dtype) {

@@ -54,6 +54,12 @@ fn fix(new: &Record, old: &Record, shared: usize) -> Fix {
         n => format!(" ({n} other results stay pending)"),
     };
     let ops = count(new.steps.len(), "op");
+    if !new.session {
+        return format!(
+            "read after the barrier, when the value is there already; compiled once, the read costs {ops} each time"
+        )
+        .into();
+    }
     if new.cause == Cause::DeviceChange {
         return format!(
             "move what has its value, data before the step or a result after `sync()`: that runs nothing{left}; compiled once, the \

@@ -15,6 +15,7 @@ mod dtype;
 mod early_read;
 mod environment;
 mod eviction;
+mod expanded;
 mod frozen;
 mod growth;
 mod keep;
@@ -23,12 +24,15 @@ mod model;
 mod number;
 mod other;
 mod pending;
+mod read_before;
 mod recorded;
 mod results;
 mod rounds;
 mod shape;
+mod special;
 mod split;
 mod state;
+mod weak;
 mod wiring;
 
 use super::evidence::nearest::nearest;
@@ -40,8 +44,17 @@ use std::sync::Arc;
 use xlazy_core::ir;
 use xlazy_core::run::Cause as SyncCause;
 
-/// Of these, those that need nothing of a session's.
-const OF_TEXTS: &[Cause] = &[growth::claim, branch::claim];
+/// Of these, those that need nothing of a session's, and those that go by what frameworks write down.
+const OF_TEXTS: &[Cause] = &[
+    early_read::claim,
+    read_before::claim,
+    control_flow::claim,
+    weak::claim,
+    special::claim,
+    expanded::claim,
+    growth::claim,
+    branch::claim,
+];
 
 type Cause = fn(&Evidence) -> Option<Claim>;
 

@@ -40,6 +40,14 @@ fn only_results(e: &Evidence) -> bool {
 
 pub(super) fn fix(e: &Evidence, came: usize, went: usize) -> Fix {
     let (new, old) = (e.new, e.old);
+    if new.is_read() && !new.session {
+        return format!(
+            "{} new and {went} gone: a read runs all that is pending since the last barrier: have a barrier at the end of each round, and \
+             read behind it",
+            count(came, "op")
+        )
+        .into();
+    }
     if new.is_read()
         && let Some(read) = super::control_flow::rounds(new)
     {

@@ -7,7 +7,8 @@ use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference, Place};
 use foldhash::{HashMap, HashMapExt};
 use xlazy_core::text::{
-    Edit, LoopFact, Spot, callers, insert_behind, insert_in_each_round, insert_in_each_round_of, known, location, loops,
+    Edit, LoopFact, Spot, callers, insert_behind, insert_in_each_round, insert_in_each_round_of, is_library, known,
+    location, loops,
 };
 use xlazy_mime::count;
 
@@ -21,6 +22,10 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let found: Vec<(usize, &Ops, (Place, usize, usize))> =
         e.ops().filter(|(_, ops)| known(ops)).filter_map(|(r, ops)| Some((r, ops, words::rounds(e, ops)?))).collect();
     let &(_, _, (at, now, was)) = found.first()?;
+    // A framework's line runs for whoever calls it.
+    if is_library(at.file()) {
+        return None;
+    }
     let covers = super::claim::with_results(e, found.iter().map(|f| f.0).collect());
     let differences: Vec<Difference> = found.iter().flat_map(|f| words::ops(e, f.1)).collect();
     let ran = format!(

@@ -133,7 +133,7 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
         .into();
     }
     if seen.depends_on_data {
-        return of_data(was, now, seen, input).into();
+        return of_data(e.new.session, was, now, seen, input).into();
     }
     if was.shape.len() != now.shape.len() {
         return format!("the number of dimensions changed ({} to {}): reshape before the step", was.shape, now.shape)
@@ -247,7 +247,7 @@ fn bucketable(
 }
 
 /// How many elements there are depends on values.
-fn of_data(was: &Type, now: &Type, seen: &Seen, input: Option<&LeafRecord>) -> String {
+fn of_data(session: bool, was: &Type, now: &Type, seen: &Seen, input: Option<&LeafRecord>) -> String {
     let sizes: Vec<usize> = seen
         .sizes(0)
         .into_iter()
@@ -256,7 +256,10 @@ fn of_data(was: &Type, now: &Type, seen: &Seen, input: Option<&LeafRecord>) -> S
     // Positions that another method found for itself are nobody's to pad.
     let own = |l: &&LeafRecord| l.finder.is_some() && called(l.at).is_none_or(|name| name == l.made_by.name);
     let advice = input.filter(own).and_then(|l| l.made_by.advice);
-    let advice = advice.unwrap_or("keep the shape with `where_(&mask, &x, 0.0)` or multiply by the mask");
+    let advice = advice.unwrap_or(match session {
+        true => "keep the shape with `where_(&mask, &x, 0.0)` or multiply by the mask",
+        false => "keep the shape (`where`) or multiply by the mask",
+    });
     let instead = advice.replace("{buckets}", &list(&buckets(&sorted(sizes))));
     format!("the size depends on the data ({} became {}): {instead}", was.shape, now.shape)
 }

@@ -5,12 +5,22 @@ use std::collections::HashMap;
 use xlazy_core::ir::{Attr, Input};
 
 pub(super) struct Flat {
+    pub name: String,
     pub arguments: Vec<Argument>,
     pub donated: Vec<usize>,
     pub steps: Vec<Flattened>,
     /// The steps that give results.
     pub roots: Vec<u32>,
     pub line: u32,
+}
+
+impl Flat {
+    /// The text begins behind so many lines of its file.
+    pub fn shift(&mut self, lines: u32) {
+        self.line += lines;
+        self.arguments.iter_mut().for_each(|a| a.line += lines);
+        self.steps.iter_mut().for_each(|s| s.line += lines);
+    }
 }
 
 pub(super) struct Flattened {
@@ -48,6 +58,7 @@ pub(super) fn flatten(module: &Module) -> Result<Flat, Unread> {
         }
     }
     Ok(Flat {
+        name: module.name.clone(),
         arguments: main.arguments.clone(),
         donated: module.donated.clone(),
         steps: walk.steps,
@@ -103,6 +114,7 @@ impl Walk<'_> {
         let mut from = op.from.clone();
         if let Some(caller) = caller {
             from.caller = from.caller.or_else(|| caller.at.clone());
+            from.call = from.call.or_else(|| caller.call.clone());
             from.name = from.name.or_else(|| caller.name.clone());
             if from.at.is_none() {
                 (from.at, from.caller) = (caller.at.clone(), caller.caller.clone());

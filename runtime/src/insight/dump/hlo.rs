@@ -19,7 +19,13 @@ pub(super) fn read(text: &str) -> Result<Module, Unread> {
         }
         match &mut open {
             Some((_, _, block)) => instruction(line, n, block, &tables)?,
-            None if line.starts_with("HloModule") => module.donated = donated(line),
+            None if line.starts_with("HloModule") => {
+                let name = line["HloModule".len()..].trim_start().split([',', ' ']).next().unwrap_or_default();
+                // `IrToHlo.52`: a number that each has of its own.
+                let number = name.rsplit_once('.').filter(|(_, n)| n.bytes().all(|b| b.is_ascii_digit()));
+                module.name = number.map_or(name, |(stem, _)| stem).to_owned();
+                module.donated = donated(line);
+            }
             None if line.ends_with('{') && (!line.contains('=') || line.contains("->")) => {
                 let entry = line.starts_with("ENTRY");
                 let name = line.trim_start_matches("ENTRY").trim_start();
@@ -68,13 +74,13 @@ fn outside_strings(text: &str) -> impl Iterator<Item = (usize, char, usize)> {
 }
 
 /// Up to the bracket that closes what was opened before.
-fn end_of(text: &str) -> usize {
+pub(super) fn end_of(text: &str) -> usize {
     let closes = |&(_, c, open): &(usize, char, usize)| open == 0 && matches!(c, ')' | ']' | '}');
     outside_strings(text).find(closes).map_or(text.len(), |(i, ..)| i)
 }
 
 /// The parts between commas that stand in no brackets.
-fn parts(text: &str) -> Vec<&str> {
+pub(super) fn parts(text: &str) -> Vec<&str> {
     let commas = outside_strings(text).filter(|&(_, c, open)| c == ',' && open == 0).map(|(i, ..)| i);
     let (mut all, mut from) = (Vec::new(), 0);
     for comma in commas {
@@ -118,12 +124,20 @@ impl Tables {
         }
     }
 
-    /// The line of a frame, and that of its caller.
-    fn frame(&self, number: u32) -> (Option<Line>, Option<Line>) {
-        let Some((place, caller)) = self.frames.get(&number) else { return (None, None) };
-        // Counted from 1 more, so that 0 is none.
-        let caller = caller.checked_sub(1).filter(|c| *c != number).and_then(|c| self.frames.get(&c));
-        (self.places.get(place).cloned(), caller.and_then(|(place, _)| self.places.get(place).cloned()))
+    /// The lines of a frame and of those that called it.
+    fn frames(&self, mut number: u32) -> Vec<Line> {
+        /// Frames of a call chain that are looked at.
+        const FRAMES: usize = 64;
+        let mut lines = Vec::new();
+        while let Some((place, caller)) = self.frames.get(&number).filter(|_| lines.len() < FRAMES) {
+            lines.extend(self.places.get(place).cloned());
+            // Counted from 1 more, so that 0 is none.
+            match caller.checked_sub(1) {
+                Some(caller) if caller != number => number = caller,
+                _ => break,
+            }
+        }
+        lines
     }
 }
 
@@ -197,18 +211,17 @@ fn metadata(text: &str, tables: &Tables) -> From {
             None => rest.split([' ', '}']).next(),
         }
     };
-    let mut from = From { name: field("op_name=").map(str::to_owned), at: None, caller: None };
     let number = |name: &str| field(name).and_then(|n| n.parse::<u32>().ok());
-    if let Some(file) = field("source_file=") {
-        from.at = Some(Line { file: file.to_owned(), line: number("source_line=").unwrap_or(0), column: 0 });
-    } else if let Some(frame) = number("stack_frame_id=") {
-        (from.at, from.caller) = tables.frame(frame);
-    }
-    from
+    let frames = match (field("source_file="), number("stack_frame_id=")) {
+        (Some(file), _) => vec![Line { file: file.to_owned(), line: number("source_line=").unwrap_or(0), column: 0 }],
+        (None, Some(frame)) => tables.frames(frame),
+        (None, None) => vec![],
+    };
+    From::of(field("op_name=").map(str::to_owned), &frames)
 }
 
 /// `f32[4,8]{1,0}`, or those of a tuple.
-fn types(text: &str) -> Vec<Ty> {
+pub(super) fn types(text: &str) -> Vec<Ty> {
     if let Some(inside) = text.strip_prefix('(') {
         return parts(&inside[..end_of(inside)]).into_iter().flat_map(types_of_one).collect();
     }

@@ -37,11 +37,7 @@ impl<'a> Locations<'a> {
     pub fn read(&self, at: usize) -> From {
         let mut chain = Chain::default();
         self.walk(at, &mut chain, DEEPEST);
-        // What a framework does for the user is nobody's line.
-        let library = |l: &Line| ["/site-packages/", "/dist-packages/", "<frozen "].iter().any(|p| l.file.contains(p));
-        let own: Vec<&Line> = chain.frames.iter().filter(|l| !library(l)).collect();
-        let at = own.first().copied().or(chain.frames.first());
-        From { name: chain.name, at: at.cloned(), caller: own.get(1).map(|l| (*l).clone()) }
+        From::of(chain.name, &chain.frames)
     }
 
     fn text(&self, at: usize) -> &'a str {

@@ -16,6 +16,10 @@ pub(super) fn read(text: &str) -> Result<Module, Unread> {
     while parser.at < tokens.len() {
         match parser.here() {
             "func.func" => parser.function(&mut module)?,
+            "module" if module.name.is_empty() && parser.ahead(1).starts_with('@') => {
+                module.name = parser.ahead(1)[1..].to_owned();
+                parser.at += 2;
+            }
             _ => parser.at += 1,
         }
     }

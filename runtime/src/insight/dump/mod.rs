@@ -1,25 +1,32 @@
 //! Programs that were written down by others, in StableHLO or HLO text, as evidence: what differs between two of them is
 //! explained by the same causes as what xlazy compiles.
+mod cli;
 mod flatten;
+mod folder;
 mod hlo;
+mod kinds;
+mod lazy;
 mod locations;
 mod mlir;
 mod module;
 mod ops;
+mod page;
 mod tokens;
 mod write;
 
 use super::causes::compare;
 use super::evidence::Evidence;
 use super::mode::Derived;
-use super::record::{LeafRecord, Record, Text};
+use super::record::{self, LeafRecord, Record, Text};
 use super::report::{Explanation, Place};
+pub use cli::{cli_main, why_json};
 use flatten::{Flat, Flattened, flatten};
-use module::{From, Unread};
+use module::{From, Line, Unread};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 use xlazy_core::ir::{Attr, AttrDef, Input, Kind, OpDef, Origin, Step, attr};
+use xlazy_core::run::Cause;
 use xlazy_core::text::{Held, sources};
 
 /// A program's text and what it is called in messages.
@@ -36,15 +43,21 @@ pub fn explain_dumps(old: &Dump, new: &Dump) -> Result<Option<Explanation>, Stri
     let defs = Defs::of([&flat, &before]);
     let mut sources = sources();
     let site = sources.named(new.name, flat.line, 1);
-    let mut was = record(old, before, &defs, site, 0, &mut sources);
-    let mut now = record(new, flat, &defs, site, LATER, &mut sources);
+    let ran = |place| Ran { site, place, cause: Cause::Sync, call: None, lazy: false, reads: &[] };
+    let was = record(old, &before, &defs, ran(0), &mut sources);
+    let now = record(new, &flat, &defs, ran(1), &mut sources);
     drop(sources);
-    identify(&mut was.leaves, &mut now.leaves);
-    let was = Arc::new(was);
-    Ok(compare(Evidence::of(&now, &was, std::slice::from_ref(&was))))
+    Ok(between(was, now))
 }
 
-/// Creation numbers of a program that is later than another.
+/// Why one program is not the other.
+fn between(mut was: Record, mut now: Record) -> Option<Explanation> {
+    identify(&mut was.leaves, &mut now.leaves);
+    let was = Arc::new(was);
+    compare(Evidence::of(&now, &was, std::slice::from_ref(&was)))
+}
+
+/// Creation numbers of a program, before those of the next.
 const LATER: u64 = 1 << 40;
 
 /// What is one of its kind in both programs, by its name and line, or these and its type, is the same tensor in both.
@@ -69,64 +82,54 @@ pub fn text_of_compilation(number: u64) -> Option<String> {
     super::history::record(number).map(|r| write::written(&r))
 }
 
-/// `xlazy explain`: explains the difference of two files on stdout; gives the exit status.
-pub fn cli_main(arguments: &[&str]) -> i32 {
-    let (files, json) = match arguments {
-        [old, new] => ([*old, *new], false),
-        [old, new, "--json"] => ([*old, *new], true),
-        _ => {
-            eprintln!("xlazy: two files are expected: the program of before and the one of now");
-            return 2;
-        }
-    };
-    let explained = files.iter().map(|f| text_of(f)).collect::<Result<Vec<String>, String>>().and_then(|texts| {
-        let [old, new] = [0, 1].map(|i| Dump { name: files[i], text: &texts[i] });
-        explain_dumps(&old, &new)
-    });
-    match explained {
-        Ok(why) => {
-            match (why, json) {
-                (Some(why), true) => println!("{}", why.json()),
-                (Some(why), false) => print!("{}", why.between_texts()),
-                (None, true) => println!("null"),
-                (None, false) => println!("The two are the same program."),
-            }
-            0
-        }
-        Err(why) => {
-            eprintln!("xlazy: {why}");
-            1
-        }
+/// The languages in which programs are written down.
+#[derive(Clone, Copy, PartialEq)]
+enum Language {
+    Hlo,
+    StableHlo,
+    Lazy,
+}
+
+/// Which of them this is.
+fn language(text: &str) -> Option<Language> {
+    let first = text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with("//"))?;
+    match first {
+        _ if first.starts_with("HloModule") => Some(Language::Hlo),
+        "IR {" => Some(Language::Lazy),
+        _ => text.contains("func.func").then_some(Language::StableHlo),
     }
 }
 
-fn text_of(file: &str) -> Result<String, String> {
-    let bytes = xlazy_mime::regular::read(file).map_err(|e| format!("{file} could not be read: {e}"))?;
-    String::from_utf8(bytes).map_err(|_| {
-        format!("{file} is no text: StableHLO and HLO are read as text (of bytecode, `stablehlo-translate --deserialize` makes it)")
-    })
+fn read(dump: &Dump) -> Result<Flat, String> {
+    read_with(dump, &[])
 }
 
-fn read(dump: &Dump) -> Result<Flat, String> {
-    let module = match dump.text.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with("//")) {
-        Some(first) if first.starts_with("HloModule") => hlo::read(dump.text),
-        Some(_) if dump.text.contains("func.func") => mlir::read(dump.text),
-        _ => return Err(format!("{} is neither StableHLO text (`func.func`) nor HLO text (`HloModule`)", dump.name)),
+/// `own` are lines of the user's that are known otherwise.
+fn read_with(dump: &Dump, own: &[Line]) -> Result<Flat, String> {
+    let module = match language(dump.text) {
+        Some(Language::Hlo) => hlo::read(dump.text),
+        Some(Language::StableHlo) => mlir::read(dump.text),
+        Some(Language::Lazy) => lazy::read(dump.text, own),
+        None => {
+            return Err(format!("{} is neither StableHLO text (`func.func`) nor HLO text (`HloModule`)", dump.name));
+        }
     };
     let unread = |Unread { line, why }| format!("{}:{line}: {why}", dump.name);
-    module.and_then(|m| flatten(&m)).map_err(unread)
+    let mut flat = module.and_then(|m| flatten(&m)).map_err(unread)?;
+    flat.steps = with_lines(flat.steps);
+    Ok(flat)
 }
 
-/// The operations of two programs as definitions: of one name there is one, with all attributes that it has anywhere.
+/// The operations of programs as definitions: of one name there is one, with all attributes that it has anywhere.
 struct Defs(HashMap<String, &'static OpDef>);
 
 /// What feeds a program.
 static INPUT: OpDef = OpDef::new("input", |_| Err("an input is not computed".into()), |l| l.x(0)).kind(Kind::Data);
 
 impl Defs {
-    fn of(programs: [&Flat; 2]) -> Defs {
+    fn of<'a>(programs: impl IntoIterator<Item = &'a Flat>) -> Defs {
         let mut names: HashMap<&str, BTreeSet<&str>> = HashMap::new();
-        for step in programs.iter().flat_map(|p| &p.steps) {
+        for step in programs.into_iter().flat_map(|p| &p.steps) {
             names.entry(&step.name).or_default().extend(step.attributes.iter().map(|(key, _)| &**key));
         }
         let def = |(name, keys): (&str, BTreeSet<&str>)| {
@@ -170,7 +173,7 @@ fn identity(from: &From) -> u64 {
 }
 
 /// Where something is from; of what says nothing, where it stands in the text.
-fn place(from: &From, dump: &Dump, line: u32, sources: &mut Held) -> Place {
+fn found(from: &From, dump: &Dump, line: u32, sources: &mut Held) -> Place {
     match &from.at {
         Some(at) => sources.named(&at.file, at.line, at.column),
         None => sources.named(dump.name, line, 1),
@@ -185,6 +188,15 @@ fn derived(from: &From) -> Option<Derived> {
         true => Some(Derived::Update),
         false => gradient.then_some(Derived::Gradient),
     }
+}
+
+/// The framework's own op, where it is made of this one and perhaps others: `integer_pow` of multiplications. Names of one op in two
+/// languages are alike (`mul` and `multiply`, `generic_slice` and `slice`).
+fn part_of(step: &Flattened) -> Option<Arc<str>> {
+    let name = step.from.name.as_deref()?.rsplit('/').next()?;
+    let own = name.rsplit("__").next()?;
+    let stem = step.name.get(..3).unwrap_or(&step.name);
+    (!own.is_empty() && !own.to_ascii_lowercase().contains(stem)).then(|| own.into())
 }
 
 /// A name that says more than which of the arguments it is.
@@ -209,21 +221,36 @@ fn with_lines(mut steps: Vec<Flattened>) -> Vec<Flattened> {
     steps
 }
 
-fn record(dump: &Dump, flat: Flat, defs: &Defs, site: Place, since: u64, sources: &mut Held) -> Record {
+/// When and why a program ran.
+struct Ran<'a> {
+    site: Place,
+    /// Its place among those that are looked at together, from 0.
+    place: u64,
+    cause: Cause,
+    /// The call that led to it, with which come the inputs that are from nowhere else.
+    call: Option<Place>,
+    /// Where its inputs are from is told by whoever took them last, so it does not tell which they are.
+    lazy: bool,
+    /// Where values were read since the last barrier.
+    reads: &'a [Place],
+}
+
+fn record(dump: &Dump, flat: &Flat, defs: &Defs, ran: Ran, sources: &mut Held) -> Record {
+    let since = ran.place * LATER;
     // What several have is no name of one.
     let mut names: HashMap<String, usize> = HashMap::new();
     flat.arguments.iter().filter_map(|a| given_name(&a.from)).for_each(|name| *names.entry(name).or_default() += 1);
     let leaf = |(i, a): (usize, &module::Argument)| {
         let name = given_name(&a.from).filter(|name| names[name] == 1);
         // Of what has neither a name nor a line the order tells.
-        let line = if name.is_none() && a.from.at.is_none() { 0 } else { number((&name, &a.from.at)) };
-        let at = place(&a.from, dump, a.line, sources);
+        let line = if name.is_none() && (a.from.at.is_none() || ran.lazy) { 0 } else { number((&name, &a.from.at)) };
+        let at = ran.call.filter(|_| a.from.at.is_none()).unwrap_or_else(|| found(&a.from, dump, a.line, sources));
         LeafRecord::read(ops::ty(&a.ty).0, flat.donated.contains(&i), at, line, since + i as u64 + 1, &INPUT, name)
     };
     let leaves: Vec<LeafRecord> = flat.arguments.iter().enumerate().map(leaf).collect();
     let first = since + leaves.len() as u64 + 1;
-    let (mut lines, mut follows, mut steps) = (Vec::new(), Vec::new(), Vec::new());
-    for (i, s) in with_lines(flat.steps).into_iter().enumerate() {
+    let (mut lines, mut follows, mut parts, mut steps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (i, s) in flat.steps.iter().enumerate() {
         let op = defs.0[&s.name];
         let (ty, element) = ops::ty(&s.ty);
         let value = |def: &AttrDef| match def.name {
@@ -238,11 +265,14 @@ fn record(dump: &Dump, flat: Flat, defs: &Defs, site: Place, since: u64, sources
         let attrs: Box<[Attr]> = op.attrs.iter().map(value).collect();
         lines.push(identity(&s.from));
         follows.push(derived(&s.from));
-        let at = place(&s.from, dump, s.line, sources);
+        parts.push(part_of(s));
+        let at = found(&s.from, dump, s.line, sources);
         let statement = s.from.caller.as_ref().map(|l| sources.named(&l.file, l.line, l.column));
-        let (inputs, seq) = (s.inputs.into(), first + i as u64);
+        let (inputs, seq) = (s.inputs.clone().into(), first + i as u64);
         steps.push(Step { op, attrs, ty: ty.into(), inputs, at, statement, seq, origin: Origin::Op, recorded: false });
     }
     let hash = u128::from(number(dump.text));
-    Record::read(Text { hash, site, steps, lines, derived: follows, leaves, roots: flat.roots })
+    let reads = ran.reads.iter().map(|&at| record::Read { at, statement: None, seq: since }).collect();
+    let (number, site, cause, roots) = (ran.place + 1, ran.site, ran.cause, flat.roots.clone());
+    Record::read(Text { number, cause, reads, hash, site, steps, lines, derived: follows, parts, leaves, roots })
 }

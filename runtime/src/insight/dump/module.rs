@@ -1,5 +1,6 @@
 //! A program as a text has it, in StableHLO or HLO: blocks of operations, each with where it is from.
 use std::collections::HashMap;
+use xlazy_core::text::is_library;
 
 /// What could not be read.
 #[derive(Debug, PartialEq)]
@@ -11,6 +12,8 @@ pub(super) struct Unread {
 
 #[derive(Debug, Default)]
 pub(super) struct Module {
+    /// `jit_step`: what the framework calls it.
+    pub name: String,
     pub main: String,
     pub functions: HashMap<String, Block>,
     /// Parameters whose buffers a result may take, by number.
@@ -65,6 +68,18 @@ pub(super) struct From {
     pub at: Option<Line>,
     /// Where that was called from.
     pub caller: Option<Line>,
+    /// The outermost call that led there.
+    pub call: Option<Line>,
+}
+
+impl From {
+    /// `frames` are those of the calls that led there, from the innermost on.
+    pub fn of(name: Option<String>, frames: &[Line]) -> From {
+        let own: Vec<&Line> = frames.iter().filter(|l| !l.is_library()).collect();
+        let at = own.first().copied().or(frames.first());
+        let call = own.last().copied().filter(|_| own.len() > 1);
+        From { name, at: at.cloned(), caller: own.get(1).map(|l| (*l).clone()), call: call.cloned() }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -72,4 +87,10 @@ pub(super) struct Line {
     pub file: String,
     pub line: u32,
     pub column: u32,
+}
+
+impl Line {
+    pub fn is_library(&self) -> bool {
+        is_library(&self.file)
+    }
 }

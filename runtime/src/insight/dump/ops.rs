@@ -10,18 +10,19 @@ pub(super) fn kind(name: &str) -> Kind {
         "rng" | "rng_bit_generator" | "rng_uniform" | "rng_normal" | "rng_get_and_update_state" => Kind::Random,
         "add" => Kind::Add,
         "multiply" => Kind::Mul,
-        "convert" | "bitcast_convert" | "reduce_precision" | "uniform_quantize" => Kind::Convert,
+        "cast" | "convert" | "bitcast_convert" | "reduce_precision" | "uniform_quantize" => Kind::Convert,
         "copy" | "send" | "recv" | "infeed" | "outfeed" => Kind::Transfer,
+        "view" | "permute" | "expand" | "squeeze" | "unsqueeze" | "t" => Kind::View,
         "reshape" | "transpose" | "broadcast" | "broadcast_in_dim" | "bitcast" | "reverse" | "dynamic_reshape" => {
             Kind::View
         }
         "slice" | "dynamic_slice" | "gather" | "real_dynamic_slice" => Kind::Select,
         "pad" | "dynamic_pad" => Kind::Pad,
-        "concatenate" => Kind::Concat,
+        "concatenate" | "cat" | "stack" => Kind::Concat,
         "scatter" | "dynamic_update_slice" | "select_and_scatter" => Kind::Update,
-        "reduce" | "all_reduce" | "reduce_scatter" => Kind::Reduce,
+        "reduce" | "all_reduce" | "reduce_scatter" | "sum" | "mean" | "prod" | "amax" | "amin" => Kind::Reduce,
         "sort" | "topk" | "cumsum" | "map" => Kind::Along,
-        "dot" | "dot_general" | "convolution" => Kind::Contract,
+        "dot" | "dot_general" | "convolution" | "mm" | "bmm" | "addmm" | "matmul" => Kind::Contract,
         "reduce_window" => Kind::Window,
         _ => Kind::Elementwise,
     }
