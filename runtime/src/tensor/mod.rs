@@ -271,7 +271,7 @@ impl Tensor {
     pub(crate) fn bytes(&self, cause: Cause, at: &'static Location<'static>) -> Result<Vec<u8>> {
         let (data, _) = self.value(cause, at)?;
         let working = waiting();
-        let bytes = device::download(&data)?;
+        let bytes = run::download(&data).inspect_err(|_| graph().uncache(self.id()))?;
         drop(working);
         let buckets = buckets_of(self);
         Ok(if buckets.is_empty() { bytes } else { real_bytes(bytes, &data.ty, &buckets) })
@@ -339,10 +339,7 @@ impl Tensor {
     pub fn wait(&self) {
         let done = self.value(Cause::Sync, Location::caller()).and_then(|(d, _)| {
             let _working = waiting();
-            match &d.buffer {
-                Some(buffer) => device::wait(&buffer.ready_event()?),
-                None => Ok(()),
-            }
+            run::wait(&d).inspect_err(|_| graph().uncache(self.id()))
         });
         if let Err(e) = done {
             e.raise()

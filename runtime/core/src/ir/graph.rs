@@ -388,6 +388,15 @@ impl Graph {
         }
     }
 
+    /// Forgets what a read has computed: it is computed again.
+    pub fn uncache(&mut self, id: NodeId) {
+        let n = &mut self.nodes[id as usize];
+        if let Payload::Cached(d) = &mut n.payload {
+            self.gone.push(d.clone());
+            n.payload = Payload::Pending;
+        }
+    }
+
     /// Drops a finished node's operands.
     pub fn cut_inputs(&mut self, id: NodeId) {
         for i in std::mem::take(&mut self.nodes[id as usize].inputs) {

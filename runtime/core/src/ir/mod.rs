@@ -17,9 +17,9 @@ pub use graph::{
 };
 pub use heal::Healing;
 pub use op::{
-    ALIAS, ARGUMENT, DATA, DEVICE_DATA, Healed, Kind, Lower, NUMBER, OpDef, RESULT, Rule, SCALAR, SECOND_NAME, Sig,
-    rules,
+    ALIAS, ARGUMENT, Check, DATA, DEVICE_DATA, Healed, Kind, Lower, NUMBER, OpDef, RESULT, Refused, Rule, SCALAR,
+    SECOND_NAME, Sig, rules,
 };
 pub use placement::Placement;
-pub use program::{LeafType, Mark, Params, program};
+pub use program::{Checked, FINE, LeafType, Mark, Params, Written, program};
 pub use region::{Bodies, Body, BodyStep, Elsewhere, RecordedBody};
