@@ -48,7 +48,7 @@ static DIV: Entry = Entry::new("div", rules::binary_float, |l| both(l, "divide")
     .samples(positive)
     .grad(|g| {
         let by = conjugated(g.x(1));
-        vec![g.want(0, || &g.dy / &by), g.want(1, || (&g.dy * (conjugated(&g.output) / &by)).neg())]
+        vec![g.want(0, || &g.dy / &by), g.want(1, || (&g.dy * (conjugated(g.x(0)) / &by / &by)).neg())]
     })
     .bucket(bucket::each);
 

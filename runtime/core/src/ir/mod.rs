@@ -12,8 +12,8 @@ mod region;
 pub use attr::{Attr, AttrDef, AttrsExt, Region, Role, attr};
 pub use cut::{Cut, Input, Key, Leaf, Scope, Step};
 pub use graph::{
-    Bucket, Graph, LEAF, Locked, Node, NodeId, Origin, Owner, Payload, REQUIRES_GRAD, TAPE_FREED, aside, graph,
-    is_aside,
+    Bucket, Graph, LEAF, Locked, Node, NodeId, OVERWRITTEN, Origin, Owner, Payload, REQUIRES_GRAD, TAPE_FREED, Write,
+    aside, graph, is_aside,
 };
 pub use heal::Healing;
 pub use op::{
