@@ -2,7 +2,7 @@
 //!
 //! An interrupt may unwind wherever an op is recorded, and so does a refusal. So all new values are recorded first; putting
 //! them in place then records nothing and cannot fail.
-use crate::tensor::{Tensor, follow, set_all};
+use crate::tensor::{Tensor, follow, set_all, write_of};
 
 /// New values of tensors, put in their place all at once by [`Changes::apply`]. Where the cell ends before that, by an
 /// interrupt or an error, nothing has changed: neither half of a step nor half of an average is left behind.
@@ -23,6 +23,8 @@ use crate::tensor::{Tensor, follow, set_all};
 #[must_use = "nothing changes before `apply()`"]
 pub struct Changes {
     values: Vec<(Tensor, Tensor)>,
+    /// The in-place op that they are of, where they are of one.
+    op: Option<&'static str>,
     gradients: Vec<(Tensor, Option<Tensor>)>,
 }
 
@@ -46,6 +48,7 @@ impl Changes {
     /// As [`Changes::set`], in the name of an op.
     #[track_caller]
     pub(crate) fn assign(&mut self, op: &'static str, tensor: &Tensor, value: Tensor) {
+        self.op = Some(op);
         self.set_data(tensor, tensor.fitted(op, value));
     }
 
@@ -58,7 +61,7 @@ impl Changes {
     #[track_caller]
     pub fn apply(mut self) {
         follow(&mut self.values);
-        set_all(&mut self.values);
+        set_all(&mut self.values, self.op.map(write_of));
         self.gradients.into_iter().for_each(|(tensor, gradient)| tensor.set_grad(gradient));
     }
 }

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::panic::Location;
 use std::sync::Weak;
 use xlazy_core::ir::{
-    ARGUMENT, AttrsExt, LEAF, NodeId, OpDef, Origin, Owner, REQUIRES_GRAD, RESULT, TAPE_FREED, graph,
+    ALIAS, ARGUMENT, AttrsExt, LEAF, Node, NodeId, OpDef, Origin, Owner, REQUIRES_GRAD, RESULT, TAPE_FREED, graph,
 };
+use xlazy_core::text::told;
 use xlazy_core::thread::thread;
 
 impl Tensor {
@@ -256,7 +257,10 @@ fn walk_physical(starts: Vec<(Tensor, Tensor)>, wanted: &[&Tensor]) -> Found {
                 found.visited.push(id);
                 let walk = |starts: &[(Tensor, Tensor)], wanted: &[&Tensor]| walk(starts, wanted).wanted;
                 let cx = Grad { inputs, output, dy, dys, attrs, wanted, walk };
-                for (i, dx) in op(&cx).into_iter().enumerate() {
+                let since = graph().last_seq();
+                let gradients = op(&cx);
+                refuse_overwritten(id, &ids, since);
+                for (i, dx) in gradients.into_iter().enumerate() {
                     if let (Some(dx), true) = (dx, cx.wanted[i]) {
                         let x = &cx.inputs[i];
                         let dx = dx.sum_to_shape(&x.shape()).to(x.dtype());
@@ -273,6 +277,39 @@ fn walk_physical(starts: Vec<(Tensor, Tensor)>, wanted: &[&Tensor]) -> Found {
     }
     found.leaves.sort_by_key(|(turn, ..)| *turn);
     found
+}
+
+/// Refuses a gradient that was made, since so many nodes had been traced, of what an op took or gave and an in-place op has
+/// written to since. An in-place op's own gradient knows what it started from.
+#[track_caller]
+fn refuse_overwritten(of: NodeId, operands: &[NodeId], since: u64) {
+    let why = {
+        let g = graph();
+        if g.writes.is_empty() {
+            return;
+        }
+        let n = g.node(of);
+        let used = |id: NodeId| {
+            let new = g.pending.iter().rev().take_while(|(_, seq)| *seq > since);
+            // A second name says that it is wanted as it was: nobody can have changed what sorting found.
+            let uses = |n: &Node, seq| n.seq == seq && n.op.id != ALIAS.id && n.inputs.contains(&id);
+            new.map(|&(i, seq)| (g.node(i), seq)).any(|(n, seq)| uses(n, seq))
+        };
+        let mut stale = operands.iter().chain([&of]).filter_map(|&id| Some((id, g.written(id)?)));
+        let Some((id, write)) = stale.find(|(id, write)| write.at != n.at && used(*id)) else { return };
+        format!(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: {}, which `{}` \
+             ({}) {} and its gradient needs, has been written to by `{}` ({}): write to a `.copy()` of it, or make a new \
+             tensor of it there",
+            g.node(id).described(),
+            n.op.torch_name(),
+            told(n.at, n.statement),
+            if id == of { "gave" } else { "took" },
+            write.op,
+            told(write.at, write.statement),
+        )
+    };
+    refuse("backward", &[], why);
 }
 
 fn add(flowing: &mut HashMap<NodeId, Tensor>, id: NodeId, dx: Tensor) {

@@ -10,6 +10,8 @@ pub enum Error {
     Pjrt { call: &'static str, code: String, message: String },
     /// Something else was asked of the runtime that it cannot do.
     Usage { message: String },
+    /// What an op was refused for when the device had run it: told at the op's line, wherever that comes out.
+    Late { error: Box<Error>, at: &'static Location<'static>, statement: Option<&'static Location<'static>> },
 }
 
 pub type Result<T> = std::result::Result<T, Error>;
@@ -21,6 +23,7 @@ impl std::fmt::Display for Error {
             Error::Op { op, operands, message } => write!(f, "{op}({}): {message}", operands.join(", ")),
             Error::Pjrt { call, code, message } => write!(f, "{call} failed ({code}): {message}"),
             Error::Usage { message } => f.write_str(message),
+            Error::Late { error, .. } => error.fmt(f),
         }
     }
 }
@@ -41,7 +44,10 @@ impl Error {
     #[track_caller]
     pub fn raise(self) -> ! {
         let at = crate::thread::innermost(Location::caller());
-        let raised = Raised { error: self, at, statement: crate::sys::statement() };
+        let raised = match self {
+            Error::Late { error, at, statement } => Raised { error: *error, at, statement },
+            error => Raised { error, at, statement: crate::sys::statement() },
+        };
         if std::thread::panicking() || !crate::host::running() {
             panic!("{}", raised.error)
         }

@@ -25,9 +25,9 @@ use crate::tensor::{
     on_behalf, physically, refuse,
 };
 use std::panic::Location;
-use xlazy_core::device::{download, upload};
+use xlazy_core::device::upload;
 use xlazy_core::ir::{Bucket, Origin, graph};
-use xlazy_core::run::Cause;
+use xlazy_core::run::{Cause, download};
 use xlazy_core::ty::{Dims, Scalar, Shape, Type};
 
 /// A dimension that is to be bucketed: what [`Tensor::dynamic`] gives.

@@ -135,7 +135,7 @@ fn widened(x: &Tensor, wants: &[Want], depth: usize) -> Option<Tensor> {
             let inner: Vec<Want> = wants.iter().map(|w| Want { dim: order[w.dim], ..*w }).collect();
             retraced(&[widened(&inputs[0], &inner, depth - 1)?], &attrs).filter(|y| has(y, wants))
         }
-        "index" if inputs.len() == 2 => {
+        "index" | "take" | "index_select" | "embedding" if inputs.len() == 2 => {
             let stands = attrs.index(1);
             let rank = inputs[1].dim();
             if wants.iter().any(|w| w.dim < stands || w.dim >= stands + rank) {

@@ -1,5 +1,5 @@
 //! Rearranging, made of other ops: rolling, moving and tiling dimensions, diagonals, joining in other directions.
-use super::index::{pick, put_at};
+use super::index::{picked, put_at};
 use super::place::rolled;
 use super::{cat, stack};
 use crate::tensor::{Step, Tensor, caller_line, refuse};
@@ -225,7 +225,7 @@ impl Tensor {
         let [row, column] = diagonal_places(self.size(dim1), self.size(dim2), offset);
         let (dims, places) = if a < b { ([a, b], [&row, &column]) } else { ([b, a], [&column, &row]) };
         let dims = dims.map(|d| d as i64).to_vec();
-        pick(self, &places, [dims.into(), (self.dim() - 2).into()])
+        picked(self, &places, [dims.into(), (self.dim() - 2).into()])
             .viewing(self, Step::Diagonal { offset, dims: [a, b] })
     }
 

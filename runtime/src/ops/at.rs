@@ -1,5 +1,5 @@
 //! Indexing as Python's brackets do it: `x.i((1, .., 0..3))`, with numbers, ranges, whole dimensions and index tensors.
-use super::index::{pick, put_at};
+use super::index::{picked, put_at};
 use crate::tensor::{Arg, Tensor, caller_line, refuse};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo};
 use xlazy_core::ir::Attr;
@@ -181,7 +181,7 @@ impl Tensor {
         let Indexed { base, tensors, attrs } = index(self, at.list());
         match attrs {
             None => base,
-            Some(attrs) => pick(&base, &tensors.iter().collect::<Vec<_>>(), attrs),
+            Some(attrs) => picked(&base, &tensors.iter().collect::<Vec<_>>(), attrs),
         }
     }
 

@@ -1,4 +1,5 @@
 //! Elementwise arithmetic of two operands, which broadcast and promote as in torch.
+use super::bounds::{BY_ZERO, divisors};
 use super::complex::conjugated;
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Sample, Tensor, refuse, trace};
@@ -47,7 +48,7 @@ static DIV: Entry = Entry::new("div", rules::binary_float, |l| both(l, "divide")
     .samples(positive)
     .grad(|g| {
         let by = conjugated(g.x(1));
-        vec![g.want(0, || &g.dy / &by), g.want(1, || (&g.dy * (conjugated(&g.output) / &by)).neg())]
+        vec![g.want(0, || &g.dy / &by), g.want(1, || (&g.dy * (conjugated(g.x(0)) / &by / &by)).neg())]
     })
     .bucket(bucket::each);
 
@@ -82,8 +83,11 @@ fn not_all_bool(s: &Sig) -> Rule {
     rules::binary(s)
 }
 
-static FLOOR_DIVIDE: Entry =
-    Entry::new("floor_divide", not_all_bool, floored).samples(positive).grad(flat).bucket(bucket::each);
+static FLOOR_DIVIDE: Entry = Entry::new("floor_divide", not_all_bool, floored)
+    .samples(positive)
+    .checks(divisors)
+    .grad(flat)
+    .bucket(bucket::each);
 
 static DIV_TRUNC: Entry = Entry::new("div_trunc", not_all_bool, |l| {
     let q = both(l, "divide");
@@ -96,11 +100,13 @@ static DIV_TRUNC: Entry = Entry::new("div_trunc", not_all_bool, |l| {
     l.select(&negative, &up, &down)
 })
 .samples(positive)
+.checks(divisors)
 .grad(flat)
 .bucket(bucket::each);
 
 static FMOD: Entry = Entry::new("fmod", not_all_bool, |l| both(l, "remainder"))
     .samples(positive)
+    .checks(divisors)
     .grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * (g.x(0) / g.x(1)).trunc()).neg())])
     .bucket(bucket::each);
 
@@ -142,6 +148,7 @@ static REMAINDER: Entry = Entry::new("remainder", not_all_bool, |l| {
     l.select(&fix, &moved, &r)
 })
 .samples(positive)
+.checks(divisors)
 .grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * (g.x(0) / g.x(1)).floor()).neg())])
 .bucket(bucket::each);
 
@@ -304,7 +311,7 @@ impl Tensor {
             && number.as_i64() == 0
             && self.dtype().category() <= Category::Int
         {
-            refuse(op, &[self], "integers cannot be divided by zero");
+            refuse(op, &[self], BY_ZERO);
         }
     }
 

@@ -1,12 +1,6 @@
 //! Smaller torch functions made of other ops: distances, signs, joint extremes, writing by mask and flat position.
-use super::index::put_at;
 use crate::tensor::{Arg, Tensor, caller_line, refuse};
-use xlazy_core::ir::Attr;
 use xlazy_core::ty::{DType, Dims};
-
-fn flat() -> [Attr; 2] {
-    [vec![0i64].into(), 0usize.into()]
-}
 
 impl Tensor {
     /// Whether both have one shape and the same elements, as a bool tensor (`torch.equal`, which reads it).
@@ -130,13 +124,6 @@ impl Tensor {
         let x = self.expand(&both);
         both[d] = theirs[d];
         x.gather(dim, &index.expand(&both))
-    }
-
-    /// `values` written, or added where `accumulate`, at positions of the flattened tensor (`torch.Tensor.put`).
-    #[track_caller]
-    pub fn put(&self, index: &Tensor, values: &Tensor, accumulate: bool) -> Tensor {
-        let values = values.reshape(index.shape());
-        put_at(&self.flatten(), &values, &[index], flat(), accumulate).reshape(self.shape())
     }
 
     /// The elements of `source`, in order, in the places where the mask is true (`torch.masked_scatter`).

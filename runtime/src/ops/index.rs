@@ -1,19 +1,18 @@
-//! Elements by position: gather and scatter, and the torch methods made of them. Positions are checked where the host knows
-//! them (`bounds`).
-use super::bounds::{all_within, within};
+//! Elements by position: gather and scatter. Positions are checked, on the host where it knows them (`bounds`).
+use super::bounds::{all_positions, all_within, positions as checked};
 use crate::bucket;
-use crate::tensor::{Arg, Entry, Grad, Sample, Tensor, refuse, trace, trace_all};
+use crate::tensor::{Entry, Grad, Sample, Tensor, trace, trace_all};
 use xlazy_core::emit::{Reducer, Region, Val, array};
 use xlazy_core::ir::Role::{Axis, Mode};
-use xlazy_core::ir::{Attr, AttrsExt, Kind, Lower, Sig, attr};
+use xlazy_core::ir::{Attr, AttrDef, AttrsExt, Kind, Lower, Sig, attr};
 use xlazy_core::ty::{Category, DType, Shape, Type};
 
 /// How several values for one place combine, as an attribute: what is written replaces, is added…
-const REPLACE: i64 = 0;
-const ADD: i64 = 1;
-const MUL: i64 = 2;
-const MAX: i64 = 3;
-const MIN: i64 = 4;
+pub(super) const REPLACE: i64 = 0;
+pub(super) const ADD: i64 = 1;
+pub(super) const MUL: i64 = 2;
+pub(super) const MAX: i64 = 3;
+pub(super) const MIN: i64 = 4;
 
 fn region(l: &mut Lower, how: i64, dtype: DType) -> Region {
     match how {
@@ -80,7 +79,7 @@ fn along_rule(s: &Sig, index: usize) -> std::result::Result<(), String> {
     }
 }
 
-static GATHER: Entry = Entry::new(
+pub(super) static GATHER: Entry = Entry::new(
     "gather",
     |s| {
         along_rule(s, 1)?;
@@ -103,6 +102,7 @@ static GATHER: Entry = Entry::new(
     },
 )
 .kind(Kind::Select)
+.checks(|s| vec![checked(s, 1, s.attrs.index(0), false)])
 .attrs(&[attr("dim", Axis)])
 .samples(|| {
     vec![
@@ -115,7 +115,7 @@ static GATHER: Entry = Entry::new(
     vec![Some(scatter_with(&zeros, g.attrs.index(0), g.x(1), &g.dy, ADD)), None]
 }).bucket(bucket::gather);
 
-static SCATTER: Entry = Entry::new(
+pub(super) static SCATTER: Entry = Entry::new(
     "scatter",
     |s| {
         along_rule(s, 1)?;
@@ -154,6 +154,7 @@ static SCATTER: Entry = Entry::new(
     },
 )
 .kind(Kind::Update)
+.checks(|s| vec![checked(s, 1, s.attrs.index(0), false)])
 .attrs(&[attr("dim", Axis), attr("reduce", Mode)])
 .samples(|| {
     let of = |how: i64| Sample::of(&[&[4, 3]]).index(&[2, 3], 4).then(&[&[2, 3]]).attrs(vec![0usize.into(), how.into()]);
@@ -273,127 +274,172 @@ fn index_vectors(l: &mut Lower, from: usize, sizes: &Shape) -> (Val, Shape) {
     (vectors(l, parts), shape)
 }
 
-static INDEX: Entry = Entry::new(
-    "index",
-    |s| {
-        let shape = index_shape(s, 1)?;
-        Ok(Type::new(s.dtype(0), indexed(s.shape(0), &shape, &s.attrs.dims(0), s.attrs.index(1))))
-    },
-    |l| {
-        let (x, out) = (l.x(0), l.out.clone());
-        if out.shape.numel() == 0 {
-            return l.constant(0.0, &out);
-        }
-        let (dims, at) = (l.attrs.dims(0), l.attrs.index(1));
-        let (vectors, shape) = index_vectors(l, 1, x.shape());
-        let offset = (0..out.shape.len()).filter(|&d| d < at || d >= at + shape.len());
-        let sizes: Vec<usize> =
-            x.shape().iter().enumerate().map(|(d, &n)| if dims.contains(&d) { 1 } else { n }).collect();
-        let attributes = format!(
-            "{{dimension_numbers = #stablehlo.gather<offset_dims = [{}], collapsed_slice_dims = [{picked}], \
-             start_index_map = [{picked}], index_vector_dim = {}>, slice_sizes = array<i64{}>, indices_are_sorted = false}}",
-            numbers(offset),
-            shape.len(),
-            array(&sizes),
-            picked = numbers(dims),
-        );
-        l.op("gather", &[&x, &vectors], &attributes, out)
-    },
-)
-.kind(Kind::Select)
-.attrs(&[attr("dims", Axis), attr("at", Axis)])
-.samples(|| {
-    let of = |dims: Vec<i64>, at: usize| vec![dims.into(), at.into()];
-    vec![
-        Sample::of(&[&[4, 3]]).index(&[2, 2], 4).attrs(of(vec![0], 0)),
-        Sample::of(&[&[2, 3, 2]]).index(&[5], 3).attrs(of(vec![1], 1)),
-        Sample::of(&[&[2, 3, 2]]).index(&[3], 2).index(&[2, 1], 2).attrs(of(vec![0, 2], 0)),
-    ]
-})
-.grad(|g| {
-    let mut out = vec![None; g.inputs.len()];
-    let indices: Vec<&Tensor> = g.inputs[1..].iter().collect();
-    out[0] = Some(put(&g.x(0).zeros_like(), &g.dy, &indices, [g.attrs[0].clone(), g.attrs[1].clone()], ADD));
-    out
-}).bucket(bucket::index);
+const INDEXED: &[AttrDef] = &[attr("dims", Axis), attr("at", Axis)];
+const PLACED: &[AttrDef] = &[attr("dims", Axis), attr("at", Axis), attr("reduce", Mode)];
 
-static INDEX_PUT: Entry = Entry::new(
-    "index_put",
-    |s| {
-        let shape = index_shape(s, 2)?;
-        let place = indexed(s.shape(0), &shape, &s.attrs.dims(0), s.attrs.index(1));
-        match s.shape(1).broadcast(&place) {
-            Some(b) if b == place => Ok(s.inputs[0].clone()),
-            _ => Err(format!("the values {} do not broadcast to {place}, the shape of what is indexed", s.shape(1))),
-        }
-    },
-    |l| {
-        let (x, values) = (l.x(0), l.cast(1));
-        let (dims, at, how) = (l.attrs.dims(0), l.attrs.index(1), l.attrs.int(2));
-        let (vectors, shape) = index_vectors(l, 2, x.shape());
-        let place = indexed(x.shape(), &shape, &dims, at);
-        if place.numel() == 0 {
-            return x;
-        }
-        let values = l.broadcast(&values, &place);
-        let region = region(l, how, x.dtype());
-        let attributes = format!(
-            "{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{}], inserted_window_dims = [{picked}], \
-             scatter_dims_to_operand_dims = [{picked}], index_vector_dim = {}>, indices_are_sorted = false, unique_indices = false}}",
-            numbers((0..place.len()).filter(|&d| d < at || d >= at + shape.len())),
-            shape.len(),
-            picked = numbers(dims),
-        );
-        let ty = x.ty.clone();
-        let [y] = l.with_regions("scatter", &[&x, &vectors, &values], &[region], &attributes, [ty]);
-        y
-    },
-)
-.kind(Kind::Update)
-.attrs(&[attr("dims", Axis), attr("at", Axis), attr("reduce", Mode)])
-.samples(|| {
-    let of = |dims: Vec<i64>, at: usize, how: i64| vec![dims.into(), at.into(), how.into()];
-    vec![
-        Sample::of(&[&[4, 3], &[2, 3]]).index(&[2], 4).attrs(of(vec![0], 0, ADD)),
-        Sample::of(&[&[2, 3], &[]]).index(&[2], 3).attrs(of(vec![1], 1, REPLACE)),
-    ]
-})
-.grad(|g| {
-    let attrs = [g.attrs[0].clone(), g.attrs[1].clone()];
-    let indices: Vec<&Tensor> = g.inputs[2..].iter().collect();
-    let mut out = vec![None; g.inputs.len()];
-    out[0] = g.want(0, || match g.attrs.int(2) {
-        REPLACE => put(&g.dy, &zero_like(&g.dy), &indices, attrs.clone(), REPLACE),
-        _ => g.dy.clone(),
-    });
-    out[1] = g.want(1, || pick(&g.dy, &indices, attrs.clone()));
-    out
-})
-.bucket(|b| bucket::index_put(b, neutral(b.attrs.int(2))));
+/// The elements at index tensors, under the name of the method that asks for them.
+const fn indexing(name: &'static str) -> Entry {
+    Entry::new(
+        name,
+        |s| {
+            let shape = index_shape(s, 1)?;
+            Ok(Type::new(s.dtype(0), indexed(s.shape(0), &shape, &s.attrs.dims(0), s.attrs.index(1))))
+        },
+        |l| {
+            let (x, out) = (l.x(0), l.out.clone());
+            if out.shape.numel() == 0 {
+                return l.constant(0.0, &out);
+            }
+            let (dims, at) = (l.attrs.dims(0), l.attrs.index(1));
+            let (vectors, shape) = index_vectors(l, 1, x.shape());
+            let offset = (0..out.shape.len()).filter(|&d| d < at || d >= at + shape.len());
+            let sizes: Vec<usize> =
+                x.shape().iter().enumerate().map(|(d, &n)| if dims.contains(&d) { 1 } else { n }).collect();
+            let attributes = format!(
+                "{{dimension_numbers = #stablehlo.gather<offset_dims = [{}], collapsed_slice_dims = [{picked}], \
+                 start_index_map = [{picked}], index_vector_dim = {}>, slice_sizes = array<i64{}>, indices_are_sorted = false}}",
+                numbers(offset),
+                shape.len(),
+                array(&sizes),
+                picked = numbers(dims),
+            );
+            l.op("gather", &[&x, &vectors], &attributes, out)
+        },
+    )
+    .kind(Kind::Select)
+    .attrs(INDEXED)
+    .samples(|| {
+        let of = |dims: Vec<i64>, at: usize| vec![dims.into(), at.into()];
+        vec![
+            Sample::of(&[&[4, 3]]).index(&[2, 2], 4).attrs(of(vec![0], 0)),
+            Sample::of(&[&[2, 3, 2]]).index(&[5], 3).attrs(of(vec![1], 1)),
+            Sample::of(&[&[2, 3, 2]]).index(&[3], 2).index(&[2, 1], 2).attrs(of(vec![0, 2], 0)),
+        ]
+    })
+    .grad(|g| {
+        let mut out = vec![None; g.inputs.len()];
+        let indices: Vec<&Tensor> = g.inputs[1..].iter().collect();
+        out[0] = Some(put(&INDEX_PUT, &g.x(0).zeros_like(), &g.dy, &indices, [g.attrs[0].clone(), g.attrs[1].clone()], ADD));
+        out
+    })
+    .bucket(bucket::index)
+}
 
-pub(super) static OPS: &[&Entry] = &[&GATHER, &SCATTER, &INDEX, &INDEX_PUT];
+static INDEX: Entry = indexing("index").checks(|s| all_positions(s, 1, true));
+pub(super) static TAKE: Entry = indexing("take").checks(|s| all_positions(s, 1, true));
+pub(super) static INDEX_SELECT: Entry = indexing("index_select").checks(|s| all_positions(s, 1, false));
+pub(super) static EMBEDDING: Entry = indexing("embedding").checks(|s| all_positions(s, 1, false));
+
+/// Values put at index tensors, under the name of the method that puts them.
+const fn putting(name: &'static str) -> Entry {
+    Entry::new(
+        name,
+        |s| {
+            let shape = index_shape(s, 2)?;
+            let place = indexed(s.shape(0), &shape, &s.attrs.dims(0), s.attrs.index(1));
+            match s.shape(1).broadcast(&place) {
+                Some(b) if b == place => Ok(s.inputs[0].clone()),
+                _ => Err(format!("the values {} do not broadcast to {place}, the shape of what is indexed", s.shape(1))),
+            }
+        },
+        |l| {
+            let (x, values) = (l.x(0), l.cast(1));
+            let (dims, at, how) = (l.attrs.dims(0), l.attrs.index(1), l.attrs.int(2));
+            let (vectors, shape) = index_vectors(l, 2, x.shape());
+            let place = indexed(x.shape(), &shape, &dims, at);
+            if place.numel() == 0 {
+                return x;
+            }
+            let values = l.broadcast(&values, &place);
+            let region = region(l, how, x.dtype());
+            let attributes = format!(
+                "{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{}], inserted_window_dims = [{picked}], \
+                 scatter_dims_to_operand_dims = [{picked}], index_vector_dim = {}>, indices_are_sorted = false, unique_indices = false}}",
+                numbers((0..place.len()).filter(|&d| d < at || d >= at + shape.len())),
+                shape.len(),
+                picked = numbers(dims),
+            );
+            let ty = x.ty.clone();
+            let [y] = l.with_regions("scatter", &[&x, &vectors, &values], &[region], &attributes, [ty]);
+            y
+        },
+    )
+    .kind(Kind::Update)
+    .attrs(PLACED)
+    .samples(|| {
+        let of = |dims: Vec<i64>, at: usize, how: i64| vec![dims.into(), at.into(), how.into()];
+        vec![
+            Sample::of(&[&[4, 3], &[2, 3]]).index(&[2], 4).attrs(of(vec![0], 0, ADD)),
+            Sample::of(&[&[2, 3], &[]]).index(&[2], 3).attrs(of(vec![1], 1, REPLACE)),
+        ]
+    })
+    .grad(|g| {
+        let attrs = [g.attrs[0].clone(), g.attrs[1].clone()];
+        let indices: Vec<&Tensor> = g.inputs[2..].iter().collect();
+        let mut out = vec![None; g.inputs.len()];
+        out[0] = g.want(0, || match g.attrs.int(2) {
+            REPLACE => put(&INDEX_PUT, &g.dy, &zero_like(&g.dy), &indices, attrs.clone(), REPLACE),
+            _ => g.dy.clone(),
+        });
+        out[1] = g.want(1, || pick(&INDEX, &g.dy, &indices, attrs.clone()));
+        out
+    })
+    .bucket(|b| bucket::index_put(b, neutral(b.attrs.int(2))))
+}
+
+static INDEX_PUT: Entry = putting("index_put").checks(|s| all_positions(s, 2, true));
+pub(super) static PUT: Entry = putting("put").checks(|s| all_positions(s, 2, true));
+pub(super) static INDEX_ADD: Entry = putting("index_add").checks(|s| all_positions(s, 2, false));
+pub(super) static INDEX_COPY: Entry = putting("index_copy").checks(|s| all_positions(s, 2, false));
+pub(super) static INDEX_FILL: Entry = putting("index_fill").checks(|s| all_positions(s, 2, true));
+
+pub(super) static OPS: &[&Entry] = &[
+    &GATHER,
+    &SCATTER,
+    &INDEX,
+    &TAKE,
+    &INDEX_SELECT,
+    &EMBEDDING,
+    &INDEX_PUT,
+    &PUT,
+    &INDEX_ADD,
+    &INDEX_COPY,
+    &INDEX_FILL,
+];
 
 /// `x` at the index tensors; `[dims, at]` as in [`INDEX`].
 #[track_caller]
-pub(super) fn pick(x: &Tensor, indices: &[&Tensor], attrs: [Attr; 2]) -> Tensor {
-    all_within(x, indices, &attrs.dims(0));
-    let mut inputs = vec![x];
-    inputs.extend(indices);
-    trace_all(&INDEX, &inputs, attrs)
+pub(super) fn picked(x: &Tensor, indices: &[&Tensor], attrs: [Attr; 2]) -> Tensor {
+    pick(&INDEX, x, indices, attrs)
 }
 
 #[track_caller]
-fn put(x: &Tensor, values: &Tensor, indices: &[&Tensor], [dims, at]: [Attr; 2], how: i64) -> Tensor {
-    all_within(x, indices, &[dims.clone()].dims(0));
+pub(super) fn pick(op: &'static Entry, x: &Tensor, indices: &[&Tensor], attrs: [Attr; 2]) -> Tensor {
+    all_within(op.name, x, indices, &attrs.dims(0));
+    let mut inputs = vec![x];
+    inputs.extend(indices);
+    trace_all(op, &inputs, attrs)
+}
+
+#[track_caller]
+pub(super) fn put(
+    op: &'static Entry,
+    x: &Tensor,
+    values: &Tensor,
+    indices: &[&Tensor],
+    [dims, at]: [Attr; 2],
+    how: i64,
+) -> Tensor {
+    all_within(op.name, x, indices, &[dims.clone()].dims(0));
     let mut inputs = vec![x, values];
     inputs.extend(indices);
-    trace_all(&INDEX_PUT, &inputs, [dims, at, how.into()])
+    trace_all(op, &inputs, [dims, at, how.into()])
 }
 
 /// Writes or adds `values` at the index tensors.
 #[track_caller]
 pub(super) fn put_at(x: &Tensor, values: &Tensor, indices: &[&Tensor], attrs: [Attr; 2], accumulate: bool) -> Tensor {
-    put(x, values, indices, attrs, if accumulate { ADD } else { REPLACE })
+    put(&INDEX_PUT, x, values, indices, attrs, if accumulate { ADD } else { REPLACE })
 }
 
 /// What padding is to be where it falls on a place; nothing leaves alone what it replaces.
@@ -403,192 +449,7 @@ fn neutral(how: i64) -> Option<bucket::Neutral> {
     all.into_iter().find_map(|(h, neutral)| (h == how).then_some(neutral))
 }
 
-/// How [`Tensor::scatter_reduce`] combines what falls on one place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScatterReduce {
-    Sum,
-    Prod,
-    Mean,
-    Amax,
-    Amin,
-}
-
-fn one(dim: usize) -> [Attr; 2] {
+/// The attributes of one index tensor for one dimension.
+pub(super) fn one(dim: usize) -> [Attr; 2] {
     [vec![dim as i64].into(), dim.into()]
-}
-
-impl Tensor {
-    // Scalars as vectors of one element, as torch treats them when indexing.
-    #[track_caller]
-    fn at_least_1d(&self) -> Tensor {
-        if self.dim() == 0 { self.reshape([1]) } else { self.clone() }
-    }
-
-    /// Elements along `dim` by an index of the same number of dimensions: `out[i][j] = self[index[i][j]][j]` for
-    /// `dim = 0` (`torch.gather`). StableHLO: gather.
-    ///
-    /// ```
-    /// use xlazy::prelude::*;
-    /// let x = tensor([[1.0, 2.0], [3.0, 4.0]]);
-    /// assert_eq!(x.gather(1, &tensor([[1], [0]])).to_vec::<f32>(), [2.0, 3.0]);
-    /// ```
-    #[track_caller]
-    pub fn gather(&self, dim: i64, index: &Tensor) -> Tensor {
-        let d = self.dim_index("gather", dim);
-        within("gather", self, d, index, false);
-        let (x, i) = (self.at_least_1d(), index.at_least_1d());
-        trace(&GATHER, [(&x).into(), (&i).into()], [d.into()]).reshape(index.shape())
-    }
-
-    #[track_caller]
-    fn scattered<'a>(&self, op: &'static str, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>, how: i64) -> Tensor {
-        let d = self.dim_index(op, dim);
-        within(op, self, d, index, false);
-        let (x, i) = (self.at_least_1d(), index.at_least_1d());
-        trace(&SCATTER, [(&x).into(), (&i).into(), src.into()], [d.into(), how.into()]).reshape(self.shape())
-    }
-
-    /// This tensor with the elements that `index` names along `dim` replaced by `src`, a tensor or a number
-    /// (`torch.scatter`). Which one stays where positions repeat is not defined. StableHLO: scatter.
-    #[track_caller]
-    pub fn scatter<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
-        self.scattered("scatter", dim, index, src, REPLACE)
-    }
-
-    /// `src` added to the elements that `index` names along `dim` (`torch.scatter_add`). StableHLO: scatter.
-    ///
-    /// ```
-    /// use xlazy::prelude::*;
-    /// let x = Tensor::zeros([3]).scatter_add(0, &tensor([0, 2, 2]), &tensor([1.0, 2.0, 3.0]));
-    /// assert_eq!(x.to_vec::<f32>(), [1.0, 0.0, 5.0]);
-    /// ```
-    #[track_caller]
-    pub fn scatter_add<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
-        self.scattered("scatter_add", dim, index, src, ADD)
-    }
-
-    /// `src` combined with the elements that `index` names along `dim` (`torch.scatter_reduce`); without `include_self`
-    /// the elements that are hit start from nothing.
-    #[track_caller]
-    pub fn scatter_reduce(
-        &self,
-        dim: i64,
-        index: &Tensor,
-        src: &Tensor,
-        reduce: ScatterReduce,
-        include_self: bool,
-    ) -> Tensor {
-        let start = match include_self {
-            true => self.clone(),
-            false => {
-                let nothing = match reduce {
-                    ScatterReduce::Prod => 1.0,
-                    ScatterReduce::Amax => f64::NEG_INFINITY,
-                    ScatterReduce::Amin => f64::INFINITY,
-                    _ => 0.0,
-                };
-                self.scatter(dim, index, nothing)
-            }
-        };
-        match reduce {
-            ScatterReduce::Sum => start.scattered("scatter_reduce", dim, index, src, ADD),
-            ScatterReduce::Prod => start.scattered("scatter_reduce", dim, index, src, MUL),
-            ScatterReduce::Amax => start.scattered("scatter_reduce", dim, index, src, MAX),
-            ScatterReduce::Amin => start.scattered("scatter_reduce", dim, index, src, MIN),
-            ScatterReduce::Mean => {
-                let sum = start.scattered("scatter_reduce", dim, index, src, ADD);
-                let base = if include_self { self.ones_like() } else { self.zeros_like() };
-                let count = base.scattered("scatter_reduce", dim, index, 1.0, ADD).clamp_min(1.0);
-                if self.dtype().is_float() { sum / count } else { sum.floor_divide(&count) }
-            }
-        }
-    }
-
-    /// The slices along `dim` that `index` names (`torch.index_select`). StableHLO: gather.
-    ///
-    /// ```
-    /// use xlazy::prelude::*;
-    /// let x = tensor([[1, 2], [3, 4], [5, 6]]);
-    /// assert_eq!(x.index_select(0, &tensor([2, 0])).to_vec::<i64>(), [5, 6, 1, 2]);
-    /// ```
-    #[track_caller]
-    pub fn index_select(&self, dim: i64, index: &Tensor) -> Tensor {
-        let d = self.dim_index("index_select", dim);
-        if index.dim() > 1 {
-            refuse("index_select", &[self, index], "the index must be a vector; use `embedding` or `i` for more");
-        }
-        within("index_select", self, d, index, false);
-        if self.dim() == 0 {
-            return self.copy();
-        }
-        pick(self, &[&index.at_least_1d()], one(d))
-    }
-
-    /// The elements of the flattened tensor at `index`, in the index's shape (`torch.take`).
-    #[track_caller]
-    pub fn take(&self, index: &Tensor) -> Tensor {
-        pick(&self.flatten(), &[index], one(0))
-    }
-
-    /// `source` added to the slices along `dim` that `index` names (`torch.index_add`).
-    #[track_caller]
-    pub fn index_add(&self, dim: i64, index: &Tensor, source: &Tensor) -> Tensor {
-        self.indexed_put("index_add", dim, index, source, ADD)
-    }
-
-    /// `source` in place of the slices along `dim` that `index` names (`torch.index_copy`).
-    #[track_caller]
-    pub fn index_copy(&self, dim: i64, index: &Tensor, source: &Tensor) -> Tensor {
-        self.indexed_put("index_copy", dim, index, source, REPLACE)
-    }
-
-    /// `value`, a number or a tensor of one element, in the slices along `dim` that `index` names (`torch.index_fill`).
-    #[track_caller]
-    pub fn index_fill<'a>(&self, dim: i64, index: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
-        let value = match value.into() {
-            Arg::Tensor(t) => t.reshape(()),
-            Arg::Owned(t) => t.reshape(()),
-            Arg::Scalar(s) => Tensor::full((), s),
-        };
-        let d = self.dim_index("index_fill", dim);
-        // by a mask, so that the value's gradient counts a slice once, however often it is named
-        let n = self.shape().get(d).copied().unwrap_or(1);
-        let named = Tensor::zeros([n]).bool();
-        let named = put(&named, &Tensor::ones(()).bool(), &[&index.at_least_1d()], one(0), REPLACE);
-        let mut shape = vec![1i64; self.dim()];
-        if let Some(along) = shape.get_mut(d) {
-            *along = n as i64;
-        }
-        value.to(self.dtype()).where_(&named.reshape(shape), self)
-    }
-
-    #[track_caller]
-    fn indexed_put(&self, op: &'static str, dim: i64, index: &Tensor, source: &Tensor, how: i64) -> Tensor {
-        let d = self.dim_index(op, dim);
-        within(op, self, d, index, false);
-        let (x, i) = (self.at_least_1d(), index.at_least_1d());
-        let mut shape = x.shape();
-        shape[d] = i.numel();
-        if source.numel() != shape.numel() {
-            refuse(op, &[self, index, source], format!("the source must have the shape {shape}"));
-        }
-        put(&x, &source.reshape(&shape), &[&i], one(d), how).reshape(self.shape())
-    }
-
-    /// The rows of `weight` that this tensor of indices names (`torch.nn.functional.embedding`). StableHLO: gather; the
-    /// gradient is a scatter.
-    ///
-    /// ```
-    /// use xlazy::prelude::*;
-    /// let words = tensor([[1.0, 2.0], [3.0, 4.0]]);
-    /// assert_eq!(tensor([1, 0, 1]).embedding(&words).shape(), [3, 2]);
-    /// ```
-    #[track_caller]
-    pub fn embedding(&self, weight: &Tensor) -> Tensor {
-        if weight.dim() != 2 {
-            refuse("embedding", &[self, weight], "the weight must be a matrix with one row per index");
-        }
-        within("embedding", weight, 0, self, false);
-        pick(weight, &[self], one(0))
-    }
 }

@@ -32,7 +32,7 @@ static SORT: Entry = Entry::new("sort", rule, |l| sorted(l).0)
     .attrs(&[attr("dim", Axis), attr("descending", Mode)])
     .samples(samples)
     .grad(|g| {
-        let order = g.x(0).argsort(g.attrs.int(0), g.attrs.flag(1));
+        let order = g.x(0).detach().argsort(g.attrs.int(0), g.attrs.flag(1));
         vec![Some(g.dy.zeros_like().scatter_add(g.attrs.int(0), &order, &g.dy))]
     })
     .bucket(bucket::sorted);

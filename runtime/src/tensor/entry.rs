@@ -2,7 +2,7 @@
 use super::{Arg, Tensor};
 use std::panic::Location;
 use xlazy_core::emit::Val;
-use xlazy_core::ir::{Attr, AttrDef, Bucket, Healed, Kind, Lower, OpDef, Rule, Sig, graph};
+use xlazy_core::ir::{Attr, AttrDef, Bucket, Check, Healed, Kind, Lower, OpDef, Rule, Sig, graph};
 use xlazy_core::ty::{DType, Shape, Type};
 
 /// What a gradient sees; its methods give tensors, and it answers with one gradient per operand (`None` where none flows).
@@ -72,6 +72,10 @@ impl Entry {
     }
     pub const fn constant(mut self, why: &'static str) -> Entry {
         self.constant = Some(why);
+        self
+    }
+    pub const fn checks(mut self, checks: fn(&Sig) -> Vec<Check>) -> Entry {
+        self.op = self.op.checks(checks);
         self
     }
     pub const fn several(mut self) -> Entry {

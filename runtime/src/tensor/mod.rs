@@ -14,7 +14,7 @@ pub use thread::{is_grad_enabled, no_grad};
 pub(crate) use thread::{is_physical, on_behalf, on_trial, physically, showing, shown_by};
 pub use trace::sync;
 pub(crate) use trace::{UNBUCKET, run_bucketed, sync_for, trace, trace_all, try_trace};
-pub(crate) use views::follow;
+pub(crate) use views::{follow, write_of};
 
 use crate::insight::mode::trained;
 use crate::insight::{INSIGHT, waiting};
@@ -24,7 +24,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use xlazy_core::device::{self, DeviceData};
-use xlazy_core::ir::{ALIAS, Bucket, DATA, Graph, LEAF, NodeId, Payload, Placement, REQUIRES_GRAD, graph};
+use xlazy_core::ir::{ALIAS, Bucket, DATA, Graph, LEAF, NodeId, Payload, Placement, REQUIRES_GRAD, Write, graph};
 use xlazy_core::run::{self, Cause, SyncEvent};
 use xlazy_core::text::Place;
 pub(crate) use xlazy_core::thread::caller_line;
@@ -271,7 +271,7 @@ impl Tensor {
     pub(crate) fn bytes(&self, cause: Cause, at: &'static Location<'static>) -> Result<Vec<u8>> {
         let (data, _) = self.value(cause, at)?;
         let working = waiting();
-        let bytes = device::download(&data)?;
+        let bytes = run::download(&data).inspect_err(|_| graph().uncache(self.id()))?;
         drop(working);
         let buckets = buckets_of(self);
         Ok(if buckets.is_empty() { bytes } else { real_bytes(bytes, &data.ty, &buckets) })
@@ -339,10 +339,7 @@ impl Tensor {
     pub fn wait(&self) {
         let done = self.value(Cause::Sync, Location::caller()).and_then(|(d, _)| {
             let _working = waiting();
-            match &d.buffer {
-                Some(buffer) => device::wait(&buffer.ready_event()?),
-                None => Ok(()),
-            }
+            run::wait(&d).inspect_err(|_| graph().uncache(self.id()))
         });
         if let Err(e) = done {
             e.raise()
@@ -433,7 +430,7 @@ impl Tensor {
 
     /// Puts another value in this tensor's place, whatever its type; a leaf stays one.
     pub(crate) fn set_data(&self, value: Tensor) {
-        set_all(&mut [(self.clone(), value)]);
+        set_all(&mut [(self.clone(), value)], None);
     }
 
     /// The same value without its history of gradients (`torch.Tensor.detach`): a view, so what is written to one of the two
@@ -486,8 +483,8 @@ impl std::fmt::Debug for Tensor {
 }
 
 /// Puts values in the place of tensors, all at once: whoever looks at the graph sees all of them or none. Records nothing and
-/// cannot fail, so that nothing ends it half way.
-pub(crate) fn set_all(values: &mut [(Tensor, Tensor)]) {
+/// cannot fail, so that nothing ends it half way. `write`: which in-place op of the user's this is, where it is one.
+pub(crate) fn set_all(values: &mut [(Tensor, Tensor)], write: Option<Write>) {
     let mut aliases = Vec::new();
     let mut g = graph();
     let look = |(tensor, value): &(Tensor, Tensor)| {
@@ -512,7 +509,10 @@ pub(crate) fn set_all(values: &mut [(Tensor, Tensor)]) {
         }
         left.push(tensor.swap_node(&mut g, id, leaf));
     }
-    left.into_iter().for_each(|old| g.release(old));
+    left.into_iter().for_each(|old| match write {
+        Some(write) => g.release_written(old, write),
+        None => g.release(old),
+    });
     drop(g);
 }
 

@@ -8,9 +8,11 @@ use super::layout::{Layout, Step};
 use super::thread::recording;
 use super::{Meta, Tensor, View, caller_line, is_grad_enabled, is_physical, no_grad, refuse, set_all};
 use smallvec::SmallVec;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use xlazy_core::ir::{LEAF, REQUIRES_GRAD, graph};
-use xlazy_core::thread::thread;
+use xlazy_core::ir::{LEAF, REQUIRES_GRAD, Write, graph};
+use xlazy_core::sys::statement;
+use xlazy_core::thread::{innermost, thread};
 use xlazy_core::ty::Shape;
 
 fn held<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -61,6 +63,7 @@ impl Tensor {
             return self;
         }
         let this = self.apart();
+        graph().node_mut(this.id()).view = true;
         let parent = of.meta();
         let base = parent.view.as_ref().map_or(parent, |v| &v.base);
         let in_order = matches!(step, Step::Reshape(_) | Step::Moved(..) | Step::Detach) && of.is_contiguous();
@@ -113,12 +116,13 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn assign(&self, op: &'static str, value: Tensor) {
         let value = self.fitted(op, value);
+        let write = write_of(op);
         if self.0.meta.get().is_none() {
-            return self.set_data(value);
+            return set_all(&mut [(self.clone(), value)], Some(write));
         }
         let mut values = vec![(self.clone(), value)];
         follow(&mut values);
-        set_all(&mut values);
+        set_all(&mut values, Some(write));
     }
 
     /// A value as it can take this tensor's place, or a refusal; nothing has changed yet.
@@ -192,6 +196,12 @@ impl Meta {
         let (made, grad, views) = Default::default();
         Arc::new(Meta { made, grad, this: Arc::downgrade(&tensor.0), view, views })
     }
+}
+
+/// An in-place op of the line that runs.
+#[track_caller]
+pub(crate) fn write_of(op: &'static str) -> Write {
+    Write { op, at: innermost(Location::caller()), statement: statement() }
 }
 
 /// Adds to values that are about to be put in the place of tensors those of all who show the same elements.

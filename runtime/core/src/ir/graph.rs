@@ -39,6 +39,17 @@ pub const LEAF: u8 = 2;
 /// `backward()` has been through: the tape no longer holds the node's operands.
 pub const TAPE_FREED: u8 = 4;
 
+/// The tensor that this was the value of has been written to in place: [`Graph::writes`].
+pub const OVERWRITTEN: u8 = 8;
+
+/// What has written to a tensor in place.
+#[derive(Clone, Copy, Debug)]
+pub struct Write {
+    pub op: &'static str,
+    pub at: &'static Location<'static>,
+    pub statement: Option<&'static Location<'static>>,
+}
+
 /// What recorded a node, where that says more of it than its op does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
@@ -83,6 +94,8 @@ pub struct Node {
     /// Tensors among them.
     pub handles: u32,
     pub flags: u8,
+    /// Its tensor shows elements of its first operand: who writes to one of them writes to both.
+    pub view: bool,
     pub origin: Origin,
     /// In how many bodies of loops and branches, one in another, it was recorded: they are parts of ops, and have no values.
     pub depth: u8,
@@ -151,6 +164,8 @@ pub struct Graph {
     pub(super) mark: u32,
     /// Tensors that gradients accumulate in, by their node.
     pub owners: HashMap<NodeId, Weak<Owner>>,
+    /// Values that the tape or pending ops hold, of tensors that have been written to since.
+    pub writes: HashMap<NodeId, Write>,
     /// Nodes to free; kept to reuse its memory.
     doomed: Vec<NodeId>,
     pub created: u64,
@@ -278,6 +293,7 @@ impl Graph {
             refs: 0,
             handles: 0,
             flags: 0,
+            view: false,
             origin: Origin::Op,
             depth,
             placement,
@@ -336,6 +352,30 @@ impl Graph {
         self.unref(id);
     }
 
+    /// As [`Graph::release`], since another value was put in the tensor's place.
+    pub fn release_written(&mut self, id: NodeId, write: Write) {
+        self.nodes[id as usize].refs += 1;
+        self.release(id);
+        let n = &mut self.nodes[id as usize];
+        // A value that another tensor has as well is still there.
+        if n.refs > 1 && n.handles == 0 {
+            n.flags |= OVERWRITTEN;
+            self.writes.insert(id, write);
+        }
+        self.unref(id);
+    }
+
+    /// What has written to the tensor of a node, or to one that it shows elements of.
+    pub fn written(&self, mut id: NodeId) -> Option<&Write> {
+        loop {
+            if let Some(write) = self.writes.get(&id) {
+                return Some(write);
+            }
+            let n = self.node(id);
+            id = *n.inputs.first().filter(|_| n.view)?;
+        }
+    }
+
     /// Frees a node that nothing came to refer to.
     pub fn discard(&mut self, id: NodeId) {
         self.nodes[id as usize].refs += 1;
@@ -363,6 +403,9 @@ impl Graph {
             if n.flags & LEAF != 0 {
                 self.owners.remove(&id);
             }
+            if n.flags & OVERWRITTEN != 0 {
+                self.writes.remove(&id);
+            }
             self.free.push(id);
         }
         self.doomed = doomed;
@@ -385,6 +428,15 @@ impl Graph {
         }
         if !n.on_tape() {
             self.cut_inputs(id);
+        }
+    }
+
+    /// Forgets what a read has computed: it is computed again.
+    pub fn uncache(&mut self, id: NodeId) {
+        let n = &mut self.nodes[id as usize];
+        if let Payload::Cached(d) = &mut n.payload {
+            self.gone.push(d.clone());
+            n.payload = Payload::Pending;
         }
     }
 

@@ -12,14 +12,14 @@ mod region;
 pub use attr::{Attr, AttrDef, AttrsExt, Region, Role, attr};
 pub use cut::{Cut, Input, Key, Leaf, Scope, Step};
 pub use graph::{
-    Bucket, Graph, LEAF, Locked, Node, NodeId, Origin, Owner, Payload, REQUIRES_GRAD, TAPE_FREED, aside, graph,
-    is_aside,
+    Bucket, Graph, LEAF, Locked, Node, NodeId, OVERWRITTEN, Origin, Owner, Payload, REQUIRES_GRAD, TAPE_FREED, Write,
+    aside, graph, is_aside,
 };
 pub use heal::Healing;
 pub use op::{
-    ALIAS, ARGUMENT, DATA, DEVICE_DATA, Healed, Kind, Lower, NUMBER, OpDef, RESULT, Rule, SCALAR, SECOND_NAME, Sig,
-    rules,
+    ALIAS, ARGUMENT, Check, DATA, DEVICE_DATA, Healed, Kind, Lower, NUMBER, OpDef, RESULT, Refused, Rule, SCALAR,
+    SECOND_NAME, Sig, rules,
 };
 pub use placement::Placement;
-pub use program::{LeafType, Mark, Params, program};
+pub use program::{Checked, FINE, LeafType, Mark, Params, Written, program};
 pub use region::{Bodies, Body, BodyStep, Elsewhere, RecordedBody};

@@ -78,6 +78,36 @@ impl Lower<'_> {
 
 type HealFn = fn(&[Attr]) -> Option<Healed>;
 
+/// Elements of an operand that an op refuses. A program that runs the op looks for them and gives what it found as one result
+/// more (`program`).
+pub struct Check {
+    pub operand: usize,
+    pub refused: Refused,
+    /// Why, as torch says it; `{}` stands for the element.
+    pub why: String,
+}
+
+/// Which elements of integers an op has no meaning for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Refused {
+    /// All but those from `low` up to and without `high`.
+    Outside {
+        low: i64,
+        high: i64,
+    },
+    Zero,
+}
+
+impl Refused {
+    /// Whether all that this refuses is refused by the other, too.
+    pub(super) fn is_within(self, other: Refused) -> bool {
+        match (self, other) {
+            (Refused::Outside { low, high }, Refused::Outside { low: from, high: to }) => low <= from && to <= high,
+            (a, b) => a == b,
+        }
+    }
+}
+
 /// What an op does with the elements of its operands. Whoever explains a difference goes by this, and not by the op's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -164,6 +194,8 @@ pub struct OpDef {
     pub lower: fn(&mut Lower) -> Val,
     /// How an attribute that keeps changing becomes a parameter; `None` where these attributes cannot.
     pub heal: Option<HealFn>,
+    /// What it refuses of values that only the device knows.
+    pub checks: Option<fn(&Sig) -> Vec<Check>>,
     /// It has several results, each a node of its own behind it ([`RESULT`]): all those of the operation that it is lowered to,
     /// from the first on, whose value and type are those of its own node.
     pub several: bool,
@@ -191,6 +223,7 @@ impl OpDef {
             infer,
             lower,
             heal: None,
+            checks: None,
             several: false,
         }
     }
@@ -212,6 +245,10 @@ impl OpDef {
     }
     pub const fn heal(mut self, heal: HealFn) -> OpDef {
         self.heal = Some(heal);
+        self
+    }
+    pub const fn checks(mut self, checks: fn(&Sig) -> Vec<Check>) -> OpDef {
+        self.checks = Some(checks);
         self
     }
     pub const fn several(mut self) -> OpDef {

@@ -1,11 +1,11 @@
 //! A whole program: parameters, the steps in order, the results.
 use super::cut::{Input, Step};
-use super::op::OpDef;
-use crate::emit::{Emit, Val, mlir_type};
+use super::op::{OpDef, Refused, Sig};
+use crate::emit::{Emit, Reducer, Val, mlir_type};
 use crate::precision::Precision;
 use crate::text::Source;
 use crate::ty::{DType, Shape, Type};
-use foldhash::{HashSet, HashSetExt};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use std::fmt::Write;
 
 /// How a program's leaves are laid out as its parameters: device data one by one, then the scalars of user code, packed
@@ -98,14 +98,88 @@ fn places(steps: &[Step], leaves: &[LeafType], roots: &[u32]) -> Vec<Option<usiz
     places
 }
 
-/// The StableHLO text of a cut, and where its parts are from.
+/// A check that a program makes while it runs: see [`super::Check`].
+pub struct Checked {
+    /// The step whose op asks for it.
+    pub step: u32,
+    pub op: &'static str,
+    /// The types of the op's operands.
+    pub operands: Vec<String>,
+    pub why: String,
+}
+
+/// What a check gives where nothing is wrong; otherwise it is the greatest element that is refused.
+pub const FINE: i64 = i64::MIN;
+
+/// A program as text.
+pub struct Written {
+    pub text: String,
+    pub marks: Vec<Mark>,
+    /// Where there are some, a vector of what they found is the last result.
+    pub checks: Vec<Checked>,
+}
+
+/// What a program is asked to look for, and where it writes what it found.
+struct Checks {
+    found: Vec<Val>,
+    checks: Vec<Checked>,
+    /// What each operand is looked at for already.
+    known: HashMap<(bool, u32), Vec<Refused>>,
+}
+
+impl Checks {
+    fn of(&mut self, e: &mut Emit, n: usize, step: &Step, inputs: &[Val], scalar: impl Fn(u32) -> bool) {
+        let Some(checks) = step.op.checks else { return };
+        let types: Vec<&Type> = inputs.iter().map(|v| &v.ty).collect();
+        for check in checks(&Sig { inputs: &types, attrs: &step.attrs }) {
+            let from = match step.inputs[check.operand] {
+                // The host has looked at its own numbers.
+                Input::Leaf(l) if scalar(l) => continue,
+                Input::Leaf(l) => (true, l),
+                Input::Step(s) => (false, s),
+            };
+            let known = self.known.entry(from).or_default();
+            let v = &inputs[check.operand];
+            if v.shape().numel() == 0 || known.iter().any(|k| check.refused.is_within(*k)) {
+                continue;
+            }
+            known.push(check.refused);
+            self.found.push(greatest_refused(e, v, check.refused));
+            let operands = types.iter().map(|t| t.to_string()).collect();
+            self.checks.push(Checked { step: n as u32, op: step.op.torch_name(), operands, why: check.why });
+        }
+    }
+}
+
+/// The greatest element that is refused, or [`FINE`].
+fn greatest_refused(e: &mut Emit, v: &Val, refused: Refused) -> Val {
+    let v = e.convert(v, DType::I64);
+    let with = |e: &mut Emit, how: &str, number: i64| {
+        let c = e.constant(number as f64, &v.ty);
+        e.compare(how, &v, &c)
+    };
+    let wrong = match refused {
+        Refused::Zero => with(e, "EQ", 0),
+        Refused::Outside { low, high } => {
+            let (below, above) = (with(e, "LT", low), with(e, "GE", high));
+            e.binary("or", &below, &above)
+        }
+    };
+    let fine = e.constant(FINE as f64, &v.ty);
+    let all = e.select(&wrong, &v, &fine);
+    let dims: Vec<usize> = (0..v.rank()).collect();
+    e.reduce(&all, &dims, Reducer::Max)
+}
+
+/// The StableHLO text of a cut, and where its parts are from; with `checked` also what its ops refuse while they run.
 pub fn program(
     steps: &[Step],
     leaves: &[LeafType],
     params: &Params,
     roots: &[u32],
     precision: Precision,
-) -> (String, Vec<Mark>) {
+    checked: bool,
+) -> Written {
     let mut e = Emit::new(precision);
     let mut leaf_values: Vec<Option<Val>> = vec![None; leaves.len()];
     let mut arguments = String::new();
@@ -138,7 +212,8 @@ pub fn program(
     }
     let mut values: Vec<Val> = Vec::with_capacity(steps.len());
     let mut marks: Vec<Mark> = Vec::with_capacity(steps.len());
-    for step in steps {
+    let mut checks = Checks { found: vec![], checks: vec![], known: HashMap::new() };
+    for (n, step) in steps.iter().enumerate() {
         let from = e.text().len() as u32;
         let inputs: Vec<Val> = step
             .inputs
@@ -149,9 +224,23 @@ pub fn program(
             })
             .collect();
         values.push(step.op.write(&mut e, &inputs, &step.attrs, &step.ty));
+        if checked {
+            checks.of(&mut e, n, step, &inputs, |l| leaves[l as usize].scalar);
+        }
         marks.push(Mark { from, to: e.text().len() as u32, op: step.op, at: step.at });
     }
-    let results: Vec<&Val> = roots.iter().map(|&r| &values[r as usize]).collect();
+    let Checks { found, checks, .. } = checks;
+    if !found.is_empty() {
+        let one = Shape::new(&[1]);
+        let found: Vec<Val> = found.iter().map(|v| e.reshape(v, &one)).collect();
+        let all = match &found[..] {
+            [one] => one.clone(),
+            all => e.concatenate(&all.iter().collect::<Vec<_>>(), 0),
+        };
+        values.push(all);
+    }
+    let found = (!checks.is_empty()).then(|| values.len() - 1);
+    let results: Vec<&Val> = roots.iter().map(|&r| r as usize).chain(found).map(|r| &values[r]).collect();
     let join = |f: &dyn Fn(&Val) -> String| results.iter().map(|v| f(v)).collect::<Vec<_>>().join(", ");
     let (names, types) = (join(&|v| v.to_string()), join(&|v| mlir_type(&v.ty)));
     let mut text = format!("module @xlazy {{\n  func.func public @main({arguments}) -> ({types}) {{\n");
@@ -163,5 +252,5 @@ pub fn program(
     let _ = write!(text, "    return {names} : {types}\n  }}\n");
     e.functions().for_each(|f| text.extend(["  ", f.trim(), "\n"]));
     text.push_str("}\n");
-    (text, marks)
+    Written { text, marks, checks }
 }

@@ -1,6 +1,6 @@
 //! The executable cache: by hash, compared in full, bounded by the size of the code, least recently used goes first.
 use crate::clock::Took;
-use crate::ir::{Key, Mark, Params};
+use crate::ir::{Checked, Key, Mark, Params};
 use crate::ty::TypeRef;
 use crate::{device, metrics};
 use std::collections::{HashMap, HashSet};
@@ -22,6 +22,8 @@ pub struct Program {
     pub text: String,
     /// Where the parts of the text are from.
     pub marks: Vec<Mark>,
+    /// What it looks for while it runs; what it found is its last result.
+    pub checks: Arc<[Checked]>,
     pub nodes: usize,
     pub donated: usize,
     /// Which device it was compiled for.
@@ -49,8 +51,23 @@ impl Program {
         let code = executable.as_ref().and_then(|e| e.executable().code_size().ok()).unwrap_or(0);
         let bytes = code + text.len() + key.words.len() * 8;
         let packs = Mutex::new(vec![None; params.packs.len()]);
-        let (marks, device, took, copied) = Default::default();
-        Program { key, executable, params, root_types, text, marks, nodes, donated, device, packs, took, bytes, copied }
+        let (marks, checks, device, took, copied) = (vec![], Arc::new([]), 0, Took::default(), AtomicUsize::default());
+        Program {
+            key,
+            executable,
+            params,
+            root_types,
+            text,
+            marks,
+            checks,
+            nodes,
+            donated,
+            device,
+            packs,
+            took,
+            bytes,
+            copied,
+        }
     }
 
     /// A run copied so many bytes that something holds.

@@ -6,7 +6,7 @@ use super::event::{Costs, Memory, Origin};
 use super::witness::Case;
 use crate::clock::watching;
 use crate::device::{LOOK_UP, client, is_dry};
-use crate::ir::{Cut, Key, Mark, Params};
+use crate::ir::{Checked, Cut, Key, Mark, Params};
 use crate::ty::TypeRef;
 use crate::{Error, Result, metrics};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +23,7 @@ pub(super) struct Wanted {
     pub key: Key,
     pub text: String,
     pub marks: Vec<Mark>,
+    pub checks: Vec<Checked>,
     pub params: Params,
     pub donated: usize,
     pub lower: Duration,
@@ -97,7 +98,7 @@ struct Make {
 impl Make {
     fn run(self, wanted: Wanted, case: Box<dyn Case>) -> Compiled {
         let Make { root_types, device, nodes, trace } = self;
-        let Wanted { key, text, marks, params, donated, lower } = wanted;
+        let Wanted { key, text, marks, checks, params, donated, lower } = wanted;
         metrics::LOWER_TIME.add_time(lower);
         let start = Instant::now();
         let (executable, origin) = match if is_dry() { None } else { disk::load(&key, &text) } {
@@ -129,7 +130,7 @@ impl Make {
         let costs = Costs { origin, trace, lower, compile, memory, flops };
         case.compiled(costs);
         let mut built = Program::new(key, executable, params, root_types, text, nodes, donated);
-        (built.marks, built.device) = (marks, device);
+        (built.marks, built.checks, built.device) = (marks, checks.into(), device);
         Ok((cache::insert(built), costs))
     }
 }

@@ -1,5 +1,6 @@
 //! Running a compiled program: its arguments, its results, the wait where there is one.
 use super::cache::Program;
+use super::checks;
 use super::disk;
 use super::event::{Cause, Costs, Origin, SyncEvent, Work};
 use super::witness::{Witness, Working};
@@ -119,10 +120,16 @@ fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceD
     }
     arguments.extend(packs.iter().map(|p| &**p));
     let waited = make_room()?;
-    let outputs = executable.execute(&arguments, &held.arguments)?;
-    if outputs.len() != program.root_types.len() {
-        let message = format!("the program gave {} of {}", outputs.len(), count(program.root_types.len(), "result"));
+    let mut outputs = executable.execute(&arguments, &held.arguments)?;
+    let wanted = program.root_types.len() + usize::from(!program.checks.is_empty());
+    if outputs.len() != wanted {
+        let message = format!("the program gave {} of {}", outputs.len(), count(wanted, "result"));
         return Err(Error::Usage { message });
+    }
+    if !program.checks.is_empty()
+        && let Some(found) = outputs.pop()
+    {
+        checks::found(cut, program, found);
     }
     if let Some(output) = outputs.first() {
         watch(output)?;

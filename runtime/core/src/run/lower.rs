@@ -1,6 +1,7 @@
 //! A cut graph as StableHLO, with what feeds it.
+use super::checks::are_on;
 use super::witness::LeafOrigin;
-use crate::ir::{Cut, Leaf, LeafType, Mark, NodeId, Params, REQUIRES_GRAD, Step, graph, program};
+use crate::ir::{Checked, Cut, Leaf, LeafType, Mark, NodeId, Params, REQUIRES_GRAD, Step, Written, graph, program};
 use crate::text::Source;
 use std::collections::HashMap;
 
@@ -8,6 +9,7 @@ use std::collections::HashMap;
 pub(super) struct Lowered {
     pub text: String,
     pub marks: Vec<Mark>,
+    pub checks: Vec<Checked>,
     pub params: Params,
     pub donated: usize,
     pub steps: Vec<Step>,
@@ -47,7 +49,7 @@ pub(super) fn lower(cut: &Cut) -> Lowered {
     let roots: Vec<u32> = cut.roots.iter().map(|r| at[r]).collect();
     let leaf = |l: &LeafOrigin| LeafType { ty: l.ty.clone(), scalar: l.scalar, donate: l.donate };
     let types: Vec<LeafType> = leaves.iter().map(leaf).collect();
-    let (text, marks) = program(&steps, &types, &params, &roots, cut.precision);
+    let Written { text, marks, checks } = program(&steps, &types, &params, &roots, cut.precision, are_on());
     let donated = leaves.iter().filter(|l| l.donate).count();
-    Lowered { text, marks, params, donated, steps, leaves, roots }
+    Lowered { text, marks, checks, params, donated, steps, leaves, roots }
 }

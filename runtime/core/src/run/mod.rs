@@ -1,5 +1,6 @@
 //! Syncs: the graph is cut, its program found in a cache or compiled, and run. What happens is told to a [`Witness`].
 mod cache;
+mod checks;
 mod compile;
 mod disk;
 mod event;
@@ -11,6 +12,7 @@ mod trim;
 mod witness;
 
 pub use cache::{Program, Room, forget_programs, last_program, runs, set_cache_capacity};
+pub use checks::{are_on as checks_are_on, download, refuse_found, wait};
 pub use disk::settle as settle_disk;
 pub use event::{Cause, Costs, Memory, Origin, SyncEvent, Work};
 pub use look::{Forecast, compiled, lowered, lowered_step, would};

@@ -1,5 +1,6 @@
 //! Syncs: cut the graph, find or compile its program, run it, give the nodes their values.
 use super::cache;
+use super::checks::refuse_found;
 use super::compile::{Wanted, compile, join};
 use super::event::{Cause, Costs, Origin, SyncEvent};
 use super::execute::{Outcome, run};
@@ -58,6 +59,7 @@ pub fn barrier(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Opti
     let event = outcome?;
     // Only now: an interrupt that came while a program ran must not lose what was donated to it.
     crate::sys::check_interrupt();
+    refuse_found()?;
     Ok(event)
 }
 
@@ -252,7 +254,7 @@ fn heal(case: &mut dyn Case) -> bool {
 /// A program that is not in the cache: lowered, and what a witness is told of it.
 pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
     let start = Instant::now();
-    let Lowered { text, marks, params, donated, steps, leaves, roots } = lower(cut);
+    let Lowered { text, marks, checks, params, donated, steps, leaves, roots } = lower(cut);
     let lower = start.elapsed();
     let left_pending = match cause {
         Cause::Display | Cause::Read | Cause::ControlFlow | Cause::DeviceChange => {
@@ -280,5 +282,5 @@ pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
         left_pending,
         room: cache::room(cut.key.hash),
     };
-    (Wanted { key: cut.key.clone(), text, marks, params, donated, lower }, miss)
+    (Wanted { key: cut.key.clone(), text, marks, checks, params, donated, lower }, miss)
 }

@@ -3,7 +3,7 @@ use crate::insight::mode::Derived;
 use crate::insight::record::Record;
 use crate::insight::report::Place;
 use std::fmt::Write;
-use xlazy_core::ir::{LeafType, Params, program};
+use xlazy_core::ir::{LeafType, Params, Written, program};
 
 /// The text, with a location behind each operation and each input.
 pub(super) fn written(r: &Record) -> String {
@@ -11,7 +11,7 @@ pub(super) fn written(r: &Record) -> String {
     let params = Params { data: (0..r.leaves.len() as u32).collect(), packs: vec![] };
     let types: Vec<LeafType> =
         r.leaves.iter().map(|l| LeafType { ty: l.ty.clone(), scalar: l.scalar, donate: l.donate }).collect();
-    let (text, marks) = program(&r.steps, &types, &params, &r.roots, r.precision);
+    let Written { text, marks, .. } = program(&r.steps, &types, &params, &r.roots, r.precision, false);
     let mut out = String::with_capacity(2 * text.len());
     let (mut at, mut step) = (0, 0);
     for line in text.split_inclusive('\n') {

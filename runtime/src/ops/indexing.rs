@@ -1,0 +1,201 @@
+//! torch's methods that read and write elements by position.
+use super::bounds::within;
+use super::index::{
+    ADD, EMBEDDING, GATHER, INDEX_ADD, INDEX_COPY, INDEX_FILL, INDEX_SELECT, MAX, MIN, MUL, PUT, REPLACE, SCATTER,
+    TAKE, one, pick, put,
+};
+use crate::tensor::{Arg, Entry, Tensor, refuse, trace};
+
+/// How [`Tensor::scatter_reduce`] combines what falls on one place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScatterReduce {
+    Sum,
+    Prod,
+    Mean,
+    Amax,
+    Amin,
+}
+
+impl Tensor {
+    // Scalars as vectors of one element, as torch treats them when indexing.
+    #[track_caller]
+    fn at_least_1d(&self) -> Tensor {
+        if self.dim() == 0 { self.reshape([1]) } else { self.clone() }
+    }
+
+    /// Elements along `dim` by an index of the same number of dimensions: `out[i][j] = self[index[i][j]][j]` for
+    /// `dim = 0` (`torch.gather`). StableHLO: gather.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([[1.0, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(x.gather(1, &tensor([[1], [0]])).to_vec::<f32>(), [2.0, 3.0]);
+    /// ```
+    #[track_caller]
+    pub fn gather(&self, dim: i64, index: &Tensor) -> Tensor {
+        let d = self.dim_index("gather", dim);
+        within("gather", self, d, index, false);
+        let (x, i) = (self.at_least_1d(), index.at_least_1d());
+        trace(&GATHER, [(&x).into(), (&i).into()], [d.into()]).reshape(index.shape())
+    }
+
+    #[track_caller]
+    fn scattered<'a>(&self, op: &'static str, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>, how: i64) -> Tensor {
+        let d = self.dim_index(op, dim);
+        within(op, self, d, index, false);
+        let (x, i) = (self.at_least_1d(), index.at_least_1d());
+        trace(&SCATTER, [(&x).into(), (&i).into(), src.into()], [d.into(), how.into()]).reshape(self.shape())
+    }
+
+    /// This tensor with the elements that `index` names along `dim` replaced by `src`, a tensor or a number
+    /// (`torch.scatter`). Which one stays where positions repeat is not defined. StableHLO: scatter.
+    #[track_caller]
+    pub fn scatter<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
+        self.scattered("scatter", dim, index, src, REPLACE)
+    }
+
+    /// `src` added to the elements that `index` names along `dim` (`torch.scatter_add`). StableHLO: scatter.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = Tensor::zeros([3]).scatter_add(0, &tensor([0, 2, 2]), &tensor([1.0, 2.0, 3.0]));
+    /// assert_eq!(x.to_vec::<f32>(), [1.0, 0.0, 5.0]);
+    /// ```
+    #[track_caller]
+    pub fn scatter_add<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
+        self.scattered("scatter_add", dim, index, src, ADD)
+    }
+
+    /// `src` combined with the elements that `index` names along `dim` (`torch.scatter_reduce`); without `include_self`
+    /// the elements that are hit start from nothing.
+    #[track_caller]
+    pub fn scatter_reduce(
+        &self,
+        dim: i64,
+        index: &Tensor,
+        src: &Tensor,
+        reduce: ScatterReduce,
+        include_self: bool,
+    ) -> Tensor {
+        let start = match include_self {
+            true => self.clone(),
+            false => {
+                let nothing = match reduce {
+                    ScatterReduce::Prod => 1.0,
+                    ScatterReduce::Amax => f64::NEG_INFINITY,
+                    ScatterReduce::Amin => f64::INFINITY,
+                    _ => 0.0,
+                };
+                self.scatter(dim, index, nothing)
+            }
+        };
+        match reduce {
+            ScatterReduce::Sum => start.scattered("scatter_reduce", dim, index, src, ADD),
+            ScatterReduce::Prod => start.scattered("scatter_reduce", dim, index, src, MUL),
+            ScatterReduce::Amax => start.scattered("scatter_reduce", dim, index, src, MAX),
+            ScatterReduce::Amin => start.scattered("scatter_reduce", dim, index, src, MIN),
+            ScatterReduce::Mean => {
+                let sum = start.scattered("scatter_reduce", dim, index, src, ADD);
+                let base = if include_self { self.ones_like() } else { self.zeros_like() };
+                let count = base.scattered("scatter_reduce", dim, index, 1.0, ADD).clamp_min(1.0);
+                if self.dtype().is_float() { sum / count } else { sum.floor_divide(&count) }
+            }
+        }
+    }
+
+    /// The slices along `dim` that `index` names (`torch.index_select`). StableHLO: gather.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([[1, 2], [3, 4], [5, 6]]);
+    /// assert_eq!(x.index_select(0, &tensor([2, 0])).to_vec::<i64>(), [5, 6, 1, 2]);
+    /// ```
+    #[track_caller]
+    pub fn index_select(&self, dim: i64, index: &Tensor) -> Tensor {
+        let d = self.dim_index("index_select", dim);
+        if index.dim() > 1 {
+            refuse("index_select", &[self, index], "the index must be a vector; use `embedding` or `i` for more");
+        }
+        within("index_select", self, d, index, false);
+        if self.dim() == 0 {
+            return self.copy();
+        }
+        pick(&INDEX_SELECT, self, &[&index.at_least_1d()], one(d))
+    }
+
+    /// The elements of the flattened tensor at `index`, in the index's shape (`torch.take`).
+    #[track_caller]
+    pub fn take(&self, index: &Tensor) -> Tensor {
+        pick(&TAKE, &self.flatten(), &[index], one(0))
+    }
+
+    /// `values` written, or added where `accumulate`, at positions of the flattened tensor (`torch.Tensor.put`).
+    #[track_caller]
+    pub fn put(&self, index: &Tensor, values: &Tensor, accumulate: bool) -> Tensor {
+        let values = values.reshape(index.shape());
+        let how = if accumulate { ADD } else { REPLACE };
+        put(&PUT, &self.flatten(), &values, &[index], one(0), how).reshape(self.shape())
+    }
+
+    /// `source` added to the slices along `dim` that `index` names (`torch.index_add`).
+    #[track_caller]
+    pub fn index_add(&self, dim: i64, index: &Tensor, source: &Tensor) -> Tensor {
+        self.indexed_put(&INDEX_ADD, dim, index, source, ADD)
+    }
+
+    /// `source` in place of the slices along `dim` that `index` names (`torch.index_copy`).
+    #[track_caller]
+    pub fn index_copy(&self, dim: i64, index: &Tensor, source: &Tensor) -> Tensor {
+        self.indexed_put(&INDEX_COPY, dim, index, source, REPLACE)
+    }
+
+    /// `value`, a number or a tensor of one element, in the slices along `dim` that `index` names (`torch.index_fill`).
+    #[track_caller]
+    pub fn index_fill<'a>(&self, dim: i64, index: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let value = match value.into() {
+            Arg::Tensor(t) => t.reshape(()),
+            Arg::Owned(t) => t.reshape(()),
+            Arg::Scalar(s) => Tensor::full((), s),
+        };
+        let d = self.dim_index("index_fill", dim);
+        // by a mask, so that the value's gradient counts a slice once, however often it is named
+        let n = self.shape().get(d).copied().unwrap_or(1);
+        let named = Tensor::zeros([n]).bool();
+        let named = put(&INDEX_FILL, &named, &Tensor::ones(()).bool(), &[&index.at_least_1d()], one(0), REPLACE);
+        let mut shape = vec![1i64; self.dim()];
+        if let Some(along) = shape.get_mut(d) {
+            *along = n as i64;
+        }
+        value.to(self.dtype()).where_(&named.reshape(shape), self)
+    }
+
+    #[track_caller]
+    fn indexed_put(&self, op: &'static Entry, dim: i64, index: &Tensor, source: &Tensor, how: i64) -> Tensor {
+        let d = self.dim_index(op.name, dim);
+        within(op.name, self, d, index, false);
+        let (x, i) = (self.at_least_1d(), index.at_least_1d());
+        let mut shape = x.shape();
+        shape[d] = i.numel();
+        if source.numel() != shape.numel() {
+            refuse(op.name, &[self, index, source], format!("the source must have the shape {shape}"));
+        }
+        put(op, &x, &source.reshape(&shape), &[&i], one(d), how).reshape(self.shape())
+    }
+
+    /// The rows of `weight` that this tensor of indices names (`torch.nn.functional.embedding`). StableHLO: gather; the
+    /// gradient is a scatter.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let words = tensor([[1.0, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(tensor([1, 0, 1]).embedding(&words).shape(), [3, 2]);
+    /// ```
+    #[track_caller]
+    pub fn embedding(&self, weight: &Tensor) -> Tensor {
+        if weight.dim() != 2 {
+            refuse("embedding", &[self, weight], "the weight must be a matrix with one row per index");
+        }
+        within("embedding", weight, 0, self, false);
+        pick(&EMBEDDING, weight, &[self], one(0))
+    }
+}

@@ -1,0 +1,137 @@
+//! What only the device can tell is wrong: positions out of range and divisions by zero that a program computed. Told at the
+//! op's line when a value is read or all is synced, by the program that ran anyway.
+mod support;
+
+use support::{alone, refusal};
+use xlazy::metrics::{counter_value, metric_data};
+use xlazy::prelude::*;
+
+/// Integers that a program computes, so that the host knows nothing of them.
+fn computed<const N: usize>(values: [i64; N]) -> Tensor {
+    tensor(values) * 2 - tensor(values)
+}
+
+/// A name, the refused element, and the call.
+type Wrong = (&'static str, &'static str, fn() -> Tensor);
+
+const WRONG: &[Wrong] = &[
+    ("index_select", "index 3 is out of bounds for dimension 0 with size 3", || {
+        Tensor::ones([3, 2]).index_select(0, &computed([0, 3]))
+    }),
+    ("index_select", "index -1 is out of bounds for dimension 1 with size 2", || {
+        Tensor::ones([3, 2]).index_select(1, &computed([0, -1]))
+    }),
+    ("gather", "index 5 is out of bounds for dimension 1 with size 4", || {
+        Tensor::ones([1, 4]).gather(1, &computed([5, 0]).unsqueeze(0))
+    }),
+    ("take", "index 6 is out of bounds for dimension 0 with size 6", || Tensor::ones([2, 3]).take(&computed([6]))),
+    ("take", "index -7 is out of bounds for dimension 0 with size 6", || Tensor::ones([2, 3]).take(&computed([-7]))),
+    ("embedding", "index 9 is out of bounds for dimension 0 with size 4", || {
+        computed([9, 1]).embedding(&Tensor::ones([4, 2]))
+    }),
+    ("gather", "index 3 is out of bounds for dimension 1 with size 3", || {
+        Tensor::ones([2, 3]).cross_entropy(&computed([3, 0]), Default::default())
+    }),
+    ("index", "index -4 is out of bounds for dimension 0 with size 3", || Tensor::ones([3, 2]).i(&computed([-4]))),
+    ("scatter", "index 4 is out of bounds for dimension 0 with size 3", || {
+        Tensor::zeros([3]).scatter(0, &computed([4]), 1.0)
+    }),
+    ("scatter", "index 4 is out of bounds for dimension 0 with size 3", || {
+        Tensor::zeros([3]).scatter_add(0, &computed([4]), &Tensor::ones([1]))
+    }),
+    ("index_add", "index -1 is out of bounds for dimension 0 with size 3", || {
+        Tensor::zeros([3]).index_add(0, &computed([-1]), &Tensor::ones([1]))
+    }),
+    ("index_copy", "index 3 is out of bounds for dimension 0 with size 3", || {
+        Tensor::zeros([3]).index_copy(0, &computed([3]), &Tensor::ones([1]))
+    }),
+    ("index_fill", "index 3 is out of bounds for dimension 0 with size 3", || {
+        Tensor::zeros([3]).index_fill(0, &computed([3]), 1.0)
+    }),
+    ("put", "index 3 is out of bounds for dimension 0 with size 3", || {
+        Tensor::zeros([3]).put(&computed([3]), &Tensor::ones([1]), false)
+    }),
+    ("index_put", "index 8 is out of bounds for dimension 0 with size 3", || {
+        Tensor::zeros([3]).index_put(&[Some(&computed([8]))], 1.0, true)
+    }),
+    ("floor_divide", "ZeroDivisionError", || tensor([1, 2]).floor_divide(&computed([1, 0]))),
+    ("remainder", "ZeroDivisionError", || tensor([1, 2]).remainder(&computed([1, 0]))),
+    ("remainder", "ZeroDivisionError", || tensor([1, 2]) % computed([0, 0])),
+    ("fmod", "ZeroDivisionError", || tensor([1, 2]).fmod(&computed([1, 0]))),
+    ("div_trunc", "ZeroDivisionError", || tensor([1, 2]).div_trunc(&computed([1, 0]))),
+];
+
+fn says(said: &str, (op, why, _): &Wrong) -> bool {
+    said.starts_with(&format!("{op}(")) && said.contains(why)
+}
+
+#[test]
+fn what_a_program_computed_is_refused_when_it_is_read_and_again_when_it_is_read_again() {
+    let _alone = alone();
+    for wrong in WRONG {
+        let x = (wrong.2)();
+        for _ in 0..2 {
+            let said = refusal(|| x.wait());
+            assert!(says(&said, wrong), "{}: {said}", wrong.0);
+        }
+        assert_eq!((Tensor::ones([2]) * 3.0).to_vec::<f32>(), [3.0, 3.0], "the session goes on");
+        drop(x);
+        sync();
+    }
+}
+
+#[test]
+fn a_barrier_tells_it_or_the_next_read_does() {
+    let _alone = alone();
+    for wrong in WRONG {
+        let x = (wrong.2)();
+        let said = refusal(|| {
+            sync();
+            x.wait();
+        });
+        assert!(says(&said, wrong), "{}: {said}", wrong.0);
+        sync();
+    }
+}
+
+#[test]
+fn what_is_in_range_passes_and_numbers_are_known_to_the_host() {
+    let _alone = alone();
+    let x = tensor([[1.0, 2.0], [3.0, 4.0]]);
+    assert_eq!(x.index_select(0, &computed([1])).to_vec::<f32>(), [3.0, 4.0]);
+    assert_eq!(x.i(&computed([-1])).to_vec::<f32>(), [3.0, 4.0]);
+    assert_eq!(tensor([7, -7]).floor_divide(&computed([2, -2])).to_vec::<i64>(), [3, 3]);
+    assert_eq!(
+        tensor([1.0, -1.0]).floor_divide(&tensor([0.0, 0.0])).to_vec::<f32>(),
+        [f32::INFINITY, f32::NEG_INFINITY]
+    );
+    assert!(!xlazy::show::stablehlo(&(computed([1]) % 3), false).plain().contains("reduce"), "the host knows 3");
+    assert_eq!(refusal(|| computed([1]) % 0).split(':').next(), Some("remainder(i64[1])"));
+    // torch: 1 and -1 have inverses among integers, everything else gives 0.
+    let powers = tensor([2, 1, -1, -1, 3]).pow(&computed([-1, -2, -3, -2, -2]));
+    assert_eq!(powers.to_vec::<i64>(), [0, 1, -1, 1, 0]);
+}
+
+#[test]
+fn looking_costs_no_program_no_run_and_no_donation() {
+    let _alone = alone();
+    let words = Tensor::randn([50, 8]).requires_grad_(true);
+    let count = || (counter_value("UncachedCompile").unwrap_or(0), metric_data("ExecuteTime").map_or(0, |m| m.0));
+    let step = |ids: &Tensor| {
+        let loss = ids.remainder(50).embedding(&words).square().sum();
+        loss.backward();
+        no_grad(|| words.sub_(words.grad().unwrap() * 0.1));
+        words.set_grad(None);
+        sync();
+        loss
+    };
+    let ids = |k: i64| tensor([k, k + 1, k + 2]);
+    (0..3).for_each(|k| drop(step(&ids(k))));
+    let before = count();
+    let loss = step(&ids(70));
+    assert!(loss.item().is_finite());
+    let after = count();
+    assert_eq!((after.0 - before.0, after.1 - before.1), (0, 1), "compilations and runs");
+    assert_eq!(xlazy::insight::events().last().unwrap().donated, 1);
+    assert_eq!(xlazy::insight::events().last().unwrap().outputs, 2, "what was looked for is no result of the user's");
+}
