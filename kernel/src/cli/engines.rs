@@ -3,6 +3,7 @@ use crate::engine::{Engine, Failure};
 use crate::eval::RustEngine;
 use crate::eval::install::Installation;
 use crate::footer::WithFooter;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +15,10 @@ pub fn start() -> Result<Arc<dyn Engine>, Failure> {
 /// As [`start`], for a person: every cell ends with the line that says what it did; `live`, where it stands there while
 /// the cell runs.
 pub fn start_told(live: bool) -> Result<Arc<dyn Engine>, Failure> {
-    Ok(Arc::new(WithFooter { engine: RustEngine::start(Installation::find()?)?, live }))
+    // A kernel's front end watches, whatever its own standard error is.
+    let shown = live || std::io::stderr().is_terminal();
+    let install = Installation { shown, ..Installation::find()? };
+    Ok(Arc::new(WithFooter { engine: RustEngine::start(install)?, live }))
 }
 
 /// As [`start_told`], for the cells of a notebook: its dependencies are locked beside it.

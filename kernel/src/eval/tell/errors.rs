@@ -21,11 +21,10 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
     let mut nameless = Vec::new();
     let mut told = BTreeSet::new();
     let summary = |e: &&Diagnostic| e.spans.is_empty() && e.message.starts_with("aborting due to");
-    let all: Vec<(&Diagnostic, Option<Retold>)> = errors
-        .iter()
-        .filter(|e| e.level.starts_with("error") && !summary(e))
-        .map(|e| (e, retell(e, texts, known)))
-        .collect();
+    let errors: Vec<&Diagnostic> = errors.iter().filter(|e| e.level.starts_with("error") && !summary(e)).collect();
+    let rows = torch::hints(&errors, texts, &known.rustc);
+    let all: Vec<(&Diagnostic, Option<Retold>)> =
+        errors.into_iter().zip(rows).map(|(e, row)| (e, retell(e, texts, known, row))).collect();
     // What we generate has errors of its own where the user's text has one: a variable that borrows, say, cannot be put
     // back, either.
     let follows = |(e, retold): &(&Diagnostic, Option<Retold>)| {
