@@ -126,6 +126,20 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             "behind a value, `?` ends the cell with its error; `?NAME` on a line of its own tells what a name is"
                 .to_owned()
         }
+        ("E0308", _) if error.text().contains("found tuple `(_") => {
+            let said = error.text();
+            let is = |what: &str| said.contains(what).then_some(());
+            let in_brackets = |after: &str| {
+                let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+                let names = text.text.get(at)?.strip_prefix('(')?.strip_suffix(')')?;
+                Some(format!("write `[{names}]`{after}"))
+            };
+            let array = || is("array `[xlazy::Tensor; ").and_then(|()| in_brackets(": a batch is an array"));
+            let shape =
+                || is("struct `xlazy::Shape`").and_then(|()| in_brackets(", of `.dims()` in place of `.shape()`"));
+            let list = || is("struct `Vec<xlazy::Tensor>`").and_then(|()| in_brackets(", of `….try_into().unwrap()`"));
+            array().or_else(shape).or_else(list)?
+        }
         ("E0277", [ty, "Debug" | "std::fmt::Debug", ..]) if is_ours(ty) => derive("Debug", ty),
         ("E0369", [op @ ("==" | "!=" | "<" | ">" | "<=" | ">="), ty, ..]) if is_ours(ty) => {
             derive(if matches!(*op, "==" | "!=") { "PartialEq" } else { "PartialEq, PartialOrd" }, ty)

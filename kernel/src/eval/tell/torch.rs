@@ -210,7 +210,12 @@ fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
         let said = (0..pattern.len()).filter(|&i| pattern.meta(i).is_none()).count();
         let call = pattern.meta(0).is_some() && pattern.word(1) == "(";
         let python = || syn::parse_str::<syn::Expr>(&row.torch).is_err();
-        if call != (about == About::Call) || about == About::Python && !python() {
+        let wanted = match about {
+            About::Call => call || pattern.is_library(),
+            About::Python => !call && python(),
+            About::Names | About::Types => !call,
+        };
+        if !wanted {
             continue;
         }
         if best.as_ref().is_some_and(|(most, _)| *most >= said) {
@@ -223,13 +228,13 @@ fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
         let Some((range, captured)) = found else { continue };
         let code = filled(&row.xlazy, &captured);
         // A row of the library's own names is known by them, and `True` by itself.
-        let library = pattern.meta(0).is_none() && pattern.word(1) == ".";
+        let library = pattern.is_library();
         let subject = subject(&pattern, &captured).filter(|_| !library);
         let alone = library || subject.is_none();
         let fits = match about {
             About::Python => true,
-            About::Names => !alone || range.start == at.start,
-            About::Types | About::Call => !alone,
+            About::Names | About::Call => !alone || range.start == at.start,
+            About::Types => !alone,
         };
         if !fits || code == line[range.clone()] {
             continue;
@@ -237,7 +242,29 @@ fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
         let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
         best = Some((said, Found { said: format!("{ANSWER}`{code}`{note}"), at: range, subject }));
     }
-    best.map(|(_, found)| found)
+    best.map(|(_, found)| found).or_else(|| op(&user, &at).filter(|_| about == About::Names))
+}
+
+/// The page of all ops, which is written from their table.
+const OPS: &str = include_str!("../../../../docs/ops.md");
+
+/// A function of torch's that is a method here: `torch.NAME(x, …)` and `F.NAME(x, …)`.
+fn op(user: &Words, at: &Range<usize>) -> Option<Found> {
+    let first = (0..user.len()).find(|i| user.tokens[*i].range.start == at.start)?;
+    let module = match user.word(first) {
+        "torch" => "",
+        "F" => "nn.functional.",
+        _ => return None,
+    };
+    let name = first + if user.word(first + 1) == "." { 2 } else { 3 };
+    let row = format!("| `{module}{}` | `Tensor::", user.word(name));
+    let method = OPS.lines().find_map(|line| line.strip_prefix(&row)?.split('`').next())?;
+    let end = user.behind_brackets(name + 1).filter(|_| user.word(name + 1) == "(")?;
+    let behind_first = user.up_to(name + 2, ",", false).filter(|i| *i < end).unwrap_or(end - 1);
+    let (subject, _) = user.part(name + 2, behind_first)?;
+    let rest = user.part(behind_first + 1, end - 1).map(|(rest, _)| rest).unwrap_or_default();
+    let range = at.start..user.tokens[end - 1].range.end;
+    Some(Found { said: format!("{ANSWER}`{subject}.{method}({rest})`"), at: range, subject: None })
 }
 
 /// What of the text a row is about: what its first letter that says what it is stands for, or else its first number.
@@ -271,6 +298,11 @@ impl<'t> Words<'t> {
 
     fn len(&self) -> usize {
         self.tokens.len()
+    }
+
+    /// Of a row: it begins with one of the library's modules.
+    fn is_library(&self) -> bool {
+        self.meta(0).is_none() && self.word(1) == "."
     }
 
     fn word(&self, i: usize) -> &'t str {
@@ -412,8 +444,11 @@ fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(Range<usize>
                 u += 2;
             }
             let same = user.word(u) == pattern.word(p) && u < user.len();
-            same.then_some(())?;
-            (p, u) = (p + 1, u + 1);
+            // `F::relu` is how somebody writes `F.relu` who has heard of Rust.
+            let as_path =
+                pattern.is_library() && pattern.word(p) == "." && user.word(u) == ":" && user.word(u + 1) == ":";
+            (same || as_path).then_some(())?;
+            (p, u) = (p + 1, u + if as_path { 2 } else { 1 });
             continue;
         };
         let (name, width) = if meta == Meta::Several { ("2, 3", 3) } else { (pattern.word(p), 1) };
@@ -448,7 +483,12 @@ fn filled(xlazy: &str, captured: &Captured) -> String {
         let range = words.tokens[i].range.start..words.tokens[(i + width - 1).min(words.len() - 1)].range.end;
         out.push_str(&xlazy[end..range.start]);
         match captured.get(name).filter(|_| words.meta(i).is_some()) {
-            Some((text, _)) => out.push_str(text),
+            Some((text, _)) => {
+                // A number is not lent.
+                let number = text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+                out.truncate(out.len() - usize::from(number && out.ends_with('&')));
+                out.push_str(text);
+            }
             None => out.push_str(&xlazy[range.clone()]),
         }
         (end, i) = (range.end, i + width);
