@@ -233,7 +233,8 @@ fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
         let alone = library || subject.is_none();
         let fits = match about {
             About::Python => true,
-            About::Names | About::Call => !alone || range.start == at.start,
+            // Of `nn::NAME` rustc points at the name.
+            About::Names | About::Call => !alone || !line[range.start..at.start].contains(['(', '[']),
             About::Types => !alone,
         };
         if !fits || code == line[range.clone()] {
@@ -327,6 +328,8 @@ impl<'t> Words<'t> {
                 word == "model" || !named && (matches!(word, "loss" | "opt") || word.len() == 1 && word != "F")
             }
             Kind::Number => true,
+            // The name of a file, say.
+            Kind::Literal => word.starts_with('"'),
             _ => false,
         };
         stands.then_some(Meta::One)
@@ -464,7 +467,12 @@ fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(Range<usize>
             "True" => "true".to_owned(),
             "False" => "false".to_owned(),
             // A list of its own is the list.
-            list if meta == Meta::Several && user.behind_brackets(u) == Some(end) => list[1..list.len() - 1].to_owned(),
+            list if meta == Meta::Several
+                && matches!(user.kind(u), Some(Kind::Open(_)))
+                && user.behind_brackets(u) == Some(end) =>
+            {
+                list[1..list.len() - 1].to_owned()
+            }
             _ => text,
         };
         captured.insert(name.to_owned(), (text, range));
