@@ -2,6 +2,7 @@
 use std::sync::mpsc::Sender;
 use xlazy_mime::Bundle;
 
+pub mod overwriting;
 pub mod spill;
 
 /// One cell to run.
@@ -25,6 +26,9 @@ pub enum Event {
         stderr: bool,
         text: String,
     },
+    /// What xlazy says of its own work, such as cargo's progress: no output of the cell, and no error, which is what a notebook makes
+    /// of text on the standard error.
+    Told(String),
     Display {
         bundle: Bundle,
         id: Option<String>,

@@ -178,6 +178,9 @@ impl Seen {
         if sum("disk_hits") > 0.0 {
             parts.push(format!("{} from the disk in {}", sum("disk_hits"), milliseconds(sum("disk_ms"))));
         }
+        if sum("aot_compiled") > 0.0 {
+            parts.push(format!("compiled {} for a TPU in {}", sum("aot_compiled"), milliseconds(sum("aot_ms"))));
+        }
         if sum("memory_hits") > 0.0 {
             parts.push(format!("{} from memory", sum("memory_hits")));
         }

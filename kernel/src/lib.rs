@@ -6,6 +6,7 @@ mod corpus;
 pub mod ctrl_c;
 pub mod engine;
 pub mod eval;
+pub mod evcxr;
 pub mod folder;
 pub mod footer;
 pub mod guard;

@@ -73,7 +73,7 @@ impl<'a> Screen<'a> {
         self.end_live();
         match event {
             Event::Stream { stderr: false, text } => self.write_out(&text),
-            Event::Stream { stderr: true, text } => {
+            Event::Stream { stderr: true, text } | Event::Told(text) => {
                 self.last = None;
                 let _ = self.err.write_all(plain_unless(self.colours.1, &text).as_bytes());
                 let _ = self.err.flush();

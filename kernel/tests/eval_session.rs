@@ -249,3 +249,19 @@ fn a_compile_says_how_long_it_took() {
         assert!(seen.contains(key), "{seen}");
     }
 }
+
+#[test]
+fn the_standard_error_is_a_terminal_where_somebody_watches() {
+    use xlazy_kernel::eval::install::Installation;
+    eval_support::build_runtime();
+    for shown in [true, false] {
+        let install = Installation::find().unwrap_or_else(|f| panic!("{}", f.message));
+        let install = Installation { shown, cell_cache: None, program_cache: None, ..install };
+        let engine = RustEngine::start(install).unwrap_or_else(|f| panic!("{}", f.message));
+        let code = "use std::io::IsTerminal; (std::io::stderr().is_terminal(), std::io::stdout().is_terminal())";
+        assert_eq!(ok(&engine, code), format!("=> ({shown}, false)\n"));
+        // Of others it says what they are.
+        let code = "use std::io::IsTerminal; let f = std::fs::File::open(\"/dev/ptmx\").unwrap(); f.is_terminal()";
+        assert_eq!(ok(&engine, code), "=> true\n");
+    }
+}

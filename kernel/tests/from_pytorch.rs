@@ -74,3 +74,154 @@ fn what_torch_would_have_written_is_told_what_to_write() {
         }
     }
 }
+
+/// Mistakes that people make in plain Rust, by the error that rustc has for each; some look like a row of the table.
+const PLAIN: &[&str] = &[
+    // No code.
+    "let v = Vec<i32>::new();",
+    "let m = HashMap<String, i32>::new();",
+    "let (a, b, c) = (1, 2, 3); a < b < c",
+    "let (a, b, c) = (1, 2, 3); a == b == c",
+    "let n: i32 = 5 let m = 3;",
+    "if numbers.len() > 2 { 1 } else 2",
+    "let s = 'several';",
+    "fn f(n) { n }",
+    "struct P { x: i32; y: i32 }",
+    "numbers[1:3]",
+    "numbers[:2]",
+    "text[2:]",
+    "ages[\"a\", 0]; let n = numbers[1:];",
+    // E0061
+    "numbers.push(1, 2)",
+    "let mut v = numbers.clone(); v.sort(true)",
+    "numbers.iter().sum(0)",
+    "numbers.iter().max(0)",
+    "text.len(0)",
+    "point.size(0)",
+    "point.sum(1, true)",
+    "std::cmp::max(1)",
+    // E0069 and E0106 on the way to what is about types.
+    "numbers.iter().max() > 3",
+    "maybe > 3",
+    "maybe == 3",
+    "text == 'a'",
+    "text > 3",
+    "point == point",
+    "point > point",
+    "point >= point",
+    "numbers == 3",
+    "numbers < 3",
+    "ages != numbers",
+    "numbers * 2",
+    "numbers + numbers",
+    "text + text",
+    "point * 2.0",
+    "maybe + 1",
+    "2 ** 3",
+    "let n = 2; n ** 3",
+    "let f = 2.0; f ** 2",
+    "-text",
+    "!text",
+    // E0277
+    "numbers[0i32]",
+    "let i = 1i64; numbers[i]",
+    "text[0]",
+    "ages[0]",
+    "ages[text]",
+    "let k = 3; numbers[k, 0]",
+    "1 + 1.0",
+    "let total: i32 = numbers.iter().map(|n| n * 1.5).sum();",
+    "for n in 5 { }",
+    "for n in point { }",
+    "for n in maybe.unwrap() { }",
+    "fn show<T: std::fmt::Display>(t: T) {} show(point)",
+    "println!(\"{}\", numbers)",
+    "println!(\"{}\", point)",
+    // E0308
+    "let n: i32 = \"a\";",
+    "let s: String = \"a\";",
+    "let n: usize = -1i32;",
+    "if numbers.len() { }",
+    "let v: Vec<f32> = numbers.clone();",
+    "fn half(n: f64) -> f64 { n / 2.0 } half(2)",
+    "numbers.push(\"a\")",
+    // E0423, E0425, E0433
+    "max(numbers)",
+    "max(1, 2)",
+    "min(numbers)",
+    "sum(numbers)",
+    "abs(-3)",
+    "len(numbers)",
+    "len(text)",
+    "len(ages)",
+    "float(text)",
+    "int(text)",
+    "print(text)",
+    "sqrt(2.0)",
+    "range(numbers)",
+    "Point(1, 2)",
+    "HashSet::new()",
+    "nombers[0]",
+    "let n = None.unwrap_or(k);",
+    // E0599, E0608 to E0618
+    "numbers.size(0)",
+    "numbers.size()",
+    "numbers.shape()",
+    "numbers.shape[0]",
+    "numbers.sum(0)",
+    "numbers.mean(0)",
+    "numbers.map(|n| n + 1)",
+    "numbers.view(2, 3)",
+    "numbers.tolist()",
+    "numbers.backward()",
+    "text.size()",
+    "text.push(\"a\")",
+    "ages.get_or(\"a\")",
+    "ages.sort()",
+    "maybe.len()",
+    "maybe.item()",
+    "point.train()",
+    "point.cuda()",
+    "point.step()",
+    "point.x()",
+    "point.flatten(1)",
+    "point.data",
+    "point.shape",
+    "numbers.T",
+    "text.ndim",
+    "point[0]",
+    "maybe[0]",
+    "let n = 3; n[0]",
+    "let n = 3; n(0)",
+    "point(0)",
+    "numbers(0)",
+    "text(1)",
+    "*numbers.len()",
+    "numbers as f64",
+    "text as i32",
+    "point as f64",
+];
+
+#[test]
+fn mistakes_in_plain_rust_are_told_as_rustc_tells_them() {
+    let engine = engine();
+    let setup = "use std::collections::HashMap;
+#[derive(Clone)] struct Point { x: f64, y: f64 }
+let mut numbers = vec![3, 1, 2]; let text = String::from(\"text\"); let maybe = Some(3);
+let ages = HashMap::from([(\"a\", 1), (\"b\", 2)]); let point = Point { x: 1.0, y: 2.0 };";
+    assert_eq!(run(&engine, 1, setup).1, Reply::Ok);
+    let mut wrong = Vec::new();
+    for (i, code) in PLAIN.iter().enumerate() {
+        // Every other one in a function, where variables are of the cell at hand.
+        let function = || setup.replace('\n', " ").replace("use std", "fn f() { use std") + code + " ; }";
+        let code = if i % 2 == 0 { code.to_string() } else { function() };
+        match run(&engine, 2 + i as u64, &code).1 {
+            Reply::Error(failure) if failure.name == "CompileError" => {
+                let said = plain(&failure);
+                wrong.extend(said.contains("in xlazy: ").then(|| format!("`{code}`:\n{said}")));
+            }
+            other => wrong.push(format!("`{code}`: {other:?}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}\n{}", wrong.len(), PLAIN.len(), wrong.join("\n\n"));
+}

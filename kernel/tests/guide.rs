@@ -3,8 +3,9 @@ mod eval_support;
 
 use eval_support::{engine, plain, run};
 use std::path::{Path, PathBuf};
-use xlazy_kernel::engine::Reply;
+use xlazy_kernel::engine::{Engine, Event, Reply, Request};
 use xlazy_kernel::magics::TABLE;
+use xlazy_mime::{Bundle, Content};
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs")
@@ -41,6 +42,61 @@ fn its_rust_runs() {
         }
     }
     assert!(cells > 10, "{cells}");
+}
+
+/// What stands behind a cell of the page about displays, as text or as a picture, is what the cell shows. With XLAZY_BLESS=1 it is
+/// written.
+#[test]
+fn its_pictures_are_what_the_cells_show() {
+    let engine = engine();
+    let page = docs().join("display.md");
+    let text = std::fs::read_to_string(&page).expect("a page");
+    let mut parts = text.split("```rust\n");
+    let (mut written, mut pictures) = (parts.next().expect("a beginning").to_owned(), 0);
+    for (cell, part) in (1..).zip(parts) {
+        let (code, rest) = part.split_once("```\n").expect("a cell has an end");
+        let mut result = None;
+        let request = Request { code: code.into(), cell, ..Request::default() };
+        engine.execute(&request, &mut |event| {
+            if let Event::Result(bundle) = event {
+                result = Some(bundle);
+            }
+        });
+        written += &format!("```rust\n{code}```\n");
+        match rest.strip_prefix("```text\n").and_then(|r| r.split_once("```\n")) {
+            Some((_, rest)) => {
+                written += &format!("```text\n{}\n```\n{rest}", result.expect("it shows something").plain())
+            }
+            None => {
+                written += rest;
+                let Some(picture) = rest.strip_prefix("\n![").and_then(|r| r.split_once("](")?.1.split_once(')'))
+                else {
+                    continue;
+                };
+                pictures += 1;
+                check_picture(&docs().join(picture.0), &result.expect("it shows something"));
+            }
+        }
+    }
+    if std::env::var_os("XLAZY_BLESS").is_some() {
+        std::fs::write(&page, &written).expect("the page is written");
+    }
+    assert_eq!(std::fs::read_to_string(page).expect("the page"), written);
+    assert!(pictures > 2, "{pictures}");
+}
+
+fn check_picture(path: &Path, shown: &Bundle) {
+    let of = |mime: &str| shown.entries.iter().find(|(m, _)| m == mime).map(|(_, content)| content);
+    let bytes = match (of("image/svg+xml"), of("image/png")) {
+        (Some(Content::Text(svg)), _) => svg.clone().into_bytes(),
+        (_, Some(Content::Bytes(png))) => png.clone(),
+        _ => panic!("{} is no picture: {}", path.display(), shown.plain()),
+    };
+    if std::env::var_os("XLAZY_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, &bytes).expect("the picture is written");
+    }
+    assert!(std::fs::read(path).expect("the picture") == bytes, "{} is another one now: XLAZY_BLESS=1", path.display());
 }
 
 /// With XLAZY_BLESS=1 the page is written.

@@ -62,6 +62,7 @@ const HOUSES: &[House] = &[
             "eval/session",
             "eval/export",
             "eval",
+            "evcxr",
             "bench",
             "cli",
         ],

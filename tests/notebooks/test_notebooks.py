@@ -1,7 +1,13 @@
-"""The notebooks as readers run them: from the command line and through Jupyter. Their own assertions prove what they say."""
+"""The notebooks as readers run them: from the command line and through Jupyter. Their own assertions prove what they say.
+
+They are committed with their outputs, which GitHub's readers see; here they are shown to be current, times and sizes aside.
+With XLAZY_BLESS=1 they are written anew.
+"""
 
 import json
+import math
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -41,6 +47,47 @@ def check_outputs(notebook):
                 assert output.data.get("text/plain"), cell.source
 
 
+# What another run, or another machine, has otherwise: times, sizes, rates, what a chart of times looks like.
+MEASURED = re.compile(
+    r"""(?x) [\d.,]+\s?(?:ns|µs|us|ms|s|min|B|kB|KB|MB|GB)\b (?:[\d.]+(?:ms|us|ns))*  # 1.2 ms, 003ms123.456us
+    | ·\sdevice\smemory\s[+−][^·\n]* | [▁▂▃▄▅▆▇█]+.* | ^.*(?:Rate|Percentiles):.*$
+    | (?<=as\ long\ as\s)[\d,]+ | \d+(?=\ times\ faster)""",
+    re.MULTILINE,
+)
+NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
+
+
+def said(output, measures=False):
+    """An output's plain text: its words, and the numbers in it that are computed; none of what does nothing but measure."""
+    text = output.get("text") or output.get("data", {}).get("text/plain") or ""
+    if measures:
+        text = re.sub(r"\d[\d.,]*\w*", "~", text)
+    text = MEASURED.sub("~", text)
+    # What stands in columns is as wide as what was measured.
+    words = re.sub(r"[\s─-]+", " ", NUMBER.sub("#", text)).strip()
+    return words, [float(n) for n in NUMBER.findall(text)]
+
+
+def alike(is_so, was):
+    """Another processor rounds otherwise, and what is trained on it ends somewhere else."""
+    close = (math.isclose(a, b, rel_tol=0.1, abs_tol=0.01) for a, b in zip(is_so[1], was[1]))
+    return is_so[0] == was[0] and len(is_so[1]) == len(was[1]) and all(close)
+
+
+def check_current(notebook, committed):
+    """What a run shows is what is committed."""
+    for cell, was in zip(code_cells(notebook), code_cells(committed), strict=True):
+        assert [kinds(o) for o in cell.outputs] == [kinds(o) for o in was.outputs], cell.source
+        for now, before in zip(cell.outputs, was.outputs):
+            measures = cell.source.lstrip().startswith(("%compiles", "%metrics"))
+            now, before = said(now, measures), said(before, measures)
+            assert alike(now, before), f"{cell.source}\nis {now}\nwas {before}\nXLAZY_BLESS=1 writes it anew"
+
+
+def kinds(output):
+    return output.output_type, sorted(output.get("data", {}))
+
+
 def mime_types(notebook):
     return {mime for c in code_cells(notebook) for o in c.outputs for mime in o.get("data", {})}
 
@@ -55,19 +102,48 @@ def test_the_file_is_clean(path):
     nbformat.validate(notebook)
     assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
     assert notebook.metadata.kernelspec.name == "xlazy"
-    for cell in code_cells(notebook):
-        assert not cell.outputs and cell.execution_count is None, "outputs stay out of git"
+    check_outputs(notebook)
 
 
 @every_notebook
 def test_it_runs_from_the_command_line(path, tmp_path):
     wants_libtpu(path)
     out = tmp_path / path.name
-    done = subprocess.run([BINARY, "run", path, "-o", out], capture_output=True, text=True, timeout=300)
+    # As on the first day: nothing was compiled before.
+    env = os.environ | {"XLAZY_CACHE": str(tmp_path)}
+    done = subprocess.run([BINARY, "run", path, "-o", out], capture_output=True, text=True, timeout=300, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     notebook = nbformat.read(out, as_version=4)
     nbformat.validate(notebook)
     check_outputs(notebook)
+    if os.environ.get("XLAZY_BLESS"):
+        path.write_bytes(out.read_bytes())
+    check_current(notebook, nbformat.read(path, as_version=4))
+
+
+def test_what_is_not_current_is_told():
+    """Whatever else the comparison lets pass: a changed word or count, a missing output, a number that is far off."""
+    committed = nbformat.read(NOTEBOOKS[0], as_version=4)
+
+    def changed(change):
+        notebook = nbformat.read(NOTEBOOKS[0], as_version=4)
+        cell = next(c for c in code_cells(notebook) if any("compiled 1 in" in said(o)[0] for o in c.outputs))
+        change(cell)
+        with pytest.raises((AssertionError, ValueError)):
+            check_current(notebook, committed)
+
+    def text(old, new):
+        def change(cell):
+            output = next(o for o in cell.outputs if "compiled 1 in" in said(o)[0])
+            output.data["text/plain"] = output.data["text/plain"].replace(old, new)
+
+        return change
+
+    check_current(committed, committed)
+    changed(text("compiled 1 in", "compiled 2 in"))
+    changed(text("ran", "run"))
+    changed(lambda cell: cell.outputs.pop())
+    assert not alike(("#", [1.0]), ("#", [2.0])) and alike(("#", [1.01]), ("#", [1.0]))
 
 
 @every_notebook

@@ -22,6 +22,7 @@ pub fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Print one JSON object per event, and one per cell that says how it ended"),
         )
+        .arg(engines::argument())
         .after_help(
             "Examples:\n  xlazy eval 'let x = 41;' 'x + 1'\n  xlazy eval --json 'Tensor::ones([2, 2]) * 3.0'\n  \
              xlazy eval < cell.rs\n\nExit code: 0, 1 when a cell failed, 130 when it was interrupted.",
@@ -33,7 +34,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         Ok(cells) => cells,
         Err(e) => return fail(&format!("standard input could not be read: {e}")),
     };
-    let engine = match engines::start() {
+    let engine = match engines::start_asked(matches) {
         Ok(engine) => engine,
         Err(failure) => return fail_with(&failure),
     };

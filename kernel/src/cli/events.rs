@@ -10,6 +10,7 @@ pub fn event_json(cell: u64, event: &Event) -> Value {
         Event::Stream { stderr, text } => {
             json!({"event": "stream", "cell": cell, "name": stream_name(*stderr), "text": text})
         }
+        Event::Told(text) => json!({"event": "stream", "cell": cell, "name": "stderr", "text": text}),
         Event::Display { bundle, id, update } => {
             json!({"event": "display", "cell": cell, "data": mime_json(bundle), "id": id, "update": update})
         }

@@ -3,9 +3,9 @@ use super::notebook::Notebook;
 use super::report::{fail, fail_with, say};
 use crate::eval::export::{Program, program};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
-use xlazy_mime::{regular, whole};
+use xlazy_mime::{regular, units, whole};
 
 pub fn command() -> Command {
     let path = |name: &'static str, value: &'static str, help: &'static str| {
@@ -68,8 +68,67 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     for note in &program.notes {
         eprintln!("xlazy: {note}");
     }
+    match take_along(&program.texts, path.parent().unwrap_or(Path::new("")), &folder) {
+        Ok(notes) => notes.iter().for_each(|note| eprintln!("xlazy: {note}")),
+        Err(e) => return fail(&e.to_string()),
+    }
     say(&format!("{}: `cargo run` there gives the notebook's output", folder.display()));
     ExitCode::SUCCESS
+}
+
+/// Copies the files that the cells name into the project, where the program looks for them; what there is to say about each.
+fn take_along(texts: &[(u64, String)], from: &Path, to: &Path) -> std::io::Result<Vec<String>> {
+    let mut notes = Vec::new();
+    for (cell, text) in texts {
+        let path = Path::new(text);
+        let (there, here) = (from.join(path), to.join(path));
+        let below = path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+        let named = there.display();
+        match there.metadata() {
+            Ok(found) if found.is_file() && below => {
+                std::fs::create_dir_all(here.parent().unwrap_or(to))?;
+                if !here.canonicalize().is_ok_and(|h| there.canonicalize().is_ok_and(|t| h == t)) {
+                    std::fs::copy(&there, &here)?;
+                }
+                notes.push(format!("took {named} along ({})", units::bytes(found.len())));
+            }
+            Ok(found) if found.is_file() || found.is_dir() && text.contains('/') => {
+                notes.push(format!("cell {cell} names {named}, which stays where it is: the program needs it there"));
+            }
+            Err(_) if is_data(path) => notes.push(format!(
+                "cell {cell} names {named}, which is not there: the program needs it, if it does not make it itself"
+            )),
+            _ => {}
+        }
+    }
+    Ok(notes)
+}
+
+/// Whether a text that names no file was most likely to name one.
+fn is_data(path: &Path) -> bool {
+    const KINDS: [&str; 19] = [
+        "arrow",
+        "bin",
+        "bz2",
+        "csv",
+        "feather",
+        "gz",
+        "jpeg",
+        "jpg",
+        "json",
+        "jsonl",
+        "npy",
+        "npz",
+        "parquet",
+        "png",
+        "safetensors",
+        "toml",
+        "tsv",
+        "txt",
+        "zip",
+    ];
+    let kind = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    KINDS.contains(&kind) && path.file_stem().is_some_and(|s| !s.is_empty())
 }
 
 /// The first line of a project's manifest that another export may write over.

@@ -81,6 +81,7 @@ impl Notebook {
     pub fn add_event(&mut self, cell: usize, count: u64, event: &Event) {
         match event {
             Event::Stream { stderr, text } => self.add_stream(cell, stream_name(*stderr), text),
+            Event::Told(text) => self.add_stream(cell, stream_name(false), text),
             Event::Display { bundle, id: Some(id), update: true } => self.update(id, bundle),
             Event::Display { update: true, .. } => {}
             Event::Display { bundle, id, update: false } => {

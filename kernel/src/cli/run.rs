@@ -27,6 +27,7 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(PathBuf))
                 .help("An .ipynb file"),
         )
+        .arg(engines::argument())
         .arg(
             Arg::new("output")
                 .short('o')
@@ -83,7 +84,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     {
         return fail(&format!("{} cannot be the working directory: {e}", folder.display()));
     }
-    let engine = match engines::start_for(path) {
+    let engine = match engines::start_for(matches, path) {
         Ok(engine) => engine,
         Err(failure) => return fail_with(&failure),
     };

@@ -1,5 +1,6 @@
-//! Keeps a flood of text away from the front end: what is more than it can show goes to a file, and a note says where.
+//! Keeps from the front end what it cannot show: a flood of text, which goes to a file, and a note says where; and what moves on a line.
 use super::Event;
+use super::overwriting::Overwriting;
 use crate::trouble;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -55,6 +56,8 @@ pub struct Spill {
     open_line: bool,
     left_out: Option<LeftOut>,
     sink: Option<Sink>,
+    /// The lines of both streams.
+    over: [Overwriting; 2],
 }
 
 #[derive(Default)]
@@ -79,6 +82,7 @@ impl Spill {
             open_line: false,
             left_out: None,
             sink: None,
+            over: Default::default(),
         }
     }
 
@@ -89,7 +93,13 @@ impl Spill {
 
     fn pass_at(&mut self, event: Event, now: Instant, emit: &mut dyn FnMut(Event)) {
         match event {
-            Event::Stream { stderr, text } => self.text(stderr, text, now, emit),
+            Event::Stream { stderr, text } => {
+                let text = self.over[usize::from(stderr)].take(&text);
+                if !text.is_empty() {
+                    self.text(stderr, text, now, emit);
+                }
+            }
+            Event::Told(text) => self.text(false, text, now, emit),
             Event::ClearOutput { .. } => {
                 (self.bytes, self.lines, self.open_line) = (0, 0, false);
                 emit(event);
@@ -100,6 +110,12 @@ impl Spill {
 
     /// Says what was left out at the end.
     pub fn end(mut self, emit: &mut dyn FnMut(Event)) {
+        for stderr in [false, true] {
+            let text = self.over[usize::from(stderr)].end();
+            if !text.is_empty() {
+                self.text(stderr, text, Instant::now(), emit);
+            }
+        }
         self.resume(true, emit);
     }
 

@@ -10,7 +10,7 @@ use crate::eval::parse::items::Item;
 use crate::eval::parse::parsed::{Expanded, Parsed};
 use crate::eval::parse::segments::{Segment, segments};
 use crate::eval::parse::split;
-use crate::eval::text::scan;
+use crate::eval::text::scan::{self, Kind, Token};
 use crate::eval::text::source::{CellText, Source, Splice, Tag};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -25,6 +25,8 @@ pub struct Program {
     pub left_out: Vec<(u64, String)>,
     /// Where the output may be another one, in words.
     pub notes: Vec<String>,
+    /// What may be the paths of files that it reads: every text of one line, with the cell that has it first.
+    pub texts: Vec<(u64, String)>,
 }
 
 /// Puts cells (number and text) into one program with the same output. Values that a cell shows are printed.
@@ -37,8 +39,13 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
         (0..cells.len()).flat_map(|i| segments(&cells[i].text, &|_| false).into_iter().map(move |s| (i, s))).collect();
     let awaits = |c: &Arc<CellText>| scan::mentions(&c.text).contains("await");
     let (head, tail) = if cells.iter().any(awaits) { (HEAD_ASYNC, TAIL_ASYNC) } else { ("fn main()", "") };
-    let mut out =
-        Program { main: String::new(), dependencies: BTreeMap::new(), left_out: Vec::new(), notes: Vec::new() };
+    let mut out = Program {
+        main: String::new(),
+        dependencies: BTreeMap::new(),
+        left_out: Vec::new(),
+        notes: Vec::new(),
+        texts: Vec::new(),
+    };
     let needed = needed_after(parts.iter().map(|(index, s)| (&cells[*index], code_of(s))));
     let code = parts.iter().filter_map(|(index, s)| Some((&cells[*index], code_of(s)?)));
     let (defs, blocks, root, declared) = Default::default();
@@ -58,6 +65,11 @@ pub fn program(cells: &[(u64, String)]) -> Result<Program, Failure> {
             Segment::Code(_) => {}
         }
         if let Some(range) = code_of(segment) {
+            for text in texts(&cell.text[range.clone()]) {
+                if !writer.out.texts.iter().any(|(_, known)| *known == text) {
+                    writer.out.texts.push((cell.cell, text));
+                }
+            }
             writer.add(cell, range, needed[i].clone())?;
         }
     }
@@ -90,6 +102,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 const EXIT: &str = "
     // Like a notebook, it ends without dropping what is there.
     std::process::exit(0)";
+
+/// The texts that stand in code, but for those that formats are made of.
+fn texts(code: &str) -> impl Iterator<Item = String> {
+    let literals = scan::tokens(code).into_iter().filter(|t| t.kind == Kind::Literal);
+    let text = move |t: Token| Some(syn::parse_str::<syn::LitStr>(&code[t.range]).ok()?.value());
+    literals.filter_map(text).filter(|t| !t.is_empty() && !t.contains(['\n', '{', '\0']))
+}
 
 /// The Rust in a part of a cell.
 fn code_of(segment: &Segment) -> Option<Range<usize>> {
@@ -279,7 +298,10 @@ fn needed_after<'c>(
 /// Calls that show what is not `Rich`, too.
 fn shows<'a>(defs: &'a Definitions, parsed: &'a Parsed) -> impl Iterator<Item = &'a Splice> {
     let all = parsed.edits.iter().chain(parsed.items.iter().filter(|i| i.call.is_none()).flat_map(|i| &i.edits));
-    all.filter(|e| matches!(e.tag, Tag::Show(_)) && !defs.takes(e, parsed))
+    // Nobody has asked rustc whose they are: the notebook's, where a module of it has one.
+    let declares = |i: &Item| i.source.text[i.range.clone()].contains("fn display");
+    let globs = defs.items().map(|(_, i)| i).chain(&parsed.items).any(declares);
+    all.filter(move |e| matches!(e.tag, Tag::Show(..)) && !defs.takes(e, parsed, !globs))
 }
 
 /// The cell's text, with its last value printed. What a later cell needs is cloned where it is taken: in a notebook a text or a

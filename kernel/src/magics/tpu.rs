@@ -50,7 +50,12 @@ fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
     // What the disk has needs no cell, which costs rustc's time. A compile does: only cells can be interrupted.
     match call.host.call(Question::Aot, &format!("{known} {spec}")) {
         Ok(bundle) if bundle.entries.is_empty() => {}
-        told => return answer::show(told, events),
+        // As a cell shows it.
+        Ok(bundle) => {
+            events(Event::Result(bundle));
+            return Reply::Ok;
+        }
+        refused => return answer::show(refused, events),
     }
     if what == "last" {
         return call.host.run_code(&format!("xlazy::aot::magic_last({spec:?})"), events);

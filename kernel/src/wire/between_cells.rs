@@ -39,6 +39,7 @@ pub fn listen(engine: &dyn Engine, hub: &Arc<Hub>) {
 fn show(hub: &Hub, parent: &Arc<Value>, event: Event) {
     match event {
         Event::Stream { stderr, text } => hub.iopub.stream(parent, stderr, text),
+        Event::Told(text) => hub.iopub.stream(parent, false, text),
         Event::Display { bundle, id, update } => hub.iopub.display(parent, &bundle, id, update),
         Event::ClearOutput { wait } => {
             hub.iopub.show(parent, "clear_output", content::typed(ClearOutput { wait }), 0);

@@ -242,6 +242,7 @@ impl Outputs<'_> {
             // A silent cell broadcasts nothing.
             _ if self.asked.silent => {}
             Event::Stream { stderr, text } => iopub.stream(parent, stderr, text),
+            Event::Told(text) => iopub.stream(parent, false, text),
             Event::Display { bundle, id, update } => iopub.display(parent, &bundle, id, update),
             Event::Result(bundle) => {
                 self.result = bundle.plain().to_owned();

@@ -248,5 +248,21 @@ fn an_export_writes_over_its_own_and_nothing_else() {
     assert_eq!(main(), "fn main() {}");
     assert!(export(&["n.ipynb", "-o", "mine", "--force"]).0 && main().contains("let x = 1;"));
     assert!(export(&["n.ipynb", "-o", "mine"]).0, "it is its own now");
+    // What cells read goes along; what cannot is told.
+    std::fs::create_dir_all(folder.join("data")).unwrap();
+    std::fs::write(folder.join("data/n.csv"), "1,2").unwrap();
+    std::fs::write(folder.join("../beside.csv"), "3").unwrap();
+    let code = r#"let a = [\"data/n.csv\", \"../beside.csv\", \"gone.npy\", \"no file\", \"{a}.csv\"];"#;
+    let notebook = std::fs::read_to_string(folder.join("n.ipynb")).unwrap().replace("let x = 1;", code);
+    std::fs::write(folder.join("n.ipynb"), notebook).unwrap();
+    let (good, said) = export(&["n.ipynb", "-o", "mine"]);
+    let told: Vec<&str> = said.lines().collect();
+    assert!(good && told.len() == 3, "{said}");
+    assert!(
+        told[0].contains("took data/n.csv along (3 B)") && told[1].contains("../beside.csv, which stays where"),
+        "{said}"
+    );
+    assert!(told[2].contains("cell 1 names gone.npy, which is not there"), "{said}");
+    assert_eq!(std::fs::read_to_string(folder.join("mine/data/n.csv")).unwrap(), "1,2");
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -59,7 +59,7 @@ pub fn transcript(event: Event, out: &mut String) {
         }
     };
     match event {
-        Event::Stream { text, .. } => out.push_str(&text),
+        Event::Stream { text, .. } | Event::Told(text) => out.push_str(&text),
         Event::Result(bundle) => {
             line_start(out);
             out.push_str(&format!("=> {}\n", bundle.plain()));

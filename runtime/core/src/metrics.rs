@@ -100,6 +100,8 @@ impl Metric {
 }
 
 pub static COMPILE_TIME: Metric = Metric::new("CompileTime", Unit::Nanoseconds);
+/// Compiling for devices that are not there, by a process of its own.
+pub static AOT_COMPILE_TIME: Metric = Metric::new("AheadOfTimeCompileTime", Unit::Nanoseconds);
 pub static EXECUTE_TIME: Metric = Metric::new("ExecuteTime", Unit::Nanoseconds);
 pub static LOWER_TIME: Metric = Metric::new("LoweringTime", Unit::Nanoseconds);
 pub static TRANSFER_TO_DEVICE_TIME: Metric = Metric::new("TransferToDeviceTime", Unit::Nanoseconds);
@@ -128,6 +130,7 @@ pub static DESTROY_TENSOR: Counter = Counter::new("DestroyXlaTensor");
 
 /// All metrics, by name.
 pub static METRICS: &[&Metric] = &[
+    &AOT_COMPILE_TIME,
     &COMPILE_TIME,
     &EXECUTE_TIME,
     &INBOUND_DATA,

@@ -17,9 +17,10 @@ use std::any::TypeId;
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Other threads follow an interrupt only when the cell's own thread has not noticed it for this long: it may be
@@ -351,6 +352,27 @@ waits! {
         = SYS_openat(libc::AT_FDCWD, path, flags | libc::O_LARGEFILE, mode);
     openat(folder: Fd, path: *const libc::c_char, flags: Fd, mode: libc::mode_t) -> Fd
         = SYS_openat(folder, path, flags, mode);
+}
+
+/// Whether the standard error of cells is shown as a terminal shows it: libraries that draw bars ask for that.
+fn is_shown() -> bool {
+    static SHOWN: OnceLock<bool> = OnceLock::new();
+    *SHOWN.get_or_init(|| std::env::var_os("XLAZY_SHOWN").is_some_and(|v| v == "1"))
+}
+
+/// As libc's; the standard error is a terminal where somebody watches the cells.
+///
+/// # Safety
+/// As for `isatty(3)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isatty(fd: Fd) -> Fd {
+    if fd == libc::STDERR_FILENO && is_shown() {
+        return 1;
+    }
+    let mut settings = MaybeUninit::<libc::termios>::uninit();
+    // SAFETY: the kernel writes no more than its own, smaller form of it.
+    let answer = unsafe { libc::syscall(libc::SYS_ioctl, fd, libc::TCGETS, settings.as_mut_ptr()) };
+    Fd::from(answer == 0)
 }
 
 /// Where the frames go; a frame is never cut short.

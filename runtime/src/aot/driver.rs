@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use xlazy_core::device::platform::{NO_HARDWARE, TPU};
+use xlazy_core::metrics::AOT_COMPILE_TIME;
 use xlazy_core::sys;
 use xlazy_mime::private;
 
@@ -43,7 +44,9 @@ pub(super) fn ask(program: Vec<u8>, topology: &str, options: &Options, effort: E
     if effort == Effort::Look {
         return Ok(None);
     }
+    let begin = Instant::now();
     let report = run(&request, options.timeout)?;
+    AOT_COMPILE_TIME.add_time(begin.elapsed());
     cache::keep(&request, &report);
     Ok(Some(report))
 }

@@ -176,6 +176,31 @@ impl<const N: usize> DataLoader<N> {
         DataLoader { dataset: Box::new(dataset), batch_size, options, epoch: AtomicU64::new(0) }
     }
 
+    /// In another order in each epoch, or not (`shuffle=True`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let data = data::TensorDataset::new([&Tensor::arange(0, 10, 1)]);
+    /// let loader = data::DataLoader::new(data, 4).shuffle(true).seed(7).drop_last(true);
+    /// assert_eq!(loader.len(), 2);
+    /// ```
+    pub fn shuffle(mut self, shuffle: bool) -> Self {
+        self.options.shuffle = shuffle;
+        self
+    }
+
+    /// What the orders are drawn from.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.options.seed = seed;
+        self
+    }
+
+    /// Without a last batch that is smaller than the others, or with it.
+    pub fn drop_last(mut self, drop_last: bool) -> Self {
+        self.options.drop_last = drop_last;
+        self
+    }
+
     /// Batches in an epoch.
     pub fn len(&self) -> usize {
         match self.options.drop_last {
@@ -266,11 +291,15 @@ impl<'a, const N: usize> IntoIterator for &'a DataLoader<N> {
 /// ```
 /// use xlazy::prelude::*;
 /// let all = data::TensorDataset::new([&Tensor::arange(0, 10, 1)]);
-/// let parts = data::random_split(&all, &[8, 2], 0);
-/// assert_eq!(parts[0].tensors()[0].numel() + parts[1].tensors()[0].numel(), 10);
+/// let [train, test] = data::random_split(&all, &[8, 2], 0);
+/// assert_eq!((train.len(), test.len()), (8, 2));
 /// ```
 #[track_caller]
-pub fn random_split<const N: usize>(dataset: &TensorDataset<N>, lengths: &[usize], seed: u64) -> Vec<TensorDataset<N>> {
+pub fn random_split<const N: usize, const M: usize>(
+    dataset: &TensorDataset<N>,
+    lengths: &[usize; M],
+    seed: u64,
+) -> [TensorDataset<N>; M] {
     let n = dataset.places.len();
     if lengths.iter().sum::<usize>() != n {
         refuse("random_split", &[], format!("the lengths {lengths:?} must add up to the {n} samples that there are"));
@@ -278,11 +307,9 @@ pub fn random_split<const N: usize>(dataset: &TensorDataset<N>, lengths: &[usize
     let mut order: Vec<usize> = (0..n).collect();
     shuffle(&mut order, seed);
     let mut rest = order.as_slice();
-    let mut parts = Vec::with_capacity(lengths.len());
-    for &length in lengths {
+    lengths.map(|length| {
         let (part, others) = rest.split_at(length);
-        parts.push(dataset.subset(part));
         rest = others;
-    }
-    parts
+        dataset.subset(part)
+    })
 }

@@ -2,7 +2,6 @@
 //! such as sizes 5, 6, 7.
 use super::render::Part;
 use super::report::Compilation;
-use xlazy_core::run::Origin;
 
 /// One sentence, and the compilations that it is about.
 pub(super) struct Told<'a> {
@@ -11,9 +10,10 @@ pub(super) struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// A program that was compiled again is news; a first one is detail, and so is one that cost no compilation.
+    /// A program that was compiled again is news, be it that an earlier session paid for it: what a cell teaches is the same on
+    /// another day. A first one is detail.
     pub fn is_news(&self) -> bool {
-        self.of.iter().any(|c| c.why.is_some() && c.origin == Origin::Compiled)
+        self.of.iter().any(|c| c.why.is_some())
     }
 }
 
@@ -22,9 +22,7 @@ pub(super) fn told(all: &[Compilation]) -> Vec<Told<'_>> {
     let mut groups: Vec<(String, Vec<Said>, Vec<&Compilation>)> = Vec::new();
     for c in all {
         let said = Said::of(c.parts());
-        // Those that were read from the disk are told apart.
-        let key: Vec<&str> = std::iter::once(c.origin.name()).chain(said.texts.iter().map(|t| &**t)).collect();
-        let key = key.join("#");
+        let key = said.texts.join("#");
         match groups.iter_mut().find(|g| g.0 == key) {
             Some(group) => {
                 group.1.push(said);

@@ -42,6 +42,7 @@ static TIMES: &[&Metric] = &[
     &metrics::OUTBOUND_DATA,
     &metrics::INBOUND_DATA,
     &metrics::HELD_DATA,
+    &metrics::AOT_COMPILE_TIME,
 ];
 
 /// A cell begins.
@@ -73,7 +74,7 @@ pub(crate) fn end() -> Option<String> {
     let count = |i: usize| after[i].0.saturating_sub(r.totals[i].0);
     let (synced, trace) = syncs_so_far();
     let syncs = synced - r.syncs.0;
-    if syncs == 0 && recorded == 0 && count(5) == 0 && count(6) == 0 {
+    if syncs == 0 && recorded == 0 && [5, 6, 8].iter().all(|i| count(*i) == 0) {
         return None;
     }
     let new = compilations_since(r.compiled.1);
@@ -94,6 +95,8 @@ pub(crate) fn end() -> Option<String> {
         "lower_ms": ms(0),
         "compile_ms": ms(1),
         "disk_ms": millis(from_disk),
+        "aot_compiled": count(8),
+        "aot_ms": ms(8),
         "execute_ms": ms(2),
         "to_device_ms": ms(3),
         "from_device_ms": ms(4),

@@ -1,6 +1,7 @@
 //! Shape and order: reshapes, transposes, joins.
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Step, Tensor, caller_line, refuse, trace, trace_all};
+use std::borrow::Borrow;
 use xlazy_core::emit::Val;
 use xlazy_core::ir::Role::{Axis, Size};
 use xlazy_core::ir::{AttrsExt, Kind, Rule, Sig, attr, rules};
@@ -135,22 +136,29 @@ static FLIP: Entry = Entry::new("flip", rules::same, |l| {
 
 pub(super) static OPS: &[&Entry] = &[&RESHAPE, &EXPAND, &PERMUTE, &CAT, &FLIP];
 
-/// Joins tensors along a dimension they have (`torch.cat`).
+/// Joins tensors along a dimension they have (`torch.cat`): references or tensors, in an array or a vector.
 ///
 /// ```
 /// use xlazy::prelude::*;
 /// let x = cat(&[&tensor([1.0]), &tensor([2.0, 3.0])], 0);
 /// assert_eq!(x.to_vec::<f32>(), [1.0, 2.0, 3.0]);
+/// assert_eq!(cat(&x.split(2, 0), 0).shape(), [3]);
 /// ```
 #[track_caller]
-pub fn cat(tensors: &[&Tensor], dim: i64) -> Tensor {
+pub fn cat<T: Borrow<Tensor>>(tensors: &[T], dim: i64) -> Tensor {
+    cat_all(&tensors.iter().map(Borrow::borrow).collect::<Vec<_>>(), dim)
+}
+
+/// All of [`cat`] that is compiled once.
+#[track_caller]
+fn cat_all(tensors: &[&Tensor], dim: i64) -> Tensor {
     // as in torch, what has the shape [0] joins anything
     let nothing = |t: &&&Tensor| t.dim() == 1 && t.size(0) == 0;
     if tensors.iter().any(|t| t.dim() > 1) && tensors.iter().any(|t| nothing(&t)) {
         let _line = caller_line();
         let dtype = tensors.iter().map(|t| t.dtype()).reduce(crate::DType::promote).expect("two at least");
         let some: Vec<Tensor> = tensors.iter().filter(|t| !nothing(t)).map(|t| t.to(dtype)).collect();
-        return cat(&some.iter().collect::<Vec<_>>(), dim);
+        return cat(&some, dim);
     }
     let Some(first) = tensors.first() else {
         refuse("cat", &[], "needs at least one tensor");
@@ -161,16 +169,27 @@ pub fn cat(tensors: &[&Tensor], dim: i64) -> Tensor {
     trace_all(&CAT, tensors, [first.dim_index("cat", dim).into()])
 }
 
-/// Joins tensors of one shape along a new dimension (`torch.stack`).
+/// Joins tensors of one shape along a new dimension (`torch.stack`): references or tensors, in an array or a vector.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let rows: Vec<Tensor> = (0..3).map(|i| Tensor::ones([2]) * i).collect();
+/// assert_eq!(stack(&rows, 0).shape(), [3, 2]);
+/// ```
 #[track_caller]
-pub fn stack(tensors: &[&Tensor], dim: i64) -> Tensor {
+pub fn stack<T: Borrow<Tensor>>(tensors: &[T], dim: i64) -> Tensor {
+    stack_all(&tensors.iter().map(Borrow::borrow).collect::<Vec<_>>(), dim)
+}
+
+#[track_caller]
+fn stack_all(tensors: &[&Tensor], dim: i64) -> Tensor {
     if let Some(other) = tensors.iter().find(|t| t.shape() != tensors[0].shape()) {
         let why = format!("expected tensors of one shape: there are {} and {}", tensors[0].shape(), other.shape());
         refuse("stack", tensors, why);
     }
     let _line = caller_line();
     let grown: Vec<Tensor> = tensors.iter().map(|t| t.unsqueeze(dim)).collect();
-    cat(&grown.iter().collect::<Vec<_>>(), dim)
+    cat(&grown, dim)
 }
 
 impl Tensor {

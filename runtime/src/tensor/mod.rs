@@ -196,6 +196,20 @@ impl Tensor {
         self.ty().shape
     }
 
+    /// All sizes by name, where it is known how many there are: Python's `b, t, c = x.shape`. Ends the cell where there are more
+    /// or fewer.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let [rows, columns] = Tensor::ones([2, 3]).dims();
+    /// assert_eq!((rows, columns), (2, 3));
+    /// ```
+    #[track_caller]
+    pub fn dims<const N: usize>(&self) -> [usize; N] {
+        let shape = self.shape();
+        shape.to_vec().try_into().unwrap_or_else(|_| refuse("dims", &[self], format!("{shape} has not {N} dimensions")))
+    }
+
     /// The size of one dimension; negative dimensions count from the back (`torch.Tensor.size`).
     #[track_caller]
     pub fn size(&self, dim: i64) -> usize {

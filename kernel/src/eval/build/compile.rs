@@ -261,6 +261,8 @@ impl Compiler {
             found = Some((object, Some(rustc::file_name(&id))));
         }
         let mut first = First::default();
+        let mut imports = Parsed::default();
+        imports.uses.clone_from(&parsed.uses);
         while found.is_none() {
             if timing.tries >= MOST_TRIES {
                 let failure = sentence("CompileError", "the definitions do not settle after several compiles");
@@ -279,7 +281,7 @@ impl Compiler {
                     break;
                 }
                 Compiled::Errors(errors)
-                    if replan(&errors, &sent, &Parsed::default(), &[], &mut plan)
+                    if replan(&errors, &sent, &imports, &[], &mut plan)
                         || first.tries_older(&errors, &sent, &mut plan) => {}
                 Compiled::Errors(errors) => {
                     let (errors, sent) = first.or(errors, sent);

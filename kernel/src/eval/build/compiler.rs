@@ -45,6 +45,8 @@ pub struct Compiler {
     /// Items that did not fit it, and what to say to whoever misses them.
     pub left: Vec<(String, String)>,
     pub(super) at_work: AtWork,
+    /// What rustc was told the last time, besides the source.
+    pub(super) told: Needs,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,6 +97,7 @@ impl Compiler {
             sources,
             objects: Objects::default(),
             at_work,
+            told: Needs::default(),
         };
         compiler.warm_up();
         compiler
@@ -138,6 +141,7 @@ impl Compiler {
         timing: &mut Timing,
     ) -> Result<(String, Arc<Source>, Compiled), Failure> {
         let source = Arc::new(source);
+        self.told = Needs { begun: false, ..needs.clone() };
         let rest = generate::after_beginning(&source.text);
         let text = rest.as_ref().unwrap_or(&source.text);
         let mut again = false;

@@ -8,13 +8,18 @@ use crate::eval::parse::parsed::Parsed;
 use crate::eval::tell::errors::compile_failure;
 use crate::eval::tell::point::point_out;
 use crate::eval::tell::retell::Known;
+use crate::eval::tell::torch::Rustc;
 use crate::eval::text::depth::{Depth, TooDeep};
 use crate::eval::text::scan;
 use crate::eval::text::source::{CellText, Source};
 use crate::eval::toolchain::diagnostic::Diagnostic;
-use crate::eval::toolchain::rustc::Compiled;
+use crate::eval::toolchain::rustc::{Check, Compiled};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// An error waits no longer for what could be said about it.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 pub enum Refused {
     Failure(Failure),
@@ -67,7 +72,10 @@ impl Compiler {
                 gone.extend(self.left.iter().cloned());
                 let is_imported = |name: &str| self.defs.uses.iter().any(|u| u.binds == name);
                 let (is_type, is_imported, sources) = (&is_type, &is_imported, &self.sources());
-                let known = Known { gone: &gone, declared: scope.declared, vars: &vars, is_type, is_imported, sources };
+                let type_of = |name: &str| scope.vars.iter().find(|v| v.name == name).map(|v| &*v.type_name);
+                let rustc = Rustc { ask: &|source| self.ask(source), type_of: &type_of };
+                let declared = scope.declared;
+                let known = Known { gone: &gone, declared, vars: &vars, is_type, is_imported, sources, rustc };
                 let failure = self.not_the_cell(&errors);
                 Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
             }
@@ -75,6 +83,13 @@ impl Compiler {
             Compiled::Broken(what) | Compiled::Died(what) => Refused::Failure(self.machine(what.trim_end())),
             Compiled::Stopped | Compiled::Object(..) => Refused::Interrupted,
         }
+    }
+
+    /// What rustc says of that source, told what it was told of the one before.
+    fn ask(&self, source: &str) -> Vec<Diagnostic> {
+        let id = format!("asked-{}", self.warmer.new_id());
+        let check = Check::start(&self.install, &self.dir, &id, &self.told);
+        check.map(|check| check.errors(source, PATIENCE)).unwrap_or_default()
     }
 
     /// Errors that no change of the cell would mend.

@@ -16,11 +16,16 @@ pub(super) fn replan(
     plan: &mut Plan,
 ) -> bool {
     let before = plan.clone();
+    plan.named.extend(errors.iter().filter_map(|error| by_the_notebooks_glob(error, source, parsed)));
+    if *plan != before {
+        return true;
+    }
     for error in errors {
         if learn_of_open(error, source, parsed, plan) || learn_of_held(error, source, parsed, loaded, &before, plan) {
             continue;
         }
         plan.wrapped.extend(error.children.iter().flat_map(|c| hidden_functions(&c.message)));
+        plan.shows |= about_showing(error);
         let unconverted = error.message.contains("`?` couldn't convert") || error.message.contains("Stop: From<");
         let no_error = |d: &Diagnostic| d.message.contains("to implement `Into<Box<dyn std::error::Error");
         plan.debug_errors |= error.code == "E0277" && (unconverted || error.children.iter().any(no_error));
@@ -107,6 +112,33 @@ fn learn_of_open(error: &Diagnostic, source: &Source, parsed: &Parsed, plan: &mu
     let before = plan.pending.len();
     plan.pending.extend(places.beside(open).map(|(n, _)| n));
     plan.pending.len() > before
+}
+
+/// What the prelude and a glob of the notebook's both have is the notebook's, as it is with std's prelude: the path by which it
+/// is meant.
+fn by_the_notebooks_glob(error: &Diagnostic, source: &Source, parsed: &Parsed) -> Option<String> {
+    let ambiguous = matches!(&*error.code, "E0659" | "ambiguous_glob_imports");
+    let name = error.message.split('`').nth(1).filter(|_| ambiguous)?;
+    let imported = error.children.iter().filter(|c| c.message.contains("refer to the")).flat_map(|c| &c.spans);
+    let glob = |s: &Span| match source.provenance(s.start) {
+        Provenance::Generated(Tag::Use(binds)) => Some(binds.clone()),
+        // The prelude's.
+        Provenance::Generated(_) => None,
+        Provenance::User { .. } => {
+            let written = source.text.get(s.start..s.end)?;
+            parsed.uses.iter().find(|u| u.binds.ends_with(written)).map(|u| u.binds.clone())
+        }
+    };
+    let globs: Vec<String> = imported.filter(|s| s.ours).filter_map(glob).filter(|g| g.ends_with('*')).collect();
+    // Of two of the notebook's own nobody knows which is meant.
+    let [one] = &globs[..] else { return None };
+    Some(format!("{}{name}", one.strip_suffix('*')?))
+}
+
+/// Whether what is called is the runtime's `display` or one of its like, which as a function takes less than its macro.
+fn about_showing(error: &Diagnostic) -> bool {
+    let bound = |d: &Diagnostic| d.message.starts_with("required by a bound in `") && d.message.contains("display");
+    matches!(&*error.code, "E0277") && error.message.contains("Rich`") && error.children.iter().any(bound)
 }
 
 /// Whether something was to last, at this place, that does not.

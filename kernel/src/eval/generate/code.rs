@@ -3,6 +3,7 @@ use super::declared::OpenLet;
 use super::definitions::Definitions;
 use super::held::Held;
 pub use super::plan::{Loaded, Plan};
+use crate::eval::parse::checks::may_bring_any;
 use crate::eval::parse::items::Item;
 use crate::eval::parse::parsed::{Binding, Expanded, Parsed};
 use crate::eval::text::hash::Fnv;
@@ -40,8 +41,9 @@ pub fn group(
     kept.extend(parsed.calls.iter().map(|c| c.call.range.clone()));
     kept.sort_by_key(|r| r.start);
     let item_edits = |i: &Item| {
-        let own =
-            |e: &&Splice| !rest.takes(e, parsed) && !moved.iter().any(|m| m.names.iter().any(|name| is_of(e, name)));
+        let own = |e: &&Splice| {
+            !rest.takes(e, parsed, plan.shows) && !moved.iter().any(|m| m.names.iter().any(|name| is_of(e, name)))
+        };
         i.edits.iter().filter(own).cloned().chain(plan.wrap(&i.values)).collect::<Vec<Splice>>()
     };
     let mut edits: Vec<Splice> = own.iter().flat_map(|i| item_edits(i)).collect();
@@ -285,6 +287,9 @@ pub fn prologue(
     plan: &Plan,
 ) {
     out.plain(&format!("{}{ALLOWED}", crate_attributes(crate_type, name)));
+    if defs.uses.iter().chain(&parsed.uses).any(|u| may_bring_any(&u.binds)) {
+        out.plain("#![deny(ambiguous_glob_imports)]");
+    }
     if plan.opt_level > 0 {
         // Compiled otherwise, it is another crate.
         out.plain(&format!("/* opt {} */", plan.opt_level));
@@ -330,11 +335,14 @@ pub fn prologue(
     for u in defs.uses.iter().filter(|u| !own.contains(u.binds.as_str()) && !plan.dropped_uses.contains(&u.binds)) {
         out.generated(Tag::Use(u.binds.clone()), &format!(" {}", u.text));
     }
+    for path in &plan.named {
+        out.generated(Tag::Use(path.clone()), &format!(" use {path};"));
+    }
 }
 
 /// Whether this stands for a call of the runtime's function of that name.
 fn is_of(edit: &Splice, name: &str) -> bool {
-    matches!(edit.tag, Tag::Show(of) if of == name)
+    matches!(edit.tag, Tag::Show(of, _) if of == name)
 }
 
 fn statement_edits(
@@ -353,7 +361,7 @@ fn statement_edits(
     let defined = defined.iter().map(String::as_str).collect();
     let mut edits: Vec<Splice> = parsed.marks.iter().flat_map(|m| m.edits(&defined)).cloned().collect();
     let variable = |e: &Splice| loaded.iter().any(|v| is_of(e, &v.name));
-    edits.extend(parsed.edits.iter().filter(|e| !defs.takes(e, parsed) && !variable(e)).cloned());
+    edits.extend(parsed.edits.iter().filter(|e| !defs.takes(e, parsed, plan.shows) && !variable(e)).cloned());
     edits.retain(|e| !(plan.asynchronous && e.tag == Tag::Await));
     edits.extend(plan.wrap(&parsed.values));
     edits.extend(parsed.calls.iter().map(Expanded::edit));

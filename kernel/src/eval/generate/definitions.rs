@@ -1,5 +1,6 @@
 //! What is in force: the items of earlier cells, in the groups that they were compiled in, with imports, macros and crates.
 use crate::eval::deps::stages::Deps;
+use crate::eval::parse::checks::may_bring_any;
 use crate::eval::parse::expand::Macro;
 use crate::eval::parse::items::{Item, Space};
 use crate::eval::parse::parsed::{Parsed, Use};
@@ -78,9 +79,14 @@ impl Definitions {
             && self.macros == other.macros
     }
 
-    /// Whether this is to stand for a call of one of the runtime's functions, whose name is another's here.
-    pub fn takes(&self, edit: &Splice, parsed: &Parsed) -> bool {
-        let Tag::Show(name) = edit.tag else { return false };
+    /// Whether this is to stand for a call of one of the runtime's functions, whose name is another's here. Where a glob may bring
+    /// such a name, it is, until rustc has said whose it is (`are_ours`).
+    pub fn takes(&self, edit: &Splice, parsed: &Parsed, are_ours: bool) -> bool {
+        let Tag::Show(name, glob) = edit.tag else { return false };
+        let mut all = self.uses.iter().chain(&parsed.uses);
+        if !are_ours && (glob || all.any(|u| may_bring_any(&u.binds))) {
+            return true;
+        }
         let items = parsed.items.iter().flat_map(|i| &i.names);
         let uses = self.uses.iter().chain(&parsed.uses).map(|u| &u.binds);
         self.has(name) || items.chain(uses).chain(parsed.bindings.iter().map(|b| &b.name)).any(|n| n == name)

@@ -70,6 +70,10 @@ pub struct Plan {
     pub paths: BTreeMap<String, String>,
     /// Functions of the runtime that are wrapped where they are values.
     pub wrapped: BTreeSet<String>,
+    /// What the prelude has and a glob of the notebook's brings, too: it is the notebook's, by this path.
+    pub named: BTreeSet<String>,
+    /// `display` and its like are the runtime's, whatever a glob may bring.
+    pub shows: bool,
     pub opt_level: u8,
     /// It is text of an earlier edition.
     pub older: bool,
@@ -99,7 +103,7 @@ impl Plan {
             "lends": self.lends, "copied": self.copied, "pending": self.pending, "open": self.open,
             "forms": forms, "closures": self.closures, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
-            "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped,
+            "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped, "shows": self.shows, "named": self.named,
             "opt_level": self.opt_level, "older": self.older,
         })
     }
@@ -152,6 +156,8 @@ impl Plan {
             ends: json.get("ends")?.as_bool()?,
             dropped_uses: set("dropped_uses")?,
             wrapped: set("wrapped")?,
+            shows: json.get("shows")?.as_bool()?,
+            named: set("named").filter(|all| all.iter().all(|path| data_type(path).is_some()))?,
         })
     }
 }

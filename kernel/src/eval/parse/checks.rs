@@ -92,6 +92,17 @@ pub(super) struct Checks {
     later: bool,
     /// Those of `SHOWS` that are something else in here.
     own: Vec<&'static str>,
+    /// Whether what is imported here may have such names.
+    glob: bool,
+}
+
+/// The crates of whose names all are known.
+const KNOWN: [&str; 4] = ["std", "core", "alloc", "xlazy"];
+
+/// Whether a `use` may bring names that nobody has written.
+pub fn may_bring_any(path: &str) -> bool {
+    let root = path.trim_start_matches(':').split("::").next().unwrap_or_default();
+    path.ends_with('*') && !KNOWN.contains(&root)
 }
 
 impl Checks {
@@ -109,13 +120,18 @@ impl Checks {
             dispatches: false,
             later: false,
             own,
+            glob: false,
         }
     }
 
     /// When all has been visited.
     pub fn edits(&mut self) -> Vec<Splice> {
-        let own = |e: &Splice| matches!(e.tag, Tag::Show(name) if self.own.contains(&name));
-        std::mem::take(&mut self.edits).into_iter().filter(|e| !own(e)).collect()
+        let own = |e: &Splice| matches!(e.tag, Tag::Show(name, _) if self.own.contains(&name));
+        let told = |e: Splice| match e.tag {
+            Tag::Show(name, _) => e.tagged(Tag::Show(name, self.glob)),
+            _ => e,
+        };
+        std::mem::take(&mut self.edits).into_iter().filter(|e| !own(e)).map(told).collect()
     }
 
     fn declares(&mut self, name: &syn::Ident) {
@@ -288,7 +304,7 @@ impl<'ast> Visit<'ast> for Checks {
     fn visit_expr_call(&mut self, e: &'ast syn::ExprCall) {
         if let Some(name) = shows(&e.func) {
             let call = Splice::replace(bytes(e.func.span(), self.base), format!("::xlazy::{name}!"));
-            self.edits.push(call.tagged(Tag::Show(name)));
+            self.edits.push(call.tagged(Tag::Show(name, false)));
         }
         // What is called is no value.
         if !matches!(&*e.func, Expr::Path(_)) {
@@ -299,6 +315,16 @@ impl<'ast> Visit<'ast> for Checks {
     fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
         self.declares(&p.ident);
         syn::visit::visit_pat_ident(self, p);
+    }
+    fn visit_item_use(&mut self, u: &'ast syn::ItemUse) {
+        let around = self.glob;
+        syn::visit::visit_item_use(self, u);
+        if matches!(&u.tree, syn::UseTree::Path(p) if KNOWN.iter().any(|known| p.ident == known)) {
+            self.glob = around;
+        }
+    }
+    fn visit_use_glob(&mut self, _: &'ast syn::UseGlob) {
+        self.glob = true;
     }
     fn visit_use_name(&mut self, u: &'ast syn::UseName) {
         self.declares(&u.ident);

@@ -148,7 +148,7 @@ pub fn depend(session: &mut Session, shared: &Shared, lines: &[&str], events: &m
     if !in_a_folder && before.as_ref().is_some_and(|d| d.wanted() == wanted) {
         return Reply::Ok;
     }
-    let mut say = |text| events(Event::Stream { stderr: true, text });
+    let mut say = |text| events(Event::Told(text));
     let built = build(&session.install, before.as_deref(), wanted, &shared.at_work, &mut say);
     if shared.interrupted.load(Ordering::SeqCst) {
         return Reply::Interrupted;

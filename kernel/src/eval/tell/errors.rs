@@ -4,6 +4,7 @@ use super::retell::{About, Known, Retold, place_of, retell};
 use super::texts::Texts;
 use super::torch;
 use crate::engine::Failure;
+use crate::eval::parse::checks::CHECK;
 use crate::eval::text::source::{CellText, Source, Sources};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
@@ -21,11 +22,10 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
     let mut nameless = Vec::new();
     let mut told = BTreeSet::new();
     let summary = |e: &&Diagnostic| e.spans.is_empty() && e.message.starts_with("aborting due to");
-    let all: Vec<(&Diagnostic, Option<Retold>)> = errors
-        .iter()
-        .filter(|e| e.level.starts_with("error") && !summary(e))
-        .map(|e| (e, retell(e, texts, known)))
-        .collect();
+    let errors: Vec<&Diagnostic> = errors.iter().filter(|e| e.level.starts_with("error") && !summary(e)).collect();
+    let rows = torch::hints(&errors, texts, &known.rustc);
+    let all: Vec<(&Diagnostic, Option<Retold>)> =
+        errors.into_iter().zip(rows).map(|(e, row)| (e, retell(e, texts, known, row))).collect();
     // What we generate has errors of its own where the user's text has one: a variable that borrows, say, cannot be put
     // back, either.
     let follows = |(e, retold): &(&Diagnostic, Option<Retold>)| {
@@ -99,7 +99,7 @@ fn in_the_users_terms(d: &Diagnostic, sources: &Sources) -> Diagnostic {
     };
     let span = |s: &Span| Span {
         label: s.label.as_deref().map(clean),
-        replacement: s.replacement.as_deref().map(clean),
+        replacement: s.replacement.as_deref().map(|r| with_options(&clean(r).replace(CHECK, ""))),
         ..s.clone()
     };
     let mut children: Vec<Diagnostic> = d.children.iter().map(|c| in_the_users_terms(c, sources)).collect();
@@ -111,6 +111,21 @@ fn in_the_users_terms(d: &Diagnostic, sources: &Sources) -> Diagnostic {
         }
     }
     Diagnostic { message: clean(&d.message), spans: d.spans.iter().map(span).collect(), children, ..d.clone() }
+}
+
+/// A change with our options where rustc has a place for them: `/* MaxPoolOptions */`.
+fn with_options(replacement: &str) -> String {
+    let mut parts = replacement.split("/* ");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let options =
+            part.split_once(" */").filter(|(ty, _)| ty.ends_with("Options") && syn::parse_str::<syn::Path>(ty).is_ok());
+        match options {
+            Some((ty, rest)) => out += &format!("{}::default(){rest}", ty.trim_start_matches("xlazy::")),
+            None => out += &format!("/* {part}"),
+        }
+    }
+    out
 }
 
 /// Text without the crates of cells and dependencies, which are a word and a hash, be it in a path from the root.

@@ -1,6 +1,6 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
 use super::texts::Texts;
-use super::torch;
+use super::torch::Rustc;
 use crate::eval::generate::code::is_cell;
 use crate::eval::generate::declared::{Declaration, Declared};
 use crate::eval::text::source::{CellText, Provenance, Source, Sources, Tag};
@@ -45,13 +45,15 @@ pub struct Known<'a> {
     pub is_type: &'a dyn Fn(&str) -> bool,
     pub is_imported: &'a dyn Fn(&str) -> bool,
     pub sources: &'a Sources,
+    pub rustc: Rustc<'a>,
 }
 
-/// Errors about what we generated, told in terms of the cell, and those that rustc could say more about if it saw all cells.
-pub(super) fn retell(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
+/// Errors about what we generated, told in terms of the cell, those that a row of the table for people from torch is about, and
+/// those that rustc could say more about if it saw all cells.
+pub(super) fn retell(error: &Diagnostic, texts: &Texts, known: &Known, row: Option<String>) -> Option<Retold> {
     let source = texts.source;
     let about_the_cell = of_generated_code(error, texts, known);
-    let torchs = || torch::hint(error, texts).map(|help| Retold { with_labels: false, ..with_words(error, help) });
+    let torchs = || row.map(|help| Retold { with_labels: false, ..with_words(error, help) });
     about_the_cell
         .or_else(torchs)
         .or_else(|| of_the_prelude(error, texts, known))
@@ -123,6 +125,20 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         ("E0277", _) if error.message.starts_with("the `?` operator can only be applied") => {
             "behind a value, `?` ends the cell with its error; `?NAME` on a line of its own tells what a name is"
                 .to_owned()
+        }
+        ("E0308", _) if error.text().contains("found tuple `(_") => {
+            let said = error.text();
+            let is = |what: &str| said.contains(what).then_some(());
+            let in_brackets = |after: &str| {
+                let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+                let names = text.text.get(at)?.strip_prefix('(')?.strip_suffix(')')?;
+                Some(format!("write `[{names}]`{after}"))
+            };
+            let array = || is("array `[xlazy::Tensor; ").and_then(|()| in_brackets(": a batch is an array"));
+            let shape =
+                || is("struct `xlazy::Shape`").and_then(|()| in_brackets(", of `.dims()` in place of `.shape()`"));
+            let list = || is("struct `Vec<xlazy::Tensor>`").and_then(|()| in_brackets(", of `….try_into().unwrap()`"));
+            array().or_else(shape).or_else(list)?
         }
         ("E0277", [ty, "Debug" | "std::fmt::Debug", ..]) if is_ours(ty) => derive("Debug", ty),
         ("E0369", [op @ ("==" | "!=" | "<" | ">" | "<=" | ">="), ty, ..]) if is_ours(ty) => {

@@ -2,9 +2,11 @@
 //! the one that errors are looked up in.
 use super::texts::Texts;
 use crate::eval::text::scan::{self, Kind, Token};
-use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
+use crate::eval::text::source::{CellText, Provenance, Source};
+use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A table's rows are `| PyTorch | xlazy | note |`.
 const PAGE: &str = include_str!("../../../../docs/from-pytorch.md");
@@ -31,55 +33,189 @@ pub fn rows() -> impl Iterator<Item = Row> {
     })
 }
 
-/// What to write instead of what rustc points at, where a row of the table fits.
-pub(super) fn hint(error: &Diagnostic, texts: &Texts) -> Option<String> {
-    let said = error.text();
-    let labels = error.spans.iter().filter_map(|s| s.label.as_deref());
-    let of_tensors = said.contains("Tensor") || labels.clone().any(|l| l.contains("Tensor")) || in_the_runtime(error);
+/// What a row's first letter stands for, and how rustc is asked whether what stands there is one.
+const STANDS: [(&[&str], &str); 5] = [
+    (&["x", "y", "t", "i", "m"], "impl Is for ::xlazy::Tensor {}"),
+    (&["model", "a", "b"], "impl<T: ::xlazy::nn::Module + ?Sized> Is for T {}"),
+    (&["loss"], "impl Is for ::xlazy::Tensor {}"),
+    (&["opt"], "impl<T: ::xlazy::optim::Optimizer + ?Sized> Is for T {}"),
+    (&["v", "w"], "impl<T: ?Sized> Is for T where for<'a> &'a T: ::core::iter::IntoIterator {}"),
+];
+const NUMBER: &str = "impl<T: ::core::convert::TryInto<i128> + Copy> Is for T {}";
+
+/// Errors about names, and about types; what others say is about what comes after those are known.
+const NAMES: [&str; 5] = ["E0423", "E0425", "E0432", "E0433", "E0531"];
+const TYPES: [&str; 16] = [
+    "E0061", "E0277", "E0308", "E0369", "E0599", "E0600", "E0604", "E0605", "E0606", "E0608", "E0609", "E0610",
+    "E0614", "E0615", "E0616", "E0618",
+];
+
+/// What can be asked about a cell's text.
+pub struct Rustc<'a> {
+    /// Its errors about a source.
+    pub ask: &'a dyn Fn(&str) -> Vec<Diagnostic>,
+    /// The type of a variable of an earlier cell.
+    pub type_of: &'a dyn Fn(&str) -> Option<&'a str>,
+}
+
+/// A row that stands where rustc points.
+struct Candidate {
+    said: String,
+    /// What rustc is to be asked about before this is said.
+    asks: Option<Asked>,
+    /// Nothing but Python reads like this: it is said unless rustc says that it is about something else.
+    python: bool,
+}
+
+/// Whether what stands at a place of the source is what a row is about.
+#[derive(PartialEq)]
+struct Asked {
+    /// What is asked about, and what gives way to it where the source does not parse with it.
+    at: Range<usize>,
+    whole: Range<usize>,
+    is: &'static str,
+}
+
+/// What to write instead of what rustc points at, for each error: where a row of the table stands there, and rustc says that it is
+/// about what the row is about. A vector that is indexed wrongly hears what rustc has to say about vectors.
+pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec<Option<String>> {
+    let candidates: Vec<Option<Candidate>> = errors.iter().map(|e| candidate(e, texts, rustc)).collect();
+    let mut asked: Vec<&Asked> = Vec::new();
+    for question in candidates.iter().flatten().filter_map(|c| c.asks.as_ref()) {
+        if !asked.contains(&question) {
+            asked.push(question);
+        }
+    }
+    let answers = if asked.is_empty() { Vec::new() } else { ask(&asked, texts, rustc) };
+    let answer = |c: &Candidate| match &c.asks {
+        Some(question) => asked.iter().position(|a| *a == question).and_then(|i| *answers.get(i)?),
+        None => Some(true),
+    };
+    let said = |c: &Candidate| answer(c).unwrap_or(c.python).then(|| c.said.clone());
+    candidates.iter().map(|c| c.as_ref().and_then(said)).collect()
+}
+
+/// The row that stands where an error points.
+fn candidate(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Candidate> {
     let about = match &*error.code {
-        // What is called is no function.
+        "" => About::Python,
         "E0618" => About::Call,
-        // What is not even Rust may be about anything.
-        "" => About::Tensors,
-        _ if of_tensors => About::Tensors,
-        // A name that nobody has declared is nobody's.
-        "E0425" | "E0423" | "E0433" | "E0432" | "E0614" | "E0531" => About::Names,
+        code if NAMES.contains(&code) => About::Names,
+        code if TYPES.contains(&code) => About::Types,
         _ => return None,
     };
-    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
-    instead(&text.text, at, about)
+    let span = error.spans.iter().find(|s| s.primary)?;
+    let (text, at) = texts.map(span)?;
+    let (line, in_line) = around(&text.text, at.clone())?;
+    let found = instead(line, in_line.clone(), about)?;
+    let python = about == About::Python;
+    let said = found.said;
+    let Some((subject, is)) = found.subject else { return Some(Candidate { said, asks: None, python }) };
+    let first = at.start - in_line.start;
+    let here = |r: &Range<usize>| place(texts.source, text, first + r.start..first + r.end).filter(|_| span.ours);
+    match (here(&subject), here(&found.at)) {
+        // The source has no variables of earlier cells where the cell does not parse.
+        _ if python && (rustc.type_of)(&line[subject.clone()]).is_some_and(|t| !t.ends_with("Tensor")) => None,
+        (Some(at), Some(whole)) => {
+            let whole = if python { whole } else { at.clone() };
+            Some(Candidate { said, asks: Some(Asked { at, whole, is }), python })
+        }
+        _ => python.then_some(Candidate { said, asks: None, python }),
+    }
+}
+
+/// Where the user's text stands in the source.
+fn place(source: &Source, text: &Arc<CellText>, range: Range<usize>) -> Option<Range<usize>> {
+    let part = text.text.get(range.clone())?;
+    let find = |c: char, at: usize| {
+        let is = |here: &usize| match source.provenance(*here) {
+            Provenance::User { text: of, at: there } => Arc::ptr_eq(of, text) && there == at,
+            Provenance::Generated(_) => false,
+        };
+        source.text.match_indices(c).map(|(here, _)| here).find(is)
+    };
+    let (first, last) = (part.chars().next()?, part.chars().next_back()?);
+    let end = find(last, range.end - last.len_utf8())? + last.len_utf8();
+    find(first, range.start).map(|start| start..end)
+}
+
+/// The method that no type has: where rustc misses it, it has come to know the type.
+const METHOD: &str = "xlazy_method";
+
+/// Asks rustc about all of it at once; no answer where it does not get as far as types.
+fn ask(asked: &[&Asked], texts: &Texts, rustc: &Rustc) -> Vec<Option<bool>> {
+    let text = &texts.source.text;
+    // Where, whether it closes, how long what it is about is, and what.
+    let mut parts: Vec<(usize, bool, usize, String)> = Vec::new();
+    for (i, question) in asked.iter().enumerate() {
+        let Asked { at, is, .. } = question;
+        let of = is.replace("Is ", &format!("XlazyIs{i} "));
+        parts.push((at.start, false, at.len(), "(match (".to_owned()));
+        let checks = format!(
+            ") {{ ref xlazy_it => {{ trait XlazyIs{i} {{ fn xlazy_is_{i}(&self) {{}} }} {of} xlazy_it.xlazy_is_{i}(); \
+             xlazy_it.{METHOD}_{i}(); loop {{}} }} }})"
+        );
+        parts.push((at.end, true, at.len(), checks));
+    }
+    // What closes comes before what opens, and the inner one first.
+    parts.sort_by_key(|(at, closes, len, _)| (*at, !closes, if *closes { *len as isize } else { -(*len as isize) }));
+    let gives_way = |at: usize| asked.iter().any(|a| a.whole.contains(&at) && !a.at.contains(&at));
+    let (mut source, mut from) = (String::new(), 0);
+    let mut copy = |source: &mut String, to: usize| {
+        let kept = text[from..to].char_indices().filter(|(i, _)| !gives_way(from + i)).map(|(_, c)| c);
+        source.extend(kept);
+        from = to;
+    };
+    for (at, _, _, part) in &parts {
+        copy(&mut source, *at);
+        source.push_str(part);
+    }
+    copy(&mut source, text.len());
+    let errors: String = (rustc.ask)(&source).iter().map(|e| e.message.clone() + "\n").collect();
+    let missed = |i: usize| {
+        let misses = |method: &str| errors.contains(&format!("`{method}_{i}`"));
+        misses(METHOD).then(|| !misses("xlazy_is"))
+    };
+    (0..asked.len()).map(missed).collect()
 }
 
 /// Which rows an error may be about.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum About {
+    /// Those that are no Rust.
+    Python,
     /// Those that name something.
     Names,
-    Tensors,
+    Types,
     /// Calls of what is no function.
     Call,
 }
 
-/// Whether rustc says of something of ours that it is defined there.
-fn in_the_runtime(error: &Diagnostic) -> bool {
-    let ours = |s: &Span| !s.ours && s.file.contains("runtime/src/");
-    error.spans.iter().any(ours) || error.children.iter().any(in_the_runtime)
+/// A row that stands somewhere: what it says, and of what it is to be known that it is that.
+struct Found {
+    said: String,
+    at: Range<usize>,
+    subject: Option<(Range<usize>, &'static str)>,
 }
 
-/// What to write instead of what stands at `at`, by the row that says most about it. Rows of nothing but signs are about tensors.
+/// The row that says most about what stands at `at` of a line.
 ///
 /// In a row a single letter, `model`, `loss` or `opt` stands for any expression, and so does a number; `2, 3` stands for a list of any
 /// length.
-fn instead(text: &str, at: Range<usize>, about: About) -> Option<String> {
-    let (text, at) = around(text, at)?;
-    let user = Words::of(text);
-    let mut best: Option<(usize, String)> = None;
+fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
+    let user = Words::of(line);
+    let mut best: Option<(usize, Found)> = None;
     for row in rows().filter(|row| row.torch != row.xlazy) {
         let pattern = Words::of(&row.torch);
         let said = (0..pattern.len()).filter(|&i| pattern.meta(i).is_none()).count();
-        let named = (0..pattern.len()).any(|i| pattern.kind(i) == Some(Kind::Ident) && pattern.meta(i).is_none());
         let call = pattern.meta(0).is_some() && pattern.word(1) == "(";
-        if call != (about == About::Call) || about == About::Names && !named && !row.torch.contains("**") {
+        let python = || syn::parse_str::<syn::Expr>(&row.torch).is_err();
+        let wanted = match about {
+            About::Call => call || pattern.is_library(),
+            About::Python => !call && python(),
+            About::Names | About::Types => !call,
+        };
+        if !wanted {
             continue;
         }
         if best.as_ref().is_some_and(|(most, _)| *most >= said) {
@@ -87,15 +223,59 @@ fn instead(text: &str, at: Range<usize>, about: About) -> Option<String> {
         }
         let found = (0..user.len()).find_map(|i| {
             let (range, captured) = found_at(&pattern, &user, i)?;
-            (range.start <= at.start && at.end <= range.end).then_some(captured)
+            (range.start <= at.start && at.end <= range.end).then_some((range, captured))
         });
-        if let Some(captured) = found {
-            let code = filled(&row.xlazy, &captured);
-            let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
-            best = Some((said, format!("{ANSWER}`{code}`{note}")));
+        let Some((range, captured)) = found else { continue };
+        let code = filled(&row.xlazy, &captured);
+        // A row of the library's own names is known by them, and `True` by itself.
+        let library = pattern.is_library();
+        let subject = subject(&pattern, &captured).filter(|_| !library);
+        let alone = library || subject.is_none();
+        let fits = match about {
+            About::Python => true,
+            // Of `nn::NAME` rustc points at the name.
+            About::Names | About::Call => !alone || !line[range.start..at.start].contains(['(', '[']),
+            About::Types => !alone,
+        };
+        if !fits || code == line[range.clone()] {
+            continue;
         }
+        let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
+        best = Some((said, Found { said: format!("{ANSWER}`{code}`{note}"), at: range, subject }));
     }
-    best.map(|(_, said)| said)
+    best.map(|(_, found)| found).or_else(|| op(&user, &at).filter(|_| about == About::Names))
+}
+
+/// The page of all ops, which is written from their table.
+const OPS: &str = include_str!("../../../../docs/ops.md");
+
+/// A function of torch's that is a method here: `torch.NAME(x, …)` and `F.NAME(x, …)`.
+fn op(user: &Words, at: &Range<usize>) -> Option<Found> {
+    let first = (0..user.len()).find(|i| user.tokens[*i].range.start == at.start)?;
+    let module = match user.word(first) {
+        "torch" => "",
+        "F" => "nn.functional.",
+        _ => return None,
+    };
+    let name = first + if user.word(first + 1) == "." { 2 } else { 3 };
+    let row = format!("| `{module}{}` | `Tensor::", user.word(name));
+    let method = OPS.lines().find_map(|line| line.strip_prefix(&row)?.split('`').next())?;
+    let end = user.behind_brackets(name + 1).filter(|_| user.word(name + 1) == "(")?;
+    let behind_first = user.up_to(name + 2, ",", false).filter(|i| *i < end).unwrap_or(end - 1);
+    let (subject, _) = user.part(name + 2, behind_first)?;
+    let rest = user.part(behind_first + 1, end - 1).map(|(rest, _)| rest).unwrap_or_default();
+    let range = at.start..user.tokens[end - 1].range.end;
+    Some(Found { said: format!("{ANSWER}`{subject}.{method}({rest})`"), at: range, subject: None })
+}
+
+/// What of the text a row is about: what its first letter that says what it is stands for, or else its first number.
+fn subject(pattern: &Words, captured: &Captured) -> Option<(Range<usize>, &'static str)> {
+    let metas = || (0..pattern.len()).filter(|&i| pattern.meta(i) == Some(Meta::One));
+    let stands =
+        |i: usize| STANDS.iter().find(|(letters, _)| letters.contains(&pattern.word(i))).map(|(_, is)| (i, *is));
+    let number = || metas().find(|&i| pattern.kind(i) == Some(Kind::Number)).map(|i| (i, NUMBER));
+    let (i, is) = metas().find_map(stands).or_else(number)?;
+    Some((captured.get(pattern.word(i))?.1.clone(), is))
 }
 
 /// The lines that a place is in: what is looked for is an expression of one line.
@@ -121,6 +301,11 @@ impl<'t> Words<'t> {
         self.tokens.len()
     }
 
+    /// Of a row: it begins with one of the library's modules.
+    fn is_library(&self) -> bool {
+        self.meta(0).is_none() && self.word(1) == "."
+    }
+
     fn word(&self, i: usize) -> &'t str {
         self.tokens.get(i).map_or("", |t| &self.text[t.range.clone()])
     }
@@ -143,6 +328,8 @@ impl<'t> Words<'t> {
                 word == "model" || !named && (matches!(word, "loss" | "opt") || word.len() == 1 && word != "F")
             }
             Kind::Number => true,
+            // The name of a file, say.
+            Kind::Literal => word.starts_with('"'),
             _ => false,
         };
         stands.then_some(Meta::One)
@@ -222,11 +409,11 @@ impl<'t> Words<'t> {
         depth == 0
     }
 
-    fn slice(&self, from: usize, to: usize) -> &'t str {
-        match (self.tokens.get(from), self.tokens.get(to.wrapping_sub(1))) {
-            (Some(first), Some(last)) if from < to => &self.text[first.range.start..last.range.end],
-            _ => "",
-        }
+    /// The text of some of them, and where it is.
+    fn part(&self, from: usize, to: usize) -> Option<(String, Range<usize>)> {
+        let (first, last) = (self.tokens.get(from)?, self.tokens.get(to.checked_sub(1)?).filter(|_| from < to)?);
+        let range = first.range.start..last.range.end;
+        Some((self.text[range.clone()].to_owned(), range))
     }
 }
 
@@ -236,7 +423,8 @@ enum Meta {
     Several,
 }
 
-type Captured = HashMap<String, String>;
+/// What a row's letters stand for, and where that is.
+type Captured = HashMap<String, (String, Range<usize>)>;
 
 /// A row at a token: where it stands in the text, and what its letters and numbers stand for.
 fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(Range<usize>, Captured)> {
@@ -248,34 +436,46 @@ fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(Range<usize>
             return None;
         }
         first = user.operand_before(start)?;
-        captured.insert(pattern.word(0).to_owned(), user.slice(first, start).to_owned());
+        captured.insert(pattern.word(0).to_owned(), user.part(first, start)?);
         p = 1;
     }
     while p < pattern.len() {
         let Some(meta) = pattern.meta(p) else {
             // Arguments have no names here: `dim=1` is `1`.
-            if user.kind(u) == Some(Kind::Ident) && user.word(u + 1) == "=" && pattern.word(p) != user.word(u) {
+            if p > 0 && user.kind(u) == Some(Kind::Ident) && user.word(u + 1) == "=" && pattern.word(p) != user.word(u)
+            {
                 u += 2;
             }
             let same = user.word(u) == pattern.word(p) && u < user.len();
-            same.then_some(())?;
-            (p, u) = (p + 1, u + 1);
+            // `F::relu` is how somebody writes `F.relu` who has heard of Rust.
+            let as_path =
+                pattern.is_library() && pattern.word(p) == "." && user.word(u) == ":" && user.word(u + 1) == ":";
+            (same || as_path).then_some(())?;
+            (p, u) = (p + 1, u + if as_path { 2 } else { 1 });
             continue;
         };
         let (name, width) = if meta == Meta::Several { ("2, 3", 3) } else { (pattern.word(p), 1) };
-        if user.kind(u) == Some(Kind::Ident) && user.word(u + 1) == "=" && user.word(u + 2) != "=" {
+        if p > 0 && user.kind(u) == Some(Kind::Ident) && user.word(u + 1) == "=" && user.word(u + 2) != "=" {
             u += 2;
         }
         let end = match pattern.word(p + width) {
             "" => user.operand(u)?,
             next => user.up_to(u, next, meta == Meta::Several)?,
         };
-        let text = match user.slice(u, end) {
-            "True" => "true",
-            "False" => "false",
-            text => text,
+        let (text, range) = user.part(u, end)?;
+        let text = match &*text {
+            "True" => "true".to_owned(),
+            "False" => "false".to_owned(),
+            // A list of its own is the list.
+            list if meta == Meta::Several
+                && matches!(user.kind(u), Some(Kind::Open(_)))
+                && user.behind_brackets(u) == Some(end) =>
+            {
+                list[1..list.len() - 1].to_owned()
+            }
+            _ => text,
         };
-        captured.insert(name.to_owned(), text.to_owned());
+        captured.insert(name.to_owned(), (text, range));
         (p, u) = (p + width, end);
     }
     let last = user.tokens.get(u.checked_sub(1)?)?;
@@ -291,7 +491,12 @@ fn filled(xlazy: &str, captured: &Captured) -> String {
         let range = words.tokens[i].range.start..words.tokens[(i + width - 1).min(words.len() - 1)].range.end;
         out.push_str(&xlazy[end..range.start]);
         match captured.get(name).filter(|_| words.meta(i).is_some()) {
-            Some(text) => out.push_str(text),
+            Some((text, _)) => {
+                // A number is not lent.
+                let number = text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+                out.truncate(out.len() - usize::from(number && out.ends_with('&')));
+                out.push_str(text);
+            }
             None => out.push_str(&xlazy[range.clone()]),
         }
         (end, i) = (range.end, i + width);
@@ -305,7 +510,8 @@ mod tests {
 
     fn of(text: &str, what: &str) -> String {
         let at = text.find(what).unwrap();
-        let said = instead(text, at..at + what.len(), About::Tensors).unwrap_or_default();
+        let name = |about| instead(text, at..at + what.len(), about).map(|found| found.said);
+        let said = name(About::Names).or_else(|| name(About::Types)).unwrap_or_default();
         said.split('`').nth(1).unwrap_or_default().to_owned()
     }
 

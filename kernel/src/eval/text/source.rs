@@ -120,8 +120,8 @@ pub enum Tag {
     Await,
     /// A program made of the cell's text needs it, too.
     Program,
-    /// What stands for a call of the runtime's function of that name, unless the notebook has one.
-    Show(&'static str),
+    /// What stands for a call of the runtime's function of that name, unless the notebook has one; and whether a glob may bring one.
+    Show(&'static str, bool),
     /// Fetches a variable; its type is written out here.
     Load(String),
     /// Stores a variable that this cell declares.

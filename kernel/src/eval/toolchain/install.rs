@@ -23,6 +23,8 @@ pub struct Installation {
     pub dependencies: Option<PathBuf>,
     /// The notebook whose cells they are, where the front end knows it.
     pub notebook: Option<PathBuf>,
+    /// What cells write to the standard error is shown as a terminal shows it, to somebody who watches: libraries draw their bars.
+    pub shown: bool,
 }
 
 /// A compiler without rustup in between, and a linker without `cc` in between where that is possible.
@@ -144,6 +146,7 @@ impl Tree {
             program_cache: home::program_cache(),
             dependencies: home::dependencies(),
             notebook: None,
+            shown: false,
         })
     }
 }

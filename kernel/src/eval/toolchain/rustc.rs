@@ -172,10 +172,24 @@ impl Check {
 
     /// The first of its errors of which `answer` makes something; `None` where it has none, or takes longer than that.
     pub fn ask<T: Send + 'static>(
-        mut self,
+        self,
         source: &str,
         patience: Duration,
         answer: impl Fn(&Diagnostic) -> Option<T> + Send + 'static,
+    ) -> Option<T> {
+        self.listen(source, patience, move |said| Iterator::find_map(&mut { said }, |d| answer(&d))).flatten()
+    }
+
+    /// All that it says; nothing where it takes longer than that.
+    pub fn errors(self, source: &str, patience: Duration) -> Vec<Diagnostic> {
+        self.listen(source, patience, |said| said.collect()).unwrap_or_default()
+    }
+
+    fn listen<T: Send + 'static>(
+        mut self,
+        source: &str,
+        patience: Duration,
+        hear: impl FnOnce(&mut dyn Iterator<Item = Diagnostic>) -> T + Send + 'static,
     ) -> Option<T> {
         let (stdin, stderr) = (self.child.stdin.take(), self.child.stderr.take()?);
         let _ = stdin.map(|mut s| s.write_all(source.as_bytes()));
@@ -183,11 +197,10 @@ impl Check {
         let read = move || {
             let lines = BufReader::new(stderr).lines().map_while(Result::ok);
             let said = lines.filter_map(|l| serde_json::from_str::<Value>(&l).ok());
-            let found = said.map(|v| Diagnostic::read(&v, "")).find_map(|d| answer(&d));
-            let _ = tell.send(found);
+            let _ = tell.send(hear(&mut said.map(|v| Diagnostic::read(&v, ""))));
         };
         Builder::new().name("xlazy-check".into()).spawn(read).ok()?;
-        told.recv_timeout(patience).ok().flatten()
+        told.recv_timeout(patience).ok()
     }
 }
 

@@ -191,24 +191,34 @@ macro_rules! dims_from {
 }
 dims_from!(i32, i64, usize);
 
-/// Tuples, as torch has them: `(2, 3)`.
-macro_rules! dims_from_tuples {
+/// A number that may be a size, or -1 for what is left.
+pub trait Size: Copy {
+    fn size(self) -> i64;
+}
+
+macro_rules! sizes {
     ($($t:ty),*) => {$(
-        dims_from_tuples!($t: a);
-        dims_from_tuples!($t: a b);
-        dims_from_tuples!($t: a b c);
-        dims_from_tuples!($t: a b c d);
-    )*};
-    ($t:ty: $($n:ident)*) => {
-        impl From<(dims_from_tuples!(@ $t, last), $(dims_from_tuples!(@ $t, $n),)*)> for Dims {
-            fn from((last, $($n,)*): (dims_from_tuples!(@ $t, last), $(dims_from_tuples!(@ $t, $n),)*)) -> Dims {
-                Dims(vec![last as i64, $($n as i64),*])
+        impl Size for $t {
+            fn size(self) -> i64 {
+                self as i64
             }
         }
-    };
-    (@ $t:ty, $n:ident) => { $t };
+    )*};
 }
-dims_from_tuples!(i32, i64, usize);
+sizes!(i32, i64, usize);
+
+/// Tuples, as torch has them: `(2, 3)`, and of several types: `(-1, x.size(1))`.
+macro_rules! dims_from_tuples {
+    ($(($($name:ident)*))*) => {$(
+        impl<$($name: Size),*> From<($($name,)*)> for Dims {
+            #[allow(non_snake_case)]
+            fn from(($($name,)*): ($($name,)*)) -> Dims {
+                Dims(vec![$($name.size()),*])
+            }
+        }
+    )*};
+}
+dims_from_tuples!((A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F));
 
 impl From<()> for Dims {
     fn from(_: ()) -> Dims {
