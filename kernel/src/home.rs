@@ -29,7 +29,8 @@ pub fn dependencies() -> Option<PathBuf> {
     Some(caches()?.join("deps"))
 }
 
-fn caches() -> Option<PathBuf> {
+/// The folder that holds them all.
+pub fn caches() -> Option<PathBuf> {
     var("XLAZY_CACHE")
         .or_else(|| var("XDG_CACHE_HOME").map(|d| d.join("xlazy")))
         .or_else(|| var("HOME").map(|d| d.join(".cache/xlazy")))
