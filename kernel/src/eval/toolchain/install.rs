@@ -108,7 +108,7 @@ impl Tree {
                 home.join("lib/libxlazy.so"),
                 home.join("lib/deps"),
                 home.join("plugins"),
-                read_toolchain(&home.join("runtime.json")),
+                read_toolchain(home),
             ),
             Tree::Built(dir) => (
                 dir.join("xlazy-session"),
@@ -164,12 +164,18 @@ impl Toolchain {
     }
 }
 
-/// The toolchain that `runtime.json` names, if it is still there.
-fn read_toolchain(path: &Path) -> Option<Toolchain> {
+/// The toolchain that an installation's `runtime.json` names, if it is still there. One that was installed along is named as seen
+/// from the installation.
+fn read_toolchain(home: &Path) -> Option<Toolchain> {
+    let path = home.join("runtime.json");
     let json: Value = serde_json::from_str(&xlazy_mime::regular::read_to_string(path).ok()?).ok()?;
     let known = json.get("toolchain")?;
-    let file = |v: &Value| v.as_str().map(PathBuf::from).filter(|p| p.is_file());
-    let sysroot = PathBuf::from(known.get("sysroot")?.as_str()?);
+    let there = |v: &Value| match PathBuf::from(v.as_str()?) {
+        path if path.is_absolute() => Some(path),
+        along => home.join(along).canonicalize().ok(),
+    };
+    let file = |v: &Value| there(v).filter(|p| p.is_file());
+    let sysroot = there(known.get("sysroot")?)?;
     let lld = known.get("lld").filter(|l| !l.is_null()).and_then(|l| {
         let search = l.get("search")?.as_array()?.iter().filter_map(|d| d.as_str().map(PathBuf::from)).collect();
         Some(Lld { exe: file(l.get("exe")?)?, search, by_name: None })
