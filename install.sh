@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Installs xlazy for this user: builds it, fetches and compiles the CPU plugin, registers the kernel with Jupyter, and
+# Installs xlazy for this user: builds it, fetches a CPU plugin, registers the kernel with Jupyter, and
 # runs the first notebook as proof. A second run does only what is missing.
 #
-#   ./install.sh [--no-demo] [--prefix DIR] [--uninstall]
+#   ./install.sh [--no-demo] [--prefix DIR] [--cpu-plugin-from-source] [--uninstall]
 #
 #   --no-demo     leave out JupyterLab and the notebook run at the end
 #   --prefix DIR  put everything under DIR and nothing into the home folder
+#   --cpu-plugin-from-source
+#                 build the CPU plugin instead of fetching it: it also tells what programs cost, and takes g++ and 274 MB of
+#                 TensorFlow
 #   --uninstall   remove what an earlier run installed (with the same --prefix)
 #
 #   XLAZY_HOME    where it goes without --prefix (default: ~/.local/share/xlazy)
@@ -19,7 +22,7 @@ die() {
   exit 1
 }
 
-demo=1 prefix='' uninstall=''
+demo=1 prefix='' uninstall='' from_source=''
 while (($#)); do
   case $1 in
     --no-demo) demo='' ;;
@@ -29,6 +32,7 @@ while (($#)); do
       shift
       ;;
     --prefix=*) prefix=$(realpath -m "${1#*=}") ;;
+    --cpu-plugin-from-source) from_source=1 ;;
     --uninstall) uninstall=1 ;;
     -h | --help)
       sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"
@@ -65,7 +69,8 @@ fi
 step "checking the tools"
 missing=()
 command -v cargo >/dev/null || missing+=("Rust: curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh")
-command -v "${CXX:-g++}" >/dev/null || missing+=("a C++ compiler: sudo apt-get install -y g++")
+[[ -z $from_source ]] || command -v "${CXX:-g++}" >/dev/null || missing+=("a C++ compiler: sudo apt-get install -y g++")
+command -v cc >/dev/null || missing+=("a linker: sudo apt-get install -y gcc")
 command -v python3 >/dev/null || missing+=("Python: sudo apt-get install -y python3 python3-pip python3-venv")
 python3 -m venv --help >/dev/null 2>&1 || missing+=("Python's venv: sudo apt-get install -y python3-venv")
 if ((${#missing[@]})); then
@@ -81,56 +86,26 @@ have=$(rustc --version | cut -d' ' -f2) || die "rustc $wanted is not installed: 
 # ---- Build
 
 step "building xlazy with rustc $have"
-# Other flags would give another libxlazy.so than the one that cells are told to link to.
-unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET
-# All of the workspace at once, here and wherever something is built: the choice of packages decides the features of what
-# they depend on, and so which libxlazy.so comes out.
-build=(cargo build --release --locked --workspace)
-"${build[@]}"
-target=$(cargo metadata --format-version 1 --no-deps --locked | python3 -c 'import json,sys; print(json.load(sys.stdin)["target_directory"])')
-
 mkdir -p "$home"
-step "the CPU plugin"
-scripts/cpu-plugin.sh "$home/plugins/cpu"
-
-# ---- Into place: made beside what is there, then exchanged
-
-step "installing into $home"
+# Made beside what is there, then exchanged.
 stage=$(mktemp -d "$home/.new.XXXXXX")
 trap 'rm -rf "$stage"' EXIT
-mkdir -p "$stage"/{bin,lib/deps}
-install -m 755 "$target/release/xlazy" "$target/release/xlazy-session" "$stage/bin/"
-install -m 755 "$target/release/libxlazy.so" "$stage/lib/"
-install -m 755 "$(rustc --print sysroot)"/lib/rustlib/x86_64-unknown-linux-gnu/lib/libstd-*.so "$stage/lib/"
-# A cell is compiled against the metadata of all that libxlazy.so was made from; rustc loads the macros among it.
-libraries() { cargo tree --locked -p xlazy -e "$1" --prefix none --format '{lib}' | sort -u | tr '\n' ' '; }
-"${build[@]}" --message-format=json 2>/dev/null | python3 -c '
-import json, shutil, sys
-needed, with_macros = (set(names.split()) for names in sys.argv[2:])
-for line in sys.stdin:
-    message = json.loads(line)
-    target = message.get("target", {})
-    name = target.get("name", "").replace("-", "_")
-    if name not in needed:
-        if name in with_macros and "proc-macro" in target["kind"]:
-            for path in message["filenames"]:
-                shutil.copy(path, sys.argv[1])
-        continue
-    for path in message.get("filenames", []):
-        if path.endswith((".rmeta", ".rlib")):
-            meta = path[:-5] + ".rmeta" if path.endswith(".rlib") else path
-            try:
-                shutil.copy(meta, sys.argv[1])
-            except FileNotFoundError:
-                shutil.copy(path, sys.argv[1])
-' "$stage/lib/deps" "$(libraries normal,no-proc-macro)" "$(libraries normal)"
-RUSTC=$(rustc --print sysroot)/bin/rustc "$stage/bin/xlazy" describe-toolchain >"$stage/runtime.json"
+scripts/tree.sh "$stage"
+
+step "installing into $home"
 for part in bin lib; do
   [[ ! -e $home/$part ]] || mv "$home/$part" "$stage/old-$part"
   mv "$stage/$part" "$home/$part"
 done
 mv "$stage/runtime.json" "$home/runtime.json"
 rm -rf "$stage"
+
+step "the CPU plugin"
+if [[ -n $from_source ]]; then
+  scripts/cpu-plugin.sh "$home/plugins/cpu"
+else
+  XLAZY_HOME=$home "$home/bin/xlazy" plugins install cpu
+fi
 if [[ -n $link ]]; then
   mkdir -p "$(dirname "$link")"
   ln -sfn "$home/bin/xlazy" "$link"

@@ -3,14 +3,14 @@
 # tests/long.sh has the same in larger sizes, and what takes longer.
 #
 #   tests/run.sh          everything
-#   tests/run.sh NAME…    only these parts: lint rust docs fuzz plugin protocol notebooks install
+#   tests/run.sh NAME…    only these parts: lint rust docs fuzz plugin protocol notebooks install wheel
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Seconds that each part may take, 45 minutes together: more than it takes on two idle cores, since a machine that others use
 # takes longer. A part that takes more is told; all of them together beyond 45 minutes are a failure.
-declare -A budget=([build]=360 [cpu]=210 [libtpu]=60 [lint]=270 [rust]=1020 [docs]=210 [fuzz]=240 [plugin]=30 [protocol]=90
-  [notebooks]=120 [install]=90)
+declare -A budget=([build]=360 [cpu]=210 [libtpu]=60 [lint]=270 [rust]=930 [docs]=180 [fuzz]=210 [plugin]=30 [protocol]=90
+  [notebooks]=120 [install]=90 [wheel]=150)
 all=2700
 
 need() {
@@ -104,6 +104,8 @@ notebooks() { tests/notebooks/run.sh; }
 
 install() { tests/install.sh; }
 
+wheel() { tests/wheel/run.sh; }
+
 build() { cargo build --release --locked --workspace; }
 
 cpu() { scripts/cpu-plugin.sh target/home/plugins/cpu; }
@@ -119,7 +121,7 @@ libtpu() {
 }
 
 parts=("$@")
-((${#parts[@]})) || parts=(lint rust docs fuzz plugin protocol notebooks install)
+((${#parts[@]})) || parts=(lint rust docs fuzz plugin protocol notebooks install wheel)
 for part in "${parts[@]}"; do
   [[ ${budget[$part]:-} ]] || { echo "tests: there is no part called $part, only: ${!budget[*]}" >&2 && exit 1; }
 done

@@ -29,10 +29,29 @@ pub fn dependencies() -> Option<PathBuf> {
     Some(caches()?.join("deps"))
 }
 
-fn caches() -> Option<PathBuf> {
+/// The folder that holds them all.
+pub fn caches() -> Option<PathBuf> {
     var("XLAZY_CACHE")
         .or_else(|| var("XDG_CACHE_HOME").map(|d| d.join("xlazy")))
         .or_else(|| var("HOME").map(|d| d.join(".cache/xlazy")))
+}
+
+/// What is kept for later and can be had again: compiled cells and programs, dependencies, fetched headers. What else lies in that
+/// folder stays.
+pub fn clear_caches() -> std::io::Result<Vec<PathBuf>> {
+    let mut gone = Vec::new();
+    for folder in caches()
+        .into_iter()
+        .flat_map(|c| ["cells", "programs", "deps", "link", "cpu-plugin", "wheels"].map(|f| c.join(f)))
+    {
+        if folder.is_dir() {
+            std::fs::remove_dir_all(&folder)?;
+            gone.push(folder);
+        }
+    }
+    // With whatever else is in it, it stays.
+    let _ = caches().map(std::fs::remove_dir);
+    Ok(gone)
 }
 
 fn var(name: &str) -> Option<PathBuf> {

@@ -75,7 +75,27 @@ fn the_list_has_what_is_there_and_what_could_be() {
     assert!(ok && text.starts_with("removed "), "{text}");
     assert!(!home.0.join("plugins/tpu").exists());
     assert!(home.plugins(&["remove", "tpu"]).1.starts_with("nothing to remove"));
-    assert!(!home.plugins(&["install", "gpu"]).0 && !home.plugins(&["remove", "cpu"]).0);
+    assert!(!home.plugins(&["install", "gpu"]).0 && !home.plugins(&["remove", "gpu"]).0);
+}
+
+/// A plugin that was built here stays unless somebody wants the other one; the right library may come from anywhere, a wrong one
+/// from nowhere.
+#[test]
+fn what_was_built_stays_and_a_library_from_elsewhere_has_to_be_the_right_one() {
+    let home = Home::new("library");
+    home.python("echo \"python $*\"; exit 1");
+    let (library, note) = (home.0.join("plugins/cpu/libpjrt_cpu.so"), home.0.join("plugins/cpu/plugin.json"));
+    std::fs::write(&note, r#"{"plugin_version": "0.1.0", "source_sha256": "ab"}"#).unwrap();
+    let (ok, text) = home.plugins(&["install", "cpu"]);
+    assert!(ok && text.contains("scripts/cpu-plugin.sh") && text.contains("--fetch"), "{text}");
+    let (ok, text) = home.plugins(&["install", "cpu", "--fetch"]);
+    assert!(!ok && text.contains("Apache-2.0") && text.contains("python3 is needed"), "{text}");
+    std::fs::write(home.0.join("other.so"), "junk").unwrap();
+    let other = home.0.join("other.so").display().to_string();
+    let (ok, text) = home.plugins(&["install", "cpu", "--library", &other]);
+    assert!(!ok && text.contains("libpjrt_cpu.so has the wrong SHA-256") && text.contains("0a0fe56c"), "{text}");
+    assert_eq!(std::fs::read_to_string(&library).unwrap(), "", "what was there is untouched");
+    assert!(home.plugins(&["remove", "cpu"]).0 && !library.exists());
 }
 
 #[test]

@@ -146,7 +146,11 @@ fn linker(found: Found) -> Vec<Check> {
         return Vec::new();
     };
     vec![match (&installation.toolchain.lld, answer(Path::new("cc"), &["--version"])) {
-        (Some(lld), _) => Check::new("linker", Status::Ok, format!("rust-lld at {}", lld.exe.display()), ""),
+        (Some(lld), Some(_)) => Check::new("linker", Status::Ok, format!("rust-lld at {}", lld.exe.display()), ""),
+        (Some(lld), None) => {
+            let found = format!("rust-lld at {}; crates that bring C along want a C compiler", lld.exe.display());
+            Check::new("linker", Status::Ok, found, "")
+        }
         (None, Some(cc)) => {
             let found = format!("no rust-lld, so cells link through cc ({}), which is slower", first_line(&cc));
             Check::new("linker", Status::Warn, found, "rustup's toolchains bring rust-lld along")
@@ -155,7 +159,7 @@ fn linker(found: Found) -> Vec<Check> {
             "linker",
             Status::Fail,
             "neither rust-lld nor cc",
-            "install a C compiler: apt install gcc libc6-dev",
+            "rustup's toolchains bring rust-lld along; or install a C compiler: apt install gcc libc6-dev",
         ),
     }]
 }

@@ -2,6 +2,7 @@
 use super::notebook::DISPLAY_NAME;
 use super::report::{fail, say};
 use super::transport;
+use crate::home;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use serde_json::json;
 use std::ffi::OsString;
@@ -29,8 +30,11 @@ fn with_ipc(help: &'static str) -> Arg {
 }
 
 pub fn uninstall_command() -> Command {
-    let about = "Remove the kernelspec from Jupyter; nothing else is touched";
-    with_places(Command::new("uninstall").about(about)).arg(with_ipc("Also take away what `install --ipc` has set"))
+    let about = "Remove the kernelspec from Jupyter; nothing else is touched without --cache";
+    let cache = "Also remove what is kept for later: compiled cells and programs, built dependencies";
+    with_places(Command::new("uninstall").about(about))
+        .arg(with_ipc("Also take away what `install --ipc` has set"))
+        .arg(Arg::new("cache").long("cache").action(ArgAction::SetTrue).help(cache))
 }
 
 fn with_places(command: Command) -> Command {
@@ -96,6 +100,12 @@ pub fn run_uninstall(matches: &ArgMatches) -> ExitCode {
             say(&format!("nothing to remove: {}", folder.display()));
         }
         Err(e) => return fail(&format!("{} could not be removed: {e}", folder.display())),
+    }
+    if matches.get_flag("cache") {
+        match home::clear_caches() {
+            Ok(gone) => gone.iter().for_each(|folder| say(&format!("removed: {}", folder.display()))),
+            Err(e) => return fail(&format!("the caches could not be removed: {e}")),
+        }
     }
     configured(matches, "kernels as before", transport::no_longer_use_ipc)
 }

@@ -16,6 +16,7 @@ mod export;
 pub mod install;
 pub mod kernel;
 mod kernel_command;
+mod lessons;
 pub mod notebook;
 mod plugins;
 mod repl_command;
@@ -33,6 +34,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     (eval::command, eval::run),
     (run::command, run::run),
     (export::command, export::run),
+    (lessons::command, lessons::run),
     (install::command, install::run),
     (install::uninstall_command, install::run_uninstall),
     (doctor::command, doctor::run),

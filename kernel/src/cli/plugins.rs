@@ -1,7 +1,7 @@
-//! `xlazy plugins`: which PJRT plugins there are, and libtpu fetched at the user's wish.
+//! `xlazy plugins`: which PJRT plugins there are; ready ones fetched at the user's wish.
 use super::report::{fail, fail_with, say};
 use crate::eval::install::Installation;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -10,10 +10,82 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use xlazy_mime::regular;
 
+/// A plugin that somebody has built and put into a Python package: its library alone is kept, by its hash.
+struct Ready {
+    name: &'static str,
+    /// What people call it.
+    title: &'static str,
+    package: &'static str,
+    version: &'static str,
+    size: &'static str,
+    /// The platform that its wheel names.
+    platform: &'static str,
+    wheel: &'static str,
+    wheel_sha256: &'static str,
+    /// The library's own, as it is in the wheel: the same file may come from elsewhere.
+    sha256: &'static str,
+    /// The package's folder and what is taken of it, the library first.
+    folder: &'static str,
+    files: &'static [&'static str],
+    licence: &'static str,
+    /// What is said before anything is fetched, and when it is there.
+    before: &'static str,
+    after: &'static str,
+}
+
+/// Wheels are per Python version in name only: there is no Python in these libraries, so any Python may fetch them.
+const PYTHON: &str = "3.11";
+
+const READY: &[Ready] = &[
+    Ready {
+        name: "cpu",
+        title: "XLA's CPU plugin",
+        package: "fastatomstruct-xla-cpu",
+        version: "2026.6.23",
+        size: "63 MB, 274 MB when unpacked",
+        platform: "manylinux_2_27_x86_64",
+        wheel: "fastatomstruct_xla_cpu-2026.6.23-py3-none-manylinux_2_27_x86_64.whl",
+        wheel_sha256: "88b1c430b341b4bea40a37420311c9c75db6e22b46d2ff95b6986577bee6afe9",
+        sha256: "0a0fe56ca17be9efc7b942e89e534e5e0ad4a0f1e369b66d27b62184509015b9",
+        folder: "fastatomstruct_xla_cpu",
+        files: &["libpjrt_cpu.so"],
+        licence: "Apache-2.0, https://github.com/openxla/xla",
+        before: "XLA's CPU plugin as zml/pjrt-artifacts builds it (manual-2026-06-23T00-20-00Z), under Apache-2.0.",
+        after: "it tells no cost of programs; scripts/cpu-plugin.sh in xlazy's sources builds one that does",
+    },
+    Ready {
+        name: "tpu",
+        title: "libtpu",
+        package: "libtpu",
+        version: "0.0.51",
+        size: "205 MB, 435 MB when unpacked",
+        platform: "manylinux_2_31_x86_64",
+        wheel: "libtpu-0.0.51-cp311-cp311-manylinux_2_31_x86_64.whl",
+        wheel_sha256: "ba67ddbfdbac61c8da1fafc26cd51b93e9fe4d298016e2882eb986b1718cba34",
+        sha256: "ad0b2a3bc5d4de96f653b3701aaed8769a691776ca0e14c791dcdca785d43e42",
+        folder: "libtpu",
+        files: &["libtpu.so", "LICENSE", "THIRD_PARTY_NOTICES.txt"],
+        licence: "Google Cloud Platform Terms of Service, https://cloud.google.com/terms",
+        before: "libtpu is Google's, under the Google Cloud Platform Terms of Service \
+                 (https://cloud.google.com/terms); it is no part of xlazy, and by fetching it you accept its terms.",
+        after: "compile for a TPU with %tpu v5e:1x1 EXPRESSION in a cell, or with `xlazy aot`",
+    },
+];
+
+impl Ready {
+    fn library(&self) -> &'static str {
+        self.files[0]
+    }
+}
+
 pub fn command() -> Command {
-    let which = |help| Arg::new("name").required(true).value_name("PLUGIN").value_parser(["tpu"]).help(help);
+    let names = READY.iter().map(|r| r.name);
+    let which = |help| {
+        Arg::new("name").required(true).value_name("PLUGIN").value_parser(names.clone().collect::<Vec<_>>()).help(help)
+    };
+    let fetched = READY.iter().map(|r| format!("{}: {} {} ({}). {}", r.name, r.package, r.version, r.size, r.before));
     Command::new("plugins")
-        .about("List the PJRT plugins, and install or remove libtpu")
+        .about("List the PJRT plugins, and install or remove ready ones: XLA's for the CPU, Google's libtpu")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
@@ -23,20 +95,30 @@ pub fn command() -> Command {
         )
         .subcommand(
             Command::new("install")
-                .about("Fetch Google's libtpu with pip, which compiles for TPUs on any machine")
-                .arg(which("What to install: tpu"))
+                .about("Fetch a plugin with pip: XLA's for the CPU, or libtpu, which compiles for TPUs on any machine")
+                .arg(which("What to install: cpu or tpu"))
                 .arg(
                     Arg::new("fetch")
                         .long("fetch")
                         .action(ArgAction::SetTrue)
-                        .help("Fetch it even where a Python environment has one already"),
+                        .help("Fetch it even where there is one already, in a Python environment or built by you"),
+                )
+                .arg(
+                    Arg::new("library")
+                        .long("library")
+                        .value_name("FILE")
+                        .value_parser(value_parser!(PathBuf))
+                        .help("Take the library from there: the very same file, fetched from elsewhere"),
                 )
                 .after_help(format!(
-                    "Fetches {PACKAGE}=={VERSION} ({SIZE}) from the package index that pip is set up for, checks its SHA-256 \
-                     and keeps libtpu.so alone. {LICENCE}"
+                    "Fetches a wheel from the package index that pip is set up for, checks its SHA-256 and keeps the \
+                     library.\n\n{}",
+                    fetched.collect::<Vec<_>>().join("\n\n")
                 )),
         )
-        .subcommand(Command::new("remove").about("Remove what install has fetched").arg(which("What to remove: tpu")))
+        .subcommand(
+            Command::new("remove").about("Remove what install has fetched").arg(which("What to remove: cpu or tpu")),
+        )
 }
 
 pub fn run(matches: &ArgMatches) -> ExitCode {
@@ -45,13 +127,18 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         Ok(installation) => installation,
         Err(failure) => return fail_with(&failure),
     };
+    if name == "list" {
+        list(&installation, matches.get_flag("json"));
+        return ExitCode::SUCCESS;
+    }
+    let wanted = matches.get_one::<String>("name").expect("it is required");
+    let ready = READY.iter().find(|r| r.name == wanted).expect("clap knows no others");
     let done = match name {
-        "list" => {
-            list(&installation, matches.get_flag("json"));
-            Ok(())
+        "install" => {
+            let library = matches.get_one::<PathBuf>("library").map(PathBuf::as_path);
+            install(ready, &installation, matches.get_flag("fetch"), library)
         }
-        "install" => install(&installation, matches.get_flag("fetch")),
-        _ => remove(&installation.plugins_dir),
+        _ => remove(ready, &installation.plugins_dir),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -67,7 +154,8 @@ pub struct Plugin {
     pub library: PathBuf,
 }
 
-/// The plugins below a folder, by name: each has a folder of its own, with the PJRT library beside what it needs.
+/// The plugins below a folder, by name: each has a folder of its own, with the PJRT library beside what it needs. A CPU plugin that
+/// the environment names comes before what lies there.
 pub fn installed(plugins: &Path) -> Vec<Plugin> {
     let folders = fs::read_dir(plugins).into_iter().flatten().flatten();
     let mut found: Vec<Plugin> = folders
@@ -81,6 +169,10 @@ pub fn installed(plugins: &Path) -> Vec<Plugin> {
             Some(Plugin { name, library })
         })
         .collect();
+    if let Some(library) = std::env::var_os("XLAZY_CPU_PLUGIN").map(PathBuf::from) {
+        found.retain(|p| p.name != "cpu");
+        found.push(Plugin { name: "cpu".into(), library });
+    }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     found
 }
@@ -133,7 +225,8 @@ fn version(library: &Path) -> String {
         return version.to_owned();
     }
     let beside = fs::read_dir(folder.join("..")).into_iter().flatten().flatten();
-    let package = |n: String| Some(n.strip_prefix("libtpu-")?.strip_suffix(".dist-info")?.to_owned());
+    let package = folder.file_name().unwrap_or_default().to_string_lossy().into_owned() + "-";
+    let package = |n: String| Some(n.strip_prefix(&package)?.strip_suffix(".dist-info")?.to_owned());
     beside.filter_map(|e| package(e.file_name().to_string_lossy().into_owned())).next().unwrap_or_else(|| "-".into())
 }
 
@@ -152,57 +245,67 @@ fn libtpus(installation: &Installation) -> Vec<(PathBuf, String)> {
 
 // ---- Install
 
-const PACKAGE: &str = "libtpu";
-const VERSION: &str = "0.0.51";
-const SIZE: &str = "205 MB, 435 MB when unpacked";
-/// The wheel is per Python version in name only: libtpu.so has no Python in it, so any Python may fetch this one.
-const PYTHON: &str = "3.11";
-const PLATFORM: &str = "manylinux_2_31_x86_64";
-const WHEEL: &str = "libtpu-0.0.51-cp311-cp311-manylinux_2_31_x86_64.whl";
-const SHA256: &str = "ba67ddbfdbac61c8da1fafc26cd51b93e9fe4d298016e2882eb986b1718cba34";
-const LICENCE: &str = "libtpu is Google's, under the Google Cloud Platform Terms of Service \
-                       (https://cloud.google.com/terms); it is no part of xlazy, and by fetching it you accept its terms.";
-
-fn install(installation: &Installation, fetch: bool) -> Result<(), String> {
-    let folder = installation.plugins_dir.join("tpu");
-    let ours = folder.join("libtpu.so");
-    if ours.is_file() && version(&ours) == VERSION {
-        say(&format!("libtpu {VERSION} is installed already: {}", ours.display()));
+fn install(ready: &Ready, installation: &Installation, fetch: bool, library: Option<&Path>) -> Result<(), String> {
+    let folder = installation.plugins_dir.join(ready.name);
+    let ours = folder.join(ready.library());
+    let (title, there) = (ready.title, version(&ours));
+    if ours.is_file() && there == ready.version {
+        say(&format!("{title} {there} is installed already: {}", ours.display()));
         return Ok(());
     }
-    let theirs = libtpus(installation).into_iter().find(|(l, _)| !l.starts_with(&folder));
-    if let (Some((library, from)), false) = (&theirs, fetch) {
+    if let (Some((library, from)), false) = (instead(ready, installation), fetch || library.is_some()) {
         say(&format!(
-            "there is a libtpu already, and xlazy uses it: {} (from {from}). --fetch fetches {VERSION} all the same.",
-            library.display()
+            "there is {title} already, and xlazy uses it: {} (from {from}). --fetch fetches {} all the same.",
+            library.display(),
+            ready.version
         ));
         return Ok(());
     }
-    say(LICENCE);
+    say(ready.before);
     let failed = |what: &str, e: std::io::Error| format!("{what}: {e}");
     fs::create_dir_all(&installation.plugins_dir)
         .map_err(|e| failed(&installation.plugins_dir.display().to_string(), e))?;
     let stage = Stage::new(&installation.plugins_dir)?;
-    let python = Python::find(&stage.0)?;
-    say(&format!("fetching {PACKAGE} {VERSION} ({SIZE})"));
-    let wheel = python.download(&stage.0)?;
-    check(&wheel)?;
-    let made = stage.0.join("tpu");
+    let made = stage.0.join(ready.name);
     fs::create_dir_all(&made).map_err(|e| failed("unpacking", e))?;
-    python.unpack(&wheel, &made)?;
-    strip(&made.join("libtpu.so"));
+    let taken = made.join(ready.library());
+    match library {
+        Some(file) => drop(fs::copy(file, &taken).map_err(|e| failed(&file.display().to_string(), e))?),
+        None => {
+            let python = Python::find(&stage.0)?;
+            say(&format!("fetching {} {} ({})", ready.package, ready.version, ready.size));
+            let wheel = python.download(ready, &stage.0)?;
+            check(&wheel, ready.wheel, ready.wheel_sha256)?;
+            python.unpack(ready, &wheel, &made)?;
+        }
+    }
+    check(&taken, ready.library(), ready.sha256)?;
+    strip(&taken);
     let note = json!({
-        "name": "tpu", "package": PACKAGE, "version": VERSION, "wheel": WHEEL, "wheel_sha256": SHA256,
-        "licence": "Google Cloud Platform Terms of Service, https://cloud.google.com/terms",
+        "name": ready.name, "package": ready.package, "version": ready.version, "wheel": ready.wheel,
+        "wheel_sha256": ready.wheel_sha256, "library_sha256": ready.sha256, "licence": ready.licence,
     });
     fs::write(made.join("plugin.json"), format!("{note:#}\n")).map_err(|e| failed("plugin.json", e))?;
     if folder.exists() {
         fs::rename(&folder, stage.0.join("old")).map_err(|e| failed(&folder.display().to_string(), e))?;
     }
     fs::rename(&made, &folder).map_err(|e| failed(&folder.display().to_string(), e))?;
-    say(&format!("libtpu {VERSION} is in {}", folder.display()));
-    say("compile for a TPU with %tpu v5e:1x1 EXPRESSION in a cell, or with `xlazy aot`");
+    say(&format!("{title} {} is in {}", ready.version, folder.display()));
+    say(ready.after);
     Ok(())
+}
+
+/// What is used without fetching anything, and who has brought it.
+fn instead(ready: &Ready, installation: &Installation) -> Option<(PathBuf, String)> {
+    let folder = installation.plugins_dir.join(ready.name);
+    if ready.name == "tpu" {
+        return libtpus(installation).into_iter().find(|(l, _)| !l.starts_with(&folder));
+    }
+    // One that was built here is no earlier version of the one that is fetched.
+    let note = regular::read_to_string(folder.join("plugin.json")).ok()?;
+    let note: Value = serde_json::from_str(&note).ok()?;
+    let built = folder.join(ready.library());
+    (built.is_file() && note.get("source_sha256").is_some()).then(|| (built, "scripts/cpu-plugin.sh".to_owned()))
 }
 
 /// A folder to work in, on the disk that the plugin is to lie on; gone at the end, however it comes.
@@ -254,50 +357,58 @@ impl Python {
         quiet.is_ok_and(|s| s.success())
     }
 
-    fn download(&self, to: &Path) -> Result<PathBuf, String> {
+    fn download(&self, ready: &Ready, to: &Path) -> Result<PathBuf, String> {
         let to = to.join("wheel");
-        let (folder, package) = (to.to_string_lossy(), format!("{PACKAGE}=={VERSION}"));
+        let (folder, package) = (to.to_string_lossy(), format!("{}=={}", ready.package, ready.version));
         let arguments = ["-m", "pip", "download", "--disable-pip-version-check", "--no-cache-dir", "--no-deps"];
-        let which =
-            ["--only-binary=:all:", "--python-version", PYTHON, "--platform", PLATFORM, "--dest", &folder, &package];
+        let which = [
+            "--only-binary=:all:",
+            "--python-version",
+            PYTHON,
+            "--platform",
+            ready.platform,
+            "--dest",
+            &folder,
+            &package,
+        ];
         let fetched = self.command(&arguments).args(which).status();
         if !fetched.is_ok_and(|s| s.success()) {
             return Err(format!(
                 "pip could not fetch {package}: check the network and pip's settings, then run this again"
             ));
         }
-        let wheel = to.join(WHEEL);
+        let wheel = to.join(ready.wheel);
         if !wheel.is_file() {
-            return Err(format!("pip fetched something else than {WHEEL}"));
+            return Err(format!("pip fetched something else than {}", ready.wheel));
         }
         Ok(wheel)
     }
 
-    fn unpack(&self, wheel: &Path, to: &Path) -> Result<(), String> {
+    fn unpack(&self, ready: &Ready, wheel: &Path, to: &Path) -> Result<(), String> {
         const SCRIPT: &str = "\
 import shutil, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel:
-    for name in ('libtpu.so', 'LICENSE', 'THIRD_PARTY_NOTICES.txt'):
-        with wheel.open('libtpu/' + name) as member, open(sys.argv[2] + '/' + name, 'wb') as out:
+    for name in sys.argv[4:]:
+        with wheel.open(sys.argv[3] + '/' + name) as member, open(sys.argv[2] + '/' + name, 'wb') as out:
             shutil.copyfileobj(member, out, 1 << 20)
 ";
         let (wheel, to) = (wheel.to_string_lossy(), to.to_string_lossy());
-        match self.command(&["-c", SCRIPT, &wheel, &to]).status() {
+        match self.command(&["-c", SCRIPT, &wheel, &to, ready.folder]).args(ready.files).status() {
             Ok(status) if status.success() => Ok(()),
             _ => Err("the wheel could not be unpacked: is there room for 1 GB on the disk?".into()),
         }
     }
 }
 
-/// Compares the wheel with the one that xlazy was tested with.
-fn check(wheel: &Path) -> Result<(), String> {
-    let came = sha256(wheel).map_err(|e| format!("{}: {e}", wheel.display()))?;
-    if came == SHA256 {
+/// Compares a file with the one that xlazy was tested with.
+fn check(file: &Path, name: &str, expected: &str) -> Result<(), String> {
+    let came = sha256(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    if came == expected {
         return Ok(());
     }
     Err(format!(
-        "{WHEEL} has the wrong SHA-256 and was deleted\n  expected {SHA256}\n  came     {came}\nRun this again; if it \
-         happens again, the package index does not serve the file that xlazy was tested with."
+        "{name} has the wrong SHA-256 and was deleted\n  expected {expected}\n  came     {came}\nRun this again; if it \
+         happens again, what you fetch it from does not serve the file that xlazy was tested with."
     ))
 }
 
@@ -321,8 +432,8 @@ fn strip(library: &Path) {
 
 // ---- Remove
 
-fn remove(plugins: &Path) -> Result<(), String> {
-    let folder = plugins.join("tpu");
+fn remove(ready: &Ready, plugins: &Path) -> Result<(), String> {
+    let folder = plugins.join(ready.name);
     if !folder.exists() {
         say(&format!("nothing to remove: there is no {}", folder.display()));
         return Ok(());

@@ -218,9 +218,12 @@ impl Cargo<'_> {
         let cargo = if cargo.is_file() { cargo } else { PathBuf::from("cargo") };
         // A metadata of their own keeps the crates apart from those inside the runtime.
         // A stage is found beside the one that is linked to it.
-        let flags = "-Cprefer-dynamic\x1f-Cmetadata=xlazy-deps\x1f-Awarnings\x1f-Clink-arg=-Wl,-rpath,$ORIGIN";
+        let linker = self.install.toolchain.lld.as_ref().and_then(|l| l.by_name.as_ref());
+        let beside = if linker.is_some() { "-rpath=$ORIGIN" } else { "-Wl,-rpath,$ORIGIN" };
+        let flags = format!("-Cprefer-dynamic\x1f-Cmetadata=xlazy-deps\x1f-Awarnings\x1f-Clink-arg={beside}");
         let mut child = Command::new(&cargo)
             .args(args)
+            .envs(linker.map(|l| ("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER", l)))
             .current_dir(self.project)
             .env("CARGO_ENCODED_RUSTFLAGS", flags)
             .env("RUSTC", &self.install.toolchain.rustc)
@@ -270,6 +273,12 @@ impl Cargo<'_> {
                 if let Some(full) = errors.lines().find(|l| l.contains("No space left on device")) {
                     message = trouble::with_advice(full.trim(), self.project, "XLAZY_CACHE");
                 }
+                if let Some(tool) = tool_that_is_missing(&errors) {
+                    message = format!(
+                        "a crate of this brings code in C along, which `{tool}` compiles, and there is none here: \
+                         sudo apt-get install -y gcc"
+                    );
+                }
                 let mut failure = sentence("DependencyError", message);
                 failure.traceback.extend(errors.lines().skip(1).map(str::to_owned));
                 Err(failure)
@@ -313,6 +322,12 @@ fn in_the_notebooks_terms(errors: &str) -> String {
     }
     let text = lines.join("\n");
     text.strip_prefix("  ").unwrap_or(&text).trim_end().to_owned()
+}
+
+/// A compiler that a build script has looked for in vain, as the crate `cc` tells it.
+fn tool_that_is_missing(errors: &str) -> Option<&str> {
+    let (_, rest) = errors.split_once("failed to find tool \"")?;
+    rest.split('"').next()
 }
 
 /// The manifest of a stage.
@@ -432,7 +447,14 @@ fn newest_change(folder: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Path, Resolved, in_the_notebooks_terms};
+    use super::{Path, Resolved, in_the_notebooks_terms, tool_that_is_missing};
+
+    #[test]
+    fn a_compiler_that_is_missing_is_named() {
+        let said = "  error occurred in cc-rs: failed to find tool \"cc\": No such file or directory (os error 2)\n";
+        assert_eq!(tool_that_is_missing(said), Some("cc"));
+        assert_eq!(tool_that_is_missing("error: could not compile `cc` (lib)"), None);
+    }
 
     #[test]
     fn errors_name_no_package_of_ours() {

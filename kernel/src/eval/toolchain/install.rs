@@ -1,4 +1,5 @@
 //! Where an installation keeps its parts, and which rustc and linker compile cells.
+use super::linker::{self, Lld, TARGET, output};
 use crate::engine::Failure;
 use crate::home;
 use serde_json::Value;
@@ -35,14 +36,6 @@ pub struct Toolchain {
     /// rust-lld and the folders where it finds libc and libgcc_s; without it rustc links through `cc`.
     pub lld: Option<Lld>,
 }
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Lld {
-    pub exe: PathBuf,
-    pub search: Vec<PathBuf>,
-}
-
-const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 impl Installation {
     /// The installed tree that `XLAZY_HOME` names or that the running binary lies in, else a cargo target folder.
@@ -117,7 +110,7 @@ impl Tree {
                 home.join("lib/libxlazy.so"),
                 home.join("lib/deps"),
                 home.join("plugins"),
-                read_toolchain(&home.join("runtime.json")),
+                read_toolchain(home),
             ),
             Tree::Built(dir) => (
                 dir.join("xlazy-session"),
@@ -162,46 +155,35 @@ impl Toolchain {
         if !rustc.is_file() {
             return Err(failure(&format!("there is no rustc at {}", rustc.display())));
         }
-        Ok(Toolchain { lld: find_lld(&sysroot), rustc, sysroot })
+        Ok(Toolchain { lld: linker::find(&sysroot), rustc, sysroot })
     }
 
     /// What `runtime.json` keeps of it.
     pub fn to_json(&self) -> Value {
-        let lld = self.lld.as_ref().map(|l| serde_json::json!({ "exe": l.exe, "search": l.search }));
+        // What stands for a C compiler lies in a cache, which comes and goes.
+        let lld = self.lld.as_ref().filter(|l| l.by_name.is_none());
+        let lld = lld.map(|l| serde_json::json!({ "exe": l.exe, "search": l.search }));
         serde_json::json!({ "sysroot": self.sysroot, "rustc": self.rustc, "lld": lld })
     }
 }
 
-/// The toolchain that `runtime.json` names, if it is still there.
-fn read_toolchain(path: &Path) -> Option<Toolchain> {
+/// The toolchain that an installation's `runtime.json` names, if it is still there. One that was installed along is named as seen
+/// from the installation.
+fn read_toolchain(home: &Path) -> Option<Toolchain> {
+    let path = home.join("runtime.json");
     let json: Value = serde_json::from_str(&xlazy_mime::regular::read_to_string(path).ok()?).ok()?;
     let known = json.get("toolchain")?;
-    let file = |v: &Value| v.as_str().map(PathBuf::from).filter(|p| p.is_file());
+    let there = |v: &Value| match PathBuf::from(v.as_str()?) {
+        path if path.is_absolute() => Some(path),
+        along => home.join(along).canonicalize().ok(),
+    };
+    let file = |v: &Value| there(v).filter(|p| p.is_file());
+    let sysroot = there(known.get("sysroot")?)?;
     let lld = known.get("lld").filter(|l| !l.is_null()).and_then(|l| {
         let search = l.get("search")?.as_array()?.iter().filter_map(|d| d.as_str().map(PathBuf::from)).collect();
-        Some(Lld { exe: file(l.get("exe")?)?, search })
+        Some(Lld { exe: file(l.get("exe")?)?, search, by_name: None })
     });
-    Some(Toolchain { sysroot: known.get("sysroot")?.as_str()?.into(), rustc: file(known.get("rustc")?)?, lld })
-}
-
-fn find_lld(sysroot: &Path) -> Option<Lld> {
-    let exe = sysroot.join("lib/rustlib").join(TARGET).join("bin/rust-lld");
-    if !exe.is_file() {
-        return None;
-    }
-    let mut search = Vec::new();
-    for library in ["libgcc_s.so", "libgcc_s.so.1", "libc.so"] {
-        let path = PathBuf::from(output(Command::new("cc").arg(format!("-print-file-name={library}")))?);
-        let dir = path.canonicalize().ok().and_then(|p| Some(p.parent()?.to_owned()));
-        let dir = if path.is_absolute() { path.parent().map(Path::to_owned).or(dir) } else { None };
-        search.extend(dir.filter(|d| !search.contains(d)));
-    }
-    (!search.is_empty()).then_some(Lld { exe, search })
-}
-
-fn output(command: &mut Command) -> Option<String> {
-    let out = command.stderr(std::process::Stdio::null()).output().ok()?;
-    out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
+    Some(Toolchain { lld: lld.or_else(|| linker::find(&sysroot)), rustc: file(known.get("rustc")?)?, sysroot })
 }
 
 fn missing(what: &str) -> Failure {

@@ -2,4 +2,5 @@
 pub mod at_work;
 pub mod diagnostic;
 pub mod install;
+pub mod linker;
 pub mod rustc;

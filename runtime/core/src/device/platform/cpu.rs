@@ -1,4 +1,4 @@
-//! XLA on the CPU, through xlazy's own plugin.
+//! XLA on the CPU, through a ready plugin or the one in `runtime/plugins/cpu`.
 use super::plugin::{Platform, candidates};
 use crate::Error;
 use xlazy_pjrt::Value;
@@ -15,9 +15,10 @@ pub static CPU: Platform = Platform {
                 ),
             }),
         },
-        _ => Ok(Vec::new()),
+        // Plugins differ in what they take where nobody says.
+        _ => Ok(vec![("cpu_device_count", Value::Int(1))]),
     },
     // Without these the libraries print log lines and turn oneDNN on, which changes results in the last bits.
     environment: &[("TF_ENABLE_ONEDNN_OPTS", "0"), ("TF_CPP_MIN_LOG_LEVEL", "3")],
-    remedy: "Run install.sh again, or set XLAZY_CPU_PLUGIN to the path of libpjrt_cpu.so.",
+    remedy: "Run `xlazy plugins install cpu`, or set XLAZY_CPU_PLUGIN to the path of a libpjrt_cpu.so.",
 };

@@ -1,0 +1,65 @@
+//! Cells on a machine that has Rust and no C compiler.
+mod eval_support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder with that name for one test, and nothing in it.
+fn empty(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("without-cc-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn write(file: PathBuf, text: &str) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, text).unwrap();
+}
+
+/// What the cells print, with no program to be found but rustc, which is rustup's when it is started under its own name.
+fn eval(folder: &Path, cells: &[&str]) -> String {
+    eval_support::build_runtime();
+    let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().unwrap().stdout;
+    let sysroot = PathBuf::from(String::from_utf8(sysroot).unwrap().trim());
+    let path = folder.join("path");
+    fs::create_dir_all(&path).unwrap();
+    let _ = std::os::unix::fs::symlink(sysroot.join("bin/rustc"), path.join("rustc"));
+    let mut xlazy = Command::new(env!("CARGO_BIN_EXE_xlazy"));
+    xlazy.arg("eval").args(cells).env("PATH", &path).env("XLAZY_CACHE", folder.join("cache"));
+    let out = xlazy.env_remove("CC").env_remove("XLAZY_HOME").current_dir(folder).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert!(folder.join("cache/link").is_dir(), "it was linked by something else");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+#[test]
+fn cells_types_and_tensors() {
+    let folder = empty("cells");
+    let cells = ["#[derive(Debug, Clone)] struct P { x: f64 }", "let p = P { x: 2.0 };", "p.x.sin().floor() + 1.0"];
+    assert_eq!(eval(&folder, &cells), "1.0\n");
+    let cells = ["let t = tensor([1.0, 2.0]);", "println!(\"{}\", (&t * 3.0).sum().item())"];
+    assert_eq!(eval(&folder, &cells), "9\n");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// A build script is a program, a procedural macro a library that rustc loads: both are linked for the machine itself.
+#[test]
+fn dependencies_with_build_scripts_and_procedural_macros() {
+    let folder = empty("deps");
+    let manifest = |name: &str, more: &str| {
+        format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{more}")
+    };
+    write(folder.join("answer/Cargo.toml"), &manifest("answer", "[lib]\nproc-macro = true\n"));
+    let source = "use proc_macro::TokenStream;\n#[proc_macro] pub fn answer(_: TokenStream) -> TokenStream { \"42\".parse().unwrap() }\n";
+    write(folder.join("answer/src/lib.rs"), source);
+    write(folder.join("built/Cargo.toml"), &manifest("built", "[dependencies]\nanswer = { path = \"../answer\" }\n"));
+    let script = "fn main() {\n    let threads = std::thread::spawn(|| 7).join().unwrap();\n    \
+                  println!(\"cargo:rustc-env=MADE={threads}\");\n}\n";
+    write(folder.join("built/build.rs"), script);
+    let source = "pub fn made() -> String { format!(\"{} {}\", env!(\"MADE\"), answer::answer!()) }\n";
+    write(folder.join("built/src/lib.rs"), source);
+    assert_eq!(eval(&folder, &[":dep built = { path = \"built\" }", "built::made()"]), "\"7 42\"\n");
+    fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# The wheels as a new user meets them: built, installed into a fresh environment by somebody who has an empty home, no Rust and no
+# C compiler, used, and away again.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+root=$PWD
+
+fail() {
+  echo "wheel test: $*" >&2
+  exit 1
+}
+started=$SECONDS
+step() { printf '[%3d s] %s\n' $((SECONDS - started)) "$*"; }
+
+venv=$root/target/wheel-venv
+if ! cat tests/requirements.txt tests/wheel/requirements.txt | cmp -s - "$venv/requirements.stamp"; then
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/wheel/requirements.txt auditwheel==6.8.2
+  cat tests/requirements.txt tests/wheel/requirements.txt >"$venv/requirements.stamp"
+fi
+
+step "building the wheels"
+wheels=$root/target/wheels
+XLAZY_WHEEL_LEVEL=${XLAZY_WHEEL_LEVEL:-1} scripts/wheel.sh "$wheels"
+for wheel in "$wheels"/xlazy*.whl; do
+  tag=$(sed -n 's/.*-\(manylinux_[0-9_]*_x86_64\)\.whl/\1/p' <<<"$wheel")
+  python3 -m zipfile -l "$wheel" | grep -q 'dist-info/licenses/[LT]' || fail "$wheel names no licences"
+  # What is found out here is what others find out.
+  if [[ $wheel == */xlazy-[0-9]* ]]; then
+    said=$("$venv/bin/auditwheel" show "$wheel" 2>&1) || fail "auditwheel: $said"
+    tr '\n' ' ' <<<"$said" | grep -q "$tag" || fail "auditwheel does not call it $tag: $said"
+  fi
+done
+
+# ---- Into a machine with nothing
+
+home=$(mktemp -d "$root/target/wheel-test.XXXXXX")
+new=$home/venv
+trap 'rm -rf "$home"' EXIT
+step "installing"
+mkdir -p "$home/user/work"
+cp -a "$venv" "$new"
+find "$new/bin" -maxdepth 1 -type f -exec grep -lIF "$venv" {} + | xargs sed -i "s|$venv|$new|g"
+# No cargo, rustc, cc or gcc can be found. What cargo has fetched before is not what is tested.
+bare() {
+  env -i PATH="$new/bin" HOME="$home/user" LANG=C.UTF-8 VIRTUAL_ENV="$new" PYTHONDONTWRITEBYTECODE=1 \
+    ${SSL_CERT_FILE:+SSL_CERT_FILE="$SSL_CERT_FILE"} CARGO_HOME="${CARGO_HOME:-$HOME/.cargo}" "$@"
+}
+for tool in cargo rustc cc gcc ld; do
+  if bare "$new/bin/python" -c 'import shutil,sys; sys.exit(not shutil.which(sys.argv[1]))' $tool; then fail "there is $tool"; fi
+done
+bare "$new/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --find-links "$wheels" xlazy
+cd "$home/user/work"
+step "the first tensor"
+before=$(date +%s%N)
+[[ $(bare "$new/bin/xlazy" eval 'tensor([1.0, 2.0]).sum().item()') == 3.0 ]] || fail "the installed xlazy does not compute"
+first=$(date +%s%N)
+[[ $(bare "$new/bin/python" -m xlazy eval 'tensor([1.0, 4.0]).sum().item()') == 5.0 ]] || fail "python -m xlazy does not compute"
+echo "        the first tensor took $(((first - before) / 1000000)) ms, the next $((($(date +%s%N) - first) / 1000000)) ms"
+bare "$new/bin/xlazy" doctor || fail "the doctor finds fault"
+bare "$new/bin/jupyter" kernelspec list | grep -q "xlazy *$new/share/jupyter/kernels/xlazy" || fail "Jupyter does not list the kernel"
+[[ $(bare "$new/bin/xlazy" eval ':dep itoa = "1"' 'itoa::Buffer::new().format(42u8).len()' 2>/dev/null) == 2 ]] || fail ":dep fails"
+[[ $(bare "$new/bin/xlazy" eval ':dep serde_json = "1"' 'serde_json::json!([1, 2]).to_string().len()' 2>/dev/null) == 5 ]] ||
+  fail ":dep serde_json, which has build scripts, fails"
+
+step "lessons and Python notebooks"
+bare "$new/bin/xlazy" lessons lessons >/dev/null
+[[ -s lessons/02-digits.ipynb && -s lessons/data/digits.csv.gz ]] || fail "lessons are missing"
+bare "$new/bin/python" -m pytest -p no:cacheprovider -q "$root/tests/wheel"
+
+# ---- And away again
+
+step "uninstalling"
+bare "$new/bin/xlazy" uninstall --cache >/dev/null
+bare "$new/bin/python" -m pip uninstall --quiet --yes xlazy xlazy-rust xlazy-rust-llvm xlazy-rust-driver fastatomstruct-xla-cpu
+left=$(find "$new" -iname '*xlazy*' -o -iname 'libpjrt*' -o -name 'libstd-*')
+[[ -z $left ]] || fail "left behind in the environment: $left"
+left=$(find "$home/user" -ipath '*xlazy*')
+[[ -z $left ]] || fail "left behind at home: $left"
+step "passed"

@@ -1,0 +1,158 @@
+"""%%xlazy in a Python kernel, by nbclient and by a front end that asks, interrupts and completes."""
+
+import queue
+import time
+
+import nbformat
+import numpy
+import pytest
+from jupyter_client.manager import KernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat.v4 import new_code_cell, new_notebook
+
+
+def run(*cells):
+    """The outputs of each cell of a Python notebook."""
+    notebook = new_notebook(cells=[new_code_cell(c) for c in ("%load_ext xlazy", *cells)])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    NotebookClient(notebook, timeout=120).execute()
+    nbformat.validate(notebook)
+    return [c.outputs for c in notebook.cells[1:]]
+
+
+def text(outputs, kind="stream"):
+    return "".join(o["text"] if kind == "stream" else o["data"]["text/plain"] for o in outputs if o.output_type == kind)
+
+
+def test_a_session_lasts_across_cells_and_shows_every_kind():
+    outputs = run(
+        "%%xlazy\nlet x = Tensor::randn([4, 3]).requires_grad_(true);\nprintln!(\"made\");",
+        "python = 1",
+        "%%xlazy\n(&x * &x).sum().backward();\nx.grad().unwrap()",
+        "%%xlazy\neprintln!(\"aside\");\nx.shape()",
+    )
+    assert "made" in text(outputs[0])
+    shown = [o for o in outputs[2] if o.output_type == "display_data" and "text/html" in o.data]
+    assert shown and "f32[4,3]" in shown[0].data["text/plain"]
+    assert any(o.get("name") == "stderr" and "aside" in o["text"] for o in outputs[3])
+    assert "[4,3]" in text(outputs[3], "display_data")
+
+
+def test_displays_change_in_place():
+    outputs = run("%%xlazy\nfor i in progress(0..50) { std::thread::sleep(std::time::Duration::from_millis(10)); let _ = i; }")
+    bars = [o for o in outputs[0] if o.output_type == "display_data" and "50/50" in o.data["text/plain"]]
+    assert len(bars) == 1, outputs
+
+
+def test_an_error_ends_the_cell_and_not_the_session():
+    with pytest.raises(CellExecutionError) as caught:
+        run("%%xlazy\nlet y: i32 = \"one\";")
+    assert "mismatched types" in str(caught.value)
+    outputs = run(
+        "%%xlazy\nlet y = 4;",
+        "try:\n    get_ipython().run_cell_magic('xlazy', '', 'panic!(\"no\")')\nexcept Exception as e:\n    print(type(e).__name__, e)",
+        "%%xlazy\ny + 1",
+    )
+    assert "RustError" in text(outputs[1]) and "no" in text(outputs[1])
+    assert "5" in text(outputs[2], "display_data")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "bool"])
+def test_arrays_go_over_and_come_back(dtype):
+    outputs = run(
+        f"import numpy\nx = numpy.arange(6).reshape(2, 3).astype({dtype!r})\n%xlazy_put x\nback = %xlazy_get x\n"
+        "print(back.dtype, back.shape, (back == x).all())",
+        "y = 2.5\n%xlazy_put y\nz = %xlazy_get &y * 2.0\nprint(z, z.shape)",
+    )
+    assert text(outputs[0]) == f"{dtype} (2, 3) True\n"
+    assert text(outputs[1]) == "5.0 ()\n"
+
+
+def test_what_cannot_go_over_is_refused():
+    outputs = run(
+        "x = 'text'\ntry:\n    get_ipython().run_line_magic('xlazy_put', 'x')\nexcept TypeError as e:\n    print(e)",
+        "try:\n    get_ipython().run_line_magic('xlazy_get', 'nothing')\nexcept Exception as e:\n    print(e)",
+    )
+    assert "a tensor cannot have NumPy's <U4" in text(outputs[0])
+    assert "cannot find value `nothing`" in text(outputs[1])
+
+
+@pytest.fixture(scope="module")
+def front():
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel()
+    client = manager.client()
+    client.start_channels()
+    client.wait_for_ready(timeout=60)
+    client.execute("%load_ext xlazy\n", reply=True, timeout=60)
+    client.execute("%%xlazy\nlet weights = tensor([1.0, 2.0]);", reply=True, timeout=120)
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel()
+
+
+def outputs_until_idle(client, asked):
+    while True:
+        try:
+            message = client.get_iopub_msg(timeout=60)
+        except queue.Empty:
+            raise AssertionError("the kernel is silent") from None
+        if message["parent_header"].get("msg_id") == asked:
+            yield message
+            if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+                return
+
+
+def test_output_streams_as_it_comes(front):
+    _, client = front
+    code = "%%xlazy\nfor i in 0..4 { println!(\"{i}\"); std::thread::sleep(std::time::Duration::from_millis(400)); }"
+    times = [time.monotonic() for m in outputs_until_idle(client, client.execute(code)) if m["msg_type"] == "stream"]
+    assert len(times) >= 3 and times[-1] - times[0] > 0.7, "it came all at once"
+
+
+def test_questions_are_asked_in_the_notebook(front):
+    _, client = front
+    asked = client.execute("%%xlazy\nlet mut line = String::new();\nstd::io::stdin().read_line(&mut line).unwrap();\nline.trim().len()")
+    question = client.get_stdin_msg(timeout=60)
+    assert question["msg_type"] == "input_request"
+    client.input("seven77")
+    shown = [m["content"]["data"]["text/plain"] for m in outputs_until_idle(client, asked) if m["msg_type"] == "display_data"]
+    assert shown[:1] == ["7"], shown
+
+
+def test_an_interrupt_stops_the_cell_and_the_session_lives(front):
+    manager, client = front
+    asked = client.execute("%%xlazy\nprintln!(\"on\");\nloop { std::thread::sleep(std::time::Duration::from_millis(10)); }")
+    for message in outputs_until_idle(client, asked):
+        if message["msg_type"] == "stream" and "on" in message["content"]["text"]:
+            begun = time.monotonic()
+            manager.interrupt_kernel()
+        if message["msg_type"] == "error":
+            assert "Interrupt" in message["content"]["ename"] + "".join(message["content"]["traceback"])
+    assert time.monotonic() - begun < 10
+    asked = client.execute("%%xlazy\nweights.sum().item()")
+    shown = [m["content"]["data"]["text/plain"] for m in outputs_until_idle(client, asked) if m["msg_type"] == "display_data"]
+    assert shown[:1] == ["3.0"], shown
+
+
+def test_rust_is_completed(front):
+    _, client = front
+    cell = "%%xlazy\nlet other = 1;\nweights.requires_g"
+    content = client.complete(cell, len(cell), reply=True, timeout=60)["content"]
+    assert any(m.startswith("requires_grad") for m in content["matches"]), content
+    assert cell[content["cursor_start"] : content["cursor_end"]] == "requires_g"
+    cell = "import numpy\nnumpy.ara"
+    assert any("arange" in m for m in client.complete(cell, len(cell), reply=True, timeout=60)["content"]["matches"])
+
+
+def test_files_read_back_what_numpy_wrote(tmp_path):
+    from xlazy import magic
+
+    rng = numpy.random.default_rng()
+    for kind in magic.DTYPES.values():
+        for shape in [(), (0,), (3,), (2, 0, 4), tuple(rng.integers(1, 5, rng.integers(1, 5)))]:
+            array = (rng.standard_normal(shape) * 100).astype(kind)
+            magic.write(tmp_path / "t", array)
+            back = magic.read(tmp_path / "t")
+            assert back.dtype == array.dtype and back.shape == array.shape and (back == array).all(), (kind, shape)
