@@ -29,7 +29,7 @@ use xlazy_mime::Bundle;
 /// assert_eq!(net.forward(&Tensor::ones([3, 4])).shape(), [3, 2]);
 /// assert_eq!(net.named_parameters()[2].0, "fc2.weight");
 /// ```
-pub trait Module: Send + Sync {
+pub trait Module: AsModule + Send + Sync {
     /// What the module makes of `x`. A module that takes other arguments has a method of its own instead.
     // Without `#[track_caller]`, which a model of the user's own would inherit: its ops are at its own lines. The library's
     // models have it each, and `#[inline]`: rustc cannot link the vtable of one that is compiled in another library.
@@ -131,6 +131,67 @@ pub trait Module: Send + Sync {
     fn zero_grad(&self) {
         self.parameters().iter().for_each(|p| p.set_grad(None));
     }
+
+    /// Whether gradients flow to the parameters, for all of them (`torch.nn.Module.requires_grad_`).
+    #[track_caller]
+    fn requires_grad_(&self, on: bool) {
+        self.parameters().iter().for_each(|p| drop(p.requires_grad_(on)));
+    }
+
+    /// The modules inside, under their dotted names, and this one under the empty one: each with the name of its type
+    /// (`torch.nn.Module.named_modules`). To do something with them: [`Module::apply`].
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let net = nn::Sequential::new((nn::Linear::new(2, 3), nn::ReLU));
+    /// let names = net.named_modules();
+    /// assert_eq!(names[1], ("0".to_owned(), "Linear"));
+    /// ```
+    fn named_modules(&self) -> Vec<(String, &'static str)> {
+        let mut out = vec![(String::new(), tree::short(self.module_kind()))];
+        self.parts(&mut Parts::all(&mut |path, part| {
+            if let Part::Module(inner) = part {
+                out.push((path.to_owned(), tree::short(inner.module_kind())));
+            }
+        }));
+        out
+    }
+
+    /// Calls `f` with every module inside and then with this one, such as to set all weights of a kind
+    /// (`torch.nn.Module.apply`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let net = nn::Sequential::new((nn::Linear::new(2, 3), nn::ReLU, nn::Linear::new(3, 1)));
+    /// let mut layers = 0;
+    /// net.apply(&mut |m| layers += u32::from(m.is("Linear")));
+    /// assert_eq!(layers, 2);
+    /// ```
+    fn apply(&self, f: &mut dyn FnMut(&dyn Module)) {
+        self.parts(&mut Parts::all(&mut |_, part| {
+            if let Part::Module(inner) = part {
+                f(inner);
+            }
+        }));
+        f(self.as_module());
+    }
+
+    /// Whether it is of the type of this name: `m.is("Linear")`.
+    fn is(&self, kind: &str) -> bool {
+        tree::short(self.module_kind()) == kind
+    }
+}
+
+/// Any module as `&dyn Module`: what [`Module::apply`] hands on.
+#[doc(hidden)]
+pub trait AsModule {
+    fn as_module(&self) -> &dyn Module;
+}
+
+impl<M: Module> AsModule for M {
+    fn as_module(&self) -> &dyn Module {
+        self
+    }
 }
 
 macro_rules! pointers {
@@ -177,6 +238,10 @@ macro_rules! pointers {
             fn zero_grad(&self) {
                 (**self).zero_grad()
             }
+            #[track_caller]
+            fn requires_grad_(&self, on: bool) {
+                (**self).requires_grad_(on)
+            }
         }
     )*};
 }
@@ -204,9 +269,9 @@ pub enum Part<'a> {
     Parameter(&'a Tensor),
     Buffer(&'a Tensor),
     Training(&'a Training),
-    /// A module in it, by the name of its type: what follows under its name is what it is made of.
+    /// A module in it: what follows under its name is what it is made of.
     #[doc(hidden)]
-    Module(&'static str),
+    Module(&'a dyn Module),
 }
 
 /// Collects what a module is made of, with dotted names.
@@ -261,7 +326,7 @@ impl AsPart for Tensor {
 impl<M: Module + ?Sized> AsPart for M {
     fn show(&self, name: &str, parts: &mut Parts) {
         parts.under(name, |p| {
-            (p.visit)(&p.prefix, Part::Module(self.module_kind()));
+            (p.visit)(&p.prefix, Part::Module(self.as_module()));
             self.parts(p)
         });
     }
@@ -330,7 +395,7 @@ pub(super) fn entries<M: Module + ?Sized>(module: &M) -> Vec<(String, Entry)> {
     let mut out = Vec::new();
     module.parts(&mut Parts::all(&mut |path, part| {
         let entry = match part {
-            Part::Module(kind) => Entry::Module(kind),
+            Part::Module(inner) => Entry::Module(inner.module_kind()),
             Part::Parameter(t) => Entry::Parameter(t.clone()),
             Part::Buffer(t) => Entry::Buffer(t.clone()),
             Part::Training(_) => return,
