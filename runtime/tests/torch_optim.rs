@@ -23,7 +23,7 @@ fn optimizers() -> Vec<(&'static str, Make)> {
         }),
         ("sgd_nesterov", |p| {
             let o = SGDOptions { momentum: 0.9, nesterov: true, ..Default::default() };
-            Box::new(SGD::with(p, 0.1, o).maximize(true))
+            Box::new(SGD::with(p, 0.01, o).maximize(true))
         }),
         ("adam", |p| Box::new(Adam::with(p, 0.05, adam(USUAL, 0.1)))),
         ("adam_amsgrad", |p| Box::new(Adam::amsgrad(p, 0.05, adam((0.7, 0.6), 0.0)))),

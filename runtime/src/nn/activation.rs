@@ -209,3 +209,28 @@ impl Module for RReLU {
         p.training(&self.training);
     }
 }
+
+/// An activation by name, for options of layers and models: torch's and transformers' `"relu"`, `"gelu"`, `"gelu_new"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    ReLU,
+    GELU,
+    /// GELU by its formula with tanh (`"gelu_new"`).
+    GELUTanh,
+    SiLU,
+    Tanh,
+}
+
+impl Activation {
+    /// What it makes of `x`.
+    #[track_caller]
+    pub fn of(self, x: &Tensor) -> Tensor {
+        match self {
+            Activation::ReLU => x.relu(),
+            Activation::GELU => x.gelu(),
+            Activation::GELUTanh => x.gelu_tanh(),
+            Activation::SiLU => x.silu(),
+            Activation::Tanh => x.tanh(),
+        }
+    }
+}

@@ -61,7 +61,8 @@ pub struct CtcOptions {
 
 /// The negative log-likelihood of labels in sequences of log-probabilities (length, batch, classes), over all their alignments
 /// (`torch.nn.functional.ctc_loss`). Targets are (batch, labels), padded behind, or all in one vector; the lengths of both are
-/// (batch). With mean, each is divided by its number of labels. One loop on the device, through which gradients flow.
+/// (batch). With mean, each is divided by its number of labels. One loop on the device, through which gradients flow: those of the
+/// log-probabilities themselves, where torch's suppose a log_softmax before it; behind one they are the same.
 #[track_caller]
 pub fn ctc_loss(
     log_probs: &Tensor,

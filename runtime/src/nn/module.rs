@@ -5,7 +5,7 @@ use crate::insight::Cause;
 use crate::ops::To;
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, sync, sync_for};
 use crate::{Error, Result};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,13 +78,20 @@ pub trait Module: AsModule + Send + Sync {
         collect(self, |_| true)
     }
 
-    /// Copies values in by name; every name must be there, with the right shape, and no other
-    /// (`torch.nn.Module.load_state_dict`).
+    /// Copies values in by name; every name must be there, with the right shape, and no other; of a tensor with several names one
+    /// is enough (`torch.nn.Module.load_state_dict`).
     // With `#[track_caller]`, as the three below: they are the library's own for nearly every model, and the caller's line comes
     // through `dyn` as well. What a model does in one of its own is put down to the line that calls it, which is the user's.
     #[track_caller]
     fn load_state_dict(&self, state: &[(String, Tensor)]) -> Result<()> {
-        load(&self.state_dict(), state)
+        load(&self.state_dict(), state, true).map(drop)
+    }
+
+    /// As [`Module::load_state_dict`] without minding names that are missing or that the module does not have (`strict=False`):
+    /// gives what was left, in words. Published weights hold buffers of their time, or lack a head.
+    #[track_caller]
+    fn load_state_dict_loosely(&self, state: &[(String, Tensor)]) -> Result<Vec<String>> {
+        load(&self.state_dict(), state, false)
     }
 
     /// Turns training behaviour (dropout, batch statistics) on or off everywhere inside (`torch.nn.Module.train`).
@@ -226,6 +233,10 @@ macro_rules! pointers {
             #[track_caller]
             fn load_state_dict(&self, state: &[(String, Tensor)]) -> Result<()> {
                 at_caller(|| (**self).load_state_dict(state))
+            }
+            #[track_caller]
+            fn load_state_dict_loosely(&self, state: &[(String, Tensor)]) -> Result<Vec<String>> {
+                at_caller(|| (**self).load_state_dict_loosely(state))
             }
             #[track_caller]
             fn train(&self, on: bool) {
@@ -376,7 +387,7 @@ pub fn parameter(value: Tensor) -> Tensor {
 
 /// Runs `f` with what it traces put down to the caller's line, which closures and calls through `dyn` would lose.
 #[track_caller]
-pub(super) fn at_caller<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn at_caller<R>(f: impl FnOnce() -> R) -> R {
     on_behalf(Location::caller(), is_grad_enabled(), f)
 }
 
@@ -433,23 +444,30 @@ fn move_all(state: Vec<(String, Tensor)>, to: To) {
     changes.apply();
 }
 
-// Checks everything before it changes anything.
+// Checks everything before it changes anything. Gives what is missing or left over, which is an error where `strict`.
 #[track_caller]
-fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)]) -> Result<()> {
-    let find = |from: &[(String, Tensor)], name: &str| from.iter().find(|(n, _)| n == name).map(|(_, t)| t.clone());
-    let mut wrong = Vec::new();
-    let mut pairs = Vec::new();
+fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)], strict: bool) -> Result<Vec<String>> {
+    let given: HashMap<&str, &Tensor> = state.iter().map(|(n, t)| (n.as_str(), t)).collect();
+    let known: HashSet<&str> = mine.iter().map(|(n, _)| n.as_str()).collect();
+    // Tensors that come under one of their names: files keep shared ones once.
+    let come: HashSet<_> =
+        mine.iter().filter(|(n, _)| given.contains_key(n.as_str())).map(|(_, t)| Arc::as_ptr(&t.0)).collect();
+    let (mut wrong, mut left, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
     for (name, old) in mine {
-        match find(state, name) {
-            None => wrong.push(format!("`{name}` is missing")),
+        match given.get(name.as_str()) {
+            None if come.contains(&Arc::as_ptr(&old.0)) => {}
+            None => left.push(format!("`{name}` is missing")),
             Some(new) if new.shape() != old.shape() => {
                 wrong.push(format!("`{name}` has shape {}, expected {}", new.shape(), old.shape()));
             }
-            Some(new) => pairs.push((old, new)),
+            Some(new) => pairs.push((old, *new)),
         }
     }
-    let extra = state.iter().filter(|(name, _)| find(mine, name).is_none());
-    wrong.extend(extra.map(|(name, _)| format!("`{name}` is not part of the module")));
+    let extra = state.iter().filter(|(name, _)| !known.contains(name.as_str()));
+    left.extend(extra.map(|(name, _)| format!("`{name}` is not part of the module")));
+    if strict {
+        wrong.append(&mut left);
+    }
     if !wrong.is_empty() {
         return Err(Error::Usage { message: format!("the state does not fit: {}", wrong.join("; ")) });
     }
@@ -457,9 +475,11 @@ fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)]) -> Result<()> {
     // next step is the program that it was.
     let mut changes = Changes::new();
     on_behalf(Location::caller(), false, || {
-        pairs.into_iter().for_each(|(old, new)| changes.assign("load_state_dict", old, new.placed_like(old).copy()))
+        pairs.into_iter().for_each(|(old, new)| {
+            changes.assign("load_state_dict", old, new.clone().placed_like(old).copy())
+        })
     });
     changes.apply();
     sync();
-    Ok(())
+    Ok(left)
 }

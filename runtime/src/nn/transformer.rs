@@ -1,4 +1,5 @@
 //! The transformer: encoder and decoder layers, stacks of them, and both together.
+use super::activation::Activation;
 use super::attention::{AttentionMasks, MultiheadAttention, MultiheadAttentionOptions};
 use super::dropout::Dropout;
 use super::init;
@@ -12,8 +13,8 @@ use crate::tensor::Tensor;
 pub struct TransformerOptions {
     pub dim_feedforward: usize,
     pub dropout: f64,
-    /// Between the two linear layers: `Tensor::relu`, `Tensor::gelu`.
-    pub activation: fn(&Tensor) -> Tensor,
+    /// Between the two linear layers.
+    pub activation: Activation,
     pub layer_norm_eps: f64,
     /// [batch, length, size] in place of [length, batch, size].
     pub batch_first: bool,
@@ -27,7 +28,7 @@ impl Default for TransformerOptions {
         TransformerOptions {
             dim_feedforward: 2048,
             dropout: 0.1,
-            activation: Tensor::relu,
+            activation: Activation::ReLU,
             layer_norm_eps: 1e-5,
             batch_first: false,
             norm_first: false,
@@ -96,7 +97,7 @@ struct FeedForward {
     linear1: Linear,
     linear2: Linear,
     dropout: Dropout,
-    activation: fn(&Tensor) -> Tensor,
+    activation: Activation,
 }
 
 impl FeedForward {
@@ -112,7 +113,7 @@ impl FeedForward {
 
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        self.linear2.forward(&dropped(&self.dropout, (self.activation)(&self.linear1.forward(x))))
+        self.linear2.forward(&dropped(&self.dropout, self.activation.of(&self.linear1.forward(x))))
     }
 
     fn parts(&self, p: &mut Parts) {
