@@ -21,6 +21,7 @@ pub mod fuzz;
 mod grad;
 pub mod insight;
 mod json;
+pub mod models;
 pub mod nn;
 mod ops;
 pub mod optim;

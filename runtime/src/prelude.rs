@@ -18,7 +18,7 @@ pub use crate::{
 };
 pub use crate::{CustomOp, custom_call, custom_op};
 pub use crate::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
-pub use crate::{data, nn, optim, parts};
+pub use crate::{data, models, nn, optim, parts};
 pub use crate::{tensor, where_};
 pub use xlazy_core::ty::DType::{self, *};
 pub use xlazy_mime::{Bundle, Rich};

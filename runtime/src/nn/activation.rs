@@ -1,9 +1,12 @@
-//! Activations as modules, for `Sequential`.
-use super::module::Module;
+//! Activations as modules, for `Sequential`: a line each.
+use super::init;
+use super::module::{Module, Parts, Training};
 use crate::tensor::Tensor;
+use crate::where_;
 
 macro_rules! activations {
-    ($($(#[$doc:meta])* $name:ident => |$x:ident| $f:expr;)*) => {$(
+    // Without numbers: the name is the module.
+    ($(#[$doc:meta])* $name:ident => |$x:ident| $f:expr; $($rest:tt)*) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
@@ -14,82 +17,220 @@ macro_rules! activations {
                 $f
             }
         }
-    )*};
+        activations!($($rest)*);
+    };
+    // With numbers that have defaults, by name: `GELU` and `GELU.approximate(true)`.
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $t:ty = $default:expr),* } => |$m:ident, $x:ident| $f:expr; $($rest:tt)*) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name {
+            $(pub $field: $t,)*
+        }
+        /// With torch's defaults.
+        #[allow(non_upper_case_globals)]
+        pub const $name: $name = $name { $($field: $default),* };
+        impl Default for $name {
+            fn default() -> $name {
+                $name
+            }
+        }
+        impl $name {
+            $(
+                /// With another one.
+                pub fn $field(mut self, $field: $t) -> $name {
+                    self.$field = $field;
+                    self
+                }
+            )*
+        }
+        impl Module for $name {
+            #[inline]
+            #[track_caller]
+            fn forward(&self, $x: &Tensor) -> Tensor {
+                let $m = self;
+                $f
+            }
+        }
+        activations!($($rest)*);
+    };
+    // With numbers in torch's order; `Default` where torch has defaults.
+    ($(#[$doc:meta])* $name:ident($($field:ident: $t:ty $(= $default:expr)?),*) => |$x:ident| $f:expr; $($rest:tt)*) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name($(pub $t),*);
+        activations!(@default $name [$($($default,)?)*]);
+        impl Module for $name {
+            #[inline]
+            #[track_caller]
+            fn forward(&self, $x: &Tensor) -> Tensor {
+                let $name($($field),*) = *self;
+                $f
+            }
+        }
+        activations!($($rest)*);
+    };
+    (@default $name:ident []) => {};
+    (@default $name:ident [$($default:expr,)+]) => {
+        impl Default for $name {
+            fn default() -> $name {
+                $name($($default),*)
+            }
+        }
+    };
+    () => {};
 }
 
 activations! {
     /// `max(x, 0)` (`torch.nn.ReLU`).
     ReLU => |x| x.relu();
+    /// Bounded to 0..=6 (`torch.nn.ReLU6`).
+    ReLU6 => |x| x.relu6();
     /// `1 / (1 + exp(-x))` (`torch.nn.Sigmoid`).
     Sigmoid => |x| x.sigmoid();
     /// The hyperbolic tangent (`torch.nn.Tanh`).
     Tanh => |x| x.tanh();
-    /// `x Φ(x)` (`torch.nn.GELU`).
-    GELU => |x| x.gelu();
     /// `x sigmoid(x)` (`torch.nn.SiLU`).
     SiLU => |x| x.silu();
-    /// `log(1 + exp(x))` (`torch.nn.Softplus`).
-    Softplus => |x| x.softplus();
+    /// `x tanh(softplus(x))` (`torch.nn.Mish`).
+    Mish => |x| x.mish();
+    /// elu with the constants that keep mean 0 and variance 1 (`torch.nn.SELU`).
+    SELU => |x| x.selu();
+    /// relu6(x + 3) / 6 (`torch.nn.Hardsigmoid`).
+    Hardsigmoid => |x| x.hardsigmoid();
+    /// `x hardsigmoid(x)` (`torch.nn.Hardswish`).
+    Hardswish => |x| x.hardswish();
+    /// log(sigmoid(x)) (`torch.nn.LogSigmoid`).
+    LogSigmoid => |x| x.logsigmoid();
+    /// x / (1 + |x|) (`torch.nn.Softsign`).
+    Softsign => |x| x.softsign();
+    /// x - tanh(x) (`torch.nn.Tanhshrink`).
+    Tanhshrink => |x| x.tanhshrink();
+    /// Softmax over the channels of each place of a picture, [n, c, h, w] (`torch.nn.Softmax2d`).
+    Softmax2d => |x| x.softmax(-3);
     /// Gives its input back (`torch.nn.Identity`).
     Identity => |x| x.clone();
+
+    /// `x Φ(x)` (`torch.nn.GELU`); `GELU.approximate(true)` takes the formula with tanh (`approximate="tanh"`).
+    GELU { approximate: bool = false } => |m, x| if m.approximate { x.gelu_tanh() } else { x.gelu() };
+    /// `log(1 + exp(beta x)) / beta`, and x where beta x is above the threshold (`torch.nn.Softplus`).
+    Softplus { beta: f64 = 1.0, threshold: f64 = 20.0 } => |m, x| match (m.beta, m.threshold) {
+        (1.0, 20.0) => x.softplus(),
+        (beta, threshold) => x.softplus_with(beta, threshold),
+    };
+
+    /// `x` where positive, `slope x` elsewhere (`torch.nn.LeakyReLU`); the default slope is 0.01.
+    LeakyReLU(negative_slope: f64 = 0.01) => |x| x.leaky_relu(negative_slope);
+    /// `x` where positive, `alpha (exp(x) - 1)` elsewhere (`torch.nn.ELU`); the default alpha is 1.
+    ELU(alpha: f64 = 1.0) => |x| x.elu(alpha);
+    /// `x` where positive, `alpha (exp(x / alpha) - 1)` elsewhere (`torch.nn.CELU`); the default alpha is 1.
+    CELU(alpha: f64 = 1.0) => |x| x.celu(alpha);
+    /// x, but zero between `-lambd` and `lambd` (`torch.nn.Hardshrink`); by default 0.5.
+    Hardshrink(lambd: f64 = 0.5) => |x| x.hardshrink(lambd);
+    /// x moved towards zero by `lambd`, zero in between (`torch.nn.Softshrink`); by default 0.5.
+    Softshrink(lambd: f64 = 0.5) => |x| x.softshrink(lambd);
+    /// Bounded to `min_val..=max_val` (`torch.nn.Hardtanh`); by default -1 and 1.
+    Hardtanh(min_val: f64 = -1.0, max_val: f64 = 1.0) => |x| x.hardtanh(min_val, max_val);
+    /// x where above the threshold, `value` elsewhere (`torch.nn.Threshold`).
+    Threshold(threshold: f64, value: f64) => |x| x.threshold(threshold, value);
+    /// The first half along `dim` times the sigmoid of the second (`torch.nn.GLU`); the last dimension by default.
+    GLU(dim: i64 = -1) => |x| x.glu(dim);
+    /// Shares that add up to 1 along a dimension (`torch.nn.Softmax`).
+    Softmax(dim: i64) => |x| x.softmax(dim);
+    /// softmax(-x) along a dimension (`torch.nn.Softmin`).
+    Softmin(dim: i64) => |x| x.softmin(dim);
+    /// The logarithm of softmax along a dimension (`torch.nn.LogSoftmax`).
+    LogSoftmax(dim: i64) => |x| x.log_softmax(dim);
 }
 
-/// `x` where positive, `slope x` elsewhere (`torch.nn.LeakyReLU`); the default slope is 0.01.
-#[derive(Clone, Copy, Debug)]
-pub struct LeakyReLU(pub f64);
+/// `x` where positive, a learnt slope times `x` elsewhere: one slope, or one for each channel (`torch.nn.PReLU`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// assert_eq!(nn::PReLU::new(1, 0.25).forward(&tensor([-4.0, 1.0])).to_vec::<f32>(), [-1.0, 1.0]);
+/// ```
+pub struct PReLU {
+    /// [1], or [channels]
+    pub weight: Tensor,
+}
 
-impl Default for LeakyReLU {
-    fn default() -> LeakyReLU {
-        LeakyReLU(0.01)
+impl PReLU {
+    #[track_caller]
+    pub fn new(num_parameters: usize, init: f64) -> PReLU {
+        PReLU { weight: init::buffer([num_parameters], init).requires_grad_(true) }
     }
 }
 
-impl Module for LeakyReLU {
+impl Module for PReLU {
     #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        x.leaky_relu(self.0)
+        x.prelu(&self.weight)
+    }
+
+    fn parts(&self, p: &mut Parts) {
+        p.add("weight", &self.weight);
     }
 }
 
-/// `x` where positive, `alpha (exp(x) - 1)` elsewhere (`torch.nn.ELU`); the default alpha is 1.
-#[derive(Clone, Copy, Debug)]
-pub struct ELU(pub f64);
+/// `x` where positive, elsewhere `x` times a slope drawn between `lower` and `upper` for each element while training, and their
+/// mean otherwise (`torch.nn.RReLU`); by default 1/8 and 1/3.
+pub struct RReLU {
+    pub lower: f64,
+    pub upper: f64,
+    training: Training,
+}
 
-impl Default for ELU {
-    fn default() -> ELU {
-        ELU(1.0)
+impl RReLU {
+    pub fn new(lower: f64, upper: f64) -> RReLU {
+        RReLU { lower, upper, training: Training::default() }
     }
 }
 
-impl Module for ELU {
+impl Default for RReLU {
+    fn default() -> RReLU {
+        RReLU::new(1.0 / 8.0, 1.0 / 3.0)
+    }
+}
+
+impl Module for RReLU {
     #[inline]
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        x.elu(self.0)
+        let training = self.training.on();
+        crate::insight::mode::note(training);
+        if !training {
+            return x.leaky_relu((self.lower + self.upper) / 2.0);
+        }
+        let slopes = x.detach().rand_like() * (self.upper - self.lower) + self.lower;
+        where_(&x.ge(0.0), x, x * slopes)
+    }
+
+    fn parts(&self, p: &mut Parts) {
+        p.training(&self.training);
     }
 }
 
-/// Shares that add up to 1 along a dimension (`torch.nn.Softmax`).
-#[derive(Clone, Copy, Debug)]
-pub struct Softmax(pub i64);
-
-impl Module for Softmax {
-    #[inline]
-    #[track_caller]
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.softmax(self.0)
-    }
+/// An activation by name, for options of layers and models: torch's and transformers' `"relu"`, `"gelu"`, `"gelu_new"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    ReLU,
+    GELU,
+    /// GELU by its formula with tanh (`"gelu_new"`).
+    GELUTanh,
+    SiLU,
+    Tanh,
 }
 
-/// The logarithm of softmax along a dimension (`torch.nn.LogSoftmax`).
-#[derive(Clone, Copy, Debug)]
-pub struct LogSoftmax(pub i64);
-
-impl Module for LogSoftmax {
-    #[inline]
+impl Activation {
+    /// What it makes of `x`.
     #[track_caller]
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.log_softmax(self.0)
+    pub fn of(self, x: &Tensor) -> Tensor {
+        match self {
+            Activation::ReLU => x.relu(),
+            Activation::GELU => x.gelu(),
+            Activation::GELUTanh => x.gelu_tanh(),
+            Activation::SiLU => x.silu(),
+            Activation::Tanh => x.tanh(),
+        }
     }
 }

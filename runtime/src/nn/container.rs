@@ -1,6 +1,7 @@
 //! Modules made of modules.
 use super::module::{Module, Parts, at_caller};
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, refuse};
+use std::ops::Index;
 
 /// Modules one after the other (`torch.nn.Sequential`): a tuple of up to twelve, or a vector of boxed ones.
 ///
@@ -34,6 +35,136 @@ impl Sequential {
 
     pub fn get(&self, index: usize) -> Option<&dyn Module> {
         self.layers.get(index).map(|m| &**m)
+    }
+
+    /// The modules one by one.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Module> {
+        self.layers.iter().map(|m| &**m)
+    }
+}
+
+/// `model[0]`.
+impl Index<usize> for Sequential {
+    type Output = dyn Module;
+    #[track_caller]
+    fn index(&self, index: usize) -> &(dyn Module + 'static) {
+        at(&self.layers, index)
+    }
+}
+
+#[track_caller]
+fn at(layers: &[Box<dyn Module>], index: usize) -> &(dyn Module + 'static) {
+    match layers.get(index) {
+        Some(layer) => &**layer,
+        None => refuse("[]", &[], format!("there is no module {index}: there are {}", layers.len())),
+    }
+}
+
+/// Modules by number, of which none follows another by itself (`torch.nn.ModuleList`). A vector of modules of one type is a part
+/// of a module as well, and calls what its type has.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let layers = nn::ModuleList::new((nn::Linear::new(4, 4), nn::ReLU));
+/// let y = layers.iter().fold(Tensor::ones([2, 4]), |x, layer| layer.forward(&x));
+/// assert_eq!((y.shape(), layers[0].parameters().len()), (Shape::new(&[2, 4]), 2));
+/// ```
+pub struct ModuleList {
+    layers: Vec<Box<dyn Module>>,
+}
+
+impl ModuleList {
+    pub fn new(layers: impl Layers) -> ModuleList {
+        ModuleList { layers: layers.boxed() }
+    }
+
+    /// Adds a module at the end (`torch.nn.ModuleList.append`).
+    pub fn push(&mut self, layer: impl Module + 'static) {
+        self.layers.push(Box::new(layer));
+    }
+
+    pub fn len(&self) -> usize {
+        self.layers.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.layers.is_empty()
+    }
+
+    /// The modules one by one.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn Module> {
+        self.layers.iter().map(|m| &**m)
+    }
+}
+
+/// `list[0]`.
+impl Index<usize> for ModuleList {
+    type Output = dyn Module;
+    #[track_caller]
+    fn index(&self, index: usize) -> &(dyn Module + 'static) {
+        at(&self.layers, index)
+    }
+}
+
+impl Module for ModuleList {
+    fn parts(&self, p: &mut Parts) {
+        self.layers.iter().enumerate().for_each(|(i, layer)| p.add(&i.to_string(), &**layer));
+    }
+}
+
+/// Modules by name, in the order in which they came (`torch.nn.ModuleDict`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut heads = nn::ModuleDict::default();
+/// heads.insert("size", nn::Linear::new(4, 1));
+/// heads.insert("kind", nn::Linear::new(4, 3));
+/// assert_eq!(heads["kind"].forward(&Tensor::ones([2, 4])).shape(), [2, 3]);
+/// assert_eq!(heads.named_parameters()[0].0, "size.weight");
+/// ```
+#[derive(Default)]
+pub struct ModuleDict {
+    modules: Vec<(String, Box<dyn Module>)>,
+}
+
+impl ModuleDict {
+    /// Adds a module, in the place of one that has the name.
+    pub fn insert(&mut self, name: &str, module: impl Module + 'static) {
+        let module: Box<dyn Module> = Box::new(module);
+        match self.modules.iter_mut().find(|(n, _)| n == name) {
+            Some((_, old)) => *old = module,
+            None => self.modules.push((name.to_owned(), module)),
+        }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&(dyn Module + 'static)> {
+        self.modules.iter().find(|(n, _)| n == name).map(|(_, m)| &**m)
+    }
+
+    /// The names and modules one by one.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &dyn Module)> {
+        self.modules.iter().map(|(n, m)| (n.as_str(), &**m))
+    }
+}
+
+/// `dict["name"]`.
+impl Index<&str> for ModuleDict {
+    type Output = dyn Module;
+    #[track_caller]
+    fn index(&self, name: &str) -> &(dyn Module + 'static) {
+        match self.get(name) {
+            Some(module) => module,
+            None => {
+                let names: Vec<&str> = self.iter().map(|(n, _)| n).collect();
+                refuse("[]", &[], format!("there is no module `{name}`: there are {names:?}"))
+            }
+        }
+    }
+}
+
+impl Module for ModuleDict {
+    fn parts(&self, p: &mut Parts) {
+        self.modules.iter().for_each(|(name, module)| p.add(name, &**module));
     }
 }
 
@@ -85,15 +216,3 @@ macro_rules! tuples {
     () => {};
 }
 tuples!(A B C D E F G H I J K L);
-
-/// All dimensions but the first joined into one (`torch.nn.Flatten`): [n, ...] to [n, elements].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Flatten;
-
-impl Module for Flatten {
-    #[inline]
-    #[track_caller]
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.flatten_dims(1, -1)
-    }
-}

@@ -1,8 +1,8 @@
-//! Convolution and pooling layers.
+//! Convolution layers.
 use super::init;
 use super::module::{Module, Parts, at_caller};
 use crate::tensor::Tensor;
-use crate::{AvgPoolOptions, ConvOptions, MaxPoolOptions, Padding};
+use crate::{ConvOptions, ConvTransposeOptions, PadMode, Padding};
 use xlazy_core::ty::Dims;
 
 macro_rules! convolutions {
@@ -14,6 +14,8 @@ macro_rules! convolutions {
             /// `[out]`
             pub bias: Option<Tensor>,
             pub options: ConvOptions,
+            /// What the input is padded with in place of zeros.
+            pub padding_mode: Option<PadMode>,
         }
 
         impl $name {
@@ -44,15 +46,8 @@ macro_rules! convolutions {
                 kernel_size: impl Into<Dims>,
                 options: ConvOptions,
             ) -> $name {
-                let mut kernel = kernel_size.into().0;
-                if kernel.len() == 1 {
-                    kernel = vec![kernel[0]; $dims];
-                }
-                let mut size = vec![out_channels as i64, (in_channels / options.groups.max(1)) as i64];
-                size.extend(kernel);
-                let fan_in: i64 = size[1..].iter().product();
-                let weight = init::uniform(size, init::default_bound(fan_in as usize));
-                $name { weight, bias: None, options }
+                let weight = weight([out_channels, in_channels / options.groups.max(1)], kernel_size.into(), $dims);
+                $name { weight, bias: None, options, padding_mode: None }
             }
         }
 
@@ -71,6 +66,134 @@ macro_rules! convolutions {
             pub fn dilation(mut self, dilation: impl Into<Dims>) -> $name {
                 self.options.dilation = dilation.into();
                 self
+            }
+
+            pub fn padding_mode(mut self, mode: PadMode) -> $name {
+                self.padding_mode = Some(mode);
+                self
+            }
+        }
+
+        impl Module for $name {
+            #[inline]
+            #[track_caller]
+            fn forward(&self, x: &Tensor) -> Tensor {
+                self.run(x)
+            }
+
+            fn parts(&self, p: &mut Parts) {
+                p.add("weight", &self.weight);
+                p.add("bias", &self.bias);
+            }
+        }
+
+        impl $name {
+            #[track_caller]
+            fn run(&self, x: &Tensor) -> Tensor {
+                at_caller(|| {
+                    let (w, b, options) = (&self.weight, self.bias.as_ref(), self.options.clone());
+                    match self.padding_mode {
+                        None => x.$method(w, b, options),
+                        Some(mode) => {
+                            let (x, options) = padded(x, mode, w, options);
+                            x.$method(w, b, options)
+                        }
+                    }
+                })
+            }
+        }
+    )*};
+}
+
+convolutions! {
+    /// A convolution over sequences: [n, in, length] to [n, out, length'] (`torch.nn.Conv1d`).
+    Conv1d, 1, conv1d;
+    /// A convolution over pictures: [n, in, height, width] to [n, out, height', width'] (`torch.nn.Conv2d`). Starts as
+    /// torch's does: uniform within ±1/√(in · kernel).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let layer = nn::Conv2d::new(3, 8, 3).padding(1);
+    /// assert_eq!(layer.forward(&Tensor::ones([2, 3, 16, 16])).shape(), [2, 8, 16, 16]);
+    /// ```
+    Conv2d, 2, conv2d;
+    /// A convolution over volumes: [n, in, depth, height, width] (`torch.nn.Conv3d`).
+    Conv3d, 3, conv3d;
+}
+
+#[track_caller]
+fn weight(channels: [usize; 2], kernel_size: Dims, space: usize) -> Tensor {
+    let mut size: Vec<i64> = channels.map(|n| n as i64).to_vec();
+    match kernel_size.0.as_slice() {
+        [one] => size.extend(vec![*one; space]),
+        all => size.extend_from_slice(all),
+    }
+    // torch counts dimension 1, also of a transposed one
+    let fan_in: i64 = size[1..].iter().product();
+    init::uniform(size, init::default_bound(fan_in as usize))
+}
+
+/// The input padded by other things than zeros, and options without the padding.
+#[track_caller]
+fn padded(x: &Tensor, mode: PadMode, weight: &Tensor, options: ConvOptions) -> (Tensor, ConvOptions) {
+    let space = weight.dim() - 2;
+    let each = |d: &Dims, i: usize| if d.0.len() == 1 { d.0[0] } else { d.0[i] };
+    let mut amounts = Vec::new();
+    for i in (0..space).rev() {
+        let (before, after) = match &options.padding {
+            Padding::Valid => (0, 0),
+            Padding::Zeros(p) => (each(p, i), each(p, i)),
+            Padding::Same => {
+                let total = each(&options.dilation, i) * (weight.size(2 + i as i64) as i64 - 1);
+                (total / 2, total - total / 2)
+            }
+        };
+        amounts.extend([before, after]);
+    }
+    (x.pad_mode(amounts, mode), ConvOptions { padding: Padding::Valid, ..options })
+}
+
+macro_rules! transposed {
+    ($($(#[$doc:meta])* $name:ident, $dims:literal, $method:ident;)*) => {$(
+        $(#[$doc])*
+        pub struct $name {
+            /// `[in, out / groups, kernel…]`
+            pub weight: Tensor,
+            /// `[out]`
+            pub bias: Option<Tensor>,
+            pub options: ConvTransposeOptions,
+        }
+
+        impl $name {
+            /// One number as kernel size stands for all dimensions.
+            #[track_caller]
+            pub fn new(in_channels: usize, out_channels: usize, kernel_size: impl Into<Dims>) -> $name {
+                $name::with(in_channels, out_channels, kernel_size, ConvTransposeOptions::default())
+            }
+
+            #[track_caller]
+            pub fn with(
+                in_channels: usize,
+                out_channels: usize,
+                kernel_size: impl Into<Dims>,
+                options: ConvTransposeOptions,
+            ) -> $name {
+                let mut layer = $name::without_bias(in_channels, out_channels, kernel_size, options);
+                let fan_in = layer.weight.shape()[1..].iter().product();
+                layer.bias = Some(init::uniform([out_channels], init::default_bound(fan_in)));
+                layer
+            }
+
+            /// As with `bias=False`.
+            #[track_caller]
+            pub fn without_bias(
+                in_channels: usize,
+                out_channels: usize,
+                kernel_size: impl Into<Dims>,
+                options: ConvTransposeOptions,
+            ) -> $name {
+                let weight = weight([in_channels, out_channels / options.groups.max(1)], kernel_size.into(), $dims);
+                $name { weight, bias: None, options }
             }
         }
 
@@ -96,89 +219,18 @@ macro_rules! convolutions {
     )*};
 }
 
-convolutions! {
-    /// A convolution over sequences: [n, in, length] to [n, out, length'] (`torch.nn.Conv1d`).
-    Conv1d, 1, conv1d;
-    /// A convolution over pictures: [n, in, height, width] to [n, out, height', width'] (`torch.nn.Conv2d`). Starts as
-    /// torch's does: uniform within ±1/√(in · kernel).
+transposed! {
+    /// The gradient of a convolution over sequences, as a layer: [n, in, length] (`torch.nn.ConvTranspose1d`).
+    ConvTranspose1d, 1, conv_transpose1d;
+    /// The gradient of a convolution over pictures, as a layer (`torch.nn.ConvTranspose2d`).
     ///
     /// ```
     /// use xlazy::prelude::*;
-    /// let layer = nn::Conv2d::new(3, 8, 3).padding(1);
-    /// assert_eq!(layer.forward(&Tensor::ones([2, 3, 16, 16])).shape(), [2, 8, 16, 16]);
+    /// let options = ConvTransposeOptions { stride: 2.into(), ..Default::default() };
+    /// let layer = nn::ConvTranspose2d::with(8, 3, 2, options);
+    /// assert_eq!(layer.forward(&Tensor::ones([2, 8, 4, 4])).shape(), [2, 3, 8, 8]);
     /// ```
-    Conv2d, 2, conv2d;
-}
-
-/// The largest element of each window (`torch.nn.MaxPool2d`): [n, c, height, width]. The stride is the kernel's size unless
-/// the options say otherwise.
-///
-/// ```
-/// use xlazy::prelude::*;
-/// assert_eq!(nn::MaxPool2d::new(2).forward(&Tensor::ones([1, 3, 8, 8])).shape(), [1, 3, 4, 4]);
-/// ```
-pub struct MaxPool2d {
-    kernel_size: Dims,
-    options: MaxPoolOptions,
-}
-
-impl MaxPool2d {
-    pub fn new(kernel_size: impl Into<Dims>) -> MaxPool2d {
-        MaxPool2d::with(kernel_size, MaxPoolOptions::default())
-    }
-
-    pub fn with(kernel_size: impl Into<Dims>, options: MaxPoolOptions) -> MaxPool2d {
-        MaxPool2d { kernel_size: kernel_size.into(), options }
-    }
-}
-
-impl Module for MaxPool2d {
-    #[inline]
-    #[track_caller]
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.max_pool2d(self.kernel_size.clone(), self.options.clone())
-    }
-}
-
-/// The mean of each window (`torch.nn.AvgPool2d`): [n, c, height, width].
-pub struct AvgPool2d {
-    kernel_size: Dims,
-    options: AvgPoolOptions,
-}
-
-impl AvgPool2d {
-    pub fn new(kernel_size: impl Into<Dims>) -> AvgPool2d {
-        AvgPool2d::with(kernel_size, AvgPoolOptions::default())
-    }
-
-    pub fn with(kernel_size: impl Into<Dims>, options: AvgPoolOptions) -> AvgPool2d {
-        AvgPool2d { kernel_size: kernel_size.into(), options }
-    }
-}
-
-impl Module for AvgPool2d {
-    #[inline]
-    #[track_caller]
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.avg_pool2d(self.kernel_size.clone(), self.options.clone())
-    }
-}
-
-/// Means over as many windows as give the size asked for (`torch.nn.AdaptiveAvgPool2d`).
-pub struct AdaptiveAvgPool2d {
-    output_size: Dims,
-}
-
-impl AdaptiveAvgPool2d {
-    pub fn new(output_size: impl Into<Dims>) -> AdaptiveAvgPool2d {
-        AdaptiveAvgPool2d { output_size: output_size.into() }
-    }
-}
-
-impl Module for AdaptiveAvgPool2d {
-    #[inline]
-    #[track_caller]
-    fn forward(&self, x: &Tensor) -> Tensor {
-        x.adaptive_avg_pool2d(self.output_size.clone())
-    }
+    ConvTranspose2d, 2, conv_transpose2d;
+    /// The gradient of a convolution over volumes, as a layer (`torch.nn.ConvTranspose3d`).
+    ConvTranspose3d, 3, conv_transpose3d;
 }

@@ -19,7 +19,10 @@ macro_rules! by_its_parts {
     )*};
 }
 by_its_parts! {
-    super::Linear super::Conv1d super::Conv2d super::Dropout super::Embedding super::EmbeddingBag super::LayerNorm super::RMSNorm
-    super::GroupNorm super::BatchNorm super::MultiheadAttention super::Sequential super::GRUCell super::LSTMCell super::RNNCell
-    dyn Module
+    super::Linear super::Conv1d super::Conv2d super::Conv3d super::ConvTranspose1d super::ConvTranspose2d super::ConvTranspose3d
+    super::Dropout super::Embedding super::EmbeddingBag super::LayerNorm super::RMSNorm super::GroupNorm super::InstanceNorm
+    super::BatchNorm super::MultiheadAttention super::PReLU super::Bilinear super::Sequential super::ModuleList super::ModuleDict
+    super::RNN super::GRU super::LSTM super::GRUCell super::LSTMCell super::RNNCell super::TransformerEncoderLayer
+    super::TransformerDecoderLayer super::TransformerEncoder super::TransformerDecoder super::Transformer
+    dyn Module + '_
 }

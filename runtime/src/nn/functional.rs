@@ -1,7 +1,7 @@
 //! Functions without state (`torch.nn.functional`), those that are no methods of tensors.
 use super::module::at_caller;
-use crate::CrossEntropyOptions;
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, refuse};
+use crate::{CrossEntropyOptions, Reduction, cat, scan, stack};
 
 /// The mean cross entropy of logits [n, classes, ...] against class numbers [n, ...]
 /// (`torch.nn.functional.cross_entropy`); with options it is [`Tensor::cross_entropy`].
@@ -20,4 +20,113 @@ pub fn cross_entropy(logits: &Tensor, targets: &Tensor) -> Tensor {
 #[track_caller]
 pub fn accuracy(logits: &Tensor, targets: &Tensor) -> Tensor {
     logits.argmax_dim(-1, false).eq(targets).float().mean()
+}
+
+/// `max(0, d(anchor, positive) - d(anchor, negative) + margin)` by a distance of one's own; with `swap` the negative's smaller
+/// distance from the anchor or the positive counts (`torch.nn.functional.triplet_margin_with_distance_loss`).
+#[track_caller]
+pub fn triplet_margin_with_distance_loss(
+    anchor: &Tensor,
+    positive: &Tensor,
+    negative: &Tensor,
+    distance: fn(&Tensor, &Tensor) -> Tensor,
+    margin: f64,
+    swap: bool,
+    reduction: Reduction,
+) -> Tensor {
+    at_caller(|| {
+        let (near, far) = (distance(anchor, positive), distance(anchor, negative));
+        let far = if swap { far.minimum(distance(positive, negative)) } else { far };
+        reduced((near - far + margin).clamp_min(0.0), reduction)
+    })
+}
+
+#[track_caller]
+fn reduced(losses: Tensor, reduction: Reduction) -> Tensor {
+    match reduction {
+        Reduction::None => losses,
+        Reduction::Sum => losses.sum(),
+        Reduction::Mean | Reduction::BatchMean => losses.mean(),
+    }
+}
+
+/// What [`ctc_loss`] takes besides its tensors; the defaults are torch's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CtcOptions {
+    pub blank: i64,
+    /// Zero for what cannot be read in its length, in place of infinity.
+    pub zero_infinity: bool,
+    pub reduction: Reduction,
+}
+
+/// The negative log-likelihood of labels in sequences of log-probabilities (length, batch, classes), over all their alignments
+/// (`torch.nn.functional.ctc_loss`). Targets are (batch, labels), padded behind, or all in one vector; the lengths of both are
+/// (batch). With mean, each is divided by its number of labels. One loop on the device, through which gradients flow: those of the
+/// log-probabilities themselves, where torch's suppose a log_softmax before it; behind one they are the same.
+#[track_caller]
+pub fn ctc_loss(
+    log_probs: &Tensor,
+    targets: &Tensor,
+    input_lengths: &Tensor,
+    target_lengths: &Tensor,
+    options: CtcOptions,
+) -> Tensor {
+    // Far below any log-likelihood, and finite: the difference of two has no NaN.
+    const NEVER: f64 = -1e30;
+    at_caller(|| {
+        if log_probs.dim() == 2 {
+            let one = |t: &Tensor| t.reshape([1, -1]);
+            let (inputs, labels) = (input_lengths.reshape([1]), target_lengths.reshape([1]));
+            let loss = ctc_loss(&log_probs.unsqueeze(1), &one(targets), &inputs, &labels, options);
+            return if options.reduction == Reduction::None { loss.squeeze_dim(0) } else { loss };
+        }
+        if log_probs.dim() != 3 {
+            refuse("ctc_loss", &[log_probs], "needs log-probabilities (length, batch, classes)");
+        }
+        let (length, batch) = (log_probs.size(0) as i64, log_probs.size(1) as i64);
+        let (inputs, lengths) = (input_lengths.long().reshape([-1, 1]), target_lengths.long().reshape([-1, 1]));
+        let n = targets.size(-1) as i64;
+        let places = Tensor::arange(0, n, 1).reshape([1, -1]);
+        let labels = match targets.dim() {
+            2 => targets.long(),
+            _ => {
+                let starts = lengths.cumsum(0) - &lengths;
+                targets.long().take(&(starts + &places).clamp(0, n - 1))
+            }
+        };
+        let labels = labels.where_(&places.lt(&lengths), options.blank);
+        // a blank before each label, and one at the end: (batch, 2 n + 1)
+        let blanks = Tensor::full([batch, n, 1], options.blank).long();
+        let pairs = cat(&[&blanks, &labels.unsqueeze(-1)], 2).reshape([batch, 2 * n]);
+        let path = cat(&[&pairs, &Tensor::full([batch, 1], options.blank).long()], 1);
+        let states = 2 * n + 1;
+        let said = log_probs.gather(2, &path.unsqueeze(0).expand([length, batch, states]));
+        // another label may follow a label without a blank between them
+        let before = path.pad([2, 0], 0.0).narrow(1, 0, states);
+        let steps = Tensor::arange(0, states, 1);
+        let skips = path.ne(options.blank).logical_and(path.ne(&before)).logical_and(steps.ge(2));
+        let first = said.select(0, 0).where_(&steps.lt(2).unsqueeze(0), NEVER);
+        let shifted = |a: &Tensor, by: i64| a.pad([by, 0], NEVER).narrow(1, 0, states);
+        let times = Tensor::arange(1, length, 1).reshape([-1, 1, 1]);
+        let reads = times.lt(&inputs.unsqueeze(0));
+        let (alpha, _) = scan(
+            |alpha: Tensor, (said, reads): (Tensor, Tensor)| {
+                let skipped = shifted(&alpha, 2).where_(&skips, NEVER);
+                let all = stack(&[&alpha, &shifted(&alpha, 1), &skipped], 0).logsumexp(0, false);
+                ((all + said).clamp_min(NEVER).where_(&reads, &alpha), ())
+            },
+            &first,
+            &(said.narrow(0, 1, length - 1), reads),
+        );
+        let last = alpha.gather(1, &(&lengths * 2));
+        let label = alpha.gather(1, &(&lengths * 2 - 1).clamp_min(0)).where_(&lengths.gt(0), NEVER);
+        let loss = cat(&[&last, &label], 1).logsumexp(1, false).neg();
+        let never = loss.gt(-NEVER / 1e3);
+        let impossible = if options.zero_infinity { 0.0 } else { f64::INFINITY };
+        let loss = Tensor::full((), impossible).to(loss.dtype()).where_(&never, &loss);
+        match options.reduction {
+            Reduction::Mean => (loss / lengths.squeeze_dim(1).clamp_min(1).to(log_probs.dtype())).mean(),
+            r => reduced(loss, r),
+        }
+    })
 }

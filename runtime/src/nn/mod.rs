@@ -13,27 +13,60 @@ pub mod container;
 #[doc(hidden)]
 pub mod conv;
 #[doc(hidden)]
+pub mod distance;
+#[doc(hidden)]
 pub mod dropout;
 #[doc(hidden)]
 pub mod embedding;
 #[doc(hidden)]
 pub mod linear;
 #[doc(hidden)]
+pub mod loss;
+#[doc(hidden)]
 pub mod module;
 #[doc(hidden)]
 pub mod norm;
 #[doc(hidden)]
+pub mod pool;
+#[doc(hidden)]
 pub mod recurrent;
+#[doc(hidden)]
+pub mod shape;
+#[doc(hidden)]
+pub mod transformer;
 mod tree;
 
-pub use activation::{ELU, GELU, Identity, LeakyReLU, LogSoftmax, ReLU, SiLU, Sigmoid, Softmax, Softplus, Tanh};
-pub use attention::MultiheadAttention;
-pub use container::{Flatten, Layers, Sequential};
-pub use conv::{AdaptiveAvgPool2d, AvgPool2d, Conv1d, Conv2d, MaxPool2d};
-pub use dropout::Dropout;
+pub use activation::{
+    Activation, CELU, ELU, GELU, GLU, Hardshrink, Hardsigmoid, Hardswish, Hardtanh, Identity, LeakyReLU, LogSigmoid, LogSoftmax, Mish,
+    PReLU, RReLU, ReLU, ReLU6, SELU, SiLU, Sigmoid, Softmax, Softmax2d, Softmin, Softplus, Softshrink, Softsign, Tanh,
+    Tanhshrink, Threshold,
+};
+pub use attention::{AttentionMasks, MultiheadAttention, MultiheadAttentionOptions};
+pub use container::{Layers, ModuleDict, ModuleList, Sequential};
+pub use conv::{Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d};
+pub use distance::{Bilinear, CosineSimilarity, PairwiseDistance};
+pub use dropout::{AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout};
 pub use embedding::{Embedding, EmbeddingBag};
 pub use linear::Linear;
+pub use loss::{
+    BCELoss, BCEWithLogitsLoss, CTCLoss, CosineEmbeddingLoss, CrossEntropyLoss, GaussianNLLLoss, HingeEmbeddingLoss,
+    HuberLoss, KLDivLoss, L1Loss, MSELoss, MarginRankingLoss, MultiLabelMarginLoss, MultiLabelSoftMarginLoss,
+    MultiMarginLoss, NLLLoss, PoissonNLLLoss, SmoothL1Loss, SoftMarginLoss, TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
+};
 pub use module::{AsPart, Module, Part, Parts, Training, parameter};
-pub use norm::{BatchNorm, BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm};
-pub use recurrent::{GRUCell, LSTMCell, RNNCell};
+pub use norm::{BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm};
+pub use norm::{InstanceNorm, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d};
+pub use pool::{AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d, AvgPool1d, AvgPool2d, AvgPool3d};
+pub use pool::{AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d, MaxPool1d, MaxPool2d, MaxPool3d};
+pub use pool::{LPPool1d, LPPool2d, LPPool3d, MaxUnpool1d, MaxUnpool2d, MaxUnpool3d};
+pub use recurrent::{GRU, GRUCell, LSTM, LSTMCell, RNN, RNNCell, RNNOptions};
 pub use safetensors::{load, save};
+pub use shape::{ChannelShuffle, Flatten, Fold, PixelShuffle, PixelUnshuffle, Unflatten, Unfold};
+pub use shape::{CircularPad1d, CircularPad2d, CircularPad3d, ConstantPad1d, ConstantPad2d, ConstantPad3d};
+pub use shape::{ReflectionPad1d, ReflectionPad2d, ReflectionPad3d, ReplicationPad1d, ReplicationPad2d};
+pub use shape::{ReplicationPad3d, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d, ZeroPad1d, ZeroPad2d, ZeroPad3d};
+pub use transformer::{Transformer, TransformerMasks, TransformerOptions};
+pub use transformer::{
+    TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer,
+};

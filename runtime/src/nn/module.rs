@@ -5,7 +5,7 @@ use crate::insight::Cause;
 use crate::ops::To;
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, sync, sync_for};
 use crate::{Error, Result};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,7 @@ use xlazy_mime::Bundle;
 /// assert_eq!(net.forward(&Tensor::ones([3, 4])).shape(), [3, 2]);
 /// assert_eq!(net.named_parameters()[2].0, "fc2.weight");
 /// ```
-pub trait Module: Send + Sync {
+pub trait Module: AsModule + Send + Sync {
     /// What the module makes of `x`. A module that takes other arguments has a method of its own instead.
     // Without `#[track_caller]`, which a model of the user's own would inherit: its ops are at its own lines. The library's
     // models have it each, and `#[inline]`: rustc cannot link the vtable of one that is compiled in another library.
@@ -78,13 +78,20 @@ pub trait Module: Send + Sync {
         collect(self, |_| true)
     }
 
-    /// Copies values in by name; every name must be there, with the right shape, and no other
-    /// (`torch.nn.Module.load_state_dict`).
+    /// Copies values in by name; every name must be there, with the right shape, and no other; of a tensor with several names one
+    /// is enough (`torch.nn.Module.load_state_dict`).
     // With `#[track_caller]`, as the three below: they are the library's own for nearly every model, and the caller's line comes
     // through `dyn` as well. What a model does in one of its own is put down to the line that calls it, which is the user's.
     #[track_caller]
     fn load_state_dict(&self, state: &[(String, Tensor)]) -> Result<()> {
-        load(&self.state_dict(), state)
+        load(&self.state_dict(), state, true).map(drop)
+    }
+
+    /// As [`Module::load_state_dict`] without minding names that are missing or that the module does not have (`strict=False`):
+    /// gives what was left, in words. Published weights hold buffers of their time, or lack a head.
+    #[track_caller]
+    fn load_state_dict_loosely(&self, state: &[(String, Tensor)]) -> Result<Vec<String>> {
+        load(&self.state_dict(), state, false)
     }
 
     /// Turns training behaviour (dropout, batch statistics) on or off everywhere inside (`torch.nn.Module.train`).
@@ -131,6 +138,67 @@ pub trait Module: Send + Sync {
     fn zero_grad(&self) {
         self.parameters().iter().for_each(|p| p.set_grad(None));
     }
+
+    /// Whether gradients flow to the parameters, for all of them (`torch.nn.Module.requires_grad_`).
+    #[track_caller]
+    fn requires_grad_(&self, on: bool) {
+        self.parameters().iter().for_each(|p| drop(p.requires_grad_(on)));
+    }
+
+    /// The modules inside, under their dotted names, and this one under the empty one: each with the name of its type
+    /// (`torch.nn.Module.named_modules`). To do something with them: [`Module::apply`].
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let net = nn::Sequential::new((nn::Linear::new(2, 3), nn::ReLU));
+    /// let names = net.named_modules();
+    /// assert_eq!(names[1], ("0".to_owned(), "Linear"));
+    /// ```
+    fn named_modules(&self) -> Vec<(String, &'static str)> {
+        let mut out = vec![(String::new(), tree::short(self.module_kind()))];
+        self.parts(&mut Parts::all(&mut |path, part| {
+            if let Part::Module(inner) = part {
+                out.push((path.to_owned(), tree::short(inner.module_kind())));
+            }
+        }));
+        out
+    }
+
+    /// Calls `f` with every module inside and then with this one, such as to set all weights of a kind
+    /// (`torch.nn.Module.apply`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let net = nn::Sequential::new((nn::Linear::new(2, 3), nn::ReLU, nn::Linear::new(3, 1)));
+    /// let mut layers = 0;
+    /// net.apply(&mut |m| layers += u32::from(m.is("Linear")));
+    /// assert_eq!(layers, 2);
+    /// ```
+    fn apply(&self, f: &mut dyn FnMut(&dyn Module)) {
+        self.parts(&mut Parts::all(&mut |_, part| {
+            if let Part::Module(inner) = part {
+                f(inner);
+            }
+        }));
+        f(self.as_module());
+    }
+
+    /// Whether it is of the type of this name: `m.is("Linear")`.
+    fn is(&self, kind: &str) -> bool {
+        tree::short(self.module_kind()) == kind
+    }
+}
+
+/// Any module as `&dyn Module`: what [`Module::apply`] hands on.
+#[doc(hidden)]
+pub trait AsModule {
+    fn as_module(&self) -> &dyn Module;
+}
+
+impl<M: Module> AsModule for M {
+    fn as_module(&self) -> &dyn Module {
+        self
+    }
 }
 
 macro_rules! pointers {
@@ -167,6 +235,10 @@ macro_rules! pointers {
                 at_caller(|| (**self).load_state_dict(state))
             }
             #[track_caller]
+            fn load_state_dict_loosely(&self, state: &[(String, Tensor)]) -> Result<Vec<String>> {
+                at_caller(|| (**self).load_state_dict_loosely(state))
+            }
+            #[track_caller]
             fn train(&self, on: bool) {
                 at_caller(|| (**self).train(on))
             }
@@ -176,6 +248,10 @@ macro_rules! pointers {
             }
             fn zero_grad(&self) {
                 (**self).zero_grad()
+            }
+            #[track_caller]
+            fn requires_grad_(&self, on: bool) {
+                (**self).requires_grad_(on)
             }
         }
     )*};
@@ -204,9 +280,9 @@ pub enum Part<'a> {
     Parameter(&'a Tensor),
     Buffer(&'a Tensor),
     Training(&'a Training),
-    /// A module in it, by the name of its type: what follows under its name is what it is made of.
+    /// A module in it: what follows under its name is what it is made of.
     #[doc(hidden)]
-    Module(&'static str),
+    Module(&'a dyn Module),
 }
 
 /// Collects what a module is made of, with dotted names.
@@ -261,7 +337,7 @@ impl AsPart for Tensor {
 impl<M: Module + ?Sized> AsPart for M {
     fn show(&self, name: &str, parts: &mut Parts) {
         parts.under(name, |p| {
-            (p.visit)(&p.prefix, Part::Module(self.module_kind()));
+            (p.visit)(&p.prefix, Part::Module(self.as_module()));
             self.parts(p)
         });
     }
@@ -311,7 +387,7 @@ pub fn parameter(value: Tensor) -> Tensor {
 
 /// Runs `f` with what it traces put down to the caller's line, which closures and calls through `dyn` would lose.
 #[track_caller]
-pub(super) fn at_caller<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn at_caller<R>(f: impl FnOnce() -> R) -> R {
     on_behalf(Location::caller(), is_grad_enabled(), f)
 }
 
@@ -330,7 +406,7 @@ pub(super) fn entries<M: Module + ?Sized>(module: &M) -> Vec<(String, Entry)> {
     let mut out = Vec::new();
     module.parts(&mut Parts::all(&mut |path, part| {
         let entry = match part {
-            Part::Module(kind) => Entry::Module(kind),
+            Part::Module(inner) => Entry::Module(inner.module_kind()),
             Part::Parameter(t) => Entry::Parameter(t.clone()),
             Part::Buffer(t) => Entry::Buffer(t.clone()),
             Part::Training(_) => return,
@@ -368,23 +444,30 @@ fn move_all(state: Vec<(String, Tensor)>, to: To) {
     changes.apply();
 }
 
-// Checks everything before it changes anything.
+// Checks everything before it changes anything. Gives what is missing or left over, which is an error where `strict`.
 #[track_caller]
-fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)]) -> Result<()> {
-    let find = |from: &[(String, Tensor)], name: &str| from.iter().find(|(n, _)| n == name).map(|(_, t)| t.clone());
-    let mut wrong = Vec::new();
-    let mut pairs = Vec::new();
+fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)], strict: bool) -> Result<Vec<String>> {
+    let given: HashMap<&str, &Tensor> = state.iter().map(|(n, t)| (n.as_str(), t)).collect();
+    let known: HashSet<&str> = mine.iter().map(|(n, _)| n.as_str()).collect();
+    // Tensors that come under one of their names: files keep shared ones once.
+    let come: HashSet<_> =
+        mine.iter().filter(|(n, _)| given.contains_key(n.as_str())).map(|(_, t)| Arc::as_ptr(&t.0)).collect();
+    let (mut wrong, mut left, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
     for (name, old) in mine {
-        match find(state, name) {
-            None => wrong.push(format!("`{name}` is missing")),
+        match given.get(name.as_str()) {
+            None if come.contains(&Arc::as_ptr(&old.0)) => {}
+            None => left.push(format!("`{name}` is missing")),
             Some(new) if new.shape() != old.shape() => {
                 wrong.push(format!("`{name}` has shape {}, expected {}", new.shape(), old.shape()));
             }
-            Some(new) => pairs.push((old, new)),
+            Some(new) => pairs.push((old, *new)),
         }
     }
-    let extra = state.iter().filter(|(name, _)| find(mine, name).is_none());
-    wrong.extend(extra.map(|(name, _)| format!("`{name}` is not part of the module")));
+    let extra = state.iter().filter(|(name, _)| !known.contains(name.as_str()));
+    left.extend(extra.map(|(name, _)| format!("`{name}` is not part of the module")));
+    if strict {
+        wrong.append(&mut left);
+    }
     if !wrong.is_empty() {
         return Err(Error::Usage { message: format!("the state does not fit: {}", wrong.join("; ")) });
     }
@@ -392,9 +475,11 @@ fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)]) -> Result<()> {
     // next step is the program that it was.
     let mut changes = Changes::new();
     on_behalf(Location::caller(), false, || {
-        pairs.into_iter().for_each(|(old, new)| changes.assign("load_state_dict", old, new.placed_like(old).copy()))
+        pairs.into_iter().for_each(|(old, new)| {
+            changes.assign("load_state_dict", old, new.clone().placed_like(old).copy())
+        })
     });
     changes.apply();
     sync();
-    Ok(())
+    Ok(left)
 }

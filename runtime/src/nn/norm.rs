@@ -14,8 +14,10 @@ use xlazy_core::ty::Dims;
 /// assert!(y.mean().item().abs() < 1e-6);
 /// ```
 pub struct LayerNorm {
-    pub weight: Tensor,
-    pub bias: Tensor,
+    /// The sizes of the dimensions that it normalises over.
+    pub normalized_shape: Dims,
+    pub weight: Option<Tensor>,
+    pub bias: Option<Tensor>,
     pub eps: f64,
 }
 
@@ -28,7 +30,18 @@ impl LayerNorm {
     #[track_caller]
     pub fn with(normalized_shape: impl Into<Dims>, eps: f64) -> LayerNorm {
         let size = normalized_shape.into();
-        LayerNorm { weight: init::ones(size.clone()), bias: init::zeros(size), eps }
+        let (weight, bias) = (Some(init::ones(size.clone())), Some(init::zeros(size.clone())));
+        LayerNorm { normalized_shape: size, weight, bias, eps }
+    }
+
+    /// As with `bias=False`.
+    pub fn without_bias(self) -> LayerNorm {
+        LayerNorm { bias: None, ..self }
+    }
+
+    /// As with `elementwise_affine=False`: neither weight nor bias.
+    pub fn without_affine(self) -> LayerNorm {
+        LayerNorm { weight: None, bias: None, ..self }
     }
 }
 
@@ -48,7 +61,8 @@ impl Module for LayerNorm {
 impl LayerNorm {
     #[track_caller]
     fn run(&self, x: &Tensor) -> Tensor {
-        at_caller(|| x.layer_norm(self.weight.shape(), Some(&self.weight), Some(&self.bias), self.eps))
+        let (weight, bias) = (self.weight.as_ref(), self.bias.as_ref());
+        at_caller(|| x.layer_norm(self.normalized_shape.clone(), weight, bias, self.eps))
     }
 }
 
@@ -59,6 +73,7 @@ pub struct RMSNorm {
 }
 
 impl RMSNorm {
+    /// torch's `eps=None` is the dtype's: `f32::EPSILON as f64`.
     #[track_caller]
     pub fn new(normalized_shape: impl Into<Dims>, eps: f64) -> RMSNorm {
         RMSNorm { weight: init::ones(normalized_shape), eps }
@@ -87,16 +102,26 @@ impl RMSNorm {
 /// Normalises over groups of channels, dimension 1 (`torch.nn.GroupNorm`).
 pub struct GroupNorm {
     pub num_groups: usize,
-    pub weight: Tensor,
-    pub bias: Tensor,
+    pub weight: Option<Tensor>,
+    pub bias: Option<Tensor>,
     pub eps: f64,
 }
 
 impl GroupNorm {
     #[track_caller]
     pub fn new(num_groups: usize, num_channels: usize) -> GroupNorm {
-        let (weight, bias) = (init::ones([num_channels]), init::zeros([num_channels]));
-        GroupNorm { num_groups, weight, bias, eps: 1e-5 }
+        GroupNorm::with(num_groups, num_channels, 1e-5)
+    }
+
+    #[track_caller]
+    pub fn with(num_groups: usize, num_channels: usize, eps: f64) -> GroupNorm {
+        let (weight, bias) = (Some(init::ones([num_channels])), Some(init::zeros([num_channels])));
+        GroupNorm { num_groups, weight, bias, eps }
+    }
+
+    /// As with `affine=False`: neither weight nor bias.
+    pub fn without_affine(self) -> GroupNorm {
+        GroupNorm { weight: None, bias: None, ..self }
     }
 }
 
@@ -116,11 +141,102 @@ impl Module for GroupNorm {
 impl GroupNorm {
     #[track_caller]
     fn run(&self, x: &Tensor) -> Tensor {
-        at_caller(|| x.group_norm(self.num_groups, Some(&self.weight), Some(&self.bias), self.eps))
+        at_caller(|| x.group_norm(self.num_groups, self.weight.as_ref(), self.bias.as_ref(), self.eps))
     }
 }
 
-/// Normalises each channel, dimension 1, over the batch (`torch.nn.BatchNorm1d`, `BatchNorm2d`, …). While training, the
+/// Normalises each channel of each example over its space (`torch.nn.InstanceNorm1d`, `torch.nn.InstanceNorm2d`,
+/// `torch.nn.InstanceNorm3d`): [n, c, ...], or without the batch. As in torch it has no weights unless [`InstanceNorm::affine`]
+/// gives them; it keeps no running statistics.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let y = nn::InstanceNorm1d::new(3).forward(&Tensor::rand([2, 3, 8]));
+/// assert!(y.mean().item().abs() < 1e-5);
+/// ```
+pub struct InstanceNorm {
+    pub num_features: usize,
+    pub weight: Option<Tensor>,
+    pub bias: Option<Tensor>,
+    pub eps: f64,
+}
+
+pub use InstanceNorm as InstanceNorm1d;
+pub use InstanceNorm as InstanceNorm2d;
+pub use InstanceNorm as InstanceNorm3d;
+
+impl InstanceNorm {
+    #[track_caller]
+    pub fn new(num_features: usize) -> InstanceNorm {
+        InstanceNorm::with(num_features, 1e-5)
+    }
+
+    #[track_caller]
+    pub fn with(num_features: usize, eps: f64) -> InstanceNorm {
+        InstanceNorm { num_features, weight: None, bias: None, eps }
+    }
+
+    /// With a weight and a bias for each channel.
+    #[track_caller]
+    pub fn affine(self) -> InstanceNorm {
+        let (weight, bias) = (Some(init::ones([self.num_features])), Some(init::zeros([self.num_features])));
+        InstanceNorm { weight, bias, ..self }
+    }
+}
+
+impl Module for InstanceNorm {
+    #[inline]
+    #[track_caller]
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.run(x)
+    }
+
+    fn parts(&self, p: &mut Parts) {
+        p.add("weight", &self.weight);
+        p.add("bias", &self.bias);
+    }
+}
+
+impl InstanceNorm {
+    #[track_caller]
+    fn run(&self, x: &Tensor) -> Tensor {
+        at_caller(|| {
+            let normalised = |x: &Tensor| x.instance_norm(self.weight.as_ref(), self.bias.as_ref(), self.eps);
+            // the channels come first where there is no batch
+            match x.dim() > 1 && x.size(0) == self.num_features && x.size(1) != self.num_features {
+                true => normalised(&x.unsqueeze(0)).squeeze_dim(0),
+                false => normalised(x),
+            }
+        })
+    }
+}
+
+/// Divides by what the channels around a place have there (`torch.nn.LocalResponseNorm`); [`LocalResponseNorm::new`] has torch's
+/// alpha 1e-4, beta 0.75 and k 1.
+#[derive(Clone, Copy, Debug)]
+pub struct LocalResponseNorm {
+    pub size: usize,
+    pub alpha: f64,
+    pub beta: f64,
+    pub k: f64,
+}
+
+impl LocalResponseNorm {
+    pub fn new(size: usize) -> LocalResponseNorm {
+        LocalResponseNorm { size, alpha: 1e-4, beta: 0.75, k: 1.0 }
+    }
+}
+
+impl Module for LocalResponseNorm {
+    #[inline]
+    #[track_caller]
+    fn forward(&self, x: &Tensor) -> Tensor {
+        x.local_response_norm(self.size, self.alpha, self.beta, self.k)
+    }
+}
+
+/// Normalises each channel, dimension 1, over the batch (`torch.nn.BatchNorm1d`, `torch.nn.BatchNorm2d`,
+/// `torch.nn.BatchNorm3d`). While training, the
 /// running statistics follow the batches', as part of the same step; in evaluation they are what is normalised by.
 ///
 /// Of an interrupted forward a layer has taken the whole batch or nothing. Of several layers, those before the interrupt have
@@ -133,11 +249,13 @@ impl GroupNorm {
 /// assert_eq!(layer.running_mean.to_vec::<f32>(), [1.0; 3]);
 /// ```
 pub struct BatchNorm {
-    pub weight: Tensor,
-    pub bias: Tensor,
+    pub weight: Option<Tensor>,
+    pub bias: Option<Tensor>,
     pub running_mean: Tensor,
     pub running_var: Tensor,
     pub num_batches_tracked: Tensor,
+    /// Whether running statistics are kept, and used in evaluation.
+    pub track_running_stats: bool,
     pub eps: f64,
     pub momentum: f64,
     training: Training,
@@ -145,6 +263,7 @@ pub struct BatchNorm {
 
 pub use BatchNorm as BatchNorm1d;
 pub use BatchNorm as BatchNorm2d;
+pub use BatchNorm as BatchNorm3d;
 
 impl BatchNorm {
     #[track_caller]
@@ -155,8 +274,9 @@ impl BatchNorm {
     #[track_caller]
     pub fn with(num_features: usize, eps: f64, momentum: f64) -> BatchNorm {
         BatchNorm {
-            weight: init::ones([num_features]),
-            bias: init::zeros([num_features]),
+            weight: Some(init::ones([num_features])),
+            bias: Some(init::zeros([num_features])),
+            track_running_stats: true,
             running_mean: init::buffer([num_features], 0.0),
             running_var: init::buffer([num_features], 1.0),
             num_batches_tracked: Tensor::from_vec(vec![0i64], ()),
@@ -164,6 +284,16 @@ impl BatchNorm {
             momentum,
             training: Training::default(),
         }
+    }
+
+    /// As with `affine=False`: neither weight nor bias.
+    pub fn without_affine(self) -> BatchNorm {
+        BatchNorm { weight: None, bias: None, ..self }
+    }
+
+    /// As with `track_running_stats=False`: always by the batch's statistics.
+    pub fn without_running_stats(self) -> BatchNorm {
+        BatchNorm { track_running_stats: false, ..self }
     }
 }
 
@@ -177,9 +307,11 @@ impl Module for BatchNorm {
     fn parts(&self, p: &mut Parts) {
         p.add("weight", &self.weight);
         p.add("bias", &self.bias);
-        p.buffer("running_mean", &self.running_mean);
-        p.buffer("running_var", &self.running_var);
-        p.buffer("num_batches_tracked", &self.num_batches_tracked);
+        if self.track_running_stats {
+            p.buffer("running_mean", &self.running_mean);
+            p.buffer("running_var", &self.running_var);
+            p.buffer("num_batches_tracked", &self.num_batches_tracked);
+        }
         p.training(&self.training);
     }
 }
@@ -189,16 +321,17 @@ impl BatchNorm {
     fn run(&self, x: &Tensor) -> Tensor {
         let training = self.training.on();
         let options = BatchNormOptions { training, momentum: self.momentum, eps: self.eps };
-        let running = (Some(&self.running_mean), Some(&self.running_var));
+        let kept = |t| self.track_running_stats.then_some(t);
+        let running = (kept(&self.running_mean), kept(&self.running_var));
+        let (weight, bias) = (self.weight.as_ref(), self.bias.as_ref());
         at_caller(|| {
             let mut changes = Changes::new();
-            if training {
+            if training && self.track_running_stats {
                 // Only for torch's state; nothing here reads it.
                 let count = &self.num_batches_tracked;
                 changes.assign("add_", count, count + 1);
             }
-            let y =
-                x.batch_norm_with(running.0, running.1, Some(&self.weight), Some(&self.bias), options, &mut changes);
+            let y = x.batch_norm_with(running.0, running.1, weight, bias, options, &mut changes);
             changes.apply();
             y
         })

@@ -122,7 +122,7 @@ impl Branch {
 }
 
 /// The last part of a type's name.
-fn short(kind: &'static str) -> &'static str {
+pub(super) fn short(kind: &'static str) -> &'static str {
     let path = kind.split('<').next().unwrap_or(kind);
     path.rsplit("::").next().unwrap_or(path)
 }

@@ -1,11 +1,6 @@
 //! Adam and AdamW.
-use super::{Numbers, Optimizer, follow, listed, loaded, number, settle, zeros_like};
-use crate::Result;
-use crate::changes::Changes;
-use crate::insight::mode::{Derived, derives};
-use crate::tensor::{Tensor, on_behalf};
-use std::borrow::Borrow;
-use std::panic::Location;
+use super::core::{Kept, Rule, Update, kept, optimizers};
+use crate::tensor::Tensor;
 
 /// What [`Adam::with`] and [`AdamW::with`] take beside the learning rate; the defaults are torch's. `weight_decay` is 0 in
 /// `AdamOptions::default()`, and 0.01 in [`AdamW::new`].
@@ -22,139 +17,58 @@ impl Default for AdamOptions {
     }
 }
 
-struct Moments {
-    parameters: Vec<Tensor>,
-    means: Vec<Tensor>,
-    squares: Vec<Tensor>,
-    /// Steps taken, by parameter: one without a gradient takes none.
-    steps: Vec<u64>,
-    lr: f64,
+/// As torch's `_single_tensor_adam`.
+#[derive(Clone, Copy)]
+struct AdamRule {
     options: AdamOptions,
+    /// What makes AdamW of Adam.
+    decoupled: bool,
+    amsgrad: bool,
 }
 
-impl Moments {
-    #[track_caller]
-    fn new(parameters: impl IntoIterator<Item = impl Borrow<Tensor>>, lr: f64, options: AdamOptions) -> Moments {
-        let parameters = listed(parameters);
-        // Asked for in the closure, it would be the closure's own line.
-        let at = Location::caller();
-        let zeros = || on_behalf(at, false, || zeros_like(&parameters));
-        let (means, squares, steps) = (zeros(), zeros(), vec![0; parameters.len()]);
-        settle();
-        Moments { parameters, means, squares, steps, lr, options }
-    }
-
-    fn state_dict(&self) -> Vec<(String, Tensor)> {
-        let mut out = vec![number("lr", self.lr)];
-        for i in 0..self.parameters.len() {
-            out.push(number(&format!("state.{i}.step"), self.steps[i] as f64));
-            out.push((format!("state.{i}.exp_avg"), self.means[i].clone()));
-            out.push((format!("state.{i}.exp_avg_sq"), self.squares[i].clone()));
+impl Rule for AdamRule {
+    fn state(&self, _: &Tensor, _: f64) -> Vec<Kept> {
+        let mut all = vec![kept("exp_avg"), kept("exp_avg_sq")];
+        if self.amsgrad {
+            all.push(kept("max_exp_avg_sq"));
         }
-        out
+        all
     }
 
-    fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
-        let state = super::StateDict(state);
-        let lr = state.number("lr")?;
-        let (mut steps, mut means, mut squares) = (Vec::new(), Vec::new(), Vec::new());
-        for (i, p) in self.parameters.iter().enumerate() {
-            steps.push(state.number(&format!("state.{i}.step"))? as u64);
-            means.push(state.tensor(&format!("state.{i}.exp_avg"), p)?);
-            squares.push(state.tensor(&format!("state.{i}.exp_avg_sq"), p)?);
-        }
-        loaded([(&self.means, means), (&self.squares, squares)]).apply();
-        (self.lr, self.steps) = (lr, steps);
-        settle();
-        Ok(())
-    }
-
-    // As torch's `_single_tensor_adam`; `decoupled` is what makes AdamW of Adam.
-    #[track_caller]
-    fn step(&mut self, decoupled: bool) {
+    fn update(&self, u: &mut Update) {
         let AdamOptions { betas: (b1, b2), eps, weight_decay } = self.options;
-        let lr = self.lr;
-        on_behalf(Location::caller(), false, || {
-            let _follows = derives(Derived::Update);
-            follow(&self.means, &self.parameters);
-            follow(&self.squares, &self.parameters);
-            let (mut n, mut changes, mut steps) = (Numbers::default(), Changes::new(), self.steps.clone());
-            for (i, p) in self.parameters.iter().enumerate() {
-                let Some(mut g) = p.grad() else { continue };
-                steps[i] += 1;
-                let (dtype, t) = (p.dtype(), steps[i]);
-                let (correction1, correction2) = (1.0 - b1.powf(t as f64), 1.0 - b2.powf(t as f64));
-                let mut old = p.clone();
-                if weight_decay != 0.0 {
-                    match decoupled {
-                        true => old = p * n.get(0, dtype, 0, 1.0 - lr * weight_decay),
-                        false => g = g.add(p * n.get(1, dtype, 0, weight_decay)),
-                    }
-                }
-                let (m, v) = (&self.means[i], &self.squares[i]);
-                let mean = m + (&g - m) * n.get(2, dtype, 0, 1.0 - b1);
-                let square = v * n.get(3, dtype, 0, b2) + g.square() * n.get(4, dtype, 0, 1.0 - b2);
-                let root = square.sqrt() / n.get(5, dtype, t, correction2.sqrt()) + n.get(6, dtype, 0, eps);
-                let new = old - &mean / root * n.get(7, dtype, t, lr / correction1);
-                changes.assign("step", m, mean);
-                changes.assign("step", v, square);
-                changes.assign("step", p, new);
+        let (correction1, correction2) = (1.0 - b1.powf(u.t), 1.0 - b2.powf(u.t));
+        let old = match self.decoupled {
+            true => u.shrunk(0, weight_decay),
+            false => {
+                u.decayed(1, weight_decay);
+                u.p.clone()
             }
-            changes.apply();
-            self.steps = steps;
-        });
+        };
+        let (m, v, g) = (u.state(0), u.state(1), u.g.clone());
+        let mean = u.towards(2, &m, &g, 1.0 - b1);
+        let square = v * u.n(3, b2) + g.square() * u.n(4, 1.0 - b2);
+        let largest = match self.amsgrad {
+            true => {
+                let largest = u.state(2).maximum(&square);
+                u.keep(2, largest.clone());
+                largest
+            }
+            false => square.clone(),
+        };
+        let root = largest.sqrt() / u.n(5, correction2.sqrt()) + u.n(6, eps);
+        let new = old - &mean / root * u.n(7, u.lr / correction1);
+        u.keep(0, mean);
+        u.keep(1, square);
+        u.set(new);
+    }
+
+    fn momentum(&mut self) -> Option<&mut f64> {
+        Some(&mut self.options.betas.0)
     }
 }
 
-macro_rules! adam {
-    ($($(#[$doc:meta])* $name:ident, decoupled: $decoupled:literal, weight_decay: $decay:literal;)*) => {$(
-        $(#[$doc])*
-        pub struct $name(Moments);
-
-        impl $name {
-            #[track_caller]
-            pub fn new(parameters: impl IntoIterator<Item = impl Borrow<Tensor>>, lr: f64) -> $name {
-                $name::with(parameters, lr, AdamOptions { weight_decay: $decay, ..Default::default() })
-            }
-
-            /// With options. What is pending runs now, so that the first step is the same program as all others.
-            #[track_caller]
-            pub fn with(parameters: impl IntoIterator<Item = impl Borrow<Tensor>>, lr: f64, options: AdamOptions) -> $name {
-                $name(Moments::new(parameters, lr, options))
-            }
-        }
-
-        impl Optimizer for $name {
-            #[inline]
-            #[track_caller]
-            fn step(&mut self) {
-                self.0.step($decoupled)
-            }
-
-            fn parameters(&self) -> &[Tensor] {
-                &self.0.parameters
-            }
-
-            fn lr(&self) -> f64 {
-                self.0.lr
-            }
-
-            fn state_dict(&self) -> Vec<(String, Tensor)> {
-                self.0.state_dict()
-            }
-
-            fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
-                self.0.load_state_dict(state)
-            }
-
-            fn set_lr(&mut self, lr: f64) {
-                self.0.lr = lr;
-            }
-        }
-    )*};
-}
-
-adam! {
+optimizers! {
     /// Steps scaled by running means of the gradient and of its square (`torch.optim.Adam`); weight decay, if any, is added
     /// to the gradient.
     ///
@@ -166,7 +80,7 @@ adam! {
     /// opt.step();
     /// assert!((w.item() - 0.9).abs() < 1e-6);
     /// ```
-    Adam, decoupled: false, weight_decay: 0.0;
+    Adam, AdamOptions => |options| AdamRule { options, decoupled: false, amsgrad: false };
 
     /// Adam with weight decay of its own, 0.01 unless told otherwise (`torch.optim.AdamW`).
     ///
@@ -178,5 +92,24 @@ adam! {
     /// opt.step();
     /// opt.zero_grad();
     /// ```
-    AdamW, decoupled: true, weight_decay: 0.01;
+    AdamW, AdamOptions { weight_decay: 0.01 } => |options| AdamRule { options, decoupled: true, amsgrad: false };
 }
+
+macro_rules! amsgrad {
+    ($($name:ident, $decoupled:literal;)*) => {$(
+        impl $name {
+            /// One group that divides by the largest mean of squares so far (`amsgrad=True`).
+            #[track_caller]
+            pub fn amsgrad(
+                parameters: impl IntoIterator<Item = impl std::borrow::Borrow<Tensor>>,
+                lr: f64,
+                options: AdamOptions,
+            ) -> $name {
+                let mut core = super::core::Core::empty();
+                core.add(parameters, lr, Box::new(AdamRule { options, decoupled: $decoupled, amsgrad: true }));
+                $name(core)
+            }
+        }
+    )*};
+}
+amsgrad! { Adam, false; AdamW, true; }

@@ -6,12 +6,28 @@
 #[doc(hidden)]
 pub mod adam;
 #[doc(hidden)]
+pub mod averaged;
+#[doc(hidden)]
+pub mod core;
+#[doc(hidden)]
+pub mod more;
+#[doc(hidden)]
+pub mod scaler;
+#[doc(hidden)]
 pub mod schedule;
 #[doc(hidden)]
 pub mod sgd;
 
 pub use adam::{Adam, AdamOptions, AdamW};
-pub use schedule::{CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, StepLR};
+pub use averaged::AveragedModel;
+pub use more::{ASGD, Adadelta, Adafactor, Adagrad, Adamax, LAMB, Lion, NAdam, RAdam, RMSprop, Rprop};
+pub use more::{ASGDOptions, AdadeltaOptions, AdafactorOptions, AdagradOptions, AdamaxOptions, LAMBOptions, LionOptions};
+pub use more::{NAdamOptions, RAdamOptions, RMSpropOptions, RpropOptions};
+pub use scaler::GradScaler;
+pub use schedule::{
+    ConstantLR, CosineAnnealingLR, CosineAnnealingWarmRestarts, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, OneCycleLR,
+    OneCycleOptions, PlateauOptions, PolynomialLR, ReduceLROnPlateau, SequentialLR, StepLR,
+};
 pub use sgd::{SGD, SGDOptions};
 
 use crate::changes::Changes;
@@ -35,11 +51,36 @@ pub trait Optimizer: Send {
     /// The tensors that this optimizer changes.
     fn parameters(&self) -> &[Tensor];
 
-    /// The learning rate.
+    /// The learning rate; of several groups the first one's.
     fn lr(&self) -> f64;
 
-    /// Sets the learning rate; it is a number of the program, so this never compiles again.
+    /// Sets the learning rate, of all groups; it is a number of the program, so this never compiles again.
     fn set_lr(&mut self, lr: f64);
+
+    /// The learning rate of each group of parameters (`group["lr"]` of `torch.optim.Optimizer.param_groups`).
+    fn lrs(&self) -> Vec<f64> {
+        vec![self.lr()]
+    }
+
+    /// Sets the learning rate of each group.
+    fn set_lrs(&mut self, lrs: &[f64]) {
+        if let Some(first) = lrs.first() {
+            self.set_lr(*first);
+        }
+    }
+
+    /// Sets the momentum, or the first beta, of all groups; false where the optimizer has none. Schedules of one cycle do.
+    fn set_momentum(&mut self, momentum: f64) -> bool {
+        let _ = momentum;
+        false
+    }
+
+    /// As [`Optimizer::step`], but where `skip`, a bool on the device, is true, all stays as it is. Nothing is read back: the
+    /// number of steps counts on.
+    #[track_caller]
+    fn step_unless(&mut self, skip: &Tensor) {
+        refuse("step_unless", &[skip], "this optimizer cannot leave a step out on the device");
+    }
 
     /// What the next step depends on besides the parameters, by name; empty for an optimizer that does not say
     /// (`torch.optim.Optimizer.state_dict`). Checkpoints keep it.
@@ -86,6 +127,19 @@ impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
     fn set_lr(&mut self, lr: f64) {
         (**self).set_lr(lr)
     }
+    fn lrs(&self) -> Vec<f64> {
+        (**self).lrs()
+    }
+    fn set_lrs(&mut self, lrs: &[f64]) {
+        (**self).set_lrs(lrs)
+    }
+    fn set_momentum(&mut self, momentum: f64) -> bool {
+        (**self).set_momentum(momentum)
+    }
+    #[track_caller]
+    fn step_unless(&mut self, skip: &Tensor) {
+        on_behalf(Location::caller(), is_grad_enabled(), || (**self).step_unless(skip))
+    }
     fn state_dict(&self) -> Vec<(String, Tensor)> {
         (**self).state_dict()
     }
@@ -118,21 +172,63 @@ pub fn optimizer_step(optimizer: &mut dyn Optimizer) {
 /// (`torch.nn.utils.clip_grad_norm_`). Nothing is read back.
 #[track_caller]
 pub fn clip_grad_norm_(parameters: &[Tensor], max_norm: f64) -> Tensor {
+    clip_grad_norm_with(parameters, max_norm, 2.0)
+}
+
+/// As [`clip_grad_norm_`], by the p-norm; infinity takes the largest (`norm_type` of `torch.nn.utils.clip_grad_norm_`).
+#[track_caller]
+pub fn clip_grad_norm_with(parameters: &[Tensor], max_norm: f64, norm_type: f64) -> Tensor {
     on_behalf(Location::caller(), false, || {
         let _follows = derives(Derived::Update);
-        let squares = parameters.iter().filter_map(Tensor::grad).map(|g| g.square().sum());
-        let Some(sum) = squares.reduce(|a, b| &a + b.placed_like(&a)) else { return Tensor::zeros(()) };
-        let norm = sum.sqrt();
+        let largest = norm_type == f64::INFINITY;
+        let parts = parameters.iter().filter_map(Tensor::grad).map(|g| match norm_type {
+            2.0 => g.square().sum(),
+            _ if largest => g.abs().max(),
+            p => g.abs().pow(p).sum(),
+        });
+        let joined = parts.reduce(|a, b| {
+            let b = b.placed_like(&a);
+            if largest { a.maximum(b) } else { &a + b }
+        });
+        let Some(all) = joined else { return Tensor::zeros(()) };
+        let norm = match norm_type {
+            2.0 => all.sqrt(),
+            _ if largest => all,
+            p => all.pow(1.0 / p),
+        };
         let scale = (max_norm / (&norm + 1e-6)).clamp_max(1.0);
-        let mut changes = Changes::new();
-        for p in parameters {
-            if let Some(g) = p.grad() {
-                changes.set_grad(p, Some(&g * scale.clone().placed_like(&g)));
-            }
-        }
-        changes.apply();
+        clipped(parameters, |g| g * scale.clone().placed_like(g));
         norm
     })
+}
+
+/// Bounds each element of the gradients to -`clip_value`..=`clip_value` (`torch.nn.utils.clip_grad_value_`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let w = tensor([1.0, 1.0]).requires_grad_(true);
+/// (&w * tensor([3.0, -0.5])).sum().backward();
+/// optim::clip_grad_value_(&[w.clone()], 1.0);
+/// assert_eq!(w.grad().unwrap().to_vec::<f32>(), [1.0, -0.5]);
+/// ```
+#[track_caller]
+pub fn clip_grad_value_(parameters: &[Tensor], clip_value: f64) {
+    on_behalf(Location::caller(), false, || {
+        let _follows = derives(Derived::Update);
+        clipped(parameters, |g| g.clamp(-clip_value, clip_value));
+    })
+}
+
+/// Gradients replaced, all of them or none.
+#[track_caller]
+fn clipped(parameters: &[Tensor], new: impl Fn(&Tensor) -> Tensor) {
+    let mut changes = Changes::new();
+    for p in parameters {
+        if let Some(g) = p.grad() {
+            changes.set_grad(p, Some(new(&g)));
+        }
+    }
+    changes.apply();
 }
 
 /// What an optimizer's constructor takes, parameters by value or by reference, as a vector.
@@ -191,22 +287,13 @@ fn loaded<const N: usize>(parts: [(&[Tensor], Vec<Tensor>); N]) -> Changes {
 }
 
 /// Where a parameter has been moved to another device, its state follows it.
-fn follow(state: &[Tensor], parameters: &[Tensor]) {
+fn follow(state: &[Tensor], parameter: &Tensor) {
     if !graph().on_several_devices() {
         return;
     }
-    for (s, p) in state.iter().zip(parameters).filter(|(s, p)| s.placement() != p.placement()) {
-        s.set_data(s.clone().placed_like(p));
+    for s in state.iter().filter(|s| s.placement() != parameter.placement()) {
+        s.set_data(s.clone().placed_like(parameter));
     }
-}
-
-/// State of the shape of each parameter, zero, where the parameter is.
-fn zeros_like(parameters: &[Tensor]) -> Vec<Tensor> {
-    let zeros = |p: &Tensor| {
-        let ty = p.ty();
-        Tensor::of_bytes_on(p.placement(), &vec![0; ty.bytes()], ty)
-    };
-    parameters.iter().map(zeros).collect()
 }
 
 // Parameters that are still to be drawn, state that is still to be filled and data that is still to be prepared would make the

@@ -1,7 +1,13 @@
-//! Learning rates that change from epoch to epoch (`torch.optim.lr_scheduler`), in closed form: epoch `n` gives one rate.
+//! Learning rates that change from epoch to epoch (`torch.optim.lr_scheduler`), in closed form: epoch `n` gives one rate of each
+//! group's first one.
 use super::Optimizer;
+use std::f64::consts::PI;
 
-/// Multiplies the first rate by what a function gives for the epoch (`LambdaLR`).
+/// The rate of an epoch, of the first rate.
+type Rate = Box<dyn Fn(u64, f64) -> f64 + Send + Sync>;
+
+/// Multiplies the first rate by what a function gives for the epoch (`torch.optim.lr_scheduler.LambdaLR`). The other schedules
+/// are of this type as well.
 ///
 /// ```
 /// use xlazy::prelude::*;
@@ -12,26 +18,56 @@ use super::Optimizer;
 /// assert_eq!(rates, [0.8, 0.4, 0.4, 0.2]);
 /// ```
 pub struct LambdaLR {
-    first: f64,
+    first: Vec<f64>,
     epoch: u64,
-    factor: Box<dyn Fn(u64) -> f64 + Send + Sync>,
+    rate: Rate,
+    momentum: Option<Rate>,
 }
 
 impl LambdaLR {
     pub fn new(optimizer: &dyn Optimizer, factor: impl Fn(u64) -> f64 + Send + Sync + 'static) -> LambdaLR {
-        LambdaLR { first: optimizer.lr(), epoch: 0, factor: Box::new(factor) }
+        LambdaLR::of(optimizer, Box::new(move |n, first| first * factor(n)))
+    }
+
+    fn of(optimizer: &dyn Optimizer, rate: Rate) -> LambdaLR {
+        LambdaLR { first: optimizer.lrs(), epoch: 0, rate, momentum: None }
+    }
+
+    /// One whose first epoch has another rate than the optimizer's: it is set at once.
+    fn begun(self, optimizer: &mut dyn Optimizer) -> LambdaLR {
+        self.set(optimizer, 0);
+        self
+    }
+
+    fn set(&self, optimizer: &mut dyn Optimizer, epoch: u64) {
+        let rates: Vec<f64> = self.first.iter().map(|first| (self.rate)(epoch, *first)).collect();
+        optimizer.set_lrs(&rates);
+        if let Some(momentum) = &self.momentum {
+            optimizer.set_momentum(momentum(epoch, 0.0));
+        }
     }
 
     /// Ends an epoch: sets the rate of the next one.
     pub fn step(&mut self, optimizer: &mut dyn Optimizer) {
         // The function is the notebook's own and may fail: then this is still the epoch that it was.
         let next = self.epoch + 1;
-        optimizer.set_lr(self.first * (self.factor)(next));
+        self.set(optimizer, next);
         self.epoch = next;
+    }
+
+    /// Epochs that have ended: what a checkpoint keeps of a schedule.
+    pub fn last_epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Goes on from an epoch, such as where a checkpoint left off.
+    pub fn set_epoch(&mut self, optimizer: &mut dyn Optimizer, epoch: u64) {
+        self.set(optimizer, epoch);
+        self.epoch = epoch;
     }
 }
 
-/// Times `gamma` every `step_size` epochs.
+/// Times `gamma` every `step_size` epochs (`torch.optim.lr_scheduler.StepLR`).
 pub struct StepLR;
 
 impl StepLR {
@@ -41,7 +77,18 @@ impl StepLR {
     }
 }
 
-/// Times `gamma` every epoch.
+/// Times `gamma` at each of the milestones (`torch.optim.lr_scheduler.MultiStepLR`).
+pub struct MultiStepLR;
+
+impl MultiStepLR {
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(optimizer: &dyn Optimizer, milestones: &[u64], gamma: f64) -> LambdaLR {
+        let milestones = milestones.to_vec();
+        LambdaLR::new(optimizer, move |n| gamma.powf(milestones.iter().filter(|m| **m <= n).count() as f64))
+    }
+}
+
+/// Times `gamma` every epoch (`torch.optim.lr_scheduler.ExponentialLR`).
 pub struct ExponentialLR;
 
 impl ExponentialLR {
@@ -51,30 +98,277 @@ impl ExponentialLR {
     }
 }
 
-/// From `start` to `end` times the rate over `total` epochs, evenly.
+/// `factor` times the rate for `total` epochs, then the rate (`torch.optim.lr_scheduler.ConstantLR`).
+pub struct ConstantLR;
+
+impl ConstantLR {
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(optimizer: &mut dyn Optimizer, factor: f64, total: u64) -> LambdaLR {
+        LambdaLR::new(optimizer, move |n| if n < total { factor } else { 1.0 }).begun(optimizer)
+    }
+}
+
+/// From `start` to `end` times the rate over `total` epochs, evenly (`torch.optim.lr_scheduler.LinearLR`): a warm-up.
 pub struct LinearLR;
 
 impl LinearLR {
     #[allow(clippy::new_ret_no_self)]
     pub fn new(optimizer: &mut dyn Optimizer, start: f64, end: f64, total: u64) -> LambdaLR {
         let done = move |n: u64| n.min(total) as f64 / total.max(1) as f64;
-        let schedule = LambdaLR::new(optimizer, move |n| start + (end - start) * done(n));
-        optimizer.set_lr(schedule.first * start);
-        schedule
+        LambdaLR::new(optimizer, move |n| start + (end - start) * done(n)).begun(optimizer)
     }
 }
 
-/// Down to `eta_min` along half a cosine over `t_max` epochs.
+/// Down to zero over `total` epochs by a power of what is left (`torch.optim.lr_scheduler.PolynomialLR`).
+pub struct PolynomialLR;
+
+impl PolynomialLR {
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(optimizer: &dyn Optimizer, total: u64, power: f64) -> LambdaLR {
+        LambdaLR::new(optimizer, move |n| (1.0 - n.min(total) as f64 / total.max(1) as f64).powf(power))
+    }
+}
+
+fn half_cosine(from: f64, to: f64, done: f64) -> f64 {
+    to + (from - to) * (1.0 + (PI * done).cos()) / 2.0
+}
+
+/// Down to `eta_min` along half a cosine over `t_max` epochs (`torch.optim.lr_scheduler.CosineAnnealingLR`).
 pub struct CosineAnnealingLR;
 
 impl CosineAnnealingLR {
     #[allow(clippy::new_ret_no_self)]
     pub fn new(optimizer: &dyn Optimizer, t_max: u64, eta_min: f64) -> LambdaLR {
-        let first = optimizer.lr();
-        let at = move |n: u64| {
-            let wave = (1.0 + (std::f64::consts::PI * n as f64 / t_max.max(1) as f64).cos()) / 2.0;
-            (eta_min + (first - eta_min) * wave) / first
+        let at = move |n: u64, first| half_cosine(first, eta_min, n as f64 / t_max.max(1) as f64);
+        LambdaLR::of(optimizer, Box::new(at))
+    }
+}
+
+/// Down along half a cosine over `t_0` epochs, then from above again, each time over `t_mult` times as many
+/// (`torch.optim.lr_scheduler.CosineAnnealingWarmRestarts`).
+pub struct CosineAnnealingWarmRestarts;
+
+impl CosineAnnealingWarmRestarts {
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(optimizer: &dyn Optimizer, t_0: u64, t_mult: u64, eta_min: f64) -> LambdaLR {
+        let (t_0, t_mult) = (t_0.max(1), t_mult.max(1));
+        let at = move |n: u64, first| {
+            let (mut left, mut length) = (n, t_0);
+            if t_mult == 1 {
+                left %= length;
+            }
+            while left >= length {
+                left -= length;
+                length *= t_mult;
+            }
+            half_cosine(first, eta_min, left as f64 / length as f64)
         };
-        LambdaLR::new(optimizer, at)
+        LambdaLR::of(optimizer, Box::new(at))
+    }
+}
+
+/// What [`OneCycleLR::with`] takes; torch's defaults.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OneCycleOptions {
+    /// The share of steps in which the rate rises.
+    pub pct_start: f64,
+    /// Evenly in place of along half a cosine.
+    pub linear: bool,
+    /// Change the momentum against the rate; false for an optimizer without one.
+    pub cycle_momentum: bool,
+    pub base_momentum: f64,
+    pub max_momentum: f64,
+    pub div_factor: f64,
+    pub final_div_factor: f64,
+    /// Down as long as up, and then to the end.
+    pub three_phase: bool,
+}
+
+impl Default for OneCycleOptions {
+    fn default() -> OneCycleOptions {
+        OneCycleOptions {
+            pct_start: 0.3,
+            linear: false,
+            cycle_momentum: true,
+            base_momentum: 0.85,
+            max_momentum: 0.95,
+            div_factor: 25.0,
+            final_div_factor: 1e4,
+            three_phase: false,
+        }
+    }
+}
+
+/// Up to `max_lr` and down to almost nothing in `total_steps` steps, the momentum against it
+/// (`torch.optim.lr_scheduler.OneCycleLR`). A step here is a batch.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let w = tensor([1.0]).requires_grad_(true);
+/// let mut opt = optim::AdamW::new([&w], 0.1);
+/// let mut schedule = optim::OneCycleLR::new(&mut opt, 1.0, 10);
+/// assert_eq!(opt.lr(), 0.04);
+/// (0..2).for_each(|_| schedule.step(&mut opt));
+/// assert_eq!(opt.lr(), 1.0);
+/// ```
+pub struct OneCycleLR;
+
+impl OneCycleLR {
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(optimizer: &mut dyn Optimizer, max_lr: f64, total_steps: u64) -> LambdaLR {
+        OneCycleLR::with(optimizer, max_lr, total_steps, OneCycleOptions::default())
+    }
+
+    pub fn with(optimizer: &mut dyn Optimizer, max_lr: f64, total_steps: u64, o: OneCycleOptions) -> LambdaLR {
+        let (low, total) = (max_lr / o.div_factor, total_steps as f64);
+        let last = low / o.final_div_factor;
+        let up = o.pct_start * total - 1.0;
+        // Where each phase ends, with rate and momentum at its ends.
+        let (base, most) = (o.base_momentum, o.max_momentum);
+        let mut phases = vec![(up, (low, max_lr), (most, base))];
+        if o.three_phase {
+            phases.push((2.0 * o.pct_start * total - 2.0, (max_lr, low), (base, most)));
+            phases.push((total - 1.0, (low, last), (most, most)));
+        } else {
+            phases.push((total - 1.0, (max_lr, last), (base, most)));
+        }
+        let between = move |n: u64, pick: &dyn Fn(&(f64, (f64, f64), (f64, f64))) -> (f64, f64)| {
+            let n = (n as f64).min(total - 1.0);
+            let mut start = 0.0;
+            for (i, phase) in phases.iter().enumerate() {
+                if n <= phase.0 || i + 1 == phases.len() {
+                    let ((from, to), done) = (pick(phase), (n - start) / (phase.0 - start));
+                    return if o.linear { (to - from) * done + from } else { half_cosine(from, to, done) };
+                }
+                start = phase.0;
+            }
+            unreachable!("the last phase takes what is left")
+        };
+        let rates = between.clone();
+        let mut schedule = LambdaLR::of(optimizer, Box::new(move |n, _| rates(n, &|p| p.1)));
+        if o.cycle_momentum && optimizer.set_momentum(most) {
+            schedule.momentum = Some(Box::new(move |n, _| between(n, &|p| p.2)));
+        }
+        schedule.begun(optimizer)
+    }
+}
+
+/// Schedules one after the other, each from a milestone on (`torch.optim.lr_scheduler.SequentialLR`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let w = tensor([1.0]).requires_grad_(true);
+/// let mut opt = optim::SGD::new([&w], 1.0);
+/// let after = optim::CosineAnnealingLR::new(&opt, 10, 0.0);
+/// let warm_up = optim::LinearLR::new(&mut opt, 0.5, 1.0, 2);
+/// let mut schedule = optim::SequentialLR::new(&mut opt, vec![warm_up, after], &[2]);
+/// let mut rates = vec![opt.lr()];
+/// (0..2).for_each(|_| { schedule.step(&mut opt); rates.push(opt.lr()) });
+/// assert_eq!(rates, [0.5, 0.75, 1.0]);
+/// ```
+pub struct SequentialLR;
+
+impl SequentialLR {
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(optimizer: &mut dyn Optimizer, schedules: Vec<LambdaLR>, milestones: &[u64]) -> LambdaLR {
+        let milestones = milestones.to_vec();
+        // The rates before any of them: a schedule that begins with another one has changed the optimizer's.
+        let first = schedules.first().map(|s| s.first.clone());
+        let rate = move |n: u64, first: f64| {
+            let i = milestones.iter().filter(|m| **m <= n).count().min(schedules.len().saturating_sub(1));
+            let since = if i == 0 { 0 } else { milestones[i - 1] };
+            (schedules[i].rate)(n - since, first)
+        };
+        let first = first.unwrap_or_else(|| optimizer.lrs());
+        LambdaLR { first, epoch: 0, rate: Box::new(rate), momentum: None }.begun(optimizer)
+    }
+}
+
+/// What [`ReduceLROnPlateau::with`] takes; torch's defaults.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlateauOptions {
+    /// More is better (`mode="max"`).
+    pub maximize: bool,
+    pub factor: f64,
+    pub patience: u64,
+    pub threshold: f64,
+    /// The threshold is a difference, not a share (`threshold_mode="abs"`).
+    pub absolute: bool,
+    pub cooldown: u64,
+    pub min_lr: f64,
+    pub eps: f64,
+}
+
+impl Default for PlateauOptions {
+    fn default() -> PlateauOptions {
+        PlateauOptions {
+            maximize: false,
+            factor: 0.1,
+            patience: 10,
+            threshold: 1e-4,
+            absolute: false,
+            cooldown: 0,
+            min_lr: 0.0,
+            eps: 1e-8,
+        }
+    }
+}
+
+/// Times `factor` when a metric has not become better for `patience` epochs (`torch.optim.lr_scheduler.ReduceLROnPlateau`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let w = tensor([1.0]).requires_grad_(true);
+/// let mut opt = optim::SGD::new([&w], 1.0);
+/// let mut schedule = optim::ReduceLROnPlateau::with(optim::PlateauOptions { patience: 1, ..Default::default() });
+/// [3.0, 3.0, 3.0].into_iter().for_each(|loss| schedule.step(&mut opt, loss));
+/// assert_eq!(opt.lr(), 0.1);
+/// ```
+pub struct ReduceLROnPlateau {
+    options: PlateauOptions,
+    best: f64,
+    bad: u64,
+    cooling: u64,
+}
+
+impl Default for ReduceLROnPlateau {
+    fn default() -> ReduceLROnPlateau {
+        ReduceLROnPlateau::with(PlateauOptions::default())
+    }
+}
+
+impl ReduceLROnPlateau {
+    pub fn with(options: PlateauOptions) -> ReduceLROnPlateau {
+        let best = if options.maximize { f64::NEG_INFINITY } else { f64::INFINITY };
+        ReduceLROnPlateau { options, best, bad: 0, cooling: 0 }
+    }
+
+    /// Ends an epoch that had this metric.
+    pub fn step(&mut self, optimizer: &mut dyn Optimizer, metric: f64) {
+        let o = self.options;
+        let bound = match (o.maximize, o.absolute) {
+            (false, false) => self.best * (1.0 - o.threshold),
+            (false, true) => self.best - o.threshold,
+            (true, false) => self.best * (1.0 + o.threshold),
+            (true, true) => self.best + o.threshold,
+        };
+        let better = if o.maximize { metric > bound } else { metric < bound };
+        if better {
+            (self.best, self.bad) = (metric, 0);
+        } else {
+            self.bad += 1;
+        }
+        if self.cooling > 0 {
+            self.cooling -= 1;
+            self.bad = 0;
+        }
+        if self.bad > o.patience {
+            let lower = |lr: f64| {
+                let new = (lr * o.factor).max(o.min_lr);
+                if lr - new > o.eps { new } else { lr }
+            };
+            optimizer.set_lrs(&optimizer.lrs().into_iter().map(lower).collect::<Vec<_>>());
+            (self.cooling, self.bad) = (o.cooldown, 0);
+        }
     }
 }

@@ -1,0 +1,281 @@
+//! BERT and its relatives, as transformers has them: the encoder is one, and names, positions and heads differ.
+use super::block::{Layer, Names, Sizes, dropped, linear};
+use crate::nn::module::at_caller;
+use crate::nn::{Activation, Dropout, Embedding, LayerNorm, Linear, Module, Parts, init};
+use crate::tensor::{Tensor, refuse};
+
+/// Which of the three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    Bert,
+    Roberta,
+    DistilBert,
+}
+
+/// What stands on the encoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Head {
+    /// Nothing: what the encoder gives for each token.
+    None,
+    /// Classes of the whole text (`…ForSequenceClassification`).
+    Sequence(usize),
+    /// Classes of each token (`…ForTokenClassification`).
+    Tokens(usize),
+    /// Where an answer begins and ends, [n, length, 2] (`…ForQuestionAnswering`).
+    Answer,
+    /// The scores of each word at each place, by the embedding's vectors (`…ForMaskedLM`).
+    MaskedLM,
+}
+
+/// transformers' `BertConfig`, `RobertaConfig` and `DistilBertConfig`, by BERT's names; the defaults are `bert-base`'s.
+#[derive(Clone, Debug)]
+pub struct BertConfig {
+    pub family: Family,
+    pub head: Head,
+    pub vocab_size: usize,
+    pub hidden_size: usize,
+    pub num_hidden_layers: usize,
+    pub num_attention_heads: usize,
+    pub intermediate_size: usize,
+    pub max_position_embeddings: usize,
+    /// Kinds of tokens; DistilBERT has none.
+    pub type_vocab_size: usize,
+    pub hidden_act: Activation,
+    pub layer_norm_eps: f64,
+    pub hidden_dropout_prob: f64,
+    pub attention_probs_dropout_prob: f64,
+    /// Of the head of classes of the whole text.
+    pub classifier_dropout: f64,
+    pub pad_token_id: i64,
+    /// The deviation of weights to begin with.
+    pub initializer_range: f64,
+}
+
+impl Default for BertConfig {
+    fn default() -> BertConfig {
+        BertConfig {
+            family: Family::Bert,
+            head: Head::None,
+            vocab_size: 30522,
+            hidden_size: 768,
+            num_hidden_layers: 12,
+            num_attention_heads: 12,
+            intermediate_size: 3072,
+            max_position_embeddings: 512,
+            type_vocab_size: 2,
+            hidden_act: Activation::GELU,
+            layer_norm_eps: 1e-12,
+            hidden_dropout_prob: 0.1,
+            attention_probs_dropout_prob: 0.1,
+            classifier_dropout: 0.1,
+            pad_token_id: 0,
+            initializer_range: 0.02,
+        }
+    }
+}
+
+static BERT: Names = Names {
+    query: "attention.self.query",
+    key: "attention.self.key",
+    value: "attention.self.value",
+    attention: "attention.output.dense",
+    attention_norm: "attention.output.LayerNorm",
+    up: "intermediate.dense",
+    down: "output.dense",
+    down_norm: "output.LayerNorm",
+    norm_first: false,
+};
+
+static DISTIL: Names = Names {
+    query: "attention.q_lin",
+    key: "attention.k_lin",
+    value: "attention.v_lin",
+    attention: "attention.out_lin",
+    attention_norm: "sa_layer_norm",
+    up: "ffn.lin1",
+    down: "ffn.lin2",
+    down_norm: "output_layer_norm",
+    norm_first: false,
+};
+
+/// A BERT, RoBERTa or DistilBERT with a head.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// use xlazy::models::{Bert, BertConfig, Head};
+/// let config = BertConfig {
+///     vocab_size: 50, hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 32,
+///     head: Head::Sequence(3), ..Default::default()
+/// };
+/// let model = Bert::new(&config);
+/// let (ids, mask) = (tensor([[2, 7, 9, 0]]), tensor([[1, 1, 1, 0]]));
+/// assert_eq!(model.forward(&ids, Some(&mask), None).shape(), [1, 3]);
+/// assert_eq!(model.named_parameters()[0].0, "bert.embeddings.word_embeddings.weight");
+/// ```
+pub struct Bert {
+    config: BertConfig,
+    words: Embedding,
+    positions: Embedding,
+    types: Option<Embedding>,
+    norm: LayerNorm,
+    layers: Vec<Layer>,
+    pooler: Option<Linear>,
+    /// The head's layers, each under its name.
+    head: Vec<(&'static str, Linear)>,
+    head_norm: Option<LayerNorm>,
+    /// The bias of the words' scores.
+    word_bias: Option<Tensor>,
+    dropout: Dropout,
+    head_dropout: Dropout,
+}
+
+impl Bert {
+    #[track_caller]
+    pub fn new(config: &BertConfig) -> Bert {
+        let c = config.clone();
+        let (hidden, std) = (c.hidden_size, c.initializer_range);
+        let sizes = Sizes {
+            hidden,
+            heads: c.num_attention_heads,
+            inner: c.intermediate_size,
+            act: c.hidden_act,
+            eps: c.layer_norm_eps,
+            dropout: c.hidden_dropout_prob,
+            attention_dropout: c.attention_probs_dropout_prob,
+            std,
+        };
+        let table = |rows: usize| Embedding { weight: init::normal([rows, hidden], std), padding_idx: Option::None };
+        let one = |name, to| (name, linear(hidden, to, std));
+        use {Family::*, Head::*};
+        at_caller(|| {
+            let head = match (c.family, c.head) {
+                (_, Head::None) => vec![],
+                (Bert, Sequence(n)) => vec![one("classifier", n)],
+                (Roberta, Sequence(n)) => vec![one("classifier.dense", hidden), one("classifier.out_proj", n)],
+                (DistilBert, Sequence(n)) => vec![one("pre_classifier", hidden), one("classifier", n)],
+                (_, Tokens(n)) => vec![one("classifier", n)],
+                (_, Answer) => vec![one("qa_outputs", 2)],
+                (Bert, MaskedLM) => vec![one("cls.predictions.transform.dense", hidden)],
+                (Roberta, MaskedLM) => vec![one("lm_head.dense", hidden)],
+                (DistilBert, MaskedLM) => vec![one("vocab_transform", hidden)],
+            };
+            let positions = table(c.max_position_embeddings);
+            let masked = c.head == MaskedLM;
+            let pooled = c.family == Bert && matches!(c.head, Head::None | Sequence(_));
+            crate::models::bert::Bert {
+                words: table(c.vocab_size).padding_idx(c.pad_token_id),
+                positions: if c.family == Roberta { positions.padding_idx(c.pad_token_id) } else { positions },
+                types: (c.family != DistilBert).then(|| table(c.type_vocab_size)),
+                norm: LayerNorm::with(hidden, c.layer_norm_eps),
+                layers: (0..c.num_hidden_layers)
+                    .map(|_| Layer::new(if c.family == DistilBert { &DISTIL } else { &BERT }, sizes))
+                    .collect(),
+                pooler: pooled.then(|| linear(hidden, hidden, std)),
+                head,
+                head_norm: masked.then(|| LayerNorm::with(hidden, c.layer_norm_eps)),
+                word_bias: masked.then(|| init::zeros([c.vocab_size])),
+                dropout: Dropout::new(c.hidden_dropout_prob),
+                head_dropout: Dropout::new(c.classifier_dropout),
+                config: c,
+            }
+        })
+    }
+
+    /// What the encoder gives for each token, [n, length, hidden]. `attention_mask` is 1 for tokens and 0 for padding.
+    #[track_caller]
+    pub fn hidden(&self, ids: &Tensor, attention_mask: Option<&Tensor>, token_type_ids: Option<&Tensor>) -> Tensor {
+        at_caller(|| {
+            let (c, length) = (&self.config, ids.size(1) as i64);
+            if length as usize > c.max_position_embeddings {
+                let why = format!("{length} tokens are more than the {} positions that there are", c.max_position_embeddings);
+                refuse("Bert", &[ids], why);
+            }
+            let places = match c.family {
+                // counted from behind the padding's index, padding itself is at it
+                Family::Roberta => {
+                    let real = ids.ne(c.pad_token_id).long();
+                    real.cumsum(1) * real + c.pad_token_id
+                }
+                _ => Tensor::arange(0, length, 1).unsqueeze(0),
+            };
+            let x = self.words.forward(ids);
+            let x = match &self.types {
+                Some(types) => x + types.forward(&token_type_ids.map_or(ids.zeros_like(), Tensor::clone)),
+                None => x,
+            };
+            let x = dropped(&self.dropout, self.norm.forward(&(x + self.positions.forward(&places))));
+            let mask = attention_mask.map(|m| {
+                let hidden = m.eq(0).reshape([m.size(0) as i64, 1, 1, -1]);
+                Tensor::zeros(hidden.shape()).to(x.dtype()).masked_fill(&hidden, f32::MIN as f64)
+            });
+            self.layers.iter().fold(x, |x, layer| layer.forward(&x, mask.as_ref()))
+        })
+    }
+
+    /// What the head makes of tokens [n, length]: see [`Head`].
+    #[track_caller]
+    pub fn forward(&self, ids: &Tensor, attention_mask: Option<&Tensor>, token_type_ids: Option<&Tensor>) -> Tensor {
+        at_caller(|| {
+            let x = self.hidden(ids, attention_mask, token_type_ids);
+            let (family, drop) = (self.config.family, |x| dropped(&self.head_dropout, x));
+            let head = |i: usize, x: &Tensor| self.head[i].1.forward(x);
+            match self.config.head {
+                Head::None => x,
+                Head::Answer => head(0, &x),
+                Head::Tokens(_) => head(0, &drop(x)),
+                Head::Sequence(_) => {
+                    let first = x.select(1, 0);
+                    match family {
+                        Family::Bert => head(0, &drop(self.pooled(&x))),
+                        Family::Roberta => head(1, &drop(head(0, &drop(first)).tanh())),
+                        Family::DistilBert => head(1, &drop(head(0, &first).relu())),
+                    }
+                }
+                Head::MaskedLM => {
+                    let x = self.config.hidden_act.of(&head(0, &x));
+                    let norm = self.head_norm.as_ref().expect("a head of words has one");
+                    norm.forward(&x).linear(&self.words.weight, self.word_bias.as_ref())
+                }
+            }
+        })
+    }
+
+    /// The first token's vector behind the pooler, [n, hidden]: BERT's `pooler_output`.
+    #[track_caller]
+    pub fn pooled(&self, hidden: &Tensor) -> Tensor {
+        at_caller(|| match &self.pooler {
+            Some(pooler) => pooler.forward(&hidden.select(1, 0)).tanh(),
+            None => refuse("pooled", &[hidden], "this model has no pooler"),
+        })
+    }
+}
+
+impl Module for Bert {
+    fn parts(&self, p: &mut Parts) {
+        let (base, layers, head_norm, words, bias) = match self.config.family {
+            Family::Bert => ("bert", "encoder.layer", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder", "cls.predictions"),
+            Family::Roberta => ("roberta", "encoder.layer", "lm_head.layer_norm", "lm_head.decoder", "lm_head"),
+            Family::DistilBert => ("distilbert", "transformer.layer", "vocab_layer_norm", "vocab_projector", ""),
+        };
+        // without a head the names begin at the encoder, as they are published
+        let at = |name: &str| if self.config.head == Head::None { name.to_owned() } else { format!("{base}.{name}") };
+        p.add(&at("embeddings.word_embeddings"), &self.words);
+        p.add(&at("embeddings.position_embeddings"), &self.positions);
+        p.add(&at("embeddings.token_type_embeddings"), &self.types);
+        p.add(&at("embeddings.LayerNorm"), &self.norm);
+        p.add(&at("embeddings.dropout"), &self.dropout);
+        p.add(&at(layers), &self.layers);
+        p.add(&at("pooler.dense"), &self.pooler);
+        self.head.iter().for_each(|(name, layer)| p.add(name, layer));
+        p.add(head_norm, &self.head_norm);
+        if let Some(b) = &self.word_bias {
+            // one tensor each under the names that transformers gives it
+            p.add(&format!("{words}.weight"), &self.words.weight);
+            p.add(&format!("{words}.bias"), b);
+            if !bias.is_empty() {
+                p.add(&format!("{bias}.bias"), b);
+            }
+        }
+        p.add("dropout", &self.head_dropout);
+    }
+}

@@ -1,0 +1,140 @@
+//! The vision transformer, as transformers' `ViTForImageClassification`.
+use super::block::{Layer, Names, Sizes, dropped, linear};
+use crate::ConvOptions;
+use crate::cat;
+use crate::nn::module::at_caller;
+use crate::nn::{Activation, Conv2d, Dropout, LayerNorm, Linear, Module, Parts, init};
+use crate::tensor::Tensor;
+
+/// transformers' `ViTConfig`, by its names; the defaults are `vit-base-patch16-224`'s.
+#[derive(Clone, Debug)]
+pub struct ViTConfig {
+    pub hidden_size: usize,
+    pub num_hidden_layers: usize,
+    pub num_attention_heads: usize,
+    pub intermediate_size: usize,
+    pub image_size: usize,
+    pub patch_size: usize,
+    pub num_channels: usize,
+    pub hidden_act: Activation,
+    pub layer_norm_eps: f64,
+    pub hidden_dropout_prob: f64,
+    pub attention_probs_dropout_prob: f64,
+    pub num_labels: usize,
+}
+
+impl Default for ViTConfig {
+    fn default() -> ViTConfig {
+        ViTConfig {
+            hidden_size: 768,
+            num_hidden_layers: 12,
+            num_attention_heads: 12,
+            intermediate_size: 3072,
+            image_size: 224,
+            patch_size: 16,
+            num_channels: 3,
+            hidden_act: Activation::GELU,
+            layer_norm_eps: 1e-12,
+            hidden_dropout_prob: 0.0,
+            attention_probs_dropout_prob: 0.0,
+            num_labels: 1000,
+        }
+    }
+}
+
+static NAMES: Names = Names {
+    query: "attention.attention.query",
+    key: "attention.attention.key",
+    value: "attention.attention.value",
+    attention: "attention.output.dense",
+    attention_norm: "layernorm_before",
+    up: "intermediate.dense",
+    down: "output.dense",
+    down_norm: "layernorm_after",
+    norm_first: true,
+};
+
+/// Pictures [n, channels, size, size] cut into patches, a transformer over them, and the class token's classes.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// use xlazy::models::{ViT, ViTConfig};
+/// let config = ViTConfig {
+///     hidden_size: 16, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 32, image_size: 16, patch_size: 8,
+///     num_labels: 3, ..Default::default()
+/// };
+/// assert_eq!(ViT::new(&config).forward(&Tensor::ones([2, 3, 16, 16])).shape(), [2, 3]);
+/// ```
+pub struct ViT {
+    cls_token: Tensor,
+    position_embeddings: Tensor,
+    projection: Conv2d,
+    layers: Vec<Layer>,
+    layernorm: LayerNorm,
+    dropout: Dropout,
+    classifier: Linear,
+}
+
+impl ViT {
+    #[track_caller]
+    pub fn new(c: &ViTConfig) -> ViT {
+        let (hidden, std) = (c.hidden_size, 0.02);
+        let sizes = Sizes {
+            hidden,
+            heads: c.num_attention_heads,
+            inner: c.intermediate_size,
+            act: c.hidden_act,
+            eps: c.layer_norm_eps,
+            dropout: c.hidden_dropout_prob,
+            attention_dropout: c.attention_probs_dropout_prob,
+            std,
+        };
+        at_caller(|| {
+            let patches = (c.image_size / c.patch_size).pow(2);
+            let options = ConvOptions { stride: c.patch_size.into(), ..Default::default() };
+            ViT {
+                cls_token: init::normal([1, 1, hidden], std),
+                position_embeddings: init::normal([1, patches + 1, hidden], std),
+                projection: Conv2d::with(c.num_channels, hidden, c.patch_size, options),
+                layers: (0..c.num_hidden_layers).map(|_| Layer::new(&NAMES, sizes)).collect(),
+                layernorm: LayerNorm::with(hidden, c.layer_norm_eps),
+                dropout: Dropout::new(c.hidden_dropout_prob),
+                classifier: linear(hidden, c.num_labels, std),
+            }
+        })
+    }
+
+    /// What the transformer gives for the class token and each patch, [n, 1 + patches, hidden].
+    #[track_caller]
+    pub fn hidden(&self, x: &Tensor) -> Tensor {
+        at_caller(|| {
+            let patches = self.projection.forward(x).flatten_dims(2, 3).transpose(1, 2);
+            let cls = self.cls_token.expand([x.size(0) as i64, -1, -1]);
+            let x = dropped(&self.dropout, cat(&[&cls, &patches], 1) + &self.position_embeddings);
+            self.layernorm.forward(&self.layers.iter().fold(x, |x, layer| layer.forward(&x, None)))
+        })
+    }
+
+    #[track_caller]
+    fn run(&self, x: &Tensor) -> Tensor {
+        at_caller(|| self.classifier.forward(&self.hidden(x).select(1, 0)))
+    }
+}
+
+impl Module for ViT {
+    #[inline]
+    #[track_caller]
+    fn forward(&self, x: &Tensor) -> Tensor {
+        self.run(x)
+    }
+
+    fn parts(&self, p: &mut Parts) {
+        p.add("vit.embeddings.cls_token", &self.cls_token);
+        p.add("vit.embeddings.position_embeddings", &self.position_embeddings);
+        p.add("vit.embeddings.patch_embeddings.projection", &self.projection);
+        p.add("vit.embeddings.dropout", &self.dropout);
+        p.add("vit.encoder.layer", &self.layers);
+        p.add("vit.layernorm", &self.layernorm);
+        p.add("classifier", &self.classifier);
+    }
+}

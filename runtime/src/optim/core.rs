@@ -1,0 +1,367 @@
+//! What all optimizers have in common: parameters in groups, state made before the first step, a step in which everything changes
+//! together. How one parameter changes is a [`Rule`], one per optimizer.
+use super::{Numbers, follow, listed, loaded, number, settle};
+use crate::Result;
+use crate::changes::Changes;
+use crate::insight::mode::{Derived, derives};
+use crate::optim::StateDict;
+use crate::tensor::{Tensor, on_behalf, refuse};
+use std::borrow::Borrow;
+use std::panic::Location;
+use xlazy_core::ty::{Shape, Type};
+
+/// What is kept for a parameter, under a name: of its shape or another one, filled with a number.
+pub(super) struct Kept {
+    pub name: &'static str,
+    pub shape: Option<Shape>,
+    pub fill: f64,
+}
+
+/// Of the parameter's shape, zero.
+pub(super) fn kept(name: &'static str) -> Kept {
+    Kept { name, shape: None, fill: 0.0 }
+}
+
+/// How an optimizer changes one parameter. It is recorded for each parameter that has a gradient.
+pub(super) trait Rule: Send {
+    /// The tensors kept for a parameter.
+    fn state(&self, p: &Tensor, lr: f64) -> Vec<Kept>;
+
+    /// Numbers of the host kept for each parameter, by name, and what they begin with.
+    fn numbers(&self) -> &'static [(&'static str, f64)] {
+        &[]
+    }
+
+    fn update(&self, u: &mut Update);
+
+    /// What schedules of one cycle call the momentum: the first beta, where there are two.
+    fn momentum(&mut self) -> Option<&mut f64> {
+        None
+    }
+}
+
+/// One parameter in one step.
+pub(super) struct Update<'a> {
+    pub p: &'a Tensor,
+    pub g: Tensor,
+    pub lr: f64,
+    /// Steps that the parameter has taken, this one included.
+    pub t: f64,
+    pub host: &'a mut [f64],
+    state: &'a [Tensor],
+    numbers: &'a mut Numbers,
+    group: u64,
+    /// True where nothing may change.
+    skip: Option<&'a Tensor>,
+    changes: &'a mut Changes,
+}
+
+impl Update<'_> {
+    /// A number of the formula, in a place of its own: a parameter of the program.
+    pub(super) fn n(&mut self, place: u8, value: f64) -> Tensor {
+        self.numbers.get(place, self.p.dtype(), (self.group << 40) | self.t as u64, value)
+    }
+
+    pub(super) fn state(&self, i: usize) -> Tensor {
+        self.state[i].clone()
+    }
+
+    /// The state will be this.
+    #[track_caller]
+    pub(super) fn keep(&mut self, i: usize, value: Tensor) {
+        let old = &self.state[i];
+        let value = self.unless_skipped(old, value);
+        self.changes.assign("step", old, value);
+    }
+
+    /// The parameter will be this.
+    #[track_caller]
+    pub(super) fn set(&mut self, value: Tensor) {
+        let value = self.unless_skipped(self.p, value);
+        self.changes.assign("step", self.p, value);
+    }
+
+    #[track_caller]
+    fn unless_skipped(&self, old: &Tensor, new: Tensor) -> Tensor {
+        match self.skip {
+            Some(skip) => old.where_(&skip.clone().placed_like(old), new.to(old.dtype())),
+            None => new,
+        }
+    }
+
+    /// The gradient with the decay of weights added to it, in this place.
+    #[track_caller]
+    pub(super) fn decayed(&mut self, place: u8, weight_decay: f64) {
+        if weight_decay != 0.0 {
+            let n = self.n(place, weight_decay);
+            self.g = self.g.add(self.p * n);
+        }
+    }
+
+    /// The parameter with the decay of weights taken from it, in this place.
+    #[track_caller]
+    pub(super) fn shrunk(&mut self, place: u8, weight_decay: f64) -> Tensor {
+        match weight_decay {
+            0.0 => self.p.clone(),
+            _ => self.p * self.n(place, 1.0 - self.lr * weight_decay),
+        }
+    }
+
+    /// A running mean: `old` moved by `share` of the way to `new`.
+    #[track_caller]
+    pub(super) fn towards(&mut self, place: u8, old: &Tensor, new: &Tensor, share: f64) -> Tensor {
+        old + (new - old) * self.n(place, share)
+    }
+}
+
+struct Group {
+    lr: f64,
+    rule: Box<dyn Rule>,
+}
+
+/// An optimizer without its name.
+#[doc(hidden)]
+pub struct Core {
+    parameters: Vec<Tensor>,
+    /// Of each parameter: its group, its tensors, its numbers, and the steps it has taken. One without a gradient takes none.
+    of_group: Vec<usize>,
+    state: Vec<Vec<Tensor>>,
+    host: Vec<Vec<f64>>,
+    steps: Vec<u64>,
+    groups: Vec<Group>,
+    /// Upwards along the gradient.
+    pub(super) maximize: bool,
+}
+
+impl Core {
+    /// Without parameters, which come with their groups.
+    pub(super) fn empty() -> Core {
+        Core {
+            parameters: vec![],
+            of_group: vec![],
+            state: vec![],
+            host: vec![],
+            steps: vec![],
+            groups: vec![],
+            maximize: false,
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn add(
+        &mut self,
+        parameters: impl IntoIterator<Item = impl Borrow<Tensor>>,
+        lr: f64,
+        rule: Box<dyn Rule>,
+    ) {
+        let new = listed(parameters);
+        if let Some(p) = new.iter().find(|p| self.parameters.iter().any(|old| old.is_same(p))) {
+            refuse("add_param_group", &[p], "this parameter is in another group of the optimizer already");
+        }
+        // Asked for in the closure, it would be the closure's own line.
+        on_behalf(Location::caller(), false, || {
+            for p in &new {
+                self.state.push(rule.state(p, lr).iter().map(|k| k.like(p)).collect());
+                self.host.push(rule.numbers().iter().map(|n| n.1).collect());
+                self.of_group.push(self.groups.len());
+                self.steps.push(0);
+            }
+        });
+        self.parameters.extend(new);
+        self.groups.push(Group { lr, rule });
+        settle();
+    }
+
+    #[track_caller]
+    pub(super) fn step(&mut self, skip: Option<&Tensor>) {
+        on_behalf(Location::caller(), false, || {
+            let _follows = derives(Derived::Update);
+            let (mut numbers, mut changes) = (Numbers::default(), Changes::new());
+            let (mut steps, mut host) = (self.steps.clone(), self.host.clone());
+            for (i, p) in self.parameters.iter().enumerate() {
+                follow(&self.state[i], p);
+                let Some(g) = p.grad() else { continue };
+                steps[i] += 1;
+                let group = &self.groups[self.of_group[i]];
+                let mut update = Update {
+                    p,
+                    g: if self.maximize { g.neg() } else { g },
+                    lr: group.lr,
+                    t: steps[i] as f64,
+                    host: &mut host[i],
+                    state: &self.state[i],
+                    numbers: &mut numbers,
+                    group: self.of_group[i] as u64,
+                    skip,
+                    changes: &mut changes,
+                };
+                group.rule.update(&mut update);
+            }
+            changes.apply();
+            (self.steps, self.host) = (steps, host);
+        });
+    }
+
+    pub(super) fn parameters(&self) -> &[Tensor] {
+        &self.parameters
+    }
+
+    pub(super) fn lrs(&self) -> Vec<f64> {
+        self.groups.iter().map(|g| g.lr).collect()
+    }
+
+    pub(super) fn set_lrs(&mut self, lrs: &[f64]) {
+        self.groups.iter_mut().zip(lrs).for_each(|(g, lr)| g.lr = *lr);
+    }
+
+    pub(super) fn set_momentum(&mut self, momentum: f64) -> bool {
+        self.groups.iter_mut().all(|g| g.rule.momentum().map(|m| *m = momentum).is_some())
+    }
+
+    /// The names of a parameter's tensors and numbers.
+    fn names(&self, i: usize) -> (Vec<&'static str>, Vec<&'static str>) {
+        let group = &self.groups[self.of_group[i]];
+        let tensors = group.rule.state(&self.parameters[i], group.lr).iter().map(|k| k.name).collect();
+        (tensors, group.rule.numbers().iter().map(|n| n.0).collect())
+    }
+
+    pub(super) fn state_dict(&self) -> Vec<(String, Tensor)> {
+        let mut out: Vec<_> = self.groups.iter().enumerate().map(|(k, g)| number(&lr_name(k), g.lr)).collect();
+        for i in 0..self.parameters.len() {
+            let (tensors, numbers) = self.names(i);
+            let name = |n: &str| format!("state.{i}.{n}");
+            out.push(number(&name("step"), self.steps[i] as f64));
+            out.extend(numbers.iter().zip(&self.host[i]).map(|(n, v)| number(&name(n), *v)));
+            out.extend(tensors.iter().zip(&self.state[i]).map(|(n, t)| (name(n), t.clone())));
+        }
+        out
+    }
+
+    pub(super) fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        let state = StateDict(state);
+        let lrs: Vec<f64> = (0..self.groups.len()).map(|k| state.number(&lr_name(k))).collect::<Result<_>>()?;
+        let (mut steps, mut host, mut old, mut new) = (vec![], vec![], vec![], vec![]);
+        for i in 0..self.parameters.len() {
+            let (tensors, numbers) = self.names(i);
+            let name = |n: &str| format!("state.{i}.{n}");
+            steps.push(state.number(&name("step"))? as u64);
+            host.push(numbers.iter().map(|n| state.number(&name(n))).collect::<Result<Vec<f64>>>()?);
+            for (n, t) in tensors.iter().zip(&self.state[i]) {
+                new.push(state.tensor(&name(n), t)?);
+                old.push(t.clone());
+            }
+        }
+        loaded([(&old, new)]).apply();
+        self.set_lrs(&lrs);
+        (self.steps, self.host) = (steps, host);
+        settle();
+        Ok(())
+    }
+}
+
+fn lr_name(group: usize) -> String {
+    if group == 0 { "lr".to_owned() } else { format!("param_groups.{group}.lr") }
+}
+
+impl Kept {
+    /// It, as data where the parameter is.
+    fn like(&self, p: &Tensor) -> Tensor {
+        let of = p.ty();
+        let ty = self.shape.as_ref().map_or(of.clone(), |s| Type::new(of.dtype, s.clone()).into());
+        let zeros = Tensor::of_bytes_on(p.placement(), &vec![0; ty.bytes()], ty);
+        if self.fill == 0.0 { zeros } else { zeros + self.fill }
+    }
+}
+
+macro_rules! optimizers {
+    ($($(#[$doc:meta])* $name:ident, $options:ident $({ $($field:ident: $value:expr),* })? => |$o:ident| $rule:expr;)*) => {$(
+        $(#[$doc])*
+        pub struct $name($crate::optim::core::Core);
+
+        impl $name {
+            /// With torch's defaults. What is pending runs now, so that the first step is the same program as all others.
+            #[track_caller]
+            pub fn new(parameters: impl IntoIterator<Item = impl std::borrow::Borrow<$crate::Tensor>>, lr: f64) -> $name {
+                $name::with(parameters, lr, $options { $($($field: $value,)*)? ..Default::default() })
+            }
+
+            /// With options. What is pending runs now, so that the first step is the same program as all others.
+            #[track_caller]
+            pub fn with(
+                parameters: impl IntoIterator<Item = impl std::borrow::Borrow<$crate::Tensor>>,
+                lr: f64,
+                options: $options,
+            ) -> $name {
+                let mut made = $name($crate::optim::core::Core::empty());
+                made.add_param_group(parameters, lr, options);
+                made
+            }
+
+            /// More parameters, with a rate and options of their own (`torch.optim.Optimizer.add_param_group`).
+            #[track_caller]
+            pub fn add_param_group(
+                &mut self,
+                parameters: impl IntoIterator<Item = impl std::borrow::Borrow<$crate::Tensor>>,
+                lr: f64,
+                options: $options,
+            ) {
+                let $o = options;
+                self.0.add(parameters, lr, Box::new($rule));
+            }
+
+            /// Upwards along the gradient (`maximize=True`).
+            pub fn maximize(mut self, on: bool) -> $name {
+                self.0.maximize = on;
+                self
+            }
+        }
+
+        impl $crate::optim::Optimizer for $name {
+            #[inline]
+            #[track_caller]
+            fn step(&mut self) {
+                self.0.step(None)
+            }
+
+            #[inline]
+            #[track_caller]
+            fn step_unless(&mut self, skip: &$crate::Tensor) {
+                self.0.step(Some(skip))
+            }
+
+            fn parameters(&self) -> &[$crate::Tensor] {
+                self.0.parameters()
+            }
+
+            fn lr(&self) -> f64 {
+                self.0.lrs()[0]
+            }
+
+            fn set_lr(&mut self, lr: f64) {
+                let all = vec![lr; self.0.lrs().len()];
+                self.0.set_lrs(&all);
+            }
+
+            fn lrs(&self) -> Vec<f64> {
+                self.0.lrs()
+            }
+
+            fn set_lrs(&mut self, lrs: &[f64]) {
+                self.0.set_lrs(lrs);
+            }
+
+            fn set_momentum(&mut self, momentum: f64) -> bool {
+                self.0.set_momentum(momentum)
+            }
+
+            fn state_dict(&self) -> Vec<(String, $crate::Tensor)> {
+                self.0.state_dict()
+            }
+
+            fn load_state_dict(&mut self, state: &[(String, $crate::Tensor)]) -> $crate::Result<()> {
+                self.0.load_state_dict(state)
+            }
+        }
+    )*};
+}
+pub(super) use optimizers;
