@@ -1,7 +1,7 @@
 //! Options of the compiler that are part of every program (`torch_xla.backends`).
 use crate::{Error, Result};
 use std::panic::Location;
-use xlazy_core::precision::{self, Precision};
+use xlazy_core::options::{Numbers, Precision, options, set_numbers, set_precision};
 
 /// Sets how exactly float32 matrix products and convolutions are computed: `"default"` (bfloat16 passes on a TPU), `"high"`
 /// or `"highest"` (full float32). It is part of every program: changing it compiles again
@@ -19,11 +19,26 @@ pub fn set_mat_mul_precision(precision: &str) -> Result<()> {
         let message = format!("set_mat_mul_precision takes \"default\", \"high\" or \"highest\", not \"{precision}\"");
         return Err(Error::Usage { message });
     };
-    precision::set(chosen, Location::caller());
+    set_precision(chosen, Location::caller());
     Ok(())
 }
 
 /// What [`set_mat_mul_precision`] set (`torch_xla.backends.get_mat_mul_precision`).
 pub fn get_mat_mul_precision() -> &'static str {
-    precision::precision().name()
+    options().precision.name()
+}
+
+/// Has every program look for NaN in what its ops give: the first op that gives some is refused at its line where the host waits
+/// (`torch.autograd.set_detect_anomaly`, but for all ops; `%nan on`). Each program is compiled once more for it.
+///
+/// ```
+/// use xlazy::{Tensor, backends};
+/// backends::set_detect_anomaly(true);
+/// let x = Tensor::from_vec(vec![4.0f32], [1]);
+/// assert_eq!(x.sqrt().item(), 2.0);
+/// backends::set_detect_anomaly(false);
+/// ```
+#[track_caller]
+pub fn set_detect_anomaly(on: bool) {
+    set_numbers(if on { Numbers::NoNan } else { Numbers::Any }, Some(Location::caller()));
 }

@@ -4,6 +4,7 @@ use crate::display::{self, names};
 use crate::insight::{self, metrics};
 use crate::json;
 use crate::{Error, Result, show};
+use xlazy_core::options::{Numbers, options, set_numbers};
 use xlazy_mime::{Bundle, Fault, Question};
 
 /// Runs a session process: cells and questions, until the kernel ends it.
@@ -37,6 +38,7 @@ fn answer(question: Question, args: &str) -> Result<Bundle> {
         Healed if is_json(args)? => Ok(json::bundle(insight::healed_json())),
         Healed => Ok(insight::healed_bundle()),
         Heal => heal(args),
+        Nan => nan(args),
         Budget => budget(args),
         Forget | Generator | Load | CheckpointKept | CheckpointWrite | CheckpointOpen | CheckpointClose => {
             Err(refused(format!("only the cell thread answers `{question}`")))
@@ -80,6 +82,21 @@ fn why(args: &str) -> Result<Bundle> {
         Some(c) if as_json => json::bundle(c.json()),
         Some(c) => c.bundle(),
     })
+}
+
+/// `on`, `inf`, `off`, or nothing to ask.
+fn nan(args: &str) -> Result<Bundle> {
+    let wanted = match args.trim() {
+        "" => None,
+        "on" => Some(Numbers::NoNan),
+        "inf" => Some(Numbers::Finite),
+        "off" => Some(Numbers::Any),
+        other => return Err(refused(format!("nan takes `on`, `inf` or `off`, not `{other}`"))),
+    };
+    if let Some(numbers) = wanted {
+        set_numbers(numbers, None);
+    }
+    Ok(Bundle::text(format!("programs look for {} in what their ops give", options().numbers.name())))
 }
 
 /// `on`, `off`, or nothing to ask.

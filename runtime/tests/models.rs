@@ -201,7 +201,8 @@ fn entropy(r: &Reference) -> impl Fn(&Tensor) -> Tensor {
 #[test]
 fn resnets_of_other_kinds() {
     let _alone = alone();
-    let basic = ResNetConfig { layers: [2, 1, 1, 1], bottleneck: false, planes: 4, num_classes: 5, ..Default::default() };
+    let basic =
+        ResNetConfig { layers: [2, 1, 1, 1], bottleneck: false, planes: 4, num_classes: 5, ..Default::default() };
     let grouped = ResNetConfig {
         layers: [1, 1, 1, 1],
         planes: 4,
@@ -252,9 +253,11 @@ fn bert(name: &str, family: Family, head: Head) {
     let types = r.tensors.get("input/token_type_ids");
     let forward = |m: &Bert| m.forward(r.get("input/input_ids"), Some(r.get("input/attention_mask")), types);
     match head {
-        Head::Answer => r.all(|| Bert::new(&config), forward, |y| {
-            (y * Tensor::arange(0, y.numel() as i64, 1).float().cos().reshape(y.shape())).sum()
-        }),
+        Head::Answer => r.all(
+            || Bert::new(&config),
+            forward,
+            |y| (y * Tensor::arange(0, y.numel() as i64, 1).float().cos().reshape(y.shape())).sum(),
+        ),
         _ => r.all(|| Bert::new(&config), forward, entropy(&r)),
     }
 }
@@ -405,7 +408,8 @@ fn a_beam_search_on_the_device_finds_what_one_on_the_host_finds() {
                     }
                     let tgt = Tensor::from_vec(words.clone(), [1, words.len()]);
                     let logs = model.forward(&src, &tgt, Some(&pad)).select(1, -1).log_softmax(-1).to_vec::<f32>();
-                    let more = |(w, log): (usize, &f32)| (words.iter().copied().chain([w as i64]).collect(), score + log);
+                    let more =
+                        |(w, log): (usize, &f32)| (words.iter().copied().chain([w as i64]).collect(), score + log);
                     next.extend(logs.iter().enumerate().map(more));
                 }
                 next.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -422,7 +426,8 @@ fn a_beam_search_on_the_device_finds_what_one_on_the_host_finds() {
 #[test]
 fn models_train_with_dropout_in_one_program() {
     let _alone = alone();
-    let config = BertConfig { hidden_dropout_prob: 0.1, attention_probs_dropout_prob: 0.1, head: Head::Sequence(3), ..berts() };
+    let config =
+        BertConfig { hidden_dropout_prob: 0.1, attention_probs_dropout_prob: 0.1, head: Head::Sequence(3), ..berts() };
     let model = Bert::new(&config);
     let mut opt = optim::AdamW::new(model.parameters(), 1e-3);
     let ids = tensor([[3, 4, 5, 1], [6, 7, 1, 1]]);

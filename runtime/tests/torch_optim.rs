@@ -19,7 +19,11 @@ fn optimizers() -> Vec<(&'static str, Make)> {
     vec![
         ("sgd", |p| Box::new(SGD::new(p, 0.1))),
         ("sgd_momentum", |p| {
-            Box::new(SGD::with(p, 0.1, SGDOptions { momentum: 0.9, dampening: 0.2, weight_decay: 0.05, nesterov: false }))
+            Box::new(SGD::with(
+                p,
+                0.1,
+                SGDOptions { momentum: 0.9, dampening: 0.2, weight_decay: 0.05, nesterov: false },
+            ))
         }),
         ("sgd_nesterov", |p| {
             let o = SGDOptions { momentum: 0.9, nesterov: true, ..Default::default() };
@@ -31,7 +35,8 @@ fn optimizers() -> Vec<(&'static str, Make)> {
         ("adamw_amsgrad", |p| Box::new(AdamW::amsgrad(p, 0.05, adam((0.7, 0.6), 0.01)))),
         ("rmsprop", |p| Box::new(RMSprop::new(p, 0.02))),
         ("rmsprop_all", |p| {
-            let o = RMSpropOptions { alpha: 0.9, momentum: 0.8, centered: true, weight_decay: 0.1, ..Default::default() };
+            let o =
+                RMSpropOptions { alpha: 0.9, momentum: 0.8, centered: true, weight_decay: 0.1, ..Default::default() };
             Box::new(RMSprop::with(p, 0.02, o))
         }),
         ("adagrad", |p| {
@@ -43,9 +48,7 @@ fn optimizers() -> Vec<(&'static str, Make)> {
             };
             Box::new(Adagrad::with(p, 0.1, o))
         }),
-        ("adadelta", |p| {
-            Box::new(Adadelta::with(p, 1.0, AdadeltaOptions { weight_decay: 0.1, ..Default::default() }))
-        }),
+        ("adadelta", |p| Box::new(Adadelta::with(p, 1.0, AdadeltaOptions { weight_decay: 0.1, ..Default::default() }))),
         ("adamax", |p| Box::new(Adamax::with(p, 0.05, AdamaxOptions { weight_decay: 0.1, ..Default::default() }))),
         ("nadam", |p| Box::new(NAdam::with(p, 0.05, NAdamOptions { weight_decay: 0.1, ..Default::default() }))),
         ("nadam_decoupled", |p| {
@@ -95,7 +98,8 @@ fn steps_are_torchs_and_one_program() {
     let _alone = alone();
     let (data, spec) = (Data::open("optimizers"), json("optimizers"));
     let steps = spec["steps"].as_u64().unwrap();
-    let theirs: BTreeSet<&str> = spec["cases"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    let theirs: BTreeSet<&str> =
+        spec["cases"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
     assert_eq!(theirs, optimizers().iter().map(|o| o.0).collect(), "the same cases here and in the reference");
     let mut wrong = Vec::new();
     for (name, make) in optimizers() {
@@ -200,15 +204,18 @@ fn rates_are_torchs_over_a_hundred_steps() {
     }
     for (name, options) in [
         ("plateau", PlateauOptions { patience: 3, ..Default::default() }),
-        ("plateau_max", PlateauOptions {
-            maximize: true,
-            factor: 0.5,
-            patience: 2,
-            absolute: true,
-            cooldown: 3,
-            min_lr: 0.01,
-            ..Default::default()
-        }),
+        (
+            "plateau_max",
+            PlateauOptions {
+                maximize: true,
+                factor: 0.5,
+                patience: 2,
+                absolute: true,
+                cooldown: 3,
+                min_lr: 0.01,
+                ..Default::default()
+            },
+        ),
     ] {
         let mut opt = SGD::new([Tensor::from_vec(vec![0f32], 1).requires_grad_(true)], 0.5);
         let mut schedule = ReduceLROnPlateau::with(options);

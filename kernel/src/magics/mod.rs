@@ -17,6 +17,7 @@ mod hlo;
 mod ir;
 mod magic;
 mod metrics;
+mod nan;
 mod nearest;
 mod opt;
 mod pending;
@@ -51,6 +52,7 @@ pub static TABLE: &[Magic] = &[
     why::WHY,
     healed::HEALED,
     heal::HEAL,
+    nan::NAN,
     budget::BUDGET,
     opt::OPT,
     quiet::QUIET,

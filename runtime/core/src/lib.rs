@@ -11,7 +11,7 @@ mod error;
 pub mod host;
 pub mod ir;
 pub mod metrics;
-pub mod precision;
+pub mod options;
 pub mod run;
 pub mod sys;
 pub mod text;

@@ -52,6 +52,8 @@ questions! {
     Healed "healed",
     /// Whether they may.
     Heal "heal",
+    /// Which numbers no result may have.
+    Nan "nan",
     /// How many compilations a cell may cost.
     Budget "budget",
     /// Lets go of variables.

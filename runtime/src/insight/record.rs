@@ -7,7 +7,7 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use xlazy_core::ir::{Attr, Input, NodeId, OpDef, Step, graph};
-use xlazy_core::precision::Precision;
+use xlazy_core::options::Options;
 use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
 use xlazy_core::sys::statement;
 use xlazy_core::text::{self, Source, binding, identity};
@@ -108,7 +108,7 @@ pub(crate) struct Record {
     parts: Vec<Option<Arc<str>>>,
     pub leaves: Vec<LeafRecord>,
     pub roots: Vec<u32>,
-    pub precision: Precision,
+    pub options: Options,
     /// Values that were read since the last barrier.
     pub reads: Vec<Read>,
     /// Ops traced since the last barrier, in the cut or not.
@@ -188,7 +188,7 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
         lines,
         leaves,
         roots: miss.roots,
-        precision: miss.precision,
+        options: miss.options,
         reads,
         traced: miss.traced,
         read_before,
@@ -337,7 +337,7 @@ impl Record {
             parts,
             leaves,
             roots,
-            precision: Precision::Default,
+            options: Options::DEFAULT,
             reads,
             read_before: None,
             left_pending: 0,

@@ -164,7 +164,8 @@ impl Layers {
     #[track_caller]
     fn new(kind: Kind, input: usize, hidden: usize, options: RNNOptions) -> Layers {
         if options.proj_size > 0 && (kind != Kind::Lstm || options.proj_size >= hidden) {
-            let why = format!("proj_size is {}: only an LSTM's state is projected, to less than its size", options.proj_size);
+            let why =
+                format!("proj_size is {}: only an LSTM's state is projected, to less than its size", options.proj_size);
             refuse("proj_size", &[], why);
         }
         let kind = if kind == Kind::Tanh && options.relu { Kind::ReLU } else { kind };
@@ -189,7 +190,11 @@ impl Layers {
             let batched = match x.dim() {
                 3 => true,
                 2 => false,
-                _ => refuse("rnn", &[x], "needs sequences: (length, batch, size), with batch_first (batch, length, size), or one"),
+                _ => refuse(
+                    "rnn",
+                    &[x],
+                    "needs sequences: (length, batch, size), with batch_first (batch, length, size), or one",
+                ),
             };
             let along = |t: &Tensor| if o.batch_first { t.transpose(0, 1) } else { t.clone() };
             let mut x = if batched { along(x) } else { x.unsqueeze(1) };

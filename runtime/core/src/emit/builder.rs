@@ -1,6 +1,6 @@
 //! The StableHLO builder that lowerings write through: one method per operation they need, each returns the new value.
 use super::text::{list, literal, mlir};
-use crate::precision::Precision;
+use crate::options::Precision;
 use crate::ty::{DType, Shape, Type};
 use std::collections::BTreeMap;
 use std::fmt::Write;

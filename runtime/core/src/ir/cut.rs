@@ -5,7 +5,7 @@ use super::heal::healed;
 use super::op::OpDef;
 use super::placement::Placement;
 use crate::device::DeviceData;
-use crate::precision::{Precision, precision};
+use crate::options::{Options, options};
 use crate::text::{Source, sources};
 use crate::ty::{DType, Shape, Type, TypeRef};
 use smallvec::{SmallVec, smallvec};
@@ -179,7 +179,7 @@ pub struct Cut {
     pub roots: Vec<NodeId>,
     pub root_types: Vec<TypeRef>,
     /// As it was when the graph was cut: a part of the key.
-    pub precision: Precision,
+    pub options: Options,
     /// Where it runs: a part of the key, too.
     pub placement: Placement,
     pub key: Key,
@@ -284,15 +284,15 @@ impl Graph {
         }
         words.push(u64::MAX);
         words.extend(roots.iter().map(|&r| self.node(r).pos as u64));
-        let precision = precision();
+        let options = options();
         let placement = roots.iter().map(|&r| self.node(r).placement).fold(Placement::Anywhere, Placement::meet);
-        words.push(precision as u64 | placement.word() << PLACEMENT);
+        words.push(options.word() | placement.word() << PLACEMENT);
         let mut donations = vec![0u64; leaves.len().div_ceil(64)];
         for (i, (_, leaf)) in leaves.iter().enumerate() {
             donations[i / 64] |= (matches!(leaf, Leaf::Data { donate: true, .. }) as u64) << (i % 64);
         }
         let root_types = roots.iter().map(|&r| self.node(r).ty).collect();
-        Cut { nodes, leaves, lifted, roots, root_types, precision, placement, key: Key::new(words, donations) }
+        Cut { nodes, leaves, lifted, roots, root_types, options, placement, key: Key::new(words, donations) }
     }
 
     /// How many pending ops a node needs, itself included.

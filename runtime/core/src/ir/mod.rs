@@ -21,5 +21,5 @@ pub use op::{
     SECOND_NAME, Sig, rules,
 };
 pub use placement::Placement;
-pub use program::{Checked, FINE, LeafType, Mark, Params, Written, program};
+pub use program::{Checked, FINE, GIVEN, LeafType, Looks, Mark, Params, Written, program};
 pub use region::{Bodies, Body, BodyStep, Elsewhere, RecordedBody};

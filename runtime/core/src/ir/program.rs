@@ -2,7 +2,7 @@
 use super::cut::{Input, Step};
 use super::op::{OpDef, Refused, Sig};
 use crate::emit::{Emit, Reducer, Val, mlir_type};
-use crate::precision::Precision;
+use crate::options::{Numbers, Options};
 use crate::text::Source;
 use crate::ty::{DType, Shape, Type};
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
@@ -105,11 +105,22 @@ pub struct Checked {
     pub op: &'static str,
     /// The types of the op's operands.
     pub operands: Vec<String>,
-    pub why: String,
+    pub looks: Looks,
 }
 
-/// What a check gives where nothing is wrong; otherwise it is the greatest element that is refused.
+/// What a check looks for.
+pub enum Looks {
+    /// Elements that the op refuses, for this reason: it gives the greatest.
+    For(String),
+    /// Numbers that a result may not have: it gives [`MADE`], or [`GIVEN`] where an input of the program has such a number already.
+    Numbers(Numbers),
+}
+
+/// What a check gives where nothing is wrong.
 pub const FINE: i64 = i64::MIN;
+/// See [`Looks::Numbers`].
+pub const MADE: i64 = 1;
+pub const GIVEN: i64 = 2;
 
 /// A program as text.
 pub struct Written {
@@ -146,9 +157,60 @@ impl Checks {
             known.push(check.refused);
             self.found.push(greatest_refused(e, v, check.refused));
             let operands = types.iter().map(|t| t.to_string()).collect();
-            self.checks.push(Checked { step: n as u32, op: step.op.torch_name(), operands, why: check.why });
+            self.checks.push(Checked {
+                step: n as u32,
+                op: step.op.torch_name(),
+                operands,
+                looks: Looks::For(check.why),
+            });
         }
     }
+
+    /// Looks for numbers that no result may have. Of the steps that have some the first one made them, or was given them.
+    fn numbers(&mut self, e: &mut Emit, n: usize, step: &Step, inputs: &[Val], value: &Val, numbers: Numbers) {
+        if !value.ty.dtype.is_float() || value.shape().numel() == 0 || step.op.kind.is_data() {
+            return;
+        }
+        let made = has(e, value, numbers);
+        let mut given = None;
+        for (v, _) in
+            inputs.iter().zip(&step.inputs).filter(|(v, i)| matches!(i, Input::Leaf(_)) && v.ty.dtype.is_float())
+        {
+            let one = has(e, v, numbers);
+            given = Some(given.map_or(one.clone(), |all: Val| e.binary("or", &all, &one)));
+        }
+        let number = |e: &mut Emit, n: i64| e.constant(n as f64, &Type::new(DType::I64, Shape::default()));
+        let (fine, by_it) = (number(e, FINE), number(e, MADE));
+        let found = match given {
+            Some(given) => {
+                let before = number(e, GIVEN);
+                e.select(&given, &before, &by_it)
+            }
+            None => by_it,
+        };
+        self.found.push(e.select(&made, &found, &fine));
+        let operands = inputs.iter().map(|v| v.ty.to_string()).collect();
+        self.checks.push(Checked {
+            step: n as u32,
+            op: step.op.torch_name(),
+            operands,
+            looks: Looks::Numbers(numbers),
+        });
+    }
+}
+
+/// Whether there are such numbers among these.
+fn has(e: &mut Emit, v: &Val, numbers: Numbers) -> Val {
+    let fine = match numbers {
+        Numbers::Finite => {
+            let (size, infinite) = (e.unary("abs", v), e.constant(f64::INFINITY, &v.ty));
+            e.compare("LT", &size, &infinite)
+        }
+        Numbers::Any | Numbers::NoNan => e.compare("EQ", v, v),
+    };
+    let wrong = e.unary("not", &fine);
+    let dims: Vec<usize> = (0..v.rank()).collect();
+    e.reduce(&wrong, &dims, Reducer::Or)
 }
 
 /// The greatest element that is refused, or [`FINE`].
@@ -177,10 +239,10 @@ pub fn program(
     leaves: &[LeafType],
     params: &Params,
     roots: &[u32],
-    precision: Precision,
+    options: Options,
     checked: bool,
 ) -> Written {
-    let mut e = Emit::new(precision);
+    let mut e = Emit::new(options.precision);
     let mut leaf_values: Vec<Option<Val>> = vec![None; leaves.len()];
     let mut arguments = String::new();
     let places = places(steps, leaves, roots);
@@ -226,6 +288,9 @@ pub fn program(
         values.push(step.op.write(&mut e, &inputs, &step.attrs, &step.ty));
         if checked {
             checks.of(&mut e, n, step, &inputs, |l| leaves[l as usize].scalar);
+        }
+        if options.numbers != Numbers::Any {
+            checks.numbers(&mut e, n, step, &inputs, &values[n], options.numbers);
         }
         marks.push(Mark { from, to: e.text().len() as u32, op: step.op, at: step.at });
     }

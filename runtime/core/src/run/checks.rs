@@ -3,7 +3,8 @@
 //! for a value anyway, and told at the line of the op. `XLAZY_CHECK_INDICES=off` looks for nothing.
 use super::cache::Program;
 use crate::device::{self, DeviceData};
-use crate::ir::{Checked, Cut, FINE, graph};
+use crate::ir::{Checked, Cut, FINE, GIVEN, Looks, graph};
+use crate::options::Numbers;
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -48,7 +49,8 @@ pub fn refuse_found() -> Result<()> {
     loop {
         let Some(next) = ({
             let mut open = open();
-            let ended = |f: &Found| f.buffer.ready_event().and_then(|e| e.is_ready()).unwrap_or(true);
+            let ended =
+                |f: &Found| f.is_waited_for() || f.buffer.ready_event().and_then(|e| e.is_ready()).unwrap_or(true);
             let at = open.iter().position(ended);
             at.and_then(|at| open.remove(at))
         }) else {
@@ -59,6 +61,11 @@ pub fn refuse_found() -> Result<()> {
 }
 
 impl Found {
+    /// Whoever looks for numbers wants to be told at once.
+    fn is_waited_for(&self) -> bool {
+        self.checks.iter().any(|c| matches!(c.looks, Looks::Numbers(_)))
+    }
+
     fn refuse(&self) -> Result<()> {
         let mut bytes = vec![0; 8 * self.checks.len()];
         self.buffer.to_host(&mut bytes)?;
@@ -66,12 +73,27 @@ impl Found {
         let all = values.iter().map(|v| i64::from_le_bytes(*v)).zip(self.checks.iter().zip(&self.lines));
         for (value, (check, &(at, statement))) in all {
             if value != FINE {
-                let message = check.why.replace("{}", &value.to_string());
+                let message = match &check.looks {
+                    Looks::For(why) => why.replace("{}", &value.to_string()),
+                    Looks::Numbers(numbers) => number(*numbers, value),
+                };
                 let error = Box::new(Error::Op { op: check.op, operands: check.operands.clone(), message });
                 return Err(Error::Late { error, at, statement });
             }
         }
         Ok(())
+    }
+}
+
+/// What is said of numbers that no result may have.
+fn number(numbers: Numbers, value: i64) -> String {
+    let which = match numbers {
+        Numbers::Finite => "NaN or infinity",
+        Numbers::Any | Numbers::NoNan => "NaN",
+    };
+    match value {
+        GIVEN => format!("it was given {which}: an operand that is data has some (`%nan off` looks for none)"),
+        _ => format!("it gave {which}, of operands that have none (`%nan off` looks for none)"),
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) fn lower(cut: &Cut) -> Lowered {
     let roots: Vec<u32> = cut.roots.iter().map(|r| at[r]).collect();
     let leaf = |l: &LeafOrigin| LeafType { ty: l.ty.clone(), scalar: l.scalar, donate: l.donate };
     let types: Vec<LeafType> = leaves.iter().map(leaf).collect();
-    let Written { text, marks, checks } = program(&steps, &types, &params, &roots, cut.precision, are_on());
+    let Written { text, marks, checks } = program(&steps, &types, &params, &roots, cut.options, are_on());
     let donated = leaves.iter().filter(|l| l.donate).count();
     Lowered { text, marks, checks, params, donated, steps, leaves, roots }
 }

@@ -271,7 +271,7 @@ pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
         hash: cut.key.hash,
         anywhere: cut.key.anywhere(),
         device: cut.placement.home(),
-        precision: cut.precision,
+        options: cut.options,
         steps,
         leaves,
         roots,

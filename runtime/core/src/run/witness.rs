@@ -4,7 +4,7 @@ use super::event::{Cause, Costs, SyncEvent, Work};
 use crate::Result;
 use crate::device::DeviceData;
 use crate::ir::{NodeId, OpDef, Step};
-use crate::precision::Precision;
+use crate::options::Options;
 use crate::text::{Place, Source};
 use crate::ty::Type;
 use std::any::Any;
@@ -69,7 +69,7 @@ pub struct Miss {
     pub anywhere: u128,
     /// Which of the client's devices would run it.
     pub device: u8,
-    pub precision: Precision,
+    pub options: Options,
     pub steps: Vec<Step>,
     pub leaves: Vec<LeafOrigin>,
     /// The steps that give the results.

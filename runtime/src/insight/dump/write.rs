@@ -11,7 +11,7 @@ pub(super) fn written(r: &Record) -> String {
     let params = Params { data: (0..r.leaves.len() as u32).collect(), packs: vec![] };
     let types: Vec<LeafType> =
         r.leaves.iter().map(|l| LeafType { ty: l.ty.clone(), scalar: l.scalar, donate: l.donate }).collect();
-    let Written { text, marks, .. } = program(&r.steps, &types, &params, &r.roots, r.precision, false);
+    let Written { text, marks, .. } = program(&r.steps, &types, &params, &r.roots, r.options, false);
     let mut out = String::with_capacity(2 * text.len());
     let (mut at, mut step) = (0, 0);
     for line in text.split_inclusive('\n') {

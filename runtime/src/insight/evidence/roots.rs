@@ -377,8 +377,8 @@ impl<'a> Pass<'a> {
         self.trained();
         self.results();
         self.donations();
-        if self.new.precision != self.old.precision {
-            self.root(What::Precision);
+        if self.new.options != self.old.options {
+            self.root(What::Options);
         }
         self.fold_adapters();
         self.regions();
@@ -577,7 +577,7 @@ impl<'a> Pass<'a> {
             pairs.iter().map(|p| &self.new.leaves[p.0 as usize].ty).any(|ty| ty == new || ty == old)
         };
         let other = |root: &Root| match root.what {
-            What::Attrs(_) | What::Precision => false,
+            What::Attrs(_) | What::Options => false,
             What::Input(l, m) => as_large(l, m),
             _ => true,
         };

@@ -18,7 +18,7 @@ pub(crate) enum What {
     Results,
     /// Buffers that are reused now, or no longer: pairs of leaves.
     Donation(Vec<(u32, u32)>),
-    Precision,
+    Options,
 }
 
 /// Ops that are connected, and that only one of both programs has.
