@@ -159,6 +159,7 @@ fn help_lists_the_table() {
               %why          why the last program was compiled again, or the N-th
               %healed       attributes that became parameters because they kept changing
               %heal         turn healing on or off
+              %nan          stop at the op that makes the first NaN
               %budget       let a cell compile N programs and no more
               %opt %%opt    compile this cell optimised
               %quiet        turn off the line under each cell, or on again
