@@ -27,7 +27,7 @@ class Wheel:
     def __init__(self, dest, name, version, summary, requires=(), scripts=()):
         self.stem = f"{name.replace('-', '_')}-{version}"
         self.path = dest / f".{self.stem}.part"
-        self.zip = zipfile.ZipFile(self.path, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL)
+        self.zip = zipfile.ZipFile(self.path, "w", zipfile.ZIP_DEFLATED)
         self.record, self.glibc, self.dest = [], (2, 17), dest
         self.metadata = [
             "Metadata-Version: 2.4",
@@ -44,7 +44,7 @@ class Wheel:
         info = zipfile.ZipInfo(inside, (2020, 1, 1, 0, 0, 0))
         info.external_attr = (0o100755 if executable else 0o100644) << 16
         info.compress_type = zipfile.ZIP_DEFLATED
-        self.zip.writestr(info, data)
+        self.zip.writestr(info, data, compresslevel=LEVEL)
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         self.record.append(f"{inside},sha256={digest},{len(data)}")
 

@@ -41,7 +41,7 @@ trap 'rm -rf "$home"' EXIT
 step "installing"
 mkdir -p "$home/user/work"
 cp -a "$venv" "$new"
-find "$new/bin" -maxdepth 1 -type f -exec grep -lIF "$venv" {} + | xargs sed -i "s|$venv|$new|g"
+find "$new/bin" -maxdepth 1 -type f -exec grep -lIFZ "$venv" {} + | xargs -0 sed -i "s|$venv|$new|g"
 # No cargo, rustc, cc or gcc can be found. What cargo has fetched before is not what is tested.
 bare() {
   env -i PATH="$new/bin" HOME="$home/user" LANG=C.UTF-8 VIRTUAL_ENV="$new" PYTHONDONTWRITEBYTECODE=1 \

@@ -3,7 +3,7 @@ use super::describe_toolchain::RustcVersion;
 use super::install::{spec_folder, user_data_folder};
 use super::report::say;
 use super::transport::{Reached, reached, user_config_folder};
-use super::{engines, plugins};
+use super::{chips, engines, plugins};
 use crate::eval::install::Installation;
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -98,7 +98,7 @@ type Found<'a> = Result<&'a Installation, &'a String>;
 
 /// Every check, in the order they are shown: each needs what comes before it.
 const CHECKS: &[fn(Found) -> Vec<Check>] =
-    &[xlazy, installation, rustc, linker, cpp_compiler, cell, plugins_load, jupyter, kernelspec, transport, disk];
+    &[xlazy, installation, rustc, linker, cell, plugins_load, tpu_chips, jupyter, kernelspec, transport, disk];
 
 fn xlazy(_: Found) -> Vec<Check> {
     let exe = std::env::current_exe().map(|p| p.display().to_string()).unwrap_or_default();
@@ -164,19 +164,6 @@ fn linker(found: Found) -> Vec<Check> {
     }]
 }
 
-fn cpp_compiler(_: Found) -> Vec<Check> {
-    let known = ["c++", "g++", "clang++"].iter().find_map(|name| answer(Path::new(name), &["--version"]));
-    vec![match known {
-        Some(version) => Check::new("C++", Status::Ok, first_line(&version), ""),
-        None => Check::new(
-            "C++",
-            Status::Warn,
-            "no C++ compiler; only building the CPU plugin needs one",
-            "apt install g++, before running ./install.sh again",
-        ),
-    }]
-}
-
 /// The whole path of a cell that needs no plugin: generate, compile, load, run, display.
 fn cell(found: Found) -> Vec<Check> {
     if found.is_err() {
@@ -207,7 +194,7 @@ fn plugins_load(found: Found) -> Vec<Check> {
     let plugins = plugins::installed(&installation.plugins_dir);
     if plugins.is_empty() {
         let found = format!("no plugin in {}", installation.plugins_dir.display());
-        return vec![Check::new("plugin", Status::Fail, found, "run ./install.sh: it brings the CPU plugin")];
+        return vec![Check::new("plugin", Status::Fail, found, "xlazy plugins install cpu")];
     }
     plugins.iter().map(|p| load_plugin(installation, p)).collect()
 }
@@ -215,7 +202,8 @@ fn plugins_load(found: Found) -> Vec<Check> {
 fn load_plugin(installation: &Installation, plugin: &plugins::Plugin) -> Check {
     let name = &plugin.name;
     let bad = |why: String| {
-        let advice = "run ./install.sh again, or remove the plugin's folder";
+        let advice =
+            "`xlazy plugins install cpu --fetch` fetches the CPU plugin again; another one's folder can be removed";
         Check::new("plugin", Status::Fail, format!("{name}: {why}"), advice)
     };
     let child = std::process::Command::new(&installation.session_exe)
@@ -252,6 +240,25 @@ fn load_plugin(installation: &Installation, plugin: &plugins::Plugin) -> Check {
     }
 }
 
+/// A chip that something else holds is why a TPU that is there cannot be used.
+fn tpu_chips(_: Found) -> Vec<Check> {
+    let chips = chips::there(Path::new("/dev"));
+    if chips.is_empty() {
+        return Vec::new();
+    }
+    let held = chips::holders(&chips);
+    let list = |paths: &mut dyn Iterator<Item = String>| paths.collect::<Vec<_>>().join(", ");
+    vec![if held.is_empty() {
+        let found =
+            format!("{}; no process of yours has one open", list(&mut chips.iter().map(|c| c.display().to_string())));
+        Check::new("TPU", Status::Ok, found, "")
+    } else {
+        let who = |h: &chips::Holder| format!("{} is held by process {} ({})", h.chip.display(), h.pid, h.name);
+        let advice = "libtpu gives a chip to one process: end that one, or shut its notebook's kernel down";
+        Check::new("TPU", Status::Warn, list(&mut held.iter().map(who)), advice)
+    }]
+}
+
 fn jupyter(found: Found) -> Vec<Check> {
     let own = found.ok().and_then(home).map(|h| h.join("jupyter/bin"));
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -284,7 +291,11 @@ fn kernelspec(_: Found) -> Vec<Check> {
         xlazy_mime::regular::read_to_string(&path).ok().and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
     let starts = PathBuf::from(spec.pointer("/argv/0").and_then(Value::as_str).unwrap_or_default());
     let same = |a: &Path| a.canonicalize().ok() == std::env::current_exe().ok().and_then(|e| e.canonicalize().ok());
-    vec![if !starts.is_file() {
+    // What came by pip runs in the Python that Jupyter itself runs in.
+    let by_pip = starts == Path::new("python") && spec.pointer("/argv/2").is_some_and(|module| module == "xlazy");
+    vec![if by_pip {
+        Check::new("kernelspec", Status::Ok, format!("{}, by pip", path.display()), "")
+    } else if !starts.is_file() {
         let found = format!("{} starts {}, which is not there", path.display(), starts.display());
         Check::new("kernelspec", Status::Fail, found, "xlazy install")
     } else if same(&starts) {
@@ -340,7 +351,7 @@ fn disk(found: Found) -> Vec<Check> {
     let text = format!("{} free at {}", xlazy_mime::units::memory(free), place.display());
     let (status, advice) = match free >> 20 {
         0..200 => (Status::Fail, "make room: cells and compiled programs are kept on disk"),
-        200..2048 => (Status::Warn, "a plugin and a build of the runtime take about 2 GiB"),
+        200..2048 => (Status::Warn, "plugins, and a build of the runtime, take about 2 GiB"),
         _ => (Status::Ok, ""),
     };
     vec![Check::new("disk", status, text, advice)]

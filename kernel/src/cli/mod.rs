@@ -7,6 +7,7 @@ mod bench;
 mod bench_cells;
 mod bench_typing;
 pub mod bundle;
+mod chips;
 mod describe_toolchain;
 mod doctor;
 mod engines;
