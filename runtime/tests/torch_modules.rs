@@ -8,6 +8,7 @@ use torch_support::{Data, json};
 use xlazy::prelude::*;
 
 type Run = Box<dyn Fn(&[Tensor]) -> Vec<Tensor>>;
+type Loss = Box<dyn Fn(&[Tensor]) -> Tensor>;
 
 struct Case {
     name: String,
@@ -261,15 +262,13 @@ fn attention() -> Vec<Case> {
     let small = || TransformerOptions { dim_feedforward: 6, dropout: 0.0, ..Default::default() };
     let first = || TransformerOptions { batch_first: true, norm_first: true, ..small() };
     let plain = MultiheadAttentionOptions { bias: false, add_zero_attn: true, ..Default::default() };
-    let sizes =
-        MultiheadAttentionOptions { kdim: Some(6), vdim: Some(4), add_bias_kv: true, ..Default::default() };
+    let sizes = MultiheadAttentionOptions { kdim: Some(6), vdim: Some(4), add_bias_kv: true, ..Default::default() };
     vec![
         with("mha", MultiheadAttention::new(8, 2), |m, x| {
             <[Tensor; 2]>::from(m.forward_with(&x[0], &x[1], &x[2], AttentionMasks::default())).into()
         }),
         with("mha_masks", heads(plain), |m, x| {
-            let masks =
-                AttentionMasks { key_padding_mask: Some(x[3].clone()), per_head: true, ..Default::default() };
+            let masks = AttentionMasks { key_padding_mask: Some(x[3].clone()), per_head: true, ..Default::default() };
             <[Tensor; 2]>::from(m.forward_with(&x[0], &x[1], &x[2], masks)).into()
         }),
         with("mha_sizes", heads(sizes), |m, x| {
@@ -282,7 +281,11 @@ fn attention() -> Vec<Case> {
         one("encoder_layer", nn::TransformerEncoderLayer::with(8, 2, small())),
         with(
             "encoder_layer_first",
-            nn::TransformerEncoderLayer::with(8, 2, TransformerOptions { activation: nn::Activation::GELU, bias: false, ..first() }),
+            nn::TransformerEncoderLayer::with(
+                8,
+                2,
+                TransformerOptions { activation: nn::Activation::GELU, bias: false, ..first() },
+            ),
             |m, x| {
                 let masks = TransformerMasks { src_key_padding_mask: Some(x[1].clone()), ..Default::default() };
                 vec![m.forward_with(&x[0], &masks)]
@@ -321,7 +324,7 @@ fn losses() -> Vec<Case> {
     })];
     let weight = || Some(tensor([1.0f32, 0.5, 2.0]));
     for (how, r) in [("mean", Reduction::Mean), ("sum", Reduction::Sum), ("none", Reduction::None)] {
-        let mut put = |name: &str, run: Box<dyn Fn(&[Tensor]) -> Tensor>| all.push(of(&format!("{name}_{how}"), run));
+        let mut put = |name: &str, run: Loss| all.push(of(&format!("{name}_{how}"), run));
         macro_rules! two {
             ($($name:literal $loss:expr;)*) => {$(
                 let loss = $loss.reduction(r);
@@ -503,7 +506,12 @@ fn dropout_keeps_what_it_says() {
     // mean and variance stay
     let x = Tensor::randn([4000]);
     let y = nn::AlphaDropout::new(0.3).forward(&x);
-    assert!(y.mean().item().abs() < 0.1 && (y.var().item() - 1.0).abs() < 0.15, "{} {}", y.mean().item(), y.var().item());
+    assert!(
+        y.mean().item().abs() < 0.1 && (y.var().item() - 1.0).abs() < 0.15,
+        "{} {}",
+        y.mean().item(),
+        y.var().item()
+    );
     let slopes = nn::RReLU::default().forward(&(Tensor::ones([1000]) * -1.0));
     let (low, high) = (slopes.min().item(), slopes.max().item());
     assert!(low >= -1.0 / 3.0 && high <= -1.0 / 8.0 && high - low > 0.15);

@@ -187,7 +187,8 @@ impl Bert {
         at_caller(|| {
             let (c, length) = (&self.config, ids.size(1) as i64);
             if length as usize > c.max_position_embeddings {
-                let why = format!("{length} tokens are more than the {} positions that there are", c.max_position_embeddings);
+                let why =
+                    format!("{length} tokens are more than the {} positions that there are", c.max_position_embeddings);
                 refuse("Bert", &[ids], why);
             }
             let places = match c.family {
@@ -253,7 +254,13 @@ impl Bert {
 impl Module for Bert {
     fn parts(&self, p: &mut Parts) {
         let (base, layers, head_norm, words, bias) = match self.config.family {
-            Family::Bert => ("bert", "encoder.layer", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder", "cls.predictions"),
+            Family::Bert => (
+                "bert",
+                "encoder.layer",
+                "cls.predictions.transform.LayerNorm",
+                "cls.predictions.decoder",
+                "cls.predictions",
+            ),
             Family::Roberta => ("roberta", "encoder.layer", "lm_head.layer_norm", "lm_head.decoder", "lm_head"),
             Family::DistilBert => ("distilbert", "transformer.layer", "vocab_layer_norm", "vocab_projector", ""),
         };
@@ -270,11 +277,11 @@ impl Module for Bert {
         p.add(head_norm, &self.head_norm);
         if let Some(b) = &self.word_bias {
             // one tensor each under the names that transformers gives it
-            p.add(&format!("{words}.weight"), &self.words.weight);
-            p.add(&format!("{words}.bias"), b);
             if !bias.is_empty() {
                 p.add(&format!("{bias}.bias"), b);
             }
+            p.add(&format!("{words}.weight"), &self.words.weight);
+            p.add(&format!("{words}.bias"), b);
         }
         p.add("dropout", &self.head_dropout);
     }

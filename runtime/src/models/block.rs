@@ -91,9 +91,7 @@ impl Layer {
     #[track_caller]
     fn attend(&self, x: &Tensor, mask: Option<&Tensor>) -> Tensor {
         let s = x.shape();
-        let heads = |l: &Linear| {
-            l.forward(x).reshape([s[0], s[1], self.heads, s[2] / self.heads]).transpose(1, 2)
-        };
+        let heads = |l: &Linear| l.forward(x).reshape([s[0], s[1], self.heads, s[2] / self.heads]).transpose(1, 2);
         let (q, k, v) = (heads(&self.query), heads(&self.key), heads(&self.value));
         let y = match self.attention_dropout.p > 0.0 {
             false => q.scaled_dot_product_attention(

@@ -82,12 +82,17 @@ impl Dlrm {
     pub fn forward(&self, dense: &Tensor, bags: &[(&Tensor, &Tensor)]) -> Tensor {
         at_caller(|| {
             if bags.len() != self.emb_l.len() {
-                let why = format!("{} tables need as many pairs of indices and offsets, not {}", self.emb_l.len(), bags.len());
+                let why = format!(
+                    "{} tables need as many pairs of indices and offsets, not {}",
+                    self.emb_l.len(),
+                    bags.len()
+                );
                 refuse("Dlrm", &[dense], why);
             }
             let x = self.bot_l.forward(dense);
             let mut features = vec![x.clone()];
-            features.extend(self.emb_l.iter().zip(bags).map(|(table, (indices, offsets))| table.bags(indices, offsets)));
+            features
+                .extend(self.emb_l.iter().zip(bags).map(|(table, (indices, offsets))| table.bags(indices, offsets)));
             let all = stack(&features.iter().collect::<Vec<_>>(), 1);
             let products = all.bmm(&all.transpose(1, 2));
             // row by row what is below the diagonal

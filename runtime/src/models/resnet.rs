@@ -55,11 +55,7 @@ impl Block {
     fn new(c: &ResNetConfig, from: usize, planes: usize, stride: i64) -> Block {
         let width = planes * c.width_per_group / 64 * c.groups;
         let sizes = match c.bottleneck {
-            true => vec![
-                (from, width, 1, 1, 1),
-                (width, width, 3, stride, c.groups),
-                (width, planes * 4, 1, 1, 1),
-            ],
+            true => vec![(from, width, 1, 1, 1), (width, width, 3, stride, c.groups), (width, planes * 4, 1, 1, 1)],
             false => vec![(from, planes, 3, stride, 1), (planes, planes, 3, 1, 1)],
         };
         let out = sizes[sizes.len() - 1].1;

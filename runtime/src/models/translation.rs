@@ -66,7 +66,11 @@ impl Translation {
     fn embedded(&self, table: &Embedding, words: &Tensor) -> Tensor {
         let length = words.size(1);
         if length > self.max_len {
-            refuse("Translation", &[words], format!("{length} tokens are more than the {} that there may be", self.max_len));
+            refuse(
+                "Translation",
+                &[words],
+                format!("{length} tokens are more than the {} that there may be", self.max_len),
+            );
         }
         let places = self.pos_embed.weight.narrow(0, 0, length as i64);
         let d = self.pos_embed.weight.size(1) as f64;
@@ -104,7 +108,14 @@ impl Translation {
     /// behind it `end`, and the sum of the logarithms of their probabilities, [n]. One program for all steps, in buffers of a
     /// fixed size; the first beams, without their ends' lengths weighed.
     #[track_caller]
-    pub fn beam_search(&self, src: &Tensor, src_pad: Option<&Tensor>, beams: usize, start: i64, end: i64) -> (Tensor, Tensor) {
+    pub fn beam_search(
+        &self,
+        src: &Tensor,
+        src_pad: Option<&Tensor>,
+        beams: usize,
+        start: i64,
+        end: i64,
+    ) -> (Tensor, Tensor) {
         at_caller(|| no_grad(|| self.search(src, src_pad, beams, start, end)))
     }
 

@@ -136,7 +136,13 @@ impl MultiheadAttention {
     /// What the queries find, and the weights of the keys, as torch's `forward`: masks are true where a key must not be looked at.
     /// Weights that nobody looks at cost nothing.
     #[track_caller]
-    pub fn forward_with(&self, query: &Tensor, key: &Tensor, value: &Tensor, masks: AttentionMasks) -> (Tensor, Tensor) {
+    pub fn forward_with(
+        &self,
+        query: &Tensor,
+        key: &Tensor,
+        value: &Tensor,
+        masks: AttentionMasks,
+    ) -> (Tensor, Tensor) {
         at_caller(|| {
             let turned = self.options.batch_first && query.dim() == 3;
             let along = |t: &Tensor| if turned { t.transpose(0, 1) } else { t.clone() };

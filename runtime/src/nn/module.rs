@@ -475,9 +475,9 @@ fn load(mine: &[(String, Tensor)], state: &[(String, Tensor)], strict: bool) -> 
     // next step is the program that it was.
     let mut changes = Changes::new();
     on_behalf(Location::caller(), false, || {
-        pairs.into_iter().for_each(|(old, new)| {
-            changes.assign("load_state_dict", old, new.clone().placed_like(old).copy())
-        })
+        pairs
+            .into_iter()
+            .for_each(|(old, new)| changes.assign("load_state_dict", old, new.clone().placed_like(old).copy()))
     });
     changes.apply();
     sync();

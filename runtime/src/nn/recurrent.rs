@@ -86,7 +86,8 @@ impl Weights {
         if let Some(w) = &self.weight_hr {
             next[0] = next[0].linear(w, None);
         }
-        next
+        // products may be in a smaller dtype (`autocast`), and what is carried keeps its own
+        next.iter().zip(state).map(|(new, old)| new.to(old.dtype())).collect()
     }
 
     fn parts(&self, p: &mut Parts) {
@@ -164,7 +165,8 @@ impl Layers {
     #[track_caller]
     fn new(kind: Kind, input: usize, hidden: usize, options: RNNOptions) -> Layers {
         if options.proj_size > 0 && (kind != Kind::Lstm || options.proj_size >= hidden) {
-            let why = format!("proj_size is {}: only an LSTM's state is projected, to less than its size", options.proj_size);
+            let why =
+                format!("proj_size is {}: only an LSTM's state is projected, to less than its size", options.proj_size);
             refuse("proj_size", &[], why);
         }
         let kind = if kind == Kind::Tanh && options.relu { Kind::ReLU } else { kind };
@@ -189,7 +191,11 @@ impl Layers {
             let batched = match x.dim() {
                 3 => true,
                 2 => false,
-                _ => refuse("rnn", &[x], "needs sequences: (length, batch, size), with batch_first (batch, length, size), or one"),
+                _ => refuse(
+                    "rnn",
+                    &[x],
+                    "needs sequences: (length, batch, size), with batch_first (batch, length, size), or one",
+                ),
             };
             let along = |t: &Tensor| if o.batch_first { t.transpose(0, 1) } else { t.clone() };
             let mut x = if batched { along(x) } else { x.unsqueeze(1) };
@@ -215,7 +221,7 @@ impl Layers {
             // Whether a place is one of its sequence's: (length, batch, 1).
             let real = lengths.map(|l| {
                 let places = Tensor::arange(0, length as i64, 1).reshape([-1, 1, 1]);
-                places.lt(&l.reshape([1, -1, 1]))
+                places.lt(l.reshape([1, -1, 1]))
             });
             let directions = 1 + usize::from(o.bidirectional);
             let mut ends: Vec<Vec<Tensor>> = vec![vec![]; sizes.len()];

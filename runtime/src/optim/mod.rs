@@ -21,12 +21,14 @@ pub mod sgd;
 pub use adam::{Adam, AdamOptions, AdamW};
 pub use averaged::AveragedModel;
 pub use more::{ASGD, Adadelta, Adafactor, Adagrad, Adamax, LAMB, Lion, NAdam, RAdam, RMSprop, Rprop};
-pub use more::{ASGDOptions, AdadeltaOptions, AdafactorOptions, AdagradOptions, AdamaxOptions, LAMBOptions, LionOptions};
+pub use more::{
+    ASGDOptions, AdadeltaOptions, AdafactorOptions, AdagradOptions, AdamaxOptions, LAMBOptions, LionOptions,
+};
 pub use more::{NAdamOptions, RAdamOptions, RMSpropOptions, RpropOptions};
 pub use scaler::GradScaler;
 pub use schedule::{
-    ConstantLR, CosineAnnealingLR, CosineAnnealingWarmRestarts, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, OneCycleLR,
-    OneCycleOptions, PlateauOptions, PolynomialLR, ReduceLROnPlateau, SequentialLR, StepLR,
+    ConstantLR, CosineAnnealingLR, CosineAnnealingWarmRestarts, ExponentialLR, LambdaLR, LinearLR, MultiStepLR,
+    OneCycleLR, OneCycleOptions, PlateauOptions, PolynomialLR, ReduceLROnPlateau, SequentialLR, StepLR,
 };
 pub use sgd::{SGD, SGDOptions};
 

@@ -280,10 +280,7 @@ impl Rule for AdafactorOptions {
             Some(shape)
         };
         let (rows, columns) = (without(n - 1), without(n - 2));
-        vec![
-            Kept { name: "row_var", shape: rows, fill: 0.0 },
-            Kept { name: "col_var", shape: columns, fill: 0.0 },
-        ]
+        vec![Kept { name: "row_var", shape: rows, fill: 0.0 }, Kept { name: "col_var", shape: columns, fill: 0.0 }]
     }
 
     fn update(&self, u: &mut Update) {

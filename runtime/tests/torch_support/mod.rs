@@ -46,7 +46,13 @@ pub fn values(t: &Tensor) -> Vec<f64> {
 pub fn near(name: &str, got: &[f64], want: &[f64], absolute: f64, relative: f64) -> Result<(), String> {
     let size = want.iter().filter(|w| w.is_finite()).fold(0.0, |m: f64, w| m.max(w.abs()));
     let apart = |(g, w): (&f64, &f64)| {
-        if g == w || g.is_nan() && w.is_nan() { 0.0 } else if (g - w).is_nan() { f64::INFINITY } else { (g - w).abs() }
+        if g == w || g.is_nan() && w.is_nan() {
+            0.0
+        } else if (g - w).is_nan() {
+            f64::INFINITY
+        } else {
+            (g - w).abs()
+        }
     };
     let apart = got.iter().zip(want).map(apart).fold(0.0, f64::max);
     let allowed = absolute + relative * size;
