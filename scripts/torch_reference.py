@@ -6,7 +6,7 @@ Everything is computed in float64 from numbers that float32 holds, and written a
 
 The JSON lists cases: a name, the call in torch (for readers), and the names of the inputs. The safetensors has, for each case,
 `CASE/state/NAME`, `CASE/in/I`, `CASE/out/I`, and of the sum of all outputs times cos(0.7 i + 0.3) `CASE/grad/in/I` and
-`CASE/grad/NAME`. The Rust side (runtime/tests/torch.rs) has a line for each case under the same name.
+`CASE/grad/NAME`. The Rust side (runtime/tests/torch_modules.rs, torch_optim.rs) has a line for each case under the same name.
 """
 import json
 import math
@@ -86,11 +86,6 @@ class File:
         save_file(self.tensors, HERE / f"{name}.safetensors")
         text = json.dumps({"torch": torch.__version__, "cases": self.cases, **more}, indent=0, sort_keys=True)
         (HERE / f"{name}.json").write_text(text + "\n")
-
-
-def evaluated(call, *inputs):
-    """`call` is the constructor as text, so that the JSON says it."""
-    return call, eval(call), inputs
 
 
 def modules():

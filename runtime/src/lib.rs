@@ -49,7 +49,7 @@ pub use ops::{
 };
 pub use ops::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
 pub use ops::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
-pub use tensor::{Arg, Tensor, is_grad_enabled, no_grad, sync};
+pub use tensor::{Arg, Tensor, autocast, is_grad_enabled, no_grad, sync};
 pub use xlazy_core::device::{device_name, preload, probe};
 pub use xlazy_core::ty::{Category, DType, Dims, Element, Scalar, Shape};
 pub use xlazy_core::{Error, Raised, Result};

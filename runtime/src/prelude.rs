@@ -6,7 +6,8 @@ pub use crate::display::{ImageOptions, Plot, grid, image, image_with, images, im
 pub use crate::nn::Module;
 pub use crate::optim::{Optimizer, optimizer_step};
 pub use crate::{
-    At, Shape, Tensor, cat, einsum, grad, grad_with, insight, manual_seed, meshgrid, metrics, no_grad, stack, sync,
+    At, Shape, Tensor, autocast, cat, einsum, grad, grad_with, insight, manual_seed, meshgrid, metrics, no_grad, stack,
+    sync,
 };
 pub use crate::{
     AttentionOptions, AvgPoolOptions, BatchNormOptions, ConvOptions, ConvTransposeOptions, CrossEntropyOptions,

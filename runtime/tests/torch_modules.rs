@@ -8,6 +8,7 @@ use torch_support::{Data, json};
 use xlazy::prelude::*;
 
 type Run = Box<dyn Fn(&[Tensor]) -> Vec<Tensor>>;
+type Loss = Box<dyn Fn(&[Tensor]) -> Tensor>;
 
 struct Case {
     name: String,
@@ -323,7 +324,7 @@ fn losses() -> Vec<Case> {
     })];
     let weight = || Some(tensor([1.0f32, 0.5, 2.0]));
     for (how, r) in [("mean", Reduction::Mean), ("sum", Reduction::Sum), ("none", Reduction::None)] {
-        let mut put = |name: &str, run: Box<dyn Fn(&[Tensor]) -> Tensor>| all.push(of(&format!("{name}_{how}"), run));
+        let mut put = |name: &str, run: Loss| all.push(of(&format!("{name}_{how}"), run));
         macro_rules! two {
             ($($name:literal $loss:expr;)*) => {$(
                 let loss = $loss.reduction(r);

@@ -303,3 +303,69 @@ fn a_scaler_leaves_out_what_is_not_finite_and_reads_nothing() {
     let w: Vec<f32> = seen.iter().map(|s| s.0[0]).collect();
     assert!((w[0] - 0.9).abs() < 1e-6 && w[1] == w[0] && w[2] < w[1] && w[3] < w[2] && w[4] == w[3], "{w:?}");
 }
+
+#[test]
+fn autocast_computes_products_in_the_small_dtype_and_the_rest_in_the_large() {
+    let _alone = alone();
+    let net = nn::Sequential::new((nn::Conv2d::new(1, 4, 3), nn::ReLU, nn::Flatten, nn::Linear::new(16, 5)));
+    let x = Tensor::from_vec((0..32).map(|n| (n as f32 * 0.37).sin()).collect(), [2, 1, 4, 4]);
+    let labels = tensor([1, 3]);
+    for dtype in [BF16, F16] {
+        let plain = net.forward(&x);
+        let (y, loss) = autocast(dtype, || {
+            let y = net.forward(&x);
+            // in float32, whatever the scores are in
+            let loss = nn::functional::cross_entropy(&y, &labels);
+            (y, loss)
+        });
+        assert_eq!((y.dtype(), loss.dtype(), (&x * &x).dtype()), (dtype, F32, F32));
+        let apart = (&y.float() - &plain).abs().max().item();
+        assert!(apart > 0.0 && apart < 0.02, "{apart}");
+        loss.backward();
+        for p in net.parameters() {
+            assert_eq!(p.grad().unwrap().dtype(), F32);
+        }
+        let small: Vec<f64> =
+            net.parameters().iter().flat_map(|p| p.grad().unwrap().double().to_vec::<f64>()).collect();
+        net.zero_grad();
+        nn::functional::cross_entropy(&plain, &labels).backward();
+        let full: Vec<f64> = net.parameters().iter().flat_map(|p| p.grad().unwrap().double().to_vec::<f64>()).collect();
+        net.zero_grad();
+        near("gradients", &small, &full, 0.0, 0.03).unwrap();
+    }
+    // a loop carries its own dtype
+    let lstm = nn::LSTM::new(3, 4);
+    let (y, _) = autocast(BF16, || lstm.forward(&Tensor::ones([5, 2, 3]), None));
+    let apart = (&y - lstm.forward(&Tensor::ones([5, 2, 3]), None).0).abs().max().item();
+    assert!(apart < 0.02, "{apart}");
+    // what is left behind by a panic is put back
+    let _ = support::refusal(|| autocast(BF16, || Tensor::ones([2, 3]).matmul(&Tensor::ones([2, 3]))));
+    assert_eq!(net.forward(&x).dtype(), F32);
+}
+
+#[test]
+fn mixed_precision_with_a_scaler_trains_in_one_program() {
+    let _alone = alone();
+    let net = nn::Sequential::new((nn::Linear::new(2, 8), nn::Tanh, nn::Linear::new(8, 1)));
+    let mut opt = optim::Adam::new(net.parameters(), 0.05);
+    let mut scaler = optim::GradScaler::with(1e6, 2.0, 0.5, 10);
+    let x = Tensor::from_vec((0..32).map(|n| (n as f32 * 0.7).sin()).collect(), [16, 2]);
+    let y = x.narrow(1, 0, 1) * 0.8 - x.narrow(1, 1, 1) * 0.5;
+    sync();
+    let mut losses = vec![];
+    let n = compiles(|| {
+        for _ in 0..60 {
+            opt.zero_grad();
+            let loss = autocast(F16, || (net.forward(&x).float() - &y).square().mean());
+            scaler.scale(&loss).backward();
+            scaler.unscale_(&opt);
+            optim::clip_grad_norm_(opt.parameters(), 10.0);
+            scaler.step(&mut opt);
+            scaler.update();
+            sync();
+            losses.push(loss);
+        }
+    });
+    assert_eq!(n, 1);
+    assert!(losses[59].item() < 0.02, "{} to {}", losses[0].item(), losses[59].item());
+}

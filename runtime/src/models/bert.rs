@@ -277,11 +277,11 @@ impl Module for Bert {
         p.add(head_norm, &self.head_norm);
         if let Some(b) = &self.word_bias {
             // one tensor each under the names that transformers gives it
-            p.add(&format!("{words}.weight"), &self.words.weight);
-            p.add(&format!("{words}.bias"), b);
             if !bias.is_empty() {
                 p.add(&format!("{bias}.bias"), b);
             }
+            p.add(&format!("{words}.weight"), &self.words.weight);
+            p.add(&format!("{words}.bias"), b);
         }
         p.add("dropout", &self.head_dropout);
     }

@@ -112,7 +112,7 @@ impl Layer {
             let segments = self.seg_embed.permute([1, 2, 0]);
             let both = with(1).matmul(&segments);
             let pick = |i: i64| both.narrow(3, i, 1).expand(scores.shape());
-            scores += where_(apart, &pick(1), &pick(0));
+            scores += where_(apart, pick(1), pick(0));
         }
         let scores = scores * (1.0 / (size as f64).sqrt());
         let scores = around.mask.as_ref().map_or(scores.clone(), |m| &scores + m);

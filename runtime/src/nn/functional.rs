@@ -108,7 +108,7 @@ pub fn ctc_loss(
         let first = said.select(0, 0).where_(&steps.lt(2).unsqueeze(0), NEVER);
         let shifted = |a: &Tensor, by: i64| a.pad([by, 0], NEVER).narrow(1, 0, states);
         let times = Tensor::arange(1, length, 1).reshape([-1, 1, 1]);
-        let reads = times.lt(&inputs.unsqueeze(0));
+        let reads = times.lt(inputs.unsqueeze(0));
         let (alpha, _) = scan(
             |alpha: Tensor, (said, reads): (Tensor, Tensor)| {
                 let skipped = shifted(&alpha, 2).where_(&skips, NEVER);

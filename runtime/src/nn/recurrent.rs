@@ -86,7 +86,8 @@ impl Weights {
         if let Some(w) = &self.weight_hr {
             next[0] = next[0].linear(w, None);
         }
-        next
+        // products may be in a smaller dtype (`autocast`), and what is carried keeps its own
+        next.iter().zip(state).map(|(new, old)| new.to(old.dtype())).collect()
     }
 
     fn parts(&self, p: &mut Parts) {
@@ -220,7 +221,7 @@ impl Layers {
             // Whether a place is one of its sequence's: (length, batch, 1).
             let real = lengths.map(|l| {
                 let places = Tensor::arange(0, length as i64, 1).reshape([-1, 1, 1]);
-                places.lt(&l.reshape([1, -1, 1]))
+                places.lt(l.reshape([1, -1, 1]))
             });
             let directions = 1 + usize::from(o.bidirectional);
             let mut ends: Vec<Vec<Tensor>> = vec![vec![]; sizes.len()];

@@ -267,7 +267,7 @@ impl Kept {
     /// It, as data where the parameter is.
     fn like(&self, p: &Tensor) -> Tensor {
         let of = p.ty();
-        let ty = self.shape.as_ref().map_or(of.clone(), |s| Type::new(of.dtype, s.clone()).into());
+        let ty = self.shape.as_ref().map_or(of.clone(), |s| Type::new(of.dtype, s.clone()));
         let zeros = Tensor::of_bytes_on(p.placement(), &vec![0; ty.bytes()], ty);
         if self.fill == 0.0 { zeros } else { zeros + self.fill }
     }

@@ -223,16 +223,17 @@ impl OneCycleLR {
         let (low, total) = (max_lr / o.div_factor, total_steps as f64);
         let last = low / o.final_div_factor;
         let up = o.pct_start * total - 1.0;
-        // Where each phase ends, with rate and momentum at its ends.
+        /// Where a phase ends, with rate and momentum at its ends.
+        type Phase = (f64, (f64, f64), (f64, f64));
         let (base, most) = (o.base_momentum, o.max_momentum);
-        let mut phases = vec![(up, (low, max_lr), (most, base))];
+        let mut phases: Vec<Phase> = vec![(up, (low, max_lr), (most, base))];
         if o.three_phase {
             phases.push((2.0 * o.pct_start * total - 2.0, (max_lr, low), (base, most)));
             phases.push((total - 1.0, (low, last), (most, most)));
         } else {
             phases.push((total - 1.0, (max_lr, last), (base, most)));
         }
-        let between = move |n: u64, pick: &dyn Fn(&(f64, (f64, f64), (f64, f64))) -> (f64, f64)| {
+        let between = move |n: u64, pick: &dyn Fn(&Phase) -> (f64, f64)| {
             let n = (n as f64).min(total - 1.0);
             let mut start = 0.0;
             for (i, phase) in phases.iter().enumerate() {

@@ -1,4 +1,5 @@
 //! The public handle: a tensor is a cheap, shared reference to a value that may not have been computed yet.
+mod autocast;
 pub(crate) mod body;
 pub(crate) mod entry;
 pub(crate) mod gather;
@@ -7,6 +8,7 @@ mod thread;
 mod trace;
 mod views;
 
+pub use autocast::autocast;
 pub(crate) use body::{Argument, Recorder, result, rounds};
 pub(crate) use entry::{BucketRule, Bucketed, BucketedOperand, Entry, Grad, Plan, Sample};
 pub(crate) use layout::Step;

@@ -52,6 +52,9 @@ pub(crate) fn try_trace(
     at: &'static Location<'static>,
 ) -> Result<Tensor> {
     xlazy_core::sys::check_interrupt();
+    if let Some(args) = super::autocast::cast(op, args, at) {
+        return try_trace(op, &args, attrs, at);
+    }
     let on = thread(|t| t.next_op(at));
     let recording = Recording::begin(on.nth);
     let at = on.at;
