@@ -2,7 +2,7 @@
 # What takes longer than a change can wait for: before a release, or when what it is about has changed. An hour and a half.
 #
 #   tests/long.sh          everything
-#   tests/long.sh NAME…    only these parts: sizes macros checkpoints fuzz soak unbox sanitizer
+#   tests/long.sh NAME…    only these parts: sizes macros checkpoints fuzz soak unbox sanitizer evcxr
 #
 #   XLAZY_ROUNDS   how many times as much the tests of cells, interrupts and kills do: 10
 set -euo pipefail
@@ -40,6 +40,16 @@ fuzz() {
 
 soak() { tests/soak.sh; }
 
+# The same cells run by evcxr, which takes some minutes to build: docs/evcxr.md says where the two differ.
+evcxr() {
+  local manifest=engines/evcxr/Cargo.toml of_evcxr
+  cargo build --release --locked --manifest-path "$manifest" --target-dir target/evcxr
+  of_evcxr='import json, sys; print(next(p["manifest_path"] for p in json.load(sys.stdin)["packages"] if p["name"] == "evcxr"))'
+  of_evcxr=$(cargo metadata --locked --format-version 1 --manifest-path "$manifest" | python3 -c "$of_evcxr")
+  XLAZY_EVCXR=$PWD/target/evcxr/release/xlazy-evcxr XLAZY_EVCXR_TESTS=$(dirname "$of_evcxr")/tests/integration_tests.rs \
+    cargo test --release --locked -p xlazy-kernel --test evcxr -- --ignored
+}
+
 # The tests of what is `unsafe`, with everything checked that the compiler can check: arithmetic, and what the standard
 # library asserts of pointers. Sanitizers themselves need an unstable compiler: with one, name it in XLAZY_NIGHTLY.
 sanitizer() {
@@ -54,7 +64,7 @@ sanitizer() {
 scripts/cpu-plugin.sh target/home/plugins/cpu
 cargo build --release --locked --workspace
 parts=("$@")
-((${#parts[@]})) || parts=(sizes macros checkpoints fuzz soak unbox sanitizer)
+((${#parts[@]})) || parts=(sizes macros checkpoints fuzz soak unbox sanitizer evcxr)
 for part in "${parts[@]}"; do
   printf '\n\033[1m[%4d s] %s\033[0m\n' "$SECONDS" "$part"
   "$part"

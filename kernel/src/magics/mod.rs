@@ -27,7 +27,7 @@ mod recover;
 mod shell;
 mod stablehlo;
 mod time;
-mod tpu;
+pub mod tpu;
 mod vars;
 mod why;
 
@@ -138,3 +138,19 @@ fn unknown(name: &str) -> Reply {
         &format!("there is no magic %{name}.{hint}\nMagics: {}, !command. %help tells more.", list.join(" ")),
     )
 }
+
+/// evcxr's commands that mean something here: how each is written, and what it does. `:help` lists them.
+pub const COMMANDS: &[(&str, &str)] = &[
+    (":dep name = \"1\"", "add a dependency: also { version, features, path, git }, and `:dep ./folder`"),
+    (":show_deps", "list the dependencies, and where their versions are locked"),
+    (":vars", "list the variables, as %vars does"),
+    (":type EXPRESSION", "show an expression's type (also :t)"),
+    (":clear", "forget variables, items and dependencies (also :restart)"),
+    (":opt [LEVEL]", "optimise the cells from here on; `// @opt 3` and `%opt 3` do so for one cell"),
+    (":load FILE", "run a file as a cell"),
+    (":doc NAME", "show what NAME is, as `?NAME`, `%help NAME` and Shift-Tab do"),
+    (":explain", "let rustc explain the last compile error at length"),
+    (":last_compile_dir", "show where this kernel compiles"),
+    (":version", "show which xlazy this is"),
+    (":help", "show this list; %help lists the magics"),
+];

@@ -67,6 +67,21 @@ fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
 /// Chips, as topologies begin.
 const CHIPS: &[&str] = &["v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x"];
 
+/// Whether a word stands before the program: a chip, be it with a topology, or `compare`.
+pub fn is_one(word: &str) -> bool {
+    word == "compare" || CHIPS.contains(&word.split(':').next().unwrap_or_default())
+}
+
+/// The words that may stand there: the chips, with the topologies that the help names.
+pub fn words() -> impl Iterator<Item = &'static str> {
+    let named =
+        TPU.help.split(|c: char| !c.is_ascii_alphanumeric() && c != ':').filter(|w| w.contains(':') && is_one(w));
+    let mut all: Vec<&str> = CHIPS.iter().copied().chain(named).chain(["compare"]).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into_iter()
+}
+
 /// Takes the options and TPUs off the front; what is left is the program.
 fn split(args: &str) -> Result<(String, &str), String> {
     let mut rest = args.trim();

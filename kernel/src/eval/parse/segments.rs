@@ -154,6 +154,21 @@ fn statement_could_begin(before: &str) -> bool {
     depth <= 0 && last.is_none_or(|t| matches!(t.kind, Kind::Punct(';') | Kind::Close('}')))
 }
 
+/// The code with all blank but these places, each byte where it was.
+pub fn blank_between(code: &str, kept: impl Iterator<Item = Range<usize>>) -> String {
+    let mut out = String::new();
+    let blank = |out: &mut String, to: usize| {
+        let blanks = code[out.len()..to].bytes().map(|b| if b == b'\n' { '\n' } else { ' ' });
+        out.extend(blanks.collect::<Vec<_>>());
+    };
+    for range in kept {
+        blank(&mut out, range.start);
+        out.push_str(&code[range]);
+    }
+    blank(&mut out, code.len());
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,22 +11,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 use xlazy_mime::{Bundle, regular};
 
-/// What `:help` lists.
-const COMMANDS: &[(&str, &str)] = &[
-    (":dep name = \"1\"", "add a dependency: also { version, features, path, git }, and `:dep ./folder`"),
-    (":show_deps", "list the dependencies, and where their versions are locked"),
-    (":vars", "list the variables, as %vars does"),
-    (":type EXPRESSION", "show an expression's type (also :t)"),
-    (":clear", "forget variables, items and dependencies (also :restart)"),
-    (":opt [LEVEL]", "optimise the cells from here on; `// @opt 3` and `%opt 3` do so for one cell"),
-    (":load FILE", "run a file as a cell"),
-    (":doc NAME", "show what NAME is, as `?NAME`, `%help NAME` and Shift-Tab do"),
-    (":explain", "let rustc explain the last compile error at length"),
-    (":last_compile_dir", "show where this kernel compiles"),
-    (":version", "show which xlazy this is"),
-    (":help", "show this list; %help lists the magics"),
-];
-
 /// Commands that set what xlazy always does, or does not have.
 const SETTINGS: &[&str] = &[
     "offline",
@@ -67,7 +51,7 @@ pub fn run(line: &str, host: &impl Host, events: &mut dyn FnMut(Event)) -> Reply
         "vars" => magics::run("%vars", None, host, events),
         "t" | "type" => show_type(host, args, events),
         "help" => {
-            let list = COMMANDS.iter().map(|(c, what)| format!("{c:<18} {what}\n"));
+            let list = magics::COMMANDS.iter().map(|(c, what)| format!("{c:<18} {what}\n"));
             show(list.collect::<String>().trim_end(), events)
         }
         "version" => show(&format!("xlazy {}", env!("CARGO_PKG_VERSION")), events),

@@ -4,9 +4,10 @@ use super::texts::Texts;
 use crate::eval::text::scan::{self, Kind, Token};
 use crate::eval::text::source::{CellText, Provenance, Source};
 use crate::eval::toolchain::diagnostic::Diagnostic;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A table's rows are `| PyTorch | xlazy | note |`.
 const PAGE: &str = include_str!("../../../../docs/from-pytorch.md");
@@ -20,17 +21,32 @@ pub struct Row {
     pub torch: String,
     pub xlazy: String,
     pub note: String,
+    tokens: Vec<Token>,
+    /// It is no Rust.
+    python: bool,
 }
 
 /// The rows of the page's tables that have code in their first two columns.
-pub fn rows() -> impl Iterator<Item = Row> {
+pub fn rows() -> &'static [Row] {
+    static ROWS: LazyLock<Vec<Row>> = LazyLock::new(read);
+    &ROWS
+}
+
+fn read() -> Vec<Row> {
     // A bar in code is written `\\|` in a table.
     let code = |cell: &str| Some(cell.trim().strip_prefix('`')?.strip_suffix('`')?.replace("\\|", "|"));
-    PAGE.lines().filter_map(move |line| {
+    let row = |line: &'static str| {
         let cells: Vec<&str> = line.strip_prefix("| ")?.strip_suffix('|')?.split(" | ").collect();
         let [torch, xlazy, note] = cells[..] else { return None };
-        Some(Row { torch: code(torch)?, xlazy: code(xlazy)?, note: note.trim().to_owned() })
-    })
+        let (torch, xlazy, note) = (code(torch)?, code(xlazy)?, note.trim().to_owned());
+        let (tokens, python) = (tokens(&torch), syn::parse_str::<syn::Expr>(&torch).is_err());
+        Some(Row { torch, xlazy, note, tokens, python })
+    };
+    PAGE.lines().filter_map(row).collect()
+}
+
+fn tokens(text: &str) -> Vec<Token> {
+    scan::tokens(text).into_iter().filter(|t| t.kind != Kind::Comment).collect()
 }
 
 /// What a row's first letter stands for, and how rustc is asked whether what stands there is one.
@@ -205,14 +221,13 @@ struct Found {
 fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
     let user = Words::of(line);
     let mut best: Option<(usize, Found)> = None;
-    for row in rows().filter(|row| row.torch != row.xlazy) {
-        let pattern = Words::of(&row.torch);
+    for row in rows().iter().filter(|row| row.torch != row.xlazy) {
+        let pattern = Words { text: &row.torch, tokens: Cow::Borrowed(&row.tokens) };
         let said = (0..pattern.len()).filter(|&i| pattern.meta(i).is_none()).count();
         let call = pattern.meta(0).is_some() && pattern.word(1) == "(";
-        let python = || syn::parse_str::<syn::Expr>(&row.torch).is_err();
         let wanted = match about {
             About::Call => call || pattern.is_library(),
-            About::Python => !call && python(),
+            About::Python => !call && row.python,
             About::Names | About::Types => !call,
         };
         if !wanted {
@@ -289,12 +304,12 @@ fn around(text: &str, at: Range<usize>) -> Option<(&str, Range<usize>)> {
 /// Text with its tokens.
 struct Words<'t> {
     text: &'t str,
-    tokens: Vec<Token>,
+    tokens: Cow<'t, [Token]>,
 }
 
 impl<'t> Words<'t> {
     fn of(text: &'t str) -> Words<'t> {
-        Words { text, tokens: scan::tokens(text).into_iter().filter(|t| t.kind != Kind::Comment).collect() }
+        Words { text, tokens: Cow::Owned(tokens(text)) }
     }
 
     fn len(&self) -> usize {
@@ -530,7 +545,7 @@ mod tests {
 
     #[test]
     fn the_table_is_long_enough_to_be_of_use_and_has_each_once() {
-        let all: Vec<Row> = rows().collect();
+        let all = rows();
         assert!(all.len() > 140, "{}", all.len());
         for (i, row) in all.iter().enumerate() {
             assert!(all[..i].iter().all(|other| other.torch != row.torch), "{row:?}");

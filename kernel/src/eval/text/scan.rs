@@ -154,6 +154,33 @@ pub fn unbalanced(text: &str) -> Option<(Range<usize>, String, &'static str)> {
     Some((at, format!("unclosed delimiter: `{c}`"), "it is never closed"))
 }
 
+/// The brackets that are open at the end, the outermost first; none where one is closed that is not open.
+pub fn open_brackets(tokens: &[Token]) -> Option<Vec<char>> {
+    let mut open = Vec::new();
+    for token in tokens {
+        match token.kind {
+            Kind::Open(c) => open.push(c),
+            Kind::Close(c) if open.pop().is_some_and(|o| closing(o) == c) => {}
+            Kind::Close(_) => return None,
+            _ => {}
+        }
+    }
+    Some(open)
+}
+
+/// What closes these brackets.
+pub fn closers(open: &[char]) -> String {
+    open.iter().rev().map(|c| closing(*c)).collect()
+}
+
+fn closing(open: char) -> char {
+    match open {
+        '(' => ')',
+        '[' => ']',
+        _ => '}',
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

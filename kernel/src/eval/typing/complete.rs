@@ -11,7 +11,7 @@ use super::ty::{Ty, bounds, last};
 use super::words::{COMMON, DERIVES, KEYWORDS};
 use super::world::{Found, Having, PRELUDE, World};
 use crate::engine::{Candidate, Completions};
-use crate::eval::parse::segments::{Segment, segments};
+use crate::eval::parse::segments::{Segment, blank_between, segments};
 use crate::eval::text::depth;
 use crate::eval::text::scan::{Kind as Token, tokens};
 use crate::eval::text::types::short;
@@ -99,29 +99,17 @@ pub fn is_typed(code: &str) -> bool {
 
 /// The cell with everything blank that is no Rust; and what of a magic's line is.
 pub fn rust(scope: &InScope, code: &str, cursor: usize) -> String {
-    let blank = |text: &str| -> String {
-        text.chars().map(|c| if c == '\n' { "\n".into() } else { " ".repeat(c.len_utf8()) }).collect()
-    };
-    let mut out = String::new();
     let known = |name: &str| scope.knows(name);
-    for segment in segments(code, &known) {
-        let range = match segment {
-            Segment::Code(range) => range,
-            Segment::Magic { line, body } => {
-                let within = line.start <= cursor && cursor <= line.end;
-                match (body, magic::rust(&code[line.clone()]).filter(|_| within)) {
-                    (_, Some(at)) => line.start + at..line.end,
-                    (Some(body), None) => body,
-                    (None, None) => continue,
-                }
-            }
-            Segment::Command(_) => continue,
-        };
-        out.push_str(&blank(&code[out.len()..range.start]));
-        out.push_str(&code[range]);
-    }
-    let rest = blank(&code[out.len()..]);
-    out + &rest
+    let range = |segment: Segment| match segment {
+        Segment::Code(range) => Some(range),
+        Segment::Magic { line, body } => {
+            let within = line.start <= cursor && cursor <= line.end;
+            let rust = magic::rust(&code[line.clone()]).filter(|_| within);
+            rust.map(|at| line.start + at..line.end).or(body)
+        }
+        Segment::Command(_) => None,
+    };
+    blank_between(code, segments(code, &known).into_iter().filter_map(range))
 }
 
 /// The line of a magic, or of a command, that the cursor is in.

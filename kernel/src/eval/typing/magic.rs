@@ -1,32 +1,12 @@
 //! What a line of magic, or a command such as `:dep`, may go on with.
 use super::scope::InScope;
 use crate::eval::text::types::short;
-use crate::magics::{self, Takes};
+use crate::magics::{self, Takes, tpu as tpus};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A word, what it is, and more about it.
 pub type Word = (String, &'static str, String);
-
-/// Chips that `%tpu` knows.
-const TPUS: &[&str] =
-    &["v2", "v3", "v4", "v5e", "v5e:2x2", "v5e:4x4", "v5p", "v5p:2x2x1", "v6e", "v6e:2x2", "tpu7x", "compare"];
-
-/// evcxr's commands.
-const COMMANDS: &[&str] = &[
-    "clear",
-    "dep",
-    "doc",
-    "explain",
-    "help",
-    "last_compile_dir",
-    "load",
-    "opt",
-    "show_deps",
-    "type",
-    "vars",
-    "version",
-];
 
 /// Where Rust begins in a line of magic.
 pub fn rust(line: &str) -> Option<usize> {
@@ -40,7 +20,7 @@ pub fn rust(line: &str) -> Option<usize> {
             at += line[at..].len() - line[at..].trim_start().len();
             let word = line[at..].split(char::is_whitespace).next().unwrap_or_default();
             let ends = at + word.len() == line.len();
-            let first = word.starts_with('-') || TPUS.iter().any(|t| word.split(':').next() == Some(t));
+            let first = word.starts_with('-') || tpus::is_one(word);
             match first && !ends {
                 true => at += word.len(),
                 false => return Some(at),
@@ -81,9 +61,9 @@ pub fn candidates(scope: &InScope, line: &str) -> Option<(usize, Vec<Word>)> {
             _ => files(line, start, Some("safetensors")),
         },
         (Takes::Rest, _) if magic.name == "tpu" && rust(line) == Some(start) => {
-            let chosen = before.iter().any(|w| TPUS.iter().any(|t| w == t && *t != "compare"));
+            let chosen = before.iter().any(|w| tpus::is_one(w) && *w != "compare");
             let first = !chosen || before.first() == Some(&"compare");
-            let words = plain(TPUS.iter().map(|t| (*t).to_owned()).collect());
+            let words = plain(tpus::words().map(str::to_owned).collect());
             Some((start, words)).filter(|(_, words)| first && words.iter().any(|(w, ..)| w.starts_with(word)))
         }
         (Takes::Rest, _) => None,
@@ -97,7 +77,11 @@ pub fn candidates(scope: &InScope, line: &str) -> Option<(usize, Vec<Word>)> {
 
 fn commands(line: &str, command: &str) -> (usize, Vec<Word>) {
     let Some((name, args)) = command.split_once(char::is_whitespace) else {
-        return (1, COMMANDS.iter().map(|c| ((*c).to_owned(), "magic", String::new())).collect());
+        let word = |(form, what): &(&str, &str)| {
+            let name = form.trim_start_matches(':').split(' ').next().unwrap_or_default();
+            (name.to_owned(), "magic", (*what).to_owned())
+        };
+        return (1, magics::COMMANDS.iter().map(word).collect());
     };
     match name {
         "load" => files(line, line.len() - args.trim_start().len(), None).unwrap_or_default(),

@@ -1,9 +1,8 @@
 //! From a cell that is being typed to one that parses, with something else in place of the word at the cursor.
-use crate::eval::text::depth;
-use crate::eval::text::scan::{Kind, tokens};
+use crate::eval::text::scan::{closers, open_brackets, tokens};
 use std::ops::Range;
 
-/// Code that parses as a block's inside: all of it where that can be, else what stands before the cursor, closed.
+/// Code, which is not nested too deep, that parses as a block's inside: all of it where that can be, else what stands before the cursor, closed.
 pub fn repaired(code: &str, word: &Range<usize>, instead: &str) -> Option<(String, syn::Block)> {
     // The rest of the word at the cursor goes with it.
     let rest = code[word.end..].find(|c: char| !c.is_alphanumeric() && c != '_').map_or(code.len(), |i| word.end + i);
@@ -13,7 +12,7 @@ pub fn repaired(code: &str, word: &Range<usize>, instead: &str) -> Option<(Strin
         true => instead.trim_end_matches("()"),
         false => instead,
     };
-    let closers = closers(before);
+    let closers = open_brackets(&tokens(before)).map(|open| closers(&open))?;
     let whole = ["", ";", " {}", ","].into_iter().map(|end| format!("{before}{called}{end}{after}"));
     let cut = ["", " {}", ";", " => {}"].into_iter().flat_map(|end| {
         let closed = format!("{before}{instead}{end}{closers}");
@@ -24,28 +23,7 @@ pub fn repaired(code: &str, word: &Range<usize>, instead: &str) -> Option<(Strin
 
 /// The items and statements of a cell as a block. Its places are one further than those of the text.
 fn parse(text: &str) -> Option<syn::Block> {
-    let text = format!("{{{text}\n}}");
-    depth::fits(&text).then(|| syn::parse_str(&text).ok())?
-}
-
-/// What closes the brackets that are open at the end.
-fn closers(before: &str) -> String {
-    let mut open = Vec::new();
-    for t in tokens(before) {
-        match t.kind {
-            Kind::Open(c) => open.push(c),
-            Kind::Close(_) => {
-                open.pop();
-            }
-            _ => {}
-        }
-    }
-    let close = |c: char| match c {
-        '(' => ')',
-        '[' => ']',
-        _ => '}',
-    };
-    open.into_iter().rev().map(close).collect()
+    syn::parse_str(&format!("{{{text}\n}}")).ok()
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl InScope {
             source::add_block(&mut local, block, &format!("{{{text}\n}}"));
             for statement in &block.stmts {
                 if let syn::Stmt::Item(syn::Item::Use(u)) = statement {
-                    leaves(&u.tree, String::new(), &mut imports, &mut globs);
+                    brings(&u.tree, &mut imports, &mut globs);
                 }
             }
         }
@@ -126,26 +126,15 @@ fn kind_of(source: &str) -> &'static str {
 
 fn import(text: &str, imports: &mut Vec<(String, String)>, globs: &mut Vec<String>) {
     if let Ok(u) = syn::parse_str::<syn::ItemUse>(text) {
-        leaves(&u.tree, String::new(), imports, globs);
+        brings(&u.tree, imports, globs);
     }
 }
 
-fn leaves(tree: &syn::UseTree, before: String, imports: &mut Vec<(String, String)>, globs: &mut Vec<String>) {
-    let path = |name: &dyn std::fmt::Display| format!("{before}{name}");
-    match tree {
-        syn::UseTree::Path(p) => leaves(&p.tree, format!("{before}{}::", p.ident), imports, globs),
-        syn::UseTree::Name(n) if n.ident == "self" => {
-            let path = before.trim_end_matches("::");
-            imports.push((path.rsplit("::").next().unwrap_or(path).to_owned(), path.to_owned()));
-        }
-        syn::UseTree::Name(n) => imports.push((n.ident.to_string(), path(&n.ident))),
-        syn::UseTree::Rename(r) if r.ident == "self" => {
-            imports.push((r.rename.to_string(), before.trim_end_matches("::").to_owned()));
-        }
-        syn::UseTree::Rename(r) => imports.push((r.rename.to_string(), path(&r.ident))),
-        syn::UseTree::Glob(_) => globs.push(before.trim_end_matches("::").to_owned()),
-        syn::UseTree::Group(g) => g.items.iter().for_each(|t| leaves(t, before.clone(), imports, globs)),
-    }
+fn brings(tree: &syn::UseTree, imports: &mut Vec<(String, String)>, globs: &mut Vec<String>) {
+    source::leaves(tree, "", &mut |leaf| match leaf {
+        source::Leaf::Name(name, path) => imports.push((name, path)),
+        source::Leaf::All(path) => globs.push(path),
+    });
 }
 
 type Crates = HashMap<PathBuf, Option<Arc<Catalog>>>;

@@ -249,21 +249,13 @@ impl Reader<'_> {
             let (signature, doc) = Default::default();
             reader.out.add_entry(module, Entry { name, kind: Kind::Module, signature, doc, elsewhere });
         };
-        match tree {
-            syn::UseTree::Path(p) => self.import(&p.tree, module, format!("{before}{}::", p.ident)),
-            syn::UseTree::Name(n) if n.ident == "self" => {
-                let path = before.trim_end_matches("::").to_owned();
-                add(self, last(&path).to_owned(), path.clone());
-            }
-            syn::UseTree::Name(n) => add(self, n.ident.to_string(), format!("{before}{}", n.ident)),
-            syn::UseTree::Rename(r) if r.rename == "_" => {}
-            syn::UseTree::Rename(r) => add(self, r.rename.to_string(), format!("{before}{}", r.ident)),
-            syn::UseTree::Glob(_) => {
-                let path = self.absolute(module, before.trim_end_matches("::"));
+        leaves(tree, &before, &mut |leaf| match leaf {
+            Leaf::Name(name, path) => add(self, name, path),
+            Leaf::All(path) => {
+                let path = self.absolute(module, &path);
                 self.out.modules.entry(module.to_owned()).or_default().globs.push(path);
             }
-            syn::UseTree::Group(g) => g.items.iter().for_each(|t| self.import(t, module, before.clone())),
-        }
+        });
     }
 
     /// A path from the crate on; `~` before one that is relative to the module, or begins with another crate.
@@ -355,6 +347,27 @@ fn trait_member(member: &syn::TraitItem, text: &str) -> Option<Member> {
             Some(Member::read(&format!("const {}: {}", c.ident, said(text, &c.ty)), &doc_of(&c.attrs)))
         }
         _ => None,
+    }
+}
+
+/// What one leaf of a `use` brings: a name and its path, or all of a module.
+pub enum Leaf {
+    Name(String, String),
+    All(String),
+}
+
+/// The leaves of a `use` behind a path.
+pub fn leaves(tree: &syn::UseTree, before: &str, take: &mut dyn FnMut(Leaf)) {
+    let module = before.trim_end_matches("::");
+    let path = |name: &syn::Ident| if name == "self" { module.to_owned() } else { format!("{before}{name}") };
+    match tree {
+        syn::UseTree::Path(p) => leaves(&p.tree, &format!("{before}{}::", p.ident), take),
+        syn::UseTree::Name(n) if n.ident == "self" => take(Leaf::Name(last(module).to_owned(), module.to_owned())),
+        syn::UseTree::Name(n) => take(Leaf::Name(n.ident.to_string(), path(&n.ident))),
+        syn::UseTree::Rename(r) if r.rename == "_" => {}
+        syn::UseTree::Rename(r) => take(Leaf::Name(r.rename.to_string(), path(&r.ident))),
+        syn::UseTree::Glob(_) => take(Leaf::All(module.to_owned())),
+        syn::UseTree::Group(g) => g.items.iter().for_each(|t| leaves(t, before, take)),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Whether a cell is complete, goes on, or can become nothing whatever follows.
 use crate::engine::Completeness;
-use crate::eval::parse::segments::{Segment, segments};
+use crate::eval::parse::segments::{Segment, blank_between, segments};
 use crate::eval::text::depth;
-use crate::eval::text::scan::{Kind, Token, tokens};
+use crate::eval::text::scan::{Kind, Token, closers, open_brackets, tokens};
 
 /// Nobody sees more of a line.
 const FURTHEST: usize = 20;
@@ -15,19 +15,7 @@ pub fn is_complete(code: &str) -> Completeness {
     }
     let code = &rust(code);
     let all: Vec<Token> = tokens(code).into_iter().filter(|t| t.kind != Kind::Comment || t.open_ended).collect();
-    let mut open = Vec::new();
-    for t in &all {
-        match t.kind {
-            Kind::Open(c) => open.push(c),
-            Kind::Close(c) => {
-                let matching = matches!((open.pop(), c), (Some('('), ')') | (Some('['), ']') | (Some('{'), '}'));
-                if !matching {
-                    return Completeness::Invalid;
-                }
-            }
-            _ => {}
-        }
-    }
+    let Some(open) = open_brackets(&all) else { return Completeness::Invalid };
     let indent = "    ".repeat(open.len().min(FURTHEST));
     if all.last().is_some_and(|t| t.open_ended) {
         return Completeness::Incomplete(String::new());
@@ -52,13 +40,7 @@ enum Fault {
 
 /// What is wrong with the text once its brackets are closed.
 fn parsed(code: &str, open: &[char]) -> Option<Fault> {
-    let close = |c: &char| match c {
-        '(' => ')',
-        '[' => ']',
-        _ => '}',
-    };
-    let closers: String = open.iter().rev().map(close).collect();
-    let text = format!("{code}\n{closers}");
+    let text = format!("{code}\n{}", closers(open));
     if !depth::fits(&text) {
         return Some(Fault::Unknown);
     }
@@ -76,20 +58,11 @@ fn place(error: &syn::Error, text: &str) -> usize {
 
 /// The cell without magics and commands, at the same places.
 fn rust(code: &str) -> String {
-    let mut out = String::new();
-    for segment in segments(code, &|_| false) {
-        let range = match segment {
-            Segment::Code(range) => range,
-            Segment::Magic { body: Some(body), .. } => body,
-            Segment::Magic { .. } | Segment::Command(_) => continue,
-        };
-        let before = &code[out.len()..range.start];
-        out.extend(before.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).flat_map(|c| std::iter::repeat_n(c, 1)));
-        // Places are bytes, blanks one each.
-        out.push_str(&" ".repeat(range.start.saturating_sub(out.len())));
-        out.push_str(&code[range]);
-    }
-    out
+    let range = |segment: Segment| match segment {
+        Segment::Code(range) | Segment::Magic { body: Some(range), .. } => Some(range),
+        Segment::Magic { .. } | Segment::Command(_) => None,
+    };
+    blank_between(code, segments(code, &|_| false).into_iter().filter_map(range))
 }
 
 /// A sign or a word behind which something must come.
