@@ -546,3 +546,21 @@ fn a_tensor_that_left_its_body_has_no_program() {
         assert!(says.contains("let the body give it back"), "{says}");
     }
 }
+
+#[test]
+fn a_branch_is_chosen_by_integers_of_every_dtype() {
+    let _alone = alone();
+    let x = tensor([1.0]);
+    let pick = |index: &Tensor| {
+        let branches: [&dyn Fn(Tensor) -> Tensor; 3] = [&|x| x + 10.0, &|x| x + 20.0, &|x| x + 30.0];
+        switch(index, &branches, &x).item()
+    };
+    for dtype in [I8, I16, I32, I64, U8, U16, U32, U64] {
+        for (index, given) in [(0, 11.0), (1, 21.0), (2, 31.0), (100, 31.0)] {
+            assert_eq!(pick(&tensor(index).to(dtype)), given, "{dtype} {index}");
+        }
+    }
+    let large = (tensor(1).to(U64) * 0).bitwise_not();
+    assert_eq!(pick(&large), 31.0, "the largest number of uint64");
+    assert_eq!(pick(&tensor(-5)), 11.0);
+}

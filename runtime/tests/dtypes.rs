@@ -34,6 +34,17 @@ fn what_torch_does_not_promote_is_refused_in_its_words() {
         let said = refusal(|| &x + y.to(other));
         assert!(said.contains("Promotion for uint16, uint32, uint64 types is not supported"), "{other}: {said}");
     }
+    let said = [
+        refusal(|| cat(&[&x, &y.to(I32)], 0)),
+        refusal(|| stack(&[&x, &y.to(I64)], 0)),
+        refusal(|| x.where_(&y.gt(0.0), y.to(U32))),
+        refusal(|| x.clamp(&y.to(I16), &y.to(I16))),
+        refusal(|| x.eq(y.to(I32))),
+    ];
+    for said in said {
+        assert!(said.contains("Promotion for uint16, uint32, uint64 types is not supported"), "{said}");
+    }
+    assert_eq!(cat(&[&x, &x], 0).dtype(), U16);
     for other in [F16, BF16, F32, F64] {
         assert_eq!((&x * y.to(other)).dtype(), other);
     }

@@ -5,8 +5,7 @@ use std::panic::Location;
 use support::{alone, refusal};
 use xlazy::prelude::*;
 
-/// A call that must be refused, the name that the refusal begins with, of the op that a composite is made of where it is none
-/// itself, and what it must say.
+/// A call that must be refused, its name, with which the refusal begins, and what it must say.
 struct Wrong(&'static Location<'static>, &'static str, &'static [&'static str], Box<dyn Fn()>);
 
 #[track_caller]
@@ -39,8 +38,8 @@ fn all() -> Vec<Wrong> {
         wrong("matmul", &["f32[2,3]", "f64[3,2]"], move || a().matmul(&a().t().double())),
         wrong("matmul", &["f32[]"], move || Tensor::ones(()).matmul(&a())),
         wrong("bmm", &["f32[2,3]"], move || a().bmm(&a())),
-        wrong("matmul", &["f32[2,3]"], move || a().mm(&a())),
-        wrong("matmul", &["f32[2,3]", "f32[4]"], move || a().mv(&b())),
+        wrong("mm", &["f32[2,3]"], move || a().mm(&a())),
+        wrong("mv", &["f32[2,3]", "f32[4]"], move || a().mv(&b())),
         wrong("dot", &["f32[4]", "f32[2,3]"], move || b().dot(&a())),
         wrong("reshape", &["f32[2,3]", "7"], move || a().reshape([7])),
         wrong("reshape", &["f32[2,3]", "-1"], move || a().reshape([-1, -1])),
@@ -61,7 +60,7 @@ fn all() -> Vec<Wrong> {
         wrong("mean", &["i64[3]"], move || whole().mean()),
         wrong("std", &["i64[3]"], move || whole().std()),
         wrong("var", &["i64[3]"], move || whole().var()),
-        wrong("amax", &["f32[2,3]", "3"], move || a().max_dim(3, false)),
+        wrong("max_dim", &["f32[2,3]", "3"], move || a().max_dim(3, false)),
         wrong("argmax", &["f32[2,3]", "-4"], move || a().argmax_dim(-4, false)),
         wrong("softmax", &["f32[2,3]", "2"], move || a().softmax(2)),
         wrong("log_softmax", &["f32[2,3]", "-3"], move || a().log_softmax(-3)),
@@ -74,16 +73,16 @@ fn all() -> Vec<Wrong> {
         wrong("slice", &["f32[2,3]", "step"], move || a().slice(0, 0, 2, 0)),
         wrong("narrow", &["f32[2,3]", "3"], move || a().narrow(1, 2, 3)),
         wrong("select", &["f32[2,3]", "2"], move || a().select(0, 2)),
-        wrong("index", &["f32[2,3]", "f32[4]"], move || a().index_select(0, &b())),
+        wrong("index_select", &["f32[2,3]", "f32[4]"], move || a().index_select(0, &b())),
         wrong("index_select", &["f32[2,3]", "7"], move || a().index_select(0, &tensor([7]))),
         wrong("gather", &["f32[2,3]", "i64[3]"], move || a().gather(1, &whole())),
         wrong("scatter", &["f32[2,3]"], move || a().scatter_add(0, &whole(), a())),
-        wrong("index", &["f32[2,3]", "f32[4]"], move || b().embedding(&a())),
+        wrong("embedding", &["f32[2,3]", "f32[4]"], move || b().embedding(&a())),
         wrong("one_hot", &["f32[4]"], move || b().one_hot(3)),
         wrong("tril", &["f32[4]"], move || b().tril(0)),
         wrong("diagonal", &["f32[4]"], move || b().diagonal(0, 0, 1)),
         wrong("trace", &["f32[4]"], move || b().trace()),
-        wrong("convolution", &["f32[1,2,8,8]", "f32[4,3,3,3]"], move || {
+        wrong("conv2d", &["f32[1,2,8,8]", "f32[4,3,3,3]"], move || {
             image().conv2d(&Tensor::ones([4, 3, 3, 3]), None, ConvOptions::default())
         }),
         wrong("conv2d", &["f32[2,3]"], move || a().conv2d(&Tensor::ones([4, 3, 3, 3]), None, ConvOptions::default())),
@@ -95,8 +94,8 @@ fn all() -> Vec<Wrong> {
         wrong("layer_norm", &["f32[2,3]", "4"], move || a().layer_norm(4, None, None, 1e-5)),
         wrong("cross_entropy", &["f32[2,3]", "i64[3]"], move || a().cross_entropy(&whole(), Default::default())),
         wrong("nll_loss", &["f32[2,3]", "f32[4]"], move || a().nll_loss(&b(), Default::default())),
-        wrong("sub", &["f32[2,3]", "f32[4]"], move || a().mse_loss(&b(), Reduction::Mean)),
-        wrong("matmul", &["f32[2,3]", "f32[6,5]"], move || a().linear(&c(), None)),
+        wrong("mse_loss", &["f32[2,3]", "f32[4]"], move || a().mse_loss(&b(), Reduction::Mean)),
+        wrong("linear", &["f32[2,3]", "f32[5,6]"], move || a().linear(&c(), None)),
         wrong("cholesky", &["f32[2,3]"], move || a().cholesky(false)),
         wrong("inv", &["f32[2,3]"], move || a().inv()),
         wrong("det", &["f32[4]"], move || b().det()),

@@ -1,4 +1,5 @@
 //! One error type with named fields: the op, the shapes, what was expected and what to do.
+use crate::thread::thread;
 use std::panic::Location;
 
 /// Everything the runtime can refuse.
@@ -40,11 +41,23 @@ pub struct Raised {
 }
 
 impl Error {
+    /// In the name of the user's call, of which the op that refuses is a part.
+    fn of_call(self) -> Error {
+        let Error::Op { op, operands, message } = self else { return self };
+        let Some(call) = thread(|t| t.take_call()) else { return Error::Op { op, operands, message } };
+        let given: Vec<String> = call.operands.iter().map(|t| t.to_string()).collect();
+        let message = match given == operands || operands.is_empty() {
+            true => message,
+            false => format!("{message} (in {op}({}))", operands.join(", ")),
+        };
+        Error::Op { op: call.op, operands: given, message }
+    }
+
     /// Ends the cell with this error at the caller's line. Unwinds without running the panic hook: nothing is printed.
     #[track_caller]
     pub fn raise(self) -> ! {
         let at = crate::thread::innermost(Location::caller());
-        let raised = match self {
+        let raised = match self.of_call() {
             Error::Late { error, at, statement } => Raised { error: *error, at, statement },
             error => Raised { error, at, statement: crate::sys::statement() },
         };

@@ -3,7 +3,9 @@
 use crate::clock::TIMED_ALONE;
 use crate::sys;
 use crate::text::{CELL_FILE, Place};
-use std::cell::Cell;
+use crate::ty::TypeRef;
+use smallvec::SmallVec;
+use std::cell::{Cell, RefCell};
 
 pub struct Thread {
     /// The line on whose behalf it traces: library code is never where something is said to come from.
@@ -18,6 +20,8 @@ pub struct Thread {
     pub shows: Cell<Option<Place>>,
     /// Ops it has recorded since the last sync, as long as there were few syncs.
     pub ops: Cell<u32>,
+    /// The call of the user's that it works for, where that is several ops.
+    call: RefCell<Option<Call>>,
     /// Syncs of the cell.
     syncs: Cell<u32>,
     /// The place that was asked of last, and whether it is the user's: ops in a row are mostly of one.
@@ -32,6 +36,7 @@ thread_local! {
             physical: Cell::new(false),
             body: Cell::new(None),
             shows: Cell::new(None),
+            call: RefCell::new(None),
             ops: Cell::new(0),
             syncs: Cell::new(0),
             known: Cell::new(None),
@@ -43,6 +48,38 @@ thread_local! {
 #[inline]
 pub fn thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
     THREAD.with(f)
+}
+
+/// A call of several ops: what one of them refuses is refused in its name.
+pub struct Call {
+    pub op: &'static str,
+    pub operands: SmallVec<[TypeRef; 3]>,
+}
+
+/// Ends the outermost call when it goes, and puts the thread's line back.
+pub struct Called {
+    _line: Behalf,
+    outermost: bool,
+}
+
+impl Drop for Called {
+    fn drop(&mut self) {
+        if self.outermost {
+            thread(|t| t.call.take());
+        }
+    }
+}
+
+/// As [`behalf`], and what is refused until the guard goes is refused in the name of this call, unless it is a part of another.
+pub fn call(at: Place, op: &'static str, operands: SmallVec<[TypeRef; 3]>) -> Called {
+    let outermost = thread(|t| {
+        let outermost = t.call.borrow().is_none();
+        if outermost {
+            *t.call.borrow_mut() = Some(Call { op, operands });
+        }
+        outermost
+    });
+    Called { _line: behalf(at), outermost }
 }
 
 /// What is recorded is a part of an op: the body of a loop, a branch.
@@ -98,6 +135,11 @@ impl Thread {
             }
         }
         line.unwrap_or(at)
+    }
+
+    /// The call of several ops that goes on.
+    pub fn take_call(&self) -> Option<Call> {
+        self.call.take()
     }
 
     /// A sync more on this thread.

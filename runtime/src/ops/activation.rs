@@ -14,7 +14,7 @@ const BOTH: &str = "always give both (`clamp(0.0, f64::INFINITY)`)";
 
 static CLAMP: Entry = Entry::new(
     "clamp",
-    |s| Ok(Type::new(rules::promote(s.inputs), rules::broadcast_shapes(s)?)),
+    |s| Ok(Type::new(rules::promote(s.inputs)?, rules::broadcast_shapes(s)?)),
     |l| {
         // Which bounds there are is an attribute; their values are operands.
         let (low, high) = (l.attrs.flag(0), l.attrs.flag(1));

@@ -2,7 +2,7 @@
 use super::index::{picked, put_at};
 use super::place::rolled;
 use super::{cat, stack};
-use crate::tensor::{Step, Tensor, caller_line, refuse};
+use crate::tensor::{Step, Tensor, called, caller_line, refuse};
 use xlazy_core::ty::Dims;
 
 // Row and column of the elements of a diagonal in a matrix of these sizes.
@@ -84,6 +84,7 @@ impl Tensor {
     /// Broadcast to another tensor's shape (`torch.Tensor.expand_as`).
     #[track_caller]
     pub fn expand_as(&self, other: &Tensor) -> Tensor {
+        let _call = called("expand_as", [self, other]);
         self.expand(other.shape())
     }
 
@@ -96,7 +97,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn roll(&self, shifts: impl Into<Dims>, dims: impl Into<Dims>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("roll", [self]);
         let (shifts, dims) = (shifts.into().0, dims.into().0);
         if dims.is_empty() && shifts.len() == 1 {
             return self.flatten().roll(shifts, 0).reshape(self.shape());
@@ -116,7 +117,7 @@ impl Tensor {
     /// Dimensions moved to other positions, the others keeping their order (`torch.movedim`).
     #[track_caller]
     pub fn movedim(&self, source: impl Into<Dims>, destination: impl Into<Dims>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("movedim", [self]);
         let at = |d: Dims| d.0.iter().map(|&d| self.dim_index("movedim", d)).collect::<Vec<_>>();
         let (from, to) = (at(source.into()), at(destination.into()));
         if from.len() != to.len() {
@@ -156,7 +157,7 @@ impl Tensor {
     /// Parts of the sizes given along `dim` (`torch.split_with_sizes`, `torch.split` of a list).
     #[track_caller]
     pub fn split_with_sizes(&self, sizes: &[usize], dim: i64) -> Vec<Tensor> {
-        let _line = caller_line();
+        let _call = called("split_with_sizes", [self]);
         if sizes.iter().sum::<usize>() != self.size(dim) {
             refuse("split", &[self], format!("{sizes:?} do not add up to the {} of dimension {dim}", self.size(dim)));
         }
@@ -171,7 +172,7 @@ impl Tensor {
     /// Parts of `dim` between the positions given (`torch.tensor_split`).
     #[track_caller]
     pub fn tensor_split(&self, indices: &[i64], dim: i64) -> Vec<Tensor> {
-        let _line = caller_line();
+        let _call = called("tensor_split", [self]);
         let n = self.size(dim) as i64;
         let mut edges = vec![0];
         edges.extend(indices);
@@ -182,7 +183,7 @@ impl Tensor {
     /// One dimension as several; one size may be -1 (`torch.unflatten`).
     #[track_caller]
     pub fn unflatten(&self, dim: i64, sizes: impl Into<Dims>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("unflatten", [self]);
         let d = self.dim_index("unflatten", dim);
         let mut sizes = sizes.into().0;
         let known: i64 = sizes.iter().filter(|&&s| s != -1).product();
@@ -201,7 +202,7 @@ impl Tensor {
     /// Several dimensions dropped where their size is 1 (`torch.squeeze(x, dims)`).
     #[track_caller]
     pub fn squeeze_dims(&self, dims: impl Into<Dims>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("squeeze_dims", [self]);
         let dims: Vec<usize> = dims.into().0.iter().map(|&d| self.dim_index("squeeze", d)).collect();
         let shape = self.shape();
         let kept: Vec<usize> =
@@ -217,7 +218,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn diagonal(&self, offset: i64, dim1: i64, dim2: i64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("diagonal", [self]);
         let (a, b) = (self.dim_index("diagonal", dim1), self.dim_index("diagonal", dim2));
         if a == b {
             refuse("diagonal", &[self], "needs two different dimensions");
@@ -270,6 +271,7 @@ impl Tensor {
     /// A quarter turn in the plane of two dimensions, `k` times (`torch.rot90`).
     #[track_caller]
     pub fn rot90(&self, k: i64, dims: [i64; 2]) -> Tensor {
+        let _call = called("rot90", [self]);
         let [a, b] = dims;
         match k.rem_euclid(4) {
             1 => self.flip(b).transpose(a, b),
@@ -283,7 +285,7 @@ impl Tensor {
     /// `.copy()` `torch.unfold_copy`).
     #[track_caller]
     pub fn unfold(&self, dim: i64, size: usize, step: usize) -> Tensor {
-        let _line = caller_line();
+        let _call = called("unfold", [self]);
         let d = self.dim_index("unfold", dim);
         let x = if self.dim() == 0 { self.reshape([1]) } else { self.clone() };
         let n = x.size(d as i64);
@@ -303,7 +305,7 @@ impl Tensor {
     /// The Kronecker product (`torch.kron`).
     #[track_caller]
     pub fn kron(&self, other: &Tensor) -> Tensor {
-        let _line = caller_line();
+        let _call = called("kron", [self, other]);
         let rank = self.dim().max(other.dim());
         let full = |t: &Tensor| {
             let mut s = vec![1; rank - t.dim()];
@@ -320,8 +322,9 @@ impl Tensor {
     /// Differences of neighbours along `dim`, `n` times over (`torch.diff`).
     #[track_caller]
     pub fn diff(&self, n: usize, dim: i64) -> Tensor {
-        let _line = caller_line();
-        (0..n).fold(self.clone(), |x, _| {
+        let _call = called("diff", [self]);
+        // Beyond its size nothing is left.
+        (0..n.min(self.size(dim))).fold(self.clone(), |x, _| {
             let size = x.size(dim) as i64;
             if size == 0 {
                 return x;

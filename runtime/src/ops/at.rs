@@ -1,6 +1,6 @@
 //! Indexing as Python's brackets do it: `x.i((1, .., 0..3))`, with numbers, ranges, whole dimensions and index tensors.
 use super::index::{picked, put_at};
-use crate::tensor::{Arg, Tensor, caller_line, refuse};
+use crate::tensor::{Arg, Tensor, called, caller_line, refuse};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo};
 use xlazy_core::ir::Attr;
 use xlazy_core::ty::{Category, DType};
@@ -218,7 +218,7 @@ impl Tensor {
     /// for each of the first dimensions; `None` keeps a dimension whole (`torch.index_put`).
     #[track_caller]
     pub fn index_put<'a>(&self, indices: &[Option<&Tensor>], values: impl Into<Arg<'a>>, accumulate: bool) -> Tensor {
-        let _line = caller_line();
+        let _call = called("index_put", [self]);
         let list = indices.iter().map(|t| t.map_or(At::from(..), At::Tensor)).collect();
         let Indexed { base, tensors, attrs } = index(self, list);
         let Some(attrs) = attrs else {
@@ -244,7 +244,7 @@ impl Tensor {
     /// (`x[a, :, b]`). [`Tensor::i`] is the same, easier to write.
     #[track_caller]
     pub fn index(&self, indices: &[Option<&Tensor>]) -> Tensor {
-        let _line = caller_line();
+        let _call = called("index", [self]);
         let list: Vec<At> = indices.iter().map(|t| t.map_or(At::from(..), At::Tensor)).collect();
         self.i(list)
     }

@@ -2,7 +2,7 @@
 use super::bounds::{BY_ZERO, divisors};
 use super::complex::conjugated;
 use crate::bucket;
-use crate::tensor::{Arg, Entry, Sample, Tensor, refuse, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::{Kind, Lower, Rule, Sig, rules};
 use xlazy_core::ty::{Category, Scalar};
@@ -348,6 +348,7 @@ impl Tensor {
     /// The larger of the two, a number winning over NaN (`torch.fmax`).
     #[track_caller]
     pub fn fmax(&self, other: &Tensor) -> Tensor {
+        let _call = called("fmax", [self, other]);
         self.maximum(other)
             .where_(&self.isnan().logical_or(other.isnan()).logical_not(), other.where_(&self.isnan(), self))
     }
@@ -355,6 +356,7 @@ impl Tensor {
     /// The smaller of the two, a number winning over NaN (`torch.fmin`).
     #[track_caller]
     pub fn fmin(&self, other: &Tensor) -> Tensor {
+        let _call = called("fmin", [self, other]);
         self.minimum(other)
             .where_(&self.isnan().logical_or(other.isnan()).logical_not(), other.where_(&self.isnan(), self))
     }
@@ -362,12 +364,14 @@ impl Tensor {
     /// The length of the hypotenuse (`torch.hypot`).
     #[track_caller]
     pub fn hypot(&self, other: &Tensor) -> Tensor {
+        let _call = called("hypot", [self, other]);
         (self.square() + other.square()).sqrt()
     }
 
     /// log(e^a + e^b), without overflow (`torch.logaddexp`).
     #[track_caller]
     pub fn logaddexp(&self, other: &Tensor) -> Tensor {
+        let _call = called("logaddexp", [self, other]);
         // at equal infinities the difference is NaN
         let d = (self - other).abs();
         let top = self.maximum(other);
@@ -424,18 +428,21 @@ impl Tensor {
     /// Linear interpolation: `self + weight * (end - self)` (`torch.lerp`).
     #[track_caller]
     pub fn lerp<'a>(&self, end: &Tensor, weight: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("lerp", [self, end]);
         self + (end - self).mul(weight)
     }
 
     /// `self + value * tensor1 * tensor2` (`torch.addcmul`).
     #[track_caller]
     pub fn addcmul<'a>(&self, tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("addcmul", [self, tensor1, tensor2]);
         self + (tensor1 * tensor2).mul(value)
     }
 
     /// `self + value * tensor1 / tensor2` (`torch.addcdiv`).
     #[track_caller]
     pub fn addcdiv<'a>(&self, tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("addcdiv", [self, tensor1, tensor2]);
         self + (tensor1 / tensor2).mul(value)
     }
 }
@@ -446,6 +453,7 @@ macro_rules! in_place {
             $($(#[$doc])*
             #[track_caller]
             pub fn $name<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+                let _call = called(stringify!($name), [self]);
                 let value = self.$op(other);
                 self.assign(stringify!($name), value);
                 self.clone()

@@ -1,6 +1,6 @@
 //! Comparisons, logic, and choice by condition.
 use crate::bucket;
-use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, called, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::{Lower, Rule, Sig, rules};
 use xlazy_core::ty::{DType, Type};
@@ -8,7 +8,7 @@ use xlazy_core::ty::{DType, Type};
 // Both operands in the dtype they promote to, broadcast together, then compared.
 fn compared(l: &mut Lower, direction: &str) -> Val {
     let types: Vec<&Type> = l.inputs.iter().map(|v| &v.ty).collect();
-    let dtype = rules::promote(&types);
+    let dtype = rules::promote(&types).expect("the type rule has asked");
     let shape = l.out.shape.clone();
     let [a, b] = [0, 1].map(|i| {
         let x = l.x(i);
@@ -66,7 +66,7 @@ fn where_rule(s: &Sig) -> Rule {
         return Err(format!("the condition is {}, expected bool: make one with a comparison", s.dtype(0)));
     }
     let shape = rules::broadcast_shapes(s)?;
-    Ok(Type::new(rules::promote(&s.inputs[1..]), shape))
+    Ok(Type::new(rules::promote(&s.inputs[1..])?, shape))
 }
 
 static WHERE: Entry = Entry::new("where", where_rule, |l| {
@@ -107,12 +107,14 @@ impl Tensor {
     /// `value` where the mask is true, this tensor elsewhere (`torch.Tensor.masked_fill`).
     #[track_caller]
     pub fn masked_fill<'a>(&'a self, mask: &'a Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("masked_fill", []);
         trace(&WHERE, [mask.into(), value.into(), self.into()], [])
     }
 
     /// True where the two are close: `|a - b| <= atol + rtol · |b|` (`torch.isclose`).
     #[track_caller]
     pub fn isclose(&self, other: &Tensor, rtol: f64, atol: f64) -> Tensor {
+        let _call = called("isclose", [self, other]);
         let close = (self - other).abs().le(&(other.abs() * rtol + atol));
         close.logical_or(self.eq(other))
     }

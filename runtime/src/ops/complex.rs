@@ -1,5 +1,5 @@
 //! Complex numbers: made of two real tensors, taken apart, and their sizes and angles. Gradients are torch's: conjugated.
-use crate::tensor::{Entry, Sample, Step, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Step, Tensor, called, refuse, trace};
 use xlazy_core::ir::{Rule, Sig, rules};
 use xlazy_core::ty::{DType, Type};
 
@@ -75,7 +75,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn polar(&self, angle: &Tensor) -> Tensor {
-        let _line = caller_line();
+        let _call = called("polar", [self, angle]);
         (self * angle.cos()).complex(&(self * angle.sin()))
     }
 
@@ -105,7 +105,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn conj(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("conj", [self]);
         if self.dtype().is_complex() { self.real().complex(&self.imag().neg()) } else { self.clone() }
     }
 
@@ -117,7 +117,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn view_as_complex(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("view_as_complex", [self]);
         if self.dim() == 0 || self.size(-1) != 2 {
             refuse("view_as_complex", &[self], "the last dimension must be of size 2: real and imaginary parts");
         }
@@ -132,7 +132,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn view_as_real(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("view_as_real", [self]);
         super::stack(&[&self.real(), &self.imag()], -1).viewing(self, Step::AsReal)
     }
 
@@ -144,7 +144,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn angle(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("angle", [self]);
         if self.dtype().is_complex() {
             return self.imag().atan2(self.real());
         }
@@ -161,7 +161,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn isreal(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("isreal", [self]);
         if self.dtype().is_complex() { self.imag().eq(0.0) } else { self.ones_like().bool() }
     }
 }

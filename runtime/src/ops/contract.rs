@@ -1,5 +1,5 @@
 //! Sums over products in Einstein's notation, and what else comes down to one matrix product.
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Tensor, called, caller_line, refuse};
 use xlazy_core::ty::Dims;
 
 /// A tensor with a label for each dimension.
@@ -206,7 +206,7 @@ impl Tensor {
     /// (`torch.tensordot`).
     #[track_caller]
     pub fn tensordot(&self, other: &Tensor, dims: usize) -> Tensor {
-        let _line = caller_line();
+        let _call = called("tensordot", [self, other]);
         if dims > self.dim() || dims > other.dim() {
             refuse("tensordot", &[self, other], format!("{dims} dimensions to sum over are more than there are"));
         }
@@ -217,7 +217,7 @@ impl Tensor {
     /// The sum over products along pairs of dimensions (`torch.tensordot(a, b, (dims_a, dims_b))`).
     #[track_caller]
     pub fn tensordot_dims(&self, other: &Tensor, dims_self: impl Into<Dims>, dims_other: impl Into<Dims>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("tensordot_dims", [self, other]);
         let a: Vec<usize> = dims_self.into().0.iter().map(|&d| self.dim_index("tensordot", d)).collect();
         let b: Vec<usize> = dims_other.into().0.iter().map(|&d| other.dim_index("tensordot", d)).collect();
         if a.len() != b.len() {
@@ -238,7 +238,7 @@ impl Tensor {
     /// The sum of products along the last dimensions (`torch.inner`).
     #[track_caller]
     pub fn inner(&self, other: &Tensor) -> Tensor {
-        let _line = caller_line();
+        let _call = called("inner", [self, other]);
         if self.dim() == 0 || other.dim() == 0 {
             return self * other;
         }
@@ -248,6 +248,7 @@ impl Tensor {
     /// A matrix times a vector (`torch.mv`).
     #[track_caller]
     pub fn mv(&self, vec: &Tensor) -> Tensor {
+        let _call = called("mv", [self, vec]);
         if (self.dim(), vec.dim()) != (2, 1) {
             refuse("mv", &[self, vec], "needs a matrix and a vector");
         }

@@ -1,6 +1,6 @@
 //! Convolutions, in any number of spatial dimensions. StableHLO: convolution; its gradients are convolutions again.
 use crate::bucket;
-use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
 use xlazy_core::emit::array;
 use xlazy_core::ir::Role::{Size, Stride};
 use xlazy_core::ir::{AttrDef, AttrsExt, Kind, Rule, Sig, attr, rules};
@@ -47,7 +47,7 @@ fn rule(s: &Sig) -> Rule {
         }
         shape.push(((room - kernel) / at(0) + 1) as usize);
     }
-    Ok(Type::new(rules::promote(s.inputs), shape))
+    Ok(Type::new(rules::promote(s.inputs)?, shape))
 }
 
 static CONVOLUTION: Entry = Entry::new("convolution", rule, |l| {
@@ -268,6 +268,7 @@ impl Tensor {
     /// (`torch.nn.functional.conv1d`). StableHLO: convolution.
     #[track_caller]
     pub fn conv1d(&self, weight: &Tensor, bias: Option<&Tensor>, options: ConvOptions) -> Tensor {
+        let _call = called("conv1d", [self, weight].into_iter().chain(bias));
         self.conv("conv1d", 1, weight, bias, options)
     }
 
@@ -282,12 +283,14 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn conv2d(&self, weight: &Tensor, bias: Option<&Tensor>, options: ConvOptions) -> Tensor {
+        let _call = called("conv2d", [self, weight].into_iter().chain(bias));
         self.conv("conv2d", 2, weight, bias, options)
     }
 
     /// A convolution over three dimensions (`torch.nn.functional.conv3d`). StableHLO: convolution.
     #[track_caller]
     pub fn conv3d(&self, weight: &Tensor, bias: Option<&Tensor>, options: ConvOptions) -> Tensor {
+        let _call = called("conv3d", [self, weight].into_iter().chain(bias));
         self.conv("conv3d", 3, weight, bias, options)
     }
 
@@ -324,6 +327,7 @@ impl Tensor {
     /// The transpose of [`Tensor::conv1d`]: weight (in, out / groups, kernel) (`torch.nn.functional.conv_transpose1d`).
     #[track_caller]
     pub fn conv_transpose1d(&self, weight: &Tensor, bias: Option<&Tensor>, options: ConvTransposeOptions) -> Tensor {
+        let _call = called("conv_transpose1d", [self, weight].into_iter().chain(bias));
         self.conv_transpose("conv_transpose1d", 1, weight, bias, options)
     }
 
@@ -331,12 +335,14 @@ impl Tensor {
     /// (`torch.nn.functional.conv_transpose2d`).
     #[track_caller]
     pub fn conv_transpose2d(&self, weight: &Tensor, bias: Option<&Tensor>, options: ConvTransposeOptions) -> Tensor {
+        let _call = called("conv_transpose2d", [self, weight].into_iter().chain(bias));
         self.conv_transpose("conv_transpose2d", 2, weight, bias, options)
     }
 
     /// The transpose of [`Tensor::conv3d`] (`torch.nn.functional.conv_transpose3d`).
     #[track_caller]
     pub fn conv_transpose3d(&self, weight: &Tensor, bias: Option<&Tensor>, options: ConvTransposeOptions) -> Tensor {
+        let _call = called("conv_transpose3d", [self, weight].into_iter().chain(bias));
         self.conv_transpose("conv_transpose3d", 3, weight, bias, options)
     }
 }

@@ -62,7 +62,7 @@ static LINSPACE: Entry = Entry::new(
         if s.inputs.iter().any(|t| !t.shape.is_empty()) {
             return Err("start and end must be numbers or tensors without dimensions".into());
         }
-        Ok(Type::new(rules::promote(s.inputs).to_float(), Shape::new(&[s.attrs.index(0)])))
+        Ok(Type::new(rules::promote(s.inputs)?.to_float(), Shape::new(&[s.attrs.index(0)])))
     },
     |l| {
         let (ty, n) = (l.out.clone(), l.attrs.index(0));

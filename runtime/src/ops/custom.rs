@@ -1,11 +1,12 @@
 //! Ops that the table has not: of StableHLO that users write, and calls of what a platform has registered by name.
 use crate::tensor::{Arg, Entry, Grad, Tensor, refuse, result, try_trace};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use xlazy_core::emit::mlir_type;
 use xlazy_core::ir::Role::Mode;
 use xlazy_core::ir::{Attr, Kind, attr};
+use xlazy_core::run::try_compile;
 use xlazy_core::ty::{DType, Dims, Shape, Type};
 
 // The attribute is the op's name with a hash of its text, which stands for it in keys.
@@ -100,6 +101,27 @@ fn backward_of(op: &Custom, backward: &Arc<Backward>, g: &Grad) -> Vec<Option<Te
     found
 }
 
+/// Whether XLA takes the text, asked once of each.
+fn compiles(hash: u128, op: &Custom) -> xlazy_core::Result<()> {
+    static TAKEN: LazyLock<Mutex<HashSet<u128>>> = LazyLock::new(Mutex::default);
+    if TAKEN.lock().unwrap_or_else(PoisonError::into_inner).contains(&hash) {
+        return Ok(());
+    }
+    let list = |all: Vec<String>| all.join(", ");
+    let types = |all: &[Type]| list(all.iter().map(mlir_type).collect());
+    let (takes, gives, n) = (types(&op.takes), types(&op.gives), op.gives.len());
+    let arguments = list((0..).zip(&op.takes).map(|(k, t)| format!("%a{k}: {}", mlir_type(t))).collect());
+    let given = list((0..op.takes.len()).map(|k| format!("%a{k}")).collect());
+    let results = list((0..n).map(|k| format!("%r#{k}")).collect());
+    try_compile(&format!(
+        "module @op {{\n  func.func @main({arguments}) -> ({gives}) {{\n    %r:{n} = call @{}({given}) : ({takes}) -> ({gives})\n    \
+         return {results} : {gives}\n  }}\n  {}\n}}\n",
+        op.symbol, op.text
+    ))?;
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner).insert(hash);
+    Ok(())
+}
+
 type Write = dyn Fn(&[String]) -> String + Send + Sync;
 
 /// An op of StableHLO text; made by [`custom_op`].
@@ -112,7 +134,7 @@ pub struct CustomOp {
 
 /// An op of your own, as the text of a StableHLO function, which `stablehlo` writes for operands of given types, as
 /// `tensor<4xf32>` (`torch.library.custom_op`). Its signature says what the op gives; more functions may follow that it calls.
-/// XLA reads the text when the program is compiled, and says there what is wrong with it.
+/// XLA compiles the text when the op is first called with such operands, and what it says against it is said there.
 ///
 /// ```
 /// use xlazy::prelude::*;
@@ -158,6 +180,9 @@ impl CustomOp {
             Err(why) => refuse("custom_op", inputs, format!("`{}`: {why}", self.name)),
         };
         let id = named(format!("{}#{hash:032x}", self.name), &op);
+        if let Err(why) = compiles(hash, &op) {
+            refuse("custom_op", inputs, format!("`{}`: {why}", self.name));
+        }
         let args: Vec<Arg> = inputs.iter().map(|t| Arg::Tensor(t)).collect();
         let of = try_trace(&CUSTOM_OP, &args, [Attr::Name(id)].into(), Location::caller());
         let of = of.unwrap_or_else(|e| e.raise());
@@ -167,7 +192,7 @@ impl CustomOp {
 
 /// Calls what the platform has registered under a name (StableHLO: custom_call, `jax.ffi.ffi_call`), with results of these
 /// types. `attributes` are further ones of the operation, as MLIR writes them: `backend_config = "", api_version = 2 : i32`.
-/// XLA says when the program is compiled that a name is not known. No gradient flows; [`custom_op`] can give one.
+/// XLA says when it is called that a name is not known. No gradient flows; [`custom_op`] can give one.
 ///
 /// ```no_run
 /// use xlazy::prelude::*;

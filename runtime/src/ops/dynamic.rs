@@ -1,7 +1,7 @@
 //! Ops whose result has a shape that depends on values (`nonzero`, `masked_select`, `unique`…): they read what they need
 //! first, which runs it, and go on with the shape they found.
 use crate::insight::Cause;
-use crate::tensor::{Entry, Tensor, caller_line, refuse};
+use crate::tensor::{Entry, Tensor, called, refuse};
 use std::panic::Location;
 use xlazy_core::ir::{Kind, graph};
 use xlazy_core::ty::{DType, Scalar, Shape, Type};
@@ -85,7 +85,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn nonzero(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("nonzero", [self]);
         let (flat, shape) = (places(self), self.shape());
         let strides = shape.strides();
         let mut rows: Vec<i64> = Vec::with_capacity(flat.len() * shape.len());
@@ -133,7 +133,7 @@ impl Tensor {
     #[track_caller]
     pub fn unique_with(&self, dim: Option<i64>) -> Unique {
         let at = Location::caller();
-        let _line = caller_line();
+        let _call = called("unique_with", [self]);
         let x = self.detach();
         let d = dim.map_or(0, |d| self.dim_index("unique", d));
         let rows = match dim {

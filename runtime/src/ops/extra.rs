@@ -1,5 +1,5 @@
 //! Smaller torch functions made of other ops: distances, signs, joint extremes, writing by mask and flat position.
-use crate::tensor::{Arg, Tensor, caller_line, refuse};
+use crate::tensor::{Arg, Tensor, called, refuse};
 use xlazy_core::ty::{DType, Dims};
 
 impl Tensor {
@@ -15,6 +15,7 @@ impl Tensor {
     /// The smallest and the largest elements along `dim`, or of all where it names none (`torch.aminmax`).
     #[track_caller]
     pub fn aminmax(&self, dim: impl Into<Dims>, keepdim: bool) -> (Tensor, Tensor) {
+        let _call = called("aminmax", [self]);
         let dim = dim.into();
         (self.amin(dim.clone(), keepdim), self.amax(dim, keepdim))
     }
@@ -22,7 +23,7 @@ impl Tensor {
     /// This tensor's size with the sign of `other` (`torch.copysign`).
     #[track_caller]
     pub fn copysign<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("copysign", [self]);
         let other = match other.into() {
             Arg::Tensor(t) => t.clone(),
             Arg::Owned(t) => t,
@@ -50,6 +51,7 @@ impl Tensor {
     /// 0 below zero, 1 above, `values` at zero (`torch.heaviside`).
     #[track_caller]
     pub fn heaviside(&self, values: &Tensor) -> Tensor {
+        let _call = called("heaviside", [self, values]);
         let step = self.gt(0).to(self.dtype());
         let x = values.where_(&self.eq(0), &step);
         if self.dtype().is_float() { x.masked_fill(&self.isnan(), f64::NAN) } else { x }
@@ -58,12 +60,14 @@ impl Tensor {
     /// A power computed in float64 (`torch.float_power`).
     #[track_caller]
     pub fn float_power(&self, exponent: &Tensor) -> Tensor {
+        let _call = called("float_power", [self, exponent]);
         self.double().pow(exponent.double())
     }
 
     /// log2(2^a + 2^b), without overflow (`torch.logaddexp2`).
     #[track_caller]
     pub fn logaddexp2(&self, other: &Tensor) -> Tensor {
+        let _call = called("logaddexp2", [self, other]);
         let ln2 = std::f64::consts::LN_2;
         (self * ln2).logaddexp(&(other * ln2)) / ln2
     }
@@ -71,6 +75,7 @@ impl Tensor {
     /// The `p`-norm of the difference (`torch.dist`).
     #[track_caller]
     pub fn dist(&self, other: &Tensor, p: f64) -> Tensor {
+        let _call = called("dist", [self, other]);
         (self - other).norm_p(p, Dims::default(), false)
     }
 
@@ -78,13 +83,14 @@ impl Tensor {
     /// (`torch.nn.functional.pairwise_distance`).
     #[track_caller]
     pub fn pairwise_distance(&self, other: &Tensor, p: f64, eps: f64, keepdim: bool) -> Tensor {
+        let _call = called("pairwise_distance", [self, other]);
         (self - other + eps).norm_p(p, -1, keepdim)
     }
 
     /// The `p`-norm between every row of one and every row of the other (`torch.cdist`).
     #[track_caller]
     pub fn cdist(&self, other: &Tensor, p: f64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("cdist", [self, other]);
         if self.dim() < 2 || other.dim() < 2 || self.size(-1) != other.size(-1) {
             refuse("cdist", &[self, other], "needs (…, rows, size), the sizes equal");
         }
@@ -94,7 +100,7 @@ impl Tensor {
     /// The cross product of the vectors of three elements along `dim` (`torch.linalg.cross`).
     #[track_caller]
     pub fn cross(&self, other: &Tensor, dim: i64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("cross", [self, other]);
         if self.size(dim) != 3 || other.size(dim) != 3 {
             refuse("cross", &[self, other], format!("dimension {dim} must have 3 elements"));
         }
@@ -104,12 +110,14 @@ impl Tensor {
     /// The sum of products along `dim` (`torch.linalg.vecdot`).
     #[track_caller]
     pub fn vecdot(&self, other: &Tensor, dim: i64) -> Tensor {
+        let _call = called("vecdot", [self, other]);
         (self * other).sum_dim(dim, false)
     }
 
     /// As [`Tensor::gather`], with the other dimensions broadcast (`torch.take_along_dim`).
     #[track_caller]
     pub fn take_along_dim(&self, index: &Tensor, dim: i64) -> Tensor {
+        let _call = called("take_along_dim", [self, index]);
         let d = self.dim_index("take_along_dim", dim);
         let (mine, theirs) = (self.shape(), index.shape());
         let (mut a, mut b) = (mine.clone(), theirs.clone());
@@ -144,7 +152,7 @@ impl Tensor {
     /// Channels of `groups` groups mixed: the first of each group, then the second… (`torch.nn.functional.channel_shuffle`)
     #[track_caller]
     pub fn channel_shuffle(&self, groups: usize) -> Tensor {
-        let _line = caller_line();
+        let _call = called("channel_shuffle", [self]);
         let shape = self.shape();
         if shape.len() < 3 || groups == 0 || !shape[1].is_multiple_of(groups) {
             refuse("channel_shuffle", &[self], format!("the channels do not divide into {groups} groups"));
@@ -161,6 +169,7 @@ impl Tensor {
         margin: f64,
         reduction: super::Reduction,
     ) -> Tensor {
+        let _call = called("triplet_margin_loss", [self, positive, negative]);
         let near = self.pairwise_distance(positive, 2.0, 1e-6, false);
         let far = self.pairwise_distance(negative, 2.0, 1e-6, false);
         far.margin_ranking_loss(&near, &far.ones_like(), margin, reduction)

@@ -1,6 +1,6 @@
 //! Fourier transforms. One op, of complex numbers along the last dimension; all others are made of it.
 use super::cat;
-use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::ir::Role::Mode;
 use xlazy_core::ir::{AttrsExt, Kind, attr};
 use xlazy_core::ty::{DType, Dims};
@@ -133,7 +133,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn fft(&self, n: Option<usize>, dim: i64, norm: FftNorm) -> Tensor {
-        let _line = caller_line();
+        let _call = called("fft", [self]);
         transformed("fft", self, n, dim, norm, false)
     }
 
@@ -146,7 +146,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn ifft(&self, n: Option<usize>, dim: i64, norm: FftNorm) -> Tensor {
-        let _line = caller_line();
+        let _call = called("ifft", [self]);
         transformed("ifft", self, n, dim, norm, true)
     }
 
@@ -158,7 +158,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn rfft(&self, n: Option<usize>, dim: i64, norm: FftNorm) -> Tensor {
-        let _line = caller_line();
+        let _call = called("rfft", [self]);
         if self.dtype().is_complex() {
             refuse("rfft", &[self], "needs real numbers: use `fft`");
         }
@@ -176,7 +176,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn irfft(&self, n: Option<usize>, dim: i64, norm: FftNorm) -> Tensor {
-        let _line = caller_line();
+        let _call = called("irfft", [self]);
         real_of("irfft", self, n, dim, norm, true)
     }
 
@@ -189,7 +189,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn hfft(&self, n: Option<usize>, dim: i64, norm: FftNorm) -> Tensor {
-        let _line = caller_line();
+        let _call = called("hfft", [self]);
         real_of("hfft", self, n, dim, norm, false)
     }
 
@@ -201,7 +201,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn ihfft(&self, n: Option<usize>, dim: i64, norm: FftNorm) -> Tensor {
-        let _line = caller_line();
+        let _call = called("ihfft", [self]);
         let y = transformed("ihfft", self, n, dim, norm, true);
         let half = y.size(dim) / 2 + 1;
         y.narrow(dim, 0, half as i64)
@@ -217,7 +217,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn fftn(&self, s: impl Into<Dims>, dim: impl Into<Dims>, norm: FftNorm) -> Tensor {
-        let _line = caller_line();
+        let _call = called("fftn", [self]);
         let all = several("fftn", self, s.into(), dim.into());
         all.into_iter().fold(complex(self), |x, (d, n)| transformed("fftn", &x, n, d, norm, false))
     }
@@ -232,7 +232,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn ifftn(&self, s: impl Into<Dims>, dim: impl Into<Dims>, norm: FftNorm) -> Tensor {
-        let _line = caller_line();
+        let _call = called("ifftn", [self]);
         let all = several("ifftn", self, s.into(), dim.into());
         all.into_iter().fold(complex(self), |x, (d, n)| transformed("ifftn", &x, n, d, norm, true))
     }
@@ -245,7 +245,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn rfftn(&self, s: impl Into<Dims>, dim: impl Into<Dims>, norm: FftNorm) -> Tensor {
-        let _line = caller_line();
+        let _call = called("rfftn", [self]);
         let mut all = several("rfftn", self, s.into(), dim.into());
         let Some((d, n)) = all.pop() else {
             refuse("rfftn", &[self], "needs at least 1 dimension");
@@ -262,7 +262,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn irfftn(&self, s: impl Into<Dims>, dim: impl Into<Dims>, norm: FftNorm) -> Tensor {
-        let _line = caller_line();
+        let _call = called("irfftn", [self]);
         let mut all = several("irfftn", self, s.into(), dim.into());
         let Some((d, n)) = all.pop() else {
             refuse("irfftn", &[self], "needs at least 1 dimension");
@@ -281,7 +281,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn stft(&self, n_fft: usize, options: StftOptions) -> Tensor {
-        let _line = caller_line();
+        let _call = called("stft", [self]);
         if !(1..3).contains(&self.dim()) || n_fft == 0 {
             refuse("stft", &[self], "needs a signal, or a batch of them, and windows of at least one element");
         }

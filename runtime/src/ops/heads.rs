@@ -1,6 +1,6 @@
 //! Attention of several heads with its projections, made of other ops.
 use super::cat;
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Tensor, called, refuse};
 
 /// The weights of [`Tensor::multi_head_attention`], and what torch's takes besides.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,7 @@ impl Tensor {
         num_heads: usize,
         options: MultiHeadOptions,
     ) -> (Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called("multi_head_attention", [self, key, value]);
         let op = "multi_head_attention";
         if !(2..4).contains(&self.dim()) || key.dim() != self.dim() || value.dim() != self.dim() {
             refuse(op, &[self, key, value], "needs (length, batch, size), or no batch");

@@ -1,6 +1,6 @@
 //! Methods that change a tensor's value, named as in torch with an underscore behind: the value that the method without it
 //! gives, converted to this tensor's dtype where that can hold it, takes the old one's place. Each gives the tensor back.
-use crate::tensor::{Arg, Tensor, refuse};
+use crate::tensor::{Arg, Tensor, called, refuse};
 use xlazy_core::ty::Scalar;
 
 macro_rules! of_itself {
@@ -9,6 +9,7 @@ macro_rules! of_itself {
             $(#[doc = concat!("[`Tensor::", stringify!($method), "`] in place (`torch.Tensor.", stringify!($name), "`).")]
             #[track_caller]
             pub fn $name(&self) -> Tensor {
+                let _call = called(stringify!($name), [self]);
                 self.assign(stringify!($name), self.$method());
                 self.clone()
             })*
@@ -22,6 +23,7 @@ macro_rules! with_another {
             $(#[doc = concat!("[`Tensor::", stringify!($method), "`] in place (`torch.Tensor.", stringify!($name), "`).")]
             #[track_caller]
             pub fn $name<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+                let _call = called(stringify!($name), [self]);
                 self.assign(stringify!($name), self.$method(other));
                 self.clone()
             })*
@@ -35,6 +37,7 @@ macro_rules! along {
             $(#[doc = concat!("[`Tensor::", stringify!($method), "`] in place (`torch.Tensor.", stringify!($name), "`).")]
             #[track_caller]
             pub fn $name(&self, $($arg: $ty),*) -> Tensor {
+                let _call = called(stringify!($name), [self]);
                 self.assign(stringify!($name), self.$method($($arg),*));
                 self.clone()
             })*

@@ -4,7 +4,7 @@ use super::index::{
     ADD, EMBEDDING, GATHER, INDEX_ADD, INDEX_COPY, INDEX_FILL, INDEX_SELECT, MAX, MIN, MUL, PUT, REPLACE, SCATTER,
     TAKE, one, pick, put,
 };
-use crate::tensor::{Arg, Entry, Tensor, refuse, trace};
+use crate::tensor::{Arg, Entry, Tensor, called, refuse, trace};
 
 /// How [`Tensor::scatter_reduce`] combines what falls on one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,7 @@ impl Tensor {
         reduce: ScatterReduce,
         include_self: bool,
     ) -> Tensor {
+        let _call = called("scatter_reduce", [self, index, src]);
         let start = match include_self {
             true => self.clone(),
             false => {
@@ -132,6 +133,7 @@ impl Tensor {
     /// `values` written, or added where `accumulate`, at positions of the flattened tensor (`torch.Tensor.put`).
     #[track_caller]
     pub fn put(&self, index: &Tensor, values: &Tensor, accumulate: bool) -> Tensor {
+        let _call = called("put", [self, index, values]);
         let values = values.reshape(index.shape());
         let how = if accumulate { ADD } else { REPLACE };
         put(&PUT, &self.flatten(), &values, &[index], one(0), how).reshape(self.shape())
@@ -152,6 +154,7 @@ impl Tensor {
     /// `value`, a number or a tensor of one element, in the slices along `dim` that `index` names (`torch.index_fill`).
     #[track_caller]
     pub fn index_fill<'a>(&self, dim: i64, index: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("index_fill", [self, index]);
         let value = match value.into() {
             Arg::Tensor(t) => t.reshape(()),
             Arg::Owned(t) => t.reshape(()),

@@ -1,6 +1,6 @@
 //! Products of matrices and vectors.
 use crate::bucket;
-use crate::tensor::{Entry, Sample, Tensor, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::ir::{Kind, Rule, Sig};
 use xlazy_core::ty::{Shape, Type};
 
@@ -123,6 +123,7 @@ impl Tensor {
     /// The product of two matrices (`torch.mm`).
     #[track_caller]
     pub fn mm(&self, other: &Tensor) -> Tensor {
+        let _call = called("mm", [self, other]);
         if (self.dim(), other.dim()) != (2, 2) {
             refuse("mm", &[self, other], "needs two matrices; use `matmul` for batches and vectors");
         }
@@ -132,6 +133,7 @@ impl Tensor {
     /// The products of two batches of matrices (`torch.bmm`).
     #[track_caller]
     pub fn bmm(&self, other: &Tensor) -> Tensor {
+        let _call = called("bmm", [self, other]);
         if (self.dim(), other.dim()) != (3, 3) || self.size(0) != other.size(0) {
             refuse("bmm", &[self, other], "needs two batches of matrices, equally many");
         }
@@ -141,6 +143,7 @@ impl Tensor {
     /// The inner product of two vectors (`torch.dot`).
     #[track_caller]
     pub fn dot(&self, other: &Tensor) -> Tensor {
+        let _call = called("dot", [self, other]);
         if (self.dim(), other.dim()) != (1, 1) {
             refuse("dot", &[self, other], "needs two vectors");
         }
@@ -150,6 +153,7 @@ impl Tensor {
     /// The product of every pair of elements of two vectors (`torch.outer`).
     #[track_caller]
     pub fn outer(&self, other: &Tensor) -> Tensor {
+        let _call = called("outer", [self, other]);
         if (self.dim(), other.dim()) != (1, 1) {
             refuse("outer", &[self, other], "needs two vectors");
         }
@@ -159,6 +163,7 @@ impl Tensor {
     /// `self + mat1 · mat2` (`torch.addmm`).
     #[track_caller]
     pub fn addmm(&self, mat1: &Tensor, mat2: &Tensor) -> Tensor {
+        let _call = called("addmm", [self, mat1, mat2]);
         self + mat1.mm(mat2)
     }
 }

@@ -1,5 +1,5 @@
 //! Losses: how far a prediction is from its target.
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Tensor, called, caller_line, refuse};
 use xlazy_core::ty::{Category, Scalar};
 
 /// What becomes of the losses of single elements.
@@ -80,18 +80,21 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn mse_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
+        let _call = called("mse_loss", [self, target]);
         reduced((self - target).square(), reduction)
     }
 
     /// The mean of absolute differences (`torch.nn.functional.l1_loss`).
     #[track_caller]
     pub fn l1_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
+        let _call = called("l1_loss", [self, target]);
         reduced((self - target).abs(), reduction)
     }
 
     /// Squared below `beta`, absolute above (`torch.nn.functional.smooth_l1_loss`).
     #[track_caller]
     pub fn smooth_l1_loss(&self, target: &Tensor, beta: f64, reduction: Reduction) -> Tensor {
+        let _call = called("smooth_l1_loss", [self, target]);
         if beta == 0.0 {
             return self.l1_loss(target, reduction);
         }
@@ -103,6 +106,7 @@ impl Tensor {
     /// Squared below `delta`, linear above (`torch.nn.functional.huber_loss`).
     #[track_caller]
     pub fn huber_loss(&self, target: &Tensor, delta: f64, reduction: Reduction) -> Tensor {
+        let _call = called("huber_loss", [self, target]);
         let d = (self - target).abs();
         let line = (&d - 0.5 * delta) * delta;
         reduced((d.square() * 0.5).where_(&d.le(delta), &line), reduction)
@@ -111,6 +115,7 @@ impl Tensor {
     /// The cross entropy of probabilities and targets between 0 and 1 (`torch.nn.functional.binary_cross_entropy`).
     #[track_caller]
     pub fn binary_cross_entropy(&self, target: &Tensor, weight: Option<&Tensor>, reduction: Reduction) -> Tensor {
+        let _call = called("binary_cross_entropy", [self, target]);
         // as torch, logarithms stop at -100, so that a certain miss stays finite
         let (yes, no) = (self.log().clamp_min(-100.0), (1.0 - self).log().clamp_min(-100.0));
         let losses = (target - 1.0) * no - target * yes;
@@ -127,6 +132,7 @@ impl Tensor {
         pos_weight: Option<&Tensor>,
         reduction: Reduction,
     ) -> Tensor {
+        let _call = called("binary_cross_entropy_with_logits", [self, target]);
         // (1 - t) x + w log(1 + e^-x), with w = 1 + (p - 1) t
         let log = self.neg().softplus();
         let log = match pos_weight {
@@ -140,6 +146,7 @@ impl Tensor {
     /// (`torch.nn.functional.kl_div`). torch's default reduction is Mean; BatchMean is the mathematical one.
     #[track_caller]
     pub fn kl_div(&self, target: &Tensor, log_target: bool, reduction: Reduction) -> Tensor {
+        let _call = called("kl_div", [self, target]);
         let losses = match log_target {
             true => target.exp() * (target - self),
             false => target.xlogy(target) - target * self,
@@ -151,7 +158,7 @@ impl Tensor {
     /// (`torch.nn.functional.nll_loss`). Indices equal to `ignore_index` count for nothing.
     #[track_caller]
     pub fn nll_loss(&self, target: &Tensor, options: CrossEntropyOptions) -> Tensor {
-        let _line = caller_line();
+        let _call = called("nll_loss", [self, target]);
         let classes = class_dim(self);
         check_classes("nll_loss", self, target);
         super::bounds::classes("nll_loss", self, target, self.size(classes), options.ignore_index);
@@ -181,7 +188,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cross_entropy(&self, target: &Tensor, options: CrossEntropyOptions) -> Tensor {
-        let _line = caller_line();
+        let _call = called("cross_entropy", [self, target]);
         let classes = class_dim(self);
         let log = self.log_softmax(classes);
         let n = log.size(classes) as f64;
@@ -230,18 +237,21 @@ impl Tensor {
     /// `max(0, margin - y · (x1 - x2))` (`torch.nn.functional.margin_ranking_loss`).
     #[track_caller]
     pub fn margin_ranking_loss(&self, other: &Tensor, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
+        let _call = called("margin_ranking_loss", [self, other, target]);
         reduced((target.neg() * (self - other) + margin).clamp_min(0.0), reduction)
     }
 
     /// log(1 + e^(-y x)) for targets of 1 and -1 (`torch.nn.functional.soft_margin_loss`).
     #[track_caller]
     pub fn soft_margin_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
+        let _call = called("soft_margin_loss", [self, target]);
         reduced((target.neg() * self).softplus(), reduction)
     }
 
     /// x where the target is 1, max(0, margin - x) where it is -1 (`torch.nn.functional.hinge_embedding_loss`).
     #[track_caller]
     pub fn hinge_embedding_loss(&self, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
+        let _call = called("hinge_embedding_loss", [self, target]);
         let far = (margin - self).clamp_min(0.0).where_(&target.ne(1.0), 0.0);
         let near = self.where_(&target.ne(-1.0), 0.0);
         reduced(far + near, reduction)
@@ -251,6 +261,7 @@ impl Tensor {
     /// `full=False`).
     #[track_caller]
     pub fn poisson_nll_loss(&self, target: &Tensor, log_input: bool, eps: f64, reduction: Reduction) -> Tensor {
+        let _call = called("poisson_nll_loss", [self, target]);
         let losses = match log_input {
             true => self.exp() - target * self,
             false => self - target * (self + eps).log(),
@@ -261,9 +272,11 @@ impl Tensor {
     /// x log(y), 0 where x is 0 (`torch.xlogy`).
     #[track_caller]
     pub fn xlogy<'a>(&self, other: impl Into<crate::tensor::Arg<'a>>) -> Tensor {
-        let other = match other.into() {
-            crate::tensor::Arg::Tensor(t) => t.clone(),
-            crate::tensor::Arg::Owned(t) => t,
+        let other = other.into();
+        let _call = called("xlogy", [self].into_iter().chain(other.tensor()));
+        let other = match &other {
+            crate::tensor::Arg::Tensor(t) => Tensor::clone(t),
+            crate::tensor::Arg::Owned(t) => t.clone(),
             crate::tensor::Arg::Scalar(s) => Tensor::full((), Scalar::Float(s.as_f64())).to(self.dtype().to_float()),
         };
         // the logarithm of a safe number where x is 0: neither the value nor its gradient may be NaN there

@@ -1,7 +1,7 @@
 //! The LU decomposition with row exchanges, as a loop over the columns, and what follows from it: systems of equations,
 //! inverses, determinants.
 use super::triangular::{batched, matrices, square, wide};
-use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::emit::{Reducer, Val};
 use xlazy_core::ir::Role::Mode;
 use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr};
@@ -251,7 +251,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn lu_factor(&self, pivot: bool) -> (Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called("lu_factor", [self]);
         let all = self.lu_packed("lu_factor", pivot);
         let (m, n) = (self.size(-2) as i64, self.size(-1) as i64);
         (all.narrow(-1, 0, n), all.select(-1, n + 1).narrow(-1, 0, m.min(n)).int() + 1)
@@ -268,7 +268,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn lu(&self, pivot: bool) -> (Tensor, Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called("lu", [self]);
         let all = self.lu_packed("lu", pivot);
         let (m, n) = (self.size(-2) as i64, self.size(-1) as i64);
         let [low, high] = parts(&all, m, n);
@@ -287,7 +287,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn lu_solve(&self, lu: &Tensor, pivots: &Tensor) -> Tensor {
-        let _line = caller_line();
+        let _call = called("lu_solve", [self, lu, pivots]);
         let n = square("lu_solve", lu);
         matrices("lu_solve", self);
         let (lu, b) = batched("lu_solve", lu, self);
@@ -316,7 +316,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn solve(&self, b: &Tensor) -> Tensor {
-        let _line = caller_line();
+        let _call = called("solve", [self, b]);
         let n = square("solve", self);
         let s = self.shape();
         let vector = b.dim() == 1 || (b.dim() + 1 == s.len() && b.shape() == s[..s.len() - 1]);
@@ -345,7 +345,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn inv(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("inv", [self]);
         let n = square("inv", self);
         self.solve(&Tensor::eye(n).to(self.dtype()).expand(self.shape()))
     }
@@ -358,7 +358,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn det(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("det", [self]);
         square("det", self);
         let factors = self.lu_packed("det", true);
         trace(&DET, [self.into(), (&factors).into()], [])
@@ -373,7 +373,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn slogdet(&self) -> (Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called("slogdet", [self]);
         let n = square("slogdet", self);
         let all = self.lu_packed("slogdet", true);
         let diagonal = all.narrow(-1, 0, n as i64).diagonal(0, -2, -1);
@@ -389,6 +389,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn logdet(&self) -> Tensor {
+        let _call = called("logdet", [self]);
         let (sign, log) = self.slogdet();
         sign.log() + log
     }

@@ -1,7 +1,7 @@
 //! Losses by margins and likelihoods, made of other ops.
 use super::Reduction;
 use super::loss::reduced;
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Tensor, called, refuse};
 
 impl Tensor {
     // (rows, classes), of a vector one row, and whether there were rows.
@@ -31,7 +31,7 @@ impl Tensor {
         weight: Option<&Tensor>,
         reduction: Reduction,
     ) -> Tensor {
-        let _line = caller_line();
+        let _call = called("multi_margin_loss", [self, target]);
         let (x, batch) = self.rows("multi_margin_loss");
         let target = target.reshape([-1, 1]);
         if target.size(0) != x.size(0) || !(1..3).contains(&p) {
@@ -56,7 +56,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn multilabel_margin_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
-        let _line = caller_line();
+        let _call = called("multilabel_margin_loss", [self, target]);
         let (x, batch) = self.rows("multilabel_margin_loss");
         let (t, _) = target.rows("multilabel_margin_loss");
         if x.shape() != t.shape() {
@@ -90,7 +90,7 @@ impl Tensor {
         weight: Option<&Tensor>,
         reduction: Reduction,
     ) -> Tensor {
-        let _line = caller_line();
+        let _call = called("multilabel_soft_margin_loss", [self, target]);
         let losses = (target * self.logsigmoid() + (1.0 - target) * self.neg().logsigmoid()).neg();
         let losses = weight.map_or(losses.clone(), |w| &losses * w);
         reduced(losses.mean_dim(-1, false), reduction)
@@ -106,7 +106,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cosine_embedding_loss(&self, other: &Tensor, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
-        let _line = caller_line();
+        let _call = called("cosine_embedding_loss", [self, other, target]);
         if target.dim() > 1 || self.dim() != target.dim() + 1 || other.dim() != self.dim() {
             refuse("cosine_embedding_loss", &[self, other, target], "needs rows and a target for each, or two vectors");
         }
@@ -134,7 +134,7 @@ impl Tensor {
         eps: f64,
         reduction: Reduction,
     ) -> Tensor {
-        let _line = caller_line();
+        let _call = called("gaussian_nll_loss", [self, target, var]);
         let s = self.shape();
         // one variance for each row
         let rows = var.dim() + 1 == s.len() && var.shape() == s[..s.len() - 1];
@@ -162,7 +162,7 @@ impl Tensor {
         eps: f64,
         reduction: Reduction,
     ) -> Tensor {
-        let _line = caller_line();
+        let _call = called("poisson_nll_loss_with", [self, target]);
         let losses = self.poisson_nll_loss(target, log_input, eps, Reduction::None);
         if !full {
             return reduced(losses, reduction);
@@ -193,7 +193,7 @@ impl Tensor {
         swap: bool,
         reduction: Reduction,
     ) -> Tensor {
-        let _line = caller_line();
+        let _call = called("triplet_margin_loss_with", [self, positive, negative]);
         let near = self.pairwise_distance(positive, p, eps, false);
         let far = self.pairwise_distance(negative, p, eps, false);
         let far = if swap { far.minimum(positive.pairwise_distance(negative, p, eps, false)) } else { far };

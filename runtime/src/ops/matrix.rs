@@ -1,7 +1,7 @@
 //! Functions of matrices, made of products and decompositions: norms, powers, exponentials, least squares.
 use super::triangular::{matrices, square};
 use super::{cat, stack};
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Tensor, called, caller_line, refuse};
 use xlazy_core::ty::{Dims, Scalar};
 
 /// Which norm of matrices, or of vectors where a number is meant so.
@@ -51,7 +51,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn matrix_norm(&self, ord: impl Into<MatrixNorm>, dim: [i64; 2], keepdim: bool) -> Tensor {
-        let _line = caller_line();
+        let _call = called("matrix_norm", [self]);
         let [rows, columns] = dim.map(|d| self.dim_index("matrix_norm", d) as i64);
         if rows == columns || self.dim() < 2 {
             refuse("matrix_norm", &[self], "needs two different dimensions");
@@ -93,7 +93,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn linalg_norm(&self, ord: Option<MatrixNorm>, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
-        let _line = caller_line();
+        let _call = called("linalg_norm", [self]);
         let dim = dim.into();
         match (ord, dim.0.as_slice()) {
             (None, _) => self.norm_p(2.0, dim, keepdim),
@@ -114,7 +114,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn matrix_power(&self, n: i64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("matrix_power", [self]);
         if self.dim() < 2 || self.size(-1) != self.size(-2) {
             refuse("matrix_power", &[self], "needs square matrices");
         }
@@ -143,7 +143,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn matrix_exp(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("matrix_exp", [self]);
         let n = square("matrix_exp", self);
         if self.numel() == 0 {
             return self.clone();
@@ -166,7 +166,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn vander(&self, n: Option<usize>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("vander", [self]);
         let x = if self.dim() == 0 { self.reshape(1) } else { self.clone() };
         let n = n.unwrap_or_else(|| x.size(-1));
         let one = x.ones_like();
@@ -188,7 +188,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn lstsq(&self, b: &Tensor, rcond: Option<f64>) -> LeastSquares {
-        let _line = caller_line();
+        let _call = called("lstsq", [self, b]);
         matrices("lstsq", self);
         let vector = b.dim() + 1 == self.dim();
         let wide = if vector { b.unsqueeze(-1) } else { b.clone() };
@@ -214,7 +214,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn renorm(&self, p: f64, dim: i64, maxnorm: f64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("renorm", [self]);
         let d = self.dim_index("renorm", dim);
         let others: Vec<usize> = (0..self.dim()).filter(|&i| i != d).collect();
         if others.is_empty() {
@@ -235,7 +235,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn trapezoid(&self, x: Option<&Tensor>, dx: impl Into<Scalar>, dim: i64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("trapezoid", [self].into_iter().chain(x));
         let d = self.dim_index("trapezoid", dim) as i64;
         let n = self.size(d) as i64;
         let both = self.narrow(d, 1, (n - 1).max(0)) + self.narrow(d, 0, (n - 1).max(0));
@@ -264,7 +264,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn gradient(&self, spacing: &Tensor, dim: i64, edge_order: usize) -> Tensor {
-        let _line = caller_line();
+        let _call = called("gradient", [self, spacing]);
         let d = self.dim_index("gradient", dim) as i64;
         let n = self.size(d) as i64;
         if !(1..3).contains(&edge_order) || n <= edge_order as i64 {

@@ -1,5 +1,5 @@
 //! Second names that torch has for what other methods do, and products added to something in one call.
-use crate::tensor::{Arg, Tensor, caller_line, refuse};
+use crate::tensor::{Arg, Tensor, called, refuse};
 use xlazy_core::ty::Scalar;
 
 impl Tensor {
@@ -26,7 +26,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn rsub<'a>(&self, other: impl Into<Arg<'a>>, alpha: impl Into<Scalar>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("rsub", [self]);
         let scaled = self.scaled_by(alpha.into());
         super::binary::sub(other.into(), Arg::Owned(scaled))
     }
@@ -62,6 +62,7 @@ impl Tensor {
     /// `self / other` (`torch.true_divide`).
     #[track_caller]
     pub fn true_divide<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("true_divide", [self]);
         self.div(other)
     }
 
@@ -74,7 +75,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn sgn(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("sgn", [self]);
         if !self.dtype().is_complex() {
             return self.sign();
         }
@@ -122,12 +123,14 @@ impl Tensor {
     /// In the shape of another tensor (`torch.Tensor.reshape_as`, and `view_as`).
     #[track_caller]
     pub fn reshape_as(&self, other: &Tensor) -> Tensor {
+        let _call = called("reshape_as", [self, other]);
         self.reshape(other.shape())
     }
 
     /// In the shape of another tensor (`torch.Tensor.view_as`).
     #[track_caller]
     pub fn view_as(&self, other: &Tensor) -> Tensor {
+        let _call = called("view_as", [self, other]);
         self.view(other.shape())
     }
 
@@ -139,7 +142,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn vdot(&self, other: &Tensor) -> Tensor {
-        let _line = caller_line();
+        let _call = called("vdot", [self, other]);
         if self.dtype().is_complex() { self.conj().dot(other) } else { self.dot(other) }
     }
 
@@ -168,7 +171,7 @@ impl Tensor {
         beta: impl Into<Scalar>,
         alpha: impl Into<Scalar>,
     ) -> Tensor {
-        let _line = caller_line();
+        let _call = called("addmm_with", [self, mat1, mat2]);
         self.blended(&mat1.mm(mat2), beta.into(), alpha.into())
     }
 
@@ -181,7 +184,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn addmv_with(&self, mat: &Tensor, vec: &Tensor, beta: impl Into<Scalar>, alpha: impl Into<Scalar>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("addmv_with", [self, mat, vec]);
         self.blended(&mat.mv(vec), beta.into(), alpha.into())
     }
 
@@ -194,7 +197,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn addr_with(&self, vec1: &Tensor, vec2: &Tensor, beta: impl Into<Scalar>, alpha: impl Into<Scalar>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("addr_with", [self, vec1, vec2]);
         self.blended(&vec1.outer(vec2), beta.into(), alpha.into())
     }
 
@@ -213,7 +216,7 @@ impl Tensor {
         beta: impl Into<Scalar>,
         alpha: impl Into<Scalar>,
     ) -> Tensor {
-        let _line = caller_line();
+        let _call = called("addbmm_with", [self, batch1, batch2]);
         self.blended(&batch1.bmm(batch2).sum_dim(0, false), beta.into(), alpha.into())
     }
 
@@ -232,7 +235,7 @@ impl Tensor {
         beta: impl Into<Scalar>,
         alpha: impl Into<Scalar>,
     ) -> Tensor {
-        let _line = caller_line();
+        let _call = called("baddbmm_with", [self, batch1, batch2]);
         self.blended(&batch1.bmm(batch2), beta.into(), alpha.into())
     }
 }

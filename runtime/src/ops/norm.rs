@@ -1,6 +1,6 @@
 //! Normalisation and attention, made of other ops; XLA fuses them.
 use crate::changes::Changes;
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Tensor, called, caller_line, refuse};
 use xlazy_core::ty::Dims;
 
 /// What torch's batch normalisation takes besides its tensors.
@@ -78,6 +78,7 @@ impl Tensor {
         bias: Option<&Tensor>,
         eps: f64,
     ) -> Tensor {
+        let _call = called("layer_norm", [self].into_iter().chain(weight).chain(bias));
         let dims = self.last_dims("layer_norm", normalized_shape.into());
         scaled(normalised(self, &dims, eps), weight, bias)
     }
@@ -85,6 +86,7 @@ impl Tensor {
     /// Divided by the root of the mean of squares over the last dimensions (`torch.nn.functional.rms_norm`).
     #[track_caller]
     pub fn rms_norm(&self, normalized_shape: impl Into<Dims>, weight: Option<&Tensor>, eps: f64) -> Tensor {
+        let _call = called("rms_norm", [self]);
         let dims = self.last_dims("rms_norm", normalized_shape.into());
         let mean = self.square().mean_dim(dims, true);
         scaled(self * (mean + eps).rsqrt(), weight, None)
@@ -106,7 +108,7 @@ impl Tensor {
     /// Normalised over each of `num_groups` groups of channels, dimension 1 (`torch.nn.functional.group_norm`).
     #[track_caller]
     pub fn group_norm(&self, num_groups: usize, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("group_norm", [self]);
         let shape = self.shape();
         if shape.len() < 2 || num_groups == 0 || !shape[1].is_multiple_of(num_groups) {
             refuse("group_norm", &[self], format!("the channels do not divide into {num_groups} groups"));
@@ -123,6 +125,7 @@ impl Tensor {
     /// Normalised over the spatial dimensions of each channel of each example (`torch.nn.functional.instance_norm`).
     #[track_caller]
     pub fn instance_norm(&self, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Tensor {
+        let _call = called("instance_norm", [self]);
         if self.dim() < 3 {
             refuse("instance_norm", &[self], "needs an input (batch, channels, space…)");
         }
@@ -140,7 +143,8 @@ impl Tensor {
         bias: Option<&Tensor>,
         options: BatchNormOptions,
     ) -> Tensor {
-        let _line = caller_line();
+        let _call =
+            called("batch_norm", [self].into_iter().chain(running_mean).chain(running_var).chain(weight).chain(bias));
         let mut changes = Changes::new();
         let y = self.batch_norm_with(running_mean, running_var, weight, bias, options, &mut changes);
         changes.apply();
@@ -198,13 +202,14 @@ impl Tensor {
     /// Divided by the `p`-norm along `dim`, at least `eps` (`torch.nn.functional.normalize`).
     #[track_caller]
     pub fn normalize(&self, p: f64, dim: i64, eps: f64) -> Tensor {
+        let _call = called("normalize", [self]);
         self / self.norm_p(p, dim, true).clamp_min(eps)
     }
 
     /// The cosine of the angle between the vectors along `dim` (`torch.nn.functional.cosine_similarity`).
     #[track_caller]
     pub fn cosine_similarity(&self, other: &Tensor, dim: i64, eps: f64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("cosine_similarity", [self, other]);
         let Some(shape) = self.shape().broadcast(&other.shape()) else {
             refuse("cosine_similarity", &[self, other], "the shapes do not broadcast");
         };
@@ -227,7 +232,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn scaled_dot_product_attention(&self, key: &Tensor, value: &Tensor, options: AttentionOptions) -> Tensor {
-        let _line = caller_line();
+        let _call = called("scaled_dot_product_attention", [self, key, value]);
         if self.dim() < 2 || key.dim() < 2 || value.dim() < 2 {
             refuse("scaled_dot_product_attention", &[self, key, value], "needs (…, length, size)");
         }
@@ -260,6 +265,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn linear(&self, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
+        let _call = called("linear", [self, weight].into_iter().chain(bias));
         let weight = if weight.dim() == 2 { weight.t() } else { weight.clone() };
         scaled(self.matmul(&weight), None, bias)
     }

@@ -1,6 +1,6 @@
 //! Slices written to: a copy of a tensor with another one in the place of a part of it.
 use crate::bucket;
-use crate::tensor::{Entry, Sample, Tensor, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::Role::{Axis, Position, Stride};
 use xlazy_core::ir::{AttrsExt, Healed, Lower, Rule, Sig, attr};
@@ -126,6 +126,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn select_scatter(&self, src: &Tensor, dim: i64, index: i64) -> Tensor {
+        let _call = called("select_scatter", [self, src]);
         let d = self.dim_index("select_scatter", dim);
         let n = self.shape().get(d).copied().unwrap_or(0) as i64;
         if !(-n..n).contains(&index) {

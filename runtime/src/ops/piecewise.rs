@@ -1,5 +1,5 @@
 //! Activations made of other ops: pieces of lines, gates.
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Tensor, called, refuse};
 
 impl Tensor {
     /// Bounded to `min_val..=max_val` (`torch.nn.functional.hardtanh`).
@@ -45,12 +45,14 @@ impl Tensor {
     /// elu with the constants that keep mean 0 and variance 1 (`torch.nn.functional.selu`).
     #[track_caller]
     pub fn selu(&self) -> Tensor {
+        let _call = called("selu", [self]);
         self.elu(1.6732632423543772) * 1.0507009873554805
     }
 
     /// x where positive, `weight · x` elsewhere; one weight, or one per channel (`torch.nn.functional.prelu`).
     #[track_caller]
     pub fn prelu(&self, weight: &Tensor) -> Tensor {
+        let _call = called("prelu", [self, weight]);
         let weight = match (weight.numel(), self.dim()) {
             (1, _) => weight.reshape(()),
             (n, rank) if rank > 0 && self.shape()[usize::from(rank > 1)] == n => {
@@ -66,7 +68,7 @@ impl Tensor {
     /// The first half along `dim` times the sigmoid of the second (`torch.nn.functional.glu`).
     #[track_caller]
     pub fn glu(&self, dim: i64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("glu", [self]);
         let n = self.size(dim) as i64;
         if self.dim() == 0 || n % 2 != 0 {
             refuse("glu", &[self], format!("dimension {dim} does not divide into halves"));
@@ -77,6 +79,7 @@ impl Tensor {
     /// log(sigmoid(x)), without overflow (`torch.nn.functional.logsigmoid`).
     #[track_caller]
     pub fn logsigmoid(&self) -> Tensor {
+        let _call = called("logsigmoid", [self]);
         self.neg().softplus().neg()
     }
 
@@ -114,6 +117,7 @@ impl Tensor {
     /// softmax(-x) (`torch.nn.functional.softmin`).
     #[track_caller]
     pub fn softmin(&self, dim: i64) -> Tensor {
+        let _call = called("softmin", [self]);
         self.neg().softmax(dim)
     }
 
@@ -128,7 +132,7 @@ impl Tensor {
     /// log(x / (1 - x)), x bounded to `eps..=1 - eps` first (`torch.logit`).
     #[track_caller]
     pub fn logit(&self, eps: Option<f64>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("logit", [self]);
         let x = eps.map_or(self.clone(), |e| self.clamp(e, 1.0 - e));
         (&x / (1.0 - &x)).log()
     }

@@ -2,7 +2,7 @@
 //! select_and_scatter.
 use super::conv::{batched, each};
 use crate::bucket;
-use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
 use xlazy_core::emit::{Reducer, array};
 use xlazy_core::ir::Role::{Size, Stride};
 use xlazy_core::ir::{Attr, AttrDef, AttrsExt, Kind, Lower, Rule, Sig, attr};
@@ -360,7 +360,7 @@ impl Tensor {
     /// `torch.nn.functional.max_unpool2d`, `torch.nn.functional.max_unpool3d`).
     #[track_caller]
     pub fn max_unpool(&self, indices: &Tensor, output_size: impl Into<Dims>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("max_unpool", [self, indices]);
         let space = output_size.into().shape("max_unpool").unwrap_or_else(|e| e.raise());
         if self.shape() != indices.shape() || space.len() > self.dim() {
             refuse("max_unpool", &[self, indices], "the indices must have the input's shape");

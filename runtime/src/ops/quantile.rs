@@ -1,6 +1,6 @@
 //! Order statistics: quantiles, medians, the most frequent element. NaN counts as the largest number when sorting.
 use super::cat;
-use crate::tensor::{Arg, Tensor, caller_line, refuse};
+use crate::tensor::{Arg, Tensor, called, caller_line, refuse};
 use xlazy_core::ty::DType;
 
 /// How [`Tensor::quantile`] goes between the two elements that a quantile lies between.
@@ -74,13 +74,14 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn nanquantile<'a>(&self, q: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("nanquantile", [self]);
         self.quantile_with(q, QuantileOptions { ignore_nan: true, ..QuantileOptions::default() })
     }
 
     /// As [`Tensor::quantile`], along a dimension and with other ways to go between neighbours.
     #[track_caller]
     pub fn quantile_with<'a>(&self, q: impl Into<Arg<'a>>, options: QuantileOptions) -> Tensor {
-        let _line = caller_line();
+        let _call = called("quantile_with", [self]);
         let q = match q.into() {
             Arg::Tensor(t) => t.clone(),
             Arg::Owned(t) => t,
@@ -219,7 +220,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn mode(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called("mode", [self]);
         let (x, d) = last(self, "mode", dim);
         let n = x.size(-1) as i64;
         if n == 0 {

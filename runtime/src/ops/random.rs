@@ -2,7 +2,7 @@
 //! the program. Drawing again never compiles again, and a value that is computed twice is the same.
 use crate::bucket::like;
 use crate::rng::SplitMix;
-use crate::tensor::{Arg, Entry, Tensor, caller_line, refuse, rounds, trace};
+use crate::tensor::{Arg, Entry, Tensor, called, refuse, rounds, trace};
 use std::sync::Mutex;
 use xlazy_core::emit::Val;
 use xlazy_core::ir::Role::{Dtype, Size};
@@ -222,7 +222,7 @@ impl Tensor {
         if !training {
             return self.clone();
         }
-        let _line = caller_line();
+        let _call = called("dropout", [self]);
         let key = Key::draw();
         let keep = crate::tensor::no_grad(|| self.draw_like(&RAND, &key)).ge(p);
         let scale = if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 };

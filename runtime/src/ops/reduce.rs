@@ -1,6 +1,6 @@
 //! Reductions: sums, means, extremes, logic, cumulative sums.
 use crate::bucket;
-use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
 use xlazy_core::emit::{Reducer, Val};
 use xlazy_core::ir::Role::{Axis, Mode};
 use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr};
@@ -403,12 +403,14 @@ impl Tensor {
     /// The largest elements along `dim` and where they are, int64 (`torch.max(x, dim, keepdim)`).
     #[track_caller]
     pub fn max_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
+        let _call = called("max_dim", [self]);
         self.extreme_dim(&AMAX, dim, keepdim, Tensor::argmax_dim)
     }
 
     /// The smallest elements along `dim` and where they are, int64 (`torch.min(x, dim, keepdim)`).
     #[track_caller]
     pub fn min_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
+        let _call = called("min_dim", [self]);
         self.extreme_dim(&AMIN, dim, keepdim, Tensor::argmin_dim)
     }
 

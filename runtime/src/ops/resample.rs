@@ -1,6 +1,6 @@
 //! Resizing: interpolation, padding by mirrored or repeated elements, pixel shuffling. Which elements contribute, and how
 //! much, follows from the shapes alone and is folded into the program.
-use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
 use xlazy_core::ir::Role::{Constant, Dtype};
 use xlazy_core::ir::{Attr, AttrsExt, Healed, Kind, attr};
 use xlazy_core::ty::{DType, Dims, Shape, Type};
@@ -179,7 +179,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn interpolate(&self, options: InterpolateOptions) -> Tensor {
-        let _line = caller_line();
+        let _call = called("interpolate", [self]);
         let op = "interpolate";
         if self.dim() < 3 {
             refuse(op, &[self], "needs an input (batch, channels, space…)");
@@ -233,7 +233,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn pad_mode(&self, pad: impl Into<Dims>, mode: PadMode) -> Tensor {
-        let _line = caller_line();
+        let _call = called("pad_mode", [self]);
         let amounts = pad.into().0;
         if amounts.len() % 2 != 0 || amounts.len() / 2 > self.dim() {
             refuse("pad", &[self], format!("{amounts:?} is not a pair of amounts for each of the last dimensions"));
@@ -276,7 +276,7 @@ impl Tensor {
     /// Channels rearranged into space: (…, C·r², H, W) becomes (…, C, H·r, W·r) (`torch.nn.functional.pixel_shuffle`).
     #[track_caller]
     pub fn pixel_shuffle(&self, upscale_factor: usize) -> Tensor {
-        let _line = caller_line();
+        let _call = called("pixel_shuffle", [self]);
         let (r, shape) = (upscale_factor, self.shape());
         if shape.len() < 3 || r == 0 || !shape[shape.len() - 3].is_multiple_of(r * r) {
             refuse("pixel_shuffle", &[self], format!("the channels do not divide by {r} × {r}"));

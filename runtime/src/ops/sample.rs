@@ -1,6 +1,6 @@
 //! Images looked at elsewhere than at their pixels: grids of positions, adaptive maxima; normalisation between channels.
 use super::cat;
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Tensor, called, caller_line, refuse};
 use xlazy_core::ty::Dims;
 
 /// How [`Tensor::grid_sample`] goes between pixels.
@@ -103,7 +103,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn grid_sample(&self, grid: &Tensor, options: GridSampleOptions) -> Tensor {
-        let _line = caller_line();
+        let _call = called("grid_sample", [self, grid]);
         let (s, g) = (self.shape(), grid.shape());
         let space = s.len().saturating_sub(2);
         if !(2..4).contains(&space) || g.len() != s.len() || g[g.len() - 1] != space || g[0] != s[0] {
@@ -246,7 +246,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn local_response_norm(&self, size: usize, alpha: f64, beta: f64, k: f64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("local_response_norm", [self]);
         if self.dim() < 3 || size == 0 {
             refuse(
                 "local_response_norm",
@@ -273,7 +273,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn bilinear(&self, other: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("bilinear", [self, other, weight]);
         let w = weight.shape();
         let fits = w.len() == 3 && self.dim() == other.dim() && self.dim() > 0;
         if !fits || self.size(-1) != w[1] || other.size(-1) != w[2] {
@@ -296,7 +296,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn pdist(&self, p: f64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("pdist", [self]);
         if self.dim() != 2 {
             refuse("pdist", &[self], "needs a matrix");
         }
@@ -342,7 +342,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn embedding_bag(&self, weight: &Tensor, options: EmbeddingBagOptions) -> Tensor {
-        let _line = caller_line();
+        let _call = called("embedding_bag", [self, weight]);
         let op = "embedding_bag";
         let (index, bags, count) = match (self.dim(), &options.offsets) {
             (2, None) => {
@@ -451,6 +451,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn hsplit(&self, sections: usize) -> Vec<Tensor> {
+        let _call = called("hsplit", [self]);
         self.split_evenly("hsplit", 1, i64::from(self.dim() > 1), sections, true)
     }
 
@@ -462,6 +463,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn vsplit(&self, sections: usize) -> Vec<Tensor> {
+        let _call = called("vsplit", [self]);
         self.split_evenly("vsplit", 2, 0, sections, true)
     }
 
@@ -473,6 +475,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn dsplit(&self, sections: usize) -> Vec<Tensor> {
+        let _call = called("dsplit", [self]);
         self.split_evenly("dsplit", 3, 2, sections, true)
     }
 
@@ -485,7 +488,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn tensor_split_sections(&self, sections: usize, dim: i64) -> Vec<Tensor> {
-        let _line = caller_line();
+        let _call = called("tensor_split_sections", [self]);
         if sections == 0 {
             refuse("tensor_split", &[self], "needs at least one part");
         }
@@ -504,7 +507,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn diff_with(&self, n: usize, dim: i64, prepend: Option<&Tensor>, append: Option<&Tensor>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("diff_with", [self]);
         let d = self.dim_index("diff", dim);
         if n == 0 {
             return self.clone();

@@ -1,7 +1,7 @@
 //! Looking values up: binary search among sorted values, membership, histograms, covariances.
 use super::cat;
 use super::dynamic::concrete;
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Tensor, called, caller_line, refuse};
 use std::panic::Location;
 
 impl Tensor {
@@ -17,7 +17,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn searchsorted(&self, values: &Tensor, right: bool) -> Tensor {
-        let _line = caller_line();
+        let _call = called("searchsorted", [self, values]);
         let (s, v) = (self.shape(), values.shape());
         let alike = s.len() == v.len() && !s.is_empty() && s[..s.len() - 1] == v[..v.len() - 1];
         if s.len() != 1 && !alike {
@@ -68,7 +68,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn isin(&self, test_elements: &Tensor) -> Tensor {
-        let _line = caller_line();
+        let _call = called("isin", [self, test_elements]);
         self.unsqueeze(-1).eq(test_elements.flatten()).any_dim(-1, false)
     }
 
@@ -83,7 +83,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn histc(&self, bins: usize, min: f64, max: f64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("histc", [self]);
         if !self.dtype().is_float() {
             refuse("histc", &[self], "needs a float tensor: convert with `.float()`");
         }
@@ -148,7 +148,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cov(&self, correction: f64, fweights: Option<&Tensor>, aweights: Option<&Tensor>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("cov", [self]);
         if self.dim() > 2 {
             refuse("cov", &[self], "needs a vector or a matrix");
         }
@@ -184,7 +184,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn corrcoef(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("corrcoef", [self]);
         let c = self.cov(1.0, None, None);
         if c.dim() == 0 {
             return c.div(&c);
@@ -204,7 +204,7 @@ impl Tensor {
     #[track_caller]
     pub fn repeat_interleave_each(&self, repeats: &Tensor, dim: i64, output_size: Option<usize>) -> Tensor {
         let at = Location::caller();
-        let _line = caller_line();
+        let _call = called("repeat_interleave_each", [self, repeats]);
         let d = self.dim_index("repeat_interleave", dim);
         let n = self.shape().get(d).copied().unwrap_or(1);
         let repeats = if repeats.numel() == 1 { repeats.reshape(1).expand([n]) } else { repeats.clone() };
@@ -251,7 +251,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn multinomial(&self, num_samples: usize, replacement: bool) -> Tensor {
-        let _line = caller_line();
+        let _call = called("multinomial", [self]);
         if !self.dtype().is_float() || !(1..3).contains(&self.dim()) {
             refuse(
                 "multinomial",

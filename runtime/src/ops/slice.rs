@@ -1,6 +1,6 @@
 //! Parts of a tensor along its dimensions, and room around it: slices and padding.
 use crate::bucket;
-use crate::tensor::{Entry, Sample, Step, Tensor, caller_line, is_physical, refuse, trace};
+use crate::tensor::{Entry, Sample, Step, Tensor, called, is_physical, refuse, trace};
 use xlazy_core::ir::Role::{Axis, Position, Size, Stride};
 use xlazy_core::ir::{AttrsExt, Healed, Kind, Origin, attr, graph};
 use xlazy_core::ty::{DType, Dims, Shape, Type};
@@ -222,6 +222,7 @@ impl Tensor {
     /// `length` elements from `start` along `dim` (`torch.narrow`, with `.copy()` `torch.narrow_copy`).
     #[track_caller]
     pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Tensor {
+        let _call = called("narrow", [self]);
         let n = self.size(dim) as i64;
         let from = if start < 0 { start + n } else { start };
         if from < 0 || length < 0 || from + length > n {
@@ -247,7 +248,7 @@ impl Tensor {
     /// Parts of `size` elements along `dim`, the last one smaller where it does not come out even (`torch.split`).
     #[track_caller]
     pub fn split(&self, size: usize, dim: i64) -> Vec<Tensor> {
-        let _line = caller_line();
+        let _call = called("split", [self]);
         let n = self.size(dim);
         if size == 0 {
             refuse("split", &[self], "the size of a part must be 1 or more");
@@ -260,6 +261,7 @@ impl Tensor {
     /// As even as can be, at most `chunks` parts along `dim` (`torch.chunk`).
     #[track_caller]
     pub fn chunk(&self, chunks: usize, dim: i64) -> Vec<Tensor> {
+        let _call = called("chunk", [self]);
         if chunks == 0 {
             refuse("chunk", &[self], "the number of chunks must be 1 or more");
         }
@@ -269,7 +271,7 @@ impl Tensor {
     /// The slices along `dim`, which is dropped (`torch.unbind`).
     #[track_caller]
     pub fn unbind(&self, dim: i64) -> Vec<Tensor> {
-        let _line = caller_line();
+        let _call = called("unbind", [self]);
         (0..self.size(dim) as i64).map(|i| self.select(dim, i)).collect()
     }
 

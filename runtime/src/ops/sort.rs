@@ -1,6 +1,6 @@
 //! Order: sort, argsort, topk, median. NaN counts as the largest number, as in torch.
 use crate::bucket;
-use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::ir::Role::{Axis, Mode};
 use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr};
 use xlazy_core::ty::{DType, Type};
@@ -57,7 +57,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn sort(&self, dim: i64, descending: bool) -> (Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called("sort", [self]);
         let d = self.dim_index("sort", dim);
         if self.dim() == 0 {
             return (self.clone(), self.zeros_like().long());
@@ -69,6 +69,7 @@ impl Tensor {
     /// The positions that put the elements along `dim` in order (`torch.argsort`).
     #[track_caller]
     pub fn argsort(&self, dim: i64, descending: bool) -> Tensor {
+        let _call = called("argsort", [self]);
         self.sort(dim, descending).1
     }
 
@@ -80,6 +81,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn topk(&self, k: usize, dim: i64, largest: bool) -> (Tensor, Tensor) {
+        let _call = called("topk", [self]);
         let n = if self.dim() == 0 { 1 } else { self.size(dim) };
         if k > n {
             refuse("topk", &[self], format!("{k} elements of {n} in dimension {dim}"));
@@ -94,7 +96,7 @@ impl Tensor {
     /// The `k`-th smallest elements along `dim`, counting from 1, and where they are (`torch.kthvalue`).
     #[track_caller]
     pub fn kthvalue(&self, k: usize, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called("kthvalue", [self]);
         if self.dim() == 0 {
             return self.sort(0, false);
         }

@@ -2,7 +2,7 @@
 //! when their growth is taken out.
 use super::chebyshev::{ERFCX, I0E_LARGE, I0E_SMALL, I1E_LARGE, I1E_SMALL};
 use crate::bucket;
-use crate::tensor::{Arg, Entry, Grad, Sample, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Arg, Entry, Grad, Sample, Tensor, called, refuse, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::{Lower, Rule, Sig, rules};
 use xlazy_core::ty::{Category, DType, Type};
@@ -360,7 +360,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn lcm(&self, other: &Tensor) -> Tensor {
-        let _line = caller_line();
+        let _call = called("lcm", [self, other]);
         let gcd = self.gcd(other);
         let by = gcd.masked_fill(&gcd.eq(0), 1);
         (self.div_trunc(&by) * other).abs()
@@ -386,6 +386,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn ldexp(&self, other: &Tensor) -> Tensor {
+        let _call = called("ldexp", [self, other]);
         self * other.to(other.dtype().to_float()).exp2()
     }
 
@@ -408,7 +409,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn entr(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("entr", [self]);
         let x = self.to(self.dtype().to_float());
         x.xlogy(&x).neg().masked_fill(&x.lt(0.0), f64::NEG_INFINITY)
     }
@@ -421,7 +422,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn ndtr(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("ndtr", [self]);
         (self * -std::f64::consts::FRAC_1_SQRT_2).erfc() * 0.5
     }
 
@@ -433,7 +434,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn ndtri(&self) -> Tensor {
-        let _line = caller_line();
+        let _call = called("ndtri", [self]);
         let y = (self.double() * 2.0 - 1.0).erfinv() * std::f64::consts::SQRT_2;
         y.to(self.dtype().to_float())
     }
@@ -446,7 +447,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn xlog1py(&self, other: &Tensor) -> Tensor {
-        let _line = caller_line();
+        let _call = called("xlog1py", [self, other]);
         let zero = self.eq(0).logical_and(other.isnan().logical_not());
         let some = zero.logical_not();
         (self * other.where_(&some, 0.0).log1p()).where_(&some, 0.0)
@@ -460,7 +461,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn mvlgamma(&self, p: usize) -> Tensor {
-        let _line = caller_line();
+        let _call = called("mvlgamma", [self]);
         if p == 0 {
             refuse("mvlgamma", &[self], "needs a dimension of at least 1");
         }

@@ -2,7 +2,7 @@
 //! pairs of columns at a time, as loops that XLA compiles on every platform.
 use super::cat;
 use super::triangular::{matrices, square, wide};
-use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::emit::{Emit, Reducer, Val};
 use xlazy_core::ir::{Kind, Lower, Rule, Sig};
 use xlazy_core::ty::{DType, Shape, Type};
@@ -382,7 +382,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn geqrf(&self) -> (Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called("geqrf", [self]);
         matrices("geqrf", self);
         let (n, k) = (self.size(-1) as i64, self.size(-2).min(self.size(-1)) as i64);
         let packed = self.geqrf_packed();
@@ -399,7 +399,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn householder_product(&self, tau: &Tensor) -> Tensor {
-        let _line = caller_line();
+        let _call = called("householder_product", [self, tau]);
         matrices("householder_product", self);
         if self.size(-2) < self.size(-1) || self.size(-1) < tau.size(-1) {
             refuse("householder_product", &[self, tau], "needs no more factors than columns, and columns than rows");
@@ -418,7 +418,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn ormqr(&self, tau: &Tensor, other: &Tensor, left: bool, transpose: bool) -> Tensor {
-        let _line = caller_line();
+        let _call = called("ormqr", [self, tau, other]);
         matrices("ormqr", self);
         let q = reflections(self, tau, true);
         let q = if transpose { turned(&q) } else { q };
@@ -436,7 +436,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn qr(&self, complete: bool) -> (Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called("qr", [self]);
         matrices("qr", self);
         let (m, n) = (self.size(-2) as i64, self.size(-1) as i64);
         let k = m.min(n);
@@ -460,7 +460,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn svd(&self, full_matrices: bool) -> (Tensor, Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called("svd", [self]);
         matrices("svd", self);
         let (m, n) = (self.size(-2) as i64, self.size(-1) as i64);
         if m < n {
@@ -480,6 +480,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn svdvals(&self) -> Tensor {
+        let _call = called("svdvals", [self]);
         self.svd(false).1
     }
 
@@ -493,7 +494,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn eigh(&self, upper: bool) -> (Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called("eigh", [self]);
         square("eigh", self);
         let x = symmetric(&self.detach(), upper);
         if x.numel() == 0 {
@@ -519,6 +520,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn eigvalsh(&self, upper: bool) -> Tensor {
+        let _call = called("eigvalsh", [self]);
         self.eigh(upper).0
     }
 
@@ -531,7 +533,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn pinv(&self, atol: Option<f64>, rtol: Option<f64>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("pinv", [self]);
         matrices("pinv", self);
         self.pinv_of(&self.detach(), atol, rtol)
     }
@@ -545,7 +547,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn pinv_hermitian(&self, atol: Option<f64>, rtol: Option<f64>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("pinv_hermitian", [self]);
         square("pinv", self);
         self.pinv_of(&symmetric(&self.detach(), false), atol, rtol)
     }
@@ -580,7 +582,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn matrix_rank(&self, rtol: Option<f64>) -> Tensor {
-        let _line = caller_line();
+        let _call = called("matrix_rank", [self]);
         let s = self.detach().svdvals();
         if s.numel() == 0 {
             return s.sum_dim(-1, false).long();

@@ -1,7 +1,7 @@
 //! Rearranging that goes by positions: strided views, diagonals and slices written to, patches of images, reductions onto the
 //! slices that an index names.
 use super::ScatterReduce;
-use crate::tensor::{Step, Tensor, caller_line, refuse};
+use crate::tensor::{Step, Tensor, called, refuse};
 use xlazy_core::ty::{Dims, Shape};
 
 // The places in the flattened tensor that a view of these sizes and strides has.
@@ -69,7 +69,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn as_strided(&self, size: impl Into<Dims>, stride: impl Into<Dims>, offset: usize) -> Tensor {
-        let _line = caller_line();
+        let _call = called("as_strided", [self]);
         let stride = stride.into();
         let (places, shape) = strided("as_strided", self, &size.into(), &stride, offset);
         let y = self.flatten().take(&places).reshape(&shape).apart();
@@ -94,7 +94,7 @@ impl Tensor {
         stride: impl Into<Dims>,
         offset: usize,
     ) -> Tensor {
-        let _line = caller_line();
+        let _call = called("as_strided_scatter", [self, src]);
         let (places, shape) = strided("as_strided_scatter", self, &size.into(), &stride.into(), offset);
         self.put(&places, &src.expand(shape).flatten(), false)
     }
@@ -108,7 +108,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn diagonal_scatter(&self, src: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Tensor {
-        let _line = caller_line();
+        let _call = called("diagonal_scatter", [self, src]);
         let numbers = Tensor::arange(0, self.numel() as i64, 1).reshape(self.shape());
         let places = numbers.diagonal(offset, dim1, dim2);
         if places.shape() != src.shape() {
@@ -135,7 +135,7 @@ impl Tensor {
         reduce: ScatterReduce,
         include_self: bool,
     ) -> Tensor {
-        let _line = caller_line();
+        let _call = called("index_reduce", [self, index, source]);
         let d = self.dim_index("index_reduce", dim);
         if self.dim() == 0 {
             let one = |t: &Tensor| t.reshape(1);
@@ -161,7 +161,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn unfold_patches(&self, kernel_size: impl Into<Dims>, options: PatchOptions) -> Tensor {
-        let _line = caller_line();
+        let _call = called("unfold_patches", [self]);
         if !(3..5).contains(&self.dim()) {
             refuse("unfold_patches", &[self], "needs (batch, channels, height, width), or no batch");
         }
@@ -189,7 +189,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn fold(&self, output_size: impl Into<Dims>, kernel_size: impl Into<Dims>, options: PatchOptions) -> Tensor {
-        let _line = caller_line();
+        let _call = called("fold", [self]);
         if !(2..4).contains(&self.dim()) {
             refuse("fold", &[self], "needs (batch, channels · patch, patches), or no batch");
         }

@@ -1,6 +1,6 @@
 //! Variances, norms and counts, made of reductions.
 use super::reduce::count;
-use crate::tensor::{Tensor, caller_line, refuse};
+use crate::tensor::{Tensor, called, caller_line, refuse};
 use xlazy_core::ty::{Dims, Scalar};
 
 impl Tensor {
@@ -69,7 +69,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn norm_p(&self, p: f64, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
-        let _line = caller_line();
+        let _call = called("norm_p", [self]);
         if self.dtype().is_half() {
             // squares of halves overflow or vanish
             return self.float().norm_p(p, dim, keepdim).to(self.dtype());

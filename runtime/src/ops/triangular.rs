@@ -1,5 +1,5 @@
 //! Triangular systems and Cholesky's decomposition, which StableHLO has ops for.
-use crate::tensor::{Entry, Sample, Tensor, caller_line, refuse, trace};
+use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::Role::Mode;
 use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr};
@@ -171,7 +171,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn solve_triangular(&self, b: &Tensor, upper: bool, left: bool, unitriangular: bool) -> Tensor {
-        let _line = caller_line();
+        let _call = called("solve_triangular", [self, b]);
         let n = square("solve_triangular", self);
         matrices("solve_triangular", b);
         if b.size(if left { -2 } else { -1 }) != n || b.dtype() != self.dtype() {
@@ -195,7 +195,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn triangular_solve(&self, a: &Tensor, upper: bool, transpose: bool, unitriangular: bool) -> (Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called("triangular_solve", [self, a]);
         square("triangular_solve", a);
         matrices("triangular_solve", self);
         let (wide, b) = batched("triangular_solve", a, self);
@@ -216,7 +216,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cholesky(&self, upper: bool) -> Tensor {
-        let _line = caller_line();
+        let _call = called("cholesky", [self]);
         square("cholesky", self);
         let factor = trace(&CHOLESKY, [self.into()], []);
         if upper { factor.transpose(-1, -2) } else { factor }
@@ -231,7 +231,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cholesky_solve(&self, factor: &Tensor, upper: bool) -> Tensor {
-        let _line = caller_line();
+        let _call = called("cholesky_solve", [self, factor]);
         square("cholesky_solve", factor);
         matrices("cholesky_solve", self);
         if self.size(-2) != factor.size(-1) || self.dtype() != factor.dtype() {
@@ -252,7 +252,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cholesky_inverse(&self, upper: bool) -> Tensor {
-        let _line = caller_line();
+        let _call = called("cholesky_inverse", [self]);
         let n = square("cholesky_inverse", self);
         Tensor::eye(n).to(self.dtype()).expand(self.shape()).cholesky_solve(self, upper)
     }

@@ -1,6 +1,6 @@
 //! Elementwise functions of one tensor.
 use crate::bucket;
-use crate::tensor::{Entry, Grad, Sample, Tensor, trace};
+use crate::tensor::{Entry, Grad, Sample, Tensor, called, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::Role::Constant;
 use xlazy_core::ir::{AttrsExt, Healed, Lower, attr, rules};
@@ -301,6 +301,7 @@ impl Tensor {
     /// The part after the point, with the sign of x (`torch.frac`).
     #[track_caller]
     pub fn frac(&self) -> Tensor {
+        let _call = called("frac", [self]);
         self - self.trunc()
     }
 

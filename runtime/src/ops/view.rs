@@ -1,6 +1,6 @@
 //! Shape and order: reshapes, transposes, joins.
 use crate::bucket;
-use crate::tensor::{Entry, Sample, Step, Tensor, caller_line, refuse, trace, trace_all};
+use crate::tensor::{Entry, Sample, Step, Tensor, called, caller_line, refuse, trace, trace_all};
 use std::borrow::Borrow;
 use xlazy_core::emit::Val;
 use xlazy_core::ir::Role::{Axis, Size};
@@ -97,7 +97,7 @@ static CAT: Entry = Entry::new(
             }
             shape[dim] += t.shape[dim];
         }
-        Ok(Type::new(rules::promote(s.inputs), shape))
+        Ok(Type::new(rules::promote(s.inputs)?, shape))
     },
     |l| {
         let parts: Vec<Val> = (0..l.inputs.len()).map(|i| l.cast(i)).collect();
@@ -183,6 +183,7 @@ pub fn stack<T: Borrow<Tensor>>(tensors: &[T], dim: i64) -> Tensor {
 
 #[track_caller]
 fn stack_all(tensors: &[&Tensor], dim: i64) -> Tensor {
+    let _call = called("stack", tensors.iter().copied());
     if let Some(other) = tensors.iter().find(|t| t.shape() != tensors[0].shape()) {
         let why = format!("expected tensors of one shape: there are {} and {}", tensors[0].shape(), other.shape());
         refuse("stack", tensors, why);
@@ -237,6 +238,7 @@ impl Tensor {
     /// As [`Tensor::reshape`], and refused where that would copy (`torch.Tensor.view`).
     #[track_caller]
     pub fn view(&self, shape: impl Into<Dims>) -> Tensor {
+        let _call = called("view", [self]);
         let y = self.reshape(shape);
         if !self.can_be_viewed_as(&y.shape()) {
             let why = "view size is not compatible with input tensor's size and stride (at least one dimension spans across \
@@ -287,6 +289,7 @@ impl Tensor {
     /// As [`Tensor::expand`] (`torch.broadcast_to`).
     #[track_caller]
     pub fn broadcast_to(&self, size: impl Into<Dims>) -> Tensor {
+        let _call = called("broadcast_to", [self]);
         self.expand(size)
     }
 

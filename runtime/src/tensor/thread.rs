@@ -1,6 +1,7 @@
 //! What tracing asks of its thread: whether gradients are recorded, whose line it traces for, who shows values.
+use super::Tensor;
 use std::panic::Location;
-use xlazy_core::thread::{behalf, nobodys, thread};
+use xlazy_core::thread::{Called, behalf, call, nobodys, thread};
 
 /// Whether ops on this thread are recorded for gradients (`torch.is_grad_enabled`).
 pub fn is_grad_enabled() -> bool {
@@ -55,6 +56,13 @@ pub(crate) fn physically<R>(f: impl FnOnce() -> R) -> R {
 pub(crate) fn on_behalf<R>(at: &'static Location<'static>, grad: bool, f: impl FnOnce() -> R) -> R {
     let _restored = (recording(grad), behalf(at));
     f()
+}
+
+/// Puts what the library traces until the guard goes down to the caller's line, and what it refuses to this method of several
+/// ops, with its operands.
+#[track_caller]
+pub(crate) fn called<'a>(op: &'static str, operands: impl IntoIterator<Item = &'a Tensor>) -> Called {
+    call(Location::caller(), op, operands.into_iter().map(|t| t.0.ty).collect())
 }
 
 /// Runs `f`, which shows values, on behalf of the line `at`: what it reads is put down to it.

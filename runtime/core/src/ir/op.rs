@@ -397,8 +397,8 @@ pub mod rules {
         format!("shapes {a} and {b} do not broadcast")
     }
 
-    /// The dtype that operands compute in: as torch, a tensor without dimensions only counts by its category.
-    pub fn promote(inputs: &[&Type]) -> DType {
+    /// As [`promote`], without refusing what torch refuses.
+    fn common(inputs: &[&Type]) -> DType {
         let of =
             |keep: &dyn Fn(&Type) -> bool| inputs.iter().filter(|t| keep(t)).map(|t| t.dtype).reduce(DType::promote);
         match (of(&|t| !t.shape.is_empty()), of(&|t| t.shape.is_empty())) {
@@ -415,29 +415,30 @@ pub mod rules {
         if s.inputs[0] == s.inputs[1] {
             return Ok(s.inputs[0].clone());
         }
-        Ok(Type::new(promoted(s)?, broadcast_shapes(s)?))
+        Ok(Type::new(promote(s.inputs)?, broadcast_shapes(s)?))
     }
 
-    /// As [`promote`], where torch does.
-    fn promoted(s: &Sig) -> std::result::Result<DType, String> {
+    /// The dtype that operands compute in: as torch, a tensor without dimensions only counts by its category, and wide unsigned
+    /// integers meet nothing but themselves and floats.
+    pub fn promote(inputs: &[&Type]) -> std::result::Result<DType, String> {
         // Without dimensions a tensor counts by its category, as a number does.
-        let counts = |t: &&&Type| t.shape.is_empty() == s.inputs.iter().all(|t| t.shape.is_empty());
-        let mut all = s.inputs.iter().filter(counts).map(|t| t.dtype);
+        let counts = |t: &&&Type| t.shape.is_empty() == inputs.iter().all(|t| t.shape.is_empty());
+        let mut all = inputs.iter().filter(counts).map(|t| t.dtype);
         let first = all.next().unwrap_or(DType::F32);
         match all.find_map(|d| first.refuses_promotion(d)) {
             Some(why) => Err(why),
-            None => Ok(promote(s.inputs)),
+            None => Ok(common(inputs)),
         }
     }
 
     /// Broadcast, promoted, and at least float: true division, `atan2`.
     pub fn binary_float(s: &Sig) -> Rule {
-        Ok(Type::new(promoted(s)?.to_float(), broadcast_shapes(s)?))
+        Ok(Type::new(promote(s.inputs)?.to_float(), broadcast_shapes(s)?))
     }
 
     /// Broadcast, bool: comparisons.
     pub fn compare(s: &Sig) -> Rule {
-        promoted(s)?;
+        promote(s.inputs)?;
         Ok(Type::new(DType::Bool, broadcast_shapes(s)?))
     }
 

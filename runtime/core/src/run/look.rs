@@ -7,10 +7,12 @@ use super::lower::{Lowered, lower};
 use super::sync::{look_at, pending_parts, turn, turn_at_once};
 use super::witness::Witness;
 use crate::Result;
+use crate::device::{client, is_dry};
 use crate::ir::{Cut, Leaf, Mark, NodeId, Scope, graph};
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
+use xlazy_pjrt::CompileOptions;
 
 /// What a barrier would do now.
 pub struct Forecast {
@@ -90,6 +92,16 @@ pub fn lowered_step(mut roots: Vec<NodeId>) -> Option<(String, Vec<Mark>)> {
     };
     let Lowered { text, marks, .. } = lower(&cut);
     Some((text, marks))
+}
+
+/// Has XLA read and compile a text that is not run: what it says against it.
+pub fn try_compile(text: &str) -> Result<()> {
+    if is_dry() {
+        return Ok(());
+    }
+    let program = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
+    client()?.pjrt.compile(&program, &CompileOptions::default())?;
+    Ok(())
 }
 
 /// The compiled program that would compute these nodes: from the cache, or compiled now; it is not run.

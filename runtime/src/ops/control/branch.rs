@@ -12,6 +12,11 @@ use xlazy_core::ty::{Category, DType, TypeRef};
 /// Operands: the number of the branch, what the branches took from outside.
 pub(super) static SWITCH: Entry = Entry::new("switch", rule, |l| {
     let (index, n) = (l.x(0), Bodies::of(&l.attrs[0]).0.len());
+    // What is large in uint64 is negative in int64.
+    let index = match index.dtype().is_unsigned() {
+        true => l.with_const("minimum", &index, (n as f64 - 1.0).min(255.0)),
+        false => index,
+    };
     let index = l.convert(&index, DType::I64);
     let index = l.with_const("maximum", &index, 0.0);
     let index = l.with_const("minimum", &index, n as f64 - 1.0);
