@@ -23,7 +23,7 @@ const HOUSES: &[House] = &[
             "error",
             "ty",
             "metrics",
-            "precision",
+            "options",
             "emit",
             "device",
             "ir",
