@@ -126,7 +126,9 @@ impl Run {
     pub fn html(&self) -> String {
         let mut out = String::from(PAGE);
         let _ = write!(out, "<h1>Why programs were compiled again</h1><p>{}</p>", escape_html(&self.summary()));
-        for kind in self.kinds() {
+        // What was compiled once is no news.
+        let (several, once): (Vec<_>, Vec<_>) = self.kinds().into_iter().partition(|kind| kind.len() > 1);
+        for kind in several.into_iter().chain(once) {
             let open = if kind.len() > 1 { " open" } else { "" };
             let _ = write!(
                 out,
