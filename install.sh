@@ -104,7 +104,7 @@ step "the CPU plugin"
 if [[ -n $from_source ]]; then
   scripts/cpu-plugin.sh "$home/plugins/cpu"
 else
-  XLAZY_HOME=$home "$home/bin/xlazy" plugins install cpu
+  env -u XLAZY_PLUGIN_DIR XLAZY_HOME="$home" "$home/bin/xlazy" plugins install cpu
 fi
 if [[ -n $link ]]; then
   mkdir -p "$(dirname "$link")"

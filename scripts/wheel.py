@@ -156,6 +156,8 @@ def main():
         wheel = Wheel(dest, name, rust, summary, others if name == "xlazy-rust" else ())
         for file in files:
             wheel.file(f"xlazy_rust/{file.relative_to(sysroot)}", file)
+        # Of the parts, whichever pip removes last takes the folder along, because it has a file there itself.
+        wheel.add(f"xlazy_rust/{name}.txt", f"{summary}, for xlazy's cells. Its licences are beside its metadata.\n".encode())
         wheel.licence("LICENCES.txt", licences_of_rust(sysroot, rust, name))
         wheel.done()
 

@@ -9,7 +9,7 @@ trap 'rm -rf "$home"' EXIT
 # The toolchain and the fetched headers are not what is tested.
 export CARGO_HOME=${CARGO_HOME:-$real/.cargo} RUSTUP_HOME=${RUSTUP_HOME:-$real/.rustup}
 export XLAZY_CACHE=${XLAZY_CACHE:-${XDG_CACHE_HOME:-$real/.cache}/xlazy}
-unset XLAZY_HOME XDG_DATA_HOME JUPYTER_DATA_DIR XDG_CACHE_HOME
+unset XLAZY_HOME XLAZY_PLUGIN_DIR XDG_DATA_HOME JUPYTER_DATA_DIR XDG_CACHE_HOME
 export HOME=$home
 
 fail() {
