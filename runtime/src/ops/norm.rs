@@ -261,6 +261,11 @@ impl Tensor {
     #[track_caller]
     pub fn linear(&self, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
         let weight = if weight.dim() == 2 { weight.t() } else { weight.clone() };
-        scaled(self.matmul(&weight), None, bias)
+        let y = self.matmul(&weight);
+        // a product may be in a smaller dtype (`autocast`), and a bias makes it no larger
+        match bias {
+            Some(b) => &y + b.to(y.dtype()),
+            None => y,
+        }
     }
 }
