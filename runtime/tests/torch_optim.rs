@@ -141,7 +141,8 @@ fn steps_are_torchs_and_one_program() {
 fn clipped_gradients_are_torchs() {
     let _alone = alone();
     let data = Data::open("optimizers");
-    let kinds: [(&str, fn(&[Tensor])); 4] = [
+    type Clip = fn(&[Tensor]);
+    let kinds: [(&str, Clip); 4] = [
         ("norm", |p| drop(optim::clip_grad_norm_(p, 1.0))),
         ("norm_inf", |p| drop(optim::clip_grad_norm_with(p, 0.5, f64::INFINITY))),
         ("norm_3", |p| drop(optim::clip_grad_norm_with(p, 1.0, 3.0))),

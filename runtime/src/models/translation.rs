@@ -105,7 +105,7 @@ impl Translation {
     }
 
     /// The likeliest translations that a search of `beams` candidates finds: words [n, max_len] from `start` on, `end` and what is
-    /// behind it `end`, and the sum of the logarithms of their probabilities, [n]. One program for all steps, in buffers of a
+    /// behind it `end`, and the sum of the logarithms of their probabilities, `[n]`. One program for all steps, in buffers of a
     /// fixed size; the first beams, without their ends' lengths weighed.
     #[track_caller]
     pub fn beam_search(

@@ -149,7 +149,7 @@ activations! {
 /// assert_eq!(nn::PReLU::new(1, 0.25).forward(&tensor([-4.0, 1.0])).to_vec::<f32>(), [-1.0, 1.0]);
 /// ```
 pub struct PReLU {
-    /// [1], or [channels]
+    /// `[1]`, or `[channels]`
     pub weight: Tensor,
 }
 

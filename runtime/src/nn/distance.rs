@@ -60,7 +60,7 @@ impl PairwiseDistance {
 pub struct Bilinear {
     /// [out, in1, in2]
     pub weight: Tensor,
-    /// [out]
+    /// `[out]`
     pub bias: Option<Tensor>,
 }
 

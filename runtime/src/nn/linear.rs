@@ -39,7 +39,8 @@ impl Module for Linear {
     fn forward(&self, x: &Tensor) -> Tensor {
         let y = x.matmul(&self.weight.t());
         match &self.bias {
-            Some(b) => y + b,
+            // a product may be in a smaller dtype (`autocast`), and a bias makes it no larger
+            Some(b) => &y + b.to(y.dtype()),
             None => y,
         }
     }

@@ -224,7 +224,8 @@ fn with_bias(y: Tensor, bias: Option<&Tensor>) -> Tensor {
     let Some(b) = bias else { return y };
     let mut shape = vec![1i64; y.dim()];
     shape[1] = -1;
-    y + b.reshape(shape)
+    // a product may be in a smaller dtype (`autocast`), and a bias makes it no larger
+    &y + b.reshape(shape).to(y.dtype())
 }
 
 /// Applies `f` to an input with a batch dimension, adding and dropping one where it has none.

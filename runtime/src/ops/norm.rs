@@ -267,6 +267,11 @@ impl Tensor {
     pub fn linear(&self, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
         let _call = called("linear", [self, weight].into_iter().chain(bias));
         let weight = if weight.dim() == 2 { weight.t() } else { weight.clone() };
-        scaled(self.matmul(&weight), None, bias)
+        let y = self.matmul(&weight);
+        // a product may be in a smaller dtype (`autocast`), and a bias makes it no larger
+        match bias {
+            Some(b) => &y + b.to(y.dtype()),
+            None => y,
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! What all optimizers have in common: parameters in groups, state made before the first step, a step in which everything changes
-//! together. How one parameter changes is a [`Rule`], one per optimizer.
+//! together. How one parameter changes is a `Rule`, one per optimizer.
 use super::{Numbers, follow, listed, loaded, number, settle};
 use crate::Result;
 use crate::changes::Changes;
