@@ -58,7 +58,7 @@ fn cells_go_over_the_seam() {
     std::thread::scope(|scope| {
         let (said, hear) = std::sync::mpsc::channel();
         let engine = &engine;
-        let waits = scope.spawn(move || run(engine, "wait", &mut |_| drop(said.send(()))));
+        let waits = scope.spawn(move || run(engine, "wait", &mut |_| said.send(()).unwrap_or_default()));
         hear.recv_timeout(Duration::from_secs(20)).expect("it runs");
         assert!(engine.interrupt());
         assert_eq!(waits.join().expect("it ends"), Reply::Interrupted);
