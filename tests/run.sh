@@ -54,6 +54,7 @@ subcommand() {
 lint() {
   cargo fmt --all --check
   cargo fmt --manifest-path fuzz/Cargo.toml --check
+  cargo fmt --manifest-path engines/evcxr/Cargo.toml --check
   cargo clippy --release --locked --workspace --all-targets -- -D warnings
   dependencies
   shell

@@ -54,7 +54,7 @@ fn all() -> Vec<Wrong> {
         wrong("flatten", &["f32[2,3]"], move || a().flatten_dims(1, 0)),
         wrong("cat", &["f32[2,3]", "f32[4]"], move || cat(&[&a(), &b()], 0)),
         wrong("cat", &["f32[2,3]", "f32[5,6]"], move || cat(&[&a(), &c()], 0)),
-        wrong("cat", &[], || cat(&[], 0)),
+        wrong("cat", &[], || cat::<Tensor>(&[], 0)),
         wrong("stack", &["f32[2,3]", "f32[4]"], move || stack(&[&a(), &b()], 0)),
         wrong("sum", &["f32[2,3]", "2"], move || a().sum_dim(2, false)),
         wrong("mean", &["i64[3]"], move || whole().mean()),

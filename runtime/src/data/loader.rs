@@ -70,6 +70,15 @@ impl<const N: usize> TensorDataset<N> {
         TensorDataset { parts: Arc::new(parts), places: (0..len).collect() }
     }
 
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
     /// The samples at these places as a dataset of its own, without a copy (`torch.utils.data.Subset`).
     ///
     /// ```

@@ -3,6 +3,7 @@ use super::texts::Texts;
 use super::torch::Rustc;
 use crate::eval::generate::code::is_cell;
 use crate::eval::generate::declared::{Declaration, Declared};
+use crate::eval::text::scan::Kind;
 use crate::eval::text::source::{CellText, Provenance, Source, Sources, Tag};
 use crate::eval::text::{depth, scan};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
@@ -105,6 +106,9 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
     let help = match (&*error.code, quoted.as_slice()) {
         ("E0425" | "E0423", ["help", ..]) => "`%help` lists the magics, and `?NAME` tells what a name is".to_owned(),
         ("E0425", [name, ..]) if error.message.starts_with("cannot find value") => {
+            if let Some(value) = named_argument(error, texts) {
+                return Some(with_words(error, format!("arguments have no names: write `{value}` without `{name}=`")));
+            }
             let near = |v: &&&str| strsim::damerau_levenshtein(v, name) <= name.len().div_ceil(4);
             let found = known.vars.iter().filter(near).min_by_key(|v| strsim::damerau_levenshtein(v, name));
             let in_a_function = !is_cell(&texts.source.text);
@@ -125,6 +129,10 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         ("E0277", _) if error.message.starts_with("the `?` operator can only be applied") => {
             "behind a value, `?` ends the cell with its error; `?NAME` on a line of its own tells what a name is"
                 .to_owned()
+        }
+        ("E0277", ["usize: Neg", ..]) => {
+            let sizes = sizes_in_brackets(error, texts)?;
+            format!("in a tuple the sizes may be of several types: `({sizes})`")
         }
         ("E0308", _) if error.text().contains("found tuple `(_") => {
             let said = error.text();
@@ -152,6 +160,55 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         _ => return None,
     };
     Some(with_words(error, help))
+}
+
+/// The tokens of the cell that an error is in, and which of them it points at.
+fn words_at<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<(&'t str, Vec<scan::Token>, usize)> {
+    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+    let tokens = scan::tokens(&text.text);
+    let i = tokens.iter().position(|t| t.range.start == at.start)?;
+    Some((&text.text, tokens, i))
+}
+
+/// What stands behind Python's `name=` in a call.
+fn named_argument<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<&'t str> {
+    let (text, tokens, i) = words_at(error, texts)?;
+    let word = |i: usize| tokens.get(i).map_or("", |t| &text[t.range.clone()]);
+    let named = matches!(word(i.checked_sub(1)?), "(" | ",") && word(i + 1) == "=" && word(i + 2) != "=";
+    let mut depth = 0;
+    let end = (i + 2..tokens.len()).filter(|_| named).find(|at| match tokens[*at].kind {
+        Kind::Open(_) => {
+            depth += 1;
+            false
+        }
+        Kind::Close(_) => {
+            depth -= 1;
+            depth < 0
+        }
+        _ => depth == 0 && word(*at) == ",",
+    })?;
+    Some(&text[tokens.get(i + 2)?.range.start..tokens[end - 1].range.end])
+}
+
+/// What stands in the brackets around an error, where they are a shape that a tensor is to have.
+fn sizes_in_brackets<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<&'t str> {
+    let (text, tokens, i) = words_at(error, texts)?;
+    let word = |i: usize| tokens.get(i).map_or("", |t| &text[t.range.clone()]);
+    let open = (2..=i).rev().find(|at| word(*at) == "[")?;
+    let of_a_shape = word(open - 1) == "(" && matches!(word(open - 2), "view" | "reshape" | "expand");
+    let mut depth = 0;
+    let close = (open..tokens.len()).filter(|_| of_a_shape).find(|at| match tokens[*at].kind {
+        Kind::Open(_) => {
+            depth += 1;
+            false
+        }
+        Kind::Close(_) => {
+            depth -= 1;
+            depth == 0
+        }
+        _ => false,
+    })?;
+    (i < close).then(|| &text[tokens[open].range.end..tokens[close].range.start])
 }
 
 /// rustc's words, and ours below them.
