@@ -3,8 +3,8 @@ use crate::json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::panic::Location;
-use xlazy_core::ir::{Graph, NodeId, Payload, REQUIRES_GRAD};
-use xlazy_core::text;
+use xlazy_core::ir::{Attr, Bodies, Body, BodyStep, Graph, Input, NodeId, Payload, REQUIRES_GRAD};
+use xlazy_core::text::{self, Source};
 use xlazy_core::ty::Type;
 
 /// What stands behind a node, as far as it is told.
@@ -40,6 +40,8 @@ pub(crate) struct ViewNode {
     pub inputs: Vec<usize>,
     /// `dim=[0], keepdim=false`; of a scalar its value.
     pub attrs: String,
+    /// The ops of what it runs, a line each, with their places.
+    pub bodies: Vec<(String, &'static Source)>,
     pub state: NodeState,
     pub requires_grad: bool,
     /// Nodes of the view that use this one.
@@ -107,6 +109,9 @@ impl View {
         }
         for (line, n) in lines.iter().zip(&self.nodes[first..]) {
             let _ = writeln!(out, "  {line:width$}  # {}", text::told(n.at, n.statement));
+            for (line, at) in &n.bodies {
+                let _ = writeln!(out, "    {line:0$}  # {1}", width.saturating_sub(2), text::location(*at));
+            }
         }
         out + "}"
     }
@@ -140,12 +145,15 @@ fn node(g: &Graph, id: NodeId, expanded: bool, numbers: &HashMap<NodeId, usize>)
         NodeState::Data => "device_data",
         _ => n.op.name,
     };
+    let regions = n.attrs.iter().filter(|a| expanded && matches!(a, Attr::Region(_)));
+    let bodies = regions.flat_map(|a| &Bodies::of(a).0).enumerate().flat_map(|(k, body)| body_lines(k, body)).collect();
     let requires_grad = n.flags & REQUIRES_GRAD != 0;
     ViewNode {
         op,
         ty: Type::clone(&n.ty),
         inputs,
         attrs,
+        bodies,
         state,
         requires_grad,
         users: 0,
@@ -153,6 +161,20 @@ fn node(g: &Graph, id: NodeId, expanded: bool, numbers: &HashMap<NodeId, usize>)
         at: n.at,
         statement: n.statement,
     }
+}
+
+/// The ops of a body, such as `| %2 = f32[] add(argument 0, %1)`.
+fn body_lines(k: usize, body: &Body) -> Vec<(String, &'static Source)> {
+    let operand = |i: &Input| match *i {
+        Input::Step(s) => format!("%{s}"),
+        Input::Leaf(l) if (l as usize) < body.arguments.len() => format!("argument {l}"),
+        Input::Leaf(l) => format!("outside {}", l as usize - body.arguments.len()),
+    };
+    let line = |(i, s): (usize, &BodyStep)| {
+        let inputs = s.inputs.iter().map(operand).collect::<Vec<_>>().join(", ");
+        (format!("{k} | %{i} = {} {}({inputs})", s.ty, s.op.name), s.at)
+    };
+    body.steps.iter().enumerate().map(line).collect()
 }
 
 impl ViewNode {
@@ -185,6 +207,7 @@ impl ViewNode {
             "shape": self.ty.shape[..],
             "inputs": self.inputs,
             "attributes": self.attrs,
+            "body": self.bodies.iter().map(|(line, _)| line.clone()).collect::<Vec<String>>(),
             "state": self.state.name(),
             "requires_grad": self.requires_grad,
             "users": self.users,

@@ -148,7 +148,11 @@ impl Tensor {
     #[track_caller]
     pub fn sum_to_size(&self, shape: impl Into<Dims>) -> Tensor {
         let dims: Dims = shape.into();
-        trace(&SUM_TO, [self.into()], [dims.0.into()])
+        // As every sum, that of narrow integers is int64; where nothing is summed they stay what they are.
+        let narrow = self.dtype().category() <= Category::Int
+            && self.shape().iter().map(|&n| n as i64).ne(dims.0.iter().copied());
+        let x = if narrow { self.to(DType::I64) } else { self.clone() };
+        trace(&SUM_TO, [x.into()], [dims.0.into()])
     }
 
     #[track_caller]

@@ -264,7 +264,8 @@ impl Tensor {
     /// `self + Σ batch1 · batch2`, summed over the batch (`torch.addbmm`).
     #[track_caller]
     pub fn addbmm(&self, batch1: &Tensor, batch2: &Tensor) -> Tensor {
-        self + batch1.bmm(batch2).sum_dim(0, false)
+        // The sum of small integers would be wider than they are.
+        self + batch1.bmm(batch2).sum_dim(0, false).to(batch1.dtype())
     }
 
     /// `self + batch1 · batch2` (`torch.baddbmm`).

@@ -4,6 +4,7 @@ use super::index::{
     ADD, EMBEDDING, GATHER, INDEX_ADD, INDEX_COPY, INDEX_FILL, INDEX_SELECT, MAX, MIN, MUL, PUT, REPLACE, SCATTER,
     TAKE, one, pick, put,
 };
+use crate::DType;
 use crate::tensor::{Arg, Entry, Tensor, called, refuse, trace};
 
 /// How [`Tensor::scatter_reduce`] combines what falls on one place.
@@ -82,6 +83,7 @@ impl Tensor {
             true => self.clone(),
             false => {
                 let nothing = match reduce {
+                    ScatterReduce::Amax if self.dtype() == DType::Bool => 0.0,
                     ScatterReduce::Prod => 1.0,
                     ScatterReduce::Amax => f64::NEG_INFINITY,
                     ScatterReduce::Amin => f64::INFINITY,
@@ -98,7 +100,7 @@ impl Tensor {
             ScatterReduce::Mean => {
                 let sum = start.scattered("scatter_reduce", dim, index, src, ADD);
                 let base = if include_self { self.ones_like() } else { self.zeros_like() };
-                let count = base.scattered("scatter_reduce", dim, index, 1.0, ADD).clamp_min(1.0);
+                let count = base.scattered("scatter_reduce", dim, index, 1, ADD).clamp_min(1);
                 if self.dtype().is_float() { sum / count } else { sum.floor_divide(&count) }
             }
         }

@@ -148,6 +148,9 @@ impl Tensor {
         if self.numel() == 0 {
             return self.clone();
         }
+        if self.dtype().is_half() {
+            return self.float().matrix_exp().to(self.dtype());
+        }
         let norm = self.detach().abs().sum_dim(-1, true).amax([-2, -1], true);
         let halvings = (norm * 2.0).clamp_min(1.0).log2().ceil();
         let x = self / halvings.exp2();

@@ -217,7 +217,7 @@ impl Tensor {
         alpha: impl Into<Scalar>,
     ) -> Tensor {
         let _call = called("addbmm_with", [self, batch1, batch2]);
-        self.blended(&batch1.bmm(batch2).sum_dim(0, false), beta.into(), alpha.into())
+        self.blended(&batch1.bmm(batch2).sum_dim(0, false).to(batch1.dtype()), beta.into(), alpha.into())
     }
 
     /// `beta · self + alpha · batch1 · batch2` (`torch.baddbmm`).

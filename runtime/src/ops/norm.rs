@@ -88,8 +88,10 @@ impl Tensor {
     pub fn rms_norm(&self, normalized_shape: impl Into<Dims>, weight: Option<&Tensor>, eps: f64) -> Tensor {
         let _call = called("rms_norm", [self]);
         let dims = self.last_dims("rms_norm", normalized_shape.into());
-        let mean = self.square().mean_dim(dims, true);
-        scaled(self * (mean + eps).rsqrt(), weight, None)
+        // Squares of halves are beyond their range soon: as torch, in float32.
+        let wide = if self.dtype().is_half() { self.float() } else { self.clone() };
+        let mean = wide.square().mean_dim(dims, true);
+        scaled((&wide * (mean + eps).rsqrt()).to(self.dtype()), weight, None)
     }
 
     #[track_caller]

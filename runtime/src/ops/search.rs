@@ -172,7 +172,7 @@ impl Tensor {
         let rest = (total - less).clamp_min(0.0);
         let centred = x - mean;
         let scaled = weights.map_or(centred.clone(), |w| &centred * w);
-        let cov = centred.matmul(&scaled.t().to(centred.dtype())) / rest.to(centred.dtype());
+        let cov = centred.matmul(&scaled.t().conj().to(centred.dtype())) / rest.to(centred.dtype());
         if cov.numel() == 1 { cov.reshape(()) } else { cov }
     }
 

@@ -220,9 +220,9 @@ fn layout(dtype: DType) -> (DType, u32, i64) {
     if dtype == DType::F64 { (DType::I64, 52, 1022) } else { (DType::I32, 23, 126) }
 }
 
-fn single_or_double(s: &Sig) -> std::result::Result<(), String> {
-    match s.inputs.iter().find(|t| !matches!(t.dtype, DType::F32 | DType::F64)) {
-        Some(t) => Err(format!("needs float32 or float64, not {}: convert with `.float()`", t.dtype)),
+fn floats_alone(s: &Sig) -> std::result::Result<(), String> {
+    match s.inputs.iter().find(|t| !matches!(t.dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)) {
+        Some(t) => Err(format!("needs a float tensor, not {}: convert with `.float()`", t.dtype)),
         None => Ok(()),
     }
 }
@@ -231,9 +231,11 @@ fn bits(l: &mut Lower, x: &Val, dtype: DType) -> Val {
     l.op("bitcast_convert", &[x], "", Type::new(dtype, x.shape().clone()))
 }
 
-// (mantissa, exponent) by the bits of the float; numbers too small for an exponent of their own are scaled first.
+// (mantissa, exponent) by the bits of the float; numbers too small for an exponent of their own are scaled first. A half is
+// taken apart as the float32 that it is, too.
 fn apart(l: &mut Lower) -> (Val, Val) {
     let x = l.x(0);
+    let x = if x.dtype().is_half() { l.convert(&x, DType::F32) } else { x };
     let (int, fraction, bias) = layout(x.dtype());
     let least = if int == DType::I64 { f64::MIN_POSITIVE } else { f64::from(f32::MIN_POSITIVE) };
     let size = l.unary("abs", &x);
@@ -270,10 +272,14 @@ fn apart(l: &mut Lower) -> (Val, Val) {
 static MANTISSA: Entry = Entry::new(
     "frexp",
     |s| {
-        single_or_double(s)?;
+        floats_alone(s)?;
         rules::same(s)
     },
-    |l| apart(l).0,
+    |l| {
+        let (mantissa, _) = apart(l);
+        let dtype = l.out.dtype;
+        l.convert(&mantissa, dtype)
+    },
 )
 .samples(|| vec![Sample::of(&[&[2, 3]]).range(0.55, 0.95), Sample::of(&[&[2, 3]]).range(-7.5, -4.5)])
 .grad(|g| chain(g, g.x(0).frexp().1.neg().to(g.dy.dtype()).exp2()))
@@ -282,7 +288,7 @@ static MANTISSA: Entry = Entry::new(
 static EXPONENT: Entry = Entry::new(
     "frexp.exponent",
     |s| {
-        single_or_double(s)?;
+        floats_alone(s)?;
         Ok(Type::new(DType::I32, s.shape(0).clone()))
     },
     |l| {
@@ -297,12 +303,12 @@ static EXPONENT: Entry = Entry::new(
 static NEXTAFTER: Entry = Entry::new(
     "nextafter",
     |s| {
-        single_or_double(s)?;
+        floats_alone(s)?;
         rules::binary(s)
     },
     |l| {
         let (x, y) = (l.fit(0), l.fit(1));
-        let (int, ..) = layout(x.dtype());
+        let int = if x.dtype().is_half() { DType::I16 } else { layout(x.dtype()).0 };
         let all = bits(l, &x, int);
         let zero = l.constant(0.0, &x.ty);
         let (up, positive) = (l.compare("GT", &y, &x), l.compare("GT", &x, &zero));

@@ -13,6 +13,11 @@ impl Tensor {
     #[track_caller]
     fn variance(&self, op: &'static str, dim: Dims, correction: f64, keepdim: bool) -> Tensor {
         let _line = caller_line();
+        if self.dtype().is_complex() {
+            // How far from the mean in both directions.
+            let part = |x: Tensor| x.apart().variance(op, dim.clone(), correction, keepdim);
+            return part(self.real()) + part(self.imag());
+        }
         if !self.dtype().is_float() {
             refuse(op, &[self], "needs a float tensor: convert with `.float()`");
         }
@@ -73,6 +78,9 @@ impl Tensor {
         if self.dtype().is_half() {
             // squares of halves overflow or vanish
             return self.float().norm_p(p, dim, keepdim).to(self.dtype());
+        }
+        if self.dtype().is_complex() {
+            return self.abs().norm_p(p, dim, keepdim);
         }
         let dim = dim.into();
         // at zero the root has no slope: torch says 0, the formula NaN

@@ -156,7 +156,7 @@ unary! {
     /// The logarithm of the absolute value of the gamma function. torch.lgamma; CHLO lgamma.
     pub fn lgamma => LGAMMA "lgamma", rules::float, positive, |l| un(l, "chlo.lgamma"), |g| chain(g, g.x(0).digamma());
     /// The derivative of lgamma. torch.digamma; CHLO digamma.
-    pub fn digamma => DIGAMMA "digamma", rules::float, positive, |l| un(l, "chlo.digamma"), |g| chain(g, g.x(0).polygamma(1));
+    pub fn digamma => DIGAMMA "digamma", rules::float, positive, digamma, |g| chain(g, g.x(0).polygamma(1));
     /// Every bit turned; for bools the opposite. torch.bitwise_not; StableHLO not.
     pub fn bitwise_not => BITWISE_NOT "bitwise_not", |s| match s.dtype(0).is_differentiable() {
         true => Err("needs integers or bools".into()),
@@ -229,6 +229,15 @@ unary! {
 // Integers are whole already.
 fn rounded(l: &mut Lower, op: &str) -> Val {
     if l.out.dtype.is_float() { un(l, op) } else { l.x(0) }
+}
+
+// The signed pole at zero, where CHLO has NaN.
+fn digamma(l: &mut Lower) -> Val {
+    let (x, inside) = (l.cast(0), un(l, "chlo.digamma"));
+    let zero = l.constant(0.0, &x.ty);
+    let minus = l.constant(-1.0, &x.ty);
+    let (pole, at) = (l.div(&minus, &x), l.compare("EQ", &x, &zero));
+    l.select(&at, &pole, &inside)
 }
 
 // The n-th derivative of digamma. CHLO's holds for positive numbers: ψₙ(x) = ψₙ(x + k) + (-1)ⁿ⁺¹ n! Σ (x + i)⁻ⁿ⁻¹, i < k,

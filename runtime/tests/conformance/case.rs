@@ -115,6 +115,8 @@ impl File {
         let (dtype, data) = match entry["dtype"].as_str()? {
             "F32" => (F32, Numbers::Floats(read!(f32 as f64))),
             "F64" => (F64, Numbers::Floats(read!(f64 as f64))),
+            "F16" => (F16, Numbers::Floats(halves(bytes, F16))),
+            "BF16" => (BF16, Numbers::Floats(halves(bytes, BF16))),
             "I64" => (I64, Numbers::Ints(read!(i64 as i64))),
             "I32" => (I32, Numbers::Ints(read!(i32 as i64))),
             "U8" => (U8, Numbers::Ints(read!(u8 as i64))),
@@ -125,6 +127,29 @@ impl File {
         };
         Some(Host { dtype, shape, data })
     }
+}
+
+/// Numbers of two bytes, as their values: a sign, an exponent, a fraction.
+fn halves(bytes: &[u8], dtype: DType) -> Vec<f64> {
+    let (fraction, bias) = if dtype == F16 { (10, 15) } else { (7, 127) };
+    let one = |b: &[u8]| {
+        let bits = u16::from_le_bytes(b.try_into().unwrap());
+        let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
+        let (exponent, rest) = ((bits & 0x7fff) >> fraction, f64::from(bits & ((1 << fraction) - 1)));
+        let unit = 2f64.powi(-fraction);
+        sign * match i32::from(exponent) {
+            0 => rest * unit * 2f64.powi(1 - bias),
+            e if e == 2 * bias + 1 => {
+                if rest == 0.0 {
+                    f64::INFINITY
+                } else {
+                    f64::NAN
+                }
+            }
+            e => (1.0 + rest * unit) * 2f64.powi(e - bias),
+        }
+    };
+    bytes.chunks_exact(2).map(one).collect()
 }
 
 /// All cases, grouped as in the file; `None` in place of a case with a dtype that xlazy does not have.

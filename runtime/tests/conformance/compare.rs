@@ -74,7 +74,12 @@ pub fn difference(name: &str, ours: &Host, theirs: &Host) -> Option<String> {
             Some(format!("element {at} is {}, expected {}", a[at], b[at]))
         }
         (Numbers::Floats(a), Numbers::Floats(b)) => {
-            let (rtol, atol) = if ours.dtype == F64 { (1e-7, 1e-7) } else { (1.3e-6, 1e-5) };
+            let (rtol, atol) = match ours.dtype {
+                F64 => (1e-7, 1e-7),
+                F16 => (1e-4, 1e-4),
+                BF16 => (1.6e-3, 1.6e-3),
+                _ => (1.3e-6, 1e-5),
+            };
             let k = widening(name);
             let close =
                 |x: f64, y: f64| x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= k * (atol + rtol * y.abs());

@@ -22,4 +22,4 @@ pub use op::{
 };
 pub use placement::Placement;
 pub use program::{Checked, FINE, GIVEN, LeafType, Looks, Mark, Params, Written, program};
-pub use region::{Bodies, Body, BodyStep, Elsewhere, RecordedBody};
+pub use region::{Bodies, Body, BodyDifference, BodyStep, Elsewhere, RecordedBody};

@@ -30,6 +30,20 @@ pub struct Body {
     pub gives: Vec<TypeRef>,
 }
 
+/// How what an op runs differs from what another one does.
+pub enum BodyDifference<'a> {
+    /// An op, here and there.
+    Op(&'a BodyStep, &'a BodyStep),
+    /// An op that the other has not, or that this one has no more.
+    Came(&'a BodyStep),
+    Went(&'a BodyStep),
+    /// The same ops are given, or give, something else.
+    Arguments(&'a Body, &'a Body),
+    Results(&'a Body, &'a Body),
+    /// How many there are.
+    Branches(usize, usize),
+}
+
 /// What an op runs.
 pub struct Bodies(pub Vec<Body>);
 
@@ -132,6 +146,23 @@ impl Body {
 /// Ops of a body that are named at most.
 const NAMED: usize = 8;
 
+impl Body {
+    /// What it gives, each by the op that made it, as `(mul f32[2], an argument)`.
+    pub fn given(&self) -> String {
+        let one = |(r, ty): (&Input, &TypeRef)| match *r {
+            Input::Step(s) => format!("{} {ty}", self.steps[s as usize].op.torch_name()),
+            Input::Leaf(l) if (l as usize) < self.arguments.len() => format!("argument {} {ty}", l + 1),
+            Input::Leaf(_) => format!("{ty} from outside"),
+        };
+        format!("({})", self.results.iter().zip(&self.gives).map(one).collect::<Vec<_>>().join(", "))
+    }
+
+    /// The types of what it is given.
+    pub fn taken(&self) -> String {
+        format!("({})", self.arguments.iter().map(|t| t.to_string()).collect::<Vec<_>>().join(", "))
+    }
+}
+
 impl std::fmt::Display for Body {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         let named: Vec<&str> = self.steps.iter().take(NAMED).map(|s| s.op.torch_name()).collect();
@@ -151,13 +182,32 @@ impl Bodies {
         self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(body)
     }
 
-    /// The first op that differs, here and there.
-    pub fn differs<'a>(&'a self, other: &'a Bodies) -> Option<(&'a BodyStep, &'a BodyStep)> {
-        let pairs = self.0.iter().zip(&other.0).flat_map(|(a, b)| a.steps.iter().zip(&b.steps));
-        let other = |(a, b): &(&BodyStep, &BodyStep)| {
-            a.op.id != b.op.id || a.attrs != b.attrs || a.inputs != b.inputs || a.ty != b.ty
-        };
-        { pairs }.find(other)
+    /// The first that differs: in a loop within, where that is all of its op that does.
+    pub fn differs<'a>(&'a self, other: &'a Bodies) -> Option<BodyDifference<'a>> {
+        for (a, b) in self.0.iter().zip(&other.0) {
+            let pairs = || a.steps.iter().zip(&b.steps);
+            let same = |(a, b): &(&BodyStep, &BodyStep)| {
+                a.op.id == b.op.id && a.attrs == b.attrs && a.inputs == b.inputs && a.ty == b.ty
+            };
+            if let Some((now, was)) = { pairs() }.find(|pair| !same(pair)) {
+                let inner = now.attrs.iter().zip(&was.attrs).find(|(x, y)| x != y);
+                if let Some((Attr::Region(x), Attr::Region(y))) = inner
+                    && let Some(within) = x.get::<Bodies>().differs(y.get())
+                {
+                    return Some(within);
+                }
+                return Some(BodyDifference::Op(now, was));
+            }
+            let n = a.steps.len().min(b.steps.len());
+            match (a.steps.get(n), b.steps.get(n)) {
+                (Some(now), _) => return Some(BodyDifference::Came(now)),
+                (_, Some(was)) => return Some(BodyDifference::Went(was)),
+                _ if a.arguments != b.arguments => return Some(BodyDifference::Arguments(a, b)),
+                _ if a.results != b.results || a.gives != b.gives => return Some(BodyDifference::Results(a, b)),
+                _ => {}
+            }
+        }
+        (self.0.len() != other.0.len()).then(|| BodyDifference::Branches(self.0.len(), other.0.len()))
     }
 
     /// As an attribute.

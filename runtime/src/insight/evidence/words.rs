@@ -3,7 +3,7 @@ use super::{Evidence, Ops, What};
 use crate::insight::record::{LeafRecord, Record, same_place};
 use crate::insight::report::{Difference, Place};
 use std::collections::BTreeMap;
-use xlazy_core::ir::{Attr, Bodies, BodyStep, Input, Kind, Step};
+use xlazy_core::ir::{Attr, Bodies, BodyDifference, BodyStep, Input, Kind, Step};
 use xlazy_core::text::called;
 use xlazy_mime::count;
 
@@ -68,7 +68,7 @@ pub(crate) fn attribute(e: &Evidence, pair: (u32, u32)) -> Option<Difference> {
     let (a, b) = e.pair(pair);
     let k = a.attrs.iter().zip(&b.attrs).position(|(x, y)| x != y)?;
     if let (Attr::Region(_), Attr::Region(_)) = (&a.attrs[k], &b.attrs[k])
-        && let Some(differs) = body(a, &a.attrs[k], &b.attrs[k])
+        && let Some(differs) = body(a, b, k)
     {
         return Some(differs);
     }
@@ -81,20 +81,49 @@ pub(crate) fn attribute(e: &Evidence, pair: (u32, u32)) -> Option<Difference> {
     })
 }
 
-/// The first op that differs between what two steps run.
-fn body(of: &Step, now: &Attr, was: &Attr) -> Option<Difference> {
-    let (now, was) = Bodies::of(now).differs(Bodies::of(was))?;
-    let attr = (0..now.attrs.len()).find(|&k| now.op.id == was.op.id && now.attrs.get(k) != was.attrs.get(k));
-    let (op, body) = (now.op.torch_name(), of.op.torch_name());
-    let what = match attr {
-        Some(k) => format!("attribute `{}` of {op} in the body of {body}", now.op.attrs[k].name),
-        None => format!("an op in the body of {body}"),
+/// What differs first between what two steps run.
+fn body(of: &Step, before: &Step, k: usize) -> Option<Difference> {
+    let (now, was) = (&of.attrs[k], &before.attrs[k]);
+    let body = of.op.torch_name();
+    let written = |s: &BodyStep| format!("{} → {}", s.op.torch_name(), s.ty);
+    let both = |what: &str, now: String, was: String| Difference {
+        what: format!("{what} the body of {body}"),
+        was,
+        now,
+        was_at: Some(before.at),
+        now_at: Some(of.at),
     };
-    let text = |s: &BodyStep| match attr {
-        Some(k) => s.attrs.get(k).map_or_else(String::new, ToString::to_string),
-        None => format!("{} → {}", s.op.torch_name(), s.ty),
-    };
-    Some(Difference { what, was: text(was), now: text(now), was_at: Some(was.at), now_at: Some(now.at) })
+    Some(match Bodies::of(now).differs(Bodies::of(was))? {
+        BodyDifference::Op(now, was) => {
+            let attr = (0..now.attrs.len()).find(|&k| now.op.id == was.op.id && now.attrs.get(k) != was.attrs.get(k));
+            let wiring = attr.is_none() && now.op.id == was.op.id && now.ty == was.ty;
+            let op = now.op.torch_name();
+            let what = match attr {
+                Some(k) => format!("attribute `{}` of {op} in the body of {body}", now.op.attrs[k].name),
+                None if wiring => format!("an operand of {op} in the body of {body}"),
+                None => format!("an op in the body of {body}"),
+            };
+            let text = |s: &BodyStep| match attr {
+                Some(k) => s.attrs.get(k).map_or_else(String::new, ToString::to_string),
+                None if wiring => s.inputs.iter().map(named).collect::<Vec<_>>().join(", "),
+                None => written(s),
+            };
+            Difference { what, was: text(was), now: text(now), was_at: Some(was.at), now_at: Some(now.at) }
+        }
+        BodyDifference::Came(s) => Difference::gained(&format!("op in the body of {body}"), written(s), s.at),
+        BodyDifference::Went(s) => Difference::lost(&format!("op in the body of {body}"), written(s), s.at),
+        BodyDifference::Arguments(a, b) => both("what is given to", a.taken(), b.taken()),
+        BodyDifference::Results(a, b) => both("the results of", a.given(), b.given()),
+        BodyDifference::Branches(a, b) => both("how many there are of", a.to_string(), b.to_string()),
+    })
+}
+
+/// An operand of an op in a body, by its number.
+fn named(input: &Input) -> String {
+    match input {
+        Input::Leaf(l) => format!("argument {}", l + 1),
+        Input::Step(s) => format!("op {}", s + 1),
+    }
 }
 
 /// How often the line where these ops begin ran in both programs: an op that it has once in each round tells.
