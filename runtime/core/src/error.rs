@@ -40,6 +40,16 @@ pub struct Raised {
     pub statement: Option<&'static Location<'static>>,
 }
 
+impl Raised {
+    /// An error that came out at a line, which is not that of what is told late.
+    pub fn of(error: Error, at: &'static Location<'static>, statement: Option<&'static Location<'static>>) -> Raised {
+        match error {
+            Error::Late { error, at, statement } => Raised { error: *error, at, statement },
+            error => Raised { error, at, statement },
+        }
+    }
+}
+
 impl Error {
     /// In the name of the user's call, of which the op that refuses is a part.
     fn of_call(self) -> Error {
@@ -57,10 +67,7 @@ impl Error {
     #[track_caller]
     pub fn raise(self) -> ! {
         let at = crate::thread::innermost(Location::caller());
-        let raised = match self.of_call() {
-            Error::Late { error, at, statement } => Raised { error: *error, at, statement },
-            error => Raised { error, at, statement: crate::sys::statement() },
-        };
+        let raised = Raised::of(self.of_call(), at, crate::sys::statement());
         if std::thread::panicking() || !crate::host::running() {
             panic!("{}", raised.error)
         }

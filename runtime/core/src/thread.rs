@@ -3,9 +3,9 @@
 use crate::clock::TIMED_ALONE;
 use crate::sys;
 use crate::text::{CELL_FILE, Place};
-use crate::ty::TypeRef;
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
+use std::fmt::Display;
 
 pub struct Thread {
     /// The line on whose behalf it traces: library code is never where something is said to come from.
@@ -53,8 +53,12 @@ pub fn thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
 /// A call of several ops: what one of them refuses is refused in its name.
 pub struct Call {
     pub op: &'static str,
-    pub operands: SmallVec<[TypeRef; 3]>,
+    /// Their types.
+    pub operands: Operands,
 }
+
+/// What is written only when something is refused.
+pub type Operands = SmallVec<[&'static (dyn Display + Sync); 3]>;
 
 /// Ends the outermost call when it goes, and puts the thread's line back.
 pub struct Called {
@@ -71,7 +75,7 @@ impl Drop for Called {
 }
 
 /// As [`behalf`], and what is refused until the guard goes is refused in the name of this call, unless it is a part of another.
-pub fn call(at: Place, op: &'static str, operands: SmallVec<[TypeRef; 3]>) -> Called {
+pub fn call(at: Place, op: &'static str, operands: Operands) -> Called {
     let outermost = thread(|t| {
         let outermost = t.call.borrow().is_none();
         if outermost {

@@ -27,5 +27,5 @@ fn fail(error: Error, at: &'static Location<'static>) -> ! {
     if std::thread::panicking() || !xlazy_core::host::running() {
         panic!("{error}")
     }
-    std::panic::resume_unwind(Box::new(Raised { error, at, statement: None }))
+    std::panic::resume_unwind(Box::new(Raised::of(error, at, None)))
 }

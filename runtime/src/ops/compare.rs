@@ -107,7 +107,7 @@ impl Tensor {
     /// `value` where the mask is true, this tensor elsewhere (`torch.Tensor.masked_fill`).
     #[track_caller]
     pub fn masked_fill<'a>(&'a self, mask: &'a Tensor, value: impl Into<Arg<'a>>) -> Tensor {
-        let _call = called("masked_fill", []);
+        let _call = called("masked_fill", [self, mask]);
         trace(&WHERE, [mask.into(), value.into(), self.into()], [])
     }
 
@@ -115,6 +115,9 @@ impl Tensor {
     #[track_caller]
     pub fn isclose(&self, other: &Tensor, rtol: f64, atol: f64) -> Tensor {
         let _call = called("isclose", [self, other]);
+        if self.dtype() == DType::Bool {
+            return self.eq(other);
+        }
         let close = (self - other).abs().le(&(other.abs() * rtol + atol));
         close.logical_or(self.eq(other))
     }

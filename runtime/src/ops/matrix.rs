@@ -2,7 +2,7 @@
 use super::triangular::{matrices, square};
 use super::{cat, stack};
 use crate::tensor::{Tensor, called, caller_line, refuse};
-use xlazy_core::ty::{Dims, Scalar};
+use xlazy_core::ty::{Category, Dims, Scalar};
 
 /// Which norm of matrices, or of vectors where a number is meant so.
 ///
@@ -171,6 +171,8 @@ impl Tensor {
     pub fn vander(&self, n: Option<usize>) -> Tensor {
         let _call = called("vander", [self]);
         let x = if self.dim() == 0 { self.reshape(1) } else { self.clone() };
+        // Powers are products, and those of integers int64.
+        let x = if x.dtype().category() <= Category::Int { x.long() } else { x };
         let n = n.unwrap_or_else(|| x.size(-1));
         let one = x.ones_like();
         let mut powers = vec![one];

@@ -111,7 +111,9 @@ impl Tensor {
     /// x where above the threshold, `value` elsewhere (`torch.nn.functional.threshold`).
     #[track_caller]
     pub fn threshold(&self, threshold: f64, value: f64) -> Tensor {
-        self.where_(&self.gt(threshold), value)
+        // Integers stay integers.
+        let y = self.where_(&self.gt(threshold), value);
+        if self.dtype().is_float() { y } else { y.to(self.dtype()) }
     }
 
     /// softmax(-x) (`torch.nn.functional.softmin`).

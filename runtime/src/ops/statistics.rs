@@ -1,7 +1,7 @@
 //! Variances, norms and counts, made of reductions.
 use super::reduce::count;
 use crate::tensor::{Tensor, called, caller_line, refuse};
-use xlazy_core::ty::{Dims, Scalar};
+use xlazy_core::ty::{Category, Dims, Scalar};
 
 impl Tensor {
     /// The variance along `dim`; divides by n - `correction` (`torch.var`, whose default correction is 1).
@@ -101,6 +101,9 @@ impl Tensor {
     /// The sum of the elements that are not NaN (`torch.nansum`).
     #[track_caller]
     pub fn nansum(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
+        if self.dtype().category() <= Category::Int {
+            return self.sum_dim(dim, keepdim);
+        }
         self.masked_fill(&self.isnan(), 0.0).sum_dim(dim, keepdim)
     }
 
