@@ -6,6 +6,26 @@ use crate::changes::Changes;
 use crate::tensor::Tensor;
 use xlazy_core::ty::Dims;
 
+/// Which of weight and bias count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Affine {
+    Both,
+    Weight,
+    Neither,
+}
+
+impl Affine {
+    fn of<'a>(self, weight: &'a Tensor, bias: &'a Tensor) -> (Option<&'a Tensor>, Option<&'a Tensor>) {
+        ((self != Affine::Neither).then_some(weight), (self == Affine::Both).then_some(bias))
+    }
+
+    fn parts(self, p: &mut Parts, weight: &Tensor, bias: &Tensor) {
+        let (weight, bias) = self.of(weight, bias);
+        weight.iter().for_each(|w| p.add("weight", *w));
+        bias.iter().for_each(|b| p.add("bias", *b));
+    }
+}
+
 /// Normalises over the last dimensions (`torch.nn.LayerNorm`).
 ///
 /// ```
@@ -14,11 +34,10 @@ use xlazy_core::ty::Dims;
 /// assert!(y.mean().item().abs() < 1e-6);
 /// ```
 pub struct LayerNorm {
-    /// The sizes of the dimensions that it normalises over.
-    pub normalized_shape: Dims,
-    pub weight: Option<Tensor>,
-    pub bias: Option<Tensor>,
+    pub weight: Tensor,
+    pub bias: Tensor,
     pub eps: f64,
+    affine: Affine,
 }
 
 impl LayerNorm {
@@ -30,18 +49,17 @@ impl LayerNorm {
     #[track_caller]
     pub fn with(normalized_shape: impl Into<Dims>, eps: f64) -> LayerNorm {
         let size = normalized_shape.into();
-        let (weight, bias) = (Some(init::ones(size.clone())), Some(init::zeros(size.clone())));
-        LayerNorm { normalized_shape: size, weight, bias, eps }
+        LayerNorm { weight: init::ones(size.clone()), bias: init::zeros(size), eps, affine: Affine::Both }
     }
 
     /// As with `bias=False`.
     pub fn without_bias(self) -> LayerNorm {
-        LayerNorm { bias: None, ..self }
+        LayerNorm { affine: Affine::Weight, ..self }
     }
 
     /// As with `elementwise_affine=False`: neither weight nor bias.
     pub fn without_affine(self) -> LayerNorm {
-        LayerNorm { weight: None, bias: None, ..self }
+        LayerNorm { affine: Affine::Neither, ..self }
     }
 }
 
@@ -53,16 +71,15 @@ impl Module for LayerNorm {
     }
 
     fn parts(&self, p: &mut Parts) {
-        p.add("weight", &self.weight);
-        p.add("bias", &self.bias);
+        self.affine.parts(p, &self.weight, &self.bias);
     }
 }
 
 impl LayerNorm {
     #[track_caller]
     fn run(&self, x: &Tensor) -> Tensor {
-        let (weight, bias) = (self.weight.as_ref(), self.bias.as_ref());
-        at_caller(|| x.layer_norm(self.normalized_shape.clone(), weight, bias, self.eps))
+        let (weight, bias) = self.affine.of(&self.weight, &self.bias);
+        at_caller(|| x.layer_norm(self.weight.shape(), weight, bias, self.eps))
     }
 }
 
@@ -102,9 +119,10 @@ impl RMSNorm {
 /// Normalises over groups of channels, dimension 1 (`torch.nn.GroupNorm`).
 pub struct GroupNorm {
     pub num_groups: usize,
-    pub weight: Option<Tensor>,
-    pub bias: Option<Tensor>,
+    pub weight: Tensor,
+    pub bias: Tensor,
     pub eps: f64,
+    affine: Affine,
 }
 
 impl GroupNorm {
@@ -115,13 +133,13 @@ impl GroupNorm {
 
     #[track_caller]
     pub fn with(num_groups: usize, num_channels: usize, eps: f64) -> GroupNorm {
-        let (weight, bias) = (Some(init::ones([num_channels])), Some(init::zeros([num_channels])));
-        GroupNorm { num_groups, weight, bias, eps }
+        let (weight, bias) = (init::ones([num_channels]), init::zeros([num_channels]));
+        GroupNorm { num_groups, weight, bias, eps, affine: Affine::Both }
     }
 
     /// As with `affine=False`: neither weight nor bias.
     pub fn without_affine(self) -> GroupNorm {
-        GroupNorm { weight: None, bias: None, ..self }
+        GroupNorm { affine: Affine::Neither, ..self }
     }
 }
 
@@ -133,15 +151,15 @@ impl Module for GroupNorm {
     }
 
     fn parts(&self, p: &mut Parts) {
-        p.add("weight", &self.weight);
-        p.add("bias", &self.bias);
+        self.affine.parts(p, &self.weight, &self.bias);
     }
 }
 
 impl GroupNorm {
     #[track_caller]
     fn run(&self, x: &Tensor) -> Tensor {
-        at_caller(|| x.group_norm(self.num_groups, self.weight.as_ref(), self.bias.as_ref(), self.eps))
+        let (weight, bias) = self.affine.of(&self.weight, &self.bias);
+        at_caller(|| x.group_norm(self.num_groups, weight, bias, self.eps))
     }
 }
 
@@ -249,8 +267,8 @@ impl Module for LocalResponseNorm {
 /// assert_eq!(layer.running_mean.to_vec::<f32>(), [1.0; 3]);
 /// ```
 pub struct BatchNorm {
-    pub weight: Option<Tensor>,
-    pub bias: Option<Tensor>,
+    pub weight: Tensor,
+    pub bias: Tensor,
     pub running_mean: Tensor,
     pub running_var: Tensor,
     pub num_batches_tracked: Tensor,
@@ -259,6 +277,7 @@ pub struct BatchNorm {
     pub eps: f64,
     pub momentum: f64,
     training: Training,
+    affine: Affine,
 }
 
 pub use BatchNorm as BatchNorm1d;
@@ -274,8 +293,8 @@ impl BatchNorm {
     #[track_caller]
     pub fn with(num_features: usize, eps: f64, momentum: f64) -> BatchNorm {
         BatchNorm {
-            weight: Some(init::ones([num_features])),
-            bias: Some(init::zeros([num_features])),
+            weight: init::ones([num_features]),
+            bias: init::zeros([num_features]),
             track_running_stats: true,
             running_mean: init::buffer([num_features], 0.0),
             running_var: init::buffer([num_features], 1.0),
@@ -283,12 +302,13 @@ impl BatchNorm {
             eps,
             momentum,
             training: Training::default(),
+            affine: Affine::Both,
         }
     }
 
     /// As with `affine=False`: neither weight nor bias.
     pub fn without_affine(self) -> BatchNorm {
-        BatchNorm { weight: None, bias: None, ..self }
+        BatchNorm { affine: Affine::Neither, ..self }
     }
 
     /// As with `track_running_stats=False`: always by the batch's statistics.
@@ -305,8 +325,7 @@ impl Module for BatchNorm {
     }
 
     fn parts(&self, p: &mut Parts) {
-        p.add("weight", &self.weight);
-        p.add("bias", &self.bias);
+        self.affine.parts(p, &self.weight, &self.bias);
         if self.track_running_stats {
             p.buffer("running_mean", &self.running_mean);
             p.buffer("running_var", &self.running_var);
@@ -323,7 +342,7 @@ impl BatchNorm {
         let options = BatchNormOptions { training, momentum: self.momentum, eps: self.eps };
         let kept = |t| self.track_running_stats.then_some(t);
         let running = (kept(&self.running_mean), kept(&self.running_var));
-        let (weight, bias) = (self.weight.as_ref(), self.bias.as_ref());
+        let (weight, bias) = self.affine.of(&self.weight, &self.bias);
         at_caller(|| {
             let mut changes = Changes::new();
             if training && self.track_running_stats {
