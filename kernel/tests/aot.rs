@@ -180,7 +180,7 @@ fn reports_show_in_cells() {
     let request = Request { code: "%tpu v5e:2x2 y".into(), cell: 3, ..Request::default() };
     let start = Instant::now();
     let reply = engine.execute(&request, &mut |event| {
-        if let Event::Display { bundle, .. } = event {
+        if let Event::Result(bundle) = event {
             html = bundle.get("text/html").unwrap_or_default().to_owned();
         }
     });
