@@ -52,6 +52,6 @@ fn the_ir_shows_the_ops_of_bodies_with_their_lines() {
     let ir = show::ir(&y, false).plain().to_string();
     let line =
         |op: &str| ir.lines().find(|l| l.contains('|') && l.contains(op)).unwrap_or_else(|| panic!("{op}: {ir}"));
-    assert!(line("sin(").contains(&format!("control.rs:{}", first + 2)), "{ir}");
-    assert!(line("add(").contains(&format!("control.rs:{}", first + 3)) && line("add(").contains("outside 0"), "{ir}");
+    assert!(line("sin(").contains(&format!("bodies.rs:{}", first + 2)), "{ir}");
+    assert!(line("add(").contains(&format!("bodies.rs:{}", first + 3)) && line("add(").contains("outside 0"), "{ir}");
 }

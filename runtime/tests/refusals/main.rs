@@ -26,8 +26,10 @@ fn message(panic: Box<dyn std::any::Any + Send>) -> String {
     panic.downcast::<String>().map_or_else(|_| String::new(), |m| *m)
 }
 
+type Change = fn(&Arg) -> Option<Arg>;
+
 /// How an argument is changed; `None` where it cannot be in this way.
-const WAYS: &[(&str, fn(&Arg) -> Option<Arg>)] = &[
+const WAYS: &[(&str, Change)] = &[
     ("another dtype", |a| match a {
         Arg::Tensor(t) if t.dtype().is_float() => Some(Arg::Tensor(t.detach().gt(0.0))),
         Arg::Tensor(t) => Some(Arg::Tensor(t.float() * 0.5)),

@@ -207,7 +207,7 @@ impl Bodies {
                 _ => {}
             }
         }
-        (self.0.len() != other.0.len()).then(|| BodyDifference::Branches(self.0.len(), other.0.len()))
+        (self.0.len() != other.0.len()).then_some(BodyDifference::Branches(self.0.len(), other.0.len()))
     }
 
     /// As an attribute.

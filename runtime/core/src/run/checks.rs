@@ -44,6 +44,14 @@ pub(super) fn found(cut: &Cut, program: &Program, buffer: Buffer) {
     open().push_back(Found { buffer, checks: program.checks.clone(), lines });
 }
 
+/// Barriers that nobody reads behind are looked at this many at a time: a look costs a transfer.
+const TOGETHER: usize = 16;
+
+/// As [`refuse_found`], where so much has come together that it is worth its while.
+pub(super) fn refuse_many() -> Result<()> {
+    if open().len() >= TOGETHER { refuse_found() } else { Ok(()) }
+}
+
 /// Refuses what runs that have ended found wrong, the first of them; without waiting for any.
 pub fn refuse_found() -> Result<()> {
     loop {

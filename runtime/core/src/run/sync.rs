@@ -1,6 +1,6 @@
 //! Syncs: cut the graph, find or compile its program, run it, give the nodes their values.
 use super::cache;
-use super::checks::refuse_found;
+use super::checks::refuse_many;
 use super::compile::{Wanted, compile, join};
 use super::event::{Cause, Costs, Origin, SyncEvent};
 use super::execute::{Outcome, run};
@@ -59,7 +59,7 @@ pub fn barrier(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Opti
     let event = outcome?;
     // Only now: an interrupt that came while a program ran must not lose what was donated to it.
     crate::sys::check_interrupt();
-    refuse_found()?;
+    refuse_many()?;
     Ok(event)
 }
 
