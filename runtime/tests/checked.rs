@@ -37,7 +37,7 @@ const WRONG: &[Wrong] = &[
         Tensor::zeros([3]).scatter(0, &computed([4]), 1.0)
     }),
     ("scatter", "index 4 is out of bounds for dimension 0 with size 3", || {
-        Tensor::zeros([3]).scatter_add(0, &computed([4]), &Tensor::ones([1]))
+        Tensor::zeros([3]).scatter_add(0, &computed([4]), Tensor::ones([1]))
     }),
     ("index_add", "index -1 is out of bounds for dimension 0 with size 3", || {
         Tensor::zeros([3]).index_add(0, &computed([-1]), &Tensor::ones([1]))
@@ -54,11 +54,11 @@ const WRONG: &[Wrong] = &[
     ("index_put", "index 8 is out of bounds for dimension 0 with size 3", || {
         Tensor::zeros([3]).index_put(&[Some(&computed([8]))], 1.0, true)
     }),
-    ("floor_divide", "ZeroDivisionError", || tensor([1, 2]).floor_divide(&computed([1, 0]))),
-    ("remainder", "ZeroDivisionError", || tensor([1, 2]).remainder(&computed([1, 0]))),
+    ("floor_divide", "ZeroDivisionError", || tensor([1, 2]).floor_divide(computed([1, 0]))),
+    ("remainder", "ZeroDivisionError", || tensor([1, 2]).remainder(computed([1, 0]))),
     ("remainder", "ZeroDivisionError", || tensor([1, 2]) % computed([0, 0])),
-    ("fmod", "ZeroDivisionError", || tensor([1, 2]).fmod(&computed([1, 0]))),
-    ("div_trunc", "ZeroDivisionError", || tensor([1, 2]).div_trunc(&computed([1, 0]))),
+    ("fmod", "ZeroDivisionError", || tensor([1, 2]).fmod(computed([1, 0]))),
+    ("div_trunc", "ZeroDivisionError", || tensor([1, 2]).div_trunc(computed([1, 0]))),
 ];
 
 fn says(said: &str, (op, why, _): &Wrong) -> bool {
@@ -100,15 +100,15 @@ fn what_is_in_range_passes_and_numbers_are_known_to_the_host() {
     let x = tensor([[1.0, 2.0], [3.0, 4.0]]);
     assert_eq!(x.index_select(0, &computed([1])).to_vec::<f32>(), [3.0, 4.0]);
     assert_eq!(x.i(&computed([-1])).to_vec::<f32>(), [3.0, 4.0]);
-    assert_eq!(tensor([7, -7]).floor_divide(&computed([2, -2])).to_vec::<i64>(), [3, 3]);
+    assert_eq!(tensor([7, -7]).floor_divide(computed([2, -2])).to_vec::<i64>(), [3, 3]);
     assert_eq!(
-        tensor([1.0, -1.0]).floor_divide(&tensor([0.0, 0.0])).to_vec::<f32>(),
+        tensor([1.0, -1.0]).floor_divide(tensor([0.0, 0.0])).to_vec::<f32>(),
         [f32::INFINITY, f32::NEG_INFINITY]
     );
     assert!(!xlazy::show::stablehlo(&(computed([1]) % 3), false).plain().contains("reduce"), "the host knows 3");
     assert_eq!(refusal(|| computed([1]) % 0).split(':').next(), Some("remainder(i64[1])"));
     // torch: 1 and -1 have inverses among integers, everything else gives 0.
-    let powers = tensor([2, 1, -1, -1, 3]).pow(&computed([-1, -2, -3, -2, -2]));
+    let powers = tensor([2, 1, -1, -1, 3]).pow(computed([-1, -2, -3, -2, -2]));
     assert_eq!(powers.to_vec::<i64>(), [0, 1, -1, 1, 0]);
 }
 

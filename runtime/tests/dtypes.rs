@@ -38,7 +38,7 @@ fn what_torch_does_not_promote_is_refused_in_its_words() {
         refusal(|| cat(&[&x, &y.to(I32)], 0)),
         refusal(|| stack(&[&x, &y.to(I64)], 0)),
         refusal(|| x.where_(&y.gt(0.0), y.to(U32))),
-        refusal(|| x.clamp(&y.to(I16), &y.to(I16))),
+        refusal(|| x.clamp(y.to(I16), y.to(I16))),
         refusal(|| x.eq(y.to(I32))),
     ];
     for said in said {
