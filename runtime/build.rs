@@ -4,9 +4,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Folders of public items with the module they are reached through; none: the prelude, or methods.
-const FOLDERS: [(&str, &str); 4] = [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data")];
-const FILES: [(&str, &str); 15] = [
+const FOLDERS: [(&str, &str); 5] =
+    [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data"), ("models", "models")];
+const FILES: [(&str, &str); 17] = [
     ("tensor/mod.rs", ""),
+    ("tensor/autocast.rs", ""),
     ("tensor/thread.rs", ""),
     ("tensor/trace.rs", ""),
     ("grad.rs", ""),
@@ -17,6 +19,7 @@ const FILES: [(&str, &str); 15] = [
     ("display/plot.rs", ""),
     ("show.rs", "show"),
     ("insight/metrics.rs", "metrics"),
+    ("backends.rs", "backends"),
     ("bucket/mod.rs", ""),
     ("../core/src/ty/shape.rs", ""),
     ("../core/src/ty/dtype.rs", ""),
