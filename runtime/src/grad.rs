@@ -280,7 +280,7 @@ fn walk_physical(starts: Vec<(Tensor, Tensor)>, wanted: &[&Tensor]) -> Found {
 }
 
 /// Refuses a gradient that was made, since so many nodes had been traced, of what an op took or gave and an in-place op has
-/// written to since. An in-place op's own gradient knows what it started from.
+/// written to since. An in-place op's own gradient knows what it started from, and an op of a gradient what it takes.
 #[track_caller]
 fn refuse_overwritten(of: NodeId, operands: &[NodeId], since: u64) {
     let why = {
@@ -296,7 +296,7 @@ fn refuse_overwritten(of: NodeId, operands: &[NodeId], since: u64) {
             new.map(|&(i, seq)| (g.node(i), seq)).any(|(n, seq)| uses(n, seq))
         };
         let mut stale = operands.iter().chain([&of]).filter_map(|&id| Some((id, g.written(id)?)));
-        let Some((id, write)) = stale.find(|(id, write)| write.at != n.at && used(*id)) else { return };
+        let Some((id, write)) = stale.find(|(id, w)| n.seq <= w.seq && w.at != n.at && used(*id)) else { return };
         format!(
             "one of the variables needed for gradient computation has been modified by an inplace operation: {}, which `{}` \
              ({}) {} and its gradient needs, has been written to by `{}` ({}): write to a `.copy()` of it, or make a new \

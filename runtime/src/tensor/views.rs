@@ -201,7 +201,7 @@ impl Meta {
 /// An in-place op of the line that runs.
 #[track_caller]
 pub(crate) fn write_of(op: &'static str) -> Write {
-    Write { op, at: innermost(Location::caller()), statement: statement() }
+    Write { op, at: innermost(Location::caller()), statement: statement(), seq: 0 }
 }
 
 /// Adds to values that are about to be put in the place of tensors those of all who show the same elements.

@@ -48,6 +48,8 @@ pub struct Write {
     pub op: &'static str,
     pub at: &'static Location<'static>,
     pub statement: Option<&'static Location<'static>>,
+    /// The last node that was traced before: what is later takes the value as it was on purpose.
+    pub seq: u64,
 }
 
 /// What recorded a node, where that says more of it than its op does.
@@ -360,7 +362,8 @@ impl Graph {
         // A value that another tensor has as well is still there.
         if n.refs > 1 && n.handles == 0 {
             n.flags |= OVERWRITTEN;
-            self.writes.insert(id, write);
+            let seq = self.last_seq();
+            self.writes.insert(id, Write { seq, ..write });
         }
         self.unref(id);
     }
