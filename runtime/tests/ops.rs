@@ -98,10 +98,7 @@ fn refusals_name_the_op_and_what_was_expected() {
     let _alone = alone();
     let x = Tensor::ones([1, 3, 8, 8]);
     let message = refusal(|| drop(x.conv2d(&Tensor::ones([4, 2, 3, 3]), None, ConvOptions::default())));
-    assert_eq!(
-        message,
-        "conv2d(f32[1,3,8,8], f32[4,2,3,3]): the input has 3 channels, the weight takes 2 × 1 groups"
-    );
+    assert_eq!(message, "conv2d(f32[1,3,8,8], f32[4,2,3,3]): the input has 3 channels, the weight takes 2 × 1 groups");
     let message = refusal(|| drop(x.gather(0, &Tensor::ones([1, 3, 8, 8]))));
     assert!(message.contains("the index is f32, expected integers"), "{message}");
     let message = refusal(|| drop(einsum("ij,jk", &[&x])));

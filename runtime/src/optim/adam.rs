@@ -56,8 +56,8 @@ impl Rule for AdamRule {
             }
             false => square.clone(),
         };
-        let root = largest.sqrt() / u.n(5, correction2.sqrt()) + u.n(6, eps);
-        let new = old - &mean / root * u.n(7, u.lr / correction1);
+        let root = largest.sqrt() / u.at_step(5, correction2.sqrt()) + u.n(6, eps);
+        let new = old - &mean / root * u.at_step(7, u.lr / correction1);
         u.keep(0, mean);
         u.keep(1, square);
         u.set(new);

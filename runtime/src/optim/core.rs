@@ -59,6 +59,12 @@ pub(super) struct Update<'a> {
 impl Update<'_> {
     /// A number of the formula, in a place of its own: a parameter of the program.
     pub(super) fn n(&mut self, place: u8, value: f64) -> Tensor {
+        self.numbers.get(place, self.p.dtype(), self.group << 40, value)
+    }
+
+    /// As `n`, where the number goes by the steps that this parameter has taken: parameters that were left out of some
+    /// have another one.
+    pub(super) fn at_step(&mut self, place: u8, value: f64) -> Tensor {
         self.numbers.get(place, self.p.dtype(), (self.group << 40) | self.t as u64, value)
     }
 
@@ -111,6 +117,12 @@ impl Update<'_> {
     #[track_caller]
     pub(super) fn towards(&mut self, place: u8, old: &Tensor, new: &Tensor, share: f64) -> Tensor {
         old + (new - old) * self.n(place, share)
+    }
+
+    /// The same, where the share goes by the steps.
+    #[track_caller]
+    pub(super) fn towards_at_step(&mut self, place: u8, old: &Tensor, new: &Tensor, share: f64) -> Tensor {
+        old + (new - old) * self.at_step(place, share)
     }
 }
 

@@ -107,7 +107,7 @@ impl Rule for AdagradOptions {
         let sum = u.state(0) + u.g.square();
         let rate = u.lr / (1.0 + (u.t - 1.0) * self.lr_decay);
         let root = sum.sqrt() + u.n(1, self.eps);
-        let new = u.p - &u.g.clone() / root * u.n(2, rate);
+        let new = u.p - &u.g.clone() / root * u.at_step(2, rate);
         u.keep(0, sum);
         u.set(new);
     }
@@ -142,7 +142,7 @@ impl Rule for AdamaxOptions {
         let (old, g) = (u.state(0), u.g.clone());
         let mean = u.towards(1, &old, &g, 1.0 - b1);
         let largest = (u.state(1) * u.n(2, b2)).maximum(g.abs() + u.n(3, self.eps));
-        let new = u.p - &mean / &largest * u.n(4, u.lr / (1.0 - b1.powf(u.t)));
+        let new = u.p - &mean / &largest * u.at_step(4, u.lr / (1.0 - b1.powf(u.t)));
         u.keep(0, mean);
         u.keep(1, largest);
         u.set(new);
@@ -178,9 +178,9 @@ impl Rule for NAdamOptions {
         let (m, v, g) = (u.state(0), u.state(1), u.g.clone());
         let mean = u.towards(2, &m, &g, 1.0 - b1);
         let square = v * u.n(3, b2) + g.square() * u.n(4, 1.0 - b2);
-        let root = (&square / u.n(5, 1.0 - b2.powf(u.t))).sqrt() + u.n(6, self.eps);
+        let root = (&square / u.at_step(5, 1.0 - b2.powf(u.t))).sqrt() + u.n(6, self.eps);
         let (of_g, of_mean) = (u.lr * (1.0 - now) / (1.0 - product), u.lr * next / (1.0 - product * next));
-        let new = old - g / &root * u.n(7, of_g) - &mean / &root * u.n(8, of_mean);
+        let new = old - g / &root * u.at_step(7, of_g) - &mean / &root * u.at_step(8, of_mean);
         u.keep(0, mean);
         u.keep(1, square);
         u.set(new);
@@ -220,7 +220,7 @@ impl Rule for RAdamOptions {
             }
             false => (rate, 0.0),
         };
-        let factor = u.n(5, adaptive) / (square.sqrt() + u.n(6, self.eps)) + u.n(7, plain);
+        let factor = u.at_step(5, adaptive) / (square.sqrt() + u.n(6, self.eps)) + u.at_step(7, plain);
         let new = old - &mean * factor;
         u.keep(0, mean);
         u.keep(1, square);
@@ -241,9 +241,9 @@ impl Rule for ASGDOptions {
         u.decayed(0, self.weight_decay);
         let eta = u.lr / (1.0 + self.lambd * u.lr * (u.t - 1.0)).powf(self.alpha);
         let mu = 1.0 / (u.t - 1.0 - self.t0).max(1.0);
-        let new = u.p * u.n(1, 1.0 - self.lambd * eta) - u.g.clone() * u.n(2, eta);
+        let new = u.p * u.at_step(1, 1.0 - self.lambd * eta) - u.g.clone() * u.at_step(2, eta);
         let old = u.state(0);
-        let mean = u.towards(3, &old, &new, mu);
+        let mean = u.towards_at_step(3, &old, &new, mu);
         u.keep(0, mean);
         u.set(new);
     }
@@ -292,21 +292,21 @@ impl Rule for AdafactorOptions {
         };
         let (eps1, eps2) = (self.eps.0.unwrap_or(own), self.eps.1);
         let size = |t: &Tensor| t.norm() / (t.numel() as f64).sqrt();
-        let alpha = size(u.p).maximum(u.n(0, eps2)) * u.n(1, u.lr.min(1.0 / u.t.sqrt()));
+        let alpha = size(u.p).maximum(u.n(0, eps2)) * u.at_step(1, u.lr.min(1.0 / u.t.sqrt()));
         let (old, g) = (u.shrunk(2, self.weight_decay), u.g.clone());
         let share = u.t.powf(self.beta2_decay);
         let square = g.square();
         let variance = match u.p.dim() {
             0 | 1 => {
                 let before = u.state(0);
-                let variance = u.towards(3, &before, &square, share);
+                let variance = u.towards_at_step(3, &before, &square, share);
                 u.keep(0, variance.clone());
                 variance
             }
             _ => {
                 let (rows, columns) = (u.state(0), u.state(1));
-                let rows = u.towards(3, &rows, &square.mean_dim(-1, true), share);
-                let columns = u.towards(3, &columns, &square.mean_dim(-2, true), share);
+                let rows = u.towards_at_step(3, &rows, &square.mean_dim(-1, true), share);
+                let columns = u.towards_at_step(3, &columns, &square.mean_dim(-2, true), share);
                 u.keep(0, rows.clone());
                 u.keep(1, columns.clone());
                 rows.matmul(&columns) / rows.mean_dim(-2, true).maximum(u.n(4, eps1))
@@ -329,8 +329,8 @@ impl Rule for LAMBOptions {
         let (m, v, g) = (u.state(0), u.state(1), u.g.clone());
         let mean = u.towards(0, &m, &g, 1.0 - b1);
         let square = v * u.n(1, b2) + g.square() * u.n(2, 1.0 - b2);
-        let root = (&square / u.n(3, 1.0 - b2.powf(u.t))).sqrt() + u.n(4, self.eps);
-        let step = &mean / u.n(5, 1.0 - b1.powf(u.t)) / root + u.p * u.n(6, self.weight_decay);
+        let root = (&square / u.at_step(3, 1.0 - b2.powf(u.t))).sqrt() + u.n(4, self.eps);
+        let step = &mean / u.at_step(5, 1.0 - b1.powf(u.t)) / root + u.p * u.n(6, self.weight_decay);
         let (of_p, of_step) = (u.p.norm(), step.norm());
         let both = of_p.gt(0.0).logical_and(of_step.gt(0.0));
         let trust = (of_p / of_step.where_(&both, 1.0)).where_(&both, 1.0);

@@ -26,7 +26,7 @@ impl Rule for SGDOptions {
             let new = match self.dampening {
                 0.0 => before + &d,
                 // dampening starts at the second step
-                dampening => before + &d * u.n(2, if u.t > 1.0 { 1.0 - dampening } else { 1.0 }),
+                dampening => before + &d * u.at_step(2, if u.t > 1.0 { 1.0 - dampening } else { 1.0 }),
             };
             d = if self.nesterov { d + &new * &m } else { new.clone() };
             u.keep(0, new);

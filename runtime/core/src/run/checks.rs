@@ -49,7 +49,11 @@ const TOGETHER: usize = 16;
 
 /// As [`refuse_found`], where so much has come together that it is worth its while.
 pub(super) fn refuse_many() -> Result<()> {
-    if open().len() >= TOGETHER { refuse_found() } else { Ok(()) }
+    let worth = {
+        let open = open();
+        open.len() >= TOGETHER || open.iter().any(Found::is_waited_for)
+    };
+    if worth { refuse_found() } else { Ok(()) }
 }
 
 /// Refuses what runs that have ended found wrong, the first of them; without waiting for any.
