@@ -67,8 +67,10 @@ pub(super) fn read(text: &str, own: &[Line]) -> Result<Module, Unread> {
         let Some((name, rest)) = line.split_once(" = ") else {
             return refuse("a node is expected: `%0 = type op(…)`");
         };
-        let ty_end =
-            if rest.starts_with('(') { 1 + end_of(&rest[1..]) + 1 } else { rest.find(' ').unwrap_or(rest.len()) };
+        let ty_end = match rest.strip_prefix('(') {
+            Some(inside) => 1 + end_of(inside) + 1,
+            None => rest.find(' ').unwrap_or(rest.len()),
+        };
         let (Some(ty), Some(rest)) = (rest.get(..ty_end), rest.get(ty_end..)) else {
             return refuse("the type has no end");
         };

@@ -89,7 +89,7 @@ impl Run {
                 "name": p.name,
                 "written": p.written,
                 "kind": p.kind,
-                "call": p.call.map(|at| render::place(at)),
+                "call": p.call.map(render::place),
                 "runs": p.runs,
             });
             if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
