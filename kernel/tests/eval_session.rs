@@ -31,7 +31,7 @@ fn interrupted_times(engine: &RustEngine, code: &str, after: &[Duration]) -> (Re
         let runner = scope.spawn(move || {
             let request = Request { code: code.into(), cell: 2, ..Request::default() };
             let reply = engine.execute(&request, &mut |event| {
-                if let Event::Stream { text, .. } = event
+                if let Event::Stream { text, .. } | Event::Told(text) = event
                     && text.contains("go")
                 {
                     let _ = said.send(());

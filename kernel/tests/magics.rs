@@ -112,14 +112,14 @@ fn unknown_magics_name_the_nearest() {
         "%metric",
         expect![[r#"
             error UnknownMagic: there is no magic %metric. Did you mean %metrics?
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %nan %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
         "%elephant",
         expect![[r#"
             error UnknownMagic: there is no magic %elephant.
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %nan %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(

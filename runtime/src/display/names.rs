@@ -37,8 +37,9 @@ impl Name {
 pub(crate) fn all() -> &'static [Name] {
     static NAMES: OnceLock<Vec<Name>> = OnceLock::new();
     NAMES.get_or_init(|| {
+        let shared: Vec<Template> = SOURCES.iter().flat_map(|(.., text)| templates(text)).collect();
         let mut names: Vec<Name> =
-            SOURCES.iter().flat_map(|(module, file, text)| extract(module, file, text)).collect();
+            SOURCES.iter().flat_map(|(module, file, text)| extract(module, file, text, &shared)).collect();
         names.extend(imports(include_str!("../prelude.rs")));
         // `new` without words of its own has its type's.
         let types: Vec<(String, String)> =
@@ -100,6 +101,7 @@ fn imports(text: &str) -> Vec<Name> {
 }
 
 /// What a macro makes of each of its documented entries.
+#[derive(Clone)]
 struct Template {
     macro_name: String,
     kind: &'static str,
@@ -108,10 +110,10 @@ struct Template {
 }
 
 /// The documented items of one source file. Reads what rustfmt writes: items begin at column 0, methods at column 4.
-fn extract(module: &str, file: &'static str, text: &str) -> Vec<Name> {
+fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) -> Vec<Name> {
     let lines: Vec<&str> = text.lines().collect();
     let mut out: Vec<Name> = Vec::new();
-    let mut templates: Vec<Template> = Vec::new();
+    let mut templates: Vec<Template> = shared.to_vec();
     // Where we are: the block that began at column 0.
     let mut block = Block::Outside;
     let mut doc = String::new();
@@ -220,7 +222,7 @@ enum Block {
 impl Block {
     /// The block that a line at column 0 begins.
     fn of(line: &str, templates: &[Template]) -> Option<Block> {
-        if !line.ends_with('{') {
+        if !line.ends_with('{') && !line.contains("! {") {
             return None;
         }
         if let Some(rest) = line.strip_prefix("impl") {
@@ -239,7 +241,9 @@ impl Block {
         if let Some(rest) = line.strip_prefix("pub enum ") {
             return Some(Block::Enum(ident(rest)));
         }
-        let called = templates.iter().position(|t| line.strip_suffix("! {") == Some(&t.macro_name));
+        // A file's own macros come behind those of all files.
+        let called =
+            templates.iter().rposition(|t| line.split_once("! {").is_some_and(|(name, _)| name == t.macro_name));
         called.map(Block::Macro).or(Some(Block::Other))
     }
 }
@@ -307,6 +311,14 @@ fn signature(first: &str, following: &[&str]) -> String {
         }
     }
     out.replace(", )", ")")
+}
+
+/// What the macros of a file write for each entry: they are called in other files, too.
+fn templates(text: &str) -> Vec<Template> {
+    let lines: Vec<&str> = text.lines().collect();
+    let macros = lines.iter().enumerate().filter_map(|(at, l)| Some((at + 1, l.strip_prefix("macro_rules! ")?)));
+    let body = |at: usize| &lines[at..at + lines[at..].iter().position(|l| *l == "}").unwrap_or(0)];
+    macros.filter_map(|(at, name)| template(&ident(name), body(at))).collect()
 }
 
 /// What a macro writes for each entry: the first public function or type in it whose name is the entry's, or an enum's variant.
@@ -412,7 +424,7 @@ mod tests {
 }
 "#;
         let mut out = String::new();
-        for n in extract("nn", "f.rs", source) {
+        for n in extract("nn", "f.rs", source, &[]) {
             let _ = writeln!(out, "{} {} | {}", n.kind, n.full(), n.doc.replace('\n', "/"));
         }
         expect![[r#"
