@@ -80,7 +80,7 @@ dependencies() {
 shell() {
   local shellcheck scripts
   shellcheck=$(command -v shellcheck || ready_made shellcheck)
-  mapfile -t scripts < <(git ls-files | xargs grep -lE '^#!.*[/ ](ba)?sh$')
+  mapfile -t scripts < <(git ls-files | xargs grep -lPz '\A#![^\n]*[/ ](ba)?sh\n')
   "$shellcheck" "${scripts[@]}"
 }
 
