@@ -65,6 +65,8 @@ def said(output, measures=False):
     text = MEASURED.sub("~", text)
     # What stands in columns is as wide as what was measured.
     words = re.sub(r"[\s─-]+", " ", NUMBER.sub("#", text)).strip()
+    # One measure more or less, or one written in two parts, is no other text.
+    words = re.sub(r"~(?:[ .]*~)*", "~", words)
     return words, [float(n) for n in NUMBER.findall(text)]
 
 
