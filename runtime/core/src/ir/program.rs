@@ -112,14 +112,14 @@ pub struct Checked {
 pub enum Looks {
     /// Elements that the op refuses, for this reason: it gives the greatest.
     For(String),
-    /// Numbers that a result may not have: it gives [`MADE`], or [`GIVEN`] where an input of the program has such a number already.
+    /// Numbers that a result may not have: it gives 1, or [`GIVEN`] where an input of the program has such a number already.
     Numbers(Numbers),
 }
 
 /// What a check gives where nothing is wrong.
 pub const FINE: i64 = i64::MIN;
+const MADE: i64 = 1;
 /// See [`Looks::Numbers`].
-pub const MADE: i64 = 1;
 pub const GIVEN: i64 = 2;
 
 /// A program as text.
