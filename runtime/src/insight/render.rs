@@ -97,12 +97,7 @@ impl Explanation {
     fn details(&self) -> String {
         let mut out = String::new();
         for d in self.differences.iter().chain(self.also.iter().flat_map(|w| &w.differences)) {
-            let _ = writeln!(out, "  {}", d.what);
-            for (sign, (text, at, line)) in ["-", "+"].iter().zip(d.sides()) {
-                let line = line.map_or(String::new(), |l| format!("  | {l}"));
-                let at = if at.is_empty() { at } else { format!("  [{at}]{line}") };
-                let _ = writeln!(out, "    {sign} {text}{at}");
-            }
+            out += &d.lines("  ");
         }
         if self.hidden > 0 {
             let _ = writeln!(out, "  and {} more", self.hidden);
@@ -154,6 +149,17 @@ impl Explanation {
 }
 
 impl Difference {
+    /// What differs, and below it both sides with their places and lines.
+    pub(super) fn lines(&self, indent: &str) -> String {
+        let mut out = format!("{indent}{}\n", self.what);
+        for (sign, (text, at, line)) in ["-", "+"].iter().zip(self.sides()) {
+            let line = line.map_or(String::new(), |l| format!("  | {l}"));
+            let at = if at.is_empty() { at } else { format!("  [{at}]{line}") };
+            let _ = writeln!(out, "{indent}  {sign} {text}{at}");
+        }
+        out
+    }
+
     /// What is said before its place, and behind that.
     fn sentence(&self) -> (String, String) {
         let (what, was, now) = (&self.what, &self.was, &self.now);

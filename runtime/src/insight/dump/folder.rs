@@ -124,7 +124,7 @@ fn of_file(file: &Path) -> Result<Vec<Written>, String> {
             let (file, frames, cause) = (file.to_owned(), vec![], Cause::Sync);
             Ok(vec![Written { name: shown, file, text, before: 0, frames, cause, hash: None }])
         }
-        None => Err(format!("{} is neither StableHLO text (`func.func`) nor HLO text (`HloModule`)", file.display())),
+        None => Err(super::no_program(&shown)),
     }
 }
 

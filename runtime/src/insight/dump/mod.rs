@@ -100,6 +100,10 @@ fn language(text: &str) -> Option<Language> {
     }
 }
 
+fn no_program(name: &str) -> String {
+    format!("{name} is neither StableHLO text (`func.func`) nor HLO text (`HloModule`)")
+}
+
 fn read(dump: &Dump) -> Result<Flat, String> {
     read_with(dump, &[])
 }
@@ -110,9 +114,7 @@ fn read_with(dump: &Dump, own: &[Line]) -> Result<Flat, String> {
         Some(Language::Hlo) => hlo::read(dump.text),
         Some(Language::StableHlo) => mlir::read(dump.text),
         Some(Language::Lazy) => lazy::read(dump.text, own),
-        None => {
-            return Err(format!("{} is neither StableHLO text (`func.func`) nor HLO text (`HloModule`)", dump.name));
-        }
+        None => return Err(no_program(dump.name)),
     };
     let unread = |Unread { line, why }| format!("{}:{line}: {why}", dump.name);
     let mut flat = module.and_then(|m| flatten(&m)).map_err(unread)?;

@@ -20,6 +20,21 @@ impl Program {
         let runs = self.runs.filter(|n| *n > 1).map_or(String::new(), |n| format!(", {n} runs"));
         format!("{ops}{runs}{call}")
     }
+
+    fn title(&self) -> String {
+        let site = self.told.site;
+        match self.name.is_empty() || self.name.starts_with("SyncTensorsGraph") {
+            true => location(site),
+            false => self.name.clone(),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        match &self.told.why {
+            Some(why) => why.sentence(),
+            None => format!("First of its kind: {}.", self.first()),
+        }
+    }
 }
 
 impl Run {
@@ -27,7 +42,7 @@ impl Run {
         self.programs.iter().filter(|p| p.told.why.is_some())
     }
 
-    /// `7 of 18 programs were compiled again: shape 4, dtype 3`
+    /// `18 programs of 9 kinds, 7 of them compiled again: shape 4, dtype 3`
     fn summary(&self) -> String {
         let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
         for why in self.again().filter_map(|p| p.told.why.as_ref()) {
@@ -43,11 +58,13 @@ impl Run {
         }
     }
 
-    /// The programs of each kind, in the order of the first of each.
-    fn kinds(&self) -> Vec<Vec<&Program>> {
+    /// The programs of each kind, in the order of the first of each: kinds of several, and those that were compiled once, which is
+    /// no news.
+    fn kinds(&self) -> [Vec<Vec<&Program>>; 2] {
         let mut kinds = vec![Vec::new(); self.kinds];
         self.programs.iter().for_each(|p| kinds[p.kind].push(p));
-        kinds
+        let (several, once) = kinds.into_iter().partition(|kind: &Vec<&Program>| kind.len() > 1);
+        [several, once]
     }
 
     /// What there is besides programs.
@@ -61,7 +78,7 @@ impl Run {
 
     pub fn text(&self) -> String {
         let mut out = format!("{}\n", self.summary());
-        let (several, once): (Vec<_>, Vec<_>) = self.kinds().into_iter().partition(|kind| kind.len() > 1);
+        let [several, once] = self.kinds();
         for kind in several {
             let _ = writeln!(out, "\n{}: {}", kind[0].title(), count(kind.len(), "program"));
             let _ = writeln!(out, "  #{} {}", kind[0].told.number, kind[0].first());
@@ -126,9 +143,7 @@ impl Run {
     pub fn html(&self) -> String {
         let mut out = String::from(PAGE);
         let _ = write!(out, "<h1>Why programs were compiled again</h1><p>{}</p>", escape_html(&self.summary()));
-        // What was compiled once is no news.
-        let (several, once): (Vec<_>, Vec<_>) = self.kinds().into_iter().partition(|kind| kind.len() > 1);
-        for kind in several.into_iter().chain(once) {
+        for kind in self.kinds().into_iter().flatten() {
             let open = if kind.len() > 1 { " open" } else { "" };
             let _ = write!(
                 out,
@@ -164,37 +179,11 @@ fn sides(why: &Explanation) -> String {
             all.push(d);
         }
     }
-    let mut out = String::new();
-    for d in all.iter().take(MOST) {
-        let _ = writeln!(out, "     {}", d.what);
-        for (sign, text, at) in [("-", &d.was, d.was_at), ("+", &d.now, d.now_at)] {
-            let at = at.map_or(String::new(), |at| {
-                format!("  [{}]{}", location(at), quote(at).map_or(String::new(), |line| format!("  | {line}")))
-            });
-            let _ = writeln!(out, "       {sign} {text}{at}");
-        }
-    }
+    let mut out: String = all.iter().take(MOST).map(|d| d.lines("     ")).collect();
     if all.len() + why.hidden > MOST {
         let _ = writeln!(out, "     and {} more (--html has them)", all.len() + why.hidden - MOST);
     }
     out
-}
-
-impl Program {
-    fn title(&self) -> String {
-        let site = self.told.site;
-        match self.name.is_empty() || self.name.starts_with("SyncTensorsGraph") {
-            true => location(site),
-            false => self.name.clone(),
-        }
-    }
-
-    fn sentence(&self) -> String {
-        match &self.told.why {
-            Some(why) => why.sentence(),
-            None => format!("First of its kind: {}.", self.first()),
-        }
-    }
 }
 
 const PAGE: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
