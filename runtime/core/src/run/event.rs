@@ -24,10 +24,12 @@ pub enum Cause {
     Concrete,
     /// A tensor was moved to another device (`x.to("cpu:1")`), which needs its value.
     DeviceChange,
+    /// Each op is to run as it is recorded (`%eager on`).
+    Eager,
 }
 
 impl Cause {
-    pub const ALL: [Cause; 9] = [
+    pub const ALL: [Cause; 10] = [
         Cause::Display,
         Cause::Read,
         Cause::ControlFlow,
@@ -37,7 +39,13 @@ impl Cause {
         Cause::Trim,
         Cause::Concrete,
         Cause::DeviceChange,
+        Cause::Eager,
     ];
+
+    /// Whether all that is pending got its value.
+    pub fn is_barrier(self) -> bool {
+        matches!(self, Cause::Sync | Cause::OptimizerStep | Cause::LoaderBarrier | Cause::Trim | Cause::Eager)
+    }
 
     pub fn name(self) -> &'static str {
         match self {
@@ -50,6 +58,7 @@ impl Cause {
             Cause::Trim => "trim",
             Cause::Concrete => "op that needs concrete values",
             Cause::DeviceChange => "device change",
+            Cause::Eager => "op by op",
         }
     }
 }
