@@ -16,6 +16,8 @@ pub enum Cause {
     Sync,
     /// An optimizer's step.
     OptimizerStep,
+    /// What was pending when an optimizer was made, before the first step that builds on it.
+    InitialState,
     /// A data loader's barrier between batches.
     LoaderBarrier,
     /// The pending graph grew too long.
@@ -27,12 +29,13 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub const ALL: [Cause; 9] = [
+    pub const ALL: [Cause; 10] = [
         Cause::Display,
         Cause::Read,
         Cause::ControlFlow,
         Cause::Sync,
         Cause::OptimizerStep,
+        Cause::InitialState,
         Cause::LoaderBarrier,
         Cause::Trim,
         Cause::Concrete,
@@ -46,6 +49,7 @@ impl Cause {
             Cause::ControlFlow => "control flow",
             Cause::Sync => "sync",
             Cause::OptimizerStep => "optimizer step",
+            Cause::InitialState => "initial state",
             Cause::LoaderBarrier => "loader barrier",
             Cause::Trim => "trim",
             Cause::Concrete => "op that needs concrete values",
