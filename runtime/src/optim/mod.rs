@@ -103,6 +103,12 @@ pub trait Optimizer: Send {
         Vec::new()
     }
 
+    /// The tensors of its state: which parameter each is for, and what it is called.
+    #[doc(hidden)]
+    fn state_tensors(&self) -> Vec<(usize, &'static str, Tensor)> {
+        Vec::new()
+    }
+
     /// Takes over what [`Optimizer::state_dict`] gave; an error where it does not fit, and then nothing has changed
     /// (`torch.optim.Optimizer.load_state_dict`).
     fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
@@ -143,6 +149,9 @@ impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
     #[track_caller]
     fn step_unless(&mut self, skip: &Tensor) {
         on_behalf(Location::caller(), is_grad_enabled(), || (**self).step_unless(skip))
+    }
+    fn state_tensors(&self) -> Vec<(usize, &'static str, Tensor)> {
+        (**self).state_tensors()
     }
     fn state_dict(&self) -> Vec<(String, Tensor)> {
         (**self).state_dict()
