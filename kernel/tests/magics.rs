@@ -196,9 +196,10 @@ fn programs_are_asked_of_the_runtime_or_shown_by_a_hidden_cell() {
     check(
         "%graph",
         expect![[r#"
-        display: <graph>
-        asked: call graph []
-    "#]],
+            display: <graph>
+            asked: call unnamed []
+            asked: call graph []
+        "#]],
     );
     check(
         "%ir --json",
@@ -226,16 +227,27 @@ fn programs_are_asked_of_the_runtime_or_shown_by_a_hidden_cell() {
     check(
         "graph y; ",
         expect![[r#"
+            Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+            result: <result>
+            asked: call unnamed []
+            asked: run "xlazy::show::graph(&(y\n), false)"
+        "#]],
+    );
+    check(
+        "%graph --dot y",
+        expect![[r#"
         Insight { kind: "compile", json: "{\"ms\": 20.5}" }
         result: <result>
-        asked: run "xlazy::show::graph(&(y\n), false)"
+        asked: call unnamed []
+        asked: run "xlazy::show::graph_as(&(y\n), \"dot\").unwrap()"
     "#]],
     );
     check(
         "%graph --svg y",
         expect![[r#"
+        asked: call unnamed []
         error UsageError: %graph has no option --svg.
-            %graph [--json] [EXPRESSION]
+            %graph [--json | --dot | --model-explorer] [EXPRESSION]
     "#]],
     );
 }

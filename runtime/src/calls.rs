@@ -1,5 +1,6 @@
 //! Answers to the questions that the kernel puts to the runtime (`metrics`, `graph`, `names`…).
 use crate::cell::register_cell;
+use crate::display::graph::Form;
 use crate::display::{self, names};
 use crate::inside;
 use crate::insight::{self, metrics};
@@ -23,7 +24,7 @@ fn answer(question: Question, args: &str) -> Result<Bundle> {
     use Question::*;
     match question {
         Metrics => metrics_report(args),
-        Graph => Ok(show::pending_graph(is_json(args)?)),
+        Graph => Ok(show::pending_graph(form(args)?)),
         Ir => Ok(show::pending_ir(is_json(args)?)),
         Stablehlo => show::last_stablehlo(is_json(args)?),
         Hlo => show::last_hlo(is_json(args)?),
@@ -48,6 +49,8 @@ fn answer(question: Question, args: &str) -> Result<Bundle> {
         Fix => fix(args),
         Events => events(args),
         Budget => budget(args),
+        // What nobody but the cell thread knows is none elsewhere.
+        Unnamed => Ok(Bundle::text("[]")),
         Forget | Generator | Load | CheckpointKept | CheckpointWrite | CheckpointOpen | CheckpointClose => {
             Err(refused(format!("only the cell thread answers `{question}`")))
         }
@@ -198,6 +201,11 @@ fn budget(args: &str) -> Result<Bundle> {
     Ok(if as_json { json::bundle(insight::budget_json()) } else { insight::budget_bundle() })
 }
 
+fn form(args: &str) -> Result<Form> {
+    let message = || format!("unknown option `{}`; there are `--json`, `--dot` and `--model-explorer`", args.trim());
+    Form::named(args.trim()).ok_or_else(|| refused(message()))
+}
+
 fn is_json(args: &str) -> Result<bool> {
     match args.trim() {
         "" => Ok(false),
@@ -217,7 +225,10 @@ mod tests {
 
     #[test]
     fn questions_are_answered_and_others_refused_by_name() {
-        assert_eq!(call(Graph, "--fast").unwrap_err().message, "unknown option `--fast`; there is `--json`");
+        assert_eq!(
+            call(Graph, "--fast").unwrap_err().message,
+            "unknown option `--fast`; there are `--json`, `--dot` and `--model-explorer`"
+        );
         assert_eq!(call(Doc, "nonsense").unwrap_err().message, "the runtime has nothing called `nonsense`");
         assert_eq!(call(Metrics, "all").unwrap_err().message, "metrics takes `--json` or `clear`, not `all`");
         let data = |name, args| -> crate::json::Value {

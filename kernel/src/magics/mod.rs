@@ -20,6 +20,7 @@ mod hlo;
 mod ir;
 mod magic;
 mod metrics;
+mod named;
 mod nan;
 mod nearest;
 mod opt;

@@ -68,6 +68,8 @@ questions! {
     Events "events",
     /// How many compilations a cell may cost.
     Budget "budget",
+    /// Variables of which it is not known yet how they name what they hold.
+    Unnamed "unnamed",
     /// Lets go of variables.
     Forget "forget",
     /// Sets the state of the random numbers.

@@ -39,6 +39,7 @@ pub fn main(questions: Answers) {
         event: super::event,
         line_of_input: streams::line_of_input,
         variables: store::tensors,
+        named: super::named::all,
     });
     at::open();
     let (jobs, work) = mpsc::channel();
@@ -198,6 +199,7 @@ fn store_answer(question: Question) -> Option<fn(&str) -> crate::Result<Bundle>>
             crate::ops::set_generator((words.next().unwrap_or(0), words.next().unwrap_or(0)));
             Ok(Bundle::default())
         },
+        Question::Unnamed => |_| Ok(Bundle::text(super::named::unknown())),
         Question::Load => |objects| {
             object::preload(objects);
             Ok(Bundle::default())

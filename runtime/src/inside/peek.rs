@@ -147,13 +147,22 @@ fn short(v: f64) -> String {
     }
 }
 
+/// Lines of a value that are shown as text.
+const LINES: usize = 16;
+
 impl Debug for Peek {
     fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
         write!(f, "{}\n{}", self.head(), self.said())?;
         if !self.blocks.is_empty() {
             write!(f, "\n{} │{}│ {}", short(self.min), self.blocks, short(self.max))?;
         }
-        write!(f, "\n{}", self.value)
+        // What it is like is told above; of a long value both ends are enough.
+        let value = self.value.to_string();
+        let lines: Vec<&str> = value.lines().collect();
+        match lines.len() {
+            0..=LINES => write!(f, "\n{value}"),
+            n => write!(f, "\n{}\n …\n{}", lines[..LINES / 2].join("\n"), lines[n - LINES / 4..].join("\n")),
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! `%%step`: a cell's syncs, each in its stages: what was recorded, cut out, lowered, compiled, run and read back.
-use crate::display::{self, ir::View};
+use crate::display::graph::{self as drawn, Form};
+use crate::display::ir::View;
 use crate::insight::{Origin, Seen, SyncEvent, look_on, metrics};
 use crate::json::{self, Value, json, millis};
 use crate::{Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use xlazy_core::host::named;
 use xlazy_core::ir::{Input, graph};
 use xlazy_core::run::{Program, last_program};
 use xlazy_core::text::{location, told};
@@ -61,9 +63,10 @@ fn transfers() -> (u64, f64, f64) {
 fn see(seen: Seen) {
     match seen {
         Seen::Begins { roots, barrier } => {
+            let named = named();
             let (view, pending) = {
                 let g = graph();
-                (View::of(&g, roots, barrier), g.barrier_roots().len())
+                (View::of(&g, roots, barrier, &named), g.barrier_roots().len())
             };
             if let Some(stepped) = &mut *stepped() {
                 stepped.all += 1;
@@ -121,7 +124,7 @@ impl Sync {
     }
 
     fn recorded(&self) -> Stage {
-        let drawn = display::graph::bundle(&self.graph);
+        let drawn = drawn::bundle(&self.graph, Form::Picture);
         let said = format!(
             "{} recorded, none of them has run; {} pending",
             count(self.graph.nodes.len(), "node"),

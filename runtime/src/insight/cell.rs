@@ -214,7 +214,7 @@ pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
         let mut visited = 0;
         let all = g.barrier_roots().into_iter();
         all.map(|id| {
-            let nodes = (visited < COUNTED).then(|| g.needed_by(id));
+            let nodes = (visited < COUNTED).then(|| g.needed_by(&[id]).len());
             visited += nodes.unwrap_or(0);
             let n = g.node(id);
             let cached = matches!(n.payload, Payload::Cached(_));

@@ -305,12 +305,12 @@ impl Graph {
         Cut { nodes, leaves, lifted, roots, root_types, options, placement, key: Key::new(words, donations) }
     }
 
-    /// How many pending ops a node needs, itself included.
-    pub fn needed_by(&mut self, id: NodeId) -> usize {
+    /// The pending ops that these need, themselves included.
+    pub fn needed_by(&mut self, ids: &[NodeId]) -> Vec<NodeId> {
         self.mark += 1;
         let mark = self.mark;
-        self.node_mut(id).mark = mark;
-        self.reach_from(&[id], mark).len()
+        ids.iter().for_each(|&id| self.node_mut(id).mark = mark);
+        self.reach_from(ids, mark)
     }
 
     // What a node outside the cut feeds in.

@@ -16,6 +16,8 @@ pub enum Cause {
     Sync,
     /// An optimizer's step.
     OptimizerStep,
+    /// What was pending when an optimizer was made, before the first step that builds on it.
+    InitialState,
     /// A data loader's barrier between batches.
     LoaderBarrier,
     /// The pending graph grew too long.
@@ -29,12 +31,13 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub const ALL: [Cause; 10] = [
+    pub const ALL: [Cause; 11] = [
         Cause::Display,
         Cause::Read,
         Cause::ControlFlow,
         Cause::Sync,
         Cause::OptimizerStep,
+        Cause::InitialState,
         Cause::LoaderBarrier,
         Cause::Trim,
         Cause::Concrete,
@@ -44,7 +47,15 @@ impl Cause {
 
     /// Whether all that is pending got its value.
     pub fn is_barrier(self) -> bool {
-        matches!(self, Cause::Sync | Cause::OptimizerStep | Cause::LoaderBarrier | Cause::Trim | Cause::Eager)
+        matches!(
+            self,
+            Cause::Sync
+                | Cause::OptimizerStep
+                | Cause::InitialState
+                | Cause::LoaderBarrier
+                | Cause::Trim
+                | Cause::Eager
+        )
     }
 
     pub fn name(self) -> &'static str {
@@ -54,6 +65,7 @@ impl Cause {
             Cause::ControlFlow => "control flow",
             Cause::Sync => "sync",
             Cause::OptimizerStep => "optimizer step",
+            Cause::InitialState => "initial state",
             Cause::LoaderBarrier => "loader barrier",
             Cause::Trim => "trim",
             Cause::Concrete => "op that needs concrete values",
