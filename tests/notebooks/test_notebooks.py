@@ -23,8 +23,8 @@ LIBTPU = Path(os.environ.get("XLAZY_PLUGIN_DIR", "target/home/plugins")) / "tpu"
 
 
 def wants_libtpu(path):
-    """The lesson on TPUs compiles with libtpu, which is fetched at the user's wish."""
-    if path.stem.startswith("05-") and not LIBTPU.exists():
+    """The lessons on TPUs compile with libtpu, which is fetched at the user's wish."""
+    if path.stem.startswith(("05-", "07-")) and not LIBTPU.exists():
         assert "XLAZY_NEED_LIBTPU" not in os.environ, "libtpu was fetched, and is not found"
         pytest.skip("libtpu is not here: xlazy plugins install tpu")
 

@@ -101,7 +101,7 @@ impl Notebook {
             }
             Event::ClearOutput { wait: true } => self.clear_at_next = Some(cell),
             Event::ClearOutput { wait: false } => self.clear(cell),
-            Event::Input { .. } | Event::Insight { .. } => {}
+            Event::Input { .. } | Event::NextInput(_) | Event::Insight { .. } => {}
         }
     }
 

@@ -97,6 +97,7 @@ impl Input {
 }
 
 /// One op of the program.
+#[derive(Clone)]
 pub struct Step {
     pub op: &'static OpDef,
     pub attrs: Box<[Attr]>,
@@ -183,6 +184,15 @@ pub struct Cut {
     /// Where it runs: a part of the key, too.
     pub placement: Placement,
     pub key: Key,
+}
+
+impl Cut {
+    /// What feeds a program that is no part of the graph.
+    pub fn feeding(leaves: Vec<(NodeId, Leaf)>, root_types: Vec<TypeRef>, options: Options) -> Cut {
+        let key = Key::new(vec![], vec![]);
+        let (nodes, lifted, roots, placement) = (vec![], vec![], vec![], Placement::Anywhere);
+        Cut { nodes, leaves, lifted, roots, root_types, options, placement, key }
+    }
 }
 
 /// Ends the hold on the nodes, however the sync ended; so a cut must not be dropped while the arena is locked.

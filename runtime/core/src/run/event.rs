@@ -26,6 +26,8 @@ pub enum Cause {
     Concrete,
     /// A tensor was moved to another device (`x.to("cpu:1")`), which needs its value.
     DeviceChange,
+    /// Each op is to run as it is recorded (`%eager on`).
+    Eager,
 }
 
 impl Cause {
@@ -40,7 +42,13 @@ impl Cause {
         Cause::Trim,
         Cause::Concrete,
         Cause::DeviceChange,
+        Cause::Eager,
     ];
+
+    /// Whether all that is pending got its value.
+    pub fn is_barrier(self) -> bool {
+        matches!(self, Cause::Sync | Cause::OptimizerStep | Cause::LoaderBarrier | Cause::Trim | Cause::Eager)
+    }
 
     pub fn name(self) -> &'static str {
         match self {
@@ -54,6 +62,7 @@ impl Cause {
             Cause::Trim => "trim",
             Cause::Concrete => "op that needs concrete values",
             Cause::DeviceChange => "device change",
+            Cause::Eager => "op by op",
         }
     }
 }

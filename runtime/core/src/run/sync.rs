@@ -4,6 +4,7 @@ use super::checks::refuse_many;
 use super::compile::{Wanted, compile, join};
 use super::event::{Cause, Costs, Origin, SyncEvent};
 use super::execute::{Outcome, run};
+use super::kept;
 use super::lower::{Lowered, lower};
 use super::start::{Start, before_barrier, before_read};
 use super::witness::{Case, Miss, Next, Witness};
@@ -218,6 +219,8 @@ const MANY: u64 = 64;
 
 /// Cuts, finds or compiles the program, runs it.
 fn cut_and_run(by: &'static dyn Witness, roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cut, Outcome) {
+    kept::let_go();
+    by.begins(&roots, scope != Scope::Read);
     let none = Duration::ZERO;
     let hit = |cut: &Cut, recorded: Duration, start: Option<Instant>| {
         if let Some(joined) = join(&cut.key) {
@@ -303,7 +306,7 @@ pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
         anywhere: cut.key.anywhere(),
         device: cut.placement.home(),
         options: cut.options,
-        steps,
+        steps: steps.clone(),
         leaves,
         roots,
         results: cut.roots.clone(),
@@ -313,5 +316,5 @@ pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
         left_pending,
         room: cache::room(cut.key.hash),
     };
-    (Wanted { key: cut.key.clone(), text, marks, checks, params, donated, lower }, miss)
+    (Wanted { key: cut.key.clone(), text, steps, marks, checks, params, donated, lower }, miss)
 }
