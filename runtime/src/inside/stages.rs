@@ -63,7 +63,7 @@ fn see(seen: Seen) {
         Seen::Begins { roots, barrier } => {
             let (view, pending) = {
                 let g = graph();
-                (View::of(&g, roots, barrier), g.barrier_roots().len())
+                (View::of(&g, roots, barrier, &[]), g.barrier_roots().len())
             };
             if let Some(stepped) = &mut *stepped() {
                 stepped.all += 1;
@@ -121,7 +121,7 @@ impl Sync {
     }
 
     fn recorded(&self) -> Stage {
-        let drawn = display::graph::bundle(&self.graph);
+        let drawn = display::graph::bundle(&self.graph, display::graph::Form::Picture);
         let said = format!(
             "{} recorded, none of them has run; {} pending",
             count(self.graph.nodes.len(), "node"),

@@ -31,7 +31,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub const ALL: [Cause; 10] = [
+    pub const ALL: [Cause; 11] = [
         Cause::Display,
         Cause::Read,
         Cause::ControlFlow,
