@@ -45,17 +45,10 @@ impl Cause {
         Cause::Eager,
     ];
 
-    /// Whether all that is pending got its value.
+    /// Whether what ran got its values for good, and is no longer pending.
     pub fn is_barrier(self) -> bool {
-        matches!(
-            self,
-            Cause::Sync
-                | Cause::OptimizerStep
-                | Cause::InitialState
-                | Cause::LoaderBarrier
-                | Cause::Trim
-                | Cause::Eager
-        )
+        use Cause::{Eager, InitialState, LoaderBarrier, OptimizerStep, Sync, Trim};
+        matches!(self, Sync | OptimizerStep | InitialState | LoaderBarrier | Trim | Eager)
     }
 
     pub fn name(self) -> &'static str {
