@@ -58,6 +58,7 @@ fn what_is_computed_again_gives_the_same_gradients() {
                 sync();
             }
             y.square().sum().backward();
+            sync();
             let buffers: Vec<Vec<f32>> = net.named_buffers().iter().map(|(_, b)| values(&b.float())).collect();
             seen.push((values(&y), values(&x.grad().unwrap()), gradients(&net), buffers));
         }
