@@ -17,7 +17,7 @@ pub use crate::{
     BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, LeastSquares, MatrixNorm,
     MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, StftOptions, Unique,
 };
-pub use crate::{CustomOp, custom_call, custom_op};
+pub use crate::{Context, CustomOp, Function, Hook, checkpoint, custom_call, custom_op, jvp, vjp};
 pub use crate::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
 pub use crate::{check, data, models, nn, optim, parts, predict};
 pub use crate::{tensor, where_};

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 mod aot;
 mod bench;
 mod bench_cells;
+mod bench_models;
 mod bench_typing;
 pub mod bundle;
 mod chips;

@@ -141,6 +141,7 @@ fn form(s: &Step, i: usize) -> u64 {
         Attr::DType(dtype) => mix(mark, *dtype as u64),
         Attr::Name(name) => name.bytes().fold(mark, |mark, byte| mix(mark, u64::from(byte))),
         Attr::Region(of) => of.words().iter().fold(mark, |mark, &word| mix(mark, word)),
+        Attr::Kept(_) => mark,
     };
     let operand = |mark: u64, input: &Input| match *input {
         Input::Leaf(l) => mix(mark, u64::from(l) << 1),

@@ -27,8 +27,9 @@ pub use more::{
 pub use more::{NAdamOptions, RAdamOptions, RMSpropOptions, RpropOptions};
 pub use scaler::GradScaler;
 pub use schedule::{
-    ConstantLR, CosineAnnealingLR, CosineAnnealingWarmRestarts, ExponentialLR, LambdaLR, LinearLR, MultiStepLR,
-    OneCycleLR, OneCycleOptions, PlateauOptions, PolynomialLR, ReduceLROnPlateau, SequentialLR, StepLR,
+    ChainedScheduler, ConstantLR, CosineAnnealingLR, CosineAnnealingWarmRestarts, CycleMode, CyclicLR, CyclicOptions,
+    ExponentialLR, LambdaLR, LinearLR, MultiStepLR, MultiplicativeLR, OneCycleLR, OneCycleOptions, PlateauOptions,
+    PolynomialLR, ReduceLROnPlateau, SequentialLR, StepLR,
 };
 pub use sgd::{SGD, SGDOptions};
 

@@ -3,14 +3,17 @@ mod autocast;
 pub(crate) mod body;
 pub(crate) mod entry;
 pub(crate) mod gather;
+mod hooks;
 mod layout;
 mod thread;
 mod trace;
 mod views;
 
 pub use autocast::autocast;
-pub(crate) use body::{Argument, Recorder, result, rounds};
+pub(crate) use body::{Argument, Recorder, elsewhere, result, rounds};
 pub(crate) use entry::{BucketRule, Bucketed, BucketedOperand, Entry, Grad, Plan, Sample};
+pub use hooks::Hook;
+pub(crate) use hooks::{hooked_since, through_hooks};
 pub(crate) use layout::Step;
 pub(crate) use thread::{called, is_physical, on_behalf, on_trial, physically, showing, shown_by};
 pub use thread::{is_grad_enabled, no_grad};

@@ -54,7 +54,9 @@ impl Lifted {
             Attr::Ints(v) => (DType::I64, vector(v.len()), ints(v)),
             Attr::Float(v) => (dtype, Shape::default(), floats(&[*v])),
             Attr::Floats(v) => (dtype, vector(v.len()), floats(v)),
-            Attr::Bool(_) | Attr::DType(_) | Attr::Name(_) | Attr::Region(_) => unreachable!("no number: {value}"),
+            Attr::Bool(_) | Attr::DType(_) | Attr::Name(_) | Attr::Region(_) | Attr::Kept(_) => {
+                unreachable!("no number: {value}")
+            }
         };
         Lifted { ty: Type::new(dtype, shape).into(), bits }
     }
