@@ -37,6 +37,7 @@ mod pool;
 mod quantile;
 mod random;
 mod reduce;
+mod reflect;
 mod resample;
 mod sample;
 mod scan;
@@ -106,6 +107,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         linalg::OPS,
         triangular::OPS,
         lu::OPS,
+        reflect::OPS,
         spectral::OPS,
         conv::OPS,
         pool::OPS,
