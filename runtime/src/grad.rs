@@ -7,6 +7,7 @@ use crate::insight::mode::{Derived, derives};
 use crate::ops::{entry_of, result_of};
 use crate::tensor::{Grad, Tensor, on_behalf, physically, refuse, through_hooks};
 pub use functional::{jvp, vjp};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::panic::Location;
 use std::sync::Weak;
@@ -261,7 +262,9 @@ fn walk_physical(starts: Vec<(Tensor, Tensor)>, wanted: &[&Tensor]) -> Found {
             Open::Op { op, ids, inputs, output, attrs, wanted } => {
                 found.visited.push(id);
                 let walk = |starts: &[(Tensor, Tensor)], wanted: &[&Tensor]| walk(starts, wanted).wanted;
-                let cx = Grad { inputs, output, dy, dys, attrs, wanted, walk };
+                let seen = vec![OnceCell::new(); inputs.len() + 1];
+                let kind = graph().node(id).op.kind;
+                let cx = Grad { inputs, output, seen, kind, dy, dys, attrs, wanted, walk };
                 let since = graph().last_seq();
                 let gradients = op(&cx);
                 refuse_overwritten(id, &ids, since);

@@ -75,7 +75,7 @@ static RELU: Entry = Entry::new("relu", rules::same, |l| {
     l.with_const("maximum", &x, 0.0)
 })
 .samples(sample)
-.grad(|g| vec![Some(g.dy.where_(&g.output.gt(0.0), 0.0))])
+.grad(|g| vec![Some(g.dy.where_(&g.y().gt(0.0), 0.0))])
 .bucket(bucket::each);
 
 static SIGMOID: Entry = Entry::new("sigmoid", rules::float, |l| {
@@ -83,7 +83,7 @@ static SIGMOID: Entry = Entry::new("sigmoid", rules::float, |l| {
     l.unary("logistic", &x)
 })
 .samples(sample)
-.grad(|g| vec![Some(&g.dy * (&g.output * (1.0 - &g.output)))])
+.grad(|g| vec![Some(&g.dy * (g.y() * (1.0 - g.y())))])
 .bucket(bucket::each);
 
 static SILU: Entry = Entry::new("silu", rules::float, |l| {
@@ -229,9 +229,9 @@ static SOFTMAX: Entry = Entry::new("softmax", rules::float, |l| {
 .samples(softmax_samples)
 .grad(|g| {
     let dim = g.attrs.int(0);
-    let weighted = &g.dy * &g.output;
+    let weighted = &g.dy * g.y();
     let sum = weighted.sum_dim(dim, true);
-    vec![Some(weighted - &g.output * sum)]
+    vec![Some(weighted - g.y() * sum)]
 })
 .bucket(bucket::softmax);
 
@@ -249,7 +249,7 @@ static LOG_SOFTMAX: Entry = Entry::new("log_softmax", rules::float, |l| {
 .grad(|g| {
     let dim = g.attrs.int(0);
     let sum = g.dy.sum_dim(dim, true);
-    vec![Some(&g.dy - g.output.exp() * sum)]
+    vec![Some(&g.dy - g.y().exp() * sum)]
 })
 .bucket(bucket::softmax);
 

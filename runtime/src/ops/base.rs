@@ -51,7 +51,11 @@ static SUM_TO: Entry = Entry::new(
         let skip = x.rank() - shape.len();
         let dims: Vec<usize> =
             (0..x.rank()).filter(|&d| d < skip || (shape[d - skip] == 1 && x.shape()[d] != 1)).collect();
+        // halves in f32, as every sum of them
+        let dtype = x.dtype();
+        let x = if dtype.is_half() { l.convert(&x, DType::F32) } else { x };
         let v = l.reduce(&x, &dims, xlazy_core::emit::Reducer::Add);
+        let v = l.convert(&v, dtype);
         l.reshape(&v, &shape)
     },
 )

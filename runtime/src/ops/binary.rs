@@ -1,6 +1,5 @@
 //! Elementwise arithmetic of two operands, which broadcast and promote as in torch.
 use super::bounds::{BY_ZERO, divisors};
-use super::complex::conjugated;
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::emit::Val;
@@ -41,14 +40,14 @@ static SUB: Entry = Entry::new(
 static MUL: Entry = Entry::new("mul", rules::binary, |l| both(l, "multiply"))
     .kind(Kind::Mul)
     .samples(samples)
-    .grad(|g| vec![g.want(0, || &g.dy * conjugated(g.x(1))), g.want(1, || &g.dy * conjugated(g.x(0)))])
+    .grad(|g| vec![g.want(0, || &g.dy * g.x(1)), g.want(1, || &g.dy * g.x(0))])
     .bucket(bucket::each);
 
 static DIV: Entry = Entry::new("div", rules::binary_float, |l| both(l, "divide"))
     .samples(positive)
     .grad(|g| {
-        let by = conjugated(g.x(1));
-        vec![g.want(0, || &g.dy / &by), g.want(1, || (&g.dy * (conjugated(g.x(0)) / &by / &by)).neg())]
+        let by = g.x(1);
+        vec![g.want(0, || &g.dy / by), g.want(1, || (&g.dy * (g.x(0) / by / by)).neg())]
     })
     .bucket(bucket::each);
 
@@ -171,7 +170,7 @@ static POW: Entry = Entry::new(
     let exponent = g.want(1, || {
         // 0 at a base of 0, and NaN below, where the power itself is not continuous
         let flat = x.eq(0.0).logical_and(p.ge(0.0));
-        &g.dy * (&g.output * x.log()).masked_fill(&flat, 0.0)
+        &g.dy * (g.y() * x.log()).masked_fill(&flat, 0.0)
     });
     vec![base, exponent]
 })
@@ -372,6 +371,13 @@ impl Tensor {
     #[track_caller]
     pub fn logaddexp(&self, other: &Tensor) -> Tensor {
         let _call = called("logaddexp", [self, other]);
+        if self.dtype().is_complex() || other.dtype().is_complex() {
+            // the larger real part in front
+            let (a, b) = (self.real(), other.real());
+            let first = a.ge(&b).logical_or(a.isnan());
+            let (top, rest) = (self.where_(&first, other), other.where_(&first, self));
+            return (rest - &top).exp().add(1.0).log() + top;
+        }
         // at equal infinities the difference is NaN
         let d = (self - other).abs();
         let top = self.maximum(other);

@@ -104,11 +104,13 @@ impl Tensor {
         trace(&WHERE, [condition.into(), self.into(), other.into()], [])
     }
 
-    /// `value` where the mask is true, this tensor elsewhere (`torch.Tensor.masked_fill`).
+    /// `value` where the mask is true, this tensor elsewhere, in this tensor's dtype where it is of bools
+    /// (`torch.Tensor.masked_fill`).
     #[track_caller]
     pub fn masked_fill<'a>(&'a self, mask: &'a Tensor, value: impl Into<Arg<'a>>) -> Tensor {
         let _call = called("masked_fill", [self, mask]);
-        trace(&WHERE, [mask.into(), value.into(), self.into()], [])
+        let filled = trace(&WHERE, [mask.into(), value.into(), self.into()], []);
+        if self.dtype() == DType::Bool { filled.bool() } else { filled }
     }
 
     /// True where the two are close: `|a - b| <= atol + rtol · |b|` (`torch.isclose`).

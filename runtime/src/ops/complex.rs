@@ -48,12 +48,6 @@ static IMAG: Entry = Entry::new("imag", part, |l| {
 
 pub(super) static OPS: &[&Entry] = &[&COMPLEX, &REAL, &IMAG];
 
-/// What a product's gradient takes the other factor as.
-#[track_caller]
-pub(super) fn conjugated(x: &Tensor) -> Tensor {
-    if x.dtype().is_complex() { x.conj() } else { x.clone() }
-}
-
 impl Tensor {
     /// This tensor as real part, the other as imaginary part (`torch.complex`). StableHLO complex.
     ///

@@ -1,6 +1,6 @@
 //! Sums over products in Einstein's notation, and what else comes down to one matrix product.
 use crate::tensor::{Tensor, called, caller_line, refuse};
-use xlazy_core::ty::Dims;
+use xlazy_core::ty::{Category, Dims};
 
 /// A tensor with a label for each dimension.
 struct Labelled {
@@ -182,6 +182,11 @@ pub fn einsum(equation: &str, operands: &[&Tensor]) -> Tensor {
     let mut parts =
         operands.iter().zip(parsed).map(|(x, labels)| Labelled { x: (*x).clone(), labels }.without_repeats());
     let mut all: Vec<Labelled> = parts.by_ref().collect();
+    if let [one] = all.as_mut_slice() {
+        // a sum, and no product: that of integers is int64
+        let sums = one.labels.iter().any(|c| !wanted.contains(c)) && one.x.dtype().category() <= Category::Int;
+        one.x = if sums { one.x.long() } else { one.x.clone() };
+    }
     let mut result = all.remove(0);
     while !all.is_empty() {
         let next = all.remove(0);

@@ -61,7 +61,8 @@ impl Tensor {
     #[track_caller]
     pub fn float_power(&self, exponent: &Tensor) -> Tensor {
         let _call = called("float_power", [self, exponent]);
-        self.double().pow(exponent.double())
+        let wide = if self.dtype().is_complex() || exponent.dtype().is_complex() { DType::C128 } else { DType::F64 };
+        self.to(wide).pow(exponent.to(wide))
     }
 
     /// log2(2^a + 2^b), without overflow (`torch.logaddexp2`).
@@ -111,7 +112,7 @@ impl Tensor {
     #[track_caller]
     pub fn vecdot(&self, other: &Tensor, dim: i64) -> Tensor {
         let _call = called("vecdot", [self, other]);
-        (self * other).sum_dim(dim, false)
+        (self.conj() * other).sum_dim(dim, false)
     }
 
     /// As [`Tensor::gather`], with the other dimensions broadcast (`torch.take_along_dim`).

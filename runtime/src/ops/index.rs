@@ -189,7 +189,7 @@ pub(super) static SCATTER: Entry = Entry::new(
                 let zeros = add(&g.dy.zeros_like(), &zero.to(g.dy.dtype()));
                 let alone = zero.logical_and(picked(&zeros).eq(1.0));
                 let others = picked(&(&g.dy * product(x, &one(&src, &alone))));
-                let divided = picked(&(&g.dy * &g.output)) / one(&src, &zero);
+                let divided = picked(&(&g.dy * g.y())) / one(&src, &zero);
                 source_grad(g, 2, others.where_(&alone, &divided))
             });
             vec![dx, None, dsrc]
@@ -197,8 +197,8 @@ pub(super) static SCATTER: Entry = Entry::new(
         // equals share the gradient evenly, as in torch
         _ => {
             let dtype = g.dy.dtype();
-            let mine = g.x(0).eq(&g.output).to(dtype);
-            let theirs = source(g, 2).eq(picked(&g.output)).to(dtype);
+            let mine = g.x(0).eq(g.y()).to(dtype);
+            let theirs = source(g, 2).eq(picked(g.y())).to(dtype);
             let share = &g.dy / add(&mine, &theirs);
             vec![g.want(0, || &mine * &share), None, g.want(2, || source_grad(g, 2, picked(&share) * &theirs))]
         }

@@ -27,11 +27,14 @@ fn factored(l: &mut Lower) -> Val {
     let (x, out, pivot) = (l.x(0), l.out.clone(), l.attrs.flag(0));
     let rank = x.rank();
     let (m, n) = (x.shape()[rank - 2], x.shape()[rank - 1]);
-    let place = l.iota(&out, rank - 2);
+    // positions are real numbers
+    let at = Type::new(out.dtype.part(), out.shape.clone());
+    let place = l.iota(&at, rank - 2);
     let mut tail = out.shape.clone();
     tail[rank - 1] = 2;
-    let counted = Type::new(out.dtype, tail);
+    let counted = Type::new(at.dtype, tail);
     let counted = l.iota(&counted, rank - 2);
+    let counted = l.convert(&counted, out.dtype);
     let start = l.concatenate(&[&x, &counted], rank - 1);
     if x.shape().numel() == 0 {
         return start;
@@ -41,10 +44,9 @@ fn factored(l: &mut Lower) -> Val {
         let mut l = Lower { e, inputs: &[], attrs: &[], out: &out };
         let l = &mut l;
         let all = &carried[0];
-        let dtype = out.dtype;
-        let k = l.convert(k, dtype);
+        let k = l.convert(k, at.dtype);
         let k = l.broadcast(&k, &out.shape);
-        let column = l.iota(&out, rank - 1);
+        let column = l.iota(&at, rank - 1);
         let zero = l.constant(0.0, &out);
         let mine = l.compare("EQ", &column, &k);
         // column k, one number for each row
@@ -54,15 +56,15 @@ fn factored(l: &mut Lower) -> Val {
         let mut rows = all.clone();
         let mut first = of_row.clone();
         if pivot {
-            let size = l.unary("abs", &of_row);
-            let number = l.iota(&of_row.ty, rank - 2);
+            let size = size(l, &of_row);
+            let number = l.iota(&size.ty, rank - 2);
             let step = l.slice(&k, &vec![0; rank], &shape_with(&out.shape, 1), &vec![1; rank]);
             let step = l.reshape(&step, of_row.shape());
             let above = l.compare("LT", &number, &step);
             let none = l.constant(-1.0, &size.ty);
             let size = l.select(&above, &none, &size);
             let (_, best) = l.arg_extreme(&size, rank - 2, true);
-            let best = l.convert(&best, dtype);
+            let best = l.convert(&best, at.dtype);
             let wide = spread(l, &best, &out.shape);
             let there = l.compare("EQ", &place, &wide);
             let row = |l: &mut Lower, mask: &Val| {
@@ -75,8 +77,9 @@ fn factored(l: &mut Lower) -> Val {
             let moved = l.select(&there, &a, all);
             let moved = l.select(&here, &b, &moved);
             // the last column says with which row, and is not moved
-            let last = l.constant((n + 1) as f64, &out);
+            let last = l.constant((n + 1) as f64, &at);
             let last = l.compare("EQ", &column, &last);
+            let wide = l.convert(&wide, out.dtype);
             let said = l.binary("and", &last, &here);
             let moved = l.select(&last, all, &moved);
             rows = l.select(&said, &wide, &moved);
@@ -99,7 +102,7 @@ fn factored(l: &mut Lower) -> Val {
         let share = l.broadcast_in_dim(&share, &out.shape, &dims);
         let below = l.compare("GT", &place, &k);
         let behind = l.compare("GT", &column, &k);
-        let end = l.constant(n as f64, &out);
+        let end = l.constant(n as f64, &at);
         let real = l.compare("LT", &column, &end);
         let behind = l.binary("and", &behind, &real);
         let inner = l.binary("and", &below, &behind);
@@ -110,6 +113,19 @@ fn factored(l: &mut Lower) -> Val {
         vec![l.select(&under, &share, &next)]
     });
     done[0].clone()
+}
+
+// How large a pivot is: as LAPACK has it, of a complex number the sum of its parts' sizes.
+fn size(l: &mut Lower, x: &Val) -> Val {
+    let part = Type::new(x.dtype().part(), x.shape().clone());
+    if !x.dtype().is_complex() {
+        return l.op("abs", &[x], "", part);
+    }
+    let [re, im] = ["real", "imag"].map(|which| {
+        let v = l.op(which, &[x], "", part.clone());
+        l.unary("abs", &v)
+    });
+    l.add(&re, &im)
 }
 
 // The sizes of a shape with the last dimension cut to `size`, as a slice's limit.
@@ -127,13 +143,13 @@ static LU: Entry = Entry::new("lu_factor", packed, factored)
         vec![of(&[2, 3, 3]), of(&[2, 4]), of(&[4, 2])]
     })
     .grad(|g| {
-        let (x, all, dy) = (g.x(0), &g.output, &g.dy);
+        let (x, all, dy) = (g.x(0), g.y(), &g.dy);
         let (m, n) = (x.size(-2) as i64, x.size(-1) as i64);
         let k = m.min(n);
         if x.numel() == 0 {
             return vec![Some(x.zeros_like())];
         }
-        let ([low, high], inverse) = (parts(all, m, n), all.select(-1, n).argsort(-1, false));
+        let ([low, high], inverse) = (parts(all, m, n), all.select(-1, n).real().argsort(-1, false));
         let dlow = dy.narrow(-1, 0, k).tril(-1);
         let dhigh = dy.narrow(-2, 0, k).narrow(-1, 0, n).triu(0);
         let square = |t: &Tensor| t.narrow(-2, 0, k).narrow(-1, 0, k);
@@ -182,8 +198,9 @@ fn each(s: &Sig) -> Rule {
 // operand, so that it exists where a matrix is singular, too.
 static DET: Entry = Entry::new("linalg.det", each, |l| {
     let (packed, rank) = (l.x(1), l.x(1).rank());
-    let (sign, diagonal) = (exchanged(l, &packed), l.iota(&packed.ty, rank - 2));
-    let column = l.iota(&packed.ty, rank - 1);
+    let at = Type::new(packed.dtype().part(), packed.shape().clone());
+    let (sign, diagonal) = (exchanged(l, &packed), l.iota(&at, rank - 2));
+    let column = l.iota(&at, rank - 1);
     let on = l.compare("EQ", &diagonal, &column);
     let one = l.constant(1.0, &packed.ty);
     let factors = l.select(&on, &packed, &one);
@@ -196,7 +213,7 @@ static DET: Entry = Entry::new("linalg.det", each, |l| {
     let (x, n) = (g.x(0), g.x(0).size(-1) as i64);
     let [low, high] = parts(g.x(1), n, n);
     let diagonal = high.diagonal(0, -2, -1);
-    let least = if x.dtype() == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
+    let least = if x.dtype().part() == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
     let missing = diagonal.eq(0.0).to(x.dtype()) * least;
     let high = high + missing.diag_embed(0, -2, -1);
     let sign = trace(&DET_SIGN, [(&g.x(1).detach()).into()], []);
@@ -204,7 +221,7 @@ static DET: Entry = Entry::new("linalg.det", each, |l| {
     let scaled = Tensor::eye(n as usize).to(x.dtype()) * value.unsqueeze(-1).unsqueeze(-1);
     let turned = |t: &Tensor| t.transpose(-1, -2);
     let d = scaled.solved_by(&turned(&high), true, false, false).solved_by(&turned(&low), true, true, true);
-    let inverse = g.x(1).detach().select(-1, n).argsort(-1, false);
+    let inverse = g.x(1).detach().select(-1, n).real().argsort(-1, false);
     vec![Some(d.gather(-2, &inverse.unsqueeze(-1).expand(x.shape()))), None]
 });
 
@@ -216,7 +233,8 @@ fn exchanged(l: &mut Lower, packed: &Val) -> Val {
     let mut start = vec![0; rank];
     (start[rank - 1], limit[rank - 1]) = (end - 1, end);
     let with = l.slice(packed, &start, &limit, &vec![1; rank]);
-    let own = l.iota(&with.ty, rank - 2);
+    let own = l.iota(&Type::new(with.dtype().part(), with.shape().clone()), rank - 2);
+    let own = l.convert(&own, with.dtype());
     let differ = l.compare("NE", &with, &own);
     let (minus, plus) = (l.constant(-1.0, &with.ty), l.constant(1.0, &with.ty));
     let signs = l.select(&differ, &minus, &plus);
@@ -254,7 +272,7 @@ impl Tensor {
         let _call = called("lu_factor", [self]);
         let all = self.lu_packed("lu_factor", pivot);
         let (m, n) = (self.size(-2) as i64, self.size(-1) as i64);
-        (all.narrow(-1, 0, n), all.select(-1, n + 1).narrow(-1, 0, m.min(n)).int() + 1)
+        (all.narrow(-1, 0, n), all.select(-1, n + 1).narrow(-1, 0, m.min(n)).real().int() + 1)
     }
 
     /// P, L and U with A = P · L · U: a permutation, a lower triangle with ones on its diagonal, an upper one
@@ -272,7 +290,7 @@ impl Tensor {
         let all = self.lu_packed("lu", pivot);
         let (m, n) = (self.size(-2) as i64, self.size(-1) as i64);
         let [low, high] = parts(&all, m, n);
-        let rows = all.detach().select(-1, n).long();
+        let rows = all.detach().select(-1, n).real().long();
         let p = rows.unsqueeze(-2).eq(Tensor::arange(0, m, 1).unsqueeze(-1)).to(self.dtype());
         (p, low, high)
     }
@@ -326,7 +344,7 @@ impl Tensor {
             refuse("solve", &[self, &b], format!("the right hand side must have {n} rows, and the same dtype"));
         }
         let all = self.lu_packed("solve", true);
-        let (rows, lu) = (all.detach().select(-1, n as i64).long(), all.narrow(-1, 0, n as i64));
+        let (rows, lu) = (all.detach().select(-1, n as i64).real().long(), all.narrow(-1, 0, n as i64));
         let (lu, b) = batched("solve", &lu, &b);
         let mut shape = b.shape();
         let width = shape.len() - 1;
@@ -378,7 +396,9 @@ impl Tensor {
         let all = self.lu_packed("slogdet", true);
         let diagonal = all.narrow(-1, 0, n as i64).diagonal(0, -2, -1);
         let sign = trace(&DET_SIGN, [(&all.detach()).into()], []);
-        (sign * diagonal.detach().sign().prod_dim(-1, false), diagonal.abs().log().sum_dim(-1, false))
+        // the sign of complex numbers is an angle, which changes; that of real ones does not
+        let own = if self.dtype().is_complex() { diagonal.sgn() } else { diagonal.detach().sign() };
+        (sign * own.prod_dim(-1, false), diagonal.abs().log().sum_dim(-1, false))
     }
 
     /// The logarithm of each determinant, NaN where it is negative (`torch.logdet`).

@@ -144,12 +144,12 @@ impl Tensor {
     #[track_caller]
     pub fn matrix_exp(&self) -> Tensor {
         let _call = called("matrix_exp", [self]);
+        if self.dtype().is_half() {
+            return self.float().matrix_exp().to(self.dtype());
+        }
         let n = square("matrix_exp", self);
         if self.numel() == 0 {
             return self.clone();
-        }
-        if self.dtype().is_half() {
-            return self.float().matrix_exp().to(self.dtype());
         }
         let norm = self.detach().abs().sum_dim(-1, true).amax([-2, -1], true);
         let halvings = (norm * 2.0).clamp_min(1.0).log2().ceil();
@@ -202,8 +202,8 @@ impl Tensor {
         }
         let x = self.pinv(None, rcond).matmul(&wide);
         let residuals = match self.size(-2) > self.size(-1) {
-            true => (self.matmul(&x) - &wide).square().sum_dim(-2, false),
-            false => Tensor::zeros([0]).to(self.dtype()),
+            true => (self.matmul(&x) - &wide).abs().square().sum_dim(-2, false),
+            false => Tensor::zeros([0]).to(self.dtype().part()),
         };
         let singular_values = self.detach().svdvals();
         let solution = if vector { x.squeeze_dim(-1) } else { x };

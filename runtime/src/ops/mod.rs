@@ -38,6 +38,7 @@ mod pool;
 mod quantile;
 mod random;
 mod reduce;
+mod reflect;
 mod resample;
 mod sample;
 mod scan;
@@ -111,6 +112,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         linalg::OPS,
         triangular::OPS,
         lu::OPS,
+        reflect::OPS,
         spectral::OPS,
         conv::OPS,
         pool::OPS,

@@ -125,7 +125,7 @@ fn others_before(rows: &Tensor) -> Tensor {
 // Equals share the gradient evenly, as in torch.
 fn extreme_grad(g: &crate::tensor::Grad) -> Vec<Option<Tensor>> {
     let x = g.x(0);
-    let is = x.eq(spread(g, &g.output)).to(x.dtype());
+    let is = x.eq(spread(g, g.y())).to(x.dtype());
     let n = is.sum_dims(&g.attrs.dims(0), true);
     vec![Some(spread(g, &g.dy) * (is / n))]
 }
@@ -318,7 +318,7 @@ static LOGSUMEXP: Entry = Entry::new(
 .kind(Kind::Reduce)
 .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
 .samples(samples)
-.grad(|g| vec![Some(spread(g, &g.dy) * (g.x(0) - spread(g, &g.output)).exp())])
+.grad(|g| vec![Some(spread(g, &g.dy) * (g.x(0) - spread(g, g.y())).exp())])
 .bucket(bucket::logsumexp);
 
 pub(super) static OPS: &[&Entry] =
@@ -470,28 +470,34 @@ impl Tensor {
         trace(&ARGMIN, [self.into()], [self.dim_index("argmin", dim).into(), keepdim.into()])
     }
 
-    /// Whether all elements are true, as a bool tensor (`torch.all`).
+    // torch gives uint8 for uint8, from before it had bools.
     #[track_caller]
-    pub fn all(&self) -> Tensor {
-        self.reduce(&ALL, Dims::default(), false)
+    fn tested(&self, found: Tensor) -> Tensor {
+        if self.dtype() == DType::U8 { found.to(DType::U8) } else { found }
     }
 
-    /// Whether any element is true, as a bool tensor (`torch.any`).
+    /// Whether all elements are true, as a bool tensor; of uint8 as uint8 (`torch.all`).
+    #[track_caller]
+    pub fn all(&self) -> Tensor {
+        self.tested(self.reduce(&ALL, Dims::default(), false))
+    }
+
+    /// Whether any element is true, as a bool tensor; of uint8 as uint8 (`torch.any`).
     #[track_caller]
     pub fn any(&self) -> Tensor {
-        self.reduce(&ANY, Dims::default(), false)
+        self.tested(self.reduce(&ANY, Dims::default(), false))
     }
 
     /// Whether all elements along `dim` are true (`torch.all(x, dim, keepdim)`).
     #[track_caller]
     pub fn all_dim(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
-        self.reduce(&ALL, dim.into(), keepdim)
+        self.tested(self.reduce(&ALL, dim.into(), keepdim))
     }
 
     /// Whether any element along `dim` is true (`torch.any(x, dim, keepdim)`).
     #[track_caller]
     pub fn any_dim(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
-        self.reduce(&ANY, dim.into(), keepdim)
+        self.tested(self.reduce(&ANY, dim.into(), keepdim))
     }
 
     /// The running sum along `dim` (`torch.cumsum`).
@@ -503,7 +509,15 @@ impl Tensor {
     /// log Σ e^x along `dim`, without overflow (`torch.logsumexp`).
     #[track_caller]
     pub fn logsumexp(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
-        self.reduce(&LOGSUMEXP, dim.into(), keepdim)
+        let dims = dim.into();
+        if !self.dtype().is_complex() {
+            return self.reduce(&LOGSUMEXP, dims, keepdim);
+        }
+        let _call = called("logsumexp", [self]);
+        let top = self.real().detach().amax(dims.clone(), true);
+        let top = top.masked_fill(&top.isfinite().logical_not(), 0.0);
+        let sum = (self - &top).exp().sum_dim(dims.clone(), true).log() + top;
+        if keepdim { sum } else { sum.reshape(self.real().detach().amax(dims, false).shape()) }
     }
 
     /// The running product along `dim` (`torch.cumprod`).

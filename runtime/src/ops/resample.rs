@@ -211,16 +211,25 @@ impl Tensor {
             let sizes = Dims::from(sizes);
             return self.adaptive_avg_pool(op, n, &sizes);
         }
-        (0..n).fold(self.clone(), |x, d| {
-            let same = space[d] == sizes[d] && factors[d].is_none_or(|f| f == 1.0);
-            match same {
-                true => x,
-                false => {
-                    let taps = taps(options.mode, space[d], sizes[d], factors[d], options.align_corners);
-                    x.tapped(d as i64 + 2, taps)
-                }
+        let between = !matches!(options.mode, Interpolation::Nearest | Interpolation::NearestExact);
+        let bytes = between && self.dtype() == DType::U8;
+        if between && !bytes && !self.dtype().is_differentiable() {
+            refuse(op, &[self], "integers other than uint8 have no numbers between them: convert with `.float()`");
+        }
+        let along = |x: Tensor, d: usize| match space[d] == sizes[d] && factors[d].is_none_or(|f| f == 1.0) {
+            true => x,
+            false => {
+                let taps = taps(options.mode, space[d], sizes[d], factors[d], options.align_corners);
+                x.tapped(d as i64 + 2, taps)
             }
-        })
+        };
+        match bytes {
+            // as torch does it: rows first, rounded after each dimension
+            true => (0..n)
+                .rev()
+                .fold(self.clone(), |x, d| (along(x.float(), d) + 0.5).floor().clamp(0.0, 255.0).to(DType::U8)),
+            false => (0..n).fold(self.clone(), along),
+        }
     }
 
     /// Padded by elements of the tensor itself: pairs of amounts from the last dimension on; negative amounts crop where

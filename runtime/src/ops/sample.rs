@@ -285,6 +285,8 @@ impl Tensor {
         let rows = shape[..end].iter().product::<usize>();
         let left = self.reshape([rows, w[1]]).matmul(&weight.permute([1, 0, 2]).reshape([w[1], w[0] * w[2]]));
         let y = (left.reshape([rows, w[0], w[2]]) * other.reshape([rows, 1, w[2]])).sum_dim(-1, false).reshape(shape);
+        // as products of matrices, and not sums, integers stay as wide as they are
+        let y = y.to(self.dtype());
         bias.map_or(y.clone(), |b| &y + b)
     }
 

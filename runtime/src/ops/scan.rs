@@ -70,6 +70,18 @@ static CUM_EXTREME: Entry = Entry::new("cummax.indices", positions, extreme_plac
 
 // log(e^a + e^b); equal infinities would make NaN of their difference
 fn log_add(l: &mut Lower, a: &Val, b: &Val) -> Val {
+    if a.dtype().is_complex() {
+        // the larger real part in front
+        let part = Type::new(a.dtype().part(), a.shape().clone());
+        let [x, y] = [a, b].map(|v| l.op("real", &[v], "", part.clone()));
+        let first = l.compare("GE", &x, &y);
+        let (top, rest) = (l.select(&first, a, b), l.select(&first, b, a));
+        let d = l.sub(&rest, &top);
+        let e = l.unary("exponential", &d);
+        let more = l.with_const("add", &e, 1.0);
+        let more = l.unary("log", &more);
+        return l.add(&top, &more);
+    }
     let most = l.binary("maximum", a, b);
     let d = l.sub(a, b);
     let d = l.unary("abs", &d);
@@ -114,7 +126,7 @@ static LOGCUMSUMEXP: Entry = Entry::new(
     if g.x(0).dim() == 0 {
         return vec![Some(g.dy.clone())];
     }
-    let [x, y, dy] = [g.x(0), &g.output, &g.dy].map(|t| t.transpose(dim, -1));
+    let [x, y, dy] = [g.x(0), g.y(), &g.dy].map(|t| t.transpose(dim, -1));
     let n = x.size(-1);
     let later = Tensor::ones([n, n]).bool().tril(0);
     let exponent = x.unsqueeze(-2) - y.unsqueeze(-1);

@@ -142,7 +142,7 @@ special! {
     /// assert_eq!(tensor(0.0).i0e().item(), 1.0);
     /// ```
     fn i0e => I0E "special.i0e", sample, |l, x| bessel(l, x, I0E_SMALL, I0E_LARGE, false),
-        |g| chain(g, g.x(0).i1e() - g.x(0).sign() * &g.output);
+        |g| chain(g, g.x(0).i1e() - g.x(0).sign() * g.y());
     /// The modified Bessel function of the first kind of order 1 (`torch.special.i1`).
     ///
     /// ```
@@ -155,7 +155,7 @@ special! {
     }, |g| {
         let x = g.x(0);
         let at_zero = x.eq(0.0);
-        chain(g, (x.i0() - over_x(x, &g.output)).masked_fill(&at_zero, 0.5))
+        chain(g, (x.i0() - over_x(x, g.y())).masked_fill(&at_zero, 0.5))
     };
     /// e^-|x| times [`Tensor::i1`] (`torch.special.i1e`).
     ///
@@ -166,7 +166,7 @@ special! {
     fn i1e => I1E "special.i1e", sample, |l, x| bessel(l, x, I1E_SMALL, I1E_LARGE, true), |g| {
         let x = g.x(0);
         let at_zero = x.eq(0.0);
-        chain(g, (x.i0e() - &g.output * x.sign() - over_x(x, &g.output)).masked_fill(&at_zero, 0.5))
+        chain(g, (x.i0e() - g.y() * x.sign() - over_x(x, g.y())).masked_fill(&at_zero, 0.5))
     };
     /// e^(x²) erfc(x), which stays a number where erfc(x) vanishes (`torch.special.erfcx`).
     ///
@@ -175,7 +175,7 @@ special! {
     /// assert!((tensor(1.0).erfcx().item() - 0.427584).abs() < 1e-5);
     /// ```
     fn erfcx => ERFCX_OP "special.erfcx", || vec![Sample::of(&[&[2, 3]]).range(-1.5, 6.0)], erfcx,
-        |g| chain(g, g.x(0) * &g.output * 2.0 - std::f64::consts::FRAC_2_SQRT_PI);
+        |g| chain(g, g.x(0) * g.y() * 2.0 - std::f64::consts::FRAC_2_SQRT_PI);
 }
 
 // Hurwitz's zeta function; its derivative by the first operand has no closed form, and torch has none either.
@@ -184,6 +184,17 @@ static ZETA: Entry = Entry::new("special.zeta", rules::binary_float, |l| {
     let dtype = x.dtype();
     let [x, q] = [x, q].map(|v| if dtype.is_half() { l.convert(&v, DType::F32) } else { v });
     let y = l.binary("chlo.zeta", &x, &q);
+    // no number below 1, whatever the other is
+    let one = l.constant(1.0, &x.ty);
+    let (below, nan) = (l.compare("LT", &x, &one), l.constant(f64::NAN, &y.ty));
+    // poles: at 1, and where the other is 0 or a whole number below
+    let (whole, none) = (l.unary("floor", &q), l.constant(0.0, &q.ty));
+    let (whole, low) = (l.compare("EQ", &whole, &q), l.compare("LE", &q, &none));
+    let at = l.binary("and", &whole, &low);
+    let first = l.compare("EQ", &x, &one);
+    let (at, infinite) = (l.binary("or", &at, &first), l.constant(f64::INFINITY, &y.ty));
+    let y = l.select(&at, &infinite, &y);
+    let y = l.select(&below, &nan, &y);
     l.convert(&y, dtype)
 })
 .samples(|| vec![Sample::of(&[&[2, 3], &[3]]).range(1.5, 3.0)])

@@ -1,223 +1,12 @@
-//! Orthogonal decompositions: QR by Householder reflections, eigenvectors and singular vectors by Jacobi rotations of many
-//! pairs of columns at a time, as loops that XLA compiles on every platform.
+//! Orthogonal decompositions: QR by Householder reflections, eigenvectors and singular vectors by Jacobi rotations, with their
+//! gradients.
 use super::cat;
-use super::triangular::{matrices, square, wide};
-use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
-use xlazy_core::emit::{Emit, Reducer, Val};
+use super::reflect::{GEQRF, JACOBI};
+use super::triangular::{matrices, square, turned};
+use crate::tensor::{Entry, Tensor, called, refuse, trace};
+use xlazy_core::emit::Val;
 use xlazy_core::ir::{Kind, Lower, Rule, Sig};
-use xlazy_core::ty::{DType, Shape, Type};
-
-// The reflections of an m × n matrix below R's diagonal, as LAPACK packs them, and their factors in a column behind them.
-fn reflected(s: &Sig) -> Rule {
-    wide(s)?;
-    let mut ty = s.inputs[0].clone();
-    let last = ty.shape.len() - 1;
-    ty.shape[last] += 1;
-    Ok(ty)
-}
-
-/// `x` without its last or last but one dimension, as numbers that broadcast to `shape`.
-fn along(e: &mut Emit, x: &Val, shape: &Shape, row: bool) -> Val {
-    let rank = shape.len();
-    let dims: Vec<usize> = match row {
-        true => (0..rank - 2).chain([rank - 1]).collect(),
-        false => (0..rank - 1).collect(),
-    };
-    e.broadcast_in_dim(x, shape, &dims)
-}
-
-fn householder(l: &mut Lower) -> Val {
-    let (x, out) = (l.x(0), l.out.clone());
-    let rank = x.rank();
-    let (m, n) = (x.shape()[rank - 2], x.shape()[rank - 1]);
-    let mut tail = out.clone();
-    tail.shape[rank - 1] = 1;
-    let none = l.constant(0.0, &tail);
-    let start = l.concatenate(&[&x, &none], rank - 1);
-    if x.shape().numel() == 0 {
-        return start;
-    }
-    let done = l.e.repeat(m.min(n), &[start], |e, k, carried| {
-        let all = &carried[0];
-        let shape = out.shape.clone();
-        let (place, column) = (e.iota(&out, rank - 2), e.iota(&out, rank - 1));
-        let k = e.convert(k, out.dtype);
-        let k = e.broadcast(&k, &shape);
-        let zero = e.constant(0.0, &out);
-        let (mine, here) = (e.compare("EQ", &column, &k), e.compare("EQ", &place, &k));
-        let below = e.compare("GT", &place, &k);
-        // the column's element on the diagonal, and how long the rest of it is
-        let corner = e.binary("and", &mine, &here);
-        let corner = e.select(&corner, all, &zero);
-        let corner = e.reduce(&corner, &[rank - 2, rank - 1], Reducer::Add);
-        let rest = e.binary("and", &below, &mine);
-        let rest = e.select(&rest, all, &zero);
-        let size = e.unary("abs", &rest);
-        let most = e.reduce(&size, &[rank - 2, rank - 1], Reducer::Max);
-        let zeros = e.constant(0.0, &most.ty);
-        let ones = e.constant(1.0, &most.ty);
-        let most = e.binary("maximum", &most, &zeros);
-        let flat = e.compare("EQ", &most, &zeros);
-        // scaled, so that squares neither overflow nor vanish
-        let at = e.unary("abs", &corner);
-        let scale = e.binary("maximum", &most, &at);
-        let scale = e.select(&flat, &ones, &scale);
-        let whole: Vec<usize> = (0..rank - 2).collect();
-        let wide = e.broadcast_in_dim(&scale, &shape, &whole);
-        let small = e.div(&rest, &wide);
-        let squares = e.mul(&small, &small);
-        let squares = e.reduce(&squares, &[rank - 2, rank - 1], Reducer::Add);
-        let a = e.div(&corner, &scale);
-        let square = e.mul(&a, &a);
-        let length = e.add(&squares, &square);
-        let length = e.unary("sqrt", &length);
-        let length = e.mul(&length, &scale);
-        let negative = e.compare("LT", &corner, &zeros);
-        let minus = e.unary("negate", &length);
-        let beta = e.select(&negative, &length, &minus);
-        let beta = e.select(&flat, &corner, &beta);
-        let difference = e.sub(&beta, &corner);
-        let safe = e.select(&flat, &ones, &beta);
-        let tau = e.div(&difference, &safe);
-        let tau = e.select(&flat, &zeros, &tau);
-        let by = e.sub(&corner, &beta);
-        let by = e.select(&flat, &ones, &by);
-        let by = e.broadcast_in_dim(&by, &shape, &whole);
-        let v = e.div(&rest, &by);
-        let v = e.reduce(&v, &[rank - 1], Reducer::Add);
-        let v = along(e, &v, &shape, false);
-        let one = e.constant(1.0, &out);
-        let v = e.select(&here, &one, &v);
-        let tau = e.broadcast_in_dim(&tau, &shape, &whole);
-        // what is right of the column less tau v (vᵀ A)
-        let product = e.mul(&v, all);
-        let product = e.reduce(&product, &[rank - 2], Reducer::Add);
-        let product = along(e, &product, &shape, true);
-        let less = e.mul(&v, &product);
-        let less = e.mul(&less, &tau);
-        let less = e.sub(all, &less);
-        let end = e.constant(n as f64, &out);
-        let (right, real) = (e.compare("GT", &column, &k), e.compare("LT", &column, &end));
-        let right = e.binary("and", &right, &real);
-        let next = e.select(&right, &less, all);
-        // the column itself: beta, and the reflection below it; its factor in the last column
-        let beta = e.broadcast_in_dim(&beta, &shape, &whole);
-        let own = e.select(&here, &beta, all);
-        let own = e.select(&below, &v, &own);
-        let next = e.select(&mine, &own, &next);
-        let last = e.compare("EQ", &column, &end);
-        let said = e.binary("and", &last, &here);
-        vec![e.select(&said, &tau, &next)]
-    });
-    done[0].clone()
-}
-
-static GEQRF: Entry = Entry::new("geqrf", reflected, householder)
-    .kind(Kind::Contract)
-    .samples(|| vec![Sample::of(&[&[2, 3, 3]]), Sample::of(&[&[4, 2]]), Sample::of(&[&[2, 3]])]);
-
-// How often each two columns meet: enough for the precision of the dtype, as the angles left shrink quadratically.
-fn sweeps(dtype: DType, n: usize) -> usize {
-    let grow = (usize::BITS - n.leading_zeros()) as usize;
-    if dtype == DType::F64 { 8 + grow } else { 6 + grow }
-}
-
-// The right singular vectors of square matrices, in no order: one-sided Jacobi rotations, n / 2 pairs of columns at a time, as
-// in a tournament where everybody meets everybody else.
-fn rotated(l: &mut Lower) -> Val {
-    let (x, out) = (l.x(0), l.out.clone());
-    let rank = x.rank();
-    let n = x.shape()[rank - 1];
-    if x.shape().numel() == 0 || n == 1 {
-        return l.constant(1.0, &out);
-    }
-    let places = Type::new(DType::I64, out.shape.clone());
-    let (row, column) = (l.iota(&places, rank - 2), l.iota(&places, rank - 1));
-    let same = l.compare("EQ", &row, &column);
-    let unit = l.convert(&same, out.dtype);
-    // an even number of columns
-    let odd = n % 2;
-    let none = l.scalar(0.0, out.dtype);
-    let mut high = vec![0i64; rank];
-    high[rank - 1] = odd as i64;
-    let zeros = vec![0i64; rank];
-    // of size 1 at most, so that squares do not overflow
-    let size = l.unary("abs", &x);
-    let most = l.reduce_keep(&size, &[rank - 2, rank - 1], Reducer::Max);
-    let nothing = l.constant(0.0, &most.ty);
-    let flat = l.compare("EQ", &most, &nothing);
-    let one = l.constant(1.0, &most.ty);
-    let most = l.select(&flat, &one, &most);
-    let most = l.broadcast(&most, x.shape());
-    let x = l.div(&x, &most);
-    // matrix and rotations below one another: both get the same rotations
-    let both = l.concatenate(&[&x, &unit], rank - 2);
-    let both = l.pad(&both, &none, &zeros, &high, &zeros);
-    let (rows, half) = (2 * n, (n + odd) / 2);
-    let part = |e: &mut Emit, v: &Val, from: [usize; 2], to: [usize; 2]| {
-        let mut start = vec![0i64; rank];
-        let mut limit: Vec<i64> = v.shape().iter().map(|&d| d as i64).collect();
-        (start[rank - 2], start[rank - 1]) = (from[0] as i64, from[1] as i64);
-        (limit[rank - 2], limit[rank - 1]) = (to[0] as i64, to[1] as i64);
-        e.slice(v, &start, &limit, &vec![1; rank])
-    };
-    let rounds = sweeps(out.dtype, n) * (2 * half - 1);
-    let done = l.e.repeat(rounds, &[both], |e, _, carried| {
-        let all = &carried[0];
-        let (a, b) = (part(e, all, [0, 0], [rows, half]), part(e, all, [0, half], [rows, 2 * half]));
-        let (am, bm) = (part(e, &a, [0, 0], [n, half]), part(e, &b, [0, 0], [n, half]));
-        let mut dot = |x: &Val, y: &Val| {
-            let p = e.mul(x, y);
-            e.reduce(&p, &[rank - 2], Reducer::Add)
-        };
-        let (alpha, beta, gamma) = (dot(&am, &am), dot(&bm, &bm), dot(&am, &bm));
-        let zero = e.constant(0.0, &gamma.ty);
-        let one = e.constant(1.0, &gamma.ty);
-        let orthogonal = e.compare("EQ", &gamma, &zero);
-        let safe = e.select(&orthogonal, &one, &gamma);
-        let zeta = e.sub(&beta, &alpha);
-        let zeta = e.div(&zeta, &safe);
-        let zeta = e.with_const("multiply", &zeta, 0.5);
-        let size = e.unary("abs", &zeta);
-        let square = e.mul(&zeta, &zeta);
-        let root = e.add(&square, &one);
-        let root = e.unary("sqrt", &root);
-        let below = e.add(&size, &root);
-        let t = e.div(&one, &below);
-        let minus = e.unary("negate", &t);
-        let negative = e.compare("LT", &zeta, &zero);
-        let t = e.select(&negative, &minus, &t);
-        let t = e.select(&orthogonal, &zero, &t);
-        let square = e.mul(&t, &t);
-        let c = e.add(&square, &one);
-        let c = e.unary("rsqrt", &c);
-        let s = e.mul(&c, &t);
-        let (c, s) = (along(e, &c, a.shape(), true), along(e, &s, a.shape(), true));
-        let (ca, sb, sa, cb) = (e.mul(&c, &a), e.mul(&s, &b), e.mul(&s, &a), e.mul(&c, &b));
-        let (a, b) = (e.sub(&ca, &sb), e.add(&sa, &cb));
-        if half == 1 {
-            return vec![e.concatenate(&[&a, &b], rank - 1)];
-        }
-        // the first stays, all others move on by one place
-        let (first, second) = (part(e, &a, [0, 0], [rows, 1]), part(e, &b, [0, 0], [rows, 1]));
-        let (middle, others) = (part(e, &a, [0, 1], [rows, half - 1]), part(e, &b, [0, 1], [rows, half]));
-        let last = part(e, &a, [0, half - 1], [rows, half]);
-        vec![e.concatenate(&[&first, &second, &middle, &others, &last], rank - 1)]
-    });
-    // after whole rounds everybody is in the old place again, and the column that was put in, which stayed zero, is the last
-    part(l.e, &done[0], [n, 0], [rows, n])
-}
-
-static JACOBI: Entry = Entry::new(
-    "linalg.jacobi",
-    |s| {
-        wide(s)?;
-        Ok(s.inputs[0].clone())
-    },
-    rotated,
-)
-.kind(Kind::Contract)
-.samples(|| vec![Sample::of(&[&[2, 3, 3]]), Sample::of(&[&[2, 2]])]);
+use xlazy_core::ty::DType;
 
 // What was computed of the first operand without a gradient, the last operand, with one.
 fn known(s: &Sig) -> Rule {
@@ -228,10 +17,6 @@ fn passed(l: &mut Lower) -> Val {
     l.x(l.inputs.len() - 1)
 }
 
-fn turned(t: &Tensor) -> Tensor {
-    t.transpose(-1, -2)
-}
-
 // 1 / (values_j - values_i), 0 where they are equal.
 fn gaps(values: &Tensor) -> Tensor {
     let d = values.unsqueeze(-2) - values.unsqueeze(-1);
@@ -240,19 +25,21 @@ fn gaps(values: &Tensor) -> Tensor {
 }
 
 static QR_Q: Entry = Entry::new("linalg.qr", known, passed).kind(Kind::Contract).grad(|g| {
-    // the rest of the gradient comes by R = Qᵀ A
-    let (a, q) = (g.x(0), &g.output);
+    // the rest of the gradient comes by R = Qᴴ A
+    let (a, q) = (&g.inputs[0], &g.output);
     let (m, n) = (a.size(-2) as i64, a.size(-1) as i64);
     let k = m.min(n);
     let r = turned(q).matmul(&a.narrow(-1, 0, k)).triu(0);
     let inner = turned(&g.dy).matmul(q).neg();
     let symmetric = inner.tril(0) + turned(&inner.tril(-1));
+    // its diagonal is real
+    let symmetric = (&symmetric + turned(&symmetric)) * 0.5;
     let d = (&g.dy + q.matmul(&symmetric)).solved_by(&turned(&r), false, false, false);
     vec![Some(if n > k { d.pad([0, n - k], 0.0) } else { d }), None]
 });
 
 static EIGENVECTORS: Entry = Entry::new("linalg.eigh", known, passed).kind(Kind::Contract).grad(|g| {
-    let (values, v) = (g.x(1), &g.output);
+    let (values, v) = (&g.inputs[1], &g.output);
     let inner = turned(v).matmul(&g.dy) * gaps(values);
     let all = v.matmul(&inner).matmul(&turned(v));
     // of a symmetric matrix
@@ -261,36 +48,36 @@ static EIGENVECTORS: Entry = Entry::new("linalg.eigh", known, passed).kind(Kind:
 
 // Operands: the matrix, its eigenvectors, its eigenvalues.
 static EIGENVALUES: Entry = Entry::new("linalg.eigvalsh", known, passed).kind(Kind::Contract).grad(|g| {
-    let v = g.x(1);
+    let v = &g.inputs[1];
     vec![Some((v * g.dy.unsqueeze(-2)).matmul(&turned(v))), None, None]
 });
 
 // Operands: the matrix, its singular values, its right singular vectors: the eigenvectors of Aᵀ A.
 static RIGHT_VECTORS: Entry = Entry::new("linalg.svd", known, passed).kind(Kind::Contract).grad(|g| {
-    let (a, s, v) = (g.x(0), g.x(1), &g.output);
+    let (a, s, v) = (&g.inputs[0], &g.inputs[1], &g.output);
     let inner = turned(v).matmul(&g.dy) * gaps(&s.square());
     vec![Some(a.matmul(v).matmul(&(&inner + turned(&inner))).matmul(&turned(v))), None, None]
 });
 
 // Operands: the matrix, its left and right singular vectors, its singular values.
 static SINGULAR_VALUES: Entry = Entry::new("linalg.svdvals", known, passed).kind(Kind::Contract).grad(|g| {
-    let (u, v) = (g.x(1), g.x(2));
+    let (u, v) = (&g.inputs[1], &g.inputs[2]);
     vec![Some((u * g.dy.unsqueeze(-2)).matmul(&turned(v))), None, None, None]
 });
 
 // Operands: the matrix, its right singular vectors, its singular values, the left vectors U = A V / S.
 static LEFT_VECTORS: Entry = Entry::new("linalg.svd.u", known, passed).kind(Kind::Contract).grad(|g| {
-    let (a, v, s, u) = (g.x(0), g.x(1), g.x(2), &g.output);
+    let (a, v, s, u) = (&g.inputs[0], &g.inputs[1], &g.inputs[2], &g.output);
     let none = s.eq(0.0);
     let over = s.masked_fill(&none, 1.0).reciprocal().masked_fill(&none, 0.0);
     let scaled = &g.dy * over.unsqueeze(-2);
-    let ds = g.want(2, || (&scaled * u).sum_dim(-2, false).neg());
+    let ds = g.want(2, || (&scaled.conj() * u).real().sum_dim(-2, false).neg());
     vec![g.want(0, || scaled.matmul(&turned(v))), g.want(1, || turned(a).matmul(&scaled)), ds, None]
 });
 
 // Operands: the matrix, its pseudoinverse.
 static PSEUDOINVERSE: Entry = Entry::new("linalg.pinv", known, passed).kind(Kind::Contract).grad(|g| {
-    let (a, p) = (g.x(0), &g.output);
+    let (a, p) = (&g.inputs[0], &g.output);
     let (dt, pt) = (turned(&g.dy), turned(p));
     if a.size(-2) <= a.size(-1) {
         let k = dt.matmul(p);
@@ -304,17 +91,8 @@ static PSEUDOINVERSE: Entry = Entry::new("linalg.pinv", known, passed).kind(Kind
     vec![Some(d + pk.clone() - pk.matmul(p).matmul(a)), None]
 });
 
-pub(super) static OPS: &[&Entry] = &[
-    &GEQRF,
-    &JACOBI,
-    &QR_Q,
-    &EIGENVECTORS,
-    &EIGENVALUES,
-    &RIGHT_VECTORS,
-    &SINGULAR_VALUES,
-    &LEFT_VECTORS,
-    &PSEUDOINVERSE,
-];
+pub(super) static OPS: &[&Entry] =
+    &[&QR_Q, &EIGENVECTORS, &EIGENVALUES, &RIGHT_VECTORS, &SINGULAR_VALUES, &LEFT_VECTORS, &PSEUDOINVERSE];
 
 // Right singular vectors of square matrices, and the columns' lengths that go with them, largest first.
 #[track_caller]
@@ -335,7 +113,7 @@ fn svd_of_high(a: &Tensor) -> (Tensor, Tensor, Tensor, Tensor) {
     let (v, s) = right_vectors(&square);
     // orthonormal also where singular values are zero
     let packed = x.matmul(&v).geqrf_packed();
-    let sign = packed.narrow(-1, 0, n).diagonal(0, -2, -1).lt(0.0);
+    let sign = packed.narrow(-1, 0, n).diagonal(0, -2, -1).real().lt(0.0);
     let sign = s.ones_like().where_(&sign.logical_not(), -1.0).unsqueeze(-2);
     let full = reflections(&packed.narrow(-1, 0, n), &packed.select(-1, n).narrow(-1, 0, n), true);
     let u = full.narrow(-1, 0, n) * sign;
@@ -345,10 +123,12 @@ fn svd_of_high(a: &Tensor) -> (Tensor, Tensor, Tensor, Tensor) {
     (left, values, right, full)
 }
 
-// A symmetric matrix by one of its triangles.
+// A symmetric, or Hermitian, matrix by one of its triangles.
 #[track_caller]
 fn symmetric(x: &Tensor, upper: bool) -> Tensor {
-    if upper { x.triu(0) + turned(&x.triu(1)) } else { x.tril(0) + turned(&x.tril(-1)) }
+    let half = if upper { turned(&x.triu(1)) } else { x.tril(-1) };
+    // the diagonal is real
+    &half + turned(&half) + x.real().diagonal(0, -2, -1).diag_embed(0, -2, -1)
 }
 
 // The product of Householder reflections I - tau v vᵀ: I - V T Vᵀ with T = D (I + triu(Vᵀ V, 1) D)⁻¹, D the factors.
@@ -360,7 +140,7 @@ fn reflections(packed: &Tensor, tau: &Tensor, complete: bool) -> Tensor {
     let d = tau.unsqueeze(-2);
     let inner = turned(&v).matmul(&v).triu(1) * &d + eye(k, k);
     let unit = eye(k, k).expand(inner.shape());
-    let t = turned(&d) * unit.solved_by(&inner, true, true, true);
+    let t = d.transpose(-1, -2) * unit.solved_by(&inner, true, true, true);
     let columns = if complete { m } else { packed.size(-1) };
     let top = turned(&v).narrow(-1, 0, columns as i64);
     eye(m, columns) - v.matmul(&t).matmul(&top)
@@ -498,13 +278,13 @@ impl Tensor {
         square("eigh", self);
         let x = symmetric(&self.detach(), upper);
         if x.numel() == 0 {
-            return (self.sum_dim(-1, false), self.clone());
+            return (self.real().sum_dim(-1, false), self.clone());
         }
         // moved until none is negative: then the singular vectors are the eigenvectors
         let bound = x.abs().sum_dim(-1, true).amax([-2, -1], true);
         let unit = Tensor::eye(x.size(-1)).to(x.dtype());
         let v = trace(&JACOBI, [(&(&x + &unit * bound)).into()], []);
-        let values = (&v * x.matmul(&v)).sum_dim(-2, false);
+        let values = (v.conj() * x.matmul(&v)).real().sum_dim(-2, false);
         let order = values.argsort(-1, false);
         let (v, values) = (v.gather(-1, &order.unsqueeze(-2).expand(v.shape())), values.gather(-1, &order));
         let v = trace(&EIGENVECTORS, [self.into(), (&values).into(), (&v).into()], []);
@@ -569,7 +349,7 @@ impl Tensor {
 
     /// The larger size of the matrices times the precision of their dtype: what counts as zero beside the largest.
     fn precision(&self) -> f64 {
-        let one = if self.dtype() == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
+        let one = if self.dtype().part() == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
         one * self.size(-2).max(self.size(-1)) as f64
     }
 

@@ -22,8 +22,8 @@ pub(super) fn matrices(op: &'static str, x: &Tensor) {
     if x.dim() < 2 {
         refuse(op, &[x], "needs a matrix, or a batch of them in the last two dimensions");
     }
-    if !matches!(x.dtype(), DType::F32 | DType::F64) {
-        refuse(op, &[x], "needs float32 or float64: convert with `.float()`");
+    if !decomposes(x.dtype()) {
+        refuse(op, &[x], "needs float32 or float64, or complex numbers of these: convert with `.float()`");
     }
 }
 
@@ -36,9 +36,19 @@ fn triangle(l: &mut Lower, x: &Val, lower: bool) -> Val {
     l.select(&inside, x, &zero)
 }
 
-/// Matrices are decomposed in float32 and float64, as in torch.
+fn decomposes(dtype: DType) -> bool {
+    matches!(dtype.part(), DType::F32 | DType::F64)
+}
+
+/// The transposed matrices; of complex numbers conjugated, too.
+#[track_caller]
+pub(super) fn turned(t: &Tensor) -> Tensor {
+    t.transpose(-1, -2).conj()
+}
+
+/// Matrices are decomposed in float32 and float64, and in complex numbers of these, as in torch.
 pub(super) fn wide(s: &Sig) -> std::result::Result<(), String> {
-    match s.inputs.iter().find(|t| !matches!(t.dtype, DType::F32 | DType::F64)) {
+    match s.inputs.iter().find(|t| !decomposes(t.dtype)) {
         Some(t) => Err(format!("needs float32 or float64, not {}: convert with `.float()`", t.dtype)),
         None => Ok(()),
     }
@@ -62,12 +72,12 @@ static CHOLESKY: Entry = Entry::new("cholesky", same, |l| {
 .kind(Kind::Contract)
 .samples(|| vec![Sample::of(&[&[2, 1, 1]]).range(0.5, 2.0)])
 .grad(|g| {
-    // L⁻ᵀ Φ(Lᵀ dL) L⁻¹, made symmetric; Φ takes the lower triangle and half of the diagonal
+    // L⁻ᴴ Φ(Lᴴ dL) L⁻¹, made symmetric; Φ takes the lower triangle and half of the diagonal
     let factor = &g.output;
-    let m = factor.transpose(-1, -2).matmul(&g.dy);
+    let m = turned(factor).matmul(&g.dy);
     let half = m.tril(0) - m.diagonal(0, -2, -1).diag_embed(0, -2, -1) * 0.5;
-    let symmetric = (&half + half.transpose(-1, -2)) * 0.5;
-    let left = symmetric.solved_by(&factor.transpose(-1, -2), true, true, false);
+    let symmetric = (&half + turned(&half)) * 0.5;
+    let left = symmetric.solved_by(&turned(factor), true, true, false);
     vec![Some(left.solved_by(factor, false, false, false))]
 });
 
@@ -104,7 +114,7 @@ static SOLVE_TRIANGULAR: Entry = Entry::new("solve_triangular", solve_rule, |l| 
 })
 .grad(|g| {
     let [left, upper, unit] = [0, 1, 2].map(|i| g.attrs.flag(i));
-    let (a, x) = (g.x(0), &g.output);
+    let (a, x) = (g.x(0), g.y());
     let db = g.dy.solved_by(&a.transpose(-1, -2), left, !upper, unit);
     let da = g.want(0, || {
         let xt = x.transpose(-1, -2);
@@ -120,11 +130,11 @@ static CHOLESKY_SOLVE: Entry = Entry::new("cholesky_solve", |s| Ok(s.inputs[2].c
     .kind(Kind::Contract)
     .attrs(&[attr("upper", Mode)])
     .grad(|g| {
-        let (factor, upper) = (g.x(1), g.attrs.flag(0));
+        let (factor, upper) = (&g.inputs[1], g.attrs.flag(0));
         let db = g.dy.cholesky_solve(factor, upper);
         let d = g.want(1, || {
-            let common = db.matmul(&g.output.transpose(-1, -2));
-            let common = (&common + common.transpose(-1, -2)).neg();
+            let common = db.matmul(&turned(&g.output));
+            let common = (&common + turned(&common)).neg();
             if upper { factor.matmul(&common) } else { common.matmul(factor) }
         });
         vec![Some(db), d, None]
@@ -206,7 +216,7 @@ impl Tensor {
         (x, wide)
     }
 
-    /// The lower triangular `L` with `L · Lᵀ` = this symmetric positive definite matrix, of which the lower triangle is read;
+    /// The lower triangular `L` with `L · Lᴴ` = this symmetric (Hermitian) positive definite matrix, of which the lower triangle is read;
     /// its transpose where `upper` (`torch.linalg.cholesky`). NaN where a matrix is not positive definite. StableHLO: cholesky.
     ///
     /// ```
@@ -219,7 +229,7 @@ impl Tensor {
         let _call = called("cholesky", [self]);
         square("cholesky", self);
         let factor = trace(&CHOLESKY, [self.into()], []);
-        if upper { factor.transpose(-1, -2) } else { factor }
+        if upper { turned(&factor) } else { factor }
     }
 
     /// `X` with `A · X = self`, where `factor` is A's Cholesky factor, an upper one where `upper` (`torch.cholesky_solve`).
@@ -238,7 +248,7 @@ impl Tensor {
             refuse("cholesky_solve", &[self, factor], "the factor must have as many rows, and the same dtype");
         }
         let (factor, b) = batched("cholesky_solve", factor, self);
-        let other = factor.detach().transpose(-1, -2);
+        let other = turned(&factor.detach());
         let (low, high) = if upper { (&other, &factor.detach()) } else { (&factor.detach(), &other) };
         let x = b.detach().solved_by(low, true, false, false).solved_by(high, true, true, false);
         trace(&CHOLESKY_SOLVE, [(&b).into(), (&factor).into(), (&x).into()], [upper.into()])

@@ -66,8 +66,9 @@ unary! {
         }
     }, |g| match g.x(0).dtype().is_complex() {
         true => {
+            // not holomorphic: it wants the numbers themselves
             let zero = g.output.eq(0.0);
-            chain(g, g.x(0) / g.output.masked_fill(&zero, 1.0))
+            chain(g, &g.inputs[0] / g.output.masked_fill(&zero, 1.0))
         }
         false => chain(g, g.x(0).sign()),
     };
@@ -75,15 +76,15 @@ unary! {
     pub fn neg => NEG "neg", |s| { rules::refuse_bool(s, "use logical_not()")?; rules::same(s) }, sample, |l| un(l, "negate"),
         |g| vec![Some(g.dy.neg())];
     /// e to the power of each element. torch.exp; StableHLO exponential.
-    pub fn exp => EXP "exp", rules::float, sample, |l| un(l, "exponential"), |g| chain(g, g.output.clone());
+    pub fn exp => EXP "exp", rules::float, sample, |l| un(l, "exponential"), |g| chain(g, g.y().clone());
     /// 2 to the power of each element. torch.exp2.
     pub fn exp2 => EXP2 "exp2", rules::float, sample, |l| {
         let x = l.cast(0);
         let two = l.constant(2.0, &x.ty);
         l.binary("power", &two, &x)
-    }, |g| chain(g, &g.output * std::f64::consts::LN_2);
+    }, |g| chain(g, g.y() * std::f64::consts::LN_2);
     /// exp(x) - 1, exact near zero. torch.expm1; StableHLO exponential_minus_one.
-    pub fn expm1 => EXPM1 "expm1", rules::float, sample, |l| un(l, "exponential_minus_one"), |g| chain(g, &g.output + 1.0);
+    pub fn expm1 => EXPM1 "expm1", rules::float, sample, |l| un(l, "exponential_minus_one"), |g| chain(g, g.y() + 1.0);
     /// The natural logarithm. torch.log; StableHLO log.
     pub fn log => LOG "log", rules::float, positive, |l| un(l, "log"), |g| vec![Some(&g.dy / g.x(0))];
     /// The logarithm to base 2. torch.log2.
@@ -99,19 +100,22 @@ unary! {
     /// log(1 + x), exact near zero. torch.log1p; StableHLO log_plus_one.
     pub fn log1p => LOG1P "log1p", rules::float, positive, |l| un(l, "log_plus_one"), |g| vec![Some(&g.dy / (g.x(0) + 1.0))];
     /// The square root; NaN below zero. torch.sqrt; StableHLO sqrt.
-    pub fn sqrt => SQRT "sqrt", rules::float, positive, |l| un(l, "sqrt"), |g| vec![Some(&g.dy / (&g.output * 2.0))];
+    pub fn sqrt => SQRT "sqrt", rules::float, positive, |l| un(l, "sqrt"), |g| vec![Some(&g.dy / (g.y() * 2.0))];
     /// 1 / sqrt(x). torch.rsqrt; StableHLO rsqrt.
     pub fn rsqrt => RSQRT "rsqrt", rules::float, positive, |l| un(l, "rsqrt"),
-        |g| chain(g, g.output.pow(3.0) * -0.5);
+        |g| chain(g, g.y().pow(3.0) * -0.5);
     /// 1 / x. torch.reciprocal.
     pub fn reciprocal => RECIPROCAL "reciprocal", rules::float, positive, |l| {
         let x = l.cast(0);
         let one = l.constant(1.0, &x.ty);
         l.div(&one, &x)
-    }, |g| chain(g, (&g.output * &g.output).neg());
-    /// x * x. torch.square.
-    pub fn square => SQUARE "square", rules::same, sample, |l| {
-        let x = l.x(0);
+    }, |g| chain(g, (g.y() * g.y()).neg());
+    /// x * x; of bools int64. torch.square.
+    pub fn square => SQUARE "square", |s| match s.dtype(0) {
+        xlazy_core::ty::DType::Bool => Ok(Type::new(xlazy_core::ty::DType::I64, s.shape(0).clone())),
+        _ => rules::same(s),
+    }, sample, |l| {
+        let x = l.cast(0);
         l.mul(&x, &x)
     }, |g| chain(g, g.x(0) * 2.0);
     /// The sine of an angle in radians. torch.sin; StableHLO sine.
@@ -119,9 +123,9 @@ unary! {
     /// The cosine of an angle in radians. torch.cos; StableHLO cosine.
     pub fn cos => COS "cos", rules::float, sample, |l| un(l, "cosine"), |g| chain(g, g.x(0).sin().neg());
     /// The tangent of an angle in radians. torch.tan; StableHLO tan.
-    pub fn tan => TAN "tan", rules::float, sample, |l| un(l, "tan"), |g| chain(g, g.output.square() + 1.0);
+    pub fn tan => TAN "tan", rules::float, sample, |l| un(l, "tan"), |g| chain(g, g.y().square() + 1.0);
     /// The hyperbolic tangent. torch.tanh; StableHLO tanh.
-    pub fn tanh => TANH "tanh", rules::float, sample, |l| un(l, "tanh"), |g| chain(g, 1.0 - g.output.square());
+    pub fn tanh => TANH "tanh", rules::float, sample, |l| un(l, "tanh"), |g| chain(g, 1.0 - g.y().square());
     /// The arc tangent, in radians. torch.atan; StableHLO atan2.
     pub fn atan => ATAN "atan", rules::float, sample, |l| {
         let x = l.cast(0);
@@ -152,7 +156,7 @@ unary! {
         |g| chain(g, g.x(0).square().neg().exp() * -std::f64::consts::FRAC_2_SQRT_PI);
     /// The inverse of the error function. torch.erfinv; CHLO erf_inv.
     pub fn erfinv => ERFINV "erfinv", rules::float, inside, |l| un(l, "chlo.erf_inv"),
-        |g| chain(g, g.output.square().exp() * (0.5 / std::f64::consts::FRAC_2_SQRT_PI * 2.0));
+        |g| chain(g, g.y().square().exp() * (0.5 / std::f64::consts::FRAC_2_SQRT_PI * 2.0));
     /// The logarithm of the absolute value of the gamma function. torch.lgamma; CHLO lgamma.
     pub fn lgamma => LGAMMA "lgamma", rules::float, positive, |l| un(l, "chlo.lgamma"), |g| chain(g, g.x(0).digamma());
     /// The derivative of lgamma. torch.digamma; CHLO digamma.
@@ -261,7 +265,13 @@ fn polygamma(l: &mut Lower, order: &Val, factorial: &Val) -> Val {
     }
     let moved = l.mul(&sum, &factorial);
     let moved = l.add(&value, &moved);
-    l.select(&below, &moved, &value)
+    let y = l.select(&below, &moved, &value);
+    // poles at 0 and at whole numbers below it, of the sign that torch's zeta gives them
+    let (whole, none) = (l.unary("floor", &x), l.constant(0.0, &x.ty));
+    let (whole, low) = (l.compare("EQ", &whole, &x), l.compare("LE", &x, &none));
+    let at = l.binary("and", &whole, &low);
+    let pole = l.with_const("multiply", &factorial, f64::INFINITY);
+    l.select(&at, &pole, &y)
 }
 
 // (-1)ⁿ⁺¹ n!

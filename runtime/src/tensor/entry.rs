@@ -1,14 +1,23 @@
 //! An entry of the table of ops: an op with its gradient, its samples, and what it does with padded dimensions.
 use super::{Arg, Tensor};
+use std::cell::OnceCell;
 use std::panic::Location;
 use xlazy_core::emit::Val;
 use xlazy_core::ir::{Attr, AttrDef, Bucket, Check, Healed, Kind, Lower, OpDef, Rule, Sig, graph};
 use xlazy_core::ty::{DType, Shape, Type};
 
 /// What a gradient sees; its methods give tensors, and it answers with one gradient per operand (`None` where none flows).
+///
+/// Of complex numbers, [`Grad::x`] and [`Grad::y`] are the conjugates: what is written for real numbers is torch's gradient
+/// then, wherever the op is holomorphic. Of halves they are float32 where many operations follow one another, so that the
+/// gradient is rounded once, as torch's is.
 pub struct Grad {
+    /// The operands and the result as they are.
     pub inputs: Vec<Tensor>,
     pub output: Tensor,
+    /// What is seen of operands, and behind them of the result, where that is not what they are; made where it is asked for.
+    pub seen: Vec<OnceCell<Tensor>>,
+    pub kind: Kind,
     /// The gradient of the output.
     pub dy: Tensor,
     /// Of an op with several results the gradients of those that have one, by their numbers.
@@ -23,8 +32,31 @@ pub struct Grad {
 pub(crate) type Walk = fn(&[(Tensor, Tensor)], &[&Tensor]) -> Vec<Option<Tensor>>;
 
 impl Grad {
+    /// Operand `i`; of complex numbers the conjugates, of halves float32.
+    #[track_caller]
     pub fn x(&self, i: usize) -> &Tensor {
-        &self.inputs[i]
+        self.seen(&self.inputs[i], i)
+    }
+
+    /// The result; of complex numbers the conjugates, of halves float32.
+    #[track_caller]
+    pub fn y(&self) -> &Tensor {
+        self.seen(&self.output, self.inputs.len())
+    }
+
+    #[track_caller]
+    fn seen<'a>(&'a self, t: &'a Tensor, i: usize) -> &'a Tensor {
+        // what moves elements only asks for their shape, which needs none of their values
+        let moves = matches!(
+            self.kind,
+            Kind::View | Kind::Select | Kind::Pad | Kind::Concat | Kind::Update | Kind::Convert | Kind::Transfer
+        );
+        let rounds = matches!(self.kind, Kind::Elementwise | Kind::Mul | Kind::Along | Kind::Reduce);
+        match t.dtype() {
+            dtype if dtype.is_complex() && !moves => self.seen[i].get_or_init(|| t.conj()),
+            dtype if dtype.is_half() && rounds => self.seen[i].get_or_init(|| t.float()),
+            _ => t,
+        }
     }
 
     /// `dx` if operand `i` wants it; saves tracing what nobody uses.

@@ -26,6 +26,24 @@ pub fn second_is_place(name: &str) -> bool {
     matches!(name, "topk" | "kthvalue" | "median" | "nanmedian" | "mode")
 }
 
+/// A product added to what there is, by numbers that xlazy takes as tensors where they are complex.
+macro_rules! added {
+    ($c:ident, $method:ident) => {{
+        let (x, a, b) = ($c.t(0), $c.t(1), $c.t(2));
+        match ($c.tensor(NAMED, "beta"), $c.tensor(NAMED, "alpha")) {
+            (None, None) => x.$method(a, b, factor($c, "beta"), factor($c, "alpha")),
+            (beta, alpha) => {
+                let times = |t: Tensor, by: Option<&Tensor>, name: &str| match by {
+                    Some(by) => &t * by,
+                    None => &t * factor($c, name),
+                };
+                let product = x.zeros_like().$method(a, b, 0, 1);
+                times(x.clone(), beta, "beta") + times(product, alpha, "alpha")
+            }
+        }
+    }};
+}
+
 pub fn pair((a, b): (Tensor, Tensor)) -> Vec<Tensor> {
     vec![a, b]
 }
@@ -159,9 +177,11 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "linspace" | "linspace.tensor_overload" => linspace(c),
         "zeros" => to_dtype(c, Tensor::zeros(c.dims(0, ""))),
         "ones" => to_dtype(c, Tensor::ones(c.dims(0, ""))),
+        "full" if c.tensor(1, "").is_some() => to_dtype(c, c.t(1).expand(c.dims(0, ""))),
         "full" => to_dtype(c, Tensor::full(c.dims(0, ""), c.scalar(1, ""))),
         "zeros_like" => to_dtype(c, x().zeros_like()),
         "ones_like" => to_dtype(c, x().ones_like()),
+        "full_like" if c.tensor(1, "").is_some() => c.t(1).expand(x().shape()).to(x().dtype()),
         "full_like" => to_dtype(c, x().clone()).full_like(c.scalar(1, "")),
         "eye" => to_dtype(c, Tensor::eye_of(wide(c, 0, "n") as usize, c.int(1, "m", wide(c, 0, "n")) as usize)),
         // reductions
@@ -286,6 +306,10 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "put" => x().put(c.t(1), c.t(2), c.flag(3, "accumulate", false)),
         "masked_scatter" => x().masked_scatter(c.t(1), c.t(2)),
         "masked_select" => x().masked_select(c.t(1)),
+        "nonzero" if c.flag(NAMED, "as_tuple", false) => {
+            let x = if x().dim() == 0 { x().reshape(1) } else { x().clone() };
+            return Some(x.nonzero().unbind(1));
+        }
         "nonzero" => x().nonzero(),
         "argwhere" => x().argwhere(),
         "sort" => return Some(pair(x().sort(c.int(1, "dim", -1), c.flag(2, "descending", false)))),
@@ -312,11 +336,11 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "vdot" => x().vdot(c.t(1)),
         "outer" => x().outer(c.t(1)),
         "inner" => x().inner(c.t(1)),
-        "addmm" | "addmm.decomposed" => x().addmm_with(c.t(1), c.t(2), factor(c, "beta"), factor(c, "alpha")),
-        "addmv" => x().addmv_with(c.t(1), c.t(2), factor(c, "beta"), factor(c, "alpha")),
-        "addr" => x().addr_with(c.t(1), c.t(2), factor(c, "beta"), factor(c, "alpha")),
-        "addbmm" => x().addbmm_with(c.t(1), c.t(2), factor(c, "beta"), factor(c, "alpha")),
-        "baddbmm" => x().baddbmm_with(c.t(1), c.t(2), factor(c, "beta"), factor(c, "alpha")),
+        "addmm" | "addmm.decomposed" => added!(c, addmm_with),
+        "addmv" => added!(c, addmv_with),
+        "addr" => added!(c, addr_with),
+        "addbmm" => added!(c, addbmm_with),
+        "baddbmm" => added!(c, baddbmm_with),
         "einsum" => einsum(&c.str(1, "equation", ""), &c.tensors(0)),
         "tensordot" => tensordot(c),
         "nn.functional.linear" => x().linear(c.t(1), c.tensor(2, "bias")),
@@ -324,7 +348,11 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "softmax" | "softmax.with_dtype" => to_dtype(c, x().clone()).softmax(c.int(1, "dim", 0)),
         "log_softmax" | "log_softmax.with_dtype" => to_dtype(c, x().clone()).log_softmax(c.int(1, "dim", 0)),
         "nn.functional.softmin" | "nn.functional.softmin.with_dtype" => {
-            to_dtype(c, x().clone()).softmin(c.int(1, "dim", 0))
+            // torch turns the sign before it converts: that of uint8 goes round
+            match x().dtype().is_unsigned() && c.dtype().is_some() {
+                true => to_dtype(c, x().neg()).softmax(c.int(1, "dim", 0)),
+                false => to_dtype(c, x().clone()).softmin(c.int(1, "dim", 0)),
+            }
         }
         "nn.functional.relu" => x().relu(),
         "nn.functional.relu6" => x().relu6(),
@@ -332,7 +360,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "nn.functional.elu" => x().elu(c.float(1, "alpha", 1.0)),
         "nn.functional.celu" => x().celu(c.float(1, "alpha", 1.0)),
         "nn.functional.selu" => x().selu(),
-        "nn.functional.silu" => x().silu(),
+        "nn.functional.silu" | "nn.functional.silu.complex" => x().silu(),
         "nn.functional.mish" => x().mish(),
         "nn.functional.gelu" if c.str(1, "approximate", "none") == "tanh" => x().gelu_tanh(),
         "nn.functional.gelu" => x().gelu(),

@@ -64,7 +64,6 @@ pub enum Arg {
 }
 
 pub struct Case {
-    pub id: String,
     /// Op and variant: `max.reduction_no_dim`.
     pub name: String,
     /// The input, then the positional arguments.
@@ -199,7 +198,6 @@ impl Reader {
         };
         let grads = case["grads"].is_array().then(|| hosts(&case["grads"]));
         Some(Case {
-            id: case["id"].as_str().unwrap().to_owned(),
             name: name(case),
             args,
             kwargs,
@@ -277,6 +275,10 @@ fn arg(file: &File, v: &Json, leaves: &mut Vec<Tensor>) -> Option<Arg> {
                 Arg::Float(float(x))
             } else if let Some(s) = o.get("slice") {
                 Arg::Slice([0, 1, 2].map(|i| s[i].as_i64()))
+            } else if let Some(z) = o.get("complex") {
+                // a number that xlazy takes as a tensor without dimensions
+                let parts = [z[0].as_f64()?, z[1].as_f64()?];
+                Arg::Tensor(Tensor::from_slice(&parts, [2]).view_as_complex())
             } else if o.contains_key("ellipsis") {
                 Arg::Ellipsis
             } else {

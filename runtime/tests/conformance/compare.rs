@@ -60,19 +60,19 @@ fn widening(name: &str) -> f64 {
     if WIDE.iter().any(|w| name.contains(w)) { 100.0 } else { 10.0 }
 }
 
-/// `None` where equal within tolerance, otherwise the first difference.
-pub fn difference(name: &str, ours: &Host, theirs: &Host) -> Option<String> {
+/// How large the largest error is, in parts of what is tolerated; otherwise the first difference.
+pub fn difference(name: &str, ours: &Host, theirs: &Host) -> Result<f64, String> {
     if ours.shape != theirs.shape {
-        return Some(format!("shape {:?}, expected {:?}", ours.shape, theirs.shape));
+        return Err(format!("shape {:?}, expected {:?}", ours.shape, theirs.shape));
     }
     if ours.dtype != theirs.dtype {
-        return Some(format!("dtype {}, expected {}", ours.dtype, theirs.dtype));
+        return Err(format!("dtype {}, expected {}", ours.dtype, theirs.dtype));
     }
     match (&ours.data, &theirs.data) {
-        (Numbers::Ints(a), Numbers::Ints(b)) => {
-            let at = a.iter().zip(b).position(|(x, y)| x != y)?;
-            Some(format!("element {at} is {}, expected {}", a[at], b[at]))
-        }
+        (Numbers::Ints(a), Numbers::Ints(b)) => match a.iter().zip(b).position(|(x, y)| x != y) {
+            Some(at) => Err(format!("element {at} is {}, expected {}", a[at], b[at])),
+            None => Ok(0.0),
+        },
         (Numbers::Floats(a), Numbers::Floats(b)) => {
             let (rtol, atol) = match ours.dtype {
                 F64 => (1e-7, 1e-7),
@@ -81,11 +81,17 @@ pub fn difference(name: &str, ours: &Host, theirs: &Host) -> Option<String> {
                 _ => (1.3e-6, 1e-5),
             };
             let k = widening(name);
-            let close =
-                |x: f64, y: f64| x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= k * (atol + rtol * y.abs());
-            let at = a.iter().zip(b).position(|(x, y)| !close(*x, *y))?;
-            Some(format!("element {at} is {}, expected {}", a[at], b[at]))
+            let off = |x: f64, y: f64| match x == y || (x.is_nan() && y.is_nan()) {
+                true => 0.0,
+                false => (x - y).abs() / (k * (atol + rtol * y.abs())),
+            };
+            // a NaN is no more than 1, and no less: it is a difference
+            let worst = a.iter().zip(b).map(|(x, y)| off(*x, *y)).fold(0.0, f64::max);
+            match a.iter().zip(b).position(|(x, y)| !(off(*x, *y) <= 1.0)) {
+                Some(at) => Err(format!("element {at} is {}, expected {}", a[at], b[at])),
+                None => Ok(worst),
+            }
         }
-        _ => Some("numbers of different kinds".into()),
+        _ => Err("numbers of different kinds".into()),
     }
 }

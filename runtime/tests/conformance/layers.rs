@@ -120,7 +120,7 @@ fn logspace(c: &Case) -> Tensor {
         _ => c.float(i, name, 0.0),
     };
     let (start, end) = (number(0, "start"), number(1, "end"));
-    let integers = c.dtype().is_some_and(|d| !d.is_float());
+    let integers = c.dtype().is_some_and(|d| !d.is_differentiable());
     // integers: the ends are cut first
     let cut = |v: f64| if integers { v.trunc() } else { v };
     let t = Tensor::logspace(cut(start), cut(end), c.int(2, "steps", 100) as usize, c.float(3, "base", 10.0));

@@ -7,9 +7,11 @@ mod layers;
 mod matrices;
 mod more;
 mod options;
+mod report;
 mod spectra;
 
 use case::{Case, Host, Reader};
+use report::{Report, State};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -18,6 +20,7 @@ use xlazy::prelude::*;
 
 /// A case traced, not run yet.
 struct Traced {
+    json: serde_json::Value,
     case: Case,
     outputs: Vec<Tensor>,
     grads: Vec<Option<Tensor>>,
@@ -46,7 +49,11 @@ fn trace(case: &Case) -> Result<Option<Results>, String> {
             let total = weighted
                 .zip(&case.weights)
                 .filter(|(y, _)| y.requires_grad())
-                .map(|(y, w)| (y * Tensor::from_slice(floats_of(w), y.shape()).to(y.dtype())).sum())
+                .map(|(y, w)| {
+                    // of complex numbers, real and imaginary parts
+                    let y = if y.dtype().is_complex() { y.view_as_real() } else { y.clone() };
+                    (&y * Tensor::from_slice(floats_of(w), y.shape()).to(y.dtype())).sum().double()
+                })
                 .reduce(|a, b| a + b);
             let leaves: Vec<&Tensor> = case.leaves.iter().collect();
             grads = total.map_or(vec![None; leaves.len()], |t| grad(&t, &leaves));
@@ -67,25 +74,22 @@ fn zero(h: &Host) -> bool {
     floats_of(h).iter().all(|&x| x == 0.0)
 }
 
-fn compare(t: &Traced) -> Result<(), String> {
+fn compare(t: &Traced) -> Result<f64, String> {
     let name = &t.case.name;
+    let mut worst: f64 = 0.0;
     if t.outputs.len() != t.case.outputs.len() {
         return Err(format!("{} outputs, expected {}", t.outputs.len(), t.case.outputs.len()));
     }
     for (i, (ours, theirs)) in t.outputs.iter().zip(&t.case.outputs).enumerate() {
         let ours = catch_unwind(AssertUnwindSafe(|| Host::of(ours))).map_err(message)?;
         let theirs = if i == 1 && calls::second_is_place(name) { &t.case.outputs[0] } else { theirs };
-        if let Some(d) = compare::difference(name, &ours, theirs) {
-            return Err(format!("output {i}: {d}"));
-        }
+        worst = worst.max(compare::difference(name, &ours, theirs).map_err(|d| format!("output {i}: {d}"))?);
     }
     for (i, theirs) in t.case.grads.iter().flatten().enumerate() {
         match (&t.grads[i], theirs) {
             (Some(ours), Some(theirs)) => {
                 let ours = catch_unwind(AssertUnwindSafe(|| Host::of(ours))).map_err(message)?;
-                if let Some(d) = compare::difference(name, &ours, theirs) {
-                    return Err(format!("gradient {i}: {d}"));
-                }
+                worst = worst.max(compare::difference(name, &ours, theirs).map_err(|d| format!("gradient {i}: {d}"))?);
             }
             (None, Some(theirs)) if !zero(theirs) => return Err(format!("gradient {i} is missing")),
             (Some(ours), None) if ours.ne(0).any().item() != 0.0 => {
@@ -94,30 +98,29 @@ fn compare(t: &Traced) -> Result<(), String> {
             _ => {}
         }
     }
-    Ok(())
+    Ok(worst)
 }
 
 /// For each tier how many cases passed, and how many there are.
 type Tiers = BTreeMap<usize, [usize; 2]>;
 
 // Many small programs would each cost a compile: trace many cases, run them as one program, then read.
-fn check(batch: Vec<Traced>, tiers: &mut Tiers, failures: &mut Vec<String>) -> usize {
+fn check(batch: Vec<Traced>, tiers: &mut Tiers, report: &mut Report) {
     let synced = catch_unwind(AssertUnwindSafe(sync));
-    let mut passed = 0;
+    let failed = report.failures.len();
     for t in &batch {
         // after a failed sync each case runs on its own, so that only the guilty one fails
         match compare(t) {
-            Ok(()) => {
-                passed += 1;
+            Ok(worst) => {
+                report.add(&t.json, State::Passed, worst, "");
                 tiers.entry(t.case.tier).or_default()[0] += 1;
             }
-            Err(e) => failures.push(format!("{}: {}", t.case.id, e.lines().next().unwrap_or_default())),
+            Err(e) => report.add(&t.json, State::Failed, 0.0, e.lines().next().unwrap_or_default()),
         }
     }
-    if synced.is_err() && failures.is_empty() {
-        failures.push("a sync failed, though each case alone passes".into());
+    if synced.is_err() && report.failures.len() == failed {
+        report.failures.push("a sync failed, though each case alone passes".into());
     }
-    passed
 }
 
 /// Cases that pass in each shard: a number that only rises, so that a case that is no longer read is noticed.
@@ -146,7 +149,7 @@ fn conformance(shard: usize) {
     let only = std::env::var("XLAZY_CONFORMANCE_OP").ok();
     std::panic::set_hook(Box::new(|_| {}));
     let mut reader = Reader::default();
-    let (mut passed, mut failures) = (0, Vec::new());
+    let mut report = Report::default();
     let mut missing: BTreeMap<String, usize> = BTreeMap::new();
     let mut skipped: BTreeMap<String, usize> = BTreeMap::new();
     let mut batch = Vec::new();
@@ -160,23 +163,29 @@ fn conformance(shard: usize) {
         }
         tiers.entry(json["tier"].as_u64().unwrap_or(1) as usize).or_default()[1] += 1;
         let Some(case) = reader.case(&folder, &json) else {
+            report.add(&json, State::Unsupported, 0.0, "a dtype or value that cannot be read");
             *skipped.entry(format!("{} (a dtype or value that cannot be read)", case::name(&json))).or_default() += 1;
             continue;
         };
         if let Some(reason) = calls::skip(&case) {
+            report.add(&json, State::Skipped, 0.0, reason);
             *skipped.entry(format!("{} ({reason})", case.name)).or_default() += 1;
             continue;
         }
         match trace(&case) {
-            Ok(Some((outputs, grads))) => batch.push(Traced { case, outputs, grads }),
-            Ok(None) => *missing.entry(case.name).or_default() += 1,
-            Err(e) => failures.push(format!("{}: {}", case.id, e.lines().next().unwrap_or_default())),
+            Ok(Some((outputs, grads))) => batch.push(Traced { json, case, outputs, grads }),
+            Ok(None) => {
+                report.add(&json, State::Unsupported, 0.0, "no method has it");
+                *missing.entry(case.name).or_default() += 1;
+            }
+            Err(e) => report.add(&json, State::Failed, 0.0, e.lines().next().unwrap_or_default()),
         }
         if batch.len() == BLOCK {
-            passed += check(std::mem::take(&mut batch), &mut tiers, &mut failures);
+            check(std::mem::take(&mut batch), &mut tiers, &mut report);
         }
     }
-    passed += check(batch, &mut tiers, &mut failures);
+    check(batch, &mut tiers, &mut report);
+    let (passed, failures) = (report.passed, &report.failures);
     drop(std::panic::take_hook());
     let list = |m: &BTreeMap<String, usize>| m.iter().map(|(k, n)| format!("{k} ×{n}")).collect::<Vec<_>>().join(", ");
     if shard == 0 && given.is_none() {
@@ -184,6 +193,7 @@ fn conformance(shard: usize) {
         missing.extend(serde_json::from_str::<BTreeMap<String, usize>>(&text).unwrap());
     }
     println!("conformance, shard {shard}: {passed} passed, {} failed", failures.len());
+    report.print(shard);
     for (tier, [passed, all]) in &tiers {
         println!("tier {tier}, shard {shard}: {passed} of {all}");
     }

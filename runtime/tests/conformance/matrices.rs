@@ -14,8 +14,17 @@ fn host(h: &Host) -> Tensor {
 
 /// 1 or -1 for each column, so that ours point where theirs do.
 fn signs(ours: &Tensor, theirs: &Tensor) -> Tensor {
-    let same = (ours.detach() * theirs).sum_dim(-2, true).ge(0.0);
-    same.to(F32) * 2.0 - 1.0
+    let same = (ours.detach().conj() * theirs).sum_dim(-2, true);
+    if same.dtype().is_complex() {
+        return same.sgn();
+    }
+    same.ge(0.0).to(F32) * 2.0 - 1.0
+}
+
+/// What torch gave, in numbers like `of`'s.
+fn given(c: &Case, i: usize, of: &Tensor) -> Tensor {
+    let all = host(&c.outputs[i]);
+    if of.dtype().is_complex() { all.view_as_complex() } else { all }
 }
 
 /// The columns from `k` on, which only span a space: theirs as far as they are in ours.
@@ -25,7 +34,7 @@ fn spanned(ours: &Tensor, theirs: &Tensor, k: i64) -> Tensor {
         return ours.clone();
     }
     let rest = ours.detach().narrow(-1, k, n - k);
-    let found = rest.matmul(&rest.transpose(-1, -2).matmul(&theirs.narrow(-1, k, n - k)));
+    let found = rest.matmul(&rest.transpose(-1, -2).conj().matmul(&theirs.narrow(-1, k, n - k)));
     cat(&[&ours.narrow(-1, 0, k), &found], -1)
 }
 
@@ -33,8 +42,8 @@ fn svd(c: &Case) -> Vec<Tensor> {
     let full = c.flag(1, "full_matrices", true);
     let (u, s, vt) = c.t(0).svd(full);
     let k = s.size(-1) as i64;
-    let (tu, tv) = (host(&c.outputs[0]), host(&c.outputs[2]).transpose(-1, -2));
-    let (u, v) = (spanned(&u, &tu, k), spanned(&vt.transpose(-1, -2), &tv, k));
+    let (tu, tv) = (given(c, 0, &u), given(c, 2, &u).transpose(-1, -2).conj());
+    let (u, v) = (spanned(&u, &tu, k), spanned(&vt.transpose(-1, -2).conj(), &tv, k));
     // one sign for each pair of vectors; those that only span a space have none
     let sign = signs(&u.narrow(-1, 0, k), &tu.narrow(-1, 0, k));
     let with = |t: &Tensor| {
@@ -42,12 +51,12 @@ fn svd(c: &Case) -> Vec<Tensor> {
         let both = t.narrow(-1, 0, k) * &sign;
         if n > k { cat(&[&both, &t.narrow(-1, k, n - k)], -1) } else { both }
     };
-    vec![with(&u), s, with(&v).transpose(-1, -2)]
+    vec![with(&u), s, with(&v).transpose(-1, -2).conj()]
 }
 
 fn eigh(c: &Case) -> Vec<Tensor> {
     let (values, v) = c.t(0).eigh(c.str(1, "UPLO", "L") == "U");
-    let sign = signs(&v, &host(&c.outputs[1]));
+    let sign = signs(&v, &given(c, 1, &v));
     vec![values, &v * sign]
 }
 
@@ -65,7 +74,7 @@ fn norm(a: Option<&Arg>) -> Option<MatrixNorm> {
 fn lstsq(c: &Case) -> Vec<Tensor> {
     let found = c.t(0).lstsq(c.t(1), c.get(2, "rcond").map(|_| c.float(2, "rcond", 0.0)));
     let driver = c.str(NAMED, "driver", "gelsy");
-    let none = || Tensor::zeros([0]);
+    let none = || Tensor::zeros([0]).to(c.t(0).dtype().part());
     let residuals = if driver == "gelsy" { none() } else { found.residuals };
     let rank = if driver == "gels" { none().long() } else { found.rank };
     let values = if matches!(driver.as_str(), "gelss" | "gelsd") { found.singular_values } else { none() };

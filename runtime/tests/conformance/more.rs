@@ -90,8 +90,8 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
             let sizes = [wide(c, 0, "row") as usize, wide(c, 1, "col") as usize];
             let offset = c.int(2, "offset", 0);
             match c.name.as_str() {
-                "tril_indices" => Tensor::tril_indices(sizes[0], sizes[1], offset),
-                _ => Tensor::triu_indices(sizes[0], sizes[1], offset),
+                "tril_indices" => to_dtype(c, Tensor::tril_indices(sizes[0], sizes[1], offset)),
+                _ => to_dtype(c, Tensor::triu_indices(sizes[0], sizes[1], offset)),
             }
         }
         "block_diag" => {

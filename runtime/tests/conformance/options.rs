@@ -217,6 +217,11 @@ pub fn arange(c: &Case) -> Tensor {
         (_, v) => v,
     };
     let t = match c.args.len() {
+        // start and end by their names
+        1 if c.kwargs.contains_key("end") => {
+            let step = c.get(NAMED, "step").map_or(1.into(), |_| c.scalar(NAMED, "step"));
+            Tensor::arange(number(0), c.scalar(NAMED, "end"), step)
+        }
         1 => Tensor::arange(0, number(0), 1),
         2 => Tensor::arange(number(0), number(1), 1),
         _ => Tensor::arange(number(0), number(1), number(2)),
@@ -232,7 +237,14 @@ pub fn linspace(c: &Case) -> Tensor {
         _ => Tensor::full((), c.float(i, "", 0.0) as i64).double(),
     };
     let t = match c.dtype() {
-        Some(F32) => Tensor::linspace(c.operand(0, "start"), c.operand(1, "end"), steps),
+        Some(F64 | C64 | C128) => {
+            let exact = |i: usize| match &c.args[i] {
+                Arg::Tensor(t) => t.double(),
+                _ => Tensor::full((), c.float(i, "", 0.0)).double(),
+            };
+            Tensor::linspace(exact(0), exact(1), steps)
+        }
+        Some(d) if d.is_float() => Tensor::linspace(c.operand(0, "start"), c.operand(1, "end"), steps),
         _ => Tensor::linspace(wide(0), wide(1), steps),
     };
     c.dtype().map_or(t.clone(), |d| t.to(d))

@@ -156,6 +156,6 @@ fn wrong_calls_of_every_op_are_refused_in_its_name_with_what_it_was_given() {
 }
 
 fn empty() -> Case {
-    let (id, name, args, kwargs, outputs, weighted, tier, weights, grads, leaves) = Default::default();
-    Case { id, name, args, kwargs, outputs, weighted, tier, weights, grads, leaves }
+    let (name, args, kwargs, outputs, weighted, tier, weights, grads, leaves) = Default::default();
+    Case { name, args, kwargs, outputs, weighted, tier, weights, grads, leaves }
 }
