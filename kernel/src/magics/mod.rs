@@ -16,6 +16,7 @@ mod help;
 mod hlo;
 mod ir;
 mod magic;
+mod memory;
 mod metrics;
 mod named;
 mod nan;
@@ -28,6 +29,7 @@ mod recover;
 mod shell;
 mod stablehlo;
 mod time;
+mod timeline;
 pub mod tpu;
 mod vars;
 mod why;
@@ -46,6 +48,8 @@ pub static TABLE: &[Magic] = &[
     ir::IR,
     stablehlo::STABLEHLO,
     hlo::HLO,
+    memory::MEMORY,
+    timeline::TIMELINE,
     tpu::TPU,
     device::DEVICE,
     pending::PENDING,

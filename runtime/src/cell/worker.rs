@@ -226,7 +226,7 @@ fn run(cell: &RunCell) {
     // Without it lines are told as those of the file.
     let _ = super::register_cell(&cell.places);
     xlazy_core::thread::thread(|t| t.begin_cell());
-    crate::insight::cell::begin();
+    crate::insight::cell::begin(cell.cell);
     host::set_running(true);
     sys::children::cell_begins();
     let outcome = match object::load(&cell.object, &cell.symbol) {

@@ -5,7 +5,7 @@ use super::log::{events_since, syncs_so_far};
 use super::metrics::{self, Metric};
 use super::render::place;
 use super::report::Compilation;
-use super::{budget, live, witness};
+use super::{budget, live, timeline, witness};
 use crate::json::{Value, json, millis};
 use std::fmt::Write;
 use std::sync::Mutex;
@@ -23,6 +23,7 @@ struct Running {
     compiled: (usize, usize),
     syncs: (u64, Duration),
     created: u64,
+    traced: u64,
     memory: u64,
     totals: Vec<(u64, f64)>,
 }
@@ -45,18 +46,24 @@ static TIMES: &[&Metric] = &[
     &metrics::AOT_COMPILE_TIME,
 ];
 
-/// A cell begins.
-pub(crate) fn begin() {
+/// The cell of this number begins; 0 for one that no user wrote.
+pub(crate) fn begin(cell: u64) {
     witness::cell_begins();
     traced();
+    let (created, traced) = {
+        let g = graph();
+        (g.created, g.last_seq())
+    };
     let now = Running {
         start: Instant::now(),
         compiled: compiled_so_far(),
         syncs: syncs_so_far(),
-        created: graph().created,
+        created,
+        traced,
         memory: bytes_in_use(),
         totals: TIMES.iter().map(|m| (m.count(), m.total())).collect(),
     };
+    timeline::cell_begins(cell, now.start);
     budget::cell_begins(now.compiled.0);
     *self::running() = Some(now);
     live::cell_begins();
@@ -65,6 +72,7 @@ pub(crate) fn begin() {
 /// A cell ended: what it did as JSON, or nothing if it did nothing with tensors.
 pub(crate) fn end() -> Option<String> {
     live::cell_ends();
+    timeline::cell_ends();
     budget::cell_ends();
     let r = running().take()?;
     let wall = r.start.elapsed();
@@ -83,6 +91,7 @@ pub(crate) fn end() -> Option<String> {
     let trace = trace - r.syncs.1 + traced();
     let from_disk: Duration = new.iter().filter(|c| c.origin == Origin::Disk).map(|c| c.compile).sum();
     let memory = bytes_in_use();
+    *last_growth() = Some(Growth { since: r.traced, bytes: memory as i64 - r.memory as i64 });
     let ms = |i: usize| millis(Duration::from_nanos(total(i) as u64));
     let did = json!({
         "wall_ms": millis(wall),
@@ -110,6 +119,24 @@ pub(crate) fn end() -> Option<String> {
         "compilations": new.iter().map(Compilation::value).collect::<Value>(),
     });
     Some(did.to_string())
+}
+
+/// What the last cell that did something with tensors has done to device memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Growth {
+    /// How many nodes had been traced when it began.
+    pub since: u64,
+    pub bytes: i64,
+}
+
+static GROWTH: Mutex<Option<Growth>> = Mutex::new(None);
+
+fn last_growth() -> std::sync::MutexGuard<'static, Option<Growth>> {
+    GROWTH.lock().unwrap_or_else(|p| p.into_inner())
+}
+
+pub(crate) fn growth() -> Option<Growth> {
+    *last_growth()
 }
 
 /// What is said of compilations as JSON.

@@ -20,6 +20,7 @@ mod record;
 mod render;
 #[doc(hidden)]
 pub mod report;
+pub(crate) mod timeline;
 mod witness;
 
 pub use budget::{budget, budget_bundle, budget_json, set_budget};
