@@ -28,6 +28,8 @@ fn answer(question: Question, args: &str) -> Result<Bundle> {
         Ir => Ok(show::pending_ir(is_json(args)?)),
         Stablehlo => show::last_stablehlo(is_json(args)?),
         Hlo => show::last_hlo(is_json(args)?),
+        Memory => Ok(show::memory::bundle(is_json(args)?)),
+        Timeline => timeline(args),
         Names => Ok(names::bundle()),
         Doc => names::doc(args).ok_or_else(|| refused(format!("the runtime has nothing called `{}`", args.trim()))),
         Cell => register_cell(args),
@@ -66,6 +68,23 @@ fn metrics_report(args: &str) -> Result<Bundle> {
             Ok(Bundle::default())
         }
         other => Err(refused(format!("metrics takes `--json` or `clear`, not `{other}`"))),
+    }
+}
+
+/// `--json`, or `--perfetto FILE`.
+fn timeline(args: &str) -> Result<Bundle> {
+    let now = insight::timeline::timeline();
+    match args.trim().split_once(char::is_whitespace).map(|(option, file)| (option, file.trim())) {
+        None if args.trim().is_empty() => Ok(display::timeline::bundle(&now)),
+        None if args.trim() == "--json" => Ok(json::bundle(now.json())),
+        Some(("--perfetto", file)) => {
+            let (name, text) = (std::path::Path::new(file), now.trace_events().to_string());
+            let written = xlazy_mime::whole::write(name, text.as_bytes());
+            written.map_err(|e| refused(format!("no trace was written to {file}: {e}")))?;
+            let told = format!("{} written to {file}", xlazy_mime::count(now.spans.len(), "event"));
+            Ok(Bundle::text(told).passing())
+        }
+        _ => Err(refused(format!("timeline takes `--json` or `--perfetto FILE`, not `{}`", args.trim()))),
     }
 }
 
@@ -219,9 +238,76 @@ fn refused(message: String) -> Error {
 }
 
 #[cfg(test)]
+#[path = "../../tests/support/schema.rs"]
+mod schema;
+
+#[cfg(test)]
 mod tests {
     use super::call;
+    use super::schema::Schema;
+    use crate::prelude::*;
     use xlazy_mime::Question::*;
+
+    #[test]
+    fn memory_is_all_that_is_held_and_time_is_a_trace() {
+        let schema = Schema::read(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
+        let check = |definition, question| {
+            let told = call(question, "--json").unwrap();
+            schema.check(definition, told.get("application/json").unwrap())
+        };
+        let before = check("device_memory", Memory)["in_use_bytes"].as_u64().unwrap();
+        let w = Tensor::randn([64, 64]).requires_grad_(true);
+        let loss = (w.matmul(&w).tanh() * 2.0).sum();
+        sync();
+        let memory = check("device_memory", Memory);
+        let values = memory["values"].as_array().unwrap();
+        let of =
+            |kind: &str| values.iter().filter(|v| v["kind"] == kind).map(|v| v["bytes"].as_u64().unwrap()).sum::<u64>();
+        let listed: u64 = values.iter().map(|v| v["bytes"].as_u64().unwrap()).sum();
+        assert_eq!(memory["listed_bytes"], listed);
+        let in_use = memory["in_use_bytes"].as_u64().unwrap();
+        assert!(in_use >= before && in_use.abs_diff(listed) < 1024, "{memory}");
+        assert!(memory["last_program"]["arguments_bytes"].is_u64(), "{memory}");
+        // Without a session nobody has a name.
+        assert!(of("held by something else") >= 64 * 64 * 4, "{memory}");
+        loss.backward();
+        let grad = w.grad().unwrap();
+        sync();
+        let all = check("device_memory", Memory);
+        let gradients = all["values"].as_array().unwrap().iter().filter(|v| v["kind"] == "gradients").count();
+        assert_eq!(gradients, 1, "{all}");
+        drop(grad);
+        let pending = &w + 1.0;
+        let adds: serde_json::Value =
+            serde_json::from_str(crate::show::memory(&pending, true).get("application/json").unwrap()).unwrap();
+        assert_eq!(adds["adds_bytes"], 64 * 64 * 4);
+        assert!(adds["program"]["arguments_bytes"].as_u64().unwrap() >= 64 * 64 * 4, "{adds}");
+
+        for n in 0..4 {
+            (&w * n as f64).sum().item();
+        }
+        let time = check("timeline", Timeline);
+        let lanes: std::collections::BTreeSet<&str> =
+            time["spans"].as_array().unwrap().iter().map(|s| s["lane"].as_str().unwrap()).collect();
+        assert!(["compile", "lower", "run", "from the device"].iter().all(|l| lanes.contains(l)), "{lanes:?}");
+        assert_eq!(time["loops"][0]["steps"].as_array().unwrap().len(), 4, "{}", time["loops"]);
+        let file = std::env::temp_dir().join(format!("xlazy-trace-{}.json", std::process::id()));
+        call(Timeline, &format!("--perfetto {}", file.display())).unwrap();
+        let trace: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        for e in events {
+            let known = match e["ph"].as_str().unwrap() {
+                "M" => e["args"].is_object(),
+                "X" => e["ts"].as_f64() >= Some(0.0) && e["dur"].as_f64() >= Some(0.0) && e["cat"].is_string(),
+                _ => false,
+            };
+            assert!(known && e["pid"].is_u64() && e["tid"].is_u64() && e["name"].is_string(), "{e}");
+        }
+        assert!(events.iter().filter(|e| e["ph"] == "X").count() >= time["spans"].as_array().unwrap().len());
+        let refused = call(Timeline, "--perfetto").unwrap_err();
+        assert_eq!(refused.message, "timeline takes `--json` or `--perfetto FILE`, not `--perfetto`");
+    }
 
     #[test]
     fn questions_are_answered_and_others_refused_by_name() {

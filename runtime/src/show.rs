@@ -1,5 +1,7 @@
 //! What the runtime would do, shown without doing it: the pending graph, its IR, its StableHLO, XLA's optimised HLO. What
 //! `%graph`, `%ir`, `%stablehlo` and `%hlo` show.
+pub(crate) mod memory;
+
 use crate::display;
 use crate::display::graph::Form;
 use crate::display::ir::View;
@@ -66,6 +68,14 @@ pub fn hlo(of: &Tensor, as_json: bool) -> Bundle {
         Some(Err(e)) => e.raise(),
         None => nothing_to_run(as_json),
     }
+}
+
+/// Device memory that computing the tensor would take: its value, and what its program needs while it runs. Compiles the
+/// program if it is not in the cache, and does not run it. With `as_json`, as data.
+#[track_caller]
+pub fn memory(of: &Tensor, as_json: bool) -> Bundle {
+    of.refuse_read().unwrap_or_else(|e| e.raise());
+    memory::of(of, as_json).unwrap_or_else(|e| e.raise())
 }
 
 fn nothing_to_run(as_json: bool) -> Bundle {

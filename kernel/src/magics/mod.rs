@@ -19,6 +19,7 @@ mod help;
 mod hlo;
 mod ir;
 mod magic;
+mod memory;
 mod metrics;
 mod named;
 mod nan;
@@ -33,6 +34,7 @@ mod shell;
 mod stablehlo;
 mod step;
 mod time;
+mod timeline;
 pub mod tpu;
 mod vars;
 mod why;
@@ -51,6 +53,8 @@ pub static TABLE: &[Magic] = &[
     ir::IR,
     stablehlo::STABLEHLO,
     hlo::HLO,
+    memory::MEMORY,
+    timeline::TIMELINE,
     tpu::TPU,
     device::DEVICE,
     pending::PENDING,

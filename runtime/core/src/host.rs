@@ -51,6 +51,8 @@ pub enum Holder {
     Module,
     /// State of an optimizer, and the parameter that it is for.
     Optimizer(Option<NodeId>),
+    /// The gradient that has accumulated in one that has this name.
+    Gradient,
 }
 
 static HOST: OnceLock<Host> = OnceLock::new();

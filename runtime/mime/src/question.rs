@@ -70,6 +70,10 @@ questions! {
     Budget "budget",
     /// Variables of which it is not known yet how they name what they hold.
     Unnamed "unnamed",
+    /// Device memory by what holds it.
+    Memory "memory",
+    /// Where time went.
+    Timeline "timeline",
     /// Lets go of variables.
     Forget "forget",
     /// Sets the state of the random numbers.

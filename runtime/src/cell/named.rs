@@ -112,8 +112,14 @@ pub fn all() -> Vec<Name> {
         let found = store::with_value(&name, |value| catch_unwind(AssertUnwindSafe(|| names(&name, value))));
         owned.extend(found.and_then(Result::ok).unwrap_or_default());
     }
+    let variables: Vec<(String, Tensor)> =
+        out.iter().filter_map(|n| Some((n.name.clone(), store::peek::<Tensor>(&n.name)?))).collect();
+    let trained = variables.iter().map(|(name, t)| (name, t)).chain(owned.iter().map(|(name, t, _)| (name, t)));
+    let gradients: Vec<(String, Tensor)> =
+        trained.filter_map(|(name, t)| Some((format!("{name}.grad"), t.grad()?))).collect();
     let parts = owned.iter().map(|(name, t, holder)| Name { name: name.clone(), node: t.id(), holder: *holder });
     out.extend(parts);
+    out.extend(gradients.into_iter().map(|(name, t)| Name { name, node: t.id(), holder: Holder::Gradient }));
     let of: HashMap<u32, String> =
         out.iter().filter(|n| n.holder == Holder::Module).map(|n| (n.node, n.name.clone())).collect();
     for n in &mut out {

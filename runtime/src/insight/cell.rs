@@ -5,7 +5,7 @@ use super::log::{events_since, syncs_so_far};
 use super::metrics::{self, Metric};
 use super::render::place;
 use super::report::Compilation;
-use super::{budget, live, side, witness};
+use super::{budget, live, side, timeline, witness};
 use crate::json::{Value, json, millis};
 use std::fmt::Write;
 use std::sync::Mutex;
@@ -24,6 +24,7 @@ struct Running {
     compiled: (usize, usize),
     syncs: (u64, Duration),
     created: u64,
+    traced: u64,
     memory: u64,
     totals: Vec<(u64, f64)>,
 }
@@ -46,19 +47,25 @@ static TIMES: &[&Metric] = &[
     &metrics::AOT_COMPILE_TIME,
 ];
 
-/// A cell begins, of this number.
+/// The cell of this number begins; 0 for one that no user wrote.
 pub(crate) fn begin(cell: u64) {
     witness::cell_begins();
     traced();
+    let (created, traced) = {
+        let g = graph();
+        (g.created, g.last_seq())
+    };
     let now = Running {
         cell,
         start: Instant::now(),
         compiled: compiled_so_far(),
         syncs: syncs_so_far(),
-        created: graph().created,
+        created,
+        traced,
         memory: bytes_in_use(),
         totals: TIMES.iter().map(|m| (m.count(), m.total())).collect(),
     };
+    timeline::cell_begins(cell, now.start);
     budget::cell_begins(now.compiled.0);
     *self::running() = Some(now);
     live::cell_begins();
@@ -67,6 +74,7 @@ pub(crate) fn begin(cell: u64) {
 /// A cell ended: what it did as JSON, or nothing if it did nothing with tensors.
 pub(crate) fn end() -> Option<String> {
     live::cell_ends();
+    timeline::cell_ends();
     budget::cell_ends();
     let r = running().take()?;
     let wall = r.start.elapsed();
@@ -87,6 +95,7 @@ pub(crate) fn end() -> Option<String> {
     let memory = bytes_in_use();
     let events = events_since(r.syncs.0);
     side::note(r.cell, &events, new.len(), new.iter().map(|c| c.compile).sum(), wall);
+    *last_growth() = Some(Growth { since: r.traced, bytes: memory as i64 - r.memory as i64 });
     let ms = |i: usize| millis(Duration::from_nanos(total(i) as u64));
     let did = json!({
         "wall_ms": millis(wall),
@@ -114,6 +123,24 @@ pub(crate) fn end() -> Option<String> {
         "compilations": new.iter().map(Compilation::value).collect::<Value>(),
     });
     Some(did.to_string())
+}
+
+/// What the last cell that did something with tensors has done to device memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Growth {
+    /// How many nodes had been traced when it began.
+    pub since: u64,
+    pub bytes: i64,
+}
+
+static GROWTH: Mutex<Option<Growth>> = Mutex::new(None);
+
+fn last_growth() -> std::sync::MutexGuard<'static, Option<Growth>> {
+    GROWTH.lock().unwrap_or_else(|p| p.into_inner())
+}
+
+pub(crate) fn growth() -> Option<Growth> {
+    *last_growth()
 }
 
 /// What is said of compilations as JSON.

@@ -22,6 +22,7 @@ mod render;
 #[doc(hidden)]
 pub mod report;
 mod side;
+pub(crate) mod timeline;
 mod witness;
 
 pub use budget::{budget, budget_bundle, budget_json, set_budget};

@@ -464,6 +464,11 @@ impl Graph {
         });
     }
 
+    /// All nodes that are there, whatever their state.
+    pub fn alive(&self) -> impl Iterator<Item = NodeId> + '_ {
+        (0..self.nodes.len() as NodeId).filter(|&id| self.nodes[id as usize].seq != 0)
+    }
+
     /// Nodes alive.
     pub fn live(&self) -> usize {
         self.nodes.len() - self.free.len()

@@ -29,6 +29,7 @@ pub(super) fn role(n: &ViewNode) -> Option<&'static str> {
         Holder::Module => Some(if n.requires_grad { "parameter" } else { "buffer" }),
         Holder::Variable if n.parameter.is_some() && n.inputs.is_empty() => Some("parameter"),
         Holder::Optimizer(_) => Some("optimizer state"),
+        Holder::Gradient => Some("gradient"),
         Holder::Variable => Some("variable"),
     }
 }

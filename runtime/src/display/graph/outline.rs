@@ -90,6 +90,7 @@ fn held(view: &View) -> Vec<String> {
         Holder::Variable => owner.to_owned(),
         Holder::Module => format!("{owner} ({})", count(names.len(), "parameter")),
         Holder::Optimizer(_) => format!("{owner} ({} of state)", count(names.len(), "tensor")),
+        Holder::Gradient => format!("{owner} ({})", count(names.len(), "gradient")),
     };
     of.into_iter().map(told).collect()
 }

@@ -8,6 +8,7 @@ use crate::json::{Value, json};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 use xlazy_core::text;
 use xlazy_mime::escape_html;
 
@@ -15,29 +16,28 @@ const SCRIPT: &str = include_str!("graph.js");
 
 pub(super) fn html(scene: &Scene, picture: &Picture, head: &str) -> String {
     let data = data(scene).to_string();
-    let id = id_of(&data);
+    let id = fresh_id("graph");
     format!(
         "<div id=\"{id}\" style=\"line-height:1.35\"><div style=\"opacity:.75;font-size:.9em\">{}</div>\
          <div data-still=\"1\" style=\"overflow:auto;max-height:640px\">{}</div>{LEGEND}</div><script>{}(\"{id}\",{});</script>",
         escape_html(head),
         svg(scene, picture, false),
-        body(),
+        script(SCRIPT),
         script_safe(&data)
     )
 }
 
-/// The same graph may be shown twice on a page.
-fn id_of(data: &str) -> String {
+/// An element's id that no other output has, also of other sessions: a notebook shows them all on one page.
+pub(crate) fn fresh_id(what: &str) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut h = DefaultHasher::new();
-    (data, COUNT.fetch_add(1, Ordering::Relaxed), std::process::id()).hash(&mut h);
-    format!("xlazy-graph-{:016x}", h.finish())
+    (COUNT.fetch_add(1, Ordering::Relaxed), std::process::id(), SystemTime::now()).hash(&mut h);
+    format!("xlazy-{what}-{:016x}", h.finish())
 }
 
-/// The script without its first line, which is for who reads the source.
-fn body() -> &'static str {
-    let code = SCRIPT.split_once('\n').map_or(SCRIPT, |(_, code)| code);
-    code.trim_end()
+/// A script without its first line, which is for who reads the source.
+pub(crate) fn script(code: &'static str) -> &'static str {
+    code.split_once('\n').map_or(code, |(_, code)| code).trim_end()
 }
 
 /// JSON that can stand in a script: nothing in it ends one, or begins a comment.
