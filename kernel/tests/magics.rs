@@ -112,14 +112,14 @@ fn unknown_magics_name_the_nearest() {
         "%metric",
         expect![[r#"
             error UnknownMagic: there is no magic %metric. Did you mean %metrics?
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %nan %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %collectives %tpu %device %pending %compiles %why %healed %heal %nan %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
         "%elephant",
         expect![[r#"
             error UnknownMagic: there is no magic %elephant.
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %nan %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %collectives %tpu %device %pending %compiles %why %healed %heal %nan %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
@@ -152,6 +152,7 @@ fn help_lists_the_table() {
               %ir           prints the lazy IR of an expression, or of everything pending
               %stablehlo    prints the StableHLO of an expression, or of the last synced program
               %hlo          prints the HLO that XLA's passes made of an expression, or of the last synced program
+              %collectives  lists what devices tell one another in the last synced program, and which line is behind it
               %tpu          compiles for a TPU that need not be there: does it fit, what would it take
               %device       says or chooses which platform programs run on
               %pending      the tensors that have no value yet, and what a sync would do

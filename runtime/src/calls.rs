@@ -25,6 +25,7 @@ fn answer(question: Question, args: &str) -> Result<Bundle> {
         Ir => Ok(show::pending_ir(is_json(args)?)),
         Stablehlo => show::last_stablehlo(is_json(args)?),
         Hlo => show::last_hlo(is_json(args)?),
+        Collectives => show::last_collectives(is_json(args)?),
         Names => Ok(names::bundle()),
         Doc => names::doc(args).ok_or_else(|| refused(format!("the runtime has nothing called `{}`", args.trim()))),
         Cell => register_cell(args),

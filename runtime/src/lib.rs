@@ -28,6 +28,7 @@ pub mod optim;
 pub mod prelude;
 mod rng;
 pub mod show;
+pub mod spmd;
 #[doc(hidden)]
 pub mod tensor;
 
@@ -48,9 +49,11 @@ pub use ops::{
     block_diag, multi_dot,
 };
 pub use ops::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
+pub use ops::{Shard, mark_sharding};
 pub use ops::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
 pub use tensor::{Arg, Tensor, autocast, is_grad_enabled, no_grad, sync};
 pub use xlazy_core::device::{device_name, preload, probe};
+pub use xlazy_core::mesh::{Mesh, Sharding};
 pub use xlazy_core::ty::{Category, DType, Dims, Element, Scalar, Shape};
 pub use xlazy_core::{Error, Raised, Result};
 pub use xlazy_mime as mime;

@@ -18,6 +18,7 @@ pub use crate::{
     MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, StftOptions, Unique,
 };
 pub use crate::{CustomOp, custom_call, custom_op};
+pub use crate::{Mesh, Shard, Sharding, mark_sharding, spmd};
 pub use crate::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
 pub use crate::{data, models, nn, optim, parts};
 pub use crate::{tensor, where_};

@@ -7,6 +7,7 @@ mod answer;
 mod autosave;
 mod budget;
 mod checkpoint;
+mod collectives;
 mod compiles;
 mod device;
 mod graph;
@@ -45,6 +46,7 @@ pub static TABLE: &[Magic] = &[
     ir::IR,
     stablehlo::STABLEHLO,
     hlo::HLO,
+    collectives::COLLECTIVES,
     tpu::TPU,
     device::DEVICE,
     pending::PENDING,

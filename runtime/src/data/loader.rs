@@ -6,6 +6,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use xlazy_core::ir::Placement;
+use xlazy_core::mesh::{Mesh, Sharding};
 use xlazy_core::ty::{Shape, Type};
 
 /// Samples of `N` parts each, such as a picture and its label (`torch.utils.data.Dataset`).
@@ -100,11 +101,11 @@ impl<const N: usize> TensorDataset<N> {
     /// All samples in one batch.
     #[track_caller]
     pub fn tensors(&self) -> [Tensor; N] {
-        self.rows(&self.places)
+        self.rows(&self.places, None)
     }
 
     #[track_caller]
-    fn rows(&self, places: &[usize]) -> [Tensor; N] {
+    fn rows(&self, places: &[usize], over: Option<&Over>) -> [Tensor; N] {
         // No closures: they lose the caller's line.
         let mut out = Vec::with_capacity(N);
         for part in self.parts.iter() {
@@ -114,7 +115,11 @@ impl<const N: usize> TensorDataset<N> {
             }
             let mut dims = part.ty.shape.to_vec();
             dims[0] = places.len();
-            out.push(Tensor::of_bytes_on(part.place, &bytes, Type::new(part.ty.dtype, Shape::new(&dims))));
+            let ty = Type::new(part.ty.dtype, Shape::new(&dims));
+            out.push(match over {
+                None => Tensor::of_bytes_on(part.place, &bytes, ty),
+                Some(over) => Tensor::of_bytes_laid(&over.sharding(&ty.shape), &bytes, ty),
+            });
         }
         out.try_into().unwrap_or_else(|_| unreachable!("one tensor for each of the N parts"))
     }
@@ -129,7 +134,7 @@ impl<const N: usize> Dataset<N> for TensorDataset<N> {
     #[track_caller]
     fn batch(&self, indices: &[usize]) -> [Tensor; N] {
         let places: Vec<usize> = indices.iter().map(|&i| self.places[i]).collect();
-        self.rows(&places)
+        self.rows(&places, None)
     }
 
     fn as_tensors(&self) -> Option<&TensorDataset<N>> {
@@ -169,6 +174,33 @@ pub struct DataLoader<const N: usize> {
     batch_size: usize,
     options: DataLoaderOptions,
     epoch: AtomicU64,
+    over: Option<Over>,
+}
+
+/// The axis of a mesh that batches are split over.
+struct Over {
+    mesh: Mesh,
+    axis: String,
+}
+
+impl Over {
+    /// How a tensor of a batch lies: its first dimension is split.
+    #[track_caller]
+    fn sharding(&self, shape: &Shape) -> Sharding {
+        let spec: Vec<Option<&str>> = (0..shape.len()).map(|d| (d == 0).then_some(&*self.axis)).collect();
+        let sharding = Sharding::new(self.mesh, &spec).unwrap_or_else(|why| refuse("DataLoader", &[], why));
+        if sharding.uneven(shape).is_some() {
+            let why = format!(
+                "a batch of {} samples does not split evenly over the {} parts of the axis `{}`: choose another batch size, and \
+                 `.drop_last(true)` where the last batch is smaller",
+                shape[0],
+                sharding.parts(0),
+                self.axis
+            );
+            refuse("DataLoader", &[], why);
+        }
+        sharding
+    }
 }
 
 impl<const N: usize> DataLoader<N> {
@@ -182,7 +214,7 @@ impl<const N: usize> DataLoader<N> {
         if batch_size == 0 {
             refuse("DataLoader", &[], "the batch size must be 1 or more");
         }
-        DataLoader { dataset: Box::new(dataset), batch_size, options, epoch: AtomicU64::new(0) }
+        DataLoader { dataset: Box::new(dataset), batch_size, options, epoch: AtomicU64::new(0), over: None }
     }
 
     /// In another order in each epoch, or not (`shuffle=True`).
@@ -207,6 +239,26 @@ impl<const N: usize> DataLoader<N> {
     /// Without a last batch that is smaller than the others, or with it.
     pub fn drop_last(mut self, drop_last: bool) -> Self {
         self.options.drop_last = drop_last;
+        self
+    }
+
+    /// Splits every batch over an axis of a mesh, along its first dimension: each device gets its samples and no others
+    /// (torch_xla's `MpDeviceLoader` with `input_sharding`).
+    ///
+    /// ```no_run
+    /// use xlazy::prelude::*;
+    /// let mesh = Mesh::new(&[("data", 8)]);
+    /// let data = data::TensorDataset::new([&Tensor::rand([64, 3])]);
+    /// for [x] in &data::DataLoader::new(data, 16).shard(&mesh, "data") {
+    ///     assert_eq!(x.sharding().unwrap().to_string(), "(data, None)");
+    /// }
+    /// ```
+    #[track_caller]
+    pub fn shard(mut self, mesh: &Mesh, axis: &str) -> Self {
+        if mesh.axis(axis).is_none() {
+            refuse("DataLoader", &[], format!("{mesh} has no axis `{axis}`"));
+        }
+        self.over = Some(Over { mesh: *mesh, axis: axis.to_owned() });
         self
     }
 
@@ -265,9 +317,15 @@ impl<const N: usize> Iterator for Batches<'_, N> {
         let start = self.next * self.loader.batch_size;
         let end = (start + self.loader.batch_size).min(self.order.len());
         let (dataset, indices) = (&self.loader.dataset, &self.order[start..end]);
-        let batch = || match dataset.as_tensors() {
-            Some(tensors) => tensors.batch(indices),
-            None => dataset.batch(indices),
+        let over = self.loader.over.as_ref();
+        let batch = || match (dataset.as_tensors(), over) {
+            (Some(tensors), None) => tensors.batch(indices),
+            (Some(tensors), Some(_)) => {
+                let places: Vec<usize> = indices.iter().map(|&i| tensors.places[i]).collect();
+                tensors.rows(&places, over)
+            }
+            (None, None) => dataset.batch(indices),
+            (None, Some(over)) => dataset.batch(indices).map(|t| t.laid(&over.sharding(&t.shape()))),
         };
         // The line that iterates: `next` itself may be called by an adapter of the standard library.
         let batch = on_behalf(self.at, is_grad_enabled(), batch);

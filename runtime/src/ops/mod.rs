@@ -7,6 +7,7 @@ mod base;
 mod binary;
 mod bounds;
 mod chebyshev;
+pub(crate) mod collective;
 mod compare;
 mod complex;
 mod contract;
@@ -41,6 +42,7 @@ mod resample;
 mod sample;
 mod scan;
 mod search;
+mod sharding;
 mod slice;
 mod sort;
 mod special;
@@ -59,6 +61,7 @@ pub use at::{At, IndexArg};
 pub use compare::where_;
 pub use contract::einsum;
 pub use control::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
+pub use control::{axis_index, manual};
 pub use conv::{ConvOptions, ConvTransposeOptions, Padding};
 pub use create::{Literal, tensor};
 pub use custom::{CustomOp, custom_call, custom_op};
@@ -78,6 +81,7 @@ pub(crate) use random::{generator, set_generator};
 pub use resample::{InterpolateOptions, Interpolation, PadMode};
 pub use sample::{BagMode, EmbeddingBagOptions, GridMode, GridPadding, GridSampleOptions};
 pub use search::block_diag;
+pub use sharding::{Shard, mark_sharding};
 pub use spread::PatchOptions;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -115,6 +119,8 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         random::OPS,
         control::OPS,
         custom::OPS,
+        sharding::OPS,
+        collective::OPS,
     ];
     themes.into_iter().chain(special::OPS.iter().copied()).flat_map(|t| t.iter().copied())
 }

@@ -1,6 +1,7 @@
 //! The executable cache: by hash, compared in full, bounded by the size of the code, least recently used goes first.
 use crate::clock::Took;
 use crate::ir::{Checked, Key, Mark, Params};
+use crate::mesh::Sharding;
 use crate::ty::TypeRef;
 use crate::{device, metrics};
 use std::collections::{HashMap, HashSet};
@@ -9,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use xlazy_mime::count;
 use xlazy_pjrt::{Buffer, LoadedExecutable};
 
-/// The bytes of one dtype's scalars, and the buffer that holds them.
-type Pack = (Vec<u8>, Arc<Buffer>);
+/// The bytes of one dtype's scalars, and the buffer that holds them, on each device.
+type Pack = (Vec<u8>, Arc<[Buffer]>);
 
 /// A compiled program and how to feed it.
 pub struct Program {
@@ -26,8 +27,10 @@ pub struct Program {
     pub checks: Arc<[Checked]>,
     pub nodes: usize,
     pub donated: usize,
-    /// Which device it was compiled for.
+    /// Which device it was compiled for, or the number of the mesh.
     pub device: u8,
+    /// Of a program for a mesh: how its results lie on it.
+    pub results: Vec<Sharding>,
     /// The scalars of the last run with their buffers: a learning rate that does not change is not sent again.
     pub packs: Mutex<Vec<Option<Pack>>>,
     pub took: Took,
@@ -63,6 +66,7 @@ impl Program {
             nodes,
             donated,
             device,
+            results: vec![],
             packs,
             took,
             bytes,

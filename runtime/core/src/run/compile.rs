@@ -3,10 +3,12 @@
 use super::cache::{self, Program};
 use super::disk;
 use super::event::{Costs, Memory, Origin};
+use super::sharded;
 use super::witness::Case;
 use crate::clock::watching;
 use crate::device::{LOOK_UP, client, is_dry};
-use crate::ir::{Checked, Cut, Key, Mark, Params};
+use crate::ir::{Checked, Cut, Key, Mark, Params, located};
+use crate::mesh::Mesh;
 use crate::ty::TypeRef;
 use crate::{Error, Result, metrics};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -110,7 +112,11 @@ impl Make {
                     return Err(e);
                 }
                 let _live = case.compiling();
-                let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
+                // What is split over a mesh says of each op which one of ours it is, for who asks which are behind its collectives.
+                let named = |part: usize| format!("\"{}#{part}\"", marks[part].op.torch_name());
+                let with_names = Mesh::at(device).map(|_| located(&text, &marks, named));
+                let code = with_names.as_ref().unwrap_or(&text).as_bytes();
+                let code = xlazy_pjrt::Program { format: "mlir", code };
                 let compile = || Ok::<_, Error>(client()?.pjrt.compile(&code, &options(device)?)?);
                 ((!is_dry()).then(compile).transpose()?, Origin::Compiled)
             }
@@ -129,14 +135,21 @@ impl Make {
         let (memory, flops) = executable.as_ref().filter(|_| watching()).map_or((None, None), needs);
         let costs = Costs { origin, trace, lower, compile, memory, flops };
         case.compiled(costs);
+        let results = match (&executable, Mesh::at(device)) {
+            (Some(executable), Some(mesh)) => sharded::results(executable, mesh, &root_types)?,
+            _ => vec![],
+        };
         let mut built = Program::new(key, executable, params, root_types, text, nodes, donated);
-        (built.marks, built.checks, built.device) = (marks, checks.into(), device);
+        (built.marks, built.checks, built.device, built.results) = (marks, checks.into(), device, results);
         Ok((cache::insert(built), costs))
     }
 }
 
 /// The plugin takes its first device where none is named.
 fn options(device: u8) -> Result<CompileOptions> {
+    if let Some(mesh) = Mesh::at(device) {
+        return sharded::options(mesh);
+    }
     Ok(match device {
         0 => CompileOptions::default(),
         _ => CompileOptions::on_device(client()?.devices[device as usize].id()),

@@ -7,6 +7,8 @@ mod event;
 mod execute;
 mod look;
 mod lower;
+mod packs;
+mod sharded;
 mod sync;
 mod trim;
 mod witness;

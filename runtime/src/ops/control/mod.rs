@@ -3,6 +3,7 @@
 mod again;
 mod branch;
 mod doubling;
+mod manual;
 mod rounds;
 mod scan;
 mod tree;
@@ -10,8 +11,9 @@ mod tree;
 use crate::tensor::Entry;
 pub use branch::{cond, switch};
 pub use doubling::associative_scan;
+pub use manual::{axis_index, manual};
 pub use rounds::{fori_loop, while_loop};
 pub use scan::{ScanOptions, map, scan, scan_with};
 pub use tree::Tensors;
 
-pub(super) static OPS: &[&Entry] = &[&scan::SCAN, &rounds::WHILE, &branch::COND, &branch::SWITCH];
+pub(super) static OPS: &[&Entry] = &[&scan::SCAN, &rounds::WHILE, &branch::COND, &branch::SWITCH, &manual::MANUAL];
