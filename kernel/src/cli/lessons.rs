@@ -14,6 +14,7 @@ const LESSONS: &[(&str, &[u8])] = &[
     ("04-compile-once.ipynb", include_bytes!("../../../notebooks/04-compile-once.ipynb")),
     ("05-a-tpu-without-a-tpu.ipynb", include_bytes!("../../../notebooks/05-a-tpu-without-a-tpu.ipynb")),
     ("06-one-program-many-devices.ipynb", include_bytes!("../../../notebooks/06-one-program-many-devices.ipynb")),
+    ("07-where-the-time-goes.ipynb", include_bytes!("../../../notebooks/07-where-the-time-goes.ipynb")),
     ("data/README.md", include_bytes!("../../../notebooks/data/README.md")),
     ("data/digits.csv.gz", include_bytes!("../../../notebooks/data/digits.csv.gz")),
 ];

@@ -8,8 +8,11 @@ mod autosave;
 mod budget;
 mod checkpoint;
 mod collectives;
+mod compare;
 mod compiles;
 mod device;
+mod eager;
+mod fix;
 mod graph;
 mod heal;
 mod healed;
@@ -18,15 +21,18 @@ mod hlo;
 mod ir;
 mod magic;
 mod metrics;
+mod named;
 mod nan;
 mod nearest;
 mod opt;
+mod peek;
 mod pending;
 mod program;
 mod quiet;
 mod recover;
 mod shell;
 mod stablehlo;
+mod step;
 mod time;
 pub mod tpu;
 mod vars;
@@ -52,9 +58,14 @@ pub static TABLE: &[Magic] = &[
     pending::PENDING,
     compiles::COMPILES,
     why::WHY,
+    fix::FIX,
     healed::HEALED,
     heal::HEAL,
     nan::NAN,
+    peek::PEEK,
+    compare::COMPARE,
+    eager::EAGER,
+    step::STEP,
     budget::BUDGET,
     opt::OPT,
     quiet::QUIET,

@@ -7,8 +7,9 @@ use super::sharded;
 use super::witness::Case;
 use crate::clock::watching;
 use crate::device::{LOOK_UP, client, is_dry};
-use crate::ir::{Checked, Cut, Key, Mark, Params, located};
+use crate::ir::{Checked, Cut, Key, Mark, Params, Step, located};
 use crate::mesh::Mesh;
+use crate::options::Options;
 use crate::ty::TypeRef;
 use crate::{Error, Result, metrics};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,6 +25,7 @@ pub(super) type Compiled = Result<(Arc<Program>, Costs)>;
 pub(super) struct Wanted {
     pub key: Key,
     pub text: String,
+    pub steps: Arc<[Step]>,
     pub marks: Vec<Mark>,
     pub checks: Vec<Checked>,
     pub params: Params,
@@ -42,7 +44,7 @@ static JOBS: Mutex<Vec<Arc<Job>>> = Mutex::new(Vec::new());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// XLA recurses deeply over long programs.
-const STACK: usize = 64 << 20;
+pub(super) const STACK: usize = 64 << 20;
 
 fn jobs() -> MutexGuard<'static, Vec<Arc<Job>>> {
     JOBS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -67,7 +69,7 @@ pub(super) fn compile(cut: &Cut, wanted: Wanted, case: Box<dyn Case>, trace: Dur
     }
     let job = Arc::new(Job { key: cut.key.clone(), outcome: Mutex::new(None), ended: Condvar::new() });
     let (root_types, device, nodes) = (cut.root_types.clone(), cut.placement.home(), cut.nodes.len());
-    let make = Make { root_types, device, nodes, trace };
+    let make = Make { root_types, options: cut.options, device, nodes, trace };
     let work = {
         let job = job.clone();
         move || {
@@ -92,6 +94,7 @@ pub(super) fn compile(cut: &Cut, wanted: Wanted, case: Box<dyn Case>, trace: Dur
 /// What the other thread needs to know of the cut.
 struct Make {
     root_types: Vec<TypeRef>,
+    options: Options,
     device: u8,
     nodes: usize,
     trace: Duration,
@@ -99,8 +102,8 @@ struct Make {
 
 impl Make {
     fn run(self, wanted: Wanted, case: Box<dyn Case>) -> Compiled {
-        let Make { root_types, device, nodes, trace } = self;
-        let Wanted { key, text, marks, checks, params, donated, lower } = wanted;
+        let Make { root_types, options: of, device, nodes, trace } = self;
+        let Wanted { key, text, steps, marks, checks, params, donated, lower } = wanted;
         metrics::LOWER_TIME.add_time(lower);
         let start = Instant::now();
         let (executable, origin) = match if is_dry() { None } else { disk::load(&key, &text) } {
@@ -135,18 +138,16 @@ impl Make {
         let (memory, flops) = executable.as_ref().filter(|_| watching()).map_or((None, None), needs);
         let costs = Costs { origin, trace, lower, compile, memory, flops };
         case.compiled(costs);
-        let results = match (&executable, Mesh::at(device)) {
-            (Some(executable), Some(mesh)) => sharded::results(executable, mesh, &root_types)?,
-            _ => vec![],
-        };
+        let results = sharded::lie(executable.as_ref(), device, &root_types)?;
         let mut built = Program::new(key, executable, params, root_types, text, nodes, donated);
-        (built.marks, built.checks, built.device, built.results) = (marks, checks.into(), device, results);
+        (built.steps, built.marks, built.checks) = (steps, marks, checks.into());
+        (built.options, built.device, built.results) = (of, device, results);
         Ok((cache::insert(built), costs))
     }
 }
 
 /// The plugin takes its first device where none is named.
-fn options(device: u8) -> Result<CompileOptions> {
+pub(super) fn options(device: u8) -> Result<CompileOptions> {
     if let Some(mesh) = Mesh::at(device) {
         return sharded::options(mesh);
     }

@@ -4,8 +4,10 @@ use super::witness::LeafOrigin;
 use crate::ir::{
     Checked, Cut, Leaf, LeafType, Mark, NodeId, Params, REQUIRES_GRAD, Step, Writing, Written, graph, program,
 };
+use crate::options::Options;
 use crate::text::Source;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A cut as StableHLO, and how to feed it.
 pub(super) struct Lowered {
@@ -14,12 +16,17 @@ pub(super) struct Lowered {
     pub checks: Vec<Checked>,
     pub params: Params,
     pub donated: usize,
-    pub steps: Vec<Step>,
+    pub steps: Arc<[Step]>,
     pub leaves: Vec<LeafOrigin>,
     pub roots: Vec<u32>,
 }
 
 pub(super) fn lower(cut: &Cut) -> Lowered {
+    lower_for(cut, cut.options, are_on())
+}
+
+/// As [`lower`], with options of one's own.
+pub(super) fn lower_for(cut: &Cut, options: Options, checked: bool) -> Lowered {
     let mesh = cut.placement.mesh();
     let (steps, leaves) = {
         let g = graph();
@@ -58,8 +65,7 @@ pub(super) fn lower(cut: &Cut) -> Lowered {
         sharding: l.sharding.clone(),
     };
     let types: Vec<LeafType> = leaves.iter().map(leaf).collect();
-    let Written { text, marks, checks } =
-        program(&steps, &types, &params, &roots, Writing { options: cut.options, checked: are_on(), mesh });
+    let Written { text, marks, checks } = program(&steps, &types, &params, &roots, Writing { options, checked, mesh });
     let donated = leaves.iter().filter(|l| l.donate).count();
-    Lowered { text, marks, checks, params, donated, steps, leaves, roots }
+    Lowered { text, marks, checks, params, donated, steps: steps.into(), leaves, roots }
 }

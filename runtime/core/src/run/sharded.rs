@@ -26,10 +26,18 @@ pub(super) fn options(mesh: Mesh) -> Result<CompileOptions> {
     Ok(CompileOptions { partitions, assignment: Some(ids), spmd: true, shardy: true, ..CompileOptions::default() })
 }
 
+/// How the results of a compiled program lie, where it is for a mesh.
+pub(super) fn lie(executable: Option<&LoadedExecutable>, device: u8, types: &[TypeRef]) -> Result<Vec<Sharding>> {
+    match (executable, Mesh::at(device)) {
+        (Some(executable), Some(mesh)) => results(executable, mesh, types),
+        _ => Ok(vec![]),
+    }
+}
+
 /// How the results of a compiled program lie on the mesh.
 ///
 /// Errors: what the plugin gave says nothing of it, or in a way that no axes express.
-pub(super) fn results(executable: &LoadedExecutable, mesh: Mesh, types: &[TypeRef]) -> Result<Vec<Sharding>> {
+fn results(executable: &LoadedExecutable, mesh: Mesh, types: &[TypeRef]) -> Result<Vec<Sharding>> {
     let usage = |message: String| Error::Usage { message };
     let here: Vec<i32> = executable.addressable_devices().iter().map(|d| d.id()).collect();
     let devices = &client()?.devices;
