@@ -6,7 +6,9 @@ use std::path::Path;
 /// Folders of public items with the module they are reached through; none: the prelude, or methods.
 const FOLDERS: [(&str, &str); 5] =
     [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data"), ("models", "models")];
-const FILES: [(&str, &str); 19] = [
+/// Files in those folders that are reached through a module of their own.
+const APART: [(&str, &str); 2] = [("ops/collective.rs", "spmd"), ("ops/control/manual.rs", "spmd")];
+const FILES: [(&str, &str); 20] = [
     ("tensor/mod.rs", ""),
     ("tensor/autocast.rs", ""),
     ("tensor/hooks.rs", ""),
@@ -23,6 +25,7 @@ const FILES: [(&str, &str); 19] = [
     ("insight/metrics.rs", "metrics"),
     ("backends.rs", "backends"),
     ("bucket/mod.rs", ""),
+    ("../core/src/mesh/mod.rs", ""),
     ("../core/src/ty/shape.rs", ""),
     ("../core/src/ty/dtype.rs", ""),
     ("../mime/src/bundle.rs", ""),
@@ -39,6 +42,8 @@ fn main() {
             let stem = name.split('/').next().unwrap_or_default().trim_end_matches(".rs");
             let alone = public.contains(&format!("pub mod {stem};")) && !public.contains(&format!("pub use {stem}::"));
             let of = if alone { format!("{module}::{stem}") } else { module.to_owned() };
+            let apart = APART.iter().find(|(file, _)| *file == format!("{folder}/{name}"));
+            let of = apart.map_or(of, |(_, module)| module.to_string());
             // The table of ops is not public.
             if (folder, &*name) != ("ops", "mod.rs") {
                 found.push((format!("{folder}/{name}"), of));

@@ -112,14 +112,14 @@ fn unknown_magics_name_the_nearest() {
         "%metric",
         expect![[r#"
             error UnknownMagic: there is no magic %metric. Did you mean %metrics?
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %memory %timeline %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %memory %timeline %collectives %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
         "%elephant",
         expect![[r#"
             error UnknownMagic: there is no magic %elephant.
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %memory %timeline %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %memory %timeline %collectives %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
@@ -154,6 +154,7 @@ fn help_lists_the_table() {
               %hlo          prints the HLO that XLA's passes made of an expression, or of the last synced program
               %memory       device memory by variable: parameters, state, gradients, activations, and who keeps them
               %timeline     where time went: cells, tracing, compiling, running, transfers on one line
+              %collectives  lists what devices tell one another in the last synced program, and which line is behind it
               %tpu          compiles for a TPU that need not be there: does it fit, what would it take
               %device       says or chooses which platform programs run on
               %pending      the tensors that have no value yet, and what a sync would do

@@ -30,6 +30,7 @@ fn answer(question: Question, args: &str) -> Result<Bundle> {
         Hlo => show::last_hlo(is_json(args)?),
         Memory => Ok(show::memory::bundle(is_json(args)?)),
         Timeline => timeline(args),
+        Collectives => show::last_collectives(is_json(args)?),
         Names => Ok(names::bundle()),
         Doc => names::doc(args).ok_or_else(|| refused(format!("the runtime has nothing called `{}`", args.trim()))),
         Cell => register_cell(args),

@@ -31,14 +31,15 @@ pub mod optim;
 pub mod prelude;
 mod rng;
 pub mod show;
+pub mod spmd;
 #[doc(hidden)]
 pub mod tensor;
 
 pub use bucket::Dynamic;
 pub use calls::session_main;
 pub use changes::Changes;
-pub use inside::peek;
 pub use grad::{grad, grad_with, jvp, vjp};
+pub use inside::peek;
 pub use insight::metrics;
 pub use ops::{At, IndexArg, Literal, OpInfo, To, cat, devices, einsum, manual_seed, ops, stack, tensor, where_};
 pub use ops::{
@@ -54,9 +55,11 @@ pub use ops::{
 pub use ops::{
     ScanOptions, Tensors, associative_scan, checkpoint, cond, fori_loop, map, scan, scan_with, switch, while_loop,
 };
+pub use ops::{Shard, mark_sharding};
 pub use ops::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
 pub use tensor::{Arg, Hook, Tensor, autocast, is_grad_enabled, no_grad, sync};
 pub use xlazy_core::device::{device_name, preload, probe};
+pub use xlazy_core::mesh::{Mesh, Sharding};
 pub use xlazy_core::ty::{Category, DType, Dims, Element, Scalar, Shape};
 pub use xlazy_core::{Error, Raised, Result};
 pub use xlazy_mime as mime;

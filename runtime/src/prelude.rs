@@ -18,6 +18,7 @@ pub use crate::{
     MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, StftOptions, Unique,
 };
 pub use crate::{Context, CustomOp, Function, Hook, checkpoint, custom_call, custom_op, jvp, vjp};
+pub use crate::{Mesh, Shard, Sharding, mark_sharding, spmd};
 pub use crate::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
 pub use crate::{check, data, models, nn, optim, parts, predict};
 pub use crate::{tensor, where_};

@@ -78,6 +78,38 @@ pub fn memory(of: &Tensor, as_json: bool) -> Bundle {
     memory::of(of, as_json).unwrap_or_else(|e| e.raise())
 }
 
+/// The collectives of the program that would compute the tensor: what its devices tell one another, in which groups, for which
+/// line. Compiles it if it is not in the cache, and does not run it. With `as_json`, as data.
+#[track_caller]
+pub fn collectives(of: &Tensor, as_json: bool) -> Bundle {
+    of.refuse_read().unwrap_or_else(|e| e.raise());
+    match run::compiled(&INSIGHT, vec![of.id()]) {
+        Some(Ok(p)) => show_collectives(&p, as_json).unwrap_or_else(|e| e.raise()),
+        Some(Err(e)) => e.raise(),
+        None => nothing_to_run(as_json),
+    }
+}
+
+/// Those of the program that ran last.
+pub(crate) fn last_collectives(as_json: bool) -> Result<Bundle> {
+    let last = last_program()?;
+    show_collectives(&last, as_json)
+}
+
+fn show_collectives(p: &Program, as_json: bool) -> Result<Bundle> {
+    let all = match &p.executable {
+        None => vec![],
+        Some(executable) => {
+            let (format, bytes) = executable.optimized_program()?;
+            display::collectives::of(p, &format, &bytes)
+        }
+    };
+    Ok(match as_json {
+        true => json::bundle(display::collectives::data(&all)),
+        false => display::collectives::bundle(p, &all),
+    })
+}
+
 fn nothing_to_run(as_json: bool) -> Bundle {
     match as_json {
         true => json::bundle(Value::Null),

@@ -15,15 +15,16 @@ const HOUSES: &[House] = &[
     House {
         src: "runtime/core/src",
         floors: &[
-            "host", "sys", "clock", "text", "thread", "error", "ty", "metrics", "options", "emit", "device", "ir",
-            "run",
+            "host", "sys", "clock", "text", "thread", "error", "ty", "metrics", "options", "proto", "mesh", "emit",
+            "device", "ir", "run",
         ],
     },
     House {
         src: "runtime/src",
         floors: &[
-            "json", "rng", "backends", "insight", "tensor", "changes", "bucket", "ops", "grad", "nn", "optim", "data",
-            "models", "display", "cell", "aot", "show", "inside", "lesson", "prelude", "bench", "calls", "fuzz",
+            "json", "rng", "backends", "insight", "tensor", "changes", "bucket", "ops", "spmd", "grad", "nn", "optim",
+            "data", "models", "display", "cell", "aot", "show", "inside", "lesson", "prelude", "bench", "calls",
+            "fuzz",
         ],
     },
     House {

@@ -7,6 +7,7 @@ mod answer;
 mod autosave;
 mod budget;
 mod checkpoint;
+mod collectives;
 mod compare;
 mod compiles;
 mod device;
@@ -55,6 +56,7 @@ pub static TABLE: &[Magic] = &[
     hlo::HLO,
     memory::MEMORY,
     timeline::TIMELINE,
+    collectives::COLLECTIVES,
     tpu::TPU,
     device::DEVICE,
     pending::PENDING,

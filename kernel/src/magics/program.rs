@@ -1,4 +1,4 @@
-//! What `%graph`, `%ir`, `%stablehlo` and `%hlo` share: one form of the program of an expression, or of the session.
+//! What `%graph`, `%ir`, `%stablehlo`, `%hlo` and `%collectives` share: one form of the program of an expression, or of the session.
 use super::answer;
 use super::magic::{Call, error};
 use crate::engine::{Event, Reply};

@@ -32,6 +32,8 @@ questions! {
     Stablehlo "stablehlo",
     /// The same after XLA's passes.
     Hlo "hlo",
+    /// What its devices tell one another.
+    Collectives "collectives",
     /// Every public name, for completion.
     Names "names",
     /// What one of them is.

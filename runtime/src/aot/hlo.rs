@@ -1,8 +1,8 @@
 //! An optimised program as the compiler gives it, as far as a report needs it: computations, instructions, where they are from.
 use crate::display::hlo::{element_type, shape_text};
-use crate::display::proto::Message;
 use crate::json::Value;
 use std::collections::HashMap;
+use xlazy_core::proto::Message;
 
 pub(super) struct Module {
     pub entry: i64,

@@ -1,8 +1,9 @@
 //! Values in host memory: what a dataset makes of one sample, and a batch before it goes to the device.
+use super::over::Over;
 use crate::tensor::{Tensor, refuse};
 use crate::tensor::{marked, physically};
 use std::sync::Arc;
-use xlazy_core::device::{DeviceData, upload};
+use xlazy_core::device::{DeviceData, upload, upload_sharded};
 use xlazy_core::ir::{Bucket, Placement};
 use xlazy_core::text::Place;
 use xlazy_core::ty::{DType, Dims, Element, Shape, Type};
@@ -140,8 +141,13 @@ impl Array {
         Tensor::of_bytes(&self.bytes, self.ty.clone())
     }
 
-    /// On its way to a device; of `rows` rows, the last one repeated, where it has fewer.
-    pub(super) fn send(mut self, place: Placement, rows: Option<usize>) -> Result<Sent, Failure> {
+    /// On its way to a device, or to those of a mesh; of `rows` rows, the last one repeated, where it has fewer.
+    pub(super) fn send(
+        mut self,
+        mut place: Placement,
+        rows: Option<usize>,
+        over: Option<&Over>,
+    ) -> Result<Sent, Failure> {
         let size = self.ty.shape.first().copied();
         let bucket = match (size, rows) {
             (Some(size), Some(rows)) if (1..=rows).contains(&size) => {
@@ -153,7 +159,14 @@ impl Array {
             }
             _ => None,
         };
-        let data = upload(&self.bytes, self.ty, place.home())?;
+        let data = match over {
+            None => upload(&self.bytes, self.ty, place.home())?,
+            Some(over) => {
+                place = Placement::Device(over.mesh.place());
+                let sharding = over.sharding(&self.ty.shape)?;
+                upload_sharded(&self.bytes, self.ty, sharding)?
+            }
+        };
         Ok(Sent { data, place, bucket })
     }
 }

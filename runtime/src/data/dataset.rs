@@ -209,7 +209,7 @@ impl<const N: usize> TensorDataset<N> {
     #[track_caller]
     fn rows(&self, places: &[usize]) -> [Tensor; N] {
         let at = xlazy_core::thread::innermost(Location::caller());
-        self.parts.each_ref().map(|part| match part.rows(places).send(part.place, None) {
+        self.parts.each_ref().map(|part| match part.rows(places).send(part.place, None, None) {
             Ok(sent) => sent.tensor(at),
             Err(e) => Error::Usage { message: e.to_string() }.raise(),
         })

@@ -1,6 +1,7 @@
 //! Batches of a dataset, made on the cell's thread or ahead of it by workers.
 use super::array::Sent;
 use super::dataset::Dataset;
+use super::over::Over;
 use super::random;
 use super::sampler::{BatchSampler, RandomSampler, Sampler, SequentialSampler};
 use super::workers::{Order, Workers, send};
@@ -10,6 +11,7 @@ use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use xlazy_core::mesh::Mesh;
 use xlazy_core::thread::innermost;
 
 /// What [`DataLoader::with`] takes beside the batch size.
@@ -52,6 +54,7 @@ pub struct DataLoader<const N: usize> {
     sampler: Option<Box<dyn Sampler>>,
     batches: Option<Box<dyn BatchSampler>>,
     epoch: AtomicU64,
+    over: Option<Over>,
 }
 
 impl<const N: usize> DataLoader<N> {
@@ -66,7 +69,8 @@ impl<const N: usize> DataLoader<N> {
             refuse("DataLoader", &[], "the batch size must be 1 or more");
         }
         let dataset = Arc::new(dataset);
-        DataLoader { dataset, batch_size, options, sampler: None, batches: None, epoch: AtomicU64::new(0) }
+        let epoch = AtomicU64::new(0);
+        DataLoader { dataset, batch_size, options, sampler: None, batches: None, epoch, over: None }
     }
 
     /// In another order in each epoch, or not (`shuffle=True`).
@@ -134,6 +138,26 @@ impl<const N: usize> DataLoader<N> {
         self
     }
 
+    /// Splits every batch over an axis of a mesh, along its first dimension: each device gets its samples and no others
+    /// (torch_xla's `MpDeviceLoader` with `input_sharding`).
+    ///
+    /// ```no_run
+    /// use xlazy::prelude::*;
+    /// let mesh = Mesh::new(&[("data", 8)]);
+    /// let data = data::TensorDataset::new([&Tensor::rand([64, 3])]);
+    /// for [x] in &data::DataLoader::new(data, 16).shard(&mesh, "data") {
+    ///     assert_eq!(x.sharding().unwrap().to_string(), "(data, None)");
+    /// }
+    /// ```
+    #[track_caller]
+    pub fn shard(mut self, mesh: &Mesh, axis: &str) -> Self {
+        if mesh.axis(axis).is_none() {
+            refuse("DataLoader", &[], format!("{mesh} has no axis `{axis}`"));
+        }
+        self.over = Some(Over { mesh: *mesh, axis: axis.to_owned() });
+        self
+    }
+
     /// Batches in an epoch.
     pub fn len(&self) -> usize {
         if let Some(batches) = &self.batches {
@@ -186,7 +210,7 @@ impl<const N: usize> DataLoader<N> {
             refuse("DataLoader", &[], format!("the sampler names sample {i}, and the dataset has {len}"));
         }
         let rows = self.options.bucket_last.then(|| plan.iter().map(Vec::len).max()).flatten();
-        let order = Order { dataset: self.dataset.clone(), plan: Arc::new(plan), seed, rows };
+        let order = Order { dataset: self.dataset.clone(), plan: Arc::new(plan), seed, rows, over: self.over.clone() };
         let ahead = match self.options.prefetch {
             0 => 2 * self.options.workers,
             n => n,
@@ -212,18 +236,22 @@ impl<const N: usize> Batches<'_, N> {
     }
 
     fn made_here(&self) -> Result<[Tensor; N], String> {
-        let Order { dataset, plan, seed, rows } = &self.order;
+        let Order { dataset, plan, seed, rows, over } = &self.order;
         let indices = &plan[self.next];
         random::enter(*seed);
-        Ok(match (dataset.as_tensors(), rows) {
-            (Some(tensors), None) => tensors.batch(indices),
-            // Padded before it is sent.
-            (Some(_), Some(_)) => self.tensors(send(&self.order, self.next)?),
-            (None, None) => dataset.batch(indices),
-            (None, Some(rows)) => {
-                dataset.batch(indices).map(|t| if t.dim() == 0 { t } else { t.dynamic(0).buckets(*rows) })
-            }
-        })
+        match dataset.as_tensors() {
+            Some(tensors) if rows.is_none() && over.is_none() => return Ok(tensors.batch(indices)),
+            // Padded, and split, before it is sent.
+            Some(_) => return Ok(self.tensors(send(&self.order, self.next)?)),
+            None => {}
+        }
+        let mut batch = dataset.batch(indices);
+        if let Some(rows) = rows {
+            batch = batch.map(|t| if t.dim() == 0 { t } else { t.dynamic(0).buckets(*rows) });
+        }
+        let Some(over) = over else { return Ok(batch) };
+        let laid: Result<Vec<Tensor>, String> = batch.iter().map(|t| Ok(t.laid(&over.sharding(&t.shape())?))).collect();
+        Ok(laid?.try_into().unwrap_or_else(|_| unreachable!("one for each of the N parts")))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Data on its way to the device: datasets, batches, files.
 mod csv;
 mod lines;
+mod over;
 mod random;
 mod workers;
 // Public, for a cell names a variable's type by the path that the compiler gives.

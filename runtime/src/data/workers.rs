@@ -1,6 +1,7 @@
 //! Threads that make batches and send them to the device ahead of the loop. They record nothing: what is pending is the cell's.
 use super::array::{Failure, Sent};
 use super::dataset::Dataset;
+use super::over::Over;
 use super::random;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,11 +17,14 @@ pub(super) struct Order<const N: usize> {
     pub seed: u64,
     /// Batches are padded to so many rows.
     pub rows: Option<usize>,
+    /// Batches are split over an axis of a mesh.
+    pub over: Option<Over>,
 }
 
 impl<const N: usize> Clone for Order<N> {
     fn clone(&self) -> Order<N> {
-        Order { dataset: self.dataset.clone(), plan: self.plan.clone(), seed: self.seed, rows: self.rows }
+        let (dataset, plan, over) = (self.dataset.clone(), self.plan.clone(), self.over.clone());
+        Order { dataset, plan, seed: self.seed, rows: self.rows, over }
     }
 }
 
@@ -32,8 +36,11 @@ pub(super) fn send<const N: usize>(order: &Order<N>, batch: usize) -> Made<N> {
     random::enter(order.seed);
     let arrays = order.dataset.arrays(&order.plan[batch]).map_err(|e| e.to_string())?;
     let places = order.dataset.places().unwrap_or([Placement::Device(0); N]);
-    let sent: Result<Vec<Sent>, Failure> =
-        arrays.into_iter().zip(places).map(|(array, place)| array.send(place, order.rows)).collect();
+    let sent: Result<Vec<Sent>, Failure> = arrays
+        .into_iter()
+        .zip(places)
+        .map(|(array, place)| array.send(place, order.rows, order.over.as_ref()))
+        .collect();
     let sent = sent.map_err(|e| e.to_string())?;
     Ok(sent.try_into().unwrap_or_else(|_| unreachable!("one for each of the N parts")))
 }

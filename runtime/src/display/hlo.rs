@@ -1,7 +1,7 @@
 //! Optimised programs as HLO text, written from XLA's protocol buffers (`xla/service/hlo.proto`).
-use super::proto::Message;
 use std::collections::HashMap;
 use std::fmt::Write;
+use xlazy_core::proto::Message;
 use xlazy_core::ty::DType;
 
 /// HLO text of an optimised program in the format that the plugin names.

@@ -1,4 +1,5 @@
 //! Values, pictures, plots and graphs as MIME bundles.
+pub(crate) mod collectives;
 mod debug;
 mod draw;
 mod drawn;
@@ -12,7 +13,6 @@ pub(crate) mod names;
 mod number;
 pub(crate) mod page;
 mod plot;
-pub(crate) mod proto;
 mod tensor;
 pub(crate) mod timeline;
 pub(crate) mod value;

@@ -7,6 +7,7 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use xlazy_core::ir::{Attr, Input, NodeId, OpDef, Step, graph};
+use xlazy_core::mesh::Sharding;
 use xlazy_core::options::Options;
 use xlazy_core::run::{Cause, LeafOrigin, Miss, Room};
 use xlazy_core::sys::statement;
@@ -39,6 +40,8 @@ pub(crate) struct LeafRecord {
     pub computed: bool,
     /// Where it was frozen, if it is a parameter that was trained before.
     pub frozen: Option<Place>,
+    /// How it is split over a mesh; none where every device has the whole.
+    pub sharding: Option<Sharding>,
     /// A variable that keeps its buffer from being reused.
     pub holder: Option<String>,
     /// The variable that holds it, or what its line calls it.
@@ -260,6 +263,7 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &Marks, steps: &[St
             parameter: l.parameter,
             computed: !l.op.kind.is_data(),
             frozen: mode::frozen_at(l.seq).filter(|_| !l.parameter),
+            sharding: l.sharding.filter(|s| !s.is_replicated()),
             finder: l.op.kind.is_found().then_some(l.op.name),
             holder,
             name,
@@ -311,6 +315,7 @@ impl LeafRecord {
             finder: None,
             computed: false,
             frozen: None,
+            sharding: None,
             holder: None,
             name,
         }

@@ -2,6 +2,7 @@
 mod debug;
 pub mod functional;
 pub mod init;
+pub mod parallel;
 pub(crate) mod safetensors;
 // Public, for a cell names a variable's type by the path that the compiler gives.
 #[doc(hidden)]

@@ -98,11 +98,11 @@ fn find(name: &str) -> Result<u8> {
 
 impl Tensor {
     /// The device the tensor is on, such as `cpu:0` (`torch.Tensor.device`). What is on none, since it was made of nothing,
-    /// names the first, where it is computed unless it meets a tensor of another.
+    /// names the first, where it is computed unless it meets a tensor of another; what is in parts names its mesh.
     #[track_caller]
     pub fn device(&self) -> String {
         match device_names() {
-            Ok(names) => names[self.placement().home() as usize].clone(),
+            Ok(_) => name_of(self.placement().home()).to_owned(),
             Err(e) => e.raise(),
         }
     }
@@ -123,7 +123,7 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn placed_like(self, other: &Tensor) -> Tensor {
         match (self.placement(), other.placement()) {
-            (Placement::Device(here), Placement::Device(there)) if here != there => self.moved_to(there),
+            (here, there) if !here.together(there) => self.moved_to(there.home()),
             _ => self,
         }
     }

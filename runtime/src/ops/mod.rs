@@ -7,6 +7,7 @@ mod base;
 mod binary;
 mod bounds;
 mod chebyshev;
+pub(crate) mod collective;
 mod compare;
 mod complex;
 mod contract;
@@ -43,6 +44,7 @@ mod resample;
 mod sample;
 mod scan;
 mod search;
+mod sharding;
 mod slice;
 mod sort;
 mod special;
@@ -63,6 +65,7 @@ pub use contract::einsum;
 pub use control::{
     ScanOptions, Tensors, associative_scan, checkpoint, cond, fori_loop, map, scan, scan_with, switch, while_loop,
 };
+pub use control::{axis_index, manual};
 pub(crate) use control::{filled, flat};
 pub use conv::{ConvOptions, ConvTransposeOptions, Padding};
 pub use create::{Literal, tensor};
@@ -84,6 +87,7 @@ pub(crate) use random::{generator, set_generator};
 pub use resample::{InterpolateOptions, Interpolation, PadMode};
 pub use sample::{BagMode, EmbeddingBagOptions, GridMode, GridPadding, GridSampleOptions};
 pub use search::block_diag;
+pub use sharding::{Shard, mark_sharding};
 pub use spread::PatchOptions;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -123,6 +127,8 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         control::OPS,
         custom::OPS,
         function::OPS,
+        sharding::OPS,
+        collective::OPS,
     ];
     themes.into_iter().chain(special::OPS.iter().copied()).flat_map(|t| t.iter().copied())
 }

@@ -16,6 +16,8 @@ const GIVEN: &str = "its last operand, as it is: decompositions.rs compares its 
 /// What is recorded for it is no operand.
 const BODY: &str = "its attribute is what a closure records: control.rs looks at it";
 
+const DEVICES: &str = "of several devices: collectives.rs looks at it";
+
 /// Ops without samples, and why.
 const WITHOUT: &[(&str, &str)] = &[
     ("device_data", "a leaf: it is a value, not computed"),
@@ -32,6 +34,14 @@ const WITHOUT: &[(&str, &str)] = &[
     ("optimization_barrier", "what it gives is what it takes: autograd.rs looks at it"),
     ("function", "its gradient is Rust of the user's: autograd.rs looks at it"),
     ("function.result", "a result of that: autograd.rs looks at it"),
+    ("manual", BODY),
+    ("all_reduce", DEVICES),
+    ("all_gather", DEVICES),
+    ("reduce_scatter", DEVICES),
+    ("all_to_all", DEVICES),
+    ("collective_permute", DEVICES),
+    ("broadcast", DEVICES),
+    ("by_device", DEVICES),
     ("cholesky_solve", GIVEN),
     ("linalg.det", GIVEN),
     ("linalg.qr", GIVEN),

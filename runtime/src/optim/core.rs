@@ -286,6 +286,7 @@ impl Kept {
         let of = p.ty();
         let ty = self.shape.as_ref().map_or(of.clone(), |s| Type::new(of.dtype, s.clone()));
         let zeros = Tensor::of_bytes_on(p.placement(), &vec![0; ty.bytes()], ty);
+        zeros.lie_like(p);
         if self.fill == 0.0 { zeros } else { zeros + self.fill }
     }
 }

@@ -300,10 +300,13 @@ fn loaded<const N: usize>(parts: [(&[Tensor], Vec<Tensor>); N]) -> Changes {
     changes
 }
 
-/// Where a parameter has been moved to another device, its state follows it.
+/// Where a parameter has been moved to another device, or laid out on a mesh, its state follows it.
 fn follow(state: &[Tensor], parameter: &Tensor) {
     if !graph().on_several_devices() {
         return;
+    }
+    if graph().has_meshes() {
+        state.iter().for_each(|s| s.lie_like(parameter));
     }
     for s in state.iter().filter(|s| s.placement() != parameter.placement()) {
         s.set_data(s.clone().placed_like(parameter));

@@ -230,19 +230,22 @@ fn apart(g: Locked, op: &'static Entry, operands: &[NodeId]) -> Error {
         };
         operands.iter().map(one).unzip()
     };
-    let mut found = all.iter().enumerate().filter(|(_, (place, _))| *place != Placement::Anywhere);
-    let (i, (a, first)) = found.next().expect("one operand is on a device");
-    let (j, (b, other)) = found.find(|(_, (place, _))| place != a).expect("and one on another");
+    let pairs = (0..all.len()).flat_map(|i| (i + 1..all.len()).map(move |j| (i, j)));
+    let (i, j) = { pairs }.find(|&(i, j)| !all[i].0.together(all[j].0)).expect("two operands are on two devices");
+    let ((a, first), (b, other)) = (&all[i], &all[j]);
     let named = |i: usize, name: &Option<String>| match name {
         Some(name) => format!("`{name}`"),
         None => format!("operand {}", i + 1),
     };
     let (here, there) = (name_of(a.home()), name_of(b.home()));
+    let fix = match a.mesh().or(b.mesh()) {
+        Some(_) => "lay both out on one mesh with `mark_sharding`".to_owned(),
+        None => format!("move one of them: `{}.to({here:?})`", other.as_deref().unwrap_or_default()),
+    };
     let message = format!(
-        "expected all tensors to be on the same device: {} is on {here}, {} on {there}; move one of them: `{}.to({here:?})`",
+        "expected all tensors to be on the same device: {} is on {here}, {} on {there}; {fix}",
         named(i, first),
         named(j, other),
-        other.as_deref().unwrap_or_default(),
     );
     Error::Op { op: op.name, operands: types, message }
 }

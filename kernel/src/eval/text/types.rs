@@ -130,10 +130,11 @@ fn public_path(path: &[&str]) -> String {
         return match path {
             ["xlazy_mime", ..] => format!("::xlazy::mime::{last}"),
             // What the runtime is built on has no name of its own in a cell.
-            ["xlazy_core", "ty" | "error", ..] => format!("::xlazy::{last}"),
+            ["xlazy_core", "ty" | "error" | "mesh", ..] => format!("::xlazy::{last}"),
             ["xlazy_core", "metrics", ..] => format!("::xlazy::metrics::{last}"),
             ["xlazy_core", "run", ..] => format!("::xlazy::insight::{last}"),
             ["xlazy_core", "host", ..] => format!("::xlazy::cell::{last}"),
+            ["xlazy", "ops", "collective", ..] => format!("::xlazy::spmd::{last}"),
             // Its modules are private where a type is public at its root, or at that of a public module.
             ["xlazy", module, ..] if AT_ROOT.contains(module) => format!("::xlazy::{last}"),
             ["xlazy", module, inner, .., _] if IN_MODULE.contains(module) && *inner != "metrics" => {
@@ -271,7 +272,9 @@ mod tests {
             ("xlazy_core::ty::shape::Shape", "::xlazy::Shape"),
             ("alloc::vec::Vec<xlazy_core::ty::dtype::DType>", "::std::vec::Vec<::xlazy::DType>"),
             ("xlazy_core::error::Error", "::xlazy::Error"),
+            ("xlazy_core::mesh::Mesh", "::xlazy::Mesh"),
             ("xlazy::ops::conv::ConvOptions", "::xlazy::ConvOptions"),
+            ("xlazy::ops::collective::Groups", "::xlazy::spmd::Groups"),
             ("xlazy::nn::linear::Linear", "::xlazy::nn::linear::Linear"),
             ("xlazy::display::image::ImageOptions", "::xlazy::display::ImageOptions"),
             ("xlazy_mime::bundle::Bundle", "::xlazy::mime::Bundle"),

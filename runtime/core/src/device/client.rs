@@ -3,6 +3,7 @@ use super::chip::without_chip;
 use super::dry::{dry_devices, is_dry};
 use super::platform::{NO_HARDWARE, PLATFORMS, Platform};
 use super::wait::LOOK_UP;
+use crate::mesh::{self, Mesh};
 use crate::{Error, Result};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,8 +20,8 @@ pub struct OpenClient {
     pub names: Vec<String>,
 }
 
-/// More devices than a node's byte can tell apart are left alone.
-const MOST_DEVICES: usize = u8::MAX as usize;
+/// More devices than a node's byte can tell apart are left alone; the last numbers stand for meshes.
+const MOST_DEVICES: usize = mesh::FIRST as usize;
 
 static CLIENT: OnceLock<OpenClient> = OnceLock::new();
 
@@ -149,13 +150,38 @@ pub fn device_names() -> Result<&'static [String]> {
     }
 }
 
-/// The name of one device; before anything has run that of the platform's first.
+/// The name of one device, or of a mesh by its number; before anything has run that of the platform's first.
 pub fn name_of(device: u8) -> &'static str {
+    if let Some(mesh) = Mesh::at(device) {
+        return mesh.name();
+    }
     static EXPECTED: OnceLock<String> = OnceLock::new();
     let expected = || format!("{}:0", Platform::chosen().map_or("cpu", |p| p.name).to_lowercase());
     let names = dry_devices().or_else(|| client_if_open().map(|c| c.names.as_slice()));
     let known = names.and_then(|names| names.get(device as usize));
     known.unwrap_or_else(|| EXPECTED.get_or_init(expected))
+}
+
+impl Mesh {
+    /// Devices in a grid with named axes: the first ones of this machine, in row-major order (`jax.make_mesh`, torch_xla's
+    /// `xs.Mesh`). The CPU counts as several devices with `XLAZY_CPU_DEVICES` in the environment of the kernel.
+    ///
+    /// Ends the cell where there are fewer devices, or an axis has no name or no size.
+    ///
+    /// ```no_run
+    /// use xlazy::prelude::*;
+    /// let mesh = Mesh::new(&[("data", 4), ("model", 2)]);
+    /// let x = mark_sharding(&Tensor::ones([8, 6]), &mesh, &[Some("data"), None]);
+    /// assert_eq!(x.sharding().unwrap().to_string(), "(data, None)");
+    /// ```
+    #[track_caller]
+    pub fn new(axes: &[(&str, usize)]) -> Mesh {
+        let made = device_names().and_then(|names| {
+            let refused = |message| Error::Op { op: "Mesh::new", operands: vec![], message };
+            Mesh::of(axes, names.len()).map_err(refused)
+        });
+        made.unwrap_or_else(|e| e.raise())
+    }
 }
 
 /// Loads the plugin in the background, so that the first tensor does not wait for it.

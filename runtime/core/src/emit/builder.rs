@@ -1,5 +1,6 @@
 //! The StableHLO builder that lowerings write through: one method per operation they need, each returns the new value.
 use super::text::{list, literal, mlir};
+use crate::mesh::Mesh;
 use crate::options::Precision;
 use crate::ty::{DType, Shape, Type};
 use std::collections::BTreeMap;
@@ -76,11 +77,25 @@ pub struct Emit {
     precision: Precision,
     /// Functions beside the program's own, by their names.
     functions: BTreeMap<String, String>,
+    /// The mesh that the program is for.
+    mesh: Option<Mesh>,
+    /// Collectives so far: each has a channel of its own.
+    pub(super) channels: u32,
 }
 
 impl Emit {
     pub fn new(precision: Precision) -> Emit {
-        Emit { text: String::new(), next: 0, precision, functions: BTreeMap::new() }
+        Emit { text: String::new(), next: 0, precision, functions: BTreeMap::new(), mesh: None, channels: 0 }
+    }
+
+    /// The same for a mesh.
+    pub fn on(self, mesh: Option<Mesh>) -> Emit {
+        Emit { mesh, ..self }
+    }
+
+    /// The mesh that the program is for; none where one device runs it.
+    pub fn mesh(&self) -> Option<Mesh> {
+        self.mesh
     }
 
     /// What was written so far.

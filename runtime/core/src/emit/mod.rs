@@ -1,6 +1,7 @@
 //! StableHLO, written operation by operation. No I/O, and nothing of the graph: [`crate::ir`] writes programs through it.
 mod builder;
 mod region;
+mod sharded;
 mod text;
 
 pub use builder::{Emit, Reducer, Val, array, mlir_type};

@@ -6,7 +6,7 @@ use crate::ty::{DType, Shape, Type};
 use std::fmt::Write;
 
 /// A region, written and ready to be put into an operation.
-pub struct Region(String);
+pub struct Region(pub(super) String);
 
 /// The builder of a region's block: operations on scalars, which may also take values from outside.
 pub struct Block<'a> {
@@ -218,7 +218,7 @@ impl Emit {
     }
 
     /// A region of whole lines, with arguments of these types.
-    fn block(&mut self, types: &[Type], body: impl FnOnce(&mut Emit, &[Val]) -> Vec<Val>) -> Region {
+    pub(super) fn block(&mut self, types: &[Type], body: impl FnOnce(&mut Emit, &[Val]) -> Vec<Val>) -> Region {
         let around = std::mem::take(self.text_mut());
         let args: Vec<Val> = types.iter().map(|t| self.fresh(t.clone())).collect();
         let results = body(self, &args);

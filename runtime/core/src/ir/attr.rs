@@ -23,6 +23,8 @@ pub enum Role {
     Mode,
     /// The device of the result.
     Device,
+    /// How the result lies on the devices of a mesh, or which groups of these an op goes over.
+    Sharding,
     /// What an op runs: the body of a loop, branches.
     Body,
 }

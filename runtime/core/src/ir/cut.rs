@@ -5,6 +5,7 @@ use super::heal::healed;
 use super::op::OpDef;
 use super::placement::Placement;
 use crate::device::DeviceData;
+use crate::mesh::{Mesh, Sharding};
 use crate::options::{Options, options};
 use crate::text::{Source, sources};
 use crate::ty::{DType, Shape, Type, TypeRef};
@@ -71,6 +72,14 @@ impl Leaf {
         }
     }
 
+    /// How data lie on a mesh, or will when they have been copied to it.
+    pub fn sharding(&self, mesh: Mesh) -> Option<Sharding> {
+        match self {
+            Leaf::Data { data, .. } => Some(data.sharding_on(mesh)),
+            Leaf::Scalar(_) | Leaf::Lifted(_) => None,
+        }
+    }
+
     /// What travels in a pack of scalars.
     pub fn bits(&self) -> Option<&[u64]> {
         match self {
@@ -126,21 +135,29 @@ pub struct Key {
     pub words: Vec<u64>,
     /// How many words say what is computed; the last of them has the placement above [`PLACEMENT`].
     work: usize,
+    /// How many words before that last one say how data lie on a mesh.
+    laid: usize,
     pub hash: u128,
 }
 
 impl Key {
-    pub fn new(mut words: Vec<u64>, donations: Vec<u64>) -> Key {
+    pub fn new(words: Vec<u64>, donations: Vec<u64>) -> Key {
+        Key::laid(words, 0, donations)
+    }
+
+    fn laid(mut words: Vec<u64>, laid: usize, donations: Vec<u64>) -> Key {
         let work = words.len();
         words.extend(donations);
         let hash = xxhash_rust::xxh3::xxh3_128(bytemuck::cast_slice(&words));
-        Key { words, work, hash }
+        Key { words, work, laid, hash }
     }
 
-    /// The hash that the same program has for the first device: tells programs apart by all but their placement.
+    /// The hash that the same program has for the first device: tells programs apart by all but their placement, and how
+    /// their data lie on a mesh.
     pub fn anywhere(&self) -> u128 {
         let mut words = self.words.clone();
         words[self.work - 1] &= (1 << PLACEMENT) - 1;
+        words.drain(self.work - 1 - self.laid..self.work - 1);
         xxhash_rust::xxh3::xxh3_128(bytemuck::cast_slice(&words))
     }
 
@@ -162,7 +179,7 @@ impl Key {
     fn donating(&self, leaves: impl Iterator<Item = bool>) -> Key {
         let mut donations = vec![0u64; self.donations().len()];
         leaves.enumerate().for_each(|(i, donated)| donations[i / 64] |= (donated as u64) << (i % 64));
-        Key::new(self.words[..self.work].to_vec(), donations)
+        Key::laid(self.words[..self.work].to_vec(), self.laid, donations)
     }
 
     /// Whether both compute the same and this one gives as many buffers away at least: then its program can run for the
@@ -298,13 +315,23 @@ impl Graph {
         words.extend(roots.iter().map(|&r| self.node(r).pos as u64));
         let options = options();
         let placement = roots.iter().map(|&r| self.node(r).placement).fold(Placement::Anywhere, Placement::meet);
+        let laid = placement.mesh().map_or(0, |mesh| {
+            let before = words.len();
+            for (i, (_, leaf)) in leaves.iter().enumerate() {
+                if let Some(sharding) = leaf.sharding(mesh).filter(|s| !s.is_replicated()) {
+                    words.push(i as u64);
+                    sharding.words(&mut words);
+                }
+            }
+            words.len() - before
+        });
         words.push(options.word() | placement.word() << PLACEMENT);
         let mut donations = vec![0u64; leaves.len().div_ceil(64)];
         for (i, (_, leaf)) in leaves.iter().enumerate() {
             donations[i / 64] |= (matches!(leaf, Leaf::Data { donate: true, .. }) as u64) << (i % 64);
         }
         let root_types = roots.iter().map(|&r| self.node(r).ty).collect();
-        Cut { nodes, leaves, lifted, roots, root_types, options, placement, key: Key::new(words, donations) }
+        Cut { nodes, leaves, lifted, roots, root_types, options, placement, key: Key::laid(words, laid, donations) }
     }
 
     /// The pending ops that these need, themselves included.
@@ -402,8 +429,10 @@ impl Graph {
                 // Padded or of the bucket's size already, data make one program: neither is donated.
                 let free =
                     n.buckets().is_empty() && n.handles == 0 && n.refs == uses[i] && Arc::strong_count(data) == 2;
-                // A root that is on no device may be computed in the other parts as well.
-                let free = free && !(part && n.placement == Placement::Anywhere);
+                // A root that is on no device may be computed in the other parts as well, and one of the first device in
+                // that of a mesh.
+                let everywhere = n.placement == Placement::Anywhere || self.has_meshes() && n.placement.is_default();
+                let free = free && !(part && everywhere);
                 let place = wanting.iter_mut().find(|w| free && **w == Some(n.ty));
                 *donate = place.is_some_and(|w| w.take().is_some());
             }

@@ -7,6 +7,7 @@ use super::heal::Healing;
 use super::op::OpDef;
 use super::placement::Placement;
 use crate::device::DeviceData;
+use crate::mesh;
 use crate::ty::{Type, TypeRef};
 use smallvec::SmallVec;
 use std::any::Any;
@@ -179,6 +180,8 @@ pub struct Graph {
     kept: Vec<Box<[Attr]>>,
     /// Something is on another device than the first.
     several: bool,
+    /// Something is on a mesh.
+    meshes: bool,
 }
 
 /// The arena, locked. Nothing that can panic, block or call user code runs while it is held: what nothing refers to any more
@@ -324,6 +327,7 @@ impl Graph {
     pub fn place(&mut self, id: NodeId, placement: Placement) {
         self.nodes[id as usize].placement = placement;
         self.several |= !placement.is_default();
+        self.meshes |= placement.home() >= mesh::FIRST;
     }
 
     /// Whether anything is on another device than the first.
@@ -336,9 +340,17 @@ impl Graph {
         if !self.several {
             return false;
         }
-        let mut placed = nodes.iter().map(|&id| self.node(id).placement).filter(|&p| p != Placement::Anywhere);
-        let first = placed.next();
-        placed.any(|p| Some(p) != first)
+        let mut all = Placement::Anywhere;
+        nodes.iter().map(|&id| self.node(id).placement).any(|p| {
+            let apart = !all.together(p);
+            all = all.meet(p);
+            apart
+        })
+    }
+
+    /// Whether anything is on a mesh.
+    pub fn has_meshes(&self) -> bool {
+        self.meshes
     }
 
     /// A tensor now refers to the node.

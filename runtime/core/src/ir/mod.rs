@@ -21,5 +21,5 @@ pub use op::{
     SECOND_NAME, Sig, rules,
 };
 pub use placement::Placement;
-pub use program::{Checked, FINE, GIVEN, LeafType, Looks, Mark, Params, Written, program};
+pub use program::{Checked, FINE, GIVEN, LeafType, Looks, Mark, Params, Writing, Written, located, program};
 pub use region::{Bodies, Body, BodyDifference, BodyStep, Elsewhere, RecordedBody};

@@ -1,26 +1,45 @@
 //! Where a value is: part of a node, of a cut and of its key.
+use crate::mesh::{self, Mesh};
 
 /// Where a node's value is computed and kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Placement {
-    /// On one of the client's devices, by its place among them.
+    /// On one of the client's devices, by its place among them; or on the mesh that the number stands for.
     Device(u8),
     /// On none: it follows what it meets, and is computed on the first device otherwise.
     Anywhere,
 }
 
 impl Placement {
-    /// The placement of what is made of operands placed so; operands on two devices are refused before that.
+    /// The placement of what is made of operands placed so, which are [`Placement::together`]. What is on the first device
+    /// goes to all devices of the mesh that it meets.
     pub fn meet(self, other: Placement) -> Placement {
-        self.min(other)
+        match (self, other) {
+            (Placement::Device(a), Placement::Device(b)) => Placement::Device(a.max(b)),
+            (Placement::Anywhere, one) | (one, Placement::Anywhere) => one,
+        }
     }
 
-    /// The device that computes it.
+    /// Whether an op takes operands that are placed so. Data of the host's come to the first device, and go from there to
+    /// any mesh.
+    pub fn together(self, other: Placement) -> bool {
+        match (self, other) {
+            (Placement::Device(a), Placement::Device(b)) => a == b || a.min(b) == 0 && a.max(b) >= mesh::FIRST,
+            _ => true,
+        }
+    }
+
+    /// The device that computes it, or the number of the mesh.
     pub fn home(self) -> u8 {
         match self {
             Placement::Device(d) => d,
             Placement::Anywhere => 0,
         }
+    }
+
+    /// The mesh that computes it.
+    pub fn mesh(self) -> Option<Mesh> {
+        Mesh::at(self.home())
     }
 
     /// Computed on the first device, as everything is where there is only one.

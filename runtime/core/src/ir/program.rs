@@ -2,6 +2,7 @@
 use super::cut::{Input, Step};
 use super::op::{OpDef, Refused, Sig};
 use crate::emit::{Emit, Reducer, Val, mlir_type};
+use crate::mesh::{Mesh, Sharding};
 use crate::options::{Numbers, Options};
 use crate::text::Source;
 use crate::ty::{DType, Shape, Type};
@@ -46,6 +47,8 @@ pub struct LeafType {
     pub ty: Type,
     pub scalar: bool,
     pub donate: bool,
+    /// Of data in a program for a mesh: how they lie on it.
+    pub sharding: Option<Sharding>,
 }
 
 /// Which part of a program's text is from which op of the user's. Kept beside the text, which locations would double.
@@ -233,16 +236,30 @@ fn greatest_refused(e: &mut Emit, v: &Val, refused: Refused) -> Val {
     e.reduce(&all, &dims, Reducer::Max)
 }
 
-/// The StableHLO text of a cut, and where its parts are from; with `checked` also what its ops refuse while they run.
+/// How a program is to be written.
+pub struct Writing {
+    pub options: Options,
+    /// Also what its ops refuse while they run.
+    pub checked: bool,
+    /// The mesh that it is for, whose devices each run a part of it.
+    pub mesh: Option<Mesh>,
+}
+
+/// A sharding as an attribute of a parameter or a result. Every parameter has one: XLA would choose one otherwise, and expect
+/// parts.
+fn annotated(sharding: &Sharding) -> String {
+    format!("sdy.sharding = #sdy.sharding{}", sharding.mlir())
+}
+
+/// The StableHLO text of a cut, and where its parts are from.
 pub fn program(
     steps: &[Step],
     leaves: &[LeafType],
     params: &Params,
     roots: &[u32],
-    options: Options,
-    checked: bool,
+    Writing { options, checked, mesh }: Writing,
 ) -> Written {
-    let mut e = Emit::new(options.precision);
+    let mut e = Emit::new(options.precision).on(mesh);
     let mut leaf_values: Vec<Option<Val>> = vec![None; leaves.len()];
     let mut arguments = String::new();
     let places = places(steps, leaves, roots);
@@ -250,8 +267,11 @@ pub fn program(
         let ty = &leaves[leaf as usize].ty;
         let v = e.fresh(ty.clone());
         let _ = write!(arguments, "{}{v}: {}", if n > 0 { ", " } else { "" }, mlir_type(ty));
-        if let Some(r) = places[leaf as usize] {
-            let _ = write!(arguments, " {{tf.aliasing_output = {r} : i32}}");
+        let alias = places[leaf as usize].map(|r| format!("tf.aliasing_output = {r} : i32"));
+        let attributes: Vec<String> =
+            leaves[leaf as usize].sharding.as_ref().map(annotated).into_iter().chain(alias).collect();
+        if !attributes.is_empty() {
+            let _ = write!(arguments, " {{{}}}", attributes.join(", "));
         }
         leaf_values[leaf as usize] = Some(v);
     }
@@ -262,6 +282,9 @@ pub fn program(
         let pack = e.fresh(Type::new(*dtype, shape));
         let comma = if n + params.data.len() > 0 { ", " } else { "" };
         let _ = write!(arguments, "{comma}{pack}: {}", mlir_type(&pack.ty));
+        if let Some(mesh) = mesh {
+            let _ = write!(arguments, " {{{}}}", annotated(&Sharding::replicated(mesh, pack.rank())));
+        }
         let mut next = 0;
         for &leaf in members {
             let ty = &leaves[leaf as usize].ty;
@@ -308,7 +331,13 @@ pub fn program(
     let results: Vec<&Val> = roots.iter().map(|&r| r as usize).chain(found).map(|r| &values[r]).collect();
     let join = |f: &dyn Fn(&Val) -> String| results.iter().map(|v| f(v)).collect::<Vec<_>>().join(", ");
     let (names, types) = (join(&|v| v.to_string()), join(&|v| mlir_type(&v.ty)));
-    let mut text = format!("module @xlazy {{\n  func.func public @main({arguments}) -> ({types}) {{\n");
+    let (head, given) = match mesh {
+        None => ("module @xlazy {\n".to_owned(), types.clone()),
+        Some(mesh) => {
+            (for_mesh(mesh), join_with(&results, &fixed(mesh, leaves, &places, roots.len(), found.is_some())))
+        }
+    };
+    let mut text = format!("{head}  func.func public @main({arguments}) -> ({given}) {{\n");
     for mark in &mut marks {
         mark.from += text.len() as u32;
         mark.to += text.len() as u32;
@@ -318,4 +347,58 @@ pub fn program(
     e.functions().for_each(|f| text.extend(["  ", f.trim(), "\n"]));
     text.push_str("}\n");
     Written { text, marks, checks }
+}
+
+/// A program's text with a location behind each operation; `of` writes that of a part, by its number.
+pub fn located(text: &str, marks: &[Mark], of: impl Fn(usize) -> String) -> String {
+    let mut out = String::with_capacity(2 * text.len());
+    let (mut at, mut part) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        let begins = at;
+        at += line.len();
+        while marks.get(part).is_some_and(|m| m.to as usize <= begins) {
+            part += 1;
+        }
+        let inside = marks.get(part).is_some_and(|m| m.from as usize <= begins);
+        let body = line.trim_end();
+        if !inside || body.is_empty() || body.ends_with(['{', ':', '(']) {
+            out.push_str(line);
+            continue;
+        }
+        let _ = writeln!(out, "{body} loc({})", of(part));
+    }
+    out
+}
+
+/// The head of a module whose program is split over a mesh.
+fn for_mesh(mesh: Mesh) -> String {
+    let attributes = format!("{{mhlo.num_replicas = 1 : i32, mhlo.num_partitions = {} : i32}}", mesh.size());
+    format!("module @xlazy attributes {attributes} {{\n  {}\n", mesh.mlir())
+}
+
+/// The shardings of results that are not left to XLA: what takes a donated buffer lies as that did, so that the next round of
+/// a step finds its state as this one did, and what checks found is everywhere.
+fn fixed(
+    mesh: Mesh,
+    leaves: &[LeafType],
+    places: &[Option<usize>],
+    roots: usize,
+    found: bool,
+) -> Vec<Option<Sharding>> {
+    let mut fixed = vec![None; roots];
+    for (leaf, place) in leaves.iter().zip(places) {
+        if let Some(r) = place {
+            fixed[*r] = leaf.sharding.clone();
+        }
+    }
+    fixed.extend(found.then(|| Some(Sharding::replicated(mesh, 1))));
+    fixed
+}
+
+fn join_with(results: &[&Val], shardings: &[Option<Sharding>]) -> String {
+    let one = |(v, s): (&&Val, &Option<Sharding>)| match s {
+        Some(s) => format!("{} {{{}}}", mlir_type(&v.ty), annotated(s)),
+        None => mlir_type(&v.ty),
+    };
+    results.iter().zip(shardings).map(one).collect::<Vec<_>>().join(", ")
 }

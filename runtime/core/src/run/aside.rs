@@ -4,9 +4,11 @@ use super::compile::{STACK, options};
 use super::execute::{Held, execute};
 use super::kept::{Run, Value};
 use super::lower::{Lowered, lower_for};
+use super::sharded;
 use super::sync::turn;
 use crate::device::{DeviceData, LOOK_UP, client, is_dry};
-use crate::ir::{Cut, Input, Leaf, LeafType, NodeId, Params, Scope, Step, graph, program};
+use crate::ir::{Cut, Input, Leaf, LeafType, NodeId, Params, Scope, Step, Writing, graph, program};
+use crate::mesh::Mesh;
 use crate::options::{Numbers, Options};
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -45,16 +47,18 @@ impl Run {
             };
             leaves.push((0, data.map_or_else(|number| number, |data| Leaf::Data { data, donate: false })));
         }
+        let mesh = Mesh::at(self.program.device);
         let ty = |(&l, (_, leaf)): (&usize, &(NodeId, Leaf))| LeafType {
             ty: self.given[l].ty.get().clone(),
             scalar: leaf.bits().is_some(),
             donate: false,
+            sharding: mesh.and_then(|mesh| leaf.sharding(mesh)),
         };
         let types: Vec<LeafType> = fed.iter().zip(&leaves).map(ty).collect();
         let params = Params::lay_out(types.iter().map(|l| (&l.ty, l.scalar)));
         let roots: Vec<u32> = wanted.iter().map(|&w| place(&needed, w)).collect();
         let options = plain(self.program.options);
-        let text = program(&steps, &types, &params, &roots, options, false).text;
+        let text = program(&steps, &types, &params, &roots, Writing { options, checked: false, mesh }).text;
         let root_types = roots.iter().map(|&r| steps[r as usize].ty).collect();
         let cut = Cut::feeding(leaves, root_types, options);
         start(&cut, text, params, self.program.device)
@@ -84,8 +88,9 @@ pub fn aside(id: NodeId) -> Result<Arc<DeviceData>> {
 /// Compiles a program that is kept nowhere, and starts it.
 fn start(cut: &Cut, text: String, params: Params, device: u8) -> Result<Vec<Arc<DeviceData>>> {
     let executable = if is_dry() { None } else { Some(compile(&text, device)?) };
+    let results = sharded::lie(executable.as_ref(), device, &cut.root_types)?;
     let mut program = Program::new(cut.key.clone(), executable, params, cut.root_types.clone(), text, 0, 0);
-    program.device = device;
+    (program.device, program.results) = (device, results);
     Ok(execute(cut, &program, &Held::default())?.0)
 }
 

@@ -1,6 +1,7 @@
 //! The executable cache: by hash, compared in full, bounded by the size of the code, least recently used goes first.
 use crate::clock::Took;
 use crate::ir::{Checked, Key, Mark, Params, Step};
+use crate::mesh::Sharding;
 use crate::options::Options;
 use crate::ty::TypeRef;
 use crate::{device, metrics};
@@ -10,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use xlazy_mime::count;
 use xlazy_pjrt::{Buffer, LoadedExecutable};
 
-/// The bytes of one dtype's scalars, and the buffer that holds them.
-type Pack = (Vec<u8>, Arc<Buffer>);
+/// The bytes of one dtype's scalars, and the buffer that holds them, on each device.
+type Pack = (Vec<u8>, Arc<[Buffer]>);
 
 /// A compiled program and how to feed it.
 pub struct Program {
@@ -30,8 +31,10 @@ pub struct Program {
     pub nodes: usize,
     pub donated: usize,
     pub options: Options,
-    /// Which device it was compiled for.
+    /// Which device it was compiled for, or the number of the mesh.
     pub device: u8,
+    /// Of a program for a mesh: how its results lie on it.
+    pub results: Vec<Sharding>,
     /// The scalars of the last run with their buffers: a learning rate that does not change is not sent again.
     pub packs: Mutex<Vec<Option<Pack>>>,
     pub took: Took,
@@ -70,6 +73,7 @@ impl Program {
             donated,
             options,
             device,
+            results: vec![],
             packs,
             took,
             bytes,

@@ -3,10 +3,12 @@
 use super::cache::{self, Program};
 use super::disk;
 use super::event::{Costs, Memory, Origin};
+use super::sharded;
 use super::witness::Case;
 use crate::clock::watching;
 use crate::device::{LOOK_UP, client, is_dry};
-use crate::ir::{Checked, Cut, Key, Mark, Params, Step};
+use crate::ir::{Checked, Cut, Key, Mark, Params, Step, located};
+use crate::mesh::Mesh;
 use crate::options::Options;
 use crate::ty::TypeRef;
 use crate::{Error, Result, metrics};
@@ -113,7 +115,11 @@ impl Make {
                     return Err(e);
                 }
                 let _live = case.compiling();
-                let code = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
+                // What is split over a mesh says of each op which one of ours it is, for who asks which are behind its collectives.
+                let named = |part: usize| format!("\"{}#{part}\"", marks[part].op.torch_name());
+                let with_names = Mesh::at(device).map(|_| located(&text, &marks, named));
+                let code = with_names.as_ref().unwrap_or(&text).as_bytes();
+                let code = xlazy_pjrt::Program { format: "mlir", code };
                 let compile = || Ok::<_, Error>(client()?.pjrt.compile(&code, &options(device)?)?);
                 ((!is_dry()).then(compile).transpose()?, Origin::Compiled)
             }
@@ -132,15 +138,19 @@ impl Make {
         let (memory, flops) = executable.as_ref().filter(|_| watching()).map_or((None, None), needs);
         let costs = Costs { origin, trace, lower, compile, memory, flops };
         case.compiled(costs);
+        let results = sharded::lie(executable.as_ref(), device, &root_types)?;
         let mut built = Program::new(key, executable, params, root_types, text, nodes, donated);
         (built.steps, built.marks, built.checks) = (steps, marks, checks.into());
-        (built.options, built.device) = (of, device);
+        (built.options, built.device, built.results) = (of, device, results);
         Ok((cache::insert(built), costs))
     }
 }
 
 /// The plugin takes its first device where none is named.
 pub(super) fn options(device: u8) -> Result<CompileOptions> {
+    if let Some(mesh) = Mesh::at(device) {
+        return sharded::options(mesh);
+    }
     Ok(match device {
         0 => CompileOptions::default(),
         _ => CompileOptions::on_device(client()?.devices[device as usize].id()),

@@ -4,15 +4,18 @@ use super::checks;
 use super::disk;
 use super::event::{Cause, Costs, Origin, SyncEvent, Work};
 use super::kept;
+use super::packs::pack;
+use super::sharded;
 use super::witness::{Witness, Working};
-use crate::device::{DeviceData, client, is_unsettled, make_room, name_of, settle, wait_for_all, watch};
+use crate::device::{DeviceData, is_unsettled, make_room, name_of, settle, wait_for_all, watch};
 use crate::ir::{Cut, Leaf};
+use crate::mesh::Mesh;
 use crate::metrics;
 use crate::text::Place;
-use crate::ty::{DType, Scalar, TypeRef};
+use crate::ty::TypeRef;
 use crate::{Error, Result};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use xlazy_mime::count;
 use xlazy_pjrt::Buffer;
 
@@ -96,6 +99,9 @@ fn held(cut: &Cut, program: &Program) -> Held {
 
 /// Starts a program: its results, and how long the device would take nothing.
 pub(super) fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceData>>, Duration)> {
+    if let Some(mesh) = Mesh::at(program.device) {
+        return sharded::execute(cut, program, mesh, &held.arguments);
+    }
     let result = |buffer: Option<Buffer>, ty: TypeRef| Arc::new(DeviceData::computed(buffer, ty, program.device));
     let Some(executable) = &program.executable else {
         return Ok((program.root_types.iter().map(|&ty| result(None, ty)).collect(), Duration::ZERO));
@@ -106,7 +112,7 @@ pub(super) fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<
         .iter()
         .enumerate()
         .map(|(i, (dtype, members))| pack(cut, program, i, *dtype, members))
-        .collect::<Result<Vec<Arc<Buffer>>>>()?;
+        .collect::<Result<Vec<Arc<[Buffer]>>>>()?;
     let mut copies = Vec::new();
     for &leaf in &program.params.data {
         if let Leaf::Data { data, donate } = &cut.leaves[leaf as usize].1
@@ -125,7 +131,7 @@ pub(super) fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<
             Leaf::Scalar(_) | Leaf::Lifted(_) => unreachable!("scalars are packed"),
         }
     }
-    arguments.extend(packs.iter().map(|p| &**p));
+    arguments.extend(packs.iter().map(|p| &p[0]));
     let waited = make_room()?;
     let mut outputs = executable.execute(&arguments, &held.arguments)?;
     let wanted = program.root_types.len() + usize::from(!program.checks.is_empty());
@@ -149,28 +155,4 @@ pub(super) fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<
 extern "C" fn wait_at_exit() {
     disk::settle(Duration::from_secs(5));
     wait_for_all();
-}
-
-/// The buffer of the scalars of one dtype; the last run's where they are the same.
-fn pack(cut: &Cut, program: &Program, i: usize, dtype: DType, members: &[u32]) -> Result<Arc<Buffer>> {
-    let mut bytes = Vec::with_capacity(members.len() * dtype.size());
-    for &bits in members.iter().filter_map(|&leaf| cut.leaves[leaf as usize].1.bits()).flatten() {
-        let number = if dtype.is_float() { Scalar::Float(f64::from_bits(bits)) } else { Scalar::Int(bits as i64) };
-        dtype.write(number, &mut bytes);
-    }
-    let mut packs = program.packs.lock().unwrap_or_else(|p| p.into_inner());
-    if let Some((last, buffer)) = &packs[i]
-        && *last == bytes
-    {
-        return Ok(buffer.clone());
-    }
-    let c = client()?;
-    let n = [(bytes.len() / dtype.size()) as i64];
-    let dims: &[i64] = if n == [1] { &[] } else { &n };
-    let start = Instant::now();
-    let buffer = Arc::new(c.pjrt.buffer_from_host(&bytes, dtype.pjrt(), dims, &c.devices[program.device as usize])?);
-    metrics::TRANSFER_TO_DEVICE_TIME.add_time(start.elapsed());
-    metrics::OUTBOUND_DATA.add_bytes(bytes.len());
-    packs[i] = Some((bytes, buffer.clone()));
-    Ok(buffer)
 }

@@ -1,7 +1,9 @@
 //! A cut graph as StableHLO, with what feeds it.
 use super::checks::are_on;
 use super::witness::LeafOrigin;
-use crate::ir::{Checked, Cut, Leaf, LeafType, Mark, NodeId, Params, REQUIRES_GRAD, Step, Written, graph, program};
+use crate::ir::{
+    Checked, Cut, Leaf, LeafType, Mark, NodeId, Params, REQUIRES_GRAD, Step, Writing, Written, graph, program,
+};
 use crate::options::Options;
 use crate::text::Source;
 use std::collections::HashMap;
@@ -25,6 +27,7 @@ pub(super) fn lower(cut: &Cut) -> Lowered {
 
 /// As [`lower`], with options of one's own.
 pub(super) fn lower_for(cut: &Cut, options: Options, checked: bool) -> Lowered {
+    let mesh = cut.placement.mesh();
     let (steps, leaves) = {
         let g = graph();
         let origin = |(id, leaf): &(NodeId, Leaf)| {
@@ -46,6 +49,7 @@ pub(super) fn lower_for(cut: &Cut, options: Options, checked: bool) -> Lowered {
                 lineage: node.lineage,
                 bucketed: !node.buckets().is_empty(),
                 parameter: node.flags & REQUIRES_GRAD != 0,
+                sharding: mesh.and_then(|mesh| leaf.sharding(mesh)),
                 data,
             }
         };
@@ -54,9 +58,14 @@ pub(super) fn lower_for(cut: &Cut, options: Options, checked: bool) -> Lowered {
     let params = Params::lay_out(leaves.iter().map(|l| (&l.ty, l.scalar)));
     let at: HashMap<NodeId, u32> = cut.nodes.iter().enumerate().map(|(i, &n)| (n, i as u32)).collect();
     let roots: Vec<u32> = cut.roots.iter().map(|r| at[r]).collect();
-    let leaf = |l: &LeafOrigin| LeafType { ty: l.ty.clone(), scalar: l.scalar, donate: l.donate };
+    let leaf = |l: &LeafOrigin| LeafType {
+        ty: l.ty.clone(),
+        scalar: l.scalar,
+        donate: l.donate,
+        sharding: l.sharding.clone(),
+    };
     let types: Vec<LeafType> = leaves.iter().map(leaf).collect();
-    let Written { text, marks, checks } = program(&steps, &types, &params, &roots, options, checked);
+    let Written { text, marks, checks } = program(&steps, &types, &params, &roots, Writing { options, checked, mesh });
     let donated = leaves.iter().filter(|l| l.donate).count();
     Lowered { text, marks, checks, params, donated, steps: steps.into(), leaves, roots }
 }

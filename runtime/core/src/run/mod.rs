@@ -10,6 +10,8 @@ mod execute;
 mod kept;
 mod look;
 mod lower;
+mod packs;
+mod sharded;
 mod start;
 mod sync;
 mod trim;

@@ -4,6 +4,7 @@ use super::event::{Cause, Costs, SyncEvent, Work};
 use crate::Result;
 use crate::device::DeviceData;
 use crate::ir::{NodeId, OpDef, Step};
+use crate::mesh::Sharding;
 use crate::options::Options;
 use crate::text::{Place, Source};
 use crate::ty::Type;
@@ -106,6 +107,8 @@ pub struct LeafOrigin {
     pub bucketed: bool,
     /// Gradients accumulate in it.
     pub parameter: bool,
+    /// Of data in a program for a mesh: how they lie on it.
+    pub sharding: Option<Sharding>,
     /// The value, where the program does not use its buffer up.
     pub data: Option<Arc<DeviceData>>,
 }

@@ -99,6 +99,7 @@ fn class_of(attr: &AttrDef) -> Class {
         Role::Position | Role::Axis | Role::Stride => Class::Index,
         Role::Constant | Role::Mode => Class::Constant,
         Role::Device => Class::Device,
+        Role::Sharding => Class::Sharding,
         Role::Body => Class::Structure,
     }
 }

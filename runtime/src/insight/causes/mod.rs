@@ -29,6 +29,7 @@ mod recorded;
 mod results;
 mod rounds;
 mod shape;
+mod sharding;
 mod special;
 mod split;
 mod state;
@@ -42,6 +43,7 @@ use super::report::Explanation;
 use claim::Claim;
 use std::sync::Arc;
 use xlazy_core::ir;
+use xlazy_core::mesh::Mesh;
 use xlazy_core::run::Cause as SyncCause;
 
 /// Of these, those that need nothing of a session's, and those that go by what frameworks write down.
@@ -79,6 +81,7 @@ const OF_PROGRAMS: &[Cause] = &[
     conversion::claim,
     dtype::claim,
     shape::claim,
+    sharding::claim,
     number::claim,
     attribute::claim,
     rounds::claim,
@@ -96,8 +99,10 @@ pub(super) fn explain(new: &Record, known: &[Arc<Record>]) -> Option<Explanation
     if let Some(same) = known.iter().rev().find(|r| r.hash == new.hash && new.room.evicted) {
         return Some(told(eviction::claim(new, same, known), new, same, vec![]));
     }
-    if let Some(same) = known.iter().rev().find(|r| r.anywhere == new.anywhere && r.device != new.device) {
-        return Some(told(device::claim(new, same), new, same, vec![]));
+    if let Some(same) = known.iter().rev().find(|r| r.anywhere == new.anywhere && r.hash != new.hash) {
+        let meshes = Mesh::at(new.device).is_some() || Mesh::at(same.device).is_some();
+        let claim = if meshes { sharding::all_but_placed(new, same) } else { device::claim(new, same) };
+        return Some(told(claim, new, same, vec![]));
     }
     let comparable = comparable(new, known);
     let near = split::step_of(new, &comparable).map_or_else(|| nearest(new, &comparable), |step| vec![step]);
@@ -156,7 +161,12 @@ fn best(evidence: &Evidence) -> Option<Claim> {
 fn comparable(new: &Record, known: &[Arc<Record>]) -> Vec<Arc<Record>> {
     let moves = |r: &Record| r.cause == SyncCause::DeviceChange;
     let other = |r: &Record| r.is_read() && new.is_read() && (moves(r) || moves(new)) && !same_place(r.site, new.site);
-    known.iter().filter(|r| r.device == new.device && !other(r)).cloned().collect()
+    let here: Vec<Arc<Record>> = known.iter().filter(|r| r.device == new.device && !other(r)).cloned().collect();
+    if !here.is_empty() || Mesh::at(new.device).is_none() {
+        return here;
+    }
+    // The first of a mesh: what this line ran on one device, or on another mesh, is split now.
+    known.iter().filter(|r| same_place(r.site, new.site) && !other(r)).cloned().collect()
 }
 
 fn told(claim: Claim, new: &Record, old: &Record, also: Vec<Explanation>) -> Explanation {

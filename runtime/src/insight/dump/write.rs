@@ -1,41 +1,39 @@
 //! A program that was compiled as StableHLO text with locations, as [`explain_dumps`](super::explain_dumps) reads it.
 use crate::insight::mode::Derived;
-use crate::insight::record::Record;
+use crate::insight::record::{LeafRecord, Record};
 use crate::insight::report::Place;
 use std::fmt::Write;
-use xlazy_core::ir::{LeafType, Params, Written, program};
+use xlazy_core::ir::{LeafType, Params, Writing, Written, located, program};
+use xlazy_core::mesh::{Mesh, Sharding};
 
 /// The text, with a location behind each operation and each input.
 pub(super) fn written(r: &Record) -> String {
     // Numbers one by one: their places in packs say nothing of the program.
     let params = Params { data: (0..r.leaves.len() as u32).collect(), packs: vec![] };
-    let types: Vec<LeafType> =
-        r.leaves.iter().map(|l| LeafType { ty: l.ty.clone(), scalar: l.scalar, donate: l.donate }).collect();
-    let Written { text, marks, .. } = program(&r.steps, &types, &params, &r.roots, r.options, false);
-    let mut out = String::with_capacity(2 * text.len());
-    let (mut at, mut step) = (0, 0);
-    for line in text.split_inclusive('\n') {
-        let begins = at;
-        at += line.len();
-        let body = line.trim_end();
-        if let Some((head, rest)) = body.split_once("@main(") {
-            let _ = writeln!(out, "{head}@main({}", arguments(rest, r, &params));
-            continue;
-        }
-        while marks.get(step).is_some_and(|m| m.to as usize <= begins) {
-            step += 1;
-        }
-        let inside = marks.get(step).is_some_and(|m| m.from as usize <= begins);
-        if !inside || body.is_empty() || body.ends_with(['{', ':', '(']) {
-            out.push_str(line);
-            continue;
-        }
-        let kind = match r.derived(step as u32) {
+    let mesh = Mesh::at(r.device);
+    let leaf = |l: &LeafRecord| LeafType {
+        ty: l.ty.clone(),
+        scalar: l.scalar,
+        donate: l.donate,
+        sharding: mesh.map(|mesh| l.sharding.clone().unwrap_or_else(|| Sharding::replicated(mesh, l.ty.shape.len()))),
+    };
+    let types: Vec<LeafType> = r.leaves.iter().map(leaf).collect();
+    let writing = Writing { options: r.options, checked: false, mesh };
+    let Written { text, marks, .. } = program(&r.steps, &types, &params, &r.roots, writing);
+    let of = |part: usize| {
+        let kind = match r.derived(part as u32) {
             Some(Derived::Gradient) => "gradient/",
             Some(Derived::Update) => "update/",
             None => "",
         };
-        let _ = writeln!(out, "{body} loc(\"{kind}{}\"({}))", marks[step].op.name, line_of(marks[step].at));
+        format!("\"{kind}{}\"({})", marks[part].op.name, line_of(marks[part].at))
+    };
+    let mut out = String::with_capacity(2 * text.len());
+    for line in located(&text, &marks, of).split_inclusive('\n') {
+        match line.trim_end().split_once("@main(") {
+            Some((head, rest)) => drop(writeln!(out, "{head}@main({}", arguments(rest, r, &params))),
+            None => out.push_str(line),
+        }
     }
     out
 }

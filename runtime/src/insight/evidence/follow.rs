@@ -31,7 +31,7 @@ pub(crate) fn resized(new: &Step, old: &Step, operands: &[(&Type, &Type)], becam
                 Role::Size | Role::Stride => x - y == now - was || factor,
                 Role::Constant => factor,
                 Role::Position => given(d) == Some((now, was)),
-                Role::Axis | Role::Mode | Role::Dtype | Role::Device | Role::Body => false,
+                Role::Axis | Role::Mode | Role::Dtype | Role::Device | Role::Sharding | Role::Body => false,
             }
         };
         let found = became.sizes.iter().find(fits).map(|f| f.2);

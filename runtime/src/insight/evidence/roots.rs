@@ -322,7 +322,7 @@ impl<'a> Pass<'a> {
 
     fn input(&mut self, l: u32, m: u32) -> Because {
         let (a, b) = (&self.new.leaves[l as usize], &self.old.leaves[m as usize]);
-        if a.ty == b.ty && a.scalar == b.scalar {
+        if a.ty == b.ty && a.scalar == b.scalar && a.sharding == b.sharding {
             return Because::Nothing;
         }
         if let Some(&r) = self.of_leaf.get(&l) {

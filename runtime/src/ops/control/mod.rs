@@ -4,6 +4,7 @@ mod again;
 mod branch;
 mod checkpoint;
 mod doubling;
+mod manual;
 mod rounds;
 mod scan;
 mod tree;
@@ -12,9 +13,11 @@ use crate::tensor::Entry;
 pub use branch::{cond, switch};
 pub use checkpoint::checkpoint;
 pub use doubling::associative_scan;
+pub use manual::{axis_index, manual};
 pub use rounds::{fori_loop, while_loop};
 pub use scan::{ScanOptions, map, scan, scan_with};
 pub use tree::Tensors;
 pub(crate) use tree::{filled, flat};
 
-pub(super) static OPS: &[&Entry] = &[&scan::SCAN, &rounds::WHILE, &branch::COND, &branch::SWITCH, &checkpoint::BARRIER];
+pub(super) static OPS: &[&Entry] =
+    &[&scan::SCAN, &rounds::WHILE, &branch::COND, &branch::SWITCH, &checkpoint::BARRIER, &manual::MANUAL];

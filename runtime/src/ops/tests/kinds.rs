@@ -27,6 +27,7 @@ fn attributes_hold_what_their_role_says() {
                 (Role::Dtype, Attr::DType(_)) => true,
                 (Role::Constant, Attr::Float(_) | Attr::Floats(_) | Attr::Ints(_)) => true,
                 (Role::Mode, Attr::Bool(_) | Attr::Int(_)) => true,
+                (Role::Sharding, Attr::Name(_) | Attr::Ints(_)) => true,
                 _ => false,
             };
             assert!(fits, "`{}` of {} is {:?} and holds {value:?}", def.name, op.name, def.role);

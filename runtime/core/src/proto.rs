@@ -2,7 +2,7 @@
 
 /// The fields of one message, in order.
 #[derive(Default)]
-pub(crate) struct Message<'a>(Vec<(u64, Value<'a>)>);
+pub struct Message<'a>(Vec<(u64, Value<'a>)>);
 
 #[derive(Clone, Copy)]
 enum Value<'a> {
