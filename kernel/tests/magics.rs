@@ -112,14 +112,14 @@ fn unknown_magics_name_the_nearest() {
         "%metric",
         expect![[r#"
             error UnknownMagic: there is no magic %metric. Did you mean %metrics?
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %memory %timeline %tpu %device %pending %compiles %why %healed %heal %nan %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %memory %timeline %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
         "%elephant",
         expect![[r#"
             error UnknownMagic: there is no magic %elephant.
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %memory %timeline %tpu %device %pending %compiles %why %healed %heal %nan %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %memory %timeline %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
@@ -159,9 +159,14 @@ fn help_lists_the_table() {
               %pending      the tensors that have no value yet, and what a sync would do
               %compiles     every program compiled so far, and why
               %why          why the last program was compiled again, or the N-th
+              %fix          makes the cell with the fix that an explanation advises
               %healed       attributes that became parameters because they kept changing
               %heal         turn healing on or off
               %nan          stop at the op that makes the first NaN
+              %peek         looks at a value inside of the last program: numbers, NaN, a histogram
+              %compare      finds the first op whose result differs from a reference run
+              %eager        runs each op as it is recorded, to compare it with lazy tensors
+              %step %%step  runs a cell and shows its stages: record, cut, lower, compile, run, read back
               %budget       let a cell compile N programs and no more
               %opt %%opt    compile this cell optimised
               %quiet        turn off the line under each cell, or on again

@@ -150,7 +150,7 @@ fn program(format: &str, head: &str, text: &str, as_json: bool) -> Bundle {
 }
 
 /// A program after XLA's passes, as HLO text.
-fn optimized_text(program: &Program) -> Result<String> {
+pub(crate) fn optimized_text(program: &Program) -> Result<String> {
     let Some(executable) = &program.executable else { return Ok(String::new()) };
     let (format, bytes) = executable.optimized_program()?;
     Ok(display::hlo::text(&format, &bytes))

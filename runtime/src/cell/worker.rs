@@ -250,6 +250,9 @@ fn ended(outcome: Outcome) {
     }
     sys::end_job();
     let lost = store::lost();
+    if let Some(bundle) = crate::insight::answers() {
+        super::show::display(&bundle);
+    }
     if let Some(json) = crate::insight::cell::end() {
         link::send(&Tell::Event { kind: "cell".into(), json });
     }

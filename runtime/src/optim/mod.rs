@@ -33,8 +33,8 @@ pub use schedule::{
 pub use sgd::{SGD, SGDOptions};
 
 use crate::changes::Changes;
-use crate::insight::Cause;
 use crate::insight::mode::{Derived, derives};
+use crate::insight::{Cause, INSIGHT};
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use crate::{Error, Result};
 use std::borrow::Borrow;
@@ -42,6 +42,8 @@ use std::collections::HashSet;
 use std::panic::Location;
 use std::sync::Arc;
 use xlazy_core::ir::graph;
+use xlazy_core::run;
+use xlazy_core::thread::innermost;
 use xlazy_core::ty::{DType, Shape, Type};
 
 /// What trains parameters by their gradients (`torch.optim.Optimizer`).
@@ -311,7 +313,7 @@ fn follow(state: &[Tensor], parameter: &Tensor) {
 // first step another program than the second.
 #[track_caller]
 fn settle() {
-    sync_for(Cause::Sync);
+    run::start_here(&INSIGHT, innermost(Location::caller()));
 }
 
 /// The numbers of one step, each a tensor without dimensions that all parameters share: one parameter of the program in
