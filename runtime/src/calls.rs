@@ -1,10 +1,13 @@
 //! Answers to the questions that the kernel puts to the runtime (`metrics`, `graph`, `names`…).
 use crate::cell::register_cell;
+use crate::display::graph::Form;
 use crate::display::{self, names};
+use crate::inside;
 use crate::insight::{self, metrics};
 use crate::json;
 use crate::{Error, Result, show};
 use xlazy_core::options::{Numbers, options, set_numbers};
+use xlazy_core::text::edited;
 use xlazy_mime::{Bundle, Fault, Question};
 
 /// Runs a session process: cells and questions, until the kernel ends it.
@@ -21,7 +24,7 @@ fn answer(question: Question, args: &str) -> Result<Bundle> {
     use Question::*;
     match question {
         Metrics => metrics_report(args),
-        Graph => Ok(show::pending_graph(is_json(args)?)),
+        Graph => Ok(show::pending_graph(form(args)?)),
         Ir => Ok(show::pending_ir(is_json(args)?)),
         Stablehlo => show::last_stablehlo(is_json(args)?),
         Hlo => show::last_hlo(is_json(args)?),
@@ -39,7 +42,15 @@ fn answer(question: Question, args: &str) -> Result<Bundle> {
         Healed => Ok(insight::healed_bundle()),
         Heal => heal(args),
         Nan => nan(args),
+        Peek => peek(args),
+        Eager => eager(args),
+        Compare => inside::compare(args),
+        Stages => inside::stages(args),
+        Fix => fix(args),
+        Events => events(args),
         Budget => budget(args),
+        // What nobody but the cell thread knows is none elsewhere.
+        Unnamed => Ok(Bundle::text("[]")),
         Forget | Generator | Load | CheckpointKept | CheckpointWrite | CheckpointOpen | CheckpointClose => {
             Err(refused(format!("only the cell thread answers `{question}`")))
         }
@@ -84,6 +95,48 @@ fn why(args: &str) -> Result<Bundle> {
     })
 }
 
+/// `[N] [--json]`: the cells with the fix of a compilation, the last one that has such a fix without a number.
+fn fix(args: &str) -> Result<Bundle> {
+    let words: Vec<&str> = args.split_whitespace().filter(|w| *w != "--json").collect();
+    let all = insight::compilations();
+    let edits = |c: &insight::Compilation| -> Vec<insight::Edit> {
+        let explanations = c.why.iter().flat_map(|why| std::iter::once(why).chain(&why.also));
+        explanations.flat_map(|why| why.edits.clone()).collect()
+    };
+    let found = match words[..] {
+        [] => all.iter().rev().find(|c| !edits(c).is_empty()),
+        [n] => {
+            let n: u64 = n.parse().map_err(|_| refused(format!("expected the number of a compilation, not `{n}`")))?;
+            Some(
+                all.iter()
+                    .find(|c| c.number == n)
+                    .ok_or_else(|| refused(format!("there is no compilation {n}: so far there are {}", all.len())))?,
+            )
+        }
+        _ => return Err(refused("fix takes one number at most".into())),
+    };
+    let none =
+        || refused("no compilation so far has a fix that is a change of code: `%why` says what is advised".into());
+    let found = found.ok_or_else(none)?;
+    let cells = edited(&edits(found));
+    if cells.is_empty() {
+        let advice = found.why.as_ref().map(|why| format!(": {}", why.fix)).unwrap_or_default();
+        return Err(refused(format!(
+            "what is advised about compilation {} is no change of code{advice}",
+            found.number
+        )));
+    }
+    let one = |(cell, text): &(u64, String)| json::json!({ "cell": cell, "text": text });
+    let cells: json::Value = cells.iter().map(one).collect();
+    Ok(json::bundle(json::json!({ "compilation": found.number, "cells": cells })))
+}
+
+/// `on` or `off`.
+fn events(args: &str) -> Result<Bundle> {
+    insight::stream(args.trim() == "on");
+    Ok(Bundle::default())
+}
+
 /// `on`, `inf`, `off`, or nothing to ask.
 fn nan(args: &str) -> Result<Bundle> {
     let wanted = match args.trim() {
@@ -97,6 +150,28 @@ fn nan(args: &str) -> Result<Bundle> {
         set_numbers(numbers, None);
     }
     Ok(Bundle::text(format!("programs look for {} in what their ops give", options().numbers.name())))
+}
+
+/// `on`, `off`, or what is to be looked at.
+fn peek(args: &str) -> Result<Bundle> {
+    match args.trim() {
+        "on" => Ok(inside::keep(true)),
+        "off" => Ok(inside::keep(false)),
+        what => inside::ask(what),
+    }
+}
+
+/// `on`, `off`, or nothing to see cells that ran in both ways.
+fn eager(args: &str) -> Result<Bundle> {
+    match args.trim() {
+        "on" => crate::backends::set_eager(true),
+        "off" => crate::backends::set_eager(false),
+        other => return Ok(insight::side_by_side(is_json(other)?)),
+    }
+    Ok(Bundle::text(match crate::backends::is_eager() {
+        true => "each op runs as it is recorded, as a program of its own",
+        false => "ops are recorded, and run together when a value is wanted",
+    }))
 }
 
 /// `on`, `off`, or nothing to ask.
@@ -126,6 +201,11 @@ fn budget(args: &str) -> Result<Bundle> {
     Ok(if as_json { json::bundle(insight::budget_json()) } else { insight::budget_bundle() })
 }
 
+fn form(args: &str) -> Result<Form> {
+    let message = || format!("unknown option `{}`; there are `--json`, `--dot` and `--model-explorer`", args.trim());
+    Form::named(args.trim()).ok_or_else(|| refused(message()))
+}
+
 fn is_json(args: &str) -> Result<bool> {
     match args.trim() {
         "" => Ok(false),
@@ -145,7 +225,10 @@ mod tests {
 
     #[test]
     fn questions_are_answered_and_others_refused_by_name() {
-        assert_eq!(call(Graph, "--fast").unwrap_err().message, "unknown option `--fast`; there is `--json`");
+        assert_eq!(
+            call(Graph, "--fast").unwrap_err().message,
+            "unknown option `--fast`; there are `--json`, `--dot` and `--model-explorer`"
+        );
         assert_eq!(call(Doc, "nonsense").unwrap_err().message, "the runtime has nothing called `nonsense`");
         assert_eq!(call(Metrics, "all").unwrap_err().message, "metrics takes `--json` or `clear`, not `all`");
         let data = |name, args| -> crate::json::Value {

@@ -19,8 +19,11 @@ pub mod display;
 #[doc(hidden)]
 pub mod fuzz;
 mod grad;
+pub mod inside;
 pub mod insight;
 mod json;
+#[doc(hidden)]
+pub mod lesson;
 pub mod models;
 pub mod nn;
 mod ops;
@@ -35,6 +38,7 @@ pub use bucket::Dynamic;
 pub use calls::session_main;
 pub use changes::Changes;
 pub use grad::{grad, grad_with, jvp, vjp};
+pub use inside::peek;
 pub use insight::metrics;
 pub use ops::{At, IndexArg, Literal, OpInfo, To, cat, devices, einsum, manual_seed, ops, stack, tensor, where_};
 pub use ops::{

@@ -275,6 +275,7 @@ fn averages_follow_in_one_program() {
     let (mut mean, mut slow) = (optim::AveragedModel::new(&model), optim::AveragedModel::ema(&model, 0.7));
     let x = Tensor::from_vec((0..8).map(|n| (n as f32).sin()).collect(), [4, 2]);
     let mut history: Vec<Vec<f32>> = vec![];
+    sync();
     let n = compiles(|| {
         for _ in 0..4 {
             opt.zero_grad();

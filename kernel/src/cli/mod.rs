@@ -15,6 +15,7 @@ mod engines;
 pub mod eval;
 pub mod events;
 mod export;
+pub mod html;
 pub mod install;
 pub mod kernel;
 mod kernel_command;

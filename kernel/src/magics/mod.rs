@@ -7,8 +7,11 @@ mod answer;
 mod autosave;
 mod budget;
 mod checkpoint;
+mod compare;
 mod compiles;
 mod device;
+mod eager;
+mod fix;
 mod graph;
 mod heal;
 mod healed;
@@ -17,15 +20,18 @@ mod hlo;
 mod ir;
 mod magic;
 mod metrics;
+mod named;
 mod nan;
 mod nearest;
 mod opt;
+mod peek;
 mod pending;
 mod program;
 mod quiet;
 mod recover;
 mod shell;
 mod stablehlo;
+mod step;
 mod time;
 pub mod tpu;
 mod vars;
@@ -50,9 +56,14 @@ pub static TABLE: &[Magic] = &[
     pending::PENDING,
     compiles::COMPILES,
     why::WHY,
+    fix::FIX,
     healed::HEALED,
     heal::HEAL,
     nan::NAN,
+    peek::PEEK,
+    compare::COMPARE,
+    eager::EAGER,
+    step::STEP,
     budget::BUDGET,
     opt::OPT,
     quiet::QUIET,

@@ -5,7 +5,7 @@ use super::log::{events_since, syncs_so_far};
 use super::metrics::{self, Metric};
 use super::render::place;
 use super::report::Compilation;
-use super::{budget, live, witness};
+use super::{budget, live, side, witness};
 use crate::json::{Value, json, millis};
 use std::fmt::Write;
 use std::sync::Mutex;
@@ -18,6 +18,7 @@ use xlazy_core::text::{Place, Spot, called_from, location, with_caller};
 use xlazy_mime::{Bundle, Table, count, escape_html, units};
 
 struct Running {
+    cell: u64,
     start: Instant,
     /// Programs that XLA compiled, and all that were new to the session.
     compiled: (usize, usize),
@@ -45,11 +46,12 @@ static TIMES: &[&Metric] = &[
     &metrics::AOT_COMPILE_TIME,
 ];
 
-/// A cell begins.
-pub(crate) fn begin() {
+/// A cell begins, of this number.
+pub(crate) fn begin(cell: u64) {
     witness::cell_begins();
     traced();
     let now = Running {
+        cell,
         start: Instant::now(),
         compiled: compiled_so_far(),
         syncs: syncs_so_far(),
@@ -83,6 +85,8 @@ pub(crate) fn end() -> Option<String> {
     let trace = trace - r.syncs.1 + traced();
     let from_disk: Duration = new.iter().filter(|c| c.origin == Origin::Disk).map(|c| c.compile).sum();
     let memory = bytes_in_use();
+    let events = events_since(r.syncs.0);
+    side::note(r.cell, &events, new.len(), new.iter().map(|c| c.compile).sum(), wall);
     let ms = |i: usize| millis(Duration::from_nanos(total(i) as u64));
     let did = json!({
         "wall_ms": millis(wall),
@@ -105,7 +109,7 @@ pub(crate) fn end() -> Option<String> {
         "copied_bytes": total(7) as u64,
         "device_bytes": memory,
         "device_bytes_delta": memory as i64 - r.memory as i64,
-        "runs": runs(&events_since(r.syncs.0)),
+        "runs": runs(&events),
         "told": told(&new).iter().map(said).collect::<Value>(),
         "compilations": new.iter().map(Compilation::value).collect::<Value>(),
     });
@@ -210,7 +214,7 @@ pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
         let mut visited = 0;
         let all = g.barrier_roots().into_iter();
         all.map(|id| {
-            let nodes = (visited < COUNTED).then(|| g.needed_by(id));
+            let nodes = (visited < COUNTED).then(|| g.needed_by(&[id]).len());
             visited += nodes.unwrap_or(0);
             let n = g.node(id);
             let cached = matches!(n.payload, Payload::Cached(_));

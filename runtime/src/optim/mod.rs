@@ -34,8 +34,8 @@ pub use schedule::{
 pub use sgd::{SGD, SGDOptions};
 
 use crate::changes::Changes;
-use crate::insight::Cause;
 use crate::insight::mode::{Derived, derives};
+use crate::insight::{Cause, INSIGHT};
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use crate::{Error, Result};
 use std::borrow::Borrow;
@@ -43,6 +43,8 @@ use std::collections::HashSet;
 use std::panic::Location;
 use std::sync::Arc;
 use xlazy_core::ir::graph;
+use xlazy_core::run;
+use xlazy_core::thread::innermost;
 use xlazy_core::ty::{DType, Shape, Type};
 
 /// What trains parameters by their gradients (`torch.optim.Optimizer`).
@@ -102,6 +104,12 @@ pub trait Optimizer: Send {
         Vec::new()
     }
 
+    /// The tensors of its state: which parameter each is for, and what it is called.
+    #[doc(hidden)]
+    fn state_tensors(&self) -> Vec<(usize, &'static str, Tensor)> {
+        Vec::new()
+    }
+
     /// Takes over what [`Optimizer::state_dict`] gave; an error where it does not fit, and then nothing has changed
     /// (`torch.optim.Optimizer.load_state_dict`).
     fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
@@ -142,6 +150,9 @@ impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
     #[track_caller]
     fn step_unless(&mut self, skip: &Tensor) {
         on_behalf(Location::caller(), is_grad_enabled(), || (**self).step_unless(skip))
+    }
+    fn state_tensors(&self) -> Vec<(usize, &'static str, Tensor)> {
+        (**self).state_tensors()
     }
     fn state_dict(&self) -> Vec<(String, Tensor)> {
         (**self).state_dict()
@@ -303,7 +314,7 @@ fn follow(state: &[Tensor], parameter: &Tensor) {
 // first step another program than the second.
 #[track_caller]
 fn settle() {
-    sync_for(Cause::Sync);
+    run::start_here(&INSIGHT, innermost(Location::caller()));
 }
 
 /// The numbers of one step, each a tensor without dimensions that all parameters share: one parameter of the program in

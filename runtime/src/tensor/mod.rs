@@ -574,7 +574,7 @@ pub(crate) fn marked(x: Tensor, buckets: Vec<Bucket>) -> Tensor {
 }
 
 /// What of row-major bytes of the physical type is real.
-fn real_bytes(mut bytes: Vec<u8>, ty: &Type, buckets: &[Bucket]) -> Vec<u8> {
+pub(crate) fn real_bytes(mut bytes: Vec<u8>, ty: &Type, buckets: &[Bucket]) -> Vec<u8> {
     let mut shape = ty.shape.clone();
     for b in buckets {
         let slice = shape[b.dim + 1..].iter().product::<usize>() * ty.dtype.size();
