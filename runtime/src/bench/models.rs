@@ -20,9 +20,10 @@ pub struct Row {
 }
 
 type Step = Box<dyn FnMut() -> Tensor>;
+type Make = fn() -> Step;
 
 /// The models, as the peers' script has them.
-const MODELS: &[(&str, fn() -> Step)] = &[
+const MODELS: &[(&str, Make)] = &[
     ("mlp", mlp),
     ("resnet18_32", resnet18),
     ("resnet50_inference", resnet50),

@@ -9,8 +9,11 @@ type Before<M> = dyn Fn(&M, &Tensor) -> Option<Tensor> + Send + Sync;
 type After<M> = dyn Fn(&M, &Tensor, &Tensor) -> Option<Tensor> + Send + Sync;
 type Backward = dyn Fn(Option<&Tensor>, &Tensor) -> Option<Tensor> + Send + Sync;
 
+/// A hook, and its number.
+type Numbered<F> = (u64, Arc<F>);
+
 /// Hooks of one kind, in the order in which they came.
-struct Hooks<F: ?Sized>(Arc<Mutex<Vec<(u64, Arc<F>)>>>);
+struct Hooks<F: ?Sized>(Arc<Mutex<Vec<Numbered<F>>>>);
 
 impl<F: ?Sized> Default for Hooks<F> {
     fn default() -> Hooks<F> {
