@@ -6,12 +6,14 @@ use std::path::Path;
 /// Folders of public items with the module they are reached through; none: the prelude, or methods.
 const FOLDERS: [(&str, &str); 5] =
     [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data"), ("models", "models")];
-const FILES: [(&str, &str); 17] = [
+const FILES: [(&str, &str); 19] = [
     ("tensor/mod.rs", ""),
     ("tensor/autocast.rs", ""),
+    ("tensor/hooks.rs", ""),
     ("tensor/thread.rs", ""),
     ("tensor/trace.rs", ""),
     ("grad.rs", ""),
+    ("grad/functional.rs", ""),
     ("cell/progress.rs", ""),
     ("cell/show.rs", ""),
     ("cell/streams.rs", ""),

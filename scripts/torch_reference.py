@@ -235,6 +235,13 @@ def modules():
     one("transformer", f"nn.Transformer(8, 2, 1, 2, {kinds}, batch_first=True)", rand(2, 4, 8), rand(2, 3, 8),
         torch.tensor([[False] * 4, [False, False, False, True]]),
         run=lambda m, x, y, pad: m(x, y, tgt_mask=causal, src_key_padding_mask=pad, memory_key_padding_mask=pad))
+    # Behind all that was there, whose numbers would be others.
+    f.case("fractional_max_pool2d", "nn.FractionalMaxPool2d((2, 3), output_size=(4, 3), _random_samples=u)", None, [rand(2, 3, 9, 8), rand(2, 3, 2, low=0.01, high=0.99)],
+           run=lambda m, x, u: nn.FractionalMaxPool2d((2, 3), output_size=(4, 3), _random_samples=u)(x), flows=1)
+    f.case("fractional_max_pool3d", "nn.FractionalMaxPool3d(2, output_ratio=(0.5, 0.7, 0.4), _random_samples=u)", None, [rand(1, 2, 6, 7, 9), rand(1, 2, 3, low=0.01, high=0.99)],
+           run=lambda m, x, u: nn.FractionalMaxPool3d(2, output_ratio=(0.5, 0.7, 0.4), _random_samples=u)(x), flows=1)
+    one("adaptive_log_softmax", "nn.AdaptiveLogSoftmaxWithLoss(8, 15, [4, 9], div_value=2.0, head_bias=True)", rand(6, 8), torch.tensor([0, 3, 4, 8, 9, 14]),
+        run=lambda m, x, t: (*m(x, t), m.log_prob(x)))
     f.write("modules")
 
 
@@ -393,6 +400,11 @@ SCHEDULES = {
     "one_cycle": lambda o: sched.OneCycleLR(o, 1.0, total_steps=101),
     "one_cycle_linear": lambda o: sched.OneCycleLR(o, 1.0, total_steps=101, anneal_strategy="linear", three_phase=True, pct_start=0.4),
     "sequential": lambda o: sched.SequentialLR(o, [sched.LinearLR(o, 0.1, 1.0, 10), sched.CosineAnnealingLR(o, 50), sched.ExponentialLR(o, 0.9)], [10, 60]),
+    "multiplicative": lambda o: sched.MultiplicativeLR(o, lambda n: 0.95 if n % 2 else 0.99),
+    "chained": lambda o: sched.ChainedScheduler([sched.ConstantLR(o, 0.1, 5), sched.ExponentialLR(o, 0.97), sched.StepLR(o, 10, 0.7)]),
+    "cyclic": lambda o: sched.CyclicLR(o, 0.01, 0.4, step_size_up=7, step_size_down=12),
+    "cyclic_half": lambda o: sched.CyclicLR(o, 0.01, 0.4, step_size_up=9, mode="triangular2"),
+    "cyclic_range": lambda o: sched.CyclicLR(o, 0.01, 0.4, step_size_up=8, mode="exp_range", gamma=0.98),
 }
 
 

@@ -2,7 +2,7 @@
 # What takes longer than a change can wait for: before a release, or when what it is about has changed. An hour and a half.
 #
 #   tests/long.sh          everything
-#   tests/long.sh NAME…    only these parts: sizes macros checkpoints fuzz soak unbox sanitizer evcxr
+#   tests/long.sh NAME…    only these parts: sizes conformance macros checkpoints fuzz soak unbox sanitizer evcxr
 #
 #   XLAZY_ROUNDS   how many times as much the tests of cells, interrupts and kills do: 10
 set -euo pipefail
@@ -17,6 +17,11 @@ sizes() {
   for test in soak interrupts deaths; do
     cargo test --release --locked -p xlazy-kernel --test "$test" -- --nocapture --test-threads 1
   done
+}
+
+# PyTorch's cases with programs that are optimised as users have them.
+conformance() {
+  XLAZY_LONG=1 cargo test --release --locked -p xlazy --test conformance
 }
 
 # 100,000 hostile checkpoints, whose code must have the expected syntax tree.
@@ -64,7 +69,7 @@ sanitizer() {
 scripts/cpu-plugin.sh target/home/plugins/cpu
 cargo build --release --locked --workspace
 parts=("$@")
-((${#parts[@]})) || parts=(sizes macros checkpoints fuzz soak unbox sanitizer evcxr)
+((${#parts[@]})) || parts=(sizes conformance macros checkpoints fuzz soak unbox sanitizer evcxr)
 for part in "${parts[@]}"; do
   printf '\n\033[1m[%4d s] %s\033[0m\n' "$SECONDS" "$part"
   "$part"

@@ -47,6 +47,8 @@ pub enum Event {
     },
     /// Text for the front end's pager (`%help`, `name?`).
     Page(Bundle),
+    /// Text that is to be the next cell, for the user to read and run (`%fix`).
+    NextInput(String),
     /// A compile, a sync, a transfer…, as JSON.
     Insight {
         kind: String,
@@ -127,6 +129,9 @@ pub trait Engine: Send + Sync {
     /// Where output goes that comes between cells, of threads that outlive theirs. Where nobody listens, it waits for
     /// the next cell.
     fn listen(&self, _late: Box<dyn FnMut(Event) + Send>) {}
+    /// Whether each sync and compilation is an event of its own, as it happens ([`Event::Insight`] of the kinds `sync` and
+    /// `compilation`), from the next cell on.
+    fn stream(&self, _on: bool) {}
     /// Throws the session away and starts a new one.
     fn restart(&self) -> Result<(), Failure>;
     fn shutdown(&self);

@@ -82,6 +82,9 @@ impl<E: Engine> Engine for WithFooter<E> {
     fn listen(&self, take: Box<dyn FnMut(Event) + Send>) {
         self.engine.listen(take);
     }
+    fn stream(&self, on: bool) {
+        self.engine.stream(on);
+    }
     fn restart(&self) -> Result<(), Failure> {
         self.engine.restart()
     }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use xlazy_mime::{Bundle, Content};
+use xlazy_mime::{Bundle, Content, PAGES};
 
 /// Where a cell's events go: results and streams as a terminal user expects them.
 pub struct Screen<'a> {
@@ -78,6 +78,9 @@ impl<'a> Screen<'a> {
                 let _ = self.err.write_all(plain_unless(self.colours.1, &text).as_bytes());
                 let _ = self.err.flush();
             }
+            Event::Display { bundle, update: false, .. } if self.stdin && bundle.get(PAGES).is_some() => {
+                self.turn_pages(&bundle)
+            }
             Event::Display { bundle, update: false, id } => {
                 self.write_block("", &bundle);
                 self.last = id.filter(|_| self.live && is_one_line(&bundle));
@@ -101,6 +104,7 @@ impl<'a> Screen<'a> {
                 self.write_block(&prefix, &bundle);
             }
             Event::Page(bundle) => self.write_block("", &bundle),
+            Event::NextInput(text) => self.write_block("", &Bundle::text(text)),
             Event::Input { prompt, password, answer } => {
                 self.write_out(&prompt);
                 match if self.stdin { read_answer(password) } else { Some(Err(NOBODY.to_owned())) } {
@@ -108,6 +112,25 @@ impl<'a> Screen<'a> {
                     None => self.unanswered = Some(answer),
                 }
                 self.at_line_start = true;
+            }
+        }
+    }
+
+    /// Shows a display in parts, one after the other, when Enter is pressed.
+    fn turn_pages(&mut self, bundle: &Bundle) {
+        let pages: Vec<String> = bundle.get(PAGES).and_then(|p| serde_json::from_str(p).ok()).unwrap_or_default();
+        for (i, page) in pages.iter().enumerate() {
+            self.finish_line();
+            self.write_out(page);
+            self.finish_line();
+            if i + 1 == pages.len() {
+                return;
+            }
+            self.write_out("Enter goes on, q ends: ");
+            self.at_line_start = true;
+            match read_answer(false) {
+                Some(Ok(line)) if !line.trim().eq_ignore_ascii_case("q") => {}
+                _ => return,
             }
         }
     }

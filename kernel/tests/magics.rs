@@ -112,14 +112,14 @@ fn unknown_magics_name_the_nearest() {
         "%metric",
         expect![[r#"
             error UnknownMagic: there is no magic %metric. Did you mean %metrics?
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %nan %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %memory %timeline %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
         "%elephant",
         expect![[r#"
             error UnknownMagic: there is no magic %elephant.
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %tpu %device %pending %compiles %why %healed %heal %nan %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %memory %timeline %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
@@ -152,14 +152,21 @@ fn help_lists_the_table() {
               %ir           prints the lazy IR of an expression, or of everything pending
               %stablehlo    prints the StableHLO of an expression, or of the last synced program
               %hlo          prints the HLO that XLA's passes made of an expression, or of the last synced program
+              %memory       device memory by variable: parameters, state, gradients, activations, and who keeps them
+              %timeline     where time went: cells, tracing, compiling, running, transfers on one line
               %tpu          compiles for a TPU that need not be there: does it fit, what would it take
               %device       says or chooses which platform programs run on
               %pending      the tensors that have no value yet, and what a sync would do
               %compiles     every program compiled so far, and why
               %why          why the last program was compiled again, or the N-th
+              %fix          makes the cell with the fix that an explanation advises
               %healed       attributes that became parameters because they kept changing
               %heal         turn healing on or off
               %nan          stop at the op that makes the first NaN
+              %peek         looks at a value inside of the last program: numbers, NaN, a histogram
+              %compare      finds the first op whose result differs from a reference run
+              %eager        runs each op as it is recorded, to compare it with lazy tensors
+              %step %%step  runs a cell and shows its stages: record, cut, lower, compile, run, read back
               %budget       let a cell compile N programs and no more
               %opt %%opt    compile this cell optimised
               %quiet        turn off the line under each cell, or on again
@@ -191,9 +198,10 @@ fn programs_are_asked_of_the_runtime_or_shown_by_a_hidden_cell() {
     check(
         "%graph",
         expect![[r#"
-        display: <graph>
-        asked: call graph []
-    "#]],
+            display: <graph>
+            asked: call unnamed []
+            asked: call graph []
+        "#]],
     );
     check(
         "%ir --json",
@@ -221,16 +229,27 @@ fn programs_are_asked_of_the_runtime_or_shown_by_a_hidden_cell() {
     check(
         "graph y; ",
         expect![[r#"
+            Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+            result: <result>
+            asked: call unnamed []
+            asked: run "xlazy::show::graph(&(y\n), false)"
+        "#]],
+    );
+    check(
+        "%graph --dot y",
+        expect![[r#"
         Insight { kind: "compile", json: "{\"ms\": 20.5}" }
         result: <result>
-        asked: run "xlazy::show::graph(&(y\n), false)"
+        asked: call unnamed []
+        asked: run "xlazy::show::graph_as(&(y\n), \"dot\").unwrap()"
     "#]],
     );
     check(
         "%graph --svg y",
         expect![[r#"
+        asked: call unnamed []
         error UsageError: %graph has no option --svg.
-            %graph [--json] [EXPRESSION]
+            %graph [--json | --dot | --model-explorer] [EXPRESSION]
     "#]],
     );
 }

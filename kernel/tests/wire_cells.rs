@@ -7,6 +7,8 @@ mod eval_support;
 #[path = "protocol/mock_engine.rs"]
 #[allow(dead_code)]
 mod mock_engine;
+#[path = "../../tests/support/schema.rs"]
+mod schema;
 
 use client::{Folder, Kernel, Setup};
 use nix::sys::stat::Mode;
@@ -176,4 +178,32 @@ fn where_the_front_end_does_not_allow_questions_they_are_refused_with_a_sentence
         assert!(said.contains("front end"), "{ask}: {said}");
     }
     ok(&mut kernel, "1 + 1");
+}
+
+/// A front end that opens a comm of the target `xlazy.events` hears of every sync and compilation, and no longer when it closes it.
+#[test]
+fn events_are_streamed_and_a_fix_is_the_next_cell() {
+    let mut kernel = kernel();
+    let schema = schema::Schema::read(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap());
+    kernel.send_shell("comm_open", json!({"comm_id": "e", "target_name": "xlazy.events", "data": {}}));
+    assert!(kernel.until_idle().iter().all(|m| m["msg_type"] != "comm_close"));
+    let comms = kernel.ask("comm_info_request", json!({"target_name": "xlazy.events"}));
+    assert_eq!(comms["content"]["comms"], json!({"e": {"target_name": "xlazy.events"}}));
+    let code = "let w = Tensor::ones([2]);\nfor n in [4, 4, 2] {\n    let x = Tensor::from_vec(vec![0.5f32; n * 2], [n, 2]);\n    (x * &w).sum().item();\n}";
+    let outputs = ok(&mut kernel, code);
+    let told: Vec<Value> = outputs
+        .iter()
+        .filter(|m| m["msg_type"] == "comm_msg" && m["content"]["comm_id"] == "e")
+        .map(|m| schema.check("event", &m["content"]["data"].to_string()))
+        .collect();
+    let kinds = |kind: &str| told.iter().filter(|t| t["kind"] == kind).count();
+    assert_eq!((kinds("compilation"), kinds("sync"), kinds("cell")), (2, 3, 1), "{told:#?}");
+    let (reply, _) = kernel.execute(json!({"code": "%fix"}));
+    let payload = &reply["content"]["payload"][0];
+    assert_eq!((&payload["source"], &payload["replace"]), (&json!("set_next_input"), &json!(false)), "{reply}");
+    assert!(payload["text"].as_str().unwrap().contains("[n, 2]).dynamic(0).buckets([4]);"), "{payload}");
+    kernel.send_shell("comm_close", json!({"comm_id": "e", "data": {}}));
+    kernel.until_idle();
+    let outputs = ok(&mut kernel, "w.exp().sum().item()");
+    assert!(outputs.iter().all(|m| m["msg_type"] != "comm_msg"), "{outputs:?}");
 }

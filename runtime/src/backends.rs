@@ -42,3 +42,24 @@ pub fn get_mat_mul_precision() -> &'static str {
 pub fn set_detect_anomaly(on: bool) {
     set_numbers(if on { Numbers::NoNan } else { Numbers::Any }, Some(Location::caller()));
 }
+
+/// Has each op run as it is recorded, as a program of its own, or no longer (`torch_xla.experimental.eager_mode`; `%eager on`): what
+/// is pending is run with the first of them. To see what lazy tensors save; loops and branches on the device stay one op.
+///
+/// ```
+/// use xlazy::{backends, insight, Tensor};
+/// backends::set_eager(true);
+/// let before = insight::events().len();
+/// let y = (Tensor::ones([2]) * 2.0).sum();
+/// assert!(insight::events().len() >= before + 3);
+/// backends::set_eager(false);
+/// # assert_eq!(y.item(), 4.0);
+/// ```
+pub fn set_eager(on: bool) {
+    xlazy_core::run::set_eager(on);
+}
+
+/// Whether each op runs as it is recorded.
+pub fn is_eager() -> bool {
+    xlazy_core::run::is_eager()
+}

@@ -1,4 +1,6 @@
 //! What the host pays per op: `xlazy bench host` and `cargo bench` print these figures.
+pub mod models;
+
 use crate::json::Value;
 use crate::prelude::*;
 use crate::tensor::sync_for;

@@ -1,15 +1,18 @@
 //! Gradients: a reverse walk over the recorded graph that reads each op's gradient from the table.
+mod functional;
+
 use crate::bucket;
 use crate::changes::Changes;
 use crate::insight::mode::{Derived, derives};
-use crate::ops::entry_of;
-use crate::tensor::{Grad, Tensor, on_behalf, physically, refuse};
+use crate::ops::{entry_of, result_of};
+use crate::tensor::{Grad, Tensor, on_behalf, physically, refuse, through_hooks};
+pub use functional::{jvp, vjp};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::panic::Location;
 use std::sync::Weak;
 use xlazy_core::ir::{
-    ALIAS, ARGUMENT, AttrsExt, LEAF, Node, NodeId, OpDef, Origin, Owner, REQUIRES_GRAD, RESULT, TAPE_FREED, graph,
+    ALIAS, ARGUMENT, AttrsExt, LEAF, Node, NodeId, OpDef, Origin, Owner, REQUIRES_GRAD, TAPE_FREED, graph,
 };
 use xlazy_core::text::told;
 use xlazy_core::thread::thread;
@@ -221,6 +224,8 @@ fn walk_physical(starts: Vec<(Tensor, Tensor)>, wanted: &[&Tensor]) -> Found {
         last = Some(seq);
         let dys: Vec<(usize, Tensor)> = several.remove(&id).unwrap_or_default().into_iter().collect();
         let Some(dy) = flowing.remove(&id).or_else(|| Some(dys.first()?.1.clone())) else { continue };
+        let (dy, retained) = through_hooks(id, dy);
+        found.leaves.extend(retained.map(|t| (met.get(&id).copied(), t, dy.clone())));
         for (slot, _) in found.wanted.iter_mut().zip(&wanted_ids).filter(|(_, w)| **w == id) {
             *slot = Some(dy.clone());
         }
@@ -354,8 +359,10 @@ fn open(id: NodeId) -> Open {
     if n.op.id == ARGUMENT.id {
         return Open::Leaf(None);
     }
-    if n.op.id == RESULT.id && n.flags & TAPE_FREED == 0 {
-        return Open::Result { of: n.inputs[0], index: n.attrs.index(0) };
+    if let Some(of) = result_of(n.op)
+        && n.flags & TAPE_FREED == 0
+    {
+        return Open::Result { of: n.inputs[of], index: n.attrs.index(0) };
     }
     let (op, attrs, flags, ids) = (n.op, n.attrs.clone(), n.flags, n.inputs.to_vec());
     match entry_of(op).and_then(|e| e.grad) {

@@ -18,3 +18,8 @@ pub(crate) fn millis(time: Duration) -> f64 {
 pub(crate) fn micros(time: Duration) -> u64 {
     time.as_micros() as u64
 }
+
+/// A text as JSON.
+pub(crate) fn parse(text: &str) -> Result<Value, serde_json::Error> {
+    serde_json::from_str(text)
+}

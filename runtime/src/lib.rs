@@ -19,8 +19,11 @@ pub mod display;
 #[doc(hidden)]
 pub mod fuzz;
 mod grad;
+pub mod inside;
 pub mod insight;
 mod json;
+#[doc(hidden)]
+pub mod lesson;
 pub mod models;
 pub mod nn;
 mod ops;
@@ -34,7 +37,8 @@ pub mod tensor;
 pub use bucket::Dynamic;
 pub use calls::session_main;
 pub use changes::Changes;
-pub use grad::{grad, grad_with};
+pub use inside::peek;
+pub use grad::{grad, grad_with, jvp, vjp};
 pub use insight::metrics;
 pub use ops::{At, IndexArg, Literal, OpInfo, To, cat, devices, einsum, manual_seed, ops, stack, tensor, where_};
 pub use ops::{
@@ -42,14 +46,16 @@ pub use ops::{
     InterpolateOptions, Interpolation, MaxPoolOptions, PadMode, Padding, Reduction, ScatterReduce,
 };
 pub use ops::{BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, StftOptions};
-pub use ops::{CustomOp, custom_call, custom_op};
+pub use ops::{Context, CustomOp, Function, custom_call, custom_op};
 pub use ops::{
     LeastSquares, MatrixNorm, MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, Unique,
     block_diag, multi_dot,
 };
-pub use ops::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
+pub use ops::{
+    ScanOptions, Tensors, associative_scan, checkpoint, cond, fori_loop, map, scan, scan_with, switch, while_loop,
+};
 pub use ops::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
-pub use tensor::{Arg, Tensor, autocast, is_grad_enabled, no_grad, sync};
+pub use tensor::{Arg, Hook, Tensor, autocast, is_grad_enabled, no_grad, sync};
 pub use xlazy_core::device::{device_name, preload, probe};
 pub use xlazy_core::ty::{Category, DType, Dims, Element, Scalar, Shape};
 pub use xlazy_core::{Error, Raised, Result};

@@ -6,8 +6,8 @@ pub use crate::display::{ImageOptions, Plot, grid, image, image_with, images, im
 pub use crate::nn::Module;
 pub use crate::optim::{Optimizer, optimizer_step};
 pub use crate::{
-    At, Shape, Tensor, autocast, cat, einsum, grad, grad_with, insight, manual_seed, meshgrid, metrics, no_grad, stack,
-    sync,
+    At, Shape, Tensor, autocast, cat, einsum, grad, grad_with, insight, manual_seed, meshgrid, metrics, no_grad, peek,
+    stack, sync,
 };
 pub use crate::{
     AttentionOptions, AvgPoolOptions, BatchNormOptions, ConvOptions, ConvTransposeOptions, CrossEntropyOptions,
@@ -17,9 +17,9 @@ pub use crate::{
     BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, LeastSquares, MatrixNorm,
     MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, StftOptions, Unique,
 };
-pub use crate::{CustomOp, custom_call, custom_op};
+pub use crate::{Context, CustomOp, Function, Hook, checkpoint, custom_call, custom_op, jvp, vjp};
 pub use crate::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
-pub use crate::{data, models, nn, optim, parts};
+pub use crate::{check, data, models, nn, optim, parts, predict};
 pub use crate::{tensor, where_};
 pub use xlazy_core::ty::DType::{self, *};
 pub use xlazy_mime::{Bundle, Rich};

@@ -1,10 +1,14 @@
 //! What the runtime would do, shown without doing it: the pending graph, its IR, its StableHLO, XLA's optimised HLO. What
 //! `%graph`, `%ir`, `%stablehlo` and `%hlo` show.
+pub(crate) mod memory;
+
 use crate::display;
+use crate::display::graph::Form;
 use crate::display::ir::View;
 use crate::insight::INSIGHT;
 use crate::json::{self, Value, json};
 use crate::{Error, Result, Tensor};
+use xlazy_core::host::named;
 use xlazy_core::ir::{NodeId, graph as arena};
 use xlazy_core::run::{self, Program};
 use xlazy_mime::Bundle;
@@ -18,13 +22,28 @@ use xlazy_mime::Bundle;
 /// assert!(xlazy::show::graph(&y, false).plain().contains("sum f32[]"));
 /// ```
 pub fn graph(of: &Tensor, as_json: bool) -> Bundle {
-    show_graph(&View::of(&arena(), &[of.id()], false), as_json)
+    display::graph::bundle(&one(of), if as_json { Form::Json } else { Form::Picture })
+}
+
+/// As [`graph`], in a form: `json`, `dot` (Graphviz), or `model-explorer` (the JSON that Google's Model Explorer loads).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let y = (Tensor::ones([2, 3]) * 2.0).sum();
+/// assert!(xlazy::show::graph_as(&y, "dot").unwrap().plain().starts_with("digraph"));
+/// assert!(xlazy::show::graph_as(&y, "png").is_err());
+/// ```
+pub fn graph_as(of: &Tensor, form: &str) -> Result<Bundle> {
+    let form = Form::named(&format!("--{form}")).ok_or_else(|| Error::Usage {
+        message: format!("a graph has no form `{form}`; there are json, dot and model-explorer"),
+    })?;
+    Ok(display::graph::bundle(&one(of), form))
 }
 
 /// The recorded nodes that the tensor needs, one a line: `%2 = f32[2,3] mul(%0, %1)  # cell 7, line 3`. Runs nothing.
 /// With `as_json`, the nodes as data.
 pub fn ir(of: &Tensor, as_json: bool) -> Bundle {
-    show_ir(&View::of(&arena(), &[of.id()], false), as_json)
+    show_ir(&one(of), as_json)
 }
 
 /// The StableHLO text that xlazy would hand to XLA to compute the tensor. Compiles and runs nothing. With `as_json`, as
@@ -51,6 +70,14 @@ pub fn hlo(of: &Tensor, as_json: bool) -> Bundle {
     }
 }
 
+/// Device memory that computing the tensor would take: its value, and what its program needs while it runs. Compiles the
+/// program if it is not in the cache, and does not run it. With `as_json`, as data.
+#[track_caller]
+pub fn memory(of: &Tensor, as_json: bool) -> Bundle {
+    of.refuse_read().unwrap_or_else(|e| e.raise());
+    memory::of(of, as_json).unwrap_or_else(|e| e.raise())
+}
+
 fn nothing_to_run(as_json: bool) -> Bundle {
     match as_json {
         true => json::bundle(Value::Null),
@@ -59,8 +86,8 @@ fn nothing_to_run(as_json: bool) -> Bundle {
 }
 
 /// Everything that is pending, as a graph.
-pub(crate) fn pending_graph(as_json: bool) -> Bundle {
-    show_graph(&pending(), as_json)
+pub(crate) fn pending_graph(form: Form) -> Bundle {
+    display::graph::bundle(&pending(), form)
 }
 
 /// Everything that is pending, as text.
@@ -68,14 +95,18 @@ pub(crate) fn pending_ir(as_json: bool) -> Bundle {
     show_ir(&pending(), as_json)
 }
 
-fn pending() -> View {
-    let g = arena();
-    let roots: Vec<NodeId> = g.barrier_roots();
-    View::of(&g, &roots, true)
+/// What one tensor needs.
+fn one(of: &Tensor) -> View {
+    // Names first: who holds the graph asks nobody.
+    let named = named();
+    View::of(&arena(), &[of.id()], false, &named)
 }
 
-fn show_graph(view: &View, as_json: bool) -> Bundle {
-    if as_json { json::bundle(view.json()) } else { display::graph::bundle(view) }
+fn pending() -> View {
+    let named = named();
+    let g = arena();
+    let roots: Vec<NodeId> = g.barrier_roots();
+    View::of(&g, &roots, true, &named)
 }
 
 fn show_ir(view: &View, as_json: bool) -> Bundle {
@@ -119,7 +150,7 @@ fn program(format: &str, head: &str, text: &str, as_json: bool) -> Bundle {
 }
 
 /// A program after XLA's passes, as HLO text.
-fn optimized_text(program: &Program) -> Result<String> {
+pub(crate) fn optimized_text(program: &Program) -> Result<String> {
     let Some(executable) = &program.executable else { return Ok(String::new()) };
     let (format, bytes) = executable.optimized_program()?;
     Ok(display::hlo::text(&format, &bytes))

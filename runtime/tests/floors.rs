@@ -23,7 +23,7 @@ const HOUSES: &[House] = &[
         src: "runtime/src",
         floors: &[
             "json", "rng", "backends", "insight", "tensor", "changes", "bucket", "ops", "grad", "nn", "optim", "data",
-            "models", "display", "cell", "aot", "show", "prelude", "bench", "calls", "fuzz",
+            "models", "display", "cell", "aot", "show", "inside", "lesson", "prelude", "bench", "calls", "fuzz",
         ],
     },
     House {

@@ -314,6 +314,15 @@ fn xlnet() {
     let (mask, types) = (r.get("input/attention_mask"), r.get("input/token_type_ids"));
     let forward = |m: &XLNet| m.forward(r.get("input/input_ids"), Some(mask), Some(types));
     r.all(|| XLNet::new(&config), forward, entropy(&r));
+    // Its head for words is the embedding once more.
+    let words = XLNet::new(&XLNetConfig { lm_head: true, num_labels: None, ..config });
+    words.load_state_dict_loosely(&XLNet::new(&config).state_dict()).unwrap();
+    let ids = r.get("input/input_ids");
+    let (scores, hidden) = (words.forward(ids, None, None), words.hidden(ids, None, None));
+    let part = |name: &str| words.state_dict().into_iter().find(|(n, _)| n == name).expect("as it is published").1;
+    let expected = hidden.matmul(&part("transformer.word_embedding.weight").t()) + part("lm_loss.bias");
+    assert!((scores - expected).abs().max().item() < 1e-6);
+    assert_eq!(words.parameters().len() + 3, XLNet::new(&config).parameters().len());
 }
 
 fn gpt2s() -> Gpt2Config {

@@ -1,4 +1,4 @@
-//! Random programs: recorded and run late, with reads and barriers at random places, against the same ops run one by one. Writes go
+//! Random programs: recorded and run late, with reads, barriers and new optimizers at random places, against the same ops run one by one. Writes go
 //! through views, some of views, to tensors that others show as well.
 mod support;
 
@@ -18,6 +18,8 @@ enum Act {
     Loop(usize, usize),
     Read(usize),
     Barrier,
+    /// An optimizer is made: what is pending becomes a program of its own.
+    Start,
 }
 
 const SIZE: usize = 4;
@@ -25,12 +27,13 @@ const SIZE: usize = 4;
 fn drawn(seed: u64) -> Vec<Act> {
     let mut r = Seeded(seed);
     let mut any = |n: usize| r.below(n);
-    let act = |_| match any(12) {
+    let act = |_| match any(13) {
         0..=3 => Act::Compute(any(64), any(64), any(64), any(7)),
         4 | 5 => Act::View(any(64), any(6), any(SIZE)),
         6..=8 => Act::Write(any(64), any(64), any(5)),
         9 => Act::Loop(any(64), any(4)),
         10 => Act::Read(any(64)),
+        11 => Act::Start,
         _ => Act::Barrier,
     };
     (0..30).map(act).collect()
@@ -98,6 +101,7 @@ fn done(acts: &[Act], one_by_one: bool) -> Vec<Vec<f64>> {
             }
             Act::Read(i) => seen.push(pick(i).to_vec::<f64>()),
             Act::Barrier => sync(),
+            Act::Start => drop(optim::SGD::new([&Tensor::ones([1]).requires_grad_(true)], 0.1)),
         }
         if one_by_one {
             sync();

@@ -80,6 +80,14 @@ fn pools() -> Vec<Case> {
         one("lp_pool1d", nn::LPPool1d::new(2.0, 3).stride(2)),
         one("lp_pool2d", nn::LPPool2d::new(3.0, 2)),
         one("lp_pool3d", nn::LPPool3d::new(2.0, 2)),
+        of("fractional_max_pool2d", |x| nn::FractionalMaxPool2d::new([2, 3], [4, 3]).forward_with(&x[0], &x[1])),
+        of("fractional_max_pool3d", |x| {
+            nn::FractionalMaxPool3d::with_ratio(2, [0.5, 0.7, 0.4]).forward_with(&x[0], &x[1])
+        }),
+        with("adaptive_log_softmax", nn::AdaptiveLogSoftmaxWithLoss::with(8, 15, &[4, 9], 2.0, true), |m, x| {
+            let (output, loss) = m.forward(&x[0], &x[1]);
+            vec![output, loss, m.log_prob(&x[0])]
+        }),
         of("max_unpool1d", |x| {
             let (y, at) = (x[0].max_pool1d(2, Default::default()), x[0].max_pool_indices(1, 2, Default::default()));
             nn::MaxUnpool1d::new(2).forward(&y, &at, None)

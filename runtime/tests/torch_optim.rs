@@ -185,6 +185,23 @@ fn rates_are_torchs_over_a_hundred_steps() {
             let rest = [CosineAnnealingLR::new(o, 50, 0.0), ExponentialLR::new(o, 0.9)];
             SequentialLR::new(o, [first].into_iter().chain(rest).collect(), &[10, 60])
         }),
+        ("multiplicative", |o| MultiplicativeLR::new(o, |n| if n % 2 == 1 { 0.95 } else { 0.99 })),
+        ("chained", |o| {
+            let all = vec![ConstantLR::new(o, 0.1, 5), ExponentialLR::new(o, 0.97), StepLR::new(o, 10, 0.7)];
+            ChainedScheduler::new(o, all)
+        }),
+        ("cyclic", |o| {
+            let options = CyclicOptions { step_size_up: 7, step_size_down: Some(12), ..Default::default() };
+            CyclicLR::with(o, 0.01, 0.4, options)
+        }),
+        ("cyclic_half", |o| {
+            let options = CyclicOptions { step_size_up: 9, mode: CycleMode::Triangular2, ..Default::default() };
+            CyclicLR::with(o, 0.01, 0.4, options)
+        }),
+        ("cyclic_range", |o| {
+            let options = CyclicOptions { step_size_up: 8, mode: CycleMode::ExpRange(0.98), ..Default::default() };
+            CyclicLR::with(o, 0.01, 0.4, options)
+        }),
     ];
     let reference = json("schedules");
     let row = |v: &Value| v.as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect::<Vec<f64>>();
@@ -258,6 +275,7 @@ fn averages_follow_in_one_program() {
     let (mut mean, mut slow) = (optim::AveragedModel::new(&model), optim::AveragedModel::ema(&model, 0.7));
     let x = Tensor::from_vec((0..8).map(|n| (n as f32).sin()).collect(), [4, 2]);
     let mut history: Vec<Vec<f32>> = vec![];
+    sync();
     let n = compiles(|| {
         for _ in 0..4 {
             opt.zero_grad();

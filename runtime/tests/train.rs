@@ -1,5 +1,6 @@
 //! Training: modules, optimizers and data loaders together, what they learn and what they compile.
 use std::sync::Mutex;
+use xlazy::insight::{Cause, events};
 use xlazy::metrics::counter_value;
 use xlazy::prelude::*;
 
@@ -52,6 +53,37 @@ fn a_tensor_that_others_use_may_become_a_parameter() {
     (&w * &w).sum().backward();
     assert_eq!(w.grad().expect("a gradient").to_vec::<f32>(), [2.0, 4.0]);
     assert_eq!((used.to_vec::<f32>(), w.to_vec::<f32>()), (vec![2.0, 4.0], vec![1.0, 2.0]));
+}
+
+#[test]
+fn making_an_optimizer_runs_nothing_and_what_was_pending_is_a_program_of_its_own() {
+    let _alone = alone();
+    let seen = || events().last().map_or(0, |e| e.number);
+    let w = (Tensor::randn([3]) * 2.0).requires_grad_(true);
+    let (x, apart) = (Tensor::rand([4, 3]) * 0.5, Tensor::ones([2]) + 1.0);
+    let before = seen();
+    let made = line!() + 1;
+    let mut opt = optim::Adam::new([&w], 0.1);
+    assert_eq!(seen(), before);
+    // What has no part in what comes after it is read by itself.
+    assert_eq!(apart.to_vec::<f32>(), [2.0; 2]);
+    let mut counts = Vec::new();
+    for _ in 0..3 {
+        let before = compiles();
+        opt.zero_grad();
+        let loss = (&x * &w).square().mean();
+        loss.backward();
+        assert!(loss.item() > 0.0);
+        opt.step();
+        sync();
+        counts.push(compiles() - before);
+    }
+    assert_eq!(counts, [3, 0, 0]);
+    let ran: Vec<_> = events().into_iter().filter(|e| e.number > before).map(|e| e.cause).collect();
+    let round = [Cause::Read, Cause::Sync];
+    assert_eq!(ran, [&[Cause::Read, Cause::InitialState][..], &round, &round, &round].concat());
+    let initial = events().into_iter().find(|e| e.number > before && e.cause == Cause::InitialState).unwrap();
+    assert_eq!(initial.at.line(), made);
 }
 
 #[test]

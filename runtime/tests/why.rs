@@ -1,5 +1,7 @@
 //! Why the programs of whole runs were compiled again. In `dumps/runs` is what JAX made of `jax/train.py` (JAX_DUMP_IR_TO) and what
 //! torch_xla 2.9 made of scenarios (XLA_SAVE_TENSORS_FILE, as its own text and as HLO).
+#[path = "../../tests/support/schema.rs"]
+mod schema;
 mod support;
 
 use expect_test::{Expect, expect};
@@ -10,7 +12,7 @@ use std::path::Path;
 fn check(run: &str, expected: Expect) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumps/runs").join(run);
     let told = xlazy::insight::why_json(&[path.to_str().unwrap()]).unwrap_or_else(|e| panic!("{run}: {e}"));
-    let told: Value = serde_json::from_str(&told).unwrap();
+    let told = schema::Schema::read(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()).check("dumps", &told);
     let one = |p: &Value| {
         let at = |at: &Value| format!("{}:{}", at["file"].as_str().unwrap().rsplit('/').next().unwrap(), at["line"]);
         let kind = format!("#{} of kind {}", p["number"], p["kind"]);
@@ -187,4 +189,37 @@ fn what_compiles_nothing_more() {
         #1 of kind 0, the first
     "#]],
     );
+}
+
+/// What TorchTPU writes, as PyTorch documents structured traces: hand-made of what JAX compiled.
+#[test]
+fn a_trace_of_pytorchs() {
+    let dumps = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumps");
+    let mut trace =
+        String::from("V1122 10:00:00.000000 7 torch/_logging/structured.py:19] {\"str\": [\"train.py\", 0]}\n");
+    for (n, name) in ["step", "batch"].into_iter().enumerate() {
+        let of = format!("\"frame_id\": 0, \"frame_compile_id\": {n}, \"attempt\": 0");
+        let start = format!(
+            "{{\"dynamo_start\": {{\"stack\": [{{\"line\": 40, \"name\": \"main\", \"filename\": 0}}]}}, {of}}}"
+        );
+        let artifact = format!(
+            "{{\"artifact\": {{\"name\": \"stablehlo\", \"encoding\": \"string\"}}, {of}, \"has_payload\": \"0\"}}"
+        );
+        for (json, payload) in
+            [(start, ""), (artifact, &*std::fs::read_to_string(dumps.join(name).with_extension("mlir")).unwrap())]
+        {
+            trace += &format!("V1122 10:00:0{n}.000000 7 torch/_logging/structured.py:28] {json}\n");
+            trace.extend(payload.lines().map(|l| format!("\t{l}\n")));
+        }
+    }
+    let path = std::env::temp_dir().join(format!("xlazy-trace-{}.log", std::process::id()));
+    std::fs::write(&path, trace).unwrap();
+    check(
+        path.to_str().unwrap(),
+        expect![[r#"
+            #1 of kind 0, the first
+            #2 of kind 0: shape at train.py:40: `x` was f32[4,8], is f32[6,8]
+        "#]],
+    );
+    std::fs::remove_file(path).unwrap();
 }

@@ -5,6 +5,12 @@ fn main() {
     match words[..] {
         ["--bench", "host"] => print!("{}", xlazy::bench::host().table()),
         ["--bench", "host", "--json"] => println!("{}", xlazy::bench::host().json()),
+        ["--bench", "models", name, rounds] => {
+            match rounds.parse().ok().and_then(|n| xlazy::bench::models::measure(name, n)) {
+                Some(row) => println!("{}", row.json()),
+                None => std::process::exit(2),
+            }
+        }
         ["--probe", library] => match xlazy::probe(library.as_ref()) {
             Ok(line) => println!("{line}"),
             Err(why) => {

@@ -23,8 +23,8 @@ LIBTPU = Path(os.environ.get("XLAZY_PLUGIN_DIR", "target/home/plugins")) / "tpu"
 
 
 def wants_libtpu(path):
-    """The lesson on TPUs compiles with libtpu, which is fetched at the user's wish."""
-    if path.stem.startswith("05-") and not LIBTPU.exists():
+    """The lessons on TPUs compile with libtpu, which is fetched at the user's wish."""
+    if path.stem.startswith(("05-", "07-")) and not LIBTPU.exists():
         assert "XLAZY_NEED_LIBTPU" not in os.environ, "libtpu was fetched, and is not found"
         pytest.skip("libtpu is not here: xlazy plugins install tpu")
 
@@ -107,12 +107,21 @@ def test_the_file_is_clean(path):
     check_outputs(notebook)
 
 
+@pytest.fixture(scope="session")
+def days(tmp_path_factory):
+    """What one notebook leaves for its next run: an environment for each."""
+    folder = tmp_path_factory.mktemp("caches")
+    kept = {name: value for name, value in os.environ.items() if name != "XLAZY_PROGRAM_CACHE"}
+    # Every program is kept, as if XLA had taken long for it.
+    return lambda path: kept | {"XLAZY_CACHE": str(folder / path.stem), "XLAZY_PROGRAM_CACHE_MIN_MS": "1"}
+
+
 @every_notebook
-def test_it_runs_from_the_command_line(path, tmp_path):
+def test_it_runs_from_the_command_line(path, tmp_path, days):
     wants_libtpu(path)
     out = tmp_path / path.name
     # As on the first day: nothing was compiled before.
-    env = os.environ | {"XLAZY_CACHE": str(tmp_path)}
+    env = days(path)
     done = subprocess.run([BINARY, "run", path, "-o", out], capture_output=True, text=True, timeout=300, env=env)
     assert done.returncode == 0, done.stdout + done.stderr
     notebook = nbformat.read(out, as_version=4)
@@ -149,8 +158,12 @@ def test_what_is_not_current_is_told():
 
 
 @every_notebook
-def test_it_runs_in_jupyter(path, tmp_path, monkeypatch):
+def test_it_runs_in_jupyter(path, tmp_path, monkeypatch, days):
+    """On the second day: its cells and its programs were compiled by the run before."""
     wants_libtpu(path)
+    monkeypatch.delenv("XLAZY_PROGRAM_CACHE", raising=False)
+    for name in ("XLAZY_CACHE", "XLAZY_PROGRAM_CACHE_MIN_MS"):
+        monkeypatch.setenv(name, days(path)[name])
     kernel = tmp_path / "kernels" / "xlazy"
     kernel.mkdir(parents=True)
     spec = {"argv": [BINARY, "kernel", "{connection_file}"], "display_name": "xlazy", "language": "rust"}

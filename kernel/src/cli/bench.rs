@@ -15,6 +15,7 @@ pub fn command() -> Command {
                 .about("What the host pays per traced op, cached sync and launch")
                 .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object")),
         )
+        .subcommand(super::bench_models::command())
         .subcommand(
             Command::new("typing")
                 .about("How long completion takes: the first time at a place, and while the word is typed on")
@@ -58,6 +59,12 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         let rounds = *matches.get_one::<u64>("rounds").expect("it has a default") as usize;
         let notebooks = matches.get_one::<PathBuf>("notebooks").expect("it has a default");
         return match super::bench_cells::run(matches.get_flag("json"), rounds, notebooks) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => fail(&why),
+        };
+    }
+    if what == "models" {
+        return match super::bench_models::run(matches) {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => fail(&why),
         };

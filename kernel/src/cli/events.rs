@@ -19,6 +19,7 @@ pub fn event_json(cell: u64, event: &Event) -> Value {
         Event::Input { prompt, password, .. } => {
             json!({"event": "input", "cell": cell, "prompt": prompt, "password": password})
         }
+        Event::NextInput(text) => json!({"event": "next_input", "cell": cell, "text": text}),
         Event::Page(bundle) => json!({"event": "page", "cell": cell, "data": mime_json(bundle)}),
         Event::Insight { kind, json } => {
             let data = serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.clone()));

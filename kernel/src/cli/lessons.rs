@@ -13,6 +13,9 @@ const LESSONS: &[(&str, &[u8])] = &[
     ("03-why-did-it-compile-again.ipynb", include_bytes!("../../../notebooks/03-why-did-it-compile-again.ipynb")),
     ("04-compile-once.ipynb", include_bytes!("../../../notebooks/04-compile-once.ipynb")),
     ("05-a-tpu-without-a-tpu.ipynb", include_bytes!("../../../notebooks/05-a-tpu-without-a-tpu.ipynb")),
+    ("07-where-the-time-goes.ipynb", include_bytes!("../../../notebooks/07-where-the-time-goes.ipynb")),
+    ("08-images.ipynb", include_bytes!("../../../notebooks/08-images.ipynb")),
+    ("11-translate.ipynb", include_bytes!("../../../notebooks/11-translate.ipynb")),
     ("data/README.md", include_bytes!("../../../notebooks/data/README.md")),
     ("data/digits.csv.gz", include_bytes!("../../../notebooks/data/digits.csv.gz")),
 ];

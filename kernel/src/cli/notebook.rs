@@ -101,7 +101,7 @@ impl Notebook {
             }
             Event::ClearOutput { wait: true } => self.clear_at_next = Some(cell),
             Event::ClearOutput { wait: false } => self.clear(cell),
-            Event::Input { .. } | Event::Insight { .. } => {}
+            Event::Input { .. } | Event::NextInput(_) | Event::Insight { .. } => {}
         }
     }
 
@@ -161,7 +161,8 @@ impl Notebook {
         String::from_utf8(bytes).expect("JSON is UTF-8")
     }
 
-    fn cells(&self) -> &[Value] {
+    /// All cells, in order.
+    pub fn cells(&self) -> &[Value] {
         self.document["cells"].as_array().map_or(&[], Vec::as_slice)
     }
 
@@ -245,7 +246,7 @@ fn is_text(mime: &str) -> bool {
 }
 
 /// A multi-line string, which nbformat allows to be one string or a list of lines.
-fn joined(value: &Value) -> String {
+pub fn joined(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),

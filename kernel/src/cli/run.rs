@@ -1,7 +1,7 @@
 //! `xlazy run`: executes a notebook without Jupyter, shows progress, and writes the outputs into a copy.
 use super::notebook::{CodeCell, Notebook};
 use super::report::{INTERRUPTED, fail, fail_with};
-use super::{engines, events};
+use super::{engines, events, html};
 use crate::ctrl_c;
 use crate::engine::spill::{Limits, Spill};
 use crate::engine::{Engine, Event, Failure, Reply, Request};
@@ -34,7 +34,15 @@ pub fn command() -> Command {
                 .long("output")
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
-                .help("Write the executed notebook here; without it, or --in-place, nothing is written"),
+                .help("Write the executed notebook here; without it, --in-place or --to, nothing is written"),
+        )
+        .arg(
+            Arg::new("to")
+                .long("to")
+                .value_name("FORMAT")
+                .value_parser(["notebook", "html"])
+                .conflicts_with("in-place")
+                .help("What is written: `html` is one page that needs no Jupyter [default: by the ending of --output]"),
         )
         .arg(
             Arg::new("in-place")
@@ -65,12 +73,16 @@ pub fn command() -> Command {
 
 pub fn run(matches: &ArgMatches) -> ExitCode {
     let path = matches.get_one::<PathBuf>("notebook").expect("it is required");
-    let output = match matches.get_flag("in-place") {
-        true => Some(path),
-        false => matches.get_one::<PathBuf>("output"),
+    let to = matches.get_one::<String>("to").map(String::as_str);
+    let output = match (matches.get_flag("in-place"), matches.get_one::<PathBuf>("output"), to) {
+        (true, ..) => Some(path.clone()),
+        (_, Some(output), _) => Some(output.clone()),
+        (.., Some("html")) => Some(path.with_extension("html")),
+        (.., Some(_)) => return fail("--to notebook needs --output FILE, or is --in-place"),
+        _ => None,
     };
     // The working directory is about to change.
-    let output = output.map(|p| std::path::absolute(p).unwrap_or_else(|_| p.clone()));
+    let output = output.map(|p| std::path::absolute(&p).unwrap_or(p));
     let text = match xlazy_mime::regular::read_to_string(path) {
         Ok(text) => text,
         Err(e) => return fail(&format!("{} could not be read: {e}", path.display())),
@@ -101,7 +113,10 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     if let Some(output) = output {
         let folder = output.parent().unwrap_or(Path::new("."));
         output.extension().and_then(|e| e.to_str()).iter().for_each(|e| whole::sweep(folder, e));
-        if let Err(e) = whole::write(&output, notebook.to_text()) {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let is_page = to.map_or(output.extension().is_some_and(|e| e == "html"), |to| to == "html");
+        let text = if is_page { html::page(&notebook, &name) } else { notebook.to_text() };
+        if let Err(e) = whole::write(&output, text) {
             return fail(&format!("{} could not be written: {e}", output.display()));
         }
         eprintln!("written: {}", output.display());

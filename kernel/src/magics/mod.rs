@@ -7,8 +7,11 @@ mod answer;
 mod autosave;
 mod budget;
 mod checkpoint;
+mod compare;
 mod compiles;
 mod device;
+mod eager;
+mod fix;
 mod graph;
 mod heal;
 mod healed;
@@ -16,17 +19,22 @@ mod help;
 mod hlo;
 mod ir;
 mod magic;
+mod memory;
 mod metrics;
+mod named;
 mod nan;
 mod nearest;
 mod opt;
+mod peek;
 mod pending;
 mod program;
 mod quiet;
 mod recover;
 mod shell;
 mod stablehlo;
+mod step;
 mod time;
+mod timeline;
 pub mod tpu;
 mod vars;
 mod why;
@@ -45,14 +53,21 @@ pub static TABLE: &[Magic] = &[
     ir::IR,
     stablehlo::STABLEHLO,
     hlo::HLO,
+    memory::MEMORY,
+    timeline::TIMELINE,
     tpu::TPU,
     device::DEVICE,
     pending::PENDING,
     compiles::COMPILES,
     why::WHY,
+    fix::FIX,
     healed::HEALED,
     heal::HEAL,
     nan::NAN,
+    peek::PEEK,
+    compare::COMPARE,
+    eager::EAGER,
+    step::STEP,
     budget::BUDGET,
     opt::OPT,
     quiet::QUIET,

@@ -15,9 +15,21 @@ pub fn show(question: Question, call: &Call, events: &mut dyn FnMut(Event)) -> R
     if call.args.is_empty() {
         return answer::ask(question, call, events);
     }
-    // The line break keeps a trailing `//` comment from swallowing the closing parenthesis.
-    let expression = call.args.trim_end_matches(';');
-    match call.host.run_code(&format!("xlazy::show::{form}(&({expression}\n), {json})"), events) {
+    let code = |expression: &str| format!("xlazy::show::{form}(&({expression}\n), {json})");
+    run(form, call.args, &code, call, events)
+}
+
+/// Runs what `code` makes of the expression, as a hidden cell. The line break behind it keeps a trailing `//` comment from
+/// swallowing the closing parenthesis.
+pub fn run(
+    form: &str,
+    expression: &str,
+    code: &dyn Fn(&str) -> String,
+    call: &Call,
+    events: &mut dyn FnMut(Event),
+) -> Reply {
+    let expression = expression.trim_end_matches(';');
+    match call.host.run_code(&code(expression), events) {
         // rustc points into the code around the expression.
         Reply::Error(failure) if failure.name == "CompileError" => {
             let what = failure.message.trim_end_matches('.');

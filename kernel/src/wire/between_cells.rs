@@ -44,7 +44,7 @@ fn show(hub: &Hub, parent: &Arc<Value>, event: Event) {
         Event::ClearOutput { wait } => {
             hub.iopub.show(parent, "clear_output", content::typed(ClearOutput { wait }), 0);
         }
-        // A result, a page, a question belong to a cell that runs.
-        Event::Result(_) | Event::Page(_) | Event::Input { .. } | Event::Insight { .. } => {}
+        // A result, a page, a next cell, a question belong to a cell that runs.
+        Event::Result(_) | Event::Page(_) | Event::NextInput(_) | Event::Input { .. } | Event::Insight { .. } => {}
     }
 }

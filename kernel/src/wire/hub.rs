@@ -1,4 +1,5 @@
 //! What the channels share: the engine once it is there, the way out on each socket, and the question to the user.
+use super::comms::Comms;
 use super::content::{About, kernel_info};
 use super::iopub::Iopub;
 use super::message::{Envelope, Message};
@@ -51,6 +52,7 @@ pub struct Hub {
     pub asking: Mutex<InputRequests>,
     pub subshells: Subshells,
     pub turns: Arc<Turns>,
+    pub comms: Comms,
     /// The cell that ran last, to which output belongs that comes between cells.
     pub last: Mutex<Last>,
     /// Where output goes that is more than a front end can show.

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 mod between_cells;
+mod comms;
 mod connection;
 mod content;
 mod control;

@@ -90,6 +90,7 @@ where
         asking: Default::default(),
         subshells,
         turns: Default::default(),
+        comms: Default::default(),
         last: Default::default(),
         spill: spill_folder(history.as_deref()),
         stop: Notify::new(),

@@ -63,10 +63,11 @@ impl Shell {
                 ("inspect_reply", self.ask(|e| content::inspection(e.inspect(&code, cursor, level as u8))))
             }
             "history_request" => ("history_reply", content::history(self.history.ask(asked))),
-            "comm_info_request" => ("comm_info_reply", json!({"status": "ok", "comms": {}})),
-            "comm_open" => return self.refuse_comm(message),
-            // Of comms that were refused, or closed by the front end: nothing to do.
-            "comm_msg" | "comm_close" => return,
+            "comm_info_request" => ("comm_info_reply", self.hub.comms.info(&text(asked, "target_name"))),
+            "comm_open" => return self.open_comm(message),
+            "comm_close" => return self.listen(self.hub.comms.close(&text(asked, "comm_id"))),
+            // The stream takes no messages, and comms that were refused are closed.
+            "comm_msg" => return,
             other => return super::log(format_args!("shell: no answer to a message of type {other:?}")),
         };
         self.hub.reply(&self.hub.shell, message, reply_type, &reply);
@@ -93,11 +94,23 @@ impl Shell {
         })
     }
 
-    /// No target is known, and a comm with an unknown target is closed at once.
-    fn refuse_comm(&self, message: &Message) {
+    /// One target is known; a comm with an unknown target is closed at once.
+    fn open_comm(&self, message: &Message) {
         let (id, target) = (text(&message.content, "comm_id"), text(&message.content, "target_name"));
-        super::log(format_args!("shell: no comm target {target:?}"));
-        self.hub.iopub.send(&message.header, "comm_close", json!({"comm_id": id, "data": {}}));
+        match self.hub.comms.open(&id, &target) {
+            Some(first) => self.listen(first),
+            None => {
+                super::log(format_args!("shell: no comm target {target:?}"));
+                self.hub.iopub.send(&message.header, "comm_close", json!({"comm_id": id, "data": {}}));
+            }
+        }
+    }
+
+    /// Has each sync and compilation told as it happens, or no longer, where that changes.
+    fn listen(&self, changes: Option<bool>) {
+        if let (Some(on), Ok(engine)) = (changes, self.hub.engine()) {
+            engine.stream(on);
+        }
     }
 
     fn execute(&mut self, message: &Message) {
@@ -221,6 +234,17 @@ struct Outputs<'a> {
 }
 
 impl Outputs<'_> {
+    /// What the runtime tells of its work: to the comms that listen as it happens, and in the reply, but for what is told of each
+    /// sync.
+    fn insight(&mut self, kind: String, json: String) {
+        let detail = serde_json::from_str(&json).unwrap_or(Value::String(json));
+        let told = json!({"kind": kind, "detail": detail});
+        self.hub.comms.tell(&self.hub.iopub, &self.message.header, &told);
+        if self.insight.len() < INSIGHT_LIMIT && !matches!(kind.as_str(), "sync" | "compilation") {
+            self.insight.push(told);
+        }
+    }
+
     fn take(&mut self, event: Event) {
         let (iopub, parent) = (&self.hub.iopub, &self.message.header);
         match event {
@@ -234,11 +258,10 @@ impl Outputs<'_> {
             Event::Page(bundle) => {
                 self.pages.push(json!({"source": "page", "data": content::data(&bundle), "start": 0}));
             }
-            Event::Insight { kind, json } if self.insight.len() < INSIGHT_LIMIT => {
-                let detail = serde_json::from_str(&json).unwrap_or(Value::String(json));
-                self.insight.push(json!({"kind": kind, "detail": detail}));
+            Event::NextInput(text) => {
+                self.pages.push(json!({"source": "set_next_input", "text": text, "replace": false}));
             }
-            Event::Insight { .. } => {}
+            Event::Insight { kind, json } => self.insight(kind, json),
             // A silent cell broadcasts nothing.
             _ if self.asked.silent => {}
             Event::Stream { stderr, text } => iopub.stream(parent, stderr, text),

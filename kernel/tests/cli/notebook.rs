@@ -461,3 +461,48 @@ fn whatever_stands_where_something_else_should_ends_no_run() {
     }
     assert!(seen.0 > 50 && seen.1 > 5, "{seen:?}");
 }
+
+#[test]
+fn a_page_needs_nothing_but_itself() {
+    let output = |data: Value| json!({"output_type": "display_data", "metadata": {}, "data": data});
+    let outputs = json!([
+        {"output_type": "stream", "name": "stdout", "text": ["a < b\n", "\u{1b}[32mgreen\u{1b}[0m"]},
+        output(json!({"text/plain": "a table", "text/html": "<table><tr><td>1</td></tr></table>"})),
+        output(json!({"text/plain": "a picture", "image/svg+xml": "<svg/>"})),
+        output(json!({"text/plain": "a photo", "image/png": "iVBO\nRw0K"})),
+        output(json!({"text/plain": "1 < 2"})),
+        output(json!({"text/plain": ""})),
+        {"output_type": "error", "ename": "E", "evalue": "v", "traceback": ["\u{1b}[1;31mE\u{1b}[0m: <v>", "at line 1"]},
+    ]);
+    let document = json!({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
+        {"cell_type": "markdown", "metadata": {}, "source": "# Title & more\n\n`code`, ![it](attachment:a.png)\n\n|a|\n|-|\n|1|",
+         "attachments": {"a.png": {"image/png": "AAAA"}}},
+        {"cell_type": "code", "metadata": {}, "execution_count": 3, "source": "let x = \"<b>\";", "outputs": outputs},
+        {"cell_type": "code", "metadata": {}, "execution_count": null, "source": "  ", "outputs": []},
+        {"cell_type": "raw", "metadata": {}, "source": "<raw>"},
+    ]});
+    let page = xlazy_kernel::cli::html::page(&Notebook::parse(&document.to_string()).unwrap(), "file");
+    assert!(page.contains("<title>Title &amp; more</title>") && !page.contains("http") && !page.contains("<script"));
+    let body = page.split_once("<body>\n").unwrap().1.split_once("</body>").unwrap().0;
+    expect![[r#"
+        <section><h1>Title &amp; more</h1>
+        <p><code>code</code>, <img src="data:image/png;base64,AAAA" alt="it" /></p>
+        <table><thead><tr><th>a</th></tr></thead><tbody>
+        <tr><td>1</td></tr>
+        </tbody></table>
+        </section>
+        <section class="code">
+        <pre class="source" data-count="3"><span style='color:var(--t-magenta,#a0a)'>let</span> x = <span style='color:var(--t-green,#0a0)'>&quot;&lt;b&gt;&quot;</span>;</pre>
+        <pre class="stdout">a &lt; b
+        <span style='color:var(--t-green,#0a0)'>green</span></pre>
+        <div class="output"><table><tr><td>1</td></tr></table></div>
+        <div class="output"><img alt="" src="data:image/svg+xml;base64,PHN2Zy8+"></div>
+        <div class="output"><img alt="" src="data:image/png;base64,iVBORw0K"></div>
+        <div class="output"><pre>1 &lt; 2</pre></div>
+        <pre class="stderr"><b><span style='color:var(--t-red,#a00)'>E</span></b>: &lt;v&gt;
+        at line 1</pre>
+        </section>
+        <pre class="raw">&lt;raw&gt;</pre>
+    "#]]
+    .assert_eq(body);
+}

@@ -73,6 +73,10 @@ pub fn transcript(event: Event, out: &mut String) {
         Event::ClearOutput { .. } => out.push_str("[clear]\n"),
         Event::Input { answer, .. } => drop(answer.send(Ok("typed".into()))),
         Event::Page(bundle) => out.push_str(bundle.plain()),
+        Event::NextInput(text) => {
+            line_start(out);
+            out.push_str(&format!("[next] {text}\n"));
+        }
         Event::Insight { .. } => {}
     }
 }

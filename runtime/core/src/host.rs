@@ -31,6 +31,28 @@ pub struct Host {
     pub line_of_input: LineOfInput,
     /// Variables that are tensors, with the nodes they refer to. Only the cell thread knows them.
     pub variables: fn() -> Vec<(String, NodeId)>,
+    /// As `variables`, with what models and optimizers hold.
+    pub named: fn() -> Vec<Named>,
+}
+
+/// A tensor's name, and what it is known by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// `x`, `net.fc1.weight`, `opt.exp_avg(net.fc1.weight)`.
+    pub name: String,
+    pub node: NodeId,
+    pub holder: Holder,
+}
+
+/// What holds a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Holder {
+    Variable,
+    Module,
+    /// State of an optimizer, and the parameter that it is for.
+    Optimizer(Option<NodeId>),
+    /// The gradient that has accumulated in one that has this name.
+    Gradient,
 }
 
 static HOST: OnceLock<Host> = OnceLock::new();
@@ -58,6 +80,11 @@ pub fn event(kind: &str, json: &str) {
 /// Variables that are tensors, by the nodes they refer to; none outside of cells.
 pub fn variables() -> Vec<(String, NodeId)> {
     HOST.get().map(|host| (host.variables)()).unwrap_or_default()
+}
+
+/// All that variables hold, by name; none outside of cells.
+pub fn named() -> Vec<Named> {
+    HOST.get().map(|host| (host.named)()).unwrap_or_default()
 }
 
 pub(crate) fn line_of_input(size: usize) -> Option<std::result::Result<Vec<u8>, i32>> {

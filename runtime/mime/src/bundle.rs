@@ -1,5 +1,8 @@
 //! MIME bundles: one value in the several forms a front end may choose from.
 
+/// A display in parts, a JSON list of texts, for who shows one after the other: beside the forms that show all of them.
+pub const PAGES: &str = "application/vnd.xlazy.pages+json";
+
 /// The content of one MIME type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {

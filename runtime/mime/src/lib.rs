@@ -12,7 +12,7 @@ pub mod regular;
 pub mod units;
 pub mod whole;
 
-pub use bundle::{Bundle, Content, Rich};
+pub use bundle::{Bundle, Content, PAGES, Rich};
 pub use columns::columns;
 pub use frame::{Ask, Fault, Frame, MOST_BYTES, Outcome, RunCell, Tell, Var};
 pub use html::{Cell, Table, escape_html, prose_html};

@@ -54,8 +54,26 @@ questions! {
     Heal "heal",
     /// Which numbers no result may have.
     Nan "nan",
+    /// What a result inside of the last program is.
+    Peek "peek",
+    /// Whether each op is a program of its own.
+    Eager "eager",
+    /// Whether the last program's values are those of a file.
+    Compare "compare",
+    /// The stages of what a cell runs.
+    Stages "stages",
+    /// The cells as an explanation would have them.
+    Fix "fix",
+    /// Whether each sync and compilation is told as it happens.
+    Events "events",
     /// How many compilations a cell may cost.
     Budget "budget",
+    /// Variables of which it is not known yet how they name what they hold.
+    Unnamed "unnamed",
+    /// Device memory by what holds it.
+    Memory "memory",
+    /// Where time went.
+    Timeline "timeline",
     /// Lets go of variables.
     Forget "forget",
     /// Sets the state of the random numbers.

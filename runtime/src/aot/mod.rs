@@ -37,6 +37,13 @@ use xlazy_core::device::platform::TPU;
 use xlazy_core::ir::Mark;
 use xlazy_mime::{Bundle, Rich};
 
+/// The largest values of a program of ours, with their lines; as its text has them, before anything is fused.
+pub(crate) fn largest(text: &str, marks: &[Mark]) -> Vec<Held> {
+    let mut largest = program::sizes(&program::with_locations(text, marks)).largest;
+    program::resolve(largest.iter_mut().flat_map(|h| &mut h.sources), marks);
+    largest
+}
+
 /// Tensors whose program is compiled: one, a list, or a tuple of up to four.
 pub trait Outputs {
     /// The tensors.

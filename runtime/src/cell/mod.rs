@@ -5,6 +5,8 @@ pub mod checkpoint;
 mod frame;
 mod held;
 mod link;
+#[doc(hidden)]
+pub mod named;
 mod object;
 mod outcome;
 mod places;

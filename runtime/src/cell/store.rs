@@ -260,6 +260,32 @@ pub(crate) fn tensors() -> Vec<(String, u32)> {
     })
 }
 
+/// The variables that a cell may take, with their types.
+pub(super) fn each_type(mut f: impl FnMut(&str, TypeId, &'static str)) {
+    STORE.with_borrow(|s| {
+        for (name, slot) in s.iter().filter(|(_, slot)| !slot.handle && !slot.lent) {
+            if let Some(value) = &slot.value {
+                f(name, (**value).type_id(), slot.type_name);
+            }
+        }
+    })
+}
+
+/// The variables whose types `of` knows, with what it knows.
+pub(super) fn names_of_types<R>(of: impl Fn(TypeId) -> Option<R>) -> Vec<(String, R)> {
+    let mut out = Vec::new();
+    each_type(|name, id, _| out.extend(of(id).map(|r| (name.to_owned(), r))));
+    out
+}
+
+/// Looks at a variable's value, which is out of the store meanwhile.
+pub(super) fn with_value<R>(name: &str, f: impl FnOnce(&dyn Any) -> R) -> Option<R> {
+    let value = STORE.with_borrow_mut(|s| s.get_mut(name)?.value.take())?;
+    let found = f(&*value);
+    put_back(name, value);
+    Some(found)
+}
+
 pub(super) fn list() -> Vec<Var> {
     STORE.with_borrow(|s| {
         let var = |(name, s): (&String, &Slot)| Var {

@@ -39,6 +39,7 @@ pub fn main(questions: Answers) {
         event: super::event,
         line_of_input: streams::line_of_input,
         variables: store::tensors,
+        named: super::named::all,
     });
     at::open();
     let (jobs, work) = mpsc::channel();
@@ -198,6 +199,7 @@ fn store_answer(question: Question) -> Option<fn(&str) -> crate::Result<Bundle>>
             crate::ops::set_generator((words.next().unwrap_or(0), words.next().unwrap_or(0)));
             Ok(Bundle::default())
         },
+        Question::Unnamed => |_| Ok(Bundle::text(super::named::unknown())),
         Question::Load => |objects| {
             object::preload(objects);
             Ok(Bundle::default())
@@ -224,7 +226,7 @@ fn run(cell: &RunCell) {
     // Without it lines are told as those of the file.
     let _ = super::register_cell(&cell.places);
     xlazy_core::thread::thread(|t| t.begin_cell());
-    crate::insight::cell::begin();
+    crate::insight::cell::begin(cell.cell);
     host::set_running(true);
     sys::children::cell_begins();
     let outcome = match object::load(&cell.object, &cell.symbol) {
@@ -248,6 +250,9 @@ fn ended(outcome: Outcome) {
     }
     sys::end_job();
     let lost = store::lost();
+    if let Some(bundle) = crate::insight::answers() {
+        super::show::display(&bundle);
+    }
     if let Some(json) = crate::insight::cell::end() {
         link::send(&Tell::Event { kind: "cell".into(), json });
     }

@@ -1,141 +1,16 @@
-//! Batches from data in host memory.
+//! Batches of a dataset, made on the cell's thread or ahead of it by workers.
+use super::array::Sent;
+use super::dataset::Dataset;
+use super::random;
+use super::sampler::{BatchSampler, RandomSampler, Sampler, SequentialSampler};
+use super::workers::{Order, Workers, send};
+use crate::Error;
 use crate::insight::Cause;
-use crate::rng::SplitMix;
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use xlazy_core::ir::Placement;
-use xlazy_core::ty::{Shape, Type};
-
-/// Samples of `N` parts each, such as a picture and its label (`torch.utils.data.Dataset`).
-pub trait Dataset<const N: usize>: Send + Sync {
-    fn len(&self) -> usize;
-
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The samples at these places, stacked: one tensor per part, on the device.
-    // As `Module::forward`: a dataset of the user's own traces at its own lines.
-    fn batch(&self, indices: &[usize]) -> [Tensor; N];
-
-    // A call through `dyn` loses the caller's line, which batches should carry.
-    #[doc(hidden)]
-    fn as_tensors(&self) -> Option<&TensorDataset<N>> {
-        None
-    }
-}
-
-/// Tensors whose first dimension counts the samples (`torch.utils.data.TensorDataset`). Their values are copied to host
-/// memory once; batches go to the device one by one.
-///
-/// ```
-/// use xlazy::prelude::*;
-/// let data = data::TensorDataset::new([&Tensor::rand([10, 3]), &Tensor::arange(0, 10, 1)]);
-/// for [x, y] in &data::DataLoader::new(data, 4) {
-///     assert_eq!(x.size(0), y.size(0));
-/// }
-/// ```
-#[derive(Clone)]
-pub struct TensorDataset<const N: usize> {
-    parts: Arc<[Part; N]>,
-    /// The places of the samples in the parts.
-    places: Vec<usize>,
-}
-
-struct Part {
-    bytes: Vec<u8>,
-    ty: Type,
-    /// Bytes of one sample.
-    stride: usize,
-    /// Where its tensor was: batches go there.
-    place: Placement,
-}
-
-impl<const N: usize> TensorDataset<N> {
-    #[track_caller]
-    pub fn new(tensors: [&Tensor; N]) -> TensorDataset<N> {
-        let shapes = tensors.map(Tensor::shape);
-        let len = shapes.first().and_then(|s| s.first().copied()).unwrap_or(0);
-        if shapes.iter().any(|s| s.first() != Some(&len)) {
-            refuse("TensorDataset", &tensors, "the first dimensions must be equal: they count the samples");
-        }
-        let at = Location::caller();
-        let parts = tensors.map(|t| {
-            let ty = t.ty();
-            let bytes = t.bytes(Cause::Read, at).unwrap_or_else(|e| e.raise());
-            Part { stride: ty.bytes() / len.max(1), ty, bytes, place: t.placement() }
-        });
-        TensorDataset { parts: Arc::new(parts), places: (0..len).collect() }
-    }
-
-    /// How many samples there are.
-    pub fn len(&self) -> usize {
-        self.places.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
-    }
-
-    /// The samples at these places as a dataset of its own, without a copy (`torch.utils.data.Subset`).
-    ///
-    /// ```
-    /// use xlazy::prelude::*;
-    /// let data = data::TensorDataset::new([&Tensor::arange(0, 6, 1)]);
-    /// let (train, test): (Vec<usize>, Vec<usize>) = (0..6).partition(|i| i % 3 != 0);
-    /// assert_eq!(data.subset(&train).tensors()[0].to_vec::<i64>(), [1, 2, 4, 5]);
-    /// assert_eq!(data.subset(&test).tensors()[0].to_vec::<i64>(), [0, 3]);
-    /// ```
-    #[track_caller]
-    pub fn subset(&self, places: &[usize]) -> TensorDataset<N> {
-        if let Some(p) = places.iter().find(|p| **p >= self.places.len()) {
-            refuse("subset", &[], format!("there is no sample {p} among {}", self.places.len()));
-        }
-        let places = places.iter().map(|&p| self.places[p]).collect();
-        TensorDataset { parts: self.parts.clone(), places }
-    }
-
-    /// All samples in one batch.
-    #[track_caller]
-    pub fn tensors(&self) -> [Tensor; N] {
-        self.rows(&self.places)
-    }
-
-    #[track_caller]
-    fn rows(&self, places: &[usize]) -> [Tensor; N] {
-        // No closures: they lose the caller's line.
-        let mut out = Vec::with_capacity(N);
-        for part in self.parts.iter() {
-            let mut bytes = Vec::with_capacity(places.len() * part.stride);
-            for &k in places {
-                bytes.extend_from_slice(&part.bytes[k * part.stride..(k + 1) * part.stride]);
-            }
-            let mut dims = part.ty.shape.to_vec();
-            dims[0] = places.len();
-            out.push(Tensor::of_bytes_on(part.place, &bytes, Type::new(part.ty.dtype, Shape::new(&dims))));
-        }
-        out.try_into().unwrap_or_else(|_| unreachable!("one tensor for each of the N parts"))
-    }
-}
-
-impl<const N: usize> Dataset<N> for TensorDataset<N> {
-    fn len(&self) -> usize {
-        self.places.len()
-    }
-
-    #[inline]
-    #[track_caller]
-    fn batch(&self, indices: &[usize]) -> [Tensor; N] {
-        let places: Vec<usize> = indices.iter().map(|&i| self.places[i]).collect();
-        self.rows(&places)
-    }
-
-    fn as_tensors(&self) -> Option<&TensorDataset<N>> {
-        Some(self)
-    }
-}
+use xlazy_core::thread::innermost;
 
 /// What [`DataLoader::with`] takes beside the batch size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -146,9 +21,15 @@ pub struct DataLoaderOptions {
     pub seed: u64,
     /// Leaves out a last batch that is smaller than the others. Its shape would compile a program of its own.
     pub drop_last: bool,
+    /// Keeps a smaller last batch and bucketes the first dimension of all batches ([`Tensor::dynamic`]): one program for all.
+    pub bucket_last: bool,
     /// Runs what is pending before each next batch and at the end, so that the loop needs no `sync()`
     /// (torch_xla's `MpDeviceLoader`).
     pub sync: bool,
+    /// How many threads make batches and send them to the device, ahead of the loop. None: the loop makes each when it comes.
+    pub workers: usize,
+    /// How many batches are ready or made ahead of the loop; 0 stands for two for each worker.
+    pub prefetch: usize,
 }
 
 /// Goes through a dataset in batches, as often as one likes (`torch.utils.data.DataLoader`). The last batch is smaller where
@@ -165,9 +46,11 @@ pub struct DataLoaderOptions {
 /// }
 /// ```
 pub struct DataLoader<const N: usize> {
-    dataset: Box<dyn Dataset<N>>,
+    dataset: Arc<dyn Dataset<N>>,
     batch_size: usize,
     options: DataLoaderOptions,
+    sampler: Option<Box<dyn Sampler>>,
+    batches: Option<Box<dyn BatchSampler>>,
     epoch: AtomicU64,
 }
 
@@ -182,7 +65,8 @@ impl<const N: usize> DataLoader<N> {
         if batch_size == 0 {
             refuse("DataLoader", &[], "the batch size must be 1 or more");
         }
-        DataLoader { dataset: Box::new(dataset), batch_size, options, epoch: AtomicU64::new(0) }
+        let dataset = Arc::new(dataset);
+        DataLoader { dataset, batch_size, options, sampler: None, batches: None, epoch: AtomicU64::new(0) }
     }
 
     /// In another order in each epoch, or not (`shuffle=True`).
@@ -198,7 +82,7 @@ impl<const N: usize> DataLoader<N> {
         self
     }
 
-    /// What the orders are drawn from.
+    /// What the orders, and random changes of samples, are drawn from.
     pub fn seed(mut self, seed: u64) -> Self {
         self.options.seed = seed;
         self
@@ -210,11 +94,55 @@ impl<const N: usize> DataLoader<N> {
         self
     }
 
+    /// With a smaller last batch whose program is that of the others: the first dimension of all batches is bucketed
+    /// ([`Tensor::dynamic`]), which masks what is only padding.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let data = data::TensorDataset::new([&Tensor::arange(0, 10, 1)]);
+    /// let loader = data::DataLoader::new(data, 4).bucket_last(true);
+    /// let sums: Vec<f64> = loader.iter().map(|[x]| x.sum().item()).collect();
+    /// assert_eq!(sums, [6.0, 22.0, 17.0]);
+    /// ```
+    pub fn bucket_last(mut self, bucket_last: bool) -> Self {
+        self.options.bucket_last = bucket_last;
+        self
+    }
+
+    /// Has so many threads make batches and send them to the device while the loop works on those before (`num_workers`). The
+    /// dataset needs `get`; the batches are the same however many threads there are.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.options.workers = workers;
+        self
+    }
+
+    /// How many batches workers make ahead (`prefetch_factor`, of all workers together); 0 stands for two for each.
+    pub fn prefetch(mut self, prefetch: usize) -> Self {
+        self.options.prefetch = prefetch;
+        self
+    }
+
+    /// The order of samples in an epoch (torch's `sampler`); it takes the place of `shuffle`.
+    pub fn sampler(mut self, sampler: impl Sampler + 'static) -> Self {
+        self.sampler = Some(Box::new(sampler));
+        self
+    }
+
+    /// The samples of each batch (torch's `batch_sampler`); it takes the place of the batch size, `shuffle`, `drop_last` and the sampler.
+    pub fn batch_sampler(mut self, batches: impl BatchSampler + 'static) -> Self {
+        self.batches = Some(Box::new(batches));
+        self
+    }
+
     /// Batches in an epoch.
     pub fn len(&self) -> usize {
+        if let Some(batches) = &self.batches {
+            return batches.batches(self.dataset.len(), self.epoch_seed(self.epoch.load(Ordering::Relaxed))).len();
+        }
+        let samples = self.order().count(self.dataset.len());
         match self.options.drop_last {
-            true => self.dataset.len() / self.batch_size,
-            false => self.dataset.len().div_ceil(self.batch_size),
+            true => samples / self.batch_size,
+            false => samples.div_ceil(self.batch_size),
         }
     }
 
@@ -222,33 +150,81 @@ impl<const N: usize> DataLoader<N> {
         self.len() == 0
     }
 
-    /// One epoch. Each call shuffles anew, if the options say so.
+    /// Samples in the dataset.
+    pub fn samples(&self) -> usize {
+        self.dataset.len()
+    }
+
+    fn order(&self) -> &dyn Sampler {
+        const WITHOUT_REPEATS: &RandomSampler = &RandomSampler { replacement: false, num_samples: None };
+        match (&self.sampler, self.options.shuffle) {
+            (Some(sampler), _) => &**sampler,
+            (None, true) => WITHOUT_REPEATS,
+            (None, false) => &SequentialSampler,
+        }
+    }
+
+    fn epoch_seed(&self, epoch: u64) -> u64 {
+        random::of_epoch(self.options.seed, epoch)
+    }
+
+    /// One epoch. Each call is another one, which shuffles anew, if the options say so.
     #[track_caller]
     pub fn iter(&self) -> Batches<'_, N> {
-        let mut order: Vec<usize> = (0..self.dataset.len()).collect();
-        if self.options.shuffle {
-            let epoch = self.epoch.fetch_add(1, Ordering::Relaxed);
-            shuffle(&mut order, self.options.seed ^ epoch.wrapping_mul(0xd134_2543_de82_ef95));
+        let at = innermost(Location::caller());
+        let seed = self.epoch_seed(self.epoch.fetch_add(1, Ordering::Relaxed));
+        let len = self.dataset.len();
+        let plan: Vec<Vec<usize>> = match &self.batches {
+            Some(batches) => batches.batches(len, seed),
+            None => {
+                let indices = self.order().indices(len, seed);
+                let whole = |b: &&[usize]| !self.options.drop_last || b.len() == self.batch_size;
+                indices.chunks(self.batch_size).filter(whole).map(<[usize]>::to_vec).collect()
+            }
+        };
+        if let Some(i) = plan.iter().flatten().find(|i| **i >= len) {
+            refuse("DataLoader", &[], format!("the sampler names sample {i}, and the dataset has {len}"));
         }
-        Batches { loader: self, order, next: 0, at: Location::caller() }
+        let rows = self.options.bucket_last.then(|| plan.iter().map(Vec::len).max()).flatten();
+        let order = Order { dataset: self.dataset.clone(), plan: Arc::new(plan), seed, rows };
+        let ahead = match self.options.prefetch {
+            0 => 2 * self.options.workers,
+            n => n,
+        };
+        let workers = (self.options.workers > 0).then(|| Workers::start(&order, self.options.workers, ahead));
+        Batches { loader: self, order, workers, next: 0, at }
     }
 }
 
-/// Fisher and Yates's shuffle.
-fn shuffle(order: &mut [usize], seed: u64) {
-    let mut rng = SplitMix(seed);
-    for i in (1..order.len()).rev() {
-        // The high half of the product is uniform below i + 1 but for a bias of 2^-64 of it.
-        order.swap(i, ((rng.next() as u128 * (i as u128 + 1)) >> 64) as usize);
-    }
-}
-
-/// One epoch of a [`DataLoader`].
+/// One epoch of a [`DataLoader`]. Workers end their sample and no more when it is dropped half way, and nobody waits for them.
 pub struct Batches<'a, const N: usize> {
     loader: &'a DataLoader<N>,
-    order: Vec<usize>,
+    order: Order<N>,
+    workers: Option<Workers<N>>,
     next: usize,
     at: &'static Location<'static>,
+}
+
+impl<const N: usize> Batches<'_, N> {
+    /// The tensors of what was sent, as from the line that iterates: `next` itself may be called by an adapter of the standard library.
+    fn tensors(&self, sent: [Sent; N]) -> [Tensor; N] {
+        sent.map(|s| s.tensor(self.at))
+    }
+
+    fn made_here(&self) -> Result<[Tensor; N], String> {
+        let Order { dataset, plan, seed, rows } = &self.order;
+        let indices = &plan[self.next];
+        random::enter(*seed);
+        Ok(match (dataset.as_tensors(), rows) {
+            (Some(tensors), None) => tensors.batch(indices),
+            // Padded before it is sent.
+            (Some(_), Some(_)) => self.tensors(send(&self.order, self.next)?),
+            (None, None) => dataset.batch(indices),
+            (None, Some(rows)) => {
+                dataset.batch(indices).map(|t| if t.dim() == 0 { t } else { t.dynamic(0).buckets(*rows) })
+            }
+        })
+    }
 }
 
 impl<const N: usize> Iterator for Batches<'_, N> {
@@ -259,27 +235,28 @@ impl<const N: usize> Iterator for Batches<'_, N> {
         if self.loader.options.sync && self.next > 0 {
             sync_for(Cause::LoaderBarrier);
         }
-        if self.next >= self.loader.len() {
+        if self.next >= self.order.plan.len() {
             return None;
         }
-        let start = self.next * self.loader.batch_size;
-        let end = (start + self.loader.batch_size).min(self.order.len());
-        let (dataset, indices) = (&self.loader.dataset, &self.order[start..end]);
-        let batch = || match dataset.as_tensors() {
-            Some(tensors) => tensors.batch(indices),
-            None => dataset.batch(indices),
+        let made = match &self.workers {
+            Some(workers) => workers.take(self.next).map(|sent| self.tensors(sent)),
+            None => on_behalf(self.at, is_grad_enabled(), || self.made_here()),
         };
-        // The line that iterates: `next` itself may be called by an adapter of the standard library.
-        let batch = on_behalf(self.at, is_grad_enabled(), batch);
+        let batch = made.unwrap_or_else(|e| failed(e));
         // Where an interrupt or an error came first, the batch is still to come.
         self.next += 1;
         Some(batch)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.loader.len() - self.next;
+        let left = self.order.plan.len() - self.next;
         (left, Some(left))
     }
+}
+
+#[track_caller]
+fn failed(why: String) -> ! {
+    Error::Usage { message: format!("DataLoader: {why}") }.raise()
 }
 
 impl<const N: usize> ExactSizeIterator for Batches<'_, N> {}
@@ -294,31 +271,41 @@ impl<'a, const N: usize> IntoIterator for &'a DataLoader<N> {
     }
 }
 
-/// A dataset cut into parts of these lengths, samples drawn without repeats; the same seed cuts the same way
-/// (`torch.utils.data.random_split`).
+/// A loader whose work on the host, and whose transfers, go on while the device works, and that syncs before each next batch and at the
+/// end (`torch_xla.distributed.parallel_loader.MpDeviceLoader`): one worker at least, and `sync`.
 ///
 /// ```
 /// use xlazy::prelude::*;
-/// let all = data::TensorDataset::new([&Tensor::arange(0, 10, 1)]);
-/// let [train, test] = data::random_split(&all, &[8, 2], 0);
-/// assert_eq!((train.len(), test.len()), (8, 2));
+/// let w = tensor(1.0).requires_grad_(true);
+/// let loader = data::MpDeviceLoader::new(data::DataLoader::new(data::FakeData::new(8, [4], 2), 2));
+/// for [x, _] in &loader {
+///     (x * &w).square().mean().backward();
+/// }
+/// assert_eq!(loader.len(), 4);
 /// ```
-#[track_caller]
-pub fn random_split<const N: usize, const M: usize>(
-    dataset: &TensorDataset<N>,
-    lengths: &[usize; M],
-    seed: u64,
-) -> [TensorDataset<N>; M] {
-    let n = dataset.places.len();
-    if lengths.iter().sum::<usize>() != n {
-        refuse("random_split", &[], format!("the lengths {lengths:?} must add up to the {n} samples that there are"));
+pub struct MpDeviceLoader<const N: usize>(DataLoader<N>);
+
+impl<const N: usize> MpDeviceLoader<N> {
+    pub fn new(mut loader: DataLoader<N>) -> MpDeviceLoader<N> {
+        loader.options.sync = true;
+        loader.options.workers = loader.options.workers.max(1);
+        MpDeviceLoader(loader)
     }
-    let mut order: Vec<usize> = (0..n).collect();
-    shuffle(&mut order, seed);
-    let mut rest = order.as_slice();
-    lengths.map(|length| {
-        let (part, others) = rest.split_at(length);
-        rest = others;
-        dataset.subset(part)
-    })
+}
+
+impl<const N: usize> std::ops::Deref for MpDeviceLoader<N> {
+    type Target = DataLoader<N>;
+    fn deref(&self) -> &DataLoader<N> {
+        &self.0
+    }
+}
+
+impl<'a, const N: usize> IntoIterator for &'a MpDeviceLoader<N> {
+    type Item = [Tensor; N];
+    type IntoIter = Batches<'a, N>;
+
+    #[track_caller]
+    fn into_iter(self) -> Batches<'a, N> {
+        self.0.iter()
+    }
 }

@@ -1,8 +1,10 @@
 //! The graph as it stands, copied out for people to look at: as text in torch_xla's manner, and as JSON.
+use crate::insight::mode::{self, Derived};
 use crate::json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::panic::Location;
+use xlazy_core::host::{Holder, Named};
 use xlazy_core::ir::{Attr, Bodies, Body, BodyStep, Graph, Input, NodeId, Payload, REQUIRES_GRAD};
 use xlazy_core::text::{self, Source};
 use xlazy_core::ty::Type;
@@ -51,6 +53,12 @@ pub(crate) struct ViewNode {
     pub at: &'static Location<'static>,
     /// The statement of the cell that ran when it was recorded.
     pub statement: Option<&'static Location<'static>>,
+    /// What follows from other ops: a gradient, an optimizer's step.
+    pub derived: Option<Derived>,
+    /// What holds it, and by which name.
+    pub name: Option<(String, Holder)>,
+    /// Of a parameter and of an optimizer's state for it: the parameter's name.
+    pub parameter: Option<String>,
 }
 
 /// Longer texts are told from their end: nobody reads more, and front ends choke.
@@ -66,7 +74,7 @@ pub(crate) struct View {
 impl View {
     /// What the roots need. Nodes that have their value are where it ends; `through_cached` looks behind values that reads
     /// computed, as a barrier does.
-    pub fn of(g: &Graph, roots: &[NodeId], through_cached: bool) -> View {
+    pub fn of(g: &Graph, roots: &[NodeId], through_cached: bool, named: &[Named]) -> View {
         let expands = |id: NodeId| match g.node(id).payload {
             Payload::Pending => true,
             Payload::Cached(_) => through_cached || roots.contains(&id),
@@ -86,6 +94,7 @@ impl View {
         order.sort_unstable_by_key(|&id| g.node(id).seq);
         order.iter().enumerate().for_each(|(i, &id)| _ = seen.insert(id, i));
         let mut nodes: Vec<ViewNode> = order.iter().map(|&id| node(g, id, expands(id), &seen)).collect();
+        name(&mut nodes, g, &order, named);
         for i in 0..nodes.len() {
             for input in nodes[i].inputs.clone() {
                 nodes[input].users += 1;
@@ -120,6 +129,31 @@ impl View {
     pub fn json(&self) -> Value {
         let nodes: Value = self.nodes.iter().enumerate().map(|(i, n)| n.json(i)).collect();
         json!({ "nodes": nodes, "roots": self.roots })
+    }
+}
+
+/// Says what follows from other ops, and what variables call each value. A parameter that is changed in place keeps its name.
+fn name(nodes: &mut [ViewNode], g: &Graph, order: &[NodeId], named: &[Named]) {
+    let derived = mode::derived_of(order.iter().map(|&id| g.node(id).seq));
+    let mut names: HashMap<u64, &Named> = HashMap::new();
+    for n in named.iter().rev() {
+        names.insert(g.node(n.node).lineage, n);
+    }
+    let own: HashMap<u64, &Named> = named.iter().rev().map(|n| (g.node(n.node).seq, n)).collect();
+    for ((node, &id), derived) in nodes.iter_mut().zip(order).zip(derived) {
+        node.derived = derived;
+        let (seq, lineage) = (g.node(id).seq, g.node(id).lineage);
+        let Some(n) = names.get(&lineage).copied() else { continue };
+        // The value that an op of the same tensor starts from is known by its name as well; a later one is what the name means.
+        let n = if node.inputs.is_empty() { Some(n) } else { own.get(&seq).copied() };
+        let Some(n) = n else { continue };
+        node.name = Some((n.name.clone(), n.holder));
+        node.parameter = match n.holder {
+            Holder::Module => Some(n.name.clone()),
+            Holder::Optimizer(Some(of)) => names.get(&g.node(of).lineage).map(|n| n.name.clone()),
+            Holder::Variable if g.node(id).flags & REQUIRES_GRAD != 0 => Some(n.name.clone()),
+            _ => None,
+        };
     }
 }
 
@@ -160,6 +194,9 @@ fn node(g: &Graph, id: NodeId, expanded: bool, numbers: &HashMap<NodeId, usize>)
         root: None,
         at: n.at,
         statement: n.statement,
+        derived: None,
+        name: None,
+        parameter: None,
     }
 }
 
@@ -212,6 +249,7 @@ impl ViewNode {
             "requires_grad": self.requires_grad,
             "users": self.users,
             "root": self.root,
+            "name": self.name.as_ref().map(|n| n.0.as_str()),
             "file": self.at.file(),
             "line": text::line(self.at),
             "cell": text::cell(self.at),

@@ -78,7 +78,7 @@ pub(super) fn layout(widths: &[f64], height: f64, inputs: &[Vec<usize>]) -> Plan
     Plan { boxes, edges: chains.iter().map(route).collect(), width, height: top(rows.len()) - GAP_Y + MARGIN }
 }
 
-/// Each node below all its inputs; inputs of the whole graph right above their first user.
+/// Each node below all its inputs; inputs of the whole graph, and what is made of them alone, right above their first user.
 fn layers(inputs: &[Vec<usize>]) -> Vec<usize> {
     let mut layer = vec![0usize; inputs.len()];
     for i in 0..inputs.len() {
@@ -86,7 +86,9 @@ fn layers(inputs: &[Vec<usize>]) -> Vec<usize> {
     }
     let mut first_user = vec![usize::MAX; inputs.len()];
     for i in (0..inputs.len()).rev() {
-        if inputs[i].is_empty() && first_user[i] != usize::MAX {
+        // What takes nothing but inputs of the whole graph goes with them: a weight's transpose.
+        let floats = inputs[i].iter().all(|&f| inputs[f].is_empty());
+        if floats && first_user[i] != usize::MAX {
             layer[i] = first_user[i] - 1;
         }
         for &f in &inputs[i] {

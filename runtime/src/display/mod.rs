@@ -14,6 +14,7 @@ pub(crate) mod page;
 mod plot;
 pub(crate) mod proto;
 mod tensor;
+pub(crate) mod timeline;
 pub(crate) mod value;
 
 pub use image::{ImageOptions, Pictures, image, image_with, images, images_with};

@@ -5,7 +5,7 @@ use super::log::{events_since, syncs_so_far};
 use super::metrics::{self, Metric};
 use super::render::place;
 use super::report::Compilation;
-use super::{budget, live, witness};
+use super::{budget, live, side, timeline, witness};
 use crate::json::{Value, json, millis};
 use std::fmt::Write;
 use std::sync::Mutex;
@@ -18,11 +18,13 @@ use xlazy_core::text::{Place, Spot, called_from, location, with_caller};
 use xlazy_mime::{Bundle, Table, count, escape_html, units};
 
 struct Running {
+    cell: u64,
     start: Instant,
     /// Programs that XLA compiled, and all that were new to the session.
     compiled: (usize, usize),
     syncs: (u64, Duration),
     created: u64,
+    traced: u64,
     memory: u64,
     totals: Vec<(u64, f64)>,
 }
@@ -45,18 +47,25 @@ static TIMES: &[&Metric] = &[
     &metrics::AOT_COMPILE_TIME,
 ];
 
-/// A cell begins.
-pub(crate) fn begin() {
+/// The cell of this number begins; 0 for one that no user wrote.
+pub(crate) fn begin(cell: u64) {
     witness::cell_begins();
     traced();
+    let (created, traced) = {
+        let g = graph();
+        (g.created, g.last_seq())
+    };
     let now = Running {
+        cell,
         start: Instant::now(),
         compiled: compiled_so_far(),
         syncs: syncs_so_far(),
-        created: graph().created,
+        created,
+        traced,
         memory: bytes_in_use(),
         totals: TIMES.iter().map(|m| (m.count(), m.total())).collect(),
     };
+    timeline::cell_begins(cell, now.start);
     budget::cell_begins(now.compiled.0);
     *self::running() = Some(now);
     live::cell_begins();
@@ -65,6 +74,7 @@ pub(crate) fn begin() {
 /// A cell ended: what it did as JSON, or nothing if it did nothing with tensors.
 pub(crate) fn end() -> Option<String> {
     live::cell_ends();
+    timeline::cell_ends();
     budget::cell_ends();
     let r = running().take()?;
     let wall = r.start.elapsed();
@@ -83,6 +93,9 @@ pub(crate) fn end() -> Option<String> {
     let trace = trace - r.syncs.1 + traced();
     let from_disk: Duration = new.iter().filter(|c| c.origin == Origin::Disk).map(|c| c.compile).sum();
     let memory = bytes_in_use();
+    let events = events_since(r.syncs.0);
+    side::note(r.cell, &events, new.len(), new.iter().map(|c| c.compile).sum(), wall);
+    *last_growth() = Some(Growth { since: r.traced, bytes: memory as i64 - r.memory as i64 });
     let ms = |i: usize| millis(Duration::from_nanos(total(i) as u64));
     let did = json!({
         "wall_ms": millis(wall),
@@ -105,11 +118,29 @@ pub(crate) fn end() -> Option<String> {
         "copied_bytes": total(7) as u64,
         "device_bytes": memory,
         "device_bytes_delta": memory as i64 - r.memory as i64,
-        "runs": runs(&events_since(r.syncs.0)),
+        "runs": runs(&events),
         "told": told(&new).iter().map(said).collect::<Value>(),
         "compilations": new.iter().map(Compilation::value).collect::<Value>(),
     });
     Some(did.to_string())
+}
+
+/// What the last cell that did something with tensors has done to device memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Growth {
+    /// How many nodes had been traced when it began.
+    pub since: u64,
+    pub bytes: i64,
+}
+
+static GROWTH: Mutex<Option<Growth>> = Mutex::new(None);
+
+fn last_growth() -> std::sync::MutexGuard<'static, Option<Growth>> {
+    GROWTH.lock().unwrap_or_else(|p| p.into_inner())
+}
+
+pub(crate) fn growth() -> Option<Growth> {
+    *last_growth()
 }
 
 /// What is said of compilations as JSON.
@@ -210,7 +241,7 @@ pub fn pending() -> (Vec<Pending>, Option<NextSync>) {
         let mut visited = 0;
         let all = g.barrier_roots().into_iter();
         all.map(|id| {
-            let nodes = (visited < COUNTED).then(|| g.needed_by(id));
+            let nodes = (visited < COUNTED).then(|| g.needed_by(&[id]).len());
             visited += nodes.unwrap_or(0);
             let n = g.node(id);
             let cached = matches!(n.payload, Payload::Cached(_));

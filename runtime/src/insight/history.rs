@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use xlazy_core::device::name_of;
 use xlazy_core::ir::{OpDef, graph};
-use xlazy_core::run::{Costs, Origin};
+use xlazy_core::run::{Cause, Costs, Origin};
 
 /// Bytes of records kept.
 const KEPT: usize = 64 << 20;
@@ -53,6 +53,12 @@ pub(super) fn record(number: u64) -> Option<Arc<Record>> {
     with(|h| h.records.iter().find(|r| r.number == number).cloned())
 }
 
+/// What the parameters of a program are called, and the lines that made them, as long as it is kept.
+pub(crate) fn parameters(hash: u128) -> Vec<(Option<String>, Place)> {
+    let record = with(|h| h.records.iter().rev().find(|r| r.hash == hash).cloned());
+    record.iter().flat_map(|r| &r.leaves).map(|l| (l.name.clone(), l.at)).collect()
+}
+
 /// How many programs XLA compiled so far, and how many there are with those from the disk.
 pub(crate) fn compiled_so_far() -> (usize, usize) {
     with(|h| (h.compilations.iter().filter(|c| c.origin == Origin::Compiled).count(), h.compilations.len()))
@@ -86,7 +92,12 @@ pub(crate) fn keep_healings(why: &Explanation, compilation: u64) {
 /// Why a program that is about to be compiled was not there, if there was one like it; and how long the search took.
 pub(crate) fn why(record: &Record) -> (Option<Explanation>, Duration) {
     let start = Instant::now();
-    let known: Vec<Arc<Record>> = with(|h| h.records.iter().cloned().collect());
+    // Op by op every program is one op, and nothing is to be learnt from how two of them differ.
+    if record.cause == Cause::Eager {
+        return (None, Duration::ZERO);
+    }
+    let whole = |r: &&Arc<Record>| r.cause != Cause::Eager;
+    let known: Vec<Arc<Record>> = with(|h| h.records.iter().filter(whole).cloned().collect());
     (explain(record, &known), start.elapsed())
 }
 

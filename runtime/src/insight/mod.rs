@@ -9,6 +9,7 @@ mod causes;
 pub mod cell;
 mod dump;
 mod evidence;
+mod guess;
 mod history;
 mod live;
 #[doc(hidden)]
@@ -20,6 +21,8 @@ mod record;
 mod render;
 #[doc(hidden)]
 pub mod report;
+mod side;
+pub(crate) mod timeline;
 mod witness;
 
 pub use budget::{budget, budget_bundle, budget_json, set_budget};
@@ -27,13 +30,15 @@ pub use cell::{NextSync, Pending, pending, pending_bundle, pending_json};
 pub use dump::{Dump, explain_dumps};
 #[doc(hidden)]
 pub use dump::{cli_main as why_main, text_of_compilation, why_json};
-pub(crate) use history::refused;
+pub(crate) use guess::{Mark, Quantity, answers, guess};
 pub use history::{compilations, healed, healing, set_healing};
+pub(crate) use history::{parameters, refused};
 pub(crate) use live::waiting;
 pub use log::events;
 pub use render::{compiles_bundle, compiles_json, event_json, healed_bundle, healed_json};
-pub use report::{Class, Compilation, Difference, Explanation, Healing, Place};
-pub(crate) use witness::INSIGHT;
+pub use report::{Class, Compilation, Difference, Edit, Explanation, Healing, Place};
+pub(crate) use side::side_by_side;
+pub(crate) use witness::{INSIGHT, Seen, look_on, stream};
 pub use xlazy_core::clock::set_watching;
 pub use xlazy_core::run::set_trim;
 pub use xlazy_core::run::{Cause, Memory, Origin, SyncEvent, set_cache_capacity};

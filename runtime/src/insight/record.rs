@@ -99,7 +99,7 @@ pub(crate) struct Record {
     pub device: u8,
     /// The hash that the program has whatever its device.
     pub anywhere: u128,
-    pub steps: Vec<Step>,
+    pub steps: Arc<[Step]>,
     /// The source line of every step, as [`Lines`] tells them apart.
     pub lines: Marks,
     /// Which steps are gradients or updates: they follow from others.
@@ -141,6 +141,7 @@ fn form(s: &Step, i: usize) -> u64 {
         Attr::DType(dtype) => mix(mark, *dtype as u64),
         Attr::Name(name) => name.bytes().fold(mark, |mark, byte| mix(mark, u64::from(byte))),
         Attr::Region(of) => of.words().iter().fold(mark, |mark, &word| mix(mark, word)),
+        Attr::Kept(_) => mark,
     };
     let operand = |mark: u64, input: &Input| match *input {
         Input::Leaf(l) => mix(mark, u64::from(l) << 1),
@@ -317,6 +318,22 @@ impl LeafRecord {
 }
 
 impl Record {
+    /// The same with leaves that may be told apart otherwise.
+    pub fn again(&self) -> Record {
+        Record {
+            steps: self.steps.clone(),
+            lines: self.lines.clone(),
+            derived: self.derived.clone(),
+            parts: self.parts.clone(),
+            leaves: self.leaves.clone(),
+            roots: self.roots.clone(),
+            reads: self.reads.clone(),
+            room: Room { capacity: self.room.capacity.clone(), ..self.room },
+            sketch: OnceLock::new(),
+            ..*self
+        }
+    }
+
     /// A program of which nothing is known but its text.
     pub fn read(text: Text) -> Record {
         let Text { number, cause, reads, hash, site, steps, lines, derived, parts, leaves, roots } = text;
@@ -331,7 +348,7 @@ impl Record {
             device: 0,
             anywhere: hash,
             traced: steps.len() as u64,
-            steps,
+            steps: steps.into(),
             lines: lines.into_iter().collect(),
             derived,
             parts,
@@ -459,7 +476,7 @@ impl Record {
 
     /// Whether both run the same ops in the same order, whatever lines they are from.
     pub fn same_ops(&self, other: &Record) -> bool {
-        let alike = || self.steps.iter().zip(&other.steps).all(|(a, b)| a.op.id == b.op.id);
+        let alike = || self.steps.iter().zip(other.steps.iter()).all(|(a, b)| a.op.id == b.op.id);
         self.forms()[..] == other.forms()[..] || self.steps.len() == other.steps.len() && alike()
     }
 

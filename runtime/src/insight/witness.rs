@@ -4,9 +4,10 @@ use super::history::{compiled, keep_healings, refuse, why};
 use super::live;
 use super::log;
 use super::record::{Read, Record, of_miss, same_place};
+use super::render::event_json;
 use super::report::{Explanation, Place};
 use std::any::Any;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use xlazy_core::Result;
@@ -20,7 +21,47 @@ pub(crate) static INSIGHT: Insight = Insight;
 
 pub(crate) struct Insight;
 
+/// What one who looks on is told.
+pub(crate) enum Seen<'a> {
+    /// These nodes are wanted, of a barrier or a read: the graph is as it was before.
+    Begins { roots: &'a [NodeId], barrier: bool },
+    /// Their program was started.
+    Ran(&'a SyncEvent),
+}
+
+type Onlooker = fn(Seen);
+
+static ONLOOKER: Mutex<Option<Onlooker>> = Mutex::new(None);
+/// So that nobody asks for the lock where nobody looks on.
+static LOOKED_ON: AtomicBool = AtomicBool::new(false);
+
+/// Has somebody look on from now on, or nobody any more.
+pub(crate) fn look_on(onlooker: Option<Onlooker>) {
+    LOOKED_ON.store(onlooker.is_some(), Ordering::Relaxed);
+    *ONLOOKER.lock().unwrap_or_else(PoisonError::into_inner) = onlooker;
+}
+
+/// Whether each sync and compilation is told as it happens, to a front end that asked for it.
+static STREAMED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn stream(on: bool) {
+    STREAMED.store(on, Ordering::Relaxed);
+}
+
+fn show(seen: Seen) {
+    if LOOKED_ON.load(Ordering::Relaxed) {
+        let onlooker = *ONLOOKER.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(onlooker) = onlooker {
+            onlooker(seen);
+        }
+    }
+}
+
 impl Witness for Insight {
+    fn begins(&self, roots: &[NodeId], barrier: bool) {
+        show(Seen::Begins { roots, barrier });
+    }
+
     fn works(&self, work: Option<Work>) {
         live::begin_wait(work);
     }
@@ -30,7 +71,12 @@ impl Witness for Insight {
     }
 
     fn ran(&self, event: SyncEvent) -> SyncEvent {
-        log::record(event)
+        let event = log::record(event);
+        show(Seen::Ran(&event));
+        if STREAMED.load(Ordering::Relaxed) {
+            xlazy_core::host::event("sync", &event_json(&event));
+        }
+        event
     }
 
     fn read(&self, at: text::Place, seq: u64) {
@@ -186,6 +232,9 @@ impl Case for Missed {
     }
 
     fn compiled(self: Box<Self>, costs: Costs) {
-        compiled(self.record, self.why, self.parameters, costs);
+        let compilation = compiled(self.record, self.why, self.parameters, costs);
+        if STREAMED.load(Ordering::Relaxed) {
+            xlazy_core::host::event("compilation", &compilation.json());
+        }
     }
 }

@@ -21,6 +21,8 @@ pub struct XLNetConfig {
     pub summary_last_dropout: f64,
     /// Classes of the whole text; none for what the layers give.
     pub num_labels: Option<usize>,
+    /// Scores of words for each token, by the embedding's weights (`XLNetLMHeadModel`), in place of classes.
+    pub lm_head: bool,
     pub initializer_range: f64,
 }
 
@@ -37,6 +39,7 @@ impl Default for XLNetConfig {
             dropout: 0.1,
             summary_last_dropout: 0.1,
             num_labels: Some(2),
+            lm_head: false,
             initializer_range: 0.02,
         }
     }
@@ -148,22 +151,38 @@ pub struct XLNet {
     word_embedding: Embedding,
     mask_emb: Tensor,
     layers: Vec<Layer>,
-    head: Option<(Linear, Linear)>,
+    head: Head,
     dropout: Dropout,
     last_dropout: Dropout,
+}
+
+/// What is made of what the layers give.
+enum Head {
+    None,
+    /// A summary of the text, and its classes.
+    Classes(Linear, Linear),
+    /// The scores of words; the weight is the embedding's.
+    Words(Linear),
 }
 
 impl XLNet {
     #[track_caller]
     pub fn new(c: &XLNetConfig) -> XLNet {
         let (d, std) = (c.d_model, c.initializer_range);
-        at_caller(|| XLNet {
-            word_embedding: Embedding { weight: init::normal([c.vocab_size, d], std), padding_idx: None },
-            mask_emb: init::normal([1, 1, d], std),
-            layers: (0..c.n_layer).map(|_| Layer::new(c)).collect(),
-            head: c.num_labels.map(|n| (linear(d, d, std), linear(d, n, std))),
-            dropout: Dropout::new(c.dropout),
-            last_dropout: Dropout::new(c.summary_last_dropout),
+        at_caller(|| {
+            let word_embedding = Embedding { weight: init::normal([c.vocab_size, d], std), padding_idx: None };
+            let mask_emb = init::normal([1, 1, d], std);
+            let layers = (0..c.n_layer).map(|_| Layer::new(c)).collect();
+            let head = match c.num_labels {
+                _ if c.lm_head => {
+                    let bias = Some(init::zeros([c.vocab_size]));
+                    Head::Words(Linear { weight: word_embedding.weight.clone(), bias })
+                }
+                Some(n) => Head::Classes(linear(d, d, std), linear(d, n, std)),
+                None => Head::None,
+            };
+            let (dropout, last_dropout) = (Dropout::new(c.dropout), Dropout::new(c.summary_last_dropout));
+            XLNet { word_embedding, mask_emb, layers, head, dropout, last_dropout }
         })
     }
 
@@ -190,14 +209,15 @@ impl XLNet {
         })
     }
 
-    /// The classes of the whole text, [n, labels]; without labels what [`XLNet::hidden`] gives.
+    /// The classes of the whole text, [n, labels], or scores of words, [n, length, words]; without a head what [`XLNet::hidden`] gives.
     #[track_caller]
     pub fn forward(&self, ids: &Tensor, attention_mask: Option<&Tensor>, token_type_ids: Option<&Tensor>) -> Tensor {
         at_caller(|| {
             let x = self.hidden(ids, attention_mask, token_type_ids);
             match &self.head {
-                None => x,
-                Some((summary, logits)) => {
+                Head::None => x,
+                Head::Words(words) => words.forward(&x),
+                Head::Classes(summary, logits) => {
                     let summed = summary.forward(&x.select(1, -1)).tanh();
                     logits.forward(&dropped(&self.last_dropout, summed))
                 }
@@ -209,14 +229,19 @@ impl XLNet {
 impl Module for XLNet {
     fn parts(&self, p: &mut Parts) {
         // without a head the names begin at the layers, as they are published
-        let at = |name: &str| if self.head.is_none() { name.to_owned() } else { format!("transformer.{name}") };
+        let at =
+            |name: &str| if matches!(self.head, Head::None) { name.to_owned() } else { format!("transformer.{name}") };
         p.add(&at("mask_emb"), &self.mask_emb);
         p.add(&at("word_embedding"), &self.word_embedding);
         p.add(&at("layer"), &self.layers);
         p.add(&at("dropout"), &self.dropout);
-        if let Some((summary, logits)) = &self.head {
-            p.add("sequence_summary.summary", summary);
-            p.add("logits_proj", logits);
+        match &self.head {
+            Head::None => {}
+            Head::Words(words) => p.add("lm_loss", words),
+            Head::Classes(summary, logits) => {
+                p.add("sequence_summary.summary", summary);
+                p.add("logits_proj", logits);
+            }
         }
         p.add("sequence_summary.last_dropout", &self.last_dropout);
     }

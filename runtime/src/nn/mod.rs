@@ -7,6 +7,8 @@ pub(crate) mod safetensors;
 #[doc(hidden)]
 pub mod activation;
 #[doc(hidden)]
+pub mod adaptive;
+#[doc(hidden)]
 pub mod attention;
 #[doc(hidden)]
 pub mod container;
@@ -18,6 +20,10 @@ pub mod distance;
 pub mod dropout;
 #[doc(hidden)]
 pub mod embedding;
+#[doc(hidden)]
+pub mod fractional;
+#[doc(hidden)]
+pub mod hooks;
 #[doc(hidden)]
 pub mod linear;
 #[doc(hidden)]
@@ -41,12 +47,15 @@ pub use activation::{
     LogSoftmax, Mish, PReLU, RReLU, ReLU, ReLU6, SELU, SiLU, Sigmoid, Softmax, Softmax2d, Softmin, Softplus,
     Softshrink, Softsign, Tanh, Tanhshrink, Threshold,
 };
+pub use adaptive::AdaptiveLogSoftmaxWithLoss;
 pub use attention::{AttentionMasks, MultiheadAttention, MultiheadAttentionOptions};
 pub use container::{Layers, ModuleDict, ModuleList, Sequential};
 pub use conv::{Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d};
 pub use distance::{Bilinear, CosineSimilarity, PairwiseDistance};
 pub use dropout::{AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout};
 pub use embedding::{Embedding, EmbeddingBag};
+pub use fractional::{FractionalMaxPool2d, FractionalMaxPool3d};
+pub use hooks::Hooked;
 pub use linear::Linear;
 pub use loss::{
     BCELoss, BCEWithLogitsLoss, CTCLoss, CosineEmbeddingLoss, CrossEntropyLoss, GaussianNLLLoss, HingeEmbeddingLoss,

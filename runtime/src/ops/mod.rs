@@ -18,6 +18,7 @@ mod device;
 mod dynamic;
 mod extra;
 mod fft;
+mod function;
 mod heads;
 mod in_place;
 mod index;
@@ -59,13 +60,17 @@ pub use arrange::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack
 pub use at::{At, IndexArg};
 pub use compare::where_;
 pub use contract::einsum;
-pub use control::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
+pub use control::{
+    ScanOptions, Tensors, associative_scan, checkpoint, cond, fori_loop, map, scan, scan_with, switch, while_loop,
+};
+pub(crate) use control::{filled, flat};
 pub use conv::{ConvOptions, ConvTransposeOptions, Padding};
 pub use create::{Literal, tensor};
 pub use custom::{CustomOp, custom_call, custom_op};
 pub use device::{To, devices};
 pub use dynamic::Unique;
 pub use fft::{FftNorm, StftOptions};
+pub use function::{Context, Function};
 pub use heads::MultiHeadOptions;
 pub use indexing::ScatterReduce;
 pub use loss::{CrossEntropyOptions, Reduction};
@@ -117,6 +122,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         random::OPS,
         control::OPS,
         custom::OPS,
+        function::OPS,
     ];
     themes.into_iter().chain(special::OPS.iter().copied()).flat_map(|t| t.iter().copied())
 }
@@ -125,6 +131,15 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
 pub(crate) fn entry_of(op: &OpDef) -> Option<&'static Entry> {
     static BY_ID: LazyLock<HashMap<u32, &'static Entry>> = LazyLock::new(|| table().map(|e| (e.id, e)).collect());
     BY_ID.get(&op.id).copied()
+}
+
+/// The operand that an op is a result of, where it is a result of one with several.
+pub(crate) fn result_of(op: &OpDef) -> Option<usize> {
+    match op.id {
+        id if id == xlazy_core::ir::RESULT.id => Some(0),
+        id if id == function::RESULT.id => Some(1),
+        _ => None,
+    }
 }
 
 impl Entry {

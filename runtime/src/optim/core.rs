@@ -249,6 +249,11 @@ impl Core {
         out
     }
 
+    pub(super) fn state_tensors(&self) -> Vec<(usize, &'static str, Tensor)> {
+        let of = |i: usize| self.names(i).0.into_iter().zip(&self.state[i]).map(move |(n, t)| (i, n, t.clone()));
+        (0..self.parameters.len()).flat_map(of).collect()
+    }
+
     pub(super) fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         let state = StateDict(state);
         let lrs: Vec<f64> = (0..self.groups.len()).map(|k| state.number(&lr_name(k))).collect::<Result<_>>()?;
@@ -368,6 +373,10 @@ macro_rules! optimizers {
 
             fn state_dict(&self) -> Vec<(String, $crate::Tensor)> {
                 self.0.state_dict()
+            }
+
+            fn state_tensors(&self) -> Vec<(usize, &'static str, $crate::Tensor)> {
+                self.0.state_tensors()
             }
 
             fn load_state_dict(&mut self, state: &[(String, $crate::Tensor)]) -> $crate::Result<()> {

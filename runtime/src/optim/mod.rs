@@ -27,14 +27,15 @@ pub use more::{
 pub use more::{NAdamOptions, RAdamOptions, RMSpropOptions, RpropOptions};
 pub use scaler::GradScaler;
 pub use schedule::{
-    ConstantLR, CosineAnnealingLR, CosineAnnealingWarmRestarts, ExponentialLR, LambdaLR, LinearLR, MultiStepLR,
-    OneCycleLR, OneCycleOptions, PlateauOptions, PolynomialLR, ReduceLROnPlateau, SequentialLR, StepLR,
+    ChainedScheduler, ConstantLR, CosineAnnealingLR, CosineAnnealingWarmRestarts, CycleMode, CyclicLR, CyclicOptions,
+    ExponentialLR, LambdaLR, LinearLR, MultiStepLR, MultiplicativeLR, OneCycleLR, OneCycleOptions, PlateauOptions,
+    PolynomialLR, ReduceLROnPlateau, SequentialLR, StepLR,
 };
 pub use sgd::{SGD, SGDOptions};
 
 use crate::changes::Changes;
-use crate::insight::Cause;
 use crate::insight::mode::{Derived, derives};
+use crate::insight::{Cause, INSIGHT};
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use crate::{Error, Result};
 use std::borrow::Borrow;
@@ -42,6 +43,8 @@ use std::collections::HashSet;
 use std::panic::Location;
 use std::sync::Arc;
 use xlazy_core::ir::graph;
+use xlazy_core::run;
+use xlazy_core::thread::innermost;
 use xlazy_core::ty::{DType, Shape, Type};
 
 /// What trains parameters by their gradients (`torch.optim.Optimizer`).
@@ -101,6 +104,12 @@ pub trait Optimizer: Send {
         Vec::new()
     }
 
+    /// The tensors of its state: which parameter each is for, and what it is called.
+    #[doc(hidden)]
+    fn state_tensors(&self) -> Vec<(usize, &'static str, Tensor)> {
+        Vec::new()
+    }
+
     /// Takes over what [`Optimizer::state_dict`] gave; an error where it does not fit, and then nothing has changed
     /// (`torch.optim.Optimizer.load_state_dict`).
     fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
@@ -141,6 +150,9 @@ impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
     #[track_caller]
     fn step_unless(&mut self, skip: &Tensor) {
         on_behalf(Location::caller(), is_grad_enabled(), || (**self).step_unless(skip))
+    }
+    fn state_tensors(&self) -> Vec<(usize, &'static str, Tensor)> {
+        (**self).state_tensors()
     }
     fn state_dict(&self) -> Vec<(String, Tensor)> {
         (**self).state_dict()
@@ -302,7 +314,7 @@ fn follow(state: &[Tensor], parameter: &Tensor) {
 // first step another program than the second.
 #[track_caller]
 fn settle() {
-    sync_for(Cause::Sync);
+    run::start_here(&INSIGHT, innermost(Location::caller()));
 }
 
 /// The numbers of one step, each a tensor without dimensions that all parameters share: one parameter of the program in

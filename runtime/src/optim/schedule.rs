@@ -285,6 +285,122 @@ impl SequentialLR {
     }
 }
 
+/// Schedules at the same time: each one's factor of the first rate, multiplied (`torch.optim.lr_scheduler.ChainedScheduler`). As torch's where
+/// each is a factor: not for a cosine down to more than zero, nor for cycles.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let w = tensor([1.0]).requires_grad_(true);
+/// let mut opt = optim::SGD::new([&w], 1.0);
+/// let warm_up = optim::ConstantLR::new(&mut opt, 0.5, 1);
+/// let decay = optim::ExponentialLR::new(&opt, 0.5);
+/// let mut schedule = optim::ChainedScheduler::new(&mut opt, vec![warm_up, decay]);
+/// schedule.step(&mut opt);
+/// assert_eq!(opt.lr(), 0.5);
+/// ```
+pub struct ChainedScheduler;
+
+impl ChainedScheduler {
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(optimizer: &mut dyn Optimizer, schedules: Vec<LambdaLR>) -> LambdaLR {
+        let first = schedules.first().map(|s| s.first.clone()).unwrap_or_else(|| optimizer.lrs());
+        let rate = move |n: u64, first: f64| schedules.iter().fold(first, |rate, s| rate * (s.rate)(n, first) / first);
+        LambdaLR { first, epoch: 0, rate: Box::new(rate), momentum: None }.begun(optimizer)
+    }
+}
+
+/// Times what a function gives for the epoch, each time anew (`torch.optim.lr_scheduler.MultiplicativeLR`).
+pub struct MultiplicativeLR;
+
+impl MultiplicativeLR {
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(optimizer: &dyn Optimizer, factor: impl Fn(u64) -> f64 + Send + Sync + 'static) -> LambdaLR {
+        LambdaLR::new(optimizer, move |n| (1..=n).map(&factor).product())
+    }
+}
+
+/// How the height of a [`CyclicLR`]'s cycles goes on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CycleMode {
+    /// All are as high.
+    Triangular,
+    /// Each is half as high as the one before.
+    Triangular2,
+    /// Times this in each step.
+    ExpRange(f64),
+}
+
+/// What [`CyclicLR::with`] takes; torch's defaults.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CyclicOptions {
+    /// Steps from the base to the maximum.
+    pub step_size_up: u64,
+    /// And down again; as many where none is said.
+    pub step_size_down: Option<u64>,
+    pub mode: CycleMode,
+    /// Change the momentum against the rate; nothing for an optimizer without one.
+    pub cycle_momentum: bool,
+    pub base_momentum: f64,
+    pub max_momentum: f64,
+}
+
+impl Default for CyclicOptions {
+    fn default() -> CyclicOptions {
+        CyclicOptions {
+            step_size_up: 2000,
+            step_size_down: None,
+            mode: CycleMode::Triangular,
+            cycle_momentum: true,
+            base_momentum: 0.8,
+            max_momentum: 0.9,
+        }
+    }
+}
+
+/// Between `base_lr` and `max_lr`, up and down, again and again (`torch.optim.lr_scheduler.CyclicLR`). A step here is a batch.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let w = tensor([1.0]).requires_grad_(true);
+/// let mut opt = optim::SGD::new([&w], 1.0);
+/// let options = optim::CyclicOptions { step_size_up: 2, ..Default::default() };
+/// let mut schedule = optim::CyclicLR::with(&mut opt, 0.0, 1.0, options);
+/// let rates: Vec<f64> = (0..4).map(|_| { schedule.step(&mut opt); opt.lr() }).collect();
+/// assert_eq!(rates, [0.5, 1.0, 0.5, 0.0]);
+/// ```
+pub struct CyclicLR;
+
+impl CyclicLR {
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(optimizer: &mut dyn Optimizer, base_lr: f64, max_lr: f64) -> LambdaLR {
+        CyclicLR::with(optimizer, base_lr, max_lr, CyclicOptions::default())
+    }
+
+    pub fn with(optimizer: &mut dyn Optimizer, base_lr: f64, max_lr: f64, o: CyclicOptions) -> LambdaLR {
+        let up = o.step_size_up.max(1) as f64;
+        let total = up + o.step_size_down.map_or(up, |n| n.max(1) as f64);
+        let ratio = up / total;
+        // How far it is from the base, of the whole way.
+        let height = move |n: u64| {
+            let cycle = (1.0 + n as f64 / total).floor();
+            let x = 1.0 + n as f64 / total - cycle;
+            let scale = if x <= ratio { x / ratio } else { (x - 1.0) / (ratio - 1.0) };
+            scale
+                * match o.mode {
+                    CycleMode::Triangular => 1.0,
+                    CycleMode::Triangular2 => 0.5f64.powf(cycle - 1.0),
+                    CycleMode::ExpRange(gamma) => gamma.powf(n as f64),
+                }
+        };
+        let mut schedule = LambdaLR::of(optimizer, Box::new(move |n, _| base_lr + (max_lr - base_lr) * height(n)));
+        if o.cycle_momentum && optimizer.set_momentum(o.max_momentum) {
+            let way = o.max_momentum - o.base_momentum;
+            schedule.momentum = Some(Box::new(move |n, _| o.max_momentum - way * height(n)));
+        }
+        schedule.begun(optimizer)
+    }
+}
+
 /// What [`ReduceLROnPlateau::with`] takes; torch's defaults.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlateauOptions {

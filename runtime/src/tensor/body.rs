@@ -102,7 +102,7 @@ impl Recorder {
         };
         let results = body(&given);
         let ids = |all: &[Tensor]| all.iter().map(Tensor::id).collect::<Vec<NodeId>>();
-        let recorded = RecordedBody { arguments: &ids(&arguments), results: &ids(&results), depth, since };
+        let recorded = RecordedBody { arguments: &ids(&arguments), results: &ids(&results), depth, since, part: false };
         let taken = {
             let mut g = graph();
             let mut captured = ids(&self.captured);

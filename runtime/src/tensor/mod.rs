@@ -3,14 +3,17 @@ mod autocast;
 pub(crate) mod body;
 pub(crate) mod entry;
 pub(crate) mod gather;
+mod hooks;
 mod layout;
 mod thread;
 mod trace;
 mod views;
 
 pub use autocast::autocast;
-pub(crate) use body::{Argument, Recorder, result, rounds};
+pub(crate) use body::{Argument, Recorder, elsewhere, result, rounds};
 pub(crate) use entry::{BucketRule, Bucketed, BucketedOperand, Entry, Grad, Plan, Sample};
+pub use hooks::Hook;
+pub(crate) use hooks::{hooked_since, through_hooks};
 pub(crate) use layout::Step;
 pub(crate) use thread::{called, is_physical, on_behalf, on_trial, physically, showing, shown_by};
 pub use thread::{is_grad_enabled, no_grad};
@@ -571,7 +574,7 @@ pub(crate) fn marked(x: Tensor, buckets: Vec<Bucket>) -> Tensor {
 }
 
 /// What of row-major bytes of the physical type is real.
-fn real_bytes(mut bytes: Vec<u8>, ty: &Type, buckets: &[Bucket]) -> Vec<u8> {
+pub(crate) fn real_bytes(mut bytes: Vec<u8>, ty: &Type, buckets: &[Bucket]) -> Vec<u8> {
     let mut shape = ty.shape.clone();
     for b in buckets {
         let slice = shape[b.dim + 1..].iter().product::<usize>() * ty.dtype.size();

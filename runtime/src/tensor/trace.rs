@@ -12,7 +12,7 @@ use xlazy_core::device::name_of;
 use xlazy_core::ir::{
     Attr, Bucket, Graph, Locked, NodeId, Origin, Payload, Placement, REQUIRES_GRAD, SCALAR, Sig, graph, is_aside,
 };
-use xlazy_core::run::{self, Cause, trim};
+use xlazy_core::run::{self, Cause, is_eager, trim};
 use xlazy_core::text::binding;
 use xlazy_core::thread::{Thread, innermost, thread};
 use xlazy_core::ty::{DType, Scalar, Type, TypeRef};
@@ -136,6 +136,10 @@ pub(crate) fn try_trace(
         let out = Tensor::of_node(&mut g, id);
         drop(g);
         drop(recording);
+        if is_eager() && on.depth == 0 && !is_aside() {
+            run::barrier(&INSIGHT, Cause::Eager, at)?;
+            return Ok(out);
+        }
         if long && !is_aside() {
             run::barrier(&INSIGHT, Cause::Trim, at)?;
         }

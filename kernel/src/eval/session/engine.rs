@@ -213,6 +213,10 @@ impl Engine for RustEngine {
         self.shared.late.set(late);
     }
 
+    fn stream(&self, on: bool) {
+        self.shared.streams.store(on, Ordering::SeqCst);
+    }
+
     fn restart(&self) -> Result<(), Failure> {
         let shared = &self.shared;
         signal(shared.running_pid.load(Ordering::SeqCst), Signal::SIGKILL);

@@ -33,6 +33,8 @@ pub struct SessionProcess {
     at: File,
     /// Libraries that it has loaded before a cell needed them.
     loaded: HashSet<OsString>,
+    /// It was told to tell of each sync and compilation.
+    pub streams: bool,
 }
 
 impl SessionProcess {
@@ -97,7 +99,7 @@ impl SessionProcess {
             .name("xlazy-late".into())
             .spawn(move || queue.hand_on(&late, &sources))
             .map_err(|e| e.to_string())?;
-        Ok(SessionProcess { line, news, pid, gone: false, at, loaded: HashSet::new() })
+        Ok(SessionProcess { line, news, pid, gone: false, at, loaded: HashSet::new(), streams: false })
     }
 
     pub fn pid(&self) -> i32 {

@@ -92,6 +92,11 @@ impl Session {
             self.give_way(&ready.defines, &cell.label(), events);
         }
         let Some(object) = &ready.object else { return Reply::Ok };
+        let streams = shared.streams.load(Ordering::SeqCst);
+        if streams != self.process.streams {
+            let _ = self.call(Question::Events, if streams { "on" } else { "off" });
+            self.process.streams = streams;
+        }
         self.process.load(self.compiler.libraries());
         self.runs += 1;
         let run = RunCell {

@@ -22,6 +22,8 @@ pub struct Shared {
     pub at_work: AtWork,
     pub line: Mutex<Channel>,
     pub late: BetweenCells,
+    /// Each sync and compilation is to be told as it happens.
+    pub streams: AtomicBool,
     names: RwLock<Arc<InScope>>,
     /// Who answers while a cell is typed.
     pub typist: Typist,
@@ -44,6 +46,7 @@ impl Shared {
             at_work,
             line: Mutex::new(line),
             late: between,
+            streams: AtomicBool::new(false),
             names: RwLock::default(),
             typist: Typist::default(),
         }

@@ -10,7 +10,8 @@ mod wait;
 
 pub use chip::{chips, without_chip};
 pub use client::{
-    OpenClient, client, device_name, device_names, name_of, opened, preload, probe, release_what_loading_took,
+    OpenClient, client, client_if_open, device_name, device_names, name_of, opened, preload, probe,
+    release_what_loading_took,
 };
 pub use data::{DeviceData, bytes_in_use};
 pub use dry::{go_dry, is_dry, read_as};

@@ -206,6 +206,17 @@ impl Emit {
         results
     }
 
+    /// The values themselves, one at least, none of which the compiler knows before it has all of them: what is computed of them is not
+    /// what was computed of the values before.
+    pub fn optimization_barrier(&mut self, values: &[Val]) -> Vec<Val> {
+        let types: Vec<Type> = values.iter().map(|v| v.ty.clone()).collect();
+        let written = list(types.iter().map(|t| mlir(t).to_string()));
+        let results = self.several(types);
+        let (name, n) = (results[0].name(), results.len());
+        self.line(&format!("{name}:{n} = stablehlo.optimization_barrier {} : {written}", list(values)));
+        results
+    }
+
     /// A region of whole lines, with arguments of these types.
     fn block(&mut self, types: &[Type], body: impl FnOnce(&mut Emit, &[Val]) -> Vec<Val>) -> Region {
         let around = std::mem::take(self.text_mut());

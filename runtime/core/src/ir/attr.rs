@@ -1,7 +1,7 @@
 //! Attributes: what of an op is fixed when a program is compiled, and what each of them says.
 use crate::ty::{DType, Shape};
 use std::any::Any;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 /// What an attribute says of its op. Whoever explains a difference goes by this, and not by the attribute's name.
@@ -62,6 +62,40 @@ pub enum Attr {
     Name(Box<str>),
     /// What the op runs.
     Region(Region),
+    /// What the host knows of the op and no program does.
+    Kept(Kept),
+}
+
+/// What the host keeps with an op, such as how its gradient is made: in no key, since no program knows of it.
+#[derive(Clone)]
+pub struct Kept {
+    says: Arc<str>,
+    of: Arc<dyn Recorded>,
+}
+
+impl Kept {
+    /// `says` names it in texts.
+    pub fn new(says: &str, of: impl Any + Send + Sync) -> Kept {
+        Kept { says: says.into(), of: Arc::new(AssertUnwindSafe(of)) }
+    }
+
+    /// What is kept, of the type that it was made of.
+    pub fn get<T: Any>(&self) -> &T {
+        let of: &dyn Any = &*self.of;
+        &of.downcast_ref::<AssertUnwindSafe<T>>().expect("made of one kind").0
+    }
+}
+
+impl PartialEq for Kept {
+    fn eq(&self, _: &Kept) -> bool {
+        true
+    }
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.says)
+    }
 }
 
 /// What stands behind a region: never changed.
@@ -133,6 +167,7 @@ impl Attr {
                 words.push(8 | (v.words.len() as u64) << 8);
                 words.extend_from_slice(&v.words);
             }
+            Attr::Kept(_) => words.push(9),
         }
     }
 }
@@ -148,6 +183,7 @@ impl std::fmt::Display for Attr {
             Attr::Ints(v) => list(f, v),
             Attr::Floats(v) => list(f, v),
             Attr::Region(v) => f.write_str(&v.says),
+            Attr::Kept(v) => f.write_str(&v.says),
         }
     }
 }

@@ -54,7 +54,9 @@ impl Lifted {
             Attr::Ints(v) => (DType::I64, vector(v.len()), ints(v)),
             Attr::Float(v) => (dtype, Shape::default(), floats(&[*v])),
             Attr::Floats(v) => (dtype, vector(v.len()), floats(v)),
-            Attr::Bool(_) | Attr::DType(_) | Attr::Name(_) | Attr::Region(_) => unreachable!("no number: {value}"),
+            Attr::Bool(_) | Attr::DType(_) | Attr::Name(_) | Attr::Region(_) | Attr::Kept(_) => {
+                unreachable!("no number: {value}")
+            }
         };
         Lifted { ty: Type::new(dtype, shape).into(), bits }
     }
@@ -97,6 +99,7 @@ impl Input {
 }
 
 /// One op of the program.
+#[derive(Clone)]
 pub struct Step {
     pub op: &'static OpDef,
     pub attrs: Box<[Attr]>,
@@ -183,6 +186,15 @@ pub struct Cut {
     /// Where it runs: a part of the key, too.
     pub placement: Placement,
     pub key: Key,
+}
+
+impl Cut {
+    /// What feeds a program that is no part of the graph.
+    pub fn feeding(leaves: Vec<(NodeId, Leaf)>, root_types: Vec<TypeRef>, options: Options) -> Cut {
+        let key = Key::new(vec![], vec![]);
+        let (nodes, lifted, roots, placement) = (vec![], vec![], vec![], Placement::Anywhere);
+        Cut { nodes, leaves, lifted, roots, root_types, options, placement, key }
+    }
 }
 
 /// Ends the hold on the nodes, however the sync ended; so a cut must not be dropped while the arena is locked.
@@ -295,12 +307,12 @@ impl Graph {
         Cut { nodes, leaves, lifted, roots, root_types, options, placement, key: Key::new(words, donations) }
     }
 
-    /// How many pending ops a node needs, itself included.
-    pub fn needed_by(&mut self, id: NodeId) -> usize {
+    /// The pending ops that these need, themselves included.
+    pub fn needed_by(&mut self, ids: &[NodeId]) -> Vec<NodeId> {
         self.mark += 1;
         let mark = self.mark;
-        self.node_mut(id).mark = mark;
-        self.reach_from(&[id], mark).len()
+        ids.iter().for_each(|&id| self.node_mut(id).mark = mark);
+        self.reach_from(ids, mark)
     }
 
     // What a node outside the cut feeds in.

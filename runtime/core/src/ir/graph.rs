@@ -175,6 +175,8 @@ pub struct Graph {
     pub healing: Healing,
     /// Values of freed nodes, until the lock is given back.
     gone: Vec<Arc<DeviceData>>,
+    /// What the host kept with freed nodes, which may hold tensors.
+    kept: Vec<Box<[Attr]>>,
     /// Something is on another device than the first.
     several: bool,
 }
@@ -199,8 +201,8 @@ impl std::ops::DerefMut for Locked {
 impl Drop for Locked {
     fn drop(&mut self) {
         // Mostly there is nothing.
-        if !self.gone.is_empty() {
-            let gone = std::mem::take(&mut self.gone);
+        if !self.gone.is_empty() || !self.kept.is_empty() {
+            let gone = (std::mem::take(&mut self.gone), std::mem::take(&mut self.kept));
             drop(self.0.take());
             drop(gone);
         }
@@ -399,7 +401,10 @@ impl Graph {
             if let Payload::Data(d) | Payload::Cached(d) = std::mem::take(&mut n.payload) {
                 self.gone.push(d);
             }
-            n.attrs = Box::default();
+            match n.op.several {
+                true => self.kept.push(std::mem::take(&mut n.attrs)),
+                false => n.attrs = Box::default(),
+            }
             n.buckets = None;
             doomed.extend_from_slice(&n.inputs);
             n.inputs = SmallVec::new();
@@ -457,6 +462,11 @@ impl Graph {
             let n = &nodes[id as usize];
             n.seq == seq && !matches!(n.payload, Payload::Data(_))
         });
+    }
+
+    /// All nodes that are there, whatever their state.
+    pub fn alive(&self) -> impl Iterator<Item = NodeId> + '_ {
+        (0..self.nodes.len() as NodeId).filter(|&id| self.nodes[id as usize].seq != 0)
     }
 
     /// Nodes alive.

@@ -9,7 +9,7 @@ mod placement;
 mod program;
 mod region;
 
-pub use attr::{Attr, AttrDef, AttrsExt, Region, Role, attr};
+pub use attr::{Attr, AttrDef, AttrsExt, Kept, Region, Role, attr};
 pub use cut::{Cut, Input, Key, Leaf, Scope, Step};
 pub use graph::{
     Bucket, Graph, LEAF, Locked, Node, NodeId, OVERWRITTEN, Origin, Owner, Payload, REQUIRES_GRAD, TAPE_FREED, Write,

@@ -1,7 +1,7 @@
 //! Bodies of loops and branches: what closures recorded, taken out of the graph to be a part of one op.
 use super::attr::{Attr, Region};
 use super::cut::{Input, LEAF_BIT};
-use super::graph::{Graph, NodeId, REQUIRES_GRAD};
+use super::graph::{Graph, LEAF, NodeId, Payload, REQUIRES_GRAD};
 use super::op::{ARGUMENT, OpDef};
 use crate::emit::{Emit, Val};
 use crate::text::{Source, sources};
@@ -54,6 +54,8 @@ pub struct RecordedBody<'a> {
     /// In how many bodies they were recorded, this one included, and how many nodes there had been when it began.
     pub depth: u8,
     pub since: u64,
+    /// They are no body but a part of what is recorded: what is older, or has a value, is from outside.
+    pub part: bool,
 }
 
 /// A tensor of another body: it has a value only there.
@@ -75,7 +77,9 @@ impl Graph {
         let mut open: Vec<NodeId> = of.results.to_vec();
         while let Some(id) = open.pop() {
             let n = self.node_mut(id);
-            if n.mark == mark || n.depth < of.depth {
+            let valued = !matches!(n.payload, Payload::Pending | Payload::Cached(_));
+            let given = valued || n.seq <= of.since || n.flags & LEAF != 0;
+            if n.mark == mark || n.depth < of.depth || of.part && given {
                 continue;
             }
             if n.depth > of.depth || n.seq <= of.since || n.op.id == ARGUMENT.id {

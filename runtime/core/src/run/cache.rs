@@ -1,6 +1,7 @@
 //! The executable cache: by hash, compared in full, bounded by the size of the code, least recently used goes first.
 use crate::clock::Took;
-use crate::ir::{Checked, Key, Mark, Params};
+use crate::ir::{Checked, Key, Mark, Params, Step};
+use crate::options::Options;
 use crate::ty::TypeRef;
 use crate::{device, metrics};
 use std::collections::{HashMap, HashSet};
@@ -20,12 +21,15 @@ pub struct Program {
     pub params: Params,
     pub root_types: Vec<TypeRef>,
     pub text: String,
+    /// The ops that it runs, with the lines of the run that it was compiled for.
+    pub steps: Arc<[Step]>,
     /// Where the parts of the text are from.
     pub marks: Vec<Mark>,
     /// What it looks for while it runs; what it found is its last result.
     pub checks: Arc<[Checked]>,
     pub nodes: usize,
     pub donated: usize,
+    pub options: Options,
     /// Which device it was compiled for.
     pub device: u8,
     /// The scalars of the last run with their buffers: a learning rate that does not change is not sent again.
@@ -51,17 +55,20 @@ impl Program {
         let code = executable.as_ref().and_then(|e| e.executable().code_size().ok()).unwrap_or(0);
         let bytes = code + text.len() + key.words.len() * 8;
         let packs = Mutex::new(vec![None; params.packs.len()]);
-        let (marks, checks, device, took, copied) = (vec![], Arc::new([]), 0, Took::default(), AtomicUsize::default());
+        let (steps, marks, checks) = (Arc::new([]), vec![], Arc::new([]));
+        let (options, device, took, copied) = (Options::DEFAULT, 0, Took::default(), AtomicUsize::default());
         Program {
             key,
             executable,
             params,
             root_types,
             text,
+            steps,
             marks,
             checks,
             nodes,
             donated,
+            options,
             device,
             packs,
             took,

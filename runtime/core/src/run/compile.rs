@@ -6,7 +6,8 @@ use super::event::{Costs, Memory, Origin};
 use super::witness::Case;
 use crate::clock::watching;
 use crate::device::{LOOK_UP, client, is_dry};
-use crate::ir::{Checked, Cut, Key, Mark, Params};
+use crate::ir::{Checked, Cut, Key, Mark, Params, Step};
+use crate::options::Options;
 use crate::ty::TypeRef;
 use crate::{Error, Result, metrics};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,6 +23,7 @@ pub(super) type Compiled = Result<(Arc<Program>, Costs)>;
 pub(super) struct Wanted {
     pub key: Key,
     pub text: String,
+    pub steps: Arc<[Step]>,
     pub marks: Vec<Mark>,
     pub checks: Vec<Checked>,
     pub params: Params,
@@ -40,7 +42,7 @@ static JOBS: Mutex<Vec<Arc<Job>>> = Mutex::new(Vec::new());
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// XLA recurses deeply over long programs.
-const STACK: usize = 64 << 20;
+pub(super) const STACK: usize = 64 << 20;
 
 fn jobs() -> MutexGuard<'static, Vec<Arc<Job>>> {
     JOBS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -65,7 +67,7 @@ pub(super) fn compile(cut: &Cut, wanted: Wanted, case: Box<dyn Case>, trace: Dur
     }
     let job = Arc::new(Job { key: cut.key.clone(), outcome: Mutex::new(None), ended: Condvar::new() });
     let (root_types, device, nodes) = (cut.root_types.clone(), cut.placement.home(), cut.nodes.len());
-    let make = Make { root_types, device, nodes, trace };
+    let make = Make { root_types, options: cut.options, device, nodes, trace };
     let work = {
         let job = job.clone();
         move || {
@@ -90,6 +92,7 @@ pub(super) fn compile(cut: &Cut, wanted: Wanted, case: Box<dyn Case>, trace: Dur
 /// What the other thread needs to know of the cut.
 struct Make {
     root_types: Vec<TypeRef>,
+    options: Options,
     device: u8,
     nodes: usize,
     trace: Duration,
@@ -97,8 +100,8 @@ struct Make {
 
 impl Make {
     fn run(self, wanted: Wanted, case: Box<dyn Case>) -> Compiled {
-        let Make { root_types, device, nodes, trace } = self;
-        let Wanted { key, text, marks, checks, params, donated, lower } = wanted;
+        let Make { root_types, options: of, device, nodes, trace } = self;
+        let Wanted { key, text, steps, marks, checks, params, donated, lower } = wanted;
         metrics::LOWER_TIME.add_time(lower);
         let start = Instant::now();
         let (executable, origin) = match if is_dry() { None } else { disk::load(&key, &text) } {
@@ -130,13 +133,14 @@ impl Make {
         let costs = Costs { origin, trace, lower, compile, memory, flops };
         case.compiled(costs);
         let mut built = Program::new(key, executable, params, root_types, text, nodes, donated);
-        (built.marks, built.checks, built.device) = (marks, checks.into(), device);
+        (built.steps, built.marks, built.checks) = (steps, marks, checks.into());
+        (built.options, built.device) = (of, device);
         Ok((cache::insert(built), costs))
     }
 }
 
 /// The plugin takes its first device where none is named.
-fn options(device: u8) -> Result<CompileOptions> {
+pub(super) fn options(device: u8) -> Result<CompileOptions> {
     Ok(match device {
         0 => CompileOptions::default(),
         _ => CompileOptions::on_device(client()?.devices[device as usize].id()),

@@ -16,6 +16,8 @@ pub enum Cause {
     Sync,
     /// An optimizer's step.
     OptimizerStep,
+    /// What was pending when an optimizer was made, before the first step that builds on it.
+    InitialState,
     /// A data loader's barrier between batches.
     LoaderBarrier,
     /// The pending graph grew too long.
@@ -24,20 +26,30 @@ pub enum Cause {
     Concrete,
     /// A tensor was moved to another device (`x.to("cpu:1")`), which needs its value.
     DeviceChange,
+    /// Each op is to run as it is recorded (`%eager on`).
+    Eager,
 }
 
 impl Cause {
-    pub const ALL: [Cause; 9] = [
+    pub const ALL: [Cause; 11] = [
         Cause::Display,
         Cause::Read,
         Cause::ControlFlow,
         Cause::Sync,
         Cause::OptimizerStep,
+        Cause::InitialState,
         Cause::LoaderBarrier,
         Cause::Trim,
         Cause::Concrete,
         Cause::DeviceChange,
+        Cause::Eager,
     ];
+
+    /// Whether what ran got its values for good, and is no longer pending.
+    pub fn is_barrier(self) -> bool {
+        use Cause::{Eager, InitialState, LoaderBarrier, OptimizerStep, Sync, Trim};
+        matches!(self, Sync | OptimizerStep | InitialState | LoaderBarrier | Trim | Eager)
+    }
 
     pub fn name(self) -> &'static str {
         match self {
@@ -46,10 +58,12 @@ impl Cause {
             Cause::ControlFlow => "control flow",
             Cause::Sync => "sync",
             Cause::OptimizerStep => "optimizer step",
+            Cause::InitialState => "initial state",
             Cause::LoaderBarrier => "loader barrier",
             Cause::Trim => "trim",
             Cause::Concrete => "op that needs concrete values",
             Cause::DeviceChange => "device change",
+            Cause::Eager => "op by op",
         }
     }
 }

@@ -3,6 +3,7 @@ use super::cache::Program;
 use super::checks;
 use super::disk;
 use super::event::{Cause, Costs, Origin, SyncEvent, Work};
+use super::kept;
 use super::witness::{Witness, Working};
 use crate::device::{DeviceData, client, is_unsettled, make_room, name_of, settle, wait_for_all, watch};
 use crate::ir::{Cut, Leaf};
@@ -22,7 +23,7 @@ pub(super) type Outcome = Result<(Vec<Arc<DeviceData>>, SyncEvent)>;
 pub(super) fn run(
     by: &'static dyn Witness,
     cut: &Cut,
-    program: &Program,
+    program: &Arc<Program>,
     costs: Costs,
     cause: Cause,
     at: Place,
@@ -59,36 +60,42 @@ pub(super) fn run(
         hash: program.key.hash,
         device: name_of(program.device),
     });
+    kept::ran(cut, program, event.number, cause.is_barrier());
     Ok((outputs, event))
 }
 
-/// Arguments that the program donates and this cut keeps, since something holds them: PJRT copies them first.
+/// Arguments that the program donates and this cut keeps, since something holds or wants to look at them: PJRT copies them first.
 #[derive(Default)]
-struct Held {
+pub(super) struct Held {
     arguments: Vec<i64>,
     bytes: usize,
 }
 
 fn held(cut: &Cut, program: &Program) -> Held {
     let mut held = Held::default();
-    if program.key.hash == cut.key.hash {
+    let keeping = kept::keeping();
+    if program.key.hash == cut.key.hash && !keeping {
         return held;
     }
+    let mut kept = 0;
     for (argument, &leaf) in program.params.data.iter().enumerate() {
-        if let Leaf::Data { data, donate: false } = &cut.leaves[leaf as usize].1
+        if let Leaf::Data { data, donate } = &cut.leaves[leaf as usize].1
+            && (keeping || !donate)
             && program.key.donates(leaf as usize)
         {
             held.arguments.push(argument as i64);
             held.bytes += data.ty.bytes();
+            kept += if *donate { data.ty.bytes() } else { 0 };
         }
     }
-    program.copied(held.bytes);
+    // What is only kept to be looked at makes no program of its own.
+    program.copied(held.bytes - kept);
     metrics::HELD_DATA.add_bytes(held.bytes);
     held
 }
 
 /// Starts a program: its results, and how long the device would take nothing.
-fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceData>>, Duration)> {
+pub(super) fn execute(cut: &Cut, program: &Program, held: &Held) -> Result<(Vec<Arc<DeviceData>>, Duration)> {
     let result = |buffer: Option<Buffer>, ty: TypeRef| Arc::new(DeviceData::computed(buffer, ty, program.device));
     let Some(executable) = &program.executable else {
         return Ok((program.root_types.iter().map(|&ty| result(None, ty)).collect(), Duration::ZERO));

@@ -4,7 +4,8 @@ use super::compile::{compile, join};
 use super::disk;
 use super::event::{Cause, Origin};
 use super::lower::{Lowered, lower};
-use super::sync::{look_at, pending_parts, turn, turn_at_once};
+use super::start::before_read;
+use super::sync::{look_at, pending_parts, start, turn, turn_at_once};
 use super::witness::Witness;
 use crate::Result;
 use crate::device::{client, is_dry};
@@ -60,15 +61,24 @@ pub fn would() -> Option<Forecast> {
 /// Looks at the program that would compute some pending nodes, without running it. `None` where there is nothing to run.
 fn inspect<R>(roots: Vec<NodeId>, look: impl FnOnce(&Cut) -> R) -> Option<R> {
     let _turn = turn();
-    let cut = {
-        let mut g = graph();
-        let roots: Vec<NodeId> = roots.into_iter().filter(|&r| g.node(r).data().is_none()).collect();
-        if roots.is_empty() {
-            return None;
-        }
-        g.cut(roots, Scope::Read)
-    };
+    let roots = pending(roots)?;
+    let cut = graph().cut(roots, Scope::Read);
     Some(look(&cut))
+}
+
+/// Those that have no value yet, in creation order. Where a loop starts before them, the start has run: it would otherwise be
+/// shown as a part of their program. What it says against that is said when they are run.
+fn pending(mut roots: Vec<NodeId>) -> Option<Vec<NodeId>> {
+    let g = graph();
+    roots.retain(|&r| g.node(r).data().is_none());
+    roots.sort_unstable_by_key(|&r| g.node(r).seq);
+    roots.dedup();
+    drop(g);
+    if roots.is_empty() {
+        return None;
+    }
+    let _ = start(before_read(&roots));
+    Some(roots)
 }
 
 /// The StableHLO text of the program that would compute these nodes.
@@ -78,18 +88,10 @@ pub fn lowered(roots: Vec<NodeId>) -> Option<String> {
 
 /// The StableHLO text of what a barrier on these nodes alone would run, with where its parts are from; values that reads have
 /// cached do not cut it short. `None` where all of them have their values.
-pub fn lowered_step(mut roots: Vec<NodeId>) -> Option<(String, Vec<Mark>)> {
+pub fn lowered_step(roots: Vec<NodeId>) -> Option<(String, Vec<Mark>)> {
     let _turn = turn();
-    let cut = {
-        let mut g = graph();
-        roots.retain(|&r| g.node(r).data().is_none());
-        roots.sort_unstable_by_key(|&r| g.node(r).seq);
-        roots.dedup();
-        if roots.is_empty() {
-            return None;
-        }
-        g.cut(roots, Scope::Barrier)
-    };
+    let roots = pending(roots)?;
+    let cut = graph().cut(roots, Scope::Barrier);
     let Lowered { text, marks, .. } = lower(&cut);
     Some((text, marks))
 }

@@ -2,8 +2,10 @@
 use super::checks::are_on;
 use super::witness::LeafOrigin;
 use crate::ir::{Checked, Cut, Leaf, LeafType, Mark, NodeId, Params, REQUIRES_GRAD, Step, Written, graph, program};
+use crate::options::Options;
 use crate::text::Source;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A cut as StableHLO, and how to feed it.
 pub(super) struct Lowered {
@@ -12,12 +14,17 @@ pub(super) struct Lowered {
     pub checks: Vec<Checked>,
     pub params: Params,
     pub donated: usize,
-    pub steps: Vec<Step>,
+    pub steps: Arc<[Step]>,
     pub leaves: Vec<LeafOrigin>,
     pub roots: Vec<u32>,
 }
 
 pub(super) fn lower(cut: &Cut) -> Lowered {
+    lower_for(cut, cut.options, are_on())
+}
+
+/// As [`lower`], with options of one's own.
+pub(super) fn lower_for(cut: &Cut, options: Options, checked: bool) -> Lowered {
     let (steps, leaves) = {
         let g = graph();
         let origin = |(id, leaf): &(NodeId, Leaf)| {
@@ -49,7 +56,7 @@ pub(super) fn lower(cut: &Cut) -> Lowered {
     let roots: Vec<u32> = cut.roots.iter().map(|r| at[r]).collect();
     let leaf = |l: &LeafOrigin| LeafType { ty: l.ty.clone(), scalar: l.scalar, donate: l.donate };
     let types: Vec<LeafType> = leaves.iter().map(leaf).collect();
-    let Written { text, marks, checks } = program(&steps, &types, &params, &roots, cut.options, are_on());
+    let Written { text, marks, checks } = program(&steps, &types, &params, &roots, options, checked);
     let donated = leaves.iter().filter(|l| l.donate).count();
-    Lowered { text, marks, checks, params, donated, steps, leaves, roots }
+    Lowered { text, marks, checks, params, donated, steps: steps.into(), leaves, roots }
 }

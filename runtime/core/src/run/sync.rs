@@ -4,7 +4,9 @@ use super::checks::refuse_many;
 use super::compile::{Wanted, compile, join};
 use super::event::{Cause, Costs, Origin, SyncEvent};
 use super::execute::{Outcome, run};
+use super::kept;
 use super::lower::{Lowered, lower};
+use super::start::{Start, before_barrier, before_read};
 use super::witness::{Case, Miss, Next, Witness};
 use crate::clock::{clock, traced};
 use crate::device::DeviceData;
@@ -37,7 +39,33 @@ pub(super) fn turn_at_once() -> Option<MutexGuard<'static, ()>> {
 pub fn barrier(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Option<SyncEvent>> {
     let _turn = turn();
     metrics::MARK_STEP.add(1);
+    start(before_barrier())?;
     let (parts, scope) = pending_parts();
+    let event = run_parts(by, parts, scope, cause, at, None)?;
+    // Only now: an interrupt that came while a program ran must not lose what was donated to it.
+    crate::sys::check_interrupt();
+    refuse_many()?;
+    Ok(event)
+}
+
+/// Runs what comes before a loop.
+pub(super) fn start(before: Option<(Start, Vec<NodeId>)>) -> Result<()> {
+    let Some((start, roots)) = before else { return Ok(()) };
+    let (parts, scope) = in_parts(roots);
+    run_parts(start.by, parts, scope, Cause::InitialState, start.at, Some(start.seq))?;
+    Ok(())
+}
+
+/// Runs a barrier's programs and gives the nodes their values; `until` is the last node that belongs to it, where more has been
+/// traced since.
+fn run_parts(
+    by: &'static dyn Witness,
+    parts: Parts,
+    scope: Scope,
+    cause: Cause,
+    at: Place,
+    until: Option<u64>,
+) -> Result<Option<SyncEvent>> {
     let mut ran = Ran(SmallVec::new());
     let mut outcome = Ok(None);
     for roots in parts {
@@ -54,19 +82,22 @@ pub fn barrier(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Opti
         }
     }
     by.cut_off();
-    BARRIER.store(ran.finish(), Ordering::Relaxed);
+    let traced = ran.finish();
+    BARRIER.store(until.unwrap_or(traced), Ordering::Relaxed);
     drop(ran);
-    let event = outcome?;
-    // Only now: an interrupt that came while a program ran must not lose what was donated to it.
-    crate::sys::check_interrupt();
-    refuse_many()?;
-    Ok(event)
+    outcome
 }
 
+type Parts = SmallVec<[Vec<NodeId>; 1]>;
+
 /// What a barrier must run: the pending roots, those of each device by themselves.
-pub(super) fn pending_parts() -> (SmallVec<[Vec<NodeId>; 1]>, Scope) {
-    let g = graph();
-    let parts = g.by_device(g.barrier_roots());
+pub(super) fn pending_parts() -> (Parts, Scope) {
+    let roots = graph().barrier_roots();
+    in_parts(roots)
+}
+
+fn in_parts(roots: Vec<NodeId>) -> (Parts, Scope) {
+    let parts = graph().by_device(roots);
     let scope = if parts.len() > 1 { Scope::Part } else { Scope::Barrier };
     (parts, scope)
 }
@@ -131,6 +162,7 @@ pub fn read_all(
         missing.dedup();
         missing
     };
+    start(before_read(&missing))?;
     let mut last = None;
     let mut ran = HashMap::new();
     if !missing.is_empty() {
@@ -187,6 +219,10 @@ const MANY: u64 = 64;
 
 /// Cuts, finds or compiles the program, runs it.
 fn cut_and_run(by: &'static dyn Witness, roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cut, Outcome) {
+    if scope != Scope::Read {
+        kept::let_go();
+    }
+    by.begins(&roots, scope != Scope::Read);
     let none = Duration::ZERO;
     let hit = |cut: &Cut, recorded: Duration, start: Option<Instant>| {
         if let Some(joined) = join(&cut.key) {
@@ -272,7 +308,7 @@ pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
         anywhere: cut.key.anywhere(),
         device: cut.placement.home(),
         options: cut.options,
-        steps,
+        steps: steps.clone(),
         leaves,
         roots,
         results: cut.roots.clone(),
@@ -282,5 +318,5 @@ pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
         left_pending,
         room: cache::room(cut.key.hash),
     };
-    (Wanted { key: cut.key.clone(), text, marks, checks, params, donated, lower }, miss)
+    (Wanted { key: cut.key.clone(), text, steps, marks, checks, params, donated, lower }, miss)
 }

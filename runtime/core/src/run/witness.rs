@@ -16,6 +16,8 @@ pub trait Witness: Sync {
     fn works(&self, work: Option<Work>);
     /// The host goes on.
     fn rests(&self);
+    /// A program is wanted for these nodes, by a barrier or a read; nothing of them has been cut yet.
+    fn begins(&self, roots: &[NodeId], barrier: bool);
     /// A sync ran a program; the answer is the event with its number.
     fn ran(&self, event: SyncEvent) -> SyncEvent;
     /// A line read a value; `seq` nodes had been traced by then.
@@ -70,7 +72,7 @@ pub struct Miss {
     /// Which of the client's devices would run it.
     pub device: u8,
     pub options: Options,
-    pub steps: Vec<Step>,
+    pub steps: Arc<[Step]>,
     pub leaves: Vec<LeafOrigin>,
     /// The steps that give the results.
     pub roots: Vec<u32>,

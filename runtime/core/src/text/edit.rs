@@ -219,6 +219,14 @@ fn applied(text: &str, edits: &[Edit]) -> String {
     })
 }
 
+/// The cells that edits change, each as a whole, by number.
+pub fn edited(edits: &[Edit]) -> Vec<(u64, String)> {
+    let mut edits = edits.to_vec();
+    edits.sort_by_key(|e| e.cell);
+    let cell = |of: &[Edit]| Some((of[0].cell, applied(&kept(of[0].cell)?, of)));
+    edits.chunk_by(|a, b| a.cell == b.cell).filter_map(cell).collect()
+}
+
 /// Lines that change: of which cell, the first of them, as they are and as they become.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {

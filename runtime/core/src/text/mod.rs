@@ -6,7 +6,7 @@ mod source;
 
 pub use called::{called_from, told, with_caller};
 pub use edit::{
-    Change, Edit, append, changes, insert_before, insert_behind, insert_in_each_round, insert_in_each_round_of,
+    Change, Edit, append, changes, edited, insert_before, insert_behind, insert_in_each_round, insert_in_each_round_of,
     is_shared, move_behind, replace,
 };
 pub use facts::{
@@ -78,7 +78,8 @@ fn column_of(file: &str, (line, column): Point) -> u32 {
     column.saturating_sub(before.map_or(0, |shift| shift.2)).max(1)
 }
 
-fn kept(cell: u64) -> Option<Arc<str>> {
+/// The text of a cell.
+pub fn kept(cell: u64) -> Option<Arc<str>> {
     TEXTS.lock().unwrap_or_else(|p| p.into_inner()).as_ref()?.get(&cell).cloned()
 }
 

@@ -57,7 +57,7 @@ fn decided<'a>(e: &Evidence, guard: &GuardFact, all: impl Iterator<Item = &'a Op
         let new = ops.new.iter().map(|i| step(e.new, i));
         new.chain(ops.old.iter().map(|j| step(e.old, j))).collect()
     };
-    let rest = e.new.steps.iter().chain(&e.old.steps).map(|s| s.at);
+    let rest = e.new.steps.iter().chain(e.old.steps.iter()).map(|s| s.at);
     let mut asked: HashMap<Place, bool> = HashMap::new();
     let mut places = all.flat_map(of).chain(rest);
     places.find(|at| *asked.entry(*at).or_insert_with(|| guards(*at).iter().any(|g| g.at == guard.at)))

@@ -114,7 +114,7 @@ fn nothing(folder: &Folder, paths: &[&str]) -> String {
     format!(
         "there is no program in {} ({} of other kinds). JAX writes them with JAX_DUMP_IR_TO=DIR, XLA with \
          XLA_FLAGS=\"--xla_dump_to=DIR --xla_dump_hlo_as_text\", torch_xla with XLA_SAVE_TENSORS_FILE=FILE, \
-         XLA_SAVE_TENSORS_FMT=hlo, XLA_IR_DEBUG=1 and XLA_HLO_DEBUG=1",
+         XLA_SAVE_TENSORS_FMT=hlo, XLA_IR_DEBUG=1 and XLA_HLO_DEBUG=1, TorchTPU with TORCH_TRACE=DIR",
         paths.join(", "),
         xlazy_mime::count(folder.others, "file")
     )

@@ -1,6 +1,6 @@
 //! The programs that a framework wrote down while it ran: which files have them, and in which order they were compiled.
-use super::lazy;
 use super::module::Line;
+use super::{lazy, torch_trace};
 use std::path::{Path, PathBuf};
 use xlazy_core::run::Cause;
 use xlazy_mime::regular;
@@ -118,6 +118,19 @@ fn of_file(file: &Path) -> Result<Vec<Written>, String> {
             hash: Some(g.hash.to_owned()).filter(|hash| !hash.is_empty()),
         };
         return Ok(graphs.into_iter().enumerate().map(one).collect());
+    }
+    let traced = torch_trace::programs(&text);
+    if !traced.is_empty() {
+        let one = |p: torch_trace::Traced| Written {
+            name: format!("{shown}, compilation {}", p.id),
+            file: file.to_owned(),
+            text: p.text,
+            before: p.before,
+            frames: p.frames,
+            cause: Cause::Sync,
+            hash: None,
+        };
+        return Ok(traced.into_iter().map(one).collect());
     }
     match super::language(&text) {
         Some(_) => {

@@ -87,7 +87,10 @@ pub(super) fn run(folder: Folder) -> Run {
             Some(Evidence::least(&new, &nearest(&new, &of_name), &of_name)?.old)
                 .and_then(|old| of_name.iter().find(|r| r.number == old.number).cloned())
         });
-        let why = old.as_ref().map(|old| read.why(&all[old.number as usize - 1], i, old.number as usize - 1, &defs));
+        let why = old.as_ref().map(|old| {
+            let before = old.number as usize - 1;
+            between(old.again(), new.again()).unwrap_or_else(|| read.same(&all[before], before))
+        });
         let kind = old.as_ref().map_or(kinds, |old| programs[old.number as usize - 1].kind);
         kinds = kinds.max(kind + 1);
         programs.push(Program {
@@ -129,14 +132,6 @@ impl Read {
         let (cause, lazy) = (self.written.cause, self.written.hash.is_some());
         let ran = Ran { site: self.site, place: place as u64, cause, call: self.call, lazy, reads: &self.reads };
         record(&dump, &self.flat, defs, ran, sources)
-    }
-
-    /// Why this program, the `i`th, is not that one, the `j`th.
-    fn why(&self, old: &Read, i: usize, j: usize, defs: &Defs) -> Explanation {
-        let mut sources = sources();
-        let (was, now) = (old.record(j, defs, &mut sources), self.record(i, defs, &mut sources));
-        drop(sources);
-        between(was, now).unwrap_or_else(|| self.same(old, j))
     }
 
     /// There is no difference in the texts.

@@ -12,6 +12,7 @@ mod module;
 mod ops;
 mod page;
 mod tokens;
+mod torch_trace;
 mod write;
 
 use super::causes::compare;

@@ -23,7 +23,9 @@ impl Program {
 
     fn title(&self) -> String {
         let site = self.told.site;
-        match self.name.is_empty() || self.name.starts_with("SyncTensorsGraph") {
+        // Names that torch_xla gives to whatever it syncs: the line tells more.
+        let nobodys = ["SyncTensorsGraph", "IrToHlo"].iter().any(|n| self.name.starts_with(n));
+        match self.name.is_empty() || nobodys && site.file() != self.name {
             true => location(site),
             false => self.name.clone(),
         }
@@ -151,13 +153,24 @@ impl Run {
                 escape_html(&kind[0].title()),
                 count(kind.len(), "program")
             );
-            for p in kind {
+            let section = |p: &Program, body: String| {
                 let (first, from) = (escape_html(&p.first()), escape_html(&p.written));
-                let body = match p.told.why {
-                    Some(_) => p.told.html(),
-                    None => format!("<b>#{}</b> {}", p.told.number, prose_html("First of its kind.")),
+                format!("<section>{body}<p class=\"from\">{first}<br>{from}</p></section>")
+            };
+            out += &section(kind[0], format!("<b>#{}</b> {}", kind[0].told.number, prose_html("First of its kind.")));
+            // Equal differences once, with a count, as in the text.
+            let again: Vec<Compilation> = kind[1..].iter().map(|p| p.told.clone()).collect();
+            for said in alike::told(&again) {
+                let Some(p) = kind.iter().find(|p| p.told.number == said.of[0].number) else { continue };
+                let others = match &said.of[1..] {
+                    [] => String::new(),
+                    more => {
+                        let numbers: Vec<String> = more.iter().map(|c| format!("#{}", c.number)).collect();
+                        let sentence = prose_html(&said.sentence);
+                        format!("<p><b>{} times</b>, also {}: {sentence}</p>", said.of.len(), numbers.join(", "))
+                    }
                 };
-                let _ = write!(out, "<section>{body}<p class=\"from\">{first}<br>{from}</p></section>");
+                out += &section(p, others + &p.told.html());
             }
             out.push_str("</details>");
         }

@@ -2,7 +2,7 @@
 use crate::tensor::{Arg, Entry, Grad, Tensor, no_grad, on_behalf, result, try_trace};
 use smallvec::SmallVec;
 use std::panic::Location;
-use xlazy_core::ir::{AttrsExt, Body, RESULT};
+use xlazy_core::ir::{AttrsExt, Body, LEAF, RESULT, graph};
 
 /// What a body gives of other tensors: its own arguments, and behind them what was taken from outside. Gradients flow where
 /// they did when it was recorded.
@@ -41,5 +41,7 @@ pub(super) fn gradients(
     let starts: Vec<(Tensor, Tensor)> = flows.filter(|(y, _)| y.requires_grad()).collect();
     let of: Vec<&Tensor> = wanted.iter().map(|&k| &leaves[k]).collect();
     let found = if starts.is_empty() { vec![None; of.len()] } else { (g.walk)(&starts, &of) };
+    // They end this walk and no later one, which may be of what it has recorded.
+    wanted.iter().for_each(|&k| graph().node_mut(leaves[k].id()).flags &= !LEAF);
     found.into_iter().zip(of).map(|(dx, x)| dx.unwrap_or_else(|| x.zeros_like())).collect()
 }

@@ -2,6 +2,7 @@
 //! are recorded once (`tensor/body.rs`), and an attribute of one op.
 mod again;
 mod branch;
+mod checkpoint;
 mod doubling;
 mod rounds;
 mod scan;
@@ -9,9 +10,11 @@ mod tree;
 
 use crate::tensor::Entry;
 pub use branch::{cond, switch};
+pub use checkpoint::checkpoint;
 pub use doubling::associative_scan;
 pub use rounds::{fori_loop, while_loop};
 pub use scan::{ScanOptions, map, scan, scan_with};
 pub use tree::Tensors;
+pub(crate) use tree::{filled, flat};
 
-pub(super) static OPS: &[&Entry] = &[&scan::SCAN, &rounds::WHILE, &branch::COND, &branch::SWITCH];
+pub(super) static OPS: &[&Entry] = &[&scan::SCAN, &rounds::WHILE, &branch::COND, &branch::SWITCH, &checkpoint::BARRIER];

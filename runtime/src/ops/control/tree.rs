@@ -97,7 +97,7 @@ pub(super) fn check_alike<T: Tensors>(op: &'static str, one: &T, other: &T) {
 }
 
 /// The tensors in order.
-pub(super) fn flat<T: Tensors>(of: &T) -> Vec<Tensor> {
+pub(crate) fn flat<T: Tensors>(of: &T) -> Vec<Tensor> {
     let mut all = Vec::new();
     of.each(&mut |t| {
         all.push(t.clone());
@@ -107,7 +107,7 @@ pub(super) fn flat<T: Tensors>(of: &T) -> Vec<Tensor> {
 }
 
 /// The same with these tensors, as many as it has.
-pub(super) fn filled<T: Tensors>(like: &T, with: &[Tensor]) -> T {
+pub(crate) fn filled<T: Tensors>(like: &T, with: &[Tensor]) -> T {
     let mut next = with.iter();
     like.each(&mut |_| next.next().expect("as many as there are").clone())
 }

@@ -1,0 +1,122 @@
+//! `xlazy bench models`: what training steps and inference of whole models cost; beside JAX, torch_xla and eager PyTorch, in the same
+//! run, where a Python is named that has them.
+use crate::eval::install::Installation;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// The models of `runtime/src/bench/models.rs` and of `bench_models/peers.py`.
+const MODELS: &[&str] = &["mlp", "resnet18_32", "resnet50_inference", "bert_4", "vit_tiny", "dlrm"];
+const PEERS: &str = include_str!("bench_models/peers.py");
+const FIGURES: &[&str] = &["first_s", "first_cpu_s", "step_ms", "step_cpu_ms"];
+
+pub fn command() -> Command {
+    Command::new("models")
+        .about(
+            "What steps of models cost, and the first, which compiles; beside JAX and PyTorch where a Python has them",
+        )
+        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object"))
+        .arg(
+            Arg::new("rounds")
+                .long("rounds")
+                .value_name("N")
+                .default_value("15")
+                .value_parser(clap::value_parser!(u64).range(1..=999))
+                .help("Steps of each model that are measured"),
+        )
+        .arg(
+            Arg::new("peers")
+                .long("peers")
+                .value_name("PYTHON")
+                .value_parser(clap::value_parser!(PathBuf))
+                .action(ArgAction::Append)
+                .help("A Python whose jax, torch_xla or torch run the same models, one after the other with these"),
+        )
+        .arg(
+            Arg::new("models")
+                .value_name("MODEL")
+                .num_args(0..)
+                .value_parser(clap::builder::PossibleValuesParser::new(MODELS))
+                .help("Which; all where none is named"),
+        )
+}
+
+/// Each in a process of its own: nothing of one is warm for another.
+pub fn run(matches: &ArgMatches) -> Result<(), String> {
+    let installation = Installation::find().map_err(|f| f.message.clone())?;
+    let rounds = matches.get_one::<u64>("rounds").expect("it has a default").to_string();
+    let named: Vec<&str> = matches.get_many::<String>("models").into_iter().flatten().map(String::as_str).collect();
+    let pythons: Vec<&PathBuf> = matches.get_many::<PathBuf>("peers").into_iter().flatten().collect();
+    let as_json = matches.get_flag("json");
+    let mut all = Map::new();
+    for model in MODELS.iter().copied().filter(|m| named.is_empty() || named.contains(m)) {
+        let mut command = std::process::Command::new(&installation.session_exe);
+        command
+            .args(["--bench", "models", model, &rounds])
+            .env("LD_LIBRARY_PATH", installation.library_path())
+            .env("XLAZY_PLUGIN_DIR", &installation.plugins_dir)
+            .env("XLAZY_PROGRAM_CACHE", "off");
+        let mut rows = vec![("xlazy".to_owned(), last_line(command, &installation.session_exe)?)];
+        for python in &pythons {
+            for peer in ["jax", "torch_xla", "eager"] {
+                let mut command = std::process::Command::new(python);
+                command.args(["-c", PEERS, peer, model, &rounds]);
+                let row = last_line(command, python)?;
+                if !row.is_null() {
+                    rows.push((peer.to_owned(), row));
+                }
+            }
+        }
+        if !as_json {
+            print(model, &rows);
+        }
+        all.insert(model.to_owned(), with_ratios(rows));
+    }
+    if as_json {
+        println!("{}", Value::Object(all));
+    }
+    Ok(())
+}
+
+/// What a process prints last, as JSON.
+fn last_line(mut command: std::process::Command, program: &Path) -> Result<Value, String> {
+    let failed = |why: String| format!("{}: {why}", program.display());
+    let done = command.stderr(Stdio::piped()).output().map_err(|e| failed(e.to_string()))?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        return Err(failed(format!("ended with {}: {}", done.status, said.lines().last().unwrap_or_default())));
+    }
+    let text = String::from_utf8_lossy(&done.stdout);
+    serde_json::from_str(text.lines().last().unwrap_or_default()).map_err(|e| failed(format!("{e}: {text}")))
+}
+
+/// Ours over each peer's.
+fn ratio(rows: &[(String, Value)], peer: &Value, figure: &str) -> Option<f64> {
+    let (ours, theirs) = (rows[0].1[figure].as_f64()?, peer[figure].as_f64()?);
+    (theirs > 0.0).then(|| (ours / theirs * 100.0).round() / 100.0)
+}
+
+fn with_ratios(rows: Vec<(String, Value)>) -> Value {
+    let mut out = Map::new();
+    for (name, row) in &rows[1..] {
+        let ratios: Map<String, Value> =
+            FIGURES.iter().filter_map(|f| Some(((*f).to_owned(), json!(ratio(&rows, row, f)?)))).collect();
+        out.insert(format!("over {name}"), Value::Object(ratios));
+    }
+    out.extend(rows);
+    Value::Object(out)
+}
+
+fn print(model: &str, rows: &[(String, Value)]) {
+    println!("{model:<20} {:>12} {:>12} {:>12} {:>12}", "first s", "first cpu s", "step ms", "step cpu ms");
+    for (i, (name, row)) in rows.iter().enumerate() {
+        let cell = |f: &&str| {
+            let figure = row[*f].as_f64().unwrap_or_default();
+            let times = ratio(rows, row, f).filter(|_| i > 0).map(|r| format!(" ×{r:.2}")).unwrap_or_default();
+            format!(" {:>12}", format!("{figure:.2}{times}"))
+        };
+        let cells: String = FIGURES.iter().map(cell).collect();
+        println!("  {name:<18}{cells}");
+    }
+}
