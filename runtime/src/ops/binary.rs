@@ -348,16 +348,15 @@ impl Tensor {
     #[track_caller]
     pub fn fmax(&self, other: &Tensor) -> Tensor {
         let _call = called("fmax", [self, other]);
-        self.maximum(other)
-            .where_(&self.isnan().logical_or(other.isnan()).logical_not(), other.where_(&self.isnan(), self))
+        // of equals torch's gradient is the first one's
+        self.where_(&self.ge(other).logical_or(other.isnan()), other)
     }
 
     /// The smaller of the two, a number winning over NaN (`torch.fmin`).
     #[track_caller]
     pub fn fmin(&self, other: &Tensor) -> Tensor {
         let _call = called("fmin", [self, other]);
-        self.minimum(other)
-            .where_(&self.isnan().logical_or(other.isnan()).logical_not(), other.where_(&self.isnan(), self))
+        self.where_(&self.le(other).logical_or(other.isnan()), other)
     }
 
     /// The length of the hypotenuse (`torch.hypot`).

@@ -152,11 +152,11 @@ impl Tensor {
             return self.clone();
         }
         let norm = self.detach().abs().sum_dim(-1, true).amax([-2, -1], true);
-        let halvings = (norm * 2.0).clamp_min(1.0).log2().ceil();
+        let halvings = (norm * 0.5).clamp_min(1.0).log2().ceil();
         let x = self / halvings.exp2();
         let unit = Tensor::eye(n).to(self.dtype());
         // Horner's rule: 1 + x (1 + x/2 (1 + x/3 …))
-        let series = (1..=14).rev().fold(unit.expand(self.shape()), |y, k| &unit + x.matmul(&y) / k as f64);
+        let series = (1..=22).rev().fold(unit.expand(self.shape()), |y, k| &unit + x.matmul(&y) / k as f64);
         (0..17).fold(series, |y, k| y.matmul(&y).where_(&halvings.gt(k as f64), &y))
     }
 

@@ -176,6 +176,28 @@ special! {
     /// ```
     fn erfcx => ERFCX_OP "special.erfcx", || vec![Sample::of(&[&[2, 3]]).range(-1.5, 6.0)], erfcx,
         |g| chain(g, g.x(0) * g.y() * 2.0 - std::f64::consts::FRAC_2_SQRT_PI);
+    /// The logarithm of [`Tensor::ndtr`], which stays a number where that vanishes (`torch.special.log_ndtr`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert!((tensor(-20.0).log_ndtr().item() + 203.917155).abs() < 1e-4);
+    /// ```
+    fn log_ndtr => LOG_NDTR "special.log_ndtr", || vec![Sample::of(&[&[2, 3]]).range(-9.0, 3.0)], |l, x| {
+        let small = l.with_const("multiply", x, -std::f64::consts::FRAC_1_SQRT_2);
+        // log(erfcx(-x/√2) / 2) - x²/2 below -1, log(1 - erfc(x/√2) / 2) above
+        let scaled = erfcx(l, &small);
+        let scaled = l.with_const("multiply", &scaled, 0.5);
+        let scaled = l.unary("log", &scaled);
+        let square = l.mul(&small, &small);
+        let below = l.sub(&scaled, &square);
+        let up = l.unary("negate", &small);
+        let rest = l.unary("chlo.erfc", &up);
+        let rest = l.with_const("multiply", &rest, -0.5);
+        let above = l.unary("log_plus_one", &rest);
+        let edge = l.constant(-1.0, &x.ty);
+        let low = l.compare("LT", x, &edge);
+        l.select(&low, &below, &above)
+    }, |g| chain(g, (g.x(0).square() * -0.5 - g.y()).exp() * (0.5 * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2));
 }
 
 // Hurwitz's zeta function; its derivative by the first operand has no closed form, and torch has none either.

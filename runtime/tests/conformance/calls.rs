@@ -291,7 +291,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "__getitem__" => getitem(c),
         "gather" => x().gather(c.int(1, "dim", 0), c.t(2)),
         "take" => x().take(c.t(1)),
-        "take_along_dim" if c.args.len() == 2 && c.kwargs.is_empty() => x().flatten().take(c.t(1)),
+        "take_along_dim" if c.args.len() == 2 && c.kwargs.is_empty() => x().flatten().take(&c.t(1).flatten()),
         "take_along_dim" => x().take_along_dim(c.t(1), c.int(2, "dim", 0)),
         "index_select" => x().index_select(c.int(1, "dim", 0), c.t(2)),
         "index_add" => x().index_add(c.int(1, "dim", 0), c.t(2), &alpha(c, c.t(3))),

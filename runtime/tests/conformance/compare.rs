@@ -87,7 +87,7 @@ pub fn difference(name: &str, ours: &Host, theirs: &Host) -> Result<f64, String>
             };
             // a NaN is no more than 1, and no less: it is a difference
             let worst = a.iter().zip(b).map(|(x, y)| off(*x, *y)).fold(0.0, f64::max);
-            match a.iter().zip(b).position(|(x, y)| !(off(*x, *y) <= 1.0)) {
+            match a.iter().zip(b).position(|(x, y)| off(*x, *y).is_nan() || off(*x, *y) > 1.0) {
                 Some(at) => Err(format!("element {at} is {}, expected {}", a[at], b[at])),
                 None => Ok(worst),
             }
