@@ -6,7 +6,7 @@ use std::path::Path;
 /// Folders of public items with the module they are reached through; none: the prelude, or methods.
 const FOLDERS: [(&str, &str); 5] =
     [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data"), ("models", "models")];
-const FILES: [(&str, &str); 17] = [
+const FILES: [(&str, &str); 19] = [
     ("tensor/mod.rs", ""),
     ("tensor/autocast.rs", ""),
     ("tensor/thread.rs", ""),
@@ -19,6 +19,8 @@ const FILES: [(&str, &str); 17] = [
     ("display/plot.rs", ""),
     ("show.rs", "show"),
     ("insight/metrics.rs", "metrics"),
+    ("inside/peek.rs", ""),
+    ("lesson.rs", ""),
     ("backends.rs", "backends"),
     ("bucket/mod.rs", ""),
     ("../core/src/ty/shape.rs", ""),
