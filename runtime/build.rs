@@ -8,7 +8,7 @@ const FOLDERS: [(&str, &str); 5] =
     [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data"), ("models", "models")];
 /// Files in those folders that are reached through a module of their own.
 const APART: [(&str, &str); 2] = [("ops/collective.rs", "spmd"), ("ops/control/manual.rs", "spmd")];
-const FILES: [(&str, &str); 20] = [
+const FILES: [(&str, &str); 22] = [
     ("tensor/mod.rs", ""),
     ("tensor/autocast.rs", ""),
     ("tensor/hooks.rs", ""),
@@ -23,6 +23,8 @@ const FILES: [(&str, &str); 20] = [
     ("display/plot.rs", ""),
     ("show.rs", "show"),
     ("insight/metrics.rs", "metrics"),
+    ("inside/peek.rs", ""),
+    ("lesson.rs", ""),
     ("backends.rs", "backends"),
     ("bucket/mod.rs", ""),
     ("../core/src/mesh/mod.rs", ""),
