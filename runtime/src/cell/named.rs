@@ -151,6 +151,8 @@ mod tests {
         }
     }
 
+    // As generated code asks: by autoref.
+    #[allow(clippy::needless_borrow)]
     #[test]
     fn what_a_variable_holds_is_named_once_its_type_is_known() {
         let net = nn::Linear::new(2, 3);
