@@ -119,9 +119,13 @@ def test_the_file_is_clean(path):
 def days(tmp_path_factory):
     """What one notebook leaves for its next run: an environment for each."""
     folder = tmp_path_factory.mktemp("caches")
-    kept = {name: value for name, value in os.environ.items() if name != "XLAZY_PROGRAM_CACHE"}
-    # Every program is kept, as if XLA had taken long for it.
-    return lambda path: kept | {"XLAZY_CACHE": str(folder / path.stem), "XLAZY_PROGRAM_CACHE_MIN_MS": "1"}
+
+    def day(path):
+        kept = {name: value for name, value in os.environ.items() if name != "XLAZY_PROGRAM_CACHE"}
+        # Every program is kept, as if XLA had taken long for it.
+        return kept | {"XLAZY_CACHE": str(folder / path.stem), "XLAZY_PROGRAM_CACHE_MIN_MS": "1"}
+
+    return day
 
 
 @every_notebook
