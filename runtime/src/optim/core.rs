@@ -8,7 +8,7 @@ use crate::optim::StateDict;
 use crate::tensor::{Tensor, on_behalf, refuse};
 use std::borrow::Borrow;
 use std::panic::Location;
-use xlazy_core::ty::{Shape, Type};
+use xlazy_core::ty::{Scalar, Shape, Type};
 
 /// What is kept for a parameter, under a name: of its shape or another one, filled with a number.
 pub(super) struct Kept {
@@ -285,9 +285,11 @@ impl Kept {
     fn like(&self, p: &Tensor) -> Tensor {
         let of = p.ty();
         let ty = self.shape.as_ref().map_or(of.clone(), |s| Type::new(of.dtype, s.clone()));
-        let zeros = Tensor::of_bytes_on(p.placement(), &vec![0; ty.bytes()], ty);
-        zeros.lie_like(p);
-        if self.fill == 0.0 { zeros } else { zeros + self.fill }
+        let mut one = Vec::new();
+        ty.dtype.write(Scalar::Float(self.fill), &mut one);
+        let filled = Tensor::of_bytes_on(p.placement(), &one.repeat(ty.shape.numel()), ty);
+        filled.lie_like(p);
+        filled
     }
 }
 
@@ -297,13 +299,13 @@ macro_rules! optimizers {
         pub struct $name($crate::optim::core::Core);
 
         impl $name {
-            /// With torch's defaults. What is pending runs now, so that the first step is the same program as all others.
+            /// With torch's defaults. What is pending runs before the first step, so that this is the same program as all others.
             #[track_caller]
             pub fn new(parameters: impl IntoIterator<Item = impl std::borrow::Borrow<$crate::Tensor>>, lr: f64) -> $name {
                 $name::with(parameters, lr, $options { $($($field: $value,)*)? ..Default::default() })
             }
 
-            /// With options. What is pending runs now, so that the first step is the same program as all others.
+            /// With options. What is pending runs before the first step, so that this is the same program as all others.
             #[track_caller]
             pub fn with(
                 parameters: impl IntoIterator<Item = impl std::borrow::Borrow<$crate::Tensor>>,

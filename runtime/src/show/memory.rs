@@ -6,7 +6,7 @@ use crate::{Result, Tensor, aot};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
-use xlazy_core::device::{DeviceData, bytes_in_use, client_if_open, name_of};
+use xlazy_core::device::{Counted, DeviceData, bytes_in_use, counted, name_of};
 use xlazy_core::host::{Holder, named};
 use xlazy_core::ir::{Graph, LEAF, NodeId, Payload, graph as arena};
 use xlazy_core::run::{self, Program};
@@ -252,29 +252,6 @@ impl Step {
         }
         out
     }
-}
-
-/// What the client counts on one device.
-struct Counted {
-    device: String,
-    in_use: u64,
-    peak: Option<u64>,
-    limit: Option<u64>,
-}
-
-fn counted() -> Vec<Counted> {
-    let Some(client) = client_if_open() else { return vec![] };
-    let one = |(d, name): (&xlazy_pjrt::Device, &String)| {
-        let stats = d.memory_stats().ok().flatten()?;
-        let size = |n: i64| n.max(0) as u64;
-        Some(Counted {
-            device: name.clone(),
-            in_use: size(stats.bytes_in_use),
-            peak: stats.peak_bytes_in_use.map(size),
-            limit: stats.bytes_limit.map(size),
-        })
-    };
-    client.devices.iter().zip(&client.names).filter_map(one).collect()
 }
 
 /// `%memory`.

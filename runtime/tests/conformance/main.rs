@@ -15,7 +15,6 @@ use report::{Report, State};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Once;
 use xlazy::prelude::*;
 
 /// A case traced, not run yet.
@@ -129,20 +128,8 @@ const PASSED: [usize; SHARDS] = [895, 873, 850, 848];
 /// Cases that become one program.
 const BLOCK: usize = 50;
 
-/// Half of the time is LLVM's, which makes small programs faster that run once: here they are taken as they are. `XLAZY_LONG`
-/// has them compiled as users do.
-fn compiled_quickly() {
-    static ONCE: Once = Once::new();
-    if std::env::var_os("XLAZY_LONG").is_none() {
-        // SAFETY: before the session, which reads it, and by the first test.
-        #[allow(unsafe_code)]
-        ONCE.call_once(|| unsafe { std::env::set_var("XLA_FLAGS", "--xla_backend_optimization_level=0") });
-    }
-}
-
 /// Runs every `SHARDS`-th block of cases; the shards run side by side.
 fn conformance(shard: usize) {
-    compiled_quickly();
     let given = std::env::var_os("XLAZY_CONFORMANCE_DIR").map(PathBuf::from);
     let folder =
         given.clone().unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance"));

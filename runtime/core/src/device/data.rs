@@ -103,3 +103,23 @@ pub fn bytes_in_use() -> u64 {
     let count = |c: &'static OpenClient| c.devices.iter().map(one).sum();
     client_if_open().and_then(count).unwrap_or_else(|| LIVE_BYTES.load(Ordering::Relaxed))
 }
+
+/// What the client counts on one device, in bytes.
+pub struct Counted {
+    pub device: String,
+    pub in_use: u64,
+    pub peak: Option<u64>,
+    pub limit: Option<u64>,
+}
+
+/// What the client counts, of each device that tells; nothing before anything has run.
+pub fn counted() -> Vec<Counted> {
+    let Some(client) = client_if_open() else { return vec![] };
+    let one = |(d, name): (&xlazy_pjrt::Device, &String)| {
+        let stats = d.memory_stats().ok().flatten()?;
+        let size = |n: i64| n.max(0) as u64;
+        let (peak, limit) = (stats.peak_bytes_in_use.map(size), stats.bytes_limit.map(size));
+        Some(Counted { device: name.clone(), in_use: size(stats.bytes_in_use), peak, limit })
+    };
+    client.devices.iter().zip(&client.names).filter_map(one).collect()
+}

@@ -13,7 +13,7 @@ pub use client::{
     OpenClient, client, client_if_open, device_name, device_names, name_of, opened, preload, probe,
     release_what_loading_took,
 };
-pub use data::{DeviceData, Shards, bytes_in_use};
+pub use data::{Counted, DeviceData, Shards, bytes_in_use, counted};
 pub use dry::{go_dry, is_dry, read_as};
 pub use flight::{is_unsettled, make_room, settle, wait_for_all, watch};
 pub use transfer::{download, resharded, upload, upload_sharded};
