@@ -87,6 +87,35 @@ fn making_an_optimizer_runs_nothing_and_what_was_pending_is_a_program_of_its_own
 }
 
 #[test]
+fn what_was_pending_is_no_part_of_the_first_step_whoever_holds_it() {
+    let _alone = alone();
+    // The step gives the parameter another node before anything has run; one optimizer more is made on the way.
+    let w = (Tensor::randn([3]) * 2.0).requires_grad_(true);
+    let mut opt = optim::Adam::new([&w], 0.1);
+    let other = (Tensor::randn([2]) * 3.0).requires_grad_(true);
+    let mut beside = optim::SGD::new([&other], 0.1);
+    let mut counts = Vec::new();
+    for _ in 0..3 {
+        let before = compiles();
+        (w.square().sum() + other.square().sum()).backward();
+        opt.step();
+        beside.step();
+        opt.zero_grad();
+        beside.zero_grad();
+        sync();
+        counts.push(compiles() - before);
+    }
+    assert_eq!(counts, [2, 0, 0]);
+    // What nobody wants any more is not computed for it.
+    let (gone, before) = (Tensor::randn([5]).requires_grad_(true), compiles());
+    drop(optim::Adam::new([&gone], 0.1));
+    drop(gone);
+    assert_eq!((Tensor::ones([2]) + 1.0).to_vec::<f32>(), [2.0; 2]);
+    sync();
+    assert!(compiles() - before <= 1);
+}
+
+#[test]
 fn a_step_compiles_once_whatever_the_optimizer() {
     let _alone = alone();
     let sgd = optim::SGDOptions { momentum: 0.9, dampening: 0.1, weight_decay: 1e-4, nesterov: false };

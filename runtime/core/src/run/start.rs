@@ -8,12 +8,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// What was pending up to a node.
-#[derive(Clone, Copy)]
 pub(super) struct Start {
     pub by: &'static dyn Witness,
     pub at: Place,
     /// The last node that belongs to it.
     pub seq: u64,
+    /// What it computes: held, since the step that is recorded next gives its handles other nodes.
+    pub roots: Vec<NodeId>,
+}
+
+/// Ends the hold on them; so a start must not be dropped while the arena is locked.
+impl Drop for Start {
+    fn drop(&mut self) {
+        let mut g = graph();
+        self.roots.drain(..).for_each(|r| g.unref(r));
+    }
 }
 
 /// The last one that has not run. One that is noted later holds all that came before it.
@@ -24,20 +33,42 @@ static SEQ: AtomicU64 = AtomicU64::new(0);
 
 /// What is pending now will be a program of its own.
 pub fn start_here(by: &'static dyn Witness, at: Place) {
-    let seq = graph().last_seq();
-    *START.lock().unwrap_or_else(PoisonError::into_inner) = Some(Start { by, at, seq });
-    SEQ.store(seq, Ordering::Relaxed);
+    let mut noted = START.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = noted.take();
+    let start = {
+        let mut g = graph();
+        let mut roots = g.barrier_roots();
+        roots.extend(before.iter().flat_map(|b| still(&g, b)));
+        in_order(&g, &mut roots);
+        roots.iter().for_each(|&r| g.node_mut(r).refs += 1);
+        Start { by, at, seq: g.last_seq(), roots }
+    };
+    SEQ.store(start.seq, Ordering::Relaxed);
+    *noted = Some(start);
 }
 
-/// The start that a barrier must run first, with the roots that belong to it. A barrier that has nothing but such roots is the
-/// start itself.
-pub(super) fn before_barrier() -> Option<(Start, Vec<NodeId>)> {
+/// Those of its roots that have no value yet and that anybody else still wants.
+fn still<'a>(g: &'a Graph, start: &'a Start) -> impl Iterator<Item = NodeId> + 'a {
+    let wanted = |r: &NodeId| {
+        let n = g.node(*r);
+        n.data().is_none() && (n.handles > 0 || n.refs > 1)
+    };
+    start.roots.iter().copied().filter(wanted)
+}
+
+fn in_order(g: &Graph, roots: &mut Vec<NodeId>) {
+    roots.sort_unstable_by_key(|&r| g.node(r).seq);
+    roots.dedup();
+}
+
+/// The start that a barrier must run first. A barrier that has nothing but what belongs to it is the start itself.
+pub(super) fn before_barrier() -> Option<Start> {
     take_if(|g, seq| g.barrier_roots().iter().any(|&r| g.node(r).seq > seq))
 }
 
 /// The start that must run before `roots`, pending ones in creation order, are read: where they build on it. What belongs to it
 /// entirely is read by itself.
-pub(super) fn before_read(roots: &[NodeId]) -> Option<(Start, Vec<NodeId>)> {
+pub(super) fn before_read(roots: &[NodeId]) -> Option<Start> {
     take_if(|g, seq| {
         let needed = g.needed_by(roots);
         let early = |id: &NodeId| g.node(*id).seq <= seq;
@@ -45,18 +76,22 @@ pub(super) fn before_read(roots: &[NodeId]) -> Option<(Start, Vec<NodeId>)> {
     })
 }
 
-fn take_if(wanted: impl FnOnce(&mut Graph, u64) -> bool) -> Option<(Start, Vec<NodeId>)> {
+/// None where nothing of it is wanted any more.
+fn take_if(wanted: impl FnOnce(&mut Graph, u64) -> bool) -> Option<Start> {
     let seq = SEQ.load(Ordering::Relaxed);
-    if seq == 0 {
+    if seq == 0 || !wanted(&mut graph(), seq) {
         return None;
     }
-    let mut g = graph();
-    if !wanted(&mut g, seq) {
-        return None;
-    }
-    let early: Vec<NodeId> = g.barrier_roots().into_iter().filter(|&r| g.node(r).seq <= seq).collect();
-    drop(g);
-    let start = START.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+    let taken = START.lock().unwrap_or_else(PoisonError::into_inner).take()?;
     SEQ.store(0, Ordering::Relaxed);
-    (!early.is_empty()).then_some((start, early))
+    let start = {
+        let mut g = graph();
+        let mut roots: Vec<NodeId> = g.barrier_roots().into_iter().filter(|&r| g.node(r).seq <= seq).collect();
+        roots.extend(still(&g, &taken));
+        in_order(&g, &mut roots);
+        roots.iter().for_each(|&r| g.node_mut(r).refs += 1);
+        Start { by: taken.by, at: taken.at, seq, roots }
+    };
+    drop(taken);
+    (!start.roots.is_empty()).then_some(start)
 }

@@ -49,9 +49,9 @@ pub fn barrier(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Opti
 }
 
 /// Runs what comes before a loop.
-pub(super) fn start(before: Option<(Start, Vec<NodeId>)>) -> Result<()> {
-    let Some((start, roots)) = before else { return Ok(()) };
-    let (parts, scope) = in_parts(roots);
+pub(super) fn start(before: Option<Start>) -> Result<()> {
+    let Some(start) = before else { return Ok(()) };
+    let (parts, scope) = in_parts(start.roots.clone());
     run_parts(start.by, parts, scope, Cause::InitialState, start.at, Some(start.seq))?;
     Ok(())
 }
