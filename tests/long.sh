@@ -19,9 +19,9 @@ sizes() {
   done
 }
 
-# PyTorch's cases, all ops and models with programs that are optimised as users have them.
+# The runtime's tests with programs that are optimised as users have them.
 conformance() {
-  cargo test --release --locked -p xlazy --lib --test conformance --test models --test torch_modules --test second --test complex
+  cargo test --release --locked -p xlazy
 }
 
 # 100,000 hostile checkpoints, whose code must have the expected syntax tree.

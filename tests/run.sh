@@ -88,7 +88,7 @@ shell() {
 # as they are. tests/long.sh has them optimised as users do.
 rust() {
   local nextest failed=0
-  local once='package(xlazy) & (kind(lib) | binary(/^(conformance|models|torch_modules|second|complex|collectives)$/))'
+  local once='package(xlazy) & (kind(lib) | binary(/^(conformance|models|torch_modules|torch_optim|second|complex|collectives|bucketing|random|control|decompositions)$/))'
   nextest=$(subcommand nextest 0.9.148)
   XLA_FLAGS=--xla_backend_optimization_level=0 \
     "$nextest" nextest run --release --locked --workspace --no-fail-fast -E "$once" || failed=1
