@@ -89,6 +89,13 @@ fn timeline(args: &str) -> Result<Bundle> {
     }
 }
 
+/// The compilation of a number.
+fn numbered<'a>(all: &'a [insight::Compilation], n: &str) -> Result<&'a insight::Compilation> {
+    let n: u64 = n.parse().map_err(|_| refused(format!("expected the number of a compilation, not `{n}`")))?;
+    let none = || refused(format!("there is no compilation {n}: so far there are {}", all.len()));
+    all.iter().find(|c| c.number == n).ok_or_else(none)
+}
+
 /// `[N] [--json]`: the explanation of a compilation, the last one without a number.
 fn why(args: &str) -> Result<Bundle> {
     let words: Vec<&str> = args.split_whitespace().collect();
@@ -97,14 +104,7 @@ fn why(args: &str) -> Result<Bundle> {
     let (all, refused_one) = (insight::compilations(), insight::refused());
     let found = match numbers[..] {
         [] => refused_one.as_ref().or_else(|| all.iter().rev().find(|c| c.why.is_some())).or(all.last()),
-        [n] => {
-            let n: u64 = n.parse().map_err(|_| refused(format!("expected the number of a compilation, not `{n}`")))?;
-            Some(
-                all.iter()
-                    .find(|c| c.number == n)
-                    .ok_or_else(|| refused(format!("there is no compilation {n}: so far there are {}", all.len())))?,
-            )
-        }
+        [n] => Some(numbered(&all, n)?),
         _ => return Err(refused("why takes one number at most".into())),
     };
     Ok(match found {
@@ -125,14 +125,7 @@ fn fix(args: &str) -> Result<Bundle> {
     };
     let found = match words[..] {
         [] => all.iter().rev().find(|c| !edits(c).is_empty()),
-        [n] => {
-            let n: u64 = n.parse().map_err(|_| refused(format!("expected the number of a compilation, not `{n}`")))?;
-            Some(
-                all.iter()
-                    .find(|c| c.number == n)
-                    .ok_or_else(|| refused(format!("there is no compilation {n}: so far there are {}", all.len())))?,
-            )
-        }
+        [n] => Some(numbered(&all, n)?),
         _ => return Err(refused("fix takes one number at most".into())),
     };
     let none =

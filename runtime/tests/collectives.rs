@@ -2,21 +2,13 @@
 //! takes, against the same computed of a table of what the devices have, and its gradients against differences.
 mod support;
 
-use std::sync::{Mutex, MutexGuard, Once};
+use std::sync::MutexGuard;
 use support::refusal;
 use xlazy::prelude::*;
 use xlazy::spmd::{And, Groups, Max, Min, Or, Prod, ReduceOp, Sum};
 
-static ONE: Mutex<()> = Mutex::new(());
-
 fn alone() -> MutexGuard<'static, ()> {
-    static EIGHT: Once = Once::new();
-    let guard = ONE.lock().unwrap_or_else(|p| p.into_inner());
-    // SAFETY: before the session, which reads it, and under the lock that every test takes first.
-    #[allow(unsafe_code)]
-    EIGHT.call_once(|| unsafe { std::env::set_var("XLAZY_CPU_DEVICES", "8") });
-    sync();
-    guard
+    support::alone_on(8)
 }
 
 const N: usize = 8;

@@ -2,21 +2,13 @@
 mod support;
 
 use std::panic::Location;
-use std::sync::{Mutex, MutexGuard, Once};
+use std::sync::MutexGuard;
 use support::{compiles, refusal};
 use xlazy::insight::{Cause, Class, Origin, SyncEvent, compilations, events};
 use xlazy::prelude::*;
 
-static ONE: Mutex<()> = Mutex::new(());
-
 fn alone() -> MutexGuard<'static, ()> {
-    static TWO: Once = Once::new();
-    let guard = ONE.lock().unwrap_or_else(|p| p.into_inner());
-    // SAFETY: before the session, which reads it, and under the lock that every test takes first.
-    #[allow(unsafe_code)]
-    TWO.call_once(|| unsafe { std::env::set_var("XLAZY_CPU_DEVICES", "2") });
-    sync();
-    guard
+    support::alone_on(2)
 }
 
 /// What ran meanwhile.

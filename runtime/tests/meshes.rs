@@ -2,23 +2,15 @@
 //! gradients and training are those of one device.
 mod support;
 
-use std::sync::{Mutex, MutexGuard, Once};
+use std::sync::MutexGuard;
 use support::{compiles, refusal};
 use xlazy::insight::{Class, compilations};
 use xlazy::nn::{self, Module, Sequential};
 use xlazy::optim::{SGD, SGDOptions};
 use xlazy::prelude::*;
 
-static ONE: Mutex<()> = Mutex::new(());
-
 fn alone() -> MutexGuard<'static, ()> {
-    static EIGHT: Once = Once::new();
-    let guard = ONE.lock().unwrap_or_else(|p| p.into_inner());
-    // SAFETY: before the session, which reads it, and under the lock that every test takes first.
-    #[allow(unsafe_code)]
-    EIGHT.call_once(|| unsafe { std::env::set_var("XLAZY_CPU_DEVICES", "8") });
-    sync();
-    guard
+    support::alone_on(8)
 }
 
 fn grid() -> Mesh {

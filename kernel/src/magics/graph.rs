@@ -47,7 +47,7 @@ fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
         _ => {
             let code =
                 |expression: &str| format!("xlazy::show::graph_as(&({expression}\n), {:?}).unwrap()", &form[2..]);
-            program::run("graph", args, &code, call, events)
+            program::run(&program::takes_tensor("graph"), args, &code, call, events)
         }
     }
 }

@@ -1,7 +1,6 @@
 //! `%peek`: values inside of the program that ran last.
-use super::answer;
-use super::magic::{Magic, Reads, Scope, Takes, error};
-use crate::engine::Reply;
+use super::magic::{Magic, Reads, Scope, Takes};
+use super::{answer, program};
 use xlazy_mime::Question;
 
 pub const PEEK: Magic = Magic {
@@ -42,17 +41,7 @@ sync();
         if call.args.is_empty() || alone && (is_line || is_name && !(is_variable() && call.args == first)) {
             return answer::ask(Question::Peek, call, events);
         }
-        // The line break keeps a trailing `//` comment from swallowing the closing parenthesis.
-        let (expression, json) = (call.args.trim_end_matches(';'), call.json);
-        match call.host.run_code(&format!("xlazy::inside::peek::show(&({expression}\n), {json})"), events) {
-            Reply::Error(failure) if failure.name == "CompileError" => {
-                let what = failure.message.trim_end_matches('.');
-                error(
-                    "CompileError",
-                    &format!("%peek takes a tensor, or a line as CELL:LINE. In `{expression}`: {what}."),
-                )
-            }
-            reply => reply,
-        }
+        let code = |expression: &str| format!("xlazy::inside::peek::show(&({expression}\n), {})", call.json);
+        program::run("%peek takes a tensor, or a line as CELL:LINE", call.args, &code, call, events)
     },
 };

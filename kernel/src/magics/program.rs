@@ -16,13 +16,18 @@ pub fn show(question: Question, call: &Call, events: &mut dyn FnMut(Event)) -> R
         return answer::ask(question, call, events);
     }
     let code = |expression: &str| format!("xlazy::show::{form}(&({expression}\n), {json})");
-    run(form, call.args, &code, call, events)
+    run(&takes_tensor(form), call.args, &code, call, events)
 }
 
-/// Runs what `code` makes of the expression, as a hidden cell. The line break behind it keeps a trailing `//` comment from
-/// swallowing the closing parenthesis.
+/// What a magic takes that shows a form of a tensor's program.
+pub fn takes_tensor(form: &str) -> String {
+    format!("%{form} takes an expression that gives a tensor")
+}
+
+/// Runs what `code` makes of the expression, as a hidden cell; `takes` says what it must be. The line break behind it keeps a
+/// trailing `//` comment from swallowing the closing parenthesis.
 pub fn run(
-    form: &str,
+    takes: &str,
     expression: &str,
     code: &dyn Fn(&str) -> String,
     call: &Call,
@@ -33,10 +38,7 @@ pub fn run(
         // rustc points into the code around the expression.
         Reply::Error(failure) if failure.name == "CompileError" => {
             let what = failure.message.trim_end_matches('.');
-            error(
-                "CompileError",
-                &format!("%{form} takes an expression that gives a tensor. In `{expression}`: {what}."),
-            )
+            error("CompileError", &format!("{takes}. In `{expression}`: {what}."))
         }
         reply => reply,
     }

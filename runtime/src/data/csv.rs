@@ -17,14 +17,19 @@ use std::path::Path;
 pub fn read_csv(path: impl AsRef<Path>) -> Result<(Vec<f32>, usize, usize)> {
     let path = path.as_ref();
     let failed = |what: String| Error::Usage { message: format!("cannot read {}: {what}", path.display()) };
-    let file = xlazy_mime::regular::open(path).map_err(|e| failed(e.to_string()))?;
+    text(path).and_then(|text| parse(&text)).map_err(failed)
+}
+
+/// What a file says, `.gz` or plain.
+pub(super) fn text(path: &Path) -> std::result::Result<String, String> {
+    let file = xlazy_mime::regular::open(path).map_err(|e| e.to_string())?;
     let mut text = String::new();
     match path.extension().is_some_and(|e| e == "gz") {
         true => flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text),
         false => std::io::BufReader::new(file).read_to_string(&mut text),
     }
-    .map_err(|e| failed(e.to_string()))?;
-    parse(&text).map_err(failed)
+    .map_err(|e| e.to_string())?;
+    Ok(text)
 }
 
 fn parse(text: &str) -> std::result::Result<(Vec<f32>, usize, usize), String> {

@@ -1,7 +1,6 @@
 //! JSON lines: a file with an object in each line.
 use crate::json::{Map, Value};
 use crate::{Error, Result};
-use std::io::Read;
 use std::path::Path;
 
 /// One object of a file of JSON lines.
@@ -60,13 +59,7 @@ impl Record {
 pub fn read_jsonl(path: impl AsRef<Path>) -> Result<Vec<Record>> {
     let path = path.as_ref();
     let failed = |what: String| Error::Usage { message: format!("cannot read {}: {what}", path.display()) };
-    let file = xlazy_mime::regular::open(path).map_err(|e| failed(e.to_string()))?;
-    let mut text = String::new();
-    match path.extension().is_some_and(|e| e == "gz") {
-        true => flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text),
-        false => std::io::BufReader::new(file).read_to_string(&mut text),
-    }
-    .map_err(|e| failed(e.to_string()))?;
+    let text = super::csv::text(path).map_err(failed)?;
     let mut all = Vec::new();
     for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
         match crate::json::parse(line) {

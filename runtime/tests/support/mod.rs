@@ -1,6 +1,6 @@
 //! What property tests share: numbers that follow from a seed, one test at a time, counting, comparing.
 #![allow(dead_code)] // each test program uses its part
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, Once};
 use xlazy::insight::Explanation;
 use xlazy::metrics::counter_value;
 use xlazy::prelude::*;
@@ -10,6 +10,17 @@ static ONE: Mutex<()> = Mutex::new(());
 /// The runtime is one per process, and counters are its own: one test at a time.
 pub fn alone() -> MutexGuard<'static, ()> {
     let guard = ONE.lock().unwrap_or_else(|p| p.into_inner());
+    sync();
+    guard
+}
+
+/// The same, in a process where the CPU counts as so many devices; all of its tests say so.
+pub fn alone_on(devices: usize) -> MutexGuard<'static, ()> {
+    static SET: Once = Once::new();
+    let guard = ONE.lock().unwrap_or_else(|p| p.into_inner());
+    // SAFETY: before the session, which reads it, and under the lock that every test takes first.
+    #[allow(unsafe_code)]
+    SET.call_once(|| unsafe { std::env::set_var("XLAZY_CPU_DEVICES", devices.to_string()) });
     sync();
     guard
 }
