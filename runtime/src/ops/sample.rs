@@ -1,7 +1,7 @@
 //! Images looked at elsewhere than at their pixels: grids of positions, adaptive maxima; normalisation between channels.
 use super::cat;
 use crate::tensor::{Tensor, called, caller_line, refuse};
-use xlazy_core::ty::Dims;
+use xlazy_core::ty::{Category, Dims};
 
 /// How [`Tensor::grid_sample`] goes between pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -260,7 +260,12 @@ impl Tensor {
         let mut amounts = vec![0i64; 2 * (self.dim() - 1)];
         let last = amounts.len() - 2;
         (amounts[last], amounts[last + 1]) = ((size / 2) as i64, ((size - 1) / 2) as i64);
-        let near = self.square().pad(amounts, 0.0).unfold(1, size, 1).mean_dim(-1, false);
+        let near = self.square().pad(amounts, 0.0).unfold(1, size, 1).sum_dim(-1, false);
+        // A mean of integers is one, as that of torch's pools.
+        let near = match self.dtype().category() {
+            Category::Int => near.div_trunc(size as i64),
+            _ => near / size as f64,
+        };
         self / (near * alpha + k).pow(beta)
     }
 
