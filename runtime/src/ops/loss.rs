@@ -283,7 +283,7 @@ impl Tensor {
             crate::tensor::Arg::Scalar(s) => Tensor::full((), Scalar::Float(s.as_f64())).to(self.dtype().to_float()),
         };
         // 0 times what has no number; elsewhere the slope at 0 is the logarithm
-        let endless = other.le(0.0).logical_or(&other.eq(f64::INFINITY));
+        let endless = other.le(0.0).logical_or(other.eq(f64::INFINITY));
         self * other.masked_fill(&self.eq(0).logical_and(&endless), 1.0).log()
     }
 }

@@ -488,7 +488,7 @@ impl Tensor {
     pub fn xlog1py(&self, other: &Tensor) -> Tensor {
         let _call = called("xlog1py", [self, other]);
         // 0 times what has no number; elsewhere the slope at 0 is the logarithm
-        let endless = other.le(-1.0).logical_or(&other.eq(f64::INFINITY));
+        let endless = other.le(-1.0).logical_or(other.eq(f64::INFINITY));
         self * other.masked_fill(&self.eq(0).logical_and(&endless), 0.0).log1p()
     }
 
