@@ -1,4 +1,5 @@
 //! Images looked at elsewhere than at their pixels: grids of positions, adaptive maxima; normalisation between channels.
+use super::base::rounded_once;
 use super::cat;
 use crate::tensor::{Tensor, called, caller_line, refuse};
 use xlazy_core::ty::{Category, Dims};
@@ -118,6 +119,9 @@ impl Tensor {
         }
         if s[2..].contains(&0) {
             refuse("grid_sample", &[self, grid], "an image without pixels has nothing to sample");
+        }
+        if self.dtype().is_half() && grid.dtype() == self.dtype() {
+            return rounded_once([self, grid], |[x, grid]| x.grid_sample(grid, options));
         }
         let out = &g[1..g.len() - 1];
         let (batch, channels, count) = (s[0], s[1], out.iter().product::<usize>());
