@@ -184,6 +184,9 @@ def program(draw):
             if any(not torch.equal(a, b) for a, b in zip(before, tensors)):
                 break
             entry["refused"] = str(e).splitlines()[0]
+            if "some elements of the input tensor" in entry["refused"]:
+                # memory that is read while it is written: here a value is read first
+                continue
         if any(t.abs().max() > 1e6 for t in tensors):
             break
         acts.append(entry)
@@ -194,7 +197,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", nargs="?", type=pathlib.Path, default=HERE / "runtime/tests/torch/views.json")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--programs", type=int, default=60)
+    parser.add_argument("--programs", type=int, default=4)
     options = parser.parse_args()
     draw = random.Random(options.seed)
     all_of_them = [program(draw) for _ in range(options.programs)]
