@@ -162,8 +162,9 @@ const WITHIN: &[Within] = &[
         let inner = |j: Tensor, x: Tensor| x + tensor(6).floor_divide(&(j - 2));
         fori_loop(0, 2, |_, x: Tensor| fori_loop(0, 4, inner, &x), &tensor(0))
     }),
-    ("take", "index 3 is out of bounds for dimension 0 with size 3", || {
-        while_loop(|i: Tensor| Tensor::zeros([3]).take(&i).lt(1.0), |i| i + 1, &tensor(0))
+    ("take", "index 4 is out of bounds for dimension 0 with size 3", || {
+        let open = |i: Tensor| Tensor::zeros([3]).take(&i).lt(1.0).logical_and(i.lt(5));
+        while_loop(open, |i| i + 1, &tensor(0))
     }),
 ];
 
