@@ -159,7 +159,8 @@ def exact(op, dtype, sample, kwargs, output, row, case, draw):
         weights = [torch.randn(t.shape, dtype=torch.float32, generator=draw).to(dtype) for t in through]
         grads = torch.autograd.grad(through, leaves, grad_outputs=[w.double() for w in weights], allow_unused=True)
         row["weights"] = [case.tensor(w) for w in weights]
-        row["grads"] = [None if g is None else case.tensor(g.to(dtype)) for g in grads]
+        own = [t.dtype for t in case.leaves]
+        row["grads"] = [None if g is None else case.tensor(g.to(d)) for g, d in zip(grads, own)]
     return row, case.tensors
 
 

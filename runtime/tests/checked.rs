@@ -135,3 +135,82 @@ fn looking_costs_no_program_no_run_and_no_donation() {
     assert_eq!(xlazy::insight::events().last().unwrap().donated, 1);
     assert_eq!(xlazy::insight::events().last().unwrap().outputs, 2, "what was looked for is no result of the user's");
 }
+
+/// A call in the body of a loop or a branch: the op, what it refuses, the worst of all rounds, and the call.
+type Within = (&'static str, &'static str, fn() -> Tensor);
+
+const WITHIN: &[Within] = &[
+    ("index_select", "index 4 is out of bounds for dimension 0 with size 3", || {
+        fori_loop(0, 5, |i, x: Tensor| x + tensor([1.0, 2.0, 3.0]).index_select(0, &i.reshape(1)), &Tensor::zeros([1]))
+    }),
+    ("take", "index 6 is out of bounds for dimension 0 with size 4", || {
+        while_loop(|i: Tensor| i.lt(7), |i| i.clone() + 1 + Tensor::zeros([4]).take(&i).long(), &tensor(0))
+    }),
+    ("gather", "index 9 is out of bounds for dimension 0 with size 3", || {
+        scan(
+            |s: Tensor, i: Tensor| (s.clone() + tensor([1.0, 2.0, 3.0]).gather(0, &i.reshape(1)), s),
+            &Tensor::zeros([1]),
+            &computed([1, 9, 2]),
+        )
+        .0
+    }),
+    ("remainder", "ZeroDivisionError", || map(|i: Tensor| tensor(7).remainder(&i), &computed([3, 0, 2]))),
+    ("index", "index -4 is out of bounds for dimension 0 with size 3", || {
+        cond(&computed([1]).gt(0), |i: Tensor| tensor([1.0, 2.0, 3.0]).i(&i), |_| Tensor::zeros([1]), &computed([-4]))
+    }),
+    ("floor_divide", "ZeroDivisionError", || {
+        let inner = |j: Tensor, x: Tensor| x + tensor(6).floor_divide(&(j - 2));
+        fori_loop(0, 2, |_, x: Tensor| fori_loop(0, 4, inner, &x), &tensor(0))
+    }),
+    ("take", "index 4 is out of bounds for dimension 0 with size 3", || {
+        let open = |i: Tensor| Tensor::zeros([3]).take(&i).lt(1.0).logical_and(i.lt(5));
+        while_loop(open, |i| i + 1, &tensor(0))
+    }),
+];
+
+#[test]
+fn what_a_body_computed_is_refused_at_its_op() {
+    let _alone = alone();
+    for (op, why, call) in WITHIN {
+        let x = call();
+        for _ in 0..2 {
+            let said = refusal(|| x.wait());
+            assert!(said.starts_with(&format!("{op}(")) && said.contains(why), "{op}: {said}");
+        }
+        drop(x);
+        sync();
+    }
+}
+
+#[test]
+fn what_is_in_range_passes_in_bodies_and_a_branch_that_is_not_taken_says_nothing() {
+    let _alone = alone();
+    let x = tensor([1.0, 2.0, 3.0]);
+    let sum = fori_loop(0, 3, |i, s: Tensor| s + x.take(&i), &tensor(0.0));
+    assert_eq!(sum.item(), 6.0);
+    let other = cond(&sum.gt(100.0), |i: Tensor| x.take(&i), |_| tensor(4.0), &computed([5]).reshape(()));
+    assert_eq!(other.item(), 4.0);
+    // gradients of bodies look, too
+    let w = tensor([0.5, 0.25]).requires_grad_(true);
+    let ids = computed([0, 1, 1]);
+    let (sum, _) = scan(|s: Tensor, i: Tensor| (s + w.take(&i), ()), &tensor(0.0), &ids);
+    assert_eq!(grad(&sum, &[&w])[0].as_ref().unwrap().to_vec::<f32>(), [1.0, 2.0]);
+}
+
+#[test]
+fn numbers_are_looked_for_in_bodies_at_the_op_that_made_them_first() {
+    use xlazy::backends::set_detect_anomaly;
+    let _alone = alone();
+    set_detect_anomaly(true);
+    // In the first round log gives -inf, in the second sqrt a NaN, which everything after it has.
+    let x = || fori_loop(0, 4, |_, x: Tensor| ((x * 2.0).sqrt() - 2.0).mul(1.0), &tensor(1.0));
+    let said = refusal(|| x().wait());
+    let behind = refusal(|| (x() + 1.0).wait());
+    let branch = refusal(|| cond(&computed([1]).gt(0), |x: Tensor| x.log(), |x| x, &tensor(-1.0)).wait());
+    let given = refusal(|| fori_loop(0, 2, |_, x: Tensor| x * 2.0, &tensor(f32::NAN)).wait());
+    set_detect_anomaly(false);
+    assert!(said.starts_with("sqrt(f32[])") && said.contains("it gave NaN"), "{said}");
+    assert!(behind.starts_with("sqrt(f32[])"), "{behind}");
+    assert!(branch.starts_with("log(f32[])"), "{branch}");
+    assert!(given.contains("it was given NaN"), "{given}");
+}

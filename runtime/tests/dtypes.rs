@@ -76,3 +76,17 @@ fn complex_numbers_of_float64() {
     let said = nn::save(&path, &[("z".into(), z)]).unwrap_err().to_string();
     assert!(said.contains("c128") && said.contains("`z`") && said.contains(".real()"), "{said}");
 }
+
+#[test]
+fn integers_that_were_cut_are_joined_bit_by_bit() {
+    let _alone = alone();
+    let (x, y) = (tensor([1, 2, 3, 300]), tensor([4, 6, 6, -7]));
+    for narrow in [I8, I16, I32, U8, U16] {
+        let (a, b) = (x.to(narrow), y.to(narrow));
+        let joined = a.bitwise_or(&b).bitwise_and(b.maximum(&a)).to(I64);
+        let of = |v: i64| tensor(v).to(narrow).item_i64();
+        let expected =
+            x.to_vec::<i64>().into_iter().zip(y.to_vec::<i64>()).map(|(a, b)| of(of(a | b) & of(a).max(of(b))));
+        assert_eq!(joined.to_vec::<i64>(), expected.collect::<Vec<_>>(), "{narrow}");
+    }
+}

@@ -373,3 +373,25 @@ fn a_promise_says_what_will_really_happen() {
     assert_eq!(moves_on!("given away", false, 8), (1, 0));
     assert_eq!(moves_on!("kept", true, 9), (0, 1));
 }
+
+#[test]
+fn ops_in_bodies_are_healed() {
+    let _alone = alone();
+    let (x, w) = (data(&[6, 9]), data(&[4]));
+    let rows = |k: i64| map(|row: Tensor| row.narrow(0, k, 4) * &w, &x.detach());
+    heals("slice", &[0, 3, 5, 1], 0.0, |k| vec![rows(k)]);
+    heals("roll", &[1, 4, 0, 8], 0.0, |k| vec![fori_loop(0, 3, |_, x: Tensor| x.roll(k, 1) + 1.0, &x.detach())]);
+    heals("slice", &[2, 0, 4, 1], 0.0, |k| {
+        let (sum, all) = scan(|s: Tensor, row: Tensor| (&s + row.select(0, k), s), &tensor(0.0), &x.detach());
+        vec![sum, all]
+    });
+    // in a branch, and in a loop within one
+    heals("tril", &[0, 1, -2, 3], 0.0, |d| {
+        let inner = |x: Tensor| fori_loop(0, 2, |_, x: Tensor| x.tril(d) * 2.0, &x);
+        vec![cond(&x.sum().gt(0.0), inner, |x| x, &x.detach())]
+    });
+    // two at once, one in the body and one outside
+    heals("pad", &[(0, 4), (3, 1), (4, 0), (1, 3)], 0.0, |(low, high)| {
+        vec![map(|row: Tensor| row.pad([low, high], 0.5), &x.detach()).slice(1, low, low + 9, 1)]
+    });
+}

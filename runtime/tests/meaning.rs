@@ -2,7 +2,7 @@
 //! refused, with a message that says what to do.
 mod support;
 
-use support::refusal;
+use support::{alone, refusal};
 use xlazy::prelude::*;
 
 fn gradient(x: &Tensor, f: impl Fn(&Tensor) -> Tensor) -> Vec<f32> {
@@ -220,4 +220,40 @@ fn in_place_methods_change_the_tensor_and_keep_its_dtype() {
     assert_eq!(n.pow_(2).to_vec::<i64>(), [16, 81]);
     let leaf = tensor([1.0]).requires_grad_(true);
     assert!(refusal(|| leaf.exp_()).contains("no_grad"));
+}
+
+#[test]
+fn what_is_told_a_size_reads_nothing_and_finds_the_same() {
+    let _alone = alone();
+    let x = Tensor::randint(0, 3, [4, 5]);
+    sync();
+    let reads = || xlazy::insight::events().len();
+    let before = reads();
+    let (all, some) = (x.nonzero_static(20, -1), x.nonzero_static(3, -1));
+    let (more, fewer) = (x.masked_select_static(&x.gt(0), 20, -9), x.masked_select_static(&x.gt(0), 2, 0));
+    let values = x.unique_static(5, 7);
+    assert_eq!(reads(), before, "nothing was run for it");
+    sync();
+    let (places, chosen) = (x.nonzero().to_vec::<i64>(), x.masked_select(&x.gt(0)).to_vec::<i64>());
+    let n = chosen.len();
+    let padded = |mut v: Vec<i64>, with: i64, to: usize| {
+        v.resize(to, with);
+        v
+    };
+    assert_eq!(all.to_vec::<i64>(), padded(places.clone(), -1, 40));
+    assert_eq!(some.to_vec::<i64>(), padded(places, -1, 6));
+    assert_eq!(more.to_vec::<i64>(), padded(chosen.clone(), -9, 20));
+    assert_eq!(fewer.to_vec::<i64>(), padded(chosen, 0, 2));
+    assert_eq!(values.to_vec::<i64>(), padded(x.unique().to_vec::<i64>(), 7, 5));
+    assert!(n > 0 && tensor(3).nonzero_static(2, 0).shape() == [2, 0]);
+}
+
+#[test]
+fn a_mask_without_dimensions_is_about_an_axis_of_its_own() {
+    let x = tensor([1.0, 2.0]);
+    assert_eq!(x.i(&tensor(true)).shape(), [1, 2]);
+    assert_eq!(x.i(&tensor(false)).shape(), [0, 2]);
+    let one = tensor(3.0).copy();
+    one.set_(&one.lt(4.0), 5.0);
+    assert_eq!((one.item(), one.i(&one.gt(9.0)).shape().to_vec()), (5.0, vec![0]));
 }

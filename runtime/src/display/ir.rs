@@ -180,7 +180,8 @@ fn node(g: &Graph, id: NodeId, expanded: bool, numbers: &HashMap<NodeId, usize>)
         _ => n.op.name,
     };
     let regions = n.attrs.iter().filter(|a| expanded && matches!(a, Attr::Region(_)));
-    let bodies = regions.flat_map(|a| &Bodies::of(a).0).enumerate().flat_map(|(k, body)| body_lines(k, body)).collect();
+    let bodies =
+        regions.flat_map(|a| &Bodies::of(a).all).enumerate().flat_map(|(k, body)| body_lines(k, body)).collect();
     let requires_grad = n.flags & REQUIRES_GRAD != 0;
     ViewNode {
         op,

@@ -1,4 +1,5 @@
 //! Rearranging, made of other ops: rolling, moving and tiling dimensions, diagonals, joining in other directions.
+use super::base::rounded_once;
 use super::index::{picked, put_at};
 use super::place::rolled;
 use super::{cat, stack};
@@ -323,6 +324,9 @@ impl Tensor {
     #[track_caller]
     pub fn diff(&self, n: usize, dim: i64) -> Tensor {
         let _call = called("diff", [self]);
+        if n > 1 && self.dtype().is_half() {
+            return rounded_once([self], |[x]| x.diff(n, dim));
+        }
         // Beyond its size nothing is left.
         (0..n.min(self.size(dim))).fold(self.clone(), |x, _| {
             let size = x.size(dim) as i64;

@@ -138,6 +138,10 @@ fn index(x: &Tensor, list: Vec<At>) -> Indexed {
                 if !fits {
                     refuse("i", &[&base, t], format!("the mask does not have the sizes of dimensions {dim} on"));
                 }
+                if t.dim() == 0 {
+                    // It is about an axis of its own, of one element.
+                    base = base.unsqueeze(dim);
+                }
                 for places in t.nonzero_tuple() {
                     tensors.push((dim, places));
                     dim += 1;

@@ -67,6 +67,16 @@ static SUM_TO: Entry = Entry::new(
 // The second operand with the history of the first: a value that was put in its place without being recorded.
 static SET_DATA: Entry = Entry::new("set_data", rules::same, |l| l.x(1)).grad(|g| vec![Some(g.dy.clone()), None]);
 
+/// What several ops make of some tensors: of halves computed in f32 and rounded once, as torch's kernels do.
+pub(super) fn rounded_once<const N: usize>(xs: [&Tensor; N], f: impl FnOnce([&Tensor; N]) -> Tensor) -> Tensor {
+    let dtype = xs[0].dtype();
+    if !dtype.is_half() || xs.iter().any(|x| x.dtype() != dtype) {
+        return f(xs);
+    }
+    let wide = xs.map(Tensor::float);
+    f(wide.each_ref()).to(dtype)
+}
+
 pub(super) static OPS: &[&Entry] = &[&DATA, &SCALAR, &ALIAS, &CLONE, &TO, &SUM_TO, &SET_DATA];
 
 impl Tensor {

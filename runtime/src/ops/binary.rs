@@ -5,7 +5,7 @@ use crate::bucket;
 use crate::tensor::{Arg, Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::{Kind, Lower, Rule, Sig, rules};
-use xlazy_core::ty::{Category, Scalar};
+use xlazy_core::ty::{Category, DType, Scalar};
 
 fn both(l: &mut Lower, op: &str) -> Val {
     let (a, b) = (l.fit(0), l.fit(1));
@@ -52,13 +52,25 @@ static DIV: Entry = Entry::new("div", rules::binary_float, |l| both(l, "divide")
     })
     .bucket(bucket::each);
 
+// What is made of a quotient of floats: of halves in f32, so that it is not rounded to a whole number before.
+fn quotient(l: &mut Lower, f: impl FnOnce(&mut Lower, &Val) -> Val) -> Val {
+    let dtype = l.out.dtype;
+    let [a, b] = [0, 1].map(|i| {
+        let v = l.fit(i);
+        if dtype.is_half() { l.convert(&v, DType::F32) } else { v }
+    });
+    let q = l.div(&a, &b);
+    let y = f(l, &q);
+    l.convert(&y, dtype)
+}
+
 // The quotient rounded down; integers stay integers.
 fn floored(l: &mut Lower) -> Val {
+    if l.out.dtype.category() == Category::Float {
+        return quotient(l, |l, q| l.unary("floor", q));
+    }
     let (a, b) = (l.fit(0), l.fit(1));
     let q = l.div(&a, &b);
-    if l.out.dtype.category() == Category::Float {
-        return l.unary("floor", &q);
-    }
     if l.out.dtype.is_unsigned() {
         return q;
     }
@@ -90,14 +102,15 @@ static FLOOR_DIVIDE: Entry = Entry::new("floor_divide", not_all_bool, floored)
     .bucket(bucket::each);
 
 static DIV_TRUNC: Entry = Entry::new("div_trunc", not_all_bool, |l| {
-    let q = both(l, "divide");
     if !l.out.dtype.is_float() {
-        return q;
+        return both(l, "divide");
     }
-    let (down, up) = (l.unary("floor", &q), l.unary("ceil", &q));
-    let zero = l.constant(0.0, &q.ty);
-    let negative = l.compare("LT", &q, &zero);
-    l.select(&negative, &up, &down)
+    quotient(l, |l, q| {
+        let (down, up) = (l.unary("floor", q), l.unary("ceil", q));
+        let zero = l.constant(0.0, &q.ty);
+        let negative = l.compare("LT", q, &zero);
+        l.select(&negative, &up, &down)
+    })
 })
 .samples(positive)
 .checks(divisors)
@@ -171,7 +184,9 @@ static POW: Entry = Entry::new(
     let exponent = g.want(1, || {
         // 0 at a base of 0, and NaN below, where the power itself is not continuous
         let flat = x.eq(0.0).logical_and(p.ge(0.0));
-        &g.dy * (g.y() * x.log()).masked_fill(&flat, 0.0)
+        // The power of halves again: it may have been rounded to infinity.
+        let y = if g.output.dtype().is_half() { x.pow(p) } else { g.y().clone() };
+        &g.dy * (y * x.log()).masked_fill(&flat, 0.0)
     });
     vec![base, exponent]
 })
@@ -365,7 +380,7 @@ impl Tensor {
     pub fn hypot(&self, other: &Tensor) -> Tensor {
         let _call = called("hypot", [self, other]);
         // squares of what is divided by the larger one neither overflow nor vanish
-        let larger = self.detach().abs().maximum(&other.detach().abs());
+        let larger = self.detach().abs().maximum(other.detach().abs());
         let scale = larger.where_(&larger.gt(0.0).logical_and(larger.isfinite()), 1.0);
         rooted((self / &scale).square() + (other / &scale).square(), |s| s.sqrt()) * scale
     }

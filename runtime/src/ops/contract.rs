@@ -1,4 +1,5 @@
 //! Sums over products in Einstein's notation, and what else comes down to one matrix product.
+use super::base::rounded_once;
 use crate::tensor::{Tensor, called, caller_line, refuse};
 use xlazy_core::ty::{Category, Dims};
 
@@ -269,8 +270,21 @@ impl Tensor {
     /// `self + Σ batch1 · batch2`, summed over the batch (`torch.addbmm`).
     #[track_caller]
     pub fn addbmm(&self, batch1: &Tensor, batch2: &Tensor) -> Tensor {
-        // The sum of small integers would be wider than they are.
-        self + batch1.bmm(batch2).sum_dim(0, false).to(batch1.dtype())
+        let _call = called("addbmm", [self, batch1, batch2]);
+        self + batch1.bmm_sum(batch2)
+    }
+
+    /// Σ batch1 · batch2 as one product, of which halves are rounded once.
+    #[track_caller]
+    pub(super) fn bmm_sum(&self, batch2: &Tensor) -> Tensor {
+        let _line = caller_line();
+        let fits =
+            self.dim() == 3 && batch2.dim() == 3 && self.size(0) == batch2.size(0) && self.size(2) == batch2.size(1);
+        if !fits {
+            return self.bmm(batch2);
+        }
+        let (b, n, k, p) = (self.size(0), self.size(1), self.size(2), batch2.size(2));
+        self.transpose(0, 1).reshape([n, b * k]).mm(&batch2.reshape([b * k, p]))
     }
 
     /// `self + batch1 · batch2` (`torch.baddbmm`).
@@ -282,6 +296,7 @@ impl Tensor {
     /// `self + vec1 ⊗ vec2` (`torch.addr`).
     #[track_caller]
     pub fn addr(&self, vec1: &Tensor, vec2: &Tensor) -> Tensor {
-        self + vec1.outer(vec2)
+        let _call = called("addr", [self, vec1, vec2]);
+        rounded_once([self, vec1, vec2], |[x, a, b]| x + a.outer(b))
     }
 }

@@ -1,5 +1,6 @@
 //! Ops whose result has a shape that depends on values (`nonzero`, `masked_select`, `unique`…): they read what they need
-//! first, which runs it, and go on with the shape they found.
+//! first, which runs it, and go on with the shape they found. Those that are told a size read nothing.
+use super::{cat, stack};
 use crate::insight::Cause;
 use crate::tensor::{Entry, Tensor, called, refuse};
 use std::panic::Location;
@@ -117,6 +118,83 @@ impl Tensor {
             refuse("masked_select", &[self, mask], "the mask must be bool: make one with a comparison");
         }
         chosen(&MASKED_SELECT, self, mask)
+    }
+
+    // The first places of elements that are not zero; -1 behind the last of them.
+    fn first_places(&self, size: usize) -> Tensor {
+        let some = self.ne(0).flatten();
+        let nth = some.long().cumsum(0) - 1;
+        // What is zero, or too much, goes to a place that is cut off.
+        let to = nth.masked_fill(&some.logical_not().logical_or(nth.ge(size as i64)), size as i64);
+        let all = Tensor::arange(0, some.numel() as i64, 1);
+        Tensor::full([size + 1], -1).scatter(0, &to, &all).narrow(0, 0, size as i64)
+    }
+
+    /// As [`Tensor::nonzero`], of as many rows as `size` says: what is more is left out, and missing ones are `fill_value`
+    /// (`torch.nonzero_static`). It reads nothing, so it is one program however many there are.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(tensor([0, 5, 0, 7]).nonzero_static(3, -1).to_vec::<i64>(), [1, 3, -1]);
+    /// ```
+    #[track_caller]
+    pub fn nonzero_static(&self, size: usize, fill_value: i64) -> Tensor {
+        let _call = called("nonzero_static", [self]);
+        let shape = self.shape().clone();
+        if shape.numel() == 0 || shape.is_empty() {
+            return Tensor::full([size, shape.len()], fill_value);
+        }
+        let (places, strides) = (self.first_places(size), shape.strides());
+        let missing = places.lt(0);
+        let along = |d: usize| {
+            let at = places.floor_divide(strides[d] as i64).remainder(shape[d] as i64);
+            at.masked_fill(&missing, fill_value)
+        };
+        let all: Vec<Tensor> = (0..shape.len()).map(along).collect();
+        stack(&all.iter().collect::<Vec<_>>(), 1)
+    }
+
+    /// As [`Tensor::masked_select`], `size` elements: what is more is left out, and missing ones are `fill_value`. It reads
+    /// nothing; gradients flow to the elements chosen.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([1.0, -2.0, 3.0]);
+    /// assert_eq!(x.masked_select_static(&x.gt(0.0), 3, 0.0).to_vec::<f32>(), [1.0, 3.0, 0.0]);
+    /// ```
+    #[track_caller]
+    pub fn masked_select_static(&self, mask: &Tensor, size: usize, fill_value: impl Into<Scalar>) -> Tensor {
+        let _call = called("masked_select_static", [self, mask]);
+        if mask.dtype() != DType::Bool {
+            refuse("masked_select_static", &[self, mask], "the mask must be bool: make one with a comparison");
+        }
+        let Some(shape) = self.shape().broadcast(&mask.shape()) else {
+            refuse("masked_select_static", &[self, mask], "the mask and the tensor do not broadcast");
+        };
+        if shape.numel() == 0 {
+            return Tensor::full([size], fill_value).to(self.dtype());
+        }
+        let places = mask.expand(&shape).first_places(size);
+        let taken = self.expand(&shape).flatten().take(&places.clamp_min(0));
+        taken.masked_fill(&places.lt(0), fill_value.into())
+    }
+
+    /// As [`Tensor::unique`], `size` values: what is more is left out, and missing ones are `fill_value` (`jax.numpy.unique` with
+    /// `size`). It reads nothing; no gradient flows.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(tensor([3, 1, 3]).unique_static(3, 0).to_vec::<i64>(), [1, 3, 0]);
+    /// ```
+    #[track_caller]
+    pub fn unique_static(&self, size: usize, fill_value: impl Into<Scalar>) -> Tensor {
+        let _call = called("unique_static", [self]);
+        let sorted = self.detach().flatten().sort(0, false).0;
+        let n = sorted.numel() as i64;
+        let before = sorted.narrow(0, 0, (n - 1).max(0));
+        let other = sorted.narrow(0, n.min(1), (n - 1).max(0)).ne(&before);
+        let first = cat(&[&Tensor::ones([n.min(1) as usize]).bool(), &other], 0);
+        sorted.masked_select_static(&first, size, fill_value)
     }
 
     /// The different values in rising order, or the different slices along `dim`, with where each element's is among them and

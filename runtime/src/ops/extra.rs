@@ -1,4 +1,5 @@
 //! Smaller torch functions made of other ops: distances, signs, joint extremes, writing by mask and flat position.
+use super::base::rounded_once;
 use crate::tensor::{Arg, Tensor, called, refuse};
 use xlazy_core::ty::{DType, Dims};
 
@@ -105,7 +106,7 @@ impl Tensor {
         if self.size(dim) != 3 || other.size(dim) != 3 {
             refuse("cross", &[self, other], format!("dimension {dim} must have 3 elements"));
         }
-        self.roll(-1, dim) * other.roll(-2, dim) - self.roll(-2, dim) * other.roll(-1, dim)
+        rounded_once([self, other], |[a, b]| a.roll(-1, dim) * b.roll(-2, dim) - a.roll(-2, dim) * b.roll(-1, dim))
     }
 
     /// The sum of products along `dim` (`torch.linalg.vecdot`).

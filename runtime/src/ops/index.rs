@@ -1,4 +1,5 @@
 //! Elements by position: gather and scatter. Positions are checked, on the host where it knows them (`bounds`).
+use super::base::rounded_once;
 use super::bounds::{all_positions, all_within, positions as checked};
 use crate::bucket;
 use crate::tensor::{Entry, Grad, Sample, Tensor, trace, trace_all};
@@ -111,8 +112,8 @@ pub(super) static GATHER: Entry = Entry::new(
     ]
 })
 .grad(|g| {
-    let zeros = g.x(0).zeros_like();
-    vec![Some(scatter_with(&zeros, g.attrs.index(0), g.x(1), &g.dy, ADD)), None]
+    let dx = added_up(g, |zeros, dy| scatter_with(zeros, g.attrs.index(0), g.x(1), dy, ADD));
+    vec![Some(dx), None]
 }).bucket(bucket::gather);
 
 pub(super) static SCATTER: Entry = Entry::new(
@@ -205,6 +206,11 @@ pub(super) static SCATTER: Entry = Entry::new(
     }
 })
 .bucket(|b| bucket::scatter(b, neutral(b.attrs.int(1))));
+
+// What flows back to places that were taken: of halves added up in f32, since one place may have been taken often.
+fn added_up(g: &Grad, add: impl FnOnce(&Tensor, &Tensor) -> Tensor) -> Tensor {
+    rounded_once([&g.dy], |[dy]| add(&g.x(0).zeros_like().to(dy.dtype()), dy))
+}
 
 // The part of a scatter's source that the index reaches.
 fn source(g: &Grad, i: usize) -> Tensor {
@@ -319,7 +325,8 @@ const fn indexing(name: &'static str) -> Entry {
     .grad(|g| {
         let mut out = vec![None; g.inputs.len()];
         let indices: Vec<&Tensor> = g.inputs[1..].iter().collect();
-        out[0] = Some(put(&INDEX_PUT, &g.x(0).zeros_like(), &g.dy, &indices, [g.attrs[0].clone(), g.attrs[1].clone()], ADD));
+        let attrs = [g.attrs[0].clone(), g.attrs[1].clone()];
+        out[0] = Some(added_up(g, |zeros, dy| put(&INDEX_PUT, zeros, dy, &indices, attrs, ADD)));
         out
     })
     .bucket(bucket::index)

@@ -1,4 +1,5 @@
 //! Losses: how far a prediction is from its target.
+use super::base::rounded_once;
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
 use xlazy_core::emit::Val;
@@ -282,9 +283,11 @@ impl Tensor {
     #[track_caller]
     pub fn hinge_embedding_loss(&self, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
         let _call = called("hinge_embedding_loss", [self, target]);
-        let far = (margin - self).clamp_min(0.0).where_(&target.ne(1.0), 0.0);
-        let near = self.where_(&target.ne(-1.0), 0.0);
-        reduced(far + near, reduction)
+        rounded_once([self, target], |[x, target]| {
+            let far = (margin - x).clamp_min(0.0).where_(&target.ne(1.0), 0.0);
+            let near = x.where_(&target.ne(-1.0), 0.0);
+            reduced(far + near, reduction)
+        })
     }
 
     /// The negative log-likelihood of counts under a Poisson distribution (`torch.nn.functional.poisson_nll_loss` with
@@ -309,8 +312,8 @@ impl Tensor {
             crate::tensor::Arg::Owned(t) => t.clone(),
             crate::tensor::Arg::Scalar(s) => Tensor::full((), Scalar::Float(s.as_f64())).to(self.dtype().to_float()),
         };
-        // the logarithm of a safe number where x is 0: neither the value nor its gradient may be NaN there
-        let zero = self.eq(0).logical_and(other.isnan().logical_not());
-        (self * other.where_(&zero.logical_not(), 1.0).log()).where_(&zero.logical_not(), 0.0)
+        // 0 times what has no number; elsewhere the slope at 0 is the logarithm
+        let endless = other.le(0.0).logical_or(other.eq(f64::INFINITY));
+        self * other.masked_fill(&self.eq(0).logical_and(&endless), 1.0).log()
     }
 }

@@ -1,4 +1,5 @@
 //! Functions of matrices, made of products and decompositions: norms, powers, exponentials, least squares.
+use super::base::rounded_once;
 use super::triangular::{matrices, square};
 use super::{cat, stack};
 use crate::tensor::{Tensor, called, caller_line, refuse};
@@ -241,6 +242,13 @@ impl Tensor {
     #[track_caller]
     pub fn trapezoid(&self, x: Option<&Tensor>, dx: impl Into<Scalar>, dim: i64) -> Tensor {
         let _call = called("trapezoid", [self].into_iter().chain(x));
+        if self.dtype().is_half() {
+            let dx = dx.into();
+            return match x {
+                Some(x) => rounded_once([self, x], |[y, x]| y.trapezoid(Some(x), dx, dim)),
+                None => rounded_once([self], |[y]| y.trapezoid(None, dx, dim)),
+            };
+        }
         let d = self.dim_index("trapezoid", dim) as i64;
         let n = self.size(d) as i64;
         let both = self.narrow(d, 1, (n - 1).max(0)) + self.narrow(d, 0, (n - 1).max(0));
@@ -270,6 +278,9 @@ impl Tensor {
     #[track_caller]
     pub fn gradient(&self, spacing: &Tensor, dim: i64, edge_order: usize) -> Tensor {
         let _call = called("gradient", [self, spacing]);
+        if self.dtype().is_half() {
+            return rounded_once([self], |[x]| x.gradient(&spacing.float(), dim, edge_order));
+        }
         let d = self.dim_index("gradient", dim) as i64;
         let n = self.size(d) as i64;
         if !(1..3).contains(&edge_order) || n <= edge_order as i64 {

@@ -1,6 +1,7 @@
 //! Second names that torch has for what other methods do, and products added to something in one call.
+use super::base::rounded_once;
 use crate::tensor::{Arg, Tensor, called, refuse};
-use xlazy_core::ty::Scalar;
+use xlazy_core::ty::{DType, Scalar};
 
 impl Tensor {
     /// This tensor, or a copy where it is a view whose elements do not lie in order (`torch.Tensor.contiguous`).
@@ -149,11 +150,16 @@ impl Tensor {
     // beta · self + alpha · product; what is multiplied by zero counts for nothing, be it NaN
     #[track_caller]
     fn blended(&self, product: &Tensor, beta: Scalar, alpha: Scalar) -> Tensor {
-        let product = product.scaled_by(alpha);
+        let bools = self.dtype() == DType::Bool && product.dtype() == DType::Bool;
+        let scaled = |t: &Tensor, by: Scalar| match bools {
+            true => t.logical_and(by.as_f64() != 0.0),
+            false => t.scaled_by(by),
+        };
+        let product = scaled(product, alpha);
         if self.shape().broadcast(&product.shape()).is_none_or(|s| s != product.shape()) {
             refuse("addmm", &[self, &product], "what is added to must broadcast to the product's shape");
         }
-        if beta.as_f64() == 0.0 { product } else { self.scaled_by(beta) + product }
+        if beta.as_f64() == 0.0 { product } else { scaled(self, beta) + product }
     }
 
     /// `beta · self + alpha · mat1 · mat2` (`torch.addmm`).
@@ -198,7 +204,8 @@ impl Tensor {
     #[track_caller]
     pub fn addr_with(&self, vec1: &Tensor, vec2: &Tensor, beta: impl Into<Scalar>, alpha: impl Into<Scalar>) -> Tensor {
         let _call = called("addr_with", [self, vec1, vec2]);
-        self.blended(&vec1.outer(vec2), beta.into(), alpha.into())
+        let (beta, alpha) = (beta.into(), alpha.into());
+        rounded_once([self, vec1, vec2], |[x, a, b]| x.blended(&a.outer(b), beta, alpha))
     }
 
     /// `beta · self + alpha · Σ batch1 · batch2`, the products of a batch added up (`torch.addbmm`).
@@ -217,7 +224,7 @@ impl Tensor {
         alpha: impl Into<Scalar>,
     ) -> Tensor {
         let _call = called("addbmm_with", [self, batch1, batch2]);
-        self.blended(&batch1.bmm(batch2).sum_dim(0, false).to(batch1.dtype()), beta.into(), alpha.into())
+        self.blended(&batch1.bmm_sum(batch2), beta.into(), alpha.into())
     }
 
     /// `beta · self + alpha · batch1 · batch2` (`torch.baddbmm`).

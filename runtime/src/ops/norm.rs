@@ -1,4 +1,5 @@
 //! Normalisation and attention, made of other ops; XLA fuses them.
+use super::base::rounded_once;
 use crate::changes::Changes;
 use crate::tensor::{Tensor, called, caller_line, refuse};
 use xlazy_core::ty::Dims;
@@ -205,7 +206,7 @@ impl Tensor {
     #[track_caller]
     pub fn normalize(&self, p: f64, dim: i64, eps: f64) -> Tensor {
         let _call = called("normalize", [self]);
-        self / self.norm_p(p, dim, true).clamp_min(eps)
+        rounded_once([self], |[x]| x / x.norm_p(p, dim, true).clamp_min(eps))
     }
 
     /// The cosine of the angle between the vectors along `dim` (`torch.nn.functional.cosine_similarity`).
@@ -220,7 +221,7 @@ impl Tensor {
             let norm = t.norm_p(2.0, dim, true).clamp_min(eps);
             t / norm
         };
-        (unit(self) * unit(other)).sum_dim(dim, false)
+        rounded_once([self, other], |[a, b]| (unit(a) * unit(b)).sum_dim(dim, false))
     }
 
     /// softmax(Q Kᵀ · scale + mask) V over the last two dimensions

@@ -115,6 +115,15 @@ fn taps(mode: Interpolation, n: usize, out: usize, factor: Option<f64>, align: b
     }
 }
 
+// Weights as torch holds them for bytes: of 16 bits, with as many behind the point as the largest leaves.
+fn in_16_bits(taps: Taps) -> Taps {
+    let largest = taps.iter().flat_map(|(_, weights)| weights).fold(0.0, |a: f64, &w| a.max(w));
+    let one = |bits: i32| 2f64.powi(bits);
+    let bits = (0..22).find(|&b| (0.5 + largest * one(b + 1)).floor() >= one(15)).unwrap_or(22);
+    let rounded = |w: f64| (w * one(bits)).round() / one(bits);
+    taps.into_iter().map(|(at, weights)| (at, weights.into_iter().map(rounded).collect())).collect()
+}
+
 // The cubic convolution kernel with torch's a = -0.75.
 fn cubic(x: f64) -> f64 {
     let a = -0.75;
@@ -220,11 +229,11 @@ impl Tensor {
             true => x,
             false => {
                 let taps = taps(options.mode, space[d], sizes[d], factors[d], options.align_corners);
-                x.tapped(d as i64 + 2, taps)
+                x.tapped(d as i64 + 2, if bytes { in_16_bits(taps) } else { taps })
             }
         };
         match bytes {
-            // as torch does it: rows first, rounded after each dimension
+            // as torch does it: rows first, weights of 16 bits, rounded after each dimension
             true => (0..n)
                 .rev()
                 .fold(self.clone(), |x, d| (along(x.float(), d) + 0.5).floor().clamp(0.0, 255.0).to(DType::U8)),

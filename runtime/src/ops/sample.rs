@@ -1,7 +1,8 @@
 //! Images looked at elsewhere than at their pixels: grids of positions, adaptive maxima; normalisation between channels.
+use super::base::rounded_once;
 use super::cat;
 use crate::tensor::{Tensor, called, caller_line, refuse};
-use xlazy_core::ty::Dims;
+use xlazy_core::ty::{Category, Dims};
 
 /// How [`Tensor::grid_sample`] goes between pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,6 +119,9 @@ impl Tensor {
         }
         if s[2..].contains(&0) {
             refuse("grid_sample", &[self, grid], "an image without pixels has nothing to sample");
+        }
+        if self.dtype().is_half() && grid.dtype() == self.dtype() {
+            return rounded_once([self, grid], |[x, grid]| x.grid_sample(grid, options));
         }
         let out = &g[1..g.len() - 1];
         let (batch, channels, count) = (s[0], s[1], out.iter().product::<usize>());
@@ -260,7 +264,12 @@ impl Tensor {
         let mut amounts = vec![0i64; 2 * (self.dim() - 1)];
         let last = amounts.len() - 2;
         (amounts[last], amounts[last + 1]) = ((size / 2) as i64, ((size - 1) / 2) as i64);
-        let near = self.square().pad(amounts, 0.0).unfold(1, size, 1).mean_dim(-1, false);
+        let near = self.square().pad(amounts, 0.0).unfold(1, size, 1).sum_dim(-1, false);
+        // A mean of integers is one, as that of torch's pools.
+        let near = match self.dtype().category() {
+            Category::Int => near.div_trunc(size as i64),
+            _ => near / size as f64,
+        };
         self / (near * alpha + k).pow(beta)
     }
 

@@ -487,9 +487,9 @@ impl Tensor {
     #[track_caller]
     pub fn xlog1py(&self, other: &Tensor) -> Tensor {
         let _call = called("xlog1py", [self, other]);
-        let zero = self.eq(0).logical_and(other.isnan().logical_not());
-        let some = zero.logical_not();
-        (self * other.where_(&some, 0.0).log1p()).where_(&some, 0.0)
+        // 0 times what has no number; elsewhere the slope at 0 is the logarithm
+        let endless = other.le(-1.0).logical_or(other.eq(f64::INFINITY));
+        self * other.masked_fill(&self.eq(0).logical_and(&endless), 0.0).log1p()
     }
 
     /// The logarithm of the gamma function of several variables (`torch.mvlgamma`); elements are above (p - 1) / 2.

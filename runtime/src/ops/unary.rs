@@ -1,4 +1,5 @@
 //! Elementwise functions of one tensor.
+use super::base::rounded_once;
 use crate::bucket;
 use crate::tensor::{Entry, Grad, Sample, Tensor, called, trace};
 use xlazy_core::emit::Val;
@@ -338,9 +339,12 @@ impl Tensor {
     /// sin(πx) / (πx), 1 at zero (`torch.sinc`).
     #[track_caller]
     pub fn sinc(&self) -> Tensor {
-        let zero = self.eq(0.0);
-        let x = (self * std::f64::consts::PI).masked_fill(&zero, 1.0);
-        (x.sin() / &x).masked_fill(&zero, 1.0)
+        let _call = called("sinc", [self]);
+        rounded_once([self], |[x]| {
+            let zero = x.eq(0.0);
+            let x = (x * std::f64::consts::PI).masked_fill(&zero, 1.0);
+            (x.sin() / &x).masked_fill(&zero, 1.0)
+        })
     }
 
     /// Degrees as radians (`torch.deg2rad`).

@@ -148,7 +148,7 @@ impl Recorder {
 
     /// What was recorded, as an attribute, and what it took from outside.
     pub fn finish(self) -> (Attr, Vec<Tensor>) {
-        (Bodies(self.bodies).attr(), self.captured)
+        (Bodies { all: self.bodies, captured: self.captured.len() }.attr(), self.captured)
     }
 }
 

@@ -220,8 +220,9 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "linalg.cross" | "cross" => x().cross(c.t(1), c.int(2, "dim", -1)),
         "linalg.vecdot" => x().vecdot(c.t(1), c.int(2, "dim", -1)),
         "sum_to_size" => x().sum_to_size(c.rest(1)),
-        "cumsum" => to_dtype(c, x().clone()).cumsum(c.int(1, "dim", 0)),
-        "cumprod" => to_dtype(c, x().clone()).cumprod(c.int(1, "dim", 0)),
+        // what is asked for is computed in, and given
+        "cumsum" => to_dtype(c, to_dtype(c, x().clone()).cumsum(c.int(1, "dim", 0))),
+        "cumprod" => to_dtype(c, to_dtype(c, x().clone()).cumprod(c.int(1, "dim", 0))),
         "linalg.vector_norm" => x().norm_p(c.float(1, "ord", 2.0), c.dims(2, "dim"), c.flag(3, "keepdim", false)),
         // shape and order
         "reshape" | "view" => x().reshape(c.dims(1, "shape")),

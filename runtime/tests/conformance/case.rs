@@ -16,6 +16,8 @@ pub struct Host {
     pub dtype: DType,
     pub shape: Vec<usize>,
     pub data: Numbers,
+    /// Its elements are pairs, a complex number each.
+    pub pairs: bool,
 }
 
 impl Host {
@@ -23,7 +25,7 @@ impl Host {
     pub fn of(t: &Tensor) -> Host {
         if t.dtype().is_complex() {
             // pairs, as the files hold them
-            return Host::of(&t.view_as_real());
+            return Host { pairs: true, ..Host::of(&t.view_as_real()) };
         }
         let floats = |v: Vec<f32>| Numbers::Floats(v.into_iter().map(f64::from).collect());
         let data = match t.dtype() {
@@ -31,7 +33,7 @@ impl Host {
             F32 | F16 | BF16 => floats(t.to_vec()),
             _ => Numbers::Ints(t.long().to_vec()),
         };
-        Host { dtype: t.dtype(), shape: t.shape().to_vec(), data }
+        Host { dtype: t.dtype(), shape: t.shape().to_vec(), data, pairs: false }
     }
 
     fn upload(&self) -> Tensor {
@@ -124,7 +126,7 @@ impl File {
             "BOOL" => (Bool, Numbers::Ints(read!(u8 as i64))),
             _ => return None,
         };
-        Some(Host { dtype, shape, data })
+        Some(Host { dtype, shape, data, pairs: false })
     }
 }
 
@@ -218,7 +220,7 @@ fn number(a: &Json) -> u32 {
 
 // The tensors and numbers of an output, however nested.
 fn flatten(file: &File, v: &Json, out: &mut Vec<Host>) -> Option<()> {
-    let scalar = |dtype, data| Host { dtype, shape: vec![], data };
+    let scalar = |dtype, data| Host { dtype, shape: vec![], data, pairs: false };
     match v {
         Json::Array(items) => items.iter().try_for_each(|v| flatten(file, v, out))?,
         Json::Bool(b) => out.push(scalar(Bool, Numbers::Ints(vec![*b as i64]))),

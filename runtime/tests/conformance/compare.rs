@@ -85,6 +85,9 @@ pub fn difference(name: &str, ours: &Host, theirs: &Host) -> Result<f64, String>
                 true => 0.0,
                 false => (x - y).abs() / (k * (atol + rtol * y.abs())),
             };
+            if ours.pairs {
+                return complex(a, b, rtol, atol, k);
+            }
             // a NaN is no more than 1, and no less: it is a difference
             let worst = a.iter().zip(b).map(|(x, y)| off(*x, *y)).fold(0.0, f64::max);
             match a.iter().zip(b).position(|(x, y)| off(*x, *y).is_nan() || off(*x, *y) > 1.0) {
@@ -93,5 +96,24 @@ pub fn difference(name: &str, ours: &Host, theirs: &Host) -> Result<f64, String>
             }
         }
         _ => Err("numbers of different kinds".into()),
+    }
+}
+
+/// Complex numbers are as near to one another as they lie in the plane, as in `torch.testing`.
+fn complex(a: &[f64], b: &[f64], rtol: f64, atol: f64, k: f64) -> Result<f64, String> {
+    let off = |x: &[f64], y: &[f64]| {
+        let nan = |z: &[f64]| z.iter().any(|p| p.is_nan());
+        match x == y || nan(x) && nan(y) {
+            true => 0.0,
+            false => (x[0] - y[0]).hypot(x[1] - y[1]) / (k * (atol + rtol * y[0].hypot(y[1]))),
+        }
+    };
+    let all = || a.chunks_exact(2).zip(b.chunks_exact(2));
+    match all().position(|(x, y)| off(x, y).is_nan() || off(x, y) > 1.0) {
+        Some(at) => {
+            let number = |v: &[f64]| format!("{} + {}i", v[2 * at], v[2 * at + 1]);
+            Err(format!("element {at} is {}, expected {}", number(a), number(b)))
+        }
+        None => Ok(all().map(|(x, y)| off(x, y)).fold(0.0, f64::max)),
     }
 }

@@ -209,9 +209,14 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         name if name.starts_with("index_reduce.") => {
             x().index_reduce(c.int(1, "dim", 0), c.t(2), c.t(3), reduce(c, 4), c.flag(5, "include_self", true))
         }
-        "atleast_1d" => x().atleast_1d(),
-        "atleast_2d" => x().atleast_2d(),
-        "atleast_3d" => x().atleast_3d(),
+        "atleast_1d" | "atleast_2d" | "atleast_3d" => {
+            let one = |x: &Tensor| match c.name.as_str() {
+                "atleast_1d" => x.atleast_1d(),
+                "atleast_2d" => x.atleast_2d(),
+                _ => x.atleast_3d(),
+            };
+            return Some(c.tensors(0).into_iter().map(one).collect());
+        }
         "hsplit" => return Some(parts(c, |x, n| x.hsplit(n), i64::from(x().dim() > 1))),
         "vsplit" => return Some(parts(c, |x, n| x.vsplit(n), 0)),
         "dsplit" => return Some(parts(c, |x, n| x.dsplit(n), 2)),

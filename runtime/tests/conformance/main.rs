@@ -2,6 +2,7 @@
 //! cases lie in tests/conformance of the repository; their README says where they come from.
 mod calls;
 mod case;
+mod cell;
 mod compare;
 mod layers;
 mod matrices;
@@ -112,9 +113,15 @@ fn check(batch: Vec<Traced>, tiers: &mut Tiers, report: &mut Report) {
         match compare(t) {
             Ok(worst) => {
                 report.add(&t.json, State::Passed, worst, "");
+                if report::all_cells() {
+                    report.cell(&cell::cell(&t.case, t.outputs.first().map(|y| y.location().line()), "passes"));
+                }
                 tiers.entry(t.case.tier).or_default()[0] += 1;
             }
-            Err(e) => report.add(&t.json, State::Failed, 0.0, e.lines().next().unwrap_or_default()),
+            Err(e) => {
+                report.add(&t.json, State::Failed, 0.0, e.lines().next().unwrap_or_default());
+                report.cell(&cell::cell(&t.case, t.outputs.first().map(|y| y.location().line()), &e));
+            }
         }
     }
     if synced.is_err() && report.failures.len() == failed {
@@ -165,7 +172,10 @@ fn conformance(shard: usize) {
                 report.add(&json, State::Unsupported, 0.0, "no method has it");
                 *missing.entry(case.name).or_default() += 1;
             }
-            Err(e) => report.add(&json, State::Failed, 0.0, e.lines().next().unwrap_or_default()),
+            Err(e) => {
+                report.add(&json, State::Failed, 0.0, e.lines().next().unwrap_or_default());
+                report.cell(&cell::cell(&case, None, &e));
+            }
         }
         if batch.len() == BLOCK {
             check(std::mem::take(&mut batch), &mut tiers, &mut report);

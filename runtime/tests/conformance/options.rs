@@ -212,19 +212,21 @@ pub fn stat_dims(c: &Case) -> Vec<i64> {
 
 pub fn arange(c: &Case) -> Tensor {
     // torch cuts the numbers when integers are asked for
-    let number = |i: usize| match (c.dtype(), c.scalar(i, "")) {
-        (Some(I64), v) => xlazy::Scalar::Int(v.as_i64()),
-        (_, v) => v,
+    let cut = |dtypes: fn(DType) -> bool, i: usize| match c.scalar(i, "") {
+        v if c.dtype().is_some_and(dtypes) => xlazy::Scalar::Int(v.as_i64()),
+        v => v,
     };
+    // how many there are follows from an end that is not cut, but for int64
+    let (number, end) = (|i| cut(|d| !d.is_float(), i), |i| cut(|d| d == I64, i));
     let t = match c.args.len() {
         // start and end by their names
         1 if c.kwargs.contains_key("end") => {
             let step = c.get(NAMED, "step").map_or(1.into(), |_| c.scalar(NAMED, "step"));
             Tensor::arange(number(0), c.scalar(NAMED, "end"), step)
         }
-        1 => Tensor::arange(0, number(0), 1),
-        2 => Tensor::arange(number(0), number(1), 1),
-        _ => Tensor::arange(number(0), number(1), number(2)),
+        1 => Tensor::arange(0, end(0), 1),
+        2 => Tensor::arange(number(0), end(1), 1),
+        _ => Tensor::arange(number(0), end(1), number(2)),
     };
     c.dtype().map_or(t.clone(), |d| t.to(d))
 }

@@ -39,19 +39,34 @@ pub enum State {
 /// Counts the cases of one shard.
 #[derive(Default)]
 pub struct Report {
-    /// For each dtype: passed, failed, unsupported, skipped.
+    /// For each dtype, and for each op with its largest error: passed, failed, unsupported, skipped.
     by_dtype: BTreeMap<String, [usize; 4]>,
+    by_op: BTreeMap<String, ([usize; 4], f64)>,
     pub failures: Vec<String>,
     pub passed: usize,
     /// The largest error of what passed, in parts of what is tolerated, and where.
     worst: (f64, String),
+    /// The id of the last case.
+    last: String,
+}
+
+/// Cells longer than this go to a folder or nowhere.
+const LONGEST: usize = 4000;
+
+/// Whether cells of what passes are wanted, too.
+pub fn all_cells() -> bool {
+    std::env::var_os("XLAZY_CONFORMANCE_CELLS").is_some()
 }
 
 impl Report {
     pub fn add(&mut self, case: &Json, state: State, worst: f64, why: &str) {
         let id = case["id"].as_str().unwrap_or("?");
+        self.last = id.to_owned();
         let dtype = case["dtype"].as_str().unwrap_or("?");
         self.by_dtype.entry(dtype.to_owned()).or_default()[state as usize] += 1;
+        let op = self.by_op.entry(crate::case::name(case)).or_default();
+        op.0[state as usize] += 1;
+        op.1 = op.1.max(worst);
         match state {
             State::Passed => self.passed += 1,
             State::Failed => self.failures.push(format!("{id}: {why}\n    {}", text(case))),
@@ -70,7 +85,30 @@ impl Report {
         }
     }
 
+    /// The last case as a cell: into the folder that `XLAZY_CONFORMANCE_CELLS` names, or behind the failure.
+    pub fn cell(&mut self, text: &str) {
+        match std::env::var_os("XLAZY_CONFORMANCE_CELLS").map(PathBuf::from) {
+            Some(folder) => {
+                let file = folder.join(format!("{}.rs", self.last.replace(['/', ':'], "_")));
+                std::fs::write(file, text).expect("the folder of cells is there");
+            }
+            None => {
+                if let Some(failure) = self.failures.last_mut().filter(|_| text.len() < LONGEST) {
+                    *failure += &format!("\n{}", text.lines().map(|l| format!("    | {l}\n")).collect::<String>());
+                }
+            }
+        }
+    }
+
     pub fn print(&self, shard: usize) {
+        let all = std::env::var_os("XLAZY_CONFORMANCE_OPS").is_some();
+        for (op, ([passed, failed, unsupported, skipped], worst)) in &self.by_op {
+            if all || failed + unsupported > 0 {
+                println!(
+                    "{op}, shard {shard}: {passed} passed, {failed} failed, {unsupported} unsupported, {skipped} skipped, worst {worst:.2}"
+                );
+            }
+        }
         for (dtype, [passed, failed, unsupported, skipped]) in &self.by_dtype {
             println!(
                 "{dtype}, shard {shard}: {passed} passed, {failed} failed, {unsupported} unsupported, {skipped} skipped"

@@ -14,6 +14,7 @@ use xlazy_pjrt::{Client, Device, Plugin};
 /// The client and what is asked of it all the time.
 pub struct OpenClient {
     pub pjrt: Client,
+    pub platform: &'static Platform,
     /// Those that this process can use; a node says which by its place here.
     pub devices: Vec<Device>,
     /// `cpu:0`
@@ -78,7 +79,7 @@ fn open() -> Result<OpenClient> {
         return Err(Error::Usage { message });
     }
     let names = (0..devices.len()).map(|i| format!("{}:{i}", platform.name.to_lowercase())).collect();
-    Ok(OpenClient { pjrt: client, devices, names })
+    Ok(OpenClient { pjrt: client, platform, devices, names })
 }
 
 /// Loads a plugin and asks it for a client: one line about it, or why it does not work. For `xlazy doctor`, in a process of

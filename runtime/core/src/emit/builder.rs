@@ -1,4 +1,5 @@
 //! The StableHLO builder that lowerings write through: one method per operation they need, each returns the new value.
+use super::checked::{Checked, Looking};
 use super::text::{list, literal, mlir};
 use crate::mesh::Mesh;
 use crate::options::Precision;
@@ -81,11 +82,26 @@ pub struct Emit {
     mesh: Option<Mesh>,
     /// Collectives so far: each has a channel of its own.
     pub(super) channels: u32,
+    pub(super) looking: Looking,
+    /// The step that is written: see [`Checked::way`].
+    pub(super) way: Vec<(u32, u32)>,
+    /// What checks found in the region that is written.
+    pub(super) found: Vec<(Val, Checked)>,
 }
 
 impl Emit {
     pub fn new(precision: Precision) -> Emit {
-        Emit { text: String::new(), next: 0, precision, functions: BTreeMap::new(), mesh: None, channels: 0 }
+        Emit {
+            text: String::new(),
+            next: 0,
+            precision,
+            functions: BTreeMap::new(),
+            mesh: None,
+            channels: 0,
+            looking: Looking::FOR_NOTHING,
+            way: vec![],
+            found: vec![],
+        }
     }
 
     /// The same for a mesh.

@@ -1,8 +1,11 @@
 //! StableHLO, written operation by operation. No I/O, and nothing of the graph: [`crate::ir`] writes programs through it.
 mod builder;
+mod checked;
+mod flags;
 mod region;
 mod sharded;
 mod text;
 
 pub use builder::{Emit, Reducer, Val, array, mlir_type};
+pub use checked::{Checked, FINE, GIVEN, Looking, Looks, MADE};
 pub use region::{Block, Region};

@@ -1,6 +1,7 @@
 //! Operations with regions, and loops. What such an operation combines elements with is a block of its own: a closure writes it, given
 //! a builder and the block's arguments, which are scalars.
 use super::builder::{Emit, Reducer, Val};
+use super::checked::Checked;
 use super::text::{list, mlir};
 use crate::ty::{DType, Shape, Type};
 use std::fmt::Write;
@@ -12,6 +13,32 @@ pub struct Region(pub(super) String);
 pub struct Block<'a> {
     e: &'a mut Emit,
     text: String,
+}
+
+/// A region of whole lines, which more can be added to.
+struct Written {
+    args: Vec<Val>,
+    text: String,
+    results: Vec<Val>,
+    /// What checks found in it.
+    found: Vec<(Val, Checked)>,
+}
+
+impl Written {
+    /// One result more, written behind the others.
+    fn add(&mut self, e: &mut Emit, result: impl FnOnce(&mut Emit) -> Val) {
+        std::mem::swap(e.text_mut(), &mut self.text);
+        self.results.push(result(e));
+        std::mem::swap(e.text_mut(), &mut self.text);
+    }
+
+    fn region(&self) -> Region {
+        let Written { args, text, results, .. } = self;
+        let named = list(args.iter().map(|a| format!("{a}: {}", mlir(&a.ty))));
+        let head = if args.is_empty() { String::new() } else { format!("    ^bb0({named}):\n") };
+        let types = list(results.iter().map(|r| mlir(&r.ty).to_string()));
+        Region(format!("{{\n{head}{text}    stablehlo.return {} : {types}\n    }}", list(results)))
+    }
 }
 
 fn scalar(dtype: DType) -> Type {
@@ -159,50 +186,71 @@ impl Emit {
     }
 
     /// A loop that goes on as long as `open` says, of one value at least: `body` gives what is carried on, of the same types.
+    /// What checks find in the rounds is carried, too.
     pub fn while_loop(
         &mut self,
         carried: &[Val],
         open: impl FnOnce(&mut Emit, &[Val]) -> Val,
         body: impl FnOnce(&mut Emit, &[Val]) -> Vec<Val>,
     ) -> Vec<Val> {
-        let types: Vec<Type> = carried.iter().map(|v| v.ty.clone()).collect();
+        let mut types: Vec<Type> = carried.iter().map(|v| v.ty.clone()).collect();
+        let mut carried = carried.to_vec();
+        let mut condition = self.block(&types, |e, seen| vec![e.unseen(|e| open(e, seen))]);
+        let mut step = self.block(&types, |e, seen| body(e, seen));
+        let found = std::mem::take(&mut step.found);
+        for (flag, _) in &found {
+            condition.args.push(self.fresh(flag.ty.clone()));
+            let before = self.fresh(flag.ty.clone());
+            step.add(self, |e| e.binary("maximum", &before, flag));
+            step.args.push(before);
+            carried.push(self.fine());
+            types.push(flag.ty.clone());
+        }
         let written = list(types.iter().map(|t| mlir(t).to_string()));
-        let Region(condition) = self.block(&types, |e, seen| vec![open(e, seen)]);
-        let Region(step) = self.block(&types, body);
-        let results = self.several(types);
+        let (condition, step) = (condition.region(), step.region());
+        let mut results = self.several(types);
         let (name, n) = (results[0].name(), results.len());
-        let operands = list(carried);
+        let operands = list(&carried);
         self.line(&format!(
-            "{name}:{n} = \"stablehlo.while\"({operands}) ({condition}, {step}) : ({written}) -> ({written})"
+            "{name}:{n} = \"stablehlo.while\"({operands}) ({}, {}) : ({written}) -> ({written})",
+            condition.0, step.0
         ));
+        let flags = results.split_off(n - found.len());
+        self.found.extend(flags.into_iter().zip(found).map(|(flag, (_, checked))| (flag, checked)));
         results
     }
 
     /// One of several ways, by an i32 scalar; the last where it is none of their numbers. Each gives values of the same types,
-    /// one at least.
+    /// one at least. What checks find in the one that is taken is given, too.
     pub fn case(
         &mut self,
         index: &Val,
         branches: impl IntoIterator<Item = impl FnOnce(&mut Emit) -> Vec<Val>>,
     ) -> Vec<Val> {
-        let mut types = Vec::new();
-        let regions: Vec<Region> = (branches.into_iter())
-            .map(|branch| {
-                self.block(&[], |e, _| {
-                    let results = branch(e);
-                    types = results.iter().map(|v| v.ty.clone()).collect();
-                    results
-                })
-            })
-            .collect();
+        let mut blocks: Vec<Written> = branches.into_iter().map(|branch| self.block(&[], |e, _| branch(e))).collect();
+        let mut types: Vec<Type> = blocks[0].results.iter().map(|v| v.ty.clone()).collect();
+        let found: Vec<Vec<(Val, Checked)>> = blocks.iter_mut().map(|b| std::mem::take(&mut b.found)).collect();
+        let mut checks = Vec::new();
+        for (of, found) in found.into_iter().enumerate() {
+            for (flag, checked) in found {
+                let fine = self.fine();
+                let one =
+                    |(k, block): (usize, &mut Written)| block.results.push(if k == of { &flag } else { &fine }.clone());
+                blocks.iter_mut().enumerate().for_each(one);
+                types.push(flag.ty.clone());
+                checks.push(checked);
+            }
+        }
         let written = list(types.iter().map(|t| mlir(t).to_string()));
-        let results = self.several(types);
+        let mut results = self.several(types);
         let (name, n) = (results[0].name(), results.len());
-        let regions = list(regions.iter().map(|r| &r.0));
+        let regions = list(blocks.iter().map(|b| b.region().0));
         self.line(&format!(
             "{name}:{n} = \"stablehlo.case\"({index}) ({regions}) : ({}) -> ({written})",
             mlir(&index.ty)
         ));
+        let flags = results.split_off(n - checks.len());
+        self.found.extend(flags.into_iter().zip(checks));
         results
     }
 
@@ -218,15 +266,13 @@ impl Emit {
     }
 
     /// A region of whole lines, with arguments of these types.
-    pub(super) fn block(&mut self, types: &[Type], body: impl FnOnce(&mut Emit, &[Val]) -> Vec<Val>) -> Region {
-        let around = std::mem::take(self.text_mut());
+    fn block(&mut self, types: &[Type], body: impl FnOnce(&mut Emit, &[Val]) -> Vec<Val>) -> Written {
+        let (around, before) = (std::mem::take(self.text_mut()), self.take_found());
         let args: Vec<Val> = types.iter().map(|t| self.fresh(t.clone())).collect();
         let results = body(self, &args);
         let text = std::mem::replace(self.text_mut(), around);
-        let named = list(args.iter().map(|a| format!("{a}: {}", mlir(&a.ty))));
-        let head = if args.is_empty() { String::new() } else { format!("    ^bb0({named}):\n") };
-        let types = list(results.iter().map(|r| mlir(&r.ty).to_string()));
-        Region(format!("{{\n{head}{text}    stablehlo.return {} : {types}\n    }}", list(&results)))
+        let found = std::mem::replace(&mut self.found, before);
+        Written { args, text, results, found }
     }
 
     /// `(value, index)` of the extreme element along `dim`, which is dropped; the first of equals, NaN wins as in torch.

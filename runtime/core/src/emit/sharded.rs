@@ -42,7 +42,8 @@ impl Emit {
         let local = |v: &Val, s: &Sharding| Type::new(v.dtype(), s.shard_shape(v.shape()));
         let around = std::mem::take(self.text_mut());
         let args: Vec<Val> = inputs.iter().zip(ins).map(|(v, s)| self.fresh(local(v, s))).collect();
-        let results = body(self, &args);
+        // What one device finds is no value of the whole program.
+        let results = self.unseen(|e| body(e, &args));
         let text = std::mem::replace(self.text_mut(), around);
         let types = |all: &mut dyn Iterator<Item = &Type>| list(all.map(|t| mlir(t).to_string()));
         let shardings = |all: &[Sharding]| list(all.iter().map(Sharding::mlir));

@@ -1,7 +1,8 @@
 //! Cutting the graph: which nodes a sync runs, what it feeds in, and the structured key that identifies the program.
 use super::attr::Attr;
 use super::graph::{Graph, Node, NodeId, Origin, Payload, REQUIRES_GRAD, graph};
-use super::heal::healed;
+use super::heal::Form;
+use super::input::{Input, LEAF_BIT};
 use super::op::OpDef;
 use super::placement::Placement;
 use crate::device::DeviceData;
@@ -86,23 +87,6 @@ impl Leaf {
             Leaf::Scalar(bits) => Some(std::slice::from_ref(bits)),
             Leaf::Lifted(l) => Some(&l.bits),
             Leaf::Data { .. } => None,
-        }
-    }
-}
-
-/// An operand inside a cut: a parameter, or an earlier step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Input {
-    Leaf(u32),
-    Step(u32),
-}
-
-impl Input {
-    /// What it stands for, of what stands for each leaf and each step.
-    pub fn of<T: Clone>(self, leaves: &[T], steps: &[T]) -> T {
-        match self {
-            Input::Leaf(l) => leaves[l as usize].clone(),
-            Input::Step(s) => steps[s as usize].clone(),
         }
     }
 }
@@ -194,8 +178,8 @@ impl Key {
 pub struct Cut {
     pub nodes: Vec<NodeId>,
     pub leaves: Vec<(NodeId, Leaf)>,
-    /// Nodes with a lifted attribute: the position in `nodes`, and the leaf that carries the value.
-    lifted: Vec<(u32, u32)>,
+    /// Nodes that healing gave another form, by their positions in `nodes`, and the first leaf that carries a value.
+    lifted: HashMap<u32, (Form, u32)>,
     pub roots: Vec<NodeId>,
     pub root_types: Vec<TypeRef>,
     /// As it was when the graph was cut: a part of the key.
@@ -209,7 +193,7 @@ impl Cut {
     /// What feeds a program that is no part of the graph.
     pub fn feeding(leaves: Vec<(NodeId, Leaf)>, root_types: Vec<TypeRef>, options: Options) -> Cut {
         let key = Key::new(vec![], vec![]);
-        let (nodes, lifted, roots, placement) = (vec![], vec![], vec![], Placement::Anywhere);
+        let (nodes, lifted, roots, placement) = (vec![], HashMap::new(), vec![], Placement::Anywhere);
         Cut { nodes, leaves, lifted, roots, root_types, options, placement, key }
     }
 }
@@ -221,8 +205,6 @@ impl Drop for Cut {
         self.roots.iter().for_each(|&r| g.unref(r));
     }
 }
-
-pub(super) const LEAF_BIT: u32 = 1 << 31;
 
 impl Graph {
     /// The roots of a barrier: every live tensor that has no value yet, in creation order. What is in the body of a loop has
@@ -257,12 +239,12 @@ impl Graph {
             Scope::Read => self.reach_from(&roots, mark),
         };
         let mut leaves: Vec<(NodeId, Leaf)> = Vec::new();
-        let mut lifted = Vec::new();
+        let mut lifted = HashMap::new();
         let mut words: Vec<u64> = Vec::with_capacity(nodes.len() * 4 + 64);
         for (i, &id) in nodes.iter().enumerate() {
             self.node_mut(id).pos = i as u32;
             let n = self.node(id);
-            let form = if self.healing.is_idle() { None } else { self.healing.of(n.op, &n.attrs, n.at) };
+            let form = if self.healing.is_idle() { None } else { self.healing.of(n.op, &n.attrs, n.ty, n.at) };
             let (op, attrs) = form.as_ref().map_or((n.op, &n.attrs), |h| (h.op, &h.attrs));
             words.push(op.id as u64 | (n.inputs.len() as u64) << 32 | (attrs.len() as u64) << 48);
             attrs.iter().for_each(|a| a.words(&mut words));
@@ -290,12 +272,13 @@ impl Graph {
             if self.node(id).inputs.len() % 2 == 1 {
                 words.push(pair);
             }
-            if let Some(h) = form {
-                let leaf = leaves.len() as u32;
-                words.push((LEAF_BIT | leaf) as u64);
-                lifted.push((i as u32, leaf));
-                let dtype = self.node(id).ty.dtype;
-                leaves.push((id, Leaf::Lifted(Lifted::new(&h.value, dtype))));
+            if let Some(form) = form {
+                let first = leaves.len() as u32;
+                for (value, dtype) in &form.values {
+                    words.push((LEAF_BIT | leaves.len() as u32) as u64);
+                    leaves.push((id, Leaf::Lifted(Lifted::new(value, *dtype))));
+                }
+                lifted.insert(i as u32, (form, first));
             }
         }
         if scope != Scope::Read {
@@ -467,7 +450,6 @@ impl Graph {
     pub fn steps(&self, cut: &Cut) -> Vec<Step> {
         let leaf_at: HashMap<NodeId, u32> = cut.leaves.iter().enumerate().map(|(i, (id, _))| (*id, i as u32)).collect();
         let step_at: HashMap<NodeId, u32> = cut.nodes.iter().enumerate().map(|(i, id)| (*id, i as u32)).collect();
-        let lifted: HashMap<u32, u32> = cut.lifted.iter().copied().collect();
         let mut sources = sources();
         let step = |(i, &id): (usize, &NodeId)| {
             let n = self.node(id);
@@ -478,11 +460,9 @@ impl Graph {
             };
             let mut inputs: SmallVec<[Input; 2]> = n.inputs.iter().map(operand).collect();
             let (mut op, mut attrs) = (n.op, n.attrs.clone());
-            if let Some(&leaf) = lifted.get(&(i as u32))
-                && let Some(h) = healed(n.op, &n.attrs)
-            {
-                inputs.push(Input::Leaf(leaf));
-                (op, attrs) = (h.op, h.attrs);
+            if let Some((form, first)) = cut.lifted.get(&(i as u32)) {
+                inputs.extend((0..form.values.len() as u32).map(|k| Input::Leaf(first + k)));
+                (op, attrs) = (form.op, form.attrs.clone());
             }
             let recorded = n.flags & REQUIRES_GRAD != 0;
             Step { op, attrs, ty: n.ty, inputs, at, statement, seq: n.seq, origin: n.origin, recorded }

@@ -1,12 +1,14 @@
 //! A whole program: parameters, the steps in order, the results.
-use super::cut::{Input, Step};
-use super::op::{OpDef, Refused, Sig};
-use crate::emit::{Emit, Reducer, Val, mlir_type};
+use super::cut::Step;
+use super::input::Input;
+use super::looks::{Asked, Looked};
+use super::op::OpDef;
+use crate::emit::{Checked, Emit, Looking, Val, mlir_type};
 use crate::mesh::{Mesh, Sharding};
-use crate::options::{Numbers, Options};
+use crate::options::Options;
 use crate::text::Source;
 use crate::ty::{DType, Shape, Type};
-use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use foldhash::{HashSet, HashSetExt};
 use std::fmt::Write;
 
 /// How a program's leaves are laid out as its parameters: device data one by one, then the scalars of user code, packed
@@ -101,139 +103,12 @@ fn places(steps: &[Step], leaves: &[LeafType], roots: &[u32]) -> Vec<Option<usiz
     places
 }
 
-/// A check that a program makes while it runs: see [`super::Check`].
-pub struct Checked {
-    /// The step whose op asks for it.
-    pub step: u32,
-    pub op: &'static str,
-    /// The types of the op's operands.
-    pub operands: Vec<String>,
-    pub looks: Looks,
-}
-
-/// What a check looks for.
-pub enum Looks {
-    /// Elements that the op refuses, for this reason: it gives the greatest.
-    For(String),
-    /// Numbers that a result may not have: it gives 1, or [`GIVEN`] where an input of the program has such a number already.
-    Numbers(Numbers),
-}
-
-/// What a check gives where nothing is wrong.
-pub const FINE: i64 = i64::MIN;
-const MADE: i64 = 1;
-/// See [`Looks::Numbers`].
-pub const GIVEN: i64 = 2;
-
 /// A program as text.
 pub struct Written {
     pub text: String,
     pub marks: Vec<Mark>,
     /// Where there are some, a vector of what they found is the last result.
     pub checks: Vec<Checked>,
-}
-
-/// What a program is asked to look for, and where it writes what it found.
-struct Checks {
-    found: Vec<Val>,
-    checks: Vec<Checked>,
-    /// What each operand is looked at for already.
-    known: HashMap<(bool, u32), Vec<Refused>>,
-}
-
-impl Checks {
-    fn of(&mut self, e: &mut Emit, n: usize, step: &Step, inputs: &[Val], scalar: impl Fn(u32) -> bool) {
-        let Some(checks) = step.op.checks else { return };
-        let types: Vec<&Type> = inputs.iter().map(|v| &v.ty).collect();
-        for check in checks(&Sig { inputs: &types, attrs: &step.attrs }) {
-            let from = match step.inputs[check.operand] {
-                // The host has looked at its own numbers.
-                Input::Leaf(l) if scalar(l) => continue,
-                Input::Leaf(l) => (true, l),
-                Input::Step(s) => (false, s),
-            };
-            let known = self.known.entry(from).or_default();
-            let v = &inputs[check.operand];
-            if v.shape().numel() == 0 || known.iter().any(|k| check.refused.is_within(*k)) {
-                continue;
-            }
-            known.push(check.refused);
-            self.found.push(greatest_refused(e, v, check.refused));
-            let operands = types.iter().map(|t| t.to_string()).collect();
-            self.checks.push(Checked {
-                step: n as u32,
-                op: step.op.torch_name(),
-                operands,
-                looks: Looks::For(check.why),
-            });
-        }
-    }
-
-    /// Looks for numbers that no result may have. Of the steps that have some the first one made them, or was given them.
-    fn numbers(&mut self, e: &mut Emit, n: usize, step: &Step, inputs: &[Val], value: &Val, numbers: Numbers) {
-        if !value.ty.dtype.is_float() || value.shape().numel() == 0 || step.op.kind.is_data() {
-            return;
-        }
-        let made = has(e, value, numbers);
-        let mut given = None;
-        for (v, _) in
-            inputs.iter().zip(&step.inputs).filter(|(v, i)| matches!(i, Input::Leaf(_)) && v.ty.dtype.is_float())
-        {
-            let one = has(e, v, numbers);
-            given = Some(given.map_or(one.clone(), |all: Val| e.binary("or", &all, &one)));
-        }
-        let number = |e: &mut Emit, n: i64| e.constant(n as f64, &Type::new(DType::I64, Shape::default()));
-        let (fine, by_it) = (number(e, FINE), number(e, MADE));
-        let found = match given {
-            Some(given) => {
-                let before = number(e, GIVEN);
-                e.select(&given, &before, &by_it)
-            }
-            None => by_it,
-        };
-        self.found.push(e.select(&made, &found, &fine));
-        let operands = inputs.iter().map(|v| v.ty.to_string()).collect();
-        self.checks.push(Checked {
-            step: n as u32,
-            op: step.op.torch_name(),
-            operands,
-            looks: Looks::Numbers(numbers),
-        });
-    }
-}
-
-/// Whether there are such numbers among these.
-fn has(e: &mut Emit, v: &Val, numbers: Numbers) -> Val {
-    let fine = match numbers {
-        Numbers::Finite => {
-            let (size, infinite) = (e.unary("abs", v), e.constant(f64::INFINITY, &v.ty));
-            e.compare("LT", &size, &infinite)
-        }
-        Numbers::Any | Numbers::NoNan => e.compare("EQ", v, v),
-    };
-    let wrong = e.unary("not", &fine);
-    let dims: Vec<usize> = (0..v.rank()).collect();
-    e.reduce(&wrong, &dims, Reducer::Or)
-}
-
-/// The greatest element that is refused, or [`FINE`].
-fn greatest_refused(e: &mut Emit, v: &Val, refused: Refused) -> Val {
-    let v = e.convert(v, DType::I64);
-    let with = |e: &mut Emit, how: &str, number: i64| {
-        let c = e.constant(number as f64, &v.ty);
-        e.compare(how, &v, &c)
-    };
-    let wrong = match refused {
-        Refused::Zero => with(e, "EQ", 0),
-        Refused::Outside { low, high } => {
-            let (below, above) = (with(e, "LT", low), with(e, "GE", high));
-            e.binary("or", &below, &above)
-        }
-    };
-    let fine = e.constant(FINE as f64, &v.ty);
-    let all = e.select(&wrong, &v, &fine);
-    let dims: Vec<usize> = (0..v.rank()).collect();
-    e.reduce(&all, &dims, Reducer::Max)
 }
 
 /// How a program is to be written.
@@ -259,7 +134,8 @@ pub fn program(
     roots: &[u32],
     Writing { options, checked, mesh }: Writing,
 ) -> Written {
-    let mut e = Emit::new(options.precision).on(mesh);
+    let looking = Looking { refused: checked, numbers: options.numbers };
+    let mut e = Emit::new(options.precision).on(mesh).looking_for(looking);
     let mut leaf_values: Vec<Option<Val>> = vec![None; leaves.len()];
     let mut arguments = String::new();
     let places = places(steps, leaves, roots);
@@ -297,8 +173,8 @@ pub fn program(
     }
     let mut values: Vec<Val> = Vec::with_capacity(steps.len());
     let mut marks: Vec<Mark> = Vec::with_capacity(steps.len());
-    let mut checks = Checks { found: vec![], checks: vec![], known: HashMap::new() };
-    for (n, step) in steps.iter().enumerate() {
+    let mut looked = Looked::default();
+    for (step, n) in steps.iter().zip(0..) {
         let from = e.text().len() as u32;
         let inputs: Vec<Val> = step
             .inputs
@@ -308,16 +184,16 @@ pub fn program(
                 Input::Step(s) => values[s as usize].clone(),
             })
             .collect();
-        values.push(step.op.write(&mut e, &inputs, &step.attrs, &step.ty));
-        if checked {
-            checks.of(&mut e, n, step, &inputs, |l| leaves[l as usize].scalar);
-        }
-        if options.numbers != Numbers::Any {
-            checks.numbers(&mut e, n, step, &inputs, &values[n], options.numbers);
-        }
+        e.enter(0, n);
+        let value = step.op.write(&mut e, &inputs, &step.attrs, &step.ty);
+        let number = |l: u32| leaves[l as usize].scalar;
+        let Step { op, attrs, inputs: operands, .. } = step;
+        looked.at(&mut e, Asked { op, attrs, from: operands, inputs: &inputs, value: &value }, number);
+        e.leave();
+        values.push(value);
         marks.push(Mark { from, to: e.text().len() as u32, op: step.op, at: step.at });
     }
-    let Checks { found, checks, .. } = checks;
+    let (found, checks): (Vec<Val>, Vec<Checked>) = e.take_found().into_iter().unzip();
     if !found.is_empty() {
         let one = Shape::new(&[1]);
         let found: Vec<Val> = found.iter().map(|v| e.reshape(v, &one)).collect();

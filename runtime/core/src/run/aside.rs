@@ -96,7 +96,7 @@ fn start(cut: &Cut, text: String, params: Params, device: u8) -> Result<Vec<Arc<
 
 /// On a thread with a deep stack, which an interrupt leaves to itself.
 fn compile(text: &str, device: u8) -> Result<LoadedExecutable> {
-    let (client, options): (_, CompileOptions) = (client()?, options(device)?);
+    let (client, options): (_, CompileOptions) = (client()?, options(device, text)?);
     let (tell, told) = channel();
     let code = text.to_owned();
     let work = move || {

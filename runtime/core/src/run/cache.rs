@@ -1,6 +1,7 @@
 //! The executable cache: by hash, compared in full, bounded by the size of the code, least recently used goes first.
 use crate::clock::Took;
-use crate::ir::{Checked, Key, Mark, Params, Step};
+use crate::emit::Checked;
+use crate::ir::{Key, Mark, Params, Step};
 use crate::mesh::Sharding;
 use crate::options::Options;
 use crate::ty::TypeRef;

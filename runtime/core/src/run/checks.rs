@@ -3,7 +3,8 @@
 //! for a value anyway, and told at the line of the op. `XLAZY_CHECK_INDICES=off` looks for nothing.
 use super::cache::Program;
 use crate::device::{self, DeviceData};
-use crate::ir::{Checked, Cut, FINE, GIVEN, Looks, graph};
+use crate::emit::{Checked, FINE, GIVEN, Looks};
+use crate::ir::{Bodies, Cut, graph};
 use crate::options::Numbers;
 use crate::{Error, Result};
 use smallvec::SmallVec;
@@ -36,8 +37,11 @@ fn open() -> MutexGuard<'static, VecDeque<Found>> {
 pub(super) fn found(cut: &Cut, program: &Program, buffer: Buffer) {
     let g = graph();
     let line = |c: &Checked| {
-        let n = g.node(cut.nodes[c.step as usize]);
-        (n.at, n.statement)
+        let n = g.node(cut.nodes[c.way[0].1 as usize]);
+        match Bodies::among(&n.attrs).and_then(|bodies| bodies.step(&c.way[1..])) {
+            Some(step) => (step.line, step.statement),
+            None => (n.at, n.statement),
+        }
     };
     let lines = program.checks.iter().map(line).collect();
     drop(g);

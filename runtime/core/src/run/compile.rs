@@ -7,7 +7,8 @@ use super::sharded;
 use super::witness::Case;
 use crate::clock::watching;
 use crate::device::{LOOK_UP, client, is_dry};
-use crate::ir::{Checked, Cut, Key, Mark, Params, Step, located};
+use crate::emit::Checked;
+use crate::ir::{Cut, Key, Mark, Params, Step, located};
 use crate::mesh::Mesh;
 use crate::options::Options;
 use crate::ty::TypeRef;
@@ -120,7 +121,7 @@ impl Make {
                 let with_names = Mesh::at(device).map(|_| located(&text, &marks, named));
                 let code = with_names.as_ref().unwrap_or(&text).as_bytes();
                 let code = xlazy_pjrt::Program { format: "mlir", code };
-                let compile = || Ok::<_, Error>(client()?.pjrt.compile(&code, &options(device)?)?);
+                let compile = || Ok::<_, Error>(client()?.pjrt.compile(&code, &options(device, &text)?)?);
                 ((!is_dry()).then(compile).transpose()?, Origin::Compiled)
             }
         };
@@ -147,14 +148,15 @@ impl Make {
 }
 
 /// The plugin takes its first device where none is named.
-pub(super) fn options(device: u8) -> Result<CompileOptions> {
-    if let Some(mesh) = Mesh::at(device) {
-        return sharded::options(mesh);
-    }
-    Ok(match device {
-        0 => CompileOptions::default(),
-        _ => CompileOptions::on_device(client()?.devices[device as usize].id()),
-    })
+pub(super) fn options(device: u8, program: &str) -> Result<CompileOptions> {
+    let mut options = match Mesh::at(device) {
+        Some(mesh) => sharded::options(mesh)?,
+        None if device == 0 => CompileOptions::default(),
+        None => CompileOptions::on_device(client()?.devices[device as usize].id()),
+    };
+    let flags = (client()?.platform.flags)(program);
+    options.overrides = flags.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    Ok(options)
 }
 
 /// What XLA says of a program: the memory and the arithmetic of one run.

@@ -1,6 +1,6 @@
 //! Looking at programs without running them: what a barrier would do, and the text or the executable of what is pending.
 use super::cache::{self, Program};
-use super::compile::{compile, join};
+use super::compile::{compile, join, options};
 use super::disk;
 use super::event::{Cause, Origin};
 use super::lower::{Lowered, lower};
@@ -13,7 +13,6 @@ use crate::ir::{Cut, Leaf, Mark, NodeId, Scope, graph};
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
-use xlazy_pjrt::CompileOptions;
 
 /// What a barrier would do now.
 pub struct Forecast {
@@ -102,7 +101,7 @@ pub fn try_compile(text: &str) -> Result<()> {
         return Ok(());
     }
     let program = xlazy_pjrt::Program { format: "mlir", code: text.as_bytes() };
-    client()?.pjrt.compile(&program, &CompileOptions::default())?;
+    client()?.pjrt.compile(&program, &options(0, text)?)?;
     Ok(())
 }
 

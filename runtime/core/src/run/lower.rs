@@ -1,9 +1,8 @@
 //! A cut graph as StableHLO, with what feeds it.
 use super::checks::are_on;
 use super::witness::LeafOrigin;
-use crate::ir::{
-    Checked, Cut, Leaf, LeafType, Mark, NodeId, Params, REQUIRES_GRAD, Step, Writing, Written, graph, program,
-};
+use crate::emit::Checked;
+use crate::ir::{Cut, Leaf, LeafType, Mark, NodeId, Params, REQUIRES_GRAD, Step, Writing, Written, graph, program};
 use crate::options::Options;
 use crate::text::Source;
 use std::collections::HashMap;

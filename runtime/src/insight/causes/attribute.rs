@@ -6,7 +6,7 @@ use crate::insight::evidence::{Evidence, Ops, What, words};
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
 use std::sync::Arc;
-use xlazy_core::ir::{AttrDef, Kind, OpDef, Role, Step};
+use xlazy_core::ir::{Attr, AttrDef, Bodies, BodyDifference, Kind, OpDef, Role, Step};
 use xlazy_core::text::{called, location};
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
@@ -38,14 +38,26 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     };
     let all = changed(e);
     // All that change at once can become parameters at once; otherwise each is told with its own advice.
-    let healable = healable(e, &all);
-    if healable.len() == all.len() {
+    if let Some(healable) = healable(e, &all) {
         let differences = e.attrs().flat_map(|(_, pairs)| pairs).filter_map(|&p| words::attribute(e, p)).collect();
         let covers = e.attrs().map(|(r, _)| r).collect();
+        let class = inner(&a.attrs[k], &b.attrs[k]).map_or(class, class_of);
         return Some(Claim { healable, ..Claim::new(covers, class, a.at, differences, fix) });
     }
     let differences = pairs.iter().filter_map(|&p| words::attribute(e, p)).collect();
     Some(Claim::new(with_line(e, first, a.at), class, a.at, differences, fix))
+}
+
+/// The attribute of an op of a body that is all that differs of it first.
+fn inner(now: &Attr, was: &Attr) -> Option<&'static AttrDef> {
+    let (Attr::Region(_), Attr::Region(_)) = (now, was) else { return None };
+    match Bodies::of(now).differs(Bodies::of(was))? {
+        BodyDifference::Op(now, was) if now.op.id == was.op.id => {
+            let k = now.attrs.iter().zip(&was.attrs).position(|(a, b)| a != b)?;
+            now.op.attrs.get(k)
+        }
+        _ => None,
+    }
 }
 
 /// In a text a call of the user's is several ops: what else differs between those of its line goes with it.
@@ -108,7 +120,7 @@ fn class_of(attr: &AttrDef) -> Class {
 fn call(e: &Evidence, root: usize, pairs: &[(u32, u32)], a: &Step, b: &Step) -> Option<Claim> {
     let line = |r: &'_ Record, at: Place| r.steps.iter().filter(|s| same_place(s.at, at)).count();
     if line(e.new, a.at) < 2
-        || pairs.len() < 2 && line(e.new, a.at) == line(e.old, b.at) && !healable(e, pairs).is_empty()
+        || pairs.len() < 2 && line(e.new, a.at) == line(e.old, b.at) && healable(e, pairs).is_some()
     {
         return None;
     }
@@ -163,13 +175,18 @@ fn past<'a>(new: &Record, i: u32, known: &'a [Arc<Record>]) -> Vec<&'a Step> {
     here.filter_map(|r| r.steps.iter().filter(alike).nth(nth)).collect()
 }
 
-/// Every op of these whose attributes can become a parameter.
-fn healable(e: &Evidence, pairs: &[(u32, u32)]) -> Vec<(&'static OpDef, Place)> {
+/// The ops whose attributes can become parameters, where those of all of these can.
+fn healable(e: &Evidence, pairs: &[(u32, u32)]) -> Option<Vec<(&'static OpDef, Place)>> {
     let one = |&p: &(u32, u32)| {
         let (a, b) = e.pair(p);
-        (a.op.id == b.op.id && a.op.heals(&b.attrs, &a.attrs)).then_some((a.op, a.at))
+        match a.op.id == b.op.id {
+            true if a.op.heals(&b.attrs, &a.attrs) => Some(vec![(a.op, a.at)]),
+            true => Bodies::lifted(&a.attrs, &b.attrs),
+            false => None,
+        }
     };
-    pairs.iter().filter_map(one).collect()
+    let all: Option<Vec<_>> = pairs.iter().map(one).collect();
+    all.map(|lifts| lifts.concat())
 }
 
 /// The attribute at `k`; `past` is what the op was in earlier programs.

@@ -11,7 +11,7 @@ use xlazy_core::ty::{Category, DType, TypeRef};
 
 /// Operands: the number of the branch, what the branches took from outside.
 pub(super) static SWITCH: Entry = Entry::new("switch", rule, |l| {
-    let (index, n) = (l.x(0), Bodies::of(&l.attrs[0]).0.len());
+    let (index, n) = (l.x(0), Bodies::of(&l.attrs[0]).all.len());
     // What is large in uint64 is negative in int64.
     let index = match index.dtype().is_unsigned() {
         true => l.with_const("minimum", &index, (n as f64 - 1.0).min(255.0)),
@@ -39,13 +39,13 @@ pub(super) static COND: Entry = Entry::new("cond", rule, |l| {
 .grad(|g| gradient(&COND, g));
 
 fn rule(s: &Sig) -> Rule {
-    Ok(Bodies::of(&s.attrs[0]).0[0].gives[0].get().clone())
+    Ok(Bodies::of(&s.attrs[0]).all[0].gives[0].get().clone())
 }
 
 fn lower(l: &mut Lower, index: &Val) -> Val {
     let index = l.convert(index, DType::I32);
     let outside = l.inputs[1..].to_vec();
-    let bodies = &Bodies::of(&l.attrs[0]).0;
+    let bodies = &Bodies::of(&l.attrs[0]).all;
     let done = l.e.case(&index, bodies.iter().map(|body| |e: &mut _| body.write(e, &outside)));
     done[0].clone()
 }
@@ -56,7 +56,7 @@ fn gradient(op: &'static Entry, g: &Grad) -> Vec<Option<Tensor>> {
     let wanted: Vec<usize> = (0..outside.len()).filter(|&i| g.wanted[i + 1]).collect();
     let at = Location::caller();
     let mut recorder = Recorder::new(op.name, at);
-    for body in &Bodies::of(&g.attrs[0]).0 {
+    for body in &Bodies::of(&g.attrs[0]).all {
         recorder.record(&[], false, |_| gradients(g, body, outside, &wanted, &g.dys));
     }
     let types: Vec<TypeRef> = wanted.iter().map(|&i| Argument::of(&outside[i]).ty).collect();

@@ -12,7 +12,7 @@ use xlazy_core::ty::{Shape, Type, TypeRef};
 
 /// Operands: what is split for the body, what it took from outside, which every device has whole.
 pub(super) static MANUAL: Entry = Entry::new("manual", rule, |l| {
-    let body = &Bodies::of(&l.attrs[0]).0[0];
+    let body = &Bodies::of(&l.attrs[0]).all[0];
     let spec = Spec::of(l.attrs);
     let inputs = l.inputs.to_vec();
     let ins = spec.of_inputs(&inputs.iter().map(|v| v.rank()).collect::<Vec<_>>());
@@ -31,7 +31,7 @@ pub(super) static MANUAL: Entry = Entry::new("manual", rule, |l| {
 .grad(gradient);
 
 fn rule(s: &Sig) -> Rule {
-    let body = &Bodies::of(&s.attrs[0]).0[0];
+    let body = &Bodies::of(&s.attrs[0]).all[0];
     Ok(Spec::of(s.attrs).gives(&body.gives).swap_remove(0))
 }
 
@@ -91,7 +91,7 @@ fn shared(mesh: Mesh, sharding: &Sharding) -> Vec<usize> {
 /// The body is recorded again and differentiated on each device. What the devices have together gets the sum of what flows to
 /// it on each; of a result that they all give each is one of as many.
 fn gradient(g: &Grad) -> Vec<Option<Tensor>> {
-    let body = &Bodies::of(&g.attrs[0]).0[0];
+    let body = &Bodies::of(&g.attrs[0]).all[0];
     let spec = Spec::of(&g.attrs);
     let mesh = spec.mesh;
     let ins = spec.of_inputs(&g.inputs.iter().map(Tensor::dim).collect::<Vec<_>>());

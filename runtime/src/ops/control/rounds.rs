@@ -11,7 +11,7 @@ use xlazy_core::ty::{Category, DType, Scalar, TypeRef};
 /// Operands: what is carried, what the bodies took from outside. The bodies: what a round does, and whether there is one more;
 /// both get the number of the round and what is carried.
 pub(super) static WHILE: Entry =
-    Entry::new("while_loop", |s| Ok(Bodies::of(&s.attrs[0]).0[0].gives[0].get().clone()), lower)
+    Entry::new("while_loop", |s| Ok(Bodies::of(&s.attrs[0]).all[0].gives[0].get().clone()), lower)
         .kind(Kind::Control)
         .several()
         .attrs(&[attr("body_fn", Bodied).advice(BODY_ADVICE)])
@@ -22,7 +22,7 @@ pub(super) static WHILE: Entry =
 
 // The loop's state: what is carried, the number of the round, what was taken from outside.
 fn lower(l: &mut Lower) -> Val {
-    let [body, open] = &Bodies::of(&l.attrs[0]).0[..] else { unreachable!("two bodies") };
+    let [body, open] = &Bodies::of(&l.attrs[0]).all[..] else { unreachable!("two bodies") };
     let carries = body.gives.len();
     let mut state = l.inputs.to_vec();
     let zero = l.scalar(0.0, DType::I64);
@@ -33,16 +33,24 @@ fn lower(l: &mut Lower) -> Val {
         leaves.extend_from_slice(&seen[carries + 1..]);
         leaves
     };
+    // What the condition finds leaves no loop: it is looked at as a part of the round, and of what comes behind the last one.
+    let looked_at = open.is_looked_at(l.looking());
     let done = l.e.while_loop(
         &state,
         |e, seen| open.write(e, &leaves(seen)).remove(0),
         |e, seen| {
+            if looked_at {
+                open.write(e, &leaves(seen));
+            }
             let mut next = body.write(e, &leaves(seen));
             next.push(e.with_const("add", &seen[carries], 1.0));
             next.extend_from_slice(&seen[carries + 1..]);
             next
         },
     );
+    if looked_at {
+        open.write(l.e, &leaves(&done));
+    }
     done[0].clone()
 }
 

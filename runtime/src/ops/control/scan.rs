@@ -40,7 +40,7 @@ struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     fn of(attrs: &'a [Attr]) -> Parts<'a> {
-        let body = &Bodies::of(&attrs[0]).0[0];
+        let body = &Bodies::of(&attrs[0]).all[0];
         Parts { body, length: attrs.index(1), carries: attrs.index(2), reverse: attrs.flag(3), keep: attrs.flag(KEEP) }
     }
 

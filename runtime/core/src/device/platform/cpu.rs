@@ -18,7 +18,46 @@ pub static CPU: Platform = Platform {
         // Plugins differ in what they take where nobody says.
         _ => Ok(vec![("cpu_device_count", Value::Int(1))]),
     },
+    flags: |program| match joins_cut_integers(program) {
+        true => vec![("xla_cpu_use_fusion_emitters", Value::Bool(false))],
+        false => vec![],
+    },
     // Without these the libraries print log lines and turn oneDNN on, which changes results in the last bits.
     environment: &[("TF_ENABLE_ONEDNN_OPTS", "0"), ("TF_CPP_MIN_LOG_LEVEL", "3")],
     remedy: "Run `xlazy plugins install cpu`, or set XLAZY_CPU_PLUGIN to the path of a libpjrt_cpu.so.",
 };
+
+/// Whether a program has `and` or `or` of integers, and integers cut to fewer bits: where one is computed of the other in one
+/// kernel, XLA's emitter of fusions follows a null pointer, and the process is gone.
+fn joins_cut_integers(program: &str) -> bool {
+    let cut = |line: &str| {
+        let (_, types) = line.split_once("stablehlo.convert")?;
+        let (from, to) = types.split_once("->")?;
+        Some(bits(to)? < bits(from)?)
+    };
+    let joins = |line: &str| ["stablehlo.and\"", "stablehlo.or\""].iter().any(|op| line.contains(op));
+    let joined = |line: &str| joins(line) && line.rsplit("->").next().and_then(bits).is_some();
+    program.lines().any(joined) && program.lines().any(|line| cut(line) == Some(true))
+}
+
+/// How many bits the integers of a type have; none of bools and floats.
+fn bits(ty: &str) -> Option<u32> {
+    let element = ty.split_once("tensor<")?.1.split('>').next()?;
+    let (_, bits) = element.rsplit('x').next()?.split_once('i')?;
+    bits.parse().ok().filter(|&b| b > 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::joins_cut_integers;
+
+    #[test]
+    fn a_program_that_cuts_integers_and_joins_integers_is_told() {
+        let cut = "    %3 = \"stablehlo.convert\"(%1) : (tensor<4xi64>) -> tensor<4xi8>\n";
+        let wider = "    %3 = \"stablehlo.convert\"(%1) : (tensor<ui8>) -> tensor<i64>\n";
+        let or = "    %5 = \"stablehlo.or\"(%3, %4) : (tensor<4xi8>, tensor<4xi8>) -> tensor<4xi8>\n";
+        let bools = "    %6 = \"stablehlo.and\"(%3, %4) : (tensor<i1>, tensor<i1>) -> tensor<i1>\n";
+        assert!(joins_cut_integers(&format!("{cut}{or}")));
+        assert!(!joins_cut_integers(&format!("{wider}{or}")) && !joins_cut_integers(&format!("{cut}{bools}")));
+    }
+}

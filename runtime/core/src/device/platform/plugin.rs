@@ -11,6 +11,8 @@ pub struct Platform {
     /// Where the plugin may be, in the order to look.
     pub candidates: fn() -> Vec<PathBuf>,
     pub options: fn() -> Result<Vec<(&'static str, Value)>>,
+    /// Flags of XLA's that a program needs, by its text.
+    pub flags: fn(&str) -> Vec<(&'static str, Value)>,
     /// Environment that the plugin wants before it is loaded, where the user has not set it.
     pub environment: &'static [(&'static str, &'static str)],
     /// What to do when there is no plugin.

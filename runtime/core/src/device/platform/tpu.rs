@@ -6,6 +6,7 @@ pub static TPU: Platform = Platform {
     name: "TPU",
     candidates: || places().into_iter().map(|(path, _)| path).collect(),
     options: || Ok(Vec::new()),
+    flags: |_| Vec::new(),
     environment: &[],
     remedy: "Run `xlazy plugins install tpu`, or set TPU_LIBRARY_PATH to a libtpu.so that is there already.",
 };
