@@ -82,7 +82,7 @@ mod tests {
         is("\"{} {}\", a.len(), b.c.d(e)", "a b e", "");
         is("x > 3 && y == z && 0..n != k", "x y z n k", "");
         is("x = y, z: w, q => r", "y w r", "x z q");
-        is("|a, b| a + b", "b a b", "a");
+        is("|a, b| a + b", "b b", "a a");
         is("let a = b; #c $d f::g() h! (i)", "b i", "a c d");
         for literal in ["stringify", "quote_spanned", "paste"] {
             assert_eq!(of(literal, "x"), None);
