@@ -83,7 +83,7 @@ mod tests {
         is("x > 3 && y == z && 0..n != k", "x y z n k", "");
         is("x = y, z: w, q => r", "y w r", "x z q");
         is("|a, b| a + b", "b b", "a a");
-        is("let a = b; #c $d f::g() h! (i)", "b i", "a c d");
+        is("let a = b; #c $d f::g() h! (i)", "let b i", "a c d");
         for literal in ["stringify", "quote_spanned", "paste"] {
             assert_eq!(of(literal, "x"), None);
         }
