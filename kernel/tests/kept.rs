@@ -35,6 +35,8 @@ enum Statement {
     Loop(String, i64),
     /// `std::mem::swap(&mut a, &mut b);`
     Swap(String, String),
+    /// `note!("{}", a.len()); assert!(a.len() < 1000);`
+    Tell(String),
     /// `let f = move |n: i64| { a.push(n); a.len() };`, and a call of it.
     Closure(String, i64),
 }
@@ -48,7 +50,7 @@ impl Statement {
             let sure: Vec<String> = there.iter().filter(|(_, sure)| **sure).map(|(n, _)| n.clone()).collect();
             let one = sure.get(rng.usize(..sure.len().max(1))).cloned();
             let n = rng.i64(0..4);
-            let kind = rng.u8(0..11);
+            let kind = rng.u8(0..12);
             if kind == 0 || sure.is_empty() {
                 let new = NAMES[rng.usize(..NAMES.len())].to_owned();
                 there.insert(new.clone(), true);
@@ -85,6 +87,7 @@ impl Statement {
                 }
                 8 => return Statement::Loop(old, n),
                 9 if old != other => return Statement::Swap(old, other),
+                11 => return Statement::Tell(old),
                 10 => {
                     there.insert(old.clone(), false);
                     return Statement::Closure(old, n);
@@ -106,6 +109,7 @@ impl Statement {
             Statement::Perhaps(a, n, b) => format!("if {a}.len() > {n} {{ drop({b}); }} else {{ {a}.push({n}); }}"),
             Statement::Loop(a, n) => format!("for i in 0..{n} {{ {a} = more({a}, i); }}"),
             Statement::Swap(a, b) => format!("std::mem::swap(&mut {a}, &mut {b});"),
+            Statement::Tell(a) => format!("note!(\"{{}} {{{a}:?}}\", {a}.len()); assert!({a}.len() < 1000);"),
             Statement::Closure(a, n) => {
                 format!("{{ let mut f = move |n: i64| {{ {a}.push(n); {a}.len() }}; f({n}); }}")
             }
@@ -136,6 +140,7 @@ impl Statement {
                 if moves { drop(take(values, b)) } else { change(values, a, *n) }
             }
             Statement::Loop(a, n) => (0..*n).for_each(|i| change(values, a, i)),
+            Statement::Tell(_) => {}
             Statement::Swap(a, b) => {
                 let (one, other) = (values[a].clone(), values[b].clone());
                 values.insert(a.clone(), other);
@@ -182,7 +187,7 @@ fn what_a_cell_leaves_behind_is_what_rust_leaves() {
     println!("XLAZY_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
     let engine = Arc::new(engine());
-    let more = "fn more(mut v: Vec<i64>, n: i64) -> Vec<i64> { v.push(n); v }\nfn spoil(_: Vec<i64>) -> Vec<i64> { panic!(\"spoilt\") }";
+    let more = "fn more(mut v: Vec<i64>, n: i64) -> Vec<i64> { v.push(n); v }\nfn spoil(_: Vec<i64>) -> Vec<i64> { panic!(\"spoilt\") }\nmacro_rules! note { ($($t:tt)*) => { println!($($t)*) } }";
     assert_eq!(run(&engine, 1, more).1, Reply::Ok);
     let mut cell = 1;
     for _ in 0..sizes::rounds(6) {
@@ -228,6 +233,12 @@ fn what_a_cell_leaves_behind_is_what_rust_leaves() {
                 (None, Err(why)) => assert!(why.contains(name.as_str()) && why.contains("cell"), "{why}"),
                 (None, Ok(shown)) => panic!("`{name}` was moved, and is {shown} after\n{code}"),
             }
+        }
+        // What was moved is there again when it is assigned to.
+        if let Some(name) = values.iter().find(|(_, v)| v.is_none()).map(|(n, _)| n.clone()) {
+            cell += 2;
+            assert_eq!(run(&engine, cell - 1, &format!("{name} = vec![];\n{name}.push(7);")).1, Reply::Ok, "{code}");
+            assert_eq!(shown(&engine, cell, &name), Ok("[7]".into()), "`{name}` after\n{code}");
         }
         assert!(shown(&engine, cell + 1, "never").is_err());
         cell += 2;

@@ -143,8 +143,8 @@ pub enum Tell {
         outcome: Outcome,
         /// Every variable in the store after the run.
         vars: Vec<Var>,
-        /// Variables that this run moved or lost.
-        lost: Vec<String>,
+        /// Variables that this run moved or lost, each with its type's name, which is empty where nobody knows it.
+        lost: Vec<(String, String)>,
         /// The random generator's seed, and how often it was drawn from.
         generator: (u64, u64),
     },
@@ -291,7 +291,10 @@ impl Frame for Tell {
                     w.bool(v.handle);
                     w.bool(v.lent);
                 });
-                w.list(lost, |w, n| w.str(n));
+                w.list(lost, |w, (name, type_name)| {
+                    w.str(name);
+                    w.str(type_name);
+                });
                 w.u64(generator.0);
                 w.u64(generator.1);
             }
@@ -340,7 +343,8 @@ impl Frame for Tell {
                         lent: r.bool()?,
                     })
                 })?;
-                Tell::Done { run, outcome, vars, lost: r.list(|r| r.str())?, generator: (r.u64()?, r.u64()?) }
+                let lost = r.list(|r| Ok((r.str()?, r.str()?)))?;
+                Tell::Done { run, outcome, vars, lost, generator: (r.u64()?, r.u64()?) }
             }
             8 => {
                 let id = r.u64()?;
@@ -388,7 +392,7 @@ mod tests {
                 run: 9,
                 outcome: Outcome::Failed(fault.clone()),
                 vars: vec![Var { name: "x".into(), type_name: "i32".into(), cell: 2, handle: true, ..Var::default() }],
-                lost: vec!["y".into()],
+                lost: vec![("y".into(), "f32".into())],
                 generator: (3, 4),
             },
             Tell::Display {

@@ -34,9 +34,9 @@ impl Drop for Frame {
         for (name, how) in ended {
             match how {
                 Ended::Holds(value, Keep::Value(type_name)) => store::put(name, value, type_name),
-                Ended::Holds(value, Keep::Handle(keep)) => keep(name, value),
+                Ended::Holds(value, Keep::Handle(keep, _)) => keep(name, value),
                 // What it shadows must not come back in its place.
-                Ended::Moved => store::lose(name),
+                Ended::Moved(type_name) => store::lose(name, type_name),
                 Ended::Borrowed => store::forget(name),
                 Ended::Lent(lent, type_name) => store::put_lent(name, lent, type_name),
             }

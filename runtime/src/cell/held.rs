@@ -40,7 +40,14 @@ pub(super) struct Lent<T: 'static>(pub &'static T);
 pub(super) enum Keep {
     /// With the name of its type.
     Value(&'static str),
-    Handle(fn(&str, Box<dyn Any>)),
+    Handle(fn(&str, Box<dyn Any>), &'static str),
+}
+
+impl Keep {
+    fn type_name(self) -> &'static str {
+        let (Keep::Value(name) | Keep::Handle(_, name)) = self;
+        name
+    }
 }
 
 /// What the cell's code knows of its frame.
@@ -63,11 +70,11 @@ impl Held {
         let ended = |Let { name, place, .. }: Let| {
             let how = match place {
                 Place::Held(boxed, keep) => {
-                    values[boxed].take().map_or(Ended::Moved, |value| Ended::Holds(value, keep))
+                    values[boxed].take().map_or(Ended::Moved(keep.type_name()), |value| Ended::Holds(value, keep))
                 }
                 // It is stored already.
                 Place::Inside if done => return None,
-                Place::Inside => Ended::Moved,
+                Place::Inside => Ended::Moved(""),
                 Place::Borrows => Ended::Borrowed,
                 Place::Lent(lent, type_name) => Ended::Lent(lent, type_name),
             };
@@ -79,8 +86,8 @@ impl Held {
 
 pub(super) enum Ended {
     Holds(Box<dyn Any>, Keep),
-    /// It was moved away, or it was in the code of a cell that ended early.
-    Moved,
+    /// It was moved away, or it was in the code of a cell that ended early. With its type's name, where that is known.
+    Moved(&'static str),
     Borrowed,
     Lent(Box<dyn Any>, &'static str),
 }
@@ -122,7 +129,7 @@ impl<'f> Holds<'f> {
         keep: fn(&str, Box<dyn Any>),
     ) -> &'f mut T {
         let (boxed, lent) = self.boxes.lend(Box::new(value));
-        self.set(number, name, Place::Held(boxed, Keep::Handle(keep)));
+        self.set(number, name, Place::Held(boxed, Keep::Handle(keep, type_name::<T>())));
         lent
     }
 

@@ -4,7 +4,7 @@ use super::show::without_groups;
 use crate::Tensor;
 use std::any::{Any, TypeId, type_name};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use xlazy_core::ir::{Payload, graph};
 use xlazy_mime::Var;
 
@@ -108,8 +108,8 @@ pub(super) struct Slot {
 thread_local! {
     static STORE: RefCell<BTreeMap<String, Slot>> = const { RefCell::new(BTreeMap::new()) };
     static CELL: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-    /// What the cell has moved away besides what it took.
-    static LOST: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+    /// What the cell has moved away besides what it took, with the names of the types.
+    static LOST: RefCell<BTreeMap<String, &'static str>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// A copy of a variable, if the store has one of that name and type. Answers only on the cell thread.
@@ -224,18 +224,22 @@ pub(super) fn out() -> Vec<String> {
     STORE.with_borrow(|s| s.iter().filter(|(_, s)| s.value.is_none()).map(|(n, _)| n.clone()).collect())
 }
 
-/// Forgets what the cell took and did not give back; the names of all that it moved away and that is not there.
-pub(super) fn lost() -> Vec<String> {
-    let names = out();
-    STORE.with_borrow_mut(|s| names.iter().for_each(|n| drop(s.remove(n))));
-    let there = |n: &String| STORE.with_borrow(|s| s.contains_key(n));
-    LOST.take().into_iter().chain(names).filter(|n| !there(n)).collect()
+/// Forgets what the cell took and did not give back; the names of all that it moved away and that is not there, and of their types.
+pub(super) fn lost() -> Vec<(String, String)> {
+    let taken = |name: String| {
+        let slot = STORE.with_borrow_mut(|s| s.remove(&name));
+        (name, slot.map_or("", |slot| slot.type_name))
+    };
+    let names: Vec<(String, &str)> = out().into_iter().map(taken).collect();
+    let there = |(name, _): &(String, &str)| STORE.with_borrow(|s| s.contains_key(name));
+    let lost = LOST.take().into_iter().chain(names).filter(|lost| !there(lost));
+    lost.map(|(name, type_name)| (name, type_name.to_owned())).collect()
 }
 
 /// Forgets a variable that the cell has moved away.
-pub(super) fn lose(name: &str) {
+pub(super) fn lose(name: &str, type_name: &'static str) {
     forget(name);
-    LOST.with_borrow_mut(|lost| lost.insert(name.to_owned()));
+    LOST.with_borrow_mut(|lost| lost.insert(name.to_owned(), type_name));
 }
 
 /// All variables, from a cell thread that is left behind; `None` while they are in use.

@@ -1,5 +1,6 @@
 //! From a cell's text to an object that the session can load: definitions first, then statements, with what rustc
 //! answers taken into account.
+use super::again;
 use super::cache::Entry;
 use super::compiler::{Compiler, Scope, Timing, Unkept};
 use super::edition::First;
@@ -12,7 +13,7 @@ use crate::eval::generate::code::{self as generate, Loaded, Plan};
 use crate::eval::generate::declared::{Declaration, Declared, OpenLet};
 use crate::eval::generate::definitions::{Definitions, Group};
 use crate::eval::generate::held::Held;
-use crate::eval::parse::open::Kind;
+use crate::eval::parse::open::{Kind, Open};
 use crate::eval::parse::parsed::{Binding, Parsed, Use};
 use crate::eval::parse::places::Variable;
 use crate::eval::parse::split::{self, Unparsed};
@@ -334,6 +335,8 @@ impl Compiler {
     ) -> Result<Ready, Refused> {
         let begin = Instant::now();
         parsed.bindings.retain(|b| !b.name.starts_with(char::is_uppercase) || defs.value_named(&b.name).is_none());
+        let without_again = parsed.clone();
+        let again = again::assigned(&mut parsed, cell, scope, &defs);
         let loaded = load_list(&parsed, scope, &defs)?;
         let imported = |u: &Use, name: &str| {
             u.binds == name && !["use std::", "use ::std::", "use core::"].iter().any(|p| u.text.starts_with(p))
@@ -376,6 +379,10 @@ impl Compiler {
         let held = |plan: &Plan| {
             let held = Held::new(&parsed, &loaded, plan);
             held.variables().any(|(n, v)| held.holds(n) || held.copies(v))
+        };
+        let in_macros = |plan: &Plan| {
+            let held = Held::new(&parsed, &loaded, plan);
+            parsed.places.mentions.iter().enumerate().any(|(n, m)| m.in_macro && held.form(n).is_some())
         };
         let mut source = generate(&plan);
         // What may become part of it.
@@ -431,6 +438,13 @@ impl Compiler {
                     plan.open = otherwise(&loaded).map(|v| v.name.clone()).collect();
                     source = generate(&plan);
                 }
+                // A macro may take its arguments for something else than values.
+                Compiled::Errors(errors)
+                    if !plan.plain && !plan.as_written && in_macros(&plan) && !are_about_names(&errors) =>
+                {
+                    plan.as_written = true;
+                    source = generate(&plan);
+                }
                 // What is wrong is told of the cell as it is written.
                 Compiled::Errors(errors)
                     if !plan.plain && (held(&plan) || !plan.open.is_empty()) && !are_about_names(&errors) =>
@@ -444,6 +458,12 @@ impl Compiler {
                     source = generate(&plan);
                 }
                 Compiled::Errors(errors) => {
+                    if again::have_no_value(&again, &errors) {
+                        let declared = scope.declared.iter().filter(|(name, _)| !again.contains(*name));
+                        let declared = &declared.map(|(name, d)| (name.clone(), d.clone())).collect();
+                        let scope = Scope { declared, ..*scope };
+                        return self.statements(cell, range, without_again, defs, &scope, timing);
+                    }
                     let (errors, sent) = first.or(errors, sent);
                     return Err(self.failed(Compiled::Errors(errors), &sent, scope));
                 }
@@ -483,6 +503,16 @@ fn values_of(parsed: &Parsed) -> BTreeSet<String> {
     names.filter(|n| !parsed.bindings.iter().any(|b| b.name == **n)).cloned().collect()
 }
 
+/// A `let` as a later cell can write it, with the numbers that it is made of.
+fn written_again(cell: &CellText, open: &Open) -> String {
+    let text = |range: Range<usize>| one_line(&cell.text[range]);
+    if open.of.is_empty() {
+        return text(open.whole.clone());
+    }
+    let (before, value) = (text(open.whole.start..open.value.start), text(open.value.clone()));
+    format!("{before} {{ {} {value} }};", open.of.join(" "))
+}
+
 /// How the cell declares its variables.
 fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan) -> Declared {
     let places = &parsed.places;
@@ -490,13 +520,13 @@ fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan) -> Declared {
         let number = places.declared(&b.name)?;
         let v = &places.variables[number];
         let open = v.open.as_ref().map(|open| OpenLet {
-            text: one_line(&cell.text[open.whole.clone()]),
+            text: written_again(cell, open),
             names: places.beside(open).map(|(_, v)| v.name.clone()).collect(),
             kind: open.kind,
             closure: b.closure.clone(),
             pending: plan.pending.contains(&number),
         });
-        Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open }))
+        Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open, lost: None }))
     };
     parsed.bindings.iter().filter_map(declaration).collect()
 }

@@ -36,7 +36,7 @@ impl Compiler {
         };
         for (i, name) in asked.iter().enumerate() {
             let space = Space { types: clash(line_of_import(i, 1)), values: clash(line_of_import(i, 2)) };
-            let all = parsed.uses.iter_mut().chain(&mut self.defs.uses);
+            let all = parsed.uses.iter_mut().chain(Arc::make_mut(&mut self.defs.uses));
             all.filter(|u| u.binds == name.binds && u.text == name.text).for_each(|u| u.space = space);
         }
         Ok(())
@@ -47,7 +47,7 @@ impl Compiler {
 fn imports(cell: &Arc<CellText>, asked: &[Use], defs: &Definitions) -> Source {
     let named = |name: &str| asked.iter().any(|u| u.binds == name);
     let mut defs = defs.clone();
-    defs.uses.retain(|u| !named(&u.binds));
+    Arc::make_mut(&mut defs.uses).retain(|u| !named(&u.binds));
     for g in defs.groups.iter_mut().filter(|g| g.items.iter().flat_map(|i| &i.names).any(|n| named(n))) {
         Arc::make_mut(g).items.iter_mut().for_each(|i| i.names.retain(|n| !named(n)));
     }

@@ -1,4 +1,5 @@
 //! From a cell to an object that the session can load.
+pub mod again;
 pub mod blame;
 pub mod cache;
 pub mod compile;

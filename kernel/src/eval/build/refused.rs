@@ -71,11 +71,13 @@ impl Compiler {
                 let mut gone = scope.gone.clone();
                 gone.extend(self.left.iter().cloned());
                 let is_imported = |name: &str| self.defs.uses.iter().any(|u| u.binds == name);
-                let (is_type, is_imported, sources) = (&is_type, &is_imported, &self.sources());
+                let is_value = |name: &str| self.defs.value_named(name).is_some();
+                let (is_type, is_value, is_imported, sources) = (&is_type, &is_value, &is_imported, &self.sources());
                 let type_of = |name: &str| scope.vars.iter().find(|v| v.name == name).map(|v| &*v.type_name);
                 let rustc = Rustc { ask: &|source| self.ask(source), type_of: &type_of };
                 let declared = scope.declared;
-                let known = Known { gone: &gone, declared, vars: &vars, is_type, is_imported, sources, rustc };
+                let known =
+                    Known { gone: &gone, declared, vars: &vars, is_type, is_value, is_imported, sources, rustc };
                 let failure = self.not_the_cell(&errors);
                 Refused::Failure(failure.unwrap_or_else(|| compile_failure(&errors, source, &known)))
             }

@@ -3,6 +3,7 @@ use crate::eval::generate::held::{Assigned, Held};
 use crate::eval::generate::plan::{Form, Loaded, Plan};
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Mention, Variable};
+use crate::eval::tell::retell::leaves_open;
 use crate::eval::text::source::{Provenance, Source, Tag};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use std::collections::BTreeSet;
@@ -91,7 +92,7 @@ pub(super) fn replan(
 /// A variable of which nothing in the cell says of what type it is, and which the cell does not mention again: a later cell
 /// declares it.
 fn learn_of_open(error: &Diagnostic, source: &Source, parsed: &Parsed, plan: &mut Plan) -> bool {
-    if !matches!(&*error.code, "E0282" | "E0283" | "E0284") {
+    if !leaves_open(error) {
         return false;
     }
     let places = &parsed.places;
@@ -181,6 +182,9 @@ fn learn_of_held(
         && let Some(Tag::Mention(i)) = main.and_then(tags)
     {
         let m = &places.mentions[i];
+        if m.in_macro {
+            return plan.inside.insert(m.variable);
+        }
         let taken = Held::new(parsed, loaded, plan).form(i) == Some(Form::Take);
         // What is mentioned again may be moved only in part.
         match taken || m.again || m.in_closure {

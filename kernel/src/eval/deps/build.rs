@@ -2,6 +2,7 @@
 use super::cargo::{Cargo, write_changed};
 use super::lockfile;
 use super::notebook::Notebook;
+use super::rooms::{self, Room};
 use super::stages::{Deps, Wanted, is_in_a_folder, of_json, to_json};
 use crate::engine::{Failure, sentence};
 use crate::eval::text::hash::short_hash;
@@ -9,10 +10,8 @@ use crate::eval::toolchain::at_work::AtWork;
 use crate::eval::toolchain::install::Installation;
 use crate::trouble;
 use serde_json::Value;
-use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::Path;
-use std::time::Duration;
 use xlazy_mime::{private, regular};
 
 /// Builds what `before` has and what else is wanted. `say` gets cargo's progress. Nothing changes for anybody when it fails.
@@ -29,15 +28,11 @@ pub fn build(
     let notebook = Notebook::find(install);
     let project = base.join(&notebook.id);
     let io = |e: std::io::Error| sentence("DependencyError", trouble::with_advice(&e.to_string(), base, "XLAZY_CACHE"));
-    // What is built there runs, and build scripts and macros of it do so while it is built.
-    let target = base.join(format!("target-{toolchain}"));
-    for folder in [base, &project, &project.join("built"), &target] {
+    for folder in [base, &project, &project.join("built")] {
         private::folder(folder).map_err(io)?;
     }
     // Kernels of one folder take turns.
-    let turn = regular::open_with(File::options().write(true).create(true).truncate(false), project.join("turn"));
-    let turn = turn.map_err(io)?;
-    take_turn(&turn, at_work).map_err(io)?;
+    let _turn = rooms::turn_in(&project, at_work).map_err(io)?;
     let kept_here = project.join("kept.lock");
     let kept = match notebook.lock.as_deref().map(lock_beside).transpose()?.flatten() {
         Some(kept) => kept,
@@ -58,6 +53,9 @@ pub fn build(
         keep(&kept);
         return Ok(deps);
     }
+    let there = known.first().map(|s| &*s.library);
+    let room = Room::find(base, &toolchain, there, &project.join("room"), at_work).map_err(io)?;
+    let target = room.target.clone();
     let cargo = Cargo { install, project: &project, target, lock: project.join("Cargo.lock"), at_work };
     let deps = cargo.build(known, &wanted, &kept, say)?;
     let lock = lockfile::union(&regular::read_to_string(&cargo.lock).unwrap_or_default(), &kept);
@@ -77,18 +75,6 @@ fn lock_beside(lock: &Path) -> Result<Option<String>, Failure> {
         let what = "the versions of this notebook's dependencies are kept there, so move it away or mend it";
         sentence("DependencyError", format!("{} is no lock file of cargo: {why}; {what}", lock.display()))
     })
-}
-
-/// Waits for the kernel that has the turn, unless the cell is interrupted meanwhile.
-fn take_turn(turn: &File, at_work: &AtWork) -> std::io::Result<()> {
-    loop {
-        match turn.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::Error(e)) => return Err(e),
-            Err(TryLockError::WouldBlock) if at_work.is_stopped() => return Err(ErrorKind::Interrupted.into()),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
-        }
-    }
 }
 
 /// What an earlier build made, if all of it is still there: then cargo need not be asked.

@@ -16,6 +16,7 @@ use std::process::{Command, Stdio};
 use xlazy_mime::regular;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
+const METADATA: [&str; 4] = ["metadata", "--format-version=1", "--filter-platform", TARGET];
 
 pub(super) struct Cargo<'a> {
     pub install: &'a Installation,
@@ -84,17 +85,24 @@ impl Cargo<'_> {
             let there = folders(&wanted).last().and_then(|f| self.name_there(f));
             names.push(there.unwrap_or_else(|| package(wanted.len())));
         }
-        self.write(&wanted, &names, None, lock)?;
+        self.write(&wanted, &names, &[], None, lock)?;
         // Without the network when everything is there; the second answer is the one that explains.
-        let metadata = ["metadata", "--format-version=1", "--filter-platform", TARGET];
-        let offline = self.run(&[&metadata[..], &["--offline"]].concat(), &mut |_| {});
+        let offline = self.run(&[&METADATA[..], &["--offline"]].concat(), &mut |_| {});
         let (offline, metadata) = match offline {
             Ok(text) => (true, text),
-            Err(_) => (false, self.run(&metadata, say)?),
+            Err(_) => (false, self.run(&METADATA, say)?),
         };
-        let resolved = Resolved::read(&metadata, wanted.len()).ok_or_else(|| {
-            sentence("DependencyError", "cargo metadata gave an answer that xlazy does not understand")
-        })?;
+        let read = |metadata: &str| {
+            Resolved::read(metadata, wanted.len()).ok_or_else(|| {
+                sentence("DependencyError", "cargo metadata gave an answer that xlazy does not understand")
+            })
+        };
+        let mut resolved = read(&metadata)?;
+        let runtimes = runtimes(&resolved);
+        if runtimes.iter().any(Option::is_some) {
+            self.write(&wanted, &names, &runtimes, None, lock)?;
+            resolved = read(&self.run(&METADATA, &mut |_| {})?)?;
+        }
         let mut name = self.project.to_string_lossy().into_owned();
         for (i, stage) in resolved.iter().enumerate() {
             let changed: Vec<String> = stage.folders.iter().map(|f| newest_change(f)).collect();
@@ -105,7 +113,7 @@ impl Cargo<'_> {
             names[i].clone_from(&name);
         }
         let lock = regular::read_to_string(&self.lock).unwrap_or_default();
-        self.write(&wanted, &names, Some(&resolved), &lock)?;
+        self.write(&wanted, &names, &runtimes, Some(&resolved), &lock)?;
         let last = package(wanted.len());
         let mut build = vec!["build", "-p", &last, "--target", TARGET, "--message-format=json-render-diagnostics"];
         build.extend(offline.then_some("--offline"));
@@ -123,6 +131,7 @@ impl Cargo<'_> {
         &self,
         wanted: &[Wanted],
         names: &[String],
+        runtimes: &[Option<String>],
         resolved: Option<&[Resolved]>,
         lock: &str,
     ) -> Result<(), Failure> {
@@ -146,7 +155,11 @@ impl Cargo<'_> {
                 std::fs::create_dir_all(&folder)?;
                 let before = i.checked_sub(1);
                 let linked = before.map(|b| format!("{} = {{ path = \"../{}\" }}\n", package(b + 1), members[b]));
-                let manifest = manifest_text(&package(i + 1), &names[i], &linked.unwrap_or_default(), wanted);
+                let runtime = runtimes.get(i).into_iter().flatten().map(|version| {
+                    format!("xlazy_tokio = {{ package = \"tokio\", version = \"={version}\", features = [\"rt\"] }}\n")
+                });
+                let first: String = linked.into_iter().chain(runtime).collect();
+                let manifest = manifest_text(&package(i + 1), &names[i], &first, wanted);
                 write_changed(&folder.join("Cargo.toml"), &manifest)?;
                 let (root, before) = (folder.join("lib.rs"), before.map(|b| &*names[b]));
                 match resolved {
@@ -361,6 +374,8 @@ struct Resolved {
     all: String,
     /// Where those of them lie that are the user's own.
     folders: Vec<PathBuf>,
+    /// The version of tokio, with its runtime, among them.
+    tokio: Option<String>,
 }
 
 impl Resolved {
@@ -400,9 +415,27 @@ impl Resolved {
             all.insert(id, features);
         }
         let folders = all.keys().filter_map(folder_of).collect();
+        let runs = |(id, features): (&PackageId, &Vec<String>)| {
+            let package = package_of(id).filter(|p| p.name == "tokio" && features.iter().any(|f| f == "rt"))?;
+            Some(package.version.to_string())
+        };
+        let tokio = all.iter().find_map(runs);
         let all: BTreeMap<&str, &Vec<String>> = all.iter().map(|(id, features)| (&*id.repr, features)).collect();
-        Some(Resolved { direct, folders, all: format!("{all:?}") })
+        Some(Resolved { direct, folders, tokio, all: format!("{all:?}") })
     }
+}
+
+/// The stages that are to name tokio, by its version, because what they depend on needs its runtime and no stage up to them names
+/// it. What comes later changes nothing of that.
+fn runtimes(resolved: &[Resolved]) -> Vec<Option<String>> {
+    let mut named = false;
+    let mut of_stage = |stage: &Resolved| {
+        let direct = stage.direct.iter().any(Direct::is_tokio_with_runtime);
+        let version = stage.tokio.clone().filter(|_| !named && !direct);
+        named |= direct || version.is_some();
+        version
+    };
+    resolved.iter().map(&mut of_stage).collect()
 }
 
 /// The source of a stage.
@@ -447,7 +480,7 @@ fn newest_change(folder: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Path, Resolved, in_the_notebooks_terms, tool_that_is_missing};
+    use super::*;
 
     #[test]
     fn a_compiler_that_is_missing_is_named() {
@@ -467,6 +500,27 @@ mod tests {
         let plain =
             "error: no matching package named `x` found\nlocation searched: crates.io index\nrequired by this notebook";
         assert_eq!(in_the_notebooks_terms(said), plain);
+    }
+
+    #[test]
+    fn tokio_is_named_where_what_is_asked_for_needs_it() {
+        let stage = |direct: &[&str], tokio: Option<&str>| {
+            let named = |name: &&str| Direct {
+                name: (*name).to_owned(),
+                package: PackageId { repr: (*name).to_owned() },
+                crate_of: (*name).to_owned(),
+                features: vec!["rt".to_owned()],
+            };
+            let (all, folders, tokio) = (String::new(), Vec::new(), tokio.map(str::to_owned));
+            Resolved { direct: direct.iter().map(named).collect(), all, folders, tokio }
+        };
+        let with =
+            |stages: &[Resolved]| runtimes(stages).into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>();
+        assert_eq!(with(&[stage(&["reqwest"], Some("1.48.0"))]), ["1.48.0"]);
+        assert_eq!(with(&[stage(&["rand"], None), stage(&["reqwest"], Some("1.48.0"))]), ["", "1.48.0"]);
+        assert_eq!(with(&[stage(&["reqwest", "tokio"], Some("1.48.0"))]), [""]);
+        let three = [stage(&["a"], Some("1.48.0")), stage(&["b"], Some("1.48.0")), stage(&["tokio"], Some("1.48.0"))];
+        assert_eq!(with(&three), ["1.48.0", "", ""]);
     }
 
     /// A name that is code, a package or a stage that is not there, another type.

@@ -3,4 +3,5 @@ pub mod build;
 pub mod cargo;
 pub mod lockfile;
 pub mod notebook;
+pub mod rooms;
 pub mod stages;

@@ -1,5 +1,5 @@
 //! What a cell's items change: what of earlier cells they replace, and what has to be compiled again with them.
-use super::definitions::{Definitions, Group};
+use super::definitions::{Definitions, Group, extend, retain};
 use super::reach::Index;
 use crate::eval::deps::stages::Deps;
 use crate::eval::parse::expand::Macro;
@@ -40,9 +40,9 @@ impl Definitions {
         let mut rest = self.clone();
         let binds: BTreeSet<&str> = parsed.items.iter().flat_map(|i| &i.names).map(String::as_str).collect();
         let used: BTreeSet<&str> = parsed.uses.iter().map(|u| u.binds.as_str()).collect();
-        rest.uses.retain(|u| !used.contains(u.binds.as_str()) && !parsed.items.iter().any(|i| u.meets(i)));
+        retain(&mut rest.uses, |u| !used.contains(u.binds.as_str()) && !parsed.items.iter().any(|i| u.meets(i)));
         let macros: BTreeSet<&str> = parsed.macros.iter().map(|m| m.name.as_str()).collect();
-        rest.macros.retain(|m| !macros.contains(m.name.as_str()));
+        retain(&mut rest.macros, |m| !macros.contains(m.name.as_str()));
         if !imports {
             rest.retain_items(|i| !parsed.uses.iter().any(|u| u.meets(i)));
         }
@@ -125,10 +125,10 @@ impl Definitions {
             rest.retain_items(|i| !of_call(i));
             let taken = |new: &Item| rest.items().any(|(_, old)| replaces(new, old));
             out.extend(again.items.into_iter().filter(|i| !taken(i)));
-            rest.uses.retain(|u| !again.uses.iter().any(|new| new.binds == u.binds));
-            rest.uses.extend(again.uses);
-            rest.macros.retain(|m| !again.macros.iter().any(|new| new.name == m.name));
-            rest.macros.extend(again.macros);
+            retain(&mut rest.uses, |u| !again.uses.iter().any(|new| new.binds == u.binds));
+            extend(&mut rest.uses, again.uses);
+            retain(&mut rest.macros, |m| !again.macros.iter().any(|new| new.name == m.name));
+            extend(&mut rest.macros, again.macros);
         }
         (out, unfit)
     }
@@ -196,9 +196,14 @@ impl Definitions {
 
     /// Puts the new group in force, with the cell's `use`s and macros.
     pub fn commit(mut self, group: Option<Group>, parsed: &Parsed) -> Definitions {
+        let changes = group.is_some() || !parsed.uses.is_empty() || !parsed.macros.is_empty();
         self.groups.extend(group.map(Arc::new));
-        self.uses.extend(parsed.uses.iter().cloned());
-        self.macros.extend(parsed.macros.iter().cloned());
+        extend(&mut self.uses, parsed.uses.clone());
+        extend(&mut self.macros, parsed.macros.clone());
+        // Most cells define nothing: all that there is need not be looked through for them.
+        if !changes && self.groups.iter().all(|g| self.past.contains_key(&g.crate_name)) {
+            return self;
+        }
         let index = Index::new(&self);
         // As it was when it was compiled: later changes take items away from it.
         let new = self.groups.iter().filter(|g| !self.past.contains_key(&g.crate_name));
@@ -208,7 +213,9 @@ impl Definitions {
             (g.crate_name.clone(), Arc::new(reach.collect()))
         };
         let new: Vec<_> = new.map(reaches).collect();
-        self.past.extend(new);
+        if !new.is_empty() {
+            Arc::make_mut(&mut self.past).extend(new);
+        }
         self.found = Arc::default();
         self
     }

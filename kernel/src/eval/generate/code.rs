@@ -156,6 +156,9 @@ pub fn cell(
         out.generated(Tag::Load(v.name.clone()), &load(v));
         out.generated(Tag::Hold(*n), &held.hold(*n));
     }
+    for later in &parsed.later {
+        out.plain(&format!(" {later}"));
+    }
     out.plain(&blank_lines_before(cell, &range));
     out.user(cell, range.clone(), &statement_edits(cell, parsed, defs, loaded, plan, &held));
     out.tell(cell, &parsed.syntax);

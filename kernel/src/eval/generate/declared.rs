@@ -12,6 +12,8 @@ pub struct Declaration {
     pub fixed: bool,
     /// Where a later cell may decide its type.
     pub open: Option<OpenLet>,
+    /// The type of the value that was moved away or lost, as `type_name` has it.
+    pub lost: Option<String>,
 }
 
 /// A `let` of no effect that leaves a type open.

@@ -25,14 +25,28 @@ pub struct Group {
 pub struct Definitions {
     /// Shared with all that was in force at other times, which the journal knows of every run.
     pub groups: Vec<Arc<Group>>,
-    pub uses: Vec<Use>,
-    pub macros: Vec<Macro>,
+    pub uses: Arc<Vec<Use>>,
+    pub macros: Arc<Vec<Macro>>,
     /// Crates that `:dep` brought.
     pub deps: Option<Arc<Deps>>,
     /// For every group there ever was: its types, with all that each depends on; without those where that is not decided.
-    pub(super) past: HashMap<String, Arc<BTreeMap<String, Reach>>>,
+    pub(super) past: Arc<HashMap<String, Arc<BTreeMap<String, Reach>>>>,
     /// What was found of types of earlier groups since the last change.
     pub(super) found: Arc<Mutex<HashMap<String, bool>>>,
+}
+
+/// Takes some away; what loses none stays shared.
+pub(super) fn retain<T: Clone>(all: &mut Arc<Vec<T>>, keep: impl Fn(&T) -> bool) {
+    if !all.iter().all(&keep) {
+        Arc::make_mut(all).retain(keep);
+    }
+}
+
+/// Adds some; where there are none, it stays shared.
+pub(super) fn extend<T: Clone>(all: &mut Arc<Vec<T>>, more: Vec<T>) {
+    if !more.is_empty() {
+        Arc::make_mut(all).extend(more);
+    }
 }
 
 impl Definitions {

@@ -41,7 +41,8 @@ impl<'a> Held<'a> {
             !stays(l) && !self.refers(v) && l.open.as_ref().is_none_or(|o| !o.pending || o.names.len() == 1)
         };
         let may = || if v.declared.is_some() { own() } else { self.loaded(v).is_some_and(earlier) };
-        let must_stay = out || v.odd || v.fixed && v.changed;
+        let as_written = || self.plan.as_written && self.parsed.places.mentions_of(number).any(|m| m.in_macro);
+        let must_stay = out || v.odd || v.fixed && v.changed || as_written();
         !must_stay && may()
     }
 
@@ -68,7 +69,8 @@ impl<'a> Held<'a> {
         let places = &self.parsed.places;
         let looks = |n: usize| {
             let v = &places.variables[n];
-            !v.changed && !v.odd && !places.mentions_of(n).any(Mention::takes)
+            let stays = |m: &Mention| m.takes() || m.in_macro && self.plan.as_written;
+            !v.changed && !v.odd && !places.mentions_of(n).any(stays)
         };
         let looked_at = || places.earlier(&l.name).is_some_and(looks);
         l.lent && !self.plan.plain && !self.plan.copied.contains(&l.name) && looked_at()
@@ -79,7 +81,7 @@ impl<'a> Held<'a> {
         let (places, v) = (&self.parsed.places, &self.parsed.places.variables[number]);
         let framed = v.declared.is_none() && self.loaded(v).is_some_and(|l| !l.lent && self.plan.made(l).is_none());
         let taken = |m: &Mention| m.range.start >= from && m.takes();
-        let assigned = places.assignments.iter().any(|a| a.variable == number && a.whole.end > from);
+        let assigned = places.assignments.iter().any(|a| a.variable == number && a.whole.end > from && !a.declares);
         (framed && !v.odd || self.holds(number)) && !assigned && !places.mentions_of(number).any(taken)
     }
 
@@ -147,6 +149,8 @@ impl<'a> Held<'a> {
         let name = &v.name;
         let whole = whole(k, v);
         match form {
+            // As nobody writes it: a macro may say what it was given.
+            Form::Place if m.in_macro => format!("((*{name}))"),
             Form::Place => format!("(*{name})"),
             Form::Give(None) => format!("(&&xlazy_rt::Of::value(&*{name})).give(xlazy_f, {k}, {whole})"),
             Form::Give(Some(n)) => {
@@ -173,7 +177,7 @@ impl<'a> Held<'a> {
     pub fn edits(&self, there: Vec<Splice>) -> Vec<Splice> {
         let places = &self.parsed.places;
         let (mut first, mut last) = (Vec::new(), Vec::new());
-        for (n, a) in places.assignments.iter().enumerate().filter(|(_, a)| self.holds(a.variable)) {
+        for (n, a) in places.assignments.iter().enumerate().filter(|(_, a)| self.holds(a.variable) && !a.declares) {
             let Assignment { variable: k, whole, value, .. } = a;
             let tag = || Tag::Assignment(n);
             let (before, after) = match self.assigned(n) {

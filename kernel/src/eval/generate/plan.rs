@@ -48,6 +48,8 @@ pub struct Plan {
     pub pending: BTreeSet<usize>,
     /// Variables of earlier cells whose type is decided here, by another than was taken for want of any.
     pub open: BTreeSet<String>,
+    /// What is mentioned in macros that nobody has taken apart stays as it is written.
+    pub as_written: bool,
     /// Variables that are lent for good, each to the variable that is declared by what borrows it.
     pub lends: BTreeMap<usize, usize>,
     /// Variables that are lent and of which this cell takes a copy, to change or to move it.
@@ -98,7 +100,7 @@ impl Plan {
     pub fn to_json(&self) -> Value {
         let forms: Vec<(usize, Option<usize>)> = self.forms.iter().map(|(n, form)| (*n, form.number())).collect();
         serde_json::json!({
-            "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
+            "as_written": self.as_written, "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
             "lends": self.lends, "copied": self.copied, "pending": self.pending, "open": self.open,
             "forms": forms, "closures": self.closures, "debug_errors": self.debug_errors,
@@ -152,6 +154,7 @@ impl Plan {
             asynchronous: json.get("asynchronous")?.as_bool()?,
             inferred: json.get("inferred")?.as_bool()?,
             older: json.get("older")?.as_bool()?,
+            as_written: json.get("as_written")?.as_bool()?,
             unshown: json.get("unshown")?.as_bool()?,
             ends: json.get("ends")?.as_bool()?,
             dropped_uses: set("dropped_uses")?,

@@ -1,7 +1,10 @@
 //! Finds the places where variables are named, and what happens to them there.
-use super::open::{Open, collects, open};
+use super::arguments;
+use super::open::{Found, Kind, Open, collects, open};
 use super::places::{Assignment, Mention, Mentioned, Places, Variable};
-use super::syntax::{PatternNames, assigns, bound_names, bytes, closure, expressions, is_plain, names_of, takes};
+use super::syntax::{
+    PatternNames, assigns, bound_names, bytes, closure, expressions, is_plain, names_of, one_line, takes,
+};
 use crate::eval::text::scan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -27,6 +30,7 @@ enum What {
         making: Option<usize>,
         field: bool,
         captured: bool,
+        in_macro: bool,
         end: usize,
     },
     Assignment {
@@ -37,7 +41,10 @@ enum What {
 }
 
 /// Walks over a cell's statements.
-struct Finder {
+struct Finder<'m> {
+    /// Whether a macro is the notebook's own and may take names for something else than values.
+    takes_names: &'m dyn Fn(&str) -> bool,
+    text: &'m str,
     base: usize,
     out: Places,
     happened: Vec<Happening>,
@@ -52,9 +59,16 @@ struct Finder {
     capture: Option<BTreeSet<usize>>,
 }
 
-/// With the variables of the cell that each statement's macro declares or mentions.
-pub fn places(statements: &[Stmt], base: usize, by_macros: &[Vec<String>]) -> Places {
-    let mut finder = Finder::new(base);
+/// With the variables of the cell that each statement's macro declares or mentions, and the macros that may take names for
+/// something else than values.
+pub fn places(
+    statements: &[Stmt],
+    text: &str,
+    base: usize,
+    by_macros: &[Vec<String>],
+    takes_names: &dyn Fn(&str) -> bool,
+) -> Places {
+    let mut finder = Finder::new(text, base, takes_names);
     for (i, statement) in statements.iter().enumerate() {
         finder.top(statement);
         for name in by_macros.get(i).into_iter().flatten() {
@@ -64,10 +78,11 @@ pub fn places(statements: &[Stmt], base: usize, by_macros: &[Vec<String>]) -> Pl
     finder.finish()
 }
 
-impl Finder {
-    fn new(base: usize) -> Finder {
+impl<'m> Finder<'m> {
+    fn new(text: &'m str, base: usize, takes_names: &'m dyn Fn(&str) -> bool) -> Finder<'m> {
         let (out, happened, inside, block, blocks, closures, making, capture) = Default::default();
-        Finder { base, out, happened, scopes: vec![BTreeMap::new()], inside, block, blocks, closures, making, capture }
+        let scopes = vec![BTreeMap::new()];
+        Finder { takes_names, text, base, out, happened, scopes, inside, block, blocks, closures, making, capture }
     }
 
     fn declared_by_macro(&mut self, name: &str, statement: &Stmt) {
@@ -90,8 +105,11 @@ impl Finder {
                 let begins = Some(whole.start);
                 let typed = matches!(local.pat, Pat::Type(_)) || init.is_some_and(|i| i.diverge.is_some());
                 let collected = simple && !typed && value.is_some_and(collects);
-                let open = value.filter(|_| !typed && local.attrs.is_empty()).and_then(open);
-                let open = open.map(|(kind, heads)| Open { whole, kind, heads });
+                let open = value.filter(|_| !typed && local.attrs.is_empty()).and_then(|value| {
+                    let (kind, Found { heads, of }) = open(value, &|name| self.number(name))?;
+                    let value = bytes(value.span(), self.base);
+                    Some(Open { whole, kind, heads, value, of })
+                });
                 let mut pattern = PatternNames::default();
                 pattern.visit_pat(&local.pat);
                 let immutable: Vec<usize> = pattern.immutable.iter().map(|s| bytes(*s, self.base).start).collect();
@@ -108,6 +126,14 @@ impl Finder {
             Stmt::Item(_) => {}
             other => self.visit_stmt(other),
         }
+    }
+
+    /// The `let`s of a number that the cell declares without `mut`, and of what that is made of.
+    fn number(&self, name: &str) -> Option<Vec<String>> {
+        let v = &self.out.variables[(*self.scopes[0].get(name)?)?];
+        let open = v.open.as_ref().filter(|o| v.fixed && o.kind != Kind::Made && o.heads.is_empty())?;
+        let text = self.text.get(open.whole.start - self.base..open.whole.end - self.base)?;
+        Some(open.of.iter().cloned().chain([one_line(text)]).collect())
     }
 
     fn declare(&mut self, name: &str, end: usize, variable: Variable) {
@@ -158,6 +184,10 @@ impl Finder {
     }
 
     fn mention(&mut self, ident: &syn::Ident, taken: bool, field: bool) {
+        self.mentioned(ident, taken, field, false)
+    }
+
+    fn mentioned(&mut self, ident: &syn::Ident, taken: bool, field: bool, in_macro: bool) {
         let Some(variable) = self.variable(&ident.to_string()) else { return };
         if let Some(captured) = &mut self.capture {
             captured.insert(variable);
@@ -165,14 +195,19 @@ impl Finder {
         }
         let range = bytes(ident.span(), self.base);
         let (making, captured) = (self.making, false);
-        self.happens(variable, range.start, What::Mention { taken, making, field, captured, end: range.end });
+        let end = range.end;
+        self.happens(variable, range.start, What::Mention { taken, making, field, captured, in_macro, end });
     }
 
     /// Names in a format string.
     fn named(&mut self, literal: &Expr) {
         let Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = literal else { return };
+        self.named_in(&text.token());
+    }
+
+    fn named_in(&mut self, text: &proc_macro2::Literal) {
         let at = bytes(text.span(), self.base).start;
-        for name in scan::mentions(&text.token().to_string()) {
+        for name in scan::mentions(&text.to_string()) {
             let Some(variable) = self.variable(&name) else { continue };
             match &mut self.capture {
                 Some(captured) => drop(captured.insert(variable)),
@@ -234,13 +269,23 @@ impl Finder {
         visit(self);
         if outermost {
             for variable in self.capture.take().unwrap_or_default() {
-                let (taken, making, field, captured, end) = (true, None, false, true, range.end);
-                self.happens(variable, range.start, What::Mention { taken, making, field, captured, end });
+                let (taken, making, field, captured, in_macro) = (true, None, false, true, false);
+                let end = range.end;
+                self.happens(variable, range.start, What::Mention { taken, making, field, captured, in_macro, end });
             }
         }
     }
 
-    /// What is named in a macro's arguments that nobody takes apart stays what it is.
+    /// What is named in the arguments of a macro that nobody takes apart is its value, unless the words around it say otherwise.
+    fn unknown(&mut self, name: &str, m: &syn::Macro) {
+        let named = arguments::named(name, &m.tokens).filter(|_| !(self.takes_names)(name));
+        let Some(named) = named else { return self.odd(&m.tokens.to_string()) };
+        named.others.iter().for_each(|ident| self.odd(&ident.to_string()));
+        named.values.iter().for_each(|ident| self.mentioned(ident, false, false, true));
+        named.texts.iter().for_each(|text| self.named_in(text));
+    }
+
+    /// What is named where it may be anything stays what it is.
     fn odd(&mut self, tokens: &str) {
         for name in scan::mentions(tokens) {
             if let Some(variable) = self.variable(&name) {
@@ -263,7 +308,7 @@ impl Finder {
             };
             match h.what {
                 What::Named => {}
-                What::Mention { taken, making, field, captured, end } => {
+                What::Mention { taken, making, field, captured, in_macro, end } => {
                     let number = making.filter(|m| self.out.assignments[*m].variable == h.variable);
                     let alone = |number: usize| {
                         let value = &self.out.assignments[number].value;
@@ -285,7 +330,8 @@ impl Finder {
                     let range = h.at..end;
                     last.insert(h.variable, self.out.mentions.len());
                     let variable = h.variable;
-                    self.out.mentions.push(Mention { variable, range, kind, field, captured, again, in_closure });
+                    let mention = Mention { variable, range, kind, field, captured, in_macro, again, in_closure };
+                    self.out.mentions.push(mention);
                 }
                 What::Assignment { number } => {
                     let before = |b: &&Happening| {
@@ -305,7 +351,7 @@ impl Finder {
     }
 }
 
-impl<'ast> Visit<'ast> for Finder {
+impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_expr(&mut self, e: &'ast Expr) {
         if let Some(ident) = Self::ident(e) {
             return self.mention(ident, false, false);
@@ -415,6 +461,7 @@ impl<'ast> Visit<'ast> for Finder {
     fn visit_expr_assign(&mut self, e: &'ast syn::ExprAssign) {
         self.changes(&e.left);
         let Some(variable) = Self::ident(&e.left).and_then(|i| self.variable(&i.to_string())) else {
+            self.unpacks(&e.left);
             self.visit_expr(&e.left);
             return self.value(&e.right);
         };
@@ -423,7 +470,9 @@ impl<'ast> Visit<'ast> for Finder {
         }
         let (whole, value) = (bytes(e.span(), self.base), bytes(e.right.span(), self.base));
         let number = self.out.assignments.len();
-        self.out.assignments.push(Assignment { variable, whole, value: value.clone(), after: None, follows: false });
+        let (after, follows, declares) = Default::default();
+        let value_of = value.clone();
+        self.out.assignments.push(Assignment { variable, whole, value: value_of, after, follows, declares });
         let making = self.making.replace(number);
         self.value(&e.right);
         self.making = making;
@@ -444,7 +493,10 @@ impl<'ast> Visit<'ast> for Finder {
     }
     fn visit_macro(&mut self, m: &'ast syn::Macro) {
         let name = m.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
-        let Some(arguments) = expressions(&name, m) else { return self.odd(&m.tokens.to_string()) };
+        if name == "stringify" {
+            return;
+        }
+        let Some(arguments) = expressions(&name, m) else { return self.unknown(&name, m) };
         for (argument, taken) in &arguments {
             self.named(argument);
             match argument {
@@ -457,7 +509,23 @@ impl<'ast> Visit<'ast> for Finder {
     }
 }
 
-impl Finder {
+impl Finder<'_> {
+    /// Variables that an assignment to a pattern gives values.
+    fn unpacks(&mut self, pattern: &Expr) {
+        match pattern {
+            Expr::Tuple(t) => t.elems.iter().for_each(|e| self.unpacks(e)),
+            Expr::Array(a) => a.elems.iter().for_each(|e| self.unpacks(e)),
+            Expr::Call(c) => c.args.iter().for_each(|e| self.unpacks(e)),
+            Expr::Struct(s) => s.fields.iter().for_each(|f| self.unpacks(&f.expr)),
+            Expr::Paren(p) => self.unpacks(&p.expr),
+            e => {
+                let variable = Self::ident(e).and_then(|i| self.variable(&i.to_string()));
+                self.out.unpacked.extend(variable);
+                variable.into_iter().for_each(|v| self.out.variables[v].changed = true);
+            }
+        }
+    }
+
     fn changes(&mut self, place: &Expr) {
         let mut place = place;
         loop {
@@ -485,7 +553,7 @@ mod tests {
         let block: Block = syn::parse_str(&format!("{{{code}}}")).unwrap();
         let base = 0;
         let whole = format!("{{{code}}}");
-        let found = places(&block.stmts, base, &[]);
+        let found = places(&block.stmts, &whole, base, &[], &|_| false);
         let mut out = whole.clone();
         let mut marks: Vec<(usize, &str)> = Vec::new();
         for m in &found.mentions {
@@ -513,13 +581,13 @@ mod tests {
             found("let f = |a: i32| a + b; { let b = 1; c(b) }"),
             "let f = |a: i32| a + [b]; { let b = 1; [c](b) }"
         );
-        assert_eq!(found("println!(\"{x}\", y, z = w); my!(x);"), "println!(\"{x}\", [y], z = [w]); my!(x);");
+        assert_eq!(found("println!(\"{x}\", y, z = w); my!(x);"), "println!(\"{x}\", [y], z = [w]); my!([x]);");
     }
 
     #[test]
     fn what_a_closure_takes_along_and_what_nobody_takes_apart() {
         let block: Block = syn::parse_str("{ let x = 1; let y = f(move || x + 1); my!(y); }").unwrap();
-        let found = places(&block.stmts, 0, &[]);
+        let found = places(&block.stmts, "", 0, &[], &|name| name == "my");
         let captured: Vec<_> = found.mentions.iter().filter(|m| m.captured).map(|m| m.variable).collect();
         let odd: Vec<&str> = found.variables.iter().filter(|v| v.odd).map(|v| &*v.name).collect();
         assert_eq!((captured.len(), odd), (1, vec!["y"]));

@@ -51,6 +51,24 @@ impl MadeText<'_> {
     }
 }
 
+/// Whether a macro of the notebook may take a name for something else than a value: one of its rules has such a fragment, or it
+/// hands what it is given to a macro that does.
+pub(super) fn takes_names(name: &str, rules: Rules) -> bool {
+    const VALUES: [&str; 5] = ["block", "expr", "expr_2021", "literal", "tt"];
+    let (mut seen, mut left) = (Vec::new(), vec![name.to_owned()]);
+    while let Some(name) = left.pop() {
+        let Some(found) = rules(&name).filter(|_| !seen.contains(&name)) else { continue };
+        let words: Vec<&str> = scan::tokens(&found.text).into_iter().map(|t| &found.text[t.range]).collect();
+        let fragment = |w: &[&str]| w[0] == "$" && w[2] == ":" && !VALUES.contains(&w[3]);
+        if words.windows(4).any(fragment) {
+            return true;
+        }
+        left.extend(found.mentions.iter().cloned());
+        seen.push(name);
+    }
+    false
+}
+
 /// Documentation as the attributes that it is to a macro.
 fn with_docs(cell: &Arc<CellText>, arguments: Range<usize>) -> (Arc<CellText>, Range<usize>) {
     let documents = |t: Token| {

@@ -1,4 +1,5 @@
 //! A cell taken apart.
+mod arguments;
 pub mod checks;
 pub mod code_facts;
 pub mod expand;

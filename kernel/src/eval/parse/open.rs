@@ -11,7 +11,21 @@ pub struct Open {
     pub kind: Kind,
     /// What its paths begin with: the standard library's, unless the notebook has items of these names.
     pub heads: Vec<String>,
+    /// Its value.
+    pub value: Range<usize>,
+    /// The `let`s of the numbers that it is made of, each written once more.
+    pub of: Vec<String>,
 }
+
+/// What is known of a value as it is looked through.
+#[derive(Default)]
+pub(super) struct Found {
+    pub heads: Vec<String>,
+    pub of: Vec<String>,
+}
+
+/// The `let`s of a variable that is a number, and stays that.
+pub(super) type Numbers<'a> = &'a dyn Fn(&str) -> Option<Vec<String>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -94,9 +108,9 @@ const ITERATORS: &[&str] = &[
 ];
 
 /// What the value of a `let` leaves open, if it has no effect.
-pub(super) fn open(value: &Expr) -> Option<(Kind, Vec<String>)> {
-    let mut heads = Vec::new();
-    kind(value, &mut heads).map(|kind| (kind, heads))
+pub(super) fn open(value: &Expr, numbers: Numbers) -> Option<(Kind, Found)> {
+    let mut found = Found::default();
+    kind(value, &mut found, numbers).map(|kind| (kind, found))
 }
 
 /// Whether it is an iterator's `collect`, and only what is behind it says into what.
@@ -106,36 +120,52 @@ pub(super) fn collects(value: &Expr) -> bool {
     m.method == "collect" && m.turbofish.is_none() && iterates(&m.receiver)
 }
 
-fn kind(e: &Expr, heads: &mut Vec<String>) -> Option<Kind> {
+fn kind(e: &Expr, found: &mut Found, numbers: Numbers) -> Option<Kind> {
     match e {
         Expr::Lit(l) => Some(match &l.lit {
             Lit::Int(n) if n.suffix().is_empty() => Kind::Number,
             Lit::Float(n) if n.suffix().is_empty() => Kind::Number,
             _ => Kind::Data,
         }),
-        Expr::Unary(u) if matches!(u.op, syn::UnOp::Neg(_)) => kind(&u.expr, heads),
-        Expr::Paren(p) => kind(&p.expr, heads),
-        Expr::Reference(r) if r.mutability.is_none() => kind(&r.expr, heads).map(|_| Kind::Made),
-        Expr::Array(a) => of_all(&mut a.elems.iter(), heads),
-        Expr::Tuple(t) => of_all(&mut t.elems.iter(), heads),
-        Expr::Repeat(r) => of_all(&mut [&*r.expr, &*r.len].into_iter(), heads),
+        Expr::Unary(u) if matches!(u.op, syn::UnOp::Neg(_)) => kind(&u.expr, found, numbers),
+        Expr::Paren(p) => kind(&p.expr, found, numbers),
+        Expr::Reference(r) if r.mutability.is_none() => kind(&r.expr, found, numbers).map(|_| Kind::Made),
+        Expr::Array(a) => of_all(&mut a.elems.iter(), found, numbers),
+        Expr::Tuple(t) => of_all(&mut t.elems.iter(), found, numbers),
+        Expr::Repeat(r) => of_all(&mut [&*r.expr, &*r.len].into_iter(), found, numbers),
         Expr::Macro(m) if m.mac.path.is_ident("vec") => {
             let elements = expressions("vec", &m.mac)?;
-            of_all(&mut elements.iter().map(|(e, _)| e), heads)
+            of_all(&mut elements.iter().map(|(e, _)| e), found, numbers)
         }
-        Expr::Path(_) => path(e, heads),
+        Expr::Path(p) if p.path.get_ident().is_some_and(|name| name.to_string().starts_with(char::is_lowercase)) => {
+            let lets = numbers(&p.path.get_ident()?.to_string())?;
+            found.of.extend(lets.into_iter().filter(|l| !found.of.contains(l)).collect::<Vec<_>>());
+            Some(Kind::Data)
+        }
+        // Of numbers, since those of later cells are made so, too.
+        Expr::Binary(b) if is_arithmetic(&b.op) => {
+            let both = [kind(&b.left, found, numbers)?, kind(&b.right, found, numbers)?];
+            both.iter().all(|kind| *kind <= Kind::Data).then_some(Kind::Data)
+        }
+        Expr::Path(_) => path(e, &mut found.heads),
         Expr::Call(ExprCall { func, args, .. }) => {
-            let made = path(func, heads)?;
+            let made = path(func, &mut found.heads)?;
             // What is always the same may as well be asked for later, such as a capacity.
-            of_all(&mut args.iter().filter(|e| made != Kind::Made || !constant(e)), heads).map(|args| args.max(made))
+            of_all(&mut args.iter().filter(|e| made != Kind::Made || !constant(e)), found, numbers)
+                .map(|args| args.max(made))
         }
         Expr::MethodCall(m) if METHODS.contains(&&*m.method.to_string()) => {
-            of_all(&mut m.args.iter().chain([&*m.receiver]), heads).map(|_| Kind::Made)
+            of_all(&mut m.args.iter().chain([&*m.receiver]), found, numbers).map(|_| Kind::Made)
         }
         // It takes nothing along: there is nothing that it could mention but its arguments, and what rustc knows.
         Expr::Closure(c) if c.asyncness.is_none() && !mentions_more(c) => Some(Kind::Made),
         _ => None,
     }
+}
+
+fn is_arithmetic(op: &syn::BinOp) -> bool {
+    use syn::BinOp::{Add, Div, Mul, Rem, Sub};
+    matches!(op, Add(_) | Sub(_) | Mul(_) | Div(_) | Rem(_))
 }
 
 /// A constant by its name, or what is made of such by operators.
@@ -153,10 +183,10 @@ fn constant(e: &Expr) -> bool {
     }
 }
 
-fn of_all(exprs: &mut dyn Iterator<Item = &Expr>, heads: &mut Vec<String>) -> Option<Kind> {
+fn of_all(exprs: &mut dyn Iterator<Item = &Expr>, found: &mut Found, numbers: Numbers) -> Option<Kind> {
     let mut most = Kind::Data;
     for e in exprs {
-        most = most.max(kind(e, heads)?);
+        most = most.max(kind(e, found, numbers)?);
     }
     Some(most)
 }
@@ -207,11 +237,23 @@ mod tests {
 
     #[test]
     fn what_a_value_leaves_open() {
-        let of = |code: &str| open(&syn::parse_str(code).unwrap()).map(|(kind, _)| kind);
+        let numbers = |name: &str| (name == "n").then(|| vec!["let n = 4;".to_owned()]);
+        let of = |code: &str| open(&syn::parse_str(code).unwrap(), &numbers).map(|(kind, _)| kind);
         for number in ["3", "-2.5", "(7)"] {
             assert_eq!(of(number), Some(Kind::Number), "{number}");
         }
-        for data in ["vec![1, 2]", "[0; 4]", "(1, 2.0)", "Some(3)", "None", "vec![]", "vec![None; 3]", "3u8"] {
+        for data in [
+            "vec![1, 2]",
+            "[0; 4]",
+            "(1, 2.0)",
+            "Some(3)",
+            "None",
+            "vec![]",
+            "vec![None; 3]",
+            "3u8",
+            "[2, n, n * 4]",
+            "n / 2",
+        ] {
             assert_eq!(of(data), Some(Kind::Data), "{data}");
         }
         for made in [
@@ -239,7 +281,9 @@ mod tests {
             "|x| x + y",
             "|x| println!(\"{y}\")",
             "A",
-            "Vec::with_capacity(n)",
+            "Vec::with_capacity(x)",
+            "vec![n, x]",
+            "n + x",
         ] {
             assert_eq!(of(effect), None, "{effect}");
         }

@@ -75,6 +75,8 @@ pub struct Parsed {
     pub captures: Vec<(Range<usize>, BTreeSet<String>)>,
     /// Where its statements name variables.
     pub places: Places,
+    /// Variables that are declared before all statements, and have values later.
+    pub later: Vec<String>,
     /// Names that the macro of the statement at hand declares.
     pub(super) bound_by_macro: Vec<String>,
     /// Macros whose calls were expanded.

@@ -1,6 +1,7 @@
 //! Where a cell's statements name its variables: those that it declares at its top, and those of earlier cells. What a variable
 //! is in generated code may then be something else than a local of its name.
 use super::open::Open;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -8,6 +9,8 @@ pub struct Places {
     pub variables: Vec<Variable>,
     pub mentions: Vec<Mention>,
     pub assignments: Vec<Assignment>,
+    /// Variables that a pattern assigns to: `(a, b) = f();`.
+    pub unpacked: BTreeSet<usize>,
 }
 
 /// A variable. Two of one name are two variables.
@@ -47,6 +50,8 @@ pub struct Mention {
     pub field: bool,
     /// A closure or future takes it along; then the range is the closure's.
     pub captured: bool,
+    /// In the arguments of a macro that nobody has taken apart.
+    pub in_macro: bool,
     /// It is mentioned once more, and not assigned: if it is moved here, that is for rustc to tell.
     pub again: bool,
     /// In a closure, which may borrow only.
@@ -72,6 +77,8 @@ pub struct Assignment {
     pub after: Option<usize>,
     /// It happens once, or after something that may move the variable each time.
     pub follows: bool,
+    /// It stands for the `let` of a variable that was moved away.
+    pub declares: bool,
 }
 
 impl Places {

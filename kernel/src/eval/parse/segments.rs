@@ -102,7 +102,13 @@ fn looks_like_shell(line: &str, and_below: &str, known: &dyn Fn(&str) -> bool) -
     let Some(rest) = line.strip_prefix('!') else { return false };
     let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     // Alone, the line may be the beginning of a statement only.
-    !(rest.starts_with(['(', '{', '!']) || known(&name) || is_rust_alone(line) || is_rust_alone(and_below))
+    // `[ -f x ]` is a command, which a space follows.
+    let array = rest.strip_prefix('[').is_some_and(|inside| !inside.starts_with(char::is_whitespace));
+    !(array
+        || rest.starts_with(['(', '{', '!', '*', '&'])
+        || known(&name)
+        || is_rust_alone(line)
+        || is_rust_alone(and_below))
 }
 
 /// Whether text begins with a statement that no shell would understand: a number or a text, or something with a call, a macro, or a path.
@@ -198,6 +204,8 @@ mod tests {
             "!0u8",
             "!a::B & c",
             "!matches!(a, 1)",
+            "![true][0]",
+            "!*flags",
         ] {
             assert_eq!(parts(rust), [format!("code {rust}")]);
         }
@@ -211,6 +219,7 @@ mod tests {
             "!git add -A && f",
             "!ls\n!ls -l",
             "!true",
+            "![ -f x ] && echo y",
         ] {
             assert!(parts(shell).iter().all(|p| p.starts_with("magic ")), "{shell}");
         }

@@ -70,7 +70,8 @@ fn taken_apart(cell: &Arc<CellText>, range: Range<usize>, macros: &[Macro]) -> s
             out.add(cell, base, statement, macros, i + 1 == count);
             by_macros.push(std::mem::take(&mut out.bound_by_macro));
         }
-        out.places = places(&statements, base, &by_macros);
+        let takes_names = |name: &str| macros::takes_names(name, &|name| known(&out.macros, macros, name));
+        out.places = places(&statements, text, base, &by_macros, &takes_names);
         out.syntax.extend(extents::of_statements(&statements, &cell.text, base));
         out.finish(cell, range);
         out

@@ -128,6 +128,9 @@ impl Session {
 
     /// The session died: a new one takes its place, and the error says what is lost.
     pub fn replace_session(&mut self, how: &str, place: At, shared: &Shared) -> Failure {
+        for v in &self.vars {
+            self.declared.entry(v.name.clone()).and_modify(|d| d.lost = Some(v.type_name.clone()));
+        }
         let names: Vec<String> = self.vars.drain(..).map(|v| v.name).collect();
         for name in &names {
             let what = "was lost when its session ended; `%recover` runs the cells again that made it";
@@ -137,7 +140,7 @@ impl Session {
             self.lost.generator = self.generator;
         }
         self.lost.names.extend(names.iter().cloned());
-        self.declared.retain(|_, d| d.is_pending());
+        self.declared.retain(|_, d| d.is_pending() || d.lost.is_some());
         self.lent.clear();
         self.autosave.begin_again();
         self.generator = (0, 0);

@@ -11,6 +11,7 @@ use crate::eval::generate::code as generate;
 use crate::eval::generate::declared::Declaration;
 use crate::eval::tell::errors::{self, run_failure};
 use crate::eval::text::source::CellText;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,7 +26,7 @@ const MOST_STARTS: u32 = 4;
 struct Done {
     outcome: Outcome,
     vars: Vec<Var>,
-    lost: Vec<String>,
+    lost: Vec<(String, String)>,
     generator: (u64, u64),
 }
 
@@ -146,10 +147,12 @@ impl Session {
         };
         self.begun = !unloaded(&done);
         let generator = std::mem::replace(&mut self.generator, done.generator);
-        let lost = done.lost.clone();
+        let lost: Vec<String> = done.lost.iter().map(|(name, _)| name.clone()).collect();
+        let before = self.vars.drain(..).map(|v| (v.name, v.type_name));
+        let types: HashMap<String, String> = before.chain(done.lost.iter().cloned()).collect();
         let mut reply = self.conclude(mode, done, &ready, events);
         if mode.kind != Kind::Hidden {
-            self.declare(&ready, mode.cell);
+            self.declare(&ready, mode.cell, types);
             self.note_what_is_lent(&ready, events);
         }
         if mode.kind == Kind::Replay {
@@ -177,19 +180,26 @@ impl Session {
         reply
     }
 
-    /// Takes down how the variables were declared that the cell has made, and those whose types it has decided.
-    fn declare(&mut self, ready: &Ready, cell: u64) {
-        let made = |name: &String| self.vars.iter().any(|v| v.name == *name && v.cell == cell);
+    /// Takes down how the variables were declared that the cell has made, and those whose types it has decided; of those that are
+    /// gone, what type they had.
+    fn declare(&mut self, ready: &Ready, cell: u64, mut types: HashMap<String, String>) {
+        let there: HashMap<&str, u64> = self.vars.iter().map(|v| (&*v.name, v.cell)).collect();
+        let made = |name: &String| there.get(&**name) == Some(&cell);
+        let gone = |name: &String| !there.contains_key(&**name) && self.gone.contains_key(name);
         if self.begun {
             let decided = |name: &String| ready.leaves.decides.contains(name);
             self.declared.iter_mut().filter(|(n, _)| decided(n)).for_each(|(_, d)| d.open = None);
         }
         for (name, declaration) in &ready.leaves.declares {
-            if declaration.is_pending() || made(name) {
-                self.declared.insert(name.clone(), declaration.clone());
+            if declaration.is_pending() || made(name) || gone(name) {
+                let lost = self.declared.remove(name).and_then(|d| d.lost).filter(|_| gone(name));
+                self.declared.insert(name.clone(), Declaration { lost, ..declaration.clone() });
             }
         }
-        self.declared.retain(|name, d| d.is_pending() || self.vars.iter().any(|v| v.name == *name));
+        for (name, declaration) in self.declared.iter_mut().filter(|(name, d)| d.lost.is_none() && gone(name)) {
+            declaration.lost = types.remove(name).filter(|known| !known.is_empty());
+        }
+        self.declared.retain(|name, d| d.is_pending() || there.contains_key(&**name) || gone(name));
     }
 
     /// What is lent stays in memory; where that happens again and again, somebody should know.
@@ -340,14 +350,16 @@ impl Session {
             Outcome::Ok => format!("was moved by {by}: run the cell that makes it again, or move a `.clone()` of it"),
             _ => format!("was lost when {by}, which moves it, ended early"),
         };
+        let lost: Vec<String> = lost.into_iter().map(|(name, _)| name).collect();
+        let there: HashSet<&str> = vars.iter().map(|v| &*v.name).collect();
         for name in lost.iter().filter(|n| !ready.leaves.inside.contains(*n)).chain(&ready.leaves.moves) {
-            if !vars.iter().any(|v| v.name == *name) {
+            if !there.contains(&**name) {
                 self.gone.insert(name.clone(), how.clone());
             }
         }
+        self.gone.retain(|name, _| !there.contains(&**name));
+        self.lost.names.retain(|name| !there.contains(&**name));
         self.vars = vars;
-        self.gone.retain(|n, _| !self.vars.iter().any(|v| v.name == *n));
-        self.lost.names.retain(|n| !self.vars.iter().any(|v| v.name == *n));
         self.refuse_nameless(&ready.leaves.closures, events);
         self.compiler.prepare(&self.vars);
         match outcome {

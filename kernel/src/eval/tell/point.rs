@@ -39,9 +39,28 @@ const CRATES: [&str; 2] = ["g_", "cell_"];
 const DIGITS: usize = 16;
 const BODY: &str = "::xlazy_cell::{{closure}}";
 
-/// What a program of the user's says, with cells in the place of generated files and crates.
+/// What a program of the user's says, with cells in the place of generated files and crates, and variables as they are written.
 pub fn in_the_notebook(text: String, sources: &Sources) -> String {
-    CRATES.iter().fold(name_cells(text, sources), |text, prefix| name_crates(text, prefix, sources))
+    CRATES.iter().fold(name_variables(name_cells(text, sources)), |text, prefix| name_crates(text, prefix, sources))
+}
+
+/// Variables as a macro has them that says what it was given: `((*x))`, in generated code alone.
+fn name_variables(text: String) -> String {
+    const BEFORE: &str = "((*";
+    if !text.contains(BEFORE) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut parts = text.split(BEFORE);
+    out.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        let end = part.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(part.len());
+        match part[end..].strip_prefix("))").filter(|_| end > 0) {
+            Some(rest) => out.extend([&part[..end], rest]),
+            None => out.extend([BEFORE, part]),
+        }
+    }
+    out
 }
 
 /// In one pass: a cell may write nothing else.

@@ -44,6 +44,7 @@ pub struct Known<'a> {
     pub declared: &'a Declared,
     pub vars: &'a [&'a str],
     pub is_type: &'a dyn Fn(&str) -> bool,
+    pub is_value: &'a dyn Fn(&str) -> bool,
     pub is_imported: &'a dyn Fn(&str) -> bool,
     pub sources: &'a Sources,
     pub rustc: Rustc<'a>,
@@ -228,6 +229,12 @@ fn missing_crate(error: &Diagnostic) -> Option<&str> {
 
 /// An assignment to what is nowhere declared, as a declaration.
 fn declaration(error: &Diagnostic, texts: &Texts) -> Option<String> {
+    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+    assigned_first(text, &at)
+}
+
+/// The assignment to what stands there, as a declaration.
+fn assigned_first(text: &CellText, at: &Range<usize>) -> Option<String> {
     struct Assignments(Vec<(Range<usize>, Range<usize>)>);
     impl<'ast> Visit<'ast> for Assignments {
         fn visit_expr_assign(&mut self, e: &'ast syn::ExprAssign) {
@@ -235,7 +242,6 @@ fn declaration(error: &Diagnostic, texts: &Texts) -> Option<String> {
             syn::visit::visit_expr_assign(self, e);
         }
     }
-    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
     let statements = depth::fits(&text.text).then(|| syn::Block::parse_within.parse_str(&text.text).ok())??;
     let mut found = Assignments(Vec::new());
     statements.iter().for_each(|s| found.visit_stmt(s));
@@ -245,6 +251,12 @@ fn declaration(error: &Diagnostic, texts: &Texts) -> Option<String> {
         .0
         .into_iter()
         .find(|(left, _)| left.start <= at.start && at.end <= left.end && whole(&text.text[left.clone()]))?;
+    // What it is made of may be what it is to be.
+    let (of, value) = text.text[all.clone()].split_once('=')?;
+    let mentions = scan::mentions(value);
+    if scan::mentions(of).iter().any(|name| mentions.contains(name)) {
+        return None;
+    }
     let line = text.text[all].lines().next()?.to_owned();
     Some(format!("let {line}"))
 }
@@ -263,9 +275,19 @@ fn of_the_prelude(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Re
     let wants_a_function = error.message.contains("closure") || error.message.contains("Fn");
     let parts = [error.message.as_str()].into_iter().chain(said).flat_map(|text| text.split('`'));
     let function = || parts.filter_map(|part| function(part.trim_start_matches("fn item "))).next();
-    let (name, what) = match module {
-        Some(module) => (module.to_owned(), "module"),
-        None => (function().filter(|_| !wants_a_function)?, "function"),
+    // What is assigned to is no function: rustc says no more than that.
+    let assigned = || {
+        let (text, at) =
+            error.spans.iter().filter(|s| !s.primary && error.code == "E0070").find_map(|s| texts.map(s))?;
+        let name = text.text.get(at)?;
+        let plain = name.starts_with(char::is_lowercase) && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let ours = plain && !(known.is_value)(name) && !(known.is_imported)(name) && !known.vars.contains(&name);
+        ours.then(|| name.to_owned())
+    };
+    let (name, what) = match (module, assigned()) {
+        (Some(module), _) => (module.to_owned(), "module"),
+        (None, Some(name)) => (name, "function"),
+        (None, None) => (function().filter(|_| !wants_a_function)?, "function"),
     };
     let here = |(text, at): (&Arc<CellText>, Range<usize>)| {
         let start = text.text[..at.start].rfind('\n').map_or(0, |i| i + 1);
@@ -283,11 +305,16 @@ fn of_the_prelude(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Re
         Some((text.clone(), start + range.start..start + range.end))
     };
     let (text, range) = error.spans.iter().filter_map(|s| texts.map(s)).find_map(here)?;
+    let prelude = format!("no variable of that name is declared; without one, `{name}` is a {what} of xlazy's prelude");
+    let help = match assigned_first(&text, &range) {
+        Some(declared) => {
+            format!("to declare it, write `let`: `{declared}`; without one, `{name}` is a {what} of xlazy's prelude")
+        }
+        None => prelude,
+    };
     Some(Retold {
         title: format!("cannot find value `{name}` in this scope"),
-        help: Some(format!(
-            "no variable of that name is declared; without one, `{name}` is a {what} of xlazy's prelude"
-        )),
+        help: Some(help),
         with_labels: false,
         about: About::Part(text, range),
     })
@@ -356,7 +383,7 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                     about: About::Words,
                 });
             }
-            Tag::Load(name) if matches!(&*error.code, "E0282" | "E0283" | "E0284") => {
+            Tag::Load(name) if leaves_open(error) => {
                 let open =
                     known.declared.get(name).and_then(|d| Some((d.cell, d.open.as_ref().filter(|o| o.pending)?)));
                 let Some((cell, open)) = open else { continue };
@@ -391,7 +418,7 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                 if error
                     .spans
                     .iter()
-                    .any(|s| s.primary && matches!(source.provenance(s.start), Provenance::Generated(_))) =>
+                    .any(|s| s.primary && s.ours && matches!(source.provenance(s.start), Provenance::Generated(_))) =>
             {
                 return Some(Retold {
                     title: format!("the variable `{name}` cannot be used here: {}", error.message),
@@ -404,6 +431,11 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
         }
     }
     None
+}
+
+/// Whether nothing says of what type something is, or only what is said where nothing is.
+pub fn leaves_open(error: &Diagnostic) -> bool {
+    matches!(&*error.code, "E0282" | "E0283" | "E0284" | "E0790" | "overflowing_literals")
 }
 
 /// Whether an error points at what a `return` at the top of the cell returns.

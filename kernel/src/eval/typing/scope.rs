@@ -56,7 +56,7 @@ impl InScope {
             for (_, item) in self.context.iter().flat_map(|c| c.defs.items()) {
                 source::add_cell(&mut out, item.text());
             }
-            for m in self.context.iter().flat_map(|c| &c.defs.macros) {
+            for m in self.context.iter().flat_map(|c| c.defs.macros.iter()) {
                 source::add_cell(&mut out, &m.text);
             }
             Arc::new(out)
@@ -70,7 +70,7 @@ impl InScope {
         let (mut imports, mut globs): (Vec<(String, String)>, Vec<String>) = Default::default();
         // What the prelude of every cell brings.
         globs.push(runtime::PRELUDE.to_owned());
-        for u in self.context.iter().flat_map(|c| &c.defs.uses) {
+        for u in self.context.iter().flat_map(|c| c.defs.uses.iter()) {
             import(&u.text, &mut imports, &mut globs);
         }
         if let Some((text, block)) = cell {
@@ -103,7 +103,7 @@ fn items(defs: &Definitions) -> Vec<Named> {
             items.push(Named { name: name.clone(), kind, signature, source, origin: item.source.label() });
         }
     }
-    for m in &defs.macros {
+    for m in defs.macros.iter() {
         let (source, signature) = (m.text.clone(), format!("macro_rules! {}", m.name));
         items.push(Named { name: format!("{}!", m.name), kind: "macro", signature, source, origin: String::new() });
     }

@@ -12,7 +12,7 @@ fn definitions(text: &str) -> Definitions {
     assert!(!parsed.has_statements, "{text}");
     let group = Group { crate_name: "g_1".into(), object: "g_1".into(), items: parsed.items.clone() };
     let mut out = Definitions::default();
-    (out.groups, out.uses, out.macros) = (vec![group.into()], parsed.uses, parsed.macros);
+    (out.groups, out.uses, out.macros) = (vec![group.into()], parsed.uses.into(), parsed.macros.into());
     out
 }
 
