@@ -23,6 +23,7 @@ mod render;
 pub mod report;
 mod side;
 pub(crate) mod timeline;
+mod unrolled;
 mod witness;
 
 pub use budget::{budget, budget_bundle, budget_json, set_budget};
@@ -38,6 +39,7 @@ pub use log::events;
 pub use render::{compiles_bundle, compiles_json, event_json, healed_bundle, healed_json};
 pub use report::{Class, Compilation, Difference, Edit, Explanation, Healing, Place};
 pub(crate) use side::side_by_side;
+pub use unrolled::Unrolled;
 pub(crate) use witness::{INSIGHT, Seen, look_on, stream};
 pub use xlazy_core::clock::set_watching;
 pub use xlazy_core::run::set_trim;

@@ -1,4 +1,5 @@
 //! What is said of a compilation: the class of its cause, the line at fault, the difference, the fix.
+use super::unrolled::Unrolled;
 use std::time::Duration;
 use xlazy_core::ir::OpDef;
 use xlazy_core::run::{Cause, Memory, Origin};
@@ -203,6 +204,8 @@ pub struct Compilation {
     pub device: &'static str,
     /// `None` for the first program of its kind: there was nothing to reuse.
     pub why: Option<Explanation>,
+    /// The loop whose rounds it has one by one, if it is made of such.
+    pub unrolled: Option<Unrolled>,
     /// The budget refused it (`%budget`): it was not compiled.
     pub refused: bool,
     /// Finding the explanation took this long.
