@@ -146,7 +146,10 @@ const REASONS: &[Reason] = &[
     (|s| s.theirs.shown == "()" && s.ours.shown.is_empty(), "evcxr shows `()`"),
     (|s| s.their_error.contains("E0282"), "`Ok` and `Err` at the end of a cell need no type"),
     (|s| s.after, "follows from a difference above"),
-    (|s| s.their_error.contains("E0425"), "in evcxr a variable is gone once a cell has moved it; xlazy copies what is cheap to copy"),
+    (
+        |s| s.their_error.contains("E0425"),
+        "in evcxr a variable is gone once a cell has moved it; xlazy copies what is cheap to copy",
+    ),
     (|s| !s.ours.failed && s.theirs.failed, "xlazy takes more"),
     (|s| s.ours.failed && !s.theirs.failed, "xlazy refuses what evcxr takes"),
     (|s| s.ours.shown != s.theirs.shown, "shown otherwise"),

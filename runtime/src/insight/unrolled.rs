@@ -35,7 +35,7 @@ impl Unrolled {
             false => "`map`, or ops on all of them at once with one dimension more, compile one for all",
         };
         format!(
-            "{rounds} rounds of the loop at {}, {} each, are written out: {advice}.",
+            "{rounds} rounds of the loop at {}, {} each, are written out in one program: {advice}.",
             location(at),
             count(*ops, "op")
         )

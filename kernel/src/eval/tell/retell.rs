@@ -1,6 +1,7 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
 use super::texts::Texts;
 use super::torch::Rustc;
+use super::words::OPTIONS;
 use crate::eval::generate::code::is_cell;
 use crate::eval::generate::declared::{Declaration, Declared};
 use crate::eval::text::scan::Kind;
@@ -107,7 +108,14 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         ("E0425" | "E0423", ["help", ..]) => "`%help` lists the magics, and `?NAME` tells what a name is".to_owned(),
         ("E0425", [name, ..]) if error.message.starts_with("cannot find value") => {
             if let Some(value) = named_argument(error, texts) {
-                return Some(with_words(error, format!("arguments have no names: write `{value}` without `{name}=`")));
+                let help = match OPTIONS.contains(name) {
+                    true => format!(
+                        "arguments have no names: an option is a method behind the call, `.{name}({value})`, or a field of what \
+                         `::with` takes"
+                    ),
+                    false => format!("arguments have no names: write `{value}` without `{name}=`"),
+                };
+                return Some(with_words(error, help));
             }
             let near = |v: &&&str| strsim::damerau_levenshtein(v, name) <= name.len().div_ceil(4);
             let found = known.vars.iter().filter(near).min_by_key(|v| strsim::damerau_levenshtein(v, name));

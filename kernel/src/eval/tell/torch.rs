@@ -47,12 +47,13 @@ fn read() -> Vec<Row> {
 
 /// What a row's first letter stands for, and how rustc is asked whether what stands there is one.
 const STANDS: [(&[&str], &str); 5] = [
-    (&["x", "y", "t", "i", "m"], "impl Is for ::xlazy::Tensor {}"),
+    (&["x", "y", "t", "i", "m"], TENSOR),
     (&["model", "a", "b"], "impl<T: ::xlazy::nn::Module + ?Sized> Is for T {}"),
-    (&["loss"], "impl Is for ::xlazy::Tensor {}"),
+    (&["loss"], TENSOR),
     (&["opt"], "impl<T: ::xlazy::optim::Optimizer + ?Sized> Is for T {}"),
     (&["v", "w"], "impl<T: ?Sized> Is for T where for<'a> &'a T: ::core::iter::IntoIterator {}"),
 ];
+const TENSOR: &str = "impl Is for ::xlazy::Tensor {}";
 const NUMBER: &str = "impl<T: ::core::convert::TryInto<i128> + Copy> Is for T {}";
 
 /// Errors about names, and about types; what others say is about what comes after those are known.
@@ -127,7 +128,12 @@ fn candidate(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Candida
     let here = |r: &Range<usize>| place(texts.source, text, first + r.start..first + r.end).filter(|_| span.ours);
     match (here(&subject), here(&found.at)) {
         // The source has no variables of earlier cells where the cell does not parse.
-        _ if python && (rustc.type_of)(&line[subject.clone()]).is_some_and(|t| !t.ends_with("Tensor")) => None,
+        _ if python
+            && is == TENSOR
+            && (rustc.type_of)(&line[subject.clone()]).is_some_and(|t| !t.ends_with("Tensor")) =>
+        {
+            None
+        }
         (Some(at), Some(whole)) => {
             let whole = if python { whole } else { at.clone() };
             Some(Candidate { said, asks: Some(Asked { at, whole, is }), python })
@@ -239,6 +245,11 @@ fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
             (range.start <= at.start && at.end <= range.end).then_some((range, captured))
         });
         let Some((range, captured)) = found else { continue };
+        // What is wrong within what it is called of is about that.
+        let inside = |(_, of): &(String, Range<usize>)| of.start <= at.start && at.end <= of.end;
+        if pattern.meta(0).is_some() && captured.get(pattern.word(0)).is_some_and(inside) {
+            continue;
+        }
         let code = filled(&row.xlazy, &captured);
         // A row of the library's own names is known by them, and `True` by itself.
         let library = pattern.is_library();
@@ -407,6 +418,7 @@ mod tests {
         assert_eq!(of("net.train()", "train"), "net.train(true)");
         assert_eq!(of("len(v)", "len"), "v.size(0)");
         assert_eq!(of("let q = v + w;", "v"), "");
+        assert_eq!(of("f(&g(a)[0].tolist())", "[0]"), "g(a).i(0)");
         // What is called of something stands in brackets where it must, and is not lent.
         assert_eq!(of("F::max_pool2d(&x, 2)", "F"), "x.max_pool2d(2, MaxPoolOptions::default())");
         assert_eq!(of("torch.sqrt(a + b)", "torch"), "(a + b).sqrt()");
@@ -425,7 +437,10 @@ mod tests {
             of("nn.Conv2d(1, 8, kernel_size=3, stride=2, padding=1)", "nn"),
             "nn::Conv2d::new(1, 8, 3).stride(2).padding(1)"
         );
-        assert_eq!(of("torch.cat([h(x) for h in self.heads], dim=-1)", "for"), "");
+        assert_eq!(
+            of("torch.cat([h(x) for h in self.heads], dim=-1)", "for"),
+            "self.heads.iter().map(|h| h(x)).collect::<Vec<_>>()"
+        );
     }
 
     #[test]
