@@ -63,7 +63,8 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
         }
         let title = retold.as_ref().map_or(&error.message, |r| &r.title);
         // What we generate names a variable's type twice.
-        if retold.is_some() && !told.insert(vec![title.clone()]) {
+        let help = |r: &Retold| r.help.clone().unwrap_or_default();
+        if retold.as_ref().is_some_and(|r| !told.insert(vec![title.clone(), help(r)])) {
             continue;
         }
         // Several errors of one expression have one answer.
