@@ -1,8 +1,7 @@
 //! What is said of the compilations of a cell, with what is equal said once: also where only numbers differ that run through,
 //! such as sizes 5, 6, 7.
 use super::render::Part;
-use super::report::Compilation;
-use super::unrolled::Unrolled;
+use super::report::{Compilation, Unrolled};
 
 /// One sentence, and the compilations that it is about.
 pub(super) struct Told<'a> {

@@ -1,8 +1,7 @@
 //! Compilations and their explanations as sentences, as text, as HTML and as JSON.
 use super::history::{compilations, healed};
 use super::metrics;
-use super::report::{Class, Compilation, Difference, Explanation, Healing};
-use super::unrolled::Unrolled;
+use super::report::{Class, Compilation, Difference, Explanation, Healing, Unrolled};
 use crate::json::{Value, json, micros};
 use std::fmt::Write;
 use xlazy_core::device::name_of;

@@ -1,8 +1,8 @@
 //! What is said of a compilation: the class of its cause, the line at fault, the difference, the fix.
-use super::unrolled::Unrolled;
 use std::time::Duration;
 use xlazy_core::ir::OpDef;
 use xlazy_core::run::{Cause, Memory, Origin};
+use xlazy_core::text::Spot;
 
 /// Why a program had to be compiled although one much like it was there: one enum for reports, JSON and tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -176,6 +176,18 @@ impl Explanation {
             also: vec![],
         }
     }
+}
+
+/// The rounds of a loop, one behind the other in one program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unrolled {
+    /// The loop, or the first line of a round where none is known.
+    pub at: Spot,
+    pub rounds: usize,
+    /// Ops of one round.
+    pub ops: usize,
+    /// A round takes what the one before it made.
+    pub carried: bool,
 }
 
 /// One compilation, or one program that came from the disk in its place.

@@ -1,6 +1,7 @@
 //! Programs that write out the rounds of a loop one by one: found by their repetition, and told what has one body for all rounds.
 use super::mode::Derived;
 use super::record::Record;
+use super::report::Unrolled;
 use foldhash::{HashMap, HashMapExt};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -15,20 +16,8 @@ const OPS: usize = 500;
 /// Distances between equal ops that are looked at.
 const PERIODS: usize = 16;
 
-/// The rounds of a loop, one behind the other in one program.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Unrolled {
-    /// The loop, or the first line of a round where none is known.
-    pub at: Spot,
-    pub rounds: usize,
-    /// Ops of one round.
-    pub ops: usize,
-    /// A round takes what the one before it made.
-    pub carried: bool,
-}
-
 impl Unrolled {
-    pub fn sentence(&self) -> String {
+    pub(super) fn sentence(&self) -> String {
         let Unrolled { at, rounds, ops, carried } = self;
         let advice = match carried {
             true => "`scan` compiles one round, which serves however many there are",

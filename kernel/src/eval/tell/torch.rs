@@ -247,7 +247,7 @@ fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
         let Some((range, captured)) = found else { continue };
         // What is wrong within what it is called of is about that.
         let inside = |(_, of): &(String, Range<usize>)| of.start <= at.start && at.end <= of.end;
-        if pattern.meta(0).is_some() && captured.get(pattern.word(0)).is_some_and(inside) {
+        if pattern.meta(0).is_some() && !call && captured.get(pattern.word(0)).is_some_and(inside) {
             continue;
         }
         let code = filled(&row.xlazy, &captured);
