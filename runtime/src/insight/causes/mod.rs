@@ -39,7 +39,7 @@ mod wiring;
 use super::evidence::nearest::nearest;
 use super::evidence::{Evidence, words};
 use super::record::{Record, same_place};
-use super::report::Explanation;
+use super::report::{Class, Explanation};
 use claim::Claim;
 use std::sync::Arc;
 use xlazy_core::ir;
@@ -127,6 +127,9 @@ pub(super) fn compare(mut evidence: Evidence) -> Option<Explanation> {
     if !evidence.is_explained() || claims.is_empty() {
         claims.push(other::claim(&evidence));
     }
+    if new.device != old.device && claims.iter().all(|c| c.class != Class::Sharding) {
+        claims.push(sharding::placed(new, old));
+    }
     // The second step was compared with the first, another with one of those.
     let before = |r: &&Arc<Record>| same_place(r.site, new.site) && !r.is_read() && r.device == new.device;
     let later = known.iter().filter(before).count() > 1;
@@ -162,11 +165,13 @@ fn comparable(new: &Record, known: &[Arc<Record>]) -> Vec<Arc<Record>> {
     let moves = |r: &Record| r.cause == SyncCause::DeviceChange;
     let other = |r: &Record| r.is_read() && new.is_read() && (moves(r) || moves(new)) && !same_place(r.site, new.site);
     let here: Vec<Arc<Record>> = known.iter().filter(|r| r.device == new.device && !other(r)).cloned().collect();
-    if !here.is_empty() || Mesh::at(new.device).is_none() {
+    let this_line = |r: &&Arc<Record>| same_place(r.site, new.site) && r.is_read() == new.is_read();
+    if Mesh::at(new.device).is_none() || here.iter().any(|r| this_line(&r)) {
         return here;
     }
     // The first of a mesh: what this line ran on one device, or on another mesh, is split now.
-    known.iter().filter(|r| same_place(r.site, new.site) && !other(r)).cloned().collect()
+    let split: Vec<Arc<Record>> = known.iter().filter(|r| this_line(r) && !other(r)).cloned().collect();
+    if split.is_empty() { here } else { split }
 }
 
 fn told(claim: Claim, new: &Record, old: &Record, also: Vec<Explanation>) -> Explanation {
