@@ -21,7 +21,7 @@ macro_rules! files {
     };
 }
 
-files!(FILES, "", from_torch inside lessons shows bucketing fixes healing values items impls meanings meanings_of_types namespaces redefinitions macros_and_uses macros_of_items moves panics_and_errors compile_errors devices display output closures threads dependencies dependencies_later locations control networks recover checkpoint checkpoint_serde kept nan open borrowed rust_takes told);
+files!(FILES, "", mnist char_gpt from_torch inside lessons shows bucketing fixes healing values items impls meanings meanings_of_types namespaces redefinitions macros_and_uses macros_of_items moves panics_and_errors compile_errors devices display output closures threads dependencies dependencies_later locations control networks recover checkpoint checkpoint_serde kept nan open borrowed rust_takes told);
 
 // Recompilations of torch_xla's users: here the compilations of each cell are part of what it shows.
 files!(SCENARIOS, "scenarios/",
@@ -34,7 +34,7 @@ files!(SCENARIOS, "scenarios/",
     m11_one_tensor_twice m12_a_kept_value m13_precision m14_momentum_by_hand m15_assert_in_the_step
     m16_losses_are_kept m17_an_edited_cell m18_one_result_more m19_said_of_it
     m20_told_with_its_history m21_looked_at_again m22_what_is_not_promised
-    m23_where_it_comes_from m24_moved_to_a_device m25_fixes_in_code
+    m23_where_it_comes_from m24_moved_to_a_device m25_fixes_in_code m26_rounds_written_out
 );
 
 #[test]
@@ -117,7 +117,10 @@ fn check(name: &str) {
 
 /// A line for each program, with the reason.
 fn compilations(cell: &Value, compiled: &[Value]) -> String {
-    let sentence = |c: &Value| format!("[compiled] {}\n", c["sentence"].as_str().expect("a sentence"));
+    let sentence = |c: &Value| {
+        let rounds = c["unrolled"]["sentence"].as_str().map_or(String::new(), |said| format!("[loop] {said}\n"));
+        format!("[compiled] {}\n{rounds}", c["sentence"].as_str().expect("a sentence"))
+    };
     match (cell["syncs"].as_u64(), compiled.is_empty()) {
         (Some(0), true) => "[nothing ran]\n".into(),
         (_, true) => "[compiled nothing]\n".into(),

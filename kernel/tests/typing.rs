@@ -59,7 +59,16 @@ fn wrong(found: &[String], want: &str) -> Option<String> {
 
 #[test]
 fn probes() {
-    let text = std::fs::read_to_string(eval_support::cells_dir().with_file_name("typing").join("probes.md")).unwrap();
+    check("probes.md");
+}
+
+#[test]
+fn probes_of_another_hand() {
+    check("others.md");
+}
+
+fn check(file: &str) {
+    let text = std::fs::read_to_string(eval_support::cells_dir().with_file_name("typing").join(file)).unwrap();
     let mut kernel = kernel();
     let (mut missed, mut count) = (Vec::new(), 0);
     for block in text.split("```").skip(1).step_by(2) {

@@ -3,7 +3,7 @@
 //!
 //! The cells themselves run in a process of evcxr's own, which is this program again. An interrupt ends that one: variables are
 //! lost, items stay.
-use evcxr::{CommandContext, Error};
+use evcxr::{CommandContext, CompilationError, Error};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -65,9 +65,16 @@ fn main() {
     }
 }
 
+/// rustc's errors as it writes them, without its warnings; evcxr's own have nothing but a message.
+fn told(errors: &[CompilationError]) -> Vec<String> {
+    let serious = errors.iter().any(|e| e.level() == "error");
+    let text = |e: &CompilationError| Some(e.rendered()).filter(|text| !text.is_empty()).unwrap_or_else(|| e.message());
+    errors.iter().filter(|e| !serious || e.level() == "error").map(text).collect()
+}
+
 fn failure(error: Error) -> Value {
     let (name, traceback) = match &error {
-        Error::CompilationErrors(errors) => ("CompileError", errors.iter().map(|e| e.rendered()).collect()),
+        Error::CompilationErrors(errors) => ("CompileError", told(errors)),
         Error::SubprocessTerminated(_) => ("SessionDied", vec![error.to_string()]),
         _ => ("Error", vec![error.to_string()]),
     };

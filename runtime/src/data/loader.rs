@@ -35,7 +35,8 @@ pub struct DataLoaderOptions {
 }
 
 /// Goes through a dataset in batches, as often as one likes (`torch.utils.data.DataLoader`). The last batch is smaller where
-/// the samples do not come out even, unless `drop_last` is set.
+/// the samples do not come out even, unless `drop_last` is set. A sample has `N` parts; `&DataLoader` alone is one of inputs with
+/// their targets.
 ///
 /// ```
 /// use xlazy::prelude::*;
@@ -47,7 +48,7 @@ pub struct DataLoaderOptions {
 ///     assert_eq!(x.shape(), [4]);
 /// }
 /// ```
-pub struct DataLoader<const N: usize> {
+pub struct DataLoader<const N: usize = 2> {
     dataset: Arc<dyn Dataset<N>>,
     batch_size: usize,
     options: DataLoaderOptions,

@@ -41,6 +41,10 @@ pub(crate) fn all() -> &'static [Name] {
         let mut names: Vec<Name> =
             SOURCES.iter().flat_map(|(module, file, text)| extract(module, file, text, &shared)).collect();
         names.extend(imports(include_str!("../prelude.rs")));
+        for (of, alias) in SOURCES.iter().flat_map(|(.., text)| aliases(text)) {
+            let renamed: Vec<Name> = names.iter().filter_map(|n| under(n, of, alias)).collect();
+            names.extend(renamed);
+        }
         // `new` without words of its own has its type's.
         let types: Vec<(String, String)> =
             names.iter().filter(|n| n.signature.is_empty()).map(|n| (n.name.clone(), n.doc.clone())).collect();
@@ -84,6 +88,25 @@ pub(crate) fn doc(name: &str) -> Option<Bundle> {
     Some(Bundle::text(plain.join("\n\n")).with("text/markdown", markdown.join("\n\n---\n\n")))
 }
 
+/// Second names that a file gives to its types: `pub use BatchNorm as BatchNorm2d;`.
+fn aliases(text: &str) -> Vec<(&str, &str)> {
+    let uses = text.lines().filter_map(|l| l.strip_prefix("pub use ")?.strip_suffix(';')?.split_once(" as "));
+    uses.filter(|(of, _)| !of.contains("::")).collect()
+}
+
+/// A type, or what it has, by the type's second name.
+fn under(n: &Name, of: &str, alias: &str) -> Option<Name> {
+    match n.kind {
+        "struct" | "enum" if n.name == of => Some(Name { name: alias.to_owned(), ..n.clone() }),
+        "impl" if n.owner == of => {
+            let name = n.name.replace(&format!(" for {of}"), &format!(" for {alias}"));
+            Some(Name { name, owner: alias.to_owned(), ..n.clone() })
+        }
+        _ if n.owner == of => Some(Name { owner: alias.to_owned(), ..n.clone() }),
+        _ => None,
+    }
+}
+
 /// What every cell has in scope: the leaves of the prelude's `pub use`, each with the path that it comes from.
 fn imports(text: &str) -> Vec<Name> {
     let mut out = Vec::new();
@@ -107,6 +130,8 @@ struct Template {
     kind: &'static str,
     /// What follows the name: `(&self) -> Tensor`; of a variant, its type.
     rest: String,
+    /// Of a type, the word for its name and all that is written with it: its fields, its `impl`s.
+    with: Option<(String, String)>,
 }
 
 /// The documented items of one source file. Reads what rustfmt writes: items begin at column 0, methods at column 4.
@@ -189,6 +214,11 @@ fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) ->
                 };
                 let signature =
                     if t.rest.is_empty() || t.kind == "variant" { String::new() } else { format!("{name}{}", t.rest) };
+                if let Some((word, body)) = &t.with {
+                    let body = body.replace(word, &name).replace("$crate::", "crate::");
+                    let written = extract(module, file, &body, &[]);
+                    out.extend(written.into_iter().filter(|n| n.name != name || n.kind != "struct"));
+                }
                 out.push(item(name, t.kind, owner, signature, &text, file));
             }
             continue;
@@ -326,7 +356,12 @@ fn template(macro_name: &str, body: &[&str]) -> Option<Template> {
     for (i, line) in body.iter().enumerate() {
         let line = line.trim_start().trim_start_matches("$(");
         if let Some(rest) = line.strip_prefix("pub enum ").filter(|r| r.starts_with(char::is_uppercase)) {
-            return Some(Template { macro_name: macro_name.to_owned(), kind: "variant", rest: ident(rest) });
+            return Some(Template {
+                macro_name: macro_name.to_owned(),
+                kind: "variant",
+                rest: ident(rest),
+                with: None,
+            });
         }
         for kind in ["fn", "struct"] {
             let Some((before, rest)) = line.split_once(&format!("{kind} $")) else { continue };
@@ -337,9 +372,14 @@ fn template(macro_name: &str, body: &[&str]) -> Option<Template> {
             return Some(match kind {
                 "fn" => {
                     let rest = signature(rest, &body[i + 1..])[name.len()..].to_owned();
-                    Template { macro_name: macro_name.to_owned(), kind: "method", rest }
+                    Template { macro_name: macro_name.to_owned(), kind: "method", rest, with: None }
                 }
-                _ => Template { macro_name: macro_name.to_owned(), kind: "struct", rest: String::new() },
+                _ => {
+                    let indent = body[i].len() - body[i].trim_start().len();
+                    let lines: Vec<&str> = body.iter().map(|l| l.get(indent..).unwrap_or(l.trim_start())).collect();
+                    let with = Some((format!("${name}"), lines.join("\n")));
+                    Template { macro_name: macro_name.to_owned(), kind: "struct", rest: String::new(), with }
+                }
             });
         }
     }
@@ -354,6 +394,43 @@ fn ident(text: &str) -> String {
 mod tests {
     use super::*;
     use expect_test::expect;
+
+    /// Types that a macro writes, with all they have.
+    const MADE: &str = r#"
+macro_rules! pools {
+    ($($(#[$doc:meta])* $name:ident, $dims:literal;)*) => {$(
+        $(#[$doc])*
+        pub struct $name {
+            /// The window.
+            pub size: usize,
+        }
+
+        impl $name {
+            pub fn new(size: usize) -> $name {
+                $name { size }
+            }
+
+            /// By its name.
+            pub fn stride(mut self, stride: usize) -> $name {
+                self
+            }
+        }
+
+        impl Module for $name {
+            fn forward(&self, x: &Tensor) -> Tensor {
+                x.clone()
+            }
+        }
+    )*};
+}
+
+pools! {
+    /// Of sequences.
+    Pool1d, 1;
+}
+
+#[cfg(test)]
+"#;
 
     #[test]
     fn every_way_to_write_an_item_is_read() {
@@ -423,6 +500,7 @@ mod tests {
     pub fn no() {}
 }
 "#;
+        let source = &source.replace("#[cfg(test)]\n", MADE);
         let mut out = String::new();
         for n in extract("nn", "f.rs", source, &[]) {
             let _ = writeln!(out, "{} {} | {}", n.kind, n.full(), n.doc.replace('\n', "/"));
@@ -438,6 +516,11 @@ mod tests {
             trait nn::Module | Does things.
             method Module::forward(&self, x: &Tensor) -> Tensor | Runs it.
             function nn::free(x: f64) -> f64 | Free.
+            field Pool1d::size: usize | The window.
+            function Pool1d::new(size: usize) -> Pool1d | 
+            method Pool1d::stride(mut self, stride: usize) -> Pool1d | By its name.
+            impl Pool1d::impl Module for Pool1d | 
+            struct nn::Pool1d | Of sequences.
         "#]]
         .assert_eq(&out);
     }

@@ -1,19 +1,21 @@
 //! What is said of the compilations of a cell, with what is equal said once: also where only numbers differ that run through,
 //! such as sizes 5, 6, 7.
 use super::render::Part;
-use super::report::Compilation;
+use super::report::{Compilation, Unrolled};
 
 /// One sentence, and the compilations that it is about.
 pub(super) struct Told<'a> {
     pub sentence: String,
     pub of: Vec<&'a Compilation>,
+    /// What could be written otherwise, be it the first program of its kind.
+    advice: bool,
 }
 
 impl Told<'_> {
     /// A program that was compiled again is news, be it that an earlier session paid for it: what a cell teaches is the same on
     /// another day. A first one is detail.
     pub fn is_news(&self) -> bool {
-        self.of.iter().any(|c| c.why.is_some())
+        self.advice || self.of.iter().any(|c| c.why.is_some())
     }
 }
 
@@ -31,7 +33,26 @@ pub(super) fn told(all: &[Compilation]) -> Vec<Told<'_>> {
             None => groups.push((key, vec![said], vec![c])),
         }
     }
-    groups.into_iter().map(|(_, sentences, of)| Told { sentence: together(&sentences) + &in_code(&of), of }).collect()
+    let said = |(_, sentences, of): (_, Vec<Said>, Vec<_>)| Told {
+        sentence: together(&sentences) + &in_code(&of),
+        of,
+        advice: false,
+    };
+    let mut out: Vec<Told> = groups.into_iter().map(said).collect();
+    // Of a loop that was compiled for several numbers of rounds the last one is enough.
+    let mut loops: Vec<(&Unrolled, Vec<&Compilation>)> = Vec::new();
+    for c in all {
+        let Some(unrolled) = &c.unrolled else { continue };
+        match loops.iter_mut().find(|(other, _)| other.at == unrolled.at) {
+            Some((last, of)) => {
+                *last = unrolled;
+                of.push(c);
+            }
+            None => loops.push((unrolled, vec![c])),
+        }
+    }
+    out.extend(loops.into_iter().map(|(unrolled, of)| Told { sentence: unrolled.sentence(), of, advice: true }));
+    out
 }
 
 /// Where the fix is told in code, as the last of these has it.

@@ -2,6 +2,7 @@
 use super::causes::explain;
 use super::record::Record;
 use super::report::{Compilation, Explanation, Healing, Place};
+use super::unrolled::unrolled;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -136,6 +137,7 @@ fn compilation(
         hash: record.hash,
         device: name_of(record.device),
         why,
+        unrolled: unrolled(record),
         refused: false,
         explained_in,
     }

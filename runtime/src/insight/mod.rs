@@ -23,6 +23,7 @@ mod render;
 pub mod report;
 mod side;
 pub(crate) mod timeline;
+mod unrolled;
 mod witness;
 
 pub use budget::{budget, budget_bundle, budget_json, set_budget};
@@ -36,7 +37,7 @@ pub(crate) use history::{parameters, refused};
 pub(crate) use live::waiting;
 pub use log::events;
 pub use render::{compiles_bundle, compiles_json, event_json, healed_bundle, healed_json};
-pub use report::{Class, Compilation, Difference, Edit, Explanation, Healing, Place};
+pub use report::{Class, Compilation, Difference, Edit, Explanation, Healing, Place, Unrolled};
 pub(crate) use side::side_by_side;
 pub(crate) use witness::{INSIGHT, Seen, look_on, stream};
 pub use xlazy_core::clock::set_watching;

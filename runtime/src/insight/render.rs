@@ -1,7 +1,7 @@
 //! Compilations and their explanations as sentences, as text, as HTML and as JSON.
 use super::history::{compilations, healed};
 use super::metrics;
-use super::report::{Class, Compilation, Difference, Explanation, Healing};
+use super::report::{Class, Compilation, Difference, Explanation, Healing, Unrolled};
 use crate::json::{Value, json, micros};
 use std::fmt::Write;
 use xlazy_core::device::name_of;
@@ -255,6 +255,9 @@ impl Compilation {
             let _ = writeln!(out, "  compared with compilation #{}", why.compared_with);
             out += &why.details();
         }
+        if let Some(unrolled) = &self.unrolled {
+            let _ = writeln!(out, "  {}", unrolled.sentence());
+        }
         let how = match (self.refused, self.origin) {
             (true, _) => "not compiled".to_owned(),
             (_, Origin::Disk) => format!("read from the disk in {}", units::time(self.compile)),
@@ -300,6 +303,9 @@ impl Compilation {
                 let _ = write!(out, "<details><summary>in the graph</summary>{}</details>", graph.html());
             }
         }
+        if let Some(unrolled) = &self.unrolled {
+            let _ = write!(out, "<div>{}</div>", prose_html(&unrolled.sentence()));
+        }
         out.push_str("</div>");
         out
     }
@@ -335,8 +341,13 @@ impl Compilation {
             "refused": self.refused,
             "sentence": self.sentence(),
             "why": why,
+            "unrolled": self.unrolled.as_ref().map(unrolled),
         })
     }
+}
+
+fn unrolled(of: &Unrolled) -> Value {
+    json!({ "at": place(&of.at), "rounds": of.rounds, "ops": of.ops, "carried": of.carried, "sentence": of.sentence() })
 }
 
 /// A line of user code as JSON: its file, or the cell that it stands for, and the line there.

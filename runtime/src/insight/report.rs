@@ -2,6 +2,7 @@
 use std::time::Duration;
 use xlazy_core::ir::OpDef;
 use xlazy_core::run::{Cause, Memory, Origin};
+use xlazy_core::text::Spot;
 
 /// Why a program had to be compiled although one much like it was there: one enum for reports, JSON and tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -177,6 +178,18 @@ impl Explanation {
     }
 }
 
+/// The rounds of a loop, one behind the other in one program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unrolled {
+    /// The loop, or the first line of a round where none is known.
+    pub at: Spot,
+    pub rounds: usize,
+    /// Ops of one round.
+    pub ops: usize,
+    /// A round takes what the one before it made.
+    pub carried: bool,
+}
+
 /// One compilation, or one program that came from the disk in its place.
 #[derive(Clone, Debug)]
 pub struct Compilation {
@@ -203,6 +216,8 @@ pub struct Compilation {
     pub device: &'static str,
     /// `None` for the first program of its kind: there was nothing to reuse.
     pub why: Option<Explanation>,
+    /// The loop whose rounds it has one by one, if it is made of such.
+    pub unrolled: Option<Unrolled>,
     /// The budget refused it (`%budget`): it was not compiled.
     pub refused: bool,
     /// Finding the explanation took this long.

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use xlazy_core::emit::Val;
 use xlazy_core::ir::Role::{Dtype, Size};
 use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr};
-use xlazy_core::ty::{DType, Dims, Shape, Type};
+use xlazy_core::ty::{DType, Dims, Scalar, Shape, Type};
 
 fn rule(s: &Sig) -> Rule {
     Ok(Type::new(s.attrs.dtype(1), s.attrs_shape(0)))
@@ -190,7 +190,8 @@ impl Tensor {
 
     /// Integers from `low` up to and without `high`, int64 (`torch.randint`).
     #[track_caller]
-    pub fn randint(low: i64, high: i64, size: impl Into<Dims>) -> Tensor {
+    pub fn randint(low: impl Into<Scalar>, high: impl Into<Scalar>, size: impl Into<Dims>) -> Tensor {
+        let [low, high] = [low.into(), high.into()].map(Scalar::as_i64);
         if low >= high {
             refuse("randint", &[], format!("there is no integer from {low} up to {high}"));
         }

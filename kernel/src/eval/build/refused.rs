@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// An error waits no longer for what could be said about it.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(15);
 
 pub enum Refused {
     Failure(Failure),

@@ -11,6 +11,8 @@ use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
+use syn::Block;
+use syn::parse::Parser;
 use xlazy_mime::Fault;
 
 /// Turns rustc's errors into a failure.
@@ -26,6 +28,24 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
     let rows = torch::hints(&errors, texts, &known.rustc);
     let all: Vec<(&Diagnostic, Option<Retold>)> =
         errors.into_iter().zip(rows).map(|(e, row)| (e, retell(e, texts, known, row))).collect();
+    // Where the cell is no Rust, nothing is known of the names of earlier cells in it; and what an argument is that has a name, rustc
+    // does not know.
+    let in_no_rust = |e: &Diagnostic| {
+        let text = e.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s)).map(|(text, _)| text);
+        torch::NAMES.contains(&&*e.code) && text.is_some_and(|text| Block::parse_within.parse_str(&text.text).is_err())
+    };
+    let no_rust = all.iter().any(|(e, _)| e.code.is_empty() && e.spans.iter().any(|s| texts.map(s).is_some()));
+    let names_an_argument = |e: &Diagnostic| {
+        e.code == "E0061" && e.spans.iter().filter_map(|s| texts.map(s)).any(|(text, at)| is_named(&text.text, at))
+    };
+    let all: Vec<(&Diagnostic, Option<Retold>)> = all
+        .into_iter()
+        .filter(|(e, retold)| {
+            let told =
+                retold.as_ref().and_then(|r| r.help.as_ref()).is_some_and(|help| help.starts_with(torch::ANSWER));
+            told || !(no_rust && in_no_rust(e) || names_an_argument(e))
+        })
+        .collect();
     // What we generate has errors of its own where the user's text has one: a variable that borrows, say, cannot be put
     // back, either.
     let follows = |(e, retold): &(&Diagnostic, Option<Retold>)| {
@@ -43,7 +63,8 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
         }
         let title = retold.as_ref().map_or(&error.message, |r| &r.title);
         // What we generate names a variable's type twice.
-        if retold.is_some() && !told.insert(vec![title.clone()]) {
+        let help = |r: &Retold| r.help.clone().unwrap_or_default();
+        if retold.as_ref().is_some_and(|r| !told.insert(vec![title.clone(), help(r)])) {
             continue;
         }
         // Several errors of one expression have one answer.
@@ -84,6 +105,14 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
         }
     }
     Failure { name: "CompileError".into(), message, traceback }
+}
+
+/// Whether this is an argument that is written as in Python: `bias=false`.
+fn is_named(text: &str, at: Range<usize>) -> bool {
+    let assigns =
+        |part: &str| matches!(syn::parse_str(part), Ok(syn::Expr::Assign(a)) if matches!(*a.left, syn::Expr::Path(_)));
+    let in_call = text.get(..at.start).is_some_and(|before| before.trim_end().ends_with([',', '(']));
+    in_call && text.get(at).is_some_and(assigns)
 }
 
 /// A message without the names that only xlazy knows of.

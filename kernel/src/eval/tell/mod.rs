@@ -4,3 +4,4 @@ pub mod point;
 pub mod retell;
 pub mod texts;
 pub mod torch;
+mod words;

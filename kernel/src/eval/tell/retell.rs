@@ -1,6 +1,7 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
 use super::texts::Texts;
 use super::torch::Rustc;
+use super::words::OPTIONS;
 use crate::eval::generate::code::is_cell;
 use crate::eval::generate::declared::{Declaration, Declared};
 use crate::eval::text::scan::Kind;
@@ -108,7 +109,14 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         ("E0425" | "E0423", ["help", ..]) => "`%help` lists the magics, and `?NAME` tells what a name is".to_owned(),
         ("E0425", [name, ..]) if error.message.starts_with("cannot find value") => {
             if let Some(value) = named_argument(error, texts) {
-                return Some(with_words(error, format!("arguments have no names: write `{value}` without `{name}=`")));
+                let help = match OPTIONS.contains(name) {
+                    true => format!(
+                        "arguments have no names: an option is a method behind the call, `.{name}({value})`, or a field of what \
+                         `::with` takes"
+                    ),
+                    false => format!("arguments have no names: write `{value}` without `{name}=`"),
+                };
+                return Some(with_words(error, help));
             }
             let near = |v: &&&str| strsim::damerau_levenshtein(v, name) <= name.len().div_ceil(4);
             let found = known.vars.iter().filter(near).min_by_key(|v| strsim::damerau_levenshtein(v, name));
@@ -130,6 +138,18 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         ("E0277", _) if error.message.starts_with("the `?` operator can only be applied") => {
             "behind a value, `?` ends the cell with its error; `?NAME` on a line of its own tells what a name is"
                 .to_owned()
+        }
+        ("E0277", _) if of_two_numbers(&error.message) => {
+            let help = "numbers of two types do not mix: write `… as f64`, or the type that both are to be".to_owned();
+            return Some(Retold { with_labels: false, ..with_words(error, help) });
+        }
+        ("E0600", ["-", "usize"]) => {
+            let negated = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s));
+            let name = negated.and_then(|(text, at)| text.text.get(at)?.strip_prefix('-'))?;
+            format!("a `usize` has no sign: write `-({} as i64)`", name.trim())
+        }
+        ("E0599", ["len", ty, ..]) if ty.trim_start_matches('&').ends_with("xlazy::Tensor") => {
+            "in xlazy: `.size(0)`, as of torch's `len(x)`; `.numel()` counts all elements".to_owned()
         }
         ("E0277", ["usize: Neg", ..]) => {
             let sizes = sizes_in_brackets(error, texts)?;
@@ -161,6 +181,24 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         _ => return None,
     };
     Some(with_words(error, help))
+}
+
+/// Whether rustc says that numbers of two types are added, multiplied or compared.
+fn of_two_numbers(message: &str) -> bool {
+    let mut types = message.split('`').skip(1).step_by(2).map(|ty| ty.trim_start_matches('&'));
+    let number = |ty: &str| {
+        matches!(ty, "{float}" | "{integer}" | "usize" | "isize")
+            || ty.strip_prefix(['i', 'u', 'f']).is_some_and(|bits| bits.parse::<u8>().is_ok())
+    };
+    let verbs = [
+        "cannot add ",
+        "cannot subtract ",
+        "cannot multiply ",
+        "cannot divide ",
+        "can't compare ",
+        "cannot calculate ",
+    ];
+    verbs.iter().any(|verb| message.starts_with(verb)) && types.by_ref().take(2).filter(|ty| number(ty)).count() == 2
 }
 
 /// The tokens of the cell that an error is in, and which of them it points at.

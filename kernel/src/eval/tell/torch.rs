@@ -1,11 +1,11 @@
 //! What somebody who knows PyTorch has written, and what it is here: the table of the page for people (`docs/from-pytorch.md`) is
 //! the one that errors are looked up in.
 use super::texts::Texts;
-use crate::eval::text::scan::{self, Kind, Token};
+use super::words::{Captured, Meta, Words, found_at, tokens};
+use crate::eval::text::scan::{Kind, Token};
 use crate::eval::text::source::{CellText, Provenance, Source};
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -45,22 +45,19 @@ fn read() -> Vec<Row> {
     PAGE.lines().filter_map(row).collect()
 }
 
-fn tokens(text: &str) -> Vec<Token> {
-    scan::tokens(text).into_iter().filter(|t| t.kind != Kind::Comment).collect()
-}
-
 /// What a row's first letter stands for, and how rustc is asked whether what stands there is one.
 const STANDS: [(&[&str], &str); 5] = [
-    (&["x", "y", "t", "i", "m"], "impl Is for ::xlazy::Tensor {}"),
+    (&["x", "y", "t", "i", "m"], TENSOR),
     (&["model", "a", "b"], "impl<T: ::xlazy::nn::Module + ?Sized> Is for T {}"),
-    (&["loss"], "impl Is for ::xlazy::Tensor {}"),
+    (&["loss"], TENSOR),
     (&["opt"], "impl<T: ::xlazy::optim::Optimizer + ?Sized> Is for T {}"),
     (&["v", "w"], "impl<T: ?Sized> Is for T where for<'a> &'a T: ::core::iter::IntoIterator {}"),
 ];
+const TENSOR: &str = "impl Is for ::xlazy::Tensor {}";
 const NUMBER: &str = "impl<T: ::core::convert::TryInto<i128> + Copy> Is for T {}";
 
 /// Errors about names, and about types; what others say is about what comes after those are known.
-const NAMES: [&str; 5] = ["E0423", "E0425", "E0432", "E0433", "E0531"];
+pub(super) const NAMES: [&str; 7] = ["E0405", "E0412", "E0423", "E0425", "E0432", "E0433", "E0531"];
 const TYPES: [&str; 16] = [
     "E0061", "E0277", "E0308", "E0369", "E0599", "E0600", "E0604", "E0605", "E0606", "E0608", "E0609", "E0610",
     "E0614", "E0615", "E0616", "E0618",
@@ -131,7 +128,12 @@ fn candidate(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Candida
     let here = |r: &Range<usize>| place(texts.source, text, first + r.start..first + r.end).filter(|_| span.ours);
     match (here(&subject), here(&found.at)) {
         // The source has no variables of earlier cells where the cell does not parse.
-        _ if python && (rustc.type_of)(&line[subject.clone()]).is_some_and(|t| !t.ends_with("Tensor")) => None,
+        _ if python
+            && is == TENSOR
+            && (rustc.type_of)(&line[subject.clone()]).is_some_and(|t| !t.ends_with("Tensor")) =>
+        {
+            None
+        }
         (Some(at), Some(whole)) => {
             let whole = if python { whole } else { at.clone() };
             Some(Candidate { said, asks: Some(Asked { at, whole, is }), python })
@@ -210,6 +212,8 @@ enum About {
 /// A row that stands somewhere: what it says, and of what it is to be known that it is that.
 struct Found {
     said: String,
+    /// What is to be written.
+    code: String,
     at: Range<usize>,
     subject: Option<(Range<usize>, &'static str)>,
 }
@@ -241,6 +245,11 @@ fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
             (range.start <= at.start && at.end <= range.end).then_some((range, captured))
         });
         let Some((range, captured)) = found else { continue };
+        // What is wrong within what it is called of is about that.
+        let inside = |(_, of): &(String, Range<usize>)| of.start <= at.start && at.end <= of.end;
+        if pattern.meta(0).is_some() && !call && captured.get(pattern.word(0)).is_some_and(inside) {
+            continue;
+        }
         let code = filled(&row.xlazy, &captured);
         // A row of the library's own names is known by them, and `True` by itself.
         let library = pattern.is_library();
@@ -249,38 +258,70 @@ fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
         let fits = match about {
             About::Python => true,
             // Of `nn::NAME` rustc points at the name.
-            About::Names | About::Call => !alone || !line[range.start..at.start].contains(['(', '[']),
+            About::Names | About::Call => {
+                !alone || !line[range.start..at.start].contains(['(', '[']) || is_name_of_argument(line, &at)
+            }
             About::Types => !alone,
         };
         if !fits || code == line[range.clone()] {
             continue;
         }
         let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
-        best = Some((said, Found { said: format!("{ANSWER}`{code}`{note}"), at: range, subject }));
+        best = Some((said, Found { said: format!("{ANSWER}`{code}`{note}"), code, at: range, subject }));
     }
     best.map(|(_, found)| found).or_else(|| op(&user, &at).filter(|_| about == About::Names))
+}
+
+/// Whether what is pointed at is Python's `name=` in a call.
+fn is_name_of_argument(line: &str, at: &Range<usize>) -> bool {
+    line[at.end..].trim_start().strip_prefix('=').is_some_and(|rest| !rest.starts_with('='))
+        && line[..at.start].trim_end().ends_with([',', '('])
 }
 
 /// The page of all ops, which is written from their table.
 const OPS: &str = include_str!("../../../../docs/ops.md");
 
-/// A function of torch's that is a method here: `torch.NAME(x, …)` and `F.NAME(x, …)`.
+/// A function of torch's that is a method here, or makes a tensor: `torch.NAME(x, …)`, `F.NAME(x, …)` and how somebody writes them who
+/// has heard of Rust.
 fn op(user: &Words, at: &Range<usize>) -> Option<Found> {
-    let first = (0..user.len()).find(|i| user.tokens[*i].range.start == at.start)?;
-    let module = match user.word(first) {
-        "torch" => "",
-        "F" => "nn.functional.",
+    let pointed = (0..user.len()).find(|i| user.tokens[*i].range.start == at.start)?;
+    let behind_colons = |i: usize| i > 2 && user.word(i - 1) == ":" && user.word(i - 2) == ":";
+    let mut first = pointed;
+    while behind_colons(first) {
+        first -= 3;
+    }
+    // Up to the name: what is in front of a point or of two colons.
+    let (mut name, mut path) = (first, Vec::new());
+    while let Some(next) = match (user.word(name + 1), user.word(name + 2)) {
+        (".", _) => Some(name + 2),
+        (":", ":") => Some(name + 3),
+        _ => None,
+    } {
+        path.push(user.word(name));
+        name = next;
+    }
+    let modules: &[&str] = match path[..] {
+        ["F"] | ["nn", "functional"] | ["torch", "nn", "functional"] => &["nn.functional.", ""],
+        ["torch"] | ["torch", "linalg" | "special" | "fft"] => &["", "linalg.", "special.", "fft."],
         _ => return None,
     };
-    let name = first + if user.word(first + 1) == "." { 2 } else { 3 };
-    let row = format!("| `{module}{}` | `Tensor::", user.word(name));
-    let method = OPS.lines().find_map(|line| line.strip_prefix(&row)?.split('`').next())?;
     let end = user.behind_brackets(name + 1).filter(|_| user.word(name + 1) == "(")?;
-    let behind_first = user.up_to(name + 2, ",", false).filter(|i| *i < end).unwrap_or(end - 1);
-    let (subject, _) = user.part(name + 2, behind_first)?;
-    let rest = user.part(behind_first + 1, end - 1).map(|(rest, _)| rest).unwrap_or_default();
-    let range = at.start..user.tokens[end - 1].range.end;
-    Some(Found { said: format!("{ANSWER}`{subject}.{method}({rest})`"), at: range, subject: None })
+    let range = user.tokens[first].range.start..user.tokens[end - 1].range.end;
+    let of = |module: &&str| {
+        let row = format!("| `{module}{}` | `Tensor::", user.word(name));
+        OPS.lines().find_map(|line| line.strip_prefix(&row)?.split('`').next())
+    };
+    let method = modules.iter().find_map(of)?;
+    let all = user.part(name + 2, end - 1).map(|(all, _)| rewritten(&all)).unwrap_or_default();
+    let code = if PAGE.contains(&format!("`Tensor::{method}(")) {
+        format!("Tensor::{method}({all})")
+    } else {
+        let behind_first = user.up_to(name + 2, ",", false).filter(|i| *i < end).unwrap_or(end - 1);
+        let (subject, _) = user.part(name + 2, behind_first)?;
+        let rest = user.part(behind_first + 1, end - 1).map(|(rest, _)| rewritten(&rest)).unwrap_or_default();
+        format!("{}.{method}({rest})", receiver(&rewritten(&subject)))
+    };
+    Some(Found { said: format!("{ANSWER}`{code}`"), code, at: range, subject: None })
 }
 
 /// What of the text a row is about: what its first letter that says what it is stands for, or else its first number.
@@ -301,202 +342,6 @@ fn around(text: &str, at: Range<usize>) -> Option<(&str, Range<usize>)> {
     (end - start <= LONGEST).then(|| (&text[start..end], at.start - start..at.end - start))
 }
 
-/// Text with its tokens.
-struct Words<'t> {
-    text: &'t str,
-    tokens: Cow<'t, [Token]>,
-}
-
-impl<'t> Words<'t> {
-    fn of(text: &'t str) -> Words<'t> {
-        Words { text, tokens: Cow::Owned(tokens(text)) }
-    }
-
-    fn len(&self) -> usize {
-        self.tokens.len()
-    }
-
-    /// Of a row: it begins with one of the library's modules.
-    fn is_library(&self) -> bool {
-        self.meta(0).is_none() && self.word(1) == "."
-    }
-
-    fn word(&self, i: usize) -> &'t str {
-        self.tokens.get(i).map_or("", |t| &self.text[t.range.clone()])
-    }
-
-    fn kind(&self, i: usize) -> Option<Kind> {
-        self.tokens.get(i).map(|t| t.kind)
-    }
-
-    /// Of a row: what stands for any expression, or for several of them.
-    fn meta(&self, i: usize) -> Option<Meta> {
-        let word = self.word(i);
-        let a_list = |i: usize| self.word(i) == "2" && self.word(i + 1) == "," && self.word(i + 2) == "3";
-        if a_list(i) {
-            return Some(Meta::Several);
-        }
-        // What is named behind a point or called is a name.
-        let named = i > 0 && self.word(i - 1) == "." || self.word(i + 1) == "(" || self.word(i + 1) == "!";
-        let stands = match self.kind(i)? {
-            Kind::Ident => {
-                word == "model" || !named && (matches!(word, "loss" | "opt") || word.len() == 1 && word != "F")
-            }
-            Kind::Number => true,
-            // The name of a file, say.
-            Kind::Literal => word.starts_with('"'),
-            _ => false,
-        };
-        stands.then_some(Meta::One)
-    }
-
-    /// Behind the expressions from `i` on: up to `end`, outside of brackets.
-    fn up_to(&self, i: usize, end: &str, several: bool) -> Option<usize> {
-        let mut depth = 0;
-        for at in i..self.len() {
-            match self.kind(at)? {
-                _ if depth == 0 && self.word(at) == end => return (at > i).then_some(at),
-                Kind::Open(_) => depth += 1,
-                Kind::Close(_) if depth == 0 => return None,
-                Kind::Close(_) => depth -= 1,
-                Kind::Punct(';') => return None,
-                Kind::Punct(',') if depth == 0 && !several => return None,
-                _ => {}
-            }
-        }
-        None
-    }
-
-    /// Behind the operand that begins at `i`: a name, a number or a text, with what is called of it.
-    fn operand(&self, i: usize) -> Option<usize> {
-        let mut at = i;
-        while self.word(at) == "-" || self.word(at) == "&" {
-            at += 1;
-        }
-        match self.kind(at)? {
-            Kind::Ident | Kind::Number | Kind::Literal => at += 1,
-            Kind::Open('(') => at = self.behind_brackets(at)?,
-            _ => return None,
-        }
-        loop {
-            match self.kind(at) {
-                Some(Kind::Open('(' | '[')) => at = self.behind_brackets(at)?,
-                Some(Kind::Punct('.')) if self.kind(at + 1) == Some(Kind::Ident) => at += 2,
-                _ => return Some(at),
-            }
-        }
-    }
-
-    fn behind_brackets(&self, i: usize) -> Option<usize> {
-        let mut depth = 0;
-        for at in i..self.len() {
-            match self.kind(at)? {
-                Kind::Open(_) => depth += 1,
-                Kind::Close(_) if depth == 1 => return Some(at + 1),
-                Kind::Close(_) => depth -= 1,
-                _ => {}
-            }
-        }
-        None
-    }
-
-    /// Where the operand begins that ends before `i`.
-    fn operand_before(&self, i: usize) -> Option<usize> {
-        (0..i).find(|&start| {
-            let opens = start == 0 || self.word(start - 1) != "." && self.kind(start) == Some(Kind::Ident);
-            opens && self.operand(start).is_some_and(|end| end >= i && self.within(start, i))
-        })
-    }
-
-    /// Whether brackets are even between two tokens.
-    fn within(&self, from: usize, to: usize) -> bool {
-        let mut depth = 0i32;
-        for at in from..to {
-            match self.kind(at) {
-                Some(Kind::Open(_)) => depth += 1,
-                Some(Kind::Close(_)) => depth -= 1,
-                _ => {}
-            }
-            if depth < 0 {
-                return false;
-            }
-        }
-        depth == 0
-    }
-
-    /// The text of some of them, and where it is.
-    fn part(&self, from: usize, to: usize) -> Option<(String, Range<usize>)> {
-        let (first, last) = (self.tokens.get(from)?, self.tokens.get(to.checked_sub(1)?).filter(|_| from < to)?);
-        let range = first.range.start..last.range.end;
-        Some((self.text[range.clone()].to_owned(), range))
-    }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Meta {
-    One,
-    Several,
-}
-
-/// What a row's letters stand for, and where that is.
-type Captured = HashMap<String, (String, Range<usize>)>;
-
-/// A row at a token: where it stands in the text, and what its letters and numbers stand for.
-fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(Range<usize>, Captured)> {
-    let mut captured = Captured::new();
-    let (mut p, mut u, mut first) = (0, start, start);
-    // A receiver in front is whatever the rest is called of.
-    if pattern.meta(0).is_some() && pattern.len() > 1 {
-        if user.word(start) != pattern.word(1) {
-            return None;
-        }
-        first = user.operand_before(start)?;
-        captured.insert(pattern.word(0).to_owned(), user.part(first, start)?);
-        p = 1;
-    }
-    while p < pattern.len() {
-        let Some(meta) = pattern.meta(p) else {
-            // Arguments have no names here: `dim=1` is `1`.
-            if p > 0 && user.kind(u) == Some(Kind::Ident) && user.word(u + 1) == "=" && pattern.word(p) != user.word(u)
-            {
-                u += 2;
-            }
-            let same = user.word(u) == pattern.word(p) && u < user.len();
-            // `F::relu` is how somebody writes `F.relu` who has heard of Rust.
-            let as_path =
-                pattern.is_library() && pattern.word(p) == "." && user.word(u) == ":" && user.word(u + 1) == ":";
-            (same || as_path).then_some(())?;
-            (p, u) = (p + 1, u + if as_path { 2 } else { 1 });
-            continue;
-        };
-        let (name, width) = if meta == Meta::Several { ("2, 3", 3) } else { (pattern.word(p), 1) };
-        if p > 0 && user.kind(u) == Some(Kind::Ident) && user.word(u + 1) == "=" && user.word(u + 2) != "=" {
-            u += 2;
-        }
-        let end = match pattern.word(p + width) {
-            "" => user.operand(u)?,
-            next => user.up_to(u, next, meta == Meta::Several)?,
-        };
-        let (text, range) = user.part(u, end)?;
-        let text = match &*text {
-            "True" => "true".to_owned(),
-            "False" => "false".to_owned(),
-            // A list of its own is the list.
-            list if meta == Meta::Several
-                && matches!(user.kind(u), Some(Kind::Open(_)))
-                && user.behind_brackets(u) == Some(end) =>
-            {
-                list[1..list.len() - 1].to_owned()
-            }
-            _ => text,
-        };
-        captured.insert(name.to_owned(), (text, range));
-        (p, u) = (p + width, end);
-    }
-    let last = user.tokens.get(u.checked_sub(1)?)?;
-    Some((user.tokens[first].range.start..last.range.end, captured))
-}
-
 /// A row's other side with what was captured.
 fn filled(xlazy: &str, captured: &Captured) -> String {
     let words = Words::of(xlazy);
@@ -507,16 +352,48 @@ fn filled(xlazy: &str, captured: &Captured) -> String {
         out.push_str(&xlazy[end..range.start]);
         match captured.get(name).filter(|_| words.meta(i).is_some()) {
             Some((text, _)) => {
-                // A number is not lent.
+                let text = &rewritten(text);
+                // A number is not lent, and nothing is lent twice.
                 let number = text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
-                out.truncate(out.len() - usize::from(number && out.ends_with('&')));
-                out.push_str(text);
+                out.truncate(out.len() - usize::from((number || text.starts_with('&')) && out.ends_with('&')));
+                match words.word(i + width) {
+                    "." => out.push_str(&receiver(text)),
+                    _ => out.push_str(text),
+                }
             }
             None => out.push_str(&xlazy[range.clone()]),
         }
         (end, i) = (range.end, i + width);
     }
     out + &xlazy[end..]
+}
+
+/// An expression that something is called of.
+fn receiver(text: &str) -> Cow<'_, str> {
+    let text = text.trim_start_matches(['&', ' ']);
+    match syn::parse_str::<syn::Expr>(text) {
+        Ok(syn::Expr::Binary(_) | syn::Expr::Unary(_) | syn::Expr::Cast(_) | syn::Expr::Range(_)) => {
+            format!("({text})").into()
+        }
+        _ => text.into(),
+    }
+}
+
+/// What the library's names in an expression are here.
+fn rewritten(text: &str) -> String {
+    let mut text = text.to_owned();
+    // Each is another one, and what is said may not name the library again.
+    for _ in 0..8 {
+        let tokens = tokens(&text);
+        let library = |t: &Token| matches!(&text[t.range.clone()], "torch" | "F" | "nn" | "optim");
+        let found = tokens.iter().filter(|t| library(t)).find_map(|t| {
+            let found = instead(&text, t.range.clone(), About::Names)?;
+            Some((found.at, found.code))
+        });
+        let Some((at, code)) = found else { break };
+        text.replace_range(at, &code);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -541,6 +418,29 @@ mod tests {
         assert_eq!(of("net.train()", "train"), "net.train(true)");
         assert_eq!(of("len(v)", "len"), "v.size(0)");
         assert_eq!(of("let q = v + w;", "v"), "");
+        assert_eq!(of("f(&g(a)[0].tolist())", "[0]"), "g(a).i(0)");
+        // What is called of something stands in brackets where it must, and is not lent.
+        assert_eq!(of("F::max_pool2d(&x, 2)", "F"), "x.max_pool2d(2, MaxPoolOptions::default())");
+        assert_eq!(of("torch.sqrt(a + b)", "torch"), "(a + b).sqrt()");
+        assert_eq!(of("torch::randint(n - 1, (8,))", "torch"), "Tensor::randint(0, n - 1, (8,))");
+        assert_eq!(of("nn::functional::log_sigmoid(&h)", "log_sigmoid"), "");
+        assert_eq!(of("nn::functional::silu(&h - 1.0)", "silu"), "(h - 1.0).silu()");
+        assert_eq!(of("torch.linalg.inv(m)", "torch"), "m.inv()");
+        // What is in it is told as well.
+        assert_eq!(of("torch.tril(torch.ones(n, n))", "torch"), "Tensor::ones([n, n]).tril(0)");
+        assert_eq!(of("torch.mean(torch.abs(a - b))", "torch"), "(a - b).abs().mean()");
+        // Options have names of their own.
+        assert_eq!(of("nn.Linear(8, 4, bias=False)", "nn"), "nn::Linear::without_bias(8, 4)");
+        assert_eq!(of("nn::Linear::new(8, 4, bias=False)", "bias"), "nn::Linear::without_bias(8, 4)");
+        assert_eq!(of("nn.Conv2d(1, 8, 3, padding=1)", "nn"), "nn::Conv2d::new(1, 8, 3).padding(1)");
+        assert_eq!(
+            of("nn.Conv2d(1, 8, kernel_size=3, stride=2, padding=1)", "nn"),
+            "nn::Conv2d::new(1, 8, 3).stride(2).padding(1)"
+        );
+        assert_eq!(
+            of("torch.cat([h(x) for h in self.heads], dim=-1)", "for"),
+            "self.heads.iter().map(|h| h(x)).collect::<Vec<_>>()"
+        );
     }
 
     #[test]

@@ -107,7 +107,13 @@ pub fn rust(scope: &InScope, code: &str, cursor: usize) -> String {
             let rust = magic::rust(&code[line.clone()]).filter(|_| within);
             rust.map(|at| line.start + at..line.end).or(body)
         }
-        Segment::Command(_) => None,
+        // `?x.le` asks about an expression.
+        Segment::Command(line) => {
+            let within = line.start <= cursor && cursor <= line.end;
+            magic::rust(&code[line.clone()])
+                .filter(|_| within && code[line.clone()].starts_with('?'))
+                .map(|at| line.start + at..line.end)
+        }
     };
     blank_between(code, segments(code, &known).into_iter().filter_map(range))
 }

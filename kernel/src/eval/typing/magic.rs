@@ -10,6 +10,9 @@ pub type Word = (String, &'static str, String);
 
 /// Where Rust begins in a line of magic.
 pub fn rust(line: &str) -> Option<usize> {
+    if line.starts_with('?') {
+        return Some(line.len() - line.trim_start_matches('?').len());
+    }
     let named = line.trim_start_matches('%');
     let (name, args) = named.split_once(char::is_whitespace)?;
     let magic = magics::find(name).filter(|m| matches!(m.takes, Takes::Rest) && m.name != "!")?;
@@ -37,6 +40,10 @@ pub fn candidates(scope: &InScope, line: &str) -> Option<(usize, Vec<Word>)> {
     }
     if let Some(shell) = line.strip_prefix('!') {
         return files(line, shell.rfind(char::is_whitespace).map_or(1, |i| i + 2), None);
+    }
+    // What is asked about is named in Rust.
+    if line.starts_with('?') {
+        return None;
     }
     let name = line.trim_start_matches('%');
     let Some((name, args)) = name.split_once(char::is_whitespace) else {

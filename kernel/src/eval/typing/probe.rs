@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use xlazy_mime::Var;
 
 /// The method that no type has.
@@ -62,12 +62,16 @@ impl Prober {
             return known.clone();
         }
         let check = self.take(context)?;
+        let asked = Instant::now();
         let answer = check.ask(&source, PATIENCE, receiver);
         let mut state = self.state();
         if state.known.len() == MOST {
             state.known.clear();
         }
-        state.known.insert(source, answer.clone());
+        // What came too late may come in time when it is asked again.
+        if answer.is_some() || asked.elapsed() < PATIENCE {
+            state.known.insert(source, answer.clone());
+        }
         drop(state);
         self.warm_up(context);
         answer

@@ -215,6 +215,7 @@ fn told(new: &Record, why: Option<Explanation>) -> Compilation {
         device: "",
         why,
         refused: false,
+        unrolled: None,
         explained_in: Duration::ZERO,
     }
 }

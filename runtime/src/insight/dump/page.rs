@@ -123,6 +123,7 @@ impl Run {
                     "memory",
                     "flops",
                     "device",
+                    "unrolled",
                     "refused",
                 ] {
                     value.remove(unknown);

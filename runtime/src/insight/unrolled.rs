@@ -1,0 +1,140 @@
+//! Programs that write out the rounds of a loop one by one: found by their repetition, and told what has one body for all rounds.
+use super::mode::Derived;
+use super::record::Record;
+use super::report::Unrolled;
+use foldhash::{HashMap, HashMapExt};
+use std::cmp::Reverse;
+use std::ops::Range;
+use xlazy_core::ir::Input;
+use xlazy_core::run::Cause;
+use xlazy_core::text::{Spot, callers, location, loops};
+use xlazy_mime::count;
+
+/// Fewer rounds are no reason to write another kind of loop, nor are fewer ops in all of them.
+const ROUNDS: usize = 16;
+const OPS: usize = 500;
+/// Distances between equal ops that are looked at.
+const PERIODS: usize = 16;
+
+impl Unrolled {
+    pub(super) fn sentence(&self) -> String {
+        let Unrolled { at, rounds, ops, carried } = self;
+        let advice = match carried {
+            true => "`scan` compiles one round, which serves however many there are",
+            false => "`map`, or ops on all of them at once with one dimension more, compile one for all",
+        };
+        format!(
+            "{rounds} rounds of the loop at {}, {} each, are written out in one program: {advice}.",
+            location(at),
+            count(*ops, "op")
+        )
+    }
+}
+
+/// The loop whose rounds make up most of a program, if it is one that could be recorded once. Layers, each of which has parameters of
+/// its own, are none, and neither are steps of training, which want a barrier between them.
+pub(super) fn unrolled(record: &Record) -> Option<Unrolled> {
+    if record.steps.len() < OPS || record.cause == Cause::Eager {
+        return None;
+    }
+    let own: Vec<usize> = (0..record.steps.len()).filter(|&i| record.derived(i as u32).is_none()).collect();
+    let all = record.typed();
+    let marks: Vec<u64> = own.iter().map(|&i| all[i]).collect();
+    let (period, run) = repetition(&marks)?;
+    let rounds = run.len() / period;
+    let update = |i: usize| record.derived(i as u32) == Some(Derived::Update);
+    let (first, last) = (own[run.start], own[run.end - 1]);
+    if rounds < ROUNDS || run.len() < OPS || run.len() * 2 < own.len() || (first..=last).any(update) {
+        return None;
+    }
+    let round = |step: u32| {
+        let place = own.binary_search(&(step as usize)).ok().filter(|place| run.contains(place))?;
+        Some((place - run.start) / period)
+    };
+    let (mut carried, mut layers) = (false, false);
+    for place in run.clone() {
+        let here = (place - run.start) / period;
+        let before = place.checked_sub(period).filter(|before| run.contains(before));
+        let inputs = &record.steps[own[place]].inputs;
+        for (i, input) in inputs.iter().enumerate() {
+            match *input {
+                Input::Step(x) => carried |= round(x).is_some_and(|there| there + 1 == here),
+                Input::Leaf(l) => {
+                    let there = before.and_then(|before| record.steps[own[before]].inputs.get(i));
+                    let another = matches!(there, Some(Input::Leaf(k)) if *k != l);
+                    layers |= another && record.leaves[l as usize].parameter;
+                }
+            }
+        }
+    }
+    (!layers).then(|| Unrolled {
+        at: of_the_loop(record, &own[run.start..run.start + period]),
+        rounds,
+        ops: period,
+        carried,
+    })
+}
+
+/// The loop around the lines of a round, or around the call that leads there.
+fn of_the_loop(record: &Record, round: &[usize]) -> Spot {
+    let lines: Vec<Spot> = round.iter().map(|&i| Spot::from(record.steps[i].at)).collect();
+    let own = lines.iter().find_map(|at| loops(at).into_iter().next());
+    let calling = || lines.iter().flat_map(callers).find_map(|call| loops(&call).into_iter().next());
+    own.or_else(calling).map_or_else(|| lines[0].clone(), |l| l.head)
+}
+
+/// The longest stretch in which marks come again at a distance, whole rounds of it, and that distance.
+fn repetition(marks: &[u64]) -> Option<(usize, Range<usize>)> {
+    let (mut last, mut distances) = (HashMap::new(), HashMap::<usize, usize>::new());
+    for (i, mark) in marks.iter().enumerate() {
+        if let Some(before) = last.insert(mark, i) {
+            *distances.entry(i - before).or_default() += 1;
+        }
+    }
+    let mut often: Vec<(usize, usize)> =
+        distances.into_iter().map(|(distance, n)| (n, distance)).filter(|(n, _)| n + 1 >= ROUNDS).collect();
+    often.sort_unstable_by_key(|&(n, distance)| (Reverse(n), distance));
+    let periods = often.iter().take(PERIODS).map(|&(_, period)| period);
+    let stretches = periods.filter_map(|period| {
+        let (mut best, mut start) = (0..0, period);
+        for i in period..=marks.len() {
+            if i < marks.len() && marks[i] == marks[i - period] {
+                continue;
+            }
+            if i - start > best.len() {
+                best = start..i;
+            }
+            start = i + 1;
+        }
+        let whole = (best.len() + period) / period * period;
+        (!best.is_empty()).then(|| (period, best.start - period..best.start - period + whole))
+    });
+    stretches.max_by_key(|(period, run)| (run.len(), Reverse(*period)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::SplitMix;
+
+    /// Whatever stands around them, and whatever a round is made of, rounds are found as long as they are most of it.
+    #[test]
+    fn drawn_rounds_are_found() {
+        for seed in 0..300 {
+            let mut draw = SplitMix(seed);
+            let mut below = |n: u64| draw.next() % n;
+            // A mark may stand in a round more than once; its first one does not.
+            let period = 1 + below(20) as usize;
+            let mut round: Vec<u64> = (0..period).map(|_| 10 + below(12)).collect();
+            round[0] = 1;
+            let rounds = 16 + below(40) as usize;
+            let [before, behind] =
+                [below(30), below(30)].map(|n| (0..n).map(|i| 1000 + i + below(3)).collect::<Vec<u64>>());
+            let marks = [before.clone(), round.repeat(rounds), behind].concat();
+            let (found, run) = repetition(&marks).expect("rounds");
+            assert_eq!((found, run.len() / found), (period, rounds), "seed {seed}: {round:?}");
+            assert_eq!(run.start, before.len(), "seed {seed}");
+        }
+        assert_eq!(repetition(&[1, 2, 3]), None);
+    }
+}
