@@ -95,6 +95,58 @@ fn sequences_of_any_length_share_a_program() {
 }
 
 #[test]
+fn bags_of_any_length_share_a_program() {
+    let _alone = alone();
+    let mut r = Seeded(5);
+    let table = rows(&mut r, 9, 4).requires_grad_(true);
+    // A bag with nothing in it, at the beginning, in the middle, at the end.
+    let all: Vec<Vec<Vec<i64>>> = [[3, 0, 2], [0, 1, 1], [5, 2, 0], [1, 7, 4], [0, 0, 1]]
+        .iter()
+        .map(|lengths| lengths.iter().map(|&n| (0..n).map(|_| r.between(0, 8)).collect()).collect())
+        .collect();
+    let step = |bags: &[Vec<i64>], buckets: bool| {
+        let begins: Vec<i64> = bags.iter().scan(0, |at, b| Some(std::mem::replace(at, *at + b.len() as i64))).collect();
+        let indices = Tensor::from_vec(bags.concat(), [bags.concat().len()]);
+        let indices = if buckets { indices.dynamic(0).buckets([16]) } else { indices };
+        let options = EmbeddingBagOptions { offsets: Some(tensor(begins)), ..Default::default() };
+        let y = indices.embedding_bag(&table, options);
+        let dy = grad(&(&y * &y).sum(), &[&table]).remove(0).unwrap();
+        sync();
+        [y, dy]
+    };
+    let mut bucketed = Vec::new();
+    let compiled = compiles(|| bucketed = all.iter().map(|bags| step(bags, true)).collect());
+    assert_eq!(compiled, 1);
+    for (bags, [y, dy]) in all.iter().zip(&bucketed) {
+        let [y_plain, dy_plain] = step(bags, false);
+        near(&format!("{bags:?}"), y, &y_plain);
+        near(&format!("gradient of {bags:?}"), dy, &dy_plain);
+        for (i, bag) in bags.iter().enumerate() {
+            let rows: Vec<Tensor> = bag.iter().map(|&b| table.detach().select(0, b)).collect();
+            let mean = if rows.is_empty() {
+                Tensor::zeros([4])
+            } else {
+                stack(&rows.iter().collect::<Vec<_>>(), 0).mean_dim(0, false)
+            };
+            near(&format!("bag {i} of {bags:?}"), &y.select(0, i as i64), &mean);
+        }
+    }
+}
+
+#[test]
+fn what_is_written_by_index_is_counted_from_the_last_real_element() {
+    let _alone = alone();
+    let values = tensor([10.0, 20.0]);
+    for n in [2, 3, 5] {
+        let x = Tensor::arange(1.0, 1.0 + n as f64, 1.0);
+        let write = |x: &Tensor| x.index_put(&[Some(&tensor([-1, 0]))], &values, true);
+        let y = write(&x.dynamic(0).buckets([8]));
+        near("index_put", &y, &write(&x));
+        near("what is behind it is as the last", &y.log().sum(), &write(&x).log().sum());
+    }
+}
+
+#[test]
 fn only_what_is_real_is_seen() {
     let _alone = alone();
     let x = tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).dynamic(0).buckets([4, 8]);

@@ -34,6 +34,98 @@ fn the_gradient_of_an_extreme_goes_to_the_element_that_its_index_names() {
 }
 
 #[test]
+fn gradients_where_a_formula_saturates_or_has_no_slope_are_torchs() {
+    use Reduction::None as No;
+    let check = |name: &str, f: &dyn Fn(&Tensor) -> Tensor, x: &[f32], expected: &[f64]| {
+        let found = gradient(&Tensor::from_slice(x, [x.len()]), f);
+        for (a, b) in found.iter().zip(expected) {
+            let a = f64::from(*a);
+            assert!((a - b).abs() <= 1e-6 + 2e-5 * b.abs(), "{name} at {x:?}: {found:?}, torch has {expected:?}");
+        }
+    };
+    let target = tensor([0.0, 1.0, 0.0, 1.0, 0.5]);
+    let b = [-200.0, -100.0, -50.0, 0.0, 50.0, 100.0, 200.0];
+    let (z, o, r) = (Tensor::zeros([7]), Tensor::ones([7]), Tensor::arange(0.0, 7.0, 1.0));
+    check(
+        "bce",
+        &|x| x.binary_cross_entropy(&target, None, No),
+        &[0.0, 0.0, 1.0, 1.0, 0.5],
+        &[0.0, -1000000000000.0, 1000000000000.0, 0.0, 0.0],
+    );
+    check(
+        "bcel0",
+        &|x| x.binary_cross_entropy_with_logits(&z, None, None, No),
+        &b,
+        &[0.0, 0.0, 0.0, 0.5, 1.0, 1.0, 1.0],
+    );
+    check(
+        "bcel1",
+        &|x| x.binary_cross_entropy_with_logits(&o, None, None, No),
+        &b,
+        &[-1.0, -1.0, -1.0, -0.5, 0.0, 0.0, 0.0],
+    );
+    check(
+        "bcelp",
+        &|x| x.binary_cross_entropy_with_logits(&o, None, Some(&tensor(3.0)), No),
+        &b,
+        &[-3.0, -3.0, -3.0, -1.5, 0.0, 0.0, 0.0],
+    );
+    check("softplus", &|x| x.softplus(), &b, &[0.0, 0.0, 0.0, 0.5, 1.0, 1.0, 1.0]);
+    check("logsigmoid", &|x| x.logsigmoid(), &b, &[1.0, 1.0, 1.0, 0.5, 0.0, 0.0, 0.0]);
+    check("sigmoid", &|x| x.sigmoid(), &b, &[0.0, 0.0, 0.0, 0.25, 0.0, 0.0, 0.0]);
+    check("tanh", &|x| x.tanh(), &b, &[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+    check("silu", &|x| x.silu(), &b, &[0.0, 0.0, 0.0, 0.5, 1.0, 1.0, 1.0]);
+    check("mish", &|x| x.mish(), &b, &[0.0, 0.0, 0.0, 0.6, 1.0, 1.0, 1.0]);
+    check("gelut", &|x| x.gelu_tanh(), &b, &[0.0, 0.0, 0.0, 0.5, 1.0, 1.0, 1.0]);
+    check("elu", &|x| x.elu(1.0), &b, &[0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]);
+    check("selu", &|x| x.selu(), &b, &[0.0, 0.0, 0.0, 1.7581, 1.0507, 1.0507, 1.0507]);
+    check("celu", &|x| x.celu(1.0), &b, &[0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]);
+    check(
+        "softsign",
+        &|x| x.softsign(),
+        &b,
+        &[2.47518e-05, 9.80292e-05, 0.000384469, 1.0, 0.000384469, 9.80292e-05, 2.47518e-05],
+    );
+    check("tanhshrink", &|x| x.tanhshrink(), &b, &[1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0]);
+    check("erf", &|x| x.erf(), &b, &[0.0, 0.0, 0.0, 1.12838, 0.0, 0.0, 0.0]);
+    check("expm1", &|x| x.abs().neg().expm1(), &b, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    check("logaddexp", &|x| x.logaddexp(&z), &b, &[0.0, 0.0, 0.0, 0.5, 1.0, 1.0, 1.0]);
+    check("softmax", &|x| x.softmax(0) * &r, &b, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    check("logsoftmax", &|x| x.log_softmax(0) * &r, &b, &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, -15.0]);
+    check("lse", &|x| x.logsumexp(0, false), &b, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    check("norm0", &|x| x.norm(), &[0.0, 0.0], &[0.0, 0.0]);
+    check("std", &|x| x.std(), &[1.0, 1.0], &[0.0, 0.0]);
+    check("cos", &|x| x.cosine_similarity(x, 0, 1e-8), &[0.0, 0.0], &[0.0, 0.0]);
+    check("normalize", &|x| x.normalize(2.0, 0, 1e-12), &[0.0, 0.0], &[1000000000000.0, 1000000000000.0]);
+    check("pow", &|x| x.pow(2.0), &[0.0, -1.0], &[0.0, -2.0]);
+    check("pow.5", &|x| x.pow(0.5), &[4.0, 1.0], &[0.25, 0.5]);
+    check("pow0", &|x| x.pow(0), &[0.0, 1.0], &[0.0, 0.0]);
+    check("cdist", &|x| x.unsqueeze(0).cdist(&x.unsqueeze(0).detach(), 2.0), &[1.0, 1.0], &[0.0, 0.0]);
+    check(
+        "pairwise",
+        &|x| x.unsqueeze(0).pairwise_distance(&x.unsqueeze(0), 2.0, 1e-6, false),
+        &[1.0, 1.0],
+        &[0.0, 0.0],
+    );
+    check("atan2", &|x| x.atan2(x * 0.0 + 1.0), &[0.0, 0.0], &[1.0, 1.0]);
+    check("hypot", &|x| x.hypot(x), &[0.0, 1.0], &[0.0, 1.41421]);
+    check("kl", &|x| x.kl_div(&tensor([0.0, 1.0]), false, No), &[0.0, -1.0], &[0.0, -1.0]);
+    check("xlogy", &|x| x.xlogy(x), &[0.0, 1.0], &[0.0, 1.0]);
+    check("prod", &|x| x.prod(), &[0.0, 3.0, 0.0], &[0.0, 0.0, 0.0]);
+    check("cumprod", &|x| x.cumprod(0), &[2.0, 0.0, 3.0], &[1.0, 8.0, 0.0]);
+    check("abs", &|x| x.abs(), &[0.0, -1.0], &[0.0, -1.0]);
+    check("sinc", &|x| x.sinc(), &[0.0, 1.0], &[0.0, -1.0]);
+    check("logit", &|x| x.logit(Some(1e-6)), &[0.0, 1.0, 0.5], &[0.0, 0.0, 4.0]);
+    check("var", &|x| x.var(), &[1.0, 1.0], &[0.0, 0.0]);
+    check("logcumsumexp", &|x| x.logcumsumexp(0), &[-200.0, 0.0, 200.0], &[1.0, 1.0, 1.0]);
+    let large = tensor([3e30, 0.0, f32::INFINITY]).hypot(&tensor([4e30, 0.0, 1.0]));
+    assert_eq!(large.to_vec::<f32>(), [5e30, 0.0, f32::INFINITY]);
+    // what was missed with certainty is finite, as well
+    let x = tensor([0.0, 1.0]);
+    assert_eq!(x.binary_cross_entropy(&tensor([1.0, 0.0]), None, No).to_vec::<f32>(), [100.0, 100.0]);
+}
+
+#[test]
 fn what_has_no_elements() {
     let none = Tensor::zeros([0]);
     assert_eq!(cat(&[&Tensor::ones([2, 3]), &none], 1).shape(), [2, 3]);

@@ -31,9 +31,9 @@ def wants_libtpu(path):
 
 @pytest.fixture(autouse=True)
 def eight_devices(request, monkeypatch):
-    """The lesson on many devices has the CPU count as eight."""
+    """The lessons on many devices have the CPU count as eight."""
     path = request.node.callspec.params.get("path") if hasattr(request.node, "callspec") else None
-    if path and path.stem.startswith("06-"):
+    if path and path.stem.startswith(("06-", "10-")):
         monkeypatch.setenv("XLAZY_CPU_DEVICES", "8")
 
 

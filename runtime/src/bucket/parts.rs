@@ -178,12 +178,18 @@ pub(crate) fn scatter(b: &mut Bucketed, neutral: Option<Neutral>) -> Answer {
     Ok(Plan::Trace(b.operands[0].buckets.iter().map(|(k, _)| k.dim).collect()))
 }
 
-/// Writes at the index operands, from 2 on, along the plain dimensions of attribute 0 what operand 1 holds: their shape comes
-/// to stand at attribute 1, and where it is bucketed so is operand 1, whose padding adds nothing.
+/// Writes at the index operands, from 2 on, along the dimensions of attribute 0, of which one may be bucketed, what operand 1
+/// holds: their shape comes to stand at attribute 1, and where it is bucketed so is operand 1, whose padding adds nothing.
 pub(crate) fn index_put(b: &mut Bucketed, neutral: Option<Neutral>) -> Answer {
     let (dims, stands) = (b.attrs.dims(0), b.attrs.index(1));
-    if let Some(bucket) = dims.iter().find_map(|&d| b.at(0, d)) {
-        return Err(runs_along(bucket));
+    let mut along = dims.iter().enumerate().filter_map(|(i, &d)| Some((i, d, b.at(0, d)?)));
+    let written = along.next();
+    if let Some((_, _, more)) = along.next() {
+        return Err(runs_along(more));
+    }
+    drop(along);
+    if let Some((i, d, _)) = written {
+        wrapped(b, 2 + i, d);
     }
     let views: Vec<_> = (2..b.args.len()).map(|i| (i, 0..b.rank(i))).collect();
     let wide = views.iter().map(|(_, r)| r.end).max().unwrap_or(0);
@@ -208,5 +214,8 @@ pub(crate) fn index_put(b: &mut Bucketed, neutral: Option<Neutral>) -> Answer {
         let fill = neutral.of(b.operands[1].ty.dtype);
         b.args[1] = Arg::Owned(masked(&b.tensor(1), k, fill));
     }
-    Ok(Plan::Trace(b.operands[0].buckets.iter().map(|(k, _)| k.dim).collect()))
+    match written {
+        Some((_, _, (bucket, _))) => again(b, bucket),
+        None => Ok(Plan::Trace(b.operands[0].buckets.iter().map(|(k, _)| k.dim).collect())),
+    }
 }

@@ -1,5 +1,6 @@
 //! Elementwise arithmetic of two operands, which broadcast and promote as in torch.
 use super::bounds::{BY_ZERO, divisors};
+use super::statistics::rooted;
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::emit::Val;
@@ -363,7 +364,10 @@ impl Tensor {
     #[track_caller]
     pub fn hypot(&self, other: &Tensor) -> Tensor {
         let _call = called("hypot", [self, other]);
-        (self.square() + other.square()).sqrt()
+        // squares of what is divided by the larger one neither overflow nor vanish
+        let larger = self.detach().abs().maximum(&other.detach().abs());
+        let scale = larger.where_(&larger.gt(0.0).logical_and(larger.isfinite()), 1.0);
+        rooted((self / &scale).square() + (other / &scale).square(), |s| s.sqrt()) * scale
     }
 
     /// log(e^a + e^b), without overflow (`torch.logaddexp`).

@@ -1,6 +1,39 @@
 //! Losses: how far a prediction is from its target.
-use crate::tensor::{Tensor, called, caller_line, refuse};
+use crate::bucket;
+use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
+use xlazy_core::emit::Val;
+use xlazy_core::ir::{Lower, rules};
 use xlazy_core::ty::{Category, Scalar};
+
+/// Operands: probabilities and targets. As in torch, logarithms stop at -100, and the gradient at 10¹², so that a certain miss stays
+/// finite.
+static BINARY_CROSS_ENTROPY: Entry = Entry::new("binary_cross_entropy", rules::binary_float, |l| {
+    let (x, target) = (l.fit(0), l.fit(1));
+    let ty = x.ty.clone();
+    let (one, least) = (l.constant(1.0, &ty), l.constant(-100.0, &ty));
+    let bounded = |l: &mut Lower, log: Val| {
+        let below = l.compare("LT", &log, &least);
+        l.select(&below, &least, &log)
+    };
+    let (yes, other) = (l.unary("log", &x), l.unary("negate", &x));
+    let no = l.unary("log_plus_one", &other);
+    let (yes, no) = (bounded(l, yes), bounded(l, no));
+    let others = l.sub(&target, &one);
+    let (no, yes) = (l.mul(&others, &no), l.mul(&target, &yes));
+    l.sub(&no, &yes)
+})
+.samples(|| vec![Sample::of(&[&[2, 3], &[2, 3]]).range(0.1, 0.9)])
+.grad(|g| {
+    let (x, target) = (g.x(0), g.x(1));
+    let log = |x: Tensor| x.log().clamp_min(-100.0);
+    vec![
+        g.want(0, || &g.dy * (x - target) / (x * (1.0 - x)).clamp_min(1e-12)),
+        g.want(1, || &g.dy * (log(1.0 - x) - log(x.clone()))),
+    ]
+})
+.bucket(bucket::each);
+
+pub(super) static OPS: &[&Entry] = &[&BINARY_CROSS_ENTROPY];
 
 /// What becomes of the losses of single elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -116,10 +149,7 @@ impl Tensor {
     #[track_caller]
     pub fn binary_cross_entropy(&self, target: &Tensor, weight: Option<&Tensor>, reduction: Reduction) -> Tensor {
         let _call = called("binary_cross_entropy", [self, target]);
-        // as torch, logarithms stop at -100, so that a certain miss stays finite
-        let (yes, no) = (self.log().clamp_min(-100.0), (1.0 - self).log().clamp_min(-100.0));
-        let losses = (target - 1.0) * no - target * yes;
-        weighted(losses, weight, reduction)
+        weighted(trace(&BINARY_CROSS_ENTROPY, [self.into(), target.into()], []), weight, reduction)
     }
 
     /// [`Tensor::binary_cross_entropy`] of sigmoids, without overflow; `pos_weight` counts the positive targets more

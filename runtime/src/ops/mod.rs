@@ -118,6 +118,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         lu::OPS,
         reflect::OPS,
         spectral::OPS,
+        loss::OPS,
         conv::OPS,
         pool::OPS,
         resample::OPS,

@@ -352,7 +352,13 @@ impl Tensor {
                 (self.flatten(), Tensor::arange(0, (bags * size) as i64, 1).floor_divide(size.max(1) as i64), bags)
             }
             (1, Some(offsets)) => {
-                let bags = offsets.long().searchsorted(&Tensor::arange(0, self.numel() as i64, 1), true) - 1;
+                // how many bags begin up to each place, but for those that begin behind the last
+                let (begins, places) = (offsets.long(), self.numel() as i64);
+                let none = self.long().zeros_like();
+                let bags = match places {
+                    0 => none,
+                    _ => none.index_add(0, &begins.clamp_max(places - 1), &begins.lt(places).long()).cumsum(0) - 1,
+                };
                 (self.clone(), bags, offsets.numel() - usize::from(options.include_last_offset))
             }
             _ => refuse(op, &[self, weight], "needs a matrix with a bag in each row, or a vector and offsets"),

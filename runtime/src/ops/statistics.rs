@@ -3,6 +3,13 @@ use super::reduce::count;
 use crate::tensor::{Tensor, called, caller_line, refuse};
 use xlazy_core::ty::{Category, Dims, Scalar};
 
+/// A root of what is not negative: at zero it has no slope, of which torch makes 0 and the formula NaN.
+#[track_caller]
+pub(super) fn rooted(s: Tensor, root: impl Fn(&Tensor) -> Tensor) -> Tensor {
+    let some = s.ne(0.0);
+    root(&s.where_(&some, 1.0)).where_(&some, 0.0)
+}
+
 impl Tensor {
     /// The variance along `dim`; divides by n - `correction` (`torch.var`, whose default correction is 1).
     #[track_caller]
@@ -37,7 +44,8 @@ impl Tensor {
     /// The standard deviation along `dim` (`torch.std`).
     #[track_caller]
     pub fn std_dim(&self, dim: impl Into<Dims>, correction: impl Into<Scalar>, keepdim: bool) -> Tensor {
-        self.variance("std", dim.into(), correction.into().as_f64(), keepdim).sqrt()
+        let _call = called("std", [self]);
+        rooted(self.variance("std", dim.into(), correction.into().as_f64(), keepdim), |v| v.sqrt())
     }
 
     /// The standard deviation of all elements, unbiased (`torch.std(x)`).
@@ -83,18 +91,13 @@ impl Tensor {
             return self.abs().norm_p(p, dim, keepdim);
         }
         let dim = dim.into();
-        // at zero the root has no slope: torch says 0, the formula NaN
-        let rooted = |s: Tensor, root: &dyn Fn(&Tensor) -> Tensor| {
-            let some = s.ne(0.0);
-            root(&s.where_(&some, 1.0)).where_(&some, 0.0)
-        };
         match p {
-            2.0 => rooted(self.square().sum_dim(dim, keepdim), &|s| s.sqrt()),
+            2.0 => rooted(self.square().sum_dim(dim, keepdim), |s| s.sqrt()),
             1.0 => self.abs().sum_dim(dim, keepdim),
             0.0 => self.ne(0).to(self.dtype()).sum_dim(dim, keepdim),
             f64::INFINITY => self.abs().amax(dim, keepdim),
             f64::NEG_INFINITY => self.abs().amin(dim, keepdim),
-            _ => rooted(rooted(self.abs(), &|a| a.pow(p)).sum_dim(dim, keepdim), &|s| s.pow(1.0 / p)),
+            _ => rooted(rooted(self.abs(), |a| a.pow(p)).sum_dim(dim, keepdim), |s| s.pow(1.0 / p)),
         }
     }
 

@@ -32,6 +32,8 @@ pub struct Compiler {
     pub defs: Definitions,
     pub(super) sources: Sources,
     pub objects: Objects,
+    /// What the last cell made was gone before it was used.
+    lost: bool,
     pub(super) cache: CellCache,
     pub(super) paths: Paths,
     /// How much rustc optimises, for the cell at hand.
@@ -96,6 +98,7 @@ impl Compiler {
             defs: Definitions::default(),
             sources,
             objects: Objects::default(),
+            lost: false,
             at_work,
             told: Needs::default(),
         };
@@ -210,6 +213,17 @@ impl Compiler {
         self.sources.insert(file, source.clone());
     }
 
+    /// Whether somebody has deleted what the last cell needed, or made; the former is there again.
+    pub fn was_deleted(&mut self) -> bool {
+        let lost = std::mem::take(&mut self.lost);
+        self.restore().unwrap_or(false) || lost
+    }
+
+    /// The session could not load an object.
+    pub fn unloaded(&mut self, object: &Path) {
+        self.lost |= !object.exists();
+    }
+
     /// The folder, and what cells are linked to in it, are there again where somebody has deleted them; whether anybody had.
     pub fn restore(&mut self) -> Result<bool, Failure> {
         let renewed = self.folder.renew();
@@ -264,7 +278,8 @@ impl Compiler {
     }
 
     /// An object could not be put where the session finds it; what is there of it goes.
-    pub(super) fn unwritten(&self, object: &Path, e: &std::io::Error) -> Failure {
+    pub(super) fn unwritten(&mut self, object: &Path, e: &std::io::Error) -> Failure {
+        self.lost |= e.kind() == ErrorKind::NotFound;
         let _ = std::fs::remove_file(object);
         self.machine(&e.to_string())
     }

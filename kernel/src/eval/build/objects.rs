@@ -31,20 +31,22 @@ impl Objects {
     /// Gives an object that was just made its second name: cells find it by the one that it was linked under (DT_NEEDED), and
     /// a crate that depends on it by crate name (rustc's search for dependencies).
     pub fn add(&mut self, crate_name: &str, object: &Path) -> io::Result<()> {
+        // What is opened can be copied, whoever deletes it meanwhile.
+        let mut opened = File::open(object)?;
         std::fs::hard_link(object, by_name(object, crate_name))?;
-        let copy = self.copied(object).ok();
+        let copy = self.copied(&mut opened, object).ok();
         self.groups.retain(|g| g.crate_name != crate_name);
         self.groups.push(Group { crate_name: crate_name.to_owned(), object: object.to_owned(), copy });
         Ok(())
     }
 
-    fn copied(&mut self, object: &Path) -> io::Result<(u64, usize)> {
+    fn copied(&mut self, object: &mut File, beside: &Path) -> io::Result<(u64, usize)> {
         let spare = match &mut self.spare {
             Some(spare) => spare,
-            none => none.insert(nameless(object)?),
+            none => none.insert(nameless(beside)?),
         };
         let at = spare.seek(SeekFrom::End(0))?;
-        let bytes = io::copy(&mut File::open(object)?, spare)?;
+        let bytes = io::copy(object, spare)?;
         Ok((at, bytes as usize))
     }
 
@@ -80,13 +82,14 @@ fn by_name(object: &Path, crate_name: &str) -> PathBuf {
 fn nameless(beside: &Path) -> io::Result<File> {
     let path = beside.with_file_name("spare");
     let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-    std::fs::remove_file(path)?;
+    let _ = std::fs::remove_file(path);
     Ok(file)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use xlazy_mime::private;
 
     #[test]
@@ -119,5 +122,30 @@ mod tests {
         let order: Vec<_> = (1..=5).map(|n| there.join(format!("libcell_{n}.so"))).collect();
         assert_eq!(objects.all().collect::<Vec<_>>(), order);
         std::fs::remove_dir_all(there).unwrap();
+    }
+
+    #[test]
+    fn what_is_deleted_while_it_is_added_comes_back_or_was_not_added() {
+        let folder = private::temporary(&std::env::temp_dir(), "xlazy-objects-").unwrap();
+        let mut objects = Objects::default();
+        let first = folder.join("libcell_0.so");
+        std::fs::write(&first, "0").unwrap();
+        objects.add("g_0", &first).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::fs::read_dir(&folder).unwrap().flatten().for_each(|f| drop(std::fs::remove_file(f.path())));
+                }
+            });
+            for n in 1..=400 {
+                let object = folder.join(format!("libcell_{n}.so"));
+                let _ = std::fs::write(&object, n.to_string()).and_then(|()| objects.add(&format!("g_{n}"), &object));
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        objects.restore(&folder).unwrap();
+        assert!(objects.all().all(Path::exists));
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

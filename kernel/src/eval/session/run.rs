@@ -18,6 +18,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use xlazy_mime::{Ask, Outcome, Question, RunCell, Tell, Var};
 
+/// How often a cell is started whose folder somebody deletes under it, a file at a time.
+const MOST_STARTS: u32 = 4;
+
 /// How a run ended, as the session tells it.
 struct Done {
     outcome: Outcome,
@@ -35,14 +38,17 @@ impl Session {
         shared: &Shared,
         events: &mut dyn FnMut(Event),
     ) -> Reply {
-        self.begun = false;
-        let reply = self.run_once(mode, cell, range.clone(), shared, events);
-        // Somebody has deleted the folder between the compiler and the session: what has not begun can begin again.
-        let failed = matches!(reply, Reply::Error(_)) && !self.begun;
-        if failed && self.process.death().is_none() && self.compiler.restore().unwrap_or(false) {
-            return self.run_once(mode, cell, range, shared, events);
+        for _ in 1..MOST_STARTS {
+            self.begun = false;
+            let reply = self.run_once(mode, cell, range.clone(), shared, events);
+            // Somebody has deleted the folder between the compiler and the session: what has not begun can begin again.
+            let failed = matches!(reply, Reply::Error(_)) && !self.begun;
+            if !(failed && self.process.death().is_none() && self.compiler.was_deleted()) {
+                return reply;
+            }
         }
-        reply
+        self.begun = false;
+        self.run_once(mode, cell, range, shared, events)
     }
 
     fn run_once(
@@ -125,6 +131,10 @@ impl Session {
         let end = self.listen(mode, &mut listened, shared);
         shared.running_pid.store(0, Ordering::SeqCst);
         self.process.ended();
+        let unloaded = |d: &Done| matches!(&d.outcome, Outcome::Failed(fault) if fault.name == "LoadError");
+        if end.as_ref().is_ok_and(unloaded) {
+            self.compiler.unloaded(object);
+        }
         self.compiler.finished(&ready);
         let done = match end {
             Ok(done) => done,
@@ -134,7 +144,7 @@ impl Session {
                 return Reply::Error(self.replace_session(&how, at, shared));
             }
         };
-        self.begun = !matches!(&done.outcome, Outcome::Failed(fault) if fault.name == "LoadError");
+        self.begun = !unloaded(&done);
         let generator = std::mem::replace(&mut self.generator, done.generator);
         let lost = done.lost.clone();
         let mut reply = self.conclude(mode, done, &ready, events);

@@ -89,14 +89,20 @@ pub(super) fn ran(cut: &Cut, program: &Arc<Program>, number: u64, barrier: bool)
         };
         Given { ty: leaf.ty(g.node(*id)), at: g.node(*id).at, value }
     };
-    let (lines, given) = {
+    let slot = usize::from(barrier);
+    let before = last()[slot].take();
+    // A loop's launches write into the same memory.
+    let (mut lines, mut of_parameters) =
+        before.and_then(Arc::into_inner).map(|r| (r.lines, r.given)).unwrap_or_default();
+    lines.clear();
+    of_parameters.clear();
+    {
         let g = graph();
-        let line = |&id: &NodeId| (g.node(id).at, g.node(id).statement);
-        (cut.nodes.iter().map(line).collect(), cut.leaves.iter().map(|leaf| given(leaf, &g)).collect())
-    };
-    let run = Arc::new(Run { program: program.clone(), number, barrier, lines, given });
-    let before = last()[usize::from(barrier)].replace(run);
-    drop(before);
+        lines.extend(cut.nodes.iter().map(|&id| (g.node(id).at, g.node(id).statement)));
+        of_parameters.extend(cut.leaves.iter().map(|leaf| given(leaf, &g)));
+    }
+    let run = Run { program: program.clone(), number, barrier, lines, given: of_parameters };
+    last()[slot] = Some(Arc::new(run));
 }
 
 /// The last run of a barrier and the last one of a read, the later one first.

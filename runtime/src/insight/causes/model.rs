@@ -19,7 +19,7 @@ fn sized(e: &Evidence) -> Option<Claim> {
         (new.parameter || old.parameter)
             && new.ty.shape != old.ty.shape
             && new.ty.dtype == old.ty.dtype
-            && !e.was_there(new)
+            && !e.were_together(new, old)
     };
     let (_, first, _) = e.inputs().find(parameter)?;
     let shapes = |what: &What| match *what {

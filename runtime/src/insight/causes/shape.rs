@@ -13,7 +13,8 @@ use xlazy_mime::count;
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let one = |&(_, new, old): &(usize, &LeafRecord, &LeafRecord)| {
-        !new.scalar && !old.scalar && new.ty.dtype == old.ty.dtype && !new.parameter && !old.parameter
+        let data = |l: &LeafRecord| !l.scalar && !l.parameter;
+        data(new) && data(old) && new.ty.dtype == old.ty.dtype && new.ty.shape != old.ty.shape
     };
     let all: Vec<(usize, &LeafRecord, &LeafRecord)> = e.inputs().filter(one).collect();
     let &(_, new, old) = all.first()?;

@@ -7,6 +7,8 @@ use xlazy_core::device::name_of;
 use xlazy_core::ir::Role;
 use xlazy_core::text::location;
 
+const ONCE: &str = "expected once for each mesh, and for a single device";
+
 /// Two programs that are the same but for where their data are.
 pub(super) fn all_but_placed(new: &Record, same: &Record) -> Claim {
     let mut differences: Vec<Difference> = differing(new.leaves.iter().zip(&same.leaves));
@@ -14,10 +16,11 @@ pub(super) fn all_but_placed(new: &Record, same: &Record) -> Claim {
         differences.insert(0, devices(new, same));
     }
     let at = differences.iter().find_map(|d| d.now_at).unwrap_or(new.site);
-    let fix = new.leaves.iter().zip(&same.leaves).find(|(n, o)| n.sharding != o.sharding).map(|(n, o)| fix(n, o));
+    let moved = new.device != same.device;
+    let split = new.leaves.iter().zip(&same.leaves).find(|(n, o)| n.sharding != o.sharding && !moved);
+    let fix = split.map_or_else(|| ONCE.to_owned(), |(n, o)| fix(n, o));
     let warm_up = warms_up(new.leaves.iter().zip(&same.leaves));
-    let once = || "expected once for each mesh, and for a single device".to_owned();
-    Claim { warm_up, ..Claim::new(vec![], Class::Sharding, at, differences, fix.unwrap_or_else(once)) }
+    Claim { warm_up, ..Claim::new(vec![], Class::Sharding, at, differences, fix) }
 }
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
@@ -34,10 +37,12 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let mut differences = differing(of_inputs.iter().map(|&(_, n, o)| (n, o)));
     differences.extend(of_ops.iter().filter_map(|&(_, p)| words::attribute(e, p)));
     let at = differences.first()?.now_at.unwrap_or(e.new.site);
-    if e.new.device != e.old.device {
+    let moved = e.new.device != e.old.device;
+    if moved {
         differences.insert(0, devices(e.new, e.old));
     }
     let fix = match of_inputs.first() {
+        _ if moved => ONCE.to_owned(),
         Some((_, new, old)) => fix(new, old),
         None => "one way in every step: a spec that changes is a program for each of its values".to_owned(),
     };

@@ -208,6 +208,13 @@ impl<'a> Evidence<'a> {
         self.known.iter().any(|r| r.leaves.iter().any(|l| l.lineage == leaf.lineage))
     }
 
+    /// Whether an earlier program had both of these tensors, or what they were before they were changed in place: two parts of
+    /// one work.
+    pub fn were_together(&self, a: &LeafRecord, b: &LeafRecord) -> bool {
+        let has = |r: &Record, leaf: &LeafRecord| r.leaves.iter().any(|l| l.lineage == leaf.lineage);
+        self.known.iter().any(|r| has(r, a) && has(r, b))
+    }
+
     pub fn pair(&self, (i, j): (u32, u32)) -> (&'a Step, &'a Step) {
         (&self.new.steps[i as usize], &self.old.steps[j as usize])
     }
