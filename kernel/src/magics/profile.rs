@@ -10,8 +10,8 @@ pub const PROFILE: Magic = Magic {
     usage: "%%profile [--xspace FILE] [--json]   (the rest of the cell is measured)",
     summary: "measures what the device does while a cell runs: each instruction's time, with its lines",
     help: r#"Runs the code as any cell, with the profiler of the device's plugin on (PJRT's profiler extension), and lists the
-instructions of the optimised program that ran: how often, for how long, and which lines they are of. Lines are those of
-the program that ran last. A plugin without a profiler says so. What is still running at the cell's end is waited for.
+instructions of the optimised program that ran: how often, for how long, and which lines they are of. Lines are those
+of the program that ran last. A plugin without a profiler says so. What still runs at the cell's end is waited for.
 
 --xspace FILE also writes the whole profile, threads and all, as XProf reads it (a name like run.xplane.pb).
 

@@ -8,16 +8,17 @@ pub const TRACE: Magic = Magic {
     aliases: &[],
     usage: "%trace [--tpu TPU] [--line [CELL:]LINE] [--json] [EXPRESSION]\n%trace --passes [--json] [EXPRESSION]\n%trace --model-explorer FOLDER [EXPRESSION]",
     summary: "lines, ops, StableHLO and optimised HLO side by side: pointing at one shows it in the others",
-    help: r#"Shows in four columns what becomes of a program: the lines of the cells, the recorded ops, the StableHLO, and what XLA
-made of it, fusion by fusion. Pointing at a row lights up what belongs to it in the other columns; a click keeps it. A
-kernel says which lines it holds, its flops and bytes. Two bars show how many operations there were, how many kernels
-are left, and what each moves through memory. What left nothing in the optimised program says why.
+    help: r#"Shows in four columns what becomes of a program: the lines of the cells, the recorded ops, the StableHLO, and what
+XLA made of it, fusion by fusion. Pointing at a row lights up what belongs to it in the other columns; a click keeps
+it. A kernel says which lines it holds, its flops and bytes. Two bars show how many operations there were, how many
+kernels are left, and what each moves through memory. What left nothing in the optimised program says why.
 
-With an expression, it is the program that a sync of it would run; without one, the program that ran last. It is compiled
-aside: nothing runs, no cache and no metric changes. --tpu v5e adds what XLA's TPU compiler makes of it, with its
-estimate in cycles (`xlazy plugins install tpu`). --line 4 prints what belongs to line 4, --line 2:4 to that of cell 2.
---passes says where XLA's time goes, pass by pass and kernel by kernel, from what it writes down. --model-explorer
-writes the recorded ops and the optimised program as two graphs for Google's Model Explorer, with what belongs together.
+With an expression, it is the program that a sync of it would run; without one, the program that ran last. It is
+compiled aside: nothing runs, no cache and no metric changes. --tpu v5e adds what XLA's TPU compiler makes of it, with
+its estimate in cycles (`xlazy plugins install tpu`). --line 4 prints what belongs to line 4, --line 2:4 to that of
+cell 2. --passes says where XLA's time goes, pass by pass and kernel by kernel, from what it writes down; kernels are
+compiled side by side, and time between two files is told of the later one. --model-explorer writes the recorded ops
+and the optimised program as two graphs for Google's Model Explorer, with what belongs together.
 
 ```
 let y = (&x * 2.0).exp().sum();

@@ -14,8 +14,13 @@ const DEEPEST: usize = 32;
 /// The lines of a program in a format that a plugin names; `None` where that cannot be read.
 pub(crate) fn lines(format: &str, bytes: &[u8]) -> Option<Vec<Line>> {
     let module = Module::read(format, bytes)?;
-    let mut reading =
-        Reading { module: &module, texts: instructions(format, bytes), out: Vec::new(), open: Vec::new() };
+    let mut reading = Reading {
+        module: &module,
+        texts: instructions(format, bytes),
+        out: Vec::new(),
+        open: Vec::new(),
+        known: HashMap::new(),
+    };
     reading.computation(module.entry, 0, Some(1), true);
     Some(reading.out)
 }
@@ -26,6 +31,8 @@ struct Reading<'a> {
     out: Vec<Line>,
     /// The computations that are read at the moment.
     open: Vec<i64>,
+    /// What those that are called compute.
+    known: HashMap<i64, Work>,
 }
 
 /// Names for what is there already, and ends of what is counted at its start.
@@ -62,7 +69,8 @@ impl Reading<'_> {
             if self.out.len() >= MOST {
                 break;
             }
-            let bytes = i.operands.iter().filter_map(|&o| c.get(o)).fold(i.hbm_bytes, |n, o| n + o.hbm_bytes);
+            let operands = i.operands.iter().filter_map(|&o| c.get(o));
+            let bytes = operands.fold(i.hbm_bytes, |n, o| n.saturating_add(o.hbm_bytes));
             let kernel = (kernels && !runs_nothing(&i.opcode)).then(|| {
                 let Work { flops, transcendentals, .. } = self.work(i, 0);
                 let (name, opcode) = (i.name.clone(), i.opcode.clone());
@@ -109,16 +117,32 @@ impl Reading<'_> {
     }
 
     /// All that an instruction computes, with what it calls.
-    fn work(&self, i: &Instruction, deep: usize) -> Work {
+    fn work(&mut self, i: &Instruction, deep: usize) -> Work {
         let mut all = Work { each: 1, ..i.work };
         if i.work.each == 0 || deep > DEEPEST {
             return all;
         }
-        for inner in i.called.iter().filter_map(|&c| self.module.computation(c)).flat_map(|c| &c.instructions) {
-            let Work { flops, transcendentals, .. } = self.work(inner, deep + 1);
+        for &called in &i.called {
+            let Work { flops, transcendentals, .. } = self.work_of(called, deep + 1);
             all.flops = all.flops.saturating_add(flops.saturating_mul(i.work.each));
             all.transcendentals = all.transcendentals.saturating_add(transcendentals.saturating_mul(i.work.each));
         }
+        all
+    }
+
+    /// That of a computation, once: a program may be made to call one from everywhere.
+    fn work_of(&mut self, id: i64, deep: usize) -> Work {
+        if let Some(known) = self.known.get(&id) {
+            return *known;
+        }
+        let mut all = Work::default();
+        let module = self.module;
+        for inner in module.computation(id).iter().flat_map(|c| &c.instructions) {
+            let Work { flops, transcendentals, .. } = self.work(inner, deep);
+            all.flops = all.flops.saturating_add(flops);
+            all.transcendentals = all.transcendentals.saturating_add(transcendentals);
+        }
+        self.known.insert(id, all);
         all
     }
 }

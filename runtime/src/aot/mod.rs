@@ -29,6 +29,7 @@ pub(crate) use device::answer as device_answer;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) fn fuzz(format: &str, bytes: &[u8]) {
     hlo::Module::read(format, bytes).iter().for_each(|module| drop(estimate::estimate(module)));
+    drop(lines::lines(format, bytes));
 }
 
 use crate::json::bundle;

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use xlazy_mime::{Bundle, count, escape_html};
 
 /// What a page can hold of a column.
-const MOST_ROWS: usize = 1500;
+const MOST_ROWS: usize = 1000;
 
 const SCRIPT: &str = include_str!("linked.js");
 

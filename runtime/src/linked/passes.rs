@@ -149,9 +149,9 @@ impl Passes {
         table.head(["stage", "time", "share", "most of it"]);
         for [stage, time, share, most] in rows {
             table.row([
-                Cell::text(&stage).left(),
-                Cell::text(&time).right(),
-                Cell::text(&share).right(),
+                Cell::text(&stage).left().style("white-space:nowrap"),
+                Cell::text(&time).right().style("white-space:nowrap"),
+                Cell::text(&share).right().style("white-space:nowrap"),
                 Cell::text(&most).left(),
             ]);
         }

@@ -6,6 +6,8 @@ use xlazy_mime::{escape_html, units};
 
 const WIDTH: f64 = 900.0;
 const BAR: f64 = 26.0;
+/// Narrower parts of a bar stand together.
+const THIN: f64 = 1.0;
 
 /// Operations before and kernels after, as wide as the bytes that each moves; an operation has the colour of the kernel that it
 /// became a part of. `columns` says where the two programs' rows are.
@@ -42,8 +44,20 @@ fn bars_inside(l: &Linked, o: &Optimised, ink: &str, columns: Option<(usize, usi
         let y = top + n as f64 * (BAR + 22.0) + 16.0;
         let told = format!("{} {name}, {} through memory", parts.len(), units::bytes(bytes));
         let _ = write!(out, "<text x=\"2\" y=\"{:.0}\">{}</text>", y - 4.0, escape_html(&told));
-        let mut x = 0.0;
-        for (bytes, kernel, name, told, row) in parts {
+        let (mut x, mut thin) = (0.0, (0usize, 0u64));
+        let last = parts.len().saturating_sub(1);
+        for (n, (bytes, kernel, name, told, row)) in parts.into_iter().enumerate() {
+            // What is too thin to be seen is drawn together.
+            let all = thin.1.saturating_add(bytes);
+            if (all as f64 / most * (WIDTH - 2.0)) < THIN && n < last {
+                thin = (thin.0 + 1, all);
+                continue;
+            }
+            let (several, bytes) = (std::mem::take(&mut thin).0, all);
+            let (name, told, row) = match several {
+                0 => (name, told, row),
+                n => (String::new(), format!("{} of {}", n + 1, units::bytes(bytes)), None),
+            };
             let width = bytes as f64 / most * (WIDTH - 2.0);
             let (from, wide) = (x, width.max(0.4));
             x += width;
