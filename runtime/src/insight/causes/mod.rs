@@ -162,11 +162,13 @@ fn comparable(new: &Record, known: &[Arc<Record>]) -> Vec<Arc<Record>> {
     let moves = |r: &Record| r.cause == SyncCause::DeviceChange;
     let other = |r: &Record| r.is_read() && new.is_read() && (moves(r) || moves(new)) && !same_place(r.site, new.site);
     let here: Vec<Arc<Record>> = known.iter().filter(|r| r.device == new.device && !other(r)).cloned().collect();
-    if !here.is_empty() || Mesh::at(new.device).is_none() {
+    let this_line = |r: &&Arc<Record>| same_place(r.site, new.site) && r.is_read() == new.is_read();
+    if Mesh::at(new.device).is_none() || here.iter().any(|r| this_line(&r)) {
         return here;
     }
     // The first of a mesh: what this line ran on one device, or on another mesh, is split now.
-    known.iter().filter(|r| same_place(r.site, new.site) && !other(r)).cloned().collect()
+    let split: Vec<Arc<Record>> = known.iter().filter(|r| this_line(r) && !other(r)).cloned().collect();
+    if split.is_empty() { here } else { split }
 }
 
 fn told(claim: Claim, new: &Record, old: &Record, also: Vec<Explanation>) -> Explanation {
