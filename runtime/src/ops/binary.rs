@@ -365,7 +365,7 @@ impl Tensor {
     pub fn hypot(&self, other: &Tensor) -> Tensor {
         let _call = called("hypot", [self, other]);
         // squares of what is divided by the larger one neither overflow nor vanish
-        let larger = self.detach().abs().maximum(&other.detach().abs());
+        let larger = self.detach().abs().maximum(other.detach().abs());
         let scale = larger.where_(&larger.gt(0.0).logical_and(larger.isfinite()), 1.0);
         rooted((self / &scale).square() + (other / &scale).square(), |s| s.sqrt()) * scale
     }
