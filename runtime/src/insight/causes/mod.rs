@@ -39,7 +39,7 @@ mod wiring;
 use super::evidence::nearest::nearest;
 use super::evidence::{Evidence, words};
 use super::record::{Record, same_place};
-use super::report::Explanation;
+use super::report::{Class, Explanation};
 use claim::Claim;
 use std::sync::Arc;
 use xlazy_core::ir;
@@ -126,6 +126,9 @@ pub(super) fn compare(mut evidence: Evidence) -> Option<Explanation> {
     }
     if !evidence.is_explained() || claims.is_empty() {
         claims.push(other::claim(&evidence));
+    }
+    if new.device != old.device && claims.iter().all(|c| c.class != Class::Sharding) {
+        claims.push(sharding::placed(new, old));
     }
     // The second step was compared with the first, another with one of those.
     let before = |r: &&Arc<Record>| same_place(r.site, new.site) && !r.is_read() && r.device == new.device;

@@ -23,6 +23,11 @@ pub(super) fn all_but_placed(new: &Record, same: &Record) -> Claim {
     Claim { warm_up, ..Claim::new(vec![], Class::Sharding, at, differences, fix) }
 }
 
+/// A program on a mesh, compared with one that ran elsewhere, of which everything else is explained.
+pub(super) fn placed(new: &Record, old: &Record) -> Claim {
+    Claim::new(vec![], Class::Sharding, new.site, vec![devices(new, old)], ONCE)
+}
+
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     let of_inputs: Vec<(usize, &LeafRecord, &LeafRecord)> =
         e.inputs().filter(|(_, n, o)| n.ty == o.ty && n.scalar == o.scalar && n.sharding != o.sharding).collect();

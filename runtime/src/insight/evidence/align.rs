@@ -51,7 +51,10 @@ impl<'a> Tokens<'a> {
         let theirs: HashSet<u64> = old.leaves.iter().filter(|l| !l.scalar).map(|l| l.lineage).collect();
         let known: HashSet<u64> =
             new.leaves.iter().filter(|l| !l.scalar && theirs.contains(&l.lineage)).map(|l| l.lineage).collect();
-        let lasting = |l: &LeafRecord| l.lasts() || !l.scalar && known.contains(&l.lineage);
+        // Of two models that have nothing in common the layers correspond by their lines.
+        let lasts = |r: &Record| r.leaves.iter().any(|l| l.lasts() && known.contains(&l.lineage));
+        let share = lasts(new) || lasts(old);
+        let lasting = |l: &LeafRecord| share && l.lasts() || !l.scalar && known.contains(&l.lineage);
         let side = |r: &'a Record| {
             let leaves = r.leaves.iter().map(|l| if lasting(l) { l.lineage } else { 0 }).collect();
             if lines {
