@@ -112,14 +112,14 @@ fn unknown_magics_name_the_nearest() {
         "%metric",
         expect![[r#"
             error UnknownMagic: there is no magic %metric. Did you mean %metrics?
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %memory %timeline %collectives %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %trace %memory %timeline %profile %collectives %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
         "%elephant",
         expect![[r#"
             error UnknownMagic: there is no magic %elephant.
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %memory %timeline %collectives %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %trace %memory %timeline %profile %collectives %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
@@ -152,8 +152,10 @@ fn help_lists_the_table() {
               %ir           prints the lazy IR of an expression, or of everything pending
               %stablehlo    prints the StableHLO of an expression, or of the last synced program
               %hlo          prints the HLO that XLA's passes made of an expression, or of the last synced program
+              %trace        lines, ops, StableHLO and optimised HLO side by side: pointing at one shows it in the others
               %memory       device memory by variable: parameters, state, gradients, activations, and who keeps them
               %timeline     where time went: cells, tracing, compiling, running, transfers on one line
+              %%profile     measures what the device does while a cell runs: each instruction's time, with its lines
               %collectives  lists what devices tell one another in the last synced program, and which line is behind it
               %tpu          compiles for a TPU that need not be there: does it fit, what would it take
               %device       says or chooses which platform programs run on
@@ -226,6 +228,15 @@ fn programs_are_asked_of_the_runtime_or_shown_by_a_hidden_cell() {
         result: <result>
         asked: run "xlazy::show::hlo(&(y\n), true)"
     "#]],
+    );
+    check(
+        "%trace --tpu v5e y --line 4",
+        expect![[r#"
+            Insight { kind: "compile", json: "{\"ms\": 20.5}" }
+            result: <result>
+            asked: call unnamed []
+            asked: run "xlazy::linked::magic(\"--tpu v5e --line 4\", &(y\n))"
+        "#]],
     );
     check(
         "graph y; ",

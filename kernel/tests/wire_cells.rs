@@ -202,6 +202,17 @@ fn events_are_streamed_and_a_fix_is_the_next_cell() {
     let payload = &reply["content"]["payload"][0];
     assert_eq!((&payload["source"], &payload["replace"]), (&json!("set_next_input"), &json!(false)), "{reply}");
     assert!(payload["text"].as_str().unwrap().contains("[n, 2]).dynamic(0).buckets([4]);"), "{payload}");
+    // The same by the comm: what a front end's own button sends.
+    let ask = |kernel: &mut Kernel, comm: &str, fix: Value| -> Vec<Value> {
+        kernel.send_shell("comm_msg", json!({"comm_id": comm, "data": {"fix": fix}}));
+        let told = kernel.until_idle();
+        told.iter().filter(|m| m["msg_type"] == "comm_msg").map(|m| m["content"]["data"].clone()).collect()
+    };
+    let told = ask(&mut kernel, "e", Value::Null);
+    assert_eq!(told[0]["fix"]["cells"][0]["text"], payload["text"], "{told:#?}");
+    let refused = ask(&mut kernel, "e", json!(99));
+    assert_eq!(refused[0]["error"], "there is no compilation 99: so far there are 2");
+    assert_eq!(ask(&mut kernel, "other", Value::Null), Vec::<Value>::new());
     kernel.send_shell("comm_close", json!({"comm_id": "e", "data": {}}));
     kernel.until_idle();
     let outputs = ok(&mut kernel, "w.exp().sum().item()");

@@ -48,6 +48,7 @@ fn answer(question: Question, args: &str) -> Result<Bundle> {
         Peek => peek(args),
         Eager => eager(args),
         Compare => inside::compare(args),
+        Profile => crate::linked::profile(args),
         Stages => inside::stages(args),
         Fix => fix(args),
         Events => events(args),
@@ -232,14 +233,10 @@ fn refused(message: String) -> Error {
 }
 
 #[cfg(test)]
-#[path = "../../tests/support/schema.rs"]
-mod schema;
-
-#[cfg(test)]
 mod tests {
     use super::call;
-    use super::schema::Schema;
     use crate::prelude::*;
+    use crate::schema::Schema;
     use xlazy_mime::Question::*;
 
     #[test]

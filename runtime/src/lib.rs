@@ -24,12 +24,17 @@ pub mod insight;
 mod json;
 #[doc(hidden)]
 pub mod lesson;
+#[doc(hidden)]
+pub mod linked;
 pub mod models;
 pub mod nn;
 mod ops;
 pub mod optim;
 pub mod prelude;
 mod rng;
+#[cfg(test)]
+#[path = "../../tests/support/schema.rs"]
+mod schema;
 pub mod show;
 pub mod spmd;
 #[doc(hidden)]

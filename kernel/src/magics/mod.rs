@@ -28,6 +28,7 @@ mod nearest;
 mod opt;
 mod peek;
 mod pending;
+mod profile;
 mod program;
 mod quiet;
 mod recover;
@@ -37,6 +38,7 @@ mod step;
 mod time;
 mod timeline;
 pub mod tpu;
+mod trace;
 mod vars;
 mod why;
 
@@ -54,8 +56,10 @@ pub static TABLE: &[Magic] = &[
     ir::IR,
     stablehlo::STABLEHLO,
     hlo::HLO,
+    trace::TRACE,
     memory::MEMORY,
     timeline::TIMELINE,
+    profile::PROFILE,
     collectives::COLLECTIVES,
     tpu::TPU,
     device::DEVICE,

@@ -36,6 +36,10 @@ impl Comms {
         (open.remove(id) && open.is_empty()).then_some(false)
     }
 
+    pub fn is_open(&self, id: &str) -> bool {
+        self.open_ones().contains(id)
+    }
+
     /// The open comms, of one target where one is named.
     pub fn info(&self, target: &str) -> Value {
         let open = self.open_ones();

@@ -66,8 +66,7 @@ impl Shell {
             "comm_info_request" => ("comm_info_reply", self.hub.comms.info(&text(asked, "target_name"))),
             "comm_open" => return self.open_comm(message),
             "comm_close" => return self.listen(self.hub.comms.close(&text(asked, "comm_id"))),
-            // The stream takes no messages, and comms that were refused are closed.
-            "comm_msg" => return,
+            "comm_msg" => return self.asked_by_comm(message),
             other => return super::log(format_args!("shell: no answer to a message of type {other:?}")),
         };
         self.hub.reply(&self.hub.shell, message, reply_type, &reply);
@@ -104,6 +103,33 @@ impl Shell {
                 self.hub.iopub.send(&message.header, "comm_close", json!({"comm_id": id, "data": {}}));
             }
         }
+    }
+
+    /// A front end asks by a comm of the stream for the cells as an explanation would have them: `{"fix": 3}`, of the last one that has a
+    /// fix `{"fix": null}`. The answer is what `%fix --json` gives, or an `error`. Other messages, and comms that were refused, have none.
+    fn asked_by_comm(&self, message: &Message) {
+        let id = text(&message.content, "comm_id");
+        let Some(fix) = message.content.get("data").and_then(|data| data.get("fix")) else { return };
+        if !self.hub.comms.is_open(&id) {
+            return;
+        }
+        let number = fix.as_u64().map(|n| format!(" {n}")).unwrap_or_default();
+        let request = Request { code: format!("%fix{number} --json"), silent: true, ..Request::default() };
+        let answer = self.ask(|engine| {
+            let mut made = Value::Null;
+            let mut take = |event: Event| {
+                if let Event::Display { bundle, .. } | Event::Result(bundle) = event
+                    && let Some(json) = bundle.get("application/json")
+                {
+                    made = serde_json::from_str(json).unwrap_or_default();
+                }
+            };
+            match content::failure_of(engine.execute(&request, &mut take)) {
+                None => json!({ "fix": made }),
+                Some(failure) => json!({ "error": failure.message }),
+            }
+        });
+        self.hub.iopub.send(&message.header, "comm_msg", json!({"comm_id": id, "data": answer}));
     }
 
     /// Has each sync and compilation told as it happens, or no longer, where that changes.

@@ -62,6 +62,8 @@ questions! {
     Eager "eager",
     /// Whether the last program's values are those of a file.
     Compare "compare",
+    /// Begins to measure what the device does, or ends it.
+    Profile "profile",
     /// The stages of what a cell runs.
     Stages "stages",
     /// The cells as an explanation would have them.

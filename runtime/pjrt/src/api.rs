@@ -79,6 +79,16 @@ impl Api {
         }
     }
 
+    /// The first of the plugin's extensions; null where it has none.
+    pub fn extensions(&self) -> *const c_void {
+        let at = std::mem::offset_of!(c::PJRT_Api, extension_start);
+        if self.size < at + size_of::<*const c_void>() {
+            return std::ptr::null();
+        }
+        // SAFETY: the size just checked covers the field.
+        unsafe { self.table.cast::<u8>().add(at).cast::<*const c_void>().read() }
+    }
+
     /// Calls the entry that `args` names; the plugin's error becomes a value and is freed.
     ///
     /// # Safety

@@ -55,6 +55,24 @@ fn a_program_runs() {
 }
 
 #[test]
+fn a_profile_holds_what_ran_and_is_taken_one_at_a_time() {
+    let client = client(1);
+    let plugin = plugin();
+    assert!(plugin.has_profiler());
+    let profiler = plugin.profile().unwrap();
+    let refused = plugin.profile().map(drop).unwrap_err();
+    assert!(!refused.message.is_empty(), "{refused:?}");
+    let program = compile(&client, MATMUL);
+    let a = put(&client, &[1., 2., 3., 4., 5., 6.], &[2, 3]);
+    let b = put(&client, &[1., 0., 0., 1., 1., 1.], &[3, 2]);
+    get(&program.execute(&[&a, &b], &[]).unwrap()[0]);
+    let profile = profiler.stop().unwrap();
+    let has = |word: &str| profile.windows(word.len()).any(|w| w == word.as_bytes());
+    assert!(has("/host:CPU") && has("hlo_op"), "{} bytes", profile.len());
+    plugin.profile().unwrap().stop().unwrap();
+}
+
+#[test]
 fn an_executable_tells_what_it_is() {
     let client = client(1);
     let program = compile(&client, MATMUL);

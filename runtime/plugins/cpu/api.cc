@@ -6,8 +6,13 @@
 #include "absl/base/optimization.h"
 #include "common.h"
 #include "entries.h"
+#include "xla/backends/profiler/plugin/profiler_c_api.h"
+#include "xla/pjrt/c/pjrt_c_api_profiler_extension.h"
 
 namespace xlazy {
+// profiler.cc
+PJRT_Profiler_Extension MakeProfiler(PJRT_Extension_Base* next);
+
 namespace {
 
 // Everything that every call has in common: the struct must reach to the last field that the entry needs, and nothing may be
@@ -89,6 +94,7 @@ PJRT_Api MakeApi(PJRT_Extension_Base* extensions) {
 extern "C" __attribute__((visibility("default"))) const PJRT_Api* GetPjrtApi() {
   static PJRT_FFI_Extension ffi = xlazy::MakeFfi();
   static PJRT_Layouts_Extension layouts = xlazy::MakeLayouts(&ffi.base);
-  static const PJRT_Api api = xlazy::MakeApi(&layouts.base);
+  static PJRT_Profiler_Extension profiler = xlazy::MakeProfiler(&layouts.base);
+  static const PJRT_Api api = xlazy::MakeApi(&profiler.base);
   return &api;
 }

@@ -3,6 +3,7 @@
 use super::chips::chip;
 use super::estimate::{Estimate, estimate};
 use super::hlo::Module;
+use super::lines::lines;
 use super::program;
 use super::report::{Fit, Report, Time};
 use crate::json::json;
@@ -19,13 +20,16 @@ pub(super) struct Request {
     pub topology: String,
     pub partitions: u64,
     pub level: u64,
+    /// Whether the answer is to hold the optimised program line by line.
+    pub lines: bool,
     pub program: Vec<u8>,
 }
 
 impl Request {
     /// All but the plugin and the program, as lines.
     pub fn head(&self) -> String {
-        format!("topology {}\npartitions {}\nlevel {}\n", self.topology, self.partitions, self.level)
+        let lines = if self.lines { "lines 1\n" } else { "" };
+        format!("topology {}\npartitions {}\nlevel {}\n{lines}", self.topology, self.partitions, self.level)
     }
 
     pub fn encode(&self) -> Vec<u8> {
@@ -43,6 +47,7 @@ impl Request {
             topology: field("topology")?.to_owned(),
             partitions: field("partitions")?.parse().ok()?,
             level: field("level")?.parse().ok()?,
+            lines: field("lines").is_some(),
             program: bytes[end + 2..].to_vec(),
         })
     }
@@ -170,6 +175,9 @@ fn compile(request: &Request) -> Result<Report> {
     let (format, code) = executable.optimized_program()?;
     let Estimate { rows, without, largest, hbm_bytes } =
         Module::read(&format, &code).map(|m| estimate(&m)).unwrap_or_default();
+    if request.lines {
+        report.program = lines(&format, &code).unwrap_or_default();
+    }
     report.fit = Fit {
         fits: limit == 0 || size(memory.peak_memory) <= limit,
         limit,
@@ -274,6 +282,7 @@ mod tests {
             topology: "v5e:2x2".into(),
             partitions: 4,
             level: 2,
+            lines: true,
             program: b"module {\n\n}\xff".to_vec(),
         };
         assert_eq!(Request::decode(&request.encode()), Some(request));

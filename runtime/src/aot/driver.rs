@@ -23,6 +23,15 @@ pub(super) enum Effort {
 
 /// The report of a program for a topology. `None` where it would take a compile and none is wanted.
 pub(super) fn ask(program: Vec<u8>, topology: &str, options: &Options, effort: Effort) -> Result<Option<Report>> {
+    ask_for(program, topology, options, effort, false)
+}
+
+/// The same with the optimised program, line by line.
+pub(super) fn ask_lines(program: Vec<u8>, topology: &str, options: &Options) -> Result<Option<Report>> {
+    ask_for(program, topology, options, Effort::Compile, true)
+}
+
+fn ask_for(program: Vec<u8>, topology: &str, options: &Options, effort: Effort, lines: bool) -> Result<Option<Report>> {
     let topology = chips::topology(topology)?;
     if let Some((line, ty)) = program::text(&program).and_then(program::dynamic_shape) {
         let message = format!(
@@ -37,7 +46,8 @@ pub(super) fn ask(program: Vec<u8>, topology: &str, options: &Options, effort: E
     }
     let plugin = TPU.library()?;
     let plugin = plugin.canonicalize().unwrap_or(plugin);
-    let request = Request { plugin, topology, partitions: options.partitions, level: options.level, program };
+    let (partitions, level) = (options.partitions, options.level);
+    let request = Request { plugin, topology, partitions, level, lines, program };
     if let Some(report) = cache::look_up(&request) {
         return Ok(Some(report));
     }

@@ -149,7 +149,7 @@ fn sources(module: &Module, i: &Instruction) -> Vec<Source> {
 
 /// How often a counting loop runs: from a constant, by a constant step, while below a constant. libtpu's programs do not
 /// say it, unlike other compilers'.
-fn trip_count(module: &Module, outside: &Computation, i: &Instruction) -> Option<u64> {
+pub(super) fn trip_count(module: &Module, outside: &Computation, i: &Instruction) -> Option<u64> {
     let [body, condition] = i.called[..] else { return None };
     let (body, condition) = (module.computation(body)?, module.computation(condition)?);
     let init = outside.get(*i.operands.first()?)?;

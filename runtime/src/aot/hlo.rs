@@ -1,4 +1,5 @@
 //! An optimised program as the compiler gives it, as far as a report needs it: computations, instructions, where they are from.
+use super::flops::{Work, work};
 use crate::display::hlo::{element_type, shape_text};
 use crate::json::Value;
 use std::collections::HashMap;
@@ -44,6 +45,9 @@ pub(super) struct Instruction {
     pub constant: Option<i64>,
     /// Of a compare: `LT`…
     pub direction: String,
+    /// Of a parameter: which one.
+    pub parameter: usize,
+    pub work: Work,
 }
 
 /// A number of the compiler's notes, which are protocol buffers in JSON: wide numbers are texts there.
@@ -64,7 +68,9 @@ impl Module {
         let frames = Frames::read(&module.message(17));
         let mut computations = HashMap::new();
         for c in module.messages(3) {
-            let instructions: Vec<Instruction> = c.messages(2).iter().map(|i| instruction(i, &frames)).collect();
+            let all = c.messages(2);
+            let shapes: HashMap<i64, Message> = all.iter().map(|i| (i.int(35), i.message(3))).collect();
+            let instructions: Vec<Instruction> = all.iter().map(|i| instruction(i, &frames, &shapes)).collect();
             let at = instructions.iter().enumerate().map(|(n, i)| (i.id, n)).collect();
             computations.insert(c.int(5), Computation { instructions, root: c.int(6), at });
         }
@@ -76,7 +82,8 @@ impl Module {
     }
 }
 
-fn instruction(i: &Message, frames: &Frames) -> Instruction {
+fn instruction(i: &Message, frames: &Frames, shapes: &HashMap<i64, Message>) -> Instruction {
+    let operands = i.ints(36);
     let shape = i.message(3);
     let meta = i.message(7);
     let at = match (meta.str(3), meta.int(4)) {
@@ -95,7 +102,8 @@ fn instruction(i: &Message, frames: &Frames) -> Instruction {
         opcode: i.str(2).to_owned(),
         shape: shape_text(&shape, true),
         hbm_bytes: hbm_bytes(&shape),
-        operands: i.ints(36),
+        work: work(i, |n| shapes.get(operands.get(n)?)),
+        operands,
         called: i.ints(38),
         op: meta.str(2).to_owned(),
         at,
@@ -104,6 +112,7 @@ fn instruction(i: &Message, frames: &Frames) -> Instruction {
         index: i.int(13),
         constant: constant(i),
         direction: i.str(63).to_owned(),
+        parameter: usize::try_from(i.int(9)).unwrap_or_default(),
     }
 }
 

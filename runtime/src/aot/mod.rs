@@ -7,9 +7,12 @@ mod cli;
 mod device;
 mod driver;
 mod estimate;
+mod flops;
 mod hlo;
+pub(crate) mod line;
+pub(crate) mod lines;
 mod options;
-mod program;
+pub(crate) mod program;
 pub mod report;
 pub mod show;
 
@@ -26,6 +29,7 @@ pub(crate) use device::answer as device_answer;
 #[cfg(any(test, feature = "fuzz"))]
 pub(crate) fn fuzz(format: &str, bytes: &[u8]) {
     hlo::Module::read(format, bytes).iter().for_each(|module| drop(estimate::estimate(module)));
+    drop(lines::lines(format, bytes));
 }
 
 use crate::json::bundle;
@@ -35,6 +39,7 @@ pub use options::Options;
 use std::time::Duration;
 use xlazy_core::device::platform::TPU;
 use xlazy_core::ir::Mark;
+use xlazy_core::run::Lowered;
 use xlazy_mime::{Bundle, Rich};
 
 /// The largest values of a program of ours, with their lines; as its text has them, before anything is fused.
@@ -42,6 +47,13 @@ pub(crate) fn largest(text: &str, marks: &[Mark]) -> Vec<Held> {
     let mut largest = program::sizes(&program::with_locations(text, marks)).largest;
     program::resolve(largest.iter_mut().flat_map(|h| &mut h.sources), marks);
     largest
+}
+
+/// What XLA's TPU compiler makes of a text with locations of our own, line by line.
+pub(crate) fn traced(text: &str, topology: &str) -> Result<Report> {
+    let options = Options::default();
+    let report = driver::ask_lines(text.as_bytes().to_vec(), &chips::topology(topology)?, &options)?;
+    report.ok_or_else(|| Error::Usage { message: "the compiler gave no report".into() })
 }
 
 /// Tensors whose program is compiled: one, a list, or a tuple of up to four.
@@ -247,7 +259,9 @@ impl Program {
         let tensors = outputs.tensors();
         tensors.iter().try_for_each(|t| t.refuse_read())?;
         match xlazy_core::run::lowered_step(tensors.iter().map(Tensor::id).collect()) {
-            Some((text, marks)) => Ok(Program { text: program::with_locations(&text, &marks).into_bytes(), marks }),
+            Some(Lowered { text, marks, .. }) => {
+                Ok(Program { text: program::with_locations(&text, &marks).into_bytes(), marks })
+            }
             None => Err(Error::Usage {
                 message:
                     "these tensors have their values already, so there is no program to compile: give the expression \

@@ -1,8 +1,7 @@
 //! StableHLO text as it comes: shapes that no TPU program may have, the largest values, where each line is from.
 use super::report::{Held, Source};
 use std::collections::HashMap;
-use std::fmt::Write;
-use xlazy_core::ir::Mark;
+use xlazy_core::ir::{Mark, located};
 use xlazy_core::text;
 
 /// The file that locations of our own programs name; the line is then the number of the mark. A program's text so stays the
@@ -10,30 +9,19 @@ use xlazy_core::text;
 const OURS: &str = "xlazy";
 
 /// Adds to each line which op of the user's program it is from.
-pub(super) fn with_locations(text: &str, marks: &[Mark]) -> String {
-    let mut out = String::with_capacity(text.len() * 2);
-    let mut at = 0;
-    let mut marks = marks.iter().enumerate().peekable();
-    let mut current = None;
-    for line in text.split_inclusive('\n') {
-        while let Some((n, mark)) = marks.next_if(|(_, m)| m.from as usize <= at) {
-            current = Some((n, mark));
-        }
-        at += line.len();
-        let body = line.trim_end();
-        match current.filter(|(_, m)| at <= m.to as usize && !body.ends_with(['{', ':']) && !body.is_empty()) {
-            Some((n, mark)) => drop(writeln!(out, "{body} loc(\"{}\"(\"{OURS}\":{n}:0))", mark.op.name)),
-            None => out.push_str(line),
-        }
-    }
-    out
+pub(crate) fn with_locations(text: &str, marks: &[Mark]) -> String {
+    located(text, marks, |n| format!("\"{}\"(\"{OURS}\":{n}:0)", marks[n].op.name))
+}
+
+/// The number of the mark that a location of our own programs names.
+pub(super) fn mark(at: &str) -> Option<usize> {
+    at.strip_prefix(OURS)?.strip_prefix(':')?.parse().ok()
 }
 
 /// Puts locations of our own programs in the user's terms.
 pub(super) fn resolve<'a>(sources: impl Iterator<Item = &'a mut Source>, marks: &[Mark]) {
     for source in sources {
-        let number = source.at.strip_prefix(OURS).and_then(|at| at.strip_prefix(':')).and_then(|n| n.parse().ok());
-        if let Some(mark) = number.and_then(|n: usize| marks.get(n)) {
+        if let Some(mark) = mark(&source.at).and_then(|n| marks.get(n)) {
             *source = Source { op: mark.op.name.to_owned(), at: text::location(mark.at) };
         }
     }
@@ -53,7 +41,7 @@ pub(super) fn dynamic_shape(text: &str) -> Option<(usize, &str)> {
 }
 
 /// Everything between `tensor<` and the `>` that ends it.
-fn types(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn types(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices("tensor<").filter_map(move |(at, word)| {
         let inner = &text[at + word.len()..];
         let mut open = 1;
@@ -66,7 +54,7 @@ fn types(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Bytes of `2x3xf32`, without any padding; `None` for a type that is no array of numbers.
-fn bytes(ty: &str) -> Option<u64> {
+pub(crate) fn bytes(ty: &str) -> Option<u64> {
     let ty = ty.split(',').next()?;
     let mut elements: u64 = 1;
     let mut rest = ty;

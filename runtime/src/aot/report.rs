@@ -1,4 +1,5 @@
 //! What an ahead-of-time compile found, and how it travels: as JSON between processes, on the disk and to whoever asks.
+use super::line::Line;
 use crate::json::{Value, json};
 
 /// What XLA's TPU compiler says of a program: whether it fits, and what it would take. All figures are the compiler's
@@ -33,6 +34,8 @@ pub struct Report {
     pub fit: Fit,
     /// Cycles of one device.
     pub time: Time,
+    /// The optimised program, where it was asked for.
+    pub(crate) program: Vec<Line>,
 }
 
 /// Memory, in bytes of one device's HBM.
@@ -150,7 +153,7 @@ impl Report {
 
     pub(super) fn value(&self) -> Value {
         let (f, t) = (&self.fit, &self.time);
-        json!({
+        let mut value = json!({
             "topology": self.topology,
             "device": self.device,
             "devices": self.devices,
@@ -182,7 +185,11 @@ impl Report {
                 "rows": t.rows.iter().map(Row::value).collect::<Value>(),
                 "without": t.without.iter().map(Row::value).collect::<Value>(),
             },
-        })
+        });
+        if !self.program.is_empty() {
+            value["program"] = self.program.iter().map(Line::value).collect();
+        }
+        value
     }
 
     pub(super) fn read(json: &Value) -> Option<Report> {
@@ -217,6 +224,7 @@ impl Report {
                 hbm_bytes: time["hbm_bytes"].as_u64()?,
                 bound: text(time, "bound")?,
             },
+            program: list(json, "program", Line::read).unwrap_or_default(),
         })
     }
 
@@ -294,6 +302,7 @@ fn finite(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::line::Kernel;
     use super::*;
 
     #[test]
@@ -314,6 +323,16 @@ mod tests {
             compile_seconds: 0.25,
             fit: Fit { fits: true, limit: 1 << 40, largest: vec![held], ..Fit::default() },
             time: Time { cycles: 12, clock: 1.5e9, rows: vec![row.clone()], without: vec![row], ..Time::default() },
+            program: vec![
+                Line {
+                    text: "%a".into(),
+                    depth: 1,
+                    mark: Some(3),
+                    kernel: Some(Kernel { name: "a".into(), times: None, flops: 7, ..Kernel::default() }),
+                    ..Line::default()
+                },
+                Line { parameter: Some(0), ..Line::default() },
+            ],
             ..Report::default()
         };
         let json = report.json();

@@ -6,17 +6,32 @@ use xlazy_core::ty::DType;
 
 /// HLO text of an optimised program in the format that the plugin names.
 pub(crate) fn text(format: &str, bytes: &[u8]) -> String {
-    let module = match format {
-        "hlo" => Message::read(bytes),
-        // The module beside its compile options.
-        "hlo_with_config" => Message::read(bytes).map(|m| m.message(1)),
-        "mlir" => return String::from_utf8(bytes.to_vec()).unwrap_or_else(|_| "MLIR bytecode".to_owned()),
-        _ => None,
-    };
-    match module {
+    if format == "mlir" {
+        return String::from_utf8(bytes.to_vec()).unwrap_or_else(|_| "MLIR bytecode".to_owned());
+    }
+    match module(format, bytes) {
         Some(m) if m.has(3) => module_text(&m),
         _ => format!("{} bytes in the format {format}, which xlazy cannot read", bytes.len()),
     }
+}
+
+fn module<'a>(format: &str, bytes: &'a [u8]) -> Option<Message<'a>> {
+    match format {
+        "hlo" => Message::read(bytes),
+        // The module beside its compile options.
+        "hlo_with_config" => Message::read(bytes).map(|m| m.message(1)),
+        _ => None,
+    }
+}
+
+/// Each instruction by its number, without where it is from.
+pub(crate) fn instructions(format: &str, bytes: &[u8]) -> HashMap<i64, String> {
+    let Some(module) = module(format, bytes) else { return HashMap::new() };
+    let computations = module.messages(3);
+    let all = computations.iter().map(|c| (c, c.messages(2))).collect::<Vec<_>>();
+    let names = names(&computations, &all);
+    let one = |i: &Message| (i.int(35), written(i, &names));
+    all.iter().flat_map(|(_, instructions)| instructions.iter().map(one)).collect()
 }
 
 /// What instructions refer to by number.
@@ -25,13 +40,17 @@ struct Names<'a> {
     instructions: HashMap<i64, &'a str>,
 }
 
+fn names<'a>(computations: &[Message<'a>], all: &[(&Message<'a>, Vec<Message<'a>>)]) -> Names<'a> {
+    Names {
+        computations: computations.iter().map(|c| (c.int(5), c.str(1))).collect(),
+        instructions: all.iter().flat_map(|(_, i)| i).map(|i| (i.int(35), i.str(1))).collect(),
+    }
+}
+
 fn module_text(module: &Message) -> String {
     let computations = module.messages(3);
     let all = computations.iter().map(|c| (c, c.messages(2))).collect::<Vec<_>>();
-    let names = Names {
-        computations: computations.iter().map(|c| (c.int(5), c.str(1))).collect(),
-        instructions: all.iter().flat_map(|(_, i)| i).map(|i| (i.int(35), i.str(1))).collect(),
-    };
+    let names = names(&computations, &all);
     let entry = module.int(6);
     let mut out = format!("HloModule {}", module.str(1));
     for alias in module.message(8).messages(1) {
@@ -64,6 +83,15 @@ fn module_text(module: &Message) -> String {
 }
 
 fn instruction(i: &Message, names: &Names) -> String {
+    let mut out = written(i, names);
+    let op_name = i.message(7).str(2);
+    if !op_name.is_empty() {
+        let _ = write!(out, ", metadata={{op_name={op_name:?}}}");
+    }
+    out
+}
+
+fn written(i: &Message, names: &Names) -> String {
     let opcode = i.str(2);
     let operands = match opcode {
         "parameter" => i.int(9).to_string(),
@@ -164,10 +192,6 @@ fn attributes(i: &Message, opcode: &str, names: &Names, put: &mut dyn FnMut(&str
         ("fusion", [computation]) => put("calls", computation.clone()),
         (_, [computation]) => put("to_apply", computation.clone()),
         (_, several) => put("called_computations", format!("{{{}}}", several.join(", "))),
-    }
-    let op_name = i.message(7).str(2);
-    if !op_name.is_empty() {
-        put("metadata", format!("{{op_name={op_name:?}}}"));
     }
 }
 

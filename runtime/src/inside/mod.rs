@@ -8,6 +8,7 @@ mod stages;
 mod summary;
 mod ulps;
 
+pub(crate) use last::parameter_name;
 pub use peek::{Peek, peek};
 pub(crate) use peek::{ask, keep};
 pub(crate) use reference::compare;

@@ -2,7 +2,7 @@
 use super::cache::Program;
 use super::compile::{STACK, options};
 use super::execute::{Held, execute};
-use super::kept::{Run, Value};
+use super::kept::{Run, Value as Kept};
 use super::lower::{Lowered, lower_for};
 use super::sharded;
 use super::sync::turn;
@@ -14,7 +14,7 @@ use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
-use xlazy_pjrt::{CompileOptions, LoadedExecutable};
+use xlazy_pjrt::{CompileOptions, LoadedExecutable, Value};
 
 impl Run {
     /// The values of some of its ops, computed again of what it was given. Nothing that is pending changes, and no sync is
@@ -39,9 +39,9 @@ impl Run {
         let mut leaves: Vec<(NodeId, Leaf)> = Vec::with_capacity(fed.len());
         for &l in &fed {
             let data = match &self.given[l].value {
-                Value::Number(leaf) => Err(leaf.clone()),
-                Value::Kept { data, .. } => Ok(data.clone()),
-                Value::Seen { data, .. } => Ok(data.upgrade().ok_or_else(|| Error::Usage {
+                Kept::Number(leaf) => Err(leaf.clone()),
+                Kept::Kept { data, .. } => Ok(data.clone()),
+                Kept::Seen { data, .. } => Ok(data.upgrade().ok_or_else(|| Error::Usage {
                     message: "what the program was given is not there any more".into(),
                 })?),
             };
@@ -87,16 +87,23 @@ pub fn aside(id: NodeId) -> Result<Arc<DeviceData>> {
 
 /// Compiles a program that is kept nowhere, and starts it.
 fn start(cut: &Cut, text: String, params: Params, device: u8) -> Result<Vec<Arc<DeviceData>>> {
-    let executable = if is_dry() { None } else { Some(compile(&text, device)?) };
+    let executable = if is_dry() { None } else { Some(compile_aside(&text, device)?) };
     let results = sharded::lie(executable.as_ref(), device, &cut.root_types)?;
     let mut program = Program::new(cut.key.clone(), executable, params, cut.root_types.clone(), text, 0, 0);
     (program.device, program.results) = (device, results);
     Ok(execute(cut, &program, &Held::default())?.0)
 }
 
-/// On a thread with a deep stack, which an interrupt leaves to itself.
-fn compile(text: &str, device: u8) -> Result<LoadedExecutable> {
-    let (client, options): (_, CompileOptions) = (client()?, options(device, text)?);
+/// Compiles a text for a device, or for the mesh of that number, on a thread with a deep stack, which an interrupt leaves to
+/// itself. The program is the caller's alone.
+pub fn compile_aside(text: &str, device: u8) -> Result<LoadedExecutable> {
+    compile_aside_with(text, device, Vec::new())
+}
+
+/// The same with flags of XLA, such as `xla_dump_to`.
+pub fn compile_aside_with(text: &str, device: u8, flags: Vec<(String, Value)>) -> Result<LoadedExecutable> {
+    let (client, mut options): (_, CompileOptions) = (client()?, options(device, text)?);
+    options.overrides.extend(flags);
     let (tell, told) = channel();
     let code = text.to_owned();
     let work = move || {

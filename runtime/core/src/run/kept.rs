@@ -150,6 +150,15 @@ impl Run {
         self.given.get(parameter).map(|g| g.at)
     }
 
+    /// What it was given: the type, the line that made it, and of a number what it was.
+    pub fn inputs(&self) -> impl Iterator<Item = (TypeRef, Place, Option<u64>)> {
+        let number = |value: &Value| match value {
+            Value::Number(Leaf::Scalar(bits)) => Some(*bits),
+            _ => None,
+        };
+        self.given.iter().map(move |g| (g.ty, g.at, number(&g.value)))
+    }
+
     /// The parameters, each with its value where that is still there; numbers have none.
     pub fn parameters(&self) -> Vec<Option<Arc<DeviceData>>> {
         let value = |g: &Given| match &g.value {

@@ -9,7 +9,7 @@ use super::sync::{look_at, pending_parts, start, turn, turn_at_once};
 use super::witness::Witness;
 use crate::Result;
 use crate::device::{client, is_dry};
-use crate::ir::{Cut, Leaf, Mark, NodeId, Scope, graph};
+use crate::ir::{Cut, Leaf, NodeId, Scope, graph};
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,14 +85,13 @@ pub fn lowered(roots: Vec<NodeId>) -> Option<String> {
     inspect(roots, |cut| lower(cut).text)
 }
 
-/// The StableHLO text of what a barrier on these nodes alone would run, with where its parts are from; values that reads have
-/// cached do not cut it short. `None` where all of them have their values.
-pub fn lowered_step(roots: Vec<NodeId>) -> Option<(String, Vec<Mark>)> {
+/// What a barrier on these nodes alone would run, as StableHLO with where its parts are from; values that reads have cached
+/// do not cut it short. `None` where all of them have their values.
+pub fn lowered_step(roots: Vec<NodeId>) -> Option<Lowered> {
     let _turn = turn();
     let roots = pending(roots)?;
     let cut = graph().cut(roots, Scope::Barrier);
-    let Lowered { text, marks, .. } = lower(&cut);
-    Some((text, marks))
+    Some(lower(&cut))
 }
 
 /// Has XLA read and compile a text that is not run: what it says against it.

@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A cut as StableHLO, and how to feed it.
-pub(super) struct Lowered {
+pub struct Lowered {
     pub text: String,
+    /// Where the parts of the text are from, one for each step.
     pub marks: Vec<Mark>,
     pub checks: Vec<Checked>,
     pub params: Params,
@@ -18,6 +19,8 @@ pub(super) struct Lowered {
     pub steps: Arc<[Step]>,
     pub leaves: Vec<LeafOrigin>,
     pub roots: Vec<u32>,
+    /// Which device it is for, or the number of the mesh.
+    pub device: u8,
 }
 
 pub(super) fn lower(cut: &Cut) -> Lowered {
@@ -66,5 +69,6 @@ pub(super) fn lower_for(cut: &Cut, options: Options, checked: bool) -> Lowered {
     let types: Vec<LeafType> = leaves.iter().map(leaf).collect();
     let Written { text, marks, checks } = program(&steps, &types, &params, &roots, Writing { options, checked, mesh });
     let donated = leaves.iter().filter(|l| l.donate).count();
-    Lowered { text, marks, checks, params, donated, steps: steps.into(), leaves, roots }
+    let device = cut.placement.home();
+    Lowered { text, marks, checks, params, donated, steps: steps.into(), leaves, roots, device }
 }

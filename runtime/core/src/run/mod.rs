@@ -17,7 +17,7 @@ mod sync;
 mod trim;
 mod witness;
 
-pub use aside::aside;
+pub use aside::{aside, compile_aside, compile_aside_with};
 pub use cache::{Program, Room, forget_programs, last_program, runs, set_cache_capacity};
 pub use checks::{are_on as checks_are_on, download, refuse_found, wait};
 pub use disk::settle as settle_disk;
@@ -25,6 +25,7 @@ pub use eager::{is_eager, set_eager};
 pub use event::{Cause, Costs, Memory, Origin, SyncEvent, Work};
 pub use kept::{Gone, Run, keeping, last_runs, set_keeping};
 pub use look::{Forecast, compiled, lowered, lowered_step, try_compile, would};
+pub use lower::Lowered;
 pub use start::start_here;
 pub use sync::{barrier, read, read_all};
 pub use trim::{set_trim, trim};

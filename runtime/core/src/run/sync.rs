@@ -290,7 +290,7 @@ fn heal(case: &mut dyn Case) -> bool {
 /// A program that is not in the cache: lowered, and what a witness is told of it.
 pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
     let start = Instant::now();
-    let Lowered { text, marks, checks, params, donated, steps, leaves, roots } = lower(cut);
+    let Lowered { text, marks, checks, params, donated, steps, leaves, roots, .. } = lower(cut);
     let lower = start.elapsed();
     let left_pending = match cause {
         Cause::Display | Cause::Read | Cause::ControlFlow | Cause::DeviceChange => {

@@ -4,7 +4,7 @@ mod export;
 mod fold;
 mod label;
 mod outline;
-pub(super) mod page;
+pub(crate) mod page;
 mod scene;
 mod svg;
 
