@@ -77,6 +77,7 @@ const RIGHT: &[(&str, &str)] = &[
     ("logsigmoid", "operand"),
     ("mse_loss", "operand"),
     ("norm", "result"),
+    ("std", "result"),
     ("prod", "result"),
 ];
 

@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
-use xlazy_core::run::compile_aside_with;
+use xlazy_core::run::{Flag, compile_aside_with};
 use xlazy_mime::{Bundle, Cell, Table, columns, private, units};
-use xlazy_pjrt::Value as Flag;
 
 /// A part of the way from StableHLO to machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

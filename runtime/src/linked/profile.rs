@@ -11,11 +11,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use xlazy_core::device::{client, is_dry, wait_for_all};
+use xlazy_core::device::{Profiler, client, is_dry, wait_for_all};
 use xlazy_core::proto::Message;
 use xlazy_core::run::last_program;
 use xlazy_mime::{Bundle, Cell, Table, columns, count, escape_html, units, whole};
-use xlazy_pjrt::Profiler;
 
 static TAKEN: Mutex<Option<Profiler>> = Mutex::new(None);
 

@@ -9,8 +9,7 @@ use crate::prelude::*;
 use crate::schema::Schema;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
-use xlazy_core::run::compile_aside;
-use xlazy_pjrt::Value;
+use xlazy_core::run::{Flag, compile_aside};
 
 /// What ran last is one for the whole process.
 static TURN: Mutex<()> = Mutex::new(());
@@ -83,8 +82,8 @@ fn each_op_has_its_instructions_or_a_reason_and_work_is_counted_as_xla_counts_it
 
         // XLA's own sum.
         let executable = compile_aside(&with_locations(&given.text, &given.marks), 0).unwrap();
-        let costs: BTreeMap<String, Value> = executable.cost_analysis().unwrap().into_iter().collect();
-        let Some(Value::Float(flops)) = costs.get("flops") else { panic!("{costs:?}") };
+        let costs: BTreeMap<String, Flag> = executable.cost_analysis().unwrap().into_iter().collect();
+        let Some(Flag::Float(flops)) = costs.get("flops") else { panic!("{costs:?}") };
         assert_eq!(o.flops(), f64::from(*flops) as u64, "round {round}\n{}", words::text(&l));
 
         // Each number of the page's data is that of a row which is there.

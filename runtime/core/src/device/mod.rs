@@ -18,3 +18,4 @@ pub use dry::{go_dry, is_dry, read_as};
 pub use flight::{is_unsettled, make_room, settle, wait_for_all, watch};
 pub use transfer::{download, resharded, upload, upload_sharded};
 pub use wait::{LOOK_UP, ready, wait};
+pub use xlazy_pjrt::Profiler;

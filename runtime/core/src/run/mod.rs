@@ -30,3 +30,4 @@ pub use start::start_here;
 pub use sync::{barrier, read, read_all};
 pub use trim::{set_trim, trim};
 pub use witness::{Case, LeafOrigin, Miss, Next, Policy, Witness};
+pub use xlazy_pjrt::Value as Flag;
