@@ -126,6 +126,33 @@ fn gradients_where_a_formula_saturates_or_has_no_slope_are_torchs() {
 }
 
 #[test]
+fn a_nan_goes_through_what_compares_it() {
+    let x = tensor([f32::NAN, -1.0, 0.0, 2.0]);
+    let through =
+        [x.hardshrink(0.5), x.softshrink(0.5), x.threshold(0.5, 1.0), x.relu(), x.hardtanh(-1.0, 1.0), x.elu(1.0)];
+    assert!(through.iter().all(|y| y.select(0, 0).item().is_nan()));
+    assert_eq!(x.softshrink(0.5).narrow(0, 1, 3).to_vec::<f32>(), [-0.5, 0.0, 1.5]);
+    // torch's sign of it is 0, and so is the slope of its absolute value
+    assert_eq!(x.sign().to_vec::<f32>(), [0.0, -1.0, 0.0, 1.0]);
+    assert_eq!(gradient(&x, |x| x.abs()), [0.0, -1.0, 0.0, 1.0]);
+}
+
+#[test]
+fn attention_and_bags_of_halves_are_rounded_once() {
+    manual_seed(4);
+    let draw = |n: i64| (Tensor::randn([2, n, 8]) * 8.0).to(BF16);
+    let (q, k, v) = (draw(3), draw(6), draw(6));
+    let y = q.scaled_dot_product_attention(&k, &v, Default::default());
+    let exact = q.float().scaled_dot_product_attention(&k.float(), &v.float(), Default::default());
+    assert_eq!(y.dtype(), BF16);
+    assert_eq!(y.to_vec::<f32>(), exact.to(BF16).to_vec::<f32>());
+    let words = draw(3).reshape([6, 8]);
+    let ids = Tensor::arange(0, 60, 1).remainder(6).reshape([2, 30]);
+    let (sum, exact) = [words.clone(), words.float()].map(|w| ids.embedding_bag(&w, Default::default())).into();
+    assert_eq!(sum.to_vec::<f32>(), exact.to(BF16).to_vec::<f32>());
+}
+
+#[test]
 fn what_has_no_elements() {
     let none = Tensor::zeros([0]);
     assert_eq!(cat(&[&Tensor::ones([2, 3]), &none], 1).shape(), [2, 3]);

@@ -239,6 +239,13 @@ impl Tensor {
         if self.dim() < 2 || key.dim() < 2 || value.dim() < 2 {
             refuse("scaled_dot_product_attention", &[self, key, value], "needs (…, length, size)");
         }
+        if self.dtype().is_half() {
+            // rounded once, at the end
+            let mask = options.attn_mask.as_ref().map(|m| if m.dtype().is_half() { m.float() } else { m.clone() });
+            let options = AttentionOptions { attn_mask: mask, ..options };
+            let y = self.float().scaled_dot_product_attention(&key.float(), &value.float(), options);
+            return y.to(self.dtype());
+        }
         let scale = options.scale.unwrap_or(1.0 / (self.size(-1) as f64).sqrt());
         let shared = |t: &Tensor| {
             let heads = self.size(-3) / t.size(-3).max(1);

@@ -98,21 +98,22 @@ impl Tensor {
     /// x moved towards zero by `lambd`, zero in between (`torch.nn.functional.softshrink`).
     #[track_caller]
     pub fn softshrink(&self, lambd: f64) -> Tensor {
-        let down = (self - lambd).where_(&self.gt(lambd), 0.0);
-        (self + lambd).where_(&self.lt(-lambd), &down)
+        // as torch, zero where it lies between, so that a NaN stays one
+        let moved = (self - lambd).where_(&self.gt(lambd), &(self + lambd));
+        moved.masked_fill(&self.abs().le(lambd), 0.0)
     }
 
     /// x, but zero between `-lambd` and `lambd` (`torch.nn.functional.hardshrink`).
     #[track_caller]
     pub fn hardshrink(&self, lambd: f64) -> Tensor {
-        self.where_(&self.abs().gt(lambd), 0.0)
+        self.masked_fill(&self.abs().le(lambd), 0.0)
     }
 
     /// x where above the threshold, `value` elsewhere (`torch.nn.functional.threshold`).
     #[track_caller]
     pub fn threshold(&self, threshold: f64, value: f64) -> Tensor {
         // Integers stay integers.
-        let y = self.where_(&self.gt(threshold), value);
+        let y = self.where_(&self.le(threshold).logical_not(), value);
         if self.dtype().is_float() { y } else { y.to(self.dtype()) }
     }
 

@@ -355,6 +355,12 @@ impl Tensor {
     pub fn embedding_bag(&self, weight: &Tensor, options: EmbeddingBagOptions) -> Tensor {
         let _call = called("embedding_bag", [self, weight]);
         let op = "embedding_bag";
+        if weight.dtype().is_half() {
+            // sums of halves are rounded once, at the end
+            let per_sample_weights = options.per_sample_weights.as_ref().map(Tensor::float);
+            let options = EmbeddingBagOptions { per_sample_weights, ..options };
+            return self.embedding_bag(&weight.float(), options).to(weight.dtype());
+        }
         let (index, bags, count) = match (self.dim(), &options.offsets) {
             (2, None) => {
                 let (bags, size) = (self.size(0), self.size(1));

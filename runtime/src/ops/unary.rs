@@ -194,6 +194,13 @@ unary! {
             let x = l.x(0);
             l.with_const("minimum", &x, 1.0)
         }
+        dtype if dtype.is_float() => {
+            // of a NaN it is 0 in torch
+            let (x, ty) = (l.x(0), l.out.clone());
+            let (number, zero) = (l.compare("EQ", &x, &x), l.constant(0.0, &ty));
+            let sign = l.unary("sign", &x);
+            l.select(&number, &sign, &zero)
+        }
         _ => un(l, "sign"),
     }, flat;
     /// True where the element is zero (or false). torch.logical_not; StableHLO not.
