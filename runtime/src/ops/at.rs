@@ -26,6 +26,16 @@ impl<'a> From<&'a Tensor> for At<'a> {
     }
 }
 
+/// `None` is a new axis, as in torch.
+impl From<Option<()>> for At<'_> {
+    fn from(at: Option<()>) -> Self {
+        match at {
+            None => At::NewAxis,
+            Some(()) => At::Slice { start: None, end: None, step: 1 },
+        }
+    }
+}
+
 impl From<RangeFull> for At<'_> {
     fn from(_: RangeFull) -> Self {
         At::Slice { start: None, end: None, step: 1 }
@@ -168,14 +178,15 @@ fn index(x: &Tensor, list: Vec<At>) -> Indexed {
 impl Tensor {
     /// Indexing, Python's brackets: a number drops its dimension, a range keeps part of it, `..` keeps all of it, a tensor
     /// of integers picks positions, a tensor of bools the places where it is true (its values are read). Dimensions not
-    /// named stay whole; negative positions count from the end. [`At`] has steps, `Ellipsis` and `NewAxis`
-    /// (`torch.Tensor.__getitem__`).
+    /// named stay whole; negative positions count from the end, and `None` is a new dimension. [`At`] has steps and
+    /// `Ellipsis` (`torch.Tensor.__getitem__`).
     ///
     /// ```
     /// use xlazy::prelude::*;
     /// let x = Tensor::arange(0, 12, 1).reshape([3, 4]);
     /// assert_eq!(x.i((1, ..)).to_vec::<i64>(), [4, 5, 6, 7]);
     /// assert_eq!(x.i((.., 1..3)).shape(), [3, 2]);
+    /// assert_eq!(x.i((None, 1)).shape(), [1, 4]);
     /// assert_eq!(x.i((-1, -1)).item_i64(), 11);
     /// assert_eq!(x.i(&tensor([2, 0])).shape(), [2, 4]);
     /// assert_eq!(x.i(&x.gt(9)).to_vec::<i64>(), [10, 11]);

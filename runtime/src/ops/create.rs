@@ -174,7 +174,7 @@ macro_rules! literal {
     )*};
 }
 literal!(f32 => F32 as f32, f64 => F32 as f32, i64 => I64 as i64, i32 => I64 as i64, usize => I64 as i64,
-    u8 => U8 as u8, i8 => I8 as i8, bool => Bool as bool);
+    u8 => U8 as u8, i8 => I8 as i8, u16 => U16 as u16, i16 => I16 as i16, u32 => U32 as u32, u64 => U64 as u64, bool => Bool as bool);
 
 impl<T: Literal, const N: usize> Literal for [T; N] {
     fn shape(&self) -> Vec<usize> {
