@@ -31,6 +31,9 @@ pub mod nn;
 mod ops;
 pub mod optim;
 pub mod prelude;
+#[cfg(test)]
+#[path = "../../tests/support/protobuf.rs"]
+mod protobuf;
 mod rng;
 #[cfg(test)]
 #[path = "../../tests/support/schema.rs"]

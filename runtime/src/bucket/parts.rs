@@ -182,13 +182,11 @@ pub(crate) fn scatter(b: &mut Bucketed, neutral: Option<Neutral>) -> Answer {
 /// holds: their shape comes to stand at attribute 1, and where it is bucketed so is operand 1, whose padding adds nothing.
 pub(crate) fn index_put(b: &mut Bucketed, neutral: Option<Neutral>) -> Answer {
     let (dims, stands) = (b.attrs.dims(0), b.attrs.index(1));
-    let mut along = dims.iter().enumerate().filter_map(|(i, &d)| Some((i, d, b.at(0, d)?)));
-    let written = along.next();
-    if let Some((_, _, more)) = along.next() {
+    let written: Vec<_> = dims.iter().enumerate().filter_map(|(i, &d)| Some((i, d, b.at(0, d)?))).collect();
+    if let Some(&(_, _, more)) = written.get(1) {
         return Err(runs_along(more));
     }
-    drop(along);
-    if let Some((i, d, _)) = written {
+    if let Some(&(i, d, _)) = written.first() {
         wrapped(b, 2 + i, d);
     }
     let views: Vec<_> = (2..b.args.len()).map(|i| (i, 0..b.rank(i))).collect();
@@ -214,8 +212,8 @@ pub(crate) fn index_put(b: &mut Bucketed, neutral: Option<Neutral>) -> Answer {
         let fill = neutral.of(b.operands[1].ty.dtype);
         b.args[1] = Arg::Owned(masked(&b.tensor(1), k, fill));
     }
-    match written {
-        Some((_, _, (bucket, _))) => again(b, bucket),
+    match written.first() {
+        Some(&(_, _, (bucket, _))) => again(b, bucket),
         None => Ok(Plan::Trace(b.operands[0].buckets.iter().map(|(k, _)| k.dim).collect())),
     }
 }

@@ -339,18 +339,7 @@ fn float(v: f64, shortest: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::text;
-
-    fn varint(v: u64) -> Vec<u8> {
-        if v < 128 { vec![v as u8] } else { [vec![v as u8 | 0x80], varint(v >> 7)].concat() }
-    }
-
-    fn field(number: u64, inside: &[u8]) -> Vec<u8> {
-        [varint(number << 3 | 2), varint(inside.len() as u64), inside.to_vec()].concat()
-    }
-
-    fn int(number: u64, value: u64) -> Vec<u8> {
-        [varint(number << 3), varint(value)].concat()
-    }
+    use crate::protobuf::{field, int};
 
     #[test]
     fn a_convolution_is_told_as_xla_tells_it() {

@@ -323,6 +323,11 @@ impl LeafRecord {
 }
 
 impl Record {
+    /// Whether it took this tensor, or what it was before it was changed in place.
+    pub fn has(&self, leaf: &LeafRecord) -> bool {
+        self.leaves.iter().any(|l| l.lineage == leaf.lineage)
+    }
+
     /// The same with leaves that may be told apart otherwise.
     pub fn again(&self) -> Record {
         Record {

@@ -32,7 +32,7 @@ pub struct Compiler {
     pub defs: Definitions,
     pub(super) sources: Sources,
     pub objects: Objects,
-    /// What the last cell made was gone before it was used.
+    /// What the last cell needed or made was gone at some time.
     lost: bool,
     pub(super) cache: CellCache,
     pub(super) paths: Paths,
@@ -215,8 +215,8 @@ impl Compiler {
 
     /// Whether somebody has deleted what the last cell needed, or made; the former is there again.
     pub fn was_deleted(&mut self) -> bool {
-        let lost = std::mem::take(&mut self.lost);
-        self.restore().unwrap_or(false) || lost
+        let restored = self.restore().unwrap_or(false);
+        std::mem::take(&mut self.lost) || restored
     }
 
     /// The session could not load an object.
@@ -237,6 +237,8 @@ impl Compiler {
             self.defs.deps.iter().try_for_each(|deps| self.link(deps))?;
             Ok(restored)
         });
+        // A retry within the cell may have met more of it.
+        self.lost |= renewed || !matches!(restored, Ok(false));
         restored.map(|restored| renewed || restored).map_err(|e| self.machine(&e.to_string()))
     }
 

@@ -39,17 +39,16 @@ impl Session {
         shared: &Shared,
         events: &mut dyn FnMut(Event),
     ) -> Reply {
-        for _ in 1..MOST_STARTS {
-            self.begun = false;
+        let mut starts = 0;
+        loop {
+            (self.begun, starts) = (false, starts + 1);
             let reply = self.run_once(mode, cell, range.clone(), shared, events);
             // Somebody has deleted the folder between the compiler and the session: what has not begun can begin again.
-            let failed = matches!(reply, Reply::Error(_)) && !self.begun;
-            if !(failed && self.process.death().is_none() && self.compiler.was_deleted()) {
+            let failed = matches!(reply, Reply::Error(_)) && !self.begun && self.process.death().is_none();
+            if !(failed && starts < MOST_STARTS && self.compiler.was_deleted()) {
                 return reply;
             }
         }
-        self.begun = false;
-        self.run_once(mode, cell, range, shared, events)
     }
 
     fn run_once(

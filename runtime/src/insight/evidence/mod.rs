@@ -205,14 +205,13 @@ impl<'a> Evidence<'a> {
 
     /// Whether an earlier program had this tensor, or what it was before it was changed in place.
     pub fn was_there(&self, leaf: &LeafRecord) -> bool {
-        self.known.iter().any(|r| r.leaves.iter().any(|l| l.lineage == leaf.lineage))
+        self.known.iter().any(|r| r.has(leaf))
     }
 
     /// Whether an earlier program had both of these tensors, or what they were before they were changed in place: two parts of
     /// one work.
     pub fn were_together(&self, a: &LeafRecord, b: &LeafRecord) -> bool {
-        let has = |r: &Record, leaf: &LeafRecord| r.leaves.iter().any(|l| l.lineage == leaf.lineage);
-        self.known.iter().any(|r| has(r, a) && has(r, b))
+        self.known.iter().any(|r| r.has(a) && r.has(b))
     }
 
     pub fn pair(&self, (i, j): (u32, u32)) -> (&'a Step, &'a Step) {
