@@ -175,3 +175,30 @@ fn options_are_told_apart() {
         "unknown option `--fast`; there are --tpu TPU, --line LINE, --passes, --model-explorer FOLDER and --json"
     );
 }
+
+#[test]
+fn what_a_program_computes_is_counted_as_xla_counts_it() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let [x, w, batch, image, kernel] =
+        [&[6, 8][..], &[8, 5], &[3, 4, 6], &[2, 3, 9, 9], &[4, 3, 3, 3]].map(|shape| Tensor::rand(shape));
+    sync();
+    let cases: [(&str, Box<dyn Fn() -> Tensor>); 7] = [
+        ("matmul", Box::new(|| x.matmul(&w))),
+        ("bmm", Box::new(|| batch.matmul(&batch.transpose(1, 2)))),
+        ("conv2d", Box::new(|| image.conv2d(&kernel, None, ConvOptions::default()))),
+        ("elementwise", Box::new(|| (&x * 2.0 + &x).relu())),
+        ("sum", Box::new(|| x.sum_dim(1, false))),
+        ("exp", Box::new(|| x.exp())),
+        ("views", Box::new(|| x.t().reshape([48]))),
+    ];
+    for (name, make) in cases {
+        let y = make();
+        let given = Given::of(std::slice::from_ref(&y)).unwrap();
+        let executable = compile_aside(&with_locations(&given.text, &given.marks), 0).unwrap();
+        let costs: BTreeMap<String, Flag> = executable.cost_analysis().unwrap().into_iter().collect();
+        let xla = costs.get("flops").map_or(0.0, |flag| if let Flag::Float(f) = flag { f64::from(*f) } else { -1.0 });
+        y.to_vec::<f32>();
+        let ours = crate::insight::compilations().last().and_then(|c| c.flops);
+        assert_eq!(ours, Some(xla), "{name}\n{}", given.text);
+    }
+}

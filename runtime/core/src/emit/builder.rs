@@ -1,6 +1,7 @@
 //! The StableHLO builder that lowerings write through: one method per operation they need, each returns the new value.
 use super::checked::{Checked, Looking};
 use super::text::{list, literal, mlir};
+use super::work::flops;
 use crate::mesh::Mesh;
 use crate::options::Precision;
 use crate::ty::{DType, Shape, Type};
@@ -80,6 +81,8 @@ pub struct Emit {
     functions: BTreeMap<String, String>,
     /// The mesh that the program is for.
     mesh: Option<Mesh>,
+    /// What the operations so far compute.
+    pub(super) flops: f64,
     /// Collectives so far: each has a channel of its own.
     pub(super) channels: u32,
     pub(super) looking: Looking,
@@ -97,6 +100,7 @@ impl Emit {
             precision,
             functions: BTreeMap::new(),
             mesh: None,
+            flops: 0.0,
             channels: 0,
             looking: Looking::FOR_NOTHING,
             way: vec![],
@@ -112,6 +116,11 @@ impl Emit {
     /// The mesh that the program is for; none where one device runs it.
     pub fn mesh(&self) -> Option<Mesh> {
         self.mesh
+    }
+
+    /// How many floating-point operations were written so far.
+    pub fn flops(&self) -> f64 {
+        self.flops
     }
 
     /// What was written so far.
@@ -182,6 +191,7 @@ impl Emit {
 
     /// Any operation in the generic form: `"stablehlo.op"(…) {attributes} : (…) -> …`; a name with a dot brings its dialect.
     pub fn op(&mut self, op: &str, inputs: &[&Val], attributes: &str, out: Type) -> Val {
+        self.flops += flops(op, inputs, attributes, &out);
         let v = self.fresh(out);
         let t = &mut self.text;
         let dialect = if op.contains('.') { "" } else { "stablehlo." };
@@ -353,7 +363,9 @@ impl Emit {
                 shape.push(d);
             }
         }
-        let out = self.fresh(Type::new(x.dtype(), shape));
+        let ty = Type::new(x.dtype(), shape);
+        self.flops += flops("reduce", &[x], "", &ty);
+        let out = self.fresh(ty);
         let scalar = mlir(&init.ty).to_string();
         let _ = writeln!(
             self.text,

@@ -5,6 +5,7 @@ mod flags;
 mod region;
 mod sharded;
 mod text;
+mod work;
 
 pub use builder::{Emit, Reducer, Val, array, mlir_type};
 pub use checked::{Checked, FINE, GIVEN, Looking, Looks, MADE};

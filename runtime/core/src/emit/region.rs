@@ -3,6 +3,7 @@
 use super::builder::{Emit, Reducer, Val};
 use super::checked::Checked;
 use super::text::{list, mlir};
+use super::work::flops;
 use crate::ty::{DType, Shape, Type};
 use std::fmt::Write;
 
@@ -148,6 +149,7 @@ impl Emit {
         attributes: &str,
         out: [Type; N],
     ) -> [Val; N] {
+        self.flops += out.first().map_or(0.0, |out| flops(op, inputs, attributes, out));
         let results = self.results(out);
         let (made, to) = match &results[..] {
             [one] => (one.to_string(), mlir(&one.ty).to_string()),

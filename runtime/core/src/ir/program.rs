@@ -109,6 +109,8 @@ pub struct Written {
     pub marks: Vec<Mark>,
     /// Where there are some, a vector of what they found is the last result.
     pub checks: Vec<Checked>,
+    /// Floating-point operations of one run, as written.
+    pub flops: f64,
 }
 
 /// How a program is to be written.
@@ -222,7 +224,7 @@ pub fn program(
     let _ = write!(text, "    return {names} : {types}\n  }}\n");
     e.functions().for_each(|f| text.extend(["  ", f.trim(), "\n"]));
     text.push_str("}\n");
-    Written { text, marks, checks }
+    Written { text, marks, checks, flops: e.flops() }
 }
 
 /// A program's text with a location behind each operation; `of` writes that of a part, by its number.

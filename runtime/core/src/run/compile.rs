@@ -29,6 +29,7 @@ pub(super) struct Wanted {
     pub steps: Arc<[Step]>,
     pub marks: Vec<Mark>,
     pub checks: Vec<Checked>,
+    pub flops: f64,
     pub params: Params,
     pub donated: usize,
     pub lower: Duration,
@@ -104,7 +105,7 @@ struct Make {
 impl Make {
     fn run(self, wanted: Wanted, case: Box<dyn Case>) -> Compiled {
         let Make { root_types, options: of, device, nodes, trace } = self;
-        let Wanted { key, text, steps, marks, checks, params, donated, lower } = wanted;
+        let Wanted { key, text, steps, marks, checks, flops, params, donated, lower } = wanted;
         metrics::LOWER_TIME.add_time(lower);
         let start = Instant::now();
         let (executable, origin) = match if is_dry() { None } else { disk::load(&key, &text) } {
@@ -112,7 +113,7 @@ impl Make {
             None => {
                 if let Err(e) = case.permits() {
                     let (origin, compile) = (Origin::Compiled, Duration::ZERO);
-                    case.refused(Costs { origin, trace, lower, compile, memory: None, flops: None });
+                    case.refused(Costs { origin, trace, lower, compile, memory: None, flops: Some(flops) });
                     return Err(e);
                 }
                 let _live = case.compiling();
@@ -136,8 +137,8 @@ impl Make {
                 }
             }
         }
-        let (memory, flops) = executable.as_ref().filter(|_| watching()).map_or((None, None), needs);
-        let costs = Costs { origin, trace, lower, compile, memory, flops };
+        let memory = executable.as_ref().filter(|_| watching()).and_then(memory);
+        let costs = Costs { origin, trace, lower, compile, memory, flops: Some(flops) };
         case.compiled(costs);
         let results = sharded::lie(executable.as_ref(), device, &root_types)?;
         let mut built = Program::new(key, executable, params, root_types, text, nodes, donated);
@@ -159,21 +160,15 @@ pub(super) fn options(device: u8, program: &str) -> Result<CompileOptions> {
     Ok(options)
 }
 
-/// What XLA says of a program: the memory and the arithmetic of one run.
-fn needs(program: &LoadedExecutable) -> (Option<Memory>, Option<f64>) {
+/// What XLA says of the memory of one run.
+fn memory(program: &LoadedExecutable) -> Option<Memory> {
     let bytes = |n: i64| n.max(0) as u64;
-    let memory = program.memory_stats().ok().map(|m| Memory {
+    program.memory_stats().ok().map(|m| Memory {
         arguments: bytes(m.argument_size),
         outputs: bytes(m.output_size - m.alias_size),
         temporaries: bytes(m.temp_size),
         code: bytes(m.generated_code_size),
-    });
-    let costs = program.cost_analysis().unwrap_or_default();
-    let flops = costs.iter().find_map(|(name, value)| match value {
-        xlazy_pjrt::Value::Float(f) if name == "flops" => Some(*f as f64),
-        _ => None,
-    });
-    (memory, flops)
+    })
 }
 
 impl Job {

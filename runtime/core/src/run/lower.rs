@@ -14,6 +14,8 @@ pub struct Lowered {
     /// Where the parts of the text are from, one for each step.
     pub marks: Vec<Mark>,
     pub checks: Vec<Checked>,
+    /// Floating-point operations of one run, as written.
+    pub flops: f64,
     pub params: Params,
     pub donated: usize,
     pub steps: Arc<[Step]>,
@@ -67,8 +69,9 @@ pub(super) fn lower_for(cut: &Cut, options: Options, checked: bool) -> Lowered {
         sharding: l.sharding.clone(),
     };
     let types: Vec<LeafType> = leaves.iter().map(leaf).collect();
-    let Written { text, marks, checks } = program(&steps, &types, &params, &roots, Writing { options, checked, mesh });
+    let Written { text, marks, checks, flops } =
+        program(&steps, &types, &params, &roots, Writing { options, checked, mesh });
     let donated = leaves.iter().filter(|l| l.donate).count();
     let device = cut.placement.home();
-    Lowered { text, marks, checks, params, donated, steps: steps.into(), leaves, roots, device }
+    Lowered { text, marks, checks, flops, params, donated, steps: steps.into(), leaves, roots, device }
 }

@@ -290,7 +290,7 @@ fn heal(case: &mut dyn Case) -> bool {
 /// A program that is not in the cache: lowered, and what a witness is told of it.
 pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
     let start = Instant::now();
-    let Lowered { text, marks, checks, params, donated, steps, leaves, roots, .. } = lower(cut);
+    let Lowered { text, marks, checks, flops, params, donated, steps, leaves, roots, .. } = lower(cut);
     let lower = start.elapsed();
     let left_pending = match cause {
         Cause::Display | Cause::Read | Cause::ControlFlow | Cause::DeviceChange => {
@@ -318,5 +318,5 @@ pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
         left_pending,
         room: cache::room(cut.key.hash),
     };
-    (Wanted { key: cut.key.clone(), text, steps, marks, checks, params, donated, lower }, miss)
+    (Wanted { key: cut.key.clone(), text, steps, marks, checks, flops, params, donated, lower }, miss)
 }
