@@ -50,7 +50,7 @@ enum Statement {
 }
 
 /// What declares `A` as `B` with `N` behind it.
-const MAKES: [&str; 9] = [
+const MAKES: [&str; 8] = [
     "let mut A = loop { break more(B.clone(), N); };",
     "let Some(mut A) = Some(more(B.clone(), N)) else { panic!(\"never\") };",
     "let mut A = { let mut A = B.clone(); A.push(N); A };",
@@ -58,7 +58,6 @@ const MAKES: [&str; 9] = [
     "let mut A = async { more(B.clone(), N) }.await;",
     "let mut A = if B.len() > 2 { more(B.clone(), N) } else { let mut v = B.clone(); v.push(N); v };",
     "let mut A: Vec<i64> = B.iter().copied().chain([N]).collect();",
-    "let mut A; { let v = B.clone(); A = more(v, N); }",
     "let [mut A] = [more(B.clone(), N)];",
 ];
 
