@@ -73,6 +73,13 @@ fn cells(program: &str, form: &str) -> Option<Vec<String>> {
     let (start, end) = (at(main.span().start()), at(main.span().end()));
     let items = format!("{}{}", &program[..start], &program[end..]);
     let braces = at(main.block.span().start()) + 1..at(main.block.span().end()) - 1;
+    // In a block, items may be named above them.
+    let calls_ahead = main.block.stmts.iter().skip_while(|s| matches!(s, syn::Stmt::Item(_)));
+    if form != "body"
+        && calls_ahead.into_iter().any(|s| matches!(s, syn::Stmt::Item(i) if !matches!(i, syn::Item::Use(_))))
+    {
+        return cells(&with_items_first(program, main, &at), form);
+    }
     Some(match form {
         "body" => vec![items, program[braces].to_owned()],
         "random" => {
@@ -89,6 +96,16 @@ fn cells(program: &str, form: &str) -> Option<Vec<String>> {
             all
         }
     })
+}
+
+/// The program with the items of `main` as its first statements.
+fn with_items_first(program: &str, main: &syn::ItemFn, at: &dyn Fn(LineColumn) -> usize) -> String {
+    let text = |s: &syn::Stmt| program[at(s.span().start())..at(s.span().end())].to_owned();
+    let (items, rest): (Vec<&syn::Stmt>, Vec<&syn::Stmt>) =
+        main.block.stmts.iter().partition(|s| matches!(s, syn::Stmt::Item(_)));
+    let all: Vec<String> = items.into_iter().chain(rest).map(text).collect();
+    let braces = at(main.block.span().start()) + 1..at(main.block.span().end()) - 1;
+    format!("{}\n{}\n{}", &program[..braces.start], all.join("\n"), &program[braces.end..])
 }
 
 /// What the program prints as rustc compiles it; `None` where it does not.

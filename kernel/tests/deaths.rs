@@ -172,13 +172,14 @@ fn a_compiler_that_is_killed_while_it_waits_fails_no_cell() {
             let read = |what| std::fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
             let parent =
                 read("stat").rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
-            parent == Some(kernel) && read("cmdline").contains("--emit=link")
+            parent == Some(kernel)
+                && [" --emit=", "rust-lld"].iter().any(|word| read("cmdline").replace('\0', " ").contains(word))
         };
         all.filter(is_ours).collect::<Vec<u32>>()
     };
     for (n, code) in ["a + 1", "fn two() -> i32 { 2 }", "a + two()", "let b = a + 10;"].into_iter().enumerate() {
         let begin = Instant::now();
-        // For statements, for items: what was killed before is not missed until it is needed.
+        // For statements, with their linker, for items: what was killed before is not missed until it is needed.
         let compilers = loop {
             let waiting = waiting(kernel.pid());
             if !waiting.is_empty() {
@@ -204,7 +205,7 @@ fn nothing_is_left_behind_when_the_kernel_is_killed() {
         let dir = kernel.folder.path().join("tmp").display().to_string();
         all.filter(|pid| {
             std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
-                .is_ok_and(|c| c.contains("rustc") && c.contains(&dir))
+                .is_ok_and(|c| c.contains("rust") && c.contains(&dir))
         })
         .count()
     };

@@ -200,12 +200,20 @@ fn a_budget_ends_the_cell_and_leaves_all_in_place() {
     assert_eq!(json(&engine, "%budget compiles=1 --json")["compiles"], 1);
     let (text, reply) = run(&engine, 2, "w.add_(1.0);\nlet mut sum = step(3);\nsum += step(3);\nsum += step(4);");
     let Reply::Error(failure) = reply else { panic!("it compiled two programs: {text}") };
-    for part in ["used its budget of 1 compilation", "was not started", "shape", "is [4], was [3]", "`%budget off`"] {
+    for part in [
+        "used its budget of 1 compilation",
+        "was not started",
+        "shape",
+        "is [4], was [3]",
+        "`%budget off`",
+        "declared so far is kept",
+    ] {
         assert!(failure.message.contains(part), "no `{part}` in {}", failure.message);
     }
     assert!(eval_support::plain(&failure).contains("cell 1, line 3"), "{:?}", failure.traceback);
     let pending = json(&engine, "%pending --json");
     assert_eq!((&pending["pending"][0]["name"], pending["pending"].as_array().unwrap().len()), (&"w".into(), 1));
+    assert_eq!(ok(&engine, 3, "sum"), "=> 12.0\n", "what the cell had declared is as it was then");
     // What was compiled is there: the same cell goes further each time, and `w` has been added to once for each try.
     let (_, reply) = run(&engine, 3, "step(4);");
     assert_eq!(reply, Reply::Ok, "one more is within the budget of this cell");

@@ -39,7 +39,37 @@ enum Statement {
     Tell(String),
     /// `let f = move |n: i64| { a.push(n); a.len() };`, and a call of it.
     Closure(String, i64),
+    /// A copy of another variable, longer by one, made by one of `MAKES`.
+    Make(usize, String, String, i64),
+    /// `let (mut a, mut b) = (c.clone(), vec![n]);`
+    Pair(String, String, String, i64),
+    /// `let mut a = std::mem::replace(&mut b, vec![n]);`
+    Replace(String, String, i64),
+    /// Pushes a number by one of `PUSHES`.
+    Push2(usize, String, i64),
 }
+
+/// What declares `A` as `B` with `N` behind it.
+const MAKES: [&str; 8] = [
+    "let mut A = loop { break more(B.clone(), N); };",
+    "let Some(mut A) = Some(more(B.clone(), N)) else { panic!(\"never\") };",
+    "let mut A = { let mut A = B.clone(); A.push(N); A };",
+    "let mut A = { fn longer(v: &[i64]) -> Vec<i64> { [v, &[N]].concat() } longer(&B) };",
+    "let mut A = async { more(B.clone(), N) }.await;",
+    "let mut A = if B.len() > 2 { more(B.clone(), N) } else { let mut v = B.clone(); v.push(N); v };",
+    "let mut A: Vec<i64> = B.iter().copied().chain([N]).collect();",
+    "let [mut A] = [more(B.clone(), N)];",
+];
+
+/// What pushes `N` to `A`.
+const PUSHES: [&str; 6] = [
+    "{ let mut add = |n: i64| A.push(n); add(N); }",
+    "match A.len() { 0 => A.push(N), _ => { A = more(A, N); } }",
+    "push!(A, N);",
+    "{ let v = &mut A; v.push(N); }",
+    "A = loop { let v = std::mem::take(&mut A); break more(v, N); };",
+    "'done: { A = more(A, N); if A.len() < 1000 { break 'done; } A.clear(); }",
+];
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
@@ -50,7 +80,7 @@ impl Statement {
             let sure: Vec<String> = there.iter().filter(|(_, sure)| **sure).map(|(n, _)| n.clone()).collect();
             let one = sure.get(rng.usize(..sure.len().max(1))).cloned();
             let n = rng.i64(0..4);
-            let kind = rng.u8(0..12);
+            let kind = rng.u8(0..20);
             if kind == 0 || sure.is_empty() {
                 let new = NAMES[rng.usize(..NAMES.len())].to_owned();
                 there.insert(new.clone(), true);
@@ -88,6 +118,21 @@ impl Statement {
                 8 => return Statement::Loop(old, n),
                 9 if old != other => return Statement::Swap(old, other),
                 11 => return Statement::Tell(old),
+                12..=14 => {
+                    there.insert(new.clone(), true);
+                    return Statement::Make(rng.usize(..MAKES.len()), new, old, n);
+                }
+                15 => {
+                    let second = NAMES.iter().find(|name| **name != new).expect("another").to_string();
+                    there.insert(new.clone(), true);
+                    there.insert(second.clone(), true);
+                    return Statement::Pair(new, second, old, n);
+                }
+                16 if old != new => {
+                    there.insert(new.clone(), true);
+                    return Statement::Replace(new, old, n);
+                }
+                17..=19 => return Statement::Push2(rng.usize(..PUSHES.len()), old, n),
                 10 => {
                     there.insert(old.clone(), false);
                     return Statement::Closure(old, n);
@@ -110,6 +155,10 @@ impl Statement {
             Statement::Loop(a, n) => format!("for i in 0..{n} {{ {a} = more({a}, i); }}"),
             Statement::Swap(a, b) => format!("std::mem::swap(&mut {a}, &mut {b});"),
             Statement::Tell(a) => format!("note!(\"{{}} {{{a}:?}}\", {a}.len()); assert!({a}.len() < 1000);"),
+            Statement::Make(how, a, b, n) => filled(MAKES[*how], a, b, *n),
+            Statement::Push2(how, a, n) => filled(PUSHES[*how], a, a, *n),
+            Statement::Pair(a, b, c, n) => format!("let (mut {a}, mut {b}) = ({c}.clone(), vec![{n}]);"),
+            Statement::Replace(a, b, n) => format!("let mut {a} = std::mem::replace(&mut {b}, vec![{n}]);"),
             Statement::Closure(a, n) => {
                 format!("{{ let mut f = move |n: i64| {{ {a}.push(n); {a}.len() }}; f({n}); }}")
             }
@@ -132,7 +181,21 @@ impl Statement {
                 let value = values[b].clone();
                 values.insert(a.clone(), value);
             }
-            Statement::Next(a, n) | Statement::Push(a, n) => change(values, a, *n),
+            Statement::Next(a, n) | Statement::Push(a, n) | Statement::Push2(_, a, n) => change(values, a, *n),
+            Statement::Make(_, a, b, n) => {
+                let mut value = values[b].clone().expect("it is there");
+                value.push(*n);
+                values.insert(a.clone(), Some(value));
+            }
+            Statement::Pair(a, b, c, n) => {
+                let value = values[c].clone();
+                values.insert(a.clone(), value);
+                values.insert(b.clone(), Some(vec![*n]));
+            }
+            Statement::Replace(a, b, n) => {
+                let value = values.insert(b.clone(), Some(vec![*n])).expect("it is there");
+                values.insert(a.clone(), value);
+            }
             Statement::Assign(a, n) => drop(values.insert(a.clone(), Some(vec![*n]))),
             Statement::Drop(a) | Statement::Closure(a, _) => drop(take(values, a)),
             Statement::Perhaps(a, n, b) => {
@@ -148,6 +211,24 @@ impl Statement {
             }
         }
     }
+}
+
+fn filled(statement: &str, a: &str, b: &str, n: i64) -> String {
+    let word = |w: &str| match w {
+        "A" => a.to_owned(),
+        "B" => b.to_owned(),
+        "N" => n.to_string(),
+        w => w.to_owned(),
+    };
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut out = String::new();
+    let mut rest = statement;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c| is_word(c) != is_word(first)).unwrap_or(rest.len());
+        out += &word(&rest[..end]);
+        rest = &rest[end..];
+    }
+    out
 }
 
 /// How a cell may end early, as a statement; `spoil(a)` fails with `a` moved into it.
@@ -187,7 +268,7 @@ fn what_a_cell_leaves_behind_is_what_rust_leaves() {
     println!("XLAZY_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
     let engine = Arc::new(engine());
-    let more = "fn more(mut v: Vec<i64>, n: i64) -> Vec<i64> { v.push(n); v }\nfn spoil(_: Vec<i64>) -> Vec<i64> { panic!(\"spoilt\") }\nmacro_rules! note { ($($t:tt)*) => { println!($($t)*) } }";
+    let more = "fn more(mut v: Vec<i64>, n: i64) -> Vec<i64> { v.push(n); v }\nfn spoil(_: Vec<i64>) -> Vec<i64> { panic!(\"spoilt\") }\nmacro_rules! note { ($($t:tt)*) => { println!($($t)*) } }\nmacro_rules! push { ($v:expr, $n:expr) => { $v.push($n) } }";
     assert_eq!(run(&engine, 1, more).1, Reply::Ok);
     let mut cell = 1;
     for _ in 0..sizes::rounds(6) {

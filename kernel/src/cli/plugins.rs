@@ -51,7 +51,7 @@ const READY: &[Ready] = &[
         files: &["libpjrt_cpu.so"],
         licence: "Apache-2.0, https://github.com/openxla/xla",
         before: "XLA's CPU plugin as zml/pjrt-artifacts builds it (manual-2026-06-23T00-20-00Z), under Apache-2.0.",
-        after: "it tells no cost of programs; scripts/cpu-plugin.sh in xlazy's sources builds one that does",
+        after: "it has no profiler; scripts/cpu-plugin.sh in xlazy's sources builds one that has",
     },
     Ready {
         name: "tpu",

@@ -188,36 +188,76 @@ impl<R> Gives for fn() -> R {
     type Result = R;
 }
 
-/// A number as another type of number, which a later cell has found its variable to be of.
+/// A number as another type of number, which a later cell has found its variable to be of; and what is made of numbers.
 #[track_caller]
-pub fn number<A: Number<B>, B>(value: A) -> B {
-    value.number()
+pub fn number<A: Number<B>, B>(value: &A) -> B {
+    value.number().unwrap_or_else(|why| panic!("{why}"))
 }
+
+/// The same of what was loaded: where it does not fit, it stays what it was.
+#[track_caller]
+pub fn loaded_number<A: Number<B> + 'static, B>(name: &str, value: A) -> B {
+    match value.number() {
+        Ok(number) => number,
+        Err(why) => {
+            store::put(name, Box::new(value), type_name::<A>());
+            panic!("{why}")
+        }
+    }
+}
+
 pub trait Number<B> {
-    #[track_caller]
-    fn number(self) -> B;
+    fn number(&self) -> Result<B, String>;
 }
 macro_rules! numbers {
     ($($to:ty)*) => { $(
         impl Number<$to> for i32 {
-            #[track_caller]
-            fn number(self) -> $to {
-                match <$to>::try_from(self) {
-                    Ok(number) => number,
-                    Err(_) => panic!("{self} does not fit into `{}`, which this cell takes it for", stringify!($to)),
-                }
+            fn number(&self) -> Result<$to, String> {
+                let no = |_| format!("{self} does not fit into `{}`, which this cell takes it for", stringify!($to));
+                <$to>::try_from(*self).map_err(no)
             }
         }
     )* };
 }
 numbers!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
-impl Number<f64> for f64 {
-    fn number(self) -> f64 {
-        self
-    }
-}
 impl Number<f32> for f64 {
-    fn number(self) -> f32 {
-        self as f32
+    fn number(&self) -> Result<f32, String> {
+        Ok(*self as f32)
     }
 }
+macro_rules! the_same {
+    ($($of:ty)*) => { $(
+        impl Number<$of> for $of {
+            fn number(&self) -> Result<$of, String> {
+                Ok(*self)
+            }
+        }
+    )* };
+}
+the_same!(i8 i16 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char &'static str);
+impl<A: Number<B>, B> Number<Vec<B>> for Vec<A> {
+    fn number(&self) -> Result<Vec<B>, String> {
+        self.iter().map(Number::number).collect()
+    }
+}
+impl<A: Number<B>, B, const N: usize> Number<[B; N]> for [A; N] {
+    fn number(&self) -> Result<[B; N], String> {
+        let all = self.iter().map(Number::number).collect::<Result<Vec<B>, String>>()?;
+        all.try_into().map_err(|_| String::new())
+    }
+}
+macro_rules! tuples {
+    ($($a:ident $b:ident $i:tt),*) => {
+        impl<$($a: Number<$b>, $b),*> Number<($($b,)*)> for ($($a,)*) {
+            fn number(&self) -> Result<($($b,)*), String> {
+                Ok(($(self.$i.number()?,)*))
+            }
+        }
+    };
+}
+tuples!(A1 B1 0);
+tuples!(A1 B1 0, A2 B2 1);
+tuples!(A1 B1 0, A2 B2 1, A3 B3 2);
+tuples!(A1 B1 0, A2 B2 1, A3 B3 2, A4 B4 3);
+tuples!(A1 B1 0, A2 B2 1, A3 B3 2, A4 B4 3, A5 B5 4);
+tuples!(A1 B1 0, A2 B2 1, A3 B3 2, A4 B4 3, A5 B5 4, A6 B6 5);

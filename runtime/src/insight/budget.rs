@@ -50,7 +50,8 @@ pub(crate) fn within_budget(why: Option<&Explanation>) -> Result<()> {
     let reason = why.map_or("It is the first program of its kind.".to_owned(), |w| w.sentence());
     let message = format!(
         "this cell has used its budget of {budget} {}: the next one was not started. {reason} What earlier cells made \
-         is as it was, and what is pending on it; what this cell has declared is gone. `%budget off` lifts the limit, then run it again",
+         is as it was, and what is pending on it; what this cell has declared so far is kept. `%budget off` lifts the \
+         limit, then run it again",
         plural(budget, "compilation")
     );
     Err(Error::Usage { message })

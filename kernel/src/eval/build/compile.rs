@@ -4,23 +4,21 @@ use super::again;
 use super::cache::Entry;
 use super::compiler::{Compiler, Scope, Timing, Unkept};
 use super::edition::First;
+use super::otherwise::{declares, may_be_otherwise, of_earlier, otherwise};
 use super::refused::{Refused, unbalanced};
 use super::replan::{are_about_names, replan};
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
 use crate::eval::generate::change::Change;
 use crate::eval::generate::code::{self as generate, Loaded, Plan};
-use crate::eval::generate::declared::{Declaration, Declared, OpenLet};
+use crate::eval::generate::declared::Declared;
 use crate::eval::generate::definitions::{Definitions, Group};
 use crate::eval::generate::held::Held;
-use crate::eval::parse::open::{Kind, Open};
-use crate::eval::parse::parsed::{Binding, Parsed, Use};
+use crate::eval::parse::parsed::{Parsed, Use};
 use crate::eval::parse::places::Variable;
 use crate::eval::parse::split::{self, Unparsed};
-use crate::eval::parse::syntax::one_line;
 use crate::eval::tell::point::point_out;
 use crate::eval::text::depth::TooDeep;
-use crate::eval::text::scan;
 use crate::eval::text::source::{CellText, Provenance, Source, Tag};
 use crate::eval::text::types::{Named, asks_for_types, nameable, surely_moves};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
@@ -346,6 +344,7 @@ impl Compiler {
         };
         for v in &mut parsed.places.variables {
             v.open.take_if(|open| open.heads.iter().any(elsewhere));
+            v.open = v.open.take().and_then(|open| of_earlier(open, scope.declared));
         }
         for v in &loaded {
             let number = parsed.places.earlier(&v.name).unwrap_or_else(|| {
@@ -501,48 +500,6 @@ fn head(plan: &Plan, id: &str) -> Value {
 fn values_of(parsed: &Parsed) -> BTreeSet<String> {
     let names = parsed.items.iter().filter(|i| i.space.values && i.cfg.is_empty()).flat_map(|i| &i.names);
     names.filter(|n| !parsed.bindings.iter().any(|b| b.name == **n)).cloned().collect()
-}
-
-/// A `let` as a later cell can write it, with the numbers that it is made of.
-fn written_again(cell: &CellText, open: &Open) -> String {
-    let text = |range: Range<usize>| one_line(&cell.text[range]);
-    if open.of.is_empty() {
-        return text(open.whole.clone());
-    }
-    let (before, value) = (text(open.whole.start..open.value.start), text(open.value.clone()));
-    format!("{before} {{ {} {value} }};", open.of.join(" "))
-}
-
-/// How the cell declares its variables.
-fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan) -> Declared {
-    let places = &parsed.places;
-    let declaration = |b: &Binding| {
-        let number = places.declared(&b.name)?;
-        let v = &places.variables[number];
-        let open = v.open.as_ref().map(|open| OpenLet {
-            text: written_again(cell, open),
-            names: places.beside(open).map(|(_, v)| v.name.clone()).collect(),
-            kind: open.kind,
-            closure: b.closure.clone(),
-            pending: plan.pending.contains(&number),
-        });
-        Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open, lost: None }))
-    };
-    parsed.bindings.iter().filter_map(declaration).collect()
-}
-
-/// Whether another type of some variable could mend these errors.
-fn may_be_otherwise(errors: &[Diagnostic], loaded: &[Loaded]) -> bool {
-    let about_types = |e: &Diagnostic| matches!(&*e.code, "E0308" | "E0277" | "E0271");
-    errors.iter().any(about_types) && otherwise(loaded).next().is_some()
-}
-
-/// Variables whose type nothing decided, so that it was taken to be `i32` or `f64`, and that can be had as another.
-fn otherwise(loaded: &[Loaded]) -> impl Iterator<Item = &Loaded> {
-    let untold = |v: &&Loaded| scan::mentions(&v.written_type).iter().any(|word| word == "i32" || word == "f64");
-    let again =
-        |v: &&Loaded| v.open.as_ref().is_some_and(|o| o.kind == Kind::Number || o.kind == Kind::Data && v.fixed);
-    loaded.iter().filter(untold).filter(again)
 }
 
 /// The variables that the cell mentions, with their types as this cell can write them.

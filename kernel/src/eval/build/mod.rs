@@ -7,6 +7,7 @@ pub mod compiler;
 pub mod edition;
 pub mod imports;
 pub mod objects;
+mod otherwise;
 pub mod paths;
 pub mod refused;
 pub mod replan;

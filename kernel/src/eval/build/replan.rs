@@ -1,6 +1,7 @@
 //! What a plan learns from rustc's answer to a try.
 use crate::eval::generate::held::{Assigned, Held};
 use crate::eval::generate::plan::{Form, Loaded, Plan};
+use crate::eval::parse::open::Kind;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Mention, Variable};
 use crate::eval::tell::retell::leaves_open;
@@ -105,7 +106,7 @@ fn learn_of_open(error: &Diagnostic, source: &Source, parsed: &Parsed, plan: &mu
         _ => None,
     };
     let found = error.spans.iter().filter(|s| s.ours).filter_map(meant).find_map(|n| places.variables[n].open.as_ref());
-    let Some(open) = found else { return false };
+    let Some(open) = found.filter(|open| open.kind != Kind::Computed) else { return false };
     let last = |(n, v): (usize, &Variable)| places.declared(&v.name) == Some(n) && !v.mentioned && !v.odd;
     if !places.beside(open).all(last) {
         return false;

@@ -220,16 +220,24 @@ pub fn cell(
     out
 }
 
-/// Declares a variable of an earlier cell whose type is decided here. A number that may have changed since has its value.
+/// Declares a variable of an earlier cell whose type is decided here. What may have changed since, or was computed, has its value.
 fn makes(v: &Loaded, made: &OpenLet, ty: &str) -> String {
     let (name, text) = (&v.name, &made.text);
-    match made.pending {
+    let like = made.like.as_ref().filter(|_| !made.pending && !made.again(v.fixed));
+    match like {
         // It may declare several.
-        true if made.names[0] != *name => String::new(),
-        false if !v.fixed => {
-            format!(" {text} {name} = xlazy_rt::number(<{ty} as xlazy_rt::Handle>::load(\"{name}\", false));")
+        None if made.pending && made.names[0] != *name => String::new(),
+        None => format!(" {text}"),
+        Some(like) => {
+            let number = match v.lent {
+                true => format!("xlazy_rt::number(xlazy_rt::lent::<{ty}>(\"{name}\"))"),
+                false => format!(
+                    "xlazy_rt::loaded_number::<{ty}, _>(\"{name}\", (&&&xlazy_rt::Of::<{ty}>::TYPE).load(\"{name}\", false))"
+                ),
+            };
+            let fixed = if v.fixed { format!(" let {name} = {name};") } else { String::new() };
+            format!(" let mut {name} = {like}; {name} = {number};{fixed}")
         }
-        _ => format!(" {text}"),
     }
 }
 
@@ -263,10 +271,10 @@ pub fn beginning<'a>(crates: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// The source of a cell's statements for who has read the beginning; every place stays. `None` where it begins otherwise, with
-/// attributes of the user's.
+/// attributes of the user's, or names a library to link to, which rustc has to know from the start.
 pub fn after_beginning(source: &str) -> Option<String> {
     let end = source.find(RUNTIME)? + RUNTIME.len();
-    let plain = is_cell(source) && source[..end].matches("#!").count() == 3;
+    let plain = is_cell(source) && source[..end].matches("#!").count() == 3 && !source.contains("#[link");
     plain.then(|| " ".repeat(end) + &source[end..])
 }
 

@@ -24,10 +24,19 @@ pub struct OpenLet {
     /// What it declares.
     pub names: Vec<String>,
     pub kind: Kind,
+    /// A value whose type is left open alike: what the cell has made is taken for that.
+    pub like: Option<String>,
     /// The arguments of a closure, as `Binding` has them.
     pub closure: Option<Vec<String>>,
     /// It has not run yet: the first cell that mentions one of them runs it.
     pub pending: bool,
+}
+
+impl OpenLet {
+    /// A number, or what is made of such, that is written once more where it is to be of another type.
+    pub fn again(&self, fixed: bool) -> bool {
+        self.kind <= Kind::Data && fixed
+    }
 }
 
 impl Declaration {

@@ -1,6 +1,6 @@
 //! Finds the places where variables are named, and what happens to them there.
 use super::arguments;
-use super::open::{Found, Kind, Open, collects, open};
+use super::open::{Kind, Means, collects, opens, untyped};
 use super::places::{Assignment, Mention, Mentioned, Places, Variable};
 use super::syntax::{
     PatternNames, assigns, bound_names, bytes, closure, expressions, is_plain, names_of, one_line, takes,
@@ -86,8 +86,7 @@ impl<'m> Finder<'m> {
     }
 
     fn declared_by_macro(&mut self, name: &str, statement: &Stmt) {
-        let end = bytes(statement.span(), self.base).end;
-        self.declare(name, end, Variable { odd: true, ..Variable::named(name) });
+        self.declare(name, bytes(statement.span(), self.base).end, Variable { odd: true, ..Variable::named(name) });
     }
 
     fn top(&mut self, statement: &Stmt) {
@@ -98,26 +97,18 @@ impl<'m> Finder<'m> {
                 let init = local.init.as_ref();
                 let simple = matches!(&local.pat, Pat::Ident(p) if p.by_ref.is_none())
                     || matches!(&local.pat, Pat::Type(t) if matches!(&*t.pat, Pat::Ident(p) if p.by_ref.is_none()));
-                let value = init.map(|i| &*i.expr);
-                let plain = simple && value.is_some_and(is_plain);
-                let end = bytes(statement.span(), self.base).end;
+                let plain = simple && init.is_some_and(|i| is_plain(&i.expr));
                 let whole = bytes(statement.span(), self.base);
-                let begins = Some(whole.start);
-                let typed = matches!(local.pat, Pat::Type(_)) || init.is_some_and(|i| i.diverge.is_some());
-                let collected = simple && !typed && value.is_some_and(collects);
-                let open = value.filter(|_| !typed && local.attrs.is_empty()).and_then(|value| {
-                    let (kind, Found { heads, of }) = open(value, &|name| self.number(name))?;
-                    let value = bytes(value.span(), self.base);
-                    Some(Open { whole, kind, heads, value, of })
-                });
+                let (begins, end) = (Some(whole.start), whole.end);
+                let collected = simple && untyped(local).is_some_and(collects);
+                let opens = opens(local, &whole, &names, self.base, &|name| self.means(name), &|name| self.like(name));
                 let mut pattern = PatternNames::default();
                 pattern.visit_pat(&local.pat);
                 let immutable: Vec<usize> = pattern.immutable.iter().map(|s| bytes(*s, self.base).start).collect();
-                for ident in names {
+                for (ident, open) in names.into_iter().zip(opens) {
                     let (has_value, closure) = (init.is_some(), closure(local).is_some());
                     let fixed = immutable.contains(&bytes(ident.span(), self.base).start);
                     let name = ident.to_string();
-                    let open = open.clone();
                     let known = Variable::named(&name);
                     let variable = Variable { begins, plain, closure, fixed, has_value, open, collected, ..known };
                     self.declare(&name, end, variable);
@@ -128,12 +119,26 @@ impl<'m> Finder<'m> {
         }
     }
 
-    /// The `let`s of a number that the cell declares without `mut`, and of what that is made of.
-    fn number(&self, name: &str) -> Option<Vec<String>> {
-        let v = &self.out.variables[(*self.scopes[0].get(name)?)?];
-        let open = v.open.as_ref().filter(|o| v.fixed && o.kind != Kind::Made && o.heads.is_empty())?;
-        let text = self.text.get(open.whole.start - self.base..open.whole.end - self.base)?;
-        Some(open.of.iter().cloned().chain([one_line(text)]).collect())
+    /// What a name means in the value of a `let`.
+    fn means(&self, name: &str) -> Means {
+        let Some(v) = self.own(name) else { return Means::Earlier };
+        let open = v.open.as_ref().filter(|o| v.fixed && o.kind <= Kind::Data && o.heads.is_empty());
+        let text = open.and_then(|o| self.text.get(o.whole.start - self.base..o.whole.end - self.base));
+        let Some((open, text)) = open.zip(text) else { return Means::Other };
+        Means::Number(open.of.iter().cloned().chain([one_line(text)]).collect(), open.earlier.clone())
+    }
+
+    /// A value as that of a variable, and what it mentions of earlier cells.
+    fn like(&self, name: &str) -> Option<(String, Vec<String>)> {
+        let Some(v) = self.own(name) else { return Some((name.to_owned(), vec![name.to_owned()])) };
+        let open = v.open.as_ref()?;
+        Some((open.like.clone()?, open.earlier.clone()))
+    }
+
+    /// A variable that the cell has declared.
+    fn own(&self, name: &str) -> Option<&Variable> {
+        let number = (*self.scopes[0].get(name)?)?;
+        Some(&self.out.variables[number]).filter(|v| v.declared.is_some())
     }
 
     fn declare(&mut self, name: &str, end: usize, variable: Variable) {

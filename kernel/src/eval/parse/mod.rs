@@ -9,6 +9,7 @@ pub mod finder;
 pub mod format_strings;
 pub mod hygiene;
 pub mod items;
+pub mod like;
 pub mod macros;
 pub mod moves;
 pub mod open;

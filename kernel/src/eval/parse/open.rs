@@ -1,7 +1,9 @@
 //! `let`s whose value leaves a type open, such as `Vec::new()`: a later cell may say which it is.
-use super::syntax::expressions;
+use super::like::{Likes, constant, likes};
+use super::syntax::{bytes, expressions};
 use std::ops::Range;
-use syn::{Expr, ExprCall, Lit};
+use syn::spanned::Spanned;
+use syn::{Expr, ExprCall, Lit, Local};
 
 /// A `let` that does nothing besides, so that it may as well run later.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,17 +17,33 @@ pub struct Open {
     pub value: Range<usize>,
     /// The `let`s of the numbers that it is made of, each written once more.
     pub of: Vec<String>,
+    /// Variables of earlier cells that it is made of.
+    pub earlier: Vec<String>,
+    /// A value whose type is left open alike, made of numbers alone: where it cannot be written once more, it is what the cell has
+    /// made, as that type.
+    pub like: Option<String>,
 }
 
 /// What is known of a value as it is looked through.
-#[derive(Default)]
-pub(super) struct Found {
-    pub heads: Vec<String>,
-    pub of: Vec<String>,
+#[derive(Clone, Default)]
+struct Found {
+    heads: Vec<String>,
+    of: Vec<String>,
+    earlier: Vec<String>,
 }
 
-/// The `let`s of a variable that is a number, and stays that.
-pub(super) type Numbers<'a> = &'a dyn Fn(&str) -> Option<Vec<String>>;
+/// What a name means in a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Means {
+    /// A variable of the cell, that is a number and stays that: its `let`s, and what those mention of earlier cells.
+    Number(Vec<String>, Vec<String>),
+    /// Something else of the cell's.
+    Other,
+    /// Perhaps a variable of an earlier cell.
+    Earlier,
+}
+
+pub(super) type Names<'a> = &'a dyn Fn(&str) -> Means;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
@@ -35,6 +53,8 @@ pub enum Kind {
     Data,
     /// What may be shared or changed: it is made once.
     Made,
+    /// A number that came about by what the cell did.
+    Computed,
 }
 
 /// What the standard library's prelude or its collections begin with.
@@ -107,10 +127,40 @@ const ITERATORS: &[&str] = &[
     "zip",
 ];
 
+/// What the `let` of these variables leaves open of each; `whole` is where it is.
+pub(super) fn opens(
+    local: &Local,
+    whole: &Range<usize>,
+    declared: &[syn::Ident],
+    base: usize,
+    names: Names,
+    of: Likes,
+) -> Vec<Option<Open>> {
+    let Some(value) = untyped(local).filter(|_| local.attrs.is_empty()) else { return vec![None; declared.len()] };
+    let again = open(value, names);
+    let likes = likes(&local.pat, value, of);
+    let one = |name: &syn::Ident| {
+        let like = likes.iter().find(|(of, ..)| name == of);
+        let computed = |(_, _, earlier): &(_, _, Vec<String>)| {
+            (Kind::Computed, Found { earlier: earlier.clone(), ..Found::default() })
+        };
+        let (kind, Found { heads, of, earlier }) = again.clone().or_else(|| like.map(computed))?;
+        let (whole, value) = (whole.clone(), bytes(value.span(), base));
+        Some(Open { whole, kind, heads, value, of, earlier, like: like.map(|(_, like, _)| like.clone()) })
+    };
+    declared.iter().map(one).collect()
+}
+
 /// What the value of a `let` leaves open, if it has no effect.
-pub(super) fn open(value: &Expr, numbers: Numbers) -> Option<(Kind, Found)> {
+fn open(value: &Expr, names: Names) -> Option<(Kind, Found)> {
     let mut found = Found::default();
-    kind(value, &mut found, numbers).map(|kind| (kind, found))
+    kind(value, &mut found, names).map(|kind| (kind, found))
+}
+
+/// The value of a `let` that says no type.
+pub(super) fn untyped(local: &Local) -> Option<&Expr> {
+    let init = local.init.as_ref().filter(|i| i.diverge.is_none() && !matches!(local.pat, syn::Pat::Type(_)))?;
+    Some(&init.expr)
 }
 
 /// Whether it is an iterator's `collect`, and only what is behind it says into what.
@@ -120,46 +170,60 @@ pub(super) fn collects(value: &Expr) -> bool {
     m.method == "collect" && m.turbofish.is_none() && iterates(&m.receiver)
 }
 
-fn kind(e: &Expr, found: &mut Found, numbers: Numbers) -> Option<Kind> {
+fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
     match e {
         Expr::Lit(l) => Some(match &l.lit {
             Lit::Int(n) if n.suffix().is_empty() => Kind::Number,
             Lit::Float(n) if n.suffix().is_empty() => Kind::Number,
             _ => Kind::Data,
         }),
-        Expr::Unary(u) if matches!(u.op, syn::UnOp::Neg(_)) => kind(&u.expr, found, numbers),
-        Expr::Paren(p) => kind(&p.expr, found, numbers),
-        Expr::Reference(r) if r.mutability.is_none() => kind(&r.expr, found, numbers).map(|_| Kind::Made),
-        Expr::Array(a) => of_all(&mut a.elems.iter(), found, numbers),
-        Expr::Tuple(t) => of_all(&mut t.elems.iter(), found, numbers),
-        Expr::Repeat(r) => of_all(&mut [&*r.expr, &*r.len].into_iter(), found, numbers),
+        Expr::Unary(u) if matches!(u.op, syn::UnOp::Neg(_)) => kind(&u.expr, found, names),
+        Expr::Paren(p) => kind(&p.expr, found, names),
+        Expr::Reference(r) if r.mutability.is_none() => kind(&r.expr, found, names).map(|_| Kind::Made),
+        Expr::Array(a) => of_all(&mut a.elems.iter(), found, names),
+        Expr::Tuple(t) => of_all(&mut t.elems.iter(), found, names),
+        Expr::Repeat(r) => of_all(&mut [&*r.expr, &*r.len].into_iter(), found, names),
         Expr::Macro(m) if m.mac.path.is_ident("vec") => {
             let elements = expressions("vec", &m.mac)?;
-            of_all(&mut elements.iter().map(|(e, _)| e), found, numbers)
+            of_all(&mut elements.iter().map(|(e, _)| e), found, names)
         }
         Expr::Path(p) if p.path.get_ident().is_some_and(|name| name.to_string().starts_with(char::is_lowercase)) => {
-            let lets = numbers(&p.path.get_ident()?.to_string())?;
-            found.of.extend(lets.into_iter().filter(|l| !found.of.contains(l)).collect::<Vec<_>>());
+            let name = p.path.get_ident()?.to_string();
+            let (lets, earlier) = match names(&name) {
+                Means::Number(lets, earlier) => (lets, earlier),
+                Means::Earlier => (Vec::new(), vec![name]),
+                Means::Other => return None,
+            };
+            add(&mut found.of, lets);
+            add(&mut found.earlier, earlier);
             Some(Kind::Data)
         }
         // Of numbers, since those of later cells are made so, too.
         Expr::Binary(b) if is_arithmetic(&b.op) => {
-            let both = [kind(&b.left, found, numbers)?, kind(&b.right, found, numbers)?];
+            let both = [kind(&b.left, found, names)?, kind(&b.right, found, names)?];
             both.iter().all(|kind| *kind <= Kind::Data).then_some(Kind::Data)
         }
         Expr::Path(_) => path(e, &mut found.heads),
         Expr::Call(ExprCall { func, args, .. }) => {
             let made = path(func, &mut found.heads)?;
             // What is always the same may as well be asked for later, such as a capacity.
-            of_all(&mut args.iter().filter(|e| made != Kind::Made || !constant(e)), found, numbers)
+            of_all(&mut args.iter().filter(|e| made != Kind::Made || !constant(e)), found, names)
                 .map(|args| args.max(made))
         }
         Expr::MethodCall(m) if METHODS.contains(&&*m.method.to_string()) => {
-            of_all(&mut m.args.iter().chain([&*m.receiver]), found, numbers).map(|_| Kind::Made)
+            of_all(&mut m.args.iter().chain([&*m.receiver]), found, names).map(|_| Kind::Made)
         }
         // It takes nothing along: there is nothing that it could mention but its arguments, and what rustc knows.
         Expr::Closure(c) if c.asyncness.is_none() && !mentions_more(c) => Some(Kind::Made),
         _ => None,
+    }
+}
+
+fn add(to: &mut Vec<String>, more: Vec<String>) {
+    for text in more {
+        if !to.contains(&text) {
+            to.push(text);
+        }
     }
 }
 
@@ -168,25 +232,10 @@ fn is_arithmetic(op: &syn::BinOp) -> bool {
     matches!(op, Add(_) | Sub(_) | Mul(_) | Div(_) | Rem(_))
 }
 
-/// A constant by its name, or what is made of such by operators.
-fn constant(e: &Expr) -> bool {
-    match e {
-        Expr::Path(p) => p.path.get_ident().is_some_and(|name| {
-            let name = name.to_string();
-            name.len() > 1 && !name.contains(char::is_lowercase)
-        }),
-        Expr::Lit(_) => true,
-        Expr::Paren(p) => constant(&p.expr),
-        Expr::Cast(c) => constant(&c.expr),
-        Expr::Binary(b) => constant(&b.left) && constant(&b.right),
-        _ => false,
-    }
-}
-
-fn of_all(exprs: &mut dyn Iterator<Item = &Expr>, found: &mut Found, numbers: Numbers) -> Option<Kind> {
+fn of_all(exprs: &mut dyn Iterator<Item = &Expr>, found: &mut Found, names: Names) -> Option<Kind> {
     let mut most = Kind::Data;
     for e in exprs {
-        most = most.max(kind(e, found, numbers)?);
+        most = most.max(kind(e, found, names)?);
     }
     Some(most)
 }
@@ -237,8 +286,12 @@ mod tests {
 
     #[test]
     fn what_a_value_leaves_open() {
-        let numbers = |name: &str| (name == "n").then(|| vec!["let n = 4;".to_owned()]);
-        let of = |code: &str| open(&syn::parse_str(code).unwrap(), &numbers).map(|(kind, _)| kind);
+        let names = |name: &str| match name {
+            "n" => Means::Number(vec!["let n = 4;".to_owned()], Vec::new()),
+            "earlier" => Means::Earlier,
+            _ => Means::Other,
+        };
+        let of = |code: &str| open(&syn::parse_str(code).unwrap(), &names).map(|(kind, _)| kind);
         for number in ["3", "-2.5", "(7)"] {
             assert_eq!(of(number), Some(Kind::Number), "{number}");
         }
@@ -253,6 +306,7 @@ mod tests {
             "3u8",
             "[2, n, n * 4]",
             "n / 2",
+            "(earlier, n * earlier)",
         ] {
             assert_eq!(of(data), Some(Kind::Data), "{data}");
         }

@@ -186,8 +186,15 @@ impl Session {
         let made = |name: &String| there.get(&**name) == Some(&cell);
         let gone = |name: &String| !there.contains_key(&**name) && self.gone.contains_key(name);
         if self.begun {
-            let decided = |name: &String| ready.leaves.decides.contains(name);
-            self.declared.iter_mut().filter(|(n, _)| decided(n)).for_each(|(_, d)| d.open = None);
+            // What is of the type that it was is still nobody's choice.
+            let as_before = |name: &str| {
+                let now = self.vars.iter().find(|v| v.name == name).map(|v| &v.type_name);
+                now.is_some() && now == types.get(name)
+            };
+            let decided = |name: &str, d: &Declaration| {
+                ready.leaves.decides.contains(name) && (d.is_pending() || !as_before(name))
+            };
+            self.declared.iter_mut().filter(|(n, d)| decided(n, d)).for_each(|(_, d)| d.open = None);
         }
         for (name, declaration) in &ready.leaves.declares {
             if declaration.is_pending() || made(name) || gone(name) {

@@ -12,6 +12,16 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// What the linker says, as rustc passes it on.
+    pub fn of_linking(what: &str) -> Diagnostic {
+        let said = |level: &str, message: &str| Diagnostic {
+            level: level.into(),
+            message: message.into(),
+            ..Diagnostic::default()
+        };
+        Diagnostic { children: vec![said("note", what)], ..said("error", "linking with `rust-lld` failed") }
+    }
+
     /// Its message and its notes, line by line.
     pub fn text(&self) -> String {
         self.children.iter().fold(format!("{}\n", self.message), |text, child| text + &child.text())

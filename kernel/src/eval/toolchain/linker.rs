@@ -36,6 +36,16 @@ pub struct Lld {
     pub by_name: Option<PathBuf>,
 }
 
+impl Lld {
+    /// A library of the toolchain, which has a hash in its name.
+    pub fn library(&self, begin: &str, end: &str) -> Option<PathBuf> {
+        let folder = self.exe.parent()?.with_file_name("lib");
+        let mut names = fs::read_dir(&folder).ok()?.filter_map(|e| e.ok()?.file_name().into_string().ok());
+        let name = names.find(|name| name.starts_with(begin) && name.ends_with(end))?;
+        Some(folder.join(name))
+    }
+}
+
 /// The rust-lld of a toolchain. Without one rustc links through `cc`.
 pub fn find(sysroot: &Path) -> Option<Lld> {
     let exe = sysroot.join("lib/rustlib").join(TARGET).join("bin/rust-lld");

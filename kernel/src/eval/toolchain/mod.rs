@@ -2,5 +2,6 @@
 pub mod at_work;
 pub mod diagnostic;
 pub mod install;
+pub mod link;
 pub mod linker;
 pub mod rustc;

@@ -6,6 +6,7 @@
 use super::at_work::AtWork;
 use super::diagnostic::Diagnostic;
 use super::install::Installation;
+use super::link::Link;
 use crate::eval::text::depth;
 use crate::eval::text::hash::crate_of;
 use serde_json::Value;
@@ -26,6 +27,8 @@ pub struct Warm {
     pub object: PathBuf,
     dep_info: PathBuf,
     begun: Option<PathBuf>,
+    /// What links the object, where that is not left to rustc.
+    link: Option<Link>,
     pub libraries: usize,
 }
 
@@ -103,13 +106,26 @@ pub fn start(
     let dep_info = object.with_extension("d");
     let begun = beginning.map(|_| object.with_extension("rs"));
     let mut command = command(install, dir, &id, needs, libraries, begun.as_deref());
-    command.arg(with("--emit=link=", &object)).arg(with("--emit=dep-info=", &dep_info));
+    let link = beginning.and_then(|_| linked(install, dir, &object, needs, libraries));
+    match &link {
+        Some(link) => command.arg(with("--emit=obj=", &link.object)),
+        None => command.arg(with("--emit=link=", &object)),
+    };
+    command.arg(with("--emit=dep-info=", &dep_info));
     if let (Some(file), Some(beginning)) = (&begun, beginning) {
         std::fs::write(file, format!("{beginning}\ninclude!({SOURCE:?});\n"))?;
         // Two cells may declare types of one name, which the names of their crates tell apart.
         command.args(["--crate-type=cdylib", &format!("--crate-name={}", crate_of(&file_name(&id)))]);
     }
-    Ok(Warm { child: command.spawn()?, id, object, dep_info, begun, libraries: libraries.len() })
+    Ok(Warm { child: command.spawn()?, id, object, dep_info, begun, link, libraries: libraries.len() })
+}
+
+/// What links a cell's statements. What crates of others want to be linked to, rustc knows.
+fn linked(install: &Installation, dir: &Path, object: &Path, needs: &Needs, libraries: &[Library]) -> Option<Link> {
+    let lld = install.toolchain.lld.as_ref().filter(|_| !needs.options.iter().any(|o| o.starts_with("--extern=")))?;
+    let crates = needs.externs.iter().map(|(_, path)| path.as_path());
+    let own = libraries.iter().map(|library| library.file.as_path()).chain(crates);
+    Link::new(lld, object, dir, &own.chain([install.runtime_so.as_path()]).collect::<Vec<_>>())
 }
 
 /// rustc with all that it is told whatever it makes of the source.
@@ -299,6 +315,8 @@ impl Warm {
             self.discard();
             return Compiled::Stopped;
         }
+        let mut link = self.link.take();
+        link.iter_mut().for_each(Link::begin);
         // A compiler that died early closes its end; its status says more than the write's error.
         let _ = stdin.map(|mut s| s.write_all(source.as_bytes()));
         let mut errors = Vec::new();
@@ -306,17 +324,18 @@ impl Warm {
         let mut lines = stderr.map(|e| BufReader::new(e).lines()).into_iter().flatten();
         for line in lines.by_ref().map_while(Result::ok) {
             match serde_json::from_str::<Value>(&line) {
-                Ok(said) if said["emit"] == "link" => {
+                Ok(said) if said["emit"] == "link" || said["emit"] == "obj" => {
                     at_work.end();
                     self.has_read();
                     let _ = Builder::new().name("xlazy-rustc".into()).spawn(move || {
                         lines.for_each(drop);
                         self.child.wait()
                     });
-                    return Compiled::Object(
-                        self.object,
-                        reads_only_the_source(&self.dep_info, 1 + usize::from(self.begun.is_some())),
-                    );
+                    let alone = reads_only_the_source(&self.dep_info, 1 + usize::from(self.begun.is_some()));
+                    return match link.map_or(Ok(()), Link::link) {
+                        Ok(()) => Compiled::Object(self.object, alone),
+                        Err(what) => Compiled::Errors(vec![Diagnostic::of_linking(&what)]),
+                    };
                 }
                 Ok(said) if said.get("message").is_some() => errors.push(Diagnostic::read(&said, &file_name(&self.id))),
                 Ok(_) => {}

@@ -1,0 +1,74 @@
+//! Variables whose type nothing has said: how a cell declares them, and which of them a later cell may have as another type.
+use crate::eval::generate::declared::{Declaration, Declared, OpenLet};
+use crate::eval::generate::plan::{Loaded, Plan};
+use crate::eval::parse::open::{Kind, Open};
+use crate::eval::parse::parsed::{Binding, Parsed};
+use crate::eval::parse::syntax::one_line;
+use crate::eval::text::scan;
+use crate::eval::text::source::CellText;
+use crate::eval::toolchain::diagnostic::Diagnostic;
+use std::ops::Range;
+
+/// A `let` as a later cell can write it, with the numbers that it is made of.
+fn written_again(cell: &CellText, open: &Open) -> String {
+    let text = |range: Range<usize>| one_line(&cell.text[range]);
+    if open.of.is_empty() {
+        return text(open.whole.clone());
+    }
+    let (before, value) = (text(open.whole.start..open.value.start), text(open.value.clone()));
+    format!("{before} {{ {} {value} }};", open.of.join(" "))
+}
+
+/// What is made of numbers of earlier cells: with their `let`s where those can be written once more, and else as the value that it
+/// has.
+pub(super) fn of_earlier(open: Open, declared: &Declared) -> Option<Open> {
+    let number = |name: &String| {
+        let d = declared.get(name)?;
+        Some((d.fixed, d.open.as_ref().filter(|o| !o.pending)?))
+    };
+    let again = |name: &String| number(name).filter(|(fixed, o)| o.again(*fixed)).map(|(_, o)| o.text.clone());
+    let like = |name: &String| Some(format!("let {name} = {};", number(name)?.1.like.as_ref()?));
+    let lets = |of: &dyn Fn(&String) -> Option<String>| open.earlier.iter().map(of).collect::<Option<Vec<String>>>();
+    let like = open.like.clone().and_then(|text| {
+        let lets = lets(&like)?;
+        Some(if lets.is_empty() { text } else { format!("{{ {} {text} }}", lets.join(" ")) })
+    });
+    match (lets(&again), open.kind) {
+        (Some(of), kind) if kind != Kind::Computed => {
+            Some(Open { of: of.into_iter().chain(open.of).collect(), like, ..open })
+        }
+        _ => like.map(|like| Open { kind: Kind::Computed, like: Some(like), ..open }),
+    }
+}
+
+/// How the cell declares its variables.
+pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan) -> Declared {
+    let places = &parsed.places;
+    let declaration = |b: &Binding| {
+        let number = places.declared(&b.name)?;
+        let v = &places.variables[number];
+        let open = v.open.as_ref().map(|open| OpenLet {
+            text: written_again(cell, open),
+            names: places.beside(open).map(|(_, v)| v.name.clone()).collect(),
+            kind: open.kind,
+            like: open.like.clone(),
+            closure: b.closure.clone(),
+            pending: plan.pending.contains(&number),
+        });
+        Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open, lost: None }))
+    };
+    parsed.bindings.iter().filter_map(declaration).collect()
+}
+
+/// Whether another type of some variable could mend these errors.
+pub(super) fn may_be_otherwise(errors: &[Diagnostic], loaded: &[Loaded]) -> bool {
+    let about_types = |e: &Diagnostic| matches!(&*e.code, "E0308" | "E0277" | "E0271");
+    errors.iter().any(about_types) && otherwise(loaded).next().is_some()
+}
+
+/// Variables whose type nothing decided, so that it was taken to be `i32` or `f64`, and that can be had as another.
+pub(super) fn otherwise(loaded: &[Loaded]) -> impl Iterator<Item = &Loaded> {
+    let untold = |v: &&Loaded| scan::mentions(&v.written_type).iter().any(|word| word == "i32" || word == "f64");
+    let again = |v: &&Loaded| v.open.as_ref().is_some_and(|o| o.again(v.fixed) || o.like.is_some());
+    loaded.iter().filter(untold).filter(again)
+}
