@@ -212,8 +212,11 @@ fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) ->
                     "variant" => &t.rest,
                     _ => module,
                 };
-                let signature =
-                    if t.rest.is_empty() || t.kind == "variant" { String::new() } else { format!("{name}{}", t.rest) };
+                let signature = match t.kind {
+                    "variant" => String::new(),
+                    _ if t.rest.is_empty() => String::new(),
+                    _ => format!("{name}{}", with_arguments(&t.rest, entry)),
+                };
                 if let Some((word, body)) = &t.with {
                     let body = body.replace(word, &name).replace("$crate::", "crate::");
                     let written = extract(module, file, &body, &[]);
@@ -341,6 +344,17 @@ fn signature(first: &str, following: &[&str]) -> String {
         }
     }
     out.replace(", )", ")")
+}
+
+/// A method's signature in a macro's words, with the lifetime and the arguments that an entry says.
+fn with_arguments(rest: &str, entry: &str) -> String {
+    let Some((before, after)) = rest.split_once("$($arg: $ty),*") else { return rest.to_owned() };
+    let (head, said) = entry.split_once('(').unwrap_or_default();
+    let said = said.rsplit_once(") =>").map_or("", |(said, _)| said);
+    let generic = head.find('<').map_or("", |at| &head[at..]);
+    let before = before.replace("$(<$life>)?", generic);
+    let before = if said.is_empty() { before.trim_end_matches(", ") } else { &before };
+    format!("{before}{said}{after}")
 }
 
 /// What the macros of a file write for each entry: they are called in other files, too.
