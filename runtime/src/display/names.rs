@@ -212,11 +212,8 @@ fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) ->
                     "variant" => &t.rest,
                     _ => module,
                 };
-                let signature = match t.kind {
-                    "variant" => String::new(),
-                    _ if t.rest.is_empty() => String::new(),
-                    _ => format!("{name}{}", with_arguments(&t.rest, entry)),
-                };
+                let plain = t.rest.is_empty() || t.kind == "variant";
+                let signature = if plain { String::new() } else { with_arguments(&name, &t.rest, entry) };
                 if let Some((word, body)) = &t.with {
                     let body = body.replace(word, &name).replace("$crate::", "crate::");
                     let written = extract(module, file, &body, &[]);
@@ -347,14 +344,12 @@ fn signature(first: &str, following: &[&str]) -> String {
 }
 
 /// A method's signature in a macro's words, with the lifetime and the arguments that an entry says.
-fn with_arguments(rest: &str, entry: &str) -> String {
-    let Some((before, after)) = rest.split_once("$($arg: $ty),*") else { return rest.to_owned() };
+fn with_arguments(name: &str, rest: &str, entry: &str) -> String {
+    let Some((before, after)) = rest.split_once(", $($arg: $ty),*") else { return format!("{name}{rest}") };
     let (head, said) = entry.split_once('(').unwrap_or_default();
     let said = said.rsplit_once(") =>").map_or("", |(said, _)| said);
-    let generic = head.find('<').map_or("", |at| &head[at..]);
-    let before = before.replace("$(<$life>)?", generic);
-    let before = if said.is_empty() { before.trim_end_matches(", ") } else { &before };
-    format!("{before}{said}{after}")
+    let before = before.replace("$(<$life>)?", head.find('<').map_or("", |at| &head[at..]));
+    format!("{name}{before}{}{said}{after}", if said.is_empty() { "" } else { ", " })
 }
 
 /// What the macros of a file write for each entry: they are called in other files, too.
