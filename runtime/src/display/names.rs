@@ -212,8 +212,7 @@ fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) ->
                     "variant" => &t.rest,
                     _ => module,
                 };
-                let plain = t.rest.is_empty() || t.kind == "variant";
-                let signature = if plain { String::new() } else { with_arguments(&name, &t.rest, entry) };
+                let signature = with_arguments(&name, if t.kind == "variant" { "" } else { &t.rest }, entry);
                 if let Some((word, body)) = &t.with {
                     let body = body.replace(word, &name).replace("$crate::", "crate::");
                     let written = extract(module, file, &body, &[]);
@@ -345,11 +344,11 @@ fn signature(first: &str, following: &[&str]) -> String {
 
 /// A method's signature in a macro's words, with the lifetime and the arguments that an entry says.
 fn with_arguments(name: &str, rest: &str, entry: &str) -> String {
-    let Some((before, after)) = rest.split_once(", $($arg: $ty),*") else { return format!("{name}{rest}") };
     let (head, said) = entry.split_once('(').unwrap_or_default();
-    let said = said.rsplit_once(") =>").map_or("", |(said, _)| said);
-    let before = before.replace("$(<$life>)?", head.find('<').map_or("", |at| &head[at..]));
-    format!("{name}{before}{}{said}{after}", if said.is_empty() { "" } else { ", " })
+    let said = said.rsplit_once(") =>").filter(|s| !s.0.is_empty()).map_or(String::new(), |s| format!(", {}", s.0));
+    let life = head.find('<').map_or("", |at| &head[at..]);
+    let rest = rest.replace(", $($arg: $ty),*", &said).replace("$(<$life>)?", life);
+    if rest.is_empty() { rest } else { format!("{name}{rest}") }
 }
 
 /// What the macros of a file write for each entry: they are called in other files, too.
