@@ -8,12 +8,13 @@ const FOLDERS: [(&str, &str); 5] =
     [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data"), ("models", "models")];
 /// Files in those folders that are reached through a module of their own.
 const APART: [(&str, &str); 2] = [("ops/collective.rs", "spmd"), ("ops/control/manual.rs", "spmd")];
-const FILES: [(&str, &str); 24] = [
+const FILES: [(&str, &str); 25] = [
     ("tensor/mod.rs", ""),
     ("tensor/autocast.rs", ""),
     ("tensor/hooks.rs", ""),
     ("tensor/thread.rs", ""),
     ("tensor/trace.rs", ""),
+    ("tensor/views.rs", ""),
     ("grad.rs", ""),
     ("grad/functional.rs", ""),
     ("cell/progress.rs", ""),

@@ -96,8 +96,16 @@ def kwargs_of(sample):
     return {k: v for k, v in sample.kwargs.items() if k not in WITHOUT_MEANING}
 
 
+def plain_leaf(t):
+    """A leaf that was made as a view where no gradient was recorded has none in PyTorch: the same numbers as a leaf of its own."""
+    made_so = isinstance(t, torch.Tensor) and t.requires_grad and t.is_leaf and t._is_view()
+    with torch.enable_grad():
+        return t.detach().requires_grad_(True) if made_so else t
+
+
 def written(op, dtype, sample, number, tier, draw):
     """One case, or the reason why there is none."""
+    sample = sample.transform(plain_leaf)
     case, kwargs = Case(number), kwargs_of(sample)
     if sum(t.numel() for t in flat([sample.input, list(sample.args), list(kwargs.values())])) > MOST:
         raise Unwritable("size")

@@ -96,6 +96,11 @@ def write(draw, x, y):
         kinds += ["index_fill", "index_add", "index_copy", "index_put", "scatter", "scatter_add", "set_slice", "set_index", "cumsum"]
     if rank > 1:
         kinds += ["tril", "set_two"]
+    # in place, too: the tensor itself gets another shape, and its views stay what they are
+    kinds += ["unsqueeze_"] if rank < 4 else []
+    kinds += ["transpose_", "squeeze_"] if rank > 1 else []
+    kinds += ["t_"] if rank == 2 else []
+    kinds += ["lt", "eq", "fill_diagonal"] if rank > 1 else ["lt", "eq"]
     kind = draw.choice(kinds)
     index = [draw.randrange(n) for _ in range(draw.choice([1, 2, 3]))]
     unique = sorted(set(index), key=index.index)
@@ -131,6 +136,23 @@ def write(draw, x, y):
         return kind, [], lambda: x.sub_(y.sum().clamp(-50, 50))
     if kind == "copy":
         return kind, [], lambda: x.copy_(y)
+    if kind == "unsqueeze_":
+        return kind, [d], lambda: x.unsqueeze_(d)
+    if kind == "transpose_":
+        e = draw.randrange(rank)
+        return kind, [d, e], lambda: x.transpose_(d, e)
+    if kind == "squeeze_":
+        return kind, [d], lambda: x.squeeze_(d)
+    if kind == "t_":
+        return kind, [], lambda: x.t_()
+    if kind == "lt":
+        return kind, [v], lambda: x.lt_(v)
+    if kind == "eq":
+        return kind, [v], lambda: x.eq_(v)
+    if kind == "fill_diagonal":
+        if rank > 2 and len(set(x.shape)) > 1:
+            return "zero", [], lambda: x.zero_()
+        return kind, [v], lambda: x.fill_diagonal_(v)
     if kind == "tril":
         return kind, [0], lambda: x.tril_(0)
     if kind == "cumsum":
@@ -170,6 +192,9 @@ def program(draw):
         if draw.random() < 0.4 and len(tensors) < 14:
             kind, numbers, made = view(draw, x)
             if made.numel() == 0 or made.dim() > 4 or made.numel() > 60:
+                continue
+            if kind != "detach" and made.shape == x.shape and made.stride() == x.stride():
+                # a view of all there is, in its order: here the tensor itself, which shapes in place tell apart
                 continue
             acts.append({"view": kind, "of": at, "numbers": numbers, "shape": list(made.shape)})
             tensors.append(made)

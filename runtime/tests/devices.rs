@@ -233,7 +233,7 @@ fn positions_and_masks_are_where_their_tensor_is() {
     let _alone = alone();
     let x = tensor([[1.0, -2.0], [-3.0, 4.0]]).to("cpu:1");
     assert_eq!(x.masked_select(&x.gt(0.0)).to_vec::<f32>(), [1.0, 4.0]);
-    assert_eq!(x.i(&x.gt(0.0)).device(), "cpu:1");
+    assert_eq!(x.i(x.gt(0.0)).device(), "cpu:1");
     assert_eq!(x.nonzero().device(), "cpu:1");
     x.set_((0, ..), 9.0);
     assert_eq!((x.device().as_str(), x.to_vec::<f32>()), ("cpu:1", vec![9.0, 9.0, -3.0, 4.0]));

@@ -26,6 +26,92 @@ fn a_nan_is_the_extreme_wherever_it_is() {
 }
 
 #[test]
+fn a_nan_wins_among_two_wherever_it_is() {
+    let _alone = alone();
+    for n in [1usize, 3, 8, 64, 257] {
+        for at in [0, n / 2, n - 1] {
+            let mut values = vec![1.0f32; n];
+            values[at] = f32::NAN;
+            let (x, y) = (Tensor::from_slice(&values, [n]), Tensor::ones([n]));
+            let found = [
+                x.maximum(&y),
+                y.maximum(&x),
+                x.minimum(&y),
+                y.minimum(&x),
+                y.clamp_min(&x),
+                y.clamp(&x, 2.0),
+                x.clamp(0.0, 2.0),
+                x.clamp_min(&y),
+                x.relu(),
+                x.relu6(),
+                x.hardswish(),
+                x.softplus(),
+                (&x * 2.0).maximum(&y * 3.0),
+                (&y * 2.0).minimum(&x * 3.0),
+                x.half().maximum(y.half()),
+                y.half().minimum(x.half()),
+            ];
+            for (k, t) in found.iter().enumerate() {
+                let nan: Vec<usize> = (0..n).filter(|&i| t.to(F32).to_vec::<f32>()[i].is_nan()).collect();
+                assert_eq!(nan, [at], "{n} elements, NaN at {at}, call {k}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slope_at_a_nan_is_torchs() {
+    let at = tensor([f32::NAN, 2.0]);
+    assert_eq!(gradient(&at, |x| x.relu()), [1.0, 1.0]);
+    assert_eq!(gradient(&at, |x| x.elu(1.0)), [1.0, 1.0]);
+    assert_eq!(gradient(&at, |x| x.celu(1.0)), [1.0, 1.0]);
+    assert_eq!(gradient(&at, |x| x.maximum(Tensor::ones([2]))), [1.0, 1.0]);
+    let edge = tensor([0.0, 1.0, f32::INFINITY]);
+    assert_eq!(gradient(&edge, |x| x.logit(None))[..2], [f32::INFINITY; 2]);
+    assert_eq!(gradient(&edge, |x| x.huber_loss(&x.zeros_like(), 1.0, Reduction::None)), [0.0, 1.0, 1.0]);
+    assert_eq!(gradient(&edge, |x| x.smooth_l1_loss(&x.zeros_like(), 1.0, Reduction::None)), [0.0, 1.0, 1.0]);
+    assert_eq!(gradient(&tensor([0.0, 1.0]), |x| x.entr()), [f32::INFINITY, -1.0]);
+    // of equals each has its part
+    assert_eq!(gradient(&tensor([2.0, 2.0, 1.0]), |x| x.median()), [0.5, 0.5, 0.0]);
+}
+
+#[test]
+fn floats_become_narrow_integers_as_in_torch() {
+    let x = tensor([300.0, -1.0, -200.7, 70000.0]);
+    assert_eq!(x.to(U8).to_vec::<u8>(), [44, 255, 56, 112]);
+    assert_eq!(x.to(I8).to_vec::<i8>(), [44, -1, 56, 112]);
+    assert_eq!(x.to(I16).to_vec::<i16>(), [300, -1, -200, 4464]);
+    assert_eq!(x.double().to(U16).to_vec::<u16>(), [300, 65535, 65336, 4464]);
+}
+
+#[test]
+fn floats_are_divided_and_rounded_down_by_their_rest() {
+    let (a, b) = (tensor([1.0, 7.0, -7.0, 7.0, -1e-30, 0.0]), tensor([0.1, 2.0, 2.0, -2.0, 3.0, -5.0]));
+    assert_eq!(a.floor_divide(&b).to_vec::<f32>(), [9.0, 3.0, -4.0, -4.0, -1.0, 0.0]);
+    assert_eq!(tensor([1.0, -1.0]).floor_divide(0.0).to_vec::<f32>(), [f32::INFINITY, f32::NEG_INFINITY]);
+}
+
+/// torch.polygamma(n, [-0.5, -40.3, -1000.5]) for n from 1 to 3.
+const POLYGAMMA: [[f64; 3]; 3] = [
+    [8.934802200117687, 15.054905125605423, 9.868605400173438],
+    [-0.82879664423432, 68.8369430742367, -9.980027473128604e-07],
+    [193.40909103400242, 769.0208848947728, 194.81818206601082],
+];
+
+#[test]
+fn polygamma_holds_far_left_of_0() {
+    let x = Tensor::from_slice(&[-0.5f64, -40.3, -1000.5], [3]);
+    let near = |y: Tensor, theirs: [f64; 3]| {
+        for (a, b) in y.to_vec::<f64>().iter().zip(theirs) {
+            assert!((a - b).abs() <= 1e-7 * b.abs().max(1.0), "{a}, torch has {b}");
+        }
+    };
+    near(x.polygamma(1), POLYGAMMA[0]);
+    near(x.polygamma(2), POLYGAMMA[1]);
+    near(x.polygamma(3), POLYGAMMA[2]);
+}
+
+#[test]
 fn the_gradient_of_an_extreme_goes_to_the_element_that_its_index_names() {
     let x = tensor([2.0, 3.0, 3.0]);
     assert_eq!(gradient(&x, |x| x.max_dim(0, false).0), [0.0, 1.0, 0.0]);
@@ -278,9 +364,9 @@ fn what_is_told_a_size_reads_nothing_and_finds_the_same() {
 #[test]
 fn a_mask_without_dimensions_is_about_an_axis_of_its_own() {
     let x = tensor([1.0, 2.0]);
-    assert_eq!(x.i(&tensor(true)).shape(), [1, 2]);
-    assert_eq!(x.i(&tensor(false)).shape(), [0, 2]);
+    assert_eq!(x.i(tensor(true)).shape(), [1, 2]);
+    assert_eq!(x.i(tensor(false)).shape(), [0, 2]);
     let one = tensor(3.0).copy();
-    one.set_(&one.lt(4.0), 5.0);
-    assert_eq!((one.item(), one.i(&one.gt(9.0)).shape().to_vec()), (5.0, vec![0]));
+    one.set_(one.lt(4.0), 5.0);
+    assert_eq!((one.item(), one.i(one.gt(9.0)).shape().to_vec()), (5.0, vec![0]));
 }

@@ -46,7 +46,7 @@ fn parts_are_written_in_place() {
     let same = x.clone();
     x.set_((.., 1), 5.0);
     x.set_((0, 0..1), tensor([7.0]));
-    x.set_(&x.eq(0.0), -1.0);
+    x.set_(x.eq(0.0), -1.0);
     assert_eq!(same.to_vec::<f32>(), [7.0, 5.0, -1.0, -1.0, 5.0, -1.0]);
     let w = Tensor::zeros([3]).requires_grad_(true);
     let y = (&w * 2.0).index_put(&[Some(&tensor([0]))], 1.0, false);

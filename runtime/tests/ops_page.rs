@@ -158,17 +158,20 @@ fn page() -> String {
 const MEANING: &str = "\
 ## Where the meaning is not torch's
 
-- A tensor's value never changes under a gradient: what a later in-place write does to it is a new value. So torch's *one of the variables
-  needed for gradient computation has been modified by an inplace operation* does not come; the gradient is that of the values which
-  were used. Writes to leaves that require gradients, to views of them and to expanded views are refused as in torch.
+- A view that shows all of a tensor in its shape and order (`x.reshape(x.shape())`, `x.squeeze()` of what has no dimension of size 1) is that
+  tensor. It matters where one takes another shape in place (`t_`, `unsqueeze_`): the other does so, too.
+- Every write to an expanded view is refused; torch lets some pass that it calls deprecated (`index_fill_`, `masked_fill_`).
+- Where torch's own formula of a gradient is NaN at an infinite operand and the limit is a number (`prod`, `hypot` at 0, `logaddexp` of equal
+  infinities), it is the number. Complex logarithms that are added up (`logcumsumexp`) are torch's but for whole turns.
+- Floats beyond int32 and int64 become the least or the largest integer, as XLA and GPUs have it; within it narrow integers wrap around.
 - Bodies of `scan`, `map`, `while_loop`, `fori_loop`, `cond` and `switch` are recorded once. They take tensors and numbers from outside as
   parameters; they can neither read values nor write to tensors from outside nor call `backward()` on them, and are refused at the line.
   Random ops draw anew in each round. A carried tensor keeps its dtype and shape. Bucketed dimensions are refused.
 - No gradient flows back through `while_loop`, nor through `fori_loop` whose bounds are tensors: `backward()` says so. `fori_loop` with
   numbers as bounds is a program for each number of rounds where a gradient is recorded, and one for all otherwise.
 - uint16, uint32 and uint64 are promoted with floats and with themselves only, in arithmetic and comparisons, as in torch.
-- Index tensors that the host knows are checked where they are used (`XLAZY_CHECK_INDICES=off` turns that off); of computed ones those out of
-  range read the last element and write nothing.";
+- Positions and integer divisors are checked (`XLAZY_CHECK_INDICES=off` turns that off): those that the host knows where they are used,
+  computed ones by a result more of the program, told at the op's line when a value is read or all is synced.";
 
 #[test]
 fn the_page_of_ops_is_current() {

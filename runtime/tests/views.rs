@@ -24,6 +24,70 @@ fn a_write_through_a_view_is_seen_by_its_base() {
 }
 
 #[test]
+fn a_shape_taken_in_place_leaves_views_as_they_are() {
+    let x = counted(&[2, 3]);
+    let (column, all) = (x.select(1, 1), x.detach());
+    let name = x.clone();
+    x.t_();
+    assert_eq!(name.shape(), [3, 2]);
+    assert!(all.shape() == [2, 3] && !x.is_contiguous());
+    column.add_(10.0);
+    x.select(0, 0).zero_();
+    assert_eq!(x.to_vec::<f32>(), [0.0, 0.0, 11.0, 14.0, 2.0, 5.0]);
+    assert_eq!(all.to_vec::<f32>(), [0.0, 11.0, 2.0, 0.0, 14.0, 5.0]);
+    x.unsqueeze_(0).squeeze_().swapaxes_(0, 1);
+    sync();
+    all.select(0, 1).fill_(7.0);
+    assert_eq!(x.shape(), [2, 3]);
+    assert_eq!(x.to_vec::<f32>(), [0.0, 11.0, 2.0, 7.0, 7.0, 7.0]);
+    // what is made of it afterwards knows its new shape, and gradients go their way
+    let w = tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).requires_grad_(true);
+    let y = &w * 2.0;
+    y.t_();
+    (y.select(0, 1) * tensor([1.0, 10.0, 100.0])).sum().backward();
+    assert_eq!(w.grad().unwrap().to_vec::<f32>(), [0.0, 2.0, 0.0, 20.0, 0.0, 200.0]);
+    let said = refusal(|| w.t_());
+    assert!(said.contains("a leaf Variable that requires grad"), "{said}");
+    let hidden = (&w * 2.0).detach_();
+    assert!(!hidden.requires_grad() && hidden.is_leaf());
+    let said = refusal(|| (&w * 2.0).select(0, 0).detach_());
+    assert!(said.contains("Can't detach views in-place"), "{said}");
+}
+
+#[test]
+fn the_later_forms_in_place_write_what_torch_writes() {
+    let x = || tensor([[1.0, 2.0], [3.0, 4.0]]);
+    let ones = Tensor::ones([2, 2]);
+    let same = |y: Tensor, expected: [f32; 4]| assert_eq!(y.to_vec::<f32>(), expected);
+    same(x().lt_(3.0), [1.0, 1.0, 0.0, 0.0]);
+    same(x().ne_(2.0), [1.0, 0.0, 1.0, 1.0]);
+    same(x().addmm_(&ones, &ones), [3.0, 4.0, 5.0, 6.0]);
+    same(x().fill_diagonal_(0.0, false), [0.0, 2.0, 3.0, 0.0]);
+    same(x().clip_(2.0, 3.0), [2.0, 2.0, 3.0, 3.0]);
+    same(x().multiply_(2.0).subtract_(&ones).negative_(), [-1.0, -3.0, -5.0, -7.0]);
+    same(x().scatter_reduce_(0, &tensor([[0, 0]]), &ones, ScatterReduce::Sum, true), [2.0, 3.0, 3.0, 4.0]);
+    same(x().leaky_relu_(0.5).heaviside_(&ones), [1.0; 4]);
+    assert_eq!(x().double().float_power_(2).to_vec::<f64>(), [1.0, 4.0, 9.0, 16.0]);
+    let said = refusal(|| x().float_power_(2));
+    assert!(said.contains("f64"), "{said}");
+    assert_eq!(tensor([12, 18]).gcd_(8).to_vec::<i64>(), [4, 2]);
+    let tall = Tensor::zeros([7, 3]);
+    tall.fill_diagonal_(1.0, true);
+    assert_eq!((tall.sum().item(), tall.i((4, 0)).item()), (6.0, 1.0));
+    // drawn anew: mean and range by the distribution
+    let drawn = Tensor::zeros([4000]);
+    let mean = |y: Tensor| y.mean().item();
+    assert!((mean(drawn.exponential_(2.0)) - 0.5).abs() < 0.05);
+    assert!((mean(drawn.geometric_(0.25)) - 4.0).abs() < 0.3);
+    assert!((mean(drawn.bernoulli_(0.3)) - 0.3).abs() < 0.05);
+    assert!((mean(drawn.random_(0, 5)) - 2.0).abs() < 0.15);
+    assert!((mean(drawn.log_normal_(0.0, 0.5)) - 1.133).abs() < 0.1);
+    assert!((drawn.cauchy_(3.0, 1.0).median().item() - 3.0).abs() < 0.2);
+    let whole = Tensor::zeros([8]).long();
+    assert!(refusal(|| whole.exponential_(1.0)).contains("continuous"));
+}
+
+#[test]
 fn siblings_see_it_with_and_without_their_base() {
     for held in [true, false] {
         let x = counted(&[2, 3]);

@@ -212,8 +212,7 @@ fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) ->
                     "variant" => &t.rest,
                     _ => module,
                 };
-                let signature =
-                    if t.rest.is_empty() || t.kind == "variant" { String::new() } else { format!("{name}{}", t.rest) };
+                let signature = with_arguments(&name, if t.kind == "variant" { "" } else { &t.rest }, entry);
                 if let Some((word, body)) = &t.with {
                     let body = body.replace(word, &name).replace("$crate::", "crate::");
                     let written = extract(module, file, &body, &[]);
@@ -341,6 +340,15 @@ fn signature(first: &str, following: &[&str]) -> String {
         }
     }
     out.replace(", )", ")")
+}
+
+/// A method's signature in a macro's words, with the lifetime and the arguments that an entry says.
+fn with_arguments(name: &str, rest: &str, entry: &str) -> String {
+    let (head, said) = entry.split_once('(').unwrap_or_default();
+    let said = said.rsplit_once(") =>").filter(|s| !s.0.is_empty()).map_or(String::new(), |s| format!(", {}", s.0));
+    let life = head.find('<').map_or("", |at| &head[at..]);
+    let rest = rest.replace(", $($arg: $ty),*", &said).replace("$(<$life>)?", life);
+    if rest.is_empty() { rest } else { format!("{name}{rest}") }
 }
 
 /// What the macros of a file write for each entry: they are called in other files, too.

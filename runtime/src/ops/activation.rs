@@ -75,7 +75,7 @@ static RELU: Entry = Entry::new("relu", rules::same, |l| {
     l.with_const("maximum", &x, 0.0)
 })
 .samples(sample)
-.grad(|g| vec![Some(g.dy.where_(&g.y().gt(0.0), 0.0))])
+.grad(|g| vec![Some(g.dy.masked_fill(&g.y().le(0.0), 0.0))])
 .bucket(bucket::each);
 
 static SIGMOID: Entry = Entry::new("sigmoid", rules::float, |l| {
@@ -189,10 +189,10 @@ static ELU: Entry = Entry::new("elu", floats, |l| {
 })
 .samples(|| vec![Sample::of(&[&[2, 3], &[]]).range(0.1, 1.0), Sample::of(&[&[2, 3], &[]]).range(-1.0, -0.1)])
 .grad(|g| {
-    let positive = g.x(0).gt(0.0);
+    let below = g.x(0).le(0.0);
     let e = g.x(0).exp();
-    let alpha = g.want(1, || (&g.dy * (&e - 1.0)).where_(&positive.logical_not(), 0.0));
-    vec![Some(g.dy.where_(&positive, &(&g.dy * g.x(1) * &e))), alpha]
+    let alpha = g.want(1, || (&g.dy * (&e - 1.0)).where_(&below, 0.0));
+    vec![Some((&g.dy * g.x(1) * &e).where_(&below, &g.dy)), alpha]
 })
 .bucket(bucket::each);
 

@@ -18,11 +18,29 @@ pub enum At<'a> {
     NewAxis,
     /// The elements that a tensor of integers names, or those where a tensor of bools is true.
     Tensor(&'a Tensor),
+    /// As [`At::Tensor`], for what was made in the brackets: `x.i(x.gt(0))`.
+    Owned(Tensor),
 }
 
 impl<'a> From<&'a Tensor> for At<'a> {
     fn from(t: &'a Tensor) -> At<'a> {
         At::Tensor(t)
+    }
+}
+
+impl From<Tensor> for At<'_> {
+    fn from(t: Tensor) -> Self {
+        At::Owned(t)
+    }
+}
+
+impl At<'_> {
+    fn tensor(&self) -> Option<&Tensor> {
+        match self {
+            At::Tensor(t) => Some(t),
+            At::Owned(t) => Some(t),
+            _ => None,
+        }
     }
 }
 
@@ -118,8 +136,7 @@ fn index(x: &Tensor, list: Vec<At>) -> Indexed {
     let _line = caller_line();
     let takes = |a: &At| match a {
         At::Ellipsis | At::NewAxis => 0,
-        At::Tensor(t) if t.dtype() == DType::Bool => t.dim(),
-        _ => 1,
+        _ => a.tensor().filter(|t| t.dtype() == DType::Bool).map_or(1, Tensor::dim),
     };
     let named: usize = list.iter().map(takes).sum();
     if named > x.dim() {
@@ -131,8 +148,8 @@ fn index(x: &Tensor, list: Vec<At>) -> Indexed {
     let mut base = x.clone();
     let mut dim = 0i64;
     let mut tensors: Vec<(i64, Tensor)> = Vec::new();
-    for a in list {
-        match a {
+    for a in &list {
+        match *a {
             At::Int(i) => base = base.select(dim, i),
             At::Slice { start, end, step } => {
                 base = base.slice(dim, start.unwrap_or(0), end.unwrap_or(i64::MAX), step);
@@ -143,27 +160,8 @@ fn index(x: &Tensor, list: Vec<At>) -> Indexed {
                 base = base.unsqueeze(dim);
                 dim += 1;
             }
-            At::Tensor(t) if t.dtype() == DType::Bool => {
-                let fits = t.shape().iter().enumerate().all(|(i, &n)| base.size(dim + i as i64) == n);
-                if !fits {
-                    refuse("i", &[&base, t], format!("the mask does not have the sizes of dimensions {dim} on"));
-                }
-                if t.dim() == 0 {
-                    // It is about an axis of its own, of one element.
-                    base = base.unsqueeze(dim);
-                }
-                for places in t.nonzero_tuple() {
-                    tensors.push((dim, places));
-                    dim += 1;
-                }
-            }
-            At::Tensor(t) => {
-                if t.dtype().category() != Category::Int {
-                    refuse("i", &[&base, t], "an index tensor must hold integers or bools");
-                }
-                tensors.push((dim, t.clone()));
-                dim += 1;
-            }
+            At::Tensor(t) => dim = by_tensor(&mut base, t, dim, &mut tensors),
+            At::Owned(ref t) => dim = by_tensor(&mut base, t, dim, &mut tensors),
         }
     }
     let attrs = tensors.first().map(|(first, _)| {
@@ -173,6 +171,31 @@ fn index(x: &Tensor, list: Vec<At>) -> Indexed {
         [dims.into(), (if together { *first } else { 0 }).into()]
     });
     Indexed { base, tensors: tensors.into_iter().map(|(_, t)| t).collect(), attrs }
+}
+
+/// One index tensor at dimension `dim` of what is left; gives the dimension behind it.
+#[track_caller]
+fn by_tensor(base: &mut Tensor, t: &Tensor, mut dim: i64, tensors: &mut Vec<(i64, Tensor)>) -> i64 {
+    if t.dtype() == DType::Bool {
+        let fits = t.shape().iter().enumerate().all(|(i, &n)| base.size(dim + i as i64) == n);
+        if !fits {
+            refuse("i", &[base, t], format!("the mask does not have the sizes of dimensions {dim} on"));
+        }
+        if t.dim() == 0 {
+            // It is about an axis of its own, of one element.
+            *base = base.unsqueeze(dim);
+        }
+        for places in t.nonzero_tuple() {
+            tensors.push((dim, places));
+            dim += 1;
+        }
+        return dim;
+    }
+    if t.dtype().category() != Category::Int {
+        refuse("i", &[base, t], "an index tensor must hold integers or bools");
+    }
+    tensors.push((dim, t.clone()));
+    dim + 1
 }
 
 impl Tensor {
@@ -189,7 +212,7 @@ impl Tensor {
     /// assert_eq!(x.i((None, 1)).shape(), [1, 4]);
     /// assert_eq!(x.i((-1, -1)).item_i64(), 11);
     /// assert_eq!(x.i(&tensor([2, 0])).shape(), [2, 4]);
-    /// assert_eq!(x.i(&x.gt(9)).to_vec::<i64>(), [10, 11]);
+    /// assert_eq!(x.i(x.gt(9)).to_vec::<i64>(), [10, 11]);
     /// ```
     #[track_caller]
     pub fn i<'a>(&self, at: impl IndexArg<'a>) -> Tensor {
@@ -206,13 +229,14 @@ impl Tensor {
     /// ```
     /// use xlazy::prelude::*;
     /// let x = Tensor::zeros([2, 2]);
-    /// x.set_((0, ..), 1.0);
-    /// assert_eq!(x.to_vec::<f32>(), [1.0, 1.0, 0.0, 0.0]);
+    /// x.set((0, ..), 1.0);
+    /// x.set(x.eq(0.0), -1.0);
+    /// assert_eq!(x.to_vec::<f32>(), [1.0, 1.0, -1.0, -1.0]);
     /// ```
     #[track_caller]
-    pub fn set_<'a>(&self, at: impl IndexArg<'a>, value: impl Into<Arg<'a>>) -> Tensor {
+    pub fn set<'a>(&self, at: impl IndexArg<'a>, value: impl Into<Arg<'a>>) -> Tensor {
         let at = at.list();
-        if !at.iter().any(|a| matches!(a, At::Tensor(_))) {
+        if !at.iter().any(|a| a.tensor().is_some()) {
             // The part is a view.
             self.i(at).copy_(value);
             return self.clone();
@@ -225,8 +249,14 @@ impl Tensor {
             Arg::Scalar(s) => Tensor::full((), s),
         };
         let new = put_at(&self.flatten(), &value, &[&places], [vec![0i64].into(), 0usize.into()], false);
-        self.assign("set_", new.reshape(self.shape()));
+        self.assign("set", new.reshape(self.shape()));
         self.clone()
+    }
+
+    /// [`Tensor::set`], with the underscore that other methods have which write.
+    #[track_caller]
+    pub fn set_<'a>(&self, at: impl IndexArg<'a>, value: impl Into<Arg<'a>>) -> Tensor {
+        self.set(at, value)
     }
 
     /// This tensor with `values` written, or added where `accumulate`, at the positions that the index tensors name, one

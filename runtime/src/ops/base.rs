@@ -184,6 +184,9 @@ impl Tensor {
     #[track_caller]
     pub fn copy_<'a>(&self, value: impl Into<Arg<'a>>) -> Tensor {
         let value = value.into();
+        if value.tensor().is_some_and(|t| t.is_same(self)) {
+            return self.clone();
+        }
         let value = match (value.tensor(), &value) {
             (Some(t), _) if t.shape().broadcast(&self.shape()).is_none_or(|both| both != self.shape()) => {
                 refuse("copy_", &[self, t], format!("{} does not broadcast to {}", t.shape(), self.shape()))

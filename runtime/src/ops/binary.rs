@@ -1,4 +1,5 @@
 //! Elementwise arithmetic of two operands, which broadcast and promote as in torch.
+use super::base::rounded_once;
 use super::bounds::{BY_ZERO, divisors};
 use super::statistics::rooted;
 use crate::bucket;
@@ -64,10 +65,44 @@ fn quotient(l: &mut Lower, f: impl FnOnce(&mut Lower, &Val) -> Val) -> Val {
     l.convert(&y, dtype)
 }
 
+// As torch has it (and Python): by the rest, so that 1.0 / 0.1, which rounds to 10, is 9.
+fn floored_floats(l: &mut Lower) -> Val {
+    let dtype = l.out.dtype;
+    let [a, b] = [0, 1].map(|i| {
+        let v = l.fit(i);
+        if dtype.is_half() { l.convert(&v, DType::F32) } else { v }
+    });
+    let zero = l.constant(0.0, &a.ty);
+    let rest = l.binary("remainder", &a, &b);
+    let whole = l.sub(&a, &rest);
+    let q = l.div(&whole, &b);
+    let some = l.compare("NE", &rest, &zero);
+    let (nr, nb) = (l.compare("LT", &rest, &zero), l.compare("LT", &b, &zero));
+    let differ = l.binary("xor", &nr, &nb);
+    let lower = l.binary("and", &some, &differ);
+    let less = l.with_const("subtract", &q, 1.0);
+    let q = l.select(&lower, &less, &q);
+    // What the quotient was rounded by is undone: to the nearest whole number.
+    let down = l.unary("floor", &q);
+    let off = l.sub(&q, &down);
+    let half = l.constant(0.5, &off.ty);
+    let beyond = l.compare("GT", &off, &half);
+    let up = l.with_const("add", &down, 1.0);
+    let y = l.select(&beyond, &up, &down);
+    // A quotient of 0 has the sign of the operands'.
+    let plain = l.div(&a, &b);
+    let signed = l.mul(&plain, &zero);
+    let none = l.compare("EQ", &y, &zero);
+    let y = l.select(&none, &signed, &y);
+    let by_zero = l.compare("EQ", &b, &zero);
+    let y = l.select(&by_zero, &plain, &y);
+    l.convert(&y, dtype)
+}
+
 // The quotient rounded down; integers stay integers.
 fn floored(l: &mut Lower) -> Val {
     if l.out.dtype.category() == Category::Float {
-        return quotient(l, |l, q| l.unary("floor", q));
+        return floored_floats(l);
     }
     let (a, b) = (l.fit(0), l.fit(1));
     let q = l.div(&a, &b);
@@ -162,7 +197,7 @@ static REMAINDER: Entry = Entry::new("remainder", not_all_bool, |l| {
 })
 .samples(positive)
 .checks(divisors)
-.grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * (g.x(0) / g.x(1)).floor()).neg())])
+.grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * g.x(0).floor_divide(g.x(1))).neg())])
 .bucket(bucket::each);
 
 static POW: Entry = Entry::new(
@@ -195,13 +230,13 @@ static POW: Entry = Entry::new(
 static MAXIMUM: Entry = Entry::new("maximum", rules::binary, |l| both(l, "maximum"))
     .samples(samples)
     .grad(|g| {
-        // equals share the gradient, as in torch
+        // equals share the gradient, and both have it beside a NaN, as in torch
         let (a, b) = (g.x(0), g.x(1));
         let tie = a.eq(b);
         let half = &g.dy * 0.5;
         vec![
-            g.want(0, || half.where_(&tie, g.dy.where_(&a.gt(b), 0.0))),
-            g.want(1, || half.where_(&tie, g.dy.where_(&b.gt(a), 0.0))),
+            g.want(0, || half.where_(&tie, g.dy.masked_fill(&a.lt(b), 0.0))),
+            g.want(1, || half.where_(&tie, g.dy.masked_fill(&b.lt(a), 0.0))),
         ]
     })
     .bucket(bucket::each);
@@ -213,8 +248,8 @@ static MINIMUM: Entry = Entry::new("minimum", rules::binary, |l| both(l, "minimu
         let tie = a.eq(b);
         let half = &g.dy * 0.5;
         vec![
-            g.want(0, || half.where_(&tie, g.dy.where_(&a.lt(b), 0.0))),
-            g.want(1, || half.where_(&tie, g.dy.where_(&b.lt(a), 0.0))),
+            g.want(0, || half.where_(&tie, g.dy.masked_fill(&a.gt(b), 0.0))),
+            g.want(1, || half.where_(&tie, g.dy.masked_fill(&b.gt(a), 0.0))),
         ]
     })
     .bucket(bucket::each);
@@ -380,9 +415,11 @@ impl Tensor {
     pub fn hypot(&self, other: &Tensor) -> Tensor {
         let _call = called("hypot", [self, other]);
         // squares of what is divided by the larger one neither overflow nor vanish
-        let larger = self.detach().abs().maximum(other.detach().abs());
-        let scale = larger.where_(&larger.gt(0.0).logical_and(larger.isfinite()), 1.0);
-        rooted((self / &scale).square() + (other / &scale).square(), |s| s.sqrt()) * scale
+        rounded_once([self, other], |[a, b]| {
+            let larger = a.detach().abs().maximum(b.detach().abs());
+            let scale = larger.where_(&larger.gt(0.0).logical_and(larger.isfinite()), 1.0);
+            rooted((a / &scale).square() + (b / &scale).square(), |s| s.sqrt()) * scale
+        })
     }
 
     /// log(e^a + e^b), without overflow (`torch.logaddexp`).

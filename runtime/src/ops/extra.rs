@@ -60,10 +60,17 @@ impl Tensor {
 
     /// A power computed in float64 (`torch.float_power`).
     #[track_caller]
-    pub fn float_power(&self, exponent: &Tensor) -> Tensor {
-        let _call = called("float_power", [self, exponent]);
-        let wide = if self.dtype().is_complex() || exponent.dtype().is_complex() { DType::C128 } else { DType::F64 };
-        self.to(wide).pow(exponent.to(wide))
+    pub fn float_power<'a>(&self, exponent: impl Into<Arg<'a>>) -> Tensor {
+        let exponent = exponent.into();
+        let power = exponent.tensor();
+        let _call = called("float_power", [self].into_iter().chain(power));
+        let complex = self.dtype().is_complex() || power.is_some_and(|t| t.dtype().is_complex());
+        let wide = if complex { DType::C128 } else { DType::F64 };
+        let x = self.to(wide);
+        match power {
+            Some(t) => x.pow(t.to(wide)),
+            None => x.pow(exponent.again()),
+        }
     }
 
     /// log2(2^a + 2^b), without overflow (`torch.logaddexp2`).

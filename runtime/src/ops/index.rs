@@ -116,6 +116,11 @@ pub(super) static GATHER: Entry = Entry::new(
     vec![Some(dx), None]
 }).bucket(bucket::gather);
 
+/// What is combined at a place is combined in this dtype: sums of halves in f32, and rounded once.
+fn summed_in(how: i64, dtype: DType) -> DType {
+    if how == ADD && dtype.is_half() { DType::F32 } else { dtype }
+}
+
 pub(super) static SCATTER: Entry = Entry::new(
     "scatter",
     |s| {
@@ -143,7 +148,9 @@ pub(super) static SCATTER: Entry = Entry::new(
         };
         let at = positions(l, &index, l.attrs.index(0), x.shape());
         let how = l.attrs.int(1);
-        let region = region(l, how, x.dtype());
+        let dtype = summed_in(how, x.dtype());
+        let (x, src) = (l.convert(&x, dtype), l.convert(&src, dtype));
+        let region = region(l, how, dtype);
         let attributes = format!(
             "{{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [{all}], \
              scatter_dims_to_operand_dims = [{all}], index_vector_dim = {rank}>, indices_are_sorted = false, unique_indices = false}}",
@@ -151,7 +158,8 @@ pub(super) static SCATTER: Entry = Entry::new(
         );
         let ty = x.ty.clone();
         let [y] = l.with_regions("scatter", &[&x, &at, &src], &[region], &attributes, [ty]);
-        y
+        let dtype = l.out.dtype;
+        l.convert(&y, dtype)
     },
 )
 .kind(Kind::Update)
@@ -358,7 +366,9 @@ const fn putting(name: &'static str) -> Entry {
                 return x;
             }
             let values = l.broadcast(&values, &place);
-            let region = region(l, how, x.dtype());
+            let dtype = summed_in(how, x.dtype());
+            let (x, values) = (l.convert(&x, dtype), l.convert(&values, dtype));
+            let region = region(l, how, dtype);
             let attributes = format!(
                 "{{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [{}], inserted_window_dims = [{picked}], \
                  scatter_dims_to_operand_dims = [{picked}], index_vector_dim = {}>, indices_are_sorted = false, unique_indices = false}}",
@@ -368,7 +378,8 @@ const fn putting(name: &'static str) -> Entry {
             );
             let ty = x.ty.clone();
             let [y] = l.with_regions("scatter", &[&x, &vectors, &values], &[region], &attributes, [ty]);
-            y
+            let dtype = l.out.dtype;
+            l.convert(&y, dtype)
         },
     )
     .kind(Kind::Update)

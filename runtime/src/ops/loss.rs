@@ -133,7 +133,7 @@ impl Tensor {
             return self.l1_loss(target, reduction);
         }
         let d = (self - target).abs();
-        let square = d.square() * (0.5 / beta);
+        let square = d.clamp_max(beta).square() * (0.5 / beta);
         reduced(square.where_(&d.lt(beta), &(&d - 0.5 * beta)), reduction)
     }
 
@@ -143,7 +143,8 @@ impl Tensor {
         let _call = called("huber_loss", [self, target]);
         let d = (self - target).abs();
         let line = (&d - 0.5 * delta) * delta;
-        reduced((d.square() * 0.5).where_(&d.le(delta), &line), reduction)
+        // bounded, so that what is infinite has the line's slope
+        reduced((d.clamp_max(delta).square() * 0.5).where_(&d.le(delta), &line), reduction)
     }
 
     /// The cross entropy of probabilities and targets between 0 and 1 (`torch.nn.functional.binary_cross_entropy`).

@@ -44,6 +44,7 @@ mod resample;
 mod sample;
 mod scan;
 mod search;
+mod second_names;
 mod sharding;
 mod slice;
 mod sort;
@@ -101,6 +102,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         unary::OPS,
         unary::MORE,
         activation::OPS,
+        piecewise::OPS,
         binary::OPS,
         complex::OPS,
         fft::OPS,

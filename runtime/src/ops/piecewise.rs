@@ -1,5 +1,25 @@
 //! Activations made of other ops: pieces of lines, gates.
-use crate::tensor::{Tensor, called, refuse};
+use crate::bucket;
+use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
+use xlazy_core::ir::rules;
+
+// Its slope is 1 / (x (1 - x)) at 0 and 1, too, where it is infinite.
+static LOGIT: Entry = Entry::new("logit", rules::same, |l| {
+    let x = l.x(0);
+    let one = l.constant(1.0, &x.ty);
+    let rest = l.sub(&one, &x);
+    let odds = l.div(&x, &rest);
+    l.unary("log", &odds)
+})
+.samples(|| vec![Sample::of(&[&[2, 3]]).range(0.2, 0.8)])
+.grad(|g| {
+    let x = g.x(0);
+    let slope = &g.dy / (x * (1.0 - x));
+    vec![Some(slope.masked_fill(&x.lt(0.0).logical_or(x.gt(1.0)), f64::NAN))]
+})
+.bucket(bucket::each);
+
+pub(super) static OPS: &[&Entry] = &[&LOGIT];
 
 impl Tensor {
     /// Bounded to `min_val..=max_val` (`torch.nn.functional.hardtanh`).
@@ -39,7 +59,7 @@ impl Tensor {
     #[track_caller]
     pub fn celu(&self, alpha: f64) -> Tensor {
         let negative = (self.clamp_max(0.0) / alpha).expm1() * alpha;
-        self.where_(&self.gt(0.0), &negative)
+        negative.where_(&self.le(0.0), self)
     }
 
     /// elu with the constants that keep mean 0 and variance 1 (`torch.nn.functional.selu`).
@@ -137,6 +157,6 @@ impl Tensor {
     pub fn logit(&self, eps: Option<f64>) -> Tensor {
         let _call = called("logit", [self]);
         let x = eps.map_or(self.clone(), |e| self.clamp(e, 1.0 - e));
-        (&x / (1.0 - &x)).log()
+        trace(&LOGIT, [(&x.to(x.dtype().to_float())).into()], [])
     }
 }

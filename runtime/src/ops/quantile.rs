@@ -186,7 +186,20 @@ impl Tensor {
     /// The median of all elements, the lower one of two (`torch.median`). NaN where there is one.
     #[track_caller]
     pub fn median(&self) -> Tensor {
-        self.flatten().median_dim(0, false).0
+        self.flatten().median_dim(0, false).0.shared_by_equals(self)
+    }
+
+    /// A number found among the elements of `x`: all that are equal to it share its gradient, as in torch.
+    #[track_caller]
+    fn shared_by_equals(self, x: &Tensor) -> Tensor {
+        if !self.requires_grad() {
+            return self;
+        }
+        let _line = caller_line();
+        let found = self.detach();
+        let equal = x.eq(&found).logical_or(x.isnan().logical_and(found.isnan()));
+        let mean = x.where_(&equal, 0.0).sum() / equal.to(x.dtype()).sum();
+        found.apart().with_history_of(&mean)
     }
 
     /// The median along `dim` of the elements that are not NaN, and where it is (`torch.nanmedian(x, dim)`).
@@ -209,7 +222,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn nanmedian(&self) -> Tensor {
-        self.flatten().nanmedian_dim(0, false).0
+        self.flatten().nanmedian_dim(0, false).0.shared_by_equals(self)
     }
 
     /// The most frequent element along `dim`, the smallest of several, and where one of it is (`torch.mode`).

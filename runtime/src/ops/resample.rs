@@ -1,5 +1,6 @@
 //! Resizing: interpolation, padding by mirrored or repeated elements, pixel shuffling. Which elements contribute, and how
 //! much, follows from the shapes alone and is folded into the program.
+use super::base::rounded_once;
 use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
 use xlazy_core::ir::Role::{Constant, Dtype};
 use xlazy_core::ir::{Attr, AttrsExt, Healed, Kind, attr};
@@ -189,6 +190,10 @@ impl Tensor {
     #[track_caller]
     pub fn interpolate(&self, options: InterpolateOptions) -> Tensor {
         let _call = called("interpolate", [self]);
+        if self.dtype().is_half() && self.dim() > 3 {
+            // a dimension after the other, rounded once
+            return rounded_once([self], |[x]| x.interpolate(options));
+        }
         let op = "interpolate";
         if self.dim() < 3 {
             refuse(op, &[self], "needs an input (batch, channels, space…)");
@@ -252,6 +257,10 @@ impl Tensor {
     #[track_caller]
     pub fn pad_mode(&self, pad: impl Into<Dims>, mode: PadMode) -> Tensor {
         let _call = called("pad_mode", [self]);
+        if self.dtype().is_half() && self.requires_grad() {
+            // gradients add up in a dimension after the other, rounded once
+            return rounded_once([self], |[x]| x.pad_mode(pad, mode));
+        }
         let amounts = pad.into().0;
         if amounts.len() % 2 != 0 || amounts.len() / 2 > self.dim() {
             refuse("pad", &[self], format!("{amounts:?} is not a pair of amounts for each of the last dimensions"));

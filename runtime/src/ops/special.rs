@@ -366,7 +366,22 @@ static NEXTAFTER: Entry = Entry::new(
 .samples(|| vec![Sample::of(&[&[2, 3], &[3]])])
 .bucket(bucket::each);
 
-pub(super) static OPS: &[&[&Entry]] = &[SPECIAL, &[&ZETA, &GCD, &MANTISSA, &EXPONENT, &NEXTAFTER]];
+// -x log x, whose slope at 0 is infinite and below 0 none.
+static ENTR: Entry = Entry::new("special.entr", rules::float, |l| {
+    let x = l.cast(0);
+    let (zero, low) = (l.constant(0.0, &x.ty), l.constant(f64::NEG_INFINITY, &x.ty));
+    let log = l.unary("log", &x);
+    let product = l.mul(&x, &log);
+    let y = l.unary("negate", &product);
+    let (none, below) = (l.compare("EQ", &x, &zero), l.compare("LT", &x, &zero));
+    let y = l.select(&none, &zero, &y);
+    l.select(&below, &low, &y)
+})
+.samples(|| vec![Sample::of(&[&[2, 3]]).range(0.5, 3.0)])
+.grad(|g| vec![Some((&g.dy * (g.x(0).log() + 1.0)).neg())])
+.bucket(bucket::each);
+
+pub(super) static OPS: &[&[&Entry]] = &[SPECIAL, &[&ENTR, &ZETA, &GCD, &MANTISSA, &EXPONENT, &NEXTAFTER]];
 
 impl Tensor {
     /// Hurwitz's zeta function, Σ (q + k)^-x (`torch.special.zeta`). No gradient flows. CHLO zeta.
@@ -449,8 +464,7 @@ impl Tensor {
     #[track_caller]
     pub fn entr(&self) -> Tensor {
         let _call = called("entr", [self]);
-        let x = self.to(self.dtype().to_float());
-        x.xlogy(&x).neg().masked_fill(&x.lt(0.0), f64::NEG_INFINITY)
+        trace(&ENTR, [self.into()], [])
     }
 
     /// The area under the normal distribution up to each element (`torch.special.ndtr`).
@@ -485,7 +499,13 @@ impl Tensor {
     /// assert_eq!(tensor(0.0).xlog1py(&tensor(-1.0)).item(), 0.0);
     /// ```
     #[track_caller]
-    pub fn xlog1py(&self, other: &Tensor) -> Tensor {
+    pub fn xlog1py<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
+        let other = match other.into() {
+            Arg::Tensor(t) => t.clone(),
+            Arg::Owned(t) => t,
+            Arg::Scalar(s) => Tensor::full((), s).to(self.dtype().to_float()),
+        };
+        let other = &other;
         let _call = called("xlog1py", [self, other]);
         // 0 times what has no number; elsewhere the slope at 0 is the logarithm
         let endless = other.le(-1.0).logical_or(other.eq(f64::INFINITY));

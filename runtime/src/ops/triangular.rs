@@ -72,11 +72,10 @@ static CHOLESKY: Entry = Entry::new("cholesky", same, |l| {
 .kind(Kind::Contract)
 .samples(|| vec![Sample::of(&[&[2, 1, 1]]).range(0.5, 2.0)])
 .grad(|g| {
-    // L⁻ᴴ Φ(Lᴴ dL) L⁻¹, made symmetric; Φ takes the lower triangle and half of the diagonal
+    // L⁻ᴴ Φ(Lᴴ dL) L⁻¹; Φ takes the lower triangle, made symmetric. As in torch the diagonal keeps its imaginary part.
     let factor = &g.output;
     let m = turned(factor).matmul(&g.dy);
-    let half = m.tril(0) - m.diagonal(0, -2, -1).diag_embed(0, -2, -1) * 0.5;
-    let symmetric = (&half + turned(&half)) * 0.5;
+    let symmetric = (m.tril(0) + turned(&m.tril(-1))) * 0.5;
     let left = symmetric.solved_by(&turned(factor), true, true, false);
     vec![Some(left.solved_by(factor, false, false, false))]
 });

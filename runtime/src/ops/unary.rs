@@ -2,7 +2,7 @@
 use super::base::rounded_once;
 use crate::bucket;
 use crate::tensor::{Entry, Grad, Sample, Tensor, called, trace};
-use xlazy_core::emit::Val;
+use xlazy_core::emit::{Emit, Reducer, Val};
 use xlazy_core::ir::Role::Constant;
 use xlazy_core::ir::{AttrsExt, Healed, Lower, attr, rules};
 use xlazy_core::ty::{Shape, Type};
@@ -253,33 +253,85 @@ fn digamma(l: &mut Lower) -> Val {
 }
 
 // The n-th derivative of digamma. CHLO's holds for positive numbers: ψₙ(x) = ψₙ(x + k) + (-1)ⁿ⁺¹ n! Σ (x + i)⁻ⁿ⁻¹, i < k,
-// leads there from those above -k.
+// leads there from negative ones, by as many steps as the lowest of them takes.
 fn polygamma(l: &mut Lower, order: &Val, factorial: &Val) -> Val {
-    const STEPS: usize = 20;
+    const MOST: f64 = 100_000.0;
     let x = l.cast(0);
     let [order, factorial] = [order, factorial].map(|v| l.broadcast(v, x.shape()));
     let zero = l.constant(0.0, &x.ty);
-    let below = l.compare("LT", &x, &zero);
-    let up = l.with_const("add", &x, STEPS as f64);
-    let there = l.select(&below, &up, &x);
-    let value = l.binary("chlo.polygamma", &order, &there);
     let exponent = l.unary("negate", &order);
     let exponent = l.with_const("subtract", &exponent, 1.0);
-    let mut sum = zero;
-    for i in 0..STEPS {
-        let term = l.with_const("add", &x, i as f64);
-        let term = l.binary("power", &term, &exponent);
-        sum = l.add(&sum, &term);
-    }
-    let moved = l.mul(&sum, &factorial);
-    let moved = l.add(&value, &moved);
-    let y = l.select(&below, &moved, &value);
+    let least = l.constant(-MOST, &x.ty);
+    let walks = |e: &mut Emit, x: &Val, zero: &Val, least: &Val| {
+        let (below, near) = (e.compare("LT", x, zero), e.compare("GE", x, least));
+        e.binary("and", &below, &near)
+    };
+    let state = [x.clone(), zero.clone(), exponent.clone(), least.clone()];
+    let done = l.e.while_loop(
+        &state,
+        |e, s| {
+            let zero = e.constant(0.0, &s[0].ty);
+            let on = walks(e, &s[0], &zero, &s[3]);
+            let dims: Vec<usize> = (0..on.rank()).collect();
+            e.reduce(&on, &dims, Reducer::Or)
+        },
+        |e, s| {
+            let zero = e.constant(0.0, &s[0].ty);
+            let on = walks(e, &s[0], &zero, &s[3]);
+            let term = e.binary("power", &s[0], &s[2]);
+            let term = e.select(&on, &term, &zero);
+            let up = e.with_const("add", &s[0], 1.0);
+            vec![e.select(&on, &up, &s[0]), e.add(&s[1], &term), s[2].clone(), s[3].clone()]
+        },
+    );
+    let value = l.binary("chlo.polygamma", &order, &done[0]);
+    let moved = l.mul(&done[1], &factorial);
+    let below = l.compare("LT", &x, &zero);
+    let there = l.add(&value, &moved);
+    let y = l.select(&below, &there, &value);
     // poles at 0 and at whole numbers below it, of the sign that torch's zeta gives them
-    let (whole, none) = (l.unary("floor", &x), l.constant(0.0, &x.ty));
-    let (whole, low) = (l.compare("EQ", &whole, &x), l.compare("LE", &x, &none));
+    let whole = l.unary("floor", &x);
+    let (whole, low) = (l.compare("EQ", &whole, &x), l.compare("LE", &x, &zero));
     let at = l.binary("and", &whole, &low);
     let pole = l.with_const("multiply", &factorial, f64::INFINITY);
     l.select(&at, &pole, &y)
+}
+
+// The first derivative as torch computes it, by reflection: near a pole it is as large as a sine in this dtype lets it be.
+fn trigamma(l: &mut Lower) -> Val {
+    let x = l.cast(0);
+    let half = l.constant(0.5, &x.ty);
+    let left = l.compare("LT", &x, &half);
+    let angle = l.with_const("multiply", &x, std::f64::consts::PI);
+    let sine = l.unary("sine", &angle);
+    let square = l.mul(&sine, &sine);
+    let pi2 = l.constant(std::f64::consts::PI * std::f64::consts::PI, &x.ty);
+    let reflected = l.div(&pi2, &square);
+    let one = l.constant(1.0, &x.ty);
+    let mirrored = l.sub(&one, &x);
+    let mut at = l.select(&left, &mirrored, &x);
+    let mut sum = l.constant(0.0, &x.ty);
+    for _ in 0..6 {
+        let square = l.mul(&at, &at);
+        let term = l.div(&one, &square);
+        sum = l.add(&sum, &term);
+        at = l.with_const("add", &at, 1.0);
+    }
+    // (1 + 1/2x + (1/6 - (1/30 - 1/42x²) / x²) / x²) / x
+    let square = l.mul(&at, &at);
+    let inner = [1.0 / 42.0, 1.0 / 30.0, 1.0 / 6.0].into_iter().fold(None, |inner: Option<Val>, c| {
+        let c = l.constant(c, &x.ty);
+        let term = inner.map_or(c.clone(), |v| l.sub(&c, &v));
+        Some(l.div(&term, &square))
+    });
+    let twice = l.with_const("multiply", &at, 2.0);
+    let second = l.div(&one, &twice);
+    let tail = l.add(&one, &second);
+    let tail = inner.map_or(tail.clone(), |v| l.add(&tail, &v));
+    let tail = l.div(&tail, &at);
+    let y = l.add(&sum, &tail);
+    let other = l.sub(&reflected, &y);
+    l.select(&left, &other, &y)
 }
 
 // (-1)ⁿ⁺¹ n!
@@ -290,6 +342,9 @@ fn signed_factorial(n: f64) -> f64 {
 
 static POLYGAMMA: Entry = Entry::new("polygamma", rules::float, |l| {
     let (n, dtype) = (l.attrs.float(0), l.out.dtype);
+    if n == 1.0 {
+        return trigamma(l);
+    }
     let (order, factorial) = (l.scalar(n, dtype), l.scalar(signed_factorial(n), dtype));
     polygamma(l, &order, &factorial)
 })
@@ -318,7 +373,7 @@ static POLYGAMMA_AT: Entry = Entry::new("polygamma.n", rules::float, |l| {
 pub(super) static MORE: &[&Entry] = &[&POLYGAMMA, &POLYGAMMA_AT];
 
 impl Tensor {
-    /// The n-th derivative of [`Tensor::digamma`], which is the 0-th (`torch.polygamma`), for numbers above -20.
+    /// The n-th derivative of [`Tensor::digamma`], which is the 0-th (`torch.polygamma`), for numbers above -100,000.
     /// CHLO polygamma.
     #[track_caller]
     pub fn polygamma(&self, n: usize) -> Tensor {

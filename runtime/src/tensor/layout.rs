@@ -3,6 +3,7 @@ use smallvec::SmallVec;
 use xlazy_core::ty::Shape;
 
 /// How a view's elements are found among those of what it is a view of.
+#[derive(Clone)]
 pub(crate) enum Step {
     Reshape(Shape),
     /// A reshape in which dimension `d` becomes dimension `to[d]`.

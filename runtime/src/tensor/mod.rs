@@ -26,7 +26,7 @@ use crate::insight::{INSIGHT, waiting};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use xlazy_core::device::{self, DeviceData};
 use xlazy_core::ir::{ALIAS, Bucket, DATA, Graph, LEAF, NodeId, Payload, Placement, REQUIRES_GRAD, Write, graph};
@@ -52,6 +52,8 @@ pub(crate) struct Inner {
     node: AtomicU32,
     /// The type that it had when it was made, which it mostly keeps: what type rules see before the graph is held.
     ty: TypeRef,
+    /// It has taken another shape in place since.
+    reshaped: AtomicBool,
     meta: OnceLock<Arc<Meta>>,
 }
 
@@ -61,11 +63,17 @@ struct Meta {
     made: OnceLock<Place>,
     grad: Mutex<Option<Tensor>>,
     this: Weak<Inner>,
+    /// The tensor's type when this was made.
+    ty: TypeRef,
     view: Option<View>,
     /// Of a base: its views, and views of these.
     views: Mutex<Vec<Weak<Inner>>>,
+    /// What the tensor is since it took another shape in place (`t_`); this stays what it is for its views. The tensor's end
+    /// takes it away.
+    later: Mutex<Option<Arc<Meta>>>,
 }
 
+#[derive(Clone)]
 struct View {
     of: Arc<Meta>,
     base: Arc<Meta>,
@@ -84,8 +92,10 @@ const HANDED_OVER: NodeId = NodeId::MAX;
 impl Drop for Inner {
     fn drop(&mut self) {
         // Views of it know its description for longer.
-        if let Some(meta) = self.meta.get() {
+        let mut next = self.meta.get().cloned();
+        while let Some(meta) = next {
             drop(meta.grad.lock().unwrap_or_else(PoisonError::into_inner).take());
+            next = meta.later.lock().unwrap_or_else(PoisonError::into_inner).take();
         }
         let node = *self.node.get_mut();
         if node != HANDED_OVER {
@@ -162,7 +172,12 @@ impl Tensor {
     pub(crate) fn of_node(g: &mut Graph, id: NodeId) -> Tensor {
         g.hold(id);
         let ty = g.node(id).ty;
-        Tensor(Arc::new(Inner { node: AtomicU32::new(id), ty, meta: OnceLock::new() }))
+        Tensor(Arc::new(Inner {
+            node: AtomicU32::new(id),
+            ty,
+            reshaped: AtomicBool::new(false),
+            meta: OnceLock::new(),
+        }))
     }
 
     /// A tensor of a value, somewhere.
@@ -367,13 +382,13 @@ impl Tensor {
 
     /// The gradient that `backward()` accumulated, if any (`torch.Tensor.grad`).
     pub fn grad(&self) -> Option<Tensor> {
-        self.0.meta.get()?.grad.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.known()?.grad.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Sets or clears the gradient.
     pub fn set_grad(&self, grad: Option<Tensor>) {
-        let slot = &self.meta().grad;
-        let old = std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), grad);
+        let meta = self.meta();
+        let old = std::mem::replace(&mut *meta.grad.lock().unwrap_or_else(PoisonError::into_inner), grad);
         drop(old);
     }
 
@@ -447,11 +462,6 @@ impl Tensor {
         self.0.node.swap(id, Ordering::AcqRel)
     }
 
-    /// Puts another value in this tensor's place, whatever its type; a leaf stays one.
-    pub(crate) fn set_data(&self, value: Tensor) {
-        set_all(&mut [(self.clone(), value)], None);
-    }
-
     /// The same value without its history of gradients (`torch.Tensor.detach`): a view, so what is written to one of the two
     /// is seen by the other. `.detach().copy()` is a value of its own.
     #[track_caller]
@@ -465,14 +475,9 @@ impl Tensor {
         alias(&mut graph(), self.id(), Some(at))
     }
 
-    /// Whether both are handles of one tensor.
-    pub fn is_same(&self, other: &Tensor) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
     /// The line that made the tensor, whatever has given it other values since.
     pub(crate) fn made_at(&self) -> Place {
-        let made = self.0.meta.get().and_then(|meta| meta.made.get().copied());
+        let made = self.known().and_then(|meta| meta.made.get().copied());
         made.unwrap_or_else(|| self.location())
     }
 

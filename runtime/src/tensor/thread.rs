@@ -63,7 +63,11 @@ pub(crate) fn on_behalf<R>(at: &'static Location<'static>, grad: bool, f: impl F
 /// ops, with its operands.
 #[track_caller]
 pub(crate) fn called<'a>(op: &'static str, operands: impl IntoIterator<Item = &'a Tensor>) -> Called {
-    call(Location::caller(), op, operands.into_iter().map(|t| t.0.ty.get() as &'static (dyn Display + Sync)).collect())
+    call(
+        Location::caller(),
+        op,
+        operands.into_iter().map(|t| t.known_type().get() as &'static (dyn Display + Sync)).collect(),
+    )
 }
 
 /// Runs `f`, which shows values, on behalf of the line `at`: what it reads is put down to it.

@@ -61,7 +61,7 @@ pub(crate) fn try_trace(
     let tensors = || args.iter().enumerate().filter_map(|(i, a)| Some((i, a.tensor()?)));
     let mut types: SmallVec<[TypeRef; 4]> = SmallVec::with_capacity(args.len());
     for arg in args {
-        types.push(arg.tensor().map_or_else(|| TypeRef::scalar(DType::F32), |t| t.0.ty));
+        types.push(arg.tensor().map_or_else(|| TypeRef::scalar(DType::F32), Tensor::known_type));
     }
     loop {
         let numbers = || args.iter().enumerate().filter_map(|(i, a)| Some((i, a.scalar()?)));

@@ -9,11 +9,12 @@ use super::thread::recording;
 use super::{Meta, Tensor, View, caller_line, is_grad_enabled, is_physical, no_grad, refuse, set_all};
 use smallvec::SmallVec;
 use std::panic::Location;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use xlazy_core::ir::{LEAF, REQUIRES_GRAD, Write, graph};
 use xlazy_core::sys::statement;
 use xlazy_core::thread::{innermost, thread};
-use xlazy_core::ty::Shape;
+use xlazy_core::ty::{Shape, TypeRef};
 
 fn held<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(PoisonError::into_inner)
@@ -52,8 +53,18 @@ fn layout(chain: &[&Arc<Meta>]) -> Layout {
 }
 
 impl Tensor {
-    pub(super) fn meta(&self) -> &Arc<Meta> {
-        self.0.meta.get_or_init(|| Meta::of(self, None))
+    pub(super) fn meta(&self) -> Arc<Meta> {
+        self.0.meta.get_or_init(|| Meta::of(self, None)).latest()
+    }
+
+    /// The type that this handle knows, without a look at the graph where it can be.
+    pub(super) fn known_type(&self) -> TypeRef {
+        if self.0.reshaped.load(Ordering::Relaxed) { graph().node(self.id()).ty } else { self.0.ty }
+    }
+
+    /// What is known of this tensor beyond its value, if anything is.
+    pub(super) fn known(&self) -> Option<Arc<Meta>> {
+        self.0.meta.get().map(Meta::latest)
     }
 
     /// This tensor, just made, as a view of another: what is written to one is seen by the other. Where tensors are taken
@@ -65,7 +76,7 @@ impl Tensor {
         let this = self.apart();
         graph().node_mut(this.id()).view = true;
         let parent = of.meta();
-        let base = parent.view.as_ref().map_or(parent, |v| &v.base);
+        let base = parent.view.as_ref().map_or(&parent, |v| &v.base);
         let in_order = matches!(step, Step::Reshape(_) | Step::Moved(..) | Step::Detach) && of.is_contiguous();
         let (from, recorded) = (of.shape(), is_grad_enabled() && !matches!(step, Step::Detach));
         let view = View { of: parent.clone(), base: base.clone(), step, from, recorded, in_order };
@@ -84,23 +95,19 @@ impl Tensor {
     /// Whether the elements lie in row-major order in memory, which those of transposed and sliced views do not
     /// (`torch.Tensor.is_contiguous`). What is no view does.
     pub fn is_contiguous(&self) -> bool {
-        match self.0.meta.get().map(|m| (m, &m.view)) {
-            Some((meta, Some(v))) => v.in_order || layout(&meta.chain()).is_contiguous(),
-            _ => true,
-        }
+        let Some(meta) = self.known() else { return true };
+        meta.view.as_ref().is_none_or(|v| v.in_order || layout(&meta.chain()).is_contiguous())
     }
 
     /// Whether the tensor is a view of another (`torch.Tensor._is_view`).
     pub(crate) fn is_view(&self) -> bool {
-        self.0.meta.get().is_some_and(|m| m.view.is_some())
+        self.known().is_some_and(|m| m.view.is_some())
     }
 
     /// Whether a tensor of this shape can be a view of this one, without a copy.
     pub(crate) fn can_be_viewed_as(&self, shape: &Shape) -> bool {
-        match self.0.meta.get().map(|m| (m, &m.view)) {
-            Some((meta, Some(v))) => v.in_order || layout(&meta.chain()).reshaped(shape).is_some(),
-            _ => true,
-        }
+        let Some(meta) = self.known() else { return true };
+        meta.view.as_ref().is_none_or(|v| v.in_order || layout(&meta.chain()).reshaped(shape).is_some())
     }
 
     /// The same value as a tensor that is no view: writes to it are seen by nobody.
@@ -123,6 +130,67 @@ impl Tensor {
         let mut values = vec![(self.clone(), value)];
         follow(&mut values);
         set_all(&mut values, Some(write));
+    }
+
+    /// Makes this tensor (and all its clones) what one of its views is, in another shape or order; what `t_` and its like do.
+    /// Its elements stay those that its other views show.
+    #[track_caller]
+    pub(crate) fn become_view(&self, op: &'static str, view: impl FnOnce(&Tensor) -> Tensor) -> Tensor {
+        // Refused where a write of its own value is.
+        self.fitted(op, self.clone());
+        let seen = view(self);
+        if seen.is_same(self) {
+            return seen;
+        }
+        let Some(view) = seen.known().and_then(|m| m.view.clone()) else { return self.clone() };
+        let (before, base) = (self.meta(), view.base.clone());
+        set_all(&mut [(self.clone(), seen.apart())], None);
+        self.0.reshaped.store(true, Ordering::Relaxed);
+        let now = Meta::of(self, Some(view));
+        *held(&now.grad) = held(&before.grad).take();
+        if let Some(made) = before.made.get() {
+            let _ = now.made.set(*made);
+        }
+        *held(&before.later) = Some(now);
+        let this = Arc::downgrade(&self.0);
+        if !base.this.ptr_eq(&this) {
+            let mut views = held(&base.views);
+            if !views.iter().any(|v| v.ptr_eq(&this)) {
+                views.push(this);
+            }
+        }
+        self.clone()
+    }
+
+    /// Lets go of what made this tensor: no gradient flows further back from here (`torch.Tensor.detach_`). A view is refused,
+    /// as in torch: gradients flow to what it is a view of.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([1.0, 2.0]).requires_grad_(true);
+    /// let hidden = &x * 2.0;
+    /// assert!(!hidden.detach_().requires_grad());
+    /// ```
+    #[track_caller]
+    pub fn detach_(&self) -> Tensor {
+        if self.is_view() {
+            let why = "Can't detach views in-place. Use detach() instead";
+            refuse("detach_", &[self], why);
+        }
+        if self.requires_grad() {
+            self.point_at(self.unrecorded().id(), false);
+        }
+        self.clone()
+    }
+
+    /// Whether both are handles of one tensor.
+    pub fn is_same(&self, other: &Tensor) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Puts another value in this tensor's place, whatever its type; a leaf stays one.
+    pub(crate) fn set_data(&self, value: Tensor) {
+        set_all(&mut [(self.clone(), value)], None);
     }
 
     /// A value as it can take this tensor's place, or a refusal; nothing has changed yet.
@@ -160,8 +228,7 @@ impl Tensor {
             refuse(op, &[self], why);
         }
         if let Some(body) = body {
-            let behind =
-                self.0.meta.get().map_or_else(Vec::new, |m| m.chain().iter().map(|m| m.this.clone()).collect());
+            let behind = self.known().map_or_else(Vec::new, |m| m.chain().iter().map(|m| m.this.clone()).collect());
             for t in behind.iter().filter_map(Weak::upgrade).map(Tensor).chain([self.clone()]) {
                 t.refuse_outside(op, body);
             }
@@ -173,7 +240,7 @@ impl Tensor {
     /// Refuses a write that torch refuses; nothing is recorded.
     #[track_caller]
     fn refuse_write(&self, op: &'static str) {
-        let Some(meta) = self.0.meta.get().filter(|m| m.view.is_some()) else { return };
+        let Some(meta) = self.known().filter(|m| m.view.is_some()) else { return };
         let chain = meta.chain();
         if layout(&chain).overlaps() {
             let why = "unsupported operation: more than one element of the written-to tensor refers to a single memory \
@@ -193,8 +260,18 @@ impl Tensor {
 
 impl Meta {
     fn of(tensor: &Tensor, view: Option<View>) -> Arc<Meta> {
-        let (made, grad, views) = Default::default();
-        Arc::new(Meta { made, grad, this: Arc::downgrade(&tensor.0), view, views })
+        let (made, grad, views, later) = Default::default();
+        let ty = graph().node(tensor.id()).ty;
+        Arc::new(Meta { made, grad, this: Arc::downgrade(&tensor.0), ty, view, views, later })
+    }
+
+    /// What it has become since.
+    fn latest(self: &Arc<Meta>) -> Arc<Meta> {
+        let mut latest = self.clone();
+        while let Some(later) = { held(&latest.later).clone() } {
+            latest = later;
+        }
+        latest
     }
 }
 
@@ -209,7 +286,7 @@ pub(crate) fn write_of(op: &'static str) -> Write {
 pub(crate) fn follow(values: &mut Vec<(Tensor, Tensor)>) {
     let _line = caller_line();
     for i in 0..values.len() {
-        let Some(meta) = values[i].0.0.meta.get().cloned() else { continue };
+        let Some(meta) = values[i].0.known() else { continue };
         let base = meta.view.as_ref().map_or(&meta, |v| &v.base).clone();
         let family: Vec<Tensor> = {
             let views = held(&base.views);
@@ -251,11 +328,12 @@ fn follow_one(values: &mut Vec<(Tensor, Tensor)>, i: usize, meta: &Arc<Meta>, fa
         .collect();
     family.sort_by_key(|(length, _)| *length);
     for (_, member) in family {
-        let other = member.meta().chain();
+        let theirs = member.meta();
+        let other = theirs.chain();
         let common = written.iter().zip(&other).take_while(|(a, b)| Arc::ptr_eq(a, b)).count();
         let apart = written.get(common).zip(other.get(common)).is_some_and(|(a, b)| step(a).is_apart_from(step(b)));
         // What has got another type since shows these elements no longer.
-        if apart || graph().node(member.id()).ty != member.0.ty {
+        if apart || graph().node(member.id()).ty != theirs.ty {
             continue;
         }
         let now =
@@ -278,7 +356,7 @@ fn follow_one(values: &mut Vec<(Tensor, Tensor)>, i: usize, meta: &Arc<Meta>, fa
             }
         };
         let new = leaf_of(&member, &new).unwrap_or(new);
-        done.push(Written { meta: member.meta().clone(), value: new.clone() });
+        done.push(Written { meta: theirs.clone(), value: new.clone() });
         values.push((member.clone(), new));
     }
 }

@@ -124,7 +124,10 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "__radd__" => x().add(c.operand(1, "other")),
         "__rsub__" => Tensor::neg(&x().sub(c.operand(1, "other"))),
         "__rdiv__" => c.t(1).div(x()),
-        "__rpow__" => c.t(1).pow(x()),
+        "__rpow__" => match c.operand(1, "other") {
+            xlazy::Arg::Scalar(base) => Tensor::full((), base).to(x().dtype()).pow(x()),
+            _ => c.t(1).pow(x()),
+        },
         "div.no_rounding_mode" => x().div(c.operand(1, "other")),
         "true_divide" => x().true_divide(c.operand(1, "other")),
         "div.trunc_rounding" => x().div_trunc(c.operand(1, "other")),
@@ -170,7 +173,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "isposinf" => x().isposinf(),
         "isneginf" => x().isneginf(),
         "heaviside" => x().heaviside(c.t(1)),
-        "float_power" => x().float_power(c.t(1)),
+        "float_power" => x().float_power(c.operand(1, "exponent")),
         "logaddexp2" => x().logaddexp2(c.t(1)),
         // creation
         "arange" => arange(c),

@@ -181,16 +181,17 @@ impl Reader {
         }
         let file = &self.open.as_ref().unwrap().1;
         let mut leaves = Vec::new();
-        let mut args = vec![arg(file, &case["input"], &mut leaves)?];
+        let narrow = !matches!(case["dtype"].as_str(), Some("float64" | "complex128"));
+        let mut args = vec![arg(file, &case["input"], &mut leaves, narrow)?];
         for a in case["args"].as_array().unwrap() {
-            args.push(arg(file, a, &mut leaves)?);
+            args.push(arg(file, a, &mut leaves, narrow)?);
         }
         // gradients are listed in the order in which the case was written, which the numbers of its tensors tell
         let mut named: Vec<(&String, &Json)> = case["kwargs"].as_object().unwrap().iter().collect();
         named.sort_by_key(|(_, a)| number(a));
         let mut kwargs = HashMap::new();
         for (name, a) in named {
-            kwargs.insert(name.clone(), arg(file, a, &mut leaves)?);
+            kwargs.insert(name.clone(), arg(file, a, &mut leaves, narrow)?);
         }
         let mut outputs = Vec::new();
         flatten(file, &case["output"], &mut outputs)?;
@@ -254,13 +255,13 @@ fn float(v: &Json) -> f64 {
     v.as_f64().unwrap_or_else(|| v.as_str().unwrap().parse().unwrap())
 }
 
-fn arg(file: &File, v: &Json, leaves: &mut Vec<Tensor>) -> Option<Arg> {
+fn arg(file: &File, v: &Json, leaves: &mut Vec<Tensor>, narrow: bool) -> Option<Arg> {
     Some(match v {
         Json::Null => Arg::None,
         Json::Bool(b) => Arg::Bool(*b),
         Json::Number(n) => n.as_i64().map_or_else(|| Arg::Float(n.as_f64().unwrap()), Arg::Int),
         Json::String(s) => Arg::Str(s.clone()),
-        Json::Array(items) => Arg::List(items.iter().map(|v| arg(file, v, leaves)).collect::<Option<_>>()?),
+        Json::Array(items) => Arg::List(items.iter().map(|v| arg(file, v, leaves, narrow)).collect::<Option<_>>()?),
         Json::Object(o) => {
             if let Some(key) = o.get("tensor") {
                 let kind = dtype(o["dtype"].as_str()?)?;
@@ -272,15 +273,16 @@ fn arg(file: &File, v: &Json, leaves: &mut Vec<Tensor>) -> Option<Arg> {
                 }
                 Arg::Tensor(t)
             } else if let Some(items) = o.get("tuple") {
-                Arg::List(items.as_array()?.iter().map(|v| arg(file, v, leaves)).collect::<Option<_>>()?)
+                Arg::List(items.as_array()?.iter().map(|v| arg(file, v, leaves, narrow)).collect::<Option<_>>()?)
             } else if let Some(x) = o.get("float") {
                 Arg::Float(float(x))
             } else if let Some(s) = o.get("slice") {
                 Arg::Slice([0, 1, 2].map(|i| s[i].as_i64()))
             } else if let Some(z) = o.get("complex") {
-                // a number that xlazy takes as a tensor without dimensions
+                // a number that xlazy takes as a tensor without dimensions, of the case's width
                 let parts = [z[0].as_f64()?, z[1].as_f64()?];
-                Arg::Tensor(Tensor::from_slice(&parts, [2]).view_as_complex())
+                let number = Tensor::from_slice(&parts, [2]).view_as_complex();
+                Arg::Tensor(if narrow { number.to(C64) } else { number })
             } else if o.contains_key("ellipsis") {
                 Arg::Ellipsis
             } else {

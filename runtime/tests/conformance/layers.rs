@@ -259,10 +259,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "special.ndtr" => x().ndtr(),
         "special.ndtri" => x().ndtri(),
         "special.zeta" => x().zeta(c.operand(1, "other")),
-        "special.xlog1py" => match c.get(1, "other") {
-            Some(Arg::Tensor(t)) => x().xlog1py(t),
-            _ => x().xlog1py(&Tensor::full((), c.float(1, "other", 0.0))),
-        },
+        "special.xlog1py" => x().xlog1py(c.operand(1, "other")),
         name if name.starts_with("mvlgamma.") => x().mvlgamma(c.int(1, "p", 1) as usize),
         "gcd" => x().gcd(c.operand(1, "other")),
         "lcm" => x().lcm(c.t(1)),

@@ -222,7 +222,9 @@ pub fn arange(c: &Case) -> Tensor {
         // start and end by their names
         1 if c.kwargs.contains_key("end") => {
             let step = c.get(NAMED, "step").map_or(1.into(), |_| c.scalar(NAMED, "step"));
-            Tensor::arange(number(0), c.scalar(NAMED, "end"), step)
+            let end = c.scalar(NAMED, "end");
+            let end = if c.dtype() == Some(I64) { end.as_i64().into() } else { end };
+            Tensor::arange(number(0), end, step)
         }
         1 => Tensor::arange(0, end(0), 1),
         2 => Tensor::arange(number(0), end(1), 1),

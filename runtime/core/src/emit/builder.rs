@@ -8,6 +8,16 @@ use crate::ty::{DType, Shape, Type};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// What floats become on their way to narrow and unsigned integers, which wrap around as in torch, where XLA would stop at the
+/// least and the largest.
+fn wrapping(dtype: DType) -> Option<DType> {
+    match dtype {
+        DType::U8 | DType::I8 | DType::U16 | DType::I16 => Some(DType::I32),
+        DType::U32 => Some(DType::I64),
+        _ => None,
+    }
+}
+
 /// A value of the program being written.
 #[derive(Clone, Debug)]
 pub struct Val {
@@ -218,7 +228,19 @@ impl Emit {
 
     /// An elementwise operation on two operands of one type.
     pub fn binary(&mut self, op: &str, a: &Val, b: &Val) -> Val {
-        self.op(op, &[a, b], "", a.ty.clone())
+        match op {
+            "maximum" if a.dtype().is_float() => self.extreme_of("GT", a, b),
+            "minimum" if a.dtype().is_float() => self.extreme_of("LT", a, b),
+            _ => self.op(op, &[a, b], "", a.ty.clone()),
+        }
+    }
+
+    /// The larger or smaller of two floats, where a NaN wins on every backend: XLA's own operation drops one in its second
+    /// operand on CPUs.
+    fn extreme_of(&mut self, direction: &str, a: &Val, b: &Val) -> Val {
+        let (better, nan) = (self.compare(direction, a, b), self.compare("NE", a, a));
+        let first = self.binary("or", &better, &nan);
+        self.select(&first, a, b)
     }
 
     pub fn add(&mut self, a: &Val, b: &Val) -> Val {
@@ -237,7 +259,7 @@ impl Emit {
     /// `a` combined with the constant `c` of its type.
     pub fn with_const(&mut self, op: &str, a: &Val, c: f64) -> Val {
         let c = self.constant(c, &a.ty);
-        self.binary(op, a, &c)
+        self.op(op, &[a, &c], "", a.ty.clone())
     }
 
     /// A constant splat.
@@ -284,7 +306,13 @@ impl Emit {
                 let none = self.constant(0.0, &real.ty);
                 self.op("complex", &[&real, &none], "", out)
             }
-            _ => self.op("convert", &[x], "", out),
+            _ => match wrapping(dtype).filter(|_| x.dtype().is_float()) {
+                Some(wide) => {
+                    let whole = self.op("convert", &[x], "", Type::new(wide, x.shape().clone()));
+                    self.op("convert", &[&whole], "", out)
+                }
+                None => self.op("convert", &[x], "", out),
+            },
         }
     }
 

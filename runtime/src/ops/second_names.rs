@@ -1,0 +1,156 @@
+//! torch's second names: methods that are others, for whoever looks for them by these.
+use crate::tensor::{Arg, Tensor};
+use xlazy_core::ty::Dims;
+
+macro_rules! second_names {
+    ($($(#[$doc:meta])* pub fn $name:ident$(<$life:lifetime>)?($($arg:ident: $ty:ty),*) => $method:ident;)*) => {
+        impl Tensor {
+            $($(#[$doc])*
+            #[track_caller]
+            pub fn $name$(<$life>)?(&self, $($arg: $ty),*) -> Tensor {
+                self.$method($($arg),*)
+            })*
+        }
+    };
+}
+
+second_names! {
+    /// [`Tensor::abs`] (`torch.absolute`).
+    pub fn absolute() => abs;
+    /// [`Tensor::abs_`] (`torch.Tensor.absolute_`).
+    pub fn absolute_() => abs_;
+    /// [`Tensor::acos`] (`torch.arccos`).
+    pub fn arccos() => acos;
+    /// [`Tensor::acos_`] (`torch.Tensor.arccos_`).
+    pub fn arccos_() => acos_;
+    /// [`Tensor::acosh`] (`torch.arccosh`).
+    pub fn arccosh() => acosh;
+    /// [`Tensor::acosh_`] (`torch.Tensor.arccosh_`).
+    pub fn arccosh_() => acosh_;
+    /// [`Tensor::asin`] (`torch.arcsin`).
+    pub fn arcsin() => asin;
+    /// [`Tensor::asin_`] (`torch.Tensor.arcsin_`).
+    pub fn arcsin_() => asin_;
+    /// [`Tensor::asinh`] (`torch.arcsinh`).
+    pub fn arcsinh() => asinh;
+    /// [`Tensor::asinh_`] (`torch.Tensor.arcsinh_`).
+    pub fn arcsinh_() => asinh_;
+    /// [`Tensor::atan`] (`torch.arctan`).
+    pub fn arctan() => atan;
+    /// [`Tensor::atan2`] (`torch.arctan2`).
+    pub fn arctan2<'a>(other: impl Into<Arg<'a>>) => atan2;
+    /// [`Tensor::atan2_`] (`torch.Tensor.arctan2_`).
+    pub fn arctan2_<'a>(other: impl Into<Arg<'a>>) => atan2_;
+    /// [`Tensor::atan_`] (`torch.Tensor.arctan_`).
+    pub fn arctan_() => atan_;
+    /// [`Tensor::atanh`] (`torch.arctanh`).
+    pub fn arctanh() => atanh;
+    /// [`Tensor::atanh_`] (`torch.Tensor.arctanh_`).
+    pub fn arctanh_() => atanh_;
+    /// [`Tensor::clamp`] (`torch.clip`).
+    pub fn clip<'a>(min: impl Into<Arg<'a>>, max: impl Into<Arg<'a>>) => clamp;
+    /// [`Tensor::clamp_`] (`torch.Tensor.clip_`).
+    pub fn clip_<'a>(min: impl Into<Arg<'a>>, max: impl Into<Arg<'a>>) => clamp_;
+    /// [`Tensor::conj`] (`torch.conj_physical`).
+    pub fn conj_physical() => conj;
+    /// [`Tensor::div`] (`torch.divide`).
+    pub fn divide<'a>(other: impl Into<Arg<'a>>) => div;
+    /// [`Tensor::div_`] (`torch.Tensor.divide_`).
+    pub fn divide_<'a>(other: impl Into<Arg<'a>>) => div_;
+    /// [`Tensor::trunc`] (`torch.fix`).
+    pub fn fix() => trunc;
+    /// [`Tensor::trunc_`] (`torch.Tensor.fix_`).
+    pub fn fix_() => trunc_;
+    /// [`Tensor::outer`] (`torch.ger`).
+    pub fn ger(other: &Tensor) => outer;
+    /// [`Tensor::gt`] (`torch.greater`).
+    pub fn greater<'a>(other: impl Into<Arg<'a>>) => gt;
+    /// [`Tensor::gt_`] (`torch.Tensor.greater_`).
+    pub fn greater_<'a>(other: impl Into<Arg<'a>>) => gt_;
+    /// [`Tensor::ge`] (`torch.greater_equal`).
+    pub fn greater_equal<'a>(other: impl Into<Arg<'a>>) => ge;
+    /// [`Tensor::ge_`] (`torch.Tensor.greater_equal_`).
+    pub fn greater_equal_<'a>(other: impl Into<Arg<'a>>) => ge_;
+    /// [`Tensor::inv`] (`torch.inverse`).
+    pub fn inverse() => inv;
+    /// [`Tensor::lt`] (`torch.less`).
+    pub fn less<'a>(other: impl Into<Arg<'a>>) => lt;
+    /// [`Tensor::lt_`] (`torch.Tensor.less_`).
+    pub fn less_<'a>(other: impl Into<Arg<'a>>) => lt_;
+    /// [`Tensor::le`] (`torch.less_equal`).
+    pub fn less_equal<'a>(other: impl Into<Arg<'a>>) => le;
+    /// [`Tensor::le_`] (`torch.Tensor.less_equal_`).
+    pub fn less_equal_<'a>(other: impl Into<Arg<'a>>) => le_;
+    /// [`Tensor::movedim`] (`torch.moveaxis`).
+    pub fn moveaxis(source: impl Into<Dims>, destination: impl Into<Dims>) => movedim;
+    /// [`Tensor::mul`] (`torch.multiply`).
+    pub fn multiply<'a>(other: impl Into<Arg<'a>>) => mul;
+    /// [`Tensor::mul_`] (`torch.Tensor.multiply_`).
+    pub fn multiply_<'a>(other: impl Into<Arg<'a>>) => mul_;
+    /// [`Tensor::neg`] (`torch.negative`).
+    pub fn negative() => neg;
+    /// [`Tensor::neg_`] (`torch.Tensor.negative_`).
+    pub fn negative_() => neg_;
+    /// [`Tensor::ne`] (`torch.not_equal`).
+    pub fn not_equal<'a>(other: impl Into<Arg<'a>>) => ne;
+    /// [`Tensor::ne_`] (`torch.Tensor.not_equal_`).
+    pub fn not_equal_<'a>(other: impl Into<Arg<'a>>) => ne_;
+    /// [`Tensor::householder_product`] (`torch.orgqr`).
+    pub fn orgqr(tau: &Tensor) => householder_product;
+    /// [`Tensor::sub`] (`torch.subtract`).
+    pub fn subtract<'a>(other: impl Into<Arg<'a>>) => sub;
+    /// [`Tensor::sub_`] (`torch.Tensor.subtract_`).
+    pub fn subtract_<'a>(other: impl Into<Arg<'a>>) => sub_;
+    /// [`Tensor::transpose`] (`torch.swapaxes`).
+    pub fn swapaxes(dim0: i64, dim1: i64) => transpose;
+    /// [`Tensor::transpose`] (`torch.swapdims`).
+    pub fn swapdims(dim0: i64, dim1: i64) => transpose;
+    /// [`Tensor::div_`] (`torch.Tensor.true_divide_`).
+    pub fn true_divide_<'a>(other: impl Into<Arg<'a>>) => div_;
+}
+
+impl Tensor {
+    /// The last two dimensions exchanged and conjugated (`torch.adjoint`); a view where there is nothing to conjugate.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(Tensor::ones([4, 2, 3]).adjoint().shape(), [4, 3, 2]);
+    /// ```
+    #[track_caller]
+    pub fn adjoint(&self) -> Tensor {
+        let x = self.transpose(-2, -1);
+        if x.dtype().is_complex() { x.conj() } else { x }
+    }
+
+    /// Converted to the dtype of another tensor (`torch.Tensor.type_as`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(tensor([1, 2]).type_as(&tensor([0.5])).dtype(), F32);
+    /// ```
+    #[track_caller]
+    pub fn type_as(&self, other: &Tensor) -> Tensor {
+        self.to(other.dtype())
+    }
+
+    /// Whether the elements are floats (`torch.is_floating_point`).
+    pub fn is_floating_point(&self) -> bool {
+        self.dtype().is_float()
+    }
+
+    /// Whether the elements are complex numbers (`torch.is_complex`).
+    pub fn is_complex(&self) -> bool {
+        self.dtype().is_complex()
+    }
+
+    /// As [`Tensor::diag`] with this tensor's elements in order (`torch.diagflat`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert_eq!(tensor([[1, 2], [3, 4]]).diagflat(0).shape(), [4, 4]);
+    /// ```
+    #[track_caller]
+    pub fn diagflat(&self, offset: i64) -> Tensor {
+        self.flatten().diag(offset)
+    }
+}
