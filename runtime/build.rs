@@ -8,7 +8,7 @@ const FOLDERS: [(&str, &str); 5] =
     [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data"), ("models", "models")];
 /// Files in those folders that are reached through a module of their own.
 const APART: [(&str, &str); 2] = [("ops/collective.rs", "spmd"), ("ops/control/manual.rs", "spmd")];
-const FILES: [(&str, &str); 22] = [
+const FILES: [(&str, &str); 23] = [
     ("tensor/mod.rs", ""),
     ("tensor/autocast.rs", ""),
     ("tensor/hooks.rs", ""),
@@ -22,6 +22,7 @@ const FILES: [(&str, &str); 22] = [
     ("display/image.rs", ""),
     ("display/plot.rs", ""),
     ("show.rs", "show"),
+    ("xm.rs", "xm"),
     ("insight/metrics.rs", "metrics"),
     ("inside/peek.rs", ""),
     ("lesson.rs", ""),

@@ -42,6 +42,7 @@ pub mod show;
 pub mod spmd;
 #[doc(hidden)]
 pub mod tensor;
+pub mod xm;
 
 pub use bucket::Dynamic;
 pub use calls::session_main;
@@ -71,3 +72,4 @@ pub use xlazy_core::mesh::{Mesh, Sharding};
 pub use xlazy_core::ty::{Category, DType, Dims, Element, Scalar, Shape};
 pub use xlazy_core::{Error, Raised, Result};
 pub use xlazy_mime as mime;
+pub use xm::spawn;

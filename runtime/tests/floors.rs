@@ -23,7 +23,7 @@ const HOUSES: &[House] = &[
         src: "runtime/src",
         floors: &[
             "json", "rng", "backends", "insight", "tensor", "changes", "bucket", "ops", "spmd", "grad", "nn", "optim",
-            "data", "models", "display", "cell", "aot", "show", "inside", "linked", "lesson", "prelude", "bench",
+            "data", "xm", "models", "display", "cell", "aot", "show", "inside", "linked", "lesson", "prelude", "bench",
             "calls", "fuzz",
         ],
     },

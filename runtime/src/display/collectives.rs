@@ -3,6 +3,7 @@
 use super::hlo::{element_type, shape_text};
 use crate::json::{Value, json};
 use std::fmt::Write;
+use xlazy_core::mesh::Mesh;
 use xlazy_core::proto::Message;
 use xlazy_core::run::Program;
 use xlazy_core::text::{Source, location};
@@ -62,6 +63,8 @@ pub(crate) fn of(program: &Program, format: &str, proto: &[u8]) -> Vec<Collectiv
     let Some(outer) = Message::read(proto) else { return vec![] };
     let module = if format == "hlo_with_config" { outer.message(1) } else { outer };
     let mut found = Vec::new();
+    // There XLA has none of its own.
+    let ranks = Mesh::at(program.device).is_some_and(Mesh::is_ranks);
     for computation in module.messages(3) {
         for i in computation.messages(2) {
             let opcode = i.str(2);
@@ -72,7 +75,7 @@ pub(crate) fn of(program: &Program, format: &str, proto: &[u8]) -> Vec<Collectiv
             }
             let shape = i.message(3);
             let of = mark_of(program, i.message(7).str(2));
-            let asked = of.is_some_and(|(op, _)| op == "manual");
+            let asked = ranks || of.is_some_and(|(op, _)| op == "manual");
             let why = match kind {
                 _ if asked => Why::Asked,
                 "all-reduce" | "reduce-scatter" => Why::PartsOfASum,
@@ -142,7 +145,7 @@ fn groups(i: &Message) -> String {
 
 /// What is said where a program has none.
 fn none(program: &Program) -> String {
-    match xlazy_core::mesh::Mesh::at(program.device) {
+    match Mesh::at(program.device) {
         None => "no collectives: the program is for one device, which has nobody to tell anything".into(),
         Some(mesh) => {
             format!("no collectives: on {mesh} each device computes its part by itself")
