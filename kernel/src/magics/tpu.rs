@@ -14,11 +14,11 @@ the chip's, and its estimate of the time, fusion by fusion, with the lines of yo
 needed; libtpu is (`xlazy plugins install tpu`). The expression is a tensor, a tuple of tensors or a list of them;
 `last` is the program that ran last, such as a whole training step. compare shows several chips in one table.
 
-TPU is a chip and how many there are along each axis, v5e:2x2 or v5p:2x2x1, or the name of a slice, v5e-256 or v3-2048; v5e
-alone is one chip. The chips are v2, v3, v4, v5e, v5p, v6e and tpu7x. Sizes that no pod has are refused, with the nearest.
-A program whose tensors lie on a mesh is compiled for as many devices; `with data=16,model=16` behind it gives axes of its
-mesh other sizes, so that a laptop's eight CPU devices stand for a pod. Its collectives are listed, with an estimate over
-published link rates. --slices N is for several slices, with the data centre's network between them.
+TPU is a chip and how many there are along each axis, v5e:2x2 or v5p:2x2x1, or the name of a slice, v5e-256 or v3-2048;
+v5e alone is one chip. The chips are v2, v3, v4, v5e, v5p, v6e and tpu7x. Sizes that no pod has are refused, with the
+nearest. A program whose tensors lie on a mesh is compiled for as many devices; `with data=16,model=16` behind it gives
+axes of its mesh other sizes, so that a laptop's eight CPU devices stand for a pod. Its collectives are listed, with an
+estimate over published link rates. --slices N is for several slices, with the data centre's network between them.
 
 -O0 to -O3 is the optimisation level: 2 by default, as in real runs, which takes a minute for big programs; --quick is
 -O1. --partitions N splits the program by its shardings, --timeout SECONDS bounds the compile.

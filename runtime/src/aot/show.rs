@@ -120,10 +120,7 @@ fn head(r: &Report, took: bool) -> String {
     let split = match r.partitions {
         0 | 1 => String::new(),
         n if n == r.devices => format!(", {n} partitions"),
-        n => format!(
-            ", of which the program takes {n}: `with` and an axis of its mesh, such as `with data={}`, takes more",
-            r.devices
-        ),
+        n => format!(", of which the program takes {n} (`with AXIS=N` behind it gives its mesh other sizes)"),
     };
     let took = match took {
         true if r.cached => " · from the cache".to_owned(),

@@ -65,7 +65,8 @@ impl Pods {
     /// The slices around a number of chips: the largest of fewer, and the smallest of more.
     fn nearest(&self, chips: u32) -> Vec<String> {
         let all = self.all();
-        let less = all.iter().filter(|s| chips_of(s) <= chips).max_by_key(|s| chips_of(s));
+        let most = all.iter().map(|s| chips_of(s)).filter(|n| *n <= chips).max();
+        let less = all.iter().find(|s| Some(chips_of(s)) == most);
         let more = all.iter().find(|s| chips_of(s) > chips);
         let called = |s: &String| format!("{}:{s} ({}-{})", self.name, self.name, self.counted(s));
         less.into_iter().chain(more).map(called).collect()

@@ -84,7 +84,48 @@ impl Mesh {
             return Err(too_few(&name, wanted, devices));
         }
         let axes = axes.iter().map(|(name, size)| (name.to_string(), *size)).collect();
-        Mesh::known(name, axes, wanted, false)
+        Mesh::known(name, axes, (0..wanted as u8).collect(), false)
+    }
+
+    /// The mesh whose axes are each so long within a slice and over as many slices; `slices` are the client's devices of each.
+    ///
+    /// Errors: why it is none, as a sentence.
+    pub fn of_slices(ici: &[(&str, usize)], dcn: &[(&str, usize)], slices: &[Vec<u8>]) -> Result<Mesh, String> {
+        let over = |name: &str| dcn.iter().find(|(n, _)| *n == name).map_or(1, |(_, size)| *size);
+        if let Some((name, _)) = dcn.iter().find(|(n, _)| ici.iter().all(|(i, _)| i != n)) {
+            return Err(format!(
+                "`{name}` is an axis over slices only: name it within them, too, with size 1 at least"
+            ));
+        }
+        let sizes: Vec<(&str, usize)> = ici.iter().map(|(name, size)| (*name, size * over(name))).collect();
+        let plain = Mesh::of(&sizes, slices.iter().map(Vec::len).sum())?;
+        let within: usize = ici.iter().map(|(_, size)| size).product();
+        let wanted: usize = ici.iter().map(|(name, _)| over(name)).product();
+        if wanted > slices.len() {
+            let have = xlazy_mime::count(slices.len(), "slice");
+            return Err(format!("the axes go over {wanted} slices, and there {} {have}", is(slices.len())));
+        }
+        if let Some(short) = slices[..wanted].iter().find(|s| s.len() < within) {
+            let have = xlazy_mime::count(short.len(), "device");
+            return Err(format!("the axes take {within} devices of each slice, and one has {have}"));
+        }
+        // Along each axis the devices of one slice are neighbours.
+        let device = |position: usize| {
+            let (mut slice, mut place) = (0, 0);
+            for (axis, (name, size)) in ici.iter().enumerate() {
+                let at = plain.coordinate(position, axis);
+                slice = slice * over(name) + at / size;
+                place = place * size + at % size;
+            }
+            slices[slice][place]
+        };
+        let devices: Vec<u8> = (0..plain.size()).map(device).collect();
+        if plain.devices() == devices {
+            return Ok(plain);
+        }
+        let says = |axes: &[(&str, usize)]| axes.iter().map(|(n, s)| format!("{n}={s}")).collect::<Vec<_>>().join(", ");
+        let name = format!("mesh({}; slices {})", says(&sizes), says(dcn));
+        Mesh::known(name, plain.axes().to_vec(), devices, false)
     }
 
     /// So many devices, each of which runs the whole program, on data of its own: replicas, as XLA calls them.
@@ -94,11 +135,16 @@ impl Mesh {
         match ranks {
             0 => Err("no rank at all: there is one at least".into()),
             _ if ranks > devices => Err(too_few(&xlazy_mime::count(ranks, "rank"), ranks, devices)),
-            _ => Mesh::known(format!("ranks({ranks})"), vec![("rank".to_owned(), ranks)], ranks, true),
+            _ => Mesh::known(
+                format!("ranks({ranks})"),
+                vec![("rank".to_owned(), ranks)],
+                (0..ranks as u8).collect(),
+                true,
+            ),
         }
     }
 
-    fn known(name: String, axes: Vec<(String, usize)>, size: usize, ranks: bool) -> Result<Mesh, String> {
+    fn known(name: String, axes: Vec<(String, usize)>, devices: Vec<u8>, ranks: bool) -> Result<Mesh, String> {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(same) = known.iter().find(|k| k.name == name) {
             return Ok(Mesh(same));
@@ -107,7 +153,7 @@ impl Mesh {
             return Err(format!("this session has {MOST} different meshes already: restart it, or use one of them"));
         }
         let place = FIRST + known.len() as u8;
-        let new = Known { axes, devices: (0..size as u8).collect(), place, name, ranks };
+        let new = Known { axes, devices, place, name, ranks };
         // There are few, and nodes refer to them as long as the session lives.
         let new: &'static Known = Box::leak(Box::new(new));
         known.push(new);
@@ -205,8 +251,12 @@ fn too_few(name: &str, wanted: usize, devices: usize) -> String {
     let more = format!("; on the CPU there are with XLAZY_CPU_DEVICES={wanted} in the environment of the kernel");
     let more = if wanted <= FIRST as usize { more } else { String::new() };
     let (have, wanted) = (xlazy_mime::count(devices, "device"), xlazy_mime::count(wanted, "device"));
-    let (need, is) = (if name.ends_with('s') { "need" } else { "needs" }, if devices == 1 { "is" } else { "are" });
-    format!("{name} {need} {wanted}, and there {is} {have}{more}")
+    let need = if name.ends_with('s') { "need" } else { "needs" };
+    format!("{name} {need} {wanted}, and there {} {have}{more}", is(devices))
+}
+
+fn is(n: usize) -> &'static str {
+    if n == 1 { "is" } else { "are" }
 }
 
 /// An axis of a mesh, or a part of one: of the factors of its size those behind `before`, as many as give `size`.

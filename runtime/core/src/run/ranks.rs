@@ -7,7 +7,6 @@
 //! printed comes in one order, and the same code gives the same every time.
 use super::compile::STACK;
 use super::event::{Cause, SyncEvent};
-use super::sync::{barrier_of, read_of};
 use super::witness::Witness;
 use crate::device::LOOK_UP;
 use crate::ir::{Cut, NodeId, Scope, Step, graph};
@@ -87,8 +86,18 @@ struct State {
     broken: bool,
 }
 
+type Ran = Result<Option<SyncEvent>>;
+
+/// How what all want is done, on a floor above.
+#[derive(Clone, Copy)]
+pub(super) struct Together {
+    pub by: &'static dyn Witness,
+    pub barrier: fn(&'static dyn Witness, Mesh, Cause, Place) -> Ran,
+    pub read: fn(&'static dyn Witness, Mesh, Vec<Vec<NodeId>>, Cause, Place) -> Ran,
+}
+
 struct Ranks {
-    by: &'static dyn Witness,
+    together: Together,
     mesh: Mesh,
     state: Mutex<State>,
     changed: Condvar,
@@ -186,14 +195,17 @@ impl Ranks {
                 };
                 return vec![Answer::Given(Arc::new(asks.into_iter().map(given).collect())); n];
             }
-            Ask::Barrier(cause, at) => barrier_of(self.by, self.mesh, *cause, at),
-            Ask::End => {
-                barrier_of(self.by, self.mesh, Cause::Sync, crate::thread::innermost(std::panic::Location::caller()))
-            }
+            Ask::Barrier(cause, at) => (self.together.barrier)(self.together.by, self.mesh, *cause, at),
+            Ask::End => (self.together.barrier)(
+                self.together.by,
+                self.mesh,
+                Cause::Sync,
+                crate::thread::innermost(std::panic::Location::caller()),
+            ),
             Ask::Read(_, cause, at) => {
                 let (cause, at) = (*cause, *at);
                 let ids = asks.iter().map(|a| if let Ask::Read(ids, ..) = a { ids.clone() } else { vec![] }).collect();
-                read_of(self.by, self.mesh, ids, cause, at)
+                (self.together.read)(self.together.by, self.mesh, ids, cause, at)
             }
         };
         match ran {
@@ -257,8 +269,8 @@ pub fn rendezvous(tag: &str, payload: Payload, at: Place) -> Option<Result<Arc<V
 ///
 /// Unwinds with what ended a rank first.
 #[track_caller]
-pub fn ranks<R: Send>(
-    by: &'static dyn Witness,
+pub(super) fn ranks<R: Send>(
+    together: Together,
     mesh: Mesh,
     begin: &(dyn Fn() + Sync),
     f: &(dyn Fn(usize) -> R + Sync),
@@ -266,7 +278,7 @@ pub fn ranks<R: Send>(
     let n = mesh.size();
     let at = (0..n).map(|_| At::GoesOn(Answer::Ran(None))).collect();
     let state = Mutex::new(State { turn: 0, at, broken: false });
-    let ranks = Arc::new(Ranks { by, mesh, state, changed: Condvar::new() });
+    let ranks = Arc::new(Ranks { together, mesh, state, changed: Condvar::new() });
     let since = graph().last_seq();
     let line = crate::thread::innermost(std::panic::Location::caller());
     let grad = thread(|t| t.grad.get());
