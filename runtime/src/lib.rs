@@ -42,6 +42,7 @@ pub mod show;
 pub mod spmd;
 #[doc(hidden)]
 pub mod tensor;
+pub mod widget;
 pub mod xm;
 
 pub use bucket::Dynamic;

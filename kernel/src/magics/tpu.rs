@@ -7,7 +7,7 @@ use xlazy_mime::Question;
 pub const TPU: Magic = Magic {
     name: "tpu",
     aliases: &[],
-    usage: "%tpu [--quick] [--json] TPU EXPRESSION [with AXIS=N,…]\n%tpu [--quick] [--json] TPU last [with AXIS=N,…]\n%tpu compare TPU… EXPRESSION",
+    usage: "%tpu [-O2] [--json] TPU EXPRESSION [with AXIS=N,…]\n%tpu [-O2] [--json] TPU last [with AXIS=N,…]\n%tpu compare TPU… EXPRESSION",
     summary: "compiles for a TPU that need not be there: does it fit, what would it take",
     help: r#"Compiles what the expression needs with XLA's TPU compiler, and shows what the compiler says: peak memory against
 the chip's, and its estimate of the time, fusion by fusion, with the lines of your cells. Nothing runs, and no TPU is
@@ -20,15 +20,16 @@ nearest. A program whose tensors lie on a mesh is compiled for as many devices; 
 axes of its mesh other sizes, so that a laptop's eight CPU devices stand for a pod. Its collectives are listed, with an
 estimate over published link rates. --slices N is for several slices, with the data centre's network between them.
 
--O0 to -O3 is the optimisation level: 2 by default, as in real runs, which takes a minute for big programs; --quick is
--O1. --partitions N splits the program by its shardings, --timeout SECONDS bounds the compile.
+-O0 to -O3 is the optimisation level: 1 by default, above that big programs take minutes. Real runs are at -O2, where what
+is fast and what is slow may stand in another order. --partitions N splits the program by its shardings, --timeout
+SECONDS bounds the compile.
 
 ```
 %tpu v5e:2x2 x.matmul(&w).relu()
 %tpu v5e last
-%tpu --quick v3-2048 last with data=2048
+%tpu v3-2048 last with data=2048
 %tpu compare v4 v5e v5p v6e tpu7x x.matmul(&w)
-%tpu --json v6e:1x1 loss
+%tpu -O2 --json v6e:1x1 loss
 ```"#,
     scope: Scope::Line,
     takes: Takes::Rest,

@@ -213,7 +213,6 @@ impl Spec {
                 "compare" => spec.compare = true,
                 "--json" => spec.json = true,
                 "-O0" | "-O1" | "-O2" | "-O3" => spec.options.level = (word.as_bytes()[2] - b'0') as u64,
-                "--quick" => spec.options.level = 1,
                 "--mesh" => spec.options.mesh = remesh::axes(words.next().unwrap_or_default())?,
                 "--partitions" | "--slices" | "--timeout" => match words.next().and_then(|n| n.parse().ok()) {
                     Some(n) if word == "--partitions" => spec.options.partitions = n,
@@ -223,7 +222,7 @@ impl Spec {
                 },
                 _ if word.starts_with('-') => {
                     return refused(format!(
-                        "unknown option {word}: there are -O0 to -O3, --quick, --slices, --partitions, --timeout, --json"
+                        "unknown option {word}: there are -O0 to -O3, --slices, --partitions, --timeout, --json"
                     ));
                 }
                 topology => spec.topologies.push(slices::slice(&topology.to_lowercase())?),
