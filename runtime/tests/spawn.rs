@@ -90,10 +90,13 @@ fn training_on_ranks_gives_the_losses_of_one_device() {
     }
 }
 
+/// What a rank runs.
+type Code<'a> = &'a (dyn Fn(usize) + Sync);
+
 #[test]
 fn what_ranks_do_differently_is_told_with_rank_and_line() {
     let _alone = alone();
-    let cases: [(&(dyn Fn(usize) + Sync), &[&str]); 7] = [
+    let cases: [(Code, &[&str]); 7] = [
         (
             &|rank| {
                 let x = tensor([rank as f32]);

@@ -1,6 +1,10 @@
 //! What-ifs over other meshes: the same program, its axes of other sizes.
 use super::program;
 use crate::{Error, Result};
+use std::ops::Range;
+
+/// Names and sizes.
+type Axes = Vec<(String, u64)>;
 
 fn refused(message: String) -> Error {
     Error::Usage { message }
@@ -17,7 +21,7 @@ pub(super) fn devices(text: &str) -> (u64, u64) {
 }
 
 /// The axes of `sdy.mesh @mesh = <["data"=4, "model"=2]>`, and where in the text they stand.
-fn mesh(text: &str) -> Option<(std::ops::Range<usize>, Vec<(String, u64)>)> {
+fn mesh(text: &str) -> Option<(Range<usize>, Axes)> {
     let from = text.find("sdy.mesh @mesh = <[")? + "sdy.mesh @mesh = <[".len();
     let to = from + text[from..].find(']')?;
     let axis = |part: &str| {
@@ -28,7 +32,7 @@ fn mesh(text: &str) -> Option<(std::ops::Range<usize>, Vec<(String, u64)>)> {
 }
 
 /// `data=16,model=16`
-pub(super) fn axes(text: &str) -> Result<Vec<(String, u64)>> {
+pub(super) fn axes(text: &str) -> Result<Axes> {
     let one = |part: &str| {
         let (name, size) = part.trim().split_once('=')?;
         Some((name.trim().to_owned(), size.trim().parse().ok().filter(|n| *n > 0)?))

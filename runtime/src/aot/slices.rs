@@ -118,7 +118,7 @@ pub(super) fn slice(text: &str) -> Result<String> {
         |s: &String| canonical(&s.split('x').filter_map(|d| d.parse().ok()).collect::<Vec<_>>()) == canonical(&dims);
     // A part of one host's chips is there to be tried, too.
     let chips: u32 = dims.iter().fold(1, |n, d| n.saturating_mul(*d));
-    if chips <= 4 && dims.iter().all(|&d| d <= 2) || pods.all().iter().any(|s| same(s)) {
+    if chips <= 4 && dims.iter().all(|&d| d <= 2) || pods.all().iter().any(same) {
         return Ok(format!("{}:{layout}", pods.name));
     }
     let near = pods.nearest(chips).join(" and ");

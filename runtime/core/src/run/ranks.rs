@@ -87,13 +87,15 @@ struct State {
 }
 
 type Ran = Result<Option<SyncEvent>>;
+/// What each rank wants, by rank.
+type Wanted = Vec<Vec<NodeId>>;
 
 /// How what all want is done, on a floor above.
 #[derive(Clone, Copy)]
 pub(super) struct Together {
     pub by: &'static dyn Witness,
     pub barrier: fn(&'static dyn Witness, Mesh, Cause, Place) -> Ran,
-    pub read: fn(&'static dyn Witness, Mesh, Vec<Vec<NodeId>>, Cause, Place) -> Ran,
+    pub read: fn(&'static dyn Witness, Mesh, Wanted, Cause, Place) -> Ran,
 }
 
 struct Ranks {
@@ -399,11 +401,10 @@ fn differs(first: &Cut, other: &Cut, rank: usize) -> Error {
     let what = match (mine.get(equal), theirs.get(equal)) {
         (Some(a), Some(b)) if a.op.id == b.op.id && a.ty == b.ty => {
             let attr = (0..a.attrs.len()).find(|&i| a.attrs.get(i) != b.attrs.get(i));
-            let what = match attr.and_then(|i| Some((a.op.attrs.get(i)?.name, &a.attrs[i], b.attrs.get(i)?))) {
+            match attr.and_then(|i| Some((a.op.attrs.get(i)?.name, &a.attrs[i], b.attrs.get(i)?))) {
                 Some((name, x, y)) => format!("{} with {name} {y}, and rank 0 with {x}", says(b)),
                 None => format!("{} of other operands than rank 0", says(b)),
-            };
-            what
+            }
         }
         (Some(a), Some(b)) => format!("{}, and rank 0 {}", says(b), says(a)),
         (None, Some(b)) => format!("{}, and rank 0 nothing more", says(b)),
