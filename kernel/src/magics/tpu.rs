@@ -20,8 +20,8 @@ nearest. A program whose tensors lie on a mesh is compiled for as many devices; 
 axes of its mesh other sizes, so that a laptop's eight CPU devices stand for a pod. Its collectives are listed, with an
 estimate over published link rates. --slices N is for several slices, with the data centre's network between them.
 
--O0 to -O3 is the optimisation level: 1 by default, above that big programs take minutes. Real runs are at -O2, where what
-is fast and what is slow may stand in another order. --partitions N splits the program by its shardings, --timeout
+-O0 to -O3 is the optimisation level: 1 by default, above that big programs take minutes. Real runs are at -O2, where
+what is fast and what is slow may stand in another order. --partitions N splits the program by its shardings, --timeout
 SECONDS bounds the compile.
 
 ```

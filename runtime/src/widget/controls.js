@@ -53,7 +53,11 @@ function render({ model, el }) {
   }
   row.append(...parts);
   const below = part("div", "", {});
-  const made = () => { below.innerHTML = (model.get("made") ?? [""])[0]; };
+  const made = () => {
+    below.innerHTML = (model.get("made") ?? [""])[0];
+    // Scripts that come as text do not run.
+    below.querySelectorAll("script").forEach((s) => s.replaceWith(part("script", "", { textContent: s.textContent })));
+  };
   made();
   el.append(row, below);
   model.on("change:value", changed);
