@@ -23,6 +23,7 @@ const FILES: [(&str, &str); 25] = [
     ("display/image.rs", ""),
     ("display/plot.rs", ""),
     ("show.rs", "show"),
+    ("xm.rs", "xm"),
     ("insight/metrics.rs", "metrics"),
     ("inside/peek.rs", ""),
     ("lesson.rs", ""),

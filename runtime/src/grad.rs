@@ -44,6 +44,7 @@ impl Tensor {
             let mut found = walk(&[(self.clone(), seed)], &[]);
             refuse_in_body(&found);
             for (_, leaf, dx) in found.leaves.drain(..) {
+                leaf.refuse_shared("backward");
                 let dx = dx.constrained_like(&leaf);
                 let sum = match leaf.grad() {
                     Some(old) => &old + dx.placed_like(&old),

@@ -43,6 +43,7 @@ pub mod spmd;
 #[doc(hidden)]
 pub mod tensor;
 pub mod widget;
+pub mod xm;
 
 pub use bucket::Dynamic;
 pub use calls::session_main;
@@ -72,3 +73,4 @@ pub use xlazy_core::mesh::{Mesh, Sharding};
 pub use xlazy_core::ty::{Category, DType, Dims, Element, Scalar, Shape};
 pub use xlazy_core::{Error, Raised, Result};
 pub use xlazy_mime as mime;
+pub use xm::spawn;

@@ -22,6 +22,7 @@ pub use crate::{Context, CustomOp, Function, Hook, checkpoint, custom_call, cust
 pub use crate::{Mesh, Shard, Sharding, mark_sharding, spmd};
 pub use crate::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
 pub use crate::{check, data, models, nn, optim, parts, predict, widget};
+pub use crate::{spawn, xm};
 pub use crate::{tensor, where_};
 pub use xlazy_core::ty::DType::{self, *};
 pub use xlazy_mime::{Bundle, Rich};

@@ -370,3 +370,28 @@ fn what_is_drawn_in_parts_is_what_is_drawn_whole() {
     assert_eq!(parts.shards()[7].index, [6..8, 3..6]);
     assert_eq!(parts.to_vec::<f32>(), whole);
 }
+
+#[test]
+fn a_hybrid_mesh_keeps_a_slice_together() {
+    let _alone = alone();
+    let plain = Mesh::hybrid(&[("data", 1), ("model", 4)], &[("data", 2)]);
+    assert_eq!(plain, Mesh::new(&[("data", 2), ("model", 4)]), "the outer axis goes over slices");
+    // The inner axis goes over both slices of four devices.
+    let mesh = Mesh::hybrid(&[("data", 2), ("model", 2)], &[("model", 2)]);
+    assert_eq!(mesh.to_string(), "mesh(data=2, model=4; slices model=2)");
+    assert_eq!(mesh.devices(), [0, 1, 4, 5, 2, 3, 6, 7]);
+    let whole: Vec<f32> = data(&[8, 8]).to_vec();
+    let x = data(&[8, 8]).mark_sharding(&mesh, &[Some("data"), Some("model")]);
+    let w = data(&[8, 8]).mark_sharding(&mesh, &[Some("model"), None]);
+    let shards = x.shards();
+    assert_eq!((shards[2].device.as_str(), shards[2].index.clone()), ("cpu:4", vec![0..4, 4..6]));
+    assert_eq!(x.to_vec::<f32>(), whole);
+    let y = x.matmul(&w);
+    sync();
+    let expected = data(&[8, 8]).matmul(&data(&[8, 8]));
+    assert!((y.to("cpu:0") - expected).abs().max().item() < 1e-4);
+    let said = refusal(|| Mesh::hybrid(&[("data", 4)], &[("pod", 2)]));
+    assert!(said.contains("`pod` is an axis over slices only"), "{said}");
+    let said = refusal(|| Mesh::hybrid(&[("data", 8)], &[("data", 2)]));
+    assert!(said.contains("needs 16 devices"), "{said}");
+}

@@ -15,7 +15,7 @@ pub fn command() -> Command {
                 .required(true)
                 .action(ArgAction::Append)
                 .value_name("TPU")
-                .help("Such as v5e:2x2; several give a table that compares them"),
+                .help("Such as v5e:2x2, or a slice's name such as v5e-256; several give a table that compares them"),
         )
         .arg(
             Arg::new("partitions")
@@ -23,15 +23,24 @@ pub fn command() -> Command {
                 .value_parser(value_parser!(u32).range(1..))
                 .default_value("1")
                 .value_name("N")
-                .help("Parts that the program's shardings split it into"),
+                .help("Parts that the program's shardings split it into; 1 stands for what it says"),
         )
+        .arg(
+            Arg::new("slices")
+                .long("slices")
+                .value_parser(value_parser!(u32).range(1..=256))
+                .default_value("1")
+                .value_name("N")
+                .help("Slices that the program goes over, with the data centre's network between them"),
+        )
+        .arg(Arg::new("mesh").long("mesh").value_name("AXIS=N,…").help("Other sizes of the axes of its mesh"))
         .arg(
             Arg::new("level")
                 .short('O')
                 .value_parser(value_parser!(u8).range(0..=3))
                 .default_value("1")
                 .value_name("LEVEL")
-                .help("Optimisation level, 0 to 3; above 1 a big program takes minutes"),
+                .help("Optimisation level, 0 to 3; real runs are at 2, where big programs take minutes"),
         )
         .arg(
             Arg::new("timeout")
@@ -61,6 +70,8 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         .arg(format!("-O{}", matches.get_one::<u8>("level").expect("it has a default")))
         .args(["--partitions", &matches.get_one::<u32>("partitions").expect("it has a default").to_string()])
         .args(["--timeout", &matches.get_one::<u32>("timeout").expect("it has a default").to_string()])
+        .args(["--slices", &matches.get_one::<u32>("slices").expect("it has a default").to_string()])
+        .args(matches.get_one::<String>("mesh").into_iter().flat_map(|mesh| ["--mesh", mesh]))
         .args(matches.get_flag("json").then_some("--json"))
         .args((topologies.len() > 1).then_some("compare"))
         .args(topologies)

@@ -7,20 +7,27 @@ use xlazy_mime::Question;
 pub const TPU: Magic = Magic {
     name: "tpu",
     aliases: &[],
-    usage: "%tpu [-O2] [--json] TPU EXPRESSION\n%tpu [-O2] [--json] TPU last\n%tpu compare TPU… EXPRESSION",
+    usage: "%tpu [-O2] [--json] TPU EXPRESSION [with AXIS=N,…]\n%tpu [-O2] [--json] TPU last [with AXIS=N,…]\n%tpu compare TPU… EXPRESSION",
     summary: "compiles for a TPU that need not be there: does it fit, what would it take",
     help: r#"Compiles what the expression needs with XLA's TPU compiler, and shows what the compiler says: peak memory against
 the chip's, and its estimate of the time, fusion by fusion, with the lines of your cells. Nothing runs, and no TPU is
 needed; libtpu is (`xlazy plugins install tpu`). The expression is a tensor, a tuple of tensors or a list of them;
 `last` is the program that ran last, such as a whole training step. compare shows several chips in one table.
 
-TPU is a chip and how many there are along each axis: v5e:2x2, v5p:2x2x1; v5e alone is one chip. The chips are v2, v3,
-v4, v5e, v5p, v6e and tpu7x. -O0 to -O3 is the optimisation level: 1 by default, above that big programs take minutes.
---partitions N splits the program by its shardings, --timeout SECONDS bounds the compile.
+TPU is a chip and how many there are along each axis, v5e:2x2 or v5p:2x2x1, or the name of a slice, v5e-256 or v3-2048;
+v5e alone is one chip. The chips are v2, v3, v4, v5e, v5p, v6e and tpu7x. Sizes that no pod has are refused, with the
+nearest. A program whose tensors lie on a mesh is compiled for as many devices; `with data=16,model=16` behind it gives
+axes of its mesh other sizes, so that a laptop's eight CPU devices stand for a pod. Its collectives are listed, with an
+estimate over published link rates. --slices N is for several slices, with the data centre's network between them.
+
+-O0 to -O3 is the optimisation level: 1 by default, above that big programs take minutes. Real runs are at -O2, where
+what is fast and what is slow may stand in another order. --partitions N splits the program by its shardings, --timeout
+SECONDS bounds the compile.
 
 ```
 %tpu v5e:2x2 x.matmul(&w).relu()
 %tpu v5e last
+%tpu v3-2048 last with data=2048
 %tpu compare v4 v5e v5p v6e tpu7x x.matmul(&w)
 %tpu -O2 --json v6e:1x1 loss
 ```"#,
@@ -69,7 +76,15 @@ const CHIPS: &[&str] = &["v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x"];
 
 /// Whether a word stands before the program: a chip, be it with a topology, or `compare`.
 pub fn is_one(word: &str) -> bool {
-    word == "compare" || CHIPS.contains(&word.split(':').next().unwrap_or_default())
+    word == "compare" || CHIPS.contains(&chip_of(word))
+}
+
+/// The chip of `v5e`, `v5e:2x2`, `v5e-256` or `v5litepod-256`.
+fn chip_of(word: &str) -> &str {
+    match word.split([':', '-']).next().unwrap_or_default() {
+        "v5litepod" => "v5e",
+        chip => chip,
+    }
 }
 
 /// The words that may stand there: the chips, with the topologies that the help names.
@@ -84,15 +99,17 @@ pub fn words() -> impl Iterator<Item = &'static str> {
 
 /// Takes the options and TPUs off the front; what is left is the program.
 fn split(args: &str) -> Result<(String, &str), String> {
-    let mut rest = args.trim();
+    let (mut rest, mesh) = with_mesh(args.trim());
     let mut spec: Vec<&str> = Vec::new();
     let mut chips = 0;
     loop {
         let (word, tail) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-        let chip = word.split(':').next().unwrap_or_default().to_lowercase();
+        let lower = word.to_lowercase();
+        let chip = chip_of(&lower);
+        let rest_of = word.find([':', '-']).map_or("", |at| &word[at..]);
         match word {
             "compare" if chips == 0 => {}
-            "--partitions" | "--timeout" => {
+            "--partitions" | "--slices" | "--timeout" => {
                 let (number, after) = tail.trim().split_once(char::is_whitespace).unwrap_or((tail.trim(), ""));
                 spec.extend([word, number]);
                 rest = after.trim_start();
@@ -100,7 +117,7 @@ fn split(args: &str) -> Result<(String, &str), String> {
             }
             // A minus that is no option begins an expression.
             _ if word.starts_with("-O") || word.starts_with("--") => {}
-            _ if CHIPS.contains(&chip.as_str()) && !word[chip.len()..].starts_with("::") => {
+            _ if CHIPS.contains(&chip) && !rest_of.starts_with("::") => {
                 if chips > 0 && !spec.contains(&"compare") {
                     break;
                 }
@@ -117,7 +134,23 @@ fn split(args: &str) -> Result<(String, &str), String> {
     if chips == 0 {
         return Err(format!("which TPU? The chips are {}; v5e:2x2 is four of one.", CHIPS.join(", ")));
     }
+    if let Some(mesh) = mesh {
+        return Ok((format!("{} --mesh {mesh}", spec.join(" ")), rest));
+    }
     Ok((spec.join(" "), rest))
+}
+
+/// Takes ` with data=16,model=16` off the end, which no expression of Rust's has there.
+fn with_mesh(args: &str) -> (&str, Option<String>) {
+    let Some((before, with)) = args.rsplit_once(" with ") else { return (args, None) };
+    let name = |n: &str| !n.is_empty() && n.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let axis =
+        |part: &str| part.split_once('=').is_some_and(|(n, size)| name(n.trim()) && size.trim().parse::<u64>().is_ok());
+    let with = with.trim().trim_end_matches(';');
+    match with.split(',').all(axis) {
+        true => (before.trim_end(), Some(with.split_whitespace().collect())),
+        false => (args, None),
+    }
 }
 
 #[cfg(test)]
@@ -129,6 +162,10 @@ mod tests {
         let ok = |line| split(line).unwrap();
         assert_eq!(ok("v5e:2x2 x.matmul(&w)"), ("v5e:2x2".into(), "x.matmul(&w)"));
         assert_eq!(ok("-O2 v5e last"), ("-O2 v5e".into(), "last"));
+        assert_eq!(ok("v3-2048 last with data=16, model=2"), ("v3-2048 --mesh data=16,model=2".into(), "last"));
+        assert_eq!(ok("--slices 2 v5e-256 x"), ("--slices 2 v5e-256".into(), "x"));
+        assert_eq!(ok("v5e v4-1"), ("v5e".into(), "v4-1"));
+        assert_eq!(ok("v5e f(\" with data\")"), ("v5e".into(), "f(\" with data\")"));
         assert_eq!(ok("v5e -O2 --partitions 4 &y + 1"), ("v5e -O2 --partitions 4".into(), "&y + 1"));
         assert_eq!(ok("compare v4 v5e tpu7x -x"), ("compare v4 v5e tpu7x".into(), "-x"));
         // A variable may have a chip's name.

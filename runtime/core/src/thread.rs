@@ -6,6 +6,7 @@ use crate::text::{CELL_FILE, Place};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub struct Thread {
     /// The line on whose behalf it traces: library code is never where something is said to come from.
@@ -24,6 +25,8 @@ pub struct Thread {
     call: RefCell<Option<Call>>,
     /// Syncs of the cell.
     syncs: Cell<u32>,
+    /// The rank that it is of a program that runs on many devices.
+    rank: Cell<Option<Rank>>,
     /// The place that was asked of last, and whether it is the user's: ops in a row are mostly of one.
     known: Cell<Option<(Place, bool)>>,
 }
@@ -39,6 +42,7 @@ thread_local! {
             call: RefCell::new(None),
             ops: Cell::new(0),
             syncs: Cell::new(0),
+            rank: Cell::new(None),
             known: Cell::new(None),
         }
     };
@@ -48,6 +52,30 @@ thread_local! {
 #[inline]
 pub fn thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
     THREAD.with(f)
+}
+
+/// One of the threads that trace the same program, each for a device of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rank {
+    /// Its number, and its device.
+    pub device: u8,
+    /// How many nodes had been traced when the ranks began: older ones are from outside of them.
+    pub since: u64,
+}
+
+/// Whether any thread is a rank: a look at it costs less than one at this thread's.
+static RANKS: AtomicBool = AtomicBool::new(false);
+
+/// Which rank this thread is; none outside of them.
+#[inline]
+pub fn rank() -> Option<Rank> {
+    if RANKS.load(Ordering::Relaxed) { thread(|t| t.rank.get()) } else { None }
+}
+
+/// This thread is a rank from now on.
+pub fn become_rank(rank: Rank) {
+    RANKS.store(true, Ordering::Relaxed);
+    thread(|t| t.rank.set(Some(rank)));
 }
 
 /// A call of several ops: what one of them refuses is refused in its name.

@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 use xlazy_mime::private;
 
 /// Changes when reports of an earlier xlazy can no longer be used.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Reports that are kept; the oldest go first.
 const MOST: usize = 500;
 

@@ -4,6 +4,7 @@ use super::chips::chip;
 use super::estimate::{Estimate, estimate};
 use super::hlo::Module;
 use super::lines::lines;
+use super::links::moved;
 use super::program;
 use super::report::{Fit, Report, Time};
 use crate::json::json;
@@ -18,6 +19,8 @@ use xlazy_pjrt::{Code, CompileOptions, Plugin, Program, Topology, Value};
 pub(super) struct Request {
     pub plugin: PathBuf,
     pub topology: String,
+    pub slices: u64,
+    pub replicas: u64,
     pub partitions: u64,
     pub level: u64,
     /// Whether the answer is to hold the optimised program line by line.
@@ -29,7 +32,10 @@ impl Request {
     /// All but the plugin and the program, as lines.
     pub fn head(&self) -> String {
         let lines = if self.lines { "lines 1\n" } else { "" };
-        format!("topology {}\npartitions {}\nlevel {}\n{lines}", self.topology, self.partitions, self.level)
+        let Request { topology, slices, replicas, partitions, level, .. } = self;
+        format!(
+            "topology {topology}\nslices {slices}\nreplicas {replicas}\npartitions {partitions}\nlevel {level}\n{lines}"
+        )
     }
 
     pub fn encode(&self) -> Vec<u8> {
@@ -45,6 +51,8 @@ impl Request {
         Some(Request {
             plugin: field("plugin")?.into(),
             topology: field("topology")?.to_owned(),
+            slices: field("slices")?.parse().ok()?,
+            replicas: field("replicas")?.parse().ok()?,
             partitions: field("partitions")?.parse().ok()?,
             level: field("level")?.parse().ok()?,
             lines: field("lines").is_some(),
@@ -124,15 +132,18 @@ fn said(call: &str, code: &str, message: String) -> Error {
 
 fn compile(request: &Request) -> Result<Report> {
     let plugin = Plugin::load(&request.plugin)?;
-    let topology = plugin.topology(&request.topology, &[])?;
+    let slices: &[(&str, Value)] =
+        if request.slices > 1 { &[("num_slices", Value::Int(request.slices as i64))] } else { &[] };
+    let topology = plugin.topology(&request.topology, slices)?;
     let devices = topology.devices()?;
     let Some(device) = devices.first() else {
         return Err(Error::Usage { message: format!("libtpu says that {} has no devices", request.topology) });
     };
-    if request.partitions > devices.len() as u64 {
+    let wanted = request.partitions.saturating_mul(request.replicas);
+    if wanted > devices.len() as u64 {
         let message = format!(
-            "{} partitions need as many devices, and {} has {}",
-            request.partitions,
+            "{wanted} {} need as many devices, and {} has {}",
+            if request.replicas > 1 { "replicas" } else { "partitions" },
             request.topology,
             devices.len()
         );
@@ -142,15 +153,29 @@ fn compile(request: &Request) -> Result<Report> {
         topology: request.topology.clone(),
         device: device.kind().to_owned(),
         devices: devices.len() as u64,
-        partitions: request.partitions,
+        partitions: wanted,
+        slices: request.slices,
         level: request.level,
         compiler: compiler(&topology, &request.plugin),
         ..Report::default()
     };
     let limit = limit(&topology)?;
     let spmd = request.partitions > 1;
+    // Over slices the plugin has no assignment of its own. Where fewer devices are wanted, each slice gives as many.
+    let per_slice = wanted as usize / request.slices.max(1) as usize;
+    let assignment = (request.slices > 1).then(|| {
+        let of_slice = devices.chunks(devices.len() / request.slices as usize);
+        of_slice.flat_map(|all| &all[..per_slice.min(all.len())]).map(|d| i64::from(d.id())).collect::<Vec<i64>>()
+    });
+    if let Some(all) = assignment.as_ref().filter(|all| all.len() as u64 != wanted) {
+        let message =
+            format!("{wanted} devices are no even share of {} slices: {} would be", request.slices, all.len());
+        return Err(Error::Usage { message });
+    }
     let options = CompileOptions {
+        replicas: request.replicas as i64,
         partitions: request.partitions as i64,
+        assignment,
         spmd,
         shardy: spmd && uses_shardy(&request.program),
         optimization_level: Some(
@@ -173,8 +198,11 @@ fn compile(request: &Request) -> Result<Report> {
     let memory = executable.memory_stats()?;
     let size = |n: i64| n.max(0) as u64;
     let (format, code) = executable.optimized_program()?;
-    let Estimate { rows, without, largest, hbm_bytes } =
-        Module::read(&format, &code).map(|m| estimate(&m)).unwrap_or_default();
+    let module = Module::read(&format, &code);
+    let Estimate { rows, without, largest, hbm_bytes } = module.as_ref().map(estimate).unwrap_or_default();
+    if wanted > 1 {
+        report.collectives = moved(&format, &code, module.as_ref(), &request.topology, wanted);
+    }
     if request.lines {
         report.program = lines(&format, &code).unwrap_or_default();
     }
@@ -280,6 +308,8 @@ mod tests {
         let request = Request {
             plugin: "/a b/libtpu.so".into(),
             topology: "v5e:2x2".into(),
+            slices: 2,
+            replicas: 1,
             partitions: 4,
             level: 2,
             lines: true,

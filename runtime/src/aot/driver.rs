@@ -2,7 +2,7 @@
 use super::child::{self, IS_CHILD, Request};
 use super::options::Options;
 use super::report::Report;
-use super::{cache, chips, program};
+use super::{cache, program, remesh, slices};
 use crate::{Error, Result};
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
@@ -32,7 +32,11 @@ pub(super) fn ask_lines(program: Vec<u8>, topology: &str, options: &Options) -> 
 }
 
 fn ask_for(program: Vec<u8>, topology: &str, options: &Options, effort: Effort, lines: bool) -> Result<Option<Report>> {
-    let topology = chips::topology(topology)?;
+    let topology = slices::slice(&topology.trim().to_lowercase())?;
+    let program = match options.mesh.is_empty() {
+        true => program,
+        false => remesh::bytes_over(&program, &options.mesh)?,
+    };
     if let Some((line, ty)) = program::text(&program).and_then(program::dynamic_shape) {
         let message = format!(
             "line {line} of the program has a size that is not known, tensor<{ty}>: TPU programs need every size. Give \
@@ -46,8 +50,10 @@ fn ask_for(program: Vec<u8>, topology: &str, options: &Options, effort: Effort, 
     }
     let plugin = TPU.library()?;
     let plugin = plugin.canonicalize().unwrap_or(plugin);
-    let (partitions, level) = (options.partitions, options.level);
-    let request = Request { plugin, topology, partitions, level, lines, program };
+    let (replicas, of_text) = program::text(&program).map_or((1, 1), remesh::devices);
+    let partitions = if options.partitions == 1 { of_text } else { options.partitions };
+    let (slices, level) = (options.slices.max(1), options.level);
+    let request = Request { plugin, topology, slices, replicas, partitions, level, lines, program };
     if let Some(report) = cache::look_up(&request) {
         return Ok(Some(report));
     }

@@ -11,12 +11,15 @@ mod flops;
 mod hlo;
 pub(crate) mod line;
 pub(crate) mod lines;
+mod links;
 mod options;
 pub(crate) mod program;
+mod remesh;
 pub mod report;
 pub mod show;
+mod slices;
 
-pub use report::{Fit, Held, Report, Row, Source, Time};
+pub use report::{Fit, Held, Moved, Report, Row, Source, Time};
 pub use show::Comparison;
 
 #[doc(hidden)]
@@ -52,7 +55,7 @@ pub(crate) fn largest(text: &str, marks: &[Mark]) -> Vec<Held> {
 /// What XLA's TPU compiler makes of a text with locations of our own, line by line.
 pub(crate) fn traced(text: &str, topology: &str) -> Result<Report> {
     let options = Options::default();
-    let report = driver::ask_lines(text.as_bytes().to_vec(), &chips::topology(topology)?, &options)?;
+    let report = driver::ask_lines(text.as_bytes().to_vec(), &slices::slice(topology)?, &options)?;
     report.ok_or_else(|| Error::Usage { message: "the compiler gave no report".into() })
 }
 
@@ -210,17 +213,19 @@ impl Spec {
                 "compare" => spec.compare = true,
                 "--json" => spec.json = true,
                 "-O0" | "-O1" | "-O2" | "-O3" => spec.options.level = (word.as_bytes()[2] - b'0') as u64,
-                "--partitions" | "--timeout" => match words.next().and_then(|n| n.parse().ok()) {
+                "--mesh" => spec.options.mesh = remesh::axes(words.next().unwrap_or_default())?,
+                "--partitions" | "--slices" | "--timeout" => match words.next().and_then(|n| n.parse().ok()) {
                     Some(n) if word == "--partitions" => spec.options.partitions = n,
+                    Some(n) if word == "--slices" => spec.options.slices = n,
                     Some(n) => spec.options.timeout = Duration::from_secs(n),
                     None => return refused(format!("{word} takes a number")),
                 },
                 _ if word.starts_with('-') => {
                     return refused(format!(
-                        "unknown option {word}: there are -O0 to -O3, --partitions, --timeout, --json"
+                        "unknown option {word}: there are -O0 to -O3, --slices, --partitions, --timeout, --json"
                     ));
                 }
-                topology => spec.topologies.push(chips::topology(topology)?),
+                topology => spec.topologies.push(slices::slice(&topology.to_lowercase())?),
             }
         }
         match (spec.compare, spec.topologies.len()) {

@@ -20,7 +20,9 @@ pub struct Report {
     pub device: String,
     /// How many devices the topology has.
     pub devices: u64,
-    /// Parts that the program was split into.
+    /// How many slices of these there are.
+    pub slices: u64,
+    /// Parts that the program was split into, or copies of it that run.
     pub partitions: u64,
     /// Optimisation level, 0 to 3.
     pub level: u64,
@@ -34,6 +36,8 @@ pub struct Report {
     pub fit: Fit,
     /// Cycles of one device.
     pub time: Time,
+    /// What the devices tell one another.
+    pub collectives: Vec<Moved>,
     /// The optimised program, where it was asked for.
     pub(crate) program: Vec<Line>,
 }
@@ -104,6 +108,29 @@ pub struct Time {
     pub bound: String,
 }
 
+/// One collective of the optimised program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Moved {
+    /// `all-reduce`…
+    pub kind: String,
+    /// What it gives each device.
+    pub shape: String,
+    /// Of that.
+    pub bytes: u64,
+    /// Which devices it goes over, as XLA writes groups.
+    pub groups: String,
+    /// The compiler's way to do it, where it tells.
+    pub algorithm: String,
+    /// It runs beside other work.
+    pub is_async: bool,
+    /// It goes over the network between slices.
+    pub between_slices: bool,
+    /// Our estimate over published link rates, no figure of the compiler's; 0 where none is published.
+    pub seconds: f64,
+    /// The user's ops that it is for.
+    pub sources: Vec<Source>,
+}
+
 /// One instruction of the optimised program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
@@ -157,6 +184,7 @@ impl Report {
             "topology": self.topology,
             "device": self.device,
             "devices": self.devices,
+            "slices": self.slices,
             "partitions": self.partitions,
             "level": self.level,
             "compiler": self.compiler,
@@ -186,6 +214,7 @@ impl Report {
                 "without": t.without.iter().map(Row::value).collect::<Value>(),
             },
         });
+        value["collectives"] = self.collectives.iter().map(Moved::value).collect();
         if !self.program.is_empty() {
             value["program"] = self.program.iter().map(Line::value).collect();
         }
@@ -198,6 +227,7 @@ impl Report {
             topology: text(json, "topology")?,
             device: text(json, "device")?,
             devices: json["devices"].as_u64()?,
+            slices: json["slices"].as_u64().unwrap_or(1),
             partitions: json["partitions"].as_u64()?,
             level: json["level"].as_u64()?,
             compiler: text(json, "compiler")?,
@@ -224,6 +254,7 @@ impl Report {
                 hbm_bytes: time["hbm_bytes"].as_u64()?,
                 bound: text(time, "bound")?,
             },
+            collectives: list(json, "collectives", Moved::read).unwrap_or_default(),
             program: list(json, "program", Line::read).unwrap_or_default(),
         })
     }
@@ -231,7 +262,8 @@ impl Report {
     /// Every source in the report, to be put in the user's terms.
     pub(super) fn sources_mut(&mut self) -> impl Iterator<Item = &mut Source> {
         let rows = self.time.rows.iter_mut().chain(&mut self.time.without).flat_map(|r| &mut r.sources);
-        rows.chain(self.fit.largest.iter_mut().flat_map(|h| &mut h.sources))
+        let moved = self.collectives.iter_mut().flat_map(|m| &mut m.sources);
+        rows.chain(self.fit.largest.iter_mut().flat_map(|h| &mut h.sources)).chain(moved)
     }
 }
 
@@ -258,6 +290,37 @@ impl Source {
 
     fn read(json: &Value) -> Option<Source> {
         Some(Source { op: text(json, "op")?, at: text(json, "at")? })
+    }
+}
+
+impl Moved {
+    fn value(&self) -> Value {
+        let sources: Value = self.sources.iter().map(Source::value).collect();
+        json!({
+            "kind": self.kind,
+            "shape": self.shape,
+            "bytes": self.bytes,
+            "groups": self.groups,
+            "algorithm": self.algorithm,
+            "async": self.is_async,
+            "between_slices": self.between_slices,
+            "estimated_seconds": finite(self.seconds),
+            "sources": sources,
+        })
+    }
+
+    fn read(json: &Value) -> Option<Moved> {
+        Some(Moved {
+            kind: text(json, "kind")?,
+            shape: text(json, "shape")?,
+            bytes: json["bytes"].as_u64()?,
+            groups: text(json, "groups")?,
+            algorithm: text(json, "algorithm")?,
+            is_async: json["async"].as_bool()?,
+            between_slices: json["between_slices"].as_bool()?,
+            seconds: json["estimated_seconds"].as_f64()?,
+            sources: list(json, "sources", Source::read)?,
+        })
     }
 }
 
@@ -323,6 +386,7 @@ mod tests {
             compile_seconds: 0.25,
             fit: Fit { fits: true, limit: 1 << 40, largest: vec![held], ..Fit::default() },
             time: Time { cycles: 12, clock: 1.5e9, rows: vec![row.clone()], without: vec![row], ..Time::default() },
+            collectives: vec![Moved { kind: "all-reduce".into(), bytes: 7, seconds: 0.5, ..Moved::default() }],
             program: vec![
                 Line {
                     text: "%a".into(),

@@ -1,5 +1,5 @@
 //! Reports for people: text, and HTML with bars.
-use super::report::{Held, Report, Row, Source};
+use super::report::{Held, Moved, Report, Row, Source};
 use crate::Result;
 use crate::json::{Value, json};
 use std::fmt::Write;
@@ -116,7 +116,12 @@ fn limited_by(r: &Report) -> String {
 /// `TPU v5 lite (v5e:1x1) …`
 fn head(r: &Report, took: bool) -> String {
     let devices = count(r.devices as usize, "device");
-    let split = if r.partitions > 1 { format!(", {} partitions", r.partitions) } else { String::new() };
+    let devices = if r.slices > 1 { format!("{} slices, {devices}", r.slices) } else { devices };
+    let split = match r.partitions {
+        0 | 1 => String::new(),
+        n if n == r.devices => format!(", {n} partitions"),
+        n => format!(", of which the program takes {n} (`with AXIS=N` behind it gives its mesh other sizes)"),
+    };
     let took = match took {
         true if r.cached => " · from the cache".to_owned(),
         true => format!(" · compiled in {}", units::time(time_of(r.compile_seconds))),
@@ -185,7 +190,48 @@ fn text(r: &Report, took: bool) -> String {
     for l in rest(r) {
         let _ = writeln!(out, "  {l}");
     }
+    if r.partitions > 1 {
+        let _ = writeln!(out, "\nBetween devices  {}", moved_line(r));
+        let mut rows = vec![MOVED.map(str::to_owned)];
+        rows.extend(r.collectives.iter().take(SHOWN).map(moved_row));
+        if rows.len() > 1 {
+            for l in columns(&rows).lines() {
+                let _ = writeln!(out, "  {l}");
+            }
+        }
+    }
     out
+}
+
+const MOVED: [&str; 6] = ["collective", "gives", "groups", "bytes", "estimate", "from"];
+
+/// The sentence on collectives.
+fn moved_line(r: &Report) -> String {
+    if r.collectives.is_empty() {
+        return "nothing: each computes its part by itself".into();
+    }
+    let bytes: u64 = r.collectives.iter().map(|m| m.bytes).sum();
+    let all = format!("{}, {} for each device", count(r.collectives.len(), "collective"), units::memory(bytes));
+    match r.collectives.iter().map(|m| m.seconds).sum::<f64>() {
+        0.0 => format!("{all}; no link rate of this chip is published"),
+        s => {
+            let time = units::measured(time_of(s));
+            format!(
+                "{all}: {time} at published link rates (our estimate: the compiler has none, and it is not in the time above)"
+            )
+        }
+    }
+}
+
+fn moved_row(m: &Moved) -> [String; 6] {
+    let kind = match (m.between_slices, m.is_async) {
+        (true, _) => format!("{} between slices", m.kind),
+        (_, true) => format!("{} (async)", m.kind),
+        _ => m.kind.clone(),
+    };
+    let kind = if m.algorithm.is_empty() { kind } else { format!("{kind} by {}", short(&m.algorithm)) };
+    let time = if m.seconds > 0.0 { units::measured(time_of(m.seconds)) } else { "–".into() };
+    [kind, short(&m.shape), short(&m.groups), units::memory(m.bytes), time, sources(&m.sources)]
 }
 
 /// Sentences on what the table leaves out.
@@ -310,6 +356,13 @@ fn html(r: &Report) -> String {
             out.push_str(&table(&["cycles", "share", "times", "instruction", "result", "from"], rows));
         }
         rest(r).iter().for_each(|l| out.push_str(&small(l)));
+    }
+    if f.fits && r.partitions > 1 {
+        let line = escape_html(&moved_line(r));
+        let _ = write!(out, "<div style=\"margin-top:6px\"><b>Between devices</b> {line}</div>");
+        if !r.collectives.is_empty() {
+            out.push_str(&table(&MOVED, r.collectives.iter().take(SHOWN).map(|m| (moved_row(m).to_vec(), None))));
+        }
     }
     out.push_str("</div>");
     out

@@ -11,6 +11,7 @@ use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use xlazy_core::ir::Placement;
 use xlazy_core::mesh::Mesh;
 use xlazy_core::thread::innermost;
 
@@ -211,7 +212,8 @@ impl<const N: usize> DataLoader<N> {
             refuse("DataLoader", &[], format!("the sampler names sample {i}, and the dataset has {len}"));
         }
         let rows = self.options.bucket_last.then(|| plan.iter().map(Vec::len).max()).flatten();
-        let order = Order { dataset: self.dataset.clone(), plan: Arc::new(plan), seed, rows, over: self.over.clone() };
+        let (dataset, place, over) = (self.dataset.clone(), Placement::here(), self.over.clone());
+        let order = Order { dataset, plan: Arc::new(plan), seed, rows, place, over };
         let ahead = match self.options.prefetch {
             0 => 2 * self.options.workers,
             n => n,
@@ -237,7 +239,7 @@ impl<const N: usize> Batches<'_, N> {
     }
 
     fn made_here(&self) -> Result<[Tensor; N], String> {
-        let Order { dataset, plan, seed, rows, over } = &self.order;
+        let Order { dataset, plan, seed, rows, over, .. } = &self.order;
         let indices = &plan[self.next];
         random::enter(*seed);
         match dataset.as_tensors() {

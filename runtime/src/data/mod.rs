@@ -26,5 +26,5 @@ pub use lines::{Record, read_jsonl};
 pub use loader::{Batches, DataLoader, DataLoaderOptions, MpDeviceLoader};
 pub use picture::Picture;
 pub use random::{below, uniform};
-pub use sampler::{BatchSampler, BucketBatchSampler, RandomSampler, Sampler, SequentialSampler};
+pub use sampler::{BatchSampler, BucketBatchSampler, DistributedSampler, RandomSampler, Sampler, SequentialSampler};
 pub use sampler::{SubsetRandomSampler, WeightedRandomSampler};

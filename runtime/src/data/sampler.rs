@@ -54,6 +54,46 @@ impl Sampler for RandomSampler {
     }
 }
 
+/// The part of one of several replicas: every `num_replicas`th sample of one order that all have, repeated from its beginning until all
+/// parts are as large, so that all run the same programs (`torch.utils.data.DistributedSampler`). The loaders of all replicas have
+/// the same seed.
+///
+/// ```
+/// use xlazy::data::{DistributedSampler, Sampler};
+/// let parts: Vec<_> = (0..2).map(|rank| DistributedSampler::new(2, rank, false).indices(5, 0)).collect();
+/// assert_eq!(parts, [[0, 2, 4], [1, 3, 0]]);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct DistributedSampler {
+    num_replicas: usize,
+    rank: usize,
+    shuffle: bool,
+}
+
+impl DistributedSampler {
+    /// The part of `rank`, of as many as `num_replicas`; `shuffle`: another order in each epoch.
+    #[track_caller]
+    pub fn new(num_replicas: usize, rank: usize, shuffle: bool) -> DistributedSampler {
+        if rank >= num_replicas {
+            refuse("DistributedSampler", &[], format!("there is no rank {rank} of {num_replicas}: ranks begin with 0"));
+        }
+        DistributedSampler { num_replicas, rank, shuffle }
+    }
+}
+
+impl Sampler for DistributedSampler {
+    fn count(&self, len: usize) -> usize {
+        len.div_ceil(self.num_replicas)
+    }
+    fn indices(&self, len: usize, seed: u64) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..len).collect();
+        if self.shuffle {
+            shuffle(&mut order, seed);
+        }
+        order.iter().copied().cycle().skip(self.rank).step_by(self.num_replicas).take(self.count(len)).collect()
+    }
+}
+
 /// Drawn as often as their weights say, such as rare classes more often (`torch.utils.data.WeightedRandomSampler`).
 ///
 /// ```

@@ -17,6 +17,8 @@ pub(super) struct Order<const N: usize> {
     pub seed: u64,
     /// Batches are padded to so many rows.
     pub rows: Option<usize>,
+    /// Where batches go that no dataset has a place for.
+    pub place: Placement,
     /// Batches are split over an axis of a mesh.
     pub over: Option<Over>,
 }
@@ -24,7 +26,7 @@ pub(super) struct Order<const N: usize> {
 impl<const N: usize> Clone for Order<N> {
     fn clone(&self) -> Order<N> {
         let (dataset, plan, over) = (self.dataset.clone(), self.plan.clone(), self.over.clone());
-        Order { dataset, plan, seed: self.seed, rows: self.rows, over }
+        Order { dataset, plan, seed: self.seed, rows: self.rows, place: self.place, over }
     }
 }
 
@@ -35,7 +37,7 @@ type Made<const N: usize> = Result<[Sent; N], String>;
 pub(super) fn send<const N: usize>(order: &Order<N>, batch: usize) -> Made<N> {
     random::enter(order.seed);
     let arrays = order.dataset.arrays(&order.plan[batch]).map_err(|e| e.to_string())?;
-    let places = order.dataset.places().unwrap_or([Placement::Device(0); N]);
+    let places = order.dataset.places().unwrap_or([order.place; N]);
     let sent: Result<Vec<Sent>, Failure> = arrays
         .into_iter()
         .zip(places)

@@ -16,6 +16,7 @@ pub(crate) mod picture;
 mod plot;
 mod tensor;
 pub(crate) mod timeline;
+pub(crate) mod transfers;
 pub(crate) mod value;
 
 pub use image::{ImageOptions, Pictures, image, image_with, images, images_with};

@@ -8,6 +8,7 @@ use xlazy_core::emit::{Reducer, Val};
 use xlazy_core::ir::Role::{Axis, Mode, Position, Sharding};
 use xlazy_core::ir::{Attr, AttrsExt, Kind, Lower, Rule, Sig, attr, rules};
 use xlazy_core::mesh::Mesh;
+use xlazy_core::thread::rank;
 use xlazy_core::ty::{Category, DType, Shape, Type};
 
 /// How elements of several devices are combined (`torch.distributed.ReduceOp`).
@@ -118,7 +119,7 @@ thread_local! {
 }
 
 /// While code for each device of a mesh is recorded.
-pub(super) struct Inside(Option<Mesh>);
+pub(crate) struct Inside(Option<Mesh>);
 
 impl Inside {
     pub fn of(mesh: Mesh) -> Inside {
@@ -140,6 +141,13 @@ impl Drop for Inside {
 /// Refuses what has no meaning in code for each device.
 #[track_caller]
 pub(super) fn refuse_manual(op: &'static str) {
+    if rank().is_some() {
+        refuse(
+            op,
+            &[],
+            "in `spawn` each rank has tensors of its own, on its device: lay tensors out on a mesh outside of it",
+        );
+    }
     if Inside::now().is_some() {
         refuse(
             op,
@@ -149,14 +157,23 @@ pub(super) fn refuse_manual(op: &'static str) {
     }
 }
 
+const OUTSIDE: &str = "is for code that each device runs on its parts: call it in `spmd::manual(&mesh, …)` or `xm::spawn`. Outside \
+                       of them tensors are whole, and XLA finds the collectives by itself";
+
+/// Refuses gradients through a collective where there is nobody to hear of: behind the end of `spawn`.
+fn among_devices() -> Result<(), String> {
+    if Inside::now().is_some() { Ok(()) } else { Err(OUTSIDE.into()) }
+}
+
+fn among(s: &Sig) -> Rule {
+    among_devices()?;
+    rules::same(s)
+}
+
 /// The mesh that code is recorded for, and the groups, each device in one of them.
 #[track_caller]
 pub(super) fn grouped(op: &'static str, of: &[&Tensor], groups: &Groups) -> (Mesh, Vec<Vec<usize>>) {
-    let Some(mesh) = Inside::now() else {
-        let why = "is for code that each device runs on its parts: call it in `spmd::manual(&mesh, …)`. Outside of it tensors are \
-                   whole, and XLA finds the collectives by itself";
-        refuse(op, of, why)
-    };
+    let Some(mesh) = Inside::now() else { refuse(op, of, OUTSIDE) };
     let n = mesh.size();
     let groups = match groups {
         Groups::All => vec![(0..n).collect()],
@@ -233,6 +250,7 @@ const GROUPS: [xlazy_core::ir::AttrDef; 2] = [attr("groups", Sharding), attr("gr
 static ALL_REDUCE: Entry = Entry::new(
     "all_reduce",
     |s| {
+        among_devices()?;
         ReduceOp::of(s.attrs.int(2)).takes(s.dtype(0))?;
         rules::same(s)
     },
@@ -309,6 +327,7 @@ fn product_of_others(g: &Grad, groups: &[Vec<usize>]) -> Tensor {
 static ALL_GATHER: Entry = Entry::new(
     "all_gather",
     |s| {
+        among_devices()?;
         let mut ty = rules::same(s)?;
         ty.shape[s.attrs.index(2)] *= s.attrs.index(1);
         Ok(ty)
@@ -325,6 +344,7 @@ static ALL_GATHER: Entry = Entry::new(
 static REDUCE_SCATTER: Entry = Entry::new(
     "reduce_scatter",
     |s| {
+        among_devices()?;
         ReduceOp::Sum.takes(s.dtype(0))?;
         let mut ty = rules::same(s)?;
         ty.shape[s.attrs.index(2)] /= s.attrs.index(1);
@@ -342,6 +362,7 @@ static REDUCE_SCATTER: Entry = Entry::new(
 static ALL_TO_ALL: Entry = Entry::new(
     "all_to_all",
     |s| {
+        among_devices()?;
         let mut ty = rules::same(s)?;
         ty.shape[s.attrs.index(2)] /= s.attrs.index(1);
         ty.shape[s.attrs.index(3)] *= s.attrs.index(1);
@@ -361,7 +382,7 @@ static ALL_TO_ALL: Entry = Entry::new(
     vec![Some(trace(&ALL_TO_ALL, [(&g.dy).into()], attrs))]
 });
 
-static COLLECTIVE_PERMUTE: Entry = Entry::new("collective_permute", rules::same, |l| {
+static COLLECTIVE_PERMUTE: Entry = Entry::new("collective_permute", among, |l| {
     let x = l.x(0);
     let pairs: Vec<(usize, usize)> = l.attrs.dims(0).chunks(2).map(|p| (p[0], p[1])).collect();
     match pairs.is_empty() {
@@ -377,7 +398,7 @@ static COLLECTIVE_PERMUTE: Entry = Entry::new("collective_permute", rules::same,
 });
 
 /// As a sum to which all but one give zeros; of floats that of their bits, so that what comes is what was sent.
-static BROADCAST: Entry = Entry::new("broadcast", rules::same, |l| {
+static BROADCAST: Entry = Entry::new("broadcast", among, |l| {
     let (x, groups, root) = (l.x(0), groups_of(l.attrs, 0), l.attrs.int(2));
     if l.mesh().is_none() {
         return x;
@@ -418,7 +439,10 @@ static BROADCAST: Entry = Entry::new("broadcast", rules::same, |l| {
 
 static BY_DEVICE: Entry = Entry::new(
     "by_device",
-    |_: &Sig| -> Rule { Ok(Type::new(DType::I64, Shape::default())) },
+    |_: &Sig| -> Rule {
+        among_devices()?;
+        Ok(Type::new(DType::I64, Shape::default()))
+    },
     |l| {
         let numbers = l.attrs.ints(0).to_vec();
         l.by_device(&numbers)

@@ -84,7 +84,7 @@ pub use pool::{AvgPoolOptions, MaxPoolOptions};
 pub use quantile::{QuantileInterpolation, QuantileOptions};
 pub(crate) use random::Key;
 pub use random::manual_seed;
-pub(crate) use random::{generator, set_generator};
+pub(crate) use random::{generator, own_generator, set_generator};
 pub use resample::{InterpolateOptions, Interpolation, PadMode};
 pub use sample::{BagMode, EmbeddingBagOptions, GridMode, GridPadding, GridSampleOptions};
 pub use search::block_diag;

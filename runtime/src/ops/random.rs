@@ -3,6 +3,7 @@
 use crate::bucket::like;
 use crate::rng::SplitMix;
 use crate::tensor::{Arg, Entry, Tensor, called, refuse, rounds, trace};
+use std::cell::Cell;
 use std::sync::Mutex;
 use xlazy_core::emit::Val;
 use xlazy_core::ir::Role::{Dtype, Size};
@@ -65,6 +66,27 @@ pub(super) static OPS: &[&Entry] = &[&RAND, &RANDN, &RANDINT];
 /// `(seed, keys drawn)`
 static STATE: Mutex<(u64, u64)> = Mutex::new((0, 0));
 
+thread_local! {
+    /// That of a rank, which has a generator of its own.
+    static OWN: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
+}
+
+fn state<R>(f: impl FnOnce(&mut (u64, u64)) -> R) -> R {
+    match OWN.get() {
+        None => f(&mut STATE.lock().unwrap_or_else(|p| p.into_inner())),
+        Some(mut own) => {
+            let r = f(&mut own);
+            OWN.set(Some(own));
+            r
+        }
+    }
+}
+
+/// From now on this thread draws by itself, from this state on.
+pub(crate) fn own_generator(state: (u64, u64)) {
+    OWN.set(Some(state));
+}
+
 /// Starts the random numbers anew (`torch.manual_seed`); the default seed is 0.
 ///
 /// ```
@@ -75,17 +97,17 @@ static STATE: Mutex<(u64, u64)> = Mutex::new((0, 0));
 /// assert_eq!(Tensor::rand([3]).to_vec::<f32>(), a);
 /// ```
 pub fn manual_seed(seed: u64) {
-    *STATE.lock().unwrap_or_else(|p| p.into_inner()) = (seed, 0);
+    state(|s| *s = (seed, 0));
 }
 
 /// The generator's state: the seed, and how many keys were drawn since.
 pub(crate) fn generator() -> (u64, u64) {
-    *STATE.lock().unwrap_or_else(|p| p.into_inner())
+    state(|s| *s)
 }
 
 /// Puts a state back that [`generator`] gave.
-pub(crate) fn set_generator(state: (u64, u64)) {
-    *STATE.lock().unwrap_or_else(|p| p.into_inner()) = state;
+pub(crate) fn set_generator(to: (u64, u64)) {
+    state(|s| *s = to);
 }
 
 /// A key that no other op of this seed has: SplitMix64 of seed and counter. Where an interrupt or a refusal comes before what
@@ -98,11 +120,12 @@ pub(crate) struct Key {
 
 impl Key {
     pub fn draw() -> Key {
-        let mut s = STATE.lock().unwrap_or_else(|p| p.into_inner());
-        let drawn = s.1.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        s.1 += 1;
-        let number = SplitMix(s.0.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(drawn)).next() as i64;
-        Key { number, after: *s }
+        state(|s| {
+            let drawn = s.1.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            s.1 += 1;
+            let number = SplitMix(s.0.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(drawn)).next() as i64;
+            Key { number, after: *s }
+        })
     }
 
     pub fn number(&self) -> i64 {
@@ -128,11 +151,12 @@ impl Key {
 
 impl Drop for Key {
     fn drop(&mut self) {
-        let mut s = STATE.lock().unwrap_or_else(|p| p.into_inner());
-        // Another thread may have drawn since.
-        if *s == self.after {
-            s.1 -= 1;
-        }
+        state(|s| {
+            // Another thread may have drawn since.
+            if *s == self.after {
+                s.1 -= 1;
+            }
+        });
     }
 }
 

@@ -44,7 +44,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use xlazy_core::ir::graph;
 use xlazy_core::run;
-use xlazy_core::thread::innermost;
+use xlazy_core::thread::{innermost, rank};
 use xlazy_core::ty::{DType, Shape, Type};
 
 /// What trains parameters by their gradients (`torch.optim.Optimizer`).
@@ -317,6 +317,10 @@ fn follow(state: &[Tensor], parameter: &Tensor) {
 // first step another program than the second.
 #[track_caller]
 fn settle() {
+    if rank().is_some() {
+        // All ranks come to it, so it runs at once.
+        return sync_for(Cause::InitialState);
+    }
     run::start_here(&INSIGHT, innermost(Location::caller()));
 }
 

@@ -12,7 +12,7 @@ use xlazy_core::ir::{
     ARGUMENT, Attr, Bodies, Body, Elsewhere, NodeId, Payload, Placement, REQUIRES_GRAD, RESULT, RecordedBody, graph,
 };
 use xlazy_core::text::Place;
-use xlazy_core::thread::{InBody, thread};
+use xlazy_core::thread::{InBody, rank, thread};
 use xlazy_core::ty::TypeRef;
 
 /// The type of a placeholder, and where it is.
@@ -200,6 +200,19 @@ impl Tensor {
                  back, carried from round to round where it is a loop",
                 body.op
             );
+            refuse(op, &[self], why);
+        }
+    }
+}
+
+impl Tensor {
+    /// Refuses a change of a tensor that all ranks have together.
+    #[track_caller]
+    pub(crate) fn refuse_shared(&self, op: &'static str) {
+        let Some(rank) = rank() else { return };
+        if graph().node(self.id()).lineage <= rank.since {
+            let why = "changes a tensor from outside of `spawn`, which all ranks have together: make it, or the model that it \
+                       is of, in the closure (`.copy()` gives each rank one of its own)";
             refuse(op, &[self], why);
         }
     }

@@ -189,10 +189,10 @@ impl Tensor {
         Tensor::of_node(&mut g, id)
     }
 
-    /// Bytes of user code, on the first device.
+    /// Bytes of user code, on the first device, or on that of a rank.
     #[track_caller]
     pub(crate) fn of_bytes(bytes: &[u8], ty: Type) -> Tensor {
-        Tensor::of_bytes_on(Placement::Device(0), bytes, ty)
+        Tensor::of_bytes_on(Placement::here(), bytes, ty)
     }
 
     /// Bytes as a tensor that is where another one is: [`Tensor::place`] of it.

@@ -14,7 +14,7 @@ use xlazy_core::ir::{
 };
 use xlazy_core::run::{self, Cause, is_eager, trim};
 use xlazy_core::text::binding;
-use xlazy_core::thread::{Thread, innermost, thread};
+use xlazy_core::thread::{Thread, innermost, rank, thread};
 use xlazy_core::ty::{DType, Scalar, Type, TypeRef};
 
 /// Records one op; the one place where a tensor error becomes the end of the cell.
@@ -116,6 +116,13 @@ pub(crate) fn try_trace(
             }
         };
         numbers().for_each(|(i, v)| ids[i] = push_scalar(&mut g, v, types[i], at));
+        if g.apart(&ids) && rank().is_some() {
+            drop(g);
+            let operands = types.iter().map(|t| t.to_string()).collect();
+            let message = "an operand is still to be computed by another rank: ranks hear of one another by collectives, and by \
+                           `xm::rendezvous`";
+            return Err(Error::Op { op: op.name, operands, message: message.into() });
+        }
         if g.apart(&ids) {
             args.iter().zip(&ids).filter(|(a, _)| a.tensor().is_none()).for_each(|(_, &s)| g.discard(s));
             return Err(apart(g, op, &ids));
@@ -132,7 +139,8 @@ pub(crate) fn try_trace(
         if on.depth > 0 {
             g.node_mut(id).depth = on.depth;
         }
-        let long = on.depth == 0 && g.pending.len() > trim();
+        // Ranks would not come to it together.
+        let long = on.depth == 0 && g.pending.len() > trim() && rank().is_none();
         let out = Tensor::of_node(&mut g, id);
         drop(g);
         drop(recording);

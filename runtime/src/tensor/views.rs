@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use xlazy_core::ir::{LEAF, REQUIRES_GRAD, Write, graph};
 use xlazy_core::sys::statement;
-use xlazy_core::thread::{innermost, thread};
+use xlazy_core::thread::{innermost, rank, thread};
 use xlazy_core::ty::{Shape, TypeRef};
 
 fn held<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -232,6 +232,10 @@ impl Tensor {
             for t in behind.iter().filter_map(Weak::upgrade).map(Tensor).chain([self.clone()]) {
                 t.refuse_outside(op, body);
             }
+        }
+        if rank().is_some() {
+            let base = self.0.meta.get().and_then(|m| m.view.as_ref()?.base.this.upgrade()).map(Tensor);
+            base.as_ref().unwrap_or(self).refuse_shared(op);
         }
         self.refuse_write(op);
         if grad { value } else { history_kept(self, value) }

@@ -182,6 +182,46 @@ impl Mesh {
         });
         made.unwrap_or_else(|e| e.raise())
     }
+
+    /// A mesh over several slices of a pod, or hosts: of each axis how long it is within a slice, where links are fast, and over how
+    /// many slices it goes, by the data centre's network (`jax.experimental.mesh_utils.create_hybrid_device_mesh`). Its sizes are the
+    /// products; along each axis devices of one slice are neighbours. Where devices tell of no slices, as the CPU's, they are
+    /// taken as so many as the axes ask for, in order.
+    ///
+    /// Ends the cell where there are fewer devices or slices, or an axis goes over slices only.
+    ///
+    /// ```no_run
+    /// # use xlazy_core::mesh::Mesh;
+    /// let mesh = Mesh::hybrid(&[("data", 2), ("model", 2)], &[("data", 2)]);
+    /// assert_eq!(mesh.axes(), [("data".to_owned(), 4), ("model".to_owned(), 2)]);
+    /// ```
+    #[track_caller]
+    pub fn hybrid(ici: &[(&str, usize)], dcn: &[(&str, usize)]) -> Mesh {
+        let refused = |message| Error::Op { op: "Mesh::hybrid", operands: vec![], message };
+        let made = device_names().and_then(|names| {
+            let wanted = dcn.iter().map(|(_, n)| *n).product();
+            Mesh::of_slices(ici, dcn, &slices(names.len(), wanted)).map_err(refused)
+        });
+        made.unwrap_or_else(|e| e.raise())
+    }
+}
+
+/// The devices of each slice, as they tell it; all in order, in as many parts, where they do not.
+fn slices(devices: usize, wanted: usize) -> Vec<Vec<u8>> {
+    let told = |d: &Device| {
+        d.attributes().ok()?.into_iter().find_map(|(name, value)| match value {
+            xlazy_pjrt::Value::Int(n) if name == "slice_index" => Some(n),
+            _ => None,
+        })
+    };
+    let all: Vec<Option<i64>> = client_if_open().map(|c| c.devices.iter().map(told).collect()).unwrap_or_default();
+    if !all.is_empty() && all.iter().all(Option::is_some) {
+        let mut slices: std::collections::BTreeMap<i64, Vec<u8>> = std::collections::BTreeMap::new();
+        all.iter().zip(0u8..).for_each(|(slice, d)| slices.entry(slice.unwrap_or(0)).or_default().push(d));
+        return slices.into_values().collect();
+    }
+    let part = (devices / wanted.max(1)).max(1);
+    (0..devices as u8).collect::<Vec<u8>>().chunks(part).map(<[u8]>::to_vec).collect()
 }
 
 /// Loads the plugin in the background, so that the first tensor does not wait for it.

@@ -2,7 +2,7 @@
 //! device runs the program these do what they do for a mesh of one.
 use super::builder::{Emit, Reducer, Val};
 use super::text::{list, mlir};
-use crate::mesh::Sharding;
+use crate::mesh::{Mesh, Sharding};
 use crate::ty::{DType, Shape, Type};
 use std::fmt::Write;
 
@@ -77,16 +77,27 @@ impl Emit {
         let scalar = Type::new(DType::I64, Shape::default());
         // Unsigned integers of this size are no dtype of ours.
         let (device, id) = (self.fresh(scalar.clone()), self.fresh(scalar));
-        self.line(&format!("{device} = stablehlo.partition_id : tensor<ui32>"));
+        let own = if self.mesh().is_some_and(Mesh::is_ranks) { "replica_id" } else { "partition_id" };
+        self.line(&format!("{device} = stablehlo.{own} : tensor<ui32>"));
         self.line(&format!("{id} = stablehlo.convert {device} : (tensor<ui32>) -> tensor<i64>"));
         let all = self.ints(numbers, DType::I64);
         let one = self.dynamic_slice(&all, &[id], &[1]);
         self.reshape(&one, &Shape::default())
     }
 
+    /// What says of a collective that it goes over the parts of one program; over copies of it is what nothing says.
     fn channel(&mut self) -> String {
+        if self.mesh().is_some_and(Mesh::is_ranks) {
+            return String::new();
+        }
         self.channels += 1;
-        format!("channel_handle = #stablehlo.channel_handle<handle = {}, type = 1>", self.channels)
+        format!(", channel_handle = #stablehlo.channel_handle<handle = {}, type = 1>", self.channels)
+    }
+
+    /// The same, with groups that are of devices.
+    fn channel_of_devices(&mut self) -> String {
+        let channel = self.channel();
+        if channel.is_empty() { channel } else { channel + ", use_global_device_ids" }
     }
 
     /// Elements of all devices of a group combined.
@@ -94,8 +105,8 @@ impl Emit {
         if self.mesh().is_none() {
             return x.clone();
         }
-        let (region, channel) = (self.combining(r, x.dtype()), self.channel());
-        let attributes = format!("{{replica_groups = {}, {channel}, use_global_device_ids}}", dense(groups));
+        let (region, channel) = (self.combining(r, x.dtype()), self.channel_of_devices());
+        let attributes = format!("{{replica_groups = {}{channel}}}", dense(groups));
         let [v] = self.with_regions("all_reduce", &[x], &[region], &attributes, [x.ty.clone()]);
         v
     }
@@ -107,9 +118,8 @@ impl Emit {
         }
         let mut ty = x.ty.clone();
         ty.shape[dim] *= groups[0].len();
-        let (groups, channel) = (dense(groups), self.channel());
-        let attributes =
-            format!("{{all_gather_dim = {dim} : i64, replica_groups = {groups}, {channel}, use_global_device_ids}}");
+        let (groups, channel) = (dense(groups), self.channel_of_devices());
+        let attributes = format!("{{all_gather_dim = {dim} : i64, replica_groups = {groups}{channel}}}");
         self.op("all_gather", &[x], &attributes, ty)
     }
 
@@ -120,10 +130,9 @@ impl Emit {
         }
         let mut ty = x.ty.clone();
         ty.shape[dim] /= groups[0].len();
-        let (region, channel) = (self.combining(r, x.dtype()), self.channel());
+        let (region, channel) = (self.combining(r, x.dtype()), self.channel_of_devices());
         let groups = dense(groups);
-        let attributes =
-            format!("{{scatter_dimension = {dim} : i64, replica_groups = {groups}, {channel}, use_global_device_ids}}");
+        let attributes = format!("{{scatter_dimension = {dim} : i64, replica_groups = {groups}{channel}}}");
         let [v] = self.with_regions("reduce_scatter", &[x], &[region], &attributes, [ty]);
         v
     }
@@ -141,7 +150,7 @@ impl Emit {
         let (groups, channel) = (dense(groups), self.channel());
         let attributes = format!(
             "{{split_dimension = {split} : i64, concat_dimension = {concat} : i64, split_count = {n} : i64, \
-             replica_groups = {groups}, {channel}}}"
+             replica_groups = {groups}{channel}}}"
         );
         self.op("all_to_all", &[x], &attributes, ty)
     }
@@ -156,8 +165,7 @@ impl Emit {
         }
         let rows = list(pairs.iter().map(|(a, b)| format!("[{a}, {b}]")));
         let channel = self.channel();
-        let attributes =
-            format!("{{source_target_pairs = dense<[{rows}]> : tensor<{}x2xi64>, {channel}}}", pairs.len());
+        let attributes = format!("{{source_target_pairs = dense<[{rows}]> : tensor<{}x2xi64>{channel}}}", pairs.len());
         self.op("collective_permute", &[x], &attributes, x.ty.clone())
     }
 }

@@ -187,6 +187,8 @@ pub struct Cut {
     /// Where it runs: a part of the key, too.
     pub placement: Placement,
     pub key: Key,
+    /// Where ranks run it: the cuts of all but the first, in their order.
+    pub ranks: Vec<Cut>,
 }
 
 impl Cut {
@@ -194,7 +196,42 @@ impl Cut {
     pub fn feeding(leaves: Vec<(NodeId, Leaf)>, root_types: Vec<TypeRef>, options: Options) -> Cut {
         let key = Key::new(vec![], vec![]);
         let (nodes, lifted, roots, placement) = (vec![], HashMap::new(), vec![], Placement::Anywhere);
-        Cut { nodes, leaves, lifted, roots, root_types, options, placement, key }
+        Cut { nodes, leaves, lifted, roots, root_types, options, placement, key, ranks: vec![] }
+    }
+
+    /// What the ranks of a mesh have cut, each on its device, as one program. Buffers are given away where all of them give
+    /// theirs.
+    ///
+    /// Errors: the first that computes something else than rank 0.
+    pub fn of_ranks(mut cuts: Vec<Cut>, mesh: Mesh) -> Result<Cut, (Vec<Cut>, usize)> {
+        let end = cuts[0].key.work - 1;
+        let same = |c: &Cut| c.key.work == end + 1 && c.key.words[..end] == cuts[0].key.words[..end];
+        if let Some(other) = cuts.iter().position(|c| !same(c)) {
+            return Err((cuts, other));
+        }
+        for leaf in 0..cuts[0].leaves.len() {
+            let gives = |c: &Cut| matches!(c.leaves[leaf].1, Leaf::Data { donate: true, .. });
+            let all = cuts.iter().all(gives);
+            for cut in &mut cuts {
+                if let Leaf::Data { donate, .. } = &mut cut.leaves[leaf].1 {
+                    *donate = all;
+                }
+            }
+        }
+        let mut first = cuts.remove(0);
+        first.placement = Placement::Device(mesh.place());
+        let mut words = first.key.words[..end].to_vec();
+        words.push(first.options.word() | first.placement.word() << PLACEMENT);
+        let none = Key::new(words, vec![0; first.leaves.len().div_ceil(64)]);
+        let donated = first.leaves.iter().map(|(_, leaf)| matches!(leaf, Leaf::Data { donate: true, .. }));
+        first.key = none.donating(donated);
+        first.ranks = cuts;
+        Ok(first)
+    }
+
+    /// Those of all ranks, in order.
+    pub fn all_roots(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.roots.iter().chain(self.ranks.iter().flat_map(|c| &c.roots)).copied()
     }
 }
 
@@ -314,7 +351,8 @@ impl Graph {
             donations[i / 64] |= (matches!(leaf, Leaf::Data { donate: true, .. }) as u64) << (i % 64);
         }
         let root_types = roots.iter().map(|&r| self.node(r).ty).collect();
-        Cut { nodes, leaves, lifted, roots, root_types, options, placement, key: Key::laid(words, laid, donations) }
+        let key = Key::laid(words, laid, donations);
+        Cut { nodes, leaves, lifted, roots, root_types, options, placement, key, ranks: vec![] }
     }
 
     /// The pending ops that these need, themselves included.

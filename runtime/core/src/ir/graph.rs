@@ -8,6 +8,7 @@ use super::op::OpDef;
 use super::placement::Placement;
 use crate::device::DeviceData;
 use crate::mesh;
+use crate::thread::rank;
 use crate::ty::{Type, TypeRef};
 use smallvec::SmallVec;
 use std::any::Any;
@@ -284,6 +285,11 @@ impl Graph {
             depth = n.depth.max(depth);
             placement = placement.meet(n.placement);
         }
+        if let Some(rank) = rank() {
+            // Whatever it is made of: what is from outside is copied there.
+            placement = Placement::Device(rank.device);
+            self.several = true;
+        }
         self.seq += 1;
         let pending = matches!(payload, Payload::Pending);
         let node = Node {
@@ -339,6 +345,11 @@ impl Graph {
     pub fn apart(&self, nodes: &[NodeId]) -> bool {
         if !self.several {
             return false;
+        }
+        if let Some(rank) = rank() {
+            // A value is copied to where it is wanted.
+            let foreign = |n: &Node| n.placement != Placement::Device(rank.device) && n.value().is_none();
+            return nodes.iter().map(|&id| self.node(id)).any(|n| n.placement != Placement::Anywhere && foreign(n));
         }
         let mut all = Placement::Anywhere;
         nodes.iter().map(|&id| self.node(id).placement).any(|p| {

@@ -1,5 +1,6 @@
 //! Where a value is: part of a node, of a cut and of its key.
 use crate::mesh::{self, Mesh};
+use crate::thread::rank;
 
 /// Where a node's value is computed and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +28,11 @@ impl Placement {
             (Placement::Device(a), Placement::Device(b)) => a == b || a.min(b) == 0 && a.max(b) >= mesh::FIRST,
             _ => true,
         }
+    }
+
+    /// Where data of the host's come to: the first device, or that of the rank which this thread is.
+    pub fn here() -> Placement {
+        Placement::Device(rank().map_or(0, |rank| rank.device))
     }
 
     /// The device that computes it, or the number of the mesh.

@@ -118,7 +118,7 @@ pub struct Writing {
     pub options: Options,
     /// Also what its ops refuse while they run.
     pub checked: bool,
-    /// The mesh that it is for, whose devices each run a part of it.
+    /// The mesh that it is for, whose devices each run a part of it, or all of it where they are ranks.
     pub mesh: Option<Mesh>,
 }
 
@@ -160,7 +160,7 @@ pub fn program(
         let pack = e.fresh(Type::new(*dtype, shape));
         let comma = if n + params.data.len() > 0 { ", " } else { "" };
         let _ = write!(arguments, "{comma}{pack}: {}", mlir_type(&pack.ty));
-        if let Some(mesh) = mesh {
+        if let Some(mesh) = mesh.filter(|m| !m.is_ranks()) {
             let _ = write!(arguments, " {{{}}}", annotated(&Sharding::replicated(mesh, pack.rank())));
         }
         let mut next = 0;
@@ -211,6 +211,10 @@ pub fn program(
     let (names, types) = (join(&|v| v.to_string()), join(&|v| mlir_type(&v.ty)));
     let (head, given) = match mesh {
         None => ("module @xlazy {\n".to_owned(), types.clone()),
+        Some(mesh) if mesh.is_ranks() => {
+            let attributes = format!("{{mhlo.num_replicas = {} : i32, mhlo.num_partitions = 1 : i32}}", mesh.size());
+            (format!("module @xlazy attributes {attributes} {{\n"), types.clone())
+        }
         Some(mesh) => {
             (for_mesh(mesh), join_with(&results, &fixed(mesh, leaves, &places, roots.len(), found.is_some())))
         }

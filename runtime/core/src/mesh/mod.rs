@@ -1,4 +1,5 @@
 //! Meshes of devices, and which part of a value each device of one holds: shardings, as Shardy has them.
+mod other;
 mod picture;
 
 use crate::proto::Message;
@@ -21,6 +22,8 @@ struct Known {
     devices: Vec<u8>,
     place: u8,
     name: String,
+    /// Each device runs the whole program, on data of its own.
+    ranks: bool,
 }
 
 static KNOWN: Mutex<Vec<&'static Known>> = Mutex::new(Vec::new());
@@ -79,13 +82,13 @@ impl Mesh {
         let name = format!("mesh({})", says.join(", "));
         let wanted = axes.iter().try_fold(1usize, |n, (_, size)| n.checked_mul(*size)).unwrap_or(usize::MAX);
         if wanted > devices {
-            let more =
-                format!("; on the CPU there are with XLAZY_CPU_DEVICES={wanted} in the environment of the kernel");
-            let more = if wanted <= FIRST as usize { more } else { String::new() };
-            let have = xlazy_mime::count(devices, "device");
-            let is = if devices == 1 { "is" } else { "are" };
-            return Err(format!("{name} needs {wanted} devices, and there {is} {have}{more}"));
+            return Err(too_few(&name, wanted, devices));
         }
+        let axes = axes.iter().map(|(name, size)| (name.to_string(), *size)).collect();
+        Mesh::known(name, axes, (0..wanted as u8).collect(), false)
+    }
+
+    fn known(name: String, axes: Vec<(String, usize)>, devices: Vec<u8>, ranks: bool) -> Result<Mesh, String> {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(same) = known.iter().find(|k| k.name == name) {
             return Ok(Mesh(same));
@@ -93,13 +96,17 @@ impl Mesh {
         if known.len() == MOST {
             return Err(format!("this session has {MOST} different meshes already: restart it, or use one of them"));
         }
-        let axes = axes.iter().map(|(name, size)| (name.to_string(), *size)).collect();
         let place = FIRST + known.len() as u8;
-        let new = Known { axes, devices: (0..wanted as u8).collect(), place, name };
+        let new = Known { axes, devices, place, name, ranks };
         // There are few, and nodes refer to them as long as the session lives.
         let new: &'static Known = Box::leak(Box::new(new));
         known.push(new);
         Ok(Mesh(new))
+    }
+
+    /// Whether each device runs the whole program, on data of its own, and nothing is split.
+    pub fn is_ranks(self) -> bool {
+        self.0.ranks
     }
 
     /// The mesh that a number stands for where a device's could be.
@@ -182,6 +189,18 @@ impl Mesh {
         let axes: Vec<String> = self.axes().iter().map(|(name, size)| format!("{name:?}={size}")).collect();
         format!("sdy.mesh @mesh = <[{}]>", axes.join(", "))
     }
+}
+
+fn too_few(name: &str, wanted: usize, devices: usize) -> String {
+    let more = format!("; on the CPU there are with XLAZY_CPU_DEVICES={wanted} in the environment of the kernel");
+    let more = if wanted <= FIRST as usize { more } else { String::new() };
+    let (have, wanted) = (xlazy_mime::count(devices, "device"), xlazy_mime::count(wanted, "device"));
+    let need = if name.ends_with('s') { "need" } else { "needs" };
+    format!("{name} {need} {wanted}, and there {} {have}{more}", is(devices))
+}
+
+fn is(n: usize) -> &'static str {
+    if n == 1 { "is" } else { "are" }
 }
 
 /// An axis of a mesh, or a part of one: of the factors of its size those behind `before`, as many as give `size`.

@@ -48,6 +48,10 @@ impl Run {
             leaves.push((0, data.map_or_else(|number| number, |data| Leaf::Data { data, donate: false })));
         }
         let mesh = Mesh::at(self.program.device);
+        if mesh.is_some_and(Mesh::is_ranks) {
+            let message = "it ran in `spawn`, where each rank has a value of its own: print it there";
+            return Err(Error::Usage { message: message.into() });
+        }
         let ty = |(&l, (_, leaf)): (&usize, &(NodeId, Leaf))| LeafType {
             ty: self.given[l].ty.get().clone(),
             scalar: leaf.bits().is_some(),

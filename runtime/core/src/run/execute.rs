@@ -52,7 +52,7 @@ pub(super) fn run(
         at,
         nodes: program.nodes,
         parameters: program.params.count(),
-        outputs: outputs.len(),
+        outputs: program.root_types.len(),
         donated: program.donated - held.arguments.len(),
         copied: held.bytes,
         origin: costs.origin,

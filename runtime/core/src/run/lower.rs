@@ -32,6 +32,7 @@ pub(super) fn lower(cut: &Cut) -> Lowered {
 /// As [`lower`], with options of one's own.
 pub(super) fn lower_for(cut: &Cut, options: Options, checked: bool) -> Lowered {
     let mesh = cut.placement.mesh();
+    let split = mesh.filter(|m| !m.is_ranks());
     let (steps, leaves) = {
         let g = graph();
         let origin = |(id, leaf): &(NodeId, Leaf)| {
@@ -53,7 +54,7 @@ pub(super) fn lower_for(cut: &Cut, options: Options, checked: bool) -> Lowered {
                 lineage: node.lineage,
                 bucketed: !node.buckets().is_empty(),
                 parameter: node.flags & REQUIRES_GRAD != 0,
-                sharding: mesh.and_then(|mesh| leaf.sharding(mesh)),
+                sharding: split.and_then(|mesh| leaf.sharding(mesh)),
                 data,
             }
         };

@@ -22,14 +22,18 @@ use xlazy_pjrt::{Buffer, CompileOptions, LoadedExecutable};
 pub(super) fn options(mesh: Mesh) -> Result<CompileOptions> {
     let devices = &client()?.devices;
     let ids = mesh.devices().iter().map(|&d| i64::from(devices[d as usize].id())).collect();
-    let partitions = mesh.size() as i64;
+    let size = mesh.size() as i64;
+    if mesh.is_ranks() {
+        return Ok(CompileOptions { replicas: size, assignment: Some(ids), ..CompileOptions::default() });
+    }
+    let partitions = size;
     Ok(CompileOptions { partitions, assignment: Some(ids), spmd: true, shardy: true, ..CompileOptions::default() })
 }
 
 /// How the results of a compiled program lie, where it is for a mesh.
 pub(super) fn lie(executable: Option<&LoadedExecutable>, device: u8, types: &[TypeRef]) -> Result<Vec<Sharding>> {
     match (executable, Mesh::at(device)) {
-        (Some(executable), Some(mesh)) => results(executable, mesh, types),
+        (Some(executable), Some(mesh)) if !mesh.is_ranks() => results(executable, mesh, types),
         _ => Ok(vec![]),
     }
 }
@@ -82,27 +86,22 @@ pub(super) fn execute(
             data.computed = true;
             Arc::new(data)
         };
-        return Ok((program.root_types.iter().map(one).collect(), Duration::ZERO));
+        let of_rank =
+            |&device: &u8| program.root_types.iter().map(move |&ty| Arc::new(DeviceData::computed(None, ty, device)));
+        let all = match mesh.is_ranks() {
+            true => mesh.devices().iter().flat_map(of_rank).collect(),
+            false => program.root_types.iter().map(one).collect(),
+        };
+        return Ok((all, Duration::ZERO));
     };
-    if FAILED.load(Ordering::Relaxed) {
-        let message = "a program for several devices could not be started, and the devices still wait for one another: \
-                       restart the session (`%restart`), then `%recover`";
-        return Err(Error::Usage { message: message.into() });
+    refuse_after_failure()?;
+    if mesh.is_ranks() {
+        return of_ranks(cut, program, executable, held);
     }
-    let packs = &program.params.packs;
-    let packs = packs
-        .iter()
-        .enumerate()
-        .map(|(i, (dtype, members))| pack(cut, program, i, *dtype, members))
-        .collect::<Result<Vec<Arc<[Buffer]>>>>()?;
+    let packs = packs(cut, program)?;
     let mut data: Vec<Arc<DeviceData>> = Vec::with_capacity(program.params.data.len());
     for &leaf in &program.params.data {
-        let Leaf::Data { data: of, donate } = &cut.leaves[leaf as usize].1 else { unreachable!("scalars are packed") };
-        data.push(match of.device == mesh.place() {
-            true => of.clone(),
-            false if *donate => of.copied_to(mesh.place())?,
-            false => of.shared_on(mesh.place())?,
-        });
+        data.push(argument(cut, leaf, mesh.place())?);
     }
     let mut lists: Vec<Vec<&Buffer>> = vec![Vec::with_capacity(program.params.count()); mesh.size()];
     for of in &data {
@@ -117,19 +116,11 @@ pub(super) fn execute(
     for pack in &packs {
         lists.iter_mut().zip(pack.iter()).for_each(|(list, buffer)| list.push(buffer));
     }
-    let waited = make_room()?;
-    let by_device = executable.execute_sharded(&lists, held).inspect_err(|_| FAILED.store(true, Ordering::Relaxed))?;
-    let wanted = program.root_types.len() + usize::from(!program.checks.is_empty());
+    let (by_device, waited) = launch(program, executable, &lists, held)?;
     let mut by_device: Vec<_> = by_device.into_iter().map(Vec::into_iter).collect();
-    let mut outputs = Vec::with_capacity(wanted);
-    for _ in 0..wanted {
-        let all: Vec<Buffer> = by_device.iter_mut().filter_map(Iterator::next).collect();
-        if all.len() != mesh.size() {
-            let message = format!("the program gave {} of {}", outputs.len(), count(wanted, "result"));
-            return Err(Error::Usage { message });
-        }
-        outputs.push(all);
-    }
+    let wanted = program.root_types.len() + usize::from(!program.checks.is_empty());
+    let mut outputs: Vec<Vec<Buffer>> =
+        (0..wanted).map(|_| by_device.iter_mut().filter_map(Iterator::next).collect()).collect();
     if !program.checks.is_empty()
         && let Some(found) = outputs.pop().and_then(|all| all.into_iter().next())
     {
@@ -145,6 +136,86 @@ pub(super) fn execute(
         Arc::new(data)
     };
     Ok((outputs.into_iter().zip(types).map(one).collect(), waited))
+}
+
+fn refuse_after_failure() -> Result<()> {
+    if !FAILED.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let message = "a program for several devices could not be started, and the devices still wait for one another: restart the \
+                   session (`%restart`), then `%recover`";
+    Err(Error::Usage { message: message.into() })
+}
+
+fn packs(cut: &Cut, program: &Program) -> Result<Vec<Arc<[Buffer]>>> {
+    let all = program.params.packs.iter().enumerate();
+    all.map(|(i, (dtype, members))| pack(cut, program, i, *dtype, members)).collect()
+}
+
+/// What feeds a leaf, on a device or a mesh.
+fn argument(cut: &Cut, leaf: u32, place: u8) -> Result<Arc<DeviceData>> {
+    let Leaf::Data { data, donate } = &cut.leaves[leaf as usize].1 else { unreachable!("scalars are packed") };
+    match data.device == place {
+        true => Ok(data.clone()),
+        false if *donate => data.copied_to(place),
+        false => data.shared_on(place),
+    }
+}
+
+/// What each device gives, and how long the devices would take nothing.
+fn launch(
+    program: &Program,
+    executable: &LoadedExecutable,
+    lists: &[Vec<&Buffer>],
+    held: &[i64],
+) -> Result<(Vec<Vec<Buffer>>, Duration)> {
+    let waited = make_room()?;
+    let by_device = executable.execute_sharded(lists, held).inspect_err(|_| FAILED.store(true, Ordering::Relaxed))?;
+    let wanted = program.root_types.len() + usize::from(!program.checks.is_empty());
+    if let Some(short) = by_device.iter().find(|all| all.len() != wanted) {
+        let message = format!("the program gave {} of {}", short.len(), count(wanted, "result"));
+        return Err(Error::Usage { message });
+    }
+    Ok((by_device, waited))
+}
+
+/// Starts the program of ranks, each on its device with data of its own: the results of each, one rank behind the other.
+fn of_ranks(
+    cut: &Cut,
+    program: &Program,
+    executable: &LoadedExecutable,
+    held: &[i64],
+) -> Result<(Vec<Arc<DeviceData>>, Duration)> {
+    let packs = packs(cut, program)?;
+    let cuts = || std::iter::once(cut).chain(&cut.ranks).zip(0u8..);
+    let mut data: Vec<Vec<Arc<DeviceData>>> = Vec::with_capacity(1 + cut.ranks.len());
+    for (cut, device) in cuts() {
+        data.push(program.params.data.iter().map(|&leaf| argument(cut, leaf, device)).collect::<Result<_>>()?);
+    }
+    let mut lists: Vec<Vec<&Buffer>> = Vec::with_capacity(data.len());
+    for (device, all) in data.iter().enumerate() {
+        let mut list: Vec<&Buffer> = Vec::with_capacity(program.params.count());
+        for of in all {
+            let buffer = of.buffer.as_ref().ok_or_else(|| refused(of.ty, "it is not on the rank's device"))?;
+            check(buffer, of.ty, &of.ty.shape)?;
+            list.push(buffer);
+        }
+        list.extend(packs.iter().map(|pack| &pack[device]));
+        lists.push(list);
+    }
+    let (by_device, waited) = launch(program, executable, &lists, held)?;
+    let mut given = Vec::with_capacity(program.root_types.len() * by_device.len());
+    for ((mut outputs, device), (cut, _)) in by_device.into_iter().zip(0u8..).zip(cuts()) {
+        if !program.checks.is_empty()
+            && let Some(found) = outputs.pop()
+        {
+            checks::found(cut, program, found);
+        }
+        outputs.first().map(watch).transpose()?;
+        let types = program.root_types.iter();
+        given.extend(outputs.into_iter().zip(types).map(|(b, &ty)| Arc::new(DeviceData::computed(b, ty, device))));
+    }
+    Ok((given, waited))
 }
 
 /// Refuses what PJRT would refuse of one device's argument.

@@ -6,12 +6,16 @@ use super::event::{Cause, Costs, Origin, SyncEvent};
 use super::execute::{Outcome, run};
 use super::kept;
 use super::lower::{Lowered, lower};
+use super::ranks::{barrier_here, cut_of, read_here};
 use super::start::{Start, before_barrier, before_read};
 use super::witness::{Case, Miss, Next, Witness};
 use crate::clock::{clock, traced};
 use crate::device::DeviceData;
 use crate::ir::{Cut, Key, NodeId, Payload, Scope, graph};
+use crate::mesh::Mesh;
+use crate::options::options;
 use crate::text::{Place, decides};
+use crate::thread::rank;
 use crate::{Result, metrics};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
@@ -37,21 +41,68 @@ pub(super) fn turn_at_once() -> Option<MutexGuard<'static, ()>> {
 
 /// Computes every live tensor that has no value yet and cuts the graph behind them. `None` when there was nothing to do.
 pub fn barrier(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Option<SyncEvent>> {
+    if rank().is_some() {
+        return barrier_here(cause, at);
+    }
     let _turn = turn();
     metrics::MARK_STEP.add(1);
     start(before_barrier())?;
     let (parts, scope) = pending_parts();
-    let event = run_parts(by, parts, scope, cause, at, None)?;
+    let event = run_parts(by, parts.into_iter().map(Roots::Of), scope, cause, at, None)?;
     // Only now: an interrupt that came while a program ran must not lose what was donated to it.
     crate::sys::check_interrupt();
     refuse_many()?;
     Ok(event)
 }
 
+/// A barrier of the ranks of a mesh: one program for all of them.
+pub(super) fn barrier_of(by: &'static dyn Witness, mesh: Mesh, cause: Cause, at: Place) -> Result<Option<SyncEvent>> {
+    let _turn = turn();
+    metrics::MARK_STEP.add(1);
+    let roots = {
+        let g = graph();
+        let all = g.barrier_roots();
+        let of = |device: &u8| all.iter().copied().filter(|&r| g.node(r).placement.home() == *device).collect();
+        mesh.devices().iter().map(of).collect::<Vec<Vec<NodeId>>>()
+    };
+    if roots.iter().all(Vec::is_empty) {
+        return Ok(None);
+    }
+    let event = run_parts(by, [Roots::OfRanks(mesh, roots)], Scope::Barrier, cause, at, None)?;
+    crate::sys::check_interrupt();
+    refuse_many()?;
+    Ok(event)
+}
+
+/// Has values computed that the ranks of a mesh want, each its own: as [`read_all`], one program for all of them.
+pub(super) fn read_of(
+    by: &'static dyn Witness,
+    mesh: Mesh,
+    ids: Vec<Vec<NodeId>>,
+    cause: Cause,
+    at: Place,
+) -> Result<Option<SyncEvent>> {
+    let _turn = turn();
+    let cause = if cause == Cause::Read && decides(at) { Cause::ControlFlow } else { cause };
+    metrics::SYNC_TENSORS.add(1);
+    // held until the values are in their places
+    let (cut, part) = cut_and_run(by, Roots::OfRanks(mesh, ids), Scope::Read, cause, at);
+    let (outputs, event) = part?;
+    let mut g = graph();
+    for (root, value) in cut.all_roots().zip(&outputs) {
+        if let Payload::Pending = g.node(root).payload {
+            g.node_mut(root).payload = Payload::Cached(value.clone());
+        }
+    }
+    drop(g);
+    Ok(Some(event))
+}
+
 /// Runs what comes before a loop.
 pub(super) fn start(before: Option<Start>) -> Result<()> {
     let Some(start) = before else { return Ok(()) };
     let (parts, scope) = in_parts(start.roots.clone());
+    let parts = parts.into_iter().map(Roots::Of);
     run_parts(start.by, parts, scope, Cause::InitialState, start.at, Some(start.seq))?;
     Ok(())
 }
@@ -60,7 +111,7 @@ pub(super) fn start(before: Option<Start>) -> Result<()> {
 /// traced since.
 fn run_parts(
     by: &'static dyn Witness,
-    parts: Parts,
+    parts: impl IntoIterator<Item = Roots>,
     scope: Scope,
     cause: Cause,
     at: Place,
@@ -111,7 +162,7 @@ impl Ran {
     fn finish(&mut self) -> u64 {
         let mut g = graph();
         for (cut, outputs) in &self.0 {
-            for (&root, data) in cut.roots.iter().zip(outputs) {
+            for (root, data) in cut.all_roots().zip(outputs) {
                 g.finish(root, data.clone());
             }
         }
@@ -153,7 +204,7 @@ pub fn read_all(
     cause: Cause,
     at: Place,
 ) -> Result<(Values, Option<SyncEvent>)> {
-    let _turn = turn();
+    let turn = turn();
     let missing: SmallVec<[NodeId; 1]> = {
         let g = graph();
         let mut missing: SmallVec<[NodeId; 1]> =
@@ -162,6 +213,14 @@ pub fn read_all(
         missing.dedup();
         missing
     };
+    if rank().is_some() && !missing.is_empty() {
+        // The last one to come reads for all of them.
+        drop(turn);
+        let event = read_here(&missing, cause, at)?;
+        let g = graph();
+        let value = |id: &NodeId| g.node(*id).value().cloned().expect("all ranks have their values");
+        return Ok((ids.iter().map(value).collect(), event));
+    }
     start(before_read(&missing))?;
     let mut last = None;
     let mut ran = HashMap::new();
@@ -174,7 +233,7 @@ pub fn read_all(
         for roots in parts {
             metrics::SYNC_TENSORS.add(1);
             // held until the values are in their places
-            let (cut, part) = cut_and_run(by, roots, Scope::Read, cause, at);
+            let (cut, part) = cut_and_run(by, Roots::Of(roots), Scope::Read, cause, at);
             if matches!(cause, Cause::Read | Cause::ControlFlow | Cause::Concrete) {
                 let seq = graph().last_seq();
                 by.read(at, seq);
@@ -217,12 +276,51 @@ fn held_now(key: &Key, next: &Key) -> Vec<usize> {
 /// Cutting a graph of more ops takes much longer than asking the clock.
 const MANY: u64 = 64;
 
+/// What one program computes: on one device or mesh, or for each rank of one.
+pub(super) enum Roots {
+    Of(Vec<NodeId>),
+    OfRanks(Mesh, Vec<Vec<NodeId>>),
+}
+
+impl Roots {
+    /// Those of a cut.
+    fn of(cut: &Cut) -> Roots {
+        match cut.placement.mesh().filter(|m| m.is_ranks()) {
+            None => Roots::Of(cut.roots.clone()),
+            Some(mesh) => {
+                let all = std::iter::once(cut).chain(&cut.ranks).map(|c| c.roots.clone());
+                Roots::OfRanks(mesh, all.collect())
+            }
+        }
+    }
+
+    /// Those of the one, or of the first rank.
+    fn first(&self) -> &[NodeId] {
+        match self {
+            Roots::Of(roots) => roots,
+            Roots::OfRanks(_, all) => &all[0],
+        }
+    }
+
+    /// Cuts them out; of a long graph when that began.
+    fn cut(self, scope: Scope) -> Result<(Cut, Option<Instant>)> {
+        match self {
+            Roots::Of(roots) => {
+                let mut g = graph();
+                let start = clock(g.last_seq() - BARRIER.load(Ordering::Relaxed) > MANY);
+                Ok((g.cut(roots, scope), start))
+            }
+            Roots::OfRanks(mesh, all) => Ok((cut_of(mesh, &all, scope)?, None)),
+        }
+    }
+}
+
 /// Cuts, finds or compiles the program, runs it.
-fn cut_and_run(by: &'static dyn Witness, roots: Vec<NodeId>, scope: Scope, cause: Cause, at: Place) -> (Cut, Outcome) {
+fn cut_and_run(by: &'static dyn Witness, roots: Roots, scope: Scope, cause: Cause, at: Place) -> (Cut, Outcome) {
     if scope != Scope::Read {
         kept::let_go();
     }
-    by.begins(&roots, scope != Scope::Read);
+    by.begins(roots.first(), scope != Scope::Read);
     let none = Duration::ZERO;
     let hit = |cut: &Cut, recorded: Duration, start: Option<Instant>| {
         if let Some(joined) = join(&cut.key) {
@@ -234,10 +332,9 @@ fn cut_and_run(by: &'static dyn Witness, roots: Vec<NodeId>, scope: Scope, cause
         let costs = Costs { origin: Origin::Memory, trace, lower: none, compile: none, memory: None, flops: None };
         Some(run(by, cut, &program, costs, cause, at))
     };
-    let (mut cut, start) = {
-        let mut g = graph();
-        let start = clock(g.last_seq() - BARRIER.load(Ordering::Relaxed) > MANY);
-        (g.cut(roots, scope), start)
+    let (mut cut, start) = match roots.cut(scope) {
+        Ok(cut) => cut,
+        Err(e) => return (Cut::feeding(vec![], vec![], options()), Err(e)),
     };
     let recorded = traced();
     if let Some(ran) = hit(&cut, recorded, start) {
@@ -253,13 +350,14 @@ fn cut_and_run(by: &'static dyn Witness, roots: Vec<NodeId>, scope: Scope, cause
         // What the first cut holds would be donated neither by the second one nor, so, by its program; the next round of a
         // step that updates in place would need another. The nodes hold the data all the while.
         cut.leaves.clear();
+        cut.ranks.iter_mut().for_each(|c| c.leaves.clear());
         // The same graph with the changing attributes as parameters is another program, which may be there already.
-        let (healed, next) = {
-            let mut g = graph();
-            let healed = g.cut(cut.roots.clone(), scope);
-            let next = if scope == Scope::Read { healed.key.clone() } else { g.next_key(&healed) };
-            (healed, next)
+        let healed = match Roots::of(&cut).cut(scope) {
+            Ok((healed, _)) => healed,
+            Err(e) => return (cut, Err(e)),
         };
+        let same = scope == Scope::Read || !healed.ranks.is_empty();
+        let next = if same { healed.key.clone() } else { graph().next_key(&healed) };
         cut = healed;
         if let Some(ran) = hit(&cut, trace, None) {
             case.was_there();
@@ -295,7 +393,10 @@ pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
     let left_pending = match cause {
         Cause::Display | Cause::Read | Cause::ControlFlow | Cause::DeviceChange => {
             let runs: HashSet<NodeId> = cut.nodes.iter().copied().collect();
-            graph().barrier_roots().iter().filter(|r| !runs.contains(r)).count()
+            let g = graph();
+            // Ranks have the same pending.
+            let here = |r: &&NodeId| cut.ranks.is_empty() || g.node(**r).placement.is_default();
+            g.barrier_roots().iter().filter(here).filter(|r| !runs.contains(r)).count()
         }
         _ => 0,
     };
@@ -314,7 +415,7 @@ pub(super) fn look_at(cut: &Cut, cause: Cause, at: Place) -> (Wanted, Miss) {
         results: cut.roots.clone(),
         parameters: params.count(),
         since,
-        traced: (graph().last_seq() - since).saturating_sub(made),
+        traced: (graph().last_seq() - since).saturating_sub(made) / (1 + cut.ranks.len() as u64),
         left_pending,
         room: cache::room(cut.key.hash),
     };

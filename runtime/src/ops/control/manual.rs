@@ -7,7 +7,7 @@ use std::panic::Location;
 use xlazy_core::ir::Role::{Body as Bodied, Sharding as Sharded};
 use xlazy_core::ir::{Attr, Bodies, Kind, Placement, Rule, Sig, attr};
 use xlazy_core::mesh::{Mesh, Sharding};
-use xlazy_core::thread::innermost;
+use xlazy_core::thread::{innermost, rank};
 use xlazy_core::ty::{Shape, Type, TypeRef};
 
 /// Operands: what is split for the body, what it took from outside, which every device has whole.
@@ -177,6 +177,9 @@ pub fn manual<T: Tensors, R: Tensors>(
     operands: &T,
 ) -> R {
     let at = innermost(Location::caller());
+    if rank().is_some() {
+        refuse("manual", &[], "is written in `xm::spawn`, where each rank is one device already");
+    }
     if Inside::now().is_some() {
         refuse("manual", &[], "is written in another `spmd::manual`: there each device has its parts already");
     }
