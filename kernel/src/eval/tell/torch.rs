@@ -374,7 +374,7 @@ fn op(user: &Words, at: &Range<usize>) -> Option<Found> {
         }
         _ => format!("{target}({all})"),
     };
-    let of_options = options.then(|| format!(" (`?{target}` tells of its options)")).unwrap_or_default();
+    let of_options = if options { format!(" (`?{target}` tells of its options)") } else { String::new() };
     Some(Found { said: format!("{ANSWER}`{code}`{of_options}"), code, at: range, subject: None })
 }
 
