@@ -8,7 +8,7 @@ const FOLDERS: [(&str, &str); 5] =
     [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data"), ("models", "models")];
 /// Files in those folders that are reached through a module of their own.
 const APART: [(&str, &str); 2] = [("ops/collective.rs", "spmd"), ("ops/control/manual.rs", "spmd")];
-const FILES: [(&str, &str); 22] = [
+const FILES: [(&str, &str); 24] = [
     ("tensor/mod.rs", ""),
     ("tensor/autocast.rs", ""),
     ("tensor/hooks.rs", ""),
@@ -27,6 +27,8 @@ const FILES: [(&str, &str); 22] = [
     ("lesson.rs", ""),
     ("backends.rs", "backends"),
     ("bucket/mod.rs", ""),
+    ("widget/mod.rs", ""),
+    ("widget/controls.rs", ""),
     ("../core/src/mesh/mod.rs", ""),
     ("../core/src/ty/shape.rs", ""),
     ("../core/src/ty/dtype.rs", ""),

@@ -1,4 +1,5 @@
 //! The seam between front ends (`wire/`, `repl/`, `run`) and what runs cells (`eval/`): front ends see only [`Engine`].
+use serde_json::Value;
 use std::sync::mpsc::Sender;
 use xlazy_mime::Bundle;
 
@@ -49,6 +50,8 @@ pub enum Event {
     Page(Bundle),
     /// Text that is to be the next cell, for the user to read and run (`%fix`).
     NextInput(String),
+    /// A message of a widget to its front ends: `type`, `id`, `data`, `buffers` in base64.
+    Comm(Value),
     /// A compile, a sync, a transfer…, as JSON.
     Insight {
         kind: String,
@@ -107,6 +110,9 @@ pub enum Completeness {
     Invalid,
 }
 
+/// The code that calls who waits for what was done to widgets.
+pub const HANDLERS: &str = "::xlazy::widget::run_handlers();";
+
 /// What runs cells. Methods take `&self`: a front end may complete or inspect while a cell runs.
 /// Cursors are byte offsets into the code; one out of range is clamped to a character boundary.
 pub trait Engine: Send + Sync {
@@ -132,6 +138,11 @@ pub trait Engine: Send + Sync {
     /// Whether each sync and compilation is an event of its own, as it happens ([`Event::Insight`] of the kinds `sync` and
     /// `compilation`), from the next cell on.
     fn stream(&self, _on: bool) {}
+    /// What a front end has sent to a widget: `id`, `data`, `buffers`, or `states` for all of them. The answer has the `messages` that
+    /// go back, whether it is `known`, and whether [`HANDLERS`] is to `call` who waits for it. None where there are no widgets.
+    fn widget(&self, _message: &Value) -> Option<Value> {
+        None
+    }
     /// Throws the session away and starts a new one.
     fn restart(&self) -> Result<(), Failure>;
     fn shutdown(&self);

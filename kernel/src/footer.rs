@@ -85,6 +85,9 @@ impl<E: Engine> Engine for WithFooter<E> {
     fn stream(&self, on: bool) {
         self.engine.stream(on);
     }
+    fn widget(&self, message: &Value) -> Option<Value> {
+        self.engine.widget(message)
+    }
     fn restart(&self) -> Result<(), Failure> {
         self.engine.restart()
     }

@@ -98,7 +98,7 @@ impl<'a> Screen<'a> {
                 self.updates.retain(|(known, _)| *known != id);
                 self.updates.push((id, bundle));
             }
-            Event::Display { .. } | Event::ClearOutput { .. } | Event::Insight { .. } => {}
+            Event::Display { .. } | Event::ClearOutput { .. } | Event::Comm(_) | Event::Insight { .. } => {}
             Event::Result(bundle) => {
                 let prefix = self.result_prefix.clone();
                 self.write_block(&prefix, &bundle);

@@ -39,6 +39,7 @@ class Session:
 
     def __init__(self, shell):
         self.shell, self.manager, self.client = shell, None, None
+        self.widgets = Widgets(self)
 
     def start(self):
         if self.manager is not None and self.manager.is_alive():
@@ -72,10 +73,13 @@ class Session:
     def run(self, code, silent=False):
         """Runs a cell and shows what it shows, as it comes. A KeyboardInterrupt is passed on, and the session lives."""
         self.start()
+        self.follow(self.client.execute(code, store_history=not silent, allow_stdin=True))
+
+    def follow(self, asked, answered=True):
+        """Shows what comes of a message, to its end; one that is `answered` has a reply, too."""
         client = self.client
-        asked = client.execute(code, store_history=not silent, allow_stdin=True)
         failed, idle, reply, interrupted = None, False, None, None
-        while not (idle and reply):
+        while not (idle and (reply or not answered)):
             try:
                 sockets = {c.socket: c for c in (client.iopub_channel, client.stdin_channel, client.shell_channel)}
                 poller = zmq.Poller()
@@ -90,7 +94,7 @@ class Session:
                         failed = message["content"]
                     elif ours and message["msg_type"] == "status":
                         idle = message["content"]["execution_state"] == "idle"
-                    else:
+                    elif not self.widgets.heard(message):
                         self.show(message["msg_type"], message["content"])
                 while client.stdin_channel.msg_ready():
                     question = client.get_stdin_msg(timeout=1)["content"]
@@ -102,7 +106,7 @@ class Session:
             except KeyboardInterrupt as interrupt:
                 interrupted = interrupt
                 self.manager.interrupt_kernel()
-        content = failed or (reply["content"] if reply["content"]["status"] == "error" else None)
+        content = failed or (reply["content"] if reply and reply["content"]["status"] == "error" else None)
         if content and content.get("ename"):
             raise RustError(content["ename"], content["evalue"], content["traceback"]) from interrupted
 
@@ -133,6 +137,53 @@ class Session:
         except (TimeoutError, RuntimeError):
             return [], position
         return content["matches"], content["cursor_start"]
+
+
+class Widgets:
+    """Widgets of the session, each with a comm of this notebook's kernel for its own."""
+
+    def __init__(self, session):
+        self.session, self.comms = session, {}
+
+    def heard(self, message):
+        """Passes on what a widget tells its front ends; False for messages of other kinds."""
+        content, kind = message["content"], message["msg_type"]
+        if kind not in ("comm_open", "comm_msg", "comm_close"):
+            return False
+        told = {"data": content["data"], "metadata": message["metadata"], "buffers": message["buffers"]}
+        name = content["comm_id"]
+        if kind == "comm_open":
+            from comm import create_comm
+
+            cell = self.session.shell.get_parent() if hasattr(self.session.shell, "get_parent") else None
+            comm = create_comm(target_name=content["target_name"], comm_id=name, **told)
+            comm.on_msg(lambda said: self.touched(name, said, cell))
+            self.comms[name] = comm
+        elif name in self.comms and kind == "comm_msg":
+            self.comms[name].send(**told)
+        elif name in self.comms:
+            self.comms.pop(name).close(**told)
+        return True
+
+    def touched(self, name, said, cell):
+        """A hand has changed a widget: what comes of it stands below the cell that made it."""
+        session, shell = self.session, self.session.shell
+        client = session.client
+        if client is None or not session.manager.is_alive():
+            return
+        content = {"comm_id": name, "data": said["content"]["data"]}
+        message = client.session.msg("comm_msg", content)
+        before = shell.get_parent() if cell else None
+        try:
+            if cell:
+                shell.set_parent(cell)
+            client.session.send(client.shell_channel.socket, message, buffers=said["buffers"])
+            session.follow(message["header"]["msg_id"], answered=False)
+        except RustError:
+            shell.showtraceback()
+        finally:
+            if cell:
+                shell.set_parent(before)
 
 
 @magics_class

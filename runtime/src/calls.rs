@@ -53,6 +53,7 @@ fn answer(question: Question, args: &str) -> Result<Bundle> {
         Fix => fix(args),
         Events => events(args),
         Budget => budget(args),
+        Widget => crate::widget::answer(args),
         // What nobody but the cell thread knows is none elsewhere.
         Unnamed => Ok(Bundle::text("[]")),
         Forget | Generator | Load | CheckpointKept | CheckpointWrite | CheckpointOpen | CheckpointClose => {

@@ -42,6 +42,7 @@ pub mod show;
 pub mod spmd;
 #[doc(hidden)]
 pub mod tensor;
+pub mod widget;
 
 pub use bucket::Dynamic;
 pub use calls::session_main;

@@ -5,6 +5,7 @@ pub use crate::cell::{
 pub use crate::display::{ImageOptions, Plot, grid, image, image_with, images, images_with, line_plot, scatter_plot};
 pub use crate::nn::Module;
 pub use crate::optim::{Optimizer, optimizer_step};
+pub use crate::widget::{Button, Checkbox, Dropdown, Slider, Widget};
 pub use crate::{
     At, Shape, Tensor, autocast, cat, einsum, grad, grad_with, insight, manual_seed, meshgrid, metrics, no_grad, peek,
     stack, sync,
@@ -20,7 +21,7 @@ pub use crate::{
 pub use crate::{Context, CustomOp, Function, Hook, checkpoint, custom_call, custom_op, jvp, vjp};
 pub use crate::{Mesh, Shard, Sharding, mark_sharding, spmd};
 pub use crate::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
-pub use crate::{check, data, models, nn, optim, parts, predict};
+pub use crate::{check, data, models, nn, optim, parts, predict, widget};
 pub use crate::{tensor, where_};
 pub use xlazy_core::ty::DType::{self, *};
 pub use xlazy_mime::{Bundle, Rich};

@@ -388,9 +388,13 @@ fn plots_have_marks_limits_and_scales() {
     let heat = Plot::new("eye").heat_map(&Tensor::eye(3)).rich();
     assert_eq!(heat.plain(), "eye\n█··\n·█·\n··█\n0 to 1");
     assert!(heat.get("image/svg+xml").unwrap().contains("#FDE725"), "the largest is yellow");
-    // On a page the ink is the page's; alone it is dark on a card.
+    // On a page it is an image on a card, which a script puts into the page, in its ink.
     let page = bars.get("text/html").unwrap();
-    assert!(page.contains("currentColor") && !page.contains("#2D2D32") && !page.contains("#f7f7f8"));
+    assert!(page.starts_with("<img id=\"xlazy-drawing-") && page.contains("alt=\"digits\"") && !page.contains("<svg"));
+    assert!(
+        page.contains("data:image/svg+xml;base64,") && page.contains("'currentColor'") && page.ends_with("</script>")
+    );
+    assert!(bars.get("image/svg+xml").unwrap().contains("<rect data-card=\"1\" width=\"640\""));
     let odd = [f64::NAN, f64::INFINITY, -1.0];
     for plot in [
         Plot::new("nothing"),

@@ -23,8 +23,8 @@ const HOUSES: &[House] = &[
         src: "runtime/src",
         floors: &[
             "json", "rng", "backends", "insight", "tensor", "changes", "bucket", "ops", "spmd", "grad", "nn", "optim",
-            "data", "models", "display", "cell", "aot", "show", "inside", "linked", "lesson", "prelude", "bench",
-            "calls", "fuzz",
+            "data", "models", "display", "cell", "widget", "aot", "show", "inside", "linked", "lesson", "prelude",
+            "bench", "calls", "fuzz",
         ],
     },
     House {

@@ -407,7 +407,8 @@ fn ten_thousand_nodes_make_one_page() {
     assert!(html.len() < 2_000_000, "{} bytes", html.len());
     assert!(shown.plain().lines().count() < 100, "{}", shown.plain());
     for from_elsewhere in ["src=", "href=", "@import", "fetch("] {
-        assert!(!html.contains(from_elsewhere), "{from_elsewhere}");
+        let own = html.replace("src=\"data:image/svg+xml;base64,", "");
+        assert!(!own.contains(from_elsewhere), "{from_elsewhere}");
     }
     assert!(show::graph_as(&h, "dot").unwrap().plain().starts_with("digraph"));
     let explorer = show::graph_as(&h, "model-explorer").unwrap();

@@ -136,6 +136,31 @@ def test_an_interrupt_stops_the_cell_and_the_session_lives(front):
     assert shown[:1] == ["3.0"], shown
 
 
+def test_a_widget_is_moved_and_what_comes_of_it_stands_below_its_cell(front):
+    _, client = front
+    shows = client.execute(
+        "%%xlazy\nlet rate = Slider::new(\"rate\", 0..=10).at(3);\nrate.on_change(|v| println!(\"moved to {v}\"));\nrate"
+    )
+    seen = list(outputs_until_idle(client, shows))
+    (opened,) = [m["content"] for m in seen if m["msg_type"] == "comm_open"]
+    (shown,) = [m["content"]["data"] for m in seen if m["msg_type"] == "display_data"]
+    assert (opened["target_name"], shown["text/plain"]) == ("jupyter.widget", "rate: 3 (0 to 10)")
+    assert shown["application/vnd.jupyter.widget-view+json"]["model_id"] == opened["comm_id"]
+    data = {"method": "update", "state": {"value": 7}, "buffer_paths": []}
+    moves = client.session.msg("comm_msg", {"comm_id": opened["comm_id"], "data": data})
+    client.session.send(client.shell_channel.socket, moves)
+    printed, idle = [], False
+    while not idle:
+        message = client.get_iopub_msg(timeout=60)
+        of = message["parent_header"].get("msg_id")
+        if message["msg_type"] == "stream":
+            printed.append((of, message["content"]["text"]))
+        idle = of == moves["header"]["msg_id"] and message["content"].get("execution_state") == "idle"
+    assert printed == [(shows, "moved to 7\n")]
+    seen = outputs_until_idle(client, client.execute("%%xlazy\nrate.value()"))
+    assert [m["content"]["data"]["text/plain"] for m in seen if m["msg_type"] == "display_data"] == ["7"]
+
+
 def test_rust_is_completed(front):
     _, client = front
     cell = "%%xlazy\nlet other = 1;\nweights.requires_g"

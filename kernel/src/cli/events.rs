@@ -21,6 +21,7 @@ pub fn event_json(cell: u64, event: &Event) -> Value {
         }
         Event::NextInput(text) => json!({"event": "next_input", "cell": cell, "text": text}),
         Event::Page(bundle) => json!({"event": "page", "cell": cell, "data": mime_json(bundle)}),
+        Event::Comm(message) => json!({"event": "comm", "cell": cell, "message": message}),
         Event::Insight { kind, json } => {
             let data = serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.clone()));
             json!({"event": "insight", "cell": cell, "kind": kind, "data": data})

@@ -28,6 +28,7 @@ pub mod run;
 
 mod transport;
 mod why;
+mod widgets;
 
 type Subcommand = (fn() -> Command, fn(&ArgMatches) -> ExitCode);
 

@@ -1,6 +1,7 @@
 //! A notebook document (nbformat 4.5): its cells, and the outputs that a run writes into them.
 use super::bundle::{is_json, mime_json};
 use super::events::stream_name;
+use super::widgets::{self, Widgets};
 use crate::engine::{Event, Failure};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -15,6 +16,7 @@ pub struct Notebook {
     displays: Vec<(String, usize, usize)>,
     /// The cell whose outputs go with its next output.
     clear_at_next: Option<usize>,
+    widgets: Widgets,
 }
 
 /// A code cell that is to be run.
@@ -46,7 +48,8 @@ impl Notebook {
         if let Some(i) = cells.iter().position(|c| !c.is_object()) {
             return Err(format!("cell {} of the notebook is no cell: it is no object with a `source`", i + 1));
         }
-        let mut notebook = Notebook { document, displays: Vec::new(), clear_at_next: None };
+        let mut notebook =
+            Notebook { document, displays: Vec::new(), clear_at_next: None, widgets: Widgets::default() };
         notebook.give_ids();
         Ok(notebook)
     }
@@ -65,6 +68,9 @@ impl Notebook {
     /// Takes every output and execution count out, as before a first run; skipped cells keep theirs.
     pub fn clear_outputs(&mut self) {
         self.displays.clear();
+        if let Some(Value::Object(metadata)) = self.document.get_mut("metadata") {
+            metadata.remove("widgets");
+        }
         for cell in self.cells_mut() {
             if cell["cell_type"] == "code" && !has_tag(cell, "skip-execution") {
                 cell["outputs"] = json!([]);
@@ -101,6 +107,7 @@ impl Notebook {
             }
             Event::ClearOutput { wait: true } => self.clear_at_next = Some(cell),
             Event::ClearOutput { wait: false } => self.clear(cell),
+            Event::Comm(message) => self.widgets.hear(message),
             Event::Input { .. } | Event::NextInput(_) | Event::Insight { .. } => {}
         }
     }
@@ -140,6 +147,9 @@ impl Notebook {
     /// The document as Jupyter writes it: one space of indent, texts as lists of lines, a line break at the end.
     pub fn to_text(&self) -> String {
         let mut document = Value::Object(self.document.clone());
+        if let Some(widgets) = self.widgets.document() {
+            document["metadata"]["widgets"] = json!({ widgets::MIME: widgets });
+        }
         for cell in document["cells"].as_array_mut().into_iter().flatten() {
             split_lines(&mut cell["source"]);
             for output in cell.get_mut("outputs").and_then(Value::as_array_mut).into_iter().flatten() {

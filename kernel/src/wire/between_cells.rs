@@ -24,7 +24,7 @@ pub fn listen(engine: &dyn Engine, hub: &Arc<Hub>) {
     engine.listen(Box::new(move |event| {
         let Some(hub) = hub.upgrade() else { return };
         let last = hub.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let show = |last: &Last, event| show(&hub, &last.parent, event);
+        let show = |last: &Last, event| show(&hub, (&last.parent, last.number), event);
         if let Some((before, spill)) = current.take_if(|(known, _)| !Arc::ptr_eq(&known.parent, &last.parent)) {
             spill.end(&mut |event| show(&before, event));
         }
@@ -36,7 +36,8 @@ pub fn listen(engine: &dyn Engine, hub: &Arc<Hub>) {
     }));
 }
 
-fn show(hub: &Hub, parent: &Arc<Value>, event: Event) {
+/// Shows with a cell that is over.
+pub fn show(hub: &Hub, (parent, cell): (&Arc<Value>, u64), event: Event) {
     match event {
         Event::Stream { stderr, text } => hub.iopub.stream(parent, stderr, text),
         Event::Told(text) => hub.iopub.stream(parent, false, text),
@@ -44,6 +45,7 @@ fn show(hub: &Hub, parent: &Arc<Value>, event: Event) {
         Event::ClearOutput { wait } => {
             hub.iopub.show(parent, "clear_output", content::typed(ClearOutput { wait }), 0);
         }
+        Event::Comm(message) => hub.comms.say(&hub.iopub, parent, cell, &message),
         // A result, a page, a next cell, a question belong to a cell that runs.
         Event::Result(_) | Event::Page(_) | Event::NextInput(_) | Event::Input { .. } | Event::Insight { .. } => {}
     }

@@ -46,7 +46,20 @@ struct Queue {
 
 enum Item {
     Text { parent: Arc<Value>, stderr: bool, text: String },
-    Message { parent: Arc<Value>, msg_type: &'static str, content: Value },
+    Message { parent: Arc<Value>, msg_type: &'static str, content: Value, beside: Beside },
+}
+
+/// What a message has besides its content.
+pub struct Beside {
+    pub metadata: Value,
+    /// Binary parts.
+    pub buffers: Vec<Bytes>,
+}
+
+impl Default for Beside {
+    fn default() -> Beside {
+        Beside { metadata: json!({}), buffers: vec![] }
+    }
 }
 
 impl Iopub {
@@ -66,8 +79,12 @@ impl Iopub {
 
     /// Queues a message; never waits.
     pub fn send(&self, parent: &Arc<Value>, msg_type: &'static str, content: Value) {
+        self.send_with(parent, msg_type, content, Beside::default());
+    }
+
+    pub fn send_with(&self, parent: &Arc<Value>, msg_type: &'static str, content: Value, beside: Beside) {
         let mut queue = self.0.lock();
-        queue.items.push_back(Item::Message { parent: parent.clone(), msg_type, content });
+        queue.items.push_back(Item::Message { parent: parent.clone(), msg_type, content, beside });
         queue.urgent = true;
         drop(queue);
         self.0.wake.notify_one();
@@ -182,18 +199,20 @@ async fn write(inner: Arc<Inner>, envelope: Arc<Envelope>) {
 
 fn publish(item: Item, publisher: &Publisher, envelope: &Arc<Envelope>) {
     match item {
-        Item::Message { parent, msg_type, content } => {
-            publisher.publish(&sealed(envelope, &parent, msg_type, &content), None);
+        Item::Message { parent, msg_type, content, beside } => {
+            let mut frames = sealed(envelope, &parent, msg_type, (&beside.metadata, &content));
+            frames.extend(beside.buffers);
+            publisher.publish(&frames, None);
         }
         Item::Text { parent, stderr, text } => {
-            let frames = sealed(envelope, &parent, "stream", &stream(stderr, text));
+            let frames = sealed(envelope, &parent, "stream", (&json!({}), &stream(stderr, text)));
             let envelope = envelope.clone();
             let note: Note = Arc::new(move |bytes| {
                 let text = format!(
                     "\n[xlazy: {} of output left out: the front end reads too slowly]\n",
                     units::bytes(bytes as u64)
                 );
-                sealed(&envelope, &parent, "stream", &stream(true, text))
+                sealed(&envelope, &parent, "stream", (&json!({}), &stream(true, text)))
             });
             publisher.publish(&frames, Some(&note));
         }
@@ -205,12 +224,17 @@ fn stream(stderr: bool, text: String) -> Value {
 }
 
 /// A message with its topic in front, which subscribers filter by.
-pub fn sealed(envelope: &Envelope, parent: &Value, msg_type: &str, content: &Value) -> Vec<Bytes> {
+pub fn sealed(
+    envelope: &Envelope,
+    parent: &Value,
+    msg_type: &str,
+    (metadata, content): (&Value, &Value),
+) -> Vec<Bytes> {
     let topic = match msg_type {
         "stream" => format!("stream.{}", content["name"].as_str().unwrap_or("stdout")),
         _ => format!("kernel.{}.{msg_type}", envelope.session()),
     };
     let mut frames = vec![Bytes::from(topic)];
-    frames.extend(envelope.seal(msg_type, parent, &json!({}), content));
+    frames.extend(envelope.seal(msg_type, parent, metadata, content));
     frames
 }

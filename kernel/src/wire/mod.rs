@@ -31,6 +31,7 @@ mod shell;
 mod sockets;
 mod subshells;
 mod turns;
+mod widgets;
 mod zmtp;
 
 pub use connection::{Connection, connection};

@@ -144,7 +144,7 @@ async fn bind_iopub(connection: &Connection, account: &Account, envelope: Arc<En
     let welcome: Welcome = Box::new(move |topic| {
         let subscription = String::from_utf8_lossy(topic).into_owned();
         let content = super::content::typed(IoPubWelcome::new(subscription));
-        let mut frames = sealed(&envelope, &json!({}), "iopub_welcome", &content);
+        let mut frames = sealed(&envelope, &json!({}), "iopub_welcome", (&json!({}), &content));
         // JEP 65: the topic is the subscription itself.
         frames[0] = bytes::Bytes::copy_from_slice(topic);
         frames

@@ -1,4 +1,5 @@
 //! The shell channel: one thread takes its requests in order, and runs the cells.
+use super::comms::WIDGET_VIEW;
 use super::content::{self, Execute, byte_offset, number, text};
 use super::history::History;
 use super::hub::Hub;
@@ -15,12 +16,13 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::SystemTime;
 use tokio::sync::oneshot;
+use xlazy_mime::Bundle;
 
 /// Insight events a reply carries along; a cell can cause any number.
 const INSIGHT_LIMIT: usize = 200;
 
 pub struct Shell {
-    hub: Arc<Hub>,
+    pub(super) hub: Arc<Hub>,
     history: History,
     /// The subshell's; None for the main one.
     id: Option<String>,
@@ -66,14 +68,14 @@ impl Shell {
             "comm_info_request" => ("comm_info_reply", self.hub.comms.info(&text(asked, "target_name"))),
             "comm_open" => return self.open_comm(message),
             "comm_close" => return self.listen(self.hub.comms.close(&text(asked, "comm_id"))),
-            "comm_msg" => return self.asked_by_comm(message),
+            "comm_msg" => return self.comm_message(message),
             other => return super::log(format_args!("shell: no answer to a message of type {other:?}")),
         };
         self.hub.reply(&self.hub.shell, message, reply_type, &reply);
     }
 
     /// Asks the engine; one that did not start, or that panics, answers with an error.
-    fn ask(&self, question: impl FnOnce(&dyn Engine) -> Value) -> Value {
+    pub(super) fn ask(&self, question: impl FnOnce(&dyn Engine) -> Value) -> Value {
         let asked = match self.hub.engine() {
             Ok(engine) => catch_unwind(AssertUnwindSafe(|| question(engine.as_ref()))).map_err(internal),
             Err(failure) => Err(failure.clone()),
@@ -106,13 +108,10 @@ impl Shell {
     }
 
     /// A front end asks by a comm of the stream for the cells as an explanation would have them: `{"fix": 3}`, of the last one that has a
-    /// fix `{"fix": null}`. The answer is what `%fix --json` gives, or an `error`. Other messages, and comms that were refused, have none.
-    fn asked_by_comm(&self, message: &Message) {
+    /// fix `{"fix": null}`. The answer is what `%fix --json` gives, or an `error`. Other messages have none.
+    pub(super) fn asked_for_a_fix(&self, message: &Message) {
         let id = text(&message.content, "comm_id");
         let Some(fix) = message.content.get("data").and_then(|data| data.get("fix")) else { return };
-        if !self.hub.comms.is_open(&id) {
-            return;
-        }
         let number = fix.as_u64().map(|n| format!(" {n}")).unwrap_or_default();
         let request = Request { code: format!("%fix{number} --json"), silent: true, ..Request::default() };
         let answer = self.ask(|engine| {
@@ -171,14 +170,10 @@ impl Shell {
             outputs.take(Event::Stream { stderr: true, text });
         }
         let mut spill = Spill::new(Limits::LIVE, &self.hub.spill, cell);
-        let reply = match self.hub.engine() {
-            Ok(engine) => {
-                let mut events = |event| spill.pass(event, &mut |event| outputs.take(event));
-                let run = AssertUnwindSafe(|| self.run_cell(engine.as_ref(), &request, (turn, message), &mut events));
-                catch_unwind(run).unwrap_or_else(|panic| Reply::Error(internal(panic)))
-            }
-            Err(failure) => Reply::Error(failure.clone()),
-        };
+        let reply = self.ran(|engine| {
+            let mut events = |event| spill.pass(event, &mut |event| outputs.take(event));
+            self.run_cell(engine, &request, (turn, message), &mut events)
+        });
         spill.end(&mut |event| outputs.take(event));
         let Outputs { pages, insight, result, .. } = outputs;
         self.hub.stop_asking(&self.id);
@@ -208,8 +203,17 @@ impl Shell {
         self.hub.reply_with(&self.hub.shell, message, "execute_reply", &metadata, &content);
     }
 
+    /// How a cell ended; in an engine that did not start, or that panics, with an error.
+    pub(super) fn ran(&self, run: impl FnOnce(&dyn Engine) -> Reply) -> Reply {
+        match self.hub.engine() {
+            Ok(engine) => catch_unwind(AssertUnwindSafe(|| run(engine.as_ref())))
+                .unwrap_or_else(|panic| Reply::Error(internal(panic))),
+            Err(failure) => Reply::Error(failure.clone()),
+        }
+    }
+
     /// Runs a cell when it is its turn, or beside the one of another shell where that is possible.
-    fn run_cell(
+    pub(super) fn run_cell(
         &self,
         engine: &dyn Engine,
         request: &Request,
@@ -271,6 +275,13 @@ impl Outputs<'_> {
         }
     }
 
+    /// A widget belongs to the cell that shows it last.
+    fn place(&self, bundle: &Bundle) {
+        if let Some(view) = bundle.get(WIDGET_VIEW) {
+            self.hub.comms.shown(view, &self.message.header, self.cell);
+        }
+    }
+
     fn take(&mut self, event: Event) {
         let (iopub, parent) = (&self.hub.iopub, &self.message.header);
         match event {
@@ -292,8 +303,13 @@ impl Outputs<'_> {
             _ if self.asked.silent => {}
             Event::Stream { stderr, text } => iopub.stream(parent, stderr, text),
             Event::Told(text) => iopub.stream(parent, false, text),
-            Event::Display { bundle, id, update } => iopub.display(parent, &bundle, id, update),
+            Event::Display { bundle, id, update } => {
+                self.place(&bundle);
+                iopub.display(parent, &bundle, id, update);
+            }
+            Event::Comm(message) => self.hub.comms.say(iopub, parent, self.cell, &message),
             Event::Result(bundle) => {
+                self.place(&bundle);
                 self.result = bundle.plain().to_owned();
                 let data = content::data(&bundle);
                 let shown = json!({"execution_count": self.cell, "data": data, "metadata": {}});

@@ -77,7 +77,7 @@ pub fn transcript(event: Event, out: &mut String) {
             line_start(out);
             out.push_str(&format!("[next] {text}\n"));
         }
-        Event::Insight { .. } => {}
+        Event::Comm(_) | Event::Insight { .. } => {}
     }
 }
 

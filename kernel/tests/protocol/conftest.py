@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-# There is no terminal front end for the mock.
-collect_ignore = ["test_terminal.py"] if os.environ.get("XLAZY_KERNEL") == "mock" else []
+# There is no terminal front end for the mock, and it has no widgets.
+collect_ignore = ["test_terminal.py", "test_widgets.py"] if os.environ.get("XLAZY_KERNEL") == "mock" else []
 JUPYTER = Path(tempfile.mkdtemp(prefix="xlazy-protocol-"))
 
 

@@ -152,6 +152,8 @@ pub enum Tell {
         id: u64,
         answer: Result<Bundle, Fault>,
     },
+    /// A message from a widget to its front ends, as JSON: `type`, `id`, `data`, `buffers` in base64.
+    Comm(String),
     /// To be answered with [`Ask::Drained`]: a display came before it, and what is written raw from now on comes after.
     Fence(u64),
 }
@@ -311,6 +313,10 @@ impl Frame for Tell {
                 w.u8(9);
                 w.u64(*number);
             }
+            Tell::Comm(json) => {
+                w.u8(10);
+                w.str(json);
+            }
         }
         w.0
     }
@@ -352,6 +358,7 @@ impl Frame for Tell {
                 Tell::Reply { id, answer }
             }
             9 => Tell::Fence(r.u64()?),
+            10 => Tell::Comm(r.str()?),
             _ => return Err(bad("unknown answer")),
         })
     }

@@ -82,6 +82,8 @@ questions! {
     Forget "forget",
     /// Sets the state of the random numbers.
     Generator "generator",
+    /// What a front end has sent to a widget, and what goes back.
+    Widget "widget",
     /// Opens objects before the cell that needs them.
     Load "load",
     /// What the cell before kept for a checkpoint.

@@ -3,8 +3,9 @@ mod at;
 #[doc(hidden)]
 pub mod checkpoint;
 mod frame;
+pub(crate) mod handlers;
 mod held;
-mod link;
+pub(crate) mod link;
 #[doc(hidden)]
 pub mod named;
 mod object;

@@ -91,8 +91,8 @@ fn short(value: &dyn std::fmt::Debug) -> String {
     }
 }
 
-/// The variables by name, and the number of the cell that runs.
-pub(super) type Store = (BTreeMap<String, Slot>, u64);
+/// The variables by name, the number of the cell that runs, and who waits for what.
+pub(super) type Store = (BTreeMap<String, Slot>, u64, super::handlers::Handlers);
 
 pub(super) struct Slot {
     /// None while a cell has it.
@@ -244,12 +244,13 @@ pub(super) fn lose(name: &str, type_name: &'static str) {
 
 /// All variables, from a cell thread that is left behind; `None` while they are in use.
 pub(super) fn hand_over() -> Option<Store> {
-    STORE.with(|s| Some((std::mem::take(&mut *s.try_borrow_mut().ok()?), CELL.get())))
+    STORE.with(|s| Some((std::mem::take(&mut *s.try_borrow_mut().ok()?), CELL.get(), super::handlers::hand_over())))
 }
 
 /// The variables of another cell thread are this one's now.
-pub(super) fn take_over((variables, cell): Store) {
+pub(super) fn take_over((variables, cell, handlers): Store) {
     CELL.set(cell);
+    super::handlers::take_over(handlers);
     STORE.with_borrow_mut(|s| *s = variables);
 }
 

@@ -1,5 +1,6 @@
 //! How plots are drawn: axes, marks and legends as SVG.
 use super::number::short;
+use super::picture;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
@@ -16,9 +17,8 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(120, 120, 120),
 ];
 /// Text and axes. On a page it becomes the page's colour, so nothing else may have it.
-const INK: RGBColor = RGBColor(45, 45, 50);
-const INK_TEXT: &str = "#2D2D32";
-const CARD: &str = "#f7f7f8";
+/// [`picture::INK`].
+const INK: RGBColor = RGBColor(0x2d, 0x2d, 0x32);
 /// A heat map of more cells a side is drawn with means of them.
 const MOST_CELLS: usize = 64;
 
@@ -59,38 +59,8 @@ pub(super) enum Marks {
     Heat(usize),
 }
 
-/// A drawing whose ink can be changed.
-pub(super) struct Svg {
-    body: String,
-    size: (u32, u32),
-}
-
-impl Svg {
-    /// In the colours of the page around it, whatever its theme.
-    pub fn on_page(&self) -> String {
-        self.with_head("color:inherit", "").replace(INK_TEXT, "currentColor")
-    }
-
-    /// On a card of its own: dark ink on light ground reads on light and on dark pages.
-    pub fn on_card(&self) -> String {
-        let (w, h) = self.size;
-        self.with_head("", &format!("<rect width=\"{w}\" height=\"{h}\" rx=\"8\" fill=\"{CARD}\"/>"))
-    }
-
-    /// Scales down with the page.
-    fn with_head(&self, style: &str, first: &str) -> String {
-        let start = self.body.find('>').map_or(0, |i| i + 1);
-        let (w, h) = self.size;
-        let head = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" \
-             style=\"max-width:100%;height:auto;{style}\">{first}"
-        );
-        head + &self.body[start..]
-    }
-}
-
-/// So many side by side, each in the room of the largest.
-pub(super) fn svg(plots: &[&Figure], columns: usize) -> Result<Svg, Box<dyn std::error::Error>> {
+/// So many side by side on a card, each in the room of the largest.
+pub(super) fn svg(plots: &[&Figure], columns: usize) -> Result<String, Box<dyn std::error::Error>> {
     let rows = plots.len().div_ceil(columns);
     let (w, h) = plots.iter().fold((0, 0), |(w, h), p| (w.max(p.size.0), h.max(p.size.1)));
     let size = (w * columns as u32, h * rows as u32);
@@ -105,7 +75,14 @@ pub(super) fn svg(plots: &[&Figure], columns: usize) -> Result<Svg, Box<dyn std:
         }
         root.present()?;
     }
-    Ok(Svg { body, size })
+    // Scales down with the page.
+    let (w, h) = size;
+    let head = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" \
+         style=\"max-width:100%;height:auto\">{}",
+        picture::card(w, h)
+    );
+    Ok(head + &body[body.find('>').map_or(0, |i| i + 1)..])
 }
 
 /// An axis from one number to another, which may be less; linear or logarithmic, or with a name at each whole number.

@@ -2,6 +2,7 @@
 use super::number::short;
 use super::tensor::numbers;
 use crate::tensor::{Tensor, on_behalf, refuse};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use std::fmt::Write;
 use std::panic::Location;
 use xlazy_core::ty::{DType, Shape};
@@ -143,7 +144,7 @@ fn figure(png: &[u8], caption: Option<&String>, alt: &str) -> String {
          style=\"image-rendering:pixelated;max-width:100%\"><figcaption style=\"font-size:.85em;opacity:.85\">{caption}\
          </figcaption></figure>",
         escape_html(alt),
-        base64(png)
+        BASE64_STANDARD.encode(png)
     )
 }
 
@@ -311,28 +312,4 @@ fn encode(p: &Picture) -> Vec<u8> {
         out.clear();
     }
     out
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let n = chunk.iter().fold(0u32, |n, &b| n << 8 | b as u32) << (8 * (3 - chunk.len()));
-        for i in 0..4 {
-            match i <= chunk.len() {
-                true => out.push(DIGITS[(n >> (18 - 6 * i) & 63) as usize] as char),
-                false => out.push('='),
-            }
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn base64_pads() {
-        let b = |s: &str| super::base64(s.as_bytes());
-        assert_eq!([b(""), b("f"), b("fo"), b("foo"), b("foob")].join(" "), " Zg== Zm8= Zm9v Zm9vYg==");
-    }
 }

@@ -12,6 +12,7 @@ pub(crate) mod metrics;
 pub(crate) mod names;
 mod number;
 pub(crate) mod page;
+pub(crate) mod picture;
 mod plot;
 mod tensor;
 pub(crate) mod timeline;

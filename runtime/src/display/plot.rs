@@ -1,6 +1,7 @@
 //! Plots: what is drawn, and its plain-text twin. How it is drawn is `draw`'s.
 use super::draw::{self, Figure, Marks, Series};
 use super::number::short;
+use super::picture;
 use super::tensor::numbers;
 use crate::tensor::Tensor;
 use std::fmt::Write;
@@ -236,8 +237,10 @@ pub fn grid(plots: &[Plot], columns: usize) -> Bundle {
     let bundle = Bundle::text(plain.join("\n\n"));
     let figures: Vec<&Figure> = plots.iter().map(|p| &p.0).collect();
     match draw::svg(&figures, columns.clamp(1, plots.len().max(1))) {
-        // On a page it takes the page's colours; alone it stands on a card.
-        Ok(svg) => bundle.with("text/html", svg.on_page()).with("image/svg+xml", svg.on_card()),
+        Ok(svg) => {
+            let titles: Vec<&str> = figures.iter().map(|f| &*f.title).collect();
+            bundle.with("text/html", picture::drawing(&svg, &titles.join(", "))).with("image/svg+xml", svg)
+        }
         // The text says what can be said of it.
         Err(_) => bundle,
     }

@@ -1,5 +1,5 @@
 //! Where time went, as a picture that zooms, with a drawing for pages without scripts and a table for terminals.
-use super::graph::page::{fresh_id, script, script_safe};
+use super::picture::{self, INK, fresh_id, script, script_safe};
 use crate::insight::Class;
 use crate::insight::timeline::{Lane, Ribbon, Span, Timeline};
 use crate::json::{Value, json};
@@ -49,7 +49,7 @@ pub(crate) fn bundle(timeline: &Timeline) -> Bundle {
     }
     let text = text(timeline);
     let id = fresh_id("timeline");
-    let still = still(&timeline.spans, "currentColor");
+    let still = picture::still(&still(&timeline.spans), "a timeline");
     let ribbons: String = timeline.ribbons.iter().map(ribbon).collect();
     let html = format!(
         "<div id=\"{id}\" style=\"line-height:1.35\"><div data-still=\"1\" style=\"overflow:auto\">{still}</div>{ribbons}{}</div>\
@@ -80,12 +80,13 @@ const LEFT: f64 = 110.0;
 const ROW: f64 = 22.0;
 
 /// All of it at once. What is narrower than a point and over another is left out.
-fn still(spans: &[Span], ink: &str) -> String {
+fn still(spans: &[Span]) -> String {
     let (end, height) = (end(spans).max(1.0), 24.0 + Lane::ALL.len() as f64 * ROW);
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" style=\"width:100%;max-width:{WIDTH}px\" \
-         fill=\"{ink}\" font-family=\"ui-monospace,monospace\" font-size=\"11\"><text x=\"{LEFT}\" y=\"12\">0</text>\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
+         height=\"{height}\" fill=\"{INK}\" font-family=\"ui-monospace,monospace\" font-size=\"11\">{}<text x=\"{LEFT}\" y=\"12\">0</text>\
          <text x=\"{WIDTH}\" y=\"12\" text-anchor=\"end\">{}</text>",
+        picture::card(WIDTH, height),
         units::time(Duration::from_secs_f64(end / 1e6))
     );
     let mut ends = [f64::NEG_INFINITY; Lane::ALL.len()];
@@ -136,9 +137,7 @@ fn ribbon(r: &Ribbon) -> String {
     let longest = steps.iter().map(|s| s.1).max().unwrap_or_default().as_secs_f64().max(1e-9);
     let width = (WIDTH / steps.len() as f64).min(12.0);
     let mut out = format!(
-        "<div style=\"font-size:.85em;margin-top:6px\">{}</div><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} 26\" \
-         style=\"width:100%;max-width:{WIDTH}px\">",
-        escape_html(&sentence(r))
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} 26\" width=\"{WIDTH}\" height=\"26\">"
     );
     for (i, (origin, time)) in steps.iter().enumerate() {
         let height = (time.as_secs_f64() / longest * 24.0).max(1.5);
@@ -153,9 +152,11 @@ fn ribbon(r: &Ribbon) -> String {
     }
     if let Some(at) = r.paid_at.filter(|at| (skip + 1..=r.steps.len()).contains(at)) {
         let x = (at - skip) as f64 * width;
-        let _ = write!(out, "<path d=\"M{x:.1} 0V26\" stroke=\"currentColor\" stroke-dasharray=\"3 2\"/>");
+        let _ = write!(out, "<path d=\"M{x:.1} 0V26\" stroke=\"#888\" stroke-dasharray=\"3 2\"/>");
     }
-    out + "</svg>"
+    let told = sentence(r);
+    let drawn = picture::still(&(out + "</svg>"), &told);
+    format!("<div style=\"font-size:.85em;margin-top:6px\">{}</div>{drawn}", escape_html(&told))
 }
 
 fn sentence(r: &Ribbon) -> String {

@@ -3,7 +3,7 @@
 use super::link::{KernelOf, Linked, Optimised, Row};
 use super::still::{bars, still};
 use super::words::{self, colour, hue};
-use crate::display::graph::page::{fresh_id, script, script_safe};
+use crate::display::picture::{drawing, fresh_id, script, script_safe};
 use crate::json::{Value, json};
 use std::fmt::Write;
 use xlazy_mime::{Bundle, count, escape_html};
@@ -42,7 +42,11 @@ fn html(l: &Linked) -> String {
     );
     for (n, o) in l.optimised.iter().filter(|o| !o.rows.is_empty()).enumerate() {
         let _ = write!(out, "<div style=\"font-size:.9em;margin-top:6px\">{}</div>", escape_html(&words::gain(o)));
-        let _ = write!(out, "<div style=\"overflow-x:auto\">{}</div>", bars(l, o, "currentColor", Some((2, 3 + n))));
+        let _ = write!(
+            out,
+            "<div style=\"overflow-x:auto\">{}</div>",
+            drawing(&bars(l, o, Some((2, 3 + n))), &words::gain(o))
+        );
     }
     let _ = write!(out, "<div class=\"cols\" style=\"display:flex;gap:6px;overflow-x:auto;align-items:flex-start\">");
     for (c, column) in columns.iter().enumerate() {
@@ -78,7 +82,7 @@ fn html(l: &Linked) -> String {
 }
 
 const STYLE: &str = "#ID .r{padding:0 4px;border-left:4px solid transparent;min-width:max-content}\
-#ID .n{opacity:.5;display:inline-block;min-width:3.2em;text-align:right;margin-right:.8em;user-select:none}\
+#ID .n{opacity:.5;display:inline-block;min-width:3.2em;text-align:right;margin-right:.3em;user-select:none}\
 #ID .s{opacity:.7}#ID .k{font-weight:600}#ID .g{opacity:.5}\
 #ID .on{outline:1px solid currentColor;outline-offset:-1px;background:rgba(255,190,60,.38)!important}\
 #ID .at{outline-width:2px;outline-offset:-2px}#ID.alive .r{cursor:pointer}";
@@ -105,7 +109,7 @@ fn sources(l: &Linked) -> Column {
             rows.push(Shown { html: "<span class=\"n\">⋮</span>".into(), ops: vec![], colour: None });
         }
         before = Some((s.cell, s.file, s.line));
-        let text = format!("<span class=\"n\">{}</span>{}", s.line, escape_html(&s.text));
+        let text = format!("<span class=\"n\">{}</span> {}", s.line, escape_html(&s.text));
         rows.push(Shown { html: text, ops: s.ops.clone(), colour: (!s.ops.is_empty()).then_some(n) });
     }
     column("lines".into(), rows)
@@ -114,7 +118,7 @@ fn sources(l: &Linked) -> Column {
 /// The line that a row is of, as it stands before it.
 fn number(l: &Linked, colour: Option<usize>) -> String {
     let told = colour.map_or(String::new(), |n| words::lines_of(l, &[n]));
-    format!("<span class=\"n\">{}</span>", escape_html(&told))
+    format!("<span class=\"n\">{}</span> ", escape_html(&told))
 }
 
 fn recorded(l: &Linked) -> Column {

@@ -1,6 +1,7 @@
 //! Drawings that need no script: what there was before and after fusing, and the four columns as an image.
 use super::link::{Linked, Optimised};
 use super::words::{self, colour, hue};
+use crate::display::picture::{INK, card};
 use std::fmt::Write;
 use xlazy_mime::{escape_html, units};
 
@@ -11,17 +12,18 @@ const THIN: f64 = 1.0;
 
 /// Operations before and kernels after, as wide as the bytes that each moves; an operation has the colour of the kernel that it
 /// became a part of. `columns` says where the two programs' rows are.
-pub(super) fn bars(l: &Linked, o: &Optimised, ink: &str, columns: Option<(usize, usize)>) -> String {
+pub(super) fn bars(l: &Linked, o: &Optimised, columns: Option<(usize, usize)>) -> String {
     let height = 2.0 * BAR + 44.0;
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" fill=\"{ink}\" \
-         font-family=\"ui-monospace,SFMono-Regular,Menlo,monospace\" font-size=\"11\" style=\"color:inherit;max-width:100%\">"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" fill=\"{INK}\" \
+         font-family=\"ui-monospace,SFMono-Regular,Menlo,monospace\" font-size=\"11\" style=\"max-width:100%\">{}",
+        card(WIDTH, height)
     );
-    out += &bars_inside(l, o, ink, columns, 0.0);
+    out += &bars_inside(l, o, columns, 0.0);
     out + "</svg>"
 }
 
-fn bars_inside(l: &Linked, o: &Optimised, ink: &str, columns: Option<(usize, usize)>, top: f64) -> String {
+fn bars_inside(l: &Linked, o: &Optimised, columns: Option<(usize, usize)>, top: f64) -> String {
     let mut out = String::new();
     let most = o.bytes().max(o.bytes_before()).max(1) as f64;
     let before = o.before.iter().map(|a| {
@@ -66,7 +68,7 @@ fn bars_inside(l: &Linked, o: &Optimised, ink: &str, columns: Option<(usize, usi
             let _ = write!(
                 out,
                 "<g{place}><title>{}</title><rect x=\"{:.1}\" y=\"{y:.0}\" width=\"{wide:.1}\" height=\"{BAR}\" fill=\"{fill}\" \
-                 fill-opacity=\".55\" stroke=\"{ink}\" stroke-opacity=\".5\" stroke-width=\".6\"/>",
+                 fill-opacity=\".55\" stroke=\"{INK}\" stroke-opacity=\".5\" stroke-width=\".6\"/>",
                 escape_html(&told),
                 from + 1.0
             );
@@ -118,15 +120,16 @@ pub(super) fn still(l: &Linked) -> String {
     let top = 24.0 + shown.len() as f64 * 118.0;
     let (w, h) = ((wide * columns.len() as f64).max(WIDTH), top + (longest as f64 + 2.0) * LINE + 8.0);
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w:.0} {h:.0}\" width=\"{w:.0}\" height=\"{h:.0}\" fill=\"#222\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w:.0} {h:.0}\" width=\"{w:.0}\" height=\"{h:.0}\" fill=\"{INK}\" \
          font-family=\"ui-monospace,SFMono-Regular,Menlo,monospace\" font-size=\"11\" xml:space=\"preserve\">\
-         <rect width=\"{w:.0}\" height=\"{h:.0}\" rx=\"6\" fill=\"#fff\"/><text x=\"4\" y=\"16\">{}</text>",
+         {}<text x=\"4\" y=\"16\">{}</text>",
+        card(w.ceil(), h.ceil()),
         escape_html(&words::headline(l))
     );
     for (n, o) in shown.iter().enumerate() {
         let y = 24.0 + n as f64 * 118.0;
         let _ = write!(out, "<text x=\"4\" y=\"{:.0}\">{}</text>", y + 12.0, escape_html(&words::gain(o)));
-        out += &bars_inside(l, o, "#222", None, y + 14.0);
+        out += &bars_inside(l, o, None, y + 14.0);
     }
     for (c, (title, rows)) in columns.iter().enumerate() {
         let x = c as f64 * wide + 6.0;

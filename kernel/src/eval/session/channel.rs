@@ -117,6 +117,7 @@ impl News {
             }
             News::Tell(Tell::Result(bundle)) => Event::Result(shown(bundle, sources)),
             News::Tell(Tell::ClearOutput { wait }) => Event::ClearOutput { wait },
+            News::Tell(Tell::Comm(json)) => Event::Comm(serde_json::from_str(&json).ok()?),
             News::Tell(Tell::Event { kind, json }) => Event::Insight { kind, json },
             News::Tell(_) | News::Gone(_) => return None,
         })

@@ -14,6 +14,7 @@ use crate::eval::toolchain::install::Installation;
 use crate::eval::typing::{complete, inspect, unfinished};
 use crate::magics;
 use nix::sys::signal::Signal;
+use serde_json::Value;
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -220,6 +221,11 @@ impl Engine for RustEngine {
 
     fn stream(&self, on: bool) {
         self.shared.streams.store(on, Ordering::SeqCst);
+    }
+
+    fn widget(&self, message: &Value) -> Option<Value> {
+        let answer = questions::ask(&self.shared, Question::Widget, &message.to_string()).ok()?;
+        serde_json::from_str(answer.plain()).ok()
     }
 
     fn restart(&self) -> Result<(), Failure> {

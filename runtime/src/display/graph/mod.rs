@@ -54,7 +54,7 @@ pub(crate) fn bundle(view: &View, form: Form) -> Bundle {
     let head = headline(view, &scene);
     let text = if view.nodes.len() <= SMALL { outline::tree(view) } else { outline::outline(&scene, &open) };
     Bundle::html(page::html(&scene, &picture, &head), format!("{head}\n{text}"))
-        .with("image/svg+xml", svg::svg(&scene, &picture, true))
+        .with("image/svg+xml", svg::svg(&scene, &picture))
         .passing()
 }
 
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_a_name_says_ends_no_script() {
-        let json = super::page::script_safe("{\"a\":\"</script><!--\u{2028}\"}");
+        let json = crate::display::picture::script_safe("{\"a\":\"</script><!--\u{2028}\"}");
         assert_eq!(json, "{\"a\":\"\\u003c/script>\\u003c!--\\u2028\"}");
     }
 }

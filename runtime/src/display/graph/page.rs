@@ -4,11 +4,9 @@ use super::label;
 use super::scene::{Kind, Phase, Scene};
 use super::svg::svg;
 use crate::display::ir::NodeState;
+use crate::display::picture::{fresh_id, script, script_safe, still};
 use crate::json::{Value, json};
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
 use xlazy_core::text;
 use xlazy_mime::escape_html;
 
@@ -21,28 +19,10 @@ pub(super) fn html(scene: &Scene, picture: &Picture, head: &str) -> String {
         "<div id=\"{id}\" style=\"line-height:1.35\"><div style=\"opacity:.75;font-size:.9em\">{}</div>\
          <div data-still=\"1\" style=\"overflow:auto;max-height:640px\">{}</div>{LEGEND}</div><script>{}(\"{id}\",{});</script>",
         escape_html(head),
-        svg(scene, picture, false),
+        still(&svg(scene, picture), head),
         script(SCRIPT),
         script_safe(&data)
     )
-}
-
-/// An element's id that no other output has, also of other sessions: a notebook shows them all on one page.
-pub(crate) fn fresh_id(what: &str) -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let mut h = DefaultHasher::new();
-    (COUNT.fetch_add(1, Ordering::Relaxed), std::process::id(), SystemTime::now()).hash(&mut h);
-    format!("xlazy-{what}-{:016x}", h.finish())
-}
-
-/// A script without its first line, which is for who reads the source.
-pub(crate) fn script(code: &'static str) -> &'static str {
-    code.split_once('\n').map_or(code, |(_, code)| code).trim_end()
-}
-
-/// JSON that can stand in a script: nothing in it ends one, or begins a comment.
-pub(crate) fn script_safe(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
 const LEGEND: &str = "<div style=\"font-size:.8em;opacity:.8;padding-top:4px\">\

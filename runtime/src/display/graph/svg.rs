@@ -3,13 +3,14 @@ use super::fold::{Picture, Seen};
 use super::label::{self, Label};
 use super::scene::Scene;
 use crate::display::layout::{Box2, layout};
+use crate::display::picture::{INK, card};
 use std::fmt::Write;
 use xlazy_mime::escape_html;
 
 const HEIGHT: f64 = 50.0;
 
-/// In the colours of the page around it, or with `card` dark ink on a light ground.
-pub(super) fn svg(scene: &Scene, picture: &Picture, card: bool) -> String {
+/// Dark ink on a light ground.
+pub(super) fn svg(scene: &Scene, picture: &Picture) -> String {
     let labels: Vec<Label> = (0..picture.seen.len()).map(|n| label::of(scene, picture, n)).collect();
     let width = |l: &Label| {
         let [head, rest @ ..] = l.lines.each_ref().map(|l| l.chars().count() as f64);
@@ -18,14 +19,11 @@ pub(super) fn svg(scene: &Scene, picture: &Picture, card: bool) -> String {
     let widths: Vec<f64> = labels.iter().map(|l| width(l).max(60.0)).collect();
     let plan = layout(&widths, HEIGHT, &picture.inputs);
     let (w, h) = (plan.width.ceil(), plan.height.ceil());
-    let ink = if card { "#222" } else { "currentColor" };
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" fill=\"{ink}\" \
-         font-family=\"ui-monospace,SFMono-Regular,Menlo,monospace\" font-size=\"11\" style=\"color:inherit\">"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" fill=\"{INK}\" \
+         font-family=\"ui-monospace,SFMono-Regular,Menlo,monospace\" font-size=\"11\">{}",
+        card(w, h)
     );
-    if card {
-        let _ = write!(out, "<rect width=\"{w}\" height=\"{h}\" rx=\"6\" fill=\"#fff\"/>");
-    }
     for edge in &plan.edges {
         let (x, y) = edge[0];
         let mut path = format!("M{x:.0} {y:.0}");
@@ -37,7 +35,7 @@ pub(super) fn svg(scene: &Scene, picture: &Picture, card: bool) -> String {
         let (x, y) = edge[edge.len() - 1];
         let _ = write!(
             out,
-            "<path d=\"{path}\" fill=\"none\" stroke=\"{ink}\" stroke-opacity=\".45\"/>\
+            "<path d=\"{path}\" fill=\"none\" stroke=\"{INK}\" stroke-opacity=\".45\"/>\
              <path d=\"M{x:.0} {y:.0}l-3.5 -6h7z\" fill-opacity=\".6\"/>"
         );
     }
