@@ -124,6 +124,10 @@ pub fn live_line(json: &str) -> Option<String> {
     let name = value["name"].as_str().map(|n| format!(" for `{n}`")).unwrap_or_default();
     let what = match text("what") {
         "compile" => format!("compiling {ops}{name}"),
+        "pending" => {
+            let rounds = "`sync()` or an optimizer's `optimizer_step(&mut opt)` in each round of a loop runs it";
+            return Some(format!("{ops} are recorded and nothing has run them (at {}): {rounds}", text("at")));
+        }
         _ => format!("waiting for the device: {ops} {} running", if nodes == 1 { "is" } else { "are" }),
     };
     let seconds = value["ms"].as_f64()? / 1e3;

@@ -67,6 +67,11 @@ fn probes_of_another_hand() {
     check("others.md");
 }
 
+#[test]
+fn probes_of_a_third_hand() {
+    check("generics.md");
+}
+
 fn check(file: &str) {
     let text = std::fs::read_to_string(eval_support::cells_dir().with_file_name("typing").join(file)).unwrap();
     let mut kernel = kernel();
@@ -144,6 +149,10 @@ fn signatures_types_and_documentation() {
         ("displa¦y(&t)", "Shows a value"),
         ("progres¦s(0..3)", "fn progress"),
         ("cat(¦", "tensors"),
+        ("Point { x¦: 1.0 }", "x: f64"),
+        ("let add = |a: i32| a + 1;⏎add(¦", "add: "),
+        ("println¦!(\"\")", "println"),
+        ("struct Metres(f64);⏎Metres(¦", "f64"),
     ] {
         let found = inspected(&mut kernel, code);
         if !found.contains(says) {

@@ -221,7 +221,29 @@ fn is_of_the_moment(type_name: &str) -> bool {
 
 #[inline(never)]
 fn show_name(type_name: &str, to: To) {
-    to.send(Bundle::text(format!("<{}>", without_groups(type_name.trim_start_matches('&')))));
+    to.send(Bundle::text(format!("<{}>", as_written(&without_groups(type_name.trim_start_matches('&'))))));
+}
+
+/// A type's name as a cell would write it: no module of ours, no cell's name, and a closure is one.
+fn as_written(name: &str) -> String {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '{' | '}');
+    let mut out = String::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        let (path, behind) = rest.split_at(end);
+        let first = path.split("::").next().unwrap_or_default();
+        let ours = matches!(first, "xlazy" | "xlazy_core" | "xlazy_mime") || first.starts_with("cell_");
+        out.push_str(match path.rsplit("::").next() {
+            Some("{{closure}}") => "closure",
+            Some(last) if ours => last,
+            _ => path,
+        });
+        let more = behind.chars().next().map_or(0, char::len_utf8);
+        out.push_str(&behind[..more]);
+        rest = &behind[more..];
+    }
+    out
 }
 
 /// A type's name without the crates that the kernel compiles definitions into (`g_` and 16 digits).

@@ -1,11 +1,12 @@
 //! What takes long right now, told while it lasts: compilations, and waits for the device. While a cell runs, a thread looks
 //! in a few times a second, so that what it sees costs the cell two stores and no clock.
 use crate::json::json;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, Once};
 use std::time::{Duration, Instant};
 use xlazy_core::clock::watching;
 use xlazy_core::host;
+use xlazy_core::ir::graph;
 use xlazy_core::run::Work;
 use xlazy_core::text::{cell, line, location};
 
@@ -13,6 +14,8 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Nothing is said of what is shorter.
 const AFTER: Duration = Duration::from_millis(700);
 const EVERY: Duration = Duration::from_secs(1);
+/// As many ops are recorded by a loop whose rounds nobody runs.
+const MANY: usize = 20_000;
 
 struct Compiling {
     id: u64,
@@ -35,6 +38,8 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 static WAITING: AtomicU64 = AtomicU64::new(0);
 /// A cell runs.
 static CELL: AtomicBool = AtomicBool::new(false);
+/// How many nodes there were when it began.
+static BEFORE: AtomicUsize = AtomicUsize::new(0);
 static BEGINS: Condvar = Condvar::new();
 
 fn state() -> MutexGuard<'static, State> {
@@ -45,6 +50,7 @@ fn state() -> MutexGuard<'static, State> {
 pub(super) fn cell_begins() {
     static THREAD: Once = Once::new();
     THREAD.call_once(|| drop(std::thread::Builder::new().name("xlazy-live".into()).spawn(look_in)));
+    BEFORE.store(graph().live(), Ordering::Relaxed);
     let _state = state();
     CELL.store(true, Ordering::Relaxed);
     BEGINS.notify_one();
@@ -116,7 +122,17 @@ fn look_in() {
         let (what, work, name, since) = match (s.compiling.last(), s.started) {
             (Some(c), _) => ("compile", c.work, c.name.as_deref(), c.since),
             (None, Some(work)) if waiting != 0 => ("run", work, None, seen.1),
-            _ => continue,
+            _ => {
+                let due = said.is_none_or(|t| t.elapsed() >= EVERY);
+                drop(s);
+                let grown = graph().live().saturating_sub(BEFORE.load(Ordering::Relaxed));
+                if due && grown >= MANY && CELL.load(Ordering::Relaxed) {
+                    said = Some(Instant::now());
+                    host::event("live", &grows(grown));
+                }
+                s = state();
+                continue;
+            }
         };
         let gone = since.elapsed();
         if gone < AFTER || said.is_some_and(|t| t.elapsed() < EVERY) || !CELL.load(Ordering::Relaxed) {
@@ -128,6 +144,26 @@ fn look_in() {
         host::event("live", &json);
         s = state();
     }
+}
+
+/// What is recorded and waits for somebody to run it.
+fn grows(nodes: usize) -> String {
+    let at = {
+        let g = graph();
+        g.pending_nodes().last().map(|id| g.node(id).at)
+    };
+    let (cell, line, at) = at.map_or((None, 1, String::new()), |at| (cell(at), line(at), location(at)));
+    let told = json!({
+        "what": "pending",
+        "nodes": nodes,
+        "name": None::<&str>,
+        "cause": None::<&str>,
+        "cell": cell,
+        "line": line,
+        "at": at,
+        "ms": 0,
+    });
+    told.to_string()
 }
 
 fn told(what: &str, Work { nodes, cause, at }: Work, name: Option<&str>, gone: Duration) -> String {

@@ -32,7 +32,10 @@ fn may_be_older(errors: &[Diagnostic]) -> bool {
     const IN_ANY: [&str; 12] =
         ["E0282", "E0308", "E0369", "E0384", "E0412", "E0423", "E0425", "E0432", "E0433", "E0463", "E0596", "E0599"];
     let all = || errors.iter().filter(|e| e.level.starts_with("error"));
-    all().any(|e| e.spans.iter().any(|s| s.ours)) && !all().any(|e| IN_ANY.contains(&&*e.code))
+    // Words that were none of Rust's are told of beside everything else that is wrong.
+    let of_words =
+        |e: &Diagnostic| e.code.is_empty() && ["keyword `", "prefix `"].iter().any(|w| e.message.contains(w));
+    all().any(|e| e.spans.iter().any(|s| s.ours)) && (all().any(of_words) || !all().any(|e| IN_ANY.contains(&&*e.code)))
 }
 
 impl Compiler {

@@ -6,6 +6,7 @@ use super::shared::{Shared, lock};
 use super::{commands, questions};
 use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Request, sentence};
 use crate::eval::parse::segments::{Segment, segments};
+use crate::eval::text::depth::as_people_write;
 use crate::eval::text::source::CellText;
 use crate::eval::text::types;
 use crate::eval::toolchain::at_work::AtWork;
@@ -172,17 +173,21 @@ impl Engine for RustEngine {
     fn complete(&self, code: &str, cursor: usize) -> Completions {
         let cursor = code.floor_char_boundary(cursor.min(code.len()));
         let shared = &self.shared;
-        complete::complete(&shared.typist, &shared.names(), &|| questions::names(shared), code, cursor)
+        let known = shared.names();
+        let work = || complete::complete(&shared.typist, &known, &|| questions::names(shared), code, cursor);
+        as_people_write(code, work)
     }
 
     fn inspect(&self, code: &str, cursor: usize, detail: u8) -> Option<Bundle> {
         let cursor = code.floor_char_boundary(cursor.min(code.len()));
         let shared = &self.shared;
-        inspect::inspect(&shared.typist, &shared.names(), &|| questions::names(shared), code, cursor, detail)
+        let known = shared.names();
+        let work = || inspect::inspect(&shared.typist, &known, &|| questions::names(shared), code, cursor, detail);
+        as_people_write(code, work)
     }
 
     fn is_complete(&self, code: &str) -> Completeness {
-        unfinished::is_complete(code)
+        as_people_write(code, || unfinished::is_complete(code))
     }
 
     fn interrupt(&self) -> bool {

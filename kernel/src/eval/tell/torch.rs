@@ -1,7 +1,7 @@
 //! What somebody who knows PyTorch has written, and what it is here: the table of the page for people (`docs/from-pytorch.md`) is
 //! the one that errors are looked up in.
 use super::texts::Texts;
-use super::words::{Captured, Meta, Words, found_at, tokens};
+use super::words::{Captured, Meta, OPTIONS, TENSORS, Words, found_at, tokens};
 use crate::eval::text::scan::{Kind, Token};
 use crate::eval::text::source::{CellText, Provenance, Source};
 use crate::eval::toolchain::diagnostic::Diagnostic;
@@ -46,21 +46,28 @@ fn read() -> Vec<Row> {
 }
 
 /// What a row's first letter stands for, and how rustc is asked whether what stands there is one.
-const STANDS: [(&[&str], &str); 5] = [
+const STANDS: [(&[&str], &str); 8] = [
     (&["x", "y", "t", "i", "m"], TENSOR),
     (&["model", "a", "b"], "impl<T: ::xlazy::nn::Module + ?Sized> Is for T {}"),
     (&["loss"], TENSOR),
+    (&["cell"], "impl Is for ::xlazy::nn::LSTMCell {}"),
+    (&["gru_cell"], "impl Is for ::xlazy::nn::GRUCell {} impl Is for ::xlazy::nn::RNNCell {}"),
+    (&["criterion"], LOSS),
     (&["opt"], "impl<T: ::xlazy::optim::Optimizer + ?Sized> Is for T {}"),
     (&["v", "w"], "impl<T: ?Sized> Is for T where for<'a> &'a T: ::core::iter::IntoIterator {}"),
 ];
+const LOSS: &str = "impl Is for ::xlazy::nn::CrossEntropyLoss {} impl Is for ::xlazy::nn::MSELoss {} impl Is for \
+    ::xlazy::nn::L1Loss {} impl Is for ::xlazy::nn::NLLLoss {} impl Is for ::xlazy::nn::BCELoss {} impl Is for \
+    ::xlazy::nn::BCEWithLogitsLoss {} impl Is for ::xlazy::nn::HuberLoss {} impl Is for ::xlazy::nn::SmoothL1Loss {} impl Is for \
+    ::xlazy::nn::KLDivLoss {}";
 const TENSOR: &str = "impl Is for ::xlazy::Tensor {}";
 const NUMBER: &str = "impl<T: ::core::convert::TryInto<i128> + Copy> Is for T {}";
 
 /// Errors about names, and about types; what others say is about what comes after those are known.
 pub(super) const NAMES: [&str; 7] = ["E0405", "E0412", "E0423", "E0425", "E0432", "E0433", "E0531"];
-const TYPES: [&str; 16] = [
-    "E0061", "E0277", "E0308", "E0369", "E0599", "E0600", "E0604", "E0605", "E0606", "E0608", "E0609", "E0610",
-    "E0614", "E0615", "E0616", "E0618",
+const TYPES: [&str; 18] = [
+    "E0061", "E0277", "E0282", "E0283", "E0308", "E0369", "E0599", "E0600", "E0604", "E0605", "E0606", "E0608",
+    "E0609", "E0610", "E0614", "E0615", "E0616", "E0618",
 ];
 
 /// What can be asked about a cell's text.
@@ -92,24 +99,34 @@ struct Asked {
 /// What to write instead of what rustc points at, for each error: where a row of the table stands there, and rustc says that it is
 /// about what the row is about. A vector that is indexed wrongly hears what rustc has to say about vectors.
 pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec<Option<String>> {
-    let candidates: Vec<Option<Candidate>> = errors.iter().map(|e| candidate(e, texts, rustc)).collect();
-    let mut asked: Vec<&Asked> = Vec::new();
-    for question in candidates.iter().flatten().filter_map(|c| c.asks.as_ref()) {
-        if !asked.contains(&question) {
-            asked.push(question);
+    let candidates: Vec<Vec<Candidate>> =
+        errors.iter().map(|e| candidates(e, texts, rustc).unwrap_or_default()).collect();
+    let mut out: Vec<Option<String>> = vec![None; errors.len()];
+    // Where the first is about something else, the next may be it: `x.cuda()` of a tensor, or of a model.
+    for round in 0..candidates.iter().map(Vec::len).max().unwrap_or(0) {
+        let open: Vec<Option<&Candidate>> =
+            candidates.iter().zip(&out).map(|(all, said)| all.get(round).filter(|_| said.is_none())).collect();
+        let mut asked: Vec<&Asked> = Vec::new();
+        for question in open.iter().flatten().filter_map(|c| c.asks.as_ref()) {
+            if !asked.contains(&question) {
+                asked.push(question);
+            }
+        }
+        let answers = if asked.is_empty() { Vec::new() } else { ask(&asked, texts, rustc) };
+        let answer = |c: &Candidate| match &c.asks {
+            Some(question) => asked.iter().position(|a| *a == question).and_then(|i| *answers.get(i)?),
+            None => Some(true),
+        };
+        for (said, candidate) in out.iter_mut().zip(open) {
+            *said = said.take().or_else(|| candidate.filter(|c| answer(c).unwrap_or(c.python)).map(|c| c.said.clone()));
         }
     }
-    let answers = if asked.is_empty() { Vec::new() } else { ask(&asked, texts, rustc) };
-    let answer = |c: &Candidate| match &c.asks {
-        Some(question) => asked.iter().position(|a| *a == question).and_then(|i| *answers.get(i)?),
-        None => Some(true),
-    };
-    let said = |c: &Candidate| answer(c).unwrap_or(c.python).then(|| c.said.clone());
-    candidates.iter().map(|c| c.as_ref().and_then(said)).collect()
+    out
 }
 
-/// The row that stands where an error points.
-fn candidate(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Candidate> {
+/// The rows that stand where an error points, the likeliest first.
+fn candidates(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Vec<Candidate>> {
+    const MOST: usize = 3;
     let about = match &*error.code {
         "" => About::Python,
         "E0618" => About::Call,
@@ -120,26 +137,28 @@ fn candidate(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Candida
     let span = error.spans.iter().find(|s| s.primary)?;
     let (text, at) = texts.map(span)?;
     let (line, in_line) = around(&text.text, at.clone())?;
-    let found = instead(line, in_line.clone(), about)?;
     let python = about == About::Python;
-    let said = found.said;
-    let Some((subject, is)) = found.subject else { return Some(Candidate { said, asks: None, python }) };
-    let first = at.start - in_line.start;
-    let here = |r: &Range<usize>| place(texts.source, text, first + r.start..first + r.end).filter(|_| span.ours);
-    match (here(&subject), here(&found.at)) {
-        // The source has no variables of earlier cells where the cell does not parse.
-        _ if python
-            && is == TENSOR
-            && (rustc.type_of)(&line[subject.clone()]).is_some_and(|t| !t.ends_with("Tensor")) =>
-        {
-            None
+    let candidate = |found: Found| {
+        let said = found.said;
+        let Some((subject, is)) = found.subject else { return Some(Candidate { said, asks: None, python }) };
+        let first = at.start - in_line.start;
+        let here = |r: &Range<usize>| place(texts.source, text, first + r.start..first + r.end).filter(|_| span.ours);
+        match (here(&subject), here(&found.at)) {
+            // The source has no variables of earlier cells where the cell does not parse.
+            _ if python
+                && is == TENSOR
+                && (rustc.type_of)(&line[subject.clone()]).is_some_and(|t| !t.ends_with("Tensor")) =>
+            {
+                None
+            }
+            (Some(at), Some(whole)) => {
+                let whole = if python { whole } else { at.clone() };
+                Some(Candidate { said, asks: Some(Asked { at, whole, is }), python })
+            }
+            _ => python.then_some(Candidate { said, asks: None, python }),
         }
-        (Some(at), Some(whole)) => {
-            let whole = if python { whole } else { at.clone() };
-            Some(Candidate { said, asks: Some(Asked { at, whole, is }), python })
-        }
-        _ => python.then_some(Candidate { said, asks: None, python }),
-    }
+    };
+    Some(all_instead(line, in_line.clone(), about).into_iter().filter_map(candidate).take(MOST).collect())
 }
 
 /// Where the user's text stands in the source.
@@ -153,8 +172,13 @@ fn place(source: &Source, text: &Arc<CellText>, range: Range<usize>) -> Option<R
         source.text.match_indices(c).map(|(here, _)| here).find(is)
     };
     let (first, last) = (part.chars().next()?, part.chars().next_back()?);
-    let end = find(last, range.end - last.len_utf8())? + last.len_utf8();
-    find(first, range.start).map(|start| start..end)
+    // A variable that is handed over stands there as its copy: between the same neighbours.
+    let behind =
+        || text.text[..range.start].char_indices().next_back().and_then(|(at, c)| Some(find(c, at)? + c.len_utf8()));
+    let before = || text.text[range.end..].chars().next().and_then(|c| find(c, range.end));
+    let end = find(last, range.end - last.len_utf8()).map(|end| end + last.len_utf8()).or_else(before)?;
+    let start = find(first, range.start).or_else(behind)?;
+    (start < end).then_some(start..end)
 }
 
 /// The method that no type has: where rustc misses it, it has come to know the type.
@@ -218,26 +242,30 @@ struct Found {
     subject: Option<(Range<usize>, &'static str)>,
 }
 
-/// The row that says most about what stands at `at` of a line.
+/// What says most about what stands at `at` of a line.
+fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
+    all_instead(line, at, about).into_iter().next()
+}
+
+/// The rows that are about what stands at `at` of a line, those that say most of it first.
 ///
 /// In a row a single letter, `model`, `loss` or `opt` stands for any expression, and so does a number; `2, 3` stands for a list of any
 /// length.
-fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
-    let user = Words::of(line);
-    let mut best: Option<(usize, Found)> = None;
+fn all_instead(line: &str, at: Range<usize>, about: About) -> Vec<Found> {
+    let user = Words::written(line);
+    let mut all: Vec<(usize, Found)> = Vec::new();
     for row in rows().iter().filter(|row| row.torch != row.xlazy) {
         let pattern = Words { text: &row.torch, tokens: Cow::Borrowed(&row.tokens) };
         let said = (0..pattern.len()).filter(|&i| pattern.meta(i).is_none()).count();
         let call = pattern.meta(0).is_some() && pattern.word(1) == "(";
         let wanted = match about {
-            About::Call => call || pattern.is_library(),
+            About::Call => call || pattern.is_library() || pattern.word(0).starts_with(char::is_uppercase),
             About::Python => !call && row.python,
-            About::Names | About::Types => !call,
+            // Where a name is wrong, what is written as it is here is not what is meant.
+            About::Names => !call && !row.torch.starts_with("optim::"),
+            About::Types => !call,
         };
         if !wanted {
-            continue;
-        }
-        if best.as_ref().is_some_and(|(most, _)| *most >= said) {
             continue;
         }
         let found = (0..user.len()).find_map(|i| {
@@ -253,7 +281,8 @@ fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
         let code = filled(&row.xlazy, &captured);
         // A row of the library's own names is known by them, and `True` by itself.
         let library = pattern.is_library();
-        let subject = subject(&pattern, &captured).filter(|_| !library);
+        let by_type = |(_, is): &(Range<usize>, &str)| *is != NUMBER && about == About::Types;
+        let subject = subject(&pattern, &captured).filter(|of| !library || by_type(of));
         let alone = library || subject.is_none();
         let fits = match about {
             About::Python => true,
@@ -261,16 +290,24 @@ fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
             About::Names | About::Call => {
                 !alone || !line[range.start..at.start].contains(['(', '[']) || is_name_of_argument(line, &at)
             }
-            About::Types => !alone,
+            About::Types => !alone || OURS.iter().any(|ours| line[range.clone()].starts_with(ours)),
         };
         if !fits || code == line[range.clone()] {
             continue;
         }
         let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
-        best = Some((said, Found { said: format!("{ANSWER}`{code}`{note}"), code, at: range, subject }));
+        all.push((said, Found { said: format!("{ANSWER}`{code}`{note}"), code, at: range, subject }));
     }
-    best.map(|(_, found)| found).or_else(|| op(&user, &at).filter(|_| about == About::Names))
+    all.sort_by_key(|(said, _)| std::cmp::Reverse(*said));
+    let mut all: Vec<Found> = all.into_iter().map(|(_, found)| found).collect();
+    if all.is_empty() && about == About::Names {
+        all.extend(op(&user, &at));
+    }
+    all
 }
+
+/// What is written already as it is here, but for its arguments.
+const OURS: [&str; 4] = ["nn::", "optim::", "data::", "Tensor::"];
 
 /// Whether what is pointed at is Python's `name=` in a call.
 fn is_name_of_argument(line: &str, at: &Range<usize>) -> bool {
@@ -280,6 +317,9 @@ fn is_name_of_argument(line: &str, at: &Range<usize>) -> bool {
 
 /// The page of all ops, which is written from their table.
 const OPS: &str = include_str!("../../../../docs/ops.md");
+
+/// What every cell has.
+const PRELUDE: &str = include_str!("../../../../runtime/src/prelude.rs");
 
 /// A function of torch's that is a method here, or makes a tensor: `torch.NAME(x, …)`, `F.NAME(x, …)` and how somebody writes them who
 /// has heard of Rust.
@@ -300,28 +340,57 @@ fn op(user: &Words, at: &Range<usize>) -> Option<Found> {
         path.push(user.word(name));
         name = next;
     }
-    let modules: &[&str] = match path[..] {
-        ["F"] | ["nn", "functional"] | ["torch", "nn", "functional"] => &["nn.functional.", ""],
-        ["torch"] | ["torch", "linalg" | "special" | "fft"] => &["", "linalg.", "special.", "fft."],
-        _ => return None,
-    };
-    let end = user.behind_brackets(name + 1).filter(|_| user.word(name + 1) == "(")?;
-    let range = user.tokens[first].range.start..user.tokens[end - 1].range.end;
-    let of = |module: &&str| {
-        let row = format!("| `{module}{}` | `Tensor::", user.word(name));
+    let name_is = user.word(name);
+    let known = |said: String| {
+        let row = format!("| `{said}` | `");
         OPS.lines().find_map(|line| line.strip_prefix(&row)?.split('`').next())
     };
-    let method = modules.iter().find_map(of)?;
-    let all = user.part(name + 2, end - 1).map(|(all, _)| rewritten(&all)).unwrap_or_default();
-    let code = if PAGE.contains(&format!("`Tensor::{method}(")) {
-        format!("Tensor::{method}({all})")
-    } else {
-        let behind_first = user.up_to(name + 2, ",", false).filter(|i| *i < end).unwrap_or(end - 1);
-        let (subject, _) = user.part(name + 2, behind_first)?;
-        let rest = user.part(behind_first + 1, end - 1).map(|(rest, _)| rewritten(&rest)).unwrap_or_default();
-        format!("{}.{method}({rest})", receiver(&rewritten(&subject)))
+    let path = if path.first() == Some(&"torch") { &path[1..] } else { &path[..] };
+    let target = match path {
+        ["F"] | ["nn", "functional"] => known(format!("nn.functional.{name_is}")).or_else(|| known(name_is.to_owned())),
+        [] if user.word(first) != "torch" => None,
+        [] => ["", "linalg.", "special.", "fft."].iter().find_map(|module| known(format!("{module}{name_is}"))),
+        ["nn" | "optim" | "utils" | "autograd" | "linalg" | "special" | "fft" | "cuda" | "amp", ..] => {
+            known(format!("{}.{name_is}", path.join(".")))
+        }
+        ["lr_scheduler"] => known(format!("optim.lr_scheduler.{name_is}")),
+        _ => None,
+    }?;
+    let end = user.behind_brackets(name + 1).filter(|_| user.word(name + 1) == "(")?;
+    let range = user.tokens[first].range.start..user.tokens[end - 1].range.end;
+    let (arguments, options) = arguments(user, name + 2, end - 1);
+    let all = arguments.join(", ");
+    let is_type = target.rsplit("::").next().is_some_and(|last| last.starts_with(char::is_uppercase));
+    let code = match target.strip_prefix("Tensor::") {
+        Some(method) if !PAGE.contains(&format!("`Tensor::{method}(")) => {
+            let (subject, rest) = arguments.split_first()?;
+            format!("{}.{method}({})", receiver(subject), rest.join(", "))
+        }
+        None if is_type => format!("{target}::new({all})"),
+        None if !target.contains("::")
+            && !Words::of(PRELUDE).tokens.iter().any(|t| &PRELUDE[t.range.clone()] == target) =>
+        {
+            format!("xlazy::{target}({all})")
+        }
+        _ => format!("{target}({all})"),
     };
-    Some(Found { said: format!("{ANSWER}`{code}`"), code, at: range, subject: None })
+    let of_options = if options { format!(" (`?{target}` tells of its options)") } else { String::new() };
+    Some(Found { said: format!("{ANSWER}`{code}`{of_options}"), code, at: range, subject: None })
+}
+
+/// What stands between the brackets of a call, without names, and whether options were named there, which are no arguments here.
+fn arguments(user: &Words, from: usize, to: usize) -> (Vec<String>, bool) {
+    let (mut out, mut options, mut at) = (Vec::new(), false, from);
+    while at < to {
+        let end = user.up_to(at, ",", false).filter(|end| *end < to).unwrap_or(to);
+        let named = user.kind(at) == Some(Kind::Ident) && user.word(at + 1) == "=" && user.word(at + 2) != "=";
+        match named && OPTIONS.contains(&user.word(at)) {
+            true => options = true,
+            false => out.extend(user.part(if named { at + 2 } else { at }, end).map(|(text, _)| rewritten(&text))),
+        }
+        at = end + 1;
+    }
+    (out, options)
 }
 
 /// What of the text a row is about: what its first letter that says what it is stands for, or else its first number.
@@ -347,12 +416,13 @@ fn filled(xlazy: &str, captured: &Captured) -> String {
     let words = Words::of(xlazy);
     let (mut out, mut end, mut i) = (String::new(), 0, 0);
     while i < words.len() {
-        let (name, width) = if words.meta(i) == Some(Meta::Several) { ("2, 3", 3) } else { (words.word(i), 1) };
+        let (name, width) = words.list(i).unwrap_or((words.word(i), 1));
         let range = words.tokens[i].range.start..words.tokens[(i + width - 1).min(words.len() - 1)].range.end;
         out.push_str(&xlazy[end..range.start]);
         match captured.get(name).filter(|_| words.meta(i).is_some()) {
+            Some((text, _)) if name == TENSORS => out.push_str(&lent(text)),
             Some((text, _)) => {
-                let text = &rewritten(text);
+                let text = &compared(rewritten(text), name);
                 // A number is not lent, and nothing is lent twice.
                 let number = text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
                 out.truncate(out.len() - usize::from((number || text.starts_with('&')) && out.ends_with('&')));
@@ -366,6 +436,28 @@ fn filled(xlazy: &str, captured: &Captured) -> String {
         (end, i) = (range.end, i + width);
     }
     out + &xlazy[end..]
+}
+
+/// The elements of a list, each lent.
+fn lent(list: &str) -> String {
+    let words = Words::of(list);
+    let (elements, _) = arguments(&words, 0, words.len());
+    elements.iter().map(|e| format!("&{}", e.trim_start_matches('&'))).collect::<Vec<_>>().join(", ")
+}
+
+/// A mask, `m` in a row, that is written as a comparison.
+fn compared(text: String, name: &str) -> String {
+    let all = Words::of(&text);
+    let operator = |i: &usize| matches!(all.word(*i), ">" | "<") && all.word(i + 1) != "=" && all.within(0, *i);
+    match (name == "m").then(|| (0..all.len()).find(operator)).flatten() {
+        Some(i) => match (all.part(0, i), all.part(i + 1, all.len())) {
+            (Some((left, _)), Some((right, _))) => {
+                format!("{}.{}({right})", receiver(&left), if all.word(i) == ">" { "gt" } else { "lt" })
+            }
+            _ => text,
+        },
+        None => text,
+    }
 }
 
 /// An expression that something is called of.
@@ -385,7 +477,7 @@ fn rewritten(text: &str) -> String {
     // Each is another one, and what is said may not name the library again.
     for _ in 0..8 {
         let tokens = tokens(&text);
-        let library = |t: &Token| matches!(&text[t.range.clone()], "torch" | "F" | "nn" | "optim");
+        let library = |t: &Token| matches!(&text[t.range.clone()], "torch" | "F" | "nn" | "optim" | "range");
         let found = tokens.iter().filter(|t| library(t)).find_map(|t| {
             let found = instead(&text, t.range.clone(), About::Names)?;
             Some((found.at, found.code))

@@ -19,6 +19,21 @@ impl<'t> Words<'t> {
         Words { text, tokens: Cow::Owned(tokens(text)) }
     }
 
+    /// A line as somebody wrote it, without those named arguments of torch's that have nothing to say here.
+    pub fn written(text: &'t str) -> Words<'t> {
+        let mut all = Words::of(text);
+        let idle = |all: &Words| {
+            let names = |i: &usize| IDLE.contains(&all.word(*i)) && all.word(i + 1) == "=" && all.word(i + 2) != "=";
+            let i = (1..all.len()).find(|i| matches!(all.word(i - 1), "," | "(") && names(i))?;
+            let end = all.up_to(i, ",", false).or_else(|| all.up_to(i, ")", false))?;
+            Some(if all.word(i - 1) == "," { i - 1..end } else { i..end + usize::from(all.word(end) == ",") })
+        };
+        while let Some(range) = idle(&all) {
+            all.tokens.to_mut().drain(range);
+        }
+        all
+    }
+
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
@@ -36,18 +51,34 @@ impl<'t> Words<'t> {
         self.tokens.get(i).map(|t| t.kind)
     }
 
+    /// Of a row: what stands for a list, and how many tokens that is there.
+    pub fn list(&self, i: usize) -> Option<(&'static str, usize)> {
+        let is = |words: &[&str], from: usize| words.iter().enumerate().all(|(n, w)| self.word(from + n) == *w);
+        let opens = i > 0 && (self.word(i - 1) == "[" || self.word(i - 1) == "(" && i > 1 && self.word(i - 2) == "(");
+        if is(&["2", ",", "3"], i) {
+            Some((NUMBERS, 3))
+        } else if opens && is(&["x", ",", "y"], i) {
+            Some((TENSORS, 3))
+        } else if opens && is(&["&", "x", ",", "&", "y", "]"], i) {
+            Some((TENSORS, 5))
+        } else if i > 0 && matches!(self.word(i - 1), "(" | "[") && is(&["a", ",", "b"], i) {
+            Some((MODULES, 3))
+        } else {
+            None
+        }
+    }
+
     /// Of a row: what stands for any expression, or for several of them.
     pub fn meta(&self, i: usize) -> Option<Meta> {
         let word = self.word(i);
-        let a_list = |i: usize| self.word(i) == "2" && self.word(i + 1) == "," && self.word(i + 2) == "3";
-        if a_list(i) {
+        if self.list(i).is_some() {
             return Some(Meta::Several);
         }
         // What is named behind a point or called is a name.
         let named = i > 0 && self.word(i - 1) == "." || self.word(i + 1) == "(" || self.word(i + 1) == "!";
         let stands = match self.kind(i)? {
             Kind::Ident => {
-                word == "model" || !named && (matches!(word, "loss" | "opt") || word.len() == 1 && word != "F")
+                CALLED.contains(&word) || !named && (matches!(word, "loss" | "opt") || word.len() == 1 && word != "F")
             }
             Kind::Number => true,
             // The name of a file, say.
@@ -92,6 +123,19 @@ impl<'t> Words<'t> {
                 _ => return Some(at),
             }
         }
+    }
+
+    /// Behind the expression that begins at `i`: where a comma, a bracket or the line ends it.
+    pub fn expression(&self, i: usize) -> Option<usize> {
+        let mut at = i;
+        while let Some(kind) = self.kind(at) {
+            match kind {
+                Kind::Open(_) => at = self.behind_brackets(at)?,
+                Kind::Close(_) | Kind::Punct(',' | ';') => break,
+                _ => at += 1,
+            }
+        }
+        (at > i).then_some(at)
     }
 
     pub fn behind_brackets(&self, i: usize) -> Option<usize> {
@@ -139,6 +183,27 @@ impl<'t> Words<'t> {
     }
 }
 
+/// What stands for a list of any length.
+const NUMBERS: &str = "2, 3";
+pub(super) const TENSORS: &str = "x, y";
+const MODULES: &str = "a, b";
+
+/// Words of rows that stand for any expression, also where they are called.
+const CALLED: &[&str] = &["model", "criterion", "cell", "gru_cell"];
+
+/// Named arguments that say where a tensor is, or how, and have nothing to say here.
+pub(super) const IDLE: &[&str] = &[
+    "device",
+    "non_blocking",
+    "set_to_none",
+    "inplace",
+    "pin_memory",
+    "foreach",
+    "fused",
+    "memory_format",
+    "weights_only",
+];
+
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Meta {
     One,
@@ -178,6 +243,19 @@ pub(super) const OPTIONS: &[&str] = &[
     "requires_grad",
 ];
 
+/// Modules of torch's that names are written behind.
+const MODULES_OF: &[&str] =
+    &["torch", "nn", "optim", "data", "utils", "functional", "lr_scheduler", "F", "distributed", "autograd", "init"];
+
+/// Python's names of what Rust has, too.
+fn in_rust(word: &str) -> &str {
+    match word {
+        "True" => "true",
+        "False" => "false",
+        _ => word,
+    }
+}
+
 /// A row at a token: where it stands in the text, and what its letters and numbers stand for.
 pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(Range<usize>, Captured)> {
     let mut captured = Captured::new();
@@ -193,16 +271,26 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
     }
     while p < pattern.len() {
         let Some(meta) = pattern.meta(p) else {
+            // A list may be a tuple, and lent.
+            let listed = |p: usize| pattern.list(p).is_some_and(|(name, _)| name == TENSORS);
+            let opens = pattern.word(p) == "[" && listed(p + 1);
+            let closes = pattern.word(p) == "]" && p > 2 && listed(p - 3);
+            u += usize::from(opens && user.word(u) == "&");
+            if opens && user.word(u) == "(" || closes && user.word(u) == ")" {
+                (p, u) = (p + 1, u + 1);
+                continue;
+            }
             // Arguments have no names here: `dim=1` is `1`.
             if p > 0 && user.kind(u) == Some(Kind::Ident) && user.word(u + 1) == "=" && pattern.word(p) != user.word(u)
             {
                 u += 2;
             }
             // `nn::Linear::new(…)` is half of the way.
-            if pattern.word(p) == "(" && pattern.is_library() && (1..=2).all(|i| user.word(u + i - 1) == ":") {
+            let makes = pattern.is_library() || p > 0 && pattern.word(p - 1).starts_with(char::is_uppercase);
+            if pattern.word(p) == "(" && makes && (1..=2).all(|i| user.word(u + i - 1) == ":") {
                 u += if user.word(u + 2) == "new" { 3 } else { return None };
             }
-            let same = user.word(u) == pattern.word(p) && u < user.len();
+            let same = in_rust(user.word(u)) == in_rust(pattern.word(p)) && u < user.len();
             // `F::relu` is how somebody writes `F.relu` who has heard of Rust.
             let as_path =
                 pattern.is_library() && pattern.word(p) == "." && user.word(u) == ":" && user.word(u + 1) == ":";
@@ -210,7 +298,7 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
             (p, u) = (p + 1, u + if as_path { 2 } else { 1 });
             continue;
         };
-        let (name, width) = if meta == Meta::Several { ("2, 3", 3) } else { (pattern.word(p), 1) };
+        let (name, width) = pattern.list(p).unwrap_or((pattern.word(p), 1));
         if p > 0 && user.kind(u) == Some(Kind::Ident) && user.word(u + 1) == "=" && user.word(u + 2) != "=" {
             // By its name an option is itself, wherever it stands.
             if OPTIONS.contains(&user.word(u)) && pattern.word(p.checked_sub(1)?) != "=" {
@@ -218,14 +306,30 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
             }
             u += 2;
         }
-        let end = match pattern.word(p + width) {
-            "" => user.operand(u)?,
-            next => user.up_to(u, next, meta == Meta::Several)?,
+        let option = |at: &usize| {
+            user.word(*at) == ","
+                && user.kind(at + 1) == Some(Kind::Ident)
+                && user.word(at + 2) == "="
+                && user.within(u, *at)
         };
+        let closing = |next: &str| match next {
+            "," if meta == Meta::Several => (u..user.len()).find(option),
+            // A tuple's, where the row has a list.
+            "]" if name == TENSORS => user.up_to(u, "]", true).or_else(|| user.up_to(u, ")", true)),
+            next => user.up_to(u, next, meta == Meta::Several),
+        };
+        let end = match pattern.word(p + width) {
+            "" if p > 0 && matches!(pattern.word(p - 1), ":" | "assert" | "else") => user.expression(u)?,
+            "" => user.operand(u)?,
+            next => closing(next)?,
+        };
+        // An option is no element of a list.
+        if meta == Meta::Several && (u..end).any(|at| option(&at) && OPTIONS.contains(&user.word(at + 1))) {
+            return None;
+        }
         let (text, range) = user.part(u, end)?;
         let text = match &*text {
-            "True" => "true".to_owned(),
-            "False" => "false".to_owned(),
+            word @ ("True" | "False") => in_rust(word).to_owned(),
             // A list of its own is the list.
             list if meta == Meta::Several
                 && matches!(user.kind(u), Some(Kind::Open(_)))
@@ -239,5 +343,14 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
         (p, u) = (p + width, end);
     }
     let last = user.tokens.get(u.checked_sub(1)?)?;
+    // `torch.utils.data.` in front of a name belongs to it.
+    while pattern.meta(0).is_none() && first > 1 {
+        let width = if user.word(first - 1) == "." { 2 } else { 3 };
+        let colons = width == 3 && first > 2 && user.word(first - 1) == ":" && user.word(first - 2) == ":";
+        if !(width == 2 || colons) || !MODULES_OF.contains(&user.word(first - width)) {
+            break;
+        }
+        first -= width;
+    }
     Some((user.tokens[first].range.start..last.range.end, captured))
 }

@@ -121,21 +121,31 @@ impl Depth {
     /// Takes the text apart, on a stack that is large enough for it and what its macros make; an error is the machine's.
     pub fn apart<T: Send>(&self, work: impl FnOnce() -> T + Send) -> std::io::Result<T> {
         let mut work = Some(work);
-        let mut on = |room: usize| {
-            let work = &mut work;
-            scope(|threads| {
-                let thread = Builder::new().name("xlazy-parse".into()).stack_size(room + AROUND);
-                let thread = thread.spawn_scoped(threads, || {
-                    ROOM.set(room);
-                    work.take().map(|work| work())
-                })?;
-                match thread.join() {
-                    Ok(done) => Ok(done.expect("work that was not begun")),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            })
-        };
-        on(MOST).or_else(|e| if self.height.stack() <= LITTLE { on(LITTLE) } else { Err(e) })
+        let first = with_room(MOST, &mut work);
+        first.or_else(|e| if self.height.stack() <= LITTLE { with_room(LITTLE, &mut work) } else { Err(e) })
+    }
+}
+
+/// Work on a stack of that much.
+fn with_room<T: Send>(room: usize, work: &mut Option<impl FnOnce() -> T + Send>) -> std::io::Result<T> {
+    scope(|threads| {
+        let thread = Builder::new().name("xlazy-parse".into()).stack_size(room + AROUND);
+        let thread = thread.spawn_scoped(threads, || {
+            ROOM.set(room);
+            work.take().map(|work| work())
+        })?;
+        match thread.join() {
+            Ok(done) => Ok(done.expect("work that was not begun")),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// What asks itself whether a text fits, where there is stack for all that people write; for deeper text there is none.
+pub fn as_people_write<T: Send>(text: &str, work: impl Fn() -> T + Send + Sync) -> T {
+    match Depth::of(text).height.stack() <= LITTLE {
+        true => with_room(LITTLE, &mut Some(&work)).unwrap_or_else(|_| work()),
+        false => work(),
     }
 }
 

@@ -2,13 +2,14 @@
 use super::bindings::bindings;
 use super::catalog::{Catalog, Entry, Kind};
 use super::cursor::{self, Cursor, What};
+use super::generic::parameters;
 use super::magic;
 use super::probe::{METHOD, Prober};
 use super::repair::repaired;
 use super::runtime;
 use super::scope::InScope;
-use super::ty::{Ty, bounds, last};
-use super::words::{COMMON, DERIVES, KEYWORDS};
+use super::ty::{Ty, last};
+use super::words::{ATTRIBUTES, COMMON, DERIVES, KEYWORDS, LINTS, PRIMITIVES};
 use super::world::{Found, Having, PRELUDE, World};
 use crate::engine::{Candidate, Completions};
 use crate::eval::parse::segments::{Segment, blank_between, segments};
@@ -43,50 +44,23 @@ impl Typist {
         let repaired = repaired(code, &at.word, instead);
         let own = self.own(names);
         let cell = repaired.as_ref().map(|(text, block)| (text.as_str(), block));
-        Around { world: scope.world(cell, own), repaired }
+        let mut world = scope.world(cell, own);
+        // A block's places are one further than the text's.
+        world.parameters = cell.map(|(_, block)| parameters(block, at.word.start + 1)).unwrap_or_default();
+        Around { world, repaired }
     }
 
     /// The type of the receiver before the word.
     pub fn receiver(&self, scope: &InScope, around: &Around) -> Option<Ty> {
-        let (text, block) = around.repaired.as_ref()?;
+        let (text, _) = around.repaired.as_ref()?;
         let printed = self.prober.receiver(scope.context.as_ref()?, &scope.vars, text)?;
-        let ty = Ty::printed(&printed)?;
-        Some(parameter(block, &ty).unwrap_or(ty))
+        Ty::printed(&printed)
     }
 }
 
 pub struct Around {
     pub world: World,
     pub repaired: Option<(String, syn::Block)>,
-}
-
-/// Of a type parameter, the traits that it is bound by.
-fn parameter(block: &syn::Block, ty: &Ty) -> Option<Ty> {
-    struct Bounds<'a>(&'a str, Vec<(String, Vec<Ty>)>, bool);
-    impl<'ast> syn::visit::Visit<'ast> for Bounds<'_> {
-        fn visit_type_param(&mut self, p: &'ast syn::TypeParam) {
-            if p.ident == self.0 {
-                self.2 = true;
-                self.1.extend(bounds(p.bounds.iter()));
-            }
-        }
-        fn visit_predicate_type(&mut self, p: &'ast syn::PredicateType) {
-            if Ty::of(&p.bounded_ty) == Ty::Path(self.0.to_owned(), Vec::new()) {
-                self.1.extend(bounds(p.bounds.iter()));
-            }
-        }
-    }
-    let (name, wrap): (&str, fn(Ty) -> Ty) = match ty {
-        Ty::Path(name, args) if args.is_empty() => (name, |t| t),
-        Ty::Ref(_, t) => match &**t {
-            Ty::Path(name, args) if args.is_empty() => (name, |t| Ty::Ref(false, Box::new(t))),
-            _ => return None,
-        },
-        _ => return None,
-    };
-    let mut found = Bounds(name, Vec::new(), false);
-    syn::visit::Visit::visit_block(&mut found, block);
-    found.2.then(|| wrap(Ty::Traits("impl", found.1)))
 }
 
 /// Nobody types into a longer cell.
@@ -121,6 +95,11 @@ pub fn rust(scope: &InScope, code: &str, cursor: usize) -> String {
 /// The line of a magic, or of a command, that the cursor is in.
 fn special(scope: &InScope, code: &str, cursor: usize) -> Option<std::ops::Range<usize>> {
     let known = |name: &str| scope.knows(name);
+    let start = code[..cursor].rfind('\n').map_or(0, |i| i + 1);
+    // A colon alone is no command yet.
+    if &code[start..cursor] == ":" {
+        return Some(start..cursor);
+    }
     segments(code, &known).into_iter().find_map(|s| match s {
         Segment::Magic { line, .. } | Segment::Command(line) => {
             (line.start < cursor && cursor <= line_end(code, line.end)).then_some(line.start..cursor)
@@ -184,7 +163,12 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
         words.iter().for_each(|(text, kind, detail)| offers.add(0, text, kind, detail, ""));
         return offers.end(start, cursor);
     }
-    let code = &rust(scope, code, cursor);
+    let all = code;
+    let code = &rust(scope, all, cursor);
+    // In a magic that takes no Rust, or that there is not.
+    if all[..cursor].ends_with(|c: char| !c.is_whitespace()) && code[..cursor].ends_with(' ') {
+        return nothing;
+    }
     let at = cursor::read(code, cursor);
     let mut offers = Offers { word: code[at.word.clone()].to_owned(), found: Vec::new(), seen: HashSet::new() };
     let around = |instead| typist.around(scope, names, code, &at, instead);
@@ -212,7 +196,14 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
             }
         }
         What::Derive => DERIVES.iter().for_each(|d| offers.add(1, d, "trait", "", "")),
-        What::Formatted => variables(&mut offers, scope, code, &at),
+        What::Attribute => ATTRIBUTES.iter().for_each(|a| offers.add(1, a, "attribute", "", "")),
+        What::Lint => LINTS.iter().for_each(|l| offers.add(1, l, "lint", "", "")),
+        What::Type => types(&mut offers, &around("xlazy_name").world),
+        What::Formatted => {
+            variables(&mut offers, scope, code, &at);
+            let constants = scope.items.iter().filter(|i| matches!(i.kind, "constant" | "static"));
+            constants.for_each(|i| offers.add(3, &i.name, i.kind, &i.signature, ""));
+        }
         What::Name => plain(&mut offers, &around("xlazy_name").world, scope, code, &at),
     }
     offers.end(at.word.start, at.word.end)
@@ -253,6 +244,9 @@ fn paths(offers: &mut Offers, world: &World, code: &str, at: &Cursor, path: &[St
         _ => {}
     }
     let mut path = path.to_vec();
+    if let ([name], true) = (&path[..], world.parameters.contains_key(&path[0])) {
+        return world.of_parameter(name).iter().for_each(|h| associated(offers, h));
+    }
     if path[0] == "Self" {
         let Some(ty) = implemented(&code[..at.word.start]) else { return };
         path.splice(0..1, ty);
@@ -265,19 +259,23 @@ fn paths(offers: &mut Offers, world: &World, code: &str, at: &Cursor, path: &[St
         // A `use` names variants only.
         Some(Found::Type(path)) => {
             for h in world.associated(&path).into_iter().filter(|h| !at.import || h.member.kind == Kind::Variant) {
-                let rank = match h.member.kind {
-                    Kind::Variant => 1,
-                    Kind::Function if !h.of_trait => 2,
-                    Kind::Constant => 3,
-                    _ if !h.of_trait => 4,
-                    Kind::Function => 5,
-                    _ => 6,
-                };
-                offers.add(rank, &h.member.name, h.member.kind.word(), &h.member.signature, &h.member.doc);
+                associated(offers, &h);
             }
         }
         Some(Found::Item(_) | Found::Member(..)) | None => {}
     }
+}
+
+fn associated(offers: &mut Offers, h: &Having) {
+    let rank = match h.member.kind {
+        Kind::Variant => 1,
+        Kind::Function if !h.of_trait => 2,
+        Kind::Constant => 3,
+        _ if !h.of_trait => 4,
+        Kind::Function => 5,
+        _ => 6,
+    };
+    offers.add(rank, &h.member.name, h.member.kind.word(), &h.member.signature, &h.member.doc);
 }
 
 /// The path of the type whose `impl` the end of the text is in.
@@ -327,6 +325,38 @@ fn variables(offers: &mut Offers, scope: &InScope, code: &str, at: &Cursor) {
     scope.vars.iter().for_each(|v| offers.add(2, &v.name, "variable", &short(&v.type_name), ""));
 }
 
+/// What may stand where a type does.
+fn types(offers: &mut Offers, world: &World) {
+    let is_type = |e: &Entry| {
+        matches!(
+            world.shown(e.clone()).kind,
+            Kind::Struct | Kind::Enum | Kind::Union | Kind::Trait | Kind::Type | Kind::Module
+        )
+    };
+    let imported = world.imports.iter().map(|(name, path)| {
+        let (signature, doc) = Default::default();
+        Entry { name: name.clone(), kind: Kind::Type, signature, doc, elsewhere: Some(path.clone()) }
+    });
+    let near = world.entries("").into_iter().chain(imported).map(|e| (3, e));
+    let far = world.globs.iter().flat_map(|g| world.entries(g)).map(|e| (6, e));
+    let all: Vec<(u8, Entry)> = near.chain(far).filter(|(_, e)| is_type(e)).collect();
+    PRIMITIVES.iter().for_each(|p| offers.add(1, p, "type", "", ""));
+    world.parameters.keys().filter(|p| !p.contains(':')).for_each(|p| offers.add(0, p, "type", "", ""));
+    if !offers.word.is_empty() {
+        all.into_iter().for_each(|(rank, e)| offers.entry(rank, world, e));
+        for path in PRELUDE {
+            let (signature, doc) = Default::default();
+            let (name, elsewhere) = (last(path).to_owned(), Some((*path).to_owned()));
+            let entry = Entry { name, kind: Kind::Type, signature, doc, elsewhere };
+            if is_type(&entry) {
+                offers.entry(7, world, entry);
+            }
+        }
+        ["dyn", "impl", "fn", "Self"].iter().for_each(|k| offers.add(10, k, "keyword", "", ""));
+        world.crates.iter().for_each(|c| offers.add(11, c, "module", "", ""));
+    }
+}
+
 /// Everything that a name may stand for.
 fn plain(offers: &mut Offers, world: &World, scope: &InScope, code: &str, at: &Cursor) {
     variables(offers, scope, code, at);
@@ -348,11 +378,7 @@ fn plain(offers: &mut Offers, world: &World, scope: &InScope, code: &str, at: &C
         offers.entry(7, world, Entry { name, kind: Kind::Type, signature, doc, elsewhere });
     }
     world.entries("std").into_iter().filter(|e| e.kind == Kind::Macro).for_each(|e| offers.entry(8, world, e));
-    let primitives = world.entries("std").into_iter().filter(|e| e.kind == Kind::Primitive);
-    let written = |e: &Entry| {
-        !matches!(&*e.name, "array" | "fn" | "never" | "pointer" | "reference" | "slice" | "tuple" | "unit")
-    };
-    primitives.filter(written).for_each(|e| offers.add(9, &e.name, "type", "", ""));
+    PRIMITIVES.iter().for_each(|p| offers.add(9, p, "type", "", ""));
     KEYWORDS.iter().for_each(|k| offers.add(10, k, "keyword", "", ""));
     world.crates.iter().for_each(|c| offers.add(11, c, "module", "", ""));
 }

@@ -14,6 +14,12 @@ pub enum What {
     Field(Vec<String>, Vec<String>),
     /// A trait to derive.
     Derive,
+    /// An attribute's name.
+    Attribute,
+    /// A lint's, in `#[allow(…)]`.
+    Lint,
+    /// Where a type stands.
+    Type,
     /// A name in an expression, a type or a pattern.
     Name,
     /// A name in the braces of a format string.
@@ -69,15 +75,22 @@ pub fn read(code: &str, cursor: usize) -> Cursor {
         _ if import => What::Path(use_path(code, &known)),
         Some(t) if is_dot(code, &known) && text(t).ends_with('.') => What::Member,
         Some(t) if text(t) == ":" && before_is(code, &known[..known.len() - 1], ":") => {
-            match path_before(code, &known[..known.len() - 2]) {
-                path if path.is_empty() => What::Nothing,
+            let before = &known[..known.len() - 2];
+            match path_before(code, before) {
+                path if path.is_empty() => qualified(code, before).map_or(What::Nothing, What::Path),
                 path => What::Path(path),
             }
         }
         Some(t) if t.kind == Kind::Ident && NAMES.contains(&text(t)) => What::Nothing,
         Some(t) if text(t) == "mut" && before_is(code, &known[..known.len() - 1], "let") => What::Nothing,
         Some(t) if text(t) == "let" && word.is_empty() => What::Nothing,
-        _ if in_derive(code, &known) => What::Derive,
+        _ if in_attribute(code, &known, "derive") => What::Derive,
+        _ if ["allow", "warn", "deny", "expect"].iter().any(|a| in_attribute(code, &known, a)) => What::Lint,
+        Some(t) if text(t) == "[" && before_is(code, without_bang(code, &known[..known.len() - 1]), "#") => {
+            What::Attribute
+        }
+        Some(t) if t.kind == Kind::Ident && text(t) == "as" && !import => What::Type,
+        Some(t) if text(t) == ">" && before_is(code, &known[..known.len() - 1], "-") => What::Type,
         _ => fields(code, &known).unwrap_or(What::Name),
     };
     // A number that is being typed.
@@ -127,6 +140,13 @@ pub fn path_before(code: &str, known: &[&Token]) -> Vec<String> {
         }
         at -= 2;
     }
+}
+
+/// What `<Type>` or `<Type as Trait>` names: the trait, or else the type.
+fn qualified(code: &str, known: &[&Token]) -> Option<Vec<String>> {
+    let close = known.len().checked_sub(1).filter(|i| known[*i].kind == Kind::Punct('>'))?;
+    let inside = &known[angle_before(known, close)? + 1..close];
+    Some(path_before(code, inside)).filter(|path| !path.is_empty())
 }
 
 /// Where the `<` stands that belongs to a `>`.
@@ -192,9 +212,15 @@ pub fn enclosing(known: &[&Token]) -> Option<usize> {
     None
 }
 
-fn in_derive(code: &str, known: &[&Token]) -> bool {
+/// Between the parentheses of the attribute of that name.
+fn in_attribute(code: &str, known: &[&Token], name: &str) -> bool {
     let open = enclosing(known).filter(|i| known[*i].kind == Kind::Open('('));
-    open.is_some_and(|i| before_is(code, &known[..i], "derive") && i > 1 && before_is(code, &known[..i - 1], "["))
+    open.is_some_and(|i| before_is(code, &known[..i], name) && i > 1 && before_is(code, &known[..i - 1], "["))
+}
+
+/// `#![` is as `#[`.
+fn without_bang<'a, 'b>(code: &str, known: &'a [&'b Token]) -> &'a [&'b Token] {
+    if before_is(code, known, "!") { &known[..known.len() - 1] } else { known }
 }
 
 /// A field's name in a struct's literal or pattern: behind `{` or a comma, in braces behind a type's name.
@@ -334,6 +360,8 @@ mod tests {
             ("nn::¦", path(&["nn"]), ""),
             ("std::collections::Ha¦", path(&["std", "collections"]), "Ha"),
             ("Vec::<i32>::wi¦", path(&["Vec"]), "wi"),
+            ("<Vec<u8>>::wi¦", path(&["Vec"]), "wi"),
+            ("<Vec<u8> as std::io::Read>::re¦", path(&["std", "io", "Read"]), "re"),
             ("let x: Option<std::sync::¦", path(&["std", "sync"]), ""),
             ("use std::collections::{HashMap, hash_map::¦", path(&["std", "collections", "hash_map"]), ""),
             ("use std::{fs, io¦", path(&["std"]), "io"),

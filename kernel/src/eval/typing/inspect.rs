@@ -42,13 +42,7 @@ pub fn describe(scope: &InScope, name: &str, detail: u8) -> Option<Bundle> {
     let docs: Vec<&str> =
         item.source.lines().filter_map(|l| l.trim_start().strip_prefix("///")).map(str::trim).collect();
     let text = match detail {
-        0 => format!(
-            "{} {}{}{}{origin}",
-            item.kind,
-            signature(item),
-            if docs.is_empty() { "" } else { "\n\n" },
-            docs.join("\n")
-        ),
+        0 => format!("{}{}{}{origin}", signature(item), if docs.is_empty() { "" } else { "\n\n" }, docs.join("\n")),
         _ => format!("{}{origin}", item.source),
     };
     Some(Bundle::text(text))
@@ -83,7 +77,12 @@ fn at_name(
             let path: Vec<String> = path.iter().cloned().chain([name.to_owned()]).collect();
             found(&around.world, &around.world.find(&path)?)
         }
-        What::Field(..) | What::Name | What::Formatted => {
+        What::Field(..) | What::Name | What::Formatted | What::Type | What::Attribute | What::Lint => {
+            if let What::Field(path, _) = &at.what
+                && let Some(field) = of_literal(&whole("xlazy_name: 0".to_owned()).world, path, name)
+            {
+                return Some(shown(path.last()?, &field, ""));
+            }
             let bound = super::bindings::bindings(&code[..word.end]).iter().any(|b| b == name);
             let bound = bound || declares(code, word);
             if !bound && let Some(known) = describe(scope, name, detail) {
@@ -99,6 +98,17 @@ fn at_name(
             let around = whole(name.to_owned());
             found(&around.world, &around.world.find(&[name.to_owned()])?)
         }
+    }
+}
+
+/// A field of the struct or variant whose literal or pattern it stands in.
+fn of_literal(world: &World, path: &[String], name: &str) -> Option<String> {
+    match world.find(path)? {
+        Found::Type(path) => {
+            let def = world.def(&path)?;
+            Some(def.members.iter().find(|m| m.name == name)?.signature.clone())
+        }
+        _ => None,
     }
 }
 
@@ -154,11 +164,26 @@ fn around(typist: &Typist, scope: &InScope, names: Names, code: &str, cursor: us
             (h.owner, h.member.signature, h.member.doc, true)
         }
         Call { bang: true, path, .. } => {
-            return found(&around("xlazy_name").world, &around("xlazy_name").world.find(path)?);
+            let world = around("xlazy_name").world;
+            return found(&world, &world.find(path)?);
         }
         Call { path, .. } => {
             let world = around(&code[call.name.clone()]).world;
-            match world.find(path)? {
+            let Some(there) = world.find(path) else {
+                // A closure, or a variable with one in it.
+                let [name] = &path[..] else { return None };
+                let bound = super::bindings::bindings(&code[..call.name.end]).iter().any(|b| b == name);
+                let ty = of_binding(typist, scope, names, code, &call.name).filter(|_| bound);
+                return match ty {
+                    Some(ty) => Some(Bundle::text(format!("{name}: {ty}"))),
+                    None => describe(scope, name, 0).filter(|_| scope.vars.iter().any(|v| v.name == *name)),
+                };
+            };
+            match there {
+                Found::Type(path) if world.def(&path)?.text.contains('(') => {
+                    let def = world.def(&path)?;
+                    (String::new(), def.text.clone(), def.doc.clone(), false)
+                }
                 Found::Item(e) => (String::new(), e.signature, e.doc, false),
                 Found::Member(owner, m) => (last(&owner).to_owned(), m.signature, m.doc, false),
                 other => return found(&world, &other),

@@ -5,6 +5,7 @@ mod bindings;
 mod catalog;
 pub mod complete;
 mod cursor;
+mod generic;
 pub mod inspect;
 mod magic;
 pub mod probe;

@@ -1,5 +1,5 @@
 //! From a cell that is being typed to one that parses, with something else in place of the word at the cursor.
-use crate::eval::text::scan::{closers, open_brackets, tokens};
+use crate::eval::text::scan::{Kind, closers, open_brackets, tokens};
 use std::ops::Range;
 
 /// Code, which is not nested too deep, that parses as a block's inside: all of it where that can be, else what stands before the cursor, closed.
@@ -14,16 +14,38 @@ pub fn repaired(code: &str, word: &Range<usize>, instead: &str) -> Option<(Strin
     };
     let closers = open_brackets(&tokens(before)).map(|open| closers(&open))?;
     let whole = ["", ";", " {}", ","].into_iter().map(|end| format!("{before}{called}{end}{after}"));
-    let cut = ["", " {}", ";", " => {}"].into_iter().flat_map(|end| {
-        let closed = format!("{before}{instead}{end}{closers}");
-        [closed.clone(), format!("{closed};"), format!("{closed} {{}}")]
-    });
-    whole.chain(cut).find_map(|text| parse(&text).map(|block| (text, block)))
+    let cut = |before: &str| {
+        let closed = ["", " {}", ";", " => {}"].map(|end| format!("{before}{instead}{end}{closers}"));
+        closed.into_iter().flat_map(|closed| [closed.clone(), format!("{closed};"), format!("{closed} {{}}")])
+    };
+    let parsed = |text: String| parse(&text).map(|block| (text, block));
+    whole.chain(cut(before)).find_map(parsed).or_else(|| cut(&sound(before)?).find_map(parsed))
+}
+
+/// The same with blanks for statements that are wrong in themselves, of which there are some.
+fn sound(before: &str) -> Option<String> {
+    let (mut out, mut start, mut depth) = (before.to_owned(), 0, 0);
+    for t in tokens(before) {
+        match t.kind {
+            Kind::Open(_) => depth += 1,
+            Kind::Close(_) => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 && matches!(t.kind, Kind::Close('}') | Kind::Punct(';')) {
+            let end = t.range.end;
+            if parse(&before[start..end]).is_none() {
+                out.replace_range(start..end, &" ".repeat(end - start));
+            }
+            start = end;
+        }
+    }
+    (out != before).then_some(out)
 }
 
 /// The items and statements of a cell as a block. Its places are one further than those of the text.
 fn parse(text: &str) -> Option<syn::Block> {
-    syn::parse_str(&format!("{{{text}\n}}")).ok()
+    // An attribute of the cell is one of its first statement here.
+    syn::parse_str(&format!("{{{}\n}}", text.replace("#![", "# ["))).ok()
 }
 
 #[cfg(test)]
@@ -39,6 +61,7 @@ mod tests {
         };
         for (code, want) in [
             ("x.¦", "x.p()"),
+            ("fn f<T: Clone>(s: &S<T>) -> O<T> { s.¦", "fn f<T: Clone>(s: &S<T>) -> O<T> { s.p()}"),
             ("let y = x.¦", "let y = x.p();"),
             ("let y = x.¦\nlet z = 1;", "let y = x.p();\nlet z = 1;"),
             ("if x.¦", "if x.p() {}"),
@@ -55,6 +78,11 @@ mod tests {
         ] {
             assert_eq!(of(code).as_deref(), Some(want), "{code}");
         }
-        assert_eq!(of("let = 3; x.¦"), None);
+        assert_eq!(of("let = 3; x.¦").as_deref(), Some("         x.p()"));
+        assert_eq!(
+            of("let x = ;\nfn f() -> { }\nlet y = x.¦").as_deref(),
+            Some("                       \nlet y = x.p();".replacen("\n", " ", 0).as_str())
+        );
+        assert_eq!(of("let = 3 x.¦"), None);
     }
 }

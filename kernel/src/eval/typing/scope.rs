@@ -89,7 +89,7 @@ impl InScope {
             crates.push(name.to_owned());
             layers.extend(dependency(name, Path::new(file)));
         }
-        World { layers, imports, globs, crates }
+        World { layers, imports, globs, crates, parameters: Default::default() }
     }
 }
 

@@ -14,6 +14,8 @@ pub enum Ty {
     Tuple(Vec<Ty>),
     /// `dyn A + B`, `impl A + B`: the traits.
     Traits(&'static str, Vec<(String, Vec<Ty>)>),
+    /// What a trait calls so of a type: `<T as Iterator>::Item`.
+    Of(Box<Ty>, (String, Vec<Ty>), String),
     /// A function or a pointer to one.
     Function(String),
     /// What nothing is known about.
@@ -35,7 +37,10 @@ impl Ty {
 
     pub fn of(ty: &syn::Type) -> Ty {
         match ty {
-            syn::Type::Path(p) if p.qself.is_none() => path(&p.path),
+            syn::Type::Path(p) => match &p.qself {
+                None => path(&p.path),
+                Some(of) => projection(of, &p.path),
+            },
             syn::Type::Reference(r) => Ty::Ref(r.mutability.is_some(), Box::new(Ty::of(&r.elem))),
             syn::Type::Ptr(p) => Ty::Ptr(p.mutability.is_some(), Box::new(Ty::of(&p.elem))),
             syn::Type::Slice(s) => Ty::Slice(Box::new(Ty::of(&s.elem))),
@@ -65,7 +70,7 @@ impl Ty {
             Ty::Tuple(all) if all.is_empty() => Some("unit"),
             Ty::Tuple(_) => Some("tuple"),
             Ty::Function(_) => Some("fn"),
-            Ty::Traits(..) | Ty::Other(_) => None,
+            Ty::Traits(..) | Ty::Of(..) | Ty::Other(_) => None,
         }
     }
 
@@ -88,6 +93,7 @@ impl Ty {
             Ty::Slice(t) => Ty::Slice(one(t)),
             Ty::Array(t, n) => Ty::Array(one(t), n.clone()),
             Ty::Tuple(list) => Ty::Tuple(all(list)),
+            Ty::Of(t, (of_trait, args), name) => Ty::Of(one(t), (of_trait.clone(), all(args)), name.clone()),
             Ty::Traits(..) | Ty::Function(_) | Ty::Other(_) => self.clone(),
         }
     }
@@ -103,7 +109,7 @@ impl Ty {
                     true
                 }
             },
-            (Ty::Other(_), _) | (_, Ty::Other(_)) => true,
+            (Ty::Other(_) | Ty::Of(..), _) | (_, Ty::Other(_) | Ty::Of(..)) => true,
             (Ty::Path(a, left), Ty::Path(b, right)) => {
                 // Arguments that have a default are not always written.
                 last(a) == last(b) && left.iter().zip(right).all(|(p, t)| t.fits(p, parameters, bound))
@@ -139,8 +145,23 @@ impl fmt::Display for Ty {
                 };
                 write!(f, "{word} {}", all.iter().map(one).collect::<Vec<_>>().join(" + "))
             }
+            Ty::Of(t, (of_trait, args), name) if args.is_empty() => write!(f, "<{t} as {}>::{name}", last(of_trait)),
+            Ty::Of(t, (of_trait, args), name) => write!(f, "<{t} as {}<{}>>::{name}", last(of_trait), list(args)),
             Ty::Function(text) | Ty::Other(text) => f.write_str(text),
         }
+    }
+}
+
+/// `<T as Trait>::Name`.
+fn projection(of: &syn::QSelf, whole: &syn::Path) -> Ty {
+    let of_trait: Vec<String> = whole.segments.iter().take(of.position).map(|s| s.ident.to_string()).collect();
+    match (whole.segments.last(), of.position.checked_sub(1).and_then(|i| whole.segments.get(i))) {
+        (Some(name), Some(segment)) => Ty::Of(
+            Box::new(Ty::of(&of.ty)),
+            (of_trait.join("::"), arguments(&segment.arguments)),
+            name.ident.to_string(),
+        ),
+        _ => Ty::of(&of.ty),
     }
 }
 
@@ -151,13 +172,11 @@ pub fn last(path: &str) -> &str {
 
 fn path(path: &syn::Path) -> Ty {
     let name: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
-    Ty::Path(name.join("::"), arguments(path))
+    Ty::Path(name.join("::"), path.segments.last().map(|s| arguments(&s.arguments)).unwrap_or_default())
 }
 
-fn arguments(path: &syn::Path) -> Vec<Ty> {
-    let Some(syn::PathArguments::AngleBracketed(a)) = path.segments.last().map(|s| &s.arguments) else {
-        return Vec::new();
-    };
+fn arguments(written: &syn::PathArguments) -> Vec<Ty> {
+    let syn::PathArguments::AngleBracketed(a) = written else { return Vec::new() };
     let one = |a: &syn::GenericArgument| match a {
         syn::GenericArgument::Type(t) => Some(Ty::of(t)),
         syn::GenericArgument::Const(c) => Some(Ty::Other(quote::quote!(#c).to_string())),

@@ -3,6 +3,10 @@ use crate::engine::Completeness;
 use crate::eval::parse::segments::{Segment, blank_between, segments};
 use crate::eval::text::depth;
 use crate::eval::text::scan::{Kind, Token, closers, open_brackets, tokens};
+use std::str::FromStr;
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
+use syn::visit::Visit;
 
 /// Nobody sees more of a line.
 const FURTHEST: usize = 20;
@@ -21,7 +25,11 @@ pub fn is_complete(code: &str) -> Completeness {
         return Completeness::Incomplete(String::new());
     }
     let Some(last) = all.last() else { return Completeness::Complete };
+    // Words that something must follow, where nothing does yet.
+    let begins =
+        matches!(&code[last.range.clone()], "async" | "unsafe" | "extern" | "const" | "static" | "move" | "impl");
     match parsed(code, &open) {
+        Some(Fault::At(at)) if begins && at == last.range.start => Completeness::Incomplete("    ".into()),
         // Somewhere before its end: what follows cannot mend that.
         Some(Fault::At(at)) if at < last.range.end => Completeness::Invalid,
         _ if !open.is_empty() => Completeness::Incomplete(indent),
@@ -40,12 +48,67 @@ enum Fault {
 
 /// What is wrong with the text once its brackets are closed.
 fn parsed(code: &str, open: &[char]) -> Option<Fault> {
-    let text = format!("{code}\n{}", closers(open));
+    // An attribute of the cell is one of its first statement here.
+    let text = format!("{code}\n{}", closers(open)).replace("#![", "# [");
     if !depth::fits(&text) {
         return Some(Fault::Unknown);
     }
-    let error = syn::parse::Parser::parse_str(syn::Block::parse_within, &text).err()?;
-    Some(Fault::At(place(&error, &text)))
+    // What is no token becomes none.
+    if proc_macro2::TokenStream::from_str(&text).is_err() {
+        return Some(Fault::At(0));
+    }
+    match syn::Block::parse_within.parse_str(&text) {
+        Ok(statements) => {
+            let mut wrong = Wrong(open.is_empty(), false);
+            statements.iter().for_each(|s| wrong.visit_stmt(s));
+            wrong.1.then_some(Fault::At(0))
+        }
+        Err(error) => Some(Fault::At(place(&error, &text))),
+    }
+}
+
+/// What syn takes and Rust does not: numbers with endings that there are not; and, where no bracket is open, std's macros whose
+/// arguments are no expressions.
+struct Wrong(bool, bool);
+
+impl<'ast> Visit<'ast> for Wrong {
+    fn visit_lit(&mut self, lit: &'ast syn::Lit) {
+        const INTEGERS: [&str; 13] =
+            ["", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize"];
+        const FLOATS: [&str; 2] = ["f32", "f64"];
+        self.1 |= match lit {
+            syn::Lit::Int(n) => !INTEGERS.contains(&n.suffix()) && !FLOATS.contains(&n.suffix()),
+            syn::Lit::Float(n) => !n.suffix().is_empty() && !FLOATS.contains(&n.suffix()),
+            _ => false,
+        };
+    }
+
+    fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        const OF_EXPRESSIONS: [&str; 14] = [
+            "vec",
+            "print",
+            "println",
+            "eprint",
+            "eprintln",
+            "format",
+            "panic",
+            "assert",
+            "assert_eq",
+            "assert_ne",
+            "dbg",
+            "todo",
+            "write",
+            "writeln",
+        ];
+        let list = Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+        let known = m.path.get_ident().is_some_and(|name| OF_EXPRESSIONS.iter().any(|k| name == k));
+        let repeats = || syn::parse2::<syn::ExprRepeat>(bracketed(&m.tokens)).is_ok();
+        self.1 |= self.0 && known && list.parse2(m.tokens.clone()).is_err() && !repeats();
+    }
+}
+
+fn bracketed(tokens: &proc_macro2::TokenStream) -> proc_macro2::TokenStream {
+    proc_macro2::TokenTree::Group(proc_macro2::Group::new(proc_macro2::Delimiter::Bracket, tokens.clone())).into()
 }
 
 /// Where an error is; one at the end of the text is behind it.
@@ -127,6 +190,19 @@ mod tests {
             ("f(1 2", Completeness::Invalid),
             ("let x = 1;\nfn 3() {}\n", Completeness::Invalid),
             ("let y = = 2", Completeness::Invalid),
+            ("let n = 5px;", Completeness::Invalid),
+            ("let n = 1e;", Completeness::Invalid),
+            ("0x", Completeness::Invalid),
+            ("let c = 'ab';", Completeness::Invalid),
+            ("`ls`", Completeness::Invalid),
+            ("let price = €5;", Completeness::Invalid),
+            ("vec![1 2]", Completeness::Invalid),
+            ("println!(\"{}\" x)", Completeness::Invalid),
+            ("vec![0; 3]; println!(\"{n}\", n = 1); css!(5px solid)", Completeness::Complete),
+            ("let v = vec![1,", incomplete("    ")),
+            ("async", incomplete("    ")),
+            ("#![allow(unused)]\nlet x = 1;", Completeness::Complete),
+            ("'a", incomplete("    ")),
         ] {
             assert_eq!(is_complete(code), want, "{code}");
         }

@@ -8,6 +8,55 @@ pub const KEYWORDS: &[&str] = &[
 
 pub const DERIVES: &[&str] = &["Clone", "Copy", "Debug", "Default", "Eq", "Hash", "Ord", "PartialEq", "PartialOrd"];
 
+/// Types that the language has.
+pub const PRIMITIVES: &[&str] = &[
+    "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "i128", "isize", "str", "u8", "u16", "u32", "u64", "u128",
+    "usize",
+];
+
+pub const ATTRIBUTES: &[&str] = &[
+    "allow",
+    "cfg",
+    "cold",
+    "default",
+    "deny",
+    "deprecated",
+    "derive",
+    "doc",
+    "expect",
+    "ignore",
+    "inline",
+    "must_use",
+    "non_exhaustive",
+    "repr",
+    "should_panic",
+    "test",
+    "track_caller",
+    "warn",
+];
+
+/// The lints that a cell may meet.
+pub const LINTS: &[&str] = &[
+    "ambiguous_glob_reexports",
+    "dead_code",
+    "deprecated",
+    "non_camel_case_types",
+    "non_snake_case",
+    "non_upper_case_globals",
+    "static_mut_refs",
+    "unreachable_code",
+    "unreachable_patterns",
+    "unused",
+    "unused_assignments",
+    "unused_imports",
+    "unused_labels",
+    "unused_macros",
+    "unused_must_use",
+    "unused_mut",
+    "unused_parens",
+    "unused_variables",
+];
+
 /// Traits that so many types have that nobody looks for their methods first.
 pub const COMMON: &[&str] = &[
     "Any",

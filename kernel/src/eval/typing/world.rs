@@ -1,6 +1,7 @@
 //! All catalogs at once, with what a cell has in scope: what a path leads to, and what a type has.
 use super::catalog::{Catalog, Entry, Head, Impl, Kind, Member, TypeDef};
-use super::ty::{Bindings, Ty, last};
+use super::generic::Parameters;
+use super::ty::{Bindings, Ty, bounds, last};
 use crate::eval::text::scan::{Kind as Token, tokens};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -58,6 +59,8 @@ pub struct World {
     /// Modules all of whose names are in scope.
     pub globs: Vec<String>,
     pub crates: Vec<String>,
+    /// Type parameters where the cursor is.
+    pub parameters: Parameters,
 }
 
 /// What a path leads to.
@@ -226,6 +229,9 @@ impl World {
         if self.crates.iter().any(|c| c == name) {
             out.push(name.to_owned());
         }
+        if self.entries("std").iter().any(|e| e.name == name && e.kind == Kind::Macro) {
+            out.push(format!("std::{name}"));
+        }
         let primitive = format!("primitive::{name}");
         out.extend(self.def(&primitive).is_some().then_some(primitive));
         out
@@ -319,8 +325,8 @@ impl World {
                 }
             }
         }
-        if let Ty::Traits(_, all) = ty {
-            for (name, args) in all {
+        if let Some(all) = self.bounded(ty) {
+            for (name, args) in &all {
                 self.add_trait(last(name), args, step, out, 0);
             }
             return;
@@ -358,6 +364,44 @@ impl World {
         for of_trait in traits.iter().filter(|t| self.in_scope(t)) {
             self.add_trait(of_trait, &[], step, out, 0);
         }
+    }
+
+    /// The traits of what nothing else is known of: `dyn` and `impl`, type parameters, and what a trait calls by a name of its own.
+    fn bounded(&self, ty: &Ty) -> Option<Vec<(String, Vec<Ty>)>> {
+        match ty {
+            Ty::Traits(_, all) => Some(all.clone()),
+            Ty::Path(name, args) if args.is_empty() => self.parameters.get(name).cloned(),
+            Ty::Of(of, (of_trait, args), name) => {
+                let said = self.parameters.get(&format!("{of}::{name}")).cloned().unwrap_or_default();
+                let def = self.trait_def(last(of_trait));
+                let member = def.and_then(|d| d.members.iter().find(|m| m.kind == Kind::Type && m.name == *name));
+                let bound: Bindings =
+                    def.iter().flat_map(|d| d.parameters.iter().cloned().zip(args.iter().cloned())).collect();
+                let written =
+                    member.and_then(|m| syn::parse_str::<syn::TraitItemType>(&format!("{};", m.signature)).ok());
+                let own = written.iter().flat_map(|t| bounds(t.bounds.iter()));
+                let own = own.map(|(of_trait, args)| (of_trait, args.iter().map(|a| a.with(&bound)).collect()));
+                Some(said.into_iter().chain(own).collect())
+            }
+            _ => None,
+        }
+    }
+
+    /// What can stand behind `T::`.
+    pub fn of_parameter(&self, name: &str) -> Vec<Having> {
+        let mut traits: Vec<String> =
+            self.parameters.get(name).into_iter().flatten().map(|(t, _)| last(t).to_owned()).collect();
+        let mut out = Vec::new();
+        let mut at = 0;
+        while let Some(def) = traits.get(at).filter(|_| at < 60).cloned().and_then(|t| self.trait_def(&t)) {
+            let of =
+                |m: &Member| Having { member: m.clone(), step: 0, owner: last(&def.path).to_owned(), of_trait: true };
+            out.extend(def.members.iter().map(of));
+            let above = def.above.iter().filter(|a| !traits.contains(a)).cloned().collect::<Vec<_>>();
+            traits.extend(above);
+            at += 1;
+        }
+        unique(out)
     }
 
     fn add_trait(&self, name: &str, args: &[Ty], step: usize, out: &mut Vec<Having>, depth: usize) {
@@ -428,13 +472,13 @@ impl World {
         if depth > DEEPEST || !KNOWN.contains(&of_trait) {
             return true;
         }
+        if let Some(all) = self.bounded(ty) {
+            return all.iter().any(|(name, _)| last(name) == of_trait || self.above(last(name), of_trait, 0));
+        }
         match ty {
             Ty::Other(_) | Ty::Function(_) => true,
             Ty::Ref(_, _) if of_trait == "Clone" || of_trait == "Deref" => true,
             Ty::Ref(mutable, t) => (of_trait != "Iterator" || *mutable) && self.implements(t, of_trait, depth + 1),
-            Ty::Traits(_, all) => {
-                all.iter().any(|(name, _)| last(name) == of_trait || self.above(last(name), of_trait, 0))
-            }
             Ty::Tuple(all) => {
                 of_trait != "Iterator"
                     && of_trait != "Display"

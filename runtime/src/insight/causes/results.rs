@@ -38,11 +38,20 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     if !e.open().any(|(r, what)| covers.contains(&r) && !matches!(what, What::Donation(_))) {
         return None;
     }
-    let (at, differences) = told(e.new, e.old);
-    Some(Claim::new(covers, Class::Roots, at, differences, fix(e.new, e.old)))
+    let (at, lost, gained) = told(e.new, e.old);
+    let fix = match (lost.first(), gained.first()) {
+        (Some((was, _)), Some((now, _))) if e.new.roots.len() == e.old.roots.len() => others(was, now, e.new),
+        _ => fix(e.new, e.old),
+    };
+    let lost = lost.into_iter().map(|(text, at)| Difference::lost("result", text, at));
+    let gained = gained.into_iter().map(|(text, at)| Difference::gained("result", text, at));
+    Some(Claim::new(covers, Class::Roots, at, lost.chain(gained).collect(), fix))
 }
 
-fn told(new: &Record, old: &Record) -> (Place, Vec<Difference>) {
+type Result = (String, Place);
+
+/// Where it shows, and the results that only one of the two has.
+fn told(new: &Record, old: &Record) -> (Place, Vec<Result>, Vec<Result>) {
     let results = |r: &Record| -> Vec<(String, u64, Place)> {
         let one = |&i: &u32| {
             let s = &r.steps[i as usize];
@@ -64,9 +73,23 @@ fn told(new: &Record, old: &Record) -> (Place, Vec<Difference>) {
     };
     let (gained, lost) = (missing(&n, &o), missing(&o, &n));
     let at = lost.first().or(gained.first()).map_or(new.site, |x| x.1);
-    let lost = lost.into_iter().map(|(text, at)| Difference::lost("result", text, at));
-    let gained = gained.into_iter().map(|(text, at)| Difference::gained("result", text, at));
-    (at, lost.chain(gained).collect())
+    (at, lost, gained)
+}
+
+/// As many as before, but not the same.
+fn others(was: &str, now: &str, new: &Record) -> String {
+    let shape = |text: &str| text.rsplit(" → ").next().map(str::to_owned);
+    // What was a result by itself is now added to one: a gradient that nobody took away.
+    let adds_up = now.starts_with("add ") && shape(was) == shape(now);
+    let advice = match adds_up {
+        true => "where these are gradients, they add up: call `zero_grad()` before or after each step",
+        false => "keep the same tensors alive at every sync, and read values after it",
+    };
+    format!(
+        "as many results as before, but others, {was} then and {now} now: {advice}; sets of results that come by turns are expected once \
+         each, and {}",
+        stay(new, "all")
+    )
 }
 
 fn fix(new: &Record, old: &Record) -> String {
