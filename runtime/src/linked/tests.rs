@@ -182,17 +182,16 @@ fn what_a_program_computes_is_counted_as_xla_counts_it() {
     let [x, w, batch, image, kernel] =
         [&[6, 8][..], &[8, 5], &[3, 4, 6], &[2, 3, 9, 9], &[4, 3, 3, 3]].map(|shape| Tensor::rand(shape));
     sync();
-    let cases: [(&str, Box<dyn Fn() -> Tensor>); 7] = [
-        ("matmul", Box::new(|| x.matmul(&w))),
-        ("bmm", Box::new(|| batch.matmul(&batch.transpose(1, 2)))),
-        ("conv2d", Box::new(|| image.conv2d(&kernel, None, ConvOptions::default()))),
-        ("elementwise", Box::new(|| (&x * 2.0 + &x).relu())),
-        ("sum", Box::new(|| x.sum_dim(1, false))),
-        ("exp", Box::new(|| x.exp())),
-        ("views", Box::new(|| x.t().reshape([48]))),
+    let cases = [
+        ("matmul", x.matmul(&w)),
+        ("bmm", batch.matmul(&batch.transpose(1, 2))),
+        ("conv2d", image.conv2d(&kernel, None, ConvOptions::default())),
+        ("elementwise", (&x * 2.0 + &x).relu()),
+        ("sum", x.sum_dim(1, false)),
+        ("exp", x.exp()),
+        ("views", x.t().reshape([48])),
     ];
-    for (name, make) in cases {
-        let y = make();
+    for (name, y) in cases {
         let given = Given::of(std::slice::from_ref(&y)).unwrap();
         let executable = compile_aside(&with_locations(&given.text, &given.marks), 0).unwrap();
         let costs: BTreeMap<String, Flag> = executable.cost_analysis().unwrap().into_iter().collect();
