@@ -126,6 +126,8 @@ def main():
     requires = [f"xlazy-rust=={rust}", plugin]
     summary = "Lazy tensors on XLA from Rust: a Jupyter kernel, a terminal, and cells in Python notebooks"
     wheel = Wheel(dest, "xlazy", version, summary, requires, ["xlazy = xlazy.__main__:main"])
+    # What shows widgets in a front end; cells run without it.
+    wheel.metadata += ["Provides-Extra: widgets", "Requires-Dist: anywidget>=0.9; extra == 'widgets'"]
     wheel.folder("xlazy", ROOT / "python/xlazy")
     wheel.folder("xlazy/tree", tree)
     spec = work / "spec/share/jupyter/kernels/xlazy"

@@ -4,8 +4,8 @@ use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::ir::rules;
 
 // Its slope is 1 / (x (1 - x)) at 0 and 1, too, where it is infinite.
-static LOGIT: Entry = Entry::new("logit", rules::same, |l| {
-    let x = l.x(0);
+static LOGIT: Entry = Entry::new("logit", rules::float, |l| {
+    let x = l.cast(0);
     let one = l.constant(1.0, &x.ty);
     let rest = l.sub(&one, &x);
     let odds = l.div(&x, &rest);
@@ -157,6 +157,6 @@ impl Tensor {
     pub fn logit(&self, eps: Option<f64>) -> Tensor {
         let _call = called("logit", [self]);
         let x = eps.map_or(self.clone(), |e| self.clamp(e, 1.0 - e));
-        trace(&LOGIT, [(&x.to(x.dtype().to_float())).into()], [])
+        trace(&LOGIT, [(&x).into()], [])
     }
 }

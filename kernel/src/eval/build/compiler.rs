@@ -170,6 +170,8 @@ impl Compiler {
             // Errors that are not about the source may come from the libraries, and without those it means the same.
             let about = |e: &Diagnostic| e.spans.iter().any(|s| s.ours && s.start < source.text.len());
             match &compiled {
+                Compiled::Errors(errors)
+                    if errors.iter().any(Diagnostic::is_of_linking) && self.warmer.leave_linking() => {}
                 Compiled::Errors(errors) if !errors.iter().any(about) && self.warmer.forget_libraries() => {}
                 // Somebody has killed it, most likely while it waited, or has deleted what it works with.
                 Compiled::Died(_) if !again => again = true,

@@ -49,6 +49,8 @@ struct Stock {
     /// One at most for a cell's statements, and one for whole sources.
     waiting: Vec<(Warm, Needs)>,
     libraries: Vec<(Library, Needs)>,
+    /// A cell could not be linked beside rustc: rustc does it from then on.
+    by_rustc: bool,
     ended: bool,
 }
 
@@ -71,7 +73,7 @@ impl Starter {
         let id = self.new_id();
         let dir = self.folder.path();
         let object = rustc::object_in(&dir, &id);
-        rustc::start(&self.install, &dir, id, object, needs, &libraries, beginning.as_deref())
+        rustc::start(&self.install, &dir, id, object, needs, &libraries, (beginning.as_deref(), stock.by_rustc))
     }
 }
 
@@ -111,6 +113,13 @@ impl Warmer {
             Some(index) => Ok(stock.waiting.swap_remove(index).0),
             None => self.starter.start(needs, &stock),
         }
+    }
+
+    /// Leaves linking to rustc from now on; false when that is so already.
+    pub fn leave_linking(&self) -> bool {
+        let mut stock = self.starter.stock();
+        discard(stock.waiting.drain(..));
+        !std::mem::replace(&mut stock.by_rustc, true)
     }
 
     /// Does without the libraries made so far; false when there are none.
@@ -204,7 +213,7 @@ fn make(starter: &Starter, cache: &CellCache, library: generate::Library, needs:
 /// Links to no other library: those of another kernel are not there.
 fn compile(starter: &Starter, file: &Path, text: &str, needs: &Needs) -> bool {
     let dir = starter.folder.path();
-    let started = rustc::start(&starter.install, &dir, starter.new_id(), file.to_owned(), needs, &[], None);
+    let started = rustc::start(&starter.install, &dir, starter.new_id(), file.to_owned(), needs, &[], (None, true));
     started.is_ok_and(|warm| matches!(warm.compile(text, &starter.at_work), Compiled::Object(..)))
 }
 

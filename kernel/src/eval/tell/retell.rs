@@ -214,7 +214,7 @@ fn of_another_library(error: &Diagnostic, texts: &Texts, quoted: &[&str]) -> Opt
             )
         }
         // What rustc would leave out is what torch takes there.
-        ("E0061", _) if is_about_ours(error) => {
+        ("E0061", _) if is_about_ours(error) && error.text().contains("remove the extra argument") => {
             let called = text.text.get(at.clone())?;
             let method = text.text[..at.start].trim_end().ends_with('.');
             let what = if method { of_receiver(&text.text, &at)? } else { called.to_owned() };

@@ -11,6 +11,8 @@ pub struct Diagnostic {
     pub children: Vec<Diagnostic>,
 }
 
+const LINKING: &str = "linking with `rust-lld` failed";
+
 impl Diagnostic {
     /// What the linker says, as rustc passes it on.
     pub fn of_linking(what: &str) -> Diagnostic {
@@ -19,7 +21,11 @@ impl Diagnostic {
             message: message.into(),
             ..Diagnostic::default()
         };
-        Diagnostic { children: vec![said("note", what)], ..said("error", "linking with `rust-lld` failed") }
+        Diagnostic { children: vec![said("note", what)], ..said("error", LINKING) }
+    }
+
+    pub fn is_of_linking(&self) -> bool {
+        self.message == LINKING
     }
 
     /// Its message and its notes, line by line.

@@ -24,6 +24,8 @@ const FLAGS: &[&str] = &[
     "-znoexecstack",
     "-zrelro",
     "-znow",
+    // What rustc would have linked to besides is missed here, and not when the cell is loaded.
+    "-zdefs",
 ];
 const SYSTEM: &[&str] = &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
 

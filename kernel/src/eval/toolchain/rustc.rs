@@ -93,7 +93,7 @@ pub const EDITION_OLDER: &str = "--edition=2021";
 /// How much stack rustc's threads have. They take as much of it as they need, so that much costs nothing.
 const STACK: &str = "RUST_MIN_STACK";
 
-/// Starts rustc for a source yet to come, or for what follows `beginning`, which it reads at once.
+/// Starts rustc for a source yet to come, or for what follows `beginning`, which it reads at once. `by_rustc` has it link, too.
 pub fn start(
     install: &Installation,
     dir: &Path,
@@ -101,12 +101,12 @@ pub fn start(
     object: PathBuf,
     needs: &Needs,
     libraries: &[Library],
-    beginning: Option<&str>,
+    (beginning, by_rustc): (Option<&str>, bool),
 ) -> std::io::Result<Warm> {
     let dep_info = object.with_extension("d");
     let begun = beginning.map(|_| object.with_extension("rs"));
     let mut command = command(install, dir, &id, needs, libraries, begun.as_deref());
-    let link = beginning.and_then(|_| linked(install, dir, &object, needs, libraries));
+    let link = beginning.filter(|_| !by_rustc).and_then(|_| linked(install, dir, &object, needs, libraries));
     match &link {
         Some(link) => command.arg(with("--emit=obj=", &link.object)),
         None => command.arg(with("--emit=link=", &object)),

@@ -201,7 +201,7 @@ impl Emit {
 
     /// Any operation in the generic form: `"stablehlo.op"(…) {attributes} : (…) -> …`; a name with a dot brings its dialect.
     pub fn op(&mut self, op: &str, inputs: &[&Val], attributes: &str, out: Type) -> Val {
-        self.flops += flops(op, inputs, attributes, &out);
+        self.flops += flops(op, |n| inputs.get(n).map(|v| &v.ty), attributes, &out);
         let v = self.fresh(out);
         let t = &mut self.text;
         let dialect = if op.contains('.') { "" } else { "stablehlo." };
@@ -392,7 +392,7 @@ impl Emit {
             }
         }
         let ty = Type::new(x.dtype(), shape);
-        self.flops += flops("reduce", &[x], "", &ty);
+        self.flops += flops("reduce", |_| Some(&x.ty), "", &ty);
         let out = self.fresh(ty);
         let scalar = mlir(&init.ty).to_string();
         let _ = writeln!(

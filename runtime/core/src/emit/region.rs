@@ -149,7 +149,7 @@ impl Emit {
         attributes: &str,
         out: [Type; N],
     ) -> [Val; N] {
-        self.flops += out.first().map_or(0.0, |out| flops(op, inputs, attributes, out));
+        self.flops += out.first().map_or(0.0, |out| flops(op, |n| inputs.get(n).map(|v| &v.ty), attributes, out));
         let results = self.results(out);
         let (made, to) = match &results[..] {
             [one] => (one.to_string(), mlir(&one.ty).to_string()),

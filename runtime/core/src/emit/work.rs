@@ -1,7 +1,6 @@
 //! How much a program computes, counted as it is written, so that it is known on every platform: as XLA's own cost analysis counts
 //! (`HloCostAnalysis`), but of the program as it was handed over. One per element of an elementwise operation, two per product of a
 //! matrix product or convolution, `exp` and the like not at all; the body of a loop once.
-use super::builder::Val;
 use crate::ty::Type;
 
 /// Operations that move, name or make values, and those that XLA counts apart as transcendental.
@@ -41,20 +40,19 @@ const NOTHING: &[&str] = &[
     "map",
 ];
 
-/// Floating-point operations of one operation; `attributes` are as [`super::Emit::op`] writes them.
-pub(super) fn flops(op: &str, inputs: &[&Val], attributes: &str, out: &Type) -> f64 {
+/// Floating-point operations of one operation on operands of these types; `attributes` are as [`super::Emit::op`] writes them.
+pub(super) fn flops<'a>(op: &str, operand: impl Fn(usize) -> Option<&'a Type>, attributes: &str, out: &Type) -> f64 {
     let made = out.shape.numel() as f64;
-    let elements = |n: usize| inputs.get(n).map_or(0.0, |v: &&Val| v.shape().numel() as f64);
+    let elements = |n: usize| operand(n).map_or(0.0, |ty| ty.shape.numel() as f64);
+    let size = |n: usize, dim: usize| operand(n).and_then(|ty| ty.shape.get(dim).copied()).unwrap_or(1);
     match op {
         "dot_general" => {
             let contracted = dims(attributes, "lhs_contracting_dimensions");
-            let size = |d: &usize| inputs[0].shape().get(*d).copied().unwrap_or(1) as f64;
-            2.0 * made * contracted.iter().map(size).product::<f64>()
+            2.0 * made * contracted.iter().map(|&d| size(0, d) as f64).product::<f64>()
         }
         "convolution" => {
             let features = attributes.split("kernel_output_feature_dimension = ").nth(1).map(number);
-            let features = features.and_then(|d| inputs[1].shape().get(d).copied()).unwrap_or(1).max(1);
-            2.0 * made * elements(1) / features as f64
+            2.0 * made * elements(1) / features.map_or(1, |d| size(1, d)).max(1) as f64
         }
         "reduce" => elements(0) - made,
         "reduce_window" => {
