@@ -86,7 +86,7 @@ pub fn is_master_ordinal() -> bool {
     get_ordinal() == 0
 }
 
-/// [`sync`](crate::sync), by its older name (`xm.mark_step`).
+/// [`sync`], by its older name (`xm.mark_step`).
 #[track_caller]
 pub fn mark_step() {
     sync();
