@@ -42,7 +42,7 @@ impl Shell {
         let data = message.content.get("data").cloned().unwrap_or_default();
         let answer = self.widget(&json!({"id": id, "data": data, "buffers": buffers}));
         let comms = &self.hub.comms;
-        if answer["known"] != true {
+        if answer["known"] == false {
             // It went with its session.
             comms.close(&id);
             return self.hub.iopub.send(&message.header, "comm_close", json!({"comm_id": id, "data": {}}));

@@ -234,7 +234,7 @@ impl Tensor {
             }
         }
         if rank().is_some() {
-            let base = self.0.meta.get().and_then(|m| m.view.as_ref()?.base.this.upgrade()).map(Tensor);
+            let base = self.known().and_then(|m| m.view.as_ref()?.base.this.upgrade()).map(Tensor);
             base.as_ref().unwrap_or(self).refuse_shared(op);
         }
         self.refuse_write(op);
