@@ -2,7 +2,7 @@
 # What takes longer than a change can wait for: before a release, or when what it is about has changed. An hour and a half.
 #
 #   tests/long.sh          everything
-#   tests/long.sh NAME…    only these parts: sizes conformance macros checkpoints fuzz soak unbox sanitizer evcxr
+#   tests/long.sh NAME…    only these parts: sizes conformance macros checkpoints fuzz soak unbox sanitizer evcxr weights
 #
 #   XLAZY_ROUNDS   how many times as much the tests of cells, interrupts and kills do: 10
 set -euo pipefail
@@ -53,6 +53,13 @@ evcxr() {
   of_evcxr=$(cargo metadata --locked --format-version 1 --manifest-path "$manifest" | python3 -c "$of_evcxr")
   XLAZY_EVCXR=$PWD/target/evcxr/release/xlazy-evcxr XLAZY_EVCXR_TESTS=$(dirname "$of_evcxr")/tests/integration_tests.rs \
     cargo test --release --locked -p xlazy-kernel --test evcxr -- --ignored
+}
+
+# Published weights, fetched (84 MB): embeddings are PyTorch's.
+weights() {
+  python3 scripts/real_weights.py target/minilm
+  cargo build --release --locked -p xlazy -p xlazy-session -p xlazy-kernel
+  target/release/xlazy run examples/semantic-search.ipynb --weights ../target/minilm
 }
 
 # The tests of what is `unsafe`, with everything checked that the compiler can check: arithmetic, and what the standard

@@ -197,6 +197,9 @@ fn learn_of_held(
     let mut learned = false;
     let own: Vec<Tag> = error.spans.iter().filter_map(tags).collect();
     let lasting = error.spans.iter().find(|s| must_last(s));
+    if let Some(Provenance::User { at, .. }) = lasting.filter(|s| s.ours).map(|s| source.provenance(s.start)) {
+        return given_by_a_closure(error, at, parsed, plan).is_some_and(|n| borrows(n, parsed, loaded, before, plan));
+    }
     for span in &error.spans {
         let Some(Tag::Hold(n)) = tags(span) else { continue };
         learned |= match lasting {
@@ -254,6 +257,22 @@ fn learn_of_held(
         learned = true;
     }
     learned
+}
+
+/// The variable that keeps what a closure borrows: rustc points at the closure, and not at the variable. It is the one whose `let` or
+/// assignment the closure is in, or the one that is handed it, mentioned last before: `all.push(|| words.len())`.
+fn given_by_a_closure(error: &Diagnostic, at: usize, parsed: &Parsed, plan: &Plan) -> Option<usize> {
+    let places = &parsed.places;
+    let begun = |v: &Variable| v.begins.zip(v.declared).is_some_and(|(from, to)| (from..to).contains(&at));
+    let assigned = || places.assignments.iter().find(|a| a.whole.contains(&at)).map(|a| a.variable);
+    let lender = error.message.split('`').nth(1);
+    let keeps = |n: &usize| {
+        let v = &places.variables[*n];
+        v.declared.is_some() && Some(&*v.name) != lender && !plan.borrows.contains(n)
+    };
+    let before = || places.mentions.iter().filter(|m| m.range.start < at);
+    let handed = || before().filter(|m| keeps(&m.variable)).max_by_key(|m| m.range.start).map(|m| m.variable);
+    places.variables.iter().rposition(begun).or_else(assigned).or_else(handed)
 }
 
 /// A variable borrows: what its `let` mentions is lent for good, so that both live on. Where that will not do, it ends with the
