@@ -76,7 +76,7 @@ sanitizer() {
 scripts/cpu-plugin.sh target/home/plugins/cpu
 cargo build --release --locked --workspace
 parts=("$@")
-((${#parts[@]})) || parts=(sizes conformance macros checkpoints fuzz soak unbox sanitizer evcxr)
+((${#parts[@]})) || parts=(sizes conformance macros checkpoints fuzz soak unbox sanitizer evcxr weights)
 for part in "${parts[@]}"; do
   printf '\n\033[1m[%4d s] %s\033[0m\n' "$SECONDS" "$part"
   "$part"

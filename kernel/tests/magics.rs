@@ -328,7 +328,7 @@ fn what_a_magic_does_not_take_is_refused_before_anything_is_asked() {
         "%device CPU TPU",
         expect![[r#"
             error UsageError: %device takes one platform.
-                %device [CPU|TPU]
+                %device [CPU|TPU|CUDA]
         "#]],
     );
     check(

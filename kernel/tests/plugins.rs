@@ -62,7 +62,7 @@ impl Drop for Home {
 fn the_list_has_what_is_there_and_what_could_be() {
     let home = Home::new("list");
     let (ok, text) = home.plugins(&["list"]);
-    assert!(ok && text.contains("cpu   1.2.3") && text.contains("libpjrt_cpu.so"), "{text}");
+    assert!(ok && text.contains("cpu     1.2.3") && text.contains("libpjrt_cpu.so"), "{text}");
     let found_elsewhere = text.contains("(from ");
     assert!(found_elsewhere || text.contains("xlazy plugins install tpu"), "{text}");
     std::fs::create_dir_all(home.0.join("plugins/tpu")).unwrap();
@@ -124,9 +124,57 @@ esac"#,
     );
     let (ok, text) = home.plugins(&["install", "tpu", "--fetch"]);
     assert!(!ok && text.contains("wrong SHA-256") && text.contains("ba67ddbf"), "{text}");
+    assert_eq!(text.matches("beginning again").count(), 1, "what came wrong is fetched once more: {text}");
     let left: Vec<_> = std::fs::read_dir(home.0.join("plugins")).unwrap().flatten().map(|e| e.file_name()).collect();
     assert_eq!(left, ["cpu"], "nothing is left behind");
     home.python(r#"case "$*" in *--version) exit 0 ;; *) exit 1 ;; esac"#);
     let (ok, text) = home.plugins(&["install", "tpu", "--fetch"]);
     assert!(!ok && text.contains("pip could not fetch libtpu==0.0.51"), "{text}");
+}
+
+/// The CUDA plugin comes in many wheels, NVIDIA's among them: the first wrong one ends it, and one that JAX has brought is used.
+#[test]
+fn the_cuda_plugin_is_fetched_whole_or_not_at_all() {
+    let home = Home::new("cuda");
+    // The connection breaks at first; then something else comes.
+    home.python(
+        r#"case "$*" in
+  *--version) exit 0 ;;
+  *download*)
+    for last in "$@"; do [ "$prev" = --dest ] && dest=$last; prev=$last; done
+    if [ ! -e "$HOME/broke" ]; then touch "$HOME/broke"; exit 1; fi
+    mkdir -p "$dest" && echo junk > "$dest/jax_cuda12_pjrt-0.12.0.1-py3-none-manylinux_2_27_x86_64.whl" ;;
+  *) exit 1 ;;
+esac"#,
+    );
+    let (ok, text) = home.plugins(&["install", "cuda12", "--fetch"]);
+    assert!(!ok && text.contains("NVIDIA's, under its licences") && text.contains("1 of 12: fetching"), "{text}");
+    assert!(
+        text.contains("pip could not fetch jax-cuda12-pjrt==0.12.0.1") && text.contains("beginning again"),
+        "{text}"
+    );
+    assert!(text.contains("wrong SHA-256") && text.contains("5ec28e06"), "{text}");
+    let left: Vec<_> = std::fs::read_dir(home.0.join("plugins")).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left, ["cpu"], "nothing is left behind");
+    let (ok, text) = home.plugins(&["install", "cuda12", "--library", "x.so"]);
+    assert!(!ok && text.contains("PIP_FIND_LINKS"), "{text}");
+
+    let jax = home.0.join(".local/lib/python3.12/site-packages");
+    let library = jax.join("jax_plugins/xla_cuda12/xla_cuda_plugin.so");
+    std::fs::create_dir_all(library.parent().unwrap()).unwrap();
+    std::fs::create_dir_all(jax.join("jax_cuda12_pjrt-0.11.2.dist-info")).unwrap();
+    std::fs::write(&library, "").unwrap();
+    let (ok, text) = home.plugins(&["list"]);
+    assert!(ok && text.contains("cuda12  0.11.2") && text.contains("(from the user's Python packages)"), "{text}");
+    let (ok, text) = home.plugins(&["install", "cuda12"]);
+    assert!(ok && text.contains("there is XLA's CUDA plugin already"), "{text}");
+
+    let own = home.0.join("plugins/cuda12");
+    std::fs::create_dir_all(own.join("jax_plugins/xla_cuda12")).unwrap();
+    std::fs::write(own.join("jax_plugins/xla_cuda12/xla_cuda_plugin.so"), "").unwrap();
+    std::fs::write(own.join("plugin.json"), r#"{"version": "0.12.0.1"}"#).unwrap();
+    let (ok, text) = home.plugins(&["install", "cuda12"]);
+    assert!(ok && text.contains("0.12.0.1 is installed already"), "{text}");
+    let (ok, text) = home.plugins(&["remove", "cuda12"]);
+    assert!(ok && text.starts_with("removed ") && !own.exists(), "{text}");
 }

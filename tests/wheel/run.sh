@@ -26,6 +26,10 @@ XLAZY_WHEEL_LEVEL=${XLAZY_WHEEL_LEVEL:-1} scripts/wheel.sh "$wheels"
 for wheel in "$wheels"/xlazy*.whl; do
   tag=$(sed -n 's/.*-\(manylinux_[0-9_]*_x86_64\)\.whl/\1/p' <<<"$wheel")
   python3 -m zipfile -l "$wheel" | grep 'dist-info/licenses/[LT]' >/dev/null || fail "$wheel names no licences"
+  # The README says which glibc the newest of them asks for.
+  glibc=$(tr _ . <<<"${tag#manylinux_}" | cut -d. -f1,2)
+  promised=$(sed -n 's/.*glibc \([0-9.]*\) or later.*/\1/p' README.md)
+  [[ $(printf '%s\n' "$glibc" "$promised" | sort -V | tail -1) == "$promised" ]] || fail "$wheel wants glibc $glibc, the README says $promised"
   # What is found out here is what others find out.
   if [[ $wheel == */xlazy-[0-9]* ]]; then
     said=$("$venv/bin/auditwheel" show "$wheel" 2>&1) || fail "auditwheel: $said"

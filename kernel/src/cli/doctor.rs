@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
+use xlazy_mime::gpu::{self, Gpu};
 
 pub fn command() -> Command {
     Command::new("doctor")
@@ -98,7 +99,7 @@ type Found<'a> = Result<&'a Installation, &'a String>;
 
 /// Every check, in the order they are shown: each needs what comes before it.
 const CHECKS: &[fn(Found) -> Vec<Check>] =
-    &[xlazy, installation, rustc, linker, cell, plugins_load, tpu_chips, jupyter, kernelspec, transport, disk];
+    &[xlazy, installation, rustc, linker, cell, plugins_load, tpu_chips, gpus, jupyter, kernelspec, transport, disk];
 
 fn xlazy(_: Found) -> Vec<Check> {
     let exe = std::env::current_exe().map(|p| p.display().to_string()).unwrap_or_default();
@@ -259,6 +260,46 @@ fn tpu_chips(_: Found) -> Vec<Check> {
     }]
 }
 
+/// A GPU that no plugin is there for; or CUDA's tools, whose user may mean to have one.
+fn gpus(found: Found) -> Vec<Check> {
+    let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+    let named = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(var).map(PathBuf::from);
+    let tools = named.chain(["/usr/local/cuda".into(), "/opt/cuda".into()]).find(|d| d.is_dir());
+    let smi = || std::env::split_paths(&var("PATH")?).map(|d| d.join("nvidia-smi")).find(|p| p.is_file());
+    let driver = || {
+        let folders = var("LD_LIBRARY_PATH").map(|v| std::env::split_paths(&v).collect::<Vec<_>>()).unwrap_or_default();
+        let usual = ["/usr/lib64-nvidia", "/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64"];
+        folders.into_iter().chain(usual.map(PathBuf::from)).map(|d| d.join("libcuda.so.1")).find(|p| p.exists())
+    };
+    let toolkit = tools.or_else(smi).or_else(driver);
+    let plugin = found.map(plugins::brought).unwrap_or_default().into_iter().find(|(name, _)| *name == "cuda12");
+    gpus_of(&gpu::nvidia(Path::new("/")), toolkit.as_deref(), plugin.map(|(_, place)| place)).into_iter().collect()
+}
+
+fn gpus_of(gpu: &Gpu, toolkit: Option<&Path>, plugin: Option<(PathBuf, String)>) -> Option<Check> {
+    const INSTALL: &str = "xlazy plugins install cuda12";
+    let found = match (gpu, toolkit) {
+        (Gpu::Driven { devices, driver }, _) => match driver {
+            Some(driver) => format!("{}, driver {driver}", devices.join(", ")),
+            None => devices.join(", "),
+        },
+        (Gpu::Undriven, _) => {
+            let advice = "install NVIDIA's driver; `nvidia-smi` lists the GPU where it works";
+            return Some(Check::new("GPU", Status::Warn, "an NVIDIA GPU without a driver", advice));
+        }
+        (Gpu::None, Some(cuda)) => format!("CUDA at {}, and no GPU to be seen", cuda.display()),
+        (Gpu::None, None) => return None,
+    };
+    Some(match (plugin, gpu) {
+        (Some((library, from)), _) => {
+            let found = format!("{found}; XLA's plugin {} (from {from})", library.display());
+            Check::new("GPU", Status::Ok, found, "PJRT_DEVICE=CUDA or %device CUDA runs programs there")
+        }
+        (None, Gpu::None) => Check::new("GPU", Status::Ok, found, format!("for a machine with one: {INSTALL}")),
+        (None, _) => Check::new("GPU", Status::Warn, format!("{found}; XLA's plugin for it is not here"), INSTALL),
+    })
+}
+
 fn jupyter(found: Found) -> Vec<Check> {
     let own = found.ok().and_then(home).map(|h| h.join("jupyter/bin"));
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -378,4 +419,28 @@ fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 
     let (done, news) = channel();
     std::thread::spawn(move || done.send(work()));
     news.recv_timeout(limit).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_without_the_plugin_is_told_the_one_command() {
+        let gpu = Gpu::Driven { devices: vec!["/dev/nvidia0".into()], driver: Some("550.54".into()) };
+        let plugin = || Some((PathBuf::from("/p/xla_cuda_plugin.so"), "VIRTUAL_ENV".to_owned()));
+        let told = |gpu: &Gpu, toolkit: Option<&str>, plugin| {
+            gpus_of(gpu, toolkit.map(Path::new), plugin).map(|c| (c.status, c.found, c.advice))
+        };
+        let (status, found, advice) = told(&gpu, None, None).unwrap();
+        assert_eq!((status, advice.as_str()), (Status::Warn, "xlazy plugins install cuda12"));
+        assert_eq!(found, "/dev/nvidia0, driver 550.54; XLA's plugin for it is not here");
+        let (status, found, _) = told(&gpu, Some("/usr/local/cuda"), plugin()).unwrap();
+        assert!(status == Status::Ok && found.ends_with("/p/xla_cuda_plugin.so (from VIRTUAL_ENV)"), "{found}");
+        let (status, found, advice) = told(&Gpu::None, Some("/usr/local/cuda"), None).unwrap();
+        assert!(status == Status::Ok && found.starts_with("CUDA at /usr/local/cuda"), "{found}");
+        assert!(advice.ends_with("xlazy plugins install cuda12"), "{advice}");
+        assert_eq!(told(&Gpu::Undriven, None, plugin()).unwrap().0, Status::Warn);
+        assert!(told(&Gpu::None, None, plugin()).is_none(), "nothing to do with GPUs");
+    }
 }

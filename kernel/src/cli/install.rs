@@ -2,6 +2,7 @@
 use super::notebook::DISPLAY_NAME;
 use super::report::{fail, say};
 use super::transport;
+use crate::eval::install::Installation;
 use crate::home;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use serde_json::json;
@@ -106,6 +107,9 @@ pub fn run_uninstall(matches: &ArgMatches) -> ExitCode {
             Ok(gone) => gone.iter().for_each(|folder| say(&format!("removed: {}", folder.display()))),
             Err(e) => return fail(&format!("the caches could not be removed: {e}")),
         }
+        // Some are gigabytes, and without xlazy nobody knows of them.
+        let fetched = Installation::find().map(|i| super::plugins::fetched(&i.plugins_dir)).unwrap_or_default();
+        fetched.iter().for_each(|name| say(&format!("kept: the plugin {name}; xlazy plugins remove {name}")));
     }
     configured(matches, "kernels as before", transport::no_longer_use_ipc)
 }

@@ -1,10 +1,11 @@
 //! What a display is made of ([`Bundle`]), how the kernel and its session process talk ([`Frame`]), how both open and write
-//! files ([`regular`], [`whole`]), what they believe of the disk ([`private`]), and how both write HTML ([`Table`]), plain
+//! files ([`regular`], [`whole`]), what they believe of the disk ([`private`]) and the machine ([`gpu`]), and how both write HTML ([`Table`]), plain
 //! text ([`columns()`]) and numbers ([`units`]) for people. Depends on nothing of ours.
 mod bundle;
 mod codec;
 mod columns;
 mod frame;
+pub mod gpu;
 mod html;
 pub mod private;
 mod question;

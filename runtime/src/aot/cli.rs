@@ -48,11 +48,13 @@ fn fail(message: &str) -> i32 {
     1
 }
 
-/// Prints every libtpu that is found, the one in use first, as a JSON list.
+/// Prints every plugin that others may have brought, each platform's in use first, as a JSON list.
 pub fn places_main() -> i32 {
-    let one =
-        |(path, from): &(std::path::PathBuf, &str)| json!({ "library": path.display().to_string(), "from": from });
-    let found = platform::tpu_places();
-    let _ = writeln!(std::io::stdout(), "{}", found.iter().map(one).collect::<Value>());
+    let of = |platform: &str, places: Vec<(std::path::PathBuf, &str)>| -> Vec<Value> {
+        let one = |(path, from): &(std::path::PathBuf, &str)| json!({ "platform": platform, "library": path.display().to_string(), "from": from });
+        places.iter().map(one).collect()
+    };
+    let found = [of("TPU", platform::tpu_places()), of("CUDA", platform::cuda_places())].concat();
+    let _ = writeln!(std::io::stdout(), "{}", Value::from(found));
     0
 }

@@ -1,6 +1,6 @@
 //! Which platform programs run on: `%device`, and `PJRT_DEVICE=TPU` where there is no TPU.
 use crate::{Error, Result};
-use xlazy_core::device::platform::{PLATFORMS, Platform, TPU};
+use xlazy_core::device::platform::{CUDA, PLATFORMS, Platform, TPU};
 use xlazy_core::device::{chips, device_names, opened, without_chip};
 use xlazy_mime::Bundle;
 
@@ -56,5 +56,10 @@ fn now() -> String {
         (1, _) => "one TPU chip in this machine: %device TPU".to_owned(),
         (n, _) => format!("{n} TPU chips in this machine: %device TPU"),
     };
-    format!("{running}\n{tpu}")
+    let gpu = match without_chip(&CUDA) {
+        None if CUDA.library().is_ok() => "\nan NVIDIA GPU in this machine: %device CUDA",
+        None => "\nan NVIDIA GPU in this machine: %device CUDA, after `xlazy plugins install cuda12`",
+        Some(_) => "",
+    };
+    format!("{running}\n{tpu}{gpu}")
 }

@@ -27,7 +27,7 @@ impl Summary {
         match dtype.category() {
             Category::Complex => {
                 let (part, size) = (dtype.part(), dtype.part().size());
-                let abs = |b: &[u8]| part.read(&b[..size]).as_f64().hypot(part.read(&b[size..]).as_f64());
+                let abs = |b: &[u8]| modulus(part.read(&b[..size]).as_f64(), part.read(&b[size..]).as_f64());
                 Summary::of_numbers(values.map(abs))
             }
             Category::Bool => Summary::of_numbers(bytes.iter().map(|&b| f64::from(b))),
@@ -78,6 +78,15 @@ impl Summary {
         };
         self.histogram.iter().map(block).collect()
     }
+}
+
+/// The modulus of a complex number, of whatever size. libm's `hypot` asks for glibc 2.35, which is more than wheels want of a machine.
+fn modulus(re: f64, im: f64) -> f64 {
+    let most = re.abs().max(im.abs());
+    if most == 0.0 || most.is_infinite() || re.is_nan() || im.is_nan() {
+        return if most.is_infinite() { most } else { re.abs() + im.abs() };
+    }
+    most * ((re / most).powi(2) + (im / most).powi(2)).sqrt()
 }
 
 #[cfg(test)]

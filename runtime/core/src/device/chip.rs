@@ -1,6 +1,7 @@
 //! Whether there is a chip of a platform in this machine.
-use super::platform::{Platform, TPU};
+use super::platform::{CUDA, Platform, TPU};
 use std::path::Path;
+use xlazy_mime::gpu::Gpu;
 
 /// PCI devices of Google's that are TPUs; the same vendor makes network cards.
 const VENDOR: &str = "0x1ae0";
@@ -21,14 +22,25 @@ fn chips_in(folder: &Path) -> usize {
 
 /// Why programs cannot run on this platform here, and what to do; `None` when they can, as far as can be told beforehand.
 pub fn without_chip(platform: &Platform) -> Option<String> {
-    if !std::ptr::eq(platform, &TPU) || chips() > 0 {
-        return None;
-    }
-    Some(
-        "There is no TPU in this machine, so programs keep running on the CPU: open the notebook on a TPU VM or a Colab TPU \
-         runtime to run on one, or ask what a TPU would do with %tpu v5e:1x1 EXPRESSION."
-            .into(),
-    )
+    let why = match platform.name {
+        name if name == TPU.name && chips() == 0 => {
+            "There is no TPU in this machine, so programs keep running on the CPU: open the notebook on a TPU VM or a Colab TPU \
+             runtime to run on one, or ask what a TPU would do with %tpu v5e:1x1 EXPRESSION."
+        }
+        name if name == CUDA.name => match xlazy_mime::gpu::nvidia(Path::new("/")) {
+            Gpu::Driven { .. } => return None,
+            Gpu::Undriven => {
+                "There is an NVIDIA GPU in this machine, and no driver for it, so programs keep running on the CPU: install \
+                 NVIDIA's driver, until `nvidia-smi` lists the GPU."
+            }
+            Gpu::None => {
+                "There is no NVIDIA GPU in this machine, so programs keep running on the CPU: open the notebook on a machine \
+                 or a Colab runtime that has one. A container wants to be started with its GPUs (docker run --gpus all)."
+            }
+        },
+        _ => return None,
+    };
+    Some(why.into())
 }
 
 #[cfg(test)]

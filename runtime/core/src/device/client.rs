@@ -1,7 +1,7 @@
 //! The one client of this process, made when it is first needed.
 use super::chip::without_chip;
 use super::dry::{dry_devices, is_dry};
-use super::platform::{NO_HARDWARE, PLATFORMS, Platform};
+use super::platform::{NO_HARDWARE, PLATFORMS, Platform, TPU};
 use super::wait::LOOK_UP;
 use crate::mesh::{self, Mesh};
 use crate::{Error, Result};
@@ -72,7 +72,7 @@ fn open() -> Result<OpenClient> {
         crate::sys::set_env_default(name, value);
     }
     let plugin = Plugin::load(&library)?;
-    let client = plugin.create_client(&(platform.options)()?)?;
+    let client = plugin.create_client(&(platform.options)()?).map_err(|e| platform.refused(e))?;
     let devices: Vec<Device> = client.addressable_devices().into_iter().take(MOST_DEVICES).collect();
     if devices.is_empty() {
         let message = format!("the plugin {} has no device on this machine", library.display());
@@ -87,9 +87,10 @@ fn open() -> Result<OpenClient> {
 pub fn probe(library: &Path) -> Result<String> {
     let file = library.canonicalize().ok();
     let known = |p: &&&Platform| (p.candidates)().iter().any(|c| file.is_some() && c.canonicalize().ok() == file);
-    let platform = PLATFORMS.iter().find(known).map_or(PLATFORMS[0], |p| p);
+    let known = PLATFORMS.iter().find(known);
+    let platform = known.map_or(PLATFORMS[0], |p| p);
     let no_chip = without_chip(platform).is_some();
-    let environment = if no_chip { NO_HARDWARE } else { platform.environment };
+    let environment = if no_chip && std::ptr::eq(platform, &TPU) { NO_HARDWARE } else { platform.environment };
     for (name, value) in environment {
         crate::sys::set_env_default(name, value);
     }
@@ -98,11 +99,13 @@ pub fn probe(library: &Path) -> Result<String> {
         let (major, minor) = plugin.api_version();
         return Ok(format!(
             "PJRT API {major}.{minor}, no {} in this machine: it compiles, and cannot run",
-            platform.name
+            if platform.name == TPU.name { "TPU" } else { "NVIDIA GPU" }
         ));
     }
     let (major, minor) = plugin.api_version();
-    let client = plugin.create_client(&[])?;
+    // Plugins differ in what they take where nobody says; to one that is no platform's nothing is known to say.
+    let options = if known.is_some() { (platform.options)()? } else { Vec::new() };
+    let client = plugin.create_client(&options).map_err(|e| platform.refused(e))?;
     let devices = client.addressable_devices();
     let kinds = devices.first().map(|d| d.kind()).unwrap_or_default();
     Ok(format!(

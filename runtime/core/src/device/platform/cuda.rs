@@ -1,11 +1,26 @@
-//! NVIDIA GPUs, through XLA's CUDA plugin.
-use super::plugin::{Platform, candidates};
+//! NVIDIA GPUs, through XLA's CUDA plugin: xlazy's own copy, or the one of a JAX for GPUs, whose NVIDIA libraries lie beside it.
+use super::plugin::{Platform, in_pythons, plugin_dirs, there, var};
+use std::path::PathBuf;
 
 pub static CUDA: Platform = Platform {
     name: "CUDA",
-    candidates: || candidates("XLAZY_CUDA_PLUGIN", "cuda/xla_cuda_plugin.so"),
+    candidates: || places().into_iter().map(|(path, _)| path).collect(),
     options: || Ok(Vec::new()),
+    // Where the assembler and libdevice are the plugin finds out itself, from its place among the packages.
     flags: |_| Vec::new(),
-    environment: &[],
-    remedy: "Set XLAZY_CUDA_PLUGIN to the xla_cuda_plugin.so of the Python package jax-cuda12-pjrt.",
+    environment: &[("TF_CPP_MIN_LOG_LEVEL", "3")],
+    no_client: "Does `nvidia-smi` list the GPU, with a driver of 525 or later, and does CUDA_VISIBLE_DEVICES leave it visible? \
+                TF_CPP_MIN_LOG_LEVEL=0 in the kernel's environment makes XLA say more",
+    remedy: "Run `xlazy plugins install cuda12`, or set XLAZY_CUDA_PLUGIN to the xla_cuda_plugin.so of the Python package \
+             jax-cuda12-pjrt.",
 };
+
+/// The plugin among packages.
+const LIBRARY: &str = "jax_plugins/xla_cuda12/xla_cuda_plugin.so";
+
+/// Every CUDA plugin that is there, with what names it; the first one is used.
+pub fn places() -> Vec<(PathBuf, &'static str)> {
+    let named = var("XLAZY_CUDA_PLUGIN").map(|p| (p, "XLAZY_CUDA_PLUGIN"));
+    let own = plugin_dirs().into_iter().map(|d| (d.join("cuda12").join(LIBRARY), "xlazy plugins install cuda12"));
+    there(named.into_iter().chain(own).chain(in_pythons(LIBRARY)).collect())
+}

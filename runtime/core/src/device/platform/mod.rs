@@ -6,11 +6,12 @@ mod tpu;
 
 use crate::{Error, Result};
 
+pub use cuda::{CUDA, places as cuda_places};
 pub use plugin::Platform;
 pub use tpu::{NO_HARDWARE, TPU, places as tpu_places};
 
 /// All platforms.
-pub static PLATFORMS: &[&Platform] = &[&cpu::CPU, &TPU, &cuda::CUDA];
+pub static PLATFORMS: &[&Platform] = &[&cpu::CPU, &TPU, &CUDA];
 
 impl Platform {
     /// The platform that `PJRT_DEVICE` names; the CPU where it is not set.

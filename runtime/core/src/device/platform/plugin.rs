@@ -1,6 +1,6 @@
 //! What a platform is: its plugin, with options and environment.
 use crate::{Error, Result};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use xlazy_mime::private;
 use xlazy_pjrt::Value;
 
@@ -15,11 +15,21 @@ pub struct Platform {
     pub flags: fn(&str) -> Vec<(&'static str, Value)>,
     /// Environment that the plugin wants before it is loaded, where the user has not set it.
     pub environment: &'static [(&'static str, &'static str)],
+    /// What to look at where the plugin is there and makes no client; may be empty.
+    pub no_client: &'static str,
     /// What to do when there is no plugin.
     pub remedy: &'static str,
 }
 
 impl Platform {
+    /// The plugin's words when it made no client, and what to look at.
+    pub fn refused(&self, why: xlazy_pjrt::Error) -> Error {
+        match self.no_client {
+            "" => why.into(),
+            look => Error::Usage { message: format!("{why} {look}.") },
+        }
+    }
+
     /// The plugin's library. One that a variable names is taken as it is; one that lies in a folder of plugins must be of
     /// this user, or of whoever has installed xlazy.
     pub fn library(&self) -> Result<PathBuf> {
@@ -59,4 +69,42 @@ pub(super) fn plugin_dirs() -> Vec<PathBuf> {
 pub(super) fn candidates(variable: &str, relative: &str) -> Vec<PathBuf> {
     let named = std::env::var_os(variable).map(PathBuf::from);
     named.into_iter().chain(plugin_dirs().into_iter().map(|d| d.join(relative))).collect()
+}
+
+/// An environment variable that says something.
+pub(super) fn var(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
+}
+
+/// A file among the packages of each Python that a user may mean, and what has named that Python.
+pub(super) fn in_pythons(package: &str) -> Vec<(PathBuf, &'static str)> {
+    let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(|v| Some((var(v)?, v)));
+    let python = python_prefix().map(|d| (d, "python3"));
+    let user = var("HOME").map(|d| (d.join(".local"), "the user's Python packages"));
+    // Where Colab has its own.
+    let system = ["/usr/local", "/usr"].map(|d| (PathBuf::from(d), "the system's Python"));
+    let prefixes = environments.chain(python).chain(user).chain(system);
+    prefixes.flat_map(|(d, from)| in_python(&d, package).map(move |p| (p, from))).collect()
+}
+
+fn in_python(prefix: &Path, package: &str) -> impl Iterator<Item = PathBuf> + use<> {
+    let package = package.to_owned();
+    let pythons = std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten().map(|d| d.path());
+    let pythons = pythons.filter(|d| d.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python3")));
+    let packages = move |d: PathBuf| ["site-packages", "dist-packages"].map(|p| d.join(p).join(&package));
+    pythons.flat_map(packages).filter(|p| p.is_file())
+}
+
+/// The prefix of the `python3` that a shell would run.
+fn python_prefix() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let python = std::env::split_paths(&path).map(|d| d.join("python3")).find(|p| p.is_file())?;
+    Some(python.parent()?.parent()?.to_owned())
+}
+
+/// What is there, each file once.
+pub(super) fn there(mut places: Vec<(PathBuf, &'static str)>) -> Vec<(PathBuf, &'static str)> {
+    let mut seen = std::collections::HashSet::new();
+    places.retain(|(p, _)| p.canonicalize().is_ok_and(|p| seen.insert(p)));
+    places
 }
