@@ -144,3 +144,48 @@ fn what_is_collected_and_moved_is_known_without_a_compile_that_fails() {
     assert_eq!(out, "=> (7, 8)\n");
     assert_eq!(run(&engine, 7, "(n, m)").0, "=> (7, 8)\n");
 }
+
+/// A cell is linked to the definitions that it needs: neither those that it does not mention nor earlier ones of a name make
+/// another cell of it, and what rustc takes from a crate that it has read ahead is no part of what is kept.
+#[test]
+fn a_cell_is_linked_to_what_it_mentions() {
+    let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("linked-cache");
+    let _ = std::fs::remove_dir_all(&cache);
+    let vary = std::process::id();
+    let push = format!("let mut v: Vec<[u8; 3]> = Vec::new(); v.push([2; 3]); v.len() + {vary} - {vary}");
+    let shout = "trait Shout { fn shout(&self) -> String; } impl Shout for str { fn shout(&self) -> String { self.to_uppercase() } }";
+    let first = eval_support::start(Some(cache.clone()));
+    run(&first, 1, &format!("fn a(v: &mut Vec<[u8; 3]>) -> usize {{ v.push([1; 3]); v.len() + {vary} - {vary} }}"));
+    run(&first, 2, "fn b() -> i32 { 4 }");
+    run(&first, 3, shout);
+    run(
+        &first,
+        4,
+        "struct Pair { left: i32 } mod parts { pub const MOST: i32 = 3; pub fn pair() -> super::Pair { super::Pair { left: 2 } } }",
+    );
+    run(&first, 5, "macro_rules! twice { ($e:expr) => { 2 * $e * b() / b() } }");
+    assert_eq!(run(&first, 6, "a(&mut Vec::new())").0, "=> 1\n");
+    // rustc has read `a` ahead, which has an instance of `push`.
+    let (out, insight) = run(&first, 7, &push);
+    assert_eq!((&*out, &insight["compiles"]), ("=> 1\n", &1.into()));
+    // `b` was compiled beside what `a` was.
+    run(&first, 8, "fn a() -> i32 { 5 }");
+    let other = push.replace("[2; 3]", "[3; 3]");
+    for (cell, code, wanted) in [
+        (9, other.as_str(), "=> 1\n"),
+        (10, "\"x\".shout() + &format!(\"{}\", a() + b())", "=> \"X9\"\n"),
+        (11, "let pair = parts::pair(); pair.left + twice!(parts::MOST)", "=> 8\n"),
+        (12, "pair.left", "=> 2\n"),
+    ] {
+        let (out, insight) = run(&first, cell, code);
+        assert_eq!((&*out, &insight["compiles"]), (wanted, &1.into()), "{code}");
+    }
+    drop(first);
+    let second = eval_support::start(Some(cache.clone()));
+    run(&second, 1, "fn other() {}");
+    assert_eq!(run(&second, 2, &push).0, "=> 1\n");
+    let (out, insight) = run(&second, 3, &other);
+    assert_eq!((&*out, &insight["cached"]), ("=> 1\n", &true.into()), "`other` has nothing to do with it");
+    drop(second);
+    std::fs::remove_dir_all(&cache).unwrap();
+}

@@ -47,6 +47,14 @@ enum Statement {
     Replace(String, String, i64),
     /// Pushes a number by one of `PUSHES`.
     Push2(usize, String, i64),
+    /// `(a, b) = (b, a)`, by one of `TRADES`.
+    Trade(usize, String, String),
+    /// `(a, b) = (more(b, n), a);`
+    Turn(String, String, i64),
+    /// A `let` without a value, by one of `LATER`; whether it is fixed.
+    Later(usize, String, String, i64),
+    /// `let mut a; if b.len() > n { a = b.clone(); a.push(n); }`
+    Unset(String, String, i64),
 }
 
 /// What declares `A` as `B` with `N` behind it.
@@ -59,6 +67,27 @@ const MAKES: [&str; 8] = [
     "let mut A = if B.len() > 2 { more(B.clone(), N) } else { let mut v = B.clone(); v.push(N); v };",
     "let mut A: Vec<i64> = B.iter().copied().chain([N]).collect();",
     "let [mut A] = [more(B.clone(), N)];",
+];
+
+/// What gives `A` the value of `B`, and `B` that of `A`.
+const TRADES: [&str; 6] = [
+    "(A, B) = (B, A);",
+    "[A, B] = [B, A];",
+    "((A, _), B) = ((B, 1), A);",
+    "for _ in 0..3 { (B, A) = (A, B); }",
+    "Pair { a: A, b: B } = Pair { a: B, b: A };",
+    "{ let mut rest = [0; 2]; (A, rest[1], B) = (B, 1, A); }",
+];
+
+/// What declares `A` as `B` with `N` behind it, and gives it that value later.
+const LATER: [&str; 7] = [
+    "let mut A; A = more(B.clone(), N);",
+    "let mut A: Vec<i64>; if B.len() > 3 { A = B.clone(); A.push(N); } else { A = more(B.clone(), N); }",
+    "let mut A; loop { A = more(B.clone(), N); break; }",
+    "let (mut A, other); (A, other) = (more(B.clone(), N), 1); drop(other);",
+    "let mut A; { A = B.clone(); } A.push(N);",
+    "let mut A; A = B.clone(); A = more(A, N);",
+    "let mut A: Vec<i64>; match B.len() { 0 => A = vec![N], _ => { A = B.clone(); A.push(N) } }",
 ];
 
 /// What pushes `N` to `A`.
@@ -80,7 +109,7 @@ impl Statement {
             let sure: Vec<String> = there.iter().filter(|(_, sure)| **sure).map(|(n, _)| n.clone()).collect();
             let one = sure.get(rng.usize(..sure.len().max(1))).cloned();
             let n = rng.i64(0..4);
-            let kind = rng.u8(0..20);
+            let kind = rng.u8(0..27);
             if kind == 0 || sure.is_empty() {
                 let new = NAMES[rng.usize(..NAMES.len())].to_owned();
                 there.insert(new.clone(), true);
@@ -132,6 +161,16 @@ impl Statement {
                     there.insert(new.clone(), true);
                     return Statement::Replace(new, old, n);
                 }
+                20 | 21 if old != other => return Statement::Trade(rng.usize(..TRADES.len()), old, other),
+                22 if old != other => return Statement::Turn(old, other, n),
+                23..=25 if old != new => {
+                    there.insert(new.clone(), true);
+                    return Statement::Later(rng.usize(..LATER.len()), new, old, n);
+                }
+                26 if old != new => {
+                    there.insert(new.clone(), false);
+                    return Statement::Unset(new, old, n);
+                }
                 17..=19 => return Statement::Push2(rng.usize(..PUSHES.len()), old, n),
                 10 => {
                     there.insert(old.clone(), false);
@@ -157,6 +196,12 @@ impl Statement {
             Statement::Tell(a) => format!("note!(\"{{}} {{{a}:?}}\", {a}.len()); assert!({a}.len() < 1000);"),
             Statement::Make(how, a, b, n) => filled(MAKES[*how], a, b, *n),
             Statement::Push2(how, a, n) => filled(PUSHES[*how], a, a, *n),
+            Statement::Trade(how, a, b) => filled(TRADES[*how], a, b, 0),
+            Statement::Turn(a, b, n) => format!("({a}, {b}) = (more({b}, {n}), {a});"),
+            Statement::Later(how, a, b, n) => filled(LATER[*how], a, b, *n),
+            Statement::Unset(a, b, n) => {
+                format!("let mut {a}; if {b}.len() > {n} {{ {a} = {b}.clone(); {a}.push({n}); }}")
+            }
             Statement::Pair(a, b, c, n) => format!("let (mut {a}, mut {b}) = ({c}.clone(), vec![{n}]);"),
             Statement::Replace(a, b, n) => format!("let mut {a} = std::mem::replace(&mut {b}, vec![{n}]);"),
             Statement::Closure(a, n) => {
@@ -182,7 +227,13 @@ impl Statement {
                 values.insert(a.clone(), value);
             }
             Statement::Next(a, n) | Statement::Push(a, n) | Statement::Push2(_, a, n) => change(values, a, *n),
-            Statement::Make(_, a, b, n) => {
+            Statement::Unset(a, b, n) => {
+                let mut value = values[b].clone().expect("it is there");
+                let set = value.len() as i64 > *n;
+                value.push(*n);
+                values.insert(a.clone(), set.then_some(value));
+            }
+            Statement::Make(_, a, b, n) | Statement::Later(_, a, b, n) => {
                 let mut value = values[b].clone().expect("it is there");
                 value.push(*n);
                 values.insert(a.clone(), Some(value));
@@ -204,7 +255,13 @@ impl Statement {
             }
             Statement::Loop(a, n) => (0..*n).for_each(|i| change(values, a, i)),
             Statement::Tell(_) => {}
-            Statement::Swap(a, b) => {
+            Statement::Turn(a, b, n) => {
+                let (one, mut other) = (take(values, a), take(values, b));
+                other.push(*n);
+                values.insert(a.clone(), Some(other));
+                values.insert(b.clone(), Some(one));
+            }
+            Statement::Swap(a, b) | Statement::Trade(_, a, b) => {
                 let (one, other) = (values[a].clone(), values[b].clone());
                 values.insert(a.clone(), other);
                 values.insert(b.clone(), one);
@@ -268,7 +325,7 @@ fn what_a_cell_leaves_behind_is_what_rust_leaves() {
     println!("XLAZY_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
     let engine = Arc::new(engine());
-    let more = "fn more(mut v: Vec<i64>, n: i64) -> Vec<i64> { v.push(n); v }\nfn spoil(_: Vec<i64>) -> Vec<i64> { panic!(\"spoilt\") }\nmacro_rules! note { ($($t:tt)*) => { println!($($t)*) } }\nmacro_rules! push { ($v:expr, $n:expr) => { $v.push($n) } }";
+    let more = "fn more(mut v: Vec<i64>, n: i64) -> Vec<i64> { v.push(n); v }\nfn spoil(_: Vec<i64>) -> Vec<i64> { panic!(\"spoilt\") }\nmacro_rules! note { ($($t:tt)*) => { println!($($t)*) } }\nstruct Pair { a: Vec<i64>, b: Vec<i64> }\nmacro_rules! push { ($v:expr, $n:expr) => { $v.push($n) } }";
     assert_eq!(run(&engine, 1, more).1, Reply::Ok);
     let mut cell = 1;
     for _ in 0..sizes::rounds(6) {

@@ -87,7 +87,7 @@ fn after_types(exe: &Path, rounds: usize) -> Result<Vec<Value>, String> {
         kernel[0].execute(&format!("struct S{i}(u64); impl S{i} {{ fn get(&self) -> u64 {{ self.0 + {i} }} }}"))?;
     }
     let all: String = (0..50).map(|i| format!("S{i}({i}).get(), ")).collect();
-    let cells = [("let, 50 types", "let a{i} = {i};"), ("use of 50 types", &format!("[{all}].len() + {{i}}"))];
+    let cells = [("let, 50 types", "let b{i} = {i};"), ("use of 50 types", &format!("[{all}].len() + {{i}}"))];
     Ok(measure(&mut kernel, &cells, rounds)?.remove(0))
 }
 

@@ -28,6 +28,8 @@ enum Place {
     Inside,
     /// It borrows, and ends with the cell.
     Borrows,
+    /// It is declared, and has no value yet.
+    Unset,
     /// Lent for good, with the name of its type.
     Lent(Box<dyn Any>, &'static str),
 }
@@ -74,7 +76,7 @@ impl Held {
                 }
                 // It is stored already.
                 Place::Inside if done => return None,
-                Place::Inside => Ended::Moved(""),
+                Place::Inside | Place::Unset => Ended::Moved(""),
                 Place::Borrows => Ended::Borrowed,
                 Place::Lent(lent, type_name) => Ended::Lent(lent, type_name),
             };
@@ -98,6 +100,12 @@ impl<'f> Holds<'f> {
     pub fn inside(self, number: usize, name: &'static str, borrows: bool) {
         let place = if borrows { Place::Borrows } else { Place::Inside };
         self.set(number, name, place);
+    }
+
+    /// A `let` without a value.
+    #[inline(never)]
+    pub fn unset(self, number: usize, name: &'static str) {
+        self.set(number, name, Place::Unset);
     }
 
     #[inline(never)]

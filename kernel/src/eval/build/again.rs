@@ -60,7 +60,7 @@ fn first(parsed: &Parsed, cell: &CellText, n: usize) -> Option<(usize, usize)> {
     let later = places.mentions_of(n).all(|m| m.range.start > a.whole.end);
     let behind = cell.text.get(a.whole.end..)?;
     let rest = behind.trim_start();
-    let statement = parsed.statements.contains(&a.whole.start) && rest.starts_with(';');
+    let statement = a.leaf.is_none() && parsed.statements.contains(&a.whole.start) && rest.starts_with(';');
     (later && statement && !places.variables[n].odd).then(|| (number, a.whole.end + behind.len() - rest.len() + 1))
 }
 
@@ -75,6 +75,5 @@ pub fn have_no_value(names: &[String], errors: &[Diagnostic]) -> bool {
 
 /// What is changed in place, and never assigned as a whole, is not made by that.
 fn assigned_only_after_all(parsed: &Parsed, n: usize) -> bool {
-    let places = &parsed.places;
-    !places.assignments.iter().any(|a| a.variable == n) && !parsed.places.unpacked.contains(&n)
+    !parsed.places.assignments.iter().any(|a| a.variable == n)
 }

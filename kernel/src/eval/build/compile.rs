@@ -39,6 +39,8 @@ pub struct Ready {
     pub object: Option<PathBuf>,
     /// How the cache is to keep it once it has run: key and head.
     keep: Option<(String, Value)>,
+    /// With the groups that its statements seemed to need, which are a part of its key.
+    links: Definitions,
     pub file: String,
     /// The same for definitions that were compiled with it.
     pub group_file: Option<String>,
@@ -148,23 +150,31 @@ impl Compiler {
         if self.opt_level == 0
             && let Some(source) = self.sources.get(&ready.file)
         {
-            let needs = self.needs(&ready.defs);
+            let needs = self.needs(&ready.links);
             self.warmer.lend(&ready.file, &source.text, &object, &needs);
         }
         match ready.keep.clone() {
             None => drop(std::fs::remove_file(object)),
-            Some((key, head)) => self.keep(key, head, object, true),
+            Some((key, head)) => {
+                let links = self.objects.behind(ready.links.crates());
+                self.keep(key, head, object, Some(links));
+            }
         }
     }
 
-    fn keep(&mut self, key: String, head: Value, object: PathBuf, remove: bool) {
+    /// The cell's statements are kept if they are linked to nothing but `links`; then the object goes.
+    fn keep(&mut self, key: String, head: Value, object: PathBuf, links: Option<BTreeSet<String>>) {
         self.settle();
         let cache = self.cache.clone();
         let work = move || {
             // It is gone only with the folder, and that says nothing about the cache.
             let bytes = std::fs::read(&object).ok();
+            // rustc may have taken an instance of a generic function from a group that it had read ahead.
+            let alone =
+                |bytes: &Vec<u8>| links.as_ref().is_none_or(|links| generate::groups_in(bytes).is_subset(links));
+            let bytes = bytes.filter(alone);
             let kept = bytes.map_or(Ok(()), |bytes| cache.put(&key, &Entry { head, object: bytes }));
-            if remove {
+            if links.is_some() {
                 let _ = std::fs::remove_file(&object);
             }
             kept
@@ -201,8 +211,8 @@ impl Compiler {
         let defines = values_of(&parsed);
         if !parsed.has_statements && (!parsed.items.is_empty() || parsed.use_ranges.is_empty()) {
             let file = String::new();
-            let (object, keep, leaves, names) = Default::default();
-            return Ok(Ready { object, keep, file, group_file, defs, leaves, defines, names, timing });
+            let (object, keep, links, leaves, names) = Default::default();
+            return Ok(Ready { object, keep, links, file, group_file, defs, leaves, defines, names, timing });
         }
         let ready = self.statements(cell, range, parsed, defs, scope, timing)?;
         Ok(Ready { group_file, defines, ..ready })
@@ -245,16 +255,20 @@ impl Compiler {
         }
         let needs = self.needs(&change.rest);
         let generate = |plan: &Plan| generate::group(cell, range.clone(), parsed, &change.moved, &change.rest, plan);
+        let linked = |plan: &Plan| generate::linked_to_group(cell, &range, parsed, &change.moved, &change.rest, plan);
+        let links = |plan: &Plan| linked(plan).crates().map(str::to_owned).collect::<Vec<_>>();
         let mut plan = Plan { opt_level: self.opt_level, ..Plan::default() };
         let (mut name, mut source) = generate(&plan);
-        let key = self.cache.key(&needs.options, &needs.externs, &source.text);
+        let to = linked(&plan);
+        let key = self.cache.key(&needs.options, &self.placed(to.externs()), &source.text);
+        self.warmer.read_ahead(to.crates());
         let mut found = self.objects.get(&name).map(|object| (object.clone(), None));
         if found.is_none()
             && let Some((entry, known, id)) = self.cached(&key)
         {
             (name, source) = generate(&known);
             let object = rustc::object_in(&self.dir, &id);
-            self.place_group(&name, &object, |path| std::fs::write(path, &entry.object))?;
+            self.place_group(&name, &object, links(&known), |path| std::fs::write(path, &entry.object))?;
             self.remember(&id, &Arc::new(source.clone()));
             timing.cached = true;
             found = Some((object, Some(rustc::file_name(&id))));
@@ -272,9 +286,9 @@ impl Compiler {
             match compiled {
                 Compiled::Object(object, alone) => {
                     self.say_edition(&first);
-                    self.place_group(&name, &object, |_| Ok(()))?;
-                    if alone {
-                        self.keep(key.clone(), head(&plan, &id), object.clone(), false);
+                    self.place_group(&name, &object, links(&plan), |_| Ok(()))?;
+                    if alone && !plan.all_groups {
+                        self.keep(key.clone(), head(&plan, &id), object.clone(), None);
                     }
                     found = Some((object, Some(rustc::file_name(&id))));
                     break;
@@ -282,6 +296,9 @@ impl Compiler {
                 Compiled::Errors(errors)
                     if replan(&errors, &sent, &imports, &[], &mut plan)
                         || first.tries_older(&errors, &sent, &mut plan) => {}
+                Compiled::Errors(_) if !plan.all_groups && to.is_less_than(&change.rest) => {
+                    plan.all_groups = true;
+                }
                 Compiled::Errors(errors) => {
                     let (errors, sent) = first.or(errors, sent);
                     let Some((left, behind)) = change.leaving_behind(&errors, &sent, cell) else {
@@ -316,9 +333,10 @@ impl Compiler {
         &mut self,
         name: &str,
         object: &Path,
+        links: Vec<String>,
         write: impl Fn(&Path) -> std::io::Result<()>,
     ) -> Result<(), Failure> {
-        let placed = write(object).and_then(|()| self.objects.add(name, object));
+        let placed = write(object).and_then(|()| self.objects.add(name, object, links));
         placed.map_err(|e| self.unwritten(object, &e))
     }
 
@@ -387,7 +405,9 @@ impl Compiler {
         // What may become part of it.
         let lets = loaded.iter().filter_map(|v| v.open.as_ref()).map(|o| &*o.text);
         let text = [&*source.text].into_iter().chain(lets).collect::<Vec<_>>().join("\n");
-        let key = self.cache.key(&needs.options, &needs.externs, &text);
+        let to = generate::linked_to(cell, &range, &parsed, &defs, &loaded, &plan);
+        let key = self.cache.key(&needs.options, &self.placed(to.externs()), &text);
+        self.warmer.read_ahead(to.crates());
         let ready = |timing: &mut Timing, plan: Plan, object, keep, id: &str| {
             timing.cell_ms = begin.elapsed().as_secs_f64() * 1e3;
             let held = Held::new(&parsed, &loaded, &plan);
@@ -398,13 +418,14 @@ impl Compiler {
             let lends = plan.lends.keys().map(|n| parsed.places.variables[*n].name.clone()).collect();
             let declares = declares(cell, &parsed, &plan);
             let decides = loaded.iter().filter(|v| plan.made(v).is_some()).map(|v| v.name.clone()).collect();
+            let links = to.clone();
             let moves = plan.moved.into_iter().chain(plan.spent).collect();
             let (file, timing, names) = (rustc::file_name(id), *timing, names.clone());
             let (defs, defines, group_file) = (defs.clone(), BTreeSet::new(), None);
             let object = Some(object);
             let closures = parsed.bindings.iter().filter_map(|b| Some((b.name.clone(), b.closure.clone()?))).collect();
             let leaves = Leaves { moves, borrows, inside, lends, closures, declares, decides };
-            Ready { object, keep, file, group_file, defs, leaves, defines, names, timing }
+            Ready { object, keep, links, file, group_file, defs, leaves, defines, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {
             self.remember(&id, &Arc::new(generate(&plan)));
@@ -442,6 +463,11 @@ impl Compiler {
                     if !plan.plain && !plan.as_written && in_macros(&plan) && !are_about_names(&errors) =>
                 {
                     plan.as_written = true;
+                    source = generate(&plan);
+                }
+                // What it seems not to need may be needed all the same.
+                Compiled::Errors(_) if !plan.all_groups && to.is_less_than(&defs) => {
+                    plan.all_groups = true;
                     source = generate(&plan);
                 }
                 // What is wrong is told of the cell as it is written.

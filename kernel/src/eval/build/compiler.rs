@@ -15,7 +15,7 @@ use crate::eval::toolchain::diagnostic::Diagnostic;
 use crate::eval::toolchain::install::Installation;
 use crate::eval::toolchain::rustc::{self, Compiled, Needs};
 use crate::folder::Folder;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -131,7 +131,11 @@ impl Compiler {
     pub(super) fn needs(&self, defs: &Definitions) -> Needs {
         let mut options = vec![format!("-Copt-level={}", self.opt_level)];
         options.extend(defs.deps.iter().flat_map(|d| d.options.clone()));
-        Needs { externs: self.placed(defs.externs()), options, begun: false }
+        // An instance of a generic function may be any crate's that rustc comes to know.
+        let named: BTreeSet<&str> = defs.crates().collect();
+        let behind = self.objects.behind(defs.crates()).into_iter().filter(|name| !named.contains(&**name));
+        let behind = behind.filter_map(|name| self.objects.get(&name).cloned()).collect();
+        Needs { externs: self.placed(defs.externs()), behind, options, begun: false }
     }
 
     /// Compiles a source: the name of the compile, the source as it is remembered, rustc's answer. What is compiled next is
@@ -151,7 +155,9 @@ impl Compiler {
         loop {
             timing.tries += 1;
             let externs = self.placed(needs.externs.clone());
-            let needs = &Needs { externs, options: needs.options.clone(), begun: rest.is_some() };
+            let behind = needs.behind.iter().map(|object| self.dir.join(object.file_name().unwrap_or_default()));
+            let behind = behind.collect();
+            let needs = &Needs { externs, behind, options: needs.options.clone(), begun: rest.is_some() };
             let warm = self.warmer.take(needs).map_err(|e| match e.kind() {
                 ErrorKind::NotFound | ErrorKind::PermissionDenied => {
                     let rustc = self.install.toolchain.rustc.display();

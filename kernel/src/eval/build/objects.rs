@@ -1,5 +1,6 @@
 //! The objects of definition groups. Later cells are linked to them for as long as the notebook lives, so there is a second
 //! copy of each, in a file without a name that nobody can delete: the folder may go while the kernel lives.
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -14,6 +15,8 @@ pub struct Objects {
 struct Group {
     crate_name: String,
     object: PathBuf,
+    /// Crates of other groups that it is linked to.
+    links: Vec<String>,
     /// Where its copy is in the spare file; none where the disk had no room for it.
     copy: Option<(u64, usize)>,
 }
@@ -28,15 +31,28 @@ impl Objects {
         self.groups.iter().map(|g| &*g.object)
     }
 
+    /// These groups, and all that they are linked to, whether that is still in force or not.
+    pub fn behind<'a>(&self, crates: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+        let mut all = BTreeSet::new();
+        let mut next: Vec<String> = crates.map(str::to_owned).collect();
+        while let Some(name) = next.pop() {
+            let group = self.groups.iter().find(|g| g.crate_name == name);
+            if all.insert(name) {
+                next.extend(group.into_iter().flat_map(|g| g.links.iter().cloned()));
+            }
+        }
+        all
+    }
+
     /// Gives an object that was just made its second name: cells find it by the one that it was linked under (DT_NEEDED), and
     /// a crate that depends on it by crate name (rustc's search for dependencies).
-    pub fn add(&mut self, crate_name: &str, object: &Path) -> io::Result<()> {
+    pub fn add(&mut self, crate_name: &str, object: &Path, links: Vec<String>) -> io::Result<()> {
         // What is opened can be copied, whoever deletes it meanwhile.
         let mut opened = File::open(object)?;
         std::fs::hard_link(object, by_name(object, crate_name))?;
         let copy = self.copied(&mut opened, object).ok();
         self.groups.retain(|g| g.crate_name != crate_name);
-        self.groups.push(Group { crate_name: crate_name.to_owned(), object: object.to_owned(), copy });
+        self.groups.push(Group { crate_name: crate_name.to_owned(), object: object.to_owned(), links, copy });
         Ok(())
     }
 
@@ -101,7 +117,7 @@ mod tests {
         for n in 1..=5 {
             let object = here.join(format!("libcell_{n}.so"));
             std::fs::write(&object, bytes(n)).unwrap();
-            objects.add(&format!("g_{n}"), &object).unwrap();
+            objects.add(&format!("g_{n}"), &object, Vec::new()).unwrap();
         }
         let complete = |folder: &Path| {
             (1..=5).all(|n| {
@@ -130,7 +146,7 @@ mod tests {
         let mut objects = Objects::default();
         let first = folder.join("libcell_0.so");
         std::fs::write(&first, "0").unwrap();
-        objects.add("g_0", &first).unwrap();
+        objects.add("g_0", &first, Vec::new()).unwrap();
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -140,7 +156,8 @@ mod tests {
             });
             for n in 1..=400 {
                 let object = folder.join(format!("libcell_{n}.so"));
-                let _ = std::fs::write(&object, n.to_string()).and_then(|()| objects.add(&format!("g_{n}"), &object));
+                let _ = std::fs::write(&object, n.to_string())
+                    .and_then(|()| objects.add(&format!("g_{n}"), &object, Vec::new()));
             }
             done.store(true, Ordering::Relaxed);
         });

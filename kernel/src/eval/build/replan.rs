@@ -239,6 +239,14 @@ fn learn_of_held(
         return false;
     }
     for tag in own {
+        // Which assignments give a variable its first value, only rustc knows.
+        if error.code == "E0381"
+            && let Some(n) = variable(&tag).filter(|n| places.variables[*n].deferred.is_some())
+            && first_values(n, &tag, parsed, before, plan)
+        {
+            learned = true;
+            continue;
+        }
         let held = Held::new(parsed, loaded, plan);
         match tag {
             Tag::Mention(i) => match held.form(i) {
@@ -273,6 +281,25 @@ fn given_by_a_closure(error: &Diagnostic, at: usize, parsed: &Parsed, plan: &Pla
     let before = || places.mentions.iter().filter(|m| m.range.start < at);
     let handed = || before().filter(|m| keeps(&m.variable)).max_by_key(|m| m.range.start).map(|m| m.variable);
     places.variables.iter().rposition(begun).or_else(assigned).or_else(handed)
+}
+
+/// A variable has no value where it is mentioned or assigned to: this assignment may be the first then, or all those before the
+/// mention. False where nothing was to be learned.
+fn first_values(n: usize, tag: &Tag, parsed: &Parsed, before: &Plan, plan: &mut Plan) -> bool {
+    let places = &parsed.places;
+    let own = places.assignments.iter().enumerate().filter(|(_, a)| a.variable == n);
+    let found: Vec<usize> = match tag {
+        Tag::Assignment(i) => vec![*i],
+        // That follows from what was learned just now.
+        _ if own.clone().any(|(i, _)| plan.again.contains(&i) && !before.again.contains(&i)) => return true,
+        Tag::Mention(m) => {
+            own.filter(|(_, a)| a.whole.end <= places.mentions[*m].range.start).map(|(i, _)| i).collect()
+        }
+        _ => return false,
+    };
+    let known = plan.again.len();
+    plan.again.extend(found);
+    plan.again.len() > known
 }
 
 /// A variable borrows: what its `let` mentions is lent for good, so that both live on. Where that will not do, it ends with the

@@ -13,6 +13,7 @@ use crate::eval::toolchain::install::Installation;
 use crate::eval::toolchain::rustc::{self, Compiled, Library, Needs, Warm};
 use crate::folder::Folder;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +50,8 @@ struct Stock {
     /// One at most for a cell's statements, and one for whole sources.
     waiting: Vec<(Warm, Needs)>,
     libraries: Vec<(Library, Needs)>,
+    /// Groups that the last cell was linked to: the next one may be, and then rustc has read them already.
+    ahead: BTreeSet<String>,
     /// A cell could not be linked beside rustc: rustc does it from then on.
     by_rustc: bool,
     ended: bool,
@@ -67,8 +70,8 @@ impl Starter {
         let fitting = stock.libraries.iter().filter(|(_, n)| needs.begun && fits(n, needs));
         let libraries: Vec<Library> = fitting.map(|(l, _)| l.clone()).collect();
         // One that is being compiled while this one starts is not there yet.
-        let there = needs.externs.iter().filter(|(_, file)| file.exists()).map(|(name, _)| &**name);
-        let named = there.chain(libraries.iter().map(|l| &*l.name));
+        let ahead = needs.externs.iter().filter(|(name, file)| stock.ahead.contains(name) && file.exists());
+        let named = ahead.map(|(name, _)| &**name).chain(libraries.iter().map(|l| &*l.name));
         let beginning = needs.begun.then(|| generate::beginning(named));
         let id = self.new_id();
         let dir = self.folder.path();
@@ -113,6 +116,11 @@ impl Warmer {
             Some(index) => Ok(stock.waiting.swap_remove(index).0),
             None => self.starter.start(needs, &stock),
         }
+    }
+
+    /// What the compilers that start from now on read before there is a text.
+    pub fn read_ahead<'a>(&self, crates: impl Iterator<Item = &'a str>) {
+        self.starter.stock().ahead = crates.map(str::to_owned).collect();
     }
 
     /// Leaves linking to rustc from now on; false when that is so already.
@@ -249,7 +257,7 @@ mod tests {
         let needs = |crates: &[&str], level: &str| Needs {
             externs: crates.iter().map(|c| (c.to_string(), PathBuf::from(c))).collect(),
             options: vec![level.to_owned()],
-            begun: false,
+            ..Needs::default()
         };
         assert!(fits(&needs(&["a"], "0"), &needs(&["a", "b"], "0")));
         assert!(!fits(&needs(&["a", "c"], "0"), &needs(&["a", "b"], "0")), "`c` was defined again");

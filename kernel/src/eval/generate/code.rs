@@ -7,6 +7,7 @@ use crate::eval::parse::checks::may_bring_any;
 use crate::eval::parse::items::Item;
 use crate::eval::parse::parsed::{Binding, Expanded, Parsed};
 use crate::eval::text::hash::Fnv;
+use crate::eval::text::scan::mentions;
 use crate::eval::text::source::{CellText, Source, Splice, Tag, blanked, line_column};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -32,7 +33,15 @@ pub fn group(
     plan: &Plan,
 ) -> (String, Source) {
     let mut out = Source::default();
-    prologue(&mut out, "dylib", NAME_IN_TEXT, cell, parsed, rest, plan);
+    prologue(
+        &mut out,
+        "dylib",
+        NAME_IN_TEXT,
+        cell,
+        parsed,
+        &linked_to_group(cell, &range, parsed, moved, rest, plan),
+        plan,
+    );
     out.plain(&blank_lines_before(cell, &range));
     let (own, made): (Vec<&Item>, Vec<&Item>) = parsed.items.iter().partition(|i| i.call.is_none());
     let mut kept: Vec<Range<usize>> = own.iter().map(|i| i.range.clone()).collect();
@@ -75,6 +84,37 @@ pub fn group(
     (name, out)
 }
 
+/// What a group of these items is linked to.
+pub fn linked_to_group(
+    cell: &CellText,
+    range: &Range<usize>,
+    parsed: &Parsed,
+    moved: &[Item],
+    rest: &Definitions,
+    plan: &Plan,
+) -> Definitions {
+    let mut words = mentions(&cell.text[range.clone()]);
+    words.extend(parsed.items.iter().chain(moved).flat_map(|i| i.mentions.iter().cloned()));
+    if plan.all_groups { rest.clone() } else { rest.only(words) }
+}
+
+/// What a cell's statements are linked to.
+pub fn linked_to(
+    cell: &CellText,
+    range: &Range<usize>,
+    parsed: &Parsed,
+    defs: &Definitions,
+    loaded: &[Loaded],
+    plan: &Plan,
+) -> Definitions {
+    let mut words = mentions(&cell.text[range.clone()]);
+    let opens = loaded.iter().filter_map(|v| v.open.as_ref());
+    let texts = opens.flat_map(|o| [Some(&o.text), o.like.as_ref()]).flatten();
+    let types = loaded.iter().map(|v| plan.written_type(v));
+    words.extend(types.chain(texts.chain(&parsed.later).cloned()).flat_map(|text| mentions(&text)));
+    if plan.all_groups { defs.clone() } else { defs.only(words) }
+}
+
 fn hash(text: &str) -> u64 {
     let mut hash = Fnv::default();
     hash.add(text.as_bytes());
@@ -91,7 +131,15 @@ pub fn cell(
     plan: &Plan,
 ) -> Source {
     let mut out = Source::default();
-    prologue(&mut out, "cdylib", CELL_IN_TEXT, cell, parsed, defs, plan);
+    prologue(
+        &mut out,
+        "cdylib",
+        CELL_IN_TEXT,
+        cell,
+        parsed,
+        &linked_to(cell, &range, parsed, defs, loaded, plan),
+        plan,
+    );
     out.plain(&format!(
         " {ENTERED}pub extern \"C-unwind\" fn {ENTRY}() {{ use ::xlazy::cell::rt as xlazy_rt; \
          use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepMove as _}};"
@@ -257,6 +305,14 @@ pub fn library(cell: &str) -> Option<Library> {
     let text = cell.strip_prefix(&attributes(&of, "cdylib"))?.replacen(ENTERED, "", 1);
     let plain = !BY_NAME.iter().any(|word| text.contains(word)) && !text.starts_with("#![allow(warnings)]/* edition");
     plain.then(|| Library { text: attributes(&name, "rlib") + &text, name })
+}
+
+/// The groups that are named in an object.
+pub fn groups_in(object: &[u8]) -> BTreeSet<String> {
+    let (begin, whole) = (b"g_", NAME_IN_TEXT.len());
+    let names = object.windows(whole).filter(|name| name.starts_with(begin));
+    let names = names.filter(|name| name[begin.len()..].iter().all(u8::is_ascii_hexdigit));
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
 /// Whether a source is that of a cell's statements, which nothing links to.

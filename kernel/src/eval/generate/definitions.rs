@@ -2,10 +2,12 @@
 use crate::eval::deps::stages::Deps;
 use crate::eval::parse::checks::may_bring_any;
 use crate::eval::parse::expand::Macro;
+use crate::eval::parse::facts::{Member, Owner};
 use crate::eval::parse::items::{Item, Space};
 use crate::eval::parse::parsed::{Parsed, Use};
+use crate::eval::text::scan;
 use crate::eval::text::source::{Splice, Tag};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -73,6 +75,37 @@ impl Definitions {
     /// A function, constant, static, or struct that is written without braces.
     pub fn value_named(&self, name: &str) -> Option<(&Group, &Item)> {
         self.named(name, Space::VALUES)
+    }
+
+    /// The same with those groups and macros alone that a text needs which mentions these words: what they are linked to comes with them.
+    /// An `impl` stands beside its type or its trait, and a trait is needed where one of its methods is named.
+    pub fn only(&self, mut words: BTreeSet<String>) -> Definitions {
+        // Imports are written anew in every crate.
+        words.extend(self.uses.iter().flat_map(|u| scan::mentions(&u.text)));
+        let mut macros: Vec<&Macro> = self.macros.iter().collect();
+        while let Some(at) = macros.iter().position(|m| words.contains(&m.name)) {
+            words.extend(macros.swap_remove(at).mentions.iter().cloned());
+        }
+        let in_trait = |m: &Member| m.owner == Owner::Trait && m.name.as_ref().is_some_and(|name| words.contains(name));
+        let needed = |i: &Item| {
+            let nameless = i.header.is_none() && i.names.iter().all(|name| name == "_");
+            nameless
+                || i.names.iter().any(|name| words.contains(name))
+                || i.facts.members.iter().any(|m| m.owner == Owner::MadeInside || in_trait(m))
+        };
+        let unused: BTreeSet<String> = macros.iter().map(|m| m.name.clone()).collect();
+        let mut only = self.clone();
+        retain(&mut only.macros, |m| !unused.contains(&m.name));
+        only.groups.retain(|g| words.contains(&g.crate_name) || g.items.iter().any(needed));
+        only
+    }
+
+    pub fn is_less_than(&self, all: &Definitions) -> bool {
+        self.groups.len() < all.groups.len() || self.macros.len() < all.macros.len()
+    }
+
+    pub fn crates(&self) -> impl Iterator<Item = &str> {
+        self.groups.iter().map(|g| &*g.crate_name)
     }
 
     pub fn externs(&self) -> Vec<(String, PathBuf)> {

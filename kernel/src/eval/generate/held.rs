@@ -35,7 +35,8 @@ impl<'a> Held<'a> {
     pub fn can_hold(&self, number: usize) -> bool {
         let v = &self.parsed.places.variables[number];
         let out = self.plan.plain || self.plan.inside.contains(&number) || self.plan.borrows.contains(&number);
-        let own = || v.has_value && !v.closure && self.visible(number, v);
+        let deferred = || v.deferred.is_some() && self.parsed.places.assignments.iter().any(|a| a.variable == number);
+        let own = || (v.has_value || deferred()) && !v.closure && self.visible(number, v);
         let stays = |l: &Loaded| is_copy(l) && !self.plan.framed.contains(&number);
         let earlier = |l: &Loaded| {
             !stays(l) && !self.refers(v) && l.open.as_ref().is_none_or(|o| !o.pending || o.names.len() == 1)
@@ -163,39 +164,90 @@ impl<'a> Held<'a> {
 
     /// How an assignment finds a place for its value.
     pub fn assigned(&self, number: usize) -> Assigned {
-        let a = &self.parsed.places.assignments[number];
-        let before = a.after.and_then(|m| self.form(m));
+        let places = &self.parsed.places;
+        let a = &places.assignments[number];
+        let (before, v) = (a.after.and_then(|m| self.form(m)), &places.variables[a.variable]);
+        let again = self.plan.again.contains(&number);
+        let first = || places.assignments.iter().position(|other| other.variable == a.variable) == Some(number);
         match before {
             Some(Form::Give(Some(n))) if n == number => Assigned::Hole,
+            _ if v.deferred.is_some() && (v.fixed || again || first()) => Assigned::First,
             Some(Form::Give(_) | Form::Take) => Assigned::Again,
-            _ if self.plan.again.contains(&number) => Assigned::Again,
+            _ if again => Assigned::Again,
             _ => Assigned::Place,
+        }
+    }
+
+    /// What stands around the value of an assignment, before all of it and behind.
+    fn around(&self, n: usize) -> [String; 3] {
+        let k = self.parsed.places.assignments[n].variable;
+        let v = &self.parsed.places.variables[k];
+        match self.assigned(n) {
+            Assigned::Place => ["*".to_owned(), String::new(), String::new()],
+            Assigned::Again => [String::new(), format!("xlazy_f.again({k}, "), ")".to_owned()],
+            Assigned::Hole => [
+                String::new(),
+                format!("{{ let mut xlazy_hole_{n} = xlazy_rt::Hole::new(); let xlazy_value = "),
+                format!("; xlazy_hole_{n}.fill(xlazy_f, {k}, xlazy_value) }}"),
+            ],
+            Assigned::First => {
+                let ty = v.deferred.as_ref().and_then(|d| d.typed.as_ref()).map(|(_, ty)| format!(": {ty}"));
+                let held = self.held(k, "xlazy_value");
+                let after = match v.fixed {
+                    true => format!("; {whole} = {held}; &*{whole} }}", whole = whole(k, v)),
+                    false => format!("; {held} }}"),
+                };
+                [String::new(), format!("{{ let xlazy_value{} = ", ty.unwrap_or_default()), after]
+            }
         }
     }
 
     /// The edits that the mentions need, around those that are there.
     pub fn edits(&self, there: Vec<Splice>) -> Vec<Splice> {
         let places = &self.parsed.places;
-        let (mut first, mut last) = (Vec::new(), Vec::new());
+        // What is there begins blocks, and assignments stand behind that.
+        let (mut first, mut next, mut last) = (Vec::new(), Vec::new(), Vec::new());
         for (n, a) in places.assignments.iter().enumerate().filter(|(_, a)| self.holds(a.variable) && !a.declares) {
-            let Assignment { variable: k, whole, value, .. } = a;
-            let tag = || Tag::Assignment(n);
-            let (before, after) = match self.assigned(n) {
-                Assigned::Place => {
-                    first.push(Splice::insert(whole.start, "*").tagged(tag()));
-                    continue;
-                }
-                Assigned::Again => (format!("xlazy_f.again({k}, "), ")".to_owned()),
-                Assigned::Hole => (
-                    format!("{{ let mut xlazy_hole_{n} = xlazy_rt::Hole::new(); let xlazy_value = "),
-                    format!("; xlazy_hole_{n}.fill(xlazy_f, {k}, xlazy_value) }}"),
-                ),
+            let tag = || match self.assigned(n) {
+                Assigned::First => Tag::Hold(a.variable),
+                _ => Tag::Assignment(n),
             };
-            first.push(Splice::insert(value.start, before).tagged(tag()));
-            last.push(Splice::insert(value.end, after).tagged(tag()));
+            let [whole, before, after] = self.around(n);
+            let Some(leaf) = &a.leaf else {
+                next.push(Splice::insert(a.whole.start, whole).tagged(Tag::Assignment(n)));
+                first.push(Splice::insert(a.value.start, before).tagged(tag()));
+                last.push(Splice::insert(a.value.end, after).tagged(tag()));
+                continue;
+            };
+            let name = &places.variables[a.variable].name;
+            let field = if leaf.field { format!("{name}: ") } else { String::new() };
+            if let Assigned::Place = self.assigned(n) {
+                first.push(Splice::replace(leaf.range.clone(), format!("{field}(*{name})")).tagged(tag()));
+                continue;
+            }
+            // As rustc takes it apart: a place for each value, and then they are assigned.
+            let beside = |(o, other): &(usize, &Assignment)| {
+                other.whole == a.whole && self.holds(other.variable) && !matches!(self.assigned(*o), Assigned::Place)
+            };
+            let all: Vec<usize> = places.assignments.iter().enumerate().filter(beside).map(|(o, _)| o).collect();
+            let begin = if all.first() == Some(&n) { "{" } else { "" };
+            let (semicolon, end) =
+                (if all.first() == Some(&n) { ";" } else { "" }, if all.last() == Some(&n) { " }" } else { "" });
+            let value = format!("xlazy_to_{n}");
+            let (hole, assign) = match self.assigned(n) {
+                Assigned::Hole => (
+                    format!(" let mut xlazy_hole_{n} = xlazy_rt::Hole::new();"),
+                    format!("{name} = xlazy_hole_{n}.fill(xlazy_f, {}, {value});", a.variable),
+                ),
+                _ => (String::new(), format!("{name} = {before}{value}{after};")),
+            };
+            next.push(Splice::insert(a.whole.start, format!("{begin} let {value};{hole}")).tagged(tag()));
+            first.push(Splice::replace(leaf.range.clone(), format!("{field}{value}")).tagged(tag()));
+            last.push(Splice::insert(a.whole.end, format!("{semicolon} {assign}{end}")).tagged(tag()));
         }
         let mut all = first;
         all.extend(there);
+        all.extend(next);
         for (i, m) in places.mentions.iter().enumerate() {
             let Some(form) = self.form(i) else { continue };
             let (v, text) = (&places.variables[m.variable], self.text(m, form));
@@ -221,7 +273,11 @@ impl<'a> Held<'a> {
             let at = v.declared.filter(|_| self.visible(n, v))?;
             Some(Splice::insert(at, self.hold(n)).tagged(Tag::Hold(n)))
         };
-        self.variables().filter_map(own).collect()
+        let typed = |(n, v): (usize, &Variable)| {
+            let at = v.deferred.as_ref().filter(|_| self.holds(n))?.typed.as_ref()?.0;
+            Some(Splice::insert(at, if v.fixed { "&" } else { "&mut " }).tagged(Tag::Hold(n)))
+        };
+        self.variables().filter_map(typed).chain(self.variables().filter_map(own)).collect()
     }
 
     /// Puts a variable into its box, or notes that it is not in one.
@@ -231,10 +287,11 @@ impl<'a> Held<'a> {
         if !self.holds(n) {
             return format!(" xlazy_f.inside({n}, \"{name}\", {});", self.plan.borrows.contains(&n));
         }
-        let held = match v.collected || self.plan.values.contains(&n) {
-            true => format!("xlazy_f.value({n}, \"{name}\", {name})"),
-            false => format!("(&&xlazy_rt::Of::value(&{name})).hold(xlazy_f, {n}, \"{name}\", {name})"),
-        };
+        if v.deferred.is_some() {
+            let whole = if v.fixed { format!(" let {};", whole(n, v)) } else { String::new() };
+            return format!(" xlazy_f.unset({n}, \"{name}\");{whole}");
+        }
+        let held = self.held(n, name);
         match v.fixed {
             // It may be moved, and must not be changed.
             true => {
@@ -242,6 +299,16 @@ impl<'a> Held<'a> {
                 format!(" let {whole} = {held}; let {name} = &*{whole};")
             }
             false => format!(" let mut {name} = {held};"),
+        }
+    }
+
+    /// What puts a value into a box.
+    fn held(&self, n: usize, value: &str) -> String {
+        let v = &self.parsed.places.variables[n];
+        let name = &v.name;
+        match v.collected || self.plan.values.contains(&n) {
+            true => format!("xlazy_f.value({n}, \"{name}\", {value})"),
+            false => format!("(&&xlazy_rt::Of::value(&{value})).hold(xlazy_f, {n}, \"{name}\", {value})"),
         }
     }
 }
@@ -252,6 +319,8 @@ pub enum Assigned {
     Again,
     /// It moves in the making of what it is assigned.
     Hole,
+    /// It has none yet: `let x;` is before.
+    First,
 }
 
 /// The loan itself of what is held: what is declared without `mut` is seen through another name.

@@ -76,6 +76,8 @@ pub struct Plan {
     pub named: BTreeSet<String>,
     /// `display` and its like are the runtime's, whatever a glob may bring.
     pub shows: bool,
+    /// It is linked to every group that is in force, and not to those alone that it seems to need.
+    pub all_groups: bool,
     pub opt_level: u8,
     /// It is text of an earlier edition.
     pub older: bool,
@@ -106,7 +108,7 @@ impl Plan {
             "forms": forms, "closures": self.closures, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped, "shows": self.shows, "named": self.named,
-            "opt_level": self.opt_level, "older": self.older,
+            "opt_level": self.opt_level, "older": self.older, "all_groups": self.all_groups,
         })
     }
 
@@ -154,6 +156,7 @@ impl Plan {
             asynchronous: json.get("asynchronous")?.as_bool()?,
             inferred: json.get("inferred")?.as_bool()?,
             older: json.get("older")?.as_bool()?,
+            all_groups: json.get("all_groups")?.as_bool()?,
             as_written: json.get("as_written")?.as_bool()?,
             unshown: json.get("unshown")?.as_bool()?,
             ends: json.get("ends")?.as_bool()?,

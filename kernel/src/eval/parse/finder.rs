@@ -1,7 +1,7 @@
 //! Finds the places where variables are named, and what happens to them there.
 use super::arguments;
 use super::open::{Kind, Means, collects, opens, untyped};
-use super::places::{Assignment, Mention, Mentioned, Places, Variable};
+use super::places::{Assignment, Deferred, Leaf, Mention, Mentioned, Places, Variable};
 use super::syntax::{
     PatternNames, assigns, bound_names, bytes, closure, expressions, is_plain, names_of, one_line, takes,
 };
@@ -54,7 +54,8 @@ struct Finder<'m> {
     block: usize,
     blocks: usize,
     closures: usize,
-    making: Option<usize>,
+    /// What is being made: assignments by their numbers, several of one pattern.
+    making: Vec<usize>,
     /// Within a closure that takes along what it mentions: that.
     capture: Option<BTreeSet<usize>>,
 }
@@ -105,18 +106,33 @@ impl<'m> Finder<'m> {
                 let mut pattern = PatternNames::default();
                 pattern.visit_pat(&local.pat);
                 let immutable: Vec<usize> = pattern.immutable.iter().map(|s| bytes(*s, self.base).start).collect();
+                let typed = match &local.pat {
+                    Pat::Type(t) if simple => {
+                        Some((bytes(t.ty.span(), self.base).start, one_line(&self.written(&t.ty))))
+                    }
+                    _ => None,
+                };
+                let deferred = (init.is_none() && (typed.is_some() || !matches!(local.pat, Pat::Type(_))))
+                    .then_some(Deferred { typed });
                 for (ident, open) in names.into_iter().zip(opens) {
                     let (has_value, closure) = (init.is_some(), closure(local).is_some());
                     let fixed = immutable.contains(&bytes(ident.span(), self.base).start);
                     let name = ident.to_string();
                     let known = Variable::named(&name);
-                    let variable = Variable { begins, plain, closure, fixed, has_value, open, collected, ..known };
+                    let deferred = deferred.clone();
+                    let variable =
+                        Variable { begins, plain, closure, fixed, has_value, deferred, open, collected, ..known };
                     self.declare(&name, end, variable);
                 }
             }
             Stmt::Item(_) => {}
             other => self.visit_stmt(other),
         }
+    }
+
+    fn written(&self, what: &impl Spanned) -> String {
+        let range = bytes(what.span(), self.base);
+        self.text.get(range.start - self.base..range.end - self.base).unwrap_or_default().to_owned()
     }
 
     /// What a name means in the value of a `let`.
@@ -199,7 +215,8 @@ impl<'m> Finder<'m> {
             return;
         }
         let range = bytes(ident.span(), self.base);
-        let (making, captured) = (self.making, false);
+        let of = |m: &usize| self.out.assignments[*m].variable == variable;
+        let (making, captured) = (self.making.iter().copied().find(of), false);
         let end = range.end;
         self.happens(variable, range.start, What::Mention { taken, making, field, captured, in_macro, end });
     }
@@ -248,7 +265,7 @@ impl<'m> Finder<'m> {
     /// What need not run, or not once.
     fn round(&mut self, span: proc_macro2::Span, visit: impl FnOnce(&mut Self)) {
         self.inside.push(bytes(span, self.base).start);
-        let making = self.making.take();
+        let making = std::mem::take(&mut self.making);
         visit(self);
         self.making = making;
         self.inside.pop();
@@ -314,7 +331,6 @@ impl<'m> Finder<'m> {
             match h.what {
                 What::Named => {}
                 What::Mention { taken, making, field, captured, in_macro, end } => {
-                    let number = making.filter(|m| self.out.assignments[*m].variable == h.variable);
                     let alone = |number: usize| {
                         let value = &self.out.assignments[number].value;
                         let inside = self.happened.iter().filter(|n| n.variable == h.variable && value.contains(&n.at));
@@ -326,7 +342,7 @@ impl<'m> Finder<'m> {
                         (_, Some(next)) => h.inside.is_empty() && next.inside.is_empty() && next.block == h.block,
                         _ => false,
                     };
-                    let kind = match number {
+                    let kind = match making {
                         Some(number) if taken && alone(number) => Mentioned::For(number),
                         None if taken && ends && !h.in_closure => Mentioned::Last,
                         _ => Mentioned::Place,
@@ -452,37 +468,46 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             self.value(&e.right);
         } else {
             if assigns(&e.op) {
-                self.changes(&e.left);
+                self.changes(&e.left, false);
             }
             syn::visit::visit_expr_binary(self, e);
         }
     }
     fn visit_expr_reference(&mut self, e: &'ast syn::ExprReference) {
         if e.mutability.is_some() {
-            self.changes(&e.expr);
+            self.changes(&e.expr, false);
         }
         self.visit_expr(&e.expr);
     }
     fn visit_expr_assign(&mut self, e: &'ast syn::ExprAssign) {
-        self.changes(&e.left);
-        let Some(variable) = Self::ident(&e.left).and_then(|i| self.variable(&i.to_string())) else {
-            self.unpacks(&e.left);
-            self.visit_expr(&e.left);
-            return self.value(&e.right);
-        };
+        self.changes(&e.left, true);
         if self.capture.is_some() {
             return syn::visit::visit_expr_assign(self, e);
         }
         let (whole, value) = (bytes(e.span(), self.base), bytes(e.right.span(), self.base));
-        let number = self.out.assignments.len();
-        let (after, follows, declares) = Default::default();
-        let value_of = value.clone();
-        self.out.assignments.push(Assignment { variable, whole, value: value_of, after, follows, declares });
-        let making = self.making.replace(number);
+        let before = self.out.assignments.len();
+        match Self::ident(&e.left).and_then(|i| self.variable(&i.to_string())) {
+            Some(variable) => {
+                self.out.variables[variable].closure |= matches!(&*e.right, Expr::Closure(_));
+                self.out.assignments.push(Assignment::new(variable, whole, value.clone(), None));
+            }
+            None => {
+                let leaves = self.leaves(&e.left);
+                self.out.assignments.extend(
+                    leaves
+                        .into_iter()
+                        .map(|(variable, leaf)| Assignment::new(variable, whole.clone(), value.clone(), Some(leaf))),
+                );
+            }
+        }
+        let numbers: Vec<usize> = (before..self.out.assignments.len()).collect();
+        let making = std::mem::replace(&mut self.making, numbers.clone());
         self.value(&e.right);
         self.making = making;
-        // Behind the mentions in its value.
-        self.happens(variable, value.end, What::Assignment { number });
+        for number in numbers {
+            // Behind the mentions in its value.
+            self.happens(self.out.assignments[number].variable, value.end, What::Assignment { number });
+        }
     }
     fn visit_field_value(&mut self, v: &'ast syn::FieldValue) {
         match (&v.member, &v.colon_token) {
@@ -515,86 +540,64 @@ impl<'ast> Visit<'ast> for Finder<'_> {
 }
 
 impl Finder<'_> {
-    /// Variables that an assignment to a pattern gives values.
-    fn unpacks(&mut self, pattern: &Expr) {
-        match pattern {
-            Expr::Tuple(t) => t.elems.iter().for_each(|e| self.unpacks(e)),
-            Expr::Array(a) => a.elems.iter().for_each(|e| self.unpacks(e)),
-            Expr::Call(c) => c.args.iter().for_each(|e| self.unpacks(e)),
-            Expr::Struct(s) => s.fields.iter().for_each(|f| self.unpacks(&f.expr)),
-            Expr::Paren(p) => self.unpacks(&p.expr),
-            e => {
-                let variable = Self::ident(e).and_then(|i| self.variable(&i.to_string()));
-                self.out.unpacked.extend(variable);
-                variable.into_iter().for_each(|v| self.out.variables[v].changed = true);
-            }
+    /// Variables to which an assignment to a pattern gives values. What is assigned to besides (`v[i]`) is mentioned; where
+    /// that mentions one of the variables, it matters which comes first, and they are places all alike.
+    fn leaves(&mut self, pattern: &Expr) -> Vec<(usize, Leaf)> {
+        let (mut named, mut others) = (Vec::new(), Vec::new());
+        apart(pattern, false, &mut named, &mut others);
+        let mut own = Vec::new();
+        for (ident, field) in &named {
+            let (name, range) = (ident.to_string(), bytes(ident.span(), self.base));
+            own.extend(self.variable(&name).map(|variable| (variable, Leaf { range, field: *field })));
         }
+        let before = self.happened.len();
+        others.iter().for_each(|e| self.visit_expr(e));
+        if self.happened[before..].iter().any(|h| own.iter().any(|(variable, _)| *variable == h.variable)) {
+            own.clear();
+            named.into_iter().for_each(|(ident, field)| self.mention(ident, false, field));
+        }
+        own
     }
 
-    fn changes(&mut self, place: &Expr) {
-        let mut place = place;
+    /// What changes a variable, or a part of it; what is `assigned` as a whole may get its first value there.
+    fn changes(&mut self, whole: &Expr, assigned: bool) {
+        let mut place = whole;
         loop {
             place = match place {
                 Expr::Field(f) => &f.base,
                 Expr::Index(i) => &i.expr,
                 Expr::Paren(p) => &p.expr,
-                Expr::Tuple(t) => return t.elems.iter().for_each(|e| self.changes(e)),
+                Expr::Tuple(t) => return t.elems.iter().for_each(|e| self.changes(e, assigned)),
+                Expr::Array(a) => return a.elems.iter().for_each(|e| self.changes(e, assigned)),
+                Expr::Call(c) => return c.args.iter().for_each(|e| self.changes(e, assigned)),
+                Expr::Struct(s) => return s.fields.iter().for_each(|f| self.changes(&f.expr, assigned)),
                 _ => break,
             }
         }
         if let Some(variable) = Self::ident(place).and_then(|i| self.variable(&i.to_string())) {
-            self.out.variables[variable].changed = true;
+            let v = &mut self.out.variables[variable];
+            v.changed |= !(assigned && v.deferred.is_some() && v.fixed && Self::ident(whole).is_some());
         }
+    }
+}
+
+/// The names in a pattern that is assigned to, whether each stands for a field, too, and what is no pattern.
+fn apart<'e>(pattern: &'e Expr, field: bool, named: &mut Vec<(&'e syn::Ident, bool)>, others: &mut Vec<&'e Expr>) {
+    match pattern {
+        Expr::Tuple(t) => t.elems.iter().for_each(|e| apart(e, false, named, others)),
+        Expr::Array(a) => a.elems.iter().for_each(|e| apart(e, false, named, others)),
+        Expr::Call(c) => c.args.iter().for_each(|e| apart(e, false, named, others)),
+        Expr::Struct(s) => {
+            s.fields.iter().for_each(|f| apart(&f.expr, f.colon_token.is_none(), named, others));
+        }
+        Expr::Paren(p) => apart(&p.expr, field, named, others),
+        Expr::Infer(_) | Expr::Range(_) => {}
+        e => match Finder::ident(e) {
+            Some(ident) => named.push((ident, field)),
+            None => others.push(e),
+        },
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use syn::Block;
-
-    /// Places in brackets, what is taken last in angle brackets, what is taken for an assignment in braces.
-    fn found(code: &str) -> String {
-        let block: Block = syn::parse_str(&format!("{{{code}}}")).unwrap();
-        let base = 0;
-        let whole = format!("{{{code}}}");
-        let found = places(&block.stmts, &whole, base, &[], &|_| false);
-        let mut out = whole.clone();
-        let mut marks: Vec<(usize, &str)> = Vec::new();
-        for m in &found.mentions {
-            let (open, close) = match m.kind {
-                Mentioned::Place => ("[", "]"),
-                Mentioned::Last => ("<", ">"),
-                Mentioned::For(_) => ("{", "}"),
-            };
-            marks.push((m.range.start, open));
-            marks.push((m.range.end, close));
-        }
-        marks.sort_by_key(|m| m.0);
-        marks.iter().rev().for_each(|(at, mark)| out.insert_str(*at, mark));
-        out[1..out.len() - 1].to_owned()
-    }
-
-    #[test]
-    fn what_a_mention_is() {
-        assert_eq!(found("let a = v; let b = a + 1; b"), "let a = <v>; let b = <a> + 1; [b]");
-        assert_eq!(found("f(x); x = f(x);"), "[f]([x]); x = [f]({x});");
-        assert_eq!(found("x = x + x;"), "x = [x] + [x];");
-        assert_eq!(found("for i in v { x = g(x, i); h(y); }"), "for i in <v> { x = [g]({x}, i); [h]([y]); }");
-        assert_eq!(found("let t = a; a = b; b = t;"), "let t = <a>; a = <b>; b = <t>;");
-        assert_eq!(
-            found("let f = |a: i32| a + b; { let b = 1; c(b) }"),
-            "let f = |a: i32| a + [b]; { let b = 1; [c](b) }"
-        );
-        assert_eq!(found("println!(\"{x}\", y, z = w); my!(x);"), "println!(\"{x}\", [y], z = [w]); my!([x]);");
-    }
-
-    #[test]
-    fn what_a_closure_takes_along_and_what_nobody_takes_apart() {
-        let block: Block = syn::parse_str("{ let x = 1; let y = f(move || x + 1); my!(y); }").unwrap();
-        let found = places(&block.stmts, "", 0, &[], &|name| name == "my");
-        let captured: Vec<_> = found.mentions.iter().filter(|m| m.captured).map(|m| m.variable).collect();
-        let odd: Vec<&str> = found.variables.iter().filter(|v| v.odd).map(|v| &*v.name).collect();
-        assert_eq!((captured.len(), odd), (1, vec!["y"]));
-    }
-}
+mod tests;

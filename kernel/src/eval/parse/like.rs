@@ -2,6 +2,7 @@
 //! wants another type has the value that there is as that.
 use super::syntax::{expressions, names_of};
 use quote::ToTokens;
+use syn::visit::Visit;
 use syn::{Block, Expr, Lit, Pat, Stmt};
 
 /// A value like that of a variable, and what it mentions of earlier cells; none for what is no such value.
@@ -90,6 +91,16 @@ impl Like<'_> {
                 found
             }
             Expr::Block(b) if b.label.is_none() => self.block(&b.block)?,
+            Expr::Block(b) => {
+                let label = b.label.as_ref()?.name.ident.to_string();
+                let by_breaks = self.breaks(&b.block, Breaks::to(Some(label), 1))?;
+                self.block(&b.block)?.or(by_breaks)
+            }
+            Expr::Loop(l) => {
+                let label = l.label.as_ref().map(|label| label.name.ident.to_string());
+                self.breaks(&l.body, Breaks::to(label, 0))?
+            }
+            Expr::Unsafe(u) => self.block(&u.block)?,
             Expr::Array(a) => {
                 let all: Vec<String> = a.elems.iter().map(|e| self.value(e)).collect::<Option<_>>()?;
                 let first = all.first()?;
@@ -148,6 +159,17 @@ impl Like<'_> {
         }
     }
 
+    /// What the `break`s out of a block give.
+    fn breaks<'e>(&mut self, block: &'e Block, mut out: Breaks<'e>) -> Option<Option<String>> {
+        out.visit_block(block);
+        let mut found = None;
+        for value in out.values {
+            let value = self.within(out.names.clone(), |this| this.branch(value?))?;
+            found = found.or(value);
+        }
+        Some(found)
+    }
+
     fn block(&mut self, block: &Block) -> Option<Option<String>> {
         let lets = block.stmts.iter().filter_map(|s| if let Stmt::Local(l) = s { Some(&l.pat) } else { None });
         let names = lets.flat_map(names_of).collect();
@@ -168,6 +190,58 @@ impl Like<'_> {
         self.own.truncate(before);
         found
     }
+}
+
+/// The values with which a block is left early, and what is bound in it.
+struct Breaks<'e> {
+    label: Option<String>,
+    /// How many loops are around: a `break` without a label is for the innermost.
+    loops: usize,
+    values: Vec<Option<&'e Expr>>,
+    names: Vec<String>,
+}
+
+impl<'e> Breaks<'e> {
+    fn to(label: Option<String>, loops: usize) -> Breaks<'e> {
+        Breaks { label, loops, values: Vec::new(), names: Vec::new() }
+    }
+
+    fn round(&mut self, body: &'e Block) {
+        self.loops += 1;
+        self.visit_block(body);
+        self.loops -= 1;
+    }
+}
+
+impl<'e> Visit<'e> for Breaks<'e> {
+    fn visit_expr_break(&mut self, b: &'e syn::ExprBreak) {
+        let ours = match &b.label {
+            Some(label) => self.label.as_ref().is_some_and(|own| label.ident == own),
+            None => self.loops == 0,
+        };
+        if ours {
+            self.values.push(b.expr.as_deref());
+        }
+        syn::visit::visit_expr_break(self, b);
+    }
+    fn visit_pat_ident(&mut self, p: &'e syn::PatIdent) {
+        self.names.push(p.ident.to_string());
+    }
+    fn visit_expr_loop(&mut self, e: &'e syn::ExprLoop) {
+        self.round(&e.body);
+    }
+    fn visit_expr_while(&mut self, e: &'e syn::ExprWhile) {
+        self.visit_expr(&e.cond);
+        self.round(&e.body);
+    }
+    fn visit_expr_for_loop(&mut self, e: &'e syn::ExprForLoop) {
+        self.visit_pat(&e.pat);
+        self.visit_expr(&e.expr);
+        self.round(&e.body);
+    }
+    fn visit_expr_closure(&mut self, _: &'e syn::ExprClosure) {}
+    fn visit_expr_async(&mut self, _: &'e syn::ExprAsync) {}
+    fn visit_item(&mut self, _: &'e syn::Item) {}
 }
 
 /// Whether nothing comes behind it.
@@ -227,6 +301,11 @@ mod tests {
             ("(a, mut b) = (earlier * 2, vec![1.5])", "a: earlier b: vec![0.0]"),
             ("a = [0; SIZE]", "a: [0; SIZE]"),
             ("a = earlier.max(3)", "a: earlier"),
+            ("a = loop { break 4; }", "a: 0"),
+            ("a = loop { for i in v { if i > 3 { break; } } if x { break n + 1; } break -2 }", "a: 0"),
+            ("a = 'out: loop { loop { break 'out 0.5; } }", "a: 0.0"),
+            ("a = 'out: { if x { break 'out 3; } 4 }", "a: 0"),
+            ("a = unsafe { 3 }", "a: 0"),
         ] {
             assert_eq!(like(code), wanted, "{code}");
         }
@@ -242,6 +321,10 @@ mod tests {
             "a = if full { 3; } else { 4; }",
             "a = (3, f())",
             "a = vec![]",
+            "a = loop { break; }",
+            "a = loop { let n = f(); break n; }",
+            "a = loop { if x { break f(); } break 3; }",
+            "a = 'out: { if x { break 'out f(); } 4 }",
         ] {
             assert_eq!(like(other), "", "{other}");
         }

@@ -1,7 +1,6 @@
 //! Where a cell's statements name its variables: those that it declares at its top, and those of earlier cells. What a variable
 //! is in generated code may then be something else than a local of its name.
 use super::open::Open;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -9,8 +8,6 @@ pub struct Places {
     pub variables: Vec<Variable>,
     pub mentions: Vec<Mention>,
     pub assignments: Vec<Assignment>,
-    /// Variables that a pattern assigns to: `(a, b) = f();`.
-    pub unpacked: BTreeSet<usize>,
 }
 
 /// A variable. Two of one name are two variables.
@@ -31,6 +28,8 @@ pub struct Variable {
     pub fixed: bool,
     /// It is declared with its value.
     pub has_value: bool,
+    /// It is not, and gets one later: `let x;`
+    pub deferred: Option<Deferred>,
     /// It is changed where that can be seen: assigned, or borrowed to be changed.
     pub changed: bool,
     /// Its `let` leaves its type open, and does nothing else.
@@ -67,18 +66,42 @@ pub enum Mentioned {
     For(usize),
 }
 
+/// A `let` without a value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Deferred {
+    /// The type that it says, and where.
+    pub typed: Option<(usize, String)>,
+}
+
 /// `x = value`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     pub variable: usize,
     pub whole: Range<usize>,
     pub value: Range<usize>,
+    /// Where its name stands in a pattern: `(x, y) = value`.
+    pub leaf: Option<Leaf>,
     /// The mention before it.
     pub after: Option<usize>,
     /// It happens once, or after something that may move the variable each time.
     pub follows: bool,
     /// It stands for the `let` of a variable that was moved away.
     pub declares: bool,
+}
+
+/// A name in a pattern that is assigned to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leaf {
+    pub range: Range<usize>,
+    /// It stands for the field of its name, too.
+    pub field: bool,
+}
+
+impl Assignment {
+    pub fn new(variable: usize, whole: Range<usize>, value: Range<usize>, leaf: Option<Leaf>) -> Assignment {
+        let (after, follows, declares) = Default::default();
+        Assignment { variable, whole, value, leaf, after, follows, declares }
+    }
 }
 
 impl Places {
@@ -112,8 +135,22 @@ impl Mention {
 
 impl Variable {
     pub fn named(name: &str) -> Variable {
-        let (declared, begins, odd, plain, closure, fixed, has_value, changed, open) = Default::default();
-        let (name, collected, mentioned) = (name.to_owned(), false, false);
-        Variable { name, declared, begins, odd, plain, closure, fixed, has_value, changed, open, collected, mentioned }
+        let (declared, begins, odd, plain, closure, fixed, has_value, changed) = Default::default();
+        let (name, deferred, open, collected, mentioned) = (name.to_owned(), None, None, false, false);
+        Variable {
+            name,
+            declared,
+            begins,
+            odd,
+            plain,
+            closure,
+            fixed,
+            has_value,
+            deferred,
+            changed,
+            open,
+            collected,
+            mentioned,
+        }
     }
 }

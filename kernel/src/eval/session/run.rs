@@ -356,13 +356,21 @@ impl Session {
             Outcome::Ok => format!("was moved by {by}: run the cell that makes it again, or move a `.clone()` of it"),
             _ => format!("was lost when {by}, which moves it, ended early"),
         };
-        let lost: Vec<String> = lost.into_iter().map(|(name, _)| name).collect();
+        // `let x;`, and nothing more of it: there is no type that it had.
+        let unset = |(name, ty): &(String, String)| {
+            ty.is_empty() && ready.names.binds.contains(name) && !ready.leaves.inside.contains(name)
+        };
+        let (unset, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(unset);
+        let names = |lost: Vec<(String, String)>| lost.into_iter().map(|(name, _)| name).collect::<Vec<String>>();
+        let (unset, lost) = (names(unset), names(lost));
         let there: HashSet<&str> = vars.iter().map(|v| &*v.name).collect();
         for name in lost.iter().filter(|n| !ready.leaves.inside.contains(*n)).chain(&ready.leaves.moves) {
             if !there.contains(&**name) {
                 self.gone.insert(name.clone(), how.clone());
             }
         }
+        let none = format!("had no value when {by} ended, which declares it");
+        self.gone.extend(unset.iter().map(|name| (name.clone(), none.clone())));
         self.gone.retain(|name, _| !there.contains(&**name));
         self.lost.names.retain(|name| !there.contains(&**name));
         self.vars = vars;
@@ -373,7 +381,7 @@ impl Session {
             Outcome::Interrupted => Reply::Interrupted,
             Outcome::Failed(fault) => {
                 let (inside, moved) = lost.into_iter().partition(|n| ready.leaves.inside.contains(n));
-                Reply::Error(run_failure(&fault, &self.compiler.sources(), [moved, inside]))
+                Reply::Error(run_failure(&fault, &self.compiler.sources(), [moved, inside, unset]))
             }
         }
     }

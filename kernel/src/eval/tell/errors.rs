@@ -308,8 +308,8 @@ fn suggestion<'a>(child: &'a Diagnostic, level: Level<'a>, texts: &'a Texts) -> 
 }
 
 /// A failed run's traceback: the error, the line it happened on, and the notes. With the variables that the cell has lost:
-/// those that it had moved, and those that it keeps at its end alone.
-pub fn run_failure(fault: &Fault, sources: &Sources, [moved, inside]: [Vec<String>; 2]) -> Failure {
+/// those that it had moved, those that it keeps at its end alone, and those that had no value yet.
+pub fn run_failure(fault: &Fault, sources: &Sources, [moved, inside, unset]: [Vec<String>; 3]) -> Failure {
     let message = in_the_notebook(fault.message.clone(), sources);
     let mut traceback = vec![format!("{RED}{}{OFF}: {message}", fault.name)];
     let source = sources.get(&fault.file);
@@ -322,8 +322,12 @@ pub fn run_failure(fault: &Fault, sources: &Sources, [moved, inside]: [Vec<Strin
         None => {}
     }
     traceback.extend(fault.notes.iter().map(|n| format!("{BOLD}note{OFF}: {n}")));
+    let list = |names: &[String]| names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    if !unset.is_empty() {
+        traceback.push(format!("{BOLD}note{OFF}: {} had no value yet", list(&unset)));
+    }
     for (lost, why) in [(moved, "which moves"), (inside, "which can keep")] {
-        let names = lost.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+        let names = list(&lost);
         let (them, are) = if lost.len() == 1 { ("it", "is") } else { ("them", "are") };
         let at_its_end = if why == "which moves" { "" } else { " at its end only" };
         if !lost.is_empty() {

@@ -43,8 +43,10 @@ pub struct Library {
 /// What a compiler must be told when it starts, before there is any text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Needs {
-    /// Definition groups: crate name and object.
+    /// Definition groups: crate name and object. The source names those that it is linked to.
     pub externs: Vec<(String, PathBuf)>,
+    /// What those are linked to besides, which is no longer in force.
+    pub behind: Vec<PathBuf>,
     pub options: Vec<String>,
     /// It waits for the rest of a cell's statements, and not for a whole source.
     pub begun: bool,
@@ -123,7 +125,7 @@ pub fn start(
 /// What links a cell's statements. What crates of others want to be linked to, rustc knows.
 fn linked(install: &Installation, dir: &Path, object: &Path, needs: &Needs, libraries: &[Library]) -> Option<Link> {
     let lld = install.toolchain.lld.as_ref().filter(|_| !needs.options.iter().any(|o| o.starts_with("--extern=")))?;
-    let crates = needs.externs.iter().map(|(_, path)| path.as_path());
+    let crates = needs.externs.iter().map(|(_, path)| path.as_path()).chain(needs.behind.iter().map(PathBuf::as_path));
     let own = libraries.iter().map(|library| library.file.as_path()).chain(crates);
     Link::new(lld, object, dir, &own.chain([install.runtime_so.as_path()]).collect::<Vec<_>>())
 }
