@@ -128,6 +128,12 @@ in_place! {
     pub fn heaviside_(values: &Tensor) => heaviside;
     /// [`Tensor::hypot`] in place (`torch.Tensor.hypot_`).
     pub fn hypot_(other: &Tensor) => hypot;
+    /// [`Tensor::igamma`] in place (`torch.Tensor.igamma_`).
+    pub fn igamma_<'a>(other: impl Into<Arg<'a>>) => igamma;
+    /// [`Tensor::igammac`] in place (`torch.Tensor.igammac_`).
+    pub fn igammac_<'a>(other: impl Into<Arg<'a>>) => igammac;
+    /// [`Tensor::conj`] in place (`torch.Tensor.conj_physical_`).
+    pub fn conj_physical_() => conj;
     /// [`Tensor::i0`] in place (`torch.Tensor.i0_`).
     pub fn i0_() => i0;
     /// [`Tensor::index_add`] in place (`torch.Tensor.index_add_`).
@@ -252,6 +258,39 @@ another_shape! {
 }
 
 impl Tensor {
+    /// Gives this tensor another shape in place, of its first elements in the order they lie in (`torch.Tensor.resize_`). All
+    /// clones have it from here on, views keep theirs. More elements than there are, which torch leaves to chance, are refused.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([[1, 2, 3], [4, 5, 6]]);
+    /// x.resize_([2, 2]);
+    /// assert_eq!((x.shape().to_vec(), x.to_vec::<i64>()), (vec![2, 2], vec![1, 2, 3, 4]));
+    /// ```
+    #[track_caller]
+    pub fn resize_(&self, size: impl Into<Dims>) -> Tensor {
+        let _call = called("resize_", [self]);
+        let shape = size.into().shape("resize_").unwrap_or_else(|e| e.raise());
+        if self.requires_grad() {
+            refuse("resize_", &[self], "cannot resize variables that require grad");
+        }
+        if !self.is_contiguous() {
+            refuse("resize_", &[self], "its elements do not lie in order: `contiguous()` gives a copy that does");
+        }
+        if shape.numel() > self.numel() {
+            let why = format!("there are {} elements and {shape} wants more: make a new tensor", self.numel());
+            refuse("resize_", &[self], why);
+        }
+        self.become_view("resize_", |x| x.flatten().narrow(0, 0, shape.numel() as i64).reshape(&shape))
+    }
+
+    /// [`Tensor::resize_`] to the other's shape (`torch.Tensor.resize_as_`).
+    #[track_caller]
+    pub fn resize_as_(&self, other: &Tensor) -> Tensor {
+        let _call = called("resize_as_", [self, other]);
+        self.resize_(other.shape())
+    }
+
     /// [`Tensor::clamp`] in place (`torch.Tensor.clamp_`).
     ///
     /// ```
