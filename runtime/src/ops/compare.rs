@@ -158,6 +158,8 @@ impl Tensor {
         if self.dtype() == DType::Bool {
             return self.eq(other);
         }
+        let whole = (other.dtype() == DType::Bool).then(|| other.long());
+        let other = whole.as_ref().unwrap_or(other);
         let close = (self - other).abs().le(&(other.abs() * rtol + atol));
         close.logical_or(self.eq(other))
     }

@@ -301,6 +301,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn clamp_<'a>(&self, min: impl Into<Arg<'a>>, max: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("clamp_", [self]);
         self.assign("clamp_", self.clamp(min, max));
         self.clone()
     }
@@ -315,6 +316,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn masked_fill_<'a>(&'a self, mask: &'a Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("masked_fill_", [self]);
         self.assign("masked_fill_", self.masked_fill(mask, value));
         self.clone()
     }
@@ -322,6 +324,7 @@ impl Tensor {
     /// [`Tensor::index_fill`] in place (`torch.Tensor.index_fill_`).
     #[track_caller]
     pub fn index_fill_<'a>(&self, dim: i64, index: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("index_fill_", [self]);
         self.assign("index_fill_", self.index_fill(dim, index, value));
         self.clone()
     }
@@ -329,6 +332,7 @@ impl Tensor {
     /// [`Tensor::scatter`] in place (`torch.Tensor.scatter_`).
     #[track_caller]
     pub fn scatter_<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("scatter_", [self]);
         self.assign("scatter_", self.scatter(dim, index, src));
         self.clone()
     }
@@ -336,6 +340,7 @@ impl Tensor {
     /// [`Tensor::scatter_add`] in place (`torch.Tensor.scatter_add_`).
     #[track_caller]
     pub fn scatter_add_<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("scatter_add_", [self]);
         self.assign("scatter_add_", self.scatter_add(dim, index, src));
         self.clone()
     }
@@ -343,6 +348,7 @@ impl Tensor {
     /// [`Tensor::lerp`] in place (`torch.Tensor.lerp_`).
     #[track_caller]
     pub fn lerp_<'a>(&self, end: &Tensor, weight: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("lerp_", [self]);
         self.assign("lerp_", self.lerp(end, weight));
         self.clone()
     }
@@ -350,6 +356,7 @@ impl Tensor {
     /// [`Tensor::addcmul`] in place (`torch.Tensor.addcmul_`).
     #[track_caller]
     pub fn addcmul_<'a>(&self, tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("addcmul_", [self]);
         self.assign("addcmul_", self.addcmul(tensor1, tensor2, value));
         self.clone()
     }
@@ -357,6 +364,7 @@ impl Tensor {
     /// [`Tensor::addcdiv`] in place (`torch.Tensor.addcdiv_`).
     #[track_caller]
     pub fn addcdiv_<'a>(&self, tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("addcdiv_", [self]);
         self.assign("addcdiv_", self.addcdiv(tensor1, tensor2, value));
         self.clone()
     }
