@@ -410,7 +410,7 @@ fn what_is_written_is_held_by_the_dtype_it_is_written_to() {
     let _alone = alone();
     let (x, mask, at) = (tensor([1, 2]), tensor([true, false]), tensor([0]));
     assert_eq!(x.masked_fill(&mask, -1.5).to_vec::<i64>(), [-1, 2]);
-    assert_eq!(x.masked_fill(&mask, &tensor(1.5)).to_vec::<i64>(), [1, 2]);
+    assert_eq!(x.masked_fill(&mask, tensor(1.5)).to_vec::<i64>(), [1, 2]);
     assert_eq!(x.to(U8).masked_fill(&mask, -1).to_vec::<u8>(), [255, 2]);
     assert_eq!(mask.masked_fill(&mask, 2).to_vec::<bool>(), [true, false]);
     assert_eq!(tensor([1i64 << 60, 3]).masked_fill(&tensor([false, true]), 0.0).to_vec::<i64>(), [1 << 60, 0]);

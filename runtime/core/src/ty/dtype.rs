@@ -137,9 +137,9 @@ impl DType {
     /// The largest integer, or the smallest; as int64 has its bits. Of bools true or false.
     pub fn end(self, largest: bool) -> i64 {
         match (self.format(), largest) {
-            (Format::Signed(bits), true) => i64::MAX >> (64 - bits as u32),
-            (Format::Signed(bits), false) => i64::MIN >> (64 - bits as u32),
-            (Format::Unsigned(bits), true) => (u64::MAX >> (64 - bits as u32)) as i64,
+            (Format::Signed(bits), true) => i64::MAX >> (64 - bits),
+            (Format::Signed(bits), false) => i64::MIN >> (64 - bits),
+            (Format::Unsigned(bits), true) => (u64::MAX >> (64 - bits)) as i64,
             (_, largest) => largest as i64,
         }
     }
