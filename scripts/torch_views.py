@@ -98,7 +98,7 @@ def write(draw, x, y):
         kinds += ["tril", "set_two"]
     # in place, too: the tensor itself gets another shape, and its views stay what they are
     kinds += ["unsqueeze_"] if rank < 4 else []
-    kinds += ["transpose_", "squeeze_"] if rank > 1 else []
+    kinds += ["transpose_", "swapaxes_", "squeeze_"] if rank > 1 else []
     kinds += ["t_"] if rank == 2 else []
     kinds += ["lt", "eq", "fill_diagonal"] if rank > 1 else ["lt", "eq"]
     kind = draw.choice(kinds)
@@ -141,6 +141,9 @@ def write(draw, x, y):
     if kind == "transpose_":
         e = draw.randrange(rank)
         return kind, [d, e], lambda: x.transpose_(d, e)
+    if kind == "swapaxes_":
+        e = draw.randrange(rank)
+        return kind, [d, e], lambda: x.swapaxes_(d, e)
     if kind == "squeeze_":
         return kind, [d], lambda: x.squeeze_(d)
     if kind == "t_":
@@ -221,8 +224,8 @@ def program(draw):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", nargs="?", type=pathlib.Path, default=HERE / "runtime/tests/torch/views.json")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--programs", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=2)
+    parser.add_argument("--programs", type=int, default=6)
     options = parser.parse_args()
     draw = random.Random(options.seed)
     all_of_them = [program(draw) for _ in range(options.programs)]

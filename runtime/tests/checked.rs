@@ -54,6 +54,22 @@ const WRONG: &[Wrong] = &[
     ("index_put", "index 8 is out of bounds for dimension 0 with size 3", || {
         Tensor::zeros([3]).index_put(&[Some(&computed([8]))], 1.0, true)
     }),
+    ("one_hot", "class 5 is out of bounds: there are 3 classes", || computed([0, 5]).one_hot(3)),
+    ("repeat_interleave", "repeats cannot be negative, as -1 is", || {
+        tensor([1.0, 2.0]).repeat_interleave_each(&computed([2, -1]), 0, Some(2))
+    }),
+    ("bernoulli", "all elements of the input should be between 0 and 1", || (tensor([0.5, 0.8]) * 2.0).bernoulli()),
+    ("bernoulli", "between 0 and 1", || (tensor([0.5, f64::NAN]) * 1.0).bernoulli()),
+    ("multinomial", "the weights of a distribution are all 0", || {
+        tensor([[0.0, 0.0], [1.0, 1.0]]).multinomial(1, true)
+    }),
+    ("multinomial", "infinity, NaN or a number below 0", || tensor([-1.0, 3.0]).multinomial(1, false)),
+    ("binary_cross_entropy", "all elements of the input should be between 0 and 1", || {
+        tensor([0.5, 1.5]).binary_cross_entropy(&tensor([1.0, 0.0]), None, Reduction::Mean)
+    }),
+    ("binary_cross_entropy", "all elements of the target should be between 0 and 1", || {
+        tensor([0.5, 1.0]).binary_cross_entropy(&tensor([2.0, 0.0]), None, Reduction::Mean)
+    }),
     ("floor_divide", "ZeroDivisionError", || tensor([1, 2]).floor_divide(computed([1, 0]))),
     ("remainder", "ZeroDivisionError", || tensor([1, 2]).remainder(computed([1, 0]))),
     ("remainder", "ZeroDivisionError", || tensor([1, 2]) % computed([0, 0])),

@@ -370,3 +370,137 @@ fn a_mask_without_dimensions_is_about_an_axis_of_its_own() {
     one.set_(one.lt(4.0), 5.0);
     assert_eq!((one.item(), one.i(one.gt(9.0)).shape().to_vec()), (5.0, vec![0]));
 }
+
+#[test]
+fn what_has_no_order_is_not_ordered() {
+    let _alone = alone();
+    let z = tensor([1.0, 2.0]).complex(&tensor([0.0, -1.0]));
+    let calls: [(&str, &dyn Fn() -> Tensor); 22] = [
+        ("lt", &|| z.lt(1.0)),
+        ("ge", &|| z.ge(1.0)),
+        ("max", &|| z.max()),
+        ("amin", &|| z.amin(0, false)),
+        ("max_dim", &|| z.max_dim(0, false).0),
+        ("argmax", &|| z.argmax()),
+        ("maximum", &|| z.maximum(&z)),
+        ("fmin", &|| z.fmin(&z)),
+        ("clamp", &|| z.clamp(0.0, 1.0)),
+        ("clamp", &|| z.clamp_min(0.0)),
+        ("relu", &|| z.relu()),
+        ("cummax", &|| z.cummax(0).0),
+        ("floor", &|| z.floor()),
+        ("round", &|| z.round()),
+        ("trunc", &|| z.trunc()),
+        ("frac", &|| z.frac()),
+        ("sign", &|| z.sign()),
+        ("signbit", &|| z.signbit()),
+        ("isposinf", &|| z.isposinf()),
+        ("floor_divide", &|| z.floor_divide(2.0)),
+        ("remainder", &|| z.remainder(2.0)),
+        ("heaviside", &|| z.heaviside(&z)),
+    ];
+    for (name, call) in calls {
+        let said = refusal(|| drop(call()));
+        assert!(said.contains("which have no order"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn what_is_written_is_held_by_the_dtype_it_is_written_to() {
+    let _alone = alone();
+    let (x, mask, at) = (tensor([1, 2]), tensor([true, false]), tensor([0]));
+    assert_eq!(x.masked_fill(&mask, -1.5).to_vec::<i64>(), [-1, 2]);
+    assert_eq!(x.masked_fill(&mask, tensor(1.5)).to_vec::<i64>(), [1, 2]);
+    assert_eq!(x.to(U8).masked_fill(&mask, -1).to_vec::<u8>(), [255, 2]);
+    assert_eq!(mask.masked_fill(&mask, 2).to_vec::<bool>(), [true, false]);
+    assert_eq!(tensor([1i64 << 60, 3]).masked_fill(&tensor([false, true]), 0.0).to_vec::<i64>(), [1 << 60, 0]);
+    for said in [
+        refusal(|| drop(x.to(U8).masked_fill(&mask, 300))),
+        refusal(|| drop(x.masked_fill(&mask, f64::NAN))),
+        refusal(|| drop(x.half().masked_fill(&mask, -1e9))),
+        refusal(|| drop(x.to(I8).index_fill(0, &at, 1000))),
+        refusal(|| drop(x.to(I8).scatter(0, &at, 1000))),
+    ] {
+        assert!(said.contains("cannot be converted to type") && said.contains("without overflow"), "{said}");
+    }
+    let half = tensor([1.5]);
+    for said in [
+        refusal(|| drop(x.scatter(0, &at, &half))),
+        refusal(|| drop(x.scatter_add(0, &at, &half))),
+        refusal(|| drop(x.index_put(&[Some(&at)], &half, false))),
+        refusal(|| drop(x.index_add(0, &at, &half))),
+        refusal(|| drop(x.index_copy(0, &at, &half))),
+        refusal(|| drop(x.put(&at, &half, false))),
+        refusal(|| drop(x.masked_scatter(&mask, &half))),
+        refusal(|| drop(tensor([1.0]).index_add(0, &at, &half.double()))),
+    ] {
+        assert!(said.contains("cannot be written to a tensor of"), "{said}");
+    }
+    assert_eq!(tensor([1.0, 2.0]).index_add(0, &at, &tensor([3])).to_vec::<f32>(), [4.0, 2.0]);
+    for said in [refusal(|| drop(1 - &mask)), refusal(|| drop(&x - &mask)), refusal(|| drop(&mask - 1.5))] {
+        assert!(said.starts_with("sub(") && said.contains("logical_not()"), "{said}");
+    }
+}
+
+#[test]
+fn slopes_of_extremes_without_what_was_there_are_torchs() {
+    let _alone = alone();
+    for reduce in [ScatterReduce::Amax, ScatterReduce::Amin] {
+        let [x, src] = [[1.0, 5.0, 5.0, 2.0], [5.0, 5.0, 1.0, 5.0]].map(|v| tensor(v).requires_grad_(true));
+        let y = x.scatter_reduce(0, &tensor([1, 1, 0, 2]), &src, reduce, false);
+        let both = grad(&(&y * tensor([1.0, 2.0, 3.0, 4.0])).sum(), &[&x, &src]);
+        let [dx, ds] = [0, 1].map(|i| both[i].as_ref().unwrap().to_vec::<f32>());
+        assert_eq!((y.to_vec::<f32>(), dx), (vec![1.0, 5.0, 5.0, 2.0], vec![0.0, 0.0, 0.0, 4.0]));
+        // torch counts an equal of the tensor's own, though it is given nothing
+        assert_eq!(ds, [2.0 / 3.0, 2.0 / 3.0, 0.5, 1.5]);
+    }
+    for dtype in [I8, I16, I32, I64, U8] {
+        let (x, src) = (tensor([9, 9]).to(dtype), tensor([7, 3]).to(dtype));
+        let of = |r| x.scatter_reduce(0, &tensor([0, 0]), &src, r, false).to(I64).to_vec::<i64>();
+        assert_eq!((of(ScatterReduce::Amax), of(ScatterReduce::Amin)), (vec![7, 9], vec![3, 9]), "{dtype}");
+    }
+}
+
+#[test]
+fn incomplete_gamma_functions() {
+    let _alone = alone();
+    let a = tensor([1.0, 0.0, 2.0, -1.0, 1.0, 0.0, 100.0, 1e4, 0.5]).double();
+    let x = tensor([1.0, 1.0, 0.0, 1.0, f64::INFINITY, 0.0, 120.0, 9900.0, 30.0]).double();
+    let (p, q) = (a.igamma(&x).to_vec::<f64>(), a.igammac(&x).to_vec::<f64>());
+    let nan = f64::NAN;
+    let low = [0.632120558828558, 1.0, 0.0, nan, 1.0, nan, 0.9721362600793289, 0.1586511921823505, 0.9999999999999906];
+    let high =
+        [0.367879441171442, 0.0, 1.0, nan, 0.0, nan, 0.027863739920671086, 0.8413488078176495, 9.485737571073854e-15];
+    for (ours, theirs) in p.iter().zip(low).chain(q.iter().zip(high)) {
+        let close = (ours - theirs).abs() <= 1e-8 * theirs.abs() || ours.is_nan() && theirs.is_nan();
+        assert!(close, "{ours} and {theirs}: {p:?} {q:?}");
+    }
+    let said = refusal(|| drop(grad(&a.requires_grad_(true).igamma(&x).sum(), &[&a])));
+    assert!(said.contains("igamma") && said.contains("detach it"), "{said}");
+    let y = tensor([2.0]);
+    assert!((y.igamma_(1.0).item() - 0.264241).abs() < 1e-6);
+}
+
+#[test]
+fn a_tensor_is_resized_in_place() {
+    let _alone = alone();
+    let x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    let (same, row) = (x.clone(), x.i(0));
+    x.resize_([2, 2]).add_(10.0);
+    assert_eq!((same.to_vec::<f32>(), same.shape().to_vec()), (vec![11.0, 12.0, 13.0, 14.0], vec![2, 2]));
+    assert_eq!(row.to_vec::<f32>(), [11.0, 12.0, 13.0], "a view keeps its shape and sees the write");
+    assert_eq!(x.resize_as_(&tensor([0, 0])).to_vec::<f32>(), [11.0, 12.0]);
+    assert!(refusal(|| drop(x.resize_(9))).contains("wants more"));
+    assert!(refusal(|| drop(Tensor::ones([2, 3]).t().resize_(2))).contains("contiguous()"));
+    assert!(refusal(|| drop(Tensor::ones([3]).requires_grad_(true).resize_(2))).contains("require grad"));
+}
+
+#[test]
+fn the_complex_slope_of_acosh_is_torchs_left_of_0() {
+    let _alone = alone();
+    let z = tensor([-2.0, 2.0]).complex(&tensor([3.0, -0.5])).requires_grad_(true);
+    let dz = grad(&z.acosh().view_as_real().sum(), &[&z]).remove(0).unwrap().view_as_real();
+    // of conj(f') · (1 + i), f' = 1 / (sqrt(z - 1) sqrt(z + 1))
+    let expected = [[-0.3757689595222473, 0.08870701491832733], [0.683417022228241, 0.3480127453804016]];
+    assert!((dz - tensor(expected)).abs().max().item() < 1e-6);
+}

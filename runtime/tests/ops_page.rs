@@ -169,8 +169,17 @@ const MEANING: &str = "\
   Random ops draw anew in each round. A carried tensor keeps its dtype and shape. Bucketed dimensions are refused.
 - No gradient flows back through `while_loop`, nor through `fori_loop` whose bounds are tensors: `backward()` says so. `fori_loop` with
   numbers as bounds is a program for each number of rounds where a gradient is recorded, and one for all otherwise.
-- uint16, uint32 and uint64 are promoted with floats and with themselves only, in arithmetic and comparisons, as in torch.
-- Positions and integer divisors are checked (`XLAZY_CHECK_INDICES=off` turns that off): those that the host knows where they are used,
+- uint16, uint32 and uint64 are promoted with floats and with themselves only, in arithmetic and comparisons, as in torch; of ops they
+  have all that integers have, of which torch's CPU has few.
+- Some ops take what torch refuses, where there is one meaning: integers in `softmax`, `norm` and `frac`, complex numbers in `softmax`,
+  `nansum` and `xlogy`; an index tensor's values to write may be of a narrower dtype. Complex `sigmoid` far left of 0 is 0, where torch's is NaN.
+- A singular matrix gives infinity or NaN in `inv` and `solve`, and one that is not positive definite NaN in `cholesky`, as on TPUs and
+  GPUs without a check; torch ends there.
+- There is no `vmap`: `map` runs a function for each element along the first dimension as one loop, with gradients, and most ops take
+  dimensions in front.
+- Of torch's in-place methods there are not: `apply_`, `map_`, `map2_` (a Python function for each element), `rename_` (names of
+  dimensions), `share_memory_`, and those of sparse tensors. `resize_` gives no more elements than there are.
+- Positions, classes, probabilities and integer divisors are checked (`XLAZY_CHECK_INDICES=off` turns that off): those that the host knows where they are used,
   computed ones by a result more of the program, told at the op's line when a value is read or all is synced.";
 
 #[test]

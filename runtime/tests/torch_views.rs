@@ -64,6 +64,7 @@ fn write(act: &Json, x: &Tensor, y: &Tensor) {
         "copy" => x.copy_(y),
         "unsqueeze_" => x.unsqueeze_(n[0]),
         "transpose_" => x.transpose_(n[0], n[1]),
+        "swapaxes_" => x.swapaxes_(n[0], n[1]),
         "squeeze_" => x.squeeze_dim_(n[0]),
         "t_" => x.t_(),
         "lt" => x.lt_(n[0]),

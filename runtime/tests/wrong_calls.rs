@@ -87,6 +87,28 @@ fn all() -> Vec<Wrong> {
         }),
         wrong("conv2d", &["f32[2,3]"], move || a().conv2d(&Tensor::ones([4, 3, 3, 3]), None, ConvOptions::default())),
         wrong("conv1d", &["f32[1,2,8,8]"], move || image().conv1d(&a(), None, ConvOptions::default())),
+        wrong("conv2d", &["f32[1,2,8,8]", "[3]", "4 channels"], move || {
+            image().conv2d(&Tensor::ones([4, 2, 3, 3]), Some(&Tensor::ones([3])), ConvOptions::default())
+        }),
+        wrong("layer_norm", &["f32[2,3]", "[1]"], move || a().layer_norm(3, Some(&Tensor::ones([1])), None, 1e-5)),
+        wrong("batch_norm", &["f32[1,2,8,8]", "2 channels"], move || {
+            image().batch_norm(
+                None,
+                None,
+                Some(&Tensor::ones([1])),
+                None,
+                BatchNormOptions { training: true, ..Default::default() },
+            )
+        }),
+        wrong("group_norm", &["f32[1,2,8,8]", "2 channels"], move || {
+            image().group_norm(1, None, Some(&Tensor::ones([1])), 1e-5)
+        }),
+        wrong("movedim", &["f32[2,3]", "twice"], move || a().movedim([0, 1], [0, 0])),
+        wrong("tensordot", &["f32[2,3]", "f32[5,6]", "3 and 5"], move || a().tensordot(&c(), 1)),
+        wrong("baddbmm", &["f32[2,3]"], move || a().baddbmm(&a(), &a())),
+        wrong("swapaxes", &["f32[2,3]", "2"], move || a().swapaxes(0, 2)),
+        wrong("diag_embed", &["f32[4]"], move || b().diag_embed(0, 1, 1)),
+        wrong("masked_fill_", &["i64[3]"], move || whole().masked_fill_(&whole(), 1)),
         wrong("max_pool2d", &["f32[2,3]"], move || a().max_pool2d(2, MaxPoolOptions::default())),
         wrong("max_pool2d", &["f32[1,2,8,8]", "9"], move || image().max_pool2d(9, MaxPoolOptions::default())),
         wrong("avg_pool2d", &["f32[4]"], move || b().avg_pool2d(2, AvgPoolOptions::default())),

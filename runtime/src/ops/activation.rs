@@ -14,7 +14,10 @@ const BOTH: &str = "always give both (`clamp(0.0, f64::INFINITY)`)";
 
 static CLAMP: Entry = Entry::new(
     "clamp",
-    |s| Ok(Type::new(rules::promote(s.inputs)?, rules::broadcast_shapes(s)?)),
+    |s| {
+        rules::ordered(s)?;
+        Ok(Type::new(rules::promote(s.inputs)?, rules::broadcast_shapes(s)?))
+    },
     |l| {
         // Which bounds there are is an attribute; their values are operands.
         let (low, high) = (l.attrs.flag(0), l.attrs.flag(1));
@@ -70,7 +73,12 @@ static CLAMP: Entry = Entry::new(
 })
 .bucket(bucket::each);
 
-static RELU: Entry = Entry::new("relu", rules::same, |l| {
+fn ordered(s: &Sig) -> Rule {
+    rules::ordered(s)?;
+    rules::same(s)
+}
+
+static RELU: Entry = Entry::new("relu", ordered, |l| {
     let x = l.x(0);
     l.with_const("maximum", &x, 0.0)
 })

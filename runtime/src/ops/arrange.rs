@@ -124,6 +124,11 @@ impl Tensor {
         if from.len() != to.len() {
             refuse("movedim", &[self], "needs as many destinations as sources");
         }
+        if let Some(d) =
+            [&from, &to].into_iter().find_map(|l| (1..l.len()).find(|&i| l[..i].contains(&l[i])).map(|i| l[i]))
+        {
+            refuse("movedim", &[self], format!("dimension {d} is named twice"));
+        }
         let mut rest = (0..self.dim()).filter(|d| !from.contains(d));
         let order: Vec<usize> = (0..self.dim())
             .map(|d| match to.iter().position(|&t| t == d) {
@@ -235,6 +240,7 @@ impl Tensor {
     /// (`torch.diag_embed`).
     #[track_caller]
     pub fn diag_embed(&self, offset: i64, dim1: i64, dim2: i64) -> Tensor {
+        let _call = called("diag_embed", [self]);
         if self.dim() == 0 {
             refuse("diag_embed", &[self], "needs at least 1 dimension");
         }

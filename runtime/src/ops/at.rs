@@ -272,8 +272,9 @@ impl Tensor {
         let values = match values.into() {
             Arg::Tensor(t) => t.clone(),
             Arg::Owned(t) => t,
-            Arg::Scalar(s) => Tensor::full((), s),
+            Arg::Scalar(s) => Tensor::full((), s).to(self.dtype()),
         };
+        self.holds("index_put", &values);
         put_at(&base, &values, &tensors.iter().collect::<Vec<_>>(), attrs, accumulate)
     }
 

@@ -31,7 +31,13 @@ static SUB: Entry = Entry::new(
     "sub",
     |s| {
         rules::refuse_bool(s, "use logical_xor()")?;
-        rules::binary(s)
+        match s.inputs.iter().any(|t| t.dtype == DType::Bool) {
+            true => {
+                Err("not defined for a bool tensor; use logical_not() to invert a mask, or convert it with `.long()`"
+                    .into())
+            }
+            false => rules::binary(s),
+        }
     },
     |l| both(l, "subtract"),
 )
@@ -127,6 +133,11 @@ fn flat(g: &crate::tensor::Grad) -> Vec<Option<Tensor>> {
 
 fn not_all_bool(s: &Sig) -> Rule {
     rules::refuse_bool(s, "convert with `.long()`")?;
+    ordered(s)
+}
+
+fn ordered(s: &Sig) -> Rule {
+    rules::ordered(s)?;
     rules::binary(s)
 }
 
@@ -218,7 +229,11 @@ static POW: Entry = Entry::new(
     });
     let exponent = g.want(1, || {
         // 0 at a base of 0, and NaN below, where the power itself is not continuous
-        let flat = x.eq(0.0).logical_and(p.ge(0.0));
+        let up = match p.dtype().is_complex() {
+            true => p.real().ge(0.0).logical_and(p.imag().eq(0.0)),
+            false => p.ge(0.0),
+        };
+        let flat = x.eq(0.0).logical_and(up);
         // The power of halves again: it may have been rounded to infinity.
         let y = if g.output.dtype().is_half() { x.pow(p) } else { g.y().clone() };
         &g.dy * (y * x.log()).masked_fill(&flat, 0.0)
@@ -227,7 +242,7 @@ static POW: Entry = Entry::new(
 })
 .bucket(bucket::each);
 
-static MAXIMUM: Entry = Entry::new("maximum", rules::binary, |l| both(l, "maximum"))
+static MAXIMUM: Entry = Entry::new("maximum", ordered, |l| both(l, "maximum"))
     .samples(samples)
     .grad(|g| {
         // equals share the gradient, and both have it beside a NaN, as in torch
@@ -241,7 +256,7 @@ static MAXIMUM: Entry = Entry::new("maximum", rules::binary, |l| both(l, "maximu
     })
     .bucket(bucket::each);
 
-static MINIMUM: Entry = Entry::new("minimum", rules::binary, |l| both(l, "minimum"))
+static MINIMUM: Entry = Entry::new("minimum", ordered, |l| both(l, "minimum"))
     .samples(samples)
     .grad(|g| {
         let (a, b) = (g.x(0), g.x(1));
@@ -254,14 +269,21 @@ static MINIMUM: Entry = Entry::new("minimum", rules::binary, |l| both(l, "minimu
     })
     .bucket(bucket::each);
 
-static ATAN2: Entry = Entry::new("atan2", rules::binary_float, |l| both(l, "atan2"))
-    .samples(positive)
-    .grad(|g| {
-        let (y, x) = (g.x(0), g.x(1));
-        let d = &g.dy / (y.square() + x.square());
-        vec![g.want(0, || &d * x), g.want(1, || (&d * y).neg())]
-    })
-    .bucket(bucket::each);
+static ATAN2: Entry = Entry::new(
+    "atan2",
+    |s| {
+        rules::ordered(s)?;
+        rules::binary_float(s)
+    },
+    |l| both(l, "atan2"),
+)
+.samples(positive)
+.grad(|g| {
+    let (y, x) = (g.x(0), g.x(1));
+    let d = &g.dy / (y.square() + x.square());
+    vec![g.want(0, || &d * x), g.want(1, || (&d * y).neg())]
+})
+.bucket(bucket::each);
 
 pub(super) static OPS: &[&Entry] = &[
     &ADD,

@@ -2,8 +2,10 @@
 //! they are or in another shape or width, they are refused at once. What a program computes, the program looks at while it runs
 //! (`run/checks.rs`), by what the ops here ask for. `XLAZY_CHECK_INDICES=off` looks at nothing: reading beyond the end then
 //! gives the last element, and writing there does nothing.
-use crate::tensor::{Tensor, refuse};
-use xlazy_core::ir::{AttrsExt, Check, Kind, Refused, Sig, graph};
+use crate::bucket;
+use crate::tensor::{Entry, Sample, Tensor, refuse, trace};
+use xlazy_core::ir::Role::Size;
+use xlazy_core::ir::{AttrsExt, Check, Kind, Refused, Rule, Sig, attr, graph, rules};
 use xlazy_core::run::checks_are_on;
 use xlazy_core::ty::Category;
 
@@ -87,4 +89,86 @@ pub(super) fn classes(op: &'static str, x: &Tensor, target: &Tensor, classes: us
     if let Some(wrong) = [least, greatest].into_iter().find(wrong) {
         refuse(op, &[x, target], format!("Target {wrong} is out of bounds: there are {classes} classes, from 0 on"));
     }
+}
+
+/// The first operand as it is: what looks at it, and at the second, for the op of this name.
+const fn looked_at(name: &'static str, checks: fn(&Sig) -> Vec<Check>) -> Entry {
+    Entry::new(name, first, |l| l.x(0)).checks(checks).bucket(bucket::each)
+}
+
+fn first(s: &Sig) -> Rule {
+    match s.dtype(0).category() {
+        Category::Int | Category::Float => rules::same(s),
+        _ => Err(format!("needs numbers, not {}", s.dtype(0))),
+    }
+}
+
+/// Floats of operand `operand` that are no probabilities.
+pub(super) fn fractions(operand: usize, what: &str) -> Check {
+    let why = format!("all elements of {what} should be between 0 and 1");
+    Check { operand, refused: Refused::Beyond { low: 0.0, high: 1.0 }, why }
+}
+
+static CLASSES: Entry = looked_at("one_hot", |s| {
+    let n = s.attrs.index(0) as i64;
+    let why = format!("class {{}} is out of bounds: there are {n} classes, from 0 on");
+    vec![Check { operand: 0, refused: Refused::Outside { low: 0, high: n }, why }]
+})
+.attrs(&[attr("num_classes", Size)])
+.samples(|| vec![Sample::of(&[]).index(&[2, 3], 4).attrs(vec![4usize.into()])]);
+
+static REPEATS: Entry = looked_at("repeat_interleave", |_| {
+    let refused = Refused::Outside { low: 0, high: i64::MAX };
+    vec![Check { operand: 0, refused, why: "repeats cannot be negative, as {} is".into() }]
+})
+.samples(|| vec![Sample::of(&[]).index(&[3], 4)]);
+
+static CHANCES: Entry = looked_at("bernoulli", |_| vec![fractions(0, "the input")])
+    .samples(|| vec![Sample::of(&[&[2, 3]]).range(0.1, 0.9)]);
+
+static WEIGHTS: Entry = looked_at("multinomial", |_| {
+    let refused = Refused::Beyond { low: 0.0, high: f64::INFINITY };
+    let why = "the weights contain infinity, NaN or a number below 0".into();
+    let none = "the weights of a distribution are all 0".into();
+    vec![Check { operand: 0, refused, why }, Check { operand: 1, refused: Refused::Zero, why: none }]
+})
+.samples(|| vec![Sample::of(&[&[2, 3]]).range(0.1, 0.9).index(&[2, 1], 1)]);
+
+pub(super) static OPS: &[&Entry] = &[&CLASSES, &REPEATS, &CHANCES, &WEIGHTS];
+
+/// Refuses what the host knows of integers, which a program is not asked then.
+#[track_caller]
+fn known_within(op: &'static str, x: &Tensor, low: i64, high: i64, why: impl FnOnce(i64) -> String) {
+    let Some((least, greatest)) = checks_are_on().then(|| known_range(x)).flatten() else { return };
+    if let Some(wrong) = [least, greatest].into_iter().find(|v| !(low..high).contains(v)) {
+        refuse(op, &[x], why(wrong));
+    }
+}
+
+/// Indices that are looked at: each names one of `n` classes.
+#[track_caller]
+pub(super) fn known_classes(index: &Tensor, n: i64) -> Tensor {
+    let why = |class| format!("class {class} is out of bounds: there are {n} classes, from 0 on");
+    known_within("one_hot", index, 0, n, why);
+    trace(&CLASSES, [index.into()], [(n as usize).into()])
+}
+
+/// Counts that are looked at: none is negative.
+#[track_caller]
+pub(super) fn counts(repeats: &Tensor) -> Tensor {
+    known_within("repeat_interleave", repeats, 0, i64::MAX, |n| format!("repeats cannot be negative, as {n} is"));
+    trace(&REPEATS, [repeats.into()], [])
+}
+
+/// Probabilities that are looked at.
+#[track_caller]
+pub(super) fn chances(p: &Tensor) -> Tensor {
+    trace(&CHANCES, [p.into()], [])
+}
+
+/// Weights of distributions in the last dimension that are looked at.
+#[track_caller]
+pub(super) fn distributions(weights: &Tensor) -> Tensor {
+    let some = weights.sum_dim(-1, true).gt(0.0).long();
+    trace(&WEIGHTS, [weights.into(), (&some).into()], [])
 }

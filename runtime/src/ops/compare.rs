@@ -1,9 +1,9 @@
 //! Comparisons, logic, and choice by condition.
 use crate::bucket;
-use crate::tensor::{Arg, Entry, Sample, Tensor, called, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::{Lower, Rule, Sig, rules};
-use xlazy_core::ty::{DType, Type};
+use xlazy_core::ty::{Category, DType, Scalar, Type};
 
 // Both operands in the dtype they promote to, broadcast together, then compared.
 fn compared(l: &mut Lower, direction: &str) -> Val {
@@ -18,6 +18,11 @@ fn compared(l: &mut Lower, direction: &str) -> Val {
     l.compare(direction, &a, &b)
 }
 
+fn ordered(s: &Sig) -> Rule {
+    rules::ordered(s)?;
+    rules::compare(s)
+}
+
 fn logic(l: &mut Lower, op: &str) -> Val {
     let (a, b) = (l.fit(0), l.fit(1));
     l.binary(op, &a, &b)
@@ -28,8 +33,8 @@ fn samples() -> Vec<Sample> {
 }
 
 macro_rules! comparisons {
-    ($($(#[$doc:meta])* pub fn $method:ident => $op:ident $lower:expr;)*) => {
-        $(static $op: Entry = Entry::new(stringify!($method), rules::compare, $lower).samples(samples).bucket(bucket::each);)*
+    ($($(#[$doc:meta])* pub fn $method:ident => $op:ident $rule:expr, $lower:expr;)*) => {
+        $(static $op: Entry = Entry::new(stringify!($method), $rule, $lower).samples(samples).bucket(bucket::each);)*
         impl Tensor {
             $($(#[$doc])*
             #[track_caller]
@@ -42,23 +47,23 @@ macro_rules! comparisons {
 
 comparisons! {
     /// True where equal (`torch.eq`).
-    pub fn eq => EQ |l| compared(l, "EQ");
+    pub fn eq => EQ rules::compare, |l| compared(l, "EQ");
     /// True where different (`torch.ne`).
-    pub fn ne => NE |l| compared(l, "NE");
+    pub fn ne => NE rules::compare, |l| compared(l, "NE");
     /// True where less (`torch.lt`).
-    pub fn lt => LT |l| compared(l, "LT");
+    pub fn lt => LT ordered, |l| compared(l, "LT");
     /// True where less or equal (`torch.le`).
-    pub fn le => LE |l| compared(l, "LE");
+    pub fn le => LE ordered, |l| compared(l, "LE");
     /// True where greater (`torch.gt`).
-    pub fn gt => GT |l| compared(l, "GT");
+    pub fn gt => GT ordered, |l| compared(l, "GT");
     /// True where greater or equal (`torch.ge`).
-    pub fn ge => GE |l| compared(l, "GE");
+    pub fn ge => GE ordered, |l| compared(l, "GE");
     /// True where both are not zero (`torch.logical_and`).
-    pub fn logical_and => LOGICAL_AND |l| logic(l, "and");
+    pub fn logical_and => LOGICAL_AND rules::compare, |l| logic(l, "and");
     /// True where one is not zero (`torch.logical_or`).
-    pub fn logical_or => LOGICAL_OR |l| logic(l, "or");
+    pub fn logical_or => LOGICAL_OR rules::compare, |l| logic(l, "or");
     /// True where exactly one is not zero (`torch.logical_xor`).
-    pub fn logical_xor => LOGICAL_XOR |l| logic(l, "xor");
+    pub fn logical_xor => LOGICAL_XOR rules::compare, |l| logic(l, "xor");
 }
 
 fn where_rule(s: &Sig) -> Rule {
@@ -104,13 +109,46 @@ impl Tensor {
         trace(&WHERE, [condition.into(), self.into(), other.into()], [])
     }
 
-    /// `value` where the mask is true, this tensor elsewhere, in this tensor's dtype where it is of bools
+    /// `value`, as an element of this tensor's dtype, where the mask is true, this tensor elsewhere
     /// (`torch.Tensor.masked_fill`).
     #[track_caller]
     pub fn masked_fill<'a>(&'a self, mask: &'a Tensor, value: impl Into<Arg<'a>>) -> Tensor {
         let _call = called("masked_fill", [self, mask]);
-        let filled = trace(&WHERE, [mask.into(), value.into(), self.into()], []);
-        if self.dtype() == DType::Bool { filled.bool() } else { filled }
+        let value = self.element("masked_fill", value.into());
+        trace(&WHERE, [mask.into(), value, self.into()], []).to(self.dtype())
+    }
+
+    /// A value as one of this tensor's elements: integers cut floats, bools are whether it is not 0. A number beyond what the
+    /// dtype holds is refused, in torch's words.
+    #[track_caller]
+    pub(super) fn element<'a>(&self, op: &'static str, value: Arg<'a>) -> Arg<'a> {
+        let dtype = self.dtype();
+        let number = match value {
+            Arg::Tensor(t) if t.dtype().category() > dtype.category() => return Arg::Owned(t.to(dtype)),
+            Arg::Owned(t) if t.dtype().category() > dtype.category() => return Arg::Owned(t.to(dtype)),
+            Arg::Scalar(s) => s,
+            other => return other,
+        };
+        let v = number.as_f64();
+        let most = dtype.most();
+        let fits = match dtype.category() {
+            Category::Bool => true,
+            // what is negative wraps around in unsigned ones
+            Category::Int => v.trunc() <= most && v.trunc() >= if dtype.is_unsigned() { -most } else { -most - 1.0 },
+            Category::Float | Category::Complex => v.abs() <= most || !v.is_finite(),
+        };
+        if !fits {
+            refuse(
+                op,
+                &[self],
+                format!("value {v} cannot be converted to type {} without overflow", dtype.torch_name()),
+            );
+        }
+        match (dtype.category(), number) {
+            (Category::Bool, _) => Arg::Scalar(Scalar::Bool(v != 0.0)),
+            (Category::Int, Scalar::Float(f)) => Arg::Scalar(Scalar::Int(f as i64)),
+            _ => Arg::Scalar(number),
+        }
     }
 
     /// True where the two are close: `|a - b| <= atol + rtol · |b|` (`torch.isclose`).
@@ -120,6 +158,8 @@ impl Tensor {
         if self.dtype() == DType::Bool {
             return self.eq(other);
         }
+        let whole = (other.dtype() == DType::Bool).then(|| other.long());
+        let other = whole.as_ref().unwrap_or(other);
         let close = (self - other).abs().le(&(other.abs() * rtol + atol));
         close.logical_or(self.eq(other))
     }
@@ -127,6 +167,7 @@ impl Tensor {
     /// Whether all elements are close (`torch.allclose`, with its default tolerances). Runs what both need.
     #[track_caller]
     pub fn allclose(&self, other: &Tensor) -> bool {
+        let _call = called("allclose", [self, other]);
         self.isclose(other, 1e-5, 1e-8).all().item() != 0.0
     }
 }

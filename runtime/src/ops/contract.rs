@@ -125,7 +125,10 @@ impl Labelled {
         };
         let shared = |c: &&char| b.labels.contains(c);
         if let Some(c) = a.labels.iter().filter(shared).find(|c| a.size(**c) != b.size(**c)) {
-            refuse("einsum", &[&a.x, &b.x], format!("`{c}` has different sizes in two operands"));
+            let [m, n] = [&a, &b].map(|t| t.size(*c).unwrap_or(1));
+            // what other ops call dimensions has no letter that can be written
+            let which = if c.is_ascii_alphabetic() { format!("`{c}`") } else { "a dimension to sum over".into() };
+            refuse("einsum", &[&a.x, &b.x], format!("{which} has different sizes in two operands: {m} and {n}"));
         }
         let batch: Vec<char> = a.labels.iter().filter(shared).filter(|c| needed(**c)).copied().collect();
         let inner: Vec<char> = a.labels.iter().filter(shared).filter(|c| !needed(**c)).copied().collect();
@@ -290,6 +293,7 @@ impl Tensor {
     /// `self + batch1 · batch2` (`torch.baddbmm`).
     #[track_caller]
     pub fn baddbmm(&self, batch1: &Tensor, batch2: &Tensor) -> Tensor {
+        let _call = called("baddbmm", [self, batch1, batch2]);
         self + batch1.bmm(batch2)
     }
 

@@ -222,6 +222,13 @@ pub(super) fn each(op: &'static str, what: &str, v: &Dims, n: usize, least: i64)
 #[track_caller]
 fn with_bias(y: Tensor, bias: Option<&Tensor>) -> Tensor {
     let Some(b) = bias else { return y };
+    if b.shape() != [y.size(1)] {
+        refuse(
+            "convolution",
+            &[&y, b],
+            format!("the bias is {}, expected one number for each of {} channels", b.shape(), y.size(1)),
+        );
+    }
     let mut shape = vec![1i64; y.dim()];
     shape[1] = -1;
     // a product may be in a smaller dtype (`autocast`), and a bias makes it no larger

@@ -1,6 +1,7 @@
 //! Tensors from nothing, from numbers and from Rust data.
+use super::bounds::known_classes;
 use crate::bucket::like;
-use crate::tensor::{Arg, Entry, Sample, Tensor, refuse, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::ir::Role::{Dtype, Size};
 use xlazy_core::ir::{AttrsExt, Kind, Rule, Sig, attr, rules};
 use xlazy_core::ty::{Category, DType, Dims, Element, Scalar, Shape, Type};
@@ -392,6 +393,7 @@ impl Tensor {
             n if n > 0 => n,
             n => refuse("one_hot", &[self], format!("{n} is no number of classes")),
         };
-        self.unsqueeze(-1).eq(Tensor::arange(0, n, 1)).long()
+        let _call = called("one_hot", [self]);
+        known_classes(self, n).unsqueeze(-1).eq(Tensor::arange(0, n, 1)).long()
     }
 }

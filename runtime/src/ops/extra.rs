@@ -40,12 +40,20 @@ impl Tensor {
     /// True where the element is +infinity (`torch.isposinf`).
     #[track_caller]
     pub fn isposinf(&self) -> Tensor {
+        let _call = called("isposinf", [self]);
+        if self.dtype().is_complex() {
+            return self.gt(0.0);
+        }
         if self.dtype().is_float() { self.eq(f64::INFINITY) } else { self.zeros_like().bool() }
     }
 
     /// True where the element is -infinity (`torch.isneginf`).
     #[track_caller]
     pub fn isneginf(&self) -> Tensor {
+        let _call = called("isneginf", [self]);
+        if self.dtype().is_complex() {
+            return self.lt(0.0);
+        }
         if self.dtype().is_float() { self.eq(f64::NEG_INFINITY) } else { self.zeros_like().bool() }
     }
 
@@ -149,6 +157,7 @@ impl Tensor {
         if mask.dtype() != DType::Bool {
             refuse("masked_scatter", &[self, mask, source], "the mask must be bool: make one with a comparison");
         }
+        self.holds("masked_scatter", source);
         let Some(shape) = self.shape().broadcast(&mask.shape()) else {
             refuse("masked_scatter", &[self, mask], "the mask and the tensor do not broadcast");
         };

@@ -128,6 +128,12 @@ in_place! {
     pub fn heaviside_(values: &Tensor) => heaviside;
     /// [`Tensor::hypot`] in place (`torch.Tensor.hypot_`).
     pub fn hypot_(other: &Tensor) => hypot;
+    /// [`Tensor::igamma`] in place (`torch.Tensor.igamma_`).
+    pub fn igamma_<'a>(other: impl Into<Arg<'a>>) => igamma;
+    /// [`Tensor::igammac`] in place (`torch.Tensor.igammac_`).
+    pub fn igammac_<'a>(other: impl Into<Arg<'a>>) => igammac;
+    /// [`Tensor::conj`] in place (`torch.Tensor.conj_physical_`).
+    pub fn conj_physical_() => conj;
     /// [`Tensor::i0`] in place (`torch.Tensor.i0_`).
     pub fn i0_() => i0;
     /// [`Tensor::index_add`] in place (`torch.Tensor.index_add_`).
@@ -252,6 +258,39 @@ another_shape! {
 }
 
 impl Tensor {
+    /// Gives this tensor another shape in place, of its first elements in the order they lie in (`torch.Tensor.resize_`). All
+    /// clones have it from here on, views keep theirs. More elements than there are, which torch leaves to chance, are refused.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([[1, 2, 3], [4, 5, 6]]);
+    /// x.resize_([2, 2]);
+    /// assert_eq!((x.shape().to_vec(), x.to_vec::<i64>()), (vec![2, 2], vec![1, 2, 3, 4]));
+    /// ```
+    #[track_caller]
+    pub fn resize_(&self, size: impl Into<Dims>) -> Tensor {
+        let _call = called("resize_", [self]);
+        let shape = size.into().shape("resize_").unwrap_or_else(|e| e.raise());
+        if self.requires_grad() {
+            refuse("resize_", &[self], "cannot resize variables that require grad");
+        }
+        if !self.is_contiguous() {
+            refuse("resize_", &[self], "its elements do not lie in order: `contiguous()` gives a copy that does");
+        }
+        if shape.numel() > self.numel() {
+            let why = format!("there are {} elements and {shape} wants more: make a new tensor", self.numel());
+            refuse("resize_", &[self], why);
+        }
+        self.become_view("resize_", |x| x.flatten().narrow(0, 0, shape.numel() as i64).reshape(&shape))
+    }
+
+    /// [`Tensor::resize_`] to the other's shape (`torch.Tensor.resize_as_`).
+    #[track_caller]
+    pub fn resize_as_(&self, other: &Tensor) -> Tensor {
+        let _call = called("resize_as_", [self, other]);
+        self.resize_(other.shape())
+    }
+
     /// [`Tensor::clamp`] in place (`torch.Tensor.clamp_`).
     ///
     /// ```
@@ -262,6 +301,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn clamp_<'a>(&self, min: impl Into<Arg<'a>>, max: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("clamp_", [self]);
         self.assign("clamp_", self.clamp(min, max));
         self.clone()
     }
@@ -276,6 +316,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn masked_fill_<'a>(&'a self, mask: &'a Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("masked_fill_", [self]);
         self.assign("masked_fill_", self.masked_fill(mask, value));
         self.clone()
     }
@@ -283,6 +324,7 @@ impl Tensor {
     /// [`Tensor::index_fill`] in place (`torch.Tensor.index_fill_`).
     #[track_caller]
     pub fn index_fill_<'a>(&self, dim: i64, index: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("index_fill_", [self]);
         self.assign("index_fill_", self.index_fill(dim, index, value));
         self.clone()
     }
@@ -290,6 +332,7 @@ impl Tensor {
     /// [`Tensor::scatter`] in place (`torch.Tensor.scatter_`).
     #[track_caller]
     pub fn scatter_<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("scatter_", [self]);
         self.assign("scatter_", self.scatter(dim, index, src));
         self.clone()
     }
@@ -297,6 +340,7 @@ impl Tensor {
     /// [`Tensor::scatter_add`] in place (`torch.Tensor.scatter_add_`).
     #[track_caller]
     pub fn scatter_add_<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("scatter_add_", [self]);
         self.assign("scatter_add_", self.scatter_add(dim, index, src));
         self.clone()
     }
@@ -304,6 +348,7 @@ impl Tensor {
     /// [`Tensor::lerp`] in place (`torch.Tensor.lerp_`).
     #[track_caller]
     pub fn lerp_<'a>(&self, end: &Tensor, weight: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("lerp_", [self]);
         self.assign("lerp_", self.lerp(end, weight));
         self.clone()
     }
@@ -311,6 +356,7 @@ impl Tensor {
     /// [`Tensor::addcmul`] in place (`torch.Tensor.addcmul_`).
     #[track_caller]
     pub fn addcmul_<'a>(&self, tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("addcmul_", [self]);
         self.assign("addcmul_", self.addcmul(tensor1, tensor2, value));
         self.clone()
     }
@@ -318,6 +364,7 @@ impl Tensor {
     /// [`Tensor::addcdiv`] in place (`torch.Tensor.addcdiv_`).
     #[track_caller]
     pub fn addcdiv_<'a>(&self, tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
+        let _call = called("addcdiv_", [self]);
         self.assign("addcdiv_", self.addcdiv(tensor1, tensor2, value));
         self.clone()
     }

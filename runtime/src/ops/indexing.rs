@@ -4,8 +4,8 @@ use super::index::{
     ADD, EMBEDDING, GATHER, INDEX_ADD, INDEX_COPY, INDEX_FILL, INDEX_SELECT, MAX, MIN, MUL, PUT, REPLACE, SCATTER,
     TAKE, one, pick, put,
 };
-use crate::DType;
-use crate::tensor::{Arg, Entry, Tensor, called, refuse, trace};
+use crate::tensor::{Arg, Entry, Tensor, called, caller_line, refuse, trace};
+use xlazy_core::ty::{Category, Scalar};
 
 /// How [`Tensor::scatter_reduce`] combines what falls on one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,24 @@ impl Tensor {
         let d = self.dim_index(op, dim);
         within(op, self, d, index, false);
         let (x, i) = (self.at_least_1d(), index.at_least_1d());
-        trace(&SCATTER, [(&x).into(), (&i).into(), src.into()], [d.into(), how.into()]).reshape(self.shape())
+        let src = match src.into() {
+            Arg::Scalar(s) => self.element(op, s.into()),
+            src => src,
+        };
+        if let Some(t) = src.tensor() {
+            self.holds(op, t);
+        }
+        trace(&SCATTER, [(&x).into(), (&i).into(), src], [d.into(), how.into()]).reshape(self.shape())
+    }
+
+    /// Refuses elements to write that this tensor's dtype would cut or round; torch wants them to be of one dtype.
+    #[track_caller]
+    pub(super) fn holds(&self, op: &'static str, source: &Tensor) {
+        let (mine, theirs) = (self.dtype(), source.dtype());
+        if mine != theirs && mine.promote(theirs) != mine {
+            let why = format!("{theirs} cannot be written to a tensor of {mine}: convert it with `.to({mine:?})`");
+            refuse(op, &[self, source], why);
+        }
     }
 
     /// This tensor with the elements that `index` names along `dim` replaced by `src`, a tensor or a number
@@ -79,15 +96,21 @@ impl Tensor {
         include_self: bool,
     ) -> Tensor {
         let _call = called("scatter_reduce", [self, index, src]);
+        let extreme = matches!(reduce, ScatterReduce::Amax | ScatterReduce::Amin);
+        if extreme && !include_self && (self.requires_grad() || src.requires_grad()) {
+            let found = self.detach().scatter_reduce(dim, index, &src.detach(), reduce, false);
+            return self.shared_by_extremes(found, dim, index, src);
+        }
         let start = match include_self {
             true => self.clone(),
             false => {
+                let (largest, whole) = (reduce == ScatterReduce::Amin, self.dtype().category() <= Category::Int);
                 let nothing = match reduce {
-                    ScatterReduce::Amax if self.dtype() == DType::Bool => 0.0,
-                    ScatterReduce::Prod => 1.0,
-                    ScatterReduce::Amax => f64::NEG_INFINITY,
-                    ScatterReduce::Amin => f64::INFINITY,
-                    _ => 0.0,
+                    ScatterReduce::Prod => 1.0.into(),
+                    ScatterReduce::Amax | ScatterReduce::Amin if whole => Scalar::Int(self.dtype().end(largest)),
+                    ScatterReduce::Amax => f64::NEG_INFINITY.into(),
+                    ScatterReduce::Amin => f64::INFINITY.into(),
+                    _ => 0.0.into(),
                 };
                 self.scatter(dim, index, nothing)
             }
@@ -104,6 +127,24 @@ impl Tensor {
                 if self.dtype().is_float() { sum / count } else { sum.floor_divide(&count) }
             }
         }
+    }
+
+    /// The largest or smallest of `src` at each place, with torch's gradient: equals share it, and one of this tensor's that is
+    /// equal counts among them, though it is not one of those looked at and is given nothing.
+    #[track_caller]
+    fn shared_by_extremes(&self, found: Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Tensor {
+        let _line = caller_line();
+        let dtype = self.dtype();
+        let part = match src.shape() == index.shape() {
+            true => src.clone(),
+            false => (0..index.dim() as i64).fold(src.clone(), |s, d| s.narrow(d, 0, index.size(d) as i64)),
+        };
+        let equal = part.detach().eq(found.gather(dim, index)).to(dtype);
+        let count = self.detach().eq(&found).to(dtype).scatter_add(dim, index, &equal);
+        let share = equal / count.gather(dim, index);
+        let hit = self.zeros_like().bool().scatter(dim, index, true);
+        let slopes = self.masked_fill(&hit, 0.0).scatter_add(dim, index, part * share);
+        found.apart().with_history_of(&slopes)
     }
 
     /// The slices along `dim` that `index` names (`torch.index_select`). StableHLO: gather.
@@ -136,6 +177,7 @@ impl Tensor {
     #[track_caller]
     pub fn put(&self, index: &Tensor, values: &Tensor, accumulate: bool) -> Tensor {
         let _call = called("put", [self, index, values]);
+        self.holds("put", values);
         let values = values.reshape(index.shape());
         let how = if accumulate { ADD } else { REPLACE };
         put(&PUT, &self.flatten(), &values, &[index], one(0), how).reshape(self.shape())
@@ -160,7 +202,10 @@ impl Tensor {
         let value = match value.into() {
             Arg::Tensor(t) => t.reshape(()),
             Arg::Owned(t) => t.reshape(()),
-            Arg::Scalar(s) => Tensor::full((), s),
+            s @ Arg::Scalar(_) => match self.element("index_fill", s) {
+                Arg::Scalar(s) => Tensor::full((), s),
+                _ => unreachable!("a number stays one"),
+            },
         };
         let d = self.dim_index("index_fill", dim);
         // by a mask, so that the value's gradient counts a slice once, however often it is named
@@ -184,6 +229,7 @@ impl Tensor {
         if source.numel() != shape.numel() {
             refuse(op.name, &[self, index, source], format!("the source must have the shape {shape}"));
         }
+        self.holds(op.name, source);
         put(op, &x, &source.reshape(&shape), &[&i], one(d), how).reshape(self.shape())
     }
 

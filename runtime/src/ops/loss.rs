@@ -1,5 +1,6 @@
 //! Losses: how far a prediction is from its target.
 use super::base::rounded_once;
+use super::bounds::fractions;
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
 use xlazy_core::emit::Val;
@@ -23,6 +24,7 @@ static BINARY_CROSS_ENTROPY: Entry = Entry::new("binary_cross_entropy", rules::b
     let (no, yes) = (l.mul(&others, &no), l.mul(&target, &yes));
     l.sub(&no, &yes)
 })
+.checks(|_| vec![fractions(0, "the input"), fractions(1, "the target")])
 .samples(|| vec![Sample::of(&[&[2, 3], &[2, 3]]).range(0.1, 0.9)])
 .grad(|g| {
     let (x, target) = (g.x(0), g.x(1));
@@ -141,6 +143,9 @@ impl Tensor {
     #[track_caller]
     pub fn huber_loss(&self, target: &Tensor, delta: f64, reduction: Reduction) -> Tensor {
         let _call = called("huber_loss", [self, target]);
+        if delta <= 0.0 {
+            refuse("huber_loss", &[self, target], format!("delta must be above 0, not {delta}"));
+        }
         let d = (self - target).abs();
         let line = (&d - 0.5 * delta) * delta;
         // bounded, so that what is infinite has the line's slope

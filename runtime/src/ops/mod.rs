@@ -20,6 +20,7 @@ mod dynamic;
 mod extra;
 mod fft;
 mod function;
+mod gamma;
 mod heads;
 mod in_place;
 mod index;
@@ -127,6 +128,8 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         create::OPS,
         device::OPS,
         random::OPS,
+        bounds::OPS,
+        gamma::OPS,
         control::OPS,
         custom::OPS,
         function::OPS,

@@ -58,6 +58,7 @@ fn scaled(x: Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Tensor {
 // One number per channel, as a shape that broadcasts against (batch, channels, …).
 #[track_caller]
 fn per_channel(t: &Tensor, rank: usize) -> Tensor {
+    let _line = caller_line();
     let mut shape = vec![1i64; rank];
     shape[usize::from(rank > 1)] = -1;
     t.reshape(shape)
@@ -81,6 +82,7 @@ impl Tensor {
     ) -> Tensor {
         let _call = called("layer_norm", [self].into_iter().chain(weight).chain(bias));
         let dims = self.last_dims("layer_norm", normalized_shape.into());
+        self.as_the_last("layer_norm", &dims, weight, bias);
         scaled(normalised(self, &dims, eps), weight, bias)
     }
 
@@ -89,10 +91,38 @@ impl Tensor {
     pub fn rms_norm(&self, normalized_shape: impl Into<Dims>, weight: Option<&Tensor>, eps: f64) -> Tensor {
         let _call = called("rms_norm", [self]);
         let dims = self.last_dims("rms_norm", normalized_shape.into());
+        self.as_the_last("rms_norm", &dims, weight, None);
         // Squares of halves are beyond their range soon: as torch, in float32.
         let wide = if self.dtype().is_half() { self.float() } else { self.clone() };
         let mean = wide.square().mean_dim(dims, true);
         scaled((&wide * (mean + eps).rsqrt()).to(self.dtype()), weight, None)
+    }
+
+    /// Refuses weights that are not of the shape of the dimensions that are normalised over.
+    #[track_caller]
+    fn as_the_last(&self, op: &'static str, dims: &[usize], weight: Option<&Tensor>, bias: Option<&Tensor>) {
+        let shape = self.shape();
+        for t in weight.into_iter().chain(bias) {
+            if t.shape() != shape[shape.len() - dims.len()..] {
+                refuse(
+                    op,
+                    &[self, t],
+                    format!("weight and bias must be of the shape that is normalised over, not {}", t.shape()),
+                );
+            }
+        }
+    }
+
+    /// Refuses weights that are not one number for each channel.
+    #[track_caller]
+    fn one_each(&self, op: &'static str, weight: Option<&Tensor>, bias: Option<&Tensor>) {
+        let channels = self.size(if self.dim() > 1 { 1 } else { 0 });
+        for t in weight.into_iter().chain(bias) {
+            if t.numel() != channels {
+                let why = format!("weight and bias are one number for each of {channels} channels, not {}", t.shape());
+                refuse(op, &[self, t], why);
+            }
+        }
     }
 
     #[track_caller]
@@ -121,6 +151,7 @@ impl Tensor {
         }
         let grouped = self.reshape([shape[0] as i64, num_groups as i64, -1]);
         let x = normalised(&grouped, &[2], eps).reshape(&shape);
+        self.one_each("group_norm", weight, bias);
         let [w, b] = [weight, bias].map(|t| t.map(|t| per_channel(t, shape.len())));
         scaled(x, w.as_ref(), b.as_ref())
     }
@@ -171,6 +202,7 @@ impl Tensor {
         if rank == 0 {
             refuse("batch_norm", &[self], "needs an input (batch, channels, …)");
         }
+        self.one_each("batch_norm", weight, bias);
         let [w, b] = [weight, bias].map(|t| t.map(|t| per_channel(t, rank)));
         if self.numel() == 0 {
             return scaled(self.clone(), w.as_ref(), b.as_ref());

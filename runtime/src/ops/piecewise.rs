@@ -1,4 +1,5 @@
 //! Activations made of other ops: pieces of lines, gates.
+use super::base::rounded_once;
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::ir::rules;
@@ -112,12 +113,14 @@ impl Tensor {
     /// x - tanh(x) (`torch.nn.functional.tanhshrink`).
     #[track_caller]
     pub fn tanhshrink(&self) -> Tensor {
+        let _call = called("tanhshrink", [self]);
         self - self.tanh()
     }
 
     /// x moved towards zero by `lambd`, zero in between (`torch.nn.functional.softshrink`).
     #[track_caller]
     pub fn softshrink(&self, lambd: f64) -> Tensor {
+        let _call = called("softshrink", [self]);
         // as torch, zero where it lies between, so that a NaN stays one
         let moved = (self - lambd).where_(&self.gt(lambd), &(self + lambd));
         moved.masked_fill(&self.abs().le(lambd), 0.0)
@@ -156,7 +159,8 @@ impl Tensor {
     #[track_caller]
     pub fn logit(&self, eps: Option<f64>) -> Tensor {
         let _call = called("logit", [self]);
-        let x = eps.map_or(self.clone(), |e| self.clamp(e, 1.0 - e));
-        trace(&LOGIT, [(&x).into()], [])
+        // the bounds are no halves
+        let bounded = |e: f64| rounded_once([self], |[x]| trace(&LOGIT, [(&x.clamp(e, 1.0 - e)).into()], []));
+        eps.map_or_else(|| trace(&LOGIT, [self.into()], []), bounded)
     }
 }

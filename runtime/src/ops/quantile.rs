@@ -183,9 +183,12 @@ impl Tensor {
         })
     }
 
-    /// The median of all elements, the lower one of two (`torch.median`). NaN where there is one.
+    /// The median of all elements, the lower one of two (`torch.median`). NaN where there is one, and of no floats.
     #[track_caller]
     pub fn median(&self) -> Tensor {
+        if self.numel() == 0 && self.dtype().is_float() {
+            return Tensor::full((), f64::NAN).to(self.dtype());
+        }
         self.flatten().median_dim(0, false).0.shared_by_equals(self)
     }
 

@@ -231,7 +231,7 @@ impl Tensor {
     #[track_caller]
     pub fn bernoulli(&self) -> Tensor {
         let key = Key::draw();
-        let t = self.draw_like(&RAND, &key).lt(self).to(self.dtype());
+        let t = self.draw_like(&RAND, &key).lt(super::bounds::chances(self)).to(self.dtype());
         key.keep();
         t
     }

@@ -3,7 +3,7 @@ use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
 use xlazy_core::emit::{Reducer, Val};
 use xlazy_core::ir::Role::{Axis, Mode};
-use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr};
+use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr, rules};
 use xlazy_core::ty::{Category, DType, Dims, Shape, Type};
 
 /// The shape after reducing over the dims of attribute 0, kept as 1 where attribute 1 says so.
@@ -132,6 +132,7 @@ fn extreme_grad(g: &crate::tensor::Grad) -> Vec<Option<Tensor>> {
 
 // There is no largest element of none.
 fn extreme_type(s: &Sig) -> Rule {
+    rules::ordered(s)?;
     match s.attrs.dims(0).into_iter().find(|&d| s.shape(0)[d] == 0) {
         Some(d) => Err(format!("dimension {d} is empty and has no extreme element")),
         None => keep_type(s),
@@ -181,6 +182,7 @@ static ANY: Entry = Entry::new("any", bool_type, |l| reduce_in(l, Reducer::Or, f
     .bucket(bucket::sum);
 
 fn index_type(s: &Sig) -> Rule {
+    rules::ordered(s)?;
     if s.shape(0).get(s.attrs.index(0)) == Some(&0) {
         return Err("there is no extreme element in an empty dimension".into());
     }

@@ -4,7 +4,7 @@ use crate::bucket::cumsum;
 use crate::tensor::{Entry, Sample, Tensor, caller_line, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::Role::{Axis, Mode};
-use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr};
+use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr, rules};
 use xlazy_core::ty::{DType, Type};
 
 // Each element moved `by` places up along `dim`; what comes in at the start is `x`'s own beginning, which nobody looks at.
@@ -30,6 +30,7 @@ fn doublings(n: usize) -> impl Iterator<Item = usize> {
 }
 
 fn positions(s: &Sig) -> Rule {
+    rules::ordered(s)?;
     Ok(Type::new(DType::I64, s.shape(0).clone()))
 }
 

@@ -1,4 +1,5 @@
 //! Looking values up: binary search among sorted values, membership, histograms, covariances.
+use super::bounds::{counts, distributions};
 use super::cat;
 use super::dynamic::concrete;
 use crate::tensor::{Tensor, called, caller_line, refuse};
@@ -115,6 +116,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn bincount_with(&self, weights: Option<&Tensor>, minlength: usize) -> Tensor {
+        let _call = called("bincount", [self]);
         if self.dim() != 1 {
             refuse("bincount", &[self], "needs a vector");
         }
@@ -211,6 +213,7 @@ impl Tensor {
         if repeats.shape() != [n] {
             refuse("repeat_interleave", &[self, &repeats], format!("needs {n} repeats, one for each slice"));
         }
+        let repeats = counts(&repeats);
         let ends = repeats.cumsum(0);
         let total = output_size.unwrap_or_else(|| concrete(&repeats.sum(), at).as_i64().max(0) as usize);
         let places = ends.searchsorted(&Tensor::arange(0, total as i64, 1), true);
@@ -259,7 +262,7 @@ impl Tensor {
                 "needs float weights, as a vector or a matrix with a distribution in each row",
             );
         }
-        let weights = self.detach();
+        let weights = distributions(&self.detach());
         if !replacement {
             if num_samples > self.size(-1) {
                 refuse("multinomial", &[self], format!("{num_samples} different ones of {}", self.size(-1)));

@@ -1,5 +1,5 @@
 //! torch's second names: methods that are others, for whoever looks for them by these.
-use crate::tensor::{Arg, Tensor};
+use crate::tensor::{Arg, Tensor, called};
 use xlazy_core::ty::Dims;
 
 macro_rules! second_names {
@@ -8,6 +8,7 @@ macro_rules! second_names {
             $($(#[$doc])*
             #[track_caller]
             pub fn $name$(<$life>)?(&self, $($arg: $ty),*) -> Tensor {
+                let _call = called(stringify!($name), [self]);
                 self.$method($($arg),*)
             })*
         }

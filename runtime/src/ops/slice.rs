@@ -265,7 +265,10 @@ impl Tensor {
         if chunks == 0 {
             refuse("chunk", &[self], "the number of chunks must be 1 or more");
         }
-        self.split(self.size(dim).div_ceil(chunks).max(1), dim)
+        if self.size(dim) == 0 {
+            return vec![self.clone(); chunks];
+        }
+        self.split(self.size(dim).div_ceil(chunks), dim)
     }
 
     /// The slices along `dim`, which is dropped (`torch.unbind`).

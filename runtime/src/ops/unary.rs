@@ -4,7 +4,7 @@ use crate::bucket;
 use crate::tensor::{Entry, Grad, Sample, Tensor, called, trace};
 use xlazy_core::emit::{Emit, Reducer, Val};
 use xlazy_core::ir::Role::Constant;
-use xlazy_core::ir::{AttrsExt, Healed, Lower, attr, rules};
+use xlazy_core::ir::{AttrsExt, Healed, Lower, Rule, Sig, attr, rules};
 use xlazy_core::ty::{Shape, Type};
 
 // Elementwise: the operand converted to the output's dtype, then one operation.
@@ -27,6 +27,12 @@ fn inside() -> Vec<Sample> {
 
 fn above_one() -> Vec<Sample> {
     vec![Sample::of(&[&[2, 3]]).range(1.2, 3.0)]
+}
+
+// What rounds, or goes by the sign.
+fn ordered(s: &Sig) -> Rule {
+    rules::ordered(s)?;
+    rules::same(s)
 }
 
 macro_rules! unary {
@@ -148,7 +154,11 @@ unary! {
         |g| chain(g, (g.x(0).square() + 1.0).rsqrt());
     /// The inverse of the hyperbolic cosine; NaN below 1. torch.acosh; CHLO acosh.
     pub fn acosh => ACOSH "acosh", rules::float, above_one, |l| un(l, "chlo.acosh"),
-        |g| chain(g, (g.x(0).square() - 1.0).rsqrt());
+        |g| match g.x(0).dtype().is_complex() {
+            // one root of each factor: that of the product turns its sign left of 0
+            true => chain(g, (g.x(0) - 1.0).rsqrt() * (g.x(0) + 1.0).rsqrt()),
+            false => chain(g, (g.x(0).square() - 1.0).rsqrt()),
+        };
     /// The inverse of the hyperbolic tangent. torch.atanh; CHLO atanh.
     pub fn atanh => ATANH "atanh", rules::float, inside, |l| un(l, "chlo.atanh"),
         |g| chain(g, (1.0 - g.x(0).square()).reciprocal());
@@ -171,13 +181,13 @@ unary! {
     pub fn erf => ERF "erf", rules::float, sample, |l| un(l, "chlo.erf"),
         |g| chain(g, g.x(0).square().neg().exp() * std::f64::consts::FRAC_2_SQRT_PI);
     /// The largest integer not above each element. torch.floor; StableHLO floor. No gradient flows.
-    pub fn floor => FLOOR "floor", rules::same, sample, |l| rounded(l, "floor"), flat;
+    pub fn floor => FLOOR "floor", ordered, sample, |l| rounded(l, "floor"), flat;
     /// The smallest integer not below each element. torch.ceil; StableHLO ceil. No gradient flows.
-    pub fn ceil => CEIL "ceil", rules::same, sample, |l| rounded(l, "ceil"), flat;
+    pub fn ceil => CEIL "ceil", ordered, sample, |l| rounded(l, "ceil"), flat;
     /// The nearest integer, halves to even. torch.round; StableHLO round_nearest_even. No gradient flows.
-    pub fn round => ROUND "round", rules::same, sample, |l| rounded(l, "round_nearest_even"), flat;
+    pub fn round => ROUND "round", ordered, sample, |l| rounded(l, "round_nearest_even"), flat;
     /// The integer part: towards zero. torch.trunc. No gradient flows.
-    pub fn trunc => TRUNC "trunc", rules::same, sample, |l| {
+    pub fn trunc => TRUNC "trunc", ordered, sample, |l| {
         if !l.out.dtype.is_float() {
             return l.x(0);
         }
@@ -188,7 +198,7 @@ unary! {
         l.select(&negative, &up, &down)
     }, flat;
     /// -1, 0 or 1 by the sign of each element. torch.sign; StableHLO sign. No gradient flows.
-    pub fn sign => SIGN "sign", rules::same, sample, |l| match l.out.dtype {
+    pub fn sign => SIGN "sign", ordered, sample, |l| match l.out.dtype {
         xlazy_core::ty::DType::Bool => l.x(0),
         dtype if dtype.is_unsigned() => {
             let x = l.x(0);
@@ -436,6 +446,7 @@ impl Tensor {
     /// True where the sign is negative, -0 included (`torch.signbit`).
     #[track_caller]
     pub fn signbit(&self) -> Tensor {
+        let _call = called("signbit", [self]);
         match self.dtype().is_float() {
             // 1 / -0 is -infinity
             true => self.lt(0.0).logical_or(self.reciprocal().eq(f64::NEG_INFINITY)),

@@ -136,8 +136,8 @@ impl Tensor {
     /// Its elements stay those that its other views show.
     #[track_caller]
     pub(crate) fn become_view(&self, op: &'static str, view: impl FnOnce(&Tensor) -> Tensor) -> Tensor {
-        // Refused where a write of its own value is.
-        self.fitted(op, self.clone());
+        // Refused where a write of its own value is; that its elements share places is no matter, as none is written.
+        self.fit(op, self.clone(), false);
         let seen = view(self);
         if seen.is_same(self) {
             return seen;
@@ -196,6 +196,11 @@ impl Tensor {
     /// A value as it can take this tensor's place, or a refusal; nothing has changed yet.
     #[track_caller]
     pub(crate) fn fitted(&self, op: &'static str, value: Tensor) -> Tensor {
+        self.fit(op, value, true)
+    }
+
+    #[track_caller]
+    fn fit(&self, op: &'static str, value: Tensor, written: bool) -> Tensor {
         let (physical, grad, body) = thread(|t| (t.physical.get(), t.grad.get(), t.body.get()));
         // Asked of every parameter in every step: one look at the graph.
         let (shapes, buckets, leaf, dtype, together) = {
@@ -237,16 +242,16 @@ impl Tensor {
             let base = self.known().and_then(|m| m.view.as_ref()?.base.this.upgrade()).map(Tensor);
             base.as_ref().unwrap_or(self).refuse_shared(op);
         }
-        self.refuse_write(op);
+        self.refuse_write(op, written);
         if grad { value } else { history_kept(self, value) }
     }
 
     /// Refuses a write that torch refuses; nothing is recorded.
     #[track_caller]
-    fn refuse_write(&self, op: &'static str) {
+    fn refuse_write(&self, op: &'static str, written: bool) {
         let Some(meta) = self.known().filter(|m| m.view.is_some()) else { return };
         let chain = meta.chain();
-        if layout(&chain).overlaps() {
+        if written && layout(&chain).overlaps() {
             let why = "unsupported operation: more than one element of the written-to tensor refers to a single memory \
                        location. Please clone() the tensor before performing the operation: `.copy()`";
             refuse(op, &[self], why);

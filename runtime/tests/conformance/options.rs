@@ -235,10 +235,10 @@ pub fn arange(c: &Case) -> Tensor {
 
 pub fn linspace(c: &Case) -> Tensor {
     let steps = c.int(2, "steps", 100) as usize;
-    // integers: cut, then computed wide, then cut
+    // integers: cut, then computed in float32, then cut
     let wide = |i: usize| match &c.args[i] {
-        Arg::Tensor(t) => t.long().double(),
-        _ => Tensor::full((), c.float(i, "", 0.0) as i64).double(),
+        Arg::Tensor(t) => t.long().float(),
+        _ => Tensor::full((), c.float(i, "", 0.0) as i64).float(),
     };
     let t = match c.dtype() {
         Some(F64 | C64 | C128) => {

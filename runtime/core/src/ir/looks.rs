@@ -134,6 +134,9 @@ fn has(e: &mut Emit, v: &Val, numbers: Numbers) -> Val {
 
 /// The greatest element that is refused, or [`FINE`].
 fn greatest_refused(e: &mut Emit, v: &Val, refused: Refused) -> Val {
+    if let Refused::Beyond { low, high } = refused {
+        return beyond(e, v, low, high);
+    }
     let v = e.convert(v, DType::I64);
     let with = |e: &mut Emit, how: &str, number: i64| {
         let c = e.constant(number as f64, &v.ty);
@@ -145,9 +148,23 @@ fn greatest_refused(e: &mut Emit, v: &Val, refused: Refused) -> Val {
             let (below, above) = (with(e, "LT", low), with(e, "GE", high));
             e.binary("or", &below, &above)
         }
+        Refused::Beyond { .. } => unreachable!("looked for above"),
     };
     let fine = e.constant(FINE as f64, &v.ty);
     let all = e.select(&wrong, &v, &fine);
     let dims: Vec<usize> = (0..v.rank()).collect();
     e.reduce(&all, &dims, Reducer::Max)
+}
+
+/// [`MADE`] where a float lies beyond, or [`FINE`].
+fn beyond(e: &mut Emit, v: &Val, low: f64, high: f64) -> Val {
+    let (below, above) = (e.constant(low, &v.ty), e.constant(high, &v.ty));
+    let from = e.compare("GE", v, &below);
+    let to = e.compare(if high.is_finite() { "LE" } else { "LT" }, v, &above);
+    let inside = e.binary("and", &from, &to);
+    let outside = e.unary("not", &inside);
+    let dims: Vec<usize> = (0..v.rank()).collect();
+    let any = e.reduce(&outside, &dims, Reducer::Or);
+    let (wrong, fine) = (number(e, MADE), number(e, FINE));
+    e.select(&any, &wrong, &fine)
 }

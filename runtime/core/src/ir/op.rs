@@ -87,7 +87,7 @@ pub struct Check {
     pub why: String,
 }
 
-/// Which elements of integers an op has no meaning for.
+/// Which elements an op has no meaning for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Refused {
     /// All but those from `low` up to and without `high`.
@@ -96,6 +96,11 @@ pub enum Refused {
         high: i64,
     },
     Zero,
+    /// Floats that are not from `low` to `high`, NaN among them; an infinite bound is outside itself.
+    Beyond {
+        low: f64,
+        high: f64,
+    },
 }
 
 impl Refused {
@@ -440,6 +445,17 @@ pub mod rules {
     pub fn compare(s: &Sig) -> Rule {
         promote(s.inputs)?;
         Ok(Type::new(DType::Bool, broadcast_shapes(s)?))
+    }
+
+    /// Refuses complex numbers, none of which is larger than another.
+    pub fn ordered(s: &Sig) -> std::result::Result<(), String> {
+        match s.inputs.iter().find(|t| t.dtype.is_complex()) {
+            Some(t) => Err(format!(
+                "not defined for complex numbers ({}), which have no order: take `.abs()`, `.real()` or `.imag()`",
+                t.dtype
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Refuses dtypes that an op has no meaning for.

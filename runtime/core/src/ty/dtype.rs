@@ -122,6 +122,28 @@ impl DType {
         }
     }
 
+    /// The largest finite number; of bools 1, of complex numbers that of a part.
+    pub fn most(self) -> f64 {
+        match self.format() {
+            Format::Flag => 1.0,
+            Format::Unsigned(bits) => 2f64.powi(bits as i32) - 1.0,
+            Format::Signed(bits) => 2f64.powi(bits as i32 - 1) - 1.0,
+            Format::Float(exponent, mantissa) | Format::Complex(exponent, mantissa) => {
+                (2.0 - 2f64.powi(-(mantissa as i32))) * 2f64.powi((1 << (exponent - 1)) - 1)
+            }
+        }
+    }
+
+    /// The largest integer, or the smallest; as int64 has its bits. Of bools true or false.
+    pub fn end(self, largest: bool) -> i64 {
+        match (self.format(), largest) {
+            (Format::Signed(bits), true) => i64::MAX >> (64 - bits),
+            (Format::Signed(bits), false) => i64::MIN >> (64 - bits),
+            (Format::Unsigned(bits), true) => (u64::MAX >> (64 - bits)) as i64,
+            (_, largest) => largest as i64,
+        }
+    }
+
     pub fn is_float(self) -> bool {
         self.category() == Category::Float
     }
