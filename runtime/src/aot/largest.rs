@@ -121,8 +121,7 @@ impl Program {
         }
         let sizes = Sizes::read(text)?;
         let Some(batch) = &sizes.batch() else {
-            let message =
-                "no input of the program leads with a batch of 2 or more: give a closure, as `|batch| loss_of(batch)`";
+            let message = "no input of the program leads with a batch of 2 or more that goes through it: give a closure, as `|batch| loss_of(batch)`";
             return Err(Error::Usage { message: message.into() });
         };
         let step = batch.inputs.iter().map(|(n, _)| remesh::parts(text, *n, &options.mesh)).max().unwrap_or(1);

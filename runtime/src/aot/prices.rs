@@ -58,7 +58,7 @@ pub(super) fn line(r: &Report) -> String {
     let chips: f64 = layout.split('x').filter_map(|d| d.parse::<f64>().ok()).product::<f64>() * r.slices.max(1) as f64;
     let hour = price.per_chip_hour * chips;
     let currency = &price.currency;
-    let seconds = r.seconds() + r.collectives.iter().map(|m| m.seconds).sum::<f64>();
+    let seconds = r.seconds().max(r.least_seconds()) + r.collectives.iter().map(|m| m.seconds).sum::<f64>();
     let million = match seconds > 0.0 {
         true => format!(", {} {currency} for a million steps of that time", amount(hour * seconds / 3600.0 * 1e6)),
         false => String::new(),

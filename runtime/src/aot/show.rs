@@ -156,7 +156,14 @@ fn time_line(r: &Report) -> String {
         "" => String::new(),
         _ => format!("; limited by {}", limited_by(r)),
     };
-    format!("{} cycles{at} (compiler estimate, not a measurement){bound}", units::thousands(r.time.cycles))
+    let least = match r.least_seconds() {
+        s if s > r.seconds() && !r.time.without.is_empty() => {
+            let s = units::measured(time_of(s));
+            format!("; no less than {s} at the chip's peak rates, by all that is computed and goes through memory")
+        }
+        _ => String::new(),
+    };
+    format!("{} cycles{at} (compiler estimate, not a measurement){bound}{least}", units::thousands(r.time.cycles))
 }
 
 /// `took`: with how long the compiler took, which is another time whenever it runs.
