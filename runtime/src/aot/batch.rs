@@ -116,8 +116,8 @@ impl<'a> Sizes<'a> {
                 if let Some(open) = open.last_mut() {
                     open.returns.push(shapes);
                 }
-            } else if body.starts_with("return") {
-                let names = body["return".len()..].split(" : ").next().unwrap_or_default();
+            } else if let Some(names) = body.strip_prefix("return") {
+                let names = names.split(" : ").next().unwrap_or_default();
                 let returned = all.used(names, body, begins, whole, &values)?;
                 let results = std::mem::take(&mut all.results);
                 returned.iter().zip(&results).for_each(|(a, b)| all.join_all(a, b));

@@ -166,11 +166,11 @@ impl Rich for Roofline {
         let mut plot =
             Plot::new(&title).x_label("flops a byte").y_label("flops a second").log_x().log_y().size(760, 460).curve(
                 "roof",
-                &[least, ridge, most],
-                &[self.roof(least), self.chip.flops, self.chip.flops],
+                [least, ridge, most],
+                [self.roof(least), self.chip.flops, self.chip.flops],
             );
         for p in &self.points {
-            plot = plot.scatter(&p.name, &[p.intensity], &[p.rate]);
+            plot = plot.scatter(&p.name, [p.intensity], [p.rate]);
         }
         let drawn = plot.rich();
         let rows = self.rows();
