@@ -8,6 +8,7 @@ use crate::optim::{Optimizer, optimizer_step as step_alone};
 use crate::tensor::{Tensor, on_behalf, refuse, sync};
 use crate::{Changes, Error};
 use std::panic::Location;
+use std::time::Instant;
 use xlazy_core::device::device_names;
 use xlazy_core::mesh::Mesh;
 use xlazy_core::run;
@@ -172,4 +173,70 @@ pub fn rendezvous<T: Clone + Send + Sync + 'static>(tag: &str, payload: T) -> Ve
 #[track_caller]
 pub fn mesh_reduce<T: Clone + Send + Sync + 'static, R>(tag: &str, data: T, reduce: impl FnOnce(&[T]) -> R) -> R {
     reduce(&rendezvous(tag, data))
+}
+
+/// How many samples a second a loop takes (`torch_xla.core.xla_model.RateTracker`): [`rate`](RateTracker::rate) since it was asked
+/// last, smoothed, and [`global_rate`](RateTracker::global_rate) since the tracker was made. Steps run while the next are recorded,
+/// so it is true over several steps, or behind a read.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut tracker = xm::RateTracker::new();
+/// for batch in Tensor::ones([6, 2]).split(2, 0) {
+///     tracker.add(batch.size(0));
+///     batch.sum().item();
+/// }
+/// assert!(tracker.rate() > 0.0 && tracker.global_rate() > 0.0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct RateTracker {
+    smooth_factor: f64,
+    start: Instant,
+    /// When the rate was asked for last, how much had been added by then, and what it was.
+    asked: (Instant, f64, Option<f64>),
+    count: f64,
+}
+
+impl Default for RateTracker {
+    fn default() -> Self {
+        RateTracker::new()
+    }
+}
+
+impl RateTracker {
+    /// A rate counts 0.6, the one that was told before 0.4.
+    pub fn new() -> RateTracker {
+        let now = Instant::now();
+        RateTracker { smooth_factor: 0.4, start: now, asked: (now, 0.0, None), count: 0.0 }
+    }
+
+    /// How much the rate that was told before counts, from 0 (nothing) to below 1.
+    pub fn smooth_factor(self, smooth_factor: f64) -> RateTracker {
+        RateTracker { smooth_factor, ..self }
+    }
+
+    /// So many samples more.
+    pub fn add(&mut self, count: usize) {
+        self.count += count as f64;
+    }
+
+    /// Samples a second since this was asked last, smoothed.
+    pub fn rate(&mut self) -> f64 {
+        let now = Instant::now();
+        let (since, counted, before) = self.asked;
+        let rate = per_second(self.count - counted, since, now);
+        let rate = before.map_or(rate, |before| (1.0 - self.smooth_factor) * rate + self.smooth_factor * before);
+        self.asked = (now, self.count, Some(rate));
+        rate
+    }
+
+    /// Samples a second since the tracker was made.
+    pub fn global_rate(&self) -> f64 {
+        per_second(self.count, self.start, Instant::now())
+    }
+}
+
+fn per_second(count: f64, since: Instant, now: Instant) -> f64 {
+    let seconds = now.duration_since(since).as_secs_f64();
+    if seconds > 0.0 { count / seconds } else { 0.0 }
 }

@@ -1,6 +1,14 @@
 //! The session process: everything is in `libxlazy.so`, so that cells and the worker share one copy of it.
+use std::path::Path;
+
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments = std::env::args_os();
+    // A session that runs a notebook bears its name, and what follows is for its cells.
+    let name = arguments.next().and_then(|name| Some(Path::new(&name).file_name()?.to_owned()));
+    if name.as_deref() != std::env::current_exe().ok().as_deref().and_then(Path::file_name) {
+        return xlazy::session_main();
+    }
+    let arguments: Vec<String> = arguments.map(|a| a.to_string_lossy().into_owned()).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         ["--bench", "host"] => print!("{}", xlazy::bench::host().table()),

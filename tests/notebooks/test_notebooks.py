@@ -169,6 +169,34 @@ def test_what_is_not_current_is_told():
     assert not alike(("#", [1.0]), ("#", [2.0])) and alike(("#", [1.01]), ("#", [1.0]))
 
 
+EXAMPLE = FOLDER.parent / "examples" / "imagenet.ipynb"
+
+
+def test_an_example_takes_arguments(tmp_path):
+    """Trained, saved, and gone on from the checkpoint."""
+    small = "--model resnet18 --image-size 32 --num-classes 4 --train-size 8 --batch-size 4 --test-batch-size 4"
+
+    def run(epochs):
+        out = tmp_path / "out.ipynb"
+        options = f"--fake-data {small} --log-steps 1 --workers 1 --logdir {tmp_path} --num-epochs {epochs}"
+        done = subprocess.run(
+            [BINARY, "run", EXAMPLE, "-o", out, *options.split()], capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        text = "".join(o.get("text", "") for c in code_cells(nbformat.read(out, as_version=4)) for o in c.outputs)
+        return re.findall(r"epoch (\d+) (step|accuracy)", text)
+
+    assert run(1) == [("1", "step"), ("1", "step"), ("1", "accuracy")]
+    assert run(2) == [("2", "step"), ("2", "step"), ("2", "accuracy")]
+
+
+def test_arguments_that_nobody_asks_for_are_a_mistake():
+    done = subprocess.run([BINARY, "run", NOTEBOOKS[0], "--ouptut", "x"], capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "--ouptut is no option" in done.stderr
+    done = subprocess.run([BINARY, "run", EXAMPLE, "--bogus"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "--bogus is none of these" in done.stderr
+
+
 @every_notebook
 def test_it_runs_in_jupyter(path, tmp_path, monkeypatch, days):
     """On the second day: its cells and its programs were compiled by the run before."""

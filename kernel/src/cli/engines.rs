@@ -49,11 +49,11 @@ pub fn start_told(asked: &ArgMatches, live: bool) -> Result<Arc<dyn Engine>, Fai
     Ok(Arc::new(WithFooter { engine: RustEngine::start(install)?, live }))
 }
 
-/// As [`start_told`], for the cells of a notebook: its dependencies are locked beside it.
-pub fn start_for(asked: &ArgMatches, notebook: &Path) -> Result<Arc<dyn Engine>, Failure> {
+/// As [`start_told`], for the cells of a notebook: its dependencies are locked beside it, and they have these arguments.
+pub fn start_for(asked: &ArgMatches, notebook: &Path, arguments: Vec<String>) -> Result<Arc<dyn Engine>, Failure> {
     if let Some(engine) = other(asked) {
         return engine;
     }
-    let install = Installation { notebook: Some(notebook.to_owned()), ..Installation::find()? };
+    let install = Installation { notebook: Some(notebook.to_owned()), arguments, ..Installation::find()? };
     Ok(Arc::new(WithFooter { engine: RustEngine::start(install)?, live: false }))
 }

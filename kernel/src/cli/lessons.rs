@@ -16,6 +16,7 @@ const LESSONS: &[(&str, &[u8])] = &[
     ("06-one-program-many-devices.ipynb", include_bytes!("../../../notebooks/06-one-program-many-devices.ipynb")),
     ("07-where-the-time-goes.ipynb", include_bytes!("../../../notebooks/07-where-the-time-goes.ipynb")),
     ("08-images.ipynb", include_bytes!("../../../notebooks/08-images.ipynb")),
+    ("09-text.ipynb", include_bytes!("../../../notebooks/09-text.ipynb")),
     ("10-recommend.ipynb", include_bytes!("../../../notebooks/10-recommend.ipynb")),
     ("11-translate.ipynb", include_bytes!("../../../notebooks/11-translate.ipynb")),
     ("data/README.md", include_bytes!("../../../notebooks/data/README.md")),

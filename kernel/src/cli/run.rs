@@ -64,6 +64,14 @@ pub fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Print one JSON object per event on standard output, and one per cell that says how it ended"),
         )
+        .arg(
+            Arg::new("arguments")
+                .value_name("ARGUMENT")
+                .num_args(0..)
+                .allow_hyphen_values(true)
+                .trailing_var_arg(true)
+                .help("What the notebook's cells find in `std::env::args()`: from the first that is no option of these on"),
+        )
         .after_help(
             "The notebook's own folder is the working directory. The first error ends the run, unless its cell is \
              tagged `raises-exception`; cells tagged `skip-execution` are left alone. The output file is written \
@@ -91,12 +99,19 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         Ok(notebook) => notebook,
         Err(why) => return fail(&format!("{}: {why}", path.display())),
     };
+    let arguments: Vec<String> = matches.get_many("arguments").unwrap_or_default().cloned().collect();
+    if let Some(first) = arguments.first().filter(|_| !asks_for_arguments(&notebook)) {
+        let name = path.display();
+        return fail(&format!(
+            "{first} is no option of `xlazy run`, and no cell of {name} asks for `std::env::args()`"
+        ));
+    }
     if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty())
         && let Err(e) = std::env::set_current_dir(folder)
     {
         return fail(&format!("{} cannot be the working directory: {e}", folder.display()));
     }
-    let engine = match engines::start_for(matches, path) {
+    let engine = match engines::start_for(matches, path, arguments) {
         Ok(engine) => engine,
         Err(failure) => return fail_with(&failure),
     };
@@ -126,6 +141,12 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         Reply::Error(_) => ExitCode::FAILURE,
         Reply::Interrupted => ExitCode::from(INTERRUPTED),
     }
+}
+
+/// Whether a cell reads the command line, itself or through a crate for that.
+fn asks_for_arguments(notebook: &Notebook) -> bool {
+    let reads = |cell: &CodeCell| ["args", "parse()", "from_env()"].iter().any(|word| cell.code.contains(word));
+    notebook.code_cells().iter().any(reads)
 }
 
 /// How a notebook is run, apart from what is in it.

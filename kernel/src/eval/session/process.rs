@@ -205,7 +205,11 @@ fn spawn(
     let mut libraries = vec![groups.to_owned()];
     libraries.extend(std::env::split_paths(&install.library_path()));
     let programs = install.program_cache.as_ref().map_or("off".into(), |d| d.clone().into_os_string());
-    let child = Command::new(&install.session_exe)
+    let mut session = Command::new(&install.session_exe);
+    if let Some(notebook) = &install.notebook {
+        session.arg0(notebook).args(&install.arguments);
+    }
+    let child = session
         .process_group(0)
         .stdin(OwnedFd::from(frames))
         .stdout(out_end)

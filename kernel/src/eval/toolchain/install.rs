@@ -24,6 +24,8 @@ pub struct Installation {
     pub dependencies: Option<PathBuf>,
     /// The notebook whose cells they are, where the front end knows it.
     pub notebook: Option<PathBuf>,
+    /// What its cells find in `std::env::args()`, behind the notebook's name.
+    pub arguments: Vec<String>,
     /// What cells write to the standard error is shown as a terminal shows it, to somebody who watches: libraries draw their bars.
     pub shown: bool,
 }
@@ -139,6 +141,7 @@ impl Tree {
             program_cache: home::program_cache(),
             dependencies: home::dependencies(),
             notebook: None,
+            arguments: Vec::new(),
             shown: false,
         })
     }
