@@ -122,7 +122,10 @@ pub fn live_line(json: &str) -> Option<String> {
     let nodes = value["nodes"].as_u64()?;
     let ops = format!("{} {}", thousands(nodes), plural(nodes, "op"));
     let name = value["name"].as_str().map(|n| format!(" for `{n}`")).unwrap_or_default();
+    let seconds = value["ms"].as_f64()? / 1e3;
+    let digits = if seconds < 10.0 { 1 } else { 0 };
     let what = match text("what") {
+        "estimate" => return Some(format!("compiling for {}: {seconds:.digits$} s…", text("name"))),
         "compile" => format!("compiling {ops}{name}"),
         "pending" => {
             let rounds = "`sync()` or an optimizer's `optimizer_step(&mut opt)` in each round of a loop runs it";
@@ -130,8 +133,6 @@ pub fn live_line(json: &str) -> Option<String> {
         }
         _ => format!("waiting for the device: {ops} {} running", if nodes == 1 { "is" } else { "are" }),
     };
-    let seconds = value["ms"].as_f64()? / 1e3;
-    let digits = if seconds < 10.0 { 1 } else { 0 };
     Some(format!("{what} ({} at {}): {seconds:.digits$} s…", text("cause"), text("at")))
 }
 
@@ -418,6 +419,8 @@ mod tests {
             [format!("3: {first}: 0.8 s…"), format!("update 3: {first}: 12 s…"), format!("update 3: {end}")]
         );
         assert_eq!(shown(false, alone), [format!("3: {end}")]);
+        let estimate = r#"{"what":"estimate","nodes":0,"name":"v5e:2x2 at -O2","cause":null,"at":"","ms":2345}"#;
+        assert_eq!(live_line(estimate).unwrap(), "compiling for v5e:2x2 at -O2: 2.3 s…");
         let buried = |events: &mut dyn FnMut(Event)| {
             events(live(800));
             events(Event::Stream { stderr: false, text: "epoch 1".into() });

@@ -16,7 +16,7 @@ fn all_programs_on(one: &str, four: &str) {
     fresh_cache();
     for program in PROGRAMS {
         let (topology, partitions) = if program.partitions == 4 { (four, 4) } else { (one, 1) };
-        let options = Options { partitions, ..Options::default() };
+        let options = Options { partitions, level: 1, ..Options::default() };
         let answer = aot::compile_program(program.text().as_bytes(), topology, &options);
         let name = program.name;
         match (&program.expect, answer) {
@@ -133,8 +133,9 @@ fn a_program_of_tensors_tells_the_users_lines() {
     assert!(moved.time.rows.iter().flat_map(|r| &r.sources).all(|s| s.at != format!("aot.rs:{line}")), "{moved}");
 
     // Options and topology are part of what is asked.
-    let level = aot::compile_with(&y, "v5e:1x1", &Options { level: 2, ..Options::default() }).unwrap();
-    assert!(!level.cached && level.level == 2);
+    assert_eq!(report.level, 2);
+    let level = aot::compile_with(&y, "v5e:1x1", &Options { level: 1, ..Options::default() }).unwrap();
+    assert!(!level.cached && level.level == 1);
     assert!(!aot::compile(&y, "v6e:1x1").cached);
 }
 
@@ -152,6 +153,11 @@ fn training_step(batch: usize) -> Vec<Tensor> {
     outputs
 }
 
+/// At the level that takes a tenth of the time.
+fn quick(outputs: &[Tensor], topology: &str) -> Report {
+    aot::compile_with(outputs, topology, &Options { level: 1, ..Options::default() }).unwrap()
+}
+
 #[test]
 fn a_training_step_compiles_whole() {
     if libtpu().is_none() {
@@ -159,14 +165,14 @@ fn a_training_step_compiles_whole() {
     }
     fresh_cache();
     for topology in ["v5e", "v5p", "v6e"] {
-        let report = aot::compile(&training_step(64), topology);
+        let report = quick(&training_step(64), topology);
         assert!(report.fits() && report.cycles() > 0, "{report}");
     }
-    let (small, large) = (aot::compile(&training_step(64), "v5e"), aot::compile(&training_step(4096), "v5e"));
+    let (small, large) = (quick(&training_step(64), "v5e"), quick(&training_step(4096), "v5e"));
     assert!(small.cached);
     assert!(small.cycles() < large.cycles() && small.fit.peak < large.fit.peak);
     // 52 GB of activations.
-    let huge = aot::compile(&training_step(1 << 24), "v5e");
+    let huge = quick(&training_step(1 << 24), "v5e");
     assert!(!huge.fits() && huge.fit.words.contains("E1000"), "{huge}");
     assert!(huge.fit.largest[0].sources[0].at.starts_with("aot.rs:"), "{huge}");
 }
@@ -191,6 +197,27 @@ fn chips_stand_side_by_side() {
     assert!(table.rich().get("text/html").unwrap().contains("<table"));
     assert!(table.json().starts_with('['));
     println!("{text}");
+}
+
+/// A recorded program takes another batch, which the compiler is asked about; and a picture of what it makes of the chip.
+#[test]
+fn a_recorded_program_takes_another_batch() {
+    if libtpu().is_none() {
+        return;
+    }
+    fresh_cache();
+    let (x, scale) = (Tensor::ones([48, 1 << 20]), Tensor::ones([48]));
+    sync();
+    let step = (x.tanh() * scale.unsqueeze(1)).reshape([48 * 1024, 1024]);
+    let shown = aot::magic("v5e --quick --largest-batch --json", &step);
+    let json: serde_json::Value = serde_json::from_str(shown.plain()).expect("JSON");
+    let inputs = json["inputs"].as_array().expect("a list");
+    assert_eq!(inputs.len(), 2, "{json}");
+    assert!(json["largest_batch"].as_u64() > Some(1_000), "{json}");
+    assert!(json["beyond"]["why"].as_str().is_some_and(|why| why.starts_with("needs")), "{json}");
+    let drawn = aot::magic("v5e --quick --roofline", &step);
+    assert!(drawn.plain().contains("the whole program"), "{}", drawn.plain());
+    assert!(drawn.get("image/svg+xml").is_some_and(|svg| svg.contains("<circle")));
 }
 
 #[test]

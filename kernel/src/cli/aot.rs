@@ -38,10 +38,13 @@ pub fn command() -> Command {
             Arg::new("level")
                 .short('O')
                 .value_parser(value_parser!(u8).range(0..=3))
-                .default_value("1")
+                .default_value("2")
                 .value_name("LEVEL")
-                .help("Optimisation level, 0 to 3; real runs are at 2, where big programs take minutes"),
+                .help("Optimisation level, 0 to 3; real runs are at 2"),
         )
+        .arg(Arg::new("quick").long("quick").action(ArgAction::SetTrue).conflicts_with("level").help(
+            "Level 1: big programs take a tenth of the time, but what is fast and what is slow may change places",
+        ))
         .arg(
             Arg::new("timeout")
                 .long("timeout")
@@ -49,6 +52,17 @@ pub fn command() -> Command {
                 .default_value("600")
                 .value_name("SECONDS")
                 .help("How long the compiler may take"),
+        )
+        .arg(
+            Arg::new("largest-batch").long("largest-batch").action(ArgAction::SetTrue).help(
+                "Look for the largest batch that fits: of a program that xlazy wrote, by compiling it for others",
+            ),
+        )
+        .arg(
+            Arg::new("roofline")
+                .long("roofline")
+                .action(ArgAction::SetTrue)
+                .help("How far the program and its kernels are from the chip's peak rates, and what it costs"),
         )
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the report as JSON"))
         .after_help(
@@ -67,11 +81,16 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
     command
         .arg("--aot")
         .arg(matches.get_one::<String>("program").expect("clap asks for it"))
-        .arg(format!("-O{}", matches.get_one::<u8>("level").expect("it has a default")))
+        .arg(match matches.get_flag("quick") {
+            true => "--quick".to_owned(),
+            false => format!("-O{}", matches.get_one::<u8>("level").expect("it has a default")),
+        })
         .args(["--partitions", &matches.get_one::<u32>("partitions").expect("it has a default").to_string()])
         .args(["--timeout", &matches.get_one::<u32>("timeout").expect("it has a default").to_string()])
         .args(["--slices", &matches.get_one::<u32>("slices").expect("it has a default").to_string()])
         .args(matches.get_one::<String>("mesh").into_iter().flat_map(|mesh| ["--mesh", mesh]))
+        .args(matches.get_flag("largest-batch").then_some("--largest-batch"))
+        .args(matches.get_flag("roofline").then_some("--roofline"))
         .args(matches.get_flag("json").then_some("--json"))
         .args((topologies.len() > 1).then_some("compare"))
         .args(topologies)

@@ -7,7 +7,7 @@ use xlazy_mime::Question;
 pub const TPU: Magic = Magic {
     name: "tpu",
     aliases: &[],
-    usage: "%tpu [-O2] [--json] TPU EXPRESSION [with AXIS=N,…]\n%tpu [-O2] [--json] TPU last [with AXIS=N,…]\n%tpu compare TPU… EXPRESSION",
+    usage: "%tpu [--quick] [--json] [--largest-batch | --roofline] TPU EXPRESSION [with AXIS=N,…]\n%tpu [--quick] [--json] [--largest-batch | --roofline] TPU last [with AXIS=N,…]\n%tpu compare TPU… EXPRESSION",
     summary: "compiles for a TPU that need not be there: does it fit, what would it take",
     help: r#"Compiles what the expression needs with XLA's TPU compiler, and shows what the compiler says: peak memory against
 the chip's, and its estimate of the time, fusion by fusion, with the lines of your cells. Nothing runs, and no TPU is
@@ -20,8 +20,16 @@ nearest. A program whose tensors lie on a mesh is compiled for as many devices; 
 axes of its mesh other sizes, so that a laptop's eight CPU devices stand for a pod. Its collectives are listed, with an
 estimate over published link rates. --slices N is for several slices, with the data centre's network between them.
 
--O0 to -O3 is the optimisation level: 1 by default, above that big programs take minutes. Real runs are at -O2, where
-what is fast and what is slow may stand in another order. --partitions N splits the program by its shardings, --timeout
+-O0 to -O3 is the optimisation level: 2 by default, at which real runs compile. --quick is -O1, a tenth of the time for
+big programs, but what is fast and what is slow may stand in another order there. Options may stand at the end, too.
+
+--largest-batch looks for the largest batch that fits, with a compilation for each try: it changes the leading dimension
+of the inputs in the recorded program, and refuses an op with a size of its own, with its line. A closure is recorded
+anew for each batch. --roofline draws how far the program and its dearest kernels are from the chip's published peak
+rates. A report says what the program costs by list prices, where there is one; yours are in ~/.config/xlazy/prices.json
+(or XLAZY_PRICES): {"chips": {"v5e": 0.6}}.
+
+--partitions N splits the program by its shardings, --timeout
 SECONDS bounds the compile.
 
 ```
@@ -29,7 +37,10 @@ SECONDS bounds the compile.
 %tpu v5e last
 %tpu v3-2048 last with data=2048
 %tpu compare v4 v5e v5p v6e tpu7x x.matmul(&w)
-%tpu -O2 --json v6e:1x1 loss
+%tpu --quick --json v6e:1x1 loss
+%tpu v5e last --largest-batch
+%tpu v5e --largest-batch |batch| loss_of(batch)
+%tpu v5e last --roofline
 ```"#,
     scope: Scope::Line,
     takes: Takes::Rest,
@@ -67,6 +78,10 @@ fn run(call: &Call, events: &mut dyn FnMut(Event)) -> Reply {
     if what == "last" {
         return call.host.run_code(&format!("xlazy::aot::magic_last({spec:?})"), events);
     }
+    let closure = what.starts_with('|') || what.starts_with("move |");
+    if closure && spec.split_whitespace().any(|w| w == "--largest-batch") {
+        return call.host.run_code(&format!("xlazy::aot::magic_largest({spec:?}, ({what}\n))"), events);
+    }
     // The line break keeps a trailing `//` comment from swallowing the closing parenthesis.
     call.host.run_code(&format!("xlazy::aot::magic({spec:?}, &({what}\n))"), events)
 }
@@ -99,8 +114,14 @@ pub fn words() -> impl Iterator<Item = &'static str> {
 
 /// Takes the options and TPUs off the front; what is left is the program.
 fn split(args: &str) -> Result<(String, &str), String> {
-    let (mut rest, mesh) = with_mesh(args.trim());
+    // Options may stand at the end, too.
     let mut spec: Vec<&str> = Vec::new();
+    let mut args = args.trim().trim_end_matches(';').trim_end();
+    while let Some((before, word)) = args.rsplit_once(char::is_whitespace).filter(|(_, w)| AT_END.contains(w)) {
+        spec.push(word);
+        args = before.trim_end();
+    }
+    let (mut rest, mesh) = with_mesh(args);
     let mut chips = 0;
     loop {
         let (word, tail) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -140,6 +161,9 @@ fn split(args: &str) -> Result<(String, &str), String> {
     Ok((spec.join(" "), rest))
 }
 
+/// Options without a value, which no expression ends with.
+const AT_END: [&str; 4] = ["--quick", "--largest-batch", "--roofline", "--json"];
+
 /// Takes ` with data=16,model=16` off the end, which no expression of Rust's has there.
 fn with_mesh(args: &str) -> (&str, Option<String>) {
     let Some((before, with)) = args.rsplit_once(" with ") else { return (args, None) };
@@ -168,6 +192,8 @@ mod tests {
         assert_eq!(ok("v5e f(\" with data\")"), ("v5e".into(), "f(\" with data\")"));
         assert_eq!(ok("v5e -O2 --partitions 4 &y + 1"), ("v5e -O2 --partitions 4".into(), "&y + 1"));
         assert_eq!(ok("compare v4 v5e tpu7x -x"), ("compare v4 v5e tpu7x".into(), "-x"));
+        assert_eq!(ok("v5e last --largest-batch"), ("--largest-batch v5e".into(), "last"));
+        assert_eq!(ok("v5e last with data=2 --quick;"), ("--quick v5e --mesh data=2".into(), "last"));
         // A variable may have a chip's name.
         assert_eq!(ok("v5e v4"), ("v5e".into(), "v4"));
         assert_eq!(ok("v5e { let a = 1; f(a) }"), ("v5e".into(), "{ let a = 1; f(a) }"));

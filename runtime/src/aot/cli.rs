@@ -3,6 +3,7 @@ use super::{Options, Program, Spec};
 use crate::json::{Value, json};
 use std::io::{Read, Write};
 use xlazy_core::device::platform;
+use xlazy_mime::Rich;
 
 /// `FILE SPEC…`: compiles a StableHLO file (`-` is stdin) and prints the report.
 pub fn main(arguments: &[&str]) -> i32 {
@@ -38,6 +39,14 @@ fn program_report(program: &Program, spec: &Spec) -> crate::Result<String> {
         let names: Vec<&str> = spec.topologies.iter().map(String::as_str).collect();
         let table = program.compare(&names, options);
         return Ok(if spec.json { table.json() } else { table.to_string() });
+    }
+    if spec.roofline {
+        let drawn = program.roofline(&spec.topologies[0], options)?;
+        return Ok(if spec.json { drawn.json() } else { drawn.rich().plain().to_owned() });
+    }
+    if spec.largest {
+        let found = program.largest(&spec.topologies[0], options)?;
+        return Ok(if spec.json { found.json() } else { found.to_string() });
     }
     let report = program.report(&spec.topologies[0], options)?;
     Ok(if spec.json { report.json() } else { report.to_string() })

@@ -3,6 +3,7 @@ use super::child::{self, IS_CHILD, Request};
 use super::options::Options;
 use super::report::Report;
 use super::{cache, program, remesh, slices};
+use crate::insight::live;
 use crate::{Error, Result};
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
@@ -61,7 +62,10 @@ fn ask_for(program: Vec<u8>, topology: &str, options: &Options, effort: Effort, 
         return Ok(None);
     }
     let begin = Instant::now();
-    let report = run(&request, options.timeout)?;
+    let report = {
+        let _live = live::estimating(format!("{} at -O{}", request.topology, request.level));
+        run(&request, options.timeout)?
+    };
     AOT_COMPILE_TIME.add_time(begin.elapsed());
     cache::keep(&request, &report);
     Ok(Some(report))
@@ -213,8 +217,8 @@ impl Ended {
             None => {
                 let after = timeout.as_secs_f64();
                 return format!(
-                    "the TPU compiler had no answer after {after} s and was stopped. Give it longer with --timeout, or try \
-                     a lower optimisation level."
+                    "the TPU compiler had no answer after {after} s and was stopped. Give it longer with --timeout, or \
+                     try --quick, a lower optimisation level."
                 );
             }
             Some(status) => match (status.signal(), status.code()) {

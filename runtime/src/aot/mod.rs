@@ -1,5 +1,6 @@
 //! Compiling for TPUs without having one: does the program fit, and what would it take? libtpu compiles for any TPU on any
 //! machine; here it does so in a process of its own, which may crash, hang or be killed without harm.
+mod batch;
 mod cache;
 mod child;
 mod chips;
@@ -9,16 +10,20 @@ mod driver;
 mod estimate;
 mod flops;
 mod hlo;
+mod largest;
 pub(crate) mod line;
 pub(crate) mod lines;
 mod links;
 mod options;
+mod prices;
 pub(crate) mod program;
 mod remesh;
 pub mod report;
+mod roofline;
 pub mod show;
 mod slices;
 
+pub use largest::Largest;
 pub use report::{Fit, Held, Moved, Report, Row, Source, Time};
 pub use show::Comparison;
 
@@ -173,6 +178,36 @@ pub fn magic_last(spec: &str) -> Bundle {
     }
 }
 
+/// The largest batch for which `program_of(batch)` fits a TPU that need not be there; each try records and compiles it anew.
+///
+/// ```no_run
+/// use xlazy::prelude::*;
+/// let w = Tensor::randn([4096, 4096]);
+/// let found = xlazy::aot::largest_batch(|n| Tensor::randn([n, 4096]).matmul(&w).relu(), "v5e");
+/// assert!(found.batch > 0);
+/// ```
+#[track_caller]
+pub fn largest_batch<O: Outputs>(program_of: impl Fn(usize) -> O, topology: &str) -> Largest {
+    match largest::of_closure(program_of, topology, &Options::default()) {
+        Ok(found) => found,
+        Err(e) => e.raise(),
+    }
+}
+
+/// What `%tpu … --largest-batch |batch| …` shows.
+#[doc(hidden)]
+#[track_caller]
+pub fn magic_largest<O: Outputs>(spec: &str, program_of: impl Fn(usize) -> O) -> Bundle {
+    let found = Spec::read(spec).and_then(|spec| {
+        let found = largest::of_closure(program_of, &spec.topologies[0], &spec.options)?;
+        Ok(if spec.json { bundle(found.json()) } else { found.rich() })
+    });
+    match found {
+        Ok(bundle) => bundle,
+        Err(e) => e.raise(),
+    }
+}
+
 /// Answers the kernel's question `aot`: `last SPEC`, `var NAME SPEC` or `check SPEC`. Answers from the disk alone, in milliseconds; where
 /// it takes a compile the bundle is empty and the kernel runs a cell, which can be interrupted.
 pub(crate) fn call(args: &str) -> Result<Bundle> {
@@ -200,19 +235,33 @@ struct Spec {
     topologies: Vec<String>,
     compare: bool,
     json: bool,
+    /// The largest batch is looked for.
+    largest: bool,
+    /// A picture of how far it is from what the chip can do.
+    roofline: bool,
     options: Options,
 }
 
 impl Spec {
     fn read(text: &str) -> Result<Spec> {
-        let mut spec = Spec { topologies: vec![], compare: false, json: false, options: Options::default() };
+        let mut spec = Spec {
+            topologies: vec![],
+            compare: false,
+            json: false,
+            largest: false,
+            roofline: false,
+            options: Options::default(),
+        };
         let refused = |message: String| Err(Error::Usage { message });
         let mut words = text.split_whitespace();
         while let Some(word) = words.next() {
             match word {
                 "compare" => spec.compare = true,
                 "--json" => spec.json = true,
+                "--roofline" => spec.roofline = true,
+                "--largest-batch" => spec.largest = true,
                 "-O0" | "-O1" | "-O2" | "-O3" => spec.options.level = (word.as_bytes()[2] - b'0') as u64,
+                "--quick" => spec.options.level = 1,
                 "--mesh" => spec.options.mesh = remesh::axes(words.next().unwrap_or_default())?,
                 "--partitions" | "--slices" | "--timeout" => match words.next().and_then(|n| n.parse().ok()) {
                     Some(n) if word == "--partitions" => spec.options.partitions = n,
@@ -222,7 +271,7 @@ impl Spec {
                 },
                 _ if word.starts_with('-') => {
                     return refused(format!(
-                        "unknown option {word}: there are -O0 to -O3, --slices, --partitions, --timeout, --json"
+                        "unknown option {word}: there are -O0 to -O3, --quick, --slices, --partitions, --timeout, --largest-batch, --roofline, --json"
                     ));
                 }
                 topology => spec.topologies.push(slices::slice(&topology.to_lowercase())?),
@@ -230,6 +279,12 @@ impl Spec {
         }
         match (spec.compare, spec.topologies.len()) {
             (_, 0) => refused("which TPU? Write one such as v5e:2x2, or compare with several".into()),
+            (true, _) if spec.largest || spec.roofline => {
+                refused("--largest-batch and --roofline take one TPU, without compare".into())
+            }
+            _ if spec.largest && spec.roofline => {
+                refused("--largest-batch and --roofline are two questions: ask one after the other".into())
+            }
             (false, 2..) => refused("several TPUs are compared: write compare before them".into()),
             _ => Ok(spec),
         }
@@ -246,6 +301,17 @@ impl Spec {
             }
             let table = program.compare(&names, &self.options);
             return Ok(Some(if self.json { bundle(table.json()) } else { table.rich() }));
+        }
+        if (self.largest || self.roofline) && effort == Effort::Look {
+            return Ok(None);
+        }
+        if self.roofline {
+            let drawn = program.roofline(&self.topologies[0], &self.options)?;
+            return Ok(Some(if self.json { bundle(drawn.json()) } else { drawn.rich() }));
+        }
+        if self.largest {
+            let found = program.largest(&self.topologies[0], &self.options)?;
+            return Ok(Some(if self.json { bundle(found.json()) } else { found.rich() }));
         }
         let report = program.ask(&self.topologies[0], &self.options, effort)?;
         Ok(report.map(|r| if self.json { bundle(r.json()) } else { r.rich() }))
@@ -295,6 +361,14 @@ impl Program {
     fn report(&self, topology: &str, options: &Options) -> Result<Report> {
         let report = self.ask(topology, options, Effort::Compile)?;
         report.ok_or_else(|| Error::Usage { message: "the compiler gave no report".into() })
+    }
+
+    /// Where the program and its kernels stand below the chip's peak rates.
+    fn roofline(&self, topology: &str, options: &Options) -> Result<roofline::Roofline> {
+        let report = driver::ask_lines(self.text.clone(), topology, options)?;
+        let mut report = report.ok_or_else(|| Error::Usage { message: "the compiler gave no report".into() })?;
+        program::resolve(report.sources_mut(), &self.marks);
+        roofline::Roofline::of(report, &self.marks)
     }
 
     /// Two at a time: more would only wait for each other.

@@ -73,6 +73,21 @@ pub(super) fn over(text: &str, wanted: &[(String, u64)]) -> Result<String> {
     Ok(out.replacen(&format!("mhlo.num_partitions = {old}"), &format!("mhlo.num_partitions = {new}"), 1))
 }
 
+/// In how many parts the first dimension of an argument of `main` is split, over a mesh whose axes have these sizes.
+pub(super) fn parts(text: &str, argument: usize, wanted: &[(String, u64)]) -> u64 {
+    const MARK: &str = "<@mesh, [";
+    let Some((_, mut axes)) = mesh(text) else { return 1 };
+    for (name, size) in wanted {
+        axes.iter_mut().filter(|(n, _)| n == name).for_each(|axis| axis.1 = *size);
+    }
+    let head = text.find("@main(").map_or("", |at| text[at..].lines().next().unwrap_or_default());
+    let head = head.split(") -> ").next().unwrap_or_default();
+    let Some(own) = head.split('%').nth(argument + 1) else { return 1 };
+    let Some(at) = own.find(MARK) else { return 1 };
+    let first = dims(&own[at + MARK.len()..]).into_iter().next().unwrap_or_default();
+    first.iter().map(|part| part_size(part, &axes)).product::<u64>().max(1)
+}
+
 /// Refuses a dimension that does not split evenly: Shardy would take a part of the axis, and say nothing.
 fn even(text: &str, axes: &[(String, u64)]) -> Result<()> {
     const MARK: &str = "<@mesh, [";

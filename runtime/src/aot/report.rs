@@ -173,6 +173,13 @@ impl Report {
         if self.time.clock > 0.0 { self.time.cycles as f64 / self.time.clock } else { 0.0 }
     }
 
+    /// Seconds that the program takes at least, at the chip's published peak rates: what is loaded ahead of time, by copies beside
+    /// other work, has no estimate of the compiler's, but it goes through the same memory. 0 for a chip that xlazy does not know.
+    pub fn least_seconds(&self) -> f64 {
+        let least = |c: &super::chips::Chip| (self.time.flops / c.flops).max(self.time.hbm_bytes as f64 / c.bandwidth);
+        super::chips::chip(&self.topology).map_or(0.0, least)
+    }
+
     /// The report as one JSON object: what `--json` prints.
     pub fn json(&self) -> String {
         self.value().to_string()
@@ -207,6 +214,7 @@ impl Report {
                 "cycles": t.cycles,
                 "clock": finite(t.clock),
                 "seconds": finite(self.seconds()),
+                "least_seconds": finite(self.least_seconds()),
                 "flops": finite(t.flops),
                 "hbm_bytes": t.hbm_bytes,
                 "bound": t.bound,

@@ -156,7 +156,14 @@ fn time_line(r: &Report) -> String {
         "" => String::new(),
         _ => format!("; limited by {}", limited_by(r)),
     };
-    format!("{} cycles{at} (compiler estimate, not a measurement){bound}", units::thousands(r.time.cycles))
+    let least = match r.least_seconds() {
+        s if s > r.seconds() && !r.time.without.is_empty() => {
+            let s = units::measured(time_of(s));
+            format!("; no less than {s} at the chip's peak rates, by all that is computed and goes through memory")
+        }
+        _ => String::new(),
+    };
+    format!("{} cycles{at} (compiler estimate, not a measurement){bound}{least}", units::thousands(r.time.cycles))
 }
 
 /// `took`: with how long the compiler took, which is another time whenever it runs.
@@ -189,6 +196,10 @@ fn text(r: &Report, took: bool) -> String {
     }
     for l in rest(r) {
         let _ = writeln!(out, "  {l}");
+    }
+    let cost = super::prices::line(r);
+    if !cost.is_empty() {
+        let _ = writeln!(out, "\nCost  {cost}");
     }
     if r.partitions > 1 {
         let _ = writeln!(out, "\nBetween devices  {}", moved_line(r));
@@ -356,6 +367,10 @@ fn html(r: &Report) -> String {
             out.push_str(&table(&["cycles", "share", "times", "instruction", "result", "from"], rows));
         }
         rest(r).iter().for_each(|l| out.push_str(&small(l)));
+    }
+    let cost = super::prices::line(r);
+    if f.fits && !cost.is_empty() {
+        let _ = write!(out, "<div style=\"margin-top:6px\"><b>Cost</b> {}</div>", escape_html(&cost));
     }
     if f.fits && r.partitions > 1 {
         let line = escape_html(&moved_line(r));

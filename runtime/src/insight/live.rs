@@ -19,7 +19,8 @@ const MANY: usize = 20_000;
 
 struct Compiling {
     id: u64,
-    work: Work,
+    /// `None` of what is asked of a compiler for TPUs that are not there: `name` then says for which.
+    work: Option<Work>,
     name: Option<String>,
     since: Instant,
 }
@@ -63,6 +64,15 @@ pub(super) fn cell_ends() {
 /// A compilation, until it is dropped.
 pub(crate) struct Live(u64);
 
+impl Live {
+    /// It goes on with something else.
+    pub fn says(&self, name: String) {
+        if let Some(c) = state().compiling.iter_mut().find(|c| c.id == self.0) {
+            c.name = Some(name);
+        }
+    }
+}
+
 impl Drop for Live {
     fn drop(&mut self) {
         state().compiling.retain(|d| d.id != self.0);
@@ -71,6 +81,15 @@ impl Drop for Live {
 
 /// A compilation begins; `name` is the variable that it is for.
 pub(crate) fn compiling(work: Work, name: Option<String>) -> Live {
+    begins(Some(work), name)
+}
+
+/// A compilation for devices that are not there begins: `v5e:2x2 at -O2`.
+pub(crate) fn estimating(of: String) -> Live {
+    begins(None, Some(of))
+}
+
+fn begins(work: Option<Work>, name: Option<String>) -> Live {
     let id = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
     state().compiling.push(Compiling { id, work, name, since: Instant::now() });
     Live(id)
@@ -119,9 +138,12 @@ fn look_in() {
         if waiting != seen.0 {
             seen = (waiting, Instant::now());
         }
-        let (what, work, name, since) = match (s.compiling.last(), s.started) {
-            (Some(c), _) => ("compile", c.work, c.name.as_deref(), c.since),
-            (None, Some(work)) if waiting != 0 => ("run", work, None, seen.1),
+        let (what, work, name, since) = match (outermost(&s.compiling), s.started) {
+            (Some(c), _) => {
+                let what = if c.work.is_some() { "compile" } else { "estimate" };
+                (what, c.work, c.name.as_deref(), c.since)
+            }
+            (None, Some(work)) if waiting != 0 => ("run", Some(work), None, seen.1),
             _ => {
                 let due = said.is_none_or(|t| t.elapsed() >= EVERY);
                 drop(s);
@@ -146,6 +168,11 @@ fn look_in() {
     }
 }
 
+/// What is told of: the last compilation, and of those for TPUs, which a search has many of, the first.
+fn outermost(all: &[Compiling]) -> Option<&Compiling> {
+    all.iter().find(|c| c.work.is_none()).or(all.last())
+}
+
 /// What is recorded and waits for somebody to run it.
 fn grows(nodes: usize) -> String {
     let at = {
@@ -166,15 +193,16 @@ fn grows(nodes: usize) -> String {
     told.to_string()
 }
 
-fn told(what: &str, Work { nodes, cause, at }: Work, name: Option<&str>, gone: Duration) -> String {
+fn told(what: &str, work: Option<Work>, name: Option<&str>, gone: Duration) -> String {
+    let at = work.map(|w| w.at);
     let told = json!({
         "what": what,
-        "nodes": nodes,
+        "nodes": work.map_or(0, |w| w.nodes),
         "name": name,
-        "cause": cause.name(),
-        "cell": cell(at),
-        "line": line(at),
-        "at": location(at),
+        "cause": work.map(|w| w.cause.name()),
+        "cell": at.and_then(cell),
+        "line": at.map_or(1, line),
+        "at": at.map_or(String::new(), location),
         "ms": gone.as_millis() as u64,
     });
     told.to_string()

@@ -11,7 +11,7 @@ mod dump;
 mod evidence;
 mod guess;
 mod history;
-mod live;
+pub(crate) mod live;
 #[doc(hidden)]
 pub mod log;
 mod marks;
