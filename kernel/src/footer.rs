@@ -132,7 +132,8 @@ pub fn live_line(json: &str) -> Option<String> {
     };
     let seconds = value["ms"].as_f64()? / 1e3;
     let digits = if seconds < 10.0 { 1 } else { 0 };
-    Some(format!("{what} ({} at {}): {seconds:.digits$} s…", text("cause"), text("at")))
+    let advice = value["advice"].as_str().map(|a| format!(" {a}")).unwrap_or_default();
+    Some(format!("{what} ({} at {}): {seconds:.digits$} s…{advice}", text("cause"), text("at")))
 }
 
 /// In a colour of the page, so that it reads on light and dark ground.

@@ -21,6 +21,8 @@ struct Compiling {
     id: u64,
     work: Work,
     name: Option<String>,
+    /// What would take less.
+    advice: Option<String>,
     since: Instant,
 }
 
@@ -69,10 +71,10 @@ impl Drop for Live {
     }
 }
 
-/// A compilation begins; `name` is the variable that it is for.
-pub(crate) fn compiling(work: Work, name: Option<String>) -> Live {
+/// A compilation begins; `name` is the variable that it is for, and `advice` says what would compile less.
+pub(crate) fn compiling(work: Work, name: Option<String>, advice: Option<String>) -> Live {
     let id = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
-    state().compiling.push(Compiling { id, work, name, since: Instant::now() });
+    state().compiling.push(Compiling { id, work, name, advice, since: Instant::now() });
     Live(id)
 }
 
@@ -119,9 +121,9 @@ fn look_in() {
         if waiting != seen.0 {
             seen = (waiting, Instant::now());
         }
-        let (what, work, name, since) = match (s.compiling.last(), s.started) {
-            (Some(c), _) => ("compile", c.work, c.name.as_deref(), c.since),
-            (None, Some(work)) if waiting != 0 => ("run", work, None, seen.1),
+        let (what, work, (name, advice), since) = match (s.compiling.last(), s.started) {
+            (Some(c), _) => ("compile", c.work, (c.name.as_deref(), c.advice.as_deref()), c.since),
+            (None, Some(work)) if waiting != 0 => ("run", work, (None, None), seen.1),
             _ => {
                 let due = said.is_none_or(|t| t.elapsed() >= EVERY);
                 drop(s);
@@ -138,7 +140,7 @@ fn look_in() {
         if gone < AFTER || said.is_some_and(|t| t.elapsed() < EVERY) || !CELL.load(Ordering::Relaxed) {
             continue;
         }
-        let json = told(what, work, name, gone);
+        let json = told(what, work, (name, advice), gone);
         said = Some(Instant::now());
         drop(s);
         host::event("live", &json);
@@ -161,12 +163,15 @@ fn grows(nodes: usize) -> String {
         "cell": cell,
         "line": line,
         "at": at,
+        "advice": None::<&str>,
         "ms": 0,
     });
     told.to_string()
 }
 
-fn told(what: &str, Work { nodes, cause, at }: Work, name: Option<&str>, gone: Duration) -> String {
+type Said<'a> = (Option<&'a str>, Option<&'a str>);
+
+fn told(what: &str, Work { nodes, cause, at }: Work, (name, advice): Said, gone: Duration) -> String {
     let told = json!({
         "what": what,
         "nodes": nodes,
@@ -175,6 +180,7 @@ fn told(what: &str, Work { nodes, cause, at }: Work, name: Option<&str>, gone: D
         "cell": cell(at),
         "line": line(at),
         "at": location(at),
+        "advice": advice,
         "ms": gone.as_millis() as u64,
     });
     told.to_string()
