@@ -72,6 +72,11 @@ fn probes_of_a_third_hand() {
     check("generics.md");
 }
 
+#[test]
+fn probes_as_in_notebooks() {
+    check("notebooks.md");
+}
+
 fn check(file: &str) {
     let text = std::fs::read_to_string(eval_support::cells_dir().with_file_name("typing").join(file)).unwrap();
     let mut kernel = kernel();
@@ -150,6 +155,9 @@ fn signatures_types_and_documentation() {
         ("CrossEntropyOpt¦ions::default()", "label_smoothing: f64,\n"),
         ("std::f64::consts::P¦I", "Archimedes"),
         ("HashM¦ap::<u8, u8>::new()", "struct HashMap\nuse std::collections::HashMap;\n\nA hash map"),
+        ("ve¦c![1, 2]", "macro vec"),
+        ("let z¦ = t.sum().item();", "z: f64"),
+        ("Plot::new(\"a\").line(¦", "name: &str"),
         ("help(v.pu¦sh)", "Appends an element"),
         ("?v.pu¦sh", "Appends an element"),
         ("std::fs::read_to_str¦ing(\"a\")", "fn read_to_string"),

@@ -174,12 +174,12 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             let list = || is("struct `Vec<xlazy::Tensor>`").and_then(|()| in_brackets(", of `….try_into().unwrap()`"));
             batch().or_else(shape).or_else(array).or_else(list)?
         }
-        ("E0061", _) if error.text().contains("of type `&mut dyn xlazy::optim::Optimizer` is missing") => {
+        ("E0061", _) if wants_an_optimizer(error) => {
             "it sets the rate of an optimizer: hand that over, `….step(&mut opt)`".to_owned()
         }
         ("E0308", _) if options_wanted(error).is_some() => {
             let (wanted, line) = (options_wanted(error)?, line_of(error, texts)?);
-            let field = line.contains("Reduction::").then_some("reduction: Reduction::Sum, ").unwrap_or("…, ");
+            let field = if line.contains("Reduction::") { "reduction: Reduction::Sum, " } else { "…, " };
             format!("`{wanted} {{ {field}..Default::default() }}`; `?{wanted}` lists its fields")
         }
         ("E0277", [ty, "Debug" | "std::fmt::Debug", ..]) if is_ours(ty) => derive("Debug", ty),
@@ -194,6 +194,11 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         _ => return None,
     };
     Some(with_words(error, help))
+}
+
+fn wants_an_optimizer(error: &Diagnostic) -> bool {
+    let label = |l: &String| l.contains("of type `&mut dyn xlazy::optim::Optimizer` is missing");
+    error.spans.iter().any(|s| s.label.as_ref().is_some_and(label))
 }
 
 /// The line of the user's where an error is.

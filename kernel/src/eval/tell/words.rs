@@ -121,6 +121,7 @@ impl<'t> Words<'t> {
             match self.kind(at) {
                 Some(Kind::Open('(' | '[')) => at = self.behind_brackets(at)?,
                 Some(Kind::Punct('.')) if self.kind(at + 1) == Some(Kind::Ident) => at += 2,
+                Some(Kind::Punct(':')) if self.word(at + 1) == ":" && self.kind(at + 2) == Some(Kind::Ident) => at += 3,
                 _ => return Some(at),
             }
         }
@@ -155,7 +156,8 @@ impl<'t> Words<'t> {
     /// Where the operand begins that ends before `i`.
     pub fn operand_before(&self, i: usize) -> Option<usize> {
         (0..i).find(|&start| {
-            let opens = start == 0 || self.word(start - 1) != "." && self.kind(start) == Some(Kind::Ident);
+            let inside = |before: usize| matches!(self.word(before), "." | ":");
+            let opens = start == 0 || !inside(start - 1) && self.kind(start) == Some(Kind::Ident);
             opens && self.operand(start).is_some_and(|end| end >= i && self.within(start, i))
         })
     }

@@ -49,8 +49,14 @@ pub fn describe(scope: &InScope, name: &str, detail: u8) -> Option<Bundle> {
     Some(Bundle::text(text))
 }
 
-/// The signature, behind doc comments and attributes.
+/// The signature, behind doc comments and attributes; a type with what it has, where that is not long.
 fn signature(item: &Named) -> String {
+    const LONGEST: usize = 24;
+    let is_code = |l: &&str| !l.trim_start().starts_with("//") && !l.trim_start().starts_with("#[");
+    let whole: Vec<&str> = item.source.lines().filter(is_code).collect();
+    if matches!(item.kind, "struct" | "enum" | "union") && whole.len() <= LONGEST {
+        return whole.join("\n").trim().to_owned();
+    }
     let code = item.source.lines().find(|l| !l.trim_start().starts_with("//") && !l.trim_start().starts_with("#["));
     code.map_or(item.signature.as_str(), |l| l.split('{').next().unwrap_or(l).trim()).to_owned()
 }
@@ -93,7 +99,18 @@ fn at_name(
                 return Some(Bundle::text(format!("{name}: {ty}")));
             }
             let world = whole(name.to_owned()).world;
+            // A module may have the name of a macro.
+            let behind = &code[word.end..];
+            if behind.starts_with('!') && !behind.starts_with("!=") {
+                let modules = [""].into_iter().chain(world.globs.iter().map(String::as_str)).chain(["std"]);
+                let mut macros = modules.flat_map(|m| world.entries(m)).filter(|e| e.kind == Kind::Macro);
+                return found(&world, &Found::Item(macros.find(|e| e.name == name)?));
+            }
             world.find(&[name.to_owned()]).map_or_else(|| to_import(&world, name), |there| found(&world, &there))
+        }
+        What::Nothing if declares(code, word) => {
+            let ty = of_binding(typist, scope, names, code, word)?;
+            Some(Bundle::text(format!("{name}: {ty}")))
         }
         What::Nothing | What::Derive => {
             let around = whole(name.to_owned());

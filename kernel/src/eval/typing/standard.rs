@@ -36,7 +36,10 @@ fn read(table: &str) -> Catalog {
             };
             if let Some(doc) = doc {
                 let line = rest.strip_prefix(' ').unwrap_or_default();
-                *doc = if doc.is_empty() { line.to_owned() } else { format!("{doc}\n{line}") };
+                if !doc.is_empty() {
+                    doc.push('\n');
+                }
+                doc.push_str(line);
             }
             continue;
         }
