@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Writes kernel/src/eval/typing/std.txt: the stable public names of Rust's standard library with their signatures, read from
-the documentation that the pinned toolchain brings (`rustup component add rust-docs`). Run it when the toolchain changes.
+"""Writes kernel/src/eval/typing/std.txt: the stable public names of Rust's standard library with their signatures and what is
+said of them, read from the documentation that the pinned toolchain brings (`rustup component add rust-docs`). Run it when the toolchain changes.
 
-One line each, its first letter says what it is:
+One line each, its first letter says what it is (`#`: a comment):
   M path              a module; its items follow
-  . kind name …       an item of it (kinds as in file names of the documentation), with its signature where it has one
+  . kind name …       an item of it (kinds as in file names of the documentation), with its signature where it has one;
+                      `use`: an item of another module, with its path
   T kind path         a type or trait; what it has follows: `f field: Type`, `v Variant`, `m fn …`, `c const …`
   I header            an `impl` block's head; its members follow, where they are not the trait's
   = Type              what the type of the `impl Deref` above leads to
   P names             primitive types; the members that follow are theirs
+  d text              a line of documentation of what stands above: the first paragraph, and the first short example
 """
 import html
 import re
@@ -49,7 +51,8 @@ HEADER = re.compile(
     r'|deref-methods-[^"]*|implementors-list|implementors|dyn-compatibility|foreign-impls)"'
     r'|<(?P<stab>span|div) class="stab (?:unstable|deprecated)"'
     r'|id="(?P<field>structfield|variant)\.[^"]*"[^>]*class="[^"]*(?:structfield|variant)[^"]*"'
-    r'|<code>(?P<code>[a-z_0-9]+: [^\n]*?)</code></span>',
+    r'|<code>(?P<code>[a-z_0-9]+: [^\n]*?)</code></span>'
+    r'|(?P<doc><div class="docblock[^"]*">)',
     re.S,
 )
 
@@ -66,13 +69,66 @@ def member(text):
     return text.replace(" ,", ",").rstrip(",")
 
 
+class Line(str):
+    """A line of the table with its documentation."""
+
+    doc = ""
+
+
+def documented(line, doc):
+    line = Line(line)
+    line.doc = doc
+    return line
+
+
+LONGEST_EXAMPLE = 14
+MARKS = {"code": "`", "em": "*", "strong": "**", "i": "*", "b": "**"}
+
+
+def said(text, start):
+    """The first paragraph of the documentation that begins there, as Markdown, and its first short example that runs."""
+    depth, end = 0, len(text)
+    for m in re.compile(r"<(/?)div\b").finditer(text, start):
+        depth += -1 if m[1] else 1
+        if depth == 0:
+            end = m.start()
+            break
+    block = text[start:end]
+    paragraph = re.search(r"<p>(.*?)</p>", block, re.S)
+    if not paragraph:
+        return ""
+    mark = lambda m: MARKS.get(m[1], "")
+    words = re.sub(r"<sup.*?</sup>", "", paragraph[1], flags=re.S)
+    words = html.unescape(re.sub(r"</?(\w+)[^>]*>", mark, words))
+    out = re.sub(r"\s+", " ", words).strip()
+    for example in re.finditer(r'<pre class="rust rust-example-rendered"><code>(.*?)</code></pre>', block, re.S):
+        code = html.unescape(re.sub(r"<[^>]*>", "", example[1])).rstrip().replace("\u00a0", " ")
+        if len(code.splitlines()) <= LONGEST_EXAMPLE:
+            return f"{out}\n\n```rust\n{code}\n```"
+    return out
+
+
+def top(text):
+    """What is said of the page's own item."""
+    at = text.find('class="toggle top-doc"')
+    at = text.find('<div class="docblock', at) if at >= 0 else -1
+    return said(text, at) if at >= 0 else ""
+
+
 def page(path):
     """What the page of a type or trait says: its own members, and heads of `impl`s with theirs."""
     text = path.read_text(errors="ignore")
     own, impls, blanket, at = [], [], [], "own"
     last = None
     for m in HEADER.finditer(text):
-        if m["list"]:
+        if m["doc"]:
+            # What is said of a member stands right behind it.
+            if last is not None and last[0] == "member":
+                line = last[1][-1]
+                doc = said(text, m.start())
+                last[1][-1] = documented(line, doc) if isinstance(line, str) else (line[0], documented(line[1], doc))
+            last = None
+        elif m["list"]:
             name = m["list"]
             at = {"implementations-list": "inherent", "trait-implementations-list": "trait",
                   "blanket-implementations-list": "blanket"}.get(name, "other")
@@ -127,6 +183,13 @@ def main():
     out = []
     blankets = {}
     shared = defaultdict(list)
+    shared_docs = {}
+
+    def put(line, doc=None):
+        out.append(str(line))
+        doc = getattr(line, "doc", "") if doc is None else doc
+        out.extend(f"d {l}".rstrip() for l in doc.split("\n") if doc)
+
     modules = sorted(p for p in STD.rglob("index.html"))
     for index in modules:
         folder = index.parent
@@ -141,7 +204,7 @@ def main():
             if child.is_dir() and (child / "index.html").exists():
                 inner = child.relative_to(STD).as_posix()
                 if inner not in LEFT_OUT and stable((child / "index.html").read_text(errors="ignore")):
-                    lines.append(f". mod {child.name}")
+                    lines.append(documented(f". mod {child.name}", top((child / "index.html").read_text(errors="ignore"))))
                 continue
             found = re.fullmatch(r"(struct|enum|union|trait|fn|macro|constant|static|type|primitive)\.(\w+)\.html", child.name)
             if not found or found[1] == "macro" and relative != ".":
@@ -158,19 +221,36 @@ def main():
                 heads = [(h, ms, at) for h, ms, at in impls]
                 if name in NUMBERS:
                     for m in dict.fromkeys(members):
-                        shared[re.sub(rf"\b{name}\b", "Self", m)].append(name)
+                        key = re.sub(rf"\b{name}\b", "Self", m)
+                        shared[key].append(name)
+                        # The commonest types' words for all.
+                        if name in ("i32", "u32", "f64") or key not in shared_docs:
+                            shared_docs[key] = getattr(m, "doc", "")
                     heads = [(h, ms, at) for h, ms, at in heads if at == "trait"]
-                types.append((kind, name, f"primitive::{name}", own, heads))
+                types.append((kind, name, f"primitive::{name}", own, heads, top(text)))
                 continue
-            said = member(decl) if kind == "fn" else decl if kind in ("constant", "static", "type") else ""
-            lines.append(f". {kind} {name}" + (f" {said}" if said else ""))
-            if kind in ("struct", "enum", "union", "trait"):
-                types.append((kind, name, f"{module}::{name}", own, impls))
+            signature = member(decl) if kind == "fn" else decl if kind in ("constant", "static", "type") else ""
+            is_type = kind in ("struct", "enum", "union", "trait")
+            line = f". {kind} {name}" + (f" {signature}" if signature else "")
+            lines.append(documented(line, "" if is_type else top(text)))
+            if is_type:
+                types.append((kind, name, f"{module}::{name}", own, impls, top(text)))
+        # What a module has of another; preludes that everybody has are no module that people go through.
+        if not module.startswith(("std::prelude", "std::primitive")):
+            reexport = re.compile(r'id="reexport\.\w+".*?title="(?:trait|struct|enum|fn|macro|type) (std::[\w:]+)"')
+            there = {line.split()[2] for line in lines}
+            for path in reexport.findall(index.read_text(errors="ignore")):
+                name = path.rsplit("::", 1)[1]
+                if name not in there:
+                    there.add(name)
+                    lines.append(f". use {name} {path}")
         out.append(f"M {module}")
-        out.extend(lines)
-        for kind, name, path, own, impls in types:
-            out.append(f"T {kind} {path}")
-            out.extend(f"{letter} {line}" for letter, line in own)
+        for line in lines:
+            put(line)
+        for kind, name, path, own, impls, doc in types:
+            put(f"T {kind} {path}", doc)
+            for letter, line in own:
+                put(f"{letter} {line}", getattr(line, "doc", ""))
             if kind == "trait":
                 continue
             seen = set()
@@ -191,26 +271,26 @@ def main():
                         out.append(f"= {target.removeprefix('type Target = ')}")
                 elif members:
                     out.append(f"I {head}")
-                    out.extend(("c " if m.startswith("const ") else "m ") + m for m in members if "fn " in m or m.startswith("const "))
-    for names, lines in sorted(((tuple(n), m) for m, n in shared.items()), key=lambda x: x[0]):
-        out.append(f"P {' '.join(names)}\n" + ("c " if lines.startswith("const ") else "m ") + lines)
-    merged, last = [], None
-    for line in out:
-        if line.startswith("P "):
-            head, rest = line.split("\n")
-            merged.extend([rest] if head == last else [head, rest])
-            last = head
-        else:
-            merged.append(line)
+                    for m in members:
+                        if "fn " in m or m.startswith("const "):
+                            put(("c " if m.startswith("const ") else "m ") + m, getattr(m, "doc", ""))
+    last = None
+    for names, line in sorted(((tuple(n), m) for m, n in shared.items()), key=lambda x: x[0]):
+        if names != last:
+            out.append(f"P {' '.join(names)}")
+        last = names
+        put(("c " if line.startswith("const ") else "m ") + line, shared_docs[line])
     # For any type at all, as long as its bounds hold.
-    merged.append("M blanket")
+    out.append("M blanket")
     for head in sorted(blankets):
         trait = re.sub(r"<.*", "", re.sub(r"^impl(?:<(?:[^<>]|<[^<>]*>)*>)? ", "", head).split(" for ")[0])
         if trait not in UNCALLED and "FnPtr" not in head and "<!>" not in head and "NonZero" not in head:
-            merged.append(f"I {head}")
-    text = "\n".join(merged) + "\n"
+            out.append(f"I {head}")
+    version = subprocess.check_output(["rustc", "--version"], text=True, cwd=ROOT).split()[1]
+    head = f"# Of the documentation of Rust {version}'s standard library (MIT or Apache-2.0), by scripts/std-names.py"
+    text = "\n".join([head, *out]) + "\n"
     (ROOT / "kernel/src/eval/typing/std.txt").write_text(text)
-    print(f"{len(merged)} lines, {len(text) // 1024} KiB", file=sys.stderr)
+    print(f"{len(out)} lines, {len(text) // 1024} KiB", file=sys.stderr)
 
 
 main()

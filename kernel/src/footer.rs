@@ -133,7 +133,8 @@ pub fn live_line(json: &str) -> Option<String> {
         }
         _ => format!("waiting for the device: {ops} {} running", if nodes == 1 { "is" } else { "are" }),
     };
-    Some(format!("{what} ({} at {}): {seconds:.digits$} s…", text("cause"), text("at")))
+    let advice = value["advice"].as_str().map(|a| format!(" {a}")).unwrap_or_default();
+    Some(format!("{what} ({} at {}): {seconds:.digits$} s…{advice}", text("cause"), text("at")))
 }
 
 /// In a colour of the page, so that it reads on light and dark ground.

@@ -45,6 +45,22 @@ fn what_a_row_says_is_to_be_written_compiles() {
     }
 }
 
+/// What a hint says of an option is there, whatever the option is.
+#[test]
+fn options_that_hints_name_are_there() {
+    let source = include_str!("../src/eval/tell/options.rs");
+    let expressions: Vec<String> = source
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("(\"")?.split_once("\", \"")?.1.strip_suffix("\"),"))
+        .map(|code| format!("let _ = |{ARGUMENTS}| {{ let _ = {{ {} }}; }};", code.replace("\\\"", "\"")))
+        .collect();
+    assert!(expressions.len() > 30, "{expressions:?}");
+    let (_, reply) = run(&engine(), 1, &format!("if false {{\n{}\n}}", expressions.join("\n")));
+    if let Reply::Error(failure) = reply {
+        panic!("{}", plain(&failure));
+    }
+}
+
 /// Whether an error says what to write instead.
 fn told(failure: &Failure, xlazy: &str) -> bool {
     plain(failure).contains(&format!("in xlazy: `{xlazy}`"))

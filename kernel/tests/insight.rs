@@ -150,6 +150,24 @@ fn a_long_run_is_told_while_it_lasts() {
 }
 
 #[test]
+fn a_loop_that_records_and_runs_nothing_is_told_while_it_grows() {
+    let engine = engine();
+    let mut rounds = 100_000;
+    let told = loop {
+        let code = format!("let mut x = Tensor::ones([2]);\nfor _ in 0..{rounds} {{\n    x = &x + 1.0;\n}}\ndrop(x);");
+        if let Some(grows) = told(&engine, "live", &code).into_iter().find(|t| t["what"] == "pending") {
+            break grows;
+        }
+        rounds *= 2;
+        assert!(rounds <= 6_400_000, "nothing was told of a loop of many seconds");
+    };
+    assert_eq!((&told["cell"], &told["line"]), (&91.into(), &3.into()), "{told}");
+    assert!(told["nodes"].as_u64() >= Some(20_000), "{told}");
+    let line = xlazy_kernel::footer::live_line(&told.to_string()).unwrap();
+    assert!(line.contains("recorded and nothing has run them") && line.contains("`sync()`"), "{line}");
+}
+
+#[test]
 fn pending_tensors_are_told_before_they_run() {
     let engine = engine();
     assert_eq!(json(&engine, "%pending --json")["pending"].as_array().unwrap().len(), 0);

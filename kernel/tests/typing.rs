@@ -72,6 +72,11 @@ fn probes_of_a_third_hand() {
     check("generics.md");
 }
 
+#[test]
+fn probes_as_in_notebooks() {
+    check("notebooks.md");
+}
+
 fn check(file: &str) {
     let text = std::fs::read_to_string(eval_support::cells_dir().with_file_name("typing").join(file)).unwrap();
     let mut kernel = kernel();
@@ -141,6 +146,20 @@ fn signatures_types_and_documentation() {
         ("let n = v.iter().map(|b| b + 1).collect::<Vec<_>>();⏎n¦.len()", "n: Vec<u8>"),
         ("p.sc¦ale(1.0, true)", "Point\nfn scale"),
         ("p.matmu¦l(1.0)", "nothing"),
+        // Of std's, from the table that the toolchain's documentation makes.
+        ("v.pu¦sh(1)", "Appends an element to the back of a collection.\n\n```rust\nlet mut vec = vec![1, 2];"),
+        ("v.iter().ma¦p(|b| b)", "Takes a closure"),
+        ("2.0f64.sq¦rt()", "fn sqrt(self) -> f64\n\nReturns the square root"),
+        ("Ve¦c::<u8>::new()", "A contiguous growable array type"),
+        ("Opt¦ion::Some(1)", "enum Option {\n    None,\n    Some(T),\n}"),
+        ("CrossEntropyOpt¦ions::default()", "label_smoothing: f64,\n"),
+        ("std::f64::consts::P¦I", "Archimedes"),
+        ("HashM¦ap::<u8, u8>::new()", "struct HashMap\nuse std::collections::HashMap;\n\nA hash map"),
+        ("ve¦c![1, 2]", "macro vec"),
+        ("let z¦ = t.sum().item();", "z: f64"),
+        ("Plot::new(\"a\").line(¦", "name: &str"),
+        ("help(v.pu¦sh)", "Appends an element"),
+        ("?v.pu¦sh", "Appends an element"),
         ("std::fs::read_to_str¦ing(\"a\")", "fn read_to_string"),
         ("Vec::with_capa¦city(1)", "fn with_capacity(capacity: usize)"),
         ("Some¦(1)", "Some(T)"),
@@ -160,6 +179,38 @@ fn signatures_types_and_documentation() {
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// One help system, whatever it is asked in.
+#[test]
+fn help_in_pythons_forms_and_its_own() {
+    let mut kernel = kernel();
+    run(&mut kernel, "let t = Tensor::ones([2, 2]); let v = vec![1u8]; let r: Result<i32, String> = Ok(3);");
+    for (code, says) in [
+        ("help(t.relu)", "fn relu(&self) -> Tensor"),
+        ("help(t)", "t: Tensor"),
+        ("help(v.push);", "Appends an element"),
+        ("help(nn::Linear)", "torch.nn.Linear"),
+        ("help()", "Magics"),
+        ("?t.relu", "torch.relu"),
+        ("t.relu?", "torch.relu"),
+        ("t?", "t: Tensor"),
+        ("v.push??", "Appends an element"),
+        ("nn::Linear?", "torch.nn.Linear"),
+        ("%doc Vec::push", "Appends an element"),
+        ("%help t.relu", "torch.relu"),
+        ("?HashMap", "use std::collections::HashMap;"),
+    ] {
+        let (reply, _) = kernel.execute(json!({"code": code}));
+        let page = reply["content"]["payload"][0]["data"]["text/plain"].as_str().unwrap_or_default().to_owned();
+        assert!(page.contains(says), "{code}: {reply}");
+    }
+    // What is Rust stays Rust.
+    let (reply, _) = kernel.execute(json!({"code": "r?"}));
+    assert_eq!((&reply["content"]["status"], &reply["content"]["payload"]), (&json!("ok"), &json!([])), "{reply}");
+    run(&mut kernel, "fn help(n: i32) -> i32 { n + 1 }");
+    let (reply, _) = kernel.execute(json!({"code": "help(3)"}));
+    assert_eq!(reply["content"]["payload"], json!([]), "{reply}");
 }
 
 /// A dependency's source says what it has.

@@ -343,25 +343,60 @@ impl<const N: usize> Dataset<N> for ConcatDataset<N> {
     }
 }
 
-/// A dataset cut into parts of these lengths, samples drawn without repeats; the same seed cuts the same way
-/// (`torch.utils.data.random_split`).
+/// How long the parts of a dataset are that is cut: numbers of samples, or parts of 1.
+pub trait Lengths<const M: usize> {
+    /// The lengths of the parts of `n` samples, or why there are none.
+    fn of(&self, n: usize) -> Result<[usize; M], String>;
+}
+
+impl<const M: usize> Lengths<M> for [usize; M] {
+    fn of(&self, n: usize) -> Result<[usize; M], String> {
+        let whole = self.iter().sum::<usize>() == n;
+        whole
+            .then_some(*self)
+            .ok_or_else(|| format!("the lengths {self:?} must add up to the {n} samples that there are"))
+    }
+}
+
+/// As torch rounds them: down, and what is left goes to the first parts, one each.
+impl<const M: usize> Lengths<M> for [f64; M] {
+    fn of(&self, n: usize) -> Result<[usize; M], String> {
+        let sum: f64 = self.iter().sum();
+        if (sum - 1.0).abs() > 1e-6 || self.iter().any(|part| *part < 0.0) {
+            return Err(format!("the parts {self:?} must add up to 1"));
+        }
+        let mut lengths = self.map(|part| (n as f64 * part).floor() as usize);
+        let left = n.saturating_sub(lengths.iter().sum());
+        (0..left).for_each(|i| lengths[i % M] += 1);
+        Ok(lengths)
+    }
+}
+
+impl<const M: usize, L: Lengths<M>> Lengths<M> for &L {
+    fn of(&self, n: usize) -> Result<[usize; M], String> {
+        (**self).of(n)
+    }
+}
+
+/// A dataset cut into parts of these lengths, or these parts of 1, samples drawn without repeats; the same seed cuts the same
+/// way (`torch.utils.data.random_split`).
 ///
 /// ```
 /// use xlazy::prelude::*;
 /// let all = data::TensorDataset::new([&Tensor::arange(0, 10, 1)]);
 /// let [train, test] = data::random_split(&all, &[8, 2], 0);
 /// assert_eq!((train.len(), test.len()), (8, 2));
+/// let [train, test] = data::random_split(&all, [0.75, 0.25], 0);
+/// assert_eq!((train.len(), test.len()), (8, 2));
 /// ```
 #[track_caller]
 pub fn random_split<const N: usize, const M: usize>(
     dataset: &TensorDataset<N>,
-    lengths: &[usize; M],
+    lengths: impl Lengths<M>,
     seed: u64,
 ) -> [TensorDataset<N>; M] {
     let n = dataset.places.len();
-    if lengths.iter().sum::<usize>() != n {
-        refuse("random_split", &[], format!("the lengths {lengths:?} must add up to the {n} samples that there are"));
-    }
+    let lengths = lengths.of(n).unwrap_or_else(|why| refuse("random_split", &[], why));
     let mut order: Vec<usize> = (0..n).collect();
     random::shuffle(&mut order, seed);
     let mut rest = order.as_slice();

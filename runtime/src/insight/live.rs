@@ -22,6 +22,8 @@ struct Compiling {
     /// `None` of what is asked of a compiler for TPUs that are not there: `name` then says for which.
     work: Option<Work>,
     name: Option<String>,
+    /// What would take less.
+    advice: Option<String>,
     since: Instant,
 }
 
@@ -79,19 +81,19 @@ impl Drop for Live {
     }
 }
 
-/// A compilation begins; `name` is the variable that it is for.
-pub(crate) fn compiling(work: Work, name: Option<String>) -> Live {
-    begins(Some(work), name)
+/// A compilation begins; `name` is the variable that it is for, and `advice` says what would compile less.
+pub(crate) fn compiling(work: Work, name: Option<String>, advice: Option<String>) -> Live {
+    begins(Some(work), name, advice)
 }
 
 /// A compilation for devices that are not there begins: `v5e:2x2 at -O2`.
 pub(crate) fn estimating(of: String) -> Live {
-    begins(None, Some(of))
+    begins(None, Some(of), None)
 }
 
-fn begins(work: Option<Work>, name: Option<String>) -> Live {
+fn begins(work: Option<Work>, name: Option<String>, advice: Option<String>) -> Live {
     let id = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
-    state().compiling.push(Compiling { id, work, name, since: Instant::now() });
+    state().compiling.push(Compiling { id, work, name, advice, since: Instant::now() });
     Live(id)
 }
 
@@ -138,12 +140,12 @@ fn look_in() {
         if waiting != seen.0 {
             seen = (waiting, Instant::now());
         }
-        let (what, work, name, since) = match (outermost(&s.compiling), s.started) {
+        let (what, work, (name, advice), since) = match (outermost(&s.compiling), s.started) {
             (Some(c), _) => {
                 let what = if c.work.is_some() { "compile" } else { "estimate" };
-                (what, c.work, c.name.as_deref(), c.since)
+                (what, c.work, (c.name.as_deref(), c.advice.as_deref()), c.since)
             }
-            (None, Some(work)) if waiting != 0 => ("run", Some(work), None, seen.1),
+            (None, Some(work)) if waiting != 0 => ("run", Some(work), (None, None), seen.1),
             _ => {
                 let due = said.is_none_or(|t| t.elapsed() >= EVERY);
                 drop(s);
@@ -160,7 +162,7 @@ fn look_in() {
         if gone < AFTER || said.is_some_and(|t| t.elapsed() < EVERY) || !CELL.load(Ordering::Relaxed) {
             continue;
         }
-        let json = told(what, work, name, gone);
+        let json = told(what, work, (name, advice), gone);
         said = Some(Instant::now());
         drop(s);
         host::event("live", &json);
@@ -188,12 +190,15 @@ fn grows(nodes: usize) -> String {
         "cell": cell,
         "line": line,
         "at": at,
+        "advice": None::<&str>,
         "ms": 0,
     });
     told.to_string()
 }
 
-fn told(what: &str, work: Option<Work>, name: Option<&str>, gone: Duration) -> String {
+type Said<'a> = (Option<&'a str>, Option<&'a str>);
+
+fn told(what: &str, work: Option<Work>, (name, advice): Said, gone: Duration) -> String {
     let at = work.map(|w| w.at);
     let told = json!({
         "what": what,
@@ -203,6 +208,7 @@ fn told(what: &str, work: Option<Work>, name: Option<&str>, gone: Duration) -> S
         "cell": at.and_then(cell),
         "line": at.map_or(1, line),
         "at": at.map_or(String::new(), location),
+        "advice": advice,
         "ms": gone.as_millis() as u64,
     });
     told.to_string()

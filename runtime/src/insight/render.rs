@@ -347,7 +347,9 @@ impl Compilation {
 }
 
 fn unrolled(of: &Unrolled) -> Value {
-    json!({ "at": place(&of.at), "rounds": of.rounds, "ops": of.ops, "carried": of.carried, "sentence": of.sentence() })
+    let Unrolled { at, rounds, ops, carried, training } = of;
+    let (at, sentence) = (place(at), of.sentence());
+    json!({ "at": at, "rounds": rounds, "ops": ops, "carried": carried, "training": training, "sentence": sentence })
 }
 
 /// A line of user code as JSON: its file, or the cell that it stands for, and the line there.

@@ -188,6 +188,8 @@ pub struct Unrolled {
     pub ops: usize,
     /// A round takes what the one before it made.
     pub carried: bool,
+    /// Each round ends in a step of an optimizer, which nobody has run.
+    pub training: bool,
 }
 
 /// One compilation, or one program that came from the disk in its place.

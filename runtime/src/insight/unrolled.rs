@@ -13,12 +13,22 @@ use xlazy_mime::count;
 /// Fewer rounds are no reason to write another kind of loop, nor are fewer ops in all of them.
 const ROUNDS: usize = 16;
 const OPS: usize = 500;
+/// Fewer steps of training in one program may be meant so.
+const STEPS: usize = 4;
 /// Distances between equal ops that are looked at.
 const PERIODS: usize = 16;
 
 impl Unrolled {
     pub(super) fn sentence(&self) -> String {
-        let Unrolled { at, rounds, ops, carried } = self;
+        let Unrolled { at, rounds, ops, carried, training } = self;
+        if *training {
+            return format!(
+                "{rounds} steps of training at {}, {} each, are one program: `optimizer_step(&mut opt)` in place of `opt.step()`, or \
+                 `sync()` behind it, compiles one step, which serves them all.",
+                location(at),
+                count(*ops, "op")
+            );
+        }
         let advice = match carried {
             true => "`scan` compiles one round, which serves however many there are",
             false => "`map`, or ops on all of them at once with one dimension more, compile one for all",
@@ -32,11 +42,29 @@ impl Unrolled {
 }
 
 /// The loop whose rounds make up most of a program, if it is one that could be recorded once. Layers, each of which has parameters of
-/// its own, are none, and neither are steps of training, which want a barrier between them.
+/// its own, are none. Steps of training want a barrier between them.
 pub(super) fn unrolled(record: &Record) -> Option<Unrolled> {
     if record.steps.len() < OPS || record.cause == Cause::Eager {
         return None;
     }
+    training(record).or_else(|| rounds(record))
+}
+
+/// What optimizers' steps do stands together, between what passes of the model record.
+fn training(record: &Record) -> Option<Unrolled> {
+    let is_update = |i: usize| record.derived(i as u32) == Some(Derived::Update);
+    let begins = |i: &usize| is_update(*i) && !is_update(i.wrapping_sub(1));
+    let steps: Vec<usize> = (1..record.steps.len()).filter(begins).collect();
+    // Those of one line: an optimizer each for two models makes half as many.
+    let line = |i: &usize| location(record.steps[*i].at);
+    let last = steps.last()?;
+    let rounds = steps.iter().filter(|i| line(i) == line(last)).count();
+    let at = Spot::from(record.steps[*last].at);
+    let ops = record.steps.len() / rounds;
+    (rounds >= STEPS).then_some(Unrolled { at, rounds, ops, carried: true, training: true })
+}
+
+fn rounds(record: &Record) -> Option<Unrolled> {
     let own: Vec<usize> = (0..record.steps.len()).filter(|&i| record.derived(i as u32).is_none()).collect();
     let all = record.typed();
     let marks: Vec<u64> = own.iter().map(|&i| all[i]).collect();
@@ -72,6 +100,7 @@ pub(super) fn unrolled(record: &Record) -> Option<Unrolled> {
         rounds,
         ops: period,
         carried,
+        training: false,
     })
 }
 

@@ -6,6 +6,7 @@ use super::log;
 use super::record::{Read, Record, of_miss, same_place};
 use super::render::event_json;
 use super::report::{Explanation, Place};
+use super::unrolled::unrolled;
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -224,7 +225,8 @@ impl Case for Missed {
 
     fn compiling(&self) -> Box<dyn Any> {
         let work = Work { nodes: self.record.steps.len(), cause: self.record.cause, at: self.at };
-        Box::new(live::compiling(work, self.name.clone()))
+        let advice = unrolled(&self.record).map(|u| u.sentence());
+        Box::new(live::compiling(work, self.name.clone(), advice))
     }
 
     fn refused(self: Box<Self>, costs: Costs) {

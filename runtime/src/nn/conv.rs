@@ -53,6 +53,15 @@ macro_rules! convolutions {
 
         /// Options one by one; `with` takes all of them, and those that change the weight's shape.
         impl $name {
+            /// As torch's `bias=`: without one, where a normalisation follows.
+            #[track_caller]
+            pub fn bias(mut self, bias: bool) -> $name {
+                let shape = self.weight.shape();
+                let drawn = || init::uniform([shape[0]], init::default_bound(shape[1..].iter().product()));
+                self.bias = bias.then(|| self.bias.take().unwrap_or_else(drawn));
+                self
+            }
+
             pub fn stride(mut self, stride: impl Into<Dims>) -> $name {
                 self.options.stride = stride.into();
                 self

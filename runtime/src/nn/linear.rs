@@ -31,6 +31,20 @@ impl Linear {
         let weight = init::uniform([out_features, in_features], init::default_bound(in_features));
         Linear { weight, bias: None }
     }
+
+    /// As torch's `bias=`; a layer made by `new` has one.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// assert!(nn::Linear::new(3, 2).bias(false).bias.is_none());
+    /// ```
+    #[track_caller]
+    pub fn bias(mut self, bias: bool) -> Linear {
+        let shape = self.weight.shape();
+        let drawn = || init::uniform([shape[0]], init::default_bound(shape[1]));
+        self.bias = bias.then(|| self.bias.take().unwrap_or_else(drawn));
+        self
+    }
 }
 
 impl Module for Linear {

@@ -31,15 +31,16 @@ pub fn segments(code: &str, known: &dyn Fn(&str) -> bool) -> Vec<Segment> {
     let mut at = 0;
     while at < code.len() {
         let mut end = line_end(code, at);
-        let command = looks_like_command(&code[at..end]);
-        if command {
-            end = end_of_table(code, at, end);
-        }
-        let line = &code[at..end];
         let above = |name: &str| {
             let parts = out.iter().filter_map(|s| if let Segment::Code(r) = s { Some(r.clone()) } else { None });
             known(name) || parts.chain(std::iter::once(from..at)).any(|r| mentions(&code[r]).contains(name))
         };
+        let line = &code[at..end];
+        let command = looks_like_command(line) || calls_help(line).is_some() && !above("help");
+        if command {
+            end = end_of_table(code, at, end);
+        }
+        let line = &code[at..end];
         if (command || looks_like_magic(line) || looks_like_shell(line, &code[at..], &above))
             && statement_could_begin(&code[from..at])
         {
@@ -87,6 +88,32 @@ fn looks_like_command(line: &str) -> bool {
     let asks = line.trim_start().strip_prefix('?').map(|rest| rest.trim_start_matches('?').trim_start());
     asks.is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '%' | '!')))
         || looks_like_evcxrs(line)
+}
+
+/// What a line of Python's `help(…)` asks about.
+fn calls_help(line: &str) -> Option<Range<usize>> {
+    let call = line.trim().trim_end_matches(';').trim_end();
+    let from = line.find("help")? + "help".len();
+    let inside = call.strip_prefix("help")?.trim_start().strip_prefix('(')?.strip_suffix(')')?;
+    let from = from + line[from..].find('(')? + 1;
+    Some(from..from + inside.len()).filter(|at| !line[at.clone()].contains(';'))
+}
+
+/// Where in a command's line stands what it asks about: `?name`, `help(name)`.
+pub fn asked(line: &str) -> Option<Range<usize>> {
+    let start = line.len() - line.trim_start().len();
+    let marks = line[start..].len() - line[start..].trim_start_matches('?').len();
+    match marks {
+        0 => calls_help(line),
+        _ => Some(start + marks..line.trim_end().trim_end_matches('?').len().max(start + marks)),
+    }
+}
+
+/// What a cell of nothing but `name?` asks about, as IPython has it; where it is Rust, `?` hands an error on.
+pub fn asked_behind(code: &str) -> Option<&str> {
+    let name = code.trim().strip_suffix('?')?.trim_end_matches('?');
+    let of_names = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '!');
+    (name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(of_names)).then_some(name)
 }
 
 fn looks_like_evcxrs(line: &str) -> bool {
@@ -223,6 +250,17 @@ mod tests {
         ] {
             assert!(parts(shell).iter().all(|p| p.starts_with("magic ")), "{shell}");
         }
+        assert_eq!(parts("?x.len"), ["command ?x.len"]);
+        assert_eq!(parts("help(x.len)\nx"), ["command help(x.len)", "code x"]);
+        assert_eq!(parts("fn help(n: i32) {}\nhelp(3)"), ["code fn help(n: i32) {}\nhelp(3)"]);
+        assert_eq!(parts("f(\nhelp(3)\n)"), ["code f(\nhelp(3)\n)"]);
+        let text = |line: &str| asked(line).map(|at| line[at].to_owned());
+        assert_eq!(text(" ??x.len ?").as_deref(), Some("x.len "));
+        assert_eq!(text("help ( x.len );").as_deref(), Some(" x.len "));
+        assert_eq!(text("?"), Some(String::new()));
+        assert_eq!(text(":dep a"), None);
+        assert_eq!(asked_behind(" t.relu?? "), Some("t.relu"));
+        assert_eq!(asked_behind("f(x)?"), None);
         assert_eq!(parts("let x = a\n% b;"), ["code let x = a\n% b;"]);
         assert_eq!(parts("let s = \"\n%time\n\";"), ["code let s = \"\n%time\n\";"]);
         assert_eq!(parts("f(\n!flag_2,\n)"), ["code f(\n!flag_2,\n)"]);

@@ -5,6 +5,7 @@ use crate::engine::{Event, Failure, Reply, sentence};
 use crate::eval::deps::build::build;
 use crate::eval::deps::notebook::Notebook;
 use crate::eval::deps::stages::{self, Deps};
+use crate::eval::parse::segments::asked;
 use crate::eval::text::types;
 use crate::magics;
 use std::sync::atomic::Ordering;
@@ -40,8 +41,8 @@ pub trait Host: magics::Host {
 
 /// Runs one command; `line` is as the user wrote it.
 pub fn run(line: &str, host: &impl Host, events: &mut dyn FnMut(Event)) -> Reply {
-    if let Some(name) = line.trim().strip_prefix('?') {
-        return magics::run(&format!("%help {}", name.trim_matches('?').trim()), None, host, events);
+    if let Some(at) = asked(line) {
+        return magics::run(&format!("%help {}", line[at].trim()), None, host, events);
     }
     let line = line.trim().trim_start_matches(':');
     let (name, args) = line.split_once(char::is_whitespace).map_or((line, ""), |(n, a)| (n, a.trim()));

@@ -5,7 +5,7 @@ use super::process::signal;
 use super::shared::{Shared, lock};
 use super::{commands, questions};
 use crate::engine::{Completeness, Completions, Engine, Event, Failure, Reply, Request, sentence};
-use crate::eval::parse::segments::{Segment, segments};
+use crate::eval::parse::segments::{Segment, asked_behind, segments};
 use crate::eval::text::depth::as_people_write;
 use crate::eval::text::source::CellText;
 use crate::eval::text::types;
@@ -87,6 +87,13 @@ impl RustEngine {
                 }
                 Segment::Code(range) => self.run_code(&mode, &cell, range, events),
             };
+            if let (Reply::Error(failure), Some(name)) = (&reply, asked_behind(code))
+                && failure.name == "CompileError"
+                && let Some(page) = magics::Host::describe(&inside(&mode), name)
+            {
+                events(Event::Page(page));
+                return Reply::Ok;
+            }
             if self.shared.interrupted.load(Ordering::SeqCst) && reply == Reply::Ok {
                 return Reply::Interrupted;
             }

@@ -1,5 +1,7 @@
 //! What the user reads of errors.
 pub mod errors;
+mod numbers;
+mod options;
 pub mod point;
 pub mod retell;
 pub mod texts;

@@ -1,7 +1,9 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
+use super::numbers::{mixed, of_two_numbers};
+use super::options::{self, wanted as options_wanted};
 use super::texts::Texts;
 use super::torch::Rustc;
-use super::words::{IDLE, OPTIONS, Words};
+use super::words::{IDLE, Words};
 use crate::eval::generate::code::is_cell;
 use crate::eval::generate::declared::{Declaration, Declared};
 use crate::eval::text::scan::Kind;
@@ -112,13 +114,11 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         ("E0425" | "E0423", ["help", ..]) => "`%help` lists the magics, and `?NAME` tells what a name is".to_owned(),
         ("E0425", [name, ..]) if error.message.starts_with("cannot find value") => {
             if let Some(value) = named_argument(error, texts) {
-                let help = match OPTIONS.contains(name) {
+                let line = line_of(error, texts).unwrap_or_default();
+                let help = match options::told(name, line) {
                     _ if IDLE.contains(name) => format!("leave `{name}={value}` out: it has nothing to say here"),
-                    true => format!(
-                        "arguments have no names: an option is a method behind the call, `.{name}({value})`, or a field of what \
-                         `::with` takes"
-                    ),
-                    false => format!("arguments have no names: write `{value}` without `{name}=`"),
+                    Some(told) => told,
+                    None => format!("arguments have no names: write `{value}` without `{name}=`"),
                 };
                 return Some(with_words(error, help));
             }
@@ -144,7 +144,7 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
                 .to_owned()
         }
         ("E0277", _) if of_two_numbers(&error.message) => {
-            let help = "numbers of two types do not mix: write `… as f64`, or the type that both are to be".to_owned();
+            let help = mixed(&quoted);
             return Some(Retold { with_labels: false, ..with_words(error, help) });
         }
         ("E0600", ["-", "usize"]) => {
@@ -167,11 +167,20 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
                 let names = text.text.get(at)?.strip_prefix('(')?.strip_suffix(')')?;
                 Some(format!("write `[{names}]`{after}"))
             };
-            let array = || is("array `[xlazy::Tensor; ").and_then(|()| in_brackets(": a batch is an array"));
+            let batch = || is("array `[xlazy::Tensor; ").and_then(|()| in_brackets(": a batch is an array"));
+            let array = || is("expected array `[").and_then(|()| in_brackets(": it is an array"));
             let shape =
                 || is("struct `xlazy::Shape`").and_then(|()| in_brackets(", of `.dims()` in place of `.shape()`"));
             let list = || is("struct `Vec<xlazy::Tensor>`").and_then(|()| in_brackets(", of `….try_into().unwrap()`"));
-            array().or_else(shape).or_else(list)?
+            batch().or_else(shape).or_else(array).or_else(list)?
+        }
+        ("E0061", _) if wants_an_optimizer(error) => {
+            "it sets the rate of an optimizer: hand that over, `….step(&mut opt)`".to_owned()
+        }
+        ("E0308", _) if options_wanted(error).is_some() => {
+            let (wanted, line) = (options_wanted(error)?, line_of(error, texts)?);
+            let field = if line.contains("Reduction::") { "reduction: Reduction::Sum, " } else { "…, " };
+            format!("`{wanted} {{ {field}..Default::default() }}`; `?{wanted}` lists its fields")
         }
         ("E0277", [ty, "Debug" | "std::fmt::Debug", ..]) if is_ours(ty) => derive("Debug", ty),
         ("E0369", [op @ ("==" | "!=" | "<" | ">" | "<=" | ">="), ty, ..]) if is_ours(ty) => {
@@ -185,6 +194,18 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         _ => return None,
     };
     Some(with_words(error, help))
+}
+
+fn wants_an_optimizer(error: &Diagnostic) -> bool {
+    let label = |l: &String| l.contains("of type `&mut dyn xlazy::optim::Optimizer` is missing");
+    error.spans.iter().any(|s| s.label.as_ref().is_some_and(label))
+}
+
+/// The line of the user's where an error is.
+fn line_of<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<&'t str> {
+    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+    let start = text.text[..at.start].rfind('\n').map_or(0, |i| i + 1);
+    text.text[start..].lines().next()
 }
 
 /// What somebody writes who knows PyTorch, or another library for it, where no row of the table says what it is here.
@@ -247,24 +268,6 @@ fn of_receiver(text: &str, at: &Range<usize>) -> Option<String> {
 fn is_about_ours(error: &Diagnostic) -> bool {
     let ours = |s: &Span| ["runtime/src/", "runtime/core/src/"].iter().any(|part| s.file.contains(part));
     error.children.iter().any(|c| c.spans.iter().any(ours))
-}
-
-/// Whether rustc says that numbers of two types are added, multiplied or compared.
-fn of_two_numbers(message: &str) -> bool {
-    let mut types = message.split('`').skip(1).step_by(2).map(|ty| ty.trim_start_matches('&'));
-    let number = |ty: &str| {
-        matches!(ty, "{float}" | "{integer}" | "usize" | "isize")
-            || ty.strip_prefix(['i', 'u', 'f']).is_some_and(|bits| bits.parse::<u8>().is_ok())
-    };
-    let verbs = [
-        "cannot add ",
-        "cannot subtract ",
-        "cannot multiply ",
-        "cannot divide ",
-        "can't compare ",
-        "cannot calculate ",
-    ];
-    verbs.iter().any(|verb| message.starts_with(verb)) && types.by_ref().take(2).filter(|ty| number(ty)).count() == 2
 }
 
 /// The tokens of the cell that an error is in, and which of them it points at.

@@ -1,7 +1,8 @@
 //! What somebody who knows PyTorch has written, and what it is here: the table of the page for people (`docs/from-pytorch.md`) is
 //! the one that errors are looked up in.
+use super::options::is_option;
 use super::texts::Texts;
-use super::words::{Captured, Meta, OPTIONS, TENSORS, Words, found_at, tokens};
+use super::words::{Captured, Meta, TENSORS, Words, found_at, tokens};
 use crate::eval::text::scan::{Kind, Token};
 use crate::eval::text::source::{CellText, Provenance, Source};
 use crate::eval::toolchain::diagnostic::Diagnostic;
@@ -384,7 +385,7 @@ fn arguments(user: &Words, from: usize, to: usize) -> (Vec<String>, bool) {
     while at < to {
         let end = user.up_to(at, ",", false).filter(|end| *end < to).unwrap_or(to);
         let named = user.kind(at) == Some(Kind::Ident) && user.word(at + 1) == "=" && user.word(at + 2) != "=";
-        match named && OPTIONS.contains(&user.word(at)) {
+        match named && is_option(user.word(at)) {
             true => options = true,
             false => out.extend(user.part(if named { at + 2 } else { at }, end).map(|(text, _)| rewritten(&text))),
         }

@@ -1,4 +1,5 @@
 //! Text as the rows of the table for people from torch are found in it: by tokens, some of which stand for any expression.
+use super::options::is_option;
 use crate::eval::text::scan::{self, Kind, Token};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -120,6 +121,7 @@ impl<'t> Words<'t> {
             match self.kind(at) {
                 Some(Kind::Open('(' | '[')) => at = self.behind_brackets(at)?,
                 Some(Kind::Punct('.')) if self.kind(at + 1) == Some(Kind::Ident) => at += 2,
+                Some(Kind::Punct(':')) if self.word(at + 1) == ":" && self.kind(at + 2) == Some(Kind::Ident) => at += 3,
                 _ => return Some(at),
             }
         }
@@ -154,7 +156,8 @@ impl<'t> Words<'t> {
     /// Where the operand begins that ends before `i`.
     pub fn operand_before(&self, i: usize) -> Option<usize> {
         (0..i).find(|&start| {
-            let opens = start == 0 || self.word(start - 1) != "." && self.kind(start) == Some(Kind::Ident);
+            let inside = |before: usize| matches!(self.word(before), "." | ":");
+            let opens = start == 0 || !inside(start - 1) && self.kind(start) == Some(Kind::Ident);
             opens && self.operand(start).is_some_and(|end| end >= i && self.within(start, i))
         })
     }
@@ -212,36 +215,6 @@ pub(super) enum Meta {
 
 /// What a row's letters stand for, and where that is.
 pub(super) type Captured = HashMap<String, (String, Range<usize>)>;
-
-/// What torch's constructors take by name, whatever stands at its place in the order.
-pub(super) const OPTIONS: &[&str] = &[
-    "bias",
-    "stride",
-    "padding",
-    "dilation",
-    "groups",
-    "padding_mode",
-    "ceil_mode",
-    "momentum",
-    "weight_decay",
-    "betas",
-    "eps",
-    "nesterov",
-    "amsgrad",
-    "label_smoothing",
-    "ignore_index",
-    "reduction",
-    "batch_first",
-    "num_layers",
-    "bidirectional",
-    "dropout",
-    "num_workers",
-    "drop_last",
-    "sampler",
-    "dtype",
-    "device",
-    "requires_grad",
-];
 
 /// Modules of torch's that names are written behind.
 const MODULES_OF: &[&str] =
@@ -301,7 +274,7 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
         let (name, width) = pattern.list(p).unwrap_or((pattern.word(p), 1));
         if p > 0 && user.kind(u) == Some(Kind::Ident) && user.word(u + 1) == "=" && user.word(u + 2) != "=" {
             // By its name an option is itself, wherever it stands.
-            if OPTIONS.contains(&user.word(u)) && pattern.word(p.checked_sub(1)?) != "=" {
+            if is_option(user.word(u)) && pattern.word(p.checked_sub(1)?) != "=" {
                 return None;
             }
             u += 2;
@@ -324,7 +297,7 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
             next => closing(next)?,
         };
         // An option is no element of a list.
-        if meta == Meta::Several && (u..end).any(|at| option(&at) && OPTIONS.contains(&user.word(at + 1))) {
+        if meta == Meta::Several && (u..end).any(|at| option(&at) && is_option(user.word(at + 1))) {
             return None;
         }
         let (text, range) = user.part(u, end)?;

@@ -12,7 +12,7 @@ use super::ty::{Ty, last};
 use super::words::{ATTRIBUTES, COMMON, DERIVES, KEYWORDS, LINTS, PRIMITIVES};
 use super::world::{Found, Having, PRELUDE, World};
 use crate::engine::{Candidate, Completions};
-use crate::eval::parse::segments::{Segment, blank_between, segments};
+use crate::eval::parse::segments::{Segment, asked, blank_between, segments};
 use crate::eval::text::depth;
 use crate::eval::text::scan::{Kind as Token, tokens};
 use crate::eval::text::types::short;
@@ -84,9 +84,7 @@ pub fn rust(scope: &InScope, code: &str, cursor: usize) -> String {
         // `?x.le` asks about an expression.
         Segment::Command(line) => {
             let within = line.start <= cursor && cursor <= line.end;
-            magic::rust(&code[line.clone()])
-                .filter(|_| within && code[line.clone()].starts_with('?'))
-                .map(|at| line.start + at..line.end)
+            asked(&code[line.clone()]).filter(|_| within).map(|at| line.start + at.start..line.start + at.end)
         }
     };
     blank_between(code, segments(code, &known).into_iter().filter_map(range))

@@ -1,4 +1,5 @@
 //! What stands at the cursor, in words: a variable's type, a function's signature, documentation.
+use super::catalog::{Kind, Member, TypeDef};
 use super::complete::{Names, Typist, is_typed, rust};
 use super::cursor::{self, Call, Cursor, What};
 use super::probe::METHOD;
@@ -48,8 +49,14 @@ pub fn describe(scope: &InScope, name: &str, detail: u8) -> Option<Bundle> {
     Some(Bundle::text(text))
 }
 
-/// The signature, behind doc comments and attributes.
+/// The signature, behind doc comments and attributes; a type with what it has, where that is not long.
 fn signature(item: &Named) -> String {
+    const LONGEST: usize = 24;
+    let is_code = |l: &&str| !l.trim_start().starts_with("//") && !l.trim_start().starts_with("#[");
+    let whole: Vec<&str> = item.source.lines().filter(is_code).collect();
+    if matches!(item.kind, "struct" | "enum" | "union") && whole.len() <= LONGEST {
+        return whole.join("\n").trim().to_owned();
+    }
     let code = item.source.lines().find(|l| !l.trim_start().starts_with("//") && !l.trim_start().starts_with("#["));
     code.map_or(item.signature.as_str(), |l| l.split('{').next().unwrap_or(l).trim()).to_owned()
 }
@@ -91,14 +98,46 @@ fn at_name(
             if bound && let Some(ty) = of_binding(typist, scope, names, code, word) {
                 return Some(Bundle::text(format!("{name}: {ty}")));
             }
-            let around = whole(name.to_owned());
-            found(&around.world, &around.world.find(&[name.to_owned()])?)
+            let world = whole(name.to_owned()).world;
+            // A module may have the name of a macro.
+            let behind = &code[word.end..];
+            if behind.starts_with('!') && !behind.starts_with("!=") {
+                let modules = [""].into_iter().chain(world.globs.iter().map(String::as_str)).chain(["std"]);
+                let mut macros = modules.flat_map(|m| world.entries(m)).filter(|e| e.kind == Kind::Macro);
+                return found(&world, &Found::Item(macros.find(|e| e.name == name)?));
+            }
+            world.find(&[name.to_owned()]).map_or_else(|| to_import(&world, name), |there| found(&world, &there))
+        }
+        What::Nothing if declares(code, word) => {
+            let ty = of_binding(typist, scope, names, code, word)?;
+            Some(Bundle::text(format!("{name}: {ty}")))
         }
         What::Nothing | What::Derive => {
             let around = whole(name.to_owned());
             found(&around.world, &around.world.find(&[name.to_owned()])?)
         }
     }
+}
+
+/// A type that is not in scope, with what would bring it.
+fn to_import(world: &World, name: &str) -> Option<Bundle> {
+    let of_name = |l: &std::sync::Arc<super::catalog::Catalog>| l.named.get(name).cloned().unwrap_or_default();
+    let mut paths: Vec<String> = world.layers.iter().flat_map(of_name).filter(|p| p.contains("::")).collect();
+    paths.retain(|p| !p.starts_with("primitive::"));
+    paths.sort_by_key(String::len);
+    // The same by a longer path.
+    let doc = |path: &String| world.def(path).map(|def| def.doc.clone()).unwrap_or_default();
+    let mut said = Vec::new();
+    paths.retain(|p| {
+        !said.contains(&doc(p)) && {
+            said.push(doc(p));
+            true
+        }
+    });
+    let def = world.def(paths.first()?)?;
+    let uses: Vec<String> = paths.iter().map(|p| format!("use {p};")).collect();
+    let doc = if paths.len() == 1 { &*def.doc } else { "" };
+    Some(shown("", &format!("{} {name}\n{}", def.kind.word(), uses.join("\n")), doc))
 }
 
 /// A field of the struct or variant whose literal or pattern it stands in.
@@ -241,6 +280,14 @@ fn shown(owner: &str, signature: &str, doc: &str) -> Bundle {
     Bundle::text(plain).with("text/markdown", format!("```rust\n{head}{signature}\n```{behind}"))
 }
 
+/// A type as its definition would begin, with the fields or variants that are public.
+fn with_parts(def: &TypeDef) -> String {
+    let head = format!("{} {}", def.kind.word(), last(&def.path));
+    let is_part = |m: &&Member| matches!(m.kind, Kind::Field | Kind::Variant);
+    let parts: Vec<String> = def.members.iter().filter(is_part).map(|m| format!("    {},\n", m.signature)).collect();
+    if parts.is_empty() { head } else { format!("{head} {{\n{}}}", parts.concat()) }
+}
+
 fn found(world: &World, found: &Found) -> Option<Bundle> {
     match found {
         Found::Module(path) => {
@@ -250,7 +297,7 @@ fn found(world: &World, found: &Found) -> Option<Bundle> {
         Found::Type(path) => {
             let def = world.def(path)?;
             let head = match def.text.is_empty() {
-                true => format!("{} {}", def.kind.word(), last(path)),
+                true => with_parts(def),
                 false => def.text.clone(),
             };
             Some(shown("", &head, &def.doc))

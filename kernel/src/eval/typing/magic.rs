@@ -1,5 +1,6 @@
 //! What a line of magic, or a command such as `:dep`, may go on with.
 use super::scope::InScope;
+use crate::eval::parse::segments::asked;
 use crate::eval::text::types::short;
 use crate::magics::{self, Takes, tpu as tpus};
 use std::collections::BTreeMap;
@@ -10,8 +11,8 @@ pub type Word = (String, &'static str, String);
 
 /// Where Rust begins in a line of magic.
 pub fn rust(line: &str) -> Option<usize> {
-    if line.starts_with('?') {
-        return Some(line.len() - line.trim_start_matches('?').len());
+    if let Some(at) = asked(line) {
+        return Some(at.start);
     }
     let named = line.trim_start_matches('%');
     let (name, args) = named.split_once(char::is_whitespace)?;
@@ -42,7 +43,7 @@ pub fn candidates(scope: &InScope, line: &str) -> Option<(usize, Vec<Word>)> {
         return files(line, shell.rfind(char::is_whitespace).map_or(1, |i| i + 2), None);
     }
     // What is asked about is named in Rust.
-    if line.starts_with('?') {
+    if asked(line).is_some() || line.starts_with("help") {
         return None;
     }
     let name = line.trim_start_matches('%');

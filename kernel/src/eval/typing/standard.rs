@@ -22,8 +22,28 @@ enum To {
 fn read(table: &str) -> Catalog {
     let mut out = Catalog::default();
     let (mut module, mut ty, mut to) = (String::new(), String::new(), To::Nowhere);
+    // What follows is said of the last item of the module, not of a type.
+    let mut of_item = false;
     for line in table.lines() {
         let (letter, rest) = line.split_at(line.find(' ').unwrap_or(line.len()));
+        if letter == "d" {
+            let doc = match &mut to {
+                _ if of_item => out.modules.get_mut(&module).and_then(|m| m.entries.last_mut()).map(|e| &mut e.doc),
+                To::Type(def) => Some(def.members.last_mut().map_or(&mut def.doc, |m| &mut m.doc)),
+                To::Impl(block) => block.members.last_mut().map(|m| &mut m.doc),
+                To::Primitives(_, members) => members.last_mut().map(|m| &mut m.doc),
+                To::Nowhere => None,
+            };
+            if let Some(doc) = doc {
+                let line = rest.strip_prefix(' ').unwrap_or_default();
+                if !doc.is_empty() {
+                    doc.push('\n');
+                }
+                doc.push_str(line);
+            }
+            continue;
+        }
+        of_item = letter == ".";
         let rest = rest.trim_start();
         let member = |m: Member, to: &mut To| match to {
             To::Type(def) => def.members.push(m),
@@ -68,6 +88,13 @@ fn read(table: &str) -> Catalog {
     }
     close(&mut out, to);
     out.modules.remove("blanket");
+    for (path, module) in &mut out.modules {
+        for e in &mut module.entries {
+            if let Some(def) = out.types.get(&format!("{path}::{}", e.name)) {
+                e.doc.clone_from(&def.doc);
+            }
+        }
+    }
     // `core` and `alloc` are parts of it.
     for part in ["core", "alloc"] {
         out.modules.insert(part.to_owned(), Module { entries: Vec::new(), globs: vec!["std".to_owned()] });
@@ -114,6 +141,11 @@ fn with_self(signature: &str, ty: &str) -> String {
 fn entry(out: &mut Catalog, module: &str, rest: &str) {
     let (kind, rest) = rest.split_once(' ').unwrap_or((rest, ""));
     let (name, signature) = rest.split_once(' ').unwrap_or((rest, ""));
+    if kind == "use" {
+        let (doc, elsewhere) = (String::new(), Some(signature.to_owned()));
+        let kind = Kind::Type;
+        return out.add_entry(module, Entry { name: name.to_owned(), kind, signature: String::new(), doc, elsewhere });
+    }
     let kind = match kind {
         "mod" => Kind::Module,
         "fn" => Kind::Function,

@@ -100,13 +100,22 @@ impl World {
             return self.type_at(printed.split_once("::")?.1);
         }
         if printed.contains("::") {
-            return self.leads_to(printed, 0).and_then(|path| self.def(&path));
+            let there = self.leads_to(printed, 0).and_then(|path| self.def(&path));
+            return there.or_else(|| self.elsewhere_in(first, last(printed)));
         }
         let of = |l: &Arc<Catalog>| l.named.get(printed).and_then(|paths| paths.first().cloned());
         if let Some((_, path)) = self.imports.iter().rev().find(|(name, _)| name == printed) {
             return self.type_at(path);
         }
         self.layers.iter().find_map(of).and_then(|path| self.def(&path))
+    }
+
+    /// The one type of that name in a crate: rustc may print where it is defined, which nobody else can name.
+    fn elsewhere_in(&self, of_crate: &str, name: &str) -> Option<&TypeDef> {
+        let inside = |p: &&String| p.strip_prefix(of_crate).is_some_and(|rest| rest.starts_with("::"));
+        let mut paths = self.layers.iter().filter_map(|l| l.named.get(name)).flatten().filter(inside);
+        let path = paths.next()?;
+        paths.all(|other| other == path).then(|| self.def(path)).flatten()
     }
 
     /// The path under which something is defined, through re-exports.

@@ -1,0 +1,75 @@
+//! What torch's constructors take by name, and how that is written here.
+use super::words::tokens;
+use crate::eval::toolchain::diagnostic::Diagnostic;
+
+/// Torch's name, and an expression that has it; a test compiles them all. Where one name has several, the one whose words are
+/// those of the user's line is told.
+pub(super) const OPTIONS: &[(&str, &str)] = &[
+    ("bias", "nn::Linear::new(4, 5).bias(false)"),
+    ("bias", "nn::Conv2d::new(4, 5, 3).bias(false)"),
+    ("bias", "nn::LSTM::with(4, 5, nn::RNNOptions { bias: false, ..Default::default() })"),
+    ("bias", "nn::GRU::with(4, 5, nn::RNNOptions { bias: false, ..Default::default() })"),
+    ("stride", "nn::Conv2d::new(4, 5, 3).stride(2)"),
+    ("stride", "nn::MaxPool2d::new(2).stride(1)"),
+    ("stride", "x.max_pool2d(2, MaxPoolOptions { stride: 1.into(), ..Default::default() })"),
+    ("padding", "nn::Conv2d::new(4, 5, 3).padding(1)"),
+    ("padding", "nn::MaxPool2d::new(2).padding(1)"),
+    ("padding", "x.max_pool2d(2, MaxPoolOptions { padding: 1.into(), ..Default::default() })"),
+    ("dilation", "nn::Conv2d::new(4, 5, 3).dilation(2)"),
+    ("groups", "nn::Conv2d::with(4, 4, 3, ConvOptions { groups: 2, ..Default::default() })"),
+    ("padding_mode", "nn::Conv2d::new(4, 5, 3).padding_mode(PadMode::Reflect)"),
+    ("ceil_mode", "nn::MaxPool2d::new(2).ceil_mode(true)"),
+    ("momentum", "optim::SGD::with(p, 0.1, optim::SGDOptions { momentum: 0.9, ..Default::default() })"),
+    ("nesterov", "optim::SGD::with(p, 0.1, optim::SGDOptions { momentum: 0.9, nesterov: true, ..Default::default() })"),
+    ("weight_decay", "optim::AdamW::with(p, 0.1, optim::AdamOptions { weight_decay: 0.01, ..Default::default() })"),
+    ("weight_decay", "optim::SGD::with(p, 0.1, optim::SGDOptions { weight_decay: 0.01, ..Default::default() })"),
+    ("betas", "optim::Adam::with(p, 0.1, optim::AdamOptions { betas: (0.9, 0.95), ..Default::default() })"),
+    ("eps", "optim::Adam::with(p, 0.1, optim::AdamOptions { eps: 1e-6, ..Default::default() })"),
+    ("label_smoothing", "nn::CrossEntropyLoss::new().label_smoothing(0.1)"),
+    ("label_smoothing", "x.cross_entropy(&t, CrossEntropyOptions { label_smoothing: 0.1, ..Default::default() })"),
+    ("ignore_index", "nn::CrossEntropyLoss::new().ignore_index(-1)"),
+    ("ignore_index", "x.cross_entropy(&t, CrossEntropyOptions { ignore_index: -1, ..Default::default() })"),
+    ("reduction", "nn::CrossEntropyLoss::new().reduction(Reduction::Sum)"),
+    ("reduction", "x.mse_loss(&y, Reduction::Sum)"),
+    ("reduction", "x.cross_entropy(&t, CrossEntropyOptions { reduction: Reduction::Sum, ..Default::default() })"),
+    ("reduction", "x.nll_loss(&t, CrossEntropyOptions { reduction: Reduction::Sum, ..Default::default() })"),
+    ("batch_first", "nn::LSTM::with(4, 5, nn::RNNOptions { batch_first: true, ..Default::default() })"),
+    ("batch_first", "nn::GRU::with(4, 5, nn::RNNOptions { batch_first: true, ..Default::default() })"),
+    ("num_layers", "nn::LSTM::with(4, 5, nn::RNNOptions { num_layers: 2, ..Default::default() })"),
+    ("num_layers", "nn::GRU::with(4, 5, nn::RNNOptions { num_layers: 2, ..Default::default() })"),
+    ("bidirectional", "nn::LSTM::with(4, 5, nn::RNNOptions { bidirectional: true, ..Default::default() })"),
+    ("bidirectional", "nn::GRU::with(4, 5, nn::RNNOptions { bidirectional: true, ..Default::default() })"),
+    ("dropout", "nn::LSTM::with(4, 5, nn::RNNOptions { dropout: 0.1, ..Default::default() })"),
+    ("dropout", "nn::GRU::with(4, 5, nn::RNNOptions { dropout: 0.1, ..Default::default() })"),
+    ("shuffle", "data::DataLoader::new(d, 16).shuffle(true)"),
+    ("num_workers", "data::DataLoader::new(d, 16).workers(2)"),
+    ("drop_last", "data::DataLoader::new(d, 16).drop_last(true)"),
+    ("sampler", "data::DataLoader::new(d, 16).sampler(data::WeightedRandomSampler::new(vec![1.0, 2.0], 2, true))"),
+    ("dtype", "Tensor::zeros([2, 3]).to(F64)"),
+    ("device", "Tensor::zeros([2, 3]).to(\"cpu:0\")"),
+    ("requires_grad", "Tensor::zeros([2, 3]).requires_grad_(true)"),
+    ("amsgrad", "optim::Adam::new(p, 0.1)"),
+];
+
+pub(super) fn is_option(name: &str) -> bool {
+    OPTIONS.iter().any(|(of, _)| *of == name)
+}
+
+/// What a line with an option by its name is told.
+pub(super) fn told(name: &str, line: &str) -> Option<String> {
+    let there: Vec<&str> = tokens(line).iter().map(|t| &line[t.range.clone()]).collect();
+    let alike = |code: &str| tokens(code).iter().filter(|t| there.contains(&&code[t.range.clone()])).count();
+    let of_name = OPTIONS.iter().filter(|(of, _)| *of == name);
+    // The first of equals.
+    let (_, code) = of_name.rev().max_by_key(|(_, code)| alike(code))?;
+    let what =
+        if code.contains(name) { "an option is written like this" } else { "what it is here is written like this" };
+    Some(format!("arguments have no names; {what}: `{code}`"))
+}
+
+/// The struct of options that an argument of another type stands for.
+pub(super) fn wanted(error: &Diagnostic) -> Option<&str> {
+    let label = error.spans.iter().find(|s| s.primary)?.label.as_deref()?;
+    let wanted = label.strip_prefix("expected `")?.split('`').next()?;
+    (wanted.len() > "Options".len() && wanted.ends_with("Options")).then_some(wanted)
+}
