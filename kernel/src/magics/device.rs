@@ -8,9 +8,10 @@ pub const DEVICE: Magic = Magic {
     aliases: &[],
     usage: "%device [CPU|TPU|CUDA]",
     summary: "says or chooses which platform programs run on",
-    help: r#"Without an argument: what programs run on, and whether this machine has a TPU or a GPU. With one: programs run there
-from now on, chosen before the first tensor; values stay where they are. PJRT_DEVICE does the same for every session. Where there
-is no such chip, one sentence says so and the CPU stays. To see what a TPU would do without one, see %tpu.
+    help: r#"Without an argument: what programs run on, and whether this machine has a TPU or a GPU. With one: programs
+run there from now on, chosen before the first tensor; values stay where they are. PJRT_DEVICE does the same for every
+session. Where there is no such chip, one sentence says so and the CPU stays. To see what a TPU would do without one,
+see %tpu.
 
 ```
 %device

@@ -1,5 +1,6 @@
 //! `xlazy aot` inside the session executable: the kernel's process never loads the runtime.
-use super::{Options, Program, Spec};
+use super::traced::Program;
+use super::{Options, Spec};
 use crate::json::{Value, json};
 use std::io::{Read, Write};
 use xlazy_core::device::platform;

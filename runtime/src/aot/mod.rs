@@ -22,10 +22,12 @@ pub mod report;
 mod roofline;
 pub mod show;
 mod slices;
+mod traced;
 
 pub use largest::Largest;
 pub use report::{Fit, Held, Moved, Report, Row, Source, Time};
 pub use show::Comparison;
+pub use traced::Outputs;
 
 #[doc(hidden)]
 pub use child::{is_child, main as child_main};
@@ -42,12 +44,12 @@ pub(crate) fn fuzz(format: &str, bytes: &[u8]) {
 
 use crate::json::bundle;
 use crate::{Error, Result, Tensor, cell};
-use driver::{Effort, ask};
+use driver::Effort;
 pub use options::Options;
 use std::time::Duration;
+use traced::Program;
 use xlazy_core::device::platform::TPU;
 use xlazy_core::ir::Mark;
-use xlazy_core::run::Lowered;
 use xlazy_mime::{Bundle, Rich};
 
 /// The largest values of a program of ours, with their lines; as its text has them, before anything is fused.
@@ -63,50 +65,6 @@ pub(crate) fn traced(text: &str, topology: &str) -> Result<Report> {
     let report = driver::ask_lines(text.as_bytes().to_vec(), &slices::slice(topology)?, &options)?;
     report.ok_or_else(|| Error::Usage { message: "the compiler gave no report".into() })
 }
-
-/// Tensors whose program is compiled: one, a list, or a tuple of up to four.
-pub trait Outputs {
-    /// The tensors.
-    fn tensors(&self) -> Vec<Tensor>;
-}
-
-impl Outputs for Tensor {
-    fn tensors(&self) -> Vec<Tensor> {
-        vec![self.clone()]
-    }
-}
-impl<T: Outputs + ?Sized> Outputs for &T {
-    fn tensors(&self) -> Vec<Tensor> {
-        (**self).tensors()
-    }
-}
-impl<T: Outputs> Outputs for [T] {
-    fn tensors(&self) -> Vec<Tensor> {
-        self.iter().flat_map(Outputs::tensors).collect()
-    }
-}
-impl<T: Outputs> Outputs for Vec<T> {
-    fn tensors(&self) -> Vec<Tensor> {
-        self[..].tensors()
-    }
-}
-impl<T: Outputs, const N: usize> Outputs for [T; N] {
-    fn tensors(&self) -> Vec<Tensor> {
-        self[..].tensors()
-    }
-}
-macro_rules! tuples {
-    ($(($($name:ident $n:tt),+))+) => {$(
-        impl<$($name: Outputs),+> Outputs for ($($name,)+) {
-            fn tensors(&self) -> Vec<Tensor> {
-                let mut all = Vec::new();
-                $(all.extend(self.$n.tensors());)+
-                all
-            }
-        }
-    )+};
-}
-tuples!((A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3));
 
 /// Compiles what would compute `outputs` for TPUs that need not be there, such as `"v5e:2x2"`, and reports what the compiler
 /// says: whether it fits, and what it would take. Runs nothing. The program is that of a barrier on these tensors alone.
@@ -315,77 +273,5 @@ impl Spec {
         }
         let report = program.ask(&self.topologies[0], &self.options, effort)?;
         Ok(report.map(|r| if self.json { bundle(r.json()) } else { r.rich() }))
-    }
-}
-
-/// A program, with what each of its lines comes from.
-struct Program {
-    text: Vec<u8>,
-    marks: Vec<Mark>,
-}
-
-impl Program {
-    /// What a barrier on these tensors alone would run.
-    fn of<O: Outputs + ?Sized>(outputs: &O) -> Result<Program> {
-        let tensors = outputs.tensors();
-        tensors.iter().try_for_each(|t| t.refuse_read())?;
-        match xlazy_core::run::lowered_step(tensors.iter().map(Tensor::id).collect()) {
-            Some(Lowered { text, marks, .. }) => {
-                Ok(Program { text: program::with_locations(&text, &marks).into_bytes(), marks })
-            }
-            None => Err(Error::Usage {
-                message:
-                    "these tensors have their values already, so there is no program to compile: give the expression \
-                          that computes them, or `last` for the program that ran last"
-                        .into(),
-            }),
-        }
-    }
-
-    /// The program that ran last.
-    fn last() -> Result<Program> {
-        let message = "no program has run yet: show or read a tensor, or call sync(), and ask again";
-        let last = xlazy_core::run::last_program().ok_or_else(|| Error::Usage { message: message.into() })?;
-        let text = program::with_locations(&last.text, &last.marks).into_bytes();
-        Ok(Program { text, marks: last.marks.clone() })
-    }
-
-    fn ask(&self, topology: &str, options: &Options, effort: Effort) -> Result<Option<Report>> {
-        let mut report = ask(self.text.clone(), topology, options, effort)?;
-        if let Some(report) = &mut report {
-            program::resolve(report.sources_mut(), &self.marks);
-        }
-        Ok(report)
-    }
-
-    fn report(&self, topology: &str, options: &Options) -> Result<Report> {
-        let report = self.ask(topology, options, Effort::Compile)?;
-        report.ok_or_else(|| Error::Usage { message: "the compiler gave no report".into() })
-    }
-
-    /// Where the program and its kernels stand below the chip's peak rates.
-    fn roofline(&self, topology: &str, options: &Options) -> Result<roofline::Roofline> {
-        let report = driver::ask_lines(self.text.clone(), topology, options)?;
-        let mut report = report.ok_or_else(|| Error::Usage { message: "the compiler gave no report".into() })?;
-        program::resolve(report.sources_mut(), &self.marks);
-        roofline::Roofline::of(report, &self.marks)
-    }
-
-    /// Two at a time: more would only wait for each other.
-    fn compare(&self, topologies: &[&str], options: &Options) -> Comparison {
-        let halves = [0, 1].map(|half| topologies.iter().skip(half).step_by(2).copied().collect::<Vec<_>>());
-        let all = |names: &[&str]| names.iter().map(|t| self.report(t, options)).collect::<Vec<_>>();
-        let [first, second] = std::thread::scope(|s| {
-            let second = s.spawn(|| all(&halves[1]));
-            let first = all(&halves[0]);
-            [first, second.join().unwrap_or_default()]
-        });
-        let (mut first, mut second) = (first.into_iter(), second.into_iter());
-        let rows = topologies.iter().enumerate().map(|(n, topology)| {
-            let report = if n % 2 == 0 { first.next() } else { second.next() };
-            let lost = || Err(Error::Usage { message: "the compile was interrupted".into() });
-            ((*topology).to_owned(), report.unwrap_or_else(lost))
-        });
-        Comparison { rows: rows.collect() }
     }
 }

@@ -87,7 +87,7 @@ mod tests {
         let said = line(&r);
         assert!(
             said.starts_with(
-                "38.40 USD an hour for 32 chips, 10.67 USD for a million steps of that time (price: Google"
+                "38.40 USD an hour for 32 chips, 10.67 USD for a million steps of that time (price: on demand"
             ),
             "{said}"
         );

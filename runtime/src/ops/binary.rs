@@ -479,7 +479,12 @@ impl Tensor {
     /// `self` to the power of `exponent` (`torch.pow`); StableHLO power.
     #[track_caller]
     pub fn pow<'a>(&self, exponent: impl Into<Arg<'a>>) -> Tensor {
-        let exponent = exponent.into();
+        self.to_the_power(exponent.into())
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn to_the_power(&self, exponent: Arg) -> Tensor {
         if let Arg::Scalar(Scalar::Int(n)) = exponent
             && n < 0
             && self.dtype().category() <= Category::Int

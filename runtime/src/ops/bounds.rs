@@ -7,7 +7,7 @@ use crate::tensor::{Entry, Sample, Tensor, refuse, trace};
 use xlazy_core::ir::Role::Size;
 use xlazy_core::ir::{AttrsExt, Check, Kind, Refused, Rule, Sig, attr, graph, rules};
 use xlazy_core::run::checks_are_on;
-use xlazy_core::ty::Category;
+use xlazy_core::ty::{Category, DType};
 
 /// Operand `index` names elements of dimension `dim` of the first operand; from the end where `negative`.
 pub(super) fn positions(s: &Sig, index: usize, dim: usize, negative: bool) -> Check {
@@ -92,14 +92,21 @@ pub(super) fn classes(op: &'static str, x: &Tensor, target: &Tensor, classes: us
 }
 
 /// The first operand as it is: what looks at it, and at the second, for the op of this name.
-const fn looked_at(name: &'static str, checks: fn(&Sig) -> Vec<Check>) -> Entry {
-    Entry::new(name, first, |l| l.x(0)).checks(checks).bucket(bucket::each)
+const fn looked_at(name: &'static str, rule: fn(&Sig) -> Rule, checks: fn(&Sig) -> Vec<Check>) -> Entry {
+    Entry::new(name, rule, |l| l.x(0)).checks(checks).bucket(bucket::each)
 }
 
-fn first(s: &Sig) -> Rule {
+fn whole(s: &Sig) -> Rule {
     match s.dtype(0).category() {
-        Category::Int | Category::Float => rules::same(s),
-        _ => Err(format!("needs numbers, not {}", s.dtype(0))),
+        Category::Int => rules::same(s),
+        _ => Err(format!("needs integers, not {}", s.dtype(0))),
+    }
+}
+
+fn floats(s: &Sig) -> Rule {
+    match s.dtype(0).category() {
+        Category::Float => rules::same(s),
+        _ => Err(format!("needs floats, not {}", s.dtype(0))),
     }
 }
 
@@ -109,7 +116,7 @@ pub(super) fn fractions(operand: usize, what: &str) -> Check {
     Check { operand, refused: Refused::Beyond { low: 0.0, high: 1.0 }, why }
 }
 
-static CLASSES: Entry = looked_at("one_hot", |s| {
+static CLASSES: Entry = looked_at("one_hot", whole, |s| {
     let n = s.attrs.index(0) as i64;
     let why = format!("class {{}} is out of bounds: there are {n} classes, from 0 on");
     vec![Check { operand: 0, refused: Refused::Outside { low: 0, high: n }, why }]
@@ -117,22 +124,22 @@ static CLASSES: Entry = looked_at("one_hot", |s| {
 .attrs(&[attr("num_classes", Size)])
 .samples(|| vec![Sample::of(&[]).index(&[2, 3], 4).attrs(vec![4usize.into()])]);
 
-static REPEATS: Entry = looked_at("repeat_interleave", |_| {
+static REPEATS: Entry = looked_at("repeat_interleave", whole, |_| {
     let refused = Refused::Outside { low: 0, high: i64::MAX };
     vec![Check { operand: 0, refused, why: "repeats cannot be negative, as {} is".into() }]
 })
 .samples(|| vec![Sample::of(&[]).index(&[3], 4)]);
 
-static CHANCES: Entry = looked_at("bernoulli", |_| vec![fractions(0, "the input")])
+static CHANCES: Entry = looked_at("bernoulli", floats, |_| vec![fractions(0, "the input")])
     .samples(|| vec![Sample::of(&[&[2, 3]]).range(0.1, 0.9)]);
 
-static WEIGHTS: Entry = looked_at("multinomial", |_| {
+static WEIGHTS: Entry = looked_at("multinomial", floats, |_| {
     let refused = Refused::Beyond { low: 0.0, high: f64::INFINITY };
     let why = "the weights contain infinity, NaN or a number below 0".into();
     let none = "the weights of a distribution are all 0".into();
     vec![Check { operand: 0, refused, why }, Check { operand: 1, refused: Refused::Zero, why: none }]
 })
-.samples(|| vec![Sample::of(&[&[2, 3]]).range(0.1, 0.9).index(&[2, 1], 1)]);
+.samples(|| vec![Sample::of(&[&[2, 3]]).range(0.1, 0.9).and(DType::I64, &[2, 1])]);
 
 pub(super) static OPS: &[&Entry] = &[&CLASSES, &REPEATS, &CHANCES, &WEIGHTS];
 

@@ -4,12 +4,19 @@ use super::bounds::fractions;
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
 use xlazy_core::emit::Val;
-use xlazy_core::ir::{Lower, rules};
+use xlazy_core::ir::{Lower, Rule, Sig, rules};
 use xlazy_core::ty::{Category, Scalar};
+
+fn probabilities(s: &Sig) -> Rule {
+    match s.dtype(0).is_float() {
+        true => rules::binary_float(s),
+        false => Err(format!("needs probabilities, which are floats, not {}", s.dtype(0))),
+    }
+}
 
 /// Operands: probabilities and targets. As in torch, logarithms stop at -100, and the gradient at 10¹², so that a certain miss stays
 /// finite.
-static BINARY_CROSS_ENTROPY: Entry = Entry::new("binary_cross_entropy", rules::binary_float, |l| {
+static BINARY_CROSS_ENTROPY: Entry = Entry::new("binary_cross_entropy", probabilities, |l| {
     let (x, target) = (l.fit(0), l.fit(1));
     let ty = x.ty.clone();
     let (one, least) = (l.constant(1.0, &ty), l.constant(-100.0, &ty));

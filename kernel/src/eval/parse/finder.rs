@@ -3,7 +3,7 @@ use super::arguments;
 use super::open::{Kind, Means, collects, opens, untyped};
 use super::places::{Assignment, Deferred, Leaf, Mention, Mentioned, Places, Variable};
 use super::syntax::{
-    PatternNames, assigns, bound_names, bytes, closure, expressions, is_plain, names_of, one_line, takes,
+    PatternNames, assigns, bound_names, bytes, closure, expressions, is_plain, names_of, one_line, takes, written,
 };
 use crate::eval::text::scan;
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,9 +107,7 @@ impl<'m> Finder<'m> {
                 pattern.visit_pat(&local.pat);
                 let immutable: Vec<usize> = pattern.immutable.iter().map(|s| bytes(*s, self.base).start).collect();
                 let typed = match &local.pat {
-                    Pat::Type(t) if simple => {
-                        Some((bytes(t.ty.span(), self.base).start, one_line(&self.written(&t.ty))))
-                    }
+                    Pat::Type(t) if simple => Some(written(&t.ty, self.text, self.base)),
                     _ => None,
                 };
                 let deferred = (init.is_none() && (typed.is_some() || !matches!(local.pat, Pat::Type(_))))
@@ -128,11 +126,6 @@ impl<'m> Finder<'m> {
             Stmt::Item(_) => {}
             other => self.visit_stmt(other),
         }
-    }
-
-    fn written(&self, what: &impl Spanned) -> String {
-        let range = bytes(what.span(), self.base);
-        self.text.get(range.start - self.base..range.end - self.base).unwrap_or_default().to_owned()
     }
 
     /// What a name means in the value of a `let`.

@@ -305,7 +305,7 @@ mod tests {
             ("a = loop { for i in v { if i > 3 { break; } } if x { break n + 1; } break -2 }", "a: 0"),
             ("a = 'out: loop { loop { break 'out 0.5; } }", "a: 0.0"),
             ("a = 'out: { if x { break 'out 3; } 4 }", "a: 0"),
-            ("a = unsafe { 3 }", "a: 0"),
+            ("a = unsafe{ 3 }", "a: 0"),
         ] {
             assert_eq!(like(code), wanted, "{code}");
         }

@@ -162,6 +162,12 @@ pub(super) fn assigns(op: &syn::BinOp) -> bool {
     )
 }
 
+/// Where a type begins, and how the user wrote it; `text` begins at `base`.
+pub fn written(ty: &syn::Type, text: &str, base: usize) -> (usize, String) {
+    let range = bytes(ty.span(), base);
+    (range.start, one_line(text.get(range.start - base..range.end - base).unwrap_or_default()))
+}
+
 /// Text on one line: comments go, line breaks become blanks. Literals stay as they are.
 pub fn one_line(text: &str) -> String {
     let mut out = String::new();

@@ -1,5 +1,5 @@
 //! What torch's constructors take by name, and how that is written here.
-use super::words::tokens;
+use crate::eval::text::scan::tokens;
 use crate::eval::toolchain::diagnostic::Diagnostic;
 
 /// Torch's name, and an expression that has it; a test compiles them all. Where one name has several, the one whose words are
