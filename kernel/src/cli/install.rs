@@ -103,12 +103,13 @@ pub fn run_uninstall(matches: &ArgMatches) -> ExitCode {
         Err(e) => return fail(&format!("{} could not be removed: {e}", folder.display())),
     }
     if matches.get_flag("cache") {
+        // Before: looking for the installation makes what the linker needs, in the caches.
+        let fetched = Installation::find().map(|i| super::plugins::fetched(&i.plugins_dir)).unwrap_or_default();
         match home::clear_caches() {
             Ok(gone) => gone.iter().for_each(|folder| say(&format!("removed: {}", folder.display()))),
             Err(e) => return fail(&format!("the caches could not be removed: {e}")),
         }
         // Some are gigabytes, and without xlazy nobody knows of them.
-        let fetched = Installation::find().map(|i| super::plugins::fetched(&i.plugins_dir)).unwrap_or_default();
         fetched.iter().for_each(|name| say(&format!("kept: the plugin {name}; xlazy plugins remove {name}")));
     }
     configured(matches, "kernels as before", transport::no_longer_use_ipc)
