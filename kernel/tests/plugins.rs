@@ -35,6 +35,24 @@ impl Home {
         std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
+    /// A pip that makes of a download what `shell` leaves in `$dest`, and can do nothing else.
+    fn pip(&self, shell: &str) {
+        self.python(&format!(
+            r#"case "$*" in
+  *--version) exit 0 ;;
+  *download*)
+    for last in "$@"; do [ "$prev" = --dest ] && dest=$last; prev=$last; done
+    {shell} ;;
+  *) exit 1 ;;
+esac"#
+        ));
+    }
+
+    fn nothing_is_left_behind(&self) {
+        let plugins = std::fs::read_dir(self.0.join("plugins")).unwrap();
+        assert_eq!(plugins.flatten().map(|e| e.file_name()).collect::<Vec<_>>(), ["cpu"], "nothing is left behind");
+    }
+
     fn plugins(&self, arguments: &[&str]) -> (bool, String) {
         let path = std::env::var("PATH").unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_xlazy"));
@@ -105,28 +123,18 @@ fn the_licence_is_named_before_anything_is_fetched() {
     let (ok, text) = home.plugins(&["install", "tpu", "--fetch"]);
     assert!(!ok && text.contains("Google Cloud Platform Terms of Service"), "{text}");
     assert!(text.contains("python3 is needed") && !home.0.join("plugins/tpu").exists(), "{text}");
-    let left: Vec<_> = std::fs::read_dir(home.0.join("plugins")).unwrap().flatten().map(|e| e.file_name()).collect();
-    assert_eq!(left, ["cpu"], "nothing is left behind");
+    home.nothing_is_left_behind();
 }
 
 #[test]
 fn only_the_right_wheel_is_installed() {
     let home = Home::new("wheel");
     // A pip that fetches what it likes: the name is right, the content is not.
-    home.python(
-        r#"case "$*" in
-  *--version) exit 0 ;;
-  *download*)
-    for last in "$@"; do [ "$prev" = --dest ] && dest=$last; prev=$last; done
-    mkdir -p "$dest" && echo junk > "$dest/libtpu-0.0.51-cp311-cp311-manylinux_2_31_x86_64.whl" ;;
-  *) exit 1 ;;
-esac"#,
-    );
+    home.pip(r#"mkdir -p "$dest" && echo junk > "$dest/libtpu-0.0.51-cp311-cp311-manylinux_2_31_x86_64.whl""#);
     let (ok, text) = home.plugins(&["install", "tpu", "--fetch"]);
     assert!(!ok && text.contains("wrong SHA-256") && text.contains("ba67ddbf"), "{text}");
     assert_eq!(text.matches("beginning again").count(), 1, "what came wrong is fetched once more: {text}");
-    let left: Vec<_> = std::fs::read_dir(home.0.join("plugins")).unwrap().flatten().map(|e| e.file_name()).collect();
-    assert_eq!(left, ["cpu"], "nothing is left behind");
+    home.nothing_is_left_behind();
     home.python(r#"case "$*" in *--version) exit 0 ;; *) exit 1 ;; esac"#);
     let (ok, text) = home.plugins(&["install", "tpu", "--fetch"]);
     assert!(!ok && text.contains("pip could not fetch libtpu==0.0.51"), "{text}");
@@ -137,15 +145,9 @@ esac"#,
 fn the_cuda_plugin_is_fetched_whole_or_not_at_all() {
     let home = Home::new("cuda");
     // The connection breaks at first; then something else comes.
-    home.python(
-        r#"case "$*" in
-  *--version) exit 0 ;;
-  *download*)
-    for last in "$@"; do [ "$prev" = --dest ] && dest=$last; prev=$last; done
-    if [ ! -e "$HOME/broke" ]; then touch "$HOME/broke"; exit 1; fi
-    mkdir -p "$dest" && echo junk > "$dest/jax_cuda12_pjrt-0.12.0.1-py3-none-manylinux_2_27_x86_64.whl" ;;
-  *) exit 1 ;;
-esac"#,
+    home.pip(
+        r#"if [ ! -e "$HOME/broke" ]; then touch "$HOME/broke"; exit 1; fi
+    mkdir -p "$dest" && echo junk > "$dest/jax_cuda12_pjrt-0.12.0.1-py3-none-manylinux_2_27_x86_64.whl""#,
     );
     let (ok, text) = home.plugins(&["install", "cuda12", "--fetch"]);
     assert!(!ok && text.contains("NVIDIA's, under its licences") && text.contains("1 of 12: fetching"), "{text}");
@@ -154,8 +156,7 @@ esac"#,
         "{text}"
     );
     assert!(text.contains("wrong SHA-256") && text.contains("5ec28e06"), "{text}");
-    let left: Vec<_> = std::fs::read_dir(home.0.join("plugins")).unwrap().flatten().map(|e| e.file_name()).collect();
-    assert_eq!(left, ["cpu"], "nothing is left behind");
+    home.nothing_is_left_behind();
     let (ok, text) = home.plugins(&["install", "cuda12", "--library", "x.so"]);
     assert!(!ok && text.contains("PIP_FIND_LINKS"), "{text}");
 

@@ -479,12 +479,7 @@ impl Tensor {
     /// `self` to the power of `exponent` (`torch.pow`); StableHLO power.
     #[track_caller]
     pub fn pow<'a>(&self, exponent: impl Into<Arg<'a>>) -> Tensor {
-        self.to_the_power(exponent.into())
-    }
-
-    #[inline(never)]
-    #[track_caller]
-    fn to_the_power(&self, exponent: Arg) -> Tensor {
+        let exponent = exponent.into();
         if let Arg::Scalar(Scalar::Int(n)) = exponent
             && n < 0
             && self.dtype().category() <= Category::Int

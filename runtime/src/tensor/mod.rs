@@ -543,12 +543,8 @@ pub(crate) fn set_all(values: &mut [(Tensor, Tensor)], write: Option<Write>) {
 /// Ends the cell with an op's refusal, at the caller's line.
 #[track_caller]
 pub(crate) fn refuse(op: &'static str, operands: &[&Tensor], message: impl Into<String>) -> ! {
-    refused(op, operands, message.into())
-}
-
-#[track_caller]
-fn refused(op: &'static str, operands: &[&Tensor], message: String) -> ! {
-    Error::Op { op, operands: operands.iter().map(|t| t.ty().to_string()).collect(), message }.raise()
+    let operands = operands.iter().map(|t| t.ty().to_string()).collect();
+    Error::Op { op, operands, message: message.into() }.raise()
 }
 
 /// A second node for one value, with flags of its own. Data are from where they were made; an op is from `at`, or from there,

@@ -72,26 +72,14 @@ pub(crate) fn called<'a>(op: &'static str, operands: impl IntoIterator<Item = &'
 
 /// Runs `f`, which shows values, on behalf of the line `at`: what it reads is put down to it.
 pub(crate) fn showing<R>(at: &'static Location<'static>, f: impl FnOnce() -> R) -> R {
-    let _before = Shows::at(at);
+    struct Before(Option<&'static Location<'static>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            thread(|t| t.shows.set(self.0));
+        }
+    }
+    let _before = Before(thread(|t| t.shows.replace(Some(at))));
     f()
-}
-
-/// Who showed values before, until it goes.
-struct Shows(Option<&'static Location<'static>>);
-
-impl Shows {
-    /// Compiled here, and not in every cell that shows something.
-    #[inline(never)]
-    fn at(at: &'static Location<'static>) -> Shows {
-        Shows(thread(|t| t.shows.replace(Some(at))))
-    }
-}
-
-impl Drop for Shows {
-    #[inline(never)]
-    fn drop(&mut self) {
-        thread(|t| t.shows.set(self.0));
-    }
 }
 
 /// The line that shows values, if it is known.

@@ -19,15 +19,13 @@ use xlazy_core::ty::{DType, Scalar, Type, TypeRef};
 
 /// Records one op; the one place where a tensor error becomes the end of the cell.
 #[track_caller]
-pub(crate) fn trace<const N: usize>(op: &'static Entry, args: [Arg; N], attrs: impl Into<Box<[Attr]>>) -> Tensor {
-    traced(op, &args, attrs.into(), Location::caller())
-}
-
-/// What a method with type parameters calls is compiled again in every cell that calls it, so there is little of it.
-#[inline(never)]
-#[track_caller]
-fn traced(op: &'static Entry, args: &[Arg], attrs: Box<[Attr]>, at: &'static Location<'static>) -> Tensor {
-    match try_trace(op, args, attrs, at) {
+pub(crate) fn trace<const N: usize>(
+    op: &'static Entry,
+    args: [Arg; N],
+    attrs: impl IntoIterator<Item = Attr>,
+) -> Tensor {
+    let at = Location::caller();
+    match try_trace(op, &args, attrs.into_iter().collect(), at) {
         Ok(t) => t,
         Err(e) => e.raise(),
     }
