@@ -111,7 +111,7 @@ fn a_killed_kernel_takes_the_children_of_cells_along() {
     let mark = mark();
     kernel.cell(&format!("let child = std::process::Command::new(\"sleep\").arg(\"{mark}\").spawn()?;")).ok();
     until("it sleeps", || sleepers(mark).len() == 1);
-    kill(Pid::from_raw(kernel.pid() as i32), Signal::SIGKILL).unwrap();
+    kernel.kill();
     until("it ends with the kernel", || sleepers(mark).is_empty());
 }
 

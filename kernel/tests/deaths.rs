@@ -199,10 +199,10 @@ fn nothing_is_left_behind_when_the_kernel_is_killed() {
     let mut kernel = Process::start(|_, _| {});
     kernel.cell("let child = std::process::Command::new(\"sleep\").arg(\"1000\").spawn()?;").ok();
     let session = kernel.session();
+    let dir = kernel.folder.path().join("tmp").display().to_string();
     let compilers = || {
         let all =
             std::fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
-        let dir = kernel.folder.path().join("tmp").display().to_string();
         all.filter(|pid| {
             std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
                 .is_ok_and(|c| c.contains("rust") && c.contains(&dir))
@@ -214,7 +214,7 @@ fn nothing_is_left_behind_when_the_kernel_is_killed() {
         !stat.is_empty() && !stat.contains(") Z ")
     };
     assert!(alive(session));
-    end(kernel.pid());
+    kernel.kill();
     let begin = Instant::now();
     while alive(session) || compilers() > 0 {
         assert!(

@@ -100,6 +100,12 @@ impl Process {
         self.child.id()
     }
 
+    /// Ends the kernel without a word, and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// The process that runs the cells.
     pub fn session(&self) -> u32 {
         session_of(self.pid()).expect("a kernel has a session")
