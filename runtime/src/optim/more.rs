@@ -376,25 +376,25 @@ optimizers! {
     /// opt.step();
     /// assert!((w.item() - 0.9).abs() < 1e-5);
     /// ```
-    RMSprop, RMSpropOptions => |o| o;
+    RMSprop, RMSpropOptions { alpha: f64, eps: f64, weight_decay: f64, momentum: f64, centered: bool };
     /// Steps divided by the root of the sum of squares (`torch.optim.Adagrad`); torch's rate is 0.01.
-    Adagrad, AdagradOptions => |o| o;
+    Adagrad, AdagradOptions { lr_decay: f64, weight_decay: f64, initial_accumulator_value: f64, eps: f64 };
     /// Steps of the size that steps had (`torch.optim.Adadelta`); torch's rate is 1.
-    Adadelta, AdadeltaOptions => |o| o;
+    Adadelta, AdadeltaOptions { rho: f64, eps: f64, weight_decay: f64 };
     /// Adam by the largest gradient (`torch.optim.Adamax`); torch's rate is 0.002.
-    Adamax, AdamaxOptions => |o| o;
+    Adamax, AdamaxOptions { betas: (f64, f64), eps: f64, weight_decay: f64 };
     /// Adam with Nesterov's look ahead (`torch.optim.NAdam`); torch's rate is 0.002.
-    NAdam, NAdamOptions => |o| o;
+    NAdam, NAdamOptions { betas: (f64, f64), eps: f64, weight_decay: f64, momentum_decay: f64, decoupled_weight_decay: bool };
     /// Adam that waits until its means mean something (`torch.optim.RAdam`); torch's rate is 0.001.
-    RAdam, RAdamOptions => |o| o;
+    RAdam, RAdamOptions { betas: (f64, f64), eps: f64, weight_decay: f64, decoupled_weight_decay: bool };
     /// Gradient descent whose parameters are averaged beside it (`torch.optim.ASGD`); torch's rate is 0.01.
-    ASGD, ASGDOptions => |o| o;
+    ASGD, ASGDOptions { lambd: f64, alpha: f64, t0: f64, weight_decay: f64 };
     /// Steps by the gradient's sign alone, larger while it stays (`torch.optim.Rprop`); torch's rate is 0.01.
-    Rprop, RpropOptions => |o| o;
+    Rprop, RpropOptions { etas: (f64, f64), step_sizes: (f64, f64) };
     /// Adam with a row and a column kept for each matrix (`torch.optim.Adafactor`); torch's rate is 0.01.
-    Adafactor, AdafactorOptions => |o| o;
+    Adafactor, AdafactorOptions { beta2_decay: f64, eps: (Option<f64>, f64), d: f64, weight_decay: f64 };
     /// Adam with a rate for each layer, by the ratio of its norm to its step's, for large batches (You et al. 2019).
-    LAMB, LAMBOptions => |o| o;
+    LAMB, LAMBOptions { betas: (f64, f64), eps: f64, weight_decay: f64 };
     /// Steps by the sign of a mean of gradients (Chen et al. 2023); the paper's rate is 0.0001.
-    Lion, LionOptions => |o| o;
+    Lion, LionOptions { betas: (f64, f64), weight_decay: f64 };
 }
