@@ -21,12 +21,8 @@ fn optimizers() -> Vec<(&'static str, Make)> {
         ("adamw", |p| Box::new(AdamW::new(p, 0.05).weight_decay(0.1))),
         ("adamw_amsgrad", |p| Box::new(AdamW::new(p, 0.05).amsgrad(true).betas((0.7, 0.6)))),
         ("rmsprop", |p| Box::new(RMSprop::new(p, 0.02))),
-        ("rmsprop_all", |p| {
-            Box::new(RMSprop::new(p, 0.02).alpha(0.9).momentum(0.8).centered(true).weight_decay(0.1))
-        }),
-        ("adagrad", |p| {
-            Box::new(Adagrad::new(p, 0.1).lr_decay(0.3).weight_decay(0.1).initial_accumulator_value(0.5))
-        }),
+        ("rmsprop_all", |p| Box::new(RMSprop::new(p, 0.02).alpha(0.9).momentum(0.8).centered(true).weight_decay(0.1))),
+        ("adagrad", |p| Box::new(Adagrad::new(p, 0.1).lr_decay(0.3).weight_decay(0.1).initial_accumulator_value(0.5))),
         ("adadelta", |p| Box::new(Adadelta::new(p, 1.0).weight_decay(0.1))),
         ("adamax", |p| Box::new(Adamax::new(p, 0.05).weight_decay(0.1))),
         ("nadam", |p| Box::new(NAdam::new(p, 0.05).weight_decay(0.1))),
@@ -186,7 +182,8 @@ fn rates_are_torchs_over_a_hundred_steps() {
         schedule.set_epoch(&mut opt, 50);
         near(name, &opt.lrs(), &row(&rates[50])[..2], 1e-12, 1e-9).unwrap();
     }
-    let careful = ReduceLROnPlateau::new().factor(0.5).patience(2).absolute(true).cooldown(3).min_lr(0.01).maximize(true);
+    let careful =
+        ReduceLROnPlateau::new().factor(0.5).patience(2).absolute(true).cooldown(3).min_lr(0.01).maximize(true);
     for (name, mut schedule) in [("plateau", ReduceLROnPlateau::new().patience(3)), ("plateau_max", careful)] {
         let mut opt = SGD::new([Tensor::from_vec(vec![0f32], 1).requires_grad_(true)], 0.5);
         let metrics = row(&reference["metrics"]);
@@ -339,4 +336,31 @@ fn mixed_precision_with_a_scaler_trains_in_one_program() {
     });
     assert_eq!(n, 1);
     assert!(losses[59].item() < 0.02, "{} to {}", losses[0].item(), losses[59].item());
+}
+
+#[test]
+fn options_that_are_set_later_hold_from_the_next_step_on() {
+    let _alone = alone();
+    let w = Tensor::from_vec(vec![0f32], 1).requires_grad_(true);
+    let v = Tensor::from_vec(vec![0f32], 1).requires_grad_(true);
+    let step = |opt: &mut optim::SGD| {
+        opt.zero_grad();
+        (w.sum() + v.sum()).backward();
+        optimizer_step(opt);
+        [w.item(), v.item()]
+    };
+    let mut opt = optim::SGD::new([&w], 1.0);
+    opt.add_param_group([&v], 2.0, opt.options());
+    assert_eq!(step(&mut opt), [-1.0, -2.0]);
+    // The buffer is made then, of both groups, and is zero before the step.
+    opt = opt.momentum(0.5);
+    assert_eq!(step(&mut opt), [-2.0, -4.0]);
+    assert_eq!(step(&mut opt), [-3.5, -7.0]);
+    // Another number keeps what was gathered.
+    opt = opt.momentum(1.0);
+    assert_eq!(step(&mut opt), [-6.0, -12.0]);
+    assert_eq!(opt.options(), optim::SGDOptions { momentum: 1.0, ..Default::default() });
+    // State begins as the options say, also where they are said after the constructor's.
+    let first = |opt: optim::Adagrad| opt.state_dict().iter().find(|(n, _)| n == "state.0.sum").unwrap().1.item();
+    assert_eq!(first(optim::Adagrad::new([&w], 1.0).initial_accumulator_value(0.5)), 0.5);
 }

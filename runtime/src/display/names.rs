@@ -197,11 +197,13 @@ fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) ->
             let entry = entry.strip_prefix("fn ").unwrap_or(entry);
             let name = ident(entry);
             if !name.is_empty() && (!text.is_empty() || trimmed.starts_with("pub fn ")) {
+                let free = t.kind == "method" && !t.rest.contains("self");
                 let owner = match t.kind {
-                    "method" => "Tensor",
+                    "method" if !free => "Tensor",
                     "variant" => &t.rest,
                     _ => module,
                 };
+                let kind = if free { "function" } else { t.kind };
                 let signature = with_arguments(&name, if t.kind == "variant" { "" } else { &t.rest }, entry);
                 if let Some((word, body)) = &t.with {
                     let body = t.repeated(body, &lines[at - 1..]);
@@ -209,7 +211,7 @@ fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) ->
                     let written = extract(module, file, &body, &[]);
                     out.extend(written.into_iter().filter(|n| n.name != name || n.kind != "struct"));
                 }
-                out.push(item(name, t.kind, owner, signature, &text, file));
+                out.push(item(name, kind, owner, signature, &text, file));
             }
             continue;
         }

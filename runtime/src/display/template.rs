@@ -153,4 +153,3 @@ pub(super) fn template(macro_name: &str, body: &[&str]) -> Option<Template> {
 pub(super) fn ident(text: &str) -> String {
     text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
 }
-

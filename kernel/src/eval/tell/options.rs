@@ -66,6 +66,9 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("amsgrad", "optim::Adam::new(p, 0.1).amsgrad(true)"),
 ];
 
+/// What many functions take, so that what is called need not be among them.
+const EVERYWHERE: &[&str] = &["dtype", "device", "requires_grad", "reduction"];
+
 pub(super) fn is_option(name: &str) -> bool {
     OPTIONS.iter().any(|(of, _)| *of == name)
 }
@@ -74,7 +77,14 @@ pub(super) fn is_option(name: &str) -> bool {
 pub(super) fn told(name: &str, line: &str) -> Option<String> {
     let there: Vec<&str> = tokens(line).iter().map(|t| &line[t.range.clone()]).collect();
     let alike = |code: &str| tokens(code).iter().filter(|t| there.contains(&&code[t.range.clone()])).count();
-    let of_name = OPTIONS.iter().filter(|(of, _)| *of == name);
+    // What is called has to be told of, or something beside it: `make_grid(x, padding=2)` is none of these.
+    let related = |code: &str| {
+        let word = |t: &str| {
+            t.len() > 1 && t != name && t.starts_with(char::is_alphabetic) && !matches!(t, "new" | "with" | "let")
+        };
+        tokens(code).iter().map(|t| &code[t.range.clone()]).any(|t| word(t) && there.contains(&t))
+    };
+    let of_name = OPTIONS.iter().filter(|(of, code)| *of == name && (related(code) || EVERYWHERE.contains(of)));
     // The first of equals.
     let (_, code) = of_name.rev().max_by_key(|(_, code)| alike(code))?;
     let what =
