@@ -150,7 +150,7 @@ pub fn gumbel_softmax(logits: &Tensor, tau: f64, hard: bool, dim: i64) -> Tensor
             return soft;
         }
         let at = soft.detach().argmax_dim(dim, true);
-        let one = soft.zeros_like().scatter(dim, &at, &at.ones_like().to(soft.dtype()));
+        let one = soft.zeros_like().scatter(dim, &at, at.ones_like().to(soft.dtype()));
         // forwards the whole number, backwards the share
         (one - soft.detach()) + soft
     })

@@ -336,7 +336,6 @@ pub(super) fn remainder(a: Arg, b: Arg) -> Tensor {
 
 impl Tensor {
     /// `self + other` (`torch.add`).
-    ///
     /// `tensor([1, 2]).add(10)` is `[11, 12]`.
     #[track_caller]
     pub fn add<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -344,7 +343,6 @@ impl Tensor {
     }
 
     /// `self - other` (`torch.sub`).
-    ///
     /// `tensor([1, 2]).sub(10)` is `[-9, -8]`.
     #[track_caller]
     pub fn sub<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -352,7 +350,6 @@ impl Tensor {
     }
 
     /// `self * other` (`torch.mul`).
-    ///
     /// `tensor([1, 2]).mul(10)` is `[10, 20]`.
     #[track_caller]
     pub fn mul<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -360,7 +357,6 @@ impl Tensor {
     }
 
     /// `self / other`, float also for integers (`torch.div`).
-    ///
     /// `tensor([1, 2]).div(2)` is `[0.5000, 1.0000]`.
     #[track_caller]
     pub fn div<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -368,7 +364,6 @@ impl Tensor {
     }
 
     /// The quotient cut towards zero (`torch.div(a, b, rounding_mode="trunc")`); integers stay integers.
-    ///
     /// `tensor([-7, 7]).div_trunc(2)` is `[-3, 3]`.
     #[track_caller]
     pub fn div_trunc<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -378,7 +373,6 @@ impl Tensor {
     }
 
     /// The rest of the division, with the sign of this tensor (`torch.fmod`). StableHLO: remainder.
-    ///
     /// `tensor([-7, 7]).fmod(4)` is `[-3, 3]`.
     #[track_caller]
     pub fn fmod<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -400,7 +394,6 @@ impl Tensor {
     }
 
     /// Bits set in both (`torch.bitwise_and`).
-    ///
     /// `tensor([6, 5]).bitwise_and(3)` is `[2, 1]`.
     #[track_caller]
     pub fn bitwise_and<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -408,7 +401,6 @@ impl Tensor {
     }
 
     /// Bits set in either (`torch.bitwise_or`).
-    ///
     /// `tensor([6, 5]).bitwise_or(3)` is `[7, 7]`.
     #[track_caller]
     pub fn bitwise_or<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -416,7 +408,6 @@ impl Tensor {
     }
 
     /// Bits set in exactly one (`torch.bitwise_xor`).
-    ///
     /// `tensor([6, 5]).bitwise_xor(3)` is `[5, 6]`.
     #[track_caller]
     pub fn bitwise_xor<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -424,7 +415,6 @@ impl Tensor {
     }
 
     /// Bits moved up (`torch.bitwise_left_shift`).
-    ///
     /// `tensor([1, 2]).bitwise_left_shift(3)` is `[8, 16]`.
     #[track_caller]
     pub fn bitwise_left_shift<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -432,7 +422,6 @@ impl Tensor {
     }
 
     /// Bits moved down, the sign staying (`torch.bitwise_right_shift`).
-    ///
     /// `tensor([8, 9]).bitwise_right_shift(1)` is `[4, 4]`.
     #[track_caller]
     pub fn bitwise_right_shift<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -440,7 +429,6 @@ impl Tensor {
     }
 
     /// The larger of the two, a number winning over NaN (`torch.fmax`).
-    ///
     /// `tensor([1.0, f32::NAN]).fmax(&tensor([2.0, 3.0]))` is `[2., 3.]`.
     #[track_caller]
     pub fn fmax(&self, other: &Tensor) -> Tensor {
@@ -450,7 +438,6 @@ impl Tensor {
     }
 
     /// The smaller of the two, a number winning over NaN (`torch.fmin`).
-    ///
     /// `tensor([1.0, f32::NAN]).fmin(&tensor([2.0, 3.0]))` is `[1., 3.]`.
     #[track_caller]
     pub fn fmin(&self, other: &Tensor) -> Tensor {
@@ -459,7 +446,6 @@ impl Tensor {
     }
 
     /// The length of the hypotenuse (`torch.hypot`).
-    ///
     /// `tensor([3.0]).hypot(&tensor([4.0]))` is `[5.]`.
     #[track_caller]
     pub fn hypot(&self, other: &Tensor) -> Tensor {
@@ -473,7 +459,6 @@ impl Tensor {
     }
 
     /// log(e^a + e^b), without overflow (`torch.logaddexp`).
-    ///
     /// `tensor([0.0]).logaddexp(&tensor([0.0]))` is `[0.6931]`.
     #[track_caller]
     pub fn logaddexp(&self, other: &Tensor) -> Tensor {
@@ -493,7 +478,6 @@ impl Tensor {
     }
 
     /// The quotient rounded down (`torch.floor_divide`); integers stay integers. No gradient flows.
-    ///
     /// `tensor([-7, 7]).floor_divide(2)` is `[-4, 3]`.
     #[track_caller]
     pub fn floor_divide<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -503,7 +487,6 @@ impl Tensor {
     }
 
     /// The rest of the division, with the sign of `other` (`torch.remainder`, Python's `%`).
-    ///
     /// `tensor([-7, 7]).remainder(4)` is `[1, 3]`.
     #[track_caller]
     pub fn remainder<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -511,7 +494,6 @@ impl Tensor {
     }
 
     /// `self` to the power of `exponent` (`torch.pow`); StableHLO power.
-    ///
     /// `tensor([2.0, 3.0]).pow(2)` is `[4., 9.]`.
     #[track_caller]
     pub fn pow<'a>(&self, exponent: impl Into<Arg<'a>>) -> Tensor {
@@ -527,7 +509,6 @@ impl Tensor {
     }
 
     /// The larger of the two, element by element (`torch.maximum`).
-    ///
     /// `tensor([1, 5]).maximum(3)` is `[3, 5]`.
     #[track_caller]
     pub fn maximum<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -535,7 +516,6 @@ impl Tensor {
     }
 
     /// The smaller of the two, element by element (`torch.minimum`).
-    ///
     /// `tensor([1, 5]).minimum(3)` is `[1, 3]`.
     #[track_caller]
     pub fn minimum<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -543,7 +523,6 @@ impl Tensor {
     }
 
     /// The angle of the point (`other`, `self`), in radians (`torch.atan2`).
-    ///
     /// `tensor([1.0, -1.0]).atan2(1.0)` is `[0.7854, -0.7854]`.
     #[track_caller]
     pub fn atan2<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
@@ -551,7 +530,6 @@ impl Tensor {
     }
 
     /// Linear interpolation: `self + weight * (end - self)` (`torch.lerp`).
-    ///
     /// `tensor([0.0, 10.0]).lerp(&tensor([1.0, 20.0]), 0.5)` is `[0.5000, 15.0000]`.
     #[track_caller]
     pub fn lerp<'a>(&self, end: &Tensor, weight: impl Into<Arg<'a>>) -> Tensor {
@@ -560,7 +538,6 @@ impl Tensor {
     }
 
     /// `self + value * tensor1 * tensor2` (`torch.addcmul`).
-    ///
     /// `tensor([1.0]).addcmul(&tensor([2.0]), &tensor([3.0]), 0.5)` is `[4.]`.
     #[track_caller]
     pub fn addcmul<'a>(&self, tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
@@ -569,7 +546,6 @@ impl Tensor {
     }
 
     /// `self + value * tensor1 / tensor2` (`torch.addcdiv`).
-    ///
     /// `tensor([1.0]).addcdiv(&tensor([2.0]), &tensor([4.0]), 2.0)` is `[2.]`.
     #[track_caller]
     pub fn addcdiv<'a>(&self, tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {

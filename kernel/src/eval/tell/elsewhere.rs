@@ -108,7 +108,7 @@ pub(super) fn of_another_library(
         ("E0277", _) if of_an_iterator(&error.message) => {
             "say what is collected: `.collect::<Vec<_>>()`".to_owned()
         }
-        ("E0308", _) if wants_a_list(error) => {
+        ("E0308" | "E0277", _) if wants_a_list(error) => {
             "an iterator is no list: `.collect::<Vec<_>>()` behind it makes one".to_owned()
         }
         ("E0425", ["device", ..]) => {
@@ -140,12 +140,16 @@ fn of_an_iterator(message: &str) -> bool {
 }
 
 /// Whether an iterator is handed over where a list is wanted.
-fn wants_a_list(error: &Diagnostic) -> bool {
+pub(super) fn wants_a_list(error: &Diagnostic) -> bool {
     const ADAPTERS: [&str; 10] =
         ["Map<", "Filter<", "FilterMap<", "FlatMap<", "Enumerate<", "Zip<", "Rev<", "Take<", "Skip<", "Chain<"];
+    let adapter = |found: &str| ADAPTERS.iter().any(|a| found.starts_with(a));
+    if let Some(bound) = error.message.strip_prefix("the trait bound `").filter(|b| b.contains(": Layers` is not")) {
+        return adapter(bound.trim_start_matches("std::iter::"));
+    }
     let label = error.spans.iter().find(|s| s.primary).and_then(|s| s.label.as_deref()).unwrap_or_default();
     let Some((wanted, found)) = label.split_once(", found ") else { return false };
     let wanted = wanted.trim_start_matches("expected ").trim_matches('`').trim_start_matches('&');
     let found = found.trim_matches('`').trim_start_matches('&').trim_start_matches("std::iter::");
-    (wanted.starts_with('[') || wanted.starts_with("Vec<")) && ADAPTERS.iter().any(|a| found.starts_with(a))
+    (wanted.starts_with('[') || wanted.starts_with("Vec<")) && adapter(found)
 }

@@ -1,5 +1,5 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
-use super::elsewhere::{line_of, of_another_library};
+use super::elsewhere::{line_of, of_another_library, wants_a_list};
 use super::numbers::{mixed, of_two_numbers};
 use super::options::{self, wanted as options_wanted};
 use super::texts::Texts;
@@ -59,6 +59,8 @@ pub struct Known<'a> {
 pub(super) fn retell(error: &Diagnostic, texts: &Texts, known: &Known, row: Option<String>) -> Option<Retold> {
     let source = texts.source;
     let about_the_cell = of_generated_code(error, texts, known);
+    // What is in the brackets is the mistake, not the call.
+    let row = row.filter(|_| !wants_a_list(error));
     let torchs = || row.map(|help| Retold { with_labels: false, ..with_words(error, help) });
     about_the_cell
         .or_else(torchs)
