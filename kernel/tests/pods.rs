@@ -127,6 +127,12 @@ let off = grad.iter().zip(&of_many).map(|(a, b)| (a - b).abs()).fold((one - many
     assert!(told.iter().all(|w| w["programs"]["ended"].as_u64() >= Some(2)), "{told:?}");
 }
 
+/// What is promised on a machine that does nothing else, as in the long tests; one under load is given more.
+fn within(seconds: f64) -> Duration {
+    let load = if std::env::var_os("XLAZY_ROUNDS").is_some() { 1.0 } else { 10.0 };
+    Duration::from_secs_f64(seconds * load)
+}
+
 /// Runs a cell, and does something to a process as soon as the cell has printed so often.
 fn disturbed(engine: &RustEngine, code: &str, after: usize, pid: Pid, with: Signal) -> (Reply, Option<Duration>) {
     let request = Request { code: code.into(), cell: 1, store_history: true, allow_stdin: false, silent: false };
@@ -148,7 +154,7 @@ const STEPS: &str = "let mut y = Tensor::ones([64, 64]); for i in 0..400 { y = (
 
 #[test]
 fn a_worker_that_is_killed_is_told_by_its_name() {
-    let rounds = std::env::var("XLAZY_ROUNDS").ok().and_then(|n| n.parse().ok()).map_or(3, |n: usize| n * 10);
+    let rounds = std::env::var("XLAZY_ROUNDS").ok().and_then(|n| n.parse().ok()).map_or(2, |n: usize| n * 10);
     let engine = engine();
     ok(&engine, "%pod start --workers 2");
     ok(&engine, "let kept = Tensor::ones([3]) * 2.0; sync(); let hosts = 5;");
@@ -167,7 +173,7 @@ fn a_worker_that_is_killed_is_told_by_its_name() {
         };
         let who = format!("worker {which} (local) died (killed, signal 9): it has ");
         assert!(said.contains(&who) && said.contains("`%pod restart`"), "round {round}: {said}");
-        assert!(took < Duration::from_secs(1), "{took:?}");
+        assert!(took < within(1.0), "{took:?}");
         // Until then everything says so, and what is the host's is there.
         assert!(refused(&engine, "Tensor::ones([2]).sum().item()").contains(&who));
         assert!(ok(&engine, "%pod").contains(&who));
@@ -192,7 +198,7 @@ fn a_worker_that_stands_still_is_told_of_and_may_come_back() {
         f.message
     );
     let took = took.expect("it was stopped");
-    assert!(took < Duration::from_millis(3500), "{took:?}");
+    assert!(took < within(3.5), "{took:?}");
     kill(pid, Signal::SIGCONT).expect("a process");
     // Nothing was lost.
     let limit = Instant::now() + Duration::from_secs(20);
