@@ -113,3 +113,76 @@ fn its_page_of_magics_is_their_table() {
     }
     assert_eq!(std::fs::read_to_string(page).expect("the page"), text);
 }
+
+/// Files of the runtime's source.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path());
+    let mut all: Vec<PathBuf> = entries.flat_map(|p| if p.is_dir() { sources(&p) } else { vec![p] }).collect();
+    all.retain(|p| p.extension().is_some_and(|e| e == "rs"));
+    all.sort();
+    all
+}
+
+/// What a doc comment says an expression is: "`tensor([4.0]).sqrt()` is `[2.]`.".
+fn example(line: &str) -> Option<(&str, &str, &str)> {
+    let indent = &line[..line.find("/// `")?];
+    let (code, value) = line.trim_start().strip_prefix("/// `")?.strip_suffix("`.")?.split_once("` is `")?;
+    (!code.contains('`') && !value.contains('`')).then_some((indent, code, value))
+}
+
+/// What is shown of a tuple with one value, on one line; of a tensor with torch's usual dtypes, its numbers.
+fn value_of(shown: &str) -> String {
+    let line = shown.split_whitespace().collect::<Vec<_>>().join(" ").replace("[ ", "[");
+    let value = line.strip_prefix('(').and_then(|l| l.strip_suffix(",)")).unwrap_or(&line);
+    let inside = value.strip_prefix("tensor(").and_then(|v| v.strip_suffix(')')).unwrap_or(value);
+    let mut depth = 0;
+    let several = inside.chars().any(|c| {
+        depth += i32::from("([".contains(c)) - i32::from(")]".contains(c));
+        depth < 0 || depth == 0 && c == ','
+    });
+    if several { value } else { inside }.to_owned()
+}
+
+/// Each is shown where the name is asked for, so it is run here: all of them record first, and one program computes them. With
+/// XLAZY_BLESS=1 what they are is written.
+#[test]
+fn what_docs_say_that_an_expression_is_it_is() {
+    let files = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/src"));
+    let texts: Vec<(PathBuf, String)> =
+        files.into_iter().map(|f| (f.clone(), std::fs::read_to_string(f).expect("a source"))).collect();
+    let found: Vec<(&str, &str)> =
+        texts.iter().flat_map(|(_, t)| t.lines()).filter_map(example).map(|e| (e.1, e.2)).collect();
+    let made: String = found.iter().enumerate().map(|(i, (code, _))| format!("let e{i} = {code};\n")).collect();
+    let shown: String = (0..found.len()).map(|i| format!("display(&(e{i},));\n")).collect();
+    let mut values = Vec::new();
+    let request = Request { code: format!("{{ {made} sync();\n{shown} }}"), cell: 1, ..Request::default() };
+    let reply = engine().execute(&request, &mut |event| {
+        if let Event::Display { bundle, .. } = event {
+            values.push(value_of(bundle.plain()));
+        }
+    });
+    if let Reply::Error(failure) = reply {
+        panic!("{}", plain(&failure));
+    }
+    let mut values = values.into_iter();
+    let mut other = Vec::new();
+    for (file, text) in &texts {
+        let mut written = String::new();
+        for line in text.lines() {
+            let Some((indent, code, said)) = example(line) else {
+                written += &format!("{line}\n");
+                continue;
+            };
+            let value = values.next().expect("each is shown");
+            if value != said {
+                other.push(format!("{}: `{code}` is `{value}`, not `{said}`", file.display()));
+            }
+            written += &format!("{indent}/// `{code}` is `{value}`.\n");
+        }
+        if std::env::var_os("XLAZY_BLESS").is_some() && written != *text {
+            std::fs::write(file, &written).expect("the source is written");
+        }
+    }
+    assert!(other.is_empty(), "{}", other.join("\n"));
+    assert!(found.len() > 300, "{}", found.len());
+}

@@ -46,6 +46,15 @@ impl Host for Recorder {
         Reply::Ok
     }
 
+    fn pod(&self) -> Option<String> {
+        Some("--workers 1".into())
+    }
+
+    fn move_to(&self, pod: Option<String>) -> String {
+        self.asked.borrow_mut().push(format!("move to {pod:?}"));
+        String::new()
+    }
+
     fn recover(&self, _events: &mut dyn FnMut(Event)) -> Reply {
         self.asked.borrow_mut().push("recover".into());
         Reply::Ok
@@ -112,14 +121,14 @@ fn unknown_magics_name_the_nearest() {
         "%metric",
         expect![[r#"
             error UnknownMagic: there is no magic %metric. Did you mean %metrics?
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %trace %memory %timeline %profile %collectives %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %trace %memory %timeline %profile %collectives %tpu %device %pod %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
         "%elephant",
         expect![[r#"
             error UnknownMagic: there is no magic %elephant.
-            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %trace %memory %timeline %profile %collectives %tpu %device %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
+            Magics: %help %magics %doc %vars %who %whos %time %metrics %graph %ir %stablehlo %hlo %trace %memory %timeline %profile %collectives %tpu %device %pod %pending %compiles %why %fix %healed %heal %nan %peek %compare %eager %step %budget %opt %quiet %recover %checkpoint %autosave, !command. %help tells more.
         "#]],
     );
     check(
@@ -159,6 +168,7 @@ fn help_lists_the_table() {
               %collectives  lists what devices tell one another in the last synced program, and which line is behind it
               %tpu          compiles for a TPU that need not be there: does it fit, what would it take
               %device       says or chooses which platform programs run on
+              %pod          runs programs on the devices of other machines
               %pending      the tensors that have no value yet, and what a sync would do
               %compiles     every program compiled so far, and why
               %why          why the last program was compiled again, or the N-th

@@ -170,6 +170,19 @@ fn the_cuda_plugin_is_fetched_whole_or_not_at_all() {
     let (ok, text) = home.plugins(&["install", "cuda12"]);
     assert!(ok && text.contains("there is XLA's CUDA plugin already"), "{text}");
 
+    // JAX's plugin for CUDA 13 serves as well; where both are, the one that takes any driver is used.
+    let thirteen = jax.join("jax_plugins/xla_cuda13/xla_cuda_plugin.so");
+    std::fs::create_dir_all(thirteen.parent().unwrap()).unwrap();
+    std::fs::create_dir_all(jax.join("jax_cuda13_pjrt-0.12.0.dist-info")).unwrap();
+    std::fs::write(&thirteen, "").unwrap();
+    assert!(home.plugins(&["list"]).1.contains("cuda12  0.11.2"));
+    std::fs::remove_dir_all(library.parent().unwrap()).unwrap();
+    std::fs::remove_dir_all(jax.join("jax_cuda12_pjrt-0.11.2.dist-info")).unwrap();
+    let (ok, text) = home.plugins(&["list"]);
+    assert!(ok && text.contains("cuda13  0.12.0 ") && text.contains(&thirteen.display().to_string()), "{text}");
+    let (ok, text) = home.plugins(&["install", "cuda12"]);
+    assert!(ok && text.contains("there is XLA's CUDA plugin already"), "{text}");
+
     let own = home.0.join("plugins/cuda12");
     std::fs::create_dir_all(own.join("jax_plugins/xla_cuda12")).unwrap();
     std::fs::write(own.join("jax_plugins/xla_cuda12/xla_cuda_plugin.so"), "").unwrap();

@@ -128,7 +128,10 @@ fn signatures_types_and_documentation() {
         "/// A point.\n#[derive(Clone)] struct Point { x: f64 }\nimpl Point { /// Makes it larger.\nfn scale(&self, by: f64, twice: bool) -> f64 { by } \
          fn new(x: f64) -> Point { Point { x } } }\n/// Doubles.\nfn double(x: f64, times: usize) -> f64 { x * times as f64 }",
     );
-    run(&mut kernel, "let p = Point::new(1.0); let v = vec![1u8]; let t = Tensor::ones([2, 2]);");
+    run(
+        &mut kernel,
+        "let p = Point::new(1.0); let v = vec![1u8]; let t = Tensor::ones([2, 2]); let layer = nn::Linear::new(1, 1);",
+    );
     let mut missed = Vec::new();
     for (code, says) in [
         ("double(1.0, ¦", "fn double(x: f64, times: usize) -> f64\n                  ^^^^^^^^^^^^\n\nDoubles."),
@@ -171,6 +174,10 @@ fn signatures_types_and_documentation() {
         ("Point { x¦: 1.0 }", "x: f64"),
         ("let add = |a: i32| a + 1;⏎add(¦", "add: "),
         ("println¦!(\"\")", "println"),
+        ("assert_eq!(¦", "assert_eq!(left, right, message…)\n           ^^^^"),
+        ("assert_eq!(1 + 1, ¦", "assert_eq!(left, right, message…)\n                 ^^^^^"),
+        ("optim::SGD::new(layer.parameters(), 0.1).momentum(¦", "momentum: f64"),
+        ("t.sqr¦t()", "`tensor([4.0, 9.0]).sqrt()` is `[2., 3.]`"),
         ("struct Metres(f64);⏎Metres(¦", "f64"),
     ] {
         let found = inspected(&mut kernel, code);

@@ -36,6 +36,7 @@ fn answer(question: Question, args: &str) -> Result<Bundle> {
         Cell => register_cell(args),
         Aot => crate::aot::call(args),
         Device => crate::aot::device_answer(args),
+        Pod => show::pod::answer(args),
         Why => why(args),
         Compiles if is_json(args)? => Ok(json::bundle(insight::compiles_json())),
         Compiles => Ok(insight::compiles_bundle()),

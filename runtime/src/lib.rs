@@ -68,7 +68,7 @@ pub use ops::{
 pub use ops::{Shard, mark_sharding};
 pub use ops::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
 pub use tensor::{Arg, Hook, Tensor, autocast, is_grad_enabled, no_grad, sync};
-pub use xlazy_core::device::{device_name, preload, probe};
+pub use xlazy_core::device::{device_name, preload, probe, worker_main};
 pub use xlazy_core::mesh::{Mesh, Sharding};
 pub use xlazy_core::ty::{Category, DType, Dims, Element, Scalar, Shape};
 pub use xlazy_core::{Error, Raised, Result};

@@ -1,6 +1,7 @@
 //! What the runtime would do, shown without doing it: the pending graph, its IR, its StableHLO, XLA's optimised HLO. What
 //! `%graph`, `%ir`, `%stablehlo` and `%hlo` show.
 pub(crate) mod memory;
+pub(crate) mod pod;
 
 use crate::display;
 use crate::display::graph::Form;

@@ -16,7 +16,7 @@ const HOUSES: &[House] = &[
         src: "runtime/core/src",
         floors: &[
             "host", "sys", "clock", "text", "thread", "error", "ty", "metrics", "options", "proto", "mesh", "emit",
-            "device", "ir", "run",
+            "pod", "device", "ir", "run",
         ],
     },
     House {

@@ -97,7 +97,7 @@ impl Reference {
         let spec = &self.spec["optimizers"]["adamw3"];
         let betas = (number(&spec["betas"][0]), number(&spec["betas"][1]));
         let (eps, weight_decay) = (number(&spec["eps"]), number(&spec["weight_decay"]));
-        let options = optim::AdamOptions { betas, eps, weight_decay };
+        let options = optim::AdamOptions { betas, eps, weight_decay, ..Default::default() };
         let mut opt = optim::AdamW::with(model.parameters(), number(&spec["lr"]), options);
         let before = metrics::counter_value("UncachedCompile").unwrap();
         let losses: Vec<Tensor> = (0..3)

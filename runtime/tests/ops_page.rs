@@ -13,6 +13,8 @@ fn root() -> PathBuf {
 #[derive(Default)]
 struct Row {
     calls: BTreeSet<String>,
+    /// What the doc comment says that a call gives.
+    example: Option<String>,
     cases: usize,
     gradients: usize,
 }
@@ -60,8 +62,14 @@ fn read(file: &Path, room: &str, rows: &mut BTreeMap<String, Row>) {
             // The first sentence says what it is; examples and remarks may name others.
             let first = doc.split("```").next().unwrap_or_default();
             if let Some(call) = called(line, room, of) {
+                let example = doc.lines().map(str::trim).find(|l| l.starts_with('`') && l.contains("` is `"));
                 for name in torch_names(first) {
-                    rows.entry(name.to_owned()).or_default().calls.insert(call.clone());
+                    let row = rows.entry(name.to_owned()).or_default();
+                    row.calls.insert(call.clone());
+                    // A name that several words have is shown by the one that is called so.
+                    if row.example.is_none() || call.ends_with(&format!("::{name}")) {
+                        row.example = example.map(|e| e.trim_end_matches('.').to_owned()).or(row.example.take());
+                    }
                 }
             }
             doc.clear();
@@ -129,7 +137,7 @@ fn page() -> String {
          Of {total} cases {passed} run and pass, in CI; the others draw random numbers or count in a storage that the case does not \
          hold. *Gradient*: in how many of the cases it is compared, or what the table says of an op without cases; a name \
          without either is made of others, through which gradients flow as they do.\n\n{MEANING}\n\n## By name\n\n\
-         | torch | xlazy | gradient | cases |\n|---|---|---|---|\n"
+         | torch | xlazy | gradient | cases | example |\n|---|---|---|---|---|\n"
     );
     for (name, row) in &rows {
         let code = |call: &String| if call.contains(' ') { call.clone() } else { format!("`{call}`") };
@@ -141,7 +149,8 @@ fn page() -> String {
             (n, ..) => n.to_string(),
         };
         let cases = if row.cases == 0 { String::new() } else { row.cases.to_string() };
-        let _ = writeln!(out, "| `{name}` | {} | {gradient} | {cases} |", calls.join(", "));
+        let example = row.example.as_deref().unwrap_or_default().replace('|', "\\|");
+        let _ = writeln!(out, "| `{name}` | {} | {gradient} | {cases} | {example} |", calls.join(", "));
     }
     out.push_str("\n## Ops of the table\n\nWhat graphs, programs and explanations name. Attributes are fixed when a program is compiled; all else is data.\n\n| op | attributes | gradient |\n|---|---|---|\n");
     let mut ops = xlazy::ops();

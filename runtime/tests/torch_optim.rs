@@ -12,71 +12,33 @@ type Make = fn(Vec<Tensor>) -> Box<dyn Optimizer>;
 
 fn optimizers() -> Vec<(&'static str, Make)> {
     use optim::*;
-    fn adam(betas: (f64, f64), weight_decay: f64) -> AdamOptions {
-        AdamOptions { betas, weight_decay, ..Default::default() }
-    }
-    const USUAL: (f64, f64) = (0.9, 0.999);
     vec![
         ("sgd", |p| Box::new(SGD::new(p, 0.1))),
-        ("sgd_momentum", |p| {
-            Box::new(SGD::with(
-                p,
-                0.1,
-                SGDOptions { momentum: 0.9, dampening: 0.2, weight_decay: 0.05, nesterov: false },
-            ))
-        }),
-        ("sgd_nesterov", |p| {
-            let o = SGDOptions { momentum: 0.9, nesterov: true, ..Default::default() };
-            Box::new(SGD::with(p, 0.01, o).maximize(true))
-        }),
-        ("adam", |p| Box::new(Adam::with(p, 0.05, adam(USUAL, 0.1)))),
-        ("adam_amsgrad", |p| Box::new(Adam::amsgrad(p, 0.05, adam((0.7, 0.6), 0.0)))),
-        ("adamw", |p| Box::new(AdamW::with(p, 0.05, adam(USUAL, 0.1)))),
-        ("adamw_amsgrad", |p| Box::new(AdamW::amsgrad(p, 0.05, adam((0.7, 0.6), 0.01)))),
+        ("sgd_momentum", |p| Box::new(SGD::new(p, 0.1).momentum(0.9).dampening(0.2).weight_decay(0.05))),
+        ("sgd_nesterov", |p| Box::new(SGD::new(p, 0.01).maximize(true).momentum(0.9).nesterov(true))),
+        ("adam", |p| Box::new(Adam::new(p, 0.05).weight_decay(0.1))),
+        ("adam_amsgrad", |p| Box::new(Adam::new(p, 0.05).betas((0.7, 0.6)).amsgrad(true))),
+        ("adamw", |p| Box::new(AdamW::new(p, 0.05).weight_decay(0.1))),
+        ("adamw_amsgrad", |p| Box::new(AdamW::new(p, 0.05).amsgrad(true).betas((0.7, 0.6)))),
         ("rmsprop", |p| Box::new(RMSprop::new(p, 0.02))),
-        ("rmsprop_all", |p| {
-            let o =
-                RMSpropOptions { alpha: 0.9, momentum: 0.8, centered: true, weight_decay: 0.1, ..Default::default() };
-            Box::new(RMSprop::with(p, 0.02, o))
-        }),
-        ("adagrad", |p| {
-            let o = AdagradOptions {
-                lr_decay: 0.3,
-                weight_decay: 0.1,
-                initial_accumulator_value: 0.5,
-                ..Default::default()
-            };
-            Box::new(Adagrad::with(p, 0.1, o))
-        }),
-        ("adadelta", |p| Box::new(Adadelta::with(p, 1.0, AdadeltaOptions { weight_decay: 0.1, ..Default::default() }))),
-        ("adamax", |p| Box::new(Adamax::with(p, 0.05, AdamaxOptions { weight_decay: 0.1, ..Default::default() }))),
-        ("nadam", |p| Box::new(NAdam::with(p, 0.05, NAdamOptions { weight_decay: 0.1, ..Default::default() }))),
-        ("nadam_decoupled", |p| {
-            let o = NAdamOptions { weight_decay: 0.1, decoupled_weight_decay: true, ..Default::default() };
-            Box::new(NAdam::with(p, 0.05, o))
-        }),
-        ("radam", |p| Box::new(RAdam::with(p, 0.05, RAdamOptions { betas: (0.9, 0.99), ..Default::default() }))),
+        ("rmsprop_all", |p| Box::new(RMSprop::new(p, 0.02).alpha(0.9).momentum(0.8).centered(true).weight_decay(0.1))),
+        ("adagrad", |p| Box::new(Adagrad::new(p, 0.1).lr_decay(0.3).weight_decay(0.1).initial_accumulator_value(0.5))),
+        ("adadelta", |p| Box::new(Adadelta::new(p, 1.0).weight_decay(0.1))),
+        ("adamax", |p| Box::new(Adamax::new(p, 0.05).weight_decay(0.1))),
+        ("nadam", |p| Box::new(NAdam::new(p, 0.05).weight_decay(0.1))),
+        ("nadam_decoupled", |p| Box::new(NAdam::new(p, 0.05).weight_decay(0.1).decoupled_weight_decay(true))),
+        ("radam", |p| Box::new(RAdam::new(p, 0.05).betas((0.9, 0.99)))),
         ("radam_decoupled", |p| {
-            let o = RAdamOptions {
-                betas: (0.9, 0.99),
-                weight_decay: 0.1,
-                decoupled_weight_decay: true,
-                ..Default::default()
-            };
-            Box::new(RAdam::with(p, 0.05, o))
+            Box::new(RAdam::new(p, 0.05).betas((0.9, 0.99)).weight_decay(0.1).decoupled_weight_decay(true))
         }),
-        ("asgd", |p| {
-            Box::new(ASGD::with(p, 0.05, ASGDOptions { lambd: 0.1, weight_decay: 0.1, ..Default::default() }))
-        }),
+        ("asgd", |p| Box::new(ASGD::new(p, 0.05).lambd(0.1).weight_decay(0.1))),
         ("rprop", |p| Box::new(Rprop::new(p, 0.05))),
-        ("adafactor", |p| {
-            Box::new(Adafactor::with(p, 0.05, AdafactorOptions { weight_decay: 0.1, ..Default::default() }))
-        }),
+        ("adafactor", |p| Box::new(Adafactor::new(p, 0.05).weight_decay(0.1))),
         ("lamb", |p| Box::new(LAMB::new(p, 0.05))),
-        ("lion", |p| Box::new(Lion::with(p, 0.02, LionOptions { weight_decay: 0.1, ..Default::default() }))),
+        ("lion", |p| Box::new(Lion::new(p, 0.02).weight_decay(0.1))),
         ("groups", |p| {
             let mut opt = AdamW::new(&p[..2], 0.05);
-            opt.add_param_group(&p[2..], 0.2, adam(USUAL, 0.3));
+            opt.add_param_group(&p[2..], 0.2, AdamOptions { weight_decay: 0.3, ..opt.options() });
             Box::new(opt)
         }),
     ]
@@ -220,23 +182,10 @@ fn rates_are_torchs_over_a_hundred_steps() {
         schedule.set_epoch(&mut opt, 50);
         near(name, &opt.lrs(), &row(&rates[50])[..2], 1e-12, 1e-9).unwrap();
     }
-    for (name, options) in [
-        ("plateau", PlateauOptions { patience: 3, ..Default::default() }),
-        (
-            "plateau_max",
-            PlateauOptions {
-                maximize: true,
-                factor: 0.5,
-                patience: 2,
-                absolute: true,
-                cooldown: 3,
-                min_lr: 0.01,
-                ..Default::default()
-            },
-        ),
-    ] {
+    let careful =
+        ReduceLROnPlateau::new().factor(0.5).patience(2).absolute(true).cooldown(3).min_lr(0.01).maximize(true);
+    for (name, mut schedule) in [("plateau", ReduceLROnPlateau::new().patience(3)), ("plateau_max", careful)] {
         let mut opt = SGD::new([Tensor::from_vec(vec![0f32], 1).requires_grad_(true)], 0.5);
-        let mut schedule = ReduceLROnPlateau::with(options);
         let metrics = row(&reference["metrics"]);
         let rates: Vec<f64> = metrics.iter().map(|m| (schedule.step(&mut opt, *m), opt.lr()).1).collect();
         near(name, &rates, &row(&reference["rates"][name]), 1e-12, 1e-9).unwrap();
@@ -387,4 +336,31 @@ fn mixed_precision_with_a_scaler_trains_in_one_program() {
     });
     assert_eq!(n, 1);
     assert!(losses[59].item() < 0.02, "{} to {}", losses[0].item(), losses[59].item());
+}
+
+#[test]
+fn options_that_are_set_later_hold_from_the_next_step_on() {
+    let _alone = alone();
+    let w = Tensor::from_vec(vec![0f32], 1).requires_grad_(true);
+    let v = Tensor::from_vec(vec![0f32], 1).requires_grad_(true);
+    let step = |opt: &mut optim::SGD| {
+        opt.zero_grad();
+        (w.sum() + v.sum()).backward();
+        optimizer_step(opt);
+        [w.item(), v.item()]
+    };
+    let mut opt = optim::SGD::new([&w], 1.0);
+    opt.add_param_group([&v], 2.0, opt.options());
+    assert_eq!(step(&mut opt), [-1.0, -2.0]);
+    // The buffer is made then, of both groups, and is zero before the step.
+    opt = opt.momentum(0.5);
+    assert_eq!(step(&mut opt), [-2.0, -4.0]);
+    assert_eq!(step(&mut opt), [-3.5, -7.0]);
+    // Another number keeps what was gathered.
+    opt = opt.momentum(1.0);
+    assert_eq!(step(&mut opt), [-6.0, -12.0]);
+    assert_eq!(opt.options(), optim::SGDOptions { momentum: 1.0, ..Default::default() });
+    // State begins as the options say, also where they are said after the constructor's.
+    let first = |opt: optim::Adagrad| opt.state_dict().iter().find(|(n, _)| n == "state.0.sum").unwrap().1.item();
+    assert_eq!(first(optim::Adagrad::new([&w], 1.0).initial_accumulator_value(0.5)), 0.5);
 }

@@ -29,6 +29,7 @@ fn main() {
         ["--why", ref rest @ ..] => std::process::exit(xlazy::insight::why_main(rest)),
         ["--aot", ref rest @ ..] => std::process::exit(xlazy::aot::cli_main(rest)),
         ["--aot-child"] => xlazy::aot::child_main(),
+        ["--worker"] => std::process::exit(xlazy::worker_main()),
         ["--places"] => std::process::exit(xlazy::aot::places_main()),
         _ => xlazy::session_main(),
     }

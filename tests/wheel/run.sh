@@ -83,4 +83,19 @@ left=$(find "$new" -iname '*xlazy*' -o -iname 'libpjrt*' -o -name 'libstd-*')
 # What somebody has typed is theirs, as a shell's history is.
 left=$(find "$home/user" -ipath '*xlazy*' -type f ! -path '*/.local/share/xlazy/state/history.*')
 [[ -z $left ]] || fail "left behind at home: $left"
+
+# ---- The same without Python: an archive, unpacked, and called through a link
+
+step "the archive"
+XLAZY_WHEEL_LEVEL=0 "$root/scripts/archive.py" "$wheels"
+mkdir "$home/unpacked" "$home/other"
+tar -xzf "$wheels"/xlazy-*.tar.gz -C "$home/unpacked"
+rm "$wheels"/xlazy-*.tar.gz
+ln -s "$home"/unpacked/xlazy-*/bin/xlazy "$home/other/xlazy"
+alone() { env -i PATH=/nowhere HOME="$home/other" LANG=C.UTF-8 "$home/other/xlazy" "$@"; }
+[[ $(alone eval 'tensor([1.0, 2.0]).sum().item()') == 3.0 ]] || fail "the archive's xlazy does not compute"
+alone doctor || fail "the doctor finds fault with the archive"
+[[ $(alone plugins list) == "cpu "*"plugins/cpu/libpjrt_cpu.so"* ]] || fail "no plugin in the archive"
+alone install --prefix "$home/other" >/dev/null
+grep -q "$home/unpacked" "$home/other/share/jupyter/kernels/xlazy/kernel.json" || fail "the kernelspec does not name the archive's xlazy"
 step "passed"

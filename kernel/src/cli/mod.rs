@@ -29,6 +29,7 @@ pub mod run;
 mod transport;
 mod why;
 mod widgets;
+mod worker;
 
 type Subcommand = (fn() -> Command, fn(&ArgMatches) -> ExitCode);
 
@@ -46,6 +47,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
     (aot::command, aot::run),
     (why::command, why::run),
     (bench::command, bench::run),
+    (worker::command, worker::run),
     (kernel_command::command, kernel_command::run),
     (describe_toolchain::command, describe_toolchain::run),
 ];

@@ -138,7 +138,8 @@ fn list(installation: &Installation, as_json: bool) {
     let ours: Vec<PathBuf> = all.iter().filter_map(|p| p.library.canonicalize().ok()).collect();
     for (ready, (library, from)) in brought(installation) {
         if library.canonicalize().is_ok_and(|l| !ours.contains(&l)) {
-            all.push(Listed { name: ready.into(), version: version(&library), library, from });
+            let name = cuda(&library).unwrap_or(ready.into());
+            all.push(Listed { name, version: version(&library), library, from });
         }
     }
     if as_json {
@@ -159,6 +160,12 @@ fn list(installation: &Installation, as_json: bool) {
     }
 }
 
+/// The name of JAX's plugin for a version of CUDA, by the folder that it lies in.
+fn cuda(library: &Path) -> Option<String> {
+    let folder = library.parent()?.file_name()?.to_string_lossy();
+    Some(folder.strip_prefix("xla_").filter(|n| n.starts_with("cuda"))?.to_owned())
+}
+
 /// The version that the note in a plugin's folder gives, or the one of its Python package.
 fn version(library: &Path) -> String {
     let note = |folder: &Path| {
@@ -169,8 +176,11 @@ fn version(library: &Path) -> String {
     if let Some(version) = library.ancestors().skip(1).take(3).find_map(note) {
         return version;
     }
-    let packages = READY.iter().map(|r| r.wheels[0].package.replace('-', "_"));
-    let packages: Vec<String> = packages.map(|p| p + "-").collect();
+    let packages = match cuda(library) {
+        // Several may lie side by side.
+        Some(cuda) => vec![format!("jax_{cuda}_pjrt-")],
+        None => READY.iter().map(|r| r.wheels[0].package.replace('-', "_") + "-").collect(),
+    };
     let of = |n: String| {
         packages.iter().find_map(|p| Some(n.strip_prefix(p.as_str())?.strip_suffix(".dist-info")?.to_owned()))
     };

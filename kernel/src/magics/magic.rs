@@ -100,6 +100,11 @@ pub trait Host {
     fn checkpoint(&self, args: &str, events: &mut dyn FnMut(Event)) -> Reply;
     /// Says how often they are to be saved.
     fn autosave(&self, args: &str, events: &mut dyn FnMut(Event)) -> Reply;
+    /// The pod that programs run on, as it was asked for.
+    fn pod(&self) -> Option<String>;
+    /// Ends the session, and goes on in a new one whose programs run on this pod, or on this machine: a sentence about what
+    /// is lost.
+    fn move_to(&self, pod: Option<String>) -> String;
     /// Runs again the cells that made what a crash took.
     fn recover(&self, events: &mut dyn FnMut(Event)) -> Reply;
 }

@@ -28,6 +28,7 @@ mod nearest;
 mod opt;
 mod peek;
 mod pending;
+mod pod;
 mod profile;
 mod program;
 mod quiet;
@@ -63,6 +64,7 @@ pub static TABLE: &[Magic] = &[
     collectives::COLLECTIVES,
     tpu::TPU,
     device::DEVICE,
+    pod::POD,
     pending::PENDING,
     compiles::COMPILES,
     why::WHY,

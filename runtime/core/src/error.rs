@@ -9,6 +9,8 @@ pub enum Error {
     Op { op: &'static str, operands: Vec<String>, message: String },
     /// XLA or the PJRT plugin answered with an error.
     Pjrt { call: &'static str, code: String, message: String },
+    /// A worker of the pod has died, or is not heard.
+    Pod { message: String },
     /// Something else was asked of the runtime that it cannot do.
     Usage { message: String },
     /// What an op was refused for when the device had run it: told at the op's line, wherever that comes out.
@@ -23,7 +25,7 @@ impl std::fmt::Display for Error {
             Error::Op { op, operands, message } if operands.is_empty() => write!(f, "{op}: {message}"),
             Error::Op { op, operands, message } => write!(f, "{op}({}): {message}", operands.join(", ")),
             Error::Pjrt { call, code, message } => write!(f, "{call} failed ({code}): {message}"),
-            Error::Usage { message } => f.write_str(message),
+            Error::Pod { message } | Error::Usage { message } => f.write_str(message),
             Error::Late { error, .. } => error.fmt(f),
         }
     }

@@ -201,6 +201,16 @@ pub fn take_stdin() -> std::io::Result<OwnedFd> {
     }
 }
 
+/// Takes descriptor 1 over, and leaves the standard error there for whatever else prints.
+pub fn take_stdout() -> std::io::Result<OwnedFd> {
+    let fd = std::os::fd::AsFd::as_fd(&std::io::stdout()).try_clone_to_owned()?;
+    // SAFETY: dup2 on descriptors that are open.
+    match unsafe { libc::dup2(2, 1) } {
+        0.. => Ok(fd),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 /// What a cell's object exports.
 pub type Entry = extern "C-unwind" fn();
 

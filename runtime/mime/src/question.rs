@@ -44,6 +44,8 @@ questions! {
     Aot "aot",
     /// Which platform programs run on, or are to.
     Device "device",
+    /// The pod's workers, or whether a pod can be such, or is there.
+    Pod "pod",
     /// Why a program was compiled again.
     Why "why",
     /// All compilations.

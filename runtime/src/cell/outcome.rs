@@ -90,7 +90,9 @@ fn of_panic(payload: &(dyn Any + Send)) -> Outcome {
         return Outcome::Interrupted;
     }
     if let Some(raised) = payload.downcast_ref::<Raised>() {
-        let mut fault = located("TensorError", raised.error.to_string(), raised.at);
+        // What a worker's end ends is none of the cell's doing, and the kernel knows it by this name.
+        let name = if matches!(raised.error, xlazy_core::Error::Pod { .. }) { "PodError" } else { "TensorError" };
+        let mut fault = located(name, raised.error.to_string(), raised.at);
         fault.notes.extend(caller(raised.at, raised.statement));
         return Outcome::Failed(fault);
     }

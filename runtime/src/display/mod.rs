@@ -14,6 +14,7 @@ mod number;
 pub(crate) mod page;
 pub(crate) mod picture;
 mod plot;
+mod template;
 mod tensor;
 pub(crate) mod timeline;
 pub(crate) mod transfers;

@@ -1,6 +1,7 @@
 //! The public names of the runtime with their documentation, read from its own sources: for completion and `name?`.
 //!
 //! rustdoc's comments are the one place where an op is described; what the kernel shows is the same text.
+use super::template::{Template, ident, signature, template, templates, with_arguments};
 use crate::json::{Value, json};
 use std::fmt::Write;
 use std::sync::OnceLock;
@@ -123,17 +124,6 @@ fn imports(text: &str) -> Vec<Name> {
     out
 }
 
-/// What a macro makes of each of its documented entries.
-#[derive(Clone)]
-struct Template {
-    macro_name: String,
-    kind: &'static str,
-    /// What follows the name: `(&self) -> Tensor`; of a variant, its type.
-    rest: String,
-    /// Of a type, the word for its name and all that is written with it: its fields, its `impl`s.
-    with: Option<(String, String)>,
-}
-
 /// The documented items of one source file. Reads what rustfmt writes: items begin at column 0, methods at column 4.
 fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) -> Vec<Name> {
     let lines: Vec<&str> = text.lines().collect();
@@ -207,18 +197,21 @@ fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) ->
             let entry = entry.strip_prefix("fn ").unwrap_or(entry);
             let name = ident(entry);
             if !name.is_empty() && (!text.is_empty() || trimmed.starts_with("pub fn ")) {
+                let free = t.kind == "method" && !t.rest.contains("self");
                 let owner = match t.kind {
-                    "method" => "Tensor",
+                    "method" if !free => "Tensor",
                     "variant" => &t.rest,
                     _ => module,
                 };
+                let kind = if free { "function" } else { t.kind };
                 let signature = with_arguments(&name, if t.kind == "variant" { "" } else { &t.rest }, entry);
                 if let Some((word, body)) = &t.with {
+                    let body = t.repeated(body, &lines[at - 1..]);
                     let body = body.replace(word, &name).replace("$crate::", "crate::");
                     let written = extract(module, file, &body, &[]);
                     out.extend(written.into_iter().filter(|n| n.name != name || n.kind != "struct"));
                 }
-                out.push(item(name, t.kind, owner, signature, &text, file));
+                out.push(item(name, kind, owner, signature, &text, file));
             }
             continue;
         }
@@ -325,79 +318,6 @@ fn plain_item(
     Some((ident(rest), kind, owner, signature))
 }
 
-/// A signature that may go over several lines, on one.
-fn signature(first: &str, following: &[&str]) -> String {
-    let mut out = String::new();
-    for line in std::iter::once(&first).chain(following) {
-        let line = line.trim();
-        if !out.is_empty() && !out.ends_with('(') {
-            out.push(' ');
-        }
-        let done = line.ends_with('{') || line.ends_with(';') || line.ends_with('}');
-        out.push_str(line.split('{').next().unwrap_or(line).trim_end_matches(';').trim_end());
-        if done {
-            break;
-        }
-    }
-    out.replace(", )", ")")
-}
-
-/// A method's signature in a macro's words, with the lifetime and the arguments that an entry says.
-fn with_arguments(name: &str, rest: &str, entry: &str) -> String {
-    let (head, said) = entry.split_once('(').unwrap_or_default();
-    let said = said.rsplit_once(") =>").filter(|s| !s.0.is_empty()).map_or(String::new(), |s| format!(", {}", s.0));
-    let life = head.find('<').map_or("", |at| &head[at..]);
-    let rest = rest.replace(", $($arg: $ty),*", &said).replace("$(<$life>)?", life);
-    if rest.is_empty() { rest } else { format!("{name}{rest}") }
-}
-
-/// What the macros of a file write for each entry: they are called in other files, too.
-fn templates(text: &str) -> Vec<Template> {
-    let lines: Vec<&str> = text.lines().collect();
-    let macros = lines.iter().enumerate().filter_map(|(at, l)| Some((at + 1, l.strip_prefix("macro_rules! ")?)));
-    let body = |at: usize| &lines[at..at + lines[at..].iter().position(|l| *l == "}").unwrap_or(0)];
-    macros.filter_map(|(at, name)| template(&ident(name), body(at))).collect()
-}
-
-/// What a macro writes for each entry: the first public function or type in it whose name is the entry's, or an enum's variant.
-fn template(macro_name: &str, body: &[&str]) -> Option<Template> {
-    for (i, line) in body.iter().enumerate() {
-        let line = line.trim_start().trim_start_matches("$(");
-        if let Some(rest) = line.strip_prefix("pub enum ").filter(|r| r.starts_with(char::is_uppercase)) {
-            return Some(Template {
-                macro_name: macro_name.to_owned(),
-                kind: "variant",
-                rest: ident(rest),
-                with: None,
-            });
-        }
-        for kind in ["fn", "struct"] {
-            let Some((before, rest)) = line.split_once(&format!("{kind} $")) else { continue };
-            if !matches!(before.trim(), "pub" | "$vis") {
-                continue;
-            }
-            let name = ident(rest);
-            return Some(match kind {
-                "fn" => {
-                    let rest = signature(rest, &body[i + 1..])[name.len()..].to_owned();
-                    Template { macro_name: macro_name.to_owned(), kind: "method", rest, with: None }
-                }
-                _ => {
-                    let indent = body[i].len() - body[i].trim_start().len();
-                    let lines: Vec<&str> = body.iter().map(|l| l.get(indent..).unwrap_or(l.trim_start())).collect();
-                    let with = Some((format!("${name}"), lines.join("\n")));
-                    Template { macro_name: macro_name.to_owned(), kind: "struct", rest: String::new(), with }
-                }
-            });
-        }
-    }
-    None
-}
-
-fn ident(text: &str) -> String {
-    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -406,17 +326,25 @@ mod tests {
     /// Types that a macro writes, with all they have.
     const MADE: &str = r#"
 macro_rules! pools {
-    ($($(#[$doc:meta])* $name:ident, $dims:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $dims:literal { $($option:ident: $kind:ty = $default:expr),* };)*) => {$(
         $(#[$doc])*
         pub struct $name {
             /// The window.
             pub size: usize,
+            $(pub $option: $kind,)*
         }
 
         impl $name {
             pub fn new(size: usize) -> $name {
-                $name { size }
+                $name { size, $($option: $default),* }
             }
+
+            $(
+                /// An option.
+                pub fn $option(mut self, $option: $kind) -> $name {
+                    self
+                }
+            )*
 
             /// By its name.
             pub fn stride(mut self, stride: usize) -> $name {
@@ -434,7 +362,10 @@ macro_rules! pools {
 
 pools! {
     /// Of sequences.
-    Pool1d, 1;
+    Pool1d, 1 {
+        same: bool = false,
+        steps: (usize, Vec<f64>) = (1, vec![]),
+    };
 }
 
 #[cfg(test)]
@@ -525,7 +456,11 @@ mod tests {
             method Module::forward(&self, x: &Tensor) -> Tensor | Runs it.
             function nn::free(x: f64) -> f64 | Free.
             field Pool1d::size: usize | The window.
+            field Pool1d::same: bool | 
+            field Pool1d::steps: (usize, Vec<f64>) | 
             function Pool1d::new(size: usize) -> Pool1d | 
+            method Pool1d::same(mut self, same: bool) -> Pool1d | An option.
+            method Pool1d::steps(mut self, steps: (usize, Vec<f64>)) -> Pool1d | An option.
             method Pool1d::stride(mut self, stride: usize) -> Pool1d | By its name.
             impl Pool1d::impl Module for Pool1d | 
             struct nn::Pool1d | Of sequences.

@@ -29,7 +29,9 @@ pub(crate) fn profile(args: &str) -> Result<Bundle> {
             if is_dry() {
                 return Err(usage("dry mode: there is no device to profile".into()));
             }
-            let plugin = client()?.pjrt.plugin();
+            let plugin = client()?.pjrt.plugin().ok_or_else(|| {
+                usage("a profile is of the devices of this process, and programs run on a pod's workers".into())
+            })?;
             if !plugin.has_profiler() {
                 let name = plugin.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
                 return Err(usage(format!(

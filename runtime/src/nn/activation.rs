@@ -10,6 +10,14 @@ macro_rules! activations {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $name;
+        impl $name {
+            // As other layers are made.
+            #[doc(hidden)]
+            #[allow(clippy::new_without_default)]
+            pub fn new() -> $name {
+                $name
+            }
+        }
         impl Module for $name {
             #[inline]
             #[track_caller]
@@ -35,6 +43,11 @@ macro_rules! activations {
             }
         }
         impl $name {
+            #[doc(hidden)]
+            pub fn new() -> $name {
+                $name
+            }
+
             $(
                 /// With another one.
                 pub fn $field(mut self, $field: $t) -> $name {
@@ -58,6 +71,13 @@ macro_rules! activations {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name($(pub $t),*);
+        impl $name {
+            // As other layers are made.
+            #[doc(hidden)]
+            pub fn new($($field: $t),*) -> $name {
+                $name($($field),*)
+            }
+        }
         activations!(@default $name [$($($default,)?)*]);
         impl Module for $name {
             #[inline]
@@ -82,63 +102,117 @@ macro_rules! activations {
 
 activations! {
     /// `max(x, 0)` (`torch.nn.ReLU`).
+    ///
+    /// `nn::ReLU.forward(&tensor([-1.0, 2.0]))` is `[0., 2.]`.
     ReLU => |x| x.relu();
     /// Bounded to 0..=6 (`torch.nn.ReLU6`).
+    ///
+    /// `nn::ReLU6.forward(&tensor([-1.0, 2.0]))` is `[0., 2.]`.
     ReLU6 => |x| x.relu6();
     /// `1 / (1 + exp(-x))` (`torch.nn.Sigmoid`).
+    ///
+    /// `nn::Sigmoid.forward(&tensor([-1.0, 2.0]))` is `[0.2689, 0.8808]`.
     Sigmoid => |x| x.sigmoid();
     /// The hyperbolic tangent (`torch.nn.Tanh`).
+    ///
+    /// `nn::Tanh.forward(&tensor([-1.0, 2.0]))` is `[-0.7616, 0.9640]`.
     Tanh => |x| x.tanh();
     /// `x sigmoid(x)` (`torch.nn.SiLU`).
+    ///
+    /// `nn::SiLU.forward(&tensor([-1.0, 2.0]))` is `[-0.2689, 1.7616]`.
     SiLU => |x| x.silu();
     /// `x tanh(softplus(x))` (`torch.nn.Mish`).
+    ///
+    /// `nn::Mish.forward(&tensor([-1.0, 2.0]))` is `[-0.3034, 1.9440]`.
     Mish => |x| x.mish();
     /// elu with the constants that keep mean 0 and variance 1 (`torch.nn.SELU`).
+    ///
+    /// `nn::SELU.forward(&tensor([-1.0, 2.0]))` is `[-1.1113, 2.1014]`.
     SELU => |x| x.selu();
     /// relu6(x + 3) / 6 (`torch.nn.Hardsigmoid`).
+    ///
+    /// `nn::Hardsigmoid.forward(&tensor([-1.0, 2.0]))` is `[0.3333, 0.8333]`.
     Hardsigmoid => |x| x.hardsigmoid();
     /// `x hardsigmoid(x)` (`torch.nn.Hardswish`).
+    ///
+    /// `nn::Hardswish.forward(&tensor([-1.0, 2.0]))` is `[-0.3333, 1.6667]`.
     Hardswish => |x| x.hardswish();
     /// log(sigmoid(x)) (`torch.nn.LogSigmoid`).
+    ///
+    /// `nn::LogSigmoid.forward(&tensor([-1.0, 2.0]))` is `[-1.3133, -0.1269]`.
     LogSigmoid => |x| x.logsigmoid();
     /// x / (1 + |x|) (`torch.nn.Softsign`).
+    ///
+    /// `nn::Softsign.forward(&tensor([-1.0, 2.0]))` is `[-0.5000, 0.6667]`.
     Softsign => |x| x.softsign();
     /// x - tanh(x) (`torch.nn.Tanhshrink`).
+    ///
+    /// `nn::Tanhshrink.forward(&tensor([-1.0, 2.0]))` is `[-0.2384, 1.0360]`.
     Tanhshrink => |x| x.tanhshrink();
     /// Softmax over the channels of each place of a picture, [n, c, h, w] (`torch.nn.Softmax2d`).
+    ///
+    /// `nn::Softmax2d.forward(&Tensor::zeros([1, 2, 1, 1])).flatten()` is `[0.5000, 0.5000]`.
     Softmax2d => |x| x.softmax(-3);
     /// Gives its input back (`torch.nn.Identity`).
+    ///
+    /// `nn::Identity.forward(&tensor([1, 2]))` is `[1, 2]`.
     Identity => |x| x.clone();
 
     /// `x Φ(x)` (`torch.nn.GELU`); `GELU.approximate(true)` takes the formula with tanh (`approximate="tanh"`).
+    ///
+    /// `nn::GELU.forward(&tensor([-1.0, 2.0]))` is `[-0.1587, 1.9545]`.
     GELU { approximate: bool = false } => |m, x| if m.approximate { x.gelu_tanh() } else { x.gelu() };
     /// `log(1 + exp(beta x)) / beta`, and x where beta x is above the threshold (`torch.nn.Softplus`).
+    ///
+    /// `nn::Softplus.forward(&tensor([-1.0, 2.0]))` is `[0.3133, 2.1269]`.
     Softplus { beta: f64 = 1.0, threshold: f64 = 20.0 } => |m, x| match (m.beta, m.threshold) {
         (1.0, 20.0) => x.softplus(),
         (beta, threshold) => x.softplus_with(beta, threshold),
     };
 
     /// `x` where positive, `slope x` elsewhere (`torch.nn.LeakyReLU`); the default slope is 0.01.
+    ///
+    /// `nn::LeakyReLU(0.1).forward(&tensor([-1.0, 2.0]))` is `[-0.1000, 2.0000]`.
     LeakyReLU(negative_slope: f64 = 0.01) => |x| x.leaky_relu(negative_slope);
     /// `x` where positive, `alpha (exp(x) - 1)` elsewhere (`torch.nn.ELU`); the default alpha is 1.
+    ///
+    /// `nn::ELU(1.0).forward(&tensor([-1.0, 2.0]))` is `[-0.6321, 2.0000]`.
     ELU(alpha: f64 = 1.0) => |x| x.elu(alpha);
     /// `x` where positive, `alpha (exp(x / alpha) - 1)` elsewhere (`torch.nn.CELU`); the default alpha is 1.
+    ///
+    /// `nn::CELU(1.0).forward(&tensor([-1.0, 2.0]))` is `[-0.6321, 2.0000]`.
     CELU(alpha: f64 = 1.0) => |x| x.celu(alpha);
     /// x, but zero between `-lambd` and `lambd` (`torch.nn.Hardshrink`); by default 0.5.
+    ///
+    /// `nn::Hardshrink(0.5).forward(&tensor([0.2, 2.0]))` is `[0., 2.]`.
     Hardshrink(lambd: f64 = 0.5) => |x| x.hardshrink(lambd);
     /// x moved towards zero by `lambd`, zero in between (`torch.nn.Softshrink`); by default 0.5.
+    ///
+    /// `nn::Softshrink(0.5).forward(&tensor([0.2, 2.0]))` is `[0.0000, 1.5000]`.
     Softshrink(lambd: f64 = 0.5) => |x| x.softshrink(lambd);
     /// Bounded to `min_val..=max_val` (`torch.nn.Hardtanh`); by default -1 and 1.
+    ///
+    /// `nn::Hardtanh(-1.0, 1.0).forward(&tensor([0.2, 2.0]))` is `[0.2000, 1.0000]`.
     Hardtanh(min_val: f64 = -1.0, max_val: f64 = 1.0) => |x| x.hardtanh(min_val, max_val);
     /// x where above the threshold, `value` elsewhere (`torch.nn.Threshold`).
+    ///
+    /// `nn::Threshold(1.0, 0.0).forward(&tensor([0.2, 2.0]))` is `[0., 2.]`.
     Threshold(threshold: f64, value: f64) => |x| x.threshold(threshold, value);
     /// The first half along `dim` times the sigmoid of the second (`torch.nn.GLU`); the last dimension by default.
+    ///
+    /// `nn::GLU(-1).forward(&tensor([1.0, 0.0]))` is `[0.5000]`.
     GLU(dim: i64 = -1) => |x| x.glu(dim);
     /// Shares that add up to 1 along a dimension (`torch.nn.Softmax`).
+    ///
+    /// `nn::Softmax(-1).forward(&tensor([0.0, 1.0]))` is `[0.2689, 0.7311]`.
     Softmax(dim: i64) => |x| x.softmax(dim);
     /// softmax(-x) along a dimension (`torch.nn.Softmin`).
+    ///
+    /// `nn::Softmin(-1).forward(&tensor([0.0, 1.0]))` is `[0.7311, 0.2689]`.
     Softmin(dim: i64) => |x| x.softmin(dim);
     /// The logarithm of softmax along a dimension (`torch.nn.LogSoftmax`).
+    ///
+    /// `nn::LogSoftmax(-1).forward(&tensor([0.0, 1.0]))` is `[-1.3133, -0.3133]`.
     LogSoftmax(dim: i64) => |x| x.log_softmax(dim);
 }
 

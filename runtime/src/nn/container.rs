@@ -3,13 +3,15 @@ use super::module::{Module, Parts, at_caller};
 use crate::tensor::{Tensor, refuse};
 use std::ops::Index;
 
-/// Modules one after the other (`torch.nn.Sequential`): a tuple of up to twelve, or a vector of boxed ones.
+/// Modules one after the other (`torch.nn.Sequential`): a tuple of up to twelve, or a vector.
 ///
 /// ```
 /// use xlazy::prelude::*;
 /// let model = nn::Sequential::new((nn::Linear::new(4, 8), nn::ReLU, nn::Linear::new(8, 2)));
 /// assert_eq!(model.forward(&Tensor::ones([3, 4])).shape(), [3, 2]);
 /// assert_eq!(model.named_parameters()[2].0, "2.weight");
+/// let deep: nn::Sequential = (0..6).map(|_| nn::Linear::new(4, 4)).collect();
+/// assert_eq!(deep.len(), 6);
 /// ```
 pub struct Sequential {
     layers: Vec<Box<dyn Module>>,
@@ -196,9 +198,23 @@ pub trait Layers {
     fn boxed(self) -> Vec<Box<dyn Module>>;
 }
 
-impl Layers for Vec<Box<dyn Module>> {
+/// Boxed ones, too.
+impl<M: Module + 'static> Layers for Vec<M> {
     fn boxed(self) -> Vec<Box<dyn Module>> {
-        self
+        self.into_iter().map(|m| Box::new(m) as Box<dyn Module>).collect()
+    }
+}
+
+/// `(0..6).map(|_| Block::new()).collect::<nn::Sequential>()`.
+impl<M: Module + 'static> FromIterator<M> for Sequential {
+    fn from_iter<I: IntoIterator<Item = M>>(layers: I) -> Sequential {
+        Sequential::new(layers.into_iter().collect::<Vec<M>>())
+    }
+}
+
+impl<M: Module + 'static> FromIterator<M> for ModuleList {
+    fn from_iter<I: IntoIterator<Item = M>>(layers: I) -> ModuleList {
+        ModuleList::new(layers.into_iter().collect::<Vec<M>>())
     }
 }
 

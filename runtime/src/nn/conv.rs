@@ -116,6 +116,8 @@ macro_rules! convolutions {
 
 convolutions! {
     /// A convolution over sequences: [n, in, length] to [n, out, length'] (`torch.nn.Conv1d`).
+    ///
+    /// `nn::Conv1d::new(2, 4, 3).padding(1).forward(&Tensor::ones([1, 2, 8])).shape()` is `[1,4,8]`.
     Conv1d, 1, conv1d;
     /// A convolution over pictures: [n, in, height, width] to [n, out, height', width'] (`torch.nn.Conv2d`). Starts as
     /// torch's does: uniform within ±1/√(in · kernel).
@@ -127,6 +129,8 @@ convolutions! {
     /// ```
     Conv2d, 2, conv2d;
     /// A convolution over volumes: [n, in, depth, height, width] (`torch.nn.Conv3d`).
+    ///
+    /// `nn::Conv3d::new(1, 2, 3).stride(2).forward(&Tensor::ones([1, 1, 5, 5, 5])).shape()` is `[1,2,2,2,2]`.
     Conv3d, 3, conv3d;
 }
 
@@ -206,6 +210,40 @@ macro_rules! transposed {
             }
         }
 
+        /// Options one by one; `with` takes all of them, and those that change the weight's shape.
+        impl $name {
+            /// As torch's `bias=`: without one, where a normalisation follows.
+            #[track_caller]
+            pub fn bias(mut self, bias: bool) -> $name {
+                let shape = self.weight.shape();
+                let fan_in = shape[1..].iter().product();
+                let drawn = || init::uniform([shape[1] * self.options.groups], init::default_bound(fan_in));
+                self.bias = bias.then(|| self.bias.take().unwrap_or_else(drawn));
+                self
+            }
+
+            pub fn stride(mut self, stride: impl Into<Dims>) -> $name {
+                self.options.stride = stride.into();
+                self
+            }
+
+            pub fn padding(mut self, padding: impl Into<Dims>) -> $name {
+                self.options.padding = padding.into();
+                self
+            }
+
+            /// What the result has more of at its end, where a stride leaves several sizes open.
+            pub fn output_padding(mut self, padding: impl Into<Dims>) -> $name {
+                self.options.output_padding = padding.into();
+                self
+            }
+
+            pub fn dilation(mut self, dilation: impl Into<Dims>) -> $name {
+                self.options.dilation = dilation.into();
+                self
+            }
+        }
+
         impl Module for $name {
             #[inline]
             #[track_caller]
@@ -230,16 +268,19 @@ macro_rules! transposed {
 
 transposed! {
     /// The gradient of a convolution over sequences, as a layer: [n, in, length] (`torch.nn.ConvTranspose1d`).
+    ///
+    /// `nn::ConvTranspose1d::new(2, 4, 2).stride(2).forward(&Tensor::ones([1, 2, 3])).shape()` is `[1,4,6]`.
     ConvTranspose1d, 1, conv_transpose1d;
     /// The gradient of a convolution over pictures, as a layer (`torch.nn.ConvTranspose2d`).
     ///
     /// ```
     /// use xlazy::prelude::*;
-    /// let options = ConvTransposeOptions { stride: 2.into(), ..Default::default() };
-    /// let layer = nn::ConvTranspose2d::with(8, 3, 2, options);
+    /// let layer = nn::ConvTranspose2d::new(8, 3, 4).stride(2).padding(1).bias(false);
     /// assert_eq!(layer.forward(&Tensor::ones([2, 8, 4, 4])).shape(), [2, 3, 8, 8]);
     /// ```
     ConvTranspose2d, 2, conv_transpose2d;
     /// The gradient of a convolution over volumes, as a layer (`torch.nn.ConvTranspose3d`).
+    ///
+    /// `nn::ConvTranspose3d::new(1, 2, 2).stride(2).forward(&Tensor::ones([1, 1, 2, 2, 2])).shape()` is `[1,2,4,4,4]`.
     ConvTranspose3d, 3, conv_transpose3d;
 }

@@ -70,13 +70,13 @@ pub(crate) fn channels(x: &Tensor, p: f64, training: bool) -> Tensor {
 }
 
 #[track_caller]
-fn alpha(x: &Tensor, p: f64, training: bool) -> Tensor {
+pub(super) fn alpha(x: &Tensor, p: f64, training: bool) -> Tensor {
     let kept = Tensor::ones(x.shape()).to(x.dtype());
     towards(x, kept, p, training)
 }
 
 #[track_caller]
-fn feature_alpha(x: &Tensor, p: f64, training: bool) -> Tensor {
+pub(super) fn feature_alpha(x: &Tensor, p: f64, training: bool) -> Tensor {
     towards(x, per_channel(x), p, training)
 }
 

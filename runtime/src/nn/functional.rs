@@ -1,4 +1,5 @@
 //! Functions without state (`torch.nn.functional`), those that are no methods of tensors.
+use super::dropout::{alpha, channels, feature_alpha};
 use super::module::at_caller;
 use crate::tensor::{Tensor, refuse};
 use crate::{CrossEntropyOptions, Reduction, cat, scan, stack};
@@ -129,4 +130,88 @@ pub fn ctc_loss(
             r => reduced(loss, r),
         }
     })
+}
+
+/// Shares that add up to 1 along `dim`, drawn as by `softmax((logits + g) / tau)` with Gumbel noise g; with `hard` one of them is 1,
+/// and gradients are those of the shares (`torch.nn.functional.gumbel_softmax`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let drawn = nn::functional::gumbel_softmax(&tensor([[0.0, 9.0, 0.0]]), 1.0, true, -1);
+/// assert_eq!((drawn.sum().item(), drawn.max().item()), (1.0, 1.0));
+/// ```
+#[track_caller]
+pub fn gumbel_softmax(logits: &Tensor, tau: f64, hard: bool, dim: i64) -> Tensor {
+    at_caller(|| {
+        // -ln of a number that is never 0
+        let noise = (logits.rand_like() + f32::MIN_POSITIVE as f64).log().neg().clamp_min(1e-10).log().neg();
+        let soft = ((logits + noise) / tau).softmax(dim);
+        if !hard {
+            return soft;
+        }
+        let at = soft.detach().argmax_dim(dim, true);
+        let one = soft.zeros_like().scatter(dim, &at, at.ones_like().to(soft.dtype()));
+        // forwards the whole number, backwards the share
+        (one - soft.detach()) + soft
+    })
+}
+
+/// Where each place of a picture comes from under affine maps, for [`Tensor::grid_sample`]: `theta` [n, 2, 3] and a size [n, c, h, w]
+/// give [n, h, w, 2], of coordinates x, y from -1 to 1 (`torch.nn.functional.affine_grid`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let same = tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]);
+/// let grid = nn::functional::affine_grid(&same, [1, 1, 2, 2], true);
+/// assert_eq!(grid.to_vec::<f32>(), [-1.0, -1.0, 1.0, -1.0, -1.0, 1.0, 1.0, 1.0]);
+/// ```
+#[track_caller]
+pub fn affine_grid(theta: &Tensor, size: [usize; 4], align_corners: bool) -> Tensor {
+    at_caller(|| {
+        let [n, _, h, w] = size;
+        if theta.shape() != [n, 2, 3] {
+            refuse("affine_grid", &[theta], format!("needs a map [{n}, 2, 3] for each picture of {size:?}"));
+        }
+        let along = |count: usize| {
+            let edge = match (align_corners, count) {
+                (_, 0 | 1) => 0.0,
+                (true, _) => 1.0,
+                (false, _) => 1.0 - 1.0 / count as f64,
+            };
+            Tensor::linspace(-edge, edge, count).to(theta.dtype())
+        };
+        let x = along(w).reshape([1, -1]).expand([h, w]);
+        let y = along(h).reshape([-1, 1]).expand([h, w]);
+        let base = stack(&[&x, &y, &x.ones_like()], 2).reshape([1, -1, 3]).expand([n, h * w, 3]);
+        base.matmul(&theta.transpose(1, 2)).reshape([n, h, w, 2])
+    })
+}
+
+macro_rules! dropouts {
+    ($($(#[$doc:meta])* $name:ident => $f:path;)*) => {$(
+        $(#[$doc])*
+        #[track_caller]
+        pub fn $name(x: &Tensor, p: f64, training: bool) -> Tensor {
+            at_caller(|| $f(x, p, training))
+        }
+    )*};
+}
+
+dropouts! {
+    /// Whole channels of [n, c, length] zeroed with probability `p` (`torch.nn.functional.dropout1d`).
+    dropout1d => channels;
+    /// Whole channels of [n, c, height, width] zeroed with probability `p` (`torch.nn.functional.dropout2d`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = Tensor::ones([1, 3, 2, 2]);
+    /// assert_eq!(nn::functional::dropout2d(&x, 0.5, false).sum().item(), 12.0);
+    /// ```
+    dropout2d => channels;
+    /// Whole channels of [n, c, depth, height, width] zeroed with probability `p` (`torch.nn.functional.dropout3d`).
+    dropout3d => channels;
+    /// Elements become the value that SELU tends to, and mean and variance stay (`torch.nn.functional.alpha_dropout`).
+    alpha_dropout => alpha;
+    /// The same of whole channels (`torch.nn.functional.feature_alpha_dropout`).
+    feature_alpha_dropout => feature_alpha;
 }

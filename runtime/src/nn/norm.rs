@@ -84,6 +84,8 @@ impl LayerNorm {
 }
 
 /// Divides by the root of the mean of squares over the last dimensions (`torch.nn.RMSNorm`).
+///
+/// `nn::RMSNorm::new(2, 1e-6).forward(&tensor([[3.0, 4.0]]))` is `[[0.8485, 1.1314]]`.
 pub struct RMSNorm {
     pub weight: Tensor,
     pub eps: f64,
@@ -117,6 +119,8 @@ impl RMSNorm {
 }
 
 /// Normalises over groups of channels, dimension 1 (`torch.nn.GroupNorm`).
+///
+/// `nn::GroupNorm::new(2, 4).forward(&tensor([[1.0, 3.0, 5.0, 9.0]]))` is `[[-1.0000, 1.0000, -1.0000, 1.0000]]`.
 pub struct GroupNorm {
     pub num_groups: usize,
     pub weight: Tensor,

@@ -50,6 +50,8 @@ macro_rules! windows {
 
 windows! {
     /// The largest element of each window: [n, c, length] (`torch.nn.MaxPool1d`).
+    ///
+    /// `nn::MaxPool1d::new(2).forward(&tensor([[[1.0, 3.0, 2.0, 5.0]]]))` is `[[[3., 5.]]]`.
     MaxPool1d, MaxPoolOptions, max_pool1d;
     /// The largest element of each window (`torch.nn.MaxPool2d`): [n, c, height, width]. The stride is the kernel's size unless
     /// the options say otherwise.
@@ -61,12 +63,20 @@ windows! {
     /// ```
     MaxPool2d, MaxPoolOptions, max_pool2d;
     /// The largest element of each window: [n, c, depth, height, width] (`torch.nn.MaxPool3d`).
+    ///
+    /// `nn::MaxPool3d::new(2).forward(&Tensor::ones([1, 1, 4, 4, 4])).shape()` is `[1,1,2,2,2]`.
     MaxPool3d, MaxPoolOptions, max_pool3d;
     /// The mean of each window: [n, c, length] (`torch.nn.AvgPool1d`).
+    ///
+    /// `nn::AvgPool1d::new(2).forward(&tensor([[[1.0, 3.0, 2.0, 5.0]]]))` is `[[[2.0000, 3.5000]]]`.
     AvgPool1d, AvgPoolOptions, avg_pool1d;
     /// The mean of each window (`torch.nn.AvgPool2d`): [n, c, height, width].
+    ///
+    /// `nn::AvgPool2d::new(2).forward(&Tensor::ones([1, 1, 4, 4])).shape()` is `[1,1,2,2]`.
     AvgPool2d, AvgPoolOptions, avg_pool2d;
     /// The mean of each window: [n, c, depth, height, width] (`torch.nn.AvgPool3d`).
+    ///
+    /// `nn::AvgPool3d::new(2).forward(&Tensor::ones([1, 1, 4, 4, 4])).shape()` is `[1,1,2,2,2]`.
     AvgPool3d, AvgPoolOptions, avg_pool3d;
 }
 
@@ -96,14 +106,22 @@ macro_rules! adaptive {
 
 adaptive! {
     /// Means over as many windows as give the size asked for: [n, c, length] (`torch.nn.AdaptiveAvgPool1d`).
+    ///
+    /// `nn::AdaptiveAvgPool1d::new(1).forward(&tensor([[[1.0, 3.0]]]))` is `[[[2.]]]`.
     AdaptiveAvgPool1d => |x, size| x.adaptive_avg_pool1d(size);
     /// Means over as many windows as give the size asked for (`torch.nn.AdaptiveAvgPool2d`).
+    ///
+    /// `nn::AdaptiveAvgPool2d::new(1).forward(&Tensor::ones([1, 3, 4, 4])).shape()` is `[1,3,1,1]`.
     AdaptiveAvgPool2d => |x, size| x.adaptive_avg_pool2d(size);
     /// Means over as many windows as give the size asked for: volumes (`torch.nn.AdaptiveAvgPool3d`).
     AdaptiveAvgPool3d => |x, size| x.adaptive_avg_pool3d(size);
     /// Maxima over as many windows as give the size asked for: [n, c, length] (`torch.nn.AdaptiveMaxPool1d`).
+    ///
+    /// `nn::AdaptiveMaxPool1d::new(1).forward(&tensor([[[1.0, 3.0]]]))` is `[[[3.]]]`.
     AdaptiveMaxPool1d => |x, size| x.adaptive_max_pool1d(size).0;
     /// Maxima over as many windows as give the size asked for: pictures (`torch.nn.AdaptiveMaxPool2d`).
+    ///
+    /// `nn::AdaptiveMaxPool2d::new(2).forward(&Tensor::ones([1, 3, 4, 4])).shape()` is `[1,3,2,2]`.
     AdaptiveMaxPool2d => |x, size| x.adaptive_max_pool2d(size).0;
     /// Maxima over as many windows as give the size asked for: volumes (`torch.nn.AdaptiveMaxPool3d`).
     AdaptiveMaxPool3d => |x, size| x.adaptive_max_pool3d(size).0;

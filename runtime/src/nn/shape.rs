@@ -6,6 +6,8 @@ use xlazy_core::ty::Dims;
 
 /// All dimensions but the first joined into one (`torch.nn.Flatten`): [n, ...] to [n, elements]. `Flatten.start_dim(0)` and
 /// `Flatten.end_dim(2)` say which.
+///
+/// `nn::Flatten.forward(&Tensor::ones([2, 3, 4])).shape()` is `[2,12]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Flatten {
     pub start_dim: i64,
@@ -71,8 +73,12 @@ layers! {
     Unflatten { dim: i64 as i64, unflattened_size: Dims as impl Into<Dims> } => |m, x|
         x.unflatten(m.dim, m.unflattened_size.clone());
     /// Channels become pixels: [n, c·r², h, w] to [n, c, h·r, w·r] (`torch.nn.PixelShuffle`).
+    ///
+    /// `nn::PixelShuffle::new(2).forward(&Tensor::ones([1, 4, 2, 2])).shape()` is `[1,1,4,4]`.
     PixelShuffle { upscale_factor: usize as usize } => |m, x| x.pixel_shuffle(m.upscale_factor);
     /// Pixels become channels (`torch.nn.PixelUnshuffle`).
+    ///
+    /// `nn::PixelUnshuffle::new(2).forward(&Tensor::ones([1, 1, 4, 4])).shape()` is `[1,4,2,2]`.
     PixelUnshuffle { downscale_factor: usize as usize } => |m, x| x.pixel_unshuffle(m.downscale_factor);
     /// The channels of each group side by side with those of the others (`torch.nn.ChannelShuffle`).
     ChannelShuffle { groups: usize as usize } => |m, x| x.channel_shuffle(m.groups);
@@ -157,6 +163,8 @@ macro_rules! pads {
 
 pads! { with a value
     /// Sequences with a value before and after (`torch.nn.ConstantPad1d`).
+    ///
+    /// `nn::ConstantPad1d::new(1, 9.0).forward(&tensor([[[1.0, 2.0]]]))` is `[[[9., 1., 2., 9.]]]`.
     ConstantPad1d, 1;
     /// Pictures with a value around them (`torch.nn.ConstantPad2d`).
     ConstantPad2d, 2;
@@ -166,6 +174,8 @@ pads! { with a value
 
 pads! { by a rule
     /// Sequences with zeros before and after (`torch.nn.ZeroPad1d`).
+    ///
+    /// `nn::ZeroPad1d::new(1).forward(&tensor([[[1.0, 2.0]]]))` is `[[[0., 1., 2., 0.]]]`.
     ZeroPad1d, 1, |x, padding| x.pad(padding, 0.0);
     /// Pictures with zeros around them (`torch.nn.ZeroPad2d`).
     ///
@@ -177,18 +187,24 @@ pads! { by a rule
     /// Volumes with zeros around them (`torch.nn.ZeroPad3d`).
     ZeroPad3d, 3, |x, padding| x.pad(padding, 0.0);
     /// Sequences mirrored at their ends (`torch.nn.ReflectionPad1d`).
+    ///
+    /// `nn::ReflectionPad1d::new(1).forward(&tensor([[[1.0, 2.0, 3.0]]]))` is `[[[2., 1., 2., 3., 2.]]]`.
     ReflectionPad1d, 1, |x, padding| x.pad_mode(padding, PadMode::Reflect);
     /// Pictures mirrored at their edges (`torch.nn.ReflectionPad2d`).
     ReflectionPad2d, 2, |x, padding| x.pad_mode(padding, PadMode::Reflect);
     /// Volumes mirrored at their faces (`torch.nn.ReflectionPad3d`).
     ReflectionPad3d, 3, |x, padding| x.pad_mode(padding, PadMode::Reflect);
     /// Sequences with their ends repeated (`torch.nn.ReplicationPad1d`).
+    ///
+    /// `nn::ReplicationPad1d::new(1).forward(&tensor([[[1.0, 2.0]]]))` is `[[[1., 1., 2., 2.]]]`.
     ReplicationPad1d, 1, |x, padding| x.pad_mode(padding, PadMode::Replicate);
     /// Pictures with their edges repeated (`torch.nn.ReplicationPad2d`).
     ReplicationPad2d, 2, |x, padding| x.pad_mode(padding, PadMode::Replicate);
     /// Volumes with their faces repeated (`torch.nn.ReplicationPad3d`).
     ReplicationPad3d, 3, |x, padding| x.pad_mode(padding, PadMode::Replicate);
     /// Sequences that go on with their other end (`torch.nn.CircularPad1d`).
+    ///
+    /// `nn::CircularPad1d::new(1).forward(&tensor([[[1.0, 2.0, 3.0]]]))` is `[[[3., 1., 2., 3., 1.]]]`.
     CircularPad1d, 1, |x, padding| x.pad_mode(padding, PadMode::Circular);
     /// Pictures that go on with their other side (`torch.nn.CircularPad2d`).
     CircularPad2d, 2, |x, padding| x.pad_mode(padding, PadMode::Circular);

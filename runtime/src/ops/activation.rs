@@ -277,72 +277,96 @@ impl Tensor {
     }
 
     /// Each element at least `min` (`torch.clamp_min`).
+    ///
+    /// `tensor([-1.0, 2.0]).clamp_min(0.0)` is `[0., 2.]`.
     #[track_caller]
     pub fn clamp_min<'a>(&self, min: impl Into<Arg<'a>>) -> Tensor {
         trace(&CLAMP, [self.into(), min.into()], [true.into(), false.into()])
     }
 
     /// Each element at most `max` (`torch.clamp_max`).
+    ///
+    /// `tensor([-1.0, 2.0]).clamp_max(0.0)` is `[-1., 0.]`.
     #[track_caller]
     pub fn clamp_max<'a>(&self, max: impl Into<Arg<'a>>) -> Tensor {
         trace(&CLAMP, [self.into(), max.into()], [false.into(), true.into()])
     }
 
     /// max(x, 0) (`torch.relu`).
+    ///
+    /// `tensor([-1.0, 2.0]).relu()` is `[0., 2.]`.
     #[track_caller]
     pub fn relu(&self) -> Tensor {
         trace(&RELU, [self.into()], [])
     }
 
     /// 1 / (1 + e^-x) (`torch.sigmoid`); StableHLO logistic.
+    ///
+    /// `tensor([0.0, 2.0]).sigmoid()` is `[0.5000, 0.8808]`.
     #[track_caller]
     pub fn sigmoid(&self) -> Tensor {
         trace(&SIGMOID, [self.into()], [])
     }
 
     /// x · sigmoid(x) (`torch.nn.functional.silu`).
+    ///
+    /// `tensor([0.0, 2.0]).silu()` is `[0.0000, 1.7616]`.
     #[track_caller]
     pub fn silu(&self) -> Tensor {
         trace(&SILU, [self.into()], [])
     }
 
     /// x · Φ(x), Φ the normal distribution's (`torch.nn.functional.gelu`).
+    ///
+    /// `tensor([-1.0, 2.0]).gelu()` is `[-0.1587, 1.9545]`.
     #[track_caller]
     pub fn gelu(&self) -> Tensor {
         trace(&GELU, [self.into()], [false.into()])
     }
 
     /// gelu by its tanh approximation (`gelu(x, approximate="tanh")`).
+    ///
+    /// `tensor([-1.0, 2.0]).gelu_tanh()` is `[-0.1588, 1.9546]`.
     #[track_caller]
     pub fn gelu_tanh(&self) -> Tensor {
         trace(&GELU, [self.into()], [true.into()])
     }
 
     /// log(1 + e^x) (`torch.nn.functional.softplus`).
+    ///
+    /// `tensor([0.0, 2.0]).softplus()` is `[0.6931, 2.1269]`.
     #[track_caller]
     pub fn softplus(&self) -> Tensor {
         trace(&SOFTPLUS, [self.into()], [])
     }
 
     /// x where positive, `slope · x` elsewhere (`torch.nn.functional.leaky_relu`).
+    ///
+    /// `tensor([-1.0, 2.0]).leaky_relu(0.1)` is `[-0.1000, 2.0000]`.
     #[track_caller]
     pub fn leaky_relu<'a>(&self, slope: impl Into<Arg<'a>>) -> Tensor {
         trace(&LEAKY_RELU, [self.into(), slope.into()], [])
     }
 
     /// x where positive, `alpha · (e^x - 1)` elsewhere (`torch.nn.functional.elu`).
+    ///
+    /// `tensor([-1.0, 2.0]).elu(1.0)` is `[-0.6321, 2.0000]`.
     #[track_caller]
     pub fn elu<'a>(&self, alpha: impl Into<Arg<'a>>) -> Tensor {
         trace(&ELU, [self.into(), alpha.into()], [])
     }
 
     /// Exponentials normalised to sum to 1 along `dim` (`torch.softmax`).
+    ///
+    /// `tensor([0.0, 1.0]).softmax(0)` is `[0.2689, 0.7311]`.
     #[track_caller]
     pub fn softmax(&self, dim: i64) -> Tensor {
         trace(&SOFTMAX, [self.into()], [self.dim_index("softmax", dim).into()])
     }
 
     /// The logarithm of [`Tensor::softmax`], computed without overflow (`torch.log_softmax`).
+    ///
+    /// `tensor([0.0, 1.0]).log_softmax(0)` is `[-1.3133, -0.3133]`.
     #[track_caller]
     pub fn log_softmax(&self, dim: i64) -> Tensor {
         trace(&LOG_SOFTMAX, [self.into()], [self.dim_index("log_softmax", dim).into()])

@@ -83,6 +83,8 @@ pub fn column_stack(tensors: &[&Tensor]) -> Tensor {
 
 impl Tensor {
     /// Broadcast to another tensor's shape (`torch.Tensor.expand_as`).
+    ///
+    /// `tensor([[1], [2]]).expand_as(&Tensor::zeros([2, 3]))` is `[[1, 1, 1], [2, 2, 2]]`.
     #[track_caller]
     pub fn expand_as(&self, other: &Tensor) -> Tensor {
         let _call = called("expand_as", [self, other]);
@@ -116,6 +118,8 @@ impl Tensor {
     }
 
     /// Dimensions moved to other positions, the others keeping their order (`torch.movedim`).
+    ///
+    /// `Tensor::zeros([2, 3, 4]).movedim(0, -1).shape()` is `[3,4,2]`.
     #[track_caller]
     pub fn movedim(&self, source: impl Into<Dims>, destination: impl Into<Dims>) -> Tensor {
         let _call = called("movedim", [self]);
@@ -140,6 +144,8 @@ impl Tensor {
     }
 
     /// Repeated along each dimension, as often as `dims` says from the last one on (`torch.tile`).
+    ///
+    /// `tensor([1, 2]).tile([2, 2])` is `[[1, 2, 1, 2], [1, 2, 1, 2]]`.
     #[track_caller]
     pub fn tile(&self, dims: impl Into<Dims>) -> Tensor {
         let mut times = dims.into().0;
@@ -150,6 +156,8 @@ impl Tensor {
     }
 
     /// Each slice along `dim` repeated `repeats` times (`torch.repeat_interleave`).
+    ///
+    /// `tensor([1, 2]).repeat_interleave(2, 0)` is `[1, 1, 2, 2]`.
     #[track_caller]
     pub fn repeat_interleave(&self, repeats: usize, dim: i64) -> Tensor {
         let d = self.dim_index("repeat_interleave", dim);
@@ -161,6 +169,8 @@ impl Tensor {
     }
 
     /// Parts of the sizes given along `dim` (`torch.split_with_sizes`, `torch.split` of a list).
+    ///
+    /// `tensor([1, 2, 3]).split_with_sizes(&[1, 2], 0)` is `[tensor([1]), tensor([2, 3])]`.
     #[track_caller]
     pub fn split_with_sizes(&self, sizes: &[usize], dim: i64) -> Vec<Tensor> {
         let _call = called("split_with_sizes", [self]);
@@ -176,6 +186,8 @@ impl Tensor {
     }
 
     /// Parts of `dim` between the positions given (`torch.tensor_split`).
+    ///
+    /// `tensor([1, 2, 3]).tensor_split(&[1], 0)` is `[tensor([1]), tensor([2, 3])]`.
     #[track_caller]
     pub fn tensor_split(&self, indices: &[i64], dim: i64) -> Vec<Tensor> {
         let _call = called("tensor_split", [self]);
@@ -187,6 +199,8 @@ impl Tensor {
     }
 
     /// One dimension as several; one size may be -1 (`torch.unflatten`).
+    ///
+    /// `Tensor::zeros([6, 5]).unflatten(0, [2, 3]).shape()` is `[2,3,5]`.
     #[track_caller]
     pub fn unflatten(&self, dim: i64, sizes: impl Into<Dims>) -> Tensor {
         let _call = called("unflatten", [self]);
@@ -206,6 +220,8 @@ impl Tensor {
     }
 
     /// Several dimensions dropped where their size is 1 (`torch.squeeze(x, dims)`).
+    ///
+    /// `Tensor::zeros([1, 3, 1]).squeeze_dims([0, 2]).shape()` is `[3]`.
     #[track_caller]
     pub fn squeeze_dims(&self, dims: impl Into<Dims>) -> Tensor {
         let _call = called("squeeze_dims", [self]);
@@ -238,6 +254,8 @@ impl Tensor {
 
     /// Matrices with the last dimension as a diagonal, zeros elsewhere, in the dimensions `dim1`, `dim2` of the result
     /// (`torch.diag_embed`).
+    ///
+    /// `tensor([1, 2]).diag_embed(0, -2, -1)` is `[[1, 0], [0, 2]]`.
     #[track_caller]
     pub fn diag_embed(&self, offset: i64, dim1: i64, dim2: i64) -> Tensor {
         let _call = called("diag_embed", [self]);
@@ -257,6 +275,8 @@ impl Tensor {
     }
 
     /// A matrix's diagonal, or a matrix with a vector as its diagonal (`torch.diag`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).diag(0)` is `[1, 4]`.
     #[track_caller]
     pub fn diag(&self, diagonal: i64) -> Tensor {
         match self.dim() {
@@ -267,6 +287,8 @@ impl Tensor {
     }
 
     /// The sum of a matrix's diagonal (`torch.trace`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).trace()` is `5`.
     #[track_caller]
     pub fn trace(&self) -> Tensor {
         if self.dim() != 2 {
@@ -276,6 +298,8 @@ impl Tensor {
     }
 
     /// A quarter turn in the plane of two dimensions, `k` times (`torch.rot90`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).rot90(1, [0, 1])` is `[[2, 4], [1, 3]]`.
     #[track_caller]
     pub fn rot90(&self, k: i64, dims: [i64; 2]) -> Tensor {
         let _call = called("rot90", [self]);
@@ -290,6 +314,8 @@ impl Tensor {
 
     /// Windows of `size` elements every `step` along `dim`, as a new last dimension (`torch.Tensor.unfold`, with
     /// `.copy()` `torch.unfold_copy`).
+    ///
+    /// `tensor([1, 2, 3, 4]).unfold(0, 2, 1)` is `[[1, 2], [2, 3], [3, 4]]`.
     #[track_caller]
     pub fn unfold(&self, dim: i64, size: usize, step: usize) -> Tensor {
         let _call = called("unfold", [self]);
@@ -310,6 +336,8 @@ impl Tensor {
     }
 
     /// The Kronecker product (`torch.kron`).
+    ///
+    /// `tensor([1, 2]).kron(&tensor([1, 10]))` is `[1, 10, 2, 20]`.
     #[track_caller]
     pub fn kron(&self, other: &Tensor) -> Tensor {
         let _call = called("kron", [self, other]);
@@ -327,6 +355,8 @@ impl Tensor {
     }
 
     /// Differences of neighbours along `dim`, `n` times over (`torch.diff`).
+    ///
+    /// `tensor([1, 4, 9]).diff(1, -1)` is `[3, 5]`.
     #[track_caller]
     pub fn diff(&self, n: usize, dim: i64) -> Tensor {
         let _call = called("diff", [self]);

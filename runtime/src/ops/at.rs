@@ -261,6 +261,8 @@ impl Tensor {
 
     /// This tensor with `values` written, or added where `accumulate`, at the positions that the index tensors name, one
     /// for each of the first dimensions; `None` keeps a dimension whole (`torch.index_put`).
+    ///
+    /// `tensor([1, 2, 3]).index_put(&[Some(&tensor([0, 2]))], 9, false)` is `[9, 2, 9]`.
     #[track_caller]
     pub fn index_put<'a>(&self, indices: &[Option<&Tensor>], values: impl Into<Arg<'a>>, accumulate: bool) -> Tensor {
         let _call = called("index_put", [self]);
@@ -288,6 +290,8 @@ impl Tensor {
 
     /// The elements that the index tensors name, one for each of the first dimensions; `None` keeps a dimension whole
     /// (`x[a, :, b]`). [`Tensor::i`] is the same, easier to write.
+    ///
+    /// `tensor([5, 6, 7]).index(&[Some(&tensor([2, 0]))])` is `[7, 5]`.
     #[track_caller]
     pub fn index(&self, indices: &[Option<&Tensor>]) -> Tensor {
         let _call = called("index", [self]);

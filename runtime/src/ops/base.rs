@@ -82,6 +82,8 @@ pub(super) static OPS: &[&Entry] = &[&DATA, &SCALAR, &ALIAS, &CLONE, &TO, &SUM_T
 impl Tensor {
     /// The same value as a tensor of its own, through which gradients flow (`torch.Tensor.clone`). Rust's `clone()` on a
     /// tensor makes another name for the same tensor, as Python's assignment does.
+    ///
+    /// `tensor([1.0]).copy()` is `[1.]`.
     #[track_caller]
     pub fn copy(&self) -> Tensor {
         trace(&CLONE, [self.into()], [])
@@ -111,54 +113,72 @@ impl Tensor {
     }
 
     /// As float32 (`torch.Tensor.float`).
+    ///
+    /// `tensor([1, 2]).float()` is `[1., 2.]`.
     #[track_caller]
     pub fn float(&self) -> Tensor {
         self.to(DType::F32)
     }
 
     /// As float64 (`torch.Tensor.double`).
+    ///
+    /// `tensor([1.5]).double().dtype()` is `F64`.
     #[track_caller]
     pub fn double(&self) -> Tensor {
         self.to(DType::F64)
     }
 
     /// As bfloat16 (`torch.Tensor.bfloat16`).
+    ///
+    /// `tensor([1.5]).bfloat16().dtype()` is `BF16`.
     #[track_caller]
     pub fn bfloat16(&self) -> Tensor {
         self.to(DType::BF16)
     }
 
     /// As float16 (`torch.Tensor.half`).
+    ///
+    /// `tensor([1.5]).half().dtype()` is `F16`.
     #[track_caller]
     pub fn half(&self) -> Tensor {
         self.to(DType::F16)
     }
 
     /// As int64 (`torch.Tensor.long`).
+    ///
+    /// `tensor([1.9, -1.9]).long()` is `[1, -1]`.
     #[track_caller]
     pub fn long(&self) -> Tensor {
         self.to(DType::I64)
     }
 
     /// As int32 (`torch.Tensor.int`).
+    ///
+    /// `tensor([1.9]).int().dtype()` is `I32`.
     #[track_caller]
     pub fn int(&self) -> Tensor {
         self.to(DType::I32)
     }
 
     /// As int16 (`torch.Tensor.short`).
+    ///
+    /// `tensor([1.9]).short().dtype()` is `I16`.
     #[track_caller]
     pub fn short(&self) -> Tensor {
         self.to(DType::I16)
     }
 
     /// As bool: true where not zero (`torch.Tensor.bool`).
+    ///
+    /// `tensor([0, 2]).bool()` is `[false, true]`.
     #[track_caller]
     pub fn bool(&self) -> Tensor {
         self.to(DType::Bool)
     }
 
     /// Sums what broadcasting repeated, down to `shape` (`torch.Tensor.sum_to_size`).
+    ///
+    /// `Tensor::ones([2, 3]).sum_to_size([1, 3])` is `[[2., 2., 2.]]`.
     #[track_caller]
     pub fn sum_to_size(&self, shape: impl Into<Dims>) -> Tensor {
         let dims: Dims = shape.into();

@@ -336,30 +336,35 @@ pub(super) fn remainder(a: Arg, b: Arg) -> Tensor {
 
 impl Tensor {
     /// `self + other` (`torch.add`).
+    /// `tensor([1, 2]).add(10)` is `[11, 12]`.
     #[track_caller]
     pub fn add<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         add(self.into(), other.into())
     }
 
     /// `self - other` (`torch.sub`).
+    /// `tensor([1, 2]).sub(10)` is `[-9, -8]`.
     #[track_caller]
     pub fn sub<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         sub(self.into(), other.into())
     }
 
     /// `self * other` (`torch.mul`).
+    /// `tensor([1, 2]).mul(10)` is `[10, 20]`.
     #[track_caller]
     pub fn mul<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         mul(self.into(), other.into())
     }
 
     /// `self / other`, float also for integers (`torch.div`).
+    /// `tensor([1, 2]).div(2)` is `[0.5000, 1.0000]`.
     #[track_caller]
     pub fn div<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         div(self.into(), other.into())
     }
 
     /// The quotient cut towards zero (`torch.div(a, b, rounding_mode="trunc")`); integers stay integers.
+    /// `tensor([-7, 7]).div_trunc(2)` is `[-3, 3]`.
     #[track_caller]
     pub fn div_trunc<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         let other = other.into();
@@ -368,6 +373,7 @@ impl Tensor {
     }
 
     /// The rest of the division, with the sign of this tensor (`torch.fmod`). StableHLO: remainder.
+    /// `tensor([-7, 7]).fmod(4)` is `[-3, 3]`.
     #[track_caller]
     pub fn fmod<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         let other = other.into();
@@ -388,36 +394,42 @@ impl Tensor {
     }
 
     /// Bits set in both (`torch.bitwise_and`).
+    /// `tensor([6, 5]).bitwise_and(3)` is `[2, 1]`.
     #[track_caller]
     pub fn bitwise_and<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         trace(&BITWISE_AND, [self.into(), other.into()], [])
     }
 
     /// Bits set in either (`torch.bitwise_or`).
+    /// `tensor([6, 5]).bitwise_or(3)` is `[7, 7]`.
     #[track_caller]
     pub fn bitwise_or<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         trace(&BITWISE_OR, [self.into(), other.into()], [])
     }
 
     /// Bits set in exactly one (`torch.bitwise_xor`).
+    /// `tensor([6, 5]).bitwise_xor(3)` is `[5, 6]`.
     #[track_caller]
     pub fn bitwise_xor<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         trace(&BITWISE_XOR, [self.into(), other.into()], [])
     }
 
     /// Bits moved up (`torch.bitwise_left_shift`).
+    /// `tensor([1, 2]).bitwise_left_shift(3)` is `[8, 16]`.
     #[track_caller]
     pub fn bitwise_left_shift<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         trace(&SHIFT_LEFT, [self.into(), other.into()], [])
     }
 
     /// Bits moved down, the sign staying (`torch.bitwise_right_shift`).
+    /// `tensor([8, 9]).bitwise_right_shift(1)` is `[4, 4]`.
     #[track_caller]
     pub fn bitwise_right_shift<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         trace(&SHIFT_RIGHT, [self.into(), other.into()], [])
     }
 
     /// The larger of the two, a number winning over NaN (`torch.fmax`).
+    /// `tensor([1.0, f32::NAN]).fmax(&tensor([2.0, 3.0]))` is `[2., 3.]`.
     #[track_caller]
     pub fn fmax(&self, other: &Tensor) -> Tensor {
         let _call = called("fmax", [self, other]);
@@ -426,6 +438,7 @@ impl Tensor {
     }
 
     /// The smaller of the two, a number winning over NaN (`torch.fmin`).
+    /// `tensor([1.0, f32::NAN]).fmin(&tensor([2.0, 3.0]))` is `[1., 3.]`.
     #[track_caller]
     pub fn fmin(&self, other: &Tensor) -> Tensor {
         let _call = called("fmin", [self, other]);
@@ -433,6 +446,7 @@ impl Tensor {
     }
 
     /// The length of the hypotenuse (`torch.hypot`).
+    /// `tensor([3.0]).hypot(&tensor([4.0]))` is `[5.]`.
     #[track_caller]
     pub fn hypot(&self, other: &Tensor) -> Tensor {
         let _call = called("hypot", [self, other]);
@@ -445,6 +459,7 @@ impl Tensor {
     }
 
     /// log(e^a + e^b), without overflow (`torch.logaddexp`).
+    /// `tensor([0.0]).logaddexp(&tensor([0.0]))` is `[0.6931]`.
     #[track_caller]
     pub fn logaddexp(&self, other: &Tensor) -> Tensor {
         let _call = called("logaddexp", [self, other]);
@@ -463,6 +478,7 @@ impl Tensor {
     }
 
     /// The quotient rounded down (`torch.floor_divide`); integers stay integers. No gradient flows.
+    /// `tensor([-7, 7]).floor_divide(2)` is `[-4, 3]`.
     #[track_caller]
     pub fn floor_divide<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         let other = other.into();
@@ -471,12 +487,14 @@ impl Tensor {
     }
 
     /// The rest of the division, with the sign of `other` (`torch.remainder`, Python's `%`).
+    /// `tensor([-7, 7]).remainder(4)` is `[1, 3]`.
     #[track_caller]
     pub fn remainder<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         remainder(self.into(), other.into())
     }
 
     /// `self` to the power of `exponent` (`torch.pow`); StableHLO power.
+    /// `tensor([2.0, 3.0]).pow(2)` is `[4., 9.]`.
     #[track_caller]
     pub fn pow<'a>(&self, exponent: impl Into<Arg<'a>>) -> Tensor {
         let exponent = exponent.into();
@@ -491,24 +509,28 @@ impl Tensor {
     }
 
     /// The larger of the two, element by element (`torch.maximum`).
+    /// `tensor([1, 5]).maximum(3)` is `[3, 5]`.
     #[track_caller]
     pub fn maximum<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         trace(&MAXIMUM, [self.into(), other.into()], [])
     }
 
     /// The smaller of the two, element by element (`torch.minimum`).
+    /// `tensor([1, 5]).minimum(3)` is `[1, 3]`.
     #[track_caller]
     pub fn minimum<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         trace(&MINIMUM, [self.into(), other.into()], [])
     }
 
     /// The angle of the point (`other`, `self`), in radians (`torch.atan2`).
+    /// `tensor([1.0, -1.0]).atan2(1.0)` is `[0.7854, -0.7854]`.
     #[track_caller]
     pub fn atan2<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         trace(&ATAN2, [self.into(), other.into()], [])
     }
 
     /// Linear interpolation: `self + weight * (end - self)` (`torch.lerp`).
+    /// `tensor([0.0, 10.0]).lerp(&tensor([1.0, 20.0]), 0.5)` is `[0.5000, 15.0000]`.
     #[track_caller]
     pub fn lerp<'a>(&self, end: &Tensor, weight: impl Into<Arg<'a>>) -> Tensor {
         let _call = called("lerp", [self, end]);
@@ -516,6 +538,7 @@ impl Tensor {
     }
 
     /// `self + value * tensor1 * tensor2` (`torch.addcmul`).
+    /// `tensor([1.0]).addcmul(&tensor([2.0]), &tensor([3.0]), 0.5)` is `[4.]`.
     #[track_caller]
     pub fn addcmul<'a>(&self, tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
         let _call = called("addcmul", [self, tensor1, tensor2]);
@@ -523,6 +546,7 @@ impl Tensor {
     }
 
     /// `self + value * tensor1 / tensor2` (`torch.addcdiv`).
+    /// `tensor([1.0]).addcdiv(&tensor([2.0]), &tensor([4.0]), 2.0)` is `[2.]`.
     #[track_caller]
     pub fn addcdiv<'a>(&self, tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
         let _call = called("addcdiv", [self, tensor1, tensor2]);

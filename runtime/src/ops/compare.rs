@@ -47,22 +47,40 @@ macro_rules! comparisons {
 
 comparisons! {
     /// True where equal (`torch.eq`).
+    ///
+    /// `tensor([1, 2]).eq(2)` is `[false, true]`.
     pub fn eq => EQ rules::compare, |l| compared(l, "EQ");
     /// True where different (`torch.ne`).
+    ///
+    /// `tensor([1, 2]).ne(2)` is `[true, false]`.
     pub fn ne => NE rules::compare, |l| compared(l, "NE");
     /// True where less (`torch.lt`).
+    ///
+    /// `tensor([1, 2]).lt(2)` is `[true, false]`.
     pub fn lt => LT ordered, |l| compared(l, "LT");
     /// True where less or equal (`torch.le`).
+    ///
+    /// `tensor([1, 2]).le(2)` is `[true, true]`.
     pub fn le => LE ordered, |l| compared(l, "LE");
     /// True where greater (`torch.gt`).
+    ///
+    /// `tensor([1, 2]).gt(1)` is `[false, true]`.
     pub fn gt => GT ordered, |l| compared(l, "GT");
     /// True where greater or equal (`torch.ge`).
+    ///
+    /// `tensor([1, 2]).ge(1)` is `[true, true]`.
     pub fn ge => GE ordered, |l| compared(l, "GE");
     /// True where both are not zero (`torch.logical_and`).
+    ///
+    /// `tensor([true, true]).logical_and(&tensor([true, false]))` is `[true, false]`.
     pub fn logical_and => LOGICAL_AND rules::compare, |l| logic(l, "and");
     /// True where one is not zero (`torch.logical_or`).
+    ///
+    /// `tensor([true, false]).logical_or(&tensor([false, false]))` is `[true, false]`.
     pub fn logical_or => LOGICAL_OR rules::compare, |l| logic(l, "or");
     /// True where exactly one is not zero (`torch.logical_xor`).
+    ///
+    /// `tensor([true, true]).logical_xor(&tensor([true, false]))` is `[false, true]`.
     pub fn logical_xor => LOGICAL_XOR rules::compare, |l| logic(l, "xor");
 }
 
@@ -111,6 +129,8 @@ impl Tensor {
 
     /// `value`, as an element of this tensor's dtype, where the mask is true, this tensor elsewhere
     /// (`torch.Tensor.masked_fill`).
+    ///
+    /// `tensor([1.0, 2.0]).masked_fill(&tensor([true, false]), 0.0)` is `[0., 2.]`.
     #[track_caller]
     pub fn masked_fill<'a>(&'a self, mask: &'a Tensor, value: impl Into<Arg<'a>>) -> Tensor {
         let _call = called("masked_fill", [self, mask]);
@@ -152,6 +172,8 @@ impl Tensor {
     }
 
     /// True where the two are close: `|a - b| <= atol + rtol · |b|` (`torch.isclose`).
+    ///
+    /// `tensor([1.0, 2.0]).isclose(&tensor([1.0, 2.1]), 1e-5, 1e-8)` is `[true, false]`.
     #[track_caller]
     pub fn isclose(&self, other: &Tensor, rtol: f64, atol: f64) -> Tensor {
         let _call = called("isclose", [self, other]);
@@ -165,6 +187,8 @@ impl Tensor {
     }
 
     /// Whether all elements are close (`torch.allclose`, with its default tolerances). Runs what both need.
+    ///
+    /// `tensor([1.0]).allclose(&tensor([1.0 + 1e-9]))` is `true`.
     #[track_caller]
     pub fn allclose(&self, other: &Tensor) -> bool {
         let _call = called("allclose", [self, other]);

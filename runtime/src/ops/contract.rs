@@ -213,6 +213,8 @@ impl Labelled {
 impl Tensor {
     /// The sum over products along the last `dims` dimensions of this tensor and the first of the other
     /// (`torch.tensordot`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).tensordot(&tensor([1, 10]), 1)` is `[21, 43]`.
     #[track_caller]
     pub fn tensordot(&self, other: &Tensor, dims: usize) -> Tensor {
         let _call = called("tensordot", [self, other]);
@@ -245,6 +247,8 @@ impl Tensor {
     }
 
     /// The sum of products along the last dimensions (`torch.inner`).
+    ///
+    /// `tensor([1, 2]).inner(&tensor([3, 4]))` is `11`.
     #[track_caller]
     pub fn inner(&self, other: &Tensor) -> Tensor {
         let _call = called("inner", [self, other]);
@@ -255,6 +259,8 @@ impl Tensor {
     }
 
     /// A matrix times a vector (`torch.mv`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).mv(&tensor([1, 10]))` is `[21, 43]`.
     #[track_caller]
     pub fn mv(&self, vec: &Tensor) -> Tensor {
         let _call = called("mv", [self, vec]);
@@ -265,12 +271,16 @@ impl Tensor {
     }
 
     /// `self + mat · vec` (`torch.addmv`).
+    ///
+    /// `tensor([1, 1]).addmv(&tensor([[1, 2], [3, 4]]), &tensor([1, 10]))` is `[22, 44]`.
     #[track_caller]
     pub fn addmv(&self, mat: &Tensor, vec: &Tensor) -> Tensor {
         self + mat.mv(vec)
     }
 
     /// `self + Σ batch1 · batch2`, summed over the batch (`torch.addbmm`).
+    ///
+    /// `tensor([[1.0]]).addbmm(&Tensor::ones([2, 1, 3]), &Tensor::ones([2, 3, 1]))` is `[[7.]]`.
     #[track_caller]
     pub fn addbmm(&self, batch1: &Tensor, batch2: &Tensor) -> Tensor {
         let _call = called("addbmm", [self, batch1, batch2]);
@@ -291,6 +301,8 @@ impl Tensor {
     }
 
     /// `self + batch1 · batch2` (`torch.baddbmm`).
+    ///
+    /// `Tensor::zeros([2, 1, 1]).baddbmm(&Tensor::ones([2, 1, 3]), &Tensor::ones([2, 3, 1])).flatten()` is `[3., 3.]`.
     #[track_caller]
     pub fn baddbmm(&self, batch1: &Tensor, batch2: &Tensor) -> Tensor {
         let _call = called("baddbmm", [self, batch1, batch2]);
@@ -298,6 +310,8 @@ impl Tensor {
     }
 
     /// `self + vec1 ⊗ vec2` (`torch.addr`).
+    ///
+    /// `tensor([[0, 0]]).addr(&tensor([2]), &tensor([3, 4]))` is `[[6, 8]]`.
     #[track_caller]
     pub fn addr(&self, vec1: &Tensor, vec2: &Tensor) -> Tensor {
         let _call = called("addr", [self, vec1, vec2]);

@@ -274,6 +274,8 @@ impl Tensor {
 
     /// A convolution over one dimension: input (batch, channels, length), weight (out, channels / groups, kernel)
     /// (`torch.nn.functional.conv1d`). StableHLO: convolution.
+    ///
+    /// `tensor([[[1.0, 2.0, 4.0]]]).conv1d(&tensor([[[-1.0, 1.0]]]), None, ConvOptions::default())` is `[[[1., 2.]]]`.
     #[track_caller]
     pub fn conv1d(&self, weight: &Tensor, bias: Option<&Tensor>, options: ConvOptions) -> Tensor {
         let _call = called("conv1d", [self, weight].into_iter().chain(bias));
@@ -296,6 +298,8 @@ impl Tensor {
     }
 
     /// A convolution over three dimensions (`torch.nn.functional.conv3d`). StableHLO: convolution.
+    ///
+    /// `Tensor::ones([1, 2, 4, 4, 4]).conv3d(&Tensor::ones([3, 2, 3, 3, 3]), None, ConvOptions::default()).shape()` is `[1,3,2,2,2]`.
     #[track_caller]
     pub fn conv3d(&self, weight: &Tensor, bias: Option<&Tensor>, options: ConvOptions) -> Tensor {
         let _call = called("conv3d", [self, weight].into_iter().chain(bias));
@@ -333,6 +337,8 @@ impl Tensor {
     }
 
     /// The transpose of [`Tensor::conv1d`]: weight (in, out / groups, kernel) (`torch.nn.functional.conv_transpose1d`).
+    ///
+    /// `tensor([[[1.0, 2.0]]]).conv_transpose1d(&tensor([[[1.0, 1.0]]]), None, ConvTransposeOptions::default())` is `[[[1., 3., 2.]]]`.
     #[track_caller]
     pub fn conv_transpose1d(&self, weight: &Tensor, bias: Option<&Tensor>, options: ConvTransposeOptions) -> Tensor {
         let _call = called("conv_transpose1d", [self, weight].into_iter().chain(bias));
@@ -341,6 +347,8 @@ impl Tensor {
 
     /// The transpose of [`Tensor::conv2d`]: weight (in, out / groups, height, width)
     /// (`torch.nn.functional.conv_transpose2d`).
+    ///
+    /// `Tensor::ones([1, 2, 4, 4]).conv_transpose2d(&Tensor::ones([2, 3, 3, 3]), None, ConvTransposeOptions::default()).shape()` is `[1,3,6,6]`.
     #[track_caller]
     pub fn conv_transpose2d(&self, weight: &Tensor, bias: Option<&Tensor>, options: ConvTransposeOptions) -> Tensor {
         let _call = called("conv_transpose2d", [self, weight].into_iter().chain(bias));

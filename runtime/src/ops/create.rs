@@ -267,24 +267,32 @@ impl Tensor {
     }
 
     /// As [`Tensor::from_slice`], from a vector.
+    ///
+    /// `Tensor::from_vec(vec![1, 2, 3, 4], [2, 2])` is `tensor([[1, 2], [3, 4]], i32)`.
     #[track_caller]
     pub fn from_vec<T: Element>(data: Vec<T>, size: impl Into<Dims>) -> Tensor {
         Tensor::from_slice(&data, size)
     }
 
     /// Zeros, float32 (`torch.zeros`).
+    ///
+    /// `Tensor::zeros([2, 2])` is `[[0., 0.], [0., 0.]]`.
     #[track_caller]
     pub fn zeros(size: impl Into<Dims>) -> Tensor {
         filled(&ZEROS, size.into(), DType::F32)
     }
 
     /// Ones, float32 (`torch.ones`).
+    ///
+    /// `Tensor::ones([2, 2])` is `[[1., 1.], [1., 1.]]`.
     #[track_caller]
     pub fn ones(size: impl Into<Dims>) -> Tensor {
         filled(&ONES, size.into(), DType::F32)
     }
 
     /// One number everywhere; its dtype is the number's (`torch.full`). The number is a parameter of the program.
+    ///
+    /// `Tensor::full([2], 7.0)` is `[7., 7.]`.
     #[track_caller]
     pub fn full(size: impl Into<Dims>, value: impl Into<Scalar>) -> Tensor {
         let value = value.into();
@@ -293,18 +301,24 @@ impl Tensor {
     }
 
     /// Zeros of this tensor's shape and dtype (`torch.zeros_like`).
+    ///
+    /// `tensor([1, 2]).zeros_like()` is `[0, 0]`.
     #[track_caller]
     pub fn zeros_like(&self) -> Tensor {
         like(self, |ty| filled(&ZEROS, ty.shape.into(), ty.dtype))
     }
 
     /// Ones of this tensor's shape and dtype (`torch.ones_like`).
+    ///
+    /// `tensor([1, 2]).ones_like()` is `[1, 1]`.
     #[track_caller]
     pub fn ones_like(&self) -> Tensor {
         like(self, |ty| filled(&ONES, ty.shape.into(), ty.dtype))
     }
 
     /// One number everywhere, in this tensor's shape and dtype (`torch.full_like`).
+    ///
+    /// `tensor([1, 2]).full_like(7)` is `[7, 7]`.
     #[track_caller]
     pub fn full_like(&self, value: impl Into<Scalar>) -> Tensor {
         like(self, |ty| trace(&FULL, [value.into().into()], [(&ty.shape).into(), ty.dtype.into()]))
@@ -360,12 +374,16 @@ impl Tensor {
     }
 
     /// The identity matrix of n rows, float32 (`torch.eye`).
+    ///
+    /// `Tensor::eye(2)` is `[[1., 0.], [0., 1.]]`.
     #[track_caller]
     pub fn eye(n: usize) -> Tensor {
         Tensor::eye_of(n, n)
     }
 
     /// Ones on the diagonal of a matrix of n rows and m columns, float32 (`torch.eye(n, m)`).
+    ///
+    /// `Tensor::eye_of(2, 3)` is `[[1., 0., 0.], [0., 1., 0.]]`.
     #[track_caller]
     pub fn eye_of(n: usize, m: usize) -> Tensor {
         filled(&EYE, [n, m].into(), DType::F32)

@@ -99,6 +99,8 @@ fn find(name: &str) -> Result<u8> {
 impl Tensor {
     /// The device the tensor is on, such as `cpu:0` (`torch.Tensor.device`). What is on none, since it was made of nothing,
     /// names the first, where it is computed unless it meets a tensor of another; what is in parts names its mesh.
+    ///
+    /// `tensor([1.0]).device()` is `"cpu:0"`.
     #[track_caller]
     pub fn device(&self) -> String {
         match device_names() {

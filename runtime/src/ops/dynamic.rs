@@ -71,6 +71,8 @@ pub struct Unique {
     /// The different values, or slices.
     pub values: Tensor,
     /// For each element, or slice, where its value is among those.
+    ///
+    /// `tensor([[2.0, 0.0], [0.0, 4.0]]).inverse()` is `[[0.5000, 0.0000], [0.0000, 0.2500]]`.
     pub inverse: Tensor,
     /// How often each occurs.
     pub counts: Tensor,
@@ -98,6 +100,8 @@ impl Tensor {
 
     /// The positions of the elements that are not zero, one vector for each dimension
     /// (`torch.nonzero(x, as_tuple=True)`): ready to index with.
+    ///
+    /// `tensor([0, 5, 6]).nonzero_tuple()` is `[tensor([1, 2])]`.
     #[track_caller]
     pub fn nonzero_tuple(&self) -> Vec<Tensor> {
         let rows = if self.dim() == 0 { self.reshape([1]).nonzero() } else { self.nonzero() };
@@ -258,6 +262,8 @@ impl Tensor {
 
     /// The different values in rising order (`torch.unique`, sorted). Reads the tensor, which runs what it needs; no
     /// gradient flows.
+    ///
+    /// `tensor([3, 1, 3]).unique()` is `[1, 3]`.
     #[track_caller]
     pub fn unique(&self) -> Tensor {
         let sorted = self.detach().flatten().sort(0, false).0;

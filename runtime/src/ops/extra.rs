@@ -5,6 +5,8 @@ use xlazy_core::ty::{DType, Dims};
 
 impl Tensor {
     /// Whether both have one shape and the same elements, as a bool tensor (`torch.equal`, which reads it).
+    ///
+    /// `tensor([1, 2]).equal(&tensor([1, 2]))` is `true`.
     #[track_caller]
     pub fn equal(&self, other: &Tensor) -> Tensor {
         match self.shape() == other.shape() {
@@ -14,6 +16,8 @@ impl Tensor {
     }
 
     /// The smallest and the largest elements along `dim`, or of all where it names none (`torch.aminmax`).
+    ///
+    /// `tensor([3, 1, 2]).aminmax(0, false)` is `(tensor(1), tensor(3))`.
     #[track_caller]
     pub fn aminmax(&self, dim: impl Into<Dims>, keepdim: bool) -> (Tensor, Tensor) {
         let _call = called("aminmax", [self]);
@@ -22,6 +26,8 @@ impl Tensor {
     }
 
     /// This tensor's size with the sign of `other` (`torch.copysign`).
+    ///
+    /// `tensor([1.0, 2.0]).copysign(-1.0)` is `[-1., -2.]`.
     #[track_caller]
     pub fn copysign<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         let _call = called("copysign", [self]);
@@ -38,6 +44,8 @@ impl Tensor {
     }
 
     /// True where the element is +infinity (`torch.isposinf`).
+    ///
+    /// `tensor([f32::INFINITY, 1.0]).isposinf()` is `[true, false]`.
     #[track_caller]
     pub fn isposinf(&self) -> Tensor {
         let _call = called("isposinf", [self]);
@@ -48,6 +56,8 @@ impl Tensor {
     }
 
     /// True where the element is -infinity (`torch.isneginf`).
+    ///
+    /// `tensor([f32::NEG_INFINITY, 1.0]).isneginf()` is `[true, false]`.
     #[track_caller]
     pub fn isneginf(&self) -> Tensor {
         let _call = called("isneginf", [self]);
@@ -58,6 +68,8 @@ impl Tensor {
     }
 
     /// 0 below zero, 1 above, `values` at zero (`torch.heaviside`).
+    ///
+    /// `tensor([-1.0, 0.0, 2.0]).heaviside(&tensor(0.5))` is `[0.0000, 0.5000, 1.0000]`.
     #[track_caller]
     pub fn heaviside(&self, values: &Tensor) -> Tensor {
         let _call = called("heaviside", [self, values]);
@@ -67,6 +79,8 @@ impl Tensor {
     }
 
     /// A power computed in float64 (`torch.float_power`).
+    ///
+    /// `tensor([2, 3]).float_power(2)` is `tensor([4., 9.], f64)`.
     #[track_caller]
     pub fn float_power<'a>(&self, exponent: impl Into<Arg<'a>>) -> Tensor {
         let exponent = exponent.into();
@@ -82,6 +96,8 @@ impl Tensor {
     }
 
     /// log2(2^a + 2^b), without overflow (`torch.logaddexp2`).
+    ///
+    /// `tensor([0.0]).logaddexp2(&tensor([0.0]))` is `[1.]`.
     #[track_caller]
     pub fn logaddexp2(&self, other: &Tensor) -> Tensor {
         let _call = called("logaddexp2", [self, other]);
@@ -90,6 +106,8 @@ impl Tensor {
     }
 
     /// The `p`-norm of the difference (`torch.dist`).
+    ///
+    /// `tensor([0.0, 0.0]).dist(&tensor([3.0, 4.0]), 2.0)` is `5.`.
     #[track_caller]
     pub fn dist(&self, other: &Tensor, p: f64) -> Tensor {
         let _call = called("dist", [self, other]);
@@ -98,6 +116,8 @@ impl Tensor {
 
     /// The `p`-norm of the differences along the last dimension, `eps` added to each
     /// (`torch.nn.functional.pairwise_distance`).
+    ///
+    /// `tensor([[0.0, 0.0]]).pairwise_distance(&tensor([[3.0, 4.0]]), 2.0, 0.0, false)` is `[5.]`.
     #[track_caller]
     pub fn pairwise_distance(&self, other: &Tensor, p: f64, eps: f64, keepdim: bool) -> Tensor {
         let _call = called("pairwise_distance", [self, other]);
@@ -105,6 +125,8 @@ impl Tensor {
     }
 
     /// The `p`-norm between every row of one and every row of the other (`torch.cdist`).
+    ///
+    /// `tensor([[0.0, 0.0]]).cdist(&tensor([[3.0, 4.0], [0.0, 1.0]]), 2.0)` is `[[5., 1.]]`.
     #[track_caller]
     pub fn cdist(&self, other: &Tensor, p: f64) -> Tensor {
         let _call = called("cdist", [self, other]);
@@ -115,6 +137,8 @@ impl Tensor {
     }
 
     /// The cross product of the vectors of three elements along `dim` (`torch.linalg.cross`).
+    ///
+    /// `tensor([1, 0, 0]).cross(&tensor([0, 1, 0]), 0)` is `[0, 0, 1]`.
     #[track_caller]
     pub fn cross(&self, other: &Tensor, dim: i64) -> Tensor {
         let _call = called("cross", [self, other]);
@@ -125,6 +149,8 @@ impl Tensor {
     }
 
     /// The sum of products along `dim` (`torch.linalg.vecdot`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).vecdot(&tensor([1, 10]), -1)` is `[21, 43]`.
     #[track_caller]
     pub fn vecdot(&self, other: &Tensor, dim: i64) -> Tensor {
         let _call = called("vecdot", [self, other]);
@@ -132,6 +158,8 @@ impl Tensor {
     }
 
     /// As [`Tensor::gather`], with the other dimensions broadcast (`torch.take_along_dim`).
+    ///
+    /// `tensor([[5, 6], [7, 8]]).take_along_dim(&tensor([[1], [0]]), 1)` is `[[6], [7]]`.
     #[track_caller]
     pub fn take_along_dim(&self, index: &Tensor, dim: i64) -> Tensor {
         let _call = called("take_along_dim", [self, index]);
@@ -152,6 +180,8 @@ impl Tensor {
     }
 
     /// The elements of `source`, in order, in the places where the mask is true (`torch.masked_scatter`).
+    ///
+    /// `tensor([1, 2, 3]).masked_scatter(&tensor([true, false, true]), &tensor([8, 9]))` is `[8, 2, 9]`.
     #[track_caller]
     pub fn masked_scatter(&self, mask: &Tensor, source: &Tensor) -> Tensor {
         if mask.dtype() != DType::Bool {
@@ -168,6 +198,8 @@ impl Tensor {
     }
 
     /// Channels of `groups` groups mixed: the first of each group, then the second… (`torch.nn.functional.channel_shuffle`)
+    ///
+    /// `tensor([[1, 2, 3, 4]]).reshape([1, 4, 1, 1]).channel_shuffle(2).flatten()` is `[1, 3, 2, 4]`.
     #[track_caller]
     pub fn channel_shuffle(&self, groups: usize) -> Tensor {
         let _call = called("channel_shuffle", [self]);
@@ -179,6 +211,8 @@ impl Tensor {
     }
 
     /// max(0, d(anchor, positive) - d(anchor, negative) + margin) (`torch.nn.functional.triplet_margin_loss`, p = 2).
+    ///
+    /// `tensor([[0.0]]).triplet_margin_loss(&tensor([[1.0]]), &tensor([[3.0]]), 1.0, Reduction::Mean)` is `0.`.
     #[track_caller]
     pub fn triplet_margin_loss(
         &self,

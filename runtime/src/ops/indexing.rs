@@ -67,6 +67,8 @@ impl Tensor {
 
     /// This tensor with the elements that `index` names along `dim` replaced by `src`, a tensor or a number
     /// (`torch.scatter`). Which one stays where positions repeat is not defined. StableHLO: scatter.
+    ///
+    /// `tensor([0, 0, 0]).scatter(0, &tensor([2, 0]), &tensor([8, 9]))` is `[9, 0, 8]`.
     #[track_caller]
     pub fn scatter<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
         self.scattered("scatter", dim, index, src, REPLACE)
@@ -86,6 +88,8 @@ impl Tensor {
 
     /// `src` combined with the elements that `index` names along `dim` (`torch.scatter_reduce`); without `include_self`
     /// the elements that are hit start from nothing.
+    ///
+    /// `tensor([1, 1]).scatter_reduce(0, &tensor([0, 0]), &tensor([2, 3]), ScatterReduce::Sum, true)` is `[6, 1]`.
     #[track_caller]
     pub fn scatter_reduce(
         &self,
@@ -168,12 +172,16 @@ impl Tensor {
     }
 
     /// The elements of the flattened tensor at `index`, in the index's shape (`torch.take`).
+    ///
+    /// `tensor([[5, 6], [7, 8]]).take(&tensor([3, 0]))` is `[8, 5]`.
     #[track_caller]
     pub fn take(&self, index: &Tensor) -> Tensor {
         pick(&TAKE, &self.flatten(), &[index], one(0))
     }
 
     /// `values` written, or added where `accumulate`, at positions of the flattened tensor (`torch.Tensor.put`).
+    ///
+    /// `tensor([5, 6]).put(&tensor([0]), &tensor([9]), false)` is `[9, 6]`.
     #[track_caller]
     pub fn put(&self, index: &Tensor, values: &Tensor, accumulate: bool) -> Tensor {
         let _call = called("put", [self, index, values]);
@@ -184,18 +192,24 @@ impl Tensor {
     }
 
     /// `source` added to the slices along `dim` that `index` names (`torch.index_add`).
+    ///
+    /// `tensor([1, 1]).index_add(0, &tensor([0, 0]), &tensor([2, 3]))` is `[6, 1]`.
     #[track_caller]
     pub fn index_add(&self, dim: i64, index: &Tensor, source: &Tensor) -> Tensor {
         self.indexed_put(&INDEX_ADD, dim, index, source, ADD)
     }
 
     /// `source` in place of the slices along `dim` that `index` names (`torch.index_copy`).
+    ///
+    /// `tensor([1, 1]).index_copy(0, &tensor([1]), &tensor([9]))` is `[1, 9]`.
     #[track_caller]
     pub fn index_copy(&self, dim: i64, index: &Tensor, source: &Tensor) -> Tensor {
         self.indexed_put(&INDEX_COPY, dim, index, source, REPLACE)
     }
 
     /// `value`, a number or a tensor of one element, in the slices along `dim` that `index` names (`torch.index_fill`).
+    ///
+    /// `tensor([1, 1]).index_fill(0, &tensor([1]), 9)` is `[1, 9]`.
     #[track_caller]
     pub fn index_fill<'a>(&self, dim: i64, index: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
         let _call = called("index_fill", [self, index]);

@@ -121,6 +121,8 @@ impl Tensor {
     }
 
     /// The product of two matrices (`torch.mm`).
+    ///
+    /// `tensor([[1, 2]]).mm(&tensor([[3], [4]]))` is `[[11]]`.
     #[track_caller]
     pub fn mm(&self, other: &Tensor) -> Tensor {
         let _call = called("mm", [self, other]);
@@ -131,6 +133,8 @@ impl Tensor {
     }
 
     /// The products of two batches of matrices (`torch.bmm`).
+    ///
+    /// `Tensor::ones([2, 1, 3]).bmm(&Tensor::ones([2, 3, 1])).flatten()` is `[3., 3.]`.
     #[track_caller]
     pub fn bmm(&self, other: &Tensor) -> Tensor {
         let _call = called("bmm", [self, other]);
@@ -141,6 +145,8 @@ impl Tensor {
     }
 
     /// The inner product of two vectors (`torch.dot`).
+    ///
+    /// `tensor([1, 2]).dot(&tensor([3, 4]))` is `11`.
     #[track_caller]
     pub fn dot(&self, other: &Tensor) -> Tensor {
         let _call = called("dot", [self, other]);
@@ -151,6 +157,8 @@ impl Tensor {
     }
 
     /// The product of every pair of elements of two vectors (`torch.outer`).
+    ///
+    /// `tensor([1, 2]).outer(&tensor([3, 4]))` is `[[3, 4], [6, 8]]`.
     #[track_caller]
     pub fn outer(&self, other: &Tensor) -> Tensor {
         let _call = called("outer", [self, other]);
@@ -161,6 +169,8 @@ impl Tensor {
     }
 
     /// `self + mat1 · mat2` (`torch.addmm`).
+    ///
+    /// `tensor([[1.0]]).addmm(&tensor([[1.0, 2.0]]), &tensor([[3.0], [4.0]]))` is `[[12.]]`.
     #[track_caller]
     pub fn addmm(&self, mat1: &Tensor, mat2: &Tensor) -> Tensor {
         let _call = called("addmm", [self, mat1, mat2]);

@@ -128,6 +128,8 @@ impl Tensor {
     }
 
     /// The mean of absolute differences (`torch.nn.functional.l1_loss`).
+    ///
+    /// `tensor([1.0, 5.0]).l1_loss(&tensor([2.0, 2.0]), Reduction::Mean)` is `2.`.
     #[track_caller]
     pub fn l1_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
         let _call = called("l1_loss", [self, target]);
@@ -135,6 +137,8 @@ impl Tensor {
     }
 
     /// Squared below `beta`, absolute above (`torch.nn.functional.smooth_l1_loss`).
+    ///
+    /// `tensor([1.0, 5.0]).smooth_l1_loss(&tensor([2.0, 2.0]), 1.0, Reduction::None)` is `[0.5000, 2.5000]`.
     #[track_caller]
     pub fn smooth_l1_loss(&self, target: &Tensor, beta: f64, reduction: Reduction) -> Tensor {
         let _call = called("smooth_l1_loss", [self, target]);
@@ -147,6 +151,8 @@ impl Tensor {
     }
 
     /// Squared below `delta`, linear above (`torch.nn.functional.huber_loss`).
+    ///
+    /// `tensor([1.0, 5.0]).huber_loss(&tensor([2.0, 2.0]), 1.0, Reduction::None)` is `[0.5000, 2.5000]`.
     #[track_caller]
     pub fn huber_loss(&self, target: &Tensor, delta: f64, reduction: Reduction) -> Tensor {
         let _call = called("huber_loss", [self, target]);
@@ -160,6 +166,8 @@ impl Tensor {
     }
 
     /// The cross entropy of probabilities and targets between 0 and 1 (`torch.nn.functional.binary_cross_entropy`).
+    ///
+    /// `tensor([0.5, 0.9]).binary_cross_entropy(&tensor([1.0, 1.0]), None, Reduction::None)` is `[0.6931, 0.1054]`.
     #[track_caller]
     pub fn binary_cross_entropy(&self, target: &Tensor, weight: Option<&Tensor>, reduction: Reduction) -> Tensor {
         let _call = called("binary_cross_entropy", [self, target]);
@@ -168,6 +176,8 @@ impl Tensor {
 
     /// [`Tensor::binary_cross_entropy`] of sigmoids, without overflow; `pos_weight` counts the positive targets more
     /// (`torch.nn.functional.binary_cross_entropy_with_logits`).
+    ///
+    /// `tensor([0.0, 3.0]).binary_cross_entropy_with_logits(&tensor([1.0, 1.0]), None, None, Reduction::None)` is `[0.6931, 0.0486]`.
     #[track_caller]
     pub fn binary_cross_entropy_with_logits(
         &self,
@@ -188,6 +198,8 @@ impl Tensor {
 
     /// The divergence of log-probabilities from the target, itself logarithms where `log_target`
     /// (`torch.nn.functional.kl_div`). torch's default reduction is Mean; BatchMean is the mathematical one.
+    ///
+    /// `tensor([0.5, 0.5]).log().kl_div(&tensor([0.9, 0.1]), false, Reduction::Sum)` is `0.3681`.
     #[track_caller]
     pub fn kl_div(&self, target: &Tensor, log_target: bool, reduction: Reduction) -> Tensor {
         let _call = called("kl_div", [self, target]);
@@ -200,6 +212,8 @@ impl Tensor {
 
     /// The negative log-probability of each target class; classes lie along dimension 1, targets are class indices
     /// (`torch.nn.functional.nll_loss`). Indices equal to `ignore_index` count for nothing.
+    ///
+    /// `tensor([[0.2, 0.8]]).log().nll_loss(&tensor([1]), CrossEntropyOptions::default())` is `0.2231`.
     #[track_caller]
     pub fn nll_loss(&self, target: &Tensor, options: CrossEntropyOptions) -> Tensor {
         let _call = called("nll_loss", [self, target]);
@@ -279,6 +293,8 @@ impl Tensor {
     }
 
     /// `max(0, margin - y · (x1 - x2))` (`torch.nn.functional.margin_ranking_loss`).
+    ///
+    /// `tensor([1.0]).margin_ranking_loss(&tensor([3.0]), &tensor([1.0]), 0.0, Reduction::Mean)` is `2.`.
     #[track_caller]
     pub fn margin_ranking_loss(&self, other: &Tensor, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
         let _call = called("margin_ranking_loss", [self, other, target]);
@@ -286,6 +302,8 @@ impl Tensor {
     }
 
     /// log(1 + e^(-y x)) for targets of 1 and -1 (`torch.nn.functional.soft_margin_loss`).
+    ///
+    /// `tensor([0.0]).soft_margin_loss(&tensor([1.0]), Reduction::Mean)` is `0.6931`.
     #[track_caller]
     pub fn soft_margin_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
         let _call = called("soft_margin_loss", [self, target]);
@@ -293,6 +311,8 @@ impl Tensor {
     }
 
     /// x where the target is 1, max(0, margin - x) where it is -1 (`torch.nn.functional.hinge_embedding_loss`).
+    ///
+    /// `tensor([0.4, 0.4]).hinge_embedding_loss(&tensor([1.0, -1.0]), 1.0, Reduction::None)` is `[0.4000, 0.6000]`.
     #[track_caller]
     pub fn hinge_embedding_loss(&self, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
         let _call = called("hinge_embedding_loss", [self, target]);
@@ -305,6 +325,8 @@ impl Tensor {
 
     /// The negative log-likelihood of counts under a Poisson distribution (`torch.nn.functional.poisson_nll_loss` with
     /// `full=False`).
+    ///
+    /// `tensor([0.0]).poisson_nll_loss(&tensor([2.0]), true, 1e-8, Reduction::Mean)` is `1.`.
     #[track_caller]
     pub fn poisson_nll_loss(&self, target: &Tensor, log_input: bool, eps: f64, reduction: Reduction) -> Tensor {
         let _call = called("poisson_nll_loss", [self, target]);
@@ -316,6 +338,8 @@ impl Tensor {
     }
 
     /// x log(y), 0 where x is 0 (`torch.xlogy`).
+    ///
+    /// `tensor([0.0, 2.0]).xlogy(1.0)` is `[0., 0.]`.
     #[track_caller]
     pub fn xlogy<'a>(&self, other: impl Into<crate::tensor::Arg<'a>>) -> Tensor {
         let other = other.into();

@@ -11,6 +11,8 @@ impl Tensor {
     }
 
     /// This tensor (`torch.positive`); bools have no sign.
+    ///
+    /// `tensor([1, 2]).positive()` is `[1, 2]`.
     #[track_caller]
     pub fn positive(&self) -> Tensor {
         if self.dtype() == crate::DType::Bool {
@@ -61,6 +63,8 @@ impl Tensor {
     }
 
     /// `self / other` (`torch.true_divide`).
+    ///
+    /// `tensor([1, 2]).true_divide(2)` is `[0.5000, 1.0000]`.
     #[track_caller]
     pub fn true_divide<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
         let _call = called("true_divide", [self]);
@@ -86,18 +90,24 @@ impl Tensor {
     }
 
     /// The positions of the elements that are not zero (`torch.argwhere`): [`Tensor::nonzero`].
+    ///
+    /// `tensor([[0, 5], [6, 0]]).argwhere()` is `[[0, 1], [1, 0]]`.
     #[track_caller]
     pub fn argwhere(&self) -> Tensor {
         self.nonzero()
     }
 
     /// In order along the first dimension (`torch.msort`).
+    ///
+    /// `tensor([3, 1, 2]).msort()` is `[1, 2, 3]`.
     #[track_caller]
     pub fn msort(&self) -> Tensor {
         self.sort(0, false).0
     }
 
     /// In reverse order along the second dimension (`torch.fliplr`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).fliplr()` is `[[2, 1], [4, 3]]`.
     #[track_caller]
     pub fn fliplr(&self) -> Tensor {
         if self.dim() < 2 {
@@ -107,6 +117,8 @@ impl Tensor {
     }
 
     /// In reverse order along the first dimension (`torch.flipud`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).flipud()` is `[[3, 4], [1, 2]]`.
     #[track_caller]
     pub fn flipud(&self) -> Tensor {
         if self.dim() < 1 {
@@ -116,12 +128,16 @@ impl Tensor {
     }
 
     /// As one dimension (`torch.ravel`): [`Tensor::flatten`].
+    ///
+    /// `tensor([[1, 2], [3, 4]]).ravel()` is `[1, 2, 3, 4]`.
     #[track_caller]
     pub fn ravel(&self) -> Tensor {
         self.flatten()
     }
 
     /// In the shape of another tensor (`torch.Tensor.reshape_as`, and `view_as`).
+    ///
+    /// `tensor([1, 2, 3, 4]).reshape_as(&Tensor::zeros([2, 2]))` is `[[1, 2], [3, 4]]`.
     #[track_caller]
     pub fn reshape_as(&self, other: &Tensor) -> Tensor {
         let _call = called("reshape_as", [self, other]);
@@ -129,6 +145,8 @@ impl Tensor {
     }
 
     /// In the shape of another tensor (`torch.Tensor.view_as`).
+    ///
+    /// `tensor([1, 2, 3, 4]).view_as(&Tensor::zeros([2, 2]))` is `[[1, 2], [3, 4]]`.
     #[track_caller]
     pub fn view_as(&self, other: &Tensor) -> Tensor {
         let _call = called("view_as", [self, other]);

@@ -87,6 +87,8 @@ impl Tensor {
     }
 
     /// Divided by the root of the mean of squares over the last dimensions (`torch.nn.functional.rms_norm`).
+    ///
+    /// `tensor([3.0, 4.0]).rms_norm([2], None, 0.0)` is `[0.8485, 1.1314]`.
     #[track_caller]
     pub fn rms_norm(&self, normalized_shape: impl Into<Dims>, weight: Option<&Tensor>, eps: f64) -> Tensor {
         let _call = called("rms_norm", [self]);
@@ -139,6 +141,8 @@ impl Tensor {
     }
 
     /// Normalised over each of `num_groups` groups of channels, dimension 1 (`torch.nn.functional.group_norm`).
+    ///
+    /// `tensor([[1.0, 3.0, 5.0, 9.0]]).group_norm(2, None, None, 0.0)` is `[[-1., 1., -1., 1.]]`.
     #[track_caller]
     pub fn group_norm(&self, num_groups: usize, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Tensor {
         let _call = called("group_norm", [self]);
@@ -157,6 +161,8 @@ impl Tensor {
     }
 
     /// Normalised over the spatial dimensions of each channel of each example (`torch.nn.functional.instance_norm`).
+    ///
+    /// `tensor([[[1.0, 3.0], [5.0, 9.0]]]).instance_norm(None, None, 0.0)` is `[[[-1., 1.], [-1., 1.]]]`.
     #[track_caller]
     pub fn instance_norm(&self, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Tensor {
         let _call = called("instance_norm", [self]);
@@ -235,6 +241,8 @@ impl Tensor {
     }
 
     /// Divided by the `p`-norm along `dim`, at least `eps` (`torch.nn.functional.normalize`).
+    ///
+    /// `tensor([3.0, 4.0]).normalize(2.0, 0, 1e-12)` is `[0.6000, 0.8000]`.
     #[track_caller]
     pub fn normalize(&self, p: f64, dim: i64, eps: f64) -> Tensor {
         let _call = called("normalize", [self]);
@@ -242,6 +250,8 @@ impl Tensor {
     }
 
     /// The cosine of the angle between the vectors along `dim` (`torch.nn.functional.cosine_similarity`).
+    ///
+    /// `tensor([1.0, 0.0]).cosine_similarity(&tensor([1.0, 1.0]), 0, 1e-8)` is `0.7071`.
     #[track_caller]
     pub fn cosine_similarity(&self, other: &Tensor, dim: i64, eps: f64) -> Tensor {
         let _call = called("cosine_similarity", [self, other]);

@@ -24,6 +24,8 @@ pub(super) static OPS: &[&Entry] = &[&LOGIT];
 
 impl Tensor {
     /// Bounded to `min_val..=max_val` (`torch.nn.functional.hardtanh`).
+    ///
+    /// `tensor([-2.0, 0.5, 2.0]).hardtanh(-1.0, 1.0)` is `[-1.0000, 0.5000, 1.0000]`.
     #[track_caller]
     pub fn hardtanh(&self, min_val: f64, max_val: f64) -> Tensor {
         // as torch, no gradient flows at the bounds
@@ -33,30 +35,40 @@ impl Tensor {
     }
 
     /// Bounded to 0..=6 (`torch.nn.functional.relu6`).
+    ///
+    /// `tensor([-1.0, 5.0, 9.0]).relu6()` is `[0., 5., 6.]`.
     #[track_caller]
     pub fn relu6(&self) -> Tensor {
         self.hardtanh(0.0, 6.0)
     }
 
     /// relu6(x + 3) / 6 (`torch.nn.functional.hardsigmoid`).
+    ///
+    /// `tensor([-4.0, 0.0, 4.0]).hardsigmoid()` is `[0.0000, 0.5000, 1.0000]`.
     #[track_caller]
     pub fn hardsigmoid(&self) -> Tensor {
         (self + 3.0).relu6() / 6.0
     }
 
     /// x · hardsigmoid(x) (`torch.nn.functional.hardswish`).
+    ///
+    /// `tensor([-4.0, 1.0, 4.0]).hardswish()` is `[-0.0000, 0.6667, 4.0000]`.
     #[track_caller]
     pub fn hardswish(&self) -> Tensor {
         self * self.hardsigmoid()
     }
 
     /// x · tanh(softplus(x)) (`torch.nn.functional.mish`).
+    ///
+    /// `tensor([0.0, 1.0]).mish()` is `[0.0000, 0.8651]`.
     #[track_caller]
     pub fn mish(&self) -> Tensor {
         self * self.softplus().tanh()
     }
 
     /// x where positive, `alpha · (e^(x / alpha) - 1)` elsewhere (`torch.nn.functional.celu`).
+    ///
+    /// `tensor([-1.0, 2.0]).celu(1.0)` is `[-0.6321, 2.0000]`.
     #[track_caller]
     pub fn celu(&self, alpha: f64) -> Tensor {
         let negative = (self.clamp_max(0.0) / alpha).expm1() * alpha;
@@ -64,6 +76,8 @@ impl Tensor {
     }
 
     /// elu with the constants that keep mean 0 and variance 1 (`torch.nn.functional.selu`).
+    ///
+    /// `tensor([-1.0, 2.0]).selu()` is `[-1.1113, 2.1014]`.
     #[track_caller]
     pub fn selu(&self) -> Tensor {
         let _call = called("selu", [self]);
@@ -71,6 +85,8 @@ impl Tensor {
     }
 
     /// x where positive, `weight · x` elsewhere; one weight, or one per channel (`torch.nn.functional.prelu`).
+    ///
+    /// `tensor([-2.0, 2.0]).prelu(&tensor([0.25]))` is `[-0.5000, 2.0000]`.
     #[track_caller]
     pub fn prelu(&self, weight: &Tensor) -> Tensor {
         let _call = called("prelu", [self, weight]);
@@ -87,6 +103,8 @@ impl Tensor {
     }
 
     /// The first half along `dim` times the sigmoid of the second (`torch.nn.functional.glu`).
+    ///
+    /// `tensor([1.0, 2.0, 0.0, 0.0]).glu(0)` is `[0.5000, 1.0000]`.
     #[track_caller]
     pub fn glu(&self, dim: i64) -> Tensor {
         let _call = called("glu", [self]);
@@ -98,6 +116,8 @@ impl Tensor {
     }
 
     /// log(sigmoid(x)), without overflow (`torch.nn.functional.logsigmoid`).
+    ///
+    /// `tensor([0.0, 2.0]).logsigmoid()` is `[-0.6931, -0.1269]`.
     #[track_caller]
     pub fn logsigmoid(&self) -> Tensor {
         let _call = called("logsigmoid", [self]);
@@ -105,12 +125,16 @@ impl Tensor {
     }
 
     /// x / (1 + |x|) (`torch.nn.functional.softsign`).
+    ///
+    /// `tensor([-1.0, 3.0]).softsign()` is `[-0.5000, 0.7500]`.
     #[track_caller]
     pub fn softsign(&self) -> Tensor {
         self / (self.abs() + 1)
     }
 
     /// x - tanh(x) (`torch.nn.functional.tanhshrink`).
+    ///
+    /// `tensor([0.0, 1.0]).tanhshrink()` is `[0.0000, 0.2384]`.
     #[track_caller]
     pub fn tanhshrink(&self) -> Tensor {
         let _call = called("tanhshrink", [self]);
@@ -118,6 +142,8 @@ impl Tensor {
     }
 
     /// x moved towards zero by `lambd`, zero in between (`torch.nn.functional.softshrink`).
+    ///
+    /// `tensor([-2.0, 0.2, 2.0]).softshrink(0.5)` is `[-1.5000, 0.0000, 1.5000]`.
     #[track_caller]
     pub fn softshrink(&self, lambd: f64) -> Tensor {
         let _call = called("softshrink", [self]);
@@ -127,12 +153,16 @@ impl Tensor {
     }
 
     /// x, but zero between `-lambd` and `lambd` (`torch.nn.functional.hardshrink`).
+    ///
+    /// `tensor([-2.0, 0.2, 2.0]).hardshrink(0.5)` is `[-2., 0., 2.]`.
     #[track_caller]
     pub fn hardshrink(&self, lambd: f64) -> Tensor {
         self.masked_fill(&self.abs().le(lambd), 0.0)
     }
 
     /// x where above the threshold, `value` elsewhere (`torch.nn.functional.threshold`).
+    ///
+    /// `tensor([1.0, 3.0]).threshold(2.0, 0.0)` is `[0., 3.]`.
     #[track_caller]
     pub fn threshold(&self, threshold: f64, value: f64) -> Tensor {
         // Integers stay integers.
@@ -141,6 +171,8 @@ impl Tensor {
     }
 
     /// softmax(-x) (`torch.nn.functional.softmin`).
+    ///
+    /// `tensor([0.0, 1.0]).softmin(0)` is `[0.7311, 0.2689]`.
     #[track_caller]
     pub fn softmin(&self, dim: i64) -> Tensor {
         let _call = called("softmin", [self]);
@@ -149,6 +181,8 @@ impl Tensor {
 
     /// log(1 + e^(beta x)) / beta, and x itself where beta · x is above the threshold
     /// (`torch.nn.functional.softplus(x, beta, threshold)`).
+    ///
+    /// `tensor([0.0, 2.0]).softplus_with(2.0, 20.0)` is `[0.3466, 2.0091]`.
     #[track_caller]
     pub fn softplus_with(&self, beta: f64, threshold: f64) -> Tensor {
         let scaled = self * beta;
@@ -156,6 +190,8 @@ impl Tensor {
     }
 
     /// log(x / (1 - x)), x bounded to `eps..=1 - eps` first (`torch.logit`).
+    ///
+    /// `tensor([0.5, 0.9]).logit(None)` is `[0.0000, 2.1972]`.
     #[track_caller]
     pub fn logit(&self, eps: Option<f64>) -> Tensor {
         let _call = called("logit", [self]);

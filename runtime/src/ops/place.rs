@@ -99,18 +99,24 @@ pub(super) fn rolled(x: &Tensor, shift: i64, dim: usize) -> Tensor {
 
 impl Tensor {
     /// The lower triangle of each matrix, zeros elsewhere (`torch.tril`).
+    ///
+    /// `Tensor::ones([2, 2]).tril(0)` is `[[1., 0.], [1., 1.]]`.
     #[track_caller]
     pub fn tril(&self, diagonal: i64) -> Tensor {
         trace(&TRIL, [self.into()], [diagonal.into()])
     }
 
     /// The upper triangle of each matrix, zeros elsewhere (`torch.triu`).
+    ///
+    /// `Tensor::ones([2, 2]).triu(1)` is `[[0., 1.], [0., 0.]]`.
     #[track_caller]
     pub fn triu(&self, diagonal: i64) -> Tensor {
         trace(&TRIU, [self.into()], [diagonal.into()])
     }
 
     /// Repeated along each dimension (`torch.Tensor.repeat`).
+    ///
+    /// `tensor([1, 2]).repeat([2])` is `[1, 2, 1, 2]`.
     #[track_caller]
     pub fn repeat(&self, times: impl Into<Dims>) -> Tensor {
         let times = times.into().shape("repeat").unwrap_or_else(|e| e.raise());

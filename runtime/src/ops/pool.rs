@@ -324,6 +324,8 @@ impl Tensor {
     }
 
     /// The largest element of each window over the last dimension (`torch.nn.functional.max_pool1d`).
+    ///
+    /// `tensor([[[1.0, 3.0, 2.0, 5.0]]]).max_pool1d(2, MaxPoolOptions::default())` is `[[[3., 5.]]]`.
     #[track_caller]
     pub fn max_pool1d(&self, kernel_size: impl Into<Dims>, options: MaxPoolOptions) -> Tensor {
         self.max_pool("max_pool1d", 1, kernel_size.into(), &options, &MAX_POOL)
@@ -343,6 +345,8 @@ impl Tensor {
     }
 
     /// The largest element of each window over the last three dimensions (`torch.nn.functional.max_pool3d`).
+    ///
+    /// `Tensor::ones([1, 1, 4, 4, 4]).max_pool3d(2, MaxPoolOptions::default()).shape()` is `[1,1,2,2,2]`.
     #[track_caller]
     pub fn max_pool3d(&self, kernel_size: impl Into<Dims>, options: MaxPoolOptions) -> Tensor {
         self.max_pool("max_pool3d", 3, kernel_size.into(), &options, &MAX_POOL)
@@ -401,6 +405,8 @@ impl Tensor {
     }
 
     /// The mean of each window over the last dimension (`torch.nn.functional.avg_pool1d`).
+    ///
+    /// `tensor([[[1.0, 3.0, 2.0, 5.0]]]).avg_pool1d(2, AvgPoolOptions::default())` is `[[[2.0000, 3.5000]]]`.
     #[track_caller]
     pub fn avg_pool1d(&self, kernel_size: impl Into<Dims>, options: AvgPoolOptions) -> Tensor {
         self.avg_pool("avg_pool1d", 1, kernel_size.into(), &options)
@@ -419,6 +425,8 @@ impl Tensor {
     }
 
     /// The mean of each window over the last three dimensions (`torch.nn.functional.avg_pool3d`).
+    ///
+    /// `Tensor::ones([1, 1, 4, 4, 4]).avg_pool3d(2, AvgPoolOptions::default()).shape()` is `[1,1,2,2,2]`.
     #[track_caller]
     pub fn avg_pool3d(&self, kernel_size: impl Into<Dims>, options: AvgPoolOptions) -> Tensor {
         self.avg_pool("avg_pool3d", 3, kernel_size.into(), &options)
@@ -450,6 +458,8 @@ impl Tensor {
 
     /// Means of as many windows as `output_size` says, over the last dimension
     /// (`torch.nn.functional.adaptive_avg_pool1d`).
+    ///
+    /// `tensor([[[1.0, 3.0, 2.0, 6.0]]]).adaptive_avg_pool1d(2)` is `[[[2., 4.]]]`.
     #[track_caller]
     pub fn adaptive_avg_pool1d(&self, output_size: impl Into<Dims>) -> Tensor {
         self.adaptive_avg_pool("adaptive_avg_pool1d", 1, &output_size.into())
@@ -469,6 +479,8 @@ impl Tensor {
 
     /// Means of as many windows as `output_size` says, over the last three dimensions
     /// (`torch.nn.functional.adaptive_avg_pool3d`).
+    ///
+    /// `Tensor::ones([1, 1, 4, 4, 4]).adaptive_avg_pool3d(1).shape()` is `[1,1,1,1,1]`.
     #[track_caller]
     pub fn adaptive_avg_pool3d(&self, output_size: impl Into<Dims>) -> Tensor {
         self.adaptive_avg_pool("adaptive_avg_pool3d", 3, &output_size.into())

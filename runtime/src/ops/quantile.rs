@@ -25,6 +25,8 @@ pub enum QuantileInterpolation {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QuantileOptions {
     /// Along this dimension; without one of all elements.
+    ///
+    /// `Tensor::zeros([2, 3]).dim()` is `2`.
     pub dim: Option<i64>,
     /// Keep that dimension, with size 1.
     pub keepdim: bool,
@@ -175,6 +177,8 @@ impl Tensor {
     }
 
     /// The median along `dim`, the lower one of two, and where it is (`torch.median(x, dim)`). NaN where there is one.
+    ///
+    /// `tensor([[3, 1, 2]]).median_dim(1, false)` is `(tensor([2]), tensor([2]))`.
     #[track_caller]
     pub fn median_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
         self.median_of("median", dim, keepdim, |nan, n| {
@@ -184,6 +188,8 @@ impl Tensor {
     }
 
     /// The median of all elements, the lower one of two (`torch.median`). NaN where there is one, and of no floats.
+    ///
+    /// `tensor([3, 1, 2]).median()` is `2`.
     #[track_caller]
     pub fn median(&self) -> Tensor {
         if self.numel() == 0 && self.dtype().is_float() {

@@ -175,18 +175,24 @@ fn drawn(op: &'static Entry, key: &Key, shape: &Shape, dtype: DType) -> Tensor {
 
 impl Tensor {
     /// Uniform in [0, 1), float32 (`torch.rand`). StableHLO: rng_bit_generator, Threefry.
+    ///
+    /// `Tensor::rand([2, 3]).shape()` is `[2,3]`.
     #[track_caller]
     pub fn rand(size: impl Into<Dims>) -> Tensor {
         draw(&RAND, &size.into().shape("rand").unwrap_or_else(|e| e.raise()), DType::F32)
     }
 
     /// Normal with mean 0 and deviation 1, float32 (`torch.randn`).
+    ///
+    /// `Tensor::randn([2, 3]).shape()` is `[2,3]`.
     #[track_caller]
     pub fn randn(size: impl Into<Dims>) -> Tensor {
         draw(&RANDN, &size.into().shape("randn").unwrap_or_else(|e| e.raise()), DType::F32)
     }
 
     /// Uniform in [0, 1), in this tensor's shape and dtype (`torch.rand_like`).
+    ///
+    /// `tensor([1.0, 2.0]).rand_like().shape()` is `[2]`.
     #[track_caller]
     pub fn rand_like(&self) -> Tensor {
         let key = Key::draw();
@@ -196,6 +202,8 @@ impl Tensor {
     }
 
     /// Normal with mean 0 and deviation 1, in this tensor's shape and dtype (`torch.randn_like`).
+    ///
+    /// `tensor([1.0, 2.0]).randn_like().shape()` is `[2]`.
     #[track_caller]
     pub fn randn_like(&self) -> Tensor {
         let key = Key::draw();
@@ -213,6 +221,8 @@ impl Tensor {
     }
 
     /// Integers from `low` up to and without `high`, int64 (`torch.randint`).
+    ///
+    /// `Tensor::randint(3, 4, [2])` is `[3, 3]`.
     #[track_caller]
     pub fn randint(low: impl Into<Scalar>, high: impl Into<Scalar>, size: impl Into<Dims>) -> Tensor {
         let [low, high] = [low.into(), high.into()].map(Scalar::as_i64);
@@ -228,6 +238,8 @@ impl Tensor {
     }
 
     /// True with the probability each element gives, as 0 and 1 in its dtype (`torch.bernoulli`).
+    ///
+    /// `tensor([0.0, 1.0]).bernoulli()` is `[0., 1.]`.
     #[track_caller]
     pub fn bernoulli(&self) -> Tensor {
         let key = Key::draw();
@@ -238,6 +250,8 @@ impl Tensor {
 
     /// Zeroes each element with probability `p` and scales the others by 1 / (1 - p) (`torch.nn.functional.dropout`).
     /// Does nothing where `training` is false. `p` is a parameter: changing it does not compile again.
+    ///
+    /// `tensor([1.0, 2.0]).dropout(0.5, false)` is `[1., 2.]`.
     #[track_caller]
     pub fn dropout(&self, p: f64, training: bool) -> Tensor {
         if !(0.0..=1.0).contains(&p) {

@@ -340,6 +340,8 @@ impl Tensor {
     }
 
     /// The sum of all elements (`torch.sum`). Integers and bools sum to int64.
+    ///
+    /// `tensor([1.0, 2.0]).sum()` is `3.`.
     #[track_caller]
     pub fn sum(&self) -> Tensor {
         self.reduce(&SUM, Dims::default(), false)
@@ -358,30 +360,40 @@ impl Tensor {
     }
 
     /// The mean of all elements (`torch.mean`); float tensors only.
+    ///
+    /// `tensor([1.0, 2.0]).mean()` is `1.5000`.
     #[track_caller]
     pub fn mean(&self) -> Tensor {
         self.reduce(&MEAN, Dims::default(), false)
     }
 
     /// The mean along `dim` (`torch.mean(x, dim, keepdim)`).
+    ///
+    /// `tensor([[1.0, 3.0], [5.0, 9.0]]).mean_dim(1, false)` is `[2., 7.]`.
     #[track_caller]
     pub fn mean_dim(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
         self.reduce(&MEAN, dim.into(), keepdim)
     }
 
     /// The product of all elements (`torch.prod`).
+    ///
+    /// `tensor([2, 3, 4]).prod()` is `24`.
     #[track_caller]
     pub fn prod(&self) -> Tensor {
         self.reduce(&PROD, Dims::default(), false)
     }
 
     /// The product along `dim` (`torch.prod(x, dim, keepdim)`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).prod_dim(1, false)` is `[2, 12]`.
     #[track_caller]
     pub fn prod_dim(&self, dim: i64, keepdim: bool) -> Tensor {
         self.reduce(&PROD, dim.into(), keepdim)
     }
 
     /// The largest element (`torch.max(x)`).
+    ///
+    /// `tensor([3, 1, 2]).max()` is `3`.
     #[track_caller]
     pub fn max(&self) -> Tensor {
         self.not_empty("max");
@@ -389,6 +401,8 @@ impl Tensor {
     }
 
     /// The smallest element (`torch.min(x)`).
+    ///
+    /// `tensor([3, 1, 2]).min()` is `1`.
     #[track_caller]
     pub fn min(&self) -> Tensor {
         self.not_empty("min");
@@ -403,6 +417,8 @@ impl Tensor {
     }
 
     /// The largest elements along `dim` and where they are, int64 (`torch.max(x, dim, keepdim)`).
+    ///
+    /// `tensor([[3, 1], [2, 5]]).max_dim(1, false)` is `(tensor([3, 5]), tensor([0, 1]))`.
     #[track_caller]
     pub fn max_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
         let _call = called("max_dim", [self]);
@@ -410,6 +426,8 @@ impl Tensor {
     }
 
     /// The smallest elements along `dim` and where they are, int64 (`torch.min(x, dim, keepdim)`).
+    ///
+    /// `tensor([[3, 1], [2, 5]]).min_dim(1, false)` is `(tensor([1, 2]), tensor([1, 0]))`.
     #[track_caller]
     pub fn min_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
         let _call = called("min_dim", [self]);
@@ -435,18 +453,24 @@ impl Tensor {
     }
 
     /// The largest elements along `dim` (`torch.amax`).
+    ///
+    /// `tensor([[3, 1], [2, 5]]).amax(1, false)` is `[3, 5]`.
     #[track_caller]
     pub fn amax(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
         self.reduce(&AMAX, dim.into(), keepdim)
     }
 
     /// The smallest elements along `dim` (`torch.amin`).
+    ///
+    /// `tensor([[3, 1], [2, 5]]).amin(1, false)` is `[1, 2]`.
     #[track_caller]
     pub fn amin(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
         self.reduce(&AMIN, dim.into(), keepdim)
     }
 
     /// The index of the largest element of the flattened tensor, int64 (`torch.argmax(x)`).
+    ///
+    /// `tensor([3, 1, 7]).argmax()` is `2`.
     #[track_caller]
     pub fn argmax(&self) -> Tensor {
         self.not_empty("argmax");
@@ -454,6 +478,8 @@ impl Tensor {
     }
 
     /// The index of the smallest element of the flattened tensor, int64 (`torch.argmin(x)`).
+    ///
+    /// `tensor([3, 1, 7]).argmin()` is `1`.
     #[track_caller]
     pub fn argmin(&self) -> Tensor {
         self.not_empty("argmin");
@@ -461,12 +487,16 @@ impl Tensor {
     }
 
     /// Where the largest elements along `dim` are, int64; the first of equals (`torch.argmax(x, dim, keepdim)`).
+    ///
+    /// `tensor([[3, 1], [2, 5]]).argmax_dim(1, false)` is `[0, 1]`.
     #[track_caller]
     pub fn argmax_dim(&self, dim: i64, keepdim: bool) -> Tensor {
         trace(&ARGMAX, [self.into()], [self.dim_index("argmax", dim).into(), keepdim.into()])
     }
 
     /// Where the smallest elements along `dim` are, int64; the first of equals (`torch.argmin(x, dim, keepdim)`).
+    ///
+    /// `tensor([[3, 1], [2, 5]]).argmin_dim(1, false)` is `[1, 0]`.
     #[track_caller]
     pub fn argmin_dim(&self, dim: i64, keepdim: bool) -> Tensor {
         trace(&ARGMIN, [self.into()], [self.dim_index("argmin", dim).into(), keepdim.into()])
@@ -479,36 +509,48 @@ impl Tensor {
     }
 
     /// Whether all elements are true, as a bool tensor; of uint8 as uint8 (`torch.all`).
+    ///
+    /// `tensor([true, false]).all()` is `false`.
     #[track_caller]
     pub fn all(&self) -> Tensor {
         self.tested(self.reduce(&ALL, Dims::default(), false))
     }
 
     /// Whether any element is true, as a bool tensor; of uint8 as uint8 (`torch.any`).
+    ///
+    /// `tensor([true, false]).any()` is `true`.
     #[track_caller]
     pub fn any(&self) -> Tensor {
         self.tested(self.reduce(&ANY, Dims::default(), false))
     }
 
     /// Whether all elements along `dim` are true (`torch.all(x, dim, keepdim)`).
+    ///
+    /// `tensor([[true, false], [true, true]]).all_dim(1, false)` is `[false, true]`.
     #[track_caller]
     pub fn all_dim(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
         self.tested(self.reduce(&ALL, dim.into(), keepdim))
     }
 
     /// Whether any element along `dim` is true (`torch.any(x, dim, keepdim)`).
+    ///
+    /// `tensor([[true, false], [false, false]]).any_dim(1, false)` is `[true, false]`.
     #[track_caller]
     pub fn any_dim(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
         self.tested(self.reduce(&ANY, dim.into(), keepdim))
     }
 
     /// The running sum along `dim` (`torch.cumsum`).
+    ///
+    /// `tensor([1, 2, 3]).cumsum(0)` is `[1, 3, 6]`.
     #[track_caller]
     pub fn cumsum(&self, dim: i64) -> Tensor {
         trace(&CUMSUM, [self.into()], [self.dim_index("cumsum", dim).into()])
     }
 
     /// log Σ e^x along `dim`, without overflow (`torch.logsumexp`).
+    ///
+    /// `tensor([0.0, 0.0]).logsumexp(0, false)` is `0.6931`.
     #[track_caller]
     pub fn logsumexp(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
         let dims = dim.into();
@@ -523,6 +565,8 @@ impl Tensor {
     }
 
     /// The running product along `dim` (`torch.cumprod`).
+    ///
+    /// `tensor([1, 2, 3]).cumprod(0)` is `[1, 2, 6]`.
     #[track_caller]
     pub fn cumprod(&self, dim: i64) -> Tensor {
         trace(&CUMPROD, [self.into()], [self.dim_index("cumprod", dim).into()])

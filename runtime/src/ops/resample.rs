@@ -301,6 +301,8 @@ impl Tensor {
     }
 
     /// Channels rearranged into space: (…, C·r², H, W) becomes (…, C, H·r, W·r) (`torch.nn.functional.pixel_shuffle`).
+    ///
+    /// `tensor([1, 2, 3, 4]).reshape([1, 4, 1, 1]).pixel_shuffle(2).shape()` is `[1,1,2,2]`.
     #[track_caller]
     pub fn pixel_shuffle(&self, upscale_factor: usize) -> Tensor {
         let _call = called("pixel_shuffle", [self]);
@@ -320,6 +322,8 @@ impl Tensor {
     }
 
     /// The inverse of [`Tensor::pixel_shuffle`] (`torch.nn.functional.pixel_unshuffle`).
+    ///
+    /// `Tensor::zeros([1, 1, 2, 2]).pixel_unshuffle(2).shape()` is `[1,4,1,1]`.
     #[track_caller]
     pub fn pixel_unshuffle(&self, downscale_factor: usize) -> Tensor {
         let (r, shape) = (downscale_factor, self.shape());

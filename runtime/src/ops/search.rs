@@ -135,6 +135,8 @@ impl Tensor {
     }
 
     /// How often each of 0, 1, 2… occurs in a vector of integers, int64 (`torch.bincount`). Reads the largest one.
+    ///
+    /// `tensor([0, 1, 1, 3]).bincount()` is `[1, 2, 0, 1]`.
     #[track_caller]
     pub fn bincount(&self) -> Tensor {
         self.bincount_with(None, 0)

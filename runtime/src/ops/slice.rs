@@ -220,6 +220,8 @@ impl Tensor {
     }
 
     /// `length` elements from `start` along `dim` (`torch.narrow`, with `.copy()` `torch.narrow_copy`).
+    ///
+    /// `tensor([1, 2, 3, 4]).narrow(0, 1, 2)` is `[2, 3]`.
     #[track_caller]
     pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Tensor {
         let _call = called("narrow", [self]);
@@ -232,6 +234,8 @@ impl Tensor {
     }
 
     /// One element along `dim`, which is dropped (`torch.select`, `x[index]`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).select(0, 1)` is `[3, 4]`.
     #[track_caller]
     pub fn select(&self, dim: i64, index: i64) -> Tensor {
         let d = self.dim_index("select", dim);
@@ -246,6 +250,8 @@ impl Tensor {
     }
 
     /// Parts of `size` elements along `dim`, the last one smaller where it does not come out even (`torch.split`).
+    ///
+    /// `tensor([1, 2, 3]).split(2, 0)` is `[tensor([1, 2]), tensor([3])]`.
     #[track_caller]
     pub fn split(&self, size: usize, dim: i64) -> Vec<Tensor> {
         let _call = called("split", [self]);
@@ -259,6 +265,8 @@ impl Tensor {
     }
 
     /// As even as can be, at most `chunks` parts along `dim` (`torch.chunk`).
+    ///
+    /// `tensor([1, 2, 3, 4]).chunk(2, 0)` is `[tensor([1, 2]), tensor([3, 4])]`.
     #[track_caller]
     pub fn chunk(&self, chunks: usize, dim: i64) -> Vec<Tensor> {
         let _call = called("chunk", [self]);
@@ -272,6 +280,8 @@ impl Tensor {
     }
 
     /// The slices along `dim`, which is dropped (`torch.unbind`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).unbind(0)` is `[tensor([1, 2]), tensor([3, 4])]`.
     #[track_caller]
     pub fn unbind(&self, dim: i64) -> Vec<Tensor> {
         let _call = called("unbind", [self]);
@@ -280,6 +290,8 @@ impl Tensor {
 
     /// Padded with `value`: pairs of amounts from the last dimension on, as in torch; negative amounts crop
     /// (`torch.nn.functional.pad`, mode constant).
+    ///
+    /// `tensor([1, 2]).pad([1, 2], 0.0)` is `[0, 1, 2, 0, 0]`.
     #[track_caller]
     pub fn pad(&self, pad_: impl Into<Dims>, value: f64) -> Tensor {
         let amounts = pad_.into().0;

@@ -67,6 +67,8 @@ impl Tensor {
     }
 
     /// The positions that put the elements along `dim` in order (`torch.argsort`).
+    ///
+    /// `tensor([3, 1, 2]).argsort(-1, false)` is `[1, 2, 0]`.
     #[track_caller]
     pub fn argsort(&self, dim: i64, descending: bool) -> Tensor {
         let _call = called("argsort", [self]);
@@ -94,6 +96,8 @@ impl Tensor {
     }
 
     /// The `k`-th smallest elements along `dim`, counting from 1, and where they are (`torch.kthvalue`).
+    ///
+    /// `tensor([3, 1, 2]).kthvalue(2, 0, false)` is `(tensor(2), tensor(2))`.
     #[track_caller]
     pub fn kthvalue(&self, k: usize, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
         let _call = called("kthvalue", [self]);

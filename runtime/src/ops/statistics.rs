@@ -12,6 +12,8 @@ pub(super) fn rooted(s: Tensor, root: impl Fn(&Tensor) -> Tensor) -> Tensor {
 
 impl Tensor {
     /// The variance along `dim`; divides by n - `correction` (`torch.var`, whose default correction is 1).
+    ///
+    /// `tensor([[1.0, 3.0]]).var_dim(1, 1, false)` is `[2.]`.
     #[track_caller]
     pub fn var_dim(&self, dim: impl Into<Dims>, correction: impl Into<Scalar>, keepdim: bool) -> Tensor {
         self.variance("var", dim.into(), correction.into().as_f64(), keepdim)
@@ -36,12 +38,16 @@ impl Tensor {
     }
 
     /// The variance of all elements, unbiased (`torch.var(x)`).
+    ///
+    /// `tensor([1.0, 3.0]).var()` is `2.`.
     #[track_caller]
     pub fn var(&self) -> Tensor {
         self.var_dim(Dims::default(), 1, false)
     }
 
     /// The standard deviation along `dim` (`torch.std`).
+    ///
+    /// `tensor([[1.0, 3.0]]).std_dim(1, 0, false)` is `[1.]`.
     #[track_caller]
     pub fn std_dim(&self, dim: impl Into<Dims>, correction: impl Into<Scalar>, keepdim: bool) -> Tensor {
         let _call = called("std", [self]);
@@ -49,12 +55,16 @@ impl Tensor {
     }
 
     /// The standard deviation of all elements, unbiased (`torch.std(x)`).
+    ///
+    /// `tensor([1.0, 3.0, 5.0]).std()` is `2.`.
     #[track_caller]
     pub fn std(&self) -> Tensor {
         self.std_dim(Dims::default(), 1, false)
     }
 
     /// The variance and the mean along `dim` (`torch.var_mean`).
+    ///
+    /// `tensor([1.0, 3.0]).var_mean_dim(0, 1, false)` is `(tensor(2.), tensor(2.))`.
     #[track_caller]
     pub fn var_mean_dim(&self, dim: impl Into<Dims>, correction: impl Into<Scalar>, keepdim: bool) -> (Tensor, Tensor) {
         let dim = dim.into();
@@ -62,6 +72,8 @@ impl Tensor {
     }
 
     /// The standard deviation and the mean along `dim` (`torch.std_mean`).
+    ///
+    /// `tensor([1.0, 3.0]).std_mean_dim(0, 0, false)` is `(tensor(1.), tensor(2.))`.
     #[track_caller]
     pub fn std_mean_dim(&self, dim: impl Into<Dims>, correction: impl Into<Scalar>, keepdim: bool) -> (Tensor, Tensor) {
         let dim = dim.into();
@@ -69,6 +81,8 @@ impl Tensor {
     }
 
     /// The square root of the sum of squares of all elements (`torch.norm`, p = 2).
+    ///
+    /// `tensor([3.0, 4.0]).norm()` is `5.`.
     #[track_caller]
     pub fn norm(&self) -> Tensor {
         self.norm_p(2.0, Dims::default(), false)
@@ -102,6 +116,8 @@ impl Tensor {
     }
 
     /// The sum of the elements that are not NaN (`torch.nansum`).
+    ///
+    /// `tensor([1.0, f32::NAN]).nansum(0, false)` is `1.`.
     #[track_caller]
     pub fn nansum(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
         if self.dtype().category() <= Category::Int {
@@ -111,6 +127,8 @@ impl Tensor {
     }
 
     /// The mean of the elements that are not NaN (`torch.nanmean`).
+    ///
+    /// `tensor([1.0, f32::NAN]).nanmean(0, false)` is `1.`.
     #[track_caller]
     pub fn nanmean(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
         let dim = dim.into();
@@ -119,6 +137,8 @@ impl Tensor {
     }
 
     /// How many elements along `dim` are not zero, int64 (`torch.count_nonzero`).
+    ///
+    /// `tensor([0, 5, 6]).count_nonzero(0)` is `2`.
     #[track_caller]
     pub fn count_nonzero(&self, dim: impl Into<Dims>) -> Tensor {
         self.ne(0).sum_dim(dim, false)

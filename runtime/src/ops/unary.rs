@@ -64,6 +64,8 @@ fn flat(g: &Grad) -> Vec<Option<Tensor>> {
 
 unary! {
     /// The absolute value of each element. torch.abs; StableHLO abs.
+    ///
+    /// `tensor([-1, 2]).abs()` is `[1, 2]`.
     pub fn abs => ABS "abs", |s| Ok(Type::new(s.dtype(0).part(), s.shape(0).clone())), sample, |l| match l.out.dtype.category() {
         xlazy_core::ty::Category::Bool => l.x(0),
         _ if l.out.dtype.is_unsigned() => l.x(0),
@@ -80,44 +82,68 @@ unary! {
         false => chain(g, g.x(0).sign()),
     };
     /// Each element with its sign turned. torch.neg; StableHLO negate.
+    ///
+    /// `tensor([1, -2]).neg()` is `[-1, 2]`.
     pub fn neg => NEG "neg", |s| { rules::refuse_bool(s, "use logical_not()")?; rules::same(s) }, sample, |l| un(l, "negate"),
         |g| vec![Some(g.dy.neg())];
     /// e to the power of each element. torch.exp; StableHLO exponential.
+    ///
+    /// `tensor([0.0, 1.0]).exp()` is `[1.0000, 2.7183]`.
     pub fn exp => EXP "exp", rules::float, sample, |l| un(l, "exponential"), |g| chain(g, g.y().clone());
     /// 2 to the power of each element. torch.exp2.
+    ///
+    /// `tensor([3.0]).exp2()` is `[8.]`.
     pub fn exp2 => EXP2 "exp2", rules::float, sample, |l| {
         let x = l.cast(0);
         let two = l.constant(2.0, &x.ty);
         l.binary("power", &two, &x)
     }, |g| chain(g, g.y() * std::f64::consts::LN_2);
     /// exp(x) - 1, exact near zero. torch.expm1; StableHLO exponential_minus_one.
+    ///
+    /// `tensor([0.0, 1.0]).expm1()` is `[0.0000, 1.7183]`.
     pub fn expm1 => EXPM1 "expm1", rules::float, sample, |l| un(l, "exponential_minus_one"), |g| chain(g, g.y() + 1.0);
     /// The natural logarithm. torch.log; StableHLO log.
+    ///
+    /// `tensor([1.0, 10.0]).log()` is `[0.0000, 2.3026]`.
     pub fn log => LOG "log", rules::float, positive, |l| un(l, "log"), |g| vec![Some(&g.dy / g.x(0))];
     /// The logarithm to base 2. torch.log2.
+    ///
+    /// `tensor([8.0]).log2()` is `[3.]`.
     pub fn log2 => LOG2 "log2", rules::float, positive, |l| {
         let x = un(l, "log");
         l.with_const("divide", &x, std::f64::consts::LN_2)
     }, |g| vec![Some(&g.dy / (g.x(0) * std::f64::consts::LN_2))];
     /// The logarithm to base 10. torch.log10.
+    ///
+    /// `tensor([2.0, 50.0]).log10()` is `[0.3010, 1.6990]`.
     pub fn log10 => LOG10 "log10", rules::float, positive, |l| {
         let x = un(l, "log");
         l.with_const("divide", &x, std::f64::consts::LN_10)
     }, |g| vec![Some(&g.dy / (g.x(0) * std::f64::consts::LN_10))];
     /// log(1 + x), exact near zero. torch.log1p; StableHLO log_plus_one.
+    ///
+    /// `tensor([0.0, 1.0]).log1p()` is `[0.0000, 0.6931]`.
     pub fn log1p => LOG1P "log1p", rules::float, positive, |l| un(l, "log_plus_one"), |g| vec![Some(&g.dy / (g.x(0) + 1.0))];
     /// The square root; NaN below zero. torch.sqrt; StableHLO sqrt.
+    ///
+    /// `tensor([4.0, 9.0]).sqrt()` is `[2., 3.]`.
     pub fn sqrt => SQRT "sqrt", rules::float, positive, |l| un(l, "sqrt"), |g| vec![Some(&g.dy / (g.y() * 2.0))];
     /// 1 / sqrt(x). torch.rsqrt; StableHLO rsqrt.
+    ///
+    /// `tensor([4.0]).rsqrt()` is `[0.5000]`.
     pub fn rsqrt => RSQRT "rsqrt", rules::float, positive, |l| un(l, "rsqrt"),
         |g| chain(g, g.y().pow(3.0) * -0.5);
     /// 1 / x. torch.reciprocal.
+    ///
+    /// `tensor([4.0]).reciprocal()` is `[0.2500]`.
     pub fn reciprocal => RECIPROCAL "reciprocal", rules::float, positive, |l| {
         let x = l.cast(0);
         let one = l.constant(1.0, &x.ty);
         l.div(&one, &x)
     }, |g| chain(g, (g.y() * g.y()).neg());
     /// x * x; of bools int64. torch.square.
+    ///
+    /// `tensor([3.0]).square()` is `[9.]`.
     pub fn square => SQUARE "square", |s| match s.dtype(0) {
         xlazy_core::ty::DType::Bool => Ok(Type::new(xlazy_core::ty::DType::I64, s.shape(0).clone())),
         _ => rules::same(s),
@@ -126,33 +152,55 @@ unary! {
         l.mul(&x, &x)
     }, |g| chain(g, g.x(0) * 2.0);
     /// The sine of an angle in radians. torch.sin; StableHLO sine.
+    ///
+    /// `tensor([0.0, 1.0]).sin()` is `[0.0000, 0.8415]`.
     pub fn sin => SIN "sin", rules::float, sample, |l| un(l, "sine"), |g| chain(g, g.x(0).cos());
     /// The cosine of an angle in radians. torch.cos; StableHLO cosine.
+    ///
+    /// `tensor([0.0, 1.0]).cos()` is `[1.0000, 0.5403]`.
     pub fn cos => COS "cos", rules::float, sample, |l| un(l, "cosine"), |g| chain(g, g.x(0).sin().neg());
     /// The tangent of an angle in radians. torch.tan; StableHLO tan.
+    ///
+    /// `tensor([0.0, 1.0]).tan()` is `[0.0000, 1.5574]`.
     pub fn tan => TAN "tan", rules::float, sample, |l| un(l, "tan"), |g| chain(g, g.y().square() + 1.0);
     /// The hyperbolic tangent. torch.tanh; StableHLO tanh.
+    ///
+    /// `tensor([0.0, 1.0]).tanh()` is `[0.0000, 0.7616]`.
     pub fn tanh => TANH "tanh", rules::float, sample, |l| un(l, "tanh"), |g| chain(g, 1.0 - g.y().square());
     /// The arc tangent, in radians. torch.atan; StableHLO atan2.
+    ///
+    /// `tensor([0.0, 1.0]).atan()` is `[0.0000, 0.7854]`.
     pub fn atan => ATAN "atan", rules::float, sample, |l| {
         let x = l.cast(0);
         let one = l.constant(1.0, &x.ty);
         l.binary("atan2", &x, &one)
     }, |g| vec![Some(&g.dy / (g.x(0).square() + 1.0))];
     /// The arc sine, in radians. torch.asin; CHLO asin.
+    ///
+    /// `tensor([0.0, 1.0]).asin()` is `[0.0000, 1.5708]`.
     pub fn asin => ASIN "asin", rules::float, inside, |l| un(l, "chlo.asin"),
         |g| vec![Some(&g.dy * (1.0 - g.x(0).square()).rsqrt())];
     /// The arc cosine, in radians. torch.acos; CHLO acos.
+    ///
+    /// `tensor([0.0, 1.0]).acos()` is `[1.5708, 0.0000]`.
     pub fn acos => ACOS "acos", rules::float, inside, |l| un(l, "chlo.acos"),
         |g| vec![Some((&g.dy * (1.0 - g.x(0).square()).rsqrt()).neg())];
     /// The hyperbolic sine. torch.sinh; CHLO sinh.
+    ///
+    /// `tensor([0.0, 1.0]).sinh()` is `[0.0000, 1.1752]`.
     pub fn sinh => SINH "sinh", rules::float, sample, |l| un(l, "chlo.sinh"), |g| chain(g, g.x(0).cosh());
     /// The hyperbolic cosine. torch.cosh; CHLO cosh.
+    ///
+    /// `tensor([0.0, 1.0]).cosh()` is `[1.0000, 1.5431]`.
     pub fn cosh => COSH "cosh", rules::float, sample, |l| un(l, "chlo.cosh"), |g| chain(g, g.x(0).sinh());
     /// The inverse of the hyperbolic sine. torch.asinh; CHLO asinh.
+    ///
+    /// `tensor([0.0, 1.0]).asinh()` is `[0.0000, 0.8814]`.
     pub fn asinh => ASINH "asinh", rules::float, sample, |l| un(l, "chlo.asinh"),
         |g| chain(g, (g.x(0).square() + 1.0).rsqrt());
     /// The inverse of the hyperbolic cosine; NaN below 1. torch.acosh; CHLO acosh.
+    ///
+    /// `tensor([1.0, 2.0]).acosh()` is `[0.0000, 1.3170]`.
     pub fn acosh => ACOSH "acosh", rules::float, above_one, |l| un(l, "chlo.acosh"),
         |g| match g.x(0).dtype().is_complex() {
             // one root of each factor: that of the product turns its sign left of 0
@@ -160,33 +208,55 @@ unary! {
             false => chain(g, (g.x(0).square() - 1.0).rsqrt()),
         };
     /// The inverse of the hyperbolic tangent. torch.atanh; CHLO atanh.
+    ///
+    /// `tensor([0.0, 0.5]).atanh()` is `[0.0000, 0.5493]`.
     pub fn atanh => ATANH "atanh", rules::float, inside, |l| un(l, "chlo.atanh"),
         |g| chain(g, (1.0 - g.x(0).square()).reciprocal());
     /// 1 - erf(x), exact where that is small. torch.erfc; CHLO erfc.
+    ///
+    /// `tensor([0.0, 1.0]).erfc()` is `[1.0000, 0.1573]`.
     pub fn erfc => ERFC "erfc", rules::float, sample, |l| un(l, "chlo.erfc"),
         |g| chain(g, g.x(0).square().neg().exp() * -std::f64::consts::FRAC_2_SQRT_PI);
     /// The inverse of the error function. torch.erfinv; CHLO erf_inv.
+    ///
+    /// `tensor([0.0, 0.5]).erfinv()` is `[0.0000, 0.4769]`.
     pub fn erfinv => ERFINV "erfinv", rules::float, inside, |l| un(l, "chlo.erf_inv"),
         |g| chain(g, g.y().square().exp() * (0.5 / std::f64::consts::FRAC_2_SQRT_PI * 2.0));
     /// The logarithm of the absolute value of the gamma function. torch.lgamma; CHLO lgamma.
+    ///
+    /// `tensor([4.0, 6.0]).lgamma()` is `[1.7918, 4.7875]`.
     pub fn lgamma => LGAMMA "lgamma", rules::float, positive, |l| un(l, "chlo.lgamma"), |g| chain(g, g.x(0).digamma());
     /// The derivative of lgamma. torch.digamma; CHLO digamma.
+    ///
+    /// `tensor([1.0, 2.0]).digamma()` is `[-0.5772, 0.4228]`.
     pub fn digamma => DIGAMMA "digamma", rules::float, positive, digamma, |g| chain(g, g.x(0).polygamma(1));
     /// Every bit turned; for bools the opposite. torch.bitwise_not; StableHLO not.
+    ///
+    /// `tensor([0, 5]).bitwise_not()` is `[-1, -6]`.
     pub fn bitwise_not => BITWISE_NOT "bitwise_not", |s| match s.dtype(0).is_differentiable() {
         true => Err("needs integers or bools".into()),
         false => rules::same(s),
     }, sample, |l| un(l, "not"), none;
     /// The error function. torch.erf; CHLO erf.
+    ///
+    /// `tensor([0.0, 1.0]).erf()` is `[0.0000, 0.8427]`.
     pub fn erf => ERF "erf", rules::float, sample, |l| un(l, "chlo.erf"),
         |g| chain(g, g.x(0).square().neg().exp() * std::f64::consts::FRAC_2_SQRT_PI);
     /// The largest integer not above each element. torch.floor; StableHLO floor. No gradient flows.
+    ///
+    /// `tensor([-1.5, 1.5]).floor()` is `[-2., 1.]`.
     pub fn floor => FLOOR "floor", ordered, sample, |l| rounded(l, "floor"), flat;
     /// The smallest integer not below each element. torch.ceil; StableHLO ceil. No gradient flows.
+    ///
+    /// `tensor([-1.5, 1.5]).ceil()` is `[-1., 2.]`.
     pub fn ceil => CEIL "ceil", ordered, sample, |l| rounded(l, "ceil"), flat;
     /// The nearest integer, halves to even. torch.round; StableHLO round_nearest_even. No gradient flows.
+    ///
+    /// `tensor([0.5, 1.5, 2.6]).round()` is `[0., 2., 3.]`.
     pub fn round => ROUND "round", ordered, sample, |l| rounded(l, "round_nearest_even"), flat;
     /// The integer part: towards zero. torch.trunc. No gradient flows.
+    ///
+    /// `tensor([-1.5, 1.5]).trunc()` is `[-1., 1.]`.
     pub fn trunc => TRUNC "trunc", ordered, sample, |l| {
         if !l.out.dtype.is_float() {
             return l.x(0);
@@ -198,6 +268,8 @@ unary! {
         l.select(&negative, &up, &down)
     }, flat;
     /// -1, 0 or 1 by the sign of each element. torch.sign; StableHLO sign. No gradient flows.
+    ///
+    /// `tensor([-3, 0, 2]).sign()` is `[-1, 0, 1]`.
     pub fn sign => SIGN "sign", ordered, sample, |l| match l.out.dtype {
         xlazy_core::ty::DType::Bool => l.x(0),
         dtype if dtype.is_unsigned() => {
@@ -214,13 +286,19 @@ unary! {
         _ => un(l, "sign"),
     }, flat;
     /// True where the element is zero (or false). torch.logical_not; StableHLO not.
+    ///
+    /// `tensor([0, 5]).logical_not()` is `[true, false]`.
     pub fn logical_not => LOGICAL_NOT "logical_not", rules::test, sample, |l| un(l, "not"), none;
     /// True where the element is NaN. torch.isnan.
+    ///
+    /// `tensor([f32::NAN, 1.0]).isnan()` is `[true, false]`.
     pub fn isnan => ISNAN "isnan", rules::test, sample, |l| {
         let x = l.x(0);
         l.compare("NE", &x, &x)
     }, none;
     /// True where the element is neither NaN nor infinite. torch.isfinite; StableHLO is_finite.
+    ///
+    /// `tensor([f32::INFINITY, 1.0]).isfinite()` is `[false, true]`.
     pub fn isfinite => ISFINITE "isfinite", rules::test, sample, |l| {
         let x = l.x(0);
         match x.dtype().is_float() {
@@ -232,6 +310,8 @@ unary! {
         }
     }, none;
     /// True where the element is infinite. torch.isinf.
+    ///
+    /// `tensor([f32::INFINITY, 1.0]).isinf()` is `[true, false]`.
     pub fn isinf => ISINF "isinf", rules::test, sample, |l| {
         let x = l.x(0);
         match x.dtype().is_float() {
@@ -385,12 +465,16 @@ pub(super) static MORE: &[&Entry] = &[&POLYGAMMA, &POLYGAMMA_AT];
 impl Tensor {
     /// The n-th derivative of [`Tensor::digamma`], which is the 0-th (`torch.polygamma`), for numbers above -100,000.
     /// CHLO polygamma.
+    ///
+    /// `tensor([1.0]).polygamma(1)` is `[1.6449]`.
     #[track_caller]
     pub fn polygamma(&self, n: usize) -> Tensor {
         if n == 0 { self.digamma() } else { trace(&POLYGAMMA, [self.into()], [(n as f64).into()]) }
     }
 
     /// The part after the point, with the sign of x (`torch.frac`).
+    ///
+    /// `tensor([-1.25, 1.5]).frac()` is `[-0.2500, 0.5000]`.
     #[track_caller]
     pub fn frac(&self) -> Tensor {
         let _call = called("frac", [self]);
@@ -398,6 +482,8 @@ impl Tensor {
     }
 
     /// Rounded to so many places after the point, before it where negative (`torch.round(x, decimals=…)`).
+    ///
+    /// `tensor([1.256]).round_decimals(2)` is `[1.2600]`.
     #[track_caller]
     pub fn round_decimals(&self, decimals: i32) -> Tensor {
         let by = 10f64.powi(decimals.abs());
@@ -409,6 +495,8 @@ impl Tensor {
     }
 
     /// sin(πx) / (πx), 1 at zero (`torch.sinc`).
+    ///
+    /// `tensor([0.0, 0.5]).sinc()` is `[1.0000, 0.6366]`.
     #[track_caller]
     pub fn sinc(&self) -> Tensor {
         let _call = called("sinc", [self]);
@@ -420,18 +508,24 @@ impl Tensor {
     }
 
     /// Degrees as radians (`torch.deg2rad`).
+    ///
+    /// `tensor([180.0]).deg2rad()` is `[3.1416]`.
     #[track_caller]
     pub fn deg2rad(&self) -> Tensor {
         self * (std::f64::consts::PI / 180.0)
     }
 
     /// Radians as degrees (`torch.rad2deg`).
+    ///
+    /// `tensor([1.0]).rad2deg()` is `[57.2958]`.
     #[track_caller]
     pub fn rad2deg(&self) -> Tensor {
         self * (180.0 / std::f64::consts::PI)
     }
 
     /// NaN and infinities replaced by numbers; without one for an infinity the dtype's extreme (`torch.nan_to_num`).
+    ///
+    /// `tensor([f32::NAN, 1.0]).nan_to_num(0.0, None, None)` is `[0., 1.]`.
     #[track_caller]
     pub fn nan_to_num(&self, nan: f64, posinf: Option<f64>, neginf: Option<f64>) -> Tensor {
         if !self.dtype().is_float() {
@@ -444,6 +538,8 @@ impl Tensor {
     }
 
     /// True where the sign is negative, -0 included (`torch.signbit`).
+    ///
+    /// `tensor([-1.0, 2.0]).signbit()` is `[true, false]`.
     #[track_caller]
     pub fn signbit(&self) -> Tensor {
         let _call = called("signbit", [self]);

@@ -236,6 +236,8 @@ impl Tensor {
     }
 
     /// As [`Tensor::reshape`], and refused where that would copy (`torch.Tensor.view`).
+    ///
+    /// `tensor([1, 2, 3, 4]).view((2, 2))` is `[[1, 2], [3, 4]]`.
     #[track_caller]
     pub fn view(&self, shape: impl Into<Dims>) -> Tensor {
         let _call = called("view", [self]);
@@ -249,12 +251,16 @@ impl Tensor {
     }
 
     /// All elements in one dimension (`torch.flatten`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).flatten()` is `[1, 2, 3, 4]`.
     #[track_caller]
     pub fn flatten(&self) -> Tensor {
         self.reshape([self.numel()])
     }
 
     /// Dimensions `start..=end` joined into one (`torch.flatten(x, start_dim, end_dim)`).
+    ///
+    /// `Tensor::zeros([2, 3, 4]).flatten_dims(1, -1).shape()` is `[2,12]`.
     #[track_caller]
     pub fn flatten_dims(&self, start: i64, end: i64) -> Tensor {
         let (a, b) = (self.dim_index("flatten", start), self.dim_index("flatten", end));
@@ -269,6 +275,8 @@ impl Tensor {
     }
 
     /// Broadcast to a larger shape; -1 keeps a size (`torch.Tensor.expand`).
+    ///
+    /// `tensor([[1], [2]]).expand([2, 3])` is `[[1, 1, 1], [2, 2, 2]]`.
     #[track_caller]
     pub fn expand(&self, size: impl Into<Dims>) -> Tensor {
         let mut dims = size.into();
@@ -287,6 +295,8 @@ impl Tensor {
     }
 
     /// As [`Tensor::expand`] (`torch.broadcast_to`).
+    ///
+    /// `tensor([1, 2]).broadcast_to([2, 2])` is `[[1, 2], [1, 2]]`.
     #[track_caller]
     pub fn broadcast_to(&self, size: impl Into<Dims>) -> Tensor {
         let _call = called("broadcast_to", [self]);
@@ -294,6 +304,8 @@ impl Tensor {
     }
 
     /// The dimensions in another order (`torch.permute`).
+    ///
+    /// `Tensor::zeros([2, 3, 4]).permute([2, 0, 1]).shape()` is `[4,2,3]`.
     #[track_caller]
     pub fn permute(&self, dims: impl Into<Dims>) -> Tensor {
         let dims = dims.into();
@@ -311,6 +323,8 @@ impl Tensor {
     }
 
     /// Two dimensions swapped (`torch.transpose`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).transpose(0, 1)` is `[[1, 3], [2, 4]]`.
     #[track_caller]
     pub fn transpose(&self, dim0: i64, dim1: i64) -> Tensor {
         let (a, b) = (self.dim_index("transpose", dim0), self.dim_index("transpose", dim1));
@@ -322,6 +336,8 @@ impl Tensor {
     }
 
     /// A matrix turned over; vectors and scalars stay as they are (`torch.t`).
+    ///
+    /// `tensor([[1, 2]]).t()` is `[[1], [2]]`.
     #[track_caller]
     pub fn t(&self) -> Tensor {
         match self.dim() {
@@ -332,6 +348,8 @@ impl Tensor {
     }
 
     /// Dimensions of size 1 dropped (`torch.squeeze`).
+    ///
+    /// `Tensor::zeros([1, 3, 1]).squeeze().shape()` is `[3]`.
     #[track_caller]
     pub fn squeeze(&self) -> Tensor {
         let kept: Vec<usize> = self.shape().iter().copied().filter(|&d| d != 1).collect();
@@ -339,6 +357,8 @@ impl Tensor {
     }
 
     /// One dimension dropped if its size is 1 (`torch.squeeze(x, dim)`).
+    ///
+    /// `Tensor::zeros([1, 3, 1]).squeeze_dim(0).shape()` is `[3,1]`.
     #[track_caller]
     pub fn squeeze_dim(&self, dim: i64) -> Tensor {
         let d = self.dim_index("squeeze", dim);
@@ -351,6 +371,8 @@ impl Tensor {
     }
 
     /// A new dimension of size 1 (`torch.unsqueeze`).
+    ///
+    /// `tensor([1, 2]).unsqueeze(0)` is `[[1, 2]]`.
     #[track_caller]
     pub fn unsqueeze(&self, dim: i64) -> Tensor {
         match Shape::dim_of(self.dim(), dim, 1) {
@@ -364,6 +386,8 @@ impl Tensor {
     }
 
     /// In reverse order along the dimensions given (`torch.flip`); StableHLO reverse.
+    ///
+    /// `tensor([1, 2, 3]).flip(0)` is `[3, 2, 1]`.
     #[track_caller]
     pub fn flip(&self, dims: impl Into<Dims>) -> Tensor {
         let dims: Vec<i64> = dims.into().0.iter().map(|&d| self.dim_index("flip", d) as i64).collect();

@@ -9,24 +9,18 @@ pub struct AdamOptions {
     pub betas: (f64, f64),
     pub eps: f64,
     pub weight_decay: f64,
+    /// By the largest mean of squares that there was.
+    pub amsgrad: bool,
 }
 
 impl Default for AdamOptions {
     fn default() -> AdamOptions {
-        AdamOptions { betas: (0.9, 0.999), eps: 1e-8, weight_decay: 0.0 }
+        AdamOptions { betas: (0.9, 0.999), eps: 1e-8, weight_decay: 0.0, amsgrad: false }
     }
 }
 
 /// As torch's `_single_tensor_adam`.
-#[derive(Clone, Copy)]
-struct AdamRule {
-    options: AdamOptions,
-    /// What makes AdamW of Adam.
-    decoupled: bool,
-    amsgrad: bool,
-}
-
-impl Rule for AdamRule {
+impl Rule for AdamOptions {
     fn state(&self, _: &Tensor, _: f64) -> Vec<Kept> {
         let mut all = vec![kept("exp_avg"), kept("exp_avg_sq")];
         if self.amsgrad {
@@ -36,9 +30,9 @@ impl Rule for AdamRule {
     }
 
     fn update(&self, u: &mut Update) {
-        let AdamOptions { betas: (b1, b2), eps, weight_decay } = self.options;
+        let AdamOptions { betas: (b1, b2), eps, weight_decay, .. } = *self;
         let (correction1, correction2) = (1.0 - b1.powf(u.t), 1.0 - b2.powf(u.t));
-        let old = match self.decoupled {
+        let old = match u.decoupled {
             true => u.shrunk(0, weight_decay),
             false => {
                 u.decayed(1, weight_decay);
@@ -64,7 +58,7 @@ impl Rule for AdamRule {
     }
 
     fn momentum(&mut self) -> Option<&mut f64> {
-        Some(&mut self.options.betas.0)
+        Some(&mut self.betas.0)
     }
 }
 
@@ -80,36 +74,17 @@ optimizers! {
     /// opt.step();
     /// assert!((w.item() - 0.9).abs() < 1e-6);
     /// ```
-    Adam, AdamOptions => |options| AdamRule { options, decoupled: false, amsgrad: false };
+    Adam, AdamOptions { betas: (f64, f64), eps: f64, weight_decay: f64, amsgrad: bool };
 
     /// Adam with weight decay of its own, 0.01 unless told otherwise (`torch.optim.AdamW`).
     ///
     /// ```
     /// use xlazy::prelude::*;
     /// let model = nn::Linear::new(2, 1);
-    /// let mut opt = optim::AdamW::new(model.parameters(), 0.01);
+    /// let mut opt = optim::AdamW::new(model.parameters(), 0.01).betas((0.9, 0.95)).weight_decay(0.1);
     /// model.forward(&Tensor::ones([4, 2])).mean().backward();
     /// opt.step();
     /// opt.zero_grad();
     /// ```
-    AdamW, AdamOptions { weight_decay: 0.01 } => |options| AdamRule { options, decoupled: true, amsgrad: false };
+    AdamW, AdamOptions { betas: (f64, f64), eps: f64, weight_decay: f64, amsgrad: bool } with { weight_decay: 0.01 }, decoupled;
 }
-
-macro_rules! amsgrad {
-    ($($name:ident, $decoupled:literal;)*) => {$(
-        impl $name {
-            /// One group that divides by the largest mean of squares so far (`amsgrad=True`).
-            #[track_caller]
-            pub fn amsgrad(
-                parameters: impl IntoIterator<Item = impl std::borrow::Borrow<Tensor>>,
-                lr: f64,
-                options: AdamOptions,
-            ) -> $name {
-                let mut core = super::core::Core::empty();
-                core.add(parameters, lr, Box::new(AdamRule { options, decoupled: $decoupled, amsgrad: true }));
-                $name(core)
-            }
-        }
-    )*};
-}
-amsgrad! { Adam, false; AdamW, true; }

@@ -6,11 +6,13 @@ use crate::changes::Changes;
 use crate::insight::mode::{Derived, derives};
 use crate::optim::StateDict;
 use crate::tensor::{Tensor, on_behalf, refuse};
+use std::any::Any;
 use std::borrow::Borrow;
 use std::panic::Location;
 use xlazy_core::ty::{Scalar, Shape, Type};
 
 /// What is kept for a parameter, under a name: of its shape or another one, filled with a number.
+#[derive(PartialEq)]
 pub(super) struct Kept {
     pub name: &'static str,
     pub shape: Option<Shape>,
@@ -23,7 +25,8 @@ pub(super) fn kept(name: &'static str) -> Kept {
 }
 
 /// How an optimizer changes one parameter. It is recorded for each parameter that has a gradient.
-pub(super) trait Rule: Send {
+/// The options that are set are the rule.
+pub(super) trait Rule: Any + Send {
     /// The tensors kept for a parameter.
     fn state(&self, p: &Tensor, lr: f64) -> Vec<Kept>;
 
@@ -48,6 +51,8 @@ pub(super) struct Update<'a> {
     /// Steps that the parameter has taken, this one included.
     pub t: f64,
     pub host: &'a mut [f64],
+    /// Weights decay beside the step by the gradient, as in AdamW.
+    pub decoupled: bool,
     state: &'a [Tensor],
     numbers: &'a mut Numbers,
     group: u64,
@@ -143,11 +148,12 @@ pub struct Core {
     groups: Vec<Group>,
     /// Upwards along the gradient.
     pub(super) maximize: bool,
+    decoupled: bool,
 }
 
 impl Core {
-    /// Without parameters, which come with their groups.
-    pub(super) fn empty() -> Core {
+    /// Without parameters, which come with their groups. Weights may decay `decoupled` from the gradient.
+    pub(super) fn empty(decoupled: bool) -> Core {
         Core {
             parameters: vec![],
             of_group: vec![],
@@ -156,6 +162,7 @@ impl Core {
             steps: vec![],
             groups: vec![],
             maximize: false,
+            decoupled,
         }
     }
 
@@ -184,6 +191,47 @@ impl Core {
         settle();
     }
 
+    /// The first group's options.
+    pub(super) fn options<O: Any + Copy>(&self) -> O {
+        let of_group: &dyn Any = &*self.groups[0].rule;
+        *of_group.downcast_ref().expect("an optimizer's rule is its options")
+    }
+
+    /// Sets an option of all groups. State that it asks for is made, and what has no step behind it begins as it says.
+    #[track_caller]
+    pub(super) fn set<O: Any>(&mut self, option: impl Fn(&mut O)) {
+        let before: Vec<Vec<Kept>> = (0..self.parameters.len()).map(|i| self.kept(i)).collect();
+        for group in &mut self.groups {
+            let of_group: &mut dyn Any = &mut *group.rule;
+            option(of_group.downcast_mut().expect("an optimizer's rule is its options"));
+        }
+        let mut any_new = false;
+        on_behalf(Location::caller(), false, || {
+            for (i, before) in before.iter().enumerate() {
+                let (p, begun) = (&self.parameters[i], self.steps[i] > 0);
+                let there = |k: &Kept| before.iter().position(|b| b.name == k.name && (begun || b == k));
+                let after = self.kept(i);
+                let state = after.iter().map(|k| match there(k) {
+                    Some(at) => self.state[i][at].clone(),
+                    None => {
+                        any_new = true;
+                        k.like(p)
+                    }
+                });
+                self.state[i] = state.collect();
+            }
+        });
+        if any_new {
+            settle();
+        }
+    }
+
+    /// What is kept for a parameter.
+    fn kept(&self, i: usize) -> Vec<Kept> {
+        let group = &self.groups[self.of_group[i]];
+        group.rule.state(&self.parameters[i], group.lr)
+    }
+
     #[track_caller]
     pub(super) fn step(&mut self, skip: Option<&Tensor>) {
         on_behalf(Location::caller(), false, || {
@@ -201,6 +249,7 @@ impl Core {
                     lr: group.lr,
                     t: steps[i] as f64,
                     host: &mut host[i],
+                    decoupled: self.decoupled,
                     state: &self.state[i],
                     numbers: &mut numbers,
                     group: self.of_group[i] as u64,
@@ -233,7 +282,7 @@ impl Core {
     /// The names of a parameter's tensors and numbers.
     fn names(&self, i: usize) -> (Vec<&'static str>, Vec<&'static str>) {
         let group = &self.groups[self.of_group[i]];
-        let tensors = group.rule.state(&self.parameters[i], group.lr).iter().map(|k| k.name).collect();
+        let tensors = self.kept(i).iter().map(|k| k.name).collect();
         (tensors, group.rule.numbers().iter().map(|n| n.0).collect())
     }
 
@@ -294,15 +343,19 @@ impl Kept {
 }
 
 macro_rules! optimizers {
-    ($($(#[$doc:meta])* $name:ident, $options:ident $({ $($field:ident: $value:expr),* })? => |$o:ident| $rule:expr;)*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        $name:ident, $options:ident { $($field:ident: $t:ty),* $(,)? } $(with { $($other:ident: $value:expr),* })? $(, $decoupled:ident)?;
+    )*) => {$(
         $(#[$doc])*
         pub struct $name($crate::optim::core::Core);
 
         impl $name {
-            /// With torch's defaults. What is pending runs before the first step, so that this is the same program as all others.
+            /// With torch's defaults; the methods set options by their names. What is pending runs before the first step, so that
+            /// this is the same program as all others.
             #[track_caller]
             pub fn new(parameters: impl IntoIterator<Item = impl std::borrow::Borrow<$crate::Tensor>>, lr: f64) -> $name {
-                $name::with(parameters, lr, $options { $($($field: $value,)*)? ..Default::default() })
+                $name::with(parameters, lr, $options { $($($other: $value,)*)? ..Default::default() })
             }
 
             /// With options. What is pending runs before the first step, so that this is the same program as all others.
@@ -312,7 +365,8 @@ macro_rules! optimizers {
                 lr: f64,
                 options: $options,
             ) -> $name {
-                let mut made = $name($crate::optim::core::Core::empty());
+                let decoupled: &[&str] = &[$(stringify!($decoupled))?];
+                let mut made = $name($crate::optim::core::Core::empty(!decoupled.is_empty()));
                 made.add_param_group(parameters, lr, options);
                 made
             }
@@ -325,9 +379,22 @@ macro_rules! optimizers {
                 lr: f64,
                 options: $options,
             ) {
-                let $o = options;
-                self.0.add(parameters, lr, Box::new($rule));
+                self.0.add(parameters, lr, Box::new(options));
             }
+
+            /// The options; of several groups the first one's.
+            pub fn options(&self) -> $options {
+                self.0.options()
+            }
+
+            $(
+                /// This option, of all groups that there are; a step takes it as it is then.
+                #[track_caller]
+                pub fn $field(mut self, $field: $t) -> $name {
+                    self.0.set(|options: &mut $options| options.$field = $field);
+                    self
+                }
+            )*
 
             /// Upwards along the gradient (`maximize=True`).
             pub fn maximize(mut self, on: bool) -> $name {

@@ -376,25 +376,45 @@ optimizers! {
     /// opt.step();
     /// assert!((w.item() - 0.9).abs() < 1e-5);
     /// ```
-    RMSprop, RMSpropOptions => |o| o;
+    RMSprop, RMSpropOptions { alpha: f64, eps: f64, weight_decay: f64, momentum: f64, centered: bool };
     /// Steps divided by the root of the sum of squares (`torch.optim.Adagrad`); torch's rate is 0.01.
-    Adagrad, AdagradOptions => |o| o;
+    ///
+    /// `optim::Adagrad::new([tensor([1.0]).requires_grad_(true)], 0.01).lr_decay(0.1).options().lr_decay` is `0.1`.
+    Adagrad, AdagradOptions { lr_decay: f64, weight_decay: f64, initial_accumulator_value: f64, eps: f64 };
     /// Steps of the size that steps had (`torch.optim.Adadelta`); torch's rate is 1.
-    Adadelta, AdadeltaOptions => |o| o;
+    ///
+    /// `optim::Adadelta::new([tensor([1.0]).requires_grad_(true)], 1.0).rho(0.95).options().rho` is `0.95`.
+    Adadelta, AdadeltaOptions { rho: f64, eps: f64, weight_decay: f64 };
     /// Adam by the largest gradient (`torch.optim.Adamax`); torch's rate is 0.002.
-    Adamax, AdamaxOptions => |o| o;
+    ///
+    /// `optim::Adamax::new([tensor([1.0]).requires_grad_(true)], 0.002).betas((0.8, 0.99)).options().betas` is `(0.8, 0.99)`.
+    Adamax, AdamaxOptions { betas: (f64, f64), eps: f64, weight_decay: f64 };
     /// Adam with Nesterov's look ahead (`torch.optim.NAdam`); torch's rate is 0.002.
-    NAdam, NAdamOptions => |o| o;
+    ///
+    /// `optim::NAdam::new([tensor([1.0]).requires_grad_(true)], 0.002).momentum_decay(0.01).options().momentum_decay` is `0.01`.
+    NAdam, NAdamOptions { betas: (f64, f64), eps: f64, weight_decay: f64, momentum_decay: f64, decoupled_weight_decay: bool };
     /// Adam that waits until its means mean something (`torch.optim.RAdam`); torch's rate is 0.001.
-    RAdam, RAdamOptions => |o| o;
+    ///
+    /// `optim::RAdam::new([tensor([1.0]).requires_grad_(true)], 0.001).weight_decay(0.1).options().weight_decay` is `0.1`.
+    RAdam, RAdamOptions { betas: (f64, f64), eps: f64, weight_decay: f64, decoupled_weight_decay: bool };
     /// Gradient descent whose parameters are averaged beside it (`torch.optim.ASGD`); torch's rate is 0.01.
-    ASGD, ASGDOptions => |o| o;
+    ///
+    /// `optim::ASGD::new([tensor([1.0]).requires_grad_(true)], 0.01).lambd(0.001).options().lambd` is `0.001`.
+    ASGD, ASGDOptions { lambd: f64, alpha: f64, t0: f64, weight_decay: f64 };
     /// Steps by the gradient's sign alone, larger while it stays (`torch.optim.Rprop`); torch's rate is 0.01.
-    Rprop, RpropOptions => |o| o;
+    ///
+    /// `optim::Rprop::new([tensor([1.0]).requires_grad_(true)], 0.01).etas((0.4, 1.3)).options().etas` is `(0.4, 1.3)`.
+    Rprop, RpropOptions { etas: (f64, f64), step_sizes: (f64, f64) };
     /// Adam with a row and a column kept for each matrix (`torch.optim.Adafactor`); torch's rate is 0.01.
-    Adafactor, AdafactorOptions => |o| o;
+    ///
+    /// `optim::Adafactor::new([tensor([1.0]).requires_grad_(true)], 0.01).weight_decay(0.1).options().weight_decay` is `0.1`.
+    Adafactor, AdafactorOptions { beta2_decay: f64, eps: (Option<f64>, f64), d: f64, weight_decay: f64 };
     /// Adam with a rate for each layer, by the ratio of its norm to its step's, for large batches (You et al. 2019).
-    LAMB, LAMBOptions => |o| o;
+    ///
+    /// `optim::LAMB::new([tensor([1.0]).requires_grad_(true)], 0.01).weight_decay(0.1).options().weight_decay` is `0.1`.
+    LAMB, LAMBOptions { betas: (f64, f64), eps: f64, weight_decay: f64 };
     /// Steps by the sign of a mean of gradients (Chen et al. 2023); the paper's rate is 0.0001.
-    Lion, LionOptions => |o| o;
+    ///
+    /// `optim::Lion::new([tensor([1.0]).requires_grad_(true)], 0.0001).weight_decay(0.1).options().weight_decay` is `0.1`.
+    Lion, LionOptions { betas: (f64, f64), weight_decay: f64 };
 }

@@ -437,7 +437,7 @@ impl Default for PlateauOptions {
 /// use xlazy::prelude::*;
 /// let w = tensor([1.0]).requires_grad_(true);
 /// let mut opt = optim::SGD::new([&w], 1.0);
-/// let mut schedule = optim::ReduceLROnPlateau::with(optim::PlateauOptions { patience: 1, ..Default::default() });
+/// let mut schedule = optim::ReduceLROnPlateau::new().patience(1);
 /// [3.0, 3.0, 3.0].into_iter().for_each(|loss| schedule.step(&mut opt, loss));
 /// assert_eq!(opt.lr(), 0.1);
 /// ```
@@ -455,9 +455,55 @@ impl Default for ReduceLROnPlateau {
 }
 
 impl ReduceLROnPlateau {
+    /// With torch's defaults; the methods set options by their names.
+    pub fn new() -> ReduceLROnPlateau {
+        ReduceLROnPlateau::default()
+    }
+
     pub fn with(options: PlateauOptions) -> ReduceLROnPlateau {
         let best = if options.maximize { f64::NEG_INFINITY } else { f64::INFINITY };
         ReduceLROnPlateau { options, best, bad: 0, cooling: 0 }
+    }
+
+    /// More is better (`mode="max"`).
+    pub fn maximize(self, on: bool) -> ReduceLROnPlateau {
+        ReduceLROnPlateau::with(PlateauOptions { maximize: on, ..self.options })
+    }
+
+    /// What the rate is multiplied with.
+    pub fn factor(mut self, factor: f64) -> ReduceLROnPlateau {
+        self.options.factor = factor;
+        self
+    }
+
+    /// The epochs without a better metric that are waited for.
+    pub fn patience(mut self, epochs: u64) -> ReduceLROnPlateau {
+        self.options.patience = epochs;
+        self
+    }
+
+    /// By how much a metric has to be better, as a share of the best.
+    pub fn threshold(mut self, threshold: f64) -> ReduceLROnPlateau {
+        self.options.threshold = threshold;
+        self
+    }
+
+    /// The threshold is a difference, not a share (`threshold_mode="abs"`).
+    pub fn absolute(mut self, on: bool) -> ReduceLROnPlateau {
+        self.options.absolute = on;
+        self
+    }
+
+    /// The epochs after a change in which nothing is counted.
+    pub fn cooldown(mut self, epochs: u64) -> ReduceLROnPlateau {
+        self.options.cooldown = epochs;
+        self
+    }
+
+    /// The rate is never below this.
+    pub fn min_lr(mut self, min_lr: f64) -> ReduceLROnPlateau {
+        self.options.min_lr = min_lr;
+        self
     }
 
     /// Ends an epoch that had this metric.

@@ -47,10 +47,10 @@ optimizers! {
     /// ```
     /// use xlazy::prelude::*;
     /// let w = tensor([1.0]).requires_grad_(true);
-    /// let mut opt = optim::SGD::with([&w], 0.1, optim::SGDOptions { momentum: 0.9, ..Default::default() });
+    /// let mut opt = optim::SGD::new([&w], 0.1).momentum(0.9).weight_decay(1e-4).nesterov(true);
     /// (&w * 3.0).sum().backward();
     /// opt.step();
     /// assert_eq!(w.item() as f32, 0.7);
     /// ```
-    SGD, SGDOptions => |o| o;
+    SGD, SGDOptions { momentum: f64, dampening: f64, weight_decay: f64, nesterov: bool };
 }

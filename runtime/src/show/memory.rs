@@ -197,7 +197,7 @@ struct Step {
 }
 
 fn step(program: &Program) -> Option<Step> {
-    let stats = program.executable.as_ref()?.executable().memory_stats().ok()?;
+    let stats = program.executable.as_ref()?.memory_stats().ok()?;
     let size = |n: i64| n.max(0) as u64;
     let memory = run::Memory {
         arguments: size(stats.argument_size),

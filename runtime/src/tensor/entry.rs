@@ -180,6 +180,8 @@ impl BucketedOperand {
 #[derive(Clone)]
 pub struct Operand {
     /// A fixed dtype (indices, conditions); otherwise the operand is of the dtype tried.
+    ///
+    /// `tensor([1.5]).dtype()` is `F32`.
     pub dtype: Option<DType>,
     pub shape: Shape,
     /// Integers from 0 up to and without this, instead of the sample's range.

@@ -212,6 +212,7 @@ impl Tensor {
     }
 
     /// The sizes of the dimensions (`torch.Tensor.shape`).
+    /// `Tensor::zeros([2, 3]).shape()` is `[2,3]`.
     pub fn shape(&self) -> Shape {
         self.ty().shape
     }
@@ -231,6 +232,7 @@ impl Tensor {
     }
 
     /// The size of one dimension; negative dimensions count from the back (`torch.Tensor.size`).
+    /// `Tensor::zeros([2, 3]).size(-1)` is `3`.
     #[track_caller]
     pub fn size(&self, dim: i64) -> usize {
         let d = self.dim_index("size", dim);
@@ -342,6 +344,7 @@ impl Tensor {
     }
 
     /// The one element of a tensor as f64 (`torch.Tensor.item`). Runs what the tensor needs.
+    /// `tensor(2.5).item()` is `2.5`.
     #[track_caller]
     pub fn item(&self) -> f64 {
         match self.try_item(Location::caller()) {
@@ -464,6 +467,7 @@ impl Tensor {
 
     /// The same value without its history of gradients (`torch.Tensor.detach`): a view, so what is written to one of the two
     /// is seen by the other. `.detach().copy()` is a value of its own.
+    /// `tensor([1.0]).requires_grad_(true).detach().requires_grad()` is `false`.
     #[track_caller]
     pub fn detach(&self) -> Tensor {
         self.unrecorded().viewing(self, Step::Detach)

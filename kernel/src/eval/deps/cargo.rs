@@ -1,5 +1,6 @@
 //! The cargo project of a notebook's dependencies: a workspace with one package for each stage, which links what a `:dep`
 //! asked for, and the stage before it, into a dylib.
+use super::scripts;
 use super::stages::{Deps, Stage, Wanted};
 use crate::engine::{Failure, sentence};
 use crate::eval::text::hash::short_hash;
@@ -286,14 +287,9 @@ impl Cargo<'_> {
                 if let Some(full) = errors.lines().find(|l| l.contains("No space left on device")) {
                     message = trouble::with_advice(full.trim(), self.project, "XLAZY_CACHE");
                 }
-                if let Some(tool) = tool_that_is_missing(&errors) {
-                    message = format!(
-                        "a crate of this brings code in C along, which `{tool}` compiles, and there is none here: \
-                         sudo apt-get install -y gcc"
-                    );
-                }
+                message = scripts::advice(&errors).unwrap_or(message);
                 let mut failure = sentence("DependencyError", message);
-                failure.traceback.extend(errors.lines().skip(1).map(str::to_owned));
+                failure.traceback.extend(scripts::for_people(&errors).lines().skip(1).map(str::to_owned));
                 Err(failure)
             }
         }
@@ -335,12 +331,6 @@ fn in_the_notebooks_terms(errors: &str) -> String {
     }
     let text = lines.join("\n");
     text.strip_prefix("  ").unwrap_or(&text).trim_end().to_owned()
-}
-
-/// A compiler that a build script has looked for in vain, as the crate `cc` tells it.
-fn tool_that_is_missing(errors: &str) -> Option<&str> {
-    let (_, rest) = errors.split_once("failed to find tool \"")?;
-    rest.split('"').next()
 }
 
 /// The manifest of a stage.
@@ -481,13 +471,6 @@ fn newest_change(folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_compiler_that_is_missing_is_named() {
-        let said = "  error occurred in cc-rs: failed to find tool \"cc\": No such file or directory (os error 2)\n";
-        assert_eq!(tool_that_is_missing(said), Some("cc"));
-        assert_eq!(tool_that_is_missing("error: could not compile `cc` (lib)"), None);
-    }
 
     #[test]
     fn errors_name_no_package_of_ours() {

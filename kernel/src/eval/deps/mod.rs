@@ -4,4 +4,5 @@ pub mod cargo;
 pub mod lockfile;
 pub mod notebook;
 pub mod rooms;
+mod scripts;
 pub mod stages;

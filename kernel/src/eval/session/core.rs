@@ -128,22 +128,7 @@ impl Session {
 
     /// The session died: a new one takes its place, and the error says what is lost.
     pub fn replace_session(&mut self, how: &str, place: At, shared: &Shared) -> Failure {
-        for v in &self.vars {
-            self.declared.entry(v.name.clone()).and_modify(|d| d.lost = Some(v.type_name.clone()));
-        }
-        let names: Vec<String> = self.vars.drain(..).map(|v| v.name).collect();
-        for name in &names {
-            let what = "was lost when its session ended; `%recover` runs the cells again that made it";
-            self.gone.insert(name.clone(), what.into());
-        }
-        if !names.is_empty() {
-            self.lost.generator = self.generator;
-        }
-        self.lost.names.extend(names.iter().cloned());
-        self.declared.retain(|_, d| d.is_pending() || d.lost.is_some());
-        self.lent.clear();
-        self.autosave.begin_again();
-        self.generator = (0, 0);
+        let names = self.lose_variables();
         let forced = shared.forced.load(Ordering::SeqCst);
         let mut message = match forced {
             true => "the cell did not answer the interrupt, so its session was ended".to_owned(),
@@ -160,24 +145,10 @@ impl Session {
                 pointer = point_at(cell, start + code.len() - code.trim_start_matches([' ', '\t']).len());
             }
         }
-        let folder = self.compiler.restore().map(|_| self.compiler.folder.path()).map_err(|failure| failure.message);
-        let started = folder
-            .and_then(|folder| SessionProcess::start(&self.install, &folder, &self.late, self.compiler.sources()));
-        match started {
-            Ok(process) => {
-                *lock(&shared.line) = process.line().clone();
-                self.process = process;
-                // Functions of earlier cells are still there, and so are their lines.
-                for known in self.registered.clone() {
-                    let _ = self.call(Question::Cell, &known);
-                }
-                message += "; a new one is running";
-            }
-            Err(e) => {
-                let why = self.compiler.folder.with_advice(&e);
-                message += &format!("; a new one does not start: {why}");
-            }
-        }
+        message += &match self.start_another(shared) {
+            Ok(()) => "; a new one is running".to_owned(),
+            Err(why) => format!("; a new one does not start: {why}"),
+        };
         message += &match names.is_empty() {
             true => ". No variables were lost".to_owned(),
             false => format!(". Lost variables: {}. `%recover` runs the cells again that made them", names.join(", ")),
@@ -190,6 +161,60 @@ impl Session {
         let mut failure = sentence(if forced { "SessionRestarted" } else { "SessionDied" }, message);
         failure.traceback.extend(pointer);
         failure
+    }
+
+    /// All variables are gone with the session: their names.
+    fn lose_variables(&mut self) -> Vec<String> {
+        for v in &self.vars {
+            self.declared.entry(v.name.clone()).and_modify(|d| d.lost = Some(v.type_name.clone()));
+        }
+        let names: Vec<String> = self.vars.drain(..).map(|v| v.name).collect();
+        for name in &names {
+            let what = "was lost when its session ended; `%recover` runs the cells again that made it";
+            self.gone.insert(name.clone(), what.into());
+        }
+        if !names.is_empty() {
+            self.lost.generator = self.generator;
+        }
+        self.lost.names.extend(names.iter().cloned());
+        self.declared.retain(|_, d| d.is_pending() || d.lost.is_some());
+        self.lent.clear();
+        self.autosave.begin_again();
+        self.generator = (0, 0);
+        names
+    }
+
+    /// Another session takes the place of the one that there is, or was.
+    fn start_another(&mut self, shared: &Shared) -> Result<(), String> {
+        let folder = self.compiler.restore().map(|_| self.compiler.folder.path()).map_err(|failure| failure.message);
+        let started = folder
+            .and_then(|folder| SessionProcess::start(&self.install, &folder, &self.late, self.compiler.sources()));
+        let process = started.map_err(|e| self.compiler.folder.with_advice(&e))?;
+        *lock(&shared.line) = process.line().clone();
+        self.process = process;
+        // Functions of earlier cells are still there, and so are their lines.
+        for known in self.registered.clone() {
+            let _ = self.call(Question::Cell, &known);
+        }
+        Ok(())
+    }
+
+    /// Ends the session, and goes on in one whose programs run on this pod, or on this machine's devices: what is lost.
+    pub fn move_to(&mut self, pod: Option<String>, shared: &Shared) -> String {
+        self.install.pod = pod;
+        let names = self.lose_variables();
+        let started = self.start_another(shared);
+        let lost = match names.is_empty() {
+            true => String::new(),
+            false => format!(
+                "Values were those of the session that was there: lost are {}. `%recover` runs the cells again that made them",
+                names.join(", ")
+            ),
+        };
+        match started {
+            Ok(()) => lost,
+            Err(why) => format!("No session starts: {why}. {lost}"),
+        }
     }
 
     /// A session that ended while nothing ran (somebody killed it, a thread of an earlier cell did) is replaced.

@@ -303,6 +303,17 @@ impl magics::Host for Inside<'_> {
         lock(&self.engine.session).autosave(args, events)
     }
 
+    fn pod(&self) -> Option<String> {
+        lock(&self.engine.session).install.pod.clone()
+    }
+
+    fn move_to(&self, pod: Option<String>) -> String {
+        let mut session = lock(&self.engine.session);
+        let told = session.move_to(pod, &self.engine.shared);
+        self.engine.shared.know(session.names());
+        told
+    }
+
     fn recover(&self, events: &mut dyn FnMut(Event)) -> Reply {
         let mut session = lock(&self.engine.session);
         let reply = session.recover(&self.engine.shared, events);

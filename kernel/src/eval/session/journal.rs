@@ -53,6 +53,11 @@ impl End {
             Reply::Error(f) => format!("with {}: {}", f.name, f.message),
             Reply::Interrupted => "by an interrupt".to_owned(),
         };
+        // A worker of its pod had ended, which was none of the cell's doing.
+        let of_pod = |r: &Reply| matches!(r, Reply::Error(f) if f.name == "PodError");
+        if of_pod(&self.reply) && !of_pod(&now.reply) {
+            return None;
+        }
         let (then, again) = (ended(&self.reply), ended(&now.reply));
         if then != again {
             return Some(format!("it ended {again}; before, it had ended {then}"));

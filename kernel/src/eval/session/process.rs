@@ -217,6 +217,7 @@ fn spawn(
         .env("XLAZY_AT", groups.join("at"))
         .env("XLAZY_PLUGIN_DIR", &install.plugins_dir)
         .env("XLAZY_PROGRAM_CACHE", programs)
+        .env("XLAZY_POD", install.pod.as_deref().unwrap_or_default())
         .env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap_or_default())
         .env("XLAZY_SHOWN", if install.shown { "1" } else { "0" })
         .env("TF_ENABLE_ONEDNN_OPTS", "0")

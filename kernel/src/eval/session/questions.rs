@@ -73,6 +73,14 @@ impl magics::Host for Beside<'_> {
         unreachable!("it changes what happens after cells")
     }
 
+    fn pod(&self) -> Option<String> {
+        unreachable!("it asks for what the session was started with")
+    }
+
+    fn move_to(&self, _pod: Option<String>) -> String {
+        unreachable!("it ends the session")
+    }
+
     fn recover(&self, _events: &mut dyn FnMut(Event)) -> Reply {
         unreachable!("it runs cells")
     }

@@ -73,10 +73,7 @@ impl Session {
         let end = End::of(&reply, said, &entry.names, &self.vars);
         let otherwise = entry.end.otherwise(&end);
         // It is the last thing that happened to its variables, also where another cell had made them anew since.
-        match otherwise {
-            None => self.journal.again(entry.clone()),
-            Some(_) => self.journal.again(Arc::new(Entry { end, ..(**entry).clone() })),
-        }
+        self.journal.again(Arc::new(Entry { end, ..(**entry).clone() }));
         otherwise
     }
 

@@ -1,4 +1,5 @@
 //! What the user reads of errors.
+mod elsewhere;
 pub mod errors;
 mod numbers;
 mod options;

@@ -19,12 +19,26 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("groups", "nn::Conv2d::with(4, 4, 3, ConvOptions { groups: 2, ..Default::default() })"),
     ("padding_mode", "nn::Conv2d::new(4, 5, 3).padding_mode(PadMode::Reflect)"),
     ("ceil_mode", "nn::MaxPool2d::new(2).ceil_mode(true)"),
-    ("momentum", "optim::SGD::with(p, 0.1, optim::SGDOptions { momentum: 0.9, ..Default::default() })"),
-    ("nesterov", "optim::SGD::with(p, 0.1, optim::SGDOptions { momentum: 0.9, nesterov: true, ..Default::default() })"),
-    ("weight_decay", "optim::AdamW::with(p, 0.1, optim::AdamOptions { weight_decay: 0.01, ..Default::default() })"),
-    ("weight_decay", "optim::SGD::with(p, 0.1, optim::SGDOptions { weight_decay: 0.01, ..Default::default() })"),
-    ("betas", "optim::Adam::with(p, 0.1, optim::AdamOptions { betas: (0.9, 0.95), ..Default::default() })"),
-    ("eps", "optim::Adam::with(p, 0.1, optim::AdamOptions { eps: 1e-6, ..Default::default() })"),
+    ("momentum", "optim::SGD::new(p, 0.1).momentum(0.9)"),
+    ("nesterov", "optim::SGD::new(p, 0.1).momentum(0.9).nesterov(true)"),
+    ("dampening", "optim::SGD::new(p, 0.1).momentum(0.9).dampening(0.1)"),
+    ("weight_decay", "optim::AdamW::new(p, 0.1).weight_decay(0.01)"),
+    ("weight_decay", "optim::Adam::new(p, 0.1).weight_decay(0.01)"),
+    ("weight_decay", "optim::SGD::new(p, 0.1).weight_decay(0.01)"),
+    ("weight_decay", "optim::RMSprop::new(p, 0.1).weight_decay(0.01)"),
+    ("betas", "optim::AdamW::new(p, 0.1).betas((0.9, 0.95))"),
+    ("betas", "optim::Adam::new(p, 0.1).betas((0.9, 0.95))"),
+    ("eps", "optim::AdamW::new(p, 0.1).eps(1e-6)"),
+    ("eps", "optim::Adam::new(p, 0.1).eps(1e-6)"),
+    ("lr", "optim::AdamW::new(p, 0.1)"),
+    ("lr", "optim::Adam::new(p, 0.1)"),
+    ("lr", "optim::SGD::new(p, 0.1)"),
+    ("alpha", "optim::RMSprop::new(p, 0.1).alpha(0.9)"),
+    ("maximize", "optim::SGD::new(p, 0.1).maximize(true)"),
+    ("fused", "optim::AdamW::new(p, 0.1)"),
+    ("foreach", "optim::AdamW::new(p, 0.1)"),
+    ("patience", "optim::ReduceLROnPlateau::new().patience(3)"),
+    ("factor", "optim::ReduceLROnPlateau::new().factor(0.5)"),
     ("label_smoothing", "nn::CrossEntropyLoss::new().label_smoothing(0.1)"),
     ("label_smoothing", "x.cross_entropy(&t, CrossEntropyOptions { label_smoothing: 0.1, ..Default::default() })"),
     ("ignore_index", "nn::CrossEntropyLoss::new().ignore_index(-1)"),
@@ -48,8 +62,12 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
     ("dtype", "Tensor::zeros([2, 3]).to(F64)"),
     ("device", "Tensor::zeros([2, 3]).to(\"cpu:0\")"),
     ("requires_grad", "Tensor::zeros([2, 3]).requires_grad_(true)"),
-    ("amsgrad", "optim::Adam::new(p, 0.1)"),
+    ("amsgrad", "optim::AdamW::new(p, 0.1).amsgrad(true)"),
+    ("amsgrad", "optim::Adam::new(p, 0.1).amsgrad(true)"),
 ];
+
+/// What many functions take, so that what is called need not be among them.
+const EVERYWHERE: &[&str] = &["dtype", "device", "requires_grad", "reduction"];
 
 pub(super) fn is_option(name: &str) -> bool {
     OPTIONS.iter().any(|(of, _)| *of == name)
@@ -59,7 +77,14 @@ pub(super) fn is_option(name: &str) -> bool {
 pub(super) fn told(name: &str, line: &str) -> Option<String> {
     let there: Vec<&str> = tokens(line).iter().map(|t| &line[t.range.clone()]).collect();
     let alike = |code: &str| tokens(code).iter().filter(|t| there.contains(&&code[t.range.clone()])).count();
-    let of_name = OPTIONS.iter().filter(|(of, _)| *of == name);
+    // What is called has to be told of, or something beside it: `make_grid(x, padding=2)` is none of these.
+    let related = |code: &str| {
+        let word = |t: &str| {
+            t.len() > 1 && t != name && t.starts_with(char::is_alphabetic) && !matches!(t, "new" | "with" | "let")
+        };
+        tokens(code).iter().map(|t| &code[t.range.clone()]).any(|t| word(t) && there.contains(&t))
+    };
+    let of_name = OPTIONS.iter().filter(|(of, code)| *of == name && (related(code) || EVERYWHERE.contains(of)));
     // The first of equals.
     let (_, code) = of_name.rev().max_by_key(|(_, code)| alike(code))?;
     let what =

@@ -1,9 +1,10 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
+use super::elsewhere::{line_of, of_another_library, wants_a_list};
 use super::numbers::{mixed, of_two_numbers};
 use super::options::{self, wanted as options_wanted};
 use super::texts::Texts;
 use super::torch::Rustc;
-use super::words::{IDLE, Words};
+use super::words::IDLE;
 use crate::eval::generate::code::is_cell;
 use crate::eval::generate::declared::{Declaration, Declared};
 use crate::eval::text::scan::Kind;
@@ -58,6 +59,8 @@ pub struct Known<'a> {
 pub(super) fn retell(error: &Diagnostic, texts: &Texts, known: &Known, row: Option<String>) -> Option<Retold> {
     let source = texts.source;
     let about_the_cell = of_generated_code(error, texts, known);
+    // What is in the brackets is the mistake, not the call.
+    let row = row.filter(|_| !wants_a_list(error));
     let torchs = || row.map(|help| Retold { with_labels: false, ..with_words(error, help) });
     about_the_cell
         .or_else(torchs)
@@ -107,8 +110,8 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         (known.is_type)(ty) || text().is_some_and(|t| ["struct", "enum"].iter().any(|k| follows(t, &[*k], ty)))
     };
     let derive = |traits: &str, ty: &str| format!("put `#[derive({traits})]` in front of `{ty}`, or write the `impl`");
-    if let Some(told) = of_another_library(error, texts, &quoted) {
-        return Some(told);
+    if let Some(help) = of_another_library(error, texts, &quoted, &is_ours) {
+        return Some(Retold { with_labels: false, ..with_words(error, help) });
     }
     let help = match (&*error.code, quoted.as_slice()) {
         ("E0425" | "E0423", ["help", ..]) => "`%help` lists the magics, and `?NAME` tells what a name is".to_owned(),
@@ -199,75 +202,6 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
 fn wants_an_optimizer(error: &Diagnostic) -> bool {
     let label = |l: &String| l.contains("of type `&mut dyn xlazy::optim::Optimizer` is missing");
     error.spans.iter().any(|s| s.label.as_ref().is_some_and(label))
-}
-
-/// The line of the user's where an error is.
-fn line_of<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<&'t str> {
-    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
-    let start = text.text[..at.start].rfind('\n').map_or(0, |i| i + 1);
-    text.text[start..].lines().next()
-}
-
-/// What somebody writes who knows PyTorch, or another library for it, where no row of the table says what it is here.
-fn of_another_library(error: &Diagnostic, texts: &Texts, quoted: &[&str]) -> Option<Retold> {
-    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
-    let line = text.text[..at.start].rfind('\n').map_or(0, |i| i + 1);
-    let line = text.text[line..].lines().next().unwrap_or_default().trim_start();
-    let help = match (&*error.code, quoted) {
-        ("E0425" | "E0432" | "E0433" | "E0423", ["torch" | "tch", ..]) => {
-            "there is no module `torch`: what are functions there are methods of tensors (`x.exp()`) and functions without a module \
-             (`cat`, `where_`); `nn`, `optim` and `data` are modules. `?NAME` tells of a name"
-                .to_owned()
-        }
-        ("E0425" | "E0433", ["np" | "plt", ..]) => {
-            "tensors are made of vectors and arrays by `tensor(v)`; `Plot::new(\"title\").line(\"name\", &v)` is a plot".to_owned()
-        }
-        ("", _) if error.message.starts_with("prefix `f` is unknown") => {
-            "a text with values in it is `format!(\"{name}\")`, and `println!` prints one; an expression stands behind it: \
-             `println!(\"{:.3}\", x.item())`"
-                .to_owned()
-        }
-        ("", _) if line.starts_with("class ") => {
-            let name: String = line[6..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            format!(
-                "in xlazy: `struct {name} {{ part: nn::Linear }}` and `impl Module for {name} {{ parts!(part); fn forward(&self, x: \
-                 &Tensor) -> Tensor {{ self.part.forward(x) }} }}`"
-            )
-        }
-        // What rustc would leave out is what torch takes there.
-        ("E0061", _) if is_about_ours(error) && error.text().contains("remove the extra argument") => {
-            let called = text.text.get(at.clone())?;
-            let method = text.text[..at.start].trim_end().ends_with('.');
-            let what = if method { of_receiver(&text.text, &at)? } else { called.to_owned() };
-            let options = if called.ends_with("::new") { "; an option is a method behind it, or in what `::with` takes" } else { "" };
-            format!("`?{what}` tells what it takes{options}")
-        }
-        ("E0529", _) if error.message.contains("found `Vec<xlazy::Tensor>`") => {
-            "as many as there are is known when it runs: `let [a, b]: [Tensor; 2] = ….try_into().unwrap();`".to_owned()
-        }
-        ("E0277", _) if error.message.contains("can't compare `xlazy::Shape` with `(") => {
-            "a shape is compared with an array: `x.shape() == [4, 3]`".to_owned()
-        }
-        ("E0425", ["device", ..]) => {
-            "a device is a text, `x.to(\"cpu:1\")`; tensors are on the first one already".to_owned()
-        }
-        _ => return None,
-    };
-    Some(Retold { with_labels: false, ..with_words(error, help) })
-}
-
-/// `x.name`, where that is called.
-fn of_receiver(text: &str, at: &Range<usize>) -> Option<String> {
-    let words = Words::of(text);
-    let name = (0..words.len()).find(|i| words.tokens[*i].range.start == at.start)?;
-    let (receiver, _) = words.part(words.operand_before(name - 1)?, name - 1)?;
-    Some(format!("{}.{}", receiver, &text[at.clone()]))
-}
-
-/// Whether rustc says that something of the runtime's own is called.
-fn is_about_ours(error: &Diagnostic) -> bool {
-    let ours = |s: &Span| ["runtime/src/", "runtime/core/src/"].iter().any(|part| s.file.contains(part));
-    error.children.iter().any(|c| c.spans.iter().any(ours))
 }
 
 /// The tokens of the cell that an error is in, and which of them it points at.

@@ -22,6 +22,8 @@ pub struct Installation {
     pub program_cache: Option<PathBuf>,
     /// Where dependencies of notebooks are built.
     pub dependencies: Option<PathBuf>,
+    /// The pod whose devices programs run on, in the words of `%pod start`; `None` for this machine's own.
+    pub pod: Option<String>,
     /// The notebook whose cells they are, where the front end knows it.
     pub notebook: Option<PathBuf>,
     /// What its cells find in `std::env::args()`, behind the notebook's name.
@@ -140,6 +142,7 @@ impl Tree {
             cell_cache: home::cell_cache(),
             program_cache: home::program_cache(),
             dependencies: home::dependencies(),
+            pod: std::env::var("XLAZY_POD").ok().filter(|pod| !pod.trim().is_empty()),
             notebook: None,
             arguments: Vec::new(),
             shown: false,

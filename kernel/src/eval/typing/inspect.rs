@@ -5,6 +5,7 @@ use super::cursor::{self, Call, Cursor, What};
 use super::probe::METHOD;
 use super::scope::{InScope, Named};
 use super::ty::last;
+use super::words::macro_signature;
 use super::world::{Found, Having, World};
 use crate::eval::text::scan::{Kind as Token, tokens};
 use crate::eval::text::types::short;
@@ -204,7 +205,11 @@ fn around(typist: &Typist, scope: &InScope, names: Names, code: &str, cursor: us
         }
         Call { bang: true, path, .. } => {
             let world = around("xlazy_name").world;
-            return found(&world, &world.find(path)?);
+            let there = world.find(path)?;
+            match (&there, macro_signature(path.last()?)) {
+                (Found::Item(e), Some(signature)) => (String::new(), signature.to_owned(), e.doc.clone(), false),
+                _ => return found(&world, &there),
+            }
         }
         Call { path, .. } => {
             let world = around(&code[call.name.clone()]).world;
@@ -229,7 +234,10 @@ fn around(typist: &Typist, scope: &InScope, names: Names, code: &str, cursor: us
             }
         }
     };
-    let marked = marked(&signature, call.argument, method);
+    // What takes any number of arguments has the last one for all that follow.
+    let most = signature.matches(',').count();
+    let argument = if signature.contains("…") { call.argument.min(most) } else { call.argument };
+    let marked = marked(&signature, argument, method);
     Some(shown(&owner, &marked, &doc))
 }
 

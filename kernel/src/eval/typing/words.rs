@@ -80,3 +80,26 @@ pub const COMMON: &[&str] = &[
     "TryFrom",
     "TryInto",
 ];
+
+/// What std's macros take, which its documentation says in words only; `…` is any number.
+pub fn macro_signature(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "assert" => "assert!(condition, message…)",
+        "debug_assert" => "debug_assert!(condition, message…)",
+        "assert_eq" => "assert_eq!(left, right, message…)",
+        "assert_ne" => "assert_ne!(left, right, message…)",
+        "debug_assert_eq" => "debug_assert_eq!(left, right, message…)",
+        "debug_assert_ne" => "debug_assert_ne!(left, right, message…)",
+        "matches" => "matches!(expression, pattern)",
+        "format" => "format!(\"text {} {name:.2}\", values…)",
+        "print" => "print!(\"text {} {name:.2}\", values…)",
+        "println" => "println!(\"text {} {name:.2}\", values…)",
+        "eprintln" => "eprintln!(\"text {} {name:.2}\", values…)",
+        "panic" => "panic!(\"text {} {name:.2}\", values…)",
+        "write" => "write!(to, \"text {} {name:.2}\", values…)",
+        "writeln" => "writeln!(to, \"text {} {name:.2}\", values…)",
+        "dbg" => "dbg!(values…)",
+        "vec" => "vec![elements…]",
+        _ => return None,
+    })
+}

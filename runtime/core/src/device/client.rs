@@ -2,14 +2,16 @@
 use super::chip::without_chip;
 use super::dry::{dry_devices, is_dry};
 use super::platform::{NO_HARDWARE, PLATFORMS, Platform, TPU};
+use super::remote;
 use super::wait::LOOK_UP;
 use crate::mesh::{self, Mesh};
+use crate::pod::{Client, Device};
 use crate::{Error, Result};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use xlazy_pjrt::{Client, Device, Plugin};
+use xlazy_pjrt::Plugin;
 
 /// The client and what is asked of it all the time.
 pub struct OpenClient {
@@ -62,6 +64,10 @@ fn open() -> Result<OpenClient> {
     if is_dry() {
         return Err(Error::Usage { message: "dry mode: there is no device, and nothing runs".into() });
     }
+    if let Some(spec) = remote::wanted()? {
+        let (client, platform) = remote::open(&spec)?;
+        return of(client, platform, "the pod");
+    }
     let mut platform = Platform::chosen()?;
     if let Some(why) = without_chip(platform) {
         crate::host::note(&why);
@@ -73,10 +79,13 @@ fn open() -> Result<OpenClient> {
     }
     let plugin = Plugin::load(&library)?;
     let client = plugin.create_client(&(platform.options)()?).map_err(|e| platform.refused(e))?;
+    of(Client::Here(client), platform, &format!("the plugin {}", library.display()))
+}
+
+fn of(client: Client, platform: &'static Platform, whose: &str) -> Result<OpenClient> {
     let devices: Vec<Device> = client.addressable_devices().into_iter().take(MOST_DEVICES).collect();
     if devices.is_empty() {
-        let message = format!("the plugin {} has no device on this machine", library.display());
-        return Err(Error::Usage { message });
+        return Err(Error::Usage { message: format!("{whose} has no device") });
     }
     let names = (0..devices.len()).map(|i| format!("{}:{i}", platform.name.to_lowercase())).collect();
     Ok(OpenClient { pjrt: client, platform, devices, names })
@@ -122,7 +131,7 @@ pub fn release_what_loading_took() {
     if !DONE.swap(true, Ordering::Relaxed) {
         // Beside the program's run, which needs few of them.
         let release = || {
-            let plugin = client_if_open().and_then(|c| c.pjrt.plugin().path().canonicalize().ok());
+            let plugin = client_if_open().and_then(|c| c.pjrt.plugin()?.path().canonicalize().ok());
             if let Some(folder) = plugin.as_deref().and_then(Path::parent) {
                 crate::sys::release_library_pages(folder);
             }
@@ -235,6 +244,12 @@ pub fn preload() {
 
 impl From<xlazy_pjrt::Error> for Error {
     fn from(e: xlazy_pjrt::Error) -> Error {
+        if e.call == crate::pod::CALL {
+            return match e.code {
+                xlazy_pjrt::Code::Unavailable => Error::Pod { message: e.message },
+                _ => Error::Usage { message: e.message },
+            };
+        }
         Error::Pjrt { call: e.call, code: e.code.to_string(), message: e.message }
     }
 }

@@ -3,10 +3,10 @@ use super::client::{OpenClient, client, client_if_open};
 use super::flight::watch;
 use crate::Result;
 use crate::mesh::{Mesh, Sharding};
+use crate::pod::{Buffer, Device};
 use crate::ty::{Shape, Type, TypeRef};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use xlazy_pjrt::Buffer;
 
 /// A value on the device.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ static LIVE_BYTES: AtomicU64 = AtomicU64::new(0);
 /// Bytes in use on all devices: the plugin's count, or, where it has none, our own of the values that are held. 0 before
 /// anything has run.
 pub fn bytes_in_use() -> u64 {
-    let one = |d: &xlazy_pjrt::Device| d.memory_stats().ok().flatten().map(|m| m.bytes_in_use.max(0) as u64);
+    let one = |d: &Device| d.memory_stats().ok().flatten().map(|m| m.bytes_in_use.max(0) as u64);
     let count = |c: &'static OpenClient| c.devices.iter().map(one).sum();
     client_if_open().and_then(count).unwrap_or_else(|| LIVE_BYTES.load(Ordering::Relaxed))
 }
@@ -115,7 +115,7 @@ pub struct Counted {
 /// What the client counts, of each device that tells; nothing before anything has run.
 pub fn counted() -> Vec<Counted> {
     let Some(client) = client_if_open() else { return vec![] };
-    let one = |(d, name): (&xlazy_pjrt::Device, &String)| {
+    let one = |(d, name): (&Device, &String)| {
         let stats = d.memory_stats().ok().flatten()?;
         let size = |n: i64| n.max(0) as u64;
         let (peak, limit) = (stats.peak_bytes_in_use.map(size), stats.bytes_limit.map(size));

@@ -1,10 +1,10 @@
 //! Executions that are under way.
 use super::wait::{ready, wait};
 use crate::Result;
+use crate::pod::{Buffer, Event};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use xlazy_pjrt::{Buffer, Event};
 
 /// Executions that were still running when the host went on. The plugin's destructors must not run under them.
 static IN_FLIGHT: Mutex<Vec<Event>> = Mutex::new(Vec::new());

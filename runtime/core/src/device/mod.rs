@@ -5,8 +5,10 @@ mod data;
 mod dry;
 mod flight;
 pub mod platform;
+mod remote;
 mod transfer;
 mod wait;
+mod workers;
 
 pub use chip::{chips, without_chip};
 pub use client::{
@@ -16,6 +18,8 @@ pub use client::{
 pub use data::{Counted, DeviceData, Shards, bytes_in_use, counted};
 pub use dry::{go_dry, is_dry, read_as};
 pub use flight::{is_unsettled, make_room, settle, wait_for_all, watch};
+pub use remote::{check_pod, worker_main};
 pub use transfer::{download, resharded, upload, upload_sharded};
 pub use wait::{LOOK_UP, ready, wait};
+pub use workers::{Worker, pod_workers};
 pub use xlazy_pjrt::Profiler;

@@ -4,10 +4,10 @@ use super::{DeviceData, client, dry, wait};
 use crate::Result;
 use crate::mesh::{Mesh, Sharding, runs};
 use crate::metrics;
+use crate::pod::Buffer;
 use crate::ty::{DType, Type};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
-use xlazy_pjrt::Buffer;
 
 /// Copies row-major bytes to a device, or to all devices of a mesh.
 pub fn upload(bytes: &[u8], ty: Type, device: u8) -> Result<Arc<DeviceData>> {

@@ -1,8 +1,8 @@
 //! Waits for the device. An interrupt ends the wait and not the work: the device finishes aside.
+use crate::pod::Event;
 use crate::{Result, sys};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
-use xlazy_pjrt::Event;
 
 /// How long a wait goes without looking for an interrupt.
 pub const LOOK_UP: Duration = Duration::from_millis(20);
@@ -22,7 +22,8 @@ pub fn ready(event: &Event) -> Result<bool> {
         match told.recv_timeout(LOOK_UP) {
             Ok(result) => return Ok(result.map(|()| true)?),
             Err(RecvTimeoutError::Timeout) if sys::interrupt_is_due() => return Ok(false),
-            Err(RecvTimeoutError::Timeout) => {}
+            // A worker that is not heard of may never answer.
+            Err(RecvTimeoutError::Timeout) => event.trouble()?,
             // The plugin dropped the callback without calling it.
             Err(RecvTimeoutError::Disconnected) => {
                 event.await_ready()?;

@@ -10,11 +10,12 @@ use crate::device::{DeviceData, LOOK_UP, client, is_dry};
 use crate::ir::{Cut, Input, Leaf, LeafType, NodeId, Params, Scope, Step, Writing, graph, program};
 use crate::mesh::Mesh;
 use crate::options::{Numbers, Options};
+use crate::pod::LoadedExecutable;
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
-use xlazy_pjrt::{CompileOptions, LoadedExecutable, Value};
+use xlazy_pjrt::{CompileOptions, Value};
 
 impl Run {
     /// The values of some of its ops, computed again of what it was given. Nothing that is pending changes, and no sync is

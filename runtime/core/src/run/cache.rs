@@ -4,13 +4,13 @@ use crate::emit::Checked;
 use crate::ir::{Key, Mark, Params, Step};
 use crate::mesh::Sharding;
 use crate::options::Options;
+use crate::pod::{Buffer, LoadedExecutable};
 use crate::ty::TypeRef;
 use crate::{device, metrics};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use xlazy_mime::count;
-use xlazy_pjrt::{Buffer, LoadedExecutable};
 
 /// The bytes of one dtype's scalars, and the buffer that holds them, on each device.
 type Pack = (Vec<u8>, Arc<[Buffer]>);
@@ -56,7 +56,7 @@ impl Program {
     ) -> Program {
         metrics::CREATE_COMPILE_HANDLES.add(1);
         // A plugin that does not know its code's size still counts: the text stands in for it.
-        let code = executable.as_ref().and_then(|e| e.executable().code_size().ok()).unwrap_or(0);
+        let code = executable.as_ref().and_then(|e| e.code_size().ok()).unwrap_or(0);
         let bytes = code + text.len() + key.words.len() * 8;
         let packs = Mutex::new(vec![None; params.packs.len()]);
         let (steps, marks, checks) = (Arc::new([]), vec![], Arc::new([]));

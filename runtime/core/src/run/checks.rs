@@ -6,12 +6,12 @@ use crate::device::{self, DeviceData};
 use crate::emit::{Checked, FINE, GIVEN, Looks};
 use crate::ir::{Bodies, Cut, graph};
 use crate::options::Numbers;
+use crate::pod::Buffer;
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::panic::Location;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use xlazy_pjrt::Buffer;
 
 /// Whether anything is looked for.
 pub fn are_on() -> bool {

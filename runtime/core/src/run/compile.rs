@@ -11,13 +11,14 @@ use crate::emit::Checked;
 use crate::ir::{Cut, Key, Mark, Params, Step, located};
 use crate::mesh::Mesh;
 use crate::options::Options;
+use crate::pod::LoadedExecutable;
 use crate::ty::TypeRef;
 use crate::{Error, Result, metrics};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
-use xlazy_pjrt::{CompileOptions, LoadedExecutable};
+use xlazy_pjrt::CompileOptions;
 
 /// The program, and what making it took.
 pub(super) type Compiled = Result<(Arc<Program>, Costs)>;

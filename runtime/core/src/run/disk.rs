@@ -3,12 +3,13 @@
 use crate::device::client;
 use crate::host::note as tell;
 use crate::ir::Key;
+use crate::pod::LoadedExecutable;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 use xlazy_mime::{private, regular};
-use xlazy_pjrt::{Code, CompileOptions, LoadedExecutable};
+use xlazy_pjrt::{Code, CompileOptions};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Changes when files of an earlier xlazy can no longer be read.
@@ -55,11 +56,12 @@ fn disk() -> Option<&'static Disk> {
 /// Everything besides the program that decides what the compiler makes of it.
 fn context() -> Option<String> {
     let c = client().ok()?;
+    // Another machine's programs are none for this one.
+    let plugin = c.pjrt.plugin()?;
     let mut out =
         format!("xlazy {}\n{} {}\n", env!("CARGO_PKG_VERSION"), c.pjrt.platform_name(), c.pjrt.platform_version());
-    out +=
-        &format!("PJRT {:?} {} {:?}\n", c.pjrt.plugin().api_version(), c.devices[0].kind(), CompileOptions::default());
-    let plugin = c.pjrt.plugin().path().canonicalize().ok()?;
+    out += &format!("PJRT {:?} {} {:?}\n", plugin.api_version(), c.devices[0].kind(), CompileOptions::default());
+    let plugin = plugin.path().canonicalize().ok()?;
     let mut parts: Vec<PathBuf> = std::fs::read_dir(plugin.parent()?).ok()?.flatten().map(|e| e.path()).collect();
     parts.retain(|p| *p == plugin || p.to_string_lossy().contains(".so."));
     parts.sort();

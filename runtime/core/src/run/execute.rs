@@ -11,13 +11,13 @@ use crate::device::{DeviceData, is_unsettled, make_room, name_of, settle, wait_f
 use crate::ir::{Cut, Leaf};
 use crate::mesh::Mesh;
 use crate::metrics;
+use crate::pod::Buffer;
 use crate::text::Place;
 use crate::ty::TypeRef;
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::time::Duration;
 use xlazy_mime::count;
-use xlazy_pjrt::Buffer;
 
 /// The results, and what is told of the sync.
 pub(super) type Outcome = Result<(Vec<Arc<DeviceData>>, SyncEvent)>;
@@ -36,6 +36,9 @@ pub(super) fn run(
     let start = program.took.clock(settles);
     let working = Working::on(by, Work { nodes: program.nodes, cause, at });
     let held = held(cut, program);
+    if let Some(executable) = &program.executable {
+        executable.called_at(at);
+    }
     let (outputs, waited) = execute(cut, program, &held)?;
     if settles && settle(outputs.first().and_then(|o| o.buffer.as_ref()))? {
         crate::sys::at_exit(wait_at_exit);

@@ -5,10 +5,10 @@ use crate::device::client;
 use crate::ir::Cut;
 use crate::mesh::Mesh;
 use crate::metrics;
+use crate::pod::Buffer;
 use crate::ty::{DType, Scalar};
 use std::sync::Arc;
 use std::time::Instant;
-use xlazy_pjrt::Buffer;
 
 /// The buffer of the scalars of one dtype, for each device of a mesh; the last run's where they are the same.
 pub(super) fn pack(cut: &Cut, program: &Program, i: usize, dtype: DType, members: &[u32]) -> Result<Arc<[Buffer]>> {

@@ -9,6 +9,7 @@ use super::packs::pack;
 use crate::device::{DeviceData, client, make_room, watch};
 use crate::ir::{Cut, Leaf};
 use crate::mesh::{Mesh, Sharding};
+use crate::pod::{Buffer, LoadedExecutable};
 use crate::proto::Message;
 use crate::ty::{Shape, TypeRef};
 use crate::{Error, Result};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use xlazy_mime::count;
-use xlazy_pjrt::{Buffer, CompileOptions, LoadedExecutable};
+use xlazy_pjrt::CompileOptions;
 
 /// How a program for a mesh is compiled.
 pub(super) fn options(mesh: Mesh) -> Result<CompileOptions> {
@@ -48,7 +49,7 @@ fn results(executable: &LoadedExecutable, mesh: Mesh, types: &[TypeRef]) -> Resu
     if !mesh.devices().iter().map(|&d| devices[d as usize].id()).eq(here.iter().copied()) {
         return Err(usage(format!("the plugin runs a program for {mesh} on the devices {here:?}, in this order")));
     }
-    let (format, bytes) = executable.executable().optimized_program()?;
+    let (format, bytes) = executable.optimized_program()?;
     let outer = Message::read(&bytes).ok_or_else(|| usage(format!("the plugin's {format} is no protocol buffer")))?;
     let module = if format == "hlo_with_config" { outer.message(1) } else { outer };
     let all = module.message(12);

@@ -9,18 +9,18 @@ pub static CUDA: Platform = Platform {
     // Where the assembler and libdevice are the plugin finds out itself, from its place among the packages.
     flags: |_| Vec::new(),
     environment: &[("TF_CPP_MIN_LOG_LEVEL", "3")],
-    no_client: "Does `nvidia-smi` list the GPU, with a driver of 525 or later, and does CUDA_VISIBLE_DEVICES leave it visible? \
+    no_client: "Does `nvidia-smi` list the GPU, with a driver of 525 or later (580 for CUDA 13), and does CUDA_VISIBLE_DEVICES leave it visible? \
                 TF_CPP_MIN_LOG_LEVEL=0 in the kernel's environment makes XLA say more",
     remedy: "Run `xlazy plugins install cuda12`, or set XLAZY_CUDA_PLUGIN to the xla_cuda_plugin.so of the Python package \
-             jax-cuda12-pjrt.",
+             jax-cuda12-pjrt or jax-cuda13-pjrt.",
 };
 
-/// The plugin among packages.
-const LIBRARY: &str = "jax_plugins/xla_cuda12/xla_cuda_plugin.so";
+/// The plugin among packages, for CUDA 12, which every driver in use takes, and for CUDA 13.
+const LIBRARIES: [&str; 2] = ["jax_plugins/xla_cuda12/xla_cuda_plugin.so", "jax_plugins/xla_cuda13/xla_cuda_plugin.so"];
 
 /// Every CUDA plugin that is there, with what names it; the first one is used.
 pub fn places() -> Vec<(PathBuf, &'static str)> {
     let named = var("XLAZY_CUDA_PLUGIN").map(|p| (p, "XLAZY_CUDA_PLUGIN"));
-    let own = plugin_dirs().into_iter().map(|d| (d.join("cuda12").join(LIBRARY), "xlazy plugins install cuda12"));
-    there(named.into_iter().chain(own).chain(in_pythons(LIBRARY)).collect())
+    let own = plugin_dirs().into_iter().map(|d| (d.join("cuda12").join(LIBRARIES[0]), "xlazy plugins install cuda12"));
+    there(named.into_iter().chain(own).chain(in_pythons(&LIBRARIES)).collect())
 }

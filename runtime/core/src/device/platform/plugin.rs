@@ -76,23 +76,22 @@ pub(super) fn var(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from)
 }
 
-/// A file among the packages of each Python that a user may mean, and what has named that Python.
-pub(super) fn in_pythons(package: &str) -> Vec<(PathBuf, &'static str)> {
+/// Files among the packages of each Python that a user may mean, and what has named that Python.
+pub(super) fn in_pythons(files: &[&str]) -> Vec<(PathBuf, &'static str)> {
     let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(|v| Some((var(v)?, v)));
     let python = python_prefix().map(|d| (d, "python3"));
     let user = var("HOME").map(|d| (d.join(".local"), "the user's Python packages"));
     // Where Colab has its own.
     let system = ["/usr/local", "/usr"].map(|d| (PathBuf::from(d), "the system's Python"));
     let prefixes = environments.chain(python).chain(user).chain(system);
-    prefixes.flat_map(|(d, from)| in_python(&d, package).map(move |p| (p, from))).collect()
+    prefixes.flat_map(|(d, from)| in_python(&d, files).into_iter().map(move |p| (p, from))).collect()
 }
 
-fn in_python(prefix: &Path, package: &str) -> impl Iterator<Item = PathBuf> + use<> {
-    let package = package.to_owned();
+fn in_python(prefix: &Path, files: &[&str]) -> Vec<PathBuf> {
     let pythons = std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten().map(|d| d.path());
     let pythons = pythons.filter(|d| d.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python3")));
-    let packages = move |d: PathBuf| ["site-packages", "dist-packages"].map(|p| d.join(p).join(&package));
-    pythons.flat_map(packages).filter(|p| p.is_file())
+    let packages = pythons.flat_map(|d| ["site-packages", "dist-packages"].map(|p| d.join(p)));
+    packages.flat_map(|d| files.iter().map(move |f| d.join(f))).filter(|p| p.is_file()).collect()
 }
 
 /// The prefix of the `python3` that a shell would run.

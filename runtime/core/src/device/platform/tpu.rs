@@ -31,7 +31,7 @@ pub fn places() -> Vec<(PathBuf, &'static str)> {
     out.extend(var("PJRT_PLUGIN_LIBRARY_PATH").filter(tpu).map(|p| (p, "PJRT_PLUGIN_LIBRARY_PATH")));
     out.extend(plugin_dirs().into_iter().map(|d| (d.join("tpu/libtpu.so"), "xlazy plugins install tpu")));
     // Where TPU VMs have theirs, after what is in Pythons, as on Colab.
-    out.extend(in_pythons("libtpu/libtpu.so"));
+    out.extend(in_pythons(&["libtpu/libtpu.so"]));
     out.extend(["/usr/lib/libtpu.so", "/lib/libtpu.so"].map(|p| (PathBuf::from(p), "the system")));
     there(out)
 }

@@ -1,0 +1,155 @@
+//! What somebody writes who knows another library, where no row of the table for people from torch says what it is here.
+use super::texts::Texts;
+use super::words::Words;
+use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
+use std::ops::Range;
+
+/// What every module has.
+const OF_A_MODULE: &[&str] = &[
+    "parameters",
+    "named_parameters",
+    "state_dict",
+    "load_state_dict",
+    "train",
+    "eval",
+    "zero_grad",
+    "requires_grad_",
+    "modules",
+    "named_modules",
+    "apply",
+    "summary",
+];
+
+/// The line of the user's where an error is.
+pub(super) fn line_of<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<&'t str> {
+    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+    let start = text.text[..at.start].rfind('\n').map_or(0, |i| i + 1);
+    text.text[start..].lines().next()
+}
+
+/// What somebody writes who knows PyTorch, or another library for it, where no row of the table says what it is here.
+pub(super) fn of_another_library(
+    error: &Diagnostic,
+    texts: &Texts,
+    quoted: &[&str],
+    is_ours: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+    let line = text.text[..at.start].rfind('\n').map_or(0, |i| i + 1);
+    let line = text.text[line..].lines().next().unwrap_or_default().trim_start();
+    let help = match (&*error.code, quoted) {
+        ("E0425" | "E0432" | "E0433" | "E0423", ["torch" | "tch", ..]) => {
+            "there is no module `torch`: what are functions there are methods of tensors (`x.exp()`) and functions without a module \
+             (`cat`, `where_`); `nn`, `optim` and `data` are modules. `?NAME` tells of a name"
+                .to_owned()
+        }
+        ("E0425" | "E0433", ["np" | "plt", ..]) => {
+            "tensors are made of vectors and arrays by `tensor(v)`; `Plot::new(\"title\").line(\"name\", &v)` is a plot".to_owned()
+        }
+        ("", _) if error.message.starts_with("prefix `f` is unknown") => {
+            "a text with values in it is `format!(\"{name}\")`, and `println!` prints one; an expression stands behind it: \
+             `println!(\"{:.3}\", x.item())`"
+                .to_owned()
+        }
+        ("", _) if line.starts_with("class ") => {
+            let name: String = line[6..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            format!(
+                "in xlazy: `struct {name} {{ part: nn::Linear }}` and `impl Module for {name} {{ parts!(part); fn forward(&self, x: \
+                 &Tensor) -> Tensor {{ self.part.forward(x) }} }}`"
+            )
+        }
+        // What rustc would leave out is what torch takes there.
+        ("E0061", _) if is_about_ours(error) && error.text().contains("remove the extra argument") => {
+            let called = text.text.get(at.clone())?;
+            let method = text.text[..at.start].trim_end().ends_with('.');
+            let what = if method { of_receiver(&text.text, &at)? } else { called.to_owned() };
+            let options = if called.ends_with("::new") { "; an option is a method behind it, or in what `::with` takes" } else { "" };
+            format!("`?{what}` tells what it takes{options}")
+        }
+        ("E0529", _) if error.message.contains("found `Vec<xlazy::Tensor>`") => {
+            "as many as there are is known when it runs: `let [a, b]: [Tensor; 2] = ….try_into().unwrap();`".to_owned()
+        }
+        ("E0277", _) if error.message.contains("can't compare `xlazy::Shape` with `(") => {
+            "a shape is compared with an array: `x.shape() == [4, 3]`".to_owned()
+        }
+        ("E0425" | "E0432" | "E0433" | "E0423", ["torchvision" | "transforms", ..]) => {
+            "`image(&x)` and `images(&x)` show pictures; `data::ImageFolder` reads them, and \
+             `.transform(|p| p.resize(32).to_tensor())` has torchvision's transforms"
+                .to_owned()
+        }
+        ("E0425" | "E0432" | "E0433" | "E0423", ["math", ..]) => {
+            "numbers have it as methods, `x.sqrt()`, `x.powi(2)`, and `std::f64::consts::PI`".to_owned()
+        }
+        ("E0425" | "E0432" | "E0433", ["Categorical" | "Bernoulli" | "Normal" | "distributions", ..]) => {
+            "drawing is a method of the probabilities, `p.multinomial(1, true)`, `p.bernoulli()`, and \
+             `p.log().gather(-1, &drawn)` their logarithm; `&mean + &std * mean.randn_like()` is normal"
+                .to_owned()
+        }
+        ("E0599", [method, "(Vec<f32>, usize, usize)", ..]) if *method != "0" => {
+            "`data::read_csv` gives numbers, rows and columns: `let (v, rows, columns) = data::read_csv(…)?;`, and \
+             `Tensor::from_vec(v, [rows, columns])` is the tensor"
+                .to_owned()
+        }
+        ("E0599" | "E0616", [.., of]) | ("E0599" | "E0616", [.., of, _])
+            if of.trim_start_matches('&').contains("DataLoader") && quoted.contains(&"dataset") =>
+        {
+            "`loader.samples()` counts the samples of a loader, `loader.len()` its batches".to_owned()
+        }
+        ("E0599", _) if error.message.contains("DataLoader<") && error.message.ends_with("is not an iterator") => {
+            "batches come by `for [x, y] in &loader`, or of `loader.iter()`, as in `loader.iter().enumerate()`".to_owned()
+        }
+        ("E0599", ["legend", plot, ..]) if plot.ends_with("Plot") => {
+            "leave `.legend()` out: lines that have names are named in the plot".to_owned()
+        }
+        ("E0599", [method, ty, ..]) if OF_A_MODULE.contains(method) && is_ours(ty) => format!(
+            "`{ty}` is no module yet: `impl Module for {ty} {{ parts!(…); }}`, with the names of its layers in the brackets, gives it \
+             `{method}`; a `forward` of its own may take and give anything"
+        ),
+        ("E0277", _) if of_an_iterator(&error.message) => {
+            "say what is collected: `.collect::<Vec<_>>()`".to_owned()
+        }
+        ("E0308" | "E0277", _) if wants_a_list(error) => {
+            "an iterator is no list: `.collect::<Vec<_>>()` behind it makes one".to_owned()
+        }
+        ("E0425", ["device", ..]) => {
+            "a device is a text, `x.to(\"cpu:1\")`; tensors are on the first one already".to_owned()
+        }
+        _ => return None,
+    };
+    Some(help)
+}
+
+/// `x.name`, where that is called.
+fn of_receiver(text: &str, at: &Range<usize>) -> Option<String> {
+    let words = Words::of(text);
+    let name = (0..words.len()).find(|i| words.tokens[*i].range.start == at.start)?;
+    let (receiver, _) = words.part(words.operand_before(name - 1)?, name - 1)?;
+    Some(format!("{}.{}", receiver, &text[at.clone()]))
+}
+
+/// Whether rustc says that something of the runtime's own is called.
+fn is_about_ours(error: &Diagnostic) -> bool {
+    let ours = |s: &Span| ["runtime/src/", "runtime/core/src/"].iter().any(|part| s.file.contains(part));
+    error.children.iter().any(|c| c.spans.iter().any(ours))
+}
+
+/// Whether a list is to be made without saying of what kind: `&….collect()`.
+fn of_an_iterator(message: &str) -> bool {
+    message.starts_with("a value of type `[") && message.contains("cannot be built from an iterator")
+        || message.starts_with("the size for values of type `[") && message.contains("cannot be known")
+}
+
+/// Whether an iterator is handed over where a list is wanted.
+pub(super) fn wants_a_list(error: &Diagnostic) -> bool {
+    const ADAPTERS: [&str; 10] =
+        ["Map<", "Filter<", "FilterMap<", "FlatMap<", "Enumerate<", "Zip<", "Rev<", "Take<", "Skip<", "Chain<"];
+    let adapter = |found: &str| ADAPTERS.iter().any(|a| found.starts_with(a));
+    if let Some(bound) = error.message.strip_prefix("the trait bound `").filter(|b| b.contains(": Layers` is not")) {
+        return adapter(bound.trim_start_matches("std::iter::"));
+    }
+    let label = error.spans.iter().find(|s| s.primary).and_then(|s| s.label.as_deref()).unwrap_or_default();
+    let Some((wanted, found)) = label.split_once(", found ") else { return false };
+    let wanted = wanted.trim_start_matches("expected ").trim_matches('`').trim_start_matches('&');
+    let found = found.trim_matches('`').trim_start_matches('&').trim_start_matches("std::iter::");
+    (wanted.starts_with('[') || wanted.starts_with("Vec<")) && adapter(found)
+}

@@ -1,0 +1,155 @@
+//! What the runtime's own macros make of their entries, read from the text as rustfmt writes it: names, signatures, fields.
+
+/// What a macro makes of each of its documented entries.
+#[derive(Clone)]
+pub(super) struct Template {
+    pub macro_name: String,
+    pub kind: &'static str,
+    /// What follows the name: `(&self) -> Tensor`; of a variant, its type.
+    pub rest: String,
+    /// Of a type, the word for its name and all that is written with it: its fields, its `impl`s.
+    pub with: Option<(String, String)>,
+}
+
+impl Template {
+    /// The body, with what it repeats for each field that the entry at the head of these lines lists (`{ name: type = …, … }`).
+    pub(super) fn repeated(&self, body: &str, entry: &[&str]) -> String {
+        let Some((name, ty)) = field_words(body) else { return body.to_owned() };
+        let fields = fields(entry);
+        let mut out = String::new();
+        let mut rest = body;
+        while let Some(at) = rest.find("$(") {
+            let (before, group) = rest.split_at(at);
+            let end = closing(&group[1..]).map(|end| end + 1);
+            let inside = end.map(|end| &group[2..end]).filter(|i| i.contains(&name) && !i.contains("$("));
+            let (Some(end), Some(inside)) = (end, inside) else {
+                out.push_str(&rest[..at + 2]);
+                rest = &group[2..];
+                continue;
+            };
+            out.push_str(before);
+            let indent = " ".repeat(before.len() - before.trim_end_matches(' ').len());
+            for (field, of) in &fields {
+                let one = inside.replace(&name, field).replace(&ty, of);
+                // What stands on lines of its own stands one level deeper than what it becomes.
+                out.push_str(&one.replace("\n    ", "\n"));
+                out.push('\n');
+                out.push_str(&indent);
+            }
+            rest = group[end + 1..].trim_start_matches([',', '*']);
+        }
+        out + rest
+    }
+}
+
+/// How a macro calls the fields that it is given with their types: `$($field:ident: $t:ty`.
+fn field_words(body: &str) -> Option<(String, String)> {
+    let (before, after) = body.split_once(":ident: $")?;
+    let name = before.rsplit('$').next()?;
+    let ty = ident(after);
+    after[ty.len()..].starts_with(":ty").then(|| (format!("${name}"), format!("${ty}")))
+}
+
+/// Where the bracket that a text begins with is closed.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0i32;
+    text.char_indices().find_map(|(at, c)| {
+        depth += i32::from("([{".contains(c)) - i32::from(")]}".contains(c));
+        (depth == 0).then_some(at)
+    })
+}
+
+/// The fields that an entry lists in braces, with their types.
+fn fields(entry: &[&str]) -> Vec<(String, String)> {
+    let text = entry.join("\n");
+    let head = text.split("=>").next().unwrap_or_default();
+    let Some(open) = head.find('{').filter(|at| !head[..*at].contains(';')) else { return vec![] };
+    let list = closing(&text[open..]).map_or("", |end| &text[open + 1..open + end]);
+    let (mut parts, mut depth) = (vec![String::new()], 0i32);
+    for c in list.chars() {
+        depth += i32::from("([{<".contains(c)) - i32::from(")]}>".contains(c));
+        match parts.last_mut() {
+            Some(part) if c != ',' || depth > 0 => part.push(c),
+            _ => parts.push(String::new()),
+        }
+    }
+    let field = |part: String| {
+        let (name, rest) = part.split_once(": ")?;
+        let ty = rest.split(" = ").next().unwrap_or(rest);
+        Some((name.trim().to_owned(), ty.trim().to_owned()))
+    };
+    parts.into_iter().filter_map(field).collect()
+}
+
+/// A signature that may go over several lines, on one.
+pub(super) fn signature(first: &str, following: &[&str]) -> String {
+    let mut out = String::new();
+    for line in std::iter::once(&first).chain(following) {
+        let line = line.trim();
+        if !out.is_empty() && !out.ends_with('(') {
+            out.push(' ');
+        }
+        let done = line.ends_with('{') || line.ends_with(';') || line.ends_with('}');
+        out.push_str(line.split('{').next().unwrap_or(line).trim_end_matches(';').trim_end());
+        if done {
+            break;
+        }
+    }
+    out.replace(", )", ")")
+}
+
+/// A method's signature in a macro's words, with the lifetime and the arguments that an entry says.
+pub(super) fn with_arguments(name: &str, rest: &str, entry: &str) -> String {
+    let (head, said) = entry.split_once('(').unwrap_or_default();
+    let said = said.rsplit_once(") =>").filter(|s| !s.0.is_empty()).map_or(String::new(), |s| format!(", {}", s.0));
+    let life = head.find('<').map_or("", |at| &head[at..]);
+    let rest = rest.replace(", $($arg: $ty),*", &said).replace("$(<$life>)?", life);
+    if rest.is_empty() { rest } else { format!("{name}{rest}") }
+}
+
+/// What the macros of a file write for each entry: they are called in other files, too.
+pub(super) fn templates(text: &str) -> Vec<Template> {
+    let lines: Vec<&str> = text.lines().collect();
+    let macros = lines.iter().enumerate().filter_map(|(at, l)| Some((at + 1, l.strip_prefix("macro_rules! ")?)));
+    let body = |at: usize| &lines[at..at + lines[at..].iter().position(|l| *l == "}").unwrap_or(0)];
+    macros.filter_map(|(at, name)| template(&ident(name), body(at))).collect()
+}
+
+/// What a macro writes for each entry: the first public function or type in it whose name is the entry's, or an enum's variant.
+pub(super) fn template(macro_name: &str, body: &[&str]) -> Option<Template> {
+    for (i, line) in body.iter().enumerate() {
+        let line = line.trim_start().trim_start_matches("$(");
+        if let Some(rest) = line.strip_prefix("pub enum ").filter(|r| r.starts_with(char::is_uppercase)) {
+            return Some(Template {
+                macro_name: macro_name.to_owned(),
+                kind: "variant",
+                rest: ident(rest),
+                with: None,
+            });
+        }
+        for kind in ["fn", "struct"] {
+            let Some((before, rest)) = line.split_once(&format!("{kind} $")) else { continue };
+            if !matches!(before.trim(), "pub" | "$vis") {
+                continue;
+            }
+            let name = ident(rest);
+            return Some(match kind {
+                "fn" => {
+                    let rest = signature(rest, &body[i + 1..])[name.len()..].to_owned();
+                    Template { macro_name: macro_name.to_owned(), kind: "method", rest, with: None }
+                }
+                _ => {
+                    let indent = body[i].len() - body[i].trim_start().len();
+                    let lines: Vec<&str> = body.iter().map(|l| l.get(indent..).unwrap_or(l.trim_start())).collect();
+                    let with = Some((format!("${name}"), lines.join("\n")));
+                    Template { macro_name: macro_name.to_owned(), kind: "struct", rest: String::new(), with }
+                }
+            });
+        }
+    }
+    None
+}
+
+pub(super) fn ident(text: &str) -> String {
+    text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
