@@ -109,9 +109,7 @@ impl Statement {
             let sure: Vec<String> = there.iter().filter(|(_, sure)| **sure).map(|(n, _)| n.clone()).collect();
             let one = sure.get(rng.usize(..sure.len().max(1))).cloned();
             let n = rng.i64(0..4);
-            // Beside a loop that moves another variable, a variable that gets its first value in a branch may take that one along
-            // (docs/cells.md): long runs look for more of the kind.
-            let kind = rng.u8(0..if sizes::number("XLAZY_ROUNDS").is_some() { 27 } else { 23 });
+            let kind = rng.u8(0..27);
             if kind == 0 || sure.is_empty() {
                 let new = NAMES[rng.usize(..NAMES.len())].to_owned();
                 there.insert(new.clone(), true);

@@ -254,21 +254,22 @@ impl Compiler {
             ));
         }
         let needs = self.needs(&change.rest);
-        let generate = |plan: &Plan| generate::group(cell, range.clone(), parsed, &change.moved, &change.rest, plan);
-        let linked = |plan: &Plan| generate::linked_to_group(cell, &range, parsed, &change.moved, &change.rest, plan);
-        let links = |plan: &Plan| linked(plan).crates().map(str::to_owned).collect::<Vec<_>>();
+        let generate = |plan: &Plan| {
+            let to = generate::linked_to_group(cell, &range, parsed, &change.moved, &change.rest, plan);
+            (generate::group(cell, range.clone(), parsed, &change.moved, &change.rest, &to, plan), to)
+        };
+        let links = |to: &Definitions| to.crates().map(str::to_owned).collect::<Vec<_>>();
         let mut plan = Plan { opt_level: self.opt_level, ..Plan::default() };
-        let (mut name, mut source) = generate(&plan);
-        let to = linked(&plan);
+        let ((mut name, mut source), mut to) = generate(&plan);
         let key = self.cache.key(&needs.options, &self.placed(to.externs()), &source.text);
         self.warmer.read_ahead(to.crates());
         let mut found = self.objects.get(&name).map(|object| (object.clone(), None));
         if found.is_none()
             && let Some((entry, known, id)) = self.cached(&key)
         {
-            (name, source) = generate(&known);
+            ((name, source), to) = generate(&known);
             let object = rustc::object_in(&self.dir, &id);
-            self.place_group(&name, &object, links(&known), |path| std::fs::write(path, &entry.object))?;
+            self.place_group(&name, &object, links(&to), |path| std::fs::write(path, &entry.object))?;
             self.remember(&id, &Arc::new(source.clone()));
             timing.cached = true;
             found = Some((object, Some(rustc::file_name(&id))));
@@ -286,7 +287,7 @@ impl Compiler {
             match compiled {
                 Compiled::Object(object, alone) => {
                     self.say_edition(&first);
-                    self.place_group(&name, &object, links(&plan), |_| Ok(()))?;
+                    self.place_group(&name, &object, links(&to), |_| Ok(()))?;
                     if alone && !plan.all_groups {
                         self.keep(key.clone(), head(&plan, &id), object.clone(), None);
                     }
@@ -319,7 +320,7 @@ impl Compiler {
                 }
                 other => return Err(self.failed(other, &sent, scope)),
             }
-            (name, source) = generate(&plan);
+            ((name, source), to) = generate(&plan);
             found = self.objects.get(&name).map(|object| (object.clone(), None));
         }
         let (object, file) = found.expect("the loop ends with one");
@@ -392,7 +393,10 @@ impl Compiler {
         let paths = loaded.iter().flat_map(|v| self.paths.known(&v.written_type)).collect();
         let mut plan = Plan { moved, paths, ..Plan::default() };
         let needs = self.needs(&defs);
-        let generate = |plan: &Plan| generate::cell(cell, range.clone(), &parsed, &defs, &loaded, plan);
+        let generate = |plan: &Plan| {
+            let to = generate::linked_to(cell, &range, &parsed, &defs, &loaded, plan);
+            (generate::cell(cell, range.clone(), &parsed, &defs, &to, &loaded, plan), to)
+        };
         let held = |plan: &Plan| {
             let held = Held::new(&parsed, &loaded, plan);
             held.variables().any(|(n, v)| held.holds(n) || held.copies(v))
@@ -401,11 +405,10 @@ impl Compiler {
             let held = Held::new(&parsed, &loaded, plan);
             parsed.places.mentions.iter().enumerate().any(|(n, m)| m.in_macro && held.form(n).is_some())
         };
-        let mut source = generate(&plan);
+        let (mut source, to) = generate(&plan);
         // What may become part of it.
         let lets = loaded.iter().filter_map(|v| v.open.as_ref()).map(|o| &*o.text);
         let text = [&*source.text].into_iter().chain(lets).collect::<Vec<_>>().join("\n");
-        let to = generate::linked_to(cell, &range, &parsed, &defs, &loaded, &plan);
         let key = self.cache.key(&needs.options, &self.placed(to.externs()), &text);
         self.warmer.read_ahead(to.crates());
         let ready = |timing: &mut Timing, plan: Plan, object, keep, id: &str| {
@@ -428,7 +431,7 @@ impl Compiler {
             Ready { object, keep, links, file, group_file, defs, leaves, defines, names, timing }
         };
         if let Some((entry, plan, id)) = self.cached(&key) {
-            self.remember(&id, &Arc::new(generate(&plan)));
+            self.remember(&id, &Arc::new(generate(&plan).0));
             // A file of its own for every run: an object that is opened twice keeps its statics.
             let fresh = self.warmer.new_id();
             let object = rustc::object_in(&self.dir, &fresh);
@@ -449,26 +452,26 @@ impl Compiler {
                     if replan(&errors, &sent, &parsed, &loaded, &mut plan)
                         | self.find_paths(&errors, &sent, &loaded, &mut plan) =>
                 {
-                    source = generate(&plan);
+                    source = generate(&plan).0;
                 }
                 // A number may be of another type than it was taken to be of.
                 Compiled::Errors(errors)
                     if !plan.plain && plan.open.is_empty() && may_be_otherwise(&errors, &loaded) =>
                 {
                     plan.open = otherwise(&loaded).map(|v| v.name.clone()).collect();
-                    source = generate(&plan);
+                    source = generate(&plan).0;
                 }
                 // A macro may take its arguments for something else than values.
                 Compiled::Errors(errors)
                     if !plan.plain && !plan.as_written && in_macros(&plan) && !are_about_names(&errors) =>
                 {
                     plan.as_written = true;
-                    source = generate(&plan);
+                    source = generate(&plan).0;
                 }
                 // What it seems not to need may be needed all the same.
                 Compiled::Errors(_) if !plan.all_groups && to.is_less_than(&defs) => {
                     plan.all_groups = true;
-                    source = generate(&plan);
+                    source = generate(&plan).0;
                 }
                 // What is wrong is told of the cell as it is written.
                 Compiled::Errors(errors)
@@ -476,11 +479,11 @@ impl Compiler {
                 {
                     plan.plain = true;
                     plan.open.clear();
-                    source = generate(&plan);
+                    source = generate(&plan).0;
                 }
                 Compiled::Errors(errors) if first.tries_older(&errors, &sent, &mut plan) => {
                     plan.plain = false;
-                    source = generate(&plan);
+                    source = generate(&plan).0;
                 }
                 Compiled::Errors(errors) => {
                     if again::have_no_value(&again, &errors) {

@@ -46,7 +46,7 @@ impl Compiler {
     pub(super) fn explain_syntax(&mut self, cell: &Arc<CellText>, range: Range<usize>, scope: &Scope) -> Refused {
         let needs = self.needs(&self.defs);
         let (nothing, plan) = (Definitions::default(), Plan::default());
-        let source = generate::cell(cell, range, &Parsed::default(), &nothing, &[], &plan);
+        let source = generate::cell(cell, range, &Parsed::default(), &nothing, &nothing, &[], &plan);
         match self.rustc(&needs, source, None, &mut Timing::default()) {
             Ok((_, _, Compiled::Object(..))) => {
                 sentence("CompileError", "this is Rust that xlazy cannot take apart; put it into a function").into()

@@ -195,7 +195,9 @@ fn learn_of_held(
         return true;
     }
     let mut learned = false;
-    let own: Vec<Tag> = error.spans.iter().filter_map(tags).collect();
+    // Where a variable has no value yet, the other places are the conditions that it hangs on, which name what they like.
+    let about = |s: &&Span| s.primary || error.code != "E0381";
+    let own: Vec<Tag> = error.spans.iter().filter(about).filter_map(tags).collect();
     let lasting = error.spans.iter().find(|s| must_last(s));
     if let Some(Provenance::User { at, .. }) = lasting.filter(|s| s.ours).map(|s| source.provenance(s.start)) {
         return given_by_a_closure(error, at, parsed, plan).is_some_and(|n| borrows(n, parsed, loaded, before, plan));

@@ -23,25 +23,19 @@ const CELL_IN_TEXT: &str = "cell_0000000000000000";
 const ALLOWED: &str = "#![allow(warnings)]";
 const RUNTIME: &str = "#[macro_use(print, println, eprint, eprintln, dbg, format)] extern crate xlazy;";
 
-/// The crate of the cell's items, together with items of earlier cells. Its name is a hash of its text.
+/// The crate of the cell's items, together with items of earlier cells, linked to `links`: see `linked_to_group`. Its name is a hash
+/// of its text.
 pub fn group(
     cell: &Arc<CellText>,
     range: Range<usize>,
     parsed: &Parsed,
     moved: &[Item],
     rest: &Definitions,
+    links: &Definitions,
     plan: &Plan,
 ) -> (String, Source) {
     let mut out = Source::default();
-    prologue(
-        &mut out,
-        "dylib",
-        NAME_IN_TEXT,
-        cell,
-        parsed,
-        &linked_to_group(cell, &range, parsed, moved, rest, plan),
-        plan,
-    );
+    prologue(&mut out, "dylib", NAME_IN_TEXT, cell, parsed, links, plan);
     out.plain(&blank_lines_before(cell, &range));
     let (own, made): (Vec<&Item>, Vec<&Item>) = parsed.items.iter().partition(|i| i.call.is_none());
     let mut kept: Vec<Range<usize>> = own.iter().map(|i| i.range.clone()).collect();
@@ -121,25 +115,19 @@ fn hash(text: &str) -> u64 {
     hash.0
 }
 
-/// The crate that runs the cell's statements, named by a hash of its text. `defs` are in force already, the cell's own items included.
+/// The crate that runs the cell's statements, named by a hash of its text. `defs` are in force already, the cell's own items included;
+/// it is linked to `links`: see `linked_to`.
 pub fn cell(
     cell: &Arc<CellText>,
     range: Range<usize>,
     parsed: &Parsed,
     defs: &Definitions,
+    links: &Definitions,
     loaded: &[Loaded],
     plan: &Plan,
 ) -> Source {
     let mut out = Source::default();
-    prologue(
-        &mut out,
-        "cdylib",
-        CELL_IN_TEXT,
-        cell,
-        parsed,
-        &linked_to(cell, &range, parsed, defs, loaded, plan),
-        plan,
-    );
+    prologue(&mut out, "cdylib", CELL_IN_TEXT, cell, parsed, links, plan);
     out.plain(&format!(
         " {ENTERED}pub extern \"C-unwind\" fn {ENTRY}() {{ use ::xlazy::cell::rt as xlazy_rt; \
          use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepMove as _}};"
@@ -526,7 +514,8 @@ mod tests {
         let of = |code: &str| {
             let cell = Arc::new(CellText::new(1, code));
             let parsed = crate::eval::parse::split::parse(&cell, 0..code.len(), &[]).unwrap();
-            let source = super::cell(&cell, 0..code.len(), &parsed, &Definitions::default(), &[], &Plan::default());
+            let none = Definitions::default();
+            let source = super::cell(&cell, 0..code.len(), &parsed, &none, &none, &[], &Plan::default());
             (source.text.clone(), library(&source.text))
         };
         let (text, library) = of("let a = 1;");
