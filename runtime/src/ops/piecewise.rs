@@ -41,13 +41,15 @@ impl Tensor {
     /// relu6(x + 3) / 6 (`torch.nn.functional.hardsigmoid`).
     #[track_caller]
     pub fn hardsigmoid(&self) -> Tensor {
-        (self + 3.0).relu6() / 6.0
+        let _call = called("hardsigmoid", [self]);
+        rounded_once([self], |[x]| (x + 3.0).relu6() / 6.0)
     }
 
     /// x · hardsigmoid(x) (`torch.nn.functional.hardswish`).
     #[track_caller]
     pub fn hardswish(&self) -> Tensor {
-        self * self.hardsigmoid()
+        let _call = called("hardswish", [self]);
+        rounded_once([self], |[x]| x * x.hardsigmoid())
     }
 
     /// x · tanh(softplus(x)) (`torch.nn.functional.mish`).
