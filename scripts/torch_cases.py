@@ -12,7 +12,9 @@ samples are drawn from the database's samples and, with --reference, from its lo
 Gradients are of the sum of every differentiable output times its weight; complex numbers are pairs in a last axis of 2, so
 that this is the sum over real and imaginary parts. Of float16 and bfloat16 it is what PyTorch computes of the same numbers
 in float64, rounded: its own kernels of halves are off by more than what is tolerated here. What PyTorch refuses, and what cannot be written down, is left out and
-counted. With --errors: the calls that PyTorch's tests expect to be refused, as cases whose `error` is torch's message.
+counted. With --errors: the calls that PyTorch's tests expect to be refused, as cases whose `error` is torch's message. With
+--wrong: samples with one argument changed (another dtype, size or number of dimensions, a number out of range), as cases with
+torch's message or with what it computes all the same.
 """
 import argparse
 import collections
@@ -197,6 +199,7 @@ def main():
     parser.add_argument("--names", help="torch names with commas between; all of the kept cases without it")
     parser.add_argument("--reference", action="store_true")
     parser.add_argument("--errors", action="store_true", help="what PyTorch refuses, in place of what it computes")
+    parser.add_argument("--wrong", action="store_true", help="samples with one argument changed")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     kept = [json.loads(line) for line in (HERE / "tests/conformance/cases.jsonl").read_text().splitlines()]
@@ -230,7 +233,9 @@ def main():
                 try:
                     number = len(rows)
                     if options.errors:
-                        row, held = refused(op, dtype, sample, number, tier)
+                        row, held = refused(op, dtype, sample.sample_input, number, tier)
+                    elif options.wrong:
+                        row, held = judged(op, dtype, changed(sample), number, tier, draw)
                     else:
                         row, held = written(op, dtype, sample, number, tier, draw)
                 except Exception as e:
@@ -251,8 +256,68 @@ def errors(op):
     return [e for e in op.error_inputs("cpu")] if op.error_inputs_func is not None else []
 
 
-def refused(op, dtype, found, number, tier):
-    sample, case = found.sample_input, Case(number)
+def other(v):
+    """An argument, changed in one of the ways that are open to it; None where there is none."""
+    if isinstance(v, torch.Tensor):
+        v = v.detach().clone()
+        ways = [lambda: v.unsqueeze(0), lambda: v.to(random.choice([torch.int64, torch.bool, torch.float64, torch.complex64]))]
+        if v.dim():
+            d = random.randrange(v.dim())
+            ways += [lambda: v.select(d, 0), lambda: torch.cat([v, v.narrow(d, 0, 1)], d), lambda: v.narrow(d, 0, v.shape[d] - 1)]
+            ways += [lambda: v.transpose(d, -1), lambda: v.flatten(), lambda: v.unsqueeze(-1)]
+        if not v.dtype.is_floating_point and not v.is_complex() and v.dtype != torch.bool:
+            ways += [lambda: v - 7, lambda: v + 7]
+        return random.choice(ways)()
+    if isinstance(v, bool) or v is None or isinstance(v, (str, torch.dtype)):
+        return None
+    if isinstance(v, int):
+        return v + random.choice([-11, -3, -1, 1, 3, 11])
+    if isinstance(v, float):
+        return random.choice([-v - 1, v * 100 + 100])
+    if isinstance(v, (tuple, list)) and v:
+        ways = [v[:-1], v + type(v)([v[0]])]
+        i = random.randrange(len(v))
+        inner = other(v[i])
+        ways += [] if inner is None else [v[:i] + type(v)([inner]) + v[i + 1 :]]
+        return random.choice(ways)
+    return None
+
+
+def changed(sample):
+    """A sample with one argument changed."""
+    plain = sample.transform(lambda t: t.detach() if isinstance(t, torch.Tensor) else t)
+    places = [("input", None)] + [("args", i) for i in range(len(plain.args))] + [("kwargs", k) for k in kwargs_of(plain)]
+    random.shuffle(places)
+    for kind, at in places:
+        if kind == "input":
+            new = other(plain.input)
+            if new is not None:
+                plain.input = new
+                return plain
+        elif kind == "args":
+            new = other(plain.args[at])
+            if new is not None:
+                plain.args = plain.args[:at] + (new,) + plain.args[at + 1 :]
+                return plain
+        else:
+            new = other(plain.kwargs[at])
+            if new is not None:
+                plain.kwargs = {**plain.kwargs, at: new}
+                return plain
+    raise Unwritable("nothing to change")
+
+
+def judged(op, dtype, sample, number, tier, draw):
+    try:
+        return written(op, dtype, sample, number, tier, draw)
+    except Unwritable:
+        raise
+    except Exception:
+        return refused(op, dtype, sample, number, tier)
+
+
+def refused(op, dtype, sample, number, tier):
+    case = Case(number)
     kwargs = kwargs_of(sample)
     if len(kwargs) != len(sample.kwargs):
         raise Unwritable("an option without meaning")

@@ -7,11 +7,12 @@ use super::sampler::{BatchSampler, RandomSampler, Sampler, SequentialSampler};
 use super::workers::{Order, Workers, send};
 use crate::Error;
 use crate::insight::Cause;
+use crate::insight::batches::{Batch, hand_out};
 use crate::tensor::{Tensor, is_grad_enabled, on_behalf, refuse, sync_for};
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use xlazy_core::ir::Placement;
+use xlazy_core::ir::{Placement, graph};
 use xlazy_core::mesh::Mesh;
 use xlazy_core::thread::innermost;
 
@@ -57,7 +58,12 @@ pub struct DataLoader<const N: usize = 2> {
     batches: Option<Box<dyn BatchSampler>>,
     epoch: AtomicU64,
     over: Option<Over>,
+    /// Tells it from other loaders.
+    number: u64,
 }
+
+/// How many loaders there were.
+static LOADERS: AtomicU64 = AtomicU64::new(0);
 
 impl<const N: usize> DataLoader<N> {
     #[track_caller]
@@ -72,7 +78,8 @@ impl<const N: usize> DataLoader<N> {
         }
         let dataset = Arc::new(dataset);
         let epoch = AtomicU64::new(0);
-        DataLoader { dataset, batch_size, options, sampler: None, batches: None, epoch, over: None }
+        let number = LOADERS.fetch_add(1, Ordering::Relaxed);
+        DataLoader { dataset, batch_size, options, sampler: None, batches: None, epoch, over: None, number }
     }
 
     /// In another order in each epoch, or not (`shuffle=True`).
@@ -274,6 +281,9 @@ impl<const N: usize> Iterator for Batches<'_, N> {
             None => on_behalf(self.at, is_grad_enabled(), || self.made_here()),
         };
         let batch = made.unwrap_or_else(|e| failed(e));
+        let planned = Batch::planned(self.loader.number, self.next, &self.order.plan);
+        let made = batch.each_ref().map(|t| graph().node(t.id()).seq);
+        made.into_iter().for_each(|seq| hand_out(seq, planned));
         // Where an interrupt or an error came first, the batch is still to come.
         self.next += 1;
         Some(batch)

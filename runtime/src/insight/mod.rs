@@ -2,6 +2,7 @@
 //! explanation of every compilation that had a forerunner.
 // Variables are named by the path that `type_name` gives, so modules with public types are public.
 mod alike;
+pub(crate) mod batches;
 pub(crate) mod bucketing;
 mod budget;
 mod causes;
@@ -47,6 +48,7 @@ pub use xlazy_core::run::{Cause, Memory, Origin, SyncEvent, set_cache_capacity};
 /// Forgets every program, sync and mode, as if nothing had run yet; values stay. For tests that draw many programs in one process.
 #[doc(hidden)]
 pub fn forget() {
+    batches::forget();
     history::forget();
     log::forget();
     mode::forget();

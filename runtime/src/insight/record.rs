@@ -1,4 +1,5 @@
 //! A program as the explainer keeps it: its ops with their lines, what feeds it, what was read before.
+use super::batches::{self, Batch};
 use super::log::runs;
 use super::marks::{Marks, mix};
 use super::mode::{self, Derived};
@@ -34,6 +35,8 @@ pub(crate) struct LeafRecord {
     pub bucketed: bool,
     /// Gradients accumulate in it.
     pub parameter: bool,
+    /// The batch of a loader that it is of.
+    pub batch: Option<Batch>,
     /// The op that found it, where it is positions that depend on values.
     pub finder: Option<&'static str>,
     /// An op made it; it is no data of the host's.
@@ -259,6 +262,7 @@ fn named(leaves: Vec<LeafOrigin>, places: &mut Lines, lines: &Marks, steps: &[St
             lineage: l.lineage,
             made_by: l.op,
             derived: mode::derived_of([l.seq])[0],
+            batch: (!l.scalar && !l.parameter).then(|| batches::of(l.seq)).flatten(),
             bucketed: l.bucketed,
             parameter: l.parameter,
             computed: !l.op.kind.is_data(),
@@ -310,6 +314,7 @@ impl LeafRecord {
             lineage: seq,
             made_by: op,
             derived: None,
+            batch: None,
             bucketed: false,
             parameter: false,
             finder: None,

@@ -208,7 +208,10 @@ static REMAINDER: Entry = Entry::new("remainder", not_all_bool, |l| {
 })
 .samples(positive)
 .checks(divisors)
-.grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * g.x(0).floor_divide(g.x(1))).neg())])
+.grad(|g| {
+    let other = |[dy, a, b]: [&Tensor; 3]| (dy * a.floor_divide(b)).neg();
+    vec![g.want(0, || g.dy.clone()), g.want(1, || rounded_once([&g.dy, g.x(0), g.x(1)], other))]
+})
 .bucket(bucket::each);
 
 static POW: Entry = Entry::new(

@@ -32,7 +32,8 @@ impl Tensor {
         reduction: Reduction,
     ) -> Tensor {
         let _call = called("multi_margin_loss", [self, target]);
-        let (x, batch) = self.rows("multi_margin_loss");
+        let alone = target.dim() == 0;
+        let (x, _) = self.rows("multi_margin_loss");
         let target = target.reshape([-1, 1]);
         if target.size(0) != x.size(0) || !(1..3).contains(&p) {
             refuse("multi_margin_loss", &[self, &target], "needs one target for each row, and p of 1 or 2");
@@ -43,7 +44,8 @@ impl Tensor {
         let near = weight.map_or(near.clone(), |w| &near * w.take(&target));
         let own = Tensor::arange(0, n, 1).eq(&target);
         let losses = near.masked_fill(&own, 0.0).sum_dim(1, false) / n as f64;
-        reduced(if batch { losses } else { losses.reshape(()) }, reduction)
+        // as many losses as targets: one target may be a vector of one
+        reduced(if alone { losses.reshape(()) } else { losses }, reduction)
     }
 
     /// How much the scores of other classes come near those of the targets: classes before the first -1 of each row

@@ -47,7 +47,8 @@ impl Tensor {
     /// `tensor([-4.0, 0.0, 4.0]).hardsigmoid()` is `[0.0000, 0.5000, 1.0000]`.
     #[track_caller]
     pub fn hardsigmoid(&self) -> Tensor {
-        (self + 3.0).relu6() / 6.0
+        let _call = called("hardsigmoid", [self]);
+        rounded_once([self], |[x]| (x + 3.0).relu6() / 6.0)
     }
 
     /// x · hardsigmoid(x) (`torch.nn.functional.hardswish`).
@@ -55,7 +56,8 @@ impl Tensor {
     /// `tensor([-4.0, 1.0, 4.0]).hardswish()` is `[-0.0000, 0.6667, 4.0000]`.
     #[track_caller]
     pub fn hardswish(&self) -> Tensor {
-        self * self.hardsigmoid()
+        let _call = called("hardswish", [self]);
+        rounded_once([self], |[x]| x * x.hardsigmoid())
     }
 
     /// x · tanh(softplus(x)) (`torch.nn.functional.mish`).

@@ -380,6 +380,11 @@ impl Tensor {
     #[track_caller]
     fn avg_pool(&self, op: &'static str, n: usize, kernel: Dims, o: &AvgPoolOptions) -> Tensor {
         let _line = caller_line();
+        if self.dtype().is_half() {
+            // summed in f32, and rounded once
+            let _call = called(op, [self]);
+            return self.float().avg_pool(op, n, kernel, o).to(self.dtype());
+        }
         let w = Windows::new(op, self, n, [&kernel, &o.stride, &o.padding, &1.into()], o.ceil_mode);
         let ones = vec![1; n];
         let sum = trace(&SUM_POOL, [self.into()], w.attrs(self.dim(), &ones));

@@ -42,13 +42,19 @@ fn bool_type(s: &Sig) -> Rule {
 }
 
 // Halves are summed in f32, as XLA and torch do on accelerators.
+// Of halves what is `wide` is summed in f32, and rounded after what is done with the sum.
 fn reduce_in(l: &mut Lower, r: Reducer, wide: bool) -> Val {
+    reduced_and(l, r, wide, |_, sum| sum)
+}
+
+fn reduced_and(l: &mut Lower, r: Reducer, wide: bool, then: impl FnOnce(&mut Lower, Val) -> Val) -> Val {
     let x = l.cast(0);
     let dims = l.attrs.dims(0);
     let shape = l.out.shape.clone();
     let dtype = l.out.dtype;
     let x = if wide && dtype.is_half() { l.convert(&x, DType::F32) } else { x };
     let v = l.reduce(&x, &dims, r);
+    let v = then(l, v);
     let v = l.convert(&v, dtype);
     l.reshape(&v, &shape)
 }
@@ -78,9 +84,8 @@ pub(super) fn count(shape: &Shape, dims: &[usize]) -> f64 {
 }
 
 static MEAN: Entry = Entry::new("mean", float_type, |l| {
-    let v = reduce_in(l, Reducer::Add, true);
     let n = count(l.inputs[0].shape(), &l.attrs.dims(0));
-    l.with_const("divide", &v, n)
+    reduced_and(l, Reducer::Add, true, |l, sum| l.with_const("divide", &sum, n))
 })
 .kind(Kind::Reduce)
 .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])

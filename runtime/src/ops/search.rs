@@ -91,6 +91,10 @@ impl Tensor {
         if bins == 0 || min > max {
             refuse("histc", &[self], format!("{bins} bins from {min} to {max} count nothing"));
         }
+        if self.dtype().is_half() {
+            // where a bin ends is no half
+            return self.float().histc(bins, min, max).to(self.dtype());
+        }
         let x = self.detach().flatten();
         let zeros = Tensor::zeros([bins]).to(self.dtype());
         if x.numel() == 0 {
@@ -173,7 +177,7 @@ impl Tensor {
             (Some(w), Some(a)) => (w * a).sum() / &total * correction,
             _ => Tensor::full((), correction),
         };
-        let rest = (total - less).clamp_min(0.0);
+        let rest = (total - less).real().clamp_min(0.0);
         let centred = x - mean;
         let scaled = weights.map_or(centred.clone(), |w| &centred * w);
         let cov = centred.matmul(&scaled.t().conj().to(centred.dtype())) / rest.to(centred.dtype());
@@ -194,7 +198,11 @@ impl Tensor {
             return c.div(&c);
         }
         let deviation = c.diagonal(0, 0, 1).sqrt();
-        (&c / deviation.unsqueeze(1) / deviation.unsqueeze(0)).clamp(-1.0, 1.0)
+        let all = &c / deviation.unsqueeze(1) / deviation.unsqueeze(0);
+        match all.dtype().is_complex() {
+            true => all.real().clamp(-1.0, 1.0).complex(&all.imag().clamp(-1.0, 1.0)),
+            false => all.clamp(-1.0, 1.0),
+        }
     }
 
     /// Each slice along `dim` as often as `repeats`, one integer for each of them, says (`torch.repeat_interleave` with a

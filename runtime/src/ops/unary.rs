@@ -5,7 +5,7 @@ use crate::tensor::{Entry, Grad, Sample, Tensor, called, trace};
 use xlazy_core::emit::{Emit, Reducer, Val};
 use xlazy_core::ir::Role::Constant;
 use xlazy_core::ir::{AttrsExt, Healed, Lower, Rule, Sig, attr, rules};
-use xlazy_core::ty::{Shape, Type};
+use xlazy_core::ty::{DType, Shape, Type};
 
 // Elementwise: the operand converted to the output's dtype, then one operation.
 fn un(l: &mut Lower, op: &str) -> Val {
@@ -346,7 +346,7 @@ fn digamma(l: &mut Lower) -> Val {
 // leads there from negative ones, by as many steps as the lowest of them takes.
 fn polygamma(l: &mut Lower, order: &Val, factorial: &Val) -> Val {
     const MOST: f64 = 100_000.0;
-    let x = l.cast(0);
+    let x = wide(l);
     let [order, factorial] = [order, factorial].map(|v| l.broadcast(v, x.shape()));
     let zero = l.constant(0.0, &x.ty);
     let exponent = l.unary("negate", &order);
@@ -384,12 +384,20 @@ fn polygamma(l: &mut Lower, order: &Val, factorial: &Val) -> Val {
     let (whole, low) = (l.compare("EQ", &whole, &x), l.compare("LE", &x, &zero));
     let at = l.binary("and", &whole, &low);
     let pole = l.with_const("multiply", &factorial, f64::INFINITY);
-    l.select(&at, &pole, &y)
+    let y = l.select(&at, &pole, &y);
+    let dtype = l.out.dtype;
+    l.convert(&y, dtype)
+}
+
+// The operand in the result's dtype; of halves in f32, as torch computes what is not one of their own functions.
+fn wide(l: &mut Lower) -> Val {
+    let x = l.cast(0);
+    if x.dtype().is_half() { l.convert(&x, DType::F32) } else { x }
 }
 
 // The first derivative as torch computes it, by reflection: near a pole it is as large as a sine in this dtype lets it be.
 fn trigamma(l: &mut Lower) -> Val {
-    let x = l.cast(0);
+    let x = wide(l);
     let half = l.constant(0.5, &x.ty);
     let left = l.compare("LT", &x, &half);
     let angle = l.with_const("multiply", &x, std::f64::consts::PI);
@@ -421,7 +429,9 @@ fn trigamma(l: &mut Lower) -> Val {
     let tail = l.div(&tail, &at);
     let y = l.add(&sum, &tail);
     let other = l.sub(&reflected, &y);
-    l.select(&left, &other, &y)
+    let y = l.select(&left, &other, &y);
+    let dtype = l.out.dtype;
+    l.convert(&y, dtype)
 }
 
 // (-1)ⁿ⁺¹ n!
@@ -431,7 +441,8 @@ fn signed_factorial(n: f64) -> f64 {
 }
 
 static POLYGAMMA: Entry = Entry::new("polygamma", rules::float, |l| {
-    let (n, dtype) = (l.attrs.float(0), l.out.dtype);
+    let n = l.attrs.float(0);
+    let dtype = if l.out.dtype.is_half() { DType::F32 } else { l.out.dtype };
     if n == 1.0 {
         return trigamma(l);
     }
@@ -454,6 +465,7 @@ static POLYGAMMA_AT: Entry = Entry::new("polygamma.n", rules::float, |l| {
     let numbers = l.cast(1);
     let [order, factorial] = [0, 1].map(|i| {
         let one = l.slice(&numbers, &[i], &[i + 1], &[1]);
+        let one = if one.dtype().is_half() { l.convert(&one, DType::F32) } else { one };
         l.reshape(&one, &Shape::default())
     });
     polygamma(l, &order, &factorial)

@@ -9,6 +9,7 @@ mod act;
 mod draw;
 mod judge;
 mod layout;
+mod loaders;
 mod mutate;
 mod places;
 mod program;
@@ -23,6 +24,11 @@ fn one_mutation_is_named_with_its_line_and_all_that_differs() {
 #[test]
 fn the_texts_of_both_programs_tell_the_same() {
     rates::texts();
+}
+
+#[test]
+fn what_is_left_of_an_epoch_is_told_from_another_loaders_batches() {
+    loaders::told_apart();
 }
 
 #[test]

@@ -102,14 +102,14 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 /// The seeds of this run, and the kinds of mutation that are asked for.
-fn seeds(default: u64) -> (std::ops::Range<u64>, String) {
+pub fn seeds(default: u64) -> (std::ops::Range<u64>, String) {
     go_dry(2);
     let first = number("XLAZY_SEED", 1);
     (first..first + number("XLAZY_ROUNDS", default), std::env::var("XLAZY_ONLY").unwrap_or_default())
 }
 
 /// The runtime is one per process.
-fn alone() -> MutexGuard<'static, ()> {
+pub fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -165,7 +165,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "logical_or" => x().logical_or(c.operand(1, "other")),
         "logical_xor" => x().logical_xor(c.operand(1, "other")),
         "isclose" => x().isclose(c.t(1), c.float(2, "rtol", 1e-5), c.float(3, "atol", 1e-8)),
-        "where" => x().where_(c.t(1), c.operand(2, "other")),
+        "where" => where_(c.t(1), c.operand(0, "input"), c.operand(2, "other")),
         "masked_fill" => x().masked_fill(c.t(1), c.operand(2, "value")),
         "allclose" => x().isclose(c.t(1), c.float(2, "rtol", 1e-5), c.float(3, "atol", 1e-8)).all(),
         "equal" => x().equal(c.t(1)),

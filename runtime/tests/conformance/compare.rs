@@ -60,6 +60,18 @@ fn widening(name: &str) -> f64 {
     if WIDE.iter().any(|w| name.contains(w)) { 100.0 } else { 10.0 }
 }
 
+/// Ops that choose one of equal elements, which nobody promises: the gradient is that one's.
+pub const CHOOSES: &[&str] = &["mode", "msort", "sort", "topk", "kthvalue", "median.reduction_with_dim"];
+
+/// The sums of a gradient over equal elements of what it is of.
+pub fn by_value(gradient: &Host, x: &Host) -> Host {
+    let (Numbers::Floats(all), Numbers::Floats(x)) = (&gradient.data, &x.data) else { return gradient.clone() };
+    let mut order: Vec<usize> = (0..x.len()).collect();
+    order.sort_by(|&i, &j| x[i].total_cmp(&x[j]));
+    let sums: Vec<f64> = order.chunk_by(|&i, &j| x[i] == x[j]).map(|of| of.iter().map(|&i| all[i]).sum()).collect();
+    Host { dtype: gradient.dtype, shape: vec![sums.len()], data: Numbers::Floats(sums), pairs: gradient.pairs }
+}
+
 /// How large the largest error is, in parts of what is tolerated; otherwise the first difference.
 pub fn difference(name: &str, ours: &Host, theirs: &Host) -> Result<f64, String> {
     if ours.shape != theirs.shape {

@@ -216,7 +216,12 @@ pub fn arange(c: &Case) -> Tensor {
         v if c.dtype().is_some_and(dtypes) => xlazy::Scalar::Int(v.as_i64()),
         v => v,
     };
-    // how many there are follows from an end that is not cut, but for int64
+    // how many there are follows from numbers that are not cut, but for int64
+    if c.args.len() == 3 && c.dtype().is_some_and(|d| !d.is_float() && d != I64) {
+        let [start, end, step] = [0, 1, 2].map(|i| c.scalar(i, ""));
+        let n = ((end.as_f64() - start.as_f64()) / step.as_f64()).ceil();
+        return (Tensor::arange(0, n as i64, 1) * step.as_i64() + start.as_i64()).to(c.dtype().unwrap_or(I64));
+    }
     let (number, end) = (|i| cut(|d| !d.is_float(), i), |i| cut(|d| d == I64, i));
     let t = match c.args.len() {
         // start and end by their names

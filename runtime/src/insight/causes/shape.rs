@@ -150,7 +150,7 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
     let inputs = match bucketable(e, d, others, input, &pad) {
         Ok(inputs) => inputs,
         Err(why) => {
-            let drop = if d == 0 && !others && b < a && !new.is_read() { "drop the short last batch, or " } else { "" };
+            let drop = if d == 0 && !others && b < a && !new.is_read() { Smaller::of(e, input).drop() } else { "" };
             return format!(
                 "{} became {}: {drop}pad the data on the host to {:?} in every step and mask what is too much{why}",
                 was.shape,
@@ -160,14 +160,14 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
             .into();
         }
     };
-    if d == 0 && b < a && sizes.len() == 2 {
+    let smaller = Smaller::of(e, input);
+    if d == 0 && b < a && sizes.len() == 2 && smaller != Smaller::Others {
+        let pad =
+            format!("pad {} to {a} and mask them out: `.dynamic(0).buckets([{a}])` on the batch", count(b, "row"));
         // What is only looked at is to be looked at in full.
-        let drop = if new.is_read() { "" } else { "`drop_last: true` in the loader's options, or " };
-        return Fix::from(format!(
-            "a short last batch: {drop}pad {} to {a} and mask them out: `.dynamic(0).buckets([{a}])` on the batch",
-            count(b, "row")
-        ))
-        .code(in_buckets(e, &inputs, &[a]));
+        let drop = if new.is_read() { "" } else { smaller.drop() };
+        let last = if smaller == Smaller::Last { "a short last batch: " } else { "" };
+        return Fix::from(format!("{last}{drop}{pad}")).code(in_buckets(e, &inputs, &[a]));
     }
     let (least, most) = (sizes[0].max(1), sizes[sizes.len() - 1]);
     if pad.len() == 1 && most / least > 16 {
@@ -180,13 +180,62 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
         .into();
     }
     let programs = count(pad.len(), "program");
-    let sites = if same_place(new.site, old.site) { "" } else { " (compared with another sync)" };
+    let loader = |l: &LeafRecord| l.batch.map(|b| b.loader);
+    let two =
+        input.is_some_and(|i| loader(i).is_some_and(|n| counterpart(e, i).and_then(loader).is_some_and(|o| n != o)));
+    let sites = match same_place(new.site, old.site) {
+        _ if two => " (batches of two loaders)",
+        true => "",
+        false => " (compared with another sync)",
+    };
     Fix::from(format!(
         "dimension {d} has been {}{sites}: pad and mask with `.dynamic({d}).buckets([{}])`, {programs} instead of one for each size",
         list(&sizes),
         list(&pad)
     ))
     .code(in_buckets(e, &inputs, &pad))
+}
+
+/// What an input was in the program that is compared with.
+fn counterpart<'a>(e: &'a Evidence, input: &LeafRecord) -> Option<&'a LeafRecord> {
+    e.partner(e.new.leaves.iter().position(|l| std::ptr::eq(l, input))? as u32)
+}
+
+/// What a batch is that is smaller than the one before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Smaller {
+    /// A loader says that it is the last of its epoch.
+    Last,
+    /// Another loader's, or the same one's whose batches are of several sizes, or made elsewhere.
+    Others,
+    /// Nobody says.
+    Unknown,
+}
+
+impl Smaller {
+    fn of(e: &Evidence, input: Option<&LeafRecord>) -> Smaller {
+        let Some(now) = input else { return Smaller::Unknown };
+        let was = counterpart(e, now);
+        match (now.batch, was) {
+            (Some(batch), Some(was)) if batch.short_of.is_some() && batch.short_of == was.ty.shape.first().copied() => {
+                Smaller::Last
+            }
+            (Some(_), _) => Smaller::Others,
+            (None, Some(was)) if was.batch.is_some() || was.line != now.line || was.statement != now.statement => {
+                Smaller::Others
+            }
+            (None, _) => Smaller::Unknown,
+        }
+    }
+
+    /// To do without it.
+    fn drop(self) -> &'static str {
+        match self {
+            Smaller::Last => "`drop_last: true` in the loader's options, or ",
+            Smaller::Others => "",
+            Smaller::Unknown => "if it is a short last batch, leave it out (`drop_last: true` of a loader), or ",
+        }
+    }
 }
 
 /// Inputs in buckets, wherever each is made: not where the same line makes what has one size, such as a weight.
