@@ -1,7 +1,5 @@
 //! Elementwise arithmetic of two operands, which broadcast and promote as in torch.
-use super::base::rounded_once;
-use super::bounds::{BY_ZERO, divisors};
-use super::statistics::rooted;
+use super::{base::rounded_once, bounds::BY_ZERO, bounds::divisors, statistics::rooted};
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::emit::Val;
