@@ -96,6 +96,10 @@ alone() { env -i PATH=/nowhere HOME="$home/other" LANG=C.UTF-8 "$home/other/xlaz
 [[ $(alone eval 'tensor([1.0, 2.0]).sum().item()') == 3.0 ]] || fail "the archive's xlazy does not compute"
 alone doctor || fail "the doctor finds fault with the archive"
 [[ $(alone plugins list) == "cpu "*"plugins/cpu/libpjrt_cpu.so"* ]] || fail "no plugin in the archive"
+# This plugin has no collectives between processes: a mesh over two is refused, and ends neither.
+said=$(alone eval '%pod start --workers 2' 'mark_sharding(&Tensor::ones([4]), &Mesh::new(&[("data", 2)]), &[Some("data")]).sum()' 2>&1) &&
+  fail "a mesh over two processes computes: $said"
+[[ $said == *"has no collectives between processes"* ]] || fail "a mesh over two processes is not refused: $said"
 alone install --prefix "$home/other" >/dev/null
 grep -q "$home/unpacked" "$home/other/share/jupyter/kernels/xlazy/kernel.json" || fail "the kernelspec does not name the archive's xlazy"
 step "passed"

@@ -85,8 +85,12 @@ fn make(how: &Open, store: Arc<dyn KeyValueStore>) -> std::result::Result<(xlazy
         _ => {}
     }
     match plugin.create_client_with_store(&joint, store) {
-        Ok(client) => Ok((client, false)),
-        // A ready plugin knows no such options.
+        // A plugin that knows no such options may take no notice of them: then the others' devices are none of its client's.
+        Ok(client) => {
+            let alone = client.devices().len() == client.addressable_devices().len();
+            Ok((client, alone))
+        }
+        // Or it refuses them.
         Err(e) if platform.name == "CPU" && matches!(e.code, Code::InvalidArgument | Code::Unimplemented) => {
             Ok((alone()?, true))
         }
