@@ -148,7 +148,7 @@ pub fn how(status: Option<ExitStatus>) -> String {
     match (status.signal(), status.code()) {
         (Some(9), _) => "killed, signal 9".into(),
         (Some(n), _) => format!("ended by signal {n}"),
-        (None, Some(n)) if n > 128 => format!("exit code {n}, signal {}", n - 128),
+        (None, Some(n)) if (129..=192).contains(&n) => format!("exit code {n}, signal {}", n - 128),
         (None, Some(n)) => format!("exit code {n}"),
         (None, None) => "ended".into(),
     }
