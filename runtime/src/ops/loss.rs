@@ -5,7 +5,7 @@ use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::{Lower, Rule, Sig, rules};
-use xlazy_core::ty::{Category, Scalar};
+use xlazy_core::ty::{Category, DType, Scalar};
 
 fn probabilities(s: &Sig) -> Rule {
     match s.dtype(0).is_float() {
@@ -88,6 +88,12 @@ pub(super) fn reduced(losses: Tensor, reduction: Reduction) -> Tensor {
     }
 }
 
+/// Targets that are true or false as 1 and 0.
+#[track_caller]
+fn numbers(target: &Tensor) -> Tensor {
+    if target.dtype() == DType::Bool { target.to(DType::I8) } else { target.clone() }
+}
+
 #[track_caller]
 fn weighted(losses: Tensor, weight: Option<&Tensor>, reduction: Reduction) -> Tensor {
     let _line = caller_line();
@@ -124,7 +130,7 @@ impl Tensor {
     #[track_caller]
     pub fn mse_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
         let _call = called("mse_loss", [self, target]);
-        reduced((self - target).square(), reduction)
+        reduced((self - numbers(target)).square(), reduction)
     }
 
     /// The mean of absolute differences (`torch.nn.functional.l1_loss`).
@@ -307,7 +313,7 @@ impl Tensor {
     #[track_caller]
     pub fn soft_margin_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
         let _call = called("soft_margin_loss", [self, target]);
-        reduced((target.neg() * self).softplus(), reduction)
+        reduced((numbers(target).neg() * self).softplus(), reduction)
     }
 
     /// x where the target is 1, max(0, margin - x) where it is -1 (`torch.nn.functional.hinge_embedding_loss`).
