@@ -192,11 +192,9 @@ fn a_worker_that_stands_still_is_told_of_and_may_come_back() {
     let pid = processes(&engine)[0];
     let (reply, took) = disturbed(&engine, STEPS, 3, pid, Signal::SIGSTOP);
     let Reply::Error(f) = reply else { panic!("{reply:?}") };
-    assert!(
-        f.message.contains("worker 0 (local) was not heard for ") && f.message.contains("has not "),
-        "{}",
-        f.message
-    );
+    // It may have been between two programs.
+    let at = f.message.contains("has not ") || f.message.contains("has run all of");
+    assert!(at && f.message.contains("worker 0 (local) was not heard for "), "{}", f.message);
     let took = took.expect("it was stopped");
     assert!(took < within(3.5), "{took:?}");
     kill(pid, Signal::SIGCONT).expect("a process");

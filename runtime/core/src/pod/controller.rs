@@ -151,7 +151,9 @@ impl Pod {
         let link = self.links.iter().find(silent)?;
         let seconds = LOOK.as_secs_f64() * f64::from(link.unheard.load(Ordering::Relaxed));
         Some(format!(
-            "{} was not heard for {seconds:.1} s and {}: it is stopped, or the network to it is cut. Where it comes back, run              the cell again; `%pod restart` starts all workers anew, and then `%recover` runs the cells again that made what              they held",
+            "{} was not heard for {seconds:.1} s and {}: it is stopped, or the network to it is cut. Where it comes back, run \
+             the cell again; `%pod restart` starts all workers anew, and then `%recover` runs the cells again that made what \
+             they held",
             link.name,
             link.behind()
         ))
