@@ -46,7 +46,7 @@ for step in 0..10 {
     opt.zero_grad();
     let loss = nn::functional::cross_entropy(&net.forward(&x), &labels);
     loss.backward();
-    opt.step();
+    optimizer_step(&mut opt);
     losses.push(loss.item() as f32);
 }
 "#;
