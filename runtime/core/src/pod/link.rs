@@ -48,7 +48,7 @@ pub struct Ends {
 
 impl Link {
     pub fn start(name: String, command: &str) -> std::io::Result<(Link, Ends)> {
-        let mut way = std::process::Command::new("sh");
+        let mut way = std::process::Command::new("/bin/sh");
         way.arg("-c").arg(command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = way.spawn()?;
         let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
