@@ -158,10 +158,9 @@ fn a_worker_that_is_killed_is_told_by_its_name() {
     let engine = engine();
     ok(&engine, "%pod start --workers 2");
     ok(&engine, "let kept = Tensor::ones([3]) * 2.0; sync(); let hosts = 5;");
-    let mut at = 12345u64;
+    let mut random = fastrand::Rng::with_seed(12345);
     for round in 0..rounds {
-        at = at.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        let (which, after) = ((at >> 33) as usize % 2, (at >> 40) as usize % 60);
+        let (which, after) = (random.usize(..2), random.usize(..60));
         let pid = processes(&engine)[which];
         let (reply, took) = disturbed(&engine, STEPS, after, pid, Signal::SIGKILL);
         let took = took.expect("it was killed");

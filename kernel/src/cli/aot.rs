@@ -77,7 +77,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         Err(failure) => return fail_with(&failure),
     };
     let topologies: Vec<&String> = matches.get_many("topology").expect("clap asks for one").collect();
-    let mut command = std::process::Command::new(&installation.session_exe);
+    let mut command = installation.session();
     command
         .arg("--aot")
         .arg(matches.get_one::<String>("program").expect("clap asks for it"))
@@ -93,9 +93,7 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         .args(matches.get_flag("roofline").then_some("--roofline"))
         .args(matches.get_flag("json").then_some("--json"))
         .args((topologies.len() > 1).then_some("compare"))
-        .args(topologies)
-        .env("LD_LIBRARY_PATH", installation.library_path())
-        .env("XLAZY_PLUGIN_DIR", &installation.plugins_dir);
+        .args(topologies);
     match command.status() {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,

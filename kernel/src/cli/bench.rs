@@ -80,11 +80,8 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         Ok(installation) => installation,
         Err(failure) => return fail_with(&failure),
     };
-    let mut command = std::process::Command::new(&installation.session_exe);
-    command
-        .args(["--bench", what])
-        .env("LD_LIBRARY_PATH", installation.library_path())
-        .env("XLAZY_PLUGIN_DIR", &installation.plugins_dir);
+    let mut command = installation.session();
+    command.args(["--bench", what]);
     if matches.get_flag("json") {
         command.arg("--json");
     }

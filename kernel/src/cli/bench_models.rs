@@ -51,12 +51,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), String> {
     let as_json = matches.get_flag("json");
     let mut all = Map::new();
     for model in MODELS.iter().copied().filter(|m| named.is_empty() || named.contains(m)) {
-        let mut command = std::process::Command::new(&installation.session_exe);
-        command
-            .args(["--bench", "models", model, &rounds])
-            .env("LD_LIBRARY_PATH", installation.library_path())
-            .env("XLAZY_PLUGIN_DIR", &installation.plugins_dir)
-            .env("XLAZY_PROGRAM_CACHE", "off");
+        let mut command = installation.session();
+        command.args(["--bench", "models", model, &rounds]).env("XLAZY_PROGRAM_CACHE", "off");
         let mut rows = vec![("xlazy".to_owned(), last_line(command, &installation.session_exe)?)];
         for python in &pythons {
             for peer in ["jax", "torch_xla", "eager"] {

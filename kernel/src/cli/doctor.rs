@@ -207,10 +207,10 @@ fn load_plugin(installation: &Installation, plugin: &plugins::Plugin) -> Check {
             "`xlazy plugins install cpu --fetch` fetches the CPU plugin again; another one's folder can be removed";
         Check::new("plugin", Status::Fail, format!("{name}: {why}"), advice)
     };
-    let child = std::process::Command::new(&installation.session_exe)
+    let child = installation
+        .session()
         .arg("--probe")
         .arg(&plugin.library)
-        .env("LD_LIBRARY_PATH", installation.library_path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -194,12 +194,7 @@ fn version(library: &Path) -> String {
 /// The libraries that the runtime would use of platforms that others bring plugins for, too, the first one first: the
 /// platform's plugin here, where its library is, and what names it.
 pub fn brought(installation: &Installation) -> Vec<(&'static str, (PathBuf, String))> {
-    let asked = std::process::Command::new(&installation.session_exe)
-        .arg("--places")
-        .env("LD_LIBRARY_PATH", installation.library_path())
-        .env("XLAZY_PLUGIN_DIR", &installation.plugins_dir)
-        .stderr(Stdio::null())
-        .output();
+    let asked = installation.session().arg("--places").stderr(Stdio::null()).output();
     let places: Value = asked.ok().and_then(|o| serde_json::from_slice(&o.stdout).ok()).unwrap_or_default();
     let place = |p: &Value| {
         let name = match p.get("platform")?.as_str()? {

@@ -35,8 +35,8 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
         Ok(installation) => installation,
         Err(failure) => return fail_with(&failure),
     };
-    let mut command = std::process::Command::new(&installation.session_exe);
-    command.arg("--why").env("LD_LIBRARY_PATH", installation.library_path());
+    let mut command = installation.session();
+    command.arg("--why");
     for flag in ["json", "html"].into_iter().filter(|flag| matches.get_flag(flag)) {
         command.arg(format!("--{flag}"));
     }

@@ -18,10 +18,6 @@ pub fn run(_: &ArgMatches) -> ExitCode {
         Ok(installation) => installation,
         Err(failure) => return fail_with(&failure),
     };
-    let e = std::process::Command::new(&installation.session_exe)
-        .arg("--worker")
-        .env("LD_LIBRARY_PATH", installation.library_path())
-        .env("XLAZY_PLUGIN_DIR", &installation.plugins_dir)
-        .exec();
+    let e = installation.session().arg("--worker").exec();
     fail(&format!("{} could not be started: {e}", installation.session_exe.display()))
 }

@@ -1,5 +1,5 @@
 //! What loaders handed out: whether a smaller batch is what is left at the end of an epoch, or of another loader.
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Batches that are remembered: those that a cell made and another one takes among them.
@@ -29,25 +29,25 @@ impl Batch {
     }
 }
 
-/// By the creation number of each tensor.
-static HANDED_OUT: Mutex<VecDeque<(u64, Batch)>> = Mutex::new(VecDeque::new());
+/// By the creation number of each tensor; the least is the oldest.
+static HANDED_OUT: Mutex<BTreeMap<u64, Batch>> = Mutex::new(BTreeMap::new());
 
-fn handed_out() -> MutexGuard<'static, VecDeque<(u64, Batch)>> {
+fn handed_out() -> MutexGuard<'static, BTreeMap<u64, Batch>> {
     HANDED_OUT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A loader hands out the tensor of that creation number.
 pub(crate) fn hand_out(seq: u64, batch: Batch) {
     let mut all = handed_out();
-    if all.len() == KEPT {
-        all.pop_front();
+    all.insert(seq, batch);
+    if all.len() > KEPT {
+        all.pop_first();
     }
-    all.push_back((seq, batch));
 }
 
 /// The batch that a tensor is of, as far as that is remembered.
 pub(super) fn of(seq: u64) -> Option<Batch> {
-    handed_out().iter().rev().find(|(s, _)| *s == seq).map(|(_, batch)| *batch)
+    handed_out().get(&seq).copied()
 }
 
 /// Forgets all batches; for tests that begin anew.

@@ -1,4 +1,5 @@
 //! Activations and what bounds values: clamp, softmax and its logarithm.
+use super::base::wide;
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
 use xlazy_core::emit::{Reducer, Val};
@@ -110,7 +111,7 @@ static SILU: Entry = Entry::new("silu", rules::float, |l| {
 static GELU: Entry = Entry::new("gelu", rules::float, |l| {
     let x = l.cast(0);
     let dtype = x.dtype();
-    let x = if dtype.is_half() { l.convert(&x, xlazy_core::ty::DType::F32) } else { x };
+    let x = wide(l, &x);
     let inner = match l.attrs.flag(0) {
         true => {
             let x2 = l.mul(&x, &x);

@@ -2,8 +2,9 @@
 use super::To;
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Sample, Tensor, on_behalf, refuse, trace};
+use xlazy_core::emit::{Reducer, Val};
 use xlazy_core::ir::Role::{Dtype, Size};
-use xlazy_core::ir::{DEVICE_DATA, Kind, NUMBER, SECOND_NAME, attr, rules};
+use xlazy_core::ir::{DEVICE_DATA, Kind, Lower, NUMBER, SECOND_NAME, attr, rules};
 use xlazy_core::ty::{Category, DType, Dims, Shape, Type};
 
 static DATA: Entry = Entry::of(DEVICE_DATA);
@@ -53,8 +54,8 @@ static SUM_TO: Entry = Entry::new(
             (0..x.rank()).filter(|&d| d < skip || (shape[d - skip] == 1 && x.shape()[d] != 1)).collect();
         // halves in f32, as every sum of them
         let dtype = x.dtype();
-        let x = if dtype.is_half() { l.convert(&x, DType::F32) } else { x };
-        let v = l.reduce(&x, &dims, xlazy_core::emit::Reducer::Add);
+        let x = wide(l, &x);
+        let v = l.reduce(&x, &dims, Reducer::Add);
         let v = l.convert(&v, dtype);
         l.reshape(&v, &shape)
     },
@@ -66,6 +67,20 @@ static SUM_TO: Entry = Entry::new(
 
 // The second operand with the history of the first: a value that was put in its place without being recorded.
 static SET_DATA: Entry = Entry::new("set_data", rules::same, |l| l.x(1)).grad(|g| vec![Some(g.dy.clone()), None]);
+
+/// A half in f32, as what is computed of one; anything else as it is.
+pub(super) fn wide(l: &mut Lower, x: &Val) -> Val {
+    if x.dtype().is_half() { l.convert(x, DType::F32) } else { x.clone() }
+}
+
+/// What one op makes of its operand: of a half computed in f32 and rounded once.
+pub(super) fn widely(l: &mut Lower, f: impl FnOnce(&mut Lower, &Val) -> Val) -> Val {
+    let x = l.cast(0);
+    let dtype = x.dtype();
+    let x = wide(l, &x);
+    let y = f(l, &x);
+    l.convert(&y, dtype)
+}
 
 /// What several ops make of some tensors: of halves computed in f32 and rounded once, as torch's kernels do.
 pub(super) fn rounded_once<const N: usize>(xs: [&Tensor; N], f: impl FnOnce([&Tensor; N]) -> Tensor) -> Tensor {

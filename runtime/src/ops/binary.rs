@@ -1,17 +1,19 @@
 //! Elementwise arithmetic of two operands, which broadcast and promote as in torch.
-use super::{base::rounded_once, bounds::BY_ZERO, bounds::divisors, statistics::rooted};
+use super::base::{rounded_once, wide};
+use super::bounds::{BY_ZERO, divisors};
+use super::statistics::rooted;
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::{Kind, Lower, Rule, Sig, rules};
 use xlazy_core::ty::{Category, DType, Scalar};
 
-fn both(l: &mut Lower, op: &str) -> Val {
+pub(super) fn both(l: &mut Lower, op: &str) -> Val {
     let (a, b) = (l.fit(0), l.fit(1));
     l.binary(op, &a, &b)
 }
 
-fn samples() -> Vec<Sample> {
+pub(super) fn samples() -> Vec<Sample> {
     vec![Sample::of(&[&[2, 3], &[2, 3]]), Sample::of(&[&[2, 3], &[3]]), Sample::of(&[&[2, 1], &[]])]
 }
 
@@ -62,7 +64,7 @@ fn quotient(l: &mut Lower, f: impl FnOnce(&mut Lower, &Val) -> Val) -> Val {
     let dtype = l.out.dtype;
     let [a, b] = [0, 1].map(|i| {
         let v = l.fit(i);
-        if dtype.is_half() { l.convert(&v, DType::F32) } else { v }
+        wide(l, &v)
     });
     let q = l.div(&a, &b);
     let y = f(l, &q);
@@ -74,7 +76,7 @@ fn floored_floats(l: &mut Lower) -> Val {
     let dtype = l.out.dtype;
     let [a, b] = [0, 1].map(|i| {
         let v = l.fit(i);
-        if dtype.is_half() { l.convert(&v, DType::F32) } else { v }
+        wide(l, &v)
     });
     let zero = l.constant(0.0, &a.ty);
     let rest = l.binary("remainder", &a, &b);
@@ -129,7 +131,7 @@ fn flat(g: &crate::tensor::Grad) -> Vec<Option<Tensor>> {
     [0, 1].map(|i| g.want(i, || g.x(i).zeros_like())).to_vec()
 }
 
-fn not_all_bool(s: &Sig) -> Rule {
+pub(super) fn not_all_bool(s: &Sig) -> Rule {
     rules::refuse_bool(s, "convert with `.long()`")?;
     ordered(s)
 }
@@ -166,28 +168,6 @@ static FMOD: Entry = Entry::new("fmod", not_all_bool, |l| both(l, "remainder"))
     .checks(divisors)
     .grad(|g| vec![g.want(0, || g.dy.clone()), g.want(1, || (&g.dy * (g.x(0) / g.x(1)).trunc()).neg())])
     .bucket(bucket::each);
-
-fn bits(s: &Sig) -> Rule {
-    let ty = rules::binary(s)?;
-    if ty.dtype.is_differentiable() { Err("needs integers or bools".into()) } else { Ok(ty) }
-}
-
-fn shifted(s: &Sig) -> Rule {
-    not_all_bool(s)?;
-    bits(s)
-}
-
-static BITWISE_AND: Entry = Entry::new("bitwise_and", bits, |l| both(l, "and")).samples(samples).bucket(bucket::each);
-static BITWISE_OR: Entry = Entry::new("bitwise_or", bits, |l| both(l, "or")).samples(samples).bucket(bucket::each);
-static BITWISE_XOR: Entry = Entry::new("bitwise_xor", bits, |l| both(l, "xor")).samples(samples).bucket(bucket::each);
-static SHIFT_LEFT: Entry =
-    Entry::new("bitwise_left_shift", shifted, |l| both(l, "shift_left")).samples(samples).bucket(bucket::each);
-static SHIFT_RIGHT: Entry = Entry::new("bitwise_right_shift", shifted, |l| {
-    let op = if l.out.dtype.is_unsigned() { "shift_right_logical" } else { "shift_right_arithmetic" };
-    both(l, op)
-})
-.samples(samples)
-.bucket(bucket::each);
 
 static REMAINDER: Entry = Entry::new("remainder", not_all_bool, |l| {
     // torch's remainder has the divisor's sign: fix up the one of StableHLO, which has the dividend's
@@ -286,25 +266,8 @@ static ATAN2: Entry = Entry::new(
 })
 .bucket(bucket::each);
 
-pub(super) static OPS: &[&Entry] = &[
-    &ADD,
-    &SUB,
-    &MUL,
-    &DIV,
-    &FLOOR_DIVIDE,
-    &DIV_TRUNC,
-    &REMAINDER,
-    &FMOD,
-    &POW,
-    &MAXIMUM,
-    &MINIMUM,
-    &ATAN2,
-    &BITWISE_AND,
-    &BITWISE_OR,
-    &BITWISE_XOR,
-    &SHIFT_LEFT,
-    &SHIFT_RIGHT,
-];
+pub(super) static OPS: &[&Entry] =
+    &[&ADD, &SUB, &MUL, &DIV, &FLOOR_DIVIDE, &DIV_TRUNC, &REMAINDER, &FMOD, &POW, &MAXIMUM, &MINIMUM, &ATAN2];
 
 /// `a + b` for the operator impls.
 #[track_caller]
@@ -392,41 +355,6 @@ impl Tensor {
         {
             refuse(op, &[self], BY_ZERO);
         }
-    }
-
-    /// Bits set in both (`torch.bitwise_and`).
-    /// `tensor([6, 5]).bitwise_and(3)` is `[2, 1]`.
-    #[track_caller]
-    pub fn bitwise_and<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
-        trace(&BITWISE_AND, [self.into(), other.into()], [])
-    }
-
-    /// Bits set in either (`torch.bitwise_or`).
-    /// `tensor([6, 5]).bitwise_or(3)` is `[7, 7]`.
-    #[track_caller]
-    pub fn bitwise_or<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
-        trace(&BITWISE_OR, [self.into(), other.into()], [])
-    }
-
-    /// Bits set in exactly one (`torch.bitwise_xor`).
-    /// `tensor([6, 5]).bitwise_xor(3)` is `[5, 6]`.
-    #[track_caller]
-    pub fn bitwise_xor<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
-        trace(&BITWISE_XOR, [self.into(), other.into()], [])
-    }
-
-    /// Bits moved up (`torch.bitwise_left_shift`).
-    /// `tensor([1, 2]).bitwise_left_shift(3)` is `[8, 16]`.
-    #[track_caller]
-    pub fn bitwise_left_shift<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
-        trace(&SHIFT_LEFT, [self.into(), other.into()], [])
-    }
-
-    /// Bits moved down, the sign staying (`torch.bitwise_right_shift`).
-    /// `tensor([8, 9]).bitwise_right_shift(1)` is `[4, 4]`.
-    #[track_caller]
-    pub fn bitwise_right_shift<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
-        trace(&SHIFT_RIGHT, [self.into(), other.into()], [])
     }
 
     /// The larger of the two, a number winning over NaN (`torch.fmax`).

@@ -5,6 +5,7 @@ mod arrange;
 mod at;
 mod base;
 mod binary;
+mod bits;
 mod bounds;
 mod chebyshev;
 pub(crate) mod collective;
@@ -105,6 +106,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         activation::OPS,
         piecewise::OPS,
         binary::OPS,
+        bits::OPS,
         complex::OPS,
         fft::OPS,
         compare::OPS,

@@ -41,8 +41,7 @@ fn bool_type(s: &Sig) -> Rule {
     Ok(Type::new(DType::Bool, reduced(s)))
 }
 
-// Halves are summed in f32, as XLA and torch do on accelerators.
-// Of halves what is `wide` is summed in f32, and rounded after what is done with the sum.
+// Halves are summed in f32, as XLA and torch do on accelerators: of halves what is `wide` is summed in f32, and rounded after what is done with the sum.
 fn reduce_in(l: &mut Lower, r: Reducer, wide: bool) -> Val {
     reduced_and(l, r, wide, |_, sum| sum)
 }
@@ -52,7 +51,7 @@ fn reduced_and(l: &mut Lower, r: Reducer, wide: bool, then: impl FnOnce(&mut Low
     let dims = l.attrs.dims(0);
     let shape = l.out.shape.clone();
     let dtype = l.out.dtype;
-    let x = if wide && dtype.is_half() { l.convert(&x, DType::F32) } else { x };
+    let x = if wide { super::base::wide(l, &x) } else { x };
     let v = l.reduce(&x, &dims, r);
     let v = then(l, v);
     let v = l.convert(&v, dtype);

@@ -1,5 +1,6 @@
 //! Running extremes and sums of exponentials along a dimension, by doubling: the result of so many elements up to each,
 //! then of twice as many.
+use super::base::wide;
 use crate::bucket::cumsum;
 use crate::tensor::{Entry, Sample, Tensor, caller_line, trace};
 use xlazy_core::emit::Val;
@@ -107,7 +108,7 @@ static LOGCUMSUMEXP: Entry = Entry::new(
             return x;
         }
         let dtype = x.dtype();
-        x = if dtype.is_half() { l.convert(&x, DType::F32) } else { x };
+        x = wide(l, &x);
         let dim = l.attrs.index(0);
         for by in doublings(x.shape()[dim]) {
             let before = moved(l, &x, dim, by);

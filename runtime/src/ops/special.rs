@@ -1,5 +1,6 @@
 //! Special functions, and functions of a float's bits. Bessel functions and erfcx are Chebyshev series of what is left of them
 //! when their growth is taken out.
+use super::base::{wide, widely};
 use super::chebyshev::{ERFCX, I0E_LARGE, I0E_SMALL, I1E_LARGE, I1E_SMALL};
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Grad, Sample, Tensor, called, refuse, trace};
@@ -21,15 +22,6 @@ fn series(l: &mut Lower, t: &Val, coefficients: &[f64]) -> Val {
     let product = l.mul(t, &next);
     let sum = l.sub(&product, &after);
     l.with_const("add", &sum, coefficients[0] / 2.0)
-}
-
-// In f32 where the dtype is a half.
-fn widely(l: &mut Lower, f: impl FnOnce(&mut Lower, &Val) -> Val) -> Val {
-    let x = l.cast(0);
-    let dtype = x.dtype();
-    let wide = if dtype.is_half() { l.convert(&x, DType::F32) } else { x };
-    let y = f(l, &wide);
-    l.convert(&y, dtype)
 }
 
 // e^-|x| Iₙ(x): one series to 8, one in 1/x beyond.
@@ -204,7 +196,7 @@ special! {
 static ZETA: Entry = Entry::new("special.zeta", rules::binary_float, |l| {
     let (x, q) = (l.fit(0), l.fit(1));
     let dtype = x.dtype();
-    let [x, q] = [x, q].map(|v| if dtype.is_half() { l.convert(&v, DType::F32) } else { v });
+    let [x, q] = [x, q].map(|v| wide(l, &v));
     let y = l.binary("chlo.zeta", &x, &q);
     // no number below 1, whatever the other is
     let one = l.constant(1.0, &x.ty);
@@ -268,7 +260,7 @@ fn bits(l: &mut Lower, x: &Val, dtype: DType) -> Val {
 // taken apart as the float32 that it is, too.
 fn apart(l: &mut Lower) -> (Val, Val) {
     let x = l.x(0);
-    let x = if x.dtype().is_half() { l.convert(&x, DType::F32) } else { x };
+    let x = wide(l, &x);
     let (int, fraction, bias) = layout(x.dtype());
     let least = if int == DType::I64 { f64::MIN_POSITIVE } else { f64::from(f32::MIN_POSITIVE) };
     let size = l.unary("abs", &x);

@@ -1,11 +1,11 @@
 //! Elementwise functions of one tensor.
-use super::base::rounded_once;
+use super::base::{rounded_once, wide, widely};
 use crate::bucket;
 use crate::tensor::{Entry, Grad, Sample, Tensor, called, trace};
 use xlazy_core::emit::{Emit, Reducer, Val};
 use xlazy_core::ir::Role::Constant;
 use xlazy_core::ir::{AttrsExt, Healed, Lower, Rule, Sig, attr, rules};
-use xlazy_core::ty::{DType, Shape, Type};
+use xlazy_core::ty::{Shape, Type};
 
 // Elementwise: the operand converted to the output's dtype, then one operation.
 fn un(l: &mut Lower, op: &str) -> Val {
@@ -344,9 +344,8 @@ fn digamma(l: &mut Lower) -> Val {
 
 // The n-th derivative of digamma. CHLO's holds for positive numbers: ψₙ(x) = ψₙ(x + k) + (-1)ⁿ⁺¹ n! Σ (x + i)⁻ⁿ⁻¹, i < k,
 // leads there from negative ones, by as many steps as the lowest of them takes.
-fn polygamma(l: &mut Lower, order: &Val, factorial: &Val) -> Val {
+fn polygamma(l: &mut Lower, x: &Val, order: &Val, factorial: &Val) -> Val {
     const MOST: f64 = 100_000.0;
-    let x = wide(l);
     let [order, factorial] = [order, factorial].map(|v| l.broadcast(v, x.shape()));
     let zero = l.constant(0.0, &x.ty);
     let exponent = l.unary("negate", &order);
@@ -376,38 +375,29 @@ fn polygamma(l: &mut Lower, order: &Val, factorial: &Val) -> Val {
     );
     let value = l.binary("chlo.polygamma", &order, &done[0]);
     let moved = l.mul(&done[1], &factorial);
-    let below = l.compare("LT", &x, &zero);
+    let below = l.compare("LT", x, &zero);
     let there = l.add(&value, &moved);
     let y = l.select(&below, &there, &value);
     // poles at 0 and at whole numbers below it, of the sign that torch's zeta gives them
-    let whole = l.unary("floor", &x);
-    let (whole, low) = (l.compare("EQ", &whole, &x), l.compare("LE", &x, &zero));
+    let whole = l.unary("floor", x);
+    let (whole, low) = (l.compare("EQ", &whole, x), l.compare("LE", x, &zero));
     let at = l.binary("and", &whole, &low);
     let pole = l.with_const("multiply", &factorial, f64::INFINITY);
-    let y = l.select(&at, &pole, &y);
-    let dtype = l.out.dtype;
-    l.convert(&y, dtype)
-}
-
-// The operand in the result's dtype; of halves in f32, as torch computes what is not one of their own functions.
-fn wide(l: &mut Lower) -> Val {
-    let x = l.cast(0);
-    if x.dtype().is_half() { l.convert(&x, DType::F32) } else { x }
+    l.select(&at, &pole, &y)
 }
 
 // The first derivative as torch computes it, by reflection: near a pole it is as large as a sine in this dtype lets it be.
-fn trigamma(l: &mut Lower) -> Val {
-    let x = wide(l);
+fn trigamma(l: &mut Lower, x: &Val) -> Val {
     let half = l.constant(0.5, &x.ty);
-    let left = l.compare("LT", &x, &half);
-    let angle = l.with_const("multiply", &x, std::f64::consts::PI);
+    let left = l.compare("LT", x, &half);
+    let angle = l.with_const("multiply", x, std::f64::consts::PI);
     let sine = l.unary("sine", &angle);
     let square = l.mul(&sine, &sine);
     let pi2 = l.constant(std::f64::consts::PI * std::f64::consts::PI, &x.ty);
     let reflected = l.div(&pi2, &square);
     let one = l.constant(1.0, &x.ty);
-    let mirrored = l.sub(&one, &x);
-    let mut at = l.select(&left, &mirrored, &x);
+    let mirrored = l.sub(&one, x);
+    let mut at = l.select(&left, &mirrored, x);
     let mut sum = l.constant(0.0, &x.ty);
     for _ in 0..6 {
         let square = l.mul(&at, &at);
@@ -429,9 +419,7 @@ fn trigamma(l: &mut Lower) -> Val {
     let tail = l.div(&tail, &at);
     let y = l.add(&sum, &tail);
     let other = l.sub(&reflected, &y);
-    let y = l.select(&left, &other, &y);
-    let dtype = l.out.dtype;
-    l.convert(&y, dtype)
+    l.select(&left, &other, &y)
 }
 
 // (-1)ⁿ⁺¹ n!
@@ -442,12 +430,13 @@ fn signed_factorial(n: f64) -> f64 {
 
 static POLYGAMMA: Entry = Entry::new("polygamma", rules::float, |l| {
     let n = l.attrs.float(0);
-    let dtype = if l.out.dtype.is_half() { DType::F32 } else { l.out.dtype };
     if n == 1.0 {
-        return trigamma(l);
+        return widely(l, trigamma);
     }
-    let (order, factorial) = (l.scalar(n, dtype), l.scalar(signed_factorial(n), dtype));
-    polygamma(l, &order, &factorial)
+    widely(l, |l, x| {
+        let (order, factorial) = (l.scalar(n, x.dtype()), l.scalar(signed_factorial(n), x.dtype()));
+        polygamma(l, x, &order, &factorial)
+    })
 })
 .attrs(&[attr("n", Constant)])
 .samples(|| {
@@ -465,10 +454,10 @@ static POLYGAMMA_AT: Entry = Entry::new("polygamma.n", rules::float, |l| {
     let numbers = l.cast(1);
     let [order, factorial] = [0, 1].map(|i| {
         let one = l.slice(&numbers, &[i], &[i + 1], &[1]);
-        let one = if one.dtype().is_half() { l.convert(&one, DType::F32) } else { one };
+        let one = wide(l, &one);
         l.reshape(&one, &Shape::default())
     });
-    polygamma(l, &order, &factorial)
+    widely(l, |l, x| polygamma(l, x, &order, &factorial))
 })
 .samples(|| vec![Sample::of(&[&[2, 3], &[2]]).range(1.0, 2.0)]);
 

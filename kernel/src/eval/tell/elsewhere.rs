@@ -35,8 +35,7 @@ pub(super) fn of_another_library(
     is_ours: &dyn Fn(&str) -> bool,
 ) -> Option<String> {
     let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
-    let line = text.text[..at.start].rfind('\n').map_or(0, |i| i + 1);
-    let line = text.text[line..].lines().next().unwrap_or_default().trim_start();
+    let line = line_of(error, texts).unwrap_or_default().trim_start();
     let help = match (&*error.code, quoted) {
         ("E0425" | "E0432" | "E0433" | "E0423", ["torch" | "tch", ..]) => {
             "there is no module `torch`: what are functions there are methods of tensors (`x.exp()`) and functions without a module \

@@ -90,6 +90,13 @@ impl Installation {
         dirs.extend(std::env::var_os("LD_LIBRARY_PATH").iter().flat_map(std::env::split_paths));
         std::env::join_paths(dirs).unwrap_or_default()
     }
+
+    /// The session's program, with what it finds its libraries and plugins by, for what it does besides cells.
+    pub fn session(&self) -> Command {
+        let mut command = Command::new(&self.session_exe);
+        command.env("LD_LIBRARY_PATH", self.library_path()).env("XLAZY_PLUGIN_DIR", &self.plugins_dir);
+        command
+    }
 }
 
 enum Tree {

@@ -1,7 +1,7 @@
 //! Devices of other processes: the pod that the environment asks for, and what a worker of one does.
 use super::chip::without_chip;
 use super::platform::{PLATFORMS, Platform};
-use crate::pod::{CALL, Client, Failure, Open, Pod, Spec, address, serve};
+use crate::pod::{CALL, Client, Failure, Open, Pod, Spec, address, quoted, serve};
 use crate::{Error, Result, sys};
 use std::fs::File;
 use std::sync::Arc;
@@ -20,8 +20,7 @@ pub(super) fn wanted() -> Result<Option<Spec>> {
 /// Errors: what is wrong with it.
 pub fn check_pod(text: &str) -> Result<Spec> {
     let exe = std::env::current_exe().map(|e| e.display().to_string()).unwrap_or_default();
-    let here = format!("'{}' --worker", exe.replace('\'', r"'\''"));
-    Spec::read(text, &here).map_err(|message| Error::Usage { message })
+    Spec::read(text, &format!("{} --worker", quoted(&exe))).map_err(|message| Error::Usage { message })
 }
 
 /// Starts the workers.

@@ -79,56 +79,24 @@ pub fn options(o: &Options) -> CompileOptions {
     }
 }
 
-/// What a program needs, in the order of the fields.
-pub fn needs(m: &CompiledMemoryStats) -> Vec<i64> {
-    vec![
-        m.generated_code_size,
-        m.argument_size,
-        m.output_size,
-        m.alias_size,
-        m.temp_size,
-        m.host_generated_code_size,
-        m.host_argument_size,
-        m.host_output_size,
-        m.host_alias_size,
-        m.host_temp_size,
-        m.peak_memory,
-        m.total_size,
-    ]
+macro_rules! counts {
+    ($($field:ident)*) => {
+        /// What a program needs, in this order.
+        pub fn needs(m: &CompiledMemoryStats) -> Vec<i64> {
+            vec![$(m.$field),*]
+        }
+
+        pub fn needed(of: &[i64]) -> Option<CompiledMemoryStats> {
+            let &[$($field),*] = of else { return None };
+            Some(CompiledMemoryStats { $($field),* })
+        }
+    };
 }
 
-pub fn needed(of: &[i64]) -> Option<CompiledMemoryStats> {
-    let &[
-        generated_code_size,
-        argument_size,
-        output_size,
-        alias_size,
-        temp_size,
-        host_generated_code_size,
-        host_argument_size,
-        host_output_size,
-        host_alias_size,
-        host_temp_size,
-        peak_memory,
-        total_size,
-    ] = of
-    else {
-        return None;
-    };
-    Some(CompiledMemoryStats {
-        generated_code_size,
-        argument_size,
-        output_size,
-        alias_size,
-        temp_size,
-        host_generated_code_size,
-        host_argument_size,
-        host_output_size,
-        host_alias_size,
-        host_temp_size,
-        peak_memory,
-        total_size,
-    })
+counts! {
+    generated_code_size argument_size output_size alias_size temp_size
+    host_generated_code_size host_argument_size host_output_size host_alias_size host_temp_size
+    peak_memory total_size
 }
 
 /// In use, the most that was, the limit.

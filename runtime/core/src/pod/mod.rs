@@ -15,6 +15,6 @@ pub const CALL: &str = "pod";
 
 pub use controller::{Pod, Status};
 pub use objects::{Buffer, Client, Device, Event, LoadedExecutable};
-pub use spec::{Spec, address};
+pub use spec::{Spec, address, quoted};
 pub use wire::{Failure, Open};
 pub use worker::{Opener, serve};

@@ -118,7 +118,7 @@ impl Client {
     pub fn deserialize(&self, bytes: &[u8]) -> Result<LoadedExecutable> {
         match self {
             Client::Here(c) => c.deserialize(bytes).map(LoadedExecutable::Here),
-            Client::Pod(_) => Err(refused("programs of a pod are compiled on its workers".into())),
+            Client::Pod(_) => Err(stays()),
         }
     }
 
@@ -487,7 +487,7 @@ impl LoadedExecutable {
     pub fn serialize(&self) -> Result<Vec<u8>> {
         match self {
             LoadedExecutable::Here(e) => e.serialize(),
-            LoadedExecutable::Pod(far) => far.about(|program| About::Serialized { program }),
+            LoadedExecutable::Pod(_) => Err(stays()),
         }
     }
 
@@ -532,6 +532,10 @@ fn here<'a>(b: &&'a Buffer) -> Result<&'a pjrt::Buffer> {
 fn parse<T: Wire>(bytes: &[u8]) -> Result<T> {
     let mut left = bytes;
     T::take(&mut left).filter(|_| left.is_empty()).ok_or_else(|| refused("a worker has answered something else".into()))
+}
+
+fn stays() -> Error {
+    refused("programs of a pod are compiled on its workers, and stay there".into())
 }
 
 fn mixed() -> Error {

@@ -1,5 +1,6 @@
 //! Something that will have happened: an execution on a worker, an answer.
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use super::link::lock;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use xlazy_pjrt::Result;
 
@@ -34,14 +35,10 @@ impl Signal {
         signal
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// It has come; what is told later is ignored.
     pub fn give(&self, result: Result<()>) {
         let waiting = {
-            let mut state = self.state();
+            let mut state = lock(&self.0.state);
             match &mut *state {
                 State::Come(_) => return,
                 State::Waiting(all) => {
@@ -56,14 +53,14 @@ impl Signal {
     }
 
     pub fn now(&self) -> Option<Result<()>> {
-        match &*self.state() {
+        match &*lock(&self.0.state) {
             State::Come(result) => Some(result.clone()),
             State::Waiting(_) => None,
         }
     }
 
     pub fn then(&self, then: impl FnOnce(Result<()>) + Send + 'static) {
-        let result = match &mut *self.state() {
+        let result = match &mut *lock(&self.0.state) {
             State::Waiting(all) => return all.push(Box::new(then)),
             State::Come(result) => result.clone(),
         };
@@ -72,14 +69,14 @@ impl Signal {
 
     /// Waits for it, as long as nothing speaks against that.
     pub fn wait(&self, against: impl Fn() -> Result<()>) -> Result<()> {
-        let mut state = self.state();
+        let mut state = lock(&self.0.state);
         loop {
             if let State::Come(result) = &*state {
                 return result.clone();
             }
             drop(state);
             against()?;
-            state = self.state();
+            state = lock(&self.0.state);
             if let State::Waiting(_) = &*state {
                 state = self.0.came.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
             }

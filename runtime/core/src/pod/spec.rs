@@ -160,7 +160,7 @@ fn host(name: &str) -> Result<String, String> {
 }
 
 /// A text as one word of the shell.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

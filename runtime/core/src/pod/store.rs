@@ -1,9 +1,10 @@
 //! The key-value store through which the clients of several workers meet: the controller has the values, workers ask for them
 //! by their line to it.
+use super::link::lock;
 use super::wire::{Bytes, Command, Said};
 use std::collections::HashMap;
+use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use xlazy_pjrt::{Code, Error, KeyValueStore, Result};
 
@@ -54,13 +55,9 @@ impl Asked {
         Asked { line, waiting: Mutex::default() }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The controller has answered.
     pub fn answered(&self, request: u64, value: Option<Vec<u8>>) {
-        if let Some(tell) = self.waiting().1.remove(&request) {
+        if let Some(tell) = lock(&self.waiting).1.remove(&request) {
             let _ = tell.send(value);
         }
     }
@@ -68,7 +65,7 @@ impl Asked {
     fn ask(&self, key: &str, waits: bool, timeout: Duration) -> Result<Vec<u8>> {
         let (tell, told) = channel();
         let request = {
-            let mut waiting = self.waiting();
+            let mut waiting = lock(&self.waiting);
             waiting.0 += 1;
             let request = waiting.0;
             waiting.1.insert(request, tell);
@@ -76,7 +73,7 @@ impl Asked {
         };
         let _ = self.line.send(Said::Get { request, key: key.to_owned(), waits });
         let answer = told.recv_timeout(timeout);
-        self.waiting().1.remove(&request);
+        lock(&self.waiting).1.remove(&request);
         let refused = |code, message: String| Error { call: "KeyValueStore", code, message };
         match answer {
             Ok(Some(value)) => Ok(value),

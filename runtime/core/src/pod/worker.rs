@@ -1,6 +1,7 @@
 //! A worker: a loop over PJRT calls that does what a controller tells it, in that order. It knows no tensor, traces nothing and
 //! decides nothing, so it cannot differ from the controller in what there is.
-use super::convert::{failure, info, options, value};
+use super::convert::{self, failure, info, options, value};
+use super::link::lock;
 use super::store::Asked;
 use super::wire::{self, About, Attribute, Bytes, Command, Failure, Made, Open, Opened, Said};
 use std::collections::HashMap;
@@ -8,7 +9,7 @@ use std::fs::File;
 use std::io::{BufReader, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use xlazy_pjrt::{Buffer, BufferType, Client, Code, Device, Error, KeyValueStore, LoadedExecutable, Program, Result};
 
@@ -75,7 +76,7 @@ fn hear(mut input: BufReader<File>, asked: &Asked, tell: &Sender<Command>) {
     for number in 1.. {
         match wire::receive(&mut input, number) {
             Ok(Some(Command::Value { request, value })) => asked.answered(request, value.map(|v| v.0)),
-            Ok(Some(Command::Close {})) | Ok(None) => crate::sys::exit_now(0),
+            Ok(None) => crate::sys::exit_now(0),
             Ok(Some(command)) => drop(tell.send(command)),
             Err(e) => {
                 std::eprintln!("xlazy worker: the controller sent what is no command ({e})");
@@ -136,11 +137,6 @@ impl Worker {
                 let made = compiled.and_then(|p| self.keep(program, hash, p, compares)).map_err(|e| failure(&e));
                 self.line.send(Said::Compiled { request, made });
             }
-            Command::Load { request, program, hash, code } => {
-                let loaded = self.client.deserialize(&code.0);
-                let made = loaded.and_then(|p| self.keep(program, hash, p, true)).map_err(|e| failure(&e));
-                self.line.send(Said::Compiled { request, made });
-            }
             Command::Upload { buffer, device, dtype, dims, bytes } => {
                 let sent = self.upload(device, dtype, &dims, &bytes.0).map_err(|e| failure(&e));
                 self.buffers.insert(buffer, sent);
@@ -177,7 +173,7 @@ impl Worker {
                 let answer = self.answer(about).map(Bytes).map_err(|e| failure(&e));
                 self.line.send(Said::Answer { request, answer });
             }
-            Command::Open { .. } | Command::Value { .. } | Command::Close {} => {}
+            Command::Open { .. } | Command::Value { .. } => {}
         }
     }
 
@@ -270,15 +266,14 @@ impl Worker {
                 let (format, bytes) = self.program(program)?.1.optimized_program()?;
                 (format, Bytes(bytes)).put(&mut out);
             }
-            About::Serialized { program } => out = self.program(program)?.1.serialize()?,
             About::Costs { program } => {
                 let costs = self.program(program)?.1.cost_analysis()?;
                 let costs: Vec<(String, Attribute)> = costs.into_iter().map(|(name, v)| (name, value(v))).collect();
                 costs.put(&mut out);
             }
-            About::Needs { program } => super::convert::needs(&self.program(program)?.1.memory_stats()?).put(&mut out),
+            About::Needs { program } => convert::needs(&self.program(program)?.1.memory_stats()?).put(&mut out),
             About::Memory { device } => {
-                self.device(device)?.memory_stats()?.map(|m| super::convert::memory(&m)).put(&mut out);
+                self.device(device)?.memory_stats()?.map(|m| convert::memory(&m)).put(&mut out);
             }
         }
         Ok(out)
@@ -304,7 +299,7 @@ impl Ended {
 
     fn of_one(&self, result: Result<()>) {
         if let Err(e) = result {
-            self.0.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure(&e));
+            lock(&self.0.failed).get_or_insert(failure(&e));
         }
     }
 }
@@ -312,7 +307,7 @@ impl Ended {
 impl Drop for OfAll {
     fn drop(&mut self) {
         self.progress.ended.fetch_max(self.run, Ordering::Relaxed);
-        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let failed = lock(&self.failed).take();
         self.line.send(Said::Ended { run: self.run, failed, started: true });
     }
 }
