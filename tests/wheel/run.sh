@@ -81,7 +81,7 @@ bare "$new/bin/python" -m pip uninstall --quiet --yes xlazy xlazy-rust xlazy-rus
 left=$(find "$new" -iname '*xlazy*' -o -iname 'libpjrt*' -o -name 'libstd-*')
 [[ -z $left ]] || fail "left behind in the environment: $left"
 # What somebody has typed is theirs, as a shell's history is.
-left=$(find "$home/user" -ipath '*xlazy*' -type f ! -path '*/.local/share/xlazy/state/history.*')
+left=$(cd "$home/user" && find . -ipath '*xlazy*' -type f ! -path './.local/share/xlazy/state/history.*')
 [[ -z $left ]] || fail "left behind at home: $left"
 
 # ---- The same without Python: an archive, unpacked, and called through a link
