@@ -1,5 +1,5 @@
 //! Activations and what bounds values: clamp, softmax and its logarithm.
-use super::base::wide;
+use super::base::widely;
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
 use xlazy_core::emit::{Reducer, Val};
@@ -108,49 +108,47 @@ static SILU: Entry = Entry::new("silu", rules::float, |l| {
 .bucket(bucket::each);
 
 // x Φ(x); Φ from the error function, or torch's tanh approximation
-static GELU: Entry = Entry::new("gelu", rules::float, |l| {
-    let x = l.cast(0);
-    let dtype = x.dtype();
-    let x = wide(l, &x);
+fn gelu(l: &mut Lower, x: &Val) -> Val {
     let inner = match l.attrs.flag(0) {
         true => {
-            let x2 = l.mul(&x, &x);
-            let x3 = l.mul(&x2, &x);
+            let x2 = l.mul(x, x);
+            let x3 = l.mul(&x2, x);
             let cubic = l.with_const("multiply", &x3, 0.044715);
-            let sum = l.add(&x, &cubic);
+            let sum = l.add(x, &cubic);
             let scaled = l.with_const("multiply", &sum, (2.0 / std::f64::consts::PI).sqrt());
             l.unary("tanh", &scaled)
         }
         false => {
-            let scaled = l.with_const("multiply", &x, std::f64::consts::FRAC_1_SQRT_2);
+            let scaled = l.with_const("multiply", x, std::f64::consts::FRAC_1_SQRT_2);
             l.unary("chlo.erf", &scaled)
         }
     };
     let one = l.with_const("add", &inner, 1.0);
-    let half = l.with_const("multiply", &x, 0.5);
-    let y = l.mul(&half, &one);
-    l.convert(&y, dtype)
-})
-.attrs(&[attr("tanh", Mode)])
-.samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![true.into()]), Sample::of(&[&[2, 3]]).attrs(vec![false.into()])])
-.grad(|g| {
-    let x = g.x(0);
-    let slope = match g.attrs.flag(0) {
-        true => {
-            let k = (2.0 / std::f64::consts::PI).sqrt();
-            let t = ((x + x.pow(3.0) * 0.044715) * k).tanh();
-            let dt = (1.0 - t.square()) * (x.square() * (3.0 * 0.044715 * k) + k);
-            (&t + 1.0) * 0.5 + x * 0.5 * dt
-        }
-        false => {
-            let cdf = ((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
-            let pdf = (x.square() * -0.5).exp() * (1.0 / (2.0 * std::f64::consts::PI).sqrt());
-            cdf + x * pdf
-        }
-    };
-    vec![Some(&g.dy * slope)]
-})
-.bucket(bucket::each);
+    let half = l.with_const("multiply", x, 0.5);
+    l.mul(&half, &one)
+}
+
+static GELU: Entry = Entry::new("gelu", rules::float, |l| widely(l, gelu))
+    .attrs(&[attr("tanh", Mode)])
+    .samples(|| vec![Sample::of(&[&[2, 3]]).attrs(vec![true.into()]), Sample::of(&[&[2, 3]]).attrs(vec![false.into()])])
+    .grad(|g| {
+        let x = g.x(0);
+        let slope = match g.attrs.flag(0) {
+            true => {
+                let k = (2.0 / std::f64::consts::PI).sqrt();
+                let t = ((x + x.pow(3.0) * 0.044715) * k).tanh();
+                let dt = (1.0 - t.square()) * (x.square() * (3.0 * 0.044715 * k) + k);
+                (&t + 1.0) * 0.5 + x * 0.5 * dt
+            }
+            false => {
+                let cdf = ((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
+                let pdf = (x.square() * -0.5).exp() * (1.0 / (2.0 * std::f64::consts::PI).sqrt());
+                cdf + x * pdf
+            }
+        };
+        vec![Some(&g.dy * slope)]
+    })
+    .bucket(bucket::each);
 
 // log(1 + e^x), written so that it does not overflow
 static SOFTPLUS: Entry = Entry::new("softplus", rules::float, |l| {

@@ -82,6 +82,17 @@ pub(super) fn widely(l: &mut Lower, f: impl FnOnce(&mut Lower, &Val) -> Val) -> 
     l.convert(&y, dtype)
 }
 
+/// The same of two operands, which broadcast.
+pub(super) fn both_widely(l: &mut Lower, f: impl FnOnce(&mut Lower, &Val, &Val) -> Val) -> Val {
+    let dtype = l.out.dtype;
+    let [a, b] = [0, 1].map(|i| {
+        let x = l.fit(i);
+        wide(l, &x)
+    });
+    let y = f(l, &a, &b);
+    l.convert(&y, dtype)
+}
+
 /// What several ops make of some tensors: of halves computed in f32 and rounded once, as torch's kernels do.
 pub(super) fn rounded_once<const N: usize>(xs: [&Tensor; N], f: impl FnOnce([&Tensor; N]) -> Tensor) -> Tensor {
     let dtype = xs[0].dtype();

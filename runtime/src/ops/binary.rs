@@ -1,5 +1,5 @@
 //! Elementwise arithmetic of two operands, which broadcast and promote as in torch.
-use super::base::{rounded_once, wide};
+use super::base::{both_widely, rounded_once};
 use super::bounds::{BY_ZERO, divisors};
 use super::statistics::rooted;
 use crate::bucket;
@@ -61,29 +61,20 @@ static DIV: Entry = Entry::new("div", rules::binary_float, |l| both(l, "divide")
 
 // What is made of a quotient of floats: of halves in f32, so that it is not rounded to a whole number before.
 fn quotient(l: &mut Lower, f: impl FnOnce(&mut Lower, &Val) -> Val) -> Val {
-    let dtype = l.out.dtype;
-    let [a, b] = [0, 1].map(|i| {
-        let v = l.fit(i);
-        wide(l, &v)
-    });
-    let q = l.div(&a, &b);
-    let y = f(l, &q);
-    l.convert(&y, dtype)
+    both_widely(l, |l, a, b| {
+        let q = l.div(a, b);
+        f(l, &q)
+    })
 }
 
 // As torch has it (and Python): by the rest, so that 1.0 / 0.1, which rounds to 10, is 9.
-fn floored_floats(l: &mut Lower) -> Val {
-    let dtype = l.out.dtype;
-    let [a, b] = [0, 1].map(|i| {
-        let v = l.fit(i);
-        wide(l, &v)
-    });
+fn floored_floats(l: &mut Lower, a: &Val, b: &Val) -> Val {
     let zero = l.constant(0.0, &a.ty);
-    let rest = l.binary("remainder", &a, &b);
-    let whole = l.sub(&a, &rest);
-    let q = l.div(&whole, &b);
+    let rest = l.binary("remainder", a, b);
+    let whole = l.sub(a, &rest);
+    let q = l.div(&whole, b);
     let some = l.compare("NE", &rest, &zero);
-    let (nr, nb) = (l.compare("LT", &rest, &zero), l.compare("LT", &b, &zero));
+    let (nr, nb) = (l.compare("LT", &rest, &zero), l.compare("LT", b, &zero));
     let differ = l.binary("xor", &nr, &nb);
     let lower = l.binary("and", &some, &differ);
     let less = l.with_const("subtract", &q, 1.0);
@@ -96,19 +87,18 @@ fn floored_floats(l: &mut Lower) -> Val {
     let up = l.with_const("add", &down, 1.0);
     let y = l.select(&beyond, &up, &down);
     // A quotient of 0 has the sign of the operands'.
-    let plain = l.div(&a, &b);
+    let plain = l.div(a, b);
     let signed = l.mul(&plain, &zero);
     let none = l.compare("EQ", &y, &zero);
     let y = l.select(&none, &signed, &y);
-    let by_zero = l.compare("EQ", &b, &zero);
-    let y = l.select(&by_zero, &plain, &y);
-    l.convert(&y, dtype)
+    let by_zero = l.compare("EQ", b, &zero);
+    l.select(&by_zero, &plain, &y)
 }
 
 // The quotient rounded down; integers stay integers.
 fn floored(l: &mut Lower) -> Val {
     if l.out.dtype.category() == Category::Float {
-        return floored_floats(l);
+        return both_widely(l, floored_floats);
     }
     let (a, b) = (l.fit(0), l.fit(1));
     let q = l.div(&a, &b);

@@ -41,7 +41,7 @@ fn bool_type(s: &Sig) -> Rule {
     Ok(Type::new(DType::Bool, reduced(s)))
 }
 
-// Halves are summed in f32, as XLA and torch do on accelerators: of halves what is `wide` is summed in f32, and rounded after what is done with the sum.
+// What is `wide` of halves is summed in f32, as XLA and torch do on accelerators, and rounded after what is done with the sum.
 fn reduce_in(l: &mut Lower, r: Reducer, wide: bool) -> Val {
     reduced_and(l, r, wide, |_, sum| sum)
 }

@@ -1,6 +1,6 @@
 //! Special functions, and functions of a float's bits. Bessel functions and erfcx are Chebyshev series of what is left of them
 //! when their growth is taken out.
-use super::base::{wide, widely};
+use super::base::{both_widely, wide, widely};
 use super::chebyshev::{ERFCX, I0E_LARGE, I0E_SMALL, I1E_LARGE, I1E_SMALL};
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Grad, Sample, Tensor, called, refuse, trace};
@@ -192,27 +192,26 @@ special! {
     }, |g| chain(g, (g.x(0).square() * -0.5 - g.y()).exp() * (0.5 * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2));
 }
 
-// Hurwitz's zeta function; its derivative by the first operand has no closed form, and torch has none either.
-static ZETA: Entry = Entry::new("special.zeta", rules::binary_float, |l| {
-    let (x, q) = (l.fit(0), l.fit(1));
-    let dtype = x.dtype();
-    let [x, q] = [x, q].map(|v| wide(l, &v));
-    let y = l.binary("chlo.zeta", &x, &q);
+// Hurwitz's zeta function.
+fn zeta(l: &mut Lower, x: &Val, q: &Val) -> Val {
+    let y = l.binary("chlo.zeta", x, q);
     // no number below 1, whatever the other is
     let one = l.constant(1.0, &x.ty);
-    let (below, nan) = (l.compare("LT", &x, &one), l.constant(f64::NAN, &y.ty));
+    let (below, nan) = (l.compare("LT", x, &one), l.constant(f64::NAN, &y.ty));
     // poles: at 1, and where the other is 0 or a whole number below
-    let (whole, none) = (l.unary("floor", &q), l.constant(0.0, &q.ty));
-    let (whole, low) = (l.compare("EQ", &whole, &q), l.compare("LE", &q, &none));
+    let (whole, none) = (l.unary("floor", q), l.constant(0.0, &q.ty));
+    let (whole, low) = (l.compare("EQ", &whole, q), l.compare("LE", q, &none));
     let at = l.binary("and", &whole, &low);
-    let first = l.compare("EQ", &x, &one);
+    let first = l.compare("EQ", x, &one);
     let (at, infinite) = (l.binary("or", &at, &first), l.constant(f64::INFINITY, &y.ty));
     let y = l.select(&at, &infinite, &y);
-    let y = l.select(&below, &nan, &y);
-    l.convert(&y, dtype)
-})
-.samples(|| vec![Sample::of(&[&[2, 3], &[3]]).range(1.5, 3.0)])
-.bucket(bucket::each);
+    l.select(&below, &nan, &y)
+}
+
+// Its derivative by the first operand has no closed form, and torch has none either.
+static ZETA: Entry = Entry::new("special.zeta", rules::binary_float, |l| both_widely(l, zeta))
+    .samples(|| vec![Sample::of(&[&[2, 3], &[3]]).range(1.5, 3.0)])
+    .bucket(bucket::each);
 
 fn integers(s: &Sig) -> Rule {
     let ty = rules::binary(s)?;
