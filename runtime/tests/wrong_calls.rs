@@ -13,6 +13,10 @@ fn wrong<T>(op: &'static str, says: &'static [&'static str], call: impl Fn() -> 
     Wrong(Location::caller(), op, says, Box::new(move || drop(call())))
 }
 
+fn ones(shape: &[i64]) -> Tensor {
+    Tensor::ones(shape.to_vec())
+}
+
 fn all() -> Vec<Wrong> {
     let f = |shape: &'static [i64]| move || Tensor::ones(shape.to_vec());
     let (a, b, c) = (f(&[2, 3]), f(&[4]), f(&[5, 6]));
@@ -148,6 +152,61 @@ fn all() -> Vec<Wrong> {
             associative_scan(|x: (Tensor, Tensor), _| x, &(a(), b()), 0)
         }),
         wrong("slice_scatter", &["f32[2,3]", "f32[4]"], move || a().slice_scatter(&b(), 0, 0, 2, 1)),
+        // What would broadcast, and torch does not.
+        wrong("addmm", &["f32[2,2]", "f32[5,2,2]"], move || ones(&[5, 2, 2]).addmm(&a(), &a().t())),
+        wrong("addmv", &["f32[2]", "f32[5,2]"], move || ones(&[5, 2]).addmv(&a(), &ones(&[3]))),
+        wrong("baddbmm", &["f32[1,2,2]", "f32[3,2,2]"], move || {
+            ones(&[3, 2, 2]).baddbmm(&ones(&[1, 2, 3]), &ones(&[1, 3, 2]))
+        }),
+        wrong("addbmm", &["f32[2,2]", "f32[3,2,2]"], move || {
+            ones(&[3, 2, 2]).addbmm(&ones(&[1, 2, 3]), &ones(&[1, 3, 2]))
+        }),
+        wrong("addr", &["f32[4,4]", "f32[3,4,4]"], move || ones(&[3, 4, 4]).addr(&b(), &b())),
+        wrong("addr_with", &["f32[4,4]", "f32[3,4,4]"], move || ones(&[3, 4, 4]).addr_with(&b(), &b(), 1.0, 1.0)),
+        wrong("inner", &["f32[2,3]", "f32[2,1]"], move || a().inner(&ones(&[2, 1]))),
+        wrong("binary_cross_entropy", &["f32[2,3]", "f32[3]", "shape"], move || {
+            a().binary_cross_entropy(&ones(&[3]), None, Reduction::Mean)
+        }),
+        wrong("binary_cross_entropy", &["f32[2,3]", "f32[2,2,3]", "weight"], move || {
+            a().binary_cross_entropy(&a(), Some(&ones(&[2, 2, 3])), Reduction::Mean)
+        }),
+        wrong("binary_cross_entropy_with_logits", &["f32[2,3]", "f32[2,1]"], move || {
+            a().binary_cross_entropy_with_logits(&ones(&[2, 1]), None, None, Reduction::Mean)
+        }),
+        wrong("binary_cross_entropy_with_logits", &["f32[2,3]", "f32[4,2,3]", "pos_weight"], move || {
+            a().binary_cross_entropy_with_logits(&a(), None, Some(&ones(&[4, 2, 3])), Reduction::Mean)
+        }),
+        wrong("soft_margin_loss", &["f32[2,3]", "f32[2,2,3]"], move || {
+            a().soft_margin_loss(&ones(&[2, 2, 3]), Reduction::Mean)
+        }),
+        wrong("margin_ranking_loss", &["f32[2,3]", "f32[3]"], move || {
+            a().margin_ranking_loss(&a(), &ones(&[3]), 0.0, Reduction::Mean)
+        }),
+        wrong("triplet_margin_loss", &["f32[2,3]", "margin", "-1"], move || {
+            a().triplet_margin_loss(&a(), &a(), -1.0, Reduction::Mean)
+        }),
+        wrong("group_norm", &["f32[2,4,3]", "f32[1,4]"], move || {
+            ones(&[2, 4, 3]).group_norm(2, Some(&ones(&[1, 4])), None, 1e-5)
+        }),
+        wrong("instance_norm", &["f32[2,3,1]", "one value"], move || ones(&[2, 3, 1]).instance_norm(None, None, 1e-5)),
+        wrong("index_add", &["f32[2,3]", "f32[3,2]"], move || a().index_add(0, &tensor([0, 1]), &ones(&[3, 2]))),
+        wrong("index_copy", &["f32[2,3]", "i64[1,2]"], move || a().index_copy(0, &tensor([[0, 1]]), &a())),
+        wrong("meshgrid", &["f32[2,3]", "vectors"], move || meshgrid(&[&a()]).remove(0)),
+        wrong("meshgrid", &["f32[4]", "i64[3]"], move || meshgrid(&[&b(), &whole()]).remove(0)),
+        wrong("cartesian_prod", &["f32[2,3]"], move || xlazy::cartesian_prod(&[&b(), &a()])),
+        wrong("heaviside", &["f32[2,3]", "i64[3]"], move || a().heaviside(&whole())),
+        wrong("cross", &["f32[2,3]", "i64[3]"], move || a().cross(&whole(), -1)),
+        // Parameters that mean nothing.
+        wrong("softshrink", &["f32[2,3]", "-1"], move || a().softshrink(-1.0)),
+        wrong("renorm", &["f32[2,3]", "-1"], move || a().renorm(2.0, 0, -1.0)),
+        wrong("pdist", &["f32[2,3]", "-2"], move || a().pdist(-2.0)),
+        wrong("diff", &["f32[]"], move || Tensor::ones(()).diff(1, 0)),
+        wrong("kthvalue", &["f32[]", "2"], move || Tensor::ones(()).kthvalue(2, 0, false).0),
+        wrong("hardtanh", &["f32[2,3]", "above"], move || a().hardtanh(1.0, -1.0)),
+        wrong("hardtanh", &["bool[2,3]"], move || a().gt(0.0).hardtanh(-1.0, 1.0)),
+        wrong("relu", &["bool[2,3]"], move || a().gt(0.0).relu()),
+        wrong("glu", &["i64[4]"], move || tensor([1, 2, 3, 4]).glu(0)),
+        wrong("logaddexp2", &["c64[2,3]"], move || a().to(DType::C64).logaddexp2(&a())),
     ]
 }
 

@@ -5,7 +5,7 @@ use crate::tensor::{Arg, Entry, Sample, Tensor, trace};
 use xlazy_core::emit::{Reducer, Val};
 use xlazy_core::ir::Role::{Axis, Mode};
 use xlazy_core::ir::{AttrsExt, Kind, Lower, Rule, Sig, attr, rules};
-use xlazy_core::ty::Type;
+use xlazy_core::ty::{DType, Type};
 
 fn sample() -> Vec<Sample> {
     vec![Sample::of(&[&[2, 3]])]
@@ -76,7 +76,10 @@ static CLAMP: Entry = Entry::new(
 
 fn ordered(s: &Sig) -> Rule {
     rules::ordered(s)?;
-    rules::same(s)
+    match s.dtype(0) {
+        DType::Bool => Err("needs numbers, not bool: convert with `.to(…)`".into()),
+        _ => rules::same(s),
+    }
 }
 
 static RELU: Entry = Entry::new("relu", ordered, |l| {

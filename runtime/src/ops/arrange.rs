@@ -1,5 +1,5 @@
 //! Rearranging, made of other ops: rolling, moving and tiling dimensions, diagonals, joining in other directions.
-use super::base::rounded_once;
+use super::base::{of_one_dtype, rounded_once};
 use super::index::{picked, put_at};
 use super::place::rolled;
 use super::{cat, stack};
@@ -19,6 +19,10 @@ fn diagonal_places(rows: usize, columns: usize, offset: i64) -> [Tensor; 2] {
 #[track_caller]
 pub fn meshgrid(tensors: &[&Tensor]) -> Vec<Tensor> {
     let _line = caller_line();
+    if tensors.is_empty() || tensors.iter().any(|t| t.dim() > 1) {
+        refuse("meshgrid", tensors, "needs vectors, one at least");
+    }
+    of_one_dtype("meshgrid", tensors);
     let shape: Vec<usize> = tensors.iter().map(|t| t.numel()).collect();
     let grid = |(d, t): (usize, &&Tensor)| {
         let mut wide = vec![1; shape.len()];
@@ -360,6 +364,9 @@ impl Tensor {
     #[track_caller]
     pub fn diff(&self, n: usize, dim: i64) -> Tensor {
         let _call = called("diff", [self]);
+        if self.dim() == 0 {
+            refuse("diff", &[self], "needs at least 1 dimension");
+        }
         if n > 1 && self.dtype().is_half() {
             return rounded_once([self], |[x]| x.diff(n, dim));
         }
@@ -378,6 +385,11 @@ impl Tensor {
 /// Every combination of the elements of some vectors, one row each (`torch.cartesian_prod`).
 #[track_caller]
 pub fn cartesian_prod(tensors: &[&Tensor]) -> Tensor {
+    let _line = caller_line();
+    if tensors.is_empty() || tensors.iter().any(|t| t.dim() != 1) {
+        refuse("cartesian_prod", tensors, "needs vectors, one at least");
+    }
+    of_one_dtype("cartesian_prod", tensors);
     match tensors {
         [one] => (*one).clone(),
         _ => {

@@ -93,6 +93,24 @@ pub(super) fn both_widely(l: &mut Lower, f: impl FnOnce(&mut Lower, &Val, &Val) 
     l.convert(&y, dtype)
 }
 
+/// Refuses an operand that does not broadcast to the shape of another: where torch computes in place, that one's shape is the
+/// result's.
+#[track_caller]
+pub(super) fn broadcasts(op: &'static str, what: &str, x: &Tensor, to: &Tensor) {
+    if x.shape().broadcast(&to.shape()).is_none_or(|s| s != to.shape()) {
+        refuse(op, &[to, x], format!("{what} must broadcast to {}, and {} does not", to.shape(), x.shape()));
+    }
+}
+
+/// Refuses operands of two dtypes, for ops that torch does not promote for.
+#[track_caller]
+pub(super) fn of_one_dtype(op: &'static str, tensors: &[&Tensor]) {
+    if let Some(other) = tensors.iter().find(|t| t.dtype() != tensors[0].dtype()) {
+        let (a, b) = (tensors[0].dtype(), other.dtype());
+        refuse(op, tensors, format!("all must be of one dtype, not {a} and {b}: convert one with `.to({a:?})`"));
+    }
+}
+
 /// What several ops make of some tensors: of halves computed in f32 and rounded once, as torch's kernels do.
 pub(super) fn rounded_once<const N: usize>(xs: [&Tensor; N], f: impl FnOnce([&Tensor; N]) -> Tensor) -> Tensor {
     let dtype = xs[0].dtype();

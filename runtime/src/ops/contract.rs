@@ -255,6 +255,9 @@ impl Tensor {
         if self.dim() == 0 || other.dim() == 0 {
             return self * other;
         }
+        if self.size(-1) != other.size(-1) {
+            refuse("inner", &[self, other], "the last dimensions must be of one size");
+        }
         self.tensordot_dims(other, -1, -1)
     }
 
@@ -275,7 +278,7 @@ impl Tensor {
     /// `tensor([1, 1]).addmv(&tensor([[1, 2], [3, 4]]), &tensor([1, 10]))` is `[22, 44]`.
     #[track_caller]
     pub fn addmv(&self, mat: &Tensor, vec: &Tensor) -> Tensor {
-        self + mat.mv(vec)
+        self.plus_product("addmv", &mat.mv(vec))
     }
 
     /// `self + Σ batch1 · batch2`, summed over the batch (`torch.addbmm`).
@@ -284,7 +287,7 @@ impl Tensor {
     #[track_caller]
     pub fn addbmm(&self, batch1: &Tensor, batch2: &Tensor) -> Tensor {
         let _call = called("addbmm", [self, batch1, batch2]);
-        self + batch1.bmm_sum(batch2)
+        self.plus_product("addbmm", &batch1.bmm_sum(batch2))
     }
 
     /// Σ batch1 · batch2 as one product, of which halves are rounded once.
@@ -306,7 +309,7 @@ impl Tensor {
     #[track_caller]
     pub fn baddbmm(&self, batch1: &Tensor, batch2: &Tensor) -> Tensor {
         let _call = called("baddbmm", [self, batch1, batch2]);
-        self + batch1.bmm(batch2)
+        self.plus_product("baddbmm", &batch1.bmm(batch2))
     }
 
     /// `self + vec1 ⊗ vec2` (`torch.addr`).
@@ -315,6 +318,6 @@ impl Tensor {
     #[track_caller]
     pub fn addr(&self, vec1: &Tensor, vec2: &Tensor) -> Tensor {
         let _call = called("addr", [self, vec1, vec2]);
-        rounded_once([self, vec1, vec2], |[x, a, b]| x + a.outer(b))
+        rounded_once([self, vec1, vec2], |[x, a, b]| x.plus_product("addr", &a.outer(b)))
     }
 }

@@ -1,5 +1,5 @@
 //! Smaller torch functions made of other ops: distances, signs, joint extremes, writing by mask and flat position.
-use super::base::rounded_once;
+use super::base::{of_one_dtype, rounded_once};
 use crate::tensor::{Arg, Tensor, called, refuse};
 use xlazy_core::ty::{DType, Dims};
 
@@ -73,6 +73,10 @@ impl Tensor {
     #[track_caller]
     pub fn heaviside(&self, values: &Tensor) -> Tensor {
         let _call = called("heaviside", [self, values]);
+        of_one_dtype("heaviside", &[self, values]);
+        if self.dtype().is_complex() {
+            refuse("heaviside", &[self, values], "complex numbers have no order");
+        }
         let step = self.gt(0).to(self.dtype());
         let x = values.where_(&self.eq(0), &step);
         if self.dtype().is_float() { x.masked_fill(&self.isnan(), f64::NAN) } else { x }
@@ -101,6 +105,9 @@ impl Tensor {
     #[track_caller]
     pub fn logaddexp2(&self, other: &Tensor) -> Tensor {
         let _call = called("logaddexp2", [self, other]);
+        if self.dtype().is_complex() || other.dtype().is_complex() {
+            refuse("logaddexp2", &[self, other], "needs real numbers");
+        }
         let ln2 = std::f64::consts::LN_2;
         (self * ln2).logaddexp(&(other * ln2)) / ln2
     }
@@ -142,6 +149,10 @@ impl Tensor {
     #[track_caller]
     pub fn cross(&self, other: &Tensor, dim: i64) -> Tensor {
         let _call = called("cross", [self, other]);
+        of_one_dtype("cross", &[self, other]);
+        if self.dim() != other.dim() {
+            refuse("cross", &[self, other], "both must have the same number of dimensions");
+        }
         if self.size(dim) != 3 || other.size(dim) != 3 {
             refuse("cross", &[self, other], format!("dimension {dim} must have 3 elements"));
         }
@@ -222,6 +233,7 @@ impl Tensor {
         reduction: super::Reduction,
     ) -> Tensor {
         let _call = called("triplet_margin_loss", [self, positive, negative]);
+        super::margin::triplet("triplet_margin_loss", [self, positive, negative], margin);
         let near = self.pairwise_distance(positive, 2.0, 1e-6, false);
         let far = self.pairwise_distance(negative, 2.0, 1e-6, false);
         far.margin_ranking_loss(&near, &far.ones_like(), margin, reduction)

@@ -240,7 +240,10 @@ impl Tensor {
         let (x, i) = (self.at_least_1d(), index.at_least_1d());
         let mut shape = x.shape();
         shape[d] = i.numel();
-        if source.numel() != shape.numel() {
+        if index.dim() > 1 {
+            refuse(op.name, &[self, index, source], "the index must be a vector");
+        }
+        if source.shape() != shape && (source.dim() > 0 || shape.numel() != 1) {
             refuse(op.name, &[self, index, source], format!("the source must have the shape {shape}"));
         }
         self.holds(op.name, source);

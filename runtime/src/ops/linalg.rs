@@ -174,6 +174,6 @@ impl Tensor {
     #[track_caller]
     pub fn addmm(&self, mat1: &Tensor, mat2: &Tensor) -> Tensor {
         let _call = called("addmm", [self, mat1, mat2]);
-        self + mat1.mm(mat2)
+        self.plus_product("addmm", &mat1.mm(mat2))
     }
 }

@@ -1,5 +1,5 @@
 //! Losses: how far a prediction is from its target.
-use super::base::rounded_once;
+use super::base::{broadcasts, rounded_once};
 use super::bounds::fractions;
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
@@ -94,9 +94,18 @@ fn numbers(target: &Tensor) -> Tensor {
     if target.dtype() == DType::Bool { target.to(DType::I8) } else { target.clone() }
 }
 
+/// Refuses a target of another shape, which torch does not broadcast.
 #[track_caller]
-fn weighted(losses: Tensor, weight: Option<&Tensor>, reduction: Reduction) -> Tensor {
+fn shaped_alike(op: &'static str, x: &Tensor, target: &Tensor) {
+    if target.shape() != x.shape() {
+        refuse(op, &[x, target], "the target must have the input's shape: bring it there with `.expand` or `.reshape`");
+    }
+}
+
+#[track_caller]
+fn weighted(op: &'static str, losses: Tensor, weight: Option<&Tensor>, reduction: Reduction) -> Tensor {
     let _line = caller_line();
+    weight.inspect(|w| broadcasts(op, "the weight", w, &losses));
     reduced(weight.map_or(losses.clone(), |w| &losses * w), reduction)
 }
 
@@ -177,7 +186,9 @@ impl Tensor {
     #[track_caller]
     pub fn binary_cross_entropy(&self, target: &Tensor, weight: Option<&Tensor>, reduction: Reduction) -> Tensor {
         let _call = called("binary_cross_entropy", [self, target]);
-        weighted(trace(&BINARY_CROSS_ENTROPY, [self.into(), target.into()], []), weight, reduction)
+        shaped_alike("binary_cross_entropy", self, target);
+        let losses = trace(&BINARY_CROSS_ENTROPY, [self.into(), target.into()], []);
+        weighted("binary_cross_entropy", losses, weight, reduction)
     }
 
     /// [`Tensor::binary_cross_entropy`] of sigmoids, without overflow; `pos_weight` counts the positive targets more
@@ -193,13 +204,16 @@ impl Tensor {
         reduction: Reduction,
     ) -> Tensor {
         let _call = called("binary_cross_entropy_with_logits", [self, target]);
+        const OP: &str = "binary_cross_entropy_with_logits";
+        shaped_alike(OP, self, target);
+        pos_weight.inspect(|p| broadcasts(OP, "`pos_weight`", p, self));
         // (1 - t) x + w log(1 + e^-x), with w = 1 + (p - 1) t
         let log = self.neg().softplus();
         let log = match pos_weight {
             Some(p) => log * ((p - 1.0) * target + 1.0),
             None => log,
         };
-        weighted((1.0 - target) * self + log, weight, reduction)
+        weighted(OP, (1.0 - target) * self + log, weight, reduction)
     }
 
     /// The divergence of log-probabilities from the target, itself logarithms where `log_target`
@@ -304,6 +318,10 @@ impl Tensor {
     #[track_caller]
     pub fn margin_ranking_loss(&self, other: &Tensor, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
         let _call = called("margin_ranking_loss", [self, other, target]);
+        if self.dim() != other.dim() || self.dim() != target.dim() {
+            let why = "inputs and target must have the same number of dimensions";
+            refuse("margin_ranking_loss", &[self, other, target], why);
+        }
         reduced((target.neg() * (self - other) + margin).clamp_min(0.0), reduction)
     }
 
@@ -313,6 +331,7 @@ impl Tensor {
     #[track_caller]
     pub fn soft_margin_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
         let _call = called("soft_margin_loss", [self, target]);
+        broadcasts("soft_margin_loss", "the target", target, self);
         reduced((numbers(target).neg() * self).softplus(), reduction)
     }
 

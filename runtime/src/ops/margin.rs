@@ -3,6 +3,17 @@ use super::Reduction;
 use super::loss::reduced;
 use crate::tensor::{Tensor, called, refuse};
 
+/// Refuses what torch does not take for triplets.
+#[track_caller]
+pub(super) fn triplet(op: &'static str, of: [&Tensor; 3], margin: f64) {
+    if margin <= 0.0 {
+        refuse(op, &of, format!("margin must be above 0, not {margin}"));
+    }
+    if of.iter().any(|t| t.dim() != of[0].dim()) {
+        refuse(op, &of, "anchor, positive and negative must have the same number of dimensions");
+    }
+}
+
 impl Tensor {
     // (rows, classes), of a vector one row, and whether there were rows.
     #[track_caller]
@@ -196,6 +207,7 @@ impl Tensor {
         reduction: Reduction,
     ) -> Tensor {
         let _call = called("triplet_margin_loss_with", [self, positive, negative]);
+        triplet("triplet_margin_loss_with", [self, positive, negative], margin);
         let near = self.pairwise_distance(positive, p, eps, false);
         let far = self.pairwise_distance(negative, p, eps, false);
         let far = if swap { far.minimum(positive.pairwise_distance(negative, p, eps, false)) } else { far };

@@ -226,6 +226,10 @@ impl Tensor {
         if others.is_empty() {
             refuse("renorm", &[self], "needs at least 2 dimensions");
         }
+        if p <= 0.0 || maxnorm < 0.0 {
+            let why = format!("p must be above 0 and maxnorm not below it, not {p} and {maxnorm}");
+            refuse("renorm", &[self], why);
+        }
         let norm = self.norm_p(p, others, true);
         let factor = (&norm + 1e-7).reciprocal() * maxnorm;
         let one = factor.ones_like();

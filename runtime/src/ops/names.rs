@@ -1,7 +1,9 @@
 //! Second names that torch has for what other methods do, and products added to something in one call.
-use super::base::rounded_once;
+use super::base::{broadcasts, rounded_once};
 use crate::tensor::{Arg, Tensor, called, refuse};
 use xlazy_core::ty::{DType, Scalar};
+
+const ADDED_TO: &str = "what is added to";
 
 impl Tensor {
     /// This tensor, or a copy where it is a view whose elements do not lie in order (`torch.Tensor.contiguous`).
@@ -165,18 +167,23 @@ impl Tensor {
         if self.dtype().is_complex() { self.conj().dot(other) } else { self.dot(other) }
     }
 
+    /// A product, added to this tensor.
+    #[track_caller]
+    pub(super) fn plus_product(&self, op: &'static str, product: &Tensor) -> Tensor {
+        broadcasts(op, ADDED_TO, self, product);
+        self + product
+    }
+
     // beta · self + alpha · product; what is multiplied by zero counts for nothing, be it NaN
     #[track_caller]
-    fn blended(&self, product: &Tensor, beta: Scalar, alpha: Scalar) -> Tensor {
+    fn blended(&self, op: &'static str, product: &Tensor, beta: Scalar, alpha: Scalar) -> Tensor {
         let bools = self.dtype() == DType::Bool && product.dtype() == DType::Bool;
         let scaled = |t: &Tensor, by: Scalar| match bools {
             true => t.logical_and(by.as_f64() != 0.0),
             false => t.scaled_by(by),
         };
         let product = scaled(product, alpha);
-        if self.shape().broadcast(&product.shape()).is_none_or(|s| s != product.shape()) {
-            refuse("addmm", &[self, &product], "what is added to must broadcast to the product's shape");
-        }
+        broadcasts(op, ADDED_TO, self, &product);
         if beta.as_f64() == 0.0 { product } else { scaled(self, beta) + product }
     }
 
@@ -196,7 +203,7 @@ impl Tensor {
         alpha: impl Into<Scalar>,
     ) -> Tensor {
         let _call = called("addmm_with", [self, mat1, mat2]);
-        self.blended(&mat1.mm(mat2), beta.into(), alpha.into())
+        self.blended("addmm", &mat1.mm(mat2), beta.into(), alpha.into())
     }
 
     /// `beta · self + alpha · mat · vec` (`torch.addmv`).
@@ -209,7 +216,7 @@ impl Tensor {
     #[track_caller]
     pub fn addmv_with(&self, mat: &Tensor, vec: &Tensor, beta: impl Into<Scalar>, alpha: impl Into<Scalar>) -> Tensor {
         let _call = called("addmv_with", [self, mat, vec]);
-        self.blended(&mat.mv(vec), beta.into(), alpha.into())
+        self.blended("addmv", &mat.mv(vec), beta.into(), alpha.into())
     }
 
     /// `beta · self + alpha · vec1 ⊗ vec2` (`torch.addr`).
@@ -223,7 +230,7 @@ impl Tensor {
     pub fn addr_with(&self, vec1: &Tensor, vec2: &Tensor, beta: impl Into<Scalar>, alpha: impl Into<Scalar>) -> Tensor {
         let _call = called("addr_with", [self, vec1, vec2]);
         let (beta, alpha) = (beta.into(), alpha.into());
-        rounded_once([self, vec1, vec2], |[x, a, b]| x.blended(&a.outer(b), beta, alpha))
+        rounded_once([self, vec1, vec2], |[x, a, b]| x.blended("addr", &a.outer(b), beta, alpha))
     }
 
     /// `beta · self + alpha · Σ batch1 · batch2`, the products of a batch added up (`torch.addbmm`).
@@ -242,7 +249,7 @@ impl Tensor {
         alpha: impl Into<Scalar>,
     ) -> Tensor {
         let _call = called("addbmm_with", [self, batch1, batch2]);
-        self.blended(&batch1.bmm_sum(batch2), beta.into(), alpha.into())
+        self.blended("addbmm", &batch1.bmm_sum(batch2), beta.into(), alpha.into())
     }
 
     /// `beta · self + alpha · batch1 · batch2` (`torch.baddbmm`).
@@ -261,6 +268,6 @@ impl Tensor {
         alpha: impl Into<Scalar>,
     ) -> Tensor {
         let _call = called("baddbmm_with", [self, batch1, batch2]);
-        self.blended(&batch1.bmm(batch2), beta.into(), alpha.into())
+        self.blended("baddbmm", &batch1.bmm(batch2), beta.into(), alpha.into())
     }
 }

@@ -150,12 +150,18 @@ impl Tensor {
         if shape.len() < 2 || num_groups == 0 || !shape[1].is_multiple_of(num_groups) {
             refuse("group_norm", &[self], format!("the channels do not divide into {num_groups} groups"));
         }
+        self.one_each("group_norm", weight, bias);
+        if let Some(t) = weight.into_iter().chain(bias).find(|t| t.dim() != 1) {
+            refuse("group_norm", &[self, t], "weight and bias must be vectors");
+        }
+        if self.numel() == num_groups {
+            refuse("group_norm", &[self], "each group has one value, which normalised is 0 whatever it was");
+        }
         if self.numel() == 0 {
             return self.clone();
         }
         let grouped = self.reshape([shape[0] as i64, num_groups as i64, -1]);
         let x = normalised(&grouped, &[2], eps).reshape(&shape);
-        self.one_each("group_norm", weight, bias);
         let [w, b] = [weight, bias].map(|t| t.map(|t| per_channel(t, shape.len())));
         scaled(x, w.as_ref(), b.as_ref())
     }
@@ -168,6 +174,9 @@ impl Tensor {
         let _call = called("instance_norm", [self]);
         if self.dim() < 3 {
             refuse("instance_norm", &[self], "needs an input (batch, channels, space…)");
+        }
+        if self.shape()[2..].iter().product::<usize>() == 1 {
+            refuse("instance_norm", &[self], "each channel has one value, which normalised is 0 whatever it was");
         }
         self.group_norm(self.size(1), weight, bias, eps)
     }

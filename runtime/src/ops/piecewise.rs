@@ -3,6 +3,7 @@ use super::base::rounded_once;
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::ir::rules;
+use xlazy_core::ty::DType;
 
 // Its slope is 1 / (x (1 - x)) at 0 and 1, too, where it is infinite.
 static LOGIT: Entry = Entry::new("logit", rules::float, |l| {
@@ -28,6 +29,16 @@ impl Tensor {
     /// `tensor([-2.0, 0.5, 2.0]).hardtanh(-1.0, 1.0)` is `[-1.0000, 0.5000, 1.0000]`.
     #[track_caller]
     pub fn hardtanh(&self, min_val: f64, max_val: f64) -> Tensor {
+        let _call = called("hardtanh", [self]);
+        if self.dtype() == DType::Bool {
+            refuse("hardtanh", &[self], "needs numbers, not bool: convert with `.to(…)`");
+        }
+        if min_val > max_val {
+            refuse("hardtanh", &[self], format!("min_val {min_val} is above max_val {max_val}"));
+        }
+        if self.dtype() == DType::U8 && (min_val < 0.0 || max_val < 0.0) {
+            refuse("hardtanh", &[self], format!("unsigned integers have no bounds below 0, as {min_val}..={max_val}"));
+        }
         // as torch, no gradient flows at the bounds
         let x = if self.dtype().is_float() { self.clone() } else { self.float() };
         let inside = x.gt(min_val).logical_and(x.lt(max_val));
@@ -39,6 +50,7 @@ impl Tensor {
     /// `tensor([-1.0, 5.0, 9.0]).relu6()` is `[0., 5., 6.]`.
     #[track_caller]
     pub fn relu6(&self) -> Tensor {
+        let _call = called("relu6", [self]);
         self.hardtanh(0.0, 6.0)
     }
 
@@ -110,6 +122,9 @@ impl Tensor {
     #[track_caller]
     pub fn glu(&self, dim: i64) -> Tensor {
         let _call = called("glu", [self]);
+        if !self.dtype().is_float() {
+            refuse("glu", &[self], format!("needs floats, not {}", self.dtype()));
+        }
         let n = self.size(dim) as i64;
         if self.dim() == 0 || n % 2 != 0 {
             refuse("glu", &[self], format!("dimension {dim} does not divide into halves"));
@@ -149,6 +164,9 @@ impl Tensor {
     #[track_caller]
     pub fn softshrink(&self, lambd: f64) -> Tensor {
         let _call = called("softshrink", [self]);
+        if lambd < 0.0 {
+            refuse("softshrink", &[self], format!("lambd must be 0 or more, not {lambd}"));
+        }
         // as torch, zero where it lies between, so that a NaN stays one
         let moved = (self - lambd).where_(&self.gt(lambd), &(self + lambd));
         moved.masked_fill(&self.abs().le(lambd), 0.0)

@@ -311,6 +311,12 @@ impl Tensor {
         if self.dim() != 2 {
             refuse("pdist", &[self], "needs a matrix");
         }
+        if p < 0.0 {
+            refuse("pdist", &[self], format!("p must be 0 or more, not {p}"));
+        }
+        if !self.dtype().is_float() {
+            refuse("pdist", &[self], format!("needs floats, not {}", self.dtype()));
+        }
         let n = self.size(0);
         let pairs = Tensor::triu_indices(n, n, 1);
         let rows = |i: i64| self.index_select(0, &pairs.select(0, i));

@@ -101,11 +101,12 @@ impl Tensor {
     #[track_caller]
     pub fn kthvalue(&self, k: usize, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
         let _call = called("kthvalue", [self]);
+        let of = if self.dim() == 0 { 1 } else { self.size(dim) };
+        if k == 0 || k > of {
+            refuse("kthvalue", &[self], format!("there is no element number {k} of {of}"));
+        }
         if self.dim() == 0 {
             return self.sort(0, false);
-        }
-        if k == 0 || k > self.size(dim) {
-            refuse("kthvalue", &[self], format!("there is no element number {k} of {}", self.size(dim)));
         }
         let (values, indices) = self.sort(dim, false);
         let at = |t: Tensor| {
