@@ -248,6 +248,13 @@ impl Module for PReLU {
 
 /// `x` where positive, elsewhere `x` times a slope drawn between `lower` and `upper` for each element while training, and their
 /// mean otherwise (`torch.nn.RReLU`); by default 1/8 and 1/3.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut layer = nn::RReLU::new(0.1, 0.3);
+/// layer.eval();
+/// assert!(layer.forward(&tensor([-1.0, 2.0])).allclose(&tensor([-0.2, 2.0])));
+/// ```
 pub struct RReLU {
     pub lower: f64,
     pub upper: f64,

@@ -30,6 +30,8 @@ impl CosineSimilarity {
 }
 
 /// The p-norm of the differences of vectors, along the last dimension (`torch.nn.PairwiseDistance`); by default p is 2.
+///
+/// `nn::PairwiseDistance::default().forward(&tensor([[0.0, 0.0]]), &tensor([[3.0, 4.0]]))` is `[5.0000]`.
 #[derive(Clone, Copy, Debug)]
 pub struct PairwiseDistance {
     pub p: f64,

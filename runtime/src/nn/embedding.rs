@@ -27,6 +27,8 @@ impl Embedding {
     }
 
     /// With these vectors, which are trained unless `freeze` (`torch.nn.Embedding.from_pretrained`).
+    ///
+    /// `nn::Embedding::from_pretrained(&tensor([[1.0, 2.0], [3.0, 4.0]]), true).forward(&tensor([1]))` is `[[3., 4.]]`.
     #[track_caller]
     pub fn from_pretrained(embeddings: &Tensor, freeze: bool) -> Embedding {
         let weight = if freeze { embeddings.detach() } else { parameter(embeddings.clone()) };
@@ -97,6 +99,8 @@ impl EmbeddingBag {
     }
 
     /// With these vectors, which are trained unless `freeze` (`torch.nn.EmbeddingBag.from_pretrained`); bags are summed.
+    ///
+    /// `nn::EmbeddingBag::from_pretrained(&tensor([[1.0, 2.0], [3.0, 4.0]]), true).forward(&tensor([[0, 1]]))` is `[[4., 6.]]`.
     #[track_caller]
     pub fn from_pretrained(embeddings: &Tensor, freeze: bool) -> EmbeddingBag {
         let options = EmbeddingBagOptions { mode: BagMode::Sum, ..Default::default() };

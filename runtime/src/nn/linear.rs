@@ -26,6 +26,8 @@ impl Linear {
     }
 
     /// As `torch.nn.Linear(in, out, bias=False)`.
+    ///
+    /// `nn::Linear::without_bias(4, 3).forward(&Tensor::ones([2, 4])).shape()` is `[2,3]`.
     #[track_caller]
     pub fn without_bias(in_features: usize, out_features: usize) -> Linear {
         let weight = init::uniform([out_features, in_features], init::default_bound(in_features));

@@ -380,6 +380,8 @@ macro_rules! parts {
 }
 
 /// A tensor as a parameter: gradients accumulate in it (`torch.nn.Parameter`).
+///
+/// `nn::parameter(tensor([1.0])).requires_grad()` is `true`.
 #[track_caller]
 pub fn parameter(value: Tensor) -> Tensor {
     value.detach().requires_grad_(true)

@@ -235,6 +235,12 @@ impl InstanceNorm {
 
 /// Divides by what the channels around a place have there (`torch.nn.LocalResponseNorm`); [`LocalResponseNorm::new`] has torch's
 /// alpha 1e-4, beta 0.75 and k 1.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let y = nn::LocalResponseNorm::new(2).forward(&Tensor::ones([1, 2, 3]));
+/// assert!(y.lt(1.0).all().item() == 1.0);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct LocalResponseNorm {
     pub size: usize,

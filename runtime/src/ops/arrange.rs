@@ -16,6 +16,8 @@ fn diagonal_places(rows: usize, columns: usize, offset: i64) -> [Tensor; 2] {
 }
 
 /// Coordinates of a grid, one tensor for each of the vectors (`torch.meshgrid` with indexing "ij").
+///
+/// `meshgrid(&[&tensor([1, 2]), &tensor([3, 4])]).remove(1)` is `[[3, 4], [3, 4]]`.
 #[track_caller]
 pub fn meshgrid(tensors: &[&Tensor]) -> Vec<Tensor> {
     let _line = caller_line();
@@ -56,6 +58,8 @@ fn stacked(tensors: &[&Tensor], n: usize, dim: impl Fn(&Tensor) -> i64) -> Tenso
 }
 
 /// Joins tensors one above the other (`torch.vstack`).
+///
+/// `xlazy::vstack(&[&tensor([1, 2]), &tensor([3, 4])])` is `[[1, 2], [3, 4]]`.
 #[track_caller]
 pub fn vstack(tensors: &[&Tensor]) -> Tensor {
     let _line = caller_line();
@@ -63,6 +67,8 @@ pub fn vstack(tensors: &[&Tensor]) -> Tensor {
 }
 
 /// Joins tensors side by side (`torch.hstack`).
+///
+/// `xlazy::hstack(&[&tensor([1, 2]), &tensor([3, 4])])` is `[1, 2, 3, 4]`.
 #[track_caller]
 pub fn hstack(tensors: &[&Tensor]) -> Tensor {
     let _line = caller_line();
@@ -70,6 +76,8 @@ pub fn hstack(tensors: &[&Tensor]) -> Tensor {
 }
 
 /// Joins tensors along the third dimension (`torch.dstack`).
+///
+/// `xlazy::dstack(&[&tensor([1, 2]), &tensor([3, 4])])` is `[[[1, 3], [2, 4]]]`.
 #[track_caller]
 pub fn dstack(tensors: &[&Tensor]) -> Tensor {
     let _line = caller_line();
@@ -77,6 +85,8 @@ pub fn dstack(tensors: &[&Tensor]) -> Tensor {
 }
 
 /// Joins vectors as columns (`torch.column_stack`).
+///
+/// `xlazy::column_stack(&[&tensor([1, 2]), &tensor([3, 4])])` is `[[1, 3], [2, 4]]`.
 #[track_caller]
 pub fn column_stack(tensors: &[&Tensor]) -> Tensor {
     let _line = caller_line();
@@ -383,6 +393,8 @@ impl Tensor {
 }
 
 /// Every combination of the elements of some vectors, one row each (`torch.cartesian_prod`).
+///
+/// `xlazy::cartesian_prod(&[&tensor([1, 2]), &tensor([3, 4])])` is `[[1, 3], [1, 4], [2, 3], [2, 4]]`.
 #[track_caller]
 pub fn cartesian_prod(tensors: &[&Tensor]) -> Tensor {
     let _line = caller_line();

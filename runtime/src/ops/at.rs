@@ -281,6 +281,8 @@ impl Tensor {
     }
 
     /// As [`Tensor::index_put`], on this tensor's value (`torch.Tensor.index_put_`).
+    ///
+    /// `tensor([1, 2, 3]).index_put_(&[Some(&tensor([0, 2]))], 9, false)` is `[9, 2, 9]`.
     #[track_caller]
     pub fn index_put_<'a>(&self, indices: &[Option<&Tensor>], values: impl Into<Arg<'a>>, accumulate: bool) -> Tensor {
         let value = self.index_put(indices, values, accumulate);

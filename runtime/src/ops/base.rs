@@ -245,6 +245,8 @@ impl Tensor {
     }
 
     /// Replaces this tensor's value (`torch.Tensor.copy_`); `value` is broadcast and converted.
+    ///
+    /// `Tensor::zeros([2]).copy_(&tensor([1, 2]))` is `[1., 2.]`.
     #[track_caller]
     pub fn copy_<'a>(&self, value: impl Into<Arg<'a>>) -> Tensor {
         let value = value.into();

@@ -501,6 +501,8 @@ in_place! {
 
 impl Tensor {
     /// Sets every element to zero (`torch.Tensor.zero_`).
+    ///
+    /// `tensor([1, 2]).zero_()` is `[0, 0]`.
     #[track_caller]
     pub fn zero_(&self) -> Tensor {
         let zero = self.zeros_like();
@@ -509,6 +511,8 @@ impl Tensor {
     }
 
     /// Sets every element to a number (`torch.Tensor.fill_`).
+    ///
+    /// `tensor([1, 2]).fill_(7)` is `[7, 7]`.
     #[track_caller]
     pub fn fill_(&self, value: impl Into<Scalar>) -> Tensor {
         let full = self.full_like(value);

@@ -74,6 +74,8 @@ impl Tensor {
     }
 
     /// The real part; a real tensor itself (`torch.real`). StableHLO real.
+    ///
+    /// `tensor([3.0]).complex(&tensor([4.0])).real()` is `[3.]`.
     #[track_caller]
     pub fn real(&self) -> Tensor {
         if !self.dtype().is_complex() {
@@ -83,6 +85,8 @@ impl Tensor {
     }
 
     /// The imaginary part of complex numbers (`torch.imag`). StableHLO imag.
+    ///
+    /// `tensor([3.0]).complex(&tensor([4.0])).imag()` is `[4.]`.
     #[track_caller]
     pub fn imag(&self) -> Tensor {
         if !self.dtype().is_complex() {

@@ -226,6 +226,8 @@ impl Tensor {
     }
 
     /// The sum over products along pairs of dimensions (`torch.tensordot(a, b, (dims_a, dims_b))`).
+    ///
+    /// `Tensor::ones([2, 3]).tensordot_dims(&Tensor::ones([3, 2]), 1, 0)` is `[[3., 3.], [3., 3.]]`.
     #[track_caller]
     pub fn tensordot_dims(&self, other: &Tensor, dims_self: impl Into<Dims>, dims_other: impl Into<Dims>) -> Tensor {
         let _call = called("tensordot_dims", [self, other]);

@@ -356,6 +356,8 @@ impl Tensor {
     }
 
     /// The transpose of [`Tensor::conv3d`] (`torch.nn.functional.conv_transpose3d`).
+    ///
+    /// `Tensor::ones([1, 1, 1, 1, 2]).conv_transpose3d(&Tensor::ones([1, 1, 1, 1, 2]), None, Default::default()).flatten()` is `[1., 2., 1.]`.
     #[track_caller]
     pub fn conv_transpose3d(&self, weight: &Tensor, bias: Option<&Tensor>, options: ConvTransposeOptions) -> Tensor {
         let _call = called("conv_transpose3d", [self, weight].into_iter().chain(bias));

@@ -34,6 +34,7 @@ mod matrix;
 mod names;
 mod norm;
 mod operators;
+mod overwrite;
 mod part;
 mod piecewise;
 mod place;

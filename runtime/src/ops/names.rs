@@ -7,6 +7,8 @@ const ADDED_TO: &str = "what is added to";
 
 impl Tensor {
     /// This tensor, or a copy where it is a view whose elements do not lie in order (`torch.Tensor.contiguous`).
+    ///
+    /// `tensor([[1, 2], [3, 4]]).t().contiguous().flatten()` is `[1, 3, 2, 4]`.
     #[track_caller]
     pub fn contiguous(&self) -> Tensor {
         if self.is_contiguous() { self.clone() } else { self.copy() }

@@ -362,6 +362,8 @@ impl Tensor {
     /// Values put back to where max pooling found them, zeros elsewhere; `output_size` names the spatial sizes
     /// (`torch.nn.functional.max_unpool1d`,
     /// `torch.nn.functional.max_unpool2d`, `torch.nn.functional.max_unpool3d`).
+    ///
+    /// `tensor([[5.0]]).max_unpool(&tensor([[2]]), 4)` is `[[0., 0., 5., 0.]]`.
     #[track_caller]
     pub fn max_unpool(&self, indices: &Tensor, output_size: impl Into<Dims>) -> Tensor {
         let _call = called("max_unpool", [self, indices]);

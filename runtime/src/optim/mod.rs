@@ -184,6 +184,15 @@ pub fn optimizer_step(optimizer: &mut dyn Optimizer) {
 
 /// Scales the gradients down where their common norm is above `max_norm`, and gives that norm
 /// (`torch.nn.utils.clip_grad_norm_`). Nothing is read back.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let w = nn::parameter(tensor([3.0, 4.0]));
+/// (w.square() / 2.0).sum().backward();
+/// let norm = optim::clip_grad_norm_(&[w.clone()], 1.0);
+/// assert!((norm.item() - 5.0).abs() < 1e-4);
+/// assert!(w.grad().unwrap().allclose(&tensor([0.6, 0.8])));
+/// ```
 #[track_caller]
 pub fn clip_grad_norm_(parameters: &[Tensor], max_norm: f64) -> Tensor {
     clip_grad_norm_with(parameters, max_norm, 2.0)

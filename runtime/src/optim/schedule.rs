@@ -78,6 +78,14 @@ impl StepLR {
 }
 
 /// Times `gamma` at each of the milestones (`torch.optim.lr_scheduler.MultiStepLR`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut opt = optim::SGD::new([&nn::parameter(tensor([1.0]))], 0.1);
+/// let mut schedule = optim::MultiStepLR::new(&opt, &[2, 3], 0.5);
+/// (0..3).for_each(|_| schedule.step(&mut opt));
+/// assert!((opt.lr() - 0.025).abs() < 1e-9);
+/// ```
 pub struct MultiStepLR;
 
 impl MultiStepLR {
@@ -89,6 +97,14 @@ impl MultiStepLR {
 }
 
 /// Times `gamma` every epoch (`torch.optim.lr_scheduler.ExponentialLR`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut opt = optim::SGD::new([&nn::parameter(tensor([1.0]))], 0.1);
+/// let mut schedule = optim::ExponentialLR::new(&opt, 0.5);
+/// (0..3).for_each(|_| schedule.step(&mut opt));
+/// assert!((opt.lr() - 0.0125).abs() < 1e-9);
+/// ```
 pub struct ExponentialLR;
 
 impl ExponentialLR {
@@ -99,6 +115,14 @@ impl ExponentialLR {
 }
 
 /// `factor` times the rate for `total` epochs, then the rate (`torch.optim.lr_scheduler.ConstantLR`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut opt = optim::SGD::new([&nn::parameter(tensor([1.0]))], 0.1);
+/// let mut schedule = optim::ConstantLR::new(&mut opt, 0.5, 4);
+/// (0..3).for_each(|_| schedule.step(&mut opt));
+/// assert!((opt.lr() - 0.05).abs() < 1e-9);
+/// ```
 pub struct ConstantLR;
 
 impl ConstantLR {
@@ -109,6 +133,14 @@ impl ConstantLR {
 }
 
 /// From `start` to `end` times the rate over `total` epochs, evenly (`torch.optim.lr_scheduler.LinearLR`): a warm-up.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut opt = optim::SGD::new([&nn::parameter(tensor([1.0]))], 0.1);
+/// let mut schedule = optim::LinearLR::new(&mut opt, 0.2, 1.0, 4);
+/// (0..2).for_each(|_| schedule.step(&mut opt));
+/// assert!((opt.lr() - 0.06).abs() < 1e-9);
+/// ```
 pub struct LinearLR;
 
 impl LinearLR {
@@ -120,6 +152,14 @@ impl LinearLR {
 }
 
 /// Down to zero over `total` epochs by a power of what is left (`torch.optim.lr_scheduler.PolynomialLR`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut opt = optim::SGD::new([&nn::parameter(tensor([1.0]))], 0.1);
+/// let mut schedule = optim::PolynomialLR::new(&opt, 4, 2.0);
+/// (0..2).for_each(|_| schedule.step(&mut opt));
+/// assert!((opt.lr() - 0.025).abs() < 1e-9);
+/// ```
 pub struct PolynomialLR;
 
 impl PolynomialLR {
@@ -134,6 +174,14 @@ fn half_cosine(from: f64, to: f64, done: f64) -> f64 {
 }
 
 /// Down to `eta_min` along half a cosine over `t_max` epochs (`torch.optim.lr_scheduler.CosineAnnealingLR`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut opt = optim::SGD::new([&nn::parameter(tensor([1.0]))], 0.1);
+/// let mut schedule = optim::CosineAnnealingLR::new(&opt, 4, 0.0);
+/// (0..2).for_each(|_| schedule.step(&mut opt));
+/// assert!((opt.lr() - 0.05).abs() < 1e-9);
+/// ```
 pub struct CosineAnnealingLR;
 
 impl CosineAnnealingLR {
@@ -146,6 +194,14 @@ impl CosineAnnealingLR {
 
 /// Down along half a cosine over `t_0` epochs, then from above again, each time over `t_mult` times as many
 /// (`torch.optim.lr_scheduler.CosineAnnealingWarmRestarts`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut opt = optim::SGD::new([&nn::parameter(tensor([1.0]))], 0.1);
+/// let mut schedule = optim::CosineAnnealingWarmRestarts::new(&opt, 2, 2, 0.0);
+/// (0..2).for_each(|_| schedule.step(&mut opt));
+/// assert!((opt.lr() - 0.1).abs() < 1e-9);
+/// ```
 pub struct CosineAnnealingWarmRestarts;
 
 impl CosineAnnealingWarmRestarts {
