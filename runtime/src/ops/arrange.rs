@@ -15,16 +15,22 @@ fn diagonal_places(rows: usize, columns: usize, offset: i64) -> [Tensor; 2] {
     [row, column].map(|start| Tensor::folded_ints((start..start + n).collect()))
 }
 
+/// Refuses what is no vectors of one dtype.
+#[track_caller]
+fn vectors(op: &'static str, tensors: &[&Tensor], fits: impl Fn(usize) -> bool) {
+    if tensors.is_empty() || !tensors.iter().all(|t| fits(t.dim())) {
+        refuse(op, tensors, "needs vectors, one at least");
+    }
+    of_one_dtype(op, tensors);
+}
+
 /// Coordinates of a grid, one tensor for each of the vectors (`torch.meshgrid` with indexing "ij").
 ///
 /// `meshgrid(&[&tensor([1, 2]), &tensor([3, 4])]).remove(1)` is `[[3, 4], [3, 4]]`.
 #[track_caller]
 pub fn meshgrid(tensors: &[&Tensor]) -> Vec<Tensor> {
     let _line = caller_line();
-    if tensors.is_empty() || tensors.iter().any(|t| t.dim() > 1) {
-        refuse("meshgrid", tensors, "needs vectors, one at least");
-    }
-    of_one_dtype("meshgrid", tensors);
+    vectors("meshgrid", tensors, |dims| dims <= 1);
     let shape: Vec<usize> = tensors.iter().map(|t| t.numel()).collect();
     let grid = |(d, t): (usize, &&Tensor)| {
         let mut wide = vec![1; shape.len()];
@@ -398,10 +404,7 @@ impl Tensor {
 #[track_caller]
 pub fn cartesian_prod(tensors: &[&Tensor]) -> Tensor {
     let _line = caller_line();
-    if tensors.is_empty() || tensors.iter().any(|t| t.dim() != 1) {
-        refuse("cartesian_prod", tensors, "needs vectors, one at least");
-    }
-    of_one_dtype("cartesian_prod", tensors);
+    vectors("cartesian_prod", tensors, |dims| dims == 1);
     match tensors {
         [one] => (*one).clone(),
         _ => {

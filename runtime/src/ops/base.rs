@@ -93,12 +93,35 @@ pub(super) fn both_widely(l: &mut Lower, f: impl FnOnce(&mut Lower, &Val, &Val) 
     l.convert(&y, dtype)
 }
 
+/// Methods that are others, done in one way: `self.how("name", |x| x.method(…))`.
+macro_rules! methods {
+    ($how:ident: $($(#[$doc:meta])* pub fn $name:ident$(<$life:lifetime>)?($($arg:ident: $ty:ty),*) => $method:ident;)*) => {
+        impl Tensor {
+            $($(#[$doc])*
+            #[track_caller]
+            pub fn $name$(<$life>)?(&self, $($arg: $ty),*) -> Tensor {
+                let _call = called(stringify!($name), [self]);
+                self.$how(stringify!($name), |x| x.$method($($arg),*))
+            })*
+        }
+    };
+}
+pub(super) use methods;
+
 /// Refuses an operand that does not broadcast to the shape of another: where torch computes in place, that one's shape is the
 /// result's.
 #[track_caller]
 pub(super) fn broadcasts(op: &'static str, what: &str, x: &Tensor, to: &Tensor) {
-    if x.shape().broadcast(&to.shape()).is_none_or(|s| s != to.shape()) {
+    if !x.shape().broadcasts_to(&to.shape()) {
         refuse(op, &[to, x], format!("{what} must broadcast to {}, and {} does not", to.shape(), x.shape()));
+    }
+}
+
+/// Refuses operands whose numbers of dimensions differ; `all` says what they are.
+#[track_caller]
+pub(super) fn of_one_rank(op: &'static str, all: &str, tensors: &[&Tensor]) {
+    if tensors.iter().any(|t| t.dim() != tensors[0].dim()) {
+        refuse(op, tensors, format!("{all} must have the same number of dimensions"));
     }
 }
 
@@ -124,6 +147,19 @@ pub(super) fn rounded_once<const N: usize>(xs: [&Tensor; N], f: impl FnOnce([&Te
 pub(super) static OPS: &[&Entry] = &[&DATA, &SCALAR, &ALIAS, &CLONE, &TO, &SUM_TO, &SET_DATA];
 
 impl Tensor {
+    /// What a method gives, in place of this tensor's value: see [`methods`].
+    #[track_caller]
+    pub(super) fn overwritten(&self, op: &'static str, method: impl FnOnce(&Tensor) -> Tensor) -> Tensor {
+        self.assign(op, method(self));
+        self.clone()
+    }
+
+    /// What a method gives, under another name.
+    #[track_caller]
+    pub(super) fn named(&self, _: &'static str, method: impl FnOnce(&Tensor) -> Tensor) -> Tensor {
+        method(self)
+    }
+
     /// The same value as a tensor of its own, through which gradients flow (`torch.Tensor.clone`). Rust's `clone()` on a
     /// tensor makes another name for the same tensor, as Python's assignment does.
     ///
@@ -254,7 +290,7 @@ impl Tensor {
             return self.clone();
         }
         let value = match (value.tensor(), &value) {
-            (Some(t), _) if t.shape().broadcast(&self.shape()).is_none_or(|both| both != self.shape()) => {
+            (Some(t), _) if !t.shape().broadcasts_to(&self.shape()) => {
                 refuse("copy_", &[self, t], format!("{} does not broadcast to {}", t.shape(), self.shape()))
             }
             (Some(t), _) => t.to(self.dtype()).expand(self.shape()),

@@ -473,32 +473,6 @@ impl Tensor {
     }
 }
 
-macro_rules! in_place {
-    ($($(#[$doc:meta])* $name:ident = $op:ident;)*) => {
-        impl Tensor {
-            $($(#[$doc])*
-            #[track_caller]
-            pub fn $name<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
-                let _call = called(stringify!($name), [self]);
-                let value = self.$op(other);
-                self.assign(stringify!($name), value);
-                self.clone()
-            })*
-        }
-    };
-}
-
-in_place! {
-    /// Adds to this tensor's value (`torch.Tensor.add_`).
-    add_ = add;
-    /// Subtracts from this tensor's value (`torch.Tensor.sub_`).
-    sub_ = sub;
-    /// Multiplies this tensor's value (`torch.Tensor.mul_`).
-    mul_ = mul;
-    /// Divides this tensor's value (`torch.Tensor.div_`).
-    div_ = div;
-}
-
 impl Tensor {
     /// Sets every element to zero (`torch.Tensor.zero_`).
     ///

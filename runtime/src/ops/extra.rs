@@ -1,5 +1,5 @@
 //! Smaller torch functions made of other ops: distances, signs, joint extremes, writing by mask and flat position.
-use super::base::{of_one_dtype, rounded_once};
+use super::base::{of_one_dtype, of_one_rank, rounded_once};
 use crate::tensor::{Arg, Tensor, called, refuse};
 use xlazy_core::ty::{DType, Dims};
 
@@ -147,9 +147,7 @@ impl Tensor {
     pub fn cross(&self, other: &Tensor, dim: i64) -> Tensor {
         let _call = called("cross", [self, other]);
         of_one_dtype("cross", &[self, other]);
-        if self.dim() != other.dim() {
-            refuse("cross", &[self, other], "both must have the same number of dimensions");
-        }
+        of_one_rank("cross", "both", &[self, other]);
         if self.size(dim) != 3 || other.size(dim) != 3 {
             refuse("cross", &[self, other], format!("dimension {dim} must have 3 elements"));
         }
@@ -230,9 +228,6 @@ impl Tensor {
         reduction: super::Reduction,
     ) -> Tensor {
         let _call = called("triplet_margin_loss", [self, positive, negative]);
-        super::margin::triplet("triplet_margin_loss", [self, positive, negative], margin);
-        let near = self.pairwise_distance(positive, 2.0, 1e-6, false);
-        let far = self.pairwise_distance(negative, 2.0, 1e-6, false);
-        far.margin_ranking_loss(&near, &far.ones_like(), margin, reduction)
+        self.triplet_margin_loss_with(positive, negative, margin, 2.0, 1e-6, false, reduction)
     }
 }

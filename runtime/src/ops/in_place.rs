@@ -1,23 +1,11 @@
 //! Methods that change a tensor's value, named as in torch with an underscore behind: the value that the method without it
 //! gives, converted to this tensor's dtype where that can hold it, takes the old one's place. Each gives the tensor back.
+use super::base::methods;
 use super::indexing::ScatterReduce;
 use crate::tensor::{Arg, Tensor, called};
 
-macro_rules! in_place {
-    ($($(#[$doc:meta])* pub fn $name:ident$(<$life:lifetime>)?($($arg:ident: $ty:ty),*) => $method:ident;)*) => {
-        impl Tensor {
-            $($(#[$doc])*
-            #[track_caller]
-            pub fn $name$(<$life>)?(&self, $($arg: $ty),*) -> Tensor {
-                let _call = called(stringify!($name), [self]);
-                self.assign(stringify!($name), self.$method($($arg),*));
-                self.clone()
-            })*
-        }
-    };
-}
-
-in_place! {
+methods! {
+    overwritten:
     /// [`Tensor::abs`] in place (`torch.Tensor.abs_`).
     ///
     /// `tensor([-1, 2]).abs_()` is `[1, 2]`.
@@ -430,4 +418,35 @@ in_place! {
     ///
     /// `tensor([0.0, 2.0]).xlogy_(1.0)` is `[0., 0.]`.
     pub fn xlogy_<'a>(other: impl Into<Arg<'a>>) => xlogy;
+    /// [`Tensor::clamp`] in place (`torch.Tensor.clamp_`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([-2.0, 0.5, 3.0]);
+    /// x.clamp_(-1.0, 1.0);
+    /// assert_eq!(x.to_vec::<f32>(), [-1.0, 0.5, 1.0]);
+    /// ```
+    pub fn clamp_<'a>(min: impl Into<Arg<'a>>, max: impl Into<Arg<'a>>) => clamp;
+    /// [`Tensor::index_fill`] in place (`torch.Tensor.index_fill_`).
+    ///
+    /// `tensor([1, 2, 3]).index_fill_(0, &tensor([0, 2]), 9)` is `[9, 2, 9]`.
+    pub fn index_fill_<'a>(dim: i64, index: &Tensor, value: impl Into<Arg<'a>>) => index_fill;
+    /// [`Tensor::scatter`] in place (`torch.Tensor.scatter_`).
+    pub fn scatter_<'a>(dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) => scatter;
+    /// [`Tensor::scatter_add`] in place (`torch.Tensor.scatter_add_`).
+    pub fn scatter_add_<'a>(dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) => scatter_add;
+    /// [`Tensor::lerp`] in place (`torch.Tensor.lerp_`).
+    pub fn lerp_<'a>(end: &Tensor, weight: impl Into<Arg<'a>>) => lerp;
+    /// [`Tensor::addcmul`] in place (`torch.Tensor.addcmul_`).
+    pub fn addcmul_<'a>(tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) => addcmul;
+    /// [`Tensor::addcdiv`] in place (`torch.Tensor.addcdiv_`).
+    pub fn addcdiv_<'a>(tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) => addcdiv;
+    /// Adds to this tensor's value (`torch.Tensor.add_`).
+    pub fn add_<'a>(other: impl Into<Arg<'a>>) => add;
+    /// Subtracts from this tensor's value (`torch.Tensor.sub_`).
+    pub fn sub_<'a>(other: impl Into<Arg<'a>>) => sub;
+    /// Multiplies this tensor's value (`torch.Tensor.mul_`).
+    pub fn mul_<'a>(other: impl Into<Arg<'a>>) => mul;
+    /// Divides this tensor's value (`torch.Tensor.div_`).
+    pub fn div_<'a>(other: impl Into<Arg<'a>>) => div;
 }

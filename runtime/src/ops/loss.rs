@@ -1,5 +1,5 @@
 //! Losses: how far a prediction is from its target.
-use super::base::{broadcasts, rounded_once};
+use super::base::{broadcasts, of_one_rank, rounded_once};
 use super::bounds::fractions;
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
@@ -318,10 +318,7 @@ impl Tensor {
     #[track_caller]
     pub fn margin_ranking_loss(&self, other: &Tensor, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
         let _call = called("margin_ranking_loss", [self, other, target]);
-        if self.dim() != other.dim() || self.dim() != target.dim() {
-            let why = "inputs and target must have the same number of dimensions";
-            refuse("margin_ranking_loss", &[self, other, target], why);
-        }
+        of_one_rank("margin_ranking_loss", "inputs and target", &[self, other, target]);
         reduced((target.neg() * (self - other) + margin).clamp_min(0.0), reduction)
     }
 

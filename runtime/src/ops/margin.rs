@@ -1,18 +1,8 @@
 //! Losses by margins and likelihoods, made of other ops.
 use super::Reduction;
+use super::base::of_one_rank;
 use super::loss::reduced;
 use crate::tensor::{Tensor, called, refuse};
-
-/// Refuses what torch does not take for triplets.
-#[track_caller]
-pub(super) fn triplet(op: &'static str, of: [&Tensor; 3], margin: f64) {
-    if margin <= 0.0 {
-        refuse(op, &of, format!("margin must be above 0, not {margin}"));
-    }
-    if of.iter().any(|t| t.dim() != of[0].dim()) {
-        refuse(op, &of, "anchor, positive and negative must have the same number of dimensions");
-    }
-}
 
 impl Tensor {
     // (rows, classes), of a vector one row, and whether there were rows.
@@ -207,7 +197,11 @@ impl Tensor {
         reduction: Reduction,
     ) -> Tensor {
         let _call = called("triplet_margin_loss_with", [self, positive, negative]);
-        triplet("triplet_margin_loss_with", [self, positive, negative], margin);
+        let of = [self, positive, negative];
+        if margin <= 0.0 {
+            refuse("triplet_margin_loss_with", &of, format!("margin must be above 0, not {margin}"));
+        }
+        of_one_rank("triplet_margin_loss_with", "anchor, positive and negative", &of);
         let near = self.pairwise_distance(positive, p, eps, false);
         let far = self.pairwise_distance(negative, p, eps, false);
         let far = if swap { far.minimum(positive.pairwise_distance(negative, p, eps, false)) } else { far };

@@ -1,22 +1,11 @@
 //! Methods in place beside the table of `in_place`: those that give a tensor another shape, and those that are more than another
 //! method's value.
+use super::base::methods;
 use crate::tensor::{Arg, Tensor, called, refuse};
 use xlazy_core::ty::{Dims, Scalar};
 
-macro_rules! another_shape {
-    ($($(#[$doc:meta])* pub fn $name:ident$(<$life:lifetime>)?($($arg:ident: $ty:ty),*) => $method:ident;)*) => {
-        impl Tensor {
-            $($(#[$doc])*
-            #[track_caller]
-            pub fn $name$(<$life>)?(&self, $($arg: $ty),*) -> Tensor {
-                let _call = called(stringify!($name), [self]);
-                self.become_view(stringify!($name), |x| x.$method($($arg),*))
-            })*
-        }
-    };
-}
-
-another_shape! {
+methods! {
+    become_view:
     /// [`Tensor::squeeze`] in place: all clones have the new shape from here on (`torch.Tensor.squeeze_`).
     ///
     /// `Tensor::zeros([1, 3, 1]).squeeze_().shape()` is `[3]`.
@@ -83,21 +72,6 @@ impl Tensor {
         self.resize_(other.shape())
     }
 
-    /// [`Tensor::clamp`] in place (`torch.Tensor.clamp_`).
-    ///
-    /// ```
-    /// use xlazy::prelude::*;
-    /// let x = tensor([-2.0, 0.5, 3.0]);
-    /// x.clamp_(-1.0, 1.0);
-    /// assert_eq!(x.to_vec::<f32>(), [-1.0, 0.5, 1.0]);
-    /// ```
-    #[track_caller]
-    pub fn clamp_<'a>(&self, min: impl Into<Arg<'a>>, max: impl Into<Arg<'a>>) -> Tensor {
-        let _call = called("clamp_", [self]);
-        self.assign("clamp_", self.clamp(min, max));
-        self.clone()
-    }
-
     /// [`Tensor::masked_fill`] in place (`torch.Tensor.masked_fill_`).
     ///
     /// ```
@@ -110,56 +84,6 @@ impl Tensor {
     pub fn masked_fill_<'a>(&'a self, mask: &'a Tensor, value: impl Into<Arg<'a>>) -> Tensor {
         let _call = called("masked_fill_", [self]);
         self.assign("masked_fill_", self.masked_fill(mask, value));
-        self.clone()
-    }
-
-    /// [`Tensor::index_fill`] in place (`torch.Tensor.index_fill_`).
-    ///
-    /// `tensor([1, 2, 3]).index_fill_(0, &tensor([0, 2]), 9)` is `[9, 2, 9]`.
-    #[track_caller]
-    pub fn index_fill_<'a>(&self, dim: i64, index: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
-        let _call = called("index_fill_", [self]);
-        self.assign("index_fill_", self.index_fill(dim, index, value));
-        self.clone()
-    }
-
-    /// [`Tensor::scatter`] in place (`torch.Tensor.scatter_`).
-    #[track_caller]
-    pub fn scatter_<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
-        let _call = called("scatter_", [self]);
-        self.assign("scatter_", self.scatter(dim, index, src));
-        self.clone()
-    }
-
-    /// [`Tensor::scatter_add`] in place (`torch.Tensor.scatter_add_`).
-    #[track_caller]
-    pub fn scatter_add_<'a>(&self, dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) -> Tensor {
-        let _call = called("scatter_add_", [self]);
-        self.assign("scatter_add_", self.scatter_add(dim, index, src));
-        self.clone()
-    }
-
-    /// [`Tensor::lerp`] in place (`torch.Tensor.lerp_`).
-    #[track_caller]
-    pub fn lerp_<'a>(&self, end: &Tensor, weight: impl Into<Arg<'a>>) -> Tensor {
-        let _call = called("lerp_", [self]);
-        self.assign("lerp_", self.lerp(end, weight));
-        self.clone()
-    }
-
-    /// [`Tensor::addcmul`] in place (`torch.Tensor.addcmul_`).
-    #[track_caller]
-    pub fn addcmul_<'a>(&self, tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
-        let _call = called("addcmul_", [self]);
-        self.assign("addcmul_", self.addcmul(tensor1, tensor2, value));
-        self.clone()
-    }
-
-    /// [`Tensor::addcdiv`] in place (`torch.Tensor.addcdiv_`).
-    #[track_caller]
-    pub fn addcdiv_<'a>(&self, tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) -> Tensor {
-        let _call = called("addcdiv_", [self]);
-        self.assign("addcdiv_", self.addcdiv(tensor1, tensor2, value));
         self.clone()
     }
 

@@ -1,21 +1,10 @@
 //! torch's second names: methods that are others, for whoever looks for them by these.
+use super::base::methods;
 use crate::tensor::{Arg, Tensor, called};
 use xlazy_core::ty::Dims;
 
-macro_rules! second_names {
-    ($($(#[$doc:meta])* pub fn $name:ident$(<$life:lifetime>)?($($arg:ident: $ty:ty),*) => $method:ident;)*) => {
-        impl Tensor {
-            $($(#[$doc])*
-            #[track_caller]
-            pub fn $name$(<$life>)?(&self, $($arg: $ty),*) -> Tensor {
-                let _call = called(stringify!($name), [self]);
-                self.$method($($arg),*)
-            })*
-        }
-    };
-}
-
-second_names! {
+methods! {
+    named:
     /// [`Tensor::abs`] (`torch.absolute`).
     ///
     /// `tensor([-1, 2]).absolute()` is `[1, 2]`.

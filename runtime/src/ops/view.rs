@@ -43,9 +43,9 @@ static EXPAND: Entry = Entry::new(
     "expand",
     |s| {
         let shape = s.attrs_shape(0);
-        match s.shape(0).broadcast(&shape) {
-            Some(b) if b == shape => to_shape(s),
-            _ => Err(format!("{} does not broadcast to {shape}: only dimensions of size 1 can grow", s.shape(0))),
+        match s.shape(0).broadcasts_to(&shape) {
+            true => to_shape(s),
+            false => Err(format!("{} does not broadcast to {shape}: only dimensions of size 1 can grow", s.shape(0))),
         }
     },
     |l| l.fit(0),

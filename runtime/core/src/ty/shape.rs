@@ -83,6 +83,11 @@ impl Shape {
         }
     }
 
+    /// Whether only dimensions of size 1 have to grow for it to be the other.
+    pub fn broadcasts_to(&self, to: &Shape) -> bool {
+        self.broadcast(to).is_some_and(|both| both == *to)
+    }
+
     /// The shape that both broadcast to, if there is one.
     pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
         if self == other {
