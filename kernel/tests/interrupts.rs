@@ -280,7 +280,8 @@ fn an_execution_goes_on_aside_and_nothing_of_it_is_lost() {
     assert_eq!(result(&ok(&mut kernel, "y.shape().to_vec()")), "[1200, 1200]");
 }
 
-/// Cells of every kind that a notebook has. Most end only when they are interrupted.
+/// Cells of every kind that a notebook has. Most end only when they are interrupted. None makes a variable of the
+/// names that are looked at afterwards: what an interrupted cell made is kept.
 fn random_cell(random: &mut Rng, n: u64) -> String {
     let unique = match random.u64(..3) {
         // rustc runs, where others come from the cache.
@@ -297,7 +298,7 @@ fn random_cell(random: &mut Rng, n: u64) -> String {
         6 => "let none: Vec<u64> = (0u64..).map(|x| x % 7).filter(|x| *x > 7).collect();".into(),
         7 => "kept.len(); panic!(\"of its own\")".into(),
         8 => "let taken = spare; loop { std::hint::black_box(&taken); }".into(),
-        9 => "let (mut r, w) = std::io::pipe()?; std::io::Read::read(&mut r, &mut [0; 1])?; drop(w);".into(),
+        9 => "let (mut from, to) = std::io::pipe()?; std::io::Read::read(&mut from, &mut [0; 1])?; drop(to);".into(),
         10 => format!("fn f{}() -> u64 {{ {n} }}\nloop {{ std::hint::black_box(f{}()); }}", n % 3, n % 3),
         11 => "std::thread::scope(|s| { s.spawn(|| loop { std::hint::black_box(1); }); });".into(),
         12 => "loop { display(&Bundle::text(\"shown\")); }".into(),
