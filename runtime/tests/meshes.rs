@@ -233,6 +233,37 @@ fn a_step_in_parts_compiles_once_and_gives_its_buffers_away() {
 }
 
 #[test]
+fn an_axis_of_one_device_splits_nothing_and_compiles_once() {
+    let _alone = alone();
+    let one = losses(|_, _| {}, |_| {});
+    for axes in [&[("data", 1)][..], &[("data", 4), ("model", 1)], &[("data", 1), ("model", 2)]] {
+        let mesh = Mesh::new(axes);
+        let lay = |t: &Tensor| {
+            let names = ["data", "model"].map(|name| axes.iter().any(|a| a.0 == name).then_some(name));
+            t.mark_sharding(&mesh, &(0..t.dim()).map(|d| names.get(d).copied().flatten()).collect::<Vec<_>>());
+        };
+        // What is drawn, what is computed and the loss, several results at one barrier; later steps are as the first.
+        let train = || losses(|_, p| lay(p), lay);
+        let all = train();
+        let far = all.iter().zip(&one).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(far < CLOSE, "{axes:?}: {all:?} against {one:?}");
+        assert_eq!(compiles(|| drop(train())), 0, "{axes:?}");
+    }
+    let mesh = Mesh::new(&[("data", 4), ("model", 1)]);
+    let x = data(&[8, 6]);
+    x.mark_sharding(&mesh, &[Some("data"), Some("model")]);
+    assert_eq!(x.shards().len(), 4);
+    // A gradient through a body for each device is the same as without.
+    let x = data(&[8, 6]).requires_grad_(true);
+    let spec: &[&[Option<&str>]] = &[&[Some("data"), Some("model")]];
+    spmd::manual(&mesh, spec, spec, |part: Tensor| part.square() * &part, &x).sum().backward();
+    let given: Vec<f32> = x.grad().unwrap().to_vec();
+    assert_eq!(given, (x.detach().square() * 3.0).to_vec::<f32>());
+    let twice = [Some("model"), Some("model")];
+    assert!(refusal(|| drop(x.mark_sharding(&mesh, &twice))).contains("named twice"));
+}
+
+#[test]
 fn a_changed_sharding_is_a_cause_of_its_own() {
     let _alone = alone();
     let mesh = grid();

@@ -274,8 +274,10 @@ impl Sharding {
                 }
             };
             let new = Part { axis: axis as u8, before, size };
-            let overlaps =
-                |p: &Part| p.axis == new.axis && p.before < new.before * new.size && new.before < p.before * p.size;
+            // An axis of one device has but one part, which overlaps itself all the same.
+            let overlaps = |p: &Part| {
+                p.axis == new.axis && (whole == 1 || p.before < new.before * new.size && new.before < p.before * p.size)
+            };
             if used.iter().any(overlaps) {
                 return Err(format!("the axis `{name}` is named twice: it can split one dimension only"));
             }
@@ -285,7 +287,8 @@ impl Sharding {
         let mut dims = Vec::with_capacity(spec.len());
         for dim in spec {
             let parts = dim.map_or(Ok(vec![]), |d| d.split('+').map(|t| part(t.trim())).collect::<Result<_, _>>());
-            dims.push(parts?);
+            // One device splits nothing: XLA, which says how results lie, does not name such an axis.
+            dims.push(parts?.into_iter().filter(|p| p.size > 1).collect());
         }
         Ok(Sharding(Arc::new(Inner { mesh, dims })))
     }

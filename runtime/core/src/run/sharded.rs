@@ -49,6 +49,10 @@ fn results(executable: &LoadedExecutable, mesh: Mesh, types: &[TypeRef]) -> Resu
     if !mesh.devices().iter().map(|&d| devices[d as usize].id()).eq(here.iter().copied()) {
         return Err(usage(format!("the plugin runs a program for {mesh} on the devices {here:?}, in this order")));
     }
+    // XLA splits nothing for one device, and says nothing of it.
+    if mesh.size() == 1 {
+        return Ok(types.iter().map(|ty| Sharding::replicated(mesh, ty.shape.len())).collect());
+    }
     let (format, bytes) = executable.optimized_program()?;
     let outer = Message::read(&bytes).ok_or_else(|| usage(format!("the plugin's {format} is no protocol buffer")))?;
     let module = if format == "hlo_with_config" { outer.message(1) } else { outer };

@@ -82,10 +82,10 @@ fn part(ty: &Type, sharding: &Sharding) -> TypeRef {
     Type::new(ty.dtype, sharding.shard_shape(&ty.shape)).into()
 }
 
-/// The axes over which a value is the same on all devices.
+/// The axes over which a value is the same on several devices.
 fn shared(mesh: Mesh, sharding: &Sharding) -> Vec<usize> {
     let split = sharding.axes();
-    (0..mesh.axes().len()).filter(|a| !split.contains(a)).collect()
+    (0..mesh.axes().len()).filter(|a| mesh.axes()[*a].1 > 1 && !split.contains(a)).collect()
 }
 
 /// The body is recorded again and differentiated on each device. What the devices have together gets the sum of what flows to
