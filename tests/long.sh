@@ -2,7 +2,7 @@
 # What takes longer than a change can wait for: before a release, or when what it is about has changed. An hour and a half.
 #
 #   tests/long.sh          everything
-#   tests/long.sh NAME…    only these parts: sizes conformance macros checkpoints fuzz soak unbox sanitizer evcxr weights
+#   tests/long.sh NAME…    only these parts: sizes conformance macros checkpoints fuzz soak unbox sanitizer processors evcxr weights
 #
 #   XLAZY_ROUNDS   how many times as much the tests of cells, interrupts and kills do: 10
 set -euo pipefail
@@ -73,10 +73,18 @@ sanitizer() {
   fi
 }
 
+# The lessons on processors with fewer instructions than this one: what they train ends where they say.
+processors() {
+  local isa
+  for isa in SSE4_2 AVX2; do
+    XLA_FLAGS=--xla_cpu_max_isa=$isa XLAZY_BIN=target/release/xlazy tests/notebooks/run.sh -k command_line
+  done
+}
+
 scripts/cpu-plugin.sh target/home/plugins/cpu
 cargo build --release --locked --workspace
 parts=("$@")
-((${#parts[@]})) || parts=(sizes conformance macros checkpoints fuzz soak unbox sanitizer evcxr weights)
+((${#parts[@]})) || parts=(sizes conformance macros checkpoints fuzz soak unbox sanitizer processors evcxr weights)
 for part in "${parts[@]}"; do
   printf '\n\033[1m[%4d s] %s\033[0m\n' "$SECONDS" "$part"
   "$part"

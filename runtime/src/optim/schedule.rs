@@ -4,7 +4,7 @@ use super::Optimizer;
 use std::f64::consts::PI;
 
 /// The rate of an epoch, of the first rate.
-type Rate = Box<dyn Fn(u64, f64) -> f64 + Send + Sync>;
+type Rate = Box<dyn Fn(usize, f64) -> f64 + Send + Sync>;
 
 /// Multiplies the first rate by what a function gives for the epoch (`torch.optim.lr_scheduler.LambdaLR`). The other schedules
 /// are of this type as well.
@@ -19,13 +19,13 @@ type Rate = Box<dyn Fn(u64, f64) -> f64 + Send + Sync>;
 /// ```
 pub struct LambdaLR {
     first: Vec<f64>,
-    epoch: u64,
+    epoch: usize,
     rate: Rate,
     momentum: Option<Rate>,
 }
 
 impl LambdaLR {
-    pub fn new(optimizer: &dyn Optimizer, factor: impl Fn(u64) -> f64 + Send + Sync + 'static) -> LambdaLR {
+    pub fn new(optimizer: &dyn Optimizer, factor: impl Fn(usize) -> f64 + Send + Sync + 'static) -> LambdaLR {
         LambdaLR::of(optimizer, Box::new(move |n, first| first * factor(n)))
     }
 
@@ -39,7 +39,7 @@ impl LambdaLR {
         self
     }
 
-    fn set(&self, optimizer: &mut dyn Optimizer, epoch: u64) {
+    fn set(&self, optimizer: &mut dyn Optimizer, epoch: usize) {
         let rates: Vec<f64> = self.first.iter().map(|first| (self.rate)(epoch, *first)).collect();
         optimizer.set_lrs(&rates);
         if let Some(momentum) = &self.momentum {
@@ -56,12 +56,12 @@ impl LambdaLR {
     }
 
     /// Epochs that have ended: what a checkpoint keeps of a schedule.
-    pub fn last_epoch(&self) -> u64 {
+    pub fn last_epoch(&self) -> usize {
         self.epoch
     }
 
     /// Goes on from an epoch, such as where a checkpoint left off.
-    pub fn set_epoch(&mut self, optimizer: &mut dyn Optimizer, epoch: u64) {
+    pub fn set_epoch(&mut self, optimizer: &mut dyn Optimizer, epoch: usize) {
         self.set(optimizer, epoch);
         self.epoch = epoch;
     }
@@ -72,7 +72,7 @@ pub struct StepLR;
 
 impl StepLR {
     #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, step_size: u64, gamma: f64) -> LambdaLR {
+    pub fn new(optimizer: &dyn Optimizer, step_size: usize, gamma: f64) -> LambdaLR {
         LambdaLR::new(optimizer, move |n| gamma.powf((n / step_size.max(1)) as f64))
     }
 }
@@ -90,7 +90,7 @@ pub struct MultiStepLR;
 
 impl MultiStepLR {
     #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, milestones: &[u64], gamma: f64) -> LambdaLR {
+    pub fn new(optimizer: &dyn Optimizer, milestones: &[usize], gamma: f64) -> LambdaLR {
         let milestones = milestones.to_vec();
         LambdaLR::new(optimizer, move |n| gamma.powf(milestones.iter().filter(|m| **m <= n).count() as f64))
     }
@@ -127,7 +127,7 @@ pub struct ConstantLR;
 
 impl ConstantLR {
     #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &mut dyn Optimizer, factor: f64, total: u64) -> LambdaLR {
+    pub fn new(optimizer: &mut dyn Optimizer, factor: f64, total: usize) -> LambdaLR {
         LambdaLR::new(optimizer, move |n| if n < total { factor } else { 1.0 }).begun(optimizer)
     }
 }
@@ -145,8 +145,8 @@ pub struct LinearLR;
 
 impl LinearLR {
     #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &mut dyn Optimizer, start: f64, end: f64, total: u64) -> LambdaLR {
-        let done = move |n: u64| n.min(total) as f64 / total.max(1) as f64;
+    pub fn new(optimizer: &mut dyn Optimizer, start: f64, end: f64, total: usize) -> LambdaLR {
+        let done = move |n: usize| n.min(total) as f64 / total.max(1) as f64;
         LambdaLR::new(optimizer, move |n| start + (end - start) * done(n)).begun(optimizer)
     }
 }
@@ -164,7 +164,7 @@ pub struct PolynomialLR;
 
 impl PolynomialLR {
     #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, total: u64, power: f64) -> LambdaLR {
+    pub fn new(optimizer: &dyn Optimizer, total: usize, power: f64) -> LambdaLR {
         LambdaLR::new(optimizer, move |n| (1.0 - n.min(total) as f64 / total.max(1) as f64).powf(power))
     }
 }
@@ -186,8 +186,8 @@ pub struct CosineAnnealingLR;
 
 impl CosineAnnealingLR {
     #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, t_max: u64, eta_min: f64) -> LambdaLR {
-        let at = move |n: u64, first| half_cosine(first, eta_min, n as f64 / t_max.max(1) as f64);
+    pub fn new(optimizer: &dyn Optimizer, t_max: usize, eta_min: f64) -> LambdaLR {
+        let at = move |n: usize, first| half_cosine(first, eta_min, n as f64 / t_max.max(1) as f64);
         LambdaLR::of(optimizer, Box::new(at))
     }
 }
@@ -206,9 +206,9 @@ pub struct CosineAnnealingWarmRestarts;
 
 impl CosineAnnealingWarmRestarts {
     #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, t_0: u64, t_mult: u64, eta_min: f64) -> LambdaLR {
+    pub fn new(optimizer: &dyn Optimizer, t_0: usize, t_mult: usize, eta_min: f64) -> LambdaLR {
         let (t_0, t_mult) = (t_0.max(1), t_mult.max(1));
-        let at = move |n: u64, first| {
+        let at = move |n: usize, first| {
             let (mut left, mut length) = (n, t_0);
             if t_mult == 1 {
                 left %= length;
@@ -271,11 +271,11 @@ pub struct OneCycleLR;
 
 impl OneCycleLR {
     #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &mut dyn Optimizer, max_lr: f64, total_steps: u64) -> LambdaLR {
+    pub fn new(optimizer: &mut dyn Optimizer, max_lr: f64, total_steps: usize) -> LambdaLR {
         OneCycleLR::with(optimizer, max_lr, total_steps, OneCycleOptions::default())
     }
 
-    pub fn with(optimizer: &mut dyn Optimizer, max_lr: f64, total_steps: u64, o: OneCycleOptions) -> LambdaLR {
+    pub fn with(optimizer: &mut dyn Optimizer, max_lr: f64, total_steps: usize, o: OneCycleOptions) -> LambdaLR {
         let (low, total) = (max_lr / o.div_factor, total_steps as f64);
         let last = low / o.final_div_factor;
         let up = o.pct_start * total - 1.0;
@@ -289,7 +289,7 @@ impl OneCycleLR {
         } else {
             phases.push((total - 1.0, (max_lr, last), (base, most)));
         }
-        let between = move |n: u64, pick: &dyn Fn(&Phase) -> (f64, f64)| {
+        let between = move |n: usize, pick: &dyn Fn(&Phase) -> (f64, f64)| {
             let n = (n as f64).min(total - 1.0);
             let mut start = 0.0;
             for (i, phase) in phases.iter().enumerate() {
@@ -327,11 +327,11 @@ pub struct SequentialLR;
 
 impl SequentialLR {
     #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &mut dyn Optimizer, schedules: Vec<LambdaLR>, milestones: &[u64]) -> LambdaLR {
+    pub fn new(optimizer: &mut dyn Optimizer, schedules: Vec<LambdaLR>, milestones: &[usize]) -> LambdaLR {
         let milestones = milestones.to_vec();
         // The rates before any of them: a schedule that begins with another one has changed the optimizer's.
         let first = schedules.first().map(|s| s.first.clone());
-        let rate = move |n: u64, first: f64| {
+        let rate = move |n: usize, first: f64| {
             let i = milestones.iter().filter(|m| **m <= n).count().min(schedules.len().saturating_sub(1));
             let since = if i == 0 { 0 } else { milestones[i - 1] };
             (schedules[i].rate)(n - since, first)
@@ -360,7 +360,7 @@ impl ChainedScheduler {
     #[allow(clippy::new_ret_no_self)]
     pub fn new(optimizer: &mut dyn Optimizer, schedules: Vec<LambdaLR>) -> LambdaLR {
         let first = schedules.first().map(|s| s.first.clone()).unwrap_or_else(|| optimizer.lrs());
-        let rate = move |n: u64, first: f64| schedules.iter().fold(first, |rate, s| rate * (s.rate)(n, first) / first);
+        let rate = move |n: usize, first: f64| schedules.iter().fold(first, |rate, s| rate * (s.rate)(n, first) / first);
         LambdaLR { first, epoch: 0, rate: Box::new(rate), momentum: None }.begun(optimizer)
     }
 }
@@ -370,7 +370,7 @@ pub struct MultiplicativeLR;
 
 impl MultiplicativeLR {
     #[allow(clippy::new_ret_no_self)]
-    pub fn new(optimizer: &dyn Optimizer, factor: impl Fn(u64) -> f64 + Send + Sync + 'static) -> LambdaLR {
+    pub fn new(optimizer: &dyn Optimizer, factor: impl Fn(usize) -> f64 + Send + Sync + 'static) -> LambdaLR {
         LambdaLR::new(optimizer, move |n| (1..=n).map(&factor).product())
     }
 }
@@ -390,9 +390,9 @@ pub enum CycleMode {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CyclicOptions {
     /// Steps from the base to the maximum.
-    pub step_size_up: u64,
+    pub step_size_up: usize,
     /// And down again; as many where none is said.
-    pub step_size_down: Option<u64>,
+    pub step_size_down: Option<usize>,
     pub mode: CycleMode,
     /// Change the momentum against the rate; nothing for an optimizer without one.
     pub cycle_momentum: bool,
@@ -437,7 +437,7 @@ impl CyclicLR {
         let total = up + o.step_size_down.map_or(up, |n| n.max(1) as f64);
         let ratio = up / total;
         // How far it is from the base, of the whole way.
-        let height = move |n: u64| {
+        let height = move |n: usize| {
             let cycle = (1.0 + n as f64 / total).floor();
             let x = 1.0 + n as f64 / total - cycle;
             let scale = if x <= ratio { x / ratio } else { (x - 1.0) / (ratio - 1.0) };
@@ -463,11 +463,11 @@ pub struct PlateauOptions {
     /// More is better (`mode="max"`).
     pub maximize: bool,
     pub factor: f64,
-    pub patience: u64,
+    pub patience: usize,
     pub threshold: f64,
     /// The threshold is a difference, not a share (`threshold_mode="abs"`).
     pub absolute: bool,
-    pub cooldown: u64,
+    pub cooldown: usize,
     pub min_lr: f64,
     pub eps: f64,
 }
@@ -500,8 +500,8 @@ impl Default for PlateauOptions {
 pub struct ReduceLROnPlateau {
     options: PlateauOptions,
     best: f64,
-    bad: u64,
-    cooling: u64,
+    bad: usize,
+    cooling: usize,
 }
 
 impl Default for ReduceLROnPlateau {
@@ -533,7 +533,7 @@ impl ReduceLROnPlateau {
     }
 
     /// The epochs without a better metric that are waited for.
-    pub fn patience(mut self, epochs: u64) -> ReduceLROnPlateau {
+    pub fn patience(mut self, epochs: usize) -> ReduceLROnPlateau {
         self.options.patience = epochs;
         self
     }
@@ -551,7 +551,7 @@ impl ReduceLROnPlateau {
     }
 
     /// The epochs after a change in which nothing is counted.
-    pub fn cooldown(mut self, epochs: u64) -> ReduceLROnPlateau {
+    pub fn cooldown(mut self, epochs: usize) -> ReduceLROnPlateau {
         self.options.cooldown = epochs;
         self
     }
