@@ -263,7 +263,8 @@ fn makes(v: &Loaded, made: &OpenLet, ty: &str) -> String {
     match like {
         // It may declare several.
         None if made.pending && made.names[0] != *name => String::new(),
-        None => format!(" {text}"),
+        None if made.pending => format!(" {text}"),
+        None => format!(" {}", made.alone(name)),
         Some(like) => {
             let number = match v.lent {
                 true => format!("xlazy_rt::number(xlazy_rt::lent::<{ty}>(\"{name}\"))"),

@@ -3,7 +3,7 @@ use super::arguments;
 use super::open::{Kind, Means, collects, opens, untyped};
 use super::places::{Assignment, Deferred, Leaf, Mention, Mentioned, Places, Variable};
 use super::syntax::{
-    PatternNames, assigns, bound_names, bytes, closure, expressions, is_plain, names_of, one_line, takes, written,
+    PatternNames, assigns, bound_names, bytes, closure, expressions, is_plain, names_of, takes, written,
 };
 use crate::eval::text::scan;
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,9 +132,8 @@ impl<'m> Finder<'m> {
     fn means(&self, name: &str) -> Means {
         let Some(v) = self.own(name) else { return Means::Earlier };
         let open = v.open.as_ref().filter(|o| v.fixed && o.kind <= Kind::Data && o.heads.is_empty());
-        let text = open.and_then(|o| self.text.get(o.whole.start - self.base..o.whole.end - self.base));
-        let Some((open, text)) = open.zip(text) else { return Means::Other };
-        Means::Number(open.of.iter().cloned().chain([one_line(text)]).collect(), open.earlier.clone())
+        let Some(open) = open else { return Means::Other };
+        Means::Number(open.of.iter().cloned().chain([open.whole.clone()]).collect(), open.earlier.clone())
     }
 
     /// A value as that of a variable, and what it mentions of earlier cells.
