@@ -1,7 +1,9 @@
 //! `let`s whose value leaves a type open, such as `Vec::new()`: a later cell may say which it is.
 use super::like::{Likes, constant, likes};
 use super::syntax::{bytes, expressions};
+use quote::ToTokens;
 use std::ops::Range;
+use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, Lit, Local};
 
@@ -152,6 +154,18 @@ pub(super) fn opens(
         Some(Open { whole, kind, heads, value, of, earlier, lets, like })
     };
     declared.iter().map(one).collect()
+}
+
+/// What the first values of variables leave open that a `let` declares without one: `(x, y) = (4, 5)`.
+pub(super) fn assigned(a: &syn::ExprAssign, base: usize, of: Likes) -> Vec<(String, Open)> {
+    let Ok(pattern) = syn::Pat::parse_single.parse2(a.left.to_token_stream()) else { return Vec::new() };
+    let (whole, value) = (bytes(a.span(), base), bytes(a.right.span(), base));
+    let one = |(name, like, earlier): (String, String, Vec<String>)| {
+        let (whole, value, like) = (whole.clone(), value.clone(), Some(like));
+        let (heads, of, lets) = Default::default();
+        (name, Open { whole, kind: Kind::Computed, heads, value, of, earlier, lets, like })
+    };
+    likes(&pattern, &a.right, of).into_iter().map(one).collect()
 }
 
 /// What the value of a `let` leaves open, if it has no effect.
