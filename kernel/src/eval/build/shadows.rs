@@ -54,10 +54,13 @@ fn names_in_patterns(cell: &CellText) -> Vec<Range<usize>> {
             syn::visit::visit_pat_ident(self, p);
         }
     }
-    let mut names = Names::default();
-    let parsed = depth::fits(&cell.text).then(|| syn::Block::parse_within.parse_str(&cell.text).ok()).flatten();
-    parsed.iter().flatten().for_each(|s| names.visit_stmt(s));
-    names.0
+    let text = &*cell.text;
+    depth::as_people_write(text, || {
+        let mut names = Names::default();
+        let parsed = depth::fits(text).then(|| syn::Block::parse_within.parse_str(text).ok()).flatten();
+        parsed.iter().flatten().for_each(|s| names.visit_stmt(s));
+        names.0
+    })
 }
 
 #[cfg(test)]

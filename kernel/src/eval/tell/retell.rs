@@ -302,12 +302,15 @@ fn assigned_first(text: &CellText, at: &Range<usize>) -> Option<String> {
             syn::visit::visit_expr_assign(self, e);
         }
     }
-    let statements = depth::fits(&text.text).then(|| syn::Block::parse_within.parse_str(&text.text).ok())??;
-    let mut found = Assignments(at, None);
-    statements.iter().for_each(|s| found.visit_stmt(s));
-    let [pattern, all] = found.1?;
-    let fits = !["Some(", "Ok(", "Err("].iter().any(|of| text.text[pattern.clone()].contains(of));
-    let line = text.text[all].lines().next()?;
+    let text = &*text.text;
+    let [pattern, all] = depth::as_people_write(text, || {
+        let statements = depth::fits(text).then(|| syn::Block::parse_within.parse_str(text).ok())??;
+        let mut found = Assignments(at, None);
+        statements.iter().for_each(|s| found.visit_stmt(s));
+        found.1
+    })?;
+    let fits = !["Some(", "Ok(", "Err("].iter().any(|of| text[pattern.clone()].contains(of));
+    let line = text[all].lines().next()?;
     Some(if fits { format!("let {line}") } else { format!("let {line} else {{ todo!() }}") })
 }
 
