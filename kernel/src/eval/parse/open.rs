@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn what_a_value_leaves_open() {
         let names = |name: &str| match name {
-            "n" => Means::Number(vec![0..10], Vec::new()),
+            "n" => Means::Number(std::iter::once(0..10).collect(), Vec::new()),
             "earlier" => Means::Earlier,
             _ => Means::Other,
         };
