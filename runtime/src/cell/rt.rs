@@ -6,6 +6,7 @@
 use super::store;
 use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
+use std::ops::{Range, RangeInclusive};
 
 pub use super::at::at;
 pub use super::frame::Frame;
@@ -238,6 +239,21 @@ the_same!(i8 i16 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char &'st
 impl<A: Number<B>, B> Number<Vec<B>> for Vec<A> {
     fn number(&self) -> Result<Vec<B>, String> {
         self.iter().map(Number::number).collect()
+    }
+}
+impl<A: Number<B>, B> Number<Option<B>> for Option<A> {
+    fn number(&self) -> Result<Option<B>, String> {
+        self.as_ref().map(Number::number).transpose()
+    }
+}
+impl<A: Number<B>, B> Number<Range<B>> for Range<A> {
+    fn number(&self) -> Result<Range<B>, String> {
+        Ok(self.start.number()?..self.end.number()?)
+    }
+}
+impl<A: Number<B>, B> Number<RangeInclusive<B>> for RangeInclusive<A> {
+    fn number(&self) -> Result<RangeInclusive<B>, String> {
+        Ok(self.start().number()?..=self.end().number()?)
     }
 }
 impl<A: Number<B>, B, const N: usize> Number<[B; N]> for [A; N] {

@@ -69,6 +69,16 @@ macro_rules! handles {
 }
 handles!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize f32 f64 bool char String &'static str);
 
+/// What a diverging value is "of", `let x = loop {}`: rustc decides so only when it has looked for a `Handle`. It has no other name yet.
+type Never = <fn() -> ! as Gives>::Value;
+trait Gives {
+    type Value;
+}
+impl<T> Gives for fn() -> T {
+    type Value = T;
+}
+impl Handle for Never {}
+
 impl Handle for Tensor {
     /// Type and state; nothing is computed for a listing.
     fn summary(&self) -> String {

@@ -6,7 +6,8 @@ use super::compiler::{Compiler, Scope, Timing, Unkept};
 use super::edition::First;
 use super::otherwise::{declares, may_be_otherwise, of_earlier, otherwise};
 use super::refused::{Refused, unbalanced};
-use super::replan::{are_about_names, replan};
+use super::replan::{are_about_names, learns, replan};
+use super::shadows::in_the_way;
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
 use crate::eval::generate::change::Change;
@@ -300,6 +301,14 @@ impl Compiler {
                 Compiled::Errors(_) if !plan.all_groups && to.is_less_than(&change.rest) => {
                     plan.all_groups = true;
                 }
+                Compiled::Errors(errors) if !in_the_way(&errors, &sent, parsed, &change.rest).is_empty() => {
+                    let mut shadowing = parsed.clone();
+                    shadowing.shadows.extend(in_the_way(&errors, &sent, parsed, &change.rest));
+                    return match self.group(change, cell, range, &shadowing, scope, timing) {
+                        Err(Refused::Failure(_)) => Err(self.failed(Compiled::Errors(errors), &sent, scope)),
+                        done => done,
+                    };
+                }
                 Compiled::Errors(errors) => {
                     let (errors, sent) = first.or(errors, sent);
                     let Some((left, behind)) = change.leaving_behind(&errors, &sent, cell) else {
@@ -351,8 +360,12 @@ impl Compiler {
         mut timing: Timing,
     ) -> Result<Ready, Refused> {
         let begin = Instant::now();
-        parsed.bindings.retain(|b| !b.name.starts_with(char::is_uppercase) || defs.value_named(&b.name).is_none());
-        let without_again = parsed.clone();
+        let as_written = parsed.clone();
+        let names = scope.vars.iter().map(|v| &v.name).filter(|name| parsed.mentions.contains(*name));
+        parsed.shadows.extend(defs.shadowed(names));
+        let shadows = &parsed.shadows;
+        let variable = |name: &String| !name.starts_with(char::is_uppercase) || shadows.contains(name);
+        parsed.bindings.retain(|b| variable(&b.name) || defs.value_named(&b.name).is_none());
         let again = again::assigned(&mut parsed, cell, scope, &defs);
         let loaded = load_list(&parsed, scope, &defs)?;
         let imported = |u: &Use, name: &str| {
@@ -449,10 +462,19 @@ impl Compiler {
                     return Ok(ready(&mut timing, plan, object, keep, &id));
                 }
                 Compiled::Errors(errors)
-                    if replan(&errors, &sent, &parsed, &loaded, &mut plan)
-                        | self.find_paths(&errors, &sent, &loaded, &mut plan) =>
+                    if learns(&mut plan, |plan| {
+                        replan(&errors, &sent, &parsed, &loaded, plan) | self.find_paths(&errors, &sent, &loaded, plan)
+                    }) =>
                 {
                     source = generate(&plan).0;
+                }
+                Compiled::Errors(errors) if !in_the_way(&errors, &sent, &as_written, &defs).is_empty() => {
+                    let mut shadowing = as_written;
+                    shadowing.shadows.extend(in_the_way(&errors, &sent, &shadowing, &defs));
+                    return match self.statements(cell, range, shadowing, defs, scope, timing) {
+                        Err(Refused::Failure(_)) => Err(self.failed(Compiled::Errors(errors), &sent, scope)),
+                        done => done,
+                    };
                 }
                 // A number may be of another type than it was taken to be of.
                 Compiled::Errors(errors)
@@ -490,7 +512,7 @@ impl Compiler {
                         let declared = scope.declared.iter().filter(|(name, _)| !again.contains(*name));
                         let declared = &declared.map(|(name, d)| (name.clone(), d.clone())).collect();
                         let scope = Scope { declared, ..*scope };
-                        return self.statements(cell, range, without_again, defs, &scope, timing);
+                        return self.statements(cell, range, as_written, defs, &scope, timing);
                     }
                     let (errors, sent) = first.or(errors, sent);
                     return Err(self.failed(Compiled::Errors(errors), &sent, scope));
@@ -537,7 +559,8 @@ fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<L
     // A pattern of a constant's or a unit struct's name would compare with it.
     let own = values_of(parsed);
     let item = |v: &Var| {
-        own.contains(&v.name) || v.name.starts_with(char::is_uppercase) && defs.value_named(&v.name).is_some()
+        let may_be_a_constant = || v.name.starts_with(char::is_uppercase) && defs.value_named(&v.name).is_some();
+        own.contains(&v.name) || !parsed.shadows.contains(&v.name) && may_be_a_constant()
     };
     let wanted = |v: &&Var| parsed.mentions.contains(&v.name) && !parsed.rebound.contains(&v.name) && !item(v);
     for var in scope.vars.iter().filter(wanted) {

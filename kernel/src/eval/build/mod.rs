@@ -11,4 +11,5 @@ mod otherwise;
 pub mod paths;
 pub mod refused;
 pub mod replan;
+mod shadows;
 pub mod warm;

@@ -12,11 +12,12 @@ use std::ops::Range;
 /// A `let` as a later cell can write it, with the numbers that it is made of.
 fn written_again(cell: &CellText, open: &Open) -> String {
     let text = |range: Range<usize>| one_line(&cell.text[range]);
-    if open.of.is_empty() {
+    if open.of.is_empty() && open.lets.is_empty() {
         return text(open.whole.clone());
     }
     let (before, value) = (text(open.whole.start..open.value.start), text(open.value.clone()));
-    format!("{before} {{ {} {value} }};", open.of.join(" "))
+    let lets: Vec<String> = open.lets.iter().cloned().chain(open.of.iter().map(|of| text(of.clone()))).collect();
+    format!("{before} {{ {} {value} }};", lets.join(" "))
 }
 
 /// What is made of numbers of earlier cells: with their `let`s where those can be written once more, and else as the value that it
@@ -26,7 +27,7 @@ pub(super) fn of_earlier(open: Open, declared: &Declared) -> Option<Open> {
         let d = declared.get(name)?;
         Some((d.fixed, d.open.as_ref().filter(|o| !o.pending)?))
     };
-    let again = |name: &String| number(name).filter(|(fixed, o)| o.again(*fixed)).map(|(_, o)| o.text.clone());
+    let again = |name: &String| number(name).filter(|(fixed, o)| o.again(*fixed)).map(|(_, o)| o.alone(name));
     let like = |name: &String| Some(format!("let {name} = {};", number(name)?.1.like.as_ref()?));
     let lets = |of: &dyn Fn(&String) -> Option<String>| open.earlier.iter().map(of).collect::<Option<Vec<String>>>();
     let like = open.like.clone().and_then(|text| {
@@ -34,9 +35,7 @@ pub(super) fn of_earlier(open: Open, declared: &Declared) -> Option<Open> {
         Some(if lets.is_empty() { text } else { format!("{{ {} {text} }}", lets.join(" ")) })
     });
     match (lets(&again), open.kind) {
-        (Some(of), kind) if kind != Kind::Computed => {
-            Some(Open { of: of.into_iter().chain(open.of).collect(), like, ..open })
-        }
+        (Some(lets), kind) if kind != Kind::Computed => Some(Open { lets, like, ..open }),
         _ => like.map(|like| Open { kind: Kind::Computed, like: Some(like), ..open }),
     }
 }

@@ -90,6 +90,14 @@ pub(super) fn replan(
     *plan != before && plan.closures.values().all(|level| *level <= 2)
 }
 
+/// What rustc says of the cell as it is written is learned for the cell with its variables held, which is tried once more then.
+pub(super) fn learns(plan: &mut Plan, learn: impl FnOnce(&mut Plan) -> bool) -> bool {
+    let plain = std::mem::take(&mut plan.plain);
+    let learned = learn(plan);
+    plan.plain = plain && !learned;
+    learned
+}
+
 /// A variable of which nothing in the cell says of what type it is, and which the cell does not mention again: a later cell
 /// declares it.
 fn learn_of_open(error: &Diagnostic, source: &Source, parsed: &Parsed, plan: &mut Plan) -> bool {

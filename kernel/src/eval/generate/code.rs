@@ -20,7 +20,8 @@ pub const ENTRY: &str = "xlazy_cell";
 const ENTERED: &str = "#[unsafe(no_mangle)] ";
 pub const NAME_IN_TEXT: &str = "g_0000000000000000";
 const CELL_IN_TEXT: &str = "cell_0000000000000000";
-const ALLOWED: &str = "#![allow(warnings)]";
+/// A text that rustc has not been started with is included, which to rustc is a macro that made it.
+const ALLOWED: &str = "#![allow(warnings, macro_expanded_macro_exports_accessed_by_absolute_paths)]";
 const RUNTIME: &str = "#[macro_use(print, println, eprint, eprintln, dbg, format)] extern crate xlazy;";
 
 /// The crate of the cell's items, together with items of earlier cells, linked to `links`: see `linked_to_group`. Its name is a hash
@@ -35,6 +36,7 @@ pub fn group(
     plan: &Plan,
 ) -> (String, Source) {
     let mut out = Source::default();
+    let links = &links.not_exporting(parsed.items.iter().chain(moved));
     prologue(&mut out, "dylib", NAME_IN_TEXT, cell, parsed, links, plan);
     out.plain(&blank_lines_before(cell, &range));
     let (own, made): (Vec<&Item>, Vec<&Item>) = parsed.items.iter().partition(|i| i.call.is_none());
@@ -263,7 +265,8 @@ fn makes(v: &Loaded, made: &OpenLet, ty: &str) -> String {
     match like {
         // It may declare several.
         None if made.pending && made.names[0] != *name => String::new(),
-        None => format!(" {text}"),
+        None if made.pending => format!(" {text}"),
+        None => format!(" {}", made.alone(name)),
         Some(like) => {
             let number = match v.lent {
                 true => format!("xlazy_rt::number(xlazy_rt::lent::<{ty}>(\"{name}\"))"),
@@ -291,7 +294,7 @@ pub fn library(cell: &str) -> Option<Library> {
     let (of, name) = (format!("cell_{hash}"), format!("lent_{hash}"));
     let attributes = |name: &str, kind| crate_attributes(kind, name);
     let text = cell.strip_prefix(&attributes(&of, "cdylib"))?.replacen(ENTERED, "", 1);
-    let plain = !BY_NAME.iter().any(|word| text.contains(word)) && !text.starts_with("#![allow(warnings)]/* edition");
+    let plain = !BY_NAME.iter().any(|word| text.contains(word)) && !text.starts_with(&format!("{ALLOWED}/* edition"));
     plain.then(|| Library { text: attributes(&name, "rlib") + &text, name })
 }
 
@@ -361,6 +364,7 @@ pub fn prologue(
         // Left out, rustc would link its crates a second time (their statics would exist twice).
         out.plain(&format!(" extern crate {};", deps.crate_name()));
     }
+    let mut shadowed: Vec<(String, String)> = Vec::new();
     for g in &defs.groups {
         let always = g.items.iter().filter(|i| i.cfg.is_empty());
         let names: BTreeSet<&str> = always.flat_map(|i| &i.names).map(String::as_str).collect();
@@ -371,8 +375,12 @@ pub fn prologue(
         for name in names.into_iter().filter(|n| *n != "_") {
             // One that cannot be imported is no reason for every later cell to fail.
             let path = format!("::{}::{name}", g.crate_name);
-            if !plan.dropped_uses.contains(&path) {
-                out.generated(Tag::Use(path), &format!("{name}, "));
+            if plan.dropped_uses.contains(&path) {
+                continue;
+            }
+            match parsed.shadows.contains(name) {
+                true => shadowed.push((path.clone(), format!(" pub use {path};"))),
+                false => out.generated(Tag::Use(path), &format!("{name}, ")),
             }
         }
         out.plain("};");
@@ -388,7 +396,19 @@ pub fn prologue(
     }
     let own: BTreeSet<&str> = parsed.uses.iter().map(|u| u.binds.as_str()).collect();
     for u in defs.uses.iter().filter(|u| !own.contains(u.binds.as_str()) && !plan.dropped_uses.contains(&u.binds)) {
-        out.generated(Tag::Use(u.binds.clone()), &format!(" {}", u.text));
+        match parsed.shadows.contains(&u.binds) {
+            true => shadowed.push((u.binds.clone(), format!(" pub {}", u.text))),
+            false => out.generated(Tag::Use(u.binds.clone()), &format!(" {}", u.text)),
+        }
+    }
+    if !parsed.shadows.is_empty() {
+        // A glob brings the types of these names; their values give way to functions, and those to variables.
+        out.plain(" mod xlazy_shadowed { use super::*;");
+        for (binds, text) in shadowed {
+            out.generated(Tag::Use(binds), &text);
+        }
+        let functions: String = parsed.shadows.iter().map(|name| format!(" fn {name}() {{}}")).collect();
+        out.plain(&format!(" }} use xlazy_shadowed::*;{functions}"));
     }
     for path in &plan.named {
         out.generated(Tag::Use(path.clone()), &format!(" use {path};"));

@@ -37,6 +37,14 @@ impl OpenLet {
     pub fn again(&self, fixed: bool) -> bool {
         self.kind <= Kind::Data && fixed
     }
+
+    /// The `let` of one of its variables, which leaves all others as they are.
+    pub fn alone(&self, name: &str) -> String {
+        match self.names[..] {
+            [_] => self.text.clone(),
+            _ => format!("let {name} = {{ {} {name} }};", self.text),
+        }
+    }
 }
 
 impl Declaration {

@@ -1,7 +1,7 @@
 //! What is in force: the items of earlier cells, in the groups that they were compiled in, with imports, macros and crates.
 use crate::eval::deps::stages::Deps;
 use crate::eval::parse::checks::may_bring_any;
-use crate::eval::parse::expand::Macro;
+use crate::eval::parse::expand::{EXPORTED, Macro};
 use crate::eval::parse::facts::{Member, Owner};
 use crate::eval::parse::items::{Item, Space};
 use crate::eval::parse::parsed::{Parsed, Use};
@@ -77,6 +77,13 @@ impl Definitions {
         self.named(name, Space::VALUES)
     }
 
+    /// Those of the variables that have the name of an item beside which Rust lets none stand. An item that came later would have taken
+    /// the variable's place.
+    pub fn shadowed<'v>(&self, names: impl Iterator<Item = &'v String>) -> impl Iterator<Item = String> {
+        let item = |n: &&String| self.value_named(n).is_some_and(|(_, i)| i.in_patterns && i.cfg.is_empty());
+        names.filter(item).cloned()
+    }
+
     /// The same with those groups and macros alone that a text needs which mentions these words: what they are linked to comes with them.
     /// An `impl` stands beside its type or its trait, and a trait is needed where one of its methods is named.
     pub fn only(&self, mut words: BTreeSet<String>) -> Definitions {
@@ -98,6 +105,19 @@ impl Definitions {
         retain(&mut only.macros, |m| !unused.contains(&m.name));
         only.groups.retain(|g| words.contains(&g.crate_name) || g.items.iter().any(needed));
         only
+    }
+
+    /// The same beside items of which one may export a macro that is there, too: a crate exports it once.
+    pub fn not_exporting<'i>(&self, items: impl Iterator<Item = &'i Item>) -> Definitions {
+        let mut beside = self.clone();
+        for item in items.filter(|i| i.mentions.contains("macro_rules")) {
+            let exported = |m: &Macro| m.text.starts_with(EXPORTED) && item.mentions.contains(&m.name);
+            if self.macros.iter().any(exported) {
+                let macros = Arc::make_mut(&mut beside.macros).iter_mut();
+                macros.filter(|m| exported(m)).for_each(|m| m.text = m.text.replacen(EXPORTED, "", 1));
+            }
+        }
+        beside
     }
 
     pub fn is_less_than(&self, all: &Definitions) -> bool {

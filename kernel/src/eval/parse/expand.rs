@@ -8,6 +8,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use syn::parse::{Parse, ParseStream, Parser};
 
+/// What stands before a macro that others name by `crate::`.
+pub const EXPORTED: &str = "#[macro_export] ";
+
 /// A macro of the notebook.
 #[derive(Clone, Debug)]
 pub struct Macro {

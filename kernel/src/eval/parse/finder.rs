@@ -1,16 +1,16 @@
 //! Finds the places where variables are named, and what happens to them there.
 use super::arguments;
-use super::open::{Kind, Means, collects, opens, untyped};
+use super::open::{Kind, Means, assigned, collects, opens, untyped};
 use super::places::{Assignment, Deferred, Leaf, Mention, Mentioned, Places, Variable};
 use super::syntax::{
-    PatternNames, assigns, bound_names, bytes, closure, expressions, is_plain, names_of, one_line, takes, written,
+    PatternNames, apart, assigns, bound_names, bytes, closure, expressions, ident, is_plain, names_of, takes, written,
 };
 use crate::eval::text::scan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use syn::{Block, Expr, ExprPath, Local, Member, Pat, Stmt};
+use syn::{Block, Expr, Local, Member, Pat, Stmt};
 
 /// What happens to a variable, in the order of the text.
 struct Happening {
@@ -124,6 +124,16 @@ impl<'m> Finder<'m> {
                 }
             }
             Stmt::Item(_) => {}
+            Stmt::Expr(Expr::Assign(a), _) => {
+                self.visit_stmt(statement);
+                for (name, open) in assigned(a, self.base, &|name| self.like(name)) {
+                    let Some(variable) = self.variable(&name) else { continue };
+                    let first = self.out.assignments.iter().filter(|a| a.variable == variable).count() == 1;
+                    let v = &mut self.out.variables[variable];
+                    let untyped = v.deferred.as_ref().is_some_and(|d| d.typed.is_none());
+                    v.open = v.open.take().or(Some(open).filter(|_| first && untyped));
+                }
+            }
             other => self.visit_stmt(other),
         }
     }
@@ -132,9 +142,8 @@ impl<'m> Finder<'m> {
     fn means(&self, name: &str) -> Means {
         let Some(v) = self.own(name) else { return Means::Earlier };
         let open = v.open.as_ref().filter(|o| v.fixed && o.kind <= Kind::Data && o.heads.is_empty());
-        let text = open.and_then(|o| self.text.get(o.whole.start - self.base..o.whole.end - self.base));
-        let Some((open, text)) = open.zip(text) else { return Means::Other };
-        Means::Number(open.of.iter().cloned().chain([one_line(text)]).collect(), open.earlier.clone())
+        let Some(open) = open else { return Means::Other };
+        Means::Number(open.of.iter().cloned().chain([open.whole.clone()]).collect(), open.earlier.clone())
     }
 
     /// A value as that of a variable, and what it mentions of earlier cells.
@@ -231,18 +240,11 @@ impl<'m> Finder<'m> {
         }
     }
 
-    fn ident(e: &Expr) -> Option<&syn::Ident> {
-        match e {
-            Expr::Path(ExprPath { qself: None, path, attrs }) if attrs.is_empty() => path.get_ident(),
-            _ => None,
-        }
-    }
-
     /// An expression whose value is taken.
     fn value(&mut self, e: &Expr) {
         match e {
             Expr::Paren(p) => self.value(&p.expr),
-            e => match Self::ident(e) {
+            e => match ident(e) {
                 Some(ident) => self.mention(ident, true, false),
                 None => self.visit_expr(e),
             },
@@ -367,7 +369,7 @@ impl<'m> Finder<'m> {
 
 impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_expr(&mut self, e: &'ast Expr) {
-        if let Some(ident) = Self::ident(e) {
+        if let Some(ident) = ident(e) {
             return self.mention(ident, false, false);
         }
         syn::visit::visit_expr(self, e);
@@ -479,7 +481,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         }
         let (whole, value) = (bytes(e.span(), self.base), bytes(e.right.span(), self.base));
         let before = self.out.assignments.len();
-        match Self::ident(&e.left).and_then(|i| self.variable(&i.to_string())) {
+        match ident(&e.left).and_then(|i| self.variable(&i.to_string())) {
             Some(variable) => {
                 self.out.variables[variable].closure |= matches!(&*e.right, Expr::Closure(_));
                 self.out.assignments.push(Assignment::new(variable, whole, value.clone(), None));
@@ -567,28 +569,10 @@ impl Finder<'_> {
                 _ => break,
             }
         }
-        if let Some(variable) = Self::ident(place).and_then(|i| self.variable(&i.to_string())) {
+        if let Some(variable) = ident(place).and_then(|i| self.variable(&i.to_string())) {
             let v = &mut self.out.variables[variable];
-            v.changed |= !(assigned && v.deferred.is_some() && v.fixed && Self::ident(whole).is_some());
+            v.changed |= !(assigned && v.deferred.is_some() && v.fixed && ident(whole).is_some());
         }
-    }
-}
-
-/// The names in a pattern that is assigned to, whether each stands for a field, too, and what is no pattern.
-fn apart<'e>(pattern: &'e Expr, field: bool, named: &mut Vec<(&'e syn::Ident, bool)>, others: &mut Vec<&'e Expr>) {
-    match pattern {
-        Expr::Tuple(t) => t.elems.iter().for_each(|e| apart(e, false, named, others)),
-        Expr::Array(a) => a.elems.iter().for_each(|e| apart(e, false, named, others)),
-        Expr::Call(c) => c.args.iter().for_each(|e| apart(e, false, named, others)),
-        Expr::Struct(s) => {
-            s.fields.iter().for_each(|f| apart(&f.expr, f.colon_token.is_none(), named, others));
-        }
-        Expr::Paren(p) => apart(&p.expr, field, named, others),
-        Expr::Infer(_) | Expr::Range(_) => {}
-        e => match Finder::ident(e) {
-            Some(ident) => named.push((ident, field)),
-            None => others.push(e),
-        },
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Item {
     /// The call of the notebook's macro that made it.
     pub call: Option<Arc<Call>>,
     pub is_type: bool,
+    /// It is what a pattern of its name means, so that no variable can have that name beside it.
+    pub in_patterns: bool,
     /// The attributes that decide whether it is there at all.
     pub cfg: String,
     pub source: Arc<CellText>,
@@ -265,8 +267,24 @@ pub(super) fn persistent_item<'m>(
     syntax.extend(code_facts::of_conditions(&checks.conditions, &cell.text));
     let cfg = conditional(item, &cell.text, base);
     let (source, space, call) = (cell.clone(), Space::of(item), None);
+    let in_patterns = space.values && !matches!(item, syn::Item::Fn(_) | syn::Item::ForeignMod(_));
     let facts = Facts::of(item, &cell.text, base);
-    Some(Item { names, space, header, call, is_type, cfg, source, range, edits, values, syntax, mentions, facts })
+    Some(Item {
+        names,
+        space,
+        header,
+        call,
+        is_type,
+        in_patterns,
+        cfg,
+        source,
+        range,
+        edits,
+        values,
+        syntax,
+        mentions,
+        facts,
+    })
 }
 
 fn has(f: &syn::ImplItemFn, attribute: &str) -> bool {
@@ -297,6 +315,7 @@ pub(super) fn items_of_a_macro<'m>(
         header: None,
         call: None,
         is_type: true,
+        in_patterns: false,
         cfg: String::new(),
         source: cell.clone(),
         range,

@@ -10,17 +10,61 @@ pub(super) type Likes<'a> = &'a dyn Fn(&str) -> Option<(String, Vec<String>)>;
 
 /// What a pattern declares, each with a value like its own, and with what that mentions of earlier cells.
 pub(super) fn likes(pat: &Pat, value: &Expr, of: Likes) -> Vec<(String, String, Vec<String>)> {
-    match (pat, value) {
-        (Pat::Tuple(p), Expr::Tuple(t)) if p.elems.len() == t.elems.len() => {
-            p.elems.iter().zip(&t.elems).flat_map(|(pat, value)| likes(pat, value, of)).collect()
-        }
-        (Pat::Ident(p), value) if p.by_ref.is_none() && p.subpat.is_none() => {
-            let mut like = Like { of, own: Vec::new(), earlier: Vec::new() };
-            let text = like.value(value);
-            text.map(|text| (p.ident.to_string(), text, like.earlier)).into_iter().collect()
-        }
-        _ => Vec::new(),
+    let parts = match (pat, value) {
+        (Pat::Paren(p), value) => Some(vec![(&*p.pat, value)]),
+        (Pat::Type(t), value) => Some(vec![(&*t.pat, value)]),
+        (pat, Expr::Paren(e)) => Some(vec![(pat, &*e.expr)]),
+        (Pat::Tuple(p), Expr::Tuple(t)) => beside(&p.elems, &t.elems),
+        (Pat::Slice(p), Expr::Array(a)) => beside(&p.elems, &a.elems),
+        _ => None,
+    };
+    if let Some(parts) = parts {
+        return parts.into_iter().flat_map(|(pat, value)| likes(pat, value, of)).collect();
     }
+    let mut like = Like { of, own: Vec::new(), earlier: Vec::new() };
+    let Some(text) = like.value(value) else { return Vec::new() };
+    let part = |name: String| {
+        let text = match pat {
+            Pat::Ident(p) if p.subpat.is_none() => text.clone(),
+            pat => format!("{{ let {} = {text}; {name} }}", pat.to_token_stream()),
+        };
+        (name, text, like.earlier.clone())
+    };
+    values_of(pat).into_iter().map(part).collect()
+}
+
+/// The parts of a pattern with those of a value.
+fn beside<'a>(pats: &'a Elements<Pat>, values: &'a Elements<Expr>) -> Option<Vec<(&'a Pat, &'a Expr)>> {
+    let rest = |p: &Pat| match p {
+        Pat::Rest(_) => true,
+        Pat::Ident(p) => p.subpat.as_ref().is_some_and(|(_, sub)| matches!(**sub, Pat::Rest(_))),
+        _ => false,
+    };
+    let Some(at) = pats.iter().position(rest) else {
+        return (pats.len() == values.len()).then(|| pats.iter().zip(values).collect());
+    };
+    let behind = pats.len() - at - 1;
+    let skipped = values.len().checked_sub(at + behind)?;
+    let (before, behind) =
+        (pats.iter().take(at).zip(values), pats.iter().skip(at + 1).zip(values.iter().skip(at + skipped)));
+    Some(before.chain(behind).collect())
+}
+
+type Elements<T> = syn::punctuated::Punctuated<T, syn::Token![,]>;
+
+/// What a pattern binds by value.
+fn values_of(pat: &Pat) -> Vec<String> {
+    struct Values(Vec<String>);
+    impl<'ast> Visit<'ast> for Values {
+        fn visit_pat_ident(&mut self, p: &'ast syn::PatIdent) {
+            let name = p.ident.to_string();
+            self.0.extend(Some(name).filter(|name| p.by_ref.is_none() && !name.starts_with(char::is_uppercase)));
+            syn::visit::visit_pat_ident(self, p);
+        }
+    }
+    let mut values = Values(Vec::new());
+    values.visit_pat(pat);
+    values.0
 }
 
 struct Like<'a> {
@@ -122,6 +166,18 @@ impl Like<'_> {
                 let all = elements.iter().take(counted).map(|(e, _)| self.value(e)).collect::<Option<Vec<_>>>()?;
                 Some(format!("vec![{}]", all.into_iter().next()?))
             }
+            Expr::Field(f) if matches!(f.member, syn::Member::Unnamed(_)) => {
+                Some(format!("{}.{}", self.value(&f.base)?, f.member.to_token_stream()))
+            }
+            Expr::Range(r) => {
+                let (start, end) = (self.value(r.start.as_ref()?)?, self.value(r.end.as_ref()?)?);
+                Some(format!("({start}{}{end})", r.limits.to_token_stream()))
+            }
+            Expr::Call(c) if matches!(&*c.func, Expr::Path(p) if p.path.is_ident("Some")) => {
+                Some(format!("Some({})", self.value(c.args.first()?)?))
+            }
+            // Of what there is, there is a first.
+            Expr::Index(i) if !matches!(*i.index, Expr::Range(_)) => Some(format!("{}[0]", self.value(&i.expr)?)),
             Expr::MethodCall(m) if METHODS.contains(&&*m.method.to_string()) => self.value(&m.receiver),
             Expr::Path(p) => {
                 let name = p.path.get_ident()?.to_string();
@@ -299,6 +355,17 @@ mod tests {
             ("a = vec![0.5; count()]", "a: vec![0.0]"),
             ("a = (1, 2u8, \"x\")", "a: (0, 2u8, \"\",)"),
             ("(a, mut b) = (earlier * 2, vec![1.5])", "a: earlier b: vec![0.0]"),
+            ("(a, .., (b, _)) = (1, f(), (0.5, g()))", "a: 0 b: 0.0"),
+            ("[a, mut b, ..] = [1, n, 2]", "a: 0 b: 0"),
+            (
+                "(a, b) = if full { (1, 0.5) } else { (n, 0.25) }",
+                "a: { let (a , b) = (0, 0.0,); a } b: { let (a , b) = (0, 0.0,); b }",
+            ),
+            ("(a, ref b) = earlier", "a: { let (a , ref b) = earlier; a }"),
+            ("a = (1, 0.5).1", "a: (0, 0.0,).1"),
+            ("a = earlier[k]", "a: earlier[0]"),
+            ("a: Vec<_> = vec![1]", "a: vec![0]"),
+            ("a = Some(0..=n)", "a: Some((0..=0))"),
             ("a = [0; SIZE]", "a: [0; SIZE]"),
             ("a = earlier.max(3)", "a: earlier"),
             ("a = loop { break 4; }", "a: 0"),

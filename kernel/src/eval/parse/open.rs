@@ -1,7 +1,9 @@
 //! `let`s whose value leaves a type open, such as `Vec::new()`: a later cell may say which it is.
 use super::like::{Likes, constant, likes};
 use super::syntax::{bytes, expressions};
+use quote::ToTokens;
 use std::ops::Range;
+use syn::parse::Parser;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, Lit, Local};
 
@@ -15,10 +17,11 @@ pub struct Open {
     pub heads: Vec<String>,
     /// Its value.
     pub value: Range<usize>,
-    /// The `let`s of the numbers that it is made of, each written once more.
-    pub of: Vec<String>,
-    /// Variables of earlier cells that it is made of.
+    /// The `let`s of the cell's numbers that it is made of, in their order.
+    pub of: Vec<Range<usize>>,
+    /// Variables of earlier cells that it is made of, and their `let`s, each written once more.
     pub earlier: Vec<String>,
+    pub lets: Vec<String>,
     /// A value whose type is left open alike, made of numbers alone: where it cannot be written once more, it is what the cell has
     /// made, as that type.
     pub like: Option<String>,
@@ -28,7 +31,7 @@ pub struct Open {
 #[derive(Clone, Default)]
 struct Found {
     heads: Vec<String>,
-    of: Vec<String>,
+    of: Vec<Range<usize>>,
     earlier: Vec<String>,
 }
 
@@ -36,7 +39,7 @@ struct Found {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Means {
     /// A variable of the cell, that is a number and stays that: its `let`s, and what those mention of earlier cells.
-    Number(Vec<String>, Vec<String>),
+    Number(Vec<Range<usize>>, Vec<String>),
     /// Something else of the cell's.
     Other,
     /// Perhaps a variable of an earlier cell.
@@ -136,7 +139,8 @@ pub(super) fn opens(
     names: Names,
     of: Likes,
 ) -> Vec<Option<Open>> {
-    let Some(value) = untyped(local).filter(|_| local.attrs.is_empty()) else { return vec![None; declared.len()] };
+    let value = untyped(local).or_else(|| typed_in_part(local)).filter(|_| local.attrs.is_empty());
+    let Some(value) = value else { return vec![None; declared.len()] };
     let again = open(value, names);
     let likes = likes(&local.pat, value, of);
     let one = |name: &syn::Ident| {
@@ -146,21 +150,52 @@ pub(super) fn opens(
         };
         let (kind, Found { heads, of, earlier }) = again.clone().or_else(|| like.map(computed))?;
         let (whole, value) = (whole.clone(), bytes(value.span(), base));
-        Some(Open { whole, kind, heads, value, of, earlier, like: like.map(|(_, like, _)| like.clone()) })
+        let (like, lets) = (like.map(|(_, like, _)| like.clone()), Vec::new());
+        Some(Open { whole, kind, heads, value, of, earlier, lets, like })
     };
     declared.iter().map(one).collect()
+}
+
+/// What the first values of variables leave open that a `let` declares without one: `(x, y) = (4, 5)`.
+pub(super) fn assigned(a: &syn::ExprAssign, base: usize, of: Likes) -> Vec<(String, Open)> {
+    let Ok(pattern) = syn::Pat::parse_single.parse2(a.left.to_token_stream()) else { return Vec::new() };
+    let (whole, value) = (bytes(a.span(), base), bytes(a.right.span(), base));
+    let one = |(name, like, earlier): (String, String, Vec<String>)| {
+        let (whole, value, like) = (whole.clone(), value.clone(), Some(like));
+        let (heads, of, lets) = Default::default();
+        (name, Open { whole, kind: Kind::Computed, heads, value, of, earlier, lets, like })
+    };
+    likes(&pattern, &a.right, of).into_iter().map(one).collect()
 }
 
 /// What the value of a `let` leaves open, if it has no effect.
 fn open(value: &Expr, names: Names) -> Option<(Kind, Found)> {
     let mut found = Found::default();
-    kind(value, &mut found, names).map(|kind| (kind, found))
+    let kind = kind(value, &mut found, names)?;
+    // A name may be declared twice.
+    found.of.sort_by_key(|of| of.start);
+    Some((kind, found))
 }
 
 /// The value of a `let` that says no type.
 pub(super) fn untyped(local: &Local) -> Option<&Expr> {
     let init = local.init.as_ref().filter(|i| i.diverge.is_none() && !matches!(local.pat, syn::Pat::Type(_)))?;
     Some(&init.expr)
+}
+
+/// The value of a `let` whose type has a `_` in it.
+fn typed_in_part(local: &Local) -> Option<&Expr> {
+    use syn::visit::Visit;
+    struct Open(bool);
+    impl<'ast> Visit<'ast> for Open {
+        fn visit_type_infer(&mut self, _: &'ast syn::TypeInfer) {
+            self.0 = true;
+        }
+    }
+    let (syn::Pat::Type(t), Some(init)) = (&local.pat, &local.init) else { return None };
+    let mut open = Open(false);
+    open.visit_type(&t.ty);
+    (open.0 && init.diverge.is_none()).then_some(&*init.expr)
 }
 
 /// Whether it is an iterator's `collect`, and only what is behind it says into what.
@@ -182,6 +217,7 @@ fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
         Expr::Reference(r) if r.mutability.is_none() => kind(&r.expr, found, names).map(|_| Kind::Made),
         Expr::Array(a) => of_all(&mut a.elems.iter(), found, names),
         Expr::Tuple(t) => of_all(&mut t.elems.iter(), found, names),
+        Expr::Range(r) => of_all(&mut r.start.iter().chain(&r.end).map(|e| &**e), found, names),
         Expr::Repeat(r) => of_all(&mut [&*r.expr, &*r.len].into_iter(), found, names),
         Expr::Macro(m) if m.mac.path.is_ident("vec") => {
             let elements = expressions("vec", &m.mac)?;
@@ -219,10 +255,10 @@ fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
     }
 }
 
-fn add(to: &mut Vec<String>, more: Vec<String>) {
-    for text in more {
-        if !to.contains(&text) {
-            to.push(text);
+fn add<T: PartialEq>(to: &mut Vec<T>, more: Vec<T>) {
+    for one in more {
+        if !to.contains(&one) {
+            to.push(one);
         }
     }
 }
@@ -287,7 +323,7 @@ mod tests {
     #[test]
     fn what_a_value_leaves_open() {
         let names = |name: &str| match name {
-            "n" => Means::Number(vec!["let n = 4;".to_owned()], Vec::new()),
+            "n" => Means::Number(std::iter::once(0..10).collect(), Vec::new()),
             "earlier" => Means::Earlier,
             _ => Means::Other,
         };
@@ -298,6 +334,7 @@ mod tests {
         for data in [
             "vec![1, 2]",
             "[0; 4]",
+            "0..n",
             "(1, 2.0)",
             "Some(3)",
             "None",

@@ -49,6 +49,9 @@ pub struct Parsed {
     pub bindings: Vec<Binding>,
     /// Names that the cell declares before it mentions them otherwise: what they were before does not matter.
     pub rebound: BTreeSet<String>,
+    /// Variables that have the names of what Rust lets no variable be called: constants, statics, structs without braces and variants, of
+    /// earlier cells, whose place they take.
+    pub shadows: BTreeSet<String>,
     pub trailing: Option<Range<usize>>,
     /// Where each statement begins.
     pub statements: Vec<usize>,

@@ -19,7 +19,6 @@ pub enum Segment {
 }
 
 /// Finds magic lines: `%name` or `!command` where a statement could begin, `%%name` for the whole cell.
-/// `!x` is Rust where `x` is known as a name or mentioned above, and where no shell would take it.
 pub fn segments(code: &str, known: &dyn Fn(&str) -> bool) -> Vec<Segment> {
     let indent = code.len() - code.trim_start().len();
     if code[indent..].starts_with("%%") {
@@ -125,49 +124,80 @@ fn looks_like_magic(line: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic()) || rest.trim().is_empty())
 }
 
+/// `!x` is the shell's unless `x` is known as a name, no command begins so, or it is Rust all of whose names are known.
 fn looks_like_shell(line: &str, and_below: &str, known: &dyn Fn(&str) -> bool) -> bool {
     let Some(rest) = line.strip_prefix('!') else { return false };
     let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     // Alone, the line may be the beginning of a statement only.
     // `[ -f x ]` is a command, which a space follows.
     let array = rest.strip_prefix('[').is_some_and(|inside| !inside.starts_with(char::is_whitespace));
+    let is_rust = |text: &str| as_rust(text, known) == Some(true);
+    let parses = || as_rust(line, known).is_some() || as_rust(and_below, known).is_some();
+    let arguments = || has_arguments(&rest[name.len()..], known, &parses) && !is_rust(line);
+    let variable = || known(&name) && !arguments();
     !(array
-        || rest.starts_with(['(', '{', '!', '*', '&'])
-        || known(&name)
-        || is_rust_alone(line)
-        || is_rust_alone(and_below))
+        || rest.starts_with(['(', '{', '!', '*', '&', '-', '|'])
+        || variable()
+        || is_rust(line)
+        || is_rust(and_below))
 }
 
-/// Whether text begins with a statement that no shell would understand: a number or a text, or something with a call, a macro, or a path.
-/// `!ls -l` could be Rust, too.
-fn is_rust_alone(text: &str) -> bool {
-    #[derive(Default)]
-    struct Signs(bool);
-    impl<'ast> Visit<'ast> for Signs {
-        fn visit_expr_call(&mut self, _: &'ast syn::ExprCall) {
-            self.0 = true;
-        }
-        fn visit_expr_method_call(&mut self, _: &'ast syn::ExprMethodCall) {
-            self.0 = true;
+/// Whether a command's arguments follow, such as an option, a file or a word, and not Rust: `!df -h` and `!head data.csv` where `df` and
+/// `head` are variables, too.
+fn has_arguments(behind: &str, known: &dyn Fn(&str) -> bool, parses: &dyn Fn() -> bool) -> bool {
+    let word = behind.trim_start();
+    let apart = word.len() < behind.len();
+    let name = word.trim_start_matches(['-', '/', '.', '~', '$']);
+    let signs = word.len() - name.len();
+    let name: String = name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    let operand = || known(&name) || name.starts_with(|c: char| c.is_ascii_digit());
+    let rust = match signs {
+        0 => name == "as",
+        1 => operand() && parses(),
+        _ => false,
+    };
+    apart && !name.is_empty() && !rust
+}
+
+/// Whether text begins with a Rust statement that no shell would understand, or none of whose names is unknown: a number, `true`, or
+/// something with a call, a macro, a path, a block. `!ls -l` could be Rust, too. `None` where it does not parse.
+fn as_rust(text: &str, known: &dyn Fn(&str) -> bool) -> Option<bool> {
+    struct Signs<'k> {
+        known: &'k dyn Fn(&str) -> bool,
+        rust: bool,
+        unknown: bool,
+    }
+    impl<'ast> Visit<'ast> for Signs<'_> {
+        fn visit_expr(&mut self, e: &'ast Expr) {
+            self.rust |= matches!(
+                e,
+                Expr::Call(_)
+                    | Expr::MethodCall(_)
+                    | Expr::Block(_)
+                    | Expr::Unsafe(_)
+                    | Expr::If(_)
+                    | Expr::Match(_)
+                    | Expr::Loop(_)
+            );
+            syn::visit::visit_expr(self, e);
         }
         fn visit_macro(&mut self, _: &'ast syn::Macro) {
-            self.0 = true;
+            self.rust = true;
+        }
+        fn visit_type(&mut self, _: &'ast syn::Type) {}
+        fn visit_qself(&mut self, _: &'ast syn::QSelf) {
+            self.rust = true;
         }
         fn visit_path(&mut self, path: &'ast syn::Path) {
-            self.0 |= path.segments.len() > 1;
-        }
-        fn visit_expr_unary(&mut self, e: &'ast syn::ExprUnary) {
-            self.0 |= matches!(e.op, syn::UnOp::Not(_))
-                && matches!(&*e.expr, Expr::Lit(l) if !matches!(l.lit, syn::Lit::Bool(_)));
-            syn::visit::visit_expr_unary(self, e);
+            self.rust |= path.segments.len() > 1;
+            self.unknown |= path.get_ident().is_some_and(|name| !(self.known)(&name.to_string()));
         }
     }
-    let statements = depth::fits(text).then(|| syn::Block::parse_within.parse_str(text).ok()).flatten();
-    let mut signs = Signs::default();
-    if let Some(Stmt::Expr(e, _)) = statements.iter().flatten().next() {
-        signs.visit_expr(e);
-    }
-    signs.0
+    let statements = depth::fits(text).then(|| syn::Block::parse_within.parse_str(text).ok())??;
+    let Stmt::Expr(e, _) = statements.first()? else { return None };
+    let mut signs = Signs { known, rust: false, unknown: false };
+    signs.visit_expr(e);
+    Some(signs.rust || !signs.unknown)
 }
 
 fn statement_could_begin(before: &str) -> bool {
@@ -233,6 +263,22 @@ mod tests {
             "!matches!(a, 1)",
             "![true][0]",
             "!*flags",
+            "!true",
+            "!false || !true",
+            "!true == flag",
+            "!flag && data",
+            "!flag as u8",
+            "!true as u8",
+            "!flag .not()",
+            "!flag -1",
+            "!flag - 1",
+            "!(flag && data)",
+            "!if flag { true } else { false }",
+            "!match flag { x => x }",
+            "!unsafe { flag }",
+            "!<u8>::MAX",
+            "!-1",
+            "!\"a\".is_empty()",
         ] {
             assert_eq!(parts(rust), [format!("code {rust}")]);
         }
@@ -245,7 +291,19 @@ mod tests {
             "!echo 'f(x)'",
             "!git add -A && f",
             "!ls\n!ls -l",
-            "!true",
+            "!true | cat",
+            "!true && ls",
+            "!false; echo $?",
+            "!true || echo no",
+            "!flag -h",
+            "!flag --all",
+            "!flag data.csv",
+            "!flag /tmp/data",
+            "!flag status",
+            "!flag flag",
+            "!flag -flag text",
+            "!flag 5",
+            "!flag $HOME",
             "![ -f x ] && echo y",
         ] {
             assert!(parts(shell).iter().all(|p| p.starts_with("magic ")), "{shell}");

@@ -1,7 +1,7 @@
 //! A cell taken apart: items, statements, bindings, the last expression, and where checks belong.
 use super::checks::{Awaits, Checks, included};
 use super::code_facts;
-use super::expand::{Macro, known};
+use super::expand::{EXPORTED, Macro, known};
 use super::extents;
 use super::finder::places;
 use super::items::{Call, Item, items_of_a_macro, persistent_item};
@@ -143,7 +143,7 @@ impl Parsed {
                 self.macros.push(Macro { name, text, mentions, source: cell.clone(), range });
             }
             Stmt::Item(item) => {
-                self.add_macros_of(cell, base, item);
+                self.add_macros_of(cell, base, item, true);
                 let known = |name: &str| known(&self.macros, macros, name);
                 self.items.extend(persistent_item(cell, base, item, &known));
             }
@@ -297,24 +297,25 @@ impl Parsed {
     }
 
     /// Macros that a module gives away: all of one with `#[macro_use]`, and those with `#[macro_export]`.
-    fn add_macros_of(&mut self, cell: &Arc<CellText>, base: usize, item: &syn::Item) {
+    fn add_macros_of(&mut self, cell: &Arc<CellText>, base: usize, item: &syn::Item, around: bool) {
         let syn::Item::Mod(module) = item else { return };
         let says = |attributes: &[syn::Attribute], what: &str| attributes.iter().any(|a| a.path().is_ident(what));
-        let used = says(&module.attrs, "macro_use");
+        let used = around && says(&module.attrs, "macro_use");
         for inner in module.content.iter().flat_map(|(_, items)| items) {
             match inner {
                 syn::Item::Macro(m) if used || says(&m.attrs, "macro_export") => {
                     let Some(name) = m.ident.as_ref().map(syn::Ident::to_string) else { continue };
                     let at = bytes(m.mac.path.span(), base).start..bytes(m.span(), base).end;
                     let text = &cell.text[at.clone()];
-                    let (line, mentions) = (one_line(text), scan::mentions(text));
+                    let exported = if says(&m.attrs, "macro_export") { EXPORTED } else { "" };
+                    let (line, mentions) = (format!("{exported}{}", one_line(text)), scan::mentions(text));
                     let parts = [(0..text.len(), cell, at.start)].into_iter();
                     let source = Arc::new(CellText::copied(cell.cell, text.to_owned(), parts));
                     let range = 0..text.len();
                     self.macros.retain(|m| m.name != name);
                     self.macros.push(Macro { name, text: line, mentions, source, range });
                 }
-                syn::Item::Mod(_) if used => self.add_macros_of(cell, base, inner),
+                syn::Item::Mod(_) => self.add_macros_of(cell, base, inner, used),
                 _ => {}
             }
         }

@@ -15,6 +15,32 @@ pub(super) fn bytes(span: Span, base: usize) -> Range<usize> {
     r.start + base..r.end + base
 }
 
+/// A name that stands alone.
+pub fn ident(e: &Expr) -> Option<&syn::Ident> {
+    match e {
+        Expr::Path(syn::ExprPath { qself: None, path, attrs }) if attrs.is_empty() => path.get_ident(),
+        _ => None,
+    }
+}
+
+/// The names in a pattern that is assigned to, whether each stands for a field, too, and what is no pattern.
+pub fn apart<'e>(pattern: &'e Expr, field: bool, named: &mut Vec<(&'e syn::Ident, bool)>, others: &mut Vec<&'e Expr>) {
+    match pattern {
+        Expr::Tuple(t) => t.elems.iter().for_each(|e| apart(e, false, named, others)),
+        Expr::Array(a) => a.elems.iter().for_each(|e| apart(e, false, named, others)),
+        Expr::Call(c) => c.args.iter().for_each(|e| apart(e, false, named, others)),
+        Expr::Struct(s) => {
+            s.fields.iter().for_each(|f| apart(&f.expr, f.colon_token.is_none(), named, others));
+        }
+        Expr::Paren(p) => apart(&p.expr, field, named, others),
+        Expr::Infer(_) | Expr::Range(_) => {}
+        e => match ident(e) {
+            Some(ident) => named.push((ident, field)),
+            None => others.push(e),
+        },
+    }
+}
+
 /// Where the arguments of a call are.
 pub(super) fn arguments(call: &syn::Macro, base: usize) -> Range<usize> {
     let delimiter = match &call.delimiter {

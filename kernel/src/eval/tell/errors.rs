@@ -197,6 +197,10 @@ fn snippets<'a>(spans: &'a [Span], texts: &'a Texts, quiet: bool) -> Vec<Mapped<
     }
     // Without rustc's words, the other places say nothing.
     all.retain(|m| m.primary || !quiet);
+    // What is wrong stands in the text that is named first.
+    if let Some(main) = all.iter().find(|m| m.primary).map(|m| m.text) {
+        all.sort_by_key(|m| !Arc::ptr_eq(m.text, main));
+    }
     all
 }
 

@@ -7,6 +7,7 @@ use super::torch::Rustc;
 use super::words::IDLE;
 use crate::eval::generate::code::is_cell;
 use crate::eval::generate::declared::{Declaration, Declared};
+use crate::eval::parse::syntax::apart;
 use crate::eval::text::scan::Kind;
 use crate::eval::text::source::{CellText, Provenance, Source, Sources, Tag};
 use crate::eval::text::{depth, scan};
@@ -276,30 +277,41 @@ fn declaration(error: &Diagnostic, texts: &Texts) -> Option<String> {
 
 /// The assignment to what stands there, as a declaration.
 fn assigned_first(text: &CellText, at: &Range<usize>) -> Option<String> {
-    struct Assignments(Vec<(Range<usize>, Range<usize>)>);
-    impl<'ast> Visit<'ast> for Assignments {
+    #[derive(Default)]
+    struct Names(Vec<String>);
+    impl<'ast> Visit<'ast> for Names {
+        fn visit_expr_path(&mut self, e: &'ast syn::ExprPath) {
+            self.0.extend(e.path.get_ident().map(|name| name.to_string()));
+        }
+        fn visit_macro(&mut self, m: &'ast syn::Macro) {
+            self.0.extend(scan::mentions(&m.tokens.to_string()));
+        }
+    }
+    struct Assignments<'t>(&'t Range<usize>, Option<[Range<usize>; 2]>);
+    impl<'ast> Visit<'ast> for Assignments<'_> {
         fn visit_expr_assign(&mut self, e: &'ast syn::ExprAssign) {
-            self.0.push((e.left.span().byte_range(), e.span().byte_range()));
+            let (mut named, mut others) = (Vec::new(), Vec::new());
+            apart(&e.left, false, &mut named, &mut others);
+            let mut value = Names::default();
+            value.visit_expr(&e.right);
+            // An index or a field of something is no pattern, and what it is made of may be what it is to be.
+            let declares = others.is_empty() && !named.iter().any(|(name, _)| value.0.iter().any(|v| *name == v));
+            if declares && named.iter().any(|(name, _)| name.span().byte_range() == *self.0) {
+                self.1 = Some([e.left.span().byte_range(), e.span().byte_range()]);
+            }
             syn::visit::visit_expr_assign(self, e);
         }
     }
-    let statements = depth::fits(&text.text).then(|| syn::Block::parse_within.parse_str(&text.text).ok())??;
-    let mut found = Assignments(Vec::new());
-    statements.iter().for_each(|s| found.visit_stmt(s));
-    // What is assigned to, and no index or object in it.
-    let whole = |left: &str| left.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '(' | ')' | ',' | ' '));
-    let (_, all) = found
-        .0
-        .into_iter()
-        .find(|(left, _)| left.start <= at.start && at.end <= left.end && whole(&text.text[left.clone()]))?;
-    // What it is made of may be what it is to be.
-    let (of, value) = text.text[all.clone()].split_once('=')?;
-    let mentions = scan::mentions(value);
-    if scan::mentions(of).iter().any(|name| mentions.contains(name)) {
-        return None;
-    }
-    let line = text.text[all].lines().next()?.to_owned();
-    Some(format!("let {line}"))
+    let text = &*text.text;
+    let [pattern, all] = depth::as_people_write(text, || {
+        let statements = depth::fits(text).then(|| syn::Block::parse_within.parse_str(text).ok())??;
+        let mut found = Assignments(at, None);
+        statements.iter().for_each(|s| found.visit_stmt(s));
+        found.1
+    })?;
+    let fits = !["Some(", "Ok(", "Err("].iter().any(|of| text[pattern.clone()].contains(of));
+    let line = text[all].lines().next()?;
+    Some(if fits { format!("let {line}") } else { format!("let {line} else {{ todo!() }}") })
 }
 
 /// A name that the user has not declared, and that is therefore the prelude's: to its author it is undefined.
@@ -307,15 +319,9 @@ fn of_the_prelude(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Re
     let said = error.spans.iter().filter_map(|s| s.label.as_deref()).chain(error.children.iter().map(|c| &*c.message));
     let module = error.message.strip_prefix("expected value, found module `").and_then(|m| m.split('`').next());
     let module = module.filter(|m| error.code == "E0423" && !(known.is_type)(m) && !(known.is_imported)(m));
-    // As rustc writes the type of a function, on its own: `fn(&Tensor) -> Bundle {xlazy::display::image}`.
-    let function = |text: &str| {
-        let path = ["for<", "fn("].iter().any(|w| text.starts_with(w)).then(|| text.strip_suffix('}'))??;
-        let path = path.split_once("{xlazy::")?.1.split("::<").next()?;
-        path.rsplit("::").next().map(str::to_owned)
-    };
     let wants_a_function = error.message.contains("closure") || error.message.contains("Fn");
     let parts = [error.message.as_str()].into_iter().chain(said).flat_map(|text| text.split('`'));
-    let function = || parts.filter_map(|part| function(part.trim_start_matches("fn item "))).next();
+    let function = || parts.filter_map(function_of_the_prelude).next();
     // What is assigned to is no function: rustc says no more than that.
     let assigned = || {
         let (text, at) =
@@ -331,6 +337,9 @@ fn of_the_prelude(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Re
         (None, None) => (function().filter(|_| !wants_a_function)?, "function"),
     };
     let here = |(text, at): (&Arc<CellText>, Range<usize>)| {
+        if let Some(range) = in_a_format_string(text, &at, &name) {
+            return Some((text.clone(), range));
+        }
         let start = text.text[..at.start].rfind('\n').map_or(0, |i| i + 1);
         let line = &text.text[start..text.text[at.end..].find('\n').map_or(text.text.len(), |i| at.end + i)];
         let tokens = scan::tokens(line);
@@ -363,6 +372,23 @@ fn of_the_prelude(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Re
         with_labels: false,
         about: About::Part(text, range),
     })
+}
+
+/// As rustc writes the type of a function, on its own: `fn(&Tensor) -> Bundle {xlazy::display::image}`.
+fn function_of_the_prelude(ty: &str) -> Option<String> {
+    let ty = ty.trim_start_matches("fn item ").trim_start_matches('&');
+    let path = ["for<", "fn("].iter().any(|w| ty.starts_with(w)).then(|| ty.strip_suffix('}'))??;
+    let path = path.split_once("{xlazy::")?.1.split("::<").next()?;
+    path.rsplit("::").next().map(str::to_owned)
+}
+
+/// A name in a format string that rustc points at, as in `"{name:?}"` and `"{x:>name$}"`.
+fn in_a_format_string(text: &CellText, at: &Range<usize>, name: &str) -> Option<Range<usize>> {
+    let inside = |t: &scan::Token| t.kind == Kind::Literal && t.range.start < at.start && at.end < t.range.end;
+    scan::tokens(&text.text).iter().find(|t| inside(t))?;
+    let mut words = scan::tokens(text.text.get(at.clone())?).into_iter();
+    let word = words.find(|t| text.text[at.start..][t.range.clone()] == *name)?.range;
+    Some(at.start + word.start..at.start + word.end)
 }
 
 /// Whether these words stand before the name somewhere.
@@ -515,4 +541,60 @@ fn is_about_borrowing(code: &str) -> bool {
             | "E0713"
             | "E0503"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_that_is_assigned_to_is_declared_by_its_names() {
+        let declared = |text: &str, name: &str| {
+            let at = scan::tokens(text).into_iter().find(|t| text[t.range.clone()] == *name).unwrap().range;
+            assigned_first(&CellText::new(1, text), &at)
+        };
+        let patterns = "a|(a, b)|[a, b]|[b, .., a]|(b, [c, (a, _)])|P { x: a, .. }|P { a, y }|T(a, ..)|m::T(_, a)|((a))|(T(b), P { x: [a], y })";
+        for pattern in patterns.split('|') {
+            let whole = format!("{pattern} = f(1)");
+            for text in [whole.clone(), format!("{whole};"), format!("fn g() {{ if x {{ {whole}; }} }}")] {
+                assert_eq!(declared(&text, "a"), Some(format!("let {whole}")), "{text}");
+            }
+        }
+        assert_eq!(
+            declared("P { a, .. } = P { a: 1, b: 2 }", "a").as_deref(),
+            Some("let P { a, .. } = P { a: 1, b: 2 }")
+        );
+        assert_eq!(declared("(b, Some(a)) = f()", "a").as_deref(), Some("let (b, Some(a)) = f() else { todo!() }"));
+        for other in [
+            "a.x = 1",
+            "(a.x, b) = f()",
+            "[b, v[a]] = f()",
+            "*a = 1",
+            "(a, b) = (b, a)",
+            "x = a",
+            "P { a: x } = f()",
+            "[a, b] = vec![1, a][..]",
+            "a = format!(\"{}\", a)",
+        ] {
+            assert_eq!(declared(other, "a"), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_name_in_a_format_string_is_found_where_rustc_points() {
+        for (text, at, found) in [
+            (r#"print!("{image}")"#, "{image}", Some(9)),
+            (r#"print!("é {x} {image:?}")"#, "{image:?}", Some(16)),
+            (r##"print!(r#"{x:>image$}"#)"##, "{x:>image$}", Some(14)),
+            (r#"print!("{images}")"#, "{images}", None),
+            ("f(image)", "image", None),
+        ] {
+            let at = text.find(at).map(|start| start..start + at.len()).unwrap();
+            let range = in_a_format_string(&CellText::new(1, text), &at, "image");
+            assert_eq!(range.map(|r| r.start), found, "{text}");
+        }
+        let width = "&for<'a> fn(&'a [_], i64) -> xlazy::Tensor {xlazy::stack::<_>}";
+        assert_eq!(function_of_the_prelude(width).as_deref(), Some("stack"));
+        assert_eq!(function_of_the_prelude("fn(i32) -> i32 {stack}"), None);
+    }
 }

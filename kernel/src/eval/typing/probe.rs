@@ -123,9 +123,12 @@ fn start(context: &Context) -> Option<Check> {
 /// The cell as a function whose parameters are the variables that it mentions.
 fn source(context: &Context, vars: &[Var], cell: &str) -> String {
     let mut out = Source::default();
-    let (text, parsed, plan) = (Arc::new(CellText::new(0, "")), Parsed::default(), Plan::default());
-    generate::prologue(&mut out, "lib", "xlazy_typing", &text, &parsed, &context.defs, &plan);
     let mentioned = mentions(cell);
+    let (text, plan) = (Arc::new(CellText::new(0, "")), Plan::default());
+    let names = vars.iter().map(|v| &v.name).filter(|name| mentioned.contains(*name));
+    let mut parsed = Parsed::default();
+    parsed.shadows.extend(context.defs.shadowed(names));
+    generate::prologue(&mut out, "lib", "xlazy_typing", &text, &parsed, &context.defs, &plan);
     let defs = &context.defs;
     let parameter = |v: &Var| match nameable(&v.type_name, &mut |g, p| defs.current_path(g, p).map(|(path, _)| path)) {
         Named::Type(ty) => Some(format!("mut {}: {ty}, ", v.name)),
