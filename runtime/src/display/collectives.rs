@@ -120,7 +120,8 @@ pub(crate) fn bundle(program: &Program, all: &[Collective]) -> Bundle {
         (chip, true) => format!("the links of {chip}"),
         (chip, false) => format!("the links of {chip} chips, which these devices are not"),
     };
-    let label = format!("estimate: the bytes at the rate that is published for {chips}; what starts a transfer is not in it");
+    let label =
+        format!("estimate: the bytes at the rate that is published for {chips}; what starts a transfer is not in it");
     for says in std::iter::once(label).chain(fixes(all)) {
         let _ = writeln!(text, "{says}");
         let _ = write!(html, "<div>{}</div>", xlazy_mime::prose_html(&says));
@@ -159,7 +160,11 @@ fn row(c: &Collective, seconds: f64) -> [String; 8] {
     let how = if t.is_async { "async" } else { "sync" };
     let how = if t.algorithm.is_empty() { how.to_owned() } else { format!("{how}, {}", t.algorithm) };
     let of = c.of.map_or_else(|| "XLA does not say".to_owned(), |(op, at)| format!("{op} at {}", location(at)));
-    let cost = if seconds > 0.0 { measured(Duration::from_secs_f64(seconds)) } else { "–".into() };
+    let cost = match seconds {
+        s if s <= 0.0 => "–".into(),
+        s if s < 5e-9 => "under 0.01 µs".into(),
+        s => measured(Duration::from_secs_f64(s)),
+    };
     [t.kind.clone(), t.shape.clone(), bytes(t.bytes), t.groups.clone(), how, cost, c.why.says().to_owned(), of]
 }
 

@@ -86,12 +86,9 @@ mod tests {
 
     #[test]
     fn generations_are_known_by_their_devices() {
-        assert_eq!(["TPU v5 lite", "TPU v5", "TPU v4", "TPU7x", "cpu"].map(generation), [
-            Some("v5e"),
-            Some("v5p"),
-            Some("v4"),
-            Some("tpu7x"),
-            None
-        ]);
+        assert_eq!(
+            ["TPU v5 lite", "TPU v5", "TPU v4", "TPU7x", "cpu"].map(generation),
+            [Some("v5e"), Some("v5p"), Some("v4"), Some("tpu7x"), None]
+        );
     }
 }
