@@ -1,11 +1,14 @@
 //! `%pod`: programs on other processes' devices, through the whole system; and what becomes of a notebook when one of them dies,
 //! stands still, or is none.
 mod eval_support;
+mod sizes;
 
 use eval_support::{engine, run};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use sizes::rounds;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use xlazy_kernel::engine::{Engine, Event, Reply, Request};
 use xlazy_kernel::eval::RustEngine;
@@ -125,6 +128,10 @@ let off = grad.iter().zip(&of_many).map(|(a, b)| (a - b).abs()).fold((one - many
     assert_eq!(ok(&engine, ranks), "=> [(5.0, 4.0), (5.0, 3.0), (5.0, 3.0), (5.0, 4.0)]\n");
     let told = workers(&engine);
     assert!(told.iter().all(|w| w["programs"]["ended"].as_u64() >= Some(2)), "{told:?}");
+    // The first has compiled what both run, and the other one has loaded that.
+    let of = |w: usize, what: &str| told[w]["programs"][what].as_u64();
+    assert!(of(1, "loaded") >= Some(2) && of(0, "loaded") == Some(0), "{told:?}");
+    assert!(of(0, "compiled") >= of(1, "loaded"), "{told:?}");
 }
 
 /// What is promised on a machine that does nothing else, as in the long tests; one under load is given more.
@@ -133,15 +140,15 @@ fn within(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds * load)
 }
 
-/// Runs a cell, and does something to a process as soon as the cell has printed so often.
-fn disturbed(engine: &RustEngine, code: &str, after: usize, pid: Pid, with: Signal) -> (Reply, Option<Duration>) {
+/// Runs a cell, and does something to processes as soon as the cell has printed so often.
+fn disturbed(engine: &RustEngine, code: &str, after: usize, pids: &[Pid], with: Signal) -> (Reply, Option<Duration>) {
     let request = Request { code: code.into(), cell: 1, store_history: true, allow_stdin: false, silent: false };
     let (mut printed, mut at) = (0, None);
     let reply = engine.execute(&request, &mut |event| {
         if let Event::Stream { stderr: false, text } = event {
             printed += text.lines().count();
             if printed > after && at.is_none() {
-                kill(pid, with).expect("a process");
+                pids.iter().for_each(|&pid| kill(pid, with).expect("a process"));
                 at = Some(Instant::now());
             }
         }
@@ -154,15 +161,14 @@ const STEPS: &str = "let mut y = Tensor::ones([64, 64]); for i in 0..400 { y = (
 
 #[test]
 fn a_worker_that_is_killed_is_told_by_its_name() {
-    let rounds = std::env::var("XLAZY_ROUNDS").ok().and_then(|n| n.parse().ok()).map_or(2, |n: usize| n * 10);
     let engine = engine();
     ok(&engine, "%pod start --workers 2");
     ok(&engine, "let kept = Tensor::ones([3]) * 2.0; sync(); let hosts = 5;");
     let mut random = fastrand::Rng::with_seed(12345);
-    for round in 0..rounds {
+    for round in 0..rounds(4) {
         let (which, after) = (random.usize(..2), random.usize(..60));
         let pid = processes(&engine)[which];
-        let (reply, took) = disturbed(&engine, STEPS, after, pid, Signal::SIGKILL);
+        let (reply, took) = disturbed(&engine, STEPS, after, &[pid], Signal::SIGKILL);
         let took = took.expect("it was killed");
         let said = match reply {
             Reply::Error(f) => f.message,
@@ -183,29 +189,155 @@ fn a_worker_that_is_killed_is_told_by_its_name() {
     }
 }
 
+/// Processes stand still at a random moment of a cell's, are told of, and go on: nothing was lost.
+fn stands_still(engine: &RustEngine, pids: &[Pid], after: usize) {
+    let (reply, took) = disturbed(engine, STEPS, after, pids, Signal::SIGSTOP);
+    let Reply::Error(f) = reply else { panic!("{reply:?}") };
+    // It may have been between two programs.
+    let at = f.message.contains("has not ") || f.message.contains("has run all of");
+    assert!(at && f.message.contains("worker 0") && f.message.contains(" was not heard for "), "{}", f.message);
+    assert!(f.message.contains("the network to it is cut"), "{}", f.message);
+    let took = took.expect("it was stopped");
+    assert!(took < within(3.5), "{took:?}");
+    pids.iter().for_each(|&pid| kill(pid, Signal::SIGCONT).expect("a process"));
+    let limit = Instant::now() + Duration::from_secs(20);
+    while ok(engine, "%pod").contains("was not heard") {
+        assert!(Instant::now() < limit);
+    }
+    assert_eq!(ok(engine, "kept.sum().item()"), "=> 6.0\n");
+}
+
 #[test]
 fn a_worker_that_stands_still_is_told_of_and_may_come_back() {
     let engine = engine();
     ok(&engine, "%pod start --workers 2");
     ok(&engine, "let kept = Tensor::ones([3]) * 2.0; sync();");
-    let pid = processes(&engine)[0];
-    let (reply, took) = disturbed(&engine, STEPS, 3, pid, Signal::SIGSTOP);
-    let Reply::Error(f) = reply else { panic!("{reply:?}") };
-    // It may have been between two programs.
-    let at = f.message.contains("has not ") || f.message.contains("has run all of");
-    assert!(at && f.message.contains("worker 0 (local) was not heard for "), "{}", f.message);
-    let took = took.expect("it was stopped");
-    assert!(took < within(3.5), "{took:?}");
-    kill(pid, Signal::SIGCONT).expect("a process");
-    // Nothing was lost.
-    let limit = Instant::now() + Duration::from_secs(20);
-    while ok(&engine, "%pod").contains("was not heard") {
-        assert!(Instant::now() < limit);
+    let mut random = fastrand::Rng::with_seed(777);
+    for _ in 0..rounds(3) {
+        stands_still(&engine, &processes(&engine)[..1], random.usize(..60));
     }
-    assert_eq!(ok(&engine, "kept.sum().item()"), "=> 6.0\n");
     // A long program is no hang, and an interrupt ends the wait for one.
     let long = "let mut y = Tensor::ones([600, 600]); for _ in 0..60 { y = (y.matmul(&y) * 0.001).tanh(); } y.sum().item().is_finite()";
     assert_eq!(ok(&engine, long), "=> true\n");
+}
+
+/// A folder of its own, which goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pods-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).expect("a folder");
+        Folder(dir)
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("a script");
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a script");
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What passes bytes on between a worker and its controller, so that a network can be cut: the options of a pod behind two of
+/// them for each worker, and where they write their numbers.
+struct Relays(Folder);
+
+impl Relays {
+    fn new() -> Relays {
+        let dir = Folder::new("relays");
+        dir.script("relay", "echo $$ > $1.new; mv $1.new $1; exec cat");
+        Relays(dir)
+    }
+
+    fn pod(&self, workers: usize) -> String {
+        let (dir, xlazy) = (self.0.0.display(), env!("CARGO_BIN_EXE_xlazy"));
+        let via = format!("sh {dir}/relay {dir}/to{{i}} | {{worker}} | sh {dir}/relay {dir}/from{{i}}");
+        format!("%pod start --workers {workers} --via '{via}' --worker '{xlazy} worker'")
+    }
+
+    fn of(&self, worker: usize) -> [Pid; 2] {
+        ["to", "from"].map(|way| {
+            let text = std::fs::read_to_string(self.0.0.join(format!("{way}{worker}"))).expect("a number");
+            Pid::from_raw(text.trim().parse().expect("a number"))
+        })
+    }
+}
+
+#[test]
+fn a_network_that_is_cut_is_told_and_may_come_back() {
+    let (engine, relays) = (engine(), Relays::new());
+    ok(&engine, &relays.pod(2));
+    ok(&engine, "let kept = Tensor::ones([3]) * 2.0; sync();");
+    let mut random = fastrand::Rng::with_seed(99);
+    for _ in 0..rounds(3) {
+        stands_still(&engine, &relays.of(0), random.usize(..60));
+    }
+    // Cut for good, with the connection closed: as a worker that died.
+    let (reply, _) = disturbed(&engine, STEPS, random.usize(..60), &relays.of(1), Signal::SIGKILL);
+    let Reply::Error(f) = reply else { panic!("{reply:?}") };
+    assert!(f.message.contains("worker 1 died (") && f.message.contains("`%pod restart`"), "{}", f.message);
+    ok(&engine, "%pod restart");
+    ok(&engine, "%recover");
+    assert_eq!(ok(&engine, "kept.sum().item()"), "=> 6.0\n");
+}
+
+/// Stand-ins for what reaches other machines, with their arguments: each runs what it is given in a home of its own, with nothing of
+/// this process's environment, behind a greeting.
+const MACHINES: &[(&str, &str)] = &[
+    ("ssh", r#"while [ "$1" = -o ]; do shift 2; done; host=$1; shift; on $host sh -c "$*""#),
+    ("kubectl", r#"host=$3; shift 4; on $host "$@""#),
+    ("srun", r#"host=${3#--nodelist=}; shift 3; on $host "$@""#),
+];
+
+#[test]
+fn xlazy_is_copied_to_other_machines_and_found_there() {
+    let dir = Folder::new("machines");
+    let (bin, here) = (dir.0.join("bin"), dir.0.display());
+    std::fs::create_dir(&bin).expect("a folder");
+    let plugins = xlazy_kernel::eval::install::Installation::find().ok().expect("a runtime").plugins_dir;
+    for (name, does) in MACHINES {
+        let text = format!(
+            "#!/bin/sh\non() {{ echo \"{name} $host\" >> {here}/log; mkdir -p {here}/$1; cd {here}/$1 || exit 1; shift; echo Welcome.\n\
+             exec env -i HOME=$PWD PATH=/usr/bin:/bin XLAZY_PLUGIN_DIR={} \"$@\"; }}\n{does}\n",
+            plugins.display()
+        );
+        dir.script(&format!("bin/{name}"), &text);
+    }
+    let path = std::env::var("PATH").expect("a path");
+    let eval = |cells: &[&str]| {
+        let mut xlazy = std::process::Command::new(env!("CARGO_BIN_EXE_xlazy"));
+        xlazy.arg("eval").args(cells).env_remove("XLAZY_HOME").env("PATH", format!("{}:{path}", bin.display()));
+        let done = xlazy.stdin(std::process::Stdio::null()).output().expect("xlazy");
+        (done.status.success(), String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned())
+    };
+    // The second device of the second worker; and where the workers' programs lie.
+    let value = "(Tensor::arange(0, 6, 1).to(F32).to(\"cpu:3\") * 2.0).sum().item()";
+    let lie = format!("!readlink /proc/[0-9]*/exe | grep ^{here} | sort");
+    for (options, hosts, copied) in [
+        ("--hosts localhost,me@127.0.0.1", ["localhost", "me@127.0.0.1"], true),
+        ("--via kubectl --hosts localhost,me@127.0.0.1", ["localhost", "me@127.0.0.1"], false),
+        ("--via srun --hosts localhost,me@127.0.0.1", ["localhost", "me@127.0.0.1"], false),
+    ] {
+        let (good, told) = eval(&[&format!("%pod start {options} --devices 2"), value, &lie]);
+        assert!(good && told.contains("30.0"), "{options}: {told}");
+        assert_eq!(told.matches("xlazy is copied there").count(), if copied { 2 } else { 0 }, "{options}: {told}");
+        for host in hosts {
+            let at = format!("{here}/{host}/.cache/xlazy/workers/");
+            assert!(told.lines().any(|l| l.starts_with(&at) && l.ends_with("/xlazy-session")), "{options}: {told}");
+        }
+    }
+    let log = std::fs::read_to_string(dir.0.join("log")).expect("a log");
+    let mut reached: Vec<&str> = log.lines().collect();
+    reached.sort_unstable();
+    let all = ["kubectl", "srun", "ssh"].map(|way| ["localhost", "me@127.0.0.1"].map(|host| format!("{way} {host}")));
+    assert_eq!(reached, all.concat());
 }
 
 #[test]

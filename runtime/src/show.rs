@@ -106,7 +106,7 @@ fn show_collectives(p: &Program, as_json: bool) -> Result<Bundle> {
         }
     };
     Ok(match as_json {
-        true => json::bundle(display::collectives::data(&all)),
+        true => json::bundle(display::collectives::data(p, &all)),
         false => display::collectives::bundle(p, &all),
     })
 }

@@ -17,9 +17,9 @@ TPU VM driven from a laptop is a pod of one.
 
 --hosts a,b names the machines, --workers N how many there are. --via says how to get there: `ssh` (with hosts),
 `local` (without), `gcloud` (with --name NAME [--zone ZONE]), `kubectl`, `srun`, or a command of your own in which
-{host}, {i}, {n} and {worker} are filled in. The same version of xlazy must be there as `xlazy`; --worker 'COMMAND'
-says how else it is started. --device TPU chooses their platform, --devices N as how many devices a CPU counts, --env
-NAME=VALUE sets a variable in each.
+{host}, {i}, {n} and {worker} are filled in. xlazy is started there where the same version is on the path, or else
+copied there, once; --worker 'COMMAND' says how else it is started. --device TPU chooses their platform, --devices N as
+how many devices a CPU counts, --env NAME=VALUE sets a variable in each.
 
 Values live where programs run, so starting or ending a pod begins a new session: `%recover` then runs the cells again
 that made the variables. A worker that dies, or is not heard, is told by its name; `%pod restart` starts all of them

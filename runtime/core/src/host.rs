@@ -90,3 +90,15 @@ pub fn named() -> Vec<Named> {
 pub(crate) fn line_of_input(size: usize) -> Option<std::result::Result<Vec<u8>, i32>> {
     (HOST.get()?.line_of_input)(size)
 }
+
+/// The processor as a compiler sees it: what it is, what it can do, and how many threads.
+pub fn processor() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let known = ["vendor_id", "model name", "flags", "Features", "CPU implementer", "CPU part"];
+    let mut out = String::new();
+    for name in known {
+        out += info.lines().find(|l| l.split(':').next().is_some_and(|k| k.trim() == name)).unwrap_or_default();
+        out.push('\n');
+    }
+    out + &format!("{:?} threads\n", std::thread::available_parallelism().ok())
+}

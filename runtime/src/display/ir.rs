@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::panic::Location;
 use xlazy_core::host::{Holder, Named};
-use xlazy_core::ir::{Attr, Bodies, Body, BodyStep, Graph, Input, NodeId, Payload, REQUIRES_GRAD};
+use xlazy_core::ir::{Attr, Bodies, Body, BodyStep, Graph, Input, Node, NodeId, Payload, REQUIRES_GRAD};
+use xlazy_core::mesh::Sharding;
 use xlazy_core::text::{self, Source};
 use xlazy_core::ty::Type;
 
@@ -59,6 +60,8 @@ pub(crate) struct ViewNode {
     pub name: Option<(String, Holder)>,
     /// Of a parameter and of an optimizer's state for it: the parameter's name.
     pub parameter: Option<String>,
+    /// How it lies on its mesh, where that is said and not left to XLA: `(data, None) of mesh(data=4, model=2)`.
+    pub lies: Option<String>,
 }
 
 /// Longer texts are told from their end: nobody reads more, and front ends choke.
@@ -198,7 +201,18 @@ fn node(g: &Graph, id: NodeId, expanded: bool, numbers: &HashMap<NodeId, usize>)
         derived: None,
         name: None,
         parameter: None,
+        lies: lies(n),
     }
+}
+
+fn lies(n: &Node) -> Option<String> {
+    let mesh = n.placement.mesh().filter(|m| !m.is_ranks())?;
+    let sharding = match (n.value(), n.op.name, n.attrs.first()) {
+        (Some(data), ..) => data.sharding_on(mesh),
+        (None, "mark_sharding", Some(Attr::Name(spec))) => Sharding::parse(mesh, spec)?,
+        _ => return None,
+    };
+    Some(format!("{sharding:?}"))
 }
 
 /// The ops of a body, such as `| %2 = f32[] add(argument 0, %1)`.
@@ -251,6 +265,7 @@ impl ViewNode {
             "users": self.users,
             "root": self.root,
             "name": self.name.as_ref().map(|n| n.0.as_str()),
+            "sharding": self.lies,
             "file": self.at.file(),
             "line": text::line(self.at),
             "cell": text::cell(self.at),

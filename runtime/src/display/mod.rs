@@ -14,6 +14,7 @@ mod number;
 pub(crate) mod page;
 pub(crate) mod picture;
 mod plot;
+pub(crate) mod rates;
 mod template;
 mod tensor;
 pub(crate) mod timeline;

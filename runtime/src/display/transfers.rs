@@ -27,6 +27,8 @@ pub(crate) struct Transfer {
     pub op: String,
     /// Between slices, over the network of the data centre.
     pub between_slices: bool,
+    /// What it gives is whole on each device, and all that uses it cuts a part out again.
+    pub cut_again: bool,
 }
 
 const KINDS: [&str; 7] = [
@@ -83,10 +85,34 @@ pub(crate) fn transfers(format: &str, proto: &[u8]) -> Vec<Transfer> {
                 is_async: kind != opcode || asynchronous.contains(id) || between.is_some(),
                 op: i.message(7).str(2).to_owned(),
                 between_slices: between.is_some(),
+                cut_again: kind == "all-gather" && is_cut(&computations, all, i.int(35)),
             });
         }
     }
     found
+}
+
+/// Whether there is something that uses a value, and each cuts a part out of it.
+fn is_cut(computations: &[(i64, Vec<Message>)], within: &[Message], id: i64) -> bool {
+    let mut users = within.iter().filter(|i| i.ints(36).contains(&id)).peekable();
+    let one = |i: &Message| match i.str(2) {
+        "dynamic-slice" => i.ints(36).first() == Some(&id),
+        "bitcast" | "copy" | "reshape" | "transpose" | "convert" | "all-gather-done" | "get-tuple-element" => {
+            is_cut(computations, within, i.int(35))
+        }
+        "fusion" => {
+            let called = computations.iter().find(|(c, _)| i.ints(38).contains(c));
+            let at = i.ints(36).into_iter().zip(0i64..).filter(|(operand, _)| *operand == id);
+            called.is_some_and(|(_, body)| {
+                at.map(|(_, n)| n).all(|n| {
+                    let is = |p: &&Message| p.str(2) == "parameter" && p.int(9) == n;
+                    body.iter().find(is).is_some_and(|p| is_cut(computations, body, p.int(35)))
+                })
+            })
+        }
+        _ => false,
+    };
+    users.peek().is_some() && users.all(one)
 }
 
 /// What a compiler's pass noted beside an instruction (`frontend_attributes`).

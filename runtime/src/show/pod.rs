@@ -45,14 +45,14 @@ trait Row {
 
 impl Row for Worker {
     fn json(&self) -> json::Value {
-        let [told, started, ended] = self.programs;
+        let ([told, started, ended], [compiled, loaded]) = (self.programs, self.made);
         json!({
             "worker": self.name,
             "process": self.process,
             "devices": self.devices,
             "kind": self.kind,
             "in_use_bytes": self.memory,
-            "programs": { "told": told, "started": started, "ended": ended },
+            "programs": { "told": told, "started": started, "ended": ended, "compiled": compiled, "loaded": loaded },
             "last_program": self.last_program.map(location),
             "trouble": self.trouble,
         })

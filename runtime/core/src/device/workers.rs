@@ -14,6 +14,8 @@ pub struct Worker {
     pub memory: Option<u64>,
     /// Programs that it was told to run, has started, has ended.
     pub programs: [u64; 3],
+    /// Those that it has compiled, and loaded as another has compiled them.
+    pub made: [u64; 2],
     /// The line of the program that it was told to run last.
     pub last_program: Option<Place>,
     /// Why nothing is to be had of it.
@@ -39,6 +41,7 @@ pub fn pod_workers() -> Vec<Worker> {
             name: status.name,
             process: status.process,
             programs: status.programs,
+            made: status.made,
             last_program: status.last_program,
         }
     };

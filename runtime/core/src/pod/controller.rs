@@ -1,5 +1,6 @@
 //! The controller's side: workers that are started together, told what to do, listened to, and found dead. Whatever happens to
 //! one is told by its name and ends the pod: what the others hold is of no use without it.
+use super::arrival::Arrival;
 use super::convert;
 use super::link::{self, Ends, Link, lock};
 use super::signal::Signal;
@@ -12,6 +13,7 @@ use std::io::BufRead;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
+use xlazy_mime::units::bytes;
 use xlazy_pjrt::{Code, Error, Result};
 
 /// Workers that are one client together.
@@ -73,11 +75,13 @@ impl Pod {
     pub fn start(spec: &Spec) -> std::result::Result<Arc<Pod>, String> {
         let several = spec.workers.len() > 1;
         let (mut links, mut ends) = (Vec::new(), Vec::new());
+        let own = || Arrival::own().map_err(|e| format!("xlazy's own files cannot be read to be copied: {e}"));
+        let arrival = spec.arrives.then(own).transpose()?.map(Arc::new);
         for (i, (host, command)) in spec.workers.iter().enumerate() {
             let named = !host.is_empty() && (several || host != "local");
             let name = if named { format!("worker {i} ({host})") } else { format!("worker {i}") };
-            let (link, end) =
-                Link::start(name.clone(), command).map_err(|e| format!("{name} could not be started: {e}"))?;
+            let (link, end) = Link::start(name.clone(), command, arrival.clone())
+                .map_err(|e| format!("{name} could not be started: {e}"))?;
             links.push(link);
             ends.push(end);
         }
@@ -91,7 +95,7 @@ impl Pod {
         let failed = |e: std::io::Error| format!("no thread for a pod: {e}");
         let thread = |name: &str| std::thread::Builder::new().name(name.into());
         for (i, ends) in ends.into_iter().enumerate() {
-            let Ends { output, errors } = ends;
+            let Ends { output, errors, asks } = ends;
             let written = Arc::new(AtomicBool::new(false));
             let (of, done) = (Arc::downgrade(&pod), written.clone());
             let listen = move || {
@@ -100,7 +104,15 @@ impl Pod {
             };
             thread("worker's words").spawn(listen).map_err(failed)?;
             let of = Arc::downgrade(&pod);
-            thread("from a worker").spawn(move || hear(&of, i, output, &written)).map_err(failed)?;
+            let size = arrival.as_ref().map_or(0, |a| a.size());
+            let ask = move |of: &Weak<Pod>| {
+                let (Some(pod), Some(asks)) = (of.upgrade(), &asks) else { return };
+                pod.links[i].arriving.store(true, Ordering::Relaxed);
+                crate::host::note(&format!("{}: xlazy is copied there ({})", pod.links[i].name, bytes(size as u64)));
+                let _ = asks.send(());
+            };
+            let ask = (size > 0).then_some(ask);
+            thread("from a worker").spawn(move || hear(&of, i, output, ask, &written)).map_err(failed)?;
         }
         let of = Arc::downgrade(&pod);
         thread("pulse").spawn(move || look_after(&of)).map_err(failed)?;
@@ -111,7 +123,7 @@ impl Pod {
             }
             match pod.links.iter().find(|l| l.opened.get().is_none()) {
                 None => break,
-                Some(link) if start.elapsed() > REACHED && !link.reached.load(Ordering::Relaxed) => {
+                Some(link) if start.elapsed() > REACHED && !link.was_reached() => {
                     pod.end(format!("{} was not reached in {REACHED:?}: {}", link.name, link.last_words()));
                 }
                 Some(_) => std::thread::sleep(Duration::from_millis(2)),
@@ -236,10 +248,19 @@ impl Pod {
         self.bytes(worker, |request| Command::Ask { request, about })
     }
 
-    /// What a worker's compiler made.
-    pub fn made(&self, worker: usize, answer: &Answer) -> Result<Made> {
+    /// Whether a worker can load what another one has compiled.
+    pub fn alike(&self, one: usize, other: usize) -> bool {
+        let kind = |w: usize| self.links[w].opened.get().map(|o| (&o.platform, &o.version, &o.compiles_for));
+        kind(one) == kind(other) && kind(one).is_some_and(|(_, _, compiles_for)| !compiles_for.is_empty())
+    }
+
+    /// What a worker's compiler made, or was given.
+    pub fn made(&self, worker: usize, answer: &Answer, way: Way) -> Result<Made> {
         match self.wait(worker, answer)? {
-            Said::Compiled { made: Ok(made), .. } => Ok(made),
+            Said::Compiled { made: Ok(made), .. } => {
+                self.links[worker].made[way as usize].fetch_add(1, Ordering::Relaxed);
+                Ok(made)
+            }
             Said::Compiled { made: Err(e), .. } => Err(self.failure(worker, &e)),
             _ => Err(unavailable(format!("{} has answered something else", self.links[worker].name))),
         }
@@ -334,10 +355,18 @@ impl Pod {
             name: link.name.clone(),
             process: link.opened.get().map_or(0, |o| o.process),
             programs: [*lock(&link.issued), link.started.load(Ordering::Relaxed), link.ended.load(Ordering::Relaxed)],
+            made: [0, 1].map(|k| link.made[k].load(Ordering::Relaxed)),
             last_program: *lock(&link.last),
         };
         self.links.iter().map(one).collect()
     }
+}
+
+/// How a worker comes to a program.
+#[derive(Clone, Copy)]
+pub enum Way {
+    Compiled,
+    Loaded,
 }
 
 /// How far a worker is.
@@ -346,6 +375,8 @@ pub struct Status {
     pub process: u32,
     /// Programs that it was told to run, has started, has ended.
     pub programs: [u64; 3],
+    /// Those that it has compiled, and loaded as another has compiled them.
+    pub made: [u64; 2],
     pub last_program: Option<CellPlace>,
 }
 
@@ -360,9 +391,18 @@ fn unavailable(message: String) -> Error {
 }
 
 /// Reads all that a worker says.
-fn hear(of: &Weak<Pod>, i: usize, mut output: std::io::BufReader<std::process::ChildStdout>, written: &AtomicBool) {
+fn hear(
+    of: &Weak<Pod>,
+    i: usize,
+    mut output: std::io::BufReader<std::process::ChildStdout>,
+    ask: Option<impl Fn(&Weak<Pod>)>,
+    written: &AtomicBool,
+) {
     let mut why = String::new();
-    match link::greeted(&mut output) {
+    let greeted = link::greeted(&mut output, ask.as_ref().map(|ask| move || ask(of)));
+    // What it is told waits for this.
+    drop(ask);
+    match greeted {
         Err(said) => why = said,
         Ok(()) => {
             if let Some(pod) = of.upgrade() {

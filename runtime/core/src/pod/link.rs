@@ -1,4 +1,5 @@
 //! One worker as its controller sees it: the process that is the way to it, what is told it, and how it is.
+use super::arrival::{self, Arrival};
 use super::wire::{self, Command, Opened};
 use crate::text::Place;
 use std::collections::VecDeque;
@@ -6,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,12 +24,16 @@ pub struct Link {
     pub opened: OnceLock<Opened>,
     /// It has said that it is a worker.
     pub reached: AtomicBool,
+    /// Its files are on their way.
+    pub arriving: AtomicBool,
     /// Looks at it since it was last heard.
     pub unheard: AtomicU32,
     /// Runs that it was told, has started, has ended.
     pub issued: Mutex<u64>,
     pub started: AtomicU64,
     pub ended: AtomicU64,
+    /// Programs that it has compiled, and loaded as another has compiled them.
+    pub made: [AtomicU64; 2],
     /// The line of the program that it was told to run last.
     pub last: Mutex<Option<Place>>,
     /// The last lines that it has written.
@@ -44,10 +49,13 @@ const PARTING: Duration = Duration::from_millis(500);
 pub struct Ends {
     pub output: BufReader<ChildStdout>,
     pub errors: std::process::ChildStderr,
+    /// Asks for what is copied; what is told a worker waits for the end of this.
+    pub asks: Option<Sender<()>>,
 }
 
 impl Link {
-    pub fn start(name: String, command: &str) -> std::io::Result<(Link, Ends)> {
+    /// Starts the way to it; with an arrival that is a way to a shell, which is told to become one.
+    pub fn start(name: String, command: &str, arrival: Option<Arc<Arrival>>) -> std::io::Result<(Link, Ends)> {
         let mut way = std::process::Command::new("/bin/sh");
         way.arg("-c").arg(command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = way.spawn()?;
@@ -57,16 +65,39 @@ impl Link {
         };
         let (to, queue) = channel::<Vec<u8>>();
         let queued = Arc::new(AtomicUsize::new(0));
+        let (ask, asked) = channel();
+        let asks = arrival.is_some().then_some(ask);
         let write = {
             let queued = queued.clone();
-            move || write_all(input, queue.into_iter(), &queued)
+            move || {
+                let mut input = input;
+                // One that cannot be told this ends, and its output tells why.
+                let _ = arrival.map_or(Ok(()), |a| arrive(&a, &mut input, &asked));
+                write_all(input, queue.into_iter(), &queued);
+            }
         };
         std::thread::Builder::new().name("to a worker".into()).spawn(write)?;
-        let (opened, reached, unheard, issued, started, ended, last, words, told) = Default::default();
+        let (opened, reached, arriving, unheard, issued, started) = Default::default();
+        let (ended, made, last, words, told) = Default::default();
         let child = Mutex::new(child);
-        let link =
-            Link { name, to, told, queued, child, opened, reached, unheard, issued, started, ended, last, words };
-        Ok((link, Ends { output: BufReader::with_capacity(1 << 20, output), errors }))
+        let link = Link {
+            name,
+            to,
+            told,
+            queued,
+            child,
+            opened,
+            reached,
+            arriving,
+            unheard,
+            issued,
+            started,
+            ended,
+            made,
+            last,
+            words,
+        };
+        Ok((link, Ends { output: BufReader::with_capacity(1 << 20, output), errors, asks }))
     }
 
     /// Tells it to do something. What cannot be told any more is missed by nobody: its end is told by its output.
@@ -81,6 +112,11 @@ impl Link {
     /// Bytes that it was told and that nobody has read yet.
     pub fn queued(&self) -> usize {
         self.queued.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has said something: that it is there, or that it is to be copied there.
+    pub fn was_reached(&self) -> bool {
+        self.reached.load(Ordering::Relaxed) || self.arriving.load(Ordering::Relaxed)
     }
 
     /// Ends it at once.
@@ -134,6 +170,12 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Tells a shell to become a worker, and sends what it asks for.
+fn arrive(arrival: &Arrival, input: &mut ChildStdin, asked: &Receiver<()>) -> std::io::Result<()> {
+    input.write_all(arrival.script().as_bytes())?;
+    asked.iter().try_for_each(|()| arrival.send(input))
+}
+
 fn write_all(mut input: ChildStdin, frames: impl Iterator<Item = Vec<u8>>, queued: &AtomicUsize) {
     let mut gone = false;
     for frame in frames {
@@ -157,10 +199,10 @@ pub fn how(status: Option<ExitStatus>) -> String {
 /// The most that a shell's greeting may be.
 const BANNER: u64 = 64 << 10;
 
-/// Reads what a shell writes before the worker does, up to the worker's own first line.
+/// Reads what a shell writes before the worker does, up to the worker's own first line. Where there is none, `asks` sends for it.
 ///
 /// Errors: what came instead.
-pub fn greeted(output: &mut impl BufRead) -> Result<(), String> {
+pub fn greeted(output: &mut impl BufRead, asks: Option<impl Fn()>) -> Result<(), String> {
     let mut before = Vec::new();
     loop {
         let mut line = Vec::new();
@@ -175,6 +217,10 @@ pub fn greeted(output: &mut impl BufRead) -> Result<(), String> {
                 "is another xlazy ({}; this one: {ours}): install the same version on both machines",
                 other.trim()
             ));
+        }
+        if let (Some(ask), Some(machine)) = (&asks, text.strip_prefix(arrival::WANTED)) {
+            arrival::fits(machine.trim())?;
+            ask();
         }
         before.extend(line);
         if read == 0 || before.len() as u64 > BANNER {

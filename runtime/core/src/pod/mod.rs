@@ -1,5 +1,6 @@
 //! The second engine: devices of other processes, on this machine or others, behind the same objects as this process's own.
 //! Only the controller traces; a worker is a loop over PJRT calls on its standard input and output.
+mod arrival;
 mod controller;
 mod convert;
 mod link;

@@ -1,6 +1,6 @@
 //! What PJRT calls clients, devices, buffers, events and executables, as the rest of the runtime sees them: this process's own,
 //! or of a pod. The two have the same methods, so nobody else asks which it is.
-use super::controller::Pod;
+use super::controller::{Pod, Way};
 use super::convert::{self, travelling};
 use super::link::lock;
 use super::signal::Signal;
@@ -332,11 +332,30 @@ impl FarProgram {
             let options = how.clone();
             pod.ask(worker, |request| Command::Compile { request, program: id, hash, format, code, options, compares })
         };
-        // All at once: a compiler may wait for the others'.
-        let asked: Vec<_> = parts.keys().map(|w| ask(w).map(|a| (*w, a))).collect::<Result<_>>()?;
-        let mut made = Vec::with_capacity(asked.len());
+        // One of each kind compiles it, and the others load what that one made. All at once: a compiler may wait for the others'.
+        let first = parts.keys().next().copied().unwrap_or(0);
+        let (load, compile): (Vec<usize>, Vec<usize>) =
+            parts.keys().partition(|w| **w != first && pod.alike(first, **w));
+        let asked: Vec<_> = compile.iter().map(|w| ask(w).map(|a| (*w, a))).collect::<Result<_>>()?;
+        let mut made = Vec::with_capacity(parts.len());
         for (worker, answer) in asked {
-            made.push((worker, pod.made(worker, &answer)?));
+            made.push((worker, pod.made(worker, &answer, Way::Compiled)?));
+        }
+        let of_first = made[0].1.fingerprint.clone();
+        let code = match load.is_empty() {
+            true => Vec::new(),
+            false => pod.about(first, About::Serialized { program: id }).unwrap_or_default(),
+        };
+        let give = |&worker: &usize| {
+            let code = Bytes(code.clone());
+            pod.ask(worker, |request| Command::Load { request, program: id, hash, code })
+        };
+        let given: Vec<_> = load.iter().map(|w| give(w).map(|a| (*w, a))).collect::<Result<_>>()?;
+        for (worker, answer) in given {
+            let loaded = pod.made(worker, &answer, Way::Loaded).map(|m| Made { fingerprint: of_first.clone(), ..m });
+            // What cannot be carried over is compiled there, too.
+            let made_there = || pod.made(worker, &ask(&worker)?, Way::Compiled);
+            made.push((worker, loaded.or_else(|e| pod.trouble().map_err(|_| e).and_then(|()| made_there()))?));
         }
         let first: Made = made[0].1.clone();
         for (worker, other) in &made {

@@ -6,6 +6,8 @@ use std::net::{IpAddr, ToSocketAddrs};
 pub struct Spec {
     /// Of each worker the host, where that has a name, and the command that starts it, for `sh -c`.
     pub workers: Vec<(String, String)>,
+    /// What the commands start is a shell, which is told to become a worker.
+    pub arrives: bool,
     /// The workers' platform; their own choice where it is empty.
     pub platform: String,
     /// What is set in each worker before its plugin is loaded; `{i}`, `{n}`, `{host}` and `{hosts}` are its own.
@@ -86,8 +88,8 @@ impl Spec {
                 ));
             }
         }
-        let there = if via == "local" { here } else { "xlazy worker" };
-        let worker = worker.unwrap_or_else(|| there.to_owned());
+        let arrives = via != "local" && worker.is_none();
+        let worker = worker.unwrap_or_else(|| if arrives { "/bin/sh" } else { here }.to_owned());
         let one = |i: usize| {
             let local = if via == "local" { "local" } else { "" };
             let host = hosts.get(i).cloned().unwrap_or_else(|| local.to_owned());
@@ -115,7 +117,7 @@ impl Spec {
             variables.push(("TPU_WORKER_ID".into(), "{i}".into()));
             variables.push(("TPU_WORKER_HOSTNAMES".into(), "{hosts}".into()));
         }
-        Ok(Spec { workers: (0..n).map(one).collect(), platform, variables })
+        Ok(Spec { workers: (0..n).map(one).collect(), arrives, platform, variables })
     }
 
     /// What is set in a worker.
@@ -201,15 +203,21 @@ mod tests {
         assert_eq!(commands("--workers 2"), ["exec /opt/xlazy-session --worker"; 2]);
         assert_eq!(
             commands("--hosts a,me@b"),
-            ["a", "me@b"].map(|h| format!("exec ssh -o BatchMode=yes -o ConnectTimeout=20 {h} xlazy worker"))
+            ["a", "me@b"].map(|h| format!("exec ssh -o BatchMode=yes -o ConnectTimeout=20 {h} /bin/sh"))
         );
-        assert_eq!(commands("--via 'ssh -p 2222 {host}' --hosts a"), ["ssh -p 2222 a xlazy worker"]);
+        assert_eq!(commands("--via 'ssh -p 2222 {host}' --hosts a"), ["ssh -p 2222 a /bin/sh"]);
         assert_eq!(
             commands("--via gcloud --name t --zone us-central1-a --workers 2 --worker '~/x worker'")[1],
             "exec gcloud compute tpus tpu-vm ssh t --zone=us-central1-a --worker=1 --command='~/x worker'"
         );
-        assert_eq!(commands("--via kubectl --hosts pod/a"), ["exec kubectl exec -i pod/a -- xlazy worker"]);
-        assert_eq!(commands("--via srun"), ["exec srun --nodes=1 --ntasks=1  xlazy worker"]);
+        assert_eq!(
+            commands("--via gcloud --name t")[0],
+            "exec gcloud compute tpus tpu-vm ssh t  --worker=0 --command='/bin/sh'"
+        );
+        let arrives = |text: &str| read(text).unwrap().arrives;
+        assert_eq!(["--hosts a", "", "--hosts a --worker ~/x"].map(arrives), [true, false, false]);
+        assert_eq!(commands("--via kubectl --hosts pod/a"), ["exec kubectl exec -i pod/a -- /bin/sh"]);
+        assert_eq!(commands("--via srun"), ["exec srun --nodes=1 --ntasks=1  /bin/sh"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub fn greeting() -> String {
 }
 
 /// Changes with anything below.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// More than any buffer has; a longer frame is no frame.
 const MOST_BYTES: u64 = 1 << 40;
@@ -177,8 +177,9 @@ structs! {
     Open { worker: u32, workers: u32, host: String, platform: String, variables: Vec<(String, String)>, }
     /// A device of a worker's client.
     DeviceInfo { id: i64, kind: String, attributes: Vec<(String, Attribute)>, }
-    /// What a client is, and whether its plugin makes none that others can join.
-    Opened { platform: String, version: String, process: u32, alone: bool, devices: Vec<DeviceInfo>, }
+    /// What a client is, whether its plugin makes none that others can join, and for what it compiles: those of one kind can load
+    /// one another's programs, unless it is empty.
+    Opened { platform: String, version: String, process: u32, alone: bool, compiles_for: String, devices: Vec<DeviceInfo>, }
     /// As in `xlazy_pjrt::CompileOptions`; devices by the worker's ids.
     Options {
         replicas: i64,
@@ -219,6 +220,8 @@ kinds! {
         9 Ask { request: u64, about: About }
         /// The answer to `Get`.
         10 Value { request: u64, value: Option<Bytes> }
+        /// What another worker has compiled.
+        11 Load { request: u64, program: u64, hash: u128, code: Bytes }
     }
 }
 
@@ -229,6 +232,7 @@ kinds! {
         2 Costs { program: u64 }
         3 Needs { program: u64 }
         4 Memory { device: u32 }
+        5 Serialized { program: u64 }
     }
 }
 

@@ -105,7 +105,10 @@ fn work(commands: &Receiver<Command>, line: &Line, asked: Arc<Asked>, progress: 
         Err(e) => return refuse_to_open(line, e),
     };
     let devices = client.addressable_devices();
+    // On CPUs that was tried: others may make what is good for one host alone, or wait for one another's compilers.
+    let compiles_for = if client.platform_name() == "cpu" { crate::host::processor() } else { String::new() };
     let told = Opened {
+        compiles_for,
         platform: client.platform_name(),
         version: client.platform_version(),
         process: std::process::id(),
@@ -135,6 +138,11 @@ impl Worker {
                 let code = Program { format: &format, code: &code.0 };
                 let compiled = self.client.compile(&code, &options(&how));
                 let made = compiled.and_then(|p| self.keep(program, hash, p, compares)).map_err(|e| failure(&e));
+                self.line.send(Said::Compiled { request, made });
+            }
+            Command::Load { request, program, hash, code } => {
+                let loaded = self.client.deserialize(&code.0);
+                let made = loaded.and_then(|p| self.keep(program, hash, p, false)).map_err(|e| failure(&e));
                 self.line.send(Said::Compiled { request, made });
             }
             Command::Upload { buffer, device, dtype, dims, bytes } => {
@@ -266,6 +274,7 @@ impl Worker {
                 let (format, bytes) = self.program(program)?.1.optimized_program()?;
                 (format, Bytes(bytes)).put(&mut out);
             }
+            About::Serialized { program } => out = self.program(program)?.1.serialize()?,
             About::Costs { program } => {
                 let costs = self.program(program)?.1.cost_analysis()?;
                 let costs: Vec<(String, Attribute)> = costs.into_iter().map(|(name, v)| (name, value(v))).collect();

@@ -74,13 +74,7 @@ fn context() -> Option<String> {
     }
     if c.pjrt.platform_name() == "cpu" {
         // Code for the host's processor runs on none with less.
-        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let known = ["vendor_id", "model name", "flags", "Features", "CPU implementer", "CPU part"];
-        for name in known {
-            out += info.lines().find(|l| l.split(':').next().is_some_and(|k| k.trim() == name)).unwrap_or_default();
-            out.push('\n');
-        }
-        out += &format!("{:?} threads\n", std::thread::available_parallelism().ok());
+        out += &crate::host::processor();
     }
     Some(out)
 }

@@ -3,7 +3,7 @@
   const root = document.getElementById(id);
   if (!root || root.dataset.alive) return;
   root.dataset.alive = '1';
-  const N = D.n.map(n => ({ op: D.ops[n[0]], ty: D.tys[n[1]], attrs: n[2], inputs: n[3], state: n[4], users: n[5], grad: n[6] & 1, root: n[6] & 2, at: D.places[n[7]], phase: n[8], home: n[9], name: n[10] || '', role: n[11] || '', title: '' }));
+  const N = D.n.map(n => ({ op: D.ops[n[0]], ty: D.tys[n[1]], attrs: n[2], inputs: n[3], state: n[4], users: n[5], grad: n[6] & 1, root: n[6] & 2, at: D.places[n[7]], phase: n[8], home: n[9], lies: D.lies[n[10]], name: n[11] || '', role: n[12] || '', title: '' }));
   const G = D.g.map(g => ({ label: g[0], kind: g[1], parent: g[2], ops: g[3], times: g[4], phase: g[5], path: g[6], last: g[7] }));
   const uses = new Map(D.u.map(u => [u[0] * 4 + u[1], u[2]]));
   const isOp = i => N[i].inputs.length > 0;
@@ -65,8 +65,8 @@
     const name = n.state === 3 ? n.attrs : n.state === 2 && n.name ? n.name : n.name && n.role === 'variable' ? n.name + ' = ' + n.op : n.op;
     const ty = n.ty + (n.state !== 3 && n.attrs ? ' ' + n.attrs : '');
     return {
-      lines: [short(name + (n.grad ? ' ∇' : '') + (n.users > 1 ? ' ×' + n.users : ''), 44), short(ty, 34), short(n.at, 28)], node: i, colour: colour(n), result: n.root,
-      title: '%' + i + ' ' + n.op + ' ' + n.ty + ' ' + n.attrs + (n.name ? ' · ' + n.role + ' ' + n.name : '') + ' · ' + STATES[n.state] + ' · ' + n.at,
+      lines: [short(name + (n.grad ? ' ∇' : '') + (n.users > 1 ? ' ×' + n.users : ''), 44), short(ty, 34), short(n.at, 28)], node: i, colour: colour(n), edge: n.lies && n.lies[1], result: n.root,
+      title: '%' + i + ' ' + n.op + ' ' + n.ty + ' ' + n.attrs + (n.name ? ' · ' + n.role + ' ' + n.name : '') + (n.lies ? ' · ' + n.lies[0] : '') + ' · ' + STATES[n.state] + ' · ' + n.at,
     };
   }
 
@@ -169,6 +169,7 @@
       out.push('<g data-i="' + i + '" style="cursor:pointer"' + (l.group !== undefined ? ' tabindex="0" role="button"' : '') + '><title>' + esc(l.title) + '</title>');
       if (l.group !== undefined) out.push('<rect x="' + (b.x + 3) + '" y="' + (b.y + 3) + '" width="' + b.w + '" height="' + H + '" rx="5" fill="none" stroke="' + l.colour + '" stroke-opacity=".5"/>');
       out.push('<rect x="' + b.x + '" y="' + b.y + '" width="' + b.w + '" height="' + H + '" rx="5" fill="' + l.colour + '" fill-opacity="' + (hit ? .45 : i === chosen ? .35 : .16) + '" stroke="' + (hit ? '#e0a800' : l.colour) + '" stroke-width="' + (hit ? 3 : l.result ? 2.5 : 1) + '"' + (l.dashed ? ' stroke-dasharray="4 3"' : '') + '/>');
+      if (l.edge) out.push('<rect x="' + b.x + '" y="' + b.y + '" width="7" height="' + H + '" rx="3" fill="' + l.edge + '"/>');
       const style = ['font-weight="bold" font-size="12"', '', 'fill-opacity=".6" font-size="10"'];
       l.lines.forEach((t, k) => { if (t) out.push('<text x="' + (b.x + b.w / 2) + '" y="' + (b.y + 16 + 14 * k) + '" text-anchor="middle" ' + style[k] + '>' + esc(t) + '</text>'); });
       out.push('</g>');

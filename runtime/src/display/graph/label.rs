@@ -12,6 +12,8 @@ pub(super) struct Label {
     pub lines: [String; 3],
     pub title: String,
     pub colour: &'static str,
+    /// How it lies on a mesh has a colour of its own.
+    pub edge: Option<String>,
     /// A result, or a group with one.
     pub result: bool,
 }
@@ -70,7 +72,13 @@ pub(super) fn headline(n: &ViewNode) -> String {
     name
 }
 
-fn of_node(n: &ViewNode) -> Label {
+/// The golden angle: neighbours differ.
+pub(super) fn way_colour(way: usize) -> String {
+    format!("hsl({},70%,45%)", (20 + way * 137) % 360)
+}
+
+fn of_node(scene: &Scene, i: usize) -> Label {
+    let n = &scene.view.nodes[i];
     let mut ty = n.ty.to_string();
     if n.state != NodeState::Scalar && !n.attrs.is_empty() {
         let _ = write!(ty, " {}", n.attrs);
@@ -79,11 +87,15 @@ fn of_node(n: &ViewNode) -> Label {
     if let Some(role) = role(n) {
         let _ = write!(title, " · {role} {}", n.name.as_ref().map_or("", |n| &n.0));
     }
+    if let Some(lies) = &n.lies {
+        let _ = write!(title, " · {lies}");
+    }
     let _ = write!(title, " · {}", text::told(n.at, n.statement));
     Label {
         lines: [short(&headline(n), 44), short(&ty, 34), short(&text::location(n.at), 28)],
         title,
         colour: colour(n),
+        edge: scene.way(i).map(way_colour),
         result: n.root.is_some(),
     }
 }
@@ -106,13 +118,14 @@ pub(super) fn of_group(scene: &Scene, g: usize) -> [String; 3] {
 
 pub(super) fn of(scene: &Scene, picture: &Picture, n: usize) -> Label {
     match picture.seen[n] {
-        Seen::Op(i) | Seen::Source(i, _) => of_node(&scene.view.nodes[i]),
+        Seen::Op(i) | Seen::Source(i, _) => of_node(scene, i),
         Seen::Group(g) => {
             let lines = of_group(scene, g);
             let group = &scene.groups[g];
             let title = format!("{} · {}", group.path, lines[1]);
             let result = scene.ops[group.ops.clone()].iter().any(|&i| scene.view.nodes[i].root.is_some());
-            Label { lines: lines.map(|l| short(&l, 44)), title, colour: phase_colour(group.phase), result }
+            let lines = lines.map(|l| short(&l, 44));
+            Label { lines, title, colour: phase_colour(group.phase), edge: None, result }
         }
         Seen::Stub(n) => {
             let values = &picture.stubs[n].1;
@@ -123,6 +136,7 @@ pub(super) fn of(scene: &Scene, picture: &Picture, n: usize) -> Label {
                 lines: ["from forward".into(), short(&(names.join(", ") + &more), 44), String::new()],
                 title: "values of the forward ops that these gradients need".into(),
                 colour: "#888888",
+                edge: None,
                 result: false,
             }
         }

@@ -122,6 +122,7 @@ mod tests {
                 derived: [None, Some(Derived::Gradient), Some(Derived::Update)][phase],
                 parameter: name.as_ref().map(|n: &(String, Holder)| n.0.clone()),
                 name,
+                lies: None,
             });
         }
         for i in 0..size {

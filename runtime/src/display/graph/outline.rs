@@ -34,6 +34,7 @@ fn line(view: &View, i: usize) -> String {
         a => format!(" {{{a}}}"),
     };
     let name = n.name.as_ref().map_or(String::new(), |(name, _)| format!(" `{name}`"));
+    let lies = n.lies.as_ref().filter(|_| n.state == NodeState::Data).map_or(String::new(), |l| format!(" {l}"));
     let mut notes = String::new();
     if n.state == NodeState::Cached {
         notes += ", cached";
@@ -41,7 +42,7 @@ fn line(view: &View, i: usize) -> String {
     if n.users > 1 {
         let _ = write!(notes, ", used {} times", n.users);
     }
-    format!("%{i} {} {}{attrs}{name}{notes}  # {}", n.op, n.ty, text::told(n.at, n.statement))
+    format!("%{i} {} {}{attrs}{name}{lies}{notes}  # {}", n.op, n.ty, text::told(n.at, n.statement))
 }
 
 /// What is used, by its name, and the groups in the order of creation; those that are open with what is in them.

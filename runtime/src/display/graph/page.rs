@@ -17,9 +17,10 @@ pub(super) fn html(scene: &Scene, picture: &Picture, head: &str) -> String {
     let id = fresh_id("graph");
     format!(
         "<div id=\"{id}\" style=\"line-height:1.35\"><div style=\"opacity:.75;font-size:.9em\">{}</div>\
-         <div data-still=\"1\" style=\"overflow:auto;max-height:640px\">{}</div>{LEGEND}</div><script>{}(\"{id}\",{});</script>",
+         <div data-still=\"1\" style=\"overflow:auto;max-height:640px\">{}</div>{LEGEND}{}</div><script>{}(\"{id}\",{});</script>",
         escape_html(head),
         still(&svg(scene, picture), head),
+        ways(scene),
         script(SCRIPT),
         script_safe(&data)
     )
@@ -33,6 +34,22 @@ const LEGEND: &str = "<div style=\"font-size:.8em;opacity:.8;padding-top:4px\">\
 <span style=\"border-left:10px solid #937860;padding-left:5px\">optimizer state</span> &#160; \
 <span style=\"border-left:10px solid #d08a2e;padding-left:5px\">scalar</span> &#160; \
 thick border: result &#160; ×n: used n times &#160; ∇: requires grad</div>";
+
+/// How values lie on meshes, each in its colour.
+fn ways(scene: &Scene) -> String {
+    if scene.lies.is_empty() {
+        return String::new();
+    }
+    let one = |(way, lies): (usize, &&str)| {
+        let colour = label::way_colour(way);
+        format!("<span style=\"border-left:7px solid {colour};padding-left:5px\">{}</span>", escape_html(lies))
+    };
+    let all: Vec<String> = scene.lies.iter().enumerate().map(one).collect();
+    format!(
+        "<div style=\"font-size:.8em;opacity:.8\">left edge, how it lies: {} &#160; none: as XLA chooses</div>",
+        all.join(" &#160; ")
+    )
+}
 
 /// Texts by number, each once.
 #[derive(Default)]
@@ -76,6 +93,7 @@ fn data(scene: &Scene) -> Value {
             place,
             scene.phases[i] as u8,
             scene.home[i].map_or(-1, |g| g as i64),
+            scene.way(i).map_or(-1, |w| w as i64),
         ]);
         if let (Some((name, _)), Some(row)) = (&n.name, row.as_array_mut()) {
             row.extend([Value::from(name.as_str()), Value::from(label::role(n).unwrap_or_default())]);
@@ -109,6 +127,7 @@ fn data(scene: &Scene) -> Value {
         "ops": ops.all,
         "tys": types.all,
         "places": places.all,
+        "lies": scene.lies.iter().enumerate().map(|(w, lies)| json!([lies, label::way_colour(w)])).collect::<Value>(),
         "open": open,
     })
 }

@@ -4,7 +4,7 @@
 use crate::display::ir::{View, ViewNode};
 use crate::insight::mode::Derived;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::panic::Location;
@@ -97,6 +97,8 @@ pub(super) struct Scene<'a> {
     pub home: Vec<Option<usize>>,
     /// Where what has no operands is used, and the innermost group around its uses there.
     pub uses: BTreeMap<(usize, Phase), Option<usize>>,
+    /// The ways in which values lie on meshes.
+    pub lies: Vec<&'a str>,
 }
 
 /// One step of an op's way to its group.
@@ -107,7 +109,9 @@ impl<'a> Scene<'a> {
         let phases: Vec<Phase> = view.nodes.iter().map(Phase::of).collect();
         let ops: Vec<usize> = (0..view.nodes.len()).filter(|&i| !view.nodes[i].inputs.is_empty()).collect();
         let none = vec![None; view.nodes.len()];
-        let mut scene = Scene { view, groups: vec![], top: vec![], ops, phases, home: none, uses: BTreeMap::new() };
+        let lies: BTreeSet<&str> = view.nodes.iter().filter_map(|n| n.lies.as_deref()).collect();
+        let (uses, lies) = (BTreeMap::new(), lies.into_iter().collect());
+        let mut scene = Scene { view, groups: vec![], top: vec![], ops, phases, home: none, uses, lies };
         let ways = scene.ways();
         let hashes = Hashes::of(&scene);
         scene.top = scene.build(0..scene.ops.len(), 0, &ways, &hashes, "");
@@ -121,6 +125,12 @@ impl<'a> Scene<'a> {
         }
         scene.find_uses();
         scene
+    }
+
+    /// Which of the ways in which values lie on meshes is a node's.
+    pub fn way(&self, node: usize) -> Option<usize> {
+        let lies = self.view.nodes[node].lies.as_deref()?;
+        self.lies.iter().position(|l| *l == lies)
     }
 
     pub fn is_op(&self, node: usize) -> bool {

@@ -59,6 +59,12 @@ pub(super) fn svg(scene: &Scene, picture: &Picture) -> String {
             "<rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"{width:.0}\" height=\"{HEIGHT:.0}\" rx=\"5\" fill=\"{colour}\" \
              fill-opacity=\".16\" stroke=\"{colour}\" stroke-width=\"{border}\"{dashed}/>"
         );
+        if let Some(edge) = &l.edge {
+            let _ = write!(
+                out,
+                "<rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"7\" height=\"{HEIGHT:.0}\" rx=\"3\" fill=\"{edge}\"/>"
+            );
+        }
         let middle = x + width / 2.0;
         for (i, (text, style)) in l
             .lines
