@@ -100,10 +100,10 @@ fn results(case: &Case, [x, w, dy]: [&Tensor; 3]) -> [Tensor; 3] {
 #[test]
 fn random_convolutions_and_their_gradients_are_the_sums_that_define_them() {
     let _alone = alone();
-    for seed in programs(4) {
+    for seed in programs(1) {
         let mut r = Seeded(seed * 7919);
         // Many in one program: compiling takes most of the time.
-        let drawn: Vec<(Case, [Vec<f32>; 3])> = (0..16)
+        let drawn: Vec<(Case, [Vec<f32>; 3])> = (0..12)
             .map(|_| {
                 let case = Case::drawn(&mut r);
                 let shapes = [
