@@ -38,6 +38,11 @@ impl Val {
         self.ty.shape.len()
     }
 
+    /// That of a number in the text, or one of its operation's results.
+    pub(super) fn of(id: u32, result: Option<u16>, ty: Type) -> Val {
+        Val { id, result, ty }
+    }
+
     /// Another result of the same operation, which has several.
     pub fn nth(&self, result: usize, ty: &Type) -> Val {
         Val { id: self.id, result: Some(result as u16), ty: ty.clone() }
@@ -116,6 +121,11 @@ impl Emit {
             way: vec![],
             found: vec![],
         }
+    }
+
+    /// The same with names behind that of this number.
+    pub(super) fn numbered_from(self, next: u32) -> Emit {
+        Emit { next, ..self }
     }
 
     /// The same for a mesh.

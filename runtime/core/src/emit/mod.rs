@@ -2,6 +2,7 @@
 mod builder;
 mod checked;
 mod flags;
+mod read;
 mod region;
 mod sharded;
 mod text;
@@ -9,4 +10,5 @@ mod work;
 
 pub use builder::{Emit, Reducer, Val, array, mlir_type};
 pub use checked::{Checked, FINE, GIVEN, Looking, Looks, MADE};
+pub use read::{read_numbers, read_type};
 pub use region::{Block, Region};

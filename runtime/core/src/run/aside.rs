@@ -1,6 +1,6 @@
 //! Computing the inside of a program again, aside: by a program that no cache, no metric and no witness hears of.
 use super::cache::Program;
-use super::compile::{STACK, options};
+use super::compile::{STACK, form, options};
 use super::execute::{Held, execute};
 use super::kept::{Run, Value as Kept};
 use super::lower::{Lowered, lower_for};
@@ -110,7 +110,7 @@ pub fn compile_aside_with(text: &str, device: u8, flags: Vec<(String, Value)>) -
     let (client, mut options): (_, CompileOptions) = (client()?, options(device, text)?);
     options.overrides.extend(flags);
     let (tell, told) = channel();
-    let code = text.to_owned();
+    let code = form(text, device)?.into_owned();
     let work = move || {
         let program = xlazy_pjrt::Program { format: "mlir", code: code.as_bytes() };
         let _ = tell.send(client.pjrt.compile(&program, &options));

@@ -14,6 +14,7 @@ use crate::options::Options;
 use crate::pod::LoadedExecutable;
 use crate::ty::TypeRef;
 use crate::{Error, Result, metrics};
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
@@ -121,9 +122,12 @@ impl Make {
                 // What is split over a mesh says of each op which one of ours it is, for who asks which are behind its collectives.
                 let named = |part: usize| format!("\"{}#{part}\"", marks[part].op.torch_name());
                 let with_names = Mesh::at(device).map(|_| located(&text, &marks, named));
-                let code = with_names.as_ref().unwrap_or(&text).as_bytes();
-                let code = xlazy_pjrt::Program { format: "mlir", code };
-                let compile = || Ok::<_, Error>(client()?.pjrt.compile(&code, &options(device, &text)?)?);
+                let text = with_names.as_ref().unwrap_or(&text);
+                let compile = || {
+                    let code = form(text, device)?;
+                    let code = xlazy_pjrt::Program { format: "mlir", code: code.as_bytes() };
+                    Ok::<_, Error>(client()?.pjrt.compile(&code, &options(device, text)?)?)
+                };
                 ((!is_dry()).then(compile).transpose()?, Origin::Compiled)
             }
         };
@@ -159,6 +163,14 @@ pub(super) fn options(device: u8, program: &str) -> Result<CompileOptions> {
     let flags = (client()?.platform.flags)(program);
     options.overrides = flags.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     Ok(options)
+}
+
+/// A program as the platform's compiler is given it. What is split over a mesh is left to XLA as it is.
+pub(super) fn form(program: &str, device: u8) -> Result<Cow<'_, str>> {
+    Ok(match Mesh::at(device) {
+        Some(_) => program.into(),
+        None => (client()?.platform.form)(program),
+    })
 }
 
 /// What XLA says of the memory of one run.

@@ -1,5 +1,6 @@
 //! XLA on the CPU, through a ready plugin or the one in `runtime/plugins/cpu`.
 use super::plugin::{Platform, candidates};
+use super::unfold::unfolded;
 use crate::Error;
 use xlazy_pjrt::Value;
 
@@ -22,6 +23,7 @@ pub static CPU: Platform = Platform {
         true => vec![("xla_cpu_use_fusion_emitters", Value::Bool(false))],
         false => vec![],
     },
+    form: unfolded,
     // Without these the libraries print log lines and turn oneDNN on, which changes results in the last bits.
     environment: &[("TF_ENABLE_ONEDNN_OPTS", "0"), ("TF_CPP_MIN_LOG_LEVEL", "3")],
     no_client: "",

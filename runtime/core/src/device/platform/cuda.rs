@@ -8,6 +8,7 @@ pub static CUDA: Platform = Platform {
     options: || Ok(Vec::new()),
     // Where the assembler and libdevice are the plugin finds out itself, from its place among the packages.
     flags: |_| Vec::new(),
+    form: |program| program.into(),
     environment: &[("TF_CPP_MIN_LOG_LEVEL", "3")],
     no_client: "Does `nvidia-smi` list the GPU, with a driver of 525 or later (580 for CUDA 13), and does CUDA_VISIBLE_DEVICES leave it visible? \
                 TF_CPP_MIN_LOG_LEVEL=0 in the kernel's environment makes XLA say more",

@@ -3,6 +3,7 @@ mod cpu;
 mod cuda;
 mod plugin;
 mod tpu;
+mod unfold;
 
 use crate::{Error, Result};
 

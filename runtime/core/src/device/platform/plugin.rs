@@ -1,5 +1,6 @@
 //! What a platform is: its plugin, with options and environment.
 use crate::{Error, Result};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use xlazy_mime::private;
 use xlazy_pjrt::Value;
@@ -13,6 +14,8 @@ pub struct Platform {
     pub options: fn() -> Result<Vec<(&'static str, Value)>>,
     /// Flags of XLA's that a program needs, by its text.
     pub flags: fn(&str) -> Vec<(&'static str, Value)>,
+    /// A program as its compiler makes the most of it: of the same meaning, what every other place shows stays as it was written.
+    pub form: fn(&str) -> Cow<str>,
     /// Environment that the plugin wants before it is loaded, where the user has not set it.
     pub environment: &'static [(&'static str, &'static str)],
     /// What to look at where the plugin is there and makes no client; may be empty.

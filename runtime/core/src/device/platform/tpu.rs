@@ -7,6 +7,7 @@ pub static TPU: Platform = Platform {
     candidates: || places().into_iter().map(|(path, _)| path).collect(),
     options: || Ok(Vec::new()),
     flags: |_| Vec::new(),
+    form: |program| program.into(),
     environment: &[],
     no_client: "",
     remedy: "Run `xlazy plugins install tpu`, or set TPU_LIBRARY_PATH to a libtpu.so that is there already.",
