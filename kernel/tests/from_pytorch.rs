@@ -170,7 +170,7 @@ const PLAIN: &[&str] = &[
     "len(numbers)",
     "len(text)",
     "len(ages)",
-    "float(text)",
+    "float(point)",
     "int(text)",
     "print(text)",
     "sqrt(2.0)",
@@ -240,4 +240,56 @@ let ages = HashMap::from([(\"a\", 1), (\"b\", 2)]); let point = Point { x: 1.0, 
         }
     }
     assert!(wrong.is_empty(), "{} of {}\n{}", wrong.len(), PLAIN.len(), wrong.join("\n\n"));
+}
+
+/// Lines as somebody from torch writes them, none of them a row: with what is advised in place of what is marked, each is
+/// compiled, and shows what the line behind it shows.
+#[test]
+fn what_is_advised_gives_the_value() {
+    let text = std::env::var("XLAZY_HABITS").unwrap_or("../tests/typing/torch.md".into());
+    let text = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(text)).unwrap();
+    let engine = engine();
+    let (mut cell, mut count, mut wrong) = (0, 0, Vec::new());
+    let mut ask = |code: &str| {
+        cell += 1;
+        let (out, reply) = run(&engine, cell, code);
+        match reply {
+            Reply::Error(failure) => Err(plain(&failure)),
+            // How long it took to compile is of no matter.
+            _ => Ok(out.lines().map(|line| line.split(" · ").next().unwrap_or(line)).collect::<Vec<_>>().join("\n")),
+        }
+    };
+    for block in text.split("```").skip(1).step_by(2) {
+        let (kind, body) = block.split_once('\n').unwrap();
+        if kind == "rust" {
+            ask(body).unwrap();
+            continue;
+        }
+        for line in body.lines().filter(|line| !line.is_empty()) {
+            let (torch, right) = line.rsplit_once(" => ").unwrap();
+            let (before, rest) = torch.split_once('«').unwrap();
+            let (mistake, behind) = rest.split_once('»').unwrap();
+            count += 1;
+            let said = match ask(&format!("{before}{mistake}{behind}")) {
+                Err(said) => said,
+                Ok(shown) => {
+                    wrong.push(format!("{torch}\n    is taken: {shown}"));
+                    continue;
+                }
+            };
+            let advised: Vec<&str> =
+                said.split("in xlazy: `").skip(1).filter_map(|rest| rest.split('`').next()).collect();
+            let tried = advised.iter().map(|code| {
+                let shown = ask(&format!("{before}{code}{behind}"))?;
+                let wanted = ask(right)?;
+                if shown == wanted { Ok(()) } else { Err(format!("{shown} is not {wanted}")) }
+            });
+            let tried: Vec<Result<(), String>> = tried.collect();
+            if !tried.iter().any(Result::is_ok) {
+                let why = tried.into_iter().filter_map(Result::err).last().unwrap_or_else(|| said.clone());
+                wrong.push(format!("{torch}\n    is advised {advised:?}\n{why}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count}\n{}", wrong.len(), wrong.join("\n\n"));
 }

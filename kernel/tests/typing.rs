@@ -77,6 +77,16 @@ fn probes_as_in_notebooks() {
     check("notebooks.md");
 }
 
+#[test]
+fn probes_of_programs() {
+    check("programs.md");
+}
+
+#[test]
+fn probes_of_other_programs() {
+    check("worlds.md");
+}
+
 fn check(file: &str) {
     let text = std::fs::read_to_string(eval_support::cells_dir().with_file_name("typing").join(file)).unwrap();
     let mut kernel = kernel();

@@ -23,6 +23,13 @@ impl Sequential {
     }
 
     /// Adds a module at the end (`torch.nn.Sequential.append`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let mut layers = nn::Sequential::new((nn::Linear::new(4, 8),));
+    /// layers.push(nn::ReLU);
+    /// assert_eq!(layers.len(), 2);
+    /// ```
     pub fn push(&mut self, layer: impl Module + 'static) {
         self.layers.push(Box::new(layer));
     }
@@ -81,6 +88,13 @@ impl ModuleList {
     }
 
     /// Adds a module at the end (`torch.nn.ModuleList.append`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let mut layers = nn::ModuleList::new((nn::Linear::new(4, 8),));
+    /// layers.push(nn::ReLU);
+    /// assert_eq!(layers.len(), 2);
+    /// ```
     pub fn push(&mut self, layer: impl Module + 'static) {
         self.layers.push(Box::new(layer));
     }

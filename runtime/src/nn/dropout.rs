@@ -42,15 +42,25 @@ dropouts! {
     /// ```
     Dropout => Tensor::dropout;
     /// Whole channels of [n, c, length] (`torch.nn.Dropout1d`).
+    ///
+    /// `nn::Dropout1d::new(0.5).forward(&Tensor::ones([2, 3, 4])).shape()` is `[2,3,4]`.
     Dropout1d => channels;
     /// Whole channels of [n, c, height, width] (`torch.nn.Dropout2d`).
+    ///
+    /// `nn::Dropout2d::new(0.5).forward(&Tensor::ones([2, 3, 4, 4])).shape()` is `[2,3,4,4]`.
     Dropout2d => channels;
     /// Whole channels of [n, c, depth, height, width] (`torch.nn.Dropout3d`).
+    ///
+    /// `nn::Dropout3d::new(0.5).forward(&Tensor::ones([2, 3, 2, 4, 4])).shape()` is `[2,3,2,4,4]`.
     Dropout3d => channels;
     /// Elements become the value that SELU tends to, and the rest is scaled so that mean and variance stay
     /// (`torch.nn.AlphaDropout`).
+    ///
+    /// `nn::AlphaDropout::new(0.5).forward(&Tensor::ones([2, 3])).shape()` is `[2,3]`.
     AlphaDropout => alpha;
     /// Whole channels become the value that SELU tends to (`torch.nn.FeatureAlphaDropout`).
+    ///
+    /// `nn::FeatureAlphaDropout::new(0.5).forward(&Tensor::ones([2, 3, 4])).shape()` is `[2,3,4]`.
     FeatureAlphaDropout => feature_alpha;
 }
 

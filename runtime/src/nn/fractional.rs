@@ -75,6 +75,8 @@ fractional! {
     FractionalMaxPool2d, 2, [1, 0];
     /// The largest element of each of some windows, whose places are drawn anew in each pass (`torch.nn.FractionalMaxPool3d`):
     /// [n, c, depth, height, width].
+    ///
+    /// `nn::FractionalMaxPool3d::new(2, [3, 4, 5]).forward(&Tensor::ones([1, 2, 6, 8, 10])).shape()` is `[1,2,3,4,5]`.
     FractionalMaxPool3d, 3, [0, 1, 2];
 }
 

@@ -25,6 +25,8 @@ pub fn accuracy(logits: &Tensor, targets: &Tensor) -> Tensor {
 
 /// `max(0, d(anchor, positive) - d(anchor, negative) + margin)` by a distance of one's own; with `swap` the negative's smaller
 /// distance from the anchor or the positive counts (`torch.nn.functional.triplet_margin_with_distance_loss`).
+///
+/// `nn::functional::triplet_margin_with_distance_loss(&tensor([[0.0]]), &tensor([[1.0]]), &tensor([[1.5]]), |a, b| (a - b).abs().sum(), 1.0, false, Reduction::Mean)` is `0.5000`.
 #[track_caller]
 pub fn triplet_margin_with_distance_loss(
     anchor: &Tensor,
@@ -64,6 +66,15 @@ pub struct CtcOptions {
 /// (`torch.nn.functional.ctc_loss`). Targets are (batch, labels), padded behind, or all in one vector; the lengths of both are
 /// (batch). With mean, each is divided by its number of labels. One loop on the device, through which gradients flow: those of the
 /// log-probabilities themselves, where torch's suppose a log_softmax before it; behind one they are the same.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// use xlazy::nn::functional::{CtcOptions, ctc_loss};
+/// let log_probs = Tensor::zeros([3, 1, 2]).log_softmax(-1);
+/// let loss = ctc_loss(&log_probs, &tensor([[1]]), &tensor([3]), &tensor([1]), CtcOptions::default());
+/// // of 8 equally likely paths, 6 read as one label
+/// assert!((loss.item() - (8f64 / 6.0).ln()).abs() < 1e-6);
+/// ```
 #[track_caller]
 pub fn ctc_loss(
     log_probs: &Tensor,
@@ -199,6 +210,8 @@ macro_rules! dropouts {
 
 dropouts! {
     /// Whole channels of [n, c, length] zeroed with probability `p` (`torch.nn.functional.dropout1d`).
+    ///
+    /// `nn::functional::dropout1d(&tensor([[[1.0, 2.0]]]), 0.5, false)` is `[[[1., 2.]]]`.
     dropout1d => channels;
     /// Whole channels of [n, c, height, width] zeroed with probability `p` (`torch.nn.functional.dropout2d`).
     ///
@@ -209,9 +222,15 @@ dropouts! {
     /// ```
     dropout2d => channels;
     /// Whole channels of [n, c, depth, height, width] zeroed with probability `p` (`torch.nn.functional.dropout3d`).
+    ///
+    /// `nn::functional::dropout3d(&tensor([[[[[1.0, 2.0]]]]]), 0.5, false)` is `[[[[[1., 2.]]]]]`.
     dropout3d => channels;
     /// Elements become the value that SELU tends to, and mean and variance stay (`torch.nn.functional.alpha_dropout`).
+    ///
+    /// `nn::functional::alpha_dropout(&tensor([1.0, 2.0]), 0.5, false)` is `[1., 2.]`.
     alpha_dropout => alpha;
     /// The same of whole channels (`torch.nn.functional.feature_alpha_dropout`).
+    ///
+    /// `nn::functional::feature_alpha_dropout(&tensor([[[1.0, 2.0]]]), 0.5, false)` is `[[[1., 2.]]]`.
     feature_alpha_dropout => feature_alpha;
 }

@@ -71,12 +71,30 @@ impl<M: Module + 'static> Hooked<M> {
 
     /// Calls `f` with the module and its input before each `forward`; a tensor that it gives takes the input's place
     /// (`torch.nn.Module.register_forward_pre_hook`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let layer = nn::Hooked::new(nn::ReLU);
+    /// let hook = layer.register_forward_pre_hook(|_, x| Some(x * 2.0));
+    /// assert_eq!(layer.forward(&tensor([1.0])).item(), 2.0);
+    /// hook.remove();
+    /// assert_eq!(layer.forward(&tensor([1.0])).item(), 1.0);
+    /// ```
     pub fn register_forward_pre_hook(&self, f: impl Fn(&M, &Tensor) -> Option<Tensor> + Send + Sync + 'static) -> Hook {
         self.before.add(Arc::new(f))
     }
 
     /// Calls `f` with the module, its input and its output after each `forward`; a tensor that it gives takes the output's place
     /// (`torch.nn.Module.register_forward_hook`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let layer = nn::Hooked::new(nn::ReLU);
+    /// let hook = layer.register_forward_hook(|_, x, y| Some(x + y));
+    /// assert_eq!(layer.forward(&tensor([1.0])).item(), 2.0);
+    /// hook.remove();
+    /// assert_eq!(layer.forward(&tensor([1.0])).item(), 1.0);
+    /// ```
     pub fn register_forward_hook(
         &self,
         f: impl Fn(&M, &Tensor, &Tensor) -> Option<Tensor> + Send + Sync + 'static,

@@ -162,6 +162,8 @@ losses! {
         => |m, reduction, anchor, positive, negative|
             anchor.triplet_margin_loss_with(positive, negative, m.margin, m.p, m.eps, m.swap, reduction);
     /// The same by a distance of one's own (`torch.nn.TripletMarginWithDistanceLoss`); without one, the 2-norm of differences.
+    ///
+    /// `nn::TripletMarginWithDistanceLoss::new().forward(&tensor([[0.0]]), &tensor([[1.0]]), &tensor([[1.5]]))` is `0.5000`.
     TripletMarginWithDistanceLoss {
         distance_function: fn(&Tensor, &Tensor) -> Tensor = |a, b| a.pairwise_distance(b, 2.0, 1e-6, false),
         margin: f64 = 1.0,

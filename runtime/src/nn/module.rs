@@ -44,6 +44,8 @@ pub trait Module: AsModule + Send + Sync {
     }
 
     /// All parameters, each once, under dotted names such as `fc1.weight` (`torch.nn.Module.named_parameters`).
+    ///
+    /// `nn::Linear::new(3, 2).named_parameters().remove(0).0` is `"weight"`.
     fn named_parameters(&self) -> Vec<(String, Tensor)> {
         let mut seen = HashSet::new();
         let mut out = collect(self, |p| matches!(p, Part::Parameter(_)));
@@ -52,6 +54,8 @@ pub trait Module: AsModule + Send + Sync {
     }
 
     /// All parameters, each once: what an optimizer takes (`torch.nn.Module.parameters`).
+    ///
+    /// `nn::Linear::new(3, 2).parameters().iter().map(Tensor::numel).sum::<usize>()` is `8`.
     fn parameters(&self) -> Vec<Tensor> {
         self.named_parameters().into_iter().map(|(_, t)| t).collect()
     }
@@ -69,17 +73,29 @@ pub trait Module: AsModule + Send + Sync {
     }
 
     /// Tensors that belong to the state but are not trained, such as running means (`torch.nn.Module.named_buffers`).
+    ///
+    /// `nn::BatchNorm2d::new(4).named_buffers().remove(0).0` is `"running_mean"`.
     fn named_buffers(&self) -> Vec<(String, Tensor)> {
         collect(self, |p| matches!(p, Part::Buffer(_)))
     }
 
     /// Parameters and buffers by name, under all their names (`torch.nn.Module.state_dict`).
+    ///
+    /// `nn::BatchNorm2d::new(4).state_dict().len()` is `5`.
     fn state_dict(&self) -> Vec<(String, Tensor)> {
         collect(self, |_| true)
     }
 
     /// Copies values in by name; every name must be there, with the right shape, and no other; of a tensor with several names one
     /// is enough (`torch.nn.Module.load_state_dict`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let (a, b) = (nn::Linear::new(2, 1), nn::Linear::new(2, 1));
+    /// a.load_state_dict(&b.state_dict()).unwrap();
+    /// assert_eq!(a.weight.to_vec::<f32>(), b.weight.to_vec::<f32>());
+    /// assert!(a.load_state_dict(&nn::Linear::new(3, 1).state_dict()).is_err());
+    /// ```
     // With `#[track_caller]`, as the three below: they are the library's own for nearly every model, and the caller's line comes
     // through `dyn` as well. What a model does in one of its own is put down to the line that calls it, which is the user's.
     #[track_caller]
@@ -95,6 +111,15 @@ pub trait Module: AsModule + Send + Sync {
     }
 
     /// Turns training behaviour (dropout, batch statistics) on or off everywhere inside (`torch.nn.Module.train`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let layer = nn::Dropout::new(1.0);
+    /// layer.train(false);
+    /// assert_eq!(layer.forward(&tensor([1.0])).item(), 1.0);
+    /// layer.train(true);
+    /// assert_eq!(layer.forward(&tensor([1.0])).item(), 0.0);
+    /// ```
     #[track_caller]
     fn train(&self, on: bool) {
         let mut flags = Vec::new();
@@ -112,6 +137,13 @@ pub trait Module: AsModule + Send + Sync {
     }
 
     /// Turns training behaviour off (`torch.nn.Module.eval`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let layer = nn::Dropout::new(0.5);
+    /// layer.eval();
+    /// assert_eq!(layer.forward(&tensor([1.0])).item(), 1.0);
+    /// ```
     #[track_caller]
     fn eval(&self) {
         self.train(false)
@@ -135,11 +167,26 @@ pub trait Module: AsModule + Send + Sync {
     }
 
     /// Forgets the gradients of all parameters (`torch.nn.Module.zero_grad`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let layer = nn::Linear::new(2, 1);
+    /// layer.forward(&Tensor::ones([1, 2])).sum().backward();
+    /// layer.zero_grad();
+    /// assert!(layer.weight.grad().is_none());
+    /// ```
     fn zero_grad(&self) {
         self.parameters().iter().for_each(|p| p.set_grad(None));
     }
 
     /// Whether gradients flow to the parameters, for all of them (`torch.nn.Module.requires_grad_`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let layer = nn::Linear::new(2, 1);
+    /// layer.requires_grad_(false);
+    /// assert!(!layer.forward(&Tensor::ones([1, 2])).requires_grad());
+    /// ```
     #[track_caller]
     fn requires_grad_(&self, on: bool) {
         self.parameters().iter().for_each(|p| drop(p.requires_grad_(on)));

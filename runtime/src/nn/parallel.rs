@@ -135,6 +135,15 @@ fn fits(pattern: &str, name: &str) -> bool {
 
 /// Every parameter whole on every device of the mesh: with batches that are split over an axis, each device computes the gradient
 /// of its part, and XLA adds them up (`torch.nn.parallel.DistributedDataParallel`).
+///
+/// ```no_run
+/// use xlazy::prelude::*;
+/// let mesh = Mesh::new(&[("data", 8)]);
+/// let net = nn::Linear::new(8, 16);
+/// nn::parallel::data_parallel(&net, &mesh);
+/// let x = mark_sharding(&Tensor::randn([64, 8]), &mesh, &[Some("data"), None]);
+/// net.forward(&x).sum().backward();
+/// ```
 #[track_caller]
 pub fn data_parallel(module: &(impl Module + ?Sized), mesh: &Mesh) -> Vec<(String, String)> {
     shard_parameters(module, mesh, &[])
@@ -143,6 +152,15 @@ pub fn data_parallel(module: &(impl Module + ?Sized), mesh: &Mesh) -> Vec<(Strin
 /// Every parameter split over an axis, along the largest of its dimensions that splits evenly; one with none is whole. With
 /// batches that are split over the same axis each device keeps its part of parameters, gradients and the optimizer's state,
 /// and XLA gathers a parameter where it is needed (`torch.distributed.fsdp`, torch_xla's `SpmdFullyShardedDataParallel`).
+///
+/// ```no_run
+/// use xlazy::prelude::*;
+/// let mesh = Mesh::new(&[("data", 8)]);
+/// let net = nn::Linear::new(8, 16);
+/// nn::parallel::fsdp(&net, &mesh, "data");
+/// let x = mark_sharding(&Tensor::randn([64, 8]), &mesh, &[Some("data"), None]);
+/// net.forward(&x).sum().backward();
+/// ```
 #[track_caller]
 pub fn fsdp(module: &(impl Module + ?Sized), mesh: &Mesh, axis: &str) -> Vec<(String, String)> {
     let Some(n) = mesh.axis(axis).map(|a| mesh.axes()[a].1) else {

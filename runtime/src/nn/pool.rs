@@ -114,6 +114,8 @@ adaptive! {
     /// `nn::AdaptiveAvgPool2d::new(1).forward(&Tensor::ones([1, 3, 4, 4])).shape()` is `[1,3,1,1]`.
     AdaptiveAvgPool2d => |x, size| x.adaptive_avg_pool2d(size);
     /// Means over as many windows as give the size asked for: volumes (`torch.nn.AdaptiveAvgPool3d`).
+    ///
+    /// `nn::AdaptiveAvgPool3d::new(1).forward(&Tensor::ones([1, 2, 3, 4, 4])).shape()` is `[1,2,1,1,1]`.
     AdaptiveAvgPool3d => |x, size| x.adaptive_avg_pool3d(size);
     /// Maxima over as many windows as give the size asked for: [n, c, length] (`torch.nn.AdaptiveMaxPool1d`).
     ///
@@ -124,6 +126,8 @@ adaptive! {
     /// `nn::AdaptiveMaxPool2d::new(2).forward(&Tensor::ones([1, 3, 4, 4])).shape()` is `[1,3,2,2]`.
     AdaptiveMaxPool2d => |x, size| x.adaptive_max_pool2d(size).0;
     /// Maxima over as many windows as give the size asked for: volumes (`torch.nn.AdaptiveMaxPool3d`).
+    ///
+    /// `nn::AdaptiveMaxPool3d::new(2).forward(&Tensor::ones([1, 2, 4, 4, 4])).shape()` is `[1,2,2,2,2]`.
     AdaptiveMaxPool3d => |x, size| x.adaptive_max_pool3d(size).0;
 }
 
@@ -166,10 +170,16 @@ macro_rules! powers {
 
 powers! {
     /// The p-th root of the sum of p-th powers in each window: [n, c, length] (`torch.nn.LPPool1d`).
+    ///
+    /// `nn::LPPool1d::new(2.0, 2).forward(&tensor([[[3.0, 4.0, 6.0, 8.0]]]))` is `[[[5., 10.]]]`.
     LPPool1d, 1, avg_pool1d;
     /// The p-th root of the sum of p-th powers in each window: pictures (`torch.nn.LPPool2d`).
+    ///
+    /// `nn::LPPool2d::new(1.0, 2).forward(&tensor([[[[1.0, 2.0], [3.0, 4.0]]]]))` is `[[[[10.]]]]`.
     LPPool2d, 2, avg_pool2d;
     /// The p-th root of the sum of p-th powers in each window: volumes (`torch.nn.LPPool3d`).
+    ///
+    /// `nn::LPPool3d::new(1.0, 2).forward(&Tensor::ones([1, 1, 2, 2, 2]))` is `[[[[[8.]]]]]`.
     LPPool3d, 3, avg_pool3d;
 }
 
@@ -221,6 +231,8 @@ macro_rules! unpools {
 
 unpools! {
     /// Puts values back to where max pooling of sequences found them, zeros elsewhere (`torch.nn.MaxUnpool1d`).
+    ///
+    /// `nn::MaxUnpool1d::new(2).forward(&tensor([[[3.0, 4.0]]]), &tensor([[[1, 2]]]), None)` is `[[[0., 3., 4., 0.]]]`.
     MaxUnpool1d, 1;
     /// Puts values back to where max pooling of pictures found them, zeros elsewhere (`torch.nn.MaxUnpool2d`).
     ///
@@ -232,6 +244,8 @@ unpools! {
     /// ```
     MaxUnpool2d, 2;
     /// Puts values back to where max pooling of volumes found them, zeros elsewhere (`torch.nn.MaxUnpool3d`).
+    ///
+    /// `nn::MaxUnpool3d::new(2).forward(&tensor([[[[[3.0]]]]]), &tensor([[[[[5]]]]]), None).flatten()` is `[0., 0., 0., 0., 0., 3., 0., 0.]`.
     MaxUnpool3d, 3;
 }
 

@@ -324,6 +324,8 @@ macro_rules! sequences {
 
 sequences! {
     /// `tanh(W x + V h + b)` along sequences, a loop on the device for each layer and direction (`torch.nn.RNN`).
+    ///
+    /// `nn::RNN::new(3, 5).forward(&Tensor::ones([7, 2, 3]), None).0.shape()` is `[7,2,5]`.
     RNN, Kind::Tanh, Tensor, |s| vec![s], |v| v.remove(0);
     /// The long short-term memory along sequences, a loop on the device for each layer and direction (`torch.nn.LSTM`).
     ///
@@ -338,6 +340,8 @@ sequences! {
     /// ```
     LSTM, Kind::Lstm, (Tensor, Tensor), |s| vec![s.0, s.1], |v| (v.remove(0), v.remove(0));
     /// The gated recurrent unit along sequences, a loop on the device for each layer and direction (`torch.nn.GRU`).
+    ///
+    /// `nn::GRU::new(3, 5).forward(&Tensor::ones([7, 2, 3]), None).0.shape()` is `[7,2,5]`.
     GRU, Kind::Gru, Tensor, |s| vec![s], |v| v.remove(0);
 }
 
@@ -380,6 +384,8 @@ macro_rules! cells {
 
 cells! {
     /// `tanh(W x + V h + b)` (`torch.nn.RNNCell`).
+    ///
+    /// `nn::RNNCell::new(3, 5).step(&Tensor::ones([2, 3]), &Tensor::zeros([2, 5])).shape()` is `[2,5]`.
     RNNCell, Kind::Tanh;
     /// The long short-term memory (`torch.nn.LSTMCell`).
     ///
@@ -395,6 +401,8 @@ cells! {
     /// ```
     LSTMCell, Kind::Lstm;
     /// The gated recurrent unit (`torch.nn.GRUCell`).
+    ///
+    /// `nn::GRUCell::new(3, 5).step(&Tensor::ones([2, 3]), &Tensor::zeros([2, 5])).shape()` is `[2,5]`.
     GRUCell, Kind::Gru;
 }
 

@@ -70,6 +70,8 @@ layers!(@module Flatten => |m, x| x.flatten_dims(m.start_dim, m.end_dim));
 
 layers! {
     /// One dimension taken apart into several (`torch.nn.Unflatten`).
+    ///
+    /// `nn::Unflatten::new(1, [2, 3]).forward(&Tensor::ones([4, 6])).shape()` is `[4,2,3]`.
     Unflatten { dim: i64 as i64, unflattened_size: Dims as impl Into<Dims> } => |m, x|
         x.unflatten(m.dim, m.unflattened_size.clone());
     /// Channels become pixels: [n, c·r², h, w] to [n, c, h·r, w·r] (`torch.nn.PixelShuffle`).
@@ -81,11 +83,17 @@ layers! {
     /// `nn::PixelUnshuffle::new(2).forward(&Tensor::ones([1, 1, 4, 4])).shape()` is `[1,4,2,2]`.
     PixelUnshuffle { downscale_factor: usize as usize } => |m, x| x.pixel_unshuffle(m.downscale_factor);
     /// The channels of each group side by side with those of the others (`torch.nn.ChannelShuffle`).
+    ///
+    /// `nn::ChannelShuffle::new(2).forward(&tensor([1, 2, 3, 4]).reshape([1, 4, 1, 1])).flatten()` is `[1, 3, 2, 4]`.
     ChannelShuffle { groups: usize as usize } => |m, x| x.channel_shuffle(m.groups);
     /// Patches of pictures as columns (`torch.nn.Unfold`).
+    ///
+    /// `nn::Unfold::new(2, PatchOptions::default()).forward(&Tensor::ones([1, 3, 4, 4])).shape()` is `[1,12,9]`.
     Unfold { kernel_size: Dims as impl Into<Dims>, options: PatchOptions as PatchOptions } => |m, x|
         x.unfold_patches(m.kernel_size.clone(), m.options.clone());
     /// Columns as pictures of a size, patches that overlap added up (`torch.nn.Fold`).
+    ///
+    /// `nn::Fold::new([4, 4], 2, PatchOptions::default()).forward(&Tensor::ones([1, 12, 9])).shape()` is `[1,3,4,4]`.
     Fold {
         output_size: Dims as impl Into<Dims>,
         kernel_size: Dims as impl Into<Dims>,
@@ -100,9 +108,13 @@ layers! {
     /// ```
     Upsample { options: InterpolateOptions as InterpolateOptions } => |m, x| x.interpolate(m.options.clone());
     /// Pictures made larger by repeating pixels (`torch.nn.UpsamplingNearest2d`).
+    ///
+    /// `nn::UpsamplingNearest2d::new(2.0).forward(&tensor([[[[1.0, 2.0]]]]))` is `[[[[1., 1., 2., 2.], [1., 1., 2., 2.]]]]`.
     UpsamplingNearest2d { scale_factor: f64 as f64 } => |m, x|
         x.interpolate(enlarged(m.scale_factor, Interpolation::Nearest));
     /// Pictures made larger by mixing pixels, corner to corner (`torch.nn.UpsamplingBilinear2d`).
+    ///
+    /// `nn::UpsamplingBilinear2d::new(2.0).forward(&Tensor::ones([1, 1, 2, 2])).shape()` is `[1,1,4,4]`.
     UpsamplingBilinear2d { scale_factor: f64 as f64 } => |m, x|
         x.interpolate(enlarged(m.scale_factor, Interpolation::Linear));
 }
@@ -167,8 +179,12 @@ pads! { with a value
     /// `nn::ConstantPad1d::new(1, 9.0).forward(&tensor([[[1.0, 2.0]]]))` is `[[[9., 1., 2., 9.]]]`.
     ConstantPad1d, 1;
     /// Pictures with a value around them (`torch.nn.ConstantPad2d`).
+    ///
+    /// `nn::ConstantPad2d::new(1, 9.0).forward(&tensor([[[1.0]]]))` is `[[[9., 9., 9.], [9., 1., 9.], [9., 9., 9.]]]`.
     ConstantPad2d, 2;
     /// Volumes with a value around them (`torch.nn.ConstantPad3d`).
+    ///
+    /// `nn::ConstantPad3d::new(1, 9.0).forward(&Tensor::ones([1, 2, 2, 2])).shape()` is `[1,4,4,4]`.
     ConstantPad3d, 3;
 }
 
@@ -185,29 +201,43 @@ pads! { by a rule
     /// ```
     ZeroPad2d, 2, |x, padding| x.pad(padding, 0.0);
     /// Volumes with zeros around them (`torch.nn.ZeroPad3d`).
+    ///
+    /// `nn::ZeroPad3d::new(1).forward(&Tensor::ones([1, 2, 2, 2])).shape()` is `[1,4,4,4]`.
     ZeroPad3d, 3, |x, padding| x.pad(padding, 0.0);
     /// Sequences mirrored at their ends (`torch.nn.ReflectionPad1d`).
     ///
     /// `nn::ReflectionPad1d::new(1).forward(&tensor([[[1.0, 2.0, 3.0]]]))` is `[[[2., 1., 2., 3., 2.]]]`.
     ReflectionPad1d, 1, |x, padding| x.pad_mode(padding, PadMode::Reflect);
     /// Pictures mirrored at their edges (`torch.nn.ReflectionPad2d`).
+    ///
+    /// `nn::ReflectionPad2d::new([1, 0, 0, 0]).forward(&tensor([[[1.0, 2.0], [3.0, 4.0]]]))` is `[[[2., 1., 2.], [4., 3., 4.]]]`.
     ReflectionPad2d, 2, |x, padding| x.pad_mode(padding, PadMode::Reflect);
     /// Volumes mirrored at their faces (`torch.nn.ReflectionPad3d`).
+    ///
+    /// `nn::ReflectionPad3d::new(1).forward(&Tensor::ones([1, 2, 2, 2])).shape()` is `[1,4,4,4]`.
     ReflectionPad3d, 3, |x, padding| x.pad_mode(padding, PadMode::Reflect);
     /// Sequences with their ends repeated (`torch.nn.ReplicationPad1d`).
     ///
     /// `nn::ReplicationPad1d::new(1).forward(&tensor([[[1.0, 2.0]]]))` is `[[[1., 1., 2., 2.]]]`.
     ReplicationPad1d, 1, |x, padding| x.pad_mode(padding, PadMode::Replicate);
     /// Pictures with their edges repeated (`torch.nn.ReplicationPad2d`).
+    ///
+    /// `nn::ReplicationPad2d::new([1, 0, 0, 0]).forward(&tensor([[[1.0, 2.0], [3.0, 4.0]]]))` is `[[[1., 1., 2.], [3., 3., 4.]]]`.
     ReplicationPad2d, 2, |x, padding| x.pad_mode(padding, PadMode::Replicate);
     /// Volumes with their faces repeated (`torch.nn.ReplicationPad3d`).
+    ///
+    /// `nn::ReplicationPad3d::new(1).forward(&Tensor::ones([1, 2, 2, 2])).shape()` is `[1,4,4,4]`.
     ReplicationPad3d, 3, |x, padding| x.pad_mode(padding, PadMode::Replicate);
     /// Sequences that go on with their other end (`torch.nn.CircularPad1d`).
     ///
     /// `nn::CircularPad1d::new(1).forward(&tensor([[[1.0, 2.0, 3.0]]]))` is `[[[3., 1., 2., 3., 1.]]]`.
     CircularPad1d, 1, |x, padding| x.pad_mode(padding, PadMode::Circular);
     /// Pictures that go on with their other side (`torch.nn.CircularPad2d`).
+    ///
+    /// `nn::CircularPad2d::new([1, 0, 0, 0]).forward(&tensor([[[1.0, 2.0], [3.0, 4.0]]]))` is `[[[2., 1., 2.], [4., 3., 4.]]]`.
     CircularPad2d, 2, |x, padding| x.pad_mode(padding, PadMode::Circular);
     /// Volumes that go on with their other side (`torch.nn.CircularPad3d`).
+    ///
+    /// `nn::CircularPad3d::new(1).forward(&Tensor::ones([1, 2, 2, 2])).shape()` is `[1,4,4,4]`.
     CircularPad3d, 3, |x, padding| x.pad_mode(padding, PadMode::Circular);
 }

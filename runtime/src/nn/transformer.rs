@@ -275,12 +275,25 @@ impl Module for TransformerDecoderLayer {
 }
 
 /// Encoder layers one after the other (`torch.nn.TransformerEncoder`): copies of one, and a norm at the end.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let encoder = nn::TransformerEncoder::new(nn::TransformerEncoderLayer::new(8, 2), 2, None);
+/// assert_eq!(encoder.forward(&Tensor::ones([5, 3, 8])).shape(), [5, 3, 8]);
+/// ```
 pub struct TransformerEncoder {
     pub layers: Vec<TransformerEncoderLayer>,
     pub norm: Option<LayerNorm>,
 }
 
 /// Decoder layers one after the other (`torch.nn.TransformerDecoder`): copies of one, and a norm at the end.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let decoder = nn::TransformerDecoder::new(nn::TransformerDecoderLayer::new(8, 2), 2, None);
+/// let (target, memory) = (Tensor::ones([4, 3, 8]), Tensor::ones([5, 3, 8]));
+/// assert_eq!(decoder.forward(&target, &memory, &Default::default()).shape(), [4, 3, 8]);
+/// ```
 pub struct TransformerDecoder {
     pub layers: Vec<TransformerDecoderLayer>,
     pub norm: Option<LayerNorm>,

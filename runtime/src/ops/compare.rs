@@ -122,6 +122,8 @@ pub fn where_<'a>(condition: &'a Tensor, yes: impl Into<Arg<'a>>, no: impl Into<
 
 impl Tensor {
     /// This tensor where the condition is true, `other` elsewhere (`torch.Tensor.where`).
+    ///
+    /// `tensor([1.0, -2.0]).where_(&tensor([true, false]), 0.0)` is `[1., 0.]`.
     #[track_caller]
     pub fn where_<'a>(&'a self, condition: &'a Tensor, other: impl Into<Arg<'a>>) -> Tensor {
         trace(&WHERE, [condition.into(), self.into(), other.into()], [])

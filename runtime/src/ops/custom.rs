@@ -155,6 +155,18 @@ pub fn custom_op(name: &str, stablehlo: impl Fn(&[String]) -> String + Send + Sy
 impl CustomOp {
     /// The same op with a gradient: a function of its operands, its results, and the gradient of each result where there is
     /// one, that gives a gradient for each operand or `None` (`torch.library.register_autograd`). It is made of tensor ops.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let double = custom_op("double", |types| {
+    ///     let t = &types[0];
+    ///     format!("func.func @double(%x: {t}) -> {t} {{ %y = stablehlo.add %x, %x : {t}\n return %y : {t} }}")
+    /// });
+    /// let double = double.register_autograd(|_inputs, _outputs, dy| vec![dy[0].as_ref().map(|dy| dy * 2.0)]);
+    /// let x = tensor([1.0]).requires_grad_(true);
+    /// double.call(&[&x]).sum().backward();
+    /// assert_eq!(x.grad().unwrap().to_vec::<f32>(), [2.0]);
+    /// ```
     pub fn register_autograd(
         mut self,
         backward: impl Fn(&[Tensor], &[Tensor], &[Option<Tensor>]) -> Vec<Option<Tensor>> + Send + Sync + 'static,

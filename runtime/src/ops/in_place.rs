@@ -432,21 +432,39 @@ methods! {
     /// `tensor([1, 2, 3]).index_fill_(0, &tensor([0, 2]), 9)` is `[9, 2, 9]`.
     pub fn index_fill_<'a>(dim: i64, index: &Tensor, value: impl Into<Arg<'a>>) => index_fill;
     /// [`Tensor::scatter`] in place (`torch.Tensor.scatter_`).
+    ///
+    /// `tensor([1, 2, 3]).scatter_(0, &tensor([0, 2]), 9)` is `[9, 2, 9]`.
     pub fn scatter_<'a>(dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) => scatter;
     /// [`Tensor::scatter_add`] in place (`torch.Tensor.scatter_add_`).
+    ///
+    /// `tensor([1, 2, 3]).scatter_add_(0, &tensor([0, 0]), &tensor([10, 20]))` is `[31, 2, 3]`.
     pub fn scatter_add_<'a>(dim: i64, index: &Tensor, src: impl Into<Arg<'a>>) => scatter_add;
     /// [`Tensor::lerp`] in place (`torch.Tensor.lerp_`).
+    ///
+    /// `tensor([1.0, 2.0]).lerp_(&tensor([5.0, 4.0]), 0.5)` is `[3., 3.]`.
     pub fn lerp_<'a>(end: &Tensor, weight: impl Into<Arg<'a>>) => lerp;
     /// [`Tensor::addcmul`] in place (`torch.Tensor.addcmul_`).
+    ///
+    /// `tensor([1.0, 2.0]).addcmul_(&tensor([3.0, 4.0]), &tensor([5.0, 6.0]), 0.5)` is `[8.5000, 14.0000]`.
     pub fn addcmul_<'a>(tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) => addcmul;
     /// [`Tensor::addcdiv`] in place (`torch.Tensor.addcdiv_`).
+    ///
+    /// `tensor([1.0, 2.0]).addcdiv_(&tensor([6.0, 8.0]), &tensor([3.0, 4.0]), 0.5)` is `[2., 3.]`.
     pub fn addcdiv_<'a>(tensor1: &Tensor, tensor2: &Tensor, value: impl Into<Arg<'a>>) => addcdiv;
     /// Adds to this tensor's value (`torch.Tensor.add_`).
+    ///
+    /// `tensor([1.0, 2.0]).add_(3.0)` is `[4., 5.]`.
     pub fn add_<'a>(other: impl Into<Arg<'a>>) => add;
     /// Subtracts from this tensor's value (`torch.Tensor.sub_`).
+    ///
+    /// `tensor([1.0, 2.0]).sub_(3.0)` is `[-2., -1.]`.
     pub fn sub_<'a>(other: impl Into<Arg<'a>>) => sub;
     /// Multiplies this tensor's value (`torch.Tensor.mul_`).
+    ///
+    /// `tensor([1.0, 2.0]).mul_(3.0)` is `[3., 6.]`.
     pub fn mul_<'a>(other: impl Into<Arg<'a>>) => mul;
     /// Divides this tensor's value (`torch.Tensor.div_`).
+    ///
+    /// `tensor([1.0, 2.0]).div_(4.0)` is `[0.2500, 0.5000]`.
     pub fn div_<'a>(other: impl Into<Arg<'a>>) => div;
 }

@@ -183,6 +183,14 @@ impl Tensor {
 
     /// Normalised over all dimensions but the channels, dimension 1: by the batch's statistics in training, which then
     /// flow into the running ones in place, by the running ones otherwise (`torch.nn.functional.batch_norm`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let (x, mean, var) = (tensor([[1.0], [3.0]]), tensor([0.0]), tensor([1.0]));
+    /// let y = x.batch_norm(Some(&mean), Some(&var), None, None, BatchNormOptions { training: true, ..Default::default() });
+    /// assert!(y.allclose(&tensor([[-1.0], [1.0]])));
+    /// assert!(mean.allclose(&tensor([0.2])));
+    /// ```
     #[track_caller]
     pub fn batch_norm(
         &self,

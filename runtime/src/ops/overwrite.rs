@@ -286,6 +286,8 @@ impl Tensor {
     }
 
     /// [`Tensor::as_strided`] in place: all clones have the new shape from here on (`torch.Tensor.as_strided_`).
+    ///
+    /// `Tensor::arange(0, 6, 1).as_strided_([2, 2], [3, 1], 1)` is `[[1, 2], [4, 5]]`.
     #[track_caller]
     pub fn as_strided_(&self, size: impl Into<Dims>, stride: impl Into<Dims>, offset: usize) -> Tensor {
         let _call = called("as_strided_", [self]);

@@ -166,6 +166,8 @@ methods! {
     /// `tensor([1, 2]).not_equal_(2)` is `[1, 0]`.
     pub fn not_equal_<'a>(other: impl Into<Arg<'a>>) => ne_;
     /// [`Tensor::householder_product`] (`torch.orgqr`).
+    ///
+    /// `tensor([[1.0], [2.0]]).orgqr(&tensor([0.4]))` is `[[0.6000], [-0.8000]]`.
     pub fn orgqr(tau: &Tensor) => householder_product;
     /// [`Tensor::sub`] (`torch.subtract`).
     ///

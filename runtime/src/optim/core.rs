@@ -372,6 +372,14 @@ macro_rules! optimizers {
             }
 
             /// More parameters, with a rate and options of their own (`torch.optim.Optimizer.add_param_group`).
+            ///
+            /// ```
+            /// use xlazy::prelude::*;
+            /// let (a, b) = (nn::parameter(tensor([1.0])), nn::parameter(tensor([1.0])));
+            /// let mut opt = optim::SGD::new([&a], 0.1);
+            /// opt.add_param_group([&b], 0.5, Default::default());
+            /// assert_eq!(opt.lrs(), [0.1, 0.5]);
+            /// ```
             #[track_caller]
             pub fn add_param_group(
                 &mut self,

@@ -48,6 +48,16 @@ use xlazy_core::thread::{innermost, rank};
 use xlazy_core::ty::{DType, Shape, Type};
 
 /// What trains parameters by their gradients (`torch.optim.Optimizer`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let w = nn::parameter(tensor([1.0]));
+/// let mut opt = optim::SGD::new([&w], 0.5);
+/// (&w * 3.0).sum().backward();
+/// opt.step();
+/// opt.zero_grad();
+/// assert_eq!(w.item(), -0.5);
+/// ```
 pub trait Optimizer: Send {
     /// Changes every parameter that has a gradient. Nothing runs before the next barrier; see [`optimizer_step`].
     // As `Module::forward`: an optimizer of the user's own traces at its own lines.
@@ -63,6 +73,8 @@ pub trait Optimizer: Send {
     fn set_lr(&mut self, lr: f64);
 
     /// The learning rate of each group of parameters (`group["lr"]` of `torch.optim.Optimizer.param_groups`).
+    ///
+    /// `optim::SGD::new([nn::parameter(tensor([1.0]))], 0.5).lrs()` is `[0.5]`.
     fn lrs(&self) -> Vec<f64> {
         vec![self.lr()]
     }
@@ -112,12 +124,29 @@ pub trait Optimizer: Send {
 
     /// Takes over what [`Optimizer::state_dict`] gave; an error where it does not fit, and then nothing has changed
     /// (`torch.optim.Optimizer.load_state_dict`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let w = nn::parameter(tensor([1.0]));
+    /// let (opt, mut again) = (optim::Adam::new([&w], 0.1), optim::Adam::new([&w], 0.5));
+    /// again.load_state_dict(&opt.state_dict()).unwrap();
+    /// assert_eq!(again.lr(), 0.1);
+    /// assert!(again.load_state_dict(&[]).is_err());
+    /// ```
     fn load_state_dict(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         let _ = state;
         Err(Error::Usage { message: "this optimizer has no `load_state_dict` of its own".into() })
     }
 
     /// Forgets all gradients (`torch.optim.Optimizer.zero_grad`, to none).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let w = nn::parameter(tensor([1.0]));
+    /// (&w * 3.0).sum().backward();
+    /// optim::SGD::new([&w], 0.5).zero_grad();
+    /// assert!(w.grad().is_none());
+    /// ```
     fn zero_grad(&self) {
         self.parameters().iter().for_each(|p| p.set_grad(None));
     }
@@ -199,6 +228,14 @@ pub fn clip_grad_norm_(parameters: &[Tensor], max_norm: f64) -> Tensor {
 }
 
 /// As [`clip_grad_norm_`], by the p-norm; infinity takes the largest (`norm_type` of `torch.nn.utils.clip_grad_norm_`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let w = nn::parameter(tensor([3.0, 4.0]));
+/// (w.square() / 2.0).sum().backward();
+/// assert_eq!(optim::clip_grad_norm_with(&[w.clone()], 2.0, f64::INFINITY).item(), 4.0);
+/// assert!(w.grad().unwrap().allclose(&tensor([1.5, 2.0])));
+/// ```
 #[track_caller]
 pub fn clip_grad_norm_with(parameters: &[Tensor], max_norm: f64, norm_type: f64) -> Tensor {
     on_behalf(Location::caller(), false, || {

@@ -68,6 +68,14 @@ impl LambdaLR {
 }
 
 /// Times `gamma` every `step_size` epochs (`torch.optim.lr_scheduler.StepLR`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut opt = optim::SGD::new([nn::parameter(tensor([1.0]))], 1.0);
+/// let mut schedule = optim::StepLR::new(&opt, 2, 0.5);
+/// (0..4).for_each(|_| schedule.step(&mut opt));
+/// assert_eq!(opt.lr(), 0.25);
+/// ```
 pub struct StepLR;
 
 impl StepLR {
@@ -366,6 +374,14 @@ impl ChainedScheduler {
 }
 
 /// Times what a function gives for the epoch, each time anew (`torch.optim.lr_scheduler.MultiplicativeLR`).
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let mut opt = optim::SGD::new([nn::parameter(tensor([1.0]))], 1.0);
+/// let mut schedule = optim::MultiplicativeLR::new(&opt, |_epoch| 0.5);
+/// (0..3).for_each(|_| schedule.step(&mut opt));
+/// assert_eq!(opt.lr(), 0.125);
+/// ```
 pub struct MultiplicativeLR;
 
 impl MultiplicativeLR {

@@ -243,16 +243,22 @@ impl Tensor {
     }
 
     /// The number of dimensions (`torch.Tensor.dim`).
+    ///
+    /// `Tensor::zeros([2, 3]).dim()` is `2`.
     pub fn dim(&self) -> usize {
         graph().node(self.id()).ty.shape.len()
     }
 
     /// The number of elements (`torch.Tensor.numel`).
+    ///
+    /// `Tensor::zeros([2, 3]).numel()` is `6`.
     pub fn numel(&self) -> usize {
         self.ty().shape.numel()
     }
 
     /// The element type (`torch.Tensor.dtype`).
+    ///
+    /// `tensor([1, 2]).dtype()` is `I64`.
     pub fn dtype(&self) -> DType {
         graph().node(self.id()).ty.dtype
     }
@@ -384,6 +390,13 @@ impl Tensor {
     }
 
     /// The gradient that `backward()` accumulated, if any (`torch.Tensor.grad`).
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let x = tensor([2.0, 3.0]).requires_grad_(true);
+    /// x.square().sum().backward();
+    /// assert_eq!(x.grad().unwrap().to_vec::<f32>(), [4.0, 6.0]);
+    /// ```
     pub fn grad(&self) -> Option<Tensor> {
         self.known()?.grad.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -396,11 +409,15 @@ impl Tensor {
     }
 
     /// Whether gradients flow to this tensor (`torch.Tensor.requires_grad`).
+    ///
+    /// `tensor([1.0]).requires_grad()` is `false`.
     pub fn requires_grad(&self) -> bool {
         graph().node(self.id()).flags & REQUIRES_GRAD != 0
     }
 
     /// Whether gradients accumulate in this tensor, or none flow at all (`torch.Tensor.is_leaf`).
+    ///
+    /// `tensor([1.0]).requires_grad_(true).exp().is_leaf()` is `false`.
     pub fn is_leaf(&self) -> bool {
         let flags = graph().node(self.id()).flags;
         flags & REQUIRES_GRAD == 0 || flags & LEAF != 0
@@ -408,6 +425,8 @@ impl Tensor {
 
     /// Starts or stops recording gradients for this tensor, and gives it back (`torch.Tensor.requires_grad_`).
     /// Only float tensors that no recorded op made can be told so.
+    ///
+    /// `tensor([1.0]).requires_grad_(true).requires_grad()` is `true`.
     #[track_caller]
     pub fn requires_grad_(&self, on: bool) -> Tensor {
         if on && !self.dtype().is_differentiable() {

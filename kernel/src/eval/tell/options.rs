@@ -70,7 +70,14 @@ pub(super) const OPTIONS: &[(&str, &str)] = &[
 const EVERYWHERE: &[&str] = &["dtype", "device", "requires_grad", "reduction"];
 
 pub(super) fn is_option(name: &str) -> bool {
-    OPTIONS.iter().any(|(of, _)| *of == name)
+    // A learning rate is an argument here.
+    name != "lr" && OPTIONS.iter().any(|(of, _)| *of == name)
+}
+
+/// Whether it is a method of what `target` makes.
+pub(super) fn method_of(name: &str, target: &str) -> bool {
+    let (made, called) = (format!("{target}::new("), format!(").{name}("));
+    OPTIONS.iter().any(|(of, code)| *of == name && code.starts_with(&made) && code.contains(&called))
 }
 
 /// What a line with an option by its name is told.

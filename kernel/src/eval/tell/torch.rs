@@ -1,8 +1,11 @@
 //! What somebody who knows PyTorch has written, and what it is here: the table of the page for people (`docs/from-pytorch.md`) is
 //! the one that errors are looked up in.
-use super::options::is_option;
+use super::example;
+use super::options::{is_option, method_of};
+use super::stands::{NUMBER, TENSOR, subject};
+use super::subscript;
 use super::texts::Texts;
-use super::words::{Captured, Meta, TENSORS, Words, found_at, tokens};
+use super::words::{Captured, TENSORS, Words, around, compared, found_at, receiver, tokens};
 use crate::eval::text::scan::{Kind, Token};
 use crate::eval::text::source::{CellText, Provenance, Source};
 use crate::eval::toolchain::diagnostic::Diagnostic;
@@ -45,24 +48,6 @@ fn read() -> Vec<Row> {
     };
     PAGE.lines().filter_map(row).collect()
 }
-
-/// What a row's first letter stands for, and how rustc is asked whether what stands there is one.
-const STANDS: [(&[&str], &str); 8] = [
-    (&["x", "y", "t", "i", "m"], TENSOR),
-    (&["model", "a", "b"], "impl<T: ::xlazy::nn::Module + ?Sized> Is for T {}"),
-    (&["loss"], TENSOR),
-    (&["cell"], "impl Is for ::xlazy::nn::LSTMCell {}"),
-    (&["gru_cell"], "impl Is for ::xlazy::nn::GRUCell {} impl Is for ::xlazy::nn::RNNCell {}"),
-    (&["criterion"], LOSS),
-    (&["opt"], "impl<T: ::xlazy::optim::Optimizer + ?Sized> Is for T {}"),
-    (&["v", "w"], "impl<T: ?Sized> Is for T where for<'a> &'a T: ::core::iter::IntoIterator {}"),
-];
-const LOSS: &str = "impl Is for ::xlazy::nn::CrossEntropyLoss {} impl Is for ::xlazy::nn::MSELoss {} impl Is for \
-    ::xlazy::nn::L1Loss {} impl Is for ::xlazy::nn::NLLLoss {} impl Is for ::xlazy::nn::BCELoss {} impl Is for \
-    ::xlazy::nn::BCEWithLogitsLoss {} impl Is for ::xlazy::nn::HuberLoss {} impl Is for ::xlazy::nn::SmoothL1Loss {} impl Is for \
-    ::xlazy::nn::KLDivLoss {}";
-const TENSOR: &str = "impl Is for ::xlazy::Tensor {}";
-const NUMBER: &str = "impl<T: ::core::convert::TryInto<i128> + Copy> Is for T {}";
 
 /// Errors about names, and about types; what others say is about what comes after those are known.
 pub(super) const NAMES: [&str; 7] = ["E0405", "E0412", "E0423", "E0425", "E0432", "E0433", "E0531"];
@@ -273,7 +258,18 @@ fn all_instead(line: &str, at: Range<usize>, about: About) -> Vec<Found> {
             let (range, captured) = found_at(&pattern, &user, i)?;
             (range.start <= at.start && at.end <= range.end).then_some((range, captured))
         });
-        let Some((range, captured)) = found else { continue };
+        let Some((mut range, mut captured)) = found else { continue };
+        if pattern.meta(0).is_some() && matches!(pattern.word(1), ">" | "<" | "=" | "!") {
+            // All of a sum is compared.
+            let all = user.sum_before(range.start)..user.sum_after(range.end);
+            for (side, right) in [(pattern.word(0), false), (pattern.word(pattern.len() - 1), true)] {
+                if let Some((text, of)) = captured.get_mut(side) {
+                    *of = if right { of.start..all.end } else { all.start..of.end };
+                    *text = line[of.clone()].to_owned();
+                }
+            }
+            range = all;
+        }
         // What is wrong within what it is called of is about that.
         let inside = |(_, of): &(String, Range<usize>)| of.start <= at.start && at.end <= of.end;
         if pattern.meta(0).is_some() && !call && captured.get(pattern.word(0)).is_some_and(inside) {
@@ -301,6 +297,15 @@ fn all_instead(line: &str, at: Range<usize>, about: About) -> Vec<Found> {
     }
     all.sort_by_key(|(said, _)| std::cmp::Reverse(*said));
     let mut all: Vec<Found> = all.into_iter().map(|(_, found)| found).collect();
+    if let Some((place, of, given)) = subscript::around(&user, &at).filter(|_| about != About::Call) {
+        let code = format!("{}.i({})", receiver(&line[of.clone()]), rewritten(&given));
+        let said = format!("{ANSWER}`{code}`");
+        if syn::parse_str::<syn::Expr>(&code).is_ok() && code != line[place.clone()] {
+            all.insert(0, Found { said, code, at: place, subject: Some((of, TENSOR)) });
+        }
+    }
+    // What is no Rust helps nobody.
+    all.retain(|found| syn::parse_str::<syn::Block>(&format!("{{ {} }}", found.code)).is_ok());
     if all.is_empty() && about == About::Names {
         all.extend(op(&user, &at));
     }
@@ -344,10 +349,13 @@ fn op(user: &Words, at: &Range<usize>) -> Option<Found> {
     let name_is = user.word(name);
     let known = |said: String| {
         let row = format!("| `{said}` | `");
-        OPS.lines().find_map(|line| line.strip_prefix(&row)?.split('`').next())
+        let line = OPS.lines().find_map(|line| line.strip_prefix(&row))?;
+        let mut code = line.split('`').step_by(2);
+        // What it is called as, and its example, if it has one.
+        Some((code.next()?, line.split("| `").nth(1).and_then(|e| e.split('`').next())))
     };
     let path = if path.first() == Some(&"torch") { &path[1..] } else { &path[..] };
-    let target = match path {
+    let (target, shown) = match path {
         ["F"] | ["nn", "functional"] => known(format!("nn.functional.{name_is}")).or_else(|| known(name_is.to_owned())),
         [] if user.word(first) != "torch" => None,
         [] => ["", "linalg.", "special.", "fft."].iter().find_map(|module| known(format!("{module}{name_is}"))),
@@ -359,57 +367,56 @@ fn op(user: &Words, at: &Range<usize>) -> Option<Found> {
     }?;
     let end = user.behind_brackets(name + 1).filter(|_| user.word(name + 1) == "(")?;
     let range = user.tokens[first].range.start..user.tokens[end - 1].range.end;
-    let (arguments, options) = arguments(user, name + 2, end - 1);
+    let (mut arguments, options) = arguments(user, name + 2, end - 1);
+    let schedule = path.last() == Some(&"lr_scheduler");
+    arguments.first_mut().into_iter().filter(|a| schedule && !a.starts_with('&')).for_each(|a| a.insert(0, '&'));
+    let called = target.rsplit("::").next().unwrap_or(target);
+    let as_shown = shown.and_then(|e| example::arguments(e, called));
+    let like = |given: &[String]| as_shown.as_deref().and_then(|e| example::like(given, e));
     let all = arguments.join(", ");
     let is_type = target.rsplit("::").next().is_some_and(|last| last.starts_with(char::is_uppercase));
     let code = match target.strip_prefix("Tensor::") {
         Some(method) if !PAGE.contains(&format!("`Tensor::{method}(")) => {
             let (subject, rest) = arguments.split_first()?;
+            let rest = like(rest).unwrap_or_else(|| rest.to_vec());
             format!("{}.{method}({})", receiver(subject), rest.join(", "))
         }
         None if is_type => format!("{target}::new({all})"),
         None if !target.contains("::")
             && !Words::of(PRELUDE).tokens.iter().any(|t| &PRELUDE[t.range.clone()] == target) =>
         {
-            format!("xlazy::{target}({all})")
+            format!("xlazy::{target}({})", like(&arguments).map_or(all, |all| all.join(", ")))
         }
-        _ => format!("{target}({all})"),
+        _ => format!("{target}({})", like(&arguments).map_or(all, |all| all.join(", "))),
     };
-    let of_options = if options { format!(" (`?{target}` tells of its options)") } else { String::new() };
+    let (methods, others): (Vec<_>, Vec<_>) = options.iter().partition(|(name, _)| method_of(name, target));
+    let methods: String = methods.iter().map(|(name, value)| format!(".{name}({value})")).collect();
+    let code = code + &methods;
+    let taken = arguments.len() - usize::from(target.starts_with("Tensor::") && code.starts_with(|c| c != 'T'));
+    // As many as it takes, as far as an example shows it.
+    let short = as_shown.as_ref().filter(|e| e.len() > taken && like(&arguments[arguments.len() - taken..]).is_none());
+    let of_options = match short {
+        Some(_) => shown.map_or(String::new(), |e| format!(" (all it takes is in `{e}`)")),
+        None if others.is_empty() => String::new(),
+        None => format!(" (`?{target}` tells of its options)"),
+    };
     Some(Found { said: format!("{ANSWER}`{code}`{of_options}"), code, at: range, subject: None })
 }
 
-/// What stands between the brackets of a call, without names, and whether options were named there, which are no arguments here.
-fn arguments(user: &Words, from: usize, to: usize) -> (Vec<String>, bool) {
-    let (mut out, mut options, mut at) = (Vec::new(), false, from);
+/// What stands between the brackets of a call, without names, and what options were named there, which are no arguments here.
+fn arguments(user: &Words, from: usize, to: usize) -> (Vec<String>, Vec<(String, String)>) {
+    let (mut out, mut options, mut at) = (Vec::new(), Vec::new(), from);
     while at < to {
         let end = user.up_to(at, ",", false).filter(|end| *end < to).unwrap_or(to);
         let named = user.kind(at) == Some(Kind::Ident) && user.word(at + 1) == "=" && user.word(at + 2) != "=";
+        let value = user.part(if named { at + 2 } else { at }, end).map(|(text, _)| rewritten(&text));
         match named && is_option(user.word(at)) {
-            true => options = true,
-            false => out.extend(user.part(if named { at + 2 } else { at }, end).map(|(text, _)| rewritten(&text))),
+            true => options.extend(value.map(|value| (user.word(at).to_owned(), value))),
+            false => out.extend(value),
         }
         at = end + 1;
     }
     (out, options)
-}
-
-/// What of the text a row is about: what its first letter that says what it is stands for, or else its first number.
-fn subject(pattern: &Words, captured: &Captured) -> Option<(Range<usize>, &'static str)> {
-    let metas = || (0..pattern.len()).filter(|&i| pattern.meta(i) == Some(Meta::One));
-    let stands =
-        |i: usize| STANDS.iter().find(|(letters, _)| letters.contains(&pattern.word(i))).map(|(_, is)| (i, *is));
-    let number = || metas().find(|&i| pattern.kind(i) == Some(Kind::Number)).map(|i| (i, NUMBER));
-    let (i, is) = metas().find_map(stands).or_else(number)?;
-    Some((captured.get(pattern.word(i))?.1.clone(), is))
-}
-
-/// The lines that a place is in: what is looked for is an expression of one line.
-fn around(text: &str, at: Range<usize>) -> Option<(&str, Range<usize>)> {
-    const LONGEST: usize = 400;
-    let start = text.get(..at.start)?.rfind('\n').map_or(0, |i| i + 1);
-    let end = text.get(at.end..)?.find('\n').map_or(text.len(), |i| at.end + i);
-    (end - start <= LONGEST).then(|| (&text[start..end], at.start - start..at.end - start))
 }
 
 /// A row's other side with what was captured.
@@ -417,18 +424,23 @@ fn filled(xlazy: &str, captured: &Captured) -> String {
     let words = Words::of(xlazy);
     let (mut out, mut end, mut i) = (String::new(), 0, 0);
     while i < words.len() {
-        let (name, width) = words.list(i).unwrap_or((words.word(i), 1));
+        // A list that the row has one by one is filled so.
+        let list = words.list(i).filter(|(name, _)| captured.contains_key(*name));
+        let (name, width) = list.unwrap_or((words.word(i), 1));
         let range = words.tokens[i].range.start..words.tokens[(i + width - 1).min(words.len() - 1)].range.end;
         out.push_str(&xlazy[end..range.start]);
         match captured.get(name).filter(|_| words.meta(i).is_some()) {
             Some((text, _)) if name == TENSORS => out.push_str(&lent(text)),
             Some((text, _)) => {
-                let text = &compared(rewritten(text), name);
+                let text = rewritten(text);
+                // `m` is a mask.
+                let text = &if name == "m" { compared(text) } else { text };
                 // A number is not lent, and nothing is lent twice.
                 let number = text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
                 out.truncate(out.len() - usize::from((number || text.starts_with('&')) && out.ends_with('&')));
                 match words.word(i + width) {
                     "." => out.push_str(&receiver(text)),
+                    _ if out.ends_with('&') => out.push_str(&receiver(text)),
                     _ => out.push_str(text),
                 }
             }
@@ -446,31 +458,10 @@ fn lent(list: &str) -> String {
     elements.iter().map(|e| format!("&{}", e.trim_start_matches('&'))).collect::<Vec<_>>().join(", ")
 }
 
-/// A mask, `m` in a row, that is written as a comparison.
-fn compared(text: String, name: &str) -> String {
-    let all = Words::of(&text);
-    let operator = |i: &usize| matches!(all.word(*i), ">" | "<") && all.word(i + 1) != "=" && all.within(0, *i);
-    match (name == "m").then(|| (0..all.len()).find(operator)).flatten() {
-        Some(i) => match (all.part(0, i), all.part(i + 1, all.len())) {
-            (Some((left, _)), Some((right, _))) => {
-                format!("{}.{}({right})", receiver(&left), if all.word(i) == ">" { "gt" } else { "lt" })
-            }
-            _ => text,
-        },
-        None => text,
-    }
-}
-
-/// An expression that something is called of.
-fn receiver(text: &str) -> Cow<'_, str> {
-    let text = text.trim_start_matches(['&', ' ']);
-    match syn::parse_str::<syn::Expr>(text) {
-        Ok(syn::Expr::Binary(_) | syn::Expr::Unary(_) | syn::Expr::Cast(_) | syn::Expr::Range(_)) => {
-            format!("({text})").into()
-        }
-        _ => text.into(),
-    }
-}
+/// What Python has and an expression within another may have, too.
+const NAMED: &[&str] = &["torch", "F", "nn", "optim", "range", "True", "False"];
+/// What Python reads of a tensor without a call.
+const PARTS: &[&str] = &["T", "mT", "shape"];
 
 /// What the library's names in an expression are here.
 fn rewritten(text: &str) -> String {
@@ -478,9 +469,10 @@ fn rewritten(text: &str) -> String {
     // Each is another one, and what is said may not name the library again.
     for _ in 0..8 {
         let tokens = tokens(&text);
-        let library = |t: &Token| matches!(&text[t.range.clone()], "torch" | "F" | "nn" | "optim" | "range");
+        let library = |t: &Token| NAMED.contains(&&text[t.range.clone()]) || PARTS.contains(&&text[t.range.clone()]);
         let found = tokens.iter().filter(|t| library(t)).find_map(|t| {
-            let found = instead(&text, t.range.clone(), About::Names)?;
+            let about = if PARTS.contains(&&text[t.range.clone()]) { About::Types } else { About::Names };
+            let found = instead(&text, t.range.clone(), about)?;
             Some((found.at, found.code))
         });
         let Some((at, code)) = found else { break };
@@ -534,6 +526,25 @@ mod tests {
             of("torch.cat([h(x) for h in self.heads], dim=-1)", "for"),
             "self.heads.iter().map(|h| h(x)).collect::<Vec<_>>()"
         );
+    }
+
+    #[test]
+    fn arguments_and_parts_are_as_rust_has_them() {
+        let cases = "x.max() - x.min() > 1.0 | > | (x.max() - x.min()).gt(1.0)
+            x > y * 2.0 - 1.0 | > | x.gt(y * 2.0 - 1.0)
+            f(x == y + 1.0, 2) | == | x.eq(&(y + 1.0))
+            torch.outer(v, w) | torch | v.outer(&w)
+            torch.mean(v, dim=0, keepdim=True) | torch | v.mean_dim(0, true)
+            optim.AdamW(p, lr=3e-4, eps=1e-6) | optim | optim::AdamW::new(p, 3e-4).eps(1e-6)
+            Tensor::zeros([2, 3], F64) | zeros | Tensor::zeros([2, 3]).to(F64)
+            h[0, :] | : | h.i((0, ..))
+            h[..., 0] | ... | h.i((At::Ellipsis, 0))
+            h[1:3, None, ::2] | : | h.i((1..3, None, At::Slice { start: None, end: None, step: 2 }))
+            h.i(:, 1) + 1.0 | : | h.i((.., 1))";
+        for case in cases.lines() {
+            let [text, what, instead] = case.split(" | ").collect::<Vec<_>>()[..] else { panic!("{case}") };
+            assert_eq!(of(text.trim(), what), instead, "{text}");
+        }
     }
 
     #[test]

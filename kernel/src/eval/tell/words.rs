@@ -162,6 +162,31 @@ impl<'t> Words<'t> {
         })
     }
 
+    /// Where the sum or product begins whose last operand begins at a place.
+    pub fn sum_before(&self, at: usize) -> usize {
+        let Some(mut first) = self.tokens.iter().position(|t| t.range.start == at) else { return at };
+        while first > 1 && matches!(self.word(first - 1), "+" | "-" | "*" | "/" | "%") {
+            match self.operand_before(first - 1) {
+                Some(before) => first = before,
+                None => break,
+            }
+        }
+        self.tokens[first].range.start
+    }
+
+    /// Where the sum or product ends whose first operand ends at a place.
+    pub fn sum_after(&self, at: usize) -> usize {
+        let Some(last) = self.tokens.iter().position(|t| t.range.end == at) else { return at };
+        let mut end = last + 1;
+        while matches!(self.word(end), "+" | "-" | "*" | "/" | "%") {
+            match self.operand(end + 1) {
+                Some(behind) => end = behind,
+                None => break,
+            }
+        }
+        self.tokens[end - 1].range.end
+    }
+
     /// Whether brackets are even between two tokens.
     pub fn within(&self, from: usize, to: usize) -> bool {
         let mut depth = 0i32;
@@ -277,7 +302,16 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
             if is_option(user.word(u)) && pattern.word(p.checked_sub(1)?) != "=" {
                 return None;
             }
+            // Where a row has a number that is no dimension, a dimension is another argument.
+            let dim = matches!(user.word(u), "dim" | "axis");
+            if dim && pattern.kind(p) == Some(Kind::Number) && pattern.word(p).contains('.') {
+                return None;
+            }
             u += 2;
+        }
+        // What says yes or no is no number.
+        if pattern.kind(p) == Some(Kind::Number) && matches!(in_rust(user.word(u)), "true" | "false") {
+            return None;
         }
         let option = |at: &usize| {
             user.word(*at) == ","
@@ -326,4 +360,39 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
         first -= width;
     }
     Some((user.tokens[first].range.start..last.range.end, captured))
+}
+
+/// The lines that a place is in: what is looked for is an expression of one line.
+pub(super) fn around(text: &str, at: Range<usize>) -> Option<(&str, Range<usize>)> {
+    const LONGEST: usize = 400;
+    let start = text.get(..at.start)?.rfind('\n').map_or(0, |i| i + 1);
+    let end = text.get(at.end..)?.find('\n').map_or(text.len(), |i| at.end + i);
+    (end - start <= LONGEST).then(|| (&text[start..end], at.start - start..at.end - start))
+}
+
+/// A mask that is written as a comparison.
+pub(super) fn compared(text: String) -> String {
+    let Ok(syn::Expr::Binary(all)) = syn::parse_str::<syn::Expr>(&text) else { return text };
+    let method = match all.op {
+        syn::BinOp::Gt(_) => "gt",
+        syn::BinOp::Lt(_) => "lt",
+        syn::BinOp::Ge(_) => "ge",
+        syn::BinOp::Le(_) => "le",
+        syn::BinOp::Eq(_) => "eq",
+        syn::BinOp::Ne(_) => "ne",
+        _ => return text,
+    };
+    let at = |e: &syn::Expr| syn::spanned::Spanned::span(e).byte_range();
+    format!("{}.{method}({})", receiver(&text[at(&all.left)]), &text[at(&all.right)])
+}
+
+/// An expression that something is called of.
+pub(super) fn receiver(text: &str) -> Cow<'_, str> {
+    let text = text.trim_start_matches(['&', ' ']);
+    match syn::parse_str::<syn::Expr>(text) {
+        Ok(syn::Expr::Binary(_) | syn::Expr::Unary(_) | syn::Expr::Cast(_) | syn::Expr::Range(_)) => {
+            format!("({text})").into()
+        }
+        _ => text.into(),
+    }
 }

@@ -174,7 +174,14 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
         What::Nothing => return nothing,
         What::Member => {
             let around = around(&format!("{METHOD}()"));
-            let Some(ty) = typist.receiver(scope, &around) else { return nothing };
+            // A macro that wants more arguments than there are yet says nothing: what there are is a tuple.
+            let bare = || {
+                let mut code = code.clone();
+                let call = cursor::macro_around(&code, at.word.start)?;
+                code.replace_range(call.clone(), &" ".repeat(call.len()));
+                typist.receiver(scope, &typist.around(scope, names, &code, &at, &format!("{METHOD}()")))
+            };
+            let Some(ty) = typist.receiver(scope, &around).or_else(bare) else { return nothing };
             for h in around.world.having(&ty) {
                 offers.add(rank(&h), &h.member.name, h.member.kind.word(), &h.member.signature, &h.member.doc);
             }
@@ -191,6 +198,24 @@ pub fn complete(typist: &Typist, scope: &InScope, names: Names, code: &str, curs
             fields(&mut offers, &world, path, there);
             if offers.found.is_empty() {
                 plain(&mut offers, &world, scope, code, &at);
+            }
+        }
+        What::Pattern => {
+            let world = around("xlazy_name").world;
+            patterns(&mut offers, &world, scope, code, &at);
+        }
+        What::Defined(path, word, there) => {
+            let world = around("xlazy_name() {}").world;
+            let def = world.find(path).and_then(|f| if let Found::Type(path) = f { Some(path) } else { None });
+            let kinds: &[Kind] = match &**word {
+                "fn" => &[Kind::Function, Kind::Method],
+                "const" => &[Kind::Constant],
+                _ => &[Kind::Type],
+            };
+            let def = def.and_then(|path| world.def(&path)).filter(|d| d.kind == Kind::Trait);
+            let members = def.into_iter().flat_map(|d| &d.members);
+            for m in members.filter(|m| kinds.contains(&m.kind) && !there.contains(&m.name)) {
+                offers.add(1, &m.name, m.kind.word(), &m.signature, &m.doc);
             }
         }
         What::Derive => DERIVES.iter().for_each(|d| offers.add(1, d, "trait", "", "")),
@@ -331,7 +356,7 @@ fn types(offers: &mut Offers, world: &World) {
             Kind::Struct | Kind::Enum | Kind::Union | Kind::Trait | Kind::Type | Kind::Module
         )
     };
-    let imported = world.imports.iter().map(|(name, path)| {
+    let imported = world.imports.iter().filter(|(name, _)| name != "_").map(|(name, path)| {
         let (signature, doc) = Default::default();
         Entry { name: name.clone(), kind: Kind::Type, signature, doc, elsewhere: Some(path.clone()) }
     });
@@ -355,12 +380,21 @@ fn types(offers: &mut Offers, world: &World) {
     }
 }
 
+/// What can be matched by its name.
+fn patterns(offers: &mut Offers, world: &World, scope: &InScope, code: &str, at: &Cursor) {
+    if !offers.word.is_empty() {
+        plain(offers, world, scope, code, at);
+        let words = ["struct", "enum", "variant", "constant", "type", "module"];
+        offers.found.retain(|(_, c)| words.contains(&&*c.kind) || matches!(&*c.text, "mut" | "ref"));
+    }
+}
+
 /// Everything that a name may stand for.
 fn plain(offers: &mut Offers, world: &World, scope: &InScope, code: &str, at: &Cursor) {
     variables(offers, scope, code, at);
     world.entries("").into_iter().for_each(|e| offers.entry(3, world, e));
     scope.items.iter().for_each(|i| offers.add(4, &i.name, i.kind, &i.signature, ""));
-    for (name, path) in &world.imports {
+    for (name, path) in world.imports.iter().filter(|(name, _)| name != "_") {
         let (signature, doc) = Default::default();
         let elsewhere = Some(path.clone());
         offers.entry(5, world, Entry { name: name.clone(), kind: Kind::Type, signature, doc, elsewhere });

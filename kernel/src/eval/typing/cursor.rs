@@ -1,4 +1,5 @@
 //! What stands at the cursor, read from tokens: the code is still being typed.
+use super::words::KEYWORDS;
 use crate::eval::text::scan::{Kind, Token, tokens};
 use std::ops::Range;
 
@@ -24,6 +25,10 @@ pub enum What {
     Name,
     /// A name in the braces of a format string.
     Formatted,
+    /// A name in the pattern of a `let` or a loop: a new one, or what can be matched.
+    Pattern,
+    /// What of a trait's an `impl` of it defines: the trait, the word in front (`fn`, `const`, `type`), what is there already.
+    Defined(Vec<String>, String, Vec<String>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -81,9 +86,13 @@ pub fn read(code: &str, cursor: usize) -> Cursor {
                 path => What::Path(path),
             }
         }
-        Some(t) if t.kind == Kind::Ident && NAMES.contains(&text(t)) => What::Nothing,
+        Some(t) if t.kind == Kind::Ident && NAMES.contains(&text(t)) => {
+            defined(code, &known[..known.len() - 1], text(t)).unwrap_or(What::Nothing)
+        }
         Some(t) if text(t) == "mut" && before_is(code, &known[..known.len() - 1], "let") => What::Nothing,
         Some(t) if text(t) == "let" && word.is_empty() => What::Nothing,
+        Some(_) if names_a_field(code, &known) => What::Nothing,
+        Some(_) if in_pattern(code, &known) => fields(code, &known).unwrap_or(What::Pattern),
         _ if in_attribute(code, &known, "derive") => What::Derive,
         _ if ["allow", "warn", "deny", "expect"].iter().any(|a| in_attribute(code, &known, a)) => What::Lint,
         Some(t) if text(t) == "[" && before_is(code, without_bang(code, &known[..known.len() - 1]), "#") => {
@@ -260,6 +269,71 @@ fn fields(code: &str, known: &[&Token]) -> Option<What> {
     Some(What::Field(path, there))
 }
 
+/// Where the item begins whose braces open at a place.
+fn head_of(known: &[&Token], open: usize) -> usize {
+    let ends = |t: &&Token| matches!(t.kind, Kind::Open('{') | Kind::Close('}') | Kind::Punct(';'));
+    known[..open].iter().rposition(ends).map_or(0, |i| i + 1)
+}
+
+/// Behind a `fn` in an `impl` of a trait.
+fn defined(code: &str, known: &[&Token], word: &str) -> Option<What> {
+    let text = |i: usize| &code[known[i].range.clone()];
+    let open = enclosing(known).filter(|i| known[*i].kind == Kind::Open('{'))?;
+    let start = head_of(known, open);
+    let of = (start..open).rev().find(|i| text(*i) == "for" && text(i + 1) != "<")?;
+    let path = path_before(code, &known[start..of]);
+    (text(start) == "impl" || text(start) == "unsafe").then_some(())?;
+    let named = |i: usize| matches!(text(i), "fn" | "const" | "type") && known[i + 1].kind == Kind::Ident;
+    let there = (open + 1..known.len().saturating_sub(1)).filter(|i| named(*i)).map(|i| text(i + 1).to_owned());
+    Some(What::Defined(path, word.to_owned(), there.collect())).filter(|_| matches!(word, "fn" | "const" | "type"))
+}
+
+/// Where a field or a variant of a type that is being defined is named.
+fn names_a_field(code: &str, known: &[&Token]) -> bool {
+    let text = |i: usize| &code[known[i].range.clone()];
+    let Some(open) = enclosing(known).filter(|i| known[*i].kind == Kind::Open('{')) else { return false };
+    let word = |i: usize| matches!(text(i), "struct" | "enum" | "union") && known[i + 1].kind == Kind::Ident;
+    let defines = (head_of(known, open)..open).any(word);
+    // Commas in a type's arguments part no fields.
+    let angles = |t: &&&Token| t.kind == Kind::Punct('<');
+    let closes = |t: &&&Token| t.kind == Kind::Punct('>');
+    let inside = &known[open + 1..];
+    let even = inside.iter().filter(angles).count() == inside.iter().filter(closes).count();
+    defines && even && matches!(text(known.len() - 1), "{" | "," | "pub")
+}
+
+/// Between a `let` or a `for` and what follows its pattern.
+fn in_pattern(code: &str, known: &[&Token]) -> bool {
+    for (i, t) in known.iter().enumerate().rev() {
+        match (t.kind, &code[t.range.clone()]) {
+            (Kind::Ident, "let") => return true,
+            // Not that of `impl A for B`.
+            (Kind::Ident, "for") => {
+                let start = head_of(known, i);
+                return !known[start..i].iter().any(|t| &code[t.range.clone()] == "impl");
+            }
+            (Kind::Ident, "mut" | "ref") | (Kind::Open('(' | '[') | Kind::Close(_), _) => {}
+            (Kind::Ident, word) if KEYWORDS.contains(&word) => return false,
+            (Kind::Ident, _) | (Kind::Punct(',' | '&' | '@' | '|'), _) => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// What is called by a macro that the cursor is inside of, with its name and its mark.
+pub fn macro_around(code: &str, cursor: usize) -> Option<Range<usize>> {
+    let all = tokens(&code[..cursor]);
+    let mut known: Vec<&Token> = all.iter().filter(|t| t.kind != Kind::Comment).collect();
+    while let Some(open) = enclosing(&known) {
+        if open > 1 && before_is(code, &known[..open], "!") && known[open - 2].kind == Kind::Ident {
+            return (known[open].kind == Kind::Open('(')).then(|| known[open - 2].range.start..known[open].range.start);
+        }
+        known.truncate(open);
+    }
+    None
+}
+
 /// A call that the cursor is inside of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
@@ -368,7 +442,20 @@ mod tests {
             ("use s¦", path(&[]), "s"),
             ("let p = Point { x: 1, ¦", What::Field(words(&["Point"]), words(&["x"])), ""),
             ("let p = nn::Opt { s¦", What::Field(words(&["nn", "Opt"]), vec![]), "s"),
-            ("struct Point { ¦", What::Name, ""),
+            ("struct Point { ¦", What::Nothing, ""),
+            ("struct Point { x: i32, y¦", What::Nothing, "y"),
+            ("struct Point { x: HashMap<i32, S¦", What::Name, "S"),
+            ("let (a, So¦", What::Pattern, "So"),
+            ("let a = So¦", What::Name, "So"),
+            ("for a¦", What::Pattern, "a"),
+            ("for a in So¦", What::Name, "So"),
+            ("impl A for So¦", What::Name, "So"),
+            (
+                "impl<T> a::Add<T> for P { fn x() {} fn ¦",
+                What::Defined(words(&["a", "Add"]), "fn".into(), words(&["x"])),
+                "",
+            ),
+            ("impl P { fn a¦", What::Nothing, "a"),
             ("impl Point { f¦", What::Name, "f"),
             ("if x == y { f¦", What::Name, "f"),
             ("// x.¦", What::Nothing, ""),

@@ -85,7 +85,12 @@ fn at_name(
             let path: Vec<String> = path.iter().cloned().chain([name.to_owned()]).collect();
             found(&around.world, &around.world.find(&path)?)
         }
-        What::Field(..) | What::Name | What::Formatted | What::Type | What::Attribute | What::Lint => {
+        What::Defined(of, ..) => {
+            let path: Vec<String> = of.iter().cloned().chain([name.to_owned()]).collect();
+            let world = whole("xlazy_name() {}".to_owned()).world;
+            found(&world, &world.find(&path)?)
+        }
+        What::Field(..) | What::Name | What::Formatted | What::Type | What::Attribute | What::Lint | What::Pattern => {
             if let What::Field(path, _) = &at.what
                 && let Some(field) = of_literal(&whole("xlazy_name: 0".to_owned()).world, path, name)
             {

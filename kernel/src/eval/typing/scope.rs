@@ -59,6 +59,7 @@ impl InScope {
             for m in self.context.iter().flat_map(|c| c.defs.macros.iter()) {
                 source::add_cell(&mut out, &m.text);
             }
+            source::settle(&mut out);
             Arc::new(out)
         };
         self.catalog.get_or_init(read).clone()
@@ -76,6 +77,7 @@ impl InScope {
         if let Some((text, block)) = cell {
             // Places in the block are those of the text in braces.
             source::add_block(&mut local, block, &format!("{{{text}\n}}"));
+            source::settle(&mut local);
             for statement in &block.stmts {
                 if let syn::Stmt::Item(syn::Item::Use(u)) = statement {
                     brings(&u.tree, &mut imports, &mut globs);

@@ -13,7 +13,7 @@ const LONGEST: u64 = 2 << 20;
 /// Adds a text of items, as cells have them: everything counts, public or not.
 pub fn add_cell(out: &mut Catalog, text: &str) {
     if let Ok(file) = syn::parse_file(text) {
-        let mut reader = Reader { out, root: String::new(), all: true, files: MOST_FILES };
+        let mut reader = Reader { out, root: String::new(), all: true, own: false, depth: 0, files: MOST_FILES };
         reader.items(&file.items, "", text, None);
     }
 }
@@ -21,7 +21,7 @@ pub fn add_cell(out: &mut Catalog, text: &str) {
 /// Adds the items among a block's statements.
 pub fn add_block(out: &mut Catalog, block: &syn::Block, text: &str) {
     let items = block.stmts.iter().filter_map(|s| if let syn::Stmt::Item(i) = s { Some(i) } else { None });
-    let mut reader = Reader { out, root: String::new(), all: true, files: MOST_FILES };
+    let mut reader = Reader { out, root: String::new(), all: true, own: true, depth: 0, files: MOST_FILES };
     items.for_each(|i| reader.item(i, "", text, None));
 }
 
@@ -29,14 +29,14 @@ pub fn add_block(out: &mut Catalog, block: &syn::Block, text: &str) {
 pub fn read_crate(name: &str, root: &Path) -> Catalog {
     let mut out = Catalog::default();
     out.modules.entry(name.to_owned()).or_default();
-    let mut reader = Reader { out: &mut out, root: name.to_owned(), all: false, files: 0 };
+    let mut reader = Reader { out: &mut out, root: name.to_owned(), all: false, own: false, depth: 0, files: 0 };
     reader.file(root, name, root.parent().unwrap_or(Path::new("")));
     settle(&mut out);
     out
 }
 
 /// What was written relative to a module leads into the crate where such a name is there, and else to another crate.
-fn settle(out: &mut Catalog) {
+pub fn settle(out: &mut Catalog) {
     let known: std::collections::HashSet<String> = out
         .modules
         .iter()
@@ -76,6 +76,10 @@ struct Reader<'a> {
     /// The crate; empty for cells.
     root: String,
     all: bool,
+    /// It is the cell at hand, which may stand in its own modules.
+    own: bool,
+    /// How many modules of a cell are around.
+    depth: usize,
     files: usize,
 }
 
@@ -127,7 +131,9 @@ fn said(text: &str, what: &impl Spanned) -> String {
 
 impl Reader<'_> {
     fn visible(&self, vis: &syn::Visibility) -> bool {
-        self.all || matches!(vis, syn::Visibility::Public(_))
+        // What a module of an earlier cell keeps to itself nobody can name.
+        let here = self.own || self.depth == 0 || !matches!(vis, syn::Visibility::Inherited);
+        self.all && here || matches!(vis, syn::Visibility::Public(_))
     }
 
     /// A module's file; `folder` is where files of its modules are.
@@ -225,6 +231,7 @@ impl Reader<'_> {
         if self.visible(&i.vis) {
             self.entry(module, &i.ident, Kind::Module, String::new(), &i.attrs);
         }
+        self.depth += 1;
         let inner = folder.map(|f| f.join(i.ident.to_string().trim_start_matches("r#")));
         match (&i.content, inner) {
             (Some((_, items)), inner) => self.items(items, &path, text, inner.as_deref()),
@@ -241,6 +248,7 @@ impl Reader<'_> {
             }
             (None, None) => {}
         }
+        self.depth -= 1;
     }
 
     fn import(&mut self, tree: &syn::UseTree, module: &str, before: String) {
@@ -250,6 +258,7 @@ impl Reader<'_> {
             reader.out.add_entry(module, Entry { name, kind: Kind::Module, signature, doc, elsewhere });
         };
         leaves(tree, &before, &mut |leaf| match leaf {
+            Leaf::Name(name, _) if name == "_" => {}
             Leaf::Name(name, path) => add(self, name, path),
             Leaf::All(path) => {
                 let path = self.absolute(module, &path);
@@ -271,7 +280,7 @@ impl Reader<'_> {
                     module = module.rsplit_once("::").map_or(String::new(), |(m, _)| m.to_owned());
                     rest = tail;
                 }
-                _ if rest.len() == path.len() && !self.all => return format!("~{path}"),
+                _ if rest.len() == path.len() && !(self.all && module.is_empty()) => return format!("~{path}"),
                 _ if rest.len() == path.len() => return path.trim_start_matches("::").to_owned(),
                 _ => return join(&module, rest),
             }
@@ -356,7 +365,7 @@ pub enum Leaf {
     All(String),
 }
 
-/// The leaves of a `use` behind a path.
+/// The leaves of a `use` behind a path. A trait that is named `_` is in scope all the same.
 pub fn leaves(tree: &syn::UseTree, before: &str, take: &mut dyn FnMut(Leaf)) {
     let module = before.trim_end_matches("::");
     let path = |name: &syn::Ident| if name == "self" { module.to_owned() } else { format!("{before}{name}") };
@@ -364,7 +373,6 @@ pub fn leaves(tree: &syn::UseTree, before: &str, take: &mut dyn FnMut(Leaf)) {
         syn::UseTree::Path(p) => leaves(&p.tree, &format!("{before}{}::", p.ident), take),
         syn::UseTree::Name(n) if n.ident == "self" => take(Leaf::Name(last(module).to_owned(), module.to_owned())),
         syn::UseTree::Name(n) => take(Leaf::Name(n.ident.to_string(), path(&n.ident))),
-        syn::UseTree::Rename(r) if r.rename == "_" => {}
         syn::UseTree::Rename(r) => take(Leaf::Name(r.rename.to_string(), path(&r.ident))),
         syn::UseTree::Glob(_) => take(Leaf::All(module.to_owned())),
         syn::UseTree::Group(g) => g.items.iter().for_each(|t| leaves(t, before, take)),

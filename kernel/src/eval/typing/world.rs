@@ -107,7 +107,16 @@ impl World {
         if let Some((_, path)) = self.imports.iter().rev().find(|(name, _)| name == printed) {
             return self.type_at(path);
         }
-        self.layers.iter().find_map(of).and_then(|path| self.def(&path))
+        let known = self.layers.iter().find_map(of);
+        known.or_else(|| self.renamed(printed)).and_then(|path| self.def(&path))
+    }
+
+    /// What a module has under another name: rustc prints the one that all can see.
+    fn renamed(&self, name: &str) -> Option<String> {
+        let entries = self.layers.iter().flat_map(|l| l.modules.values()).flat_map(|m| &m.entries);
+        let elsewhere =
+            entries.filter(|e| e.name == name && e.kind != Kind::Macro).filter_map(|e| e.elsewhere.as_ref());
+        elsewhere.filter_map(|path| self.leads_to(path, 0)).filter(|path| self.def(path).is_some()).min()
     }
 
     /// The one type of that name in a crate: rustc may print where it is defined, which nobody else can name.
@@ -299,6 +308,7 @@ impl World {
         let mut out = Vec::new();
         let mut at = ty.clone();
         for step in 0..DEEPEST {
+            at = self.defined(at);
             self.add_step(&at, step, &mut out);
             match self.deref(&at) {
                 Some(next) => at = next,
@@ -306,6 +316,17 @@ impl World {
             }
         }
         unique(out)
+    }
+
+    /// The type by the name that it is defined under, which its `impl` blocks have.
+    fn defined(&self, ty: Ty) -> Ty {
+        let def = self.type_of(&ty).filter(|d| d.kind != Kind::Primitive && d.target.is_none());
+        match (&ty, def) {
+            (Ty::Path(path, args), Some(def)) if last(path) != last(&def.path) => {
+                Ty::Path(def.path.clone(), args.clone())
+            }
+            _ => ty,
+        }
     }
 
     fn deref(&self, ty: &Ty) -> Option<Ty> {

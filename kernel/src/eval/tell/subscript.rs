@@ -1,0 +1,61 @@
+//! Python's `x[a:b, ..., None]`, and what it is in `x.i(…)`.
+use super::words::{Words, compared};
+use std::ops::Range;
+
+/// A subscript that stands around what is pointed at: where it and what it is of are, and what `i` is to be given. One number or
+/// name is none: what that is has a row of the table.
+pub(super) fn around(user: &Words, at: &Range<usize>) -> Option<(Range<usize>, Range<usize>, String)> {
+    (0..user.len()).filter_map(|open| read(user, open)).find(|(all, of, _)| {
+        // What is wrong within what it is of is about that.
+        all.start <= at.start && at.end <= all.end && !(of.start <= at.start && at.end <= of.end)
+    })
+}
+
+fn read(user: &Words, open: usize) -> Option<(Range<usize>, Range<usize>, String)> {
+    let of_end = match user.word(open) {
+        "[" => open,
+        // Who knows `i` already, and goes on in Python.
+        "(" if open > 2 && user.word(open - 1) == "i" && user.word(open - 2) == "." => open - 2,
+        _ => return None,
+    };
+    let of = user.operand_before(of_end)?;
+    let close = user.behind_brackets(open)? - 1;
+    let (mut parts, mut from) = (Vec::new(), open + 1);
+    while from < close {
+        let end = (from..close).find(|i| user.word(*i) == "," && user.within(from, *i)).unwrap_or(close);
+        parts.push(part(user, from, end)?);
+        from = end + 1;
+    }
+    let plain = |i: usize| user.word(i) != ":" && user.word(i) != ".";
+    let given = match &parts[..] {
+        [] => return None,
+        [one] if (open + 1..close).all(plain) && *one == user.part(open + 1, close)?.0 => return None,
+        [one] => one.clone(),
+        several => format!("({})", several.join(", ")),
+    };
+    let place = |from: usize, to: usize| Some(user.tokens.get(from)?.range.start..user.tokens.get(to)?.range.end);
+    Some((place(of, close)?, place(of, of_end - 1)?, given))
+}
+
+/// What stands for one dimension.
+fn part(user: &Words, from: usize, to: usize) -> Option<String> {
+    let text = |from: usize, to: usize| user.part(from, to).map_or(String::new(), |(text, _)| text);
+    if (from..to).all(|i| user.word(i) == ".") {
+        // Two are Rust's own.
+        return Some(if to - from == 2 { ".." } else { "At::Ellipsis" }.to_owned());
+    }
+    let colons: Vec<usize> = (from..to).filter(|i| user.word(*i) == ":" && user.within(from, *i)).collect();
+    let option = |part: String| if part.is_empty() { "None".to_owned() } else { format!("Some({part})") };
+    match colons[..] {
+        // A comparison in brackets is a mask.
+        [] => Some(compared(text(from, to))),
+        [colon] => Some(format!("{}..{}", text(from, colon), text(colon + 1, to))),
+        [first, second] => {
+            let (start, end) = (option(text(from, first)), option(text(first + 1, second)));
+            let step = text(second + 1, to);
+            let step = if step.is_empty() { "1".to_owned() } else { step };
+            Some(format!("At::Slice {{ start: {start}, end: {end}, step: {step} }}"))
+        }
+        _ => None,
+    }
+}
