@@ -418,7 +418,7 @@ fn schedules_and_loaders_stay_where_they_were() {
     let w = Tensor::ones([1]).requires_grad_(true);
     let prepare = || {
         let opt = optim::SGD::new([&w], 0.8);
-        let factor = |n: u64| {
+        let factor = |n: usize| {
             xlazy::cell::rt::check();
             0.5f64.powf(n as f64)
         };

@@ -368,7 +368,8 @@ impl ChainedScheduler {
     #[allow(clippy::new_ret_no_self)]
     pub fn new(optimizer: &mut dyn Optimizer, schedules: Vec<LambdaLR>) -> LambdaLR {
         let first = schedules.first().map(|s| s.first.clone()).unwrap_or_else(|| optimizer.lrs());
-        let rate = move |n: usize, first: f64| schedules.iter().fold(first, |rate, s| rate * (s.rate)(n, first) / first);
+        let rate =
+            move |n: usize, first: f64| schedules.iter().fold(first, |rate, s| rate * (s.rate)(n, first) / first);
         LambdaLR { first, epoch: 0, rate: Box::new(rate), momentum: None }.begun(optimizer)
     }
 }
