@@ -286,7 +286,7 @@ fn what_is_advised_gives_the_value() {
             });
             let tried: Vec<Result<(), String>> = tried.collect();
             if !tried.iter().any(Result::is_ok) {
-                let why = tried.into_iter().filter_map(Result::err).last().unwrap_or_else(|| said.clone());
+                let why = tried.into_iter().rev().find_map(Result::err).unwrap_or_else(|| said.clone());
                 wrong.push(format!("{torch}\n    is advised {advised:?}\n{why}"));
             }
         }

@@ -478,7 +478,7 @@ mod tests {
         assert_eq!(
             doc("add_").unwrap().plain(),
             "method Tensor::add_<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor\n\nAdds to this tensor's value \
-             (`torch.Tensor.add_`)."
+             (`torch.Tensor.add_`).\n\n`tensor([1.0, 2.0]).add_(3.0)` is `[4., 5.]`."
         );
     }
 

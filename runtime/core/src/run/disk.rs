@@ -12,8 +12,8 @@ use xlazy_mime::{private, regular};
 use xlazy_pjrt::{Code, CompileOptions};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Changes when files of an earlier xlazy can no longer be read.
-const MAGIC: &[u8; 16] = b"xlazy program 1\n";
+/// Changes when files of an earlier xlazy can no longer be read, or the same program would be compiled otherwise.
+const MAGIC: &[u8; 16] = b"xlazy program 2\n";
 /// What the folder may hold, unless `XLAZY_PROGRAM_CACHE_MB` says otherwise.
 const MOST_MB: u64 = 1024;
 /// A program that compiles faster is not worth a file, unless `XLAZY_PROGRAM_CACHE_MIN_MS` says otherwise.
