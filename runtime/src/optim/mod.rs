@@ -12,6 +12,8 @@ pub mod core;
 #[doc(hidden)]
 pub mod more;
 #[doc(hidden)]
+pub mod plateau;
+#[doc(hidden)]
 pub mod scaler;
 #[doc(hidden)]
 pub mod schedule;
@@ -25,11 +27,12 @@ pub use more::{
     ASGDOptions, AdadeltaOptions, AdafactorOptions, AdagradOptions, AdamaxOptions, LAMBOptions, LionOptions,
 };
 pub use more::{NAdamOptions, RAdamOptions, RMSpropOptions, RpropOptions};
+pub use plateau::{PlateauOptions, ReduceLROnPlateau};
 pub use scaler::GradScaler;
 pub use schedule::{
     ChainedScheduler, ConstantLR, CosineAnnealingLR, CosineAnnealingWarmRestarts, CycleMode, CyclicLR, CyclicOptions,
-    ExponentialLR, LambdaLR, LinearLR, MultiStepLR, MultiplicativeLR, OneCycleLR, OneCycleOptions, PlateauOptions,
-    PolynomialLR, ReduceLROnPlateau, SequentialLR, StepLR,
+    ExponentialLR, LambdaLR, LinearLR, MultiStepLR, MultiplicativeLR, OneCycleLR, OneCycleOptions, PolynomialLR,
+    SequentialLR, StepLR,
 };
 pub use sgd::{SGD, SGDOptions};
 

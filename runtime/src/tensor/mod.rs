@@ -1,6 +1,7 @@
 //! The public handle: a tensor is a cheap, shared reference to a value that may not have been computed yet.
 mod autocast;
 pub(crate) mod body;
+mod buckets;
 pub(crate) mod entry;
 pub(crate) mod gather;
 mod hooks;
@@ -11,6 +12,7 @@ mod views;
 
 pub use autocast::autocast;
 pub(crate) use body::{Argument, Recorder, elsewhere, result, rounds};
+pub(crate) use buckets::{buckets_of, marked, real_bytes};
 pub(crate) use entry::{BucketRule, Bucketed, BucketedOperand, Entry, Grad, Plan, Sample};
 pub use hooks::Hook;
 pub(crate) use hooks::{hooked_since, through_hooks};
@@ -29,7 +31,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use xlazy_core::device::{self, DeviceData};
-use xlazy_core::ir::{ALIAS, Bucket, DATA, Graph, LEAF, NodeId, Payload, Placement, REQUIRES_GRAD, Write, graph};
+use xlazy_core::ir::{ALIAS, DATA, Graph, LEAF, NodeId, Payload, Placement, REQUIRES_GRAD, Write, graph};
 use xlazy_core::run::{self, Cause, SyncEvent};
 use xlazy_core::text::Place;
 pub(crate) use xlazy_core::thread::caller_line;
@@ -585,34 +587,6 @@ fn alias(g: &mut Graph, id: NodeId, at: Option<Place>) -> Tensor {
     g.node_mut(alias).set_buckets(buckets);
     g.place(alias, place);
     Tensor::of_node(g, alias)
-}
-
-/// The bucketed dimensions that a tensor shows.
-pub(crate) fn buckets_of(x: &Tensor) -> Vec<Bucket> {
-    match is_physical() {
-        true => Vec::new(),
-        false => graph().node(x.id()).buckets().to_vec(),
-    }
-}
-
-/// Writes down which dimensions of a tensor just traced are bucketed.
-pub(crate) fn marked(x: Tensor, buckets: Vec<Bucket>) -> Tensor {
-    graph().node_mut(x.id()).set_buckets(buckets);
-    x
-}
-
-/// What of row-major bytes of the physical type is real.
-pub(crate) fn real_bytes(mut bytes: Vec<u8>, ty: &Type, buckets: &[Bucket]) -> Vec<u8> {
-    let mut shape = ty.shape.clone();
-    for b in buckets {
-        let slice = shape[b.dim + 1..].iter().product::<usize>() * ty.dtype.size();
-        let block = shape[b.dim] * slice;
-        if block > 0 {
-            bytes = bytes.chunks_exact(block).flat_map(|c| &c[..b.size * slice]).copied().collect();
-        }
-        shape[b.dim] = b.size;
-    }
-    bytes
 }
 
 #[cfg(test)]

@@ -275,7 +275,7 @@ mod tests {
             "!(flag && data)",
             "!if flag { true } else { false }",
             "!match flag { x => x }",
-            "!unsafe { flag }",
+            "!unsafe{ flag }",
             "!<u8>::MAX",
             "!-1",
             "!\"a\".is_empty()",
