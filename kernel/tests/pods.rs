@@ -301,7 +301,7 @@ fn xlazy_is_copied_to_other_machines_and_found_there() {
     let dir = Folder::new("machines");
     let (bin, here) = (dir.0.join("bin"), dir.0.display());
     std::fs::create_dir(&bin).expect("a folder");
-    let plugins = xlazy_kernel::eval::install::Installation::find().ok().expect("a runtime").plugins_dir;
+    let plugins = xlazy_kernel::eval::install::Installation::find().expect("a runtime").plugins_dir;
     for (name, does) in MACHINES {
         let text = format!(
             "#!/bin/sh\non() {{ echo \"{name} $host\" >> {here}/log; mkdir -p {here}/$1; cd {here}/$1 || exit 1; shift; echo Welcome.\n\
