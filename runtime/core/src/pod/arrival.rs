@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn it_is_copied_once_and_loses_no_byte_of_what_follows() {
         let home = std::env::temp_dir().join(format!("xlazy-arrival-{}", std::process::id()));
-        let noise: Vec<u8> = (0..300_000u32).map(|i| (i * 7919 >> 5) as u8).collect();
+        let noise: Vec<u8> = (0..300_000u32).map(|i| ((i * 7919) >> 5) as u8).collect();
         let program = b"#!/bin/sh\necho \"$1 at $LD_LIBRARY_PATH\"; exec cat\n".to_vec();
         let of = |program: &[u8]| {
             Arrival::of(vec![("xlazy-session".into(), program.to_vec()), ("libx.so".into(), noise.clone())])
