@@ -1,14 +1,15 @@
 //! `%pod`: programs on other processes' devices, through the whole system; and what becomes of a notebook when one of them dies,
 //! stands still, or is none.
 mod eval_support;
+mod folder;
 mod sizes;
 
 use eval_support::{engine, run};
+use folder::Folder;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use sizes::rounds;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use xlazy_kernel::engine::{Engine, Event, Reply, Request};
 use xlazy_kernel::eval::RustEngine;
@@ -221,27 +222,12 @@ fn a_worker_that_stands_still_is_told_of_and_may_come_back() {
     assert_eq!(ok(&engine, long), "=> true\n");
 }
 
-/// A folder of its own, which goes with the test.
-struct Folder(PathBuf);
-
 impl Folder {
-    fn new(name: &str) -> Folder {
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pods-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&dir);
-        std::fs::create_dir_all(&dir).expect("a folder");
-        Folder(dir)
-    }
-
     fn script(&self, name: &str, text: &str) {
         let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         std::fs::write(&path, text).expect("a script");
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a script");
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -300,7 +286,6 @@ const MACHINES: &[(&str, &str)] = &[
 fn xlazy_is_copied_to_other_machines_and_found_there() {
     let dir = Folder::new("machines");
     let (bin, here) = (dir.0.join("bin"), dir.0.display());
-    std::fs::create_dir(&bin).expect("a folder");
     let plugins = xlazy_kernel::eval::install::Installation::find().expect("a runtime").plugins_dir;
     for (name, does) in MACHINES {
         let text = format!(

@@ -1,29 +1,17 @@
 //! Compiled programs on the disk, as a user meets them: kernels that start where others have been.
+mod folder;
+
+use folder::Folder;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A folder of its own, which goes with the test.
-struct Folder(PathBuf);
-
 impl Folder {
-    fn new(name: &str) -> Folder {
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("programs-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&dir);
-        Folder(dir)
-    }
-
     fn files(&self) -> Vec<PathBuf> {
         let mut all: Vec<PathBuf> =
             std::fs::read_dir(&self.0).into_iter().flatten().flatten().map(|e| e.path()).collect();
         all.sort();
         all
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -86,10 +86,10 @@ fn chips(program: &Program) -> (&'static str, bool) {
     (own.unwrap_or("v5e"), own.is_some())
 }
 
-/// How long each takes, by our own estimate.
-fn estimates(program: &Program, all: &[Collective]) -> Vec<f64> {
+/// How long each takes on such chips, by our own estimate.
+fn estimates(program: &Program, all: &[Collective], chip: &str) -> Vec<f64> {
     let devices = Mesh::at(program.device).map_or(1, |m| m.size() as u64);
-    all.iter().map(|c| rates::seconds(&c.is, chips(program).0, devices)).collect()
+    all.iter().map(|c| rates::seconds(&c.is, chip, devices)).collect()
 }
 
 const NAMES: [&str; 8] = ["kind", "gives", "bytes", "groups", "how", "estimate", "for", "op and line"];
@@ -106,7 +106,8 @@ pub(crate) fn bundle(program: &Program, all: &[Collective]) -> Bundle {
         xlazy_core::device::name_of(program.device),
         bytes(total),
     );
-    let rows: Vec<[String; 8]> = all.iter().zip(estimates(program, all)).map(|(c, s)| row(c, s)).collect();
+    let (chip, is_own) = chips(program);
+    let rows: Vec<[String; 8]> = all.iter().zip(estimates(program, all, chip)).map(|(c, s)| row(c, s)).collect();
     let lines: Vec<[String; 8]> = std::iter::once(NAMES.map(str::to_owned)).chain(rows.iter().cloned()).collect();
     let mut text = format!("{head}\n");
     for line in columns(&lines, &[]).lines() {
@@ -116,12 +117,12 @@ pub(crate) fn bundle(program: &Program, all: &[Collective]) -> Bundle {
     table.head(NAMES);
     rows.iter().for_each(|r| table.row(r.iter().map(|c| Cell::text(c).left())));
     let mut html = format!("<div>{}</div>{}", xlazy_mime::escape_html(&head), table.html());
-    let chips = match chips(program) {
-        (chip, true) => format!("the links of {chip}"),
-        (chip, false) => format!("the links of {chip} chips, which these devices are not"),
+    let links = match is_own {
+        true => format!("the links of {chip}"),
+        false => format!("the links of {chip} chips, which these devices are not"),
     };
     let label =
-        format!("estimate: the bytes at the rate that is published for {chips}; what starts a transfer is not in it");
+        format!("estimate: the bytes at the rate that is published for {links}; what starts a transfer is not in it");
     for says in std::iter::once(label).chain(fixes(all)) {
         let _ = writeln!(text, "{says}");
         let _ = write!(html, "<div>{}</div>", xlazy_mime::prose_html(&says));
@@ -180,5 +181,5 @@ pub(crate) fn data(program: &Program, all: &[Collective]) -> Value {
             "estimate": { "seconds": seconds, "links_of": chip },
         })
     };
-    all.iter().zip(estimates(program, all)).map(one).collect()
+    all.iter().zip(estimates(program, all, chip)).map(one).collect()
 }

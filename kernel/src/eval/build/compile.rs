@@ -7,7 +7,7 @@ use super::edition::First;
 use super::otherwise::{declares, may_be_otherwise, of_earlier, otherwise};
 use super::refused::{Refused, unbalanced};
 use super::replan::{are_about_names, learns, replan};
-use super::shadows::in_the_way;
+use super::shadows::shadowing;
 use crate::engine::{Failure, sentence};
 use crate::eval::deps::stages::Deps;
 use crate::eval::generate::change::Change;
@@ -301,9 +301,7 @@ impl Compiler {
                 Compiled::Errors(_) if !plan.all_groups && to.is_less_than(&change.rest) => {
                     plan.all_groups = true;
                 }
-                Compiled::Errors(errors) if !in_the_way(&errors, &sent, parsed, &change.rest).is_empty() => {
-                    let mut shadowing = parsed.clone();
-                    shadowing.shadows.extend(in_the_way(&errors, &sent, parsed, &change.rest));
+                Compiled::Errors(errors) if let Some(shadowing) = shadowing(&errors, &sent, parsed, &change.rest) => {
                     return match self.group(change, cell, range, &shadowing, scope, timing) {
                         Err(Refused::Failure(_)) => Err(self.failed(Compiled::Errors(errors), &sent, scope)),
                         done => done,
@@ -468,9 +466,7 @@ impl Compiler {
                 {
                     source = generate(&plan).0;
                 }
-                Compiled::Errors(errors) if !in_the_way(&errors, &sent, &as_written, &defs).is_empty() => {
-                    let mut shadowing = as_written;
-                    shadowing.shadows.extend(in_the_way(&errors, &sent, &shadowing, &defs));
+                Compiled::Errors(errors) if let Some(shadowing) = shadowing(&errors, &sent, &as_written, &defs) => {
                     return match self.statements(cell, range, shadowing, defs, scope, timing) {
                         Err(Refused::Failure(_)) => Err(self.failed(Compiled::Errors(errors), &sent, scope)),
                         done => done,

@@ -10,13 +10,18 @@ use std::ops::Range;
 use syn::parse::Parser;
 use syn::visit::Visit;
 
+/// The cell with those as variables that rustc refuses; none where it refuses none.
+pub(super) fn shadowing(errors: &[Diagnostic], source: &Source, parsed: &Parsed, defs: &Definitions) -> Option<Parsed> {
+    let names = in_the_way(errors, source, parsed, defs);
+    (!names.is_empty()).then(|| {
+        let mut parsed = parsed.clone();
+        parsed.shadows.extend(names);
+        parsed
+    })
+}
+
 /// Those that rustc refuses, of names that are not the cell's own. A name with a capital is a variable's in a `let` of the cell alone.
-pub(super) fn in_the_way(
-    errors: &[Diagnostic],
-    source: &Source,
-    parsed: &Parsed,
-    defs: &Definitions,
-) -> BTreeSet<String> {
+fn in_the_way(errors: &[Diagnostic], source: &Source, parsed: &Parsed, defs: &Definitions) -> BTreeSet<String> {
     let own = parsed.items.iter().flat_map(|i| &i.names).chain(parsed.uses.iter().map(|u| &u.binds));
     let own: BTreeSet<&String> = own.chain(&parsed.shadows).collect();
     let item = |name: &str| defs.value_named(name).is_some_and(|(_, i)| i.in_patterns);

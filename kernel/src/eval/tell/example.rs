@@ -5,13 +5,8 @@ use super::words::Words;
 pub(super) fn arguments<'e>(example: &'e str, name: &str) -> Option<Vec<&'e str>> {
     let words = Words::of(example);
     let call = (0..words.len()).find(|&i| words.word(i) == name && words.word(i + 1) == "(")?;
-    let (close, mut out, mut from) = (words.behind_brackets(call + 1)? - 1, Vec::new(), call + 2);
-    while from < close {
-        let end = (from..close).find(|i| words.word(*i) == "," && words.within(from, *i)).unwrap_or(close);
-        out.push(&example[words.tokens[from].range.start..words.tokens[end - 1].range.end]);
-        from = end + 1;
-    }
-    Some(out)
+    let all = words.between_commas(call + 2, words.behind_brackets(call + 1)? - 1);
+    all.into_iter().map(|one| Some(&example[words.part(one.start, one.end)?.1])).collect()
 }
 
 /// What torch would have got, as the example has it: lent what it lends, and behind that what has one plain value where torch

@@ -20,12 +20,8 @@ fn read(user: &Words, open: usize) -> Option<(Range<usize>, Range<usize>, String
     };
     let of = user.operand_before(of_end)?;
     let close = user.behind_brackets(open)? - 1;
-    let (mut parts, mut from) = (Vec::new(), open + 1);
-    while from < close {
-        let end = (from..close).find(|i| user.word(*i) == "," && user.within(from, *i)).unwrap_or(close);
-        parts.push(part(user, from, end)?);
-        from = end + 1;
-    }
+    let parts = user.between_commas(open + 1, close).into_iter();
+    let parts = parts.map(|one| part(user, one.start, one.end)).collect::<Option<Vec<String>>>()?;
     let plain = |i: usize| user.word(i) != ":" && user.word(i) != ".";
     let given = match &parts[..] {
         [] => return None,

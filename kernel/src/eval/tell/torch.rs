@@ -405,16 +405,14 @@ fn op(user: &Words, at: &Range<usize>) -> Option<Found> {
 
 /// What stands between the brackets of a call, without names, and what options were named there, which are no arguments here.
 fn arguments(user: &Words, from: usize, to: usize) -> (Vec<String>, Vec<(String, String)>) {
-    let (mut out, mut options, mut at) = (Vec::new(), Vec::new(), from);
-    while at < to {
-        let end = user.up_to(at, ",", false).filter(|end| *end < to).unwrap_or(to);
+    let (mut out, mut options) = (Vec::new(), Vec::new());
+    for Range { start: at, end } in user.between_commas(from, to) {
         let named = user.kind(at) == Some(Kind::Ident) && user.word(at + 1) == "=" && user.word(at + 2) != "=";
         let value = user.part(if named { at + 2 } else { at }, end).map(|(text, _)| rewritten(&text));
         match named && is_option(user.word(at)) {
             true => options.extend(value.map(|value| (user.word(at).to_owned(), value))),
             false => out.extend(value),
         }
-        at = end + 1;
     }
     (out, options)
 }

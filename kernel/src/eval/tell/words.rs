@@ -165,7 +165,7 @@ impl<'t> Words<'t> {
     /// Where the sum or product begins whose last operand begins at a place.
     pub fn sum_before(&self, at: usize) -> usize {
         let Some(mut first) = self.tokens.iter().position(|t| t.range.start == at) else { return at };
-        while first > 1 && matches!(self.word(first - 1), "+" | "-" | "*" | "/" | "%") {
+        while first > 1 && ARITHMETIC.contains(&self.word(first - 1)) {
             match self.operand_before(first - 1) {
                 Some(before) => first = before,
                 None => break,
@@ -178,13 +178,24 @@ impl<'t> Words<'t> {
     pub fn sum_after(&self, at: usize) -> usize {
         let Some(last) = self.tokens.iter().position(|t| t.range.end == at) else { return at };
         let mut end = last + 1;
-        while matches!(self.word(end), "+" | "-" | "*" | "/" | "%") {
+        while ARITHMETIC.contains(&self.word(end)) {
             match self.operand(end + 1) {
                 Some(behind) => end = behind,
                 None => break,
             }
         }
         self.tokens[end - 1].range.end
+    }
+
+    /// The parts that commas outside of brackets make of what stands between two tokens.
+    pub fn between_commas(&self, from: usize, to: usize) -> Vec<Range<usize>> {
+        let (mut out, mut at) = (Vec::new(), from);
+        while at < to {
+            let end = (at..to).find(|i| self.word(*i) == "," && self.within(at, *i)).unwrap_or(to);
+            out.push(at..end);
+            at = end + 1;
+        }
+        out
     }
 
     /// Whether brackets are even between two tokens.
@@ -211,6 +222,7 @@ impl<'t> Words<'t> {
     }
 }
 
+const ARITHMETIC: [&str; 5] = ["+", "-", "*", "/", "%"];
 /// What stands for a list of any length.
 const NUMBERS: &str = "2, 3";
 pub(super) const TENSORS: &str = "x, y";

@@ -154,16 +154,15 @@ impl<'a> Convolution<'a> {
 
     fn write(&self, e: &mut Emit) -> Val {
         let (n, dtype) = (self.slides.len(), self.out.dtype);
-        let per_dimension = |outer: i64, of: &dyn Fn(&Slide) -> i64| -> Vec<i64> {
-            [outer; 2].into_iter().chain(self.slides.iter().map(of)).collect()
-        };
+        let per_dimension =
+            |of: &dyn Fn(&Slide) -> i64| -> Vec<i64> { [0; 2].into_iter().chain(self.slides.iter().map(of)).collect() };
         let sizes = |a: usize, b: usize, of: &dyn Fn(&Slide) -> i64| -> Vec<usize> {
             [a, b].into_iter().chain(self.slides.iter().map(|s| of(s) as usize)).collect()
         };
         let (batch, channels, features) = (self.x.shape()[0], self.x.shape()[1], self.w.shape()[0]);
         let zero = e.scalar(0.0, dtype);
-        let (low, high) = (per_dimension(0, &|s| s.padding()[0]), per_dimension(0, &|s| s.padding()[1]));
-        let x = padded(e, &self.x, &zero, [&low, &high, &per_dimension(0, &|s| s.dilation - 1)]);
+        let (low, high) = (per_dimension(&|s| s.padding()[0]), per_dimension(&|s| s.padding()[1]));
+        let x = padded(e, &self.x, &zero, [&low, &high, &per_dimension(&|s| s.dilation - 1)]);
         // What of the kernel meets nothing but zeros.
         let mut start = vec![0; n + 2];
         let mut limit: Vec<i64> = self.w.shape().iter().map(|&d| d as i64).collect();
@@ -188,8 +187,8 @@ impl<'a> Convolution<'a> {
         let y = e.reshape(&product, &Shape::new(&sizes(features, batch, &Slide::outputs)));
         let y = e.transpose(&y, &[vec![1, 0], inner].concat());
         // And those of the output that no element of the input reaches.
-        let (low, high) = (per_dimension(0, &|s| s.outputs[0]), per_dimension(0, &|s| s.output - 1 - s.outputs[1]));
-        padded(e, &y, &zero, [&low, &high, &per_dimension(0, &|_| 0)])
+        let (low, high) = (per_dimension(&|s| s.outputs[0]), per_dimension(&|s| s.output - 1 - s.outputs[1]));
+        padded(e, &y, &zero, [&low, &high, &per_dimension(&|_| 0)])
     }
 
     /// The input along one side of a product over all positions of the other, these beside one another behind the channels.
