@@ -23,8 +23,12 @@ const CELLS: [&str; 3] = [
 ];
 
 fn command(programs: &Path) -> Command {
+    running(&CELLS, programs)
+}
+
+fn running(cells: &[&str], programs: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xlazy"));
-    command.args(["eval", "--json"]).args(CELLS);
+    command.args(["eval", "--json"]).args(cells);
     command.env_remove("XLAZY_HOME").env("XLAZY_PROGRAM_CACHE", programs).env("XLAZY_PROGRAM_CACHE_MIN_MS", "0");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -100,4 +104,20 @@ fn off_and_programs_that_compile_quickly_leave_nothing() {
     let (_, compiled, disk) = told(off.env("XLAZY_CACHE", &folder.0).output().unwrap());
     assert_eq!((compiled, disk), (3, 0));
     assert!(!folder.0.join("programs").exists());
+}
+
+/// The cache in memory holds one program, so each is wanted again while its file may still be written.
+#[test]
+fn a_program_that_is_being_written_is_waited_for() {
+    let folder = Folder::new("written");
+    let cell = "insight::set_cache_capacity(1);
+        for rows in 2..22 {
+            for rows in [rows, 1, rows, 1] {
+                let x = Tensor::ones([rows, 3]);
+                println!(\"{}\", x.exp().matmul(&x.t()).sum().item());
+            }
+        }";
+    let (text, compiled, disk) = told(running(&[cell], &folder.0).output().unwrap());
+    assert_eq!(text.lines().filter(|line| line.parse::<f64>().is_ok()).count(), 80, "{text}");
+    assert_eq!((compiled, disk), (21, 59), "{text}");
 }

@@ -6,7 +6,7 @@ use crate::ir::Key;
 use crate::pod::LoadedExecutable;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use xlazy_mime::{private, regular};
 use xlazy_pjrt::{Code, CompileOptions};
@@ -32,7 +32,7 @@ struct Disk {
 /// A plugin that cannot write its programs down is not asked again.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 /// Files that are being written.
-static WRITING: Mutex<usize> = Mutex::new(0);
+static WRITING: Mutex<Vec<PathBuf>> = Mutex::new(vec![]);
 static WRITTEN: Condvar = Condvar::new();
 
 /// The folder that `XLAZY_PROGRAM_CACHE` names; none when it is not set, or `off`. The kernel sets it for its session.
@@ -95,9 +95,10 @@ impl Disk {
     }
 }
 
-/// Whether a program is there; it is not read.
+/// Whether a program is there, or soon will be; it is not read.
 pub(super) fn contains(key: &Key, text: &str) -> bool {
-    disk().is_some_and(|d| d.file(&identity(&d.context, key, text)).is_file())
+    let there = |file: PathBuf| writing().contains(&file) || file.is_file();
+    disk().is_some_and(|d| there(d.file(&identity(&d.context, key, text))))
 }
 
 /// Whether there is a folder of programs.
@@ -105,11 +106,13 @@ pub(super) fn is_on() -> bool {
     disk().is_some()
 }
 
-/// The program, if it was compiled before under the same circumstances. What cannot be used is removed.
+/// The program, if it was compiled before under the same circumstances, after it is written where that goes on. What cannot be
+/// used is removed.
 pub(super) fn load(key: &Key, text: &str) -> Option<LoadedExecutable> {
     let disk = disk()?;
     let identity = identity(&disk.context, key, text);
     let path = disk.file(&identity);
+    wait_while(|writing| writing.contains(&path), None);
     let bytes = private::safe_folder(&disk.dir).and_then(|()| private::read(&path)).ok()?;
     let program = decode(&bytes, &identity).and_then(|code| client().ok()?.pjrt.deserialize(code).ok());
     match program {
@@ -127,42 +130,65 @@ pub(super) fn load(key: &Key, text: &str) -> Option<LoadedExecutable> {
 pub(super) fn keep(key: &Key, text: &str, program: &LoadedExecutable, compile: Duration) {
     let Some(disk) = disk().filter(|d| compile >= d.least) else { return };
     let (identity, program) = (identity(&disk.context, key, text), program.clone());
+    let writing = Writing::begin(disk.file(&identity));
     let work = move || {
         match program.serialize() {
             Err(e) if e.code == Code::Unimplemented => REFUSED.store(true, Ordering::Relaxed),
             Err(_) => {}
             Ok(code) => {
-                if let Err(e) = write(&disk.file(&identity), &encode(&identity, &code)) {
+                if let Err(e) = write(&writing.0, &encode(&identity, &code)) {
                     note(&disk.dir, &e);
                 }
                 prune(&disk.dir, disk.most_bytes);
             }
         }
         drop(program);
-        *writing() -= 1;
-        WRITTEN.notify_all();
+        drop(writing);
     };
-    *writing() += 1;
-    if std::thread::Builder::new().name("xlazy-programs".into()).spawn(work).is_err() {
-        *writing() -= 1;
+    // Where no thread can be had, `work` is dropped, and with it what says that it goes on.
+    let _ = std::thread::Builder::new().name("xlazy-programs".into()).spawn(work);
+}
+
+/// A file that is being written, for as long as this lives.
+struct Writing(PathBuf);
+
+impl Writing {
+    fn begin(file: PathBuf) -> Writing {
+        writing().push(file.clone());
+        Writing(file)
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        let mut writing = writing();
+        if let Some(i) = writing.iter().position(|file| *file == self.0) {
+            writing.swap_remove(i);
+        }
+        WRITTEN.notify_all();
     }
 }
 
 /// Waits until what is being written is on the disk, for a while.
 pub fn settle(limit: Duration) {
-    let end = Instant::now() + limit;
+    wait_while(|writing| !writing.is_empty(), Some(limit));
+}
+
+/// Waits while this is so of what is being written, for no longer than `limit`.
+fn wait_while(so: impl Fn(&[PathBuf]) -> bool, limit: Option<Duration>) {
+    let end = limit.map(|limit| Instant::now() + limit);
     let mut writing = writing();
-    while *writing > 0 {
-        let left = end.saturating_duration_since(Instant::now());
+    while so(&writing) {
+        let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
         if left.is_zero() {
             return;
         }
-        writing = WRITTEN.wait_timeout(writing, left).unwrap_or_else(|p| p.into_inner()).0;
+        writing = WRITTEN.wait_timeout(writing, left).unwrap_or_else(PoisonError::into_inner).0;
     }
 }
 
-fn writing() -> std::sync::MutexGuard<'static, usize> {
-    WRITING.lock().unwrap_or_else(|p| p.into_inner())
+fn writing() -> MutexGuard<'static, Vec<PathBuf>> {
+    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A disk that cannot be written to costs compilations and nothing else; it is said once.
