@@ -135,21 +135,64 @@ let off = grad.iter().zip(&of_many).map(|(a, b)| (a - b).abs()).fold((one - many
     assert!(of(0, "compiled") >= of(1, "loaded"), "{told:?}");
 }
 
+#[test]
+fn each_worker_reads_its_own_files() {
+    let (engine, dir) = (engine(), Folder::new("files"));
+    let at = dir.0.display();
+    ok(&engine, &format!("let at = {:?};", at.to_string()));
+    // Rows that follow one another, and all of them in one file.
+    let save = r#"
+std::fs::create_dir_all(at).unwrap();
+let rows = |from: i64, to: i64| Tensor::arange(from * 3, to * 3, 1).reshape([to - from, 3]);
+let flags = |n: i64| Tensor::arange(0, n, 1).gt(0);
+let save = |file: &str, x: Tensor, b: Tensor| {
+    nn::save(format!("{at}/{file}"), &[("x".to_owned(), x), ("b".to_owned(), b)]).unwrap()
+};
+save("0", rows(0, 4), flags(4)); save("1", rows(4, 8), flags(4)); save("all", rows(0, 8), flags(8)); save("other", rows(0, 2), flags(2));
+std::fs::write(format!("{at}/none"), "no tensors").unwrap();
+"#;
+    ok(&engine, save);
+    ok(&engine, "%pod start --workers 2 --devices 2");
+    let ask = |file: &str, rules: &str, what: &str| {
+        format!(
+            "{{ let mesh = Mesh::new(&[(\"data\", 4)]); let rules: &[(&str, &[Option<&str>])] = &[{rules}]; \
+             nn::parallel::load(\"{at}/{file}\", &mesh, rules).map(|t| {what}).map_err(|e| e.to_string()) }}"
+        )
+    };
+    let rows = r#"("x", &[Some("data"), None]), ("b", &[Some("data")])"#;
+    let values = "(t[0].1.to_vec::<i64>() == (0..24).collect::<Vec<i64>>(), t[0].1.sharding().unwrap().to_string(), t[1].1.to_vec::<bool>())";
+    let of = |b: &str| format!("=> Ok((true, \"(data, None)\", [{b}]))\n");
+    let (own, whole) = ("false, true, true, true", "true, true, true, true");
+    assert_eq!(ok(&engine, &ask("{i}", rows, values)), of(&format!("{own}, {own}")));
+    assert_eq!(ok(&engine, &ask("all", rows, values)), of(&format!("{own}, {whole}")));
+    for (file, why) in [
+        ("missing", "worker 0 (local): cannot read "),
+        ("none", "of worker 0: the file is too short for its header"),
+        ("other", "`x`: dimension 0 of size 2 does not split evenly in 4 parts"),
+    ] {
+        let said = ok(&engine, &ask(file, rows, "t.len()"));
+        assert!(said.contains("Err(") && said.contains(why), "{file}: {said}");
+    }
+    // Whole on each device, of rows that are on the other machine.
+    let said = ok(&engine, &ask("{i}", "", "t.len()"));
+    assert!(said.contains("is to hold rows that are in another machine's file"), "{said}");
+}
+
 /// What is promised on a machine that does nothing else, as in the long tests; one under load is given more.
 fn within(seconds: f64) -> Duration {
     let load = if std::env::var_os("XLAZY_ROUNDS").is_some() { 1.0 } else { 10.0 };
     Duration::from_secs_f64(seconds * load)
 }
 
-/// Runs a cell, and does something to processes as soon as the cell has printed so often.
-fn disturbed(engine: &RustEngine, code: &str, after: usize, pids: &[Pid], with: Signal) -> (Reply, Option<Duration>) {
+/// Runs a cell, and does something as soon as the cell has printed so often; how long ago that was when it ended.
+fn doing(engine: &RustEngine, code: &str, after: usize, does: impl Fn()) -> (Reply, Option<Duration>) {
     let request = Request { code: code.into(), cell: 1, store_history: true, allow_stdin: false, silent: false };
     let (mut printed, mut at) = (0, None);
     let reply = engine.execute(&request, &mut |event| {
         if let Event::Stream { stderr: false, text } = event {
             printed += text.lines().count();
             if printed > after && at.is_none() {
-                pids.iter().for_each(|&pid| kill(pid, with).expect("a process"));
+                does();
                 at = Some(Instant::now());
             }
         }
@@ -157,8 +200,22 @@ fn disturbed(engine: &RustEngine, code: &str, after: usize, pids: &[Pid], with: 
     (reply, at.map(|at| at.elapsed()))
 }
 
+fn disturbed(engine: &RustEngine, code: &str, after: usize, pids: &[Pid], with: Signal) -> (Reply, Option<Duration>) {
+    doing(engine, code, after, || pids.iter().for_each(|&pid| kill(pid, with).expect("a process")))
+}
+
 const STEPS: &str = "let mut y = Tensor::ones([64, 64]); for i in 0..400 { y = (y.matmul(&y) * 0.01).tanh(); sync(); \
                      if i % 4 == 0 { println!(\"{i} {:.2}\", y.sum().item()); } }";
+
+/// What is said of a pod that ended while a cell ran.
+fn why_it_ended(engine: &RustEngine, reply: Reply) -> String {
+    match reply {
+        Reply::Error(f) => f.message,
+        // It had printed its last line.
+        Reply::Ok => refused(engine, "kept.sum().item()"),
+        Reply::Interrupted => panic!("nobody has interrupted"),
+    }
+}
 
 #[test]
 fn a_worker_that_is_killed_is_told_by_its_name() {
@@ -171,12 +228,7 @@ fn a_worker_that_is_killed_is_told_by_its_name() {
         let pid = processes(&engine)[which];
         let (reply, took) = disturbed(&engine, STEPS, after, &[pid], Signal::SIGKILL);
         let took = took.expect("it was killed");
-        let said = match reply {
-            Reply::Error(f) => f.message,
-            // It had printed its last line.
-            Reply::Ok => refused(&engine, "kept.sum().item()"),
-            Reply::Interrupted => panic!("nobody has interrupted"),
-        };
+        let said = why_it_ended(&engine, reply);
         let who = format!("worker {which} (local) died (killed, signal 9): it has ");
         assert!(said.contains(&who) && said.contains("`%pod restart`"), "round {round}: {said}");
         assert!(took < within(1.0), "{took:?}");
@@ -267,9 +319,56 @@ fn a_network_that_is_cut_is_told_and_may_come_back() {
     }
     // Cut for good, with the connection closed: as a worker that died.
     let (reply, _) = disturbed(&engine, STEPS, random.usize(..60), &relays.of(1), Signal::SIGKILL);
-    let Reply::Error(f) = reply else { panic!("{reply:?}") };
-    assert!(f.message.contains("worker 1 died (") && f.message.contains("`%pod restart`"), "{}", f.message);
+    let said = why_it_ended(&engine, reply);
+    assert!(said.contains("worker 1 died (") && said.contains("`%pod restart`"), "{said}");
     ok(&engine, "%pod restart");
+    ok(&engine, "%recover");
+    assert_eq!(ok(&engine, "kept.sum().item()"), "=> 6.0\n");
+}
+
+#[test]
+fn an_interrupt_issues_nothing_more_and_a_second_one_ends_the_workers() {
+    let engine = engine();
+    ok(&engine, "%pod start --workers 2");
+    ok(&engine, "let kept = Tensor::ones([3]) * 2.0; sync();");
+    let before = processes(&engine);
+    let mut random = fastrand::Rng::with_seed(4321);
+    // On one worker, and from one to the other by way of this machine.
+    for round in 0..rounds(4) {
+        let next = ["&y", "&y.to(\"cpu:1\").to(\"cpu:0\")"][round as usize % 2];
+        let forever = format!(
+            "{{ let mut y = Tensor::ones([64, 64]); loop {{ y = (y.matmul({next}) * 0.01).tanh(); sync(); println!(\"on\"); }} }}"
+        );
+        let (reply, took) = doing(&engine, &forever, random.usize(..40), || assert!(engine.interrupt()));
+        assert_eq!(reply, Reply::Interrupted);
+        assert!(took.expect("it was interrupted") < within(1.0), "{took:?}");
+        // What was issued ends, and nothing comes behind it.
+        let programs = || workers(&engine).iter().map(|w| w["programs"].clone()).collect::<Vec<Value>>();
+        let limit = Instant::now() + Duration::from_secs(20);
+        while programs().iter().any(|p| p["told"] != p["ended"]) {
+            assert!(Instant::now() < limit, "{:?}", programs());
+        }
+        assert_eq!(programs(), programs());
+        assert_eq!(ok(&engine, "kept.sum().item()"), "=> 6.0\n");
+    }
+    assert_eq!(processes(&engine), before, "the same workers");
+    // Nothing looks at an interrupt there.
+    let stuck = "unsafe extern \"C\" { fn pthread_mutex_lock(mutex: *mut u64) -> i32; }\nlet mut mutex = [0u64; 5];\n\
+                 println!(\"go\");\nunsafe { pthread_mutex_lock(mutex.as_mut_ptr()); pthread_mutex_lock(mutex.as_mut_ptr()) };";
+    let twice = || {
+        assert!(engine.interrupt());
+        // So long after the first is what makes it the second one.
+        std::thread::park_timeout(Duration::from_millis(300));
+        assert!(engine.interrupt());
+    };
+    match doing(&engine, stuck, 0, twice).0 {
+        Reply::Error(f) => assert!(f.message.contains("Lost variables: kept"), "{}", f.message),
+        reply => panic!("{reply:?}"),
+    }
+    let limit = Instant::now() + Duration::from_secs(20);
+    while before.iter().any(|&pid| kill(pid, None).is_ok()) {
+        assert!(Instant::now() < limit, "the workers are there still");
+    }
     ok(&engine, "%recover");
     assert_eq!(ok(&engine, "kept.sum().item()"), "=> 6.0\n");
 }
@@ -278,6 +377,10 @@ fn a_network_that_is_cut_is_told_and_may_come_back() {
 /// this process's environment, behind a greeting.
 const MACHINES: &[(&str, &str)] = &[
     ("ssh", r#"while [ "$1" = -o ]; do shift 2; done; host=$1; shift; on $host sh -c "$*""#),
+    (
+        "gcloud",
+        r#"for a; do case $a in --worker=*) host=w${a#*=} ;; --command=*) command=${a#*=} ;; esac; done; on $host sh -c "$command""#,
+    ),
     ("kubectl", r#"host=$3; shift 4; on $host "$@""#),
     ("srun", r#"host=${3#--nodelist=}; shift 3; on $host "$@""#),
 ];
@@ -309,6 +412,7 @@ fn xlazy_is_copied_to_other_machines_and_found_there() {
         ("--hosts localhost,me@127.0.0.1", ["localhost", "me@127.0.0.1"], true),
         ("--via kubectl --hosts localhost,me@127.0.0.1", ["localhost", "me@127.0.0.1"], false),
         ("--via srun --hosts localhost,me@127.0.0.1", ["localhost", "me@127.0.0.1"], false),
+        ("--via gcloud --name v4 --zone z --workers 2", ["w0", "w1"], true),
     ] {
         let (good, told) = eval(&[&format!("%pod start {options} --devices 2"), value, &lie]);
         assert!(good && told.contains("30.0"), "{options}: {told}");
@@ -321,8 +425,18 @@ fn xlazy_is_copied_to_other_machines_and_found_there() {
     let log = std::fs::read_to_string(dir.0.join("log")).expect("a log");
     let mut reached: Vec<&str> = log.lines().collect();
     reached.sort_unstable();
-    let all = ["kubectl", "srun", "ssh"].map(|way| ["localhost", "me@127.0.0.1"].map(|host| format!("{way} {host}")));
-    assert_eq!(reached, all.concat());
+    let of = |way: &'static str, hosts: [&'static str; 2]| hosts.map(|host| format!("{way} {host}"));
+    let named = ["kubectl", "srun", "ssh"].map(|way| of(way, ["localhost", "me@127.0.0.1"]));
+    assert_eq!(reached, [of("gcloud", ["w0", "w1"]).to_vec(), named.concat()].concat());
+    // A machine where nothing can be written, and another kind of machine.
+    std::fs::create_dir(dir.0.join("full")).expect("a folder");
+    std::fs::write(dir.0.join("full/.cache"), "").expect("a file");
+    let (good, told) = eval(&["%pod start --hosts full"]);
+    assert!(!good && told.contains("worker 0 (full) did not start (exit code 1). It wrote:\nmkdir: "), "{told}");
+    dir.script("bin/uname", "#!/bin/sh\necho Darwin arm64\n");
+    let via = format!("%pod start --hosts mac --via 'HOME={here} PATH={}:/usr/bin:/bin'", bin.display());
+    let (good, told) = eval(&[&via]);
+    assert!(!good && told.contains("worker 0 (mac) has no xlazy ") && told.contains("is Darwin arm64"), "{told}");
 }
 
 #[test]

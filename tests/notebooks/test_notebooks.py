@@ -24,7 +24,7 @@ LIBTPU = Path(os.environ.get("XLAZY_PLUGIN_DIR", "target/home/plugins")) / "tpu"
 
 def wants_libtpu(path):
     """The lessons on TPUs compile with libtpu, which is fetched at the user's wish."""
-    if path.stem.startswith(("05-", "07-")) and not LIBTPU.exists():
+    if path.stem.startswith(("05-", "06-", "07-")) and not LIBTPU.exists():
         assert "XLAZY_NEED_LIBTPU" not in os.environ, "libtpu was fetched, and is not found"
         pytest.skip("libtpu is not here: xlazy plugins install tpu")
 

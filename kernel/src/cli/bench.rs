@@ -16,6 +16,7 @@ pub fn command() -> Command {
                 .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object")),
         )
         .subcommand(super::bench_models::command())
+        .subcommand(super::bench_pods::command())
         .subcommand(
             Command::new("typing")
                 .about("How long completion takes: the first time at a place, and while the word is typed on")
@@ -63,8 +64,9 @@ pub fn run(matches: &ArgMatches) -> ExitCode {
             Err(why) => fail(&why),
         };
     }
-    if what == "models" {
-        return match super::bench_models::run(matches) {
+    if what == "models" || what == "pods" {
+        let of = if what == "pods" { super::bench_pods::run } else { super::bench_models::run };
+        return match of(matches) {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => fail(&why),
         };

@@ -1,10 +1,10 @@
 //! `xlazy bench models`: what training steps and inference of whole models cost; beside JAX, torch_xla and eager PyTorch, in the same
 //! run, where a Python is named that has them.
+use super::report::last_line;
 use crate::eval::install::Installation;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value, json};
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::PathBuf;
 
 /// The models of `runtime/src/bench/models.rs` and of `bench_models/peers.py`.
 const MODELS: &[&str] = &["mlp", "resnet18_32", "resnet50_inference", "bert_4", "vit_tiny", "dlrm"];
@@ -73,18 +73,6 @@ pub fn run(matches: &ArgMatches) -> Result<(), String> {
         println!("{}", Value::Object(all));
     }
     Ok(())
-}
-
-/// What a process prints last, as JSON.
-fn last_line(mut command: std::process::Command, program: &Path) -> Result<Value, String> {
-    let failed = |why: String| format!("{}: {why}", program.display());
-    let done = command.stderr(Stdio::piped()).output().map_err(|e| failed(e.to_string()))?;
-    if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        return Err(failed(format!("ended with {}: {}", done.status, said.lines().last().unwrap_or_default())));
-    }
-    let text = String::from_utf8_lossy(&done.stdout);
-    serde_json::from_str(text.lines().last().unwrap_or_default()).map_err(|e| failed(format!("{e}: {text}")))
 }
 
 /// Ours over each peer's.

@@ -6,6 +6,7 @@ mod aot;
 mod bench;
 mod bench_cells;
 mod bench_models;
+mod bench_pods;
 mod bench_typing;
 pub mod bundle;
 mod chips;

@@ -272,6 +272,14 @@ pub fn as_boxed_error<E>(error: &E) -> Option<&SharedError> {
 
 type SharedError = Box<dyn std::error::Error + Send + Sync>;
 
+/// Has a pipe hold as much as anybody may ask for: with what it holds by itself, large values go through it in a thousand pieces,
+/// for each of which both sides wake up. Where that is refused it stays as it is.
+pub fn widen(pipe: &impl std::os::fd::AsRawFd) {
+    const LARGEST: libc::c_int = 1 << 20;
+    // SAFETY: fcntl on a descriptor that its owner lends.
+    unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETPIPE_SZ, LARGEST) };
+}
+
 /// `std::thread::sleep` ends up here, ahead of libc's own symbol, because a sleeping cell must be interruptible.
 /// Returning early is all it does: the next check in the cell unwinds.
 ///

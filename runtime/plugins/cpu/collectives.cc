@@ -106,16 +106,16 @@ class TcpCommunicator final : public xla::Communicator {
                      const Executor&) override {
     // Each rank reduces one slice and hands it to the others: every byte crosses the wire twice however many ranks there are,
     // and all ranks get the same bits, as one rank alone decides the order of each sum.
-    size_t width = xla::primitive_util::ByteWidth(type), n = mesh_->size();
+    size_t width = xla::primitive_util::ByteWidth(type), n = mesh_->size(), rank = mesh_->rank();
     auto begin = [&](size_t rank) { return count * rank / n * width; };
     auto length = [&](size_t rank) { return begin(rank + 1) - begin(rank); };
     std::vector<Mesh::Out> out(n);
     for (size_t i = 0; i < n; ++i) out[i] = {Read(send) + begin(i), length(i)};
-    std::string slice;
-    if (absl::Status s = ReduceSlices(std::move(out), length(mesh_->rank()) / width, type, kind, slice); !s.ok()) return s;
+    char* own = Write(recv) + begin(rank);
+    if (absl::Status s = ReduceSlices(std::move(out), own, length(rank) / width, type, kind); !s.ok()) return s;
     std::vector<Mesh::In> in(n);
     for (size_t i = 0; i < n; ++i) in[i] = {Write(recv) + begin(i), length(i)};
-    return Future<>(mesh_->Exchange(std::vector<Mesh::Out>(n, {slice.data(), slice.size()}), std::move(in)));
+    return Future<>(mesh_->Exchange(std::vector<Mesh::Out>(n, {own, length(rank)}), std::move(in)));
   }
 
   Future<> ReduceScatter(Address send, Address recv, PrimitiveType type, size_t count, ReductionKind kind,
@@ -123,10 +123,7 @@ class TcpCommunicator final : public xla::Communicator {
     size_t bytes = count * xla::primitive_util::ByteWidth(type);
     std::vector<Mesh::Out> out(mesh_->size());
     for (size_t i = 0; i < out.size(); ++i) out[i] = {Read(send) + i * bytes, bytes};
-    std::string slice;
-    if (absl::Status s = ReduceSlices(std::move(out), count, type, kind, slice); !s.ok()) return s;
-    std::memcpy(Write(recv), slice.data(), slice.size());
-    return Future<>(absl::OkStatus());
+    return Future<>(ReduceSlices(std::move(out), Write(recv), count, type, kind));
   }
 
   Future<> AllGather(Address send, Address recv, PrimitiveType type, size_t count, const Executor&) override {
@@ -191,21 +188,33 @@ class TcpCommunicator final : public xla::Communicator {
   std::string ToString() const override { return absl::StrCat("tcp rank ", mesh_->rank(), " of ", mesh_->size()); }
 
  private:
-  // Sends out[i] to rank i and reduces, in rank order, what the ranks sent here: `count` elements each.
-  absl::Status ReduceSlices(std::vector<Mesh::Out> out, size_t count, PrimitiveType type, ReductionKind kind,
-                            std::string& result) {
-    size_t bytes = count * xla::primitive_util::ByteWidth(type);
-    std::vector<std::string> pieces(mesh_->size(), std::string(bytes, '\0'));
-    std::vector<Mesh::In> in(mesh_->size());
-    for (size_t i = 0; i < in.size(); ++i) in[i] = {pieces[i].data(), bytes};
-    XLAZY_TRY(mesh_->Exchange(std::move(out), std::move(in)));
-    for (size_t i = 1; i < pieces.size(); ++i) {
-      XLAZY_TRY(Reduce(pieces[0].data(), pieces[i].data(), count, type, kind));
+  // Sends out[i] to rank i and reduces into `result` what the ranks sent here, `count` elements each: this rank's own first,
+  // then the others' in their order.
+  absl::Status ReduceSlices(std::vector<Mesh::Out> out, char* result, size_t count, PrimitiveType type, ReductionKind kind) {
+    size_t bytes = count * xla::primitive_util::ByteWidth(type), n = mesh_->size();
+    absl::MutexLock lock(&mutex_);
+    // Pages that are touched for the first time cost as much as the wire: they are kept for the next time.
+    if (room_ < bytes * (n - 1)) {
+      room_ = bytes * (n - 1);
+      pieces_.reset(new char[room_]);
     }
-    result = std::move(pieces[0]);
+    std::vector<Mesh::In> in(n);
+    char* piece = pieces_.get();
+    for (size_t i = 0; i < n; ++i) {
+      in[i] = {i == mesh_->rank() ? result : piece, bytes};
+      if (i != mesh_->rank()) piece += bytes;
+    }
+    std::vector<Mesh::In> came = in;
+    XLAZY_TRY(mesh_->Exchange(std::move(out), std::move(in)));
+    for (const Mesh::In& from : came) {
+      if (from.data != result) XLAZY_TRY(Reduce(result, from.data, count, type, kind));
+    }
     return absl::OkStatus();
   }
 
+  absl::Mutex mutex_;
+  std::unique_ptr<char[]> pieces_;
+  size_t room_ = 0;
   std::unique_ptr<Mesh> mesh_;
 };
 

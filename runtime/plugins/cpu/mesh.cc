@@ -194,7 +194,7 @@ absl::Status Mesh::Exchange(std::vector<Out> out, std::vector<In> in) {
   out.resize(size());
   in.resize(size());
   if (out[rank_].size != in[rank_].size) return absl::InternalError("collectives: a rank's own pieces differ in size");
-  if (in[rank_].size != 0) std::memmove(in[rank_].data, out[rank_].data, in[rank_].size);
+  if (in[rank_].size != 0 && in[rank_].data != out[rank_].data) std::memmove(in[rank_].data, out[rank_].data, in[rank_].size);
   out[rank_] = {};
   in[rank_] = {};
   std::vector<pollfd> polls;

@@ -39,6 +39,7 @@ pub mod pool;
 pub mod recurrent;
 #[doc(hidden)]
 pub mod shape;
+mod spread;
 #[doc(hidden)]
 pub mod transformer;
 mod tree;

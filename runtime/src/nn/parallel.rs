@@ -3,6 +3,7 @@
 use super::embedding::Embedding;
 use super::linear::Linear;
 use super::module::{Module, Parts};
+pub use super::spread::load;
 use crate::tensor::{Tensor, refuse};
 use xlazy_core::mesh::Mesh;
 
@@ -97,22 +98,10 @@ pub fn shard_parameters(
 ) -> Vec<(String, String)> {
     let all: Vec<(String, Tensor)> = module.named_parameters().into_iter().chain(module.named_buffers()).collect();
     // All are looked at before the first is laid out.
-    let mut specs: Vec<Vec<Option<&str>>> = Vec::with_capacity(all.len());
-    for (name, t) in &all {
-        let spec = match rules.iter().find(|(pattern, _)| fits(pattern, name)) {
-            None => vec![None; t.dim()],
-            Some((pattern, spec)) if spec.len() != t.dim() => {
-                let why = format!(
-                    "the rule for {pattern:?} is of {} dimensions, and `{name}` has {}: give it a rule of its own before",
-                    spec.len(),
-                    t.dim()
-                );
-                refuse("shard_parameters", &[t], why)
-            }
-            Some((_, spec)) => spec.to_vec(),
-        };
-        specs.push(spec);
-    }
+    let specs: Vec<Vec<Option<&str>>> = all
+        .iter()
+        .map(|(name, t)| spec_of(name, t.dim(), rules).unwrap_or_else(|why| refuse("shard_parameters", &[t], why)))
+        .collect();
     let mut laid = Vec::with_capacity(all.len());
     for ((name, t), spec) in all.into_iter().zip(specs) {
         t.mark_sharding(mesh, &spec);
@@ -120,6 +109,24 @@ pub fn shard_parameters(
         laid.push((name, format!("({})", says.join(", "))));
     }
     laid
+}
+
+/// How a tensor of that name and so many dimensions is to lie.
+///
+/// Errors: the first rule that fits is of other dimensions.
+pub(super) fn spec_of<'a>(
+    name: &str,
+    dims: usize,
+    rules: &[(&str, &[Option<&'a str>])],
+) -> std::result::Result<Vec<Option<&'a str>>, String> {
+    match rules.iter().find(|(pattern, _)| fits(pattern, name)) {
+        None => Ok(vec![None; dims]),
+        Some((_, spec)) if spec.len() == dims => Ok(spec.to_vec()),
+        Some((pattern, spec)) => Err(format!(
+            "the rule for {pattern:?} is of {} dimensions, and `{name}` has {dims}: give it a rule of its own before",
+            spec.len()
+        )),
+    }
 }
 
 /// Whether a name fits a pattern, in which `*` stands for any text.

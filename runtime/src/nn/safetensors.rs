@@ -11,7 +11,6 @@ use serde_core::de::{Deserialize, Deserializer, Error as _, IntoDeserializer, Ma
 use serde_core::ser::{SerializeMap, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
 use std::io::Write as _;
 use std::ops::Range;
 use std::panic::Location;
@@ -148,22 +147,35 @@ pub(crate) fn read(path: &Path) -> Parsed<Contents> {
     let failed = |e: std::io::Error| e.to_string();
     let mut file = regular::open(path).map_err(failed)?;
     let size = file.metadata().map_err(failed)?.len();
-    let next = |file: &mut File, length: usize| {
-        regular::read_next(file, length, &xlazy_core::sys::interrupted).map_err(failed)
-    };
+    let mut next = |length: usize| regular::read_next(&mut file, length, &xlazy_core::sys::interrupted).map_err(failed);
+    let Described { metadata, entries, begin } = describe(size, |_, length| next(length))?;
+    let rest = usize::try_from(size - begin).map_err(|_| "it is larger than memory can be".to_owned())?;
+    let contents = Contents { metadata, entries, body: next(rest)? };
+    contents.entries.iter().try_for_each(|e| check_values(e, contents.bytes(e)))?;
+    Ok(contents)
+}
+
+/// What a file says of itself before its tensors' bytes.
+pub(crate) struct Described {
+    pub metadata: Metadata,
+    pub entries: Vec<Entry>,
+    /// Where those bytes begin.
+    pub begin: u64,
+}
+
+/// The header of a file of this size, of which `read` gives so many bytes from there on.
+pub(crate) fn describe(size: u64, mut read: impl FnMut(u64, usize) -> Parsed<Vec<u8>>) -> Parsed<Described> {
     let short = || "the file is too short for its header".to_owned();
-    let length = next(&mut file, 8).ok().and_then(|b| <[u8; 8]>::try_from(b).ok()).ok_or_else(short)?;
+    let length = read(0, 8).ok().and_then(|b| <[u8; 8]>::try_from(b).ok()).ok_or_else(short)?;
     let length = u64::from_le_bytes(length);
     let rest = size.checked_sub(8).and_then(|rest| rest.checked_sub(length)).ok_or_else(short)?;
     if length > LONGEST_HEADER as u64 {
         return Err(format!("its header would have {length} bytes, which is more than any has"));
     }
-    let header = next(&mut file, length as usize)?;
+    let header = read(8, length as usize)?;
     let rest = usize::try_from(rest).map_err(|_| "it is larger than memory can be".to_owned())?;
     let (metadata, entries) = entries(&header, rest)?;
-    let contents = Contents { metadata, entries, body: next(&mut file, rest)? };
-    contents.entries.iter().try_for_each(|e| check_values(e, contents.bytes(e)))?;
-    Ok(contents)
+    Ok(Described { metadata, entries, begin: 8 + length })
 }
 
 /// A byte that is neither would be true to one program and false to the next.
@@ -174,12 +186,12 @@ fn check_values(entry: &Entry, bytes: &[u8]) -> Parsed<()> {
     }
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub name: String,
     pub ty: Type,
     /// Where its bytes are behind the header.
-    place: Range<usize>,
+    pub place: Range<usize>,
 }
 
 /// Keys and values that a file carries besides its tensors.

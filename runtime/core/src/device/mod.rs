@@ -2,6 +2,7 @@
 mod chip;
 mod client;
 mod data;
+mod disk;
 mod dry;
 mod flight;
 pub mod platform;
@@ -16,6 +17,7 @@ pub use client::{
     release_what_loading_took,
 };
 pub use data::{Counted, DeviceData, Shards, bytes_in_use, counted};
+pub use disk::{OnDisk, load_sharded, machines, read_file};
 pub use dry::{go_dry, is_dry, read_as};
 pub use flight::{is_unsettled, make_room, settle, wait_for_all, watch};
 pub use remote::{check_pod, worker_main};

@@ -182,20 +182,25 @@ impl Pod {
         self.links.iter().for_each(Link::kill);
     }
 
-    /// Tells a worker something, as soon as what it was told before is not too much.
-    pub fn tell(&self, worker: usize, command: &Command) -> Result<()> {
-        let link = &self.links[worker];
-        while link.queued() > MOST_QUEUED {
+    /// Waits until what a worker was told before is not too much. An interrupt may unwind here, and nowhere where something is
+    /// told: what one worker was told of a program the others must be told, too.
+    pub fn room(&self, worker: usize) -> Result<()> {
+        while self.links[worker].queued() > MOST_QUEUED {
             self.trouble()?;
             if crate::host::running() {
                 crate::sys::check_interrupt();
             }
             std::thread::sleep(Duration::from_millis(2));
         }
+        Ok(())
+    }
+
+    /// Tells a worker something.
+    pub fn tell(&self, worker: usize, command: &Command) -> Result<()> {
         if let Some(why) = self.broken.get() {
             return Err(unavailable(why.clone()));
         }
-        link.tell(command);
+        self.links[worker].tell(command);
         Ok(())
     }
 

@@ -63,6 +63,8 @@ impl Link {
         else {
             return Err(std::io::Error::other("the process has no pipes"));
         };
+        crate::sys::widen(&input);
+        crate::sys::widen(&output);
         let (to, queue) = channel::<Vec<u8>>();
         let queued = Arc::new(AtomicUsize::new(0));
         let (ask, asked) = channel();
@@ -221,8 +223,11 @@ pub fn greeted(output: &mut impl BufRead, asks: Option<impl Fn()>) -> Result<(),
         if let (Some(ask), Some(machine)) = (&asks, text.strip_prefix(arrival::WANTED)) {
             arrival::fits(machine.trim())?;
             ask();
+            // Whatever comes instead of a worker now, its shell was there.
+            before.clear();
+        } else {
+            before.extend(line);
         }
-        before.extend(line);
         if read == 0 || before.len() as u64 > BANNER {
             return Err(String::from_utf8_lossy(&before[..before.len().min(400)]).trim().to_owned());
         }

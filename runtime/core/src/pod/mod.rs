@@ -3,6 +3,7 @@
 mod arrival;
 mod controller;
 mod convert;
+mod files;
 mod link;
 mod objects;
 mod signal;
@@ -15,6 +16,7 @@ mod worker;
 pub const CALL: &str = "pod";
 
 pub use controller::{Pod, Status};
+pub use files::Run;
 pub use objects::{Buffer, Client, Device, Event, LoadedExecutable};
 pub use spec::{Spec, address, quoted};
 pub use wire::{Failure, Open};

@@ -39,7 +39,7 @@ pub enum Buffer {
 pub struct Far {
     pod: Arc<Pod>,
     device: usize,
-    id: u64,
+    pub(super) id: u64,
     dtype: BufferType,
     dims: Arc<[i64]>,
     /// The run that makes it.
@@ -130,6 +130,7 @@ impl Client {
                 if size != data.len() {
                     return Err(refused(format!("{} bytes were given for {dtype} of {dims:?}", data.len())));
                 }
+                pod.room(pod.devices()[*index].worker)?;
                 let far = Far::new(pod, *index, dtype, dims.into(), Signal::come());
                 let (device, bytes) = (pod.devices()[*index].local, Bytes(data.to_vec()));
                 let (buffer, dims) = (far.id, dims.to_vec());
@@ -182,7 +183,7 @@ impl Device {
 }
 
 impl Far {
-    fn new(pod: &Arc<Pod>, device: usize, dtype: BufferType, dims: Arc<[i64]>, ready: Signal) -> Far {
+    pub(super) fn new(pod: &Arc<Pod>, device: usize, dtype: BufferType, dims: Arc<[i64]>, ready: Signal) -> Far {
         Far { pod: pod.clone(), device, id: pod.number(), dtype, dims, ready, taken: AtomicBool::new(false) }
     }
 
@@ -548,7 +549,7 @@ fn here<'a>(b: &&'a Buffer) -> Result<&'a pjrt::Buffer> {
     }
 }
 
-fn parse<T: Wire>(bytes: &[u8]) -> Result<T> {
+pub(super) fn parse<T: Wire>(bytes: &[u8]) -> Result<T> {
     let mut left = bytes;
     T::take(&mut left).filter(|_| left.is_empty()).ok_or_else(|| refused("a worker has answered something else".into()))
 }
@@ -557,11 +558,11 @@ fn stays() -> Error {
     refused("programs of a pod are compiled on its workers, and stay there".into())
 }
 
-fn mixed() -> Error {
+pub(super) fn mixed() -> Error {
     refused("a value of this process and one of a pod have met".into())
 }
 
-fn refused(message: String) -> Error {
+pub(super) fn refused(message: String) -> Error {
     Error { call: super::CALL, code: Code::InvalidArgument, message }
 }
 

@@ -8,7 +8,7 @@ pub fn greeting() -> String {
 }
 
 /// Changes with anything below.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// More than any buffer has; a longer frame is no frame.
 const MOST_BYTES: u64 = 1 << 40;
@@ -222,6 +222,8 @@ kinds! {
         10 Value { request: u64, value: Option<Bytes> }
         /// What another worker has compiled.
         11 Load { request: u64, program: u64, hash: u128, code: Bytes }
+        /// An upload of runs of a file of the worker's own.
+        12 Read { buffer: u64, device: u32, dtype: u32, dims: Vec<i64>, path: String, runs: Vec<(u64, u64)> }
     }
 }
 
@@ -233,6 +235,7 @@ kinds! {
         3 Needs { program: u64 }
         4 Memory { device: u32 }
         5 Serialized { program: u64 }
+        6 File { path: String, at: u64, length: u64 }
     }
 }
 
@@ -311,7 +314,15 @@ mod tests {
         }
         fn command(&mut self) -> Command {
             let (request, program) = (self.next(), self.next());
-            match self.next() % 6 {
+            match self.next() % 7 {
+                6 => Command::Read {
+                    buffer: request,
+                    device: 1,
+                    dtype: 11,
+                    dims: vec![3],
+                    path: "data/x.safetensors".into(),
+                    runs: vec![(8, program), (program, 4)],
+                },
                 0 => Command::Upload {
                     buffer: request,
                     device: 3,

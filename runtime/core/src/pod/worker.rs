@@ -1,6 +1,7 @@
 //! A worker: a loop over PJRT calls that does what a controller tells it, in that order. It knows no tensor, traces nothing and
 //! decides nothing, so it cannot differ from the controller in what there is.
 use super::convert::{self, failure, info, options, value};
+use super::files;
 use super::link::lock;
 use super::store::Asked;
 use super::wire::{self, About, Attribute, Bytes, Command, Failure, Made, Open, Opened, Said};
@@ -146,7 +147,12 @@ impl Worker {
                 self.line.send(Said::Compiled { request, made });
             }
             Command::Upload { buffer, device, dtype, dims, bytes } => {
-                let sent = self.upload(device, dtype, &dims, &bytes.0).map_err(|e| failure(&e));
+                let sent = self.upload(device, dtype, &dims, |_| Ok(bytes.0)).map_err(|e| failure(&e));
+                self.buffers.insert(buffer, sent);
+            }
+            Command::Read { buffer, device, dtype, dims, path, runs } => {
+                let read = |dtype| files::elements(&path, &runs, dtype, &dims);
+                let sent = self.upload(device, dtype, &dims, read).map_err(|e| failure(&e));
                 self.buffers.insert(buffer, sent);
             }
             Command::Run { run, program, hash, arguments, results, kept } => {
@@ -213,10 +219,16 @@ impl Worker {
         self.programs.get(&program).ok_or_else(|| unknown("program", program))
     }
 
-    fn upload(&self, device: u32, dtype: u32, dims: &[i64], bytes: &[u8]) -> Result<Buffer> {
+    fn upload(
+        &self,
+        device: u32,
+        dtype: u32,
+        dims: &[i64],
+        bytes: impl FnOnce(BufferType) -> Result<Vec<u8>>,
+    ) -> Result<Buffer> {
         let known = BufferType::ALL.iter().find(|t| **t as u32 == dtype);
         let dtype = known.ok_or_else(|| unknown("element type", dtype.into()))?;
-        self.client.buffer_from_host(bytes, *dtype, dims, self.device(device)?)
+        self.client.buffer_from_host(&bytes(*dtype)?, *dtype, dims, self.device(device)?)
     }
 
     /// Starts a program. All that PJRT would refuse is looked at first: one that is refused on one device lets the others wait.
@@ -281,6 +293,10 @@ impl Worker {
                 costs.put(&mut out);
             }
             About::Needs { program } => convert::needs(&self.program(program)?.1.memory_stats()?).put(&mut out),
+            About::File { path, at, length } => {
+                let (size, bytes) = files::read(&path, &[(at, length)])?;
+                (size, Bytes(bytes)).put(&mut out);
+            }
             About::Memory { device } => {
                 self.device(device)?.memory_stats()?.map(|m| convert::memory(&m)).put(&mut out);
             }
