@@ -42,10 +42,12 @@ fn called(text: &str) -> Option<String> {
 fn returns(name: &str, defs: &Definitions) -> Option<(usize, Vec<String>)> {
     let (_, item) = defs.value_named(name)?;
     let head = format!("{};", item.text().split_once('{')?.0);
-    if !head.contains("impl") || !depth::fits(&head) {
-        return None;
-    }
-    let function: syn::TraitItemFn = syn::parse_str(&head).ok()?;
+    if !head.contains("impl") { None } else { depth::as_people_write(&head, || closure_in(&head)) }
+}
+
+/// The same of what is before the function's body.
+fn closure_in(head: &str) -> Option<(usize, Vec<String>)> {
+    let function: syn::TraitItemFn = depth::fits(head).then(|| syn::parse_str(head).ok())??;
     let syn::ReturnType::Type(_, ty) = &function.sig.output else { return None };
     let syn::Type::ImplTrait(ty) = &**ty else { return None };
     let generics: Vec<String> = function.sig.generics.type_params().map(|p| p.ident.to_string()).collect();
@@ -72,6 +74,21 @@ fn returns(name: &str, defs: &Definitions) -> Option<(usize, Vec<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_function_returns() {
+        for (head, closure) in [
+            ("fn f(n: i32) -> impl Fn(i32, &str) -> i32;", Some((0, vec!["_", "&_"]))),
+            ("fn f<T>(all: Vec<Box<dyn Fn(f64) -> f64>>) -> impl FnMut(&mut T) + use<T>;", Some((1, vec!["&mut _"]))),
+            ("fn f() -> impl FnOnce(Option<&str>) -> bool;", Some((2, vec!["Option < & str >"]))),
+            ("fn f<T>() -> impl Fn(Option<&T>);", None),
+            ("fn f() -> impl Iterator<Item = i32>;", None),
+            ("fn f() -> Box<dyn Fn(i32)>;", None),
+        ] {
+            let wanted = closure.map(|(level, all)| (level, all.into_iter().map(str::to_owned).collect()));
+            assert_eq!(depth::as_people_write(head, || closure_in(head)), wanted, "{head}");
+        }
+    }
 
     #[test]
     fn what_a_let_calls() {
