@@ -154,9 +154,9 @@ pub(super) fn put_iterator<T: Iterator + 'static>(name: &str, value: T) {
 /// Whether closures or functions are part of a type, as `type_name` has it: `Map<IntoIter<i32>, a::b::{{closure}}>`, or `a::b` alone.
 #[inline(never)]
 fn has_functions(type_name: &str) -> bool {
-    let ends = type_name.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+    let mut paths = type_name.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
     let function = |path: &str| path.rsplit_once("::").is_some_and(|(_, last)| last.starts_with(char::is_lowercase));
-    type_name.contains("{{") || ends.into_iter().any(function)
+    type_name.contains("{{") || paths.any(function)
 }
 
 /// Stores a value that cells load a reference of.
