@@ -83,7 +83,7 @@ impl<'t> Words<'t> {
             }
             Kind::Number => true,
             // The name of a file, say.
-            Kind::Literal => word.starts_with('"'),
+            Kind::Literal => word.starts_with('"') && !matches!(unquoted(word), "inf" | "-inf" | "nan"),
             _ => false,
         };
         stands.then_some(Meta::One)
@@ -262,8 +262,15 @@ fn in_rust(word: &str) -> &str {
     match word {
         "True" => "true",
         "False" => "false",
+        _ if word.len() > 3 => unquoted(word),
         _ => word,
     }
+}
+
+/// A text without its quotation marks, of which Python has two kinds.
+fn unquoted(word: &str) -> &str {
+    let inside = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('\'')).unwrap_or(word)
 }
 
 /// A row at a token: where it stands in the text, and what its letters and numbers stand for.
@@ -372,6 +379,12 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
         first -= width;
     }
     Some((user.tokens[first].range.start..last.range.end, captured))
+}
+
+/// Whether what is pointed at is Python's `name=` in a call.
+pub(super) fn is_name_of_argument(line: &str, at: &Range<usize>) -> bool {
+    line[at.end..].trim_start().strip_prefix('=').is_some_and(|rest| !rest.starts_with('='))
+        && line[..at.start].trim_end().ends_with([',', '('])
 }
 
 /// The lines that a place is in: what is looked for is an expression of one line.
