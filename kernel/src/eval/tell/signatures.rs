@@ -1,5 +1,5 @@
 //! What torch's functions and ours take, by name and type: how a call of torch's is written here.
-use super::words::{Words, receiver};
+use super::words::{Words, compared, receiver};
 use crate::eval::text::scan::Kind;
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -264,7 +264,7 @@ impl<'a> Ours<'a> {
             true => {
                 // Torch has it first, with few exceptions.
                 let at = left.iter().position(|b| matches!(b.name, "self" | "input")).unwrap_or(0);
-                format!("{}.{name}", receiver(&left.remove(at).given?))
+                format!("{}.{name}", receiver(&compared(left.remove(at).given?)))
             }
             false => target.to_owned(),
         };
@@ -357,7 +357,7 @@ impl<'a> Ours<'a> {
         let whole = number && value.trim_start_matches('-').chars().all(|c| c.is_ascii_digit() || c == '_');
         let yes_or_no = matches!(value, "true" | "false");
         let bare = !none && text.is_none() && list.is_none();
-        let lent = |v: &str| format!("&{}", receiver(v.trim_start_matches('&')));
+        let lent = |v: &str| format!("&{}", receiver(&compared(v.trim_start_matches('&').to_owned())));
         let in_list = |prefix: &str| Some(format!("{prefix}[{}]", list?.trim_end_matches([',', ' '])));
         if let Some(inner) = ty.strip_prefix("Option<").and_then(|t| t.strip_suffix('>')) {
             return if none {
@@ -368,7 +368,7 @@ impl<'a> Ours<'a> {
         }
         if let Some(inner) = ty.strip_prefix("impl Into<").and_then(|t| t.strip_suffix('>')) {
             return match inner.rsplit("::").next()? {
-                "Dims" if none => Some("()".to_owned()),
+                "Dims" if none || list.is_some_and(|l| l.is_empty()) => Some("()".to_owned()),
                 "Dims" if list.is_some() => in_list(""),
                 "Dims" => (bare && !yes_or_no).then(|| value.to_owned()),
                 arg if arg.starts_with("Arg") => bare.then(|| if number { value.to_owned() } else { lent(value) }),
