@@ -1,5 +1,5 @@
 //! What torch's functions and ours take, by name and type: how a call of torch's is written here.
-use super::words::{Words, compared, receiver};
+use super::words::{Words, compared, inside, listed, receiver};
 use crate::eval::text::scan::Kind;
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -209,6 +209,16 @@ impl<'a> Ours<'a> {
         self.lines().any(|(of, kind, _)| of == name && matches!(kind, "struct" | "enum"))
     }
 
+    /// Whether it is known how a type is made.
+    pub(super) fn is_made(&self, ty: &str) -> bool {
+        ["new", "with"].iter().any(|f| self.function(ty, f).is_some())
+    }
+
+    /// Whether something of a name of torch's is there, a function in place or one that gives another value.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.lines().any(|(n, ..)| n == name || n == name.trim_end_matches('_'))
+    }
+
     /// How a call of torch's `name` (`torch.sort`, `nn.Linear`, `Tensor.norm`) is written, where one of `targets` (`Tensor::sort`,
     /// `nn::Linear`, `cat`) takes all that it hands over.
     pub(super) fn call(&self, name: &str, of: Option<&str>, given: &Given, targets: &[String]) -> Option<String> {
@@ -241,7 +251,7 @@ impl<'a> Ours<'a> {
         let (owner, last) = target.rsplit_once("::").unwrap_or(("", target));
         if last.starts_with(char::is_uppercase) {
             // A struct of one value is made of that.
-            let tuple = self.function(last, "new").is_none() && self.function(last, "with").is_none();
+            let tuple = !self.is_made(last);
             if let ([one], true) = (bound, tuple && self.is_type(last)) {
                 return Some((0, format!("{target}({})", one.value()?)));
             }
@@ -454,17 +464,6 @@ fn plain(value: &str) -> &str {
 fn unquoted(value: &str) -> Option<&str> {
     let quote = value.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     value.strip_prefix(quote)?.strip_suffix(quote)
-}
-
-/// Whether brackets hold a list: `(2, 3)`, and not `(a + b) * c`.
-fn listed(value: &str) -> bool {
-    let words = Words::of(value);
-    words.behind_brackets(0) == Some(words.len())
-        && (words.len() == 2 || words.between_commas(1, words.len() - 1).len() > 1 || value.ends_with(",)"))
-}
-
-fn inside(value: &str) -> &str {
-    &value[1..value.len() - 1]
 }
 
 /// A call of something that torch has, as it stands in a line.

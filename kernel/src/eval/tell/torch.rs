@@ -314,8 +314,7 @@ fn all_instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Vec<F
         match signatures::around(&user, &at) {
             Some(call) if ours.are_known() => all.extend(bound(&user, call, about, ours)),
             _ if about == About::Names => {
-                let is_rust = |found: &Found| syn::parse_str::<syn::Expr>(&found.code).is_ok();
-                all.extend(op(&user, &at, ours).filter(is_rust));
+                all.extend(op(&user, &at, ours).filter(|f| syn::parse_str::<syn::Expr>(&f.code).is_ok()));
             }
             _ => {}
         }
@@ -344,8 +343,11 @@ fn bound(user: &Words, call: Call, about: About, ours: &Ours) -> Option<Found> {
         (Some(code), _) => (format!("{ANSWER}`{code}`"), code),
         // What is taken otherwise than in torch is told, not guessed.
         _ if about != About::Names || call.of.is_some() => return None,
+        (None, Some(_)) if short.starts_with(char::is_uppercase) && !ours.is_made(short) => {
+            return op(user, &call.whole, ours);
+        }
         (None, Some(target)) => (format!("{ANSWER}`{target}` (`?{target}` tells what it takes)"), written),
-        (None, None) if PAGE.contains(&format!(".{short}(")) => return None,
+        (None, None) if PAGE.contains(&format!(".{short}(")) || ours.has(short) => return None,
         (None, None) => (format!("xlazy has no `{short}`; docs/ops.md lists what there is"), written),
     };
     Some(Found { said, code, at: call.whole, subject: call.of.map(|of| (of, TENSOR)) })

@@ -411,6 +411,17 @@ pub(super) fn compared(text: String) -> String {
     format!("{}.{method}({})", receiver(&text[at(&all.left)]), &text[at(&all.right)])
 }
 
+/// Whether brackets hold a list: `(2, 3)`, and not `(a + b) * c`.
+pub(super) fn listed(value: &str) -> bool {
+    let words = Words::of(value);
+    words.behind_brackets(0) == Some(words.len())
+        && (words.len() == 2 || words.between_commas(1, words.len() - 1).len() > 1 || value.ends_with(",)"))
+}
+
+pub(super) fn inside(value: &str) -> &str {
+    &value[1..value.len() - 1]
+}
+
 /// An expression that something is called of.
 pub(super) fn receiver(text: &str) -> Cow<'_, str> {
     let text = text.trim_start_matches(['&', ' ']);
