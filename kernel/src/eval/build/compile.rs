@@ -101,7 +101,7 @@ impl Compiler {
         let change = self.defs.regroup(deps);
         let cell = Arc::new(CellText::new(0, ""));
         let (gone, declared) = Default::default();
-        let scope = Scope { vars: &[], gone: &gone, declared: &declared };
+        let scope = Scope { vars: &[], gone: &gone, declared: &declared, ours: &String::new };
         let parsed = Parsed::default();
         self.defs = self.group(change, &cell, 0..0, &parsed, &scope, &mut Timing::default())?.0;
         Ok(())
