@@ -141,11 +141,6 @@ impl<'f> Holds<'f> {
         lent
     }
 
-    /// An iterator, whose type may have no name.
-    pub(super) fn iterator<T: Iterator + 'static>(self, number: usize, name: &'static str, value: T) -> &'f mut T {
-        self.handle(number, name, value, keep_iterator::<T>)
-    }
-
     /// A closure, beside what stores it: its type has no name by which later cells could have it.
     pub fn closure<F: 'static, K: FnOnce(F) + 'static>(
         self,
@@ -199,10 +194,6 @@ impl<'f> Holds<'f> {
         self.set(number, name, Place::Held(boxed, keep));
         lent
     }
-}
-
-fn keep_iterator<T: Iterator + 'static>(name: &str, value: Box<dyn Any>) {
-    super::store::put_iterator(name, xlazy_core::sys::unbox::<T>(value));
 }
 
 fn keep_closure<F: 'static, K: FnOnce(F) + 'static>(_: &str, value: Box<dyn Any>) {

@@ -108,7 +108,7 @@ pub trait HoldIterator<T> {
 }
 impl<T: Iterator + 'static> HoldIterator<T> for &Of<T> {
     fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T {
-        holds.iterator(number, name, value)
+        holds.handle(number, name, value, store::keep_iterator::<T>)
     }
 }
 pub trait HoldValue<T> {

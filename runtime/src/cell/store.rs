@@ -151,6 +151,11 @@ pub(super) fn put_iterator<T: Iterator + 'static>(name: &str, value: T) {
     put(name, Box::new(boxed), type_name::<Box<dyn Iterator<Item = T::Item>>>());
 }
 
+/// As [`put_iterator`], of one that was held.
+pub(super) fn keep_iterator<T: Iterator + 'static>(name: &str, value: Box<dyn Any>) {
+    put_iterator(name, xlazy_core::sys::unbox::<T>(value));
+}
+
 /// Whether closures or functions are part of a type, as `type_name` has it: `Map<IntoIter<i32>, a::b::{{closure}}>`, or `a::b` alone.
 #[inline(never)]
 fn has_functions(type_name: &str) -> bool {

@@ -349,7 +349,7 @@ mod tests {
         for length in [0u64, 2, LONGEST_HEADER as u64 + 1, u64::MAX] {
             std::fs::write(&path, length.to_le_bytes()).unwrap();
             // Sparse: it takes no room on the disk, and would take 64 GB of memory.
-            File::options().write(true).open(&path).unwrap().set_len(64 << 30).unwrap();
+            std::fs::File::options().write(true).open(&path).unwrap().set_len(64 << 30).unwrap();
             assert!(super::read(&path).is_err(), "{length}");
         }
         std::fs::write(&path, [9, 0, 0]).unwrap();
