@@ -55,10 +55,19 @@ enum Statement {
     Later(usize, String, String, i64),
     /// `let mut a; if b.len() > n { a = b.clone(); a.push(n); }`
     Unset(String, String, i64),
+    /// A closure that gives a copy of a variable, longer by what it is called with, by one of `CLOSURES`.
+    Named(usize, String, String),
 }
 
 /// What declares `A` as `B` with `N` behind it.
-const MAKES: [&str; 8] = [
+const MAKES: [&str; 15] = [
+    "let (mut A, _) = (more(B.clone(), N), 1);",
+    "let Pair { a: mut A, .. } = Pair { a: more(B.clone(), N), b: vec![] };",
+    "let mut A = 'out: loop { for i in 0..9 { if i == 3 { break 'out more(B.clone(), N); } } };",
+    "let mut A = { let add = |n: i64| more(B.clone(), n); add(N) };",
+    "let mut A = match B.clone() { v if v.is_empty() => vec![N], v => more(v, N) };",
+    "let mut A = { let A = B.clone(); let A = more(A, N); A };",
+    "let mut A = (|v: Vec<i64>| more(v, N))(B.clone());",
     "let mut A = loop { break more(B.clone(), N); };",
     "let Some(mut A) = Some(more(B.clone(), N)) else { panic!(\"never\") };",
     "let mut A = { let mut A = B.clone(); A.push(N); A };",
@@ -100,7 +109,20 @@ const PUSHES: [&str; 6] = [
     "'done: { A = more(A, N); if A.len() < 1000 { break 'done; } A.clear(); }",
 ];
 
+/// What declares a closure `A` that gives `B` with its argument behind it.
+const CLOSURES: [&str; 7] = [
+    "let A = { let kept = B.clone(); move |n: i64| more(kept.clone(), n) };",
+    "let kept_A = B.clone(); let A = |n: i64| more(kept_A.clone(), n); A(1);",
+    "let kept_A = B.clone(); let A = move |n| { let mut v = kept_A.clone(); v.push(n); v };",
+    "let mut A = { let mut kept = B.clone(); move |n: i64| { kept.push(n); kept.clone() } };",
+    "let kept_A = B.clone(); let A = move |n: i64| more(kept_A, n);",
+    "let kept_A = B.clone(); let add = |v: &[i64], n: i64| [v, &[n]].concat(); let A = |n: i64| add(&kept_A, n);",
+    "let kept_A = B.clone(); let A = |n| more(kept_A.clone(), n); println!(\"{:?}\", [1, 2].map(&A));",
+];
+
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+/// Of closures.
+const CALLED: [&str; 2] = ["f", "g"];
 
 impl Statement {
     /// One that Rust takes where these are surely there.
@@ -109,7 +131,7 @@ impl Statement {
             let sure: Vec<String> = there.iter().filter(|(_, sure)| **sure).map(|(n, _)| n.clone()).collect();
             let one = sure.get(rng.usize(..sure.len().max(1))).cloned();
             let n = rng.i64(0..4);
-            let kind = rng.u8(0..27);
+            let kind = rng.u8(0..30);
             if kind == 0 || sure.is_empty() {
                 let new = NAMES[rng.usize(..NAMES.len())].to_owned();
                 there.insert(new.clone(), true);
@@ -171,6 +193,10 @@ impl Statement {
                     there.insert(new.clone(), false);
                     return Statement::Unset(new, old, n);
                 }
+                27..=29 => {
+                    let named = CALLED[rng.usize(..CALLED.len())].to_owned();
+                    return Statement::Named(rng.usize(..CLOSURES.len()), named, old);
+                }
                 17..=19 => return Statement::Push2(rng.usize(..PUSHES.len()), old, n),
                 10 => {
                     there.insert(old.clone(), false);
@@ -197,6 +223,7 @@ impl Statement {
             Statement::Make(how, a, b, n) => filled(MAKES[*how], a, b, *n),
             Statement::Push2(how, a, n) => filled(PUSHES[*how], a, a, *n),
             Statement::Trade(how, a, b) => filled(TRADES[*how], a, b, 0),
+            Statement::Named(how, f, b) => filled(CLOSURES[*how], f, b, 0),
             Statement::Turn(a, b, n) => format!("({a}, {b}) = (more({b}, {n}), {a});"),
             Statement::Later(how, a, b, n) => filled(LATER[*how], a, b, *n),
             Statement::Unset(a, b, n) => {
@@ -222,7 +249,7 @@ impl Statement {
                 let value = take(values, b);
                 values.insert(a.clone(), Some(value));
             }
-            Statement::Clone(a, b) => {
+            Statement::Clone(a, b) | Statement::Named(_, a, b) => {
                 let value = values[b].clone();
                 values.insert(a.clone(), value);
             }
@@ -366,7 +393,10 @@ fn what_a_cell_leaves_behind_is_what_rust_leaves() {
         assert!(!matches!(&reply, Reply::Error(f) if f.name == "CompileError"), "{code}\n{reply:?}");
         for (name, value) in &values {
             cell += 1;
-            match (value, shown(&engine, cell, name)) {
+            let called = CALLED.contains(&&**name);
+            let (asked, behind) = if called { (format!("{name}(9)"), Some(9)) } else { (name.clone(), None) };
+            let value = value.clone().map(|v| v.into_iter().chain(behind).collect::<Vec<i64>>());
+            match (value, shown(&engine, cell, &asked)) {
                 (Some(value), shown) => assert_eq!(shown, Ok(format!("{value:?}")), "`{name}` after\n{code}"),
                 (None, Err(why)) => assert!(why.contains(name.as_str()) && why.contains("cell"), "{why}"),
                 (None, Ok(shown)) => panic!("`{name}` was moved, and is {shown} after\n{code}"),

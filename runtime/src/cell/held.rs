@@ -141,6 +141,30 @@ impl<'f> Holds<'f> {
         lent
     }
 
+    /// A closure, beside what stores it: its type has no name by which later cells could have it.
+    pub fn closure<F: 'static, K: FnOnce(F) + 'static>(
+        self,
+        number: usize,
+        name: &'static str,
+        closure: F,
+        keep: K,
+    ) -> &'f mut (F, K) {
+        self.handle(number, name, (closure, keep), keep_closure::<F, K>)
+    }
+
+    /// Lends a closure for good, and stores what later cells have of it.
+    pub fn lend_closure<F: 'static, K: 'static, L: FnOnce(&'static F) + 'static>(
+        self,
+        number: usize,
+        held: &'f mut (F, K),
+        keep: L,
+    ) -> &'static (F, K) {
+        let (boxed, _, name) = self.boxed(number);
+        let lent: &'static (F, K) = Box::leak(Box::new(self.boxes.take(boxed, held)));
+        self.closure(number, name, &lent.0, keep);
+        lent
+    }
+
     #[inline(never)]
     fn boxed(self, number: usize) -> (usize, Keep, &'static str) {
         let lets = self.lets.borrow();
@@ -170,6 +194,11 @@ impl<'f> Holds<'f> {
         self.set(number, name, Place::Held(boxed, keep));
         lent
     }
+}
+
+fn keep_closure<F: 'static, K: FnOnce(F) + 'static>(_: &str, value: Box<dyn Any>) {
+    let (closure, keep) = xlazy_core::sys::unbox::<(F, K)>(value);
+    keep(closure);
 }
 
 /// Where a variable waits for what it is assigned, while its old value is in the making of it.

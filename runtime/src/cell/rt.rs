@@ -22,7 +22,7 @@ pub use xlazy_core::sys::{check_interrupt as check, come_to_statement as on, int
 pub use xlazy_core::thread::caller_line as line;
 
 /// A type, to choose by autoref how its values are fetched and stored: `(&&&Of::<T>::TYPE).load("x", false)` and
-/// `(&&Of::value(&x)).keep("x", x)`. Handles and `Copy` values are copied into a cell, everything else is moved.
+/// `(&&&Of::value(&x)).keep("x", x)`. Handles and `Copy` values are copied into a cell, everything else is moved.
 pub struct Of<T>(PhantomData<fn() -> T>);
 
 impl<T> Of<T> {
@@ -67,9 +67,17 @@ impl<T: 'static> LoadMove<T> for Of<T> {
 pub trait KeepHandle<T> {
     fn keep(&self, name: &str, value: T);
 }
-impl<T: store::Handle> KeepHandle<T> for &Of<T> {
+impl<T: store::Handle> KeepHandle<T> for &&Of<T> {
     fn keep(&self, name: &str, value: T) {
         value.keep(name);
+    }
+}
+pub trait KeepIterator<T> {
+    fn keep(&self, name: &str, value: T);
+}
+impl<T: Iterator + 'static> KeepIterator<T> for &Of<T> {
+    fn keep(&self, name: &str, value: T) {
+        store::put_iterator(name, value);
     }
 }
 pub trait KeepMove<T> {
@@ -90,9 +98,17 @@ pub fn keep_shared<F: ?Sized + 'static>(name: &str, closure: Box<F>) {
 pub trait HoldHandle<T> {
     fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T;
 }
-impl<T: store::Handle> HoldHandle<T> for &Of<T> {
+impl<T: store::Handle> HoldHandle<T> for &&Of<T> {
     fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T {
         value.hold(holds, number, name)
+    }
+}
+pub trait HoldIterator<T> {
+    fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T;
+}
+impl<T: Iterator + 'static> HoldIterator<T> for &Of<T> {
+    fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T {
+        holds.handle(number, name, value, store::keep_iterator::<T>)
     }
 }
 pub trait HoldValue<T> {

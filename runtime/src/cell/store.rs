@@ -142,6 +142,28 @@ pub(super) fn put(name: &str, value: Box<dyn Any>, type_name: &'static str) {
     insert(name, value, type_name, [false, false], String::new());
 }
 
+/// Stores an iterator: one whose type has no name, since there are closures or functions in it, as a box that has one.
+pub(super) fn put_iterator<T: Iterator + 'static>(name: &str, value: T) {
+    if !has_functions(type_name::<T>()) {
+        return put(name, Box::new(value), type_name::<T>());
+    }
+    let boxed: Box<dyn Iterator<Item = T::Item>> = Box::new(value);
+    put(name, Box::new(boxed), type_name::<Box<dyn Iterator<Item = T::Item>>>());
+}
+
+/// As [`put_iterator`], of one that was held.
+pub(super) fn keep_iterator<T: Iterator + 'static>(name: &str, value: Box<dyn Any>) {
+    put_iterator(name, xlazy_core::sys::unbox::<T>(value));
+}
+
+/// Whether closures or functions are part of a type, as `type_name` has it: `Map<IntoIter<i32>, a::b::{{closure}}>`, or `a::b` alone.
+#[inline(never)]
+fn has_functions(type_name: &str) -> bool {
+    let mut paths = type_name.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+    let function = |path: &str| path.rsplit_once("::").is_some_and(|(_, last)| last.starts_with(char::is_lowercase));
+    type_name.contains("{{") || paths.any(function)
+}
+
 /// Stores a value that cells load a reference of.
 #[inline(never)]
 pub(super) fn put_lent(name: &str, lent: Box<dyn Any>, type_name: &'static str) {

@@ -4,6 +4,7 @@ use super::again;
 use super::cache::Entry;
 use super::compiler::{Compiler, Scope, Timing, Unkept};
 use super::edition::First;
+use super::nameless::closures_of_functions;
 use super::otherwise::{declares, may_be_otherwise, of_earlier, otherwise};
 use super::refused::{Refused, unbalanced};
 use super::replan::{are_about_names, learns, replan};
@@ -100,7 +101,7 @@ impl Compiler {
         let change = self.defs.regroup(deps);
         let cell = Arc::new(CellText::new(0, ""));
         let (gone, declared) = Default::default();
-        let scope = Scope { vars: &[], gone: &gone, declared: &declared };
+        let scope = Scope { vars: &[], gone: &gone, declared: &declared, ours: &String::new };
         let parsed = Parsed::default();
         self.defs = self.group(change, &cell, 0..0, &parsed, &scope, &mut Timing::default())?.0;
         Ok(())
@@ -364,6 +365,7 @@ impl Compiler {
         let shadows = &parsed.shadows;
         let variable = |name: &String| !name.starts_with(char::is_uppercase) || shadows.contains(name);
         parsed.bindings.retain(|b| variable(&b.name) || defs.value_named(&b.name).is_none());
+        let closures = closures_of_functions(&mut parsed, cell, &defs);
         let again = again::assigned(&mut parsed, cell, scope, &defs);
         let loaded = load_list(&parsed, scope, &defs)?;
         let imported = |u: &Use, name: &str| {
@@ -402,7 +404,7 @@ impl Compiler {
             only_shows: parsed.only_shows && parsed.items.is_empty(),
         };
         let paths = loaded.iter().flat_map(|v| self.paths.known(&v.written_type)).collect();
-        let mut plan = Plan { moved, paths, ..Plan::default() };
+        let mut plan = Plan { moved, paths, closures, ..Plan::default() };
         let needs = self.needs(&defs);
         let generate = |plan: &Plan| {
             let to = generate::linked_to(cell, &range, &parsed, &defs, &loaded, plan);

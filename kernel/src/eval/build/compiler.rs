@@ -77,6 +77,8 @@ pub struct Scope<'a> {
     /// What became of variables that are no longer there.
     pub gone: &'a HashMap<String, String>,
     pub declared: &'a Declared,
+    /// The runtime's public names: name, kind and signature on each line.
+    pub ours: &'a dyn Fn() -> String,
 }
 
 impl Compiler {

@@ -46,13 +46,21 @@ pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan) -> Declare
     let declaration = |b: &Binding| {
         let number = places.declared(&b.name)?;
         let v = &places.variables[number];
-        let open = v.open.as_ref().map(|open| OpenLet {
-            text: written_again(cell, open),
-            names: places.beside(open).map(|(_, v)| v.name.clone()).collect(),
-            kind: open.kind,
-            like: open.like.clone(),
-            closure: b.closure.clone(),
-            pending: plan.pending.contains(&number),
+        let open = v.open.as_ref().map(|open| {
+            let pending = plan.pending.contains(&number);
+            let together = if pending { places.together(open) } else { None };
+            let all = together.unwrap_or_else(|| places.beside(open).map(|(n, _)| n).collect());
+            let all = || all.iter().map(|n| &places.variables[*n]);
+            let mut lets: Vec<&Open> = all().filter_map(|v| v.open.as_ref()).collect();
+            lets.dedup_by_key(|open| &open.whole);
+            OpenLet {
+                text: lets.into_iter().map(|open| written_again(cell, open)).collect::<Vec<_>>().join(" "),
+                names: all().map(|v| v.name.clone()).collect(),
+                kind: open.kind,
+                like: open.like.clone(),
+                closure: b.closure.clone(),
+                pending,
+            }
         });
         Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open, lost: None }))
     };

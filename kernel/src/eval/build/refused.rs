@@ -8,6 +8,7 @@ use crate::eval::parse::parsed::Parsed;
 use crate::eval::tell::errors::compile_failure;
 use crate::eval::tell::point::point_out;
 use crate::eval::tell::retell::Known;
+use crate::eval::tell::signatures::Ours;
 use crate::eval::tell::torch::Rustc;
 use crate::eval::text::depth::{Depth, TooDeep};
 use crate::eval::text::scan;
@@ -74,7 +75,7 @@ impl Compiler {
                 let is_value = |name: &str| self.defs.value_named(name).is_some();
                 let (is_type, is_value, is_imported, sources) = (&is_type, &is_value, &is_imported, &self.sources());
                 let type_of = |name: &str| scope.vars.iter().find(|v| v.name == name).map(|v| &*v.type_name);
-                let rustc = Rustc { ask: &|source| self.ask(source), type_of: &type_of };
+                let rustc = Rustc { ask: &|source| self.ask(source), type_of: &type_of, ours: Ours::new(scope.ours) };
                 let declared = scope.declared;
                 let known =
                     Known { gone: &gone, declared, vars: &vars, is_type, is_value, is_imported, sources, rustc };

@@ -116,11 +116,12 @@ fn learn_of_open(error: &Diagnostic, source: &Source, parsed: &Parsed, plan: &mu
     let found = error.spans.iter().filter(|s| s.ours).filter_map(meant).find_map(|n| places.variables[n].open.as_ref());
     let Some(open) = found.filter(|open| open.kind != Kind::Computed) else { return false };
     let last = |(n, v): (usize, &Variable)| places.declared(&v.name) == Some(n) && !v.mentioned && !v.odd;
-    if !places.beside(open).all(last) {
+    let Some(all) = places.together(open) else { return false };
+    if !all.iter().all(|n| last((*n, &places.variables[*n]))) {
         return false;
     }
     let before = plan.pending.len();
-    plan.pending.extend(places.beside(open).map(|(n, _)| n));
+    plan.pending.extend(all);
     plan.pending.len() > before
 }
 
@@ -212,6 +213,11 @@ fn learn_of_held(
     }
     for span in &error.spans {
         let Some(Tag::Hold(n)) = tags(span) else { continue };
+        let v = &places.variables[n];
+        if v.closure.is_some() && error.code == "E0525" {
+            *plan.closures.entry(v.name.clone()).or_insert(0) += 1;
+            return true;
+        }
         learned |= match lasting {
             Some(_) => must_last(span) && borrows(n, parsed, loaded, before, plan),
             None => !places.variables[n].collected && plan.values.insert(n) || plan.inside.insert(n),

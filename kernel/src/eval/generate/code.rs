@@ -2,6 +2,7 @@
 use super::declared::OpenLet;
 use super::definitions::Definitions;
 use super::held::Held;
+use super::kept::kept;
 pub use super::plan::{Loaded, Plan};
 use crate::eval::parse::checks::may_bring_any;
 use crate::eval::parse::items::Item;
@@ -132,13 +133,13 @@ pub fn cell(
     prologue(&mut out, "cdylib", CELL_IN_TEXT, cell, parsed, links, plan);
     out.plain(&format!(
         " {ENTERED}pub extern \"C-unwind\" fn {ENTRY}() {{ use ::xlazy::cell::rt as xlazy_rt; \
-         use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepMove as _}};"
+         use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepIterator as _, KeepMove as _}};"
     ));
     let held = Held::new(parsed, loaded, plan);
     let frame = held.any();
     if frame {
         out.plain(
-            " use xlazy_rt::{HoldHandle as _, HoldValue as _, GiveCopy as _, GiveLoan as _, GiveMove as _, LendTensor as _, LendValue as _, LendSingle as _}; \
+            " use xlazy_rt::{HoldHandle as _, HoldIterator as _, HoldValue as _, GiveCopy as _, GiveLoan as _, GiveMove as _, LendTensor as _, LendValue as _, LendSingle as _}; \
              let mut xlazy_frame = xlazy_rt::Frame::new(); let xlazy_f = xlazy_frame.holds();",
         );
     }
@@ -206,13 +207,12 @@ pub fn cell(
     let places = &parsed.places;
     let alone = |name: &str| places.declared(name).is_some_and(|n| places.variables[n].open.is_some());
     for b in parsed.bindings.iter().filter(left) {
-        out.generated(Tag::Keep(b.name.clone()), &keep(b, plan, alone(&b.name)));
+        out.generated(Tag::Keep(b.name.clone()), &kept(&b.name, b.closure.as_deref(), plan, alone(&b.name)));
     }
     // What was moved and assigned again is there.
     let bound = |name: &String| parsed.bindings.iter().any(|b| b.name == *name);
     for name in plan.moved.iter().filter(|n| moves(n) && !plan.spent.contains(*n) && !bound(n)) {
-        let back = Binding { name: name.clone(), closure: None };
-        out.generated(Tag::Keep(name.clone()), &keep(&back, plan, false));
+        out.generated(Tag::Keep(name.clone()), &kept(name, None, plan, false));
     }
     for name in plan.spent.iter().filter(|n| parsed.rebound.contains(*n)) {
         // The variable that it shadows must not come back.
@@ -241,14 +241,14 @@ pub fn cell(
         let shadowed = parsed.bindings.iter().any(|b| b.name == *name);
         let only = if shadowed { "if !xlazy_done " } else { "" };
         let made = plan.made(v);
-        if let Some(arguments) = made.and_then(|made| made.closure.clone()) {
-            let closure = Binding { name: name.clone(), closure: Some(arguments) };
-            out.generated(Tag::Keep(name.clone()), &format!(" {only}{{ {} }}", keep(&closure, plan, true)));
+        if let Some(arguments) = made.and_then(|made| made.closure.as_deref()) {
+            let closure = kept(name, Some(arguments), plan, true);
+            out.generated(Tag::Keep(name.clone()), &format!(" {only}{{ {closure} }}"));
             continue;
         }
         let back = match v.handle && made.is_none() {
             true => format!("xlazy_rt::Handle::keep({name}, \"{name}\")"),
-            false => format!("(&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name})"),
+            false => format!("(&&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name})"),
         };
         out.generated(Tag::Restore(name.clone()), &format!(" {only}{{ {back}; }}"));
     }
@@ -502,27 +502,6 @@ fn show(cell: &CellText, defs: &Definitions) -> (&'static str, &'static str) {
         || defs.macros.iter().any(|m| m.mentions.contains(METHOD))
         || cell.text.contains(METHOD);
     if named || defs.deps.is_some() { SHOW_EVCXR } else { SHOW }
-}
-
-/// Stores a variable; a closure may take nothing along (`alone`).
-fn keep(b: &Binding, plan: &Plan, alone: bool) -> String {
-    let name = &b.name;
-    match &b.closure {
-        None => format!(" (&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name});"),
-        Some(arguments) => {
-            let of = ["Fn", "FnMut", "FnOnce"][plan.closures.get(name).copied().unwrap_or(0).min(2)];
-            let args = arguments.join(", ");
-            let boxed =
-                format!("::std::boxed::Box::new({name}) as ::std::boxed::Box<dyn ::core::ops::{of}({args}) -> _>");
-            // It is `Copy`, and stays so behind a reference.
-            if alone && of == "Fn" {
-                return format!(" xlazy_rt::keep_shared(\"{name}\", {boxed});");
-            }
-            format!(
-                " {{ let xlazy_value = {boxed}; (&&xlazy_rt::Of::value(&xlazy_value)).keep(\"{name}\", xlazy_value); }}"
-            )
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Variables that are held in boxes outside of the cell's code, so that they are there however it ends: what stands for their
 //! mentions. A variable whose mentions cannot be changed stays in the code as it is.
+use super::kept::kept;
 use super::plan::{Form, Loaded, Plan};
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Assignment, Mention, Mentioned, Variable};
@@ -36,7 +37,7 @@ impl<'a> Held<'a> {
         let v = &self.parsed.places.variables[number];
         let out = self.plan.plain || self.plan.inside.contains(&number) || self.plan.borrows.contains(&number);
         let deferred = || v.deferred.is_some() && self.parsed.places.assignments.iter().any(|a| a.variable == number);
-        let own = || (v.has_value || deferred()) && !v.closure && self.visible(number, v);
+        let own = || (v.has_value || deferred()) && !v.closure_later && self.visible(number, v);
         let stays = |l: &Loaded| is_copy(l) && !self.plan.framed.contains(&number);
         let earlier = |l: &Loaded| {
             !stays(l) && !self.refers(v) && l.open.as_ref().is_none_or(|o| !o.pending || o.names.len() == 1)
@@ -80,6 +81,9 @@ impl<'a> Held<'a> {
     /// Whether a variable can be lent from a place on: what comes behind it only looks at it.
     pub fn can_lend(&self, number: usize, from: usize) -> bool {
         let (places, v) = (&self.parsed.places, &self.parsed.places.variables[number]);
+        if v.closure.is_some() && self.plan.closures.contains_key(&v.name) {
+            return false;
+        }
         let framed = v.declared.is_none() && self.loaded(v).is_some_and(|l| !l.lent && self.plan.made(l).is_none());
         let taken = |m: &Mention| m.range.start >= from && m.takes();
         let assigned = places.assignments.iter().any(|a| a.variable == number && a.whole.end > from && !a.declares);
@@ -93,6 +97,10 @@ impl<'a> Held<'a> {
             let (name, at) = (&v.name, self.parsed.places.variables[*borrower].begins?);
             let whole = whole(n, v);
             let text = match v.collected {
+                _ if let Some(arguments) = &v.closure => {
+                    let keep = kept(name, Some(arguments), self.plan, true);
+                    format!(" let {name} = xlazy_f.lend_closure({n}, {whole}, |{name}| {{{keep}}});")
+                }
                 true => format!(" let {name} = xlazy_f.lend({n}, {whole});"),
                 false => format!(" let {name} = (&&&xlazy_rt::Of::value(&*{name})).lend(xlazy_f, {n}, {whole});"),
             };
@@ -131,6 +139,8 @@ impl<'a> Held<'a> {
         let known = self.plan.forms.get(&number).copied();
         if self.holds(m.variable) {
             let guess = match m.kind {
+                // Whether it is `Copy` is not known before its end.
+                _ if v.closure.is_some() => Form::Place,
                 Mentioned::For(_) | Mentioned::Last if v.collected => Form::Take,
                 Mentioned::For(n) if !v.plain => Form::Give(Some(n)),
                 Mentioned::Last if !v.plain => Form::Give(None),
@@ -150,6 +160,8 @@ impl<'a> Held<'a> {
         let name = &v.name;
         let whole = whole(k, v);
         match form {
+            Form::Place if v.closure.is_some() => format!("((*{name}).0)"),
+            Form::Take if v.closure.is_some() => format!("xlazy_f.take({k}, {whole}).0"),
             // As nobody writes it: a macro may say what it was given.
             Form::Place if m.in_macro => format!("((*{name}))"),
             Form::Place => format!("(*{name})"),
@@ -306,9 +318,13 @@ impl<'a> Held<'a> {
     fn held(&self, n: usize, value: &str) -> String {
         let v = &self.parsed.places.variables[n];
         let name = &v.name;
+        if let Some(arguments) = &v.closure {
+            let keep = kept(name, Some(arguments), self.plan, v.open.is_some());
+            return format!("xlazy_f.closure({n}, \"{name}\", {value}, |{name}| {{{keep}}})");
+        }
         match v.collected || self.plan.values.contains(&n) {
             true => format!("xlazy_f.value({n}, \"{name}\", {value})"),
-            false => format!("(&&xlazy_rt::Of::value(&{value})).hold(xlazy_f, {n}, \"{name}\", {value})"),
+            false => format!("(&&&xlazy_rt::Of::value(&{value})).hold(xlazy_f, {n}, \"{name}\", {value})"),
         }
     }
 }

@@ -4,5 +4,6 @@ pub mod code;
 pub mod declared;
 pub mod definitions;
 pub mod held;
+mod kept;
 pub mod plan;
 pub mod reach;

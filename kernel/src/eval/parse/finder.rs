@@ -3,7 +3,8 @@ use super::arguments;
 use super::open::{Kind, Means, assigned, collects, opens, untyped};
 use super::places::{Assignment, Deferred, Leaf, Mention, Mentioned, Places, Variable};
 use super::syntax::{
-    PatternNames, apart, assigns, bound_names, bytes, closure, expressions, ident, is_plain, names_of, takes, written,
+    PatternNames, apart, assigns, bound_names, bytes, closure_arguments, expressions, ident, is_plain, names_of, takes,
+    written,
 };
 use crate::eval::text::scan;
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,7 +114,7 @@ impl<'m> Finder<'m> {
                 let deferred = (init.is_none() && (typed.is_some() || !matches!(local.pat, Pat::Type(_))))
                     .then_some(Deferred { typed });
                 for (ident, open) in names.into_iter().zip(opens) {
-                    let (has_value, closure) = (init.is_some(), closure(local).is_some());
+                    let (has_value, closure) = (init.is_some(), closure_arguments(local, self.text, self.base));
                     let fixed = immutable.contains(&bytes(ident.span(), self.base).start);
                     let name = ident.to_string();
                     let known = Variable::named(&name);
@@ -124,16 +125,6 @@ impl<'m> Finder<'m> {
                 }
             }
             Stmt::Item(_) => {}
-            Stmt::Expr(Expr::Assign(a), _) => {
-                self.visit_stmt(statement);
-                for (name, open) in assigned(a, self.base, &|name| self.like(name)) {
-                    let Some(variable) = self.variable(&name) else { continue };
-                    let first = self.out.assignments.iter().filter(|a| a.variable == variable).count() == 1;
-                    let v = &mut self.out.variables[variable];
-                    let untyped = v.deferred.as_ref().is_some_and(|d| d.typed.is_none());
-                    v.open = v.open.take().or(Some(open).filter(|_| first && untyped));
-                }
-            }
             other => self.visit_stmt(other),
         }
     }
@@ -141,6 +132,9 @@ impl<'m> Finder<'m> {
     /// What a name means in the value of a `let`.
     fn means(&self, name: &str) -> Means {
         let Some(v) = self.own(name) else { return Means::Earlier };
+        if let Some(made) = v.open.as_ref().filter(|o| o.kind == Kind::Made) {
+            return Means::Made(made.whole.clone());
+        }
         let open = v.open.as_ref().filter(|o| v.fixed && o.kind <= Kind::Data && o.heads.is_empty());
         let Some(open) = open else { return Means::Other };
         Means::Number(open.of.iter().cloned().chain([open.whole.clone()]).collect(), open.earlier.clone())
@@ -148,6 +142,9 @@ impl<'m> Finder<'m> {
 
     /// A value as that of a variable, and what it mentions of earlier cells.
     fn like(&self, name: &str) -> Option<(String, Vec<String>)> {
+        if self.scopes[1..].iter().any(|scope| scope.contains_key(name)) {
+            return None;
+        }
         let Some(v) = self.own(name) else { return Some((name.to_owned(), vec![name.to_owned()])) };
         let open = v.open.as_ref()?;
         Some((open.like.clone()?, open.earlier.clone()))
@@ -317,7 +314,7 @@ impl<'m> Finder<'m> {
         self.happened.sort_by_key(|h| h.at);
         let mut last: BTreeMap<usize, usize> = BTreeMap::new();
         for h in &self.happened {
-            self.out.variables[h.variable].mentioned = true;
+            self.out.variables[h.variable].mentioned |= !self.out.clones(h.variable, h.at);
             let next = self.happened.iter().find(|n| n.variable == h.variable && n.at > h.at);
             let again = |h: &Happening| {
                 let assigned = |n: &&Happening| matches!(n.what, What::Assignment { .. }) && n.variable == h.variable;
@@ -483,7 +480,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         let before = self.out.assignments.len();
         match ident(&e.left).and_then(|i| self.variable(&i.to_string())) {
             Some(variable) => {
-                self.out.variables[variable].closure |= matches!(&*e.right, Expr::Closure(_));
+                self.out.variables[variable].closure_later |= matches!(&*e.right, Expr::Closure(_));
                 self.out.assignments.push(Assignment::new(variable, whole, value.clone(), None));
             }
             None => {
@@ -496,6 +493,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             }
         }
         let numbers: Vec<usize> = (before..self.out.assignments.len()).collect();
+        self.open(e, &numbers);
         let making = std::mem::replace(&mut self.making, numbers.clone());
         self.value(&e.right);
         self.making = making;
@@ -552,6 +550,22 @@ impl Finder<'_> {
             named.into_iter().for_each(|(ident, field)| self.mention(ident, false, field));
         }
         own
+    }
+
+    /// A variable whose `let` says neither value nor type is open if all that it is assigned leaves that open.
+    fn open(&mut self, e: &syn::ExprAssign, numbers: &[usize]) {
+        let all = assigned(e, self.base, &|name| self.like(name));
+        for number in numbers {
+            let variable = self.out.assignments[*number].variable;
+            let v = &self.out.variables[variable];
+            if v.deferred.as_ref().is_none_or(|d| d.typed.is_some()) {
+                continue;
+            }
+            let open = all.iter().find(|(name, _)| *name == v.name).map(|(_, open)| open.clone());
+            let first = self.out.assignments.iter().filter(|a| a.variable == variable).count() == 1;
+            let v = &mut self.out.variables[variable];
+            v.open = if first { open } else { v.open.take().filter(|_| open.is_some()) };
+        }
     }
 
     /// What changes a variable, or a part of it; what is `assigned` as a whole may get its first value there.

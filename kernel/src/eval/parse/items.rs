@@ -4,6 +4,7 @@ use super::code_facts;
 use super::expand::{Macro, expand};
 use super::extents;
 use super::facts::Facts;
+use super::own_names::only_parameters;
 use super::publish::{self, begins_an_item};
 use super::syntax::{arguments, bytes, generics, one_line, parameters};
 use crate::eval::text::depth;
@@ -259,6 +260,9 @@ pub(super) fn persistent_item<'m>(
     edits.sort_by_key(|e| e.range.start);
     let mut mentions = scan::mentions(&cell.text[range.clone()]);
     for parameter in generics(item).into_iter().flat_map(parameters) {
+        mentions.remove(&parameter);
+    }
+    for parameter in only_parameters(item, &cell.text[range.clone()]) {
         mentions.remove(&parameter);
     }
     let values = checks.values;

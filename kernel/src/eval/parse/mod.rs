@@ -13,6 +13,7 @@ pub mod like;
 pub mod macros;
 pub mod moves;
 pub mod open;
+mod own_names;
 pub mod parsed;
 pub mod places;
 pub mod publish;

@@ -1,6 +1,6 @@
 //! `let`s whose value leaves a type open, such as `Vec::new()`: a later cell may say which it is.
 use super::like::{Likes, constant, likes};
-use super::syntax::{bytes, expressions};
+use super::syntax::{bytes, expressions, ident};
 use quote::ToTokens;
 use std::ops::Range;
 use syn::parse::Parser;
@@ -19,6 +19,8 @@ pub struct Open {
     pub value: Range<usize>,
     /// The `let`s of the cell's numbers that it is made of, in their order.
     pub of: Vec<Range<usize>>,
+    /// The `let`s of what it is a clone of, whose type is left open as well: they run together.
+    pub after: Vec<Range<usize>>,
     /// Variables of earlier cells that it is made of, and their `let`s, each written once more.
     pub earlier: Vec<String>,
     pub lets: Vec<String>,
@@ -32,6 +34,7 @@ pub struct Open {
 struct Found {
     heads: Vec<String>,
     of: Vec<Range<usize>>,
+    after: Vec<Range<usize>>,
     earlier: Vec<String>,
 }
 
@@ -40,6 +43,8 @@ struct Found {
 pub(super) enum Means {
     /// A variable of the cell, that is a number and stays that: its `let`s, and what those mention of earlier cells.
     Number(Vec<Range<usize>>, Vec<String>),
+    /// A variable of the cell whose type its `let`, which is here, leaves open, and which is made once.
+    Made(Range<usize>),
     /// Something else of the cell's.
     Other,
     /// Perhaps a variable of an earlier cell.
@@ -148,10 +153,10 @@ pub(super) fn opens(
         let computed = |(_, _, earlier): &(_, _, Vec<String>)| {
             (Kind::Computed, Found { earlier: earlier.clone(), ..Found::default() })
         };
-        let (kind, Found { heads, of, earlier }) = again.clone().or_else(|| like.map(computed))?;
+        let (kind, Found { heads, of, after, earlier }) = again.clone().or_else(|| like.map(computed))?;
         let (whole, value) = (whole.clone(), bytes(value.span(), base));
         let (like, lets) = (like.map(|(_, like, _)| like.clone()), Vec::new());
-        Some(Open { whole, kind, heads, value, of, earlier, lets, like })
+        Some(Open { whole, kind, heads, value, of, after, earlier, lets, like })
     };
     declared.iter().map(one).collect()
 }
@@ -162,8 +167,8 @@ pub(super) fn assigned(a: &syn::ExprAssign, base: usize, of: Likes) -> Vec<(Stri
     let (whole, value) = (bytes(a.span(), base), bytes(a.right.span(), base));
     let one = |(name, like, earlier): (String, String, Vec<String>)| {
         let (whole, value, like) = (whole.clone(), value.clone(), Some(like));
-        let (heads, of, lets) = Default::default();
-        (name, Open { whole, kind: Kind::Computed, heads, value, of, earlier, lets, like })
+        let (heads, of, after, lets) = Default::default();
+        (name, Open { whole, kind: Kind::Computed, heads, value, of, after, earlier, lets, like })
     };
     likes(&pattern, &a.right, of).into_iter().map(one).collect()
 }
@@ -206,6 +211,12 @@ pub(super) fn collects(value: &Expr) -> bool {
 }
 
 fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
+    if let Some(name) = cloned(e)
+        && let Means::Made(whole) = names(&name)
+    {
+        add(&mut found.after, vec![whole]);
+        return Some(Kind::Made);
+    }
     match e {
         Expr::Lit(l) => Some(match &l.lit {
             Lit::Int(n) if n.suffix().is_empty() => Kind::Number,
@@ -228,7 +239,7 @@ fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
             let (lets, earlier) = match names(&name) {
                 Means::Number(lets, earlier) => (lets, earlier),
                 Means::Earlier => (Vec::new(), vec![name]),
-                Means::Other => return None,
+                Means::Other | Means::Made(_) => return None,
             };
             add(&mut found.of, lets);
             add(&mut found.earlier, earlier);
@@ -253,6 +264,19 @@ fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
         Expr::Closure(c) if c.asyncness.is_none() && !mentions_more(c) => Some(Kind::Made),
         _ => None,
     }
+}
+
+/// The variable that `x.clone()` or `Arc::clone(&x)` is a clone of.
+fn cloned(e: &Expr) -> Option<String> {
+    let of = match e {
+        Expr::MethodCall(m) if m.method == "clone" => &*m.receiver,
+        Expr::Call(c) => match (&*c.func, c.args.first()?) {
+            (Expr::Path(p), Expr::Reference(r)) if p.path.segments.last()?.ident == "clone" => &*r.expr,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    ident(of).map(syn::Ident::to_string)
 }
 
 fn add<T: PartialEq>(to: &mut Vec<T>, more: Vec<T>) {
@@ -325,6 +349,7 @@ mod tests {
         let names = |name: &str| match name {
             "n" => Means::Number(std::iter::once(0..10).collect(), Vec::new()),
             "earlier" => Means::Earlier,
+            "tx" => Means::Made(0..10),
             _ => Means::Other,
         };
         let of = |code: &str| open(&syn::parse_str(code).unwrap(), &names).map(|(kind, _)| kind);
@@ -360,6 +385,8 @@ mod tests {
             "Some(Vec::new())",
             "Default::default()",
             "|a, b| a + b",
+            "tx.clone()",
+            "Arc::clone(&tx)",
         ] {
             assert_eq!(of(made), Some(Kind::Made), "{made}");
         }
@@ -375,6 +402,10 @@ mod tests {
             "Vec::with_capacity(x)",
             "vec![n, x]",
             "n + x",
+            "tx",
+            "x.clone()",
+            "Arc::clone(&x)",
+            "Some(tx)",
         ] {
             assert_eq!(of(effect), None, "{effect}");
         }

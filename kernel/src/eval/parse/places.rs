@@ -22,8 +22,10 @@ pub struct Variable {
     pub odd: bool,
     /// It is `Copy` by the looks of it: a number, `true`, a character.
     pub plain: bool,
-    /// It is bound to a closure.
-    pub closure: bool,
+    /// The arguments of the closure that it is declared as, as `Binding` has them.
+    pub closure: Option<Vec<String>>,
+    /// It is assigned a closure, which is of a type of its own.
+    pub closure_later: bool,
     /// Declared without `mut`.
     pub fixed: bool,
     /// It is declared with its value.
@@ -121,6 +123,35 @@ impl Places {
         self.variables.iter().enumerate().filter(move |(_, v)| same(v))
     }
 
+    /// What has to be declared together with that: its own `let`, those of which it is a clone, and what is a clone of them.
+    pub fn together(&self, open: &Open) -> Option<Vec<usize>> {
+        let opens = || self.variables.iter().filter_map(|v| v.open.as_ref());
+        let mut lets = vec![&open.whole];
+        while let Some(more) = opens().find_map(|o| {
+            let (own, mut of) = (lets.contains(&&o.whole), o.after.iter());
+            match own {
+                true => of.find(|of| !lets.contains(of)),
+                false => of.any(|of| lets.contains(&of)).then_some(&o.whole),
+            }
+        }) {
+            lets.push(more);
+        }
+        if !lets.iter().all(|whole| opens().any(|o| o.whole == **whole)) {
+            return None;
+        }
+        let of = |(_, v): &(usize, &Variable)| v.open.as_ref().is_some_and(|o| lets.contains(&&o.whole));
+        Some(self.variables.iter().enumerate().filter(of).map(|(n, _)| n).collect())
+    }
+
+    /// Whether a variable is mentioned there as what another one is a clone of, whose `let` runs together with its own.
+    pub fn clones(&self, variable: usize, at: usize) -> bool {
+        let Some(own) = &self.variables[variable].open else { return false };
+        self.variables
+            .iter()
+            .filter_map(|v| v.open.as_ref())
+            .any(|o| o.whole.contains(&at) && o.after.contains(&own.whole))
+    }
+
     pub fn mentions_of(&self, variable: usize) -> impl Iterator<Item = &Mention> {
         self.mentions.iter().filter(move |m| m.variable == variable)
     }
@@ -135,7 +166,7 @@ impl Mention {
 
 impl Variable {
     pub fn named(name: &str) -> Variable {
-        let (declared, begins, odd, plain, closure, fixed, has_value, changed) = Default::default();
+        let (declared, begins, odd, plain, closure, closure_later, fixed, has_value, changed) = Default::default();
         let (name, deferred, open, collected, mentioned) = (name.to_owned(), None, None, false, false);
         Variable {
             name,
@@ -144,6 +175,7 @@ impl Variable {
             odd,
             plain,
             closure,
+            closure_later,
             fixed,
             has_value,
             deferred,

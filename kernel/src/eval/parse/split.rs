@@ -152,7 +152,7 @@ impl Parsed {
                 self.statements.push(bytes(other.span(), base).start);
                 self.only_shows &= matches!(other, Stmt::Expr(Expr::Path(_), _));
                 if let Stmt::Local(local) = other {
-                    let closure = closure_arguments(local, cell, base);
+                    let closure = closure_arguments(local, &cell.text, base);
                     let binding = |i: &syn::Ident| Binding { name: i.to_string(), closure: closure.clone() };
                     let bound = bound_names(local);
                     let visible = bound.iter().filter(|i| self.is_written(cell, bytes(i.span(), base).start));

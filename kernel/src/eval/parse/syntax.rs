@@ -1,6 +1,5 @@
 //! What there is to ask of syn's trees: where a piece stands, what it is called, what it binds.
 use crate::eval::text::scan::{self, Kind, tokens};
-use crate::eval::text::source::CellText;
 use proc_macro2::Span;
 use std::ops::Range;
 use syn::parse::{ParseStream, Parser};
@@ -76,17 +75,17 @@ pub(super) fn parameters(generics: &syn::Generics) -> Vec<String> {
 }
 
 /// The types of the arguments, where the variable is bound to a closure.
-pub(super) fn closure_arguments(local: &syn::Local, cell: &CellText, base: usize) -> Option<Vec<String>> {
+pub(super) fn closure_arguments(local: &syn::Local, text: &str, base: usize) -> Option<Vec<String>> {
     let written = |p: &Pat| match p {
         // With a reference in it: the closure is good for any lifetime, which an inferred type would not say.
-        Pat::Type(t) if has_any_lifetime(&t.ty) => cell.text[bytes(t.ty.span(), base)].to_owned(),
+        Pat::Type(t) if has_any_lifetime(&t.ty) => text[bytes(t.ty.span(), base)].to_owned(),
         _ => "_".to_owned(),
     };
     closure(local).map(|c| c.inputs.iter().map(written).collect())
 }
 
 /// Whether a reference in it has no lifetime of its own.
-fn has_any_lifetime(ty: &syn::Type) -> bool {
+pub fn has_any_lifetime(ty: &syn::Type) -> bool {
     struct References(bool);
     impl<'ast> Visit<'ast> for References {
         fn visit_type_reference(&mut self, r: &'ast syn::TypeReference) {

@@ -64,7 +64,12 @@ impl Session {
         }
         let opt_level = mode.opt_level.unwrap_or(self.opt_level);
         let defs = self.journal.defs(&self.compiler.defs);
-        let scope = Scope { vars: &self.vars, gone: &self.gone, declared: &self.declared };
+        let line = self.process.line().clone();
+        let ours = || {
+            let names = line.call(Question::Names, "", Duration::from_secs(5)).ok();
+            names.and_then(|names| names.get("text/plain").map(str::to_owned)).unwrap_or_default()
+        };
+        let scope = Scope { vars: &self.vars, gone: &self.gone, declared: &self.declared, ours: &ours };
         self.compiler.opt_level = opt_level;
         let ready = self.compiler.compile(cell, range.clone(), &scope);
         self.compiler.opt_level = self.opt_level;

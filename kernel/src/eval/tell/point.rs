@@ -44,7 +44,7 @@ pub fn in_the_notebook(text: String, sources: &Sources) -> String {
     CRATES.iter().fold(name_variables(name_cells(text, sources)), |text, prefix| name_crates(text, prefix, sources))
 }
 
-/// Variables as a macro has them that says what it was given: `((*x))`, in generated code alone.
+/// Variables as a macro has them that says what it was given: `((*x))`, or `((*f).0)` of a closure, in generated code alone.
 fn name_variables(text: String) -> String {
     const BEFORE: &str = "((*";
     if !text.contains(BEFORE) {
@@ -55,7 +55,8 @@ fn name_variables(text: String) -> String {
     out.push_str(parts.next().unwrap_or_default());
     for part in parts {
         let end = part.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(part.len());
-        match part[end..].strip_prefix("))").filter(|_| end > 0) {
+        let behind = |end: usize| part[end..].strip_prefix("))").or_else(|| part[end..].strip_prefix(").0)"));
+        match behind(end).filter(|_| end > 0) {
             Some(rest) => out.extend([&part[..end], rest]),
             None => out.extend([BEFORE, part]),
         }

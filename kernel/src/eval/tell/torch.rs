@@ -2,10 +2,12 @@
 //! the one that errors are looked up in.
 use super::example;
 use super::options::{is_option, method_of};
+use super::signatures::{self, Call, Given, Ours};
 use super::stands::{NUMBER, TENSOR, subject};
 use super::subscript;
 use super::texts::Texts;
-use super::words::{Captured, TENSORS, Words, around, compared, found_at, receiver, tokens};
+use super::there::{OPS, in_scope, targets};
+use super::words::{Captured, TENSORS, Words, around, compared, found_at, is_name_of_argument, receiver, tokens};
 use crate::eval::text::scan::{Kind, Token};
 use crate::eval::text::source::{CellText, Provenance, Source};
 use crate::eval::toolchain::diagnostic::Diagnostic;
@@ -62,6 +64,8 @@ pub struct Rustc<'a> {
     pub ask: &'a dyn Fn(&str) -> Vec<Diagnostic>,
     /// The type of a variable of an earlier cell.
     pub type_of: &'a dyn Fn(&str) -> Option<&'a str>,
+    /// What the runtime has.
+    pub ours: Ours<'a>,
 }
 
 /// A row that stands where rustc points.
@@ -144,7 +148,7 @@ fn candidates(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Vec<Ca
             _ => python.then_some(Candidate { said, asks: None, python }),
         }
     };
-    Some(all_instead(line, in_line.clone(), about).into_iter().filter_map(candidate).take(MOST).collect())
+    Some(all_instead(line, in_line.clone(), about, &rustc.ours).into_iter().filter_map(candidate).take(MOST).collect())
 }
 
 /// Where the user's text stands in the source.
@@ -229,15 +233,15 @@ struct Found {
 }
 
 /// What says most about what stands at `at` of a line.
-fn instead(line: &str, at: Range<usize>, about: About) -> Option<Found> {
-    all_instead(line, at, about).into_iter().next()
+fn instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Option<Found> {
+    all_instead(line, at, about, ours).into_iter().next()
 }
 
 /// The rows that are about what stands at `at` of a line, those that say most of it first.
 ///
 /// In a row a single letter, `model`, `loss` or `opt` stands for any expression, and so does a number; `2, 3` stands for a list of any
 /// length.
-fn all_instead(line: &str, at: Range<usize>, about: About) -> Vec<Found> {
+fn all_instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Vec<Found> {
     let user = Words::written(line);
     let mut all: Vec<(usize, Found)> = Vec::new();
     for row in rows().iter().filter(|row| row.torch != row.xlazy) {
@@ -275,7 +279,7 @@ fn all_instead(line: &str, at: Range<usize>, about: About) -> Vec<Found> {
         if pattern.meta(0).is_some() && !call && captured.get(pattern.word(0)).is_some_and(inside) {
             continue;
         }
-        let code = filled(&row.xlazy, &captured);
+        let code = filled(&row.xlazy, &captured, ours);
         // A row of the library's own names is known by them, and `True` by itself.
         let library = pattern.is_library();
         let by_type = |(_, is): &(Range<usize>, &str)| *is != NUMBER && about == About::Types;
@@ -298,7 +302,7 @@ fn all_instead(line: &str, at: Range<usize>, about: About) -> Vec<Found> {
     all.sort_by_key(|(said, _)| std::cmp::Reverse(*said));
     let mut all: Vec<Found> = all.into_iter().map(|(_, found)| found).collect();
     if let Some((place, of, given)) = subscript::around(&user, &at).filter(|_| about != About::Call) {
-        let code = format!("{}.i({})", receiver(&line[of.clone()]), rewritten(&given));
+        let code = format!("{}.i({})", receiver(&line[of.clone()]), rewritten(&given, ours));
         let said = format!("{ANSWER}`{code}`");
         if syn::parse_str::<syn::Expr>(&code).is_ok() && code != line[place.clone()] {
             all.insert(0, Found { said, code, at: place, subject: Some((of, TENSOR)) });
@@ -306,30 +310,55 @@ fn all_instead(line: &str, at: Range<usize>, about: About) -> Vec<Found> {
     }
     // What is no Rust helps nobody.
     all.retain(|found| syn::parse_str::<syn::Block>(&format!("{{ {} }}", found.code)).is_ok());
-    if all.is_empty() && about == About::Names {
-        all.extend(op(&user, &at));
+    if all.is_empty() && about != About::Call {
+        match signatures::around(&user, &at) {
+            Some(call) if ours.are_known() => all.extend(bound(&user, call, about, ours)),
+            _ if about == About::Names => {
+                all.extend(op(&user, &at, ours).filter(|f| syn::parse_str::<syn::Expr>(&f.code).is_ok()));
+            }
+            _ => {}
+        }
     }
     all
+}
+
+/// A call of torch's that its signature and ours say how to write.
+fn bound(user: &Words, call: Call, about: About, ours: &Ours) -> Option<Found> {
+    let mut given = Given::default();
+    for Range { start, end } in user.between_commas(call.arguments.start, call.arguments.end) {
+        let named = user.kind(start) == Some(Kind::Ident) && user.word(start + 1) == "=" && user.word(start + 2) != "=";
+        let value = rewritten(&user.part(if named { start + 2 } else { start }, end)?.0, ours);
+        match named {
+            true => given.named.push((user.word(start).to_owned(), value)),
+            false => given.plain.push(value),
+        }
+    }
+    let of = call.of.as_ref().map(|of| rewritten(&user.text[of.clone()], ours));
+    let targets = targets(call.name);
+    let code = ours.call(call.name, of.as_deref(), &given, &targets);
+    let written = user.text[call.whole.clone()].to_owned();
+    let short = call.name.rsplit('.').next()?;
+    let (said, code) = match (code.filter(|code| syn::parse_str::<syn::Expr>(code).is_ok()), targets.first()) {
+        (Some(code), _) if code == written => return None,
+        (Some(code), _) => (format!("{ANSWER}`{code}`"), code),
+        // What is taken otherwise than in torch is told, not guessed.
+        _ if about != About::Names || call.of.is_some() => return None,
+        (None, Some(_)) if short.starts_with(char::is_uppercase) && !ours.is_made(short) => {
+            return op(user, &call.whole, ours);
+        }
+        (None, Some(target)) => (format!("{ANSWER}`{target}` (`?{target}` tells what it takes)"), written),
+        (None, None) if PAGE.contains(&format!(".{short}(")) || ours.has(short) => return None,
+        (None, None) => (format!("xlazy has no `{short}`; docs/ops.md lists what there is"), written),
+    };
+    Some(Found { said, code, at: call.whole, subject: call.of.map(|of| (of, TENSOR)) })
 }
 
 /// What is written already as it is here, but for its arguments.
 const OURS: [&str; 4] = ["nn::", "optim::", "data::", "Tensor::"];
 
-/// Whether what is pointed at is Python's `name=` in a call.
-fn is_name_of_argument(line: &str, at: &Range<usize>) -> bool {
-    line[at.end..].trim_start().strip_prefix('=').is_some_and(|rest| !rest.starts_with('='))
-        && line[..at.start].trim_end().ends_with([',', '('])
-}
-
-/// The page of all ops, which is written from their table.
-const OPS: &str = include_str!("../../../../docs/ops.md");
-
-/// What every cell has.
-const PRELUDE: &str = include_str!("../../../../runtime/src/prelude.rs");
-
 /// A function of torch's that is a method here, or makes a tensor: `torch.NAME(x, …)`, `F.NAME(x, …)` and how somebody writes them who
 /// has heard of Rust.
-fn op(user: &Words, at: &Range<usize>) -> Option<Found> {
+fn op(user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Found> {
     let pointed = (0..user.len()).find(|i| user.tokens[*i].range.start == at.start)?;
     let behind_colons = |i: usize| i > 2 && user.word(i - 1) == ":" && user.word(i - 2) == ":";
     let mut first = pointed;
@@ -367,7 +396,7 @@ fn op(user: &Words, at: &Range<usize>) -> Option<Found> {
     }?;
     let end = user.behind_brackets(name + 1).filter(|_| user.word(name + 1) == "(")?;
     let range = user.tokens[first].range.start..user.tokens[end - 1].range.end;
-    let (mut arguments, options) = arguments(user, name + 2, end - 1);
+    let (mut arguments, options) = arguments(user, name + 2, end - 1, ours);
     let schedule = path.last() == Some(&"lr_scheduler");
     arguments.first_mut().into_iter().filter(|a| schedule && !a.starts_with('&')).for_each(|a| a.insert(0, '&'));
     let called = target.rsplit("::").next().unwrap_or(target);
@@ -382,10 +411,8 @@ fn op(user: &Words, at: &Range<usize>) -> Option<Found> {
             format!("{}.{method}({})", receiver(subject), rest.join(", "))
         }
         None if is_type => format!("{target}::new({all})"),
-        None if !target.contains("::")
-            && !Words::of(PRELUDE).tokens.iter().any(|t| &PRELUDE[t.range.clone()] == target) =>
-        {
-            format!("xlazy::{target}({})", like(&arguments).map_or(all, |all| all.join(", ")))
+        None if !target.contains("::") => {
+            format!("{}({})", in_scope(target), like(&arguments).map_or(all, |all| all.join(", ")))
         }
         _ => format!("{target}({})", like(&arguments).map_or(all, |all| all.join(", "))),
     };
@@ -395,20 +422,21 @@ fn op(user: &Words, at: &Range<usize>) -> Option<Found> {
     let taken = arguments.len() - usize::from(target.starts_with("Tensor::") && code.starts_with(|c| c != 'T'));
     // As many as it takes, as far as an example shows it.
     let short = as_shown.as_ref().filter(|e| e.len() > taken && like(&arguments[arguments.len() - taken..]).is_none());
-    let of_options = match short {
-        Some(_) => shown.map_or(String::new(), |e| format!(" (all it takes is in `{e}`)")),
-        None if others.is_empty() => String::new(),
-        None => format!(" (`?{target}` tells of its options)"),
+    // What it takes otherwise than torch is told, not guessed.
+    let said = match short {
+        Some(_) => format!("`{target}`, as in `{}`", shown.unwrap_or_default()),
+        None if others.is_empty() => format!("`{code}`"),
+        None => format!("`{target}` (`?{target}` tells what it takes)"),
     };
-    Some(Found { said: format!("{ANSWER}`{code}`{of_options}"), code, at: range, subject: None })
+    Some(Found { said: format!("{ANSWER}{said}"), code, at: range, subject: None })
 }
 
 /// What stands between the brackets of a call, without names, and what options were named there, which are no arguments here.
-fn arguments(user: &Words, from: usize, to: usize) -> (Vec<String>, Vec<(String, String)>) {
+fn arguments(user: &Words, from: usize, to: usize, ours: &Ours) -> (Vec<String>, Vec<(String, String)>) {
     let (mut out, mut options) = (Vec::new(), Vec::new());
     for Range { start: at, end } in user.between_commas(from, to) {
         let named = user.kind(at) == Some(Kind::Ident) && user.word(at + 1) == "=" && user.word(at + 2) != "=";
-        let value = user.part(if named { at + 2 } else { at }, end).map(|(text, _)| rewritten(&text));
+        let value = user.part(if named { at + 2 } else { at }, end).map(|(text, _)| rewritten(&text, ours));
         match named && is_option(user.word(at)) {
             true => options.extend(value.map(|value| (user.word(at).to_owned(), value))),
             false => out.extend(value),
@@ -418,7 +446,7 @@ fn arguments(user: &Words, from: usize, to: usize) -> (Vec<String>, Vec<(String,
 }
 
 /// A row's other side with what was captured.
-fn filled(xlazy: &str, captured: &Captured) -> String {
+fn filled(xlazy: &str, captured: &Captured, ours: &Ours) -> String {
     let words = Words::of(xlazy);
     let (mut out, mut end, mut i) = (String::new(), 0, 0);
     while i < words.len() {
@@ -428,11 +456,18 @@ fn filled(xlazy: &str, captured: &Captured) -> String {
         let range = words.tokens[i].range.start..words.tokens[(i + width - 1).min(words.len() - 1)].range.end;
         out.push_str(&xlazy[end..range.start]);
         match captured.get(name).filter(|_| words.meta(i).is_some()) {
-            Some((text, _)) if name == TENSORS => out.push_str(&lent(text)),
+            Some((text, _)) if name == TENSORS => out.push_str(&lent(text, ours)),
             Some((text, _)) => {
-                let text = rewritten(text);
-                // `m` is a mask.
-                let text = &if name == "m" { compared(text) } else { text };
+                let text = rewritten(text, ours);
+                // `m` is a mask, and what has a point in the row is a float.
+                let whole = words.kind(i) == Some(Kind::Number)
+                    && name.contains('.')
+                    && text.chars().all(|c| c.is_ascii_digit());
+                let text = &match name {
+                    "m" => compared(text),
+                    _ if whole => text + ".0",
+                    _ => text,
+                };
                 // A number is not lent, and nothing is lent twice.
                 let number = text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
                 out.truncate(out.len() - usize::from((number || text.starts_with('&')) && out.ends_with('&')));
@@ -450,28 +485,35 @@ fn filled(xlazy: &str, captured: &Captured) -> String {
 }
 
 /// The elements of a list, each lent.
-fn lent(list: &str) -> String {
+fn lent(list: &str, ours: &Ours) -> String {
     let words = Words::of(list);
-    let (elements, _) = arguments(&words, 0, words.len());
+    let (elements, _) = arguments(&words, 0, words.len(), ours);
     elements.iter().map(|e| format!("&{}", e.trim_start_matches('&'))).collect::<Vec<_>>().join(", ")
 }
 
 /// What Python has and an expression within another may have, too.
-const NAMED: &[&str] = &["torch", "F", "nn", "optim", "range", "True", "False"];
+const NAMED: &[&str] = &["torch", "F", "nn", "optim", "range", "True", "False", "float", "math", "np", "@"];
 /// What Python reads of a tensor without a call.
 const PARTS: &[&str] = &["T", "mT", "shape"];
+/// Methods that take a shape as a list here.
+const SHAPES: &[&str] = &["view", "reshape", "permute", "expand", "repeat", "tile"];
 
 /// What the library's names in an expression are here.
-fn rewritten(text: &str) -> String {
+fn rewritten(text: &str, ours: &Ours) -> String {
     let mut text = text.to_owned();
     // Each is another one, and what is said may not name the library again.
     for _ in 0..8 {
         let tokens = tokens(&text);
         let library = |t: &Token| NAMED.contains(&&text[t.range.clone()]) || PARTS.contains(&&text[t.range.clone()]);
-        let found = tokens.iter().filter(|t| library(t)).find_map(|t| {
-            let about = if PARTS.contains(&&text[t.range.clone()]) { About::Types } else { About::Names };
-            let found = instead(&text, t.range.clone(), about)?;
-            Some((found.at, found.code))
+        let shape = |i: usize| {
+            let word = |i: usize| tokens.get(i).map_or("", |t| &text[t.range.clone()]);
+            SHAPES.contains(&word(i)) && word(i.wrapping_sub(1)) == "." && !matches!(word(i + 2), "(" | "[" | "&")
+        };
+        let known = tokens.iter().enumerate().filter(|(i, t)| library(t) || shape(*i));
+        let found = known.map(|(_, t)| t).find_map(|t| {
+            let about = if NAMED.contains(&&text[t.range.clone()]) { About::Names } else { About::Types };
+            let found = instead(&text, t.range.clone(), about, ours)?;
+            (found.code != text[found.at.clone()]).then_some((found.at, found.code))
         });
         let Some((at, code)) = found else { break };
         text.replace_range(at, &code);
@@ -485,7 +527,8 @@ mod tests {
 
     fn of(text: &str, what: &str) -> String {
         let at = text.find(what).unwrap();
-        let name = |about| instead(text, at..at + what.len(), about).map(|found| found.said);
+        let ours = Ours::new(&String::new);
+        let name = |about| instead(text, at..at + what.len(), about, &ours).map(|found| found.said);
         let said = name(About::Names).or_else(|| name(About::Types)).unwrap_or_default();
         said.split('`').nth(1).unwrap_or_default().to_owned()
     }

@@ -83,7 +83,7 @@ impl<'t> Words<'t> {
             }
             Kind::Number => true,
             // The name of a file, say.
-            Kind::Literal => word.starts_with('"'),
+            Kind::Literal => word.starts_with('"') && !matches!(unquoted(word), "inf" | "-inf" | "nan"),
             _ => false,
         };
         stands.then_some(Meta::One)
@@ -262,8 +262,15 @@ fn in_rust(word: &str) -> &str {
     match word {
         "True" => "true",
         "False" => "false",
+        _ if word.len() > 3 => unquoted(word),
         _ => word,
     }
+}
+
+/// A text without its quotation marks, of which Python has two kinds.
+fn unquoted(word: &str) -> &str {
+    let inside = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('\'')).unwrap_or(word)
 }
 
 /// A row at a token: where it stands in the text, and what its letters and numbers stand for.
@@ -374,6 +381,12 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
     Some((user.tokens[first].range.start..last.range.end, captured))
 }
 
+/// Whether what is pointed at is Python's `name=` in a call.
+pub(super) fn is_name_of_argument(line: &str, at: &Range<usize>) -> bool {
+    line[at.end..].trim_start().strip_prefix('=').is_some_and(|rest| !rest.starts_with('='))
+        && line[..at.start].trim_end().ends_with([',', '('])
+}
+
 /// The lines that a place is in: what is looked for is an expression of one line.
 pub(super) fn around(text: &str, at: Range<usize>) -> Option<(&str, Range<usize>)> {
     const LONGEST: usize = 400;
@@ -396,6 +409,17 @@ pub(super) fn compared(text: String) -> String {
     };
     let at = |e: &syn::Expr| syn::spanned::Spanned::span(e).byte_range();
     format!("{}.{method}({})", receiver(&text[at(&all.left)]), &text[at(&all.right)])
+}
+
+/// Whether brackets hold a list: `(2, 3)`, and not `(a + b) * c`.
+pub(super) fn listed(value: &str) -> bool {
+    let words = Words::of(value);
+    words.behind_brackets(0) == Some(words.len())
+        && (words.len() == 2 || words.between_commas(1, words.len() - 1).len() > 1 || value.ends_with(",)"))
+}
+
+pub(super) fn inside(value: &str) -> &str {
+    &value[1..value.len() - 1]
 }
 
 /// An expression that something is called of.

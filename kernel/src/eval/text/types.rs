@@ -66,13 +66,20 @@ pub fn nameable(type_name: &str, group: &mut dyn FnMut(&str, &str) -> Option<Str
         }
         let name = path[path.len() - 1];
         let is_value = path.len() > 1 && name.starts_with(|c: char| c.is_lowercase());
-        if is_value && !matches!(path[0], "core" | "alloc") {
-            return Named::Refused(format!(
-                "it is the function `{name}` itself: give it a type, `let f: fn(..) -> .. = {name};`"
-            ));
+        let function = || {
+            let advice = format!("it is the function `{name}` itself: give it a type, `let f: fn(..) -> .. = {name};`");
+            Named::Refused(advice)
+        };
+        let own = path.len() > 1 && path[0].starts_with("g_");
+        if is_value && !own && !matches!(path[0], "core" | "alloc") {
+            return function();
         }
-        if path.len() > 1 && path[0].starts_with("g_") {
+        if own {
             match group(path[0], &path[1..].join("::")) {
+                // A type may be called so, too: then there is a way to write it. What is in a module nobody looks for.
+                found if is_value && (path.len() > 2 || found.as_deref().unwrap_or_default().is_empty()) => {
+                    return function();
+                }
                 Some(written) => out.push_str(&written),
                 None => {
                     return Named::Refused(format!("its type {name} was defined anew since"));
@@ -236,7 +243,8 @@ mod tests {
     use super::*;
 
     fn name(type_name: &str) -> String {
-        match nameable(type_name, &mut |g, p| Some(format!("::{g}::{p}"))) {
+        let type_in = |g: &str, p: &str| Some(format!("::{g}::{p}")).filter(|_| p != "area");
+        match nameable(type_name, &mut { type_in }) {
             Named::Type(t) => t,
             Named::Refused(why) => format!("refused: {why}"),
         }
@@ -305,6 +313,8 @@ mod tests {
     fn what_has_no_name_is_refused() {
         assert!(name("g_1::adder::{{closure}}").starts_with("refused: it is a closure"));
         assert!(name("g_1::area").starts_with("refused: it is the function `area`"));
+        assert!(name("g_1::shapes::size").starts_with("refused: it is the function `size`"));
+        assert_eq!(name("g_1::size"), "::g_1::size");
         assert!(name("cell_4::xlazy_cell::{{closure}}::P").starts_with("refused"));
     }
 

@@ -1,0 +1,599 @@
+//! What torch's functions and ours take, by name and type: how a call of torch's is written here.
+use super::words::{Words, compared, inside, listed, receiver};
+use crate::eval::text::scan::Kind;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::LazyLock;
+use syn::spanned::Spanned;
+
+/// Torch's signatures, one a line, written by `scripts/torch-names.py`.
+const TORCH: &str = include_str!("torch.txt");
+
+/// Torch's signatures by name; several may have one.
+static SIGNATURES: LazyLock<HashMap<&str, Vec<Torch>>> = LazyLock::new(|| {
+    let mut out: HashMap<&str, Vec<Torch>> = HashMap::new();
+    for line in TORCH.lines() {
+        let Some((name, rest)) = line.split_once('(') else { continue };
+        let words = Words::of(rest.strip_suffix(')').unwrap_or(rest));
+        let part = |from, to| words.part(from, to).map_or("", |(_, range)| &words.text[range]);
+        let one = |r: &Range<usize>| match (words.word(r.start + 1), part(r.start + 2, r.end)) {
+            ("=", default) => (words.word(r.start), Some(default)),
+            _ => (part(r.start, r.end), None),
+        };
+        let all = words.between_commas(0, words.len()).iter().map(one).collect();
+        out.entry(name).or_default().push(Torch(all));
+    }
+    out
+});
+
+/// What torch takes where nothing is given, beside each name. Behind `*` all has to be named, and `*name` is any number.
+struct Torch(Vec<(&'static str, Option<&'static str>)>);
+
+/// What a call hands over.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Given {
+    pub plain: Vec<String>,
+    pub named: Vec<(String, String)>,
+}
+
+/// A parameter of torch's with what it is in a call.
+#[derive(Clone)]
+struct Bound {
+    name: &'static str,
+    /// What stands in the call.
+    given: Option<String>,
+    default: Option<&'static str>,
+}
+
+impl Bound {
+    fn value(&self) -> Option<&str> {
+        self.given.as_deref().or(self.default)
+    }
+}
+
+impl Torch {
+    fn bind(&self, given: &Given) -> Option<Vec<Bound>> {
+        let mut plain = given.plain.iter();
+        let (mut out, mut only_named) = (Vec::new(), false);
+        for (name, default) in &self.0 {
+            let name = match name.strip_prefix('*') {
+                Some("") => {
+                    only_named = true;
+                    continue;
+                }
+                Some(list) => {
+                    only_named = true;
+                    let all: Vec<&str> = plain.by_ref().map(String::as_str).collect();
+                    // One list is the list.
+                    let list_of = match all[..] {
+                        [one] if one.starts_with(['(', '[']) => one.to_owned(),
+                        _ => format!("({})", all.join(", ")),
+                    };
+                    out.push(Bound { name: list, given: (!all.is_empty()).then_some(list_of), default: None });
+                    continue;
+                }
+                None => *name,
+            };
+            let named = given.named.iter().find(|(of, _)| of == name || same(of, name));
+            let given = match named {
+                // By its other name it says yes or no.
+                Some((by, value)) if by == "unbiased" && name != by => {
+                    Some(u8::from(value.eq_ignore_ascii_case("true")).to_string())
+                }
+                Some((_, value)) => Some(value.clone()),
+                None if only_named => None,
+                None => plain.next().cloned(),
+            };
+            if given.is_none() && default.is_none() {
+                return None;
+            }
+            out.push(Bound { name, given, default: *default });
+        }
+        let known = |(name, _): &(String, String)| out.iter().any(|b| b.name == name || same(name, b.name));
+        (plain.next().is_none() && given.named.iter().all(known)).then_some(out)
+    }
+}
+
+/// Without a dimension torch takes all elements one behind the other, where it says so by `None`.
+fn flat(bound: &Bound, ty: &str, all: &[Option<Bound>]) -> bool {
+    let keeps = |b: &Bound| b.name == "keepdim" && b.given.as_deref().map(plain) == Some("true");
+    bound.name == "dim" && ty == "i64" && bound.value() == Some("None") && !all.iter().flatten().any(keeps)
+}
+
+/// Torch takes some names for one another, and ours are sometimes the other one.
+fn same(one: &str, other: &str) -> bool {
+    const SAME: [&[&str]; 7] = [
+        &["dim", "dims", "axis"],
+        &["keepdim", "keepdims"],
+        &["shape", "size", "normalized_shape"],
+        &["p", "ord"],
+        &["fill_value", "value"],
+        &["num_workers", "workers"],
+        &["correction", "unbiased"],
+    ];
+    one.eq_ignore_ascii_case(other) || SAME.iter().any(|all| all.contains(&one) && all.contains(&other))
+}
+
+/// The runtime's public names with their signatures, asked for when they are wanted.
+pub struct Ours<'a> {
+    ask: &'a dyn Fn() -> String,
+    text: OnceCell<String>,
+}
+
+/// A function of ours: what it is called as, and what it takes.
+struct Function {
+    of_self: bool,
+    takes: Vec<(String, String)>,
+}
+
+impl<'a> Ours<'a> {
+    pub fn new(ask: &'a dyn Fn() -> String) -> Ours<'a> {
+        Ours { ask, text: OnceCell::new() }
+    }
+
+    /// Without a session nobody tells them.
+    pub(super) fn are_known(&self) -> bool {
+        self.lines().next().is_some()
+    }
+
+    /// Kind, and name with what it belongs to in front: `Tensor::sort(&self, dim: i64, …`.
+    fn lines(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        let text = self.text.get_or_init(self.ask);
+        text.lines().filter_map(|line| {
+            let (name, rest) = line.split_once('\t')?;
+            let (kind, full) = rest.split_once('\t')?;
+            Some((name, kind, full))
+        })
+    }
+
+    /// `owner::name`, whatever module that is in.
+    fn function(&self, owner: &str, name: &str) -> Option<Function> {
+        let signature = self.lines().find_map(|(of, kind, full)| {
+            let fits = of == name && matches!(kind, "method" | "function");
+            let at = full.find(['(', '<']).filter(|_| fits)?;
+            let start = full[..at].rfind("::").map_or(0, |i| i + 2);
+            let of = full[..start].trim_end_matches("::");
+            let last = of.rsplit("::").next().unwrap_or_default();
+            (last == owner || owner.is_empty() && !last.starts_with(char::is_uppercase)).then(|| &full[start..])
+        })?;
+        let text = format!("fn {signature}");
+        let parsed = syn::parse_str::<syn::Signature>(&text).ok()?;
+        let written = |spanned: Range<usize>| text.get(spanned).unwrap_or_default().to_owned();
+        let takes = parsed.inputs.iter().filter_map(|input| match input {
+            syn::FnArg::Typed(typed) => {
+                let ty = written(typed.ty.span().byte_range());
+                Some((written(typed.pat.span().byte_range()).replace("mut ", ""), ty.replace("'a ", "")))
+            }
+            syn::FnArg::Receiver(_) => None,
+        });
+        Some(Function { of_self: parsed.receiver().is_some(), takes: takes.collect() })
+    }
+
+    /// A method that sets what torch's constructor takes by that name.
+    fn method(&self, of: &str, name: &str) -> Option<(&str, Function)> {
+        let named = self.lines().filter(|(n, kind, _)| *kind == "method" && same(n, name));
+        named.filter(|_| !of.is_empty()).find_map(|(n, ..)| Some((n, self.function(of, n)?)))
+    }
+
+    /// A method that leaves out what torch's constructor has by default: `without_affine`.
+    fn without(&self, of: &str, name: &str) -> Option<&str> {
+        let leaves_out = |n: &str| n.strip_prefix("without_").is_some_and(|what| name.ends_with(what));
+        let all = self
+            .lines()
+            .filter(|(n, kind, full)| *kind == "method" && leaves_out(n) && full.starts_with(&format!("{of}::")));
+        all.map(|(n, ..)| n).find(|_| !of.is_empty())
+    }
+
+    /// A type as a cell can name it.
+    fn path(&self, ty: &str) -> String {
+        let found = self.lines().find(|(name, kind, _)| *name == ty && matches!(*kind, "struct" | "enum"));
+        found.map_or(ty, |(.., full)| full).to_owned()
+    }
+
+    /// What is `kind` of a type: its fields or variants.
+    fn parts(&self, kind: &str, owner: &str) -> Vec<&str> {
+        let inside = |full: &str| {
+            let (of, _) = full.split_once("::")?;
+            (of == owner).then_some(())
+        };
+        self.lines().filter(|(_, k, full)| *k == kind && inside(full).is_some()).map(|(name, ..)| name).collect()
+    }
+
+    fn is_made_of(&self, ty: &str, from: &str) -> bool {
+        let head = format!("From<{from}> for {ty}");
+        self.lines().any(|(name, kind, _)| kind == "impl" && name.contains(&head))
+    }
+
+    fn is_type(&self, name: &str) -> bool {
+        self.lines().any(|(of, kind, _)| of == name && matches!(kind, "struct" | "enum"))
+    }
+
+    /// Whether it is known how a type is made.
+    pub(super) fn is_made(&self, ty: &str) -> bool {
+        ["new", "with"].iter().any(|f| self.function(ty, f).is_some())
+    }
+
+    /// Whether something of a name of torch's is there, a function in place or one that gives another value.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.lines().any(|(n, ..)| n == name || n == name.trim_end_matches('_'))
+    }
+
+    /// How a call of torch's `name` (`torch.sort`, `nn.Linear`, `Tensor.norm`) is written, where one of `targets` (`Tensor::sort`,
+    /// `nn::Linear`, `cat`) takes all that it hands over.
+    pub(super) fn call(&self, name: &str, of: Option<&str>, given: &Given, targets: &[String]) -> Option<String> {
+        let short = name.rsplit('.').next()?;
+        let as_function = [format!("torch.{short}"), format!("nn.functional.{short}")];
+        let with_self = || {
+            let mut given = given.clone();
+            given.plain.insert(0, of?.to_owned());
+            Some(given)
+        };
+        let mut all: Vec<(usize, String)> = Vec::new();
+        let own = SIGNATURES.get(name).into_iter().flatten().map(|t| (t, of.is_some(), Some(given.clone())));
+        let others = as_function.iter().filter(|_| of.is_some()).filter_map(|n| SIGNATURES.get(&**n)).flatten();
+        let others = others.map(|t| (t, false, with_self()));
+        for (torch, method, given) in own.chain(others) {
+            let Some(mut bound) = given.and_then(|given| torch.bind(&given)) else { continue };
+            if let Some(of) = of.filter(|_| method) {
+                bound.insert(0, Bound { name: "self", given: Some(of.to_owned()), default: None });
+            }
+            for target in targets {
+                all.extend(self.written(target, &bound));
+            }
+        }
+        // What takes the least beside what is given says most plainly what is meant.
+        all.into_iter().min_by_key(|(beside, _)| *beside).map(|(_, code)| code)
+    }
+
+    /// One target with what a call of torch's hands over, and how much is added to that.
+    fn written(&self, target: &str, bound: &[Bound]) -> Option<(usize, String)> {
+        let (owner, last) = target.rsplit_once("::").unwrap_or(("", target));
+        if last.starts_with(char::is_uppercase) {
+            // A struct of one value is made of that.
+            let tuple = !self.is_made(last);
+            if let ([one], true) = (bound, tuple && self.is_type(last)) {
+                return Some((0, format!("{target}({})", one.value()?)));
+            }
+            let new = || self.filled(&format!("{target}::new"), &self.function(last, "new")?, bound, last);
+            let with = || {
+                let with = self.function(last, "with")?;
+                self.filled(&format!("{target}::with"), &with, bound, last)
+            };
+            return new().or_else(with);
+        }
+        let owner = owner.rsplit("::").next().filter(|o| o.starts_with(char::is_uppercase)).unwrap_or_default();
+        let function = self.function(owner, last)?;
+        self.filled(target, &function, bound, "")
+    }
+
+    fn filled(&self, target: &str, function: &Function, bound: &[Bound], made: &str) -> Option<(usize, String)> {
+        let mut left: Vec<Bound> = bound.to_vec();
+        let name = target.rsplit("::").next()?;
+        let mut called = match function.of_self {
+            true => {
+                // Torch has it first, with few exceptions.
+                let at = left.iter().position(|b| matches!(b.name, "self" | "input")).unwrap_or(0);
+                format!("{}.{name}", receiver(&compared(left.remove(at).given?)))
+            }
+            false => target.to_owned(),
+        };
+        // By their names, and what has no such name in order.
+        let mut taken: Vec<Option<Bound>> = Vec::new();
+        for (ours, _) in &function.takes {
+            let exact = left.iter().position(|b| b.name == ours);
+            let at = exact.or_else(|| left.iter().position(|b| same(b.name, ours)));
+            taken.push(at.map(|at| left.remove(at)));
+        }
+        for (one, (_, ty)) in taken.iter_mut().zip(&function.takes) {
+            if one.is_none() && !ty.ends_with("Options") {
+                let wanted = |b: &Bound| b.given.is_some() || b.default.is_none();
+                *one = left.iter().position(wanted).map(|at| left.remove(at));
+            }
+        }
+        // What ours wants that torch calls otherwise and has a default for.
+        let open = |(one, (_, ty)): &(&mut Option<Bound>, &(String, String))| one.is_none() && !ty.ends_with("Options");
+        let opens = taken.iter_mut().zip(&function.takes).filter(open).count();
+        if opens == left.len() {
+            for (one, _) in taken.iter_mut().zip(&function.takes).filter(open) {
+                *one = Some(left.remove(0));
+            }
+        }
+        let (mut arguments, mut beside) = (Vec::new(), 0);
+        for (one, (_, ty)) in taken.iter().zip(&function.takes) {
+            beside += usize::from(one.as_ref().is_none_or(|b| b.given.is_none()));
+            let value = match one {
+                Some(bound) if function.of_self && flat(bound, ty, &taken) => {
+                    called.insert_str(called.rfind('.')?, ".flatten()");
+                    "0".to_owned()
+                }
+                Some(bound) => self.converted(bound.value()?, ty)?,
+                None if ty.ends_with("Options") => self.options(ty, &mut left)?,
+                None if ty.starts_with("Option<") => "None".to_owned(),
+                None => return None,
+            };
+            arguments.push(value);
+        }
+        let mut code = format!("{called}({})", arguments.join(", "));
+        for rest in left.iter().filter(|b| b.given.as_deref().is_some_and(|g| !b.default.is_some_and(|d| alike(g, d))))
+        {
+            let value = rest.given.as_deref()?;
+            let method = self.method(made, rest.name);
+            match method.as_ref().and_then(|(name, f)| Some((name, f.takes.first()?))) {
+                Some((name, (_, ty))) => code += &format!(".{name}({})", self.converted(value, ty)?),
+                None if plain(value) == "false" && self.without(made, rest.name).is_some() => {
+                    code += &format!(".{}()", self.without(made, rest.name)?);
+                }
+                // What makes a tensor makes float32.
+                None if rest.name == "dtype" && !function.of_self && made.is_empty() => {
+                    code += &format!(".to({value})")
+                }
+                None if rest.name == "requires_grad" => code += ".requires_grad_(true)",
+                None => return None,
+            }
+        }
+        Some((beside, code))
+    }
+
+    /// A struct of options with the fields that the call sets.
+    fn options(&self, ty: &str, left: &mut Vec<Bound>) -> Option<String> {
+        let fields: Vec<(&str, &str)> = self
+            .lines()
+            .filter(|(_, kind, full)| *kind == "field" && full.starts_with(&format!("{ty}::")))
+            .map(|(name, _, full)| (name, full.split_once(": ").map_or("", |(_, ty)| ty)))
+            .collect();
+        let mut set = Vec::new();
+        for (field, of) in fields {
+            let Some(at) = left.iter().position(|b| b.name == field && b.given.is_some()) else { continue };
+            let one = left.remove(at);
+            let value = one.given.as_deref()?;
+            if !one.default.is_some_and(|d| alike(value, d)) {
+                set.push(format!("{field}: {}", self.converted(value, of)?));
+            }
+        }
+        let path = self.path(ty);
+        Some(match set.is_empty() {
+            true => format!("{path}::default()"),
+            false => format!("{path} {{ {}, ..Default::default() }}", set.join(", ")),
+        })
+    }
+
+    /// A value of Python's as a type of ours, where that is plain.
+    fn converted(&self, value: &str, ty: &str) -> Option<String> {
+        let value = plain(value);
+        let (none, text) = (value == "None", unquoted(value));
+        let list = (value.starts_with('[') || value.starts_with('(') && listed(value)).then(|| inside(value));
+        let number = value.trim_start_matches(['-', '+']).starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        let whole = number && value.trim_start_matches('-').chars().all(|c| c.is_ascii_digit() || c == '_');
+        let yes_or_no = matches!(value, "true" | "false");
+        let bare = !none && text.is_none() && list.is_none();
+        let lent = |v: &str| format!("&{}", receiver(&compared(v.trim_start_matches('&').to_owned())));
+        let in_list = |prefix: &str| Some(format!("{prefix}[{}]", list?.trim_end_matches([',', ' '])));
+        if let Some(inner) = ty.strip_prefix("Option<").and_then(|t| t.strip_suffix('>')) {
+            return if none {
+                Some("None".to_owned())
+            } else {
+                Some(format!("Some({})", self.converted(value, inner)?))
+            };
+        }
+        if let Some(inner) = ty.strip_prefix("impl Into<").and_then(|t| t.strip_suffix('>')) {
+            return match inner.rsplit("::").next()? {
+                "Dims" if none || list.is_some_and(|l| l.is_empty()) => Some("()".to_owned()),
+                "Dims" if list.is_some() => in_list(""),
+                "Dims" => (bare && !yes_or_no).then(|| value.to_owned()),
+                arg if arg.starts_with("Arg") => bare.then(|| if number { value.to_owned() } else { lent(value) }),
+                "Scalar" => bare.then(|| value.to_owned()),
+                inner if text.is_some() => self.converted(value, inner),
+                _ => (!none).then(|| value.to_owned()),
+            };
+        }
+        // `super::Reduction`
+        let ty = if ty.starts_with(char::is_lowercase) { ty.rsplit("::").next()? } else { ty };
+        match ty {
+            "bool" => (bare && !number).then(|| value.to_owned()),
+            "f64" | "f32" if matches!(text, Some("fro")) => Some("2.0".to_owned()),
+            "f64" | "f32" => (bare && !yes_or_no).then(|| if whole { format!("{value}.0") } else { value.to_owned() }),
+            // Python's are numbers.
+            "i64" | "usize" | "i32" | "u64" | "isize" if yes_or_no => Some(u8::from(value == "true").to_string()),
+            "i64" | "usize" | "i32" | "u64" | "isize" => (bare && (whole || !number)).then(|| value.to_owned()),
+            "&str" => text.map(|t| format!("\"{t}\"")),
+            "&Tensor" => (bare && !number && !yes_or_no).then(|| lent(value)),
+            _ if ty.starts_with("&[") && (ty.contains("Tensor") || ty == "&[T]") => match list {
+                Some(all) => {
+                    let words = Words::of(all);
+                    let each = words.between_commas(0, words.len());
+                    let each = each.iter().filter_map(|r| words.part(r.start, r.end)).map(|(one, _)| lent(&one));
+                    Some(format!("&[{}]", each.collect::<Vec<_>>().join(", ")))
+                }
+                None => bare.then(|| lent(value)),
+            },
+            _ if ty.starts_with("&[") => in_list("&").or_else(|| (bare && !number).then(|| lent(value))),
+            _ if ty.starts_with('[') => in_list(""),
+            _ if ty.starts_with("&mut ") => bare.then(|| format!("&mut {}", value.trim_start_matches("&mut "))),
+            _ if ty.starts_with('&') => bare.then(|| lent(value)),
+            _ => {
+                if let Some(of) = ty.strip_prefix("Vec<").and_then(|t| t.strip_suffix('>')).filter(|of| *of != "Tensor")
+                {
+                    let words = Words::of(list.unwrap_or(value));
+                    let each = words.between_commas(0, words.len()).into_iter();
+                    let each = each.map(|r| self.converted(&words.part(r.start, r.end)?.0, of));
+                    return (list.is_some() || number)
+                        .then(|| Some(format!("vec![{}]", each.collect::<Option<Vec<_>>>()?.join(", "))))?;
+                }
+                let variants = self.parts("variant", ty);
+                // What has several forms is made of the one that is given.
+                let made = ty == "Dims" || self.is_type(ty) && !ty.contains('<');
+                let into = |v: String| if made { format!("{v}.into()") } else { v };
+                let letters = |t: &str| t.to_lowercase().replace(['_', '-'], "");
+                let named = |t: &str| variants.iter().find(|v| letters(v).starts_with(&letters(t)));
+                match text {
+                    _ if variants.is_empty() && list.is_some() && made => in_list("").map(into),
+                    _ if variants.is_empty() && (number || list.is_some()) => Some(into(value.to_owned())),
+                    _ if variants.is_empty() => (!none).then(|| value.to_owned()),
+                    Some(t) => named(t).map(|v| format!("{}::{v}", self.path(ty))),
+                    None if none => Some(format!("{}::default()", self.path(ty))),
+                    None if number && self.is_made_of(ty, "f64") => {
+                        Some(into(if whole { format!("{value}.0") } else { value.to_owned() }))
+                    }
+                    None if number || list.is_some() => Some(into(in_list("").unwrap_or_else(|| value.to_owned()))),
+                    None => bare.then(|| value.to_owned()),
+                }
+            }
+        }
+    }
+}
+
+/// Whether two values of Python's read alike.
+fn alike(one: &str, other: &str) -> bool {
+    match (unquoted(one.trim()), unquoted(other.trim())) {
+        (None, None) => plain(one) == plain(other),
+        (one, other) => one == other,
+    }
+}
+
+/// A value without Python's words.
+fn plain(value: &str) -> &str {
+    match value.trim() {
+        "True" => "true",
+        "False" => "false",
+        other => other,
+    }
+}
+
+/// What stands in quotes.
+fn unquoted(value: &str) -> Option<&str> {
+    let quote = value.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    value.strip_prefix(quote)?.strip_suffix(quote)
+}
+
+/// A call of something that torch has, as it stands in a line.
+pub(super) struct Call {
+    /// `torch.sort`, `nn.functional.pad`, `Tensor.norm`.
+    pub name: &'static str,
+    /// What a method is called of.
+    pub of: Option<Range<usize>>,
+    pub whole: Range<usize>,
+    /// The tokens between the brackets.
+    pub arguments: Range<usize>,
+}
+
+/// The innermost call around a place, where it is of something that torch has.
+pub(super) fn around(user: &Words, at: &Range<usize>) -> Option<Call> {
+    let calls = (0..user.len()).filter_map(|open| {
+        let end = user.behind_brackets(open).filter(|_| user.word(open) == "(")?;
+        let mut first = open.checked_sub(1).filter(|i| user.kind(*i) == Some(Kind::Ident))?;
+        // `torch.nn.functional.pad`, `nn::Linear::new`.
+        let last = first;
+        while first > 0 && matches!(user.word(first - 1), "." | ":") {
+            let behind = if user.word(first - 1) == "." { first - 1 } else { first.checked_sub(2)? };
+            match behind.checked_sub(1).filter(|i| user.kind(*i) == Some(Kind::Ident)) {
+                Some(before) => first = before,
+                None => break,
+            }
+        }
+        let method = user.word(last.wrapping_sub(1)) == "." && !MODULES.contains(&user.word(first));
+        let from = if method { last } else { first };
+        let place = |from: usize| user.tokens[from].range.start..user.tokens[end - 1].range.end;
+        let around = place(from);
+        (around.start <= at.start && at.end <= around.end).then_some((around.len(), method, first, last, open, end))
+    });
+    let (_, method, first, last, open, end) = calls.min_by_key(|(len, ..)| *len)?;
+    let start = if method { user.operand_before(last - 1)? } else { first };
+    let whole = user.tokens[start].range.start..user.tokens[end - 1].range.end;
+    let of = method.then(|| user.tokens[start].range.start..user.tokens[last - 2].range.end);
+    let mut path: Vec<&str> =
+        (first..=last).filter(|i| user.kind(*i) == Some(Kind::Ident)).map(|i| user.word(i)).collect();
+    if path.len() > 1 && path.last() == Some(&"new") {
+        path.pop();
+    }
+    let short = path.pop()?;
+    let path = if path.first() == Some(&"torch") { &path[1..] } else { &path[..] };
+    let called = |module: &str| SIGNATURES.get_key_value(&*format!("{module}.{short}")).map(|(name, _)| *name);
+    let is_type = short.starts_with(char::is_uppercase);
+    let modules: &[&str] = match path {
+        _ if method => &["Tensor", "torch"],
+        ["F"] | ["nn", "functional"] => &["nn.functional", "torch"],
+        ["nn"] => &["nn"],
+        ["optim"] => &["optim", "optim.lr_scheduler"],
+        ["optim", "lr_scheduler"] | ["lr_scheduler"] => &["optim.lr_scheduler"],
+        ["data"] | ["utils", "data"] => &["utils.data"],
+        ["nn", "init"] | ["init"] => &["nn.init"],
+        ["nn", "utils"] => &["nn.utils"],
+        ["linalg"] => &["linalg"],
+        ["special"] => &["special", "torch"],
+        ["fft"] => &["fft"],
+        ["Tensor"] => &["torch"],
+        [] if is_type => &["nn", "optim", "optim.lr_scheduler", "utils.data"],
+        [] if user.word(first) == "torch" => &["torch", "linalg", "special", "fft"],
+        _ => return None,
+    };
+    let name = modules.iter().find_map(|module| called(module))?;
+    Some(Call { name, of, whole, arguments: open + 1..end - 1 })
+}
+
+/// What torch's names begin with.
+const MODULES: &[&str] =
+    &["torch", "F", "nn", "optim", "data", "lr_scheduler", "init", "linalg", "special", "fft", "utils"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: &str = "sort\tmethod\tTensor::sort(&self, dim: i64, descending: bool) -> (Tensor, Tensor)
+norm\tmethod\tTensor::norm(&self) -> Tensor
+norm_p\tmethod\tTensor::norm_p(&self, p: f64, dim: impl Into<Dims>, keepdim: bool) -> Tensor
+repeat_interleave\tmethod\tTensor::repeat_interleave(&self, repeats: usize, dim: i64) -> Tensor
+cross_entropy\tmethod\tTensor::cross_entropy(&self, target: &Tensor, options: CrossEntropyOptions) -> Tensor
+CrossEntropyOptions\tstruct\tCrossEntropyOptions
+reduction\tfield\tCrossEntropyOptions::reduction: Reduction
+Reduction\tenum\tReduction
+Sum\tvariant\tReduction::Sum
+Linear\tstruct\tnn::Linear
+new\tfunction\tLinear::new(in_features: usize, out_features: usize) -> Linear
+bias\tmethod\tLinear::bias(mut self, bias: bool) -> Linear
+BatchNorm1d\tstruct\tnn::BatchNorm1d
+new\tfunction\tBatchNorm1d::new(num_features: usize) -> BatchNorm
+without_affine\tmethod\tBatchNorm1d::without_affine(self) -> BatchNorm
+";
+
+    #[test]
+    fn a_call_is_written_as_both_signatures_say() {
+        let ours = Ours::new(&|| NAMES.to_owned());
+        let tensors = ["sort", "norm", "norm_p", "repeat_interleave", "cross_entropy"].map(|n| format!("Tensor::{n}"));
+        let targets: Vec<String> =
+            tensors.into_iter().chain(["nn::Linear".to_owned(), "nn::BatchNorm1d".to_owned()]).collect();
+        let written = |line: &str, targets: &[String]| {
+            let words = Words::of(line);
+            let call = around(&words, &(0..1)).or_else(|| around(&words, &(2..3)))?;
+            let mut given = Given::default();
+            for part in words.between_commas(call.arguments.start, call.arguments.end) {
+                let text = words.part(part.start, part.end)?.0;
+                match text.split_once('=') {
+                    Some((name, value)) => given.named.push((name.to_owned(), value.to_owned())),
+                    None => given.plain.push(text),
+                }
+            }
+            let short = call.name.rsplit('.').next()?;
+            let fits = |t: &&String| t.rsplit("::").next().is_some_and(|n| n.starts_with(short));
+            let targets: Vec<String> = targets.iter().filter(fits).cloned().collect();
+            ours.call(call.name, call.of.map(|of| &line[of]), &given, &targets)
+        };
+        let cases = "torch.sort(x, descending=True) | x.sort(-1, true)
+            x.sort(0, True) | x.sort(0, true)
+            torch.norm(x) | x.norm()
+            x.norm(p=2, dim=1) | x.norm_p(2.0, 1, false)
+            torch.norm(x, dim=(0, 1), keepdim=True) | x.norm_p(2.0, [0, 1], true)
+            x.repeat_interleave(2) | x.flatten().repeat_interleave(2, 0)
+            F.cross_entropy(x, y, reduction='sum') | x.cross_entropy(&y, CrossEntropyOptions { reduction: Reduction::Sum, ..Default::default() })
+            F.cross_entropy(x, y, reduction='mean') | x.cross_entropy(&y, CrossEntropyOptions::default())
+            nn.Linear(4, 5, False) | nn::Linear::new(4, 5).bias(false)
+            nn.Linear(4, out_features=5) | nn::Linear::new(4, 5)
+            nn.BatchNorm1d(4, affine=False) | nn::BatchNorm1d::new(4).without_affine()
+            torch.sort(x, 1, False, 5) |
+            nn.Linear(4, 5, device=2, other=3) |";
+        for case in cases.lines() {
+            let (line, wanted) = case.trim().split_once(" |").unwrap();
+            assert_eq!(written(line, &targets).unwrap_or_default(), wanted.trim(), "{line}");
+        }
+    }
+}

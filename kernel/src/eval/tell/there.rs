@@ -1,0 +1,41 @@
+//! What there is of torch here: what the page of all ops says that its names are called.
+use super::words::Words;
+
+/// What of ours may be a name of torch's.
+pub(super) fn targets(name: &str) -> Vec<String> {
+    if let Some(of_data) = name.strip_prefix("utils.data.") {
+        return vec![format!("data::{of_data}")];
+    }
+    let key = name.strip_prefix("torch.").or_else(|| name.strip_prefix("Tensor.")).unwrap_or(name);
+    let row = |key: &str| {
+        let head = format!("| `{key}` | `");
+        OPS.lines().find_map(|line| line.strip_prefix(&head)?.split(" | ").next())
+    };
+    let mut out: Vec<String> = Vec::new();
+    // A module's function is often a method of tensors, too.
+    let short = key.rsplit('.').next().unwrap_or(key);
+    let elsewhere = ["", "linalg.", "special.", "nn.functional."].map(|module| format!("{module}{short}"));
+    let of_tensors = |key: &String| row(key).filter(|calls| calls.starts_with("Tensor::"));
+    let line = row(key).or_else(|| elsewhere.iter().find_map(of_tensors));
+    for called in line.into_iter().flat_map(|calls| calls.split('`').step_by(2)) {
+        let alike = ["", "_dim", "_p", "_with", "_sections", "_mode"].iter().filter(|_| called.starts_with("Tensor::"));
+        match called.contains("::") {
+            true if called.starts_with("Tensor::") => out.extend(alike.map(|more| format!("{called}{more}"))),
+            true => out.push(called.to_owned()),
+            false => out.push(in_scope(called)),
+        }
+    }
+    out
+}
+
+/// A function of no module, as every cell can call it.
+pub(super) fn in_scope(name: &str) -> String {
+    let there = Words::of(PRELUDE).tokens.iter().any(|t| &PRELUDE[t.range.clone()] == name);
+    if there { name.to_owned() } else { format!("xlazy::{name}") }
+}
+
+/// The page of all ops, which is written from their table.
+pub(super) const OPS: &str = include_str!("../../../../docs/ops.md");
+
+/// What every cell has.
+const PRELUDE: &str = include_str!("../../../../runtime/src/prelude.rs");
