@@ -7,7 +7,8 @@ use std::path::Path;
 const FOLDERS: [(&str, &str); 5] =
     [("ops", ""), ("nn", "nn"), ("optim", "optim"), ("data", "data"), ("models", "models")];
 /// Files in those folders that are reached through a module of their own.
-const APART: [(&str, &str); 2] = [("ops/collective.rs", "spmd"), ("ops/control/manual.rs", "spmd")];
+const APART: [(&str, &str); 3] =
+    [("ops/collective.rs", "spmd"), ("ops/control/manual.rs", "spmd"), ("nn/spread.rs", "nn::parallel")];
 const FILES: [(&str, &str); 26] = [
     ("tensor/mod.rs", ""),
     ("tensor/autocast.rs", ""),

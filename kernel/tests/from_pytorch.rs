@@ -4,6 +4,7 @@ mod eval_support;
 
 use eval_support::{engine, plain, run};
 use xlazy_kernel::engine::{Failure, Reply};
+use xlazy_kernel::eval::RustEngine;
 
 /// What the rows' letters are.
 const SETUP: &str = "
@@ -16,7 +17,7 @@ let d = data::TensorDataset::new([&x]);
 let (v, w) = (vec![1, 2], vec![3, 4]);
 ";
 const ARGUMENTS: &str = "x: Tensor, y: Tensor, t: Tensor, i: Tensor, m: Tensor, k: bool, a: nn::Linear, b: nn::Linear, model: nn::Linear, \
-    p: Vec<Tensor>, cell: nn::LSTMCell, gru_cell: nn::GRUCell, criterion: nn::CrossEntropyLoss, e: DType, q: u8, r: u8, o: Option<i32>, s: Vec<(String, Tensor)>, mut opt: optim::SGD, d: data::TensorDataset<1>, l: data::DataLoader<1>, v: Vec<i32>, w: Vec<i32>";
+    p: Vec<Tensor>, cell: nn::LSTMCell, gru_cell: nn::GRUCell, criterion: nn::CrossEntropyLoss, ranking: nn::MarginRankingLoss, e: DType, q: u8, r: u8, o: Option<i32>, s: Vec<(String, Tensor)>, mut opt: optim::SGD, d: data::TensorDataset<1>, l: data::DataLoader<1>, v: Vec<i32>, w: Vec<i32>";
 
 fn rows() -> Vec<[String; 2]> {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/from-pytorch.md");
@@ -292,4 +293,125 @@ fn what_is_advised_gives_the_value() {
         }
     }
     assert!(wrong.is_empty(), "{} of {count}\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+/// What stands for a parameter of torch's, by its name.
+fn value_of(parameter: &str) -> Option<&'static str> {
+    const VALUES: &[(&str, &str)] = &[
+        ("input A B L a other self source tensor real abs theta mat1 vec1 boundaries grad", "x"),
+        (
+            "end mat2 tensor2 mat batch1 batch2 input2 vec2 imag angle x1 x2 input1 y src query key value2 tau grad2",
+            "y",
+        ),
+        ("vec signal v pivots lengths", "w"),
+        ("target labels", "t"),
+        ("index indices", "i"),
+        ("mask condition", "m"),
+        ("dim dim0 dim1 axis diagonal offset shifts start min q low start_dim", "0"),
+        ("dims", "(0, 1)"),
+        ("size shape sizes normalized_shape output_size", "(2, 3)"),
+        ("tensors operands sequences", "[x, y]"),
+        ("pad", "(1, 1)"),
+        (
+            "n k step num_samples kernel_size chunks sections split_size stride scale_factor lambd2 M N m total_iters patience",
+            "2",
+        ),
+        ("repeats num_classes bins steps length high num_groups n_fft in_features in_channels num_features", "4"),
+        (
+            "out_features out_channels num_embeddings embedding_dim input_size hidden_size d_model embed_dim T_max step_size",
+            "4",
+        ),
+        ("nhead num_heads groups upscale_factor downscale_factor num_channels num_layers step_size T_0 minlength", "2"),
+        (
+            "p ord exponent alpha beta max max_norm lr gamma eps threshold fill_value value weight_decay tau2 gain val",
+            "2.0",
+        ),
+        ("descending upper training replacement left unbiased", "True"),
+        ("dtype", "torch.float32"),
+        ("parameters params", "p"),
+        ("optimizer", "opt"),
+        ("dataset", "d"),
+        ("module", "model"),
+    ];
+    VALUES.iter().find(|(names, _)| names.split(' ').any(|name| name == parameter)).map(|(_, value)| *value)
+}
+
+/// A call of each of torch's functions whose parameters have a value, the optional ones left out.
+fn calls() -> Vec<String> {
+    let call = |line: &str| {
+        let (name, parameters) = line.strip_suffix(')')?.split_once('(')?;
+        let required = parameters.split(", ").filter(|p| !p.is_empty() && !p.contains('=') && !p.contains(['(', ')']));
+        let values = required.map(|p| value_of(p.trim_start_matches('*'))).collect::<Option<Vec<_>>>()?.join(", ");
+        let name = match name.strip_prefix("Tensor.") {
+            Some(method) => format!("x.{method}"),
+            None if name.starts_with("torch.") => name.to_owned(),
+            None => format!("torch.{name}"),
+        };
+        // Sparse and quantised ones are not there, and names of Rust's are no methods.
+        Some(format!("{name}({values})")).filter(|c| !c.contains(['*']) && !c.starts_with("x.type("))
+    };
+    let mut out: Vec<String> = include_str!("../src/eval/tell/torch.txt").lines().filter_map(call).collect();
+    out.dedup();
+    out
+}
+
+/// What is advised for each of these, if it is code.
+fn advised(engine: &RustEngine, cell: &mut u64, lines: &[String]) -> Vec<Option<String>> {
+    let mut out = Vec::new();
+    for some in lines.chunks(40) {
+        let bodies = some.iter().map(|line| format!("let _ = |{ARGUMENTS}| {{ let _ = {{\n{line}\n}}; }};"));
+        let code = format!("if false {{\n{}\n}}", bodies.collect::<Vec<_>>().join("\n"));
+        *cell += 1;
+        let told = match run(engine, *cell, &code).1 {
+            Reply::Error(failure) => plain(&failure),
+            _ => String::new(),
+        };
+        // Each has three lines of the cell, and the first error at it is about all of it.
+        let errors: Vec<&str> = told.split("\nerror").collect();
+        let of = |n: usize| {
+            let here = format!("cell {cell}:{}:", 3 * n + 3);
+            let error = errors.iter().find(|e| e.contains(&here))?;
+            let code = error.split("in xlazy: `").nth(1)?.split('`').next()?;
+            (!error.contains("tells what it takes")).then(|| code.to_owned())
+        };
+        out.extend((0..some.len()).map(of));
+    }
+    out
+}
+
+/// Of all that torch has, by its signatures: rustc takes what is advised, or it takes values of other types than a test can guess.
+#[test]
+fn what_is_advised_for_torchs_functions_compiles() {
+    let engine = engine();
+    let mut cell = 0;
+    let all = calls();
+    // A name that is nowhere hides what rustc thinks of types.
+    let first = advised(&engine, &mut cell, &all);
+    let known: Vec<String> = all.iter().zip(&first).filter(|(_, a)| a.is_some()).map(|(c, _)| c.clone()).collect();
+    let second = advised(&engine, &mut cell, &known);
+    let mut pairs: Vec<(&String, String)> = known.iter().zip(second).filter_map(|(c, a)| Some((c, a?))).collect();
+    let asked = pairs.len();
+    let mut wrong = Vec::new();
+    while !pairs.is_empty() {
+        let bodies = pairs.iter().map(|(_, code)| format!("let _ = |{ARGUMENTS}| {{ let _ = {{\n{code}\n}}; }};"));
+        cell += 1;
+        let code = format!("if false {{\n{}\n}}", bodies.collect::<Vec<_>>().join("\n"));
+        let Reply::Error(failure) = run(&engine, cell, &code).1 else { break };
+        let told = plain(&failure);
+        let before = pairs.len();
+        let mut n = 0;
+        pairs.retain(|(call, code)| {
+            n += 1;
+            let here = format!("cell {cell}:{}:", 3 * n);
+            let error = told.split("\nerror").find(|e| e.contains(&here));
+            let types =
+                error.is_some_and(|e| ["mismatched types", "the trait bound"].iter().any(|what| e.contains(what)));
+            wrong.extend(error.filter(|_| !types).map(|e| format!("{call} => {code}\nerror{e}")));
+            error.is_none()
+        });
+        assert!(pairs.len() < before, "{told}");
+    }
+    println!("{} calls, {asked} with advice, {} of which compile", all.len(), pairs.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(pairs.len() > 600, "{} of {asked}", pairs.len());
 }

@@ -52,6 +52,12 @@ fn called(line: &str, room: &str, of: &str) -> Option<String> {
 /// The items of a file whose doc comments name something of torch's.
 fn read(file: &Path, room: &str, rows: &mut BTreeMap<String, Row>) {
     let text = fs::read_to_string(file).unwrap();
+    // Some files are modules of their own.
+    let room = match (room, file.file_stem().and_then(|s| s.to_str())) {
+        ("nn", Some("functional")) => "nn::functional",
+        ("nn", Some("parallel" | "spread")) => "nn::parallel",
+        _ => room,
+    };
     let (mut doc, mut of) = (String::new(), "Tensor");
     for line in text.lines() {
         let plain = line.trim_start();

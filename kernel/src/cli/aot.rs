@@ -1,4 +1,5 @@
 //! `xlazy aot`: compiles a StableHLO file for TPUs that need not be there.
+use super::options::json_flag;
 use super::report::{fail, fail_with};
 use crate::eval::install::Installation;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -64,7 +65,7 @@ pub fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("How far the program and its kernels are from the chip's peak rates, and what it costs"),
         )
-        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the report as JSON"))
+        .arg(json_flag().help("Print the report as JSON"))
         .after_help(
             "All figures are the compiler's estimates; nothing runs. Needs libtpu: `xlazy plugins install tpu`.",
         )

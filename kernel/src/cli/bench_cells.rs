@@ -3,7 +3,9 @@
 mod client;
 mod lessons;
 
+use super::options::{json_flag, rounds};
 use super::report::say;
+use clap::{Arg, ArgMatches};
 use client::{Kernel, PAUSE};
 use serde_json::{Value, json};
 use std::io;
@@ -33,8 +35,26 @@ const CRATES: &str = ":dep serde = { version = \"1\", features = [\"derive\"] }\
     use serde::{Serialize, Deserialize}; use serde_json::json; use ndarray::array;\n\
     #[derive(Serialize, Deserialize)] struct P { name: String, age: u64, tags: Vec<String> }";
 
-/// Measures and prints; the error is for the user. `notebooks` is the folder of the lessons.
-pub fn run(as_json: bool, rounds: usize, notebooks: &Path) -> Result<(), String> {
+pub fn command() -> clap::Command {
+    clap::Command::new("cells")
+        .about("How long cells take over the Jupyter protocol; beside evcxr_jupyter where that is installed")
+        .arg(json_flag())
+        .arg(rounds("15", 99, "Runs of every cell"))
+        .arg(
+            Arg::new("notebooks")
+                .long("notebooks")
+                .value_name("FOLDER")
+                .default_value("notebooks")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("Where the lessons are, whose cells are one row"),
+        )
+}
+
+/// Measures and prints; the error is for the user.
+pub fn run(matches: &ArgMatches) -> Result<(), String> {
+    let as_json = matches.get_flag("json");
+    let rounds = *matches.get_one::<u64>("rounds").expect("it has a default") as usize;
+    let notebooks = matches.get_one::<PathBuf>("notebooks").expect("it has a default");
     let text = |e: io::Error| e.to_string();
     let exe = std::env::current_exe().map_err(text)?;
     let mut kernels = vec![Kernel::ours(&exe)?];

@@ -1,5 +1,6 @@
 //! `xlazy bench models`: what training steps and inference of whole models cost; beside JAX, torch_xla and eager PyTorch, in the same
 //! run, where a Python is named that has them.
+use super::options::{json_flag, rounds};
 use super::report::last_line;
 use crate::eval::install::Installation;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -16,15 +17,8 @@ pub fn command() -> Command {
         .about(
             "What steps of models cost, and the first, which compiles; beside JAX and PyTorch where a Python has them",
         )
-        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object"))
-        .arg(
-            Arg::new("rounds")
-                .long("rounds")
-                .value_name("N")
-                .default_value("15")
-                .value_parser(clap::value_parser!(u64).range(1..=999))
-                .help("Steps of each model that are measured"),
-        )
+        .arg(json_flag())
+        .arg(rounds("15", 999, "Steps of each model that are measured"))
         .arg(
             Arg::new("peers")
                 .long("peers")

@@ -1,9 +1,10 @@
 //! `xlazy bench pods`: what a pod of two processes on this machine costs: its start, a sum over its four devices, bytes to a worker and
 //! back; beside JAX, in the same run, where a Python is named that has it.
 use super::engines;
+use super::options::{json_flag, rounds};
 use super::report::{last_line, say};
 use crate::engine::{Event, Reply, Request};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -47,15 +48,8 @@ println!("{{{}}}", figures.join(", "));
 pub fn command() -> Command {
     Command::new("pods")
         .about("What a pod of two processes costs: its start, sums over its devices, bytes to it and back; beside JAX")
-        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print one JSON object"))
-        .arg(
-            Arg::new("rounds")
-                .long("rounds")
-                .value_name("N")
-                .default_value("50")
-                .value_parser(clap::value_parser!(u64).range(1..=9999))
-                .help("Sums of each size that are measured"),
-        )
+        .arg(json_flag())
+        .arg(rounds("50", 9999, "Sums of each size that are measured"))
         .arg(
             Arg::new("peers")
                 .long("peers")

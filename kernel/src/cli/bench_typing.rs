@@ -1,7 +1,9 @@
 //! `xlazy bench typing`: how long who types waits for completion.
 use super::engines;
+use super::options::{json_flag, rounds};
 use super::report::say;
 use crate::engine::{Engine, Failure, Reply, Request};
+use clap::{ArgMatches, Command};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -22,8 +24,16 @@ const PLACES: &[(&str, &str)] = &[
     ("let n{i} = lea", "rn"),
 ];
 
+pub fn command() -> Command {
+    Command::new("typing")
+        .about("How long completion takes: the first time at a place, and while the word is typed on")
+        .arg(json_flag())
+        .arg(rounds("9", 99, "Times every place is asked for"))
+}
+
 /// Measures and prints.
-pub fn run(as_json: bool, rounds: u64) -> Result<(), Failure> {
+pub fn run(matches: &ArgMatches) -> Result<(), Failure> {
+    let (as_json, rounds) = (matches.get_flag("json"), *matches.get_one("rounds").expect("it has a default"));
     let engine = engines::start()?;
     let request = Request { code: SETUP.to_owned(), cell: 1, ..Request::default() };
     if let Reply::Error(failure) = engine.execute(&request, &mut |_| {}) {

@@ -1,12 +1,13 @@
 //! `xlazy doctor`: what is installed, whether it works, and what to do about what does not.
 use super::describe_toolchain::RustcVersion;
 use super::install::{spec_folder, user_data_folder};
+use super::options::json_flag;
 use super::report::say;
 use super::transport::{Reached, reached, user_config_folder};
 use super::{chips, engines, plugins};
 use crate::eval::install::Installation;
 use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use xlazy_mime::gpu::{self, Gpu};
 pub fn command() -> Command {
     Command::new("doctor")
         .about("Check the installation: what is there, what works, and what to do about the rest")
-        .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the checks as one JSON object"))
+        .arg(json_flag().help("Print the checks as one JSON object"))
         .after_help("Exit code: 0, or 1 when a check failed. Warnings do not count.")
 }
 

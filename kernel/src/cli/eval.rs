@@ -1,10 +1,11 @@
 //! `xlazy eval`: runs cells given on the command line or on standard input.
+use super::options::json_flag;
 use super::report::{INTERRUPTED, fail, fail_with};
 use super::{engines, events};
 use crate::ctrl_c;
 use crate::engine::{Engine, Event, Reply, Request};
 use crate::terminal::{Screen, colours};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -16,12 +17,7 @@ pub fn command() -> Command {
             "One cell per argument, run in order; the first error ends it. `-`, or no argument, reads a cell from \
              standard input",
         ))
-        .arg(
-            Arg::new("json")
-                .long("json")
-                .action(ArgAction::SetTrue)
-                .help("Print one JSON object per event, and one per cell that says how it ended"),
-        )
+        .arg(json_flag().help("Print one JSON object per event, and one per cell that says how it ended"))
         .arg(engines::argument())
         .after_help(
             "Examples:\n  xlazy eval 'let x = 41;' 'x + 1'\n  xlazy eval --json 'Tensor::ones([2, 2]) * 3.0'\n  \

@@ -22,6 +22,7 @@ pub mod kernel;
 mod kernel_command;
 mod lessons;
 pub mod notebook;
+mod options;
 mod plugins;
 mod repl_command;
 mod report;

@@ -2,6 +2,7 @@
 mod fetch;
 mod ready;
 
+use super::options::json_flag;
 use super::report::{fail, fail_with, say};
 use crate::eval::install::Installation;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -28,7 +29,7 @@ pub fn command() -> Command {
         .subcommand(
             Command::new("list")
                 .about("List each plugin's name and library; `xlazy doctor` says whether they load")
-                .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print a JSON array")),
+                .arg(json_flag().help("Print a JSON array")),
         )
         .subcommand(
             Command::new("install")

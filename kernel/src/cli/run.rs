@@ -1,5 +1,6 @@
 //! `xlazy run`: executes a notebook without Jupyter, shows progress, and writes the outputs into a copy.
 use super::notebook::{CodeCell, Notebook};
+use super::options::json_flag;
 use super::report::{INTERRUPTED, fail, fail_with};
 use super::{engines, events, html};
 use crate::ctrl_c;
@@ -59,10 +60,7 @@ pub fn command() -> Command {
                 .help("Interrupt a cell that takes longer, as an error"),
         )
         .arg(
-            Arg::new("json")
-                .long("json")
-                .action(ArgAction::SetTrue)
-                .help("Print one JSON object per event on standard output, and one per cell that says how it ended"),
+            json_flag().help("Print one JSON object per event on standard output, and one per cell that says how it ended"),
         )
         .arg(
             Arg::new("arguments")

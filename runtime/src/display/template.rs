@@ -14,7 +14,7 @@ pub(super) struct Template {
 impl Template {
     /// The body, with what it repeats for each field that the entry at the head of these lines lists (`{ name: type = …, … }`).
     pub(super) fn repeated(&self, body: &str, entry: &[&str]) -> String {
-        let Some((name, ty)) = field_words(body) else { return body.to_owned() };
+        let Some((name, ty, taken)) = field_words(body) else { return body.to_owned() };
         let fields = fields(entry);
         let mut out = String::new();
         let mut rest = body;
@@ -29,8 +29,15 @@ impl Template {
             };
             out.push_str(before);
             let indent = " ".repeat(before.len() - before.trim_end_matches(' ').len());
-            for (field, of) in &fields {
-                let one = inside.replace(&name, field).replace(&ty, of);
+            let in_a_list = group[end + 1..].starts_with(",*");
+            for (i, (field, of, taken_as)) in fields.iter().enumerate() {
+                let one = inside.replace(&name, field);
+                let one = if taken.is_empty() { one } else { one.replace(&taken, taken_as) }.replace(&ty, of);
+                if in_a_list {
+                    out.push_str(if i == 0 { "" } else { ", " });
+                    out.push_str(&one);
+                    continue;
+                }
                 // What stands on lines of its own stands one level deeper than what it becomes.
                 out.push_str(&one.replace("\n    ", "\n"));
                 out.push('\n');
@@ -42,12 +49,15 @@ impl Template {
     }
 }
 
-/// How a macro calls the fields that it is given with their types: `$($field:ident: $t:ty`.
-fn field_words(body: &str) -> Option<(String, String)> {
+/// How a macro calls the fields that it is given with their types, `$($field:ident: $t:ty`, and with what is taken for them, where
+/// that follows: `$t:ty as $arg:ty`.
+fn field_words(body: &str) -> Option<(String, String, String)> {
     let (before, after) = body.split_once(":ident: $")?;
     let name = before.rsplit('$').next()?;
     let ty = ident(after);
-    after[ty.len()..].starts_with(":ty").then(|| (format!("${name}"), format!("${ty}")))
+    let rest = after[ty.len()..].strip_prefix(":ty")?;
+    let taken = rest.strip_prefix(" as $").map_or(String::new(), |taken| format!("${}", ident(taken)));
+    Some((format!("${name}"), format!("${ty}"), taken))
 }
 
 /// Where the bracket that a text begins with is closed.
@@ -59,8 +69,8 @@ fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// The fields that an entry lists in braces, with their types.
-fn fields(entry: &[&str]) -> Vec<(String, String)> {
+/// The fields that an entry lists in braces, with their types and with what is taken for them.
+fn fields(entry: &[&str]) -> Vec<(String, String, String)> {
     let text = entry.join("\n");
     let head = text.split("=>").next().unwrap_or_default();
     let Some(open) = head.find('{').filter(|at| !head[..*at].contains(';')) else { return vec![] };
@@ -75,8 +85,9 @@ fn fields(entry: &[&str]) -> Vec<(String, String)> {
     }
     let field = |part: String| {
         let (name, rest) = part.split_once(": ")?;
-        let ty = rest.split(" = ").next().unwrap_or(rest);
-        Some((name.trim().to_owned(), ty.trim().to_owned()))
+        let ty = rest.split(" = ").next().unwrap_or(rest).trim();
+        let (ty, taken) = ty.split_once(" as ").unwrap_or((ty, ty));
+        Some((name.trim().to_owned(), ty.to_owned(), taken.to_owned()))
     };
     parts.into_iter().filter_map(field).collect()
 }

@@ -37,6 +37,7 @@ pub mod norm;
 pub mod pool;
 #[doc(hidden)]
 pub mod recurrent;
+mod rules;
 #[doc(hidden)]
 pub mod shape;
 mod spread;

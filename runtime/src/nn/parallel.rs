@@ -3,6 +3,7 @@
 use super::embedding::Embedding;
 use super::linear::Linear;
 use super::module::{Module, Parts};
+use super::rules::spec_of;
 pub use super::spread::load;
 use crate::tensor::{Tensor, refuse};
 use xlazy_core::mesh::Mesh;
@@ -111,35 +112,6 @@ pub fn shard_parameters(
     laid
 }
 
-/// How a tensor of that name and so many dimensions is to lie.
-///
-/// Errors: the first rule that fits is of other dimensions.
-pub(super) fn spec_of<'a>(
-    name: &str,
-    dims: usize,
-    rules: &[(&str, &[Option<&'a str>])],
-) -> std::result::Result<Vec<Option<&'a str>>, String> {
-    match rules.iter().find(|(pattern, _)| fits(pattern, name)) {
-        None => Ok(vec![None; dims]),
-        Some((_, spec)) if spec.len() == dims => Ok(spec.to_vec()),
-        Some((pattern, spec)) => Err(format!(
-            "the rule for {pattern:?} is of {} dimensions, and `{name}` has {dims}: give it a rule of its own before",
-            spec.len()
-        )),
-    }
-}
-
-/// Whether a name fits a pattern, in which `*` stands for any text.
-fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((head, rest)) => {
-            name.starts_with(head)
-                && (head.len()..=name.len()).any(|at| name.is_char_boundary(at) && fits(rest, &name[at..]))
-        }
-    }
-}
-
 /// Every parameter whole on every device of the mesh: with batches that are split over an axis, each device computes the gradient
 /// of its part, and XLA adds them up (`torch.nn.parallel.DistributedDataParallel`).
 ///
@@ -184,17 +156,4 @@ pub fn fsdp(module: &(impl Module + ?Sized), mesh: &Mesh, axis: &str) -> Vec<(St
     }
     let rules: Vec<(&str, &[Option<&str>])> = rules.iter().map(|(name, spec)| (&**name, &**spec)).collect();
     shard_parameters(module, mesh, &rules)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fits;
-
-    #[test]
-    fn a_star_is_any_text() {
-        let all = [("a.*", "a.b.c"), ("*.weight", "0.weight"), ("*", ""), ("a*b*c", "aXbYc"), ("é*", "éa")];
-        assert!(all.iter().all(|(p, n)| fits(p, n)));
-        let none = [("a.*", "b.a."), ("*.weight", "0.weights"), ("", "a"), ("a*b*c", "acb")];
-        assert!(!none.iter().any(|(p, n)| fits(p, n)));
-    }
 }

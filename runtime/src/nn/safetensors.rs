@@ -186,7 +186,7 @@ fn check_values(entry: &Entry, bytes: &[u8]) -> Parsed<()> {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Entry {
     pub name: String,
     pub ty: Type,

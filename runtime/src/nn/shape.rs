@@ -132,8 +132,8 @@ fn sides(padding: Dims, space: usize) -> Dims {
     }
 }
 
-macro_rules! pads {
-    (with a value $($(#[$doc:meta])* $name:ident, $dims:literal;)*) => {$(
+macro_rules! constant_pads {
+    ($($(#[$doc:meta])* $name:ident, $dims:literal;)*) => {$(
         $(#[$doc])*
         pub struct $name {
             padding: Dims,
@@ -149,7 +149,10 @@ macro_rules! pads {
 
         layers!(@module $name => |m, x| x.pad(m.padding.clone(), m.value));
     )*};
-    (by a rule $($(#[$doc:meta])* $name:ident, $dims:literal, |$x:ident, $padding:ident| $f:expr;)*) => {$(
+}
+
+macro_rules! pads {
+    ($($(#[$doc:meta])* $name:ident, $dims:literal, |$x:ident, $padding:ident| $f:expr;)*) => {$(
         $(#[$doc])*
         pub struct $name {
             padding: Dims,
@@ -173,7 +176,7 @@ macro_rules! pads {
     )*};
 }
 
-pads! { with a value
+constant_pads! {
     /// Sequences with a value before and after (`torch.nn.ConstantPad1d`).
     ///
     /// `nn::ConstantPad1d::new(1, 9.0).forward(&tensor([[[1.0, 2.0]]]))` is `[[[9., 1., 2., 9.]]]`.
@@ -188,7 +191,7 @@ pads! { with a value
     ConstantPad3d, 3;
 }
 
-pads! { by a rule
+pads! {
     /// Sequences with zeros before and after (`torch.nn.ZeroPad1d`).
     ///
     /// `nn::ZeroPad1d::new(1).forward(&tensor([[[1.0, 2.0]]]))` is `[[[0., 1., 2., 0.]]]`.

@@ -1,5 +1,5 @@
 //! States that lie on the machines of a mesh: each reads from its own disk what its devices hold.
-use super::parallel::spec_of;
+use super::rules::spec_of;
 use super::safetensors::{Described, describe};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
@@ -65,12 +65,8 @@ pub fn load(path: &str, mesh: &Mesh, rules: &[(&str, &[Option<&str>])]) -> Resul
         }
         let spec = spec_of(name, ty.shape.len(), rules).map_err(usage)?;
         let sharding = Sharding::new(*mesh, &spec).map_err(|why| usage(format!("`{name}`: {why}")))?;
-        if let Some(d) = sharding.uneven(&ty.shape) {
-            return Err(usage(format!(
-                "`{name}`: dimension {d} of size {} does not split evenly in {} parts, as {sharding} of {mesh} asks for",
-                ty.shape[d],
-                sharding.parts(d)
-            )));
+        if let Some(why) = sharding.why_uneven(&ty.shape) {
+            return Err(usage(format!("`{name}`: {why}")));
         }
         let parts: Vec<OnDisk> = files
             .iter()

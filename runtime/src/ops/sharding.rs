@@ -198,13 +198,7 @@ impl Tensor {
             let n = g.node(self.id());
             (n.placement, n.data().cloned(), n.ty, n.flags)
         };
-        if let Some(d) = sharding.uneven(&physical.shape) {
-            let (size, parts) = (physical.shape[d], sharding.parts(d));
-            let why = format!(
-                "dimension {d} of size {size} does not split evenly in {parts} parts, as {sharding} of {mesh} asks for: pad it to \
-                 {}, or split another dimension",
-                size.div_ceil(parts) * parts
-            );
+        if let Some(why) = sharding.why_uneven(&physical.shape) {
             refuse("mark_sharding", &[self], why);
         }
         let there = Placement::Device(mesh.place());

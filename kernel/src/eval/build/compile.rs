@@ -20,6 +20,7 @@ use crate::eval::parse::parsed::{Parsed, Use};
 use crate::eval::parse::places::Variable;
 use crate::eval::parse::split::{self, Unparsed};
 use crate::eval::tell::point::point_out;
+use crate::eval::tell::signatures::Ours;
 use crate::eval::text::depth::TooDeep;
 use crate::eval::text::source::{CellText, Provenance, Source, Tag};
 use crate::eval::text::types::{Named, asks_for_types, nameable, surely_moves};
@@ -195,7 +196,8 @@ impl Compiler {
         let mut parsed = match split::parse(cell, range.clone(), &self.defs.macros) {
             Ok(parsed) => parsed,
             Err(Unparsed::Syntax(_)) => {
-                return Err(unbalanced(cell, range.clone()).unwrap_or_else(|| self.explain_syntax(cell, range, scope)));
+                return Err(unbalanced(cell, range.clone(), &Ours::new(scope.ours))
+                    .unwrap_or_else(|| self.explain_syntax(cell, range, scope)));
             }
             Err(Unparsed::TooDeep(e)) => {
                 return Err(point_out(cell, e.at.clone(), &e.to_string(), TooDeep::ADVICE).into());

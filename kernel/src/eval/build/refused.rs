@@ -9,7 +9,7 @@ use crate::eval::tell::errors::compile_failure;
 use crate::eval::tell::point::point_out;
 use crate::eval::tell::retell::Known;
 use crate::eval::tell::signatures::Ours;
-use crate::eval::tell::torch::Rustc;
+use crate::eval::tell::torch::{Rustc, of_quotes};
 use crate::eval::text::depth::{Depth, TooDeep};
 use crate::eval::text::scan;
 use crate::eval::text::source::{CellText, Source};
@@ -127,8 +127,12 @@ fn too_deep(source: &Source) -> Failure {
 }
 
 /// A delimiter without its partner, or a literal without its end: rustc would point at the braces that we generate.
-pub(super) fn unbalanced(cell: &Arc<CellText>, range: Range<usize>) -> Option<Refused> {
+pub(super) fn unbalanced(cell: &Arc<CellText>, range: Range<usize>, ours: &Ours) -> Option<Refused> {
     let text = &cell.text[range.clone()];
     let (at, title, label) = scan::unbalanced(text)?;
+    if let Some((at, said)) = of_quotes(text, at.start, ours) {
+        let at = at.start + range.start..at.end + range.start;
+        return Some(Refused::Failure(point_out(cell, at, "this is no text in Rust", &said)));
+    }
     Some(Refused::Failure(point_out(cell, at.start + range.start..at.end + range.start, &title, label)))
 }

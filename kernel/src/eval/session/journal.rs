@@ -109,8 +109,10 @@ impl Listener {
     pub fn hear(&mut self, event: &Event) {
         match event {
             Event::Stream { stderr, text } => {
-                self.streams[usize::from(*stderr)].add(text.as_bytes());
-                self.keep(text);
+                for line in text.split_inclusive('\n').filter(|line| !(*stderr && of_a_worker(line))) {
+                    self.streams[usize::from(*stderr)].add(line.as_bytes());
+                    self.keep(line);
+                }
             }
             Event::Display { bundle, .. } | Event::Result(bundle) => {
                 self.shown.add(bundle.what_lasts().as_bytes());
@@ -131,6 +133,12 @@ impl Listener {
         let [out, err] = self.streams;
         Said { hash: [out.0, err.0, self.shown.0], head: self.head }
     }
+}
+
+/// Whether a line is what a worker of a pod wrote, which comes when it comes: `worker 1: Killed`, `worker 1 (host): …`.
+fn of_a_worker(line: &str) -> bool {
+    let behind = line.strip_prefix("worker ").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    behind.is_some_and(|rest| rest.starts_with(": ") || rest.starts_with(" ("))
 }
 
 /// The runs that what is there depends on, in order.
@@ -235,6 +243,25 @@ mod tests {
     fn cells(journal: &Journal, wanted: &[&str]) -> (Vec<u64>, Vec<String>) {
         let (runs, open) = journal.needed(&wanted.iter().map(|w| (*w).to_owned()).collect());
         (runs.iter().map(|e| e.cell.cell).collect(), open.into_iter().collect())
+    }
+
+    #[test]
+    fn what_a_pods_workers_write_is_not_what_a_run_printed() {
+        let said = |texts: &[(bool, &str)]| {
+            let mut heard = Listener::default();
+            texts
+                .iter()
+                .for_each(|(stderr, text)| heard.hear(&Event::Stream { stderr: *stderr, text: (*text).into() }));
+            heard.said()
+        };
+        let of_the_cell = said(&[(false, "1\n"), (true, "worker: x\n"), (false, "worker 1: on stdout\n")]);
+        let with_a_worker = [
+            (false, "1\n"),
+            (true, "worker 1: Killed\nworker: x\nworker 12 (b): y\n"),
+            (false, "worker 1: on stdout\n"),
+        ];
+        assert_eq!(said(&with_a_worker), of_the_cell);
+        assert_ne!(said(&[(false, "1\n"), (true, "worker one: x\n")]), of_the_cell);
     }
 
     #[test]

@@ -50,6 +50,16 @@ pub(super) fn of_another_library(
              `println!(\"{:.3}\", x.item())`"
                 .to_owned()
         }
+        ("", _) if line.starts_with("import ") || line.starts_with("from ") && line.contains(" import ") => {
+            const OF_ITS_OWN: [&str; 5] = ["torch", "torchvision", "numpy", "matplotlib", "math"];
+            let module = line.split([' ', '.', ',']).nth(1).unwrap_or_default();
+            match OF_ITS_OWN.contains(&module) {
+                true => "leave it out: every cell has all of xlazy already, `?NAME` tells of a name".to_owned(),
+                false => format!(
+                    "that is Python: `use std::…;` brings names of Rust's own library, and `:dep NAME` a crate; there is no `{module}`"
+                ),
+            }
+        }
         ("", _) if line.starts_with("class ") => {
             let name: String = line[6..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
             format!(

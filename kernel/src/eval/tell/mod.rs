@@ -2,6 +2,7 @@
 mod elsewhere;
 pub mod errors;
 mod example;
+mod literals;
 mod numbers;
 mod options;
 pub mod point;

@@ -68,6 +68,7 @@ impl Torch {
                     // One list is the list.
                     let list_of = match all[..] {
                         [one] if one.starts_with(['(', '[']) => one.to_owned(),
+                        [one] => format!("[{one}]"),
                         _ => format!("({})", all.join(", ")),
                     };
                     out.push(Bound { name: list, given: (!all.is_empty()).then_some(list_of), default: None });
@@ -95,6 +96,19 @@ impl Torch {
     }
 }
 
+/// What torch's `None` is, where ours has a number.
+fn nothing(bound: &Bound, ty: &str) -> Option<&'static str> {
+    const NUMBERS: [(&str, &str, &str); 5] = [
+        ("eps", "f64", "f32::EPSILON as f64"),
+        ("nan", "f64", "0.0"),
+        ("start", "i64", "0"),
+        ("end", "i64", "i64::MAX"),
+        ("storage_offset", "usize", "0"),
+    ];
+    let found = NUMBERS.iter().find(|(name, of, _)| *name == bound.name && *of == ty)?;
+    (bound.value() == Some("None")).then_some(found.2)
+}
+
 /// Without a dimension torch takes all elements one behind the other, where it says so by `None`.
 fn flat(bound: &Bound, ty: &str, all: &[Option<Bound>]) -> bool {
     let keeps = |b: &Bound| b.name == "keepdim" && b.given.as_deref().map(plain) == Some("true");
@@ -103,7 +117,7 @@ fn flat(bound: &Bound, ty: &str, all: &[Option<Bound>]) -> bool {
 
 /// Torch takes some names for one another, and ours are sometimes the other one.
 fn same(one: &str, other: &str) -> bool {
-    const SAME: [&[&str]; 7] = [
+    const SAME: [&[&str]; 8] = [
         &["dim", "dims", "axis"],
         &["keepdim", "keepdims"],
         &["shape", "size", "normalized_shape"],
@@ -111,6 +125,7 @@ fn same(one: &str, other: &str) -> bool {
         &["fill_value", "value"],
         &["num_workers", "workers"],
         &["correction", "unbiased"],
+        &["upper", "UPLO"],
     ];
     one.eq_ignore_ascii_case(other) || SAME.iter().any(|all| all.contains(&one) && all.contains(&other))
 }
@@ -205,6 +220,10 @@ impl<'a> Ours<'a> {
         self.lines().any(|(name, kind, _)| kind == "impl" && name.contains(&head))
     }
 
+    fn is_made_of_a_number(&self, ty: &str) -> bool {
+        ["f64", "i64", "i32", "usize", "u64", "T"].iter().any(|number| self.is_made_of(ty, number))
+    }
+
     fn is_type(&self, name: &str) -> bool {
         self.lines().any(|(of, kind, _)| of == name && matches!(kind, "struct" | "enum"))
     }
@@ -246,14 +265,37 @@ impl<'a> Ours<'a> {
         all.into_iter().min_by_key(|(beside, _)| *beside).map(|(_, code)| code)
     }
 
+    /// `of(…)`, where torch calls what is of a type that has a `forward` of its own.
+    pub(super) fn forward(&self, ty: &str, of: &str, given: &Given) -> Option<String> {
+        let function = self.function(ty, "forward").filter(|f| f.of_self)?;
+        let mut plain = given.plain.iter();
+        let mut arguments = Vec::new();
+        for (name, ty) in &function.takes {
+            let named = given.named.iter().find(|(n, _)| n == name || same(n, name)).map(|(_, value)| value);
+            arguments.push(match named.or_else(|| plain.next()) {
+                Some(value) => self.converted(value, ty)?,
+                None if ty.starts_with("Option<") => "None".to_owned(),
+                None => format!("&{}::default()", self.path(ty.strip_prefix('&').filter(|t| t.ends_with("Masks"))?)),
+            });
+        }
+        let takes = |name: &str| function.takes.iter().any(|(ours, _)| ours == name || same(ours, name));
+        let all = plain.next().is_none() && given.named.iter().all(|(name, _)| takes(name));
+        all.then(|| format!("{}.forward({})", receiver(of), arguments.join(", ")))
+    }
+
     /// One target with what a call of torch's hands over, and how much is added to that.
     fn written(&self, target: &str, bound: &[Bound]) -> Option<(usize, String)> {
         let (owner, last) = target.rsplit_once("::").unwrap_or(("", target));
         if last.starts_with(char::is_uppercase) {
+            if !self.is_made(last) && !self.parts("field", last).is_empty() {
+                let mut left = bound.to_vec();
+                let code = self.options(last, &mut left)?;
+                return left.iter().all(|b| b.given.is_none()).then_some((0, code));
+            }
             // A struct of one value is made of that.
             let tuple = !self.is_made(last);
             if let ([one], true) = (bound, tuple && self.is_type(last)) {
-                return Some((0, format!("{target}({})", one.value()?)));
+                return Some((0, format!("{target}({})", one.value().filter(|v| *v != "None")?)));
             }
             let new = || self.filled(&format!("{target}::new"), &self.function(last, "new")?, bound, last);
             let with = || {
@@ -274,10 +316,21 @@ impl<'a> Ours<'a> {
             true => {
                 // Torch has it first, with few exceptions.
                 let at = left.iter().position(|b| matches!(b.name, "self" | "input")).unwrap_or(0);
-                format!("{}.{name}", receiver(&compared(left.remove(at).given?)))
+                let of = compared(left.remove(at).given?);
+                // A list of one is that.
+                let of = match of.strip_prefix('[') {
+                    Some(list) if list.contains(',') => return None,
+                    Some(list) => list.trim_end_matches(']').to_owned(),
+                    None => of,
+                };
+                // A number has none of a tensor's methods.
+                let of = if is_number(&of) { format!("tensor({of})") } else { receiver(&of).into_owned() };
+                format!("{of}.{name}")
             }
             false => target.to_owned(),
         };
+        // Nothing here has these, and nobody gives them.
+        left.retain(|b| b.given.is_some() || !matches!(b.name, "last_epoch" | "dtype" | "driver"));
         // By their names, and what has no such name in order.
         let mut taken: Vec<Option<Bound>> = Vec::new();
         for (ours, _) in &function.takes {
@@ -300,16 +353,22 @@ impl<'a> Ours<'a> {
             }
         }
         let (mut arguments, mut beside) = (Vec::new(), 0);
-        for (one, (_, ty)) in taken.iter().zip(&function.takes) {
+        for (one, (of, ty)) in taken.iter().zip(&function.takes) {
             beside += usize::from(one.as_ref().is_none_or(|b| b.given.is_none()));
             let value = match one {
                 Some(bound) if function.of_self && flat(bound, ty, &taken) => {
                     called.insert_str(called.rfind('.')?, ".flatten()");
                     "0".to_owned()
                 }
-                Some(bound) => self.converted(bound.value()?, ty)?,
+                Some(bound) => match nothing(bound, ty) {
+                    Some(value) => value.to_owned(),
+                    None => self.converted(bound.value()?, ty)?,
+                },
                 None if ty.ends_with("Options") => self.options(ty, &mut left)?,
                 None if ty.starts_with("Option<") => "None".to_owned(),
+                // Of a sum over all there is.
+                None if of == "dim" && ty.ends_with("Into<Dims>") => "()".to_owned(),
+                None if of == "keepdim" => "false".to_owned(),
                 None => return None,
             };
             arguments.push(value);
@@ -363,7 +422,7 @@ impl<'a> Ours<'a> {
         let value = plain(value);
         let (none, text) = (value == "None", unquoted(value));
         let list = (value.starts_with('[') || value.starts_with('(') && listed(value)).then(|| inside(value));
-        let number = value.trim_start_matches(['-', '+']).starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        let number = is_number(value);
         let whole = number && value.trim_start_matches('-').chars().all(|c| c.is_ascii_digit() || c == '_');
         let yes_or_no = matches!(value, "true" | "false");
         let bare = !none && text.is_none() && list.is_none();
@@ -390,14 +449,23 @@ impl<'a> Ours<'a> {
         // `super::Reduction`
         let ty = if ty.starts_with(char::is_lowercase) { ty.rsplit("::").next()? } else { ty };
         match ty {
+            // `mode='reduced'`, `UPLO='L'`.
+            "bool" if text.is_some() => match text? {
+                "L" | "reduced" => Some("false".to_owned()),
+                "U" | "complete" => Some("true".to_owned()),
+                _ => None,
+            },
             "bool" => (bare && !number).then(|| value.to_owned()),
             "f64" | "f32" if matches!(text, Some("fro")) => Some("2.0".to_owned()),
-            "f64" | "f32" => (bare && !yes_or_no).then(|| if whole { format!("{value}.0") } else { value.to_owned() }),
+            "f64" | "f32" => (bare && !yes_or_no && !is_dtype(value)).then(|| floats(value)),
             // Python's are numbers.
             "i64" | "usize" | "i32" | "u64" | "isize" if yes_or_no => Some(u8::from(value == "true").to_string()),
-            "i64" | "usize" | "i32" | "u64" | "isize" => (bare && (whole || !number)).then(|| value.to_owned()),
+            "i64" | "usize" | "i32" | "u64" | "isize" => {
+                (bare && (whole || !number) && !is_dtype(value)).then(|| value.to_owned())
+            }
             "&str" => text.map(|t| format!("\"{t}\"")),
-            "&Tensor" => (bare && !number && !yes_or_no).then(|| lent(value)),
+            "&Tensor" if number => Some(format!("&tensor({value})")),
+            "&Tensor" => (bare && !yes_or_no).then(|| lent(value)),
             _ if ty.starts_with("&[") && (ty.contains("Tensor") || ty == "&[T]") => match list {
                 Some(all) => {
                     let words = Words::of(all);
@@ -408,6 +476,10 @@ impl<'a> Ours<'a> {
                 None => bare.then(|| lent(value)),
             },
             _ if ty.starts_with("&[") => in_list("&").or_else(|| (bare && !number).then(|| lent(value))),
+            _ if ty.starts_with("[&") => match self.converted(value, &format!("&{}", ty.replace('&', "")))? {
+                lent if lent.starts_with("&[") => Some(lent[1..].to_owned()),
+                _ => None,
+            },
             _ if ty.starts_with('[') => in_list(""),
             _ if ty.starts_with("&mut ") => bare.then(|| format!("&mut {}", value.trim_start_matches("&mut "))),
             _ if ty.starts_with('&') => bare.then(|| lent(value)),
@@ -432,6 +504,7 @@ impl<'a> Ours<'a> {
                     _ if variants.is_empty() => (!none).then(|| value.to_owned()),
                     Some(t) => named(t).map(|v| format!("{}::{v}", self.path(ty))),
                     None if none => Some(format!("{}::default()", self.path(ty))),
+                    None if number && !variants.is_empty() && !self.is_made_of_a_number(ty) => None,
                     None if number && self.is_made_of(ty, "f64") => {
                         Some(into(if whole { format!("{value}.0") } else { value.to_owned() }))
                     }
@@ -441,6 +514,30 @@ impl<'a> Ours<'a> {
             }
         }
     }
+}
+
+/// Whole numbers of a sum or product with a point, as floats have them: `1.0 / 3`.
+fn floats(value: &str) -> String {
+    let words = Words::of(value);
+    let arithmetic = (0..words.len()).all(|i| words.kind(i) == Some(Kind::Number) || "+-*/()".contains(words.word(i)));
+    let mut out = value.to_owned();
+    for i in (0..words.len()).rev().filter(|_| arithmetic) {
+        if words.kind(i) == Some(Kind::Number) && words.word(i).chars().all(|c| c.is_ascii_digit() || c == '_') {
+            out.insert_str(words.tokens[i].range.end, ".0");
+        }
+    }
+    out
+}
+
+/// `F32`, which is no number.
+fn is_dtype(value: &str) -> bool {
+    let bits = value.trim_start_matches(char::is_uppercase);
+    value.starts_with("DType::") || bits.len() < value.len() && matches!(bits, "8" | "16" | "32" | "64" | "128")
+}
+
+fn is_number(value: &str) -> bool {
+    value.trim_start_matches(['-', '+']).starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && !matches!(syn::parse_str::<syn::Expr>(value), Ok(syn::Expr::MethodCall(_) | syn::Expr::Binary(_)))
 }
 
 /// Whether two values of Python's read alike.

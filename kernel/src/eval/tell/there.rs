@@ -7,6 +7,7 @@ pub(super) fn targets(name: &str) -> Vec<String> {
         return vec![format!("data::{of_data}")];
     }
     let key = name.strip_prefix("torch.").or_else(|| name.strip_prefix("Tensor.")).unwrap_or(name);
+    let key = SECOND_NAMES.iter().find(|(second, _)| *second == key).map_or(key, |(_, first)| first);
     let row = |key: &str| {
         let head = format!("| `{key}` | `");
         OPS.lines().find_map(|line| line.strip_prefix(&head)?.split(" | ").next())
@@ -27,6 +28,20 @@ pub(super) fn targets(name: &str) -> Vec<String> {
     }
     out
 }
+
+/// What torch has by two names, one of which no row of the page has.
+const SECOND_NAMES: [(&str, &str); 10] = [
+    ("concat", "cat"),
+    ("concatenate", "cat"),
+    ("row_stack", "vstack"),
+    ("pinverse", "linalg.pinv"),
+    ("trapz", "trapezoid"),
+    ("special.expit", "sigmoid"),
+    ("special.gammaln", "lgamma"),
+    ("special.multigammaln", "mvlgamma"),
+    ("special.psi", "digamma"),
+    ("nn.functional.upsample", "nn.functional.interpolate"),
+];
 
 /// A function of no module, as every cell can call it.
 pub(super) fn in_scope(name: &str) -> String {

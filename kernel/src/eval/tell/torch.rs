@@ -1,6 +1,7 @@
 //! What somebody who knows PyTorch has written, and what it is here: the table of the page for people (`docs/from-pytorch.md`) is
 //! the one that errors are looked up in.
 use super::example;
+use super::literals::rusty;
 use super::options::{is_option, method_of};
 use super::signatures::{self, Call, Given, Ours};
 use super::stands::{NUMBER, TENSOR, subject};
@@ -14,6 +15,7 @@ use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
+use syn::visit::Visit;
 
 /// A table's rows are `| PyTorch | xlazy | note |`.
 const PAGE: &str = include_str!("../../../../docs/from-pytorch.md");
@@ -75,6 +77,8 @@ struct Candidate {
     asks: Option<Asked>,
     /// Nothing but Python reads like this: it is said unless rustc says that it is about something else.
     python: bool,
+    /// What is to be written, and for what of the source.
+    code: Option<(Range<usize>, String)>,
 }
 
 /// Whether what stands at a place of the source is what a row is about.
@@ -91,11 +95,12 @@ struct Asked {
 pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec<Option<String>> {
     let candidates: Vec<Vec<Candidate>> =
         errors.iter().map(|e| candidates(e, texts, rustc).unwrap_or_default()).collect();
-    let mut out: Vec<Option<String>> = vec![None; errors.len()];
-    // Where the first is about something else, the next may be it: `x.cuda()` of a tensor, or of a model.
+    let mut chosen: Vec<Option<&Candidate>> = vec![None; errors.len()];
+    let mut spare = chosen.clone();
+    // Where the first is about something else, or rustc does not take it, the next may be it: `x.cuda()` of a tensor, or of a model.
     for round in 0..candidates.iter().map(Vec::len).max().unwrap_or(0) {
         let open: Vec<Option<&Candidate>> =
-            candidates.iter().zip(&out).map(|(all, said)| all.get(round).filter(|_| said.is_none())).collect();
+            candidates.iter().zip(&chosen).map(|(all, said)| all.get(round).filter(|_| said.is_none())).collect();
         let mut asked: Vec<&Asked> = Vec::new();
         for question in open.iter().flatten().filter_map(|c| c.asks.as_ref()) {
             if !asked.contains(&question) {
@@ -107,8 +112,78 @@ pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec
             Some(question) => asked.iter().position(|a| *a == question).and_then(|i| *answers.get(i)?),
             None => Some(true),
         };
-        for (said, candidate) in out.iter_mut().zip(open) {
-            *said = said.take().or_else(|| candidate.filter(|c| answer(c).unwrap_or(c.python)).map(|c| c.said.clone()));
+        let fits: Vec<Option<&Candidate>> =
+            open.into_iter().map(|c| c.filter(|c| answer(c).unwrap_or(c.python))).collect();
+        let taken = tried(&fits, &chosen, texts, rustc);
+        for (i, candidate) in fits.into_iter().enumerate() {
+            match taken[i] {
+                Taken::Yes => chosen[i] = chosen[i].or(candidate),
+                Taken::OtherTypes => spare[i] = spare[i].or(candidate),
+                Taken::No => {}
+            }
+        }
+    }
+    chosen.iter().zip(spare).map(|(one, other)| one.or(other).map(|c| c.said.clone())).collect()
+}
+
+/// What rustc says of what is to be written.
+#[derive(Clone, Copy, PartialEq)]
+enum Taken {
+    Yes,
+    /// It is called like that, with values of other types.
+    OtherTypes,
+    No,
+}
+
+/// Asks rustc about the source with all of it written as it is said, and with what was chosen before.
+fn tried(fits: &[Option<&Candidate>], chosen: &[Option<&Candidate>], texts: &Texts, rustc: &Rustc) -> Vec<Taken> {
+    let mut out = vec![Taken::Yes; fits.len()];
+    let text = &texts.source.text;
+    let of = |all: &[Option<&Candidate>]| -> Vec<(Range<usize>, String)> {
+        all.iter().map(|c| c.and_then(|c| c.code.clone()).unwrap_or_default()).collect()
+    };
+    let (new, before) = (of(fits), of(chosen));
+    if new.iter().all(|(at, _)| at.is_empty()) {
+        return out;
+    }
+    let mut parts: Vec<(&Range<usize>, &str, Option<usize>)> = Vec::new();
+    parts.extend(new.iter().enumerate().map(|(i, (at, code))| (at, &**code, Some(i))));
+    parts.extend(before.iter().map(|(at, code)| (at, &**code, None)));
+    parts.retain(|(at, ..)| !at.is_empty());
+    // What stands in another is written there.
+    parts.sort_by_key(|(at, ..)| (at.start, std::cmp::Reverse(at.end)));
+    let (mut source, mut from, mut places) = (String::new(), 0, Vec::new());
+    let mut written: Option<(&Range<usize>, &str)> = None;
+    for (at, code, of) in parts {
+        if at.start < from {
+            // Two errors about one call are told one way.
+            if let (Some(i), true) = (of, written.is_some_and(|(there, other)| there == at && other != code)) {
+                out[i] = Taken::No;
+            }
+            continue;
+        }
+        written = Some((at, code));
+        source.push_str(&text[from..at.start]);
+        let start = source.len();
+        source.push_str(code);
+        places.push((start..source.len(), of));
+        from = at.end;
+    }
+    source.push_str(&text[from..]);
+    for error in (rustc.ask)(&source).iter().filter(|e| e.level == "error") {
+        let verdict = match &*error.code {
+            "E0308" | "E0277" => Taken::OtherTypes,
+            "E0423" | "E0432" | "E0782" | "E0433" | "E0599" | "E0618" | "E0061" | "E0560" | "E0609" | "E0533" => {
+                Taken::No
+            }
+            "E0425" if error.message.starts_with("cannot find function") => Taken::No,
+            _ => continue,
+        };
+        for span in error.spans.iter().filter(|s| s.primary && s.ours) {
+            let hit = places.iter().find(|(at, _)| at.start <= span.start && span.end <= at.end);
+            if let Some((_, Some(i))) = hit {
+                out[*i] = if out[*i] == Taken::No { Taken::No } else { verdict };
+            }
         }
     }
     out
@@ -116,7 +191,7 @@ pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec
 
 /// The rows that stand where an error points, the likeliest first.
 fn candidates(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Vec<Candidate>> {
-    const MOST: usize = 3;
+    const MOST: usize = 5;
     let about = match &*error.code {
         "" => About::Python,
         "E0618" => About::Call,
@@ -127,12 +202,19 @@ fn candidates(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Vec<Ca
     let span = error.spans.iter().find(|s| s.primary)?;
     let (text, at) = texts.map(span)?;
     let (line, in_line) = around(&text.text, at.clone())?;
+    if error.message.starts_with("character literal may only contain one codepoint") {
+        if let Some(Found { said, .. }) = in_double_quotes(line, in_line.start, &rustc.ours) {
+            return Some(vec![Candidate { said, asks: None, python: true, code: None }]);
+        }
+    }
     let python = about == About::Python;
     let candidate = |found: Found| {
         let said = found.said;
-        let Some((subject, is)) = found.subject else { return Some(Candidate { said, asks: None, python }) };
         let first = at.start - in_line.start;
         let here = |r: &Range<usize>| place(texts.source, text, first + r.start..first + r.end).filter(|_| span.ours);
+        let is_new = found.code != line[found.at.clone()];
+        let code = here(&found.at).filter(|_| is_new && !python).map(|place| (place, found.code));
+        let Some((subject, is)) = found.subject else { return Some(Candidate { said, asks: None, python, code }) };
         match (here(&subject), here(&found.at)) {
             // The source has no variables of earlier cells where the cell does not parse.
             _ if python
@@ -143,12 +225,40 @@ fn candidates(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Vec<Ca
             }
             (Some(at), Some(whole)) => {
                 let whole = if python { whole } else { at.clone() };
-                Some(Candidate { said, asks: Some(Asked { at, whole, is }), python })
+                Some(Candidate { said, asks: Some(Asked { at, whole, is }), python, code })
             }
-            _ => python.then_some(Candidate { said, asks: None, python }),
+            _ => python.then_some(Candidate { said, asks: None, python, code }),
         }
     };
-    Some(all_instead(line, in_line.clone(), about, &rustc.ours).into_iter().filter_map(candidate).take(MOST).collect())
+    let layer = || called(error, &Words::written(line), &in_line, &rustc.ours);
+    let layer = if about == About::Call { layer() } else { None };
+    let all = layer.into_iter().chain(all_instead(line, in_line.clone(), about, &rustc.ours));
+    Some(all.filter_map(candidate).take(MOST).collect())
+}
+
+/// What to write for a text in Python's quotes, which for Rust is a lifetime and a character without an end.
+///
+/// `at` is where that character begins: at the second quote.
+pub fn of_quotes(text: &str, at: usize, ours: &Ours) -> Option<(Range<usize>, String)> {
+    let (line, in_line) = around(text, at..at)?;
+    let first = line.get(..in_line.start)?.rfind('\'')?;
+    let whole = at - in_line.start + first..at + 1;
+    if !line[in_line.start..].starts_with('\'') || line[first..in_line.start].contains('\n') {
+        return None;
+    }
+    let said = match in_double_quotes(line, first, ours) {
+        Some(found) => found.said,
+        None => format!("a text stands in double quotes: `\"{}\"`", &text[whole.start + 1..at]),
+    };
+    Some((whole, said))
+}
+
+/// The call of the library's around a text in Python's quotes, written as it is here.
+fn in_double_quotes(line: &str, at: usize, ours: &Ours) -> Option<Found> {
+    let fixed = line.replace('\'', "\"");
+    let words = Words::written(&fixed);
+    let before = words.tokens.iter().filter(|t| t.range.end <= at && NAMED.contains(&&fixed[t.range.clone()]));
+    before.filter_map(|t| instead(&fixed, t.range.clone(), About::Names, ours)).find(|found| found.at.contains(&at))
 }
 
 /// Where the user's text stands in the source.
@@ -309,23 +419,84 @@ fn all_instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Vec<F
         }
     }
     // What is no Rust helps nobody.
-    all.retain(|found| syn::parse_str::<syn::Block>(&format!("{{ {} }}", found.code)).is_ok());
-    if all.is_empty() && about != About::Call {
-        match signatures::around(&user, &at) {
-            Some(call) if ours.are_known() => all.extend(bound(&user, call, about, ours)),
-            _ if about == About::Names => {
-                all.extend(op(&user, &at, ours).filter(|f| syn::parse_str::<syn::Expr>(&f.code).is_ok()));
-            }
-            _ => {}
-        }
+    all.retain(|found| is_rust(&found.code));
+    if about != About::Call {
+        let more = match signatures::around(&user, &at) {
+            Some(call) if ours.are_known() => bound(&user, call, about, ours),
+            _ if about == About::Names && all.is_empty() => op(&user, &at, ours).into_iter().collect(),
+            _ => vec![],
+        };
+        // What is only told leaves what stands there.
+        all.extend(more.into_iter().filter(|f| f.code == line[f.at.clone()] || is_rust(&f.code)));
     }
     all
 }
 
-/// A call of torch's that its signature and ours say how to write.
-fn bound(user: &Words, call: Call, about: About, ours: &Ours) -> Option<Found> {
+/// Whether code is Rust, and nothing in it is Python's `name=value`, which Rust reads as an assignment.
+fn is_rust(code: &str) -> bool {
+    struct Named(bool);
+    impl<'ast> Visit<'ast> for Named {
+        fn visit_expr_assign(&mut self, _: &'ast syn::ExprAssign) {
+            self.0 = true;
+        }
+        // Statements assign.
+        fn visit_block(&mut self, _: &'ast syn::Block) {}
+    }
+    syn::parse_str::<syn::Block>(&format!("{{ {code} }}")).is_ok_and(|block| {
+        let mut named = Named(false);
+        for statement in &block.stmts {
+            match statement {
+                syn::Stmt::Expr(syn::Expr::Assign(assign), _) => named.visit_expr(&assign.right),
+                other => named.visit_stmt(other),
+            }
+        }
+        !named.0
+    })
+}
+
+/// A call of torch's that its signature and ours say how to write, the likeliest first.
+fn bound(user: &Words, call: Call, about: About, ours: &Ours) -> Vec<Found> {
+    let Some(given) = given(user, call.arguments.clone(), ours) else { return vec![] };
+    let of = call.of.as_ref().map(|of| rewritten(&user.text[of.clone()], ours));
+    let targets = targets(call.name);
+    let code = ours.call(call.name, of.as_deref(), &given, &targets).map(in_one_line).map(rusty);
+    let written = user.text[call.whole.clone()].to_owned();
+    let Some(short) = call.name.rsplit('.').next() else { return vec![] };
+    let subject = call.of.clone().map(|of| (of, TENSOR));
+    let found = |said: String, code: String| Found { said, code, at: call.whole.clone(), subject: subject.clone() };
+    let exactly = |code: String| found(format!("{ANSWER}`{code}`"), code);
+    let code = code.filter(|code| is_rust(code));
+    if code.as_ref() == Some(&written) {
+        return vec![];
+    }
+    let mut out: Vec<Found> = code.into_iter().map(exactly).collect();
+    // What is taken otherwise than in torch is told, not guessed.
+    if about != About::Names || call.of.is_some() {
+        return out;
+    }
+    match targets.first() {
+        Some(target) => {
+            // How it is made is found by asking.
+            if short.starts_with(char::is_uppercase) && !ours.is_made(short) {
+                out.extend(op(user, &call.whole, ours));
+                if given.plain.is_empty() && given.named.is_empty() {
+                    out.extend([target.clone(), format!("{target}::default()")].map(exactly));
+                } else if given.named.is_empty() {
+                    out.push(exactly(format!("{target}({})", given.plain.join(", "))));
+                }
+            }
+            out.push(found(format!("{ANSWER}`{target}` (`?{target}` tells what it takes)"), written));
+        }
+        None if PAGE.contains(&format!(".{short}(")) || ours.has(short) => {}
+        None => out.push(found(format!("xlazy has no `{short}`; docs/ops.md lists what there is"), written)),
+    }
+    out
+}
+
+/// What a call hands over, by position and by name.
+fn given(user: &Words, arguments: Range<usize>, ours: &Ours) -> Option<Given> {
     let mut given = Given::default();
-    for Range { start, end } in user.between_commas(call.arguments.start, call.arguments.end) {
+    for Range { start, end } in user.between_commas(arguments.start, arguments.end) {
         let named = user.kind(start) == Some(Kind::Ident) && user.word(start + 1) == "=" && user.word(start + 2) != "=";
         let value = rewritten(&user.part(if named { start + 2 } else { start }, end)?.0, ours);
         match named {
@@ -333,24 +504,19 @@ fn bound(user: &Words, call: Call, about: About, ours: &Ours) -> Option<Found> {
             false => given.plain.push(value),
         }
     }
-    let of = call.of.as_ref().map(|of| rewritten(&user.text[of.clone()], ours));
-    let targets = targets(call.name);
-    let code = ours.call(call.name, of.as_deref(), &given, &targets);
-    let written = user.text[call.whole.clone()].to_owned();
-    let short = call.name.rsplit('.').next()?;
-    let (said, code) = match (code.filter(|code| syn::parse_str::<syn::Expr>(code).is_ok()), targets.first()) {
-        (Some(code), _) if code == written => return None,
-        (Some(code), _) => (format!("{ANSWER}`{code}`"), code),
-        // What is taken otherwise than in torch is told, not guessed.
-        _ if about != About::Names || call.of.is_some() => return None,
-        (None, Some(_)) if short.starts_with(char::is_uppercase) && !ours.is_made(short) => {
-            return op(user, &call.whole, ours);
-        }
-        (None, Some(target)) => (format!("{ANSWER}`{target}` (`?{target}` tells what it takes)"), written),
-        (None, None) if PAGE.contains(&format!(".{short}(")) || ours.has(short) => return None,
-        (None, None) => (format!("xlazy has no `{short}`; docs/ops.md lists what there is"), written),
-    };
-    Some(Found { said, code, at: call.whole, subject: call.of.map(|of| (of, TENSOR)) })
+    Some(given)
+}
+
+/// A layer or a loss that is called like a function, as its type's `forward`.
+fn called(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Found> {
+    let found = error.message.strip_prefix("expected function, found `")?.split('`').next()?;
+    let ty = found.trim_start_matches('&').split('<').next()?.rsplit("::").next()?;
+    let open = user.tokens.iter().position(|t| t.range.end == at.end)? + 1;
+    let close = user.behind_brackets(open).filter(|_| user.word(open) == "(")? - 1;
+    let code = ours.forward(ty, &user.text[at.clone()], &given(user, open + 1..close, ours)?)?;
+    let code = rusty(in_one_line(code));
+    let place = at.start..user.tokens[close].range.end;
+    is_rust(&code).then(|| Found { said: format!("{ANSWER}`{code}`"), code, at: place, subject: None })
 }
 
 /// What is written already as it is here, but for its arguments.
@@ -481,7 +647,12 @@ fn filled(xlazy: &str, captured: &Captured, ours: &Ours) -> String {
         }
         (end, i) = (range.end, i + width);
     }
-    out + &xlazy[end..]
+    rusty(in_one_line(out + &xlazy[end..]))
+}
+
+/// Code that somebody wrote over several lines.
+fn in_one_line(code: String) -> String {
+    if code.contains('\n') { code.lines().map(str::trim).collect::<Vec<_>>().join(" ") } else { code }
 }
 
 /// The elements of a list, each lent.
@@ -494,7 +665,7 @@ fn lent(list: &str, ours: &Ours) -> String {
 /// What Python has and an expression within another may have, too.
 const NAMED: &[&str] = &["torch", "F", "nn", "optim", "range", "True", "False", "float", "math", "np", "@"];
 /// What Python reads of a tensor without a call.
-const PARTS: &[&str] = &["T", "mT", "shape"];
+const PARTS: &[&str] = &["T", "H", "mT", "mH", "shape"];
 /// Methods that take a shape as a list here.
 const SHAPES: &[&str] = &["view", "reshape", "permute", "expand", "repeat", "tile"];
 

@@ -229,7 +229,7 @@ pub(super) const TENSORS: &str = "x, y";
 const MODULES: &str = "a, b";
 
 /// Words of rows that stand for any expression, also where they are called.
-const CALLED: &[&str] = &["model", "criterion", "cell", "gru_cell"];
+const CALLED: &[&str] = &["model", "criterion", "ranking", "cell", "gru_cell"];
 
 /// Named arguments that say where a tensor is, or how, and have nothing to say here.
 pub(super) const IDLE: &[&str] = &[
@@ -387,11 +387,32 @@ pub(super) fn is_name_of_argument(line: &str, at: &Range<usize>) -> bool {
         && line[..at.start].trim_end().ends_with([',', '('])
 }
 
-/// The lines that a place is in: what is looked for is an expression of one line.
+/// The lines that a place is in: its own, and those that the brackets of it reach to.
 pub(super) fn around(text: &str, at: Range<usize>) -> Option<(&str, Range<usize>)> {
-    const LONGEST: usize = 400;
-    let start = text.get(..at.start)?.rfind('\n').map_or(0, |i| i + 1);
-    let end = text.get(at.end..)?.find('\n').map_or(text.len(), |i| at.end + i);
+    const LONGEST: usize = 800;
+    let begin = |at: usize| text[..at].rfind('\n').map_or(0, |i| i + 1);
+    let finish = |at: usize| text[at..].find('\n').map_or(text.len(), |i| at + i);
+    text.get(at.clone())?;
+    let (mut start, mut end) = (begin(at.start), finish(at.end));
+    while end - start <= LONGEST {
+        let words = Words::of(&text[start..end]);
+        let (mut depth, mut least) = (0i32, 0);
+        for i in 0..words.len() {
+            match words.kind(i) {
+                // What goes on in braces is other statements.
+                Some(Kind::Open(c)) if c != '{' => depth += 1,
+                Some(Kind::Close(c)) if c != '}' => depth -= 1,
+                _ => {}
+            }
+            least = least.min(depth);
+        }
+        match (least < 0 && start > 0, depth > least && end < text.len()) {
+            (true, _) => start = begin(start - 1),
+            (_, true) => end = finish(end + 1),
+            _ => return Some((&text[start..end], at.start - start..at.end - start)),
+        }
+    }
+    let (start, end) = (begin(at.start), finish(at.end));
     (end - start <= LONGEST).then(|| (&text[start..end], at.start - start..at.end - start))
 }
 

@@ -178,6 +178,8 @@ fn command(
 /// A rustc that waits for a source which it is to find fault with, and to make nothing of.
 pub struct Check {
     child: Child,
+    /// How rustc's places name the source.
+    file: String,
 }
 
 impl Check {
@@ -185,7 +187,7 @@ impl Check {
         let mut command = command(install, dir, id, needs, &[], None);
         // Types are told whole, however long they are.
         command.arg("--verbose").arg(with("--emit=metadata=", &dir.join(format!("{id}.rmeta"))));
-        Ok(Check { child: command.spawn()? })
+        Ok(Check { child: command.spawn()?, file: file_name(id) })
     }
 
     /// The first of its errors of which `answer` makes something; `None` where it has none, or takes longer than that.
@@ -212,10 +214,11 @@ impl Check {
         let (stdin, stderr) = (self.child.stdin.take(), self.child.stderr.take()?);
         let _ = stdin.map(|mut s| s.write_all(source.as_bytes()));
         let (tell, told) = mpsc::channel();
+        let file = std::mem::take(&mut self.file);
         let read = move || {
             let lines = BufReader::new(stderr).lines().map_while(Result::ok);
             let said = lines.filter_map(|l| serde_json::from_str::<Value>(&l).ok());
-            let _ = tell.send(hear(&mut said.map(|v| Diagnostic::read(&v, ""))));
+            let _ = tell.send(hear(&mut said.map(|v| Diagnostic::read(&v, &file))));
         };
         Builder::new().name("xlazy-check".into()).spawn(read).ok()?;
         told.recv_timeout(patience).ok()

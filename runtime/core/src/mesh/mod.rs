@@ -341,6 +341,18 @@ impl Sharding {
         (0..self.rank()).find(|&d| !shape[d].is_multiple_of(self.parts(d)))
     }
 
+    /// What to say of a shape that is not split evenly.
+    pub fn why_uneven(&self, shape: &Shape) -> Option<String> {
+        let d = self.uneven(shape)?;
+        let (size, parts) = (shape[d], self.parts(d));
+        Some(format!(
+            "dimension {d} of size {size} does not split evenly in {parts} parts, as {self} of {} asks for: pad it to {}, or split \
+             another dimension",
+            self.0.mesh,
+            size.div_ceil(parts) * parts
+        ))
+    }
+
     /// Which of the parts of a dimension a device holds.
     pub fn part(&self, position: usize, dim: usize) -> usize {
         self.0.dims[dim].iter().fold(0, |at, p| at * p.size as usize + self.of_part(position, p))

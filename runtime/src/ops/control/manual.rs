@@ -204,14 +204,8 @@ pub fn manual<T: Tensors, R: Tensors>(
                 format!("operand {}: {s} is of {} dimensions, and the tensor has {}", k + 1, s.rank(), t.dim()),
             );
         }
-        if let Some(d) = s.uneven(&t.shape()) {
-            let why = format!(
-                "operand {}: dimension {d} of size {} does not split evenly in {} parts, as {s} of {mesh} asks for",
-                k + 1,
-                t.shape()[d],
-                s.parts(d)
-            );
-            refuse("manual", &of, why);
+        if let Some(why) = s.why_uneven(&t.shape()) {
+            refuse("manual", &of, format!("operand {}: {why}", k + 1));
         }
         if !t.placement().together(Placement::Device(mesh.place())) {
             refuse("manual", &of, format!("operand {} is on {}, and the code is for {mesh}", k + 1, t.device()));

@@ -1,0 +1,138 @@
+//! Lists of numbers as Python writes them, where whole numbers stand beside others and complex ones beside both.
+use super::words::{Words, inside};
+use crate::eval::text::scan::Kind;
+
+/// Numbers of lists as Rust takes them: those of one list are of one type, and a complex tensor is made of two.
+pub(super) fn rusty(code: String) -> String {
+    let code = complex_tensors(&code).unwrap_or(code);
+    of_one_type(code)
+}
+
+/// Where a list has a number with a point, all of its numbers have one.
+fn of_one_type(code: String) -> String {
+    let words = Words::of(&code);
+    let mut points: Vec<usize> = Vec::new();
+    let mut i = 0;
+    while i < words.len() {
+        let end = match words.word(i) {
+            "[" => words.behind_brackets(i),
+            _ => None,
+        };
+        let Some(end) = end else {
+            i += 1;
+            continue;
+        };
+        if (i..end).any(|at| is_float(&words, at)) {
+            let whole = (i..end).filter(|at| is_element(&words, *at) && is_whole(words.word(*at)));
+            points.extend(whole.map(|at| words.tokens[at].range.end));
+        }
+        i = end;
+    }
+    let mut out = code.clone();
+    points.iter().rev().for_each(|at| out.insert_str(*at, ".0"));
+    out
+}
+
+fn is_whole(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_digit() || c == '_')
+}
+
+fn is_float(words: &Words, at: usize) -> bool {
+    let word = words.word(at);
+    match words.kind(at) {
+        Some(Kind::Number) => !word.starts_with("0x") && word.contains(['.', 'e', 'E']),
+        Some(Kind::Ident) => word == "f64",
+        _ => false,
+    }
+}
+
+/// Whether a number is all that stands between two commas or brackets, but for its sign.
+fn is_element(words: &Words, at: usize) -> bool {
+    let mut before = at;
+    while before > 0 && matches!(words.word(before - 1), "-" | "+") {
+        before -= 1;
+    }
+    words.kind(at) == Some(Kind::Number)
+        && before.checked_sub(1).is_none_or(|i| matches!(words.word(i), "[" | ","))
+        && matches!(words.word(at + 1), "]" | "," | "")
+}
+
+/// `tensor(LIST)` of complex numbers, as a tensor of their real parts and one of their imaginary parts.
+fn complex_tensors(code: &str) -> Option<String> {
+    let words = Words::of(code);
+    (0..words.len()).find_map(|i| {
+        let end = words.behind_brackets(i + 1).filter(|_| words.word(i) == "tensor" && words.word(i + 1) == "(")?;
+        let [re, im] = complex(&words.part(i + 2, end - 1)?.0)?;
+        let (from, to) = (words.tokens[i].range.start, words.tokens[end - 1].range.end);
+        let rest = complex_tensors(&code[to..]).unwrap_or_else(|| code[to..].to_owned());
+        Some(format!("{}tensor({re}).complex(&tensor({im})){rest}", &code[..from]))
+    })
+}
+
+/// A list with Python's complex numbers, as its real parts and its imaginary ones: `[1, 1 + 2j]` is `[1.0, 1.0]` and `[0.0, 2.0]`.
+fn complex(list: &str) -> Option<[String; 2]> {
+    let has = |w: &Words| (0..w.len()).any(|i| w.kind(i) == Some(Kind::Number) && w.word(i).ends_with('j'));
+    has(&Words::of(list)).then(|| parts(list))?
+}
+
+fn parts(of: &str) -> Option<[String; 2]> {
+    let of = of.trim();
+    if of.starts_with('[') {
+        let all = inside(of);
+        let words = Words::of(all);
+        let mut out = [Vec::new(), Vec::new()];
+        for range in words.between_commas(0, words.len()) {
+            let part = parts(&words.part(range.start, range.end)?.0)?;
+            out.iter_mut().zip(part).for_each(|(out, part)| out.push(part));
+        }
+        return Some(out.map(|all| format!("[{}]", all.join(", "))));
+    }
+    // `1 + 2j`: each number with the sign in front of it.
+    let words = Words::of(of);
+    let (mut out, mut i) = ([0.0f64; 2], 0);
+    while i < words.len() {
+        let sign = match words.word(i) {
+            "-" => -1.0,
+            "+" => 1.0,
+            _ if i == 0 => 1.0,
+            _ => return None,
+        };
+        i += usize::from(matches!(words.word(i), "-" | "+"));
+        let number = words.word(i);
+        let value: f64 = number.trim_end_matches('j').parse().ok()?;
+        out[usize::from(number.ends_with('j'))] += sign * value;
+        i += 1;
+    }
+    Some(out.map(|v| format!("{v:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_numbers_of_one_type() {
+        let one = |code: &str| of_one_type(code.to_owned());
+        assert_eq!(one("tensor([-3., -2, -1, 1_0])"), "tensor([-3., -2.0, -1.0, 1_0.0])");
+        assert_eq!(
+            one("tensor([[0, 1.5], [2, 3]]).reshape([2, 2])"),
+            "tensor([[0.0, 1.5], [2.0, 3.0]]).reshape([2, 2])"
+        );
+        assert_eq!(one("tensor([0, f64::NAN, f(2), -1e3])"), "tensor([0.0, f64::NAN, f(2), -1e3])");
+        assert_eq!(one("x.i((0, [1, 2]))"), "x.i((0, [1, 2]))");
+        assert_eq!(one("tensor([1, 2]"), "tensor([1, 2]");
+    }
+
+    #[test]
+    fn complex_numbers_are_two_lists() {
+        let two = |list: &str| complex(list).map(|[re, im]| format!("{re} {im}"));
+        assert_eq!(two("[1, 1+1j, 2 - 0.5j, -3j]").as_deref(), Some("[1.0, 1.0, 2.0, 0.0] [0.0, 1.0, -0.5, -3.0]"));
+        assert_eq!(two("[[1j], [2]]").as_deref(), Some("[[0.0], [2.0]] [[1.0], [0.0]]"));
+        assert_eq!(two("[1, 2]"), None);
+        assert_eq!(two("[f(1j)]"), None);
+        assert_eq!(
+            rusty("tensor([1j, 2]).conj() + tensor(3j)".to_owned()),
+            "tensor([0.0, 2.0]).complex(&tensor([1.0, 0.0])).conj() + tensor(0.0).complex(&tensor(3.0))"
+        );
+    }
+}
