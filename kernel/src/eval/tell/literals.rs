@@ -1,6 +1,7 @@
-//! Lists of numbers as Python writes them, where whole numbers stand beside others and complex ones beside both.
+//! What is Rust of code that was Python, and its lists of numbers, where whole numbers stand beside others and complex ones beside both.
 use super::words::{Words, inside};
 use crate::eval::text::scan::Kind;
+use syn::visit::Visit;
 
 /// Numbers of lists as Rust takes them: those of one list are of one type, and a complex tensor is made of two.
 pub(super) fn rusty(code: String) -> String {
@@ -104,6 +105,33 @@ fn parts(of: &str) -> Option<[String; 2]> {
         i += 1;
     }
     Some(out.map(|v| format!("{v:?}")))
+}
+
+/// Whether code is Rust, and nothing in it is Python's `name=value`, which Rust reads as an assignment.
+pub(super) fn is_rust(code: &str) -> bool {
+    struct Named(bool);
+    impl<'ast> Visit<'ast> for Named {
+        fn visit_expr_assign(&mut self, _: &'ast syn::ExprAssign) {
+            self.0 = true;
+        }
+        // Statements assign.
+        fn visit_block(&mut self, _: &'ast syn::Block) {}
+    }
+    syn::parse_str::<syn::Block>(&format!("{{ {code} }}")).is_ok_and(|block| {
+        let mut named = Named(false);
+        for statement in &block.stmts {
+            match statement {
+                syn::Stmt::Expr(syn::Expr::Assign(assign), _) => named.visit_expr(&assign.right),
+                other => named.visit_stmt(other),
+            }
+        }
+        !named.0
+    })
+}
+
+/// Code that somebody wrote over several lines.
+pub(super) fn in_one_line(code: String) -> String {
+    if code.contains('\n') { code.lines().map(str::trim).collect::<Vec<_>>().join(" ") } else { code }
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 //! What the user reads of errors.
+pub mod asked;
+mod call;
 mod elsewhere;
 pub mod errors;
 mod example;

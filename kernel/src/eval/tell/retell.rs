@@ -1,9 +1,9 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
+use super::asked::Rustc;
 use super::elsewhere::{line_of, of_another_library, wants_a_list};
 use super::numbers::{mixed, of_two_numbers};
 use super::options::{self, wanted as options_wanted};
 use super::texts::Texts;
-use super::torch::Rustc;
 use super::words::IDLE;
 use crate::eval::generate::code::is_cell;
 use crate::eval::generate::declared::{Declaration, Declared};

@@ -1,21 +1,21 @@
 //! What somebody who knows PyTorch has written, and what it is here: the table of the page for people (`docs/from-pytorch.md`) is
 //! the one that errors are looked up in.
+use super::asked::{Asked, Candidate, Rustc, Taken, ask, place, tried};
+use super::call::{self, Call};
 use super::example;
-use super::literals::rusty;
+use super::literals::{in_one_line, is_rust, rusty};
 use super::options::{is_option, method_of};
-use super::signatures::{self, Call, Given, Ours};
+use super::signatures::{Given, Ours};
 use super::stands::{NUMBER, TENSOR, subject};
 use super::subscript;
 use super::texts::Texts;
 use super::there::{OPS, in_scope, targets};
 use super::words::{Captured, TENSORS, Words, around, compared, found_at, is_name_of_argument, receiver, tokens};
 use crate::eval::text::scan::{Kind, Token};
-use crate::eval::text::source::{CellText, Provenance, Source};
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
-use syn::visit::Visit;
+use std::sync::LazyLock;
 
 /// A table's rows are `| PyTorch | xlazy | note |`.
 const PAGE: &str = include_str!("../../../../docs/from-pytorch.md");
@@ -60,36 +60,6 @@ const TYPES: [&str; 18] = [
     "E0609", "E0610", "E0614", "E0615", "E0616", "E0618",
 ];
 
-/// What can be asked about a cell's text.
-pub struct Rustc<'a> {
-    /// Its errors about a source.
-    pub ask: &'a dyn Fn(&str) -> Vec<Diagnostic>,
-    /// The type of a variable of an earlier cell.
-    pub type_of: &'a dyn Fn(&str) -> Option<&'a str>,
-    /// What the runtime has.
-    pub ours: Ours<'a>,
-}
-
-/// A row that stands where rustc points.
-struct Candidate {
-    said: String,
-    /// What rustc is to be asked about before this is said.
-    asks: Option<Asked>,
-    /// Nothing but Python reads like this: it is said unless rustc says that it is about something else.
-    python: bool,
-    /// What is to be written, and for what of the source.
-    code: Option<(Range<usize>, String)>,
-}
-
-/// Whether what stands at a place of the source is what a row is about.
-#[derive(PartialEq)]
-struct Asked {
-    /// What is asked about, and what gives way to it where the source does not parse with it.
-    at: Range<usize>,
-    whole: Range<usize>,
-    is: &'static str,
-}
-
 /// What to write instead of what rustc points at, for each error: where a row of the table stands there, and rustc says that it is
 /// about what the row is about. A vector that is indexed wrongly hears what rustc has to say about vectors.
 pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec<Option<String>> {
@@ -126,69 +96,6 @@ pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec
     chosen.iter().zip(spare).map(|(one, other)| one.or(other).map(|c| c.said.clone())).collect()
 }
 
-/// What rustc says of what is to be written.
-#[derive(Clone, Copy, PartialEq)]
-enum Taken {
-    Yes,
-    /// It is called like that, with values of other types.
-    OtherTypes,
-    No,
-}
-
-/// Asks rustc about the source with all of it written as it is said, and with what was chosen before.
-fn tried(fits: &[Option<&Candidate>], chosen: &[Option<&Candidate>], texts: &Texts, rustc: &Rustc) -> Vec<Taken> {
-    let mut out = vec![Taken::Yes; fits.len()];
-    let text = &texts.source.text;
-    let of = |all: &[Option<&Candidate>]| -> Vec<(Range<usize>, String)> {
-        all.iter().map(|c| c.and_then(|c| c.code.clone()).unwrap_or_default()).collect()
-    };
-    let (new, before) = (of(fits), of(chosen));
-    if new.iter().all(|(at, _)| at.is_empty()) {
-        return out;
-    }
-    let mut parts: Vec<(&Range<usize>, &str, Option<usize>)> = Vec::new();
-    parts.extend(new.iter().enumerate().map(|(i, (at, code))| (at, &**code, Some(i))));
-    parts.extend(before.iter().map(|(at, code)| (at, &**code, None)));
-    parts.retain(|(at, ..)| !at.is_empty());
-    // What stands in another is written there.
-    parts.sort_by_key(|(at, ..)| (at.start, std::cmp::Reverse(at.end)));
-    let (mut source, mut from, mut places) = (String::new(), 0, Vec::new());
-    let mut written: Option<(&Range<usize>, &str)> = None;
-    for (at, code, of) in parts {
-        if at.start < from {
-            // Two errors about one call are told one way.
-            if let (Some(i), true) = (of, written.is_some_and(|(there, other)| there == at && other != code)) {
-                out[i] = Taken::No;
-            }
-            continue;
-        }
-        written = Some((at, code));
-        source.push_str(&text[from..at.start]);
-        let start = source.len();
-        source.push_str(code);
-        places.push((start..source.len(), of));
-        from = at.end;
-    }
-    source.push_str(&text[from..]);
-    for error in (rustc.ask)(&source).iter().filter(|e| e.level == "error") {
-        let verdict = match &*error.code {
-            "E0308" | "E0277" => Taken::OtherTypes,
-            "E0423" | "E0432" | "E0782" | "E0433" | "E0599" | "E0618" | "E0061" | "E0560" | "E0609" | "E0533" => {
-                Taken::No
-            }
-            "E0425" if error.message.starts_with("cannot find function") => Taken::No,
-            _ => continue,
-        };
-        for span in error.spans.iter().filter(|s| s.primary && s.ours) {
-            let hit = places.iter().find(|(at, _)| at.start <= span.start && span.end <= at.end);
-            if let Some((_, Some(i))) = hit {
-                out[*i] = if out[*i] == Taken::No { Taken::No } else { verdict };
-            }
-        }
-    }
-    out
-}
-
 /// The rows that stand where an error points, the likeliest first.
 fn candidates(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Vec<Candidate>> {
     const MOST: usize = 5;
@@ -202,10 +109,10 @@ fn candidates(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Vec<Ca
     let span = error.spans.iter().find(|s| s.primary)?;
     let (text, at) = texts.map(span)?;
     let (line, in_line) = around(&text.text, at.clone())?;
-    if error.message.starts_with("character literal may only contain one codepoint") {
-        if let Some(Found { said, .. }) = in_double_quotes(line, in_line.start, &rustc.ours) {
-            return Some(vec![Candidate { said, asks: None, python: true, code: None }]);
-        }
+    if error.message.starts_with("character literal may only contain one codepoint")
+        && let Some(Found { said, .. }) = in_double_quotes(line, in_line.start, &rustc.ours)
+    {
+        return Some(vec![Candidate { said, asks: None, python: true, code: None }]);
     }
     let python = about == About::Python;
     let candidate = |found: Found| {
@@ -259,66 +166,6 @@ fn in_double_quotes(line: &str, at: usize, ours: &Ours) -> Option<Found> {
     let words = Words::written(&fixed);
     let before = words.tokens.iter().filter(|t| t.range.end <= at && NAMED.contains(&&fixed[t.range.clone()]));
     before.filter_map(|t| instead(&fixed, t.range.clone(), About::Names, ours)).find(|found| found.at.contains(&at))
-}
-
-/// Where the user's text stands in the source.
-fn place(source: &Source, text: &Arc<CellText>, range: Range<usize>) -> Option<Range<usize>> {
-    let part = text.text.get(range.clone())?;
-    let find = |c: char, at: usize| {
-        let is = |here: &usize| match source.provenance(*here) {
-            Provenance::User { text: of, at: there } => Arc::ptr_eq(of, text) && there == at,
-            Provenance::Generated(_) => false,
-        };
-        source.text.match_indices(c).map(|(here, _)| here).find(is)
-    };
-    let (first, last) = (part.chars().next()?, part.chars().next_back()?);
-    // A variable that is handed over stands there as its copy: between the same neighbours.
-    let behind =
-        || text.text[..range.start].char_indices().next_back().and_then(|(at, c)| Some(find(c, at)? + c.len_utf8()));
-    let before = || text.text[range.end..].chars().next().and_then(|c| find(c, range.end));
-    let end = find(last, range.end - last.len_utf8()).map(|end| end + last.len_utf8()).or_else(before)?;
-    let start = find(first, range.start).or_else(behind)?;
-    (start < end).then_some(start..end)
-}
-
-/// The method that no type has: where rustc misses it, it has come to know the type.
-const METHOD: &str = "xlazy_method";
-
-/// Asks rustc about all of it at once; no answer where it does not get as far as types.
-fn ask(asked: &[&Asked], texts: &Texts, rustc: &Rustc) -> Vec<Option<bool>> {
-    let text = &texts.source.text;
-    // Where, whether it closes, how long what it is about is, and what.
-    let mut parts: Vec<(usize, bool, usize, String)> = Vec::new();
-    for (i, question) in asked.iter().enumerate() {
-        let Asked { at, is, .. } = question;
-        let of = is.replace("Is ", &format!("XlazyIs{i} "));
-        parts.push((at.start, false, at.len(), "(match (".to_owned()));
-        let checks = format!(
-            ") {{ ref xlazy_it => {{ trait XlazyIs{i} {{ fn xlazy_is_{i}(&self) {{}} }} {of} xlazy_it.xlazy_is_{i}(); \
-             xlazy_it.{METHOD}_{i}(); loop {{}} }} }})"
-        );
-        parts.push((at.end, true, at.len(), checks));
-    }
-    // What closes comes before what opens, and the inner one first.
-    parts.sort_by_key(|(at, closes, len, _)| (*at, !closes, if *closes { *len as isize } else { -(*len as isize) }));
-    let gives_way = |at: usize| asked.iter().any(|a| a.whole.contains(&at) && !a.at.contains(&at));
-    let (mut source, mut from) = (String::new(), 0);
-    let mut copy = |source: &mut String, to: usize| {
-        let kept = text[from..to].char_indices().filter(|(i, _)| !gives_way(from + i)).map(|(_, c)| c);
-        source.extend(kept);
-        from = to;
-    };
-    for (at, _, _, part) in &parts {
-        copy(&mut source, *at);
-        source.push_str(part);
-    }
-    copy(&mut source, text.len());
-    let errors: String = (rustc.ask)(&source).iter().map(|e| e.message.clone() + "\n").collect();
-    let missed = |i: usize| {
-        let misses = |method: &str| errors.contains(&format!("`{method}_{i}`"));
-        misses(METHOD).then(|| !misses("xlazy_is"))
-    };
-    (0..asked.len()).map(missed).collect()
 }
 
 /// Which rows an error may be about.
@@ -421,7 +268,7 @@ fn all_instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Vec<F
     // What is no Rust helps nobody.
     all.retain(|found| is_rust(&found.code));
     if about != About::Call {
-        let more = match signatures::around(&user, &at) {
+        let more = match call::around(&user, &at) {
             Some(call) if ours.are_known() => bound(&user, call, about, ours),
             _ if about == About::Names && all.is_empty() => op(&user, &at, ours).into_iter().collect(),
             _ => vec![],
@@ -430,28 +277,6 @@ fn all_instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Vec<F
         all.extend(more.into_iter().filter(|f| f.code == line[f.at.clone()] || is_rust(&f.code)));
     }
     all
-}
-
-/// Whether code is Rust, and nothing in it is Python's `name=value`, which Rust reads as an assignment.
-fn is_rust(code: &str) -> bool {
-    struct Named(bool);
-    impl<'ast> Visit<'ast> for Named {
-        fn visit_expr_assign(&mut self, _: &'ast syn::ExprAssign) {
-            self.0 = true;
-        }
-        // Statements assign.
-        fn visit_block(&mut self, _: &'ast syn::Block) {}
-    }
-    syn::parse_str::<syn::Block>(&format!("{{ {code} }}")).is_ok_and(|block| {
-        let mut named = Named(false);
-        for statement in &block.stmts {
-            match statement {
-                syn::Stmt::Expr(syn::Expr::Assign(assign), _) => named.visit_expr(&assign.right),
-                other => named.visit_stmt(other),
-            }
-        }
-        !named.0
-    })
 }
 
 /// A call of torch's that its signature and ours say how to write, the likeliest first.
@@ -648,11 +473,6 @@ fn filled(xlazy: &str, captured: &Captured, ours: &Ours) -> String {
         (end, i) = (range.end, i + width);
     }
     rusty(in_one_line(out + &xlazy[end..]))
-}
-
-/// Code that somebody wrote over several lines.
-fn in_one_line(code: String) -> String {
-    if code.contains('\n') { code.lines().map(str::trim).collect::<Vec<_>>().join(" ") } else { code }
 }
 
 /// The elements of a list, each lent.

@@ -1,6 +1,7 @@
 //! Meshes of devices, and which part of a value each device of one holds: shardings, as Shardy has them.
 mod other;
 mod picture;
+mod uneven;
 
 use crate::proto::Message;
 use crate::ty::Shape;
@@ -334,23 +335,6 @@ impl Sharding {
         let mut out = shape.clone();
         (0..self.rank()).for_each(|d| out[d] /= self.parts(d));
         out
-    }
-
-    /// The first dimension of this shape that is not split evenly.
-    pub fn uneven(&self, shape: &Shape) -> Option<usize> {
-        (0..self.rank()).find(|&d| !shape[d].is_multiple_of(self.parts(d)))
-    }
-
-    /// What to say of a shape that is not split evenly.
-    pub fn why_uneven(&self, shape: &Shape) -> Option<String> {
-        let d = self.uneven(shape)?;
-        let (size, parts) = (shape[d], self.parts(d));
-        Some(format!(
-            "dimension {d} of size {size} does not split evenly in {parts} parts, as {self} of {} asks for: pad it to {}, or split \
-             another dimension",
-            self.0.mesh,
-            size.div_ceil(parts) * parts
-        ))
     }
 
     /// Which of the parts of a dimension a device holds.
