@@ -115,22 +115,17 @@ pub(super) fn tried(
 ) -> Vec<Taken> {
     let mut out = vec![Taken::Yes; fits.len()];
     let text = &texts.source.text;
-    let of = |all: &[Option<&Candidate>]| -> Vec<(Range<usize>, String)> {
-        all.iter().map(|c| c.and_then(|c| c.code.clone()).unwrap_or_default()).collect()
-    };
-    let (new, before) = (of(fits), of(chosen));
-    if new.iter().all(|(at, _)| at.is_empty()) {
+    let new = fits.iter().enumerate().filter_map(|(i, c)| Some((c.as_ref()?.code.as_ref()?, Some(i))));
+    let mut parts: Vec<_> = new.collect();
+    if parts.is_empty() {
         return out;
     }
-    let mut parts: Vec<(&Range<usize>, &str, Option<usize>)> = Vec::new();
-    parts.extend(new.iter().enumerate().map(|(i, (at, code))| (at, &**code, Some(i))));
-    parts.extend(before.iter().map(|(at, code)| (at, &**code, None)));
-    parts.retain(|(at, ..)| !at.is_empty());
+    parts.extend(chosen.iter().flatten().filter_map(|c| Some((c.code.as_ref()?, None))));
     // What stands in another is written there.
-    parts.sort_by_key(|(at, ..)| (at.start, std::cmp::Reverse(at.end)));
+    parts.sort_by_key(|((at, _), _)| (at.start, std::cmp::Reverse(at.end)));
     let (mut source, mut from, mut places) = (String::new(), 0, Vec::new());
-    let mut written: Option<(&Range<usize>, &str)> = None;
-    for (at, code, of) in parts {
+    let mut written: Option<&(Range<usize>, String)> = None;
+    for (part @ (at, code), of) in parts {
         if at.start < from {
             // Two errors about one call are told one way.
             if let (Some(i), true) = (of, written.is_some_and(|(there, other)| there == at && other != code)) {
@@ -138,7 +133,7 @@ pub(super) fn tried(
             }
             continue;
         }
-        written = Some((at, code));
+        written = Some(part);
         source.push_str(&text[from..at.start]);
         let start = source.len();
         source.push_str(code);

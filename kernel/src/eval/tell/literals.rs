@@ -3,8 +3,9 @@ use super::words::{Words, inside};
 use crate::eval::text::scan::Kind;
 use syn::visit::Visit;
 
-/// Numbers of lists as Rust takes them: those of one list are of one type, and a complex tensor is made of two.
+/// Code in one line, with numbers of lists as Rust takes them: those of one list are of one type, and a complex tensor is made of two.
 pub(super) fn rusty(code: String) -> String {
+    let code = in_one_line(code);
     let code = complex_tensors(&code).unwrap_or(code);
     of_one_type(code)
 }
@@ -34,7 +35,7 @@ fn of_one_type(code: String) -> String {
     out
 }
 
-fn is_whole(word: &str) -> bool {
+pub(super) fn is_whole(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_digit() || c == '_')
 }
 
@@ -130,7 +131,7 @@ pub(super) fn is_rust(code: &str) -> bool {
 }
 
 /// Code that somebody wrote over several lines.
-pub(super) fn in_one_line(code: String) -> String {
+fn in_one_line(code: String) -> String {
     if code.contains('\n') { code.lines().map(str::trim).collect::<Vec<_>>().join(" ") } else { code }
 }
 

@@ -1,5 +1,6 @@
 //! What torch's functions and ours take, by name and type: how a call of torch's is written here.
-use super::words::{Words, compared, inside, listed, receiver};
+use super::literals::is_whole;
+use super::words::{Words, compared, inside, listed, receiver, unquoted};
 use crate::eval::text::scan::Kind;
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -423,7 +424,7 @@ impl<'a> Ours<'a> {
         let (none, text) = (value == "None", unquoted(value));
         let list = (value.starts_with('[') || value.starts_with('(') && listed(value)).then(|| inside(value));
         let number = is_number(value);
-        let whole = number && value.trim_start_matches('-').chars().all(|c| c.is_ascii_digit() || c == '_');
+        let whole = number && is_whole(value.trim_start_matches('-'));
         let yes_or_no = matches!(value, "true" | "false");
         let bare = !none && text.is_none() && list.is_none();
         let lent = |v: &str| format!("&{}", receiver(&compared(v.trim_start_matches('&').to_owned())));
@@ -522,7 +523,7 @@ fn floats(value: &str) -> String {
     let arithmetic = (0..words.len()).all(|i| words.kind(i) == Some(Kind::Number) || "+-*/()".contains(words.word(i)));
     let mut out = value.to_owned();
     for i in (0..words.len()).rev().filter(|_| arithmetic) {
-        if words.kind(i) == Some(Kind::Number) && words.word(i).chars().all(|c| c.is_ascii_digit() || c == '_') {
+        if words.kind(i) == Some(Kind::Number) && is_whole(words.word(i)) {
             out.insert_str(words.tokens[i].range.end, ".0");
         }
     }
@@ -555,10 +556,4 @@ fn plain(value: &str) -> &str {
         "False" => "false",
         other => other,
     }
-}
-
-/// What stands in quotes.
-fn unquoted(value: &str) -> Option<&str> {
-    let quote = value.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
-    value.strip_prefix(quote)?.strip_suffix(quote)
 }

@@ -3,7 +3,7 @@
 use super::asked::{Asked, Candidate, Rustc, Taken, ask, place, tried};
 use super::call::{self, Call};
 use super::example;
-use super::literals::{in_one_line, is_rust, rusty};
+use super::literals::{is_rust, rusty};
 use super::options::{is_option, method_of};
 use super::signatures::{Given, Ours};
 use super::stands::{NUMBER, TENSOR, subject};
@@ -139,7 +139,7 @@ fn candidates(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Vec<Ca
     };
     let layer = || called(error, &Words::written(line), &in_line, &rustc.ours);
     let layer = if about == About::Call { layer() } else { None };
-    let all = layer.into_iter().chain(all_instead(line, in_line.clone(), about, &rustc.ours));
+    let all = layer.into_iter().chain(all_instead(line, &in_line, about, &rustc.ours));
     Some(all.filter_map(candidate).take(MOST).collect())
 }
 
@@ -191,14 +191,38 @@ struct Found {
 
 /// What says most about what stands at `at` of a line.
 fn instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Option<Found> {
-    all_instead(line, at, about, ours).into_iter().next()
+    let row = rows_at(line, &at, about, ours).into_iter().next();
+    row.or_else(|| calls_at(line, &at, about, ours, true).into_iter().next())
+}
+
+/// All that is about what stands at `at` of a line, the likeliest first: rows, and the call around it by its signatures.
+fn all_instead(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Found> {
+    let mut all = rows_at(line, at, about, ours);
+    all.extend(calls_at(line, at, about, ours, all.is_empty()));
+    all
+}
+
+/// The call around a place, by torch's signature and ours; without a session, and where no row says it, as the page of ops has it.
+fn calls_at(line: &str, at: &Range<usize>, about: About, ours: &Ours, alone: bool) -> Vec<Found> {
+    if about == About::Call {
+        return vec![];
+    }
+    let user = Words::written(line);
+    let mut all = match call::around(&user, at) {
+        Some(call) if ours.are_known() => bound(&user, call, about, ours),
+        _ if about == About::Names && alone => op(&user, at, ours).into_iter().collect(),
+        _ => vec![],
+    };
+    // What is only told leaves what stands there.
+    all.retain(|f| f.code == line[f.at.clone()] || is_rust(&f.code));
+    all
 }
 
 /// The rows that are about what stands at `at` of a line, those that say most of it first.
 ///
 /// In a row a single letter, `model`, `loss` or `opt` stands for any expression, and so does a number; `2, 3` stands for a list of any
 /// length.
-fn all_instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Vec<Found> {
+fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Found> {
     let user = Words::written(line);
     let mut all: Vec<(usize, Found)> = Vec::new();
     for row in rows().iter().filter(|row| row.torch != row.xlazy) {
@@ -246,7 +270,7 @@ fn all_instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Vec<F
             About::Python => true,
             // Of `nn::NAME` rustc points at the name.
             About::Names | About::Call => {
-                !alone || !line[range.start..at.start].contains(['(', '[']) || is_name_of_argument(line, &at)
+                !alone || !line[range.start..at.start].contains(['(', '[']) || is_name_of_argument(line, at)
             }
             About::Types => !alone || OURS.iter().any(|ours| line[range.clone()].starts_with(ours)),
         };
@@ -258,7 +282,7 @@ fn all_instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Vec<F
     }
     all.sort_by_key(|(said, _)| std::cmp::Reverse(*said));
     let mut all: Vec<Found> = all.into_iter().map(|(_, found)| found).collect();
-    if let Some((place, of, given)) = subscript::around(&user, &at).filter(|_| about != About::Call) {
+    if let Some((place, of, given)) = subscript::around(&user, at).filter(|_| about != About::Call) {
         let code = format!("{}.i({})", receiver(&line[of.clone()]), rewritten(&given, ours));
         let said = format!("{ANSWER}`{code}`");
         if syn::parse_str::<syn::Expr>(&code).is_ok() && code != line[place.clone()] {
@@ -267,24 +291,15 @@ fn all_instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Vec<F
     }
     // What is no Rust helps nobody.
     all.retain(|found| is_rust(&found.code));
-    if about != About::Call {
-        let more = match call::around(&user, &at) {
-            Some(call) if ours.are_known() => bound(&user, call, about, ours),
-            _ if about == About::Names && all.is_empty() => op(&user, &at, ours).into_iter().collect(),
-            _ => vec![],
-        };
-        // What is only told leaves what stands there.
-        all.extend(more.into_iter().filter(|f| f.code == line[f.at.clone()] || is_rust(&f.code)));
-    }
     all
 }
 
 /// A call of torch's that its signature and ours say how to write, the likeliest first.
 fn bound(user: &Words, call: Call, about: About, ours: &Ours) -> Vec<Found> {
-    let Some(given) = given(user, call.arguments.clone(), ours) else { return vec![] };
+    let given = given(user, call.arguments.clone(), ours);
     let of = call.of.as_ref().map(|of| rewritten(&user.text[of.clone()], ours));
     let targets = targets(call.name);
-    let code = ours.call(call.name, of.as_deref(), &given, &targets).map(in_one_line).map(rusty);
+    let code = ours.call(call.name, of.as_deref(), &given, &targets).map(rusty);
     let written = user.text[call.whole.clone()].to_owned();
     let Some(short) = call.name.rsplit('.').next() else { return vec![] };
     let subject = call.of.clone().map(|of| (of, TENSOR));
@@ -319,17 +334,18 @@ fn bound(user: &Words, call: Call, about: About, ours: &Ours) -> Vec<Found> {
 }
 
 /// What a call hands over, by position and by name.
-fn given(user: &Words, arguments: Range<usize>, ours: &Ours) -> Option<Given> {
+fn given(user: &Words, arguments: Range<usize>, ours: &Ours) -> Given {
     let mut given = Given::default();
     for Range { start, end } in user.between_commas(arguments.start, arguments.end) {
         let named = user.kind(start) == Some(Kind::Ident) && user.word(start + 1) == "=" && user.word(start + 2) != "=";
-        let value = rewritten(&user.part(if named { start + 2 } else { start }, end)?.0, ours);
+        let Some((text, _)) = user.part(if named { start + 2 } else { start }, end) else { continue };
+        let value = rewritten(&text, ours);
         match named {
             true => given.named.push((user.word(start).to_owned(), value)),
             false => given.plain.push(value),
         }
     }
-    Some(given)
+    given
 }
 
 /// A layer or a loss that is called like a function, as its type's `forward`.
@@ -338,8 +354,8 @@ fn called(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> O
     let ty = found.trim_start_matches('&').split('<').next()?.rsplit("::").next()?;
     let open = user.tokens.iter().position(|t| t.range.end == at.end)? + 1;
     let close = user.behind_brackets(open).filter(|_| user.word(open) == "(")? - 1;
-    let code = ours.forward(ty, &user.text[at.clone()], &given(user, open + 1..close, ours)?)?;
-    let code = rusty(in_one_line(code));
+    let code = ours.forward(ty, &user.text[at.clone()], &given(user, open + 1..close, ours))?;
+    let code = rusty(code);
     let place = at.start..user.tokens[close].range.end;
     is_rust(&code).then(|| Found { said: format!("{ANSWER}`{code}`"), code, at: place, subject: None })
 }
@@ -424,16 +440,11 @@ fn op(user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Found> {
 
 /// What stands between the brackets of a call, without names, and what options were named there, which are no arguments here.
 fn arguments(user: &Words, from: usize, to: usize, ours: &Ours) -> (Vec<String>, Vec<(String, String)>) {
-    let (mut out, mut options) = (Vec::new(), Vec::new());
-    for Range { start: at, end } in user.between_commas(from, to) {
-        let named = user.kind(at) == Some(Kind::Ident) && user.word(at + 1) == "=" && user.word(at + 2) != "=";
-        let value = user.part(if named { at + 2 } else { at }, end).map(|(text, _)| rewritten(&text, ours));
-        match named && is_option(user.word(at)) {
-            true => options.extend(value.map(|value| (user.word(at).to_owned(), value))),
-            false => out.extend(value),
-        }
-    }
-    (out, options)
+    let Given { mut plain, named } = given(user, from..to, ours);
+    let (options, others): (Vec<_>, Vec<_>) = named.into_iter().partition(|(name, _)| is_option(name));
+    // Python has what is named behind the rest.
+    plain.extend(others.into_iter().map(|(_, value)| value));
+    (plain, options)
 }
 
 /// A row's other side with what was captured.
@@ -472,7 +483,7 @@ fn filled(xlazy: &str, captured: &Captured, ours: &Ours) -> String {
         }
         (end, i) = (range.end, i + width);
     }
-    rusty(in_one_line(out + &xlazy[end..]))
+    rusty(out + &xlazy[end..])
 }
 
 /// The elements of a list, each lent.

@@ -83,7 +83,7 @@ impl<'t> Words<'t> {
             }
             Kind::Number => true,
             // The name of a file, say.
-            Kind::Literal => word.starts_with('"') && !matches!(unquoted(word), "inf" | "-inf" | "nan"),
+            Kind::Literal => word.starts_with('"') && !matches!(unquoted(word), Some("inf" | "-inf" | "nan")),
             _ => false,
         };
         stands.then_some(Meta::One)
@@ -262,15 +262,15 @@ fn in_rust(word: &str) -> &str {
     match word {
         "True" => "true",
         "False" => "false",
-        _ if word.len() > 3 => unquoted(word),
+        _ if word.len() > 3 => unquoted(word).unwrap_or(word),
         _ => word,
     }
 }
 
-/// A text without its quotation marks, of which Python has two kinds.
-fn unquoted(word: &str) -> &str {
+/// What stands in quotation marks, of which Python has two kinds.
+pub(super) fn unquoted(word: &str) -> Option<&str> {
     let inside = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
-    inside('"').or_else(|| inside('\'')).unwrap_or(word)
+    inside('"').or_else(|| inside('\''))
 }
 
 /// A row at a token: where it stands in the text, and what its letters and numbers stand for.
