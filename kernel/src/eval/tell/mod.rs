@@ -12,6 +12,7 @@ pub mod retell;
 pub mod signatures;
 mod stands;
 mod subscript;
+mod table;
 pub mod texts;
 mod there;
 pub mod torch;

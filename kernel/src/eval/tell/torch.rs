@@ -8,6 +8,7 @@ use super::options::{is_option, method_of};
 use super::signatures::{Given, Ours};
 use super::stands::{NUMBER, TENSOR, subject};
 use super::subscript;
+use super::table::{PAGE, rows};
 use super::texts::Texts;
 use super::there::{OPS, in_scope, targets};
 use super::words::{Captured, TENSORS, Words, around, compared, found_at, is_name_of_argument, receiver, tokens};
@@ -15,43 +16,9 @@ use crate::eval::text::scan::{Kind, Token};
 use crate::eval::toolchain::diagnostic::Diagnostic;
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::LazyLock;
-
-/// A table's rows are `| PyTorch | xlazy | note |`.
-const PAGE: &str = include_str!("../../../../docs/from-pytorch.md");
 
 /// How what is told begins.
 pub(super) const ANSWER: &str = "in xlazy: ";
-
-/// One row of the table.
-#[derive(Debug)]
-pub struct Row {
-    pub torch: String,
-    pub xlazy: String,
-    pub note: String,
-    tokens: Vec<Token>,
-    /// It is no Rust.
-    python: bool,
-}
-
-/// The rows of the page's tables that have code in their first two columns.
-pub fn rows() -> &'static [Row] {
-    static ROWS: LazyLock<Vec<Row>> = LazyLock::new(read);
-    &ROWS
-}
-
-fn read() -> Vec<Row> {
-    // A bar in code is written `\\|` in a table.
-    let code = |cell: &str| Some(cell.trim().strip_prefix('`')?.strip_suffix('`')?.replace("\\|", "|"));
-    let row = |line: &'static str| {
-        let cells: Vec<&str> = line.strip_prefix("| ")?.strip_suffix('|')?.split(" | ").collect();
-        let [torch, xlazy, note] = cells[..] else { return None };
-        let (torch, xlazy, note) = (code(torch)?, code(xlazy)?, note.trim().to_owned());
-        let (tokens, python) = (tokens(&torch), syn::parse_str::<syn::Expr>(&torch).is_err());
-        Some(Row { torch, xlazy, note, tokens, python })
-    };
-    PAGE.lines().filter_map(row).collect()
-}
 
 /// Errors about names, and about types; what others say is about what comes after those are known.
 pub(super) const NAMES: [&str; 7] = ["E0405", "E0412", "E0423", "E0425", "E0432", "E0433", "E0531"];
@@ -587,15 +554,6 @@ mod tests {
         for case in cases.lines() {
             let [text, what, instead] = case.split(" | ").collect::<Vec<_>>()[..] else { panic!("{case}") };
             assert_eq!(of(text.trim(), what), instead, "{text}");
-        }
-    }
-
-    #[test]
-    fn the_table_is_long_enough_to_be_of_use_and_has_each_once() {
-        let all = rows();
-        assert!(all.len() > 140, "{}", all.len());
-        for (i, row) in all.iter().enumerate() {
-            assert!(all[..i].iter().all(|other| other.torch != row.torch), "{row:?}");
         }
     }
 }
