@@ -1,6 +1,7 @@
 //! Closures that functions of the notebook make: what a function says of its result is the type that later cells have them by.
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::parse::parsed::Parsed;
+use crate::eval::parse::places::Variable;
 use crate::eval::parse::syntax::has_any_lifetime;
 use crate::eval::text::depth;
 use crate::eval::text::scan::{self, Kind};
@@ -8,21 +9,27 @@ use crate::eval::text::source::CellText;
 use quote::ToTokens;
 use std::collections::BTreeMap;
 
-/// Makes closures of variables that are declared as a call of such a function; with how far their traits are weaker than `Fn`.
+/// Makes closures of variables that are declared as a call of such a function; with how far their traits are weaker
+/// than `Fn`, by their numbers in `Places`.
 pub(super) fn closures_of_functions(
     parsed: &mut Parsed,
     cell: &CellText,
     defs: &Definitions,
-) -> BTreeMap<String, usize> {
+) -> BTreeMap<usize, usize> {
     let mut weaker = BTreeMap::new();
-    for v in parsed.places.variables.iter_mut().filter(|v| v.closure.is_none() && v.has_value) {
+    let of_functions = |v: &Variable| v.closure.is_none() && v.has_value;
+    for (n, v) in parsed.places.variables.iter_mut().enumerate().filter(|(_, v)| of_functions(v)) {
         let text = v.begins.zip(v.declared).and_then(|(begins, ends)| cell.text.get(begins..ends));
         let Some((level, arguments)) = text.and_then(called).and_then(|name| returns(&name, defs)) else { continue };
         v.closure = Some(arguments.clone());
-        parsed.bindings.iter_mut().filter(|b| b.name == v.name).for_each(|b| b.closure = Some(arguments.clone()));
         if level > 0 {
-            weaker.insert(v.name.clone(), level);
+            weaker.insert(n, level);
         }
+    }
+    // What later cells have by a name is the last variable of that name.
+    for b in &mut parsed.bindings {
+        let last = parsed.places.declared(&b.name).map(|n| &parsed.places.variables[n]);
+        b.closure = last.and_then(|v| v.closure.clone()).or(b.closure.take());
     }
     weaker
 }

@@ -69,7 +69,8 @@ pub(super) fn replan(
                     plan.spent.insert(name.clone());
                 }
                 Tag::Keep(name) if matches!(&*error.code, "E0525" | "E0594" | "E0596" | "E0507") => {
-                    *plan.closures.entry(name.clone()).or_insert(0) += 1;
+                    let level = plan.level_of_kept(name, &parsed.places);
+                    plan.kept.insert(name.clone(), level + 1);
                 }
                 // It lives as long as what it borrows from.
                 Tag::Keep(name) if must_last(span) => {
@@ -87,7 +88,7 @@ pub(super) fn replan(
             }
         }
     }
-    *plan != before && plan.closures.values().all(|level| *level <= 2)
+    *plan != before && plan.closures.values().chain(plan.kept.values()).all(|level| *level <= 2)
 }
 
 /// What rustc says of the cell as it is written is learned for the cell with its variables held, which is tried once more then.
@@ -215,7 +216,7 @@ fn learn_of_held(
         let Some(Tag::Hold(n)) = tags(span) else { continue };
         let v = &places.variables[n];
         if v.closure.is_some() && error.code == "E0525" {
-            *plan.closures.entry(v.name.clone()).or_insert(0) += 1;
+            *plan.closures.entry(n).or_insert(0) += 1;
             return true;
         }
         learned |= match lasting {

@@ -207,12 +207,13 @@ pub fn cell(
     let places = &parsed.places;
     let alone = |name: &str| places.declared(name).is_some_and(|n| places.variables[n].open.is_some());
     for b in parsed.bindings.iter().filter(left) {
-        out.generated(Tag::Keep(b.name.clone()), &kept(&b.name, b.closure.as_deref(), plan, alone(&b.name)));
+        let level = plan.level_of_kept(&b.name, places);
+        out.generated(Tag::Keep(b.name.clone()), &kept(&b.name, b.closure.as_deref(), level, alone(&b.name)));
     }
     // What was moved and assigned again is there.
     let bound = |name: &String| parsed.bindings.iter().any(|b| b.name == *name);
     for name in plan.moved.iter().filter(|n| moves(n) && !plan.spent.contains(*n) && !bound(n)) {
-        out.generated(Tag::Keep(name.clone()), &kept(name, None, plan, false));
+        out.generated(Tag::Keep(name.clone()), &kept(name, None, 0, false));
     }
     for name in plan.spent.iter().filter(|n| parsed.rebound.contains(*n)) {
         // The variable that it shadows must not come back.
@@ -242,7 +243,7 @@ pub fn cell(
         let only = if shadowed { "if !xlazy_done " } else { "" };
         let made = plan.made(v);
         if let Some(arguments) = made.and_then(|made| made.closure.as_deref()) {
-            let closure = kept(name, Some(arguments), plan, true);
+            let closure = kept(name, Some(arguments), plan.level_of_kept(name, places), true);
             out.generated(Tag::Keep(name.clone()), &format!(" {only}{{ {closure} }}"));
             continue;
         }

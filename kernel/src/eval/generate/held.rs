@@ -81,7 +81,7 @@ impl<'a> Held<'a> {
     /// Whether a variable can be lent from a place on: what comes behind it only looks at it.
     pub fn can_lend(&self, number: usize, from: usize) -> bool {
         let (places, v) = (&self.parsed.places, &self.parsed.places.variables[number]);
-        if v.closure.is_some() && self.plan.closures.contains_key(&v.name) {
+        if v.closure.is_some() && self.plan.closures.contains_key(&number) {
             return false;
         }
         let framed = v.declared.is_none() && self.loaded(v).is_some_and(|l| !l.lent && self.plan.made(l).is_none());
@@ -98,7 +98,7 @@ impl<'a> Held<'a> {
             let whole = whole(n, v);
             let text = match v.collected {
                 _ if let Some(arguments) = &v.closure => {
-                    let keep = kept(name, Some(arguments), self.plan, true);
+                    let keep = kept(name, Some(arguments), self.level(n), true);
                     format!(" let {name} = xlazy_f.lend_closure({n}, {whole}, |{name}| {{{keep}}});")
                 }
                 true => format!(" let {name} = xlazy_f.lend({n}, {whole});"),
@@ -117,6 +117,11 @@ impl<'a> Held<'a> {
     /// It borrows: it ends with the cell.
     pub fn borrows(&self, name: &str) -> bool {
         self.parsed.places.declared(name).is_some_and(|number| self.plan.borrows.contains(&number))
+    }
+
+    /// How far a closure's trait is weakened.
+    fn level(&self, number: usize) -> usize {
+        self.plan.closures.get(&number).copied().unwrap_or(0)
     }
 
     fn visible(&self, number: usize, v: &Variable) -> bool {
@@ -319,7 +324,7 @@ impl<'a> Held<'a> {
         let v = &self.parsed.places.variables[n];
         let name = &v.name;
         if let Some(arguments) = &v.closure {
-            let keep = kept(name, Some(arguments), self.plan, v.open.is_some());
+            let keep = kept(name, Some(arguments), self.level(n), v.open.is_some());
             return format!("xlazy_f.closure({n}, \"{name}\", {value}, |{name}| {{{keep}}})");
         }
         match v.collected || self.plan.values.contains(&n) {

@@ -1,12 +1,11 @@
 //! What stores a variable.
-use super::plan::Plan;
 
-/// Stores a variable; a closure, with these arguments, may take nothing along (`alone`).
-pub(super) fn kept(name: &str, closure: Option<&[String]>, plan: &Plan, alone: bool) -> String {
+/// Stores a variable; a closure, with these arguments and so far from `Fn`, may take nothing along (`alone`).
+pub(super) fn kept(name: &str, closure: Option<&[String]>, level: usize, alone: bool) -> String {
     let Some(arguments) = closure else {
         return format!(" (&&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name});");
     };
-    let of = ["Fn", "FnMut", "FnOnce"][plan.closures.get(name).copied().unwrap_or(0).min(2)];
+    let of = ["Fn", "FnMut", "FnOnce"][level.min(2)];
     let args = arguments.join(", ");
     let boxed = format!("::std::boxed::Box::new({name}) as ::std::boxed::Box<dyn ::core::ops::{of}({args}) -> _>");
     // It is `Copy`, and stays so behind a reference.

@@ -1,6 +1,7 @@
 //! How a cell's source is generated: what is known of it beforehand, and what rustc's answers have taught.
 use super::declared::OpenLet;
 use crate::eval::parse::checks::FnValue;
+use crate::eval::parse::places::Places;
 use crate::eval::text::source::Splice;
 use crate::eval::text::types::with_paths;
 use crate::eval::text::untrusted::{data_type, identifier};
@@ -54,8 +55,10 @@ pub struct Plan {
     pub lends: BTreeMap<usize, usize>,
     /// Variables that are lent and of which this cell takes a copy, to change or to move it.
     pub copied: BTreeSet<String>,
-    /// How far a closure's trait had to be weakened: 0 `Fn`, 1 `FnMut`, 2 `FnOnce`.
-    pub closures: BTreeMap<String, usize>,
+    /// How far a closure's trait had to be weakened: 0 `Fn`, 1 `FnMut`, 2 `FnOnce`. By the variable's number, and by the name of what
+    /// is stored behind the cell's code.
+    pub closures: BTreeMap<usize, usize>,
+    pub kept: BTreeMap<String, usize>,
     /// An error type has `Debug` alone.
     pub debug_errors: bool,
     /// The last expression's type is known only if it need not be shown.
@@ -94,6 +97,12 @@ impl Plan {
         with_paths(&v.written_type, &self.paths)
     }
 
+    /// How far the trait of what is stored by that name behind the cell's code is weakened, if it is a closure.
+    pub fn level_of_kept(&self, name: &str, places: &Places) -> usize {
+        let of_variable = || self.closures.get(&places.declared(name)?).copied();
+        self.kept.get(name).copied().or_else(of_variable).unwrap_or(0)
+    }
+
     /// The `let` that declares it here, if its type is to be decided here.
     pub fn made<'a>(&self, v: &'a Loaded) -> Option<&'a OpenLet> {
         v.open.as_ref().filter(|o| o.pending || self.open.contains(&v.name))
@@ -105,7 +114,7 @@ impl Plan {
             "as_written": self.as_written, "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
             "lends": self.lends, "copied": self.copied, "pending": self.pending, "open": self.open,
-            "forms": forms, "closures": self.closures, "debug_errors": self.debug_errors,
+            "forms": forms, "closures": self.closures, "kept": self.kept, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped, "shows": self.shows, "named": self.named,
             "opt_level": self.opt_level, "older": self.older, "all_groups": self.all_groups,
@@ -122,8 +131,7 @@ impl Plan {
             json.get(key)?.as_array()?.iter().map(|n| Some(n.as_u64()? as usize)).collect()
         };
         let pairs = |key: &str| -> Option<BTreeMap<usize, usize>> {
-            let pair =
-                |(lender, borrower): (&String, &Value)| Some((lender.parse().ok()?, borrower.as_u64()? as usize));
+            let pair = |(number, of): (&String, &Value)| Some((number.parse().ok()?, of.as_u64()? as usize));
             json.get(key)?.as_object()?.iter().map(pair).collect()
         };
         let form = |pair: &Value| {
@@ -149,7 +157,8 @@ impl Plan {
             pending: numbers("pending")?,
             open: names("open")?,
             forms: json.get("forms")?.as_array()?.iter().map(form).collect::<Option<_>>()?,
-            closures: map(json, "closures", |v| Some(v.as_u64()? as usize))?,
+            closures: pairs("closures")?,
+            kept: map(json, "kept", |v| Some(v.as_u64()? as usize))?,
             paths: map(json, "paths", path)?,
             opt_level: json.get("opt_level")?.as_u64()? as u8,
             debug_errors: json.get("debug_errors")?.as_bool()?,
