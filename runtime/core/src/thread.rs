@@ -102,6 +102,11 @@ impl Drop for Called {
     }
 }
 
+/// Whether no call is under way: what is recorded or called now is what the user wrote.
+pub fn is_outermost() -> bool {
+    thread(|t| t.call.borrow().is_none())
+}
+
 /// As [`behalf`], and what is refused until the guard goes is refused in the name of this call, unless it is a part of another.
 pub fn call(at: Place, op: &'static str, operands: Operands) -> Called {
     let outermost = thread(|t| {

@@ -452,7 +452,8 @@ impl Tensor {
     /// `tensor([0.0, 10.0]).lerp(&tensor([1.0, 20.0]), 0.5)` is `[0.5000, 15.0000]`.
     #[track_caller]
     pub fn lerp<'a>(&self, end: &Tensor, weight: impl Into<Arg<'a>>) -> Tensor {
-        let _call = called("lerp", [self, end]);
+        let weight = weight.into();
+        let _call = called("lerp", [self, end].into_iter().chain(weight.tensor()));
         self + (end - self).mul(weight)
     }
 

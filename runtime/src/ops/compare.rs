@@ -180,7 +180,7 @@ impl Tensor {
     pub fn isclose(&self, other: &Tensor, rtol: f64, atol: f64) -> Tensor {
         let _call = called("isclose", [self, other]);
         if self.dtype() == DType::Bool {
-            return self.eq(other);
+            return self.long().isclose(&other.long(), rtol, atol);
         }
         let whole = (other.dtype() == DType::Bool).then(|| other.long());
         let other = whole.as_ref().unwrap_or(other);

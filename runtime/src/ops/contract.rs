@@ -280,6 +280,7 @@ impl Tensor {
     /// `tensor([1, 1]).addmv(&tensor([[1, 2], [3, 4]]), &tensor([1, 10]))` is `[22, 44]`.
     #[track_caller]
     pub fn addmv(&self, mat: &Tensor, vec: &Tensor) -> Tensor {
+        let _call = called("addmv", [self, mat, vec]);
         self.plus_product("addmv", &mat.mv(vec))
     }
 

@@ -193,6 +193,7 @@ impl Tensor {
     #[track_caller]
     pub fn unique_static(&self, size: usize, fill_value: impl Into<Scalar>) -> Tensor {
         let _call = called("unique_static", [self]);
+        let _call = called("unique", [self]);
         let sorted = self.detach().flatten().sort(0, false).0;
         let n = sorted.numel() as i64;
         let before = sorted.narrow(0, 0, (n - 1).max(0));

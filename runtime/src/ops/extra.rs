@@ -137,6 +137,9 @@ impl Tensor {
         if self.dim() < 2 || other.dim() < 2 || self.size(-1) != other.size(-1) {
             refuse("cdist", &[self, other], "needs (…, rows, size), the sizes equal");
         }
+        if p < 0.0 {
+            refuse("cdist", &[self, other], format!("p must be 0 or more, not {p}"));
+        }
         (self.unsqueeze(-2) - other.unsqueeze(-3)).norm_p(p, -1, false)
     }
 

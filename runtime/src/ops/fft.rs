@@ -303,7 +303,7 @@ impl Tensor {
         let window = window.pad([low as i64, (n_fft - length - low) as i64], 0.0);
         let frames = x.unfold(-1, n_fft, options.hop_length.unwrap_or(n_fft / 4).max(1)) * window;
         let norm = if options.normalized { FftNorm::Ortho } else { FftNorm::Backward };
-        let y = match options.onesided.unwrap_or(!x.dtype().is_complex()) {
+        let y = match options.onesided.unwrap_or(!frames.dtype().is_complex()) {
             true => frames.rfft(None, -1, norm),
             false => frames.fft(None, -1, norm),
         };
@@ -325,7 +325,7 @@ pub struct StftOptions {
     pub center: bool,
     pub pad_mode: super::PadMode,
     pub normalized: bool,
-    /// Half of the spectrum; by default for real signals.
+    /// Half of the spectrum; by default for real signals and windows.
     pub onesided: Option<bool>,
 }
 

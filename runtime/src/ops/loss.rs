@@ -239,6 +239,9 @@ impl Tensor {
         let _call = called("nll_loss", [self, target]);
         let classes = class_dim(self);
         check_classes("nll_loss", self, target);
+        if let Some(w) = options.weight.as_ref().filter(|w| w.shape() != [self.size(classes)]) {
+            refuse("nll_loss", &[self, w], format!("needs a weight for each of the {} classes", self.size(classes)));
+        }
         super::bounds::classes("nll_loss", self, target, self.size(classes), options.ignore_index);
         let kept = target.ne(options.ignore_index);
         let target = target.where_(&kept, 0).long();

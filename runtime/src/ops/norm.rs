@@ -115,13 +115,13 @@ impl Tensor {
         }
     }
 
-    /// Refuses weights that are not one number for each channel.
+    /// Refuses weights and statistics that are not one number for each channel.
     #[track_caller]
     fn one_each(&self, op: &'static str, weight: Option<&Tensor>, bias: Option<&Tensor>) {
         let channels = self.size(if self.dim() > 1 { 1 } else { 0 });
         for t in weight.into_iter().chain(bias) {
-            if t.numel() != channels {
-                let why = format!("weight and bias are one number for each of {channels} channels, not {}", t.shape());
+            if t.shape() != [channels] {
+                let why = format!("weights and statistics are vectors of the {channels} channels, not {}", t.shape());
                 refuse(op, &[self, t], why);
             }
         }
@@ -145,7 +145,7 @@ impl Tensor {
     /// `tensor([[1.0, 3.0, 5.0, 9.0]]).group_norm(2, None, None, 0.0)` is `[[-1., 1., -1., 1.]]`.
     #[track_caller]
     pub fn group_norm(&self, num_groups: usize, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Tensor {
-        let _call = called("group_norm", [self]);
+        let _call = called("group_norm", [self].into_iter().chain(weight).chain(bias));
         let shape = self.shape();
         if shape.len() < 2 || num_groups == 0 || !shape[1].is_multiple_of(num_groups) {
             refuse("group_norm", &[self], format!("the channels do not divide into {num_groups} groups"));
@@ -171,7 +171,7 @@ impl Tensor {
     /// `tensor([[[1.0, 3.0], [5.0, 9.0]]]).instance_norm(None, None, 0.0)` is `[[[-1., 1.], [-1., 1.]]]`.
     #[track_caller]
     pub fn instance_norm(&self, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Tensor {
-        let _call = called("instance_norm", [self]);
+        let _call = called("instance_norm", [self].into_iter().chain(weight).chain(bias));
         if self.dim() < 3 {
             refuse("instance_norm", &[self], "needs an input (batch, channels, space…)");
         }
@@ -226,6 +226,7 @@ impl Tensor {
             refuse("batch_norm", &[self], "needs an input (batch, channels, …)");
         }
         self.one_each("batch_norm", weight, bias);
+        self.one_each("batch_norm", running_mean, running_var);
         let [w, b] = [weight, bias].map(|t| t.map(|t| per_channel(t, rank)));
         if self.numel() == 0 {
             return scaled(self.clone(), w.as_ref(), b.as_ref());

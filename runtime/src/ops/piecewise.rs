@@ -177,6 +177,7 @@ impl Tensor {
     /// `tensor([-2.0, 0.2, 2.0]).hardshrink(0.5)` is `[-2., 0., 2.]`.
     #[track_caller]
     pub fn hardshrink(&self, lambd: f64) -> Tensor {
+        let _call = called("hardshrink", [self]);
         self.masked_fill(&self.abs().le(lambd), 0.0)
     }
 
@@ -185,6 +186,7 @@ impl Tensor {
     /// `tensor([1.0, 3.0]).threshold(2.0, 0.0)` is `[0., 3.]`.
     #[track_caller]
     pub fn threshold(&self, threshold: f64, value: f64) -> Tensor {
+        let _call = called("threshold", [self]);
         // Integers stay integers.
         let y = self.where_(&self.le(threshold).logical_not(), value);
         if self.dtype().is_float() { y } else { y.to(self.dtype()) }

@@ -381,10 +381,9 @@ impl Tensor {
 
     #[track_caller]
     fn avg_pool(&self, op: &'static str, n: usize, kernel: Dims, o: &AvgPoolOptions) -> Tensor {
-        let _line = caller_line();
+        let _call = called(op, [self]);
         if self.dtype().is_half() {
             // summed in f32, and rounded once
-            let _call = called(op, [self]);
             return self.float().avg_pool(op, n, kernel, o).to(self.dtype());
         }
         let w = Windows::new(op, self, n, [&kernel, &o.stride, &o.padding, &1.into()], o.ceil_mode);
@@ -441,7 +440,7 @@ impl Tensor {
 
     #[track_caller]
     pub(super) fn adaptive_avg_pool(&self, op: &'static str, n: usize, output: &Dims) -> Tensor {
-        let _line = caller_line();
+        let _call = called(op, [self]);
         if !(n + 1..=n + 2).contains(&self.dim()) {
             refuse(op, &[self], format!("needs an input (batch, channels, {n} × space)"));
         }
@@ -449,8 +448,10 @@ impl Tensor {
         if all.len() != n {
             refuse(op, &[self], format!("{:?} names {} sizes, {n} are needed", output.0, all.len()));
         }
+        if let Some(size) = all.iter().find(|size| **size < -1) {
+            refuse(op, &[self], format!("a size of {size}: it must be 0 or more, or -1 to keep the input's"));
+        }
         batched(self, n, |x| {
-            // -1 keeps a size
             let first = x.dim() - n;
             let sizes: Vec<usize> =
                 (0..n).map(|d| if all[d] < 0 { x.shape()[first + d] } else { all[d] as usize }).collect();

@@ -181,6 +181,7 @@ impl Tensor {
     /// `tensor([[3, 1, 2]]).median_dim(1, false)` is `(tensor([2]), tensor([2]))`.
     #[track_caller]
     pub fn median_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
+        let _call = called("median", [self]);
         self.median_of("median", dim, keepdim, |nan, n| {
             let first_nan = nan.neg() + n;
             first_nan.where_(&nan.gt(0), (n - 1) / 2)
@@ -220,6 +221,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn nanmedian_dim(&self, dim: i64, keepdim: bool) -> (Tensor, Tensor) {
+        let _call = called("nanmedian", [self]);
         self.median_of("nanmedian", dim, keepdim, |nan, n| (nan.neg() + (n - 1)).clamp_min(0).floor_divide(2))
     }
 

@@ -282,7 +282,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn bilinear(&self, other: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
-        let _call = called("bilinear", [self, other, weight]);
+        let _call = called("bilinear", [self, other, weight].into_iter().chain(bias));
         let w = weight.shape();
         let fits = w.len() == 3 && self.dim() == other.dim() && self.dim() > 0;
         if !fits || self.size(-1) != w[1] || other.size(-1) != w[2] {

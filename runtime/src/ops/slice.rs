@@ -1,6 +1,6 @@
 //! Parts of a tensor along its dimensions, and room around it: slices and padding.
 use crate::bucket;
-use crate::tensor::{Entry, Sample, Step, Tensor, called, is_physical, refuse, trace};
+use crate::tensor::{Arg, Entry, Sample, Step, Tensor, called, is_physical, refuse, trace};
 use xlazy_core::ir::Role::{Axis, Position, Size, Stride};
 use xlazy_core::ir::{AttrsExt, Healed, Kind, Origin, attr, graph};
 use xlazy_core::ty::{DType, Dims, Shape, Type};
@@ -298,6 +298,10 @@ impl Tensor {
         if amounts.len() % 2 != 0 || amounts.len() / 2 > self.dim() {
             refuse("pad", &[self], format!("{amounts:?} is not a pair of amounts for each of the last dimensions"));
         }
+        let value = match self.element("pad", value.into()) {
+            Arg::Scalar(s) => s.as_f64(),
+            _ => value,
+        };
         let rank = self.dim();
         let (mut low, mut high) = (vec![0; rank], vec![0; rank]);
         for (i, pair) in amounts.chunks_exact(2).enumerate() {

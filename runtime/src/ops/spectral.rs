@@ -1,5 +1,6 @@
 //! Orthogonal decompositions: QR by Householder reflections, eigenvectors and singular vectors by Jacobi rotations, with their
 //! gradients.
+use super::base::of_one_rank;
 use super::cat;
 use super::reflect::{GEQRF, JACOBI};
 use super::triangular::{matrices, square, turned};
@@ -200,6 +201,7 @@ impl Tensor {
     pub fn ormqr(&self, tau: &Tensor, other: &Tensor, left: bool, transpose: bool) -> Tensor {
         let _call = called("ormqr", [self, tau, other]);
         matrices("ormqr", self);
+        of_one_rank("ormqr", "both", &[self, other]);
         let q = reflections(self, tau, true);
         let q = if transpose { turned(&q) } else { q };
         if left { q.matmul(other) } else { other.matmul(&q) }

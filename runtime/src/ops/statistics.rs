@@ -131,6 +131,7 @@ impl Tensor {
     /// `tensor([1.0, f32::NAN]).nanmean(0, false)` is `1.`.
     #[track_caller]
     pub fn nanmean(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
+        let _call = called("nanmean", [self]);
         let dim = dim.into();
         let count = self.isnan().logical_not().sum_dim(dim.clone(), keepdim);
         self.nansum(dim, keepdim) / count

@@ -425,7 +425,8 @@ fn trigamma(l: &mut Lower, x: &Val) -> Val {
 // (-1)ⁿ⁺¹ n!
 fn signed_factorial(n: f64) -> f64 {
     let sign = if (n as u64).is_multiple_of(2) { -1.0 } else { 1.0 };
-    sign * (1..=n as u64).map(|k| k as f64).product::<f64>()
+    // what is above 170! is infinite
+    sign * (1..=n.min(171.0) as u64).map(|k| k as f64).product::<f64>()
 }
 
 static POLYGAMMA: Entry = Entry::new("polygamma", rules::float, |l| {
@@ -487,6 +488,7 @@ impl Tensor {
     /// `tensor([1.256]).round_decimals(2)` is `[1.2600]`.
     #[track_caller]
     pub fn round_decimals(&self, decimals: i32) -> Tensor {
+        let _call = called("round_decimals", [self]);
         let by = 10f64.powi(decimals.abs());
         match decimals {
             0 => self.round(),

@@ -1,8 +1,8 @@
 //! Mixed precision: what is recorded in a closure takes its operands in the dtype that suits its op.
+use super::takes::TO;
 use super::thread::{is_grad_enabled, on_behalf};
 use super::{Arg, Entry};
 use smallvec::SmallVec;
-use std::cell::Cell;
 use std::panic::Location;
 use xlazy_core::ty::DType;
 
@@ -25,10 +25,6 @@ const FULL: &[&str] = &[
     "lu_factor",
     "solve_triangular",
 ];
-
-thread_local! {
-    static TO: Cell<Option<DType>> = const { Cell::new(None) };
-}
 
 /// Puts back what was before.
 struct Back(Option<DType>);

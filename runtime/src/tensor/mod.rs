@@ -6,6 +6,7 @@ pub(crate) mod entry;
 pub(crate) mod gather;
 mod hooks;
 mod layout;
+pub(crate) mod takes;
 mod thread;
 mod trace;
 mod views;

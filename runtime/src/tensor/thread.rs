@@ -1,8 +1,11 @@
 //! What tracing asks of its thread: whether gradients are recorded, whose line it traces for, who shows values.
-use super::Tensor;
+use super::{Tensor, takes};
+use crate::Error;
+use smallvec::SmallVec;
 use std::fmt::Display;
 use std::panic::Location;
-use xlazy_core::thread::{Called, behalf, call, nobodys, thread};
+use xlazy_core::thread::{Called, behalf, call, is_outermost, nobodys, thread};
+use xlazy_core::ty::TypeRef;
 
 /// Whether ops on this thread are recorded for gradients (`torch.is_grad_enabled`).
 pub fn is_grad_enabled() -> bool {
@@ -63,11 +66,15 @@ pub(crate) fn on_behalf<R>(at: &'static Location<'static>, grad: bool, f: impl F
 /// ops, with its operands.
 #[track_caller]
 pub(crate) fn called<'a>(op: &'static str, operands: impl IntoIterator<Item = &'a Tensor>) -> Called {
-    call(
-        Location::caller(),
-        op,
-        operands.into_iter().map(|t| t.known_type().get() as &'static (dyn Display + Sync)).collect(),
-    )
+    let types: SmallVec<[TypeRef; 3]> = operands.into_iter().map(Tensor::known_type).collect();
+    let shown = types.iter().map(|t| t.get() as &'static (dyn Display + Sync)).collect();
+    let outermost = is_outermost();
+    let call = call(Location::caller(), op, shown);
+    if outermost && let Some(why) = takes::refused(op, types.iter().map(|t| t.dtype)) {
+        let operands = types.iter().map(TypeRef::to_string).collect();
+        Error::Op { op, operands, message: why }.raise();
+    }
+    call
 }
 
 /// Runs `f`, which shows values, on behalf of the line `at`: what it reads is put down to it.

@@ -2,7 +2,7 @@
 use super::body::elsewhere;
 use super::entry::{Bucketed, BucketedOperand, Entry, Plan};
 use super::thread::{is_grad_enabled, on_behalf, physically};
-use super::{Arg, Tensor, marked};
+use super::{Arg, Tensor, marked, takes};
 use crate::insight::INSIGHT;
 use crate::{Error, Result};
 use smallvec::SmallVec;
@@ -14,7 +14,7 @@ use xlazy_core::ir::{
 };
 use xlazy_core::run::{self, Cause, is_eager, trim};
 use xlazy_core::text::binding;
-use xlazy_core::thread::{Thread, innermost, rank, thread};
+use xlazy_core::thread::{Thread, innermost, is_outermost, rank, thread};
 use xlazy_core::ty::{DType, Scalar, Type, TypeRef};
 
 /// Records one op; the one place where a tensor error becomes the end of the cell.
@@ -62,6 +62,12 @@ pub(crate) fn try_trace(
     let mut types: SmallVec<[TypeRef; 4]> = SmallVec::with_capacity(args.len());
     for arg in args {
         types.push(arg.tensor().map_or_else(|| TypeRef::scalar(DType::F32), Tensor::known_type));
+    }
+    if is_outermost()
+        && let Some(why) = takes::refused(op.name, tensors().map(|(i, _)| types[i].dtype))
+    {
+        let operands = types.iter().map(|t| t.to_string()).collect();
+        return Err(Error::Op { op: op.name, operands, message: why });
     }
     loop {
         let numbers = || args.iter().enumerate().filter_map(|(i, a)| Some((i, a.scalar()?)));

@@ -115,7 +115,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
             x().nan_to_num(c.float(1, "nan", 0.0), edge(2, "posinf"), edge(3, "neginf"))
         }
         // torch's order is polygamma(n, x); the cases put x first
-        name if name.starts_with("polygamma.") => x().polygamma(c.int(1, "n", 0) as usize),
+        name if name.starts_with("polygamma.") => x().polygamma(c.count(1, "n", 0)),
         // elementwise, several operands
         "add" => x().add_scaled(c.t(1), factor(c, "alpha")),
         "sub" => x().sub_scaled(c.t(1), factor(c, "alpha")),
@@ -186,7 +186,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "ones_like" => to_dtype(c, x().ones_like()),
         "full_like" if c.tensor(1, "").is_some() => c.t(1).expand(x().shape()).to(x().dtype()),
         "full_like" => to_dtype(c, x().clone()).full_like(c.scalar(1, "")),
-        "eye" => to_dtype(c, Tensor::eye_of(wide(c, 0, "n") as usize, c.int(1, "m", wide(c, 0, "n")) as usize)),
+        "eye" => to_dtype(c, Tensor::eye_of(wide(c, 0, "n") as usize, c.count(1, "m", wide(c, 0, "n")))),
         // reductions
         "sum" => over(c, |x| x.sum(), |x, d, k| x.sum_dim(d, k)),
         "mean" => over(c, |x| x.mean(), |x, d, k| x.mean_dim(d, k)),
@@ -246,7 +246,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "select" => x().select(c.int(1, "dim", 0), c.int(2, "index", 0)),
         "select_scatter" => x().select_scatter(c.t(1), c.int(2, "dim", 0), c.int(3, "index", 0)),
         "split" | "split.list_args" | "split_with_sizes" => return Some(split(c)),
-        "chunk" => return Some(x().chunk(c.int(1, "chunks", 1) as usize, c.int(2, "dim", 0))),
+        "chunk" => return Some(x().chunk(c.count(1, "chunks", 1), c.int(2, "dim", 0))),
         "unbind" => return Some(x().unbind(c.int(1, "dim", 0))),
         "repeat" => x().repeat(c.rest(1)),
         "tile" => x().tile(c.rest(1)),
@@ -276,19 +276,17 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         }
         "cartesian_prod" => cartesian_prod(&c.tensors(0)),
         "meshgrid.list_of_tensors" if c.str(NAMED, "indexing", "ij") == "ij" => return Some(meshgrid(&c.tensors(0))),
-        "unfold" | "unfold_copy" => {
-            x().unfold(c.int(1, "dimension", 0), c.int(2, "size", 1) as usize, c.int(3, "step", 1) as usize)
-        }
+        "unfold" | "unfold_copy" => x().unfold(c.int(1, "dimension", 0), c.count(2, "size", 1), c.count(3, "step", 1)),
         "tensor_split" if matches!(c.args[1], Arg::List(_)) => {
             return Some(x().tensor_split(&c.dims(1, ""), c.int(2, "dim", 0)));
         }
         "diff" if c.get(3, "prepend").is_none() && c.get(4, "append").is_none() => {
-            x().diff(c.int(1, "n", 1) as usize, c.int(2, "dim", -1))
+            x().diff(c.count(1, "n", 1), c.int(2, "dim", -1))
         }
-        "nn.functional.channel_shuffle" => x().channel_shuffle(c.int(1, "groups", 1) as usize),
+        "nn.functional.channel_shuffle" => x().channel_shuffle(c.count(1, "groups", 1)),
         "kron" => x().kron(c.t(1)),
-        "nn.functional.pixel_shuffle" => x().pixel_shuffle(c.int(1, "upscale_factor", 1) as usize),
-        "nn.functional.pixel_unshuffle" => x().pixel_unshuffle(c.int(1, "downscale_factor", 1) as usize),
+        "nn.functional.pixel_shuffle" => x().pixel_shuffle(c.count(1, "upscale_factor", 1)),
+        "nn.functional.pixel_unshuffle" => x().pixel_unshuffle(c.count(1, "downscale_factor", 1)),
         name if name.starts_with("nn.functional.pad.") => pad(c),
         name if name.starts_with("nn.functional.interpolate.") => interpolate(c),
         // positions
@@ -320,12 +318,12 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "msort" => x().msort(),
         "argsort" => x().argsort(c.int(1, "dim", -1), c.flag(2, "descending", false)),
         "topk" => {
-            let (dim, k) = (c.int(2, "dim", -1), c.int(1, "k", 1) as usize);
+            let (dim, k) = (c.int(2, "dim", -1), c.count(1, "k", 1));
             let (values, places) = x().topk(k, dim, c.flag(3, "largest", true));
             return Some(vec![values, x().gather(dim, &places)]);
         }
         "kthvalue" => {
-            let (dim, k) = (c.int(2, "dim", -1), c.int(1, "k", 1) as usize);
+            let (dim, k) = (c.int(2, "dim", -1), c.count(1, "k", 1));
             let (values, places) = x().kthvalue(k, dim, true);
             let found = x().gather(dim, &places);
             let kept = c.flag(3, "keepdim", false) || x().dim() == 0;
@@ -405,12 +403,9 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "nn.functional.rms_norm" => {
             x().rms_norm(c.dims(1, ""), c.tensor(2, "weight"), c.float(3, "eps", f32::EPSILON as f64))
         }
-        "nn.functional.group_norm" => x().group_norm(
-            c.int(1, "", 1) as usize,
-            c.tensor(2, "weight"),
-            c.tensor(3, "bias"),
-            c.float(4, "eps", 1e-5),
-        ),
+        "nn.functional.group_norm" => {
+            x().group_norm(c.count(1, "", 1), c.tensor(2, "weight"), c.tensor(3, "bias"), c.float(4, "eps", 1e-5))
+        }
         "nn.functional.instance_norm" => {
             x().instance_norm(c.tensor(3, "weight"), c.tensor(4, "bias"), c.float(7, "eps", 1e-5))
         }

@@ -343,6 +343,12 @@ impl Case {
         }
     }
 
+    /// A number of a type that has none below 0: the compiler refuses those.
+    pub fn count(&self, i: usize, name: &str, default: i64) -> usize {
+        let n = self.int(i, name, default);
+        usize::try_from(n).unwrap_or_else(|_| panic!("{}: {n} is no usize", self.name))
+    }
+
     fn of_int(a: &Arg) -> i64 {
         match a {
             Arg::Int(v) => *v,

@@ -64,7 +64,7 @@ fn heads(c: &Case) -> Vec<Tensor> {
         attn_mask: t(NAMED, "attn_mask"),
         average_attn_weights: c.flag(NAMED, "average_attn_weights", true),
     };
-    let (y, weights) = c.t(0).multi_head_attention(c.t(1), c.t(2), c.int(4, "num_heads", 1) as usize, options);
+    let (y, weights) = c.t(0).multi_head_attention(c.t(1), c.t(2), c.count(4, "num_heads", 1), options);
     if c.flag(NAMED, "need_weights", true) { vec![y, weights] } else { vec![y] }
 }
 
@@ -110,7 +110,7 @@ fn reduce(c: &Case, i: usize) -> ScatterReduce {
 fn parts(c: &Case, even: impl Fn(&Tensor, usize) -> Vec<Tensor>, dim: i64) -> Vec<Tensor> {
     match &c.args[1] {
         Arg::List(_) => c.t(0).tensor_split(&c.dims(1, ""), dim),
-        _ => even(c.t(0), c.int(1, "", 1) as usize),
+        _ => even(c.t(0), c.count(1, "", 1)),
     }
 }
 
@@ -123,7 +123,7 @@ fn logspace(c: &Case) -> Tensor {
     let integers = c.dtype().is_some_and(|d| !d.is_differentiable());
     // integers: the ends are cut first
     let cut = |v: f64| if integers { v.trunc() } else { v };
-    let t = Tensor::logspace(cut(start), cut(end), c.int(2, "steps", 100) as usize, c.float(3, "base", 10.0));
+    let t = Tensor::logspace(cut(start), cut(end), c.count(2, "steps", 100), c.float(3, "base", 10.0));
     c.dtype().map_or(t.clone(), |d| t.to(d))
 }
 
@@ -145,7 +145,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         }
         "nn.functional.multi_head_attention_forward" => return Some(heads(c)),
         "nn.functional.local_response_norm" => x().local_response_norm(
-            c.int(1, "size", 1) as usize,
+            c.count(1, "size", 1),
             c.float(2, "alpha", 1e-4),
             c.float(3, "beta", 0.75),
             c.float(4, "k", 1.0),
@@ -192,10 +192,10 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
             reduction(c),
         ),
         "as_strided" | "as_strided.partial_views" => {
-            x().as_strided(c.dims(1, "size"), c.dims(2, "stride"), c.int(3, "storage_offset", 0) as usize)
+            x().as_strided(c.dims(1, "size"), c.dims(2, "stride"), c.count(3, "storage_offset", 0))
         }
         "as_strided_scatter" => {
-            let offset = c.int(4, "storage_offset", 0) as usize;
+            let offset = c.count(4, "storage_offset", 0);
             x().as_strided_scatter(c.t(1), c.dims(2, "size"), c.dims(3, "stride"), offset)
         }
         "diagonal_scatter" => {
@@ -229,9 +229,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
                 _ => return None,
             });
         }
-        "diff" => {
-            x().diff_with(c.int(1, "n", 1) as usize, c.int(2, "dim", -1), c.tensor(3, "prepend"), c.tensor(4, "append"))
-        }
+        "diff" => x().diff_with(c.count(1, "n", 1), c.int(2, "dim", -1), c.tensor(3, "prepend"), c.tensor(4, "append")),
         "meshgrid.variadic_tensors" | "meshgrid.list_of_tensors" => {
             let mut all = c.tensors(0);
             (1..c.args.len()).for_each(|i| all.push(c.t(i)));
@@ -260,7 +258,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "special.ndtri" => x().ndtri(),
         "special.zeta" => x().zeta(c.operand(1, "other")),
         "special.xlog1py" => x().xlog1py(c.operand(1, "other")),
-        name if name.starts_with("mvlgamma.") => x().mvlgamma(c.int(1, "p", 1) as usize),
+        name if name.starts_with("mvlgamma.") => x().mvlgamma(c.count(1, "p", 1)),
         "gcd" => x().gcd(c.operand(1, "other")),
         "lcm" => x().lcm(c.t(1)),
         "ldexp" => x().ldexp(c.t(1)),

@@ -158,7 +158,7 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         "linalg.matrix_power" => x().matrix_power(c.int(1, "n", 1)),
         "matrix_exp" => x().matrix_exp(),
         "linalg.multi_dot" => multi_dot(&c.tensors(0)),
-        "linalg.vander" => x().vander(c.get(1, "N").map(|_| c.int(1, "N", 0) as usize)),
+        "linalg.vander" => x().vander(c.get(1, "N").map(|_| c.count(1, "N", 0))),
         "renorm" => x().renorm(c.float(1, "p", 2.0), c.int(2, "dim", 0), c.float(3, "maxnorm", 1.0)),
         _ => return None,
     };

@@ -51,7 +51,7 @@ fn gradient(c: &Case) -> Vec<Tensor> {
         Some(Arg::List(l)) => l.iter().map(number).collect(),
         Some(a) => vec![number(a); dims.len()],
     };
-    let order = c.int(NAMED, "edge_order", 1) as usize;
+    let order = c.count(NAMED, "edge_order", 1);
     dims.iter().zip(&spacing).map(|(&d, s)| x.gradient(s, d, order)).collect()
 }
 
@@ -71,8 +71,8 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         }
         "bucketize" => searched(c, x().bucketize(c.t(1), right(c))),
         "isin" => x().isin(c.t(1)),
-        "histc" => x().histc(c.int(1, "bins", 100) as usize, c.float(2, "min", 0.0), c.float(3, "max", 0.0)),
-        "bincount" => x().bincount_with(c.tensor(1, "weights"), c.int(2, "minlength", 0) as usize),
+        "histc" => x().histc(c.count(1, "bins", 100), c.float(2, "min", 0.0), c.float(3, "max", 0.0)),
+        "bincount" => x().bincount_with(c.tensor(1, "weights"), c.count(2, "minlength", 0)),
         "cov" => x().cov(c.float(NAMED, "correction", 1.0), c.tensor(NAMED, "fweights"), c.tensor(NAMED, "aweights")),
         "corrcoef" => x().corrcoef(),
         "repeat_interleave" => {
@@ -80,10 +80,10 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
             let dim = c.int(2, "dim", 0);
             match c.get(1, "repeats") {
                 Some(Arg::Tensor(t)) => {
-                    let size = c.get(NAMED, "output_size").map(|_| c.int(NAMED, "output_size", 0) as usize);
+                    let size = c.get(NAMED, "output_size").map(|_| c.count(NAMED, "output_size", 0));
                     x.repeat_interleave_each(t, dim, size)
                 }
-                _ => x.repeat_interleave(c.int(1, "repeats", 1) as usize, dim),
+                _ => x.repeat_interleave(c.count(1, "repeats", 1), dim),
             }
         }
         "tril_indices" | "triu_indices" => {

@@ -25,7 +25,7 @@ pub fn conv(c: &Case) -> ConvOptions {
         stride: c.dims_or(3, "stride", 1).into(),
         padding,
         dilation: c.dims_or(5, "dilation", 1).into(),
-        groups: c.int(6, "groups", 1) as usize,
+        groups: c.count(6, "groups", 1),
     }
 }
 
@@ -34,7 +34,7 @@ pub fn conv_transpose(c: &Case) -> ConvTransposeOptions {
         stride: c.dims_or(3, "stride", 1).into(),
         padding: c.dims_or(4, "padding", 0).into(),
         output_padding: c.dims_or(5, "output_padding", 0).into(),
-        groups: c.int(6, "groups", 1) as usize,
+        groups: c.count(6, "groups", 1),
         dilation: c.dims_or(7, "dilation", 1).into(),
     }
 }
@@ -239,7 +239,7 @@ pub fn arange(c: &Case) -> Tensor {
 }
 
 pub fn linspace(c: &Case) -> Tensor {
-    let steps = c.int(2, "steps", 100) as usize;
+    let steps = c.count(2, "steps", 100);
     // integers: cut, then computed in float32, then cut
     let wide = |i: usize| match &c.args[i] {
         Arg::Tensor(t) => t.long().float(),
@@ -266,10 +266,11 @@ pub fn to_dtype(c: &Case, t: Tensor) -> Tensor {
 // Reductions over `dim`, or everything.
 pub fn over(c: &Case, all: fn(&Tensor) -> Tensor, some: impl Fn(&Tensor, Vec<i64>, bool) -> Tensor) -> Tensor {
     let x = to_dtype(c, c.t(0).clone());
-    match c.get(1, "dim") {
+    let y = match c.get(1, "dim") {
         None if !c.flag(2, "keepdim", false) => all(&x),
         _ => some(&x, c.dims(1, "dim"), c.flag(2, "keepdim", false)),
-    }
+    };
+    to_dtype(c, y)
 }
 
 pub fn batch_norm(c: &Case) -> Tensor {
@@ -307,7 +308,7 @@ pub fn tensordot(c: &Case) -> Tensor {
             };
             c.t(0).tensordot_dims(c.t(1), dims(&l[0]), dims(&l[1]))
         }
-        _ => c.t(0).tensordot(c.t(1), c.int(2, "dims", 2) as usize),
+        _ => c.t(0).tensordot(c.t(1), c.count(2, "dims", 2)),
     }
 }
 
@@ -319,7 +320,7 @@ pub fn split(c: &Case) -> Vec<Tensor> {
                 l.iter().map(|i| if let Arg::Int(i) = i { *i as usize } else { panic!() }).collect();
             c.t(0).split_with_sizes(&sizes, dim)
         }
-        _ => c.t(0).split(c.int(1, "", 1) as usize, dim),
+        _ => c.t(0).split(c.count(1, "", 1), dim),
     }
 }
 

@@ -13,7 +13,7 @@ fn norm(c: &Case, i: usize) -> FftNorm {
 }
 
 fn stft(c: &Case) -> Tensor {
-    let size = |i: usize, name: &str| c.get(i, name).map(|_| c.int(i, name, 0) as usize);
+    let size = |i: usize, name: &str| c.get(i, name).map(|_| c.count(i, name, 0));
     let pad_mode = match c.str(NAMED, "pad_mode", "reflect").as_str() {
         "replicate" => PadMode::Replicate,
         "circular" => PadMode::Circular,
@@ -28,12 +28,12 @@ fn stft(c: &Case) -> Tensor {
         normalized: c.flag(NAMED, "normalized", false),
         onesided: c.get(NAMED, "onesided").map(|_| c.flag(NAMED, "onesided", true)),
     };
-    c.t(0).stft(c.int(1, "n_fft", 0) as usize, options)
+    c.t(0).stft(c.count(1, "n_fft", 0), options)
 }
 
 pub fn call(c: &Case) -> Option<Vec<Tensor>> {
     let x = || c.t(0);
-    let one = || (c.get(1, "n").map(|_| c.int(1, "n", 0) as usize), c.int(2, "dim", -1), norm(c, 3));
+    let one = || (c.get(1, "n").map(|_| c.count(1, "n", 0)), c.int(2, "dim", -1), norm(c, 3));
     let two = || (c.dims(1, "s"), c.dims(2, "dim"), norm(c, 3));
     // the last two dimensions where none are named
     let image = || {
