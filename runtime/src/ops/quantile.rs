@@ -193,6 +193,7 @@ impl Tensor {
     /// `tensor([3, 1, 2]).median()` is `2`.
     #[track_caller]
     pub fn median(&self) -> Tensor {
+        let _call = called("median", [self]);
         if self.numel() == 0 && self.dtype().is_float() {
             return Tensor::full((), f64::NAN).to(self.dtype());
         }
@@ -233,6 +234,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn nanmedian(&self) -> Tensor {
+        let _call = called("nanmedian", [self]);
         self.flatten().nanmedian_dim(0, false).0.shared_by_equals(self)
     }
 

@@ -477,6 +477,7 @@ impl Tensor {
     /// `tensor([3, 1, 7]).argmax()` is `2`.
     #[track_caller]
     pub fn argmax(&self) -> Tensor {
+        let _call = called("argmax", [self]);
         self.not_empty("argmax");
         self.flatten().argmax_dim(0, false)
     }
@@ -486,6 +487,7 @@ impl Tensor {
     /// `tensor([3, 1, 7]).argmin()` is `1`.
     #[track_caller]
     pub fn argmin(&self) -> Tensor {
+        let _call = called("argmin", [self]);
         self.not_empty("argmin");
         self.flatten().argmin_dim(0, false)
     }

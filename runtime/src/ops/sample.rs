@@ -162,7 +162,7 @@ impl Tensor {
 
     #[track_caller]
     fn adaptive_max_pool(&self, op: &'static str, n: usize, output: &Dims) -> (Tensor, Tensor) {
-        let _line = caller_line();
+        let _call = called(op, [self]);
         if !(n + 1..=n + 2).contains(&self.dim()) {
             refuse(op, &[self], format!("needs an input (batch, channels, {n} × space), or no batch"));
         }
