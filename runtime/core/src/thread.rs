@@ -91,7 +91,8 @@ pub type Operands = SmallVec<[&'static (dyn Display + Sync); 3]>;
 /// Ends the outermost call when it goes, and puts the thread's line back.
 pub struct Called {
     _line: Behalf,
-    outermost: bool,
+    /// It is no part of another call: the user wrote it.
+    pub outermost: bool,
 }
 
 impl Drop for Called {
@@ -102,20 +103,17 @@ impl Drop for Called {
     }
 }
 
-/// Whether no call is under way: what is recorded or called now is what the user wrote.
+/// Whether no call is under way: what is recorded now is what the user wrote.
 pub fn is_outermost() -> bool {
     thread(|t| t.call.borrow().is_none())
 }
 
 /// As [`behalf`], and what is refused until the guard goes is refused in the name of this call, unless it is a part of another.
 pub fn call(at: Place, op: &'static str, operands: Operands) -> Called {
-    let outermost = thread(|t| {
-        let outermost = t.call.borrow().is_none();
-        if outermost {
-            *t.call.borrow_mut() = Some(Call { op, operands });
-        }
-        outermost
-    });
+    let outermost = is_outermost();
+    if outermost {
+        thread(|t| *t.call.borrow_mut() = Some(Call { op, operands }));
+    }
     Called { _line: behalf(at), outermost }
 }
 

@@ -1,7 +1,7 @@
 //! The ops behind data, scalars and second names: they have no lowering of their own, or hand a value through.
 use super::To;
 use crate::bucket;
-use crate::tensor::{Arg, Entry, Sample, Tensor, on_behalf, refuse, trace};
+use crate::tensor::{Arg, Entry, Sample, Tensor, on_behalf, refuse, takes, trace};
 use xlazy_core::emit::{Reducer, Val};
 use xlazy_core::ir::Role::{Dtype, Size};
 use xlazy_core::ir::{DEVICE_DATA, Kind, Lower, NUMBER, SECOND_NAME, attr, rules};
@@ -128,9 +128,8 @@ pub(super) fn of_one_rank(op: &'static str, all: &str, tensors: &[&Tensor]) {
 /// Refuses operands of two dtypes, for ops that torch does not promote for.
 #[track_caller]
 pub(super) fn of_one_dtype(op: &'static str, tensors: &[&Tensor]) {
-    if let Some(other) = tensors.iter().find(|t| t.dtype() != tensors[0].dtype()) {
-        let (a, b) = (tensors[0].dtype(), other.dtype());
-        refuse(op, tensors, format!("all must be of one dtype, not {a} and {b}: convert one with `.to({a:?})`"));
+    if let Some(why) = takes::of_several(tensors.iter().map(|t| t.dtype())) {
+        refuse(op, tensors, why);
     }
 }
 

@@ -438,12 +438,10 @@ impl Tensor {
         self.avg_pool("avg_pool3d", 3, kernel_size.into(), &options)
     }
 
+    /// How many windows there are along each of the last `n` dimensions; -1 keeps a size.
     #[track_caller]
-    pub(super) fn adaptive_avg_pool(&self, op: &'static str, n: usize, output: &Dims) -> Tensor {
-        let _call = called(op, [self]);
-        if !(n + 1..=n + 2).contains(&self.dim()) {
-            refuse(op, &[self], format!("needs an input (batch, channels, {n} × space)"));
-        }
+    pub(super) fn adaptive_sizes(&self, op: &'static str, n: usize, output: &Dims) -> Vec<usize> {
+        let _line = caller_line();
         let all = if output.0.len() == 1 { vec![output.0[0]; n] } else { output.0.clone() };
         if all.len() != n {
             refuse(op, &[self], format!("{:?} names {} sizes, {n} are needed", output.0, all.len()));
@@ -451,11 +449,19 @@ impl Tensor {
         if let Some(size) = all.iter().find(|size| **size < -1) {
             refuse(op, &[self], format!("a size of {size}: it must be 0 or more, or -1 to keep the input's"));
         }
+        let shape = self.shape();
+        all.iter().zip(&shape[shape.len() - n..]).map(|(&d, &kept)| if d < 0 { kept } else { d as usize }).collect()
+    }
+
+    #[track_caller]
+    pub(super) fn adaptive_avg_pool(&self, op: &'static str, n: usize, output: &Dims) -> Tensor {
+        let _call = called(op, [self]);
+        if !(n + 1..=n + 2).contains(&self.dim()) {
+            refuse(op, &[self], format!("needs an input (batch, channels, {n} × space)"));
+        }
+        let sizes = self.adaptive_sizes(op, n, output);
         batched(self, n, |x| {
-            let first = x.dim() - n;
-            let sizes: Vec<usize> =
-                (0..n).map(|d| if all[d] < 0 { x.shape()[first + d] } else { all[d] as usize }).collect();
-            let shape = x.shape();
+            let (shape, first) = (x.shape(), x.dim() - n);
             if (0..n).all(|d| sizes[d] > 0 && shape[first + d] % sizes[d] == 0) {
                 let kernel: Vec<usize> = (0..n).map(|d| shape[first + d] / sizes[d]).collect();
                 return x.avg_pool(op, n, kernel.into(), &AvgPoolOptions::default());

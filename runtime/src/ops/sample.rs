@@ -166,12 +166,8 @@ impl Tensor {
         if !(n + 1..=n + 2).contains(&self.dim()) {
             refuse(op, &[self], format!("needs an input (batch, channels, {n} × space), or no batch"));
         }
-        let all = if output.0.len() == 1 { vec![output.0[0]; n] } else { output.0.clone() };
-        if all.len() != n {
-            refuse(op, &[self], format!("{:?} names {} sizes, {n} are needed", output.0, all.len()));
-        }
+        let sizes = self.adaptive_sizes(op, n, output);
         let (shape, first) = (self.shape(), self.dim() - n);
-        let sizes: Vec<usize> = (0..n).map(|d| if all[d] < 0 { shape[first + d] } else { all[d] as usize }).collect();
         if shape[first..].contains(&0) {
             refuse(op, &[self], "an input without elements has no largest one");
         }

@@ -1,7 +1,8 @@
 //! Which dtypes a call takes, where more could be computed than is meant: one table, by the call's name. PyTorch refuses the same.
+use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::cell::Cell;
-use xlazy_core::ty::DType;
+use xlazy_core::ty::{DType, TypeRef};
 
 #[derive(Clone, Copy)]
 enum Rule {
@@ -113,6 +114,21 @@ const TABLE: &[(&str, &[Rule])] = &[
     ("vecdot", &[Inexact]),
 ];
 
+/// Refuses operands that the call of that name does not take.
+pub(super) fn check<'a>(op: &'static str, types: impl Iterator<Item = &'a TypeRef> + Clone) -> Result<()> {
+    match refused(op, types.clone().map(|t| t.dtype)) {
+        Some(message) => Err(Error::Op { op, operands: types.map(TypeRef::to_string).collect(), message }),
+        None => Ok(()),
+    }
+}
+
+/// What is said of operands of several dtypes, for what is not promoted.
+pub(crate) fn of_several(mut dtypes: impl Iterator<Item = DType>) -> Option<String> {
+    let first = dtypes.next()?;
+    let other = dtypes.find(|d| *d != first)?;
+    Some(format!("all must be of one dtype, not {first} and {other}: convert one with `.to({first:?})`"))
+}
+
 /// Why the call does not take operands of these dtypes, if it does not. Under `autocast` they are made one.
 pub(crate) fn refused(op: &str, dtypes: impl Iterator<Item = DType> + Clone) -> Option<String> {
     let first = dtypes.clone().next()?;
@@ -134,12 +150,10 @@ pub(crate) fn refused(op: &str, dtypes: impl Iterator<Item = DType> + Clone) -> 
         NoComplex => dtypes.iter().any(|d| d.is_complex()).then(|| {
             "is not defined for complex numbers, which have no order: take their `.abs()`, `.real()` or `.imag()`".to_owned()
         }),
-        OneDtype => dtypes.iter().find(|d| **d != first && !mixed).map(|other| {
-            format!("all must be of one dtype, not {first} and {other}: convert one with `.to({first:?})`")
-        }),
+        OneDtype => of_several(dtypes.iter().copied()).filter(|_| !mixed),
         Parameters => {
-            let fits = |d: &&DType| **d != first && !mixed && !(first.is_half() && **d == DType::F32);
-            dtypes.iter().find(fits).map(|other| {
+            let other = |d: &&DType| **d != first && !mixed && !(first.is_half() && **d == DType::F32);
+            dtypes.iter().find(other).map(|other| {
                 format!("weights and statistics must be of the input's dtype, not {other} beside {first}: convert with `.to({first:?})`")
             })
         }

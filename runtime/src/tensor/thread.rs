@@ -1,10 +1,9 @@
 //! What tracing asks of its thread: whether gradients are recorded, whose line it traces for, who shows values.
 use super::{Tensor, takes};
-use crate::Error;
 use smallvec::SmallVec;
 use std::fmt::Display;
 use std::panic::Location;
-use xlazy_core::thread::{Called, behalf, call, is_outermost, nobodys, thread};
+use xlazy_core::thread::{Called, behalf, call, nobodys, thread};
 use xlazy_core::ty::TypeRef;
 
 /// Whether ops on this thread are recorded for gradients (`torch.is_grad_enabled`).
@@ -68,11 +67,11 @@ pub(crate) fn on_behalf<R>(at: &'static Location<'static>, grad: bool, f: impl F
 pub(crate) fn called<'a>(op: &'static str, operands: impl IntoIterator<Item = &'a Tensor>) -> Called {
     let types: SmallVec<[TypeRef; 3]> = operands.into_iter().map(Tensor::known_type).collect();
     let shown = types.iter().map(|t| t.get() as &'static (dyn Display + Sync)).collect();
-    let outermost = is_outermost();
     let call = call(Location::caller(), op, shown);
-    if outermost && let Some(why) = takes::refused(op, types.iter().map(|t| t.dtype)) {
-        let operands = types.iter().map(TypeRef::to_string).collect();
-        Error::Op { op, operands, message: why }.raise();
+    if call.outermost
+        && let Err(e) = takes::check(op, types.iter())
+    {
+        e.raise();
     }
     call
 }

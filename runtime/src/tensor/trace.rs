@@ -63,11 +63,8 @@ pub(crate) fn try_trace(
     for arg in args {
         types.push(arg.tensor().map_or_else(|| TypeRef::scalar(DType::F32), Tensor::known_type));
     }
-    if is_outermost()
-        && let Some(why) = takes::refused(op.name, tensors().map(|(i, _)| types[i].dtype))
-    {
-        let operands = types.iter().map(|t| t.to_string()).collect();
-        return Err(Error::Op { op: op.name, operands, message: why });
+    if is_outermost() {
+        takes::check(op.name, tensors().map(|(i, _)| &types[i]))?;
     }
     loop {
         let numbers = || args.iter().enumerate().filter_map(|(i, a)| Some((i, a.scalar()?)));

@@ -270,7 +270,8 @@ pub fn over(c: &Case, all: fn(&Tensor) -> Tensor, some: impl Fn(&Tensor, Vec<i64
         None if !c.flag(2, "keepdim", false) => all(&x),
         _ => some(&x, c.dims(1, "dim"), c.flag(2, "keepdim", false)),
     };
-    to_dtype(c, y)
+    // small integers are summed and multiplied in int64
+    c.dtype().filter(|d| !d.is_differentiable()).map_or(y.clone(), |d| y.to(d))
 }
 
 pub fn batch_norm(c: &Case) -> Tensor {

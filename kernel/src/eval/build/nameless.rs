@@ -1,7 +1,6 @@
 //! Closures that functions of the notebook make: what a function says of its result is the type that later cells have them by.
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::parse::parsed::Parsed;
-use crate::eval::parse::places::Variable;
 use crate::eval::parse::syntax::has_any_lifetime;
 use crate::eval::text::depth;
 use crate::eval::text::scan::{self, Kind};
@@ -17,19 +16,22 @@ pub(super) fn closures_of_functions(
     defs: &Definitions,
 ) -> BTreeMap<usize, usize> {
     let mut weaker = BTreeMap::new();
-    let of_functions = |v: &Variable| v.closure.is_none() && v.has_value;
-    for (n, v) in parsed.places.variables.iter_mut().enumerate().filter(|(_, v)| of_functions(v)) {
+    for n in 0..parsed.places.variables.len() {
+        let v = &mut parsed.places.variables[n];
+        if v.closure.is_some() || !v.has_value {
+            continue;
+        }
         let text = v.begins.zip(v.declared).and_then(|(begins, ends)| cell.text.get(begins..ends));
         let Some((level, arguments)) = text.and_then(called).and_then(|name| returns(&name, defs)) else { continue };
         v.closure = Some(arguments.clone());
         if level > 0 {
             weaker.insert(n, level);
         }
-    }
-    // What later cells have by a name is the last variable of that name.
-    for b in &mut parsed.bindings {
-        let last = parsed.places.declared(&b.name).map(|n| &parsed.places.variables[n]);
-        b.closure = last.and_then(|v| v.closure.clone()).or(b.closure.take());
+        // What later cells have by a name is the last variable of that name.
+        let name = &parsed.places.variables[n].name;
+        if parsed.places.declared(name) == Some(n) {
+            parsed.bindings.iter_mut().filter(|b| b.name == *name).for_each(|b| b.closure = Some(arguments.clone()));
+        }
     }
     weaker
 }
