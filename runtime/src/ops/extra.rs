@@ -159,7 +159,7 @@ impl Tensor {
 
     /// The sum of products along `dim` (`torch.linalg.vecdot`).
     ///
-    /// `tensor([[1, 2], [3, 4]]).vecdot(&tensor([1, 10]), -1)` is `[21, 43]`.
+    /// `tensor([[1.0, 2.0], [3.0, 4.0]]).vecdot(&tensor([1.0, 10.0]), -1)` is `[21., 43.]`.
     #[track_caller]
     pub fn vecdot(&self, other: &Tensor, dim: i64) -> Tensor {
         let _call = called("vecdot", [self, other]);
