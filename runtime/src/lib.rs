@@ -66,7 +66,7 @@ pub use ops::{
     ScanOptions, Tensors, associative_scan, checkpoint, cond, fori_loop, map, scan, scan_with, switch, while_loop,
 };
 pub use ops::{Shard, mark_sharding};
-pub use ops::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
+pub use ops::{broadcast_tensors, cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
 pub use tensor::{Arg, Hook, Tensor, autocast, is_grad_enabled, no_grad, sync};
 pub use xlazy_core::device::{device_name, preload, probe, worker_main};
 pub use xlazy_core::mesh::{Mesh, Sharding};

@@ -313,6 +313,50 @@ fn halves_are_computed_in_float32() {
 }
 
 #[test]
+fn what_is_normalised_keeps_its_dtype() {
+    let (x, number) = (Tensor::randn([2, 4, 3]).bfloat16(), Tensor::ones([4]));
+    let each = Some(&number);
+    let found = [
+        x.layer_norm(3, Some(&Tensor::ones([3])), None, 1e-5),
+        x.rms_norm(3, Some(&Tensor::ones([3])), 1e-5),
+        x.group_norm(2, each, each, 1e-5),
+        x.instance_norm(each, each, 1e-5),
+        x.batch_norm(each, each, each, each, BatchNormOptions::default()),
+        x.batch_norm(each, each, each, each, BatchNormOptions { training: true, ..Default::default() }),
+    ];
+    assert_eq!(found.each_ref().map(Tensor::dtype), [BF16; 6]);
+}
+
+#[test]
+fn operands_are_promoted_before_either_is_computed_with() {
+    let (small, large) = (tensor([0, 10, 250]).to(U8), tensor([1.0, 0.5, 2.0]));
+    let near = |y: Tensor, theirs: &[f32]| {
+        let ours = y.to_vec::<f32>();
+        assert!(
+            ours.iter().zip(theirs).all(|(a, b)| (a - b).abs() <= 1e-4 * b.abs()),
+            "{ours:?}, torch has {theirs:?}"
+        );
+    };
+    near(small.xlogy(&large), &[0.0, -6.931_472, 173.286_8]);
+    near(small.xlog1py(&large), &[0.0, 4.054_651, 274.653_06]);
+    near(small.cosine_similarity(&large, 0, 1e-8), &[0.880_896]);
+    near(small.copysign(-&large), &[-0.0, -10.0, -250.0]);
+    // A target of another dtype does not widen the loss.
+    assert_eq!(large.soft_margin_loss(&large.double(), Reduction::Mean).dtype(), F32);
+}
+
+/// What torch.special.zeta gives.
+#[test]
+fn zeta_left_of_0_has_the_terms_of_negative_numbers() {
+    let x = tensor([6.0, 3.0, 2.0, 253.0, 249.0, 2.5, 2.0]);
+    let y = x.zeta(&tensor([-8.743_258, -8.743_258, -200.5, -3.670_944, -3.337_44, -1.5, -3.0])).to_vec::<f32>();
+    let theirs = [3497.823, 57.030_98, 9.864_63, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::INFINITY];
+    for (a, b) in y.iter().zip(theirs) {
+        assert!(a == &b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-4 * b.abs(), "{y:?}, torch has {theirs:?}");
+    }
+}
+
+#[test]
 fn smaller_meanings() {
     assert_eq!(tensor([1.0, -2.0]).copysign(-1.0).to_vec::<f32>(), [-1.0, -2.0]);
     assert_eq!(tensor([1.0, 3.0]).var_dim(0, 0.5, false).item() as f32, 2.0 / 1.5);

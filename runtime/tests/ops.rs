@@ -114,3 +114,55 @@ fn errors_and_nodes_carry_the_callers_line() {
         assert!(y.location().file().ends_with("ops.rs") && y.location().file().contains("tests"), "{}", y.location());
     }
 }
+
+/// What torch gives for the same calls.
+#[test]
+fn windows_and_frequencies_are_torchs() {
+    let near = |y: Tensor, theirs: &[f32]| {
+        let ours = y.to_vec::<f32>();
+        let alike = ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(a, b)| (a - b).abs() < 1e-6);
+        assert!(alike, "{ours:?}, torch has {theirs:?}");
+    };
+    near(Tensor::hann_window(5, true), &[0.0, 0.345_491_5, 0.904_508_5, 0.904_508_5, 0.345_491_5]);
+    near(Tensor::hamming_window(5, true), &[0.08, 0.397_852_2, 0.912_147_9, 0.912_147_9, 0.397_852_2]);
+    near(Tensor::hamming_window(5, false), &[0.08, 0.54, 1.0, 0.54, 0.08]);
+    near(Tensor::blackman_window(5, true), &[0.0, 0.200_770_1, 0.849_229_8, 0.849_229_8, 0.200_770_1]);
+    near(Tensor::bartlett_window(5, true), &[0.0, 0.4, 0.8, 0.8, 0.4]);
+    near(Tensor::kaiser_window(5, true, 12.0), &[0.000_052_8, 0.101_719_7, 0.792_939_4, 0.792_939_4, 0.101_719_7]);
+    near(Tensor::kaiser_window(1, false, 12.0), &[1.0]);
+    near(Tensor::hann_window(0, true), &[]);
+    near(Tensor::fftfreq(5, 0.5), &[0.0, 0.4, 0.8, -0.8, -0.4]);
+    near(Tensor::rfftfreq(5, 0.5), &[0.0, 0.4, 0.8]);
+    let x = Tensor::arange(0, 6, 1).reshape([2, 3]);
+    assert_eq!(x.fftshift(()).to_vec::<i64>(), [5, 3, 4, 2, 0, 1]);
+    assert_eq!(x.ifftshift(()).to_vec::<i64>(), [4, 5, 3, 1, 2, 0]);
+    assert_eq!(x.fftshift(-1).to_vec::<i64>(), [2, 0, 1, 5, 3, 4]);
+}
+
+#[test]
+fn choices_positions_and_repetitions_are_torchs() {
+    let three = tensor([1, 2, 3]);
+    let all = three.combinations(3, true).to_vec::<i64>();
+    assert_eq!((all.len(), &all[..6], &all[27..]), (30, &[1, 1, 1, 1, 1, 2][..], &[3, 3, 3][..]));
+    assert_eq!(three.combinations(0, false).shape(), [0]);
+    assert_eq!(three.combinations(4, false).shape(), [0, 4]);
+    let at = tensor([[0, 7], [-1, 23]]).unravel_index([2, 3, 4]);
+    let at: Vec<Vec<i64>> = at.iter().map(Tensor::to_vec).collect();
+    assert_eq!(at, [[0, 0, 1, 1], [0, 1, 2, 2], [0, 3, 3, 3]]);
+    let (y, x) = (tensor([[1.0, 2.0, 4.0], [3.0, 5.0, 9.0]]), tensor([0.0, 1.0, 3.0]));
+    assert_eq!(y.cumulative_trapezoid(Some(&x), 1.0, -1).to_vec::<f32>(), [1.5, 7.5, 4.0, 18.0]);
+    assert_eq!(y.cumulative_trapezoid(None, 1.0, 0).to_vec::<f32>(), [2.0, 3.5, 6.5]);
+    let pairs = tensor([[1, 1], [1, 2], [2, 2]]);
+    let found = pairs.unique_consecutive(None);
+    assert_eq!(found.values.to_vec::<i64>(), [1, 2]);
+    assert_eq!(found.inverse.shape(), [3, 2]);
+    assert_eq!(found.inverse.to_vec::<i64>(), [0, 0, 0, 1, 1, 1]);
+    assert_eq!(found.counts.to_vec::<i64>(), [3, 3]);
+    let rows = tensor([[1, 1], [1, 1], [2, 2]]).unique_consecutive(Some(0));
+    assert_eq!(rows.values.to_vec::<i64>(), [1, 1, 2, 2]);
+    assert_eq!((rows.inverse.to_vec::<i64>(), rows.counts.to_vec::<i64>()), (vec![0, 0, 1], vec![2, 1]));
+    assert_eq!(Tensor::ones([0]).unique_consecutive(None).counts.shape(), [0]);
+    assert_eq!(tensor([f32::NAN, f32::NAN]).unique_consecutive(None).values.shape(), [2]);
+    let wide = xlazy::broadcast_tensors(&[&tensor([1, 2]), &tensor([[3.0], [4.0]])]);
+    assert_eq!((wide[0].to_vec::<i64>(), wide[1].to_vec::<f32>()), (vec![1, 2, 1, 2], vec![3.0, 3.0, 4.0, 4.0]));
+}

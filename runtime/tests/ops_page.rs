@@ -186,8 +186,8 @@ const MEANING: &str = "\
   numbers as bounds is a program for each number of rounds where a gradient is recorded, and one for all otherwise.
 - uint16, uint32 and uint64 are promoted with floats and with themselves only, in arithmetic and comparisons, as in torch; of ops they
   have all that integers have, of which torch's CPU has few.
-- Some ops take what torch refuses, where there is one meaning: integers in `softmax`, `norm` and `frac`, complex numbers in `softmax`,
-  `nansum` and `xlogy`; an index tensor's values to write may be of a narrower dtype. Complex `sigmoid` far left of 0 is 0, where torch's is NaN.
+- Some ops take what torch refuses, where there is one meaning: an index tensor's values to write may be of a narrower dtype, `isclose` and
+  `allclose` promote, and halves have their FFTs and `trace`. Complex `sigmoid` far left of 0 is 0, where torch's is NaN.
 - A singular matrix gives infinity or NaN in `inv` and `solve`, and one that is not positive definite NaN in `cholesky`, as on TPUs and
   GPUs without a check; torch ends there.
 - There is no `vmap`: `map` runs a function for each element along the first dimension as one loop, with gradients, and most ops take

@@ -196,6 +196,51 @@ fn all() -> Vec<Wrong> {
         wrong("cartesian_prod", &["f32[2,3]"], move || xlazy::cartesian_prod(&[&b(), &a()])),
         wrong("heaviside", &["f32[2,3]", "i64[3]"], move || a().heaviside(&whole())),
         wrong("cross", &["f32[2,3]", "i64[3]"], move || a().cross(&whole(), -1)),
+        // Dtypes that torch's kernels do not have.
+        wrong("softmax", &["i64[3]", "float"], move || whole().softmax(0)),
+        wrong("log_softmax", &["c64[2,3]", "float"], move || a().to(DType::C64).log_softmax(0)),
+        wrong("softmin", &["bool[2,3]", "float"], move || a().gt(0.0).softmin(0)),
+        wrong("cosine_similarity", &["i64[3]", "float"], move || whole().cosine_similarity(&whole(), 0, 1e-8)),
+        wrong("linalg_norm", &["i64[3]", "float"], move || whole().linalg_norm(None, (), false)),
+        wrong("xlogy", &["c64[2,3]"], move || a().to(DType::C64).xlogy(2.0)),
+        wrong("copysign", &["c64[2,3]"], move || a().to(DType::C64).copysign(2.0)),
+        wrong("entr", &["c64[2,3]"], move || a().to(DType::C64).entr()),
+        wrong("vecdot", &["f32[2,3]", "f64[2,3]"], move || a().vecdot(&a().double(), -1)),
+        wrong("addmm_with", &["f32[2,2]", "f64[3,2]"], move || {
+            ones(&[2, 2]).addmm_with(&a(), &a().t().double(), 1.0, 1.0)
+        }),
+        wrong("batch_norm", &["c64[2,3]"], move || {
+            a().to(DType::C64).batch_norm(
+                None,
+                None,
+                None,
+                None,
+                BatchNormOptions { training: true, ..Default::default() },
+            )
+        }),
+        wrong("nll_loss", &["f32[2,3]", "f64[3]"], move || {
+            let weight = Some(ones(&[3]).double());
+            a().nll_loss(&tensor([0, 1]), CrossEntropyOptions { weight, ..Default::default() })
+        }),
+        wrong("squeeze_dims", &["f32[2,3]", "twice"], move || a().squeeze_dims([0, 0])),
+        wrong("sub", &["f32[2,3]", "bool[2,3]"], move || a() - a().gt(0.0)),
+        wrong("stft", &["i64[3]"], move || whole().stft(2, xlazy::StftOptions::default())),
+        wrong("multilabel_margin_loss", &["f32[2,3]", "integers"], move || {
+            a().multilabel_margin_loss(&a(), Reduction::Mean)
+        }),
+        wrong("cov", &["f32[2,3]", "f32[3]", "integers"], move || a().cov(1.0, Some(&ones(&[3])), None)),
+        wrong("cov", &["i64[3]", "-1"], move || a().cov(1.0, Some(&tensor([1, -1, 2])), None)),
+        wrong("cov", &["f32[2,3]", "i64[3]", "floats"], move || a().cov(1.0, None, Some(&whole()))),
+        wrong("silu", &["i64[3]", "float"], move || whole().silu()),
+        wrong("elu", &["i64[3]", "float"], move || whole().elu(1.0)),
+        wrong("mish", &["bool[2,3]", "float"], move || a().gt(0.0).mish()),
+        wrong("logsigmoid", &["c64[2,3]", "float"], move || a().to(DType::C64).logsigmoid()),
+        wrong("trapezoid", &["bool[2,3]"], move || a().gt(0.0).trapezoid(None, 1.0, -1)),
+        wrong("rot90", &["f32[2,3]", "1 and -1"], move || a().rot90(1, [1, -1])),
+        wrong("linear", &["f32[2,3]", "f32[1,2,3]"], move || a().linear(&ones(&[1, 2, 3]), None)),
+        wrong("cov", &["f32[2,3]", "i64[2]", "3 observations"], move || a().cov(1.0, Some(&tensor([1, 2])), None)),
+        wrong("isclose", &["f32[2,3]", "-1"], move || a().isclose(&a(), 0.0, -1.0)),
+        wrong("celu", &["f32[2,3]", "0"], move || a().celu(0.0)),
         // Parameters that mean nothing.
         wrong("softshrink", &["f32[2,3]", "-1"], move || a().softshrink(-1.0)),
         wrong("renorm", &["f32[2,3]", "-1"], move || a().renorm(2.0, 0, -1.0)),

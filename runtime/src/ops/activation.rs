@@ -207,16 +207,15 @@ static ELU: Entry = Entry::new("elu", floats, |l| {
 .bucket(bucket::each);
 
 // x minus its maximum along the dimension, and the dimension
-fn shifted(l: &mut Lower) -> (Val, usize) {
+fn shifted(l: &mut Lower, x: &Val) -> (Val, usize) {
     let dim = l.attrs.index(0);
-    let x = l.cast(0);
     if x.rank() == 0 {
         let zero = l.constant(0.0, &x.ty);
         return (zero, 0);
     }
-    let max = l.reduce_keep(&x, &along(&x, dim), Reducer::Max);
+    let max = l.reduce_keep(x, &along(x, dim), Reducer::Max);
     let max = l.broadcast(&max, x.shape());
-    (l.sub(&x, &max), dim)
+    (l.sub(x, &max), dim)
 }
 
 fn along(x: &Val, dim: usize) -> Vec<usize> {
@@ -228,11 +227,13 @@ fn softmax_samples() -> Vec<Sample> {
 }
 
 static SOFTMAX: Entry = Entry::new("softmax", rules::float, |l| {
-    let (x, dim) = shifted(l);
-    let e = l.unary("exponential", &x);
-    let sum = l.reduce_keep(&e, &along(&x, dim), Reducer::Add);
-    let sum = l.broadcast(&sum, x.shape());
-    l.div(&e, &sum)
+    widely(l, |l, x| {
+        let (x, dim) = shifted(l, x);
+        let e = l.unary("exponential", &x);
+        let sum = l.reduce_keep(&e, &along(&x, dim), Reducer::Add);
+        let sum = l.broadcast(&sum, x.shape());
+        l.div(&e, &sum)
+    })
 })
 .kind(Kind::Along)
 .attrs(&[attr("dim", Axis)])
@@ -246,12 +247,14 @@ static SOFTMAX: Entry = Entry::new("softmax", rules::float, |l| {
 .bucket(bucket::softmax);
 
 static LOG_SOFTMAX: Entry = Entry::new("log_softmax", rules::float, |l| {
-    let (x, dim) = shifted(l);
-    let e = l.unary("exponential", &x);
-    let sum = l.reduce_keep(&e, &along(&x, dim), Reducer::Add);
-    let log = l.unary("log", &sum);
-    let log = l.broadcast(&log, x.shape());
-    l.sub(&x, &log)
+    widely(l, |l, x| {
+        let (x, dim) = shifted(l, x);
+        let e = l.unary("exponential", &x);
+        let sum = l.reduce_keep(&e, &along(&x, dim), Reducer::Add);
+        let log = l.unary("log", &sum);
+        let log = l.broadcast(&log, x.shape());
+        l.sub(&x, &log)
+    })
 })
 .kind(Kind::Along)
 .attrs(&[attr("dim", Axis)])

@@ -4,7 +4,7 @@ use super::index::{picked, put_at};
 use super::place::rolled;
 use super::{cat, stack};
 use crate::tensor::{Step, Tensor, called, caller_line, refuse};
-use xlazy_core::ty::Dims;
+use xlazy_core::ty::{Category, Dims, Shape};
 
 // Row and column of the elements of a diagonal in a matrix of these sizes.
 #[track_caller]
@@ -246,6 +246,9 @@ impl Tensor {
     pub fn squeeze_dims(&self, dims: impl Into<Dims>) -> Tensor {
         let _call = called("squeeze_dims", [self]);
         let dims: Vec<usize> = dims.into().0.iter().map(|&d| self.dim_index("squeeze", d)).collect();
+        if let Some(i) = (1..dims.len()).find(|&i| dims[..i].contains(&dims[i])) {
+            refuse("squeeze_dims", &[self], format!("dimension {} is named twice", dims[i]));
+        }
         let shape = self.shape();
         let kept: Vec<usize> =
             (0..shape.len()).filter(|d| shape[*d] != 1 || !dims.contains(d)).map(|d| shape[d]).collect();
@@ -323,10 +326,13 @@ impl Tensor {
     #[track_caller]
     pub fn rot90(&self, k: i64, dims: [i64; 2]) -> Tensor {
         let _call = called("rot90", [self]);
-        let [a, b] = dims;
+        let [a, b] = dims.map(|d| self.dim_index("rot90", d) as i64);
+        if a == b {
+            refuse("rot90", &[self], format!("needs two different dimensions, not {} and {}", dims[0], dims[1]));
+        }
         match k.rem_euclid(4) {
             1 => self.flip(b).transpose(a, b),
-            2 => self.flip(dims),
+            2 => self.flip([a, b]),
             3 => self.flip(a).transpose(a, b),
             _ => self.copy(),
         }
@@ -411,5 +417,57 @@ pub fn cartesian_prod(tensors: &[&Tensor]) -> Tensor {
             let grid: Vec<Tensor> = meshgrid(tensors).iter().map(Tensor::flatten).collect();
             stack(&grid.iter().collect::<Vec<_>>(), 1)
         }
+    }
+}
+
+/// Tensors in the shape that they broadcast to together (`torch.broadcast_tensors`).
+///
+/// `xlazy::broadcast_tensors(&[&tensor([1, 2]), &tensor([[3], [4]])]).remove(0)` is `[[1, 2], [1, 2]]`.
+#[track_caller]
+pub fn broadcast_tensors(tensors: &[&Tensor]) -> Vec<Tensor> {
+    let _call = called("broadcast_tensors", tensors.iter().copied());
+    let all = tensors.iter().try_fold(Shape::new(&[]), |shape, t| shape.broadcast(&t.shape()));
+    let Some(shape) = all else {
+        refuse("broadcast_tensors", tensors, "the shapes do not broadcast");
+    };
+    tensors.iter().map(|t| t.expand(&shape)).collect()
+}
+
+impl Tensor {
+    /// Every choice of `r` elements of a vector, in their order, one row each; with replacement an element may be chosen again
+    /// (`torch.combinations`).
+    ///
+    /// `tensor([1, 2, 3]).combinations(2, false)` is `[[1, 2], [1, 3], [2, 3]]`.
+    #[track_caller]
+    pub fn combinations(&self, r: usize, with_replacement: bool) -> Tensor {
+        let _call = called("combinations", [self]);
+        if self.dim() != 1 {
+            refuse("combinations", &[self], "needs a vector");
+        }
+        if r == 0 {
+            return self.narrow(0, 0, 0);
+        }
+        let n = self.numel();
+        let mut rows: Vec<Vec<i64>> = vec![vec![]];
+        for _ in 0..r {
+            let from = |row: &Vec<i64>| row.last().map_or(0, |&i| if with_replacement { i } else { i + 1 });
+            rows = rows.iter().flat_map(|row| (from(row)..n as i64).map(|i| [row.as_slice(), &[i]].concat())).collect();
+        }
+        let places = rows.concat();
+        self.index_select(0, &Tensor::from_slice(&places, [places.len()])).reshape([rows.len(), r])
+    }
+
+    /// Flat positions as one tensor of positions for each dimension of `shape` (`torch.unravel_index`).
+    ///
+    /// `tensor([1, 5]).unravel_index([2, 3])` is `[tensor([0, 1]), tensor([1, 2])]`.
+    #[track_caller]
+    pub fn unravel_index(&self, shape: impl Into<Dims>) -> Vec<Tensor> {
+        let _call = called("unravel_index", [self]);
+        if self.dtype().category() != Category::Int {
+            refuse("unravel_index", &[self], format!("positions must be integers, not {}", self.dtype()));
+        }
+        let shape = shape.into().shape("unravel_index").unwrap_or_else(|e| e.raise());
+        let strides = shape.strides();
+        (0..shape.len()).map(|d| self.floor_divide(strides[d] as i64).remainder(shape[d] as i64)).collect()
     }
 }

@@ -143,6 +143,25 @@ pub(super) fn rounded_once<const N: usize>(xs: [&Tensor; N], f: impl FnOnce([&Te
     f(wide.each_ref()).to(dtype)
 }
 
+/// Operands in the float dtype that they are promoted to, where several ops compute with one before it meets the others.
+#[track_caller]
+pub(super) fn promoted<const N: usize>(op: &'static str, xs: [&Tensor; N]) -> [Tensor; N] {
+    let types = xs.map(Tensor::ty);
+    match rules::promote(&types.each_ref()) {
+        Ok(dtype) => xs.map(|x| x.to(dtype.to_float())),
+        Err(why) => refuse(op, &xs, why),
+    }
+}
+
+/// A tensor, or a number as one in the float dtype that it has beside `x`.
+pub(super) fn as_float<'a>(other: impl Into<Arg<'a>>, x: &Tensor) -> Tensor {
+    match other.into() {
+        Arg::Tensor(t) => t.clone(),
+        Arg::Owned(t) => t,
+        Arg::Scalar(s) => Tensor::full((), s.as_f64()).to(x.dtype().to_float()),
+    }
+}
+
 pub(super) static OPS: &[&Entry] = &[&DATA, &SCALAR, &ALIAS, &CLONE, &TO, &SUM_TO, &SET_DATA];
 
 impl Tensor {

@@ -145,7 +145,7 @@ pub(super) static OPS: &[&Entry] = &[&CLASSES, &REPEATS, &CHANCES, &WEIGHTS];
 
 /// Refuses what the host knows of integers, which a program is not asked then.
 #[track_caller]
-fn known_within(op: &'static str, x: &Tensor, low: i64, high: i64, why: impl FnOnce(i64) -> String) {
+pub(super) fn known_within(op: &'static str, x: &Tensor, low: i64, high: i64, why: impl FnOnce(i64) -> String) {
     let Some((least, greatest)) = checks_are_on().then(|| known_range(x)).flatten() else { return };
     if let Some(wrong) = [least, greatest].into_iter().find(|v| !(low..high).contains(v)) {
         refuse(op, &[x], why(wrong));

@@ -179,6 +179,9 @@ impl Tensor {
     #[track_caller]
     pub fn isclose(&self, other: &Tensor, rtol: f64, atol: f64) -> Tensor {
         let _call = called("isclose", [self, other]);
+        if rtol < 0.0 || atol < 0.0 {
+            refuse("isclose", &[self, other], format!("tolerances cannot be negative, as {rtol} or {atol} is"));
+        }
         if self.dtype() == DType::Bool {
             return self.long().isclose(&other.long(), rtol, atol);
         }

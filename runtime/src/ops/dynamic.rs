@@ -217,12 +217,8 @@ impl Tensor {
     pub fn unique_with(&self, dim: Option<i64>) -> Unique {
         let at = Location::caller();
         let _call = called("unique_with", [self]);
-        let x = self.detach();
-        let d = dim.map_or(0, |d| self.dim_index("unique", d));
-        let rows = match dim {
-            Some(_) if x.dim() > 0 => x.movedim(d as i64, 0),
-            _ => x.flatten(),
-        };
+        let dim = dim.map(|d| self.dim_index("unique_with", d) as i64);
+        let rows = self.slices(dim);
         let count = rows.size(0);
         let width = rows.numel().checked_div(count).unwrap_or(0);
         let (dtype, bytes) = match rows.bytes(Cause::Concrete, at) {
@@ -254,11 +250,46 @@ impl Tensor {
         let n = first.len();
         let values = rows.index_select(0, &positions(&UNIQUE, &first, &[n], &rows));
         let inverse = positions(&UNIQUE, &inverse, &[count], &rows);
-        Unique {
-            values: if dim.is_some() && x.dim() > 0 { values.movedim(0, d as i64) } else { values },
-            inverse: if dim.is_some() { inverse } else { inverse.reshape(x.shape()) },
-            counts: positions(&UNIQUE, &counts, &[n], &rows),
+        self.found(dim, values, inverse, positions(&UNIQUE, &counts, &[n], &rows))
+    }
+
+    /// The elements one after another, or the slices along `dim`, without a gradient.
+    #[track_caller]
+    fn slices(&self, dim: Option<i64>) -> Tensor {
+        match dim {
+            Some(d) if self.dim() > 0 => self.detach().movedim(d, 0),
+            _ => self.detach().flatten(),
         }
+    }
+
+    /// What was found among [`Tensor::slices`], in this tensor's shape.
+    #[track_caller]
+    fn found(&self, dim: Option<i64>, values: Tensor, inverse: Tensor, counts: Tensor) -> Unique {
+        match dim {
+            Some(d) if self.dim() > 0 => Unique { values: values.movedim(0, d), inverse, counts },
+            Some(_) => Unique { values, inverse, counts },
+            None => Unique { values, inverse: inverse.reshape(self.shape()), counts },
+        }
+    }
+
+    /// The elements, or slices along `dim`, without those that are equal to the one before, with where each went and how many
+    /// went there (`torch.unique_consecutive`). Reads the tensor, which runs what it needs; no gradient flows.
+    ///
+    /// `tensor([1, 1, 2, 1]).unique_consecutive(None).values` is `[1, 2, 1]`.
+    #[track_caller]
+    pub fn unique_consecutive(&self, dim: Option<i64>) -> Unique {
+        let _call = called("unique_consecutive", [self]);
+        let dim = dim.map(|d| self.dim_index("unique_consecutive", d) as i64);
+        let rows = self.slices(dim);
+        let n = rows.size(0) as i64;
+        let some = n.min(1);
+        let flat = rows.reshape([n, (rows.numel() as i64).checked_div(n).unwrap_or(0)]);
+        let other = flat.narrow(0, some, n - some).ne(flat.narrow(0, 0, n - some)).any_dim(1, false);
+        let first = cat(&[&Tensor::ones([some]).bool(), &other], 0);
+        let starts = first.nonzero().flatten();
+        let ends = cat(&[&starts.narrow(0, some, starts.numel() as i64 - some), &Tensor::full([some], n)], 0);
+        let values = rows.index_select(0, &starts);
+        self.found(dim, values, first.long().cumsum(0) - 1, ends - starts)
     }
 
     /// The different values in rising order (`torch.unique`, sorted). Reads the tensor, which runs what it needs; no

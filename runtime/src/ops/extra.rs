@@ -1,5 +1,5 @@
 //! Smaller torch functions made of other ops: distances, signs, joint extremes, writing by mask and flat position.
-use super::base::{of_one_dtype, of_one_rank, rounded_once};
+use super::base::{as_float, of_one_dtype, of_one_rank, promoted, rounded_once};
 use crate::tensor::{Arg, Tensor, called, refuse};
 use xlazy_core::ty::{DType, Dims};
 
@@ -30,14 +30,9 @@ impl Tensor {
     /// `tensor([1.0, 2.0]).copysign(-1.0)` is `[-1., -2.]`.
     #[track_caller]
     pub fn copysign<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
-        let _call = called("copysign", [self]);
-        let other = match other.into() {
-            Arg::Tensor(t) => t.clone(),
-            Arg::Owned(t) => t,
-            Arg::Scalar(s) => Tensor::full((), s.as_f64()).to(self.dtype().to_float()),
-        };
-        let dtype = self.dtype().promote(other.dtype()).to_float();
-        let (x, y) = (self.to(dtype), other.to(dtype));
+        let other = as_float(other, self);
+        let _call = called("copysign", [self, &other]);
+        let [x, y] = promoted("copysign", [self, &other]);
         // the slope at 0 is 0, as that of abs
         let sign = Tensor::ones(()).to(x.dtype()).where_(&y.signbit().logical_not(), -1.0);
         x.abs() * sign

@@ -208,7 +208,7 @@ impl Tensor {
     }
 
     /// [`Tensor::fft`] along several dimensions, all of them where none is named; `s` are sizes
-    /// (`torch.fft.fftn`; `torch.fft.fft2` names the last two).
+    /// (`torch.fft.fftn`).
     ///
     /// ```
     /// use xlazy::{FftNorm, prelude::*};
@@ -271,6 +271,45 @@ impl Tensor {
         x.irfft(n, d, norm)
     }
 
+    /// The frequencies of the elements of a spectrum of `n` elements that are `d` apart, in its order; float32
+    /// (`torch.fft.fftfreq`).
+    ///
+    /// `Tensor::fftfreq(4, 1.0)` is `[0.0000, 0.2500, -0.5000, -0.2500]`.
+    #[track_caller]
+    pub fn fftfreq(n: usize, d: f64) -> Tensor {
+        frequencies((0..n.div_ceil(2) as i64).chain(-((n / 2) as i64)..0), n, d)
+    }
+
+    /// Those of half a spectrum, as [`Tensor::rfft`] gives it (`torch.fft.rfftfreq`).
+    ///
+    /// `Tensor::rfftfreq(4, 1.0)` is `[0.0000, 0.2500, 0.5000]`.
+    #[track_caller]
+    pub fn rfftfreq(n: usize, d: f64) -> Tensor {
+        frequencies(0..(n / 2) as i64 + 1, n, d)
+    }
+
+    /// The spectrum's frequency 0 in the middle of `dim`, of all dimensions without any (`torch.fft.fftshift`).
+    ///
+    /// `Tensor::fftfreq(4, 0.25).fftshift(())` is `[-2., -1., 0., 1.]`.
+    #[track_caller]
+    pub fn fftshift(&self, dim: impl Into<Dims>) -> Tensor {
+        let _call = called("fftshift", [self]);
+        let dims = several("fftshift", self, ().into(), dim.into());
+        let by: Vec<i64> = dims.iter().map(|&(d, _)| self.size(d) as i64 / 2).collect();
+        self.roll(by, dims.into_iter().map(|(d, _)| d).collect::<Vec<_>>())
+    }
+
+    /// The inverse of [`Tensor::fftshift`] (`torch.fft.ifftshift`).
+    ///
+    /// `tensor([-1, 0, 1]).ifftshift(())` is `[0, 1, -1]`.
+    #[track_caller]
+    pub fn ifftshift(&self, dim: impl Into<Dims>) -> Tensor {
+        let _call = called("ifftshift", [self]);
+        let dims = several("ifftshift", self, ().into(), dim.into());
+        let by: Vec<i64> = dims.iter().map(|&(d, _)| -(self.size(d) as i64 / 2)).collect();
+        self.roll(by, dims.into_iter().map(|(d, _)| d).collect::<Vec<_>>())
+    }
+
     /// The spectrum of windows of a signal, or of a batch of them: (frequencies, windows) of complex numbers (`torch.stft` with
     /// `return_complex=True`).
     ///
@@ -310,6 +349,46 @@ impl Tensor {
         let y = y.transpose(-1, -2);
         if self.dim() == 1 { y.squeeze_dim(0) } else { y }
     }
+}
+
+/// Those of [`Tensor::fftn`] and its like along the last two dimensions, where no others are named.
+macro_rules! planes {
+    ($($(#[$doc:meta])* $name:ident => $all:ident;)*) => {
+        impl Tensor {
+            $($(#[$doc])*
+            #[track_caller]
+            pub fn $name(&self, s: impl Into<Dims>, dim: impl Into<Dims>, norm: FftNorm) -> Tensor {
+                let _call = called(stringify!($name), [self]);
+                let dim = dim.into();
+                self.$all(s, if dim.0.is_empty() { [-2, -1].into() } else { dim }, norm)
+            })*
+        }
+    };
+}
+
+planes! {
+    /// [`Tensor::fft`] along two dimensions, the last two where none is named; `s` are sizes (`torch.fft.fft2`).
+    ///
+    /// `Tensor::ones([2, 2]).fft2((), (), xlazy::FftNorm::Backward).real()` is `[[4., 0.], [0., 0.]]`.
+    fft2 => fftn;
+    /// The inverse of [`Tensor::fft2`] (`torch.fft.ifft2`).
+    ///
+    /// `Tensor::ones([2, 2]).ifft2((), (), xlazy::FftNorm::Forward).real()` is `[[4., 0.], [0., 0.]]`.
+    ifft2 => ifftn;
+    /// Half of the spectrum of real numbers along two dimensions, the last two where none is named (`torch.fft.rfft2`).
+    ///
+    /// `Tensor::ones([2, 2]).rfft2((), (), xlazy::FftNorm::Backward).real()` is `[[4., 0.], [0., 0.]]`.
+    rfft2 => rfftn;
+    /// The inverse of [`Tensor::rfft2`] (`torch.fft.irfft2`).
+    ///
+    /// `tensor([[4.0, 0.0], [0.0, 0.0]]).irfft2((), (), xlazy::FftNorm::Backward)` is `[[1., 1.], [1., 1.]]`.
+    irfft2 => irfftn;
+}
+
+#[track_caller]
+fn frequencies(counts: impl Iterator<Item = i64>, n: usize, d: f64) -> Tensor {
+    let values: Vec<f64> = counts.map(|i| i as f64 / (n as f64 * d)).collect();
+    Tensor::from_slice(&values, [values.len()]).float()
 }
 
 /// What torch's short-time Fourier transform takes besides the signal and the windows' size.

@@ -1,11 +1,11 @@
 //! Losses: how far a prediction is from its target.
-use super::base::{broadcasts, of_one_rank, rounded_once};
+use super::base::{as_float, broadcasts, of_one_dtype, of_one_rank, promoted, rounded_once};
 use super::bounds::fractions;
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
 use xlazy_core::emit::Val;
 use xlazy_core::ir::{Lower, Rule, Sig, rules};
-use xlazy_core::ty::{Category, DType, Scalar};
+use xlazy_core::ty::{Category, DType};
 
 fn probabilities(s: &Sig) -> Rule {
     match s.dtype(0).is_float() {
@@ -242,6 +242,9 @@ impl Tensor {
         if let Some(w) = options.weight.as_ref().filter(|w| w.shape() != [self.size(classes)]) {
             refuse("nll_loss", &[self, w], format!("needs a weight for each of the {} classes", self.size(classes)));
         }
+        if let Some(w) = &options.weight {
+            of_one_dtype("nll_loss", &[self, w]);
+        }
         super::bounds::classes("nll_loss", self, target, self.size(classes), options.ignore_index);
         let kept = target.ne(options.ignore_index);
         let target = target.where_(&kept, 0).long();
@@ -332,7 +335,7 @@ impl Tensor {
     pub fn soft_margin_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
         let _call = called("soft_margin_loss", [self, target]);
         broadcasts("soft_margin_loss", "the target", target, self);
-        reduced((numbers(target).neg() * self).softplus(), reduction)
+        reduced((numbers(target).to(self.dtype()).neg() * self).softplus(), reduction)
     }
 
     /// x where the target is 1, max(0, margin - x) where it is -1 (`torch.nn.functional.hinge_embedding_loss`).
@@ -367,15 +370,11 @@ impl Tensor {
     /// `tensor([0.0, 2.0]).xlogy(1.0)` is `[0., 0.]`.
     #[track_caller]
     pub fn xlogy<'a>(&self, other: impl Into<crate::tensor::Arg<'a>>) -> Tensor {
-        let other = other.into();
-        let _call = called("xlogy", [self].into_iter().chain(other.tensor()));
-        let other = match &other {
-            crate::tensor::Arg::Tensor(t) => Tensor::clone(t),
-            crate::tensor::Arg::Owned(t) => t.clone(),
-            crate::tensor::Arg::Scalar(s) => Tensor::full((), Scalar::Float(s.as_f64())).to(self.dtype().to_float()),
-        };
+        let other = as_float(other, self);
+        let _call = called("xlogy", [self, &other]);
+        let [x, other] = promoted("xlogy", [self, &other]);
         // 0 times what has no number; elsewhere the slope at 0 is the logarithm
         let endless = other.le(0.0).logical_or(other.eq(f64::INFINITY));
-        self * other.masked_fill(&self.eq(0).logical_and(&endless), 1.0).log()
+        &x * other.masked_fill(&x.eq(0).logical_and(&endless), 1.0).log()
     }
 }

@@ -3,6 +3,7 @@ use super::Reduction;
 use super::base::of_one_rank;
 use super::loss::reduced;
 use crate::tensor::{Tensor, called, refuse};
+use xlazy_core::ty::Category;
 
 impl Tensor {
     // (rows, classes), of a vector one row, and whether there were rows.
@@ -64,6 +65,10 @@ impl Tensor {
         let (t, _) = target.rows("multilabel_margin_loss");
         if x.shape() != t.shape() {
             refuse("multilabel_margin_loss", &[self, target], "the targets must have the input's shape");
+        }
+        if target.dtype().category() != Category::Int {
+            let why = format!("the targets are classes, integers, not {}: convert with `.long()`", target.dtype());
+            refuse("multilabel_margin_loss", &[self, target], why);
         }
         let n = x.size(1) as i64;
         let valid = t.ge(0).long().cumprod(1).bool();

@@ -245,19 +245,40 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn trapezoid(&self, x: Option<&Tensor>, dx: impl Into<Scalar>, dim: i64) -> Tensor {
-        let _call = called("trapezoid", [self].into_iter().chain(x));
+        self.areas("trapezoid", x, dx.into(), dim, |areas, d| areas.sum_dim(d, false))
+    }
+
+    /// The area under the values along `dim` up to each but the first, as [`Tensor::trapezoid`] has the last of them
+    /// (`torch.cumulative_trapezoid`).
+    ///
+    /// `tensor([1.0, 2.0, 3.0]).cumulative_trapezoid(None, 1.0, -1)` is `[1.5000, 4.0000]`.
+    #[track_caller]
+    pub fn cumulative_trapezoid(&self, x: Option<&Tensor>, dx: impl Into<Scalar>, dim: i64) -> Tensor {
+        self.areas("cumulative_trapezoid", x, dx.into(), dim, |areas, d| areas.cumsum(d))
+    }
+
+    /// What `total` makes of twice the areas between each two values along `dim`, halved.
+    #[track_caller]
+    fn areas(
+        &self,
+        op: &'static str,
+        x: Option<&Tensor>,
+        dx: Scalar,
+        dim: i64,
+        total: impl FnOnce(Tensor, i64) -> Tensor,
+    ) -> Tensor {
+        let _call = called(op, [self].into_iter().chain(x));
         if self.dtype().is_half() {
-            let dx = dx.into();
             return match x {
-                Some(x) => rounded_once([self, x], |[y, x]| y.trapezoid(Some(x), dx, dim)),
-                None => rounded_once([self], |[y]| y.trapezoid(None, dx, dim)),
+                Some(x) => rounded_once([self, x], |[y, x]| y.areas(op, Some(x), dx, dim, total)),
+                None => rounded_once([self], |[y]| y.areas(op, None, dx, dim, total)),
             };
         }
-        let d = self.dim_index("trapezoid", dim) as i64;
+        let d = self.dim_index(op, dim) as i64;
         let n = self.size(d) as i64;
         let both = self.narrow(d, 1, (n - 1).max(0)) + self.narrow(d, 0, (n - 1).max(0));
         let Some(x) = x else {
-            return both.sum_dim(d, false) * dx.into().as_f64() / 2.0;
+            return total(both, d) * dx.as_f64() / 2.0;
         };
         let steps = if x.dim() == 1 && self.dim() > 1 {
             let mut shape = vec![1i64; self.dim() - d as usize];
@@ -267,7 +288,7 @@ impl Tensor {
         } else {
             x.diff(1, d - self.dim() as i64)
         };
-        (both * steps).sum_dim(d, false) / 2.0
+        total(both * steps, d) / 2.0
     }
 
     /// The slope of the values along `dim`, at every place: from the neighbours, weighted by how far they are away; at the

@@ -60,9 +60,10 @@ mod tests;
 mod triangular;
 mod unary;
 mod view;
+mod window;
 
 use crate::tensor::Entry;
-pub use arrange::{cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
+pub use arrange::{broadcast_tensors, cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
 pub use at::{At, IndexArg};
 pub use compare::where_;
 pub use contract::einsum;

@@ -1,5 +1,5 @@
 //! Normalisation and attention, made of other ops; XLA fuses them.
-use super::base::rounded_once;
+use super::base::{promoted, rounded_once};
 use crate::changes::Changes;
 use crate::tensor::{Tensor, called, caller_line, refuse};
 use xlazy_core::ty::Dims;
@@ -48,11 +48,13 @@ fn normalised(x: &Tensor, dims: &[usize], eps: f64) -> Tensor {
     centred * (variance + eps).rsqrt()
 }
 
+// What is normalised keeps its dtype: parameters of float32 beside halves do not make it wider.
 #[track_caller]
 fn scaled(x: Tensor, weight: Option<&Tensor>, bias: Option<&Tensor>) -> Tensor {
     let _line = caller_line();
+    let dtype = x.dtype();
     let x = weight.map_or(x.clone(), |w| &x * w);
-    bias.map_or(x.clone(), |b| &x + b)
+    bias.map_or(x.clone(), |b| &x + b).to(dtype)
 }
 
 // One number per channel, as a shape that broadcasts against (batch, channels, …).
@@ -236,7 +238,7 @@ impl Tensor {
         {
             let scale = (var + options.eps).rsqrt();
             let x = (self - per_channel(mean, rank)) * per_channel(&scale, rank);
-            return scaled(x, w.as_ref(), b.as_ref());
+            return scaled(x, w.as_ref(), b.as_ref()).to(self.dtype());
         }
         let dims: Vec<usize> = (0..rank).filter(|&d| d != usize::from(rank > 1)).collect();
         let n = dims.iter().map(|&d| self.shape()[d]).product::<usize>();
@@ -276,12 +278,13 @@ impl Tensor {
         let Some(shape) = self.shape().broadcast(&other.shape()) else {
             refuse("cosine_similarity", &[self, other], "the shapes do not broadcast");
         };
+        let [a, b] = promoted("cosine_similarity", [self, other]);
         let unit = |t: &Tensor| {
             let t = t.expand(&shape);
             let norm = t.norm_p(2.0, dim, true).clamp_min(eps);
             t / norm
         };
-        rounded_once([self, other], |[a, b]| (unit(a) * unit(b)).sum_dim(dim, false))
+        rounded_once([&a, &b], |[a, b]| (unit(a) * unit(b)).sum_dim(dim, false))
     }
 
     /// softmax(Q Kᵀ · scale + mask) V over the last two dimensions
@@ -336,6 +339,9 @@ impl Tensor {
     #[track_caller]
     pub fn linear(&self, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
         let _call = called("linear", [self, weight].into_iter().chain(bias));
+        if weight.dim() > 2 {
+            refuse("linear", &[self, weight], "the weight must be (out, in)");
+        }
         let weight = if weight.dim() == 2 { weight.t() } else { weight.clone() };
         let y = self.matmul(&weight);
         // a product may be in a smaller dtype (`autocast`), and a bias makes it no larger

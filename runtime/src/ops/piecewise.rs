@@ -77,6 +77,7 @@ impl Tensor {
     /// `tensor([0.0, 1.0]).mish()` is `[0.0000, 0.8651]`.
     #[track_caller]
     pub fn mish(&self) -> Tensor {
+        let _call = called("mish", [self]);
         self * self.softplus().tanh()
     }
 
@@ -85,6 +86,10 @@ impl Tensor {
     /// `tensor([-1.0, 2.0]).celu(1.0)` is `[-0.6321, 2.0000]`.
     #[track_caller]
     pub fn celu(&self, alpha: f64) -> Tensor {
+        let _call = called("celu", [self]);
+        if alpha == 0.0 {
+            refuse("celu", &[self], "alpha cannot be 0");
+        }
         let negative = (self.clamp_max(0.0) / alpha).expm1() * alpha;
         negative.where_(&self.le(0.0), self)
     }

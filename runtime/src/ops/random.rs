@@ -237,6 +237,15 @@ impl Tensor {
         t
     }
 
+    /// Integers from `low` up to and without `high`, in this tensor's shape and dtype (`torch.randint_like`).
+    ///
+    /// `tensor([1.0, 2.0]).randint_like(3, 4)` is `[3., 3.]`.
+    #[track_caller]
+    pub fn randint_like(&self, low: impl Into<Scalar>, high: impl Into<Scalar>) -> Tensor {
+        let _call = called("randint_like", [self]);
+        Tensor::randint(low, high, self.shape()).to(self.dtype())
+    }
+
     /// True with the probability each element gives, as 0 and 1 in its dtype (`torch.bernoulli`).
     ///
     /// `tensor([0.0, 1.0]).bernoulli()` is `[0., 1.]`.

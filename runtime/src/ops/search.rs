@@ -1,9 +1,10 @@
 //! Looking values up: binary search among sorted values, membership, histograms, covariances.
-use super::bounds::{counts, distributions};
+use super::bounds::{counts, distributions, known_within};
 use super::cat;
 use super::dynamic::concrete;
 use crate::tensor::{Tensor, called, caller_line, refuse};
 use std::panic::Location;
+use xlazy_core::ty::Category;
 
 impl Tensor {
     /// Where each of `values` would go among the sorted elements of this tensor's last dimension, int64
@@ -159,6 +160,23 @@ impl Tensor {
         let _call = called("cov", [self]);
         if self.dim() > 2 {
             refuse("cov", &[self], "needs a vector or a matrix");
+        }
+        let observations = self.shape().last().copied().unwrap_or(1);
+        if let Some(w) = fweights.into_iter().chain(aweights).find(|w| w.dim() > 1 || w.numel() != observations) {
+            refuse(
+                "cov",
+                &[self, w],
+                format!("needs a weight for each of the {observations} observations, not {}", w.shape()),
+            );
+        }
+        if let Some(f) = fweights {
+            if f.dtype().category() != Category::Int {
+                refuse("cov", &[self, f], format!("`fweights` say how often: integers, not {}", f.dtype()));
+            }
+            known_within("cov", f, 0, i64::MAX, |n| format!("`fweights` say how often: {n} is negative"));
+        }
+        if let Some(a) = aweights.filter(|a| !a.dtype().is_float()) {
+            refuse("cov", &[self, a], format!("`aweights` must be floats, not {}: convert with `.float()`", a.dtype()));
         }
         let x = self.to(self.dtype().to_float());
         let x = if x.dim() < 2 { x.reshape([1, -1]) } else { x };

@@ -1,6 +1,6 @@
 //! Special functions, and functions of a float's bits. Bessel functions and erfcx are Chebyshev series of what is left of them
 //! when their growth is taken out.
-use super::base::{both_widely, wide, widely};
+use super::base::{as_float, both_widely, promoted, wide, widely};
 use super::chebyshev::{ERFCX, I0E_LARGE, I0E_SMALL, I1E_LARGE, I1E_SMALL};
 use crate::bucket;
 use crate::tensor::{Arg, Entry, Grad, Sample, Tensor, called, refuse, trace};
@@ -194,18 +194,45 @@ special! {
 
 // Hurwitz's zeta function.
 fn zeta(l: &mut Lower, x: &Val, q: &Val) -> Val {
-    let y = l.binary("chlo.zeta", x, q);
+    let positive = l.binary("chlo.zeta", x, q);
+    let (one, none) = (l.constant(1.0, &x.ty), l.constant(0.0, &q.ty));
+    let (floor, low) = (l.unary("floor", q), l.compare("LT", q, &none));
+    let negative = zeta_left_of_0(l, x, q, &floor);
+    let y = l.select(&low, &negative, &positive);
     // no number below 1, whatever the other is
-    let one = l.constant(1.0, &x.ty);
     let (below, nan) = (l.compare("LT", x, &one), l.constant(f64::NAN, &y.ty));
     // poles: at 1, and where the other is 0 or a whole number below
-    let (whole, none) = (l.unary("floor", q), l.constant(0.0, &q.ty));
-    let (whole, low) = (l.compare("EQ", &whole, q), l.compare("LE", q, &none));
+    let (whole, low) = (l.compare("EQ", &floor, q), l.compare("LE", q, &none));
     let at = l.binary("and", &whole, &low);
     let first = l.compare("EQ", x, &one);
     let (at, infinite) = (l.binary("or", &at, &first), l.constant(f64::INFINITY, &y.ty));
     let y = l.select(&at, &infinite, &y);
     l.select(&below, &nan, &y)
+}
+
+// Between whole numbers below 0 there are finitely many terms of negative numbers, which have a power where x is whole: those of
+// their sizes, which are a difference of two sums that go on for ever, with a sign; and the terms right of 0.
+fn zeta_left_of_0(l: &mut Lower, x: &Val, q: &Val, floor: &Val) -> Val {
+    let one = l.constant(1.0, &x.ty);
+    let first = l.sub(q, floor);
+    let nearest = l.sub(&one, &first);
+    let beyond = l.sub(&nearest, floor);
+    let [right, near, far] = [&first, &nearest, &beyond].map(|q| l.binary("chlo.zeta", x, q));
+    let left = l.sub(&near, &far);
+    let halved = l.with_const("multiply", x, 0.5);
+    let whole = l.unary("floor", &halved);
+    let even = l.compare("EQ", &whole, &halved);
+    let negated = l.unary("negate", &left);
+    let left = l.select(&even, &left, &negated);
+    let sum = l.add(&right, &left);
+    // Beyond all numbers on both sides: the term that is nearer to 0 is the larger one.
+    let closer = l.compare("LT", &first, &nearest);
+    let larger = l.select(&closer, &right, &left);
+    let undefined = l.compare("NE", &sum, &sum);
+    let sum = l.select(&undefined, &larger, &sum);
+    let (whole, nan) = (l.unary("floor", x), l.constant(f64::NAN, &sum.ty));
+    let broken = l.compare("NE", &whole, x);
+    l.select(&broken, &nan, &sum)
 }
 
 // Its derivative by the first operand has no closed form, and torch has none either.
@@ -491,16 +518,12 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn xlog1py<'a>(&self, other: impl Into<Arg<'a>>) -> Tensor {
-        let other = match other.into() {
-            Arg::Tensor(t) => t.clone(),
-            Arg::Owned(t) => t,
-            Arg::Scalar(s) => Tensor::full((), s).to(self.dtype().to_float()),
-        };
-        let other = &other;
-        let _call = called("xlog1py", [self, other]);
+        let other = as_float(other, self);
+        let _call = called("xlog1py", [self, &other]);
+        let [x, other] = promoted("xlog1py", [self, &other]);
         // 0 times what has no number; elsewhere the slope at 0 is the logarithm
         let endless = other.le(-1.0).logical_or(other.eq(f64::INFINITY));
-        self * other.masked_fill(&self.eq(0).logical_and(&endless), 0.0).log1p()
+        &x * other.masked_fill(&x.eq(0).logical_and(&endless), 0.0).log1p()
     }
 
     /// The logarithm of the gamma function of several variables (`torch.mvlgamma`); elements are above (p - 1) / 2.

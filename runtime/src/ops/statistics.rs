@@ -85,6 +85,7 @@ impl Tensor {
     /// `tensor([3.0, 4.0]).norm()` is `5.`.
     #[track_caller]
     pub fn norm(&self) -> Tensor {
+        let _call = called("norm", [self]);
         self.norm_p(2.0, Dims::default(), false)
     }
 
@@ -120,6 +121,7 @@ impl Tensor {
     /// `tensor([1.0, f32::NAN]).nansum(0, false)` is `1.`.
     #[track_caller]
     pub fn nansum(&self, dim: impl Into<Dims>, keepdim: bool) -> Tensor {
+        let _call = called("nansum", [self]);
         if self.dtype().category() <= Category::Int {
             return self.sum_dim(dim, keepdim);
         }

@@ -2,6 +2,7 @@
 use crate::{Error, Result};
 use smallvec::SmallVec;
 use std::cell::Cell;
+use xlazy_core::ir::rules;
 use xlazy_core::ty::{DType, TypeRef};
 
 #[derive(Clone, Copy)]
@@ -10,6 +11,8 @@ enum Rule {
     Float,
     /// So are all of them.
     Floats,
+    /// One of them is, to whose dtype the others are promoted.
+    SomeFloat,
     /// The first operand is a float or complex.
     Inexact,
     NoBool,
@@ -37,29 +40,39 @@ const TABLE: &[(&str, &[Rule])] = &[
     ("adaptive_max_pool2d", &[NoBool, NoComplex]),
     ("adaptive_max_pool3d", &[NoBool, NoComplex]),
     ("addbmm", &[OneDtype]),
+    ("addbmm_with", &[OneDtype]),
     ("addmm", &[OneDtype]),
+    ("addmm_with", &[OneDtype]),
     ("addmv", &[OneDtype]),
+    ("addmv_with", &[OneDtype]),
     ("argmax", &[NoBool, NoComplex]),
     ("argmin", &[NoBool, NoComplex]),
     ("avg_pool1d", &[NoBool]),
     ("avg_pool2d", &[NoBool]),
     ("avg_pool3d", &[NoBool]),
     ("baddbmm", &[OneDtype]),
-    ("batch_norm", &[Parameters]),
+    ("baddbmm_with", &[OneDtype]),
+    ("batch_norm", &[Parameters, NoComplex]),
     ("bilinear", &[OneDtype]),
     ("binary_cross_entropy", &[Floats, OneDtype]),
     ("binary_cross_entropy_with_logits", &[Floats]),
     ("cdist", &[Floats, OneDtype]),
+    ("celu", &[Float]),
     ("conv1d", &[OneDtype]),
     ("conv2d", &[OneDtype]),
     ("conv3d", &[OneDtype]),
     ("conv_transpose1d", &[OneDtype]),
     ("conv_transpose2d", &[OneDtype]),
     ("conv_transpose3d", &[OneDtype]),
+    ("copysign", &[NoComplex]),
     ("corrcoef", &[NoBool]),
-    ("cosine_similarity", &[NoComplex]),
+    ("cosine_similarity", &[NoComplex, SomeFloat]),
     ("cov", &[NoBool]),
     ("cross_entropy", &[Float]),
+    ("cumulative_trapezoid", &[NoBool]),
+    ("elu", &[Float]),
+    ("entr", &[NoComplex]),
+    ("frac", &[NoComplex, Float]),
     ("gelu", &[Float]),
     ("grid_sample", &[OneDtype]),
     ("group_norm", &[Parameters]),
@@ -74,44 +87,61 @@ const TABLE: &[(&str, &[Rule])] = &[
     ("kl_div", &[Floats]),
     ("kthvalue", &[NoBool, NoComplex]),
     ("layer_norm", &[Parameters]),
+    ("leaky_relu", &[Float]),
     ("lerp", &[OneDtype]),
+    ("linalg_norm", &[Inexact]),
     ("linear", &[OneDtype]),
-    ("local_response_norm", &[Float]),
-    ("log_softmax", &[NoComplex]),
+    ("local_response_norm", &[NoBool, NoComplex]),
+    ("log_softmax", &[Float]),
     ("logcumsumexp", &[Inexact]),
     ("logit", &[NoComplex]),
+    ("logsigmoid", &[Float]),
     ("matrix_norm", &[Inexact]),
     ("matrix_power", &[NoBool]),
     ("max_pool", &[NoComplex]),
     ("max_unpool", &[NoComplex]),
     ("median", &[NoBool, NoComplex]),
+    ("mish", &[Float]),
     ("mse_loss", &[NoComplex]),
     ("multi_margin_loss", &[Float]),
-    ("nanmean", &[Inexact]),
+    ("nanmean", &[Float]),
     ("nanmedian", &[NoBool, NoComplex]),
+    ("nansum", &[NoComplex]),
+    ("ndtri", &[NoComplex]),
     ("nll_loss", &[Float]),
+    ("norm", &[Inexact]),
     ("norm_p", &[Inexact]),
     ("normalize", &[Inexact]),
+    ("ormqr", &[Inexact, OneDtype]),
     ("pdist", &[Float]),
     ("poisson_nll_loss", &[NoBool, NoComplex]),
+    ("poisson_nll_loss_with", &[NoBool, NoComplex]),
     ("polar", &[Floats, OneDtype]),
     ("polygamma", &[NoComplex]),
     ("prelu", &[OneDtype]),
     ("relu6", &[NoComplex]),
     ("round", &[NoBool]),
     ("round_decimals", &[NoBool]),
+    ("selu", &[Float]),
+    ("silu", &[Inexact]),
     ("smooth_l1_loss", &[NoComplex]),
-    ("softmax", &[NoComplex]),
-    ("softmin", &[NoBool, NoComplex]),
+    ("soft_margin_loss", &[Float, NoComplex]),
+    ("softmax", &[Float]),
+    ("softmin", &[Float]),
+    ("softplus", &[Float]),
     ("softshrink", &[Float]),
-    ("special.entr", &[NoComplex]),
+    ("stft", &[Inexact]),
+    ("tanhshrink", &[NoBool]),
     ("threshold", &[NoBool, NoComplex]),
     ("topk", &[NoBool, NoComplex]),
+    ("trapezoid", &[NoBool]),
     ("unique", &[NoComplex]),
     ("unique_static", &[NoComplex]),
     ("unique_with", &[NoComplex]),
     ("vander", &[NoBool]),
-    ("vecdot", &[Inexact]),
+    ("vecdot", &[Inexact, OneDtype]),
+    ("xlog1py", &[NoComplex]),
+    ("xlogy", &[NoComplex]),
 ];
 
 /// Refuses operands that the call of that name does not take.
@@ -122,14 +152,14 @@ pub(super) fn check<'a>(op: &'static str, types: impl Iterator<Item = &'a TypeRe
     }
 }
 
-/// What is said of operands of several dtypes, for what is not promoted.
+/// What is said of operands of several dtypes, for what is not promoted. Under `autocast` they are made one.
 pub(crate) fn of_several(mut dtypes: impl Iterator<Item = DType>) -> Option<String> {
     let first = dtypes.next()?;
-    let other = dtypes.find(|d| *d != first)?;
+    let other = dtypes.find(|d| *d != first).filter(|_| TO.get().is_none())?;
     Some(format!("all must be of one dtype, not {first} and {other}: convert one with `.to({first:?})`"))
 }
 
-/// Why the call does not take operands of these dtypes, if it does not. Under `autocast` they are made one.
+/// Why the call does not take operands of these dtypes, if it does not.
 pub(crate) fn refused(op: &str, dtypes: impl Iterator<Item = DType> + Clone) -> Option<String> {
     let first = dtypes.clone().next()?;
     // As nearly always: what computes floats takes these.
@@ -137,21 +167,21 @@ pub(crate) fn refused(op: &str, dtypes: impl Iterator<Item = DType> + Clone) -> 
         return None;
     }
     let dtypes: SmallVec<[DType; 8]> = dtypes.collect();
-    let mixed = TO.get().is_some();
-    let rules = TABLE[TABLE.binary_search_by_key(&op, |(name, _)| name).ok()?].1;
+    let row = TABLE[TABLE.binary_search_by_key(&op, |(name, _)| name).ok()?].1;
     let inexact = |d: &DType| d.is_float() || d.is_complex();
-    rules.iter().find_map(|rule| match rule {
+    row.iter().find_map(|rule| match rule {
         Float => (!first.is_float()).then(|| needs("a float tensor", first)),
         Floats => dtypes.iter().find(|d| !d.is_float()).map(|d| needs("float tensors", *d)),
+        SomeFloat => (!dtypes.iter().any(|d| d.is_float())).then(|| needs("float tensors", first)),
         Inexact => (!inexact(&first)).then(|| needs("a float or complex tensor", first)),
-        NoBool => dtypes.contains(&DType::Bool).then(|| {
-            "is not defined for bools: convert with `.long()`, or with `.float()`".to_owned()
-        }),
-        NoComplex => dtypes.iter().any(|d| d.is_complex()).then(|| {
-            "is not defined for complex numbers, which have no order: take their `.abs()`, `.real()` or `.imag()`".to_owned()
-        }),
-        OneDtype => of_several(dtypes.iter().copied()).filter(|_| !mixed),
+        NoBool => {
+            let some = dtypes.contains(&DType::Bool);
+            some.then(|| "not defined for bools: convert with `.long()`, or with `.float()`".to_owned())
+        }
+        NoComplex => dtypes.iter().find(|d| d.is_complex()).map(|d| rules::unordered(*d)),
+        OneDtype => of_several(dtypes.iter().copied()),
         Parameters => {
+            let mixed = TO.get().is_some();
             let other = |d: &&DType| **d != first && !mixed && !(first.is_half() && **d == DType::F32);
             dtypes.iter().find(other).map(|other| {
                 format!("weights and statistics must be of the input's dtype, not {other} beside {first}: convert with `.to({first:?})`")
@@ -172,6 +202,15 @@ mod tests {
     #[test]
     fn the_table_is_sorted() {
         assert!(TABLE.is_sorted_by(|a, b| a.0 < b.0));
+    }
+
+    #[test]
+    fn each_row_is_of_something_that_is_called() {
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops")).unwrap();
+        let texts: String = files.map(|f| std::fs::read_to_string(f.unwrap().path()).unwrap_or_default()).collect();
+        let missing: Vec<&str> =
+            TABLE.iter().map(|row| row.0).filter(|name| !texts.contains(&format!("\"{name}\""))).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 
     #[test]

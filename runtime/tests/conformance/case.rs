@@ -337,7 +337,9 @@ impl Case {
             Some(Arg::Int(v)) => *v,
             Some(Arg::Bool(v)) => *v as i64,
             Some(Arg::Float(v)) => *v as i64,
-            Some(Arg::Tensor(t)) => t.item_i64(),
+            // Which number another one has, `item` leaves to whoever calls it.
+            Some(Arg::Tensor(t)) if t.dim() == 0 && !t.dtype().is_float() && !t.dtype().is_complex() => t.item_i64(),
+            Some(Arg::Tensor(t)) => panic!("{}: a tensor {} {} is no integer", self.name, t.dtype(), t.shape()),
             Some(Arg::List(l)) if l.len() == 1 => Case::of_int(&l[0]),
             _ => default,
         }

@@ -143,7 +143,11 @@ pub fn call(c: &Case) -> Option<Vec<Tensor>> {
         }
         "linalg.matrix_norm" => {
             let dims = c.dims(2, "dim");
-            let dims = if dims.is_empty() { [-2, -1] } else { [dims[0], dims[1]] };
+            let dims = match dims[..] {
+                [] => [-2, -1],
+                [rows, columns] => [rows, columns],
+                _ => panic!("{}: the compiler takes two dimensions, not {dims:?}", c.name),
+            };
             let ord = norm(c.get(1, "ord")).unwrap_or(MatrixNorm::Frobenius);
             x().matrix_norm(ord, dims, c.flag(3, "keepdim", false))
         }

@@ -447,13 +447,15 @@ pub mod rules {
         Ok(Type::new(DType::Bool, broadcast_shapes(s)?))
     }
 
-    /// Refuses complex numbers, none of which is larger than another.
+    /// What is said of numbers none of which is larger than another.
+    pub fn unordered(dtype: DType) -> String {
+        format!("not defined for complex numbers ({dtype}), which have no order: take `.abs()`, `.real()` or `.imag()`")
+    }
+
+    /// Refuses complex numbers.
     pub fn ordered(s: &Sig) -> std::result::Result<(), String> {
         match s.inputs.iter().find(|t| t.dtype.is_complex()) {
-            Some(t) => Err(format!(
-                "not defined for complex numbers ({}), which have no order: take `.abs()`, `.real()` or `.imag()`",
-                t.dtype
-            )),
+            Some(t) => Err(unordered(t.dtype)),
             None => Ok(()),
         }
     }
