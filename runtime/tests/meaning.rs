@@ -357,6 +357,17 @@ fn zeta_left_of_0_has_the_terms_of_negative_numbers() {
 }
 
 #[test]
+fn the_slope_of_a_half_taken_apart_is_torchs() {
+    let x = tensor([6e-8, 65504.0, -3.0, 0.0]).half().requires_grad_(true);
+    let slope = |weights: [f32; 4]| {
+        let y = (x.frexp().0.float() * tensor(weights)).sum();
+        grad(&y, &[&x])[0].as_ref().expect("a gradient flows").to_vec::<f32>()
+    };
+    assert_eq!(slope([1.0; 4]), [f32::INFINITY, 1.0 / 65536.0, 0.25, 1.0]);
+    assert_eq!(slope([0.0; 4]), [0.0; 4]);
+}
+
+#[test]
 fn smaller_meanings() {
     assert_eq!(tensor([1.0, -2.0]).copysign(-1.0).to_vec::<f32>(), [-1.0, -2.0]);
     assert_eq!(tensor([1.0, 3.0]).var_dim(0, 0.5, false).item() as f32, 2.0 / 1.5);

@@ -240,6 +240,7 @@ fn all() -> Vec<Wrong> {
         wrong("linear", &["f32[2,3]", "f32[1,2,3]"], move || a().linear(&ones(&[1, 2, 3]), None)),
         wrong("cov", &["f32[2,3]", "i64[2]", "3 observations"], move || a().cov(1.0, Some(&tensor([1, 2])), None)),
         wrong("isclose", &["f32[2,3]", "-1"], move || a().isclose(&a(), 0.0, -1.0)),
+        wrong("prelu", &["f32[2,3]", "f32[1,3]", "vector"], move || a().prelu(&ones(&[1, 3]))),
         wrong("celu", &["f32[2,3]", "0"], move || a().celu(0.0)),
         // Parameters that mean nothing.
         wrong("softshrink", &["f32[2,3]", "-1"], move || a().softshrink(-1.0)),

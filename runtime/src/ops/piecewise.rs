@@ -110,6 +110,7 @@ impl Tensor {
     pub fn prelu(&self, weight: &Tensor) -> Tensor {
         let _call = called("prelu", [self, weight]);
         let weight = match (weight.numel(), self.dim()) {
+            _ if weight.dim() > 1 => refuse("prelu", &[self, weight], "the weights must be a vector, or one number"),
             (1, _) => weight.reshape(()),
             (n, rank) if rank > 0 && self.shape()[usize::from(rank > 1)] == n => {
                 let mut shape = vec![1i64; rank];
