@@ -152,6 +152,9 @@ fn choices_positions_and_repetitions_are_torchs() {
     let (y, x) = (tensor([[1.0, 2.0, 4.0], [3.0, 5.0, 9.0]]), tensor([0.0, 1.0, 3.0]));
     assert_eq!(y.cumulative_trapezoid(Some(&x), 1.0, -1).to_vec::<f32>(), [1.5, 7.5, 4.0, 18.0]);
     assert_eq!(y.cumulative_trapezoid(None, 1.0, 0).to_vec::<f32>(), [2.0, 3.5, 6.5]);
+    // Halves beside floats are promoted.
+    let half = y.half().trapezoid(Some(&x), 1.0, -1);
+    assert_eq!((half.dtype(), half.to_vec::<f32>()), (F32, vec![7.5, 18.0]));
     let pairs = tensor([[1, 1], [1, 2], [2, 2]]);
     let found = pairs.unique_consecutive(None);
     assert_eq!(found.values.to_vec::<i64>(), [1, 2]);

@@ -268,7 +268,7 @@ impl Tensor {
         total: impl FnOnce(Tensor, i64) -> Tensor,
     ) -> Tensor {
         let _call = called(op, [self].into_iter().chain(x));
-        if self.dtype().is_half() {
+        if self.dtype().is_half() && x.is_none_or(|x| x.dtype() == self.dtype()) {
             return match x {
                 Some(x) => rounded_once([self, x], |[y, x]| y.areas(op, Some(x), dx, dim, total)),
                 None => rounded_once([self], |[y]| y.areas(op, None, dx, dim, total)),
