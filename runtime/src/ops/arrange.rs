@@ -245,10 +245,8 @@ impl Tensor {
     #[track_caller]
     pub fn squeeze_dims(&self, dims: impl Into<Dims>) -> Tensor {
         let _call = called("squeeze_dims", [self]);
-        let dims: Vec<usize> = dims.into().0.iter().map(|&d| self.dim_index("squeeze", d)).collect();
-        if let Some(i) = (1..dims.len()).find(|&i| dims[..i].contains(&dims[i])) {
-            refuse("squeeze_dims", &[self], format!("dimension {} is named twice", dims[i]));
-        }
+        let dims = dims.into();
+        let dims = if dims.0.is_empty() { vec![] } else { self.dim_indices("squeeze_dims", &dims) };
         let shape = self.shape();
         let kept: Vec<usize> =
             (0..shape.len()).filter(|d| shape[*d] != 1 || !dims.contains(d)).map(|d| shape[d]).collect();

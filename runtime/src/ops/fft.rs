@@ -293,10 +293,7 @@ impl Tensor {
     /// `Tensor::fftfreq(4, 0.25).fftshift(())` is `[-2., -1., 0., 1.]`.
     #[track_caller]
     pub fn fftshift(&self, dim: impl Into<Dims>) -> Tensor {
-        let _call = called("fftshift", [self]);
-        let dims = several("fftshift", self, ().into(), dim.into());
-        let by: Vec<i64> = dims.iter().map(|&(d, _)| self.size(d) as i64 / 2).collect();
-        self.roll(by, dims.into_iter().map(|(d, _)| d).collect::<Vec<_>>())
+        self.rolled_by_half("fftshift", dim.into(), 1)
     }
 
     /// The inverse of [`Tensor::fftshift`] (`torch.fft.ifftshift`).
@@ -304,10 +301,15 @@ impl Tensor {
     /// `tensor([-1, 0, 1]).ifftshift(())` is `[0, 1, -1]`.
     #[track_caller]
     pub fn ifftshift(&self, dim: impl Into<Dims>) -> Tensor {
-        let _call = called("ifftshift", [self]);
-        let dims = several("ifftshift", self, ().into(), dim.into());
-        let by: Vec<i64> = dims.iter().map(|&(d, _)| -(self.size(d) as i64 / 2)).collect();
-        self.roll(by, dims.into_iter().map(|(d, _)| d).collect::<Vec<_>>())
+        self.rolled_by_half("ifftshift", dim.into(), -1)
+    }
+
+    #[track_caller]
+    fn rolled_by_half(&self, op: &'static str, dim: Dims, sign: i64) -> Tensor {
+        let _call = called(op, [self]);
+        let (dims, by): (Vec<i64>, Vec<i64>) =
+            several(op, self, ().into(), dim).into_iter().map(|(d, _)| (d, sign * (self.size(d) as i64 / 2))).unzip();
+        self.roll(by, dims)
     }
 
     /// The spectrum of windows of a signal, or of a batch of them: (frequencies, windows) of complex numbers (`torch.stft` with

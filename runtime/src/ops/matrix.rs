@@ -245,7 +245,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn trapezoid(&self, x: Option<&Tensor>, dx: impl Into<Scalar>, dim: i64) -> Tensor {
-        self.areas("trapezoid", x, dx.into(), dim, |areas, d| areas.sum_dim(d, false))
+        self.integrated("trapezoid", x, dx.into(), dim, |areas, d| areas.sum_dim(d, false))
     }
 
     /// The area under the values along `dim` up to each but the first, as [`Tensor::trapezoid`] has the last of them
@@ -254,12 +254,12 @@ impl Tensor {
     /// `tensor([1.0, 2.0, 3.0]).cumulative_trapezoid(None, 1.0, -1)` is `[1.5000, 4.0000]`.
     #[track_caller]
     pub fn cumulative_trapezoid(&self, x: Option<&Tensor>, dx: impl Into<Scalar>, dim: i64) -> Tensor {
-        self.areas("cumulative_trapezoid", x, dx.into(), dim, |areas, d| areas.cumsum(d))
+        self.integrated("cumulative_trapezoid", x, dx.into(), dim, |areas, d| areas.cumsum(d))
     }
 
-    /// What `total` makes of twice the areas between each two values along `dim`, halved.
+    /// What `total` makes of the areas between each two values along `dim`.
     #[track_caller]
-    fn areas(
+    fn integrated(
         &self,
         op: &'static str,
         x: Option<&Tensor>,
@@ -268,17 +268,20 @@ impl Tensor {
         total: impl FnOnce(Tensor, i64) -> Tensor,
     ) -> Tensor {
         let _call = called(op, [self].into_iter().chain(x));
-        if self.dtype().is_half() && x.is_none_or(|x| x.dtype() == self.dtype()) {
-            return match x {
-                Some(x) => rounded_once([self, x], |[y, x]| y.areas(op, Some(x), dx, dim, total)),
-                None => rounded_once([self], |[y]| y.areas(op, None, dx, dim, total)),
-            };
-        }
         let d = self.dim_index(op, dim) as i64;
+        match x {
+            Some(x) => rounded_once([self, x], |[y, x]| total(y.areas(Some(x), d), d) / 2.0),
+            None => rounded_once([self], |[y]| total(y.areas(None, d), d) * dx.as_f64() / 2.0),
+        }
+    }
+
+    /// Twice the areas between each two values along dimension `d`, which are 1 apart without `x`.
+    #[track_caller]
+    fn areas(&self, x: Option<&Tensor>, d: i64) -> Tensor {
         let n = self.size(d) as i64;
         let both = self.narrow(d, 1, (n - 1).max(0)) + self.narrow(d, 0, (n - 1).max(0));
         let Some(x) = x else {
-            return total(both, d) * dx.as_f64() / 2.0;
+            return both;
         };
         let steps = if x.dim() == 1 && self.dim() > 1 {
             let mut shape = vec![1i64; self.dim() - d as usize];
@@ -288,7 +291,7 @@ impl Tensor {
         } else {
             x.diff(1, d - self.dim() as i64)
         };
-        total(both * steps, d) / 2.0
+        both * steps
     }
 
     /// The slope of the values along `dim`, at every place: from the neighbours, weighted by how far they are away; at the
