@@ -5,6 +5,8 @@ pub mod checkpoint;
 mod frame;
 pub(crate) mod handlers;
 mod held;
+#[doc(hidden)]
+pub mod instances;
 pub(crate) mod link;
 #[doc(hidden)]
 pub mod named;

@@ -80,6 +80,14 @@ impl<T: Iterator + 'static> KeepIterator<T> for &Of<T> {
         store::put_iterator(name, value);
     }
 }
+pub trait KeepFuture<T> {
+    fn keep(&self, name: &str, value: T);
+}
+impl<T: Future + 'static> KeepFuture<T> for &Of<T> {
+    fn keep(&self, name: &str, value: T) {
+        store::put_future(name, value);
+    }
+}
 pub trait KeepMove<T> {
     fn keep(&self, name: &str, value: T);
 }
@@ -109,6 +117,14 @@ pub trait HoldIterator<T> {
 impl<T: Iterator + 'static> HoldIterator<T> for &Of<T> {
     fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T {
         holds.handle(number, name, value, store::keep_iterator::<T>)
+    }
+}
+pub trait HoldFuture<T> {
+    fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T;
+}
+impl<T: Future + 'static> HoldFuture<T> for &Of<T> {
+    fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T {
+        holds.handle(number, name, value, store::keep_future::<T>)
     }
 }
 pub trait HoldValue<T> {

@@ -5,6 +5,7 @@ use crate::Tensor;
 use std::any::{Any, TypeId, type_name};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use xlazy_core::ir::{Payload, graph};
 use xlazy_mime::Var;
 
@@ -154,6 +155,20 @@ pub(super) fn put_iterator<T: Iterator + 'static>(name: &str, value: T) {
 /// As [`put_iterator`], of one that was held.
 pub(super) fn keep_iterator<T: Iterator + 'static>(name: &str, value: Box<dyn Any>) {
     put_iterator(name, xlazy_core::sys::unbox::<T>(value));
+}
+
+/// The same of a future, whose type has no name where a function or a block is `async`.
+pub(super) fn put_future<T: Future + 'static>(name: &str, value: T) {
+    if !has_functions(type_name::<T>()) {
+        return put(name, Box::new(value), type_name::<T>());
+    }
+    let boxed: Pin<Box<dyn Future<Output = T::Output>>> = Box::pin(value);
+    put(name, Box::new(boxed), type_name::<Pin<Box<dyn Future<Output = T::Output>>>>());
+}
+
+/// As [`put_future`], of one that was held.
+pub(super) fn keep_future<T: Future + 'static>(name: &str, value: Box<dyn Any>) {
+    put_future(name, xlazy_core::sys::unbox::<T>(value));
 }
 
 /// Whether closures or functions are part of a type, as `type_name` has it: `Map<IntoIter<i32>, a::b::{{closure}}>`, or `a::b` alone.

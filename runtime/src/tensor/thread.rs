@@ -15,12 +15,14 @@ pub fn is_grad_enabled() -> bool {
 pub(super) struct Restored(bool);
 
 impl Drop for Restored {
+    #[inline(never)]
     fn drop(&mut self) {
         thread(|t| t.grad.set(self.0));
     }
 }
 
 /// Whether ops on this thread are recorded for gradients, until the guard goes.
+#[inline(never)]
 pub(super) fn recording(on: bool) -> Restored {
     Restored(thread(|t| t.grad.replace(on)))
 }
@@ -78,14 +80,27 @@ pub(crate) fn called<'a>(op: &'static str, operands: impl IntoIterator<Item = &'
 
 /// Runs `f`, which shows values, on behalf of the line `at`: what it reads is put down to it.
 pub(crate) fn showing<R>(at: &'static Location<'static>, f: impl FnOnce() -> R) -> R {
-    struct Before(Option<&'static Location<'static>>);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            thread(|t| t.shows.set(self.0));
-        }
-    }
-    let _before = Before(thread(|t| t.shows.replace(Some(at))));
+    let _shows = Shows::from(at);
     f()
+}
+
+/// Until it goes, values are shown on behalf of a line. A part of what cells compile, so neither half is compiled with them.
+struct Shows {
+    before: Option<&'static Location<'static>>,
+}
+
+impl Shows {
+    #[inline(never)]
+    fn from(at: &'static Location<'static>) -> Shows {
+        Shows { before: thread(|t| t.shows.replace(Some(at))) }
+    }
+}
+
+impl Drop for Shows {
+    #[inline(never)]
+    fn drop(&mut self) {
+        thread(|t| t.shows.set(self.before));
+    }
 }
 
 /// The line that shows values, if it is known.

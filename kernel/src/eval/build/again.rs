@@ -1,10 +1,14 @@
-//! Variables that were moved away or lost and that a cell assigns to: they are there again, of the type that they had.
+//! Variables that were moved away or lost and that a cell assigns to: they are there again, of the type that they had. And those
+//! that an earlier cell has declared without a value.
 use super::compiler::Scope;
 use crate::eval::generate::definitions::Definitions;
+use crate::eval::parse::open::Kind;
 use crate::eval::parse::parsed::{Binding, Parsed};
+use crate::eval::parse::places::{Places, Variable};
 use crate::eval::text::source::{CellText, Splice};
 use crate::eval::text::types::{Named, nameable};
 use crate::eval::toolchain::diagnostic::Diagnostic;
+use std::collections::BTreeSet;
 
 /// Makes declarations of assignments to variables that are gone. An assignment that comes before all else that names the variable
 /// is its `let`; for any other, it is declared without a value, and rustc says where it has none.
@@ -13,9 +17,10 @@ pub fn assigned(parsed: &mut Parsed, cell: &CellText, scope: &Scope, defs: &Defi
         let mutable = scope.declared.get(name).is_some_and(|d| !d.fixed && !d.is_pending());
         mutable && scope.gone.contains_key(name) && !defs.has(name) && !scope.vars.iter().any(|v| v.name == name)
     };
+    let unset = |name: &str| scope.declared.get(name).filter(|d| d.is_unset());
     let variables = parsed.places.variables.iter().enumerate();
-    let found: Vec<usize> =
-        variables.filter(|(_, v)| v.declared.is_none() && v.changed && gone(&v.name)).map(|(n, _)| n).collect();
+    let made = |v: &Variable| v.declared.is_none() && v.changed && (gone(&v.name) || unset(&v.name).is_some());
+    let found: Vec<usize> = variables.filter(|(_, v)| made(v)).map(|(n, _)| n).collect();
     let mut names = Vec::new();
     for n in found {
         let name = parsed.places.variables[n].name.clone();
@@ -23,23 +28,25 @@ pub fn assigned(parsed: &mut Parsed, cell: &CellText, scope: &Scope, defs: &Defi
         let written = |crate_name: &str, path: &str| Some(defs.current_path(crate_name, path)?.0);
         let ty = match known.map(|known| nameable(known, &mut { written })) {
             Some(Named::Type(ty)) => format!(": {ty}"),
-            _ => String::new(),
+            _ => unset(&name).and_then(|d| d.said(&name)).map(|ty| format!(": {ty}")).unwrap_or_default(),
         };
+        let fixed = unset(&name).is_some_and(|d| d.fixed);
+        let binding = if fixed { "let " } else { "let mut " };
         match first(parsed, cell, n) {
             Some((number, end)) => {
                 let assignment = &mut parsed.places.assignments[number];
                 assignment.declares = true;
                 let start = assignment.whole.start;
-                parsed.edits.push(Splice::insert(start, "let mut "));
+                parsed.edits.push(Splice::insert(start, binding));
                 parsed.edits.push(Splice::insert(start + name.len(), ty));
                 let v = &mut parsed.places.variables[n];
-                (v.declared, v.begins, v.has_value) = (Some(end), Some(start), true);
+                (v.declared, v.begins, v.has_value, v.fixed) = (Some(end), Some(start), true, fixed);
             }
             None if assigned_only_after_all(parsed, n) => continue,
             None => {
                 let start = parsed.statements.first().copied().unwrap_or_default();
-                parsed.later.push(format!("let mut {name}{ty};"));
-                parsed.places.variables[n].declared = Some(start);
+                parsed.later.push(format!("{binding}{name}{ty};"));
+                (parsed.places.variables[n].declared, parsed.places.variables[n].fixed) = (Some(start), fixed);
             }
         }
         parsed.rebound.insert(name.clone());
@@ -47,7 +54,8 @@ pub fn assigned(parsed: &mut Parsed, cell: &CellText, scope: &Scope, defs: &Defi
         if !parsed.bindings.iter().any(|b| b.name == name) {
             parsed.bindings.push(Binding { name: name.clone(), closure: None });
         }
-        names.push(name);
+        // Of one that has never had a value, rustc says where that is missing.
+        names.extend(Some(name).filter(|name| unset(name).is_none()));
     }
     parsed.edits.sort_by_key(|e| e.range.start);
     names
@@ -76,4 +84,11 @@ pub fn have_no_value(names: &[String], errors: &[Diagnostic]) -> bool {
 /// What is changed in place, and never assigned as a whole, is not made by that.
 fn assigned_only_after_all(parsed: &Parsed, n: usize) -> bool {
     !parsed.places.assignments.iter().any(|a| a.variable == n)
+}
+
+/// The variables that a cell declares without a value and mentions no more: `let r;`.
+pub fn without_value(places: &Places) -> BTreeSet<usize> {
+    let nowhere = |v: &Variable| !v.mentioned && !v.odd && v.open.as_ref().is_some_and(|o| o.kind == Kind::Unset);
+    let waits = |(n, v): (usize, &Variable)| (nowhere(v) && places.declared(&v.name) == Some(n)).then_some(n);
+    places.variables.iter().enumerate().filter_map(waits).collect()
 }

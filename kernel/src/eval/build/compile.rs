@@ -5,7 +5,7 @@ use super::cache::Entry;
 use super::compiler::{Compiler, Scope, Timing, Unkept};
 use super::edition::First;
 use super::nameless::closures_of_functions;
-use super::otherwise::{declares, may_be_otherwise, of_earlier, otherwise};
+use super::otherwise::{declares, leave_open, may_be_otherwise, otherwise};
 use super::refused::{Refused, unbalanced};
 use super::replan::{are_about_names, learns, replan};
 use super::shadows::shadowing;
@@ -16,7 +16,8 @@ use crate::eval::generate::code::{self as generate, Loaded, Plan};
 use crate::eval::generate::declared::Declared;
 use crate::eval::generate::definitions::{Definitions, Group};
 use crate::eval::generate::held::Held;
-use crate::eval::parse::parsed::{Parsed, Use};
+use crate::eval::parse::open::Kind;
+use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::Variable;
 use crate::eval::parse::split::{self, Unparsed};
 use crate::eval::tell::point::point_out;
@@ -370,16 +371,7 @@ impl Compiler {
         let closures = closures_of_functions(&mut parsed, cell, &defs);
         let again = again::assigned(&mut parsed, cell, scope, &defs);
         let loaded = load_list(&parsed, scope, &defs)?;
-        let imported = |u: &Use, name: &str| {
-            u.binds == name && !["use std::", "use ::std::", "use core::"].iter().any(|p| u.text.starts_with(p))
-        };
-        let elsewhere = |name: &String| {
-            defs.items().any(|(_, i)| i.names.contains(name)) || defs.uses.iter().any(|u| imported(u, name))
-        };
-        for v in &mut parsed.places.variables {
-            v.open.take_if(|open| open.heads.iter().any(elsewhere));
-            v.open = v.open.take().and_then(|open| of_earlier(open, scope.declared));
-        }
+        leave_open(&mut parsed.places.variables, &defs, scope.declared);
         for v in &loaded {
             let number = parsed.places.earlier(&v.name).unwrap_or_else(|| {
                 parsed.places.variables.push(Variable::named(&v.name));
@@ -406,7 +398,8 @@ impl Compiler {
             only_shows: parsed.only_shows && parsed.items.is_empty(),
         };
         let paths = loaded.iter().flat_map(|v| self.paths.known(&v.written_type)).collect();
-        let mut plan = Plan { moved, paths, closures, ..Plan::default() };
+        let pending = again::without_value(&parsed.places);
+        let mut plan = Plan { moved, paths, closures, pending, ..Plan::default() };
         let needs = self.needs(&defs);
         let generate = |plan: &Plan| {
             let to = generate::linked_to(cell, &range, &parsed, &defs, &loaded, plan);
@@ -434,8 +427,9 @@ impl Compiler {
             };
             let (borrows, inside) = (of(&|name| held.borrows(name)), of(&|name| !held.keeps(name)));
             let lends = plan.lends.keys().map(|n| parsed.places.variables[*n].name.clone()).collect();
-            let declares = declares(cell, &parsed, &plan);
-            let decides = loaded.iter().filter(|v| plan.made(v).is_some()).map(|v| v.name.clone()).collect();
+            let declares = declares(cell, &parsed, &plan, scope.declared);
+            let decided = |v: &&Loaded| plan.made(v).is_some() && !held.joined(&v.name);
+            let decides = loaded.iter().filter(decided).map(|v| v.name.clone()).collect();
             let links = to.clone();
             let moves = plan.moved.into_iter().chain(plan.spent).collect();
             let (file, timing, names) = (rustc::file_name(id), *timing, names.clone());
@@ -586,7 +580,7 @@ fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<L
     let mentioned = |name: &String| parsed.mentions.contains(name) && !parsed.rebound.contains(name);
     for (name, declaration) in scope.declared {
         let pending = declaration.open.as_ref().filter(|o| o.pending && o.names.iter().any(mentioned));
-        if let Some(open) = pending {
+        if let Some(open) = pending.filter(|o| o.kind != Kind::Unset) {
             let (written_type, adopt, handle, lent) = Default::default();
             let (name, fixed, open) = (name.clone(), declaration.fixed, Some(open.clone()));
             out.push(Loaded { name, written_type, adopt, handle, fixed, lent, open });

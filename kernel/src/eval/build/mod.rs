@@ -6,6 +6,7 @@ pub mod compile;
 pub mod compiler;
 pub mod edition;
 pub mod imports;
+mod makers;
 mod nameless;
 pub mod objects;
 mod otherwise;

@@ -1,12 +1,16 @@
 //! Variables whose type nothing has said: how a cell declares them, and which of them a later cell may have as another type.
+use super::makers::only_makes;
 use crate::eval::generate::declared::{Declaration, Declared, OpenLet};
+use crate::eval::generate::definitions::Definitions;
 use crate::eval::generate::plan::{Loaded, Plan};
 use crate::eval::parse::open::{Kind, Open};
-use crate::eval::parse::parsed::{Binding, Parsed};
+use crate::eval::parse::parsed::{Binding, Parsed, Use};
+use crate::eval::parse::places::Variable;
 use crate::eval::parse::syntax::one_line;
 use crate::eval::text::scan;
 use crate::eval::text::source::CellText;
 use crate::eval::toolchain::diagnostic::Diagnostic;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// A `let` as a later cell can write it, with the numbers that it is made of.
@@ -20,9 +24,27 @@ fn written_again(cell: &CellText, open: &Open) -> String {
     format!("{before} {{ {} {value} }};", lets.join(" "))
 }
 
+/// Leaves open what waits for a later cell in truth: what the cell calls so is what everybody calls so, what the notebook's own
+/// functions make is all that they do, and what earlier cells' variables say is known.
+pub(super) fn leave_open(variables: &mut [Variable], defs: &Definitions, declared: &Declared) {
+    let imported = |u: &Use, name: &str| {
+        u.binds == name && !["use std::", "use ::std::", "use core::"].iter().any(|p| u.text.starts_with(p))
+    };
+    let elsewhere = |name: &String| {
+        defs.items().any(|(_, i)| i.names.contains(name)) || defs.uses.iter().any(|u| imported(u, name))
+    };
+    for v in variables {
+        let waits = |o: &Open| !o.heads.iter().any(elsewhere) && o.makers.iter().all(|path| only_makes(path, defs));
+        v.open = v.open.take().filter(waits).and_then(|open| of_earlier(open, declared));
+    }
+}
+
 /// What is made of numbers of earlier cells: with their `let`s where those can be written once more, and else as the value that it
-/// has.
-pub(super) fn of_earlier(open: Open, declared: &Declared) -> Option<Open> {
+/// has. A clone of what an earlier cell has left open joins all that is declared together with that.
+fn of_earlier(open: Open, declared: &Declared) -> Option<Open> {
+    let waits = |name: &String| declared.get(name)?.open.as_ref().filter(|o| o.pending);
+    let groups = open.joins.iter().map(waits).collect::<Option<Vec<&OpenLet>>>()?;
+    let open = Open { joins: groups.into_iter().flat_map(|o| o.names.clone()).collect(), ..open };
     let number = |name: &String| {
         let d = declared.get(name)?;
         Some((d.fixed, d.open.as_ref().filter(|o| !o.pending)?))
@@ -40,8 +62,8 @@ pub(super) fn of_earlier(open: Open, declared: &Declared) -> Option<Open> {
     }
 }
 
-/// How the cell declares its variables.
-pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan) -> Declared {
+/// How the cell declares its variables, and from now on those of earlier cells that its own are to be made with.
+pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan, earlier: &Declared) -> Declared {
     let places = &parsed.places;
     let declaration = |b: &Binding| {
         let number = places.declared(&b.name)?;
@@ -53,9 +75,13 @@ pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan) -> Declare
             let all = || all.iter().map(|n| &places.variables[*n]);
             let mut lets: Vec<&Open> = all().filter_map(|v| v.open.as_ref()).collect();
             lets.dedup_by_key(|open| &open.whole);
+            let joined: BTreeSet<&String> = lets.iter().flat_map(|open| &open.joins).filter(|_| pending).collect();
+            // A group is declared once, at the first of its names.
+            let group = |name: &&&String| earlier.get(**name)?.open.as_ref().filter(|o| o.names[0] == ***name);
+            let texts = joined.iter().filter_map(|name| Some(group(&name)?.text.clone()));
             OpenLet {
-                text: lets.into_iter().map(|open| written_again(cell, open)).collect::<Vec<_>>().join(" "),
-                names: all().map(|v| v.name.clone()).collect(),
+                text: texts.chain(lets.iter().map(|open| written_again(cell, open))).collect::<Vec<_>>().join(" "),
+                names: joined.into_iter().cloned().chain(all().map(|v| v.name.clone())).collect(),
                 kind: open.kind,
                 like: open.like.clone(),
                 closure: b.closure.clone(),
@@ -64,7 +90,16 @@ pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan) -> Declare
         });
         Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open, lost: None }))
     };
-    parsed.bindings.iter().filter_map(declaration).collect()
+    let mut out: Declared = parsed.bindings.iter().filter_map(declaration).collect();
+    let opens: Vec<OpenLet> = out.values().filter_map(|d| d.open.clone()).filter(|o| o.pending).collect();
+    for OpenLet { text, names, .. } in opens {
+        for name in &names {
+            let Some((before, open)) = earlier.get(name).and_then(|d| Some((d, d.open.clone()?))) else { continue };
+            let open = Some(OpenLet { text: text.clone(), names: names.clone(), ..open });
+            out.entry(name.clone()).or_insert_with(|| Declaration { open, ..before.clone() });
+        }
+    }
+    out
 }
 
 /// Whether another type of some variable could mend these errors.

@@ -72,6 +72,10 @@ impl Compiler {
                 let is_type = |name: &str| self.defs.type_named(name).is_some();
                 let mut gone = scope.gone.clone();
                 gone.extend(self.left.iter().cloned());
+                let unset = scope.declared.iter().filter(|(_, d)| d.is_unset());
+                gone.extend(unset.map(|(name, d)| {
+                    (name.clone(), format!("has no value yet: cell {} declares it without one", d.cell))
+                }));
                 let is_imported = |name: &str| self.defs.uses.iter().any(|u| u.binds == name);
                 let is_value = |name: &str| self.defs.value_named(name).is_some();
                 let (is_type, is_value, is_imported, sources) = (&is_type, &is_value, &is_imported, &self.sources());

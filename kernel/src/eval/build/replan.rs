@@ -112,13 +112,19 @@ fn learn_of_open(error: &Diagnostic, source: &Source, parsed: &Parsed, plan: &mu
         Provenance::User { at, .. } => {
             places.variables.iter().position(|v| v.open.as_ref().is_some_and(|o| o.whole.contains(&at)))
         }
+        Provenance::Generated(Tag::Load(name)) => {
+            places.variables.iter().position(|v| v.open.as_ref().is_some_and(|o| o.joins.contains(name)))
+        }
         _ => None,
     };
     let found = error.spans.iter().filter(|s| s.ours).filter_map(meant).find_map(|n| places.variables[n].open.as_ref());
     let Some(open) = found.filter(|open| open.kind != Kind::Computed) else { return false };
     let last = |(n, v): (usize, &Variable)| places.declared(&v.name) == Some(n) && !v.mentioned && !v.odd;
     let Some(all) = places.together(open) else { return false };
-    if !all.iter().all(|n| last((*n, &places.variables[*n]))) {
+    let besides =
+        |name: &String| places.earlier(name).is_some_and(|n| places.variables[n].mentioned || places.variables[n].odd);
+    let joins = all.iter().filter_map(|n| places.variables[*n].open.as_ref()).flat_map(|o| &o.joins);
+    if !all.iter().all(|n| last((*n, &places.variables[*n]))) || joins.into_iter().any(besides) {
         return false;
     }
     let before = plan.pending.len();

@@ -133,13 +133,13 @@ pub fn cell(
     prologue(&mut out, "cdylib", CELL_IN_TEXT, cell, parsed, links, plan);
     out.plain(&format!(
         " {ENTERED}pub extern \"C-unwind\" fn {ENTRY}() {{ use ::xlazy::cell::rt as xlazy_rt; \
-         use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepIterator as _, KeepMove as _}};"
+         use xlazy_rt::{{LoadHandle as _, LoadCopy as _, LoadMove as _, KeepHandle as _, KeepFuture as _, KeepIterator as _, KeepMove as _}};"
     ));
     let held = Held::new(parsed, loaded, plan);
     let frame = held.any();
     if frame {
         out.plain(
-            " use xlazy_rt::{HoldHandle as _, HoldIterator as _, HoldValue as _, GiveCopy as _, GiveLoan as _, GiveMove as _, LendTensor as _, LendValue as _, LendSingle as _}; \
+            " use xlazy_rt::{HoldHandle as _, HoldFuture as _, HoldIterator as _, HoldValue as _, GiveCopy as _, GiveLoan as _, GiveMove as _, LendTensor as _, LendValue as _, LendSingle as _}; \
              let mut xlazy_frame = xlazy_rt::Frame::new(); let xlazy_f = xlazy_frame.holds();",
         );
     }
@@ -171,7 +171,7 @@ pub fn cell(
         let mutable = if fixed { "" } else { "mut " };
         format!(" let {mutable}{name}: {ty} = {load}(\"{name}\", {});", v.adopt)
     };
-    let outside = |v: &&Loaded| !framed.iter().any(|(_, f)| f.name == v.name);
+    let outside = |v: &&Loaded| !framed.iter().any(|(_, f)| f.name == v.name) && !held.joined(&v.name);
     for v in loaded.iter().filter(outside) {
         out.generated(Tag::Load(v.name.clone()), &load(v));
     }
@@ -205,7 +205,7 @@ pub fn cell(
     let ends = |name: &str| held.keeps(name) || held.borrows(name) || held.waits(name);
     let left = |b: &&Binding| !plan.spent.contains(&b.name) && !ends(&b.name);
     let places = &parsed.places;
-    let alone = |name: &str| places.declared(name).is_some_and(|n| places.variables[n].open.is_some());
+    let alone = |name: &str| places.declared(name).is_some_and(|n| places.variables[n].is_alone());
     for b in parsed.bindings.iter().filter(left) {
         let level = plan.level_of_kept(&b.name, places);
         out.generated(Tag::Keep(b.name.clone()), &kept(&b.name, b.closure.as_deref(), level, alone(&b.name)));

@@ -1,6 +1,8 @@
 //! How variables were declared, as far as later cells need to know.
 use crate::eval::parse::open::Kind;
+use quote::ToTokens;
 use std::collections::HashMap;
+use syn::{Pat, Type};
 
 /// By their names.
 pub type Declared = HashMap<String, Declaration>;
@@ -47,8 +49,31 @@ impl OpenLet {
     }
 }
 
+/// The part of a type that a pattern gives to a name.
+fn part<'t>(pattern: &Pat, ty: &'t Type, name: &str) -> Option<&'t Type> {
+    match (pattern, ty) {
+        (Pat::Ident(p), ty) => (p.ident == name).then_some(ty),
+        (Pat::Tuple(patterns), Type::Tuple(types)) => {
+            patterns.elems.iter().zip(&types.elems).find_map(|(pattern, ty)| part(pattern, ty, name))
+        }
+        _ => None,
+    }
+}
+
 impl Declaration {
     pub fn is_pending(&self) -> bool {
         self.open.as_ref().is_some_and(|o| o.pending)
+    }
+
+    /// It has no value yet: `let x;` was all.
+    pub fn is_unset(&self) -> bool {
+        self.open.as_ref().is_some_and(|o| o.pending && o.kind == Kind::Unset)
+    }
+
+    /// The type that its `let` says of the variable of that name.
+    pub fn said(&self, name: &str) -> Option<String> {
+        let Ok(syn::Stmt::Local(local)) = syn::parse_str(&self.open.as_ref()?.text) else { return None };
+        let Pat::Type(typed) = &local.pat else { return None };
+        part(&typed.pat, &typed.ty, name).map(|ty| ty.to_token_stream().to_string())
     }
 }

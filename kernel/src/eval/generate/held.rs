@@ -29,7 +29,13 @@ impl<'a> Held<'a> {
 
     /// What is loaded for a variable of an earlier cell.
     pub fn loaded(&self, v: &Variable) -> Option<&'a Loaded> {
-        self.loaded.iter().find(|l| v.declared.is_none() && l.name == v.name)
+        self.loaded.iter().find(|l| v.declared.is_none() && l.name == v.name && !self.joined(&v.name))
+    }
+
+    /// An earlier cell has left its type open, and this one does so, too, of a clone of it: both wait.
+    pub fn joined(&self, name: &str) -> bool {
+        let open = |n: &usize| self.parsed.places.variables[*n].open.as_ref();
+        self.plan.pending.iter().filter_map(open).any(|o| o.joins.iter().any(|j| j == name))
     }
 
     /// Whether it may be held at all.
@@ -324,7 +330,7 @@ impl<'a> Held<'a> {
         let v = &self.parsed.places.variables[n];
         let name = &v.name;
         if let Some(arguments) = &v.closure {
-            let keep = kept(name, Some(arguments), self.level(n), v.open.is_some());
+            let keep = kept(name, Some(arguments), self.level(n), v.is_alone());
             return format!("xlazy_f.closure({n}, \"{name}\", {value}, |{name}| {{{keep}}})");
         }
         match v.collected || self.plan.values.contains(&n) {

@@ -15,12 +15,16 @@ pub struct Open {
     pub kind: Kind,
     /// What its paths begin with: the standard library's, unless the notebook has items of these names.
     pub heads: Vec<String>,
+    /// Paths of what it calls that may be the notebook's, and then may do something besides.
+    pub makers: Vec<String>,
     /// Its value.
     pub value: Range<usize>,
     /// The `let`s of the cell's numbers that it is made of, in their order.
     pub of: Vec<Range<usize>>,
     /// The `let`s of what it is a clone of, whose type is left open as well: they run together.
     pub after: Vec<Range<usize>>,
+    /// What an earlier cell has left open alike, of which it is a clone: they run together, in the cell that says their type.
+    pub joins: Vec<String>,
     /// Variables of earlier cells that it is made of, and their `let`s, each written once more.
     pub earlier: Vec<String>,
     pub lets: Vec<String>,
@@ -29,12 +33,22 @@ pub struct Open {
     pub like: Option<String>,
 }
 
+impl Open {
+    fn without_a_value(whole: Range<usize>) -> Open {
+        let value = whole.end..whole.end;
+        let (heads, makers, of, after, joins, earlier, lets, like) = Default::default();
+        Open { whole, kind: Kind::Unset, heads, makers, value, of, after, joins, earlier, lets, like }
+    }
+}
+
 /// What is known of a value as it is looked through.
 #[derive(Clone, Default)]
 struct Found {
     heads: Vec<String>,
+    makers: Vec<String>,
     of: Vec<Range<usize>>,
     after: Vec<Range<usize>>,
+    joins: Vec<String>,
     earlier: Vec<String>,
 }
 
@@ -63,6 +77,8 @@ pub enum Kind {
     Made,
     /// A number that came about by what the cell did.
     Computed,
+    /// None yet: `let x;` alone.
+    Unset,
 }
 
 /// What the standard library's prelude or its collections begin with.
@@ -144,6 +160,9 @@ pub(super) fn opens(
     names: Names,
     of: Likes,
 ) -> Vec<Option<Open>> {
+    if local.init.is_none() && local.attrs.is_empty() {
+        return declared.iter().map(|_| Some(Open::without_a_value(whole.clone()))).collect();
+    }
     let value = untyped(local).or_else(|| typed_in_part(local)).filter(|_| local.attrs.is_empty());
     let Some(value) = value else { return vec![None; declared.len()] };
     let again = open(value, names);
@@ -153,10 +172,11 @@ pub(super) fn opens(
         let computed = |(_, _, earlier): &(_, _, Vec<String>)| {
             (Kind::Computed, Found { earlier: earlier.clone(), ..Found::default() })
         };
-        let (kind, Found { heads, of, after, earlier }) = again.clone().or_else(|| like.map(computed))?;
+        let (kind, Found { heads, makers, of, after, joins, earlier }) =
+            again.clone().or_else(|| like.map(computed))?;
         let (whole, value) = (whole.clone(), bytes(value.span(), base));
         let (like, lets) = (like.map(|(_, like, _)| like.clone()), Vec::new());
-        Some(Open { whole, kind, heads, value, of, after, earlier, lets, like })
+        Some(Open { whole, kind, heads, makers, value, of, after, joins, earlier, lets, like })
     };
     declared.iter().map(one).collect()
 }
@@ -167,8 +187,8 @@ pub(super) fn assigned(a: &syn::ExprAssign, base: usize, of: Likes) -> Vec<(Stri
     let (whole, value) = (bytes(a.span(), base), bytes(a.right.span(), base));
     let one = |(name, like, earlier): (String, String, Vec<String>)| {
         let (whole, value, like) = (whole.clone(), value.clone(), Some(like));
-        let (heads, of, after, lets) = Default::default();
-        (name, Open { whole, kind: Kind::Computed, heads, value, of, after, earlier, lets, like })
+        let (heads, makers, of, after, joins, lets) = Default::default();
+        (name, Open { whole, kind: Kind::Computed, heads, makers, value, of, after, joins, earlier, lets, like })
     };
     likes(&pattern, &a.right, of).into_iter().map(one).collect()
 }
@@ -211,10 +231,13 @@ pub(super) fn collects(value: &Expr) -> bool {
 }
 
 fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
-    if let Some(name) = cloned(e)
-        && let Means::Made(whole) = names(&name)
-    {
-        add(&mut found.after, vec![whole]);
+    if let Some(name) = cloned(e) {
+        match names(&name) {
+            Means::Made(whole) => add(&mut found.after, vec![whole]),
+            // If it is not left open, this is no open `let`, either.
+            Means::Earlier => add(&mut found.joins, vec![name]),
+            Means::Number(..) | Means::Other => return None,
+        }
         return Some(Kind::Made);
     }
     match e {
@@ -252,10 +275,13 @@ fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
         }
         Expr::Path(_) => path(e, &mut found.heads),
         Expr::Call(ExprCall { func, args, .. }) => {
-            let made = path(func, &mut found.heads)?;
+            let made = path(func, &mut found.heads).or_else(|| maker(func, &mut found.makers))?;
             // What is always the same may as well be asked for later, such as a capacity.
             of_all(&mut args.iter().filter(|e| made != Kind::Made || !constant(e)), found, names)
                 .map(|args| args.max(made))
+        }
+        Expr::Struct(s) if s.rest.is_none() => {
+            of_all(&mut s.fields.iter().map(|f| &f.expr), found, names).map(|_| Kind::Made)
         }
         Expr::MethodCall(m) if METHODS.contains(&&*m.method.to_string()) => {
             of_all(&mut m.args.iter().chain([&*m.receiver]), found, names).map(|_| Kind::Made)
@@ -310,6 +336,28 @@ fn path(e: &Expr, heads: &mut Vec<String>) -> Option<Kind> {
     }
     heads.push(head);
     Some(if variant { Kind::Data } else { Kind::Made })
+}
+
+/// What may be the notebook's own: `Stack::new`, `Stack` or `make`.
+fn maker(e: &Expr, makers: &mut Vec<String>) -> Option<Kind> {
+    let Expr::Path(p) = e else { return None };
+    let words: Vec<String> = p.path.segments.iter().map(|s| s.ident.to_string()).collect();
+    makers.push(words.join("::"));
+    (words.len() <= 2).then_some(Kind::Made)
+}
+
+/// Whether a path that begins so is the standard library's, and makes a value.
+pub fn is_constructor(head: &str) -> bool {
+    STD.contains(&head)
+}
+
+pub fn is_variant(name: &str) -> bool {
+    VARIANTS.contains(&name)
+}
+
+/// Whether a method makes a value of what it is called on, and does nothing else.
+pub fn is_of_its_argument(method: &str) -> bool {
+    METHODS.contains(&method)
 }
 
 fn mentions_more(closure: &syn::ExprClosure) -> bool {
@@ -387,13 +435,17 @@ mod tests {
             "|a, b| a + b",
             "tx.clone()",
             "Arc::clone(&tx)",
+            "earlier.clone()",
+            "Loader::new()",
+            "f(3)",
+            "Stack { items: Vec::new() }",
         ] {
             assert_eq!(of(made), Some(Kind::Made), "{made}");
         }
         for effect in [
-            "f()",
+            "f(x)",
+            "a::b::c()",
             "x",
-            "Loader::new()",
             "vec![x]",
             "v.iter().collect()",
             "|x| x + y",

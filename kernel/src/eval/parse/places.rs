@@ -129,9 +129,10 @@ impl Places {
         let mut lets = vec![&open.whole];
         while let Some(more) = opens().find_map(|o| {
             let (own, mut of) = (lets.contains(&&o.whole), o.after.iter());
+            let joins = |other: &Open| lets.contains(&&other.whole) && other.joins.iter().any(|j| o.joins.contains(j));
             match own {
                 true => of.find(|of| !lets.contains(of)),
-                false => of.any(|of| lets.contains(&of)).then_some(&o.whole),
+                false => (of.any(|of| lets.contains(&of)) || opens().any(joins)).then_some(&o.whole),
             }
         }) {
             lets.push(more);
@@ -145,11 +146,11 @@ impl Places {
 
     /// Whether a variable is mentioned there as what another one is a clone of, whose `let` runs together with its own.
     pub fn clones(&self, variable: usize, at: usize) -> bool {
-        let Some(own) = &self.variables[variable].open else { return false };
-        self.variables
-            .iter()
-            .filter_map(|v| v.open.as_ref())
-            .any(|o| o.whole.contains(&at) && o.after.contains(&own.whole))
+        let v = &self.variables[variable];
+        let own = |o: &Open| v.open.as_ref().is_some_and(|own| o.after.contains(&own.whole));
+        let earlier = |o: &Open| v.declared.is_none() && o.joins.contains(&v.name);
+        let mut opens = self.variables.iter().filter_map(|v| v.open.as_ref());
+        opens.any(|o| o.whole.contains(&at) && (own(o) || earlier(o)))
     }
 
     pub fn mentions_of(&self, variable: usize) -> impl Iterator<Item = &Mention> {
@@ -165,6 +166,11 @@ impl Mention {
 }
 
 impl Variable {
+    /// Of a closure: it can mention no variable.
+    pub fn is_alone(&self) -> bool {
+        self.open.as_ref().is_some_and(|o| o.makers.is_empty())
+    }
+
     pub fn named(name: &str) -> Variable {
         let (declared, begins, odd, plain, closure, closure_later, fixed, has_value, changed) = Default::default();
         let (name, deferred, open, collected, mentioned) = (name.to_owned(), None, None, false, false);

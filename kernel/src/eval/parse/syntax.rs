@@ -240,7 +240,7 @@ pub(super) fn takes(method: &syn::ExprMethodCall) -> bool {
 }
 
 /// The arguments of the standard library's macros that say nothing of their arguments' text, and whether they are taken.
-pub(super) fn expressions(name: &str, m: &syn::Macro) -> Option<Vec<(Expr, bool)>> {
+pub fn expressions(name: &str, m: &syn::Macro) -> Option<Vec<(Expr, bool)>> {
     let taken = name == "vec";
     let list = |input: ParseStream| {
         if taken && let Ok(one) = input.fork().parse::<Expr>() {

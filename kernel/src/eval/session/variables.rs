@@ -11,7 +11,10 @@ impl Session {
     pub fn listed(&self) -> Vec<Var> {
         let pending = self.declared.iter().filter_map(|(name, d)| {
             let open = d.open.as_ref().filter(|o| o.pending)?;
-            let summary = format!("made by the cell that says its type: {}", open.text);
+            let summary = match d.is_unset() {
+                true => "no value yet".to_owned(),
+                false => format!("made by the cell that says its type: {}", open.text),
+            };
             let (name, type_name, cell) = (name.clone(), "_".to_owned(), d.cell);
             Some(Var { name, type_name, summary, cell, handle: false, lent: false })
         });

@@ -149,7 +149,7 @@ pub fn load_text<'a>(path: &str, hash: &str, statements: impl Iterator<Item = &'
     let statements: String = statements.collect();
     format!(
         "{{ use ::xlazy::cell::checkpoint::{{LoadValue as _, LoadNothing as _}};\
-         use ::xlazy::cell::rt::{{KeepHandle as _, KeepIterator as _, KeepMove as _}};{helpers}\n{reopen}\n{statements}}}"
+         use ::xlazy::cell::rt::{{KeepHandle as _, KeepFuture as _, KeepIterator as _, KeepMove as _}};{helpers}\n{reopen}\n{statements}}}"
     )
 }
 

@@ -1,0 +1,111 @@
+//! Functions of the notebook that make a value and do nothing besides, such as most a `new`: what is left open of their value may be
+//! made later, as `Vec::new()` may.
+use crate::eval::generate::definitions::Definitions;
+use crate::eval::parse::open::{is_constructor, is_of_its_argument, is_variant};
+use crate::eval::parse::syntax::expressions;
+use crate::eval::text::depth;
+use syn::{Block, Expr, ImplItem, Item, Pat, Stmt};
+
+/// How many functions may call each other.
+const MOST: usize = 8;
+
+/// Whether what is called by this path, `Stack::new` or `make` or `Wrapper`, makes a value and does nothing else.
+pub(super) fn only_makes(path: &str, defs: &Definitions) -> bool {
+    depth::as_people_write(path, || called(path, defs, MOST))
+}
+
+fn called(path: &str, defs: &Definitions, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    let items = defs.items().map(|(_, item)| item);
+    match path.split_once("::") {
+        Some((of, name)) => {
+            let mentions =
+                items.filter(|i| i.mentions.contains(of) && (i.mentions.contains(name) || name == "default"));
+            mentions.filter_map(|i| parsed(i.text())).any(|item| method(&item, of, name, defs, depth))
+        }
+        None => {
+            let named = items.filter(|i| i.names.iter().any(|n| n == path));
+            named.filter_map(|i| parsed(i.text())).any(|item| match item {
+                Item::Struct(_) => true,
+                Item::Fn(f) if f.sig.asyncness.is_none() => makes(&f.block, "", defs, depth),
+                _ => false,
+            })
+        }
+    }
+}
+
+fn parsed(text: &str) -> Option<Item> {
+    depth::fits(text).then(|| syn::parse_str(text).ok()).flatten()
+}
+
+/// Whether the item has that function of the type, or derives it.
+fn method(item: &Item, of: &str, name: &str, defs: &Definitions, depth: usize) -> bool {
+    match item {
+        Item::Impl(i) => {
+            let own =
+                matches!(&*i.self_ty, syn::Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == of));
+            own && i.items.iter().any(|item| match item {
+                ImplItem::Fn(f) if f.sig.ident == name && f.sig.asyncness.is_none() => makes(&f.block, of, defs, depth),
+                _ => false,
+            })
+        }
+        Item::Struct(s) if name == "default" && s.ident == of => {
+            let words =
+                |a: &syn::Attribute| a.path().is_ident("derive") && quote::quote!(#a).to_string().contains("Default");
+            s.attrs.iter().any(words)
+        }
+        _ => false,
+    }
+}
+
+fn makes(block: &Block, own: &str, defs: &Definitions, depth: usize) -> bool {
+    let of = |e: &Expr| value(e, own, defs, depth);
+    block.stmts.iter().all(|statement| match statement {
+        Stmt::Local(l) => {
+            let plain = matches!(l.pat, Pat::Ident(_) | Pat::Type(_));
+            plain && l.init.as_ref().is_none_or(|i| i.diverge.is_none() && of(&i.expr))
+        }
+        Stmt::Expr(e, None) => of(e),
+        _ => false,
+    })
+}
+
+/// Whether an expression in such a function has no effect.
+fn value(e: &Expr, own: &str, defs: &Definitions, depth: usize) -> bool {
+    let of = |e: &Expr| value(e, own, defs, depth);
+    match e {
+        // Parameters, constants and what borrows nothing.
+        Expr::Lit(_) | Expr::Path(_) | Expr::Closure(_) => true,
+        Expr::Paren(p) => of(&p.expr),
+        Expr::Reference(r) => r.mutability.is_none() && of(&r.expr),
+        Expr::Unary(u) => of(&u.expr),
+        Expr::Cast(c) => of(&c.expr),
+        Expr::Field(f) => of(&f.base),
+        Expr::Binary(b) => of(&b.left) && of(&b.right),
+        Expr::Array(a) => a.elems.iter().all(of),
+        Expr::Tuple(t) => t.elems.iter().all(of),
+        Expr::Repeat(r) => of(&r.expr) && of(&r.len),
+        Expr::Struct(s) => s.fields.iter().all(|f| of(&f.expr)) && s.rest.as_ref().is_none_or(|rest| of(rest)),
+        Expr::Block(b) => makes(&b.block, own, defs, depth),
+        Expr::Macro(m) if m.mac.path.is_ident("vec") => {
+            expressions("vec", &m.mac).is_some_and(|all| all.iter().all(|(e, _)| of(e)))
+        }
+        Expr::MethodCall(m) => {
+            (is_of_its_argument(&m.method.to_string()) || m.method == "clone")
+                && of(&m.receiver)
+                && m.args.iter().all(of)
+        }
+        Expr::Call(c) => {
+            let Expr::Path(p) = &*c.func else { return false };
+            let words: Vec<String> = p.path.segments.iter().map(|s| s.ident.to_string()).collect();
+            let path = words.join("::").replace("Self", own);
+            let known = match &words[..] {
+                [one] => is_variant(one) || called(&path, defs, depth),
+                [first, ..] => is_constructor(first) || called(&path, defs, depth),
+                [] => false,
+            };
+            known && c.args.iter().all(of)
+        }
+        _ => false,
+    }
+}
