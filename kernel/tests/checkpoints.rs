@@ -124,7 +124,7 @@ fn a_save_takes_the_place_of_nothing_else() {
     assert!(one.cell("%checkpoint save a").err().contains("no variable that could be kept"));
     one.cell("let f = |x: i32| x;").ok();
     let error = one.cell("%checkpoint save a").err();
-    assert!(error.contains("`%checkpoint save --force a`") && error.contains("f: it is a closure"), "{error}");
+    assert!(error.contains("`%checkpoint save --force a`") && error.contains("f: it is a function"), "{error}");
     assert_eq!(files(&folder), Vec::<String>::new());
     one.cell("nn::save(\"weights.safetensors\", &[(\"w\".to_owned(), Tensor::ones([2]))])?; let x = 1;").ok();
     let weights = || std::fs::read(folder.join("weights.safetensors")).expect("weights");

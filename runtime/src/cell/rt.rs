@@ -97,12 +97,6 @@ impl<T: 'static> KeepMove<T> for Of<T> {
     }
 }
 
-/// Stores a closure that takes nothing along, so that it is nothing but code: cells take copies of a reference.
-pub fn keep_shared<F: ?Sized + 'static>(name: &str, closure: Box<F>) {
-    let shared: &'static F = Box::leak(closure);
-    store::put(name, Box::new(shared), type_name::<&'static F>());
-}
-
 pub trait HoldHandle<T> {
     fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T;
 }

@@ -2,7 +2,7 @@
 //! made later, as `Vec::new()` may.
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::parse::open::{is_constructor, is_of_its_argument, is_variant};
-use crate::eval::parse::syntax::expressions;
+use crate::eval::parse::syntax::{expressions, ident};
 use crate::eval::text::depth;
 use syn::{Block, Expr, ImplItem, Item, Pat, Stmt};
 
@@ -19,6 +19,14 @@ fn called(path: &str, defs: &Definitions, depth: usize) -> bool {
     let items = defs.items().map(|(_, item)| item);
     match path.split_once("::") {
         Some((of, name)) => {
+            if let Some(alias) = alias(of, defs) {
+                return is_constructor(&alias) || called(&format!("{alias}::{name}"), defs, depth);
+            }
+            // Of a type parameter or of the standard library's types: then it is one of the notebook's `Default`s or of those.
+            if name == "default" && !defs.items().any(|(_, i)| i.names.iter().any(|n| n == of)) {
+                let defaults = items.filter(|i| i.mentions.contains("Default")).filter_map(|i| parsed(i.text()));
+                return defaults.filter(is_default).all(|item| method(&item, "", name, defs, depth));
+            }
             let mentions =
                 items.filter(|i| i.mentions.contains(of) && (i.mentions.contains(name) || name == "default"));
             mentions.filter_map(|i| parsed(i.text())).any(|item| method(&item, of, name, defs, depth))
@@ -34,20 +42,37 @@ fn called(path: &str, defs: &Definitions, depth: usize) -> bool {
     }
 }
 
+/// The type that `type Graph<K, V> = BTreeMap<K, Vec<V>>;` stands for.
+fn alias(name: &str, defs: &Definitions) -> Option<String> {
+    let mut named = defs.items().map(|(_, item)| item).filter(|i| i.names.iter().any(|n| n == name));
+    let Item::Type(of) = parsed(named.find(|i| i.text().contains("type "))?.text())? else { return None };
+    let syn::Type::Path(path) = *of.ty else { return None };
+    Some(path.path.segments.last()?.ident.to_string())
+}
+
+/// `impl Default for Stack`.
+fn is_default(item: &Item) -> bool {
+    let Item::Impl(syn::ItemImpl { trait_: Some((_, path, _)), .. }) = item else { return false };
+    path.segments.last().is_some_and(|s| s.ident == "Default")
+}
+
 fn parsed(text: &str) -> Option<Item> {
     depth::fits(text).then(|| syn::parse_str(text).ok()).flatten()
 }
 
-/// Whether the item has that function of the type, or derives it.
+/// Whether the item has that function of the type, of any where none is said, or derives it.
 fn method(item: &Item, of: &str, name: &str, defs: &Definitions, depth: usize) -> bool {
     match item {
         Item::Impl(i) => {
             let own =
                 matches!(&*i.self_ty, syn::Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == of));
-            own && i.items.iter().any(|item| match item {
-                ImplItem::Fn(f) if f.sig.ident == name && f.sig.asyncness.is_none() => makes(&f.block, of, defs, depth),
-                _ => false,
-            })
+            (own || of.is_empty())
+                && i.items.iter().any(|item| match item {
+                    ImplItem::Fn(f) if f.sig.ident == name && f.sig.asyncness.is_none() => {
+                        makes(&f.block, of, defs, depth)
+                    }
+                    _ => false,
+                })
         }
         Item::Struct(s) if name == "default" && s.ident == of => {
             let words =
@@ -65,9 +90,28 @@ fn makes(block: &Block, own: &str, defs: &Definitions, depth: usize) -> bool {
             let plain = matches!(l.pat, Pat::Ident(_) | Pat::Type(_));
             plain && l.init.as_ref().is_none_or(|i| i.diverge.is_none() && of(&i.expr))
         }
-        Stmt::Expr(e, None) => of(e),
+        Stmt::Expr(e, None) => of(e) || grows(e, own, defs, depth),
+        Stmt::Expr(e, Some(_)) => grows(e, own, defs, depth),
         _ => false,
     })
+}
+
+/// Whether it does nothing but grow a variable, which is the function's own.
+fn grows(e: &Expr, own: &str, defs: &Definitions, depth: usize) -> bool {
+    const METHODS: [&str; 6] = ["extend", "insert", "push", "push_back", "push_str", "resize"];
+    let of = |e: &Expr| value(e, own, defs, depth);
+    match e {
+        Expr::MethodCall(m) => {
+            METHODS.contains(&&*m.method.to_string())
+                && ident(&m.receiver).is_some_and(|name| name.to_string().starts_with(char::is_lowercase))
+                && m.args.iter().all(of)
+        }
+        Expr::ForLoop(f) => {
+            let ends = matches!(&*f.expr, Expr::Range(r) if r.end.is_some());
+            ends && of(&f.expr) && makes(&f.body, own, defs, depth)
+        }
+        _ => false,
+    }
 }
 
 /// Whether an expression in such a function has no effect.
@@ -82,6 +126,7 @@ fn value(e: &Expr, own: &str, defs: &Definitions, depth: usize) -> bool {
         Expr::Cast(c) => of(&c.expr),
         Expr::Field(f) => of(&f.base),
         Expr::Binary(b) => of(&b.left) && of(&b.right),
+        Expr::Range(r) => r.start.iter().chain(&r.end).all(|e| of(e)),
         Expr::Array(a) => a.elems.iter().all(of),
         Expr::Tuple(t) => t.elems.iter().all(of),
         Expr::Repeat(r) => of(&r.expr) && of(&r.len),

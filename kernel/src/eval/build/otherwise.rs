@@ -86,6 +86,7 @@ pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan, earlier: &
                 like: open.like.clone(),
                 closure: b.closure.clone(),
                 pending,
+                untouched: !v.mentioned && !v.odd && !places.has_clones(open),
             }
         });
         Some((b.name.clone(), Declaration { cell: cell.cell, fixed: v.fixed, open, lost: None }))

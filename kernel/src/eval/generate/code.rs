@@ -1,8 +1,8 @@
 //! From a parsed cell to the source of a crate: a group of definitions, or the cell's statements.
 use super::declared::OpenLet;
 use super::definitions::Definitions;
-use super::held::Held;
-use super::kept::kept;
+use super::held::{Held, along};
+use super::kept::{Along, kept};
 pub use super::plan::{Loaded, Plan};
 use crate::eval::parse::checks::may_bring_any;
 use crate::eval::parse::items::Item;
@@ -205,10 +205,10 @@ pub fn cell(
     let ends = |name: &str| held.keeps(name) || held.borrows(name) || held.waits(name);
     let left = |b: &&Binding| !plan.spent.contains(&b.name) && !ends(&b.name);
     let places = &parsed.places;
-    let alone = |name: &str| places.declared(name).is_some_and(|n| places.variables[n].is_alone());
+    let takes = |name: &str| places.declared(name).map_or(Along::Variables, |n| along(&places.variables[n]));
     for b in parsed.bindings.iter().filter(left) {
         let level = plan.level_of_kept(&b.name, places);
-        out.generated(Tag::Keep(b.name.clone()), &kept(&b.name, b.closure.as_deref(), level, alone(&b.name)));
+        out.generated(Tag::Keep(b.name.clone()), &kept(&b.name, b.closure.as_deref(), level, takes(&b.name)));
     }
     // What was moved and assigned again is there.
     let bound = |name: &String| parsed.bindings.iter().any(|b| b.name == *name);
@@ -243,7 +243,7 @@ pub fn cell(
         let only = if shadowed { "if !xlazy_done " } else { "" };
         let made = plan.made(v);
         if let Some(arguments) = made.and_then(|made| made.closure.as_deref()) {
-            let closure = kept(name, Some(arguments), plan.level_of_kept(name, places), true);
+            let closure = kept(name, Some(arguments), plan.level_of_kept(name, places), Along::Nothing);
             out.generated(Tag::Keep(name.clone()), &format!(" {only}{{ {closure} }}"));
             continue;
         }

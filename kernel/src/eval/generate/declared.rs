@@ -32,12 +32,14 @@ pub struct OpenLet {
     pub closure: Option<Vec<String>>,
     /// It has not run yet: the first cell that mentions one of them runs it.
     pub pending: bool,
+    /// Nothing has mentioned it since: it is what its `let` makes.
+    pub untouched: bool,
 }
 
 impl OpenLet {
-    /// A number, or what is made of such, that is written once more where it is to be of another type.
+    /// Whether its `let` can be written once more where it is to be of another type: it is a number, or made of such, or as it was.
     pub fn again(&self, fixed: bool) -> bool {
-        self.kind <= Kind::Data && fixed
+        (self.kind <= Kind::Data && fixed) || (self.kind <= Kind::Made && self.untouched && self.closure.is_none())
     }
 
     /// The `let` of one of its variables, which leaves all others as they are.

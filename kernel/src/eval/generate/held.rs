@@ -1,6 +1,6 @@
 //! Variables that are held in boxes outside of the cell's code, so that they are there however it ends: what stands for their
 //! mentions. A variable whose mentions cannot be changed stays in the code as it is.
-use super::kept::kept;
+use super::kept::{Along, kept};
 use super::plan::{Form, Loaded, Plan};
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Assignment, Mention, Mentioned, Variable};
@@ -104,7 +104,7 @@ impl<'a> Held<'a> {
             let whole = whole(n, v);
             let text = match v.collected {
                 _ if let Some(arguments) = &v.closure => {
-                    let keep = kept(name, Some(arguments), self.level(n), true);
+                    let keep = kept(name, Some(arguments), self.level(n), Along::Lent);
                     format!(" let {name} = xlazy_f.lend_closure({n}, {whole}, |{name}| {{{keep}}});")
                 }
                 true => format!(" let {name} = xlazy_f.lend({n}, {whole});"),
@@ -330,7 +330,7 @@ impl<'a> Held<'a> {
         let v = &self.parsed.places.variables[n];
         let name = &v.name;
         if let Some(arguments) = &v.closure {
-            let keep = kept(name, Some(arguments), self.level(n), v.is_alone());
+            let keep = kept(name, Some(arguments), self.level(n), along(v));
             return format!("xlazy_f.closure({n}, \"{name}\", {value}, |{name}| {{{keep}}})");
         }
         match v.collected || self.plan.values.contains(&n) {
@@ -338,6 +338,11 @@ impl<'a> Held<'a> {
             false => format!("(&&&xlazy_rt::Of::value(&{value})).hold(xlazy_f, {n}, \"{name}\", {value})"),
         }
     }
+}
+
+/// What a closure in that variable takes along.
+pub(super) fn along(v: &Variable) -> Along {
+    if v.is_alone() { Along::Nothing } else { Along::Variables }
 }
 
 pub enum Assigned {

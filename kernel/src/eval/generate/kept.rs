@@ -1,16 +1,26 @@
 //! What stores a variable.
 
-/// Stores a variable; a closure, with these arguments and so far from `Fn`, may take nothing along (`alone`).
-pub(super) fn kept(name: &str, closure: Option<&[String]>, level: usize, alone: bool) -> String {
+/// What a closure takes along.
+#[derive(Clone, Copy)]
+pub(super) enum Along {
+    Variables,
+    /// Then it is a function.
+    Nothing,
+    /// It is lent for good, so that this is a reference to it.
+    Lent,
+}
+
+/// Stores a variable; a closure has these arguments, and is so far from `Fn`.
+pub(super) fn kept(name: &str, closure: Option<&[String]>, level: usize, along: Along) -> String {
     let Some(arguments) = closure else {
         return format!(" (&&&xlazy_rt::Of::value(&{name})).keep(\"{name}\", {name});");
     };
     let of = ["Fn", "FnMut", "FnOnce"][level.min(2)];
     let args = arguments.join(", ");
-    let boxed = format!("::std::boxed::Box::new({name}) as ::std::boxed::Box<dyn ::core::ops::{of}({args}) -> _>");
-    // It is `Copy`, and stays so behind a reference.
-    if alone && of == "Fn" {
-        return format!(" xlazy_rt::keep_shared(\"{name}\", {boxed});");
-    }
-    format!(" {{ let xlazy_value = {boxed}; (&&&xlazy_rt::Of::value(&xlazy_value)).keep(\"{name}\", xlazy_value); }}")
+    let kept = match along {
+        Along::Nothing if of == "Fn" => format!("{name} as fn({args}) -> _"),
+        Along::Lent if of == "Fn" => format!("{name} as &'static dyn ::core::ops::Fn({args}) -> _"),
+        _ => format!("::std::boxed::Box::new({name}) as ::std::boxed::Box<dyn ::core::ops::{of}({args}) -> _>"),
+    };
+    format!(" {{ let xlazy_value = {kept}; (&&&xlazy_rt::Of::value(&xlazy_value)).keep(\"{name}\", xlazy_value); }}")
 }

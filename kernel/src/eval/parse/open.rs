@@ -248,7 +248,9 @@ fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
         }),
         Expr::Unary(u) if matches!(u.op, syn::UnOp::Neg(_)) => kind(&u.expr, found, names),
         Expr::Paren(p) => kind(&p.expr, found, names),
-        Expr::Reference(r) if r.mutability.is_none() => kind(&r.expr, found, names).map(|_| Kind::Made),
+        Expr::Reference(r) if r.mutability.is_none() => {
+            kind(&r.expr, found, names).map(|of| if is_promoted(&r.expr) { of.max(Kind::Data) } else { Kind::Made })
+        }
         Expr::Array(a) => of_all(&mut a.elems.iter(), found, names),
         Expr::Tuple(t) => of_all(&mut t.elems.iter(), found, names),
         Expr::Range(r) => of_all(&mut r.start.iter().chain(&r.end).map(|e| &**e), found, names),
@@ -289,6 +291,19 @@ fn kind(e: &Expr, found: &mut Found, names: Names) -> Option<Kind> {
         // It takes nothing along: there is nothing that it could mention but its arguments, and what rustc knows.
         Expr::Closure(c) if c.asyncness.is_none() && !mentions_more(c) => Some(Kind::Made),
         _ => None,
+    }
+}
+
+/// Whether what is borrowed lies in the program, and is nobody's.
+fn is_promoted(e: &Expr) -> bool {
+    match e {
+        Expr::Lit(_) => true,
+        Expr::Paren(p) => is_promoted(&p.expr),
+        Expr::Unary(u) => is_promoted(&u.expr),
+        Expr::Reference(r) => r.mutability.is_none() && is_promoted(&r.expr),
+        Expr::Array(a) => a.elems.iter().all(is_promoted),
+        Expr::Tuple(t) => t.elems.iter().all(is_promoted),
+        _ => false,
     }
 }
 
@@ -414,6 +429,8 @@ mod tests {
             "vec![]",
             "vec![None; 3]",
             "3u8",
+            "&[1, 2]",
+            "&[]",
             "[2, n, n * 4]",
             "n / 2",
             "(earlier, n * earlier)",
@@ -426,7 +443,7 @@ mod tests {
             "std::collections::HashMap::with_capacity(8)",
             "mpsc::channel()",
             "Vec::with_capacity(THREADS as usize * 2)",
-            "&[]",
+            "&vec![]",
             "|x| x",
             "Rc::new(RefCell::new(None))",
             "\"5\".parse().unwrap()",

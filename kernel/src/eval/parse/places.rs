@@ -153,6 +153,12 @@ impl Places {
         opens.any(|o| o.whole.contains(&at) && (own(o) || earlier(o)))
     }
 
+    /// Whether it is a clone or has one, which shares what it holds.
+    pub fn has_clones(&self, open: &Open) -> bool {
+        let mut opens = self.variables.iter().filter_map(|v| v.open.as_ref());
+        !open.after.is_empty() || !open.joins.is_empty() || opens.any(|o| o.after.contains(&open.whole))
+    }
+
     pub fn mentions_of(&self, variable: usize) -> impl Iterator<Item = &Mention> {
         self.mentions.iter().filter(move |m| m.variable == variable)
     }

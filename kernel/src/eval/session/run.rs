@@ -201,6 +201,9 @@ impl Session {
             };
             self.declared.iter_mut().filter(|(n, d)| decided(n, d)).for_each(|(_, d)| d.open = None);
         }
+        for name in &ready.names.takes {
+            self.declared.get_mut(name).and_then(|d| d.open.as_mut()).into_iter().for_each(|o| o.untouched = false);
+        }
         for (name, declaration) in &ready.leaves.declares {
             if declaration.is_pending() || made(name) || gone(name) {
                 let lost = self.declared.remove(name).and_then(|d| d.lost).filter(|_| gone(name));
