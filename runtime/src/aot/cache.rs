@@ -51,7 +51,7 @@ pub(super) fn look_up(request: &Request) -> Option<Report> {
     let folder = folder()?;
     private::safe_folder(&folder).ok()?;
     let text = String::from_utf8(private::read(&file(&folder, &identity)).ok()?).ok()?;
-    let mut report = Report::read(&serde_json::from_str(text.strip_prefix(&identity)?).ok()?)?;
+    let mut report = Report::read(&crate::json::parse(text.strip_prefix(&identity)?).ok()?)?;
     report.cached = true;
     Some(report)
 }

@@ -107,11 +107,11 @@ pub fn main() -> ! {
 /// The answer in what the child printed; `None` where there is none.
 pub(super) fn answer(stdout: &[u8]) -> Option<Result<Report>> {
     let text = String::from_utf8_lossy(stdout);
-    let json: serde_json::Value = serde_json::from_str(text.rsplit_once(MARK)?.1).ok()?;
+    let json = crate::json::parse(text.rsplit_once(MARK)?.1).ok()?;
     if let Some(report) = json.get("report") {
         return Report::read(report).map(Ok);
     }
-    let word = |key| json["error"][key].as_str();
+    let word = |key: &str| json["error"][key].as_str();
     Some(Err(said(word("call")?, word("code")?, word("message")?.to_owned())))
 }
 

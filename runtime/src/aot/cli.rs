@@ -65,6 +65,6 @@ pub fn places_main() -> i32 {
         places.iter().map(one).collect()
     };
     let found = [of("TPU", platform::tpu_places()), of("CUDA", platform::cuda_places())].concat();
-    let _ = writeln!(std::io::stdout(), "{}", Value::from(found));
+    let _ = writeln!(std::io::stdout(), "{}", Value::Array(found));
     0
 }

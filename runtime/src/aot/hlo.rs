@@ -52,7 +52,7 @@ pub(super) struct Instruction {
 
 /// A number of the compiler's notes, which are protocol buffers in JSON: wide numbers are texts there.
 fn noted(config: &Value, path: &str) -> Option<u64> {
-    let number = config.pointer(path)?;
+    let number = path.split('/').skip(1).try_fold(config, |v, key| v.get(key))?;
     number.as_u64().or_else(|| number.as_str()?.parse().ok())
 }
 
@@ -91,7 +91,7 @@ fn instruction(i: &Message, frames: &Frames, shapes: &HashMap<i64, Message>) -> 
         (file, line) => format!("{file}:{line}"),
     };
     // Not every backend's notes are JSON, nor has every instruction any.
-    let config: Value = serde_json::from_slice(i.bytes(43)).unwrap_or_default();
+    let config = crate::json::parse(i.bytes(43)).unwrap_or_default();
     let at = match (at.is_empty(), meta.int(4)) {
         (true, line) if line > 0 => format!("line {line}"),
         _ => at,

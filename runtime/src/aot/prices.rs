@@ -1,6 +1,5 @@
 //! What a program would cost: list prices, which the user's own file replaces.
 use super::report::Report;
-use crate::json::Value;
 use std::path::PathBuf;
 use xlazy_mime::units;
 
@@ -25,7 +24,7 @@ struct Price {
 
 /// The price of a chip in a table.
 fn listed(table: &str, chip: &str, source: &str) -> Result<Option<Price>, String> {
-    let table: Value = serde_json::from_str(table).map_err(|e| e.to_string())?;
+    let table = crate::json::parse(table).map_err(|e| e.to_string())?;
     let text = |key: &str, other: &str| table[key].as_str().unwrap_or(other).to_owned();
     let Some(price) = table["chips"].get(chip) else { return Ok(None) };
     let per_chip_hour = price.as_f64().filter(|p| p.is_finite() && *p >= 0.0);

@@ -98,7 +98,7 @@ pub(super) fn unknown() -> String {
         });
         known.extend(new.into_iter().map(|id| (id, None)));
     });
-    crate::json::Value::from(out).to_string()
+    crate::json::json!(out).to_string()
 }
 
 /// What the variables hold, by name: tensors first, then what models and optimizers hold. None but on the cell thread.

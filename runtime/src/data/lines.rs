@@ -7,7 +7,7 @@ use std::path::Path;
 #[derive(Clone, Debug)]
 pub struct Record {
     line: usize,
-    fields: Map<String, Value>,
+    fields: Map,
 }
 
 impl Record {

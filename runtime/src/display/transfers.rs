@@ -122,7 +122,7 @@ fn noted(i: &Message) -> Vec<(String, String)> {
 
 /// How libtpu goes about it: `UniDirectionNDRingStrategy{colors:6 phases:3}`, of more that it notes.
 fn algorithm(config: &[u8]) -> Option<String> {
-    let config: Value = serde_json::from_slice(config).ok()?;
+    let config = crate::json::parse(config).ok()?;
     let config = config.get("collective_algorithm_config")?;
     let word = |key: &str| config.get(key).and_then(Value::as_str);
     let said = word("debug").or_else(|| word("emitter")).or_else(|| config.as_str())?;
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn algorithms_are_named() {
         let said = |debug: &str| {
-            algorithm(serde_json::json!({"collective_algorithm_config": {"debug": debug}}).to_string().as_bytes())
+            algorithm(crate::json::json!({"collective_algorithm_config": {"debug": debug}}).to_string().as_bytes())
         };
         let long = "\nUniDirectionNDRingStrategy{colors:6 phases:3 cores:{8 4 4},{8 4 4} nophase0:0}";
         assert_eq!(said(long).unwrap(), "UniDirectionNDRingStrategy{colors:6 phases:3}");

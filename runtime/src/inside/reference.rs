@@ -141,7 +141,7 @@ struct Found {
 fn against(run: &Arc<Run>, path: &Path, ulps: u64, as_json: bool) -> Result<Bundle> {
     let contents = read(path).map_err(|what| refused(format!("cannot read {}: {what}", path.display())))?;
     let about = contents.metadata.iter().find(|(key, _)| key == KEY).map(|(_, text)| text.as_str());
-    let about: Value = about.and_then(|text| serde_json::from_str(text).ok()).ok_or_else(|| {
+    let about = about.and_then(|text| json::parse(text).ok()).ok_or_else(|| {
         let path = path.display();
         refused(format!(
             "{path} is no reference: it was not written by `%compare --save`, which says what each tensor is"

@@ -1,5 +1,5 @@
 //! The metrics as torch_xla reports them.
-use crate::json::{Map, Value, json};
+use crate::json::{Map, json};
 use std::fmt::Write;
 use xlazy_core::ir::graph;
 pub use xlazy_core::metrics::{
@@ -72,8 +72,8 @@ pub fn report_json() -> String {
         let unit = if m.unit == Unit::Bytes { "bytes" } else { "ns" };
         (m.name.to_owned(), json!({ "samples": s.count, "total": s.total, "unit": unit }))
     };
-    let metrics: Map<String, Value> = METRICS.iter().map(metric).collect();
-    let counters: Map<String, Value> = COUNTERS.iter().map(|c| (c.name.to_owned(), c.value().into())).collect();
+    let metrics: Map = METRICS.iter().map(metric).collect();
+    let counters: Map = COUNTERS.iter().map(|c| (c.name.to_owned(), c.value().into())).collect();
     json!({ "metrics": metrics, "counters": counters }).to_string()
 }
 

@@ -1,16 +1,10 @@
-//! States in safetensors files: a JSON header with names, dtypes, shapes and places, then the bytes. What a header says of a
-//! tensor, and whether its tensors fill a file, is for the format's own library; that a header has an order, in which no name
-//! comes twice, and which tensor is wrong, it does not know.
+//! States in safetensors files: a JSON header with names, dtypes, shapes and places, then the bytes. The format's own library reads
+//! and writes them beside us in the tests; here it would bring serde_json along, which cells must not see (`json/mod.rs`).
 use crate::insight::Cause;
+use crate::json::{self, Value, json};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
-use ::safetensors::SafeTensorError;
-use ::safetensors::tensor::{Dtype, Metadata as Filled, TensorInfo};
-use serde_core::de::value::StrDeserializer;
-use serde_core::de::{Deserialize, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
-use serde_core::ser::{SerializeMap, Serializer};
-use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::Display;
 use std::io::Write as _;
 use std::ops::Range;
 use std::panic::Location;
@@ -49,7 +43,7 @@ pub(crate) struct Part {
 /// Writes a file: all of it or nothing, also when the power goes. Nobody ever sees half of it. What was there is kept under
 /// another name where one is given.
 pub(crate) fn write(path: &Path, keep: Option<&Path>, metadata: &[(&str, &str)], parts: &[Part]) -> Result<()> {
-    if let Some(part) = parts.iter().find(|p| known(p.ty.dtype).is_err()) {
+    if let Some(part) = parts.iter().find(|p| p.ty.dtype.safetensors().is_none()) {
         let (path, dtype, name) = (path.display(), part.ty.dtype, &part.name);
         let instead = if dtype.is_complex() { ": save its `.real()` and `.imag()`" } else { "" };
         let message = format!("cannot write {path}: safetensors files hold no {dtype}, which `{name}` is{instead}");
@@ -75,41 +69,28 @@ pub(crate) fn write(path: &Path, keep: Option<&Path>, metadata: &[(&str, &str)],
     written.map_err(failed)
 }
 
-/// A dtype as the format has it.
-fn known(dtype: DType) -> serde_json::Result<Dtype> {
-    let named: StrDeserializer<serde_json::Error> = dtype.safetensors().into_deserializer();
-    Dtype::deserialize(named)
-}
-
 /// The header for these tensors, in their order.
 fn header(metadata: &[(&str, &str)], parts: &[Part]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut write = || {
-        let mut to = serde_json::Serializer::new(&mut out);
-        let mut header = to.serialize_map(None)?;
-        if !metadata.is_empty() {
-            header.serialize_entry(METADATA, &metadata.iter().copied().collect::<BTreeMap<_, _>>())?;
-        }
-        let mut end = 0;
-        for part in parts {
-            let start = end;
-            end += part.bytes.len();
-            let (dtype, shape) = (known(part.ty.dtype)?, part.ty.shape.to_vec());
-            header.serialize_entry(&part.name, &TensorInfo { dtype, shape, data_offsets: (start, end) })?;
-        }
-        header.end()
-    };
-    // Only a writer that fails could end it: what is written is text and numbers.
-    let written: serde_json::Result<()> = write();
-    debug_assert!(written.is_ok());
-    out
+    let mut fields = Vec::new();
+    if !metadata.is_empty() {
+        let all: Value = metadata.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))).collect();
+        fields.push(format!("{}:{all}", json!(METADATA)));
+    }
+    let mut end = 0;
+    for part in parts {
+        let start = end;
+        end += part.bytes.len();
+        let (name, dtype, shape) = (json!(part.name), json!(part.ty.dtype.safetensors()), json!(part.ty.shape[..]));
+        fields.push(format!("{name}:{{\"dtype\":{dtype},\"shape\":{shape},\"data_offsets\":[{start},{end}]}}"));
+    }
+    format!("{{{}}}", fields.join(",")).into_bytes()
 }
 
 const METADATA: &str = "__metadata__";
 
 const EXTENSION: &str = "safetensors";
 
-/// The limit of the format's own library.
+/// What the format allows.
 const LONGEST_HEADER: usize = 100_000_000;
 
 /// The tensors of a safetensors file, by name, in the order of the file's header.
@@ -205,62 +186,75 @@ const MOST_DIMENSIONS: usize = 64;
 /// What a header says of a body of that many bytes; an error says what is wrong with it. Every byte belongs to one tensor:
 /// a file that named the same bytes again and again would be far larger in memory than it is.
 fn entries(header: &[u8], body: usize) -> Parsed<(Metadata, Vec<Entry>)> {
-    let Header { metadata, mut infos } =
-        serde_json::from_slice(header).map_err(|e| format!("its header is not that of a safetensors file: {e}"))?;
-    let out = infos.iter().map(|(name, info)| entry(name, info, body)).collect::<Parsed<Vec<Entry>>>()?;
+    let foreign = |why: &dyn Display| format!("its header is not that of a safetensors file: {why}");
+    let fields = json::entries(header).map_err(|e| foreign(&e))?;
+    let (metadata, infos): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, _)| name == METADATA);
+    let metadata = match &metadata[..] {
+        [] => Vec::new(),
+        [(_, one)] => texts(one).ok_or_else(|| foreign(&"its metadata are no texts"))?,
+        _ => return Err(foreign(&"it has metadata twice")),
+    };
+    let info = |(name, json): &&(String, Value)| {
+        let info = Info::read(json).map_err(|why| foreign(&format_args!("`{name}`: {why}")))?;
+        entry(name, &info, body)
+    };
+    let out = infos.iter().map(info).collect::<Parsed<Vec<Entry>>>()?;
     let mut names: Vec<&str> = out.iter().map(|e| e.name.as_str()).collect();
     names.sort_unstable();
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(format!("it has two tensors called `{}`", pair[0]));
     }
-    infos.sort_by_key(|(_, info)| info.data_offsets);
-    let filled = Filled::new(None, infos).map_err(|e| match e {
-        SafeTensorError::InvalidOffset(name) => format!("`{name}` does not begin where the tensor before it ends"),
-        e => e.to_string(),
-    })?;
-    match filled.data_len() {
-        all if all == body => Ok((metadata, out)),
-        all => Err(format!("it has {} bytes behind its last tensor", body - all)),
-    }
-}
-
-/// A header as it is written: in its order, with whatever comes twice.
-struct Header {
-    metadata: Metadata,
-    infos: Vec<(String, TensorInfo)>,
-}
-
-impl<'de> Deserialize<'de> for Header {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Header, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
-            type Value = Header;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an object of tensors")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Header, A::Error> {
-                let (mut metadata, mut infos) = (None, Vec::new());
-                while let Some(name) = map.next_key::<String>()? {
-                    match name.as_str() {
-                        METADATA if metadata.is_some() => return Err(A::Error::custom("it has metadata twice")),
-                        METADATA => metadata = Some(map.next_value::<BTreeMap<String, String>>()?),
-                        _ => {
-                            let info = map.next_value().map_err(|e| A::Error::custom(format_args!("`{name}`: {e}")))?;
-                            infos.push((name, info));
-                        }
-                    }
-                }
-                Ok(Header { metadata: metadata.into_iter().flatten().collect(), infos })
-            }
+    let mut places: Vec<&Entry> = out.iter().collect();
+    places.sort_by_key(|e| (e.place.start, e.place.end));
+    let mut end = 0;
+    for e in places {
+        if e.place.start != end {
+            return Err(format!("`{}` does not begin where the tensor before it ends", e.name));
         }
-        from.deserialize_map(Entries)
+        end = e.place.end;
     }
+    match body - end {
+        0 => Ok((metadata, out)),
+        rest => Err(format!("it has {rest} bytes behind its last tensor")),
+    }
+}
+
+/// An object of texts.
+fn texts(json: &Value) -> Option<Metadata> {
+    json.as_object()?.iter().map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+/// What a header says of one tensor.
+struct Info<'h> {
+    dtype: &'h str,
+    shape: Vec<usize>,
+    place: (usize, usize),
+}
+
+impl Info<'_> {
+    fn read(json: &Value) -> Parsed<Info<'_>> {
+        let fields = json.as_object().ok_or("an object is expected")?;
+        let field = |name: &str| fields.get(name).ok_or_else(|| format!("missing field `{name}`"));
+        let numbers = |name: &str| {
+            let numbers = field(name)?.as_array().and_then(|all| all.iter().map(size).collect::<Option<Vec<usize>>>());
+            numbers.ok_or_else(|| format!("`{name}` is no list of sizes"))
+        };
+        let dtype = field("dtype")?.as_str().ok_or("`dtype` is no text")?;
+        match numbers("data_offsets")?[..] {
+            [start, end] => Ok(Info { dtype, shape: numbers("shape")?, place: (start, end) }),
+            _ => Err("`data_offsets` are not two".to_owned()),
+        }
+    }
+}
+
+fn size(json: &Value) -> Option<usize> {
+    json.as_u64().and_then(|n| n.try_into().ok())
 }
 
 /// What a header says of one tensor of a body of that many bytes.
-fn entry(name: &str, info: &TensorInfo, body: usize) -> Parsed<Entry> {
-    let (word, (start, end)) = (info.dtype.to_string(), info.data_offsets);
-    let known = DType::ALL.into_iter().find(|d| d.safetensors() == word);
+fn entry(name: &str, info: &Info, body: usize) -> Parsed<Entry> {
+    let (word, (start, end)) = (info.dtype, info.place);
+    let known = DType::ALL.into_iter().find(|d| d.safetensors() == Some(word));
     let dtype = known.ok_or_else(|| format!("`{name}` is of dtype {word}, which xlazy lacks"))?;
     if start > end || end > body {
         return Err(format!("`{name}` lies outside the file"));
@@ -280,7 +274,7 @@ fn entry(name: &str, info: &TensorInfo, body: usize) -> Parsed<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::json;
+    use std::collections::BTreeMap;
 
     fn file(header: &str, body: &[u8]) -> Vec<u8> {
         [&(header.len() as u64).to_le_bytes(), header.as_bytes(), body].concat()
@@ -326,8 +320,8 @@ mod tests {
         assert!(refused(r#"{"x":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}}"#).contains("does not begin"));
         assert!(refused(r#"{"x":{"dtype":"F4","shape":[1],"data_offsets":[0,4]}}"#).contains("F4"));
         assert!(refused(r#"{"x":{"dtype":"F32"}}"#).contains("`x`: missing field `shape`"));
-        assert!(refused(&format!("{{{}}} x", f32s("x", "[1]", "[0,4]"))).contains("trailing characters"));
-        assert!(refused("{").contains("EOF"));
+        assert!(refused(&format!("{{{}}} x", f32s("x", "[1]", "[0,4]"))).contains("nothing more is expected"));
+        assert!(refused("{").contains("and it ends"));
         let with = |more: &str| refused(&format!("{{{}}}", f32s("x", "[1]", "[0,4]").replace('}', more)));
         assert!(with(",\"dtype\":\"F32\"}").contains("`x`: duplicate field `dtype`"));
         assert!(refused(r#"{"__metadata__":{},"__metadata__":{}}"#).contains("metadata twice"));
@@ -381,13 +375,16 @@ mod tests {
 
     fn ours(contents: &Contents) -> BTreeMap<String, (String, Vec<usize>, Vec<u8>)> {
         let one = |e: &Entry| {
-            (e.name.clone(), (e.ty.dtype.safetensors().to_owned(), e.ty.shape.to_vec(), contents.bytes(e).to_vec()))
+            (
+                e.name.clone(),
+                (e.ty.dtype.safetensors().unwrap().to_owned(), e.ty.shape.to_vec(), contents.bytes(e).to_vec()),
+            )
         };
         contents.entries.iter().map(one).collect()
     }
 
     fn view(p: &Part) -> ::safetensors::tensor::TensorView<'_> {
-        let dtype = serde_json::from_value(json!(p.ty.dtype.safetensors())).unwrap();
+        let dtype = serde_json::from_value(p.ty.dtype.safetensors().into()).unwrap();
         ::safetensors::tensor::TensorView::new(dtype, p.ty.shape.to_vec(), &p.bytes).unwrap()
     }
 
@@ -398,7 +395,7 @@ mod tests {
         for n in 0..below(6) {
             let name = format!("{}{}{n}", words[below(words.len())], words[below(words.len())]);
             let shape: Vec<usize> = (0..below(4)).map(|_| below(4)).collect();
-            let all: Vec<DType> = DType::ALL.into_iter().filter(|d| known(*d).is_ok()).collect();
+            let all: Vec<DType> = DType::ALL.into_iter().filter(|d| d.safetensors().is_some()).collect();
             let ty = Type::new(all[below(all.len())], Shape::new(&shape));
             let bytes = (0..ty.bytes()).map(|_| below(2) as u8).collect();
             parts.push(Part { name, ty, bytes });

@@ -1,9 +1,8 @@
 //! What a widget's front end and its code share: JSON with bytes in it. On the wire the bytes go beside the JSON, each with the path to
 //! its place (`buffer_paths` of the Jupyter widget messaging protocol).
 use crate::Tensor;
-use crate::json::Value;
+use crate::json::{Map, Value};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use serde_json::Map;
 use std::collections::BTreeMap;
 
 /// A value of a widget's state: numbers, texts, lists and maps of them, and bytes, which the front end sees as a `DataView`. What
@@ -73,7 +72,7 @@ fn one(state: &State, path: &mut Vec<Value>, out: &mut Split) -> Option<Value> {
 }
 
 /// Puts the bytes back; a path that leads nowhere, or text that is no base64, is left out.
-pub fn join(state: &Map<String, Value>, paths: &[Value], buffers: &[Value]) -> BTreeMap<String, State> {
+pub fn join(state: &Map, paths: &[Value], buffers: &[Value]) -> BTreeMap<String, State> {
     let mut whole: BTreeMap<String, State> = state.iter().map(|(k, v)| (k.clone(), State::from(v.clone()))).collect();
     for (path, buffer) in paths.iter().zip(buffers) {
         let bytes = buffer.as_str().and_then(|text| BASE64_STANDARD.decode(text).ok());

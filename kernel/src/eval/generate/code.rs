@@ -213,7 +213,7 @@ pub fn cell(
     // What was moved and assigned again is there.
     let bound = |name: &String| parsed.bindings.iter().any(|b| b.name == *name);
     for name in plan.moved.iter().filter(|n| moves(n) && !plan.spent.contains(*n) && !bound(n)) {
-        out.generated(Tag::Keep(name.clone()), &kept(name, None, 0, false));
+        out.generated(Tag::Keep(name.clone()), &kept(name, None, 0, Along::Variables));
     }
     for name in plan.spent.iter().filter(|n| parsed.rebound.contains(*n)) {
         // The variable that it shadows must not come back.

@@ -60,7 +60,7 @@ dtypes! {
     /// `torch.complex64`
     C64 "c64", "complex64", "complex<f32>", C64, "C64", Complex(8, 23);
     /// `torch.complex128`
-    C128 "c128", "complex128", "complex<f64>", C128, "C128", Complex(11, 52);
+    C128 "c128", "complex128", "complex<f64>", C128, "", Complex(11, 52);
 }
 
 pub use DType::*;
@@ -94,9 +94,9 @@ impl DType {
         self.row().mlir
     }
 
-    /// The element type in a safetensors file.
-    pub fn safetensors(self) -> &'static str {
-        self.row().safetensors
+    /// The element type in a safetensors file; `None` where those hold no such.
+    pub fn safetensors(self) -> Option<&'static str> {
+        Some(self.row().safetensors).filter(|name| !name.is_empty())
     }
 
     pub fn pjrt(self) -> BufferType {

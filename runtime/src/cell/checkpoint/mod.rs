@@ -124,7 +124,7 @@ pub fn put(name: &str, type_name: &str, value: &mut dyn FnMut(&mut Saver) -> Res
     let parts = saver.parts.len();
     let tree = value(&mut saver).and_then(|tree| {
         // What could not be read back is not kept: nesting beyond what the reader follows, say.
-        let same = serde_json::from_str(&tree.json().to_string()).is_ok_and(|j| Tree::of(&j).is_some());
+        let same = crate::json::parse(tree.json().to_string()).is_ok_and(|j| Tree::of(&j).is_some());
         if same { Ok(tree) } else { Err("it is nested too deeply".to_owned()) }
     });
     match tree {
@@ -286,14 +286,16 @@ impl Loader {
             return Err("its contents are not what was written: it is damaged, or another program changed it".into());
         }
         let unknown = || "another version of xlazy wrote it, in a form that this one does not know".to_owned();
-        let items: Vec<Value> = serde_json::from_str(variables).map_err(|_| unknown())?;
+        let items = crate::json::parse(variables).ok();
+        let items = items.as_ref().and_then(Value::as_array).ok_or_else(unknown)?;
         let saved: Vec<Saved> = items.iter().map(Saved::of).collect::<Option<_>>().ok_or_else(unknown)?;
         once(saved.iter().map(|s| s.name.as_str()))?;
         // Otherwise a small file could ask for any amount of memory.
         let mut used = Vec::new();
         saved.iter().for_each(|s| s.tree.entries(&mut used));
         once(used.into_iter())?;
-        let devices = find("xlazy.devices").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let devices = find("xlazy.devices").and_then(|text| crate::json::parse(text).ok()).unwrap_or_default();
+        let devices = tree::pairs(&devices, |v| v.as_str().map(str::to_owned)).unwrap_or_default();
         let entries = contents.entries.iter().enumerate().map(|(i, e)| (e.name.clone(), i)).collect();
         let (loaded, refused) = Default::default();
         Ok(Loader { path: path.to_owned(), hash, contents, entries, saved, devices, loaded, refused })

@@ -53,7 +53,7 @@ pub(super) fn programs(text: &str) -> Vec<Traced> {
 /// `V0401 12:30:59.123000 4242 torch/_logging/structured.py:28] {…}`: what the line says, where it is one of these.
 fn event(line: &str) -> Option<Value> {
     let json = line.starts_with('V').then(|| line.split_once("] {")).flatten()?.1;
-    serde_json::from_str(&format!("{{{json}")).ok().filter(Value::is_object)
+    crate::json::parse(format!("{{{json}")).ok().filter(|v| v.as_object().is_some())
 }
 
 /// `0/1`, with what else tells compilations apart.
