@@ -47,6 +47,11 @@ impl Number {
 }
 
 impl Value {
+    /// What `json!` fills.
+    pub fn none() -> Vec<Value> {
+        Vec::new()
+    }
+
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::String(s) => Some(s),
@@ -315,7 +320,7 @@ macro_rules! json {
     (null) => { $crate::json::Value::Null };
     ([$($values:tt)*]) => {{
         #[allow(unused_mut)]
-        let mut list: Vec<$crate::json::Value> = Vec::new();
+        let mut list = $crate::json::Value::none();
         $crate::json::json!(@list list $($values)*);
         $crate::json::Value::Array(list)
     }};
