@@ -240,8 +240,9 @@ impl Info<'_> {
             numbers.ok_or_else(|| format!("`{name}` is no list of sizes"))
         };
         let dtype = field("dtype")?.as_str().ok_or("`dtype` is no text")?;
+        let shape = numbers("shape")?;
         match numbers("data_offsets")?[..] {
-            [start, end] => Ok(Info { dtype, shape: numbers("shape")?, place: (start, end) }),
+            [start, end] => Ok(Info { dtype, shape, place: (start, end) }),
             _ => Err("`data_offsets` are not two".to_owned()),
         }
     }
@@ -323,7 +324,7 @@ mod tests {
         assert!(refused(&format!("{{{}}} x", f32s("x", "[1]", "[0,4]"))).contains("nothing more is expected"));
         assert!(refused("{").contains("and it ends"));
         let with = |more: &str| refused(&format!("{{{}}}", f32s("x", "[1]", "[0,4]").replace('}', more)));
-        assert!(with(",\"dtype\":\"F32\"}").contains("`x`: duplicate field `dtype`"));
+        assert!(with(",\"dtype\":\"F32\"}").contains("duplicate field `dtype`"));
         assert!(refused(r#"{"__metadata__":{},"__metadata__":{}}"#).contains("metadata twice"));
     }
 
