@@ -1,6 +1,8 @@
 //! JSON: as a display, and what is read of it. It is our own, since a cell sees the impls of every crate that the runtime is made
 //! of: with serde_json's `PartialEq<Value> for u64` beside the standard library's, `assert_eq!(squares(0), vec![])` has no type
 //! any more (`tests/cells/open.md`).
+#[cfg(test)]
+pub(crate) mod drawn;
 mod text;
 mod value;
 

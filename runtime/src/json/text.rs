@@ -85,7 +85,8 @@ pub(crate) fn entries(text: &[u8]) -> Result<Vec<(String, Value)>, Wrong> {
     if reader.peek() != Some(b'{') {
         return Err(reader.wrong("an object is expected"));
     }
-    reader.object(&mut |_, key, value| {
+    reader.object(&mut |reader, key| {
+        let value = reader.value().map_err(|w| Wrong { what: format!("`{key}`: {}", w.what), ..w })?;
         out.push((key, value));
         Ok(())
     })?;
@@ -101,9 +102,7 @@ struct Reader<'t> {
     twice: bool,
 }
 
-type Entry<'e, 't> = &'e mut dyn FnMut(&Reader<'t>, String, Value) -> Result<(), Wrong>;
-
-impl<'t> Reader<'t> {
+impl Reader<'_> {
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -139,13 +138,23 @@ impl<'t> Reader<'t> {
         match self.peek() {
             Some(b'{') => {
                 let (mut fields, twice) = (Map::new(), self.twice);
-                self.object(&mut |reader, key, value| match fields.insert(key.clone(), value) {
-                    Some(_) if !twice => Err(reader.wrong(format!("duplicate field `{key}`"))),
-                    _ => Ok(()),
+                self.object(&mut |reader, key| {
+                    let value = reader.value()?;
+                    match fields.insert(key.clone(), value) {
+                        Some(_) if !twice => Err(reader.wrong(format!("duplicate field `{key}`"))),
+                        _ => Ok(()),
+                    }
                 })?;
                 Ok(Value::Object(fields))
             }
-            Some(b'[') => self.list(),
+            Some(b'[') => {
+                let mut items = Vec::new();
+                self.each("]", &mut |reader| {
+                    items.push(reader.value()?);
+                    Ok(())
+                })?;
+                Ok(Value::Array(items))
+            }
             Some(b'"') => self.string().map(Value::String),
             Some(b'-' | b'0'..=b'9') => self.number(),
             _ if self.takes("null") => Ok(Value::Null),
@@ -155,66 +164,40 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// One level deeper, behind the bracket that opens it.
-    fn deeper(&mut self) -> Result<(), Wrong> {
+    /// Goes through what stands in brackets, from the one that opens them.
+    fn each(&mut self, close: &str, one: &mut dyn FnMut(&mut Self) -> Result<(), Wrong>) -> Result<(), Wrong> {
         if self.deep == DEEPEST {
             return Err(self.wrong(format!("lists and objects lie more than {DEEPEST} deep in each other")));
         }
         (self.deep, self.at) = (self.deep + 1, self.at + 1);
         self.blank();
+        let mut closed = self.takes(close);
+        while !closed {
+            one(self)?;
+            self.blank();
+            closed = self.takes(close);
+            if !closed && !self.takes(",") {
+                return Err(self.wrong(format!("`,` or `{close}` is expected")));
+            }
+        }
+        self.deep -= 1;
         Ok(())
     }
 
-    /// Whether another one follows, or the bracket that closes it.
-    fn goes_on(&mut self, close: &str) -> Result<bool, Wrong> {
-        self.blank();
-        if self.takes(",") {
-            self.blank();
-            return Ok(true);
-        }
-        if self.takes(close) {
-            self.deep -= 1;
-            return Ok(false);
-        }
-        Err(self.wrong(format!("`,` or `{close}` is expected")))
-    }
-
-    fn list(&mut self) -> Result<Value, Wrong> {
-        self.deeper()?;
-        let mut items = Vec::new();
-        if self.takes("]") {
-            self.deep -= 1;
-            return Ok(Value::Array(items));
-        }
-        loop {
-            items.push(self.value()?);
-            if !self.goes_on("]")? {
-                return Ok(Value::Array(items));
+    /// Goes through an object; each value is read by who is told its key.
+    fn object(&mut self, entry: &mut dyn FnMut(&mut Self, String) -> Result<(), Wrong>) -> Result<(), Wrong> {
+        self.each("}", &mut |reader| {
+            reader.blank();
+            if reader.peek() != Some(b'"') {
+                return Err(reader.wrong("a key in quotes is expected"));
             }
-        }
-    }
-
-    fn object(&mut self, entry: Entry<'_, 't>) -> Result<(), Wrong> {
-        self.deeper()?;
-        if self.takes("}") {
-            self.deep -= 1;
-            return Ok(());
-        }
-        loop {
-            if self.peek() != Some(b'"') {
-                return Err(self.wrong("a key in quotes is expected"));
+            let key = reader.string()?;
+            reader.blank();
+            if !reader.takes(":") {
+                return Err(reader.wrong("`:` is expected"));
             }
-            let key = self.string()?;
-            self.blank();
-            if !self.takes(":") {
-                return Err(self.wrong("`:` is expected"));
-            }
-            let value = self.value()?;
-            entry(self, key, value)?;
-            if !self.goes_on("}")? {
-                return Ok(());
-            }
-        }
+            entry(reader, key)
+        })
     }
 
     fn number(&mut self) -> Result<Value, Wrong> {
@@ -315,6 +298,7 @@ impl<'t> Reader<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::drawn::{drawn, spoilt};
 
     /// The same in both, as serde_json has it; `None` where neither takes it.
     fn as_serde_has_it(text: &[u8]) -> Option<String> {
@@ -367,28 +351,16 @@ mod tests {
         assert!(parse(deep(DEEPEST)).is_ok() && parse(deep(100_000)).is_err());
     }
 
-    /// Texts with pieces of others in them (xorshift, so that a failure can be repeated).
     #[test]
     fn drawn_texts_are_what_serde_json_says() {
-        let mut seed = 0x2545_f491_4f6c_dd1d_u64;
-        let mut below = |n: usize| {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            (seed % n as u64) as usize
-        };
+        let mut below = drawn();
         let good = r#"{"k":"v\u00e9\ud83d\ude00","a":[1,-2.5e3,{"b":null}],"é":true,"n":18446744073709551615}"#;
         let pieces = [
             "\"", "\\", "\\u", "\\ud83d", "{", "}", "[", "]", ",", ":", "0", "-1", "1e9", ".5", "é", "\0", " ", "null",
         ];
         let mut read = 0;
         for _ in 0..50_000 {
-            let mut text = good.as_bytes().to_vec();
-            for _ in 0..1 + below(3) {
-                let (at, piece) = (below(text.len()), pieces[below(pieces.len())].as_bytes());
-                let end = (at + below(6)).min(text.len());
-                text.splice(at..end, piece.iter().copied());
-            }
+            let text = spoilt(good, &pieces, &mut below);
             read += usize::from(as_serde_has_it(&text).is_some());
         }
         assert!(read > 500, "{read}");
@@ -400,7 +372,7 @@ mod tests {
         assert_eq!(wrong("{\n  \"a\": 1\n  \"b\": 2\n}"), "`,` or `}` is expected at line 3, column 3");
         assert_eq!(wrong("[1, 2"), "`,` or `]` is expected, and it ends at line 1, column 6");
         let twice = entries(br#"{"a": {"b": 1, "b": 2}}"#).unwrap_err().to_string();
-        assert_eq!(twice, "duplicate field `b` at line 1, column 22");
+        assert_eq!(twice, "`a`: duplicate field `b` at line 1, column 22");
         let order = entries(br#"{"b": 1, "a": 2, "b": 3}"#).unwrap();
         assert_eq!(order.iter().map(|(key, _)| &**key).collect::<String>(), "bab");
     }

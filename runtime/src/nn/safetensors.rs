@@ -275,6 +275,7 @@ fn entry(name: &str, info: &Info, body: usize) -> Parsed<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::drawn::{drawn, spoilt};
     use std::collections::BTreeMap;
 
     fn file(header: &str, body: &[u8]) -> Vec<u8> {
@@ -324,7 +325,7 @@ mod tests {
         assert!(refused(&format!("{{{}}} x", f32s("x", "[1]", "[0,4]"))).contains("nothing more is expected"));
         assert!(refused("{").contains("and it ends"));
         let with = |more: &str| refused(&format!("{{{}}}", f32s("x", "[1]", "[0,4]").replace('}', more)));
-        assert!(with(",\"dtype\":\"F32\"}").contains("duplicate field `dtype`"));
+        assert!(with(",\"dtype\":\"F32\"}").contains("`x`: duplicate field `dtype`"));
         assert!(refused(r#"{"__metadata__":{},"__metadata__":{}}"#).contains("metadata twice"));
     }
 
@@ -350,17 +351,6 @@ mod tests {
         std::fs::write(&path, [9, 0, 0]).unwrap();
         assert!(super::read(&path).err().expect("an error").contains("too short"));
         std::fs::remove_file(&path).unwrap();
-    }
-
-    /// The same numbers in every run (xorshift), so that a failure can be repeated.
-    fn drawn() -> impl FnMut(usize) -> usize {
-        let mut seed = 0x2545_f491_4f6c_dd1du64;
-        move |n: usize| {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            (seed % n as u64) as usize
-        }
     }
 
     /// What the format's own library reads in a file: name, dtype, shape and bytes of each tensor, by name.
@@ -452,12 +442,7 @@ mod tests {
         ];
         let (mut read, mut refused) = (0, 0);
         for _ in 0..20_000 {
-            let mut header = good.as_bytes().to_vec();
-            for _ in 0..1 + below(3) {
-                let (at, piece) = (below(header.len()), pieces[below(pieces.len())].as_bytes());
-                let end = (at + below(6)).min(header.len());
-                header.splice(at..end, piece.iter().copied());
-            }
+            let header = spoilt(good, &pieces, &mut below);
             match entries(&header, 6) {
                 Ok((_, all)) => {
                     assert!(all.iter().all(|e| e.place.len() == e.ty.bytes() && e.place.end <= 6));

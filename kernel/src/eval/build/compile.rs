@@ -16,7 +16,6 @@ use crate::eval::generate::code::{self as generate, Loaded, Plan};
 use crate::eval::generate::declared::Declared;
 use crate::eval::generate::definitions::{Definitions, Group};
 use crate::eval::generate::held::Held;
-use crate::eval::parse::open::Kind;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::Variable;
 use crate::eval::parse::split::{self, Unparsed};
@@ -580,7 +579,7 @@ fn load_list(parsed: &Parsed, scope: &Scope, defs: &Definitions) -> Result<Vec<L
     let mentioned = |name: &String| parsed.mentions.contains(name) && !parsed.rebound.contains(name);
     for (name, declaration) in scope.declared {
         let pending = declaration.open.as_ref().filter(|o| o.pending && o.names.iter().any(mentioned));
-        if let Some(open) = pending.filter(|o| o.kind != Kind::Unset) {
+        if let Some(open) = pending.filter(|_| !declaration.is_unset()) {
             let (written_type, adopt, handle, lent) = Default::default();
             let (name, fixed, open) = (name.clone(), declaration.fixed, Some(open.clone()));
             out.push(Loaded { name, written_type, adopt, handle, fixed, lent, open });

@@ -23,7 +23,7 @@ fn called(path: &str, defs: &Definitions, depth: usize) -> bool {
                 return is_constructor(&alias) || called(&format!("{alias}::{name}"), defs, depth);
             }
             // Of a type parameter or of the standard library's types: then it is one of the notebook's `Default`s or of those.
-            if name == "default" && !defs.items().any(|(_, i)| i.names.iter().any(|n| n == of)) {
+            if name == "default" && !defs.has(of) {
                 let defaults = items.filter(|i| i.mentions.contains("Default")).filter_map(|i| parsed(i.text()));
                 return defaults.filter(is_default).all(|item| method(&item, "", name, defs, depth));
             }
@@ -31,21 +31,17 @@ fn called(path: &str, defs: &Definitions, depth: usize) -> bool {
                 items.filter(|i| i.mentions.contains(of) && (i.mentions.contains(name) || name == "default"));
             mentions.filter_map(|i| parsed(i.text())).any(|item| method(&item, of, name, defs, depth))
         }
-        None => {
-            let named = items.filter(|i| i.names.iter().any(|n| n == path));
-            named.filter_map(|i| parsed(i.text())).any(|item| match item {
-                Item::Struct(_) => true,
-                Item::Fn(f) if f.sig.asyncness.is_none() => makes(&f.block, "", defs, depth),
-                _ => false,
-            })
-        }
+        None => match defs.value_named(path).and_then(|(_, item)| parsed(item.text())) {
+            Some(Item::Struct(_)) => true,
+            Some(Item::Fn(f)) if f.sig.asyncness.is_none() => makes(&f.block, "", defs, depth),
+            _ => false,
+        },
     }
 }
 
 /// The type that `type Graph<K, V> = BTreeMap<K, Vec<V>>;` stands for.
 fn alias(name: &str, defs: &Definitions) -> Option<String> {
-    let mut named = defs.items().map(|(_, item)| item).filter(|i| i.names.iter().any(|n| n == name));
-    let Item::Type(of) = parsed(named.find(|i| i.text().contains("type "))?.text())? else { return None };
+    let Item::Type(of) = parsed(defs.type_named(name)?.1.text())? else { return None };
     let syn::Type::Path(path) = *of.ty else { return None };
     Some(path.path.segments.last()?.ident.to_string())
 }

@@ -340,9 +340,12 @@ impl<'a> Held<'a> {
     }
 }
 
-/// What a closure in that variable takes along.
+/// What a closure in that variable takes along: one whose type is left open mentions no variable.
 pub(super) fn along(v: &Variable) -> Along {
-    if v.is_alone() { Along::Nothing } else { Along::Variables }
+    match &v.open {
+        Some(open) if open.makers.is_empty() => Along::Nothing,
+        _ => Along::Variables,
+    }
 }
 
 pub enum Assigned {

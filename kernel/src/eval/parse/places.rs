@@ -172,11 +172,6 @@ impl Mention {
 }
 
 impl Variable {
-    /// Of a closure: it can mention no variable.
-    pub fn is_alone(&self) -> bool {
-        self.open.as_ref().is_some_and(|o| o.makers.is_empty())
-    }
-
     pub fn named(name: &str) -> Variable {
         let (declared, begins, odd, plain, closure, closure_later, fixed, has_value, changed) = Default::default();
         let (name, deferred, open, collected, mentioned) = (name.to_owned(), None, None, false, false);

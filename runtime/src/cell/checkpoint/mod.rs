@@ -6,7 +6,7 @@ pub mod value;
 
 use crate::changes::Changes;
 use crate::insight::Cause;
-use crate::json::{Value, bundle, json};
+use crate::json::{Value, bundle, json, parse};
 use crate::nn::module::{AsPart, Part as Piece, Parts};
 use crate::nn::safetensors::{self, Contents, Part};
 use crate::optim::Optimizer;
@@ -124,7 +124,7 @@ pub fn put(name: &str, type_name: &str, value: &mut dyn FnMut(&mut Saver) -> Res
     let parts = saver.parts.len();
     let tree = value(&mut saver).and_then(|tree| {
         // What could not be read back is not kept: nesting beyond what the reader follows, say.
-        let same = crate::json::parse(tree.json().to_string()).is_ok_and(|j| Tree::of(&j).is_some());
+        let same = parse(tree.json().to_string()).is_ok_and(|j| Tree::of(&j).is_some());
         if same { Ok(tree) } else { Err("it is nested too deeply".to_owned()) }
     });
     match tree {
@@ -286,7 +286,7 @@ impl Loader {
             return Err("its contents are not what was written: it is damaged, or another program changed it".into());
         }
         let unknown = || "another version of xlazy wrote it, in a form that this one does not know".to_owned();
-        let items = crate::json::parse(variables).ok();
+        let items = parse(variables).ok();
         let items = items.as_ref().and_then(Value::as_array).ok_or_else(unknown)?;
         let saved: Vec<Saved> = items.iter().map(Saved::of).collect::<Option<_>>().ok_or_else(unknown)?;
         once(saved.iter().map(|s| s.name.as_str()))?;
@@ -294,7 +294,7 @@ impl Loader {
         let mut used = Vec::new();
         saved.iter().for_each(|s| s.tree.entries(&mut used));
         once(used.into_iter())?;
-        let devices = find("xlazy.devices").and_then(|text| crate::json::parse(text).ok()).unwrap_or_default();
+        let devices = find("xlazy.devices").and_then(|text| parse(text).ok()).unwrap_or_default();
         let devices = tree::pairs(&devices, |v| v.as_str().map(str::to_owned)).unwrap_or_default();
         let entries = contents.entries.iter().enumerate().map(|(i, e)| (e.name.clone(), i)).collect();
         let (loaded, refused) = Default::default();
