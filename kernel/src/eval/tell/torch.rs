@@ -107,7 +107,16 @@ fn candidates(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Vec<Ca
     let layer = || called(error, &Words::written(line), &in_line, &rustc.ours);
     let layer = if about == About::Call { layer() } else { None };
     let all = layer.into_iter().chain(all_instead(line, &in_line, about, &rustc.ours));
-    Some(all.filter_map(candidate).take(MOST).collect())
+    // What names what is not there helps nobody.
+    let unknown = error.message.strip_prefix("cannot find value `").and_then(|rest| rest.split('`').next());
+    let there = |f: &Found| f.code == line[f.at.clone()] || unknown.is_none_or(|name| !names(&f.code, name));
+    Some(all.filter(there).filter_map(candidate).take(MOST).collect())
+}
+
+/// Whether code has a value of that name.
+fn names(code: &str, name: &str) -> bool {
+    let words = Words::of(code);
+    (0..words.len()).any(|i| words.word(i) == name && !matches!(words.word(i.wrapping_sub(1)), "." | ":"))
 }
 
 /// What to write for a text in Python's quotes, which for Rust is a lifetime and a character without an end.
