@@ -97,6 +97,11 @@ impl<T: 'static> KeepMove<T> for Of<T> {
     }
 }
 
+/// A value without a name that a variable borrows which lives on.
+pub fn leaked<T: 'static>(value: T) -> &'static mut T {
+    Box::leak(Box::new(value))
+}
+
 pub trait HoldHandle<T> {
     fn hold<'f>(&self, holds: Holds<'f>, number: usize, name: &'static str, value: T) -> &'f mut T;
 }

@@ -177,6 +177,10 @@ impl Core {
         if let Some(p) = new.iter().find(|p| self.parameters.iter().any(|old| old.is_same(p))) {
             refuse("add_param_group", &[p], "this parameter is in another group of the optimizer already");
         }
+        if new.is_empty() && self.groups.is_empty() {
+            let why = "it has no parameters to change: a module of one's own names its layers with `parts!(…)`, for `parameters()` to find them";
+            refuse("optimizer", &[], why);
+        }
         // Asked for in the closure, it would be the closure's own line.
         on_behalf(Location::caller(), false, || {
             for p in &new {

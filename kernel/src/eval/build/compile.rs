@@ -5,7 +5,7 @@ use super::cache::Entry;
 use super::compiler::{Compiler, Scope, Timing, Unkept};
 use super::edition::First;
 use super::nameless::closures_of_functions;
-use super::otherwise::{declares, leave_open, may_be_otherwise, otherwise};
+use super::otherwise::{about_types, declares, leave_open, may_be_otherwise, otherwise};
 use super::refused::{Refused, unbalanced};
 use super::replan::{are_about_names, learns, replan};
 use super::shadows::shadowing;
@@ -447,7 +447,7 @@ impl Compiler {
             timing.cached = true;
             return Ok(ready(&mut timing, plan, object, None, &id));
         }
-        let mut first = First::default();
+        let (mut first, mut as_taken) = (First::default(), 0);
         for _ in 0..MOST_TRIES {
             let (id, sent, compiled) = self.rustc(&self.needs_of(&plan, &needs), source, None, &mut timing)?;
             match compiled {
@@ -473,6 +473,7 @@ impl Compiler {
                 Compiled::Errors(errors)
                     if !plan.plain && plan.open.is_empty() && may_be_otherwise(&errors, &loaded) =>
                 {
+                    as_taken = about_types(&errors).count();
                     plan.open = otherwise(&loaded).map(|v| v.name.clone()).collect();
                     source = generate(&plan).0;
                 }
@@ -493,7 +494,10 @@ impl Compiler {
                     if !plan.plain && (held(&plan) || !plan.open.is_empty()) && !are_about_names(&errors) =>
                 {
                     plan.plain = true;
-                    plan.open.clear();
+                    // Where fewer is wrong with other types, the cell is told of with those.
+                    if about_types(&errors).count() >= as_taken {
+                        plan.open.clear();
+                    }
                     source = generate(&plan).0;
                 }
                 Compiled::Errors(errors) if first.tries_older(&errors, &sent, &mut plan) => {

@@ -105,8 +105,12 @@ pub(super) fn declares(cell: &CellText, parsed: &Parsed, plan: &Plan, earlier: &
 
 /// Whether another type of some variable could mend these errors.
 pub(super) fn may_be_otherwise(errors: &[Diagnostic], loaded: &[Loaded]) -> bool {
-    let about_types = |e: &Diagnostic| matches!(&*e.code, "E0308" | "E0277" | "E0271");
-    errors.iter().any(about_types) && otherwise(loaded).next().is_some()
+    about_types(errors).next().is_some() && otherwise(loaded).next().is_some()
+}
+
+/// Those of the errors that say of which type something is.
+pub(super) fn about_types(errors: &[Diagnostic]) -> impl Iterator<Item = &Diagnostic> {
+    errors.iter().filter(|e| matches!(&*e.code, "E0308" | "E0277" | "E0271"))
 }
 
 /// Variables whose type nothing decided, so that it was taken to be `i32` or `f64`, and that can be had as another.

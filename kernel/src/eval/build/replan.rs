@@ -330,7 +330,7 @@ fn first_values(n: usize, tag: &Tag, parsed: &Parsed, before: &Plan, plan: &mut 
 fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, plan: &mut Plan) -> bool {
     let places = &parsed.places;
     let v = &places.variables[borrower];
-    let lends = |plan: &Plan| plan.lends.values().any(|b| *b == borrower);
+    let lends = |plan: &Plan| plan.lends.values().any(|b| *b == borrower) || plan.leaks.contains(&borrower);
     if lends(plan) && !lends(before) {
         // One answer may say so in several errors.
         return true;
@@ -343,7 +343,8 @@ fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, p
     let named: BTreeSet<usize> = places.mentions.iter().filter(within).map(|m| m.variable).collect();
     let held = Held::new(parsed, loaded, plan);
     let lenders: Vec<usize> = named.into_iter().filter(|n| held.can_lend(*n, from)).collect();
-    if lenders.is_empty() {
+    let leaks = !v.temporaries.is_empty() && plan.leaks.insert(borrower);
+    if lenders.is_empty() && !leaks {
         return ends_with_the_cell(borrower, plan);
     }
     for n in lenders {
@@ -361,6 +362,7 @@ fn borrows(borrower: usize, parsed: &Parsed, loaded: &[Loaded], before: &Plan, p
 
 fn ends_with_the_cell(borrower: usize, plan: &mut Plan) -> bool {
     plan.lends.retain(|_, b| *b != borrower);
+    plan.leaks.remove(&borrower);
     plan.borrows.insert(borrower)
 }
 

@@ -115,6 +115,12 @@ impl<'a> Held<'a> {
         self.plan.lends.iter().filter_map(loan).collect()
     }
 
+    /// What stands around values without a name that stay in memory.
+    fn leaks(&self) -> impl Iterator<Item = [Splice; 2]> {
+        let all = self.plan.leaks.iter().flat_map(|n| self.parsed.places.variables[*n].temporaries.iter());
+        all.map(|of| [Splice::insert(of.start, "(*xlazy_rt::leaked("), Splice::insert(of.end, "))")])
+    }
+
     /// The last variable of that name that the cell declares is held.
     pub fn keeps(&self, name: &str) -> bool {
         self.parsed.places.declared(name).is_some_and(|number| self.holds(number))
@@ -284,6 +290,10 @@ impl<'a> Held<'a> {
                 let text = if m.field { format!("{name}: {text}") } else { text };
                 all.push(Splice::replace(m.range.clone(), text).tagged(Tag::Mention(i)));
             }
+        }
+        for [before, after] in self.leaks() {
+            all.insert(0, before);
+            last.push(after);
         }
         all.extend(last);
         all.sort_by_key(|e| e.range.start);

@@ -6,6 +6,7 @@ use super::syntax::{
     PatternNames, apart, assigns, bound_names, bytes, closure_arguments, expressions, ident, is_plain, names_of, takes,
     written,
 };
+use super::temporaries::temporaries;
 use crate::eval::text::scan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -117,7 +118,7 @@ impl<'m> Finder<'m> {
                     let (has_value, closure) = (init.is_some(), closure_arguments(local, self.text, self.base));
                     let fixed = immutable.contains(&bytes(ident.span(), self.base).start);
                     let name = ident.to_string();
-                    let known = Variable::named(&name);
+                    let known = Variable { temporaries: temporaries(local, self.base), ..Variable::named(&name) };
                     let deferred = deferred.clone();
                     let variable =
                         Variable { begins, plain, closure, fixed, has_value, deferred, open, collected, ..known };

@@ -21,3 +21,4 @@ pub mod segments;
 pub mod split;
 pub mod statements;
 pub mod syntax;
+mod temporaries;

@@ -40,6 +40,8 @@ pub struct Variable {
     pub collected: bool,
     /// It is mentioned besides.
     pub mentioned: bool,
+    /// Values without a name that its `let` borrows.
+    pub temporaries: Vec<Range<usize>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -175,6 +177,7 @@ impl Variable {
     pub fn named(name: &str) -> Variable {
         let (declared, begins, odd, plain, closure, closure_later, fixed, has_value, changed) = Default::default();
         let (name, deferred, open, collected, mentioned) = (name.to_owned(), None, None, false, false);
+        let temporaries = Vec::new();
         Variable {
             name,
             declared,
@@ -190,6 +193,7 @@ impl Variable {
             open,
             collected,
             mentioned,
+            temporaries,
         }
     }
 }

@@ -226,7 +226,8 @@ pub(super) fn is_plain(e: &Expr) -> bool {
         ),
         Expr::Unary(u) => is_plain(&u.expr),
         Expr::Paren(p) => is_plain(&p.expr),
-        Expr::Cast(_) => true,
+        // To change or not: it is handed on as it is, or borrowed once more.
+        Expr::Cast(_) | Expr::Reference(_) => true,
         Expr::Binary(b) => is_plain(&b.left) && is_plain(&b.right),
         _ => false,
     }

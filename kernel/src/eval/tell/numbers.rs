@@ -1,12 +1,16 @@
 //! Numbers of two types in one expression.
 
+/// What to write, where rustc says that numbers of two types, or a tensor and a number, do not go together.
+pub(super) fn told(message: &str) -> Option<String> {
+    if of_a_tensor(message) {
+        return Some("`.item()` reads a tensor's number: `total += loss.item()`".to_owned());
+    }
+    of_two_numbers(message).then(|| mixed(message))
+}
+
 /// Whether rustc says that numbers of two types are added, multiplied or compared.
-pub(super) fn of_two_numbers(message: &str) -> bool {
-    let mut types = message.split('`').skip(1).step_by(2).map(|ty| ty.trim_start_matches('&'));
-    let number = |ty: &str| {
-        matches!(ty, "{float}" | "{integer}" | "usize" | "isize")
-            || ty.strip_prefix(['i', 'u', 'f']).is_some_and(|bits| bits.parse::<u8>().is_ok())
-    };
+fn of_two_numbers(message: &str) -> bool {
+    let mut types = types(message);
     let verbs = [
         "cannot add-assign ",
         "cannot subtract-assign ",
@@ -19,20 +23,57 @@ pub(super) fn of_two_numbers(message: &str) -> bool {
         "can't compare ",
         "cannot calculate ",
     ];
-    verbs.iter().any(|verb| message.starts_with(verb)) && types.by_ref().take(2).filter(|ty| number(ty)).count() == 2
+    verbs.iter().any(|verb| message.starts_with(verb)) && types.by_ref().take(2).filter(|ty| is_number(ty)).count() == 2
+}
+
+/// Whether a tensor is added to a number, in its place.
+fn of_a_tensor(message: &str) -> bool {
+    let (mut tensors, mut numbers) = (types(message).take(2), types(message).take(2));
+    let is_tensor = |ty: &str| ty == "Tensor" || ty.ends_with("::Tensor");
+    message.contains("-assign ") && tensors.any(is_tensor) && numbers.any(is_number)
+}
+
+fn types(message: &str) -> impl Iterator<Item = &str> {
+    message.split('`').skip(1).step_by(2).map(|ty| ty.trim_start_matches('&'))
+}
+
+fn is_number(ty: &str) -> bool {
+    matches!(ty, "{float}" | "{integer}" | "usize" | "isize")
+        || ty.strip_prefix(['i', 'u', 'f']).is_some_and(|bits| bits.parse::<u8>().is_ok())
 }
 
 /// What makes one type of two.
-pub(super) fn mixed(quoted: &[&str]) -> String {
-    let is_float = |ty: &&&str| ty.trim_start_matches('&').starts_with('f') || **ty == "{float}";
-    let (a, b) = (quoted.first().copied().unwrap_or_default(), quoted.get(1).copied().unwrap_or_default());
-    match (is_float(&&a), is_float(&&b)) {
-        (false, false) => {
-            "numbers of two types do not mix: write `… as i64` or `… as usize`, whichever both are to be".into()
-        }
-        (true, false) if b == "{integer}" => {
-            "numbers of two types do not mix: begin with `0.0` in place of `0`, or write `… as i64`".into()
-        }
-        _ => "numbers of two types do not mix: write `… as f64`, or the type that both are to be".into(),
+fn mixed(message: &str) -> String {
+    let is_float = |ty: &str| ty.trim_start_matches('&').starts_with('f') || ty == "{float}";
+    let one = |n: usize| types(message).nth(n).unwrap_or_default();
+    // `cannot add-assign RIGHT to LEFT`, but `cannot divide LEFT by RIGHT`.
+    let turned = ["cannot add", "cannot subtract"].iter().any(|verb| message.starts_with(verb));
+    let (left, right) = if turned { (one(1), one(0)) } else { (one(0), one(1)) };
+    let assigned = message.contains("-assign ");
+    let what = match (is_float(left), is_float(right)) {
+        (false, false) => "write `… as i64` or `… as usize`, whichever both are to be",
+        (true, false) if right == "{integer}" => "write it with a point, as `1.0` for `1`, or `… as f64`",
+        (false, true) if left == "{integer}" && assigned => "begin with `0.0` in place of `0`",
+        (false, true) if left == "{integer}" => "write it with a point, as `1.0` for `1`, or `… as f64`",
+        _ => "write `… as f64`, or the type that both are to be",
+    };
+    format!("numbers of two types do not mix: {what}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_advised_is_about_the_side_that_is_wrong() {
+        let told = |message: &str| super::told(message).expect(message).split_once(": ").unwrap().1.to_owned();
+        assert!(told("cannot divide-assign `{float}` by `{integer}`").contains("a point"));
+        assert!(told("cannot add-assign `{integer}` to `f64`").contains("a point"));
+        assert!(told("cannot add-assign `f64` to `{integer}`").contains("begin with `0.0`"));
+        assert!(told("cannot multiply `{integer}` by `f32`").contains("a point"));
+        assert!(told("cannot multiply `usize` by `f32`").contains("as f64"));
+        assert!(told("cannot add `usize` to `i32`").contains("as i64"));
+        assert!(told("cannot add-assign `xlazy::Tensor` to `{float}`").contains("loss.item()"));
+        assert_eq!(super::told("cannot add-assign `&str` to `{float}`"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
 use super::asked::Rustc;
 use super::elsewhere::{line_of, of_another_library, wants_a_list};
-use super::numbers::{mixed, of_two_numbers};
+use super::numbers;
 use super::options::{self, wanted as options_wanted};
 use super::texts::Texts;
 use super::words::IDLE;
@@ -147,8 +147,7 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             "behind a value, `?` ends the cell with its error; `?NAME` on a line of its own tells what a name is"
                 .to_owned()
         }
-        ("E0277", _) if of_two_numbers(&error.message) => {
-            let help = mixed(&quoted);
+        ("E0277", _) if let Some(help) = numbers::told(&error.message) => {
             return Some(Retold { with_labels: false, ..with_words(error, help) });
         }
         ("E0600", ["-", "usize"]) => {

@@ -234,6 +234,11 @@ impl<'a> Ours<'a> {
         ["new", "with"].iter().any(|f| self.function(ty, f).is_some())
     }
 
+    /// Whether the prelude has a function of that name.
+    pub(super) fn is_function(&self, name: &str) -> bool {
+        self.lines().any(|(n, kind, full)| n == name && kind == "function" && full.starts_with(&format!("{name}(")))
+    }
+
     /// Whether something of a name of torch's is there, a function in place or one that gives another value.
     pub(super) fn has(&self, name: &str) -> bool {
         self.lines().any(|(n, ..)| n == name || n == name.trim_end_matches('_'))

@@ -104,10 +104,23 @@ fn candidates(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Vec<Ca
             _ => python.then_some(Candidate { said, asks: None, python, code }),
         }
     };
-    let layer = || called(error, &Words::written(line), &in_line, &rustc.ours);
-    let layer = if about == About::Call { layer() } else { None };
+    let words = Words::written(line);
+    let layer = match about {
+        About::Call => called(error, &words, &in_line, &rustc.ours),
+        About::Types => field(error, &words, &in_line, &rustc.ours),
+        _ => None,
+    };
     let all = layer.into_iter().chain(all_instead(line, &in_line, about, &rustc.ours));
-    Some(all.filter_map(candidate).take(MOST).collect())
+    // What names what is not there helps nobody.
+    let unknown = error.message.strip_prefix("cannot find value `").and_then(|rest| rest.split('`').next());
+    let there = |f: &Found| f.code == line[f.at.clone()] || unknown.is_none_or(|name| !names(&f.code, name));
+    Some(all.filter(there).filter_map(candidate).take(MOST).collect())
+}
+
+/// Whether code has a value of that name.
+fn names(code: &str, name: &str) -> bool {
+    let words = Words::of(code);
+    (0..words.len()).any(|i| words.word(i) == name && !matches!(words.word(i.wrapping_sub(1)), "." | ":"))
 }
 
 /// What to write for a text in Python's quotes, which for Rust is a lifetime and a character without an end.
@@ -321,9 +334,31 @@ fn called(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> O
     let ty = found.trim_start_matches('&').split('<').next()?.rsplit("::").next()?;
     let open = user.tokens.iter().position(|t| t.range.end == at.end)? + 1;
     let close = user.behind_brackets(open).filter(|_| user.word(open) == "(")? - 1;
-    let code = ours.forward(ty, &user.text[at.clone()], &given(user, open + 1..close, ours))?;
-    let code = rusty(code);
-    let place = at.start..user.tokens[close].range.end;
+    let (object, place) = (&user.text[at.clone()], at.start..user.tokens[close].range.end);
+    if ours.is_function(object) {
+        // A variable has its name.
+        let code = format!("xlazy::prelude::{}", &user.text[place.clone()]);
+        let said = format!("`{object}` is a variable here, which hides the function of that name: `{code}` calls that");
+        return Some(Found { said, code, at: place, subject: None });
+    }
+    let code = rusty(ours.forward(ty, object, &given(user, open + 1..close, ours))?);
+    is_rust(&code).then(|| Found { said: format!("{ANSWER}`{code}`"), code, at: place, subject: None })
+}
+
+/// A layer in a field that is called like a method, `self.conv1(x)`.
+fn field(error: &Diagnostic, user: &Words, at: &Range<usize>, ours: &Ours) -> Option<Found> {
+    let is_field = |l: &String| l.starts_with("field, not a method");
+    error.spans.iter().find(|s| s.primary && s.label.as_ref().is_some_and(is_field))?;
+    let name = user.tokens.iter().position(|t| t.range == *at)?;
+    let close = user.behind_brackets(name + 1).filter(|_| user.word(name + 1) == "(")? - 1;
+    let start = user.tokens[user.operand_before(name.checked_sub(1)?)?].range.start;
+    let borrowed = |text: String| match text.starts_with('&') {
+        true => text,
+        false => format!("&{}", receiver(&text)),
+    };
+    let arguments: Vec<String> = given(user, name + 2..close, ours).plain.into_iter().map(borrowed).collect();
+    let code = rusty(format!("{}.forward({})", &user.text[start..at.end], arguments.join(", ")));
+    let place = start..user.tokens[close].range.end;
     is_rust(&code).then(|| Found { said: format!("{ANSWER}`{code}`"), code, at: place, subject: None })
 }
 
