@@ -62,7 +62,6 @@ fn mixed(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
 
     #[test]
     fn what_is_advised_is_about_the_side_that_is_wrong() {

@@ -236,7 +236,8 @@ impl<'a> Ours<'a> {
 
     /// Whether the prelude has a function of that name.
     pub(super) fn is_function(&self, name: &str) -> bool {
-        self.lines().any(|(n, kind, full)| n == name && kind == "function" && full.starts_with(&format!("{name}(")))
+        let its_own = |full: &str| full.strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', '<']));
+        self.lines().any(|(n, kind, full)| n == name && kind == "function" && its_own(full))
     }
 
     /// Whether something of a name of torch's is there, a function in place or one that gives another value.

@@ -30,8 +30,9 @@ const TYPES: [&str; 18] = [
 /// What to write instead of what rustc points at, for each error: where a row of the table stands there, and rustc says that it is
 /// about what the row is about. A vector that is indexed wrongly hears what rustc has to say about vectors.
 pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec<Option<String>> {
+    let unknown: Vec<&str> = errors.iter().filter_map(|e| unknown_value(e)).collect();
     let candidates: Vec<Vec<Candidate>> =
-        errors.iter().map(|e| candidates(e, texts, rustc).unwrap_or_default()).collect();
+        errors.iter().map(|e| candidates(e, &unknown, texts, rustc).unwrap_or_default()).collect();
     let mut chosen: Vec<Option<&Candidate>> = vec![None; errors.len()];
     let mut spare = chosen.clone();
     // Where the first is about something else, or rustc does not take it, the next may be it: `x.cuda()` of a tensor, or of a model.
@@ -64,7 +65,7 @@ pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec
 }
 
 /// The rows that stand where an error points, the likeliest first.
-fn candidates(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Vec<Candidate>> {
+fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc) -> Option<Vec<Candidate>> {
     const MOST: usize = 5;
     let about = match &*error.code {
         "" => About::Python,
@@ -112,15 +113,19 @@ fn candidates(error: &Diagnostic, texts: &Texts, rustc: &Rustc) -> Option<Vec<Ca
     };
     let all = layer.into_iter().chain(all_instead(line, &in_line, about, &rustc.ours));
     // What names what is not there helps nobody.
-    let unknown = error.message.strip_prefix("cannot find value `").and_then(|rest| rest.split('`').next());
-    let there = |f: &Found| f.code == line[f.at.clone()] || unknown.is_none_or(|name| !names(&f.code, name));
+    let there = |f: &Found| f.code == line[f.at.clone()] || !unknown.iter().any(|name| names(&f.code, name));
     Some(all.filter(there).filter_map(candidate).take(MOST).collect())
 }
 
-/// Whether code has a value of that name.
+fn unknown_value(error: &Diagnostic) -> Option<&str> {
+    error.message.strip_prefix("cannot find value `")?.split('`').next()
+}
+
+/// Whether code has a value of that name: no field, method or path.
 fn names(code: &str, name: &str) -> bool {
     let words = Words::of(code);
-    (0..words.len()).any(|i| words.word(i) == name && !matches!(words.word(i.wrapping_sub(1)), "." | ":"))
+    let field = |i: usize| words.word(i + 1) == ":" && words.word(i + 2) != ":";
+    (0..words.len()).any(|i| words.word(i) == name && !field(i) && !matches!(words.word(i.wrapping_sub(1)), "." | ":"))
 }
 
 /// What to write for a text in Python's quotes, which for Rust is a lifetime and a character without an end.
