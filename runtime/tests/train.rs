@@ -402,3 +402,73 @@ fn a_recurrent_network_trains_in_one_program() {
     assert_eq!(compiles() - before, 1);
     assert!(last < 0.3, "{last}");
 }
+
+/// One round of a loop as somebody writes it who has never heard of barriers: the loss is read before the step or behind it.
+enum Reads {
+    Before,
+    Behind,
+    BehindWithBarrier,
+}
+
+/// The losses of so many rounds, and how many programs each compiled and how many ops each ran.
+fn rounds(reads: Reads, make: impl Fn(&nn::Sequential) -> Box<dyn Optimizer>, n: usize) -> Vec<(f64, u64, usize)> {
+    let (at, ran) = (|| compiles(), || events().iter().map(|e| e.nodes).sum::<usize>());
+    manual_seed(5);
+    let model = mlp();
+    let (x, y) = (Tensor::rand([16, 2]), Tensor::rand([16, 1]));
+    let mut opt = make(&model);
+    let mut seen = Vec::new();
+    for _ in 0..n {
+        let before = (at(), ran());
+        opt.zero_grad();
+        let loss = model.forward(&x).mse_loss(&y, Reduction::Mean);
+        let early = matches!(reads, Reads::Before).then(|| loss.item());
+        loss.backward();
+        opt.step();
+        if let Reads::BehindWithBarrier = reads {
+            sync();
+        }
+        let value = early.unwrap_or_else(|| loss.item());
+        seen.push((value, at() - before.0, ran() - before.1));
+    }
+    sync();
+    seen
+}
+
+#[test]
+fn a_loop_that_only_reads_its_loss_runs_each_round_once() {
+    let _alone = alone();
+    let sgd = |m: &nn::Sequential| Box::new(optim::SGD::new(m.parameters(), 0.1)) as Box<dyn Optimizer>;
+    let adam = |m: &nn::Sequential| Box::new(optim::Adam::new(m.parameters(), 0.1)) as Box<dyn Optimizer>;
+    let makes: [&dyn Fn(&nn::Sequential) -> Box<dyn Optimizer>; 2] = [&sgd, &adam];
+    for make in makes {
+        let right: Vec<f64> = rounds(Reads::BehindWithBarrier, make, 8).iter().map(|r| r.0).collect();
+        for reads in [Reads::Before, Reads::Behind] {
+            let seen = rounds(reads, make, 8);
+            for ((loss, _, _), right) in seen.iter().zip(&right) {
+                assert!((loss - right).abs() < 1e-5 * right.abs().max(1e-3), "{seen:?} is not {right:?}");
+            }
+            assert!(seen[4..].iter().all(|r| r.1 == 0 && r.2 == seen[4].2), "{seen:?}");
+        }
+    }
+}
+
+#[test]
+fn a_value_that_is_changed_in_place_and_looked_at_again_and_again_is_computed_once() {
+    let _alone = alone();
+    let w = Tensor::ones([3]);
+    let mut ran = Vec::new();
+    for i in 0..6 {
+        let before = events().len();
+        w.mul_(2.0);
+        assert_eq!(w.sum().item(), 3.0 * f64::powi(2.0, i + 1));
+        ran.push(events()[before..].iter().map(|e| e.nodes).sum::<usize>());
+    }
+    assert!(ran[3..].iter().all(|n| *n == ran[3]), "{ran:?}");
+    // Another line changes and reads what is pending: what it does not need stays so.
+    let beside = Tensor::ones([2]) + 1.0;
+    w.add_(1.0);
+    w.mul_(2.0);
+    assert_eq!(w.sum().item(), 2.0 * (192.0 + 3.0));
+    assert!(format!("{beside:?}").contains("pending"));
+}

@@ -136,8 +136,8 @@ fn compilation(
         flops: costs.flops,
         hash: record.hash,
         device: name_of(record.device),
+        unrolled: unrolled(record, why.is_some()),
         why,
-        unrolled: unrolled(record),
         refused: false,
         explained_in,
     }

@@ -121,6 +121,8 @@ pub(crate) struct Record {
     pub traced: u64,
     /// How many nodes there had been when this line read last, if nothing was synced since.
     pub read_before: Option<u64>,
+    /// How often it has.
+    pub reads_here: usize,
     /// Pending results that a read neither gives nor needs: it ran a part of what was there.
     pub left_pending: usize,
     /// What there is for it in the cache.
@@ -176,7 +178,9 @@ pub(crate) fn token(op: &'static OpDef, line: u64) -> u64 {
 }
 
 /// What is kept of a miss: with the lines as they read, and the names of its data.
-pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) -> Record {
+///
+/// `reads`: of other lines, and of this one, since the last barrier.
+pub(super) fn of_miss(miss: Miss, [reads, here]: [Vec<Read>; 2]) -> Record {
     let mut places = Lines::default();
     let lines: Marks = miss.steps.iter().map(|s| places.of(s.at)).collect();
     let leaves = named(miss.leaves, &mut places, &lines, &miss.steps);
@@ -198,7 +202,8 @@ pub(super) fn of_miss(miss: Miss, reads: Vec<Read>, read_before: Option<u64>) ->
         options: miss.options,
         reads,
         traced: miss.traced,
-        read_before,
+        read_before: here.last().map(|r| r.seq),
+        reads_here: here.len(),
         left_pending: miss.left_pending,
         room: miss.room,
         sketch: OnceLock::new(),
@@ -372,6 +377,7 @@ impl Record {
             options: Options::DEFAULT,
             reads,
             read_before: None,
+            reads_here: 0,
             left_pending: 0,
             room,
             sketch: OnceLock::new(),
@@ -523,8 +529,14 @@ impl Record {
         text::called_from(at, site.or_else(step).or_else(leaf).or_else(read).flatten())
     }
 
+    /// Whether an optimizer takes a step in it.
+    pub fn stepped(&self) -> bool {
+        self.cause == Cause::OptimizerStep || self.derived.contains(&Some(Derived::Update))
+    }
+
     pub fn is_read(&self) -> bool {
-        matches!(self.cause, Cause::Display | Cause::Read | Cause::ControlFlow | Cause::Concrete | Cause::DeviceChange)
+        use Cause::{Concrete, ControlFlow, DeviceChange, Display, Read, UnendedRounds};
+        matches!(self.cause, Display | Read | ControlFlow | Concrete | DeviceChange | UnendedRounds)
     }
 }
 

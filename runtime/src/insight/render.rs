@@ -347,9 +347,16 @@ impl Compilation {
 }
 
 fn unrolled(of: &Unrolled) -> Value {
-    let Unrolled { at, rounds, ops, carried, training } = of;
-    let (at, sentence) = (place(at), of.sentence());
-    json!({ "at": at, "rounds": rounds, "ops": ops, "carried": carried, "training": training, "sentence": sentence })
+    let Unrolled { at, rounds, ops, carried, training, ended } = of;
+    json!({
+        "at": place(at),
+        "rounds": rounds,
+        "ops": ops,
+        "carried": carried,
+        "training": training,
+        "ended": ended,
+        "sentence": of.sentence(),
+    })
 }
 
 /// A line of user code as JSON: its file, or the cell that it stands for, and the line there.

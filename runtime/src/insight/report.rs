@@ -190,6 +190,8 @@ pub struct Unrolled {
     pub carried: bool,
     /// Each round ends in a step of an optimizer, which nobody has run.
     pub training: bool,
+    /// From now on the read at `at` ends each round, since nothing else does.
+    pub ended: bool,
 }
 
 /// One compilation, or one program that came from the disk in its place.

@@ -20,7 +20,17 @@ const PERIODS: usize = 16;
 
 impl Unrolled {
     pub(super) fn sentence(&self) -> String {
-        let Unrolled { at, rounds, ops, carried, training } = self;
+        let Unrolled { at, rounds, ops, carried, training, ended } = self;
+        if *ended {
+            return format!(
+                "{}, {} each, are one program, since nothing ends them: the read at {} does from now on, with all that is pending. \
+                 `sync()` at the end of each round{} compiles one round, which serves them all.",
+                count(*rounds, "round"),
+                count(*ops, "op"),
+                location(at),
+                if *training { ", or `optimizer_step(&mut opt)` in place of `opt.step()`," } else { "" }
+            );
+        }
         if *training {
             return format!(
                 "{rounds} steps of training at {}, {} each, are one program: `optimizer_step(&mut opt)` in place of `opt.step()`, or \
@@ -43,11 +53,21 @@ impl Unrolled {
 
 /// The loop whose rounds make up most of a program, if it is one that could be recorded once. Layers, each of which has parameters of
 /// its own, are none. Steps of training want a barrier between them.
-pub(super) fn unrolled(record: &Record) -> Option<Unrolled> {
+pub(super) fn unrolled(record: &Record, explained: bool) -> Option<Unrolled> {
+    if record.cause == Cause::UnendedRounds {
+        return (!explained).then(|| ended(record));
+    }
     if record.steps.len() < OPS || record.cause == Cause::Eager {
         return None;
     }
     training(record).or_else(|| rounds(record))
+}
+
+/// What a read found of several rounds.
+fn ended(record: &Record) -> Unrolled {
+    let rounds = (record.reads_here + 1).max(2);
+    let at = Spot::from(record.site);
+    Unrolled { at, rounds, ops: record.steps.len() / rounds, carried: true, training: record.stepped(), ended: true }
 }
 
 /// What optimizers' steps do stands together, between what passes of the model record.
@@ -61,7 +81,7 @@ fn training(record: &Record) -> Option<Unrolled> {
     let rounds = steps.iter().filter(|i| line(i) == line(last)).count();
     let at = Spot::from(record.steps[*last].at);
     let ops = record.steps.len() / rounds;
-    (rounds >= STEPS).then_some(Unrolled { at, rounds, ops, carried: true, training: true })
+    (rounds >= STEPS).then_some(Unrolled { at, rounds, ops, carried: true, training: true, ended: false })
 }
 
 fn rounds(record: &Record) -> Option<Unrolled> {
@@ -101,6 +121,7 @@ fn rounds(record: &Record) -> Option<Unrolled> {
         ops: period,
         carried,
         training: false,
+        ended: false,
     })
 }
 

@@ -137,7 +137,7 @@ fn record(miss: Miss) -> Record {
     let (here, mut others): (Vec<Read>, Vec<Read>) = reads().iter().partition(|r| same_place(r.at, site));
     let cell = CELL.load(Ordering::Relaxed);
     others.retain(|r| r.seq >= cell);
-    of_miss(miss, others, here.last().map(|r| r.seq))
+    of_miss(miss, [others, here])
 }
 
 /// The variable that a program is for, where it is for one alone.
@@ -225,7 +225,7 @@ impl Case for Missed {
 
     fn compiling(&self) -> Box<dyn Any> {
         let work = Work { nodes: self.record.steps.len(), cause: self.record.cause, at: self.at };
-        let advice = unrolled(&self.record).map(|u| u.sentence());
+        let advice = unrolled(&self.record, self.why.0.is_some()).map(|u| u.sentence());
         Box::new(live::compiling(work, self.name.clone(), advice))
     }
 

@@ -22,6 +22,8 @@ pub enum Cause {
     LoaderBarrier,
     /// The pending graph grew too long.
     Trim,
+    /// A line read again that needs earlier rounds of its loop, which nothing had run.
+    UnendedRounds,
     /// An op that needs concrete values, such as `nonzero`.
     Concrete,
     /// A tensor was moved to another device (`x.to("cpu:1")`), which needs its value.
@@ -31,7 +33,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub const ALL: [Cause; 11] = [
+    pub const ALL: [Cause; 12] = [
         Cause::Display,
         Cause::Read,
         Cause::ControlFlow,
@@ -40,6 +42,7 @@ impl Cause {
         Cause::InitialState,
         Cause::LoaderBarrier,
         Cause::Trim,
+        Cause::UnendedRounds,
         Cause::Concrete,
         Cause::DeviceChange,
         Cause::Eager,
@@ -47,8 +50,8 @@ impl Cause {
 
     /// Whether what ran got its values for good, and is no longer pending.
     pub fn is_barrier(self) -> bool {
-        use Cause::{Eager, InitialState, LoaderBarrier, OptimizerStep, Sync, Trim};
-        matches!(self, Sync | OptimizerStep | InitialState | LoaderBarrier | Trim | Eager)
+        use Cause::{Eager, InitialState, LoaderBarrier, OptimizerStep, Sync, Trim, UnendedRounds};
+        matches!(self, Sync | OptimizerStep | InitialState | LoaderBarrier | Trim | UnendedRounds | Eager)
     }
 
     pub fn name(self) -> &'static str {
@@ -61,6 +64,7 @@ impl Cause {
             Cause::InitialState => "initial state",
             Cause::LoaderBarrier => "loader barrier",
             Cause::Trim => "trim",
+            Cause::UnendedRounds => "read that ends its round",
             Cause::Concrete => "op that needs concrete values",
             Cause::DeviceChange => "device change",
             Cause::Eager => "op by op",

@@ -12,6 +12,7 @@ mod look;
 mod lower;
 mod packs;
 mod ranks;
+mod rounds;
 mod sharded;
 mod spawn;
 mod start;

@@ -7,6 +7,7 @@ use super::execute::{Outcome, run};
 use super::kept;
 use super::lower::{Lowered, lower};
 use super::ranks::{barrier_here, cut_of, read_here};
+use super::rounds::end_here;
 use super::start::{Start, before_barrier, before_read};
 use super::witness::{Case, Miss, Next, Witness};
 use crate::clock::{clock, traced};
@@ -45,8 +46,13 @@ pub fn barrier(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Opti
         return barrier_here(cause, at);
     }
     let _turn = turn();
-    metrics::MARK_STEP.add(1);
     start(before_barrier())?;
+    run_all(by, cause, at)
+}
+
+/// Runs all that is pending.
+fn run_all(by: &'static dyn Witness, cause: Cause, at: Place) -> Result<Option<SyncEvent>> {
+    metrics::MARK_STEP.add(1);
     let (parts, scope) = pending_parts();
     let event = run_parts(by, parts.into_iter().map(Roots::Of), scope, cause, at, None)?;
     // Only now: an interrupt that came while a program ran must not lose what was donated to it.
@@ -205,7 +211,7 @@ pub fn read_all(
     at: Place,
 ) -> Result<(Values, Option<SyncEvent>)> {
     let turn = turn();
-    let missing: SmallVec<[NodeId; 1]> = {
+    let mut missing: SmallVec<[NodeId; 1]> = {
         let g = graph();
         let mut missing: SmallVec<[NodeId; 1]> =
             ids.iter().copied().filter(|&id| g.node(id).value().is_none()).collect();
@@ -224,6 +230,18 @@ pub fn read_all(
     start(before_read(&missing))?;
     let mut last = None;
     let mut ran = HashMap::new();
+    let reads = || {
+        if matches!(cause, Cause::Read | Cause::ControlFlow | Cause::Concrete) {
+            let seq = graph().last_seq();
+            by.read(at, seq);
+        }
+    };
+    if !missing.is_empty() && end_here(&missing, at) {
+        last = run_all(by, Cause::UnendedRounds, at)?;
+        reads();
+        let g = graph();
+        missing.retain(|id| g.node(*id).value().is_none());
+    }
     if !missing.is_empty() {
         let cause = if cause == Cause::Read && decides(at) { Cause::ControlFlow } else { cause };
         let parts = match missing[..] {
@@ -234,10 +252,7 @@ pub fn read_all(
             metrics::SYNC_TENSORS.add(1);
             // held until the values are in their places
             let (cut, part) = cut_and_run(by, Roots::Of(roots), Scope::Read, cause, at);
-            if matches!(cause, Cause::Read | Cause::ControlFlow | Cause::Concrete) {
-                let seq = graph().last_seq();
-                by.read(at, seq);
-            }
+            reads();
             let (outputs, event) = part?;
             let mut g = graph();
             for (&root, value) in cut.roots.iter().zip(&outputs) {

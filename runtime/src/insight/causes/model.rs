@@ -10,7 +10,29 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     if e.is_part() {
         return None;
     }
-    sized(e).or_else(|| other(e)).or_else(|| layers(e))
+    in_turn(e).or_else(|| sized(e)).or_else(|| other(e)).or_else(|| layers(e))
+}
+
+/// A line that takes one tensor after the other, all of which are there, such as the parameters of one model.
+fn in_turn(e: &Evidence) -> Option<Claim> {
+    let (new, old) = (only_input(e.new)?, only_input(e.old)?);
+    let there = e.old.steps.first().is_some_and(|s| new.lineage < s.seq);
+    let another = new.lineage != old.lineage && new.ty.shape != old.ty.shape && new.lasts() && old.lasts();
+    if !there || !another || !same_place(e.new.site, e.old.site) {
+        return None;
+    }
+    let stay = stay(e.new, "all of them");
+    let fix = format!(
+        "another tensor, which is read at the same line: expected once for each shape, and {stay}; computed first and shown together \
+         (a `Vec` of results), all of them are one program"
+    );
+    Some(Claim::new(e.numbered(|_| true), Class::Shape, new.at, vec![words::input(new, old)], fix))
+}
+
+/// The tensor that a program takes, where it is the only one.
+fn only_input(r: &Record) -> Option<&LeafRecord> {
+    let mut all = r.leaves.iter().filter(|l| !l.scalar);
+    all.next().filter(|_| all.next().is_none())
 }
 
 /// Parameters of other sizes.

@@ -17,30 +17,72 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     if e.is_part() {
         return None;
     }
-    never_synced(e).or_else(|| picked_up(e))
+    ends_rounds(e).or_else(|| never_synced(e)).or_else(|| picked_up(e))
+}
+
+/// A read that ends the rounds of its loop, since nothing else does: what it needed of earlier rounds, then each round by itself.
+fn ends_rounds(e: &Evidence) -> Option<Claim> {
+    let here = |r: &Record| same_place(r.site, e.new.site);
+    if e.new.cause != Cause::UnendedRounds || !here(e.old) {
+        return None;
+    }
+    let first = !e.known.iter().any(|r| r.cause == Cause::UnendedRounds && here(r));
+    let earlier = earlier(e.new);
+    let (now, fix) = match first {
+        true => (
+            count(e.new.steps.len(), "op") + &from_before(earlier),
+            format!(
+                "nothing was synced since the last read, and this needs {} of earlier rounds again: the line ends each round from now on, \
+                 with all that is pending",
+                count(earlier, "op")
+            ),
+        ),
+        false => (
+            count(e.new.steps.len(), "op"),
+            "the read ends each round, since nothing else does, and this is one round by itself: expected once"
+                .to_owned(),
+        ),
+    };
+    let end = end(e.new);
+    let fix =
+        Fix::from(format!("{fix}. End each with {end}, then all rounds are one program")).code(sync_of_rounds(e.new));
+    let difference = resized(e, now);
+    Some(Claim::new(e.numbered(|_| true), Class::Structure, e.new.site, vec![difference], fix))
+}
+
+/// How many ops of a program a line needed the last time that it read, too.
+fn earlier(r: &Record) -> usize {
+    r.read_before.map_or(0, |before| r.steps.iter().filter(|s| s.seq <= before).count())
+}
+
+fn from_before(earlier: usize) -> String {
+    if earlier == 0 { String::new() } else { format!(", {earlier} of them from before the last read") }
+}
+
+fn resized(e: &Evidence, now: String) -> Difference {
+    Difference {
+        what: "program".into(),
+        was: count(e.old.steps.len(), "op"),
+        now,
+        was_at: Some(e.old.site),
+        now_at: Some(e.new.site),
+    }
 }
 
 /// A read of a line that has read before, with nothing synced since: what it needs of the earlier rounds is in it, too.
 fn never_synced(e: &Evidence) -> Option<Claim> {
     let (new, old) = (e.new, e.old);
     let before = new.read_before?;
-    let kept = new.steps.iter().filter(|s| s.seq <= before).count();
+    let kept = earlier(new);
     let rounds = decides_rounds(new.site);
     if kept == 0 && !rounds || e.aligned.only_new.is_empty() || !same_place(new.site, old.site) {
         return None;
     }
-    let earlier = if kept == 0 { String::new() } else { format!(", {kept} of them from before the last read") };
-    let difference = Difference {
-        what: "program".into(),
-        was: count(old.steps.len(), "op"),
-        now: count(new.steps.len(), "op") + &earlier,
-        was_at: Some(old.site),
-        now_at: Some(new.site),
-    };
+    let difference = resized(e, count(new.steps.len(), "op") + &from_before(kept));
     let fix = if rounds {
         super::control_flow::fix(new.site)
     } else if grows(new, old, before) {
-        fix_rounds(new, kept, e.known.iter().any(|r| r.cause == Cause::OptimizerStep))
+        fix_rounds(new, kept)
     } else {
         return None;
     };
@@ -128,19 +170,26 @@ fn fix_barrier(new: &Record, pending: &Step, ops: usize) -> Fix {
     .code(behind(new, pending))
 }
 
-fn fix_rounds(new: &Record, kept: usize, optimizer: bool) -> Fix {
-    let end = if optimizer { "`optimizer_step(&mut optimizer)` or `sync()`" } else { "`sync()`" };
-    // Where the round is a loop's, at its end; where it is a cell that runs again, before the value is read.
-    let code = match loops(new.site).is_empty() {
-        false => insert_in_each_round(new.site, SYNC),
-        true => insert_before(new.site, SYNC),
-    };
+fn fix_rounds(new: &Record, kept: usize) -> Fix {
     Fix::from(format!(
         "nothing was synced since the last read, so this runs {} of earlier rounds again, and grows with every round: end each \
-         with {end}, then all rounds are one program",
-        count(kept, "op")
+         with {}, then all rounds are one program",
+        count(kept, "op"),
+        end(new)
     ))
-    .code(code)
+    .code(sync_of_rounds(new))
+}
+
+fn end(new: &Record) -> &'static str {
+    if new.stepped() { "`optimizer_step(&mut optimizer)` or `sync()`" } else { "`sync()`" }
+}
+
+/// Where the round is a loop's, at its end; where it is a cell that runs again, before the value is read.
+fn sync_of_rounds(new: &Record) -> Option<Vec<Edit>> {
+    match loops(new.site).is_empty() {
+        false => insert_in_each_round(new.site, SYNC),
+        true => insert_before(new.site, SYNC),
+    }
 }
 
 /// Whether a line belongs to what the function around `from` does: it is in it, or in what that calls, by name. No where
