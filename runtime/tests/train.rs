@@ -410,9 +410,11 @@ enum Reads {
     BehindWithBarrier,
 }
 
+type Make = fn(&nn::Sequential) -> Box<dyn Optimizer>;
+
 /// The losses of so many rounds, and how many programs each compiled and how many ops each ran.
-fn rounds(reads: Reads, make: impl Fn(&nn::Sequential) -> Box<dyn Optimizer>, n: usize) -> Vec<(f64, u64, usize)> {
-    let (at, ran) = (|| compiles(), || events().iter().map(|e| e.nodes).sum::<usize>());
+fn rounds(reads: Reads, make: Make, n: usize) -> Vec<(f64, u64, usize)> {
+    let (at, ran) = (compiles, || events().iter().map(|e| e.nodes).sum::<usize>());
     manual_seed(5);
     let model = mlp();
     let (x, y) = (Tensor::rand([16, 2]), Tensor::rand([16, 1]));
@@ -438,10 +440,9 @@ fn rounds(reads: Reads, make: impl Fn(&nn::Sequential) -> Box<dyn Optimizer>, n:
 #[test]
 fn a_loop_that_only_reads_its_loss_runs_each_round_once() {
     let _alone = alone();
-    let sgd = |m: &nn::Sequential| Box::new(optim::SGD::new(m.parameters(), 0.1)) as Box<dyn Optimizer>;
-    let adam = |m: &nn::Sequential| Box::new(optim::Adam::new(m.parameters(), 0.1)) as Box<dyn Optimizer>;
-    let makes: [&dyn Fn(&nn::Sequential) -> Box<dyn Optimizer>; 2] = [&sgd, &adam];
-    for make in makes {
+    let sgd: Make = |m| Box::new(optim::SGD::new(m.parameters(), 0.1));
+    let adam: Make = |m| Box::new(optim::Adam::new(m.parameters(), 0.1));
+    for make in [sgd, adam] {
         let right: Vec<f64> = rounds(Reads::BehindWithBarrier, make, 8).iter().map(|r| r.0).collect();
         for reads in [Reads::Before, Reads::Behind] {
             let seen = rounds(reads, make, 8);

@@ -1,7 +1,20 @@
 //! MIME bundles: one value in the several forms a front end may choose from.
 
+use std::io;
+use std::path::Path;
+
 /// A display in parts, a JSON list of texts, for who shows one after the other: beside the forms that show all of them.
 pub const PAGES: &str = "application/vnd.xlazy.pages+json";
+
+/// What names of files end in, by what is in them.
+const ENDINGS: [(&str, &str); 6] = [
+    ("png", "image/png"),
+    ("svg", "image/svg+xml"),
+    ("html", "text/html"),
+    ("md", "text/markdown"),
+    ("json", "application/json"),
+    ("txt", "text/plain"),
+];
 
 /// The content of one MIME type.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +81,33 @@ impl Bundle {
     /// What is compared, where two runs of a cell are.
     pub fn what_lasts(&self) -> &str {
         self.lasting.as_deref().unwrap_or_else(|| self.plain())
+    }
+
+    /// Writes the form of a display that the ending of a file's name asks for: `.png`, `.svg`, `.html`, `.md`, `.json`, `.txt`
+    /// (`matplotlib.pyplot.savefig`).
+    ///
+    /// Errors: the display has no such form; what the system says of the file.
+    ///
+    /// ```
+    /// let file = std::env::temp_dir().join(format!("{}.html", std::process::id()));
+    /// xlazy_mime::Bundle::html("<b>bold</b>", "bold").save(&file).unwrap();
+    /// assert_eq!(std::fs::read_to_string(&file).unwrap(), "<b>bold</b>");
+    /// # std::fs::remove_file(file).unwrap();
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let path = path.as_ref();
+        let ending = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let mime = ENDINGS.iter().find(|(e, _)| *e == ending).map(|(_, mime)| *mime);
+        match self.entries.iter().find(|(m, _)| Some(&**m) == mime) {
+            Some((_, Content::Text(text))) => std::fs::write(path, text),
+            Some((_, Content::Bytes(bytes))) => std::fs::write(path, bytes),
+            None => {
+                let there = ENDINGS.iter().filter(|(_, mime)| self.entries.iter().any(|(m, _)| m == mime));
+                let there: Vec<String> = there.map(|(e, _)| format!("`.{e}`")).collect();
+                let said = format!("{} cannot be written: this display has {}", path.display(), there.join(", "));
+                Err(io::Error::new(io::ErrorKind::InvalidInput, said))
+            }
+        }
     }
 
     /// The plain-text twin, empty where there is none.

@@ -6,6 +6,7 @@ use super::tensor::numbers;
 use crate::tensor::Tensor;
 use std::fmt::Write;
 use std::panic::Location;
+use std::path::Path;
 use xlazy_mime::{Bundle, Rich};
 
 /// The numbers of a series: a slice, a vector or an array of numbers, or a tensor, whose values are computed.
@@ -216,6 +217,23 @@ impl Plot {
             };
         }
         plain
+    }
+}
+
+impl Plot {
+    /// Writes the picture to a file, by the ending of its name: `.svg`, `.html` or `.txt` (`matplotlib.pyplot.savefig`).
+    ///
+    /// Errors: another ending; what the system says of the file.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let file = std::env::temp_dir().join(format!("{}.svg", std::process::id()));
+    /// Plot::new("loss").line("", &[2.0, 1.0]).save(&file).unwrap();
+    /// assert!(std::fs::read_to_string(&file).unwrap().starts_with("<svg"));
+    /// # std::fs::remove_file(file).unwrap();
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> std::io::Result<()> {
+        self.rich().save(path)
     }
 }
 

@@ -347,7 +347,7 @@ impl Compilation {
 }
 
 fn unrolled(of: &Unrolled) -> Value {
-    let Unrolled { at, rounds, ops, carried, training, ended } = of;
+    let Unrolled { at, rounds, ops, carried, training, ended, grows } = of;
     json!({
         "at": place(at),
         "rounds": rounds,
@@ -355,6 +355,7 @@ fn unrolled(of: &Unrolled) -> Value {
         "carried": carried,
         "training": training,
         "ended": ended,
+        "grows": grows.map(|types| types.map(|ty| ty.to_string()).to_vec()),
         "sentence": of.sentence(),
     })
 }
@@ -498,8 +499,17 @@ pub fn healed_bundle() -> Bundle {
     if all.is_empty() {
         return Bundle::text("nothing was healed: no attribute changed between otherwise equal programs").passing();
     }
-    let line = |h: &Healing| format!("{} at {} (compilation #{})", h.op, location(h.at), h.compilation);
-    let lines: Vec<String> = all.iter().map(line).collect();
+    let mut places: Vec<(String, Vec<String>)> = Vec::new();
+    for h in &all {
+        let (place, number) = (format!("{} at {}", h.op, location(h.at)), format!("#{}", h.compilation));
+        match places.iter_mut().find(|(p, _)| *p == place) {
+            Some((_, numbers)) if numbers.contains(&number) => {}
+            Some((_, numbers)) => numbers.push(number),
+            None => places.push((place, vec![number])),
+        }
+    }
+    let compilations = |n: &[String]| format!("compilation{} {}", if n.len() == 1 { "" } else { "s" }, n.join(", "));
+    let lines: Vec<String> = places.iter().map(|(place, n)| format!("{place} ({})", compilations(n))).collect();
     let items: Vec<String> = lines.iter().map(|l| format!("<li>{}</li>", escape_html(l))).collect();
     Bundle::html(format!("<ul>{}</ul>", items.join("")), format!("{}\n", lines.join("\n"))).passing()
 }

@@ -3,6 +3,7 @@ use std::time::Duration;
 use xlazy_core::ir::OpDef;
 use xlazy_core::run::{Cause, Memory, Origin};
 use xlazy_core::text::Spot;
+use xlazy_core::ty::TypeRef;
 
 /// Why a program had to be compiled although one much like it was there: one enum for reports, JSON and tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -192,6 +193,8 @@ pub struct Unrolled {
     pub training: bool,
     /// From now on the read at `at` ends each round, since nothing else does.
     pub ended: bool,
+    /// What is longer in each round: its type in the first and in the last.
+    pub grows: Option<[TypeRef; 2]>,
 }
 
 /// One compilation, or one program that came from the disk in its place.

@@ -8,6 +8,7 @@ use std::ops::Range;
 use xlazy_core::ir::Input;
 use xlazy_core::run::Cause;
 use xlazy_core::text::{Spot, callers, location, loops};
+use xlazy_core::ty::TypeRef;
 use xlazy_mime::count;
 
 /// Fewer rounds are no reason to write another kind of loop, nor are fewer ops in all of them.
@@ -20,7 +21,7 @@ const PERIODS: usize = 16;
 
 impl Unrolled {
     pub(super) fn sentence(&self) -> String {
-        let Unrolled { at, rounds, ops, carried, training, ended } = self;
+        let Unrolled { at, rounds, ops, carried, training, ended, grows } = self;
         if *ended {
             return format!(
                 "{}, {} each, are one program, since nothing ends them: the read at {} does from now on, with all that is pending. \
@@ -35,6 +36,15 @@ impl Unrolled {
             return format!(
                 "{rounds} steps of training at {}, {} each, are one program: `optimizer_step(&mut opt)` in place of `opt.step()`, or \
                  `sync()` behind it, compiles one step, which serves them all.",
+                location(at),
+                count(*ops, "op")
+            );
+        }
+        if let Some([first, last]) = grows {
+            return format!(
+                "{rounds} rounds of the loop at {}, {} each, are written out in one program, and what is {first} in the first is {last} in \
+                 the last: give it one size (a window of what came last, or the largest size, written at a position and masked), then \
+                 `sync()` at the end of each round compiles one round, which serves them all.",
                 location(at),
                 count(*ops, "op")
             );
@@ -67,7 +77,15 @@ pub(super) fn unrolled(record: &Record, explained: bool) -> Option<Unrolled> {
 fn ended(record: &Record) -> Unrolled {
     let rounds = (record.reads_here + 1).max(2);
     let at = Spot::from(record.site);
-    Unrolled { at, rounds, ops: record.steps.len() / rounds, carried: true, training: record.stepped(), ended: true }
+    Unrolled {
+        at,
+        rounds,
+        ops: record.steps.len() / rounds,
+        carried: true,
+        training: record.stepped(),
+        ended: true,
+        grows: None,
+    }
 }
 
 /// What optimizers' steps do stands together, between what passes of the model record.
@@ -81,18 +99,27 @@ fn training(record: &Record) -> Option<Unrolled> {
     let rounds = steps.iter().filter(|i| line(i) == line(last)).count();
     let at = Spot::from(record.steps[*last].at);
     let ops = record.steps.len() / rounds;
-    (rounds >= STEPS).then_some(Unrolled { at, rounds, ops, carried: true, training: true, ended: false })
+    (rounds >= STEPS).then_some(Unrolled { at, rounds, ops, carried: true, training: true, ended: false, grows: None })
 }
 
 fn rounds(record: &Record) -> Option<Unrolled> {
     let own: Vec<usize> = (0..record.steps.len()).filter(|&i| record.derived(i as u32).is_none()).collect();
-    let all = record.typed();
-    let marks: Vec<u64> = own.iter().map(|&i| all[i]).collect();
-    let (period, run) = repetition(&marks)?;
+    let (typed, tokens) = (record.typed(), record.tokens());
+    let is_long = |(period, run): &(usize, Range<usize>)| {
+        run.len() / period >= ROUNDS && run.len() >= OPS && run.len() * 2 >= own.len()
+    };
+    let equal = repetition(&own.iter().map(|&i| typed[i]).collect::<Vec<_>>()).filter(is_long);
+    // The same lines in each, with types of their own.
+    let alike = || repetition(&own.iter().map(|&i| tokens[i]).collect::<Vec<_>>());
+    let grown = || alike().filter(is_long).and_then(|found| Some((grows(record, &own, &found)?, found)));
+    let (grows, (period, run)) = match equal {
+        Some(found) => (None, found),
+        None => grown().map(|(grows, found)| (Some(grows), found))?,
+    };
     let rounds = run.len() / period;
     let update = |i: usize| record.derived(i as u32) == Some(Derived::Update);
     let (first, last) = (own[run.start], own[run.end - 1]);
-    if rounds < ROUNDS || run.len() < OPS || run.len() * 2 < own.len() || (first..=last).any(update) {
+    if (first..=last).any(update) {
         return None;
     }
     let round = |step: u32| {
@@ -122,6 +149,20 @@ fn rounds(record: &Record) -> Option<Unrolled> {
         carried,
         training: false,
         ended: false,
+        grows,
+    })
+}
+
+/// What is longer in each round than in the one before, in the first and in the last.
+fn grows(record: &Record, own: &[usize], (period, run): &(usize, Range<usize>)) -> Option<[TypeRef; 2]> {
+    let longer = |a: &TypeRef, b: &TypeRef| {
+        let one = |d: usize| a.shape[d] < b.shape[d];
+        a.shape.len() == b.shape.len() && (0..a.shape.len()).any(one)
+    };
+    (0..*period).find_map(|offset| {
+        let types: Vec<TypeRef> =
+            run.clone().skip(offset).step_by(*period).map(|place| record.steps[own[place]].ty).collect();
+        types.windows(2).all(|w| longer(&w[0], &w[1])).then(|| [types[0], types[types.len() - 1]])
     })
 }
 

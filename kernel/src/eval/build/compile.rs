@@ -190,6 +190,7 @@ impl Compiler {
         // Of a cell that did not compile.
         self.notes.clear();
         self.left.clear();
+        self.declares.clear();
         self.restore()?;
         let (cell, range) = &split::ended(cell, range);
         let range = range.clone();
@@ -204,6 +205,8 @@ impl Compiler {
             }
             Err(Unparsed::NoRoom(e)) => return Err(self.machine(&e.to_string()).into()),
         };
+        let items = parsed.items.iter().flat_map(|i| &i.names);
+        self.declares = parsed.bindings.iter().map(|b| &b.name).chain(items).cloned().collect();
         if let Some((at, title, label)) = &parsed.refusal {
             return Err(Refused::Failure(point_out(cell, at.clone(), title, label)));
         }

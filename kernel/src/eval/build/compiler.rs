@@ -46,6 +46,8 @@ pub struct Compiler {
     pub(super) notes: Vec<String>,
     /// Items that did not fit it, and what to say to whoever misses them.
     pub left: Vec<(String, String)>,
+    /// The variables and items that the cell at hand declares.
+    pub declares: BTreeSet<String>,
     pub(super) at_work: AtWork,
     /// What rustc was told the last time, besides the source.
     pub(super) told: Needs,
@@ -93,6 +95,7 @@ impl Compiler {
             unkept: Unkept::default(),
             notes: Vec::new(),
             left: Vec::new(),
+            declares: BTreeSet::new(),
             opt_level: 0,
             install,
             dir: folder.path(),

@@ -78,6 +78,7 @@ impl Session {
             Err(refused) => {
                 if let refused::Refused::Failure(failure) = &refused {
                     self.last_codes = errors::codes(failure);
+                    self.unmade(&cell.label());
                 }
                 return refused.into();
             }

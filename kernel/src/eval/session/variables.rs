@@ -47,6 +47,16 @@ impl Session {
         self.forget(outdated.into_iter().map(|(name, _)| name).collect());
     }
 
+    /// What a cell that did not compile would have made, where nothing has its name, is asked for by the next ones.
+    pub(super) fn unmade(&mut self, cell: &str) {
+        for name in std::mem::take(&mut self.compiler.declares) {
+            let there = self.vars.iter().any(|v| v.name == name) || self.declared.contains_key(&name);
+            if !there && !self.compiler.defs.has(&name) {
+                self.gone.insert(name, format!("is not there: {cell}, which declares it, did not compile"));
+            }
+        }
+    }
+
     /// Drops variables in the place of which the cell defines a function or a constant, and says so.
     pub fn give_way(&mut self, defined: &BTreeSet<String>, cell: &str, events: &mut dyn FnMut(Event)) {
         let names: Vec<String> = self.vars.iter().map(|v| v.name.clone()).filter(|n| defined.contains(n)).collect();

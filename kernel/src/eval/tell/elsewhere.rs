@@ -37,6 +37,10 @@ pub(super) fn of_another_library(
     let (text, at) = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
     let line = line_of(error, texts).unwrap_or_default().trim_start();
     let help = match (&*error.code, quoted) {
+        ("E0050" | "E0053", ["forward", ..]) => {
+            "a module's `forward` takes and gives one tensor: what takes or gives more is a method of the type's own, in an `impl` without `Module`"
+                .to_owned()
+        }
         ("E0425" | "E0432" | "E0433" | "E0423", ["torch" | "tch", ..]) => {
             "there is no module `torch`: what are functions there are methods of tensors (`x.exp()`) and functions without a module \
              (`cat`, `where_`); `nn`, `optim` and `data` are modules. `?NAME` tells of a name"
@@ -146,6 +150,11 @@ fn is_about_ours(error: &Diagnostic) -> bool {
 fn of_an_iterator(message: &str) -> bool {
     message.starts_with("a value of type `[") && message.contains("cannot be built from an iterator")
         || message.starts_with("the size for values of type `[") && message.contains("cannot be known")
+}
+
+pub(super) fn wants_an_optimizer(error: &Diagnostic) -> bool {
+    let label = |l: &String| l.contains("of type `&mut dyn xlazy::optim::Optimizer` is missing");
+    error.spans.iter().any(|s| s.label.as_ref().is_some_and(label))
 }
 
 /// Whether an iterator is handed over where a list is wanted.

@@ -39,6 +39,13 @@ pub(super) fn is_whole(word: &str) -> bool {
     word.chars().all(|c| c.is_ascii_digit() || c == '_')
 }
 
+/// Whether code may give a number without a point: no float stands in it, and no tensor is read.
+pub(super) fn may_be_whole(code: &str) -> bool {
+    let words = Words::of(code);
+    let float = |i: usize| words.kind(i) == Some(Kind::Number) && words.word(i).contains('.');
+    !(0..words.len()).any(|i| float(i) || matches!(words.word(i), "f64" | "f32" | "item"))
+}
+
 fn is_float(words: &Words, at: usize) -> bool {
     let word = words.word(at);
     match words.kind(at) {

@@ -16,4 +16,5 @@ mod table;
 pub mod texts;
 mod there;
 pub mod torch;
+mod unnamed;
 mod words;

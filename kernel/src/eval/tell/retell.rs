@@ -1,9 +1,10 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
 use super::asked::Rustc;
-use super::elsewhere::{line_of, of_another_library, wants_a_list};
+use super::elsewhere::{line_of, of_another_library, wants_a_list, wants_an_optimizer};
 use super::numbers;
 use super::options::{self, wanted as options_wanted};
 use super::texts::Texts;
+use super::unnamed;
 use super::words::IDLE;
 use crate::eval::generate::code::is_cell;
 use crate::eval::generate::declared::{Declaration, Declared};
@@ -197,11 +198,6 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         _ => return None,
     };
     Some(with_words(error, help))
-}
-
-fn wants_an_optimizer(error: &Diagnostic) -> bool {
-    let label = |l: &String| l.contains("of type `&mut dyn xlazy::optim::Optimizer` is missing");
-    error.spans.iter().any(|s| s.label.as_ref().is_some_and(label))
 }
 
 /// The tokens of the cell that an error is in, and which of them it points at.
@@ -490,9 +486,10 @@ fn of_generated_code(error: &Diagnostic, texts: &Texts, known: &Known) -> Option
                     .iter()
                     .any(|s| s.primary && s.ours && matches!(source.provenance(s.start), Provenance::Generated(_))) =>
             {
+                let (title, help) = unnamed::told(name, &error.message);
                 return Some(Retold {
-                    title: format!("the variable `{name}` cannot be used here: {}", error.message),
-                    help: Some("its type cannot be named from a cell; store what it holds instead".into()),
+                    title,
+                    help: Some(help),
                     with_labels: false,
                     about: About::Fetching(name.clone()),
                 });

@@ -543,7 +543,10 @@ fn is_dtype(value: &str) -> bool {
 }
 
 fn is_number(value: &str) -> bool {
-    value.trim_start_matches(['-', '+']).starts_with(|c: char| c.is_ascii_digit() || c == '.')
+    let value_of = value.trim_start_matches(['-', '+']);
+    let constant = ["f64::", "f32::", "std::f64::consts::", "std::f32::consts::"];
+    let constant = constant.iter().find_map(|c| value_of.strip_prefix(c)).is_some_and(|c| !c.contains(['(', '.']));
+    (constant || value_of.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
         && !matches!(syn::parse_str::<syn::Expr>(value), Ok(syn::Expr::MethodCall(_) | syn::Expr::Binary(_)))
 }
 

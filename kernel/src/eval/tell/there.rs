@@ -1,5 +1,6 @@
-//! What there is of torch here: what the page of all ops says that its names are called.
+//! What there is: of torch here, by the page of all ops; and what an error says is not there.
 use super::words::Words;
+use crate::eval::toolchain::diagnostic::Diagnostic;
 
 /// What of ours may be a name of torch's.
 pub(super) fn targets(name: &str) -> Vec<String> {
@@ -54,3 +55,15 @@ pub(super) const OPS: &str = include_str!("../../../../docs/ops.md");
 
 /// What every cell has.
 const PRELUDE: &str = include_str!("../../../../runtime/src/prelude.rs");
+
+/// The value that an error says is not there.
+pub(super) fn unknown_value(error: &Diagnostic) -> Option<&str> {
+    error.message.strip_prefix("cannot find value `")?.split('`').next()
+}
+
+/// Whether code has a value of that name: no field, method or path.
+pub(super) fn names(code: &str, name: &str) -> bool {
+    let words = Words::of(code);
+    let field = |i: usize| words.word(i + 1) == ":" && words.word(i + 2) != ":";
+    (0..words.len()).any(|i| words.word(i) == name && !field(i) && !matches!(words.word(i.wrapping_sub(1)), "." | ":"))
+}

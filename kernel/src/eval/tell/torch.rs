@@ -3,14 +3,14 @@
 use super::asked::{Asked, Candidate, Rustc, Taken, ask, place, tried};
 use super::call::{self, Call};
 use super::example;
-use super::literals::{is_rust, rusty};
+use super::literals::{is_rust, may_be_whole, rusty};
 use super::options::{is_option, method_of};
 use super::signatures::{Given, Ours};
 use super::stands::{NUMBER, TENSOR, subject};
 use super::subscript;
 use super::table::{PAGE, rows};
 use super::texts::Texts;
-use super::there::{OPS, in_scope, targets};
+use super::there::{OPS, in_scope, names, targets, unknown_value};
 use super::words::{Captured, TENSORS, Words, around, compared, found_at, is_name_of_argument, receiver, tokens};
 use crate::eval::text::scan::{Kind, Token};
 use crate::eval::toolchain::diagnostic::Diagnostic;
@@ -30,7 +30,9 @@ const TYPES: [&str; 18] = [
 /// What to write instead of what rustc points at, for each error: where a row of the table stands there, and rustc says that it is
 /// about what the row is about. A vector that is indexed wrongly hears what rustc has to say about vectors.
 pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec<Option<String>> {
-    let unknown: Vec<&str> = errors.iter().filter_map(|e| unknown_value(e)).collect();
+    // Where a cell does not parse, what is told of it has no variables.
+    let variable = |name: &&str| (rustc.type_of)(name).is_some();
+    let unknown: Vec<&str> = errors.iter().filter_map(|e| unknown_value(e)).filter(|name| !variable(name)).collect();
     let candidates: Vec<Vec<Candidate>> =
         errors.iter().map(|e| candidates(e, &unknown, texts, rustc).unwrap_or_default()).collect();
     let mut chosen: Vec<Option<&Candidate>> = vec![None; errors.len()];
@@ -115,17 +117,6 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
     // What names what is not there helps nobody.
     let there = |f: &Found| f.code == line[f.at.clone()] || !unknown.iter().any(|name| names(&f.code, name));
     Some(all.filter(there).filter_map(candidate).take(MOST).collect())
-}
-
-fn unknown_value(error: &Diagnostic) -> Option<&str> {
-    error.message.strip_prefix("cannot find value `")?.split('`').next()
-}
-
-/// Whether code has a value of that name: no field, method or path.
-fn names(code: &str, name: &str) -> bool {
-    let words = Words::of(code);
-    let field = |i: usize| words.word(i + 1) == ":" && words.word(i + 2) != ":";
-    (0..words.len()).any(|i| words.word(i) == name && !field(i) && !matches!(words.word(i.wrapping_sub(1)), "." | ":"))
 }
 
 /// What to write for a text in Python's quotes, which for Rust is a lifetime and a character without an end.
@@ -475,6 +466,10 @@ fn filled(xlazy: &str, captured: &Captured, ours: &Ours) -> String {
                 let text = &match name {
                     "m" => compared(text),
                     _ if whole => text + ".0",
+                    // Python's functions of numbers take whole ones, too.
+                    _ if name.contains('.') && xlazy.starts_with("f64::") && may_be_whole(&text) => {
+                        format!("{} as f64", receiver(&text))
+                    }
                     _ => text,
                 };
                 // A number is not lent, and nothing is lent twice.

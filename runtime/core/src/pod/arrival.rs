@@ -157,7 +157,7 @@ mod tests {
         // One that is installed in the same version goes first.
         let bin = home.join(".local/bin");
         std::fs::create_dir_all(&bin).unwrap();
-        let installed = "#!/bin/sh\ntest \"$1\" = worker && echo started || echo 'xlazy VERSION'\n";
+        let installed = "#!/bin/sh\nif test \"$1\" = worker; then echo started; cat; else echo 'xlazy VERSION'; fi\n";
         for (version, first) in [("0.0.0", WANTED), (env!("CARGO_PKG_VERSION"), "started")] {
             std::fs::write(bin.join("new"), installed.replace("VERSION", version)).unwrap();
             let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);

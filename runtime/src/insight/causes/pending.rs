@@ -47,7 +47,8 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
     let fix =
         Fix::from(format!("{fix}. End each with {end}, then all rounds are one program")).code(sync_of_rounds(e.new));
     let difference = resized(e, now);
-    Some(Claim::new(e.numbered(|_| true), Class::Structure, e.new.site, vec![difference], fix))
+    let covers = super::claim::with_results(e, super::claim::all_ops(e));
+    Some(Claim::new(covers, Class::Structure, e.new.site, vec![difference], fix))
 }
 
 /// How many ops of a program a line needed the last time that it read, too.

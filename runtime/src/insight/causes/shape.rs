@@ -137,7 +137,8 @@ pub(super) fn fix(e: &Evidence, was: &Type, now: &Type, seen: &Seen, input: Opti
         return of_data(e.new.session, was, now, seen, input).into();
     }
     if was.shape.len() != now.shape.len() {
-        return format!("the number of dimensions changed ({} to {}): reshape before the step", was.shape, now.shape)
+        let before = if new.is_read() { "it is read" } else { "the step" };
+        return format!("the number of dimensions changed ({} to {}): reshape before {before}", was.shape, now.shape)
             .into();
     }
     let Some(d) = (0..was.shape.len()).find(|&d| was.shape[d] != now.shape[d]) else {
@@ -231,9 +232,9 @@ impl Smaller {
     /// To do without it.
     fn drop(self) -> &'static str {
         match self {
-            Smaller::Last => "`drop_last: true` in the loader's options, or ",
+            Smaller::Last => "`.drop_last(true)` or `.bucket_last(true)` on the loader, or ",
             Smaller::Others => "",
-            Smaller::Unknown => "if it is a short last batch, leave it out (`drop_last: true` of a loader), or ",
+            Smaller::Unknown => "if it is a short last batch, leave it out (`.drop_last(true)` on a loader), or ",
         }
     }
 }
