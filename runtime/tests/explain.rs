@@ -49,7 +49,7 @@ fn s01_a_short_last_batch() {
     assert_eq!(during(|| drop(step(4))).len(), 1);
     assert_eq!(during(|| drop(step(4))).len(), 0);
     let c = during(|| drop(step(2)));
-    explained(&c, Class::Shape, &[line], "drop_last: true");
+    explained(&c, Class::Shape, &[line], ".drop_last(true)");
     let d = &c[0].why.as_ref().unwrap().differences[0];
     assert_eq!((d.was.as_str(), d.now.as_str()), ("f32[4,8]", "f32[2,8]"));
     assert!(c[0].sentence().contains("pad 2 rows to 4"), "{}", c[0].sentence());

@@ -31,8 +31,8 @@ const TYPES: [&str; 18] = [
 /// about what the row is about. A vector that is indexed wrongly hears what rustc has to say about vectors.
 pub(super) fn hints(errors: &[&Diagnostic], texts: &Texts, rustc: &Rustc) -> Vec<Option<String>> {
     // Where a cell does not parse, what is told of it has no variables.
-    let variable = |name: &&str| (rustc.type_of)(name).is_some();
-    let unknown: Vec<&str> = errors.iter().filter_map(|e| unknown_value(e)).filter(|name| !variable(name)).collect();
+    let parses = errors.iter().all(|e| !e.code.is_empty());
+    let unknown: Vec<&str> = errors.iter().filter(|_| parses).filter_map(|e| unknown_value(e)).collect();
     let candidates: Vec<Vec<Candidate>> =
         errors.iter().map(|e| candidates(e, &unknown, texts, rustc).unwrap_or_default()).collect();
     let mut chosen: Vec<Option<&Candidate>> = vec![None; errors.len()];
