@@ -121,7 +121,7 @@ fn attempt(r: &mut Seeded, from: From, full: usize, rest: usize) -> (bool, Strin
     let is_shape = why.len() == 1 && why[0].class == Class::Shape;
     let (last, perhaps) = (said.contains("a short last batch: "), said.contains("if it is a short last batch"));
     let right = match from {
-        From::End { .. } => last && said.contains("`drop_last: true`") != work.reads,
+        From::End { .. } => last && said.contains("`.drop_last(true)`") != work.reads,
         From::Other(_) => !last && !perhaps && said.contains("batches of two loaders"),
         From::Several | From::Elsewhere => !last && !perhaps && !said.contains("two loaders"),
         From::Hand => !last && perhaps != work.reads,
