@@ -1,14 +1,16 @@
-//! The only `unsafe` of this crate: signals, waits that an interrupt ends, dlopen, descriptors, and values whose type was
-//! compiled a second time.
+//! The only `unsafe` of this crate: signals, waits that an interrupt ends, dlopen, descriptors, values whose type was
+//! compiled a second time, and pointers to functions.
 #![allow(unsafe_code)]
 pub mod children;
 mod flag;
+mod pointer;
 mod process;
 mod statement;
 mod stored;
 mod stuck;
 
 use flag::{CELL_THREAD, INTERRUPTED, SINCE, monotonic_ms};
+pub use pointer::{Function, pointer};
 pub use statement::{come_to_statement, no_statement, statement};
 pub use stored::{Boxes, Lender, fits, unbox, unboxed_ref};
 pub use stuck::{Inherited, on_leave, on_stuck};

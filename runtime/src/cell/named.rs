@@ -27,7 +27,7 @@ pub trait LearnModule {
 impl<T: AsPart + 'static> LearnModule for &&Named<'_, T> {
     fn learn(&self) {
         know::<T>(Some(|name, value| {
-            value.downcast_ref::<T>().map_or_else(Vec::new, |v| of_module(name, &mut |parts| v.show("", parts)))
+            value.downcast_ref::<T>().map_or_else(Vec::new, |v| of_module(name, &mut |parts| v.show_part("", parts)))
         }));
     }
 }

@@ -18,6 +18,7 @@ pub use super::show::{
 pub use super::store::{Handle, forget};
 pub use super::streams::{format, print_line, print_text};
 pub use super::wait::block_on;
+pub use xlazy_core::sys::pointer;
 pub use xlazy_core::sys::{check_interrupt as check, come_to_statement as on, interrupt_at_look, looks_left};
 pub use xlazy_core::thread::caller_line as line;
 

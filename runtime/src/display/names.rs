@@ -1,7 +1,7 @@
 //! The public names of the runtime with their documentation, read from its own sources: for completion and `name?`.
 //!
 //! rustdoc's comments are the one place where an op is described; what the kernel shows is the same text.
-use super::template::{Template, ident, signature, template, templates, with_arguments};
+use super::template::{Template, ident, signature, template, templates, with_arguments, with_words};
 use crate::json::{Value, json};
 use std::fmt::Write;
 use std::sync::OnceLock;
@@ -206,8 +206,9 @@ fn extract(module: &str, file: &'static str, text: &str, shared: &[Template]) ->
                 let kind = if free { "function" } else { t.kind };
                 let signature = with_arguments(&name, if t.kind == "variant" { "" } else { &t.rest }, entry);
                 if let Some((word, body)) = &t.with {
-                    let body = t.repeated(body, &lines[at - 1..]);
-                    let body = body.replace(word, &name).replace("$crate::", "crate::");
+                    let body = with_words(&t.repeated(body, &lines[at - 1..]), word, entry);
+                    // In a signature as one reads it.
+                    let body = body.replace("$crate::Tensor", "Tensor").replace("$crate::", "crate::");
                     let written = extract(module, file, &body, &[]);
                     out.extend(written.into_iter().filter(|n| n.name != name || n.kind != "struct"));
                 }

@@ -49,6 +49,17 @@ impl Template {
     }
 }
 
+/// A macro's body with the words that an entry begins with in place of those that it calls them by: `$name:ident, $options:ident`.
+pub(super) fn with_words(body: &str, name: &str, entry: &str) -> String {
+    fn head(text: &str) -> impl Iterator<Item = &str> {
+        text.split(['{', ';', '(', '=']).next().unwrap_or_default().split(',').map(str::trim)
+    }
+    let (_, pattern) = body.split_once(&format!("{name}:ident")).unwrap_or_default();
+    let others = head(pattern).skip(1).map_while(|p| p.strip_suffix(":ident"));
+    let words = std::iter::once(name).chain(others).zip(head(entry).map(ident));
+    words.fold(body.to_owned(), |body, (called, word)| body.replace(called, &word))
+}
+
 /// How a macro calls the fields that it is given with their types, `$($field:ident: $t:ty`, and with what is taken for them, where
 /// that follows: `$t:ty as $arg:ty`.
 fn field_words(body: &str) -> Option<(String, String, String)> {

@@ -26,7 +26,7 @@ pub struct AdaptiveLogSoftmaxWithLoss {
 struct Tail(Linear, Linear);
 
 impl AsPart for Tail {
-    fn show(&self, name: &str, parts: &mut Parts) {
+    fn show_part(&self, name: &str, parts: &mut Parts) {
         parts.add(&format!("{name}.0"), &self.0);
         parts.add(&format!("{name}.1"), &self.1);
     }

@@ -345,7 +345,7 @@ impl<'v> Parts<'v> {
 
     /// A parameter (a tensor), a module, or several of them (a vector, an option).
     pub fn add(&mut self, name: &str, part: &(impl AsPart + ?Sized)) {
-        part.show(name, self);
+        part.show_part(name, self);
     }
 
     /// A tensor that is saved with the state but not trained.
@@ -372,17 +372,17 @@ impl<'v> Parts<'v> {
 /// What can be a part of a module.
 pub trait AsPart {
     #[doc(hidden)]
-    fn show(&self, name: &str, parts: &mut Parts);
+    fn show_part(&self, name: &str, parts: &mut Parts);
 }
 
 impl AsPart for Tensor {
-    fn show(&self, name: &str, parts: &mut Parts) {
+    fn show_part(&self, name: &str, parts: &mut Parts) {
         parts.under(name, |p| (p.visit)(&p.prefix, Part::Parameter(self)));
     }
 }
 
 impl<M: Module + ?Sized> AsPart for M {
-    fn show(&self, name: &str, parts: &mut Parts) {
+    fn show_part(&self, name: &str, parts: &mut Parts) {
         parts.under(name, |p| {
             (p.visit)(&p.prefix, Part::Module(self.as_module()));
             self.parts(p)
@@ -391,16 +391,16 @@ impl<M: Module + ?Sized> AsPart for M {
 }
 
 impl<P: AsPart> AsPart for Option<P> {
-    fn show(&self, name: &str, parts: &mut Parts) {
+    fn show_part(&self, name: &str, parts: &mut Parts) {
         if let Some(part) = self {
-            part.show(name, parts);
+            part.show_part(name, parts);
         }
     }
 }
 
 impl<P: AsPart> AsPart for Vec<P> {
-    fn show(&self, name: &str, parts: &mut Parts) {
-        parts.under(name, |p| self.iter().enumerate().for_each(|(i, part)| part.show(&i.to_string(), p)));
+    fn show_part(&self, name: &str, parts: &mut Parts) {
+        parts.under(name, |p| self.iter().enumerate().for_each(|(i, part)| part.show_part(&i.to_string(), p)));
     }
 }
 

@@ -8,8 +8,10 @@ use crate::optim::StateDict;
 use crate::tensor::{Tensor, on_behalf, refuse};
 use std::any::Any;
 use std::borrow::Borrow;
+use std::fmt::Debug;
 use std::panic::Location;
 use xlazy_core::ty::{Scalar, Shape, Type};
+use xlazy_mime::count;
 
 /// What is kept for a parameter, under a name: of its shape or another one, filled with a number.
 #[derive(PartialEq)]
@@ -193,6 +195,24 @@ impl Core {
         self.parameters.extend(new);
         self.groups.push(Group { lr, rule });
         settle();
+    }
+
+    /// The groups: how many parameters, their rate, their options.
+    pub(super) fn describe<O: Any + Debug>(&self, name: &str, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let one = |(i, group): (usize, &Group)| {
+            let parameters = count(self.of_group.iter().filter(|g| **g == i).count(), "parameter");
+            let options: &dyn Any = &*group.rule;
+            let options = options.downcast_ref::<O>().map(|o| format!("{o:?}")).unwrap_or_default();
+            let options = options.split_once("{ ").map_or("", |(_, fields)| fields.trim_end_matches(" }"));
+            format!("{parameters}, lr: {}{}{options}", group.lr, if options.is_empty() { "" } else { ", " })
+        };
+        match &self.groups[..] {
+            [group] => write!(f, "{name} ({})", one((0, group))),
+            all => {
+                let all: Vec<String> = all.iter().enumerate().map(|g| format!("  {}\n", one(g))).collect();
+                write!(f, "{name} (\n{})", all.concat())
+            }
+        }
     }
 
     /// The first group's options.
@@ -412,6 +432,12 @@ macro_rules! optimizers {
             pub fn maximize(mut self, on: bool) -> $name {
                 self.0.maximize = on;
                 self
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+                self.0.describe::<$options>(stringify!($name), f)
             }
         }
 

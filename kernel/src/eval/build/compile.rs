@@ -4,7 +4,7 @@ use super::again;
 use super::cache::Entry;
 use super::compiler::{Compiler, Scope, Timing, Unkept};
 use super::edition::First;
-use super::nameless::closures_of_functions;
+use super::nameless::{closures_of_functions, functions_handed_over};
 use super::otherwise::{about_types, declares, leave_open, may_be_otherwise, otherwise};
 use super::refused::{Refused, unbalanced};
 use super::replan::{are_about_names, learns, replan};
@@ -374,6 +374,7 @@ impl Compiler {
         let again = again::assigned(&mut parsed, cell, scope, &defs);
         let loaded = load_list(&parsed, scope, &defs)?;
         leave_open(&mut parsed.places.variables, &defs, scope.declared);
+        let functions = functions_handed_over(&mut parsed, &loaded, &defs);
         for v in &loaded {
             let number = parsed.places.earlier(&v.name).unwrap_or_else(|| {
                 parsed.places.variables.push(Variable::named(&v.name));
@@ -401,7 +402,7 @@ impl Compiler {
         };
         let paths = loaded.iter().flat_map(|v| self.paths.known(&v.written_type)).collect();
         let pending = again::without_value(&parsed.places);
-        let mut plan = Plan { moved, paths, closures, pending, ..Plan::default() };
+        let mut plan = Plan { moved, paths, closures, pending, functions, ..Plan::default() };
         let needs = self.needs(&defs);
         let generate = |plan: &Plan| {
             let to = generate::linked_to(cell, &range, &parsed, &defs, &loaded, plan);
@@ -487,6 +488,8 @@ impl Compiler {
                     plan.as_written = true;
                     source = generate(&plan).0;
                 }
+                // A function's own type may be what is wanted.
+                Compiled::Errors(_) if !std::mem::take(&mut plan.functions).is_empty() => source = generate(&plan).0,
                 // What it seems not to need may be needed all the same.
                 Compiled::Errors(_) if !plan.all_groups && to.is_less_than(&defs) => {
                     plan.all_groups = true;

@@ -1,4 +1,5 @@
 //! Closures that functions of the notebook make: what a function says of its result is the type that later cells have them by.
+use crate::eval::generate::code::Loaded;
 use crate::eval::generate::definitions::Definitions;
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::syntax::has_any_lifetime;
@@ -6,7 +7,7 @@ use crate::eval::text::depth;
 use crate::eval::text::scan::{self, Kind};
 use crate::eval::text::source::CellText;
 use quote::ToTokens;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes closures of variables that are declared as a call of such a function; with how far their traits are weaker
 /// than `Fn`, by their numbers in `Places`.
@@ -34,6 +35,23 @@ pub(super) fn closures_of_functions(
         }
     }
     weaker
+}
+
+/// Leaves of what `let`s hand over by names without a module the functions, and says which variables have any.
+pub(super) fn functions_handed_over(parsed: &mut Parsed, loaded: &[Loaded], defs: &Definitions) -> BTreeSet<usize> {
+    let own: BTreeSet<String> =
+        parsed.places.variables.iter().filter(|v| v.declared.is_some()).map(|v| v.name.clone()).collect();
+    let is_function = |name: &String| {
+        let variable = own.contains(name) || loaded.iter().any(|v| v.name == *name);
+        let defined = || defs.value_named(name).is_some_and(|(_, item)| scan::follows(item.text(), &["fn"], name));
+        !variable && (defined() || defs.uses.iter().any(|u| u.binds == *name))
+    };
+    let variables = parsed.places.variables.iter_mut().enumerate();
+    let left = variables.map(|(n, v)| {
+        v.functions.retain(|f| f.name.as_ref().is_none_or(is_function));
+        (n, !v.functions.is_empty())
+    });
+    left.filter(|(_, any)| *any).map(|(n, _)| n).collect()
 }
 
 /// The function that a `let` of one variable calls: `let mut f = make(…);`

@@ -5,6 +5,7 @@ use super::plan::{Form, Loaded, Plan};
 use crate::eval::parse::parsed::Parsed;
 use crate::eval::parse::places::{Assignment, Mention, Mentioned, Variable};
 use crate::eval::text::source::{Splice, Tag};
+use std::collections::BTreeMap;
 
 pub struct Held<'a> {
     parsed: &'a Parsed,
@@ -119,6 +120,14 @@ impl<'a> Held<'a> {
     fn leaks(&self) -> impl Iterator<Item = [Splice; 2]> {
         let all = self.plan.leaks.iter().flat_map(|n| self.parsed.places.variables[*n].temporaries.iter());
         all.map(|of| [Splice::insert(of.start, "(*xlazy_rt::leaked("), Splice::insert(of.end, "))")])
+    }
+
+    /// What stands around functions that are handed over.
+    fn pointers(&self) -> impl Iterator<Item = [Splice; 2]> {
+        let all = self.plan.functions.iter().flat_map(|n| self.parsed.places.variables[*n].functions.iter());
+        // Variables of one pattern have one `let`.
+        let all: BTreeMap<usize, usize> = all.map(|f| (f.at.start, f.at.end)).collect();
+        all.into_iter().map(|(start, end)| [Splice::insert(start, "xlazy_rt::pointer("), Splice::insert(end, ")")])
     }
 
     /// The last variable of that name that the cell declares is held.
@@ -291,7 +300,7 @@ impl<'a> Held<'a> {
                 all.push(Splice::replace(m.range.clone(), text).tagged(Tag::Mention(i)));
             }
         }
-        for [before, after] in self.leaks() {
+        for [before, after] in self.leaks().chain(self.pointers()) {
             all.insert(0, before);
             last.push(after);
         }

@@ -55,6 +55,8 @@ pub struct Plan {
     pub lends: BTreeMap<usize, usize>,
     /// Variables whose `let`s borrow what has no name: it stays in memory for good.
     pub leaks: BTreeSet<usize>,
+    /// Variables whose `let`s have pointers to the functions that they hand over.
+    pub functions: BTreeSet<usize>,
     /// Variables that are lent and of which this cell takes a copy, to change or to move it.
     pub copied: BTreeSet<String>,
     /// How far a closure's trait had to be weakened: 0 `Fn`, 1 `FnMut`, 2 `FnOnce`. By the variable's number, and by the name of what
@@ -115,7 +117,7 @@ impl Plan {
         serde_json::json!({
             "as_written": self.as_written, "moved": self.moved, "mutated": self.mutated, "spent": self.spent, "plain": self.plain,
             "inside": self.inside, "borrows": self.borrows, "framed": self.framed, "values": self.values, "again": self.again,
-            "lends": self.lends, "leaks": self.leaks, "copied": self.copied, "pending": self.pending, "open": self.open,
+            "lends": self.lends, "leaks": self.leaks, "functions": self.functions, "copied": self.copied, "pending": self.pending, "open": self.open,
             "forms": forms, "closures": self.closures, "kept": self.kept, "debug_errors": self.debug_errors,
             "asynchronous": self.asynchronous, "inferred": self.inferred, "unshown": self.unshown, "ends": self.ends,
             "dropped_uses": self.dropped_uses, "paths": self.paths, "wrapped": self.wrapped, "shows": self.shows, "named": self.named,
@@ -156,6 +158,7 @@ impl Plan {
             again: numbers("again")?,
             lends: pairs("lends")?,
             leaks: numbers("leaks")?,
+            functions: numbers("functions")?,
             copied: names("copied")?,
             pending: numbers("pending")?,
             open: names("open")?,

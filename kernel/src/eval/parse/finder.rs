@@ -1,5 +1,6 @@
 //! Finds the places where variables are named, and what happens to them there.
 use super::arguments;
+use super::functions::functions;
 use super::open::{Kind, Means, assigned, collects, opens, untyped};
 use super::places::{Assignment, Deferred, Leaf, Mention, Mentioned, Places, Variable};
 use super::syntax::{
@@ -118,7 +119,8 @@ impl<'m> Finder<'m> {
                     let (has_value, closure) = (init.is_some(), closure_arguments(local, self.text, self.base));
                     let fixed = immutable.contains(&bytes(ident.span(), self.base).start);
                     let name = ident.to_string();
-                    let known = Variable { temporaries: temporaries(local, self.base), ..Variable::named(&name) };
+                    let (temporaries, functions) = (temporaries(local, self.base), functions(local, self.base));
+                    let known = Variable { temporaries, functions, ..Variable::named(&name) };
                     let deferred = deferred.clone();
                     let variable =
                         Variable { begins, plain, closure, fixed, has_value, deferred, open, collected, ..known };

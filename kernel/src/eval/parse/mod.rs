@@ -7,6 +7,7 @@ mod extents;
 pub mod facts;
 pub mod finder;
 pub mod format_strings;
+pub mod functions;
 pub mod hygiene;
 pub mod items;
 pub mod like;

@@ -1,5 +1,6 @@
 //! Where a cell's statements name its variables: those that it declares at its top, and those of earlier cells. What a variable
 //! is in generated code may then be something else than a local of its name.
+use super::functions::Function;
 use super::open::Open;
 use std::ops::Range;
 
@@ -42,6 +43,8 @@ pub struct Variable {
     pub mentioned: bool,
     /// Values without a name that its `let` borrows.
     pub temporaries: Vec<Range<usize>>,
+    /// Functions that its `let` hands over by their paths.
+    pub functions: Vec<Function>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -177,7 +180,7 @@ impl Variable {
     pub fn named(name: &str) -> Variable {
         let (declared, begins, odd, plain, closure, closure_later, fixed, has_value, changed) = Default::default();
         let (name, deferred, open, collected, mentioned) = (name.to_owned(), None, None, false, false);
-        let temporaries = Vec::new();
+        let (temporaries, functions) = Default::default();
         Variable {
             name,
             declared,
@@ -194,6 +197,7 @@ impl Variable {
             collected,
             mentioned,
             temporaries,
+            functions,
         }
     }
 }

@@ -109,7 +109,7 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
     let quoted: Vec<&str> = error.message.split('`').skip(1).step_by(2).collect();
     let text = || error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s)).map(|(text, _)| &*text.text);
     let is_ours = |ty: &str| {
-        (known.is_type)(ty) || text().is_some_and(|t| ["struct", "enum"].iter().any(|k| follows(t, &[*k], ty)))
+        (known.is_type)(ty) || text().is_some_and(|t| ["struct", "enum"].iter().any(|k| scan::follows(t, &[*k], ty)))
     };
     let derive = |traits: &str, ty: &str| format!("put `#[derive({traits})]` in front of `{ty}`, or write the `impl`");
     if let Some(help) = of_another_library(error, texts, &quoted, &is_ours) {
@@ -131,7 +131,9 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
             let found = known.vars.iter().filter(near).min_by_key(|v| strsim::damerau_levenshtein(v, name));
             let in_a_function = !is_cell(&texts.source.text);
             let declared = || {
-                in_a_function && text().is_some_and(|t| follows(t, &["let"], name) || follows(t, &["let", "mut"], name))
+                in_a_function
+                    && text()
+                        .is_some_and(|t| scan::follows(t, &["let"], name) || scan::follows(t, &["let", "mut"], name))
             };
             if let Some(declared) = declaration(error, texts) {
                 return Some(with_words(error, format!("to declare it, write `let`: `{declared}`")));
@@ -339,7 +341,7 @@ fn of_the_prelude(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Re
         let line = &text.text[start..text.text[at.end..].find('\n').map_or(text.text.len(), |i| at.end + i)];
         let tokens = scan::tokens(line);
         let word = |i: usize| tokens.get(i).map_or("", |t| &line[t.range.clone()]);
-        let declares = ["use", "mod"].iter().any(|word| follows(&text.text, &[word], &name));
+        let declares = ["use", "mod"].iter().any(|word| scan::follows(&text.text, &[word], &name));
         let alone = |i: &usize| {
             word(*i) == name
                 && !matches!(i.checked_sub(1).map_or("", word), "." | ":" | "fn")
@@ -384,12 +386,6 @@ fn in_a_format_string(text: &CellText, at: &Range<usize>, name: &str) -> Option<
     let mut words = scan::tokens(text.text.get(at.clone())?).into_iter();
     let word = words.find(|t| text.text[at.start..][t.range.clone()] == *name)?.range;
     Some(at.start + word.start..at.start + word.end)
-}
-
-/// Whether these words stand before the name somewhere.
-fn follows(text: &str, words: &[&str], name: &str) -> bool {
-    let all: Vec<&str> = scan::tokens(text).into_iter().map(|t| &text[t.range]).collect();
-    all.windows(words.len() + 1).any(|w| w[..words.len()] == *words && w[words.len()] == name)
 }
 
 /// Errors about what we generated.

@@ -181,6 +181,12 @@ fn closing(open: char) -> char {
     }
 }
 
+/// Whether these words stand before the name somewhere.
+pub fn follows(text: &str, words: &[&str], name: &str) -> bool {
+    let all: Vec<&str> = tokens(text).into_iter().map(|t| &text[t.range]).collect();
+    all.windows(words.len() + 1).any(|w| w[..words.len()] == *words && w[words.len()] == name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

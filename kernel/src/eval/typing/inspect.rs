@@ -301,6 +301,26 @@ fn with_parts(def: &TypeDef) -> String {
     if parts.is_empty() { head } else { format!("{head} {{\n{}}}", parts.concat()) }
 }
 
+/// The functions that make a type, as they are called.
+fn made_by(world: &World, path: &str) -> String {
+    const MOST: usize = 8;
+    let name = last(path);
+    let call = |signature: &str| {
+        let (front, rest) = signature.split_once("fn ")?;
+        let made = rest.rsplit_once("-> ").map(|(_, made)| made.trim())?;
+        let of_name = made.strip_prefix("Self").or_else(|| made.strip_prefix(name))?;
+        let makes = of_name.is_empty() || of_name.starts_with('<');
+        let takes_self = rest.split_once('(').is_some_and(|(_, arguments)| {
+            let first = arguments.split([',', ')']).next().unwrap_or_default();
+            first.ends_with("self") || first.trim_start_matches("mut ").starts_with("self:")
+        });
+        (makes && !takes_self && !front.contains("unsafe")).then(|| format!("\n{name}::{rest}"))
+    };
+    let mut all: Vec<String> = world.associated(path).iter().filter_map(|h| call(&h.member.signature)).collect();
+    all.truncate(MOST);
+    all.concat()
+}
+
 fn found(world: &World, found: &Found) -> Option<Bundle> {
     match found {
         Found::Module(path) => {
@@ -313,7 +333,7 @@ fn found(world: &World, found: &Found) -> Option<Bundle> {
                 true => with_parts(def),
                 false => def.text.clone(),
             };
-            Some(shown("", &head, &def.doc))
+            Some(shown("", &(head + &made_by(world, path)), &def.doc))
         }
         Found::Item(e) => {
             let head =

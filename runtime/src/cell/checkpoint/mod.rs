@@ -185,7 +185,7 @@ fn pieces(module: &impl AsPart) -> Vec<(String, Tensor)> {
             out.push((name.to_owned(), t.clone()));
         }
     };
-    module.show("", &mut Parts::all(&mut visit));
+    module.show_part("", &mut Parts::all(&mut visit));
     out
 }
 

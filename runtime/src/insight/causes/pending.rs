@@ -27,21 +27,17 @@ fn ends_rounds(e: &Evidence) -> Option<Claim> {
         return None;
     }
     let first = !e.known.iter().any(|r| r.cause == Cause::UnendedRounds && here(r));
-    let earlier = earlier(e.new);
-    let (now, fix) = match first {
-        true => (
-            count(e.new.steps.len(), "op") + &from_before(earlier),
-            format!(
-                "nothing was synced since the last read, and this needs {} of earlier rounds again: the line ends each round from now on, \
-                 with all that is pending",
-                count(earlier, "op")
-            ),
-        ),
-        false => (
-            count(e.new.steps.len(), "op"),
-            "the read ends each round, since nothing else does, and this is one round by itself: expected once"
-                .to_owned(),
-        ),
+    let ops = count(e.new.steps.len(), "op");
+    let (now, fix) = if first {
+        let (behind, needs) = match earlier(e.new) {
+            0 => (", of several rounds".to_owned(), "runs earlier rounds".to_owned()),
+            n => (from_before(n), format!("needs {} of earlier rounds", count(n, "op"))),
+        };
+        let from_now_on = "the line ends each round from now on, with all that is pending";
+        (ops + &behind, format!("nothing was synced since the last read, and this {needs} again: {from_now_on}"))
+    } else {
+        let fix = "the read ends each round, since nothing else does, and this is one round by itself: expected once";
+        (ops, fix.to_owned())
     };
     let end = end(e.new);
     let fix =
