@@ -1,4 +1,6 @@
 //! Whole models against PyTorch: outputs, loss, gradients, and parameters after steps of SGD and AdamW.
+mod support;
+
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -16,6 +18,7 @@ struct Reference {
 
 impl Reference {
     fn open(name: &str) -> Reference {
+        support::in_float32();
         let file = |end: &str| format!("{}/tests/models/{name}.{end}", env!("CARGO_MANIFEST_DIR"));
         let spec = serde_json::from_str(&std::fs::read_to_string(file("json")).unwrap()).unwrap();
         Reference { tensors: nn::load(file("safetensors")).unwrap().into_iter().collect(), spec }

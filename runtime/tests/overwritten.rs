@@ -79,6 +79,7 @@ const RIGHT: &[(&str, &str)] = &[
     ("norm", "result"),
     ("std", "result"),
     ("prod", "result"),
+    ("amax", "result"),
 ];
 
 fn operand() -> Tensor {

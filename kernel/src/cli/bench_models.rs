@@ -9,6 +9,8 @@ use std::path::PathBuf;
 
 /// The models of `runtime/src/bench/models.rs` and of `bench_models/peers.py`.
 const MODELS: &[&str] = &["mlp", "resnet18_32", "resnet50_inference", "bert_4", "vit_tiny", "dlrm"];
+/// Those for an accelerator, which run where they are named.
+const LARGE: &[&str] = &["bert_base_bf16", "vit_base_bf16"];
 const PEERS: &str = include_str!("bench_models/peers.py");
 const FIGURES: &[&str] = &["first_s", "first_cpu_s", "step_ms", "step_cpu_ms"];
 
@@ -19,6 +21,14 @@ pub fn command() -> Command {
         )
         .arg(json_flag())
         .arg(rounds("15", 999, "Steps of each model that are measured"))
+        .arg(
+            Arg::new("platform")
+                .long("platform")
+                .value_name("PLATFORM")
+                .value_parser(["cpu", "cuda", "tpu"])
+                .default_value("cpu")
+                .help("Where they run, the peers' too"),
+        )
         .arg(
             Arg::new("peers")
                 .long("peers")
@@ -31,8 +41,8 @@ pub fn command() -> Command {
             Arg::new("models")
                 .value_name("MODEL")
                 .num_args(0..)
-                .value_parser(clap::builder::PossibleValuesParser::new(MODELS))
-                .help("Which; all where none is named"),
+                .value_parser(clap::builder::PossibleValuesParser::new([MODELS, LARGE].concat()))
+                .help("Which; where none is named, all but the two large ones in bfloat16"),
         )
 }
 
@@ -40,18 +50,23 @@ pub fn command() -> Command {
 pub fn run(matches: &ArgMatches) -> Result<(), String> {
     let installation = Installation::find().map_err(|f| f.message.clone())?;
     let rounds = matches.get_one::<u64>("rounds").expect("it has a default").to_string();
-    let named: Vec<&str> = matches.get_many::<String>("models").into_iter().flatten().map(String::as_str).collect();
+    let named = matches.get_many::<String>("models").map(|all| all.map(String::as_str).collect());
+    let models: Vec<&str> = named.unwrap_or_else(|| MODELS.to_vec());
     let pythons: Vec<&PathBuf> = matches.get_many::<PathBuf>("peers").into_iter().flatten().collect();
+    let platform = matches.get_one::<String>("platform").expect("it has a default");
     let as_json = matches.get_flag("json");
     let mut all = Map::new();
-    for model in MODELS.iter().copied().filter(|m| named.is_empty() || named.contains(m)) {
+    for model in models {
         let mut command = installation.session();
-        command.args(["--bench", "models", model, &rounds]).env("XLAZY_PROGRAM_CACHE", "off");
+        command
+            .args(["--bench", "models", model, &rounds])
+            .env("XLAZY_PROGRAM_CACHE", "off")
+            .env("PJRT_DEVICE", platform.to_uppercase());
         let mut rows = vec![("xlazy".to_owned(), last_line(command, &installation.session_exe)?)];
         for python in &pythons {
-            for peer in ["jax", "torch_xla", "eager"] {
+            for peer in ["jax", "torch_xla", "eager", "compiled"] {
                 let mut command = std::process::Command::new(python);
-                command.args(["-c", PEERS, peer, model, &rounds]);
+                command.args(["-c", PEERS, peer, model, &rounds, platform]);
                 let row = last_line(command, python)?;
                 if !row.is_null() {
                     rows.push((peer.to_owned(), row));

@@ -57,6 +57,7 @@ fn now() -> String {
         (n, _) => format!("{n} TPU chips in this machine: %device TPU"),
     };
     let gpu = match without_chip(&CUDA) {
+        None if Platform::chosen().is_ok_and(|p| p.name == CUDA.name) => "",
         None if CUDA.library().is_ok() => "\nan NVIDIA GPU in this machine: %device CUDA",
         None => "\nan NVIDIA GPU in this machine: %device CUDA, after `xlazy plugins install cuda12`",
         Some(_) => "",

@@ -30,6 +30,8 @@ const MODELS: &[(&str, Make)] = &[
     ("bert_4", bert),
     ("vit_tiny", vit),
     ("dlrm", dlrm),
+    ("bert_base_bf16", bert_base),
+    ("vit_base_bf16", vit_base),
 ];
 
 /// A step that trains `model`: gives the loss.
@@ -88,39 +90,57 @@ fn resnet50() -> Step {
 
 /// BERT of 4 layers of 256, 8 texts of 128 tokens, AdamW, without dropout.
 fn bert() -> Step {
-    let model = Bert::new(&BertConfig {
+    let of = BertConfig {
         vocab_size: 8000,
         hidden_size: 256,
         num_hidden_layers: 4,
         num_attention_heads: 4,
         intermediate_size: 1024,
-        hidden_dropout_prob: 0.0,
-        attention_probs_dropout_prob: 0.0,
-        head: Head::Sequence(2),
         ..Default::default()
-    });
+    };
+    bert_of(of, 8, |f| f())
+}
+
+/// BERT of 12 layers of 768, 32 texts of 128 tokens, AdamW, in bfloat16 by autocast, without dropout.
+fn bert_base() -> Step {
+    bert_of(BertConfig::default(), 32, |f| autocast(BF16, f))
+}
+
+fn bert_of(config: BertConfig, rows: i64, precision: fn(&dyn Fn() -> Tensor) -> Tensor) -> Step {
+    let (hidden_dropout_prob, attention_probs_dropout_prob) = (0.0, 0.0);
+    let words = config.vocab_size as i64;
+    let head = Head::Sequence(2);
+    let model = Bert::new(&BertConfig { head, hidden_dropout_prob, attention_probs_dropout_prob, ..config });
     let opt = AdamW::new(model.parameters(), 1e-4);
-    let (x, y) = (ints(8000, [8, 128]), ints(2, [8]));
-    training(model, opt, move |m| cross_entropy(&m.forward(&x, None, None), &y))
+    let (x, y) = (ints(words, [rows, 128]), ints(2, [rows]));
+    training(model, opt, move |m| precision(&|| cross_entropy(&m.forward(&x, None, None), &y)))
 }
 
 /// ViT of 12 layers of 192, 8 pictures of 32×32 in patches of 4, AdamW, without dropout.
 fn vit() -> Step {
-    let model = ViT::new(&ViTConfig {
+    let of = ViTConfig {
         hidden_size: 192,
-        num_hidden_layers: 12,
         num_attention_heads: 3,
         intermediate_size: 768,
         image_size: 32,
         patch_size: 4,
-        hidden_dropout_prob: 0.0,
-        attention_probs_dropout_prob: 0.0,
         num_labels: 10,
         ..Default::default()
-    });
+    };
+    vit_of(of, 8, |f| f())
+}
+
+/// ViT of 12 layers of 768, 64 pictures of 224×224 in patches of 16, AdamW, in bfloat16 by autocast, without dropout.
+fn vit_base() -> Step {
+    vit_of(ViTConfig { num_labels: 1000, ..Default::default() }, 64, |f| autocast(BF16, f))
+}
+
+fn vit_of(config: ViTConfig, rows: i64, precision: fn(&dyn Fn() -> Tensor) -> Tensor) -> Step {
+    let (side, classes) = (config.image_size as i64, config.num_labels as i64);
+    let model = ViT::new(&ViTConfig { hidden_dropout_prob: 0.0, attention_probs_dropout_prob: 0.0, ..config });
     let opt = AdamW::new(model.parameters(), 1e-4);
-    let (x, y) = (Tensor::rand([8, 3, 32, 32]), ints(10, [8]));
-    training(model, opt, move |m| cross_entropy(&m.forward(&x), &y))
+    let (x, y) = (Tensor::rand([rows, 3, side, side]), ints(classes, [rows]));
+    training(model, opt, move |m| precision(&|| cross_entropy(&m.forward(&x), &y)))
 }
 
 /// DLRM with 8 tables of 10,000 rows of 16, 128 samples, SGD.

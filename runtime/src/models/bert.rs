@@ -201,7 +201,8 @@ impl Bert {
             };
             let x = self.words.forward(ids);
             let x = match &self.types {
-                Some(types) => x + types.forward(&token_type_ids.map_or(ids.zeros_like(), Tensor::clone)),
+                // Of one kind all are where nobody says: its row, whose gradient is a sum and adds up in no table.
+                Some(types) => x + token_type_ids.map_or_else(|| types.weight.i(0), |ids| types.forward(ids)),
                 None => x,
             };
             let x = dropped(&self.dropout, self.norm.forward(&(x + self.positions.forward(&places))));

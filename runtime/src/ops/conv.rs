@@ -1,9 +1,9 @@
 //! Convolutions, in any number of spatial dimensions. StableHLO: convolution; its gradients are convolutions again.
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
-use xlazy_core::emit::array;
+use xlazy_core::emit::{Val, array};
 use xlazy_core::ir::Role::{Size, Stride};
-use xlazy_core::ir::{AttrDef, AttrsExt, Kind, Rule, Sig, attr, rules};
+use xlazy_core::ir::{AttrDef, AttrsExt, Kind, Lower, Rule, Sig, attr, rules};
 use xlazy_core::ty::{Dims, Shape, Type};
 
 // Attributes, one number per spatial dimension in the first five: see `ATTRS`.
@@ -76,7 +76,19 @@ static CONVOLUTION: Entry = Entry::new("convolution", rule, |l| {
         array(a.ints(4)),
         l.precision_config(),
     );
-    l.op("convolution", &[&x, &w], &attributes, out)
+    let of = |l: &mut Lower, x: &Val, w: &Val, out| l.op("convolution", &[x, w], &attributes, out);
+    if !out.dtype.is_complex() {
+        return of(l, &x, &w, out);
+    }
+    // XLA has them of real numbers on every platform.
+    let real = Type::new(out.dtype.part(), out.shape.clone());
+    let [(a, b), (c, d)] = [&x, &w].map(|v| {
+        let ty = Type::new(real.dtype, v.shape().clone());
+        (l.op("real", &[v], "", ty.clone()), l.op("imag", &[v], "", ty))
+    });
+    let [ac, bd, ad, bc] = [(&a, &c), (&b, &d), (&a, &d), (&b, &c)].map(|(x, w)| of(l, x, w, real.clone()));
+    let (re, im) = (l.sub(&ac, &bd), l.add(&ad, &bc));
+    l.op("complex", &[&re, &im], "", out)
 })
 .kind(Kind::Contract)
 .attrs(ATTRS)

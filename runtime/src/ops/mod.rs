@@ -3,6 +3,7 @@
 mod activation;
 mod arrange;
 mod at;
+mod barrier;
 mod base;
 mod binary;
 mod bits;
@@ -134,6 +135,7 @@ pub(crate) fn table() -> impl Iterator<Item = &'static Entry> {
         random::OPS,
         bounds::OPS,
         gamma::OPS,
+        barrier::OPS,
         control::OPS,
         custom::OPS,
         function::OPS,

@@ -1,4 +1,5 @@
 //! Reductions: sums, means, extremes, logic, cumulative sums.
+use super::barrier::barrier;
 use crate::bucket;
 use crate::tensor::{Entry, Sample, Tensor, called, caller_line, refuse, trace};
 use xlazy_core::emit::{Reducer, Val};
@@ -126,10 +127,11 @@ fn others_before(rows: &Tensor) -> Tensor {
     super::cat(&[&ones, &rows.narrow(-1, 0, (n - 1).max(0))], -1).cumprod(-1)
 }
 
-// Equals share the gradient evenly, as in torch.
-fn extreme_grad(g: &crate::tensor::Grad) -> Vec<Option<Tensor>> {
-    let x = g.x(0);
-    let is = x.eq(spread(g, g.y())).to(x.dtype());
+// Equals share the gradient evenly, as in torch. What is equal to what is asked of one and the same values: XLA may compute what
+// gives `x` twice, in kernels that add up in other orders, and then nothing would be equal to the extreme of the other one.
+fn extreme_grad(g: &crate::tensor::Grad, extreme: fn(&Tensor, Dims, bool) -> Tensor) -> Vec<Option<Tensor>> {
+    let x = barrier(std::slice::from_ref(g.x(0))).remove(0);
+    let is = x.eq(extreme(&x, g.attrs.dims(0).as_slice().into(), true)).to(x.dtype());
     let n = is.sum_dims(&g.attrs.dims(0), true);
     vec![Some(spread(g, &g.dy) * (is / n))]
 }
@@ -147,14 +149,14 @@ static AMAX: Entry = Entry::new("amax", extreme_type, |l| extreme(l, Reducer::Ma
     .kind(Kind::Reduce)
     .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(samples)
-    .grad(extreme_grad)
+    .grad(|g| extreme_grad(g, Tensor::amax))
     .bucket(bucket::max);
 
 static AMIN: Entry = Entry::new("amin", extreme_type, |l| extreme(l, Reducer::Min))
     .kind(Kind::Reduce)
     .attrs(&[attr("dim", Axis), attr("keepdim", Mode)])
     .samples(samples)
-    .grad(extreme_grad)
+    .grad(|g| extreme_grad(g, Tensor::amin))
     .bucket(bucket::min);
 
 fn extreme(l: &mut Lower, r: Reducer) -> Val {

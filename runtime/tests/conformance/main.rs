@@ -10,6 +10,8 @@ mod more;
 mod options;
 mod report;
 mod spectra;
+#[path = "../support/mod.rs"]
+mod support;
 
 use case::{Case, Host, Reader};
 use report::{Report, State};
@@ -162,6 +164,7 @@ fn conformance(shard: usize) {
     let folder =
         given.clone().unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance"));
     let only = std::env::var("XLAZY_CONFORMANCE_OP").ok();
+    support::in_float32();
     std::panic::set_hook(Box::new(|_| {}));
     let mut reader = Reader::default();
     let mut report = Report::default();

@@ -9,6 +9,7 @@ static ONE: Mutex<()> = Mutex::new(());
 
 /// The runtime is one per process, and counters are its own: one test at a time.
 pub fn alone() -> MutexGuard<'static, ()> {
+    in_float32();
     let guard = ONE.lock().unwrap_or_else(|p| p.into_inner());
     sync();
     guard
@@ -23,6 +24,13 @@ pub fn alone_on(devices: usize) -> MutexGuard<'static, ()> {
     SET.call_once(|| unsafe { std::env::set_var("XLAZY_CPU_DEVICES", devices.to_string()) });
     sync();
     guard
+}
+
+/// Products of float32 in all of float32, as PyTorch has them, on a platform that takes fewer bits where nobody says.
+pub fn in_float32() {
+    if std::env::var("PJRT_DEVICE").is_ok_and(|d| d != "CPU") {
+        xlazy::backends::set_mat_mul_precision("highest").unwrap();
+    }
 }
 
 /// How many programs `f` compiles.

@@ -13,6 +13,7 @@ pub struct Data(pub HashMap<String, Tensor>);
 
 impl Data {
     pub fn open(name: &str) -> Data {
+        crate::support::in_float32();
         let path = format!("{}/tests/torch/{name}.safetensors", env!("CARGO_MANIFEST_DIR"));
         Data(nn::load(path).unwrap().into_iter().collect())
     }

@@ -1,4 +1,4 @@
-"""The models of `xlazy bench models` as its peers run them: python -c SCRIPT jax|torch_xla|eager MODEL ROUNDS.
+"""The models of `xlazy bench models` as its peers run them: python -c SCRIPT jax|torch_xla|eager|compiled MODEL ROUNDS cpu|cuda|tpu.
 
 Prints one JSON object of figures, or null where the peer is not installed. Sizes, optimizers and data are those of
 runtime/src/bench/models.rs.
@@ -10,8 +10,12 @@ import resource
 import sys
 import time
 
-PEER, MODEL, ROUNDS = sys.argv[1], sys.argv[2], int(sys.argv[3])
-NEEDS = {"jax": ["jax"], "torch_xla": ["torch_xla", "torch"], "eager": ["torch"]}[PEER]
+PEER, MODEL, ROUNDS, PLATFORM = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+NEEDS = {"jax": ["jax"], "torch_xla": ["torch_xla", "torch"], "eager": ["torch"], "compiled": ["torch"]}[PEER]
+
+# Texts, tokens, words, layers, width and heads; pictures, their side and a patch's, layers, width, heads and classes.
+BERTS = {"bert_4": (8, 128, 8000, 4, 256, 4), "bert_base_bf16": (32, 128, 30522, 12, 768, 12)}
+VITS = {"vit_tiny": (8, 32, 4, 12, 192, 3, 10), "vit_base_bf16": (64, 224, 16, 12, 768, 12, 1000)}
 
 
 def cpu():
@@ -50,11 +54,12 @@ def in_jax():
     norm = lambda n: {"g": jnp.ones(n), "b": jnp.zeros(n)}
 
     def layer_norm(p, x, eps=1e-12):
-        mean = x.mean(-1, keepdims=True)
-        return (x - mean) * lax.rsqrt(((x - mean) ** 2).mean(-1, keepdims=True) + eps) * p["g"] + p["b"]
+        y = x.astype(jnp.float32)
+        mean = y.mean(-1, keepdims=True)
+        return ((y - mean) * lax.rsqrt(((y - mean) ** 2).mean(-1, keepdims=True) + eps) * p["g"] + p["b"]).astype(x.dtype)
 
     def entropy(scores, labels):
-        return -jnp.take_along_axis(jax.nn.log_softmax(scores), labels[:, None], 1).mean()
+        return -jnp.take_along_axis(jax.nn.log_softmax(scores.astype(jnp.float32)), labels[:, None], 1).mean()
 
     def trained(params, loss, optimizer, state=()):
         """A step that gives the loss; `loss(params, state)` gives the next state, too."""
@@ -145,6 +150,7 @@ def in_jax():
         return {**{c: dense(d, d) for c in "qkvo"}, "n1": norm(d), "n2": norm(d), "i": dense(d, inner), "j": dense(inner, d)}
 
     gelu = lambda x: jax.nn.gelu(x, approximate=False)
+    half = (lambda p: jax.tree.map(lambda a: a.astype(jnp.bfloat16), p)) if MODEL.endswith("_bf16") else lambda p: p
 
     if MODEL == "mlp":
         x, y = uniform(128, 784), ints(10, 128)
@@ -171,30 +177,34 @@ def in_jax():
         x = uniform(4, 3, 224, 224)
         run = jax.jit(lambda p, s, x: forward(p, s, x)[0])
         return measure(lambda: jax.block_until_ready(run(params, stats, x)))
-    if MODEL == "bert_4":
-        x, y = ints(8000, 8, 128), ints(2, 8)
-        params = {"words": normal(8000, 256), "places": normal(512, 256), "types": normal(2, 256), "n": norm(256),
-                  "layers": [block(256, 1024) for _ in range(4)], "pool": dense(256, 256), "out": dense(256, 2)}
+    if MODEL in BERTS:
+        rows, tokens, words, layers, d, heads = BERTS[MODEL]
+        x, y = ints(words, rows, tokens), ints(2, rows)
+        params = {"words": normal(words, d), "places": normal(512, d), "types": normal(2, d), "n": norm(d),
+                  "layers": [block(d, 4 * d) for _ in range(layers)], "pool": dense(d, d), "out": dense(d, 2)}
 
         def loss(p, s):
-            h = layer_norm(p["n"], p["words"][x] + p["places"][:128] + p["types"][0])
+            p = half(p)
+            h = layer_norm(p["n"], p["words"][x] + p["places"][:tokens] + p["types"][0])
             for q in p["layers"]:
-                h = layer_norm(q["n1"], h + attention(q, h, 4, 1e-12))
+                h = layer_norm(q["n1"], h + attention(q, h, heads, 1e-12))
                 h = layer_norm(q["n2"], h + linear(q["j"], gelu(linear(q["i"], h))))
             return entropy(linear(p["out"], jnp.tanh(linear(p["pool"], h[:, 0]))), y), s
 
         return measure(trained(params, loss, "adamw"))
-    if MODEL == "vit_tiny":
-        x, y = uniform(8, 3, 32, 32), ints(10, 8)
-        params = {"w": normal(192, 3, 4, 4), "b": jnp.zeros(192), "class": normal(1, 1, 192), "places": normal(1, 65, 192),
-                  "layers": [block(192, 768) for _ in range(12)], "n": norm(192), "out": dense(192, 10)}
+    if MODEL in VITS:
+        rows, side, patch, layers, d, heads, classes = VITS[MODEL]
+        x, y, n = uniform(rows, 3, side, side), ints(classes, rows), (side // patch) ** 2
+        params = {"w": normal(d, 3, patch, patch), "b": jnp.zeros(d), "class": normal(1, 1, d), "places": normal(1, n + 1, d),
+                  "layers": [block(d, 4 * d) for _ in range(layers)], "n": norm(d), "out": dense(d, classes)}
 
         def loss(p, s):
-            h = lax.conv_general_dilated(x, p["w"], (4, 4), "VALID") + p["b"][:, None, None]
-            h = h.reshape(8, 192, 64).transpose(0, 2, 1)
-            h = jnp.concatenate([jnp.broadcast_to(p["class"], (8, 1, 192)), h], 1) + p["places"]
+            p = half(p)
+            h = lax.conv_general_dilated(half(x), p["w"], (patch, patch), "VALID") + p["b"][:, None, None]
+            h = h.reshape(rows, d, n).transpose(0, 2, 1)
+            h = jnp.concatenate([jnp.broadcast_to(p["class"], (rows, 1, d)), h], 1) + p["places"]
             for q in p["layers"]:
-                h = h + attention(q, layer_norm(q["n1"], h), 3, 1e-12)
+                h = h + attention(q, layer_norm(q["n1"], h), heads, 1e-12)
                 h = h + linear(q["j"], gelu(linear(q["i"], layer_norm(q["n2"], h))))
             return entropy(linear(p["out"], layer_norm(p["n"], h)[:, 0]), y), s
 
@@ -223,6 +233,10 @@ def in_torch():
     from torch.nn import functional as F
 
     device, wait = "cpu", lambda: None
+    if PLATFORM == "cuda" and PEER != "torch_xla":
+        device, wait = "cuda", torch.cuda.synchronize
+        # As XLA computes products of float32.
+        torch.set_float32_matmul_precision("high")
     if PEER == "torch_xla":
         import torch_xla
 
@@ -257,26 +271,26 @@ def in_torch():
         return nn.Sequential(*(make(d, heads, inner, 0.0, "gelu", 1e-12, batch_first=True, norm_first=first) for _ in range(layers)))
 
     class Bert(nn.Module):
-        def __init__(self):
+        def __init__(self, _rows, _tokens, words, layers, d, heads):
             super().__init__()
-            self.words, self.places, self.types = nn.Embedding(8000, 256), nn.Embedding(512, 256), nn.Embedding(2, 256)
-            self.norm, self.layers = nn.LayerNorm(256), encoder(4, 256, 4, 1024, False)
-            self.pool, self.out = nn.Linear(256, 256), nn.Linear(256, 2)
+            self.words, self.places, self.types = nn.Embedding(words, d), nn.Embedding(512, d), nn.Embedding(2, d)
+            self.norm, self.layers = nn.LayerNorm(d), encoder(layers, d, heads, 4 * d, False)
+            self.pool, self.out = nn.Linear(d, d), nn.Linear(d, 2)
 
         def forward(self, x):
             h = self.norm(self.words(x) + self.places.weight[: x.shape[1]] + self.types.weight[0])
             return self.out(torch.tanh(self.pool(self.layers(h)[:, 0])))
 
     class ViT(nn.Module):
-        def __init__(self):
+        def __init__(self, _rows, side, patch, layers, d, heads, classes):
             super().__init__()
-            self.patches, self.cls = nn.Conv2d(3, 192, 4, 4), nn.Parameter(torch.zeros(1, 1, 192))
-            self.places = nn.Parameter(torch.zeros(1, 65, 192))
-            self.layers, self.norm, self.out = encoder(12, 192, 3, 768, True), nn.LayerNorm(192), nn.Linear(192, 10)
+            self.patches, self.cls = nn.Conv2d(3, d, patch, patch), nn.Parameter(torch.zeros(1, 1, d))
+            self.places = nn.Parameter(torch.zeros(1, (side // patch) ** 2 + 1, d))
+            self.layers, self.norm, self.out = encoder(layers, d, heads, 4 * d, True), nn.LayerNorm(d), nn.Linear(d, classes)
 
         def forward(self, x):
             h = self.patches(x).flatten(2).transpose(1, 2)
-            h = torch.cat([self.cls.expand(len(x), 1, 192), h], 1) + self.places
+            h = torch.cat([self.cls.expand(len(x), -1, -1), h], 1) + self.places
             return self.out(self.norm(self.layers(h))[:, 0])
 
     class Dlrm(nn.Module):
@@ -292,10 +306,19 @@ def in_torch():
             i, j = torch.tril_indices(9, 9, -1, device=x.device)
             return self.top(torch.cat([h, (all @ all.transpose(1, 2))[:, i, j]], 1))
 
+    def bert(model):
+        rows, tokens, words, *_ = BERTS[model]
+        return lambda: (Bert(*BERTS[model]), [torch.randint(words, (rows, tokens))], torch.randint(2, (rows,)), "adamw")
+
+    def vit(model):
+        rows, side, *_, classes = VITS[model]
+        return lambda: (ViT(*VITS[model]), [torch.rand(rows, 3, side, side)], torch.randint(classes, (rows,)), "adamw")
+
     put = lambda t: t.to(device)
+    compiled = torch.compile if PEER == "compiled" else lambda m: m
     torch.manual_seed(0)
     if MODEL == "resnet50_inference":
-        model, x = resnet([3, 4, 6, 3], True, 1000).eval().to(device), put(torch.rand(4, 3, 224, 224))
+        model, x = compiled(resnet([3, 4, 6, 3], True, 1000).eval().to(device)), put(torch.rand(4, 3, 224, 224))
 
         @torch.no_grad()
         def infer():
@@ -307,11 +330,11 @@ def in_torch():
     model, inputs, labels, optimizer = {
         "mlp": lambda: (nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)), [torch.rand(128, 784)], torch.randint(10, (128,)), "momentum"),
         "resnet18_32": lambda: (resnet([2, 2, 2, 2], False, 10), [torch.rand(32, 3, 32, 32)], torch.randint(10, (32,)), "momentum"),
-        "bert_4": lambda: (Bert(), [torch.randint(8000, (8, 128))], torch.randint(2, (8,)), "adamw"),
-        "vit_tiny": lambda: (ViT(), [torch.rand(8, 3, 32, 32)], torch.randint(10, (8,)), "adamw"),
+        **{m: bert(m) for m in BERTS},
+        **{m: vit(m) for m in VITS},
         "dlrm": lambda: (Dlrm(), [torch.rand(128, 13), [torch.randint(10_000, (128,)) for _ in range(8)], torch.arange(128)], torch.rand(128, 1).round(), "sgd"),
     }[MODEL]()
-    model = model.to(device)
+    model = compiled(model.to(device))
     inputs = [[put(t) for t in v] if isinstance(v, list) else put(v) for v in inputs]
     labels = put(labels)
     opt = {
@@ -321,9 +344,14 @@ def in_torch():
     }[optimizer](model.parameters())
     criterion = F.binary_cross_entropy if MODEL == "dlrm" else F.cross_entropy
 
+    # torch_xla's own context where the device is its own.
+    autocast = lambda: torch.autocast(torch.device(device).type, torch.bfloat16, enabled=MODEL.endswith("_bf16"))
+
     def step():
         opt.zero_grad()
-        criterion(model(*inputs), labels).backward()
+        with autocast():
+            loss = criterion(model(*inputs), labels)
+        loss.backward()
         opt.step()
         wait()
 
@@ -333,8 +361,9 @@ def in_torch():
 if not all(importlib.util.find_spec(name) for name in NEEDS):
     print("null")
 elif PEER == "jax":
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ.setdefault("JAX_PLATFORMS", PLATFORM)
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     in_jax()
 else:
-    os.environ.setdefault("PJRT_DEVICE", "CPU")
+    os.environ.setdefault("PJRT_DEVICE", PLATFORM.upper())
     in_torch()

@@ -250,6 +250,12 @@ impl From<xlazy_pjrt::Error> for Error {
                 _ => Error::Usage { message: e.message },
             };
         }
+        if e.code == xlazy_pjrt::Code::ResourceExhausted {
+            let said = e.message.trim_end_matches('.');
+            return Error::Usage {
+                message: format!("the device has no room: {said} (`%memory` lists what holds how much)"),
+            };
+        }
         Error::Pjrt { call: e.call, code: e.code.to_string(), message: e.message }
     }
 }

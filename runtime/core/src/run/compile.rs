@@ -12,6 +12,7 @@ use crate::ir::{Cut, Key, Mark, Params, Step, located};
 use crate::mesh::Mesh;
 use crate::options::Options;
 use crate::pod::LoadedExecutable;
+use crate::text::told;
 use crate::ty::TypeRef;
 use crate::{Error, Result, metrics};
 use std::borrow::Cow;
@@ -124,6 +125,7 @@ impl Make {
                 let with_names = Mesh::at(device).map(|_| located(&text, &marks, named));
                 let text = with_names.as_ref().unwrap_or(&text);
                 let compile = || {
+                    lacking(text, &steps, &marks)?;
                     let code = form(text, device)?;
                     let code = xlazy_pjrt::Program { format: "mlir", code: code.as_bytes() };
                     Ok::<_, Error>(client()?.pjrt.compile(&code, &options(device, text)?)?)
@@ -171,6 +173,19 @@ pub(super) fn form(program: &str, device: u8) -> Result<Cow<'_, str>> {
         Some(_) => program.into(),
         None => (client()?.platform.form)(program),
     })
+}
+
+/// Refuses what the platform's XLA does not have, at its line.
+fn lacking(text: &str, steps: &[Step], marks: &[Mark]) -> Result<()> {
+    let lacks = client()?.platform.lacks;
+    for (step, mark) in steps.iter().zip(marks) {
+        let written = text.get(mark.from as usize..mark.to as usize).unwrap_or_default();
+        if let Some(why) = written.lines().find_map(lacks) {
+            let (op, at) = (step.op.torch_name(), told(step.at, step.statement));
+            return Err(Error::Usage { message: format!("{op} at {at}: {why}") });
+        }
+    }
+    Ok(())
 }
 
 /// What XLA says of the memory of one run.

@@ -1,30 +1,12 @@
 //! `checkpoint`: a part of the work whose values are not kept for its gradient but computed again.
 use super::again::gradients;
 use super::tree::{Tensors, filled, flat};
+use crate::ops::barrier::barrier;
 use crate::ops::function::{Backward, with_backward};
-use crate::tensor::{Arg, Entry, Grad, Tensor, hooked_since, is_grad_enabled, physically, refuse, result, try_trace};
-use std::panic::Location;
-use xlazy_core::ir::{Body, Kind, LEAF, Node, NodeId, Payload, RecordedBody, graph, rules};
+use crate::tensor::{Grad, Tensor, hooked_since, is_grad_enabled, physically, refuse};
+use xlazy_core::ir::{Body, LEAF, Node, NodeId, Payload, RecordedBody, graph};
 use xlazy_core::thread::thread;
 use xlazy_core::ty::DType;
-
-/// Its operands, once more: XLA does not see through it, so that what is computed of them again is not taken for what was computed
-/// before, and is not begun before all of them are there.
-pub(super) static BARRIER: Entry = Entry::new("optimization_barrier", rules::same, |l| {
-    let inputs = l.inputs.to_vec();
-    l.optimization_barrier(&inputs).swap_remove(0)
-})
-.kind(Kind::Control)
-.several()
-.grad(|g| (0..g.inputs.len()).map(|k| g.dys.iter().find(|(i, _)| *i == k).map(|(_, dy)| dy.clone())).collect());
-
-#[track_caller]
-fn barrier(tensors: &[Tensor]) -> Vec<Tensor> {
-    let at = Location::caller();
-    let args: Vec<Arg> = tensors.iter().map(Arg::from).collect();
-    let of = try_trace(&BARRIER, &args, [].into(), at).unwrap_or_else(|e| e.raise());
-    tensors.iter().enumerate().map(|(k, t)| result(&of, k, t.ty().into())).collect()
-}
 
 /// Something that is true whatever `dy` holds, which XLA does not know before it has `dy`. XLA for CPUs takes barriers out before it looks for
 /// what is computed twice.

@@ -19,5 +19,4 @@ pub use scan::{ScanOptions, map, scan, scan_with};
 pub use tree::Tensors;
 pub(crate) use tree::{filled, flat};
 
-pub(super) static OPS: &[&Entry] =
-    &[&scan::SCAN, &rounds::WHILE, &branch::COND, &branch::SWITCH, &checkpoint::BARRIER, &manual::MANUAL];
+pub(super) static OPS: &[&Entry] = &[&scan::SCAN, &rounds::WHILE, &branch::COND, &branch::SWITCH, &manual::MANUAL];

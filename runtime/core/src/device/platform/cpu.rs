@@ -1,5 +1,5 @@
 //! XLA on the CPU, through a ready plugin or the one in `runtime/plugins/cpu`.
-use super::plugin::{Platform, candidates};
+use super::plugin::{Platform, bits, candidates};
 use super::unfold::unfolded;
 use crate::Error;
 use xlazy_pjrt::Value;
@@ -24,6 +24,7 @@ pub static CPU: Platform = Platform {
         false => vec![],
     },
     form: unfolded,
+    lacks: |_| None,
     // Without these the libraries print log lines and turn oneDNN on, which changes results in the last bits.
     environment: &[("TF_ENABLE_ONEDNN_OPTS", "0"), ("TF_CPP_MIN_LOG_LEVEL", "3")],
     no_client: "",
@@ -41,13 +42,6 @@ fn joins_cut_integers(program: &str) -> bool {
     let joins = |line: &str| ["stablehlo.and\"", "stablehlo.or\""].iter().any(|op| line.contains(op));
     let joined = |line: &str| joins(line) && line.rsplit("->").next().and_then(bits).is_some();
     program.lines().any(joined) && program.lines().any(|line| cut(line) == Some(true))
-}
-
-/// How many bits the integers of a type have; none of bools and floats.
-fn bits(ty: &str) -> Option<u32> {
-    let element = ty.split_once("tensor<")?.1.split('>').next()?;
-    let (_, bits) = element.rsplit('x').next()?.split_once('i')?;
-    bits.parse().ok().filter(|&b| b > 1)
 }
 
 #[cfg(test)]

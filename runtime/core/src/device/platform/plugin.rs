@@ -16,6 +16,8 @@ pub struct Platform {
     pub flags: fn(&str) -> Vec<(&'static str, Value)>,
     /// A program as its compiler makes the most of it: of the same meaning, what every other place shows stays as it was written.
     pub form: fn(&str) -> Cow<str>,
+    /// Why it runs no operation that is written so, where XLA says neither what nor where.
+    pub lacks: fn(&str) -> Option<&'static str>,
     /// Environment that the plugin wants before it is loaded, where the user has not set it.
     pub environment: &'static [(&'static str, &'static str)],
     /// What to look at where the plugin is there and makes no client; may be empty.
@@ -109,4 +111,11 @@ pub(super) fn there(mut places: Vec<(PathBuf, &'static str)>) -> Vec<(PathBuf, &
     let mut seen = std::collections::HashSet::new();
     places.retain(|(p, _)| p.canonicalize().is_ok_and(|p| seen.insert(p)));
     places
+}
+
+/// How many bits the integers of a type have; none of bools and floats.
+pub(super) fn bits(ty: &str) -> Option<u32> {
+    let element = ty.split_once("tensor<")?.1.split('>').next()?;
+    let (_, bits) = element.rsplit('x').next()?.split_once('i')?;
+    bits.parse().ok().filter(|&b| b > 1)
 }

@@ -8,6 +8,7 @@ pub static TPU: Platform = Platform {
     options: || Ok(Vec::new()),
     flags: |_| Vec::new(),
     form: |program| program.into(),
+    lacks: |_| None,
     environment: &[],
     no_client: "",
     remedy: "Run `xlazy plugins install tpu`, or set TPU_LIBRARY_PATH to a libtpu.so that is there already.",
