@@ -26,8 +26,7 @@ pub fn command() -> Command {
                 .long("platform")
                 .value_name("PLATFORM")
                 .value_parser(["cpu", "cuda", "tpu"])
-                .default_value("cpu")
-                .help("Where they run, the peers' too"),
+                .help("Where they run, the peers' too; where none is named, what PJRT_DEVICE says, or cpu"),
         )
         .arg(
             Arg::new("peers")
@@ -53,7 +52,8 @@ pub fn run(matches: &ArgMatches) -> Result<(), String> {
     let named = matches.get_many::<String>("models").map(|all| all.map(String::as_str).collect());
     let models: Vec<&str> = named.unwrap_or_else(|| MODELS.to_vec());
     let pythons: Vec<&PathBuf> = matches.get_many::<PathBuf>("peers").into_iter().flatten().collect();
-    let platform = matches.get_one::<String>("platform").expect("it has a default");
+    let said = || std::env::var("PJRT_DEVICE").ok().filter(|p| !p.is_empty()).map(|p| p.to_lowercase());
+    let platform = matches.get_one::<String>("platform").cloned().or_else(said).unwrap_or_else(|| "cpu".to_owned());
     let as_json = matches.get_flag("json");
     let mut all = Map::new();
     for model in models {
@@ -66,7 +66,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), String> {
         for python in &pythons {
             for peer in ["jax", "torch_xla", "eager", "compiled"] {
                 let mut command = std::process::Command::new(python);
-                command.args(["-c", PEERS, peer, model, &rounds, platform]);
+                command.args(["-c", PEERS, peer, model, &rounds, &platform]);
                 let row = last_line(command, python)?;
                 if !row.is_null() {
                     rows.push((peer.to_owned(), row));

@@ -3,6 +3,7 @@
 Prints one JSON object of figures, or null where the peer is not installed. Sizes, optimizers and data are those of
 runtime/src/bench/models.rs.
 """
+import contextlib
 import importlib.util
 import json
 import os
@@ -344,8 +345,8 @@ def in_torch():
     }[optimizer](model.parameters())
     criterion = F.binary_cross_entropy if MODEL == "dlrm" else F.cross_entropy
 
-    # torch_xla's own context where the device is its own.
-    autocast = lambda: torch.autocast(torch.device(device).type, torch.bfloat16, enabled=MODEL.endswith("_bf16"))
+    in_half = lambda: torch.autocast(torch.device(device).type, torch.bfloat16)
+    autocast = in_half if MODEL.endswith("_bf16") else contextlib.nullcontext
 
     def step():
         opt.zero_grad()
