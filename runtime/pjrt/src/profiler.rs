@@ -198,26 +198,34 @@ impl Profiler {
         self.call("PLUGIN_Profiler_Stop", stop)?;
         let missing = || Error::new(CALL, Code::Unimplemented, format!("{} lacks it", self.api.path.display()));
         let collect = collect.ok_or_else(missing)?;
-        let mut args = Collect {
-            struct_size: size_of::<Collect>(),
-            profiler: self.at.as_ptr(),
-            buffer: null_mut(),
-            buffer_size_in_bytes: 0,
-        };
-        // SAFETY: asked without memory the plugin tells the size, asked again it fills memory of that size.
-        unsafe {
-            done(self.api, self.table, CALL, collect(&raw mut args))?;
-            if args.buffer_size_in_bytes > MOST {
-                return Err(Error::answer(CALL, format!("a profile of {} bytes", args.buffer_size_in_bytes)));
-            }
-            let mut bytes = vec![0u8; args.buffer_size_in_bytes];
-            args.buffer = bytes.as_mut_ptr();
-            if !bytes.is_empty() {
-                done(self.api, self.table, CALL, collect(&raw mut args))?;
-            }
-            Ok(bytes)
-        }
+        // SAFETY: an entry of the table with its own arguments; what it points to lives as long as the profiler.
+        unsafe { collected(self.at.as_ptr(), |args| done(self.api, self.table, CALL, collect(args))) }
     }
+}
+
+/// What a plugin has collected. By the header the first call tells the size and the second one fills memory of that size; XLA's own
+/// plugins have it in memory of theirs from the first call on, and leave the second one's as it was.
+///
+/// # Safety
+/// `collect` is such a call: what it points to can be read.
+unsafe fn collected(profiler: *mut c_void, collect: impl Fn(*mut Collect) -> Result<()>) -> Result<Vec<u8>> {
+    let struct_size = size_of::<Collect>();
+    let mut args = Collect { struct_size, profiler, buffer: null_mut(), buffer_size_in_bytes: 0 };
+    collect(&raw mut args)?;
+    let size = args.buffer_size_in_bytes;
+    if size > MOST {
+        return Err(Error::answer("PLUGIN_Profiler_CollectData", format!("a profile of {size} bytes")));
+    }
+    if size > 0 && !args.buffer.is_null() {
+        // SAFETY: the plugin's memory, of the size that it tells.
+        return Ok(unsafe { std::slice::from_raw_parts(args.buffer, size) }.to_vec());
+    }
+    let mut bytes = vec![0u8; size];
+    args.buffer = bytes.as_mut_ptr();
+    if size > 0 {
+        collect(&raw mut args)?;
+    }
+    Ok(bytes)
 }
 
 impl Drop for Profiler {
@@ -225,5 +233,38 @@ impl Drop for Profiler {
         // SAFETY: the profiler is ours, and nothing uses it any more. An error while it is freed says nothing to anybody.
         let destroy = unsafe { self.table.as_ref().destroy };
         let _ = self.call("PLUGIN_Profiler_Destroy", destroy);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plugins_of_both_kinds_give_what_they_collected() {
+        let data = [10u8, 2, 8, 1];
+        let by_the_header = |args: *mut Collect| {
+            // SAFETY: the arguments of this test's own call.
+            let args = unsafe { &mut *args };
+            match args.buffer.is_null() {
+                true => args.buffer_size_in_bytes = data.len(),
+                // SAFETY: memory of the size that was told.
+                false => unsafe { args.buffer.copy_from(data.as_ptr(), data.len()) },
+            }
+            Ok(())
+        };
+        let as_xla_does = |args: *mut Collect| {
+            // SAFETY: as above.
+            let args = unsafe { &mut *args };
+            if args.buffer.is_null() {
+                (args.buffer, args.buffer_size_in_bytes) = (data.as_ptr().cast_mut(), data.len());
+            }
+            Ok(())
+        };
+        // SAFETY: both point to what can be read.
+        unsafe {
+            assert_eq!(collected(null_mut(), by_the_header).unwrap(), data);
+            assert_eq!(collected(null_mut(), as_xla_does).unwrap(), data);
+        }
     }
 }

@@ -46,7 +46,11 @@ pub(crate) fn profile(args: &str) -> Result<Bundle> {
             let profiler = taken.take().ok_or_else(|| usage("no profile is being taken".into()))?;
             // What the cell started belongs to it.
             wait_for_all();
-            let bytes = profiler.stop()?;
+            let mut bytes = profiler.stop()?;
+            // XLA's own plugins end theirs with a zero.
+            if Message::read(&bytes).is_none() && bytes.last() == Some(&0) {
+                bytes.pop();
+            }
             let space = Message::read(&bytes).ok_or_else(|| usage("the plugin gave no XSpace".into()))?;
             if let Some(file) = end.strip_prefix("end --xspace ") {
                 let file = file.trim();
