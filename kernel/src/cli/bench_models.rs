@@ -26,7 +26,10 @@ pub fn command() -> Command {
                 .long("platform")
                 .value_name("PLATFORM")
                 .value_parser(["cpu", "cuda", "tpu"])
-                .help("Where they run, the peers' too; where none is named, what PJRT_DEVICE says, or cpu"),
+                .ignore_case(true)
+                .env("PJRT_DEVICE")
+                .default_value("cpu")
+                .help("Where they run, the peers' too"),
         )
         .arg(
             Arg::new("peers")
@@ -52,8 +55,7 @@ pub fn run(matches: &ArgMatches) -> Result<(), String> {
     let named = matches.get_many::<String>("models").map(|all| all.map(String::as_str).collect());
     let models: Vec<&str> = named.unwrap_or_else(|| MODELS.to_vec());
     let pythons: Vec<&PathBuf> = matches.get_many::<PathBuf>("peers").into_iter().flatten().collect();
-    let said = || std::env::var("PJRT_DEVICE").ok().filter(|p| !p.is_empty()).map(|p| p.to_lowercase());
-    let platform = matches.get_one::<String>("platform").cloned().or_else(said).unwrap_or_else(|| "cpu".to_owned());
+    let platform = matches.get_one::<String>("platform").expect("it has a default").to_lowercase();
     let as_json = matches.get_flag("json");
     let mut all = Map::new();
     for model in models {

@@ -94,8 +94,11 @@ impl Tally {
     }
 }
 
-/// How long an event says it took: its `ms`, or the sum of its parts (`lower_ms`, `compile_ms`…).
+/// How long an event says it took: its `ms`, a cell's `wall_ms`, or the sum of its parts (`lower_ms`, `compile_ms`…).
 fn milliseconds(event: &serde_json::Value) -> f64 {
     let parts = event.as_object().into_iter().flatten().filter(|(key, _)| key.ends_with("_ms"));
-    event.get("ms").and_then(|v| v.as_f64()).unwrap_or_else(|| parts.filter_map(|(_, v)| v.as_f64()).sum())
+    ["ms", "wall_ms"]
+        .iter()
+        .find_map(|key| event.get(key)?.as_f64())
+        .unwrap_or_else(|| parts.filter_map(|(_, v)| v.as_f64()).sum())
 }

@@ -1,4 +1,5 @@
 //! Elements by position: gather and scatter. Positions are checked, on the host where it knows them (`bounds`).
+use super::barrier::barrier;
 use super::base::rounded_once;
 use super::bounds::{all_positions, all_within, positions as checked};
 use crate::bucket;
@@ -203,11 +204,14 @@ pub(super) static SCATTER: Entry = Entry::new(
             });
             vec![dx, None, dsrc]
         }
-        // equals share the gradient evenly, as in torch
-        _ => {
+        // equals share the gradient evenly, as in torch; asked of one and the same values, as for `amax`
+        how => {
             let dtype = g.dy.dtype();
-            let mine = g.x(0).eq(g.y()).to(dtype);
-            let theirs = source(g, 2).eq(picked(g.y())).to(dtype);
+            let given = barrier(&[g.x(0).clone(), source(g, 2)]);
+            let (x, src) = (&given[0], &given[1]);
+            let extreme = scatter_with(x, dim, index, src, how);
+            let mine = x.eq(&extreme).to(dtype);
+            let theirs = src.eq(picked(&extreme)).to(dtype);
             let share = &g.dy / add(&mine, &theirs);
             vec![g.want(0, || &mine * &share), None, g.want(2, || source_grad(g, 2, picked(&share) * &theirs))]
         }

@@ -108,6 +108,9 @@ pub fn compile_aside(text: &str, device: u8) -> Result<LoadedExecutable> {
 /// The same with flags of XLA, such as `xla_dump_to`.
 pub fn compile_aside_with(text: &str, device: u8, flags: Vec<(String, Value)>) -> Result<LoadedExecutable> {
     let (client, mut options): (_, CompileOptions) = (client()?, options(device, text)?);
+    if let Some(why) = text.lines().find_map(client.platform.lacks) {
+        return Err(Error::Usage { message: why.into() });
+    }
     options.overrides.extend(flags);
     let (tell, told) = channel();
     let code = form(text, device)?.into_owned();
