@@ -1,4 +1,6 @@
 //! Why a program is compiled again: the scenarios of torch_xla's users, in xlazy. Counts, class, line, difference, fix.
+mod support;
+
 use std::sync::Mutex;
 use xlazy::insight::{Class, Compilation, compilations};
 use xlazy::prelude::*;
@@ -396,4 +398,37 @@ fn s13_masked_select_and_nonzero_have_sizes_that_depend_on_the_data() {
     let c = during(|| drop(step([1., 2., 3., -1., 0.])));
     explained(&c, Class::Shape, &lines, "depends on the data");
     assert_eq!(during(|| drop(step([4., 5., -6., -7., -8.]))).len(), 0);
+}
+
+/// The whole of a tensor is no op where a part of it is one: drawn sizes, dimensions and directions.
+#[test]
+fn a_part_where_the_whole_was_taken_is_a_size() {
+    let _alone = alone();
+    let mut r = support::Seeded(5);
+    for round in 0..24 {
+        let shape: Vec<usize> = (0..1 + r.below(3)).map(|_| 3 + r.below(5)).collect();
+        let cut: Vec<usize> = shape.iter().map(|n| if r.below(2) == 0 { *n } else { 1 + r.below(n - 1) }).collect();
+        if cut == shape {
+            continue;
+        }
+        xlazy::insight::forget();
+        let x = randn(&shape);
+        let w = randn(&[1]).requires_grad_(round % 2 == 0);
+        let step = |sizes: &[usize]| {
+            let part = sizes.iter().enumerate().fold(x.clone(), |x, (d, n)| x.narrow(d as i64, 0, *n as i64));
+            let y = (part * &w).tanh().sum();
+            if round % 2 == 0 {
+                y.backward();
+            }
+            sync();
+            y
+        };
+        let line = line!() - 8;
+        let (first, second) = if r.below(2) == 0 { (&shape, &cut) } else { (&cut, &shape) };
+        (0..2).for_each(|_| drop(step(first)));
+        w.set_grad(None);
+        let c = during(|| drop(step(second)));
+        explained(&c, Class::Shape, &[line], "take all of it");
+        assert!(c[0].sentence().contains("all of f32"), "{}", c[0].sentence());
+    }
 }

@@ -34,6 +34,7 @@ mod special;
 mod split;
 mod state;
 mod weak;
+mod whole;
 mod wiring;
 
 use super::evidence::nearest::nearest;
@@ -50,6 +51,7 @@ use xlazy_core::run::Cause as SyncCause;
 const OF_TEXTS: &[Cause] = &[
     early_read::claim,
     read_before::claim,
+    whole::claim,
     control_flow::claim,
     weak::claim,
     special::claim,
@@ -64,6 +66,7 @@ type Cause = fn(&Evidence) -> Option<Claim>;
 /// first.
 const OF_SESSIONS: &[Cause] = &[
     early_read::claim,
+    whole::claim,
     pending::claim,
     control_flow::claim,
     split::claim,
