@@ -59,8 +59,8 @@ pub use ops::{
 pub use ops::{BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, StftOptions};
 pub use ops::{Context, CustomOp, Function, custom_call, custom_op};
 pub use ops::{
-    LeastSquares, MatrixNorm, MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, Unique,
-    block_diag, multi_dot,
+    HistogramOptions, LeastSquares, MatrixNorm, MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions,
+    Unique, block_diag, multi_dot,
 };
 pub use ops::{
     ScanOptions, Tensors, associative_scan, checkpoint, cond, fori_loop, map, scan, scan_with, switch, while_loop,

@@ -15,8 +15,8 @@ pub use crate::{
     InterpolateOptions, Interpolation, MaxPoolOptions, PadMode, Padding, Reduction, ScatterReduce,
 };
 pub use crate::{
-    BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, LeastSquares, MatrixNorm,
-    MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, StftOptions, Unique,
+    BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, HistogramOptions, LeastSquares,
+    MatrixNorm, MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, StftOptions, Unique,
 };
 pub use crate::{Context, CustomOp, Function, Hook, checkpoint, custom_call, custom_op, jvp, vjp};
 pub use crate::{Mesh, Shard, Sharding, mark_sharding, spmd};

@@ -64,6 +64,10 @@ const WRONG: &[Wrong] = &[
         tensor([[0.0, 0.0], [1.0, 1.0]]).multinomial(1, true)
     }),
     ("multinomial", "infinity, NaN or a number below 0", || tensor([-1.0, 3.0]).multinomial(1, false)),
+    ("poisson", "rates and counts are not negative", || (tensor([0.5, -0.5]) * 1.0).poisson()),
+    ("bernoulli", "all elements of the input should be between 0 and 1", || {
+        tensor([3.0, 3.0]).binomial(&(tensor([0.5, 1.5]) * 1.0))
+    }),
     ("binary_cross_entropy", "all elements of the input should be between 0 and 1", || {
         tensor([0.5, 1.5]).binary_cross_entropy(&tensor([1.0, 0.0]), None, Reduction::Mean)
     }),

@@ -29,6 +29,8 @@ impl Sequential {
     /// let mut layers = nn::Sequential::new((nn::Linear::new(4, 8),));
     /// layers.push(nn::ReLU);
     /// assert_eq!(layers.len(), 2);
+    /// let y = (&layers).into_iter().fold(Tensor::ones([1, 4]), |x, layer| layer.forward(&x));
+    /// assert_eq!(y.shape(), [1, 8]);
     /// ```
     pub fn push(&mut self, layer: impl Module + 'static) {
         self.layers.push(Box::new(layer));
@@ -110,6 +112,15 @@ impl ModuleList {
     /// The modules one by one.
     pub fn iter(&self) -> impl Iterator<Item = &dyn Module> {
         self.layers.iter().map(|m| &**m)
+    }
+}
+
+/// `for layer in &list`.
+impl<'a> IntoIterator for &'a ModuleList {
+    type Item = &'a dyn Module;
+    type IntoIter = Box<dyn Iterator<Item = &'a dyn Module> + 'a>;
+    fn into_iter(self) -> Self::IntoIter {
+        Box::new(self.iter())
     }
 }
 

@@ -133,6 +133,12 @@ static REPEATS: Entry = looked_at("repeat_interleave", whole, |_| {
 static CHANCES: Entry = looked_at("bernoulli", floats, |_| vec![fractions(0, "the input")])
     .samples(|| vec![Sample::of(&[&[2, 3]]).range(0.1, 0.9)]);
 
+static RATES: Entry = looked_at("poisson", floats, |_| {
+    let refused = Refused::Beyond { low: 0.0, high: f64::INFINITY };
+    vec![Check { operand: 0, refused, why: "rates and counts are not negative".into() }]
+})
+.samples(|| vec![Sample::of(&[&[2, 3]]).range(0.1, 0.9)]);
+
 static WEIGHTS: Entry = looked_at("multinomial", floats, |_| {
     let refused = Refused::Beyond { low: 0.0, high: f64::INFINITY };
     let why = "the weights contain infinity, NaN or a number below 0".into();
@@ -141,7 +147,7 @@ static WEIGHTS: Entry = looked_at("multinomial", floats, |_| {
 })
 .samples(|| vec![Sample::of(&[&[2, 3]]).range(0.1, 0.9).and(DType::I64, &[2, 1])]);
 
-pub(super) static OPS: &[&Entry] = &[&CLASSES, &REPEATS, &CHANCES, &WEIGHTS];
+pub(super) static OPS: &[&Entry] = &[&CLASSES, &REPEATS, &CHANCES, &RATES, &WEIGHTS];
 
 /// Refuses what the host knows of integers, which a program is not asked then.
 #[track_caller]
@@ -171,6 +177,12 @@ pub(super) fn counts(repeats: &Tensor) -> Tensor {
 #[track_caller]
 pub(super) fn chances(p: &Tensor) -> Tensor {
     trace(&CHANCES, [p.into()], [])
+}
+
+/// Numbers that are looked at: none is negative.
+#[track_caller]
+pub(super) fn rates(x: &Tensor) -> Tensor {
+    trace(&RATES, [x.into()], [])
 }
 
 /// Weights of distributions in the last dimension that are looked at.

@@ -157,6 +157,75 @@ pub trait Literal {
     fn dtype(&self) -> DType;
     #[doc(hidden)]
     fn write(&self, out: &mut Vec<u8>);
+    /// Whether all rows are as long.
+    #[doc(hidden)]
+    fn is_even(&self) -> bool {
+        true
+    }
+}
+
+/// What vectors and slices hold: elements, or rows of them.
+pub trait Row {
+    #[doc(hidden)]
+    const DTYPE: DType;
+    #[doc(hidden)]
+    fn shape(&self) -> Vec<usize>;
+    #[doc(hidden)]
+    fn write(&self, out: &mut Vec<u8>);
+    #[doc(hidden)]
+    fn is_even(&self) -> bool;
+}
+
+macro_rules! elements {
+    ($($t:ty)*) => {$(
+        impl Row for $t {
+            const DTYPE: DType = <$t as Element>::DTYPE;
+            fn shape(&self) -> Vec<usize> {
+                vec![]
+            }
+            fn write(&self, out: &mut Vec<u8>) {
+                Element::write(*self, out);
+            }
+            fn is_even(&self) -> bool {
+                true
+            }
+        }
+    )*};
+}
+elements!(f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool);
+
+impl<T: Row> Row for [T] {
+    const DTYPE: DType = T::DTYPE;
+    fn shape(&self) -> Vec<usize> {
+        std::iter::once(self.len()).chain(self.first().into_iter().flat_map(T::shape)).collect()
+    }
+    fn write(&self, out: &mut Vec<u8>) {
+        self.iter().for_each(|row| row.write(out));
+    }
+    fn is_even(&self) -> bool {
+        self.iter().all(|row| row.is_even() && row.shape() == self[0].shape())
+    }
+}
+
+macro_rules! rows {
+    ($([$($parameters:tt)*] $t:ty;)*) => {$(
+        impl<$($parameters)*> Row for $t {
+            const DTYPE: DType = T::DTYPE;
+            fn shape(&self) -> Vec<usize> {
+                Row::shape(&self[..])
+            }
+            fn write(&self, out: &mut Vec<u8>) {
+                Row::write(&self[..], out);
+            }
+            fn is_even(&self) -> bool {
+                Row::is_even(&self[..])
+            }
+        }
+    )*};
+}
+rows! {
+    [T: Row] Vec<T>;
+    [T: Row, const N: usize] [T; N];
 }
 
 macro_rules! literal {
@@ -192,41 +261,45 @@ impl<T: Literal, const N: usize> Literal for [T; N] {
     fn write(&self, out: &mut Vec<u8>) {
         self.iter().for_each(|x| x.write(out));
     }
-}
-
-impl<T: Element> Literal for Vec<T> {
-    fn shape(&self) -> Vec<usize> {
-        vec![self.len()]
-    }
-    fn dtype(&self) -> DType {
-        T::DTYPE
-    }
-    fn write(&self, out: &mut Vec<u8>) {
-        self.iter().for_each(|x| Element::write(*x, out));
+    fn is_even(&self) -> bool {
+        self.iter().all(|x| x.is_even() && x.shape() == self[0].shape())
     }
 }
 
-impl<T: Element> Literal for &[T] {
-    fn shape(&self) -> Vec<usize> {
-        vec![self.len()]
-    }
-    fn dtype(&self) -> DType {
-        T::DTYPE
-    }
-    fn write(&self, out: &mut Vec<u8>) {
-        self.iter().for_each(|x| Element::write(*x, out));
-    }
+macro_rules! vectors {
+    ($($t:ty),*) => {$(
+        impl<T: Row> Literal for $t {
+            fn shape(&self) -> Vec<usize> {
+                Row::shape(&self[..])
+            }
+            fn dtype(&self) -> DType {
+                T::DTYPE
+            }
+            fn write(&self, out: &mut Vec<u8>) {
+                Row::write(&self[..], out);
+            }
+            fn is_even(&self) -> bool {
+                Row::is_even(&self[..])
+            }
+        }
+    )*};
 }
+vectors!(Vec<T>, &Vec<T>, &[T]);
 
-/// A tensor of data on the device (`torch.tensor`): nested arrays, a vector, a slice or one number.
+/// A tensor of data on the device (`torch.tensor`): nested arrays, a vector of numbers or of rows, a slice or one number. Rows
+/// that are not as long as one another are refused.
 ///
 /// ```
 /// use xlazy::prelude::*;
 /// assert_eq!(tensor([[1, 2, 3], [4, 5, 6]]).shape(), [2, 3]);
 /// assert_eq!(tensor(vec![1.0f64]).dtype(), F64);
+/// assert_eq!(tensor(vec![vec![1.0f32, 2.0], vec![3.0, 4.0]]).shape(), [2, 2]);
 /// ```
 #[track_caller]
 pub fn tensor(data: impl Literal) -> Tensor {
+    if !data.is_even() {
+        refuse("tensor", &[], "rows are not all as long as the first: pad them, or make a tensor of each");
+    }
     let ty = Type::new(data.dtype(), Shape::new(&data.shape()));
     let mut bytes = Vec::with_capacity(ty.bytes());
     data.write(&mut bytes);

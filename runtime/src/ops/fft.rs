@@ -1,5 +1,5 @@
 //! Fourier transforms. One op, of complex numbers along the last dimension; all others are made of it.
-use super::cat;
+use super::{PatchOptions, cat};
 use crate::tensor::{Entry, Sample, Tensor, called, refuse, trace};
 use xlazy_core::ir::Role::Mode;
 use xlazy_core::ir::{AttrsExt, Kind, attr};
@@ -331,17 +331,7 @@ impl Tensor {
             true => x.pad_mode([(n_fft / 2) as i64, (n_fft / 2) as i64], options.pad_mode),
             false => x,
         };
-        let length = options.win_length.unwrap_or(n_fft);
-        let window = options.window.clone().unwrap_or_else(|| Tensor::ones([length]).to(x.dtype().part()));
-        if window.shape() != [length] || length > n_fft {
-            refuse(
-                "stft",
-                &[self, &window],
-                format!("the window must have {length} elements, and no more than {n_fft}"),
-            );
-        }
-        let low = (n_fft - length) / 2;
-        let window = window.pad([low as i64, (n_fft - length - low) as i64], 0.0);
+        let window = options.window_of("stft", self, n_fft);
         let frames = x.unfold(-1, n_fft, options.hop_length.unwrap_or(n_fft / 4).max(1)) * window;
         let norm = if options.normalized { FftNorm::Ortho } else { FftNorm::Backward };
         let y = match options.onesided.unwrap_or(!frames.dtype().is_complex()) {
@@ -350,6 +340,62 @@ impl Tensor {
         };
         let y = y.transpose(-1, -2);
         if self.dim() == 1 { y.squeeze_dim(0) } else { y }
+    }
+
+    /// The signal, or the batch of them, whose [`Tensor::stft`] with the same options this is (`torch.istft`): windows are added
+    /// up, over the sum of the squares of what `options.window` has where they overlap, which must not be zero anywhere. `length`
+    /// cuts or pads the signal at its end.
+    ///
+    /// ```
+    /// use xlazy::{StftOptions, prelude::*};
+    /// let x = Tensor::rand([32]);
+    /// let y = x.stft(8, StftOptions::default()).istft(8, StftOptions::default(), Some(32));
+    /// assert!((y - x).abs().max().item() < 1e-5);
+    /// ```
+    #[track_caller]
+    pub fn istft(&self, n_fft: usize, options: StftOptions, length: Option<usize>) -> Tensor {
+        let _call = called("istft", [self]);
+        let onesided = options.onesided.unwrap_or(true);
+        let frequencies = if onesided { n_fft / 2 + 1 } else { n_fft };
+        if !(2..4).contains(&self.dim()) || !self.dtype().is_complex() || self.size(-2) != frequencies {
+            let what = format!("needs complex numbers, {frequencies} frequencies and windows, or a batch of them");
+            refuse("istft", &[self], what);
+        }
+        let x = if self.dim() == 2 { self.unsqueeze(0) } else { self.clone() };
+        let norm = if options.normalized { FftNorm::Ortho } else { FftNorm::Backward };
+        let frames = x.transpose(-1, -2);
+        let frames = match onesided {
+            true => frames.irfft(Some(n_fft), -1, norm),
+            false => frames.ifft(None, -1, norm),
+        };
+        let frames = if onesided { frames } else { frames.real() };
+        let window = options.window_of("istft", &frames, n_fft);
+        let (hop, count) = (options.hop_length.unwrap_or(n_fft / 4).max(1), frames.size(1));
+        let whole = n_fft + hop * (count - 1);
+        // Windows are patches of pictures of one row.
+        let patches = || PatchOptions { stride: [1, hop].into(), ..Default::default() };
+        let added = |w: Tensor| w.transpose(-1, -2).fold([1, whole], [1, n_fft], patches()).reshape([-1, whole as i64]);
+        let weights = window.square().expand([1, count, n_fft]);
+        let start = if options.center { n_fft / 2 } else { 0 };
+        let end = length.map_or(whole - start, |length| (start + length).min(whole));
+        let cut = |t: &Tensor| t.narrow(-1, start as i64, end.saturating_sub(start) as i64);
+        let y = cut(&added(frames * &window)) / cut(&added(weights));
+        let y = y.pad([0, length.map_or(0, |length| (length + start).saturating_sub(end) as i64)], 0.0);
+        if self.dim() == 2 { y.squeeze_dim(0) } else { y }
+    }
+}
+
+impl StftOptions {
+    /// The window, in the middle of `n_fft` elements; of the dtype of `x` where there is none.
+    #[track_caller]
+    fn window_of(&self, op: &'static str, x: &Tensor, n_fft: usize) -> Tensor {
+        let length = self.win_length.unwrap_or(n_fft);
+        let window = self.window.clone().unwrap_or_else(|| Tensor::ones([length]).to(x.dtype().part()));
+        if window.shape() != [length] || length > n_fft {
+            refuse(op, &[x, &window], format!("the window must have {length} elements, and no more than {n_fft}"));
+        }
+        let low = (n_fft - length) / 2;
+        window.pad([low as i64, (n_fft - length - low) as i64], 0.0)
     }
 }
 

@@ -1,7 +1,7 @@
-//! `+ - * / %` and unary `-` between tensors and numbers, by value and by reference.
+//! `+ - * / %`, `& | ^` and unary `-` and `!` between tensors and numbers, by value and by reference.
 use super::binary::{add, div, mul, remainder, sub};
 use crate::tensor::{Arg, Tensor};
-use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, Sub, SubAssign};
+use std::ops::{Add, AddAssign, BitAnd, BitOr, BitXor, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
 
 // One impl for all right-hand sides: the result's type is known before a literal's is, so `(&x * 2.0).sum()` needs no
 // suffix. On the left a number is an f64 or an i64, for the same reason.
@@ -50,20 +50,48 @@ operator! {
     Rem, rem, remainder;
 }
 
-impl Neg for Tensor {
-    type Output = Tensor;
-    #[track_caller]
-    fn neg(self) -> Tensor {
-        Tensor::neg(&self)
-    }
+// Of bools and integers. A number on the left has these operators itself.
+macro_rules! bits {
+    ($($trait:ident, $method:ident, $f:ident;)*) => {$(
+        bits!(@of Tensor, $trait, $method, $f);
+        bits!(@of &Tensor, $trait, $method, $f);
+    )*};
+    (@of $of:ty, $trait:ident, $method:ident, $f:ident) => {
+        impl<'a, T: Into<Arg<'a>>> $trait<T> for $of {
+            type Output = Tensor;
+            #[track_caller]
+            fn $method(self, other: T) -> Tensor {
+                self.$f(other)
+            }
+        }
+    };
 }
 
-impl Neg for &Tensor {
-    type Output = Tensor;
-    #[track_caller]
-    fn neg(self) -> Tensor {
-        Tensor::neg(self)
-    }
+bits! {
+    BitAnd, bitand, bitwise_and;
+    BitOr, bitor, bitwise_or;
+    BitXor, bitxor, bitwise_xor;
+}
+
+macro_rules! unary {
+    ($($trait:ident, $method:ident, $f:ident;)*) => {$(
+        unary!(@of Tensor, $trait, $method, $f);
+        unary!(@of &Tensor, $trait, $method, $f);
+    )*};
+    (@of $of:ty, $trait:ident, $method:ident, $f:ident) => {
+        impl $trait for $of {
+            type Output = Tensor;
+            #[track_caller]
+            fn $method(self) -> Tensor {
+                Tensor::$f(&self)
+            }
+        }
+    };
+}
+
+unary! {
+    Neg, neg, neg;
+    Not, not, bitwise_not;
 }
 
 macro_rules! assign {

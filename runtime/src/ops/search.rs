@@ -74,44 +74,6 @@ impl Tensor {
         self.unsqueeze(-1).eq(test_elements.flatten()).any_dim(-1, false)
     }
 
-    /// How many elements are in each of `bins` equal parts of the range from `min` to `max` (`torch.histc`), in this tensor's
-    /// dtype, which is a float. Elements outside are not counted, `max` itself is in the last part. Where both are equal, the
-    /// range is that of the elements.
-    ///
-    /// ```
-    /// use xlazy::prelude::*;
-    /// let x = tensor([0.0, 1.0, 1.5, 4.0]);
-    /// assert_eq!(x.histc(4, 0.0, 4.0).to_vec::<f32>(), [1.0, 2.0, 0.0, 1.0]);
-    /// ```
-    #[track_caller]
-    pub fn histc(&self, bins: usize, min: f64, max: f64) -> Tensor {
-        let _call = called("histc", [self]);
-        if !self.dtype().is_float() {
-            refuse("histc", &[self], "needs a float tensor: convert with `.float()`");
-        }
-        if bins == 0 || min > max {
-            refuse("histc", &[self], format!("{bins} bins from {min} to {max} count nothing"));
-        }
-        if self.dtype().is_half() {
-            // where a bin ends is no half
-            return self.float().histc(bins, min, max).to(self.dtype());
-        }
-        let x = self.detach().flatten();
-        let zeros = Tensor::zeros([bins]).to(self.dtype());
-        if x.numel() == 0 {
-            return zeros;
-        }
-        let edge = |v: f64| Tensor::full((), v).to(self.dtype());
-        let (low, high) = if min < max { (edge(min), edge(max)) } else { (x.min(), x.max()) };
-        // one value only: a range around it
-        let one = low.eq(&high);
-        let (low, high) = ((&low - 1.0).where_(&one, &low), (&high + 1.0).where_(&one, &high));
-        let inside = x.ge(&low).logical_and(x.le(&high));
-        let place = ((&x - &low) * bins as f64 / (&high - &low)).masked_fill(&inside.logical_not(), 0.0);
-        let place = place.long().clamp(0, bins as i64 - 1);
-        zeros.index_add(0, &place, &inside.to(self.dtype()))
-    }
-
     /// How often each of 0, 1, 2… occurs in a vector of integers; with `weights` the sum of theirs, float64 unless they are
     /// float32 (`torch.bincount(x, weights, minlength)`). The result has at least `minlength` elements. Reads the largest one.
     ///

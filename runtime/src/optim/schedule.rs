@@ -40,8 +40,7 @@ impl LambdaLR {
     }
 
     fn set(&self, optimizer: &mut dyn Optimizer, epoch: usize) {
-        let rates: Vec<f64> = self.first.iter().map(|first| (self.rate)(epoch, *first)).collect();
-        optimizer.set_lrs(&rates);
+        optimizer.set_lrs(&self.rates(epoch));
         if let Some(momentum) = &self.momentum {
             optimizer.set_momentum(momentum(epoch, 0.0));
         }
@@ -58,6 +57,23 @@ impl LambdaLR {
     /// Epochs that have ended: what a checkpoint keeps of a schedule.
     pub fn last_epoch(&self) -> usize {
         self.epoch
+    }
+
+    /// The rate of each group in this epoch.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let mut opt = optim::SGD::new([nn::parameter(tensor([1.0]))], 0.5);
+    /// let mut schedule = optim::ExponentialLR::new(&opt, 0.5);
+    /// schedule.step(&mut opt);
+    /// assert_eq!(schedule.get_last_lr(), [0.25]);
+    /// ```
+    pub fn get_last_lr(&self) -> Vec<f64> {
+        self.rates(self.epoch)
+    }
+
+    fn rates(&self, epoch: usize) -> Vec<f64> {
+        self.first.iter().map(|first| (self.rate)(epoch, *first)).collect()
     }
 
     /// Goes on from an epoch, such as where a checkpoint left off.

@@ -338,7 +338,11 @@ impl Tensor {
             refuse(
                 "to_vec",
                 &[self],
-                format!("holds {dtype}, asked for {}: convert with `.to({:?})`", T::DTYPE, T::DTYPE),
+                format!(
+                    "holds {dtype}, asked for {0}: `.to_vec::<{1}>()` reads it as it is, `.to({0:?})` before it converts",
+                    T::DTYPE,
+                    if dtype.is_half() { DType::F32 } else { dtype }
+                ),
             );
         }
         let bytes = match self.bytes(Cause::Read, Location::caller()) {
