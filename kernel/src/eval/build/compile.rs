@@ -197,6 +197,7 @@ impl Compiler {
         let mut parsed = match split::parse(cell, range.clone(), &self.defs.macros) {
             Ok(parsed) => parsed,
             Err(Unparsed::Syntax(_)) => {
+                self.declares = split::declared(&cell.text[range.clone()]);
                 return Err(unbalanced(cell, range.clone(), &Ours::new(scope.ours))
                     .unwrap_or_else(|| self.explain_syntax(cell, range, scope)));
             }

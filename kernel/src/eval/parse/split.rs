@@ -11,7 +11,7 @@ use super::parsed::{Binding, Expanded, Parsed, flatten_use};
 use super::statements::marks;
 use super::syntax::{arguments, bound_names, bytes, closure_arguments, one_line};
 use crate::eval::text::depth::{Depth, TooDeep};
-use crate::eval::text::scan;
+use crate::eval::text::scan::{self, Kind};
 use crate::eval::text::source::{CellText, Splice, Tag};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -345,6 +345,39 @@ fn shows_something(e: &Expr) -> bool {
         Expr::If(i) => i.else_branch.is_some(),
         _ => true,
     }
+}
+
+/// What text that does not parse would declare, by the words in front of names: outside of brackets, or where a line begins, since a
+/// bracket may be what is missing.
+pub fn declared(text: &str) -> BTreeSet<String> {
+    const ITEMS: [&str; 8] = ["fn", "struct", "enum", "union", "trait", "type", "const", "static"];
+    let tokens = scan::tokens(text);
+    let word = |i: usize| tokens.get(i).map_or("", |t| &text[t.range.clone()]);
+    let (mut out, mut depth) = (BTreeSet::new(), 0);
+    for (i, token) in tokens.iter().enumerate() {
+        let at = token.range.start;
+        if (word(i) == "let" || ITEMS.contains(&word(i))) && (at == 0 || text[..at].ends_with('\n')) {
+            depth = 0;
+        }
+        match token.kind {
+            Kind::Open(_) => depth += 1,
+            Kind::Close(_) => depth -= 1,
+            Kind::Ident if depth == 0 && word(i) == "let" => {
+                let end = (i..tokens.len()).find(|&k| matches!(word(k), "=" | ":" | ";")).unwrap_or(tokens.len());
+                let named = (i + 1..end).filter(|&k| tokens[k].kind == Kind::Ident).map(word);
+                out.extend(
+                    named
+                        .filter(|w| w.starts_with(char::is_lowercase) && !["mut", "ref"].contains(w))
+                        .map(str::to_owned),
+                );
+            }
+            Kind::Ident if depth == 0 && ITEMS.contains(&word(i)) => {
+                out.extend(tokens.get(i + 1).filter(|t| t.kind == Kind::Ident).map(|_| word(i + 1).to_owned()));
+            }
+            _ => {}
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -41,6 +41,13 @@ pub(super) fn of_another_library(
             "a module's `forward` takes and gives one tensor: what takes or gives more is a method of the type's own, in an `impl` without `Module`"
                 .to_owned()
         }
+        ("E0425" | "E0432" | "E0433", [name, ..])
+            if DISTRIBUTIONS.contains(name) || *name == "torch" && line.contains("distributions") =>
+        {
+            "drawing is a method of the parameters: `p.multinomial(1, true)` and `p.bernoulli()` of probabilities, with \
+             `p.log().gather(-1, &drawn)` as their logarithm, `rate.poisson()`, `Tensor::normal(&mean, &std, mean.shape())`"
+                .to_owned()
+        }
         ("E0425" | "E0432" | "E0433" | "E0423", ["torch" | "tch", ..]) => {
             "there is no module `torch`: what are functions there are methods of tensors (`x.exp()`) and functions without a module \
              (`cat`, `where_`); `nn`, `optim` and `data` are modules. `?NAME` tells of a name"
@@ -79,6 +86,12 @@ pub(super) fn of_another_library(
             let options = if called.ends_with("::new") { "; an option is a method behind it, or in what `::with` takes" } else { "" };
             format!("`?{what}` tells what it takes{options}")
         }
+        ("E0529" | "E0308" | "E0599", _) if takes_a_shape_apart(error, quoted) => {
+            "`x.dims()` takes a shape apart, as an array: `let [n, d] = x.dims();`".to_owned()
+        }
+        ("E0277" | "E0308" | "E0369" | "E0599" | "E0614", _) if holds_an_option(error) => {
+            "it is an `Option`, since there may be none (of a gradient: before `backward()`): `.unwrap()` behind it is the tensor".to_owned()
+        }
         ("E0529", _) if error.message.contains("found `Vec<xlazy::Tensor>`") => {
             "as many as there are is known when it runs: `let [a, b]: [Tensor; 2] = ….try_into().unwrap();`".to_owned()
         }
@@ -92,11 +105,6 @@ pub(super) fn of_another_library(
         }
         ("E0425" | "E0432" | "E0433" | "E0423", ["math", ..]) => {
             "numbers have it as methods, `x.sqrt()`, `x.powi(2)`, and `std::f64::consts::PI`".to_owned()
-        }
-        ("E0425" | "E0432" | "E0433", ["Categorical" | "Bernoulli" | "Normal" | "distributions", ..]) => {
-            "drawing is a method of the probabilities, `p.multinomial(1, true)`, `p.bernoulli()`, and \
-             `p.log().gather(-1, &drawn)` their logarithm; `&mean + &std * mean.randn_like()` is normal"
-                .to_owned()
         }
         ("E0599", [method, "(Vec<f32>, usize, usize)", ..]) if *method != "0" => {
             "`data::read_csv` gives numbers, rows and columns: `let (v, rows, columns) = data::read_csv(…)?;`, and \
@@ -155,6 +163,37 @@ fn of_an_iterator(message: &str) -> bool {
 pub(super) fn wants_an_optimizer(error: &Diagnostic) -> bool {
     let label = |l: &String| l.contains("of type `&mut dyn xlazy::optim::Optimizer` is missing");
     error.spans.iter().any(|s| s.label.as_ref().is_some_and(label))
+}
+
+/// Torch's module of distributions, and those that are drawn from most.
+const DISTRIBUTIONS: [&str; 5] = ["distributions", "Categorical", "Bernoulli", "Normal", "Poisson"];
+
+/// Whether a shape is taken apart by a pattern, or asked for what a tensor has.
+fn takes_a_shape_apart(error: &Diagnostic, quoted: &[&str]) -> bool {
+    match &*error.code {
+        "E0529" => error.message.ends_with("found `xlazy::Shape`"),
+        "E0599" => matches!(quoted, ["dims", "xlazy::Shape", ..]),
+        _ => {
+            let said = error.text();
+            said.contains("expected struct `xlazy::Shape`") && said.contains("found reference `&_`")
+        }
+    }
+}
+
+/// Whether there may be no tensor where one is wanted.
+fn holds_an_option(error: &Diagnostic) -> bool {
+    const OPTION: &str = "Option<xlazy::Tensor>`";
+    match &*error.code {
+        "E0308" => {
+            let said = error.text();
+            said.contains("expected struct `xlazy::Tensor`") && said.contains(OPTION)
+                || said.contains("expected reference `&xlazy::Tensor`") && said.contains(OPTION)
+        }
+        "E0599" => {
+            error.message.starts_with("no method named") && error.text().contains(&format!("not found in `{OPTION}"))
+        }
+        _ => error.message.contains(OPTION),
+    }
 }
 
 /// Whether an iterator is handed over where a list is wanted.

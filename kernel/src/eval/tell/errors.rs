@@ -38,13 +38,19 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
     let names_an_argument = |e: &Diagnostic| {
         e.code == "E0061" && e.spans.iter().filter_map(|s| texts.map(s)).any(|(text, at)| is_named(&text.text, at))
     };
+    let is_told = |retold: &Option<Retold>| {
+        retold.as_ref().and_then(|r| r.help.as_ref()).is_some_and(|help| help.starts_with(torch::ANSWER))
+    };
+    // What rustc says once more of a place that has its answer.
+    let place = |e: &Diagnostic| {
+        let (text, at) = e.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
+        Some((text.text.as_ptr(), at.start))
+    };
+    let answered: BTreeSet<_> = all.iter().filter(|(_, r)| is_told(r)).filter_map(|(e, _)| place(e)).collect();
+    let again = |e: &Diagnostic| place(e).is_some_and(|place| answered.contains(&place));
     let all: Vec<(&Diagnostic, Option<Retold>)> = all
         .into_iter()
-        .filter(|(e, retold)| {
-            let told =
-                retold.as_ref().and_then(|r| r.help.as_ref()).is_some_and(|help| help.starts_with(torch::ANSWER));
-            told || !(no_rust && in_no_rust(e) || names_an_argument(e))
-        })
+        .filter(|(e, r)| is_told(r) || !(no_rust && in_no_rust(e) || names_an_argument(e) || again(e)))
         .collect();
     // What we generate has errors of its own where the user's text has one: a variable that borrows, say, cannot be put
     // back, either.

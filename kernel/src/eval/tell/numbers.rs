@@ -1,4 +1,6 @@
-//! Numbers of two types in one expression.
+//! Numbers of two types in one expression, and lists of numbers in a text.
+use super::texts::Texts;
+use crate::eval::toolchain::diagnostic::Diagnostic;
 
 /// What to write, where rustc says that numbers of two types, or a tensor and a number, do not go together.
 pub(super) fn told(message: &str) -> Option<String> {
@@ -6,6 +8,18 @@ pub(super) fn told(message: &str) -> Option<String> {
         return Some("`.item()` reads a tensor's number: `total += loss.item()`".to_owned());
     }
     of_two_numbers(message).then(|| mixed(message))
+}
+
+/// How a list is shown in the format that its brackets in a text say, `{:.3}` being one number's.
+pub(super) fn of_a_list(error: &Diagnostic, texts: &Texts) -> Option<String> {
+    let list = ["`Vec<", "`[", "`&[", "`&Vec<"].iter().any(|list| error.message.starts_with(list));
+    if !list || !error.message.contains("` doesn't implement `std::fmt::Display`") {
+        return None;
+    }
+    let (text, at) =
+        error.spans.iter().find_map(|s| texts.map(s).filter(|(t, at)| t.text[at.clone()].starts_with('{')))?;
+    let (name, format) = text.text[at].trim_matches(['{', '}']).split_once(':').unwrap_or_default();
+    Some(format!("`{{{name}:{format}?}}` shows each number of a list so"))
 }
 
 /// Whether rustc says that numbers of two types are added, multiplied or compared.

@@ -153,6 +153,7 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         ("E0277", _) if let Some(help) = numbers::told(&error.message) => {
             return Some(Retold { with_labels: false, ..with_words(error, help) });
         }
+        ("E0277", _) if let Some(help) = numbers::of_a_list(error, texts) => help,
         ("E0600", ["-", "usize"]) => {
             let negated = error.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s));
             let name = negated.and_then(|(text, at)| text.text.get(at)?.strip_prefix('-'))?;

@@ -54,6 +54,12 @@ impl Bound {
 }
 
 impl Torch {
+    /// Whether it makes a tensor of sizes or numbers, and is about none that there is.
+    pub(super) fn makes(&self) -> bool {
+        const SIZES: [&str; 10] = ["size", "*size", "end", "start", "n", "data", "high", "low", "window_length", "row"];
+        self.0.first().is_some_and(|(name, _)| SIZES.contains(name))
+    }
+
     fn bind(&self, given: &Given) -> Option<Vec<Bound>> {
         let mut plain = given.plain.iter();
         let (mut out, mut only_named) = (Vec::new(), false);
@@ -488,7 +494,9 @@ impl<'a> Ours<'a> {
                 _ => None,
             },
             _ if ty.starts_with('[') => in_list(""),
-            _ if ty.starts_with("&mut ") => bare.then(|| format!("&mut {}", value.trim_start_matches("&mut "))),
+            _ if ty.starts_with("&mut ") => {
+                bare.then(|| format!("&mut {}", value.trim_start_matches("&mut ").trim_start_matches('&')))
+            }
             _ if ty.starts_with('&') => bare.then(|| lent(value)),
             _ => {
                 if let Some(of) = ty.strip_prefix("Vec<").and_then(|t| t.strip_suffix('>')).filter(|of| *of != "Tensor")

@@ -5,9 +5,42 @@ use std::ops::Range;
 /// A subscript that stands around what is pointed at: where it and what it is of are, and what `i` is to be given. One number or
 /// name is none: what that is has a row of the table.
 pub(super) fn around(user: &Words, at: &Range<usize>) -> Option<(Range<usize>, Range<usize>, String)> {
-    (0..user.len()).filter_map(|open| read(user, open)).find(|(all, of, _)| {
+    let all = (0..user.len()).filter_map(|open| read(user, open)).filter(|(all, of, _)| {
         // What is wrong within what it is of is about that.
         all.start <= at.start && at.end <= all.end && !(of.start <= at.start && at.end <= of.end)
+    });
+    all.min_by_key(|(all, ..)| all.len())
+}
+
+/// Python's `x[a] = value` or `x[a] += value`.
+pub(super) struct Assigned {
+    pub whole: Range<usize>,
+    pub of: Range<usize>,
+    /// What is between the brackets, as `i` and `set` are given it.
+    pub at: String,
+    /// The operator in front of the sign, or nothing.
+    pub op: String,
+    pub value: String,
+}
+
+/// An assignment to what a subscript names that is pointed at, or something within it.
+pub(super) fn assigned(user: &Words, at: &Range<usize>) -> Option<Assigned> {
+    (0..user.len()).filter(|open| user.word(*open) == "[").find_map(|open| {
+        let (of, close) = (user.operand_before(open)?, user.behind_brackets(open)? - 1);
+        let op = match [1, 2, 3].map(|i| user.word(close + i)) {
+            ["=", next, _] if next != "=" => "",
+            [op @ ("+" | "-" | "*" | "/"), "=", _] => op,
+            _ => return None,
+        };
+        let from = close + if op.is_empty() { 2 } else { 3 };
+        let parts = user.between_commas(open + 1, close).into_iter();
+        let parts = parts.map(|one| part(user, one.start, one.end)).collect::<Option<Vec<String>>>()?;
+        let given = if parts.len() == 1 { parts.concat() } else { format!("({})", parts.join(", ")) };
+        let (value, behind) = user.part(from, user.expression(from)?)?;
+        let (target, name) = (user.part(of, close + 1)?.1, user.part(of, open)?.1);
+        let inside = target.start <= at.start && at.end <= target.end;
+        let (whole, op) = (target.start..behind.end, op.to_owned());
+        (inside && !parts.is_empty()).then_some(Assigned { whole, of: name, at: given, op, value })
     })
 }
 

@@ -5,7 +5,7 @@ use super::call::{self, Call};
 use super::example;
 use super::literals::{is_rust, may_be_whole, rusty};
 use super::options::{is_option, method_of};
-use super::signatures::{Given, Ours};
+use super::signatures::{Given, Ours, SIGNATURES, Torch};
 use super::stands::{NUMBER, TENSOR, subject};
 use super::subscript;
 use super::table::{PAGE, rows};
@@ -114,6 +114,7 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
         _ => None,
     };
     let all = layer.into_iter().chain(all_instead(line, &in_line, about, &rustc.ours));
+    let all = all.chain(without_module(error, line, &in_line, &rustc.ours));
     // What names what is not there helps nobody.
     let there = |f: &Found| f.code == line[f.at.clone()] || !unknown.iter().any(|name| names(&f.code, name));
     Some(all.filter(there).filter_map(candidate).take(MOST).collect())
@@ -178,6 +179,34 @@ fn all_instead(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<
     all
 }
 
+/// What is told of a function that is not there, and that torch's or its functional module has: `from torch import randn`.
+fn without_module(error: &Diagnostic, line: &str, at: &Range<usize>, ours: &Ours) -> Vec<Found> {
+    let (before, from) = line.split_at(at.start);
+    let of = |module: &str| SIGNATURES.get(&*format!("{module}.{}", &line[at.clone()]));
+    let bare = error.message.starts_with("cannot find function") && !before.trim_end().ends_with([':', '.']);
+    let modules = [("torch", "torch."), ("nn.functional", "F.")].into_iter().filter(|_| bare);
+    let Some((module, known)) = modules.filter_map(|(name, module)| Some((module, of(name)?))).next() else {
+        return vec![];
+    };
+    // `max(1, 2)` and `sqrt(2.0)` are somebody's who knows other libraries.
+    let words = Words::of(line);
+    let first = words.tokens.iter().position(|t| t.range.end == at.end).and_then(|name| {
+        let first = words.between_commas(name + 2, words.behind_brackets(name + 1)? - 1).into_iter().next()?;
+        Some((words.part(first.start, first.end)?.1, TENSOR))
+    });
+    let subject = match (known.iter().any(Torch::makes), first) {
+        (true, _) => None,
+        (false, None) => return vec![],
+        (false, first) => first,
+    };
+    let back = |i: usize| if i > at.start { i.saturating_sub(module.len()).max(at.start) } else { i };
+    let back = |r: Range<usize>| back(r.start)..back(r.end);
+    let named = at.start..at.start + module.len() - 1;
+    let all = all_instead(&format!("{before}{module}{from}"), &named, About::Names, ours).into_iter();
+    let about = |f: &Found| f.subject.clone().map(|(of, is)| (back(of), is)).or_else(|| subject.clone());
+    all.map(|f| Found { at: back(f.at.clone()), subject: about(&f), ..f }).collect()
+}
+
 /// The call around a place, by torch's signature and ours; without a session, and where no row says it, as the page of ops has it.
 fn calls_at(line: &str, at: &Range<usize>, about: About, ours: &Ours, alone: bool) -> Vec<Found> {
     if about == About::Call {
@@ -220,6 +249,11 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
             (range.start <= at.start && at.end <= range.end).then_some((range, captured))
         });
         let Some((mut range, mut captured)) = found else { continue };
+        // A field's row says nothing of a method of its name.
+        let field = pattern.len() > 1 && pattern.word(pattern.len() - 2) == "." && pattern.meta(0).is_some();
+        if field && line[range.end..].starts_with('(') {
+            continue;
+        }
         if pattern.meta(0).is_some() && matches!(pattern.word(1), ">" | "<" | "=" | "!") {
             // All of a sum is compared.
             let all = user.sum_before(range.start)..user.sum_after(range.end);
@@ -265,9 +299,25 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
             all.insert(0, Found { said, code, at: place, subject: Some((of, TENSOR)) });
         }
     }
+    if let Some(set) = subscript::assigned(&user, at).filter(|_| about != About::Call) {
+        let (of, index, value) =
+            (receiver(&line[set.of.clone()]), rewritten(&set.at, ours), rewritten(&set.value, ours));
+        let value = match &*set.op {
+            "" => value,
+            op => format!("{of}.i({index}) {op} {}", if is_operand(&value) { value } else { format!("({value})") }),
+        };
+        let code = format!("{of}.set({index}, {value})");
+        let said = format!("{ANSWER}`{code}`");
+        all.insert(0, Found { said, code, at: set.whole, subject: Some((set.of, TENSOR)) });
+    }
     // What is no Rust helps nobody.
     all.retain(|found| is_rust(&found.code));
     all
+}
+
+/// Whether an operator may stand in front of an expression.
+fn is_operand(text: &str) -> bool {
+    Words::of(text).operand(0) == Some(Words::of(text).len())
 }
 
 /// A call of torch's that its signature and ours say how to write, the likeliest first.
@@ -526,69 +576,4 @@ fn rewritten(text: &str, ours: &Ours) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(text: &str, what: &str) -> String {
-        let at = text.find(what).unwrap();
-        let ours = Ours::new(&String::new);
-        let name = |about| instead(text, at..at + what.len(), about, &ours).map(|found| found.said);
-        let said = name(About::Names).or_else(|| name(About::Types)).unwrap_or_default();
-        said.split('`').nth(1).unwrap_or_default().to_owned()
-    }
-
-    #[test]
-    fn rows_stand_for_what_is_like_them() {
-        assert_eq!(of("let a = h.relu().sum(1) + 2;", "sum"), "h.relu().sum_dim(1, false)");
-        assert_eq!(of("x.sum(dim=-1, keepdim=True)", "dim"), "x.sum_dim(-1, true)");
-        assert_eq!(of("f(&loss_fn(a)[0])", "loss_fn(a)[0]"), "loss_fn(a).i(0)");
-        assert_eq!(of("torch.zeros(4, n, 7)", "torch"), "Tensor::zeros([4, n, 7])");
-        assert_eq!(of("F.relu(self.fc1.forward(x))", "F"), "self.fc1.forward(x).relu()");
-        assert_eq!(of("if x.abs() > y { }", "x.abs() > y"), "x.abs().gt(y)");
-        assert_eq!(of("net.train()", "train"), "net.train(true)");
-        assert_eq!(of("len(v)", "len"), "v.size(0)");
-        assert_eq!(of("let q = v + w;", "v"), "");
-        assert_eq!(of("f(&g(a)[0].tolist())", "[0]"), "g(a).i(0)");
-        // What is called of something stands in brackets where it must, and is not lent.
-        assert_eq!(of("F::max_pool2d(&x, 2)", "F"), "x.max_pool2d(2, MaxPoolOptions::default())");
-        assert_eq!(of("torch.sqrt(a + b)", "torch"), "(a + b).sqrt()");
-        assert_eq!(of("torch::randint(n - 1, (8,))", "torch"), "Tensor::randint(0, n - 1, (8,))");
-        assert_eq!(of("nn::functional::log_sigmoid(&h)", "log_sigmoid"), "");
-        assert_eq!(of("nn::functional::silu(&h - 1.0)", "silu"), "(h - 1.0).silu()");
-        assert_eq!(of("torch.linalg.inv(m)", "torch"), "m.inv()");
-        // What is in it is told as well.
-        assert_eq!(of("torch.tril(torch.ones(n, n))", "torch"), "Tensor::ones([n, n]).tril(0)");
-        assert_eq!(of("torch.mean(torch.abs(a - b))", "torch"), "(a - b).abs().mean()");
-        // Options have names of their own.
-        assert_eq!(of("nn.Linear(8, 4, bias=False)", "nn"), "nn::Linear::without_bias(8, 4)");
-        assert_eq!(of("nn::Linear::new(8, 4, bias=False)", "bias"), "nn::Linear::without_bias(8, 4)");
-        assert_eq!(of("nn.Conv2d(1, 8, 3, padding=1)", "nn"), "nn::Conv2d::new(1, 8, 3).padding(1)");
-        assert_eq!(
-            of("nn.Conv2d(1, 8, kernel_size=3, stride=2, padding=1)", "nn"),
-            "nn::Conv2d::new(1, 8, 3).stride(2).padding(1)"
-        );
-        assert_eq!(
-            of("torch.cat([h(x) for h in self.heads], dim=-1)", "for"),
-            "self.heads.iter().map(|h| h(x)).collect::<Vec<_>>()"
-        );
-    }
-
-    #[test]
-    fn arguments_and_parts_are_as_rust_has_them() {
-        let cases = "x.max() - x.min() > 1.0 | > | (x.max() - x.min()).gt(1.0)
-            x > y * 2.0 - 1.0 | > | x.gt(y * 2.0 - 1.0)
-            f(x == y + 1.0, 2) | == | x.eq(&(y + 1.0))
-            torch.outer(v, w) | torch | v.outer(&w)
-            torch.mean(v, dim=0, keepdim=True) | torch | v.mean_dim(0, true)
-            optim.AdamW(p, lr=3e-4, eps=1e-6) | optim | optim::AdamW::new(p, 3e-4).eps(1e-6)
-            Tensor::zeros([2, 3], F64) | zeros | Tensor::zeros([2, 3]).to(F64)
-            h[0, :] | : | h.i((0, ..))
-            h[..., 0] | ... | h.i((At::Ellipsis, 0))
-            h[1:3, None, ::2] | : | h.i((1..3, None, At::Slice { start: None, end: None, step: 2 }))
-            h.i(:, 1) + 1.0 | : | h.i((.., 1))";
-        for case in cases.lines() {
-            let [text, what, instead] = case.split(" | ").collect::<Vec<_>>()[..] else { panic!("{case}") };
-            assert_eq!(of(text.trim(), what), instead, "{text}");
-        }
-    }
-}
+mod tests;

@@ -156,8 +156,17 @@ impl<'t> Words<'t> {
     /// Where the operand begins that ends before `i`.
     pub fn operand_before(&self, i: usize) -> Option<usize> {
         (0..i).find(|&start| {
-            let inside = |before: usize| matches!(self.word(before), "." | ":");
-            let opens = start == 0 || !inside(start - 1) && self.kind(start) == Some(Kind::Ident);
+            let before = start.checked_sub(1);
+            // Brackets are an operand where they are no call's.
+            let opens = before.is_none_or(|before| match self.kind(start) {
+                Some(Kind::Ident) => !matches!(self.word(before), "." | ":"),
+                Some(Kind::Open('(')) => {
+                    let keyword = ["return", "in", "if", "while", "match", "else"].contains(&self.word(before));
+                    keyword
+                        || matches!(self.kind(before), Some(Kind::Punct(_) | Kind::Open(_)) if self.word(before) != "!")
+                }
+                _ => false,
+            });
             opens && self.operand(start).is_some_and(|end| end >= i && self.within(start, i))
         })
     }
@@ -307,7 +316,10 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
             if pattern.word(p) == "(" && makes && (1..=2).all(|i| user.word(u + i - 1) == ":") {
                 u += if user.word(u + 2) == "new" { 3 } else { return None };
             }
-            let same = in_rust(user.word(u)) == in_rust(pattern.word(p)) && u < user.len();
+            let (word, wanted) = (in_rust(user.word(u)), in_rust(pattern.word(p)));
+            // `float("Inf")`
+            let literal = user.kind(u) == Some(Kind::Literal) && word.eq_ignore_ascii_case(wanted);
+            let same = (word == wanted || literal) && u < user.len();
             // `F::relu` is how somebody writes `F.relu` who has heard of Rust.
             let as_path =
                 pattern.is_library() && pattern.word(p) == "." && user.word(u) == ":" && user.word(u + 1) == ":";
