@@ -158,11 +158,11 @@ impl<'t> Words<'t> {
         (0..i).find(|&start| {
             let before = start.checked_sub(1);
             // Brackets are an operand where they are no call's.
-            let opens = before.is_none_or(|before| match self.kind(start) {
+            let keyword = |i: usize| ["return", "in", "if", "while", "match", "else"].contains(&self.word(i));
+            let opens = !keyword(start) && before.is_none_or(|before| match self.kind(start) {
                 Some(Kind::Ident) => !matches!(self.word(before), "." | ":"),
                 Some(Kind::Open('(')) => {
-                    let keyword = ["return", "in", "if", "while", "match", "else"].contains(&self.word(before));
-                    keyword
+                    keyword(before)
                         || matches!(self.kind(before), Some(Kind::Punct(_) | Kind::Open(_)) if self.word(before) != "!")
                 }
                 _ => false,
