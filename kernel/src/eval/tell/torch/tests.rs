@@ -1,3 +1,4 @@
+//! What is told of single lines, without rustc.
 use super::*;
 
 fn of(text: &str, what: &str) -> String {
