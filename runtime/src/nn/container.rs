@@ -29,8 +29,6 @@ impl Sequential {
     /// let mut layers = nn::Sequential::new((nn::Linear::new(4, 8),));
     /// layers.push(nn::ReLU);
     /// assert_eq!(layers.len(), 2);
-    /// let y = (&layers).into_iter().fold(Tensor::ones([1, 4]), |x, layer| layer.forward(&x));
-    /// assert_eq!(y.shape(), [1, 8]);
     /// ```
     pub fn push(&mut self, layer: impl Module + 'static) {
         self.layers.push(Box::new(layer));
@@ -96,6 +94,8 @@ impl ModuleList {
     /// let mut layers = nn::ModuleList::new((nn::Linear::new(4, 8),));
     /// layers.push(nn::ReLU);
     /// assert_eq!(layers.len(), 2);
+    /// let y = (&layers).into_iter().fold(Tensor::ones([1, 4]), |x, layer| layer.forward(&x));
+    /// assert_eq!(y.shape(), [1, 8]);
     /// ```
     pub fn push(&mut self, layer: impl Module + 'static) {
         self.layers.push(Box::new(layer));
