@@ -338,6 +338,14 @@ impl Record {
         self.leaves.iter().any(|l| l.lineage == leaf.lineage)
     }
 
+    /// The type of an op's operand.
+    pub fn type_of(&self, operand: Input) -> &Type {
+        match operand {
+            Input::Leaf(l) => &self.leaves[l as usize].ty,
+            Input::Step(s) => &self.steps[s as usize].ty,
+        }
+    }
+
     /// The same with leaves that may be told apart otherwise.
     pub fn again(&self) -> Record {
         Record {

@@ -46,15 +46,15 @@ pub(crate) fn profile(args: &str) -> Result<Bundle> {
             let profiler = taken.take().ok_or_else(|| usage("no profile is being taken".into()))?;
             // What the cell started belongs to it.
             wait_for_all();
-            let mut bytes = profiler.stop()?;
+            let given = profiler.stop()?;
             // XLA's own plugins end theirs with a zero.
-            if Message::read(&bytes).is_none() && bytes.last() == Some(&0) {
-                bytes.pop();
-            }
-            let space = Message::read(&bytes).ok_or_else(|| usage("the plugin gave no XSpace".into()))?;
+            let read = |bytes| Message::read(bytes).map(|space| (bytes, space));
+            let (bytes, space) = read(&given[..])
+                .or_else(|| read(given.strip_suffix(&[0])?))
+                .ok_or_else(|| usage("the plugin gave no XSpace".into()))?;
             if let Some(file) = end.strip_prefix("end --xspace ") {
                 let file = file.trim();
-                whole::write(Path::new(file), &bytes)
+                whole::write(Path::new(file), bytes)
                     .map_err(|e| usage(format!("nothing was written to {file}: {e}")))?;
             }
             let profile = Profile::of(&space);

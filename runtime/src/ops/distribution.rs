@@ -20,10 +20,9 @@ impl Tensor {
         let dtype = given.iter().map(|t| t.dtype()).reduce(DType::promote).unwrap_or(DType::F32);
         let drawn = Tensor::randn(size).to(dtype);
         let shape = drawn.shape();
-        let (scaled, more) = (drawn.mul(std), "the parameters are not broadcast to the size");
-        let y = scaled.add(mean);
+        let y = drawn.mul(std).add(mean);
         if y.shape() != shape {
-            refuse("normal", &[&y], format!("{more} {shape}"));
+            refuse("normal", &[&y], format!("the parameters are not broadcast to the size {shape}"));
         }
         y
     }

@@ -13,6 +13,13 @@ pub struct HistogramOptions {
     pub density: bool,
 }
 
+/// The ends of a range; of one value only, so far around it.
+#[track_caller]
+fn apart(low: Tensor, high: Tensor, by: f64) -> (Tensor, Tensor) {
+    let one = low.eq(&high);
+    ((&low - by).where_(&one, &low), (&high + by).where_(&one, &high))
+}
+
 impl Tensor {
     /// How many elements are in each of `bins` equal parts of the range from `min` to `max` (`torch.histc`), in this tensor's
     /// dtype, which is a float. Elements outside are not counted, `max` itself is in the last part. Where both are equal, the
@@ -43,9 +50,7 @@ impl Tensor {
         }
         let edge = |v: f64| Tensor::full((), v).to(self.dtype());
         let (low, high) = if min < max { (edge(min), edge(max)) } else { (x.min(), x.max()) };
-        // one value only: a range around it
-        let one = low.eq(&high);
-        let (low, high) = ((&low - 1.0).where_(&one, &low), (&high + 1.0).where_(&one, &high));
+        let (low, high) = apart(low, high, 1.0);
         let inside = x.ge(&low).logical_and(x.le(&high));
         let place = ((&x - &low) * bins as f64 / (&high - &low)).masked_fill(&inside.logical_not(), 0.0);
         let place = place.long().clamp(0, bins as i64 - 1);
@@ -72,9 +77,7 @@ impl Tensor {
             None if self.numel() == 0 => (edge(0.0), edge(1.0)),
             None => (self.detach().min(), self.detach().max()),
         };
-        // one value only: a range around it
-        let one = low.eq(&high);
-        let (low, high) = ((&low - 0.5).where_(&one, &low), (&high + 0.5).where_(&one, &high));
+        let (low, high) = apart(low, high, 0.5);
         let part = Tensor::arange(0, bins as i64 + 1, 1).to(self.dtype()) / bins as f64;
         let edges = &low * (1.0 - &part) + &high * part;
         self.histogram_edges(&edges, options)

@@ -4,27 +4,40 @@ use crate::tensor::{Arg, Tensor};
 use std::ops::{Add, AddAssign, BitAnd, BitOr, BitXor, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem, Sub, SubAssign};
 
 // One impl for all right-hand sides: the result's type is known before a literal's is, so `(&x * 2.0).sum()` needs no
-// suffix. On the left a number is an f64 or an i64, for the same reason.
+// suffix. On the left a number is an f64 or an i64, for the same reason; of `& | ^` it has these operators itself.
 macro_rules! operator {
     ($($trait:ident, $method:ident, $f:ident;)*) => {$(
-        impl<'a, T: Into<Arg<'a>>> $trait<T> for Tensor {
-            type Output = Tensor;
-            #[track_caller]
-            fn $method(self, other: T) -> Tensor {
-                $f(Arg::Tensor(&self), other.into())
-            }
-        }
-        impl<'a, T: Into<Arg<'a>>> $trait<T> for &Tensor {
-            type Output = Tensor;
-            #[track_caller]
-            fn $method(self, other: T) -> Tensor {
-                $f(Arg::Tensor(self), other.into())
-            }
-        }
-        operator!(@left $trait, $method, $f, f64);
-        operator!(@left $trait, $method, $f, i64);
+        operator!(@of Tensor, $trait, $method, $f);
+        operator!(@of &Tensor, $trait, $method, $f);
     )*};
-    (@left $trait:ident, $method:ident, $f:ident, $n:ty) => {
+    (@of $of:ty, $trait:ident, $method:ident, $f:ident) => {
+        impl<'a, T: Into<Arg<'a>>> $trait<T> for $of {
+            type Output = Tensor;
+            #[track_caller]
+            fn $method(self, other: T) -> Tensor {
+                Tensor::$f(&self, other)
+            }
+        }
+    };
+}
+
+operator! {
+    Add, add, add;
+    Sub, sub, sub;
+    Mul, mul, mul;
+    Div, div, div;
+    Rem, rem, remainder;
+    BitAnd, bitand, bitwise_and;
+    BitOr, bitor, bitwise_or;
+    BitXor, bitxor, bitwise_xor;
+}
+
+macro_rules! of_numbers {
+    ($($trait:ident, $method:ident, $f:ident;)*) => {$(
+        of_numbers!(@of f64, $trait, $method, $f);
+        of_numbers!(@of i64, $trait, $method, $f);
+    )*};
+    (@of $n:ty, $trait:ident, $method:ident, $f:ident) => {
         impl $trait<Tensor> for $n {
             type Output = Tensor;
             #[track_caller]
@@ -42,35 +55,12 @@ macro_rules! operator {
     };
 }
 
-operator! {
+of_numbers! {
     Add, add, add;
     Sub, sub, sub;
     Mul, mul, mul;
     Div, div, div;
     Rem, rem, remainder;
-}
-
-// Of bools and integers. A number on the left has these operators itself.
-macro_rules! bits {
-    ($($trait:ident, $method:ident, $f:ident;)*) => {$(
-        bits!(@of Tensor, $trait, $method, $f);
-        bits!(@of &Tensor, $trait, $method, $f);
-    )*};
-    (@of $of:ty, $trait:ident, $method:ident, $f:ident) => {
-        impl<'a, T: Into<Arg<'a>>> $trait<T> for $of {
-            type Output = Tensor;
-            #[track_caller]
-            fn $method(self, other: T) -> Tensor {
-                self.$f(other)
-            }
-        }
-    };
-}
-
-bits! {
-    BitAnd, bitand, bitwise_and;
-    BitOr, bitor, bitwise_or;
-    BitXor, bitxor, bitwise_xor;
 }
 
 macro_rules! unary {

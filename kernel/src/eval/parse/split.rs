@@ -11,6 +11,7 @@ use super::parsed::{Binding, Expanded, Parsed, flatten_use};
 use super::statements::marks;
 use super::syntax::{arguments, bound_names, bytes, closure_arguments, one_line};
 use crate::eval::text::depth::{Depth, TooDeep};
+use crate::eval::text::patterns::{end_of_pattern, names};
 use crate::eval::text::scan::{self, Kind};
 use crate::eval::text::source::{CellText, Splice, Tag};
 use std::collections::BTreeSet;
@@ -363,13 +364,7 @@ pub fn declared(text: &str) -> BTreeSet<String> {
             Kind::Open(_) => depth += 1,
             Kind::Close(_) => depth -= 1,
             Kind::Ident if depth == 0 && word(i) == "let" => {
-                let end = (i..tokens.len()).find(|&k| matches!(word(k), "=" | ":" | ";")).unwrap_or(tokens.len());
-                let named = (i + 1..end).filter(|&k| tokens[k].kind == Kind::Ident).map(word);
-                out.extend(
-                    named
-                        .filter(|w| w.starts_with(char::is_lowercase) && !["mut", "ref"].contains(w))
-                        .map(str::to_owned),
-                );
+                out.extend(names(&tokens, text, i + 1, end_of_pattern(&tokens, text, i + 1)));
             }
             Kind::Ident if depth == 0 && ITEMS.contains(&word(i)) => {
                 out.extend(tokens.get(i + 1).filter(|t| t.kind == Kind::Ident).map(|_| word(i + 1).to_owned()));

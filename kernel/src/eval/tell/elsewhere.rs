@@ -186,8 +186,8 @@ fn holds_an_option(error: &Diagnostic) -> bool {
     match &*error.code {
         "E0308" => {
             let said = error.text();
-            said.contains("expected struct `xlazy::Tensor`") && said.contains(OPTION)
-                || said.contains("expected reference `&xlazy::Tensor`") && said.contains(OPTION)
+            let wanted = ["expected struct `xlazy::Tensor`", "expected reference `&xlazy::Tensor`"];
+            said.contains(OPTION) && wanted.iter().any(|wanted| said.contains(wanted))
         }
         "E0599" => {
             error.message.starts_with("no method named") && error.text().contains(&format!("not found in `{OPTION}"))

@@ -30,27 +30,22 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
         errors.into_iter().zip(rows).map(|(e, row)| (e, retell(e, texts, known, row))).collect();
     // Where the cell is no Rust, nothing is known of the names of earlier cells in it; and what an argument is that has a name, rustc
     // does not know.
+    let stands_at = |e: &Diagnostic| e.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s));
     let in_no_rust = |e: &Diagnostic| {
-        let text = e.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s)).map(|(text, _)| text);
-        torch::NAMES.contains(&&*e.code) && text.is_some_and(|text| Block::parse_within.parse_str(&text.text).is_err())
+        torch::NAMES.contains(&&*e.code)
+            && stands_at(e).is_some_and(|(text, _)| Block::parse_within.parse_str(&text.text).is_err())
     };
     let no_rust = all.iter().any(|(e, _)| e.code.is_empty() && e.spans.iter().any(|s| texts.map(s).is_some()));
     let names_an_argument = |e: &Diagnostic| {
         e.code == "E0061" && e.spans.iter().filter_map(|s| texts.map(s)).any(|(text, at)| is_named(&text.text, at))
     };
-    let is_told = |retold: &Option<Retold>| {
-        retold.as_ref().and_then(|r| r.help.as_ref()).is_some_and(|help| help.starts_with(torch::ANSWER))
-    };
     // What rustc says once more of a place that has its answer.
-    let place = |e: &Diagnostic| {
-        let (text, at) = e.spans.iter().find(|s| s.primary).and_then(|s| texts.map(s))?;
-        Some((text.text.as_ptr(), at.start))
-    };
-    let answered: BTreeSet<_> = all.iter().filter(|(_, r)| is_told(r)).filter_map(|(e, _)| place(e)).collect();
+    let place = |e: &Diagnostic| stands_at(e).map(|(text, at)| (text.text.as_ptr(), at.start));
+    let answered: BTreeSet<_> = all.iter().filter_map(|(e, r)| answer(r).and(place(e))).collect();
     let again = |e: &Diagnostic| place(e).is_some_and(|place| answered.contains(&place));
     let all: Vec<(&Diagnostic, Option<Retold>)> = all
         .into_iter()
-        .filter(|(e, r)| is_told(r) || !(no_rust && in_no_rust(e) || names_an_argument(e) || again(e)))
+        .filter(|(e, r)| answer(r).is_some() || !(no_rust && in_no_rust(e) || names_an_argument(e) || again(e)))
         .collect();
     // What we generate has errors of its own where the user's text has one: a variable that borrows, say, cannot be put
     // back, either.
@@ -74,8 +69,7 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
             continue;
         }
         // Several errors of one expression have one answer.
-        let answer = retold.as_ref().and_then(|r| r.help.as_ref()).filter(|help| help.starts_with(torch::ANSWER));
-        if answer.is_some_and(|help| !told.insert(vec![help.clone()])) {
+        if answer(retold).is_some_and(|help| !told.insert(vec![help.clone()])) {
             continue;
         }
         let mut snippets = snippets(&error.spans, texts, retold.as_ref().is_some_and(|r| !r.with_labels));
@@ -111,6 +105,11 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
         }
     }
     Failure { name: "CompileError".into(), message, traceback }
+}
+
+/// What is told to write instead, where it is.
+fn answer(retold: &Option<Retold>) -> Option<&String> {
+    retold.as_ref()?.help.as_ref().filter(|help| help.starts_with(torch::ANSWER))
 }
 
 /// Whether this is an argument that is written as in Python: `bias=false`.

@@ -33,14 +33,12 @@ pub(super) fn assigned(user: &Words, at: &Range<usize>) -> Option<Assigned> {
             _ => return None,
         };
         let from = close + if op.is_empty() { 2 } else { 3 };
-        let parts = user.between_commas(open + 1, close).into_iter();
-        let parts = parts.map(|one| part(user, one.start, one.end)).collect::<Option<Vec<String>>>()?;
-        let given = if parts.len() == 1 { parts.concat() } else { format!("({})", parts.join(", ")) };
+        let parts = parts(user, open, close)?;
         let (value, behind) = user.part(from, user.expression(from)?)?;
         let (target, name) = (user.part(of, close + 1)?.1, user.part(of, open)?.1);
         let inside = target.start <= at.start && at.end <= target.end;
         let (whole, op) = (target.start..behind.end, op.to_owned());
-        (inside && !parts.is_empty()).then_some(Assigned { whole, of: name, at: given, op, value })
+        (inside && !parts.is_empty()).then(|| Assigned { whole, of: name, at: listed(&parts), op, value })
     })
 }
 
@@ -53,17 +51,25 @@ fn read(user: &Words, open: usize) -> Option<(Range<usize>, Range<usize>, String
     };
     let of = user.operand_before(of_end)?;
     let close = user.behind_brackets(open)? - 1;
-    let parts = user.between_commas(open + 1, close).into_iter();
-    let parts = parts.map(|one| part(user, one.start, one.end)).collect::<Option<Vec<String>>>()?;
+    let parts = parts(user, open, close)?;
     let plain = |i: usize| user.word(i) != ":" && user.word(i) != ".";
     let given = match &parts[..] {
         [] => return None,
         [one] if (open + 1..close).all(plain) && *one == user.part(open + 1, close)?.0 => return None,
-        [one] => one.clone(),
-        several => format!("({})", several.join(", ")),
+        all => listed(all),
     };
     let place = |from: usize, to: usize| Some(user.tokens.get(from)?.range.start..user.tokens.get(to)?.range.end);
     Some((place(of, close)?, place(of, of_end - 1)?, given))
+}
+
+/// What stands for each dimension between two brackets.
+fn parts(user: &Words, open: usize, close: usize) -> Option<Vec<String>> {
+    user.between_commas(open + 1, close).into_iter().map(|one| part(user, one.start, one.end)).collect()
+}
+
+/// Positions as `i` is given them: one, or a tuple.
+fn listed(parts: &[String]) -> String {
+    if let [one] = parts { one.clone() } else { format!("({})", parts.join(", ")) }
 }
 
 /// What stands for one dimension.

@@ -1,4 +1,5 @@
 //! Names that a cell binds before the cursor: `let`, parameters of functions and closures, loops, arms of `match`.
+use crate::eval::text::patterns::{end_of_pattern, names};
 use crate::eval::text::scan::{Kind, Token, tokens};
 
 /// What lies further back is not looked at.
@@ -23,7 +24,7 @@ pub fn bindings(before: &str) -> Vec<String> {
                 scopes.pop();
             }
             (Kind::Ident, "let") => {
-                let end = pattern_end(&all, before, i + 1);
+                let end = end_of_pattern(&all, before, i + 1);
                 // One that is not at its end yet binds nothing.
                 if end < all.len() {
                     let names = names(&all, before, i + 1, end);
@@ -100,42 +101,6 @@ fn add(scopes: &mut [Vec<String>], names: Vec<String>) {
     }
 }
 
-/// Where the pattern of a `let` ends: at its type, its value, or its semicolon.
-fn pattern_end(all: &[Token], text: &str, from: usize) -> usize {
-    let mut depth = 0;
-    for i in from..all.len() {
-        match all[i].kind {
-            Kind::Open(_) => depth += 1,
-            Kind::Close(_) => depth -= 1,
-            Kind::Punct(':') if depth == 0 => {
-                let path = text[all[i].range.end..].starts_with(':') || text[..all[i].range.start].ends_with(':');
-                if !path {
-                    return i;
-                }
-            }
-            Kind::Punct('=' | ';') if depth == 0 => return i,
-            _ => {}
-        }
-    }
-    all.len()
-}
-
-/// Lower-case names in a pattern that are no paths, functions or fields.
-fn names(all: &[Token], text: &str, from: usize, to: usize) -> Vec<String> {
-    let word = |i: usize| all.get(i).map_or("", |t| &text[t.range.clone()]);
-    let to = (from..to).find(|i| word(*i) == "if").unwrap_or(to);
-    let is = |i: usize| {
-        let name = word(i);
-        let part = word(i + 1) == ":" && i + 1 < to
-            || word(i + 1) == "("
-            || i > from && word(i - 1) == ":" && word(i.saturating_sub(2)) == ":";
-        let keyword =
-            matches!(name, "mut" | "ref" | "_" | "box" | "true" | "false" | "self" | "if" | "crate" | "super");
-        all[i].kind == Kind::Ident && !keyword && !part && !name.starts_with(char::is_uppercase)
-    };
-    (from..to).filter(|i| is(*i)).map(|i| word(i).to_owned()).collect()
-}
-
 /// Names of parameters with or without types.
 fn parameters(all: &[Token], text: &str, from: usize, to: usize) -> Vec<String> {
     let mut out = Vec::new();
@@ -151,7 +116,7 @@ fn parameters(all: &[Token], text: &str, from: usize, to: usize) -> Vec<String> 
         }
         let ends = i == to || i == all.len() || depth == 0 && angles == 0 && kind == Some(Kind::Punct(','));
         if ends {
-            let end = pattern_end(all, text, start).min(i);
+            let end = end_of_pattern(all, text, start).min(i);
             out.extend(names(all, text, start, end));
             start = i + 1;
         }

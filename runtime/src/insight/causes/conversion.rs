@@ -4,7 +4,7 @@ use super::keep::once;
 use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::record::Record;
 use crate::insight::report::Class;
-use xlazy_core::ir::{Input, Kind, Step};
+use xlazy_core::ir::{Kind, Step};
 use xlazy_core::ty::DType;
 
 fn converts(s: &Step) -> bool {
@@ -48,8 +48,5 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
 
 /// What a conversion converts.
 fn operand(r: &Record, s: &Step) -> DType {
-    match s.inputs[0] {
-        Input::Leaf(l) => r.leaves[l as usize].ty.dtype,
-        Input::Step(i) => r.steps[i as usize].ty.dtype,
-    }
+    r.type_of(s.inputs[0]).dtype
 }

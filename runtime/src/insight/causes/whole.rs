@@ -1,7 +1,7 @@
 //! A part of a tensor where all of it was taken before, or the other way round: all of it is no op, and a part is one.
 use super::claim::Claim;
 use super::keep::mask;
-use crate::insight::evidence::{Evidence, Ops, What};
+use crate::insight::evidence::{Evidence, Ops};
 use crate::insight::record::Record;
 use crate::insight::report::{Class, Difference};
 use xlazy_core::ir::{Input, Kind, Step};
@@ -15,8 +15,8 @@ struct Part<'a> {
 }
 
 pub(super) fn claim(e: &Evidence) -> Option<Claim> {
-    let covers = e.numbered(|what| matches!(what, What::Ops(ops) if part(e, ops).is_some()));
-    let Part { step, whole, now } = e.ops().find_map(|(_, ops)| part(e, ops))?;
+    let found: Vec<(usize, Part)> = e.ops().filter_map(|(root, ops)| Some((root, part(e, ops)?))).collect();
+    let &(_, Part { step, whole, now }) = found.first()?;
     let (takes, all) = (step.ty.to_string(), format!("all of {whole}"));
     let (now, was) = if now { (takes, all) } else { (all, takes) };
     let what = format!("what {} takes", step.op.torch_name());
@@ -26,7 +26,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
         whole.shape,
         mask(e.new)
     );
-    let covers = super::claim::with_results(e, covers);
+    let covers = super::claim::with_results(e, found.iter().map(|f| f.0).collect());
     Some(Claim::new(covers, Class::Shape, step.at, vec![difference], fix))
 }
 
@@ -47,7 +47,7 @@ fn part<'a>(e: &Evidence<'a>, ops: &Ops) -> Option<Part<'a>> {
             let whole = base(r, all, last)?;
             let step = &r.steps[last as usize];
             let smaller = step.ty.shape.len() == whole.shape.len() && step.ty.shape.numel() < whole.shape.numel();
-            (smaller && whole == ty(other, *instead)).then_some(Part { step, whole, now })
+            (smaller && whole == other.type_of(*instead)).then_some(Part { step, whole, now })
         })
     })
 }
@@ -62,14 +62,7 @@ fn base<'a>(r: &'a Record, alone: &[u32], last: u32) -> Option<&'a Type> {
         }
         match *step.inputs.first()? {
             Input::Step(before) if alone.contains(&before) => at = before,
-            whole => return Some(ty(r, whole)),
+            whole => return Some(r.type_of(whole)),
         }
-    }
-}
-
-fn ty(r: &Record, input: Input) -> &Type {
-    match input {
-        Input::Leaf(l) => &r.leaves[l as usize].ty,
-        Input::Step(s) => &r.steps[s as usize].ty,
     }
 }

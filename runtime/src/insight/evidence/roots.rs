@@ -252,11 +252,7 @@ impl<'a> Pass<'a> {
 
     /// The types of an op's operands in both programs.
     fn operands(&self, a: &Step, b: &Step) -> Vec<(&'a Type, &'a Type)> {
-        let of = |r: &'a Record, input: &Input| match *input {
-            Input::Leaf(l) => &r.leaves[l as usize].ty,
-            Input::Step(s) => &r.steps[s as usize].ty,
-        };
-        a.inputs.iter().zip(&b.inputs).map(|(x, y)| (of(self.new, x), of(self.old, y))).collect()
+        a.inputs.iter().zip(&b.inputs).map(|(x, y)| (self.new.type_of(*x), self.old.type_of(*y))).collect()
     }
 
     /// Whether two inputs correspond: as paired, or as one tensor, of which a program may take two states.
