@@ -194,3 +194,44 @@ fn damaged_texts_harm_nobody() {
         }
     }
 }
+
+/// Texts of a few lines that mention themselves again and again are read or refused as soon as any other.
+#[test]
+fn what_mentions_itself_has_an_end() {
+    let step = text("step.mlir");
+    let chain = |of: &dyn Fn(usize) -> String| (0..60).map(of).collect::<Vec<String>>().join("\n");
+    let located = |locations: String| {
+        let op = "%0 = stablehlo.sine %a : tensor<f32> loc(#loc0)";
+        format!(
+            "func.func @main(%a: tensor<f32>) -> tensor<f32> {{\n  {op}\n  return %0 : tensor<f32>\n}}\n{locations}\n"
+        )
+    };
+    let called = chain(&|n| {
+        let call = format!("  func.call @f{}() : () -> ()\n", n + 1);
+        format!("func.func @f{n}() {{\n{call}{call}}}")
+    });
+    let fused = |n: usize, m: usize| format!("#loc{n} = loc(fused[#loc{m}, #loc{m}, #loc{n}])");
+    let callsite = |n: usize, m: usize| format!("#loc{n} = loc(callsite(#loc{m} at #loc{m}))");
+    let hlo = chain(&|n| {
+        let call = |k| format!("  c{k} = f32[] call(), to_apply=f{}\n", n + 1);
+        format!("f{n} {{\n{}{}}}", call(1), call(2))
+    });
+    let texts = [
+        format!("{called}\nfunc.func @f60() {{\n}}\n"),
+        format!("HloModule m\n{hlo}\nf60 {{\n}}\nENTRY e {{\n  a = f32[] call(), to_apply=f0\n}}\n"),
+        located(chain(&|n| fused(n, n + 1))),
+        located(chain(&|n| callsite(n, n + 1))),
+        located(chain(&|n| fused(n, (n + 7) % 60))),
+        located("#loc0 = loc(fused[#loc0, #loc0])".into()),
+        located("#loc0 = loc(callsite(#loc0 at #loc0))".into()),
+        located("#loc0 = loc(\"x\"(fused[#loc0, #loc0]))".into()),
+        chain(&|n| if n == 0 { "func.func @main() {".into() } else { format!("  %{n}:8000 = \"a.b\"() : () -> ()") })
+            + "\n}\n",
+    ];
+    for text in texts {
+        let said = explain(&step, &text);
+        let refused = said.as_ref().is_err_and(|why| why.ends_with("operations with all that is called"));
+        assert!(refused || said.as_ref().is_ok_and(Option::is_some), "{said:?}: {text}");
+        assert_eq!(explain(&text, &step).is_ok(), said.is_ok());
+    }
+}

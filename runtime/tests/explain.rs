@@ -432,3 +432,79 @@ fn a_part_where_the_whole_was_taken_is_a_size() {
         assert!(c[0].sentence().contains("all of f32"), "{}", c[0].sentence());
     }
 }
+
+#[test]
+fn gradients_that_are_read_one_by_one_run_the_model_again() {
+    let _alone = alone();
+    let sizes: [&[usize]; 4] = [&[8, 6], &[6], &[6, 4], &[4]];
+    let all: Vec<Tensor> = sizes.map(|s| randn(s).requires_grad_(true)).to_vec();
+    let x = randn(&[16, 8]);
+    let backward = || {
+        let h = (x.matmul(&all[0]) + &all[1]).tanh();
+        (h.matmul(&all[2]) + &all[3]).square().mean().backward();
+    };
+    let made = line!() - 2;
+    let read = |t: &Tensor| drop(t.grad().unwrap().norm().to_vec::<f32>());
+    let read_at = line!() - 1;
+    xlazy::insight::forget();
+    backward();
+    let each: Vec<Vec<Compilation>> = all.iter().map(|t| during(|| read(t))).collect();
+    for c in &each[1..] {
+        explained(c, Class::EarlyRead, &[read_at], &format!("`sync()` behind the line at explain.rs:{made}"));
+    }
+    // As advised: what is read is data, and one line reads one after the other.
+    all.iter().for_each(|t| t.set_grad(None));
+    xlazy::insight::forget();
+    backward();
+    sync();
+    let each: Vec<Vec<Compilation>> = all.iter().map(|t| during(|| read(t))).collect();
+    for c in &each[1..] {
+        explained(c, Class::Shape, &[read_at], "another tensor, which is read at the same line");
+    }
+}
+
+#[test]
+fn what_only_the_first_round_ran_was_left_by_another_line() {
+    let _alone = alone();
+    xlazy::insight::forget();
+    let a = randn(&[16, 16]);
+    let left = a.matmul(&a).exp().softmax(0).sum();
+    let line = line!() - 1;
+    let mut z = tensor(1.0);
+    let mut round = || {
+        z = &z * 1.1 + 0.1;
+        sync();
+    };
+    assert_eq!(during(&mut round).len(), 1);
+    explained(&during(&mut round), Class::Structure, &[line], "left pending: expected once");
+    drop(left);
+}
+
+/// What `sync()` would make of rounds that nothing ends: one program, one for each size, or one for each number of ops.
+#[test]
+fn what_rounds_are_once_something_ends_them() {
+    let _alone = alone();
+    let mut random = fastrand::Rng::with_seed(161);
+    for said in ["all rounds are one program", "each size is a program", "a program of its own where it has other ops"]
+    {
+        for _ in 0..3 {
+            let (rows, more, inner) = (random.usize(2..5), random.usize(1..3), random.usize(1..4));
+            let mut x = randn(&[rows, 4]);
+            let mut round = |n: usize| {
+                match said.as_bytes() {
+                    [b'e', ..] => x = cat(&[&x, &x.narrow(0, -1, 1).tanh().expand([more, 4])], 0),
+                    _ => {
+                        (0..if said.starts_with("a p") { n + inner } else { inner }).for_each(|_| x = (&x * 1.5).tanh())
+                    }
+                }
+                x.sum().to_vec::<f32>();
+            };
+            xlazy::insight::forget();
+            during(|| round(0));
+            for n in 1..4 {
+                let c = during(|| round(n));
+                assert!(c[0].sentence().contains(said), "{}", c[0].sentence());
+            }
+        }
+    }
+}

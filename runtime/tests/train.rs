@@ -473,3 +473,20 @@ fn a_value_that_is_changed_in_place_and_looked_at_again_and_again_is_computed_on
     assert_eq!(w.sum().item(), 2.0 * (192.0 + 3.0));
     assert!(format!("{beside:?}").contains("pending"));
 }
+
+/// Two values of what was changed in place once are no rounds: the second read leaves what is pending as it is.
+#[test]
+fn values_of_what_was_changed_once_are_read_one_after_another() {
+    let _alone = alone();
+    sync();
+    let other = Tensor::rand([3]).exp();
+    let changed = Tensor::zeros([8]);
+    changed.add_(1.0);
+    let read = |t: &Tensor| t.item();
+    assert_eq!(read(&changed.min()), 1.0);
+    assert_eq!(read(&changed.max()), 1.0);
+    assert_eq!(read(&changed.sum()), 8.0);
+    let before = events().len();
+    other.to_vec::<f32>();
+    assert_eq!(events().len(), before + 1, "it was pending until it was read");
+}

@@ -90,7 +90,7 @@ pub use xlazy_core::text::Edit;
 pub type Place = &'static xlazy_core::text::Source;
 
 /// One thing that differs between a program and the one it is compared with; `none` is said of what is not there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// The name of an input, `input`, `attribute end of slice`, `op`, `result`, `the buffer of …`.
     pub what: String,

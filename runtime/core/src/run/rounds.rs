@@ -1,9 +1,9 @@
-//! Loops whose rounds nothing ends. A line that reads again, and needs what was changed in place before it read last and has not run
-//! since, would run all earlier rounds again, and more of them each time: it ends the round, as a barrier would, and so does it from
-//! then on.
+//! Loops whose rounds nothing ends. A line that reads again, and needs what was changed in place before it read last, has not run
+//! since and has been changed once more, would run all earlier rounds again, and more of them each time: it ends the round, as a
+//! barrier would, and so does it from then on. Where nothing has changed since, it reads one value after another.
 use crate::ir::{Graph, Node, NodeId, graph};
 use crate::text::Place;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// A line that reads.
@@ -27,8 +27,11 @@ pub(super) fn end_here(roots: &[NodeId], at: Place) -> bool {
         return false;
     };
     let needed = g.needed_by(roots);
-    let run_again = |n: &Node| changed(n) && n.seq <= reader.until;
-    reader.ends |= needed.iter().any(|&id| run_again(g.node(id)));
+    let before = |n: &Node| changed(n) && n.seq <= reader.until;
+    let run_again: HashSet<u64> =
+        needed.iter().map(|&id| g.node(id)).filter(|n| before(n)).map(|n| n.lineage).collect();
+    let once_more = |n: &Node| n.seq > reader.until && run_again.contains(&n.lineage);
+    reader.ends |= !run_again.is_empty() && g.pending_nodes().any(|id| once_more(g.node(id)));
     let ends = reader.ends && needed.iter().any(|&id| g.is_of_a_step(id, reader.until));
     reader.until = now;
     ends

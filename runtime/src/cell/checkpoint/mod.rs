@@ -213,6 +213,11 @@ fn refuse(name: &str, type_name: &str) {
         "it is a thread".to_owned()
     } else if type_name.contains("std::fs::File") || type_name.contains("std::net::") {
         "it is an open file or connection".to_owned()
+    } else if type_name.starts_with('&') {
+        "it borrows: a `.clone()` of its own would be kept".to_owned()
+    } else if type_name.starts_with("xlazy") {
+        let epoch = if short.ends_with("LR") { ", and `.set_epoch(&mut opt, n)` takes it to where it was" } else { "" };
+        format!("its type `{short}` is not one that is kept: its cell makes it again{epoch}")
     } else {
         let serde = "`#[derive(serde::Serialize, serde::Deserialize)]` with `:dep serde = { version = \"1\", features = \
                      [\"derive\"] }` and `:dep serde_json = \"1\"`";

@@ -13,11 +13,12 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     in_turn(e).or_else(|| sized(e)).or_else(|| other(e)).or_else(|| layers(e))
 }
 
-/// A line that takes one tensor after the other, all of which are there, such as the parameters of one model.
+/// A line that reads one tensor after the other, all of which are there, such as the parameters of one model, or their gradients.
 fn in_turn(e: &Evidence) -> Option<Claim> {
     let (new, old) = (only_input(e.new)?, only_input(e.old)?);
     let there = e.old.steps.first().is_some_and(|s| new.lineage < s.seq);
-    let another = new.lineage != old.lineage && new.ty.shape != old.ty.shape && new.lasts() && old.lasts();
+    let stay_there = new.lasts() && old.lasts() || new.computed && old.computed;
+    let another = new.lineage != old.lineage && new.ty.shape != old.ty.shape && stay_there;
     if !there || !another || !same_place(e.new.site, e.old.site) {
         return None;
     }
@@ -26,7 +27,9 @@ fn in_turn(e: &Evidence) -> Option<Claim> {
         "another tensor, which is read at the same line: expected once for each shape, and {stay}; computed first and shown together \
          (a `Vec` of results), all of them are one program"
     );
-    Some(Claim::new(e.numbered(|_| true), Class::Shape, new.at, vec![words::input(new, old)], fix))
+    let (was_at, now_at) = (Some(e.old.site), Some(e.new.site));
+    let difference = Difference { was_at, now_at, ..words::input(new, old) };
+    Some(Claim::new(e.numbered(|_| true), Class::Shape, e.new.site, vec![difference], fix))
 }
 
 /// The tensor that a program takes, where it is the only one.

@@ -4,7 +4,7 @@ use super::keep::SYNC;
 use crate::insight::evidence::{Evidence, Ops, words};
 use crate::insight::record::{Record, same_place};
 use crate::insight::report::{Class, Difference, Place};
-use foldhash::{HashMap, HashMapExt};
+use foldhash::{HashMap, HashMapExt, HashSet};
 use xlazy_core::ir::Step;
 use xlazy_core::run::Cause;
 use xlazy_core::text::{
@@ -17,7 +17,7 @@ pub(super) fn claim(e: &Evidence) -> Option<Claim> {
     if e.is_part() {
         return None;
     }
-    ends_rounds(e).or_else(|| never_synced(e)).or_else(|| picked_up(e))
+    ends_rounds(e).or_else(|| never_synced(e)).or_else(|| ran_again(e)).or_else(|| picked_up(e))
 }
 
 /// A read that ends the rounds of its loop, since nothing else does: what it needed of earlier rounds, then each round by itself.
@@ -79,12 +79,37 @@ fn never_synced(e: &Evidence) -> Option<Claim> {
     let fix = if rounds {
         super::control_flow::fix(new.site)
     } else if grows(new, old, before) {
-        fix_rounds(new, kept)
+        fix_rounds(new, old, kept)
     } else {
         return None;
     };
     let covers = super::claim::with_results(e, super::claim::all_ops(e));
     Some(Claim::new(covers, Class::Structure, new.site, vec![difference], fix))
+}
+
+/// A read that needs what the read before needed, too, of which nothing was kept: gradients that are looked at one by one.
+fn ran_again(e: &Evidence) -> Option<Claim> {
+    let (new, old) = (e.new, e.old);
+    if !new.is_read() || !old.is_read() {
+        return None;
+    }
+    let ran: HashSet<u64> = old.steps.iter().map(|s| s.seq).collect();
+    let (again, first): (Vec<usize>, Vec<usize>) = (0..new.steps.len()).partition(|&i| ran.contains(&new.steps[i].seq));
+    let (ops, count_again) = (count(new.steps.len(), "op"), again.len());
+    // What the same lines add is a round more.
+    let lines: HashSet<u64> = again.iter().map(|&i| new.lines[i]).collect();
+    if count_again < 2 || count_again * 2 < new.steps.len() || first.iter().any(|&i| lines.contains(&new.lines[i])) {
+        return None;
+    }
+    let last = again.iter().map(|&i| &new.steps[i]).max_by_key(|s| s.seq)?;
+    let difference = resized(e, format!("{ops}, {count_again} of which ran for the read before"));
+    let fix = Fix::from(format!(
+        "each value that is read runs what it needs, and keeps nothing else: `sync()` behind the line at {} runs that once, and what is \
+         read then is made of data",
+        location(last.at)
+    ))
+    .code(behind(new, last));
+    Some(Claim::new(e.numbered(|_| true), Class::EarlyRead, new.site, vec![difference], fix))
 }
 
 /// Whether rounds add up: a line that ran since the last read has run before it, too, and more often than it had last time.
@@ -103,9 +128,20 @@ fn grows(new: &Record, old: &Record, before: u64) -> bool {
 
 /// Ops that were traced before all that both programs have, and by lines that the other one has not: something else left them.
 fn picked_up(e: &Evidence) -> Option<Claim> {
+    // Inputs that differ will differ again; what is gone is gone once.
+    let gone = || same_place(e.new.site, e.old.site) && e.inputs().next().is_none();
+    swept_in(e, true).or_else(|| if gone() { swept_in(e, false) } else { None })
+}
+
+/// Those of the new program, or those that the old one ran and the new one does not.
+fn swept_in(e: &Evidence, now: bool) -> Option<Claim> {
+    let (r, other) = if now { (e.new, e.old) } else { (e.old, e.new) };
+    fn of(ops: &Ops, now: bool) -> (&[u32], &[u32]) {
+        if now { (&ops.new, &ops.old) } else { (&ops.old, &ops.new) }
+    }
     let elsewhere = |ops: &Ops| {
-        let alone = ops.old.is_empty() && !ops.new.is_empty();
-        alone && ops.new.iter().all(|&i| !e.old.lines.has(e.new.lines[i as usize]))
+        let (all, others) = of(ops, now);
+        others.is_empty() && !all.is_empty() && all.iter().all(|&i| !other.lines.has(r.lines[i as usize]))
     };
     let found: Vec<(usize, &Ops)> = e.ops().filter(|(_, ops)| elsewhere(ops)).collect();
     if found.is_empty() {
@@ -113,26 +149,29 @@ fn picked_up(e: &Evidence) -> Option<Claim> {
     }
     // What the function around the sync does itself begins there.
     let mut asked: HashMap<Place, bool> = HashMap::new();
-    let mut own_work = |at: Place| *asked.entry(at).or_insert_with(|| calls_into(e.new.site, at));
-    let shared = || e.aligned.pairs.iter().map(|p| &e.new.steps[p.0 as usize]);
+    let mut own_work = |at: Place| *asked.entry(at).or_insert_with(|| calls_into(r.site, at));
+    let shared = || e.aligned.pairs.iter().map(|p| &r.steps[if now { p.0 } else { p.1 } as usize]);
     let own = shared().filter(|s| own_work(s.at)).map(|s| s.seq).min();
     let first = own.or_else(|| shared().map(|s| s.seq).min())?;
     let left = |ops: &&(usize, &Ops)| {
-        let earlier = ops.1.new.iter().all(|&i| e.new.steps[i as usize].seq < first);
+        let earlier = of(ops.1, now).0.iter().all(|&i| r.steps[i as usize].seq < first);
+        let heads = if now { &ops.1.heads_new } else { &ops.1.heads_old };
         // What the sync's own function calls is its own work.
-        let left = ops.1.heads_new.iter().all(|&i| !calls_into(e.new.site, e.new.steps[i as usize].at));
-        earlier && left
+        earlier && heads.iter().all(|&i| !calls_into(r.site, r.steps[i as usize].at))
     };
     let found: Vec<&(usize, &Ops)> = found.iter().filter(left).collect();
-    let last = found.iter().flat_map(|f| &f.1.new).max_by_key(|&&i| e.new.steps[i as usize].seq)?;
-    let pending = &e.new.steps[*last as usize];
-    let mut all = vec![Difference::gained("op", e.new.written(pending), pending.at)];
-    let rest = found.iter().flat_map(|f| words::ops(e, f.1));
-    all.extend(rest.filter(|d| !(d.now_at == Some(pending.at) && d.now == words::describe(pending))));
-    let ops: usize = found.iter().map(|f| f.1.new.len()).sum();
-    let fix = match e.new.is_read() {
-        true => fix_read(e.new, pending),
-        false => fix_barrier(e.new, pending, ops),
+    let last = *found.iter().flat_map(|f| of(f.1, now).0).max_by_key(|&&i| r.steps[i as usize].seq)?;
+    let pending = &r.steps[last as usize];
+    let change = if now { Difference::gained } else { Difference::lost };
+    let mut all = vec![change("op", r.written(pending), pending.at)];
+    let (again, rest) =
+        (change("op", words::describe(pending), pending.at), found.iter().flat_map(|f| words::ops(e, f.1)));
+    all.extend(rest.filter(|d| *d != again));
+    let ops: usize = found.iter().map(|f| of(f.1, now).0.len()).sum();
+    let fix = match (now, r.is_read()) {
+        (false, _) => fix_before(r, pending, ops),
+        (true, true) => fix_read(r, pending),
+        (true, false) => fix_barrier(r, pending, ops),
     };
     let covers = super::claim::with_results(e, found.iter().map(|f| f.0).collect());
     Some(Claim::new(covers, Class::Structure, pending.at, all, fix))
@@ -167,14 +206,61 @@ fn fix_barrier(new: &Record, pending: &Step, ops: usize) -> Fix {
     .code(behind(new, pending))
 }
 
-fn fix_rounds(new: &Record, kept: usize) -> Fix {
+fn fix_before(old: &Record, pending: &Step, ops: usize) -> Fix {
+    Fix::from(format!(
+        "{} of the {} of the program before were {}: expected once, and with `sync()` behind that line they are a program of their own",
+        ops,
+        count(old.steps.len(), "op"),
+        what(old, pending)
+    ))
+}
+
+fn fix_rounds(new: &Record, old: &Record, kept: usize) -> Fix {
     Fix::from(format!(
         "nothing was synced since the last read, so this runs {} of earlier rounds again, and grows with every round: end each \
-         with {}, then all rounds are one program",
+         with {}, then {}",
         count(kept, "op"),
-        end(new)
+        end(new),
+        once_ended(new, old)
     ))
     .code(sync_of_rounds(new))
+}
+
+/// What rounds are once something ends each of them: as the last one of both programs differs.
+fn once_ended(new: &Record, old: &Record) -> String {
+    let last = |r: &Record| -> Vec<usize> {
+        (0..r.steps.len()).filter(|&i| r.read_before.is_none_or(|before| r.steps[i].seq > before)).collect()
+    };
+    let (now, all) = (last(new), last(old));
+    // Before the first one is what it began with.
+    let was = &all[all.len().saturating_sub(now.len())..];
+    let pairs = || now.iter().zip(was).map(|(&i, &j)| (i, j));
+    if now.len() != was.len()
+        || !pairs().all(|(i, j)| (new.steps[i].op.id, new.lines[i]) == (old.steps[j].op.id, old.lines[j]))
+    {
+        return format!(
+            "a round is a program of its own where it has other ops than the one before ({}, {} before): {}",
+            now.len(),
+            all.len(),
+            super::keep::ours(
+                new,
+                "`fori_loop` and `scan` are one program for any number of rounds",
+                "a loop of the device's is one"
+            )
+        );
+    }
+    let Some((s, o)) = pairs().map(|(i, j)| (&new.steps[i], &old.steps[j])).find(|(s, o)| s.ty != o.ty) else {
+        return "all rounds are one program".to_owned();
+    };
+    format!(
+        "each size is a program, and this one grows with every round ({} at {} is {}, was {}): allocate it once at its largest size, {}, \
+         and mask what is not filled",
+        s.op.torch_name(),
+        location(s.at),
+        s.ty,
+        o.ty,
+        super::keep::write_at(new)
+    )
 }
 
 fn end(new: &Record) -> &'static str {

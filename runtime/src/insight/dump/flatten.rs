@@ -35,14 +35,14 @@ pub(super) struct Flattened {
 /// How deep calls and regions may stand in one another.
 const DEEPEST: usize = 64;
 
-/// Operations, with those of all that is called.
-const MOST: usize = 1 << 20;
+/// Operations, with those of all that is called, and calls themselves.
+const MOST: usize = 1 << 18;
 
 pub(super) fn flatten(module: &Module) -> Result<Flat, Unread> {
     let Some(main) = module.functions.get(&module.main) else {
         return Err(Unread { line: 1, why: format!("`{}` is not there", module.main) });
     };
-    let mut walk = Walk { module, steps: vec![] };
+    let mut walk = Walk { module, steps: vec![], blocks: 0 };
     let arguments = main.arguments.iter().enumerate();
     let mut scope = arguments.map(|(i, a)| (a.name.clone(), Input::Leaf(i as u32))).collect();
     let returns = walk.block(main, &mut scope, None, DEEPEST)?;
@@ -72,6 +72,8 @@ type Scope = HashMap<String, Input>;
 struct Walk<'a> {
     module: &'a Module,
     steps: Vec<Flattened>,
+    /// How many blocks were walked through.
+    blocks: usize,
 }
 
 impl Walk<'_> {
@@ -84,12 +86,17 @@ impl Walk<'_> {
         from: &From,
         line: u32,
     ) -> Result<u32, Unread> {
-        if self.steps.len() >= MOST {
-            return Err(Unread { line, why: format!("there are more than {MOST} operations with all that is called") });
-        }
+        self.room(line)?;
         let (name, ty, from) = (name.to_owned(), ty.clone(), from.clone());
         self.steps.push(Flattened { name, attributes, inputs, ty, from, line });
         Ok(self.steps.len() as u32 - 1)
+    }
+
+    fn room(&self, line: u32) -> Result<(), Unread> {
+        if self.steps.len() + self.blocks < MOST {
+            return Ok(());
+        }
+        Err(Unread { line, why: format!("there are more than {MOST} operations with all that is called") })
     }
 
     /// The operations of a block; `caller` is where it was called from. Gives what it returns.
@@ -103,6 +110,8 @@ impl Walk<'_> {
         if depth == 0 {
             return Err(Unread { line: block.line, why: "calls go too deep".into() });
         }
+        self.room(block.line)?;
+        self.blocks += 1;
         for op in &block.ops {
             self.op(op, scope, caller, depth)?;
         }

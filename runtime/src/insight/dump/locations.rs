@@ -1,6 +1,7 @@
 //! MLIR's locations: names, files, calls, and several fused into one.
 use super::module::{From, Line};
 use super::tokens::{Token, unquoted};
+use std::cell::Cell;
 use std::collections::HashMap;
 
 /// How deep locations may stand in one another.
@@ -9,10 +10,15 @@ const DEEPEST: usize = 64;
 /// Frames of a call chain that are looked at.
 const FRAMES: usize = 64;
 
+/// Parts of one location that are looked at: of names that mention one another there is no end.
+const MOST: usize = 4096;
+
 /// `#loc3 = loc(…)`: where in the tokens each name for a location begins.
 pub(super) struct Locations<'a> {
     tokens: &'a [Token<'a>],
     names: HashMap<&'a str, usize>,
+    /// Parts of the location at hand that may still be looked at.
+    left: Cell<usize>,
 }
 
 #[derive(Default)]
@@ -30,12 +36,13 @@ impl<'a> Locations<'a> {
                 names.insert(w[0].text, i + 4);
             }
         }
-        Locations { tokens, names }
+        Locations { tokens, names, left: Cell::new(0) }
     }
 
     /// What the location says that begins at this token, behind `loc(`.
     pub fn read(&self, at: usize) -> From {
         let mut chain = Chain::default();
+        self.left.set(MOST);
         self.walk(at, &mut chain, DEEPEST);
         From::of(chain.name, &chain.frames)
     }
@@ -46,9 +53,10 @@ impl<'a> Locations<'a> {
 
     /// Reads one location; gives the token behind it.
     fn walk(&self, at: usize, chain: &mut Chain, depth: usize) -> usize {
-        if depth == 0 || chain.frames.len() >= FRAMES {
+        if depth == 0 || self.left.get() == 0 || chain.frames.len() >= FRAMES {
             return at + 1;
         }
+        self.left.update(|left| left - 1);
         let text = self.text(at);
         if text.starts_with('#') {
             if let Some(&there) = self.names.get(text) {

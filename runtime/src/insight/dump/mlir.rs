@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
             }
             if let Some(n) = several {
                 /// Results of one operation, at most.
-                const MOST: usize = 1 << 16;
+                const MOST: usize = 1 << 13;
                 let stem = op.results.pop().unwrap_or_default();
                 op.results.extend((0..n.min(MOST)).map(|k| format!("{stem}#{k}")));
             }
