@@ -6,7 +6,7 @@ use crate::changes::Changes;
 use crate::insight::mode::{Derived, derives};
 use crate::ops::{entry_of, result_of};
 use crate::tensor::{Grad, Tensor, on_behalf, physically, refuse, through_hooks};
-pub use functional::{jvp, vjp};
+pub use functional::{hessian, jacobian, jvp, vjp};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::panic::Location;

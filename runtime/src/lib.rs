@@ -48,7 +48,7 @@ pub mod xm;
 pub use bucket::Dynamic;
 pub use calls::session_main;
 pub use changes::Changes;
-pub use grad::{grad, grad_with, jvp, vjp};
+pub use grad::{grad, grad_with, hessian, jacobian, jvp, vjp};
 pub use inside::peek;
 pub use insight::metrics;
 pub use ops::{At, IndexArg, Literal, OpInfo, To, cat, devices, einsum, manual_seed, ops, stack, tensor, where_};
@@ -66,7 +66,7 @@ pub use ops::{
     ScanOptions, Tensors, associative_scan, checkpoint, cond, fori_loop, map, scan, scan_with, switch, while_loop,
 };
 pub use ops::{Shard, mark_sharding};
-pub use ops::{broadcast_tensors, cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
+pub use ops::{broadcast_tensors, cartesian_prod, column_stack, dstack, hstack, meshgrid, pad_sequence, vstack};
 pub use tensor::{Arg, Hook, Tensor, autocast, is_grad_enabled, no_grad, sync};
 pub use xlazy_core::device::{device_name, preload, probe, worker_main};
 pub use xlazy_core::mesh::{Mesh, Sharding};

@@ -7,8 +7,8 @@ pub use crate::nn::Module;
 pub use crate::optim::{Optimizer, optimizer_step};
 pub use crate::widget::{Button, Checkbox, Dropdown, Slider, Widget};
 pub use crate::{
-    At, Shape, Tensor, autocast, cat, einsum, grad, grad_with, insight, manual_seed, meshgrid, metrics, no_grad, peek,
-    stack, sync,
+    At, Shape, Tensor, autocast, cat, einsum, grad, grad_with, insight, manual_seed, meshgrid, metrics, no_grad,
+    pad_sequence, peek, stack, sync,
 };
 pub use crate::{
     AttentionOptions, AvgPoolOptions, BatchNormOptions, ConvOptions, ConvTransposeOptions, CrossEntropyOptions,
@@ -18,7 +18,7 @@ pub use crate::{
     BagMode, EmbeddingBagOptions, FftNorm, GridMode, GridPadding, GridSampleOptions, HistogramOptions, LeastSquares,
     MatrixNorm, MultiHeadOptions, PatchOptions, QuantileInterpolation, QuantileOptions, StftOptions, Unique,
 };
-pub use crate::{Context, CustomOp, Function, Hook, checkpoint, custom_call, custom_op, jvp, vjp};
+pub use crate::{Context, CustomOp, Function, Hook, checkpoint, custom_call, custom_op, hessian, jacobian, jvp, vjp};
 pub use crate::{Mesh, Shard, Sharding, mark_sharding, spmd};
 pub use crate::{ScanOptions, Tensors, associative_scan, cond, fori_loop, map, scan, scan_with, switch, while_loop};
 pub use crate::{check, data, models, nn, optim, parts, predict, widget};

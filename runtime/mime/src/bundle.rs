@@ -1,7 +1,7 @@
 //! MIME bundles: one value in the several forms a front end may choose from.
 
-use std::io;
 use std::path::Path;
+use std::{fmt, io};
 
 /// A display in parts, a JSON list of texts, for who shows one after the other: beside the forms that show all of them.
 pub const PAGES: &str = "application/vnd.xlazy.pages+json";
@@ -119,6 +119,13 @@ impl Bundle {
 /// A value that shows itself as a MIME bundle: implement it for your own types to display them in a notebook.
 pub trait Rich {
     fn rich(&self) -> Bundle;
+}
+
+/// Its text.
+impl fmt::Display for Bundle {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.plain())
+    }
 }
 
 impl Rich for Bundle {

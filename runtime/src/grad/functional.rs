@@ -1,6 +1,6 @@
-//! Products of vectors with the matrix of a function's derivatives.
+//! The matrix of a function's derivatives, and products of vectors with it.
 use super::walk;
-use crate::ops::{Tensors, filled, flat};
+use crate::ops::{Tensors, filled, flat, stack};
 use crate::tensor::{Tensor, on_behalf, refuse};
 use std::panic::Location;
 
@@ -84,4 +84,61 @@ pub fn jvp<T: Tensors, R: Tensors>(f: impl FnOnce(T) -> R, args: &T, v: &T) -> (
         let ys: Vec<Tensor> = ys.iter().map(Tensor::detach).collect();
         (filled(&out, &ys), filled(&out, &dys))
     })
+}
+
+/// The derivatives of `f` at `x`: of each element of what it gives by each of `x`, of shape `f(x).shape()` and `x.shape()` behind one
+/// another (`torch.autograd.functional.jacobian`). They are as many gradients, in one program, as `f(x)` has elements.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let j = jacobian(|x: Tensor| x.pow(2.0), &tensor([1.0, 2.0]));
+/// assert_eq!(j.to_vec::<f32>(), [2.0, 0.0, 0.0, 4.0]);
+/// ```
+#[track_caller]
+pub fn jacobian(f: impl FnOnce(Tensor) -> Tensor, x: &Tensor) -> Tensor {
+    let at = Location::caller();
+    let xs = leaf_of("jacobian", x);
+    let y = f(xs[0].clone());
+    on_behalf(at, false, || row_by_row(&y, &xs))
+}
+
+/// The second derivatives of `f` at `x`, where `f` gives one number: of shape `x.shape()` twice (`torch.autograd.functional.hessian`). They are
+/// as many gradients, in one program, as `x` has elements.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let h = hessian(|x: Tensor| x.pow(3.0).sum(), &tensor([1.0, 2.0]));
+/// assert_eq!(h.to_vec::<f32>(), [6.0, 0.0, 0.0, 12.0]);
+/// ```
+#[track_caller]
+pub fn hessian(f: impl FnOnce(Tensor) -> Tensor, x: &Tensor) -> Tensor {
+    let at = Location::caller();
+    let xs = leaf_of("hessian", x);
+    let y = f(xs[0].clone());
+    if y.numel() != 1 {
+        refuse("hessian", &[&y], "the function is to give one number: `.sum()`, say, or `jacobian` of it");
+    }
+    let dx = on_behalf(at, true, || flowing(&starts(std::slice::from_ref(&y), &[y.ones_like()]), &xs).remove(0));
+    on_behalf(at, false, || row_by_row(&dx, &xs))
+}
+
+#[track_caller]
+fn leaf_of(op: &'static str, x: &Tensor) -> Vec<Tensor> {
+    if !x.dtype().is_differentiable() {
+        refuse(op, &[x], format!("derivatives are of floats, and this is {}: `.to(F32)`", x.dtype()));
+    }
+    let at = Location::caller();
+    on_behalf(at, true, || leaves(std::slice::from_ref(x)))
+}
+
+/// The gradients of each element of `y`, stacked.
+#[track_caller]
+fn row_by_row(y: &Tensor, x: &[Tensor]) -> Tensor {
+    let shape: Vec<usize> = y.shape().iter().chain(x[0].shape().iter()).copied().collect();
+    if y.numel() == 0 {
+        return Tensor::zeros(shape.as_slice()).to(x[0].dtype());
+    }
+    let one = |row: Tensor| flowing(&starts(std::slice::from_ref(y), &[row.reshape(y.shape())]), x).remove(0);
+    let rows: Vec<Tensor> = Tensor::eye(y.numel()).to(y.dtype()).iter().map(one).collect();
+    stack(&rows, 0).reshape(shape.as_slice())
 }

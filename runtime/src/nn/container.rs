@@ -12,6 +12,8 @@ use std::ops::Index;
 /// assert_eq!(model.named_parameters()[2].0, "2.weight");
 /// let deep: nn::Sequential = (0..6).map(|_| nn::Linear::new(4, 4)).collect();
 /// assert_eq!(deep.len(), 6);
+/// let sizes: Vec<usize> = (&model).into_iter().map(|layer| layer.parameters().len()).collect();
+/// assert_eq!(sizes, [2, 0, 2]);
 /// ```
 pub struct Sequential {
     layers: Vec<Box<dyn Module>>,
@@ -115,14 +117,19 @@ impl ModuleList {
     }
 }
 
-/// `for layer in &list`.
-impl<'a> IntoIterator for &'a ModuleList {
-    type Item = &'a dyn Module;
-    type IntoIter = Box<dyn Iterator<Item = &'a dyn Module> + 'a>;
-    fn into_iter(self) -> Self::IntoIter {
-        Box::new(self.iter())
-    }
+macro_rules! one_by_one {
+    ($($list:ident)*) => {$(
+        /// `for layer in &layers`.
+        impl<'a> IntoIterator for &'a $list {
+            type Item = &'a dyn Module;
+            type IntoIter = Box<dyn Iterator<Item = &'a dyn Module> + 'a>;
+            fn into_iter(self) -> Self::IntoIter {
+                Box::new(self.iter())
+            }
+        }
+    )*};
 }
+one_by_one!(Sequential ModuleList);
 
 /// `list[0]`.
 impl Index<usize> for ModuleList {

@@ -4,6 +4,7 @@ use super::index::{picked, put_at};
 use super::place::rolled;
 use super::{cat, stack};
 use crate::tensor::{Step, Tensor, called, caller_line, refuse};
+use std::borrow::Borrow;
 use xlazy_core::ty::{Category, Dims, Shape};
 
 // Row and column of the elements of a diagonal in a matrix of these sizes.
@@ -38,6 +39,35 @@ pub fn meshgrid(tensors: &[&Tensor]) -> Vec<Tensor> {
         t.reshape(wide).expand(shape.as_slice())
     };
     tensors.iter().enumerate().map(grid).collect()
+}
+
+/// Tensors that differ in their first size as one, those that are shorter filled up at their ends with `padding_value`: `[B, L, …]`, or
+/// `[L, B, …]` without `batch_first` (`torch.nn.utils.rnn.pad_sequence`). `L` is the longest one's size, so batches of other lengths are
+/// other programs: `data` pads to one length, or to buckets.
+///
+/// ```
+/// use xlazy::prelude::*;
+/// let x = pad_sequence(&[tensor([1, 2, 3]), tensor([4])], true, 0.0);
+/// assert_eq!(x.to_vec::<i64>(), [1, 2, 3, 4, 0, 0]);
+/// ```
+#[track_caller]
+pub fn pad_sequence<T: Borrow<Tensor>>(sequences: &[T], batch_first: bool, padding_value: f64) -> Tensor {
+    let all: Vec<&Tensor> = sequences.iter().map(Borrow::borrow).collect();
+    let _call = called("pad_sequence", all.iter().copied());
+    let Some(longest) = all.iter().map(|t| t.shape().first().copied()).max().flatten() else {
+        refuse("pad_sequence", &all, "needs sequences, one at least, of one dimension or more");
+    };
+    let _line = caller_line();
+    let padded = |t: &&Tensor| {
+        let Some(length) = t.shape().first().copied() else {
+            refuse("pad_sequence", &all, "a sequence has one dimension or more");
+        };
+        let mut amounts = vec![0; 2 * t.dim()];
+        amounts[2 * t.dim() - 1] = (longest - length) as i64;
+        if length == longest { (*t).clone() } else { t.pad(amounts, padding_value) }
+    };
+    let padded: Vec<Tensor> = all.iter().map(padded).collect();
+    stack(&padded, if batch_first { 0 } else { 1 })
 }
 
 // At least 1, 2 or 3 dimensions, where numpy's rules put the new ones.

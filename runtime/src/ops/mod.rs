@@ -66,7 +66,7 @@ mod view;
 mod window;
 
 use crate::tensor::Entry;
-pub use arrange::{broadcast_tensors, cartesian_prod, column_stack, dstack, hstack, meshgrid, vstack};
+pub use arrange::{broadcast_tensors, cartesian_prod, column_stack, dstack, hstack, meshgrid, pad_sequence, vstack};
 pub use at::{At, IndexArg};
 pub use compare::where_;
 pub use contract::einsum;

@@ -311,19 +311,28 @@ impl Tensor {
     }
 }
 
-/// The rows of a tensor, which are its views: `for row in &x` (`for row in x`).
-///
-/// ```
-/// use xlazy::prelude::*;
-/// let sums: Vec<f64> = (&tensor([[1.0, 2.0], [3.0, 4.0]])).into_iter().map(|row| row.sum().item()).collect();
-/// assert_eq!(sums, [3.0, 7.0]);
-/// ```
+impl Tensor {
+    /// The rows of a tensor one by one, which are its views: `for row in &x` (`for row in x`). Those of one dimension are tensors
+    /// of one number.
+    ///
+    /// ```
+    /// use xlazy::prelude::*;
+    /// let sums: Vec<f64> = tensor([[1.0, 2.0], [3.0, 4.0]]).iter().map(|row| row.sum().item()).collect();
+    /// assert_eq!(sums, [3.0, 7.0]);
+    /// ```
+    #[track_caller]
+    pub fn iter(&self) -> std::vec::IntoIter<Tensor> {
+        self.unbind(0).into_iter()
+    }
+}
+
+/// As [`Tensor::iter`].
 impl IntoIterator for &Tensor {
     type Item = Tensor;
     type IntoIter = std::vec::IntoIter<Tensor>;
 
     #[track_caller]
     fn into_iter(self) -> Self::IntoIter {
-        self.unbind(0).into_iter()
+        self.iter()
     }
 }

@@ -1,6 +1,9 @@
 //! What somebody writes who knows another library, where no row of the table for people from torch says what it is here.
+use super::numbers::is_number;
+use super::python;
 use super::texts::Texts;
-use super::words::Words;
+use super::torch::IN_RUST;
+use super::words::{Words, receiver};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use std::ops::Range;
 
@@ -19,6 +22,40 @@ const OF_A_MODULE: &[&str] = &[
     "apply",
     "summary",
 ];
+
+/// How a model is copied.
+pub(super) const COPIED: &str = "a model's copy is another one of its type that takes its values: \
+    `other.load_state_dict(&model.state_dict())?`; tensors of both are then their own";
+
+/// What floats have and whole numbers have not.
+const FLOATS: [&str; 22] = [
+    "sqrt", "cbrt", "exp", "exp2", "exp_m1", "ln", "ln_1p", "log", "log2", "log10", "sin", "cos", "tan", "asin",
+    "acos", "atan", "sinh", "cosh", "tanh", "powf", "powi", "recip",
+];
+
+/// What makes a number of a tensor, or a tensor of a number.
+fn number_or_tensor(error: &Diagnostic, given: &str) -> Option<String> {
+    let label = error.spans.iter().find(|s| s.primary)?.label.as_deref()?.strip_prefix("expected ")?;
+    let (wanted, found) = label.split_once(", found ").map(|(a, b)| (a.trim_matches('`'), b.trim_matches('`')))?;
+    let (tensor, lent) = ("Tensor", "&Tensor");
+    let is_number = |ty: &str| is_number(ty) || matches!(ty, "floating-point number" | "integer");
+    if is_number(wanted) && [tensor, lent].contains(&found) {
+        let cast = if wanted == "f64" { String::new() } else { format!(" as {wanted}") };
+        return Some(format!(
+            "in xlazy: `{}.item(){cast}` (of a tensor of one number, whose value it waits for)",
+            receiver(given)
+        ));
+    }
+    let lends = if wanted == lent { "&" } else { "" };
+    ([tensor, lent].contains(&wanted) && is_number(found)).then(|| format!("in xlazy: `{lends}tensor({given})`"))
+}
+
+/// Whether it is one of Rust's own types, of which rustc says what is to be done.
+fn of_std(ty: &str) -> bool {
+    ["std::", "core::", "alloc::", "&", "[", "(", "Vec<", "Option<", "Result<", "HashMap<", "{"]
+        .iter()
+        .any(|s| ty.starts_with(s))
+}
 
 /// The line of the user's where an error is.
 pub(super) fn line_of<'t>(error: &Diagnostic, texts: &'t Texts) -> Option<&'t str> {
@@ -78,6 +115,42 @@ pub(super) fn of_another_library(
                  &Tensor) -> Tensor {{ self.part.forward(x) }} }}`"
             )
         }
+        ("", ["Module"]) if error.message.starts_with("cannot find derive macro") => {
+            let name = text.text[at.end..].split_once("struct ").map_or("Net", |(_, rest)| rest);
+            let name: String = name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            format!(
+                "write `impl Module for {name} {{ parts!(…); fn forward(&self, x: &Tensor) -> Tensor {{ … }} }}`, with the names \
+                 of its layers in the brackets"
+            )
+        }
+        ("E0425", ["copy"]) if line.contains("copy.deepcopy(") || line.contains("copy.copy(") => COPIED.to_owned(),
+        ("E0277", _) if error.message.contains("xlazy::nn::") && error.message.ends_with(": Clone` is not satisfied") => {
+            format!("layers have no `Clone`: {COPIED}")
+        }
+        ("E0423", ["print"]) => format!("{IN_RUST}`{}` (`{{:?}}` shows a list)", python::printed(&text.text, at.start)?),
+        ("E0425", [name @ ("int" | "float")]) if error.message.starts_with("cannot find function") => {
+            let (of, ty) = (python::argument(&text.text, at.start)?, if *name == "int" { "i64" } else { "f64" });
+            format!("{IN_RUST}`{} as {ty}` of a number, `{}.parse::<{ty}>()` of a text", receiver(&of), receiver(&of))
+        }
+        ("E0609", [field, of, ..]) if of.contains("dyn Module") => format!(
+            "what stands in a list of layers is known as a module and nothing else: `.named_parameters()` has its `{field}`, and a layer \
+             in a field or a variable of its own has all that its type has"
+        ),
+        ("E0277", [_, display, ..]) if *display == "std::fmt::Display" && !of_std(quoted[0]) => {
+            "`display(&x)` shows anything that has a picture, a tree or `Debug`, and so does `x` at the end of a cell".to_owned()
+        }
+        ("E0308", _) if let Some(help) = number_or_tensor(error, &text.text[at.clone()]) => help,
+        ("E0282", _) if error.text().contains("consider giving this closure parameter an explicit type") => {
+            format!("`|{0}: &Tensor|` says that `{0}` is a tensor, and `|{0}: f64|` that it is a number", text.text.get(at)?)
+        }
+        ("E0689", [method, "{integer}"]) => {
+            let number = text.text[..at.start].trim_end().trim_end_matches('.');
+            let digits = number.len() - number.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+            let number = Some(&number[number.len() - digits..]).filter(|n| !n.is_empty()).unwrap_or("4");
+            let of_floats = syn::parse_str::<syn::Ident>(method).is_ok() && FLOATS.contains(method);
+            let (point, ty) = if of_floats { (".0", "f64") } else { ("", "i64") };
+            format!("say of what type the number is: `{number}{point}_{ty}.{method}(…)`")
+        }
         // What rustc would leave out is what torch takes there.
         ("E0061", _) if is_about_ours(error) && error.text().contains("remove the extra argument") => {
             let called = text.text.get(at.clone())?;
@@ -92,6 +165,7 @@ pub(super) fn of_another_library(
         ("E0277" | "E0308" | "E0369" | "E0599" | "E0614", _) if holds_an_option(error) => {
             "it is an `Option`, since there may be none (of a gradient: before `backward()`): `.unwrap()` behind it is the tensor".to_owned()
         }
+        ("E0308" | "E0599", _) if is_a_batch(error) => "a batch is an array: `for [x] in &loader`".to_owned(),
         ("E0529", _) if error.message.contains("found `Vec<xlazy::Tensor>`") => {
             "as many as there are is known when it runs: `let [a, b]: [Tensor; 2] = ….try_into().unwrap();`".to_owned()
         }
@@ -118,6 +192,9 @@ pub(super) fn of_another_library(
         }
         ("E0599", _) if error.message.contains("DataLoader<") && error.message.ends_with("is not an iterator") => {
             "batches come by `for [x, y] in &loader`, or of `loader.iter()`, as in `loader.iter().enumerate()`".to_owned()
+        }
+        ("E0618", [found]) if is_ours(found.trim_start_matches('&')) => {
+            format!("a struct is not called: `{}.forward(…)`, or another method that it has", text.text.get(at)?)
         }
         ("E0599", ["legend", plot, ..]) if plot.ends_with("Plot") => {
             "leave `.legend()` out: lines that have names are named in the plot".to_owned()
@@ -178,6 +255,15 @@ fn takes_a_shape_apart(error: &Diagnostic, quoted: &[&str]) -> bool {
             said.contains("expected struct `xlazy::Shape`") && said.contains("found reference `&_`")
         }
     }
+}
+
+/// Whether a batch of one tensor stands where that tensor is wanted.
+fn is_a_batch(error: &Diagnostic) -> bool {
+    const BATCH: &str = "array `[xlazy::Tensor; 1]`";
+    error.message.contains(BATCH)
+        || error.code == "E0308"
+            && error.text().contains(BATCH)
+            && error.text().contains("expected struct `xlazy::Tensor`")
 }
 
 /// Whether there may be no tensor where one is wanted.

@@ -39,10 +39,14 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
     let names_an_argument = |e: &Diagnostic| {
         e.code == "E0061" && e.spans.iter().filter_map(|s| texts.map(s)).any(|(text, at)| is_named(&text.text, at))
     };
-    // What rustc says once more of a place that has its answer.
-    let place = |e: &Diagnostic| stands_at(e).map(|(text, at)| (text.text.as_ptr(), at.start));
-    let answered: BTreeSet<_> = all.iter().filter_map(|(e, r)| answer(r).and(place(e))).collect();
-    let again = |e: &Diagnostic| place(e).is_some_and(|place| answered.contains(&place));
+    // What rustc says once more of a place that has its answer, or of what stands next to it where it does not parse.
+    let place = |e: &Diagnostic| stands_at(e).map(|(text, at)| (text.text.as_ptr(), at));
+    let answered =
+        all.iter().filter_map(|(e, r)| answer(r).and(place(e)).map(|(text, at)| (text, at, e.code.is_empty())));
+    let answered: BTreeSet<_> = answered
+        .flat_map(|(text, at, behind)| [Some((text, at.start)), behind.then_some((text, at.end))].into_iter().flatten())
+        .collect();
+    let again = |e: &Diagnostic| place(e).is_some_and(|(text, at)| answered.contains(&(text, at.start)));
     let all: Vec<(&Diagnostic, Option<Retold>)> = all
         .into_iter()
         .filter(|(e, r)| answer(r).is_some() || !(no_rust && in_no_rust(e) || names_an_argument(e) || again(e)))
@@ -109,7 +113,7 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
 
 /// What is told to write instead, where it is.
 fn answer(retold: &Option<Retold>) -> Option<&String> {
-    retold.as_ref()?.help.as_ref().filter(|help| help.starts_with(torch::ANSWER))
+    retold.as_ref()?.help.as_ref().filter(|help| [torch::ANSWER, torch::IN_RUST].iter().any(|a| help.starts_with(a)))
 }
 
 /// Whether this is an argument that is written as in Python: `bias=false`.

@@ -8,6 +8,7 @@ mod literals;
 mod numbers;
 mod options;
 pub mod point;
+pub mod python;
 pub mod retell;
 pub mod signatures;
 mod stands;

@@ -51,7 +51,7 @@ fn types(message: &str) -> impl Iterator<Item = &str> {
     message.split('`').skip(1).step_by(2).map(|ty| ty.trim_start_matches('&'))
 }
 
-fn is_number(ty: &str) -> bool {
+pub(super) fn is_number(ty: &str) -> bool {
     matches!(ty, "{float}" | "{integer}" | "usize" | "isize")
         || ty.strip_prefix(['i', 'u', 'f']).is_some_and(|bits| bits.parse::<u8>().is_ok())
 }

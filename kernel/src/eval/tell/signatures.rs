@@ -483,7 +483,12 @@ impl<'a> Ours<'a> {
                 Some(all) => {
                     let words = Words::of(all);
                     let each = words.between_commas(0, words.len());
-                    let each = each.iter().filter_map(|r| words.part(r.start, r.end)).map(|(one, _)| lent(&one));
+                    let one = |one: String| match (ty.contains("Option<"), &*one) {
+                        (true, "None") => one,
+                        (true, _) => format!("Some({})", lent(&one)),
+                        (false, _) => lent(&one),
+                    };
+                    let each = each.iter().filter_map(|r| words.part(r.start, r.end)).map(|(part, _)| one(part));
                     Some(format!("&[{}]", each.collect::<Vec<_>>().join(", ")))
                 }
                 None => bare.then(|| lent(value)),

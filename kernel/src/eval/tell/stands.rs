@@ -20,6 +20,7 @@ const LOSS: &str = "impl Is for ::xlazy::nn::CrossEntropyLoss {} impl Is for ::x
     ::xlazy::nn::KLDivLoss {}";
 pub(super) const TENSOR: &str = "impl Is for ::xlazy::Tensor {}";
 const TEXT: &str = "impl<T: ::core::convert::AsRef<::std::path::Path> + ?Sized> Is for T {}";
+pub(super) const LIST: &str = "impl<T: ::core::ops::Index<::core::ops::RangeFull> + ?Sized> Is for T {}";
 pub(super) const NUMBER: &str = "impl<T: ::core::convert::TryInto<i128> + Copy> Is for T {}";
 
 /// What of the text a row is about: what its first letter that says what it is stands for, or else its first number.

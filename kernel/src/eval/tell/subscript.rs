@@ -12,6 +12,16 @@ pub(super) fn around(user: &Words, at: &Range<usize>) -> Option<(Range<usize>, R
     all.min_by_key(|(all, ..)| all.len())
 }
 
+/// The part of a vector or a text that a range names, `v[..3]`, with a position counted from the end as one from the start.
+pub(super) fn of_a_list(of: &str, given: &str) -> Option<String> {
+    let (start, end) = given.split_once("..").filter(|(start, _)| !start.contains(['(', '[', ',']))?;
+    let place = |at: &str| match at.strip_prefix('-') {
+        Some(back) => format!("{of}.len() - {back}"),
+        None => at.to_owned(),
+    };
+    Some(format!("&{of}[{}..{}]", place(start), place(end)))
+}
+
 /// Python's `x[a] = value` or `x[a] += value`.
 pub(super) struct Assigned {
     pub whole: Range<usize>,
@@ -25,8 +35,9 @@ pub(super) struct Assigned {
 
 /// An assignment to what a subscript names that is pointed at, or something within it.
 pub(super) fn assigned(user: &Words, at: &Range<usize>) -> Option<Assigned> {
-    (0..user.len()).filter(|open| user.word(*open) == "[").find_map(|open| {
-        let (of, close) = (user.operand_before(open)?, user.behind_brackets(open)? - 1);
+    (0..user.len()).find_map(|open| {
+        let of_end = before(user, open)?;
+        let (of, close) = (user.operand_before(of_end)?, user.behind_brackets(open)? - 1);
         let op = match [1, 2, 3].map(|i| user.word(close + i)) {
             ["=", next, _] if next != "=" => "",
             [op @ ("+" | "-" | "*" | "/"), "=", _] => op,
@@ -35,20 +46,15 @@ pub(super) fn assigned(user: &Words, at: &Range<usize>) -> Option<Assigned> {
         let from = close + if op.is_empty() { 2 } else { 3 };
         let parts = parts(user, open, close)?;
         let (value, behind) = user.part(from, user.expression(from)?)?;
-        let (target, name) = (user.part(of, close + 1)?.1, user.part(of, open)?.1);
-        let inside = target.start <= at.start && at.end <= target.end;
-        let (whole, op) = (target.start..behind.end, op.to_owned());
+        let name = user.part(of, of_end)?.1;
+        let inside = name.start <= at.start && at.end <= behind.start;
+        let (whole, op) = (name.start..behind.end, op.to_owned());
         (inside && !parts.is_empty()).then(|| Assigned { whole, of: name, at: listed(&parts), op, value })
     })
 }
 
 fn read(user: &Words, open: usize) -> Option<(Range<usize>, Range<usize>, String)> {
-    let of_end = match user.word(open) {
-        "[" => open,
-        // Who knows `i` already, and goes on in Python.
-        "(" if open > 2 && user.word(open - 1) == "i" && user.word(open - 2) == "." => open - 2,
-        _ => return None,
-    };
+    let of_end = before(user, open)?;
     let of = user.operand_before(of_end)?;
     let close = user.behind_brackets(open)? - 1;
     let parts = parts(user, open, close)?;
@@ -70,6 +76,16 @@ fn parts(user: &Words, open: usize, close: usize) -> Option<Vec<String>> {
 /// Positions as `i` is given them: one, or a tuple.
 fn listed(parts: &[String]) -> String {
     if let [one] = parts { one.clone() } else { format!("({})", parts.join(", ")) }
+}
+
+/// Where what a subscript is of ends.
+fn before(user: &Words, open: usize) -> Option<usize> {
+    match user.word(open) {
+        "[" => Some(open),
+        // Who knows `i` already, and goes on in Python.
+        "(" if open > 2 && user.word(open - 1) == "i" && user.word(open - 2) == "." => Some(open - 2),
+        _ => None,
+    }
 }
 
 /// What stands for one dimension.

@@ -5,8 +5,9 @@ use super::call::{self, Call};
 use super::example;
 use super::literals::{is_rust, may_be_whole, rusty};
 use super::options::{is_option, method_of};
+use super::python::of_python;
 use super::signatures::{Given, Ours, SIGNATURES, Torch};
-use super::stands::{NUMBER, TENSOR, subject};
+use super::stands::{LIST, NUMBER, TENSOR, subject};
 use super::subscript;
 use super::table::{PAGE, rows};
 use super::texts::Texts;
@@ -19,12 +20,14 @@ use std::ops::Range;
 
 /// How what is told begins.
 pub(super) const ANSWER: &str = "in xlazy: ";
+/// As [`ANSWER`], of what is Rust's own.
+pub(super) const IN_RUST: &str = "in Rust: ";
 
 /// Errors about names, and about types; what others say is about what comes after those are known.
 pub(super) const NAMES: [&str; 7] = ["E0405", "E0412", "E0423", "E0425", "E0432", "E0433", "E0531"];
-const TYPES: [&str; 18] = [
-    "E0061", "E0277", "E0282", "E0283", "E0308", "E0369", "E0599", "E0600", "E0604", "E0605", "E0606", "E0608",
-    "E0609", "E0610", "E0614", "E0615", "E0616", "E0618",
+const TYPES: [&str; 20] = [
+    "E0061", "E0067", "E0070", "E0277", "E0282", "E0283", "E0308", "E0369", "E0599", "E0600", "E0604", "E0605",
+    "E0606", "E0608", "E0609", "E0610", "E0614", "E0615", "E0616", "E0618",
 ];
 
 /// What to write instead of what rustc points at, for each error: where a row of the table stands there, and rustc says that it is
@@ -79,12 +82,10 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
     let span = error.spans.iter().find(|s| s.primary)?;
     let (text, at) = texts.map(span)?;
     let (line, in_line) = around(&text.text, at.clone())?;
-    if error.message.starts_with("character literal may only contain one codepoint")
-        && let Some(Found { said, .. }) = in_double_quotes(line, in_line.start, &rustc.ours)
-    {
-        return Some(vec![Candidate { said, asks: None, python: true, code: None }]);
-    }
     let python = about == About::Python;
+    if python && let Some(said) = of_python(error, &text.text, &at, &rustc.ours) {
+        return Some(vec![Candidate { said, asks: None, python, code: None }]);
+    }
     let candidate = |found: Found| {
         let said = found.said;
         let first = at.start - in_line.start;
@@ -120,34 +121,9 @@ fn candidates(error: &Diagnostic, unknown: &[&str], texts: &Texts, rustc: &Rustc
     Some(all.filter(there).filter_map(candidate).take(MOST).collect())
 }
 
-/// What to write for a text in Python's quotes, which for Rust is a lifetime and a character without an end.
-///
-/// `at` is where that character begins: at the second quote.
-pub fn of_quotes(text: &str, at: usize, ours: &Ours) -> Option<(Range<usize>, String)> {
-    let (line, in_line) = around(text, at..at)?;
-    let first = line.get(..in_line.start)?.rfind('\'')?;
-    let whole = at - in_line.start + first..at + 1;
-    if !line[in_line.start..].starts_with('\'') || line[first..in_line.start].contains('\n') {
-        return None;
-    }
-    let said = match in_double_quotes(line, first, ours) {
-        Some(found) => found.said,
-        None => format!("a text stands in double quotes: `\"{}\"`", &text[whole.start + 1..at]),
-    };
-    Some((whole, said))
-}
-
-/// The call of the library's around a text in Python's quotes, written as it is here.
-fn in_double_quotes(line: &str, at: usize, ours: &Ours) -> Option<Found> {
-    let fixed = line.replace('\'', "\"");
-    let words = Words::written(&fixed);
-    let before = words.tokens.iter().filter(|t| t.range.end <= at && NAMED.contains(&&fixed[t.range.clone()]));
-    before.filter_map(|t| instead(&fixed, t.range.clone(), About::Names, ours)).find(|found| found.at.contains(&at))
-}
-
 /// Which rows an error may be about.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum About {
+pub(super) enum About {
     /// Those that are no Rust.
     Python,
     /// Those that name something.
@@ -158,16 +134,16 @@ enum About {
 }
 
 /// A row that stands somewhere: what it says, and of what it is to be known that it is that.
-struct Found {
-    said: String,
+pub(super) struct Found {
+    pub said: String,
     /// What is to be written.
     code: String,
-    at: Range<usize>,
+    pub at: Range<usize>,
     subject: Option<(Range<usize>, &'static str)>,
 }
 
 /// What says most about what stands at `at` of a line.
-fn instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Option<Found> {
+pub(super) fn instead(line: &str, at: Range<usize>, about: About, ours: &Ours) -> Option<Found> {
     let row = rows_at(line, &at, about, ours).into_iter().next();
     row.or_else(|| calls_at(line, &at, about, ours, true).into_iter().next())
 }
@@ -270,7 +246,11 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
         if pattern.meta(0).is_some() && !call && captured.get(pattern.word(0)).is_some_and(inside) {
             continue;
         }
-        let code = filled(&row.xlazy, &captured, ours);
+        let mut code = filled(&row.xlazy, &captured, ours);
+        // What a function is given that is one itself, it knows the arguments of.
+        if pattern.word(0) == "lambda" && line[..range.start].trim_end().ends_with(['(', ',']) {
+            code = code.replacen(": &Tensor", "", 1);
+        }
         // A row of the library's own names is known by them, and `True` by itself.
         let library = pattern.is_library();
         let by_type = |(_, is): &(Range<usize>, &str)| *is != NUMBER && about == About::Types;
@@ -287,13 +267,22 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
         if !fits || code == line[range.clone()] {
             continue;
         }
-        let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
+        let mut note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
+        if let Some(number) = user.decided(&range).and_then(|op| compared_numbers(&pattern, &captured, op, ours)) {
+            note = format!(" (`{code}` is a tensor of bools)");
+            code = number;
+        }
         all.push((said, Found { said: format!("{ANSWER}`{code}`{note}"), code, at: range, subject }));
     }
     all.sort_by_key(|(said, _)| std::cmp::Reverse(*said));
     let mut all: Vec<Found> = all.into_iter().map(|(_, found)| found).collect();
     if let Some((place, of, given)) = subscript::around(&user, at).filter(|_| about != About::Call) {
-        let code = format!("{}.i({})", receiver(&line[of.clone()]), rewritten(&given, ours));
+        let (name, given) = (receiver(&line[of.clone()]), rewritten(&given, ours));
+        if let Some(code) = subscript::of_a_list(&name, &given).filter(|_| about == About::Python) {
+            let said = format!("{IN_RUST}`{code}`");
+            all.insert(0, Found { said, code, at: place.clone(), subject: Some((of.clone(), LIST)) });
+        }
+        let code = format!("{name}.i({given})");
         let said = format!("{ANSWER}`{code}`");
         if syn::parse_str::<syn::Expr>(&code).is_ok() && code != line[place.clone()] {
             all.insert(0, Found { said, code, at: place, subject: Some((of, TENSOR)) });
@@ -313,6 +302,16 @@ fn rows_at(line: &str, at: &Range<usize>, about: About, ours: &Ours) -> Vec<Foun
     // What is no Rust helps nobody.
     all.retain(|found| is_rust(&found.code));
     all
+}
+
+/// A comparison that an `if` asks for, of one number.
+fn compared_numbers(pattern: &Words, captured: &Captured, op: &str, ours: &Ours) -> Option<String> {
+    let side = |i: usize| captured.get(pattern.word(i)).map(|(text, _)| rewritten(text, ours));
+    let (left, right) = (side(0)?, side(pattern.len() - 1)?);
+    let point = if right.bytes().all(|b| b.is_ascii_digit()) { ".0" } else { "" };
+    // What else stands there may be a tensor, too.
+    let number = right.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+    number.then(|| format!("{}.item() {op} {right}{point}", receiver(&left)))
 }
 
 /// Whether an operator may stand in front of an expression.
@@ -524,9 +523,12 @@ fn filled(xlazy: &str, captured: &Captured, ours: &Ours) -> String {
                 };
                 // A number is not lent, and nothing is lent twice.
                 let number = text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
-                out.truncate(out.len() - usize::from((number || text.starts_with('&')) && out.ends_with('&')));
+                let goes_on = |name: &&str| text.ends_with(')') && text.contains(&format!(".{name}("));
+                let iterates = xlazy.starts_with("for ") && ["iter", "rev", "enumerate", "zip"].iter().any(goes_on);
+                let alone = number || iterates || text.starts_with('&');
+                out.truncate(out.len() - usize::from(alone && out.ends_with('&')));
                 match words.word(i + width) {
-                    "." => out.push_str(&receiver(text)),
+                    "." | "as" => out.push_str(&receiver(text)),
                     _ if out.ends_with('&') => out.push_str(&receiver(text)),
                     _ => out.push_str(text),
                 }
@@ -546,14 +548,14 @@ fn lent(list: &str, ours: &Ours) -> String {
 }
 
 /// What Python has and an expression within another may have, too.
-const NAMED: &[&str] = &["torch", "F", "nn", "optim", "range", "True", "False", "float", "math", "np", "@"];
+pub(super) const NAMED: &[&str] = &["torch", "F", "nn", "optim", "range", "True", "False", "float", "math", "np", "@"];
 /// What Python reads of a tensor without a call.
 const PARTS: &[&str] = &["T", "H", "mT", "mH", "shape"];
 /// Methods that take a shape as a list here.
 const SHAPES: &[&str] = &["view", "reshape", "permute", "expand", "repeat", "tile"];
 
 /// What the library's names in an expression are here.
-fn rewritten(text: &str, ours: &Ours) -> String {
+pub(super) fn rewritten(text: &str, ours: &Ours) -> String {
     let mut text = text.to_owned();
     // Each is another one, and what is said may not name the library again.
     for _ in 0..8 {

@@ -140,6 +140,12 @@ impl<'t> Words<'t> {
         (at > i).then_some(at)
     }
 
+    /// Behind the list that begins at `i`, or that is lent there.
+    fn behind_list(&self, i: usize) -> Option<usize> {
+        let open = i + usize::from(self.word(i) == "&");
+        self.behind_brackets(open).filter(|_| matches!(self.kind(open), Some(Kind::Open(_))))
+    }
+
     pub fn behind_brackets(&self, i: usize) -> Option<usize> {
         let mut depth = 0;
         for at in i..self.len() {
@@ -160,7 +166,7 @@ impl<'t> Words<'t> {
             // Brackets are an operand where they are no call's.
             let keyword = |i: usize| ["return", "in", "if", "while", "match", "else"].contains(&self.word(i));
             let opens = !keyword(start) && before.is_none_or(|before| match self.kind(start) {
-                Some(Kind::Ident) => !matches!(self.word(before), "." | ":"),
+                Some(Kind::Ident | Kind::Number | Kind::Literal) => !matches!(self.word(before), "." | ":"),
                 Some(Kind::Open('(')) => {
                     keyword(before)
                         || matches!(self.kind(before), Some(Kind::Punct(_) | Kind::Open(_)) if self.word(before) != "!")
@@ -194,6 +200,20 @@ impl<'t> Words<'t> {
             }
         }
         self.tokens[end - 1].range.end
+    }
+
+    /// The comparison's sign, where an `if` or its like asks for what stands there.
+    pub fn decided(&self, range: &Range<usize>) -> Option<&'t str> {
+        let first = self.tokens.iter().position(|t| t.range.start == range.start)?;
+        let word = |back: usize| first.checked_sub(back).map_or("", |i| self.word(i));
+        let asks = matches!(word(1), "if" | "while")
+            || matches!((word(2), word(1)), ("&", "&") | ("|", "|"))
+            || (word(3), word(2), word(1)) == ("assert", "!", "(");
+        let sign = |i: usize| matches!(self.word(i), ">" | "<") && self.within(first, i);
+        let inside = |i: &usize| self.tokens[*i].range.end <= range.end;
+        let at = (first..self.len()).take_while(inside).find(|&i| sign(i)).filter(|_| asks)?;
+        let end = at + usize::from(self.word(at + 1) == "=");
+        Some(&self.text[self.tokens[at].range.start..self.tokens[end].range.end])
     }
 
     /// The parts that commas outside of brackets make of what stands between two tokens.
@@ -263,8 +283,20 @@ pub(super) enum Meta {
 pub(super) type Captured = HashMap<String, (String, Range<usize>)>;
 
 /// Modules of torch's that names are written behind.
-const MODULES_OF: &[&str] =
-    &["torch", "nn", "optim", "data", "utils", "functional", "lr_scheduler", "F", "distributed", "autograd", "init"];
+const MODULES_OF: &[&str] = &[
+    "torch",
+    "nn",
+    "optim",
+    "data",
+    "utils",
+    "functional",
+    "lr_scheduler",
+    "rnn",
+    "F",
+    "distributed",
+    "autograd",
+    "init",
+];
 
 /// Python's names of what Rust has, too.
 fn in_rust(word: &str) -> &str {
@@ -307,8 +339,8 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
                 continue;
             }
             // Arguments have no names here: `dim=1` is `1`.
-            if p > 0 && user.kind(u) == Some(Kind::Ident) && user.word(u + 1) == "=" && pattern.word(p) != user.word(u)
-            {
+            let named = user.kind(u) == Some(Kind::Ident) && user.word(u + 1) == "=";
+            if p > 0 && named && ![user.word(u), "="].contains(&pattern.word(p)) {
                 u += 2;
             }
             // `nn::Linear::new(…)` is half of the way.
@@ -368,11 +400,9 @@ pub(super) fn found_at(pattern: &Words, user: &Words, start: usize) -> Option<(R
         let (text, range) = user.part(u, end)?;
         let text = match &*text {
             word @ ("True" | "False") => in_rust(word).to_owned(),
-            // A list of its own is the list.
-            list if meta == Meta::Several
-                && matches!(user.kind(u), Some(Kind::Open(_)))
-                && user.behind_brackets(u) == Some(end) =>
-            {
+            // A list of its own is the list, lent or not.
+            list if meta == Meta::Several && user.behind_list(u) == Some(end) => {
+                let list = list.trim_start_matches('&').trim_start();
                 list[1..list.len() - 1].to_owned()
             }
             _ => text,
