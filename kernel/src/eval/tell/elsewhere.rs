@@ -1,8 +1,8 @@
 //! What somebody writes who knows another library, where no row of the table for people from torch says what it is here.
+use super::instead::IN_RUST;
 use super::numbers::is_number;
 use super::python;
 use super::texts::Texts;
-use super::torch::IN_RUST;
 use super::words::{Words, receiver};
 use crate::eval::toolchain::diagnostic::{Diagnostic, Span};
 use std::ops::Range;
@@ -24,7 +24,7 @@ const OF_A_MODULE: &[&str] = &[
 ];
 
 /// How a model is copied.
-pub(super) const COPIED: &str = "a model's copy is another one of its type that takes its values: \
+const COPIED: &str = "a model's copy is another one of its type that takes its values: \
     `other.load_state_dict(&model.state_dict())?`; tensors of both are then their own";
 
 /// What floats have and whole numbers have not.

@@ -1,4 +1,5 @@
 //! What the user sees of an error: rustc's messages at the cell's own lines, and a failed cell's traceback.
+use super::instead::{ANSWER, IN_RUST};
 use super::point::{BLUE, BOLD, OFF, RED, in_the_notebook, name_cells, point_at};
 use super::retell::{About, Known, Retold, place_of, retell};
 use super::texts::Texts;
@@ -113,7 +114,7 @@ pub fn compile_failure(errors: &[Diagnostic], source: &Source, known: &Known) ->
 
 /// What is told to write instead, where it is.
 fn answer(retold: &Option<Retold>) -> Option<&String> {
-    retold.as_ref()?.help.as_ref().filter(|help| [torch::ANSWER, torch::IN_RUST].iter().any(|a| help.starts_with(a)))
+    retold.as_ref()?.help.as_ref().filter(|help| [ANSWER, IN_RUST].iter().any(|a| help.starts_with(a)))
 }
 
 /// Whether this is an argument that is written as in Python: `bias=false`.

@@ -4,6 +4,7 @@ mod call;
 mod elsewhere;
 pub mod errors;
 mod example;
+mod instead;
 mod literals;
 mod numbers;
 mod options;

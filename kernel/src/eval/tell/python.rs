@@ -1,6 +1,6 @@
 //! What Python writes in ways that no row of a table can say: texts in its quotes and with values in them, functions, dictionaries.
+use super::instead::{About, Found, IN_RUST, NAMED, instead, rewritten};
 use super::signatures::Ours;
-use super::torch::{About, Found, IN_RUST, NAMED, instead, rewritten};
 use super::words::{Words, around, receiver, unquoted};
 use crate::eval::text::scan::Kind;
 use crate::eval::toolchain::diagnostic::Diagnostic;

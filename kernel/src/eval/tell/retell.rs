@@ -1,6 +1,6 @@
 //! What rustc's errors mean in a notebook: generated code told in terms of the cell, and advice that rustc cannot give.
 use super::asked::Rustc;
-use super::elsewhere::{COPIED, line_of, of_another_library, wants_a_list, wants_an_optimizer};
+use super::elsewhere::{line_of, of_another_library, wants_a_list, wants_an_optimizer};
 use super::numbers;
 use super::options::{self, wanted as options_wanted};
 use super::texts::Texts;
@@ -193,7 +193,7 @@ fn advised(error: &Diagnostic, texts: &Texts, known: &Known) -> Option<Retold> {
         ("E0369", [op @ ("==" | "!=" | "<" | ">" | "<=" | ">="), ty, ..]) if is_ours(ty) => {
             derive(if matches!(*op, "==" | "!=") { "PartialEq" } else { "PartialEq, PartialOrd" }, ty)
         }
-        ("E0599", ["clone", ty, ..]) if is_ours(ty) => format!("{}; {COPIED}", derive("Clone", ty)),
+        ("E0599", ["clone", ty, ..]) if is_ours(ty) => derive("Clone", ty),
         ("E0432" | "E0433" | "E0463", _) => {
             let name = missing_crate(error)?;
             format!("`:dep {name} = \"…\"` brings a crate of that name, `:dep {name}` its newest version")

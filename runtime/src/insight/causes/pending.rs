@@ -96,9 +96,10 @@ fn ran_again(e: &Evidence) -> Option<Claim> {
     let ran: HashSet<u64> = old.steps.iter().map(|s| s.seq).collect();
     let (again, first): (Vec<usize>, Vec<usize>) = (0..new.steps.len()).partition(|&i| ran.contains(&new.steps[i].seq));
     let (ops, count_again) = (count(new.steps.len(), "op"), again.len());
-    // What the same lines add is a round more.
+    // What the same lines add is a round more; gradients are all from one.
     let lines: HashSet<u64> = again.iter().map(|&i| new.lines[i]).collect();
-    if count_again < 2 || count_again * 2 < new.steps.len() || first.iter().any(|&i| lines.contains(&new.lines[i])) {
+    let round = |&i: &usize| new.derived(i as u32).is_none() && lines.contains(&new.lines[i]);
+    if count_again < 2 || count_again * 2 < new.steps.len() || first.iter().any(round) {
         return None;
     }
     let last = again.iter().map(|&i| &new.steps[i]).max_by_key(|s| s.seq)?;
